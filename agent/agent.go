@@ -1,10 +1,13 @@
-// Package agent keeps the line: it follows a source, renders each new revision,
-// brings each changed cluster to the reconciler and each report to the status
-// branch. It decides nothing itself: reconcile/rollout decides the target of each
-// cluster, and agent/ownership which agent may act.
+// Package agent keeps the line: it puts together what follows a source, what makes passes
+// over clusters, and what brings their reports to the status branch, and runs them. It
+// decides nothing itself: reconcile/rollout decides the target of each cluster, and
+// agent/ownership which agent may act.
 //
-// An Agent becomes a session once it owns the fleet, and a follower polls the source for
-// the session. The other jobs are rooms below this one.
+// An Agent becomes a session once it owns the fleet. Each job of a session is a room below
+// this one.
+//
+//	a := agent.New(agent.Options{Name: "prod", Interval: interval, …}, agent.Parts{Source: source, …})
+//	err := a.Run(ctx)
 //
 // What it guarantees:
 //
@@ -23,12 +26,15 @@ import (
 	"time"
 
 	"fairlead.dev/agent/backoff"
+	"fairlead.dev/agent/decisions"
+	"fairlead.dev/agent/follower"
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/home"
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/agent/requests"
+	"fairlead.dev/agent/revisions"
 	"fairlead.dev/agent/scales"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/agent/tracing"
@@ -36,7 +42,6 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/reconcile"
 	"fairlead.dev/reconcile/queue"
-	"fairlead.dev/render"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
@@ -45,7 +50,7 @@ import (
 // required.
 type Parts struct {
 	Source   sources.Source
-	Renderer Renderer
+	Renderer revisions.Renderer
 	// Ledger opens the status branch of that name.
 	Ledger func(branch string) (Ledger, error)
 	// Reconciler returns what makes the passes. It asks may before it changes
@@ -100,16 +105,6 @@ type Ledger struct {
 	Writer func(owner fleet.Owner) sources.StatusWriter
 }
 
-// A Renderer renders for an agent.
-type Renderer interface {
-	render.Renderer
-	// Stale reports whether a revision that was rendered may come to another fleet, as it
-	// can be decrypted what could not.
-	Stale() bool
-	// Close ends what is under way for another Render.
-	Close()
-}
-
 // Options say how an agent works.
 type Options struct {
 	Name     string        // of this agent, as owner.yaml knows it
@@ -140,11 +135,12 @@ type Agent struct {
 	o Options
 	p Parts
 
-	queue   *queue.Queue
-	claim   *ownership.Claim
-	targets *targets
-	ready   *health.Readiness
-	polls   chan struct{} // holds one where the source is to be polled at once
+	queue     *queue.Queue
+	claim     *ownership.Claim
+	reports   *reports.Store
+	decisions *decisions.Decisions
+	ready     *health.Readiness
+	trigger   follower.Trigger // of polls
 
 	session atomic.Pointer[session] // nil: the fleet is not owned yet
 }
@@ -158,11 +154,12 @@ const (
 // New returns an agent that has done nothing yet.
 func New(o Options, p Parts) *Agent {
 	a := &Agent{
-		o: o, p: p, queue: queue.New(p.Metrics.Queue()), targets: &targets{reports: reports.New()}, polls: make(chan struct{}, 1),
+		o: o, p: p, queue: queue.New(p.Metrics.Queue()), reports: reports.New(), trigger: follower.NewTrigger(),
 		ready: health.NewReadiness(map[string]string{
 			readyOwner: "the owner of the fleet is not known yet", readyRevision: "no revision was rendered yet",
 		}),
 	}
+	a.decisions = decisions.New(a.queue, a.reports)
 	a.claim = ownership.New(ownership.Options{
 		Self: o.Name, Interval: o.Interval, Wait: o.WaitForOwnership, TakeOver: o.TakeOver, Guard: o.Guard,
 	}, ownership.Parts{
@@ -171,7 +168,7 @@ func New(o Options, p Parts) *Agent {
 	})
 	p.Metrics.SetQueue(a.queue.Len)
 	p.Metrics.SetWorkers(o.Workers)
-	a.targets.reports.Follow(p.Metrics.Changed)
+	a.reports.Follow(p.Metrics.Changed)
 	return a
 }
 
@@ -180,12 +177,7 @@ func (a *Agent) Ready() http.Handler { return a.ready }
 
 // Poll makes the agent poll its source now and not with the next interval. It does not
 // wait; calls that come close together are one.
-func (a *Agent) Poll() {
-	select {
-	case a.polls <- struct{}{}:
-	default:
-	}
-}
+func (a *Agent) Poll() { a.trigger.Fire() }
 
 // Run works until ctx ends, which is no error, or until it cannot go on. The
 // error is a *ownership.NotOwnerError where another agent owns the fleet.
@@ -265,6 +257,16 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 	return &branch{Ledger: ledger, name: name}, nil
 }
 
+// revisions returns those of the source.
+func (a *Agent) revisions() *revisions.Revisions {
+	return revisions.New(revisions.Parts{Source: a.p.Source, Renderer: a.p.Renderer, Metrics: a.p.Metrics, Watchdog: a.p.Watchdog, Tracer: a.p.Tracer})
+}
+
+// newestFleet renders the newest revision.
+func (a *Agent) newestFleet(ctx context.Context) (fleet.Fleet, error) {
+	return a.revisions().Newest(ctx)
+}
+
 // Writes reports whether the agent itself writes the branch of that name in the
 // status repository. People write to the status branch as well: see Wrote.
 func (a *Agent) Writes(branch string) bool {
@@ -272,7 +274,7 @@ func (a *Agent) Writes(branch string) bool {
 	if s == nil { // the name may be in fleet.yaml, which was not read yet
 		return a.o.StatusBranch != "" && branch == a.o.StatusBranch
 	}
-	e := a.targets.decided().Config().Escrow
+	e := a.decisions.Now().Config().Escrow
 	return branch == s.branch.name || len(e.Recipients) > 0 && e.Repository == "" && branch == e.Branch
 }
 

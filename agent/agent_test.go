@@ -239,7 +239,7 @@ func (i infrastructure) Observe(context.Context, *fleet.Cluster) (fleet.Infrastr
 	return fleet.Infrastructure{}, errors.New("not used")
 }
 
-// Stale implements Renderer.
+// Stale implements revisions.Renderer.
 func (w *world) Stale() bool { return false }
 
 func (w *world) agent(o Options) *Agent { return New(w.options(o), w.parts()) }

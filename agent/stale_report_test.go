@@ -33,11 +33,11 @@ func TestStatusDoesNotGoBack(t *testing.T) {
 func TestForgottenDuringAPass(t *testing.T) {
 	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")), fleetOf("2", fleet.Prune{}, clusterOf(keyB, "2", "x")))
 	bubble(t, w, Options{}, func(t *testing.T, a *Agent) {
-		target, _ := a.targets.decided().Target(keyA)
+		target, _ := a.decisions.Now().Target(keyA)
 		res := w.Pass(t.Context(), target.Cluster, fleet.Memory{})
 		w.push("2")
-		expect(t, "it is forgotten", a.session.Load().forget(keyA), true)
-		if _, known := a.session.Load().report(rollout.Pass{Target: target, Report: res.Report}, nil, res); known {
+		expect(t, "it is forgotten", a.decisions.Decide(rollout.Input{Gone: []fleet.Key{keyA}}).Forgotten, []fleet.Key{keyA})
+		if _, known := a.decisions.Passed(rollout.Pass{Target: target, Report: res.Report}, nil, func(fleet.Report) bool { return true }); known {
 			t.Error("a cluster that is forgotten is reported")
 		}
 		if _, there := w.report(keyA); there {

@@ -69,6 +69,12 @@ type Branch struct {
 	Read    func(ctx context.Context) (status.Status, error)
 }
 
+// A Restorer is an Arbiter that can write the owner again after somebody without a trusted
+// key changed it.
+type Restorer interface {
+	Restore(ctx context.Context, of fleet.Owner) error
+}
+
 // A Claim is the claim of one agent to a fleet. It is safe for concurrent use.
 type Claim struct {
 	o Options

@@ -48,9 +48,7 @@ func (c *Claim) Check(ctx context.Context, flush func(context.Context) error) er
 // restore writes again that this agent is the owner, where owner.yaml was changed without a
 // trusted key.
 func (c *Claim) restore(ctx context.Context, why error) {
-	arbiter, can := c.branch().(interface {
-		Restore(ctx context.Context, of fleet.Owner) error
-	})
+	arbiter, can := c.branch().(Restorer)
 	owner, owned := c.Owner()
 	if !can || !owned || !errors.Is(why, status.ErrDistrusted) {
 		return

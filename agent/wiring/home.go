@@ -193,7 +193,8 @@ func providerArgs(settings map[string]map[string]string) []any {
 	return out
 }
 
-// merge returns a with the values of b in it.
+// merge returns a with the values of b in it. Helm's own merging belongs to its SDK, which
+// providers/helm/sdk alone imports, and mergo takes an empty value for none.
 func merge(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	for k, v := range b {

@@ -133,10 +133,10 @@ func (w *moveWorld) Fetch(context.Context, fleet.Revision) (sources.Tree, error)
 	return memoryTree{}, nil
 }
 
-// Stale implements agent.Renderer.
+// Stale implements revisions.Renderer.
 func (w *moveWorld) Stale() bool { return false }
 
-// Close implements agent.Renderer.
+// Close implements revisions.Renderer.
 func (w *moveWorld) Close() {}
 
 // Render implements render.Renderer.

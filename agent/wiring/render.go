@@ -3,7 +3,7 @@ package wiring
 import (
 	"context"
 
-	"fairlead.dev/agent"
+	"fairlead.dev/agent/revisions"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
@@ -86,7 +86,7 @@ func (s Settings) Render(ctx context.Context, o RenderOptions) (fleet.Fleet, err
 	return r.Render(ctx, rev, tree)
 }
 
-var _ agent.Renderer = (*render.Rekeyed)(nil)
+var _ revisions.Renderer = (*render.Rekeyed)(nil)
 
 // rekeyedRenderer returns the renderer of an agent. Identities that cannot be
 // read are an error.

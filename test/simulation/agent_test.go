@@ -234,7 +234,7 @@ type notes struct {
 	in *incarnation
 }
 
-// Close implements agent.Renderer.
+// Close implements revisions.Renderer.
 func (notes) Close() {}
 
 // Render implements render.Renderer.

@@ -110,7 +110,8 @@ func faults() []fault {
 			},
 		}},
 		{"a report tells the time", "SameFactsNoCommit", []edit{
-			{"agent/work.go", "a.status.Put(c.Report)", "if BROKEN && len(c.Report.Conditions) > 0 {\n\t\tc.Report.Conditions = slices.Clone(c.Report.Conditions)\n\t\tc.Report.Conditions[0].Message = time.Now().String()\n\t}\n\ta.status.Put(c.Report)"},
+			{"agent/publish/publish.go", "\t\"sync\"\n", "\t\"sync\"\n\t\"time\"\n"},
+			{"agent/publish/publish.go", "p.p.Writer.Put(c.Report)", "if BROKEN && len(c.Report.Conditions) > 0 {\n\t\tc.Report.Conditions = slices.Clone(c.Report.Conditions)\n\t\tc.Report.Conditions[0].Message = time.Now().String()\n\t}\n\tp.p.Writer.Put(c.Report)"},
 		}},
 	}
 }

@@ -1,30 +1,15 @@
-package agent
+package passes
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"fairlead.dev/agent/ownership"
+	"fairlead.dev/agent/decisions"
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
-	"fairlead.dev/reconcile"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-
-// asked is a reconciler that keeps the memory that it was given.
-type asked struct {
-	reconcile.Passes
-	known fleet.Memory
-}
-
-func (a *asked) Pass(_ context.Context, _ *fleet.Cluster, known fleet.Memory) reconcile.Result {
-	a.known = known
-	return reconcile.Result{}
-}
 
 // TestReminded: what only the last report tells comes with the cluster to the next
 // pass, from the status branch where this agent made none yet.
@@ -37,20 +22,19 @@ func TestReminded(t *testing.T) {
 			Residence: fleet.Residence{Provider: "openstack", ControlPlane: fleet.InitializedOnce}, Clock: fleet.Clock{Ahead: time.Hour, Since: noon},
 		},
 	}
-	asked := &asked{}
-	a := &session{Agent: &Agent{claim: ownership.New(ownership.Options{}, ownership.Parts{}), targets: &targets{reports: reports.New()}}, reconciler: asked}
-	a.targets.reports.Recall([]fleet.Report{told})
+	w, store := &world{}, reports.New()
+	w.decisions = decisions.New(w, store)
+	store.Recall([]fleet.Report{told})
+	m := w.maker(Options{})
 	check := func(from string, want fleet.Report) {
 		t.Helper()
-		a.pass(t.Context(), &fleet.Cluster{Key: k})
-		if d := cmp.Diff(want.Memory, asked.known); d != "" {
-			t.Errorf("from %s comes (-want +got):\n%s", from, d)
-		}
+		m.pass(t.Context(), &fleet.Cluster{Key: k})
+		expect(t, "from "+from+" comes", w.known, want.Memory)
 	}
 	check("the status branch", told)
 	newer := fleet.Report{Cluster: k, Phase: fleet.PhaseProvisioned, Memory: fleet.Memory{Fingerprint: "n"}}
-	a.targets.reports.Put(newer, nil)
+	store.Put(newer, nil)
 	check("the last pass", newer)
-	a.targets.reports.Forget(k)
+	store.Forget(k)
 	check("a cluster of that name that came before", fleet.Report{})
 }

@@ -1,4 +1,4 @@
-package agent
+package follower
 
 import (
 	"maps"
@@ -71,26 +71,26 @@ func (t tries) within(wait time.Duration) time.Duration {
 
 // delayed notes that rev could not be got. Once is no news: a forge may tell of a push
 // before all of its servers have it.
-func (a *follower) delayed(rev fleet.Revision, err error) {
-	a.retries.only(func(r fleet.Revision) bool { return r == rev })
-	if a.retries.failed(rev, err) < 2 {
+func (f *follower) delayed(rev fleet.Revision, err error) {
+	f.retries.only(func(r fleet.Revision) bool { return r == rev })
+	if f.retries.failed(rev, err) < 2 {
 		return
 	}
-	a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev, Unavailable: err.Error()}}, a.queue.AddBulk)
+	f.Fleet.DecideBulk(rollout.Input{Newest: &rollout.Revision{Revision: rev, Unavailable: err.Error()}})
 }
 
 // refusedAgain has the refused revision rev looked at again where another trusted key
 // may be good for it.
-func (a *follower) refusedAgain(rev fleet.Revision) {
-	a.retries.only(func(r fleet.Revision) bool { return a.untrusted && r == rev })
-	if a.untrusted {
-		a.retries.failed(rev, fleet.Errorf(fleet.Unauthorized, "trust it", "%w", sources.ErrUntrusted))
+func (f *follower) refusedAgain(rev fleet.Revision) {
+	f.retries.only(func(r fleet.Revision) bool { return f.untrusted && r == rev })
+	if f.untrusted {
+		f.retries.failed(rev, fleet.Errorf(fleet.Unauthorized, "trust it", "%w", sources.ErrUntrusted))
 	}
 }
 
 // resumeKnown forgets a revision that could not be got and that rev, which is known, has
 // taken the place of.
-func (a *follower) resumeKnown(rev fleet.Revision) {
-	clear(a.retries)
-	a.decide(rollout.Input{Newest: &rollout.Revision{Revision: rev}}, a.queue.AddBulk)
+func (f *follower) resumeKnown(rev fleet.Revision) {
+	clear(f.retries)
+	f.Fleet.DecideBulk(rollout.Input{Newest: &rollout.Revision{Revision: rev}})
 }

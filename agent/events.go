@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"fairlead.dev/agent/desired"
+	"fairlead.dev/agent/secrets/escrow"
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/rollout"
+	"fairlead.dev/sources/status"
+)
+
+// act does what follows from a decision, beside passes over the clusters that changed.
+func (s *session) act(d rollout.Decision) {
+	for _, k := range d.Forgotten {
+		s.reconciler.Forget(k)
+		s.survey.Again()
+	}
+	if d.StatusChanged {
+		s.publisher.PutFleet()
+	}
+	if d.AnswersDue {
+		s.Poll()
+	}
+}
+
+// restore has the fleet go on from what the status branch says, and from what people asked
+// for. Single clusters that cannot be read are left alone until they are repaired.
+func (s *session) restore(ctx context.Context) (fleet.Revision, error) {
+	there, err := s.branch.Read(ctx)
+	if err != nil {
+		return fleet.Revision{}, err
+	}
+	in := rollout.Input{Before: desired.Recorded(there)}
+	if s.requests != nil {
+		q, err := s.requests.Read(ctx)
+		if err != nil {
+			return fleet.Revision{}, err
+		}
+		in.Requests = &q
+	}
+	if s.scales != nil {
+		n, err := s.scales.Read(ctx)
+		if err != nil {
+			return fleet.Revision{}, err
+		}
+		in.Sizes = &n
+	}
+	recorded := make([]fleet.Report, len(there.Clusters))
+	for i, c := range there.Clusters {
+		recorded[i] = c.Report
+	}
+	s.p.Metrics.Restore(there.Clusters)
+	s.home.Restore(there.Fleet.Home)
+	s.decisions.Restore(rollout.Decide(in).State, recorded)
+	return there.Fleet.Applied, nil
+}
+
+// repaired takes in a cluster that restore could not read.
+func (s *session) repaired(c status.Cluster) {
+	s.reports.Recall([]fleet.Report{c.Report})
+	s.p.Metrics.Restore([]status.Cluster{c})
+}
+
+// owned says that the fleet is another agent's.
+func (s *session) owned(ctx context.Context) error { return s.claim.Check(ctx, s.publisher.Flush) }
+
+// revisionApplied has everything work by a new revision. The first one makes the agent
+// ready.
+func (s *session) revisionApplied() {
+	s.markApplied()
+	s.survey.Again()
+	s.escrow.Check()
+	s.home.Check()
+}
+
+// otherBranch says that f names another status branch than the one that is written to.
+func (s *session) otherBranch(f fleet.Fleet) []fleet.Problem {
+	want := f.Config.StatusBranch
+	if s.o.StatusBranch != "" || want == s.branch.name {
+		return nil
+	}
+	return []fleet.Problem{{
+		File: "fleet.yaml", Field: "spec.status.branch",
+		Message: fmt.Sprintf("status stays on the branch %q as long as the agent runs", s.branch.name),
+		Hint:    "restart the agent to move it to " + want,
+	}}
+}
+
+// declaredHome returns what fleet.yaml says of a home, and all clusters that are known.
+func (s *session) declaredHome() (fleet.ID, fleet.Home, []fleet.Key) {
+	now := s.decisions.Now()
+	return now.ID(), now.Config().Home, now.Keys()
+}
+
+// wantedEscrow returns what is to be kept in escrow.
+func (s *session) wantedEscrow() escrow.Wanted {
+	now := s.decisions.Now()
+	return escrow.Wanted{Fleet: now.ID(), Escrow: now.Config().Escrow, Clusters: now.Keys(), Secrets: now.StoredSecrets()}
+}
+
+// recorded returns what the status branch says of cluster k; zero: nothing.
+func (s *session) recorded(ctx context.Context, k fleet.Key) (fleet.Report, error) {
+	c, _, err := s.branch.ReadCluster(ctx, k)
+	return c.Report, err
+}
+
+// did has secrets that a pass changed kept in escrow.
+func (s *session) did(actions []fleet.Action) {
+	if escrow.ChangesSecrets(actions) {
+		s.escrow.Check()
+	}
+}
+
+// sized writes down how many machines the pools of c have that nobody scaled yet.
+func (s *session) sized(ctx context.Context, c *fleet.Cluster, r fleet.Report) {
+	if owner, owned := s.claim.Owner(); owned && s.scales != nil && s.o.Only == (fleet.Key{}) {
+		s.scales.First(ctx, owner, c, r)
+	}
+}
+
+// pollRequests answers what people ask for, where the fleet is ours.
+func (s *session) pollRequests(ctx context.Context) {
+	if owner, owned := s.claim.Owner(); owned && s.requests != nil {
+		s.requests.Poll(ctx, owner)
+	}
+}
+
+// pollScales takes in numbers of machines, where the fleet is ours.
+func (s *session) pollScales(ctx context.Context) {
+	if owner, owned := s.claim.Owner(); owned && s.scales != nil {
+		s.scales.Poll(ctx, owner)
+	}
+}

@@ -1,0 +1,99 @@
+package follower
+
+import (
+	"context"
+	"errors"
+
+	"fairlead.dev/agent/health"
+	"fairlead.dev/agent/revisions"
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/rollout"
+	"fairlead.dev/sources"
+)
+
+// poll brings the fleet to the newest revision. Only lost ownership is an error; the next
+// poll tries again whatever else went wrong.
+func (f *follower) poll(ctx context.Context) error {
+	ctx, end := f.Tracer.Span(ctx, "poll")
+	goesOn, ends := f.Watchdog.Begin(health.Polling, "")
+	defer ends()
+	rev, err := f.Revisions.Resolve(ctx)
+	defer func() { end(err) }()
+	if lost := f.Owned(ctx); lost != nil {
+		return lost
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		f.Log.ErrorContext(ctx, "cannot see the newest revision, keeping what is", "error", err)
+		f.retries.postpone()
+		f.restoring.postpone()
+		return nil
+	}
+	f.follow(ctx, rev)
+	for _, step := range append([]func(context.Context){f.rereadDamaged, f.restoreDefinitions}, f.Then...) {
+		goesOn()
+		step(ctx)
+	}
+	return nil
+}
+
+// follow applies rev, the newest revision, where it is another one than before, or may be
+// rendered otherwise.
+func (f *follower) follow(ctx context.Context, rev fleet.Revision) {
+	now := f.Fleet.Now()
+	stale := f.Revisions.Stale()
+	if stale {
+		clear(f.restoring) // the older revisions may have lacked the same key
+	}
+	switch other := rev != now.Revision() && (rev != now.Refused() || f.untrusted); {
+	case other && f.retries.due(rev) || stale:
+		f.apply(ctx, rev)
+	case !other:
+		f.resumeKnown(rev)
+	}
+}
+
+// apply renders rev and makes it the one that targets follow from. A revision that cannot be
+// used leaves everything as it is, and that is reported.
+func (f *follower) apply(ctx context.Context, rev fleet.Revision) {
+	next, err := f.sameFleet(f.Revisions.Next(ctx, f.followed, rev))
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil && !revisions.Settled(err):
+		f.Log.ErrorContext(ctx, "cannot get the revision, trying again", "revision", rev, "error", err)
+		f.delayed(rev, err)
+		return
+	case err != nil:
+		f.Log.ErrorContext(ctx, "the revision is refused, keeping what is", "revision", rev, "error", err)
+		f.untrusted = errors.Is(err, sources.ErrUntrusted)
+		f.refusedAgain(rev)
+		f.Metrics.SetRefused(true)
+		f.Fleet.DecideBulk(rollout.Input{Newest: &rollout.Revision{Revision: rev, Refused: err.Error()}})
+		return
+	}
+	clear(f.retries)
+	f.untrusted = false
+	if f.Revisions.Signed() {
+		f.followed = rev
+	}
+	f.Metrics.SetRefused(false)
+	d := f.Fleet.DecideBulk(rollout.Input{Newest: &rollout.Revision{Revision: rev, Fleet: &next, Notices: f.Notices(next)}})
+	problems := d.State.Problems()
+	f.Log.Info("holding to a new revision", "revision", rev,
+		"clusters", len(next.Clusters), "changed", len(d.Changed), "problems", len(problems))
+	for _, p := range problems {
+		f.Log.Warn("the revision has a problem", "revision", rev, "problem", p.String())
+	}
+	f.Applied()
+}
+
+// sameFleet returns what was rendered, and refuses it where it is of another fleet.
+func (f *follower) sameFleet(rendered fleet.Fleet, err error) (fleet.Fleet, error) {
+	if err == nil {
+		err = f.Fleet.Now().Renamed(rendered)
+	}
+	return rendered, err
+}
