@@ -37,6 +37,24 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 // SecretData is the content of one Kubernetes Secret: key to value.
 type SecretData map[string]Secret
 
+// NewSecretData returns values, which the caller must not change, as secrets.
+func NewSecretData(values map[string][]byte) SecretData {
+	out := make(SecretData, len(values))
+	for key, value := range values {
+		out[key] = NewSecret(value)
+	}
+	return out
+}
+
+// Reveal returns the content, which is never nil. See Secret.Reveal.
+func (d SecretData) Reveal() map[string][]byte {
+	out := make(map[string][]byte, len(d))
+	for key, value := range d {
+		out[key] = value.Reveal()
+	}
+	return out
+}
+
 // Equal reports whether d and o have the same content.
 func (d SecretData) Equal(o SecretData) bool {
 	return maps.EqualFunc(d, o, func(a, b Secret) bool { return bytes.Equal(a.data, b.data) })

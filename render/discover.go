@@ -81,7 +81,8 @@ func (g globs) match(dir string) bool {
 }
 
 // matchGlob reads the pattern once. After each segment it knows which beginnings of the
-// path match so far. Backtracking would take exponential time with many **.
+// path match so far. Backtracking would take exponential time with many **. The patterns of
+// doublestar have alternatives as well, which fleet.yaml does not promise.
 func matchGlob(pattern, segments []string) bool {
 	matched := make([]bool, len(segments)+1) // by how many segments of the path
 	matched[0] = true

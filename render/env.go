@@ -9,7 +9,7 @@ import (
 
 // parseEnv adds the values in data to values. A line is NAME=value, "export "
 // before it is allowed; the value may be in single or double quotes, in which
-// nothing is special. Empty lines and lines that begin with # are skipped.
+// nothing is special: godotenv would expand variables and escapes there. Empty lines and lines that begin with # are skipped.
 func parseEnv(data []byte, values map[string]string) error {
 	number := 0
 	for line := range strings.Lines(string(data)) {

@@ -10,6 +10,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render/sops"
 	"fairlead.dev/render/topology"
 )
@@ -24,8 +25,8 @@ type contents struct {
 
 // see reads one object.
 func (c *contents) see(n *yaml.Node) {
-	kind := scalar(n, "kind")
-	if kind != "Cluster" && kind != "ClusterClass" || !strings.HasPrefix(scalar(n, "apiVersion"), "cluster.x-k8s.io/") {
+	kind := documents.ChildText(n, "kind")
+	if kind != "Cluster" && kind != "ClusterClass" || !strings.HasPrefix(documents.ChildText(n, "apiVersion"), "cluster.x-k8s.io/") {
 		return
 	}
 	type name struct{ Name, Namespace string }
@@ -61,16 +62,6 @@ func with(m map[fleet.Key]bool, k fleet.Key) map[fleet.Key]bool {
 	}
 	m[k] = true
 	return m
-}
-
-// scalar returns the text at a key of a mapping.
-func scalar(n *yaml.Node, key string) string {
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1].Value
-		}
-	}
-	return ""
 }
 
 // library reports whether the overlay has classes for others: it has no cluster.

@@ -21,6 +21,9 @@ type Files struct {
 // Watched are files that are read again with the first connection after they changed.
 // Where they cannot be read then, as in the middle of a change, what was read before
 // stays. It is safe for concurrent use.
+//
+// certwatcher of controller-runtime and pemfile of gRPC do the same with a goroutine and
+// an interval, and bring those libraries with them.
 type Watched struct {
 	files Files
 

@@ -31,7 +31,8 @@ type message struct {
 	Hidden [][]byte
 }
 
-type content map[string][]byte
+// A content is what a Secret holds.
+type content = map[string][]byte
 
 // objects calls visit with each object that v holds, wherever it is, in an order
 // that depends on nothing but what v holds. v is addressable. Where keep is true,
@@ -96,7 +97,7 @@ func encode(c *fleet.Cluster, known fleet.Memory) ([]byte, error) {
 		m.Given = make(map[string]content, len(c.Secrets))
 	}
 	for name, d := range c.Secrets {
-		m.Given[name] = reveal(d)
+		m.Given[name] = d.Reveal()
 	}
 	objects(reflect.ValueOf(&m.Cluster.Cluster).Elem(), false, func(o *fleet.Object) {
 		var referred map[string]content
@@ -104,7 +105,7 @@ func encode(c *fleet.Cluster, known fleet.Memory) ([]byte, error) {
 			referred = make(map[string]content, len(o.Secrets))
 		}
 		for k, d := range o.Secrets {
-			referred[k.String()] = reveal(d)
+			referred[k.String()] = d.Reveal()
 		}
 		m.Referred, m.Stored = append(m.Referred, referred), append(m.Stored, o.Stored)
 	})
@@ -123,7 +124,7 @@ func decode(b []byte) (*fleet.Cluster, fleet.Memory, error) {
 		c.Secrets = make(map[string]fleet.SecretData, len(m.Given))
 	}
 	for name, d := range m.Given {
-		c.Secrets[name] = conceal(d)
+		c.Secrets[name] = fleet.NewSecretData(d)
 	}
 	sent := m.Hidden
 	missing := 0
@@ -153,7 +154,7 @@ func decode(b []byte) (*fleet.Cluster, fleet.Memory, error) {
 		for name, d := range m.Referred[next-1] {
 			k, err := fleet.ParseKey(name)
 			failed = errors.Join(failed, err)
-			o.Secrets[k] = conceal(d)
+			o.Secrets[k] = fleet.NewSecretData(d)
 		}
 	})
 	if next != len(m.Referred) {
@@ -163,22 +164,6 @@ func decode(b []byte) (*fleet.Cluster, fleet.Memory, error) {
 		return nil, fleet.Memory{}, failed
 	}
 	return c, m.Cluster.Memory, nil
-}
-
-func reveal(d fleet.SecretData) content {
-	out := make(content, len(d))
-	for k, s := range d {
-		out[k] = s.Reveal()
-	}
-	return out
-}
-
-func conceal(c content) fleet.SecretData {
-	out := make(fleet.SecretData, len(c))
-	for k, b := range c {
-		out[k] = fleet.NewSecret(b)
-	}
-	return out
 }
 
 // An outcome is what the leader needs of a reconcile.Result. Nothing in it is

@@ -26,10 +26,7 @@ const documentVersion = 1
 func (c contents) encode() ([]byte, error) {
 	d := document{Version: documentVersion, Secrets: make(map[fleet.SecretName]map[string][]byte, len(c))}
 	for name, data := range c {
-		d.Secrets[name] = make(map[string][]byte, len(data))
-		for key, value := range data {
-			d.Secrets[name][key] = value.Reveal()
-		}
+		d.Secrets[name] = data.Reveal()
 	}
 	return json.Marshal(d)
 }
@@ -47,10 +44,7 @@ func decode(data []byte) (contents, error) {
 	}
 	c := make(contents, len(d.Secrets))
 	for name, keys := range d.Secrets {
-		c[name] = make(fleet.SecretData, len(keys))
-		for key, value := range keys {
-			c[name][key] = fleet.NewSecret(value)
-		}
+		c[name] = fleet.NewSecretData(keys)
 	}
 	return c, nil
 }

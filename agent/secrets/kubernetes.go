@@ -124,7 +124,7 @@ func (k *Kubernetes) Get(ctx context.Context, c fleet.Key, name fleet.SecretName
 	if err := k.usable(op, s, name); err != nil {
 		return nil, err
 	}
-	return dataOf(s), nil
+	return fleet.NewSecretData(s.Data), nil
 }
 
 // Create implements reconcile.SecretStore.

@@ -24,7 +24,7 @@ func (k *Kubernetes) GetSecret(ctx context.Context, key fleet.Key) (fleet.Secret
 	if err := k.given(op, s); err != nil {
 		return nil, err
 	}
-	return dataOf(s), nil
+	return fleet.NewSecretData(s.Data), nil
 }
 
 // SetSecret stores the Secret key. One that was made otherwise gives the kind

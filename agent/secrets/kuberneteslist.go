@@ -56,7 +56,7 @@ func (k *Kubernetes) Secrets(ctx context.Context, clusters []fleet.Key) (reconci
 				}
 				stored := reconcile.StoredSecret{Kept: !isOf(s, c), Err: k.usable(fmt.Sprintf("get secret %s of cluster %s", name, c), s, name)}
 				if stored.Err == nil {
-					stored.Data = dataOf(s)
+					stored.Data = fleet.NewSecretData(s.Data)
 				}
 				out[c][name] = stored
 			}

@@ -19,11 +19,7 @@ func secretKey(c fleet.Key, name fleet.SecretName) fleet.Key {
 }
 
 func newSecret(key fleet.Key, d fleet.SecretData) *corev1.Secret {
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: make(map[string][]byte, len(d))}
-	for name, value := range d {
-		s.Data[name] = value.Reveal()
-	}
-	return s
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: d.Reveal()}
 }
 
 // ofCluster returns a secret of a cluster as Cluster API writes it, with the
@@ -43,10 +39,16 @@ func isOf(s *corev1.Secret, c fleet.Key) bool {
 	return s.Type == clusterv1.ClusterSecretType && s.Labels[clusterv1.ClusterNameLabel] == c.Name
 }
 
+// otherFleet returns the fleet that s was stored for, where that is another than this one.
+func (k *Kubernetes) otherFleet(s *corev1.Secret) (fleet.ID, bool) {
+	other := fleet.ID(s.Labels[fleet.TagFleet])
+	return other, other != "" && k.fleet != "" && other != k.fleet
+}
+
 // sameFleet refuses what another fleet stored.
 func (k *Kubernetes) sameFleet(op string, s *corev1.Secret) error {
-	other := s.Labels[fleet.TagFleet]
-	if other == "" || k.fleet == "" || other == string(k.fleet) {
+	other, is := k.otherFleet(s)
+	if !is {
 		return nil
 	}
 	return fleet.Errorf(fleet.Conflict, op, "the Secret %s/%s belongs to a cluster of the same name of the fleet %s (label %s), and this is the fleet %s: give one of the clusters another name or namespace, or one of the fleets another store",
@@ -55,8 +57,8 @@ func (k *Kubernetes) sameFleet(op string, s *corev1.Secret) error {
 
 // given refuses a Secret that was stored for another fleet.
 func (k *Kubernetes) given(op string, s *corev1.Secret) error {
-	other := s.Labels[fleet.TagFleet]
-	if other == "" || k.fleet == "" || other == string(k.fleet) {
+	other, is := k.otherFleet(s)
+	if !is {
 		return nil
 	}
 	return fleet.Errorf(fleet.Conflict, op, "it is of the fleet %s (label %s), and this is the fleet %s: give one of them another name or namespace",
@@ -82,14 +84,6 @@ func (k *Kubernetes) usable(op string, s *corev1.Secret, name fleet.SecretName) 
 		return nil
 	}
 	return fleet.Errorf(fleet.Invalid, op, "the Secret %s/%s has no value for %s: correct it, or remove it", s.Namespace, s.Name, required)
-}
-
-func dataOf(s *corev1.Secret) fleet.SecretData {
-	d := make(fleet.SecretData, len(s.Data))
-	for name, value := range s.Data {
-		d[name] = fleet.NewSecret(value)
-	}
-	return d
 }
 
 func (k *Kubernetes) read(ctx context.Context, key fleet.Key) (*corev1.Secret, error) {

@@ -10,6 +10,8 @@ import (
 //
 // It knows a call by what is signed, not by the delivery's id: that stands in a
 // header which anybody who has heard a call can change.
+//
+// golang-lru's expirable cache has a goroutine that nothing ends.
 type replays struct {
 	keep time.Duration
 	most int

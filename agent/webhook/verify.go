@@ -14,6 +14,9 @@ import (
 	"time"
 )
 
+// Of the libraries for webhooks (go-github, go-playground/webhooks, standard-webhooks) each
+// knows some of the forges, and one secret: together they are more than what is here.
+
 // signed reports whether sum is the HMAC of body under one of the secrets. All
 // of them are tried, whichever fits.
 func signed(algorithm func() hash.Hash, sum, body []byte, secrets [][]byte) bool {

@@ -122,11 +122,7 @@ func digest(c *fleet.Cluster) string {
 	plain.Secrets = nil
 	secrets := make(map[string]map[string][]byte) // a Secret is not encoded to JSON
 	add := func(k fleet.Key, data fleet.SecretData) {
-		content := make(map[string][]byte, len(data))
-		for key, value := range data {
-			content[key] = value.Reveal()
-		}
-		secrets[k.String()] = content
+		secrets[k.String()] = data.Reveal()
 	}
 	for name, data := range c.Secrets {
 		add(fleet.Key{Namespace: c.Key.Namespace, Name: name}, data)

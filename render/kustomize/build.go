@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -61,29 +60,19 @@ const originAnnotation = "config.kubernetes.io/origin"
 
 // withoutOrigin removes the annotation that Build asked for.
 func withoutOrigin(n *yaml.Node) *yaml.Node {
-	meta := child(n, "metadata")
+	meta := documents.Child(n, "metadata")
 	if meta == nil {
 		return n
 	}
-	notes := child(meta, "annotations")
+	notes := documents.Child(meta, "annotations")
 	if notes == nil {
 		return n
 	}
-	remove(notes, originAnnotation)
+	documents.Remove(notes, originAnnotation)
 	if len(notes.Content) == 0 {
-		remove(meta, "annotations")
+		documents.Remove(meta, "annotations")
 	}
 	return n
-}
-
-// remove takes key out of the mapping n.
-func remove(n *yaml.Node, key string) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			n.Content = slices.Delete(n.Content, i, i+2)
-			return
-		}
-	}
 }
 
 // noise matches what kustomize writes around a message, from the outside in.

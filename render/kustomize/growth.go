@@ -14,7 +14,8 @@ import (
 
 // A kustomization can make objects grow without bound: by a long prefix on many objects, or
 // a field that is copied into itself, again and again. These rules bound the result of a
-// build by a small multiple of its input.
+// build by a small multiple of its input, and name the field: the limits of render/worker
+// only end a build.
 const (
 	maxName    = 253 // of a Kubernetes object
 	maxImage   = 1024
@@ -54,7 +55,7 @@ func jsonPatch(text []byte, l documents.Limits, at place) error {
 			continue
 		}
 		for _, op := range d.Content {
-			if c := child(op, "op"); c != nil && c.Value == "copy" {
+			if c := documents.Child(op, "op"); c != nil && c.Value == "copy" {
 				return at.refuse("use a replacement, or add the value", "the operation copy is not supported")
 			}
 		}
@@ -133,7 +134,7 @@ func (f *feedback) copies(s *scanner) error {
 			return refusalOf(place{file: file}, file, err)
 		}
 		for _, d := range objectsIn(parsed.Documents) {
-			kind := scalarAt(d, "kind")
+			kind := documents.ChildText(d, "kind")
 			kinds[kind]++
 			all++
 			for i, r := range f.replacements {
@@ -169,7 +170,7 @@ func objectsIn(docs []*yaml.Node) []*yaml.Node {
 		if d.Kind != yaml.MappingNode {
 			continue
 		}
-		if items := child(d, "items"); items != nil && items.Kind == yaml.SequenceNode {
+		if items := documents.Child(d, "items"); items != nil && items.Kind == yaml.SequenceNode {
 			out = append(out, objectsIn(items.Content)...)
 			continue
 		}
@@ -189,7 +190,7 @@ func sizeAt(d *yaml.Node, path string) int64 {
 		if n.Kind != yaml.MappingNode {
 			return size(d)
 		}
-		if n = child(n, name); n == nil {
+		if n = documents.Child(n, name); n == nil {
 			return size(d)
 		}
 	}
@@ -202,13 +203,6 @@ func size(n *yaml.Node) int64 {
 		total += size(c)
 	}
 	return total
-}
-
-func scalarAt(n *yaml.Node, key string) string {
-	if c := child(n, key); c != nil {
-		return c.Value
-	}
-	return ""
 }
 
 // below reports whether a field path is inside another one. A segment that selects items

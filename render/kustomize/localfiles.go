@@ -76,7 +76,7 @@ func countObjects(file string, docs []*yaml.Node, resource bool) (int, error) {
 			}
 			continue
 		}
-		if items := child(d, "items"); items != nil && items.Kind == yaml.SequenceNode {
+		if items := documents.Child(d, "items"); items != nil && items.Kind == yaml.SequenceNode {
 			n += len(items.Content)
 			continue
 		}
@@ -84,22 +84,12 @@ func countObjects(file string, docs []*yaml.Node, resource bool) (int, error) {
 			continue
 		}
 		for _, key := range []string{"apiVersion", "kind", "metadata"} {
-			if c := child(d, key); c == nil || c.Kind == yaml.ScalarNode && c.Value == "" {
+			if c := documents.Child(d, key); c == nil || c.Kind == yaml.ScalarNode && c.Value == "" {
 				return 0, place{file: file, field: key}.refuse("write apiVersion, kind and metadata", "line %d: an object has no %s", d.Line, key)
 			}
 		}
 	}
 	return n, nil
-}
-
-// child returns the value of key in the mapping n, or nil.
-func child(n *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
 }
 
 // inline returns the plain form of YAML that stands in a field.

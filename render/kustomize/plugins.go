@@ -62,14 +62,14 @@ func (v *visit) onlyBuiltin(data []byte, at place) error {
 	}
 	for _, d := range f.Documents {
 		var apiVersion, kind string
-		if c := child(d, "apiVersion"); c != nil {
+		if c := documents.Child(d, "apiVersion"); c != nil {
 			apiVersion = c.Value
 		}
-		if c := child(d, "kind"); c != nil {
+		if c := documents.Child(d, "kind"); c != nil {
 			kind = c.Value
 		}
-		if meta := child(d, "metadata"); meta != nil {
-			if notes := child(meta, "annotations"); notes != nil && child(notes, "config.kubernetes.io/function") != nil {
+		if meta := documents.Child(d, "metadata"); meta != nil {
+			if notes := documents.Child(meta, "annotations"); notes != nil && documents.Child(notes, "config.kubernetes.io/function") != nil {
 				return at.refuse("use the fields of the kustomization", "the transformer %s is a function and is not run", kind)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // quotes knows which texts with variables are quoted, so that they stay texts: a JSON patch
@@ -25,8 +27,8 @@ func (q quotes) learn(docs []*yaml.Node) {
 			if op.Kind != yaml.MappingNode || len(op.Content) == 0 || op.Content[0].Style != 0 {
 				continue // in JSON every text has quotes
 			}
-			if value := child(op, "value"); value != nil {
-				key := scalarAt(op, "path")
+			if value := documents.Child(op, "value"); value != nil {
+				key := documents.ChildText(op, "path")
 				for strings.Trim(path.Base(key), "-0123456789") == "" && strings.Contains(key, "/") {
 					key = path.Dir(key) // an item of a list
 				}

@@ -92,7 +92,7 @@ func (d *Decrypter) Decrypt(ctx context.Context, name string, data []byte) (plai
 				return nil, nil, &documents.Refusal{Line: n.Line, Message: "the sops metadata cannot be read", Hint: damagedHint}
 			}
 		}
-		remove(doc, "sops")
+		documents.Remove(doc, "sops")
 	}
 	binary := isBinary(name, data, f.Documents)
 	w, err := d.open(ctx, name, &m, f.Documents, !binary && areSecrets(f.Documents))
@@ -121,7 +121,7 @@ const damagedHint = "restore the file, or encrypt it again with sops"
 
 // metadataOf returns sops' metadata in the document n; nil where n is not encrypted.
 func metadataOf(n *yaml.Node) *yaml.Node {
-	if m := child(n, "sops"); m != nil && child(m, "mac") != nil {
+	if m := documents.Child(n, "sops"); m != nil && documents.Child(m, "mac") != nil {
 		return m
 	}
 	return nil
@@ -130,7 +130,7 @@ func metadataOf(n *yaml.Node) *yaml.Node {
 // onlySecrets refuses manifests other than Secrets.
 func onlySecrets(docs []*yaml.Node) error {
 	for _, doc := range docs {
-		kind := child(doc, "kind")
+		kind := documents.Child(doc, "kind")
 		if kind == nil || isSecret(doc) {
 			continue
 		}
@@ -146,7 +146,7 @@ func onlySecrets(docs []*yaml.Node) error {
 // isSecret reports whether n is a Secret. An encrypted kind is not known until it is
 // decrypted.
 func isSecret(n *yaml.Node) bool {
-	kind, version := child(n, "kind"), child(n, "apiVersion")
+	kind, version := documents.Child(n, "kind"), documents.Child(n, "apiVersion")
 	return kind != nil && kind.Value == "Secret" && version != nil && version.Value == "v1"
 }
 
@@ -167,7 +167,7 @@ func isBinary(name string, data []byte, docs []*yaml.Node) bool {
 // written returns docs in the format of the file called name.
 func written(name string, docs []*yaml.Node, binary bool) ([]byte, error) {
 	if binary {
-		return []byte(child(docs[0], "data").Value), nil
+		return []byte(documents.Child(docs[0], "data").Value), nil
 	}
 	if path.Ext(name) != ".json" {
 		data, err := documents.Marshal(docs)
@@ -189,29 +189,6 @@ func written(name string, docs []*yaml.Node, binary bool) ([]byte, error) {
 		out = append(append(out, b.Bytes()...), '\n')
 	}
 	return out, nil
-}
-
-// child returns the value of key in the mapping n.
-func child(n *yaml.Node, key string) *yaml.Node {
-	if n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
-// remove takes key out of the mapping n.
-func remove(n *yaml.Node, key string) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			n.Content = slices.Delete(n.Content, i, i+2)
-			return
-		}
-	}
 }
 
 // list returns names for people.

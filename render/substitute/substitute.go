@@ -30,6 +30,8 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // Annotation controls substitution: "disabled" on an object leaves it unchanged; "true" on
@@ -73,7 +75,7 @@ func (s *Substituter) Object(n *yaml.Node) []Error {
 	if annotation(n) == Disabled {
 		return nil
 	}
-	w := &walk{Substituter: s, kind: text(child(n, "kind")), unset: map[string]bool{}}
+	w := &walk{Substituter: s, kind: text(documents.Child(n, "kind")), unset: map[string]bool{}}
 	w.node(n, nil)
 	if s.Doubled != nil && w.doubled != "" && !w.used {
 		s.Doubled(w.doubled)
@@ -84,12 +86,12 @@ func (s *Substituter) Object(n *yaml.Node) []Error {
 // IsSource reports whether n is a ConfigMap with values. It returns them, or what is wrong
 // with them.
 func IsSource(n *yaml.Node) (map[string]string, []Error, bool) {
-	if text(child(n, "kind")) != "ConfigMap" || annotation(n) != Source {
+	if text(documents.Child(n, "kind")) != "ConfigMap" || annotation(n) != Source {
 		return nil, nil, false
 	}
 	values := map[string]string{}
 	var errs []Error
-	data := child(n, "data")
+	data := documents.Child(n, "data")
 	if data != nil && data.Kind != yaml.MappingNode && data.Tag != "!!null" {
 		return nil, []Error{{"data", "it is not a mapping of names to values", "write NAME: value"}}, true
 	}
@@ -108,20 +110,7 @@ func IsSource(n *yaml.Node) (map[string]string, []Error, bool) {
 
 // annotation returns the value of Annotation on the object n.
 func annotation(n *yaml.Node) string {
-	return text(child(child(child(n, "metadata"), "annotations"), Annotation))
-}
-
-// child returns the value of key in the mapping n, or nil.
-func child(n *yaml.Node, key string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
+	return text(documents.Child(documents.Child(documents.Child(n, "metadata"), "annotations"), Annotation))
 }
 
 func text(n *yaml.Node) string {

@@ -92,7 +92,8 @@ func signedTag(raw []byte) (content []byte, signature string) {
 }
 
 // signed splits a commit into the signed content, byte for byte, and the signature. Source:
-// git, commit.c, parse_signed_commit.
+// git, commit.c, parse_signed_commit. EncodeWithoutSignature of go-git returns the same
+// content, and refuses no second signature: the header would be read twice.
 func signed(commit []byte) (content []byte, signature string, err error) {
 	header, body, ok := bytes.Cut(commit, []byte("\n\n"))
 	if !ok {

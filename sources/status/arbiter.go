@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"sync"
 
 	"fairlead.dev/fleet"
@@ -106,54 +107,42 @@ type decision func(now reign, mayHave bool) (next reign, why string, err error)
 // that, until there is an answer. decide learns whether an earlier push of this
 // change may have landed. What doubt says is done about what is not to be believed.
 func (a *Arbiter) change(ctx context.Context, op string, doubt doubt, decide decision) (reign, error) {
-	mayHave := false
-	for wait := (backoff{}); ; {
-		head, t, err := a.branch.Read(ctx)
-		if err != nil {
-			return reign{}, err
-		}
+	var next reign
+	committed := false
+	err := commit(ctx, a.branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
+		next, committed = reign{}, false
 		now, distrust, err := a.read(t)
 		if err != nil {
-			return reign{}, err
+			return sources.Commit{}, err
 		}
 		if distrust != nil && !a.bears(doubt, now) {
-			return reign{}, distrust
+			return sources.Commit{}, distrust
 		}
 		switch {
 		case distrust == nil && doubt == restoring:
-			return now, nil
+			next = now
+			return sources.Commit{}, nil
 		case distrust != nil:
 			now.next = fleet.Succession{} // who is to have the fleet next a key says, too
 		}
-		next, why, err := decide(now, mayHave)
-		if err != nil || why == "" {
-			return next, err
+		why := ""
+		if next, why, err = decide(now, mayHave); err != nil || why == "" {
+			return sources.Commit{}, err
 		}
 		if next, err = a.sign(now, next); err != nil {
-			return reign{}, err
+			return sources.Commit{}, err
 		}
 		b, err := encodeReign(next)
-		if err != nil {
-			return reign{}, err
-		}
-		_, err = a.branch.Commit(ctx, head, sources.Commit{
-			Edits: map[string][]byte{ownerPath: b}, Message: why, Trailers: trailers(fleet.Revision{}, next.owner),
-		})
-		switch fleet.KindOf(err) {
-		case fleet.Conflict:
-		case fleet.Unanswered:
-			mayHave = true
-		default:
-			if err != nil {
-				return reign{}, err
-			}
-			a.believe(next)
-			return next, nil
-		}
-		if wait.sleep(ctx) != nil {
-			return reign{}, fleet.Errorf(fleet.KindOf(err), op, "%w", err)
-		}
+		committed = true
+		return sources.Commit{Edits: map[string][]byte{ownerPath: b}, Message: why, Trailers: trailers(fleet.Revision{}, next.owner)}, err
+	})
+	switch {
+	case err != nil:
+		return reign{}, err
+	case committed:
+		a.believe(next)
 	}
+	return next, nil
 }
 
 // trailers returns the trailers of a commit.

@@ -12,7 +12,8 @@ const (
 	maxWait   = 5 * time.Second
 )
 
-// A backoff waits longer each time, with jitter.
+// A backoff waits longer each time, with jitter. That of apimachinery takes its jitter from
+// the process, and a life of the simulation is to be the same each time.
 type backoff struct {
 	last   time.Duration
 	random func(time.Duration) time.Duration // below the given one; nil is rand.N

@@ -177,16 +177,11 @@ type edit struct {
 // that, until there is an answer. decide learns whether an earlier push of this
 // change may have landed.
 func (q *Requests) change(ctx context.Context, op string, decide func(t fs.FS, all []fleet.Request, mayHave bool) (edit, error)) error {
-	mayHave := false
-	for wait := (backoff{}); ; {
-		head, t, err := q.branch.Read(ctx)
-		if err != nil {
-			return err
-		}
-		all, _ := readRequests(t) // who cannot be read is in nobody's way
+	return commit(ctx, q.branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
+		all, _ := readRequests(t) // what cannot be read is in nobody's way
 		e, err := decide(t, all, mayHave)
 		if err != nil || len(e.put)+len(e.drop) == 0 {
-			return err
+			return sources.Commit{}, err
 		}
 		edits := make(map[string][]byte, len(e.put)+len(e.drop))
 		for _, r := range e.drop {
@@ -200,23 +195,13 @@ func (q *Requests) change(ctx context.Context, op string, decide func(t fs.FS, a
 		}
 		for _, r := range e.put {
 			if edits[requestPath(r)], err = encodeDocs(r.String(), fileOf(r)); err != nil {
-				return err
+				return sources.Commit{}, err
 			}
 		}
 		text := e.why
 		if e.more != "" && e.more != e.why {
 			text += "\n\n" + e.more
 		}
-		_, err = q.branch.Commit(ctx, head, sources.Commit{Edits: edits, Message: text, Trailers: e.trailers})
-		switch fleet.KindOf(err) {
-		case fleet.Conflict:
-		case fleet.Unanswered:
-			mayHave = true
-		default:
-			return err
-		}
-		if wait.sleep(ctx) != nil {
-			return fleet.Errorf(fleet.KindOf(err), op, "%w", err)
-		}
-	}
+		return sources.Commit{Edits: edits, Message: text, Trailers: e.trailers}, nil
+	})
 }

@@ -104,31 +104,18 @@ func signedScaleContent(s fleet.Scale) ([]byte, error) {
 // fleet. The error is of kind Conflict where that is not the owner any more.
 func (q *Scales) Decide(ctx context.Context, of fleet.Owner, list, gone []fleet.Scale) error {
 	const op = "write numbers of machines"
-	for wait := (backoff{}); ; {
-		head, t, err := q.branch.Read(ctx)
-		if err != nil {
-			return err
-		}
+	return commit(ctx, q.branch, op, func(t fs.FS, _ bool) (sources.Commit, error) {
 		now, err := q.owner(t)
 		if err != nil {
-			return err
+			return sources.Commit{}, err
 		}
 		if now != of {
-			return fleet.Errorf(fleet.Conflict, op, "%w", deposedBy(now, of))
+			return sources.Commit{}, fleet.Errorf(fleet.Conflict, op, "%w", deposedBy(now, of))
 		}
 		c, err := q.commit(t, list, gone)
-		if err != nil || len(c.Edits) == 0 {
-			return err
-		}
 		c.Trailers = trailers(fleet.Revision{}, of)
-		_, err = q.branch.Commit(ctx, head, c)
-		if k := fleet.KindOf(err); k != fleet.Conflict && k != fleet.Unanswered {
-			return err
-		}
-		if wait.sleep(ctx) != nil {
-			return fleet.Errorf(fleet.KindOf(err), op, "%w", err)
-		}
-	}
+		return c, err
+	})
 }
 
 // Set writes s, as a person decides: who owns the fleet goes by it. What is signed is never
@@ -138,32 +125,19 @@ func (q *Scales) Set(ctx context.Context, s fleet.Scale) error {
 	if _, err := scaleIn(scalePath(s), scaleFileOf(s)); err != nil {
 		return fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
-	for wait := (backoff{}); ; {
-		head, t, err := q.branch.Read(ctx)
-		if err != nil {
-			return err
-		}
+	return commit(ctx, q.branch, op, func(t fs.FS, _ bool) (sources.Commit, error) {
 		there, err := q.list(t)
 		if err != nil && fleet.KindOf(err) != fleet.Invalid {
-			return err
+			return sources.Commit{}, err
 		}
 		if i := slices.IndexFunc(there, s.SamePool); i >= 0 && there[i].Distrusted == "" && s.At.Before(there[i].At) {
 			s.At = there[i].At
 		}
 		content, err := q.encode(s)
-		if err != nil {
-			return err
-		}
-		_, err = q.branch.Commit(ctx, head, sources.Commit{
+		return sources.Commit{
 			Edits: map[string][]byte{scalePath(s): content}, Message: oneLine(s.String()+because(s.Reason), 100),
-		})
-		if k := fleet.KindOf(err); k != fleet.Conflict && k != fleet.Unanswered {
-			return err
-		}
-		if wait.sleep(ctx) != nil {
-			return fleet.Errorf(fleet.KindOf(err), op, "%w", err)
-		}
-	}
+		}, err
+	})
 }
 
 // commit returns the commit that makes list and gone so on t.

@@ -41,10 +41,7 @@ const documentVersion = 1
 func (i item) encode(id fleet.ID) ([]byte, error) {
 	d := document{Version: documentVersion, Fleet: id, Kind: i.kind, Name: i.key.String(), Secrets: make(map[fleet.SecretName]map[string][]byte)}
 	for name, data := range i.secrets {
-		d.Secrets[name] = make(map[string][]byte, len(data))
-		for key, value := range data {
-			d.Secrets[name][key] = value.Reveal()
-		}
+		d.Secrets[name] = data.Reveal()
 	}
 	return json.Marshal(d)
 }
@@ -70,10 +67,7 @@ func decode(plain []byte, id fleet.ID, e entry) (item, error) {
 	}
 	i := item{kind: d.Kind, key: key, secrets: make(map[fleet.SecretName]fleet.SecretData)}
 	for name, keys := range d.Secrets {
-		i.secrets[name] = make(fleet.SecretData, len(keys))
-		for k, v := range keys {
-			i.secrets[name][k] = fleet.NewSecret(v)
-		}
+		i.secrets[name] = fleet.NewSecretData(keys)
 	}
 	return i, nil
 }

@@ -26,8 +26,8 @@ const (
 )
 
 // A ChartCache fetches charts from their repositories, and keeps those that were used
-// last in memory: a thousand clusters with one chart are one download. It is safe
-// for concurrent use.
+// last in memory: a thousand clusters with one chart are one download. What it keeps is
+// bounded by bytes; golang-lru bounds the number of entries. It is safe for concurrent use.
 type ChartCache struct {
 	flight singleflight.Group
 

@@ -46,7 +46,8 @@ func unpack(pack []byte, depth int, left *int64) ([]*archive.BufferedFile, error
 	return files, nil
 }
 
-// An index is what matters of the index.yaml of a repository.
+// An index is what matters of the index.yaml of a repository. Helm's own reader has no
+// limits, and builds all charts of an index for the one that is asked for.
 // Source: Helm, pkg/repo/v1: IndexFile.
 type index struct {
 	Entries map[string][]indexEntry `json:"entries"`
