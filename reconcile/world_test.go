@@ -20,95 +20,7 @@ import (
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/workload"
 	"fairlead.dev/reconcile"
-	"fairlead.dev/render"
-	"fairlead.dev/render/decode"
 )
-
-const manifests = `
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: Cluster
-metadata:
-  name: eu-1
-  namespace: prod
-  annotations: {fairlead.dev/delete: "%[4]v"}
-spec:
-  clusterNetwork: {pods: {cidrBlocks: [192.168.0.0/16]}, services: {cidrBlocks: [10.96.0.0/12]}}
-  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: eu-1-cp}
-  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: eu-1}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: DevCluster
-metadata: {name: eu-1, namespace: prod}
-spec: {backend: {inMemory: {}}}
----
-apiVersion: controlplane.cluster.x-k8s.io/v1beta2
-kind: KubeadmControlPlane
-metadata: {name: eu-1-cp, namespace: prod}
-spec:
-  replicas: %[1]d
-  version: %[3]s
-  machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: m}}}
----
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: MachineDeployment
-metadata: {name: eu-1-md-0, namespace: prod}
-spec:
-  clusterName: eu-1
-  replicas: %[2]d
-  template:
-    spec:
-      clusterName: eu-1
-      version: %[3]s
-      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate, name: w}}
-      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: m}
----
-apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
-kind: KubeadmConfigTemplate
-metadata: {name: w, namespace: prod}
-spec: {template: {spec: {joinConfiguration: {nodeRegistration: {criSocket: unix:///run/containerd/containerd.sock}}}}}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: DevMachineTemplate
-metadata: {name: m, namespace: prod}
-spec:
-  template:
-    spec:
-      backend:
-        inMemory:
-          vm: {provisioning: {startupDuration: "10s"}}
-          node: {provisioning: {startupDuration: "5s"}}
-          apiServer: {provisioning: {startupDuration: "2s"}}
-          etcd: {provisioning: {startupDuration: "2s"}}
-`
-
-// A clusterSpec is what Git asks for.
-type clusterSpec struct {
-	controlPlanes, workers int
-	version                string
-	gone                   bool
-}
-
-func (w clusterSpec) cluster(t testing.TB) *fleet.Cluster {
-	t.Helper()
-	return decoded(t, w.manifests())
-}
-
-func (w clusterSpec) manifests() string {
-	return fmt.Sprintf(manifests, w.controlPlanes, w.workers, w.version, w.gone)
-}
-
-func decoded(t testing.TB, yaml string) *fleet.Cluster {
-	t.Helper()
-	var objects []render.Object
-	for doc := range strings.SplitSeq(yaml, "\n---\n") {
-		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
-	}
-	clusters, problems := decode.New("test", inmemory.Kinds()).Decode("clusters/eu-1", objects)
-	if len(problems) > 0 || len(clusters) != 1 {
-		t.Fatalf("decoded %d clusters with problems %v", len(clusters), problems)
-	}
-	return &clusters[0]
-}
 
 // A world is a cloud, a secret store and one agent at a time. The agent ends
 // with a crash whenever a call is made whose number is in crashAt.
@@ -241,65 +153,9 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 	return w.net.DialContext(ctx, network, address)
 }
 
-// crashing counts the changes made through the API server as calls too.
-type crashing struct {
-	*workload.Client
-	w *world
-}
-
-func (c crashing) around(err error) error { c.w.called(); return err }
-
-func (c crashing) SyncNode(ctx context.Context, a providers.Access, n string, m fleet.MachineName, p fleet.Pool) error {
-	c.w.called()
-	c.w.mu.Lock()
-	c.w.syncs++
-	c.w.mu.Unlock()
-	return c.around(c.Client.SyncNode(ctx, a, n, m, p))
-}
-
-func (c crashing) Drain(ctx context.Context, a providers.Access, n string, rules fleet.DrainRules) error {
-	c.w.called()
-	return c.around(c.Client.Drain(ctx, a, n, rules))
-}
-
-func (c crashing) DeleteNode(ctx context.Context, a providers.Access, n string) error {
-	c.w.called()
-	return c.around(c.Client.DeleteNode(ctx, a, n))
-}
-
-func (c crashing) DeleteExternalResources(ctx context.Context, a providers.Access, resources []fleet.ExternalResource) error {
-	c.w.called()
-	return c.around(c.Client.DeleteExternalResources(ctx, a, resources))
-}
-
 // distributions are those that reach clusters through client.
 func (w *world) distributions(client *workload.Client) providers.Distributions {
 	return providers.Distributions{"KubeadmControlPlane": crashingKubeadm{kubeadm.New(client), w}}
-}
-
-// crashingKubeadm counts the changes that kubeadm makes in clusters as calls too.
-type crashingKubeadm struct {
-	kubeadm.Distribution
-	w *world
-}
-
-func (c crashingKubeadm) around(f func() error) error {
-	c.w.called()
-	err := f()
-	c.w.called()
-	return err
-}
-
-func (c crashingKubeadm) Admit(ctx context.Context, a providers.Access, in providers.BootstrapInput, ttl time.Duration) error {
-	return c.around(func() error { return c.Distribution.Admit(ctx, a, in, ttl) })
-}
-
-func (c crashingKubeadm) RemoveMember(ctx context.Context, a providers.Access, m fleet.Member) error {
-	return c.around(func() error { return c.Distribution.RemoveMember(ctx, a, m) })
-}
-
-func (c crashingKubeadm) Apply(ctx context.Context, a providers.Access, in *fleet.Cluster, e fleet.Endpoint, name string) error {
-	return c.around(func() error { return c.Distribution.Apply(ctx, a, in, e, name) })
 }
 
 // reach makes passes until phase is reached and nothing is to be done. Crashed

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
-	"fairlead.dev/render/topology"
 )
 
 // asYAML returns objects as they are printed.
@@ -185,19 +182,6 @@ func TestRenderParts(t *testing.T) {
 	}
 }
 
-// A change of $$ that nobody can have meant is a warning, and holds nothing back.
-func TestRenderDoubledDollar(t *testing.T) {
-	b := newBuilder(render.Options{})
-	fleetOf := tree("-- clusters/a/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/a/c.yaml --\n" + clusterYAML("team", "a") + "spec: {command: /tmp/x.$$}\n")
-	for _, rev := range []string{"sha1:1", "sha1:2"} { // built, and kept
-		f := b.render(t, rev, fleetOf)
-		want := []string{"clusters/a/c.yaml: Cluster team/a: spec.command: $$ becomes $, and the object uses no variable (write $$$$ for two dollar signs, or annotate the object with fairlead.dev/substitute: disabled)"}
-		if diff := cmp.Diff(want, lines(f.Warnings)); diff != "" || len(f.Clusters) != 1 || len(f.Problems) > 0 {
-			t.Errorf("got clusters %q, problems %q; warnings -want, +got:\n%s", keys(f), lines(f.Problems), diff)
-		}
-	}
-}
-
 // A folder that a refused kustomization names is held back also where it comes
 // after the kustomization was refused.
 func TestRenderBaseAfterRefusal(t *testing.T) {
@@ -226,140 +210,6 @@ func TestRenderKeepsRevision(t *testing.T) {
 	}
 	if second.Revision.Digest != "sha1:2" || first.Clusters[0].Digest == second.Clusters[0].Digest || first.Clusters[1].Digest != second.Clusters[1].Digest {
 		t.Error("want the fleet's revision to be the newest, and only the changed cluster's digest to change")
-	}
-}
-
-// A decoder that finds fault with three fields.
-type faultFinder struct{ fakeDecoder }
-
-func (faultFinder) Decode(overlay string, objects []render.Object, _ ...topology.Library) ([]fleet.Cluster, []fleet.Problem) {
-	var out []fleet.Problem
-	for _, field := range []string{"spec.replicas", "spec.version", "spec.paused", "spec.fixed"} {
-		out = append(out, fleet.Problem{Overlay: overlay, Object: "Cluster default/a", Field: field, Message: "bad", Hint: map[string]string{"spec.replicas": "count them"}[field]})
-	}
-	return nil, out
-}
-
-// A problem with a value says where the value was set.
-func TestRenderTellsWhereValuesAreFrom(t *testing.T) {
-	b := render.New(render.Options{Decoder: faultFinder{}, Values: map[string]string{"P": "yes"}})
-	f, err := b.Render(context.Background(), fleet.Revision{}, tree(fleetYAML+"spec: {substitute: {N: 1, V: old}}\n"+
-		"-- clusters/a/.env --\nV=new\n-- clusters/a/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/a/c.yaml --\n"+
-		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec:\n  replicas: ${N}\n  version: ${V}\n  paused: ${P}\n  fixed: 1\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
-		"clusters/a: Cluster default/a: spec.fixed: bad",
-		"clusters/a: Cluster default/a: spec.paused: bad (${P} is set on the command line)",
-		"clusters/a: Cluster default/a: spec.replicas: bad (count them; ${N} is set in fleet.yaml)",
-		"clusters/a: Cluster default/a: spec.version: bad (${V} is set in clusters/a/.env)",
-	}
-	if diff := cmp.Diff(want, lines(f.Problems)); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-}
-
-// A JSON patch loses quotes; what was quoted stays a text all the same.
-func TestRenderKeepsQuotes(t *testing.T) {
-	archive := `
--- clusters/a/kustomization.yaml --
-resources: [c.yaml]
-patches:
-- target: {kind: Cluster}
-  patch: |
-    - {op: add, path: /spec/added, value: "${N}"}
-    - {op: add, path: /spec/items/-, value: "${N}"}
-    - op: add
-      path: /spec/number
-      value: ${N}
-- target: {kind: Cluster}
-  patch: '[{"op": "add", "path": "/spec/json", "value": "${N}"}]'
--- clusters/a/.env --
-N=1
--- clusters/a/c.yaml --
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: Cluster
-metadata: {name: a}
-spec:
-  version: "${N}"
-  replicas: ${N}
-  items: ['${N}']
-  nested:
-  - value: '${N}'
-  - value: b
-    number: ${N}
-`
-	objects, problems, err := render.New(render.Options{}).Objects(context.Background(), tree(archive), "clusters/a")
-	if err != nil || len(problems) > 0 {
-		t.Fatalf("got problems %q, error %v", lines(problems), err)
-	}
-	want := `# clusters/a/c.yaml
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: Cluster
-metadata:
-  name: a
-spec:
-  added: "1"
-  items:
-    - "1"
-    - "1"
-  json: 1
-  nested:
-    - value: "1"
-    - number: 1
-      value: b
-  number: 1
-  replicas: 1
-  version: "1"
-`
-	if diff := cmp.Diff(want, asYAML(objects)); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-}
-
-// Where values come from, weakest first: fleet.yaml, .env, ConfigMap, the caller.
-func TestRenderValues(t *testing.T) {
-	archive := fleetYAML + "spec: {substitute: {A: fleet, B: fleet, C: fleet, D: fleet, N: 3, L: [x, y]}}\n" + `
--- clusters/a/kustomization.yaml --
-resources: [c.yaml]
--- clusters/a/.env --
-# values of this cluster
-export B="env"
-C='env'
-D=env
--- clusters/a/c.yaml --
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: values
-  annotations: {fairlead.dev/substitute: "true"}
-data: {C: map, D: map}
----
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: Cluster
-metadata: {name: a}
-spec:
-  values: ["${A}", "${B}", "${C}", "${D}"]
-  number: ${N}
-  list: ${L}
-`
-	b := render.New(render.Options{Values: map[string]string{"D": "caller"}})
-	objects, problems, err := b.Objects(context.Background(), tree(archive), "clusters/a")
-	if err != nil || len(problems) > 0 {
-		t.Fatal(err, problems)
-	}
-	want := `# clusters/a/c.yaml
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: Cluster
-metadata: {name: a}
-spec:
-  values: ["fleet", "env", "map", "caller"]
-  number: 3
-  list: ["x", "y"]
-`
-	if diff := cmp.Diff(want, asYAML(objects)); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
 
@@ -409,97 +259,6 @@ a: [
 				t.Errorf("%s: problems %q, want %q", tc.reason, got, tc.problem)
 			}
 		})
-	}
-}
-
-// What fleet.yaml may say, and how it is refused.
-func TestRenderConfig(t *testing.T) {
-	good := fleet.Config{StatusBranch: "fairlead/status", Prune: fleet.Prune{Limit: 1}}
-	cases := map[string]struct {
-		reason string
-		file   string // none: no file
-		id     fleet.ID
-		want   fleet.Config
-		errs   []string
-	}{
-		"None":    {reason: "a fleet needs no fleet.yaml", id: "from-url", want: good},
-		"Minimal": {reason: "everything has a default", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\n", id: "from-url", want: good},
-		"Full": {
-			reason: "everything may be said",
-			file:   "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: edge}\nspec:\n  prune: {enabled: true, limit: 5}\n  status: {branch: state/of-edge, history: {commits: 10000, days: 30}}\n",
-			id:     "edge", want: fleet.Config{StatusBranch: "state/of-edge", StatusHistory: fleet.HistoryBound{Commits: 10000, Age: 720 * time.Hour}, Prune: fleet.Prune{Enabled: true, Limit: 5}},
-		},
-		"LimitZero":  {reason: "a limit of none is one", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {prune: {enabled: true, limit: 0}}\n", id: "from-url", want: fleet.Config{StatusBranch: "fairlead/status", Prune: fleet.Prune{Enabled: true}}},
-		"Kind":       {reason: "it must be a Fleet", file: "apiVersion: v1\nkind: ConfigMap\n", errs: []string{`apiVersion: "v1" is not known`, `kind: "ConfigMap" is not known`}},
-		"Unknown":    {reason: "unknown fields are named", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {cluster: {}, prune: {on: true}}\n", errs: []string{"spec.cluster: this field does not exist", "spec.prune.on: this field does not exist"}},
-		"Case":       {reason: "fields are what they are called", file: "apiVersion: fairlead.dev/v1alpha1\nKind: Fleet\n", errs: []string{"Kind: this field does not exist"}},
-		"Type":       {reason: "types are checked", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {prune: {limit: many}}\n", errs: []string{"spec.prune.limit: it is a string and should be a int"}},
-		"History":    {reason: "a history has bounds", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {status: {history: {commits: 99, days: 0}}}\n", errs: []string{"spec.status.history.commits: 99 is not from 100", "spec.status.history.days: 0 is not from 1"}},
-		"NoHistory":  {reason: "and says one", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {status: {history: {}}}\n", errs: []string{"spec.status.history: it says no bound"}},
-		"Values":     {reason: "everything that is wrong is told", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: A_b}\nspec: {substitute: {a-b: x}, prune: {limit: -1}, status: {branch: 'a b'}, clusters: {include: [../x]}}\n", errs: []string{"metadata.name: a lowercase RFC 1123 label", "spec.clusters: the pattern \"../x\" is not within", "spec.prune.limit: -1 is negative", "spec.status.branch: \"a b\" cannot be", "spec.substitute: \"a-b\" cannot be"}},
-		"Fraction":   {reason: "1.30 would become 1.3", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {substitute: {V: 1.30}}\n", errs: []string{"1.30 is not a whole number; quote it"}},
-		"Bomb":       {reason: "it is hostile as any file", file: aliasBomb(), errs: []string{"with aliases expanded"}},
-		"TwoObjects": {reason: "it is one object", file: "a: b\n---\na: b\n", errs: []string{"the file must hold one document"}},
-		"BadYAML":    {reason: "it is YAML", file: "a: [\n", errs: []string{"line 1: the file is not valid YAML"}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			archive := tree(twoClusters)
-			if tc.file != "" {
-				archive = archive.with("-- fleet.yaml --\n" + tc.file)
-			}
-			f, err := newBuilder(render.Options{FleetID: "from-url"}).Render(context.Background(), fleet.Revision{Digest: "sha1:1"}, archive)
-			if tc.errs == nil {
-				if err != nil {
-					t.Fatalf("%s: %v", tc.reason, err)
-				}
-				if diff := cmp.Diff(tc.want, f.Config); diff != "" || f.ID != tc.id {
-					t.Errorf("%s: id %q, want %q; -want, +got:\n%s", tc.reason, f.ID, tc.id, diff)
-				}
-				return
-			}
-			e, ok := errors.AsType[*render.ConfigError](err)
-			if !ok || fleet.KindOf(err) != fleet.Invalid {
-				t.Fatalf("%s: got %v, want a ConfigError of kind Invalid", tc.reason, err)
-			}
-			got := lines(e.Problems)
-			if len(got) != len(tc.errs) {
-				t.Fatalf("%s: got problems %q, want %q", tc.reason, got, tc.errs)
-			}
-			for i, want := range tc.errs {
-				if !strings.HasPrefix(got[i], "fleet.yaml: ") || !strings.Contains(got[i], want) || e.Problems[i].Hint == "" {
-					t.Errorf("%s: got %q, want %q with a hint", tc.reason, got[i], want)
-				}
-			}
-		})
-	}
-}
-
-// The example in the documentation is what it says it is.
-func TestDocumentation(t *testing.T) {
-	text, err := os.ReadFile("../docs/fleet-yaml.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(text), "```yaml\n")
-	example, _, ok := strings.Cut(after, "```")
-	if !ok {
-		t.Fatal("docs/fleet-yaml.md has no example")
-	}
-	archive := tree("-- fleet.yaml --\n" + example + "-- clusters/prod/eu-1/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/prod/eu-1/c.yaml --\n" +
-		clusterYAML("prod", "eu-1") + "spec: {version: \"${KUBERNETES_VERSION}\", pods: \"${POD_CIDRS}\"}\n" + "-- clusters/sandbox/a/kustomization.yaml --\nresources: [none]\n" +
-		"-- clusters/ops/home/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/ops/home/c.yaml --\n" + clusterYAML("ops", "home"))
-	f := newBuilder(render.Options{}).render(t, "sha1:1", archive)
-	want := fleet.Config{StatusBranch: "fairlead/status", StatusHistory: fleet.HistoryBound{Commits: 10_000, Age: 720 * time.Hour}, Drift: fleet.DriftCorrect, Prune: fleet.Prune{Enabled: true, Limit: 2}, Escrow: fleet.Escrow{
-		Recipients: []string{"age1psq6mpu3n2pcmht3nhdt9n3gd5s9pulgwzcgrjjpdr6ue5caggpq5dhs8y"}, Branch: "fairlead/escrow",
-	}, Home: fleet.Home{
-		Cluster: fleet.Key{Namespace: "ops", Name: "home"}, Image: "registry.example.com/fairlead:v1.0.0", Namespace: "fairlead-system", Release: "fairlead",
-	}}
-	if diff := cmp.Diff(want, f.Config); diff != "" || f.ID != "edge" {
-		t.Errorf("id %q; -want, +got:\n%s", f.ID, diff)
-	}
-	if diff := cmp.Diff([]string{"ops/home", "prod/eu-1"}, keys(f)); diff != "" || len(f.Problems) > 0 {
-		t.Errorf("-want, +got:\n%s\nproblems: %q", diff, lines(f.Problems))
 	}
 }
 

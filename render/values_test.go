@@ -1,0 +1,159 @@
+package render_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render"
+	"fairlead.dev/render/topology"
+)
+
+// A change of $$ that nobody can have meant is a warning, and holds nothing back.
+func TestRenderDoubledDollar(t *testing.T) {
+	b := newBuilder(render.Options{})
+	fleetOf := tree("-- clusters/a/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/a/c.yaml --\n" + clusterYAML("team", "a") + "spec: {command: /tmp/x.$$}\n")
+	for _, rev := range []string{"sha1:1", "sha1:2"} { // built, and kept
+		f := b.render(t, rev, fleetOf)
+		want := []string{"clusters/a/c.yaml: Cluster team/a: spec.command: $$ becomes $, and the object uses no variable (write $$$$ for two dollar signs, or annotate the object with fairlead.dev/substitute: disabled)"}
+		if diff := cmp.Diff(want, lines(f.Warnings)); diff != "" || len(f.Clusters) != 1 || len(f.Problems) > 0 {
+			t.Errorf("got clusters %q, problems %q; warnings -want, +got:\n%s", keys(f), lines(f.Problems), diff)
+		}
+	}
+}
+
+// A decoder that finds fault with three fields.
+type faultFinder struct{ fakeDecoder }
+
+func (faultFinder) Decode(overlay string, objects []render.Object, _ ...topology.Library) ([]fleet.Cluster, []fleet.Problem) {
+	var out []fleet.Problem
+	for _, field := range []string{"spec.replicas", "spec.version", "spec.paused", "spec.fixed"} {
+		out = append(out, fleet.Problem{Overlay: overlay, Object: "Cluster default/a", Field: field, Message: "bad", Hint: map[string]string{"spec.replicas": "count them"}[field]})
+	}
+	return nil, out
+}
+
+// A problem with a value says where the value was set.
+func TestRenderTellsWhereValuesAreFrom(t *testing.T) {
+	b := render.New(render.Options{Decoder: faultFinder{}, Values: map[string]string{"P": "yes"}})
+	f, err := b.Render(context.Background(), fleet.Revision{}, tree(fleetYAML+"spec: {substitute: {N: 1, V: old}}\n"+
+		"-- clusters/a/.env --\nV=new\n-- clusters/a/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/a/c.yaml --\n"+
+		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec:\n  replicas: ${N}\n  version: ${V}\n  paused: ${P}\n  fixed: 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"clusters/a: Cluster default/a: spec.fixed: bad",
+		"clusters/a: Cluster default/a: spec.paused: bad (${P} is set on the command line)",
+		"clusters/a: Cluster default/a: spec.replicas: bad (count them; ${N} is set in fleet.yaml)",
+		"clusters/a: Cluster default/a: spec.version: bad (${V} is set in clusters/a/.env)",
+	}
+	if diff := cmp.Diff(want, lines(f.Problems)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// A JSON patch loses quotes; what was quoted stays a text all the same.
+func TestRenderKeepsQuotes(t *testing.T) {
+	archive := `
+-- clusters/a/kustomization.yaml --
+resources: [c.yaml]
+patches:
+- target: {kind: Cluster}
+  patch: |
+    - {op: add, path: /spec/added, value: "${N}"}
+    - {op: add, path: /spec/items/-, value: "${N}"}
+    - op: add
+      path: /spec/number
+      value: ${N}
+- target: {kind: Cluster}
+  patch: '[{"op": "add", "path": "/spec/json", "value": "${N}"}]'
+-- clusters/a/.env --
+N=1
+-- clusters/a/c.yaml --
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: a}
+spec:
+  version: "${N}"
+  replicas: ${N}
+  items: ['${N}']
+  nested:
+  - value: '${N}'
+  - value: b
+    number: ${N}
+`
+	objects, problems, err := render.New(render.Options{}).Objects(context.Background(), tree(archive), "clusters/a")
+	if err != nil || len(problems) > 0 {
+		t.Fatalf("got problems %q, error %v", lines(problems), err)
+	}
+	want := `# clusters/a/c.yaml
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata:
+  name: a
+spec:
+  added: "1"
+  items:
+    - "1"
+    - "1"
+  json: 1
+  nested:
+    - value: "1"
+    - number: 1
+      value: b
+  number: 1
+  replicas: 1
+  version: "1"
+`
+	if diff := cmp.Diff(want, asYAML(objects)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// Where values come from, weakest first: fleet.yaml, .env, ConfigMap, the caller.
+func TestRenderValues(t *testing.T) {
+	archive := fleetYAML + "spec: {substitute: {A: fleet, B: fleet, C: fleet, D: fleet, N: 3, L: [x, y]}}\n" + `
+-- clusters/a/kustomization.yaml --
+resources: [c.yaml]
+-- clusters/a/.env --
+# values of this cluster
+export B="env"
+C='env'
+D=env
+-- clusters/a/c.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: values
+  annotations: {fairlead.dev/substitute: "true"}
+data: {C: map, D: map}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: a}
+spec:
+  values: ["${A}", "${B}", "${C}", "${D}"]
+  number: ${N}
+  list: ${L}
+`
+	b := render.New(render.Options{Values: map[string]string{"D": "caller"}})
+	objects, problems, err := b.Objects(context.Background(), tree(archive), "clusters/a")
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	want := `# clusters/a/c.yaml
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: a}
+spec:
+  values: ["fleet", "env", "map", "caller"]
+  number: 3
+  list: ["x", "y"]
+`
+	if diff := cmp.Diff(want, asYAML(objects)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
