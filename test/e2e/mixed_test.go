@@ -136,7 +136,7 @@ func (m *mixed) live() {
 	m.c.Delete = true
 	m.put("no cluster", m.c)
 	m.waitDeleted(m.c)
-	m.checkFree()
+	m.checkHosts()
 	m.checkCloud()
 }
 
@@ -210,14 +210,20 @@ func (m *mixed) leave(config string) {
 		return err == nil && out == "2", fmt.Sprint(out, err)
 	})
 	if m.c.Cloud.First {
-		var names []string
-		for _, h := range m.c.Hosts {
-			names = append(names, h.Name)
-		}
-		m.checkFree(names...)
+		m.checkHosts()
 		return
 	}
 	m.checkCloud()
+}
+
+// checkHosts checks that hosts are as they were before. Servers that are gone are off.
+func (m *mixed) checkHosts() {
+	m.t.Helper()
+	var names []string
+	for _, h := range m.c.Hosts {
+		names = append(names, h.Name)
+	}
+	m.checkFree(names...)
 }
 
 // away has nobody reach a site, or reach it again. Its machines go on.

@@ -51,6 +51,10 @@ func Run(t *testing.T, f Fleet) {
 	w.reach(1)
 	w.settle(f.New)
 	w.run(f.New, "suspend", f.Cluster.String(), "--for", "2h", "--reason", "somebody looks", "--source", f.Source, "--wait", "1m")
+	w.wait("a cluster that is suspended", func() (bool, string) {
+		r, err := w.report()
+		return slices.ContainsFunc(r.Conditions, func(c fleet.Condition) bool { return c.Type == "Paused" && c.Status == fleet.True }), fmt.Sprint(err, describe(r))
+	})
 	w.stop()
 
 	w.nothing("the old agent after the new one", f.Old, f.New)
