@@ -1,8 +1,10 @@
 package forecast
 
 import (
-	"cmp"
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,9 +12,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -50,7 +49,11 @@ func TestScripts(t *testing.T) {
 			case "seen":
 				each(s.seen)
 			case "forecast":
-				return s.forecast()
+				told, err := s.forecast()
+				if err != nil {
+					d.Fatalf(t, "%v", err)
+				}
+				return told
 			default:
 				d.Fatalf(t, "no command %s", d.Cmd)
 			}
@@ -102,94 +105,6 @@ func newScript() *script {
 
 func template(version, variant string) fleet.TemplateHash {
 	return fleet.TemplateHash("1-" + version + variant)
-}
-
-// git reads one line of what Git asks for.
-func (s *script) git(word string, w words) error {
-	c := s.in.Desired
-	switch word {
-	case "cluster":
-		c.Delete, c.Protect, c.Paused, c.Abandon = w.is("delete"), w.is("protect"), w.is("paused"), w.is("abandon")
-		if what, value, ok := strings.Cut(w["rotate"], ":"); ok {
-			c.Rotate = map[fleet.Rotation]string{fleet.Rotation(what): value}
-		}
-	case "control-plane":
-		c.ControlPlane = pool("cp", fleet.RoleControlPlane, w)
-		if w.is("retry-period") {
-			period, most := int32(w.number("retry-period", 0)), int32(w.number("max-retry", 1))
-			c.ControlPlane.Remediation = fleet.RemediationLimits{RetryPeriodSeconds: &period, MaxRetry: &most}
-		}
-	case "pool":
-		c.Workers = append(c.Workers, pool(fleet.PoolName(w[""]), fleet.RoleWorker, w))
-	case "class":
-		s.class(w)
-	case "health-check":
-		timeout := int32(300)
-		h := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: w[""]}}
-		h.Spec.Checks.UnhealthyNodeConditions = []clusterv1.UnhealthyNodeCondition{{Type: "Ready", Status: "False", TimeoutSeconds: &timeout}}
-		c.HealthChecks = append(c.HealthChecks, h)
-	case "resources":
-		set := fleet.ResourceSet{Name: w[""], Strategy: fleet.ReconcileStrategy, Prune: w.is("prune")}
-		r := fleet.Resource{Name: "ConfigMap/" + w[""], Digest: w["objects"] + w["digest"]}
-		for _, o := range w.list("objects") {
-			r.Objects = append(r.Objects, fleet.Manifest{ObjectRef: object(o)})
-		}
-		set.Resources = []fleet.Resource{r}
-		c.ResourceSets = append(c.ResourceSets, set)
-	case "release":
-		c.Releases = append(c.Releases, fleet.Release{
-			ReleaseRef: fleet.ReleaseRef{Namespace: "net", Name: w[""]}, Proxy: w[""], Strategy: fleet.Continuous, Prune: true,
-			Chart: fleet.Chart{Repository: "https://helm.example.com", Name: w[""], Version: w["version"]}, Digest: w["version"],
-		})
-	default:
-		return fmt.Errorf("no word %s", word)
-	}
-	return nil
-}
-
-func object(name string) fleet.ObjectRef {
-	return fleet.ObjectRef{Kind: "ConfigMap", Namespace: "net", Name: name}
-}
-
-func pool(name fleet.PoolName, role fleet.Role, w words) fleet.Pool {
-	version := cmp.Or(w["version"], "v1.34.2")
-	p := fleet.Pool{
-		Name: name, Role: role, Replicas: w.number("replicas", 1), Version: version, Template: template(version, w["template"]),
-		Strategy: fleet.RollingUpdate, MaxSurge: w.number("surge", 1), MaxUnavailable: w.number("unavailable", 0),
-		MaxRemediations: -1, DeletionOrder: fleet.DeleteRandom, MinReadySeconds: w.number("min-ready", 0), Paused: w.is("paused"),
-	}
-	if w.is("on-delete") {
-		p.Strategy = fleet.OnDelete
-	}
-	if w.is("label") {
-		p.NodeLabels = map[string]string{"node-role.kubernetes.io/" + w["label"]: ""}
-	}
-	if w.is("rollout-after") {
-		after, _ := time.ParseDuration(w["rollout-after"])
-		p.RolloutAfter = newScript().in.Now.Add(after)
-	}
-	return p
-}
-
-// class reads "class versions=v1.33.4,v1.34.2 defer=md", which comes after the pools.
-func (s *script) class(w words) {
-	c := s.in.Desired
-	c.Topology = &fleet.Topology{Class: fleet.Key{Namespace: "prod", Name: "dev"}, Listed: true, Concurrency: 1, Deferred: map[fleet.PoolName]string{}}
-	for _, p := range c.Workers {
-		c.Topology.Order = append(c.Topology.Order, p.Name)
-	}
-	for _, name := range w.list("defer") {
-		c.Topology.Deferred[fleet.PoolName(name)] = "an annotation"
-	}
-	for _, v := range w.list("versions") {
-		older := fleet.ClassVersion{Version: v, Pools: map[fleet.PoolName]fleet.Blueprint{}}
-		for _, p := range c.Pools() {
-			b := p.Blueprint()
-			b.Template = template(v, "")
-			older.Pools[p.Name] = b
-		}
-		c.Topology.Older = append(c.Topology.Older, older)
-	}
 }
 
 // input returns what a plan is made of, where kubeadm says what is due.
@@ -244,91 +159,6 @@ func (s *script) rename() {
 	}
 }
 
-// seen reads one line of what is to be seen otherwise.
-func (s *script) seen(word string, w words) error {
-	o := &s.in.Observed
-	switch word {
-	case "api":
-		o.Workload = fleet.Workload{Message: "no route to host"}
-	case "infrastructure":
-		o.Infrastructure.Drift = []string{w["drift"]}
-	case "machine":
-		return s.machine(w)
-	case "attempt":
-		s.in.Attempts = append(s.in.Attempts, fleet.Attempt{Action: fleet.Action{Kind: fleet.CreateMachine, Pool: "md", Machine: s.name(w[""])}, At: s.in.Now})
-	case "failure":
-		o.Infrastructure.Failures = append(o.Infrastructure.Failures, fleet.Failure{Machine: s.name(w[""]), At: s.in.Now, Message: "no host is free"})
-	default:
-		return fmt.Errorf("no word %s", word)
-	}
-	return nil
-}
-
-// machine reads "machine md/0@v1.34.2 pending": how a machine is.
-func (s *script) machine(w words) error {
-	o := &s.in.Observed
-	name := s.name(w[""])
-	i := slices.IndexFunc(o.Infrastructure.Machines, func(m fleet.Machine) bool { return m.Name == name })
-	if i < 0 {
-		return fmt.Errorf("no machine %s", w[""])
-	}
-	m := &o.Infrastructure.Machines[i]
-	j := slices.IndexFunc(o.Workload.Nodes, func(n fleet.Node) bool { return n.ProviderID == m.ProviderID })
-	m.Silent, m.Interrupted, m.Damaged, m.Message = w.is("silent"), w.is("interrupted"), w["damaged"], w["message"]
-	for _, state := range []fleet.MachineState{fleet.MachinePending, fleet.MachineFailed, fleet.MachineDeleting} {
-		if w.is(strings.ToLower(string(state))) {
-			m.State = state
-		}
-	}
-	if age, err := time.ParseDuration(w["age"]); err == nil {
-		m.Created, m.Origin.Made = s.in.Now.Add(-age), s.in.Now.Add(-age)
-	}
-	if w.is("retry") {
-		m.Origin.Remediation = fleet.Remediation{Machine: "before", Retry: w.number("retry", 0), At: s.in.Now.Add(-8 * time.Minute)}
-	}
-	if j < 0 {
-		return nil
-	}
-	if m.State == fleet.MachinePending || m.State == fleet.MachineFailed {
-		node := o.Workload.Nodes[j].Name
-		o.Workload.Nodes = slices.Delete(o.Workload.Nodes, j, j+1)
-		o.Workload.Servers = slices.DeleteFunc(o.Workload.Servers, func(x fleet.Server) bool { return x.Node == node })
-		if o.Workload.Etcd != nil {
-			o.Workload.Etcd.Members = slices.DeleteFunc(o.Workload.Etcd.Members, func(x fleet.Member) bool { return x.Node == node })
-		}
-		return nil
-	}
-	s.node(&o.Workload.Nodes[j], m, w)
-	return nil
-}
-
-// node reads how the Node of m is.
-func (s *script) node(n *fleet.Node, m *fleet.Machine, w words) {
-	if w.is("draining") {
-		n.Draining, n.DrainStarted = true, s.in.Now.Add(-time.Minute)
-		n.Pods = []fleet.Pod{{Namespace: "default", Name: "db", Blocked: "disruption budget"}}
-	}
-	if w.is("hook") {
-		n.Annotations[clusterv1.PreDrainDeleteHookAnnotationPrefix+"/backup"] = "someone"
-	}
-	if w.is("unsynced") {
-		n.Annotations = map[string]string{}
-	}
-	if w.is("marked") {
-		n.Annotations[clusterv1.DeleteMachineAnnotation] = ""
-	}
-	if !w.is("not-ready") {
-		return
-	}
-	ago, _ := time.ParseDuration(w["not-ready"])
-	since := s.in.Now.Add(-ago)
-	n.Ready = false
-	n.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(since)}}
-	s.in.Memory.ObservedConditions = append(s.in.Memory.ObservedConditions, fleet.ObservedCondition{
-		Machine: m.Name, ProviderID: m.ProviderID, Condition: "Ready", Status: fleet.False, Since: since, Transition: since,
-	})
-}
-
 // name returns the name of pool/index@version.
 func (s *script) name(ref string) fleet.MachineName {
 	of, rest, _ := strings.Cut(ref, "/")
@@ -354,8 +184,26 @@ func (s *script) readable(text string) string {
 	return text
 }
 
-func (s *script) forecast() string {
-	f := Of(s.input())
+// forecast tells what comes next. It is a function of its input: that stays as it is, and
+// has the same forecast once more.
+func (s *script) forecast() (string, error) {
+	in := s.input()
+	before, err := json.Marshal(in)
+	if err != nil {
+		return "", err
+	}
+	f := Of(in)
+	again, err := json.Marshal(in)
+	if err != nil {
+		return "", err
+	}
+	if !bytes.Equal(before, again) || !reflect.DeepEqual(Of(in), f) {
+		return "", fmt.Errorf("the input is not as it was before:\n%s\n%s", before, again)
+	}
+	return s.describe(f), nil
+}
+
+func (s *script) describe(f Forecast) string {
 	var b strings.Builder
 	for _, c := range f.Changes {
 		b.WriteString(string(c.Kind))
