@@ -51,8 +51,8 @@ import (
 type Parts struct {
 	Source   sources.Source
 	Renderer revisions.Renderer
-	// Ledger opens the status branch of that name.
-	Ledger func(branch string) (Ledger, error)
+	// StatusBranch opens the status branch of that name.
+	StatusBranch func(branch string) (StatusBranch, error)
 	// Reconciler returns what makes the passes. It asks may before it changes
 	// anything, and calls changed when nodes of a cluster change.
 	Reconciler func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes
@@ -67,16 +67,16 @@ type Parts struct {
 	// Place returns where the agent keeps secrets, which is another place for any
 	// other agent: see fleet.Owner. Nil: agents are told apart by name alone.
 	Place func(ctx context.Context) (string, error)
-	// Inhabits reports whether the agent keeps its secrets in the cluster itself,
+	// LivesIn reports whether the agent keeps its secrets in the cluster itself,
 	// as one that lives there does. Nil: its name alone tells.
-	Inhabits func(ctx context.Context, k fleet.Key) (bool, error)
+	LivesIn func(ctx context.Context, k fleet.Key) (bool, error)
 	// Mover returns what moves the fleet to its home. Nil: this agent moves it only
 	// when it is asked.
 	Mover func(home.Move) (home.Mover, error)
-	// Gate, if not nil, keeps the secrets that Reconciler uses as they are while
+	// SecretFreezer, if not nil, keeps the secrets that Reconciler uses as they are while
 	// the fleet is handed over.
-	Gate    ownership.Secrets
-	Metrics *metrics.Metrics
+	SecretFreezer ownership.Secrets
+	Metrics       *metrics.Metrics
 	// Watchdog is told of polls and renders; of passes it is told by Reconciler. Nil:
 	// nobody is.
 	Watchdog *health.Watchdog
@@ -84,8 +84,8 @@ type Parts struct {
 	Log      *slog.Logger
 }
 
-// A Ledger is the status branch: who owns the fleet and how its clusters are.
-type Ledger struct {
+// A StatusBranch is the status branch: who owns the fleet and how its clusters are.
+type StatusBranch struct {
 	Arbiter sources.Arbiter
 	// Read returns what the branch says. Clusters that cannot be read are in it, and no
 	// error.
@@ -163,7 +163,7 @@ func New(o Options, p Parts) *Agent {
 	a.claim = ownership.New(ownership.Options{
 		Self: o.Name, Interval: o.Interval, Wait: o.WaitForOwnership, TakeOver: o.TakeOver, Guard: o.Guard,
 	}, ownership.Parts{
-		Place: p.Place, Secrets: p.Gate, Newest: a.newestFleet, Looker: p.Looker, Metrics: p.Metrics, Log: p.Log,
+		Place: p.Place, Secrets: p.SecretFreezer, Newest: a.newestFleet, Looker: p.Looker, Metrics: p.Metrics, Log: p.Log,
 		Ready: func(reason string) { a.ready.Set(readyOwner, reason) },
 	})
 	p.Metrics.SetQueue(a.queue.Len)
@@ -220,7 +220,7 @@ func (a *Agent) clear(ctx context.Context, b *branch, err error) {
 
 // A branch is the status branch, as it was opened.
 type branch struct {
-	Ledger
+	StatusBranch
 
 	name string
 }
@@ -250,11 +250,11 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			return nil, nil //nolint:nilnil // see above
 		}
 	}
-	ledger, err := a.p.Ledger(name)
+	statusBranch, err := a.p.StatusBranch(name)
 	if err != nil {
 		return nil, err
 	}
-	return &branch{Ledger: ledger, name: name}, nil
+	return &branch{StatusBranch: statusBranch, name: name}, nil
 }
 
 // revisions returns those of the source.

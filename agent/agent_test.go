@@ -56,7 +56,7 @@ type world struct {
 	desired   int                          // machines of every pool, in every report
 	machines  []fleet.MachineReport        // of every report
 	wished    map[fleet.Key]*fleet.Cluster // as the last pass had it
-	inhabits  func(context.Context, fleet.Key) (bool, error)
+	livesIn   func(context.Context, fleet.Key) (bool, error)
 	signed    bool                 // keys say what counts on the status branch
 	doubt     error                // of the owner that is there
 	restored  []fleet.Owner        // in place of one that was not to be believed
@@ -255,11 +255,11 @@ func (w *world) options(o Options) Options {
 func (w *world) parts() Parts {
 	return Parts{
 		Source: w, Renderer: w,
-		Ledger: func(branch string) (Ledger, error) {
+		StatusBranch: func(branch string) (StatusBranch, error) {
 			if branch != "status" {
-				return Ledger{}, errors.New("this is not the branch that fleet.yaml names: " + branch)
+				return StatusBranch{}, errors.New("this is not the branch that fleet.yaml names: " + branch)
 			}
-			return Ledger{
+			return StatusBranch{
 				Arbiter:  w,
 				Requests: &w.desk,
 				Scales:   &w.scales,
@@ -284,7 +284,7 @@ func (w *world) parts() Parts {
 			return w
 		},
 		Infrastructure: func(string) (providers.Infrastructure, error) { return infrastructure{world: w}, nil },
-		Inhabits:       w.inhabits,
+		LivesIn:        w.livesIn,
 		Metrics:        metrics.New("v0"), Log: discard(),
 	}
 }

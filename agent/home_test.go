@@ -75,8 +75,8 @@ func homed(rev string, at fleet.Key) fleet.Fleet {
 	return f
 }
 
-// homely runs an agent called name whose moves c makes, and returns how it ended.
-func homely(t *testing.T, w *world, name string, c *carrier, do func()) (err error) {
+// runMover runs an agent called name whose moves c makes, and returns how it ended.
+func runMover(t *testing.T, w *world, name string, c *carrier, do func()) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -102,7 +102,7 @@ func homely(t *testing.T, w *world, name string, c *carrier, do func()) (err err
 func TestDeclaredHome(t *testing.T) {
 	w := newWorld(homed("1", keyA), homed("2", keyA), homed("3", keyB), homed("4", fleet.Key{}))
 	c := &carrier{run: waits}
-	err := homely(t, w, "me", c, func() {
+	err := runMover(t, w, "me", c, func() {
 		expect(t, "it moves", c.took(), []string{"move to " + keyA.String()})
 		poll()
 		expect(t, "the step is told", w.whole().Home, sources.HomeStatus{Cluster: keyA, Step: "control plane", Message: "1 of 3 machines are ready"})
@@ -124,7 +124,7 @@ func TestDeclaredHome(t *testing.T) {
 func TestAtHome(t *testing.T) {
 	w := newWorld(homed("1", keyA), homed("2", fleet.Key{}))
 	c := &carrier{run: waits}
-	_ = homely(t, w, "home."+keyA.Namespace+"."+keyA.Name, c, func() {
+	_ = runMover(t, w, "home."+keyA.Namespace+"."+keyA.Name, c, func() {
 		poll()
 		expect(t, "it is there", w.whole().Home, sources.HomeStatus{Cluster: keyA})
 		w.push("2")
@@ -136,7 +136,7 @@ func TestAtHome(t *testing.T) {
 // An agent that moves nothing by itself says how to ask for it.
 func TestHomeOfARescue(t *testing.T) {
 	w := newWorld(homed("1", keyA))
-	_ = homely(t, w, "me", nil, func() {
+	_ = runMover(t, w, "me", nil, func() {
 		poll()
 		expect(t, "it says so", w.whole().Home, sources.HomeStatus{Cluster: keyA, Message: "this agent stays until it is asked: fairlead pivot --to " + keyA.String()})
 	})
@@ -154,7 +154,7 @@ func TestHomeThatFails(t *testing.T) {
 		}
 		return waits(ctx, m, show)
 	}}
-	_ = homely(t, w, "me", c, func() {
+	_ = runMover(t, w, "me", c, func() {
 		poll()
 		problems := w.whole().Problems
 		if len(problems) != 1 || problems[0].File != "fleet.yaml" || problems[0].Field != "spec.home" ||
@@ -185,7 +185,7 @@ func TestNewOwnerClearsTheOldHome(t *testing.T) {
 		show("remove the secrets here", "they are with the new owner")
 		return nil
 	}}
-	_ = homely(t, w, "home."+keyA.Namespace+"."+keyA.Name, c, func() {
+	_ = runMover(t, w, "home."+keyA.Namespace+"."+keyA.Name, c, func() {
 		poll()
 		expect(t, "it is told what to clear", left, []fleet.Key{keyB})
 		expect(t, "then all is done", w.whole().Home, sources.HomeStatus{Cluster: keyA})
@@ -204,7 +204,7 @@ func TestOldHomeIsNamed(t *testing.T) {
 		if keep {
 			want = ""
 		}
-		_ = homely(t, w, self, &carrier{run: waits}, func() {
+		_ = runMover(t, w, self, &carrier{run: waits}, func() {
 			poll()
 			expect(t, "what is left", w.whole().Home.Left, want)
 		})
@@ -237,7 +237,7 @@ func TestLeaving(t *testing.T) {
 				clusters, err = m.Clusters(ctx)
 				return err
 			}}
-			err := homely(t, w, tc.self, c, func() {})
+			err := runMover(t, w, tc.self, c, func() {})
 			var refusal *ownership.NotOwnerError
 			if !errors.As(err, &refusal) {
 				t.Errorf("it ended with %v", err)
@@ -267,7 +267,7 @@ func TestMoveOfAnotherTimeIsTakenBack(t *testing.T) {
 			w := newWorld(homed("1", tc.home))
 			w.record.Fleet.Home = sources.HomeStatus{Cluster: keyB, Step: "move the secrets"}
 			c := &carrier{run: waits}
-			_ = homely(t, w, "me", c, func() { expect(t, "it does", c.took(), tc.want) })
+			_ = runMover(t, w, "me", c, func() { expect(t, "it does", c.took(), tc.want) })
 		})
 	}
 }
@@ -276,7 +276,7 @@ func TestMoveOfAnotherTimeIsTakenBack(t *testing.T) {
 func TestTakingBackIsTriedAgain(t *testing.T) {
 	w := newWorld(homed("1", keyA), homed("2", fleet.Key{}))
 	c := &carrier{run: waits, undo: []error{fleet.Errorf(fleet.Unavailable, "withdraw", "no answer")}}
-	_ = homely(t, w, "me", c, func() {
+	_ = runMover(t, w, "me", c, func() {
 		c.took()
 		w.push("2")
 		poll()
@@ -291,7 +291,7 @@ func TestMoveIsToldBeforeItBegins(t *testing.T) {
 	w := newWorld(homed("1", keyA))
 	c := &carrier{run: waits}
 	w.unwritten = errors.New("cut off")
-	_ = homely(t, w, "me", c, func() {
+	_ = runMover(t, w, "me", c, func() {
 		poll()
 		expect(t, "it waits", c.took(), []string(nil))
 		w.mu.Lock()
@@ -316,7 +316,7 @@ func TestLeftIsClearedFirst(t *testing.T) {
 				}
 				return nil
 			}}
-			_ = homely(t, w, "home."+keyA.Namespace+"."+keyA.Name, c, poll)
+			_ = runMover(t, w, "home."+keyA.Namespace+"."+keyA.Name, c, poll)
 			want := []fleet.Key{{Namespace: "ops", Name: "old"}}
 			if next == keyB {
 				want = append(want, fleet.Key{}) // the next move

@@ -97,7 +97,7 @@ func (s *session) join() {
 		Changed: a.queue.Add, Log: a.p.Log,
 	})
 	s.home = home.New(home.Options{Self: a.o.Name, Interval: a.o.Interval}, home.Parts{
-		Fleet: s.declaredHome, Newest: a.newestFleet, Mover: a.p.Mover, LivesIn: a.p.Inhabits,
+		Fleet: s.declaredHome, Newest: a.newestFleet, Mover: a.p.Mover, LivesIn: a.p.LivesIn,
 		Notify: notify, Publish: func(ctx context.Context) error { return s.publisher.WriteFleet(ctx) }, Log: a.p.Log,
 	})
 	s.escrow = escrow.NewUpkeep(escrow.UpkeepParts{

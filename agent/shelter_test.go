@@ -26,7 +26,7 @@ func TestHomeIsNotDeleted(t *testing.T) {
 	}
 	for _, c := range []struct {
 		reason, name string
-		inhabits     func(context.Context, fleet.Key) (bool, error)
+		livesIn      func(context.Context, fleet.Key) (bool, error)
 		next         fleet.Fleet
 		says         string // part of the problem; empty: it is deleted
 	}{
@@ -40,8 +40,8 @@ func TestHomeIsNotDeleted(t *testing.T) {
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			w := newWorld(before, c.next)
-			w.inhabits = c.inhabits
-			_ = homely(t, w, c.name, nil, func() {
+			w.livesIn = c.livesIn
+			_ = runMover(t, w, c.name, nil, func() {
 				w.took()
 				w.push("2")
 				deleted := slices.ContainsFunc(w.took(), func(p string) bool { return strings.HasSuffix(p, " delete") })

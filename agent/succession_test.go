@@ -18,31 +18,31 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// gate is a SecretGate that remembers.
-type gate struct {
+// freezer remembers whether secrets are frozen.
+type freezer struct {
 	mu  sync.Mutex
 	why string
 }
 
-func (g *gate) Freeze(why string) {
+func (g *freezer) Freeze(why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.why = why
 }
-func (g *gate) Unfreeze() { g.Freeze("") }
+func (g *freezer) Unfreeze() { g.Freeze("") }
 
-func (g *gate) held() bool {
+func (g *freezer) held() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.why != ""
 }
 
-// house is a world with a gate, whose reconciler can look, and whose branch can
+// handoverWorld is a world with a freezer, whose reconciler can look, and whose branch can
 // be cut off.
-type house struct {
+type handoverWorld struct {
 	*world
 	place string // of the agent
-	gate
+	freezer
 	seen    map[fleet.Key]fleet.Observed
 	lookErr error
 	paused  []fleet.PoolName // of the pools of the last pass
@@ -56,7 +56,7 @@ type house struct {
 	yielding  bool
 }
 
-func (h *house) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
+func (h *handoverWorld) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	h.mu().Lock()
 	h.paused = nil
 	for _, p := range c.Pools() {
@@ -72,13 +72,13 @@ func (h *house) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) 
 	return h.world.Pass(ctx, c, known)
 }
 
-func (h *house) mu() *sync.Mutex { return &h.world.mu }
+func (h *handoverWorld) mu() *sync.Mutex { return &h.world.mu }
 
-func (h *house) Look(_ context.Context, c *fleet.Cluster) (fleet.Observed, error) {
+func (h *handoverWorld) Look(_ context.Context, c *fleet.Cluster) (fleet.Observed, error) {
 	return h.seen[c.Key], h.lookErr
 }
 
-func (h *house) Succession(ctx context.Context) (fleet.Owner, fleet.Succession, error) {
+func (h *handoverWorld) Succession(ctx context.Context) (fleet.Owner, fleet.Succession, error) {
 	h.mu().Lock()
 	h.reads++
 	cut := h.cut || h.cutFrom > 0 && h.reads > h.cutFrom
@@ -89,7 +89,7 @@ func (h *house) Succession(ctx context.Context) (fleet.Owner, fleet.Succession, 
 	return h.world.Succession(ctx)
 }
 
-func (h *house) Yield(ctx context.Context, of fleet.Owner, s fleet.Succession) (fleet.Owner, error) {
+func (h *handoverWorld) Yield(ctx context.Context, of fleet.Owner, s fleet.Succession) (fleet.Owner, error) {
 	h.mu().Lock()
 	h.yielding = true
 	h.cut = h.cut || h.lost
@@ -105,18 +105,18 @@ func (h *house) Yield(ctx context.Context, of fleet.Owner, s fleet.Succession) (
 	return o, err
 }
 
-func newHouse(owner string, fleets ...fleet.Fleet) *house {
-	h := &house{world: newWorld(fleets...), seen: map[fleet.Key]fleet.Observed{}}
+func newHandoverWorld(owner string, fleets ...fleet.Fleet) *handoverWorld {
+	h := &handoverWorld{world: newWorld(fleets...), seen: map[fleet.Key]fleet.Observed{}}
 	h.owner = fleet.Owner{Agent: owner, Epoch: 1}
 	return h
 }
 
-func (h *house) agent(o Options) *Agent {
+func (h *handoverWorld) agent(o Options) *Agent {
 	p := h.world.parts()
-	p.Gate = &h.gate
+	p.SecretFreezer = &h.freezer
 	p.Place = func(context.Context) (string, error) { return h.place, nil }
-	p.Ledger = func(string) (Ledger, error) {
-		return Ledger{
+	p.StatusBranch = func(string) (StatusBranch, error) {
+		return StatusBranch{
 			Arbiter: h,
 			Read:    func(context.Context) (status.Status, error) { return h.record, nil },
 			Writer:  func(fleet.Owner) sources.StatusWriter { return h.world },
@@ -133,7 +133,7 @@ func (h *house) agent(o Options) *Agent {
 
 // live runs an agent in a bubble while do plays the world, and returns how it
 // ended.
-func (h *house) live(t *testing.T, o Options, do func()) (err error) {
+func (h *handoverWorld) live(t *testing.T, o Options, do func()) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -149,14 +149,14 @@ func (h *house) live(t *testing.T, o Options, do func()) (err error) {
 }
 
 // set puts the succession there, and lets polls pass.
-func (h *house) set(s fleet.Succession) {
+func (h *handoverWorld) set(s fleet.Succession) {
 	h.mu().Lock()
 	h.next = s
 	h.mu().Unlock()
 	poll()
 }
 
-func (h *house) now() (fleet.Owner, fleet.Succession) {
+func (h *handoverWorld) now() (fleet.Owner, fleet.Succession) {
 	h.mu().Lock()
 	defer h.mu().Unlock()
 	return h.owner, h.next
@@ -176,7 +176,7 @@ func oneCluster() fleet.Fleet { return fleetOf("1", fleet.Prune{}, clusterOf(key
 // Safety: from the moment at which the owner agreed until the end no secret
 // changes, and it goes on with everything else.
 func TestOwnerHoldsSecretsWhileTheyMove(t *testing.T) {
-	h := newHouse("me", oneCluster())
+	h := newHandoverWorld("me", oneCluster())
 	err := h.live(t, Options{}, func() {
 		if h.held() {
 			t.Error("secrets are held while the fleet stays")
@@ -204,7 +204,7 @@ func TestOwnerHoldsSecretsWhileTheyMove(t *testing.T) {
 // Safety: an agent that starts in the middle of a move holds secrets before its
 // first pass.
 func TestOwnerThatStartsInTheMiddleHolds(t *testing.T) {
-	h := newHouse("me", oneCluster())
+	h := newHandoverWorld("me", oneCluster())
 	h.next, h.cutFrom = to("home", fleet.StepGranted), 1 // the claim alone can see it
 	var open bool
 	h.during = func() { open = open || !h.held() }
@@ -219,7 +219,7 @@ func TestOwnerThatStartsInTheMiddleHolds(t *testing.T) {
 // Safety: the owner stops before it hands over, ends with the name of the new
 // one, and does nothing afterwards.
 func TestYield(t *testing.T) {
-	h := newHouse("me", oneCluster())
+	h := newHandoverWorld("me", oneCluster())
 	var acted bool
 	h.during = func() {
 		h.mu().Lock()
@@ -244,7 +244,7 @@ func TestYield(t *testing.T) {
 
 // Safety: a hand-over waits for the pass that is under way.
 func TestYieldWaitsForPasses(t *testing.T) {
-	h := newHouse("me", oneCluster())
+	h := newHandoverWorld("me", oneCluster())
 	var early bool
 	h.during = func() {
 		time.Sleep(5 * time.Minute)
@@ -263,7 +263,7 @@ func TestYieldWaitsForPasses(t *testing.T) {
 
 // Safety: while nobody knows whether the hand-over landed, nothing is done.
 func TestYieldUnanswered(t *testing.T) {
-	h := newHouse("me", oneCluster())
+	h := newHandoverWorld("me", oneCluster())
 	h.lost = true
 	err := h.live(t, Options{}, func() {
 		h.took()
@@ -285,7 +285,7 @@ func TestYieldUnanswered(t *testing.T) {
 
 // An owner whose push lost, as the succession was withdrawn, goes on.
 func TestYieldWithdrawn(t *testing.T) {
-	h := newHouse("me", oneCluster())
+	h := newHandoverWorld("me", oneCluster())
 	err := h.live(t, Options{}, func() {
 		h.withdrawn = true
 		h.set(to("home", fleet.StepReady))
@@ -303,7 +303,7 @@ func TestYieldWithdrawn(t *testing.T) {
 // The last status lands before the fleet is handed over: the next owner has from
 // it what is left to be cleared.
 func TestYieldWaitsForTheStatus(t *testing.T) {
-	h := newHouse("me", oneCluster())
+	h := newHandoverWorld("me", oneCluster())
 	h.unwritten = errors.New("cut off")
 	_ = h.live(t, Options{}, func() {
 		h.set(to("home", fleet.StepReady))
@@ -357,7 +357,7 @@ func TestSuccessor(t *testing.T) {
 		"NoCloud": {reason: "an error is told in its own words, on one line", err: errors.New("no\n  cloud"), want: "no cloud"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse("other", oneCluster())
+			h := newHandoverWorld("other", oneCluster())
 			h.record, h.lookErr, h.place = provisioned, c.err, "here"
 			h.seen[keyA] = c.seen
 			err := h.live(t, Options{WaitForOwnership: true}, func() {
@@ -388,7 +388,7 @@ func TestSuccessor(t *testing.T) {
 
 // The new owner says that it acts once it has, and not before.
 func TestNewOwnerActs(t *testing.T) {
-	h := newHouse("me", oneCluster())
+	h := newHandoverWorld("me", oneCluster())
 	h.next = to("me", fleet.StepHandedOver)
 	h.phases[keyA] = "" // nothing can be seen
 	err := h.live(t, Options{}, func() {
@@ -417,7 +417,7 @@ func TestOnly(t *testing.T) {
 	a, b := clusterOf(keyA, "1", "x"), clusterOf(keyB, "1", "x")
 	b.ControlPlane = fleet.Pool{Name: "cp"}
 	b.Workers = []fleet.Pool{{Name: "md-0"}, {Name: "md-1"}}
-	h := newHouse("me", fleetOf("1", fleet.Prune{}, a, b))
+	h := newHandoverWorld("me", fleetOf("1", fleet.Prune{}, a, b))
 	if err := h.live(t, Options{Only: keyB}, func() {}); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestTakeOver(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				a := w.agent(o)
-				a.p.Ledger = handing(a.p.Ledger, w)
+				a.p.StatusBranch = handing(a.p.StatusBranch, w)
 				done := make(chan error, 1)
 				go func() { done <- a.Run(ctx) }()
 				synctest.Wait()
@@ -53,8 +53,8 @@ func TestTakeOver(t *testing.T) {
 }
 
 // handing makes HandOver of a world work.
-func handing(open func(string) (Ledger, error), w *world) func(string) (Ledger, error) {
-	return func(branch string) (Ledger, error) {
+func handing(open func(string) (StatusBranch, error), w *world) func(string) (StatusBranch, error) {
+	return func(branch string) (StatusBranch, error) {
 		l, err := open(branch)
 		l.Arbiter = handover{w}
 		return l, err

@@ -75,7 +75,7 @@ func TestAddons(t *testing.T) {
 		defer w.cloud.Close()
 		w.edit = edited()
 		applied := ""
-		w.told = func(r fleet.Report) {
+		w.reported = func(r fleet.Report) {
 			for _, c := range r.Conditions {
 				if c.Type == "ResourcesApplied" {
 					applied = string(c.Status) + " " + c.Message
@@ -88,7 +88,7 @@ func TestAddons(t *testing.T) {
 		}
 
 		var started []string // by an agent that has just begun
-		w.told = func(r fleet.Report) { started = append(started, r.Actions...) }
+		w.reported = func(r fleet.Report) { started = append(started, r.Actions...) }
 		w.reach(wanted, fleet.PhaseProvisioned)
 		if slices.ContainsFunc(started, func(a string) bool { return strings.Contains(a, "Resources") }) {
 			t.Errorf("another agent began with %q", started)
@@ -125,17 +125,17 @@ func TestAddonsStay(t *testing.T) {
 		w.edit = edited("PRUNE", "false")
 		w.reach(clusterSpec{1, 0, "v1.33.5", false}, fleet.PhaseProvisioned)
 		w.edit = strings.NewReplacer()
-		told := ""
-		w.told = func(r fleet.Report) {
+		reported := ""
+		w.reported = func(r fleet.Report) {
 			for _, c := range r.Conditions {
 				if c.Type == "ResourcesApplied" {
-					told = c.Message
+					reported = c.Message
 				}
 			}
 		}
 		w.reach(clusterSpec{1, 0, "v1.33.5", false}, fleet.PhaseProvisioned)
-		if got := w.names("/api/v1/namespaces/net/configmaps"); len(got) != 2 || !strings.Contains(told, "net is not in Git any more for this cluster, and its 5 objects stay") {
-			t.Errorf("there are %v of a set that vanished, and it is told %q", got, told)
+		if got := w.names("/api/v1/namespaces/net/configmaps"); len(got) != 2 || !strings.Contains(reported, "net is not in Git any more for this cluster, and its 5 objects stay") {
+			t.Errorf("there are %v of a set that vanished, and it is told %q", got, reported)
 		}
 	})
 }

@@ -54,7 +54,7 @@ func TestCharts(t *testing.T) {
 		defer w.cloud.Close()
 		ready := ""
 		var done []string
-		w.told = func(r fleet.Report) {
+		w.reported = func(r fleet.Report) {
 			for _, a := range r.Actions {
 				if strings.Contains(a, "Release") {
 					done = append(done, a)

@@ -65,7 +65,7 @@ func TestLostRolesCostNoQuorum(t *testing.T) {
 					c := decoded(t, asked.manifests())
 					var last reconcile.Result
 					for range 60 {
-						last = w.remind(a, c)
+						last = w.passWithMemory(a, c)
 						time.Sleep(10 * time.Second)
 					}
 					if got := strings.Join(last.Report.Waiting, "\n"); !strings.Contains(got, tc.says) {

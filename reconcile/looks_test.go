@@ -17,7 +17,7 @@ func TestLooksInAnHour(t *testing.T) {
 	for name, c := range map[string]struct {
 		change      func(w *world, c *fleet.Cluster)
 		least, most int
-		told        string
+		reported    string
 	}{
 		"provisioned": {func(*world, *fleet.Cluster) {}, 6, 8, ""},
 		"paused":      {func(_ *world, c *fleet.Cluster) { c.Paused = true }, 6, 8, "cluster is paused"},
@@ -57,12 +57,12 @@ func TestLooksInAnHour(t *testing.T) {
 				a := w.start()
 				defer a.workload.Close()
 				time.Sleep(settle)
-				w.remind(a, desired) // after it nothing is new
+				w.passWithMemory(a, desired) // after it nothing is new
 				looks := 0
-				var told []string
+				var reported []string
 				for began := time.Now(); time.Since(began) < time.Hour; looks++ {
-					res := w.remind(a, desired)
-					told = res.Report.Waiting
+					res := w.passWithMemory(a, desired)
+					reported = res.Report.Waiting
 					pause := 10 * time.Minute
 					if res.After > 0 {
 						pause = min(pause, res.After)
@@ -70,10 +70,10 @@ func TestLooksInAnHour(t *testing.T) {
 					time.Sleep(pause)
 				}
 				if looks < c.least || looks > c.most {
-					t.Errorf("%d looks in an hour, want %d to %d; it is told %q", looks, c.least, c.most, told)
+					t.Errorf("%d looks in an hour, want %d to %d; it is told %q", looks, c.least, c.most, reported)
 				}
-				if c.told == "" && len(told) > 0 || c.told != "" && (len(told) != 1 || !strings.HasPrefix(told[0], c.told)) {
-					t.Errorf("told %q, want %q", told, c.told)
+				if c.reported == "" && len(reported) > 0 || c.reported != "" && (len(reported) != 1 || !strings.HasPrefix(reported[0], c.reported)) {
+					t.Errorf("told %q, want %q", reported, c.reported)
 				}
 			})
 		})

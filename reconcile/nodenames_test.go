@@ -27,7 +27,7 @@ func TestNodesNamedOtherwiseComeToRest(t *testing.T) {
 		defer w.cloud.Close()
 		w.edit = namedOtherwise()
 		seen := map[fleet.MachineName]bool{}
-		w.told = func(r fleet.Report) {
+		w.reported = func(r fleet.Report) {
 			for _, m := range r.Machines {
 				if m.Node == string(m.Machine.Name) {
 					t.Fatalf("machine %s joined with its own name", m.Machine.Name)

@@ -65,11 +65,11 @@ func TestAnotherPlace(t *testing.T) {
 				w := newWorld(t)
 				here := w.cloud
 				defer here.Close()
-				var told fleet.Report
-				w.told = func(r fleet.Report) { told = r }
+				var reported fleet.Report
+				w.reported = func(r fleet.Report) { reported = r }
 				w.reach(wanted, fleet.PhaseProvisioned)
-				home := told.Residence
-				if home.Place().ID != "in-memory cloud sweep" || home.ControlPlane != "Initialized" || home.Endpoint != told.Endpoint {
+				home := reported.Residence
+				if home.Place().ID != "in-memory cloud sweep" || home.ControlPlane != "Initialized" || home.Endpoint != reported.Endpoint {
 					t.Fatalf("it lives in %+v", home)
 				}
 				before, machines := w.kept(), w.ours()
@@ -188,8 +188,8 @@ func TestRecreate(t *testing.T) {
 		wanted := clusterSpec{1, 1, "v1.33.5", false}
 		w := newWorld(t)
 		defer w.cloud.Close()
-		var told fleet.Report
-		w.told = func(r fleet.Report) { told = r }
+		var reported fleet.Report
+		w.reported = func(r fleet.Report) { reported = r }
 		w.reach(wanted, fleet.PhaseProvisioned)
 		lose := func() {
 			for _, vm := range w.ours() {
@@ -207,7 +207,7 @@ func TestRecreate(t *testing.T) {
 			}
 		}
 		lose()
-		last, done := w.dwell(wanted.cluster(t), told.Residence, 10*time.Minute)
+		last, done := w.dwell(wanted.cluster(t), reported.Residence, 10*time.Minute)
 		if len(done) > 0 {
 			t.Fatalf("nobody says that it is gone, and there is done: %q", done)
 		}

@@ -30,7 +30,7 @@ func TestRotationOfTheCluster(t *testing.T) {
 		}
 		w.edit = strings.NewReplacer(`annotations: {fairlead.dev/delete:`, `annotations: {fairlead.dev/rotate-ca: "1", fairlead.dev/delete:`)
 		var stages []fleet.RotationStage
-		w.told = func(fleet.Report) {
+		w.reported = func(fleet.Report) {
 			d, err := w.secrets.Get(t.Context(), key, fleet.ClusterCA)
 			if err != nil {
 				t.Fatal(err)
@@ -70,8 +70,8 @@ func (w *world) live(clusterSpec clusterSpec, d time.Duration) {
 	a := w.start()
 	defer a.workload.Close()
 	for began := time.Now(); time.Since(began) < d; {
-		last := w.remind(a, c)
-		w.told(last.Report)
+		last := w.passWithMemory(a, c)
+		w.reported(last.Report)
 		w.check()
 		pause := max(last.After, 500*time.Millisecond)
 		if last.Plan.Phase == fleet.PhaseProvisioned && len(last.Plan.Actions) == 0 && time.Since(began) > settle {

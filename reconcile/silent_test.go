@@ -44,7 +44,7 @@ func TestSilentControlPlane(t *testing.T) {
 		if err := w.cloud.StopVM(t.Context(), off.ID); err != nil {
 			t.Fatal(err)
 		}
-		w.told = func(fleet.Report) {
+		w.reported = func(fleet.Report) {
 			if e := w.cloud.Facts().Etcd[off.Network]; !e.Quorum || len(e.Members) > 3 {
 				t.Fatalf("etcd has its quorum: %v, and members %+v", e.Quorum, e.Members)
 			}
@@ -78,7 +78,7 @@ func TestSilentControlPlane(t *testing.T) {
 		}
 		w.allVote(now)
 		wanted.gone = true
-		w.told = nil
+		w.reported = nil
 		w.reach(wanted, fleet.PhaseDeleted)
 		w.nothingLeft()
 	})

@@ -53,13 +53,13 @@ func TestAFaultThatLastsIsToldOnce(t *testing.T) {
 		defer a.workload.Close()
 		c := wanted.cluster(t)
 		time.Sleep(settle)
-		first := w.remind(a, c).Report
+		first := w.passWithMemory(a, c).Report
 		if first.Failure != "" || len(first.Waiting) == 0 {
 			t.Fatalf("failure %q, waiting %q", first.Failure, first.Waiting)
 		}
 		for range 20 {
 			time.Sleep(10 * time.Second)
-			if diff := cmp.Diff(first, w.remind(a, c).Report); diff != "" {
+			if diff := cmp.Diff(first, w.passWithMemory(a, c).Report); diff != "" {
 				t.Fatalf("-first +later:\n%s", diff)
 			}
 		}

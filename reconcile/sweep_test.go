@@ -66,7 +66,7 @@ func TestLifeOnIgnition(t *testing.T) {
 			"joinConfiguration: {nodeRegistration: {criSocket: unix:///run/containerd/containerd.sock}}", strings.TrimSuffix(strings.TrimPrefix(spec, "{"), "}"),
 			"  machineTemplate:", "  kubeadmConfigSpec: "+spec+"\n  machineTemplate:")
 		nodes := 0
-		w.told = func(r fleet.Report) {
+		w.reported = func(r fleet.Report) {
 			for _, m := range r.Machines {
 				if m.Node != "" && m.Node != string(m.Machine.Name) {
 					t.Fatalf("machine %s joined as %s", m.Machine.Name, m.Node)
@@ -162,8 +162,10 @@ func TestQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		started := time.Now()
-		told := false
-		w.told = func(r fleet.Report) { told = told || strings.Contains(r.Failure, "quota exceeded for instances") }
+		reported := false
+		w.reported = func(r fleet.Report) {
+			reported = reported || strings.Contains(r.Failure, "quota exceeded for instances")
+		}
 		w.upset = func(_ int, f *inmemory.Faults) {
 			f.Quota = len(w.foreign) + 2
 			if time.Since(started) > time.Hour {
@@ -171,7 +173,7 @@ func TestQuota(t *testing.T) {
 			}
 		}
 		life(w)
-		if !told {
+		if !reported {
 			t.Error("the cloud's own words did not reach the report")
 		}
 	})

@@ -37,7 +37,7 @@ type world struct {
 	slow       func(call string) // if set, is called before each call to the cloud, and may take its time
 	edit       *strings.Replacer // changes what Git asks for
 	pass       int
-	told       func(fleet.Report)        // if set, gets each report
+	reported   func(fleet.Report)        // if set, gets each report
 	conditions []fleet.ObservedCondition // that the last report told of
 	syncs      int                       // calls of SyncNode
 	cut        bool                      // no API server can be reached
@@ -168,12 +168,12 @@ func (w *world) reach(clusterSpec clusterSpec, phase fleet.Phase) {
 	deadline := time.Now().Add(2 * time.Hour)
 	for time.Now().Before(deadline) {
 		w.disturb()
-		last = w.remind(a, c)
+		last = w.passWithMemory(a, c)
 		if last.Report.Phase != "" {
 			c = c.WithResidence(last.Report.Residence)
 		}
-		if w.told != nil {
-			w.told(last.Report)
+		if w.reported != nil {
+			w.reported(last.Report)
 		}
 		w.check()
 		if a.ctx.Err() != nil {
@@ -193,8 +193,8 @@ func (w *world) reach(clusterSpec clusterSpec, phase fleet.Phase) {
 	w.t.Fatalf("not %s after two hours: phase %s, waiting for %q, failure %v", phase, last.Plan.Phase, last.Plan.Waiting, last.Err)
 }
 
-// remind makes a pass that knows what the last one told.
-func (w *world) remind(a *agent, c *fleet.Cluster) reconcile.Result {
+// passWithMemory makes a pass with what the last one recorded.
+func (w *world) passWithMemory(a *agent, c *fleet.Cluster) reconcile.Result {
 	known := fleet.Memory{Residence: c.Residence, ObservedConditions: w.conditions}
 	res := a.r.Pass(a.ctx, c, known)
 	w.conditions = res.Report.ObservedConditions

@@ -20,9 +20,9 @@ import (
 type Options struct {
 	// Get gets the content of a pin. It is bounded in time and in memory.
 	Get func(ctx context.Context, s fleet.PinnedSource) render.Content
-	// Patience is how long Open waits for a source that was not asked before. What comes
+	// Timeout is how long Open waits for a source that was not asked before. What comes
 	// later is Due. Zero: as long as it takes, and nothing is tried again.
-	Patience time.Duration
+	Timeout time.Duration
 	// Observe, if not nil, is told of each try.
 	Observe func(err error, took time.Duration)
 	Log     *slog.Logger // nil discards
@@ -36,8 +36,8 @@ const (
 	retryLast  = 30 * time.Second
 )
 
-// errPatience says that a source was asked and has not answered yet.
-var errPatience = errors.New("it has not answered yet")
+// errTimeout says that a source was asked and has not answered yet.
+var errTimeout = errors.New("it has not answered yet")
 
 // A Keeper implements render.Pinned.
 type Keeper struct {
@@ -81,8 +81,8 @@ func (k *Keeper) Close() {
 
 // Open implements render.Pinned.
 func (k *Keeper) Open(ctx context.Context, list []fleet.PinnedSource) map[string]render.Content {
-	under := k.ctx //nolint:contextcheck // with patience a try outlives who asks
-	if k.o.Patience == 0 {
+	under := k.ctx //nolint:contextcheck // with a timeout an attempt outlives its caller
+	if k.o.Timeout == 0 {
 		under = ctx
 	}
 	var waits []chan struct{}
@@ -95,7 +95,7 @@ func (k *Keeper) Open(ctx context.Context, list []fleet.PinnedSource) map[string
 			k.entries[s] = e
 		}
 		k.try(under, s, e)
-		if e.busy && (!known || k.o.Patience == 0) {
+		if e.busy && (!known || k.o.Timeout == 0) {
 			waits = append(waits, e.done)
 		}
 	}
@@ -111,7 +111,7 @@ func (k *Keeper) Open(ctx context.Context, list []fleet.PinnedSource) map[string
 		}
 		c := e.content
 		if c.Tree == nil && c.Err == nil {
-			c.Err = &fleet.Error{Kind: fleet.Unavailable, Op: "get it", Err: errPatience}
+			c.Err = &fleet.Error{Kind: fleet.Unavailable, Op: "get it", Err: errTimeout}
 		}
 		e.news, out[s.Name] = false, c
 	}
@@ -130,18 +130,18 @@ func (k *Keeper) remember(list []fleet.PinnedSource) {
 	}
 }
 
-// await waits until all of waits are closed, or patience or ctx ends.
+// await waits until all of waits are closed, or the timeout or ctx ends.
 func (k *Keeper) await(ctx context.Context, waits []chan struct{}) {
-	if k.o.Patience > 0 {
+	if k.o.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, k.o.Patience)
+		ctx, cancel = context.WithTimeout(ctx, k.o.Timeout)
 		defer cancel()
 	}
 	for _, done := range waits {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			if k.o.Patience == 0 {
+			if k.o.Timeout == 0 {
 				<-done // it ends with ctx
 			}
 		}
@@ -199,7 +199,7 @@ func (k *Keeper) Due() bool {
 	defer k.mu.Unlock()
 	due := false
 	for s, e := range k.entries {
-		if k.o.Patience > 0 {
+		if k.o.Timeout > 0 {
 			k.try(k.ctx, s, e)
 		}
 		due = due || e.news

@@ -63,7 +63,7 @@ func pin(name, commit string) fleet.PinnedSource {
 func TestKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		k := pins.New(pins.Options{Get: w.get, Patience: time.Second})
+		k := pins.New(pins.Options{Get: w.get, Timeout: time.Second})
 		defer k.Close()
 		one, two := []fleet.PinnedSource{pin("a", "1"), pin("b", "1")}, []fleet.PinnedSource{pin("a", "2"), pin("b", "1")}
 		k.Open(t.Context(), one)
@@ -93,7 +93,7 @@ func TestKept(t *testing.T) {
 func TestTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		k := pins.New(pins.Options{Get: w.get, Patience: time.Second})
+		k := pins.New(pins.Options{Get: w.get, Timeout: time.Second})
 		defer k.Close()
 		list := []fleet.PinnedSource{pin("a", "1"), pin("b", "1"), pin("c", "1"), pin("d", "1")}
 		w.set("a", errors.New("away"))
@@ -127,10 +127,10 @@ func TestTriedAgain(t *testing.T) {
 }
 
 // A source that hangs is waited for once, and not for long.
-func TestPatience(t *testing.T) {
+func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		k := pins.New(pins.Options{Get: w.get, Patience: 20 * time.Second})
+		k := pins.New(pins.Options{Get: w.get, Timeout: 20 * time.Second})
 		w.hangs["a"] = true
 		list := []fleet.PinnedSource{pin("a", "1"), pin("b", "1")}
 		started := time.Now()
@@ -147,9 +147,9 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// Without patience, as commands of people have it, the answer is waited for, and the
+// Without a timeout, as commands of people have it, the answer is waited for, and the
 // caller may call it off.
-func TestWithoutPatience(t *testing.T) {
+func TestWithoutTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		w.hangs["a"] = true

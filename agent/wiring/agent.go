@@ -22,7 +22,7 @@ func NewAgent(s Settings, o agent.Options, w *Runtime, m *metrics.Metrics) (*age
 	if err != nil {
 		return nil, err
 	}
-	renderer, err := s.rekeyedRenderer(RenderOptions{Pinned: s.newPins(pinPatience, m.Pinned), Observe: func(st render.Stats) {
+	renderer, err := s.rekeyedRenderer(RenderOptions{Pinned: s.newPins(pinTimeout, m.Pinned), Observe: func(st render.Stats) {
 		m.Overlays(st.Built, st.Overlays-st.Built)
 	}})
 	if err != nil {
@@ -34,22 +34,22 @@ func NewAgent(s Settings, o agent.Options, w *Runtime, m *metrics.Metrics) (*age
 	}
 	return agent.New(o, agent.Parts{
 		Source: source, Renderer: renderer,
-		Ledger:         s.ledgers(source, o.Guard, m),
+		StatusBranch:   s.statusBranches(source, o.Guard, m),
 		Reconciler:     passes,
 		Looker:         func() ownership.Looker { return w.Looker() },
 		Infrastructure: w.Infrastructure,
 		Escrow:         s.escrow(w, o.Guard),
 		Mover:          s.mover(source, w.Secrets),
-		Gate:           w.freezable,
+		SecretFreezer:  w.freezable,
 		Place:          s.place(w.Secrets),
-		Inhabits:       livesIn(w.Secrets),
+		LivesIn:        livesIn(w.Secrets),
 		Metrics:        m, Watchdog: s.Watchdog, Tracer: s.Tracer, Log: s.Log,
 	}), nil
 }
 
-// ledgers returns what opens status branches beside source. Nothing is written
+// statusBranches returns what opens status branches beside source. Nothing is written
 // there without asking guard.
-func (s Settings) ledgers(source sources.Source, guard func() error, m *metrics.Metrics) func(name string) (agent.Ledger, error) {
+func (s Settings) statusBranches(source sources.Source, guard func() error, m *metrics.Metrics) func(name string) (agent.StatusBranch, error) {
 	observe := func(u git.Usage) { m.StatusBranch(u.Content, u.Most, u.Pushed) }
 	open := func(name string) (sources.Branch, error) { return s.openBranch(name, observe) }
 	if r, ok := source.(*git.Repository); ok && s.StatusRepository == "" && s.StatusCredentials == (credentials.Files{}) {
@@ -62,21 +62,21 @@ func (s Settings) ledgers(source sources.Source, guard func() error, m *metrics.
 			return r.Branch(name, o)
 		}
 	}
-	return func(name string) (agent.Ledger, error) {
+	return func(name string) (agent.StatusBranch, error) {
 		b, err := open(name)
 		if err != nil {
-			return agent.Ledger{}, err
+			return agent.StatusBranch{}, err
 		}
 		keys, err := s.StatusKeys()
 		if err != nil {
-			return agent.Ledger{}, err
+			return agent.StatusBranch{}, err
 		}
-		return s.ledger(status.Guarded(b, guard), keys, m), nil
+		return s.statusBranch(status.Guarded(b, guard), keys, m), nil
 	}
 }
 
 // ledger returns the status branch, by keys.
-func (s Settings) ledger(branch sources.Branch, keys StatusKeys, m *metrics.Metrics) agent.Ledger {
+func (s Settings) statusBranch(branch sources.Branch, keys StatusKeys, m *metrics.Metrics) agent.StatusBranch {
 	b := status.Watch(branch)
 	arbiter, requests, scales := status.NewArbiter(b), status.NewRequests(b), status.NewScales(b)
 	arbiter.Sign, arbiter.Verify = keys.Sign, keys.Verify
@@ -85,7 +85,7 @@ func (s Settings) ledger(branch sources.Branch, keys StatusKeys, m *metrics.Metr
 	if keys.Verify != nil {
 		scales.Sign = keys.Sign
 	}
-	return agent.Ledger{
+	return agent.StatusBranch{
 		Arbiter:     arbiter,
 		Read:        func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
 		ReadCluster: status.NewReader(b).ReadCluster,

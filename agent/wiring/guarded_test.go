@@ -51,12 +51,12 @@ func TestDeposedReplicaWritesNoStatus(t *testing.T) {
 			settings.Log = slog.New(slog.DiscardHandler)
 			m := metrics.New("v0")
 			var deposed error
-			open := func(guard func() error) agent.Ledger {
+			open := func(guard func() error) agent.StatusBranch {
 				source, err := settings.OpenSource()
 				if err != nil {
 					t.Fatal(err)
 				}
-				l, err := settings.ledgers(source, guard, m)("fairlead/status")
+				l, err := settings.statusBranches(source, guard, m)("fairlead/status")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -67,7 +67,7 @@ func TestDeposedReplicaWritesNoStatus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			write := func(l agent.Ledger, phase fleet.Phase) error {
+			write := func(l agent.StatusBranch, phase fleet.Phase) error {
 				w := l.Writer(owner)
 				w.Put(fleet.Report{Cluster: key, Phase: phase})
 				_, err := w.Flush(ctx)

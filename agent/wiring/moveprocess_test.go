@@ -225,7 +225,9 @@ func (p *process) agent(ctx context.Context, o agent.Options) error {
 	distributions := providers.Distributions{"KubeadmControlPlane": authorities{kubeadm.New(client), w, p}}
 	a := agent.New(o, agent.Parts{
 		Source: w, Renderer: w,
-		Ledger: func(string) (agent.Ledger, error) { return s.ledger(branchOf{w.git, p}, w.statusKeys(), m), nil },
+		StatusBranch: func(string) (agent.StatusBranch, error) {
+			return s.statusBranch(branchOf{w.git, p}, w.statusKeys(), m), nil
+		},
 		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
 			return reconcile.New(reconcile.Options{
 				Infrastructure: infrastructure, Workload: clustersOf{client, p}, Distributions: distributions, Secrets: freezable,
@@ -240,7 +242,7 @@ func (p *process) agent(ctx context.Context, o agent.Options) error {
 		},
 		Infrastructure: infrastructure,
 		Mover:          s.mover(w, store),
-		Gate:           freezable,
+		SecretFreezer:  freezable,
 		Place:          func(context.Context) (string, error) { return placeOf(p.name), nil },
 		Metrics:        m, Log: s.Log,
 	})

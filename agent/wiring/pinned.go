@@ -101,12 +101,12 @@ func (s Settings) allowed(url string) (AllowedSource, error) {
 	return best, nil
 }
 
-// pinPatience is how long a render of an agent waits for a pinned source that is new to it.
-const pinPatience = 20 * time.Second
+// pinTimeout is how long a render of an agent waits for a pinned source that is new to it.
+const pinTimeout = 20 * time.Second
 
 // newPins returns what gets pinned sources.
-func (s Settings) newPins(patience time.Duration, observe func(error, time.Duration)) *pins.Keeper {
-	return pins.New(pins.Options{Get: s.getPinned, Patience: patience, Observe: observe, Log: s.Log})
+func (s Settings) newPins(timeout time.Duration, observe func(error, time.Duration)) *pins.Keeper {
+	return pins.New(pins.Options{Get: s.getPinned, Timeout: timeout, Observe: observe, Log: s.Log})
 }
 
 // getPinned gets the content of a pin.

@@ -18,11 +18,11 @@ import (
 
 // scene is what places look like, and who was told.
 type scene struct {
-	mu    sync.Mutex
-	views map[string]snapshot.View // by place; none: it does not answer
-	hangs map[string]bool
-	looks map[string]int
-	told  map[string]int
+	mu       sync.Mutex
+	views    map[string]snapshot.View // by place; none: it does not answer
+	hangs    map[string]bool
+	looks    map[string]int
+	notified map[string]int
 }
 
 func (s *scene) look(ctx context.Context, place string) (snapshot.View, error) {
@@ -43,7 +43,7 @@ func (s *scene) look(ctx context.Context, place string) (snapshot.View, error) {
 func (s *scene) changed(k fleet.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.told[k.Name]++
+	s.notified[k.Name]++
 }
 
 func (s *scene) set(place string, busy bool, prints map[string]string) {
@@ -57,22 +57,22 @@ func (s *scene) set(place string, busy bool, prints map[string]string) {
 }
 
 // after lets d pass and returns the looks and who was told since the last time.
-func (s *scene) after(d time.Duration) (looks, told map[string]int) {
+func (s *scene) after(d time.Duration) (looks, notified map[string]int) {
 	time.Sleep(d)
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	looks, told = maps.Clone(s.looks), maps.Clone(s.told)
+	looks, notified = maps.Clone(s.looks), maps.Clone(s.notified)
 	clear(s.looks)
-	clear(s.told)
-	return looks, told
+	clear(s.notified)
+	return looks, notified
 }
 
 // watched runs f beside a Watch of clusters a and b in place "one", and of c in "two".
 func watched(t *testing.T, f func(t *testing.T, s *scene, w *snapshot.Watch[string])) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &scene{views: make(map[string]snapshot.View), hangs: make(map[string]bool), looks: make(map[string]int), told: make(map[string]int)}
+		s := &scene{views: make(map[string]snapshot.View), hangs: make(map[string]bool), looks: make(map[string]int), notified: make(map[string]int)}
 		w := snapshot.NewWatch[string]()
 		for name, place := range map[string]string{"a": "one", "b": "one", "c": "two"} {
 			w.Looked(owner(name), []string{place})
@@ -101,20 +101,20 @@ func expect(t *testing.T, when string, got, want map[string]int) {
 
 func TestWatch(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, w *snapshot.Watch[string]) {
-		looks, told := s.after(6 * tick)
+		looks, notified := s.after(6 * tick)
 		expect(t, "looks while nothing happens", looks, map[string]int{"one": 2, "two": 2})
-		expect(t, "told while nothing happens", told, nil)
+		expect(t, "told while nothing happens", notified, nil)
 
 		s.set("one", true, map[string]string{"a": "2", "b": "1", "foreign": "2"})
-		_, told = s.after(3 * tick)
-		expect(t, "told of a change", told, map[string]int{"a": 1})
-		looks, told = s.after(6 * tick)
+		_, notified = s.after(3 * tick)
+		expect(t, "told of a change", notified, map[string]int{"a": 1})
+		looks, notified = s.after(6 * tick)
 		expect(t, "looks while one is busy", looks, map[string]int{"one": 6, "two": 2})
-		expect(t, "told of the same", told, nil)
+		expect(t, "told of the same", notified, nil)
 
 		s.set("one", false, map[string]string{"b": "1"})
-		_, told = s.after(3 * tick)
-		expect(t, "told of what is gone", told, map[string]int{"a": 1})
+		_, notified = s.after(3 * tick)
+		expect(t, "told of what is gone", notified, map[string]int{"a": 1})
 
 		w.Looked(owner("c"), []string{"one"})
 		s.after(tick)
@@ -130,14 +130,14 @@ func TestWatchFailures(t *testing.T) {
 	watched(t, func(t *testing.T, s *scene, _ *snapshot.Watch[string]) {
 		fail := func() { s.mu.Lock(); delete(s.views, "one"); s.mu.Unlock() }
 		fail()
-		_, told := s.after(3 * tick) // two looks fail
+		_, notified := s.after(3 * tick) // two looks fail
 		s.set("one", false, map[string]string{"a": "1", "b": "1"})
 		_, then := s.after(6 * tick)
-		expect(t, "told of a few failures", told, nil)
+		expect(t, "told of a few failures", notified, nil)
 		expect(t, "told when it is back", then, nil)
 		fail()
-		_, told = s.after(20 * tick)
-		expect(t, "told of many", told, map[string]int{"a": 1, "b": 1})
+		_, notified = s.after(20 * tick)
+		expect(t, "told of many", notified, map[string]int{"a": 1, "b": 1})
 	})
 }
 
@@ -149,9 +149,9 @@ func TestWatchInParallel(t *testing.T) {
 		s.mu.Unlock()
 		s.after(3 * tick)
 		s.set("one", false, map[string]string{"a": "2", "b": "1"})
-		looks, told := s.after(6 * tick)
+		looks, notified := s.after(6 * tick)
 		expect(t, "looks", looks, map[string]int{"one": 2})
-		expect(t, "told", told, map[string]int{"a": 1})
+		expect(t, "told", notified, map[string]int{"a": 1})
 	})
 }
 

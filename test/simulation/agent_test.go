@@ -131,7 +131,7 @@ func (l *life) newAgent(name string) *incarnation {
 		Renderer: notes{render.New(render.Options{
 			Decoder: decode.New(theFleet, slices.Concat(inmemory.Kinds(), all.Kinds())), FleetID: theFleet, Parallelism: 1, Log: log,
 		}), in},
-		Ledger: in.ledger,
+		StatusBranch: in.ledger,
 		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
 			in.mu.Lock()
 			in.changed = changed

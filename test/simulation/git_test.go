@@ -229,9 +229,9 @@ func (n named) Commit(ctx context.Context, base fleet.Revision, c sources.Commit
 }
 
 // ledger returns the status branch with the real parts on it.
-func (in *incarnation) ledger(string) (agent.Ledger, error) {
+func (in *incarnation) ledger(string) (agent.StatusBranch, error) {
 	watched := status.Watch(line{in})
-	return agent.Ledger{
+	return agent.StatusBranch{
 		Arbiter: status.NewArbiter(named{watched, "arbiter"}),
 		Read: func(ctx context.Context) (status.Status, error) {
 			_, t, err := watched.Read(as(ctx, "record"))
