@@ -59,7 +59,7 @@ func (s *session) restore(ctx context.Context) (fleet.Revision, error) {
 
 // repaired takes in a cluster that restore could not read.
 func (s *session) repaired(c status.Cluster) {
-	s.reports.Recall([]fleet.Report{c.Report})
+	s.reports.Restore([]fleet.Report{c.Report})
 	s.p.Metrics.Restore([]status.Cluster{c})
 }
 

@@ -53,7 +53,7 @@ func (d *Decisions) Report(k fleet.Key) (fleet.Report, bool) { return d.reports.
 func (d *Decisions) Restore(s rollout.State, recorded []fleet.Report) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.reports.Recall(recorded)
+	d.reports.Restore(recorded)
 	d.state = s
 }
 

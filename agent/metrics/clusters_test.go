@@ -67,9 +67,9 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestRecallShowsNothing keeps what another agent saw from being shown as seen
+// TestRestoreShowsNothing keeps what another agent saw from being shown as seen
 // by this one.
-func TestRecallShowsNothing(t *testing.T) {
+func TestRestoreShowsNothing(t *testing.T) {
 	m := New("v0")
 	m.Restore([]status.Cluster{{Report: passed().Report}})
 	if strings.Contains(scrape(m), `namespace="prod"`) {

@@ -24,7 +24,7 @@ func TestReminded(t *testing.T) {
 	}
 	w, store := &world{}, reports.New()
 	w.decisions = decisions.New(w, store)
-	store.Recall([]fleet.Report{told})
+	store.Restore([]fleet.Report{told})
 	m := w.maker(Options{})
 	check := func(from string, want fleet.Report) {
 		t.Helper()

@@ -58,8 +58,8 @@ func (s *Store) Follow(f func(Change)) {
 	s.followers = append(s.followers, f)
 }
 
-// Recall takes in what was reported before this agent began. Nobody is told.
-func (s *Store) Recall(list []fleet.Report) {
+// Restore takes in what was reported before this agent began. Nobody is told.
+func (s *Store) Restore(list []fleet.Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range list {

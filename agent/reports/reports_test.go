@@ -19,7 +19,7 @@ func report(phase fleet.Phase, version, failure string) fleet.Report {
 // what the status branch said when the agent began.
 func TestNewestStays(t *testing.T) {
 	s := reports.New()
-	s.Recall([]fleet.Report{report(fleet.PhaseWorkers, "v1", "")})
+	s.Restore([]fleet.Report{report(fleet.PhaseWorkers, "v1", "")})
 	if _, passed := s.Last(key); passed {
 		t.Error("what was recalled counts as seen")
 	}
@@ -37,7 +37,7 @@ func TestNewestStays(t *testing.T) {
 // TestForgotten: nothing of a cluster is left for another one of its name.
 func TestForgotten(t *testing.T) {
 	s := reports.New()
-	s.Recall([]fleet.Report{report(fleet.PhaseProvisioned, "v1", "")})
+	s.Restore([]fleet.Report{report(fleet.PhaseProvisioned, "v1", "")})
 	s.Forget(key)
 	if diff := cmp.Diff(report("", "v9", "away"), s.Put(report("", "v9", "away"), nil)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -59,7 +59,7 @@ func TestFollow(t *testing.T) {
 	})
 	did := report(fleet.PhaseWorkers, "v1", "")
 	did.Actions = []string{"CreateMachine"}
-	s.Recall([]fleet.Report{report(fleet.PhaseProvisioned, "v0", "")})
+	s.Restore([]fleet.Report{report(fleet.PhaseProvisioned, "v0", "")})
 	s.Put(did, nil)
 	s.Put(report("", "", "away"), nil)
 	s.Forget(key)

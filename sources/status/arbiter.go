@@ -24,7 +24,7 @@ type Arbiter struct {
 	Verify Verify
 
 	mu       sync.Mutex
-	believed reign // the newest that was; zero: none yet
+	believed ownership // the newest that was; zero: none yet
 }
 
 var _ sources.Arbiter = (*Arbiter)(nil)
@@ -46,10 +46,10 @@ func (a *Arbiter) Claim(ctx context.Context, self, place string) (fleet.Owner, e
 	if self == "" {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, "claim the fleet", "the agent has no name")
 	}
-	r, err := a.change(ctx, "claim the fleet for "+self, naming, func(now reign, _ bool) (reign, string, error) {
+	r, err := a.change(ctx, "claim the fleet for "+self, naming, func(now ownership, _ bool) (ownership, string, error) {
 		switch {
 		case now.owner == (fleet.Owner{}):
-			return reign{owner: fleet.Owner{Agent: self, Epoch: 1, Place: place}}, fmt.Sprintf("owner: %s (epoch 1)", self), nil
+			return ownership{owner: fleet.Owner{Agent: self, Epoch: 1, Place: place}}, fmt.Sprintf("owner: %s (epoch 1)", self), nil
 		case now.owner.Agent == self && now.owner.Place == "" && place != "":
 			now.owner.Place = place
 			return now, fmt.Sprintf("owner: %s (epoch %d) says where it is", self, now.owner.Epoch), nil
@@ -67,13 +67,13 @@ func (a *Arbiter) HandOver(ctx context.Context, from fleet.Owner, to, place stri
 	if to == "" || from.Agent == "" {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "an agent has no name")
 	}
-	next := reign{owner: fleet.Owner{Agent: to, Epoch: from.Epoch + 1, Place: place}}
-	r, err := a.change(ctx, op, naming, func(now reign, mayHave bool) (reign, string, error) {
+	next := ownership{owner: fleet.Owner{Agent: to, Epoch: from.Epoch + 1, Place: place}}
+	r, err := a.change(ctx, op, naming, func(now ownership, mayHave bool) (ownership, string, error) {
 		switch {
 		case now.owner == next.owner && mayHave:
 			return now, "", nil // the push that was not answered did land
 		case now.owner != from:
-			return reign{}, "", fleet.Errorf(fleet.Conflict, op, "the owner is %q with epoch %d", now.owner.Agent, now.owner.Epoch)
+			return ownership{}, "", fleet.Errorf(fleet.Conflict, op, "the owner is %q with epoch %d", now.owner.Agent, now.owner.Epoch)
 		}
 		return next, passing(from, next.owner) + ", taken over", nil
 	})
@@ -88,7 +88,7 @@ func passing(from, to fleet.Owner) string {
 // Restore writes the owner that was believed last, if that is of, in place of one that is
 // not to be believed.
 func (a *Arbiter) Restore(ctx context.Context, of fleet.Owner) error {
-	_, err := a.change(ctx, "restore the owner "+of.Agent, restoring, func(now reign, _ bool) (reign, string, error) {
+	_, err := a.change(ctx, "restore the owner "+of.Agent, restoring, func(now ownership, _ bool) (ownership, string, error) {
 		a.mu.Lock()
 		was := a.believed
 		a.mu.Unlock()
@@ -101,16 +101,16 @@ func (a *Arbiter) Restore(ctx context.Context, of fleet.Owner) error {
 }
 
 // A decision is what owner.yaml is to say, and why, where it says now.
-type decision func(now reign, mayHave bool) (next reign, why string, err error)
+type decision func(now ownership, mayHave bool) (next ownership, why string, err error)
 
 // change reads the owner, has decide say who is to be the owner, and commits
 // that, until there is an answer. decide learns whether an earlier push of this
 // change may have landed. What doubt says is done about what is not to be believed.
-func (a *Arbiter) change(ctx context.Context, op string, doubt doubt, decide decision) (reign, error) {
-	var next reign
+func (a *Arbiter) change(ctx context.Context, op string, doubt doubt, decide decision) (ownership, error) {
+	var next ownership
 	committed := false
 	err := commit(ctx, a.branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
-		next, committed = reign{}, false
+		next, committed = ownership{}, false
 		now, distrust, err := a.read(t)
 		if err != nil {
 			return sources.Commit{}, err
@@ -132,13 +132,13 @@ func (a *Arbiter) change(ctx context.Context, op string, doubt doubt, decide dec
 		if next, err = a.sign(now, next); err != nil {
 			return sources.Commit{}, err
 		}
-		b, err := encodeReign(next)
+		b, err := encodeOwnership(next)
 		committed = true
 		return sources.Commit{Edits: map[string][]byte{ownerPath: b}, Message: why, Trailers: trailers(fleet.Revision{}, next.owner)}, err
 	})
 	switch {
 	case err != nil:
-		return reign{}, err
+		return ownership{}, err
 	case committed:
 		a.believe(next)
 	}

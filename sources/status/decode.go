@@ -21,7 +21,7 @@ import (
 // status has all others. Signatures are not verified: see Trusted.
 func Read(t sources.Tree) (Status, error) {
 	c := &cache{}
-	r, errOwner := readReign(t)
+	r, errOwner := readOwnership(t)
 	s, errRest := c.read(t)
 	s.Owner, s.Next, s.Signed = r.owner, r.next, r.signature != ""
 	s.Requests, _ = readRequests(t) // Requests.List reports what cannot be read

@@ -125,10 +125,10 @@ func lineOf(r fleet.Report) clusterLine {
 	return l
 }
 
-// encodeReign returns owner.yaml.
-func encodeReign(r reign) ([]byte, error) { return encodeDocs(ownerPath, ownerFileOf(r)) }
+// encodeOwnership returns owner.yaml.
+func encodeOwnership(r ownership) ([]byte, error) { return encodeDocs(ownerPath, ownerFileOf(r)) }
 
-func ownerFileOf(r reign) ownerFile {
+func ownerFileOf(r ownership) ownerFile {
 	f := ownerFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Owner"}, Agent: r.owner.Agent, Epoch: r.owner.Epoch, Place: r.owner.Place, Serial: r.serial, Signature: r.signature}
 	if n := r.next; n != (fleet.Succession{}) {
 		f.Successor = &successor{ID: n.ID, Agent: n.To, Step: string(n.Step), Message: n.Message, Place: n.Place}

@@ -49,7 +49,7 @@ var ErrDistrusted = errors.New("the owner of the fleet is not signed by a key th
 
 // signedOwner returns the content of owner.yaml that is signed. It begins differently from
 // any commit, tag or request.
-func signedOwner(r reign) ([]byte, error) {
+func signedOwner(r ownership) ([]byte, error) {
 	r.signature = ""
 	b, err := json.Marshal(ownerFileOf(r))
 	return append([]byte("fairlead-owner\n"), b...), err
@@ -57,8 +57,8 @@ func signedOwner(r reign) ([]byte, error) {
 
 // read returns the owner in the tree of a status branch, and why it is not to be believed.
 // An owner that is not believed is not remembered.
-func (a *Arbiter) read(t fs.FS) (now reign, distrust, err error) {
-	now, err = readReign(t)
+func (a *Arbiter) read(t fs.FS) (now ownership, distrust, err error) {
+	now, err = readOwnership(t)
 	if a.Verify == nil || err != nil && fleet.KindOf(err) != fleet.Invalid {
 		return now, nil, err
 	}
@@ -72,7 +72,7 @@ func (a *Arbiter) read(t fs.FS) (now reign, distrust, err error) {
 	}
 	switch {
 	case err != nil:
-		return reign{}, nil, err
+		return ownership{}, nil, err
 	case distrust != nil:
 		return now, fleet.Errorf(fleet.Unavailable, "read "+ownerPath+" of the status branch", "%w: %w", ErrDistrusted, distrust), nil
 	case now.signature != "":
@@ -82,9 +82,9 @@ func (a *Arbiter) read(t fs.FS) (now reign, distrust, err error) {
 }
 
 // check returns why now is not to be believed. The caller holds a.mu.
-func (a *Arbiter) check(now reign) (err, distrust error) {
-	if now == (reign{}) {
-		if a.believed != (reign{}) {
+func (a *Arbiter) check(now ownership) (err, distrust error) {
+	if now == (ownership{}) {
+		if a.believed != (ownership{}) {
 			distrust = errors.New("it is gone")
 		}
 		return nil, distrust
@@ -125,20 +125,20 @@ const (
 	restoring              // replaces it
 )
 
-func (a *Arbiter) bears(d doubt, now reign) bool {
+func (a *Arbiter) bears(d doubt, now ownership) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return d == restoring || d == naming && a.believed == (reign{}) && now != (reign{})
+	return d == restoring || d == naming && a.believed == (ownership{}) && now != (ownership{})
 }
 
-func (a *Arbiter) believes(now reign) bool {
+func (a *Arbiter) believes(now ownership) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.believed == now
 }
 
 // believe remembers an owner that was written here.
-func (a *Arbiter) believe(r reign) {
+func (a *Arbiter) believe(r ownership) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.Verify != nil {
@@ -148,7 +148,7 @@ func (a *Arbiter) believe(r reign) {
 
 // sign signs next, which follows now, where owners are signed: by this agent, or by the one
 // before.
-func (a *Arbiter) sign(now, next reign) (reign, error) {
+func (a *Arbiter) sign(now, next ownership) (ownership, error) {
 	next.serial, next.signature = 0, ""
 	switch {
 	case a.Verify == nil && now.signature == "":

@@ -28,14 +28,14 @@ func (a *Arbiter) Succeed(ctx context.Context, of fleet.Owner, from, to fleet.Su
 			return fleet.Errorf(fleet.Invalid, op, "%w", err)
 		}
 	}
-	_, err := a.change(ctx, op, certain, func(now reign, mayHave bool) (reign, string, error) {
+	_, err := a.change(ctx, op, certain, func(now ownership, mayHave bool) (ownership, string, error) {
 		switch {
 		case now.owner == of && now.next == to && (mayHave || from == to):
 			return now, "", nil // the push that was not answered did land
 		case now.owner != of || now.next != from:
-			return reign{}, "", moved(op, now)
+			return ownership{}, "", moved(op, now)
 		}
-		return reign{owner: of, next: to}, headlineOf(of, from, to), nil
+		return ownership{owner: of, next: to}, headlineOf(of, from, to), nil
 	})
 	return err
 }
@@ -46,20 +46,20 @@ func (a *Arbiter) Yield(ctx context.Context, of fleet.Owner, s fleet.Succession)
 	if s.Step != fleet.StepReady {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "%s is not ready", s.To)
 	}
-	next := reign{owner: fleet.Owner{Agent: s.To, Epoch: of.Epoch + 1, Place: s.Place}, next: s.At(fleet.StepHandedOver)}
-	r, err := a.change(ctx, op, certain, func(now reign, mayHave bool) (reign, string, error) {
+	next := ownership{owner: fleet.Owner{Agent: s.To, Epoch: of.Epoch + 1, Place: s.Place}, next: s.At(fleet.StepHandedOver)}
+	r, err := a.change(ctx, op, certain, func(now ownership, mayHave bool) (ownership, string, error) {
 		switch {
 		case now.owner == next.owner && mayHave:
 			return now, "", nil // the push that was not answered did land
 		case now.owner != of || now.next != s:
-			return reign{}, "", moved(op, now)
+			return ownership{}, "", moved(op, now)
 		}
 		return next, passing(of, next.owner), nil
 	})
 	return r.owner, err
 }
 
-func moved(op string, now reign) error {
+func moved(op string, now ownership) error {
 	return fleet.Errorf(fleet.Conflict, op, "the owner is %q with epoch %d, its successor %q at step %q",
 		now.owner.Agent, now.owner.Epoch, now.next.To, now.next.Step)
 }

@@ -9,8 +9,8 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// reign is what owner.yaml says.
-type reign struct {
+// ownership is the content of owner.yaml.
+type ownership struct {
 	owner     fleet.Owner
 	next      fleet.Succession
 	serial    int64  // of the change; 0 where it is not signed
@@ -27,34 +27,34 @@ func ownerIn(t fs.FS, read func(fs.FS) (fleet.Owner, error)) (fleet.Owner, error
 
 // readOwner returns the owner, or zero where there is no owner.yaml.
 func readOwner(t fs.FS) (fleet.Owner, error) {
-	r, err := readReign(t)
+	r, err := readOwnership(t)
 	return r.owner, err
 }
 
-// readReign returns what owner.yaml says, or zero where there is none.
-func readReign(t fs.FS) (reign, error) {
+// readOwnership returns what owner.yaml says, or zero where there is none.
+func readOwnership(t fs.FS) (ownership, error) {
 	b, err := fs.ReadFile(t, ownerPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		return reign{}, nil
+		return ownership{}, nil
 	}
 	if err != nil {
-		return reign{}, unreadable(ownerPath, err)
+		return ownership{}, unreadable(ownerPath, err)
 	}
 	var f ownerFile
 	if err := documents.UnmarshalStrict(b, &f, limits()); err != nil {
-		return reign{}, unreadable(ownerPath, err)
+		return ownership{}, unreadable(ownerPath, err)
 	}
 	if f.Kind != "Owner" || f.APIVersion != apiVersion || f.Agent == "" || f.Epoch < 1 {
-		return reign{}, unreadable(ownerPath, fmt.Errorf("it is not an %s Owner with agent and epoch", apiVersion))
+		return ownership{}, unreadable(ownerPath, fmt.Errorf("it is not an %s Owner with agent and epoch", apiVersion))
 	}
 	if f.Epoch > maxCount || f.Serial < 0 || f.Serial > maxCount { // the next one has to be greater
-		return reign{}, unreadable(ownerPath, fmt.Errorf("epoch and serial are at most %d", int64(maxCount)))
+		return ownership{}, unreadable(ownerPath, fmt.Errorf("epoch and serial are at most %d", int64(maxCount)))
 	}
-	r := reign{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place}, serial: f.Serial, signature: f.Signature}
+	r := ownership{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place}, serial: f.Serial, signature: f.Signature}
 	if n := f.Successor; n != nil {
 		r.next = fleet.Succession{ID: n.ID, To: n.Agent, Step: fleet.SuccessionStep(n.Step), Message: n.Message, Place: n.Place}
 		if err := checkSuccession(r.next); err != nil {
-			return reign{}, unreadable(ownerPath, err)
+			return ownership{}, unreadable(ownerPath, err)
 		}
 	}
 	return r, nil
