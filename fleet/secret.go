@@ -106,8 +106,18 @@ func SecretNames() []SecretName {
 
 // InGit returns the secret called name where Git holds it with all its parts.
 func (c *Cluster) InGit(name SecretName) (SecretData, bool) {
-	d := c.Secrets[c.Key.Name+"-"+string(name)]
+	d := c.Secrets[c.SecretKey(name).Name]
 	return d, name.Complete(d)
+}
+
+// SecretKey returns what the Kubernetes Secret is called that has the secret called name.
+func (c *Cluster) SecretKey(name SecretName) Key {
+	return Key{Namespace: c.Key.Namespace, Name: c.Key.Name + "-" + string(name)}
+}
+
+// ExternalEtcd reports whether etcd runs elsewhere than on the control plane of c.
+func (c *Cluster) ExternalEtcd() bool {
+	return len(c.ControlPlane.Bootstrap.Field("clusterConfiguration", "etcd", "external")) > 0
 }
 
 // StoredSecrets returns the Secrets that the objects of c refer to and that Git does not
@@ -125,6 +135,13 @@ func (c *Cluster) StoredSecrets() []Key {
 	}
 	for _, p := range c.Pools() {
 		keys = append(keys, p.Infrastructure.Stored...)
+	}
+	if c.ExternalEtcd() {
+		for _, name := range []SecretName{EtcdCA, EtcdClient} {
+			if _, ok := c.InGit(name); !ok {
+				keys = append(keys, c.SecretKey(name))
+			}
+		}
 	}
 	slices.SortFunc(keys, Key.Compare)
 	return slices.Compact(keys)

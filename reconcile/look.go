@@ -21,6 +21,7 @@ type LookerOptions struct {
 	Distributions  providers.Distributions
 	ControlPlanes  providers.HostedControlPlanes // nil: no cluster has a hosted one
 	Secrets        exec.SecretReader             // a SharedStore is read as the fleet of each cluster uses it
+	Given          exec.Given                    // nil: people gave the agent nothing
 	Now            func() time.Time              // default time.Now
 }
 
@@ -107,10 +108,7 @@ func (l *Looker) lookAtSecrets(ctx context.Context, c *fleet.Cluster, d provider
 	var authorities string // the mark of those of the cluster, where they were ever rotated
 	for _, need := range d.Needs(c) {
 		name := need.Name
-		if _, ok := c.InGit(name); ok && need.Given {
-			continue
-		}
-		d, err := store.Get(ctx, k, name)
+		d, err := exec.Needed(ctx, store, l.o.Given, c, need)
 		switch {
 		case fleet.KindOf(err) == fleet.NotFound, err == nil && need.Given && !name.Complete(d):
 			s.Missing = append(s.Missing, name)

@@ -29,6 +29,7 @@ type Options struct {
 	Distributions  providers.Distributions
 	ControlPlanes  providers.HostedControlPlanes // nil: no cluster has a hosted one
 	Secrets        SecretStore
+	Given          exec.Given // nil: people gave the agent nothing
 
 	// May is asked before anything is changed, and again before each action. An
 	// error, such as one that names the fleet's real owner, leaves the pass at
@@ -93,7 +94,7 @@ func New(o Options) *Reconciler {
 		o: o,
 		looker: NewLooker(LookerOptions{
 			Infrastructure: func(name string) (providers.Observer, error) { return o.Infrastructure(name) },
-			Workload:       o.Workload, Distributions: o.Distributions, ControlPlanes: o.ControlPlanes, Secrets: o.Secrets, Now: o.Now,
+			Workload:       o.Workload, Distributions: o.Distributions, ControlPlanes: o.ControlPlanes, Secrets: o.Secrets, Given: o.Given, Now: o.Now,
 		}),
 		executor: &exec.Executor{
 			Workload: o.Workload, Charts: o.Charts, May: o.May,
@@ -202,7 +203,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	}
 	errs = append(errs, r.execute(ctx, exec.Environment{
 		Cluster: p.Desired.ServedAt(endpoint(p.Desired, &observed)), Infrastructure: infra, Guests: guests, ControlPlane: plane,
-		Distribution: d, Secrets: r.secrets(c), Endpoint: endpoint(p.Desired, &observed), Memory: m,
+		Distribution: d, Secrets: r.secrets(c), Given: r.o.Given, Endpoint: endpoint(p.Desired, &observed), Memory: m,
 		Seen: observed.At,
 	}, res)...)
 	res.After = r.next(p, m)

@@ -172,11 +172,16 @@ func (w *Runtime) controlPlanes() providers.HostedControlPlanes {
 	return w.built.ControlPlanes(providers.Options{Log: w.log, Secret: w.Secrets.GetSecret})
 }
 
+// given returns a Secret that people gave for the use of a fleet.
+func (w *Runtime) given(ctx context.Context, id fleet.ID, k fleet.Key) (fleet.SecretData, error) {
+	return secrets.OfFleet(w.Secrets, id).GetSecret(ctx, k)
+}
+
 // Looker returns what looks at the clusters of w, and has nothing to change them with.
 func (w *Runtime) Looker() *reconcile.Looker {
 	return reconcile.NewLooker(reconcile.LookerOptions{
 		Infrastructure: func(name string) (providers.Observer, error) { return w.Infrastructure(name) },
-		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.freezable,
+		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.freezable, Given: w.given,
 	})
 }
 
@@ -206,7 +211,7 @@ func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster, known fleet.M
 func (w *Runtime) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) (*reconcile.Reconciler, func()) {
 	charts, end := w.newCharts(may, changed)
 	return reconcile.New(reconcile.Options{
-		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.freezable,
+		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.freezable, Given: w.given,
 		May: may, Changed: changed, Span: w.tracer.Span, Log: w.log,
 	}), end
 }

@@ -71,6 +71,7 @@ type Environment struct {
 	ControlPlane   providers.HostedControlPlane        // nil: machines are it
 	Distribution   providers.Distribution
 	Secrets        Secrets
+	Given          Given          // nil: people gave the agent nothing
 	Endpoint       fleet.Endpoint // of the API server, as observed
 	Memory         Memory
 	Seen           time.Time // when the look began that the actions were decided on

@@ -63,16 +63,36 @@ func (w Environment) secrets(ctx context.Context, is func(fleet.SecretNeed) bool
 		if !is(need) {
 			continue
 		}
-		d, ok := c.InGit(need.Name)
-		if !ok || !need.Given {
-			var err error
-			if d, err = w.Secrets.Get(ctx, c.Key, need.Name); err != nil {
-				return nil, err
-			}
+		d, err := Needed(ctx, w.Secrets, w.Given, c, need)
+		if err != nil {
+			return nil, err
 		}
 		out[need.Name] = d
 	}
 	return out, nil
+}
+
+// Given returns a Secret that people gave the agent for the use of a fleet, or an error of
+// kind NotFound.
+type Given func(ctx context.Context, id fleet.ID, k fleet.Key) (fleet.SecretData, error)
+
+// Needed returns the secret that c has a need for. One that people give is in Git, or
+// they gave it to the agent under its name in Cluster API, or it was stored for c as when c
+// was adopted; given may be nil. An error of kind NotFound says that there is none.
+func Needed(ctx context.Context, s SecretReader, given Given, c *fleet.Cluster, need fleet.SecretNeed) (fleet.SecretData, error) {
+	if !need.Given {
+		return s.Get(ctx, c.Key, need.Name)
+	}
+	if d, ok := c.InGit(need.Name); ok {
+		return d, nil
+	}
+	if given != nil {
+		d, err := given(ctx, c.Fleet, c.SecretKey(need.Name))
+		if fleet.KindOf(err) != fleet.NotFound {
+			return d, err
+		}
+	}
+	return s.Get(ctx, c.Key, need.Name)
 }
 
 // Access returns what is needed to reach the API server of k and to look inside, where

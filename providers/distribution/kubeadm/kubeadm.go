@@ -31,7 +31,7 @@ func New(c *workload.Client) Distribution { return Distribution{inside.New(c)} }
 
 // Traits implements providers.Distribution.
 func (Distribution) Traits(c *fleet.Cluster) fleet.Traits {
-	if externalEtcd(c) {
+	if c.ExternalEtcd() {
 		return fleet.Traits{Membership: fleet.MembershipElsewhere}
 	}
 	return fleet.Traits{Membership: fleet.MembershipPerMachine}
@@ -41,7 +41,7 @@ func (Distribution) Traits(c *fleet.Cluster) fleet.Traits {
 // made here: people give its certificate, and what API servers show it.
 func (Distribution) Needs(c *fleet.Cluster) []fleet.SecretNeed {
 	ca := fleet.SecretNeed{Name: fleet.ClusterCA, Workers: true}
-	if externalEtcd(c) {
+	if c.ExternalEtcd() {
 		return []fleet.SecretNeed{
 			{Name: fleet.EtcdCA, Given: true},
 			{Name: fleet.EtcdClient, Given: true},
@@ -51,11 +51,6 @@ func (Distribution) Needs(c *fleet.Cluster) []fleet.SecretNeed {
 		}
 	}
 	return []fleet.SecretNeed{ca, {Name: fleet.EtcdCA, Inside: true}, {Name: fleet.FrontProxyCA}, {Name: fleet.ServiceAccount}}
-}
-
-// externalEtcd reports whether etcd runs elsewhere than on the control plane of c.
-func externalEtcd(c *fleet.Cluster) bool {
-	return len(c.ControlPlane.Bootstrap.Field("clusterConfiguration", "etcd", "external")) > 0
 }
 
 // NewSecrets implements providers.Distribution. Randomness is the system's.
