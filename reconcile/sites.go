@@ -129,6 +129,14 @@ func silences(o *fleet.Observed) []error {
 	return out
 }
 
+// FillIn adds to the report of a pass over c what was last known of the sites that are
+// silent, where the Reconciler does not know: it has only just begun.
+func (res *Result) FillIn(c *fleet.Cluster, last fleet.Report) {
+	if res.Report.Phase != "" {
+		res.fillIn(&res.Observed, c, last)
+	}
+}
+
 // fillIn adds to the report what was last known of the sites that are silent: of their
 // machines, and of the pools that are on them.
 func (res *Result) fillIn(o *fleet.Observed, c *fleet.Cluster, last fleet.Report) {
@@ -141,10 +149,13 @@ func (res *Result) fillIn(o *fleet.Observed, c *fleet.Cluster, last fleet.Report
 			silent[g.Provider] = true
 		}
 	}
+	r := &res.Report
+	for _, m := range r.Machines { // what is there is filled in
+		delete(silent, m.Machine.Provider)
+	}
 	if len(silent) == 0 {
 		return
 	}
-	r := &res.Report
 	for _, m := range last.Machines {
 		if silent[m.Machine.Provider] {
 			r.Machines = append(r.Machines, m)

@@ -7,6 +7,7 @@ import (
 	"fairlead.dev/agent/decisions"
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -37,4 +38,34 @@ func TestReminded(t *testing.T) {
 	check("the last pass", newer)
 	store.Forget(k)
 	check("a cluster of that name that came before", fleet.Report{})
+}
+
+// TestMachinesOfASiteThatIsAway: an agent that starts while a site is away reports of its
+// machines what the status branch has.
+func TestMachinesOfASiteThatIsAway(t *testing.T) {
+	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu"}, Workers: []fleet.Pool{{Name: "far", Provider: "far"}, {Name: "near"}}}
+	told := fleet.Report{
+		Cluster: c.Key, Phase: fleet.PhaseProvisioned,
+		Pools: []fleet.PoolReport{{Name: "far", Current: 1}, {Name: "near", Current: 7}},
+		Machines: []fleet.MachineReport{
+			{Machine: fleet.Machine{Name: "far-0", Provider: "far"}}, {Machine: fleet.Machine{Name: "gone-0", Provider: "empty"}}, {Machine: fleet.Machine{Name: "near-7"}},
+		},
+	}
+	w, store := &world{}, reports.New()
+	w.decisions = decisions.New(w, store)
+	store.Restore([]fleet.Report{told})
+	w.result = reconcile.Result{ // of a reconciler that has only just begun
+		Report: fleet.Report{
+			Cluster: c.Key, Phase: fleet.PhaseProvisioned, Pools: []fleet.PoolReport{{Name: "near", Current: 1}},
+			Machines: []fleet.MachineReport{{Machine: fleet.Machine{Name: "near-0"}}},
+		},
+		Observed: fleet.Observed{Guests: []fleet.GuestSeen{{Provider: "far", Silence: "no route to host"}, {Provider: "empty"}}},
+	}
+	m := w.maker(Options{})
+	for _, when := range []string{"at first", "and again"} {
+		r := m.pass(t.Context(), c).Report
+		expect(t, when+" machines are", r.Machines, []fleet.MachineReport{{Machine: fleet.Machine{Name: "far-0", Provider: "far"}}, {Machine: fleet.Machine{Name: "near-0"}}})
+		expect(t, when+" pools are", r.Pools, []fleet.PoolReport{{Name: "far", Current: 1}, {Name: "near", Current: 1}})
+		store.Put(r, nil)
+	}
 }

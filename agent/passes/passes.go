@@ -153,7 +153,9 @@ func (m *Maker) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	if m.o.Only != (fleet.Key{}) {
 		c = c.WithResidence(last.Residence).WithRecreate(m.o.Recreate)
 	}
-	return m.p.Reconciler.Pass(ctx, c, last.Memory)
+	res := m.p.Reconciler.Pass(ctx, c, last.Memory)
+	res.FillIn(c, last)
+	return res
 }
 
 // report takes in a pass over c towards t, and returns the newest report of c. It reports
