@@ -182,6 +182,9 @@ type Node struct {
 	// looked at while Draining.
 	Pods    []Pod
 	Volumes []Volume
+	// CertificatesNotAfter is when the first of the certificates on its machine expires,
+	// where the distribution warns of that; zero where it does not.
+	CertificatesNotAfter time.Time
 }
 
 // Unreachable reports whether nothing was heard of the node's kubelet for so

@@ -28,8 +28,8 @@ type Result struct {
 }
 
 // NotAfter says when certificates of the cluster expire, by what they are for:
-// authorities, the kubeconfig, and "apiserver" for what the API server serves
-// with. It is nil where the cluster could not be looked at.
+// authorities, the kubeconfig, "apiserver" for what the API server serves with, and
+// "machines" for the first that a distribution warns of. It is nil where the cluster could not be looked at.
 func (r Result) NotAfter() map[string]time.Time {
 	if r.Observed.At.IsZero() {
 		return nil
@@ -44,7 +44,22 @@ func (r Result) NotAfter() map[string]time.Time {
 	if at := r.Observed.Workload.NotAfter; !at.IsZero() {
 		out["apiserver"] = at
 	}
+	if at := firstWarned(r.Observed.Workload.Nodes); !at.IsZero() {
+		out["machines"] = at
+	}
 	return out
+}
+
+// firstWarned returns when the first certificate expires that a distribution warns of;
+// zero where there is none.
+func firstWarned(nodes []fleet.Node) time.Time {
+	var first time.Time
+	for i := range nodes {
+		if at := nodes[i].CertificatesNotAfter; !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
 }
 
 // failed joins what went wrong with actions.

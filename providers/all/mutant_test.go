@@ -135,6 +135,14 @@ func mutants() map[string]mutant {
 		"ServersComeBack":          {members: onlyHealthy, observe: func(w *fleet.Workload) { w.Servers = w.Servers[:min(1, len(w.Servers))] }},
 		"Upgrade":                  {apply: nothing},
 		"OtherClusterIsNotReached": {userData: anyAuthority},
+		"ExpiryIsSeen":             {observe: forgetExpiry},
+	}
+}
+
+// forgetExpiry leaves nothing of when certificates expire.
+func forgetExpiry(w *fleet.Workload) {
+	for i := range w.Servers {
+		w.Servers[i].CertificatesNotAfter = time.Time{}
 	}
 }
 

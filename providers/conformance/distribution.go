@@ -81,6 +81,7 @@ func DistributionChecks() []DistributionCheck {
 		{"ServersComeBack", serversComeBack},
 		{"Upgrade", upgrade},
 		{"OtherClusterIsNotReached", otherClusterIsNotReached},
+		{"ExpiryIsSeen", expiryIsSeen},
 	}
 }
 

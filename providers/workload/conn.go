@@ -58,6 +58,12 @@ func (n *Conn) GetCached(ctx context.Context, path, labels string, into runtime.
 	return n.n.rest.Get().MaxRetries(0).AbsPath(path).VersionedParams(&o, scheme.ParameterCodec).Do(ctx).Into(into)
 }
 
+// GetSelected reads all of a list whose fields are as the selector says, as GetCached does.
+func (n *Conn) GetSelected(ctx context.Context, path, fields string, into runtime.Object) error {
+	o := metav1.ListOptions{ResourceVersion: cached, FieldSelector: fields}
+	return n.n.rest.Get().MaxRetries(0).AbsPath(path).VersionedParams(&o, scheme.ParameterCodec).Do(ctx).Into(into)
+}
+
 // Version returns the version of the API server that answers: "v1.34.1".
 func (n *Conn) Version(ctx context.Context) (string, error) {
 	raw, err := n.n.rest.Get().MaxRetries(0).AbsPath("/version").Do(ctx).Raw()

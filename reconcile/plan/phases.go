@@ -43,6 +43,7 @@ func (d *draft) planPhases() {
 	d.keepKubeconfig()
 	d.keepNetworking()
 	d.keepNodes()
+	d.tellExpiry()
 	d.stepAfterControlPlane()
 	d.keepResources()
 	d.keepReleases()

@@ -80,10 +80,14 @@ func (s *script) origin(m *fleet.Machine, w words) {
 }
 
 // certificates reads when the certificates on a node expire:
-// certificates=DURATION from now, and what people say of it: given=DURATION.
+// certificates=DURATION from now, what people say of it: given=DURATION, and what its
+// distribution warns of: warned=DURATION.
 func (s *script) certificates(n *fleet.Node, w words) (expires time.Time) {
 	if w.is("certificates") {
 		expires = s.in.Now.Add(w.duration("certificates"))
+	}
+	if w.is("warned") {
+		n.CertificatesNotAfter = s.in.Now.Add(w.duration("warned"))
 	}
 	if w.is("given") {
 		n.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation] = s.in.Now.Add(w.duration("given")).Format(time.RFC3339)

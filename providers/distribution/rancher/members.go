@@ -39,19 +39,6 @@ type member struct {
 	IsLearner bool     `json:"isLearner"`
 }
 
-// Observe implements providers.Distribution. A server works where its kubelet, which is one
-// process with the rest or runs it, does, and its member votes.
-func (Distribution) Observe(_ context.Context, _ providers.Access, w *fleet.Workload) error {
-	w.Servers = nil
-	for i := range w.Nodes {
-		if n := &w.Nodes[i]; n.ControlPlane {
-			w.Servers = append(w.Servers, fleet.Server{Node: n.Name, Ready: n.Ready && votes(n.Conditions)})
-		}
-	}
-	slices.SortFunc(w.Servers, func(a, b fleet.Server) int { return strings.Compare(a.Node, b.Node) })
-	return nil
-}
-
 func votes(conditions []corev1.NodeCondition) bool {
 	return slices.ContainsFunc(conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == isVoter && c.Status == corev1.ConditionTrue

@@ -52,6 +52,19 @@ func TestManifests(t *testing.T) {
 	}
 }
 
+// TestNoRotation: what Git cannot ask for is not done either.
+func TestNoRotation(t *testing.T) {
+	for name, d := range distributions() {
+		c := cluster(t, name)
+		for _, authority := range []fleet.SecretName{fleet.ClusterCA, fleet.EtcdCA, fleet.ServiceAccount} {
+			got, err := d.Rotate(&c, authority, secrets(t)[authority], fleet.RotationState{Wish: "x", Stage: fleet.RotationTrust})
+			if got != nil || fleet.KindOf(err) != fleet.Invalid || !strings.Contains(fmt.Sprint(err), name+" certificate rotate-ca") {
+				t.Errorf("%s rotates %s: %v, %v", name, authority, got, err)
+			}
+		}
+	}
+}
+
 func TestOlderManifests(t *testing.T) {
 	now := cluster(t, "k3s").ControlPlane
 	old := cluster(t, "k3s", "controlplane.cluster.x-k8s.io/v1beta2\nkind: KThrees", "controlplane.cluster.x-k8s.io/v1beta1\nkind: KThrees",

@@ -67,6 +67,9 @@ func (b *k3s) endpoint() (string, bool) {
 // on with.
 func (b *k3s) run(c *Cloud, v *vm) {
 	v.version, v.control, v.ended = b.version, b.version, false
+	if time.Until(v.expires) < certificateRenewal {
+		v.expires = time.Now().Add(certificateLife)
+	}
 	k := v.network.cluster
 	var err error
 	switch {

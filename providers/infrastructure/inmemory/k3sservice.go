@@ -57,6 +57,7 @@ func (b *k3s) startKubelet(c *Cloud, v *vm) {
 		}
 		v.nodeReady = true
 		c.refresh(v)
+		b.tellCertificates(c, v, true)
 		if b.server {
 			c.after(controllerDelay, func() { c.control(k) })
 		}

@@ -34,6 +34,7 @@ type vm struct {
 	member    uint64    // of etcd
 	tombstone bool      // its member was removed, and the next start of its K3s joins anew
 	ended     bool      // its K3s ended, and its kubelet with it
+	expires   time.Time // the first certificate of its K3s
 	booted    bool      // cloud-init has run kubeadm in vain, and runs once
 	giveUp    time.Time // when kubeadm stops waiting
 
