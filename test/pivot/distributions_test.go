@@ -2,6 +2,7 @@ package pivot_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"fairlead.dev/agent"
@@ -60,10 +61,30 @@ spec: {template: {spec: {backend: {inMemory: {}}}}}
 	}
 }
 
+// ofRKE2 are the same files of a cluster of RKE2.
+func ofRKE2() map[string]string {
+	files := ofK3s()
+	for name, text := range files {
+		files[name] = strings.NewReplacer("KThrees", "RKE2", "+k3s1", "+rke2r1",
+			"machineTemplate: {infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevMachineTemplate, name: eu-1}}",
+			"machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: eu-1}}}\n"+
+				"  registrationMethod: control-plane-endpoint",
+		).Replace(text)
+	}
+	return files
+}
+
 // TestPivotOfK3s moves a fleet with a cluster of K3s into its home and back: its server
 // token and its two authorities go with it, and no machine is touched.
-func TestPivotOfK3s(t *testing.T) {
-	w := newWorldOf(t, ofK3s())
+func TestPivotOfK3s(t *testing.T) { pivotOf(t, ofK3s()) }
+
+// TestPivotOfRKE2 does so with RKE2, whose members are asked for at a port of their own.
+func TestPivotOfRKE2(t *testing.T) { pivotOf(t, ofRKE2()) }
+
+// pivotOf moves the fleet with these files into its home and back.
+func pivotOf(t *testing.T, files map[string]string) {
+	t.Helper()
+	w := newWorldOf(t, files)
 	stop := w.local(agent.Options{})
 	w.await("two clusters", w.provisioned)
 	stop()
