@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -116,11 +117,22 @@ func faults() []fault {
 	}
 }
 
+// faultsOfOthers break clusters of K3s and RKE2, which lives of these notice.
+func faultsOfOthers() []fault {
+	return []fault{
+		{"who was asked to leave etcd has left it", "EtcdQuorumKept", []edit{
+			{"providers/distribution/rancher/program.go", "LeaveIsAsked: true", "LeaveIsAsked: !BROKEN"},
+		}},
+	}
+}
+
+func allFaults() []fault { return slices.Concat(faults(), faultsOfOthers()) }
+
 // TestFaultsAreOfToday: each edit finds what it replaces, once, in the code as the edits
 // before it leave it.
 func TestFaultsAreOfToday(t *testing.T) {
 	files := map[string]string{}
-	for _, f := range faults() {
+	for _, f := range allFaults() {
 		for _, e := range f.edits {
 			if _, read := files[e.file]; !read {
 				src, err := os.ReadFile(filepath.Join("../..", e.file))
@@ -143,29 +155,37 @@ func TestGuards(t *testing.T) {
 	if !*guards {
 		t.Skip("takes minutes: say -guards")
 	}
-	binary := broken(t, faults())
+	binary := broken(t, allFaults())
 	for _, f := range faults() {
-		t.Run(f.name, func(t *testing.T) {
-			for lived := uint64(0); lived < *lives; {
-				c := exec.CommandContext(t.Context(), binary, "-test.run=^TestLives$", "-test.v", "-stop", fmt.Sprintf("-from=%d", *from+lived), fmt.Sprintf("-lives=%d", *lives-lived))
-				c.Env = append(os.Environ(), "FAULT="+f.name)
-				out, err := c.CombinedOutput()
-				if err == nil {
-					break
-				}
-				lived += uint64(strings.Count(string(out), " calls, ")) + 1
-				seen := noticed.FindStringSubmatch(string(out))
-				if seen == nil {
-					t.Fatalf("no guard noticed, after %d lives:\n%s", lived, out)
-				}
-				t.Logf("%s, in life %d", seen[1], lived)
-				if seen[1] == f.guard {
-					return
-				}
-			}
-			t.Fatalf("%d lives did not notice by %s", *lives, f.guard)
-		})
+		t.Run(f.name, func(t *testing.T) { f.isNoticed(t, binary) })
 	}
+	for _, f := range faultsOfOthers() {
+		t.Run(f.name, func(t *testing.T) { f.isNoticed(t, binary, "-others") })
+	}
+}
+
+// isNoticed sees that lives with these flags notice f by the guard that is there for it.
+func (f fault) isNoticed(t *testing.T, binary string, flags ...string) {
+	t.Helper()
+	for lived := uint64(0); lived < *lives; {
+		args := slices.Concat([]string{"-test.run=^TestLives$", "-test.v", "-stop", fmt.Sprintf("-from=%d", *from+lived), fmt.Sprintf("-lives=%d", *lives-lived)}, flags)
+		c := exec.CommandContext(t.Context(), binary, args...)
+		c.Env = append(os.Environ(), "FAULT="+f.name)
+		out, err := c.CombinedOutput()
+		if err == nil {
+			break
+		}
+		lived += uint64(strings.Count(string(out), " calls, ")) + 1
+		seen := noticed.FindStringSubmatch(string(out))
+		if seen == nil {
+			t.Fatalf("no guard noticed, after %d lives:\n%s", lived, out)
+		}
+		t.Logf("%s, in life %d", seen[1], lived)
+		if seen[1] == f.guard {
+			return
+		}
+	}
+	t.Fatalf("%d lives did not notice by %s", *lives, f.guard)
 }
 
 // noticed is how a life that failed says why.
@@ -173,7 +193,7 @@ var noticed = regexp.MustCompile(`lives_test\.go:\d+: ([A-Za-z]+):`)
 
 // TestFaultsFit sees that the faults still fit the code that they break.
 func TestFaultsFit(t *testing.T) {
-	if len(damaged(t, faults())) == 0 {
+	if len(damaged(t, allFaults())) == 0 {
 		t.Error("there are no faults")
 	}
 }

@@ -141,8 +141,11 @@ func (l *life) change() {
 	case 1:
 		f.FailBoot = []string{"*" + string("0123456789abcdef"[l.random.IntN(16)])}
 	}
+	if l.others {
+		f.SlowLeave = l.within(0, 5*time.Minute)
+	}
 	l.set(f)
-	l.logf("the weather changes: %s; lag %s, quota %d, machines %v fail", l.weather, f.Lag, f.Quota, f.FailBoot)
+	l.logf("the weather changes: %s; lag %s, quota %d, machines %v fail, members leave after %s", l.weather, f.Lag, f.Quota, f.FailBoot, f.SlowLeave)
 }
 
 func (l *life) set(f inmemory.Faults) {
