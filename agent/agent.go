@@ -1,4 +1,4 @@
-// Package agent keeps the line: it puts together what follows a source, what makes passes
+// Package agent puts together what follows a source, what makes passes
 // over clusters, and what brings their reports to the status branch, and runs them. It
 // decides nothing itself: reconcile/rollout decides the target of each cluster, and
 // agent/ownership which agent may act.

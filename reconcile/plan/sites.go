@@ -178,10 +178,24 @@ func (d *draft) keepSites() {
 
 // leaveSite removes what is shared on a guest once nothing is on it.
 func (d *draft) leaveSite(s *site) {
-	if !s.seen.Exists || !d.emptied(s) {
+	if !s.seen.Exists {
+		d.wakeToForget(s)
+		return
+	}
+	if !d.emptied(s) {
 		return
 	}
 	d.do(fleet.Action{Kind: fleet.DeleteInfrastructure, Provider: s.provider, Reason: "no pool is on " + s.provider + " any more, and its machines are gone"})
+}
+
+// wakeToForget asks for a look when nothing that was asked of s can show any more: what
+// is remembered of a site that left is forgotten then, and nobody would look before long.
+func (d *draft) wakeToForget(s *site) {
+	for _, a := range d.Attempts {
+		if left := s.settle - d.Now.Sub(a.At); a.Action.Provider == s.provider && left > 0 {
+			d.wake(left)
+		}
+	}
 }
 
 // emptied reports whether no machine is on s, and none may still appear there.
