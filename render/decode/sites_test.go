@@ -119,6 +119,11 @@ func TestSitesAreRefused(t *testing.T) {
 			change: []string{"kind: YardCluster\nmetadata: {name: eu, namespace: prod}\nspec: {", "kind: YardCluster\nmetadata: {name: eu, namespace: prod}\nspec: {size: -1, "},
 			want:   []wantProblem{{"YardCluster prod/eu", "spec.size", "Invalid value: -1: is negative", ""}},
 		},
+		"something unreadable": {
+			reason: "it may be the infrastructure there",
+			change: []string{"kind: YardCluster\nmetadata: {name: eu, namespace: prod}", "kind: YardCluster\nmetadata: {namespace: prod}"},
+			want:   []wantProblem{{"YardCluster", "metadata.name", "is required", ""}},
+		},
 		"a control plane there": {
 			change: []string{"kind: TestMachineTemplate, name: m}\n      deletion", "kind: YardMachineTemplate, name: ym}\n      deletion"},
 			want: []wantProblem{{
@@ -160,5 +165,31 @@ func TestSitesAreRefused(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
 			}
 		})
+	}
+}
+
+// TestSecondSiteOfTheFirstProvider: no guest is of the provider that the Cluster refers to.
+func TestSecondSiteOfTheFirstProvider(t *testing.T) {
+	_, problems := decodeYards(yards(t) + `
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: HallCluster
+metadata: {name: eu, namespace: prod}
+spec: {size: 2}
+`)
+	const want = "the cluster has two sites of the provider yard: YardCluster prod/eu and HallCluster prod/eu"
+	if len(problems) != 1 || problems[0].Object != "HallCluster prod/eu" || problems[0].Message != want {
+		t.Errorf("problems are %v, want that of HallCluster prod/eu: %s", problems, want)
+	}
+}
+
+// TestInfrastructureThatServesNothing: the first site serves the API server, and no other.
+func TestInfrastructureThatServesNothing(t *testing.T) {
+	_, problems := decodeYards(replaced(t, yards(t), "kind: YardCluster\nmetadata: {name: eu, namespace: prod}\nspec: {", "kind: YardCluster\nmetadata: {name: eu, namespace: prod}\nspec: {size: 101, "))
+	if len(problems) != 1 || problems[0].Object != "YardCluster prod/eu" || problems[0].Field != "spec.gate" || problems[0].Message != "Required value: name one" {
+		t.Errorf("problems are %v, want that spec.gate is required", problems)
+	}
+	if _, problems = decodeYards(replaced(t, guests(t), "kind: YardCluster\nmetadata: {name: eu, namespace: prod}\nspec: {", "kind: YardCluster\nmetadata: {name: eu, namespace: prod}\nspec: {size: 101, ")); len(problems) > 0 {
+		t.Errorf("of a guest: %v", problems)
 	}
 }

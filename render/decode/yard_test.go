@@ -64,6 +64,14 @@ func yardKinds() []fleet.Kind {
 			k.New = func(string) any { return &yardTemplate{} }
 			k.Normalise = func(v any) (any, field.ErrorList) { return v.(*yardTemplate).Spec.Template.Spec, nil }
 		}
+		if role == fleet.InfrastructureCluster { // what is larger than a yard has no gate
+			k.Serving = func(spec any) field.ErrorList {
+				if spec.(yardSpec).Size > 100 {
+					return field.ErrorList{field.Required(field.NewPath("spec", "gate"), "name one")}
+				}
+				return nil
+			}
+		}
 		return k
 	}
 	return append(testKinds(),
