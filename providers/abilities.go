@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/endpoint"
 )
 
 // Abilities are what an Infrastructure can do beyond the contract; nil: it cannot. The
@@ -16,6 +17,7 @@ type Abilities struct {
 	Adopter        Adopter
 	Charts         Charts
 	NodeIdentifier NodeIdentifier
+	VirtualIPs     VirtualIPs
 	Closer         Closer
 }
 
@@ -60,6 +62,15 @@ type NodeIdentifier interface {
 	// NodeID is the provider id that a machine's kubelet registers its Node with, in
 	// variables of user data.
 	NodeID() string
+}
+
+// VirtualIPs is an Infrastructure that makes nothing for the endpoints of some clusters:
+// their servers serve them.
+type VirtualIPs interface {
+	// VirtualIP returns how the servers of c serve its endpoint, which is an address that
+	// they have by turns; nil where something else does. It asks nobody. The distribution of c
+	// adds what that takes to the user data of servers, unless people bring their own.
+	VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error)
 }
 
 // A Closer is an Infrastructure that keeps something open, such as connections.

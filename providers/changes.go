@@ -29,6 +29,7 @@ func Changes() map[string]map[string]bool {
 		"Adopter":        {"Adoptable": looks, "Adopt": changes, "Release": changes},
 		"Charts":         {"Tries": looks, "Install": changes, "Uninstall": changes, "Forget": changes},
 		"NodeIdentifier": {"NodeID": looks},
+		"VirtualIPs":     {"VirtualIP": looks},
 		"Closer":         {"Close": looks},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/endpoint"
 )
 
 // A Distribution knows one kind of control plane: what machines boot with and trust, who
@@ -118,6 +119,8 @@ type BootstrapInput struct {
 	Endpoint fleet.Endpoint
 	// Secrets are the needs of the cluster; of a worker those alone that it is made with.
 	Secrets map[fleet.SecretName]fleet.SecretData
+	// VirtualIP says how servers serve the endpoint; nil: something else does.
+	VirtualIP *endpoint.VirtualIP
 	// NodeID is what the kubelet is told as its provider id, unless the user says
 	// something of that; empty: nothing.
 	NodeID string

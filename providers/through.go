@@ -21,8 +21,8 @@ type Around func(ctx context.Context, u Use, call func() error) error
 // Through returns a with around before each call of its abilities. What it returns has
 // the methods of that one ability and no others, so that nothing leads past around.
 //
-// Three abilities have no calls to stand before, and stay as they are: Watcher, whose
-// only call lasts, NodeIdentifier and Closer.
+// Four abilities have no calls to stand before, and stay as they are: Watcher, whose
+// only call lasts, NodeIdentifier, VirtualIPs and Closer.
 func (a Abilities) Through(around Around) Abilities {
 	var out Abilities
 	if a.Watcher != nil {
@@ -42,6 +42,9 @@ func (a Abilities) Through(around Around) Abilities {
 	}
 	if a.NodeIdentifier != nil {
 		out.NodeIdentifier = struct{ NodeIdentifier }{a.NodeIdentifier}
+	}
+	if a.VirtualIPs != nil {
+		out.VirtualIPs = struct{ VirtualIPs }{a.VirtualIPs}
 	}
 	if a.Closer != nil {
 		out.Closer = struct{ Closer }{a.Closer}

@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/dryrun"
+	"fairlead.dev/providers/endpoint"
 	"fairlead.dev/providers/limit"
 	"fairlead.dev/providers/retry"
 	"fairlead.dev/providers/trace"
@@ -24,6 +25,7 @@ func plain() map[string]string {
 	return map[string]string{
 		"Watcher":        "its call lasts for ever",
 		"NodeIdentifier": "it asks nobody",
+		"VirtualIPs":     "it asks nobody",
 		"Closer":         "it asks nobody",
 	}
 }
@@ -61,7 +63,7 @@ type able struct {
 }
 
 func (a able) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: a, Lister: a, Sweeper: a, Adopter: a, Charts: a, NodeIdentifier: a, Closer: a}
+	return providers.Abilities{Watcher: a, Lister: a, Sweeper: a, Adopter: a, Charts: a, NodeIdentifier: a, VirtualIPs: a, Closer: a}
 }
 
 func (a able) note(name string) { *a.called = append(*a.called, name) }
@@ -110,8 +112,13 @@ func (a able) Uninstall(context.Context, providers.Access, fleet.ReleaseRef) err
 
 func (a able) Tries(fleet.Key) []fleet.ReleaseTry { a.note("Tries"); return nil }
 func (a able) Forget(fleet.Key)                   { a.note("Forget") }
-func (a able) NodeID() string                     { a.note("NodeID"); return "" }
-func (a able) Close()                             { a.note("Close") }
+func (a able) VirtualIP(*fleet.Cluster) (*endpoint.VirtualIP, error) {
+	a.note("VirtualIP")
+	return nil, nil //nolint:nilnil // something else serves it
+}
+
+func (a able) NodeID() string { a.note("NodeID"); return "" }
+func (a able) Close()         { a.note("Close") }
 
 // call calls the method of x called name with the zero values of its arguments, and
 // returns its error.

@@ -11,9 +11,10 @@
 // Git names comes first, and then what machines know ([Known]); only where nothing knows one is
 // the provider free to choose ([Wanted]).
 //
-// People whose provider makes nothing for the endpoint, as with vSphere and Metal3, bring a
-// static pod in the files of their control plane, which goes on as it is: [Brought] tells.
-// Where they bring none, File of a [VirtualIP] is one of ours.
+// A provider whose cluster has a virtual address declares it (providers.VirtualIPs), and the
+// distribution adds the static pod to the user data of servers ([VirtualIP.File]). People who
+// bring something of their own in the files or commands of their control plane stay the owners
+// of the address: [Brought] tells, and no second pod is added.
 //
 // The package is pure. For example:
 //

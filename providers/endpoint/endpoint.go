@@ -1,10 +1,7 @@
 package endpoint
 
 import (
-	"encoding/json"
-	"net/netip"
 	"slices"
-	"strings"
 
 	"fairlead.dev/fleet"
 )
@@ -55,35 +52,4 @@ func Successors[T any](servers []T, outdated func(T) bool) []T {
 		return append(current, old...)
 	}
 	return append(old, current...)
-}
-
-// manifests is where kubelets that kubeadm sets up find static pods.
-const manifests = "/etc/kubernetes/manifests/"
-
-// Brought reports whether the servers of c bring a static pod that names the host e: people
-// have it serve the endpoint, as with kube-vip.
-func Brought(c *fleet.Cluster, e fleet.Endpoint) bool {
-	var spec struct {
-		Files []struct {
-			Path    string `json:"path"`
-			Content string `json:"content"`
-		} `json:"files"`
-	}
-	if e.Host == "" || json.Unmarshal(c.ControlPlane.Bootstrap.Spec, &spec) != nil {
-		return false
-	}
-	for _, f := range spec.Files {
-		if strings.HasPrefix(f.Path, manifests) && names(f.Content, e.Host) {
-			return true
-		}
-	}
-	return false
-}
-
-// names reports whether text has host as a word of its own.
-func names(text, host string) bool {
-	if a, err := netip.ParseAddr(host); err == nil {
-		host = a.String()
-	}
-	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'=,[]{}/", r) }), host)
 }

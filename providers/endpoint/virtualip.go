@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"net/netip"
 	"strconv"
 
@@ -12,13 +13,37 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A VirtualIP is an address that kube-vip, a static pod on each server, has on the server that
-// its election chose: the others see by ARP, or neighbour discovery, where it is. The static
-// pod was not yet run with a real kube-vip.
+// DefaultImage is the kube-vip of a VirtualIP that names none.
+const DefaultImage = "ghcr.io/kube-vip/kube-vip:v1.0.1"
+
+// A VirtualIP says that the endpoint of a cluster is an address that its servers have by
+// turns: kube-vip, a static pod on each of them, puts it on the one that its election chose,
+// and the others see by ARP, or neighbour discovery, where it is. It is a field of the
+// objects that people write.
 type VirtualIP struct {
-	Endpoint  fleet.Endpoint // its host is an address of the servers' network
-	Interface string         // of the servers; empty: the one with their default route
-	Image     string         // of kube-vip, with its tag
+	// Image of kube-vip, with its tag or digest.
+	Image string `json:"image,omitempty"`
+	// Interface of the servers that has the address; empty: the one with their default route.
+	Interface string `json:"interface,omitempty"`
+}
+
+// A Place is where a server has what the static pod needs.
+type Place struct {
+	Manifests  string // the folder of static pods
+	Kubeconfig string // with which administrators ask the API server of the machine
+}
+
+// Kubeadm returns the Place of a server that kubeadm sets up. On the server that begins a
+// cluster the kubeconfig of administrators may do nothing before kubeadm is done, which
+// waits for the address.
+// Source: https://github.com/kube-vip/kube-vip/issues/684
+func Kubeadm(release string, join fleet.Join) Place {
+	p := Place{Manifests: "/etc/kubernetes/manifests", Kubeconfig: "/etc/kubernetes/admin.conf"}
+	v, err := version.ParseSemantic(release)
+	if join == fleet.JoinInit && (err != nil || v.AtLeast(version.MustParseSemantic("1.29.0"))) {
+		p.Kubeconfig = "/etc/kubernetes/super-admin.conf"
+	}
+	return p
 }
 
 // A File is one that a server boots with.
@@ -27,42 +52,33 @@ type File struct {
 	Content []byte
 }
 
-// File returns the static pod for a server of c that joins so. Equal arguments give equal
-// bytes. An endpoint that is no address gives the kind Invalid.
-func (v VirtualIP) File(c *fleet.Cluster, join fleet.Join) (File, error) {
-	a, err := netip.ParseAddr(v.Endpoint.Host)
-	if err != nil || v.Image == "" {
-		return File{}, fleet.Errorf(fleet.Invalid, "make a virtual address of "+v.Endpoint.Host,
-			"an address of the servers' network and an image of kube-vip are needed, and it has %q and %q", v.Endpoint.Host, v.Image)
+// File returns the static pod that serves e, for a server of c that has p. Equal arguments
+// give equal bytes. An endpoint that no server can have gives the kind Invalid.
+func (v VirtualIP) File(c *fleet.Cluster, e fleet.Endpoint, p Place) (File, error) {
+	op := "make a virtual address of " + e.Host
+	a, err := netip.ParseAddr(e.Host)
+	if err != nil {
+		return File{}, fleet.Errorf(fleet.Invalid, op, "it is no address: an address of the servers' network that nobody has is needed")
 	}
-	content, err := yaml.Marshal(v.pod(a, kubeconfig(c, join)))
+	if port := cmp.Or(c.ControlPlane.APIPort, 6443); e.Port != port {
+		return File{}, fleet.Errorf(fleet.Invalid, op, "its port is %d, and the API servers of %s listen at %d: name that one", e.Port, c.Key, port)
+	}
+	content, err := yaml.Marshal(v.pod(a, e.Port, p.Kubeconfig))
 	if err != nil {
 		return File{}, err
 	}
-	return File{Path: manifests + "kube-vip.yaml", Content: content}, nil
-}
-
-// kubeconfig is the file by which the pod asks the API server of its own machine. On the server
-// that begins a cluster the one of administrators may do nothing before kubeadm is done, which
-// waits for the address.
-// Source: https://github.com/kube-vip/kube-vip/issues/684
-func kubeconfig(c *fleet.Cluster, join fleet.Join) string {
-	v, err := version.ParseSemantic(c.ControlPlane.Version)
-	if join == fleet.JoinInit && (err != nil || v.AtLeast(version.MustParseSemantic("1.29.0"))) {
-		return "/etc/kubernetes/super-admin.conf"
-	}
-	return "/etc/kubernetes/admin.conf"
+	return File{Path: p.Manifests + "/kube-vip.yaml", Content: content}, nil
 }
 
 // pod returns the static pod.
-func (v VirtualIP) pod(a netip.Addr, kubeconfig string) *corev1.Pod {
+func (v VirtualIP) pod(a netip.Addr, port int32, kubeconfig string) *corev1.Pod {
 	bits := "32"
 	if a.Is6() {
 		bits = "128"
 	}
 	env := []corev1.EnvVar{
 		{Name: "address", Value: a.String()},
-		{Name: "port", Value: strconv.Itoa(int(v.Endpoint.Port))},
+		{Name: "port", Value: strconv.Itoa(int(port))},
 		{Name: "vip_interface", Value: v.Interface},
 		{Name: "vip_arp", Value: "true"},
 		{Name: "vip_subnet", Value: bits},
@@ -82,7 +98,7 @@ func (v VirtualIP) pod(a netip.Addr, kubeconfig string) *corev1.Pod {
 			// The certificate of the API server is for this name, and the one here is asked.
 			HostAliases: []corev1.HostAlias{{IP: "127.0.0.1", Hostnames: []string{"kubernetes"}}},
 			Containers: []corev1.Container{{
-				Name: "kube-vip", Image: v.Image, ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{"manager"}, Env: env,
+				Name: "kube-vip", Image: cmp.Or(v.Image, DefaultImage), ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{"manager"}, Env: env,
 				SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{
 					Add: []corev1.Capability{"NET_ADMIN", "NET_RAW"}, Drop: []corev1.Capability{"ALL"},
 				}},

@@ -234,8 +234,14 @@ func (e *Executor) createMachine(ctx context.Context, w Environment, a fleet.Act
 	in := providers.BootstrapInput{
 		Cluster: c, Pool: p, Machine: a.Machine, Join: a.Join, Endpoint: w.Endpoint,
 	}
-	if n := providers.AbilitiesOf(infra).NodeIdentifier; n != nil {
-		in.NodeID = n.NodeID()
+	can := providers.AbilitiesOf(infra)
+	if can.NodeIdentifier != nil {
+		in.NodeID = can.NodeIdentifier.NodeID()
+	}
+	if can.VirtualIPs != nil && p.Role == fleet.RoleControlPlane {
+		if in.VirtualIP, err = can.VirtualIPs.VirtualIP(c); err != nil {
+			return err
+		}
 	}
 	if in.Secrets, err = w.secrets(ctx, func(n fleet.SecretNeed) bool { return n.Workers || p.Role == fleet.RoleControlPlane }); err != nil {
 		return err

@@ -11,6 +11,7 @@ func reviewedAnswers() map[string]string {
 		nextLook  = "in place: with the next look"
 		placed    = "next machines"
 		nextFloat = "next machines that take an address"
+		servers   = "next machines of the control plane"
 	)
 	return map[string]string{
 		"OpenStackCluster spec.managedSubnets.cidr":                           "in place where a range is added: its subnet is made; one that changed or went is refused, as the machines are on it",
@@ -63,16 +64,18 @@ func reviewedAnswers() map[string]string {
 		"InClusterIPPool spec":       nextFloat,
 		"GlobalInClusterIPPool spec": nextFloat,
 
-		"HostCluster spec.controlPlaneEndpoint": answerTo("Cluster.Endpoint", ""),
-		"HostCluster spec.loadBalancer":         "in place: the load balancer moves to the host, and the former one is released",
-		"HostPool spec":                         nextLook,
-		"HostPool spec.hosts.labels":            placed,
-		"HostPool spec.hosts.failureDomain":     placed,
-		"HostPool spec.hosts.unschedulable":     placed,
-		"Host spec":                             nextLook,
-		"Host spec.failureDomain":               placed,
-		"Host spec.unschedulable":               placed,
-		"DevCluster spec":                       answerTo("Cluster.Endpoint", ""),
+		"HostCluster spec.controlPlaneEndpoint":      answerTo("Cluster.Endpoint", ""),
+		"HostCluster spec.loadBalancer":              "in place: the load balancer moves to the host, and the former one is released",
+		"HostCluster spec.virtualIP":                 servers,
+		"HostPool spec":                              nextLook,
+		"HostPool spec.hosts.labels":                 placed,
+		"HostPool spec.hosts.failureDomain":          placed,
+		"HostPool spec.hosts.unschedulable":          placed,
+		"Host spec":                                  nextLook,
+		"Host spec.failureDomain":                    placed,
+		"Host spec.unschedulable":                    placed,
+		"DevCluster spec":                            answerTo("Cluster.Endpoint", ""),
+		"DevCluster spec.backend.inMemory.virtualIP": servers,
 
 		"HelmChartProxy ": "in place: the release is upgraded, or as reconcileStrategy says; elsewhere it is installed anew",
 		"ConfigMap ":      "in place: what names it is applied again",

@@ -19,7 +19,7 @@ import (
 
 // promised are the packages whose exported API is promised in docs/providers.md.
 func promised() []string {
-	return []string{"agent/program", "fleet", "providers", "providers/all", "providers/conformance", "providers/objects"}
+	return []string{"agent/program", "fleet", "providers", "providers/all", "providers/conformance", "providers/endpoint", "providers/objects"}
 }
 
 const apiFile = "testdata/api.txt"

@@ -17,6 +17,7 @@ import (
 	"fairlead.dev/providers/distribution/cloudinit"
 	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/distribution/kubeconfig"
+	"fairlead.dev/providers/endpoint"
 )
 
 // The places on a machine that tools rely on, as Cluster API has them.
@@ -173,6 +174,10 @@ func (w *writer) kubeadm(initPath, joinPath string) (kubeadmParts, error) {
 		var more []cloudinit.File
 		more, after, err = w.handover(cmp.Or(w.spec.ClusterConfiguration.CertificatesDir, certificatesDir))
 		if err != nil {
+			return out, err
+		}
+		out.certificates = append(out.certificates, more...)
+		if more, err = cloudinit.VirtualIP(w.in, endpoint.Kubeadm(w.in.Pool.Version, w.in.Join)); err != nil {
 			return out, err
 		}
 		out.certificates = append(out.certificates, more...)

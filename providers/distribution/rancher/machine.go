@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/cloudinit"
 	"fairlead.dev/providers/distribution/kubeconfig"
+	"fairlead.dev/providers/endpoint"
 )
 
 // A Machine is what a machine is set up with, beside what is the same for all.
@@ -94,6 +95,13 @@ func (d Distribution) userData(in providers.BootstrapInput) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if in.Join != fleet.JoinWorker {
+		announcer, err := cloudinit.VirtualIP(in, d.place())
+		if err != nil {
+			return nil, err
+		}
+		out.WriteFiles = append(out.WriteFiles, announcer...)
+	}
 	files, err := userFiles(in, m.Files)
 	if err != nil {
 		return nil, err
@@ -113,6 +121,15 @@ func (d Distribution) userData(in providers.BootstrapInput) ([]byte, error) {
 	install := slices.Concat([]string{"mkdir -p " + runDir}, m.Commands, []string{"echo success > " + path.Join(runDir, "bootstrap-success.complete")})
 	out.RunCmd = slices.Concat(cloudinit.Texts(m.Before), cloudinit.Texts([]string{strings.Join(install, " && ")}), cloudinit.Texts(m.Afterward))
 	return out.Marshal()
+}
+
+// place is where servers have what the static pod of a virtual address needs. Their
+// kubeconfig asks the API server of the machine, from the first start on.
+func (d Distribution) place() endpoint.Place {
+	return endpoint.Place{
+		Manifests:  "/var/lib/rancher/" + d.program.Name + "/agent/pod-manifests",
+		Kubeconfig: "/etc/rancher/" + d.program.Name + "/" + d.program.Name + ".yaml",
+	}
 }
 
 func (d Distribution) configFile() string { return "/etc/rancher/" + d.program.Name + "/config.yaml" }

@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/claims"
+	"fairlead.dev/providers/endpoint"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
@@ -66,7 +67,7 @@ func New(o Options) *Provider {
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
-	return providers.Abilities{Sweeper: p, NodeIdentifier: p, Closer: p}
+	return providers.Abilities{Sweeper: p, NodeIdentifier: p, VirtualIPs: p, Closer: p}
 }
 
 // Close closes the connections to hosts.
@@ -77,6 +78,15 @@ func (p *Provider) Settle() time.Duration { return p.settle }
 
 // NodeID implements providers.NodeIdentifier.
 func (p *Provider) NodeID() string { return userdata.NodeID }
+
+// VirtualIP implements providers.VirtualIPs.
+func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	return spec.VirtualIP, nil
+}
 
 // wrap says what could not be done, for an error that has a kind or none.
 func wrap(op string, err error) error {

@@ -69,6 +69,9 @@ type NetworkSpec struct {
 	// Endpoint is where its load balancer is to answer. What is zero is chosen
 	// by the cloud; the host must be a loopback address.
 	Endpoint fleet.Endpoint `json:"endpoint"`
+	// VirtualIP has the endpoint be an address that no load balancer has: it leads to what
+	// servers announce.
+	VirtualIP bool `json:"virtualIP,omitempty"`
 }
 
 // A Network is what the machines of a cluster share.

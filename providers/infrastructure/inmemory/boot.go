@@ -70,6 +70,8 @@ type boot interface {
 	conditions(k *cluster, v *vm) []corev1.NodeCondition
 	// left is what becomes of the machine when its member was taken out of etcd.
 	left(c *Cloud, v *vm)
+	// announces reports whether a static pod of the machine has it answer at host.
+	announces(host string) bool
 	// endpoint is where the cluster answers, as far as the user data says, and whether
 	// the machine joins what is there.
 	endpoint() (string, bool)
@@ -87,6 +89,7 @@ func (noBoot) registration() registration                      { return registra
 func (noBoot) pods(*vm) []*corev1.Pod                          { return nil }
 func (noBoot) conditions(*cluster, *vm) []corev1.NodeCondition { return nil }
 func (noBoot) left(*Cloud, *vm)                                {}
+func (noBoot) announces(string) bool                           { return false }
 func (noBoot) endpoint() (string, bool)                        { return "", false }
 
 // readBoot reads the user data of s on the machine called id.

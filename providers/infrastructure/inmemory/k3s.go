@@ -23,6 +23,7 @@ type k3s struct {
 	config  k3sConfig
 	pki     authorities // that it is given
 	node    registration
+	virtual []string // addresses that its static pods announce
 }
 
 var _ boot = (*k3s)(nil)
@@ -33,6 +34,8 @@ const restartInterval = 5 * time.Second
 func (b *k3s) serves() bool { return b.server }
 
 func (b *k3s) registration() registration { return b.node }
+
+func (b *k3s) announces(host string) bool { return slices.Contains(b.virtual, host) }
 
 // pods are the parts of a control plane of RKE2; those of K3s are one process.
 func (b *k3s) pods(v *vm) []*corev1.Pod {

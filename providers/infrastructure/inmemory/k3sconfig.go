@@ -61,6 +61,7 @@ func parseK3s(d disk, s VMSpec) (boot, error) {
 			if err := b.read(d, line, s); err != nil {
 				return nil, fmt.Errorf("%s: %w", p.name, err)
 			}
+			b.virtual = announced(d, "/var/lib/rancher/"+p.name+"/agent/pod-manifests", "/etc/rancher/"+p.name+"/"+p.name+".yaml")
 			return b, nil
 		}
 	}

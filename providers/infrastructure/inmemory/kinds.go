@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/endpoint"
 )
 
 // ProviderName is the name of the provider in the registry and in its kinds.
@@ -54,8 +55,11 @@ type DevClusterBackend struct {
 	InMemory *DevClusterInMemory `json:"inMemory,omitempty"`
 }
 
-// DevClusterInMemory has no settings.
-type DevClusterInMemory struct{}
+// DevClusterInMemory has one setting. Cluster API's kind has none.
+type DevClusterInMemory struct {
+	// VirtualIP has the cloud make no load balancer: servers have the endpoint by turns.
+	VirtualIP *endpoint.VirtualIP `json:"virtualIP,omitempty"`
+}
 
 // DevClusterTemplate is what a ClusterClass makes a DevCluster from.
 type DevClusterTemplate struct {
@@ -214,6 +218,9 @@ func normaliseClusterSpec(spec DevClusterSpec, at *field.Path) (any, field.Error
 	var errs field.ErrorList
 	if len(spec.Backend.Docker) == 0 && spec.Backend.InMemory == nil {
 		errs = append(errs, backendRequired(at.Child("backend")))
+	}
+	if in := spec.Backend.InMemory; in != nil {
+		errs = append(errs, in.VirtualIP.Normalise(at.Child("backend", "inMemory", "virtualIP"), spec.ControlPlaneEndpoint.Host, at.Child("controlPlaneEndpoint", "host"))...)
 	}
 	e, at := &spec.ControlPlaneEndpoint, at.Child("controlPlaneEndpoint")
 	if len(e.Host) > 512 {

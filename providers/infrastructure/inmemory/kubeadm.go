@@ -59,6 +59,8 @@ func (*kubeadm) conditions(*cluster, *vm) []corev1.NodeCondition { return nil }
 
 func (*kubeadm) left(*Cloud, *vm) {}
 
+func (b *kubeadm) announces(host string) bool { return slices.Contains(b.virtual, host) }
+
 func (b *kubeadm) endpoint() (string, bool) {
 	if b.join {
 		return withPort(b.server), true
@@ -117,6 +119,9 @@ func (b *kubeadm) init(c *Cloud, v *vm) error {
 	if got := withPort(b.cluster.ControlPlaneEndpoint); got != want {
 		return fmt.Errorf("timed out waiting for the condition: controlPlaneEndpoint %q is not where this machine's API server answers, which is %s",
 			b.cluster.ControlPlaneEndpoint, want)
+	}
+	if !v.answers() {
+		return errWait{"nobody answers at " + want + ": dial tcp: connect: no route to host"}
 	}
 	if n.cluster != nil && slices.ContainsFunc(n.cluster.members, func(m *member) bool { return m.vm.alive() }) {
 		return fmt.Errorf("made a second cluster of its own beside the one that answers at %s: nothing will ever reach it", want)

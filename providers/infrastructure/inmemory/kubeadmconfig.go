@@ -66,6 +66,7 @@ type kubeadm struct {
 	pki     authorities          // of a control plane
 	day     bool                 // what its kube-controller-manager signs lasts a day
 	node    registration
+	virtual []string // addresses that its static pods announce
 }
 
 var kubeadmCommand = regexp.MustCompile(`(?:^|[\s;&|])kubeadm\s+(init|join)\s[^;&|]*--config[=\s]+(\S+)`)
@@ -94,6 +95,11 @@ func parseKubeadm(d disk, s VMSpec) (boot, error) {
 		if err != nil {
 			return nil, fmt.Errorf("kubeadm %s: %w", m[1], err)
 		}
+		kubeconfig := "/etc/kubernetes/admin.conf"
+		if !b.join && minor(s.Version) >= 29 { // it may do nothing before kubeadm init is done
+			kubeconfig = "/etc/kubernetes/super-admin.conf"
+		}
+		b.virtual = announced(d, "/etc/kubernetes/manifests", kubeconfig)
 		return b, nil
 	}
 	return nil, nil

@@ -20,6 +20,7 @@ import (
 type network struct {
 	Network
 	front   *frontend
+	virtual bool           // its endpoint is what servers announce
 	vms     map[string]*vm // that exist
 	cluster *cluster       // nil until a machine initialised one
 	deleted time.Time
@@ -68,22 +69,28 @@ func (c *Cloud) CreateNetwork(ctx context.Context, s NetworkSpec) (Network, erro
 	op := "create load balancer " + s.Name
 	var out Network
 	err := c.change(ctx, op, func() error {
-		l, at, err := c.open(op, s.Endpoint)
+		n, err := c.newNetwork(op, s)
 		if err != nil {
 			return err
 		}
-		n := &network{
-			Network: Network{ID: c.newID(), Name: s.Name, Tags: maps.Clone(s.Tags), Endpoint: at, Created: time.Now()},
-			front:   newFrontend(l),
-			vms:     make(map[string]*vm),
-		}
+		n.ID, n.Name, n.Tags, n.Created, n.vms = c.newID(), s.Name, maps.Clone(s.Tags), time.Now(), make(map[string]*vm)
 		c.networks[n.ID] = n
-		c.serves.Go(n.front.run)
 		c.showed(ownerOf(n.Tags))
 		out = n.Network
 		return nil
 	})
 	return out, err
+}
+
+// newNetwork returns one that leads to the API server.
+func (c *Cloud) newNetwork(op string, s NetworkSpec) (*network, error) {
+	l, at, err := c.open(op, s.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{Network: Network{Endpoint: at}, front: newFrontend(l), virtual: s.VirtualIP}
+	c.serves.Go(n.front.run)
+	return n, nil
 }
 
 // showed tells the watchers of o now and when the lag is over.

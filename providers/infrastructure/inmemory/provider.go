@@ -2,6 +2,7 @@ package inmemory
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -33,7 +34,19 @@ func (p *Provider) API() API { return p.api }
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: p, Lister: p, Sweeper: p, Adopter: p, Charts: p, Closer: p}
+	return providers.Abilities{Watcher: p, Lister: p, Sweeper: p, Adopter: p, Charts: p, VirtualIPs: p, Closer: p}
+}
+
+// VirtualIP implements providers.VirtualIPs.
+func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
+	var spec DevClusterSpec
+	if err := json.Unmarshal(c.Infrastructure.Spec, &spec); err != nil {
+		return nil, fleet.Errorf(fleet.Invalid, "read DevCluster "+c.Infrastructure.Name, "%w", err)
+	}
+	if spec.Backend.InMemory == nil {
+		return nil, nil //nolint:nilnil // the contract: something else serves it
+	}
+	return spec.Backend.InMemory.VirtualIP, nil
 }
 
 // Close closes the cloud where it is in this process, and the connections to it
@@ -125,7 +138,11 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 	}
 	tags := c.Tags()
 	tags[fleet.TagOperation] = string(op)
-	_, err = p.api.CreateNetwork(ctx, NetworkSpec{Name: c.Key.String(), Tags: tags, Endpoint: endpoint.Wanted(c)})
+	virtual, err := p.VirtualIP(c)
+	if err != nil {
+		return err
+	}
+	_, err = p.api.CreateNetwork(ctx, NetworkSpec{Name: c.Key.String(), Tags: tags, Endpoint: endpoint.Wanted(c), VirtualIP: virtual != nil})
 	return wrap(what, err)
 }
 

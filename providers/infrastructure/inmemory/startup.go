@@ -62,7 +62,7 @@ func (c *Cloud) refresh(v *vm) {
 		return
 	}
 	k.elect()
-	up := slices.ContainsFunc(k.members, func(m *member) bool { return m.vm.apiServerUp(k) })
+	up := slices.ContainsFunc(k.members, func(m *member) bool { return m.vm.apiServerUp(k) && m.vm.answers() })
 	k.expose(up && k.quorum())
 	if err := showNode(k, v); err != nil {
 		c.log.Error("updating a node failed", "machine", v.Name, slog.Any("error", err))
@@ -80,7 +80,7 @@ func (k *cluster) expose(available bool) {
 		}
 		return
 	}
-	supervised := slices.ContainsFunc(k.members, (*member).alive)
+	supervised := slices.ContainsFunc(k.members, func(m *member) bool { return m.alive() && m.vm.answers() })
 	if !changed && supervised == k.supervised {
 		return
 	}

@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/providers/endpoint"
 )
 
 // HostCluster is what the machines of a cluster share: the address of its API
@@ -26,6 +28,10 @@ type HostClusterSpec struct {
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitzero"`
 	// LoadBalancer keeps one in front of the control plane, on a host of its own.
 	LoadBalancer *LoadBalancer `json:"loadBalancer,omitempty"`
+	// VirtualIP has the control plane announce the endpoint, an address that none of the
+	// hosts has, by kube-vip, which Fairlead adds to what its machines boot with. Nothing is
+	// added where files or commands of the control plane bring kube-vip or keepalived.
+	VirtualIP *endpoint.VirtualIP `json:"virtualIP,omitempty"`
 }
 
 // LoadBalancer is HAProxy on a host that has nothing else to do. Git names the host,

@@ -28,7 +28,10 @@ func (v *validator) cluster(at *field.Path, s *HostClusterSpec) {
 		v.Required(at.Child("loadBalancer", "poolName"), b.PoolName, "the HostPool of the host that the load balancer runs on")
 		v.Required(at.Child("loadBalancer", "hostName"), b.HostName, "the host of that pool that the load balancer runs on")
 	}
+	virtual := at.Child("virtualIP")
+	v.Forbidden(virtual, s.VirtualIP != nil && s.LoadBalancer != nil, "one of virtualIP and loadBalancer serves the endpoint: leave the other out")
 	at = at.Child("controlPlaneEndpoint")
+	v.Add(s.VirtualIP.Normalise(virtual, s.ControlPlaneEndpoint.Host, at.Child("host"))...)
 	if s.ControlPlaneEndpoint.Host != "" {
 		v.Address(at.Child("host"), s.ControlPlaneEndpoint.Host, "")
 	}
