@@ -62,6 +62,11 @@ type Kind struct {
 	// where machines on this site serve the API server. Nil means nothing ever is.
 	Serving func(spec any) field.ErrorList
 
+	// Elsewhere says what of spec, of an InfrastructureCluster that Normalise returned, would
+	// be made for an API server where the control plane is hosted, and so is not. Nil means
+	// nothing ever is.
+	Elsewhere func(spec any) field.ErrorList
+
 	// Hashed returns what of a spec, normalised and resolved, counts in template
 	// hashes, and in what tells whether a definition changed; nil: all of it. Whatever
 	// a released version counted, and nothing else, is in it for ever: where Normalise

@@ -46,9 +46,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	c.Network = in.Spec.ClusterNetwork
 	c.Infrastructure, b.provider = b.infrastructure(root, "spec.infrastructureRef", in.Spec.InfrastructureRef, fleet.InfrastructureCluster)
 	c.Hosted = b.hosted(root, c)
-	if c.Hosted == nil {
-		b.checkServing(in.Spec.InfrastructureRef)
-	}
+	b.checkServing(in.Spec.InfrastructureRef, c.Hosted != nil)
 	c.Provider = b.provider
 	c.Companions = b.companions(b.provider)
 	c.Guests = b.guests(in.Spec.InfrastructureRef)
@@ -59,6 +57,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	b.checkRotations(root, c)
 	b.collect(root, c)
 	b.checkCloudProviders(c)
+	b.checkStrays()
 	c.Releases = b.releases(root)
 	c.Topology = b.topology(root)
 	b.checkNames(root, c)

@@ -111,15 +111,25 @@ func (s *overlaySet) findMembers() {
 // of the one that the cluster refers to, including that one. Each makes its provider a site
 // of the cluster. Source: people who mix providers in Cluster API write them like this,
 // since controllers of machines look for a cluster of their own kind with the name in
-// spec.infrastructureRef.
+// spec.infrastructureRef. A class gives the one that the cluster refers to a name that nobody
+// writes: objects of other providers may be called like the cluster itself there.
 func (s *overlaySet) sites(cluster fleet.Key) []*object {
-	in, ok := s.clusters[cluster].value.(*clusterv1.Cluster)
+	root := s.clusters[cluster]
+	in, ok := root.value.(*clusterv1.Cluster)
 	if !ok || in.Spec.InfrastructureRef.Name == "" {
 		return nil
 	}
+	ref := in.Spec.InfrastructureRef
+	first := s.get(ref.APIGroup, ref.Kind, cluster.Namespace, ref.Name)
+	named := func(o *object) bool {
+		if o.name == ref.Name {
+			return true
+		}
+		return o.name == cluster.Name && root.expansion != nil && (first == nil || first.kind == nil || first.kind.provider != o.kind.provider)
+	}
 	var out []*object
 	for _, o := range s.objects {
-		if o.kind != nil && o.kind.role == fleet.InfrastructureCluster && o.namespace == cluster.Namespace && o.name == in.Spec.InfrastructureRef.Name {
+		if o.kind != nil && o.kind.role == fleet.InfrastructureCluster && o.namespace == cluster.Namespace && named(o) {
 			out = append(out, o)
 		}
 	}

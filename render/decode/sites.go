@@ -42,17 +42,25 @@ func (b *builder) guests(ref clusterv1.ContractVersionedObjectReference) []fleet
 	return out
 }
 
-// checkServing refuses infrastructure, named by ref, that cannot serve an API server.
-func (b *builder) checkServing(ref clusterv1.ContractVersionedObjectReference) {
+// checkServing refuses infrastructure, named by ref, that cannot serve an API server. Where the
+// control plane is hosted, it refuses infrastructure that asks for something to serve one.
+func (b *builder) checkServing(ref clusterv1.ContractVersionedObjectReference, hosted bool) {
 	o := b.set.get(ref.APIGroup, ref.Kind, b.key.Namespace, ref.Name)
 	if o == nil {
 		return
 	}
 	in, ok := o.value.(*infrastructure)
-	if !ok || in.kind.Serving == nil {
+	if !ok {
 		return
 	}
-	for _, err := range in.kind.Serving(in.value) {
+	check := in.kind.Serving
+	if hosted {
+		check = in.kind.Elsewhere
+	}
+	if check == nil {
+		return
+	}
+	for _, err := range check(in.value) {
 		b.addf(o, o.written(err.Field), "", "%s", err.ErrorBody())
 	}
 }
@@ -73,14 +81,40 @@ func (b *builder) site(o *object, field, kind, provider string) string {
 	case provider == "" || b.provider == "" || provider == b.provider:
 		return ""
 	case b.sites[provider] == nil && !b.set.unreadable && !b.brokenSite(provider):
-		root, name := b.set.clusters[b.key], ""
-		if in, ok := root.value.(*clusterv1.Cluster); ok {
-			name = in.Spec.InfrastructureRef.Name
-		}
-		b.addf(o, field, "add a "+b.decoder.clusterKind(provider)+" "+b.key.Namespace+"/"+name+" to the overlay, which makes "+provider+" a site of the cluster's workers",
+		b.addf(o, field, "add a "+b.decoder.clusterKind(provider)+" "+b.key.Namespace+"/"+b.siteName()+" to the overlay, which makes "+provider+" a site of the cluster's workers",
 			"refers to %s of the provider %s; the cluster is on %s", kind, provider, b.provider)
 	}
 	return provider
+}
+
+// siteName is what objects that make providers sites of the cluster are called.
+func (b *builder) siteName() string {
+	root := b.set.clusters[b.key]
+	in, ok := root.value.(*clusterv1.Cluster)
+	switch {
+	case !ok:
+		return ""
+	case root.expansion != nil:
+		return b.key.Name
+	}
+	return in.Spec.InfrastructureRef.Name
+}
+
+// checkStrays refuses infrastructure that says by its label that it is of the cluster, and
+// that is no site of it.
+func (b *builder) checkStrays() {
+	sites := b.set.sites(b.key)
+	for _, o := range b.set.objects {
+		if b.provider == "" || o.kind == nil || o.kind.role != fleet.InfrastructureCluster || o.namespace != b.key.Namespace || o.clusterName() != b.key.Name || slices.Contains(sites, o) {
+			continue
+		}
+		if o.kind.provider == b.provider {
+			b.addf(o, "metadata.name", "take it out, or take the label out where it is for something else: two regions of one provider are no two sites of a cluster",
+				"the cluster has another site of the provider %s", b.provider)
+			continue
+		}
+		b.addf(o, "metadata.name", "call it "+b.siteName(), "it says by its label that it is of Cluster %s, and what makes a provider a site of that has another name", b.key)
+	}
 }
 
 // brokenSite reports whether the object that makes provider a site has problems.

@@ -159,8 +159,8 @@ func Kinds() []fleet.Kind {
 			Provider: ProviderName, Role: fleet.InfrastructureCluster,
 			Group: group, Kind: "DevCluster", Versions: versions,
 			New:       func(string) any { return new(DevCluster) },
-			Normalise: normaliseCluster,
-			Refused:   map[string]string{"spec.backend.docker": docker},
+			Normalise: normaliseCluster, Elsewhere: elsewhere,
+			Refused: map[string]string{"spec.backend.docker": docker},
 		},
 		{
 			Provider: ProviderName, Role: fleet.InfrastructureClusterTemplate,
@@ -207,6 +207,16 @@ func resolvePools(at *field.Path) func(any, func(string) map[string]any) (any, f
 // normaliseCluster implements fleet.Kind for DevCluster.
 func normaliseCluster(v any) (any, field.ErrorList) {
 	return normaliseClusterSpec(v.(*DevCluster).Spec, field.NewPath("spec"))
+}
+
+// elsewhere implements fleet.Kind for DevCluster.
+func elsewhere(v any) field.ErrorList {
+	s, ok := v.(DevClusterSpec)
+	if !ok || s.Backend.InMemory == nil || s.Backend.InMemory.VirtualIP == nil {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "backend", "inMemory", "virtualIP"),
+		"the control plane is hosted, and whoever keeps it serves its endpoint: leave the field out")}
 }
 
 // normaliseClusterTemplate implements fleet.Kind for DevClusterTemplate.

@@ -40,7 +40,7 @@ func Kinds() []fleet.Kind {
 			"put them into the machine template of the MachineDeployment or KubeadmControlPlane",
 	}
 	cluster := kind(fleet.InfrastructureCluster, "HostCluster", func() any { return new(HostCluster) })
-	cluster.Serving = serving
+	cluster.Serving, cluster.Elsewhere = serving, elsewhere
 	return []fleet.Kind{
 		cluster,
 		kind(fleet.InfrastructureClusterTemplate, "HostClusterTemplate", func() any { return new(HostClusterTemplate) }),
@@ -85,6 +85,17 @@ func serving(in any) field.ErrorList {
 	var v validator
 	if s, ok := in.(*HostClusterSpec); ok && s.ControlPlaneEndpoint.Host == "" {
 		v.endpoint(field.NewPath("spec"), s)
+	}
+	return v.Errs
+}
+
+// elsewhere implements fleet.Kind.
+func elsewhere(in any) field.ErrorList {
+	var v validator
+	if s, ok := in.(*HostClusterSpec); ok {
+		const why = "the control plane is hosted, and whoever keeps it serves its endpoint: leave the field out"
+		v.Forbidden(field.NewPath("spec", "loadBalancer"), s.LoadBalancer != nil, why)
+		v.Forbidden(field.NewPath("spec", "virtualIP"), s.VirtualIP != nil, why)
 	}
 	return v.Errs
 }

@@ -53,10 +53,16 @@ func Kinds() []fleet.Kind {
 				}
 				return new(OpenStackCluster)
 			},
-			Normalise: normalise,
-			Resolve:   resolveBelow(field.NewPath("spec")),
-			Secrets:   secrets,
-			Refused:   bastion("spec."),
+			Normalise: normalise, Elsewhere: elsewhere,
+			Renamed: map[string]map[string]string{"v1beta1": {
+				"spec.apiServer.managedLoadBalancer": "spec.apiServerLoadBalancer",
+				"spec.apiServer.enableFloatingIP":    "spec.disableAPIServerFloatingIP",
+				"spec.apiServer.floatingIP":          "spec.apiServerFloatingIP",
+				"spec.apiServer.fixedIP":             "spec.apiServerFixedIP",
+			}},
+			Resolve: resolveBelow(field.NewPath("spec")),
+			Secrets: secrets,
+			Refused: bastion("spec."),
 		},
 		{
 			Provider: ProviderName, Role: fleet.InfrastructureClusterTemplate,

@@ -81,3 +81,19 @@ func (v *validator) loadBalancer(at *field.Path, a *APIServer) {
 	objects.Within(v, at.Child("maxRetries"), m.MaxRetries, 1, 10, probes)
 	objects.Within(v, at.Child("maxRetriesDown"), m.MaxRetriesDown, 1, 10, probes)
 }
+
+// elsewhere implements fleet.Kind.
+func elsewhere(in any) field.ErrorList {
+	var v validator
+	s, ok := in.(*OpenStackClusterSpec)
+	if !ok || s.APIServer == nil {
+		return nil
+	}
+	const why = "the control plane is hosted, and whoever keeps it serves its endpoint: leave the field out"
+	a, at := s.APIServer, field.NewPath("spec", "apiServer")
+	v.Forbidden(at.Child("managedLoadBalancer"), a.ManagedLoadBalancer.IsEnabled(), why)
+	v.Forbidden(at.Child("enableFloatingIP"), a.EnableFloatingIP != nil && *a.EnableFloatingIP, why)
+	v.Forbidden(at.Child("floatingIP"), a.FloatingIP != nil, why)
+	v.Forbidden(at.Child("fixedIP"), a.FixedIP != nil, why)
+	return v.Errs
+}
