@@ -139,7 +139,7 @@ func (l *life) newAgent(name string) *incarnation {
 			began := time.Now()
 			return watched{reconcile.New(reconcile.Options{
 				Infrastructure: func(string) (providers.Infrastructure, error) { return provider, nil },
-				Workload:       reach{in.workload, in}, Distributions: in.distributions(), Secrets: safe{l.secrets, in},
+				Workload:       reach{in.workload, in}, Distributions: in.distributions(), ControlPlanes: all.ControlPlanes(providers.Options{Secret: l.secrets.GetSecret}), Secrets: safe{l.secrets, in},
 				May: may, Now: in.now, Elapsed: func() time.Duration { return time.Since(began) }, Log: log,
 			}), in}
 		},

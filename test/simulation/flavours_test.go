@@ -6,6 +6,7 @@ import "strings"
 type flavour struct {
 	name                string
 	build               string // of versions
+	hosted              bool   // its control plane is no machine
 	cluster, pool, lone string // manifests
 }
 
@@ -50,18 +51,25 @@ spec:
 
 // flavour returns that of the cluster with a number.
 func (l *life) flavour(i int) flavour {
-	if !l.others {
+	switch {
+	case l.hosted:
+		return hostedFlavour(l.keepPlane(i).Endpoint)
+	case !l.others:
 		return kubeadmFlavour()
 	}
 	all := otherFlavours()
 	return all[(int(l.seed)+i)%len(all)]
 }
 
-// of returns w as a cluster of f. Classes and other names of Nodes are kubeadm's alone.
+// of returns w as a cluster of f. Classes and other names of Nodes are kubeadm's alone, and
+// a class makes no hosted control plane.
 func (w wish) of(f flavour) wish {
 	w.flavour = f
 	if f.build != "" {
 		w.classy, w.renamed = false, false
+	}
+	if f.hosted {
+		w.classy, w.controlPlanes = false, 0
 	}
 	return w
 }

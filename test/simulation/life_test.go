@@ -31,6 +31,7 @@ type life struct {
 	small      bool       // one cluster of few machines, and not for long
 	reads      bool       // are in the log
 	others     bool       // clusters are of K3s and RKE2, by turns; else of kubeadm
+	hosted     bool       // somebody else keeps control planes
 	random     *rand.Rand // of the goroutine that runs the life
 	began      time.Time
 	net        *inmemory.PipeNetwork
@@ -45,8 +46,9 @@ type life struct {
 	theirs     string
 
 	wishes      []wish
-	class       int // template of the class
-	started     int // agents
+	planes      []inmemory.Plane // where they are hosted, one for each cluster
+	class       int              // template of the class
+	started     int              // agents
 	agent       *incarnation
 	rivalry     bool         // two agents begin
 	rival       *incarnation // until one of them owns the fleet

@@ -30,7 +30,9 @@
 //	go test ./test/simulation -run TestLives -seed=17 -repeat=20
 //
 // Without flags a few lives are lived, of the same seeds each time. With -others clusters
-// are of K3s and RKE2 by turns, and TestLivesOfOthers lives a few of these. With -guards
+// are of K3s and RKE2 by turns, and TestLivesOfOthers lives a few of these. With -hosted somebody
+// else keeps control planes, upgrades them when nobody expects it and takes them away for a while
+// (TestLivesOfHosted). With -guards
 // TestGuards breaks Fairlead, in one way after the other, and sees which guard
 // notices in which life.
 package simulation
@@ -59,6 +61,7 @@ var (
 	// Not for lives.
 	guards = flag.Bool("guards", false, "break Fairlead in many ways, and see which guard notices")
 	others = flag.Bool("others", false, "have clusters of K3s and RKE2 instead of kubeadm")
+	hosted = flag.Bool("hosted", false, "have clusters whose control plane somebody else keeps")
 	keep   = flag.Int("keep", 60, "lines of a life that are shown where it failed")
 )
 
@@ -76,7 +79,7 @@ func TestLives(t *testing.T) {
 	if *seed != 0 {
 		*watch = testing.Verbose() && *again == 1
 		for range *again {
-			if !tell(t, live(t, &life{seed: *seed, whole: true, others: *others})) {
+			if !tell(t, live(t, &life{seed: *seed, whole: true, others: *others, hosted: *hosted})) {
 				return
 			}
 		}
@@ -88,7 +91,7 @@ func TestLives(t *testing.T) {
 	}
 	n, bad := uint64(0), 0
 	for ; n < *lives && *span == 0 || *span > 0 && time.Now().Before(end); n++ {
-		if !tell(t, live(t, &life{seed: first + n, whole: true, others: *others})) {
+		if !tell(t, live(t, &life{seed: first + n, whole: true, others: *others, hosted: *hosted})) {
 			bad++
 			if *stop {
 				break
@@ -105,6 +108,13 @@ func TestLivesOfOthers(t *testing.T) {
 	}
 }
 
+// TestLivesOfHosted lives a few lives with clusters whose control plane somebody else keeps.
+func TestLivesOfHosted(t *testing.T) {
+	for n := range *lives {
+		tell(t, live(t, &life{seed: *from + n, whole: true, hosted: true}))
+	}
+}
+
 // tell reports a life that failed, and reports whether it was good.
 func tell(t *testing.T, l *life) bool {
 	t.Helper()
@@ -114,8 +124,11 @@ func tell(t *testing.T, l *life) bool {
 		return true
 	}
 	also := ""
-	if l.others {
+	switch {
+	case l.others:
 		also = " -others"
+	case l.hosted:
+		also = " -hosted"
 	}
 	t.Errorf("%s\n%s\nLive it again, with -repeat=20 if it is fine then:\n\tgo test ./test/simulation -run TestLives -seed=%d%s -v",
 		l.failure, strings.Join(log, "\n"), l.seed, also)

@@ -57,6 +57,12 @@ func (w wish) cluster(name, namespace string) string {
 	if w.broken {
 		replicas = "many"
 	}
+	if w.flavour.hosted { // it has no number of machines
+		replicas = ""
+		if w.broken {
+			replicas = "\n  replicas: many"
+		}
+	}
 	fmt.Fprintf(&b, headManifest, name, namespace, w.deleted, w.protected, w.paused)
 	if w.classy {
 		fmt.Fprintf(&b, topologyManifest, w.version, replicas, w.template)

@@ -29,6 +29,9 @@ func (l *life) missing() string {
 		if missing := l.missingAddons(key(i), w); missing != "" {
 			return missing
 		}
+		if missing := l.missingPlane(i); missing != "" {
+			return missing
+		}
 	}
 	if problems := l.problems(); problems != "" { // it is read again with each commit
 		return problems

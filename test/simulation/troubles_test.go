@@ -42,6 +42,7 @@ func (l *life) bother() {
 	l.damaged, l.jammed, l.dead = make(map[string]damage), make(map[string]bool), make(map[string]bool)
 	l.tags, l.exile, l.drains, l.first = l.chance(2), l.chance(4), l.chance(4), l.chance(3)
 	l.elsewhere = inmemory.NewCloud(inmemory.CloudOptions{ID: "elsewhere", Listen: l.net.Listen})
+	l.drains = l.drains && !l.hosted // what keeps Nodes from being drained would outlive its network
 	l.differ = mostSkew
 	if l.chance(3) {
 		l.infra, l.differ = l.within(-mostWrong, mostWrong), time.Minute
@@ -72,6 +73,9 @@ func (l *life) trouble() {
 	if l.drains {
 		all = append(all, l.jam)
 	}
+	if l.hosted {
+		all = append(all, l.changePlane)
+	}
 	if len(all) > 0 {
 		all[l.random.IntN(len(all))]()
 	}
@@ -87,6 +91,7 @@ func (l *life) better() {
 		l.free(n)
 	}
 	l.first = false
+	l.mendPlanes()
 	if l.ahead > 0 {
 		l.logf("the clocks of agents are put right")
 		l.ahead = 0
@@ -114,7 +119,7 @@ func (l *life) damage() {
 		tags[tag] = string(fleet.RoleControlPlane)
 	case n == 1 && tag == fleet.TagPool && control:
 		tags[tag] = k.Name + "-md-0"
-	case n == 1 && tag == fleet.TagPool:
+	case n == 1 && tag == fleet.TagPool && !l.hosted: // it has no such pool
 		tags[tag] = k.Name + "-cp"
 	default:
 		tags[tag] = "?" + tags[tag]

@@ -84,6 +84,7 @@ func (l *life) badDays() {
 				break // what is begun where the credentials lead now may live there
 			}
 			what := l.wishes[i].edit(l.random)
+			l.wishes[i] = l.wishes[i].of(l.wishes[i].flavour)
 			l.push(fmt.Sprintf("%s: %s", key(i), what))
 			if l.wishes[i].gone && l.chance(2) { // there would be something to do
 				l.power()

@@ -40,7 +40,13 @@ data: {clouds.yaml: CLOUDS}`
 // TestOpenStack: workers on OpenStack beside a control plane elsewhere. No load balancer
 // and no floating IP is made for the API server, which is not there, though the manifests
 // ask for one.
-func TestOpenStack(t *testing.T) {
+func TestOpenStack(t *testing.T) { onOpenStackToo(t, false) }
+
+// TestHostedAndOpenStack: the same beside a control plane that is no machine, which stays.
+func TestHostedAndOpenStack(t *testing.T) { onOpenStackToo(t, true) }
+
+func onOpenStackToo(t *testing.T, hosted bool) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		fake := ost.New(ost.Options{Delays: ost.Delays{Server: 5 * time.Second, ServerDelete: 2 * time.Second}})
 		login := fake.CloudsYAML(ost.URL, "alice")
@@ -55,9 +61,11 @@ func TestOpenStack(t *testing.T) {
 			name: api.ProviderName, kinds: api.Kinds(), provider: p,
 			manifests: strings.Replace(onOpenStack, "CLOUDS", base64.StdEncoding.EncodeToString(login), 1),
 			template:  "{apiGroup: infrastructure.cluster.x-k8s.io, kind: OpenStackMachineTemplate, name: servers}",
+			hosted:    hosted,
 		})
 		defer w.close()
 		w.live(2 * time.Second)
+		w.planeStays()
 		for _, kind := range []ost.Kind{ost.LoadBalancers, ost.FloatingIPs, ost.Servers, ost.Networks} {
 			for _, o := range fake.Objects(kind) {
 				if name, _ := o["name"].(string); strings.Contains(name, "eu-1") || kind == ost.LoadBalancers {

@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/controlplane/external"
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/workload"
@@ -98,6 +99,15 @@ type guest struct {
 	template  string // the reference of its pools
 	provider  providers.Infrastructure
 	nodeID    string // variables of user data that stand for the id of a machine
+	hosted    bool   // somebody else keeps the control plane, so that there are no servers
+}
+
+// servers are how many machines are the control plane.
+func (g guest) servers() int {
+	if g.hosted {
+		return 0
+	}
+	return 1
 }
 
 // A world is the in-memory cloud, another site, and an agent.
@@ -109,6 +119,7 @@ type world struct {
 	client *workload.Client
 	boots  *boots
 	near   *near
+	plane  inmemory.Plane // where somebody else keeps the control plane
 	memory fleet.Memory
 	last   reconcile.Result
 	done   []string // actions
@@ -121,6 +132,10 @@ func newWorld(t *testing.T, g guest) *world {
 	w.client = workload.New(workload.Options{Dial: pipes.DialContext, Log: slog.New(slog.DiscardHandler)})
 	w.boots = &boots{Infrastructure: g.provider, nodeID: g.nodeID, cloud: w.cloud, data: map[fleet.MachineName]inmemory.VMSpec{}, on: map[string]bool{}}
 	w.near = &near{Infrastructure: inmemory.NewProvider(w.cloud, time.Second)}
+	store := secrets.NewMemory()
+	if g.hosted {
+		w.keepPlane(store)
+	}
 	w.r = reconcile.New(reconcile.Options{
 		Infrastructure: func(name string) (providers.Infrastructure, error) {
 			if name == g.name {
@@ -128,10 +143,41 @@ func newWorld(t *testing.T, g guest) *world {
 			}
 			return w.near, nil
 		},
-		Workload: w.client, Distributions: providers.Distributions{"KubeadmControlPlane": kubeadm.New(w.client)},
-		Secrets: secrets.NewMemory(), Log: slog.New(slog.DiscardHandler),
+		Workload:      w.client,
+		Distributions: providers.Distributions{"KubeadmControlPlane": kubeadm.New(w.client), external.Kind: kubeadm.NewHosted(w.client)},
+		ControlPlanes: providers.HostedControlPlanes{external.Kind: external.New(store.GetSecret)},
+		Secrets:       store, Log: slog.New(slog.DiscardHandler),
 	})
 	return w
+}
+
+// keepPlane has somebody keep a control plane, and gives the agent the way in.
+func (w *world) keepPlane(store *secrets.Memory) {
+	w.t.Helper()
+	var err error
+	if w.plane, err = w.cloud.CreatePlane(w.t.Context(), inmemory.PlaneSpec{Version: "v1.34.1"}); err != nil {
+		w.t.Fatal(err)
+	}
+	d := fleet.SecretData{fleet.KubeconfigKey: fleet.NewSecret(w.plane.Kubeconfig)}
+	if err := store.SetSecret(w.t.Context(), fleet.Key{Namespace: "prod", Name: "eu-1-kubeconfig"}, d); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// elsewhere returns text with the control plane of somebody else.
+func (w *world) elsewhere(text string) string {
+	before, rest, _ := strings.Cut(text, "apiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: KubeadmControlPlane\n")
+	_, after, found := strings.Cut(rest, "\n---\n")
+	if !found {
+		w.t.Fatal("the manifests have no control plane")
+	}
+	before = strings.Replace(before, "{apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane,", "{apiGroup: fairlead.dev, kind: ExternalControlPlane,", 1)
+	return before + fmt.Sprintf(`apiVersion: fairlead.dev/v1alpha1
+kind: ExternalControlPlane
+metadata: {name: eu-1-cp, namespace: prod}
+spec: {controlPlaneEndpoint: {host: %s, port: %d}}
+---
+`, w.plane.Endpoint.Host, w.plane.Endpoint.Port) + after
 }
 
 func (w *world) close() {
@@ -144,6 +190,9 @@ func (w *world) close() {
 func (w *world) git(clusterSpec clusterSpec) *fleet.Cluster {
 	w.t.Helper()
 	text := first
+	if w.guest.hosted {
+		text = w.elsewhere(text)
+	}
 	if !clusterSpec.left {
 		text += w.guest.manifests
 		if clusterSpec.far > 0 {
@@ -156,7 +205,7 @@ func (w *world) git(clusterSpec clusterSpec) *fleet.Cluster {
 	for doc := range strings.SplitSeq(text, "\n---\n") {
 		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
 	}
-	kinds := slices.Concat(inmemory.Kinds(), w.guest.kinds)
+	kinds := slices.Concat(inmemory.Kinds(), external.Kinds(), w.guest.kinds)
 	clusters, problems := decode.New("test", kinds).Decode("clusters/eu-1", objects)
 	if len(problems) > 0 || len(clusters) != 1 {
 		w.t.Fatalf("decoded %d clusters with problems %v", len(clusters), problems)

@@ -52,6 +52,14 @@ type Control interface {
 	StartVM(ctx context.Context, id string) error
 }
 
+// Planes is the part of a cloud that serves control planes which are no machines. A *Cloud
+// and a *Client have it.
+type Planes interface {
+	Planes(ctx context.Context) ([]Plane, error)
+	CreatePlane(ctx context.Context, s PlaneSpec) (Plane, error)
+	SetPlane(ctx context.Context, p Plane) error
+}
+
 // An Owner is the fleet and the cluster that a thing's tags name.
 type Owner struct {
 	Fleet   string `json:"fleet"`
@@ -72,6 +80,8 @@ type NetworkSpec struct {
 	// VirtualIP has the endpoint be an address that no load balancer has: it leads to what
 	// servers announce.
 	VirtualIP bool `json:"virtualIP,omitempty"`
+	// Elsewhere has the machines join the control plane at Endpoint: see PlaneSpec.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // A Network is what the machines of a cluster share.

@@ -26,6 +26,7 @@ type apiServer interface {
 	Names(gvk schema.GroupVersionKind, namespace string) []string
 	Delete(gvk schema.GroupVersionKind, namespace, name string)
 	SetAvailable(ok bool)
+	SetVersion(version string)
 	ServeSupervisor(ctx context.Context, l net.Listener, h http.Handler) error
 	SetStarting(yes bool)
 	SetSupervised(ok bool)
@@ -45,6 +46,7 @@ type cluster struct {
 	nodes     map[string]*vm // whose kubelet a Node belongs to
 	stop      func()
 	gone      bool // it was stopped
+	hosted    bool // its control plane is no machine
 
 	program           *program          // nil: kubeadm
 	token, agentToken string            // of K3s and RKE2, as those that follow

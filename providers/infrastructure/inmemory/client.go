@@ -28,6 +28,7 @@ type Client struct {
 var (
 	_ API     = (*Client)(nil)
 	_ Control = (*Client)(nil)
+	_ Planes  = (*Client)(nil)
 )
 
 // Dial returns a client of the cloud that [Handler] serves at base, "http://127.0.0.1:7000".
@@ -170,6 +171,19 @@ func (c *Client) Faults(ctx context.Context) (Faults, error) {
 func (c *Client) SetFaults(ctx context.Context, f Faults) error {
 	return c.act(ctx, "faults/set", f)
 }
+
+// Planes implements Planes.
+func (c *Client) Planes(ctx context.Context) ([]Plane, error) {
+	return post[[]Plane](ctx, c, "planes/list", nothing{})
+}
+
+// CreatePlane implements Planes.
+func (c *Client) CreatePlane(ctx context.Context, s PlaneSpec) (Plane, error) {
+	return post[Plane](ctx, c, "planes/create", s)
+}
+
+// SetPlane implements Planes.
+func (c *Client) SetPlane(ctx context.Context, p Plane) error { return c.act(ctx, "planes/set", p) }
 
 func (c *Client) act(ctx context.Context, path string, in any) error {
 	_, err := post[nothing](ctx, c, path, in)

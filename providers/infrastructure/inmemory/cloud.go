@@ -56,6 +56,7 @@ type Cloud struct {
 	faults   Faults
 	limiter  *rate.Limiter
 	networks map[string]*network
+	planes   map[string]*plane // by address
 	vms      map[string]*vm
 	owned    map[Owner]map[string]*vm // by the tags that everybody asks for
 	agenda   agenda
@@ -68,6 +69,7 @@ type Cloud struct {
 var (
 	_ API     = (*Cloud)(nil)
 	_ Control = (*Cloud)(nil)
+	_ Planes  = (*Cloud)(nil)
 )
 
 // NewCloud returns an empty cloud. Close it.
@@ -79,6 +81,7 @@ func NewCloud(o CloudOptions) *Cloud {
 		faults:   o.Faults,
 		limiter:  rate.NewLimiter(rate.Limit(o.Faults.RateLimit), max(1, int(o.Faults.RateLimit))),
 		networks: make(map[string]*network),
+		planes:   make(map[string]*plane),
 		vms:      make(map[string]*vm),
 		owned:    make(map[Owner]map[string]*vm),
 		address:  binary.BigEndian.Uint32(random[8:]),
@@ -112,7 +115,12 @@ func (c *Cloud) Close() {
 	c.timer.Stop()
 	c.cancel()
 	for _, n := range c.networks {
-		n.front.Close()
+		if n.front != nil {
+			n.front.Close()
+		}
+	}
+	for _, p := range c.planes {
+		p.net.front.Close()
 	}
 	c.mu.Unlock()
 	c.serves.Wait()

@@ -19,6 +19,7 @@ type Facts struct {
 	Networks []Network            // that are not deleted, by name and id
 	Etcd     map[string]EtcdFacts // of clusters that were initialised, by network
 	Nodes    map[string][]string  // the same: names of Node objects that kubelets made, sorted
+	Planes   map[string][]string  // the same of control planes that are no machines, by address
 }
 
 // MachineFacts are what is true of one machine.
@@ -44,7 +45,7 @@ type EtcdFacts struct {
 func (c *Cloud) Facts() Facts {
 	c.lock()
 	defer c.unlock()
-	out := Facts{Etcd: make(map[string]EtcdFacts), Nodes: make(map[string][]string)}
+	out := Facts{Etcd: make(map[string]EtcdFacts), Nodes: make(map[string][]string), Planes: c.planeFacts()}
 	for _, v := range c.vms {
 		out.Machines = append(out.Machines, v.facts())
 	}

@@ -19,7 +19,7 @@ import (
 // network is a Network with what is behind it.
 type network struct {
 	Network
-	front   *frontend
+	front   *frontend      // nil: its machines join a control plane that is elsewhere
 	virtual bool           // its endpoint is what servers announce
 	vms     map[string]*vm // that exist
 	cluster *cluster       // nil until a machine initialised one
@@ -84,6 +84,9 @@ func (c *Cloud) CreateNetwork(ctx context.Context, s NetworkSpec) (Network, erro
 
 // newNetwork returns one that leads to the API server.
 func (c *Cloud) newNetwork(op string, s NetworkSpec) (*network, error) {
+	if s.Elsewhere {
+		return c.join(op, s)
+	}
 	l, at, err := c.open(op, s.Endpoint)
 	if err != nil {
 		return nil, err
@@ -113,10 +116,7 @@ func (c *Cloud) DeleteNetwork(ctx context.Context, id string) error {
 			return fleet.Errorf(fleet.Conflict, op, "409 Conflict: it has %d members", len(n.vms))
 		}
 		n.deleted = time.Now()
-		n.front.Close()
-		if n.cluster != nil {
-			n.cluster.stop()
-		}
+		n.close()
 		c.after(c.faults.Lag, func() {
 			delete(c.networks, id)
 			c.changed(ownerOf(n.Tags))

@@ -121,9 +121,6 @@ func (p *Provider) networks(ctx context.Context, op string, c *fleet.Cluster) ([
 // was repeated too early made a second load balancer, the younger one goes.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
 	what := "create infrastructure of " + c.Key.String()
-	if c.APIElsewhere {
-		return fleet.Errorf(fleet.Invalid, what, "machines of the in-memory cloud join no API server outside of it: let it have the control plane, or take its pools out")
-	}
 	networks, err := p.networks(ctx, what, c)
 	if err != nil {
 		return err
@@ -142,7 +139,11 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 	if err != nil {
 		return err
 	}
-	_, err = p.api.CreateNetwork(ctx, NetworkSpec{Name: c.Key.String(), Tags: tags, Endpoint: endpoint.Wanted(c), VirtualIP: virtual != nil})
+	s := NetworkSpec{Name: c.Key.String(), Tags: tags, Endpoint: endpoint.Wanted(c), VirtualIP: virtual != nil}
+	if c.ServedElsewhere() {
+		s.Endpoint, s.VirtualIP, s.Elsewhere = c.Endpoint, false, true
+	}
+	_, err = p.api.CreateNetwork(ctx, s)
 	return wrap(what, err)
 }
 

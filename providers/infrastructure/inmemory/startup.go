@@ -61,9 +61,18 @@ func (c *Cloud) refresh(v *vm) {
 	if k == nil {
 		return
 	}
+	if k.hosted {
+		c.show(k, v)
+		return
+	}
 	k.elect()
 	up := slices.ContainsFunc(k.members, func(m *member) bool { return m.vm.apiServerUp(k) && m.vm.answers() })
 	k.expose(up && k.quorum())
+	c.show(k, v)
+}
+
+// show brings the Node of the machine in line with it.
+func (c *Cloud) show(k *cluster, v *vm) {
 	if err := showNode(k, v); err != nil {
 		c.log.Error("updating a node failed", "machine", v.Name, slog.Any("error", err))
 	}

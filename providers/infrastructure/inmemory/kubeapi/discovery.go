@@ -26,9 +26,10 @@ func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func (s *Server) version() version.Info {
-	parts := strings.SplitN(strings.TrimPrefix(s.o.Version, "v"), ".", 3)
+	is := *s.release.Load()
+	parts := strings.SplitN(strings.TrimPrefix(is, "v"), ".", 3)
 	info := version.Info{
-		Major: parts[0], GitVersion: s.o.Version, GitTreeState: "clean",
+		Major: parts[0], GitVersion: is, GitTreeState: "clean",
 		GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	if len(parts) > 1 {

@@ -68,6 +68,7 @@ type Server struct {
 	gate    gate
 	clients verifier
 
+	release    atomic.Pointer[string]
 	starting   atomic.Bool
 	supervisor gate
 
@@ -89,6 +90,7 @@ func New(o Options) (*Server, error) {
 		return nil, fleet.Errorf(fleet.Invalid, "make the API server", "cluster authority: %w", err)
 	}
 	s := &Server{o: o, catalog: shared()}
+	s.SetVersion(o.Version)
 	s.serving = sync.OnceValues(func() (*tls.Config, error) { return s.newServing(o.CACert, o.CAKey) })
 	s.etcdServing = sync.OnceValues(func() (*tls.Config, error) { return s.newEtcdServing(o.EtcdCACert, o.EtcdCAKey) })
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
@@ -102,6 +104,9 @@ func New(o Options) (*Server, error) {
 	}
 	return s, nil
 }
+
+// SetVersion has the server be of that version from now on.
+func (s *Server) SetVersion(version string) { s.release.Store(&version) }
 
 // Trust has cert and key, in PEM, in the place of CACert and CAKey from now on, on
 // connections that are open, too. The first certificate signs, and clients of any
