@@ -44,7 +44,7 @@ type replica struct {
 // lead runs an agent until ctx ends, or the term that guard tells of.
 func (r *replica) lead(ctx context.Context, s Settings, o agent.Options, w *Runtime, m *metrics.Metrics, guard func() error) error {
 	o.Guard = guard
-	a, err := NewAgent(s, o, w, m)
+	a, err := NewAgent(s, o, w, m) //nolint:contextcheck // it opens the status branch when it runs
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fairlead.dev/agent/backoff"
 	"fairlead.dev/fleet"
 )
 
@@ -63,7 +64,7 @@ func Run(t *testing.T, f Fleet) {
 		if r, _ := w.report(); len(r.Machines) != 2 {
 			t.Fatalf("the new agent was asked to suspend the cluster, and the old one goes on: %s", describe(r))
 		}
-		time.Sleep(time.Second)
+		backoff.Sleep(t.Context(), time.Second)
 	}
 	w.run(f.Old, "resume", f.Cluster.String(), "--source", f.Source, "--wait", "1m")
 	w.reach(2)
@@ -92,7 +93,7 @@ func (w *world) nothing(what, program, other string) {
 			w.t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(calm); time.Now().Before(end); time.Sleep(time.Second) {
+	for end := time.Now().Add(calm); time.Now().Before(end); backoff.Sleep(w.t.Context(), time.Second) {
 		r, err := w.report()
 		if err != nil {
 			w.t.Fatal(err)
@@ -120,7 +121,7 @@ func (w *world) nothing(what, program, other string) {
 	if after.Digest != before.Digest || after.Endpoint != before.Endpoint || after.Phase != before.Phase || after.Failure != "" {
 		w.t.Errorf("%s reports\n%s\nand before there was\n%s", what, describe(after), describe(before))
 	}
-	fmt.Printf("    measured: %s: in %s no action, %s commits to the status branch, which changed:\n%s\n", what, calm,
+	w.t.Logf("measured: %s: in %s no action, %s commits to the status branch, which changed:\n%s", what, calm,
 		w.git("rev-list", "--count", head+"..fairlead/status"), w.git("diff", "--stat", head, "fairlead/status"))
 }
 

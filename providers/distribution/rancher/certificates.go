@@ -121,5 +121,4 @@ func firstExpiry(message string) time.Time {
 	return first
 }
 
-//nolint:gochecknoglobals // a constant that Go cannot write as one
 var expiryText = regexp.MustCompile(`(?:expired|will expire within \d+ days) at (\S+)`)

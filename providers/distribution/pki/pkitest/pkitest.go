@@ -42,4 +42,3 @@ func Authority(t testing.TB, name string, n byte) fleet.SecretData {
 		fleet.TLSKeyKey:  fleet.NewSecret(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})),
 	}
 }
-
