@@ -36,64 +36,64 @@ type Volume struct {
 // answer is waited for. Source: Cluster API, deletion of Machines.
 const unreachableGrace = time.Second
 
-// A PodTurn is what drain does with a pod at one time.
-type PodTurn int
+// A DrainBehavior is what drain does with a pod at one time.
+type DrainBehavior int
 
-// The turns.
+// The behaviors. All but DrainLater have the names of MachineDrainRule.
 const (
-	PodStays PodTurn = iota // it goes down with the Node
-	PodGoes                 // it is evicted, or was and is on its way out
-	PodEnds                 // it is waited for, and ends by itself
-	PodLater                // it goes, once others have gone
+	DrainSkip          DrainBehavior = iota // it goes down with the Node
+	DrainEvict                              // it is evicted, or was and is on its way out
+	DrainWaitCompleted                      // it is waited for, and ends by itself
+	DrainLater                              // it goes, once others have gone
 )
 
 // DrainRules are the MachineDrainRules that hold for one machine, by name: the
 // first that selects a pod decides.
 type DrainRules []clusterv1.MachineDrainRule
 
-// Turns says of each of pods, those of one Node that may be unreachable, whether
+// Behaviors says of each of pods, those of one Node that may be unreachable, whether
 // it is its turn. Pods of a higher order wait until none of a lower one is left.
 // Source: Cluster API, "MachineDrainRules".
-func (r DrainRules) Turns(pods []Pod, unreachable bool, now time.Time) []PodTurn {
-	turns, orders := make([]PodTurn, len(pods)), make([]int32, len(pods))
+func (r DrainRules) Behaviors(pods []Pod, unreachable bool, now time.Time) []DrainBehavior {
+	behaviors, orders := make([]DrainBehavior, len(pods)), make([]int32, len(pods))
 	first := int32(math.MaxInt32)
 	for i := range pods {
-		turns[i], orders[i] = r.fate(&pods[i], unreachable, now)
-		if turns[i] != PodStays {
+		behaviors[i], orders[i] = r.fate(&pods[i], unreachable, now)
+		if behaviors[i] != DrainSkip {
 			first = min(first, orders[i])
 		}
 	}
-	for i := range turns {
-		if turns[i] == PodGoes && orders[i] > first && pods[i].Deleted.IsZero() {
-			turns[i] = PodLater
+	for i := range behaviors {
+		if behaviors[i] == DrainEvict && orders[i] > first && pods[i].Deleted.IsZero() {
+			behaviors[i] = DrainLater
 		}
 	}
-	return turns
+	return behaviors
 }
 
 // fate says what becomes of p, and in which order. The label of the pod comes
 // before all rules.
-func (r DrainRules) fate(p *Pod, unreachable bool, now time.Time) (PodTurn, int32) {
+func (r DrainRules) fate(p *Pod, unreachable bool, now time.Time) (DrainBehavior, int32) {
 	if p.Fixed || unreachable && !p.Deleted.IsZero() && now.Sub(p.Deleted) > unreachableGrace {
-		return PodStays, 0
+		return DrainSkip, 0
 	}
 	switch strings.ToLower(p.Labels[clusterv1.PodDrainLabel]) {
 	case "skip":
-		return PodStays, 0
+		return DrainSkip, 0
 	case "wait-completed", "waitcompleted":
 		return ends(p), 0
 	}
 	i := slices.IndexFunc(r, func(r clusterv1.MachineDrainRule) bool { return selectsPod(&r, p) })
 	if i < 0 {
-		return PodGoes, 0
+		return DrainEvict, 0
 	}
 	switch d := r[i].Spec.Drain; d.Behavior {
 	case clusterv1.MachineDrainRuleDrainBehaviorSkip:
-		return PodStays, 0
+		return DrainSkip, 0
 	case clusterv1.MachineDrainRuleDrainBehaviorWaitCompleted:
 		return ends(p), 0
 	default:
-		return PodGoes, value(d.Order)
+		return DrainEvict, value(d.Order)
 	}
 }
 
@@ -104,11 +104,11 @@ func value(n *int32) int32 {
 	return *n
 }
 
-func ends(p *Pod) PodTurn {
+func ends(p *Pod) DrainBehavior {
 	if p.Finished {
-		return PodStays
+		return DrainSkip
 	}
-	return PodEnds
+	return DrainWaitCompleted
 }
 
 func selectsPod(r *clusterv1.MachineDrainRule, p *Pod) bool {

@@ -43,11 +43,11 @@ func TestOfOutdated(t *testing.T) {
 func TestTurnsOfTheUnreachable(t *testing.T) {
 	now := time.Now()
 	pods := []fleet.Pod{{Name: "a", Deleted: now.Add(-time.Minute)}, {Name: "b", Deleted: now}}
-	if got, want := fleet.DrainRules(nil).Turns(pods, true, now), []fleet.PodTurn{fleet.PodStays, fleet.PodGoes}; !slices.Equal(got, want) {
-		t.Errorf("on a Node that does not answer: turns %v, want %v", got, want)
+	if got, want := fleet.DrainRules(nil).Behaviors(pods, true, now), []fleet.DrainBehavior{fleet.DrainSkip, fleet.DrainEvict}; !slices.Equal(got, want) {
+		t.Errorf("on a Node that does not answer: behaviors %v, want %v", got, want)
 	}
-	if got, want := fleet.DrainRules(nil).Turns(pods, false, now), []fleet.PodTurn{fleet.PodGoes, fleet.PodGoes}; !slices.Equal(got, want) {
-		t.Errorf("on one that does: turns %v, want %v", got, want)
+	if got, want := fleet.DrainRules(nil).Behaviors(pods, false, now), []fleet.DrainBehavior{fleet.DrainEvict, fleet.DrainEvict}; !slices.Equal(got, want) {
+		t.Errorf("on one that does: behaviors %v, want %v", got, want)
 	}
 }
 
@@ -67,11 +67,11 @@ func TestTurnsWhileTerminating(t *testing.T) {
 		{Name: "b"},
 		{Name: "c", Deleted: now.Add(time.Minute)},
 	}
-	want := []fleet.PodTurn{fleet.PodGoes, fleet.PodLater, fleet.PodGoes}
-	if got := rules.Turns(pods, false, now); !slices.Equal(got, want) {
-		t.Errorf("turns %v, want %v", got, want)
+	want := []fleet.DrainBehavior{fleet.DrainEvict, fleet.DrainLater, fleet.DrainEvict}
+	if got := rules.Behaviors(pods, false, now); !slices.Equal(got, want) {
+		t.Errorf("behaviors %v, want %v", got, want)
 	}
-	if got := rules.Turns(pods[1:], false, now); !slices.Equal(got, []fleet.PodTurn{fleet.PodGoes, fleet.PodGoes}) {
-		t.Errorf("once the first is gone: turns %v, want both to go", got)
+	if got := rules.Behaviors(pods[1:], false, now); !slices.Equal(got, []fleet.DrainBehavior{fleet.DrainEvict, fleet.DrainEvict}) {
+		t.Errorf("once the first is gone: behaviors %v, want both to go", got)
 	}
 }

@@ -42,5 +42,5 @@ func Fingerprint(c *Cluster, machines []Machine) string {
 		parts = append(parts, strings.Join([]string{string(m.ProviderID), string(m.Name), string(m.State), strings.Join(m.Addresses, ",")}, " "))
 	}
 	slices.Sort(parts)
-	return TrustMark([]byte(strings.Join(append(parts, cmp.Or(c.Digest, c.Key.String())), "\n")))
+	return TrustChecksum([]byte(strings.Join(append(parts, cmp.Or(c.Digest, c.Key.String())), "\n")))
 }

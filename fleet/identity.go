@@ -125,7 +125,7 @@ func wrongRemediation(value string) string {
 
 func wrongTrust(value string) string {
 	for part := range strings.SplitSeq(value, ",") {
-		if what, mark, ok := strings.Cut(part, "="); !ok || what == "" || mark == "" {
+		if what, sum, ok := strings.Cut(part, "="); !ok || what == "" || sum == "" {
 			return "which is no trust"
 		}
 	}

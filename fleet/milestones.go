@@ -12,16 +12,16 @@ type Milestones struct {
 	Provisioned    time.Time // and everything else was
 }
 
-// A Leg is one part of the way to a cluster that is provisioned.
-type Leg struct {
+// A PhaseDuration is how long one phase on the way to a cluster that is provisioned took.
+type PhaseDuration struct {
 	Phase Phase
 	Took  time.Duration
 }
 
-// Legs returns how long each part took, as far as the cluster came, and last the
+// PhaseDurations returns how long each part took, as far as the cluster came, and last the
 // whole way as that of PhaseProvisioned.
-func (m Milestones) Legs() []Leg {
-	var out []Leg
+func (m Milestones) PhaseDurations() []PhaseDuration {
+	var out []PhaseDuration
 	from := m.Began
 	for _, l := range []struct {
 		phase Phase
@@ -30,8 +30,8 @@ func (m Milestones) Legs() []Leg {
 		if m.Began.IsZero() || l.at.IsZero() {
 			return out
 		}
-		out = append(out, Leg{l.phase, l.at.Sub(from)})
+		out = append(out, PhaseDuration{l.phase, l.at.Sub(from)})
 		from = l.at
 	}
-	return append(out, Leg{PhaseProvisioned, m.Provisioned.Sub(m.Began)})
+	return append(out, PhaseDuration{PhaseProvisioned, m.Provisioned.Sub(m.Began)})
 }

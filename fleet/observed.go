@@ -125,7 +125,7 @@ type KubeconfigState struct {
 	Endpoint  Endpoint
 	NotBefore time.Time
 	NotAfter  time.Time
-	Trust     string // the TrustMark of the authorities in it
+	Trust     string // the TrustChecksum of the authorities in it
 	// Former reports that the authority of the cluster is at another stage of its
 	// rotation than when the kubeconfig was issued.
 	Former bool

@@ -29,7 +29,7 @@ func TestOriginTags(t *testing.T) {
 	}
 }
 
-// A trust lacks what it has another mark of, or none.
+// A trust lacks what it has another checksum of, or none.
 func TestTrustLacks(t *testing.T) {
 	for _, c := range []struct {
 		have, want Trust

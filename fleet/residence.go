@@ -104,10 +104,10 @@ func (c *Cluster) NamedEndpoint() Endpoint {
 	return Endpoint{Host: spec.ControlPlaneEndpoint.Host, Port: spec.ControlPlaneEndpoint.Port}
 }
 
-// LostHost returns the host at which what serves the API server has to come back
+// RestoreHost returns the host at which what serves the API server has to come back
 // where it is lost: the remembered one, which certificates and machines know. It is
 // empty where Git names a host, and where nothing knows the remembered one yet.
-func (c *Cluster) LostHost() string {
+func (c *Cluster) RestoreHost() string {
 	if !c.NamedEndpoint().IsZero() || c.Residence.ControlPlane != InitializedOnce {
 		return ""
 	}

@@ -107,7 +107,7 @@ const (
 // A RotationState is what the secret of an authority tells of its rotation; zero:
 // it never was rotated.
 type RotationState struct {
-	Wish  string // the mark of the wish that it grants, or granted last
+	Wish  string // the checksum of the wish that it grants, or granted last
 	Stage RotationStage
 	Since time.Time // when the stage was reached
 }
@@ -139,45 +139,45 @@ func RotationOf(d SecretData) RotationState {
 	return ParseRotationState(string(d[RotationKey].Reveal()))
 }
 
-// AuthorityMark identifies what machines are made with of the authority d; empty
+// AuthorityChecksum identifies what machines are made with of the authority d; empty
 // where it never was rotated, so that machines from before it can be told are as
 // good. Of the authority of the cluster, d of ClusterCA, it is MARK.SIGNER: the
 // first of what is trusted alone, the second of who signs, too.
-func AuthorityMark(name SecretName, d SecretData) string {
+func AuthorityChecksum(name SecretName, d SecretData) string {
 	state, trusted := RotationOf(d), d[TLSCertKey].Reveal()
 	switch {
 	case state == (RotationState{}):
 		return ""
 	case name != ClusterCA:
-		return TrustMark(trusted)
+		return TrustChecksum(trusted)
 	}
 	certs := strings.SplitAfter(strings.TrimSpace(string(trusted))+"\n", endOfCertificate)
 	slices.Sort(certs)
-	signer := TrustMark(trusted)
+	signer := TrustChecksum(trusted)
 	if state.Stage == RotationSpread {
-		signer = TrustMark(append(bytes.Clone(trusted), RotationSpread...))
+		signer = TrustChecksum(append(bytes.Clone(trusted), RotationSpread...))
 	}
-	return TrustMark([]byte(strings.Join(certs, ""))) + "." + signer
+	return TrustChecksum([]byte(strings.Join(certs, ""))) + "." + signer
 }
 
 const endOfCertificate = "-----END CERTIFICATE-----\n"
 
 // Trust returns what of the cluster's trust a machine of role is made with, where
-// authorities have these marks. A worker knows none but the authority of the
+// authorities have these checksums. A worker knows none but the authority of the
 // cluster, and that one's certificates alone.
 func (c *Cluster) Trust(role Role, authorities map[SecretName]string) Trust {
-	marks := make(map[string]string)
+	checksums := make(map[string]string)
 	for _, r := range Rotations() {
 		name := r.Authority()
 		switch value := c.Rotate[r]; {
 		case role != RoleControlPlane && r != RotateCA:
 		case name == "" && value != "":
-			marks[string(r)] = TrustMark([]byte(value))
+			checksums[string(r)] = TrustChecksum([]byte(value))
 		case role != RoleControlPlane:
-			marks[string(r)], _, _ = strings.Cut(authorities[name], ".")
+			checksums[string(r)], _, _ = strings.Cut(authorities[name], ".")
 		case name != "":
-			marks[string(r)] = authorities[name]
+			checksums[string(r)] = authorities[name]
 		}
 	}
-	return NewTrust(marks)
+	return NewTrust(checksums)
 }

@@ -13,7 +13,7 @@ import (
 type Abilities struct {
 	Watcher        Watcher
 	Lister         Lister
-	Sweeper        Sweeper
+	OrphanRemover  OrphanRemover
 	Adopter        Adopter
 	Charts         Charts
 	NodeIdentifier NodeIdentifier
@@ -42,8 +42,8 @@ type Lister interface {
 	Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error)
 }
 
-// Sweeper is an Infrastructure that finds what a fleet left behind.
-type Sweeper interface {
+// OrphanRemover is an Infrastructure that finds what a fleet left behind.
+type OrphanRemover interface {
 	// Orphans lists what carries the tags of fleet id, or was made by one of its
 	// clusters for itself, and belongs to none of clusters: their machines and
 	// shared infrastructure are no orphans, parts of machines that are gone are.

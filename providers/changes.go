@@ -25,7 +25,7 @@ func Changes() map[string]map[string]bool {
 		},
 		"Watcher":        {"Watch": looks},
 		"Lister":         {"Clusters": looks},
-		"Sweeper":        {"Orphans": looks, "RemoveOrphan": changes},
+		"OrphanRemover":  {"Orphans": looks, "RemoveOrphan": changes},
 		"Adopter":        {"Adoptable": looks, "Adopt": changes, "Release": changes},
 		"Charts":         {"Tries": looks, "Install": changes, "Uninstall": changes, "Forget": changes},
 		"NodeIdentifier": {"NodeID": looks},

@@ -20,7 +20,7 @@ type HostedControlPlane interface {
 	// Observe reports how the control plane of c is, all of it or an error, and changes
 	// nothing anywhere. stored has what is in the secret store. One that does not answer is
 	// no error: it is not ready.
-	Observe(ctx context.Context, c *fleet.Cluster, stored SecretReader) (HostedSeen, error)
+	Observe(ctx context.Context, c *fleet.Cluster, stored SecretReader) (HostedObservation, error)
 
 	// Ensure creates, repairs or upgrades it. It does not wait: Observe tells when it is
 	// ready, and what Ensure would change of it. It may be repeated with the same op.
@@ -33,8 +33,8 @@ type HostedControlPlane interface {
 	Settle() time.Duration
 }
 
-// HostedSeen is what was seen of a hosted control plane.
-type HostedSeen struct {
+// HostedObservation is what was seen of a hosted control plane.
+type HostedObservation struct {
 	State fleet.HostedState // but for Stale, which whoever compares the secrets adds
 	// Secrets are what it gives: its kubeconfig, and of its authority (fleet.ClusterCA) the
 	// certificate. Both are there where it is ready.

@@ -31,8 +31,8 @@ func (a Abilities) Through(around Around) Abilities {
 	if a.Lister != nil {
 		out.Lister = lister{a.Lister, around}
 	}
-	if a.Sweeper != nil {
-		out.Sweeper = sweeper{a.Sweeper, around}
+	if a.OrphanRemover != nil {
+		out.OrphanRemover = remover{a.OrphanRemover, around}
 	}
 	if a.Adopter != nil {
 		out.Adopter = adopter{a.Adopter, around}
@@ -67,13 +67,13 @@ func (l lister) Clusters(ctx context.Context, id fleet.ID) (out []fleet.Key, err
 	return out, err
 }
 
-type sweeper struct {
-	in     Sweeper
+type remover struct {
+	in     OrphanRemover
 	around Around
 }
 
-// Orphans implements Sweeper.
-func (s sweeper) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) (out []fleet.Orphan, err error) {
+// Orphans implements OrphanRemover.
+func (s remover) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) (out []fleet.Orphan, err error) {
 	u := Use{Method: "Orphans", Op: "look for orphans of fleet " + string(id)}
 	err = s.around(ctx, u, func() error {
 		out, err = s.in.Orphans(ctx, id, clusters)
@@ -82,8 +82,8 @@ func (s sweeper) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Clu
 	return out, err
 }
 
-// RemoveOrphan implements Sweeper.
-func (s sweeper) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
+// RemoveOrphan implements OrphanRemover.
+func (s remover) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
 	u := Use{Method: "RemoveOrphan", Op: "remove " + o.Kind + " " + o.ID, Cluster: o.Cluster, Changes: true}
 	return s.around(ctx, u, func() error { return s.in.RemoveOrphan(ctx, id, clusters, o) })
 }

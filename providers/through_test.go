@@ -63,7 +63,7 @@ type able struct {
 }
 
 func (a able) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: a, Lister: a, Sweeper: a, Adopter: a, Charts: a, NodeIdentifier: a, VirtualIPs: a, Closer: a}
+	return providers.Abilities{Watcher: a, Lister: a, OrphanRemover: a, Adopter: a, Charts: a, NodeIdentifier: a, VirtualIPs: a, Closer: a}
 }
 
 func (a able) note(name string) { *a.called = append(*a.called, name) }

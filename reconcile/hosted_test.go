@@ -52,16 +52,16 @@ type planes struct{ *yard }
 // takes is how long a plane needs to be ready.
 const takes = 20 * time.Second
 
-func (p planes) Observe(context.Context, *fleet.Cluster, providers.SecretReader) (providers.HostedSeen, error) {
+func (p planes) Observe(context.Context, *fleet.Cluster, providers.SecretReader) (providers.HostedObservation, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := fleet.HostedState{Exists: p.plane, Ready: p.plane && time.Since(p.changed) >= takes}
 	if !s.Ready {
 		s.Message = "its pods start"
-		return providers.HostedSeen{State: s}, nil
+		return providers.HostedObservation{State: s}, nil
 	}
 	s.Version, s.Endpoint = "v1.33.5", fleet.Endpoint{Host: "10.9.9.9", Port: 6443}
-	return providers.HostedSeen{State: s, Secrets: map[fleet.SecretName]fleet.SecretData{
+	return providers.HostedObservation{State: s, Secrets: map[fleet.SecretName]fleet.SecretData{
 		fleet.Kubeconfig: {fleet.KubeconfigKey: fleet.NewSecret([]byte(p.token))},
 		fleet.ClusterCA:  {fleet.TLSCertKey: fleet.NewSecret(p.authority)},
 	}}, nil

@@ -119,9 +119,9 @@ func (l *Looker) lookAtSecrets(ctx context.Context, c *fleet.Cluster, d provider
 			continue
 		}
 		if state := fleet.RotationOf(d); state != (fleet.RotationState{}) {
-			s.Rotations[name], s.Marks[name] = state, fleet.AuthorityMark(name, d)
+			s.Rotations[name], s.Marks[name] = state, fleet.AuthorityChecksum(name, d)
 			if name == fleet.ClusterCA {
-				authorities = fleet.TrustMark(d[fleet.TLSCertKey].Reveal())
+				authorities = fleet.TrustChecksum(d[fleet.TLSCertKey].Reveal())
 			}
 		}
 		if at, ok := expiry(d); ok {

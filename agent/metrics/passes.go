@@ -58,7 +58,7 @@ func (m *Metrics) Changed(c reports.Change) {
 // observeProgress counts how long each thing took that ended between two reports of a
 // cluster.
 func (m *Metrics) observeProgress(old, now fleet.Report) {
-	for _, l := range now.Milestones.Legs()[min(len(old.Milestones.Legs()), len(now.Milestones.Legs())):] {
+	for _, l := range now.Milestones.PhaseDurations()[min(len(old.Milestones.PhaseDurations()), len(now.Milestones.PhaseDurations())):] {
 		m.passes.phases.WithLabelValues(string(l.Phase)).Observe(l.Took.Seconds())
 	}
 	was := make(map[fleet.MachineName]bool, len(old.Machines))

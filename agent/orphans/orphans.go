@@ -143,12 +143,12 @@ func (s *Scan) Look(ctx context.Context, now time.Time) error {
 			errs = append(errs, err)
 			continue
 		}
-		sweeper := providers.AbilitiesOf(p).Sweeper
-		if sweeper == nil {
+		remover := providers.AbilitiesOf(p).OrphanRemover
+		if remover == nil {
 			s.notes = append(s.notes, "the provider "+name+" cannot look for orphans")
 			continue
 		}
-		found, err := sweeper.Orphans(ctx, s.id, s.clusters[name])
+		found, err := remover.Orphans(ctx, s.id, s.clusters[name])
 		errs = append(errs, err)
 		for _, o := range found {
 			if s.early(o, now, p.Settle()) {

@@ -28,7 +28,7 @@ type sweeping struct {
 	settling time.Duration
 }
 
-func (s *sweeping) Abilities() providers.Abilities { return providers.Abilities{Sweeper: s} }
+func (s *sweeping) Abilities() providers.Abilities { return providers.Abilities{OrphanRemover: s} }
 
 func (s *sweeping) Settle() time.Duration { return s.settling }
 

@@ -41,9 +41,9 @@ func (s *Scan) removeOne(ctx context.Context, o fleet.Orphan) error {
 	if err != nil {
 		return err
 	}
-	sweeper := providers.AbilitiesOf(p).Sweeper
-	if sweeper == nil {
+	remover := providers.AbilitiesOf(p).OrphanRemover
+	if remover == nil {
 		return fleet.Errorf(fleet.Invalid, "remove "+o.Kind+" "+o.Name, "the provider %s does not remove orphans", o.Provider)
 	}
-	return sweeper.RemoveOrphan(ctx, s.id, s.clusters[o.Provider], o)
+	return remover.RemoveOrphan(ctx, s.id, s.clusters[o.Provider], o)
 }

@@ -51,7 +51,7 @@ func TreeOf(c status.Cluster) Node {
 // phases says how long a cluster took to come as far as it is.
 func phases(m fleet.Milestones) string {
 	var parts []string
-	for _, l := range m.Legs() {
+	for _, l := range m.PhaseDurations() {
 		if l.Phase == fleet.PhaseProvisioned {
 			return fmt.Sprintf(" after %s (%s)", l.Took, strings.Join(parts, ", "))
 		}

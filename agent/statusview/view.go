@@ -89,7 +89,7 @@ func Of(s status.Status) View {
 			Waiting: r.Waiting, Problems: output.Problems(r.Problems), Failure: r.Failure,
 			orphan: slices.Contains(s.Fleet.Orphans, r.Cluster),
 		}
-		for _, l := range r.Milestones.Legs() {
+		for _, l := range r.Milestones.PhaseDurations() {
 			if cv.Seconds == nil {
 				cv.Seconds = make(map[string]int)
 			}

@@ -328,7 +328,7 @@ func mutants() map[string]struct {
 		}},
 		"sweeps as it looks for orphans": {"LookingChangesNothing", mutant{
 			orphans: func(p providers.Infrastructure, ctx context.Context, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
-				s := p.(providers.Sweeper)
+				s := p.(providers.OrphanRemover)
 				found, err := s.Orphans(ctx, "conformance", clusters)
 				for _, o := range found {
 					_ = s.RemoveOrphan(ctx, "conformance", clusters, o)
@@ -528,7 +528,7 @@ func mutants() map[string]struct {
 		}},
 		"sweeps machines alone": {"OrphansLeaveNothing", mutant{
 			orphans: func(p providers.Infrastructure, ctx context.Context, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
-				found, err := p.(providers.Sweeper).Orphans(ctx, "conformance", clusters)
+				found, err := p.(providers.OrphanRemover).Orphans(ctx, "conformance", clusters)
 				machines := slices.DeleteFunc(found, func(o fleet.Orphan) bool { return o.Kind != "machine" })
 				return machines, err
 			},
@@ -540,12 +540,12 @@ func mutants() map[string]struct {
 		}},
 		"sweeps what came back": {"OrphansAreSwept", mutant{
 			removeOrphan: func(p providers.Infrastructure, ctx context.Context, o fleet.Orphan) error {
-				return p.(providers.Sweeper).RemoveOrphan(ctx, "conformance", nil, o)
+				return p.(providers.OrphanRemover).RemoveOrphan(ctx, "conformance", nil, o)
 			},
 		}},
 		"takes other clusters for orphans": {"OrphansAreSwept", mutant{
 			orphans: func(p providers.Infrastructure, ctx context.Context, _ []*fleet.Cluster) ([]fleet.Orphan, error) {
-				return p.(providers.Sweeper).Orphans(ctx, "conformance", nil)
+				return p.(providers.OrphanRemover).Orphans(ctx, "conformance", nil)
 			},
 		}},
 		"looks where Git leads alone":               {"RememberedPlace", mutant{annex: forgets}},

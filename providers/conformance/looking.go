@@ -80,7 +80,7 @@ func (b *bench) look(when string) {
 		_, err := l.Clusters(ctx, testFleet)
 		report("Clusters", err)
 	}
-	if s := can.Sweeper; s != nil {
+	if s := can.OrphanRemover; s != nil {
 		_, err := s.Orphans(ctx, testFleet, []*fleet.Cluster{b.c})
 		report("Orphans", err)
 	}

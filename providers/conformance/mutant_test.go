@@ -69,19 +69,19 @@ func (m mutant) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Clus
 	if m.orphans != nil {
 		return m.orphans(m.Infrastructure, ctx, clusters)
 	}
-	return m.Infrastructure.(providers.Sweeper).Orphans(ctx, id, clusters)
+	return m.Infrastructure.(providers.OrphanRemover).Orphans(ctx, id, clusters)
 }
 
 func (m mutant) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
 	if m.removeOrphan != nil {
 		return m.removeOrphan(m.Infrastructure, ctx, o)
 	}
-	return m.Infrastructure.(providers.Sweeper).RemoveOrphan(ctx, id, clusters, o)
+	return m.Infrastructure.(providers.OrphanRemover).RemoveOrphan(ctx, id, clusters, o)
 }
 
 func (m mutant) Abilities() providers.Abilities {
 	out := providers.AbilitiesOf(m.Infrastructure)
-	out.Watcher, out.Lister, out.Sweeper = m, m, m
+	out.Watcher, out.Lister, out.OrphanRemover = m, m, m
 	return out
 }
 

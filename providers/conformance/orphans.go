@@ -29,8 +29,8 @@ func orphansLeaveNothing(t testing.TB, o Options) {
 func (b *bench) sweep() *fleet.Cluster {
 	b.t.Helper()
 	t := b.t
-	s := providers.AbilitiesOf(b.p).Sweeper
-	if !b.can("Sweeper", s != nil) {
+	s := providers.AbilitiesOf(b.p).OrphanRemover
+	if !b.can("OrphanRemover", s != nil) {
 		return nil
 	}
 	gone := b.cluster(testFleet, fleet.Key{Namespace: "test", Name: "gone"})

@@ -40,17 +40,17 @@ func TestNothingIsChanged(t *testing.T) {
 // sweeping finds orphans; to remove one is a crash.
 type sweeping struct {
 	reading
-	providers.Sweeper
+	providers.OrphanRemover
 }
 
-func (s sweeping) Abilities() providers.Abilities { return providers.Abilities{Sweeper: s} }
+func (s sweeping) Abilities() providers.Abilities { return providers.Abilities{OrphanRemover: s} }
 
 func (sweeping) Orphans(context.Context, fleet.ID, []*fleet.Cluster) ([]fleet.Orphan, error) {
 	return []fleet.Orphan{{Kind: "port", ID: "1"}}, nil
 }
 
 func TestNoOrphanIsRemoved(t *testing.T) {
-	s := dryrun.New(sweeping{}).Abilities().Sweeper
+	s := dryrun.New(sweeping{}).Abilities().OrphanRemover
 	found, err := s.Orphans(t.Context(), "f", nil)
 	if err != nil || len(found) != 1 {
 		t.Fatalf("got %v, %v", found, err)

@@ -54,14 +54,14 @@ func (c *Client) Drain(ctx context.Context, a providers.Access, node string, rul
 		for i := range pods {
 			left[i] = pods[i].Pod
 		}
-		turns := rules.Turns(left, unreachable, c.o.Now().Add(n.clock.Ahead()))
-		if !slices.ContainsFunc(turns, func(t fleet.PodTurn) bool { return t != fleet.PodStays }) {
+		behaviors := rules.Behaviors(left, unreachable, c.o.Now().Add(n.clock.Ahead()))
+		if !slices.ContainsFunc(behaviors, func(t fleet.DrainBehavior) bool { return t != fleet.DrainSkip }) {
 			return c.markDrained(ctx, n, &live)
 		}
 		var g errgroup.Group
 		g.SetLimit(evictAtOnce)
-		for i, t := range turns {
-			if t == fleet.PodGoes && left[i].Deleted.IsZero() {
+		for i, t := range behaviors {
+			if t == fleet.DrainEvict && left[i].Deleted.IsZero() {
 				g.Go(func() error { return n.evict(ctx, pods[i].live, unreachable) })
 			}
 		}

@@ -31,10 +31,10 @@ func app(name string) func(*corev1.Pod) {
 
 // remaining tells what is on a node and has to go before it is drained, "namespace/name: why".
 func remaining(n fleet.Node, rules ...clusterv1.MachineDrainRule) (out []string) {
-	for i, turn := range fleet.DrainRules(rules).Turns(n.Pods, n.Unreachable(), time.Now()) {
+	for i, turn := range fleet.DrainRules(rules).Behaviors(n.Pods, n.Unreachable(), time.Now()) {
 		p := n.Pods[i]
-		why := map[fleet.PodTurn]string{fleet.PodGoes: "goes", fleet.PodEnds: "ends", fleet.PodLater: "later"}[turn]
-		if turn == fleet.PodStays {
+		why := map[fleet.DrainBehavior]string{fleet.DrainEvict: "goes", fleet.DrainWaitCompleted: "ends", fleet.DrainLater: "later"}[turn]
+		if turn == fleet.DrainSkip {
 			continue
 		}
 		if p.Blocked != "" {

@@ -269,7 +269,7 @@ func (e *Executor) createMachine(ctx context.Context, w Environment, a fleet.Act
 func marksOf(secrets map[fleet.SecretName]fleet.SecretData) map[fleet.SecretName]string {
 	marks := make(map[fleet.SecretName]string, len(secrets))
 	for name, d := range secrets {
-		marks[name] = fleet.AuthorityMark(name, d)
+		marks[name] = fleet.AuthorityChecksum(name, d)
 	}
 	return marks
 }

@@ -21,8 +21,8 @@ type plane struct {
 	fails error
 }
 
-func (p *plane) Observe(context.Context, *fleet.Cluster, providers.SecretReader) (providers.HostedSeen, error) {
-	return providers.HostedSeen{Secrets: p.gives}, p.fails
+func (p *plane) Observe(context.Context, *fleet.Cluster, providers.SecretReader) (providers.HostedObservation, error) {
+	return providers.HostedObservation{Secrets: p.gives}, p.fails
 }
 
 func (p *plane) Ensure(_ context.Context, op fleet.OperationID, _ *fleet.Cluster) error {

@@ -87,7 +87,7 @@ func TestMachinesCarryTheirOrigin(t *testing.T) {
 	if w.in.NodeID != "id of the machine" {
 		t.Errorf("its kubelet is told the id %q, want that of the provider", w.in.NodeID)
 	}
-	want := fleet.Origin{Made: at, Remediation: r, Trust: "certificates=" + fleet.Trust(fleet.TrustMark([]byte("1")))}
+	want := fleet.Origin{Made: at, Remediation: r, Trust: "certificates=" + fleet.Trust(fleet.TrustChecksum([]byte("1")))}
 	if m.r.Origin != want {
 		t.Errorf("origin %+v, want %+v", m.r.Origin, want)
 	}

@@ -16,7 +16,7 @@ func TestMilestones(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := w.memory.Milestones
-	legs := made.Legs()
+	legs := made.PhaseDurations()
 	if len(legs) != 4 {
 		t.Fatalf("legs %v of %+v", legs, made)
 	}

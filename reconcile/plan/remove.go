@@ -107,10 +107,10 @@ func (f *facts) undrained(m *machine) (o *obstacle, over bool) {
 	}
 	var texts []string
 	var later []string
-	for i, t := range f.turns(m) {
+	for i, t := range f.behaviors(m) {
 		switch t {
-		case fleet.PodStays:
-		case fleet.PodLater:
+		case fleet.DrainSkip:
+		case fleet.DrainLater:
 			later = append(later, podText(&n.Pods[i], t))
 		default:
 			texts = append(texts, podText(&n.Pods[i], t))
@@ -132,19 +132,19 @@ func (f *facts) undrained(m *machine) (o *obstacle, over bool) {
 	return o, false
 }
 
-func (f *facts) turns(m *machine) []fleet.PodTurn {
-	return f.Desired.DrainRulesOf(m.poolName()).Turns(m.node.Pods, m.node.Unreachable(), f.there())
+func (f *facts) behaviors(m *machine) []fleet.DrainBehavior {
+	return f.Desired.DrainRulesOf(m.poolName()).Behaviors(m.node.Pods, m.node.Unreachable(), f.there())
 }
 
 // podText says for people why p is still there.
-func podText(p *fleet.Pod, t fleet.PodTurn) string {
+func podText(p *fleet.Pod, t fleet.DrainBehavior) string {
 	why := "is to be evicted"
 	switch {
 	case !p.Deleted.IsZero():
 		why = "is terminating"
-	case t == fleet.PodEnds:
+	case t == fleet.DrainWaitCompleted:
 		why = "is to complete first"
-	case t == fleet.PodLater:
+	case t == fleet.DrainLater:
 		why = "is to be evicted after others"
 	case p.Blocked != "":
 		why = p.Blocked
@@ -161,10 +161,10 @@ func (f *facts) undetached(m *machine, over bool) *obstacle {
 		return nil
 	}
 	staying := map[string]bool{}
-	for i, t := range f.turns(m) {
+	for i, t := range f.behaviors(m) {
 		for _, c := range n.Pods[i].Claims {
 			claim := n.Pods[i].Namespace + "/" + c
-			staying[claim] = staying[claim] || t == fleet.PodStays
+			staying[claim] = staying[claim] || t == fleet.DrainSkip
 		}
 	}
 	var texts []string

@@ -33,7 +33,7 @@ func (f *facts) rotation() (r fleet.Rotation, now fleet.RotationState, wish stri
 		if name == "" || value == "" || name == fleet.EtcdCA && f.Observed.Distribution.Traits.External() {
 			continue
 		}
-		now, wish := f.Observed.Secrets.Rotations[name], fleet.TrustMark([]byte(value))
+		now, wish := f.Observed.Secrets.Rotations[name], fleet.TrustChecksum([]byte(value))
 		if now.Wish != wish {
 			return r, now, wish, true
 		}

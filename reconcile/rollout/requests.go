@@ -186,5 +186,5 @@ func (l lastPass) rotated(what fleet.Rotation) bool {
 		return true
 	}
 	now := l.granted[what.Authority()]
-	return !now.UnderWay() && now.Wish == fleet.TrustMark([]byte(l.rotations[what]))
+	return !now.UnderWay() && now.Wish == fleet.TrustChecksum([]byte(l.rotations[what]))
 }

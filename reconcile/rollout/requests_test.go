@@ -11,7 +11,7 @@ import (
 func TestStagedRotation(t *testing.T) {
 	r := fleet.Request{Kind: fleet.RequestRotate, Cluster: keyA, What: fleet.RotateEtcdCA, Answer: fleet.Answer{State: fleet.RequestAccepted}}
 	wish := map[fleet.Rotation]string{fleet.RotateEtcdCA: "@1"}
-	mark := fleet.TrustMark([]byte("@1"))
+	mark := fleet.TrustChecksum([]byte("@1"))
 	for _, c := range []struct {
 		reason string
 		now    fleet.RotationState

@@ -26,8 +26,8 @@ func New(given func(ctx context.Context, k fleet.Key) (fleet.SecretData, error))
 // Observe implements providers.HostedControlPlane. It is ready where there is a kubeconfig
 // that can be used; whether its API server answers, and what version that is of, shows in
 // the cluster.
-func (p ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, stored providers.SecretReader) (providers.HostedSeen, error) {
-	out := providers.HostedSeen{State: fleet.HostedState{External: true, Endpoint: c.NamedEndpoint()}}
+func (p ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, stored providers.SecretReader) (providers.HostedObservation, error) {
+	out := providers.HostedObservation{State: fleet.HostedState{External: true, Endpoint: c.NamedEndpoint()}}
 	op := "look at the control plane of " + c.Key.String()
 	var spec Spec
 	if err := json.Unmarshal(c.Hosted.Object.Spec, &spec); err != nil {

@@ -106,7 +106,7 @@ func TestKubeconfigConnects(t *testing.T) {
 		t.Errorf("the server sees %q, %v", body.String(), err)
 	}
 	state, err := kubeadm.New(nil).InspectKubeconfig(d)
-	want := fleet.KubeconfigState{Exists: true, Endpoint: endpoint, NotBefore: issued.Add(-5 * time.Minute), NotAfter: issued.AddDate(1, 0, 0), Trust: fleet.TrustMark(decode(k.Clusters[0].Cluster.CA))}
+	want := fleet.KubeconfigState{Exists: true, Endpoint: endpoint, NotBefore: issued.Add(-5 * time.Minute), NotAfter: issued.AddDate(1, 0, 0), Trust: fleet.TrustChecksum(decode(k.Clusters[0].Cluster.CA))}
 	if d := cmp.Diff(want, state); err != nil || d != "" {
 		t.Errorf("inspected (-want +got):\n%s%v", d, err)
 	}

@@ -109,7 +109,7 @@ func lines(s fleet.Secret) []byte {
 func granted(c *fleet.Cluster, made map[fleet.SecretName]fleet.SecretData, now time.Time) {
 	for _, r := range fleet.Rotations() {
 		if d := made[r.Authority()]; d != nil && c.Rotate[r] != "" {
-			state := fleet.RotationState{Wish: fleet.TrustMark([]byte(c.Rotate[r])), Stage: fleet.RotationDone, Since: now}
+			state := fleet.RotationState{Wish: fleet.TrustChecksum([]byte(c.Rotate[r])), Stage: fleet.RotationDone, Since: now}
 			d[fleet.RotationKey] = fleet.NewSecret([]byte(state.String()))
 		}
 	}

@@ -24,7 +24,7 @@ func TestRotate(t *testing.T) {
 	for name, rolls := range map[fleet.SecretName]int{fleet.EtcdCA: 3, fleet.ServiceAccount: 3, fleet.ClusterCA: 4} {
 		d := made[name]
 		old := bytes.TrimSpace(d[fleet.TLSCertKey].Reveal())
-		marks := make(map[string]bool)
+		checksums := make(map[string]bool)
 		for stage := fleet.RotationStage(""); stage != fleet.RotationDone; {
 			stage = stage.Next(name)
 			if _, err := b.Rotate(c, name, d, fleet.RotationState{Wish: "w", Stage: stage.Next(name), Since: issued}); fleet.KindOf(err) != fleet.Conflict {
@@ -41,7 +41,7 @@ func TestRotate(t *testing.T) {
 			if fleet.RotationOf(d) != state {
 				t.Errorf("%s: state %v, want %v", name, fleet.RotationOf(d), state)
 			}
-			marks[fleet.AuthorityMark(name, d)] = true
+			checksums[fleet.AuthorityChecksum(name, d)] = true
 			trusts := func(d fleet.SecretData, cert []byte) bool { return bytes.Contains(d[fleet.TLSCertKey].Reveal(), cert) }
 			if !trusts(d, signer(t, name, before)) || !trusts(before, signer(t, name, d)) {
 				t.Errorf("%s: machines of %s and of the stage before do not trust each other", name, stage)
@@ -56,8 +56,8 @@ func TestRotate(t *testing.T) {
 		if len(d) != 3 {
 			t.Errorf("%s: in the end it has %d parts, want certificate, key and state", name, len(d))
 		}
-		if len(marks) != rolls || fleet.AuthorityMark(name, made[name]) != "" {
-			t.Errorf("%s: marks %v, want %d, or one that never was rotated has one", name, marks, rolls)
+		if len(checksums) != rolls || fleet.AuthorityChecksum(name, made[name]) != "" {
+			t.Errorf("%s: checksums %v, want %d, or one that never was rotated has one", name, checksums, rolls)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestNewAuthoritiesGrantWishes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fleet.RotationOf(made[fleet.EtcdCA]); got.Stage != fleet.RotationDone || got.Wish != fleet.TrustMark([]byte("1")) {
+	if got := fleet.RotationOf(made[fleet.EtcdCA]); got.Stage != fleet.RotationDone || got.Wish != fleet.TrustChecksum([]byte("1")) {
 		t.Errorf("state %v", got)
 	}
 	if got := fleet.RotationOf(made[fleet.ServiceAccount]); got != (fleet.RotationState{}) {

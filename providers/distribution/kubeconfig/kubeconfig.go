@@ -157,7 +157,7 @@ func inspect(data fleet.Secret) (fleet.KubeconfigState, error) {
 		Endpoint:  endpoint,
 		NotBefore: certs[0].NotBefore,
 		NotAfter:  certs[0].NotAfter,
-		Trust:     fleet.TrustMark(cluster.Cluster.CertificateAuthorityData),
+		Trust:     fleet.TrustChecksum(cluster.Cluster.CertificateAuthorityData),
 	}, nil
 }
 

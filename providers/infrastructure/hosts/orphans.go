@@ -14,7 +14,7 @@ import (
 // is not there.
 const orphanMachine = "host"
 
-// Orphans implements providers.Sweeper: a claim is one whose cluster is none of
+// Orphans implements providers.OrphanRemover: a claim is one whose cluster is none of
 // clusters. It looks at the hosts that Git holds for clusters; one that does not answer
 // is an error, beside what the others have.
 func (r *reader) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
@@ -78,7 +78,7 @@ func (r *reader) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Clu
 	return out, fleet.JoinErrors(errs...)
 }
 
-// RemoveOrphan implements providers.Sweeper: the host cleans itself, and is free.
+// RemoveOrphan implements providers.OrphanRemover: the host cleans itself, and is free.
 func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
 	list, unseen := p.orphans(ctx, id, clusters)
 	for _, f := range list {

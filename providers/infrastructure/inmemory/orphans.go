@@ -14,7 +14,7 @@ const (
 	orphanNetwork = "network"
 )
 
-// Orphans implements providers.Sweeper: a machine or a network is one whose
+// Orphans implements providers.OrphanRemover: a machine or a network is one whose
 // cluster is none of clusters.
 func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
 	const op = "list orphans"
@@ -52,7 +52,7 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 	return out, nil
 }
 
-// RemoveOrphan implements providers.Sweeper.
+// RemoveOrphan implements providers.OrphanRemover.
 func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
 	op := "remove " + o.Kind + " " + o.Name
 	now, err := p.Orphans(ctx, id, clusters)

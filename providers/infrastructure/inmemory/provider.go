@@ -34,7 +34,7 @@ func (p *Provider) API() API { return p.api }
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: p, Lister: p, Sweeper: p, Adopter: p, Charts: p, VirtualIPs: p, Closer: p}
+	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, Adopter: p, Charts: p, VirtualIPs: p, Closer: p}
 }
 
 // VirtualIP implements providers.VirtualIPs.

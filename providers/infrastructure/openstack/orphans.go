@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// Orphans implements providers.Sweeper. It looks at every project that clusters
+// Orphans implements providers.OrphanRemover. It looks at every project that clusters
 // are in.
 func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
 	found, err := p.orphans(ctx, id, clusters)
@@ -106,7 +106,7 @@ func merge(ctx context.Context, all, more []*cloud.Project) ([]*cloud.Project, e
 	return merged, nil
 }
 
-// RemoveOrphan implements providers.Sweeper.
+// RemoveOrphan implements providers.OrphanRemover.
 func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
 	op := "remove orphan " + o.Kind + " " + o.Name
 	found, unseen := p.orphans(ctx, id, clusters)

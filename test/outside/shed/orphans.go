@@ -25,7 +25,7 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 	return slices.Compact(out), nil
 }
 
-// Orphans implements providers.Sweeper.
+// Orphans implements providers.OrphanRemover.
 func (p *Provider) Orphans(ctx context.Context, id fleet.ID, known []*fleet.Cluster) ([]fleet.Orphan, error) {
 	var out []fleet.Orphan
 	for _, in := range []string{machines, clusters} { // machines go first
@@ -51,7 +51,7 @@ func (p *Provider) orphaned(ctx context.Context, in string, id fleet.ID, known [
 	})
 }
 
-// RemoveOrphan implements providers.Sweeper.
+// RemoveOrphan implements providers.OrphanRemover.
 func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, known []*fleet.Cluster, o fleet.Orphan) error {
 	op := "remove " + o.Kind + " " + o.ID
 	things, err := p.orphaned(ctx, o.Kind, id, known)

@@ -49,7 +49,7 @@ func New(path string) *Provider { return &Provider{folder(path)} }
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
-	return providers.Abilities{Lister: p, Sweeper: p}
+	return providers.Abilities{Lister: p, OrphanRemover: p}
 }
 
 // Settle implements providers.Infrastructure.

@@ -34,8 +34,8 @@ func (v *view) floatingIP(d *decision, port string) *floatingips.FloatingIP {
 		v.tags(d, "floatingips", mine.ID, mine.FloatingIP, mine.Tags, func(t []string) { mine.Tags = t; v.putFloatingIP(*mine) })
 		return mine
 	}
-	if asked == "" && isAddress(v.cluster.LostHost()) {
-		asked = v.cluster.LostHost()
+	if asked == "" && isAddress(v.cluster.RestoreHost()) {
+		asked = v.cluster.RestoreHost()
 	}
 	if asked != "" {
 		return v.namedFloatingIP(d, asked, port)

@@ -126,7 +126,7 @@ func (v *view) missingLoadBalancer(d *decision) {
 	}
 	wanted := ptr.Deref(v.apiServer().FixedIP, "")
 	if wanted == "" && !v.floating(d) {
-		wanted = cmp.Or(v.host(), v.cluster.LostHost())
+		wanted = cmp.Or(v.host(), v.cluster.RestoreHost())
 	}
 	d.add(step{what: "make load balancer " + o.Name, essential: true, do: func(ctx context.Context, sess *session) error {
 		return v.makeLoadBalancer(ctx, sess, o, wanted)
