@@ -2,26 +2,20 @@ package alerts
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"fairlead.dev/agent/cli"
-	"fairlead.dev/agent/wiring"
 	example "fairlead.dev/fleet-examples/inmemory"
-	"fairlead.dev/providers/all"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/sources/git/gitserver"
 )
@@ -52,14 +46,6 @@ type world struct {
 	args   []string // more of them for the agent
 	agents map[string]*process
 	gone   *process // an agent that was stopped
-}
-
-// A process is an agent that runs, as the command does.
-type process struct {
-	address string
-	log     *buffer
-	stop    func()
-	ended   chan struct{}
 }
 
 func newWorld(t *testing.T, name string) *world {
@@ -182,38 +168,6 @@ func (w *world) vm(part string) string {
 	return ""
 }
 
-// start starts an agent of that name, with more arguments.
-func (w *world) start(name string, args ...string) *process {
-	w.t.Helper()
-	p := &process{address: freeAddress(w.t), log: &buffer{}, ended: make(chan struct{})}
-	ctx, cancel := context.WithCancel(context.Background())
-	p.stop = cancel
-	cmd := cli.New(cli.Program{Version: "test", Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}}, cli.Streams{In: strings.NewReader(""), Out: p.log, Err: p.log})
-	cmd.SetArgs(append(append([]string{
-		"agent", "--source", w.git.URL + "/fleet.git", "--name", name, "--listen", p.address,
-		"--interval", "500ms", "--resync", "1s", "--status-interval", "200ms", "--log-level", "debug",
-		"--secrets", filepath.Join(w.dir, "secrets-"+name), "--inmemory-url", w.api.URL,
-	}, w.args...), args...))
-	go func() {
-		defer close(p.ended)
-		if err := cmd.ExecuteContext(ctx); err != nil {
-			fmt.Fprintln(p.log, err)
-		}
-	}()
-	w.agents[name] = p
-	return p
-}
-
-func (w *world) stop(name string) {
-	p := w.agents[name]
-	p.stop()
-	<-p.ended
-	delete(w.agents, name)
-	if w.t.Failed() {
-		w.t.Logf("the end of the log of agent %s:\n%s", name, p.log.tail())
-	}
-}
-
 // settled waits until the clusters of the fleet are as Git asks for.
 func (w *world) settled(p *process, clusters int) {
 	w.t.Helper()
@@ -300,51 +254,5 @@ func (w *world) run(args ...string) {
 		"GIT_AUTHOR_NAME=You", "GIT_AUTHOR_EMAIL=you@example.com", "GIT_COMMITTER_NAME=You", "GIT_COMMITTER_EMAIL=you@example.com")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		w.t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-}
-
-// A buffer is a log that is written and read at once.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) tail() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	text := b.b.Bytes()
-	return string(text[max(0, len(text)-6000):])
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// eventually waits for a condition, which is to say what it still lacks.
-func eventually(t *testing.T, what string, condition func() error) {
-	t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
-	for {
-		err := condition()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s: %v", what, err)
-		}
-		time.Sleep(200 * time.Millisecond)
 	}
 }
