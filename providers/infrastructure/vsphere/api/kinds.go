@@ -1,0 +1,167 @@
+package api
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/addresses"
+)
+
+// ProviderName is the name of the provider in the registry and in its kinds.
+const ProviderName = "vsphere"
+
+// group is the API group of the kinds.
+const group = "infrastructure.cluster.x-k8s.io"
+
+// The kinds.
+const (
+	clusterKind         = "VSphereCluster"
+	clusterTemplateKind = "VSphereClusterTemplate"
+	machineKind         = "VSphereMachine"
+	templateKind        = "VSphereMachineTemplate"
+	identityKind        = "VSphereClusterIdentity"
+	failureDomainKind   = "VSphereFailureDomain"
+	deploymentZoneKind  = "VSphereDeploymentZone"
+)
+
+// Where specs are in their objects.
+var (
+	specPath     = field.NewPath("spec")                     //nolint:gochecknoglobals // a constant that Go cannot write as one
+	templatePath = field.NewPath("spec", "template", "spec") //nolint:gochecknoglobals // the same
+)
+
+// Kinds returns the kinds of this provider.
+func Kinds() []fleet.Kind {
+	kind := func(role fleet.KindRole, name string, newest, older func() any) fleet.Kind {
+		return fleet.Kind{
+			Provider: ProviderName, Role: role, Group: group, Kind: name, Versions: []string{"v1beta2", "v1beta1"},
+			New: func(version string) any {
+				if version == "v1beta1" {
+					return older()
+				}
+				return newest()
+			},
+			Normalise: normalise, Secrets: secrets,
+		}
+	}
+	same := func(role fleet.KindRole, name string, object func() any) fleet.Kind {
+		return kind(role, name, object, object)
+	}
+
+	cluster := same(fleet.InfrastructureCluster, clusterKind, func() any { return new(VSphereCluster) })
+	cluster.Serving, cluster.Elsewhere = serving, elsewhere
+	cluster.Unused = map[string]string{"spec.clusterModules": writtenBack}
+	clusters := kind(fleet.InfrastructureClusterTemplate, clusterTemplateKind,
+		func() any { return new(VSphereClusterTemplate) }, func() any { return new(v1beta1ClusterTemplate) })
+	clusters.Unused = map[string]string{"spec.template.spec.clusterModules": writtenBack}
+
+	machine := kind(fleet.InfrastructureMachine, machineKind, func() any { return new(VSphereMachine) }, func() any { return new(v1beta1Machine) })
+	machine.Refused, machine.Limited, machine.Renamed = refusedOfMachine("spec."), limitedOfMachine("spec."), renamedOfMachine("spec.")
+	machine.Resolve = resolveBelow(specPath)
+	machines := kind(fleet.InfrastructureMachineTemplate, templateKind,
+		func() any { return new(VSphereMachineTemplate) }, func() any { return new(v1beta1MachineTemplate) })
+	const below = "spec.template.spec."
+	machines.Refused, machines.Limited, machines.Renamed = refusedOfMachine(below), limitedOfMachine(below), renamedOfMachine(below)
+	machines.Refused["spec.template.metadata"] = "a machine of this provider has no labels and annotations of its own: " +
+		"put them into the machine template of the MachineDeployment or KubeadmControlPlane"
+	machines.Refused[below+"network.devices.ipAddrs"] = "every machine of the template would have the same address: " +
+		"use addressesFromPools, or a VSphereMachine for a Machine that stands alone"
+	machines.Resolve = resolveBelow(templatePath)
+
+	identity := same(fleet.InfrastructureCompanion, identityKind, func() any { return new(VSphereClusterIdentity) })
+	identity.Limited = map[string]string{"spec.secretName": "a Secret in the namespace " + IdentityNamespace}
+	domain := kind(fleet.InfrastructureCompanion, failureDomainKind,
+		func() any { return new(VSphereFailureDomain) }, func() any { return new(v1beta1FailureDomainObject) })
+	const tags = "false: tags of vCenter are made by people"
+	domain.Limited = map[string]string{"spec.region.autoConfigure": tags, "spec.zone.autoConfigure": tags}
+	zone := same(fleet.InfrastructureCompanion, deploymentZoneKind, func() any { return new(VSphereDeploymentZone) })
+	for _, k := range []*fleet.Kind{&identity, &domain, &zone} {
+		k.ClusterScoped = true
+	}
+	return append([]fleet.Kind{cluster, clusters, machine, machines, identity, domain, zone}, addresses.Kinds(ProviderName)...)
+}
+
+const writtenBack = "written by the controller that made the modules, not a wish"
+
+// refusedOfMachine are the refused fields of a machine whose spec is at a path.
+func refusedOfMachine(at string) map[string]string {
+	return map[string]string{
+		at + "providerID":                     "each clone gets an id of its own: leave the field out",
+		at + "failureDomain":                  "Cluster API does not read it either: write failureDomain into the MachineDeployment or the Machine",
+		at + "network.preferredAPIServerCidr": "no code of Cluster API reads it: leave the field out",
+	}
+}
+
+// limitedOfMachine are the fields of a machine whose spec is at a path that are honoured in
+// part.
+func limitedOfMachine(at string) map[string]string {
+	return map[string]string{at + "os": "Linux: machines of Windows are not set up here"}
+}
+
+// renamedOfMachine are the fields of a machine whose spec is at a path that older versions
+// call otherwise.
+func renamedOfMachine(at string) map[string]map[string]string {
+	return map[string]map[string]string{"v1beta1": {
+		at + "guestSoftPowerOffTimeoutSeconds": at + "guestSoftPowerOffTimeout",
+		at + "naming":                          at + "namingStrategy",
+	}}
+}
+
+// normalise implements fleet.Kind.
+func normalise(in any) (any, field.ErrorList) {
+	var v validator
+	switch o := in.(type) {
+	case *VSphereCluster:
+		v.cluster(specPath, &o.Spec)
+		return &o.Spec, v.Errs
+	case *VSphereClusterTemplate:
+		v.clusterTemplate(templatePath, &o.Spec.Template.Spec)
+		return &o.Spec.Template.Spec, v.Errs
+	case *v1beta1ClusterTemplate:
+		v.clusterTemplate(templatePath, &o.Spec.Template.Spec)
+		return &o.Spec.Template.Spec, v.Errs
+	case *VSphereMachine:
+		v.machine(specPath, &o.Spec)
+		return &o.Spec, v.Errs
+	case *v1beta1Machine:
+		s := v.convertMachine(specPath, &o.Spec)
+		v.machine(specPath, s)
+		return s, v.Errs
+	case *VSphereMachineTemplate:
+		v.machine(templatePath, &o.Spec.Template.Spec)
+		return &o.Spec.Template.Spec, v.Errs
+	case *v1beta1MachineTemplate:
+		s := v.convertMachine(templatePath, &o.Spec.Template.Spec)
+		v.machine(templatePath, s)
+		return s, v.Errs
+	case *VSphereClusterIdentity:
+		v.identity(specPath, &o.Spec)
+		return &o.Spec, v.Errs
+	case *VSphereFailureDomain:
+		v.failureDomain(specPath, &o.Spec)
+		return &o.Spec, v.Errs
+	case *v1beta1FailureDomainObject:
+		s := v.convertFailureDomain(specPath, &o.Spec)
+		v.failureDomain(specPath, s)
+		return s, v.Errs
+	case *VSphereDeploymentZone:
+		v.deploymentZone(specPath, &o.Spec)
+		return &o.Spec, v.Errs
+	}
+	return nil, field.ErrorList{field.InternalError(specPath, fmt.Errorf("%T is no kind of this provider", in))}
+}
+
+// secrets implements fleet.Kind.
+func secrets(spec any, namespace string) []fleet.Key {
+	switch s := spec.(type) {
+	case *VSphereClusterSpec:
+		if s.IdentityRef.Kind == IdentitySecret {
+			return []fleet.Key{{Namespace: namespace, Name: s.IdentityRef.Name}}
+		}
+	case *VSphereClusterIdentitySpec:
+		return []fleet.Key{{Namespace: IdentityNamespace, Name: s.SecretName}}
+	}
+	return nil
+}

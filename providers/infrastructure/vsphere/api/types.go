@@ -1,0 +1,125 @@
+package api
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/providers/endpoint"
+)
+
+// VSphereCluster is what the machines of a cluster share: a vCenter and the address of its
+// API servers.
+type VSphereCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   VSphereClusterSpec `json:"spec,omitempty"`
+	Status json.RawMessage    `json:"status,omitempty"`
+}
+
+// VSphereClusterTemplate is what a ClusterClass makes a VSphereCluster from.
+type VSphereClusterTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec VSphereClusterTemplateSpec `json:"spec,omitempty"`
+}
+
+// VSphereClusterTemplateSpec is the spec of a VSphereClusterTemplate.
+type VSphereClusterTemplateSpec struct {
+	Template VSphereClusterTemplateResource `json:"template,omitzero"`
+}
+
+// VSphereClusterTemplateResource is the cluster in a template.
+type VSphereClusterTemplateResource struct {
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitzero"`
+	Spec       VSphereClusterSpec   `json:"spec,omitzero"`
+}
+
+// VSphereClusterSpec is the spec of a VSphereCluster.
+type VSphereClusterSpec struct {
+	// Server is the vCenter, as host or host:port.
+	Server string `json:"server,omitempty"`
+	// Thumbprint is that of Server's certificate, SHA-1 or SHA-256, in capitals with
+	// colons. Empty: the certificate is checked as any other, if at all.
+	Thumbprint           string      `json:"thumbprint,omitempty"`
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitzero"`
+	// IdentityRef is with which account Server is asked.
+	IdentityRef VSphereIdentityReference `json:"identityRef,omitzero"`
+	// ClusterModules are written back by controllers; nothing reads them here.
+	ClusterModules []ClusterModule `json:"clusterModules,omitempty"`
+	// DisableClusterModule has no anti-affinity asked for the machines of one pool.
+	DisableClusterModule *bool `json:"disableClusterModule,omitempty"`
+	// FailureDomainSelector selects VSphereDeploymentZones by their labels: nil selects
+	// none, an empty one all.
+	FailureDomainSelector *metav1.LabelSelector `json:"failureDomainSelector,omitempty"`
+
+	// VirtualIP has the control plane announce the endpoint by kube-vip, which Fairlead
+	// adds to what its machines boot with. Nothing is added where files or commands of the
+	// control plane bring kube-vip or keepalived. It is a field of Fairlead's own.
+	VirtualIP *endpoint.VirtualIP `json:"virtualIP,omitempty"`
+}
+
+// APIEndpoint is host and port of an API server; the port is 6443 by default.
+type APIEndpoint struct {
+	Host string `json:"host,omitempty"`
+	Port int32  `json:"port,omitempty"`
+}
+
+// A ClusterModule is one of vCenter's that a controller made.
+type ClusterModule struct {
+	ControlPlane     *bool  `json:"controlPlane,omitempty"`
+	TargetObjectName string `json:"targetObjectName,omitempty"`
+	ModuleUUID       string `json:"moduleUUID,omitempty"`
+}
+
+// A VSphereIdentityKind is the kind of what holds an account.
+type VSphereIdentityKind string
+
+// The kinds.
+const (
+	IdentitySecret          VSphereIdentityKind = "Secret" // in the namespace of the cluster
+	IdentityClusterIdentity VSphereIdentityKind = "VSphereClusterIdentity"
+)
+
+// A VSphereIdentityReference names what holds an account of vCenter.
+type VSphereIdentityReference struct {
+	Kind VSphereIdentityKind `json:"kind,omitempty"`
+	Name string              `json:"name,omitempty"`
+}
+
+// VSphereClusterIdentity lets clusters of several namespaces use one account. It has no
+// namespace itself.
+type VSphereClusterIdentity struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   VSphereClusterIdentitySpec `json:"spec,omitempty"`
+	Status json.RawMessage            `json:"status,omitempty"`
+}
+
+// VSphereClusterIdentitySpec is the spec of a VSphereClusterIdentity.
+type VSphereClusterIdentitySpec struct {
+	// SecretName is a Secret with the keys username and password in the namespace
+	// IdentityNamespace.
+	SecretName string `json:"secretName,omitempty"`
+	// AllowedNamespaces may use it; nil allows none.
+	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+}
+
+// AllowedNamespaces selects namespaces by their labels; an empty selector selects all.
+type AllowedNamespaces struct {
+	Selector metav1.LabelSelector `json:"selector,omitzero"`
+}
+
+// The keys of a Secret with an account.
+const (
+	UsernameKey = "username"
+	PasswordKey = "password"
+)
+
+// IdentityNamespace is where the Secrets of VSphereClusterIdentities are. Cluster API takes
+// that of the controller, which is capv-system where clusterctl installed it.
+const IdentityNamespace = "capv-system"
