@@ -1,0 +1,89 @@
+package machine
+
+import (
+	"path"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"fairlead.dev/providers/infrastructure/vsphere/api"
+)
+
+// DefaultSoftTimeout is how long a guest may take to shut down where Git does not say.
+// Source: CAPV, GuestSoftPowerOffDefaultTimeoutSeconds.
+const DefaultSoftTimeout = 5 * time.Minute
+
+// A Removal says how machines of a pool go. The zero value is for those whose pool is gone.
+type Removal struct {
+	Mode    api.PowerOffMode
+	Timeout time.Duration
+}
+
+// RemovalOf returns what s says.
+func RemovalOf(s *api.VSphereMachineSpec) Removal {
+	r := Removal{Mode: s.PowerOffMode, Timeout: DefaultSoftTimeout}
+	if s.GuestSoftPowerOffTimeoutSeconds > 0 {
+		r.Timeout = time.Duration(s.GuestSoftPowerOffTimeoutSeconds) * time.Second
+	}
+	return r
+}
+
+// NextOfDeletion returns the next step of a machine that is to go. It says in its tags that it
+// goes, then it is shut down or powered off, then disks that are not its own are taken off it,
+// and then it is destroyed. No step: its guest is shutting down. d may be nil while v is not
+// powered off.
+func NextOfDeletion(o *Owned, d *Details, r Removal, now time.Time) Step {
+	since := deletingSince(o.Tags)
+	if since.IsZero() {
+		tags := withTag(o.Tags, TagDeleting, now.UTC().Format(time.RFC3339))
+		return Step{Action: Reconfigure, What: "note that it goes", Config: &types.VirtualMachineConfigSpec{
+			ExtraConfig: options([]Setting{{TagsKey, EncodeTags(tags)}}),
+		}}
+	}
+	if v := &o.VM; v.Power != types.VirtualMachinePowerStatePoweredOff && v.Power != "" {
+		soft := r.Mode == api.PowerOffSoft || r.Mode == api.PowerOffTrySoft && now.Sub(since) < r.Timeout
+		switch {
+		case v.Power == types.VirtualMachinePowerStateSuspended, !soft, r.Mode == api.PowerOffTrySoft && !v.ToolsRunning:
+			return Step{Action: PowerOff, What: string(PowerOff)}
+		}
+		return Step{Action: ShutDownGuest, What: string(ShutDownGuest)}
+	}
+	if aside := disksOfOthers(d); len(aside) > 0 {
+		return Step{Action: Reconfigure, What: "take disks of others off it", Config: &types.VirtualMachineConfigSpec{DeviceChange: aside}}
+	}
+	return Step{Action: Destroy, What: string(Destroy)}
+}
+
+// Stopped reports whether the deletion of o waits for somebody to ask for it again. A guest
+// that was asked to shut down is given its time.
+func Stopped(o *Owned, r Removal, now time.Time) bool {
+	since := deletingSince(o.Tags)
+	if since.IsZero() || o.VM.Busy != "" {
+		return false
+	}
+	softly := o.VM.Power == types.VirtualMachinePowerStatePoweredOn &&
+		(r.Mode == api.PowerOffSoft || r.Mode == api.PowerOffTrySoft && o.VM.ToolsRunning)
+	return !softly || now.Sub(since) >= r.Timeout
+}
+
+// disksOfOthers returns the changes that take disks off a VM that are not its own: volumes of
+// the CSI driver, and what people attached, whose files are not in the folder of the VM. The
+// files stay.
+// Source: https://github.com/kubernetes-sigs/vsphere-csi-driver/issues/99
+func disksOfOthers(d *Details) []types.BaseVirtualDeviceConfigSpec {
+	if d == nil {
+		return nil
+	}
+	var out []types.BaseVirtualDeviceConfigSpec
+	for _, disk := range disksOf(d.Devices) {
+		b, ok := disk.Backing.(types.BaseVirtualDeviceFileBackingInfo)
+		file := ""
+		if ok {
+			file = b.GetVirtualDeviceFileBackingInfo().FileName
+		}
+		if disk.VDiskId != nil || !ok || file != "" && path.Dir(file) != path.Dir(d.VMPath) {
+			out = append(out, &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationRemove, Device: disk})
+		}
+	}
+	return out
+}

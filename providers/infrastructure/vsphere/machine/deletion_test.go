@@ -1,0 +1,119 @@
+package machine_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"fairlead.dev/providers/infrastructure/vsphere/api"
+	"fairlead.dev/providers/infrastructure/vsphere/machine"
+)
+
+// TestDeletion: a machine goes step by step, and none is left out or taken twice.
+func TestDeletion(t *testing.T) {
+	const begun = "2026-11-23T11:59:00Z" // a minute ago
+	const mark, shut, off, aside, destroy = "note that it goes", "shut its guest down", "power it off", "take disks of others off it", "destroy it"
+	soft := func(s *api.VSphereMachineSpec) { s.PowerOffMode = api.PowerOffSoft }
+	trySoft := func(s *api.VSphereMachineSpec) { s.PowerOffMode = api.PowerOffTrySoft }
+	short := func(s *api.VSphereMachineSpec) {
+		s.PowerOffMode, s.GuestSoftPowerOffTimeoutSeconds = api.PowerOffTrySoft, 60
+	}
+	volumes := &machine.Details{VMPath: "[ds] m-0/m-0.vmx", Devices: []types.BaseVirtualDevice{
+		disk(2000, "[ds] m-0/m-0.vmdk", ""), disk(2001, "[ds] fcd/8f0c.vmdk", ""), disk(2002, "[ds] m-0/vol.vmdk", "8f0c"), disk(2003, "[other] m-0/data.vmdk", ""), card(4000, ""),
+	}}
+	for reason, tc := range map[string]struct {
+		deleting string
+		power    types.VirtualMachinePowerState
+		tools    bool
+		details  *machine.Details
+		change   func(s *api.VSphereMachineSpec)
+		want     string
+		stopped  bool
+	}{
+		"it was not noted":                    {"", poweredOn, true, nil, nil, mark, false},
+		"it was not noted, and is off":        {"", poweredOff, false, nil, nil, mark, false},
+		"hard":                                {begun, poweredOn, true, nil, nil, off, true},
+		"soft":                                {begun, poweredOn, true, nil, soft, shut, false},
+		"soft, without tools":                 {begun, poweredOn, false, nil, soft, shut, false},
+		"trySoft":                             {begun, poweredOn, true, nil, trySoft, shut, false},
+		"trySoft, its time is over":           {begun, poweredOn, true, nil, short, off, true},
+		"trySoft, five minutes":               {"2026-11-23T11:55:00Z", poweredOn, true, nil, trySoft, off, true},
+		"trySoft, without tools":              {begun, poweredOn, false, nil, trySoft, off, true},
+		"soft, for ever":                      {"2026-11-22T11:59:00Z", poweredOn, true, nil, soft, shut, true},
+		"suspended":                           {begun, suspended, true, nil, trySoft, off, true},
+		"off":                                 {begun, poweredOff, false, &machine.Details{}, nil, destroy, true},
+		"off, with volumes":                   {begun, poweredOff, false, volumes, nil, aside, true},
+		"noted by somebody who cannot write":  {"yesterday", poweredOn, true, nil, trySoft, off, true},
+		"noted, and nobody knows of its pool": {begun, poweredOn, true, nil, nil, off, true},
+	} {
+		o := owned(func(v *machine.VM) {
+			v.Power, v.ToolsRunning = tc.power, tc.tools
+			if tc.deleting != "" {
+				v.Tags = machine.EncodeTags(tags(machine.TagDeleting, tc.deleting))
+			}
+		})
+		r := machine.RemovalOf(spec(tc.change))
+		s := machine.NextOfDeletion(o, tc.details, r, now)
+		if s.What != tc.want {
+			t.Errorf("%s: %q, want %q", reason, s.What, tc.want)
+		}
+		if got := machine.Stopped(o, r, now); got != tc.stopped {
+			t.Errorf("%s: stopped is %t, want %t", reason, got, tc.stopped)
+		}
+		if tc.want == aside {
+			var keys []int32
+			for _, c := range s.Config.DeviceChange {
+				d := c.GetVirtualDeviceConfigSpec()
+				if keys = append(keys, d.Device.GetVirtualDevice().Key); d.Operation != "remove" || d.FileOperation != "" {
+					t.Errorf("disk %d: %s %s, want it taken off and its file kept", d.Device.GetVirtualDevice().Key, d.Operation, d.FileOperation)
+				}
+			}
+			if !slices.Equal(keys, []int32{2001, 2002, 2003}) {
+				t.Errorf("disks %v are taken off, want those that are not in the folder of the VM, and volumes", keys)
+			}
+		}
+	}
+}
+
+func disk(key int32, file, volume string) *types.VirtualDisk {
+	d := &types.VirtualDisk{}
+	d.Key = key
+	d.Backing = &types.VirtualDiskFlatVer2BackingInfo{VirtualDeviceFileBackingInfo: types.VirtualDeviceFileBackingInfo{FileName: file}}
+	if volume != "" {
+		d.VDiskId = &types.ID{Id: volume}
+	}
+	return d
+}
+
+// TestWholeDeletion: from a machine that runs with a volume to nothing.
+func TestWholeDeletion(t *testing.T) {
+	w := world{t: t, v: vm(func(v *machine.VM) { v.Power, v.ToolsRunning = poweredOn, true }), d: machine.Details{
+		VMPath: "[ds] m-0/m-0.vmx", Devices: []types.BaseVirtualDevice{disk(2000, "[ds] m-0/m-0.vmdk", ""), disk(2001, "[ds] fcd/8f0c.vmdk", "8f0c")},
+	}}
+	r := machine.RemovalOf(spec(func(s *api.VSphereMachineSpec) { s.PowerOffMode = api.PowerOffTrySoft }))
+	var got []machine.Action
+	for at := now; len(got) < 10; at = at.Add(time.Second) {
+		all := machine.Of([]machine.VM{w.v}, cluster())
+		s := machine.NextOfDeletion(&all[0], &w.d, r, at)
+		if got = append(got, s.Action); s.Action == machine.Destroy {
+			break
+		}
+		w.take(s)
+	}
+	if d := cmp.Diff([]machine.Action{"configure it", "shut its guest down", "configure it", "destroy it"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestBusy: what vCenter is at is not interrupted.
+func TestBusy(t *testing.T) {
+	o := owned(func(v *machine.VM) {
+		v.Busy, v.Tags = "Delete virtual machine", machine.EncodeTags(tags(machine.TagDeleting, "2026-11-23T11:00:00Z"))
+	})
+	if machine.Stopped(o, machine.Removal{}, now) {
+		t.Error("a deletion that is under way counts as stopped")
+	}
+}

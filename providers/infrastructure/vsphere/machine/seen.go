@@ -1,0 +1,212 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"fairlead.dev/fleet"
+)
+
+// A VM is one that was seen.
+type VM struct {
+	Ref          types.ManagedObjectReference
+	Name         string
+	Configured   bool   // its configuration is known, which it is not while it is being cloned
+	UUID         string // of its BIOS
+	InstanceUUID string
+	Tags         string // the value of TagsKey; empty: there is none
+	Template     bool
+	Power        types.VirtualMachinePowerState
+	Connection   types.VirtualMachineConnectionState
+	Created      time.Time
+	Booted       time.Time // when it was powered on; zero where it is not
+	NICs         []NIC     // as the tools in the guest say
+	ToolsRunning bool
+	Busy         string // the task that runs on it, in vCenter's words; empty: none does
+	Refusal      string // why it could not be powered on, in vCenter's words; empty: it was not tried
+}
+
+// A NIC is a network interface of a guest.
+type NIC struct {
+	MAC       string
+	Card      bool // it is a card of the VM, and not one that software in the guest made
+	Addresses []string
+}
+
+// An Owned is a VM that is a machine of a cluster.
+type Owned struct {
+	VM      VM
+	Tags    map[string]string // nil where they cannot be read
+	Machine fleet.Machine
+}
+
+// Deleting reports whether its deletion began.
+func (o *Owned) Deleting() bool { return !deletingSince(o.Tags).IsZero() }
+
+// Of returns the machines of c among all VMs of a vCenter, in the order of these. A copy of a
+// machine is none while the machine is there. What has tags of c and is nowhere what they
+// were made for, or is that and has other tags, is shown as damaged.
+func Of(all []VM, c *fleet.Cluster) []Owned {
+	originals := make(map[string]bool)
+	for i := range all {
+		if tags, err := DecodeTags(all[i].Tags); err == nil && all[i].is(InstanceUUID(tags)) {
+			originals[InstanceUUID(tags)] = true
+		}
+	}
+	var out []Owned
+	for _, v := range all {
+		tags, err := DecodeTags(v.Tags)
+		if v.Tags == "" {
+			err = fmt.Errorf("%s is missing", TagsKey)
+		}
+		id := InstanceUUID(tags)
+		doubt := ""
+		switch {
+		case err == nil && c.Owns(tags) && v.is(id):
+		case OfCluster(v.UUID, c) || OfCluster(v.InstanceUUID, c):
+			doubt = v.lost(tags, err, c)
+		case err != nil || !c.Owns(tags), originals[id], v.Template:
+			continue // another's, or a copy
+		default:
+			doubt = fmt.Sprintf("its instance UUID is %s, and its tags are those of %s: it is a copy of a machine that is gone, or somebody changed its UUIDs (take %s off a copy)", v.InstanceUUID, id, TagsKey)
+		}
+		out = append(out, v.owned(tags, doubt, c))
+	}
+	return out
+}
+
+// is reports whether v has the UUID id, one of the two that it was made with: vCenter changes
+// one that another VM has too.
+func (v *VM) is(id string) bool {
+	return strings.EqualFold(v.UUID, id) || strings.EqualFold(v.InstanceUUID, id)
+}
+
+// lost says what is wrong with the tags of v, which is of c by its UUID.
+func (v *VM) lost(tags map[string]string, err error, c *fleet.Cluster) string {
+	if err != nil {
+		return err.Error()
+	}
+	var out []string
+	for _, t := range []struct{ tag, want string }{{fleet.TagFleet, string(c.Fleet)}, {fleet.TagCluster, c.Key.String()}} {
+		if have, ok := tags[t.tag]; !ok {
+			out = append(out, t.tag+" is missing")
+		} else if have != t.want {
+			out = append(out, fmt.Sprintf("%s is %q", t.tag, have))
+		}
+	}
+	out = append(out, fmt.Sprintf("its instance UUID is %s, which these tags do not make", v.InstanceUUID))
+	return strings.Join(out, "; ")
+}
+
+// owned returns v as a machine of c. doubt says what makes it uncertain; empty: nothing does.
+func (v VM) owned(tags map[string]string, doubt string, c *fleet.Cluster) Owned {
+	m := fleet.MachineFromTags(tags)
+	if doubt != "" {
+		m.Damaged = strings.TrimPrefix(m.Damaged+"; "+doubt, "; ")
+	}
+	if m.Damaged != "" {
+		if m.Name == "" {
+			m.Name = fleet.MachineName(v.Name)
+		}
+		if m.Pool == "" {
+			m.Pool = poolOf(c, m.Name)
+		}
+	}
+	m.ProviderID = v.ProviderID()
+	m.FailureDomain = tags[TagFailureDomain]
+	m.Created = v.Created
+	if m.Created.IsZero() {
+		m.Created = m.Origin.Made
+	}
+	m.State, m.Message, m.Silent = v.state()
+	if m.State == fleet.MachineRunning {
+		m.Addresses = v.addresses(c)
+	}
+	o := Owned{VM: v, Tags: tags, Machine: m}
+	if o.Deleting() && m.Damaged == "" {
+		o.Machine.State = fleet.MachineDeleting
+	}
+	return o
+}
+
+// ProviderID returns the id that the Node of v registers with; empty where it is not known.
+func (v *VM) ProviderID() fleet.ProviderID {
+	if v.UUID == "" {
+		return ""
+	}
+	return fleet.ProviderID(IDPrefix + strings.ToLower(v.UUID))
+}
+
+// state says what vCenter's states mean.
+func (v *VM) state() (s fleet.MachineState, message string, silent bool) {
+	s = fleet.MachinePending
+	if v.Power != types.VirtualMachinePowerStatePoweredOff && v.Power != "" {
+		s = fleet.MachineRunning
+	}
+	switch {
+	case v.Connection != types.VirtualMachineConnectionStateConnected && v.Connection != "":
+		return s, fmt.Sprintf("vCenter says that the VM is %s: its host or its datastore cannot be reached", v.Connection), true
+	case !v.Configured:
+		return fleet.MachinePending, "the VM is being cloned", false
+	case v.Template:
+		return fleet.MachineFailed, "the VM was made a template (make it a VM again, or delete the machine)", false
+	case v.Power == types.VirtualMachinePowerStateSuspended:
+		return s, "the VM is suspended (resume it)", false
+	case s == fleet.MachineRunning:
+		return s, "", false
+	case v.Refusal != "":
+		return fleet.MachineFailed, v.Refusal, false
+	case v.Busy != "":
+		return s, v.Busy + " is under way", false
+	}
+	return s, "the VM is powered off", false
+}
+
+// addresses returns those of the cards of v in the order of these, IPv4 first, without what
+// others cannot reach it at, and without the endpoint of c, which servers have by turns.
+func (v *VM) addresses(c *fleet.Cluster) []string {
+	endpoint, _ := netip.ParseAddr(c.NamedEndpoint().Host)
+	var four, six []string
+	for _, n := range v.NICs {
+		for _, text := range n.Addresses {
+			a, err := netip.ParseAddr(text)
+			switch {
+			case err != nil, !n.Card, a.IsLinkLocalUnicast(), a.IsLoopback(), a.IsMulticast(), a.IsUnspecified(), a == endpoint:
+			case a.Is4():
+				four = append(four, a.String())
+			default:
+				six = append(six, a.String())
+			}
+		}
+	}
+	return append(four, six...)
+}
+
+// spareNames is how many indexes above those of a pool are tried when the pool of a name is
+// looked for.
+const spareNames = 64
+
+// poolOf returns the pool that the name of a machine follows from; empty where none is known.
+func poolOf(c *fleet.Cluster, name fleet.MachineName) fleet.PoolName {
+	for _, pool := range c.Pools() {
+		for i := range pool.Replicas + pool.MaxSurge + spareNames {
+			if c.MachineName(&pool, i) == name {
+				return pool.Name
+			}
+		}
+	}
+	return ""
+}
+
+// Sort orders machines as fleet.Infrastructure has them.
+func Sort(list []fleet.Machine) {
+	slices.SortFunc(list, func(a, b fleet.Machine) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
+	})
+}
