@@ -1,0 +1,157 @@
+package vcenter
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/transport"
+)
+
+// The defaults of Options.
+const (
+	DefaultTick    = 10 * time.Second
+	DefaultRate    = 20
+	DefaultTimeout = 2 * time.Minute
+)
+
+// Options say how to reach vCenters. Zero values mean the defaults.
+type Options struct {
+	Rate    float64       // requests per second to one vCenter as one user
+	Timeout time.Duration // of one request
+	Tick    time.Duration // how old a look may be
+	Observe func(Call)    // told of each request, from any goroutine; nil: nobody is
+	Log     *slog.Logger
+
+	// Instance returns the instance UUID that a VM with tags was given when it was made;
+	// empty: any is right. A copy of a VM has its tags and another instance UUID.
+	Instance func(tags map[string]string) string
+
+	// Keys of ExtraConfig that a look reads of tagged VMs, besides TagsKey. Small ones: each
+	// look brings them all.
+	Keys []string
+
+	// Wrap stands before the network, in tests.
+	Wrap func(http.RoundTripper) http.RoundTripper
+}
+
+// A Client is one vCenter as one user. It is safe for concurrent use.
+type Client struct {
+	credential Credential
+	at         *url.URL
+	o          Options
+	login      *gate
+	base       *transport.Transport
+
+	connecting chan struct{} // holds one: who connects
+	mu         sync.Mutex
+	vim        *vim25.Client // nil until connected
+	session    uint64        // counts logins; 0: there was none
+	opened     bool          // there is a session to end
+	known      map[types.ManagedObjectReference]identity
+
+	looks *snapshot.Cache[*Look]
+	asked asked // tasks that this process asked for
+	page  int32 // objects that one answer has at most
+}
+
+// open returns the client of c. Nothing is asked of vCenter yet.
+func open(c Credential, o Options, login *gate) (*Client, error) {
+	at, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	if o.Rate == 0 {
+		o.Rate = DefaultRate
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Tick == 0 {
+		o.Tick = DefaultTick
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	plain := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own
+	plain.TLSClientConfig, plain.MaxIdleConnsPerHost, plain.ForceAttemptHTTP2 = c.tlsConfig(), 8, false
+	plain.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{} // HTTP 1.1, as govmomi
+	var base http.RoundTripper = plain
+	if o.Wrap != nil {
+		base = o.Wrap(base)
+	}
+	client := &Client{
+		credential: c, at: at, o: o, login: login,
+		base:       transport.New(transport.Options{Base: &told{base: base, observe: o.Observe}, PerSecond: o.Rate}),
+		connecting: make(chan struct{}, 1), page: 1000,
+	}
+	client.looks = snapshot.NewCache(o.Tick, "list the virtual machines of vCenter "+c.Server, client.look)
+	return client, nil
+}
+
+// Server returns the vCenter as the credential names it.
+func (c *Client) Server() string { return c.credential.Server }
+
+// String names c in messages.
+func (c *Client) String() string { return "vCenter " + c.credential.Server }
+
+// soapClient returns a client of one of vCenter's services that speak SOAP.
+func (c *Client) soapClient() *soap.Client {
+	s := soap.NewClient(c.at, false)
+	s.Client.Transport = answers{c.base}
+	s.UserAgent = "fairlead"
+	return s
+}
+
+// conn connects where there is no session, and returns what speaks to vCenter.
+func (c *Client) conn(ctx context.Context) (*vim25.Client, error) {
+	c.mu.Lock()
+	vim, session := c.vim, c.session
+	c.mu.Unlock()
+	if vim != nil && session > 0 {
+		return vim, nil
+	}
+	if err := c.connect(ctx, 0); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.vim, nil
+}
+
+// Ref returns the id that vCenter gave itself: other addresses of it have the same.
+func (c *Client) Ref(ctx context.Context) (string, error) {
+	vim, err := c.conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	return vim.ServiceContent.About.InstanceUuid, nil
+}
+
+// properties reads paths of refs into dst, as mo.LoadObjectContent does.
+func (c *Client) properties(ctx context.Context, refs []types.ManagedObjectReference, paths []string, dst any) error {
+	vim, err := c.conn(ctx)
+	if err != nil {
+		return err
+	}
+	return property.DefaultCollector(vim).Retrieve(ctx, refs, paths, dst)
+}
+
+// property reads paths of ref into dst.
+func (c *Client) property(ctx context.Context, ref types.ManagedObjectReference, paths []string, dst any) error {
+	vim, err := c.conn(ctx)
+	if err != nil {
+		return err
+	}
+	return property.DefaultCollector(vim).RetrieveOne(ctx, ref, paths, dst)
+}

@@ -1,0 +1,396 @@
+package vcenter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"fairlead.dev/providers/snapshot"
+)
+
+// A Look is all that a vCenter shows to its user: VMs, and what was asked for of late. It
+// must not be changed.
+type Look struct {
+	Began time.Time
+	VMs   []VM   // sorted by reference
+	Tasks []Task // queued, running, or ended within the last ten minutes; the newest last
+
+	index  map[types.ManagedObjectReference]int
+	places map[types.ManagedObjectReference]place
+}
+
+// A place is a folder or a data center.
+type place struct {
+	name   string
+	parent types.ManagedObjectReference
+}
+
+// VM returns the one with ref, or nil.
+func (l *Look) VM(ref types.ManagedObjectReference) *VM {
+	if i, ok := l.index[ref]; ok {
+		return &l.VMs[i]
+	}
+	return nil
+}
+
+// Tagged returns the VMs with tags of any fleet, also where those are damaged, and those
+// that are copies.
+func (l *Look) Tagged() []*VM {
+	return l.filter(func(vm *VM) bool { return vm.Tagged })
+}
+
+// Of returns the VMs that o owns: of a cluster all, of a machine those with its name.
+// Copies are not among them.
+func (l *Look) Of(o snapshot.Owner) []*VM {
+	return l.filter(func(vm *VM) bool {
+		if !vm.Tagged || vm.Copy {
+			return false
+		}
+		owner, ok := vm.Owner()
+		return ok && owner.Shared() == o.Shared() && (o.Machine == "" || owner.Machine == o.Machine)
+	})
+}
+
+// Named returns the VMs that are called name, in folder where that is not zero.
+func (l *Look) Named(folder types.ManagedObjectReference, name string) []*VM {
+	return l.filter(func(vm *VM) bool {
+		return vm.Name == name && (folder.Value == "" || vm.Folder == folder)
+	})
+}
+
+func (l *Look) filter(keep func(*VM) bool) []*VM {
+	var out []*VM
+	for i := range l.VMs {
+		if keep(&l.VMs[i]) {
+			out = append(out, &l.VMs[i])
+		}
+	}
+	return out
+}
+
+// TasksOf returns the tasks on ref, and those that made or were to make it.
+func (l *Look) TasksOf(ref types.ManagedObjectReference) []Task {
+	var out []Task
+	for _, t := range l.Tasks {
+		if t.Entity == ref || t.Result == ref {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// TasksFor returns what was asked for with token: see Clone.
+func (l *Look) TasksFor(token string) []Task {
+	var out []Task
+	for _, t := range l.Tasks {
+		if token != "" && t.Token == token {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Path is where vm is, as people find it: "/DC0/vm/prod/web".
+func (l *Look) Path(vm *VM) string {
+	out, at := "/"+vm.Name, vm.Folder
+	for range 100 {
+		p, ok := l.places[at]
+		if !ok || p.parent.Value == "" {
+			return out
+		}
+		out, at = "/"+p.name+out, p.parent
+	}
+	return out
+}
+
+// Look returns a look that is good for o: begun after what Changed was told of o, and not
+// older than a tick. Those that ask at one time share one.
+func (c *Client) Look(ctx context.Context, o snapshot.Owner) (*Look, error) {
+	return c.looks.Get(ctx, o)
+}
+
+// Changed says that something of o was asked for.
+func (c *Client) Changed(o snapshot.Owner) { c.looks.Changed(o) }
+
+// look lists all, again where the session ended meanwhile.
+func (c *Client) look(ctx context.Context) (*Look, error) {
+	op := "list the virtual machines of " + c.String()
+	before := c.sessions()
+	out, err := c.lookOnce(ctx)
+	if err != nil && before > 0 && (c.sessions() > before || notAuthenticated(err)) {
+		if notAuthenticated(err) {
+			if err := c.connect(ctx, before); err != nil {
+				return nil, WrapLook(op, err)
+			}
+		}
+		out, err = c.lookOnce(ctx)
+	}
+	return out, WrapLook(op, err)
+}
+
+// sessions counts logins.
+func (c *Client) sessions() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// detailsAtOnce is how many VMs one request asks for by reference.
+const detailsAtOnce = 500
+
+func (c *Client) lookOnce(ctx context.Context) (*Look, error) {
+	vim, err := c.conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	root := vim.ServiceContent.RootFolder
+	out := &Look{Began: time.Now(), places: make(map[types.ManagedObjectReference]place), index: make(map[types.ManagedObjectReference]int)}
+	objects, err := mo.RetrievePropertiesEx(ctx, vim, types.RetrievePropertiesEx{
+		This: vim.ServiceContent.PropertyCollector, SpecSet: []types.PropertyFilterSpec{everywhere(root, alwaysPaths()), recent(vim.ServiceContent.TaskManager)},
+		Options: types.RetrieveOptions{MaxObjects: c.page},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		if err := out.add(o, c.asked.token); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := out.places[root]; !ok {
+		return nil, errors.New("the listing lacks the root folder, so it cannot be complete (the user needs System.View on it, or the session ended)")
+	}
+	slices.SortFunc(out.VMs, func(a, b VM) int { return cmp.Compare(a.Ref.Value, b.Ref.Value) })
+	c.remember(out)
+	if err := c.addDetails(ctx, out); err != nil {
+		return nil, err
+	}
+	out.VMs = slices.DeleteFunc(out.VMs, func(vm VM) bool { return vm.Ref.Value == "" })
+	for i, vm := range out.VMs {
+		out.index[vm.Ref] = i
+	}
+	slices.SortStableFunc(out.Tasks, func(a, b Task) int { return a.Queued.Compare(b.Queued) })
+	c.learn(out)
+	out.tellCopies(c.o.Instance)
+	return out, nil
+}
+
+// add takes one object of the listing in.
+func (l *Look) add(o types.ObjectContent, token func(types.ManagedObjectReference) string) error {
+	if gone, err := missing(o); gone || err != nil {
+		return err
+	}
+	switch o.Obj.Type {
+	case "Task":
+		for _, p := range o.PropSet {
+			if info, ok := p.Val.(types.TaskInfo); ok {
+				l.Tasks = append(l.Tasks, taskOf(info, token(o.Obj)))
+			}
+		}
+	case "VirtualMachine":
+		vm := VM{Ref: o.Obj, Unread: true}
+		for _, p := range o.PropSet {
+			vm.read(p)
+		}
+		l.VMs = append(l.VMs, vm)
+	default:
+		p := place{}
+		for _, q := range o.PropSet {
+			switch v := q.Val.(type) {
+			case string:
+				p.name = plainName(v)
+			case types.ManagedObjectReference:
+				p.parent = v
+			}
+		}
+		l.places[o.Obj] = p
+	}
+	return nil
+}
+
+// missing says what vCenter does not show of o: nothing that matters, that it went
+// meanwhile, or an error.
+func missing(o types.ObjectContent) (gone bool, err error) {
+	if o.Obj.Type == "Task" {
+		return len(o.MissingSet) > 0, nil // of somebody else, or it ended long ago
+	}
+	for _, m := range o.MissingSet {
+		if _, ok := m.Fault.Fault.(*types.ManagedObjectNotFound); ok {
+			return true, nil
+		}
+		return false, fmt.Errorf("it does not show %s of %s %s: %w", m.Path, o.Obj.Type, o.Obj.Value, soap.WrapVimFault(m.Fault.Fault))
+	}
+	return false, nil
+}
+
+// addDetails asks for details of the VMs with tags, and of those that may have some. What
+// went meanwhile loses its reference.
+func (c *Client) addDetails(ctx context.Context, l *Look) error {
+	at := make(map[types.ManagedObjectReference]int)
+	var refs []types.ManagedObjectReference
+	for i, vm := range l.VMs {
+		if vm.Tagged || vm.Unread {
+			at[vm.Ref], refs = i, append(refs, vm.Ref)
+		}
+	}
+	for some := range slices.Chunk(refs, detailsAtOnce) {
+		objects, err := c.details(ctx, some, detailPaths(c.o.Keys))
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			gone, err := missing(o)
+			if err != nil {
+				return err
+			}
+			vm := &l.VMs[at[o.Obj]]
+			delete(at, o.Obj)
+			if gone {
+				vm.Ref = types.ManagedObjectReference{}
+				continue
+			}
+			for _, p := range o.PropSet {
+				vm.read(p)
+			}
+		}
+	}
+	for _, i := range at { // asked for and not told: it went
+		l.VMs[i].Ref = types.ManagedObjectReference{}
+	}
+	return nil
+}
+
+// details reads paths of refs. One that is gone fails the request for all: it is left out.
+func (c *Client) details(ctx context.Context, refs []types.ManagedObjectReference, paths []string) ([]types.ObjectContent, error) {
+	vim, err := c.conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	refs = slices.Clone(refs)
+	for len(refs) > 0 {
+		spec := types.PropertyFilterSpec{PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: paths}}}
+		for _, ref := range refs {
+			spec.ObjectSet = append(spec.ObjectSet, types.ObjectSpec{Obj: ref})
+		}
+		objects, err := mo.RetrievePropertiesEx(ctx, vim, types.RetrievePropertiesEx{
+			This: vim.ServiceContent.PropertyCollector, SpecSet: []types.PropertyFilterSpec{spec},
+		})
+		gone, ok := FaultOf(err).(*types.ManagedObjectNotFound)
+		if !ok {
+			return objects, err
+		}
+		rest := slices.DeleteFunc(slices.Clone(refs), func(r types.ManagedObjectReference) bool { return r == gone.Obj })
+		if len(rest) == len(refs) {
+			return nil, err
+		}
+		refs = rest
+	}
+	return nil, nil
+}
+
+// everywhere selects all VMs, folders and data centers below root in one request that
+// keeps nothing on the server.
+func everywhere(root types.ManagedObjectReference, paths []string) types.PropertyFilterSpec {
+	to := func(names ...string) (out []types.BaseSelectionSpec) {
+		for _, n := range names {
+			out = append(out, &types.SelectionSpec{Name: n})
+		}
+		return out
+	}
+	from := func(name, kind, path string, then ...string) types.BaseSelectionSpec {
+		return &types.TraversalSpec{SelectionSpec: types.SelectionSpec{Name: name}, Type: kind, Path: path, SelectSet: to(then...)}
+	}
+	where := []string{"name", "parent"}
+	return types.PropertyFilterSpec{
+		PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: paths}, {Type: "Folder", PathSet: where}, {Type: "Datacenter", PathSet: where}},
+		ObjectSet: []types.ObjectSpec{{Obj: root, SelectSet: []types.BaseSelectionSpec{
+			from("folder", "Folder", "childEntity", "folder", "datacenter", "vapp", "nested"),
+			from("datacenter", "Datacenter", "vmFolder", "folder"),
+			from("vapp", "VirtualApp", "vm"),
+			from("nested", "VirtualApp", "resourcePool", "vapp", "nested"),
+		}}},
+	}
+}
+
+// recent selects tasks that are queued, run, or ended within ten minutes.
+// Source: vSphere Web Services API, TaskManager.recentTask.
+func recent(manager *types.ManagedObjectReference) types.PropertyFilterSpec {
+	return types.PropertyFilterSpec{
+		PropSet: []types.PropertySpec{{Type: "Task", PathSet: []string{"info"}}},
+		ObjectSet: []types.ObjectSpec{{Obj: *manager, Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{
+			&types.TraversalSpec{Type: "TaskManager", Path: "recentTask"},
+		}}},
+	}
+}
+
+// An identity is what was seen of a VM while vCenter told its configuration.
+type identity struct {
+	tags     map[string]string
+	damaged  string
+	instance string
+	uuid     string
+}
+
+// remember keeps what is known of tagged VMs, and gives it to those whose configuration
+// vCenter does not tell now: unreachable is not gone.
+func (c *Client) remember(l *Look) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range l.VMs {
+		vm := &l.VMs[i]
+		if id, ok := c.known[vm.Ref]; ok && vm.Unread {
+			vm.Tagged, vm.Tags, vm.Damaged, vm.InstanceUUID, vm.UUID = true, id.tags, id.damaged, id.instance, id.uuid
+		}
+	}
+}
+
+// learn replaces what is remembered with what l shows.
+func (c *Client) learn(l *Look) {
+	known := make(map[types.ManagedObjectReference]identity)
+	for _, vm := range l.VMs {
+		if vm.Tagged {
+			known[vm.Ref] = identity{vm.Tags, vm.Damaged, vm.InstanceUUID, vm.UUID}
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = known
+}
+
+// tellCopies compares instance UUIDs with what instance makes of tags. A VM with the wrong
+// one is a copy where the right one is there, and damaged where it is not: vCenter changes
+// UUIDs too, and what is not where it should be is not gone.
+func (l *Look) tellCopies(instance func(map[string]string) string) {
+	if instance == nil {
+		return
+	}
+	right := make(map[string][]*VM) // by the UUID that follows from the tags
+	for _, vm := range l.Tagged() {
+		if vm.Damaged == "" {
+			if id := instance(vm.Tags); id != "" && id == vm.InstanceUUID {
+				right[id] = append(right[id], vm)
+			}
+		}
+	}
+	for _, vm := range l.Tagged() {
+		if vm.Damaged != "" {
+			continue
+		}
+		switch id := instance(vm.Tags); {
+		case id == "":
+		case id != vm.InstanceUUID && len(right[id]) > 0:
+			vm.Copy = true
+		case id != vm.InstanceUUID:
+			vm.Damaged = fmt.Sprintf("its instance UUID is %s, and of its tags follows %s: it is a copy of a machine that is gone, or somebody changed it", cmp.Or(vm.InstanceUUID, "not known"), id)
+		case len(right[id]) > 1:
+			vm.Damaged = fmt.Sprintf("%d virtual machines have its tags and its instance UUID %s", len(right[id]), id)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package vcenter
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/snapshot"
+)
+
+func names(vms []*VM) string {
+	var out []string
+	for _, vm := range vms {
+		out = append(out, vm.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestLook(t *testing.T) {
+	w := newWorld(t, Options{Keys: []string{"fairlead.dev/step"}, Instance: instanceOf})
+	c := w.client()
+	w.tag("DC0_H0_VM1", tagsOf("a"), instanceOf(tagsOf("a")))
+	w.reconfigure("DC0_H0_VM1", types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{
+		&types.OptionValue{Key: "fairlead.dev/step", Value: "metadata"}, &types.OptionValue{Key: "guestinfo.userdata", Value: "large"},
+	}})
+	sim := w.vm("DC0_H0_VM1")
+	w.update(sim, types.PropertyChange{Name: "guest.ipAddress", Val: "10.0.0.7"}, types.PropertyChange{Name: "guest.hostName", Val: "a"},
+		types.PropertyChange{Name: "guest.toolsRunningStatus", Val: "guestToolsRunning"},
+		types.PropertyChange{Name: "guest.net", Val: []types.GuestNicInfo{{MacAddress: "00:50:56:00:00:01", IpAddress: []string{"10.0.0.7"}}}})
+	l := w.look(c)
+	if len(l.VMs) != 4 || names(l.Tagged()) != "DC0_H0_VM1" || names(l.Of(prod)) != "DC0_H0_VM1" {
+		t.Fatalf("%d VMs, tagged %q, of the cluster %q", len(l.VMs), names(l.Tagged()), names(l.Of(prod)))
+	}
+	vm := l.VM(sim.Self)
+	if vm.Power != "poweredOn" || vm.Connection != "connected" || vm.IP != "10.0.0.7" || vm.Hostname != "a" || !vm.ToolsRunning || len(vm.NICs) != 1 ||
+		vm.Config["fairlead.dev/step"] != "metadata" || len(vm.Config) != 1 || vm.InstanceUUID != instanceOf(tagsOf("a")) || vm.UUID != sim.Config.Uuid ||
+		vm.Host != *sim.Runtime.Host || vm.Pool != *sim.ResourcePool || vm.VMX != "[LocalDS_0] DC0_H0_VM1/DC0_H0_VM1.vmx" || vm.Hardware == "" ||
+		vm.Damaged != "" || vm.Copy || vm.Unread || vm.Template || vm.Unreachable() != "" {
+		t.Errorf("the VM is %+v", vm)
+	}
+	if o, ok := vm.Owner(); !ok || o != prod.Part("a") {
+		t.Errorf("its owner is %v", o)
+	}
+	if got := l.Path(vm); got != "/DC0/vm/DC0_H0_VM1" {
+		t.Errorf("its path is %s", got)
+	}
+	if got := names(l.Of(snapshot.Owner{Fleet: "other", Cluster: prod.Cluster})); got != "" {
+		t.Errorf("another fleet has %s", got)
+	}
+	if got := names(l.Named(vm.Folder, "DC0_C0_RP0_VM0")); got != "DC0_C0_RP0_VM0" || names(l.Named(sim.Self, "DC0_C0_RP0_VM0")) != "" {
+		t.Errorf("by name there is %s", got)
+	}
+}
+
+// TestLookIsWhole: what hides something is an error, never a part.
+func TestLookIsWhole(t *testing.T) {
+	w := newWorld(t, Options{}, func(m *simulator.Model) { m.Machine, m.App, m.Folder, m.Datacenter = 3, 1, 1, 2 })
+	c := w.client()
+	c.page = 7
+	l := w.look(c)
+	want := len(w.model.Map().All("VirtualMachine"))
+	if len(l.VMs) != want || want < 12 {
+		t.Errorf("in pages a look shows %d VMs of %d", len(l.VMs), want)
+	}
+	if got := w.called(); strings.Count(got, "ContinueRetrievePropertiesEx") < 3 {
+		t.Errorf("it called %s", got)
+	}
+	c.page = 1000
+	w.between(rewrite(`<obj type="Folder">group-d1</obj>`, `<obj type="Folder">other</obj>`))
+	if got := w.refusal(c); !strings.HasPrefix(got, "Unknown: cannot list the virtual machines of vCenter "+c.Server()+": the listing lacks the root folder") {
+		t.Errorf("without the root folder: %s", got)
+	}
+	w.between(rewrite(`</objects>`, `<missingSet><path>config.extraConfig</path><fault><fault xsi:type="NoPermission"><object type="VirtualMachine">vm-1</object><privilegeId>System.Read</privilegeId></fault><localizedMessage>Permission denied.</localizedMessage></fault></missingSet></objects>`))
+	if got := w.refusal(c); !strings.HasPrefix(got, "Unauthorized: cannot list the virtual machines of vCenter") || !strings.HasSuffix(got, "(the user lacks System.Read on VirtualMachine vm-1)") {
+		t.Errorf("a property is hidden: %s", got)
+	}
+}
+
+// rewrite has the first answer with from have to instead, once in each.
+func rewrite(from, to string) func(*http.Request, http.RoundTripper) (*http.Response, error) {
+	return func(r *http.Request, base http.RoundTripper) (*http.Response, error) {
+		resp, err := base.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		return replaced(resp, from, to)
+	}
+}
+
+// TestDamaged: whose a VM is cannot be read, or two may be one: it is told, never left out.
+func TestDamaged(t *testing.T) {
+	w := newWorld(t, Options{Instance: instanceOf}, func(m *simulator.Model) { m.Machine = 4 })
+	c := w.client()
+	a, b, cc, d := tagsOf("a"), tagsOf("b"), tagsOf("c"), tagsOf("d")
+	w.tag("DC0_H0_VM0", a, instanceOf(a))
+	w.tag("DC0_H0_VM1", a, "") // a copy
+	w.tag("DC0_H0_VM2", b, "") // a copy of what is gone, or changed
+	w.tag("DC0_H0_VM3", cc, instanceOf(cc))
+	w.tag("DC0_C0_RP0_VM0", cc, instanceOf(cc)) // vCenter does not let that be; vcsim does
+	w.reconfigure("DC0_C0_RP0_VM1", types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: TagsKey, Value: "x"}}})
+	delete(d, fleet.TagMachine)
+	w.tag("DC0_C0_RP0_VM2", d, "")
+	got := map[string]string{}
+	for _, vm := range w.look(c).Tagged() {
+		switch {
+		case vm.Copy:
+			got[vm.Name] = "copy"
+		case vm.Damaged != "":
+			got[vm.Name] = vm.Damaged
+		default:
+			got[vm.Name] = "well"
+		}
+	}
+	for name, want := range map[string]string{
+		"DC0_H0_VM0":     "well",
+		"DC0_H0_VM1":     "copy",
+		"DC0_H0_VM2":     "its instance UUID is " + w.vm("DC0_H0_VM2").Config.InstanceUuid + ", and of its tags follows " + instanceOf(b) + ": it is a copy of a machine that is gone, or somebody changed it",
+		"DC0_H0_VM3":     "2 virtual machines have its tags and its instance UUID " + instanceOf(cc),
+		"DC0_C0_RP0_VM0": "2 virtual machines have its tags and its instance UUID " + instanceOf(cc),
+		"DC0_C0_RP0_VM1": "fairlead.dev/tags of its configuration is no object of strings in JSON",
+		"DC0_C0_RP0_VM2": "well", // whose the machine is, package fleet says
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+	if len(got) != 7 {
+		t.Errorf("%d VMs have tags, want 7", len(got))
+	}
+	if of := names(w.look(c).Of(prod.Part("a"))); of != "DC0_H0_VM0" {
+		t.Errorf("machine a is %s", of)
+	}
+}
+
+// TestUnread: vCenter does not tell the configuration of a VM that it cannot reach, and the
+// machine is not gone.
+func TestUnread(t *testing.T) {
+	w := newWorld(t, Options{Instance: instanceOf})
+	c := w.client()
+	w.tag("DC0_H0_VM0", tagsOf("a"), instanceOf(tagsOf("a")))
+	w.look(c)
+	sim := w.vm("DC0_H0_VM0")
+	w.update(sim, types.PropertyChange{Name: "runtime.connectionState", Val: types.VirtualMachineConnectionStateInaccessible})
+	own := *w.model.Service.Context
+	w.model.Map().WithLock(&own, sim.Self, func() { sim.Config = nil })
+	vm := w.look(c).VM(sim.Self)
+	if !vm.Unread || !vm.Tagged || vm.Damaged != "" || vm.InstanceUUID != instanceOf(tagsOf("a")) || vm.Unreachable() != "vCenter says that the virtual machine is inaccessible" {
+		t.Errorf("a VM that was seen before is %+v", vm)
+	}
+	w.look(c)
+	if vm := w.look(c).VM(sim.Self); !vm.Tagged {
+		t.Error("the third look forgot it")
+	}
+	other := w.cred
+	other.User, other.Insecure = "fairlead@vsphere.local", true
+	other.From = "elsewhere"
+	p := NewPool(w.pool.o)
+	t.Cleanup(p.Close)
+	fresh, err := p.Client(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if vm := w.look(fresh).VM(sim.Self); !vm.Unread || vm.Tagged || vm.Name != "DC0_H0_VM0" || vm.Connection != "inaccessible" {
+		t.Errorf("to another agent it is %+v", vm)
+	}
+}
+
+// TestGoneMeanwhile: a VM that goes between two requests of a look is not there, and the
+// look is whole.
+func TestGoneMeanwhile(t *testing.T) {
+	w := newWorld(t, Options{})
+	c := w.client()
+	w.tag("DC0_H0_VM0", tagsOf("a"), "")
+	w.tag("DC0_H0_VM1", tagsOf("b"), "")
+	w.reconfigure("DC0_H0_VM0", types.VirtualMachineConfigSpec{})
+	asked := 0
+	w.between(func(r *http.Request, base http.RoundTripper) (*http.Response, error) {
+		if methodOf(r) == "RetrievePropertiesEx" {
+			if asked++; asked == 2 {
+				w.remove("DC0_H0_VM0")
+			}
+		}
+		return base.RoundTrip(r)
+	})
+	if got := names(w.look(c).Tagged()); got != "DC0_H0_VM1" || asked != 3 {
+		t.Errorf("after %d requests there is %q", asked, got)
+	}
+}
+
+// TestRecentTasks: a clone is known by its token while it runs and when it failed.
+func TestRecentTasks(t *testing.T) {
+	w := newWorld(t, Options{})
+	c := w.client()
+	sim := w.vm("DC0_H0_VM0")
+	spec := types.VirtualMachineCloneSpec{Location: types.VirtualMachineRelocateSpec{Pool: sim.ResourcePool}}
+	one, err := c.Clone(t.Context(), sim.Self, *sim.Parent, "new", spec, "token-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.await(one)
+	two, err := c.Clone(t.Context(), sim.Self, *sim.Parent, "new", spec, "token-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.await(two)
+	l := w.look(c)
+	made := l.TasksFor("token-1")
+	if len(made) != 1 || made[0].Err != nil || made[0].Running() || l.VM(made[0].Result) == nil || l.VM(made[0].Result).Name != "new" || made[0].Entity != sim.Self {
+		t.Fatalf("the clone is %+v", made)
+	}
+	failed := l.TasksFor("token-2")
+	if len(failed) != 1 {
+		t.Fatalf("the failed clone is %+v", failed)
+	}
+	if got := toldOf(failed[0].Err); got != "Conflict: cannot finish task VirtualMachine.cloneVm of vCenter: DuplicateName" {
+		t.Errorf("the clone failed with %s", got)
+	}
+	if ref, ok := DuplicateOf(failed[0].Err); !ok || ref != made[0].Result {
+		t.Errorf("the name is that of %v", ref)
+	}
+	if got := l.TasksOf(sim.Self); len(got) < 2 || !strings.HasPrefix(got[len(got)-1].What, "VirtualMachine.clone") {
+		t.Errorf("tasks of the template are %+v", got)
+	}
+}
+
+// TestTokenIsSent: vCenter is told it, so that another agent sees it in the task.
+func TestTokenIsSent(t *testing.T) {
+	w := newWorld(t, Options{})
+	c := w.client()
+	w.look(c)
+	var sent string
+	w.between(func(r *http.Request, base http.RoundTripper) (*http.Response, error) {
+		sent = bodyOf(r)
+		return base.RoundTrip(r)
+	})
+	if _, err := c.PowerOff(t.Context(), w.vm("DC0_H0_VM0").Self, "token-1"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(sent, "<operationID>token-1</operationID>") || !strings.Contains(sent, "<activationId>token-1</activationId>") {
+		t.Errorf("it sent %s", sent)
+	}
+	if got := taskOf(types.TaskInfo{ActivationId: "token-1"}, "").Token; got != "token-1" {
+		t.Errorf("a task of another agent has token %q", got)
+	}
+}
