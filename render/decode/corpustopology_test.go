@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	openstack "fairlead.dev/providers/infrastructure/openstack/api"
+	vsphere "fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
 	"fairlead.dev/test/needs"
@@ -64,7 +65,7 @@ func TestCorpusTopologies(t *testing.T) {
 			files: []string{"capo/templates/clusterclass-dev-test.yaml", "capo/templates/cluster-template-topology.yaml"},
 		},
 		"VSphere": {
-			kinds: anyKinds("VSphere"),
+			kinds: vsphere.Kinds(),
 			files: []string{"capv/templates/clusterclass-template.yaml", "capv/templates/cluster-template-topology.yaml"},
 		},
 		"Supervisor": {

@@ -259,21 +259,31 @@ func (d *Decoder) refuseKind(group, version, name string) (message, hint string)
 // does not honour, with the way out.
 func unsupported() map[string]string {
 	return map[string]string{
-		"IPAddressClaim.ipam.cluster.x-k8s.io":                     "remove it from the overlay: a machine has its addresses in its own tags; what keeps an address for something else is excludedAddresses of the pool",
-		"IPAddress.ipam.cluster.x-k8s.io":                          "remove it from the overlay: a machine has its addresses in its own tags",
-		"InClusterPrefixPool.ipam.cluster.x-k8s.io":                "no machine of a provider here takes a prefix: use an InClusterIPPool",
-		"GlobalInClusterPrefixPool.ipam.cluster.x-k8s.io":          "no machine of a provider here takes a prefix: use a GlobalInClusterIPPool",
-		"MachinePool.cluster.x-k8s.io":                             "no provider here has groups of instances that the cloud keeps up by itself: use a MachineDeployment with the same template and replicas, with failureDomain one for each zone",
-		"HelmReleaseProxy.addons.cluster.x-k8s.io":                 "remove it from the overlay: the addon provider for Helm writes it",
-		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":        "remove it from the overlay: what was applied is written down in the cluster itself",
-		"DevMachinePool.infrastructure.cluster.x-k8s.io":           "use a MachineDeployment with a DevMachineTemplate",
-		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io":   "use a MachineDeployment class with a DevMachineTemplate",
-		"OpenStackServer.infrastructure.cluster.x-k8s.io":          "Fairlead makes servers itself; use an OpenStackMachineTemplate, or bastion of the OpenStackCluster",
-		"KamajiControlPlane.controlplane.cluster.x-k8s.io":         kamaji,
-		"KamajiControlPlaneTemplate.controlplane.cluster.x-k8s.io": kamaji,
-		"K0smotronControlPlane.controlplane.cluster.x-k8s.io":      "machines that k0s sets up are not built in: have workers of kubeadm join a control plane that they can, with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/hosted-control-planes.md)",
+		"IPAddressClaim.ipam.cluster.x-k8s.io":                          "remove it from the overlay: a machine has its addresses in its own tags; what keeps an address for something else is excludedAddresses of the pool",
+		"IPAddress.ipam.cluster.x-k8s.io":                               "remove it from the overlay: a machine has its addresses in its own tags",
+		"InClusterPrefixPool.ipam.cluster.x-k8s.io":                     "no machine of a provider here takes a prefix: use an InClusterIPPool",
+		"GlobalInClusterPrefixPool.ipam.cluster.x-k8s.io":               "no machine of a provider here takes a prefix: use a GlobalInClusterIPPool",
+		"MachinePool.cluster.x-k8s.io":                                  "no provider here has groups of instances that the cloud keeps up by itself: use a MachineDeployment with the same template and replicas, with failureDomain one for each zone",
+		"HelmReleaseProxy.addons.cluster.x-k8s.io":                      "remove it from the overlay: the addon provider for Helm writes it",
+		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":             "remove it from the overlay: what was applied is written down in the cluster itself",
+		"DevMachinePool.infrastructure.cluster.x-k8s.io":                "use a MachineDeployment with a DevMachineTemplate",
+		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io":        "use a MachineDeployment class with a DevMachineTemplate",
+		"OpenStackServer.infrastructure.cluster.x-k8s.io":               "Fairlead makes servers itself; use an OpenStackMachineTemplate, or bastion of the OpenStackCluster",
+		"VSphereVM.infrastructure.cluster.x-k8s.io":                     "Fairlead makes virtual machines itself; use a VSphereMachineTemplate",
+		"VSphereCluster.vmware.infrastructure.cluster.x-k8s.io":         supervisor + "a VSphereCluster of infrastructure.cluster.x-k8s.io, which names a vCenter",
+		"VSphereClusterTemplate.vmware.infrastructure.cluster.x-k8s.io": supervisor + "a VSphereClusterTemplate of infrastructure.cluster.x-k8s.io, which names a vCenter",
+		"VSphereMachine.vmware.infrastructure.cluster.x-k8s.io":         supervisor + "a VSphereMachine of infrastructure.cluster.x-k8s.io, which names a template of a vCenter",
+		"VSphereMachineTemplate.vmware.infrastructure.cluster.x-k8s.io": supervisor + "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io, which names a template of a vCenter",
+		"ProviderServiceAccount.vmware.infrastructure.cluster.x-k8s.io": supervisor + "the credentials of vCenter for what needs them, and remove it from the overlay",
+		"VirtualMachine.vmoperator.vmware.com":                          supervisor + "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io",
+		"KamajiControlPlane.controlplane.cluster.x-k8s.io":              kamaji,
+		"KamajiControlPlaneTemplate.controlplane.cluster.x-k8s.io":      kamaji,
+		"K0smotronControlPlane.controlplane.cluster.x-k8s.io":           "machines that k0s sets up are not built in: have workers of kubeadm join a control plane that they can, with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/hosted-control-planes.md)",
 	}
 }
+
+// supervisor is why kinds of vSphere's supervisor are refused, and how the way out begins.
+const supervisor = "a supervisor's own controllers make its machines, so that it is a management cluster, and vCenter is not asked: use "
 
 // kamaji is the way out for a control plane that Kamaji makes.
 const kamaji = "have Kamaji make the control plane with a TenantControlPlane, and refer to that with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/hosted-control-planes.md)"

@@ -59,7 +59,7 @@ func Kinds() []fleet.Kind {
 
 	machine := kind(fleet.InfrastructureMachine, machineKind, func() any { return new(VSphereMachine) }, func() any { return new(v1beta1Machine) })
 	machine.Refused, machine.Limited, machine.Renamed = refusedOfMachine("spec."), limitedOfMachine("spec."), renamedOfMachine("spec.")
-	machine.Resolve = resolveBelow(specPath)
+	machine.Resolve, machine.Hashed = resolveBelow(specPath), hashed
 	machines := kind(fleet.InfrastructureMachineTemplate, templateKind,
 		func() any { return new(VSphereMachineTemplate) }, func() any { return new(v1beta1MachineTemplate) })
 	const below = "spec.template.spec."
@@ -68,7 +68,7 @@ func Kinds() []fleet.Kind {
 		"put them into the machine template of the MachineDeployment or KubeadmControlPlane"
 	machines.Refused[below+"network.devices.ipAddrs"] = "every machine of the template would have the same address: " +
 		"use addressesFromPools, or a VSphereMachine for a Machine that stands alone"
-	machines.Resolve = resolveBelow(templatePath)
+	machines.Resolve, machines.Hashed = resolveBelow(templatePath), hashed
 
 	identity := same(fleet.InfrastructureCompanion, identityKind, func() any { return new(VSphereClusterIdentity) })
 	identity.Limited = map[string]string{"spec.secretName": "a Secret in the namespace " + IdentityNamespace}
@@ -151,6 +151,19 @@ func normalise(in any) (any, field.ErrorList) {
 		return &o.Spec, v.Errs
 	}
 	return nil, field.ErrorList{field.InternalError(specPath, fmt.Errorf("%T is no kind of this provider", in))}
+}
+
+// hashed implements fleet.Kind: how a vCenter is known and how a machine is switched off are
+// no part of what it is made of. Cluster API changes the latter in place too.
+// Source: CAPV, internal/webhooks/vspheremachine.go.
+func hashed(spec any) any {
+	s, ok := spec.(*VSphereMachineSpec)
+	if !ok {
+		return spec
+	}
+	out := *s
+	out.Thumbprint, out.PowerOffMode, out.GuestSoftPowerOffTimeoutSeconds = "", "", 0
+	return &out
 }
 
 // secrets implements fleet.Kind.

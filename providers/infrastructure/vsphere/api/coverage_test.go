@@ -1,0 +1,54 @@
+package api_test
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/providers/infrastructure/vsphere/api"
+	"fairlead.dev/render/decode"
+)
+
+// TestCoverage: of the fields that Cluster API takes and acts on, all are honoured but the
+// metadata of machines, which are no objects here.
+func TestCoverage(t *testing.T) {
+	row := regexp.MustCompile("(?m)^## (VSphere.*)$|^\\| `(spec.*?)` \\| (honoured|refused|no effect) \\|")
+	kind, honoured, others := "", 0, map[string]string{}
+	for _, m := range row.FindAllStringSubmatch(string(decode.New("f", api.Kinds()).Coverage()), -1) {
+		switch {
+		case m[1] != "":
+			kind = m[1]
+		case !strings.HasPrefix(kind, "VSphere"):
+		case m[3] == "honoured":
+			honoured++
+		default:
+			others[kind+" "+strings.TrimPrefix(strings.TrimPrefix(m[2], "spec."), "template.spec.")] = m[3]
+		}
+		if strings.HasPrefix(m[0], "| `spec.addresses`") {
+			kind = "" // of pools
+		}
+	}
+	upstream := map[string]string{
+		"clusterModules":                 "written by a controller",
+		"providerID":                     "written by a controller, and refused in templates",
+		"network.devices.ipAddrs":        "refused in templates",
+		"failureDomain":                  "read by nobody, gone in v1beta2",
+		"network.preferredAPIServerCidr": "read by nobody, gone in v1beta2",
+	}
+	maps.DeleteFunc(others, func(f, _ string) bool { return upstream[f[strings.LastIndex(f, " ")+1:]] != "" })
+	want := map[string]string{
+		"VSphereMachineTemplate v1beta1 template.metadata": "refused",
+		"VSphereMachineTemplate v1beta2 template.metadata": "refused",
+	}
+	if d := gocmp.Diff(want, others); d != "" {
+		t.Errorf("fields that are not honoured: -want +got:\n%s", d)
+	}
+	if honoured < 460 {
+		t.Errorf("%d fields are honoured: are all kinds there? The others are %v", honoured, slices.Sorted(maps.Keys(others)))
+	}
+	t.Logf("%d fields are honoured, %d are not", honoured, len(others))
+}
