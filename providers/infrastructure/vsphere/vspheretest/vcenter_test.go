@@ -1,99 +1,18 @@
 package vspheretest_test
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
-	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
 )
-
-const template = "ubuntu-2204-kube-v1.34.0"
-
-// A bench is a vCenter with a session.
-type bench struct {
-	*vspheretest.VCenter
-	t *testing.T
-	c *govmomi.Client
-}
-
-func newBench(t *testing.T, o vspheretest.Options) *bench {
-	t.Helper()
-	v := vspheretest.New(t, o)
-	c, err := v.Client(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &bench{v, t, c}
-}
-
-// small is enough for most tests.
-func small() vspheretest.Options {
-	return vspheretest.Options{Datacenters: 1, Templates: []vspheretest.Template{
-		{Name: template, Snapshot: "ready", ExtraConfig: map[string]string{"guestinfo.of": "the template"}}, {Name: "bare"},
-	}}
-}
-
-// begin asks for a clone.
-func (b *bench) begin(name string, edit ...func(*types.VirtualMachineCloneSpec)) *object.Task {
-	b.t.Helper()
-	task, err := b.ask(name, edit...)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return task
-}
-
-func (b *bench) ask(name string, edit ...func(*types.VirtualMachineCloneSpec)) (*object.Task, error) {
-	pool, store := b.Ref("/DC0/host/DC0_C1/Resources/DC0_C1_RP1"), b.Ref("/DC0/datastore/LocalDS_1")
-	spec := types.VirtualMachineCloneSpec{Location: types.VirtualMachineRelocateSpec{Pool: &pool, Datastore: &store}}
-	for _, e := range edit {
-		e(&spec)
-	}
-	return b.vm("/DC0/vm/templates/"+template).Clone(b.t.Context(), object.NewFolder(b.c.Client, b.Ref("/DC0/vm/fleet")), name, spec)
-}
-
-func (b *bench) vm(path string) *object.VirtualMachine {
-	return object.NewVirtualMachine(b.c.Client, b.Ref(path))
-}
-
-// made asks for a clone and waits for it.
-func (b *bench) made(name string, edit ...func(*types.VirtualMachineCloneSpec)) mo.VirtualMachine {
-	b.t.Helper()
-	info, err := b.begin(name, edit...).WaitForResult(b.t.Context())
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return b.look(info.Result.(types.ManagedObjectReference))
-}
-
-func (b *bench) look(ref types.ManagedObjectReference) (out mo.VirtualMachine) {
-	b.t.Helper()
-	if err := b.c.RetrieveOne(b.t.Context(), ref, nil, &out); err != nil {
-		b.t.Fatal(err)
-	}
-	return out
-}
-
-// fails waits for a task, and returns its words.
-func fails[F types.BaseMethodFault](t *testing.T, task *object.Task, want F) string {
-	t.Helper()
-	_, err := task.WaitForResult(t.Context())
-	if !fault.Is(err, want) {
-		t.Fatalf("got %v, want %T", err, want)
-	}
-	return err.Error()
-}
 
 // TestInventory: what New describes is there.
 func TestInventory(t *testing.T) {
@@ -276,25 +195,6 @@ func TestCloneFails(t *testing.T) {
 	}
 }
 
-// patience is how long something may take that nobody tells of, before a test gives up.
-const patience = 30 * time.Second
-
-// await looks until something is so.
-func await(t *testing.T, is func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal("it never came to it")
-		}
-	}
-}
-
 // TestPower: guests tell addresses while they run, and need tools to go down by themselves.
 func TestPower(t *testing.T) {
 	var told []string
@@ -360,151 +260,5 @@ func TestLostMachines(t *testing.T) {
 	b.SetHosts("/DC0/host/DC0_C1", false)
 	if got := b.look(ref).Runtime.ConnectionState; got != "disconnected" {
 		t.Errorf("its hosts are gone, and it is %s", got)
-	}
-}
-
-// TestCallFaults: calls are counted, refused, cut, and done without an answer.
-func TestCallFaults(t *testing.T) {
-	b := newBench(t, small())
-	b.ResetCalls()
-	lost := b.FailCalls(vspheretest.CallFault{Method: "CloneVM_Task", Skip: 1, Times: 1, Lose: true})
-	b.made("m1")
-	if _, err := b.ask("m2"); err == nil {
-		t.Error("the answer came")
-	}
-	await(t, func() bool { return len(b.Machines()) == 2 })
-	if lost.Done() != 1 {
-		t.Errorf("it met %d calls", lost.Done())
-	}
-	cut := b.FailCalls(vspheretest.CallFault{Changes: true, Cut: true})
-	if _, err := b.ask("m3"); err == nil {
-		t.Error("the call came through")
-	}
-	cut.End()
-	refused := b.FailCalls(vspheretest.CallFault{Method: "CloneVM_Task", Text: "m4", Fault: &types.NoPermission{PrivilegeId: "X.Y"}})
-	_, err := b.ask("m4")
-	var no *types.NoPermission
-	if _, ok := fault.As(err, &no); !ok || no.PrivilegeId != "X.Y" || !strings.Contains(err.Error(), "Permission to perform this operation was denied.") {
-		t.Errorf("got %v", err)
-	}
-	b.made("m5")
-	refused.End()
-	if n, in, out := b.Count("Clone*"); n != 5 || in < 2000 || out < 500 {
-		t.Errorf("%d calls, %d and %d bytes", n, in, out)
-	}
-	for _, c := range b.Calls() {
-		if c.Changes() != (c.Method == "CloneVM_Task") {
-			t.Errorf("%s changes: %t", c.Method, c.Changes())
-		}
-		if c.Method == "CloneVM_Task" && !strings.HasPrefix(c.This, "vm-") {
-			t.Errorf("it was asked of %q", c.This)
-		}
-	}
-	if len(b.Machines()) != 3 {
-		t.Errorf("there are %+v", b.Machines())
-	}
-}
-
-// TestSessions: passwords are checked, and sessions end.
-func TestSessions(t *testing.T) {
-	b := newBench(t, small())
-	ctx := t.Context()
-	if _, err := b.Login(ctx, vspheretest.Administrator, "guess"); !fault.Is(err, &types.InvalidLogin{}) {
-		t.Errorf("a wrong password: %v", err)
-	}
-	b.AddUser("agent", "old", vspheretest.Grant{Path: "/"})
-	c, err := b.Login(ctx, "agent", "old")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.SetPassword("agent", "new")
-	if ok, err := c.SessionManager.SessionIsActive(ctx); err != nil || !ok {
-		t.Errorf("the session ended with the password: %t, %v", ok, err)
-	}
-	if _, err := b.Login(ctx, "agent", "old"); !fault.Is(err, &types.InvalidLogin{}) || !strings.Contains(err.Error(), "incorrect user name or password") {
-		t.Errorf("the old password: %v", err)
-	}
-	done := make(chan error, 1)
-	go func() {
-		done <- property.Wait(ctx, property.DefaultCollector(c.Client), c.ServiceContent.RootFolder, []string{"name"}, func([]types.PropertyChange) bool { return false })
-	}()
-	await(t, func() bool { n, _, _ := b.Count("WaitForUpdatesEx"); return n >= 2 })
-	if got := b.Sessions()["agent"]; got != 1 {
-		t.Errorf("agent has %d sessions", got)
-	}
-	b.EndSessions("agent")
-	if err := <-done; err == nil {
-		t.Error("what waited goes on")
-	}
-	_, err = find.NewFinder(c.Client, false).VirtualMachineList(ctx, "/DC0/vm/*")
-	if err == nil {
-		t.Error("the session goes on")
-	}
-	if _, err := c.ServiceContent, b.c.Logout(ctx); err != nil {
-		t.Error(err)
-	}
-	if len(b.Sessions()) != 0 {
-		t.Errorf("there are %v", b.Sessions())
-	}
-}
-
-// TestRights: a privilege that is missing is named; what may not be seen is left out.
-func TestRights(t *testing.T) {
-	b := newBench(t, small())
-	ctx := t.Context()
-	b.AddUser("agent", "pw", vspheretest.Grant{Path: "/", Privileges: []string{"VirtualMachine.Interact.PowerOn"}}, vspheretest.Grant{Path: "/DC0/vm/templates", None: true})
-	m := b.AddMachine("/DC0/vm/fleet", "m1")
-	c, err := b.Login(ctx, "agent", "pw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	vm := object.NewVirtualMachine(c.Client, m.Ref)
-	if _, err := vm.Destroy(ctx); !denied(err, "VirtualMachine.Inventory.Delete") {
-		t.Errorf("destroy: %v", err)
-	}
-	if _, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: "a", Value: "b"}}}); !denied(err, "VirtualMachine.Config.AdvancedConfig") {
-		t.Errorf("reconfigure: %v", err)
-	}
-	task, err := vm.PowerOn(ctx)
-	if err != nil || task.Wait(ctx) != nil {
-		t.Errorf("power on: %v", err)
-	}
-	authorization := object.NewAuthorizationManager(c.Client)
-	got, err := authorization.FetchUserPrivilegeOnEntities(ctx, []types.ManagedObjectReference{m.Ref}, "agent")
-	want := []string{"System.Anonymous", "System.Read", "System.View", "VirtualMachine.Interact.PowerOn"}
-	if err != nil || len(got) != 1 {
-		t.Fatal(got, err)
-	}
-	if diff := cmp.Diff(want, got[0].Privileges); diff != "" {
-		t.Error(diff)
-	}
-	if all, err := find.NewFinder(c.Client, false).VirtualMachineList(ctx, "/DC0/vm/..."); err != nil || len(all) != 1 {
-		t.Errorf("it sees %v: %v", all, err)
-	}
-}
-
-func denied(err error, privilege string) bool {
-	var no *types.NoPermission
-	_, ok := fault.As(err, &no)
-	return ok && no.PrivilegeId == privilege
-}
-
-// TestTwo: two vCenters know nothing of each other.
-func TestTwo(t *testing.T) {
-	a, b := newBench(t, small()), newBench(t, small())
-	a.AddMachine("/DC0/vm/fleet", "m1")
-	if a.Server() == b.Server() || a.Thumbprint() == b.Thumbprint() || len(a.Machines()) != 1 || len(b.Machines()) != 0 {
-		t.Errorf("%s %s, %v %v", a.Server(), b.Server(), a.Machines(), b.Machines())
-	}
-}
-
-// TestCopy: what people clone has all options of its source, and UUIDs of its own.
-func TestCopy(t *testing.T) {
-	b := newBench(t, small())
-	m := b.AddMachine("/DC0/vm/fleet", "m1")
-	b.SetExtraConfig(m.Ref, map[string]string{"ours": "a"})
-	copied := b.Copy(m.Ref, "copy")
-	if copied.ExtraConfig["ours"] != "a" || copied.InstanceUUID == m.InstanceUUID || copied.UUID == m.UUID {
-		t.Errorf("it is %+v", copied)
 	}
 }
