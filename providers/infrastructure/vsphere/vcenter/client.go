@@ -9,10 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
-	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/providers/snapshot"
 	"fairlead.dev/providers/transport"
@@ -33,9 +32,9 @@ type Options struct {
 	Observe func(Call)    // told of each request, from any goroutine; nil: nobody is
 	Log     *slog.Logger
 
-	// Instance returns the instance UUID that a VM with tags was given when it was made;
-	// empty: any is right. A copy of a VM has its tags and another instance UUID.
-	Instance func(tags map[string]string) string
+	// Ours reports whether the instance UUID of a VM without tags may be one that Fairlead gave
+	// it: somebody may have wiped the tags. Nil: none is.
+	Ours func(instanceUUID string) bool
 
 	// Keys of ExtraConfig that a look reads of tagged VMs, besides TagsKey. Small ones: each
 	// look brings them all.
@@ -58,11 +57,16 @@ type Client struct {
 	vim        *vim25.Client // nil until connected
 	session    uint64        // counts logins; 0: there was none
 	opened     bool          // there is a session to end
-	known      map[types.ManagedObjectReference]identity
+	restful    *rest.Client  // nil until it is needed
+	known      map[Ref]identity
+	changing   map[Ref]Ref   // the last task that changes a cluster, by cluster
+	clusters   chan struct{} // holds one: who asks for such a change
 
-	looks *snapshot.Cache[*Look]
-	asked asked // tasks that this process asked for
-	page  int32 // objects that one answer has at most
+	looks       *snapshot.Cache[*Look]
+	inventories *snapshot.Cache[*Inventory]
+	policies    memo[map[string][]string] // ids by name
+	asked       asked                     // tasks that this process asked for
+	page        int32                     // objects that one answer has at most
 }
 
 // open returns the client of c. Nothing is asked of vCenter yet.
@@ -93,9 +97,11 @@ func open(c Credential, o Options, login *gate) (*Client, error) {
 	client := &Client{
 		credential: c, at: at, o: o, login: login,
 		base:       transport.New(transport.Options{Base: &told{base: base, observe: o.Observe}, PerSecond: o.Rate}),
-		connecting: make(chan struct{}, 1), page: 1000,
+		policies:   memo[map[string][]string]{age: policiesAge},
+		connecting: make(chan struct{}, 1), clusters: make(chan struct{}, 1), changing: make(map[Ref]Ref), page: 1000,
 	}
 	client.looks = snapshot.NewCache(o.Tick, "list the virtual machines of vCenter "+c.Server, client.look)
+	client.inventories = snapshot.NewCache(inventoryAge, "list the inventory of vCenter "+c.Server, client.listInventory)
 	return client, nil
 }
 
@@ -116,12 +122,12 @@ func (c *Client) soapClient() *soap.Client {
 // conn connects where there is no session, and returns what speaks to vCenter.
 func (c *Client) conn(ctx context.Context) (*vim25.Client, error) {
 	c.mu.Lock()
-	vim, session := c.vim, c.session
+	vim, session, opened := c.vim, c.session, c.opened
 	c.mu.Unlock()
-	if vim != nil && session > 0 {
+	if opened {
 		return vim, nil
 	}
-	if err := c.connect(ctx, 0); err != nil {
+	if err := c.connect(ctx, session); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
@@ -136,22 +142,4 @@ func (c *Client) Ref(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return vim.ServiceContent.About.InstanceUuid, nil
-}
-
-// properties reads paths of refs into dst, as mo.LoadObjectContent does.
-func (c *Client) properties(ctx context.Context, refs []types.ManagedObjectReference, paths []string, dst any) error {
-	vim, err := c.conn(ctx)
-	if err != nil {
-		return err
-	}
-	return property.DefaultCollector(vim).Retrieve(ctx, refs, paths, dst)
-}
-
-// property reads paths of ref into dst.
-func (c *Client) property(ctx context.Context, ref types.ManagedObjectReference, paths []string, dst any) error {
-	vim, err := c.conn(ctx)
-	if err != nil {
-		return err
-	}
-	return property.DefaultCollector(vim).RetrieveOne(ctx, ref, paths, dst)
 }

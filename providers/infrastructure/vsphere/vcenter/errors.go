@@ -33,8 +33,10 @@ func Wrap(op string, err error) error {
 
 // WrapLook is Wrap for requests that only look: one without an answer may be repeated at
 // once.
-func WrapLook(op string, err error) error {
-	err = Wrap(op, err)
+func WrapLook(op string, err error) error { return look(Wrap(op, err)) }
+
+// look is err, of this package, as that of a request that only looked.
+func look(err error) error {
 	if e, ok := errors.AsType[*fleet.Error](err); ok {
 		e.Kind = transport.Look(e.Kind)
 	}
@@ -83,6 +85,13 @@ func DuplicateOf(err error) (types.ManagedObjectReference, bool) {
 func PoweredAlready(err error) bool {
 	f, ok := FaultOf(err).(*types.InvalidPowerState)
 	return ok && f.RequestedState != "" && f.RequestedState == f.ExistingState
+}
+
+// UpgradedAlready reports whether err says that the hardware of a VM is of the version that
+// was asked for, or newer.
+func UpgradedAlready(err error) bool {
+	_, ok := FaultOf(err).(*types.AlreadyUpgraded)
+	return ok
 }
 
 // ToolsUnavailable reports whether err says that nothing runs in the guest that could
@@ -159,7 +168,7 @@ func kindOfThing(f types.BaseMethodFault) fleet.ErrorKind {
 	switch f.(type) {
 	case *types.ManagedObjectNotFound:
 		return fleet.NotFound
-	case *types.DuplicateName, *types.AlreadyExists, *types.FileAlreadyExists:
+	case *types.DuplicateName, *types.AlreadyExists, *types.FileAlreadyExists, *types.AlreadyUpgraded:
 		return fleet.Conflict
 	case *types.FileNotFound:
 		return fleet.Conflict // of a VM that is there: it lacks a part

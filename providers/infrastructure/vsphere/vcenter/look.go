@@ -22,44 +22,41 @@ type Look struct {
 	VMs   []VM   // sorted by reference
 	Tasks []Task // queued, running, or ended within the last ten minutes; the newest last
 
-	index  map[types.ManagedObjectReference]int
-	places map[types.ManagedObjectReference]place
+	index  map[Ref]int
+	places map[Ref]place
 }
 
 // A place is a folder or a data center.
 type place struct {
 	name   string
-	parent types.ManagedObjectReference
+	parent Ref
 }
 
 // VM returns the one with ref, or nil.
-func (l *Look) VM(ref types.ManagedObjectReference) *VM {
+func (l *Look) VM(ref Ref) *VM {
 	if i, ok := l.index[ref]; ok {
 		return &l.VMs[i]
 	}
 	return nil
 }
 
-// Tagged returns the VMs with tags of any fleet, also where those are damaged, and those
-// that are copies.
+// Tagged returns the VMs with tags of any fleet, also where those cannot be read, and copies
+// of machines.
 func (l *Look) Tagged() []*VM {
 	return l.filter(func(vm *VM) bool { return vm.Tagged })
 }
 
-// Of returns the VMs that o owns: of a cluster all, of a machine those with its name.
-// Copies are not among them.
+// Of returns the VMs whose tags say that o owns them: of a cluster all, of a machine those with
+// its name. Copies of machines are among them.
 func (l *Look) Of(o snapshot.Owner) []*VM {
 	return l.filter(func(vm *VM) bool {
-		if !vm.Tagged || vm.Copy {
-			return false
-		}
 		owner, ok := vm.Owner()
 		return ok && owner.Shared() == o.Shared() && (o.Machine == "" || owner.Machine == o.Machine)
 	})
 }
 
 // Named returns the VMs that are called name, in folder where that is not zero.
-func (l *Look) Named(folder types.ManagedObjectReference, name string) []*VM {
+func (l *Look) Named(folder Ref, name string) []*VM {
 	return l.filter(func(vm *VM) bool {
 		return vm.Name == name && (folder.Value == "" || vm.Folder == folder)
 	})
@@ -76,7 +73,7 @@ func (l *Look) filter(keep func(*VM) bool) []*VM {
 }
 
 // TasksOf returns the tasks on ref, and those that made or were to make it.
-func (l *Look) TasksOf(ref types.ManagedObjectReference) []Task {
+func (l *Look) TasksOf(ref Ref) []Task {
 	var out []Task
 	for _, t := range l.Tasks {
 		if t.Entity == ref || t.Result == ref {
@@ -119,20 +116,26 @@ func (c *Client) Look(ctx context.Context, o snapshot.Owner) (*Look, error) {
 // Changed says that something of o was asked for.
 func (c *Client) Changed(o snapshot.Owner) { c.looks.Changed(o) }
 
-// look lists all, again where the session ended meanwhile.
+// look lists all.
 func (c *Client) look(ctx context.Context) (*Look, error) {
-	op := "list the virtual machines of " + c.String()
+	out, err := again(ctx, c, c.lookOnce)
+	return out, WrapLook("list the virtual machines of "+c.String(), err)
+}
+
+// again lists, and does so once more where the session ended meanwhile: the rest of the pages
+// went with it, and without one vCenter answers a listing with what is missing.
+func again[T any](ctx context.Context, c *Client, list func(context.Context) (T, error)) (T, error) {
 	before := c.sessions()
-	out, err := c.lookOnce(ctx)
-	if err != nil && before > 0 && (c.sessions() > before || notAuthenticated(err)) {
-		if notAuthenticated(err) {
-			if err := c.connect(ctx, before); err != nil {
-				return nil, WrapLook(op, err)
-			}
-		}
-		out, err = c.lookOnce(ctx)
+	out, err := list(ctx)
+	if err == nil || before == 0 || c.sessions() == before && !notAuthenticated(err) {
+		return out, err
 	}
-	return out, WrapLook(op, err)
+	if notAuthenticated(err) {
+		if err := c.connect(ctx, before); err != nil {
+			return out, err
+		}
+	}
+	return list(ctx)
 }
 
 // sessions counts logins.
@@ -151,7 +154,7 @@ func (c *Client) lookOnce(ctx context.Context) (*Look, error) {
 		return nil, err
 	}
 	root := vim.ServiceContent.RootFolder
-	out := &Look{Began: time.Now(), places: make(map[types.ManagedObjectReference]place), index: make(map[types.ManagedObjectReference]int)}
+	out := &Look{Began: time.Now(), places: make(map[Ref]place), index: make(map[Ref]int)}
 	objects, err := mo.RetrievePropertiesEx(ctx, vim, types.RetrievePropertiesEx{
 		This: vim.ServiceContent.PropertyCollector, SpecSet: []types.PropertyFilterSpec{everywhere(root, alwaysPaths()), recent(vim.ServiceContent.TaskManager)},
 		Options: types.RetrieveOptions{MaxObjects: c.page},
@@ -178,12 +181,11 @@ func (c *Client) lookOnce(ctx context.Context) (*Look, error) {
 	}
 	slices.SortStableFunc(out.Tasks, func(a, b Task) int { return a.Queued.Compare(b.Queued) })
 	c.learn(out)
-	out.tellCopies(c.o.Instance)
 	return out, nil
 }
 
 // add takes one object of the listing in.
-func (l *Look) add(o types.ObjectContent, token func(types.ManagedObjectReference) string) error {
+func (l *Look) add(o types.ObjectContent, token func(Ref) string) error {
 	if gone, err := missing(o); gone || err != nil {
 		return err
 	}
@@ -206,7 +208,7 @@ func (l *Look) add(o types.ObjectContent, token func(types.ManagedObjectReferenc
 			switch v := q.Val.(type) {
 			case string:
 				p.name = plainName(v)
-			case types.ManagedObjectReference:
+			case Ref:
 				p.parent = v
 			}
 		}
@@ -230,13 +232,18 @@ func missing(o types.ObjectContent) (gone bool, err error) {
 	return false, nil
 }
 
-// addDetails asks for details of the VMs with tags, and of those that may have some. What
-// went meanwhile loses its reference.
+// detailed reports whether vm may be somebody's.
+func (c *Client) detailed(vm *VM) bool {
+	return vm.Tagged || vm.Unread || c.o.Ours != nil && c.o.Ours(vm.InstanceUUID)
+}
+
+// addDetails asks for details of the VMs that may be somebody's. What went meanwhile loses its
+// reference.
 func (c *Client) addDetails(ctx context.Context, l *Look) error {
-	at := make(map[types.ManagedObjectReference]int)
-	var refs []types.ManagedObjectReference
+	at := make(map[Ref]int)
+	var refs []Ref
 	for i, vm := range l.VMs {
-		if vm.Tagged || vm.Unread {
+		if c.detailed(&vm) {
 			at[vm.Ref], refs = i, append(refs, vm.Ref)
 		}
 	}
@@ -253,7 +260,7 @@ func (c *Client) addDetails(ctx context.Context, l *Look) error {
 			vm := &l.VMs[at[o.Obj]]
 			delete(at, o.Obj)
 			if gone {
-				vm.Ref = types.ManagedObjectReference{}
+				vm.Ref = Ref{}
 				continue
 			}
 			for _, p := range o.PropSet {
@@ -262,13 +269,13 @@ func (c *Client) addDetails(ctx context.Context, l *Look) error {
 		}
 	}
 	for _, i := range at { // asked for and not told: it went
-		l.VMs[i].Ref = types.ManagedObjectReference{}
+		l.VMs[i].Ref = Ref{}
 	}
 	return nil
 }
 
 // details reads paths of refs. One that is gone fails the request for all: it is left out.
-func (c *Client) details(ctx context.Context, refs []types.ManagedObjectReference, paths []string) ([]types.ObjectContent, error) {
+func (c *Client) details(ctx context.Context, refs []Ref, paths []string) ([]types.ObjectContent, error) {
 	vim, err := c.conn(ctx)
 	if err != nil {
 		return nil, err
@@ -286,7 +293,7 @@ func (c *Client) details(ctx context.Context, refs []types.ManagedObjectReferenc
 		if !ok {
 			return objects, err
 		}
-		rest := slices.DeleteFunc(slices.Clone(refs), func(r types.ManagedObjectReference) bool { return r == gone.Obj })
+		rest := slices.DeleteFunc(slices.Clone(refs), func(r Ref) bool { return r == gone.Obj })
 		if len(rest) == len(refs) {
 			return nil, err
 		}
@@ -296,8 +303,9 @@ func (c *Client) details(ctx context.Context, refs []types.ManagedObjectReferenc
 }
 
 // everywhere selects all VMs, folders and data centers below root in one request that
-// keeps nothing on the server.
-func everywhere(root types.ManagedObjectReference, paths []string) types.PropertyFilterSpec {
+// keeps nothing on the server. VMs of a vApp within a vApp are not among them: no machine is
+// made there.
+func everywhere(root Ref, paths []string) types.PropertyFilterSpec {
 	to := func(names ...string) (out []types.BaseSelectionSpec) {
 		for _, n := range names {
 			out = append(out, &types.SelectionSpec{Name: n})
@@ -311,17 +319,16 @@ func everywhere(root types.ManagedObjectReference, paths []string) types.Propert
 	return types.PropertyFilterSpec{
 		PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: paths}, {Type: "Folder", PathSet: where}, {Type: "Datacenter", PathSet: where}},
 		ObjectSet: []types.ObjectSpec{{Obj: root, SelectSet: []types.BaseSelectionSpec{
-			from("folder", "Folder", "childEntity", "folder", "datacenter", "vapp", "nested"),
+			from("folder", "Folder", "childEntity", "folder", "datacenter", "vapp"),
 			from("datacenter", "Datacenter", "vmFolder", "folder"),
 			from("vapp", "VirtualApp", "vm"),
-			from("nested", "VirtualApp", "resourcePool", "vapp", "nested"),
 		}}},
 	}
 }
 
 // recent selects tasks that are queued, run, or ended within ten minutes.
 // Source: vSphere Web Services API, TaskManager.recentTask.
-func recent(manager *types.ManagedObjectReference) types.PropertyFilterSpec {
+func recent(manager *Ref) types.PropertyFilterSpec {
 	return types.PropertyFilterSpec{
 		PropSet: []types.PropertySpec{{Type: "Task", PathSet: []string{"info"}}},
 		ObjectSet: []types.ObjectSpec{{Obj: *manager, Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{
@@ -331,66 +338,33 @@ func recent(manager *types.ManagedObjectReference) types.PropertyFilterSpec {
 }
 
 // An identity is what was seen of a VM while vCenter told its configuration.
-type identity struct {
-	tags     map[string]string
-	damaged  string
-	instance string
-	uuid     string
-}
+type identity struct{ tags, instance, uuid string }
 
-// remember keeps what is known of tagged VMs, and gives it to those whose configuration
-// vCenter does not tell now: unreachable is not gone.
+// remember gives what is known of VMs to those whose configuration vCenter does not tell now:
+// unreachable is not gone.
 func (c *Client) remember(l *Look) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range l.VMs {
 		vm := &l.VMs[i]
 		if id, ok := c.known[vm.Ref]; ok && vm.Unread {
-			vm.Tagged, vm.Tags, vm.Damaged, vm.InstanceUUID, vm.UUID = true, id.tags, id.damaged, id.instance, id.uuid
+			vm.InstanceUUID, vm.UUID = id.instance, id.uuid
+			if id.tags != "" {
+				vm.readTags(id.tags)
+			}
 		}
 	}
 }
 
 // learn replaces what is remembered with what l shows.
 func (c *Client) learn(l *Look) {
-	known := make(map[types.ManagedObjectReference]identity)
+	known := make(map[Ref]identity)
 	for _, vm := range l.VMs {
-		if vm.Tagged {
-			known[vm.Ref] = identity{vm.Tags, vm.Damaged, vm.InstanceUUID, vm.UUID}
+		if c.detailed(&vm) && vm.InstanceUUID != "" {
+			known[vm.Ref] = identity{vm.TagsValue, vm.InstanceUUID, vm.UUID}
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known = known
-}
-
-// tellCopies compares instance UUIDs with what instance makes of tags. A VM with the wrong
-// one is a copy where the right one is there, and damaged where it is not: vCenter changes
-// UUIDs too, and what is not where it should be is not gone.
-func (l *Look) tellCopies(instance func(map[string]string) string) {
-	if instance == nil {
-		return
-	}
-	right := make(map[string][]*VM) // by the UUID that follows from the tags
-	for _, vm := range l.Tagged() {
-		if vm.Damaged == "" {
-			if id := instance(vm.Tags); id != "" && id == vm.InstanceUUID {
-				right[id] = append(right[id], vm)
-			}
-		}
-	}
-	for _, vm := range l.Tagged() {
-		if vm.Damaged != "" {
-			continue
-		}
-		switch id := instance(vm.Tags); {
-		case id == "":
-		case id != vm.InstanceUUID && len(right[id]) > 0:
-			vm.Copy = true
-		case id != vm.InstanceUUID:
-			vm.Damaged = fmt.Sprintf("its instance UUID is %s, and of its tags follows %s: it is a copy of a machine that is gone, or somebody changed it", cmp.Or(vm.InstanceUUID, "not known"), id)
-		case len(right[id]) > 1:
-			vm.Damaged = fmt.Sprintf("%d virtual machines have its tags and its instance UUID %s", len(right[id]), id)
-		}
-	}
 }

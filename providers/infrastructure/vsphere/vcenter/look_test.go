@@ -21,9 +21,9 @@ func names(vms []*VM) string {
 }
 
 func TestLook(t *testing.T) {
-	w := newWorld(t, Options{Keys: []string{"fairlead.dev/step"}, Instance: instanceOf})
+	w := newWorld(t, Options{Keys: []string{"fairlead.dev/step"}})
 	c := w.client()
-	w.tag("DC0_H0_VM1", tagsOf("a"), instanceOf(tagsOf("a")))
+	w.tag("DC0_H0_VM1", tagsOf("a"), ours)
 	w.reconfigure("DC0_H0_VM1", types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{
 		&types.OptionValue{Key: "fairlead.dev/step", Value: "metadata"}, &types.OptionValue{Key: "guestinfo.userdata", Value: "large"},
 	}})
@@ -37,9 +37,9 @@ func TestLook(t *testing.T) {
 	}
 	vm := l.VM(sim.Self)
 	if vm.Power != "poweredOn" || vm.Connection != "connected" || vm.IP != "10.0.0.7" || vm.Hostname != "a" || !vm.ToolsRunning || len(vm.NICs) != 1 ||
-		vm.Config["fairlead.dev/step"] != "metadata" || len(vm.Config) != 1 || vm.InstanceUUID != instanceOf(tagsOf("a")) || vm.UUID != sim.Config.Uuid ||
+		vm.Config["fairlead.dev/step"] != "metadata" || len(vm.Config) != 1 || vm.InstanceUUID != ours || vm.UUID != sim.Config.Uuid ||
 		vm.Host != *sim.Runtime.Host || vm.Pool != *sim.ResourcePool || vm.VMX != "[LocalDS_0] DC0_H0_VM1/DC0_H0_VM1.vmx" || vm.Hardware == "" ||
-		vm.Damaged != "" || vm.Copy || vm.Unread || vm.Template || vm.Unreachable() != "" {
+		vm.Unread || vm.Template || vm.Unreachable() != "" {
 		t.Errorf("the VM is %+v", vm)
 	}
 	if o, ok := vm.Owner(); !ok || o != prod.Part("a") {
@@ -91,64 +91,38 @@ func rewrite(from, to string) func(*http.Request, http.RoundTripper) (*http.Resp
 	}
 }
 
-// TestDamaged: whose a VM is cannot be read, or two may be one: it is told, never left out.
+// TestDamaged: whose a VM is cannot be read: it is told, never left out.
 func TestDamaged(t *testing.T) {
-	w := newWorld(t, Options{Instance: instanceOf}, func(m *simulator.Model) { m.Machine = 4 })
+	w := newWorld(t, Options{Ours: func(id string) bool { return id == ours }})
 	c := w.client()
-	a, b, cc, d := tagsOf("a"), tagsOf("b"), tagsOf("c"), tagsOf("d")
-	w.tag("DC0_H0_VM0", a, instanceOf(a))
-	w.tag("DC0_H0_VM1", a, "") // a copy
-	w.tag("DC0_H0_VM2", b, "") // a copy of what is gone, or changed
-	w.tag("DC0_H0_VM3", cc, instanceOf(cc))
-	w.tag("DC0_C0_RP0_VM0", cc, instanceOf(cc)) // vCenter does not let that be; vcsim does
-	w.reconfigure("DC0_C0_RP0_VM1", types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: TagsKey, Value: "x"}}})
-	delete(d, fleet.TagMachine)
-	w.tag("DC0_C0_RP0_VM2", d, "")
-	got := map[string]string{}
-	for _, vm := range w.look(c).Tagged() {
-		switch {
-		case vm.Copy:
-			got[vm.Name] = "copy"
-		case vm.Damaged != "":
-			got[vm.Name] = vm.Damaged
-		default:
-			got[vm.Name] = "well"
-		}
+	w.reconfigure("DC0_H0_VM0", types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: TagsKey, Value: "x"}}})
+	w.reconfigure("DC0_H0_VM1", types.VirtualMachineConfigSpec{InstanceUuid: ours})
+	l := w.look(c)
+	vm := l.VM(w.vm("DC0_H0_VM0").Self)
+	if !vm.Tagged || vm.TagsValue != "x" || vm.Tags != nil || names(l.Tagged()) != "DC0_H0_VM0" || names(l.Of(prod)) != "" {
+		t.Errorf("with tags that nobody wrote it is %+v", vm)
 	}
-	for name, want := range map[string]string{
-		"DC0_H0_VM0":     "well",
-		"DC0_H0_VM1":     "copy",
-		"DC0_H0_VM2":     "its instance UUID is " + w.vm("DC0_H0_VM2").Config.InstanceUuid + ", and of its tags follows " + instanceOf(b) + ": it is a copy of a machine that is gone, or somebody changed it",
-		"DC0_H0_VM3":     "2 virtual machines have its tags and its instance UUID " + instanceOf(cc),
-		"DC0_C0_RP0_VM0": "2 virtual machines have its tags and its instance UUID " + instanceOf(cc),
-		"DC0_C0_RP0_VM1": "fairlead.dev/tags of its configuration is no object of strings in JSON",
-		"DC0_C0_RP0_VM2": "well", // whose the machine is, package fleet says
-	} {
-		if got[name] != want {
-			t.Errorf("%s is %q, want %q", name, got[name], want)
-		}
+	if vm := l.VM(w.vm("DC0_H0_VM1").Self); vm.Tagged || vm.InstanceUUID != ours || vm.UUID == "" || vm.Power != "poweredOn" {
+		t.Errorf("with its tags wiped it is %+v", vm)
 	}
-	if len(got) != 7 {
-		t.Errorf("%d VMs have tags, want 7", len(got))
-	}
-	if of := names(w.look(c).Of(prod.Part("a"))); of != "DC0_H0_VM0" {
-		t.Errorf("machine a is %s", of)
+	if vm := l.VM(w.vm("DC0_C0_RP0_VM0").Self); vm.Power != "" || vm.InstanceUUID == "" {
+		t.Errorf("another's VM is %+v", vm)
 	}
 }
 
 // TestUnread: vCenter does not tell the configuration of a VM that it cannot reach, and the
 // machine is not gone.
 func TestUnread(t *testing.T) {
-	w := newWorld(t, Options{Instance: instanceOf})
+	w := newWorld(t, Options{})
 	c := w.client()
-	w.tag("DC0_H0_VM0", tagsOf("a"), instanceOf(tagsOf("a")))
+	w.tag("DC0_H0_VM0", tagsOf("a"), ours)
 	w.look(c)
 	sim := w.vm("DC0_H0_VM0")
 	w.update(sim, types.PropertyChange{Name: "runtime.connectionState", Val: types.VirtualMachineConnectionStateInaccessible})
 	own := *w.model.Service.Context
 	w.model.Map().WithLock(&own, sim.Self, func() { sim.Config = nil })
 	vm := w.look(c).VM(sim.Self)
-	if !vm.Unread || !vm.Tagged || vm.Damaged != "" || vm.InstanceUUID != instanceOf(tagsOf("a")) || vm.Unreachable() != "vCenter says that the virtual machine is inaccessible" {
+	if !vm.Unread || !vm.Tagged || vm.Tags[fleet.TagMachine] != "a" || vm.InstanceUUID != ours || vm.Unreachable() != "vCenter says that the virtual machine is inaccessible" {
 		t.Errorf("a VM that was seen before is %+v", vm)
 	}
 	w.look(c)

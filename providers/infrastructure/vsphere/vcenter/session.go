@@ -48,7 +48,8 @@ func (c *Client) connect(ctx context.Context, seen uint64) error {
 			return WrapLook(op, err)
 		}
 		vim.Client = s
-		vim.RoundTripper = trip(c.roundTrip)
+		client := vim.Client
+		vim.RoundTripper = trip(func(ctx context.Context, req, res soap.HasFault) error { return c.roundTrip(ctx, client, req, res) })
 	}
 	req := methods.LoginBody{Req: &types.Login{
 		This: *vim.ServiceContent.SessionManager, UserName: c.credential.User,
@@ -91,13 +92,13 @@ func (c *Client) ask(ctx context.Context, s soap.RoundTripper, req, res soap.Has
 	return s.RoundTrip(withMethod(ctx, strings.TrimSuffix(service, "25"), method), req, res)
 }
 
-// roundTrip asks, and where the session ended logs in and asks again: NotAuthenticated
+// roundTrip asks s, a service with the session of vCenter, and where the session ended logs in and asks again: NotAuthenticated
 // proves that nothing was done.
-func (c *Client) roundTrip(ctx context.Context, req, res soap.HasFault) error {
+func (c *Client) roundTrip(ctx context.Context, s soap.RoundTripper, req, res soap.HasFault) error {
 	c.mu.Lock()
-	vim, session := c.vim, c.session
+	session := c.session
 	c.mu.Unlock()
-	err := c.ask(ctx, vim.Client, req, res)
+	err := c.ask(ctx, s, req, res)
 	if !notAuthenticated(err) {
 		return err
 	}
@@ -105,7 +106,7 @@ func (c *Client) roundTrip(ctx context.Context, req, res soap.HasFault) error {
 		return err
 	}
 	reflect.ValueOf(res).Elem().SetZero() // the fault stays in it otherwise
-	return c.ask(ctx, vim.Client, req, res)
+	return c.ask(ctx, s, req, res)
 }
 
 // Close ends the session, so that vCenter need not keep it, and closes connections.
@@ -113,9 +114,14 @@ func (c *Client) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	c.mu.Lock()
-	vim, opened := c.vim, c.opened
-	c.opened = false
+	vim, opened, restful := c.vim, c.opened, c.restful
+	c.opened, c.restful = false, nil
 	c.mu.Unlock()
+	if restful != nil {
+		if err := restful.Logout(ctx); err != nil {
+			c.o.Log.Debug("The session of the REST services of a vCenter did not end", "server", c.Server(), "error", err)
+		}
+	}
 	if opened {
 		req := methods.LogoutBody{Req: &types.Logout{This: *vim.ServiceContent.SessionManager}}
 		var res methods.LogoutBody

@@ -3,7 +3,7 @@ package vcenter
 import (
 	"bytes"
 	"crypto/tls"
-	"fmt"
+	"encoding/json"
 	"io"
 	"log"
 	"net/http"
@@ -175,9 +175,13 @@ func (w *world) reconfigure(name string, spec types.VirtualMachineConfigSpec) {
 // tag writes tags into the configuration of a VM.
 func (w *world) tag(name string, tags map[string]string, instance string) {
 	w.t.Helper()
+	text, err := json.Marshal(tags)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	w.reconfigure(name, types.VirtualMachineConfigSpec{
 		InstanceUuid: instance,
-		ExtraConfig:  []types.BaseOptionValue{&types.OptionValue{Key: TagsKey, Value: FormatTags(tags)}},
+		ExtraConfig:  []types.BaseOptionValue{&types.OptionValue{Key: TagsKey, Value: string(text)}},
 	})
 }
 
@@ -217,13 +221,8 @@ func tagsOf(machine string) map[string]string {
 	return map[string]string{fleet.TagFleet: "f", fleet.TagCluster: "prod/eu", fleet.TagMachine: machine}
 }
 
-// instanceOf is the instance UUID that tests make of tags.
-func instanceOf(tags map[string]string) string {
-	if tags[fleet.TagMachine] == "" {
-		return ""
-	}
-	return fmt.Sprintf("00000000-0000-4000-8000-%012x", tags[fleet.TagMachine])
-}
+// ours is an instance UUID of a machine, which Options.Ours knows in tests.
+const ours = "00000000-0000-8000-8000-000000000001"
 
 // methodOf is the method that r asks for.
 func methodOf(r *http.Request) string {
