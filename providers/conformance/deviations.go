@@ -15,6 +15,10 @@ func Deviations() map[string]map[string]string {
 			"RememberedPlace":  "a cloud is one place, and Git leads to one cloud",
 			"UserDataTooLarge": "the cloud takes what one request may hold, 4 MiB, and no limit of its own",
 		},
+		"vsphere": {
+			"ReleasedMachine":            "a VM that is destroyed keeps no host busy",
+			"LostAnswerOfInfrastructure": "machines share nothing that would be made in vCenter: what they need is found there",
+		},
 		"openstack": {
 			"FailedRequest":   inError,
 			"ReleasedMachine": noHost,

@@ -87,3 +87,20 @@ func disksOfOthers(d *Details) []types.BaseVirtualDeviceConfigSpec {
 	}
 	return out
 }
+
+// Apply enters into o what s did, once it is done.
+func (s Step) Apply(o *Owned) {
+	if s.Action == PowerOff {
+		o.VM.Power = types.VirtualMachinePowerStatePoweredOff
+	}
+	if s.Config == nil {
+		return
+	}
+	for _, c := range s.Config.ExtraConfig {
+		v := c.GetOptionValue()
+		text, _ := v.Value.(string)
+		if tags, err := DecodeTags(text); v.Key == TagsKey && err == nil {
+			o.Tags, o.VM.Tags = tags, text
+		}
+	}
+}

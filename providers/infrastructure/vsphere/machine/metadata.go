@@ -191,5 +191,5 @@ func truth(text string) any {
 
 // metadataSettings returns the settings that hand text over.
 func metadataSettings(text string) []Setting {
-	return []Setting{{metadataKey, encode(text)}, {metadataKey + encodingSuffix, encodingBase64}}
+	return []Setting{{MetadataKey, encode(text)}, {MetadataKey + encodingSuffix, encodingBase64}}
 }

@@ -115,7 +115,9 @@ func (v VM) owned(tags map[string]string, doubt string, c *fleet.Cluster) Owned 
 			m.Name = fleet.MachineName(v.Name)
 		}
 		if m.Pool == "" {
-			m.Pool = poolOf(c, m.Name)
+			if pool := PoolOf(c, m.Name); pool != nil {
+				m.Pool = pool.Name
+			}
 		}
 	}
 	m.ProviderID = v.ProviderID()
@@ -192,16 +194,16 @@ func (v *VM) addresses(c *fleet.Cluster) []string {
 // looked for.
 const spareNames = 64
 
-// poolOf returns the pool that the name of a machine follows from; empty where none is known.
-func poolOf(c *fleet.Cluster, name fleet.MachineName) fleet.PoolName {
+// PoolOf returns the pool of c that the name of a machine follows from; nil where none does.
+func PoolOf(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool {
 	for _, pool := range c.Pools() {
 		for i := range pool.Replicas + pool.MaxSurge + spareNames {
 			if c.MachineName(&pool, i) == name {
-				return pool.Name
+				return &pool
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // Sort orders machines as fleet.Infrastructure has them.

@@ -10,7 +10,6 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 )
 
@@ -54,10 +53,9 @@ type Step struct {
 
 // Wanted is what Git and the machine's tags say about one that is half made.
 type Wanted struct {
-	Tags    map[string]string
-	Spec    *api.VSphereMachineSpec
-	Pools   [][]PoolAddress // of each network device
-	Grouped bool            // its zone has a VM group
+	Tags  map[string]string
+	Spec  *api.VSphereMachineSpec
+	Pools [][]PoolAddress // of each network device
 }
 
 // A PoolAddress is an address of a pool, and the gateway of that pool.
@@ -155,9 +153,4 @@ func NextOfRunning(o *Owned, now time.Time) Step {
 	return Step{Action: Reconfigure, What: "take the user data out of its VM", Config: &types.VirtualMachineConfigSpec{
 		ExtraConfig: options(append(clearedUserData(), Setting{TagsKey, EncodeTags(tags)})),
 	}}
-}
-
-// Claims returns the addresses of pools that the machine with these tags has.
-func Claims(tags map[string]string) ([]addresses.Claim, error) {
-	return addresses.Parse(tags[addresses.Tag])
 }

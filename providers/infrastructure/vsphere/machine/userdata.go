@@ -10,12 +10,15 @@ import (
 	"fairlead.dev/providers"
 )
 
+// MetadataKey is the key of a machine's metadata; with ".encoding" behind it that of its
+// encoding.
+const MetadataKey = "guestinfo.metadata"
+
 // The keys of the extra configuration that a machine reads what it boots with from.
 // Source: cloud-init, DataSourceVMware; Ignition, docs/supported-platforms.md.
 const (
 	userDataKey     = "guestinfo.userdata"
 	ignitionKey     = "guestinfo.ignition.config.data"
-	metadataKey     = "guestinfo.metadata"
 	vendorDataKey   = "guestinfo.vendordata"
 	encodingSuffix  = ".encoding"
 	encodingBase64  = "base64"
@@ -49,7 +52,7 @@ func userDataSettings(u providers.UserData) ([]Setting, error) {
 		encoding = encodingGzipB64
 	}
 	out := []Setting{{key, base64.StdEncoding.EncodeToString(data)}, {key + encodingSuffix, encoding}}
-	for _, k := range []string{other, vendorDataKey, metadataKey} {
+	for _, k := range []string{other, vendorDataKey, MetadataKey} {
 		out = append(out, Setting{k, ""}, Setting{k + encodingSuffix, ""})
 	}
 	return out, nil

@@ -1,0 +1,130 @@
+package vsphere_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/conformance"
+	"fairlead.dev/providers/infrastructure/vsphere/api"
+	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
+)
+
+// TestConformance runs the suite on a vCenter for each of its tests. VMs of one name are in
+// folders of their own: see TestSameName.
+func TestConformance(t *testing.T) {
+	worlds := make(map[providers.Infrastructure]*world)
+	var last *world
+	var listing *vspheretest.Injected
+	conformance.Run(t, conformance.Options{
+		New: func(t testing.TB) providers.Infrastructure {
+			last, listing = newWorld(t, vspheretest.Options{Datacenters: 1}), nil
+			p := upkeeper{newProvider(t, nil)}
+			worlds[p] = last
+			return p
+		},
+		Cluster: func() fleet.Cluster { return last.zoned(t) },
+		Foreign: func(_ testing.TB, p providers.Infrastructure, name string) func() bool {
+			w := worlds[p]
+			m := w.AddMachine("/DC0/vm", name)
+			return func() bool { _, ok := w.Machine(m.Path); return ok }
+		},
+		FailListing: func(_ testing.TB, p providers.Infrastructure, nth int) {
+			time.Sleep(2 * tick) // so that no look is good enough
+			if listing != nil {
+				listing.End()
+			}
+			listing = worlds[p].FailCalls(vspheretest.CallFault{Method: "RetrievePropertiesEx", Skip: nth - 1, Times: 1, Fault: &types.HostCommunication{}})
+		},
+		Provider: "vsphere", Hooks: hooks(worlds), Deviations: nil,
+	})
+}
+
+// zoned is a cluster with two failure domains.
+func (w *world) zoned(t testing.TB) fleet.Cluster {
+	c := w.cluster(t, nil)
+	for _, z := range []string{"0", "1"} {
+		domain := &api.VSphereFailureDomainSpec{
+			Region:   api.FailureDomain{Name: "region-0", Type: api.DatacenterFailureDomain, TagCategory: "k8s-region"},
+			Zone:     api.FailureDomain{Name: "zone-0-" + z, Type: api.ComputeClusterFailureDomain, TagCategory: "k8s-zone"},
+			Topology: api.Topology{Datacenter: "DC0", ComputeCluster: "DC0_C" + z, Datastore: "LocalDS_" + z},
+		}
+		zone := &api.VSphereDeploymentZoneSpec{
+			Server: w.Server(), FailureDomain: "fd-" + z, ControlPlane: new(true),
+			PlacementConstraint: api.PlacementConstraint{ResourcePool: fmt.Sprintf("/DC0/host/DC0_C%s/Resources/DC0_C%[1]s_RP1", z)},
+		}
+		c.Companions = append(c.Companions, newObject(t, "VSphereFailureDomain", "fd-"+z, domain), newObject(t, "VSphereDeploymentZone", "zone-"+z, zone))
+	}
+	return c
+}
+
+// hooks reach the vCenters of providers.
+func hooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
+	return conformance.Hooks{
+		Changes: func(_ testing.TB, p providers.Infrastructure) string {
+			var out strings.Builder
+			for _, c := range worlds[p].Calls() {
+				if c.Changes() {
+					fmt.Fprintln(&out, c.N, c.Method, c.This)
+				}
+			}
+			return out.String()
+		},
+		Contents: func(_ testing.TB, p providers.Infrastructure) []string {
+			var out []string
+			for w := worlds[p]; w != nil; w = w.other {
+				for _, m := range w.Machines() {
+					out = append(out, "VM "+m.Path)
+				}
+			}
+			slices.Sort(out)
+			return out
+		},
+		LoseAnswer: func(_ testing.TB, p providers.Infrastructure, nth int) func() bool {
+			f := worlds[p].FailCalls(vspheretest.CallFault{Changes: true, Skip: nth - 1, Times: 1, Lose: true})
+			return func() bool { f.End(); return f.Done() > 0 }
+		},
+		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
+			m, ok := worlds[p].Machine(strings.TrimPrefix(string(id), "vsphere://"))
+			if !ok {
+				t.Fatalf("there is no VM %q", id)
+			}
+			tags := make(map[string]string)
+			if err := json.Unmarshal([]byte(m.ExtraConfig["fairlead.dev/tags"]), &tags); err != nil {
+				t.Fatal(err)
+			}
+			change(tags)
+			text, err := json.Marshal(tags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			worlds[p].SetExtraConfig(m.Ref, map[string]string{"fairlead.dev/tags": string(text)})
+		},
+		FailBoot: func(_ testing.TB, p providers.Infrastructure) {
+			worlds[p].FailTasks(vspheretest.TaskFault{Task: "PowerOnVM_Task", Fault: &types.InvalidVmConfig{Property: "hardware"}})
+		},
+		FailCreate: func(_ testing.TB, p providers.Infrastructure) func() {
+			return worlds[p].FailTasks(vspheretest.TaskFault{Task: "CloneVM_Task", Fault: &types.NoDiskSpace{Datastore: "LocalDS_0"}}).End
+		},
+		Elsewhere: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
+			other := newWorld(t, vspheretest.Options{Datacenters: 1})
+			worlds[p].other = other
+			out := *c
+			pool := c.Workers[0]
+			pool.Infrastructure = newObject(t, "VSphereMachineTemplate", "elsewhere", other.machineSpec("/DC0/vm/fleet", func(s *api.VSphereMachineSpec) {
+				s.Server, s.Thumbprint = other.Server(), other.Thumbprint()
+			}))
+			out.Workers = []fleet.Pool{pool}
+			return &out
+		},
+		FailureDomain: "zone-1",
+		UserDataLimit: 49149,
+	}
+}

@@ -1,0 +1,169 @@
+package vsphere
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/infrastructure/vsphere/api"
+	"fairlead.dev/providers/infrastructure/vsphere/machine"
+	"fairlead.dev/providers/snapshot"
+)
+
+// CreateMachine implements providers.Infrastructure: it asks for a clone. What follows on it is
+// Upkeep.
+func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+	c := r.Cluster
+	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
+	o := snapshot.OwnerOf(c).Part(r.Name)
+	if !p.tryLock(o) {
+		return fleet.Errorf(fleet.Conflict, what, "it is being worked on")
+	}
+	defer p.unlock(o)
+	got, err := p.look(ctx, c, o)
+	if err != nil {
+		return wrap(what, err)
+	}
+	if adopted, err := got.adopt(what, r); adopted || err != nil {
+		return err
+	}
+	if len(got.machines()) == 0 && !p.wasFound(o) {
+		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
+	}
+	return wrap(what, p.clone(ctx, op, r, got))
+}
+
+// adopt reports whether the machine of r is there, or is being cloned.
+func (o *observation) adopt(what string, r providers.MachineRequest) (bool, error) {
+	for _, s := range o.sites {
+		for _, m := range s.owned {
+			switch {
+			case m.Machine.Name != r.Name:
+			case m.Machine.Damaged != "":
+				return false, fleet.Errorf(fleet.Conflict, what, "there is a VM of that name, %s, which may be another's: %s", s.look.Path(s.look.VM(m.VM.Ref)), m.Machine.Damaged)
+			case m.Machine.State == fleet.MachineDeleting:
+				return false, fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
+			case m.Machine.Template != r.Pool.Template:
+				return false, fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", m.Machine.Template)
+			default:
+				return true, nil
+			}
+		}
+		for _, k := range s.clones {
+			if k.token.name == r.Name && k.machine != nil {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// clone asks for the VM of r.
+func (p *Provider) clone(ctx context.Context, op fleet.OperationID, r providers.MachineRequest, got *observation) error {
+	c := r.Cluster
+	at, err := place(c, got.spec, &r.Pool, r.FailureDomain)
+	if err != nil {
+		return err
+	}
+	s := siteOfSeen(got.sites, at.Server)
+	if s == nil {
+		client, err := p.client(ctx, c, got.spec, at.access())
+		if err != nil {
+			return err
+		}
+		s = &siteSeen{site: site{Client: client, access: at.access(), named: true}}
+	}
+	found, err := find(ctx, s.Client, at)
+	if err != nil {
+		return err
+	}
+	found.place.FailureDomain = r.FailureDomain
+	claims, err := p.reserve(r, at.VSphereMachineSpec, got)
+	if err != nil {
+		return err
+	}
+	tags := maps.Clone(r.Tags(op))
+	if len(claims) > 0 {
+		tags[addresses.Tag] = addresses.Format(claims)
+	}
+	name, clone, err := machine.Clone(machine.Request{Tags: tags, Spec: at.VSphereMachineSpec, UserData: r.UserData, Template: found.template, Place: found.place})
+	if err != nil {
+		p.release(claims)
+		return err
+	}
+	o := snapshot.OwnerOf(c).Part(r.Name)
+	defer s.Changed(o)
+	k := token{machine.InstanceUUID(tags), r.Name, op}
+	_, err = s.Clone(ctx, found.ref, found.place.Folder, name, *clone, k.String())
+	if fleet.Refused(err) {
+		p.release(claims)
+	}
+	return err
+}
+
+func siteOfSeen(all []siteSeen, server string) *siteSeen {
+	for i := range all {
+		if api.SameServer(all[i].access.Server, server) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// reserve returns the addresses of pools that the machine of r gets, in the order in which its
+// devices name pools.
+func (p *Provider) reserve(r providers.MachineRequest, spec *api.VSphereMachineSpec, got *observation) ([]addresses.Claim, error) {
+	at := time.Now()
+	var out []addresses.Claim
+	for _, d := range spec.Network.Devices {
+		for _, ref := range d.AddressesFromPools {
+			pool, err := addresses.Find(r.Cluster, ref)
+			if err != nil {
+				p.release(out)
+				return nil, err
+			}
+			taken := got.holders.Taken(pool)
+			for _, c := range out {
+				if c.Pool == pool.ID {
+					taken[c.Address] = true
+				}
+			}
+			claim, err := p.reserved.Reserve(pool, addresses.ClaimName(r.Cluster, r.Name, len(out)), taken, at, at.Add(p.o.Settle))
+			if err != nil {
+				p.release(out)
+				return nil, err
+			}
+			out = append(out, claim)
+		}
+	}
+	return out, nil
+}
+
+func (p *Provider) release(claims []addresses.Claim) {
+	for _, c := range claims {
+		p.reserved.Release(c)
+	}
+}
+
+// pooled returns the addresses of pools that a machine with these claims has, by device.
+func pooled(c *fleet.Cluster, spec *api.VSphereMachineSpec, claims []addresses.Claim) ([][]machine.PoolAddress, error) {
+	out := make([][]machine.PoolAddress, len(spec.Network.Devices))
+	n := 0
+	for i, d := range spec.Network.Devices {
+		for _, ref := range d.AddressesFromPools {
+			pool, err := addresses.Find(c, ref)
+			if err != nil {
+				return nil, err
+			}
+			if n >= len(claims) || claims[n].Pool != pool.ID {
+				return nil, fleet.Errorf(fleet.Conflict, "tell the machine its addresses", "its tags have none of %s, which Git names now (it was made for other pools: delete it)", pool.ID)
+			}
+			out[i] = append(out[i], machine.PoolAddress{Address: pool.Prefix(claims[n].Address), Gateway: pool.Gateway})
+			n++
+		}
+	}
+	return out, nil
+}

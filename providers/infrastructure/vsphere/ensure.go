@@ -1,0 +1,266 @@
+package vsphere
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/infrastructure/vsphere/api"
+	"fairlead.dev/providers/infrastructure/vsphere/machine"
+	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
+	"fairlead.dev/providers/snapshot"
+)
+
+// EnsureInfrastructure implements providers.Infrastructure: it finds what machines of c need,
+// and does the next steps of those that are half made.
+func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
+	op := "create infrastructure of " + c.Key.String()
+	o := snapshot.OwnerOf(c)
+	got, err := p.look(ctx, c, o)
+	if err != nil {
+		return wrap(op, err)
+	}
+	var errs []error
+	if !p.wasFound(o) {
+		if err := p.check(ctx, c, got); err != nil {
+			errs = append(errs, err)
+		} else {
+			p.setFound(o, true)
+		}
+	}
+	return wrap(op, fleet.JoinErrors(append(errs, p.finish(ctx, c, got)...)...))
+}
+
+// check finds what machines of each pool need, in each zone that they may be in.
+func (p *Provider) check(ctx context.Context, c *fleet.Cluster, got *observation) error {
+	var errs []error
+	for _, pool := range c.Pools() {
+		what := "find what machines of pool " + string(pool.Name) + " need"
+		placed, err := placements(c, got.spec, &pool)
+		if err != nil {
+			return wrap(what, err)
+		}
+		for _, at := range placed {
+			errs = append(errs, wrap(what, p.checkPlacement(ctx, c, got.spec, at)))
+		}
+	}
+	return fleet.JoinErrors(errs...)
+}
+
+func (p *Provider) checkPlacement(ctx context.Context, c *fleet.Cluster, spec *api.VSphereClusterSpec, at placement) error {
+	client, err := p.client(ctx, c, spec, at.access())
+	if err != nil {
+		return err
+	}
+	found, err := find(ctx, client, at)
+	if err != nil {
+		return err
+	}
+	return found.check(ctx, client, at)
+}
+
+// atOnce is how many machines are worked on at one time.
+const atOnce = 8
+
+// finish does what is to be done to machines of c.
+func (p *Provider) finish(ctx context.Context, c *fleet.Cluster, got *observation) []error {
+	var mu sync.Mutex
+	var errs []error
+	var all sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for i := range got.sites {
+		s := &got.sites[i]
+		for j := range s.owned {
+			m := &s.owned[j]
+			if got.upkeep(s, m, time.Now()) == "" {
+				continue
+			}
+			slots <- struct{}{}
+			all.Go(func() {
+				defer func() { <-slots }()
+				if err := p.finishOne(ctx, c, got, s, m); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					errs = append(errs, wrap("finish machine "+string(m.Machine.Name), err))
+				}
+			})
+		}
+	}
+	all.Wait()
+	return errs
+}
+
+// finishOne does what is to be done to m, step by step, as long as tasks take seconds.
+func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observation, s *siteSeen, m *machine.Owned) error {
+	o := snapshot.OwnerOf(c).Part(m.Machine.Name)
+	if !p.tryLock(o) {
+		return nil // whoever has it does it
+	}
+	defer p.unlock(o)
+	defer s.Changed(o)
+	j := &job{site: s, machine: m}
+	if got.loses(s, m) {
+		return p.remove(ctx, j, machine.Removal{})
+	}
+	if !halfMade(m) {
+		_, err := p.take(ctx, j, machine.NextOfRunning(m, time.Now()))
+		return err
+	}
+	w, err := j.wanted(ctx, c, got)
+	if err != nil || w == nil {
+		return err
+	}
+	for range mostSteps {
+		d, err := j.details(ctx, w)
+		if err != nil {
+			return err
+		}
+		step, err := machine.Next(&m.VM, d, w)
+		if err != nil {
+			return err
+		}
+		done, err := p.take(ctx, j, step)
+		switch {
+		case step.Action == machine.PowerOn:
+			return p.noteRefusal(m.VM.Ref, err)
+		case step.Action == machine.Spread && fleet.KindOf(err) == fleet.Unauthorized:
+			p.o.Log.WarnContext(ctx, "Not keeping machines apart", "machine", string(m.Machine.Name), "error", err)
+			j.rule = ""
+		case err != nil || !done:
+			return err
+		}
+	}
+	return nil
+}
+
+// mostSteps is more than any machine needs.
+const mostSteps = 20
+
+// wanted returns what the machine is to be, and notes where it is; nil where Git has its pool
+// no more.
+func (j *job) wanted(ctx context.Context, c *fleet.Cluster, got *observation) (*machine.Wanted, error) {
+	m := j.machine
+	pool, ok := c.Pool(m.Machine.Pool)
+	if !ok {
+		return nil, nil //nolint:nilnil // nothing is wanted of it
+	}
+	at, err := place(c, got.spec, &pool, m.Machine.FailureDomain)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := addresses.Parse(m.Tags[addresses.Tag])
+	if err != nil {
+		return nil, err
+	}
+	pools, err := pooled(c, at.VSphereMachineSpec, claims)
+	if err != nil {
+		return nil, err
+	}
+	all, err := j.site.Inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j.compute = j.site.computeOf(all, m)
+	j.group = at.hosts().VMGroupName
+	if j.compute != nil && j.compute.Cluster && !isTrue(got.spec.DisableClusterModule) {
+		j.rule = ruleName(c, pool.Name)
+		for i := range j.site.owned {
+			o := &j.site.owned[i]
+			if o.Machine.Pool == pool.Name && o.Machine.Damaged == "" && j.site.computeOf(all, o) == j.compute {
+				j.apart = append(j.apart, o.VM.Ref)
+			}
+		}
+	}
+	return &machine.Wanted{Tags: m.Tags, Spec: at.VSphereMachineSpec, Pools: pools}, nil
+}
+
+// computeOf returns the cluster or host that m is on; nil where the user may not see it.
+func (s *siteSeen) computeOf(all *vcenter.Inventory, m *machine.Owned) *vcenter.Entity {
+	vm := s.look.VM(m.VM.Ref)
+	if vm == nil {
+		return nil
+	}
+	if e := all.Entity(vm.Pool); e != nil {
+		return all.ComputeOf(e)
+	}
+	return nil
+}
+
+// ruleName is that of the rule that keeps machines of a pool apart.
+func ruleName(c *fleet.Cluster, pool fleet.PoolName) string {
+	return "fairlead " + string(c.Fleet) + " " + c.Key.String() + " " + string(pool)
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// noteRefusal notes why vm could not be powered on, which the machine says from then on, and
+// returns what else went wrong. No error: it was.
+func (p *Provider) noteRefusal(vm vcenter.Ref, err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.refusals, vm)
+	switch kind := fleet.KindOf(err); {
+	case err == nil, vcenter.PoweredAlready(err):
+		return nil
+	case kind == fleet.Invalid || kind == fleet.Unknown || kind == fleet.Conflict || kind == fleet.NotFound:
+		p.refusals[vm] = err.Error()
+		return nil
+	}
+	return err
+}
+
+// DeleteInfrastructure implements providers.Infrastructure.
+func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
+	op := "delete infrastructure of " + c.Key.String()
+	o := snapshot.OwnerOf(c)
+	got, err := p.look(ctx, c, o)
+	if err != nil {
+		return wrap(op, err)
+	}
+	if list := got.machines(); len(list) > 0 {
+		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", list[0].Name)
+	}
+	if err := p.dropRules(ctx, c, got); err != nil {
+		return wrap(op, err)
+	}
+	p.setFound(o, false)
+	return nil
+}
+
+// dropRules removes the rules that kept machines of c apart, where machines may be by Git. What
+// cannot be found any more has none.
+func (p *Provider) dropRules(ctx context.Context, c *fleet.Cluster, got *observation) error {
+	for _, pool := range c.Pools() {
+		placed, err := placements(c, got.spec, &pool)
+		if err != nil {
+			return err
+		}
+		for _, at := range placed {
+			s := siteOfSeen(got.sites, at.Server)
+			if s == nil || isTrue(got.spec.DisableClusterModule) {
+				continue
+			}
+			found, err := find(ctx, s.Client, at)
+			if err != nil || found.compute == nil || !found.compute.Cluster {
+				continue
+			}
+			g, err := s.Groups(ctx, found.compute.Ref)
+			if err != nil {
+				return err
+			}
+			if _, there := g.Apart(ruleName(c, pool.Name)); !there {
+				continue
+			}
+			task, err := s.KeepApart(ctx, found.compute.Ref, ruleName(c, pool.Name), nil)
+			if err != nil {
+				return err
+			}
+			if _, err := p.await(ctx, s.Client, task); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package vsphere
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/infrastructure/vsphere/api"
+	"fairlead.dev/providers/infrastructure/vsphere/machine"
+	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
+	"fairlead.dev/providers/snapshot"
+)
+
+// An observation is what was seen of a cluster.
+type observation struct {
+	cluster *fleet.Cluster
+	spec    *api.VSphereClusterSpec
+	sites   []siteSeen
+	holders addresses.Holders // of addresses of pools, by the names that holder gives VMs
+	running map[string]bool   // those of them that are powered on
+}
+
+// siteSeen is one vCenter with what it has of the cluster.
+type siteSeen struct {
+	site
+	look   *vcenter.Look
+	owned  []machine.Owned
+	clones []clone // that run, or failed
+}
+
+// look looks at all vCenters of c. o is c, or the machine of it that something is to be asked
+// of.
+func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*observation, error) {
+	sites, spec, err := p.sites(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out := &observation{cluster: c, spec: spec, holders: make(addresses.Holders), running: make(map[string]bool)}
+	var places []*vcenter.Client
+	for _, s := range sites {
+		look, err := s.Look(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		seen := siteSeen{site: s, look: look, owned: machine.Of(p.convert(look), c)}
+		seen.clones = clonesOf(look, c, seen.owned)
+		if err := out.hold(&seen); err != nil {
+			return nil, err
+		}
+		out.sites = append(out.sites, seen)
+		places = append(places, s.Client)
+	}
+	p.watch.Looked(snapshot.OwnerOf(c), places)
+	return out, nil
+}
+
+// convert returns the VMs of l that have tags, as package machine wants them.
+func (p *Provider) convert(l *vcenter.Look) []machine.VM {
+	busy := make(map[vcenter.Ref]string)
+	for _, t := range l.Tasks {
+		if t.Running() {
+			busy[t.Entity] = t.What
+		}
+	}
+	var out []machine.VM
+	for _, vm := range l.Tagged() {
+		v := machine.VM{
+			Ref: vm.Ref, Name: vm.Name, Configured: !vm.Unread, UUID: vm.UUID, InstanceUUID: vm.InstanceUUID, Template: vm.Template,
+			Tags: "?", Power: vm.Power, Connection: vm.Connection, Created: vm.Created, Booted: vm.Booted, ToolsRunning: vm.ToolsRunning, Busy: busy[vm.Ref],
+		}
+		if vm.Tags != nil {
+			v.Tags = machine.EncodeTags(vm.Tags)
+		}
+		for _, n := range vm.NICs {
+			v.NICs = append(v.NICs, machine.NIC{MAC: n.MacAddress, Card: n.DeviceConfigId >= 0, Addresses: n.IpAddress})
+		}
+		v.Refusal = p.refusalOf(vm)
+		out = append(out, v)
+	}
+	return out
+}
+
+// refusalOf returns why vm could not be powered on; empty: that was not refused.
+func (p *Provider) refusalOf(vm *vcenter.VM) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refusals[vm.Ref]
+}
+
+// hold notes which addresses of pools the VMs of s have, whosesoever they are.
+func (o *observation) hold(s *siteSeen) error {
+	for _, vm := range s.look.Tagged() {
+		if err := o.holders.Add(s.holder(vm.Ref), vm.Tags[addresses.Tag]); err != nil {
+			return fmt.Errorf("%s: %w", s.look.Path(vm), err)
+		}
+		o.running[s.holder(vm.Ref)] = vm.Power != "poweredOff"
+	}
+	return nil
+}
+
+// holder names a VM among those of all vCenters.
+func (s *site) holder(ref vcenter.Ref) string { return s.access.Server + "/" + ref.Value }
+
+// machines returns all machines of the cluster, those that are being cloned among them.
+func (o *observation) machines() []fleet.Machine {
+	var out []fleet.Machine
+	for i := range o.sites {
+		s := &o.sites[i]
+		for _, owned := range s.owned {
+			out = append(out, owned.Machine)
+		}
+		for _, c := range s.clones {
+			if c.machine != nil {
+				out = append(out, *c.machine)
+			}
+		}
+	}
+	machine.Sort(out)
+	return out
+}
+
+// A clone is one that was asked for and whose VM does not show yet, or never will.
+type clone struct {
+	token   token
+	task    vcenter.Task
+	machine *fleet.Machine // while it may become one
+	failure *fleet.Failure // where it failed
+}
+
+// A token says what a clone was asked for.
+type token struct {
+	uuid string
+	name fleet.MachineName
+	op   fleet.OperationID
+}
+
+func (t token) String() string { return fmt.Sprintf("fairlead %s %s %s", t.uuid, t.name, t.op) }
+
+// parseToken reads what String wrote; false: it did not write that.
+func parseToken(text string) (token, bool) {
+	parts := strings.Split(text, " ")
+	if len(parts) != 4 || parts[0] != "fairlead" {
+		return token{}, false
+	}
+	return token{parts[1], fleet.MachineName(parts[2]), fleet.OperationID(parts[3])}, true
+}
+
+// clonesOf returns the last clone that was asked for of each machine of c, unless a VM of that
+// name is there, or the clone made one.
+func clonesOf(l *vcenter.Look, c *fleet.Cluster, owned []machine.Owned) []clone {
+	there := make(map[fleet.MachineName]bool)
+	for _, o := range owned {
+		there[o.Machine.Name] = true
+	}
+	last := make(map[fleet.MachineName]clone)
+	for _, t := range l.Tasks { // the newest last
+		if k, ok := parseToken(t.Token); ok && machine.OfCluster(k.uuid, c) && !there[k.name] {
+			last[k.name] = clone{token: k, task: t}
+		}
+	}
+	for _, name := range unreadNames(l, c) {
+		if _, known := last[name]; !known && !there[name] {
+			last[name] = clone{token: token{name: name}, task: vcenter.Task{State: "running"}}
+		}
+	}
+	var out []clone
+	for name, k := range last {
+		switch {
+		case k.task.Running():
+			k.machine = pending(c, k)
+		case k.task.Err != nil:
+			why := k.task.Err.Error()
+			if ref, twice := vcenter.DuplicateOf(k.task.Err); twice {
+				vm := l.VM(ref)
+				if vm == nil || vm.Unread {
+					continue // it is gone, or is the machine, which is being cloned
+				}
+				why += fmt.Sprintf(" (%s is another VM: rename it, or give machines a folder or naming.template of their own)", l.Path(vm))
+			}
+			k.failure = &fleet.Failure{Machine: name, Operation: k.token.op, At: k.task.Ended, Message: why}
+		default:
+			continue
+		}
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b clone) int { return strings.Compare(string(a.token.name), string(b.token.name)) })
+	return out
+}
+
+// pending returns the machine that k is to become.
+func pending(c *fleet.Cluster, k clone) *fleet.Machine {
+	m := &fleet.Machine{Name: k.token.name, Operation: k.token.op, State: fleet.MachinePending, Message: "its VM is being cloned", Created: k.task.Queued}
+	if pool := machine.PoolOf(c, k.token.name); pool != nil {
+		m.Pool, m.Role, m.Template, m.Version = pool.Name, pool.Role, pool.Template, pool.Version
+	}
+	return m
+}
+
+// unreadNames returns the names of machines that c could have, of VMs whose configuration is
+// not known: vCenter lists them so while it clones them.
+func unreadNames(l *vcenter.Look, c *fleet.Cluster) []fleet.MachineName {
+	var out []fleet.MachineName
+	for i := range l.VMs {
+		if vm := &l.VMs[i]; vm.Unread && !vm.Tagged && vm.Unreachable() == "" && machine.PoolOf(c, fleet.MachineName(vm.Name)) != nil {
+			out = append(out, fleet.MachineName(vm.Name))
+		}
+	}
+	return out
+}

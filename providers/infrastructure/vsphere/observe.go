@@ -1,0 +1,115 @@
+package vsphere
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/infrastructure/vsphere/api"
+	"fairlead.dev/providers/infrastructure/vsphere/machine"
+	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
+	"fairlead.dev/providers/snapshot"
+)
+
+// Observe implements providers.Infrastructure.
+func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	op := "observe " + c.Key.String()
+	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return fleet.Infrastructure{}, vcenter.WrapLook(op, err)
+	}
+	domains, err := failureDomains(c, got.spec)
+	if err != nil {
+		return fleet.Infrastructure{}, vcenter.WrapLook(op, err)
+	}
+	out := fleet.Infrastructure{FailureDomains: domains}
+	at := time.Now()
+	for i := range got.sites {
+		s := &got.sites[i]
+		for _, k := range s.clones {
+			if k.failure != nil {
+				out.Failures = append(out.Failures, *k.failure)
+			}
+		}
+		for j := range s.owned {
+			o := &s.owned[j]
+			if o.Machine.State == fleet.MachineDeleting {
+				o.Machine.Interrupted = machine.Stopped(o, removalOf(c, o), at)
+			}
+			if what := got.upkeep(s, o, at); what != "" {
+				out.Upkeep = append(out.Upkeep, what)
+			}
+		}
+		out.Places = append(out.Places, fleet.PlaceSeen{Place: s.place(), Used: len(s.owned)+len(s.clones) > 0, Named: s.named})
+	}
+	out.Machines = got.machines()
+	if len(out.Machines) > 0 || p.wasFound(snapshot.OwnerOf(c)) {
+		out.Exists, out.Ready, out.Endpoint = true, true, endpoint.Wanted(c)
+		out.Places[0].Used = true
+	}
+	slices.Sort(out.Upkeep)
+	out.Drift = slices.Clone(out.Upkeep)
+	slices.SortFunc(out.Failures, func(a, b fleet.Failure) int { return strings.Compare(string(a.Machine), string(b.Machine)) })
+	return out, nil
+}
+
+// upkeep says what EnsureInfrastructure would do to o; empty: nothing.
+func (o *observation) upkeep(s *siteSeen, m *machine.Owned, at time.Time) string {
+	switch {
+	case !mayChange(m):
+		return ""
+	case o.loses(s, m):
+		return "remove machine " + string(m.Machine.Name) + ", whose address of a pool another machine has: it is made again"
+	case halfMade(m):
+		return "finish machine " + string(m.Machine.Name) + " and power it on"
+	}
+	if step := machine.NextOfRunning(m, at); step.Action != machine.None {
+		return step.What + ": machine " + string(m.Machine.Name)
+	}
+	return ""
+}
+
+// mayChange reports whether anything may be done to m but to delete it.
+func mayChange(m *machine.Owned) bool {
+	return m.Machine.Damaged == "" && !m.Deleting() && !m.Machine.Silent && m.VM.Configured && !m.VM.Template && m.VM.Busy == ""
+}
+
+// halfMade reports whether m is to be powered on.
+func halfMade(m *machine.Owned) bool {
+	return m.VM.Power == "poweredOff" && m.VM.Refusal == ""
+}
+
+// loses reports whether m, which is powered off, has an address of a pool that another machine
+// has and runs with, or keeps: see package addresses.
+func (o *observation) loses(s *siteSeen, m *machine.Owned) bool {
+	claims, err := addresses.Parse(m.Tags[addresses.Tag])
+	if err != nil || m.VM.Power != "poweredOff" {
+		return false
+	}
+	own := s.holder(m.VM.Ref)
+	for _, c := range claims {
+		for _, other := range o.holders[c] {
+			if other != own && (o.running[other] || o.holders.Keeper(c) != own && !o.running[own]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// removalOf says how m goes, by what Git says of its pool.
+func removalOf(c *fleet.Cluster, m *machine.Owned) machine.Removal {
+	pool, ok := c.Pool(m.Machine.Pool)
+	if !ok {
+		return machine.Removal{}
+	}
+	spec, err := api.ReadMachine(pool.Infrastructure)
+	if err != nil {
+		return machine.Removal{}
+	}
+	return machine.RemovalOf(spec)
+}

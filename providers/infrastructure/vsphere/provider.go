@@ -1,0 +1,131 @@
+package vsphere
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/infrastructure/vsphere/api"
+	"fairlead.dev/providers/infrastructure/vsphere/machine"
+	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
+	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/snapshot"
+)
+
+// A Provider is the infrastructure provider of vSphere.
+type Provider struct {
+	o        Options
+	pool     *vcenter.Pool
+	secrets  objects.Secrets
+	watch    *snapshot.Watch[*vcenter.Client]
+	reserved addresses.Reservations
+
+	mu       sync.Mutex
+	found    map[snapshot.Owner]bool // clusters of which this process found everything that machines need
+	busy     map[snapshot.Owner]bool // machines that something is asked of right now
+	refusals map[vcenter.Ref]string  // why VMs could not be powered on
+}
+
+var _ providers.Infrastructure = (*Provider)(nil)
+
+// Options are what a provider is made with. Zero values mean the defaults.
+type Options struct {
+	VCenter  vcenter.Options
+	Settle   time.Duration // see DefaultSettle
+	Patience time.Duration // how long a call waits for a task that takes seconds
+	Insecure bool          // take any certificate where Git has no thumbprint
+	Log      *slog.Logger
+	// Secret returns a Secret that Git does not hold; nil means that there are none.
+	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
+}
+
+// The defaults. A clone that was asked for is in the listing of tasks, and its VM in that of
+// VMs, as soon as vCenter took the request; one whose answer was lost was taken within the
+// time that a request may take, and shows in the first look after that.
+const (
+	DefaultSettle   = 75 * time.Second
+	DefaultPatience = 10 * time.Second
+)
+
+// New returns a provider.
+func New(o Options) *Provider {
+	if o.Settle == 0 {
+		o.Settle = DefaultSettle
+	}
+	if o.Patience == 0 {
+		o.Patience = DefaultPatience
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Provider{
+		o: o, pool: vcenter.NewPool(o.VCenter), watch: snapshot.NewWatch[*vcenter.Client](),
+		secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
+		found:   make(map[snapshot.Owner]bool), busy: make(map[snapshot.Owner]bool), refusals: make(map[vcenter.Ref]string),
+	}
+}
+
+// Abilities tells what it can do beyond the contract.
+func (p *Provider) Abilities() providers.Abilities {
+	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, NodeIdentifier: p, VirtualIPs: p, Closer: p}
+}
+
+// Close ends the sessions with vCenters.
+func (p *Provider) Close() { p.pool.Close() }
+
+// Settle implements providers.Infrastructure.
+func (p *Provider) Settle() time.Duration { return p.o.Settle }
+
+// NodeID implements providers.NodeIdentifier.
+func (p *Provider) NodeID() string { return machine.NodeID }
+
+// VirtualIP implements providers.VirtualIPs.
+func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	return spec.VirtualIP, nil
+}
+
+// tryLock reserves a machine for the caller, until unlock; false: somebody has it.
+func (p *Provider) tryLock(o snapshot.Owner) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy[o] {
+		return false
+	}
+	p.busy[o] = true
+	return true
+}
+
+func (p *Provider) unlock(o snapshot.Owner) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.busy, o)
+}
+
+// wasFound reports whether this process found what machines of o need.
+func (p *Provider) wasFound(o snapshot.Owner) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.found[o.Shared()]
+}
+
+func (p *Provider) setFound(o snapshot.Owner, found bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if found {
+		p.found[o.Shared()] = true
+		return
+	}
+	delete(p.found, o.Shared())
+}
+
+// wrap says what could not be done, for an error that has a kind or none.
+func wrap(op string, err error) error { return vcenter.Wrap(op, err) }
