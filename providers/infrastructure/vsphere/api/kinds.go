@@ -97,7 +97,10 @@ func refusedOfMachine(at string) map[string]string {
 // limitedOfMachine are the fields of a machine whose spec is at a path that are honoured in
 // part.
 func limitedOfMachine(at string) map[string]string {
-	return map[string]string{at + "os": "Linux: machines of Windows are not set up here"}
+	return map[string]string{
+		at + "diskGiB": "where a clone is linked, the size of the template's disk alone: it cannot grow, and another one is refused when the machine is made",
+		at + "os":      "Linux: machines of Windows are not set up here",
+	}
 }
 
 // renamedOfMachine are the fields of a machine whose spec is at a path that older versions

@@ -39,7 +39,7 @@ func name(text, machine string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot be read: %w", err)
 	}
-	if len(t.Templates()) != 1 || !plain(t.Root) {
+	if !plain(t.Root) {
 		return "", fmt.Errorf("may hold {{ .machine.name }}, trimSuffix and trunc alone")
 	}
 	var b strings.Builder

@@ -41,6 +41,7 @@ func TestNamingChecks(t *testing.T) {
 		"{{ upper .machine.name }}":      "cannot be read",
 		"{{ range 999999999 }}{{ end }}{{ .machine }}":                  "alone",
 		`{{ define "x" }}{{ template "x" }}{{ end }}{{ template "x" }}`: "alone",
+		`{{ define "x" }}a{{ end }}`:                                    "not valid",
 		"{{ if .machine.name }}a{{ end }}":                              "alone",
 		"UPPER-{{ .machine.name }}":                                     "not valid",
 	} {

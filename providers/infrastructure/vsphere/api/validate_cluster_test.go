@@ -65,6 +65,25 @@ func TestServing(t *testing.T) {
 	}
 }
 
+// TestSecrets: which Secrets come with an object.
+func TestSecrets(t *testing.T) {
+	for name, tc := range map[string]struct{ kind, spec, want string }{
+		"Secret":   {"VSphereCluster", "server: s\nidentityRef: {kind: Secret, name: a}", "prod/a"},
+		"Identity": {"VSphereCluster", "server: s\nidentityRef: {kind: VSphereClusterIdentity, name: a}", ""},
+		"OfIt":     {"VSphereClusterIdentity", "secretName: a", "capv-system/a"},
+		"Machine":  {"VSphereMachine", "template: t\n" + network, ""},
+	} {
+		s, wrong := normalised(t, tc.kind, "v1beta2", tc.spec, nil)
+		got := ""
+		for _, k := range kindOf(t, tc.kind).Secrets(s, "prod") {
+			got += k.String()
+		}
+		if got != tc.want || wrong != "" {
+			t.Errorf("%s: got %q %s, want %q", name, got, wrong, tc.want)
+		}
+	}
+}
+
 func TestCompanionChecks(t *testing.T) {
 	const region, zone = "region: {name: r, type: Datacenter, tagCategory: c}\n", "zone: {name: z, type: ComputeCluster, tagCategory: c}\n"
 	const topology = "topology: {datacenter: d, computeCluster: c"
@@ -84,6 +103,7 @@ func TestCompanionChecks(t *testing.T) {
 		"HostsNoCompute": {"VSphereFailureDomain", region + "zone: {name: z, type: Datacenter, tagCategory: c}\ntopology: {datacenter: d, hosts: {vmGroupName: v, hostGroupName: h}}", "topology.computeCluster: Required value: the compute cluster that the groups", "as upstream"},
 		"NoHosts":        {"VSphereFailureDomain", region + "zone: {name: z, type: HostGroup, tagCategory: c}\n" + topology + "}", "topology.hosts: Required value", "as upstream"},
 		"HalfHosts":      {"VSphereFailureDomain", region + zone + topology + ", hosts: {vmGroupName: v}}", "topology.hosts.hostGroupName: Required value", "the rule is of both"},
+		"OtherHalf":      {"VSphereFailureDomain", region + zone + topology + ", hosts: {hostGroupName: h}}", "topology.hosts.vmGroupName: Required value", "the rule is of both"},
 		"NoDatacenter":   {"VSphereFailureDomain", region + zone + "topology: {computeCluster: c}", "topology.datacenter: Required value", "inventory begins there"},
 		"TwoNetworks":    {"VSphereFailureDomain", region + zone + topology + ", networks: [a], networkConfigurations: [{networkName: a}]}", "topology.networks: Forbidden", "as upstream"},
 		"EmptyNetwork":   {"VSphereFailureDomain", region + zone + topology + ", networks: ['']}", "topology.networks[0]: Required value", "which one"},

@@ -35,7 +35,11 @@ func TestMachineChecks(t *testing.T) {
 		"RequestsMem":  {machine + "resources: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}", "must not be above limits.memory", "it could never be granted"},
 		"MoreThanAll":  {machine + "resources: {requests: {memory: 3Gi}}", "must not be above memoryMiB", "the machine has 2 GiB"},
 		"NegativeMem":  {machine + "resources: {limits: {memory: -1}}", "limits.memory: Invalid value: \"-1\": must not be negative", "-1 is nothing in Kubernetes"},
+		"NegativeCPUs": {machine + "resources: {requests: {cpu: -1}}", "requests.cpu: Invalid value: \"-1\": must not be negative", "-1 is nothing in Kubernetes"},
+		"SomeMemory":   {machine + "resources: {requests: {memory: 1Gi}}", "", "half of it is sure"},
+		"NoMemory":     {machine + "memoryMiB: -4", "memoryMiB: Invalid value", "it is no size"},
 		"Shares":       {machine + "resources: {shares: {cpu: -1}}", "shares.cpu: Invalid value", "there are none"},
+		"SharesMemory": {machine + "resources: {shares: {memory: -1}}", "shares.memory: Invalid value", "there are none"},
 		"Disk":         {machine + "diskGiB: -1", "diskGiB: Invalid value", "no disk is that small"},
 		"LinkedDisk":   {machine + "cloneMode: linkedClone\ndiskGiB: 25", "", "upstream's templates say so; whether it fits is known with the template"},
 		"MoreDisks":    {machine + "additionalDisksGiB: [0, -1]", "additionalDisksGiB[1]: Invalid value", "0 is as in the template"},
@@ -119,6 +123,29 @@ func TestOlderMachine(t *testing.T) {
 	} {
 		_, got := normalised(t, "VSphereMachine", "v1beta1", "template: t\npowerOffMode: trySoft\n"+network+spec, nil)
 		check(t, got, want, "v1beta1")
+	}
+}
+
+// TestQuantities: vSphere has MHz and MiB, and a machine is not given less than it asks for.
+func TestQuantities(t *testing.T) {
+	s, wrong := normalised(t, "VSphereMachine", "v1beta1", "template: t\n"+network+"resources: {requests: {cpu: 1500M, memory: 1Gi}, limits: {cpu: 2000000001, memory: 1025Mi}}", nil)
+	if wrong != "" {
+		t.Fatal(wrong)
+	}
+	r := s.(*VSphereMachineSpec).Resources
+	for name, c := range map[string]struct {
+		got  *int64
+		want int64
+	}{
+		"MHz": {MHz(r.Requests.CPU), 1500}, "MHz, rounded": {MHz(r.Limits.CPU), 2001},
+		"MiB": {MiB(r.Requests.Memory), 1024}, "MiB of more": {MiB(r.Limits.Memory), 1025},
+	} {
+		if *c.got != c.want {
+			t.Errorf("%s: got %d, want %d", name, *c.got, c.want)
+		}
+	}
+	if MHz(nil) != nil {
+		t.Error("nothing is a number of MHz")
 	}
 }
 

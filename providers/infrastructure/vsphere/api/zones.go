@@ -31,10 +31,7 @@ type Zone struct {
 // VSphereFailureDomain is missing gives the kind Invalid.
 // Source: CAPV, clusterReconciler.reconcileDeploymentZones.
 func Zones(c *fleet.Cluster, s *VSphereClusterSpec) ([]Zone, error) {
-	if s.FailureDomainSelector == nil {
-		return nil, nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(s.FailureDomainSelector)
+	selector, err := metav1.LabelSelectorAsSelector(s.FailureDomainSelector) // nil selects nothing
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, "find the zones of "+c.Key.String(), "failureDomainSelector: %w", err)
 	}

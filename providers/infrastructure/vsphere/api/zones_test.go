@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,141 +10,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
-	"fairlead.dev/render"
-	"fairlead.dev/render/decode"
 )
-
-// zoned is a cluster with zones: a and b of its vCenter, c of another one, and d that its
-// selector does not select.
-const zoned = `
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: Cluster
-metadata: {name: c, namespace: prod}
-spec:
-  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: VSphereCluster, name: c}
-  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: c}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: VSphereCluster
-metadata: {name: c, namespace: prod}
-spec:
-  server: https://VC.example.com/sdk
-  thumbprint: "aa:01:02:03:04:05:06:07:08:09:0a:0b:0c:0d:0e:0f:10:11:12:13"
-  controlPlaneEndpoint: {host: 10.0.0.10}
-  identityRef: {kind: VSphereClusterIdentity, name: team}
-  failureDomainSelector: {matchLabels: {env: prod}}
----
-apiVersion: controlplane.cluster.x-k8s.io/v1beta2
-kind: KubeadmControlPlane
-metadata: {name: c, namespace: prod}
-spec:
-  version: v1.34.1
-  replicas: 3
-  machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: VSphereMachineTemplate, name: c}}}
-  kubeadmConfigSpec: {}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: VSphereMachineTemplate
-metadata: {name: c, namespace: prod}
-spec:
-  template:
-    spec:
-      template: /DC0/vm/ubuntu
-      datacenter: DC9
-      folder: of-machine
-      resourcePool: of-machine
-      datastore: of-machine
-      network:
-        devices:
-        - {networkName: front, dhcp4: true, nameservers: [10.0.0.2]}
-        - {networkName: back, dhcp4: true, mtu: 9000}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: VSphereDeploymentZone
-metadata: {name: b, labels: {env: prod}}
-spec: {server: "vc.example.com:443", failureDomain: fd-b, controlPlane: false}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
-kind: VSphereDeploymentZone
-metadata: {name: a, labels: {env: prod}}
-spec: {failureDomain: fd-a, placementConstraint: {folder: of-zone, resourcePool: of-zone}}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: VSphereDeploymentZone
-metadata: {name: c, labels: {env: prod}}
-spec: {server: other.example.com, failureDomain: fd-b}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: VSphereDeploymentZone
-metadata: {name: d}
-spec: {server: vc.example.com, failureDomain: fd-b}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
-kind: VSphereFailureDomain
-metadata: {name: fd-a}
-spec:
-  region: {name: eu, type: Datacenter, tagCategory: k8s-region, autoConfigure: false}
-  zone: {name: eu-a, type: ComputeCluster, tagCategory: k8s-zone}
-  topology:
-    datacenter: DC0
-    computeCluster: C0
-    datastore: of-zone
-    networkConfigurations:
-    - {networkName: zone-front, dhcp4: false, addressesFromPools: [{kind: GlobalInClusterIPPool, name: pool}]}
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: VSphereFailureDomain
-metadata: {name: fd-b}
-spec:
-  region: {name: eu, type: Datacenter, tagCategory: k8s-region}
-  zone: {name: eu-b, type: HostGroup, tagCategory: k8s-zone}
-  topology:
-    datacenter: DC1
-    computeCluster: C1
-    hosts: {vmGroupName: vms, hostGroupName: hosts}
-    networks: [one, two]
----
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: VSphereClusterIdentity
-metadata: {name: team}
-spec: {secretName: vcenter, allowedNamespaces: {selector: {matchLabels: {team: a}}}}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: prod, labels: {team: a}}
----
-apiVersion: ipam.cluster.x-k8s.io/v1alpha2
-kind: GlobalInClusterIPPool
-metadata: {name: pool}
-spec: {addresses: [10.1.0.20-10.1.0.99], prefix: 24, gateway: 10.1.0.1}
-`
-
-// decoded decodes text, changed, as an overlay with one cluster.
-func decoded(t *testing.T, text string, change ...string) (*fleet.Cluster, []fleet.Problem) {
-	t.Helper()
-	var objects []render.Object
-	for doc := range strings.SplitSeq(strings.NewReplacer(change...).Replace(text), "\n---\n") {
-		objects = append(objects, render.Object{File: "f.yaml", YAML: []byte(doc)})
-	}
-	clusters, problems := decode.New("f", api.Kinds()).Decode("o", objects)
-	if len(clusters) != 1 {
-		return nil, problems
-	}
-	return &clusters[0], problems
-}
-
-func cluster(t *testing.T, change ...string) (*fleet.Cluster, *api.VSphereClusterSpec) {
-	t.Helper()
-	c, problems := decoded(t, zoned, change...)
-	if len(problems) > 0 || c == nil {
-		t.Fatalf("decoding: %v", problems)
-	}
-	s, err := api.ReadCluster(c.Infrastructure)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c, s
-}
 
 func TestZones(t *testing.T) {
 	const selector = "{matchLabels: {env: prod}}"
@@ -160,6 +27,7 @@ func TestZones(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, s := cluster(t, tc.change...)
+			slices.Reverse(c.Companions) // their order says nothing
 			zones, err := api.Zones(c, s)
 			if err != nil {
 				t.Fatal(err)
@@ -227,8 +95,19 @@ func TestPlace(t *testing.T) {
 			t.Errorf("zone %q: -want +got:\n%s", zone, d)
 		}
 	}
-	m.Server, m.Thumbprint = "own.example.com", "BB"
 	var none *api.Zone
+	m.Thumbprint = "BB"
+	if got := of(place(t, none, s, m)); got.Thumbprint != "BB" {
+		t.Errorf("a machine that says it of the cluster's vCenter: got %+v", got)
+	}
+	other, err := api.FindZone(c, s, "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := of(place(t, other, s, m)); got.Thumbprint != "" {
+		t.Errorf("the machine's thumbprint is said of the vCenter of its zone: %+v", got)
+	}
+	m.Server = "own.example.com"
 	if got := of(place(t, none, s, m)); got.Server != "own.example.com" || got.Thumbprint != "BB" {
 		t.Errorf("a machine with a vCenter of its own: got %+v", got)
 	}
@@ -266,6 +145,31 @@ func TestPlaceDevices(t *testing.T) {
 	}
 }
 
+// TestPlaceConfiguration: what a zone says of a device replaces what the machine says of it.
+func TestPlaceConfiguration(t *testing.T) {
+	c, s := cluster(t, "networks: [one, two]", "networkConfigurations: [{networkName: one, dhcp4: true, dhcp4Overrides: {useDNS: false}, "+
+		"dhcp6: true, dhcp6Overrides: {useNTP: false}, nameservers: [10.9.0.2], searchDomains: [zone.example.com]}]")
+	m, _ := api.ReadMachine(c.ControlPlane.Infrastructure)
+	m.Network.Devices[0].SearchDomains = []string{"machine.example.com"}
+	z, err := api.FindZone(c, s, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes, no := true, false
+	got, want := place(t, z, s, m).Network.Devices, []api.NetworkConfiguration{
+		{
+			NetworkName: "one", DHCP4: &yes, DHCP6: &yes, DHCP4Overrides: &api.DHCPOverrides{UseDNS: &no}, DHCP6Overrides: &api.DHCPOverrides{UseNTP: &no},
+			Nameservers: []string{"10.9.0.2"}, SearchDomains: []string{"zone.example.com"},
+		},
+		{NetworkName: "back", DHCP4: &yes},
+	}
+	for i, w := range want {
+		if d := gocmp.Diff(w, got[i].NetworkConfiguration); d != "" {
+			t.Errorf("device %d: -want +got:\n%s", i, d)
+		}
+	}
+}
+
 func place(t *testing.T, z *api.Zone, s *api.VSphereClusterSpec, m *api.VSphereMachineSpec) *api.VSphereMachineSpec {
 	t.Helper()
 	out, err := z.Place(s, m)
@@ -286,30 +190,5 @@ func TestPools(t *testing.T) {
 	p, err := addresses.Find(c, place(t, z, s, m).Network.Devices[0].AddressesFromPools[0])
 	if err != nil || p.ID != "GlobalInClusterIPPool/pool" {
 		t.Errorf("got %v %v, want the pool of the zone", p, err)
-	}
-}
-
-func TestCredentials(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change []string
-		want   string // the Secret, or what is wrong
-	}{
-		"Identity":       {nil, "capv-system/vcenter"},
-		"Secret":         {[]string{"kind: VSphereClusterIdentity, name: team", "kind: Secret, name: login"}, "prod/login"},
-		"NotAllowed":     {[]string{"{name: prod, labels: {team: a}}", "{name: prod, labels: {team: b}}"}, "does not let in the namespace prod"},
-		"NobodyAllowed":  {[]string{", allowedNamespaces: {selector: {matchLabels: {team: a}}}", ""}, "lets in no namespace"},
-		"EverybodyIs":    {[]string{"{selector: {matchLabels: {team: a}}}", "{}"}, "capv-system/vcenter"},
-		"IdentityIsGone": {[]string{"metadata: {name: team}", "metadata: {name: other}"}, "Git has no VSphereClusterIdentity team"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c, s := cluster(t, tc.change...)
-			k, _, err := api.CredentialsOf(c, s)
-			switch {
-			case err != nil && (fleet.KindOf(err) != fleet.Unauthorized || !strings.Contains(err.Error(), tc.want)):
-				t.Errorf("got %v, want %s", err, tc.want)
-			case err == nil && k.String() != tc.want:
-				t.Errorf("got %s, want %s", k, tc.want)
-			}
-		})
 	}
 }
