@@ -135,6 +135,14 @@ test-openstack: ## test all of it on the services that lab-openstack-up started
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./providers/infrastructure/openstack/... -run 'OnTheLab|SameAsLab' -count=1 -p 1 -timeout 60m
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -parallel 3 -timeout 60m
 
+.PHONY: lab-vsphere-up
+lab-vsphere-up: ## start a simulated vCenter on a port of this machine; LAB=default has its VMs be machines of that Kubernetes lab; docs/lab-vsphere.md
+	go run ./test/lab/vsphere up $(if $(LAB),-machines $(LAB))
+
+.PHONY: lab-vsphere-down
+lab-vsphere-down: ## stop it; what was on it is lost
+	go run ./test/lab/vsphere down
+
 .PHONY: lab-images
 lab-images: ## make what machines of the Kubernetes lab are made of: two minors, from Debian packages and Go modules (root, once; docs/lab.md)
 	go run ./test/lab/kubernetes/cmd images
@@ -149,7 +157,7 @@ lab-down: ## remove them, and all that they left on the host
 
 .PHONY: test-lab
 test-lab: ## test the machines themselves: power, reboot, new disks, what a crash leaves (root; needs `make lab-images`)
-	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab -count=1 -timeout 30m -v
+	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab ./test/lab/vsphere/guests -count=1 -p 1 -timeout 30m -v
 
 .PHONY: lab-vm
 lab-vm: ## boot the lab's node image once as a machine of QEMU, with KVM or emulated, to a node that is Ready (root; needs `make lab-images`, qemu-system-x86, e2fsprogs and xorriso)

@@ -1,0 +1,115 @@
+// Command vsphere serves a simulated vCenter on a port of this machine: `make lab-vsphere-up`
+// and `make lab-vsphere-down` are this.
+//
+//	vsphere up [-listen 127.0.0.1:15443] [-machines LAB]    start it, and print how to reach it
+//	vsphere down                                            stop it: its state is lost
+//	vsphere serve …                                         the same as up, in the foreground
+//
+// With -machines its VMs live: one that is switched on is a machine of the Kubernetes lab of
+// that name, which `make lab-up` made.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
+	"fairlead.dev/test/lab/kubernetes/lab"
+	"fairlead.dev/test/lab/vsphere/guests"
+)
+
+func main() {
+	lab.Hook() // machines start as this program
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New("say what to do: up, down or serve; test/lab/vsphere/main.go lists their arguments")
+	}
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	listen := flags.String("listen", "127.0.0.1:15443", "address and port")
+	machines := flags.String("machines", "", "name of the Kubernetes lab whose machines VMs are; none: they are simulated")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	dir, err := folder()
+	if err != nil {
+		return err
+	}
+	p := process{dir: dir}
+	switch args[0] {
+	case "up":
+		return p.up(ctx, args[1:])
+	case "down":
+		return p.down(ctx)
+	case "serve":
+		return serve(ctx, p, *listen, *machines)
+	}
+	return fmt.Errorf("%q is nothing that it does: up, down, serve", args[0])
+}
+
+// folder is where the process leaves its log and how to reach it.
+func folder() (string, error) {
+	if d := os.Getenv("FAIRLEAD_LAB_VSPHERE"); d != "" {
+		return d, nil
+	}
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "fairlead", "vsphere"), err
+}
+
+// serve runs a vCenter until it is told to end.
+func serve(ctx context.Context, p process, listen, machines string) error {
+	o := vspheretest.Options{Listen: listen, Guest: address()}
+	say := func(s string) { fmt.Println(time.Now().Format(time.TimeOnly), s) }
+	var g *guests.Guests
+	if machines != "" {
+		l, err := lab.View(machines)
+		if err != nil {
+			return err
+		}
+		if g, err = guests.New(l.Machines(), say); err != nil {
+			return err
+		}
+		defer g.Close()
+		o.Guest, o.Power = nil, g.Power
+		for _, v := range l.Versions() {
+			o.Templates = append(o.Templates, vspheretest.Template{Name: "ubuntu-2204-kube-" + v, Snapshot: "ready"})
+		}
+	}
+	v, err := vspheretest.Start(o)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	if g != nil {
+		g.Attach(v)
+	}
+	say("serves at " + v.Server())
+	if err := p.ready(v); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return p.ended()
+}
+
+// address gives machines without a machine addresses that nobody reaches.
+func address() func(vspheretest.Machine) []string {
+	next := 0
+	return func(vspheretest.Machine) []string {
+		next++
+		return []string{fmt.Sprintf("198.51.100.%d", next%250+1)}
+	}
+}
