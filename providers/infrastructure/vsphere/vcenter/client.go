@@ -59,6 +59,8 @@ type Client struct {
 	opened     bool          // there is a session to end
 	restful    *rest.Client  // nil until it is needed
 	known      map[Ref]identity
+	latest     *Look         // the last that was whole
+	next       chan struct{} // closed by the next
 	changing   map[Ref]Ref   // the last task that changes a cluster, by cluster
 	clusters   chan struct{} // holds one: who asks for such a change
 
@@ -67,6 +69,7 @@ type Client struct {
 	policies    memo[map[string][]string] // ids by name
 	asked       asked                     // tasks that this process asked for
 	page        int32                     // objects that one answer has at most
+	poll        time.Duration             // how long vCenter holds back an answer that nothing changed
 }
 
 // open returns the client of c. Nothing is asked of vCenter yet.
@@ -98,7 +101,7 @@ func open(c Credential, o Options, login *gate) (*Client, error) {
 		credential: c, at: at, o: o, login: login,
 		base:       transport.New(transport.Options{Base: &told{base: base, observe: o.Observe}, PerSecond: o.Rate}),
 		policies:   memo[map[string][]string]{age: policiesAge},
-		connecting: make(chan struct{}, 1), clusters: make(chan struct{}, 1), changing: make(map[Ref]Ref), page: 1000,
+		connecting: make(chan struct{}, 1), clusters: make(chan struct{}, 1), changing: make(map[Ref]Ref), next: make(chan struct{}), page: 1000, poll: longestPoll,
 	}
 	client.looks = snapshot.NewCache(o.Tick, "list the virtual machines of vCenter "+c.Server, client.look)
 	client.inventories = snapshot.NewCache(inventoryAge, "list the inventory of vCenter "+c.Server, client.listInventory)

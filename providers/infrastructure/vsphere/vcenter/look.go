@@ -356,7 +356,7 @@ func (c *Client) remember(l *Look) {
 	}
 }
 
-// learn replaces what is remembered with what l shows.
+// learn replaces what is remembered with what l shows, and tells who watches.
 func (c *Client) learn(l *Look) {
 	known := make(map[Ref]identity)
 	for _, vm := range l.VMs {
@@ -366,5 +366,7 @@ func (c *Client) learn(l *Look) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known = known
+	c.known, c.latest = known, l
+	close(c.next)
+	c.next = make(chan struct{})
 }

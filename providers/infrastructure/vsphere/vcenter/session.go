@@ -84,7 +84,7 @@ const longestPoll = time.Minute
 func (c *Client) ask(ctx context.Context, s soap.RoundTripper, req, res soap.HasFault) error {
 	method, limit := strings.TrimSuffix(reflect.TypeOf(req).Elem().Name(), "Body"), c.o.Timeout
 	if method == "WaitForUpdatesEx" {
-		limit += longestPoll
+		limit += c.poll
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
