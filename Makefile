@@ -174,6 +174,10 @@ e2e: build ## from a Git push to real clusters on machines of the lab, and throu
 test-mixed: build ## clusters with machines on both labs: servers of OpenStack that boot, and hosts (root; needs `make lab-images lab-openstack-up`)
 	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_OPENSTACK=1 go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(MIXED),TestMixed)'
 
+.PHONY: e2e-vsphere
+e2e-vsphere: build ## clusters on VMs of a simulated vCenter that boot as machines of the lab; VSPHERE=TestVSphereOne for one (root; needs `make lab-images`)
+	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_VSPHERE=1 go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(VSPHERE),TestVSphere)$$'
+
 # Where test-upgrade has agents take the place of each other.
 ON ?= memory hosts openstack
 

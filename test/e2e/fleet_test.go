@@ -23,6 +23,8 @@ var (
 	hostedYAML string
 	//go:embed testdata/mixed.yaml
 	mixedYAML string
+	//go:embed testdata/vsphere.yaml
+	vsphereYAML string
 	//go:embed testdata/cni.yaml
 	cniYAML string
 )
@@ -50,6 +52,7 @@ type cluster struct {
 	Template               string // of the manifests; empty: those for kubeadm
 	Cloud                  *cloud // the other site; nil: there are hosts alone
 	Left                   bool   // the site of workers alone is not in Git any more
+	VSphere                *vSphere
 }
 
 // A cloud is what Git says of a project of OpenStack that a cluster has machines in.
@@ -59,6 +62,9 @@ type cloud struct {
 	From, To   string // the first and the last address of servers
 	Workers    int
 }
+
+// A vSphere is what Git says of a vCenter that a cluster is on.
+type vSphere struct{ Server, Thumbprint, Username, Password string }
 
 // workers returns how many a pool of the cluster has.
 func (c cluster) workers(pool string) int {
