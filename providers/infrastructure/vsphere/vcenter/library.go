@@ -29,6 +29,9 @@ func (c *Client) LibraryTemplate(ctx context.Context, libraryName, item string) 
 		if err != nil {
 			return err
 		}
+		if info.VmTemplate == "" {
+			return fleet.Errorf(fleet.Unavailable, op, "vCenter does not tell which VM template it is")
+		}
 		out = Ref{Type: "VirtualMachine", Value: info.VmTemplate}
 		return nil
 	})

@@ -302,41 +302,6 @@ func (c *Client) details(ctx context.Context, refs []Ref, paths []string) ([]typ
 	return nil, nil
 }
 
-// everywhere selects all VMs, folders and data centers below root in one request that
-// keeps nothing on the server. VMs of a vApp within a vApp are not among them: no machine is
-// made there.
-func everywhere(root Ref, paths []string) types.PropertyFilterSpec {
-	to := func(names ...string) (out []types.BaseSelectionSpec) {
-		for _, n := range names {
-			out = append(out, &types.SelectionSpec{Name: n})
-		}
-		return out
-	}
-	from := func(name, kind, path string, then ...string) types.BaseSelectionSpec {
-		return &types.TraversalSpec{SelectionSpec: types.SelectionSpec{Name: name}, Type: kind, Path: path, SelectSet: to(then...)}
-	}
-	where := []string{"name", "parent"}
-	return types.PropertyFilterSpec{
-		PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: paths}, {Type: "Folder", PathSet: where}, {Type: "Datacenter", PathSet: where}},
-		ObjectSet: []types.ObjectSpec{{Obj: root, SelectSet: []types.BaseSelectionSpec{
-			from("folder", "Folder", "childEntity", "folder", "datacenter", "vapp"),
-			from("datacenter", "Datacenter", "vmFolder", "folder"),
-			from("vapp", "VirtualApp", "vm"),
-		}}},
-	}
-}
-
-// recent selects tasks that are queued, run, or ended within ten minutes.
-// Source: vSphere Web Services API, TaskManager.recentTask.
-func recent(manager *Ref) types.PropertyFilterSpec {
-	return types.PropertyFilterSpec{
-		PropSet: []types.PropertySpec{{Type: "Task", PathSet: []string{"info"}}},
-		ObjectSet: []types.ObjectSpec{{Obj: *manager, Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{
-			&types.TraversalSpec{Type: "TaskManager", Path: "recentTask"},
-		}}},
-	}
-}
-
 // An identity is what was seen of a VM while vCenter told its configuration.
 type identity struct{ tags, instance, uuid string }
 

@@ -2,13 +2,16 @@ package vcenter
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vapi/library"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
+	vcenterapi "github.com/vmware/govmomi/vapi/vcenter"
 	"github.com/vmware/govmomi/vim25/types"
 
 	_ "github.com/vmware/govmomi/pbm/simulator"          // storage policies
@@ -177,5 +180,52 @@ func TestBackings(t *testing.T) {
 	}
 	if _, err := c.Backing(t.Context(), dc); toldOf(err) != "Invalid: cannot connect a network card to /DC0: it is a Datacenter" {
 		t.Error(err)
+	}
+}
+
+// TestLibrary: an item that is a VM template is the VM behind it; an OVF has none.
+func TestLibrary(t *testing.T) {
+	w := newWorld(t, Options{})
+	c, ctx := w.client(), t.Context()
+	vm := w.vm("DC0_H0_VM0")
+	err := c.rest(ctx, "fill a library", func(ctx context.Context, r *rest.Client) error {
+		m := library.NewManager(r)
+		id, err := m.CreateLibrary(ctx, library.Library{Name: "images", Type: "LOCAL", Storage: []library.StorageBacking{{DatastoreID: vm.Datastore[0].Value, Type: "DATASTORE"}}})
+		if err != nil {
+			return err
+		}
+		if _, err := m.CreateLibraryItem(ctx, library.Item{Name: "ova", Type: library.ItemTypeOVF, LibraryID: id}); err != nil {
+			return err
+		}
+		_, err = vcenterapi.NewManager(r).CreateTemplate(ctx, vcenterapi.Template{
+			Name: "ubuntu", Library: id, SourceVM: vm.Self.Value,
+			Placement: &vcenterapi.Placement{Folder: vm.Parent.Value, ResourcePool: vm.ResourcePool.Value},
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// vcsim does not tell it. Source of the field: vSphere Automation API, VmTemplate LibraryItems Info.
+	w.between(func(r *http.Request, base http.RoundTripper) (*http.Response, error) {
+		resp, err := base.RoundTrip(r)
+		if err == nil && strings.Contains(r.URL.Path, "/vcenter/vm-template/library-items/") {
+			return replaced(resp, `{"value":{`, `{"value":{"vm_template":"vm-99",`)
+		}
+		return resp, err
+	})
+	if ref, err := c.LibraryTemplate(ctx, "images", "ubuntu"); err != nil || ref != (Ref{Type: "VirtualMachine", Value: "vm-99"}) {
+		t.Errorf("the template is %v, %v", ref, err)
+	}
+	w.between(nil)
+	for name, x := range map[string]struct{ library, item, want string }{
+		"not told":   {"images", "ubuntu", "Unavailable: cannot find ubuntu in content library images: vCenter does not tell which VM template it is"},
+		"OVF":        {"images", "ova", "Invalid: cannot find ova in content library images: it is of type ovf, and only a VM template can be cloned (clone it to the library as a VM template, or deploy it once and name that VM)"},
+		"no item":    {"images", "x", "NotFound: cannot find x in content library images: the library has no such item"},
+		"no library": {"x", "y", "NotFound: cannot find y in content library x: there is no such library, or the user may not see it"},
+	} {
+		if _, err := c.LibraryTemplate(ctx, x.library, x.item); toldOf(err) != x.want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
