@@ -3,6 +3,7 @@ package vsphere
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -118,6 +119,9 @@ func siteOfSeen(all []siteSeen, server string) *siteSeen {
 func (p *Provider) reserve(r providers.MachineRequest, spec *api.VSphereMachineSpec, got *observation) ([]addresses.Claim, error) {
 	at := time.Now()
 	var out []addresses.Claim
+	if got.unknown != nil && slices.ContainsFunc(spec.Network.Devices, func(d api.NetworkDeviceSpec) bool { return len(d.AddressesFromPools) > 0 }) {
+		return nil, got.unknown
+	}
 	for _, d := range spec.Network.Devices {
 		for _, ref := range d.AddressesFromPools {
 			pool, err := addresses.Find(r.Cluster, ref)

@@ -76,6 +76,9 @@ func (p *Provider) remove(ctx context.Context, j *job, r machine.Removal) error 
 			continue
 		case err != nil && !vcenter.PoweredAlready(err):
 			return err
+		case step.Action == machine.Destroy && done:
+			p.forgetRefusal(m.VM.Ref)
+			return nil
 		case !done || step.Action == machine.Destroy || step.Action == machine.ShutDownGuest:
 			return nil
 		}

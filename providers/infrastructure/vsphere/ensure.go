@@ -211,6 +211,12 @@ func (p *Provider) noteRefusal(vm vcenter.Ref, err error) error {
 	return err
 }
 
+func (p *Provider) forgetRefusal(vm vcenter.Ref) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.refusals, vm)
+}
+
 // DeleteInfrastructure implements providers.Infrastructure.
 func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
 	op := "delete infrastructure of " + c.Key.String()

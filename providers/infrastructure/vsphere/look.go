@@ -21,6 +21,7 @@ type observation struct {
 	sites   []siteSeen
 	holders addresses.Holders // of addresses of pools, by the names that holder gives VMs
 	running map[string]bool   // those of them that are powered on
+	unknown error             // why it is not known what addresses a VM has; nil: it is
 }
 
 // siteSeen is one vCenter with what it has of the cluster.
@@ -47,9 +48,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		}
 		seen := siteSeen{site: s, look: look, owned: machine.Of(p.convert(look), c)}
 		seen.clones = clonesOf(look, c, seen.owned)
-		if err := out.hold(&seen); err != nil {
-			return nil, err
-		}
+		out.hold(&seen)
 		out.sites = append(out.sites, seen)
 		places = append(places, s.Client)
 	}
@@ -90,15 +89,15 @@ func (p *Provider) refusalOf(vm *vcenter.VM) string {
 	return p.refusals[vm.Ref]
 }
 
-// hold notes which addresses of pools the VMs of s have, whosesoever they are.
-func (o *observation) hold(s *siteSeen) error {
+// hold notes which addresses of pools the VMs of s have, whosesoever they are. Where somebody
+// damaged what one says of it, no address is given: it may be the one of that VM.
+func (o *observation) hold(s *siteSeen) {
 	for _, vm := range s.look.Tagged() {
 		if err := o.holders.Add(s.holder(vm.Ref), vm.Tags[addresses.Tag]); err != nil {
-			return fmt.Errorf("%s: %w", s.look.Path(vm), err)
+			o.unknown = fmt.Errorf("tags of %s: %w", s.look.Path(vm), err)
 		}
 		o.running[s.holder(vm.Ref)] = vm.Power != "poweredOff"
 	}
-	return nil
 }
 
 // holder names a VM among those of all vCenters.
@@ -126,6 +125,7 @@ func (o *observation) machines() []fleet.Machine {
 type clone struct {
 	token   token
 	task    vcenter.Task
+	unread  *vcenter.VM    // the VM, where vCenter does not tell its configuration
 	machine *fleet.Machine // while it may become one
 	failure *fleet.Failure // where it failed
 }
@@ -161,15 +161,16 @@ func clonesOf(l *vcenter.Look, c *fleet.Cluster, owned []machine.Owned) []clone 
 			last[k.name] = clone{token: k, task: t}
 		}
 	}
-	for _, name := range unreadNames(l, c) {
-		if _, known := last[name]; !known && !there[name] {
-			last[name] = clone{token: token{name: name}, task: vcenter.Task{State: "running"}}
+	for i := range l.VMs {
+		vm := &l.VMs[i]
+		if name, ok := unread(vm, c); ok && !there[name] && last[name].token.name == "" {
+			last[name] = clone{token: token{name: name}, unread: vm}
 		}
 	}
 	var out []clone
 	for name, k := range last {
 		switch {
-		case k.task.Running():
+		case k.unread != nil || k.task.Running():
 			k.machine = pending(c, k)
 		case k.task.Err != nil:
 			why := k.task.Err.Error()
@@ -190,23 +191,25 @@ func clonesOf(l *vcenter.Look, c *fleet.Cluster, owned []machine.Owned) []clone 
 	return out
 }
 
-// pending returns the machine that k is to become.
+// pending returns the machine that k is, or is to become.
 func pending(c *fleet.Cluster, k clone) *fleet.Machine {
 	m := &fleet.Machine{Name: k.token.name, Operation: k.token.op, State: fleet.MachinePending, Message: "its VM is being cloned", Created: k.task.Queued}
-	if pool := machine.PoolOf(c, k.token.name); pool != nil {
+	if pool := machine.PoolLike(c, k.token.name); pool != nil {
 		m.Pool, m.Role, m.Template, m.Version = pool.Name, pool.Role, pool.Template, pool.Version
+	}
+	if k.unread == nil {
+		return m
+	}
+	if why := k.unread.Unreachable(); why != "" { // it may be a machine of long ago
+		m.Template, m.Version = "", ""
+		m.Silent, m.Message, m.Damaged = true, why, "its VM has the name of a machine, and vCenter does not tell its tags"
 	}
 	return m
 }
 
-// unreadNames returns the names of machines that c could have, of VMs whose configuration is
-// not known: vCenter lists them so while it clones them.
-func unreadNames(l *vcenter.Look, c *fleet.Cluster) []fleet.MachineName {
-	var out []fleet.MachineName
-	for i := range l.VMs {
-		if vm := &l.VMs[i]; vm.Unread && !vm.Tagged && vm.Unreachable() == "" && machine.PoolOf(c, fleet.MachineName(vm.Name)) != nil {
-			out = append(out, fleet.MachineName(vm.Name))
-		}
-	}
-	return out
+// unread returns the name of the machine of c that vm may be, whose configuration vCenter does
+// not tell: it clones it, or does not reach it. Whoever saw its tags before knows it anyway.
+func unread(vm *vcenter.VM, c *fleet.Cluster) (fleet.MachineName, bool) {
+	name := fleet.MachineName(vm.Name)
+	return name, vm.Unread && !vm.Tagged && machine.PoolLike(c, name) != nil
 }

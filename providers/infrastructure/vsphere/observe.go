@@ -64,7 +64,7 @@ func (o *observation) upkeep(s *siteSeen, m *machine.Owned, at time.Time) string
 		return ""
 	case o.loses(s, m):
 		return "remove machine " + string(m.Machine.Name) + ", whose address of a pool another machine has: it is made again"
-	case halfMade(m):
+	case halfMade(m) && o.wants(m):
 		return "finish machine " + string(m.Machine.Name) + " and power it on"
 	}
 	if step := machine.NextOfRunning(m, at); step.Action != machine.None {
@@ -81,6 +81,12 @@ func mayChange(m *machine.Owned) bool {
 // halfMade reports whether m is to be powered on.
 func halfMade(m *machine.Owned) bool {
 	return m.VM.Power == "poweredOff" && m.VM.Refusal == ""
+}
+
+// wants reports whether Git has the pool of m.
+func (o *observation) wants(m *machine.Owned) bool {
+	_, ok := o.cluster.Pool(m.Machine.Pool)
+	return ok
 }
 
 // loses reports whether m, which is powered off, has an address of a pool that another machine

@@ -36,7 +36,8 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 	slices.SortFunc(out, func(a, b fleet.Orphan) int {
 		return cmp.Or(a.Cluster.Compare(b.Cluster), cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID, b.ID))
 	})
-	return out, vcenter.WrapLook("look for orphans", fleet.JoinErrors(failed...))
+	same := func(a, b fleet.Orphan) bool { return a.Place == b.Place && a.ID == b.ID } // seen by two accounts
+	return slices.CompactFunc(out, same), vcenter.WrapLook("look for orphans", fleet.JoinErrors(failed...))
 }
 
 // allSites returns the vCenters of clusters, each account of each once.
@@ -48,7 +49,7 @@ func (p *Provider) allSites(ctx context.Context, clusters []*fleet.Cluster) (out
 			continue
 		}
 		for _, s := range sites {
-			if !slices.ContainsFunc(out, func(t site) bool { return t.Client == s.Client || api.SameServer(t.access.Server, s.access.Server) }) {
+			if !slices.ContainsFunc(out, func(t site) bool { return t.Client == s.Client }) {
 				out = append(out, s)
 			}
 		}
@@ -120,7 +121,6 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 				return wrap(op, p.remove(ctx, &job{site: s, machine: &m}, machine.Removal{Mode: api.PowerOffTrySoft, Timeout: time.Minute}))
 			}
 		}
-		return nil // it is none any more, or is gone
 	}
 	return vcenter.WrapLook(op, fleet.JoinErrors(failed...))
 }

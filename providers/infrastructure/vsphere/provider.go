@@ -3,6 +3,8 @@ package vsphere
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -115,6 +117,13 @@ func (p *Provider) wasFound(o snapshot.Owner) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.found[o.Shared()]
+}
+
+// foundClusters returns those that this process found everything for, in no order.
+func (p *Provider) foundClusters() []snapshot.Owner {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.found))
 }
 
 func (p *Provider) setFound(o snapshot.Owner, found bool) {

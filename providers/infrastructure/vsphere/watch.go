@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 	"fairlead.dev/providers/snapshot"
 )
@@ -20,12 +21,12 @@ func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 		if err != nil {
 			return snapshot.View{}, err
 		}
-		return view(l), nil
+		return p.view(l), nil
 	}, changed)
 }
 
-// view returns how clusters look in l.
-func view(l *vcenter.Look) snapshot.View {
+// view returns how clusters look in l: their VMs, and what became of clones.
+func (p *Provider) view(l *vcenter.Look) snapshot.View {
 	out := snapshot.View{Prints: make(map[snapshot.Owner]string)}
 	add := func(o snapshot.Owner, of any) {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s%+v", out.Prints[o.Shared()], of))
@@ -36,7 +37,14 @@ func view(l *vcenter.Look) snapshot.View {
 			add(o, *vm)
 		}
 	}
+	known := p.foundClusters()
 	for _, t := range l.Tasks {
+		k, ours := parseToken(t.Token)
+		for _, o := range known {
+			if ours && machine.OfCluster(k.uuid, &fleet.Cluster{Fleet: o.Fleet, Key: o.Cluster}) {
+				add(o, string(t.State)+t.Ref.Value)
+			}
+		}
 		out.Busy = out.Busy || t.Running()
 	}
 	return out
@@ -53,13 +61,11 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 		}
 		out = append(out, keysOf(l, id)...)
 	}
-	p.mu.Lock()
-	for o := range p.found {
+	for _, o := range p.foundClusters() {
 		if o.Fleet == id {
 			out = append(out, o.Cluster)
 		}
 	}
-	p.mu.Unlock()
 	slices.SortFunc(out, fleet.Key.Compare)
 	return slices.Compact(out), nil
 }

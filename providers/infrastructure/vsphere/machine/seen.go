@@ -51,32 +51,55 @@ func (o *Owned) Deleting() bool { return !deletingSince(o.Tags).IsZero() }
 
 // Of returns the machines of c among all VMs of a vCenter, in the order of these. A copy of a
 // machine is none while the machine is there. What has tags of c and is nowhere what they
-// were made for, or is that and has other tags, is shown as damaged.
+// were made for, or is that and has other tags, is shown as damaged, and so are two of which
+// nobody can tell which is the machine.
 func Of(all []VM, c *fleet.Cluster) []Owned {
-	originals := make(map[string]bool)
-	for i := range all {
-		if tags, err := DecodeTags(all[i].Tags); err == nil && all[i].is(InstanceUUID(tags)) {
-			originals[InstanceUUID(tags)] = true
-		}
-	}
+	machines := originals(all)
 	var out []Owned
-	for _, v := range all {
+	for i, v := range all {
 		tags, err := DecodeTags(v.Tags)
 		if v.Tags == "" {
 			err = fmt.Errorf("%s is missing", TagsKey)
 		}
 		id := InstanceUUID(tags)
 		doubt := ""
-		switch {
-		case err == nil && c.Owns(tags) && v.is(id):
+		switch is := machines[id]; {
+		case err == nil && c.Owns(tags) && v.is(id) && len(is) > 1:
+			doubt = fmt.Sprintf("%d VMs have its tags and its UUID %s (remove the copies, or take %s off them)", len(is), id, TagsKey)
+		case err == nil && c.Owns(tags) && slices.Contains(is, i):
+		case err == nil && c.Owns(tags) && v.is(id): // a copy with one of its UUIDs
+			continue
 		case OfCluster(v.UUID, c) || OfCluster(v.InstanceUUID, c):
 			doubt = v.lost(tags, err, c)
-		case err != nil || !c.Owns(tags), originals[id], v.Template:
+		case err != nil || !c.Owns(tags), len(is) > 0, v.Template:
 			continue // another's, or a copy
 		default:
 			doubt = fmt.Sprintf("its instance UUID is %s, and its tags are those of %s: it is a copy of a machine that is gone, or somebody changed its UUIDs (take %s off a copy)", v.InstanceUUID, id, TagsKey)
 		}
 		out = append(out, v.owned(tags, doubt, c))
+	}
+	return out
+}
+
+// originals returns which of all are what their tags were made for, by the UUID that follows
+// from these: of several those with both UUIDs, as a VM that was restored beside itself has
+// the one of its BIOS alone.
+func originals(all []VM) map[string][]int {
+	out := make(map[string][]int)
+	whole := make(map[string][]int)
+	for i, v := range all {
+		tags, err := DecodeTags(v.Tags)
+		id := InstanceUUID(tags)
+		if err != nil || !v.is(id) {
+			continue
+		}
+		out[id] = append(out[id], i)
+		if strings.EqualFold(v.UUID, id) && strings.EqualFold(v.InstanceUUID, id) {
+			whole[id] = append(whole[id], i)
+		}
+	}
+	for id, list := range whole {
+		out[id] = list
 	}
 	return out
 }
@@ -205,6 +228,34 @@ func PoolOf(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool {
 	}
 	return nil
 }
+
+// PoolLike returns the pool of c whose machines are called like name, whatever template they
+// were made from; nil where there is none.
+func PoolLike(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool {
+	for _, pool := range c.Pools() {
+		var before, after string
+		switch like := string(c.MachineName(&pool, 0)); {
+		case pool.Kind == fleet.LoneMachine && like == string(name):
+			return &pool
+		case pool.Kind == fleet.LoneMachine:
+			continue
+		case pool.NamePattern == "":
+			before = like[:max(0, len(like)-hashDigits)]
+		default:
+			before, after, _ = strings.Cut(pool.NamePattern, fleet.RandomPart)
+		}
+		rest, ok := strings.CutPrefix(string(name), before)
+		middle, also := strings.CutSuffix(rest, after)
+		if ok && also && len(middle) == hashDigits && strings.Trim(middle, "0123456789abcdef") == "" {
+			return &pool
+		}
+	}
+	return nil
+}
+
+// hashDigits is how long the part of a machine's name is that tells it from others.
+// Source: fleet.NewMachineName.
+const hashDigits = 8
 
 // Sort orders machines as fleet.Infrastructure has them.
 func Sort(list []fleet.Machine) {

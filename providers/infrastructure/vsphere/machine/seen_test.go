@@ -28,11 +28,15 @@ func TestOf(t *testing.T) {
 		vms  []machine.VM
 		want []string // names, and a word of the damage
 	}{
-		"ours":                               {[]machine.VM{vm(nil)}, []string{"m-0"}},
-		"in capitals":                        {[]machine.VM{vm(func(v *machine.VM) { v.UUID, v.InstanceUUID = strings.ToUpper(m0), "" })}, []string{"m-0"}},
-		"vCenter changed the instance UUID":  {[]machine.VM{vm(func(v *machine.VM) { v.InstanceUUID = other })}, []string{"m-0"}},
-		"vCenter changed the BIOS UUID":      {[]machine.VM{vm(func(v *machine.VM) { v.UUID = other })}, []string{"m-0"}},
-		"a copy beside it":                   {[]machine.VM{vm(copied), vm(nil)}, []string{"m-0"}},
+		"ours":                              {[]machine.VM{vm(nil)}, []string{"m-0"}},
+		"in capitals":                       {[]machine.VM{vm(func(v *machine.VM) { v.UUID, v.InstanceUUID = strings.ToUpper(m0), "" })}, []string{"m-0"}},
+		"vCenter changed the instance UUID": {[]machine.VM{vm(func(v *machine.VM) { v.InstanceUUID = other })}, []string{"m-0"}},
+		"vCenter changed the BIOS UUID":     {[]machine.VM{vm(func(v *machine.VM) { v.UUID = other })}, []string{"m-0"}},
+		"a copy beside it":                  {[]machine.VM{vm(copied), vm(nil)}, []string{"m-0"}},
+		"restored beside it":                {[]machine.VM{vm(func(v *machine.VM) { v.InstanceUUID = other }), vm(nil)}, []string{"m-0"}},
+		"twice":                             {[]machine.VM{vm(nil), vm(nil)}, []string{"m-0 2 VMs have its tags", "m-0 2 VMs have its tags"}},
+		"twice, and neither is whole": {[]machine.VM{vm(func(v *machine.VM) { v.InstanceUUID = other }), vm(func(v *machine.VM) { v.InstanceUUID = "" })},
+			[]string{"m-0 2 VMs have its tags", "m-0 2 VMs have its tags"}},
 		"a copy, and it is gone":             {[]machine.VM{vm(copied)}, []string{"m-0 it is a copy of a machine that is gone"}},
 		"a template of it, and it is gone":   {[]machine.VM{vm(func(v *machine.VM) { copied(v); v.Template = true })}, nil},
 		"foreign":                            {[]machine.VM{vm(func(v *machine.VM) { copied(v); v.Tags = "" })}, nil},
@@ -137,5 +141,23 @@ func TestMachine(t *testing.T) {
 	}
 	if m := owned(func(v *machine.VM) { v.Created = v.Booted }).Machine; m.Created.Format("15:04") != "12:00" {
 		t.Errorf("made at %v, want when it was asked for: vCenter does not say", m.Created)
+	}
+}
+
+// TestPoolLike: a name tells the pool of a machine, also of one of an older template.
+func TestPoolLike(t *testing.T) {
+	c := cluster()
+	c.Workers = append(c.Workers, fleet.Pool{Name: "gpu", NamePattern: "g-*-x"}, fleet.Pool{Name: "alone", Kind: fleet.LoneMachine})
+	for name, want := range map[fleet.MachineName]fleet.PoolName{
+		"eu-1-md-0-0123abcd": "md-0", "eu-1-md-0-0123abc": "", "eu-1-md-0-0123abcx": "", "eu-1-md-00123abcd": "", "eu-1-md-1-0123abcd": "",
+		"g-0123abcd-x": "gpu", "g-0123abcd": "", "alone": "alone", "alone-0123abcd": "",
+	} {
+		got := fleet.PoolName("")
+		if p := machine.PoolLike(c, name); p != nil {
+			got = p.Name
+		}
+		if got != want {
+			t.Errorf("%s is of pool %q, want %q", name, got, want)
+		}
 	}
 }

@@ -1,0 +1,198 @@
+package vsphere_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/vsphere/api"
+	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
+)
+
+// compute is a cluster of the vCenter.
+func (b *bench) compute(path string) *object.ClusterComputeResource {
+	b.t.Helper()
+	c, err := b.w.Client(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return object.NewClusterComputeResource(c.Client, b.w.Ref(path))
+}
+
+func (b *bench) configuration(path string) *types.ClusterConfigInfoEx {
+	b.t.Helper()
+	out, err := b.compute(path).Configuration(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+func (b *bench) reconfigure(path string, spec *types.ClusterConfigSpecEx) {
+	b.t.Helper()
+	task, err := b.compute(path).Reconfigure(b.t.Context(), spec, true)
+	if err == nil {
+		err = task.Wait(b.t.Context())
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestZones: machines are where their zone says, and control planes in those that take them.
+func TestZones(t *testing.T) {
+	w := newWorld(t, vspheretest.Options{Datacenters: 1})
+	c := w.zoned(t)
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.FailureDomainSelector = nil
+	b := &bench{t, w, newProvider(t, nil), &c}
+	if i := b.observe(); len(i.FailureDomains) > 0 {
+		t.Errorf("failure domains without a selector: %+v", i.FailureDomains)
+	}
+	c = w.selecting(t, c)
+	if d := cmp.Diff([]fleet.FailureDomain{{Name: "zone-0", ControlPlane: true}, {Name: "zone-1", ControlPlane: true}}, b.observe().FailureDomains); d != "" {
+		t.Error(d)
+	}
+	b.ensure()
+	for _, zone := range []string{"0", "1"} {
+		r := b.request(fleet.MachineName("m-" + zone))
+		r.FailureDomain = "zone-" + zone
+		if err := b.p.CreateMachine(t.Context(), "op", r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := b.until("both clones", func(i fleet.Infrastructure) bool { return len(i.Upkeep) == 2 })
+	for n, zone := range []string{"0", "1"} {
+		v := b.vms("m-" + zone)[0]
+		if i.Machines[n].FailureDomain != "zone-"+zone || v.Host[:6] != "DC0_C"+zone {
+			t.Errorf("machine of zone-%s is %+v, on %s", zone, i.Machines[n], v.Host)
+		}
+	}
+}
+
+// selecting is c with all zones as its failure domains.
+func (w *world) selecting(t testing.TB, c fleet.Cluster) fleet.Cluster {
+	t.Helper()
+	spec := map[string]any{
+		"server": w.Server(), "thumbprint": w.Thumbprint(), "controlPlaneEndpoint": map[string]any{"host": "10.0.0.200", "port": 6443},
+		"identityRef": map[string]any{"kind": "Secret", "name": account.Name}, "failureDomainSelector": map[string]any{},
+	}
+	secrets := c.Infrastructure.Secrets
+	c.Infrastructure = newObject(t, "VSphereCluster", "eu-1", spec)
+	c.Infrastructure.Secrets = secrets
+	return c
+}
+
+// TestHostGroup: machines of a zone of hosts join its group before they are switched on, and a
+// zone whose group or rule is not there stops the cluster.
+func TestHostGroup(t *testing.T) {
+	w := newWorld(t, vspheretest.Options{Datacenters: 1})
+	c := w.cluster(t, nil)
+	c.Workers[0].FailureDomain = "rack"
+	c.Companions = []fleet.Object{
+		newObject(t, "VSphereFailureDomain", "rack", &api.VSphereFailureDomainSpec{Topology: api.Topology{
+			Datacenter: "DC0", ComputeCluster: "DC0_C0", Hosts: api.FailureDomainHosts{VMGroupName: "vms", HostGroupName: "hosts"},
+		}}),
+		newObject(t, "VSphereDeploymentZone", "rack", &api.VSphereDeploymentZoneSpec{Server: w.Server(), FailureDomain: "rack"}),
+	}
+	b := &bench{t, w, newProvider(t, nil), &c}
+	const path = "/DC0/host/DC0_C0"
+	wantKind(t, "without a group", b.p.EnsureInfrastructure(t.Context(), "op", &c), fleet.Invalid, "no group of VMs called vms")
+	add := types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd}
+	b.reconfigure(path, &types.ClusterConfigSpecEx{GroupSpec: []types.ClusterGroupSpec{
+		{ArrayUpdateSpec: add, Info: &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "vms"}}},
+		{ArrayUpdateSpec: add, Info: &types.ClusterHostGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "hosts"}}},
+	}})
+	wantKind(t, "without a rule", b.p.EnsureInfrastructure(t.Context(), "op", &c), fleet.Invalid, "no rule that holds the VMs of vms to the hosts of hosts")
+	b.reconfigure(path, &types.ClusterConfigSpecEx{RulesSpec: []types.ClusterRuleSpec{{ArrayUpdateSpec: add, Info: &types.ClusterVmHostRuleInfo{
+		ClusterRuleInfo: types.ClusterRuleInfo{Name: "rack", Enabled: types.NewBool(true)}, VmGroupName: "vms", AffineHostGroupName: "hosts",
+	}}}})
+	b.ensure()
+	r := b.request("m-0")
+	r.FailureDomain = "rack"
+	if err := b.p.CreateMachine(t.Context(), "op-m-0", r); err != nil {
+		t.Fatal(err)
+	}
+	b.until("the clone", func(i fleet.Infrastructure) bool { return len(i.Upkeep) == 1 })
+	b.ensure()
+	for _, g := range b.configuration(path).Group {
+		if v, ok := g.(*types.ClusterVmGroup); ok && (len(v.Vm) != 1 || v.Vm[0] != b.vms("m-0")[0].Ref) {
+			t.Errorf("group %s has %v, want the machine", v.Name, v.Vm)
+		}
+	}
+}
+
+// TestApart: machines of a pool are kept apart, until the cluster goes.
+func TestApart(t *testing.T) {
+	b := newBench(t, nil)
+	const path = "/DC0/host/DC0_C0"
+	rules := func() map[string]int {
+		out := make(map[string]int)
+		for _, r := range b.configuration(path).Rule {
+			out[r.GetClusterRuleInfo().Name] = len(r.(*types.ClusterAntiAffinityRuleSpec).Vm)
+		}
+		return out
+	}
+	b.make("m-0")
+	if d := cmp.Diff(map[string]int{}, rules()); d != "" {
+		t.Errorf("rules of one machine: %s", d)
+	}
+	b.make("m-1")
+	b.make("m-2")
+	if d := cmp.Diff(map[string]int{"fairlead acme prod/eu-1 md-0": 3}, rules()); d != "" {
+		t.Errorf("rules of three machines: %s", d)
+	}
+	for _, name := range []fleet.MachineName{"m-0", "m-1", "m-2"} {
+		b.remove(name)
+	}
+	if err := b.p.DeleteInfrastructure(t.Context(), "op", b.c); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string]int{}, rules()); d != "" {
+		t.Errorf("rules of a cluster that is gone: %s", d)
+	}
+}
+
+// TestNotApart: where the account may not change the cluster, machines run all the same.
+func TestNotApart(t *testing.T) {
+	b := newBench(t, nil)
+	b.w.FailCalls(vspheretest.CallFault{Method: "ReconfigureComputeResource_Task", Fault: &types.NoPermission{PrivilegeId: "Host.Inventory.EditCluster"}})
+	b.make("m-0")
+	b.make("m-1")
+}
+
+// TestUnread: a VM with the name of a machine whose configuration vCenter does not tell is that
+// machine being cloned, to any agent; where vCenter does not reach it nothing is done to it.
+func TestUnread(t *testing.T) {
+	b := newBench(t, nil)
+	name := b.c.MachineName(&b.c.Workers[0], 0)
+	held := b.w.FailTasks(vspheretest.TaskFault{Task: "CloneVM_Task", Hold: true})
+	defer held.End()
+	if err := b.ask(name); err != nil {
+		t.Fatal(err)
+	}
+	b.until("its VM", func(fleet.Infrastructure) bool { return len(b.vms(string(name))) == 1 })
+	b.restart()
+	i := b.until("it is seen", func(i fleet.Infrastructure) bool { return len(i.Machines) == 1 })
+	if m := i.Machines[0]; m.Name != name || m.State != fleet.MachinePending || m.Pool != "md-0" || m.Damaged != "" {
+		t.Errorf("while it is cloned: %+v", m)
+	}
+	if err := b.ask(name); err != nil {
+		t.Errorf("asked for by another agent: %v, want it adopted", err)
+	}
+	if calls, _, _ := b.w.Count("CloneVM_Task"); calls != 1 {
+		t.Errorf("%d clones were asked for, want one", calls)
+	}
+	b.w.SetConnection(b.vms(string(name))[0].Ref, types.VirtualMachineConnectionStateInaccessible)
+	b.restart()
+	i = b.until("it is silent", func(i fleet.Infrastructure) bool { return len(i.Machines) == 1 && i.Machines[0].Silent })
+	if m := i.Machines[0]; m.Name != name || m.Damaged == "" {
+		t.Errorf("out of reach: %+v, want it held", m)
+	}
+}
