@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,7 +53,7 @@ func (v *validator) server(at *field.Path, s string) string {
 }
 
 func portForm(port string) string {
-	if n, err := net.LookupPort("tcp", port); err != nil || n < 1 || strings.Trim(port, "0123456789") != "" {
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "its port must be a number between 1 and 65535"
 	}
 	return ""
