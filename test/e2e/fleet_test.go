@@ -40,6 +40,7 @@ type cluster struct {
 	Name                   string
 	Endpoint               string // the address of its load balancer
 	Balancer               string // the host of that
+	VirtualIP              string // the image of kube-vip, which has the address in the place of a load balancer
 	Site                   string // what the roles of its hosts begin with
 	ControlPlanes, Workers int
 	Version                string

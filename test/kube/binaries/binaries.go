@@ -46,6 +46,10 @@ func List() []Binary {
 		{Name: "crane", Module: "github.com/google/go-containerregistry", Version: "v0.22.1", Package: "github.com/google/go-containerregistry/cmd/crane", Wrapper: release},
 		{Name: "ko", Module: "github.com/google/ko", Version: "v0.19.1", Package: "github.com/google/ko", Wrapper: release},
 		{Name: "registry", Module: "github.com/distribution/distribution/v3", Version: "v3.1.2", Package: "github.com/distribution/distribution/v3/cmd/registry", Asked: true},
+		{
+			Name: "kube-vip", Module: "github.com/kube-vip/kube-vip", Version: "v1.0.0", Package: "github.com/kube-vip/kube-vip", Wrapper: "kube-vip", Asked: true,
+			Set: []string{"main.Version=v1.0.0"},
+		},
 		{Name: "sops", Module: "github.com/getsops/sops/v3", Version: "v3.12.2", Package: "github.com/getsops/sops/v3/cmd/sops", Asked: true},
 		kubeadm("kubernetes-1.33", "v1.33.13", false),
 		kubeadm("kubernetes-1.34", "v1.34.4", true),

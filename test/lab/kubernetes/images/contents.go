@@ -13,6 +13,9 @@ import (
 // It is what a small CNI from Git is made with, and workloads of tests.
 const Shell = "lab.fairlead.dev/shell:1"
 
+// KubeVIP is the image of kube-vip, whose program is all that is in it.
+const KubeVIP = "ghcr.io/kube-vip/kube-vip:v1.0.0"
+
 // An image is a container image of one layer, made of files alone.
 type image struct {
 	refs       []string          // names with a tag
@@ -88,6 +91,7 @@ func (m *maker) contents(ctx context.Context, pause string) ([]image, error) {
 	for _, kind := range kinds {
 		out = append(out, *shared[kind[strings.LastIndex(kind, "/")+1:]])
 	}
+	out = append(out, image{refs: []string{KubeVIP}, files: map[string]string{"kube-vip": m.programs["kube-vip"]}, entrypoint: []string{"/kube-vip"}})
 	shell, err := m.shellImage()
 	return append(out, shell), err
 }

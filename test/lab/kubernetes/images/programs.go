@@ -54,10 +54,16 @@ func programs(versions []string) ([]binaries.Binary, error) {
 			Set: []string{containerd + "/version.Version=" + version},
 		})
 	}
-	etcd, err := binaries.Find("etcd")
-	return append(out, etcd,
+	for _, name := range []string{"etcd", "kube-vip"} {
+		b, err := binaries.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return append(out,
 		binaries.Binary{Name: "coredns", Module: "github.com/coredns/coredns", Version: "v1.15.0", Package: "github.com/coredns/coredns"},
-	), err
+	), nil
 }
 
 // makePrograms builds what is not built yet.
