@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/infrastructure/openstack"
+	"fairlead.dev/providers/infrastructure/vsphere"
 	"fairlead.dev/providers/workload"
 )
 
@@ -25,6 +26,7 @@ func Factories() []providers.Factory {
 		hosts.Factory(),
 		inmemory.Factory(),
 		openstack.Factory(),
+		vsphere.Factory(),
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	hosts "fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	openstack "fairlead.dev/providers/infrastructure/openstack/api"
+	vsphere "fairlead.dev/providers/infrastructure/vsphere/api"
 )
 
 // A mutability says of fields what happens when Git changes them on a cluster that
@@ -35,7 +36,7 @@ func (m mutability) add(k *kind, version, path, answer string) {
 // kinds of Cluster API, and with the tables for the others. Each field that is
 // honoured has an answer, and each entry of a table is for some field.
 func keepMutability(t *testing.T, core mutability) {
-	d := New("", slices.Concat(hosts.Kinds(), inmemory.Kinds(), openstack.Kinds()))
+	d := New("", slices.Concat(hosts.Kinds(), inmemory.Kinds(), openstack.Kinds(), vsphere.Kinds()))
 	used := make(map[string]bool)
 	for _, k := range d.kinds {
 		for _, version := range k.versions {

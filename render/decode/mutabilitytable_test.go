@@ -61,6 +61,17 @@ func reviewedAnswers() map[string]string {
 		"Image spec.managedOptions":                                           "in place: when nobody wants the image any more",
 		"Image spec.cloudCredentialsRef":                                      "in place: with the next look; it has to be for the same project",
 
+		"VSphereCluster spec.server":                "next machines: a vCenter that has some is remembered, and looked at as long as it has",
+		"VSphereCluster spec.thumbprint":            nextLook,
+		"VSphereCluster spec.controlPlaneEndpoint":  answerTo("Cluster.Endpoint", ""),
+		"VSphereCluster spec.virtualIP":             servers,
+		"VSphereCluster spec.identityRef":           nextLook,
+		"VSphereCluster spec.disableClusterModule":  "next machines; a rule that is there goes with the cluster",
+		"VSphereCluster spec.failureDomainSelector": placed,
+		"VSphereClusterIdentity spec":               nextLook,
+		"VSphereDeploymentZone spec":                placed,
+		"VSphereFailureDomain spec":                 placed,
+
 		"InClusterIPPool spec":       nextFloat,
 		"GlobalInClusterIPPool spec": nextFloat,
 

@@ -15,7 +15,7 @@ const virtualIP = "10.77.0.200"
 // The servers of a cluster have its endpoint by turns, by kube-vip, which Fairlead has them run:
 // on one server, on three, after the one that has it lost its power, and after all were replaced.
 func TestVirtualIP(t *testing.T) {
-	w := newWorld(t, "", "control-plane", "control-plane", "control-plane", "control-plane", "worker")
+	w := newWorld(t, "", "control-plane", "control-plane", "control-plane", "control-plane", "worker", "worker")
 	c := cluster{
 		Name: "turns", Endpoint: virtualIP, VirtualIP: images.KubeVIP, ControlPlanes: 1, Workers: 1,
 		Version: w.lab.Versions()[1], Hosts: w.hosts, Key: w.key(),
