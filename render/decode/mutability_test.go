@@ -198,17 +198,18 @@ func reviewed(k *kind, path string) (answer, entry string) {
 	if strings.HasPrefix(path, "metadata.") && k.provider != "" {
 		return "in place: no machine depends on it", ""
 	}
-	switch {
-	case k.role == fleet.InfrastructureMachineTemplate:
-		return replaces, "" // the whole of its spec is in the template's hash
-	case k.role == fleet.InfrastructureMachine:
-		return answerTo("TemplateMachine", path), ""
-	}
 	for e, a := range reviewedAnswers() {
 		name, prefix, _ := strings.Cut(e, " ")
 		if name == k.name && (prefix == path || strings.HasPrefix(path, prefix+".") || prefix == "") && len(e) >= len(entry) {
 			answer, entry = a, e
 		}
+	}
+	switch {
+	case answer != "":
+	case k.role == fleet.InfrastructureMachineTemplate:
+		return replaces, "" // all of its spec is in the template's hash but what Hashed leaves out
+	case k.role == fleet.InfrastructureMachine:
+		return answerTo("TemplateMachine", path), ""
 	}
 	return answer, entry
 }

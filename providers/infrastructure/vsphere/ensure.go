@@ -245,7 +245,7 @@ func (p *Provider) dropRules(ctx context.Context, c *fleet.Cluster, got *observa
 		}
 		for _, at := range placed {
 			s := siteOfSeen(got.sites, at.Server)
-			if s == nil || isTrue(got.spec.DisableClusterModule) {
+			if s == nil {
 				continue
 			}
 			found, err := find(ctx, s.Client, at)
