@@ -13,7 +13,7 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"hosts", "inmemory", "openstack"}, r.Names()); d != "" {
+	if d := cmp.Diff([]string{"hosts", "inmemory", "openstack", "vsphere"}, r.Names()); d != "" {
 		t.Errorf("names: %s", d)
 	}
 	var kinds []string

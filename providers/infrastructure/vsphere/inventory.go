@@ -62,9 +62,6 @@ func find(ctx context.Context, c *vcenter.Client, p placement) (*finding, error)
 	if err := out.storage(ctx, c, all, dc, pool, t, p); err != nil {
 		return nil, err
 	}
-	if p.CryptoKeyID != "" {
-		return nil, fleet.Errorf(fleet.Invalid, "encrypt the machine", "no keys are made here yet for cryptoKeyID %s (name a storage policy that encrypts in cryptoProfile, and leave cryptoKeyID out)", p.CryptoKeyID)
-	}
 	return out, nil
 }
 

@@ -65,13 +65,20 @@ func (p *Provider) convert(l *vcenter.Look) []machine.VM {
 		}
 	}
 	var out []machine.VM
-	for _, vm := range l.Tagged() {
+	for i := range l.VMs {
+		vm := &l.VMs[i]
+		if !vm.Tagged && !machine.Made(vm.InstanceUUID) {
+			continue
+		}
 		v := machine.VM{
 			Ref: vm.Ref, Name: vm.Name, Configured: !vm.Unread, UUID: vm.UUID, InstanceUUID: vm.InstanceUUID, Template: vm.Template,
 			Tags: "?", Power: vm.Power, Connection: vm.Connection, Created: vm.Created, Booted: vm.Booted, ToolsRunning: vm.ToolsRunning, Busy: busy[vm.Ref],
 		}
-		if vm.Tags != nil {
+		switch {
+		case vm.Tags != nil:
 			v.Tags = machine.EncodeTags(vm.Tags)
+		case !vm.Tagged:
+			v.Tags = ""
 		}
 		for _, n := range vm.NICs {
 			v.NICs = append(v.NICs, machine.NIC{MAC: n.MacAddress, Card: n.DeviceConfigId >= 0, Addresses: n.IpAddress})

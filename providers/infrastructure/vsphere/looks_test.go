@@ -186,3 +186,18 @@ func TestMissing(t *testing.T) {
 }
 
 var _ providers.Infrastructure = upkeeper{}
+
+// TestTagsRemoved: a VM whose tags somebody took away altogether is still there, by its UUID: it
+// is shown as damaged, and nothing is done to it.
+func TestTagsRemoved(t *testing.T) {
+	b := newBench(t, nil)
+	b.make("m-0")
+	b.w.SetExtraConfig(b.vms("m-0")[0].Ref, map[string]string{"fairlead.dev/tags": ""})
+	for _, p := range []*vsphere.Provider{b.p, newProvider(t, nil)} { // also who never saw the tags
+		b.p = p
+		i := b.until("the damage", func(i fleet.Infrastructure) bool { return len(i.Machines) == 1 && i.Machines[0].Damaged != "" })
+		if got := i.Machines[0].Damaged; !strings.Contains(got, "fairlead.dev/tags is missing") {
+			t.Errorf("it says %q", got)
+		}
+	}
+}

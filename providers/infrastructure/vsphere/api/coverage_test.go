@@ -41,6 +41,10 @@ func TestCoverage(t *testing.T) {
 	}
 	maps.DeleteFunc(others, func(f, _ string) bool { return upstream[f[strings.LastIndex(f, " ")+1:]] != "" })
 	want := map[string]string{
+		"VSphereMachine v1beta1 cryptoKeyID":               "refused",
+		"VSphereMachine v1beta2 cryptoKeyID":               "refused",
+		"VSphereMachineTemplate v1beta1 cryptoKeyID":       "refused",
+		"VSphereMachineTemplate v1beta2 cryptoKeyID":       "refused",
 		"VSphereMachineTemplate v1beta1 template.metadata": "refused",
 		"VSphereMachineTemplate v1beta2 template.metadata": "refused",
 	}

@@ -90,6 +90,7 @@ func refusedOfMachine(at string) map[string]string {
 	return map[string]string{
 		at + "providerID":                     "each clone gets an id of its own: leave the field out",
 		at + "failureDomain":                  "Cluster API does not read it either: write failureDomain into the MachineDeployment or the Machine",
+		at + "cryptoKeyID":                    "no keys are made here yet: name a storage policy that encrypts in cryptoProfile",
 		at + "network.preferredAPIServerCidr": "no code of Cluster API reads it: leave the field out",
 	}
 }

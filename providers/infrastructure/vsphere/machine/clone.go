@@ -29,8 +29,7 @@ type Place struct {
 	Datastore     *types.ManagedObjectReference // nil: the template's
 	Policy        string                        // id of the storage policy; empty: none is named
 	Networks      []types.BaseVirtualDeviceBackingInfo
-	Encryption    string             // id of the storage policy that encrypts; empty: none is named
-	Key           *types.CryptoKeyId // that the files are encrypted with; nil: none
+	Encryption    string // id of the storage policy that encrypts; empty: none is named
 }
 
 // A Request is a machine to make.
@@ -151,9 +150,6 @@ func (r *Request) hardware() *types.VirtualMachineConfigSpec {
 	}
 	if r.Place.Encryption != "" {
 		out.VmProfile = []types.BaseVirtualMachineProfileSpec{&types.VirtualMachineDefinedProfileSpec{ProfileId: r.Place.Encryption}}
-	}
-	if r.Place.Key != nil {
-		out.Crypto = &types.CryptoSpecEncrypt{CryptoKeyId: *r.Place.Key}
 	}
 	return out
 }

@@ -79,10 +79,13 @@ func InstanceUUID(tags map[string]string) string {
 // OfCluster reports whether uuid is one that InstanceUUID makes for machines of c.
 func OfCluster(uuid string, c *fleet.Cluster) bool {
 	digits := strings.ReplaceAll(strings.ToLower(uuid), "-", "")
-	if len(digits) != 32 || digits[12] != '8' {
-		return false
-	}
-	return digits[:12]+digits[13:16] == clusterDigest(c.Fleet, c.Key.String())
+	return Made(uuid) && digits[:12]+digits[13:16] == clusterDigest(c.Fleet, c.Key.String())
+}
+
+// Made reports whether uuid is of the form that InstanceUUID makes. vCenter gives others.
+func Made(uuid string) bool {
+	digits := strings.ReplaceAll(uuid, "-", "")
+	return len(digits) == 32 && digits[12] == '8'
 }
 
 func clusterDigest(id fleet.ID, cluster string) string {
