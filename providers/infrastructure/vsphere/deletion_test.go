@@ -28,7 +28,7 @@ func TestVolumesStay(t *testing.T) {
 	}
 	store := object.NewDatastore(c.Client, b.w.Ref("/DC0/datastore/LocalDS_0"))
 	store.InventoryPath = "/DC0/datastore/LocalDS_0"
-	volume := devices.CreateDisk(devices.PickController((*types.VirtualSCSIController)(nil)).(types.BaseVirtualController), store.Reference(), "[LocalDS_0] volume.vmdk")
+	volume := devices.CreateDisk(devices.PickController((*types.VirtualSCSIController)(nil)), store.Reference(), "[LocalDS_0] volume.vmdk")
 	volume.CapacityInKB = 1024
 	if err := vm.AddDevice(t.Context(), volume); err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func newObject(t testing.TB, kind, name string, spec any) fleet.Object {
 }
 
 // account is the Secret of clusters.
-var account = fleet.Key{Namespace: "prod", Name: "vsphere"} //nolint:gochecknoglobals // a constant that Go cannot write as one
+var account = fleet.Key{Namespace: "prod", Name: "vsphere"}
 
 // secret finds the account of clusters of other namespaces.
 func secret(_ context.Context, k fleet.Key) (fleet.SecretData, error) {

@@ -97,12 +97,3 @@ func account(data fleet.SecretData, server string) (user, password fleet.Secret)
 	}
 	return data[api.UsernameKey], data[api.PasswordKey]
 }
-
-// siteOf returns the site of server among all.
-func siteOf(all []site, server string) *site {
-	i := slices.IndexFunc(all, func(s site) bool { return api.SameServer(s.access.Server, server) })
-	if i < 0 {
-		return nil
-	}
-	return &all[i]
-}

@@ -63,9 +63,9 @@ func (p process) start(ctx context.Context, args []string) error {
 			return nil
 		}
 		select {
-		case <-ended:
-			said, _ := os.ReadFile(p.file("log"))
-			return fmt.Errorf("it ended: %s", bytes.TrimSpace(said))
+		case err := <-ended:
+			said, unread := os.ReadFile(p.file("log"))
+			return errors.Join(fmt.Errorf("it ended: %s", bytes.TrimSpace(said)), err, unread)
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), c.Process.Kill())
 		case <-time.After(50 * time.Millisecond):

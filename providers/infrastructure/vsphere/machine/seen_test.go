@@ -35,8 +35,10 @@ func TestOf(t *testing.T) {
 		"a copy beside it":                  {[]machine.VM{vm(copied), vm(nil)}, []string{"m-0"}},
 		"restored beside it":                {[]machine.VM{vm(func(v *machine.VM) { v.InstanceUUID = other }), vm(nil)}, []string{"m-0"}},
 		"twice":                             {[]machine.VM{vm(nil), vm(nil)}, []string{"m-0 2 VMs have its tags", "m-0 2 VMs have its tags"}},
-		"twice, and neither is whole": {[]machine.VM{vm(func(v *machine.VM) { v.InstanceUUID = other }), vm(func(v *machine.VM) { v.InstanceUUID = "" })},
-			[]string{"m-0 2 VMs have its tags", "m-0 2 VMs have its tags"}},
+		"twice, and neither is whole": {
+			[]machine.VM{vm(func(v *machine.VM) { v.InstanceUUID = other }), vm(func(v *machine.VM) { v.InstanceUUID = "" })},
+			[]string{"m-0 2 VMs have its tags", "m-0 2 VMs have its tags"},
+		},
 		"a copy, and it is gone":             {[]machine.VM{vm(copied)}, []string{"m-0 it is a copy of a machine that is gone"}},
 		"a template of it, and it is gone":   {[]machine.VM{vm(func(v *machine.VM) { copied(v); v.Template = true })}, nil},
 		"foreign":                            {[]machine.VM{vm(func(v *machine.VM) { copied(v); v.Tags = "" })}, nil},

@@ -43,7 +43,7 @@ func look(err error) error {
 // FaultOf returns the fault of vCenter that err is of; nil where it is of none.
 func FaultOf(err error) types.BaseMethodFault {
 	for err != nil {
-		if f, ok := err.(interface{ Fault() types.BaseMethodFault }); ok { //nolint:errorlint // errors of govmomi are of no exported type; the loop unwraps
+		if f, ok := err.(interface{ Fault() types.BaseMethodFault }); ok {
 			return f.Fault()
 		}
 		switch u := err.(type) { //nolint:errorlint // as above

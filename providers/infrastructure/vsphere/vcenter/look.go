@@ -223,13 +223,14 @@ func missing(o types.ObjectContent) (gone bool, err error) {
 	if o.Obj.Type == "Task" {
 		return len(o.MissingSet) > 0, nil // of somebody else, or it ended long ago
 	}
-	for _, m := range o.MissingSet {
-		if _, ok := m.Fault.Fault.(*types.ManagedObjectNotFound); ok {
-			return true, nil
-		}
-		return false, fmt.Errorf("it does not show %s of %s %s: %w", m.Path, o.Obj.Type, o.Obj.Value, soap.WrapVimFault(m.Fault.Fault))
+	if len(o.MissingSet) == 0 {
+		return false, nil
 	}
-	return false, nil
+	m := o.MissingSet[0]
+	if _, ok := m.Fault.Fault.(*types.ManagedObjectNotFound); ok {
+		return true, nil
+	}
+	return false, fmt.Errorf("it does not show %s of %s %s: %w", m.Path, o.Obj.Type, o.Obj.Value, soap.WrapVimFault(m.Fault.Fault))
 }
 
 // detailed reports whether vm may be somebody's.

@@ -164,8 +164,8 @@ func (c *Client) follow(ctx context.Context, l *Look, what map[Ref]subject, owne
 		if c.awaitOther(waiting, l, what, owner) {
 			close(stale)
 		}
-		c.endCollector(vim, collector)
-		stop() // whose session ended is told nothing
+		c.endCollector(vim, collector) //nolint:contextcheck // it is ended also where the call is over
+		stop()                         // whose session ended is told nothing
 	})
 	defer func() {
 		stop()

@@ -73,7 +73,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode < 300 || isSOAP(r) && resp.StatusCode == http.StatusInternalServerError {
 		return resp, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
+	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
 	return nil, &statusError{Method: r.Method, Code: resp.StatusCode, Body: body}
 }

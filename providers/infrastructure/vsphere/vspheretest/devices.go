@@ -28,7 +28,7 @@ func (c *clone) devices(changes []types.BaseVirtualDeviceConfigSpec) ([]types.Ba
 		case s.Operation == types.VirtualDeviceConfigSpecOperationAdd:
 			added = append(added, change)
 		case at < 0:
-			return nil, &types.InvalidDeviceSpec{DeviceIndex: int32(key)}
+			return nil, &types.InvalidDeviceSpec{DeviceIndex: key}
 		case s.Operation == types.VirtualDeviceConfigSpecOperationRemove:
 			kept = slices.Delete(kept, at, at+1)
 		default:

@@ -124,7 +124,9 @@ func (v *VCenter) reported(vm *vcsim.VirtualMachine, addresses []string) []types
 		first = addresses[0]
 	}
 	return []types.PropertyChange{
-		{Name: "guest.net", Val: nics}, {Name: "guest.ipAddress", Val: first}, {Name: "guest.hostName", Val: m.Name},
+		{Name: "guest.net", Val: nics},
+		{Name: "guest.ipAddress", Val: first},
+		{Name: "guest.hostName", Val: m.Name},
 		{Name: "guest.toolsRunningStatus", Val: string(types.VirtualMachineToolsRunningStatusGuestToolsRunning)},
 		{Name: "guest.toolsStatus", Val: types.VirtualMachineToolsStatusToolsOk},
 		{Name: "guest.guestState", Val: string(types.VirtualMachineGuestStateRunning)},
@@ -135,7 +137,9 @@ func (v *VCenter) reported(vm *vcsim.VirtualMachine, addresses []string) []types
 // noGuest is what a machine without a guest that runs reports.
 func noGuest() []types.PropertyChange {
 	return []types.PropertyChange{
-		{Name: "guest.net", Val: []types.GuestNicInfo{}}, {Name: "guest.ipAddress", Val: ""}, {Name: "guest.hostName", Val: ""},
+		{Name: "guest.net", Val: []types.GuestNicInfo{}},
+		{Name: "guest.ipAddress", Val: ""},
+		{Name: "guest.hostName", Val: ""},
 		{Name: "guest.toolsRunningStatus", Val: string(types.VirtualMachineToolsRunningStatusGuestToolsNotRunning)},
 		{Name: "guest.toolsStatus", Val: types.VirtualMachineToolsStatusToolsNotRunning},
 		{Name: "guest.guestState", Val: string(types.VirtualMachineGuestStateNotRunning)},

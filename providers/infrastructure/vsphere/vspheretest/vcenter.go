@@ -110,7 +110,7 @@ func Start(o Options) (*VCenter, error) {
 	if err := v.create(); err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", v.opts.Listen)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", v.opts.Listen)
 	if err != nil {
 		return nil, err
 	}
