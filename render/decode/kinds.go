@@ -270,6 +270,22 @@ func unsupported() map[string]string {
 		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io":        "use a MachineDeployment class with a DevMachineTemplate",
 		"OpenStackServer.infrastructure.cluster.x-k8s.io":               "Fairlead makes servers itself; use an OpenStackMachineTemplate, or bastion of the OpenStackCluster",
 		"VSphereVM.infrastructure.cluster.x-k8s.io":                     "Fairlead makes virtual machines itself; use a VSphereMachineTemplate",
+		"Metal3Machine.infrastructure.cluster.x-k8s.io":                 "Fairlead makes machines itself; use a Metal3MachineTemplate, in a MachineDeployment of one replica for a machine that stands alone",
+		"Metal3Data.infrastructure.cluster.x-k8s.io":                    metal3 + "keep the Metal3DataTemplate that it is made from",
+		"Metal3DataClaim.infrastructure.cluster.x-k8s.io":               metal3 + "keep the Metal3DataTemplate that it claims from",
+		"Metal3Remediation.infrastructure.cluster.x-k8s.io":             metal3 + "sick machines are told of by a MachineHealthCheck",
+		"IPClaim.ipam.metal3.io":                                        metal3 + "a machine has its addresses in the extra of its node in Ironic; what keeps an address for a host is preAllocations of the IPPool",
+		"IPAddress.ipam.metal3.io":                                      metal3 + "a machine has its addresses in the extra of its node in Ironic; what keeps an address for a host is preAllocations of the IPPool",
+		"HardwareData.metal3.io":                                        metal3 + "what a host is made of is found by its inspection",
+		"FirmwareSchema.metal3.io":                                      metal3 + "a BMC says which settings it has",
+		"PreprovisioningImage.metal3.io":                                metal3 + "Ironic's own ramdisk is booted",
+		"HostClaim.metal3.io":                                           "Fairlead claims hosts itself, at Ironic; use a Metal3MachineTemplate, with a hostSelector for what the host has to have",
+		"HostDeployPolicy.metal3.io":                                    "it says who may claim hosts, and here clusters claim those of their own namespace alone: remove it from the overlay",
+		"HostUpdatePolicy.metal3.io":                                    "firmware of a host that runs is not changed here: remove it from the overlay",
+		"HostNetworkAttachment.metal3.io":                               "switches are not set up here: do it by hand, and remove it from the overlay",
+		"BareMetalSwitch.metal3.io":                                     "switches are not set up here: do it by hand, and remove it from the overlay",
+		"BMCEventSubscription.metal3.io":                                "events of BMCs are not subscribed to here: do it at the BMC, and remove it from the overlay",
+		"DataImage.metal3.io":                                           "no second medium is attached to hosts here: put what it holds into the image of the Metal3MachineTemplate",
 		"VSphereCluster.vmware.infrastructure.cluster.x-k8s.io":         supervisor + "a VSphereCluster of infrastructure.cluster.x-k8s.io, which names a vCenter",
 		"VSphereClusterTemplate.vmware.infrastructure.cluster.x-k8s.io": supervisor + "a VSphereClusterTemplate of infrastructure.cluster.x-k8s.io, which names a vCenter",
 		"VSphereMachine.vmware.infrastructure.cluster.x-k8s.io":         supervisor + "a VSphereMachine of infrastructure.cluster.x-k8s.io, which names a template of a vCenter",
@@ -284,6 +300,9 @@ func unsupported() map[string]string {
 
 // supervisor is why kinds of vSphere's supervisor are refused, and how the way out begins.
 const supervisor = "a supervisor's own controllers make its machines, so that it is a management cluster, and vCenter is not asked: use "
+
+// metal3 is why kinds that controllers of Metal3 write are refused, and how the way out begins.
+const metal3 = "remove it from the overlay, a controller of Metal3 writes it, and there is none here: "
 
 // kamaji is the way out for a control plane that Kamaji makes.
 const kamaji = "have Kamaji make the control plane with a TenantControlPlane, and refer to that with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/hosted-control-planes.md)"

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/providers/endpoint"
+)
+
+// Metal3Cluster is what the machines of a cluster share: the address of its API servers.
+type Metal3Cluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   Metal3ClusterSpec `json:"spec,omitempty"`
+	Status json.RawMessage   `json:"status,omitempty"`
+}
+
+// Metal3ClusterTemplate is what a ClusterClass makes a Metal3Cluster from.
+type Metal3ClusterTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec Metal3ClusterTemplateSpec `json:"spec,omitempty"`
+}
+
+// Metal3ClusterTemplateSpec is the spec of a Metal3ClusterTemplate.
+type Metal3ClusterTemplateSpec struct {
+	Template Metal3ClusterTemplateResource `json:"template,omitzero"`
+}
+
+// Metal3ClusterTemplateResource is the cluster in a template.
+type Metal3ClusterTemplateResource struct {
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitzero"`
+	Spec       Metal3ClusterSpec    `json:"spec,omitzero"`
+}
+
+// Metal3ClusterSpec is the spec of a Metal3Cluster.
+type Metal3ClusterSpec struct {
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitzero"`
+	// CloudProviderEnabled says that something in the cluster gives Nodes their providerID;
+	// default false.
+	CloudProviderEnabled *bool `json:"cloudProviderEnabled,omitempty"`
+	// FailureDomains are what machines may be spread over: a host says which one it is in
+	// with the label [FailureDomainLabel].
+	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
+
+	// VirtualIP has the control plane announce the endpoint by kube-vip, which Fairlead
+	// adds to what its machines boot with. Nothing is added where files or commands of the
+	// control plane bring kube-vip or keepalived. It is a field of Fairlead's own.
+	VirtualIP *endpoint.VirtualIP `json:"virtualIP,omitempty"`
+}
+
+// APIEndpoint is host and port of an API server; the port is 6443 by default.
+type APIEndpoint struct {
+	Host string `json:"host,omitempty"`
+	Port int32  `json:"port,omitempty"`
+}
+
+// FailureDomainLabel is the label of a BareMetalHost that says which failure domain it is in.
+// Source: CAPM3, baremetal/metal3machine_manager.go.
+const FailureDomainLabel = "infrastructure.cluster.x-k8s.io/failure-domain"
+
+// IronicSecret is the Secret, in the namespace of the cluster and its hosts, that says where
+// their Ironic is. Metal3 has no field for it: its controllers are set up with one Ironic.
+const IronicSecret = "ironic"
+
+// The keys of IronicSecret.
+const (
+	EndpointKey = "endpoint" // "https://ironic.example.com:6385"
+	CAKey       = "ca.crt"   // certificates, in PEM; without it those of the system
+)
+
+// The keys of a Secret with an account, of an Ironic or of a BMC.
+const (
+	UsernameKey = "username"
+	PasswordKey = "password"
+)

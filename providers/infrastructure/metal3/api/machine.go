@@ -1,0 +1,123 @@
+package api
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Metal3MachineTemplate is what machines are made from.
+type Metal3MachineTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec Metal3MachineTemplateSpec `json:"spec,omitempty"`
+}
+
+// Metal3MachineTemplateSpec is the spec of a Metal3MachineTemplate.
+type Metal3MachineTemplateSpec struct {
+	Template Metal3MachineTemplateResource `json:"template,omitzero"`
+	// NodeReuse has a machine that comes in place of one of the same pool take its host.
+	NodeReuse *bool `json:"nodeReuse,omitempty"`
+}
+
+// Metal3MachineTemplateResource is the machine in a template.
+type Metal3MachineTemplateResource struct {
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitzero"` // refused
+	Spec       Metal3MachineSpec    `json:"spec,omitempty"`
+}
+
+// Metal3MachineSpec is the spec of one machine: what is written to which host.
+type Metal3MachineSpec struct {
+	ProviderID string `json:"providerID,omitempty"` // refused
+	// Image is what is written to the disk of the host.
+	Image        Image                   `json:"image,omitzero"`
+	CustomDeploy CustomDeploy            `json:"customDeploy,omitzero"`
+	UserData     *corev1.SecretReference `json:"userData,omitempty"` // refused
+	// HostSelector selects hosts by their labels; nil selects all.
+	HostSelector *HostSelector `json:"hostSelector,omitempty"`
+	// DataTemplate names the Metal3DataTemplate of what the machine is told of itself.
+	DataTemplate *Metal3ObjectRef        `json:"dataTemplate,omitempty"`
+	MetaData     *corev1.SecretReference `json:"metaData,omitempty"`    // refused
+	NetworkData  *corev1.SecretReference `json:"networkData,omitempty"` // refused
+	// AutomatedCleaningMode is how a host is cleaned when the machine is gone; default:
+	// what the host says.
+	AutomatedCleaningMode AutomatedCleaningMode `json:"automatedCleaningMode,omitempty"`
+	FailureDomain         string                `json:"failureDomain,omitempty"` // refused
+}
+
+// A MachineSpec is what a Metal3MachineTemplate was normalised to: a machine with what its
+// template and its Metal3DataTemplate say.
+type MachineSpec struct {
+	Metal3MachineSpec `json:",inline"`
+
+	NodeReuse bool `json:"nodeReuse,omitempty"`
+	// Data is what the Metal3DataTemplate called DataTemplate says; nil: there is none.
+	Data *Metal3DataTemplateSpec `json:"data,omitempty"`
+}
+
+// An AutomatedCleaningMode is what is done to the disks of a host before another machine has
+// it, and before its first.
+type AutomatedCleaningMode string
+
+// The modes.
+const (
+	CleaningMetadata AutomatedCleaningMode = "metadata" // partition tables and signatures are wiped
+	CleaningDisabled AutomatedCleaningMode = "disabled" // nothing is
+)
+
+// Image is what is written to a disk.
+type Image struct {
+	URL string `json:"url,omitempty"`
+	// Checksum is that of the image, in hexadecimal digits, or a URL of a file that has it.
+	Checksum     *string      `json:"checksum,omitempty"`
+	ChecksumType ChecksumType `json:"checksumType,omitempty"`
+	DiskFormat   DiskFormat   `json:"diskFormat,omitempty"`
+}
+
+// A ChecksumType is the algorithm of a checksum; empty: Ironic finds out.
+type ChecksumType string
+
+// The algorithms.
+const (
+	MD5    ChecksumType = "md5"
+	SHA256 ChecksumType = "sha256"
+	SHA512 ChecksumType = "sha512"
+)
+
+// A DiskFormat is that of an image; empty: Ironic finds out.
+type DiskFormat string
+
+// The formats.
+const (
+	Raw     DiskFormat = "raw"
+	QCOW2   DiskFormat = "qcow2"
+	VDI     DiskFormat = "vdi"
+	VMDK    DiskFormat = "vmdk"
+	LiveISO DiskFormat = "live-iso" // is booted, and written nowhere
+)
+
+// CustomDeploy is a deploy step that the ramdisk of the site brings.
+type CustomDeploy struct {
+	Method string `json:"method,omitempty"`
+}
+
+// A Metal3ObjectRef names an object of Metal3 in the namespace of what names it.
+type Metal3ObjectRef struct {
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// HostSelector selects hosts by their labels: all of it has to be true.
+type HostSelector struct {
+	MatchLabels      map[string]string         `json:"matchLabels,omitempty"`
+	MatchExpressions []HostSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// A HostSelectorRequirement is an expression over the labels of a host.
+type HostSelectorRequirement struct {
+	Key string `json:"key,omitempty"`
+	// Operator is one of in, notin, exists, !, =, ==, !=, gt and lt, in letters of any case.
+	Operator string   `json:"operator,omitempty"`
+	Values   []string `json:"values,omitempty"`
+}

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// resolveMachine implements Kind.Resolve: what the Metal3DataTemplate says becomes a part of
+// the machine.
+func resolveMachine(spec any, companions func(kind string) map[string]any) (any, field.ErrorList) {
+	s, ok := spec.(*MachineSpec)
+	if !ok || s.DataTemplate == nil {
+		return spec, nil
+	}
+	templates := companions(dataTemplateKind)
+	if templates == nil {
+		return spec, nil // what else Git holds is not known yet
+	}
+	found, has := templates[s.DataTemplate.Name]
+	if !has {
+		return spec, field.ErrorList{field.NotFound(templatePath.Child("dataTemplate", "name"), dataTemplateKind+" "+s.DataTemplate.Name)}
+	}
+	out := *s
+	if data, ok := found.(*Metal3DataTemplateSpec); ok { // else it could not be read, which is told of it
+		copied := *data
+		copied.ClusterName = "" // read by nobody
+		out.Data = &copied
+	}
+	return &out, nil
+}
+
+// resolveData implements Kind.Resolve: the pools that are named are in Git, and those of a
+// network are of its family.
+func resolveData(spec any, companions func(kind string) map[string]any) (any, field.ErrorList) {
+	s, ok := spec.(*Metal3DataTemplateSpec)
+	if !ok {
+		return spec, nil
+	}
+	var errs field.ErrorList
+	for _, u := range poolUses(specPath, s) {
+		pools := companions(u.ref.Kind)
+		if pools == nil {
+			continue // what else Git holds is not known yet
+		}
+		pool, has := pools[u.ref.Name]
+		if !has {
+			errs = append(errs, field.NotFound(u.at, u.ref.Kind+" "+u.ref.Name))
+			continue
+		}
+		if p, ok := pool.(*IPPoolSpec); ok && u.family != "" && u.family != p.family() {
+			errs = append(errs, field.Invalid(u.at, u.ref.Name, "has addresses of "+p.family()+", and the network is of "+u.family))
+		}
+	}
+	return spec, errs
+}
+
+// A poolUse is a place that names a pool.
+type poolUse struct {
+	at     *field.Path
+	ref    IPPoolReference
+	family string // of the addresses it has to have; empty: either
+}
+
+// Pools returns the pools that s names, each once, by kind and name; those that an annotation
+// names are not among them.
+func (s *Metal3DataTemplateSpec) Pools() []IPPoolReference {
+	var out []IPPoolReference
+	for _, u := range poolUses(specPath, s) {
+		if !slices.Contains(out, u.ref) {
+			out = append(out, u.ref)
+		}
+	}
+	slices.SortFunc(out, compareRefs)
+	return out
+}
+
+// poolUses returns the places of s that name a pool.
+func poolUses(at *field.Path, s *Metal3DataTemplateSpec) []poolUse {
+	var out []poolUse
+	if m := s.MetaData; m != nil {
+		at := at.Child("metaData")
+		for _, l := range m.fromPools() {
+			for i, f := range l.list {
+				out = append(out, poolUse{at: at.Child(l.name).Index(i).Child("name"), ref: f.Ref()})
+			}
+		}
+	}
+	n := s.NetworkData
+	if n == nil {
+		return out
+	}
+	at = at.Child("networkData")
+	service := func(at *field.Path, d *NetworkDataService) {
+		if d != nil && d.DNSFromIPPool != "" {
+			out = append(out, poolUse{at: at.Child("services", "dnsFromIPPool"), ref: metal3Pool(d.DNSFromIPPool)})
+		}
+	}
+	routes := func(at *field.Path, family string, list []NetworkDataRoutev4) {
+		for i, r := range list {
+			at := at.Child("routes").Index(i)
+			if r.Gateway.FromPoolRef.Name != "" {
+				out = append(out, poolUse{at.Child("gateway", "fromPoolRef", "name"), r.Gateway.FromPoolRef, family})
+			}
+			service(at, r.Services)
+		}
+	}
+	service(at, n.Services)
+	if n.Networks == nil {
+		return out
+	}
+	at = at.Child("networks")
+	for _, f := range n.Networks.static() {
+		for i, network := range f.list {
+			at := at.Child(f.name).Index(i)
+			if network.FromPoolRef.Name != "" {
+				out = append(out, poolUse{at.Child("fromPoolRef", "name"), network.FromPoolRef, f.family})
+			}
+			routes(at, f.family, network.Routes)
+		}
+	}
+	for _, f := range n.Networks.dynamic() {
+		for i, network := range f.list {
+			routes(at.Child(f.name).Index(i), f.family, network.Routes)
+		}
+	}
+	return out
+}

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The annotations of a BareMetalHost.
+// Source: baremetal-operator, apis/metal3.io/v1alpha1/baremetalhost_types.go.
+const (
+	PausedAnnotation   = "baremetalhost.metal3.io/paused"
+	DetachedAnnotation = "baremetalhost.metal3.io/detached"
+	RebootAnnotation   = "reboot.metal3.io" // or with / and a name
+	InspectAnnotation  = "inspect.metal3.io"
+	HardwareAnnotation = "inspect.metal3.io/hardwaredetails"
+	statusAnnotation   = "baremetalhost.metal3.io/status"
+)
+
+var (
+	uuidForm = regexp.MustCompile(`(?i)^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
+	archForm = regexp.MustCompile(`^[a-z0-9_]+$`)
+)
+
+// host checks a host and fills in its defaults. Its rules are those of baremetal-operator's
+// webhook, and that a host is known well enough to be managed.
+// Source: baremetal-operator, internal/webhooks/metal3.io/v1alpha1/baremetalhost_validation.go.
+func (v *validator) host(at *field.Path, o *BareMetalHost) {
+	s := &o.Spec
+	if uuidForm.MatchString(o.Name) {
+		v.Invalid(field.NewPath("metadata", "name"), o.Name, "must be no UUID: Ironic takes it for the id of a node")
+	}
+	s.BootMode = cmp.Or(s.BootMode, UEFI)
+	enum(v, at.Child("bootMode"), s.BootMode, UEFI, UEFISecureBoot, Legacy)
+	s.AutomatedCleaningMode = cmp.Or(s.AutomatedCleaningMode, CleaningMetadata)
+	enum(v, at.Child("automatedCleaningMode"), s.AutomatedCleaningMode, CleaningMetadata, CleaningDisabled)
+	v.inspection(at, o)
+	s.InspectionMode = cmp.Or(s.InspectionMode, InspectAgent)
+	v.bmc(at, s)
+	if s.BootMACAddress != "" {
+		s.BootMACAddress = strings.ToLower(s.BootMACAddress)
+		if strings.Count(s.BootMACAddress, ":") != 5 {
+			v.Invalid(at.Child("bootMACAddress"), s.BootMACAddress, `must be a MAC address such as "52:54:00:00:00:01"`)
+		} else {
+			v.MAC(at.Child("bootMACAddress"), &s.BootMACAddress)
+		}
+	}
+	if s.Architecture != "" && !archForm.MatchString(s.Architecture) {
+		v.Invalid(at.Child("architecture"), s.Architecture, `must be one such as "x86_64" or "aarch64"`)
+	}
+	v.Forbidden(at.Child("disablePowerOff"), s.DisablePowerOff && !s.Online, "online is false, and the host could not be switched off: leave out one of them")
+	v.hints(at.Child("rootDeviceHints"), s.RootDeviceHints)
+	v.raid(at, s)
+	v.annotations(o)
+}
+
+// bmc checks how the host is managed, and what follows from it.
+func (v *validator) bmc(at *field.Path, s *BareMetalHostSpec) {
+	to := at.Child("bmc")
+	v.Object(to.Child("credentialsName"), s.BMC.CredentialsName, "the name of a Secret with the keys "+UsernameKey+" and "+PasswordKey)
+	if !v.Required(to.Child("address"), s.BMC.Address, "how the host is managed, such as redfish-virtualmedia://10.0.0.5/redfish/v1/Systems/1; "+
+		"a host of which it is not known yet stays out of Git") {
+		return
+	}
+	b, err := ParseBMC(s.BMC.Address, !s.BMC.DisableCertificateVerification)
+	if err != nil {
+		shown := s.BMC.Address
+		if strings.Contains(shown, "@") {
+			shown = "…" // perhaps a password
+		}
+		v.Invalid(to.Child("address"), shown, err.Error())
+		return
+	}
+	if s.BootMACAddress == "" && (b.NeedsMAC || s.InspectionMode == InspectDisabled) {
+		v.Add(field.Required(at.Child("bootMACAddress"), "nobody else says it: by "+b.Type+" hosts do not, and they are not inspected with inspectionMode: disabled"))
+	}
+	v.Forbidden(at.Child("bootMode"), s.BootMode == UEFISecureBoot && b.Driver == "ipmi", "secure boot cannot be switched on by IPMI: use a BMC that speaks Redfish, or bootMode: UEFI")
+	v.Forbidden(at.Child("inspectionMode"), s.InspectionMode == InspectFast && b.Driver == "ipmi", "IPMI says nothing of what a host is made of: use agent")
+	v.Forbidden(at.Child("raid", "hardwareRAIDVolumes"), s.RAID != nil && len(s.RAID.HardwareRAIDVolumes) > 0 && b.Driver == "ipmi", "volumes cannot be made by IPMI: use softwareRAIDVolumes")
+}
+
+// inspection checks the annotation and the field that say whether the host is inspected, and
+// makes the field say it.
+func (v *validator) inspection(at *field.Path, o *BareMetalHost) {
+	enum(v, at.Child("inspectionMode"), o.Spec.InspectionMode, InspectAgent, InspectFast, InspectDisabled)
+	value, has := o.Annotations[InspectAnnotation]
+	if !has {
+		return
+	}
+	key := field.NewPath("metadata", "annotations").Key(InspectAnnotation)
+	switch mode := o.Spec.InspectionMode; {
+	case value != "" && value != string(InspectDisabled):
+		v.Add(field.NotSupported(key, value, []InspectionMode{InspectDisabled}))
+	case value != "" && mode != "" && mode != InspectDisabled:
+		v.Invalid(key, value, "says the contrary of spec.inspectionMode: take the annotation away")
+	case value != "":
+		o.Spec.InspectionMode = InspectDisabled
+	}
+}
+
+// annotations checks the annotations of a host that say what is to be done.
+func (v *validator) annotations(o *BareMetalHost) {
+	at := field.NewPath("metadata", "annotations")
+	for _, name := range slices.Sorted(maps.Keys(o.Annotations)) {
+		value, at := o.Annotations[name], at.Key(name)
+		switch {
+		case name == statusAnnotation:
+			v.Forbidden(at, true, "it is written by a controller, for moves between management clusters: take it away")
+		case name == RebootAnnotation || strings.HasPrefix(name, RebootAnnotation+"/"):
+			var how struct {
+				Mode  string `json:"mode"`
+				Force bool   `json:"force"`
+			}
+			if err := json.Unmarshal([]byte(cmp.Or(value, "{}")), &how); err != nil || !slices.Contains([]string{"", "hard", "soft"}, how.Mode) {
+				v.Invalid(at, value, `must be empty, or like {"mode": "hard"} or {"mode": "soft"}`)
+			}
+		case name == DetachedAnnotation:
+			var how struct {
+				DeleteAction string `json:"deleteAction"`
+				Force        bool   `json:"force"`
+			}
+			if err := json.Unmarshal([]byte(cmp.Or(value, "{}")), &how); strings.HasPrefix(value, "{") && (err != nil || !slices.Contains([]string{"", "delay", "delete"}, how.DeleteAction)) {
+				v.Invalid(at, value, `must be empty, or like {"deleteAction": "delay"} or {"deleteAction": "delete"}`)
+			}
+		case name == HardwareAnnotation && value != "":
+			if !json.Valid([]byte(value)) {
+				v.Invalid(at, value, "must be JSON")
+			}
+			v.Forbidden(at, o.Spec.InspectionMode != InspectDisabled, "inspection finds it out: set inspectionMode: disabled, or take the annotation away")
+		}
+	}
+}
