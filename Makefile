@@ -38,6 +38,8 @@ demo: ## a push becomes running clusters and a status commit, on the in-memory i
 	bin/demo
 
 .PHONY: test
+# Compilers and short processes spend a third of their time on collecting garbage.
+test: export GOGC ?= 400
 test: ## run the tests: what a change must pass
 	@needs=$$(test/needs/missing); [ -z "$$needs" ] || echo "some tests skip until you apt-get install" $$needs >&2
 	go vet $(PKGS)

@@ -5,12 +5,15 @@ package cli
 
 import (
 	"errors"
+	"flag"
 	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,6 +28,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Scripts wait for agents half of their time: twice as many at once as processors.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){
 		"fairlead": func() {
 			os.Exit(cli.Main(cli.Program{Version: "test", Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}}, os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Self: cli.Self()}))
@@ -126,6 +133,9 @@ func setup(env *testscript.Env) error {
 		"GIT_COMMITTER_NAME": "You", "GIT_COMMITTER_EMAIL": "you@example.com",
 	} {
 		env.Setenv(k, v)
+	}
+	if v, ok := os.LookupEnv("GOGC"); ok { // `make test` sets it
+		env.Setenv("GOGC", v)
 	}
 	for _, args := range [][]string{
 		{"init", "--quiet", "--initial-branch=main", fleet},
