@@ -65,6 +65,7 @@ var rules = []rule{
 	{from: "providers/infrastructure/vsphere/vcenter", to: []string{module + "providers/infrastructure/vsphere/api", module + "providers/infrastructure/vsphere/machine"}, deep: true, reason: "what speaks to vCenter knows no kinds"},
 	{from: "providers/infrastructure/vsphere/api", to: []string{"github.com/vmware/"}, deep: true, reason: "the kinds know no SDK"},
 	{from: "providers/infrastructure/metal3/api", to: []string{"github.com/gophercloud/"}, deep: true, reason: "the kinds know no SDK"},
+	{from: "providers/infrastructure/metal3/machine", to: []string{"github.com/gophercloud/", "net/http"}, reason: "what a machine is told is decided, and nobody is asked"},
 	{from: "", to: []string{"github.com/prometheus/"}, except: []string{"agent/metrics", "agent/replicas"}, reason: "metrics have a room, and replicas count what they share; other rooms offer hooks"},
 	{from: "", to: []string{"go.opentelemetry.io/"}, except: []string{"agent/tracing"}, reason: "one heavy dependency, one package"},
 	{from: "", to: []string{"github.com/spf13/cobra"}, except: []string{"agent"}, reason: "the command line is the agent's"},

@@ -126,3 +126,33 @@ func poolUses(at *field.Path, s *Metal3DataTemplateSpec) []poolUse {
 	}
 	return out
 }
+
+// PoolAnnotations returns the annotations of s that name pools, each once.
+func (s *Metal3DataTemplateSpec) PoolAnnotations() []FromAnnotation {
+	var out []FromAnnotation
+	add := func(a FromAnnotation) {
+		if a != (FromAnnotation{}) && !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	routes := func(list []NetworkDataRoutev4) {
+		for _, r := range list {
+			add(r.Gateway.FromPoolAnnotation)
+		}
+	}
+	if s.NetworkData == nil || s.NetworkData.Networks == nil {
+		return nil
+	}
+	for _, f := range s.NetworkData.Networks.static() {
+		for _, n := range f.list {
+			add(n.FromPoolAnnotation)
+			routes(n.Routes)
+		}
+	}
+	for _, f := range s.NetworkData.Networks.dynamic() {
+		for _, n := range f.list {
+			routes(n.Routes)
+		}
+	}
+	return out
+}
