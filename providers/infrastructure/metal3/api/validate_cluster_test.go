@@ -1,6 +1,10 @@
 package api
 
-import "testing"
+import (
+	"testing"
+
+	"fairlead.dev/providers/endpoint"
+)
 
 const image = "image: {url: 'http://a.example.com/b.raw', checksum: 'http://a.example.com/b.sum'}"
 
@@ -33,6 +37,9 @@ func TestClusterChecks(t *testing.T) {
 	if errs := serving(out); len(errs) > 0 {
 		t.Errorf("serving: %v", errs)
 	}
+	if errs := elsewhere(&Metal3ClusterSpec{VirtualIP: &endpoint.VirtualIP{}}); len(errs) != 1 {
+		t.Errorf("a virtual IP where the control plane is hosted: %v", errs)
+	}
 	if errs := serving(&Metal3ClusterSpec{}); len(errs) != 1 {
 		t.Errorf("serving without an endpoint: %v", errs)
 	}
@@ -63,6 +70,7 @@ func TestMachineChecks(t *testing.T) {
 		"SelectorLabel":   {image + "\nhostSelector: {matchLabels: {rack: 'a b'}}", "matchLabels[rack]: Invalid value", "no host can have it"},
 		"Data":            {image + "\ndataTemplate: {name: d}", "", "Git has it"},
 		"DataGone":        {image + "\ndataTemplate: {name: e}", "dataTemplate.name: Not found", "Git has it not"},
+		"DataNoName":      {image + "\ndataTemplate: {}", "dataTemplate.name: Required value", "it names none"},
 		"DataNamespace":   {image + "\ndataTemplate: {name: d, namespace: other}", "dataTemplate.namespace: Forbidden", "it could not be found"},
 		"Cleaning":        {image + "\nautomatedCleaningMode: full", "automatedCleaningMode: Unsupported value", "as upstream says"},
 		"Deploy":          {"customDeploy: {method: m}", "", "the ramdisk knows what to write"},
