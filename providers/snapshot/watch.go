@@ -62,8 +62,8 @@ func (w *Watch[P]) Places() []P {
 	return out
 }
 
-// in returns the clusters that are in p.
-func (w *Watch[P]) in(p P) map[Owner]bool {
+// In returns the clusters that are in p.
+func (w *Watch[P]) In(p P) map[Owner]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := make(map[Owner]bool)
@@ -122,7 +122,7 @@ func (w *Watch[P]) follow(ctx context.Context, p P, tick time.Duration, look fun
 			return
 		case err != nil:
 			if failed++; failed == failures {
-				for o := range w.in(p) {
+				for o := range w.In(p) {
 					changed(o.Cluster)
 				}
 			}
@@ -144,7 +144,7 @@ func (w *Watch[P]) compare(p P, last, now map[Owner]string, changed func(fleet.K
 	if last == nil {
 		return
 	}
-	for o := range w.in(p) {
+	for o := range w.In(p) {
 		if last[o] != now[o] {
 			changed(o.Cluster)
 		}

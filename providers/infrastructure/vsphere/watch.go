@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -14,19 +15,75 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// Watch implements providers.Watcher: it looks at every vCenter in use.
+// relook is how old a look may get while vCenter tells changes of what it shows: it does not
+// tell of VMs that another agent made.
+const relook = 5 * time.Minute
+
+// Watch implements providers.Watcher: it waits for changes at every vCenter in use, with one
+// request for all machines there, and looks where it cannot wait.
 func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
+	w := waits{p: p, changed: changed, of: make(map[*vcenter.Client]bool)}
+	defer w.running.Wait()
 	return p.watch.Run(ctx, p.tick(), func(ctx context.Context, c *vcenter.Client) (snapshot.View, error) {
-		l, err := c.Look(ctx, snapshot.Owner{})
-		if err != nil {
-			return snapshot.View{}, err
+		l := c.Latest(relook)
+		if l == nil {
+			var err error
+			if l, err = c.Look(ctx, snapshot.Owner{}); err != nil {
+				return snapshot.View{}, err
+			}
 		}
-		return p.view(l), nil
+		w.start(ctx, c)
+		return p.view(c, l), nil
 	}, changed)
 }
 
-// view returns how clusters look in l: their VMs, and what became of clones.
-func (p *Provider) view(l *vcenter.Look) snapshot.View {
+// waits are the vCenters that changes are waited for at.
+type waits struct {
+	p       *Provider
+	changed func(fleet.Key)
+	running sync.WaitGroup
+
+	mu sync.Mutex
+	of map[*vcenter.Client]bool
+}
+
+// start waits for changes at c until ctx ends, unless that is done already.
+func (w *waits) start(ctx context.Context, c *vcenter.Client) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of[c] {
+		return
+	}
+	w.of[c] = true
+	w.running.Go(func() {
+		_ = c.Watch(ctx, func(token string) (snapshot.Owner, bool) { return w.p.askedBy(c, token) }, func(o snapshot.Owner) {
+			if w.p.watch.In(c)[o.Shared()] { // others are of another fleet or agent
+				c.Changed(o)
+				w.changed(o.Cluster)
+			}
+		})
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.of, c)
+	})
+}
+
+// askedBy returns the machine of a cluster on c that a task with token makes.
+func (p *Provider) askedBy(c *vcenter.Client, text string) (snapshot.Owner, bool) {
+	k, ok := parseToken(text)
+	if !ok {
+		return snapshot.Owner{}, false
+	}
+	for o := range p.watch.In(c) {
+		if machine.OfCluster(k.uuid, &fleet.Cluster{Fleet: o.Fleet, Key: o.Cluster}) {
+			return o.Part(k.name), true
+		}
+	}
+	return snapshot.Owner{}, false
+}
+
+// view returns how clusters on c look in l: their VMs, and what became of clones.
+func (p *Provider) view(c *vcenter.Client, l *vcenter.Look) snapshot.View {
 	out := snapshot.View{Prints: make(map[snapshot.Owner]string)}
 	add := func(o snapshot.Owner, of any) {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s%+v", out.Prints[o.Shared()], of))
@@ -37,13 +94,9 @@ func (p *Provider) view(l *vcenter.Look) snapshot.View {
 			add(o, *vm)
 		}
 	}
-	known := p.foundClusters()
 	for _, t := range l.Tasks {
-		k, ours := parseToken(t.Token)
-		for _, o := range known {
-			if ours && machine.OfCluster(k.uuid, &fleet.Cluster{Fleet: o.Fleet, Key: o.Cluster}) {
-				add(o, string(t.State)+t.Ref.Value)
-			}
+		if o, ok := p.askedBy(c, t.Token); ok {
+			add(o, string(t.State)+t.Ref.Value)
 		}
 		out.Busy = out.Busy || t.Running()
 	}

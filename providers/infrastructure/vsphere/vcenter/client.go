@@ -61,6 +61,7 @@ type Client struct {
 	known      map[Ref]identity
 	latest     *Look         // the last that was whole
 	next       chan struct{} // closed by the next
+	waiting    bool          // vCenter will tell changes of what latest shows
 	changing   map[Ref]Ref   // the last task that changes a cluster, by cluster
 	clusters   chan struct{} // holds one: who asks for such a change
 

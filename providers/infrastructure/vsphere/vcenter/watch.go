@@ -180,6 +180,7 @@ func (c *Client) follow(ctx context.Context, l *Look, what map[Ref]subject, owne
 		return err
 	}
 	f := following{what: what, values: make(map[Ref]map[string]any), changed: changed}
+	defer c.setWaiting(false)
 	version, seconds := "", int32(c.poll/time.Second)
 	for {
 		res, err := methods.WaitForUpdatesEx(waiting, vim, &types.WaitForUpdatesEx{
@@ -197,6 +198,7 @@ func (c *Client) follow(ctx context.Context, l *Look, what map[Ref]subject, owne
 				f.take(update)
 			}
 		}
+		c.setWaiting(true) // how everything looked first is known
 	}
 }
 
@@ -281,6 +283,23 @@ func specOf(what map[Ref]subject) types.PropertyFilterSpec {
 	}
 	slices.SortFunc(spec.ObjectSet, func(a, b types.ObjectSpec) int { return cmp.Compare(a.Obj.Value, b.Obj.Value) })
 	return spec
+}
+
+// Latest returns the last look that was whole if it is not older than maxAge and a Watch waits
+// for changes of what it shows, else nil: then only another look tells what is there.
+func (c *Client) Latest(maxAge time.Duration) *Look {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.waiting || time.Since(c.latest.Began) > maxAge {
+		return nil
+	}
+	return c.latest
+}
+
+func (c *Client) setWaiting(waiting bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting = waiting
 }
 
 // latestLook returns the last look that was whole, and what is closed by the next one.
