@@ -54,20 +54,6 @@ func (c *Client) Reconfigure(ctx context.Context, vm Ref, spec types.VirtualMach
 	})
 }
 
-// ApplyPolicy puts vm, and those of devices that are disks, under the storage policy with id.
-func (c *Client) ApplyPolicy(ctx context.Context, vm Ref, devices []types.BaseVirtualDevice, id, token string) (Ref, error) {
-	profile := []types.BaseVirtualMachineProfileSpec{&types.VirtualMachineDefinedProfileSpec{ProfileId: id}}
-	spec := types.VirtualMachineConfigSpec{VmProfile: profile}
-	for _, d := range devices {
-		if disk, ok := d.(*types.VirtualDisk); ok {
-			spec.DeviceChange = append(spec.DeviceChange, &types.VirtualDeviceConfigSpec{
-				Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: disk, Profile: profile,
-			})
-		}
-	}
-	return c.Reconfigure(ctx, vm, spec, token)
-}
-
 // UpgradeHardware makes the virtual hardware of vm, which is powered off, of version:
 // "vmx-19". One that has it already gives an error of which UpgradedAlready holds.
 func (c *Client) UpgradeHardware(ctx context.Context, vm Ref, version, token string) (Ref, error) {

@@ -67,8 +67,6 @@ func TestLife(t *testing.T) {
 	if again := w.ended(c, task, err); fleet.KindOf(again.Err) != fleet.Conflict { // vCenter says AlreadyUpgraded, vcsim InvalidState
 		t.Errorf("a second upgrade is %v", again.Err)
 	}
-	task, err = c.ApplyPolicy(ctx, vm, d.Devices, "policy", "")
-	w.done(c, task, err)
 	task, err = c.PowerOn(ctx, vm, "")
 	w.done(c, task, err)
 	task, err = c.PowerOn(ctx, vm, "")

@@ -14,9 +14,8 @@ import (
 	vcenterapi "github.com/vmware/govmomi/vapi/vcenter"
 	"github.com/vmware/govmomi/vim25/types"
 
-	_ "github.com/vmware/govmomi/pbm/simulator"          // storage policies
-	_ "github.com/vmware/govmomi/vapi/cluster/simulator" // modules
-	_ "github.com/vmware/govmomi/vapi/simulator"         // tags
+	_ "github.com/vmware/govmomi/pbm/simulator"  // storage policies
+	_ "github.com/vmware/govmomi/vapi/simulator" // tags
 )
 
 // tag makes a category and a tag in it.
@@ -48,9 +47,6 @@ func TestTags(t *testing.T) {
 		}
 	}
 	want := Tag{ID: id, Name: "z1", Category: "k8s-zone"}
-	if got, err := c.TagsOf(ctx, vm); err != nil || !slices.Equal(got, []Tag{want}) {
-		t.Errorf("the tags of the VM are %v, %v", got, err)
-	}
 	if got, err := c.TagIDsOf(ctx, vm); err != nil || !slices.Equal(got, []string{id}) {
 		t.Errorf("their ids are %v, %v", got, err)
 	}
@@ -86,35 +82,6 @@ func TestRESTSession(t *testing.T) {
 	c.Close()
 	if got := w.called(); got != "DELETE /rest/com/vmware/cis/session Logout" {
 		t.Errorf("closing called %s", got)
-	}
-}
-
-func TestModules(t *testing.T) {
-	w := newWorld(t, Options{})
-	c, ctx := w.client(), t.Context()
-	dc, _ := w.inventory().Datacenter("")
-	cluster, _ := w.inventory().Compute(dc, "DC0_C0")
-	vm := w.vm("DC0_C0_RP0_VM0").Self
-	id, err := c.CreateModule(ctx, cluster.Ref)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.JoinModule(ctx, id, vm); err != nil {
-		t.Fatal(err)
-	}
-	if all, err := c.Modules(ctx, cluster.Ref); err != nil || !slices.Equal(all, []string{id}) {
-		t.Errorf("the modules are %v, %v", all, err)
-	}
-	if all, err := c.Modules(ctx, vm); err != nil || len(all) != 0 {
-		t.Errorf("the modules of another are %v, %v", all, err)
-	}
-	if members, err := c.ModuleMembers(ctx, id); err != nil || !slices.Equal(members, []Ref{vm}) {
-		t.Errorf("its members are %v, %v", members, err)
-	}
-	for range 2 {
-		if err := c.DeleteModule(ctx, id); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
