@@ -6,6 +6,8 @@ import (
 
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
+
+	"fairlead.dev/fleet"
 )
 
 // A Tag is one of people's, in a category.
@@ -47,7 +49,12 @@ func (c *Client) TagIDsOf(ctx context.Context, ref Ref) ([]string, error) {
 
 // AttachTags gives ref the tags with ids. Those that it has are no error.
 func (c *Client) AttachTags(ctx context.Context, ref Ref, ids []string) error {
-	return c.rest(ctx, "attach the tags "+list(ids)+" to "+ref.Value, func(ctx context.Context, r *rest.Client) error {
+	op := "attach the tags " + list(ids) + " to " + ref.Value
+	err := c.rest(ctx, op, func(ctx context.Context, r *rest.Client) error {
 		return tags.NewManager(r).AttachMultipleTagsToObject(ctx, ids, ref)
 	})
+	if fleet.KindOf(err) == fleet.Unauthorized && opOf(err) == op { // what is answered does not name it
+		return fleet.Errorf(fleet.Unauthorized, op, "%w (the user lacks InventoryService.Tagging.AttachTag on the tag or on %s %s)", causeOf(err), ref.Type, ref.Value)
+	}
+	return err
 }

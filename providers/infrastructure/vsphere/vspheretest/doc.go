@@ -20,8 +20,9 @@
 //   - Names of more than 80 characters, linked clones without a snapshot, disks that shrink
 //     and devices that are not there are refused; a full datastore takes nothing.
 //   - Faults of tasks and calls have vCenter's words, tasks its ids of descriptions.
-//   - Passwords are checked; users have privileges on objects and what is below; what they
-//     may not see is left out of answers without a word, as vCenter does.
+//   - Passwords are checked; users have privileges on objects and what is below, which calls
+//     of the SDK, storage policies and tags need; what they may not see is left out of answers
+//     without a word, as vCenter does.
 //   - Machines that are disconnected, inaccessible or orphaned take no tasks; a machine whose
 //     host cannot run it is switched on on another.
 //   - The guest tells nothing before it runs, and its addresses are gone when it is off.
@@ -40,6 +41,8 @@
 //     (virtual_machine.go, apply).
 //   - A clone has a task of its folder beside its own (Folder.createVm): vcsim makes it so.
 //   - A task that is neither held nor made to fail is done before a listing can tell.
+//   - All that the configuration of a clone takes as a change of a VM is asked of its folder,
+//     privileges of tags and storage policies of the root folder; a vCenter may ask less.
 //   - Events are vcsim's, and none of them tells that an instance UUID was changed.
 //   - An object that a user may not see is left out too where it is asked for alone, where
 //     vCenter answers NoPermission. WaitForUpdates hides nothing.

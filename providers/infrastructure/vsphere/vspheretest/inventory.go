@@ -31,8 +31,17 @@ func DefaultTemplates() []Template {
 	}
 }
 
-// local is a client that nothing goes wrong for, and that nobody counts.
-func (v *VCenter) local() *vim25.Client {
+// Rules are those of DRS that a compute cluster has, by its path.
+func (v *VCenter) Rules(path string) []types.BaseClusterRuleInfo {
+	conf, err := object.NewClusterComputeResource(v.Local(), v.Ref(path)).Configuration(context.Background())
+	if err != nil {
+		panic(fmt.Sprintf("vspheretest: %s: %v", path, err))
+	}
+	return conf.Rule
+}
+
+// Local is a client of people for whom nothing goes wrong, and whose calls nobody counts.
+func (v *VCenter) Local() *vim25.Client {
 	c, err := vim25.NewClient(context.Background(), v.model.Service)
 	if err != nil {
 		panic(err) // it asks this process
@@ -40,7 +49,7 @@ func (v *VCenter) local() *vim25.Client {
 	return c
 }
 
-func (v *VCenter) finder() *find.Finder { return find.NewFinder(v.local(), false) }
+func (v *VCenter) finder() *find.Finder { return find.NewFinder(v.Local(), false) }
 
 // Ref finds an object by its path in the inventory, "/DC0/host/DC0_C0". It panics where
 // there is none, or more than one.
@@ -53,7 +62,7 @@ func (v *VCenter) Ref(path string) types.ManagedObjectReference {
 }
 
 // root is the root folder.
-func (v *VCenter) root() types.ManagedObjectReference { return v.local().ServiceContent.RootFolder }
+func (v *VCenter) root() types.ManagedObjectReference { return v.Local().ServiceContent.RootFolder }
 
 // furnish makes folders, templates and tags.
 func (v *VCenter) furnish(ctx context.Context) error {
@@ -121,7 +130,7 @@ func (v *VCenter) template(ctx context.Context, dc *object.Datacenter, in *objec
 	if err != nil {
 		return err
 	}
-	vm := object.NewVirtualMachine(v.local(), made.Result.(types.ManagedObjectReference))
+	vm := object.NewVirtualMachine(v.Local(), made.Result.(types.ManagedObjectReference))
 	if t.Snapshot != "" {
 		task, err := vm.CreateSnapshot(ctx, t.Snapshot, "", false, false)
 		if err != nil {

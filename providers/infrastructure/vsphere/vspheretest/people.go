@@ -53,7 +53,7 @@ func (v *VCenter) AddMachine(folder, name string) Machine {
 
 func (v *VCenter) clone(ref, folder, pool types.ManagedObjectReference, name string) Machine {
 	v.do(ref, func(ctx context.Context, vm *object.VirtualMachine) (*object.Task, error) {
-		return vm.Clone(ctx, object.NewFolder(v.local(), folder), name, types.VirtualMachineCloneSpec{
+		return vm.Clone(ctx, object.NewFolder(v.Local(), folder), name, types.VirtualMachineCloneSpec{
 			Location: types.VirtualMachineRelocateSpec{Pool: &pool},
 		})
 	})
@@ -64,7 +64,7 @@ func (v *VCenter) clone(ref, folder, pool types.ManagedObjectReference, name str
 // do carries out a task of people: faults are for others.
 func (v *VCenter) do(ref types.ManagedObjectReference, f func(context.Context, *object.VirtualMachine) (*object.Task, error)) {
 	ctx := context.Background()
-	task, err := f(ctx, object.NewVirtualMachine(v.local(), ref))
+	task, err := f(ctx, object.NewVirtualMachine(v.Local(), ref))
 	if err == nil {
 		err = task.Wait(ctx)
 	}

@@ -105,6 +105,9 @@ func (v *VCenter) needs(m *vcsim.Method) []need {
 			for _, n := range v.networks(r.Spec.Config.DeviceChange) {
 				out = append(out, need{n, "Network.Assign"})
 			}
+			for _, id := range configPrivileges(r.Spec.Config) {
+				out = append(out, need{r.Folder, id})
+			}
 		}
 		return out
 	case *types.ReconfigVM_Task:
@@ -133,7 +136,8 @@ func (v *VCenter) needs(m *vcsim.Method) []need {
 	return nil
 }
 
-// configPrivileges are what parts of a VM's configuration take.
+// configPrivileges are what parts of a VM's configuration take. The reference says it of
+// changes of a VM; of a clone it says so of some, and all are asked of its folder here.
 func configPrivileges(s *types.VirtualMachineConfigSpec) (out []string) {
 	add := func(is bool, id string) {
 		if is && !slices.Contains(out, id) {
@@ -145,11 +149,16 @@ func configPrivileges(s *types.VirtualMachineConfigSpec) (out []string) {
 	add(s.MemoryMB != 0, "VirtualMachine.Config.Memory")
 	add(s.Annotation != "", "VirtualMachine.Config.Annotation")
 	add(s.Name != "", "VirtualMachine.Config.Rename")
-	add(s.Flags != nil || s.MemoryReservationLockedToMax != nil || s.InstanceUuid != "", "VirtualMachine.Config.Settings")
+	add(s.Flags != nil || s.NestedHVEnabled != nil || s.Uuid != "" || s.InstanceUuid != "", "VirtualMachine.Config.Settings")
+	add(s.CpuAllocation != nil || s.MemoryAllocation != nil || s.MemoryReservationLockedToMax != nil, "VirtualMachine.Config.Resource")
+	add(s.VAppConfigRemoved != nil, "VApp.ApplicationConfig")
 	for _, c := range s.DeviceChange {
 		d := c.GetVirtualDeviceConfigSpec()
 		_, disk := d.Device.(*types.VirtualDisk)
+		_, raw := d.Device.(*types.VirtualPCIPassthrough)
 		switch {
+		case raw:
+			add(true, "VirtualMachine.Config.RawDevice")
 		case disk && d.Operation == types.VirtualDeviceConfigSpecOperationAdd:
 			add(true, "VirtualMachine.Config.AddNewDisk")
 		case disk && d.Operation == types.VirtualDeviceConfigSpecOperationRemove:

@@ -118,7 +118,7 @@ func (v *VCenter) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	out := newRecorder()
-	if !v.admit(out, r, call) {
+	if !v.forbidsService(out, r, call) && !v.admit(out, r, call) {
 		v.model.Service.ServeMux.ServeHTTP(out, r)
 	}
 	if f.Lose {
