@@ -77,8 +77,8 @@ properties: ## let the planner's safety properties try thousands of new worlds (
 	go test ./reconcile/plan -count=1 -timeout 60m -rapid.seed=0 -rapid.checks=2000
 
 .PHONY: sweep
-sweep: ## crash agents at every single call of a cluster's life, and of a fleet's move (about an hour; needs `make kube`)
-	FAIRLEAD_SWEEP=all go test ./reconcile ./providers/infrastructure/openstack/openstacktest/sweep ./agent/wiring -run Sweep -timeout 90m -v
+sweep: ## crash agents at every single call of a cluster's life, and of a fleet's move (about two hours; needs `make kube`)
+	FAIRLEAD_SWEEP=all go test ./reconcile ./providers/infrastructure/openstack/openstacktest/sweep ./providers/infrastructure/vsphere/vspheretest/sweep ./agent/wiring -run Sweep -timeout 120m -v
 	FAIRLEAD_SWEEP=all go test ./test/pivot -timeout 120m -v
 
 .PHONY: soak
