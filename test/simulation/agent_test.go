@@ -125,7 +125,7 @@ func (l *life) newAgent(name string) *incarnation {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	in.workload = workload.New(workload.Options{Log: log, Dial: l.net.DialContext, Now: in.now})
-	provider := infrastructure{inmemory.NewProvider(sky{in}, settle)}
+	provider := infrastructure{inmemory.NewProvider(sky{in}, l.settleTime())}
 	in.agent = agent.New(agent.Options{Name: name, Interval: forever, Resync: forever, Workers: 4}, agent.Parts{
 		Source: source{in},
 		Renderer: notes{render.New(render.Options{

@@ -48,6 +48,7 @@ func (s sky) Networks(ctx context.Context, tags map[string]string) ([]inmemory.N
 func (s sky) VMs(ctx context.Context, tags map[string]string) ([]inmemory.VM, error) {
 	all, err := list(ctx, s, "machines", tags, s.cloud(ctx).VMs)
 	for i := range all {
+		all[i] = s.in.life.untold(all[i])
 		all[i].Created = all[i].Created.Add(s.in.life.infra)
 	}
 	return all, err
@@ -81,7 +82,7 @@ func (s sky) CreateVM(ctx context.Context, spec inmemory.VMSpec) (inmemory.VM, e
 	j, cloud := s.in.judge("create machine "+spec.Name, spec.Tags), s.cloud(ctx)
 	return through(ctx, s.in, theCloud, "create machine "+spec.Name, true, func(ctx context.Context) (inmemory.VM, error) {
 		j.change()
-		vm, err := cloud.CreateVM(ctx, spec)
+		vm, err := cloud.CreateVM(ctx, s.in.life.cloned(spec))
 		if err == nil {
 			j.created(vm)
 		}
@@ -92,6 +93,9 @@ func (s sky) CreateVM(ctx context.Context, spec inmemory.VMSpec) (inmemory.VM, e
 // DeleteVM implements inmemory.API.
 func (s sky) DeleteVM(ctx context.Context, id string) error {
 	m, _ := s.in.life.machine(id)
+	if err := s.in.life.beingCloned(m); err != nil {
+		return err
+	}
 	j, cloud := s.in.judge("delete machine "+m.Name, m.Tags), s.cloud(ctx)
 	j.dooms(id)
 	return alone(through(ctx, s.in, theCloud, "delete machine "+m.Name+" "+id, true, func(ctx context.Context) (struct{}, error) {

@@ -32,6 +32,7 @@ type life struct {
 	reads      bool       // are in the log
 	others     bool       // clusters are of K3s and RKE2, by turns; else of kubeadm
 	hosted     bool       // somebody else keeps control planes
+	clones     bool       // machines are clones, which take minutes
 	random     *rand.Rand // of the goroutine that runs the life
 	began      time.Time
 	net        *inmemory.PipeNetwork
@@ -60,8 +61,9 @@ type life struct {
 	fuse        int       // calls until the agent crashes; 0: it does not
 	atWork      bool      // it crashes at a call that changes something
 	weather     weather
-	commitsSeen int            // commits of the status branch
-	facts       inmemory.Facts // of the last look
+	commitsSeen int             // commits of the status branch
+	reported    map[string]bool // machines whose guests told their addresses, by id
+	facts       inmemory.Facts  // of the last look
 	told        told
 	troubles
 
@@ -71,6 +73,7 @@ type life struct {
 	history   [][]wish // by revision
 	upsets    map[fleet.Key]time.Time
 	available map[string]time.Time // since when, by id of the machine
+	running   map[string]time.Time // since when machines were seen to run, by id
 	stands    map[fleet.Key]accepted
 	applied   map[fleet.Key]time.Time                // when the addons were, last
 	asked     map[fleet.ProviderID]fleet.RequestKind // to replace or remediate, that the agent said yes to
@@ -97,6 +100,7 @@ func live(t *testing.T, l *life) *life {
 
 func (l *life) begin() {
 	l.began, l.gate = time.Now(), newGate()
+	l.running, l.reported = make(map[string]time.Time), make(map[string]bool)
 	l.upsets, l.available, l.stands = make(map[fleet.Key]time.Time), make(map[string]time.Time), make(map[fleet.Key]accepted)
 	l.asked, l.decided = make(map[fleet.ProviderID]fleet.RequestKind), make(map[string]int)
 	l.applied, l.unwell, l.heard = make(map[fleet.Key]time.Time), make(map[string]sickness), make(map[fleet.Key]time.Time)
@@ -259,6 +263,7 @@ func (l *life) look() {
 	}
 	l.examine(facts)
 	l.mu.Unlock()
+	l.runs(facts)
 	l.failFirst(facts)
 	if n := l.changes.Load(); l.theirs != "" && n != l.judged {
 		l.judged = n

@@ -32,7 +32,9 @@
 // Without flags a few lives are lived, of the same seeds each time. With -others clusters
 // are of K3s and RKE2 by turns, and TestLivesOfOthers lives a few of these. With -hosted somebody
 // else keeps control planes, upgrades them when nobody expects it and takes them away for a while
-// (TestLivesOfHosted). With -guards
+// (TestLivesOfHosted). With -clones machines are copied for minutes, wait while others are, are not
+// known by their id meanwhile and cannot be deleted, fail after their request was taken, and
+// tell their addresses late, as in a vCenter (TestLivesOfClones). With -guards
 // TestGuards breaks Fairlead, in one way after the other, and sees which guard
 // notices in which life.
 package simulation
@@ -62,6 +64,7 @@ var (
 	guards = flag.Bool("guards", false, "break Fairlead in many ways, and see which guard notices")
 	others = flag.Bool("others", false, "have clusters of K3s and RKE2 instead of kubeadm")
 	hosted = flag.Bool("hosted", false, "have clusters whose control plane somebody else keeps")
+	clones = flag.Bool("clones", false, "have machines be clones, which take minutes")
 	keep   = flag.Int("keep", 60, "lines of a life that are shown where it failed")
 )
 
@@ -79,7 +82,7 @@ func TestLives(t *testing.T) {
 	if *seed != 0 {
 		*watch = testing.Verbose() && *again == 1
 		for range *again {
-			if !tell(t, live(t, &life{seed: *seed, whole: true, others: *others, hosted: *hosted})) {
+			if !tell(t, live(t, &life{seed: *seed, whole: true, others: *others, hosted: *hosted, clones: *clones})) {
 				return
 			}
 		}
@@ -91,7 +94,7 @@ func TestLives(t *testing.T) {
 	}
 	n, bad := uint64(0), 0
 	for ; n < *lives && *span == 0 || *span > 0 && time.Now().Before(end); n++ {
-		if !tell(t, live(t, &life{seed: first + n, whole: true, others: *others, hosted: *hosted})) {
+		if !tell(t, live(t, &life{seed: first + n, whole: true, others: *others, hosted: *hosted, clones: *clones})) {
 			bad++
 			if *stop {
 				break
@@ -115,6 +118,14 @@ func TestLivesOfHosted(t *testing.T) {
 	}
 }
 
+// TestLivesOfClones lives a few lives with machines that are clones, with the settle time of the
+// vSphere provider.
+func TestLivesOfClones(t *testing.T) {
+	for n := range *lives {
+		tell(t, live(t, &life{seed: *from + n, whole: true, clones: true}))
+	}
+}
+
 // tell reports a life that failed, and reports whether it was good.
 func tell(t *testing.T, l *life) bool {
 	t.Helper()
@@ -129,6 +140,9 @@ func tell(t *testing.T, l *life) bool {
 		also = " -others"
 	case l.hosted:
 		also = " -hosted"
+	}
+	if l.clones {
+		also += " -clones"
 	}
 	t.Errorf("%s\n%s\nLive it again, with -repeat=20 if it is fine then:\n\tgo test ./test/simulation -run TestLives -seed=%d%s -v",
 		l.failure, strings.Join(log, "\n"), l.seed, also)

@@ -142,6 +142,7 @@ func (l *life) change() {
 	case 1:
 		f.FailBoot = []string{"*" + string("0123456789abcdef"[l.random.IntN(16)])}
 	}
+	l.failClones(&f)
 	if l.others {
 		f.SlowLeave = l.within(0, 5*time.Minute)
 	}
