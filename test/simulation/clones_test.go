@@ -37,7 +37,7 @@ func (l *life) cloned(s inmemory.VMSpec) inmemory.VMSpec {
 	}
 	before := -atOnce
 	for _, m := range l.cloud.Facts().Machines {
-		if m.State == fleet.MachinePending && !m.Deleted {
+		if m.State == fleet.MachinePending && !m.Deleted && m.Refused == "" {
 			before++
 		}
 	}

@@ -53,6 +53,7 @@ func (j *judgement) neverAnswered(machines []inmemory.MachineFacts) bool {
 	j.life.mu.Lock()
 	defer j.life.mu.Unlock()
 	heard := j.life.heard[j.key]
+	machines = slices.DeleteFunc(machines, func(m inmemory.MachineFacts) bool { return m.Created.After(j.turn.began) })
 	if len(machines) != 1 || !heard.IsZero() && !heard.After(j.turn.began) {
 		return false
 	}

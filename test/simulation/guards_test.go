@@ -236,10 +236,11 @@ func (j *judgement) deletesNode(node string) {
 	j.removesMemberOn(node)
 }
 
-// ours returns the machines of a cluster of the fleet.
+// ours returns the machines of a cluster of the fleet, without those that never were: their
+// request failed after it was taken.
 func ours(f inmemory.Facts, k fleet.Key) []inmemory.MachineFacts {
 	return slices.DeleteFunc(slices.Clone(f.Machines), func(m inmemory.MachineFacts) bool {
-		return m.Tags[fleet.TagFleet] != theFleet || m.Tags[fleet.TagCluster] != k.String()
+		return m.Refused != "" || m.Tags[fleet.TagFleet] != theFleet || m.Tags[fleet.TagCluster] != k.String()
 	})
 }
 
