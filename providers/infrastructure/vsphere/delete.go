@@ -77,12 +77,31 @@ func (p *Provider) remove(ctx context.Context, j *job, r machine.Removal) error 
 		case err != nil && !vcenter.PoweredAlready(err):
 			return err
 		case step.Action == machine.Destroy && done:
-			p.forgetRefusal(m.VM.Ref)
+			p.forget(m.VM.InstanceUUID)
 			return nil
-		case !done || step.Action == machine.Destroy || step.Action == machine.ShutDownGuest:
+		case step.Action == machine.ShutDownGuest:
+			p.noteAsked(m.VM.InstanceUUID)
+			return nil
+		case !done || step.Action == machine.Destroy:
 			return nil
 		}
 		step.Apply(m)
 	}
 	return nil
+}
+
+// noteAsked notes that this process asked the guest of vm to shut down.
+func (p *Provider) noteAsked(vm string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked[vm] = true
+}
+
+// unasked reports whether m is to go and runs, and its guest was not asked to shut down by this
+// process: one that ended may have noted that m goes, and not have asked any more. To ask
+// twice does no harm.
+func (p *Provider) unasked(m *machine.Owned) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return m.VM.Power == "poweredOn" && m.VM.Busy == "" && !p.asked[m.VM.InstanceUUID]
 }

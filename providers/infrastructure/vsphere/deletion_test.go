@@ -58,6 +58,12 @@ func TestSoftPowerOff(t *testing.T) {
 			t.Errorf("while its guest shuts down: %+v, upkeep %q", m, i.Upkeep)
 		}
 		b.restart()
+		if i := b.observe(); !i.Machines[0].Interrupted || len(i.Upkeep) > 0 {
+			t.Errorf("to another agent it is %+v, upkeep %q, want it asked for again: the guest may not have been asked", i.Machines[0], i.Upkeep)
+		}
+		if err := b.p.DeleteMachine(t.Context(), "op", b.c, "m-0", ""); err != nil {
+			t.Fatal(err)
+		}
 	}
 	held.End()
 	b.until("its guest is down", func(i fleet.Infrastructure) bool { return i.Machines[0].Interrupted })

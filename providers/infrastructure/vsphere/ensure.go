@@ -124,7 +124,7 @@ func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observa
 		done, err := p.take(ctx, j, step)
 		switch {
 		case step.Action == machine.PowerOn:
-			return p.noteRefusal(m.VM.Ref, err)
+			return p.noteRefusal(m.VM.InstanceUUID, err)
 		case step.Action == machine.Spread && fleet.KindOf(err) == fleet.Unauthorized:
 			p.o.Log.WarnContext(ctx, "Not keeping machines apart", "machine", string(m.Machine.Name), "error", err)
 			j.rule = ""
@@ -197,7 +197,7 @@ func isTrue(b *bool) bool { return b != nil && *b }
 
 // noteRefusal notes why vm could not be powered on, which the machine says from then on, and
 // returns what else went wrong. No error: it was.
-func (p *Provider) noteRefusal(vm vcenter.Ref, err error) error {
+func (p *Provider) noteRefusal(vm string, err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.refusals, vm)
@@ -211,10 +211,12 @@ func (p *Provider) noteRefusal(vm vcenter.Ref, err error) error {
 	return err
 }
 
-func (p *Provider) forgetRefusal(vm vcenter.Ref) {
+// forget forgets what this process knows of vm, which is gone.
+func (p *Provider) forget(vm string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.refusals, vm)
+	delete(p.asked, vm)
 }
 
 // DeleteInfrastructure implements providers.Infrastructure.

@@ -93,7 +93,7 @@ func (p *Provider) convert(l *vcenter.Look) []machine.VM {
 func (p *Provider) refusalOf(vm *vcenter.VM) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.refusals[vm.Ref]
+	return p.refusals[vm.InstanceUUID]
 }
 
 // hold notes which addresses of pools the VMs of s have, whosesoever they are. Where somebody

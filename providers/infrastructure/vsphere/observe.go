@@ -38,7 +38,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		for j := range s.owned {
 			o := &s.owned[j]
 			if o.Machine.State == fleet.MachineDeleting {
-				o.Machine.Interrupted = machine.Stopped(o, removalOf(c, o), at)
+				o.Machine.Interrupted = machine.Stopped(o, removalOf(c, o), at) || p.unasked(o)
 			}
 			if what := got.upkeep(s, o, at); what != "" {
 				out.Upkeep = append(out.Upkeep, what)

@@ -30,7 +30,8 @@ type Provider struct {
 	mu       sync.Mutex
 	found    map[snapshot.Owner]bool // clusters of which this process found everything that machines need
 	busy     map[snapshot.Owner]bool // machines that something is asked of right now
-	refusals map[vcenter.Ref]string  // why VMs could not be powered on
+	refusals map[string]string       // why VMs could not be powered on, by instance UUID: other ids are of one vCenter
+	asked    map[string]bool         // VMs whose guest this process asked to shut down, by the same
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)
@@ -69,7 +70,7 @@ func New(o Options) *Provider {
 	return &Provider{
 		o: o, pool: vcenter.NewPool(o.VCenter), watch: snapshot.NewWatch[*vcenter.Client](),
 		secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
-		found:   make(map[snapshot.Owner]bool), busy: make(map[snapshot.Owner]bool), refusals: make(map[vcenter.Ref]string),
+		found:   make(map[snapshot.Owner]bool), busy: make(map[snapshot.Owner]bool), refusals: make(map[string]string), asked: make(map[string]bool),
 	}
 }
 
