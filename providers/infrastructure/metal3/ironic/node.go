@@ -1,0 +1,173 @@
+package ironic
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+
+	"fairlead.dev/fleet"
+)
+
+// A State is where a node is in its life.
+type State string
+
+// The states of nodes.
+// Source: Ironic, common/states.py.
+const (
+	Enroll        State = "enroll"
+	Verifying     State = "verifying"
+	Manageable    State = "manageable"
+	Available     State = "available"
+	Inspecting    State = "inspecting"
+	InspectWait   State = "inspect wait"
+	InspectFailed State = "inspect failed"
+	Deploying     State = "deploying"
+	DeployWait    State = "wait call-back"
+	DeployHold    State = "deploy hold"
+	DeployFailed  State = "deploy failed"
+	Active        State = "active"
+	Adopting      State = "adopting"
+	AdoptFailed   State = "adopt failed"
+	Deleting      State = "deleting"
+	Error         State = "error" // a release that failed
+	Cleaning      State = "cleaning"
+	CleanWait     State = "clean wait"
+	CleanHold     State = "clean hold"
+	CleanFailed   State = "clean failed"
+)
+
+// A Power is what a BMC says of its host.
+type Power string
+
+// What hosts are. Ironic writes null where it does not know.
+const (
+	PowerUnknown Power = ""
+	PowerOn      Power = "power on"
+	PowerOff     Power = "power off"
+)
+
+// What Ironic calls a fault of a node that it put into maintenance by itself.
+const (
+	PowerFault = "power failure" // the BMC does not answer; it heals by itself
+	CleanFault = "clean failure"
+)
+
+// A Node is a host as Ironic has it.
+type Node struct {
+	UUID, Name        string
+	Driver            string
+	State, Target     State // Target is where Ironic takes it; empty: nowhere
+	Power             Power
+	PowerTarget       string // empty: power does not change
+	Maintenance       bool
+	MaintenanceReason string
+	Fault             string // why Ironic put it into maintenance; empty: people did, or it is in none
+	LastError         string
+	Locked            bool   // something is under way at it
+	Instance          string // the machine whose it is; empty: nobody's
+	Info              map[string]any
+	HasDrive          bool // Info has a config drive, which Ironic does not show
+	Extra             map[string]any
+	Properties        map[string]any
+	AutomatedClean    *bool
+	Protected         bool
+	Retired           bool
+	Updated           time.Time // when State changed; zero: never
+}
+
+// fields are what is asked of every node.
+const fields = "uuid,name,driver,provision_state,target_provision_state,power_state,target_power_state,maintenance,maintenance_reason,fault," +
+	"last_error,reservation,instance_uuid,instance_info,extra,properties,automated_clean,protected,retired,provision_updated_at"
+
+// What reading gives for what Ironic does not show, and the key of instance_info that has the
+// config drive.
+// Source: Ironic, api/controllers/v1/node.py, node_sanitize.
+const (
+	mask  = "******"
+	drive = "configdrive"
+)
+
+// node returns w as this package has it. Masks are left out of instance_info: whoever wrote
+// one back would write it over what it stands for.
+func node(w *nodes.Node) Node {
+	info := maps.Clone(w.InstanceInfo)
+	_, has := info[drive]
+	maps.DeleteFunc(info, func(_ string, v any) bool { return v == mask })
+	return Node{
+		UUID: w.UUID, Name: w.Name, Driver: w.Driver, State: State(w.ProvisionState), Target: State(w.TargetProvisionState),
+		Power: Power(w.PowerState), PowerTarget: w.TargetPowerState,
+		Maintenance: w.Maintenance, MaintenanceReason: w.MaintenanceReason, Fault: w.Fault, LastError: w.LastError, Locked: w.Reservation != "",
+		Instance: w.InstanceUUID, Info: info, HasDrive: has, Extra: w.Extra, Properties: w.Properties, AutomatedClean: w.AutomatedClean,
+		Protected: w.Protected, Retired: w.Retired, Updated: w.ProvisionUpdatedAt,
+	}
+}
+
+// extract reads the node of an answer.
+func extract(r interface{ Extract() (*nodes.Node, error) }) (Node, error) {
+	n, err := r.Extract()
+	if err != nil {
+		return Node{}, err
+	}
+	return node(n), nil
+}
+
+// Node returns the node of a name or UUID; one that is not there gives the kind NotFound.
+func (c *Client) Node(ctx context.Context, name string) (Node, error) {
+	n, err := extract(nodes.Get(ctx, c.service, name))
+	return n, WrapLook("look at host "+name, err)
+}
+
+// List returns all nodes of Ironic, or an error.
+func (c *Client) List(ctx context.Context) ([]Node, error) {
+	const op = "list hosts"
+	var out []Node
+	marker := ""
+	for {
+		p, err := c.page(ctx, marker, pageSize)
+		if err != nil {
+			err = WrapLook(op, err)
+			if fleet.KindOf(err) == fleet.NotFound { // the node that a page ended with went since: nothing is known
+				return nil, fleet.Errorf(fleet.Unavailable, op, "%w", errors.Unwrap(err))
+			}
+			return nil, err
+		}
+		for i := range p.nodes {
+			out = append(out, node(&p.nodes[i]))
+		}
+		if !p.more {
+			return out, nil
+		}
+		marker = p.nodes[len(p.nodes)-1].UUID
+	}
+}
+
+// page is a part of a listing.
+type page struct {
+	nodes []nodes.Node
+	more  bool // it is not the last one; it has nodes then
+}
+
+// page asks for the nodes after marker. It follows no link: gophercloud's pager looks for one
+// where Ironic has none, and takes the first page for all; and Ironic's own may lead around
+// the proxy before it, where the account would go, too.
+func (c *Client) page(ctx context.Context, marker string, limit int) (page, error) {
+	query, err := nodes.ListOpts{Fields: strings.Split(fields, ","), Limit: limit, Marker: marker}.ToNodeListQuery()
+	if err != nil {
+		return page{}, err
+	}
+	var body struct {
+		Nodes []nodes.Node `json:"nodes"`
+		Next  string       `json:"next"`
+	}
+	if _, err := c.service.Get(ctx, c.service.ServiceURL("nodes")+query, &body, nil); err != nil { //nolint:bodyclose // gophercloud closes what it decodes
+		return page{}, err
+	}
+	if body.Nodes == nil || body.Next != "" && len(body.Nodes) == 0 {
+		return page{}, errNoList
+	}
+	return page{nodes: body.Nodes, more: body.Next != ""}, nil
+}
