@@ -145,6 +145,14 @@ lab-vsphere-up: ## start a simulated vCenter on a port of this machine; LAB=defa
 lab-vsphere-down: ## stop it; what was on it is lost
 	go run ./test/lab/vsphere down
 
+.PHONY: lab-metal-up
+lab-metal-up: ## start a real Ironic with N (default 6) hosts whose BMCs are simulated; docs/lab-metal.md
+	go run ./test/lab/metal up -n $(or $(N),6)
+
+.PHONY: lab-metal-down
+lab-metal-down: ## stop it; what was on it is lost
+	go run ./test/lab/metal down
+
 .PHONY: lab-images
 lab-images: ## make what machines of the Kubernetes lab are made of: two minors, from Debian packages and Go modules (root, once; docs/lab.md)
 	go run ./test/lab/kubernetes/cmd images

@@ -1,0 +1,306 @@
+package ironic_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/metal3test"
+)
+
+// TestErrors: what a real Ironic answers to what it does not do, with the kind that decides
+// what Fairlead does then.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	i, c := world(t)
+	ctx := t.Context()
+	managed := enrolled(t, i, c, "errors")
+	deployed(t, i, c, "errors-used")
+	available(t, i, c, "errors-free")
+	used := claim(i, "on-errors-used")
+	stranger := spec(i.AddHost("errors-stranger"))
+	strangerWith := func(change func(*ironic.Spec)) ironic.Spec {
+		s := stranger
+		change(&s)
+		return s
+	}
+	for name, test := range map[string]struct {
+		reason string
+		do     func() error
+		kind   fleet.ErrorKind
+		words  string
+	}{
+		"no node": {
+			"absence is told by Ironic alone",
+			func() error { _, err := c.Node(ctx, "metal~none"); return err },
+			fleet.NotFound, "cannot look at host metal~none: Node metal~none could not be found.",
+		},
+		"another machine's": {
+			"the host is lost, the next one",
+			func() error { _, err := c.Claim(ctx, "metal~errors-used", claim(i, "other")); return err },
+			fleet.Conflict, "cannot claim host metal~errors-used: Node " + ironic.NodeID("prod", "metal", "errors-used") + " is associated with instance " + used.Instance + ".",
+		},
+		"has a host": {
+			"a machine has one host",
+			func() error { _, err := c.Claim(ctx, "metal~errors-free", used); return err },
+			fleet.Conflict, "cannot claim host metal~errors-free: Instance " + used.Instance + " is already associated with a node, it cannot be associated with this other node " + ironic.NodeID("prod", "metal", "errors-free"),
+		},
+		"deployed twice": {
+			"look again: it is what was asked for",
+			func() error { return c.Deploy(ctx, "metal~errors-used", nil) },
+			fleet.Conflict, `cannot deploy host metal~errors-used: The requested action "active" can not be performed on node "` + ironic.NodeID("prod", "metal", "errors-used") + `" while it is in state "active".`,
+		},
+		"removed while claimed": {
+			"a host in use stays",
+			func() error { return c.Delete(ctx, "metal~errors-used") },
+			fleet.Conflict, `cannot remove host metal~errors-used: Node ` + ironic.NodeID("prod", "metal", "errors-used") + ` is associated with instance ` + used.Instance + `.`,
+		},
+		"name taken": {
+			"another node's name",
+			func() error {
+				return c.Create(ctx, strangerWith(func(s *ironic.Spec) { s.UUID, s.Name = ironic.NodeID("prod", "metal", "z"), "metal~errors" }))
+			},
+			fleet.Conflict, "cannot enrol host metal~errors: A node with name metal~errors already exists.",
+		},
+		"UUID taken": {
+			"somebody renamed the node",
+			func() error {
+				return c.Create(ctx, strangerWith(func(s *ironic.Spec) { s.UUID = ironic.NodeID("prod", "metal", "errors") }))
+			},
+			fleet.Conflict, "cannot enrol host metal~errors-stranger: its UUID " + ironic.NodeID("prod", "metal", "errors") + " is that of node metal~errors (give the node its name back, or remove it)",
+		},
+		"card taken": {
+			"two hosts have no card in common",
+			func() error { return c.Create(ctx, strangerWith(func(s *ironic.Spec) { s.MAC = managed.MAC() })) },
+			fleet.Conflict, "cannot enrol host metal~errors-stranger: A port with MAC address " + managed.MAC() + " already exists.",
+		},
+		"no such driver": {
+			"a conductor that has it may come",
+			func() error {
+				return c.Create(ctx, strangerWith(func(s *ironic.Spec) {
+					s.UUID, s.Name, s.Driver = ironic.NodeID("prod", "metal", "x"), "metal~x", "ipmi"
+				}))
+			},
+			fleet.Unavailable, "cannot enrol host metal~x: No valid host was found. Reason: No conductor service registered which supports driver ipmi for conductor group \"\". (start a conductor, and enable the driver in ironic.conf)",
+		},
+		"no name": {
+			"can never work",
+			func() error {
+				return c.Create(ctx, strangerWith(func(s *ironic.Spec) { s.UUID, s.Name = ironic.NodeID("prod", "metal", "y"), "a b" }))
+			},
+			fleet.Invalid, "cannot enrol host a b: Cannot create node with invalid name 'a b'",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := again(t, test.do)
+			if err == nil {
+				t.Fatalf("nothing is wrong: %s", test.reason)
+			}
+			wantError(t, err, test.kind, test.words)
+		})
+	}
+}
+
+// TestHeld: maintenance and protection keep a host as it is, and so does what is under way.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	i, c := world(t)
+	ctx, h := t.Context(), deployed(t, i, c, "held")
+	id := ironic.NodeID("prod", "metal", "held")
+
+	protect(t, i, id, true)
+	err := again(t, func() error { return c.Undeploy(ctx, id) })
+	wantError(t, err, fleet.Conflict, "cannot release host "+id+": Node "+id+" is protected and cannot be undeployed, rebuilt or deleted (unset protected of the node in Ironic)")
+	if n := reach(t, c, "held", ironic.Active); !n.Protected {
+		t.Errorf("protected: %+v", n)
+	}
+	protect(t, i, id, false)
+
+	must(t, func() error { return c.SetMaintenance(ctx, id, "a new disk") })
+	if n := reach(t, c, "held", ironic.Active); !n.Maintenance || n.MaintenanceReason != "a new disk" || n.Failure() != nil {
+		t.Errorf("in maintenance: %+v", n)
+	}
+	must(t, func() error { return c.UnsetMaintenance(ctx, id) })
+
+	slow := i.FailHosts(metal3test.HostFault{Host: h.Name(), At: metal3test.AtRequest, Delay: time.Hour})
+	must(t, func() error { return c.Power(ctx, id, ironic.Reboot) })
+	err = c.Power(ctx, id, ironic.Reboot)
+	slow.End()
+	if !ironic.IsLocked(err) || fleet.KindOf(err) != fleet.Unavailable {
+		t.Errorf("while it restarts: %v", err)
+	}
+	available(t, i, c, "held-free")
+	must(t, func() error { _, err := c.Claim(ctx, "metal~held-free", claim(i, "held-0")); return err })
+	must(t, func() error { return c.SetMaintenance(ctx, "metal~held-free", "") })
+	err = again(t, func() error { return c.Deploy(ctx, "metal~held-free", nil) })
+	wantError(t, err, fleet.Conflict, "cannot deploy host metal~held-free: The provisioning operation can't be performed on node "+ironic.NodeID("prod", "metal", "held-free")+" because it's in maintenance mode.")
+}
+
+// protect has somebody protect a node, or not any more.
+func protect(t *testing.T, i *metal3test.Ironic, node string, on bool) {
+	t.Helper()
+	body, err := json.Marshal([]any{map[string]any{"op": "add", "path": "/protected", "value": on}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, i.URL()+"/v1/nodes/"+node, strings.NewReader(string(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetBasicAuth(metal3test.User, metal3test.Password)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-OpenStack-Ironic-API-Version", "1.81")
+		resp, err := i.HTTP().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			return
+		}
+		if resp.StatusCode != http.StatusConflict {
+			t.Fatal(resp.Status)
+		}
+		pause(t)
+	}
+}
+
+// TestConnection: what keeps a request from being answered, and whether it may have been
+// carried out.
+func TestConnection(t *testing.T) {
+	t.Parallel()
+	i, _ := own(t, metal3test.Options{})
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/list/") {
+			_, _ = w.Write([]byte("{}"))
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	defer elsewhere.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	list := func(c *ironic.Client) error { _, err := c.List(t.Context()); return err }
+	change := func(c *ironic.Client) error { return c.SetMaintenance(t.Context(), "metal~m", "") }
+	for name, test := range map[string]struct {
+		secret map[string]string
+		fault  *metal3test.CallFault
+		speak  string
+		look   fleet.ErrorKind
+		change fleet.ErrorKind
+		words  string // of the look
+	}{
+		"password":    {secret: map[string]string{"password": "other"}, look: fleet.Unauthorized, change: fleet.Unauthorized, words: "Incorrect username or password (correct username and password in Ironic's Secret)"},
+		"certificate": {secret: map[string]string{"ca.crt": ""}, look: fleet.Unauthorized, change: fleet.Unauthorized, words: "certificate"},
+		"no Ironic":   {secret: map[string]string{"endpoint": elsewhere.URL}, look: fleet.Unauthorized, change: fleet.Unauthorized, words: "404 page not found (correct the endpoint in Ironic's Secret)"},
+		"no list":     {secret: map[string]string{"endpoint": elsewhere.URL + "/list"}, look: fleet.Unauthorized, change: fleet.Unknown, words: "what answers sends no list of nodes, and is no Ironic (correct the endpoint in its Secret)"},
+		"refused":     {secret: map[string]string{"endpoint": gone.URL}, look: fleet.Unavailable, change: fleet.Unavailable, words: "connection refused"},
+		"too old":     {speak: "1.999", look: fleet.Invalid, change: fleet.Invalid, words: "(Ironic has to be of release 21.3, 2023.1, or newer)"},
+		"slow":        {fault: &metal3test.CallFault{Delay: time.Hour}, look: fleet.Unavailable, change: fleet.Unanswered, words: "GET https://127.0.0.1:"},
+		"cut":         {fault: &metal3test.CallFault{Cut: true}, look: fleet.Unavailable, change: fleet.Unanswered, words: "EOF"},
+		"bad gateway": {fault: &metal3test.CallFault{Status: 502}, look: fleet.Unavailable, change: fleet.Unanswered, words: "Bad Gateway"},
+		"timed out":   {fault: &metal3test.CallFault{Status: 504}, look: fleet.Unavailable, change: fleet.Unanswered, words: "Gateway Timeout"},
+		"too many":    {fault: &metal3test.CallFault{Status: 503, Message: "lack of free conductor workers"}, look: fleet.Unavailable, change: fleet.Unavailable, words: "lack of free conductor workers"},
+		"broken":      {fault: &metal3test.CallFault{Status: 500, Message: "oops"}, look: fleet.Unknown, change: fleet.Unknown, words: "oops"},
+		"SQLite":      {fault: &metal3test.CallFault{Status: 500, Message: "(sqlite3.OperationalError) database is locked"}, look: fleet.Unavailable, change: fleet.Unavailable, words: "database is locked"},
+		"elsewhere":   {fault: &metal3test.CallFault{Status: 302}, look: fleet.Unauthorized, change: fleet.Unauthorized, words: "Found (correct the endpoint in Ironic's Secret)"},
+	} {
+		t.Run(name, func(t *testing.T) { // one after the other: faults are for all
+			s := secret(i)
+			for k, v := range test.secret {
+				s[k] = []byte(v)
+			}
+			credential, err := ironic.ReadCredential("Secret metal/ironic", s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := ironic.Options{Timeout: 20 * time.Second}
+			if test.fault != nil {
+				defer i.FailCalls(*test.fault).End()
+				if test.fault.Delay > 0 {
+					o.Timeout = 500 * time.Millisecond
+				}
+			}
+			c, err := ironic.New(credential, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if test.speak != "" {
+				c.Speak(test.speak)
+			}
+			if err := list(c); fleet.KindOf(err) != test.look || !strings.Contains(err.Error(), test.words) {
+				t.Errorf("a look: %s, want %s: %v", fleet.KindOf(err), test.look, err)
+			}
+			if err := change(c); fleet.KindOf(err) != test.change {
+				t.Errorf("a change: %s, want %s: %v", fleet.KindOf(err), test.change, err)
+			}
+		})
+	}
+	t.Run("given up", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := client(t, i, ironic.Options{}).SetMaintenance(ctx, "metal~m", ""); fleet.KindOf(err) != fleet.Unavailable {
+			t.Errorf("given up before it was sent: %v", err)
+		}
+	})
+	t.Run("crashed", func(t *testing.T) {
+		i.Crash()
+		if err := list(client(t, i, ironic.Options{Timeout: time.Second})); fleet.KindOf(err) != fleet.Unavailable {
+			t.Errorf("an Ironic that is away: %v", err)
+		}
+	})
+}
+
+// TestCredential: a Secret is read whole, or refused.
+func TestCredential(t *testing.T) {
+	for name, test := range map[string]struct {
+		change map[string]string
+		want   string // the endpoint, or the error
+	}{
+		"plain":       {nil, "https://ironic.test:6385/v1/"},
+		"with v1":     {map[string]string{"endpoint": "https://ironic.test/v1/\n"}, "https://ironic.test/v1/"},
+		"below":       {map[string]string{"endpoint": "http://ironic.test/baremetal"}, "http://ironic.test/baremetal/v1/"},
+		"no user":     {map[string]string{"username": ""}, "cannot read Secret a/b: it has no username (write endpoint, username and password of Ironic, and its CA as ca.crt)"},
+		"no scheme":   {map[string]string{"endpoint": "ironic.test:6385"}, "cannot read Secret a/b: endpoint is no URL such as https://ironic.example.com:6385"},
+		"account":     {map[string]string{"endpoint": "https://a:b@ironic.test"}, "cannot read Secret a/b: endpoint has more than scheme, host and path (an account belongs into username and password)"},
+		"certificate": {map[string]string{"ca.crt": "x"}, "cannot read Secret a/b: ca.crt has no certificate in PEM"},
+	} {
+		s := map[string][]byte{"endpoint": []byte("https://ironic.test:6385"), "username": []byte("u"), "password": []byte("p")}
+		for k, v := range test.change {
+			s[k] = []byte(v)
+		}
+		c, err := ironic.ReadCredential("Secret a/b", s)
+		got := c.Endpoint
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want || err != nil && fleet.KindOf(err) != fleet.Unauthorized {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// TestNoAccountLeaks: errors and what is read of nodes have no password.
+func TestNoAccountLeaks(t *testing.T) {
+	t.Parallel()
+	i, c := world(t)
+	h := i.AddHost("leak")
+	s := spec(h)
+	s.Interfaces = map[string]string{"boot": "no-such-interface"}
+	err := c.Create(t.Context(), s)
+	if err == nil || strings.Contains(err.Error(), h.Password()) || strings.Contains(err.Error(), metal3test.Password) {
+		t.Errorf("refused: %v", err)
+	}
+	if _, err := exec.LookPath("isoinfo"); err != nil {
+		t.Error(err) // Needs looks for it
+	}
+}

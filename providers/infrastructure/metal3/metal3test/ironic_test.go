@@ -1,0 +1,170 @@
+package metal3test_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/providers/infrastructure/metal3/api"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/metal3test"
+)
+
+// told is a Hardware that tells what it was told.
+type told chan string
+
+func (h told) PowerOn(_ context.Context, host string, d metal3test.Disk) error {
+	h <- fmt.Sprintf("%s on, disk %s, user data %q", host, d.ID, d.Drive["user_data"])
+	return errors.New("no room for it")
+}
+
+func (h told) PowerOff(_ context.Context, host string) error {
+	h <- host + " off"
+	return nil
+}
+
+// TestHardware: what runs on a host is told of its power in order, and of a disk that is new.
+func TestHardware(t *testing.T) {
+	t.Parallel()
+	hardware, said := make(told, 100), make(chan string, 1000)
+	i := metal3test.New(t, metal3test.Options{Hardware: hardware, Log: func(s string) { said <- s }})
+	c := client(t, i)
+	h := i.AddHost("m1")
+	s := ironic.Spec{UUID: ironic.NodeID("f", "n", "m1"), Name: "m1", Driver: "redfish", DriverInfo: h.DriverInfo(), MAC: h.MAC()}
+	do(t, c.Create(t.Context(), s))
+	do(t, c.Manage(t.Context(), s.UUID))
+	reach(t, c, ironic.Manageable)
+	do(t, c.Provide(t.Context(), s.UUID))
+	reach(t, c, ironic.Available)
+	for n := range 2 {
+		_, err := c.Claim(t.Context(), s.UUID, ironic.Claim{
+			Instance: ironic.InstanceID("f", "c", "m"),
+			Info:     map[string]any{"image_source": i.ImageURL(), "image_os_hash_algo": "sha256", "image_os_hash_value": i.ImageSHA256(), "image_disk_format": "raw"},
+		})
+		do(t, err)
+		do(t, c.Deploy(t.Context(), s.UUID, json.RawMessage(fmt.Sprintf(`{"user_data": "%d"}`, n))))
+		reach(t, c, ironic.Active)
+		if n == 0 {
+			do(t, c.Power(t.Context(), s.UUID, ironic.Reboot))
+			want(t, hardware, `m1 on, disk m1-1, user data "0"`, "m1 off", `m1 on, disk m1-1, user data "0"`)
+			reach(t, c, ironic.Active)
+			do(t, c.Undeploy(t.Context(), s.UUID))
+			want(t, hardware, "m1 off")
+			reach(t, c, ironic.Available)
+		}
+	}
+	want(t, hardware, `m1 on, disk m1-2, user data "1"`)
+	for line := range said {
+		if line == "m1: no room for it" {
+			break // go test ends a test that waits for ever
+		}
+	}
+}
+
+// want waits for what hardware is told next.
+func want(t *testing.T, h told, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		select {
+		case got := <-h:
+			if diff := gocmp.Diff(line, got); diff != "" {
+				t.Fatalf("told (-want +got):\n%s", diff)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("not told: %s", line)
+		}
+	}
+}
+
+func do(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func client(t *testing.T, i *metal3test.Ironic) *ironic.Client {
+	t.Helper()
+	c, err := ironic.New(ironic.Credential{Endpoint: i.URL() + "/v1/", Username: metal3test.User, Password: metal3test.Password, CA: string(i.CA())}, ironic.Options{})
+	do(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// reach looks until m1 is in a state, and nothing is under way at it.
+func reach(t *testing.T, c *ironic.Client, s ironic.State) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		n, err := c.Node(t.Context(), "m1")
+		do(t, err)
+		if n.State == s && !n.Locked {
+			return
+		}
+		if n.Failure() != nil {
+			t.Fatal(n.Failure())
+		}
+		<-tick.C
+	}
+}
+
+// TestFaults: rules apply as often as they say, and what they meet is counted.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	i := metal3test.New(t, metal3test.Options{})
+	status := func() int {
+		t.Helper()
+		resp, err := i.HTTP().Get(i.URL() + "/v1/")
+		if err != nil {
+			return 0
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	refused := i.FailCalls(metal3test.CallFault{Method: "GET /v1/*", Skip: 1, Times: 2, Status: http.StatusTeapot})
+	if got := []int{status(), status(), status(), status()}; !gocmp.Equal(got, []int{200, 418, 418, 200}) || refused.Done() != 2 {
+		t.Errorf("answers: %v; met %d times", got, refused.Done())
+	}
+	lost := i.FailCalls(metal3test.CallFault{Lose: true})
+	cut := i.FailCalls(metal3test.CallFault{Cut: true})
+	if got := status(); got != 0 || lost.Done() == 0 || cut.Done() != 0 {
+		t.Errorf("lost: %d; the first rule applies: %d, %d", got, lost.Done(), cut.Done())
+	}
+	lost.End()
+	cut.End()
+	if got := status(); got != 200 {
+		t.Errorf("taken back: %d", got)
+	}
+	i.Crash()
+	if got := status(); got != http.StatusServiceUnavailable {
+		t.Errorf("crashed: %d", got)
+	}
+	do(t, i.Resume(t.Context()))
+	if got := status(); got != 200 {
+		t.Errorf("resumed: %d", got)
+	}
+	if err := i.Resume(t.Context()); err == nil {
+		t.Error("it ran, and was started again")
+	}
+}
+
+// TestAddress: what a BareMetalHost says of a BMC is what Ironic is told of it.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	i := metal3test.New(t, metal3test.Options{})
+	h := i.AddHost("m1")
+	bmc, err := api.ParseBMC(h.BMC(), true)
+	do(t, err)
+	info := bmc.DriverInfo(metal3test.BMCUser, h.Password())
+	info["deploy_iso"] = i.RamdiskURL()
+	if diff := gocmp.Diff(h.DriverInfo(), info); diff != "" {
+		t.Errorf("driver_info (-host +address):\n%s", diff)
+	}
+}

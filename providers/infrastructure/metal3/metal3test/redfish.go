@@ -1,0 +1,203 @@
+package metal3test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// Where things are on the server of the hosts.
+const (
+	root       = "/redfish/v1"
+	systems    = root + "/Systems"
+	agents     = "/agents"
+	imagePath  = "/image.raw"
+	imageText  = "an image\n"
+	ramdisk    = "/agent.iso"
+	targetCD   = "Cd"
+	mediaTypes = "CD"
+)
+
+// ImageURL is an image that can be deployed, of the format raw.
+func (i *Ironic) ImageURL() string { return i.bmcs.URL + imagePath }
+
+// ImageSHA256 is its checksum.
+func (i *Ironic) ImageSHA256() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(imageText))) }
+
+// RamdiskURL is the image that hosts start their agent from.
+func (i *Ironic) RamdiskURL() string { return i.bmcs.URL + ramdisk }
+
+// answerHosts is what BMCs and agents say, and the server that has images.
+func (i *Ironic) answerHosts(w http.ResponseWriter, r *http.Request) {
+	switch at := strings.TrimSuffix(r.URL.Path, "/"); at {
+	case imagePath, ramdisk:
+		_, _ = io.WriteString(w, imageText) // who asked may be gone
+	case root:
+		write(w, map[string]any{
+			"Id": "root", "Name": "lab", "RedfishVersion": "1.5.0", "Systems": link(systems), "Managers": link(root + "/Managers"),
+		})
+	default:
+		i.answerHost(w, r, at)
+	}
+}
+
+// answerHost is what belongs to one host: /redfish/v1/Systems/NAME/..., /agents/NAME/...
+func (i *Ironic) answerHost(w http.ResponseWriter, r *http.Request, at string) {
+	var body map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil && r.ContentLength > 0 {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	rest, ofAgent := strings.CutPrefix(at, agents+"/")
+	if !ofAgent {
+		rest = strings.TrimPrefix(strings.TrimPrefix(at, systems+"/"), root+"/Managers/")
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	h := i.Host(name)
+	if h == nil {
+		http.NotFound(w, r)
+		return
+	}
+	if ofAgent {
+		write(w, h.answerAgent(r, body))
+		return
+	}
+	if f := i.hostFault(name, AtRequest); f != nil {
+		if f.Delay > 0 && !i.wait(r.Context(), f.Delay) || f.Status == 0 && f.Delay == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		if f.Status != 0 {
+			http.Error(w, http.StatusText(f.Status), f.Status)
+			return
+		}
+	}
+	write(w, h.answerBMC(r, at, body))
+}
+
+// answerAgent is what the agent says, if one runs.
+func (h *Host) answerAgent(r *http.Request, body map[string]any) any {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.agent == nil {
+		panic(http.ErrAbortHandler)
+	}
+	answer := h.agent.answer(r, body)
+	text, err := json.Marshal(answer) // under the lock: steps change
+	if err != nil {
+		panic(err)
+	}
+	if status, is := answer.(int); is {
+		return status
+	}
+	return json.RawMessage(text)
+}
+
+// write answers v: a number is a status.
+func write(w http.ResponseWriter, v any) {
+	if status, is := v.(int); is {
+		w.WriteHeader(status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // who asked may be gone
+}
+
+func link(at string) map[string]any { return map[string]any{"@odata.id": at} }
+
+// answerBMC is what the BMC says: a system and its manager, with as much as Ironic reads.
+// Source: Redfish schemas ComputerSystem, Manager, VirtualMedia.
+func (h *Host) answerBMC(r *http.Request, at string, body map[string]any) any {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if user, password, _ := r.BasicAuth(); user != BMCUser || password != h.password {
+		return http.StatusUnauthorized
+	}
+	what := strings.TrimPrefix(strings.Replace(at, "/"+h.name, "", 1), root)
+	switch r.Method {
+	case http.MethodGet:
+		if v := h.resource(what, at); v != nil {
+			maps.Copy(v, map[string]any{"@odata.id": at, "Id": path.Base(at), "Name": path.Base(at), "Status": enabled()})
+			return v
+		}
+	case http.MethodPatch:
+		if boot, _ := body["Boot"].(map[string]any); what == "/Systems" && boot != nil {
+			if target, ok := boot["BootSourceOverrideTarget"].(string); ok {
+				h.target = target
+			}
+			return http.StatusNoContent
+		}
+	case http.MethodPost:
+		if h.action(what, body) {
+			return http.StatusNoContent
+		}
+	}
+	return http.StatusNotFound
+}
+
+func enabled() map[string]any { return map[string]any{"State": "Enabled", "Health": "OK"} }
+
+// action does what is posted; false: there is no such action.
+func (h *Host) action(what string, body map[string]any) bool {
+	switch what {
+	case "/Systems/Reset":
+		kind, _ := body["ResetType"].(string)
+		restart := strings.HasSuffix(kind, "Restart")
+		h.reset(kind == "On" || restart, restart)
+	case "/Managers/VirtualMedia/1/Insert", "/Managers/VirtualMedia/1/Eject":
+		h.media, _ = body["Image"].(string)
+	default:
+		return false
+	}
+	return true
+}
+
+// resource is what is at a path; nil: nothing is.
+func (h *Host) resource(what, at string) map[string]any {
+	switch what {
+	case "/Systems":
+		return h.system(at)
+	case "/Managers":
+		return map[string]any{"ManagerType": "BMC", "VirtualMedia": link(at + "/VirtualMedia")}
+	case "/Systems/Processors", "/Systems/SimpleStorage", "/Systems/EthernetInterfaces", "/Managers/VirtualMedia":
+		return map[string]any{"Members": []any{link(at + "/1")}, "Members@odata.count": 1}
+	case "/Systems/Processors/1":
+		return map[string]any{"ProcessorType": "CPU", "ProcessorArchitecture": "x86", "InstructionSet": "x86-64", "TotalThreads": 8}
+	case "/Systems/SimpleStorage/1":
+		return map[string]any{"Devices": []any{map[string]any{"Name": "sda", "CapacityBytes": 100 << 30, "Status": enabled()}}}
+	case "/Systems/EthernetInterfaces/1":
+		return map[string]any{"MACAddress": h.mac}
+	case "/Managers/VirtualMedia/1":
+		return map[string]any{
+			"MediaTypes": []string{mediaTypes}, "Image": h.media, "Inserted": h.media != "", "Actions": map[string]any{
+				"#VirtualMedia.InsertMedia": map[string]any{"target": at + "/Insert"}, "#VirtualMedia.EjectMedia": map[string]any{"target": at + "/Eject"},
+			},
+		}
+	}
+	return nil
+}
+
+// system is the host itself.
+func (h *Host) system(at string) map[string]any {
+	power := "Off"
+	if h.shown {
+		power = "On"
+	}
+	return map[string]any{
+		"Manufacturer": "Fairlead", "Model": "lab", "SerialNumber": h.name, "PowerState": power,
+		"Boot": map[string]any{
+			"BootSourceOverrideTarget": h.target, "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": "UEFI",
+			"BootSourceOverrideTarget@Redfish.AllowableValues": []string{targetCD, "Hdd", "None"},
+		},
+		"MemorySummary": map[string]any{"TotalSystemMemoryGiB": 16},
+		"Processors":    link(at + "/Processors"), "SimpleStorage": link(at + "/SimpleStorage"), "EthernetInterfaces": link(at + "/EthernetInterfaces"),
+		"Links": map[string]any{"ManagedBy": []any{link(root + "/Managers/" + h.name)}},
+		"Actions": map[string]any{"#ComputerSystem.Reset": map[string]any{
+			"target": at + "/Reset", "ResetType@Redfish.AllowableValues": []string{"On", "ForceOff", "GracefulShutdown", "GracefulRestart", "ForceRestart"},
+		}},
+	}
+}
