@@ -125,7 +125,7 @@ func (m *machine) place(ctx *vcsim.Context) types.BaseMethodFault {
 	if host == nil {
 		return &types.NoCompatibleHost{}
 	}
-	ctx.Update(m.VirtualMachine, []types.PropertyChange{{Name: "runtime.host", Val: host}, {Name: "summary.runtime.host", Val: host}})
+	m.v.move(ctx, m.VirtualMachine, *host)
 	return nil
 }
 
@@ -179,10 +179,7 @@ func (m *machine) ShutdownGuest(ctx *vcsim.Context, _ *types.ShutdownGuest) soap
 		own := m.v.Context()
 		m.v.Registry().WithLock(own, m.VirtualMachine, func() {
 			if m.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn {
-				own.Update(m.VirtualMachine, []types.PropertyChange{
-					{Name: "runtime.powerState", Val: types.VirtualMachinePowerStatePoweredOff},
-					{Name: "summary.runtime.powerState", Val: types.VirtualMachinePowerStatePoweredOff},
-				})
+				own.Update(m.VirtualMachine, powerState(types.VirtualMachinePowerStatePoweredOff))
 			}
 		})
 	})

@@ -86,46 +86,6 @@ func (v *VCenter) SetConnection(ref types.ManagedObjectReference, state types.Vi
 	v.Edit(ref, types.PropertyChange{Name: "runtime.connectionState", Val: state}, types.PropertyChange{Name: "summary.runtime.connectionState", Val: state})
 }
 
-// SetHosts has vCenter lose the hosts of a cluster, or one host, by its path, with all
-// machines that are on them, or find them again.
-func (v *VCenter) SetHosts(path string, connected bool) {
-	ref := v.Ref(path)
-	hosts := []types.ManagedObjectReference{ref}
-	if c, ok := v.Registry().Get(ref).(*vcsim.ClusterComputeResource); ok {
-		hosts = c.Host
-	}
-	state, machines := types.HostSystemConnectionStateNotResponding, types.VirtualMachineConnectionStateDisconnected
-	if connected {
-		state, machines = types.HostSystemConnectionStateConnected, types.VirtualMachineConnectionStateConnected
-	}
-	for _, h := range hosts {
-		v.Edit(h, types.PropertyChange{Name: "runtime.connectionState", Val: state}, types.PropertyChange{Name: "summary.runtime.connectionState", Val: state})
-		for _, vm := range v.Registry().Get(h).(*vcsim.HostSystem).Vm {
-			v.SetConnection(vm, machines)
-		}
-	}
-}
-
-// SetMaintenance has a host take machines no longer, or again. Those that run on it move
-// to others, as by DRS.
-func (v *VCenter) SetMaintenance(path string, in bool) {
-	ref := v.Ref(path)
-	v.Edit(ref, types.PropertyChange{Name: "runtime.inMaintenanceMode", Val: in}, types.PropertyChange{Name: "summary.runtime.inMaintenanceMode", Val: in})
-	if !in {
-		return
-	}
-	for _, vm := range v.vms() {
-		ctx := v.Context()
-		v.Registry().WithLock(ctx, vm, func() {
-			if vm.Runtime.Host != nil && *vm.Runtime.Host == ref && vm.ResourcePool != nil {
-				if to := v.host(*vm.ResourcePool, vm.Datastore); to != nil {
-					ctx.Update(vm, []types.PropertyChange{{Name: "runtime.host", Val: *to}, {Name: "summary.runtime.host", Val: *to}})
-				}
-			}
-		})
-	}
-}
-
 // SetFull has a datastore, by its path, take nothing any more, or again.
 func (v *VCenter) SetFull(path string, full bool) {
 	ref := v.Ref(path)

@@ -1,6 +1,7 @@
 package vspheretest_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -261,5 +262,40 @@ func TestLostMachines(t *testing.T) {
 	b.SetHosts("/DC0/host/DC0_C1", false)
 	if got := b.look(ref).Runtime.ConnectionState; got != "disconnected" {
 		t.Errorf("its hosts are gone, and it is %s", got)
+	}
+}
+
+// TestCrashedHost: the machines of a host without power are off, whatever vCenter says, until
+// HA restarts them elsewhere, or the host is back.
+func TestCrashedHost(t *testing.T) {
+	o := small()
+	var told []string
+	o.Power = func(m vspheretest.Machine) { told = append(told, fmt.Sprint(m.Name, " ", m.On)) }
+	b := newBench(t, o)
+	ref := b.made("m1").Self
+	b.Power(ref, true)
+	was, _ := b.Machine("m1")
+	first := "/DC0/host/DC0_C1/" + was.Host
+	b.Crash(first)
+	if m := b.look(ref); m.Runtime.ConnectionState != "disconnected" || m.Runtime.PowerState != "poweredOn" {
+		t.Errorf("vCenter tells %s and %s of it", m.Runtime.ConnectionState, m.Runtime.PowerState)
+	}
+	b.Restart(first)
+	now, _ := b.Machine("m1")
+	if now.Host == was.Host || !now.On || now.UUID != was.UUID || b.look(ref).Runtime.ConnectionState != "connected" {
+		t.Errorf("after HA there is %+v, before %+v", now, was)
+	}
+	b.Boot(first)
+	if m, _ := b.Machine("m1"); !m.On {
+		t.Error("the host is back, and the machine that is not on it any more went off")
+	}
+	second := "/DC0/host/DC0_C1/" + now.Host
+	b.Crash(second)
+	b.Boot(second)
+	if m, _ := b.Machine("m1"); m.On || m.Host != now.Host || b.look(ref).Runtime.ConnectionState != "connected" {
+		t.Errorf("without HA there is %+v", m)
+	}
+	if diff := cmp.Diff([]string{"m1 true", "m1 false", "m1 false", "m1 true", "m1 false", "m1 false"}, told); diff != "" {
+		t.Error(diff)
 	}
 }
