@@ -12,7 +12,8 @@ import (
 
 // DeleteMachine implements providers.Infrastructure: it does the next steps of the deletion,
 // as long as tasks take seconds. One that waits for its guest, or for a task, is on its way
-// out, and says when it is to be asked for again.
+// out, and says when it is to be asked for again. So is one that vCenter does not reach: it goes
+// when it is back. This process alone knows that, where its deletion did not begin before.
 func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
 	op := "delete machine " + c.Key.Namespace + "/" + string(name)
 	if name == "" {
@@ -36,6 +37,9 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 			case m.Machine.Name != name || id != "" && m.Machine.ProviderID != id:
 			case m.Machine.Damaged != "":
 				errs = append(errs, fleet.Errorf(fleet.Conflict, op, "what VM %s is is not certain: %s (put its tags right, or delete it in vCenter)", s.look.Path(s.look.VM(m.VM.Ref)), m.Machine.Damaged))
+			case m.Machine.Silent:
+				p.noteGoing(m.VM.InstanceUUID)
+				s.Changed(o)
 			case m.VM.Busy != "" && m.Deleting():
 			case m.VM.Busy != "":
 				errs = append(errs, fleet.Errorf(fleet.Unavailable, op, "%s is under way on its VM", m.VM.Busy))
@@ -90,6 +94,13 @@ func (p *Provider) remove(ctx context.Context, j *job, r machine.Removal) error 
 	return nil
 }
 
+// noteGoing notes that the deletion of vm was asked for, which vCenter does not reach.
+func (p *Provider) noteGoing(vm string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.going[vm] = true
+}
+
 // noteAsked notes that this process asked the guest of vm to shut down.
 func (p *Provider) noteAsked(vm string) {
 	p.mu.Lock()
@@ -103,5 +114,5 @@ func (p *Provider) noteAsked(vm string) {
 func (p *Provider) unasked(m *machine.Owned) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return m.VM.Power == "poweredOn" && m.VM.Busy == "" && !p.asked[m.VM.InstanceUUID]
+	return m.VM.Power == "poweredOn" && m.VM.Busy == "" && !m.Machine.Silent && !p.asked[m.VM.InstanceUUID]
 }

@@ -123,3 +123,43 @@ func TestInterruptedDeletion(t *testing.T) {
 		}
 	}
 }
+
+// TestDeletionOfLost: a machine on a host that is lost is on its way out from when somebody asks,
+// and goes when the host is back, without being switched on again.
+func TestDeletionOfLost(t *testing.T) {
+	for _, began := range []bool{false, true} {
+		b := newBench(t, func(s *api.VSphereMachineSpec) { s.PowerOffMode = api.PowerOffTrySoft })
+		b.make("m-0")
+		if began {
+			held := b.w.FailTasks(vspheretest.TaskFault{Task: "ShutdownGuest", Hold: true})
+			t.Cleanup(held.End)
+			if err := b.p.DeleteMachine(t.Context(), "op", b.c, "m-0", ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		host := "/DC0/host/DC0_C0/" + b.vms("m-0")[0].Host
+		b.w.Crash(host)
+		b.until("it is silent", func(i fleet.Infrastructure) bool { return i.Machines[0].Silent })
+		for range 2 {
+			if err := b.p.DeleteMachine(t.Context(), "op", b.c, "m-0", ""); err != nil {
+				t.Errorf("DeleteMachine of what vCenter does not reach: %v", err)
+			}
+		}
+		b.until("it is on its way out", func(i fleet.Infrastructure) bool {
+			m := i.Machines[0]
+			return m.State == fleet.MachineDeleting && m.Silent && !m.Interrupted && len(i.Upkeep) == 0 && strings.Contains(m.Message, "disconnected")
+		})
+		b.w.Boot(host)
+		b.until("it is to go on", func(i fleet.Infrastructure) bool {
+			m := i.Machines[0]
+			return m.State == fleet.MachineDeleting && !m.Silent && m.Interrupted && len(i.Upkeep) == 0
+		})
+		b.remove("m-0")
+		if len(b.vms("m-0")) != 0 {
+			t.Error("it is still there")
+		}
+		if calls := methods(b); slices.Contains(calls[slices.Index(calls, "PowerOnVM_Task")+1:], "PowerOnVM_Task") {
+			t.Errorf("calls %q, want it switched on once", calls)
+		}
+	}
+}

@@ -217,6 +217,7 @@ func (p *Provider) forget(vm string) {
 	defer p.mu.Unlock()
 	delete(p.refusals, vm)
 	delete(p.asked, vm)
+	delete(p.going, vm)
 }
 
 // DeleteInfrastructure implements providers.Infrastructure.

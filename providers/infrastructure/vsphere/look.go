@@ -83,17 +83,18 @@ func (p *Provider) convert(l *vcenter.Look) []machine.VM {
 		for _, n := range vm.NICs {
 			v.NICs = append(v.NICs, machine.NIC{MAC: n.MacAddress, Card: n.DeviceConfigId >= 0, Addresses: n.IpAddress})
 		}
-		v.Refusal = p.refusalOf(vm)
+		v.Refusal, v.Going = p.memoryOf(vm)
 		out = append(out, v)
 	}
 	return out
 }
 
-// refusalOf returns why vm could not be powered on; empty: that was not refused.
-func (p *Provider) refusalOf(vm *vcenter.VM) string {
+// memoryOf returns why vm could not be powered on, if that was refused, and whether its
+// deletion was asked for while nobody could note that in it.
+func (p *Provider) memoryOf(vm *vcenter.VM) (refusal string, going bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.refusals[vm.InstanceUUID]
+	return p.refusals[vm.InstanceUUID], p.going[vm.InstanceUUID]
 }
 
 // hold notes which addresses of pools the VMs of s have, whosesoever they are. Where somebody

@@ -32,6 +32,7 @@ type Provider struct {
 	busy     map[snapshot.Owner]bool // machines that something is asked of right now
 	refusals map[string]string       // why VMs could not be powered on, by instance UUID: other ids are of one vCenter
 	asked    map[string]bool         // VMs whose guest this process asked to shut down, by the same
+	going    map[string]bool         // VMs whose deletion was asked for while vCenter did not reach them, by the same
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)
@@ -71,6 +72,7 @@ func New(o Options) *Provider {
 		o: o, pool: vcenter.NewPool(o.VCenter), watch: snapshot.NewWatch[*vcenter.Client](),
 		secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
 		found:   make(map[snapshot.Owner]bool), busy: make(map[snapshot.Owner]bool), refusals: make(map[string]string), asked: make(map[string]bool),
+		going: make(map[string]bool),
 	}
 }
 

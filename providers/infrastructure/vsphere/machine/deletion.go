@@ -55,11 +55,15 @@ func NextOfDeletion(o *Owned, d *Details, r Removal, now time.Time) Step {
 }
 
 // Stopped reports whether the deletion of o waits for somebody to ask for it again. A guest
-// that was asked to shut down is given its time.
+// that was asked to shut down is given its time, and nobody need ask for what vCenter does not
+// reach.
 func Stopped(o *Owned, r Removal, now time.Time) bool {
 	since := deletingSince(o.Tags)
-	if since.IsZero() || o.VM.Busy != "" {
+	switch {
+	case !o.Deleting() || o.VM.Busy != "" || o.Machine.Silent:
 		return false
+	case since.IsZero():
+		return true
 	}
 	softly := o.VM.Power == types.VirtualMachinePowerStatePoweredOn &&
 		(r.Mode == api.PowerOffSoft || r.Mode == api.PowerOffTrySoft && o.VM.ToolsRunning)

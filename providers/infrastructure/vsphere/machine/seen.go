@@ -29,6 +29,7 @@ type VM struct {
 	NICs         []NIC     // as the tools in the guest say
 	ToolsRunning bool
 	Busy         string // the task that runs on it, in vCenter's words; empty: none does
+	Going        bool   // its deletion was asked for while vCenter did not reach it
 	Refusal      string // why it could not be powered on, in vCenter's words; empty: it was not tried
 }
 
@@ -46,8 +47,8 @@ type Owned struct {
 	Machine fleet.Machine
 }
 
-// Deleting reports whether its deletion began.
-func (o *Owned) Deleting() bool { return !deletingSince(o.Tags).IsZero() }
+// Deleting reports whether its deletion began, or was asked for.
+func (o *Owned) Deleting() bool { return o.VM.Going || !deletingSince(o.Tags).IsZero() }
 
 // Of returns the machines of c among all VMs of a vCenter, in the order of these. A copy of a
 // machine is none while the machine is there. What has tags of c and is nowhere what they
