@@ -185,8 +185,10 @@ test-mixed: build ## clusters with machines on both labs: servers of OpenStack t
 	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_OPENSTACK=1 go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(MIXED),TestMixed)'
 
 .PHONY: e2e-vsphere
-e2e-vsphere: build ## clusters on VMs of a simulated vCenter that boot as machines of the lab; VSPHERE=TestVSphereOne for one (root; needs `make lab-images`)
-	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_VSPHERE=1 go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(VSPHERE),TestVSphere)$$'
+e2e-vsphere: build ## clusters on VMs of a simulated vCenter that boot as machines of the lab, their life and the agent in one of them; VSPHERE=TestVSphereOne for one of the tests (root; needs `make lab-images`)
+	@$(IMAGE) -platforms linux/$(shell go env GOARCH) -out $(abspath bin/e2e-image)
+	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_E2E_IMAGE=$(abspath bin/e2e-image) FAIRLEAD_TEST_VSPHERE=1 \
+		go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(VSPHERE),TestVSphere.*)$$'
 
 # Where test-upgrade has agents take the place of each other.
 ON ?= memory hosts openstack

@@ -3,12 +3,16 @@ package e2e
 import (
 	"archive/tar"
 	"bufio"
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,10 +25,15 @@ import (
 const image = "lab.fairlead.dev/fairlead:e2e"
 
 // values of the chart make the agent in the home as fast as that of these tests
-// elsewhere is, and say that its image is there.
+// elsewhere is, say that its image is there, and have it leave a Node that is gone.
 const values = `image: {pullPolicy: Never}
 agent: {interval: 1s, logLevel: debug}
-extraArgs: [--status-interval=1s]
+tolerations:
+- {key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule}
+- {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
+- {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
+extraArgs:
+- --status-interval=1s
 `
 
 // One command makes a cluster, installs the agent in it and hands it the fleet,
@@ -76,33 +85,41 @@ func TestPivot(t *testing.T) {
 	w.checkFree("m1", "m2", "m5")
 }
 
-// loadImage puts the image of the program, an OCI layout, into machines.
+// loadImage puts the image of the program into machines.
 func (w *world) loadImage(machines ...string) {
 	w.t.Helper()
-	layout := os.Getenv("FAIRLEAD_TEST_E2E_IMAGE")
-	if layout == "" {
-		w.t.Fatal("FAIRLEAD_TEST_E2E_IMAGE is to be the folder of the image: `make e2e` makes it")
-	}
 	for _, name := range machines {
 		m, err := w.lab.Machine(name)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		archive, in := io.Pipe()
-		go func() {
-			tw := tar.NewWriter(in)
-			err := tw.AddFS(os.DirFS(layout))
-			if err == nil {
-				err = tw.Close()
-			}
-			in.CloseWithError(err)
-		}()
-		cmd := m.Command(w.ctx, "ctr", "--namespace", "k8s.io", "images", "import", "--local", "--index-name", image, "-")
-		cmd.Stdin = archive
-		if out, err := cmd.CombinedOutput(); err != nil {
-			w.t.Fatalf("cannot load the image into %s: %v: %s", name, err, out)
+		if err := loadImage(w.ctx, m); err != nil {
+			w.t.Fatal(err)
 		}
 	}
+}
+
+// loadImage puts the image of the program, an OCI layout, into a machine that is on.
+func loadImage(ctx context.Context, m *lab.Machine) error {
+	layout := os.Getenv("FAIRLEAD_TEST_E2E_IMAGE")
+	if layout == "" {
+		return errors.New("FAIRLEAD_TEST_E2E_IMAGE is to be the folder of the image: make makes it")
+	}
+	archive, in := io.Pipe()
+	go func() {
+		tw := tar.NewWriter(in)
+		err := tw.AddFS(os.DirFS(layout))
+		if err == nil {
+			err = tw.Close()
+		}
+		in.CloseWithError(err)
+	}()
+	cmd := m.Command(ctx, "ctr", "--namespace", "k8s.io", "images", "import", "--local", "--index-name", image, "-")
+	cmd.Stdin = archive
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot load the image into %s: %w: %s", m.Name, err, out)
+	}
+	return nil
 }
 
 // fairlead runs the program to its end.
@@ -118,15 +135,23 @@ func (w *world) fairlead(args ...string) {
 func (w *world) bootstrap(c cluster) string {
 	w.t.Helper()
 	dir := w.t.TempDir()
-	for name, text := range map[string]string{"cni.yaml": c.CNI(), "values.yaml": values} {
+	agent := values
+	for _, flag := range w.flags {
+		agent += "- " + strconv.Quote(flag) + "\n"
+	}
+	for name, text := range map[string]string{"cni.yaml": c.CNI(), "values.yaml": agent} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			w.t.Fatal(err)
 		}
 	}
 	config := filepath.Join(dir, "home.kubeconfig")
 	run := func() *exec.Cmd {
-		return w.here(dir, "bootstrap", "--source", w.source, "--secrets", w.secrets, "--name", "laptop", "--home", "prod/"+c.Name, "--interval", "1s",
-			"--addons", "cni.yaml", "--image", image, "--values", "values.yaml", "--kubeconfig", config, "--log-level", "debug", "--log-file", filepath.Join(w.logs, "bootstrap.log"))
+		args := append([]string{
+			"bootstrap", "--source", w.source, "--secrets", w.secrets, "--name", "laptop", "--home", "prod/" + c.Name, "--interval", "1s",
+			"--addons", "cni.yaml", "--image", image, "--values", "values.yaml", "--kubeconfig", config,
+			"--log-level", "debug", "--log-file", filepath.Join(w.logs, "bootstrap.log"),
+		}, w.flags...)
+		return w.here(dir, args...)
 	}
 	killed := run()
 	w.follow(killed, "→ install the agent")
@@ -179,8 +204,11 @@ func (w *world) rescue(config string) string {
 	dir := w.t.TempDir()
 	into := filepath.Join(dir, "secrets")
 	start := time.Now()
-	cmd := w.here(dir, "pivot", "--source", w.source, "--secrets", "kubernetes:"+config, "--here", "--into", into, "--name", "laptop", "--interval", "1s",
-		"--log-level", "debug", "--log-file", filepath.Join(w.logs, "rescue.log"))
+	args := append([]string{
+		"pivot", "--source", w.source, "--secrets", "kubernetes:" + config, "--here", "--into", into, "--name", "laptop", "--interval", "1s",
+		"--log-level", "debug", "--log-file", filepath.Join(w.logs, "rescue.log"),
+	}, w.flags...)
+	cmd := w.here(dir, args...)
 	w.follow(cmd, "agent laptop owns the fleet")
 	w.measure("rescue: the fleet is out of its home %s after it was asked for", since(start))
 	w.t.Cleanup(func() {

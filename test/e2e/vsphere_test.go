@@ -38,7 +38,7 @@ func TestVSphereOne(t *testing.T) {
 }
 
 // A cluster on VMs through its life: it is made, its control plane grows to three machines,
-// one of them loses its power, it is upgraded, and goes without a trace.
+// HA restarts one of them, another loses its power, it is upgraded, and goes without a trace.
 func TestVSphere(t *testing.T) {
 	v := newVSphere(t, 6)
 	versions := v.lab.Versions()
@@ -62,6 +62,7 @@ func TestVSphere(t *testing.T) {
 
 	v.c.ControlPlanes = 3
 	v.reach("three control planes", "scaled to 3+1")
+	v.restartByHA()
 	v.loseOne()
 
 	v.c.Version = versions[0]
@@ -95,14 +96,14 @@ func newVSphere(t *testing.T, machines int) *vCenterWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := vspheretest.Options{Datacenters: 1, Listen: lab.Gateway + ":0", Power: v.guests.Power}
+	o := vspheretest.Options{Datacenters: 1, ClusterHosts: 4, Listen: lab.Gateway + ":0", Power: v.guests.Power}
 	for _, version := range v.lab.Versions() {
 		o.Templates = append(o.Templates, vspheretest.Template{Name: "ubuntu-2204-kube-" + version, Snapshot: "ready"})
 	}
 	v.vcenter = vspheretest.New(t, o)
 	t.Cleanup(v.guests.Close)
 	v.guests.Attach(v.vcenter)
-	v.flags = []string{"--vsphere-tick", "2s", "--vsphere-settle", "5s", "--vsphere-rate", "100"}
+	v.flags = []string{"--vsphere-tick=2s", "--vsphere-settle=5s", "--vsphere-rate=100"}
 	haveAddress(t, endpointOfVMs)
 	openDoor(t, net.JoinHostPort(endpointOfVMs, "6443"), v.dial)
 	v.c = cluster{

@@ -33,6 +33,7 @@ type Guests struct {
 
 	mu      sync.Mutex
 	vcenter *vspheretest.VCenter
+	prepare func(context.Context, *lab.Machine) error // nil: nothing
 	free    []*lab.Machine
 	freed   chan struct{}     // is closed when a machine becomes free
 	guests  map[string]*guest // by the id of the VM
@@ -62,6 +63,13 @@ func (g *Guests) Attach(v *vspheretest.VCenter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.vcenter = v
+}
+
+// Prepare has f run on each machine that was switched on, before its VM reports an address.
+func (g *Guests) Prepare(f func(context.Context, *lab.Machine) error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.prepare = f
 }
 
 // Close waits for what is under way. Machines stay as they are.
@@ -156,8 +164,13 @@ func (g *Guests) start(at *guest, vm vspheretest.Machine) error {
 		return err
 	}
 	g.mu.Lock()
-	v := g.vcenter
+	v, prepare := g.vcenter, g.prepare
 	g.mu.Unlock()
+	if prepare != nil {
+		if err := prepare(g.ctx, at.machine); err != nil {
+			return err
+		}
+	}
 	v.Report(vm.Ref, at.machine.Address)
 	g.log(vm.Path + ": it runs at " + at.machine.Address)
 	return nil
