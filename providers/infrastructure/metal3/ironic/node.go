@@ -76,12 +76,13 @@ type Node struct {
 	AutomatedClean    *bool
 	Protected         bool
 	Retired           bool
+	Inspected         bool      // it was found out what the host is made of
 	Updated           time.Time // when State changed; zero: never
 }
 
 // fields are what is asked of every node.
 const fields = "uuid,name,driver,provision_state,target_provision_state,power_state,target_power_state,maintenance,maintenance_reason,fault," +
-	"last_error,reservation,instance_uuid,instance_info,extra,properties,automated_clean,protected,retired,provision_updated_at"
+	"last_error,reservation,instance_uuid,instance_info,extra,properties,automated_clean,protected,retired,inspection_finished_at,provision_updated_at"
 
 // What reading gives for what Ironic does not show, and the key of instance_info that has the
 // config drive.
@@ -102,7 +103,7 @@ func node(w *nodes.Node) Node {
 		Power: Power(w.PowerState), PowerTarget: w.TargetPowerState,
 		Maintenance: w.Maintenance, MaintenanceReason: w.MaintenanceReason, Fault: w.Fault, LastError: w.LastError, Locked: w.Reservation != "",
 		Instance: w.InstanceUUID, Info: info, HasDrive: has, Extra: w.Extra, Properties: w.Properties, AutomatedClean: w.AutomatedClean,
-		Protected: w.Protected, Retired: w.Retired, Updated: w.ProvisionUpdatedAt,
+		Protected: w.Protected, Retired: w.Retired, Inspected: w.InspectionFinishedAt != nil, Updated: w.ProvisionUpdatedAt,
 	}
 }
 
