@@ -64,6 +64,7 @@ var rules = []rule{
 	{from: "", to: []string{"github.com/vmware/"}, except: []string{"providers/infrastructure/vsphere", "test"}, reason: "one heavy dependency, one provider"},
 	{from: "providers/infrastructure/vsphere/vcenter", to: []string{module + "providers/infrastructure/vsphere/api", module + "providers/infrastructure/vsphere/machine"}, deep: true, reason: "what speaks to vCenter knows no kinds"},
 	{from: "providers/infrastructure/vsphere/api", to: []string{"github.com/vmware/"}, deep: true, reason: "the kinds know no SDK"},
+	{from: "providers/infrastructure/metal3/host", to: []string{"github.com/gophercloud/", "net", "context", "time", "os", "sync"}, reason: "what is next to be done to a host is decided, and nobody is asked"},
 	{from: "providers/infrastructure/metal3/ironic", to: []string{module + "providers/infrastructure/metal3/api", module + "providers/infrastructure/metal3/machine"}, deep: true, reason: "what speaks to Ironic knows no kinds"},
 	{from: "providers/infrastructure/metal3/api", to: []string{"github.com/gophercloud/"}, deep: true, reason: "the kinds know no SDK"},
 	{from: "providers/infrastructure/metal3/machine", to: []string{"github.com/gophercloud/", "net/http"}, reason: "what a machine is told is decided, and nobody is asked"},

@@ -1,0 +1,109 @@
+package host
+
+import (
+	"fmt"
+
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+)
+
+// A Declared is what Git, and the look at clusters, say of a host.
+type Declared struct {
+	Gone     bool // Git has it no more
+	Paused   bool // people keep Fairlead from it: annotations paused, detached
+	Online   bool // spec.online
+	External bool // spec.externallyProvisioned
+	Inspect  bool // spec.inspectionMode is not disabled
+	// Erase is people's wish that whatever may run on a host that is on is lost.
+	Erase bool
+	// Node names the Node of a cluster whose provider id is of this host; "": none.
+	Node string
+	Tags Tags
+	// Machine is the one that has the host, or is to have it; nil: none.
+	Machine *Machine
+}
+
+// Tags say whose tags the node's extra has. A claim writes them, and they stay when the
+// machine is gone.
+type Tags string
+
+// Whose they are.
+const (
+	NoTags    Tags = ""
+	Own       Tags = "own"       // Declared.Machine's
+	Past      Tags = "past"      // of a machine of this fleet that is gone
+	Unsettled Tags = "unsettled" // of another machine, which is there or not known to be gone
+)
+
+// A Machine is one of a host.
+type Machine struct {
+	Instance string // instance_uuid
+	Name     string
+	// Running says that the machine was on the host before: status in Git, or its Node. The
+	// host is adopted as it is then, and never deployed to.
+	Running bool
+	// Release says that the machine is to go.
+	Release bool
+}
+
+// A Step is one request.
+type Step string
+
+// The steps. Each may be repeated.
+const (
+	None             Step = "" // nothing is to be done, or something is waited for
+	Create           Step = "enrol it"
+	Manage           Step = "verify it"
+	Inspect          Step = "inspect it"
+	Provide          Step = "make it available"
+	Claim            Step = "claim it"
+	Unclaim          Step = "give it back"
+	Deploy           Step = "deploy it"
+	Adopt            Step = "adopt it"
+	Undeploy         Step = "release it"
+	PowerOn          Step = "switch it on"
+	PowerOff         Step = "switch it off"
+	UnsetMaintenance Step = "take it out of maintenance"
+)
+
+// A Phase is where a host is, for people.
+type Phase string
+
+// The phases, as Metal3 calls them where it has one.
+const (
+	Absent         Phase = "absent"
+	Registering    Phase = "registering"
+	Inspecting     Phase = "inspecting"
+	Preparing      Phase = "preparing" // it is cleaned
+	Ready          Phase = "available"
+	Claimed        Phase = "claimed"
+	Provisioning   Phase = "provisioning"
+	Provisioned    Phase = "provisioned"
+	External       Phase = "externally provisioned"
+	Deprovisioning Phase = "deprovisioning"
+	Failed         Phase = "failed" // the machine will not run: it is to be released
+	Unknown        Phase = "unknown"
+)
+
+// A Decision is what is next to be done to a host.
+type Decision struct {
+	Phase Phase
+	Step  Step
+	// Held says why nothing is done until people do something; "": it goes on by itself.
+	Held string
+	// Err is what went wrong last, if anything did: Step tries again, and its kind says how
+	// soon.
+	Err error
+}
+
+func do(p Phase, s Step) Decision { return Decision{Phase: p, Step: s} }
+
+func wait(p Phase) Decision { return Decision{Phase: p} }
+
+func held(p Phase, format string, args ...any) Decision {
+	return Decision{Phase: p, Held: fmt.Sprintf(format, args...)}
+}
+
+// again is a step after a failure of n.
+func again(p Phase, s Step, n *ironic.Node) Decision {
+	return Decision{Phase: p, Step: s, Err: n.Failure()}
+}

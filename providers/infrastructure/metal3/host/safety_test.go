@@ -1,0 +1,99 @@
+package host_test
+
+import (
+	"slices"
+	"testing"
+
+	"fairlead.dev/providers/infrastructure/metal3/host"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+)
+
+// every calls look with all combinations of what decides.
+func every(look func(h host.Declared, n ironic.Node)) {
+	bools := []bool{false, true}
+	maintenances := []ironic.Node{
+		{},
+		{Maintenance: true},
+		{Maintenance: true, Fault: ironic.PowerFault, LastError: "x"},
+		{Maintenance: true, Fault: ironic.CleanFault, LastError: "x"},
+		{Locked: true},
+		{Protected: true},
+		{LastError: "can't be resumed by conductor"},
+	}
+	machines := []*host.Machine{nil, machine(), machine(running), machine(leaving), machine(running, leaving)}
+	for _, state := range []ironic.State{
+		ironic.Enroll, ironic.Verifying, ironic.Manageable, ironic.Available, ironic.Inspecting, ironic.InspectWait, ironic.InspectFailed,
+		ironic.Deploying, ironic.DeployWait, ironic.DeployHold, ironic.DeployFailed, ironic.Active, ironic.Adopting, ironic.AdoptFailed,
+		ironic.Deleting, ironic.Error, ironic.Cleaning, ironic.CleanWait, ironic.CleanHold, ironic.CleanFailed, "servicing",
+	} {
+		for _, n := range maintenances {
+			n.State = state
+			for _, n.Power = range []ironic.Power{ironic.PowerUnknown, ironic.PowerOn, ironic.PowerOff} {
+				for _, n.Instance = range []string{"", ours, theirs} {
+					for _, tags := range []host.Tags{host.NoTags, host.Own, host.Past, host.Unsettled} {
+						for _, node := range []string{"", "n1"} {
+							for _, m := range machines {
+								for flags := range 32 {
+									h := host.Declared{Tags: tags, Node: node, Machine: m, Erase: bools[flags&1], External: bools[flags>>1&1], Gone: bools[flags>>2&1], Paused: bools[flags>>3&1], Online: bools[flags>>4&1], Inspect: bools[flags>>4&1]}
+									look(h, n)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSafety: the promises of doc.go, in every combination of what decides.
+func TestSafety(t *testing.T) {
+	seen := make(map[host.Step]int)
+	every(func(h host.Declared, n ironic.Node) {
+		d := host.Next(h, &n)
+		seen[d.Step]++
+		m := host.Machine{}
+		if h.Machine != nil {
+			m = *h.Machine
+		}
+		mine := h.Machine != nil && n.Instance == ours
+		free := n.Instance == "" && h.Node == "" && h.Tags != host.Unsettled
+		kept := n.Maintenance && !(n.State == ironic.CleanFailed && n.Fault == ironic.CleanFault)
+		at := func(s ...ironic.State) bool { return slices.Contains(s, n.State) }
+		ok := false
+		switch d.Step {
+		case host.None:
+			return
+		case host.Inspect, host.Provide:
+			ok = free && !m.Running && !h.External && (n.Power == ironic.PowerOff || n.Power == ironic.PowerOn && h.Erase) && at(ironic.Manageable, ironic.InspectFailed)
+		case host.Deploy:
+			ok = mine && !m.Running && !m.Release && (at(ironic.Available) && h.Node == "" || at(ironic.DeployFailed))
+		case host.Claim:
+			ok = n.Instance == "" && h.Machine != nil && h.Tags != host.Unsettled && (m.Running && at(ironic.Manageable) || free && !m.Running && !m.Release && !h.External && at(ironic.Available))
+		case host.Undeploy:
+			ok = m.Release && !n.Protected && (mine && at(ironic.Active, ironic.DeployWait, ironic.DeployFailed, ironic.Error) || at(ironic.Error) && n.Instance == "" && h.Tags == host.Own)
+		case host.Unclaim:
+			ok = m.Release && mine && at(ironic.Available, ironic.Manageable) && !(m.Running && at(ironic.Manageable))
+		case host.Adopt:
+			ok = (mine && m.Running || h.External && n.Instance == "") && at(ironic.Manageable, ironic.AdoptFailed)
+		case host.PowerOff:
+			ok = at(ironic.Active) && !h.Online && (mine || h.External && n.Instance == "") || at(ironic.CleanFailed) && free && (!m.Running || m.Release)
+		case host.PowerOn:
+			ok = at(ironic.Active) && h.Online && (mine || h.External && n.Instance == "")
+		case host.Manage:
+			ok = at(ironic.Enroll, ironic.InspectFailed) || at(ironic.CleanFailed) && free && n.Power == ironic.PowerOff // on: in use, from then on
+		case host.UnsetMaintenance:
+			ok = at(ironic.CleanFailed) && n.Fault == ironic.CleanFault && free
+		}
+		if !ok || kept || n.Locked || h.Paused || h.Gone && !m.Release || d.Held != "" {
+			t.Fatalf("%s: declared %+v, machine %+v, node %+v", d.Step, h, m, n)
+		}
+	})
+	for _, s := range []host.Step{
+		host.Manage, host.Inspect, host.Provide, host.Claim, host.Unclaim, host.Deploy, host.Adopt, host.Undeploy, host.PowerOn, host.PowerOff, host.UnsetMaintenance,
+	} {
+		if seen[s] == 0 {
+			t.Errorf("no host has the step %q", s)
+		}
+	}
+}
