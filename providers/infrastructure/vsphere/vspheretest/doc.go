@@ -24,7 +24,8 @@
 //     of the SDK, storage policies and tags need; what they may not see is left out of answers
 //     without a word, as vCenter does.
 //   - Machines that are disconnected, inaccessible or orphaned take no tasks; a machine whose
-//     host cannot run it is switched on on another.
+//     host cannot run it is switched on on another. A host can lose its power with what is on
+//     it, and HA restarts that elsewhere, or nobody does.
 //   - The guest tells nothing before it runs, and its addresses are gone when it is off.
 //     ShutdownGuest needs tools.
 //   - Addresses of cards are of vCenter's range 00:50:56:80–bf, each one's own: vcsim makes
@@ -33,8 +34,9 @@
 // What is otherwise than in a vCenter (vcsim's source: github.com/vmware/govmomi, folder
 // simulator, v0.56.0):
 //
-//   - DRS rules, VM and host groups and cluster modules are stored and not enforced; modules
-//     keep members that are gone (cluster_compute_resource.go; vapi/cluster/simulator).
+//   - DRS rules that keep VMs apart hold when a VM is switched on or moved, where they can, and
+//     move nothing that runs; VM and host groups and cluster modules are stored and not enforced;
+//     modules keep members that are gone (cluster_compute_resource.go; vapi/cluster/simulator).
 //   - Storage policies are all compatible with all datastores, and which one a VM has is not
 //     recorded (pbm/simulator).
 //   - Memory, CPUs and hardware versions have no limits, values of ExtraConfig neither

@@ -53,7 +53,7 @@ func (v *VCenter) Restart(path string) {
 			if was = vm.Runtime.PowerState; vm.ResourcePool == nil {
 				return
 			}
-			if to := v.host(*vm.ResourcePool, vm.Datastore); to != nil {
+			if to := v.host(*vm.ResourcePool, vm.Datastore, v.apart(vm)...); to != nil {
 				v.move(ctx, vm, *to)
 				ctx.Update(vm, powerState(types.VirtualMachinePowerStatePoweredOff))
 				moved = true
@@ -89,7 +89,7 @@ func (v *VCenter) SetMaintenance(path string, in bool) {
 		ctx := v.Context()
 		v.Registry().WithLock(ctx, vm, func() {
 			if vm.Runtime.Host != nil && *vm.Runtime.Host == ref && vm.ResourcePool != nil {
-				if to := v.host(*vm.ResourcePool, vm.Datastore); to != nil {
+				if to := v.host(*vm.ResourcePool, vm.Datastore, v.apart(vm)...); to != nil {
 					v.move(ctx, vm, *to)
 				}
 			}
@@ -102,6 +102,35 @@ func (v *VCenter) on(host types.ManagedObjectReference) (out []types.ManagedObje
 	h := v.Registry().Get(host).(*vcsim.HostSystem)
 	v.Registry().WithLock(v.Context(), h, func() { out = slices.Clone(h.Vm) })
 	return out
+}
+
+// has reports whether a host has one of machines.
+func (v *VCenter) has(host types.ManagedObjectReference, machines []types.ManagedObjectReference) bool {
+	return vcsim.FindReference(v.on(host), machines...) != nil
+}
+
+// apart are the machines that rules of DRS keep on other hosts than that of vm.
+func (v *VCenter) apart(vm *vcsim.VirtualMachine) (out []types.ManagedObjectReference) {
+	for e := v.entity(*vm.ResourcePool); e != nil; e = v.parent(e) {
+		c, ok := e.(*vcsim.ClusterComputeResource)
+		if !ok {
+			continue
+		}
+		v.Registry().WithLock(v.Context(), c, func() {
+			config, _ := c.ConfigurationEx.(*types.ClusterConfigInfoEx)
+			if config == nil {
+				return
+			}
+			for _, rule := range config.Rule {
+				r, ok := rule.(*types.ClusterAntiAffinityRuleSpec)
+				if ok && isTrue(r.Enabled) && vcsim.FindReference(r.Vm, vm.Self) != nil {
+					out = append(out, r.Vm...)
+				}
+			}
+		})
+		break
+	}
+	return slices.DeleteFunc(out, func(other types.ManagedObjectReference) bool { return other == vm.Self })
 }
 
 // move has a machine on another host. Its lock is held.

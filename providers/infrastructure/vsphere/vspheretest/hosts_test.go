@@ -74,3 +74,45 @@ func TestCrashedHost(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestKeptApart: a machine is switched on on a host that has none of those which a rule of DRS
+// keeps apart from it, where there is one.
+func TestKeptApart(t *testing.T) {
+	for reason, tc := range map[string]struct {
+		enabled bool
+		hosts   int
+	}{
+		"a rule":                              {true, 2},
+		"a rule that is switched off":         {false, 1},
+		"a rule, and three for the two hosts": {true, 2},
+	} {
+		b := newBench(t, small())
+		host := b.Ref("/DC0/host/DC0_C1/DC0_C1_H0")
+		names := []string{"m1", "m2"}
+		if strings.Contains(reason, "three") {
+			names = append(names, "m3")
+		}
+		rule := &types.ClusterAntiAffinityRuleSpec{ClusterRuleInfo: types.ClusterRuleInfo{Name: "apart", Enabled: &tc.enabled}}
+		for _, name := range names {
+			rule.Vm = append(rule.Vm, b.made(name, func(s *types.VirtualMachineCloneSpec) { s.Location.Host = &host }).Self)
+		}
+		task, err := object.NewClusterComputeResource(b.c.Client, b.Ref("/DC0/host/DC0_C1")).Reconfigure(t.Context(), &types.ClusterConfigSpecEx{
+			RulesSpec: []types.ClusterRuleSpec{{ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd}, Info: rule}},
+		}, true)
+		if err == nil {
+			err = task.Wait(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		on := make(map[string]bool)
+		for i, name := range names {
+			b.Power(rule.Vm[i], true)
+			m, _ := b.Machine(name)
+			on[m.Host] = m.On
+		}
+		if len(on) != tc.hosts {
+			t.Errorf("%s: they are on %v, want %d hosts", reason, on, tc.hosts)
+		}
+	}
+}

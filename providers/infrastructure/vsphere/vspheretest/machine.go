@@ -116,12 +116,17 @@ func (m *machine) PowerOnVMTask(ctx *vcsim.Context, r *types.PowerOnVM_Task) soa
 	return &methods.PowerOnVM_TaskBody{Res: &types.PowerOnVM_TaskResponse{Returnval: ref}}
 }
 
-// place moves the machine to a host that can run it.
+// place moves the machine to a host that can run it, and that has none of those which rules of
+// DRS keep apart from it, where there is one.
 func (m *machine) place(ctx *vcsim.Context) types.BaseMethodFault {
-	if m.ResourcePool == nil || m.Runtime.Host == nil || m.v.runs(*m.Runtime.Host, m.Datastore) {
+	if m.ResourcePool == nil || m.Runtime.Host == nil {
 		return nil
 	}
-	host := m.v.host(*m.ResourcePool, m.Datastore)
+	others := m.v.apart(m.VirtualMachine)
+	if m.v.runs(*m.Runtime.Host, m.Datastore) && !m.v.has(*m.Runtime.Host, others) {
+		return nil
+	}
+	host := m.v.host(*m.ResourcePool, m.Datastore, others...)
 	if host == nil {
 		return &types.NoCompatibleHost{}
 	}
@@ -201,9 +206,9 @@ func (v *VCenter) runs(ref types.ManagedObjectReference, datastores []types.Mana
 	return ok
 }
 
-// host is the one of a resource pool's cluster that can run a machine and has the fewest;
-// nil: there is none.
-func (v *VCenter) host(pool types.ManagedObjectReference, datastores []types.ManagedObjectReference) (best *types.ManagedObjectReference) {
+// host is the one of a resource pool's cluster that can run a machine and has the fewest, and
+// none of others, where there is such a one; nil: there is none.
+func (v *VCenter) host(pool types.ManagedObjectReference, datastores []types.ManagedObjectReference, others ...types.ManagedObjectReference) (best *types.ManagedObjectReference) {
 	var hosts []types.ManagedObjectReference
 	for e := v.entity(pool); e != nil; e = v.parent(e) {
 		switch c := e.(type) {
@@ -216,10 +221,14 @@ func (v *VCenter) host(pool types.ManagedObjectReference, datastores []types.Man
 			break
 		}
 	}
-	fewest := -1
+	fewest, crowded := -1, false
 	for _, h := range hosts {
-		if n := v.load(h); v.runs(h, datastores) && (fewest < 0 || n < fewest) {
-			best, fewest = &h, n
+		if !v.runs(h, datastores) {
+			continue
+		}
+		n, has := v.load(h), v.has(h, others)
+		if best == nil || crowded && !has || crowded == has && n < fewest {
+			best, fewest, crowded = &h, n, has
 		}
 	}
 	return best
