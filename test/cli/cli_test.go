@@ -24,6 +24,7 @@ import (
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet-examples/inmemory"
 	"fairlead.dev/providers/all"
+	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
 	"fairlead.dev/sources/git/gitserver"
 )
 
@@ -84,6 +85,7 @@ func scripts(t *testing.T, dir string) {
 			"cosign":     cosign,
 			"movetag":    movetag,
 			"platform":   platform,
+			"vcenter":    vCenter,
 		},
 		RequireExplicitExec: true,
 	})
@@ -109,7 +111,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Values[guideOf{}], env.Values[placeOf{}] = &guide{}, &place{}
-	env.Values[platformOf{}] = &atomic.Bool{}
+	env.Values[platformOf{}], env.Values[vCenterOf{}] = &atomic.Bool{}, new(*vspheretest.VCenter)
 	cloud, err := freeAddress()
 	if err != nil {
 		return err

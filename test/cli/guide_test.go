@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -11,8 +12,22 @@ import (
 
 // A guide is a page of docs with commands that a script runs.
 type guide struct {
-	page string
-	left []string // commands that are left to run, in their order
+	page   string
+	left   []string // commands that are left to run, in their order
+	blocks bool     // they are whole blocks for a shell
+}
+
+// shellBlock is what a page has between fences for a shell.
+var shellBlock = regexp.MustCompile("(?ms)^( *)```sh\n(.*?)^ *```$")
+
+// openBlocks reads the page for its blocks.
+func (g *guide) openBlocks(ts *testscript.TestScript, page string) {
+	b, err := os.ReadFile(filepath.Join(docs, page))
+	ts.Check(err)
+	g.page, g.blocks = page, true
+	for _, found := range shellBlock.FindAllStringSubmatch(string(b), -1) {
+		g.left = append(g.left, strings.TrimPrefix(strings.ReplaceAll("\n"+found[2], "\n"+found[1], "\n"), "\n"))
+	}
 }
 
 // open reads the page.
@@ -36,17 +51,21 @@ func (g *guide) open(ts *testscript.TestScript, page string) {
 // script:
 //
 //	guide open PAGE
+//	guide blocks PAGE
 //	guide FILE PREFIX [OLD NEW]...
 //	guide end
 //
 // It replaces OLD, which has to exist, by NEW, as a reader would. guide end fails while
-// commands are left.
+// commands are left. Commands are the indented lines of a page, or its blocks of sh.
 func (g *guide) run(ts *testscript.TestScript, neg bool, args []string) {
 	switch {
 	case neg || len(args) == 0:
-		ts.Fatalf("usage: guide open PAGE | guide FILE PREFIX [OLD NEW]... | guide end")
+		ts.Fatalf("usage: guide open PAGE | guide blocks PAGE | guide FILE PREFIX [OLD NEW]... | guide end")
 	case args[0] == "open":
 		g.open(ts, args[1])
+		return
+	case args[0] == "blocks":
+		g.openBlocks(ts, args[1])
 		return
 	case args[0] == "end":
 		if len(g.left) > 0 {
@@ -65,7 +84,10 @@ func (g *guide) run(ts *testscript.TestScript, neg bool, args []string) {
 		command = strings.ReplaceAll(command, args[i], args[i+1])
 	}
 	ts.Logf("%s", command)
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("exec "+command+"\n"), 0o644))
+	if !g.blocks {
+		command = "exec " + command + "\n"
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(command), 0o644))
 }
 
 // docs is where the pages are.
