@@ -37,11 +37,28 @@ func (v *vCenterWorld) crash(name fleet.MachineName) string {
 	return path
 }
 
+// checkApart checks that machines of the control plane are on hosts of their own, by the rule of
+// DRS that Fairlead made.
+func (v *vCenterWorld) checkApart(r fleet.Report) {
+	v.t.Helper()
+	on := make(map[string]fleet.MachineName)
+	for _, m := range r.Machines {
+		vm, _ := v.vcenter.Machine(string(m.Machine.Name))
+		if other, ok := on[vm.Host]; ok && isControlPlane(m) {
+			v.t.Errorf("%s and %s are both on host %s", m.Machine.Name, other, vm.Host)
+		}
+		if isControlPlane(m) {
+			on[vm.Host] = m.Machine.Name
+		}
+	}
+}
+
 // restartByHA loses a host with a machine of the control plane, which HA restarts on another:
 // it is the same machine, and no other is made.
 func (v *vCenterWorld) restartByHA() {
 	v.t.Helper()
 	before, _ := v.report(v.c)
+	v.checkApart(before)
 	name := before.Machines[slices.IndexFunc(before.Machines, isControlPlane)].Machine.Name
 	was, _ := v.vcenter.Machine(string(name))
 	lost := time.Now()

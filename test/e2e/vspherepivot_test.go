@@ -38,6 +38,7 @@ func TestVSpherePivot(t *testing.T) {
 	v.measure("3+1 by the agent in the home: push to Provisioned %s", since(v.pushed))
 	v.podsReady(config)
 	v.checkNodes(config, v.c, r)
+	v.checkApart(r)
 	v.loseHost(v.agentsMachine(config, r))
 	v.owned("home.prod.home")
 	if plan, err := v.plan(); err != nil {
