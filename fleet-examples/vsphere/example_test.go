@@ -64,6 +64,10 @@ small-md-0: 1 v1.34.1 in /DC0/host/C0/Resources/kubernetes, 4 CPUs, address of D
 ha-cp: 3 v1.34.1 in /DC0/host/C0/Resources/kubernetes, 4 CPUs, address of pool machines
 ha-md-0: 3 v1.34.1 in /DC0/host/C0/Resources/kubernetes, 4 CPUs, address of pool machines
 `,
+		"prod/volumes": `endpoint 198.51.100.13, virtual IP true
+volumes-cp: 1 v1.34.1 in /DC0/host/C0/Resources/kubernetes, 4 CPUs, address of DHCP
+volumes-md-0: 1 v1.34.1 in /DC0/host/C0/Resources/kubernetes, 4 CPUs, address of DHCP
+`,
 		"prod/zones": `endpoint 198.51.100.12, virtual IP true
 zone c0: /DC0/host/C0/Resources/kubernetes
 zone c1: /DC0/host/C1/Resources/kubernetes
