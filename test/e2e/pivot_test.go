@@ -105,6 +105,9 @@ func loadImage(ctx context.Context, m *lab.Machine) error {
 	if layout == "" {
 		return errors.New("FAIRLEAD_TEST_E2E_IMAGE is to be the folder of the image: make makes it")
 	}
+	if out, err := m.Exec(ctx, "systemctl", "start", "containerd"); err != nil { // SSH answers before it does
+		return fmt.Errorf("%s has no containerd: %w: %s", m.Name, err, out)
+	}
 	archive, in := io.Pipe()
 	go func() {
 		tw := tar.NewWriter(in)
