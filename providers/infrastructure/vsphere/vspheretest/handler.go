@@ -2,6 +2,7 @@ package vspheretest
 
 import (
 	"math"
+	"net/http"
 	"sync"
 
 	vcsim "github.com/vmware/govmomi/simulator"
@@ -118,7 +119,10 @@ func (c *collector) WaitForUpdatesEx(ctx *vcsim.Context, r *types.WaitForUpdates
 }
 
 func of(ctx *vcsim.Context) *VCenter {
-	v, _ := vcenters.Load(ctx.Map)
+	v, ok := vcenters.Load(ctx.Map)
+	if !ok { // it ended while this was answered
+		panic(http.ErrAbortHandler)
+	}
 	return v.(*VCenter)
 }
 

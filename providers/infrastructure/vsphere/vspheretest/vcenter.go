@@ -169,6 +169,7 @@ func (v *VCenter) Close() {
 	v.running.Wait()
 	v.inner.Close()
 	v.model.Remove()
+	vcenters.Delete(v.Registry())
 }
 
 // Server is its host and port, as spec.server has it.
