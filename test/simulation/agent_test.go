@@ -174,22 +174,9 @@ func (l *life) crash() {
 		in.cancel()
 		in.ended(<-in.done)
 	}
-	l.unhear()
 	l.startAt = time.Now().Add(l.within(time.Second, time.Minute))
 	if l.chance(2) { // before all that was on its way is there
 		l.startAt = time.Now().Add(l.within(time.Second, 5*time.Second))
-	}
-}
-
-// unhear forgets which clusters answered agents that are gone and had written nothing since:
-// nobody can know.
-func (l *life) unhear() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for k := range l.heard {
-		if l.heardAt[k] == l.branch.count() {
-			delete(l.heard, k)
-		}
 	}
 }
 

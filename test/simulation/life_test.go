@@ -80,7 +80,6 @@ type life struct {
 	decided   map[string]int                         // by the autoscaler, by pool
 	unwell    map[string]sickness                    // the last one of each machine, by id
 	heard     map[fleet.Key]time.Time                // when the API server of a cluster first answered an agent
-	heardAt   map[fleet.Key]int                      // commits of the status branch by then
 	ended     map[fleet.Key]bool                     // clusters that people end: nothing of them may be worth keeping
 }
 
@@ -105,7 +104,7 @@ func (l *life) begin() {
 	l.upsets, l.available, l.stands = make(map[fleet.Key]time.Time), make(map[string]time.Time), make(map[fleet.Key]accepted)
 	l.asked, l.decided = make(map[fleet.ProviderID]fleet.RequestKind), make(map[string]int)
 	l.applied, l.unwell, l.heard = make(map[fleet.Key]time.Time), make(map[string]sickness), make(map[fleet.Key]time.Time)
-	l.ended, l.heardAt = make(map[fleet.Key]bool), make(map[fleet.Key]int)
+	l.ended = make(map[fleet.Key]bool)
 	l.net, l.secrets = inmemory.NewPipeNetwork(), secrets.NewMemory()
 	l.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "sim", Listen: l.net.Listen})
 	for i, tags := range []map[string]string{

@@ -50,7 +50,7 @@ func (r reach) Observe(ctx context.Context, a providers.Access) (fleet.Workload,
 		if err == nil {
 			r.in.life.mu.Lock()
 			if r.in.life.heard[a.Cluster].IsZero() {
-				r.in.life.heard[a.Cluster], r.in.life.heardAt[a.Cluster] = time.Now(), r.in.life.branch.count()
+				r.in.life.heard[a.Cluster] = time.Now()
 			}
 			r.in.life.mu.Unlock()
 		}
