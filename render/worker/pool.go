@@ -87,7 +87,7 @@ func (p *Pool) Build(ctx context.Context, in kustomize.Input) ([]kustomize.Objec
 			// An earlier build may have used too much of the process's memory.
 			continue
 		}
-		return nil, nil, &kustomize.OverBudget{Problem: p.problem(in, err, w.kill())}
+		return nil, nil, &kustomize.OverBudget{Problem: p.problem(in, err, w)}
 	}
 }
 
@@ -139,15 +139,15 @@ func (p *Pool) Rest() {
 }
 
 // problem says why an overlay cannot be built.
-func (p *Pool) problem(in kustomize.Input, err error, last string) fleet.Problem {
+func (p *Pool) problem(in kustomize.Input, err error, w *process) fleet.Problem {
 	out := fleet.Problem{Overlay: in.Overlay, File: in.File, Hint: "split the overlay, or let kustomize do less in it; the limits are the flags --render-memory and --render-time"}
 	switch {
 	case errors.Is(err, errTime):
 		out.Message = fmt.Sprintf("building it takes more than %s", p.limits.Time)
-	case outOfMemory(last):
+	case outOfMemory(w.kill()):
 		out.Message = fmt.Sprintf("building it takes more than %d MiB of memory", p.limits.Memory>>20)
 	default:
-		out.Message = "the process that built it ended without an answer"
+		out.Message = "the process that built it ended without an answer: " + w.ending(err)
 	}
 	return out
 }

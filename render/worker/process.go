@@ -171,12 +171,27 @@ func (o *opening) String() string {
 }
 
 // outOfMemory reports whether the standard error of a Go program says that it ran out of
-// memory, for its heap or for a thread.
+// memory, for its heap, for a thread or for its garbage collector.
 func outOfMemory(said string) bool {
 	return slices.ContainsFunc([]string{
 		"out of memory", "cannot allocate memory", "failed to reserve",
 		"pthread_create failed", "failed to create new OS thread",
+		// Go 1.26 uses the queue of its garbage collector without a look at whether it got
+		// memory for it (runtime/mgcmark_greenteagc.go, newSpanSPMC).
+		"runtime.(*spanQueue)", "runtime.(*spanSPMC)",
 	}, func(words string) bool { return strings.Contains(said, words) })
+}
+
+// ending says how a process that gave no answer ended: the first line of its standard
+// error, or else err where it is more than the end of its output, or else its state.
+func (p *process) ending(err error) string {
+	if line, _, _ := strings.Cut(strings.TrimSpace(p.kill()), "\n"); line != "" {
+		return line
+	}
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err.Error()
+	}
+	return p.cmd.ProcessState.String()
 }
 
 // lateWord is printed by a process whose processor time is over.

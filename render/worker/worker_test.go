@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,41 @@ func TestMain(m *testing.M) {
 	case len(os.Args) == 3 && os.Args[1] == "environment":
 		fmt.Fprintln(os.Stderr, os.Environ())
 		os.Exit(1)
+	case len(os.Args) == 4 && os.Args[1] == "end":
+		end(os.Args[2])
 	}
 	os.Exit(m.Run())
+}
+
+// end is a program that becomes ready, and ends in one way as soon as it has to build.
+func end(how string) {
+	os.Stdout.Write(ready())
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	switch how {
+	case "killed":
+		self, _ := os.FindProcess(os.Getpid())
+		_ = self.Kill()
+		select {}
+	case "collector":
+		// What Go 1.26 says where the garbage collector gets no memory for its queue.
+		fmt.Fprint(os.Stderr, "SIGSEGV: segmentation violation\nPC=0x4375dd m=6 sigcode=1 addr=0x0\n\n"+
+			"goroutine 0 gp=0x19afdfef92c0 m=6 mp=0x19afdff45808 [idle]:\nruntime.(*spanQueue).tryDrain(0x19af00000800?, 0x4380be?, 0xe09f0000?)\n")
+	case "panic":
+		fmt.Fprint(os.Stderr, "panic: a defect\n\ngoroutine 1 [running]:\n")
+	case "garbage":
+		fmt.Print("\x01\x00")
+		select {}
+	}
+	os.Exit(2)
+}
+
+// ready is the answer of a process that has started.
+func ready() []byte {
+	in, out := strings.NewReader(""), &bytes.Buffer{}
+	if err := worker.Serve(in, out, 1<<30); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
 }
 
 // patient has no limits of time, since computers that run tests are busy.
@@ -185,6 +219,24 @@ func TestMemory(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 	builds()
+}
+
+// Whoever reads the problem learns how the process ended.
+func TestEnding(t *testing.T) {
+	for how, want := range map[string]string{
+		"killed":    "the process that built it ended without an answer: signal: killed",
+		"collector": "building it takes more than 64 MiB of memory",
+		"panic":     "the process that built it ended without an answer: panic: a defect",
+		"garbage":   "the process that built it ended without an answer: gob: ",
+		"silent":    "the process that built it ended without an answer: exit status 2",
+	} {
+		p := worker.NewPool([]string{self(t), "end", how}, worker.Limits{Memory: 64 << 20, Time: time.Hour, Clock: time.Hour})
+		_, _, err := p.Build(t.Context(), scan(t, archive(small), "x").Input())
+		over, ok := errors.AsType[*kustomize.OverBudget](err)
+		if !ok || !strings.HasPrefix(over.Problem.Message, want) {
+			t.Errorf("%s: got %v, want %s", how, err, want)
+		}
+	}
 }
 
 // bomb is an overlay that passes the scan and takes kustomize minutes: each of many fields
