@@ -81,6 +81,12 @@ func (p *Provider) clone(ctx context.Context, op fleet.OperationID, r providers.
 	if err != nil {
 		return err
 	}
+	if err := found.storage(ctx, s.Client, at); err != nil {
+		return err
+	}
+	if err := p.checkFound(ctx, s.Client, snapshot.OwnerOf(c), at, found); err != nil {
+		return err
+	}
 	found.place.FailureDomain = r.FailureDomain
 	claims, err := p.reserve(r, at.VSphereMachineSpec, got)
 	if err != nil {

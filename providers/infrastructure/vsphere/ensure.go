@@ -7,7 +7,6 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/addresses"
-	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 	"fairlead.dev/providers/snapshot"
@@ -23,42 +22,10 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 		return wrap(op, err)
 	}
 	var errs []error
-	if !p.wasFound(o) {
-		if err := p.check(ctx, c, got); err != nil {
-			errs = append(errs, err)
-		} else {
-			p.setFound(o, true)
-		}
+	if err := p.check(ctx, c, got); err != nil {
+		errs = append(errs, err)
 	}
 	return wrap(op, fleet.JoinErrors(append(errs, p.finish(ctx, c, got)...)...))
-}
-
-// check finds what machines of each pool need, in each zone that they may be in.
-func (p *Provider) check(ctx context.Context, c *fleet.Cluster, got *observation) error {
-	var errs []error
-	for _, pool := range c.Pools() {
-		what := "find what machines of pool " + string(pool.Name) + " need"
-		placed, err := placements(c, got.spec, &pool)
-		if err != nil {
-			return wrap(what, err)
-		}
-		for _, at := range placed {
-			errs = append(errs, wrap(what, p.checkPlacement(ctx, c, got.spec, at)))
-		}
-	}
-	return fleet.JoinErrors(errs...)
-}
-
-func (p *Provider) checkPlacement(ctx context.Context, c *fleet.Cluster, spec *api.VSphereClusterSpec, at placement) error {
-	client, err := p.client(ctx, c, spec, at.access())
-	if err != nil {
-		return err
-	}
-	found, err := find(ctx, client, at)
-	if err != nil {
-		return err
-	}
-	return found.check(ctx, client, at)
 }
 
 // atOnce is how many machines are worked on at one time.
@@ -234,7 +201,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err := p.dropRules(ctx, c, got); err != nil {
 		return wrap(op, err)
 	}
-	p.setFound(o, false)
+	p.forgetFound(o)
 	return nil
 }
 

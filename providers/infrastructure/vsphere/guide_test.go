@@ -26,6 +26,10 @@ var symptoms = map[string]func(b *bench) string{
 		b.w.AddMachine("/DC0/vm/templates", "twin")
 		return b.refused(func(s *api.VSphereMachineSpec) { s.Template = "twin" })
 	},
+	"the user lacks … on …": func(b *bench) string {
+		b.as(vspheretest.Grant{Path: "/"})
+		return told(b.p.EnsureInfrastructure(b.t.Context(), "op", b.c))
+	},
 	"cloneMode is linkedClone and it has no snapshot": func(b *bench) string {
 		return newBench(b.t, func(s *api.VSphereMachineSpec) {
 			s.Template, s.CloneMode = "/DC0/vm/templates/flatcar-stable-kube-v1.34.0", api.LinkedClone

@@ -16,10 +16,15 @@ type finding struct {
 	template machine.Template
 	place    machine.Place
 	compute  *vcenter.Entity // the cluster, or the host without one, that they run on
+
+	all      *vcenter.Inventory
+	dc, pool *vcenter.Entity
+	stores   []vcenter.Ref // datastores of the template that hosts of compute reach
+	networks []vcenter.Ref
 }
 
-// find finds what machines at p need. What is not there, or cannot be used, is an error that
-// says what is there.
+// find finds what machines at p need, but for storage. What is not there, or cannot be used,
+// is an error that says what is there.
 func find(ctx context.Context, c *vcenter.Client, p placement) (*finding, error) {
 	all, err := c.Inventory(ctx)
 	if err != nil {
@@ -41,8 +46,14 @@ func find(ctx context.Context, c *vcenter.Client, p placement) (*finding, error)
 	if err != nil {
 		return nil, err
 	}
-	out := &finding{ref: t.Ref, compute: all.ComputeOf(pool), template: machine.Template{Name: t.Path, Devices: t.Devices, Snapshot: t.Snapshot}}
-	out.place.Folder, out.place.Pool = folder.Ref, pool.Ref
+	out := &finding{
+		ref: t.Ref, compute: all.ComputeOf(pool), all: all, dc: dc, pool: pool,
+		template: machine.Template{Name: t.Path, VM: !t.Template, Hardware: t.Hardware, Devices: t.Devices, Snapshot: t.Snapshot},
+		place:    machine.Place{Folder: folder.Ref, Pool: pool.Ref, Grouped: !p.hosts().IsZero()},
+	}
+	if out.compute != nil {
+		out.stores = slices.DeleteFunc(slices.Clone(t.Datastores), func(r vcenter.Ref) bool { return !slices.Contains(out.compute.Datastores, r) })
+	}
 	if p.Snapshot != "" {
 		if out.template.Named, err = t.Named(p.Snapshot); err != nil {
 			return nil, err
@@ -58,9 +69,7 @@ func find(ctx context.Context, c *vcenter.Client, p placement) (*finding, error)
 			return nil, err
 		}
 		out.place.Networks = append(out.place.Networks, backing)
-	}
-	if err := out.storage(ctx, c, all, dc, pool, t, p); err != nil {
-		return nil, err
+		out.networks = append(out.networks, network.Ref)
 	}
 	return out, nil
 }
@@ -92,7 +101,7 @@ func findTemplate(ctx context.Context, c *vcenter.Client, dc *vcenter.Entity, na
 
 // storage finds the datastore and the storage policies of p. Where Git names no datastore it
 // is the one with the most room that the policy allows, else that of the template.
-func (f *finding) storage(ctx context.Context, c *vcenter.Client, all *vcenter.Inventory, dc, pool *vcenter.Entity, t *vcenter.Template, p placement) error {
+func (f *finding) storage(ctx context.Context, c *vcenter.Client, p placement) error {
 	var err error
 	if p.CryptoProfile != "" {
 		if f.place.Encryption, err = c.Policy(ctx, p.CryptoProfile); err != nil {
@@ -100,76 +109,44 @@ func (f *finding) storage(ctx context.Context, c *vcenter.Client, all *vcenter.I
 		}
 	}
 	if p.Datastore != "" {
-		d, err := all.Datastore(dc, pool, p.Datastore)
+		d, err := f.all.Datastore(f.dc, f.pool, p.Datastore)
 		if err != nil {
 			return err
 		}
 		f.place.Datastore = &d.Ref
 	}
-	var reached []vcenter.Ref
-	if f.compute != nil {
-		reached = f.compute.Datastores
-	}
 	if p.StoragePolicyName == "" {
-		if p.Datastore == "" && !slices.ContainsFunc(t.Datastores, func(r vcenter.Ref) bool { return slices.Contains(reached, r) }) {
-			return fleet.Errorf(fleet.Invalid, "choose a datastore", "none is named, and no host of %s reaches the one of template %s (name a datastore or a storage policy)", pool.Path, t.Path)
+		if p.Datastore == "" && len(f.stores) == 0 {
+			return fleet.Errorf(fleet.Invalid, "choose a datastore", "none is named, and no host of %s reaches the one of template %s (name a datastore or a storage policy)", f.pool.Path, f.template.Name)
 		}
 		return nil
 	}
 	if f.place.Policy, err = c.Policy(ctx, p.StoragePolicyName); err != nil {
 		return err
 	}
-	var usable []*vcenter.Entity
-	for _, r := range reached {
-		d := all.Entity(r)
-		if d != nil && d.Accessible && !d.Maintenance && (f.place.Datastore == nil || r == *f.place.Datastore) {
-			usable = append(usable, d)
-		}
-	}
-	allowed, err := c.Compatible(ctx, f.place.Policy, usable)
+	allowed, err := c.Compatible(ctx, f.place.Policy, f.usable())
 	switch {
 	case err != nil:
 		return err
 	case len(allowed) == 0:
-		return fleet.Errorf(fleet.Invalid, "choose a datastore", "storage policy %s allows none of those that %s reaches", p.StoragePolicyName, pool.Path)
+		return fleet.Errorf(fleet.Invalid, "choose a datastore", "storage policy %s allows none of those that %s reaches", p.StoragePolicyName, f.pool.Path)
 	case f.place.Datastore == nil:
 		f.place.Datastore = &allowed[0].Ref
 	}
 	return nil
 }
 
-// check finds what is needed besides: groups of the zone with their rule, and tags.
-func (f *finding) check(ctx context.Context, c *vcenter.Client, p placement) error {
-	var errs []error
-	for _, id := range p.TagIDs {
-		_, err := c.Tag(ctx, id)
-		errs = append(errs, err)
+// usable returns the datastores that machines can be on: the one that is named, or all.
+func (f *finding) usable() []*vcenter.Entity {
+	if f.compute == nil {
+		return nil
 	}
-	if h := p.hosts(); !h.IsZero() {
-		errs = append(errs, f.checkGroups(ctx, c, p.zone.Name, h.VMGroupName, h.HostGroupName))
+	var out []*vcenter.Entity
+	for _, r := range f.compute.Datastores {
+		d := f.all.Entity(r)
+		if d != nil && d.Accessible && !d.Maintenance && (f.place.Datastore == nil || r == *f.place.Datastore) {
+			out = append(out, d)
+		}
 	}
-	return fleet.JoinErrors(errs...)
-}
-
-func (f *finding) checkGroups(ctx context.Context, c *vcenter.Client, zone, vms, hosts string) error {
-	op := "use the hosts of zone " + zone
-	if f.compute == nil || !f.compute.Cluster {
-		return fleet.Errorf(fleet.Invalid, op, "its machines are not on a cluster, which alone has groups of hosts")
-	}
-	g, err := c.Groups(ctx, f.compute.Ref)
-	if err != nil {
-		return err
-	}
-	_, isVMs := g.VMs[vms]
-	_, isHosts := g.Hosts[hosts]
-	rule := g.RuleFor(vms, hosts)
-	switch {
-	case !isVMs:
-		return fleet.Errorf(fleet.Invalid, op, "%s has no group of VMs called %s (make it; it may hold any VM)", f.compute.Path, vms)
-	case !isHosts:
-		return fleet.Errorf(fleet.Invalid, op, "%s has no group of hosts called %s (make it)", f.compute.Path, hosts)
-	case rule == nil || !rule.Enabled:
-		return fleet.Errorf(fleet.Invalid, op, "%s has no rule that holds the VMs of %s to the hosts of %s and is enabled (make it: machines of the zone would be on any host)", f.compute.Path, vms, hosts)
-	}
-	return nil
+	return out
 }

@@ -47,9 +47,18 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		out.Places = append(out.Places, fleet.PlaceSeen{Place: s.place(), Used: len(s.owned)+len(s.clones) > 0, Named: s.named})
 	}
 	out.Machines = got.machines()
+	unchecked, err := p.unchecked(c, got)
+	if err != nil {
+		return fleet.Infrastructure{}, vcenter.WrapLook(op, err)
+	}
 	if len(out.Machines) > 0 || p.wasFound(snapshot.OwnerOf(c)) {
-		out.Exists, out.Ready, out.Endpoint = true, true, endpoint.Wanted(c)
+		out.Exists, out.Ready, out.Endpoint = true, len(out.Machines) > 0 || len(unchecked) == 0, endpoint.Wanted(c)
 		out.Places[0].Used = true
+	}
+	if out.Ready {
+		out.Upkeep = append(out.Upkeep, unchecked...)
+	} else {
+		out.Message = strings.Join(unchecked, "; ")
 	}
 	slices.Sort(out.Upkeep)
 	out.Drift = slices.Clone(out.Upkeep)

@@ -117,7 +117,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 				return fleet.Errorf(fleet.Unavailable, op, "%s is under way on it", m.VM.Busy)
 			default:
 				defer s.Changed(owner)
-				p.setFound(owner, false)
+				p.forgetFound(owner)
 				return wrap(op, p.remove(ctx, &job{site: s, machine: &m}, machine.Removal{Mode: api.PowerOffTrySoft, Timeout: time.Minute}))
 			}
 		}

@@ -3,8 +3,6 @@ package vsphere
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,11 +26,11 @@ type Provider struct {
 	reserved addresses.Reservations
 
 	mu       sync.Mutex
-	found    map[snapshot.Owner]bool // clusters of which this process found everything that machines need
-	busy     map[snapshot.Owner]bool // machines that something is asked of right now
-	refusals map[string]string       // why VMs could not be powered on, by instance UUID: other ids are of one vCenter
-	asked    map[string]bool         // VMs whose guest this process asked to shut down, by the same
-	going    map[string]bool         // VMs whose deletion was asked for while vCenter did not reach them, by the same
+	found    map[snapshot.Owner]*known // what this process found that machines of clusters need
+	busy     map[snapshot.Owner]bool   // machines that something is asked of right now
+	refusals map[string]string         // why VMs could not be powered on, by instance UUID: other ids are of one vCenter
+	asked    map[string]bool           // VMs whose guest this process asked to shut down, by the same
+	going    map[string]bool           // VMs whose deletion was asked for while vCenter did not reach them, by the same
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)
@@ -71,7 +69,7 @@ func New(o Options) *Provider {
 	return &Provider{
 		o: o, pool: vcenter.NewPool(o.VCenter), watch: snapshot.NewWatch[*vcenter.Client](),
 		secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
-		found:   make(map[snapshot.Owner]bool), busy: make(map[snapshot.Owner]bool), refusals: make(map[string]string), asked: make(map[string]bool),
+		found:   make(map[snapshot.Owner]*known), busy: make(map[snapshot.Owner]bool), refusals: make(map[string]string), asked: make(map[string]bool),
 		going: make(map[string]bool),
 	}
 }
@@ -114,30 +112,6 @@ func (p *Provider) unlock(o snapshot.Owner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.busy, o)
-}
-
-// wasFound reports whether this process found what machines of o need.
-func (p *Provider) wasFound(o snapshot.Owner) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.found[o.Shared()]
-}
-
-// foundClusters returns those that this process found everything for, in no order.
-func (p *Provider) foundClusters() []snapshot.Owner {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Collect(maps.Keys(p.found))
-}
-
-func (p *Provider) setFound(o snapshot.Owner, found bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if found {
-		p.found[o.Shared()] = true
-		return
-	}
-	delete(p.found, o.Shared())
 }
 
 // wrap says what could not be done, for an error that has a kind or none.

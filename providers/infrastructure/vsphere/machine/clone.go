@@ -15,8 +15,10 @@ import (
 
 // A Template is what a machine is cloned from, as it was seen.
 type Template struct {
-	Name    string // for messages
-	Devices []types.BaseVirtualDevice
+	Name     string // for messages
+	VM       bool   // it is a VM, and no template
+	Hardware string // version: "vmx-15"
+	Devices  []types.BaseVirtualDevice
 	// Snapshot is the current one, nil where it has none. Named is the one that the machine's
 	// template names, nil where it names none or there is none of that name.
 	Snapshot, Named *types.ManagedObjectReference
@@ -25,6 +27,7 @@ type Template struct {
 // A Place is where a machine goes, everything found.
 type Place struct {
 	FailureDomain string
+	Grouped       bool // the zone has a group of hosts
 	Folder, Pool  types.ManagedObjectReference
 	Datastore     *types.ManagedObjectReference // nil: the template's
 	Policy        string                        // id of the storage policy; empty: none is named

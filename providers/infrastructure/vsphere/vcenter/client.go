@@ -56,6 +56,7 @@ type Client struct {
 	mu         sync.Mutex
 	vim        *vim25.Client // nil until connected
 	session    uint64        // counts logins; 0: there was none
+	key        string        // id of the last session
 	opened     bool          // there is a session to end
 	restful    *rest.Client  // nil until it is needed
 	known      map[Ref]identity
@@ -111,6 +112,9 @@ func open(c Credential, o Options, login *gate) (*Client, error) {
 
 // Server returns the vCenter as the credential names it.
 func (c *Client) Server() string { return c.credential.Server }
+
+// User returns who asks vCenter, as the credential names it.
+func (c *Client) User() string { return c.credential.User }
 
 // String names c in messages.
 func (c *Client) String() string { return "vCenter " + c.credential.Server }

@@ -63,7 +63,11 @@ type Entity struct {
 type Inventory struct {
 	all   []*Entity // sorted by path
 	byRef map[Ref]*Entity
+	root  Ref
 }
+
+// Root returns the root folder.
+func (i *Inventory) Root() Ref { return i.root }
 
 // Entity returns the one with ref, or nil.
 func (i *Inventory) Entity(ref Ref) *Entity { return i.byRef[ref] }
@@ -91,7 +95,7 @@ func (c *Client) inventoryOnce(ctx context.Context) (*Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Inventory{byRef: make(map[Ref]*Entity)}
+	out := &Inventory{byRef: make(map[Ref]*Entity), root: vim.ServiceContent.RootFolder}
 	for _, o := range objects {
 		for _, m := range o.MissingSet {
 			if _, ok := m.Fault.Fault.(*types.NotAuthenticated); ok {
@@ -103,7 +107,7 @@ func (c *Client) inventoryOnce(ctx context.Context) (*Inventory, error) {
 			out.byRef[e.Ref] = e
 		}
 	}
-	root := out.byRef[vim.ServiceContent.RootFolder]
+	root := out.byRef[out.root]
 	if root == nil {
 		return nil, errors.New("the listing lacks the root folder, so it cannot be complete (the user needs System.View on it)")
 	}

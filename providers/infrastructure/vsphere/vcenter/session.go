@@ -16,8 +16,9 @@ import (
 
 // connect logs in, unless somebody did since session number seen.
 //
-// No session is kept alive beyond its use: a look of every tick does that, and one that
-// nobody needs ends by itself. vCenter has room for a bounded number of them.
+// No session is kept alive beyond its use: what Watch waits for does that, and looks of every
+// tick where it does not wait, and one that nobody needs ends by itself. vCenter has room for a
+// bounded number of them.
 func (c *Client) connect(ctx context.Context, seen uint64) error {
 	op := "log in to " + c.String() + " as " + c.credential.User
 	if c.credential.From != "" {
@@ -66,7 +67,7 @@ func (c *Client) connect(ctx context.Context, seen uint64) error {
 	c.login.accepted()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.vim, c.opened = vim, true
+	c.vim, c.opened, c.key = vim, true, res.Res.Returnval.Key
 	c.session++
 	return nil
 }

@@ -20,6 +20,7 @@ type Template struct {
 	Snapshot    string // name of its snapshot; "" means none: it cannot be cloned linked
 	DiskGiB     int64  // default 20
 	ExtraConfig map[string]string
+	VM          bool // it is a VM that is switched off, and no template
 }
 
 // DefaultTemplates are as image-builder makes them: one of them has no snapshot.
@@ -139,6 +140,9 @@ func (v *VCenter) template(ctx context.Context, dc *object.Datacenter, in *objec
 		if err := task.Wait(ctx); err != nil {
 			return err
 		}
+	}
+	if t.VM {
+		return nil
 	}
 	return vm.MarkAsTemplate(ctx)
 }

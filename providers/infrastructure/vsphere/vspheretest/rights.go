@@ -235,10 +235,16 @@ type authorization struct {
 	v *VCenter
 }
 
-// HasPrivilegeOnEntities answers for the session's user, whatever session is named.
-func (a *authorization) HasPrivilegeOnEntities(ctx *vcsim.Context, r *types.HasPrivilegeOnEntities) soap.HasFault {
+// HasPrivilegeOnEntities answers for the user of the session that is named, which has to be there.
+func (a *authorization) HasPrivilegeOnEntities(r *types.HasPrivilegeOnEntities) soap.HasFault {
+	a.v.mu.Lock()
+	name, ok := a.v.sessions[r.SessionId]
+	a.v.mu.Unlock()
+	if !ok {
+		return vcsimFault(&types.InvalidArgument{InvalidProperty: "sessionId"})
+	}
 	return &methods.HasPrivilegeOnEntitiesBody{Res: &types.HasPrivilegeOnEntitiesResponse{
-		Returnval: a.available(ctx.Session.UserName, r.Entity, r.PrivId),
+		Returnval: a.available(name, r.Entity, r.PrivId),
 	}}
 }
 

@@ -41,7 +41,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{VCenter: vspheretest.New(t, vspheretest.Options{
 		Datacenters: 1,
-		Templates:   []vspheretest.Template{{Name: "ubuntu-2204-kube-v1.34.0", Snapshot: "ready"}, {Name: "ubuntu-2204-kube-v1.35.0", Snapshot: "ready"}},
+		Templates:   []vspheretest.Template{{Name: "ubuntu-2204-kube-v1.34.0", Snapshot: "ready"}, {Name: "ubuntu-2204-kube-v1.35.0", Snapshot: "ready", VM: true}},
 		Guest: func(m vspheretest.Machine) []string {
 			return []string{"10.0.0." + strings.TrimPrefix(m.Ref.Value, "vm-")}
 		},

@@ -46,7 +46,7 @@ func (p *pilot) holds(stage string) {
 		want = append(want, folder+"/"+string(name)+" on")
 	}
 	for _, m := range p.world.Machines() {
-		if strings.HasSuffix(m.Path, "-of-others") && !m.On {
+		if (strings.HasSuffix(m.Path, "-of-others") || strings.HasPrefix(m.Path, templates)) && !m.On {
 			continue
 		}
 		got = append(got, m.Path+map[bool]string{true: " on", false: " off"}[m.On])

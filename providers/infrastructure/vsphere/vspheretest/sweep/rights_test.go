@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
 )
 
@@ -65,6 +68,17 @@ func grants(all []right, but right) []vspheretest.Grant {
 	return out
 }
 
+// TestRightsTable: the provider asks for the privileges of the guide, and for no others.
+func TestRightsTable(t *testing.T) {
+	var asked []right
+	for _, r := range machine.Rights() {
+		asked = append(asked, right{string(r.On), r.Privilege})
+	}
+	if diff := cmp.Diff(rights(t), asked, cmp.AllowUnexported(right{})); diff != "" {
+		t.Errorf("guide (-) and provider (+) differ: %s", diff)
+	}
+}
+
 // TestRights: the privileges of the guide are enough for the life of a cluster.
 func TestRights(t *testing.T) {
 	w := newWorld(t)
@@ -79,7 +93,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestRightsOneByOne: none of them can be missing, and an error says which one is, and of what.
+// TestRightsOneByOne: none of them can be missing, and an error says which one is, and of what,
+// before vCenter is asked for anything that takes it.
 func TestRightsOneByOne(t *testing.T) {
 	all := rights(t)
 	for _, missing := range all {
@@ -91,7 +106,7 @@ func TestRightsOneByOne(t *testing.T) {
 			named := ""
 			p.live(func() bool {
 				for _, err := range p.errors {
-					if strings.Contains(err.Error(), "the user lacks "+missing.privilege+" on ") {
+					if text := err.Error(); strings.Contains(text, "the user lacks "+missing.privilege+" on ") && strings.Contains(text, "see Rights in docs/vsphere.md") {
 						named = err.Error()
 					}
 				}
@@ -103,6 +118,8 @@ func TestRightsOneByOne(t *testing.T) {
 			for _, err := range p.errors {
 				if text := err.Error(); !strings.Contains(text, missing.privilege) {
 					t.Errorf("another error: %s", text)
+				} else if strings.Contains(text, "NoPermission") && missing.privilege != "StorageProfile.View" { // which looks take, too
+					t.Errorf("vCenter was asked, and refused: %s", text)
 				}
 			}
 		})

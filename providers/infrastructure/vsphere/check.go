@@ -1,0 +1,237 @@
+package vsphere
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/vsphere/api"
+	"fairlead.dev/providers/infrastructure/vsphere/machine"
+	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
+	"fairlead.dev/providers/snapshot"
+)
+
+// known is what this process found of one cluster.
+type known struct {
+	whole  bool            // everything that machines of all pools needed, once
+	prints map[string]bool // of placements that were checked
+}
+
+// check finds what machines of each pool need, in each zone that they may be in, where this
+// process did not do so yet. Placements that Git has no more are forgotten.
+func (p *Provider) check(ctx context.Context, c *fleet.Cluster, got *observation) error {
+	o := snapshot.OwnerOf(c)
+	now := make(map[string]bool)
+	var errs []error
+	for _, pool := range c.Pools() {
+		what := "find what machines of pool " + string(pool.Name) + " need"
+		placed, err := placements(c, got.spec, &pool)
+		if err != nil {
+			return wrap(what, err)
+		}
+		for _, at := range placed {
+			client, err := p.client(ctx, c, got.spec, at.access())
+			if err != nil {
+				errs = append(errs, wrap(what, err))
+				continue
+			}
+			print := at.print(client.User())
+			if now[print] {
+				continue // another pool has machines of that kind there
+			}
+			now[print] = true
+			if !p.checked(o, print) {
+				errs = append(errs, wrap(what, p.checkPlacement(ctx, client, o, at)))
+			}
+		}
+	}
+	if err := fleet.JoinErrors(errs...); err != nil {
+		return err
+	}
+	p.setFound(o, now)
+	return nil
+}
+
+func (p *Provider) checkPlacement(ctx context.Context, c *vcenter.Client, o snapshot.Owner, at placement) error {
+	found, err := find(ctx, c, at)
+	if err != nil {
+		return err
+	}
+	if err := found.storage(ctx, c, at); err != nil {
+		return fleet.JoinErrors(err, found.check(ctx, c, at))
+	}
+	return p.checkFound(ctx, c, o, at, found)
+}
+
+// checkFound checks what was found for machines of o at a placement, unless this process did.
+func (p *Provider) checkFound(ctx context.Context, c *vcenter.Client, o snapshot.Owner, at placement, found *finding) error {
+	print := at.print(c.User())
+	if p.checked(o, print) {
+		return nil
+	}
+	if err := found.check(ctx, c, at); err != nil {
+		return err
+	}
+	p.noteChecked(o, print)
+	return nil
+}
+
+// unchecked says which pools have placements that were not checked since Git has them. Where
+// this process never found everything, a cluster without machines is not there at all, and one
+// with machines is as another process left it: nothing is said.
+func (p *Provider) unchecked(c *fleet.Cluster, got *observation) ([]string, error) {
+	o := snapshot.OwnerOf(c)
+	if !p.wasFound(o) {
+		return nil, nil
+	}
+	var out []string
+	for _, pool := range c.Pools() {
+		placed, err := placements(c, got.spec, &pool)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(placed, func(at placement) bool {
+			s := siteOfSeen(got.sites, at.Server)
+			return s == nil || !p.checked(o, at.print(s.User()))
+		}) {
+			out = append(out, "find what machines of pool "+string(pool.Name)+" need, which Git changed")
+		}
+	}
+	return out, nil
+}
+
+// print is equal for placements that a check of one holds for, as user.
+func (p placement) print(user string) string {
+	zone := ""
+	if p.zone != nil {
+		zone = p.zone.Name
+	}
+	text, _ := json.Marshal([]any{user, zone, p.hosts(), p.VSphereMachineSpec}) // it was read from JSON
+	sum := sha256.Sum256(text)
+	return string(sum[:])
+}
+
+// check finds what is needed besides: groups of the zone with their rule, tags, and rights.
+func (f *finding) check(ctx context.Context, c *vcenter.Client, p placement) error {
+	var errs []error
+	for _, id := range p.TagIDs {
+		_, err := c.Tag(ctx, id)
+		errs = append(errs, err)
+	}
+	if h := p.hosts(); !h.IsZero() {
+		errs = append(errs, f.checkGroups(ctx, c, p.zone.Name, h.VMGroupName, h.HostGroupName))
+	}
+	return fleet.JoinErrors(append(errs, f.checkRights(ctx, c, p.VSphereMachineSpec))...)
+}
+
+func (f *finding) checkGroups(ctx context.Context, c *vcenter.Client, zone, vms, hosts string) error {
+	op := "use the hosts of zone " + zone
+	if f.compute == nil || !f.compute.Cluster {
+		return fleet.Errorf(fleet.Invalid, op, "its machines are not on a cluster, which alone has groups of hosts")
+	}
+	g, err := c.Groups(ctx, f.compute.Ref)
+	if err != nil {
+		return err
+	}
+	_, isVMs := g.VMs[vms]
+	_, isHosts := g.Hosts[hosts]
+	rule := g.RuleFor(vms, hosts)
+	switch {
+	case !isVMs:
+		return fleet.Errorf(fleet.Invalid, op, "%s has no group of VMs called %s (make it; it may hold any VM)", f.compute.Path, vms)
+	case !isHosts:
+		return fleet.Errorf(fleet.Invalid, op, "%s has no group of hosts called %s (make it)", f.compute.Path, hosts)
+	case rule == nil || !rule.Enabled:
+		return fleet.Errorf(fleet.Invalid, op, "%s has no rule that holds the VMs of %s to the hosts of %s and is enabled (make it: machines of the zone would be on any host)", f.compute.Path, vms, hosts)
+	}
+	return nil
+}
+
+// checkRights asks for all rights at once that machines like s take.
+func (f *finding) checkRights(ctx context.Context, c *vcenter.Client, s *api.VSphereMachineSpec) error {
+	on := f.objects()
+	var needs []vcenter.Need
+	for _, r := range (&machine.Request{Spec: s, Template: f.template, Place: f.place}).Rights() {
+		for _, ref := range on[r.On] {
+			n := vcenter.Need{On: ref, Privilege: r.Privilege}
+			switch e := f.all.Entity(ref); {
+			case r.On == machine.OnVCenter:
+				n.Path = c.String()
+			case e != nil:
+				n.Path = e.Path
+			default: // a template is no part of the inventory
+				n.Path = f.template.Name
+			}
+			needs = append(needs, n)
+		}
+	}
+	return c.CheckRights(ctx, needs)
+}
+
+// objects are those that a user needs rights on, by their kind.
+func (f *finding) objects() map[machine.Object][]vcenter.Ref {
+	out := map[machine.Object][]vcenter.Ref{
+		machine.OnVCenter: {f.all.Root()}, machine.OnPool: {f.place.Pool}, machine.OnNetwork: f.networks,
+		machine.OnTemplate: {f.ref}, machine.OnFolder: {f.place.Folder}, machine.OnDatastore: f.stores,
+	}
+	if f.compute != nil {
+		out[machine.OnCluster] = []vcenter.Ref{f.compute.Ref}
+	}
+	if f.place.Datastore != nil {
+		out[machine.OnDatastore] = []vcenter.Ref{*f.place.Datastore}
+	}
+	return out
+}
+
+// wasFound reports whether this process once found everything that machines of o need.
+func (p *Provider) wasFound(o snapshot.Owner) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.found[o.Shared()]
+	return k != nil && k.whole
+}
+
+// foundClusters returns those that this process found everything for, in no order.
+func (p *Provider) foundClusters() []snapshot.Owner {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []snapshot.Owner
+	for o, k := range p.found {
+		if k.whole {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// setFound notes that everything was found that machines of o need, at these placements.
+func (p *Provider) setFound(o snapshot.Owner, prints map[string]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.found[o.Shared()] = &known{whole: true, prints: prints}
+}
+
+func (p *Provider) forgetFound(o snapshot.Owner) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.found, o.Shared())
+}
+
+// checked reports whether this process checked a placement of o.
+func (p *Provider) checked(o snapshot.Owner, print string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.found[o.Shared()]
+	return k != nil && k.prints[print]
+}
+
+func (p *Provider) noteChecked(o snapshot.Owner, print string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.found[o.Shared()] == nil {
+		p.found[o.Shared()] = &known{prints: make(map[string]bool)}
+	}
+	p.found[o.Shared()].prints[print] = true
+}
