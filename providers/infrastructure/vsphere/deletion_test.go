@@ -99,6 +99,55 @@ func methods(b *bench) []string {
 	return out
 }
 
+// TestDeletionWithoutPool: a machine whose pool Git has no more goes as Git said when it was made,
+// whoever asks; one of an older agent, of which nobody noted that, is switched off.
+func TestDeletionWithoutPool(t *testing.T) {
+	for reason, tc := range map[string]struct {
+		mode    api.PowerOffMode
+		seconds int32
+		held    bool // its guest does not shut down
+		noted   bool
+		want    []string // calls
+	}{
+		"trySoft":                  {api.PowerOffTrySoft, 0, false, true, []string{"ShutdownGuest", "Destroy_Task"}},
+		"trySoft, its guest hangs": {api.PowerOffTrySoft, 1, true, true, []string{"ShutdownGuest", "PowerOffVM_Task", "Destroy_Task"}},
+		"soft":                     {api.PowerOffSoft, 1, false, true, []string{"ShutdownGuest", "Destroy_Task"}},
+		"hard":                     {api.PowerOffHard, 0, false, true, []string{"PowerOffVM_Task", "Destroy_Task"}},
+		"nobody noted it":          {api.PowerOffTrySoft, 0, false, false, []string{"PowerOffVM_Task", "Destroy_Task"}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			b := newBench(t, func(s *api.VSphereMachineSpec) {
+				s.PowerOffMode, s.GuestSoftPowerOffTimeoutSeconds = tc.mode, tc.seconds
+			})
+			b.make("m-0")
+			ref := b.vms("m-0")[0].Ref
+			if !tc.noted {
+				all := b.vms("m-0")[0].ExtraConfig["fairlead.dev/tags"]
+				none := strings.Replace(all, `"fairlead.dev/power-off":"trySoft 5m0s",`, "", 1)
+				if none == all {
+					t.Fatalf("tags are %s", all)
+				}
+				b.w.SetExtraConfig(ref, map[string]string{"fairlead.dev/tags": none})
+			}
+			b.c.Workers = nil
+			b.restart()
+			b.w.ResetCalls()
+			if i := b.observe(); len(i.Upkeep)+len(i.Drift) > 0 || i.Machines[0].Damaged != "" {
+				t.Errorf("before anybody asks: %+v", i)
+			}
+			if tc.held {
+				held := b.w.FailTasks(vspheretest.TaskFault{Task: "ShutdownGuest", Hold: true})
+				t.Cleanup(held.End)
+			}
+			b.remove("m-0")
+			got := slices.DeleteFunc(b.changes(), func(m string) bool { return m == "ReconfigVM_Task" })
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("calls %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestInterruptedDeletion: a deletion that breaks off anywhere is told, goes on, and nobody
 // switches the machine on meanwhile.
 func TestInterruptedDeletion(t *testing.T) {

@@ -116,15 +116,13 @@ func (o *observation) loses(s *siteSeen, m *machine.Owned) bool {
 	return false
 }
 
-// removalOf says how m goes, by what Git says of its pool.
+// removalOf says how m goes: as Git says of its pool, and where Git says nothing any more, as it
+// said when m was made.
 func removalOf(c *fleet.Cluster, m *machine.Owned) machine.Removal {
-	pool, ok := c.Pool(m.Machine.Pool)
-	if !ok {
-		return machine.Removal{}
+	if pool, ok := c.Pool(m.Machine.Pool); ok {
+		if spec, err := api.ReadMachine(pool.Infrastructure); err == nil {
+			return machine.RemovalOf(spec)
+		}
 	}
-	spec, err := api.ReadMachine(pool.Infrastructure)
-	if err != nil {
-		return machine.Removal{}
-	}
-	return machine.RemovalOf(spec)
+	return machine.RecordedRemoval(m.Tags)
 }

@@ -57,6 +57,9 @@ func Clone(r Request) (string, *types.VirtualMachineCloneSpec, error) {
 	if r.Place.FailureDomain != "" {
 		tags = withTag(tags, TagFailureDomain, r.Place.FailureDomain)
 	}
+	if how := RemovalOf(r.Spec).String(); how != "" {
+		tags = withTag(tags, TagPowerOff, how)
+	}
 	id := InstanceUUID(tags)
 	data, err := userDataSettings(withProviderID(r.UserData, fleet.ProviderID(IDPrefix+id)))
 	if err != nil {

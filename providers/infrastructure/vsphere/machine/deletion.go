@@ -2,6 +2,7 @@ package machine
 
 import (
 	"path"
+	"strings"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -13,7 +14,7 @@ import (
 // Source: CAPV, GuestSoftPowerOffDefaultTimeoutSeconds.
 const DefaultSoftTimeout = 5 * time.Minute
 
-// A Removal says how machines of a pool go. The zero value is for those whose pool is gone.
+// A Removal says how a machine goes. The zero value is hard.
 type Removal struct {
 	Mode    api.PowerOffMode
 	Timeout time.Duration
@@ -26,6 +27,34 @@ func RemovalOf(s *api.VSphereMachineSpec) Removal {
 		r.Timeout = time.Duration(s.GuestSoftPowerOffTimeoutSeconds) * time.Second
 	}
 	return r
+}
+
+// RecordedRemoval returns what the tags of a machine say, for one of whose pool Git says nothing
+// any more. Without a record, or with one that cannot be read, it is the zero value.
+func RecordedRemoval(tags map[string]string) Removal {
+	mode, text, _ := strings.Cut(tags[TagPowerOff], " ")
+	switch api.PowerOffMode(mode) {
+	case api.PowerOffSoft:
+		return Removal{Mode: api.PowerOffSoft}
+	case api.PowerOffTrySoft:
+		if d, err := time.ParseDuration(text); err == nil {
+			return Removal{Mode: api.PowerOffTrySoft, Timeout: d}
+		}
+	case api.PowerOffHard:
+	}
+	return Removal{}
+}
+
+// String returns the value of TagPowerOff; empty where r is hard, which needs no record.
+func (r Removal) String() string {
+	switch r.Mode {
+	case api.PowerOffSoft:
+		return string(r.Mode)
+	case api.PowerOffTrySoft:
+		return string(r.Mode) + " " + r.Timeout.String()
+	case api.PowerOffHard:
+	}
+	return ""
 }
 
 // NextOfDeletion returns the next step of a machine that is to go. It says in its tags that it

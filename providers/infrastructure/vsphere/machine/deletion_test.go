@@ -78,6 +78,62 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
+// TestRecordedRemoval: how a machine goes is in its tags from its first moment, unless it is hard,
+// and outlives its pool. It makes no other machine of it.
+func TestRecordedRemoval(t *testing.T) {
+	for reason, tc := range map[string]struct {
+		mode    api.PowerOffMode
+		seconds int32
+		record  string
+		want    machine.Removal
+	}{
+		"none is said":        {"", 0, "", machine.Removal{}},
+		"hard":                {"hard", 30, "", machine.Removal{}},
+		"soft":                {"soft", 30, "soft", machine.Removal{Mode: "soft"}},
+		"trySoft":             {"trySoft", 0, "trySoft 5m0s", machine.Removal{Mode: "trySoft", Timeout: 5 * time.Minute}},
+		"trySoft for so long": {"trySoft", 90, "trySoft 1m30s", machine.Removal{Mode: "trySoft", Timeout: 90 * time.Second}},
+	} {
+		r := request(func(r *machine.Request) {
+			r.Spec.PowerOffMode, r.Spec.GuestSoftPowerOffTimeoutSeconds = tc.mode, tc.seconds
+		})
+		_, clone, err := machine.Clone(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := made(t, clone)
+		if record, ok := got["fairlead.dev/power-off"]; record != tc.record || ok != (tc.record != "") {
+			t.Errorf("%s: the record is %q, want %q", reason, record, tc.record)
+		}
+		if clone.Config.InstanceUuid != m0 {
+			t.Errorf("%s: it has the UUID %s, want that of any machine", reason, clone.Config.InstanceUuid)
+		}
+		if is := machine.RecordedRemoval(got); is != tc.want {
+			t.Errorf("%s: it goes as %+v, want %+v", reason, is, tc.want)
+		}
+	}
+	for _, text := range []string{"", "trySoft", "trySoft soon", "gently 5m0s", "hard"} {
+		if got := machine.RecordedRemoval(map[string]string{"fairlead.dev/power-off": text}); got != (machine.Removal{}) {
+			t.Errorf("record %q: %+v, want what is done without one", text, got)
+		}
+	}
+}
+
+// made are the tags of the machine that clone makes.
+func made(t *testing.T, clone *types.VirtualMachineCloneSpec) map[string]string {
+	t.Helper()
+	for _, o := range clone.Config.ExtraConfig {
+		if v := o.GetOptionValue(); v.Key == "fairlead.dev/tags" {
+			tags, err := machine.DecodeTags(v.Value.(string))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tags
+		}
+	}
+	t.Fatal("it has no tags")
+	return nil
+}
+
 func disk(key int32, file, volume string) *types.VirtualDisk {
 	d := &types.VirtualDisk{}
 	d.Key = key

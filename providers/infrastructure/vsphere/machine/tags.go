@@ -18,6 +18,9 @@ const TagsKey = "fairlead.dev/tags"
 // The tags that this provider adds to those of package fleet.
 const (
 	TagFailureDomain = "fairlead.dev/failure-domain"
+	// TagPowerOff is how the machine is switched off when it goes, as Git said when it was made:
+	// "soft", or "trySoft 5m0s". None is hard, or nobody noted it.
+	TagPowerOff = "fairlead.dev/power-off"
 	// TagDeleting is when the deletion of the machine began.
 	TagDeleting = "fairlead.dev/deleting"
 	// TagUserDataCleared says that the user data was taken out of the VM.
