@@ -20,6 +20,7 @@ func (f *facts) locate() {
 	if f.sites[0].away == "" {
 		f.contradicted = f.contradiction()
 	}
+	f.hear()
 	switch {
 	case f.contradicted == "":
 		f.learn()
@@ -39,6 +40,19 @@ func (f *facts) recreate() string {
 		return w
 	}
 	return ""
+}
+
+// hear forgets that the control plane never answered once it did, wherever the credentials
+// of the infrastructure lead and whether or not they work: the agent that heard it may be
+// the only one that ever does.
+func (f *facts) hear() {
+	switch {
+	case f.residence.ControlPlane != fleet.NeverInitialized:
+	case f.answersWithNodes():
+		f.residence.ControlPlane = fleet.InitializedOnce
+	case !f.NeverAnswered:
+		f.residence.ControlPlane = "" // if only to refuse: what comes of it will show
+	}
 }
 
 // contradiction says in what the look contradicts where the cluster lives, and what
@@ -155,8 +169,6 @@ func (f *facts) learn() {
 	case r.ControlPlane == fleet.DeletionBegan && !f.initialized() && !f.answersWithNodes(): // until it answers
 	case f.everInitialized() || f.answersWithNodes() || !f.Memory.Milestones.ControlPlane.IsZero() && len(f.machines) > 0:
 		r.ControlPlane = fleet.InitializedOnce
-	case r.ControlPlane == fleet.NeverInitialized && !f.NeverAnswered:
-		r.ControlPlane = "" // something answered, if only to refuse: what comes of it will show
 	case r.ControlPlane == "" && len(f.machines) == 0 && !asked && !f.Observed.Secrets.Kubeconfig.Exists:
 		r.ControlPlane = fleet.NeverInitialized
 	}
