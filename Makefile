@@ -61,6 +61,20 @@ generate: ## write again what is generated: coverage, CLI and metrics pages, gol
 	go test ./sources/status -run TestDocs -count=1 -update
 	go test ./providers/distribution/kubeadm -run Golden -count=1 -update
 
+.PHONY: screenshots
+screenshots: ## take the pictures of docs/page.md (needs Chromium)
+	UPDATE=1 go test ./test/page -run Pictures -count=1
+
+.PHONY: test-page
+test-page: ## look at each view of the page in Chromium, and keep the screenshots in bin/page
+	mkdir -p bin/page
+	go test ./test/page -count=1 -artifacts -outputdir $(CURDIR)/bin/page
+
+.PHONY: bench-page
+bench-page: ## measure the page: first paint of 1,000 and 10,000 clusters, what is sent, and 100 open tabs (needs Chromium)
+	FAIRLEAD_MEASURE=1 go test ./test/page -run 'TestMeasure(Paint|Tabs)' -count=1 -v
+	go test ./agent/page -run none -bench .
+
 .PHONY: verify
 verify: generate ## regenerate and fail on a difference
 	go mod tidy -diff
@@ -146,8 +160,8 @@ lab-vsphere-down: ## stop it; what was on it is lost
 	go run ./test/lab/vsphere down
 
 .PHONY: lab-metal-up
-lab-metal-up: ## start a real Ironic with N (default 6) hosts whose BMCs are simulated; docs/lab-metal.md
-	go run ./test/lab/metal up -n $(or $(N),6)
+lab-metal-up: ## start a real Ironic with N (default 6) hosts whose BMCs are simulated; LAB=default has them be machines of that Kubernetes lab; docs/lab-metal.md
+	go run ./test/lab/metal up -n $(or $(N),6) $(if $(LAB),-machines $(LAB))
 
 .PHONY: lab-metal-down
 lab-metal-down: ## stop it; what was on it is lost
@@ -167,7 +181,7 @@ lab-down: ## remove them, and all that they left on the host
 
 .PHONY: test-lab
 test-lab: ## test the machines themselves: power, reboot, new disks, what a crash leaves (root; needs `make lab-images`)
-	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab ./test/lab/vsphere/guests -count=1 -p 1 -timeout 30m -v
+	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab ./test/lab/vsphere/guests ./test/lab/metal/guests -count=1 -p 1 -timeout 30m -v
 
 .PHONY: lab-vm
 lab-vm: ## boot the lab's node image once as a machine of QEMU, with KVM or emulated, to a node that is Ready (root; needs `make lab-images`, qemu-system-x86, e2fsprogs and xorriso)
@@ -189,6 +203,12 @@ e2e-vsphere: build ## clusters on VMs of a simulated vCenter that boot as machin
 	@$(IMAGE) -platforms linux/$(shell go env GOARCH) -out $(abspath bin/e2e-image)
 	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_E2E_IMAGE=$(abspath bin/e2e-image) FAIRLEAD_TEST_VSPHERE=1 \
 		go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(VSPHERE),TestVSphere.*)$$'
+
+.PHONY: e2e-metal
+e2e-metal: build ## clusters on hosts of a real Ironic that boot as machines of the lab, and their life; METAL=TestMetalOne for one of the tests (root; needs `make lab-images` and the packages of docs/lab-metal.md)
+	@$(IMAGE) -platforms linux/$(shell go env GOARCH) -out $(abspath bin/e2e-image)
+	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_E2E_IMAGE=$(abspath bin/e2e-image) FAIRLEAD_TEST_METAL=1 \
+		go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(METAL),TestMetal.*)$$'
 
 # Where test-upgrade has agents take the place of each other.
 ON ?= memory hosts openstack
@@ -216,6 +236,10 @@ kube: ## build the Kubernetes API server, etcd, helm and others that tests run, 
 .PHONY: gitea
 gitea: ## build Gitea, which test/gitea runs, once for all checkouts (11 minutes of a core)
 	go run ./test/gitea/build
+
+.PHONY: test-forge
+test-forge: ## plan pull requests on a real Gitea, and kill the agent at each call of it (about 10 minutes; needs `make gitea`)
+	FAIRLEAD_TEST_FORGE=1 go test ./test/gitea -count=1 -timeout 60m -v
 
 .PHONY: prometheus
 prometheus: ## fetch the programs of Prometheus and Alertmanager that tests run (Debian)
@@ -247,6 +271,10 @@ bench-fleet: build ## measure whole fleets; BASE=<commit> compares with it pair 
 	$(if $(BASE),rm -rf bin/base && mkdir -p bin/base && git archive $(BASE) | tar -x -C bin/base)
 	$(if $(BASE),cd bin/base && go build -trimpath -ldflags '$(LDFLAGS)' -o fairlead ./agent/cmd/fairlead)
 	go run ./test/benchfleet -fairlead bin/fairlead $(if $(BASE),-base bin/base/fairlead) -run '$(BENCH)'
+
+.PHONY: waves
+waves: build ## change a class under 1,000 clusters in five stages: never more at once than may be, halted by one that fails, released, done (some minutes)
+	go run ./test/benchfleet -fairlead bin/fairlead -run 'waves-1000$$'
 
 .PHONY: cover
 cover: ## run the tests with coverage and print the total

@@ -31,7 +31,9 @@ import (
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/home"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/notify"
 	"fairlead.dev/agent/ownership"
+	"fairlead.dev/agent/pullrequests"
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/agent/requests"
 	"fairlead.dev/agent/revisions"
@@ -73,15 +75,21 @@ type Parts struct {
 	// Mover returns what moves the fleet to its home. Nil: this agent moves it only
 	// when it is asked.
 	Mover func(home.Move) (home.Mover, error)
+	// NotificationTarget opens what tells a target of notifications. Nil: nobody is told.
+	NotificationTarget func(fleet.NotificationTarget) (notify.Sender, error)
 	// SecretFreezer, if not nil, keeps the secrets that Reconciler uses as they are while
 	// the fleet is handed over.
 	SecretFreezer ownership.Secrets
-	Metrics       *metrics.Metrics
+	// PullRequests opens what plans pull requests, once a fleet has that done. Nil: none are.
+	PullRequests func(PullRequestParts) (*pullrequests.PullRequests, error)
+	Metrics      *metrics.Metrics
 	// Watchdog is told of polls and renders; of passes it is told by Reconciler. Nil:
 	// nobody is.
 	Watchdog *health.Watchdog
 	Tracer   *tracing.Tracer // nil: nothing is traced
-	Log      *slog.Logger
+	// Reports is told of each new report; it must not wait. Nil: nobody is.
+	Reports func(reports.Change)
+	Log     *slog.Logger
 }
 
 // A StatusBranch is the status branch: who owns the fleet and how its clusters are.
@@ -99,10 +107,15 @@ type StatusBranch struct {
 	Wrote func(hash string) bool
 	// Scales are the numbers of machines on the branch; nil: Git says all.
 	Scales scales.Branch
+	// Plans are what is said of pull requests on the branch, and Approvals what people say
+	// of them; nil: none are planned.
+	Plans     pullrequests.Plans
+	Approvals pullrequests.Approvals
 	// Signed says that what counts on the branch is signed.
 	Signed bool
-	// Writer returns what writes to the branch, as long as owner owns the fleet.
-	Writer func(owner fleet.Owner) sources.StatusWriter
+	// Writer returns what writes to the branch, as long as owner owns the fleet, and keeps
+	// there what people are to be told.
+	Writer func(owner fleet.Owner, n *status.Notifications) sources.StatusWriter
 }
 
 // Options say how an agent works.
@@ -169,11 +182,17 @@ func New(o Options, p Parts) *Agent {
 	p.Metrics.SetQueue(a.queue.Len)
 	p.Metrics.SetWorkers(o.Workers)
 	a.reports.Follow(p.Metrics.Changed)
+	if p.Reports != nil {
+		a.reports.Follow(p.Reports)
+	}
 	return a
 }
 
 // Ready answers whether the agent is ready, and if not why.
 func (a *Agent) Ready() http.Handler { return a.ready }
+
+// Queued returns how many clusters wait for a pass.
+func (a *Agent) Queued() int { return a.queue.Len() }
 
 // Poll makes the agent poll its source now and not with the next interval. It does not
 // wait; calls that come close together are one.

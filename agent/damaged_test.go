@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -83,7 +84,8 @@ func TestDamagedRecordOfAnOrphan(t *testing.T) {
 			bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 				w.took()
 				w.write(status.Status{Clusters: []status.Cluster{{Report: fleet.Report{Cluster: keyC, Phase: c.phase, Digest: "x", Overlay: "clusters/prod/c", Revision: revision("0")}}}})
-				expect(t, "the passes", w.took(), c.want)
+				// Its record and its definition come back one after the other, and a pass may come between.
+				expect(t, "the passes", slices.Compact(w.took()), c.want)
 			})
 		})
 	}

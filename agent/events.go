@@ -127,6 +127,13 @@ func (s *session) pollRequests(ctx context.Context) {
 	}
 }
 
+// rollOn has what waits for its turn decided on again, where time alone brings that about.
+func (s *session) rollOn(context.Context) {
+	if config := s.decisions.Now().Config(); config.Waves.Declared() {
+		s.decisions.DecideBulk(rollout.Input{})
+	}
+}
+
 // pollScales takes in numbers of machines, where the fleet is ours.
 func (s *session) pollScales(ctx context.Context) {
 	if owner, owned := s.claim.Owner(); owned && s.scales != nil {

@@ -118,7 +118,7 @@ func (h *handoverWorld) agent(o Options) *Agent {
 		return StatusBranch{
 			Arbiter: h,
 			Read:    func(context.Context) (status.Status, error) { return h.record, nil },
-			Writer:  func(fleet.Owner) sources.StatusWriter { return h.world },
+			Writer:  func(fleet.Owner, *status.Notifications) sources.StatusWriter { return h.world },
 		}, nil
 	}
 	p.Reconciler = func(may func(fleet.Key) error, _ func(fleet.Key)) reconcile.Passes {

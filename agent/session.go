@@ -9,6 +9,7 @@ import (
 	"fairlead.dev/agent/follower"
 	"fairlead.dev/agent/history"
 	"fairlead.dev/agent/home"
+	"fairlead.dev/agent/notify"
 	"fairlead.dev/agent/passes"
 	"fairlead.dev/agent/publish"
 	"fairlead.dev/agent/requests"
@@ -20,6 +21,7 @@ import (
 	"fairlead.dev/reconcile"
 	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
 )
 
 // A session is an agent from when it owns the fleet: all that works on it, which does not
@@ -28,6 +30,7 @@ type session struct {
 	*Agent
 
 	branch     *branch
+	notifier   *notify.Notifier // nil: nobody is told anything
 	writer     sources.StatusWriter
 	publisher  *publish.Publisher
 	reconciler reconcile.Passes
@@ -42,18 +45,23 @@ type session struct {
 	history  *history.Keeper
 	home     *home.Home
 	survey   *survey.Survey
+	pulls    *pulls
 }
 
 // newSession returns the session of an agent that owns the fleet.
 func newSession(a *Agent, b *branch) *session {
 	owner, _ := a.claim.Owner()
-	s := &session{Agent: a, branch: b, writer: b.Writer(owner), applied: make(chan struct{})}
+	s := &session{Agent: a, branch: b, applied: make(chan struct{})}
+	s.writer = b.Writer(owner, s.notifications())
 	s.markApplied = sync.OnceFunc(func() {
 		close(s.applied)
 		a.ready.Set(readyRevision, "")
 	})
 	s.join()
-	problems := []func() (fleet.Problem, bool){s.escrow.Problem, s.history.Problem, s.home.Problem}
+	problems := []func() (fleet.Problem, bool){s.escrow.Problem, s.history.Problem, s.home.Problem, s.pulls.Problem}
+	if s.notifier != nil {
+		problems = append(problems, s.notifier.Problem)
+	}
 	if s.requests != nil {
 		problems = append(problems, s.requests.Problem)
 	}
@@ -83,6 +91,7 @@ func (s *session) join() {
 	if s.branch.Scales != nil {
 		s.scales = scales.New(scales.Parts{Branch: s.branch.Scales, Fleet: a.decisions, Signed: s.branch.Signed, Notify: notify, Log: a.p.Log})
 	}
+	s.pulls = &pulls{wake: make(chan struct{}, 1), notify: notify}
 	s.history = history.New(history.Parts{
 		Bound: func() fleet.HistoryBound { return a.decisions.Now().Config().StatusHistory },
 		May:   func() bool { return a.claim.May(fleet.Key{}) == nil },
@@ -113,9 +122,9 @@ func (s *session) run(ctx context.Context) error {
 	var g run.Group
 	for _, f := range []func(context.Context) error{
 		s.follow, s.publisher.Run, s.reconciler.Attend, s.survey.Run,
-		s.onceApplied(s.escrow.Run), s.onceApplied(s.keepHistory),
+		s.onceApplied(s.escrow.Run), s.onceApplied(s.keepHistory), s.onceApplied(s.notify),
 		s.onceApplied(func(ctx context.Context) error { return s.home.Run(ctx, s.branch.ownership()) }),
-		s.makePasses,
+		s.onceApplied(s.planPullRequests), s.makePasses,
 	} {
 		g.Add(func() error { return f(ctx) }, func(error) { cancel() })
 	}
@@ -129,7 +138,7 @@ func (s *session) follow(ctx context.Context) error {
 	return follower.Run(ctx, follower.Parts{
 		Revisions: s.revisions(), Fleet: s.decisions, Trigger: s.trigger, Restore: s.restore, Recorded: s.branch.ReadCluster, Repaired: s.repaired,
 		Owned: s.owned, Interval: s.claim.Interval, Notices: s.otherBranch, Applied: s.revisionApplied,
-		Then:    []func(context.Context){s.pollRequests, s.pollScales},
+		Then:    []func(context.Context){s.pollRequests, s.pollScales, s.rollOn, s.pulls.polled},
 		Unready: func(reason string) { s.ready.Set(readyRevision, reason) },
 		Metrics: s.p.Metrics, Watchdog: s.p.Watchdog, Tracer: s.p.Tracer, Log: s.p.Log,
 	})
@@ -161,6 +170,38 @@ func (s *session) onceApplied(f func(context.Context) error) func(context.Contex
 func (s *session) keepHistory(ctx context.Context) error {
 	if b, ok := s.writer.(history.Branch); ok {
 		return s.history.Run(ctx, b)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// notifications makes the notifier, where people can be told, and returns what the writer
+// keeps for it.
+func (s *session) notifications() *status.Notifications {
+	if s.p.NotificationTarget == nil {
+		return nil
+	}
+	s.notifier = notify.New(notify.Parts{
+		Fleet:   func() fleet.ID { return s.decisions.Now().ID() },
+		Targets: func() []fleet.NotificationTarget { return s.decisions.Now().Config().Notifications },
+		Known: func() bool {
+			select {
+			case <-s.applied:
+				return true
+			default:
+				return false
+			}
+		},
+		Open: s.p.NotificationTarget, May: func() bool { return s.claim.May(fleet.Key{}) == nil },
+		Count: s.p.Metrics.Notified, Changed: func() { s.publisher.PutFleet() }, Log: s.p.Log,
+	})
+	return s.notifier.Notifications()
+}
+
+// notify tells people what happened.
+func (s *session) notify(ctx context.Context) error {
+	if w, ok := s.writer.(notify.Told); ok && s.notifier != nil {
+		return s.notifier.Run(ctx, w)
 	}
 	<-ctx.Done()
 	return nil

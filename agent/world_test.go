@@ -192,7 +192,7 @@ func (w *world) parts() Parts {
 					c, ok := w.record.Cluster(k)
 					return c, ok, w.record.DamageOf(k)
 				},
-				Writer: func(fleet.Owner) sources.StatusWriter { return w },
+				Writer: func(fleet.Owner, *status.Notifications) sources.StatusWriter { return w },
 			}, nil
 		},
 		Reconciler: func(may func(fleet.Key) error, _ func(fleet.Key)) reconcile.Passes {

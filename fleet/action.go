@@ -20,6 +20,8 @@ const (
 	SyncNode             ActionKind = "SyncNode"         // bring labels and taints of a node in line
 	DrainNode            ActionKind = "DrainNode"        // mark, cordon and evict, one step
 	RemoveMember         ActionKind = "RemoveMember"     // take a node out of etcd, handing leadership on first
+	SwitchOff            ActionKind = "SwitchOff"        // switch a machine off: the first half of its reboot
+	SwitchOn             ActionKind = "SwitchOn"         // switch it on again
 	DeleteMachine        ActionKind = "DeleteMachine"    // remove its infrastructure
 	DeleteNode           ActionKind = "DeleteNode"       // remove the Node object of a machine that is gone
 	ApplyStep            ActionKind = "ApplyStep"        // take a step of the distribution: what it is called instead
@@ -55,7 +57,7 @@ type Action struct {
 	Pool          PoolName
 	Provider      string `json:",omitempty"` // of the guest that it is done on; empty: the first site, or none
 	Machine       MachineName
-	ProviderID    ProviderID // of the machine to delete, or whose member leaves etcd, where two have a name
+	ProviderID    ProviderID // of the machine to delete, to switch, or whose member leaves etcd, where two have a name
 	Node          string
 	Member        uint64 // etcd member
 	Join          Join

@@ -48,6 +48,9 @@ type Cluster struct {
 	// Suspension, if not nil, pauses it as well, until it is over.
 	Suspension *Suspension `json:",omitempty"`
 
+	// RolloutRelease is what ReleaseAnnotation says; empty: it waits for its turn.
+	RolloutRelease ReleaseWay `json:",omitempty"`
+
 	// Rotate says what of the cluster's trust is to be made anew: each new value is
 	// a new wish.
 	Rotate map[Rotation]string `json:",omitzero"`
@@ -55,6 +58,8 @@ type Cluster struct {
 	// Residence is where it lives, for its provider: whoever has the provider look at
 	// it or act on it adds what the Memory of the cluster says.
 	Residence Residence `json:"-"`
+	// Rebooting are the reboots that the Memory of the cluster has, for its provider, as Residence.
+	Rebooting []Reboot `json:"-"`
 	// Recreate, where it differs from Residence.Recreated, is the wish to make the
 	// cluster anew: see RecreateAnnotation.
 	Recreate string `json:",omitempty"`
@@ -76,10 +81,11 @@ type Cluster struct {
 	Hosted          *HostedControlPlane      `json:",omitempty"` // what does then; nil otherwise
 	Workers         []Pool                   // sorted by name
 	HealthChecks    []clusterv1.MachineHealthCheck
-	DrainRules      DrainRules            `json:",omitempty"` // those of its namespace that select its machines or others, by name
-	ResourceSets    []ResourceSet         `json:",omitempty"` // those of its namespace that select it, by name; no part of a template hash
-	Releases        []Release             `json:",omitempty"` // of Helm, for the HelmChartProxies of its namespace that select it, by namespace and name; no part of a template hash
-	Secrets         map[string]SecretData // by object name, in the cluster's namespace
+	Reboots         map[string]RebootRules `json:"RebootRules,omitempty"` // by the names of those HealthChecks that have machines rebooted first
+	DrainRules      DrainRules             `json:",omitempty"`            // those of its namespace that select its machines or others, by name
+	ResourceSets    []ResourceSet          `json:",omitempty"`            // those of its namespace that select it, by name; no part of a template hash
+	Releases        []Release              `json:",omitempty"`            // of Helm, for the HelmChartProxies of its namespace that select it, by namespace and name; no part of a template hash
+	Secrets         map[string]SecretData  // by object name, in the cluster's namespace
 	ConfigMaps      map[string]map[string]string
 
 	// APIElsewhere says that c is what the provider of a guest sees: see At.

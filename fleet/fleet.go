@@ -1,6 +1,9 @@
 package fleet
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // A Fleet is everything that one revision asks for.
 type Fleet struct {
@@ -40,7 +43,10 @@ type Config struct {
 	Drift         DriftPolicy // of clusters that have none of their own; empty: correct
 	Escrow        Escrow
 	Home          Home
-	Sources       []PinnedSource // sorted by name
+	Sources       []PinnedSource       // sorted by name
+	Notifications []NotificationTarget // sorted by name
+	PullRequests  PullRequests
+	Waves         Waves
 }
 
 // SourcesFolder is the folder of a fleet that has a folder for each pinned source.
@@ -90,20 +96,36 @@ type Problem struct {
 	Overlay string // folder of the kustomization, "clusters/prod/eu-1"
 	Cluster Key    // the cluster that it keeps from being applied
 	File    string // "clusters/prod/eu-1/cluster.yaml"
+	Line    int    // of File, from 1; 0: of the whole file, or it is not known
 	Object  string // "KubeadmControlPlane prod/eu-1-cp"
 	Field   string // "spec.rollout.strategy"
 	Message string // what is wrong
 	Hint    string // what to do
 }
 
+// WithoutLine returns p as it is wherever it stands in its file: to compare the problems of
+// revisions, between which lines move.
+func (p Problem) WithoutLine() Problem {
+	p.Line = 0
+	return p
+}
+
+// Place returns where the problem is, as FILE:LINE where the line is known: its file, or
+// else its overlay.
+func (p Problem) Place() string {
+	switch {
+	case p.File == "":
+		return p.Overlay
+	case p.Line > 0:
+		return p.File + ":" + strconv.Itoa(p.Line)
+	}
+	return p.File
+}
+
 // String returns the problem on one line: place, what is wrong, what to do.
 func (p Problem) String() string {
 	var parts []string
-	place := p.File
-	if place == "" {
-		place = p.Overlay
-	}
-	for _, s := range []string{place, p.Object, p.Field, p.Message} {
+	for _, s := range []string{p.Place(), p.Object, p.Field, p.Message} {
 		if s != "" {
 			parts = append(parts, s)
 		}

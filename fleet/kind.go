@@ -80,6 +80,11 @@ type Kind struct {
 	// means that the kind refers to none.
 	Secrets func(spec any, namespace string) []Key
 
+	// Reboots returns how machines are rebooted, of a companion that a MachineHealthCheck
+	// names in spec.remediation.templateRef, by what Normalise returned. Nil means that the
+	// kind is no template of a remediation.
+	Reboots func(spec any) RebootRules
+
 	// ClusterScoped says that objects of the kind have no namespace.
 	ClusterScoped bool
 

@@ -13,6 +13,7 @@ type Memory struct {
 	// ObservedConditions are the conditions of machines that health checks wait out, in the order
 	// of machines.
 	ObservedConditions []ObservedCondition `json:"Spells,omitempty"` // replicas of older versions read this name
+	Reboots            []Reboot            `json:",omitempty"`       // of unhealthy machines, in the order of machines
 	Milestones         Milestones          `json:",omitzero"`        // when the cluster came how far
 	Residence          Residence           `json:",omitzero"`        // where the cluster lives
 	Clock              Clock               `json:",omitzero"`        // how agents' clock compares with that of the cluster's API server

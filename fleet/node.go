@@ -46,6 +46,29 @@ func nodeAnnotations(k Key, p *Pool, m MachineName) iter.Seq2[string, string] {
 	}
 }
 
+// IsOf reports whether n says that a machine of cluster k is or was behind it, by the annotations
+// that Cluster API writes too.
+func (n *Node) IsOf(k Key) bool {
+	return n.Machine() != "" && n.Annotations[clusterv1.ClusterNameAnnotation] == k.Name && n.Annotations[clusterv1.ClusterNamespaceAnnotation] == k.Namespace
+}
+
+// Machine returns the name of the machine that n says is behind it; empty: it does not say.
+func (n *Node) Machine() MachineName { return MachineName(n.Annotations[clusterv1.MachineAnnotation]) }
+
+// PoolOfNode returns the pool of c whose machine n says is behind it; false where c has no such
+// pool. What Cluster API wrote names a MachineSet, which is called after its MachineDeployment.
+func (c *Cluster) PoolOfNode(n *Node) (Pool, bool) {
+	kind, name := n.Annotations[clusterv1.OwnerKindAnnotation], n.Annotations[clusterv1.OwnerNameAnnotation]
+	if kind == "" {
+		return c.Pool(PoolName(n.Machine())) // a Machine that stands alone
+	}
+	p, ok := c.Pool(PoolName(name))
+	if i := strings.LastIndex(name, "-"); !ok && kind == "MachineSet" && i > 0 {
+		p, ok = c.Pool(PoolName(name[:i]))
+	}
+	return p, ok
+}
+
 // taintIDs returns "key:effect" of the taints that a pool always keeps.
 func taintIDs(p *Pool) []string {
 	var ids []string

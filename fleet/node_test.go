@@ -85,3 +85,38 @@ func TestSignedNode(t *testing.T) {
 		t.Error("a Node that Fairlead signed for another pool is not in sync")
 	}
 }
+
+// TestPoolOfNode: a Node says which machine of which pool is behind it, as Fairlead and as Cluster
+// API write it.
+func TestPoolOfNode(t *testing.T) {
+	c := &fleet.Cluster{
+		Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, ControlPlane: fleet.Pool{Name: "eu-1-cp", Role: fleet.RoleControlPlane},
+		Workers: []fleet.Pool{
+			{Name: "md-0", Role: fleet.RoleWorker}, {Name: "md-0-x7k2p", Role: fleet.RoleWorker, Kind: fleet.LoneMachineSet}, {Name: "alone", Role: fleet.RoleWorker, Kind: fleet.LoneMachine},
+		},
+	}
+	for reason, tc := range map[string]struct {
+		kind, name string
+		want       fleet.PoolName
+	}{
+		"a server":             {"KubeadmControlPlane", "eu-1-cp", "eu-1-cp"},
+		"a worker":             {"MachineDeployment", "md-0", "md-0"},
+		"of Cluster API":       {"MachineSet", "md-0-abcde", "md-0"},
+		"of a set alone":       {"MachineSet", "md-0-x7k2p", "md-0-x7k2p"},
+		"of a machine alone":   {"", "", "alone"},
+		"of a pool that left":  {"MachineDeployment", "md-9", ""},
+		"of a set that left":   {"MachineSet", "md-9-abcde", ""},
+		"of a set without end": {"MachineSet", "md", ""},
+	} {
+		n := &fleet.Node{Annotations: map[string]string{"cluster.x-k8s.io/machine": "alone", "cluster.x-k8s.io/cluster-name": "eu-1", "cluster.x-k8s.io/cluster-namespace": "prod"}}
+		if tc.kind != "" {
+			n.Annotations["cluster.x-k8s.io/owner-kind"], n.Annotations["cluster.x-k8s.io/owner-name"] = tc.kind, tc.name
+		}
+		if got, ok := c.PoolOfNode(n); got.Name != tc.want || ok != (tc.want != "") {
+			t.Errorf("%s: %s, %t, want %q", reason, got.Name, ok, tc.want)
+		}
+		if !n.IsOf(c.Key) || n.IsOf(fleet.Key{Namespace: "prod", Name: "eu-2"}) || n.Machine() != "alone" {
+			t.Errorf("%s: of eu-1 %t, of eu-2 %t, machine %s", reason, n.IsOf(c.Key), n.IsOf(fleet.Key{Namespace: "prod", Name: "eu-2"}), n.Machine())
+		}
+	}
+}

@@ -26,7 +26,8 @@ type Observed struct {
 }
 
 // Infrastructure is what a provider has that carries a cluster's tags. As part of what was
-// observed of a cluster with guests, its machines and failures are those of all sites.
+// observed of a cluster with guests, its machines, failures and hosts are
+// those of all sites.
 type Infrastructure struct {
 	Exists         bool // something of the shared part is there, perhaps half made
 	Ready          bool // all of it is there and works: machines may be made
@@ -44,6 +45,10 @@ type Infrastructure struct {
 	// where what machines share is or would be made, then the others. Empty where the
 	// provider has no places to tell apart.
 	Places []PlaceSeen
+	// Hosts are the hosts of the inventory that Git holds for the cluster, whosesoever they
+	// are, and those that left Git and are there still. Sorted by namespace, then name. Nil
+	// where the provider keeps no inventory; empty where there is no host.
+	Hosts []Host
 }
 
 // A Failure is a request for a machine that was taken and failed, and left nothing.
@@ -91,7 +96,10 @@ type Machine struct {
 	FailureDomain string
 	State         MachineState
 	Message       string // the provider's own words about State
-	Silent        bool   // nobody reaches it: what was asked of it happens when it is back, if ever
+	// Power is what its provider says of its power; empty: it does not say, and the machine is
+	// not rebooted.
+	Power  HostPower `json:",omitempty"`
+	Silent bool      // nobody reaches it: what was asked of it happens when it is back, if ever
 	// Interrupted says, of a machine on its way out, that its removal stopped half way:
 	// nothing happens until DeleteMachine is called again.
 	Interrupted bool

@@ -45,7 +45,8 @@ type Report struct {
 	Cluster    Key
 	Revision   Revision // what was being applied
 	Overlay    string
-	Digest     string // of the definition that was being applied: equal digests mean equal definitions
+	Labels     map[string]string // of the Cluster object, as Git has them: what people select clusters by
+	Digest     string            // of the definition that was being applied: equal digests mean equal definitions
 	Phase      Phase
 	Conditions []Condition // sorted by type
 	Endpoint   Endpoint
@@ -53,11 +54,16 @@ type Report struct {
 	Version    string // Kubernetes version asked for
 	Pools      []PoolReport
 	Machines   []MachineReport // sorted by name
+	Addons     []AddonReport   // sorted by kind and name
+	Hosts      []Host          // of the inventory that the cluster's machines come from, sorted by key; nil: nobody looked
 	Waiting    []string        // what the next step waits for, and what stays as it is and why
 	Actions    []string        // what the pass did, "CreateMachine x: why"; goes into the commit message only
 	Problems   []Problem       // why the newest revision is not being applied
-	Memory                     // what the next pass has to know
-	Failure    string          // the error of the pass, in the other side's own words
+	// Certificates say when those of the cluster end, by what they are for: authorities, the
+	// kubeconfig, "machines". It is nil where nobody could look.
+	Certificates map[string]time.Time
+	Memory              // what the next pass has to know
+	Failure      string // the error of the pass, in the other side's own words
 }
 
 // A PoolReport counts the machines of a pool.

@@ -18,6 +18,7 @@ const (
 	RequestReplace   RequestKind = "replace"   // a machine, as if its template had changed: ReplaceAnnotation
 	RequestRemediate RequestKind = "remediate" // a machine, as if a health check had found it sick: RemediateAnnotation
 	RequestRotate    RequestKind = "rotate"    // make certificates anew: RotateAnnotation
+	RequestRelease   RequestKind = "release"   // what waits for its turn: ReleaseAnnotation
 	RequestAbandon   RequestKind = "abandon"   // forget the cluster, delete nothing: DeleteAnnotation
 )
 
@@ -57,6 +58,9 @@ type Request struct {
 	Machine    MachineName // replace, remediate
 	ProviderID ProviderID  // of that machine: another one may bear its name later
 	What       Rotation    // rotate
+	Stage      string      // release, of a stage instead of a cluster
+	Release    ReleaseWay  // release
+	Of         string      // release: digest of what waits; empty: whatever does
 	Until      time.Time   // suspend; zero: until it is taken back
 	Reason     string      // why, for people
 	By         string      // "Name <mail>"
@@ -100,18 +104,19 @@ func (r Request) InEffect() bool {
 
 // Identical reports whether o is the same asking, whatever was answered.
 func (r Request) Identical(o Request) bool {
-	return r.SameSubject(o) && r.At.Equal(o.At) && r.By == o.By && r.ProviderID == o.ProviderID && r.Until.Equal(o.Until) && r.Reason == o.Reason
+	return r.SameSubject(o) && r.At.Equal(o.At) && r.By == o.By && r.ProviderID == o.ProviderID && r.Until.Equal(o.Until) && r.Reason == o.Reason && r.Of == o.Of
 }
 
 // SameSubject reports whether r and o ask for the same thing: there is one request for
 // it at a time.
 func (r Request) SameSubject(o Request) bool {
-	return r.Kind == o.Kind && r.Cluster == o.Cluster && r.Machine == o.Machine && r.What == o.What
+	return r.Kind == o.Kind && r.Cluster == o.Cluster && r.Machine == o.Machine && r.What == o.What && r.Stage == o.Stage && r.Release == o.Release
 }
 
-// Compare orders requests by cluster, wish and machine.
+// Compare orders requests by cluster, wish and machine; those of stages come first.
 func (r Request) Compare(o Request) int {
-	return cmp.Or(r.Cluster.Compare(o.Cluster), cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Machine, o.Machine), cmp.Compare(r.What, o.What))
+	return cmp.Or(r.Cluster.Compare(o.Cluster), cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Machine, o.Machine), cmp.Compare(r.What, o.What),
+		cmp.Compare(r.Stage, o.Stage), cmp.Compare(r.Release, o.Release))
 }
 
 // String returns what is asked for: "replace prod/eu-1-md-0-3f5fbe45".
@@ -121,6 +126,13 @@ func (r Request) String() string {
 	}
 	if r.What != "" {
 		return string(r.Kind) + " " + string(r.What) + " of cluster " + r.Cluster.String()
+	}
+	if r.Release != "" {
+		of := "cluster " + r.Cluster.String()
+		if r.Stage != "" {
+			of = "stage " + r.Stage
+		}
+		return string(r.Kind) + " (" + string(r.Release) + ") " + of
 	}
 	return string(r.Kind) + " cluster " + r.Cluster.String()
 }

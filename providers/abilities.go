@@ -16,13 +16,16 @@ type Abilities struct {
 	OrphanRemover  OrphanRemover
 	Adopter        Adopter
 	Charts         Charts
+	UntaggedFinder UntaggedFinder
 	NodeIdentifier NodeIdentifier
 	VirtualIPs     VirtualIPs
+	Checker        Checker
+	Rebooter       Rebooter
 	Closer         Closer
 }
 
 // AbilitiesOf returns what p declares; nothing where p declares nothing.
-func AbilitiesOf(p Infrastructure) Abilities {
+func AbilitiesOf(p Observer) Abilities {
 	if d, ok := p.(interface{ Abilities() Abilities }); ok {
 		return d.Abilities()
 	}
@@ -56,6 +59,17 @@ type OrphanRemover interface {
 	RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error
 }
 
+// An UntaggedFinder is an Infrastructure some of whose machines carry nothing but their tags that
+// says whose they are: where somebody takes these off, Observe does not tell the machine from what
+// is of others.
+type UntaggedFinder interface {
+	// Untagged returns those of ids that are there and do not carry the tags of c, each with its
+	// id and with what is wrong as Damaged. It knows neither their names nor their pools for
+	// certain. What is gone, and what carries the tags of c, is left out. As with Observe, a part
+	// is an error.
+	Untagged(ctx context.Context, c *fleet.Cluster, ids []fleet.ProviderID) ([]fleet.Machine, error)
+}
+
 // A NodeIdentifier is an Infrastructure whose Nodes nobody gives an id: there is no
 // cloud controller manager for it.
 type NodeIdentifier interface {
@@ -71,6 +85,16 @@ type VirtualIPs interface {
 	// they have by turns; nil where something else does. It asks nobody. The distribution of c
 	// adds what that takes to the user data of servers, unless people bring their own.
 	VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error)
+}
+
+// A Rebooter is an Infrastructure that can reboot machines. Its looks tell the Power of each.
+type Rebooter interface {
+	// SwitchMachine has the machine called name, with an id, switched on or off. It does not
+	// wait: Power of the next look tells. What is on or off already is success, and so is a
+	// machine that is not there. Off is without asking the machine, which may hang: when it
+	// shows as off nothing of it runs. As long as Git, or [fleet.Cluster.Rebooting], says so, a
+	// machine that is off stays off.
+	SwitchMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID, to fleet.HostPower) error
 }
 
 // A Closer is an Infrastructure that keeps something open, such as connections.

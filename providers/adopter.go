@@ -34,6 +34,14 @@ type AdoptedMachine struct {
 	Name fleet.MachineName // that of its Machine, which its Node names too
 	Pool fleet.PoolName    // a pool of the cluster
 	ID   fleet.ProviderID  // as its Machine and its Node have it
+
+	FailureDomain string // as its Machine has it; empty: none
+	// Addresses are those of pools that were given to it, in the order of its devices, as
+	// package addresses formats claims; empty: none.
+	Addresses string
+	// Index is its number among the machines of its data template, as "namespace/template/number";
+	// empty: it has none.
+	Index string
 }
 
 // AdoptionID is the operation id on what Adopt marked. Whatever has another one

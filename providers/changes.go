@@ -28,8 +28,11 @@ func Changes() map[string]map[string]bool {
 		"OrphanRemover":  {"Orphans": looks, "RemoveOrphan": changes},
 		"Adopter":        {"Adoptable": looks, "Adopt": changes, "Release": changes},
 		"Charts":         {"Tries": looks, "Install": changes, "Uninstall": changes, "Forget": changes},
+		"UntaggedFinder": {"Untagged": looks},
 		"NodeIdentifier": {"NodeID": looks},
 		"VirtualIPs":     {"VirtualIP": looks},
+		"Checker":        {"Check": looks},
+		"Rebooter":       {"SwitchMachine": changes},
 		"Closer":         {"Close": looks},
 	}
 }

@@ -40,11 +40,20 @@ func (a Abilities) Through(around Around) Abilities {
 	if a.Charts != nil {
 		out.Charts = charts{a.Charts, around}
 	}
+	if a.UntaggedFinder != nil {
+		out.UntaggedFinder = finder{a.UntaggedFinder, around}
+	}
 	if a.NodeIdentifier != nil {
 		out.NodeIdentifier = struct{ NodeIdentifier }{a.NodeIdentifier}
 	}
 	if a.VirtualIPs != nil {
 		out.VirtualIPs = struct{ VirtualIPs }{a.VirtualIPs}
+	}
+	if a.Checker != nil {
+		out.Checker = checker{a.Checker, around}
+	}
+	if a.Rebooter != nil {
+		out.Rebooter = rebooter{a.Rebooter, around}
 	}
 	if a.Closer != nil {
 		out.Closer = struct{ Closer }{a.Closer}
@@ -113,6 +122,32 @@ func (a adopter) Adopt(ctx context.Context, c *fleet.Cluster, machines []Adopted
 func (a adopter) Release(ctx context.Context, c *fleet.Cluster, machines []AdoptedMachine) error {
 	u := Use{Method: "Release", Op: "release adopted machines of " + c.Key.String(), Cluster: c.Key, Changes: true}
 	return a.around(ctx, u, func() error { return a.in.Release(ctx, c, machines) })
+}
+
+type finder struct {
+	in     UntaggedFinder
+	around Around
+}
+
+// Untagged implements UntaggedFinder.
+func (f finder) Untagged(ctx context.Context, c *fleet.Cluster, ids []fleet.ProviderID) (out []fleet.Machine, err error) {
+	u := Use{Method: "Untagged", Op: "find machines of " + c.Key.String() + " without tags", Cluster: c.Key}
+	err = f.around(ctx, u, func() error {
+		out, err = f.in.Untagged(ctx, c, ids)
+		return err
+	})
+	return out, err
+}
+
+type rebooter struct {
+	in     Rebooter
+	around Around
+}
+
+// SwitchMachine implements Rebooter.
+func (r rebooter) SwitchMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID, to fleet.HostPower) error {
+	u := Use{Method: "SwitchMachine", Op: "switch machine " + string(name) + " " + string(to), Cluster: c.Key, Changes: true}
+	return r.around(ctx, u, func() error { return r.in.SwitchMachine(ctx, op, c, name, id, to) })
 }
 
 type charts struct {

@@ -63,12 +63,22 @@ type able struct {
 }
 
 func (a able) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: a, Lister: a, OrphanRemover: a, Adopter: a, Charts: a, NodeIdentifier: a, VirtualIPs: a, Closer: a}
+	return providers.Abilities{Watcher: a, Lister: a, OrphanRemover: a, Adopter: a, Charts: a, UntaggedFinder: a, NodeIdentifier: a, VirtualIPs: a, Checker: a, Rebooter: a, Closer: a}
 }
 
 func (a able) note(name string) { *a.called = append(*a.called, name) }
 
 func (a able) Watch(context.Context, func(fleet.Key)) error { a.note("Watch"); return nil }
+
+func (a able) SwitchMachine(context.Context, fleet.OperationID, *fleet.Cluster, fleet.MachineName, fleet.ProviderID, fleet.HostPower) error {
+	a.note("SwitchMachine")
+	return nil
+}
+
+func (a able) Check(context.Context, []*fleet.Cluster) ([]providers.Finding, error) {
+	a.note("Check")
+	return nil, nil
+}
 
 func (a able) Clusters(context.Context, fleet.ID) ([]fleet.Key, error) {
 	a.note("Clusters")
@@ -115,6 +125,11 @@ func (a able) Forget(fleet.Key)                   { a.note("Forget") }
 func (a able) VirtualIP(*fleet.Cluster) (*endpoint.VirtualIP, error) {
 	a.note("VirtualIP")
 	return nil, nil //nolint:nilnil // something else serves it
+}
+
+func (a able) Untagged(context.Context, *fleet.Cluster, []fleet.ProviderID) ([]fleet.Machine, error) {
+	a.note("Untagged")
+	return nil, nil
 }
 
 func (a able) NodeID() string { a.note("NodeID"); return "" }

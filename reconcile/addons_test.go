@@ -75,7 +75,9 @@ func TestAddons(t *testing.T) {
 		defer w.cloud.Close()
 		w.edit = edited()
 		applied := ""
+		var told []fleet.AddonReport
 		w.reported = func(r fleet.Report) {
+			told = r.Addons
 			for _, c := range r.Conditions {
 				if c.Type == "ResourcesApplied" {
 					applied = string(c.Status) + " " + c.Message
@@ -85,6 +87,9 @@ func TestAddons(t *testing.T) {
 		w.reach(wanted, fleet.PhaseProvisioned)
 		if got := w.names(configMaps); !slices.Equal(got, []string{"one", "two"}) || len(w.names(manyRanges)) != 1 || applied != "True " {
 			t.Fatalf("the cluster has %v of the set, and it is applied: %q", got, applied)
+		}
+		if len(told) != 1 || told[0].Kind != "ClusterResourceSet" || told[0].Name != "net" || told[0].State != fleet.AddonReady {
+			t.Errorf("of its addons %+v is told", told)
 		}
 
 		var started []string // by an agent that has just begun

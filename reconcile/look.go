@@ -71,7 +71,9 @@ func (l *Looker) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, er
 	if o.Secrets, err = l.lookAtSecrets(ctx, c, d); err != nil {
 		return o, fmt.Errorf("cannot read secrets of %s: %w", c.Key, err)
 	}
-	o.Workload, err = l.lookAtWorkload(ctx, c, d, o)
+	if o.Workload, err = l.lookAtWorkload(ctx, c, d, o); err == nil {
+		err = l.lookForUntagged(ctx, c, &o)
+	}
 	o.Distribution = providers.Facts(d, c, &o)
 	o.Until = l.o.Now()
 	stabilise(&o)

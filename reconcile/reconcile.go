@@ -122,14 +122,15 @@ func (r *Reconciler) secrets(c *fleet.Cluster) SecretStore {
 func (r *Reconciler) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) Result {
 	m := r.memory(c.Key)
 	res := Result{Report: fleet.Report{
-		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay,
+		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay, Labels: c.Labels,
 		Provider: c.Provider, Version: c.Version(),
 	}}
 	errs := r.pass(ctx, c, known, m, &res)
 	res.Err = joined(errs)
+	res.Report.Certificates = res.lasting()
 	if res.Report.Phase == "" { // it could not look: what was known still is the best that is known
 		last := m.known()
-		last.Cluster, last.Revision, last.Overlay = c.Key, c.Revision, c.Overlay
+		last.Cluster, last.Revision, last.Overlay, last.Labels = c.Key, c.Revision, c.Overlay, c.Labels
 		last.Actions = nil
 		res.Report = last
 	} else {
@@ -160,7 +161,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	if known.Residence.IsZero() { // whoever has the pass made may not have been told yet
 		known.Residence = m.residence()
 	}
-	c = c.WithResidence(known.Residence)
+	c = c.WithResidence(known.Residence).WithReboots(known.Reboots)
 	plane, err := r.o.ControlPlanes.Of(c)
 	if err != nil {
 		return []error{err}

@@ -50,6 +50,14 @@ func (r Result) NotAfter() map[string]time.Time {
 	return out
 }
 
+// lasting returns what of NotAfter is the same whichever server answers: each has its own
+// certificate, and a report of passes that find the same is to be the same.
+func (r Result) lasting() map[string]time.Time {
+	out := r.NotAfter()
+	delete(out, "apiserver")
+	return out
+}
+
 // firstWarned returns when the first certificate expires that a distribution warns of;
 // zero where there is none.
 func firstWarned(nodes []fleet.Node) time.Time {
@@ -92,6 +100,8 @@ func (res *Result) report(o fleet.Observed) {
 	}
 	res.Report.Pools = res.Plan.Pools
 	res.Report.Machines = res.Plan.Machines
+	res.Report.Addons = res.Plan.Addons
+	res.Report.Hosts = o.Infrastructure.Hosts
 	res.Report.Waiting = slices.Compact(slices.Sorted(slices.Values(slices.Concat(res.Plan.Waiting, res.Plan.Notes))))
 	res.Report.Memory = res.Plan.Memory
 }

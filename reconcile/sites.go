@@ -48,12 +48,16 @@ func (l *Looker) lookAtSites(ctx context.Context, c *fleet.Cluster, o *fleet.Obs
 			f.Provider = provider
 			o.Infrastructure.Failures = append(o.Infrastructure.Failures, f)
 		}
-		g.Infrastructure.Machines, g.Infrastructure.Failures = nil, nil
+		if hosts := g.Infrastructure.Hosts; hosts != nil {
+			o.Infrastructure.Hosts = append(append([]fleet.Host{}, o.Infrastructure.Hosts...), hosts...)
+		}
+		g.Infrastructure.Machines, g.Infrastructure.Failures, g.Infrastructure.Hosts = nil, nil, nil
 		o.Guests = append(o.Guests, g)
 	}
 	slices.SortStableFunc(o.Infrastructure.Machines, func(a, b fleet.Machine) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
 	})
+	fleet.SortHosts(o.Infrastructure.Hosts)
 	slices.SortStableFunc(o.Infrastructure.Failures, func(a, b fleet.Failure) int { return cmp.Compare(a.Machine, b.Machine) })
 	return nil
 }

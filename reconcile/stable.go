@@ -22,6 +22,12 @@ func stabilise(o *fleet.Observed) {
 		m := &o.Infrastructure.Machines[i]
 		m.Message = fleet.StableText(m.Message)
 	}
+	o.Infrastructure.Hosts = slices.Clone(o.Infrastructure.Hosts)
+	for i := range o.Infrastructure.Hosts {
+		h := &o.Infrastructure.Hosts[i]
+		h.Trouble, h.Held, h.Waits = fleet.StableText(h.Trouble), fleet.StableText(h.Held), fleet.StableText(h.Waits)
+		h.Next.Why = fleet.StableText(h.Next.Why)
+	}
 	w := &o.Workload
 	w.Message = fleet.StableText(w.Message)
 	w.ReleaseTries = slices.Clone(w.ReleaseTries)

@@ -76,9 +76,12 @@ func TestWhatOthersSayIsStable(t *testing.T) {
 		return fmt.Sprintf("read tcp 10.0.0.5:%d->10.0.0.9:8774: EOF (Request-ID: req-4e4c1c2f-7c7c-4d0e-8a55-6b3e2f1a9d%02d)", 40000+i, i)
 	}
 	for name, say := range map[string]func(text string){
-		"a look that fails":    func(text string) { s.lookErr = fleet.Errorf(fleet.Unavailable, "list servers", "%s", text) },
-		"an API server":        func(text string) { s.lookErr, s.down = nil, fleet.Errorf(fleet.Unavailable, "list nodes", "%s", text) },
-		"a machine":            func(text string) { s.seen.Machines[0].State, s.seen.Machines[0].Message = fleet.MachineFailed, text },
+		"a look that fails": func(text string) { s.lookErr = fleet.Errorf(fleet.Unavailable, "list servers", "%s", text) },
+		"an API server":     func(text string) { s.lookErr, s.down = nil, fleet.Errorf(fleet.Unavailable, "list nodes", "%s", text) },
+		"a machine":         func(text string) { s.seen.Machines[0].State, s.seen.Machines[0].Message = fleet.MachineFailed, text },
+		"a host": func(text string) {
+			s.seen.Hosts = []fleet.Host{{Namespace: "metal", Name: "m1", Trouble: text, Held: text, Waits: text, Next: fleet.HostStep{Do: "verify it", Why: text}}}
+		},
 		"the infrastructure":   func(text string) { s.seen.Ready, s.seen.Message = false, text },
 		"an action that fails": func(text string) { s.seen.Exists, s.etcdDown = true, errors.New(text) },
 	} {

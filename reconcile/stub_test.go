@@ -77,6 +77,12 @@ var endpoint = fleet.Endpoint{Host: "10.0.0.1", Port: 6443}
 
 func (s *stub) reconciler(t *testing.T, c *fleet.Cluster) *reconcile.Reconciler {
 	t.Helper()
+	return s.reconcilerOn(t, c, infrastructure{s})
+}
+
+// reconcilerOn is reconciler with another provider.
+func (s *stub) reconcilerOn(t *testing.T, c *fleet.Cluster, p providers.Infrastructure) *reconcile.Reconciler {
+	t.Helper()
 	store := secrets.NewMemory()
 	for _, name := range append(fleet.Authorities(), fleet.Kubeconfig) {
 		if _, err := store.Create(t.Context(), c.Key, name, fleet.SecretData{"value": fleet.NewSecret([]byte("x"))}); err != nil {
@@ -84,7 +90,7 @@ func (s *stub) reconciler(t *testing.T, c *fleet.Cluster) *reconcile.Reconciler 
 		}
 	}
 	return reconcile.New(reconcile.Options{
-		Infrastructure: func(string) (providers.Infrastructure, error) { return infrastructure{s}, nil },
+		Infrastructure: func(string) (providers.Infrastructure, error) { return p, nil },
 		Workload:       nodes{s}, Distributions: providers.Distributions{"KubeadmControlPlane": distribution{s}}, Secrets: store,
 		Now: s.clock, May: func(fleet.Key) error {
 			s.mu.Lock()

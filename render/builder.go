@@ -71,6 +71,7 @@ type Builder struct {
 	mu      sync.Mutex
 	folders map[string]*folder  // what discovery found, by the folder where it began
 	built   map[string]*overlay // by folder
+	lines   map[spot]int        // of problems of the last Render
 }
 
 var _ Renderer = (*Builder)(nil)
@@ -124,6 +125,7 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 		return fleet.Fleet{}, err
 	}
 	f := b.assemble(rev, cfg, spoiled(tree, b.built), lost)
+	b.lines = findLines(tree.Tree, b.lines, f.Problems, f.Warnings)
 	b.report(Stats{Overlays: len(dirs), Built: built, Problems: len(f.Problems), Duration: time.Since(start)})
 	return f, nil
 }

@@ -57,8 +57,14 @@ type Manifest struct {
 			Branch  string           `json:"branch,omitempty"`
 			History *HistoryManifest `json:"history,omitempty"`
 		} `json:"status"`
-		Escrow *EscrowManifest `json:"escrow,omitempty"`
-		Home   *HomeManifest   `json:"home,omitempty"`
+		Escrow        *EscrowManifest        `json:"escrow,omitempty"`
+		Home          *HomeManifest          `json:"home,omitempty"`
+		Notifications []NotificationManifest `json:"notifications,omitempty"`
+		PullRequests  *PullRequestsManifest  `json:"pullRequests,omitempty"`
+
+		Rollout *RolloutManifest `json:"rollout,omitempty"`
+		Windows []WindowManifest `json:"windows,omitempty"`
+		Freezes []FreezeManifest `json:"freezes,omitempty"`
 	} `json:"spec"`
 }
 
@@ -99,6 +105,14 @@ func (e *ConfigError) Error() string {
 	return strings.Join(lines, "; ")
 }
 
+// place says of each problem on which line of the file with that content it is.
+func (e *ConfigError) place(data []byte) {
+	f := written(data, documents.DefaultLimits())
+	for i := range e.Problems {
+		e.Problems[i].Line = f.line(e.Problems[i])
+	}
+}
+
 // config is a Manifest with defaults, ready for use.
 type config struct {
 	fleet.Config
@@ -135,9 +149,15 @@ func (b *Builder) config(tree fs.FS) (config, error) {
 		m, err = parseManifest(data)
 	}
 	if err != nil {
-		return config{}, &fleet.Error{Kind: fleet.Invalid, Op: op, Err: asConfigError(err)}
+		e := asConfigError(err)
+		e.place(data)
+		return config{}, &fleet.Error{Kind: fleet.Invalid, Op: op, Err: e}
 	}
-	return b.checked(m)
+	c, err := b.checked(m)
+	if e, ok := errors.AsType[*ConfigError](err); ok {
+		e.place(data)
+	}
+	return c, err
 }
 
 // kindOfRead returns the kind of an error of reading a tree. A tree does not change: a path
@@ -230,6 +250,10 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 	c.folders = checkedFolders(m.Spec.Folders, fail)
 	c.Escrow = checkedEscrow(m.Spec.Escrow, c.StatusBranch, fail)
 	c.Home = checkedHome(m.Spec.Home, fail)
+	c.Notifications = checkedNotifications(m.Spec.Notifications, fail)
+	c.PullRequests = checkedPullRequests(m.Spec.PullRequests, fail)
+	c.Waves = fleet.Waves{Windows: checkedWindows(m.Spec.Windows, fail), Freezes: checkedFreezes(m.Spec.Freezes, fail)}
+	c.Waves.Stages, c.Waves.Classes = checkedRollout(m.Spec.Rollout, fail)
 	var err error
 	if c.clusters, err = newGlobs(m.Spec.Clusters.Include, m.Spec.Clusters.Exclude); err != nil {
 		fail("spec.clusters", err.Error(), "patterns are folders relative to the root, such as clusters/prod/**")

@@ -31,6 +31,24 @@ func TestRenderConfig(t *testing.T) {
 			file:   "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: edge}\nspec:\n  prune: {enabled: true, limit: 5}\n  status: {branch: state/of-edge, history: {commits: 10000, days: 30}}\n",
 			id:     "edge", want: fleet.Config{StatusBranch: "state/of-edge", StatusHistory: fleet.HistoryBound{Commits: 10000, Age: 720 * time.Hour}, Prune: fleet.Prune{Enabled: true, Limit: 5}},
 		},
+		"Notifications": {
+			reason: "people are told", id: "from-url",
+			file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec:\n  notifications:\n  - {name: room, type: matrix, channel: '!x:y'}\n  - {name: ops, type: email, recipients: [ops@example.com], events: [ClusterUpgraded], clusters: [prod/*]}\n",
+			want: fleet.Config{StatusBranch: "fairlead/status", Prune: fleet.Prune{Limit: 1}, Notifications: []fleet.NotificationTarget{
+				{Name: "ops", Type: "email", Recipients: []string{"ops@example.com"}, Events: []fleet.EventType{fleet.ClusterUpgraded}, Clusters: []string{"prod/*"}},
+				{Name: "room", Type: "matrix", Channel: "!x:y"},
+			}},
+		},
+		"BadNotifications": {
+			reason: "each target has what goes with its type",
+			file:   "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec:\n  notifications:\n  - {name: A, type: pager}\n  - {name: b, type: matrix}\n  - {name: b, type: webhook, channel: x, recipients: [a@b.c], events: [Bang], clusters: [prod]}\n  - {name: c, type: email}\n  - {name: d, type: email, recipients: ['A <a@b.c>']}\n",
+			errs: []string{
+				"spec.notifications[0].name: a lowercase RFC 1123 label", "spec.notifications[0].type: \"pager\" is not known", "spec.notifications[1].channel: the room is missing",
+				"spec.notifications[2].channel: a target of type webhook has no channel", "spec.notifications[2].clusters[0]: \"prod\" is no pattern", "spec.notifications[2].events[0]: \"Bang\" is no event",
+				"spec.notifications[2].name: two targets are called \"b\"", "spec.notifications[2].recipients: a target of type webhook has no recipients",
+				"spec.notifications[3].recipients: nobody would receive it", "spec.notifications[4].recipients[0]: \"A <a@b.c>\" is no address",
+			},
+		},
 		"LimitZero":  {reason: "a limit of none is one", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {prune: {enabled: true, limit: 0}}\n", id: "from-url", want: fleet.Config{StatusBranch: "fairlead/status", Prune: fleet.Prune{Enabled: true}}},
 		"Kind":       {reason: "it must be a Fleet", file: "apiVersion: v1\nkind: ConfigMap\n", errs: []string{`apiVersion: "v1" is not known`, `kind: "ConfigMap" is not known`}},
 		"Unknown":    {reason: "unknown fields are named", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {cluster: {}, prune: {on: true}}\n", errs: []string{"spec.cluster: this field does not exist", "spec.prune.on: this field does not exist"}},
@@ -94,7 +112,7 @@ func TestDocumentation(t *testing.T) {
 	f := newBuilder(render.Options{}).render(t, "sha1:1", archive)
 	want := fleet.Config{StatusBranch: "fairlead/status", StatusHistory: fleet.HistoryBound{Commits: 10_000, Age: 720 * time.Hour}, Drift: fleet.DriftCorrect, Prune: fleet.Prune{Enabled: true, Limit: 2}, Escrow: fleet.Escrow{
 		Recipients: []string{"age1psq6mpu3n2pcmht3nhdt9n3gd5s9pulgwzcgrjjpdr6ue5caggpq5dhs8y"}, Branch: "fairlead/escrow",
-	}, Home: fleet.Home{
+	}, Notifications: []fleet.NotificationTarget{{Name: "ops", Type: fleet.TargetSlack}}, Home: fleet.Home{
 		Cluster: fleet.Key{Namespace: "ops", Name: "home"}, Image: "registry.example.com/fairlead:v1.0.0", Namespace: "fairlead-system", Release: "fairlead",
 	}}
 	if diff := cmp.Diff(want, f.Config); diff != "" || f.ID != "edge" {

@@ -56,6 +56,7 @@ func (b *Builder) Folder(ctx context.Context, rev fleet.Revision, encrypted sour
 		return fleet.Fleet{}, fleet.Errorf(fleet.NotFound, "render "+name, "it is a Component, which is nothing by itself")
 	}
 	f := fleet.Fleet{ID: cfg.id, Revision: rev, Config: cfg.Config, Clusters: o.clusters, Problems: bounded(o.problems), Warnings: bounded(o.warnings)}
+	findLines(tree.Tree, nil, f.Problems, f.Warnings)
 	slices.SortStableFunc(f.Problems, compareProblems)
 	return f, nil
 }

@@ -90,12 +90,12 @@ func TestRenderFolders(t *testing.T) {
 // What is wrong with spec.folders refuses fleet.yaml, with the field.
 func TestRenderFoldersRefused(t *testing.T) {
 	for folders, want := range map[string]string{
-		"[{path: /a, namespaces: [a]}]":                            `fleet.yaml: spec.folders[0].path: "/a" is no path in the repository (write it from the root and without a slash at its end, such as clusters/prod)`,
-		"[{path: a, namespaces: [a]}, {path: a, namespaces: [b]}]": `fleet.yaml: spec.folders[1].path: "a" is there twice (keep one item for each folder)`,
-		"[{path: a}]": `fleet.yaml: spec.folders[0].namespaces: no namespace is allowed (name those that the folder may define clusters in, or "*" for any)`,
+		"[{path: /a, namespaces: [a]}]":                            `fleet.yaml:3: spec.folders[0].path: "/a" is no path in the repository (write it from the root and without a slash at its end, such as clusters/prod)`,
+		"[{path: a, namespaces: [a]}, {path: a, namespaces: [b]}]": `fleet.yaml:3: spec.folders[1].path: "a" is there twice (keep one item for each folder)`,
+		"[{path: a}]": `fleet.yaml:3: spec.folders[0].namespaces: no namespace is allowed (name those that the folder may define clusters in, or "*" for any)`,
 		"[{path: a, namespaces: [a], identities: [A]}]": "",
 		"[{path: a, namespaces: [A]}]":                  "",
-		"[{path: a, namespaces: [a], clusters: [x]}]":   "fleet.yaml: spec.folders[0].clusters: this field does not exist (see docs/fleet-yaml.md for those that do)",
+		"[{path: a, namespaces: [a], clusters: [x]}]":   "fleet.yaml:3: spec.folders[0].clusters: this field does not exist (see docs/fleet-yaml.md for those that do)",
 	} {
 		_, err := render.New(render.Options{Decoder: fakeDecoder{}}).Render(t.Context(), fleet.Revision{}, tree(fleetYAML+"spec: {folders: "+folders+"}\n"))
 		if err == nil || want != "" && err.Error() != "cannot read fleet.yaml: "+want {

@@ -193,11 +193,11 @@ func keys(f fleet.Fleet) []string {
 	return out
 }
 
-// lines returns the problems of f as users read them.
+// lines returns the problems of f as users read them, but for the numbers of lines.
 func lines(problems []fleet.Problem) []string {
 	var out []string
 	for _, p := range problems {
-		out = append(out, p.String())
+		out = append(out, p.WithoutLine().String())
 	}
 	return out
 }

@@ -45,7 +45,9 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 	if !info.IsDir() {
 		o := b.file(tree, cfg, name)
 		o.hideSecrets(tree, func(t *sops.Tree) *overlay { return b.file(t, cfg, name) })
-		return o.objects, bounded(o.problems), nil
+		problems := bounded(o.problems)
+		findLines(tree.Tree, nil, problems)
+		return o.objects, problems, nil
 	}
 	dirs, problems, err := b.selected(ctx, tree, base, cfg, name)
 	if err != nil {
@@ -83,6 +85,7 @@ func (b *Builder) Objects(ctx context.Context, encrypted sources.Tree, name stri
 			problems = append(problems, p)
 		}
 	}
+	findLines(tree.Tree, nil, problems)
 	slices.SortStableFunc(problems, compareProblems)
 	return objects, problems, nil
 }

@@ -133,7 +133,7 @@ func TestRenderManyStars(t *testing.T) {
 func TestRenderManyPatterns(t *testing.T) {
 	_, err := render.New(render.Options{Decoder: fakeDecoder{}}).Render(t.Context(), fleet.Revision{},
 		tree(fleetYAML+"spec: {clusters: {include: ["+strings.Repeat("a, ", 1000)+"b]}}\n"))
-	if err == nil || !strings.Contains(err.Error(), "fleet.yaml: spec.clusters: there are 1001 patterns, more than 1000") {
+	if err == nil || !strings.Contains(err.Error(), "fleet.yaml:3: spec.clusters: there are 1001 patterns, more than 1000") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -126,6 +126,7 @@ type FleetStatus struct {
 	Problems []fleet.Problem
 	Orphans  []fleet.Key // clusters with status or infrastructure that vanished from Git and are not deleted, sorted
 	Home     HomeStatus
+	Rollout  fleet.RolloutStatus  // what comes to its clusters in waves
 	Sources  []fleet.PinnedSource // sources that Applied pins, sorted by name
 }
 

@@ -161,7 +161,7 @@ func (a *Adoption) adopt(ctx context.Context, k fleet.Key) ([]fleet.Problem, err
 		a.o.OnStep(k, Note, n)
 	}
 	for _, step := range []func(context.Context, *candidate) error{
-		a.write, a.store, a.pause, a.adoptSecrets, a.mark, a.plan, a.release,
+		a.write, a.store, a.pause, a.pauseHosts, a.adoptSecrets, a.mark, a.plan, a.release,
 	} {
 		if err := step(ctx, c); err != nil {
 			if c.started && !a.o.DryRun {

@@ -74,7 +74,7 @@ func (a *Adoption) finished(ctx context.Context, c *candidate) (bool, error) {
 		return false, err
 	}
 	for _, m := range seen.Machines {
-		done = done || m.Operation != providers.AdoptionID(c.key)
+		done = done || m.Damaged == "" && m.Operation != providers.AdoptionID(c.key)
 	}
 	if done {
 		a.o.OnStep(c.key, Release, "is adopted already: commit and push "+c.folder)
@@ -239,10 +239,13 @@ func (a *Adoption) checkForecast(ctx context.Context, c *candidate) error {
 		p, _ := c.desired.Pool(m.Pool)
 		seen.Infrastructure.Machines = append(seen.Infrastructure.Machines, fleet.Machine{
 			Name: m.Name, ProviderID: m.ID, Pool: p.Name, Role: p.Role, Template: p.Template, Version: p.Version,
-			State: fleet.MachineRunning, Created: c.existing.machines[i].GetCreationTimestamp().Time,
+			State: fleet.MachineRunning, FailureDomain: m.FailureDomain, Created: c.existing.machines[i].GetCreationTimestamp().Time,
 		})
 	}
 	for _, change := range forecast.Of(plan.Input{Desired: c.desired, Observed: seen, Now: seen.At}).Changes {
+		if change.Kind == forecast.PrepareHost { // drift, which the step plan checks
+			continue
+		}
 		c.addProblem(c.cluster, "", "bring it to rest in Cluster API first", "Fairlead would %s", describe(change))
 	}
 	return nil

@@ -118,6 +118,7 @@ func defaultedFields() []field {
 		{"MachineDeployment", []string{"spec", "selector", "matchLabels", clusterv1.MachineDeploymentNameLabel}, nil},
 		{"MachineHealthCheck", []string{"spec", "maxUnhealthy"}, "100%"},
 		{"MachineHealthCheck", []string{"spec", "nodeStartupTimeout"}, "10m0s"},
+		{"VSphereCluster", []string{"spec", "clusterModules"}, nil},
 	}
 	for _, registration := range []string{"initConfiguration", "joinConfiguration"} {
 		for kind, at := range map[string][]string{

@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"fairlead.dev/fleet"
@@ -94,28 +98,34 @@ func (f *existing) providerObjects() []Object {
 // readCompanions reads the objects of providers that others refer to by name. It reads the
 // namespace of the cluster too, since companions may select it by its labels.
 func (a *Adoption) readCompanions(ctx context.Context, f *existing) error {
-	named := make(map[string]bool)
-	for _, o := range f.providerObjects() {
-		walk(o.Object["spec"], func(key string, m map[string]any) {
-			if name, ok := m["name"].(string); ok && strings.HasSuffix(key, "Ref") {
-				named[name] = true
-			}
-		})
-	}
+	var there []Object
 	for _, k := range a.o.Kinds {
-		if k.Role != fleet.InfrastructureCompanion {
+		if k.Role != fleet.InfrastructureCompanion || k.Group == metal3Hosts { // see readHosts
 			continue
 		}
 		all, err := a.o.Management.list(ctx, schema.GroupKind{Group: k.Group, Kind: k.Kind}, a.o.Kinds, f.key.Namespace, "")
 		if err != nil {
 			return err
 		}
-		for _, o := range all {
-			if named[o.GetName()] {
-				f.companions = append(f.companions, o)
-			}
-		}
+		there = append(there, all...)
 	}
+	// Companions name companions. Pools and machines name zones.
+	more := append(f.providerObjects(), f.cluster)
+	for _, p := range f.pools {
+		more = append(more, p.object)
+	}
+	for more = slices.Concat(more, f.machines, f.health); len(more) > 0; {
+		wanted := wantedBy(more)
+		more = nil
+		there = slices.DeleteFunc(there, func(o Object) bool {
+			if wanted(o) {
+				more = append(more, o)
+			}
+			return wanted(o)
+		})
+		f.companions = append(f.companions, more...)
+	}
+	f.companions = byName(f.companions)
 	if len(f.companions) == 0 {
 		return nil
 	}
@@ -127,7 +137,77 @@ func (a *Adoption) readCompanions(ctx context.Context, f *existing) error {
 	return nil
 }
 
-// readCredentials reads the Secrets that manifests refer to.
+// A wish is for a companion: for one of a name, and of a kind or of kinds that end alike.
+type wish struct{ name, kind, suffix string }
+
+func (w wish) means(o Object) bool {
+	return o.GetName() == w.name && (w.kind == "" || o.GetKind() == w.kind) && strings.HasSuffix(o.GetKind(), w.suffix)
+}
+
+// zoneKind is how kinds end that machines name as their failure domain.
+const zoneKind = "DeploymentZone"
+
+// wishesOf returns what o refers to: by a reference, which may tell the kind, or by the name of a
+// failure domain, as machines name zones, and these what they are made of.
+func wishesOf(o Object) []wish {
+	var out []wish
+	walk(o.Object["spec"], func(key string, m map[string]any) {
+		part := func(key string) string { s, _ := m[key].(string); return s }
+		if part("name") != "" && namesCompanion(key) {
+			// OpenStack's identityRef has a type, which its kinds end with, and no kind.
+			out = append(out, wish{name: part("name"), kind: part("kind"), suffix: part("type")})
+		}
+		for field, v := range m { // Metal3's data templates name pools by texts
+			if name, ok := v.(string); ok && strings.HasSuffix(strings.ToLower(field), "fromippool") {
+				out = append(out, wish{name: name})
+			}
+		}
+		switch domain := part("failureDomain"); {
+		case domain == "":
+		case strings.HasSuffix(o.GetKind(), zoneKind):
+			out = append(out, wish{name: domain, suffix: "FailureDomain"})
+		default:
+			out = append(out, wish{name: domain, suffix: zoneKind})
+		}
+	})
+	return out
+}
+
+// wantedBy returns whether objects refer to a companion: by its name, or, as vSphere's clusters
+// do to deployment zones, by its labels.
+func wantedBy(objects []Object) func(Object) bool {
+	var wishes []wish
+	var zones []labels.Selector
+	for _, o := range objects {
+		wishes = append(wishes, wishesOf(o)...)
+		if raw, ok, err := unstructured.NestedMap(o.Object, "spec", "failureDomainSelector"); ok && err == nil {
+			var s metav1.LabelSelector
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &s) != nil {
+				continue // the decoder reports the problem
+			}
+			if selector, err := metav1.LabelSelectorAsSelector(&s); err == nil {
+				zones = append(zones, selector)
+			}
+		}
+	}
+	return func(o Object) bool {
+		selected := func(s labels.Selector) bool { return s.Matches(labels.Set(o.GetLabels())) }
+		return slices.ContainsFunc(wishes, func(w wish) bool { return w.means(o) }) ||
+			strings.HasSuffix(o.GetKind(), zoneKind) && slices.ContainsFunc(zones, selected)
+	}
+}
+
+// namesCompanion reports whether a field has the name of a companion.
+func namesCompanion(field string) bool {
+	switch field {
+	case "addressesFromPools", "dataTemplate", "remediationTemplate":
+		return true
+	}
+	return strings.HasSuffix(field, "Ref") || strings.HasSuffix(field, "FromPool") || strings.HasSuffix(field, "FromIPPool")
+}
+
+// readCredentials reads the Secrets that manifests refer to. One that the management cluster does
+// not have may be in the secret store: where the Ironic of Metal3 is, its objects do not say.
 func (a *Adoption) readCredentials(ctx context.Context, f *existing) error {
 	wanted := make(map[fleet.Key]Object) // to the object that refers to it
 	objects := append(f.providerObjects(), f.companions...)
@@ -142,7 +222,14 @@ func (a *Adoption) readCredentials(ctx context.Context, f *existing) error {
 	for k, from := range wanted {
 		s, err := a.o.Management.get(ctx, schema.GroupKind{Kind: "Secret"}, a.o.Kinds, k)
 		if fleet.KindOf(err) == fleet.NotFound {
-			f.addProblem(from, "spec", "", "refers to Secret %s, which is not there", k)
+			switch _, stored := a.o.Secrets.Store.GetSecret(ctx, k); fleet.KindOf(stored) {
+			case fleet.NotFound:
+				f.addProblem(from, "spec", fmt.Sprintf("put it there, or into the secret store: fairlead secrets set %s", k), "refers to Secret %s, which is not there", k)
+			default:
+				if stored != nil {
+					return stored
+				}
+			}
 			continue
 		}
 		if err != nil {

@@ -76,6 +76,6 @@ func TestDocs(t *testing.T) {
 			t.Fatalf("after block %d the Cluster is paused: %t\n%s", i, s.paused(), block)
 		}
 	}
-	s.agent()
+	s.agent(s.flags()...)
 	s.waitProvisioned(3)
 }

@@ -50,6 +50,12 @@ func newRunning(t *testing.T) *world {
 
 // newRunningOn is newRunning with a given management cluster.
 func newRunningOn(m *management) *world {
+	m.Helper()
+	return newRunningOf(m, strings.ReplaceAll(manifests, "metadata: {name:", "metadata: {namespace: "+m.ns+", name:"))
+}
+
+// newRunningOf is newRunningOn of a cluster that manifests define in the namespace of m.
+func newRunningOf(m *management, manifests string) *world {
 	t := m.T
 	t.Helper()
 	w := &world{store: memory(), folder: filepath.Join(t.TempDir(), "fleet")}
@@ -65,7 +71,7 @@ func newRunningOn(m *management) *world {
 	}
 	w.upstream = &upstream{management: m, cluster: "eu-1", infra: "DevMachine", secrets: map[fleet.SecretName]fleet.SecretData{}}
 	w.old = newOperator(t, "old", memory(), inmemory.NewProvider(cloud, 0))
-	c := w.old.desired(strings.ReplaceAll(manifests, "metadata: {name:", "metadata: {namespace: "+m.ns+", name:"))
+	c := w.old.desired(manifests)
 	res := w.old.run(c)
 	w.endpoint = res.Report.Endpoint
 	for _, x := range res.Report.Machines {

@@ -78,7 +78,11 @@ func (a *Adoption) layout(f *existing) []document {
 		}
 	}
 	for _, o := range f.companions {
-		add("companions.yaml", o)
+		file := "companions.yaml"
+		if o.GroupVersionKind().Group == metal3Hosts {
+			file = "hosts.yaml"
+		}
+		add(file, o)
 	}
 	for _, o := range f.credentials {
 		if a.inGit(f, o) {

@@ -114,8 +114,11 @@ func versionsOf(gk schema.GroupKind, kinds []fleet.Kind) []string {
 	if i := slices.IndexFunc(kinds, func(k fleet.Kind) bool { return k.Group == gk.Group && k.Kind == gk.Kind }); i >= 0 {
 		return kinds[i].Versions
 	}
-	if gk.Group == "" {
+	switch gk.Group {
+	case "":
 		return []string{"v1"}
+	case metal3Pools:
+		return []string{"v1alpha1"}
 	}
 	return []string{"v1beta2", "v1beta1"}
 }
@@ -169,8 +172,13 @@ func (m *Management) list(ctx context.Context, gk schema.GroupKind, kinds []flee
 
 // patch merges body into the Cluster k, if the Cluster is still at the version in body.
 func (m *Management) patch(ctx context.Context, k fleet.Key, body []byte) (Object, error) {
-	op := "change Cluster " + k.String()
-	r, _, _ := m.resource(groupKind("Cluster"), versionsOf(groupKind("Cluster"), nil))
+	return m.merge(ctx, groupKind("Cluster"), nil, k, body)
+}
+
+// merge merges body into an object, if the object is still at the version in body.
+func (m *Management) merge(ctx context.Context, gk schema.GroupKind, kinds []fleet.Kind, k fleet.Key, body []byte) (Object, error) {
+	op := "change " + gk.Kind + " " + k.String()
+	r, _, _ := m.resource(gk, versionsOf(gk, kinds))
 	o, err := m.api.Resource(r).Namespace(k.Namespace).Patch(ctx, k.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "fairlead-adopt"})
 	return o, wrap(op, err)
 }

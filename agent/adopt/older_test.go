@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"fairlead.dev/agent/adopt"
@@ -77,6 +78,9 @@ func older(o *unstructured.Unstructured) *unstructured.Unstructured {
 		unstructured.RemoveNestedField(o.Object, "spec", "apiServer")
 		set(o, false, "spec", "managedSecurityGroups", "allowAllInClusterTraffic")
 		delete(o.Object["spec"].(map[string]any)["identityRef"].(map[string]any), "type")
+	case "VSphereFailureDomain": // the webhook of that kind fills these in
+		set(o, false, "spec", "region", "autoConfigure")
+		set(o, false, "spec", "zone", "autoConfigure")
 	case "OpenStackMachineTemplate":
 		olderMachine(o, "spec", "template", "spec")
 	case "OpenStackMachine":
@@ -118,6 +122,7 @@ func TestOlder(t *testing.T) {
 	m := newOlder(t)
 	for name, test := range map[string]func(*management){
 		"manifests stay in their version": olderStays, "the pause is awaited": olderPause, "on OpenStack": olderOpenStack,
+		"on vSphere": olderVSphere,
 	} {
 		t.Run(name, func(t *testing.T) { test(m.of(t)) })
 	}
@@ -202,6 +207,26 @@ func olderOpenStack(m *management) {
 	}
 	if now := s.cloudObjects(); !maps.Equal(before, now) {
 		t.Errorf("there was %v, there is %v", before, now)
+	}
+	s.fairlead(0, append([]string{"plan", s.folder}, s.flags()...)...) // 2 if there were changes
+}
+
+// vSphere's kinds of v1beta1, too, with an account and zones.
+func olderVSphere(m *management) {
+	t, s := m.T, newVStackOn(newRunningOn(m))
+	s.template = strings.NewReplacer(
+		"addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]", "dhcp4: true",
+	).Replace(vSphereMachineTemplate)
+	s.zoned()
+	before, _ := s.vms()
+	adopt := append([]string{"adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--fleet-id", "harbour"}, s.flags()...)
+	if out := s.fairlead(0, adopt...); !strings.Contains(out, "1 of 1 cluster: adopted") || !s.paused() {
+		t.Fatalf("paused there %t: %s", s.paused(), out)
+	}
+	s.wroteZones()
+	after, marks := s.vms()
+	if d := cmp.Diff(before, after); d != "" || len(marks) != len(s.machines) {
+		t.Errorf("%d carry the mark, the machines are others: %s", len(marks), d)
 	}
 	s.fairlead(0, append([]string{"plan", s.folder}, s.flags()...)...) // 2 if there were changes
 }

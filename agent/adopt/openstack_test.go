@@ -44,7 +44,7 @@ func TestOpenStack(t *testing.T) {
 	s.push("adopted")
 	s.cloud.ForgetCalls()
 	s.boot()
-	s.agent()
+	s.agent(s.flags()...)
 	s.waitProvisioned(3)
 	s.same(before)
 	for _, c := range s.cloud.Calls() {

@@ -135,13 +135,13 @@ func (s *stack) push(what string) {
 	s.git("push", "--quiet", "origin", "HEAD:main")
 }
 
-// agent runs an agent of the fleet until the test ends.
-func (s *stack) agent() {
+// agent runs an agent of the fleet, with flags, until the test ends.
+func (s *stack) agent(flags ...string) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
 	var log bytes.Buffer
 	cmd := cli.New(program(), cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &log})
-	cmd.SetArgs(append(s.flags(), "agent", "--source", s.source, "--name", "test", "--listen", "", "--interval", "200ms", "--resync", "1s", "--status-interval", "200ms"))
+	cmd.SetArgs(append(flags, "agent", "--source", s.source, "--name", "test", "--listen", "", "--interval", "200ms", "--resync", "1s", "--status-interval", "200ms"))
 	var done sync.WaitGroup
 	done.Go(func() {
 		if err := cmd.ExecuteContext(ctx); err != nil && ctx.Err() == nil {

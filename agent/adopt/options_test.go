@@ -151,7 +151,7 @@ func TestUndoAsksTheStatusBranch(t *testing.T) {
 		t.Errorf("without a source: %s", out)
 	}
 	x.push("adopted")
-	x.agent()
+	x.agent(x.flags()...)
 	x.waitProvisioned(3)
 	out := x.run(1, "--undo")
 	if !strings.Contains(out, "the agent test keeps it by now (pause it first: put spec.paused: true") || !x.paused() || len(x.taggedObjects()) != len(tagged) {

@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/addresses"
 )
 
 // An existing cluster is one as the management cluster has it.
@@ -30,6 +31,9 @@ type existing struct {
 	credentials []Object // Secrets that manifests refer to
 	authorities map[fleet.SecretName]fleet.SecretData
 	machines    []Object
+	addresses   map[string][]addresses.Claim // of pools, by the name of the Machine
+	indexes     map[string]string            // among the machines of a data template, by the name of the Machine
+	data        map[string]string            // the names of Machines, by that of their Metal3Data
 
 	started  bool // it is paused for an adoption by this fleet
 	released bool // its manifests are not paused any more
@@ -65,7 +69,7 @@ func (a *Adoption) read(ctx context.Context, k fleet.Key) (*existing, error) {
 	f.started = c.GetAnnotations()[adoptedBy] == string(a.o.Fleet)
 	for _, step := range []func(context.Context, *existing) error{
 		a.readInfrastructure, a.readControlPlane, a.readWorkers, a.readHealth, a.readClass,
-		a.readCompanions, a.readMachines, a.readAuthorities, a.readCredentials, a.readNotes,
+		a.readMachines, a.readCompanions, a.readHosts, a.readAddresses, a.readAuthorities, a.readCredentials, a.readNotes,
 	} {
 		if err := step(ctx, f); err != nil {
 			return nil, err
@@ -226,6 +230,8 @@ func (f *existing) adopted(c *fleet.Cluster) []providers.AdoptedMachine {
 	for _, m := range f.machines {
 		out = append(out, providers.AdoptedMachine{
 			Name: fleet.MachineName(m.GetName()), Pool: poolOf(c, m), ID: fleet.ProviderID(text(m, "spec", "providerID")),
+			FailureDomain: text(m, "spec", "failureDomain"), Addresses: addresses.Format(f.addresses[m.GetName()]),
+			Index: f.indexes[m.GetName()],
 		})
 	}
 	return out

@@ -136,13 +136,17 @@ func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 	drift := seen.Infrastructure.Drift
 	seen.Infrastructure.Drift = nil // checked one by one below
 	for _, change := range forecast.Of(plan.Input{Desired: &running, Observed: seen, Now: seen.At}).Changes {
+		if change.Kind == forecast.PrepareHost { // is drift, too
+			continue
+		}
 		wrong = append(wrong, "Fairlead would "+describe(change))
 	}
 	if !seen.Infrastructure.Ready {
 		wrong = append(wrong, "its infrastructure is not as Git says: "+seen.Infrastructure.Message)
 	}
+	prepared := preparations(seen.Infrastructure.Hosts)
 	for _, d := range drift {
-		if a.o.AcceptDrift {
+		if a.o.AcceptDrift || prepared[d] {
 			a.o.OnStep(c.key, Note, "Fairlead will then "+d)
 			continue
 		}
@@ -153,4 +157,16 @@ func (a *Adoption) plan(ctx context.Context, c *candidate) error {
 	}
 	a.o.OnStep(c.key, Plan, "is empty")
 	return nil
+}
+
+// preparations are what is to be done to hosts that no machine has: they are made ready for the
+// next one, which changes nothing of the cluster.
+func preparations(hosts []fleet.Host) map[string]bool {
+	out := make(map[string]bool)
+	for _, h := range hosts {
+		if h.Next.Do != "" && h.Consumer == (fleet.HostConsumer{}) {
+			out[h.Next.Do+": host "+h.Namespace+"/"+h.Name] = true
+		}
+	}
+	return out
 }

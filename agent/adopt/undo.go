@@ -48,6 +48,9 @@ func (a *Adoption) undo(ctx context.Context, k fleet.Key) ([]fleet.Problem, erro
 	if err := a.releaseSecrets(ctx, k); err != nil {
 		return nil, err
 	}
+	if err := a.unpauseHosts(ctx, f); err != nil {
+		return nil, err
+	}
 	return nil, a.unpause(ctx, f)
 }
 

@@ -23,6 +23,10 @@ type upstream struct {
 	machines []providers.AdoptedMachine // with the pools of the manifests
 	secrets  map[fleet.SecretName]fleet.SecretData
 	infra    string // kind of the infrastructure of machines, such as DevMachine
+	// data returns the data template of a machine on bare metal, and its addresses by pool; nil: the
+	// template nodes, and an address of the pool of that name.
+	data     func(i int, m providers.AdoptedMachine) (template string, addresses map[string]string)
+	template string // of machines on vSphere; empty: vSphereMachineTemplate
 }
 
 func (u *upstream) createAll(manifests string) {
@@ -30,9 +34,11 @@ func (u *upstream) createAll(manifests string) {
 	var cluster, controlPlane *unstructured.Unstructured
 	var deployments []*unstructured.Unstructured
 	for _, o := range objects(u.T, manifests) {
-		if o.GetKind() != "OpenStackClusterIdentity" {
-			o.SetNamespace(u.ns)
+		if withoutNamespace(o) {
+			u.create(o)
+			continue
 		}
+		o.SetNamespace(u.ns)
 		switch o.GetKind() {
 		case "Cluster":
 			cluster = u.create(u.asCluster(o))
@@ -40,7 +46,7 @@ func (u *upstream) createAll(manifests string) {
 			controlPlane = u.create(u.owned(u.asControlPlane(o), cluster))
 		case "MachineDeployment":
 			deployments = append(deployments, u.create(u.owned(u.asDeployment(o), cluster)))
-		case "DevCluster", "OpenStackCluster":
+		case "DevCluster", "OpenStackCluster", "VSphereCluster", "Metal3Cluster":
 			set(o, u.at(), "spec", "controlPlaneEndpoint")
 			u.create(u.owned(o, cluster))
 		default:
@@ -54,6 +60,15 @@ func (u *upstream) createAll(manifests string) {
 	for name, data := range u.secrets {
 		u.secret(u.cluster+"-"+string(name), "cluster.x-k8s.io/secret", map[string]string{"cluster.x-k8s.io/cluster-name": u.cluster}, data, controlPlane)
 	}
+}
+
+// withoutNamespace reports whether o is of a kind without namespaces.
+func withoutNamespace(o *unstructured.Unstructured) bool {
+	switch o.GetKind() {
+	case "Namespace", "OpenStackClusterIdentity", "VSphereClusterIdentity", "VSphereFailureDomain", "VSphereDeploymentZone":
+		return true
+	}
+	return false
 }
 
 // secret creates a Secret. by, if not nil, owns it.
@@ -130,7 +145,9 @@ func (u *upstream) status(replicas int64) map[string]any {
 
 func (u *upstream) asControlPlane(o *unstructured.Unstructured) *unstructured.Unstructured {
 	set(o, map[string]any{"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(1)}}}, "spec", "rollout")
-	set(o, "cloud-config", "spec", "kubeadmConfigSpec", "format")
+	if _, ok, _ := unstructured.NestedString(o.Object, "spec", "kubeadmConfigSpec", "format"); !ok {
+		set(o, "cloud-config", "spec", "kubeadmConfigSpec", "format")
+	}
 	n, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
 	o.SetFinalizers([]string{"kubeadm.controlplane.cluster.x-k8s.io"})
 	o.Object["status"] = u.status(n)
@@ -199,6 +216,9 @@ func (u *upstream) createMachines(owner *unstructured.Unstructured, pool string)
 			},
 			"infrastructureRef": map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": u.infra, "name": string(m.Name)},
 		}
+		if m.FailureDomain != "" {
+			set(o, m.FailureDomain, "spec", "failureDomain")
+		}
 		o.Object["status"] = map[string]any{"phase": "Running", "nodeRef": map[string]any{"name": string(m.Name)}}
 		made := u.create(o)
 		config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"format": "cloud-config"}}}
@@ -208,6 +228,12 @@ func (u *upstream) createMachines(owner *unstructured.Unstructured, pool string)
 		u.create(u.owned(config, made))
 		if u.infra == "OpenStackMachine" {
 			u.openStackMachine(made, m)
+		}
+		if u.infra == "Metal3Machine" {
+			u.metal3Machine(made, m)
+		}
+		if u.infra == "VSphereMachine" {
+			u.vSphereMachine(made, m)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func newOlder(t *testing.T) *management {
 // corpus names the files with the kinds.
 func corpus(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(needs.Corpus(t, "crds"), "cap[io]", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(needs.Corpus(t, "crds"), "cap[iovm]*", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no CRDs of Cluster API: %v", err)
 	}
@@ -153,10 +153,10 @@ func (m *management) until(what string, done func() bool) {
 // resource returns the client for objects of a kind.
 func (m *management) resource(gvk schema.GroupVersionKind, ns string) dynamic.ResourceInterface {
 	plural := strings.ToLower(gvk.Kind) + "s"
-	if gvk.Kind == "OpenStackClusterIdentity" {
-		plural = "openstackclusteridentities"
+	if strings.HasSuffix(plural, "ys") {
+		plural = strings.TrimSuffix(plural, "ys") + "ies"
 	}
-	if strings.HasSuffix(plural, "classs") {
+	if strings.HasSuffix(plural, "sss") {
 		plural = strings.TrimSuffix(plural, "s") + "es"
 	}
 	if m.older && gvk.Version == "v1beta2" {

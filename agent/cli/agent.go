@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -38,7 +39,8 @@ in-memory cloud, where it lives in the agent, under /inmemory/. /healthz fails w
 something in the agent does not end (--hung-after), which only a restart heals; that
 nothing can be reached does not make it fail. On --webhook-listen it hears of pushes,
 so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
-On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
+On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.
+On --page-listen it serves a page of the fleet, for people to look at: docs/page.md.`,
 		Example: `  fairlead agent --source https://git.example.com/fleet.git --token-file token
   fairlead agent --source git@git.example.com:fleet.git --ssh-key id_ed25519 --known-hosts known_hosts
   fairlead agent --source ./fleet`,
@@ -50,6 +52,7 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 	f.addSecrets(cmd)
 	f.addSigning(cmd)
 	f.addProviders(cmd)
+	f.addForge(cmd)
 	flags.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.settings.Source == "" {
@@ -65,7 +68,7 @@ On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.`,
 		}
 		klog.SetSlogLogger(log) // client-go's logger: there is one in a process
 		s := f.from(nil, log)
-		s.StatusInterval, s.ChartVersion = flags.statusInterval, p.Version
+		s.StatusInterval, s.ChartVersion, s.NotificationCredentials = flags.statusInterval, p.Version, flags.notifications
 		flags.options.StatusBranch, s.StatusBranch = f.branch, f.branch
 		return flags.run(cmd.Context(), p.Version, s)
 	}
@@ -87,6 +90,9 @@ type agentFlags struct {
 	traces              tracingFlags
 	replicas            replicaFlags
 	scale               autoscalerFlags
+	notifications       string
+	page                pageFlags
+	pageListen          string
 }
 
 func (f *agentFlags) add(cmd *cobra.Command) {
@@ -107,6 +113,7 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&f.takeOver, "take-over", "", "owner that is gone, AGENT@EPOCH as fairlead status tells it, be it of the same name: take its place. Be sure that it is gone")
 	confirms(cmd, "take-over")
+	fs.StringVar(&f.notifications, "notification-credentials", "", "folder with a folder for each target in spec.notifications of fleet.yaml, called as it, with files that say where its messages go: address, token, signingKey, username, password, from, ca.crt")
 	settings(cmd, "wait-for-ownership", "pprof")
 	f.memory.add(cmd)
 	f.pagesFor.add(cmd)
@@ -114,6 +121,8 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	f.traces.add(cmd)
 	f.replicas.add(cmd)
 	f.scale.add(cmd)
+	fs.StringVar(&f.pageListen, "page-listen", "", "address to serve a page of the fleet on, such as :8090, for behind a proxy that knows who may look; empty for none")
+	f.page.add(cmd)
 }
 
 // minHungAfter is longer than any request to a server may take.
@@ -140,6 +149,9 @@ func (f *agentFlags) check(s wiring.Settings) error {
 	}
 	if err := f.pagesFor.check(f.listen); err != nil {
 		return err
+	}
+	if f.pageListen == "" && (len(f.page.hosts) > 0 || f.page.forge != "") {
+		return &usageError{errors.New("--page-host and --page-forge are of a page that is not served: add --page-listen")}
 	}
 	if f.takeOver == "" {
 		return nil
@@ -173,6 +185,7 @@ func (f *agentFlags) run(ctx context.Context, version string, s wiring.Settings)
 	p, err := wiring.Start(ctx, s, wiring.ProcessOptions{
 		Version: version, Agent: f.options, HungAfter: f.hungAfter,
 		Replicas: f.replicas.Replicas, Autoscaler: f.scale.Autoscaler, Pages: pages, Webhooks: hooks,
+		Page: wiring.Page{Address: f.pageListen, Hosts: f.page.hosts, Forge: f.page.forge},
 	})
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func Main(p Program, args []string, s Streams) int {
 		return exitFailure
 	}
 	cmd := New(p, s)
-	cmd.SetArgs(args)
+	cmd.SetArgs(joinWait(args))
 	err := cmd.ExecuteContext(ctx)
 	if text := message(err); text != "" {
 		fmt.Fprintln(s.Err, "fairlead: "+fleet.PlainLines(text))
@@ -89,10 +89,12 @@ or with what you have:
   fairlead agent --source ./fleet`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		PersistentPreRunE: environment,
+		PersistentPreRunE: fill,
 		Args:              args(cobra.NoArgs),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.Version = version
+	root.SetVersionTemplate("fairlead {{.Version}}\n")
 	root.Annotations = map[string]string{selfAnnotation: s.Self}
 	root.SetIn(s.In)
 	root.SetOut(output.Plain(s.Out))
@@ -110,11 +112,21 @@ or with what you have:
 		newPivot(p),
 		newDemo(p),
 		newInMemory(),
+		newInit(built),
+		newGenerate(built),
+		newCheck(built),
 		newValidate(built),
 		newRender(built),
 		newPlan(built),
 		newStatus(built),
 		newTree(built),
+		newTop(built),
+		newDescribe(built),
+		newHistory(built),
+		newDiff(built),
+		newRollback(built),
+		newPage(built),
+		newHosts(built),
 		newKubeconfig(built),
 		newSuspend(built),
 		newResume(built),
@@ -123,14 +135,20 @@ or with what you have:
 		newRemediate(built),
 		newRotate(built),
 		newScale(built),
+		newRelease(built),
 		newAbandon(built),
+		newApprove(built),
 		newRequests(built),
 		newSecrets(built),
 		newOrphans(built),
 		newAdopt(built),
+		newContext(built),
+		newOptions(built),
 		newVersion(version),
 		newExitCodes(),
 	)
+	addContexts(root)
+	root.SetUsageFunc(usage)
 	return root
 }
 
@@ -218,8 +236,8 @@ func newExitCodes() *cobra.Command {
 		Long: `Exit codes of fairlead:
 
     0  it worked; validate: no problems; plan: nothing to do
-    1  it failed; validate: there are problems; plan: the revision has problems
-       or something could not be looked at
+    1  it failed; validate: there are problems; check: something fails; plan: the
+       revision has problems or something could not be looked at
     2  plan: there are changes; orphans: there are some
     3  agent: another agent owns the fleet
     4  status --wait: the newest revision is refused, as a whole or for a cluster

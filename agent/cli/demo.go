@@ -17,7 +17,8 @@ func newDemo(p Program) *cobra.Command {
 
 The demonstration makes a Git repository of an example fleet, serves it over
 HTTP on this computer, starts an agent, and pushes: two clusters, more workers, a
-new Kubernetes version, a mistake, its repair, a deletion. The machines are
+new Kubernetes version, whose plan is read on a branch before it is merged, a mistake,
+its repair, a deletion. The machines are
 simulated, everything else is real. A step counts only once it was seen on the
 status branch and at the API servers of the clusters; the exit code is 0 only if
 all were.

@@ -61,7 +61,12 @@ func document(b *strings.Builder, c *cobra.Command) {
 		fmt.Fprintf(b, "\nExamples:\n\n```\n%s\n```\n", unindent(c.Example))
 	}
 	var flags [][3]string
+	others := false
 	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !own(c, f) && c.Name() != "options" {
+			others = others || !f.Hidden
+			return
+		}
 		name := "`--" + f.Name + "`"
 		if f.Shorthand != "" {
 			name = "`-" + f.Shorthand + "`, " + name
@@ -72,6 +77,9 @@ func document(b *strings.Builder, c *cobra.Command) {
 		}
 		flags = append(flags, [3]string{name, f.DefValue, usage})
 	})
+	if others {
+		b.WriteString("\nFlags that commands share: [fairlead options](#fairlead-options).\n")
+	}
 	if len(flags) == 0 {
 		return
 	}

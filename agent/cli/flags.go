@@ -29,6 +29,9 @@ func confirms(cmd *cobra.Command, names ...string) { declare(cmd, confirmation, 
 // setting marks switches that an environment variable can set.
 const setting = "fairlead.dev/setting"
 
+// verbatim marks flags whose values are never names of files.
+const verbatim = "fairlead.dev/verbatim"
+
 // settings declares switches of cmd that do no harm where an environment variable sets
 // them. Each switch is declared by confirms or by settings.
 func settings(cmd *cobra.Command, names ...string) { declare(cmd, setting, names) }
@@ -86,6 +89,7 @@ type sourceFlags struct {
 	providers map[string]map[string]*string // settings of providers, by provider and name
 	gone      fleet.Key                     // cluster that is gone, and is planned to be created again
 	recreate  string
+	lastSeen  bool // plans go by the status branch, and ask nobody
 }
 
 // recreating returns f for a plan that creates k again.
@@ -101,8 +105,16 @@ const pathUsage = "folder of the fleet in the source, from its root: what is els
 // pathInFleetUsage is the help of --path of commands that accept a part of a fleet.
 const pathInFleetUsage = "folder of the fleet in the source, or a folder or file in that, where not all of it is meant: the fleet is the nearest folder upwards with a fleet.yaml or a folder clusters"
 
+// partOfFleet has --path of cmd name a part of a fleet as well.
+func partOfFleet(cmd *cobra.Command) {
+	f := cmd.Flags().Lookup("path")
+	f.Usage = pathInFleetUsage
+	delete(f.Annotations, shared) // it is not the one that commands share
+}
+
 // addSource adds the flags that say where a fleet is and how to reach it.
 func addSource(cmd *cobra.Command, built wiring.Built) *sourceFlags {
+	defer share(cmd)()
 	f := &sourceFlags{cmd: cmd, settings: wiring.Settings{Built: built}}
 	s, c, fs := &f.settings, &f.settings.Credentials, cmd.Flags()
 	fs.StringVar(&s.Source, "source", "", "repository URL, folder, or oci://REGISTRY/REPOSITORY for what flux push artifact writes")
@@ -129,6 +141,7 @@ func addSource(cmd *cobra.Command, built wiring.Built) *sourceFlags {
 	fs.StringArrayVar(&s.TrustedKeys, "trusted-keys", nil, "file with public keys of OpenPGP in armour, or of SSH as in authorized_keys or Git's allowed signers, or folder of such files: follow only commits that one of them signed, each since the last one followed, or a tag that one did; for a registry, with public keys in PEM: follow only artifacts that one of them signed with cosign, each made after the last one followed; may be repeated")
 	fs.BoolVar(&s.TrustMerges, "trust-merges", false, "with --trusted-keys, take who signs a merge to stand for all that it brings in: what is merged needs no signature")
 	settings(cmd, "trust-merges")
+	declare(cmd, verbatim, []string{"ref", "path", "fleet-id", "username"})
 	fs.Var((*allowFlag)(&s.AllowedSources), "allow-source", "beginning of the URLs of sources that fleet.yaml may pin, as https://git.example.com/platform, and after a = a folder like that of --credentials for them; the longest counts; may be repeated (default: none may be pinned)")
 	return f
 }
@@ -159,12 +172,25 @@ func (a *allowFlag) Set(text string) error {
 	return err
 }
 
+// GetSlice returns the values as they are given on a command line.
+func (a *allowFlag) GetSlice() []string {
+	texts := make([]string, len(*a))
+	for i, s := range *a {
+		if texts[i] = s.Prefix; s.Credentials != "" {
+			texts[i] += "=" + s.Credentials
+		}
+	}
+	return texts
+}
+
 // Type implements pflag.Value.
 func (a *allowFlag) Type() string { return "url" }
 
 // addStatus adds the flags that say where the status branch is.
 func (f *sourceFlags) addStatus(cmd *cobra.Command) {
+	defer share(cmd)()
 	cmd.Flags().StringVar(&f.branch, "status-branch", "", "name of the status branch (default: what fleet.yaml says, or fairlead/status)")
+	declare(cmd, verbatim, []string{"status-branch"})
 	cmd.Flags().StringVar(&f.settings.StatusCredentials.Dir, "status-credentials", "", "folder like that of --credentials, for the status branch (default: the credentials of the source)")
 	cmd.Flags().StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch, or a folder; a source in a registry needs one (default: the source)")
 	cmd.Flags().StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "like --trusted-keys, of those who may ask for something on the status branch, and of the fleet's agents: requests, numbers of machines and changes of owner that none of them signed count for nothing. The key of --signing-key of an agent has to be one of them; may be repeated. Without it whoever may push there may do so")
@@ -172,16 +198,19 @@ func (f *sourceFlags) addStatus(cmd *cobra.Command) {
 
 // addSigning adds the flag that says what signs commits to the status branch.
 func (f *sourceFlags) addSigning(cmd *cobra.Command) {
+	defer share(cmd)()
 	cmd.Flags().StringVar(&f.settings.SigningKey, "signing-key", "", "private key of SSH or OpenPGP to sign what is asked for and commits to the status branch with: a file, or a folder with identity or git.asc, and its passphrase in identity.password or passphrase")
 }
 
 // addSecrets adds the flag that says where secrets are.
 func (f *sourceFlags) addSecrets(cmd *cobra.Command) {
+	defer share(cmd)()
 	cmd.Flags().StringVar(&f.settings.Secrets, "secrets", "", "secret store: a folder of encrypted files, kubernetes (the cluster that this runs in), or kubernetes:KUBECONFIG (default: a folder for the source in ~/.local/state/fairlead)")
 }
 
 // addProviders adds the flags of the infrastructure providers.
 func (f *sourceFlags) addProviders(cmd *cobra.Command) {
+	defer share(cmd)()
 	f.providers = make(map[string]map[string]*string)
 	for _, p := range f.settings.Built.Providers {
 		f.providers[p.Name] = make(map[string]*string)

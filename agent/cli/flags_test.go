@@ -61,10 +61,10 @@ func TestConfirmationsAreNotFromTheEnvironment(t *testing.T) {
 		})
 	})
 	want := []string{
-		"adopt accept-drift", "adopt undo", "agent take-over",
+		"adopt accept-drift", "adopt undo", "agent take-over", "approve changes", "approve plan",
 		"bootstrap allow-changes", "bootstrap identity-file", "bootstrap take-over", "bootstrap undo",
 		"orphans delete", "orphans yes", "pivot exit", "pivot here", "pivot undo",
-		"render show-secrets", "secrets get show",
+		"release approve", "release now", "release skip", "render show-secrets", "rollback push", "secrets get show",
 	}
 	if diff := cmp.Diff(want, confirming); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

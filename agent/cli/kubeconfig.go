@@ -18,13 +18,20 @@ func newKubeconfig(built wiring.Built) *cobra.Command {
 		Long: `Write the administrator's kubeconfig of a cluster.
 
 It comes from the secret store of the agent, so this runs where the agent's
-secrets are: with the same --source, or the same --secrets.`,
-		Example: `  fairlead kubeconfig prod/eu-1 --source ./fleet > eu-1.kubeconfig
+secrets are: with the same --source, or the same --secrets.
+
+--merge puts it into your own kubeconfig, the first of KUBECONFIG or ~/.kube/config,
+with a context that is called NAMESPACE-NAME. The rest of that file stays.`,
+		Example: `  fairlead kubeconfig prod/eu-1 --merge && kubectl --context prod-eu-1 get nodes
+  fairlead kubeconfig prod/eu-1 --source ./fleet > eu-1.kubeconfig
   kubectl --kubeconfig eu-1.kubeconfig get nodes`,
 		Args: args(cobra.ExactArgs(1)),
 	}
 	f := addSource(cmd, built)
 	f.addSecrets(cmd)
+	f.complete(oneCluster(0))
+	merge := cmd.Flags().Bool("merge", false, "put it into your own kubeconfig, as a context")
+	settings(cmd, "merge")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		k, err := fleet.ParseKey(argv[0])
 		if err != nil {
@@ -41,6 +48,18 @@ secrets are: with the same --source, or the same --secrets.`,
 		}
 		if err != nil {
 			return err
+		}
+		if *merge {
+			file, err := ownKubeconfig()
+			if err != nil {
+				return err
+			}
+			name, err := mergeKubeconfig(file, k, d[fleet.KubeconfigKey])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s has the context %s\n", file, name)
+			return nil
 		}
 		_, err = output.Exact(cmd.OutOrStdout()).Write(d[fleet.KubeconfigKey].Reveal())
 		return err

@@ -14,11 +14,20 @@ import (
 func outputFlag(cmd *cobra.Command, allowed ...output.Format) *string {
 	names := make([]string, len(allowed))
 	for i, f := range allowed {
-		names[i] = string(f)
+		if names[i] = string(f); f == output.FormatJSONPath {
+			names[i] += "=TEMPLATE"
+		}
 	}
 	out := cmd.Flags().StringP("output", "o", names[0], "how to show it: "+strings.Join(names, ", "))
 	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if !slices.Contains(names, *out) {
+		f := output.Format(*out)
+		if err := f.Check(); err != nil {
+			return &usageError{err}
+		}
+		if _, path := f.Template(); path && slices.Contains(allowed, output.FormatJSONPath) {
+			return nil
+		}
+		if !slices.Contains(allowed, f) || f == output.FormatJSONPath {
 			return &usageError{fmt.Errorf("there is no output %q here: use one of %s", *out, strings.Join(names, ", "))}
 		}
 		return nil

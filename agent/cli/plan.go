@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,11 +39,18 @@ For what only the API servers of the clusters know, it needs the agent's secrets
 the same --source, or the same --secrets. Without them it says so and plans by
 the infrastructure alone.
 
+--last-seen plans without credentials for clouds and clusters: by what an agent last wrote
+to the status branch, and says how old that is. --out keeps a plan in a file, and
+--against compares such a file with what was done since.
+
 The exit code is 0 if there is nothing to do, 2 if there are changes, and 1 if
 something is wrong.`,
 		Example: `  fairlead plan --source https://git.example.com/fleet.git --ref feature
   fairlead plan ./fleet --status-repository https://git.example.com/fleet.git -o markdown
   fairlead plan --source https://git.example.com/fleet.git --ref feature --base main
+  fairlead plan --source https://git.example.com/fleet.git --pull-request 12
+  fairlead plan --source https://git.example.com/fleet.git --ref feature --last-seen --out plan.json
+  fairlead plan --source https://git.example.com/fleet.git --against plan.json
   fairlead plan ./fleet --inmemory-url http://127.0.0.1:8080/inmemory`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
@@ -54,15 +63,35 @@ something is wrong.`,
 	f.addProviders(cmd)
 	v := addValues(cmd)
 	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit of the repository to compare with; of a folder another folder, or the URL of a repository")
-	cmd.Flags().Lookup("path").Usage = pathInFleetUsage
+	proposal := cmd.Flags().String("pull-request", "", "show what the agent planned for the pull request of that number, or for that ref, by the status branch: nothing is planned here")
+	partOfFleet(cmd)
+	cmd.Flags().BoolVar(&f.lastSeen, "last-seen", false, "go by what an agent last wrote to the status branch: no cloud and no cluster is asked, and no credential for them is needed")
+	settings(cmd, "last-seen")
+	keep := cmd.Flags().String("out", "", "file to keep the plan in as well, for --against")
+	against := cmd.Flags().String("against", "", "show what became of the plan in this file, by the status branch: nothing is planned")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
 			return err
 		}
+		if *proposal != "" {
+			branch, err := p.branch(cmd.Context(), f.branch)
+			if err != nil {
+				return err
+			}
+			return showPullRequest(cmd.Context(), cmd.OutOrStdout(), p, branch, *proposal, output.Format(*form))
+		}
+		if *against != "" {
+			return showAgainst(cmd, p, f, *against, output.Format(*form))
+		}
 		out, err := makePlan(cmd.Context(), p, f, v)
 		if err != nil {
 			return err
+		}
+		if *keep != "" {
+			if err := keepPlan(*keep, out, time.Now()); err != nil {
+				return err
+			}
 		}
 		if err := out.Write(cmd.OutOrStdout(), output.Format(*form)); err != nil {
 			return err
@@ -76,6 +105,23 @@ something is wrong.`,
 		return nil
 	}
 	return cmd
+}
+
+// showAgainst shows what became of the plan in the file called name.
+func showAgainst(cmd *cobra.Command, p selection, f *sourceFlags, name string, form output.Format) error {
+	kept, err := readPlan(name)
+	if err != nil {
+		return err
+	}
+	branch, err := p.branch(cmd.Context(), f.branch)
+	if err != nil {
+		return err
+	}
+	s, err := p.status(cmd.Context(), branch)
+	if err != nil {
+		return err
+	}
+	return compareKept(cmd.OutOrStdout(), form, kept, s)
 }
 
 // makePlan plans the selection p, and changes nothing.
@@ -104,11 +150,32 @@ func makePlan(ctx context.Context, p selection, f *sourceFlags, v *valueFlags) (
 		return nil, err
 	}
 	defer w.Close()
-	if err := out.Look(ctx, w.Looker()); err != nil { //nolint:contextcheck // each look has its own
+	if f.lastSeen {
+		if err := out.Look(ctx, w.RecordedLooker(s, time.Now)); err != nil {
+			return nil, err
+		}
+		return out, p.noteAge(ctx, out, cmp.Or(f.branch, all.Config.StatusBranch))
+	}
+	if err := out.Look(ctx, w.Looker()); err != nil {
 		return nil, err
 	}
 	out.Notes = append(out.Notes, p.notes(s, out)...)
 	return out, nil
+}
+
+// noteAge notes in out what it stands on: nobody was asked.
+func (p selection) noteAge(ctx context.Context, out *preview.Plan, branch string) error {
+	b, err := p.settings.OpenBranch(branch)
+	if err != nil {
+		return err
+	}
+	age, err := written(ctx, b, time.Now())
+	if err != nil {
+		return err
+	}
+	out.Notes = slices.DeleteFunc(out.Notes, func(n string) bool { return strings.HasPrefix(n, "the secrets of ") })
+	out.Notes = append(out.Notes, "planned by "+age)
+	return nil
 }
 
 // notes are what a person should know beside the plan.

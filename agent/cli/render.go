@@ -37,7 +37,7 @@ something cannot be rendered; what can be is shown all the same.`,
 	f.addRender(cmd)
 	f.addFolders(cmd)
 	v := addValues(cmd)
-	cmd.Flags().Lookup("path").Usage = pathInFleetUsage
+	partOfFleet(cmd)
 	cmd.Flags().BoolVar(&show, "show-secrets", false, "show the values of Secrets")
 	confirms(cmd, "show-secrets")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {

@@ -20,7 +20,7 @@ type requestCommand struct {
 	cmd    *cobra.Command
 	f      *sourceFlags
 	reason string
-	wait   time.Duration
+	wait   *waitFlags
 }
 
 // request returns a request of a kind for the cluster called name.
@@ -80,7 +80,7 @@ func with(id fleet.ProviderID) string {
 
 // target returns the fleet that the request is for, and the name of its status branch.
 func (w *requestCommand) selection() (selection, string, error) {
-	p, err := locate(w.cmd.Context(), w.f.from(nil, quiet(w.cmd.ErrOrStderr())))
+	p, err := w.f.here(w.cmd.Context(), nil)
 	if err != nil {
 		return p, "", err
 	}
@@ -126,10 +126,11 @@ func (w *requestCommand) ask(r fleet.Request) error {
 		return err
 	}
 	fmt.Fprintf(out, "asked to %s\n", r)
-	if w.wait == 0 {
+	wait := w.wait.time()
+	if wait == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.wait)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	last := fleet.Answer{}
 	tick := time.NewTicker(time.Second)
@@ -154,9 +155,13 @@ func (w *requestCommand) ask(r fleet.Request) error {
 				return w.cmd.Context().Err()
 			}
 			if last.State == "" {
-				return fmt.Errorf("no agent answered within %s: is one running? It goes on waiting for an answer", w.wait)
+				return fmt.Errorf("no agent answered within %s: is one running? It goes on waiting for an answer", wait)
 			}
-			return fmt.Errorf("it is not done after %s, and goes on: fairlead tree %s shows how far it is", w.wait, r.Cluster)
+			look := "fairlead tree " + r.Cluster.String()
+			if r.Stage != "" {
+				look = "fairlead status"
+			}
+			return fmt.Errorf("it is not done after %s, and goes on: %s shows how far it is", wait, look)
 		case <-tick.C:
 		}
 	}

@@ -29,8 +29,16 @@ func newRequest(built wiring.Built, use, short, long, example string, ask func(w
 	w.f = addSource(cmd, built)
 	w.f.addStatus(cmd)
 	w.f.addSigning(cmd)
+	switch names := strings.Fields(use)[1:]; {
+	case names[len(names)-1] == "MACHINE":
+		w.f.complete(machineNames)
+	case strings.HasSuffix(use, "|STAGE"):
+		w.f.complete(stageOrCluster)
+	default:
+		w.f.complete(oneCluster(len(names) - 1))
+	}
 	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who read it later")
-	cmd.Flags().DurationVar(&w.wait, "wait", 0, "wait so long for it to be answered and done")
+	w.wait = addWait(cmd, "wait for it to be answered and done")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		w.cmd = cmd
 		return ask(w, argv)

@@ -3,9 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/statusview"
@@ -17,10 +20,12 @@ import (
 // requestView is one request as JSON and YAML.
 type requestView struct {
 	Wish       string     `json:"wish"`
-	Cluster    string     `json:"cluster"`
+	Cluster    string     `json:"cluster,omitempty"` // empty: of a stage
 	Machine    string     `json:"machine,omitempty"`
 	ProviderID string     `json:"providerID,omitempty"`
 	What       string     `json:"what,omitempty"`
+	Stage      string     `json:"stage,omitempty"`
+	Release    string     `json:"release,omitempty"`
 	Until      *time.Time `json:"until,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
 	By         string     `json:"by"`
@@ -32,17 +37,26 @@ type requestView struct {
 
 func newRequests(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "requests", GroupID: groupAsk, Short: "List what people asked for, and the answers",
+		Use: "requests [NAMESPACE/NAME...]", GroupID: groupAsk, Short: "List what people asked for, and the answers",
 		Long: `List what people asked for with fairlead suspend, reconcile, replace, remediate,
-rotate and abandon, and what the agent answered. Answers are kept for a week; all of it
-is in the history of the status branch.`,
-		Example: `  fairlead requests --source https://git.example.com/fleet.git`,
-		Args:    args(cobra.NoArgs),
+rotate, release and abandon, and what the agent answered. Answers are kept for a week; all of it
+is in the history of the status branch. --problems leaves those that are refused, or that
+nobody answered.`,
+		Example: `  fairlead requests
+  fairlead requests prod/eu-1 --watch`,
+		Args: args(cobra.ArbitraryArgs),
 	}
-	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown, output.FormatWide, output.FormatName, output.FormatJSONPath)
 	w := &requestCommand{cmd: cmd, f: addSource(cmd, built)}
 	w.f.addStatus(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	w.f.complete(clusterNames)
+	choose := addChoose(cmd)
+	watch := addWatch(cmd)
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		chosen, err := choose.of(argv)
+		if err != nil {
+			return err
+		}
 		p, branch, err := w.selection()
 		if err != nil {
 			return err
@@ -55,37 +69,72 @@ is in the history of the status branch.`,
 		if q.Verify, err = p.settings.Verifier(); err != nil {
 			return err
 		}
+		form := output.Format(*form)
+		if *watch {
+			if err := canWatch(form); err != nil {
+				return err
+			}
+			return p.watch(cmd.Context(), b, cmd.OutOrStdout(), func(out io.Writer, s status.Status) error {
+				list, err := q.List(cmd.Context())
+				return errors.Join(showRequests(out, form, chosen.requests(s, list), q.Verify != nil), err)
+			})
+		}
 		list, err := q.List(cmd.Context())
 		if err != nil && len(list) == 0 {
 			return err
 		}
-		t := output.Table{Header: []string{"REQUEST", "STATE", "BY", "AT", "SIGNED", "MESSAGE"}}
-		views := []requestView{}
-		for _, r := range list {
-			v := requestView{
-				Wish: string(r.Kind), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID), What: string(r.What),
-				Reason: r.Reason, By: r.By, At: r.At, State: string(r.Answer.State), Message: r.Answer.Message,
+		if len(list) == 0 && form == output.FormatTable {
+			if deaf := p.checkFollowed(cmd.Context(), branch); deaf != nil {
+				return fmt.Errorf("there are no requests here: %w", deaf)
 			}
-			if v.State == "" {
-				v.State = "Asked"
+		}
+		var s status.Status
+		if chosen.flags.labels != "" {
+			if s, err = p.statusOn(cmd.Context(), b); err != nil {
+				return err
 			}
-			v.Signed = signedRequest(r, q.Verify != nil)
-			if !r.Until.IsZero() {
-				v.Until = &r.Until
-			}
-			views = append(views, v)
-			t.Add(r.String(), v.State, v.By, v.At.Format(time.RFC3339), v.Signed, v.Message)
 		}
-		if form := output.Format(*form); form != output.FormatTable || len(views) > 0 {
-			return errors.Join(t.Write(cmd.OutOrStdout(), form, views), err)
-		}
-		if deaf := p.checkFollowed(cmd.Context(), branch); deaf != nil && err == nil {
-			return fmt.Errorf("there are no requests here: %w", deaf)
-		}
-		fmt.Fprintln(cmd.OutOrStdout(), "nobody asked for anything")
-		return err
+		return errors.Join(showRequests(cmd.OutOrStdout(), form, chosen.requests(s, list), q.Verify != nil), err)
 	}
 	return cmd
+}
+
+// requests returns those of list that are about chosen clusters. s tells their labels.
+func (c choice) requests(s status.Status, list []fleet.Request) []fleet.Request {
+	return slices.DeleteFunc(slices.Clone(list), func(r fleet.Request) bool {
+		one, _ := s.Cluster(r.Cluster)
+		answered := r.Answer.State == fleet.RequestAccepted || r.Answer.State == fleet.RequestDone
+		return !c.has(r.Cluster) || !c.labels.Matches(labels.Set(one.Report.Labels)) || c.flags.problems && answered
+	})
+}
+
+// showRequests shows list. checked: keys were named.
+func showRequests(w io.Writer, form output.Format, list []fleet.Request, checked bool) error {
+	t := output.Table{Header: []string{"REQUEST", "STATE", "BY", "AT", "SIGNED", "MESSAGE"}, Fit: true}
+	views := []requestView{}
+	for _, r := range list {
+		v := requestView{
+			Wish: string(r.Kind), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID), What: string(r.What),
+			Reason: r.Reason, By: r.By, At: r.At, State: string(r.Answer.State), Message: r.Answer.Message,
+		}
+		if v.Stage, v.Release = r.Stage, string(r.Release); r.Stage != "" {
+			v.Cluster = ""
+		}
+		if v.State == "" {
+			v.State = "Asked"
+		}
+		v.Signed = signedRequest(r, checked)
+		if !r.Until.IsZero() {
+			v.Until = &r.Until
+		}
+		views = append(views, v)
+		t.Add(r.String(), v.State, v.By, v.At.Format(time.RFC3339), v.Signed, v.Message)
+	}
+	if len(views) == 0 && (form == output.FormatTable || form == output.FormatWide) {
+		_, err := fmt.Fprintln(w, "nobody asked for anything")
+		return err
+	}
+	return t.Write(w, form, views)
 }
 
 // signedRequest says whether a trusted key signed r. checked: keys were named.

@@ -33,6 +33,7 @@ docs/autoscaler.md tells more.`,
 	w.f = addSource(cmd, built)
 	w.f.addStatus(cmd)
 	w.f.addSigning(cmd)
+	w.f.complete(clusterAndPool)
 	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who read it later")
 	cmd.Flags().StringArrayVar(&remove, "remove", nil, "provider id of a machine to go before others; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {

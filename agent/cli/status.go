@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/statusview"
@@ -18,30 +21,39 @@ import (
 )
 
 func newStatus(built wiring.Built) *cobra.Command {
-	var wait time.Duration
 	cmd := &cobra.Command{
-		Use:     "status [PATH|URL]",
+		Use:     "status [PATH|URL] [NAMESPACE/NAME...]",
 		GroupID: groupLook,
 		Short:   "Say how the clusters of a fleet are",
 		Long: `Say how the clusters of a fleet are, from the status branch: no cluster and no
-cloud is asked.
+cloud is asked. Names, which may have a *, and flags choose some of them.
 
 With --wait it waits until the agent has applied the newest revision of the source
 and a look has found every cluster as that revision says: provisioned, or deleted
 where that is wanted, with nothing left to do. Afterwards it shows the status. The
 exit code is 4 as soon as the revision is refused, as a whole or for some cluster,
 which waiting does not mend, and 5 if it takes longer.`,
-		Example: `  fairlead status --source https://git.example.com/fleet.git
-  git push && fairlead status --source https://git.example.com/fleet.git --wait 10m
-  fairlead status ./fleet -o json | jq '.clusters[] | select(.phase != "Provisioned")'`,
-		Args: args(cobra.MaximumNArgs(1)),
+		Example: `  fairlead status
+  fairlead status 'prod/eu-*' -l ring=canary --problems
+  git push && fairlead status --wait --timeout 10m
+  fairlead status --watch
+  fairlead status -o jsonpath='{.clusters[?(@.phase!="Provisioned")].name}'`,
+		Args: args(cobra.ArbitraryArgs),
 	}
-	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown, output.FormatWide, output.FormatName, output.FormatJSONPath)
 	f := addSource(cmd, built)
 	f.addStatus(cmd)
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for every cluster to be as the newest revision says")
+	f.complete(clusterNames)
+	choose := addChoose(cmd)
+	wait := addWait(cmd, "wait for every cluster to be as the newest revision says")
+	watch := addWatch(cmd)
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
+		source, names := sourceAndNames(argv)
+		chosen, err := choose.of(names)
+		if err != nil {
+			return err
+		}
+		p, err := f.here(cmd.Context(), source)
 		if err != nil {
 			return err
 		}
@@ -49,19 +61,49 @@ which waiting does not mend, and 5 if it takes longer.`,
 		if err != nil {
 			return err
 		}
-		s, outcome, err := p.await(cmd.Context(), branch, wait)
+		form := output.Format(*form)
+		if *watch {
+			return watchStatus(cmd, p, branch, form, chosen, wait)
+		}
+		s, outcome, err := p.await(cmd.Context(), branch, wait.time())
 		if err != nil {
 			return err
 		}
-		if err := showStatus(cmd.OutOrStdout(), output.Format(*form), s); err != nil {
+		all := len(s.Clusters)
+		if s, err = chosen.from(s); err != nil {
 			return err
 		}
-		if s.Owner.Agent == "" && output.Format(*form) == output.FormatTable && p.origin(cmd.Context()) != "" {
+		if err := showStatus(cmd.OutOrStdout(), form, s, all); err != nil {
+			return err
+		}
+		if s.Owner.Agent == "" && form == output.FormatTable && p.origin(cmd.Context()) != "" {
 			fmt.Fprintf(cmd.OutOrStdout(), "this folder is a clone: name the repository with --source %s\n", p.origin(cmd.Context()))
 		}
-		return errors.Join(outcomeError(outcome, wait), s.Whole())
+		return errors.Join(outcomeError(outcome, wait.time()), s.Whole())
 	}
 	return cmd
+}
+
+// watchStatus shows the status of the chosen clusters whenever it changes.
+func watchStatus(cmd *cobra.Command, p selection, branch string, form output.Format, chosen choice, wait *waitFlags) error {
+	if wait.time() != 0 {
+		return &usageError{errors.New("--wait ends, and --watch does not: give one of them")}
+	}
+	if err := canWatch(form); err != nil {
+		return err
+	}
+	b, err := p.settings.OpenBranch(branch)
+	if err != nil {
+		return err
+	}
+	return p.watch(cmd.Context(), b, cmd.OutOrStdout(), func(w io.Writer, s status.Status) error {
+		all := len(s.Clusters)
+		s, err := chosen.from(s)
+		if err != nil {
+			return err
+		}
+		return showStatus(w, form, s, all)
+	})
 }
 
 // branch returns the name of the status branch: given, or the one in fleet.yaml, or, where
@@ -86,24 +128,33 @@ func (p selection) branch(ctx context.Context, given string) (string, error) {
 	return config.StatusBranch, err
 }
 
-func showStatus(w io.Writer, form output.Format, s status.Status) error {
+// showStatus shows s, which may be of some of all clusters of a fleet.
+func showStatus(w io.Writer, form output.Format, s status.Status, all int) error {
 	v := statusview.Of(s)
-	t := output.Table{Header: []string{"CLUSTER", "PHASE", "MACHINES", "VERSION", "REVISION", "MESSAGE"}, Style: phaseStyle}
-	for i, c := range v.Clusters {
-		t.Add(c.Name, c.Phase, fmt.Sprintf("%d/%d", c.Ready, c.Desired), c.Version, s.Clusters[i].Report.Revision.Short(), c.Message())
+	t := output.Table{
+		Header: []string{"CLUSTER", "PHASE", "MACHINES", "VERSION", "REVISION", "PROVIDER", "ENDPOINT", "LABELS", "MESSAGE"},
+		Wide:   []string{"PROVIDER", "ENDPOINT", "LABELS"}, Style: phaseStyle, Fit: true,
 	}
-	if form != output.FormatTable {
+	for i, c := range v.Clusters {
+		t.Add(c.Name, c.Phase, fmt.Sprintf("%d/%d", c.Ready, c.Desired), c.Version, s.Clusters[i].Report.Revision.Short(),
+			c.Provider, c.Endpoint, labels.FormatLabels(c.Labels), c.Message())
+	}
+	if form != output.FormatTable && form != output.FormatWide {
 		return t.Write(w, form, v)
 	}
 	if v.Owner == "" {
 		fmt.Fprintln(w, "there is no status here: no agent has worked on this fleet yet, or its status is on another branch (--status-branch)")
-	} else if len(v.Clusters) == 0 {
+	} else if all == 0 {
 		fmt.Fprintln(w, "the status branch tells of no cluster")
-	} else if err := t.Text(w); err != nil {
+	} else if err := t.Write(w, form, v); err != nil {
 		return err
 	}
 	if v.Owner != "" {
-		fmt.Fprintf(w, "\nfleet %s at %s, owned by %s (epoch %d)\n", v.Fleet, v.Revision, v.Owner, v.Epoch)
+		fmt.Fprintln(w)
+		if len(v.Clusters) != all {
+			fmt.Fprintf(w, "%d of %s\n", len(v.Clusters), output.Count(all, "cluster"))
+		}
+		fmt.Fprintf(w, "fleet %s at %s, owned by %s (epoch %d)\n", v.Fleet, v.Revision, v.Owner, v.Epoch)
 	}
 	switch v.Signed {
 	case "", statusview.SignedYes:
@@ -121,11 +172,41 @@ func showStatus(w io.Writer, form output.Format, s status.Status) error {
 	if v.Moving != nil {
 		fmt.Fprintf(w, "moving: to %s, step %s\n", v.Moving.To, v.Moving.Step)
 	}
+	if v.Rollout.Busy() {
+		if err := showStages(w, v.Rollout); err != nil {
+			return err
+		}
+	}
 	for _, p := range v.Problems {
 		fmt.Fprintln(w, "problem: "+p.String())
 	}
 	for _, o := range v.Orphans {
 		fmt.Fprintln(w, "orphan: "+o+" vanished from Git and stays as it is")
+	}
+	return nil
+}
+
+// showStages shows the stages of what comes in waves, and what people can do.
+func showStages(w io.Writer, r *statusview.Rollout) error {
+	fmt.Fprintln(w)
+	t := output.Table{Header: []string{"STAGE", "STATE", "CLUSTERS", "CHANGING", "WAITING", "SINCE", "MESSAGE"}}
+	for _, s := range r.Stages {
+		message, since := s.Why, ""
+		if s.Until != nil {
+			message += " until " + s.Until.UTC().Format(time.RFC3339)
+		}
+		if s.Since != nil {
+			since = s.Since.UTC().Format(time.RFC3339)
+		}
+		t.Add(s.Name, s.State, strconv.Itoa(s.Clusters), strconv.Itoa(s.Changing), strconv.Itoa(s.Waiting), since, strings.TrimSpace(message))
+	}
+	if err := t.Text(w); err != nil {
+		return err
+	}
+	for _, s := range r.Stages {
+		if what := s.What(); what != "" {
+			fmt.Fprintf(w, "stage %s: %s\n", s.Name, what)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -19,24 +20,33 @@ import (
 func newTree(built wiring.Built) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:     "tree [NAMESPACE/NAME]",
+		Use:     "tree [NAMESPACE/NAME...]",
 		GroupID: groupLook,
-		Short:   "Show a cluster, its machines and their conditions as a tree",
-		Long: `Show a cluster, its machines and their conditions as a tree, from the status
-branch. Without a name, all clusters.
+		Short:   "Show clusters, their machines and conditions as a tree",
+		Long: `Show clusters, their machines and conditions as a tree, from the status branch. Names,
+which may have a *, and flags choose some of them; without any, all are shown.
 
 Of the conditions, those are shown that are not as they should be; --all shows
 the others too.`,
-		Example: `  fairlead tree prod/eu-1 --source ./fleet
+		Example: `  fairlead tree prod/eu-1
+  fairlead tree -n prod --problems
   fairlead tree --source https://git.example.com/fleet.git --all`,
-		Args: args(cobra.MaximumNArgs(1)),
+		Args: args(cobra.ArbitraryArgs),
 	}
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown, output.FormatWide, output.FormatName, output.FormatJSONPath)
 	f := addSource(cmd, built)
 	f.addStatus(cmd)
+	f.complete(clusterNames)
+	choose := addChoose(cmd)
+	watch := addWatch(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "show the conditions that are as they should be as well")
 	settings(cmd, "all")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		p, err := locate(cmd.Context(), f.from(nil, quiet(cmd.ErrOrStderr())))
+		chosen, err := choose.of(argv)
+		if err != nil {
+			return err
+		}
+		p, err := f.here(cmd.Context(), nil)
 		if err != nil {
 			return err
 		}
@@ -44,7 +54,25 @@ the others too.`,
 		if err != nil {
 			return err
 		}
-		s, err := p.status(cmd.Context(), branch)
+		b, err := p.settings.OpenBranch(branch)
+		if err != nil {
+			return err
+		}
+		form := output.Format(*form)
+		show := func(w io.Writer, s status.Status) error {
+			s, err := chosen.from(s)
+			if err != nil {
+				return err
+			}
+			return errors.Join(showTree(w, form, s.Clusters, s.Fleet.Rollout, all), s.Whole())
+		}
+		if *watch {
+			if err := canWatch(form); err != nil {
+				return err
+			}
+			return p.watch(cmd.Context(), b, cmd.OutOrStdout(), show)
+		}
+		s, err := p.statusOn(cmd.Context(), b)
 		if err != nil {
 			return err
 		}
@@ -53,35 +81,37 @@ the others too.`,
 				return fmt.Errorf("there is no status here: %w", err)
 			}
 		}
-		clusters := s.Clusters
-		if len(argv) == 1 {
-			k, err := fleet.ParseKey(argv[0])
-			if err != nil {
-				return &usageError{err}
-			}
-			if err := s.DamageOf(k); err != nil {
-				return err
-			}
-			c, ok := s.Cluster(k)
-			if !ok {
-				return fmt.Errorf("the status branch does not tell of a cluster %s", k)
-			}
-			clusters = []status.Cluster{c}
-		}
-		if err := showTree(cmd.OutOrStdout(), clusters, all); err != nil || len(argv) == 1 {
-			return err
-		}
-		return s.Whole()
+		return show(cmd.OutOrStdout(), s)
 	}
 	return cmd
 }
 
-func showTree(w io.Writer, clusters []status.Cluster, all bool) error {
-	t := output.Table{Header: []string{"NAME", "STATUS", "REASON", "SINCE", "MESSAGE"}, Style: statusStyle}
+// treeView is the tree as JSON and YAML.
+type treeView struct {
+	Clusters []statusview.Node `json:"clusters"`
+}
+
+func showTree(w io.Writer, form output.Format, clusters []status.Cluster, r fleet.RolloutStatus, all bool) error {
+	t := output.Table{Header: []string{"NAME", "STATUS", "REASON", "SINCE", "MESSAGE"}, Style: statusStyle, Fit: true}
+	v := treeView{Clusters: []statusview.Node{}}
 	for _, c := range clusters {
-		addNode(&t, statusview.TreeOf(c), "", "", all)
+		n := statusview.TreeOf(c, r)
+		v.Clusters = append(v.Clusters, n)
+		if form == output.FormatName {
+			addNames(&t, n)
+			continue
+		}
+		addNode(&t, n, "", "", all)
 	}
-	return t.Text(w)
+	return t.Write(w, form, v)
+}
+
+// addNames adds the names of n and of what is below it to t.
+func addNames(t *output.Table, n statusview.Node) {
+	t.Add(n.Name, "", "", "", "")
+	for _, below := range n.Below {
+		addNames(t, below)
+	}
 }
 
 // addNode adds n and what is below it to t. first and rest are the lines to draw before its

@@ -7,6 +7,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"fairlead.dev/agent/output"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -31,7 +32,7 @@ func TestTreeOfPools(t *testing.T) {
 		},
 	}
 	var out strings.Builder
-	if err := showTree(&out, []status.Cluster{{Report: r, Machines: make([]clusterv1.Machine, 2)}}, false); err != nil {
+	if err := showTree(&out, output.FormatTable, []status.Cluster{{Report: r, Machines: make([]clusterv1.Machine, 2)}}, fleet.RolloutStatus{}, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Workers (Infrastructure 30s, ControlPlane 1m30s)", "Running, joined after 50s"} {

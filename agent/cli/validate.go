@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -34,7 +33,7 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 	f.addRender(cmd)
 	f.addFolders(cmd)
 	v := addValues(cmd)
-	cmd.Flags().Lookup("path").Usage = pathInFleetUsage
+	partOfFleet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
@@ -92,7 +91,7 @@ func showValidation(cmd *cobra.Command, form output.Format, f fleet.Fleet) error
 	}
 	t := output.Table{Header: []string{"PLACE", "OBJECT", "FIELD", "PROBLEM", "HINT"}}
 	add := func(p fleet.Problem, before string) {
-		t.Add(cmp.Or(p.File, p.Overlay), p.Object, p.Field, before+p.Message, p.Hint)
+		t.Add(p.Place(), p.Object, p.Field, before+p.Message, p.Hint)
 	}
 	for _, p := range f.Problems {
 		add(p, "")

@@ -39,6 +39,10 @@ type Files struct {
 	// keys of a Secret that Flux takes for a GitRepository: it is how such a
 	// Secret looks once it is mounted. What the other fields name comes first.
 	Dir string
+
+	// Personal says that, where the other fields name nothing, a repository is shown what
+	// Git would show on this computer. It is for commands that a person runs.
+	Personal bool
 }
 
 // The names of files in Files.Dir. Flux keeps the passphrase of a key
@@ -66,6 +70,10 @@ const (
 
 // Git sets the credentials of o to what the files hold now.
 func (c Files) Git(o *git.Options) error {
+	if c == (Files{Personal: true}) {
+		o.Auth, o.CABundle, o.KnownHosts, o.Proxy = git.Auth{}, nil, nil, fleet.Secret{}
+		return git.Personal(o)
+	}
 	o.Auth, o.CABundle, o.KnownHosts, o.Proxy = git.Auth{}, nil, nil, fleet.NewSecret([]byte(c.Proxy))
 	if c.Dir != "" {
 		if err := c.fromDir(); err != nil {

@@ -18,6 +18,7 @@ import (
 // Registry sets the credentials of o to what the files hold now, for the registry at
 // host.
 func (c Files) Registry(host string, o *oci.Options) error {
+	c.Personal = false // what Git knows of a person is for repositories
 	if c.Dir != "" {
 		if err := c.fromDir(); err != nil {
 			return err

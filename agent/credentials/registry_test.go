@@ -67,3 +67,12 @@ func TestCredentialsForARegistry(t *testing.T) {
 		t.Errorf("got %q, %v", o.Auth.Username, err)
 	}
 }
+
+// TestPersonalCredentialsAreOfGit: what the program git knows of a person is not asked for,
+// and not shown to, a registry.
+func TestPersonalCredentialsAreOfGit(t *testing.T) {
+	var o oci.Options
+	if err := (Files{Personal: true}).Registry("registry.example.com", &o); err != nil || o.Auth.Username != "" || !o.Auth.Password.IsZero() {
+		t.Errorf("got %v, %v", o.Auth, err)
+	}
+}

@@ -13,12 +13,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"fairlead.dev/agent/output"
-	"fairlead.dev/agent/preview"
-	"fairlead.dev/agent/scope"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet-examples/inmemory"
@@ -42,6 +38,7 @@ type demo struct {
 	dir        string
 	repoURL    string
 	listen     string
+	page       string
 	settings   wiring.Settings
 	world      *wiring.Runtime
 	repository *repository
@@ -108,44 +105,6 @@ func (d *demo) run(ctx context.Context, started time.Time) error {
 
 func (d *demo) logFile() string { return filepath.Join(d.dir, "agent.log") }
 
-// plan shows what the clone would change, before it is pushed.
-func (d *demo) plan(ctx context.Context) error {
-	s := d.settings
-	s.Source, s.StatusRepository = d.repository.dir, d.repoURL
-	s.Providers = map[string]map[string]string{"inmemory": {"url": d.listen + "/inmemory"}}
-	text, err := planOf(ctx, s)
-	if err != nil {
-		return fmt.Errorf("cannot plan: %w", err)
-	}
-	d.screen.line("    %s", d.screen.faint("fairlead plan ./fleet"))
-	d.screen.indented(text)
-	return nil
-}
-
-// planOf returns the output of the command plan for the fleet of s.
-func planOf(ctx context.Context, s wiring.Settings) (string, error) {
-	rendered, err := s.Render(ctx, wiring.RenderOptions{})
-	if err != nil {
-		return "", err
-	}
-	recorded, err := s.ReadStatus(ctx, rendered.Config.StatusBranch)
-	if err != nil {
-		return "", err
-	}
-	world, err := wiring.OpenRuntime(ctx, s, wiring.ReadOnly, nil)
-	if err != nil {
-		return "", err
-	}
-	defer world.Close()
-	p := preview.New(preview.Options{Fleet: rendered, Status: recorded, Scope: scope.All, Folder: true})
-	if err := p.Look(ctx, world.Looker()); err != nil { //nolint:contextcheck // each look has its own
-		return "", err
-	}
-	var text strings.Builder
-	err = p.Write(&text, output.FormatTable)
-	return text.String(), err
-}
-
 // prepare makes the clone to push from, and the observer.
 func (d *demo) prepare(ctx context.Context) error {
 	var err error
@@ -172,6 +131,7 @@ func (d *demo) introduce() {
 	s.line("")
 	s.line("  fleet repository   %s", d.repoURL)
 	s.line("  agent              %s/metrics", d.listen)
+	s.line("  page               %s", d.page)
 	s.line("")
 	s.line("  %s", s.faint("each sign is a machine:  ◌ being made  ◐ running, not yet a ready node  ● ready  ○ on its way out"))
 }

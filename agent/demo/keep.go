@@ -24,6 +24,7 @@ func (d *demo) keep(ctx context.Context) error {
 	s.line("")
 	s.line("%s", s.bold("It runs on until you press Ctrl-C. Try:"))
 	for _, try := range [][2]string{
+		{"a page of the fleet, for a browser", d.page},
 		{"the nodes of prod/eu-1", "kubectl --kubeconfig " + file + " get nodes"},
 		{"its machines and conditions", program + " tree prod/eu-1 --source " + d.repoURL},
 		{"what the agent wrote", "git clone --branch " + statusBranch + " " + d.repoURL + " status"},

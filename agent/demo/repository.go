@@ -46,6 +46,38 @@ func (r *repository) push(ctx context.Context, message string) (string, error) {
 	return r.git(ctx, "rev-parse", "HEAD")
 }
 
+// propose commits everything with message, pushes it to a branch of its own, and returns the
+// commit.
+func (r *repository) propose(ctx context.Context, branch, message string) (string, error) {
+	for _, args := range [][]string{
+		{"checkout", "--quiet", "-b", branch},
+		{"add", "--all"},
+		{"commit", "--quiet", "--message", message},
+		{"push", "--quiet", "origin", branch},
+	} {
+		if _, err := r.git(ctx, args...); err != nil {
+			return "", err
+		}
+	}
+	return r.git(ctx, "rev-parse", "HEAD")
+}
+
+func mergeMessage(branch string) string { return "Merge " + branch }
+
+// merge merges a branch that was proposed, pushes it, and returns the commit.
+func (r *repository) merge(ctx context.Context, branch string) (string, error) {
+	for _, args := range [][]string{
+		{"checkout", "--quiet", "main"},
+		{"merge", "--quiet", "--no-ff", "--message", mergeMessage(branch), branch},
+		{"push", "--quiet", "origin", "main"},
+	} {
+		if _, err := r.git(ctx, args...); err != nil {
+			return "", err
+		}
+	}
+	return r.git(ctx, "rev-parse", "HEAD")
+}
+
 // replace replaces old in a file. It fails where the file does not contain old.
 func (r *repository) replace(file, old, replacement string) error {
 	path := filepath.Join(r.dir, file)

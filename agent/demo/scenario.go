@@ -24,13 +24,23 @@ func staging() fleet.Key { return fleet.Key{Namespace: "staging", Name: "eu-2"} 
 // A step is one push, and what must follow from it.
 type step struct {
 	title  string
-	plan   bool   // show beforehand what the push will change
 	commit string // message
-	edit   func(r *repository) error
+	// proposal is a branch that it is reviewed on, with a plan, before it is merged; empty: it
+	// is pushed at once.
+	proposal string
+	edit     func(r *repository) error
 	// expect returns the condition to wait for, given the revision that was pushed and the
 	// snapshot before.
 	expect func(revision string, before snapshot) condition
 	limit  time.Duration
+}
+
+// message is that of the commit that is pushed.
+func (s step) message() string {
+	if s.proposal != "" {
+		return mergeMessage(s.proposal)
+	}
+	return s.commit
 }
 
 // steps are the scenario.
@@ -39,7 +49,9 @@ func steps() []step {
 	return []step{
 		{
 			title: "Two clusters, out of nothing", commit: "Two clusters: prod/eu-1 and staging/eu-2",
-			edit: func(*repository) error { return nil },
+			edit: func(r *repository) error {
+				return r.add("fleet.yaml", "spec:\n  pullRequests:\n    refs: ["+proposalRefs+"]\n")
+			},
 			expect: func(rev string, _ snapshot) condition {
 				return all(running(prod(), rev, oldVersion, 3, 3), running(staging(), rev, oldVersion, 1, 1))
 			},
@@ -57,10 +69,8 @@ func steps() []step {
 			limit: 30 * time.Second,
 		},
 		{
-			title: "Upgrade Kubernetes of prod/eu-1 by a minor, rolling", plan: true, commit: "prod/eu-1: Kubernetes " + newVersion,
-			edit: func(r *repository) error {
-				return r.replace(prodValues, oldVersion, newVersion)
-			},
+			title: "Upgrade Kubernetes of prod/eu-1 by a minor, rolling: first its plan, then the merge", proposal: "proposals/kubernetes", commit: "prod/eu-1: Kubernetes " + newVersion,
+			edit: func(r *repository) error { return r.replace(prodValues, oldVersion, newVersion) },
 			expect: func(rev string, before snapshot) condition {
 				firstRevision = rev
 				return all(
@@ -91,9 +101,7 @@ func steps() []step {
 		},
 		{
 			title: "Repair it: 5 workers, written as a number", commit: "prod/eu-1: five is a number",
-			edit: func(r *repository) error {
-				return r.replace(prodValues, `"five"`, `"5"`)
-			},
+			edit: func(r *repository) error { return r.replace(prodValues, `"five"`, `"5"`) },
 			expect: func(rev string, _ snapshot) condition {
 				return all(sound(prod()), running(prod(), rev, newVersion, 3, 5))
 			},
@@ -149,12 +157,11 @@ func (d *demo) runStep(ctx context.Context, s step) error {
 		return &failure{s, err, before}
 	}
 	d.screen.begin(s)
-	if s.plan {
-		if err := d.plan(ctx); err != nil {
-			return &failure{s, err, before}
-		}
+	push := d.repository.push
+	if s.proposal != "" {
+		push = func(ctx context.Context, _ string) (string, error) { return d.propose(ctx, s) }
 	}
-	revision, err := d.repository.push(ctx, s.commit)
+	revision, err := push(ctx, s.commit)
 	if err != nil {
 		return &failure{s, err, before}
 	}
@@ -172,6 +179,12 @@ func (d *demo) runStep(ctx context.Context, s step) error {
 			d.screen.show(seen)
 			if missing = want(seen); missing == nil {
 				d.screen.done(seen, time.Since(started))
+				if s.proposal == "" {
+					return nil
+				}
+				if err := d.became(ctx, s); err != nil {
+					return &failure{s, err, seen}
+				}
 				return nil
 			}
 		} else {

@@ -66,7 +66,7 @@ func (s *screen) pushed(st step, revision string) {
 	s.begun = time.Now()
 	s.drawn = 0
 	s.last = make(map[string]string)
-	s.line("    %s", s.faint("git push  "+revision[:min(8, len(revision))]+"  "+st.commit))
+	s.line("    %s", s.faint("git push  "+revision[:min(8, len(revision))]+"  "+st.message()))
 }
 
 // show shows the clusters.

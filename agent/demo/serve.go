@@ -60,11 +60,12 @@ func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), e
 	p, err := wiring.Start(ctx, d.settings, wiring.ProcessOptions{
 		Version: d.o.Version, Agent: agent.Options{Name: "demo", Interval: time.Second, Resync: 10 * time.Minute, Workers: 8},
 		Pages: wiring.Pages{Address: "127.0.0.1:0", InMemory: true, OpenInMemory: true},
+		Page:  wiring.Page{Address: "127.0.0.1:0", Interval: time.Second},
 	})
 	if err != nil {
 		return nil, err
 	}
-	d.world, d.listen = p.Runtime, p.PagesURL()
+	d.world, d.listen, d.page = p.Runtime, p.PagesURL(), p.PageURL()
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

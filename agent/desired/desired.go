@@ -17,12 +17,21 @@ type Fleet struct {
 	Pruned   []fleet.Report             // vanished and to be deleted, as last reported, sorted
 	Orphans  []fleet.Key                // vanished and left alone, sorted
 	Problems []fleet.Problem
+	Turns    []Turn // of what comes in waves, sorted
+}
+
+// A Turn is when a cluster of Fleet comes to be what Fleet has, where that comes in waves.
+type Turn struct {
+	Cluster fleet.Key
+	Stage   string
+	Wait    fleet.Wait // why not now; zero: it comes now, or is under way
+	Back    bool       // it goes back to what it was
 }
 
 // Recorded returns what is decided before the first revision, by what the status branch
 // says of clusters.
 func Recorded(s status.Status) rollout.State {
-	r := rollout.Record{Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, Orphans: s.Fleet.Orphans, Damaged: make(map[fleet.Key]string, len(s.Damaged))}
+	r := rollout.Record{Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, Orphans: s.Fleet.Orphans, Standings: s.Fleet.Rollout.Standings, Damaged: make(map[fleet.Key]string, len(s.Damaged))}
 	for _, c := range s.Clusters {
 		r.Reports = append(r.Reports, c.Report)
 	}
@@ -55,10 +64,15 @@ func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
 	home, _ := ownership.HomeOf(s.Owner.Agent)
 	for i := range f.Clusters {
 		t, _ := asked.Target(f.Clusters[i].Key)
-		if t.Why != "" {
+		c := t.Cluster
+		if t.Next != nil { // planned is what comes once it is its turn
+			c = t.Next
+			out.Turns = append(out.Turns, Turn{Cluster: c.Key, Stage: t.Stage, Wait: t.Wait})
+		} else if t.Changing {
+			out.Turns = append(out.Turns, Turn{Cluster: c.Key, Stage: t.Stage, Back: t.Back})
+		} else if t.Why != "" {
 			continue // nobody knows what an agent would do
 		}
-		c := t.Cluster
 		if c.Delete && c.Key == home {
 			var p fleet.Problem
 			c, p = rollout.ProtectHome(c)

@@ -94,6 +94,16 @@ func (d *Watchdog) hung(now time.Time) []string {
 	return out
 }
 
+// Ended returns when one of the things that are watched ended last; zero: none did.
+func (d *Watchdog) Ended(what string) time.Time {
+	if d == nil {
+		return time.Time{}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ended[what]
+}
+
 // ages says when each kind of task ended last, sorted.
 func (d *Watchdog) ages(now time.Time) []string {
 	d.mu.Lock()

@@ -38,7 +38,9 @@ func TestWatchdog(t *testing.T) {
 		code, text = healthz(d)
 		expect(t, "a poll that does not end is a hang", code, 503)
 		expect(t, "which is named", text, "poll is under way for 31m0s, more than 30m0s\n")
+		expect(t, "none ended yet", d.Ended(Polling).IsZero(), true)
 		pollEnds()
+		expect(t, "it is known when one ended", d.Ended(Polling), time.Now())
 		code, text = healthz(d)
 		expect(t, "until it ends", code, 200)
 		expect(t, "which is told", text, "ok\nthe last poll ended 0s ago\n")
@@ -50,6 +52,8 @@ func TestWatchdog(t *testing.T) {
 		code, _ = healthz(d)
 		expect(t, "until it ends", code, 200)
 
+		var none *Watchdog
+		expect(t, "one that is not there knows of nothing", none.Ended(Polling), time.Time{})
 		never := NewWatchdog(0)
 		never.Begin(Polling, "")
 		time.Sleep(24 * time.Hour)

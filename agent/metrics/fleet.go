@@ -21,6 +21,10 @@ type fleetMetrics struct {
 	blocked  prometheus.Gauge
 	refused  prometheus.Gauge
 	success  prometheus.Gauge
+
+	stages      *prometheus.GaugeVec
+	stageStates *prometheus.GaugeVec
+	stageSince  *prometheus.GaugeVec
 }
 
 func newFleetMetrics() fleetMetrics {
@@ -33,16 +37,21 @@ func newFleetMetrics() fleetMetrics {
 		blocked:  gauge("fairlead_fleet_deletes_blocked", "Clusters that vanished from Git while prune is on, and are not deleted: too many at once, or protected."),
 		refused:  gauge("fairlead_fleet_revision_refused", "1 while the newest revision cannot be used at all."),
 		success:  gauge("fairlead_fleet_last_success_timestamp_seconds", "When the agent last began to hold to a new revision."),
+
+		stages:      gauges("fairlead_rollout_clusters", "Clusters of a stage, by how they are: changing, waiting, failed, or done.", "stage", "state"),
+		stageStates: gauges("fairlead_rollout_stage", "1 for the state that a stage is in: Done, Changing, Waiting, Soaking, Halted or Approval.", "stage", "state"),
+		stageSince:  gauges("fairlead_rollout_since_timestamp_seconds", "Since when the first cluster of a stage waits for its turn or is being changed. Not there where none does.", "stage"),
 	}
 }
 
 func (f *fleetMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{f.info, f.clusters, f.problems, f.orphans, f.blocked, f.refused, f.success}
+	return []prometheus.Collector{f.info, f.clusters, f.problems, f.orphans, f.blocked, f.refused, f.success, f.stages, f.stageStates, f.stageSince}
 }
 
 // reset removes what was shown of a fleet that another agent owns now.
 func (f *fleetMetrics) reset() {
 	f.info.Reset()
+	f.setRollout(fleet.RolloutStatus{})
 	for _, g := range []prometheus.Gauge{f.clusters, f.problems, f.orphans, f.blocked, f.refused} {
 		g.Set(0)
 	}
@@ -70,6 +79,25 @@ func (m *Metrics) SetFleet(s sources.FleetStatus, clusters, blocked int) {
 	m.fleet.problems.Set(float64(len(s.Problems)))
 	m.fleet.orphans.Set(float64(len(s.Orphans)))
 	m.fleet.blocked.Set(float64(blocked))
+	m.fleet.setRollout(s.Rollout)
+}
+
+// setRollout shows what comes to clusters in waves.
+func (f *fleetMetrics) setRollout(s fleet.RolloutStatus) {
+	f.stages.Reset()
+	f.stageStates.Reset()
+	f.stageSince.Reset()
+	for _, st := range s.Stages {
+		f.stageStates.WithLabelValues(st.Name, string(st.State)).Set(1)
+		for state, n := range map[string]int{
+			"changing": st.Changing, "waiting": st.Waiting, "failed": len(st.Failed), "done": st.Clusters - st.Changing - st.Waiting,
+		} {
+			f.stages.WithLabelValues(st.Name, state).Set(float64(n))
+		}
+		if !st.Since.IsZero() {
+			f.stageSince.WithLabelValues(st.Name).Set(float64(st.Since.Unix()))
+		}
+	}
 }
 
 // SetRefused says whether the newest revision cannot be used at all.

@@ -22,15 +22,17 @@ type Metrics struct {
 	now      func() time.Time
 	traceID  atomic.Pointer[func(ctx context.Context) string] // nil: no exemplars
 
-	clusters *clusterCollector
-	source   sourceMetrics
-	status   statusMetrics
-	fleet    fleetMetrics
-	passes   passMetrics
-	calls    callMetrics
-	queue    queueMetrics
-	owner    ownerMetrics
-	escrow   escrowMetrics
+	clusters      *clusterCollector
+	source        sourceMetrics
+	status        statusMetrics
+	fleet         fleetMetrics
+	passes        passMetrics
+	calls         callMetrics
+	queue         queueMetrics
+	owner         ownerMetrics
+	escrow        escrowMetrics
+	notifications notificationMetrics
+	pullRequests  pullRequestMetrics
 }
 
 // New returns the metrics of a program of that version.
@@ -38,13 +40,14 @@ func New(version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), now: time.Now,
 		clusters: newClusterCollector(), source: newSourceMetrics(), status: newStatusMetrics(), fleet: newFleetMetrics(),
-		passes: newPassMetrics(), calls: newCallMetrics(), queue: newQueueMetrics(), owner: newOwnerMetrics(), escrow: newEscrowMetrics(),
+		passes: newPassMetrics(), calls: newCallMetrics(), queue: newQueueMetrics(), owner: newOwnerMetrics(), escrow: newEscrowMetrics(), notifications: newNotificationMetrics(),
+		pullRequests: newPullRequestMetrics(),
 	}
 	build := gauges("fairlead_build_info", "The program, always 1.", "version", "go_version")
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	m.Register(m.clusters, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, group := range []interface{ collectors() []prometheus.Collector }{
-		&m.source, &m.status, &m.fleet, &m.passes, &m.calls, &m.queue, &m.owner, &m.escrow,
+		&m.source, &m.status, &m.fleet, &m.passes, &m.calls, &m.queue, &m.owner, &m.escrow, &m.notifications, &m.pullRequests,
 	} {
 		m.Register(group.collectors()...)
 	}

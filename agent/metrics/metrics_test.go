@@ -47,6 +47,7 @@ func used() *Metrics {
 	m.Overlays(1, 2)
 	m.SetFleet(sources.FleetStatus{
 		Fleet: "demo", Revision: revision("1"), Problems: []fleet.Problem{{}}, Orphans: []fleet.Key{{}, {}},
+		Rollout: fleet.RolloutStatus{Stages: []fleet.StageStatus{{Name: "prod", State: fleet.StageHalted, Since: noon, Clusters: 9, Changing: 2, Waiting: 4}}},
 	}, 7, 1)
 	m.SetRefused(true)
 	m.passes.phases.WithLabelValues(string(fleet.PhaseWorkers)).Observe(60)
@@ -55,6 +56,9 @@ func used() *Metrics {
 	m.Requested("openstack", "compute", "POST", 429, time.Millisecond)
 	m.Requested("openstack", "compute", "POST", 0, time.Millisecond)
 	m.EscrowKept(1, nil)
+	m.Notified("ops", 2, nil)
+	m.ForgePolled(nil)
+	m.Planned("success", time.Second)
 	m.Webhooks()("github", "accepted")
 	m.pass(ctx, passed())
 	return m

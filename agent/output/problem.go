@@ -11,22 +11,28 @@ type Problem struct {
 	Overlay string `json:"overlay,omitempty"`
 	Cluster string `json:"cluster,omitempty"`
 	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
 	Object  string `json:"object,omitempty"`
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
-	line    string
+	text    string
+	same    string
 }
 
 // String returns the problem on one line.
-func (p Problem) String() string { return p.line }
+func (p Problem) String() string { return p.text }
+
+// Unplaced returns the problem on one line without its line number: to compare the problems
+// of two revisions.
+func (p Problem) Unplaced() string { return p.same }
 
 // Problems returns list as it is shown.
 func Problems(list []fleet.Problem) []Problem {
 	out := make([]Problem, 0, len(list))
 	for _, p := range list {
 		v := Problem{
-			Overlay: p.Overlay, File: p.File, Object: p.Object, Field: p.Field, Message: p.Message, Hint: p.Hint, line: p.String(),
+			Overlay: p.Overlay, File: p.File, Line: p.Line, Object: p.Object, Field: p.Field, Message: p.Message, Hint: p.Hint, text: p.String(), same: p.WithoutLine().String(),
 		}
 		if p.Cluster != (fleet.Key{}) {
 			v.Cluster = p.Cluster.String()

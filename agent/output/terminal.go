@@ -72,6 +72,9 @@ func Terminal(w io.Writer) *os.File {
 // isTerminal reports whether w is a terminal that colours and cursor moves may
 // be written to. NO_COLOR and TERM=dumb say that they may not.
 func isTerminal(w io.Writer) bool {
+	if c, ok := w.(*canvas); ok {
+		return isTerminal(c.as)
+	}
 	f := Terminal(w)
 	return f != nil && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -81,6 +84,9 @@ func isTerminal(w io.Writer) bool {
 func Width(w io.Writer) int {
 	if !isTerminal(w) {
 		return 0
+	}
+	if c, ok := w.(*canvas); ok {
+		w = c.as
 	}
 	width, _, err := term.GetSize(int(Terminal(w).Fd()))
 	if err != nil {

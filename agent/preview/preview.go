@@ -31,6 +31,9 @@ type Options struct {
 	// RecreateAs; zero: none.
 	Recreate   fleet.Key
 	RecreateAs string
+	// Skip, if not nil, reports that the plan is not about a cluster, though its fleet is:
+	// it is not looked at.
+	Skip func(c *fleet.Cluster) bool
 }
 
 // A Looker looks at clusters, and has nothing to change them with.
@@ -44,6 +47,7 @@ type Plan struct {
 	Clusters int              `json:"clusters"`
 	Changes  []Change         `json:"changes"`
 	Rollouts []Rollout        `json:"rolls,omitempty"` // what differs from the base
+	Turns    []Turn           `json:"turns,omitempty"` // when clusters have their turn, where what changes comes in waves
 	Problems []output.Problem `json:"problems,omitempty"`
 	Orphans  []string         `json:"orphans,omitempty"`
 	Notes    []string         `json:"notes,omitempty"`  // what was not looked at
@@ -63,13 +67,14 @@ type Change struct {
 	Machine string `json:"machine,omitempty"`
 	By      string `json:"by,omitempty"`
 	Addon   string `json:"addon,omitempty"`
+	Host    string `json:"host,omitempty"` // clusters of a namespace share hosts: told for the first of them
 	Reason  string `json:"reason"`
 }
 
 func changeOf(c forecast.Change) Change {
 	return Change{
 		Change: string(c.Kind), Cluster: c.Cluster.String(), Pool: string(c.Pool),
-		Machine: string(c.Machine), By: string(c.By), Addon: c.Addon, Reason: c.Reason,
+		Machine: string(c.Machine), By: string(c.By), Addon: c.Addon, Host: c.Host, Reason: c.Reason,
 	}
 }
 
@@ -86,6 +91,9 @@ func New(o Options) *Plan {
 	p.at = o.Fleet.Revision.Ref + "@" + o.Fleet.Revision.Short()
 	p.Revision, p.Clusters = o.Fleet.Revision.String(), len(p.desired.Clusters)
 	p.Problems = output.Problems(p.desired.Problems)
+	for _, t := range p.desired.Turns {
+		p.Turns = append(p.Turns, turnOf(t))
+	}
 	return p
 }
 
@@ -126,6 +134,9 @@ func (p *Plan) Look(ctx context.Context, looker Looker) error {
 	var g errgroup.Group
 	g.SetLimit(atOnce)
 	for i, c := range p.desired.Clusters {
+		if p.o.Skip != nil && p.o.Skip(c) {
+			continue
+		}
 		g.Go(func() error {
 			results[i] = compare(ctx, looker, c, p.desired.Memory[c.Key])
 			return nil
@@ -174,6 +185,9 @@ func compare(ctx context.Context, looker Looker, c *fleet.Cluster, m fleet.Memor
 // add takes in what cluster k differs in.
 func (p *Plan) add(k fleet.Key, r result) {
 	for _, c := range r.changes {
+		if c.Host != "" && slices.ContainsFunc(p.Changes, func(o Change) bool { return o.Host == c.Host && o.Reason == c.Reason }) {
+			continue
+		}
 		p.Changes = append(p.Changes, changeOf(c))
 	}
 	for _, why := range r.obstacles {

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -19,9 +20,7 @@ func (p *Plan) Write(w io.Writer, form output.Format) error {
 		if c.By != "" {
 			machine += " → " + c.By
 		}
-		if c.Addon != "" {
-			machine = c.Addon
-		}
+		machine = cmp.Or(c.Addon, c.Host, machine)
 		t.Add(sign(forecast.ChangeKind(c.Change)), c.Change, c.Cluster, c.Pool, machine, c.Reason)
 	}
 	switch form {
@@ -70,6 +69,9 @@ func (p *Plan) remarks() []string {
 	for _, e := range p.Errors {
 		lines = append(lines, "error: "+oneLine(e))
 	}
+	for _, t := range p.Turns {
+		lines = append(lines, "turn: "+t.String())
+	}
 	for _, r := range p.Rollouts {
 		lines = append(lines, "rolls: "+r.String())
 	}
@@ -98,8 +100,10 @@ func (p *Plan) summary() string {
 		{forecast.CreateMachine, "create", "machine"},
 		{forecast.ReplaceMachine, "replace", "machine"},
 		{forecast.DeleteMachine, "delete", "machine"},
+		{forecast.RebootMachine, "reboot", "machine"},
 		{forecast.UpdateNode, "update", "node"},
 		{forecast.UpdateShared, "update", "infrastructure"},
+		{forecast.PrepareHost, "prepare", "host"},
 		{forecast.ApplyResources, "apply", "addon"},
 		{forecast.PruneResources, "prune", "addon"},
 		{forecast.InstallRelease, "install", "release"},

@@ -84,7 +84,7 @@ func (p *Publisher) PutFleet() {
 	}
 	s := sources.FleetStatus{
 		Fleet: now.Fleet, Revision: now.Revision, Applied: now.Applied, Broken: now.Broken, Behind: now.Behind,
-		Problems: slices.Concat(problems, now.Damaged), Orphans: now.Orphans, Home: p.p.Home(), Sources: now.Sources,
+		Problems: slices.Concat(problems, now.Damaged), Orphans: now.Orphans, Home: p.p.Home(), Sources: now.Sources, Rollout: now.Rollout,
 	}
 	p.p.Metrics.SetFleet(s, now.Clusters, now.Blocked)
 	p.p.Writer.PutFleet(s)

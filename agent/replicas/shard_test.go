@@ -16,6 +16,14 @@ func TestSharing(t *testing.T) {
 		if got := w.actors(5 * time.Second); len(got) != 3 {
 			t.Errorf("only %v act", got)
 		}
+		list, of := w.leader().Shares()
+		told := 0
+		for _, s := range list {
+			told += len(s.Shards)
+		}
+		if len(list) != 3 || list[0].Replica != "r0" || list[2].Replica != "r2" || told != shards || of != shards {
+			t.Errorf("it tells of the shares %v of %d shards", list, of)
+		}
 		w.start("late")
 		time.Sleep(30 * time.Second)
 		expectShares(t, "a fourth gets its share", w.shares(), 2, 2, 2, 2)

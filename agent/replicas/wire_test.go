@@ -86,6 +86,7 @@ func TestNothingIsLost(t *testing.T) {
 	var full message
 	fill(reflect.ValueOf(&full.Cluster).Elem(), -1)
 	full.Cluster.Cluster.Residence = fleet.Residence{} // the memory has it
+	full.Cluster.Cluster.Rebooting = nil               // and this
 	full.Cluster.Cluster.APIElsewhere = false          // it is of views alone
 	for name, m := range map[string]message{"Full": full, "Empty": {}} {
 		c, known := &m.Cluster.Cluster, m.Cluster.Memory

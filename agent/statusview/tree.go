@@ -15,16 +15,23 @@ import (
 
 // A Node is a line of the tree of a cluster, with what hangs on it.
 type Node struct {
-	Name       string
-	Conditions []metav1.Condition // as clusters have them; the first is shown beside the name
-	Note       string
-	Below      []Node
+	Name       string             `json:"name"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"` // as clusters have them; the first is shown beside the name
+	Note       string             `json:"note,omitempty"`
+	Below      []Node             `json:"below,omitempty"`
 }
 
-// TreeOf puts a cluster, its pools and their machines in a tree.
-func TreeOf(c status.Cluster) Node {
+// TreeOf puts a cluster, its addons, its pools and their machines in a tree, with what of s waits for its
+// turn there.
+func TreeOf(c status.Cluster, s fleet.RolloutStatus) Node {
 	r := c.Report
 	root := Node{Name: "Cluster " + r.Cluster.String(), Conditions: c.Cluster.Status.Conditions, Note: string(r.Phase) + phases(r.Milestones)}
+	if w, waits := s.Wait(r.Cluster); waits {
+		root.Below = append(root.Below, Node{Name: "Stage " + w.Stage, Note: WaitText(w)})
+	}
+	for _, a := range c.Addons {
+		root.Below = append(root.Below, addonNode(a))
+	}
 	for _, p := range r.Pools {
 		if p.Kind == fleet.LoneMachine && p.Current > 0 {
 			continue // below, it stands for itself

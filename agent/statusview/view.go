@@ -25,6 +25,7 @@ type View struct {
 	Orphans  []string         `json:"orphans,omitempty"`
 	Home     *Home            `json:"home,omitempty"`
 	Moving   *Move            `json:"moving,omitempty"`
+	Rollout  *Rollout         `json:"rollout,omitempty"`
 }
 
 // A Home is where the agent is to live, as fleet.yaml says.
@@ -42,19 +43,22 @@ type Move struct {
 
 // A Cluster is one of the fleet.
 type Cluster struct {
-	Name     string           `json:"name"`
-	Phase    string           `json:"phase"`
-	Version  string           `json:"version"`
-	Revision string           `json:"revision"`
-	Ready    int              `json:"ready"`
-	Desired  int              `json:"desired"`
-	Endpoint string           `json:"endpoint,omitempty"`
-	Waiting  []string         `json:"waiting,omitempty"`
-	Problems []output.Problem `json:"problems,omitempty"`
-	Failure  string           `json:"failure,omitempty"`
+	Name     string            `json:"name"`
+	Phase    string            `json:"phase"`
+	Version  string            `json:"version"`
+	Revision string            `json:"revision"`
+	Provider string            `json:"provider,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Ready    int               `json:"ready"`
+	Desired  int               `json:"desired"`
+	Endpoint string            `json:"endpoint,omitempty"`
+	Waiting  []string          `json:"waiting,omitempty"`
+	Problems []output.Problem  `json:"problems,omitempty"`
+	Failure  string            `json:"failure,omitempty"`
+	Addons   []Addon           `json:"addons,omitempty"`
 	// Seconds is how long each phase of making it took, and Provisioned all of them.
 	Seconds map[string]int `json:"seconds,omitempty"`
-	orphan  bool
+	message string
 }
 
 // Of returns the view of s.
@@ -82,12 +86,20 @@ func Of(s status.Status) View {
 	if s.Next.To != "" {
 		v.Moving = &Move{To: s.Next.To, Step: string(s.Next.Step)}
 	}
+	v.Rollout = rolloutOf(s.Fleet.Rollout)
+	waits := make(map[fleet.Key]fleet.Wait, len(s.Fleet.Rollout.Waiting))
+	for _, w := range s.Fleet.Rollout.Waiting {
+		waits[w.Cluster] = w
+	}
 	for _, c := range s.Clusters {
 		r := c.Report
 		cv := Cluster{
 			Name: r.Cluster.String(), Phase: string(r.Phase), Version: r.Version, Revision: r.Revision.String(),
-			Waiting: r.Waiting, Problems: output.Problems(r.Problems), Failure: r.Failure,
-			orphan: slices.Contains(s.Fleet.Orphans, r.Cluster),
+			Provider: r.Provider, Labels: r.Labels, Waiting: r.Waiting, Problems: output.Problems(r.Problems), Failure: r.Failure, Addons: AddonsOf(c),
+			message: MessageOf(r, slices.Contains(s.Fleet.Orphans, r.Cluster)),
+		}
+		if w, waiting := waits[r.Cluster]; waiting && cv.message == "" {
+			cv.message = WaitText(w)
 		}
 		for _, l := range r.Milestones.PhaseDurations() {
 			if cv.Seconds == nil {
@@ -100,12 +112,15 @@ func Of(s status.Status) View {
 			cv.Desired += p.Desired
 		}
 		if !r.Endpoint.IsZero() {
-			cv.Endpoint = fmt.Sprintf("https://%s:%d", r.Endpoint.Host, r.Endpoint.Port)
+			cv.Endpoint = URL(r.Endpoint)
 		}
 		v.Clusters = append(v.Clusters, cv)
 	}
 	return v
 }
+
+// URL returns where the API server at e is reached.
+func URL(e fleet.Endpoint) string { return fmt.Sprintf("https://%s:%d", e.Host, e.Port) }
 
 // What is said of signatures.
 const (
@@ -139,17 +154,23 @@ func (h *Home) String() string {
 }
 
 // Message is the most important thing to say of a cluster.
-func (c Cluster) Message() string {
+func (c Cluster) Message() string { return c.message }
+
+// MessageOf returns the most important thing to say of the cluster of r, on one line.
+// orphan: it vanished from Git.
+func MessageOf(r fleet.Report, orphan bool) string {
 	var text string
 	switch {
-	case c.orphan: // what was said of it before is history
+	case orphan: // what was said of it before is history
 		text = "vanished from Git"
-	case c.Failure != "":
-		text = c.Failure
-	case len(c.Problems) > 0:
-		text = "stays at this revision: " + c.Problems[0].String()
-	case len(c.Waiting) > 0:
-		text = "waits for " + c.Waiting[0]
+	case r.Failure != "":
+		text = r.Failure
+	case len(r.Problems) > 0:
+		text = "stays at this revision: " + r.Problems[0].String()
+	case len(r.Waiting) > 0:
+		text = "waits for " + r.Waiting[0]
+	default:
+		text = failedAddon(r)
 	}
 	text, _, _ = strings.Cut(text, "\n")
 	return text

@@ -33,8 +33,8 @@ func gitea() kind {
 
 // readPush reads what GitHub and Gitea send, whose pushes are alike.
 func readPush(name string, payload []byte) (event, error) {
-	e := event{name: name, ping: name == "ping", push: name == "push"}
-	if !e.push {
+	e := event{name: name, ping: name == "ping", push: name == "push", pull: name == "pull_request" || name == "pull_request_sync"}
+	if !e.push && !e.pull {
 		return e, nil
 	}
 	var p struct {
@@ -46,7 +46,9 @@ func readPush(name string, payload []byte) (event, error) {
 		return event{}, err
 	}
 	p.Repository.into(&e)
-	e.refs, e.commits = present(p.Ref), at(p.Ref, p.After)
+	if e.push {
+		e.refs, e.commits = present(p.Ref), at(p.Ref, p.After)
+	}
 	return e, nil
 }
 
@@ -76,7 +78,7 @@ func gitlab() kind {
 			}
 			name := cmp.Or(p.ObjectKind, p.EventName)
 			return event{
-				name: name, push: name == "push" || name == "tag_push", id: cmp.Or(h.Get("Webhook-Id"), h.Get("Idempotency-Key")),
+				name: name, push: name == "push" || name == "tag_push", pull: name == "merge_request", id: cmp.Or(h.Get("Webhook-Id"), h.Get("Idempotency-Key")),
 				path: p.Project.Path, urls: present(p.Project.HTTPURL, p.Project.SSHURL, p.Project.WebURL),
 				refs: present(p.Ref), defaultBranch: p.Project.DefaultBranch, commits: at(p.Ref, p.After),
 			}, nil

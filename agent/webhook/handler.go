@@ -172,8 +172,8 @@ func (h *Handler) act(r *http.Request, k kind, e event, body []byte) answer {
 	switch {
 	case e.ping:
 		return answer{code: http.StatusOK, result: resultPing, text: "this is Fairlead, and the secret is right"}
-	case !e.push:
-		return answer{code: http.StatusAccepted, result: resultIgnored, text: fmt.Sprintf("ignored: the event %q is not a push", e.name)}
+	case !e.push && !e.pull:
+		return answer{code: http.StatusAccepted, result: resultIgnored, text: fmt.Sprintf("ignored: the event %q is neither a push nor about a pull request", e.name)}
 	}
 	why := h.o.Target.ignores(e)
 	if why == anotherRef && !h.leads() {

@@ -39,6 +39,7 @@ type event struct {
 	ping bool   // only asks whether somebody is there
 	name string // of the event, as the forge calls it
 	push bool
+	pull bool // about a pull request, whose refs are not told
 
 	// id is what tells this call from others, "" where its content does.
 	id string

@@ -158,11 +158,16 @@ func TestForges(t *testing.T) {
 			call("gitlab", gitlabPush, "Webhook-Id: a", "Webhook-Timestamp: "+old, "Webhook-Signature: "+standardSum("a", old, gitlabPush)), 401, "unauthorized",
 		},
 		"gitlab signed as another": {"the id is signed", call("gitlab", gitlabPush, "Webhook-Id: b", "Webhook-Timestamp: "+at, "Webhook-Signature: "+standardSum("a", at, gitlabPush)), 401, "unauthorized"},
-		"gitlab merge":             {"not a push", call("gitlab", `{"object_kind": "merge_request"}`, "X-Gitlab-Token: "+secret), 202, "ignored"},
-		"gitea push":               {"its port is another one", call("gitea", giteaPush, "X-Gitea-Event: push", "X-Gitea-Signature: "+sum(secret, giteaPush)), 202, "accepted"},
-		"forgejo push":             {"the header of Forgejo", call("gitea", giteaPush, "X-Forgejo-Event: push", "X-Forgejo-Signature: "+sum(secret, giteaPush)), 202, "accepted"},
-		"gitea wrong":              {"another secret", call("gitea", giteaPush, "X-Gitea-Event: push", "X-Gitea-Signature: "+sum("guess", giteaPush)), 401, "unauthorized"},
-		"bitbucket cloud":          {"of bitbucket.org", call("bitbucket", cloudPush, "X-Event-Key: repo:push", "X-Hub-Signature: sha256="+sum(secret, cloudPush)), 202, "accepted"},
+		"gitlab note":              {"not a push", call("gitlab", `{"object_kind": "note"}`, "X-Gitlab-Token: "+secret), 202, "ignored"},
+		"gitlab merge":             {"a merge request may have another head", call("gitlab", `{"object_kind": "merge_request"}`, "X-Gitlab-Token: "+secret), 202, "accepted"},
+		"github pull request":      {"a pull request may have another head", call("github", githubPush, "X-GitHub-Event: pull_request", "X-Hub-Signature-256: sha256="+sum(secret, githubPush)), 202, "accepted"},
+		"gitea pull request": {
+			"of another repository", call("gitea", pullElsewhere, "X-Gitea-Event: pull_request_sync", "X-Gitea-Signature: "+sum(secret, pullElsewhere)), 202, "ignored",
+		},
+		"gitea push":      {"its port is another one", call("gitea", giteaPush, "X-Gitea-Event: push", "X-Gitea-Signature: "+sum(secret, giteaPush)), 202, "accepted"},
+		"forgejo push":    {"the header of Forgejo", call("gitea", giteaPush, "X-Forgejo-Event: push", "X-Forgejo-Signature: "+sum(secret, giteaPush)), 202, "accepted"},
+		"gitea wrong":     {"another secret", call("gitea", giteaPush, "X-Gitea-Event: push", "X-Gitea-Signature: "+sum("guess", giteaPush)), 401, "unauthorized"},
+		"bitbucket cloud": {"of bitbucket.org", call("bitbucket", cloudPush, "X-Event-Key: repo:push", "X-Hub-Signature: sha256="+sum(secret, cloudPush)), 202, "accepted"},
 		"bitbucket cloud deleted": {
 			"a branch that is gone moved too",
 			signedBitbucket("repo:push", change(`"new": {"type": "branch", "name": "main",
@@ -205,6 +210,9 @@ func TestForges(t *testing.T) {
 		})
 	}
 }
+
+// pullElsewhere is of a pull request of another repository.
+const pullElsewhere = `{"action": "synchronized", "repository": {"full_name": "someone/else", "clone_url": "https://git.example.com/someone/else.git"}}`
 
 func signedGitHub(body string) *http.Request {
 	return call("github", body, "X-GitHub-Event: push", "X-Hub-Signature-256: sha256="+sum(secret, body))

@@ -8,6 +8,7 @@ import (
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/credentials"
 	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/notify"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
@@ -43,7 +44,15 @@ func NewAgent(s Settings, o agent.Options, w *Runtime, m *metrics.Metrics) (*age
 		SecretFreezer:  w.freezable,
 		Place:          s.place(w.Secrets),
 		LivesIn:        livesIn(w.Secrets),
-		Metrics:        m, Watchdog: s.Watchdog, Tracer: s.Tracer, Log: s.Log,
+		NotificationTarget: func(t fleet.NotificationTarget) (notify.Sender, error) {
+			c, err := notify.Folder(s.NotificationCredentials)(t.Name)
+			if err != nil {
+				return nil, err
+			}
+			return notify.Open(t, c, time.Now)
+		},
+		PullRequests: s.pullRequests(source, w, m),
+		Metrics:      m, Watchdog: s.Watchdog, Tracer: s.Tracer, Reports: s.Reports, Log: s.Log,
 	}), nil
 }
 
@@ -85,6 +94,8 @@ func (s Settings) statusBranch(branch sources.Branch, keys StatusKeys, m *metric
 	if keys.Verify != nil {
 		scales.Sign = keys.Sign
 	}
+	plans, approvals := status.NewPlans(b), status.NewApprovals(b)
+	plans.Owner, approvals.Verify = arbiter.In, keys.Verify
 	return agent.StatusBranch{
 		Arbiter:     arbiter,
 		Read:        func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
@@ -92,10 +103,13 @@ func (s Settings) statusBranch(branch sources.Branch, keys StatusKeys, m *metric
 		Requests:    requests,
 		Wrote:       b.Wrote,
 		Scales:      scales,
+		Plans:       plans,
+		Approvals:   approvals,
 		Signed:      keys.Verify != nil,
-		Writer: func(owner fleet.Owner) sources.StatusWriter {
+		Writer: func(owner fleet.Owner, n *status.Notifications) sources.StatusWriter {
 			return status.NewWriter(b, status.Options{
 				Owner: owner, OwnerIn: arbiter.In, Interval: s.StatusInterval, Gap: min(s.StatusInterval, time.Second), Log: s.Log,
+				Notifications: n,
 				Observer: status.Observer{
 					Commit: func(files int, took, lag time.Duration) {
 						m.Pushed(took, lag)

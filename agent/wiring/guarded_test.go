@@ -68,7 +68,7 @@ func TestDeposedReplicaWritesNoStatus(t *testing.T) {
 				t.Fatal(err)
 			}
 			write := func(l agent.StatusBranch, phase fleet.Phase) error {
-				w := l.Writer(owner)
+				w := l.Writer(owner, nil)
 				w.Put(fleet.Report{Cluster: key, Phase: phase})
 				_, err := w.Flush(ctx)
 				return err

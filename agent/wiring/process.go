@@ -31,6 +31,7 @@ type ProcessOptions struct {
 	Autoscaler Autoscaler
 	Pages      Pages
 	Webhooks   Webhooks
+	Page       Page
 }
 
 // Pages are served on an address of the process: probes, metrics, profiles.
@@ -67,6 +68,7 @@ type Process struct {
 	metrics   *metrics.Metrics
 	replica   *replica
 	listeners []listener
+	shown     *shown // nil: no page is
 }
 
 // A listener is what is served on an address.
@@ -90,12 +92,17 @@ func Start(ctx context.Context, s Settings, o ProcessOptions) (*Process, error) 
 	if err != nil {
 		return nil, err
 	}
+	var page *shown
+	if o.Page.Address != "" {
+		page = &shown{}
+		s.Reports = page.changed
+	}
 	_, port, _ := net.SplitHostPort(o.Webhooks.Address)
 	p := &Process{
-		Runtime: world, o: o, settings: s, metrics: m,
+		Runtime: world, o: o, settings: s, metrics: m, shown: page,
 		replica: &replica{o: o.Replicas, scale: o.Autoscaler, port: port, log: s.Log},
 	}
-	for _, open := range []func(context.Context) error{p.openPages, p.openWebhooks} {
+	for _, open := range []func(context.Context) error{p.openPages, p.openWebhooks, p.openPage} {
 		if err := open(ctx); err != nil {
 			p.Close()
 			return nil, err
@@ -113,6 +120,15 @@ func (p *Process) PagesURL() string {
 	return l.options.Scheme() + l.Addr().String()
 }
 
+// PageURL returns where the page of the fleet is served; empty where it is not.
+func (p *Process) PageURL() string {
+	if p.shown == nil {
+		return ""
+	}
+	l := p.listeners[len(p.listeners)-1]
+	return l.options.Scheme() + l.Addr().String() + "/"
+}
+
 // Run works until ctx ends, which is no error, or until it cannot go on. The error is an
 // *agent.NotOwnerError where another agent owns the fleet.
 func (p *Process) Run(ctx context.Context) error {
@@ -120,6 +136,9 @@ func (p *Process) Run(ctx context.Context) error {
 	defer cancel()
 	var g run.Group
 	g.Add(func() error { return p.replica.run(ctx, p.settings, p.o.Agent, p.Runtime, p.metrics) }, func(error) { cancel() })
+	if p.shown != nil {
+		g.Add(func() error { return p.shown.run(ctx, p.settings, p.o.Page, p.facts) }, func(error) { cancel() })
+	}
 	for _, l := range p.listeners {
 		g.Add(func() error { return server.Serve(ctx, l.Listener, l.handler, l.options) }, func(error) { cancel() })
 	}

@@ -35,10 +35,12 @@ type replica struct {
 	scale Autoscaler
 	port  string // at which replicas hear webhooks
 	log   *slog.Logger
+	over  func() // is called when this replica does not lead any more; nil: nothing is
 
 	identity string
 	agent    atomic.Pointer[agent.Agent] // nil: another replica leads
 	leader   atomic.Pointer[string]
+	shared   atomic.Pointer[replicas.Replica] // nil: the leader works on all clusters
 }
 
 // lead runs an agent until ctx ends, or the term that guard tells of.
@@ -50,6 +52,9 @@ func (r *replica) lead(ctx context.Context, s Settings, o agent.Options, w *Runt
 	}
 	r.agent.Store(a)
 	defer r.agent.Store(nil)
+	if r.over != nil {
+		defer r.over()
+	}
 	defer m.SetOwner(fleet.Owner{})
 	return r.scale.run(ctx, a, s.Built, s.Log)
 }
@@ -74,6 +79,7 @@ func (r *replica) run(ctx context.Context, s Settings, o agent.Options, w *Runti
 			return err
 		}
 		s.Passes = sharding.passes
+		r.shared.Store(sharding.replica)
 		o.Workers *= r.o.Shards // that wait for an answer; each replica bounds its own
 	}
 	e, err := replicas.NewElector(replicas.ElectionOptions{
@@ -104,6 +110,25 @@ func (r *replica) Leader() (address string, self bool) {
 		return replicas.At(*id, r.port), false
 	}
 	return "", false
+}
+
+// leads says for people who leads.
+func (r *replica) leads() string {
+	if r.agent.Load() != nil {
+		return "this process works on the fleet"
+	}
+	if id := r.leader.Load(); id != nil {
+		return "this process follows " + *id
+	}
+	return "no leader was seen yet"
+}
+
+// queued returns how many clusters wait for a pass in this replica.
+func (r *replica) queued() int {
+	if a := r.agent.Load(); a != nil {
+		return a.Queued()
+	}
+	return 0
 }
 
 // Poll makes the agent look at its source now, where it runs in this replica.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -60,8 +61,9 @@ type Runtime struct {
 
 	mu     sync.Mutex
 	open   map[string]providers.Infrastructure
-	memory *inmemory.Cloud  // of this process; nil: it is not open
-	charts []helm.Installer // one for each reconciler
+	limits map[string]*limit.Provider // by the name of the provider
+	memory *inmemory.Cloud            // of this process; nil: it is not open
+	charts []helm.Installer           // one for each reconciler
 }
 
 // OpenRuntime opens the secret store and prepares to open providers. A Runtime that is
@@ -79,7 +81,7 @@ func OpenRuntime(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics)
 	w := &Runtime{
 		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
 		registry: registry, built: s.Built, helm: s.Built.Charts(), settings: s.Providers, mode: mode, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
-		open: make(map[string]providers.Infrastructure),
+		open: make(map[string]providers.Infrastructure), limits: make(map[string]*limit.Provider),
 	}
 	w.freezable = &secrets.FreezableStore{SecretStore: store}
 	if c, ok := store.(io.Closer); ok {
@@ -112,7 +114,8 @@ func (w *Runtime) Infrastructure(name string) (providers.Infrastructure, error) 
 	if in, ok := p.(*inmemory.Provider); ok {
 		w.memory, _ = in.API().(*inmemory.Cloud)
 	}
-	p = limit.New(p, limit.Options{InFlight: maxInFlight})
+	bounded := limit.New(p, limit.Options{InFlight: maxInFlight})
+	w.limits[name], p = bounded, bounded
 	if w.mode != ReadWrite {
 		p = dryrun.New(p)
 	} else {
@@ -130,6 +133,25 @@ func (w *Runtime) Infrastructure(name string) (providers.Infrastructure, error) 
 	p = retry.New(p, retry.Options{})
 	w.open[name] = p
 	return p, nil
+}
+
+// InUse returns the names of the providers that are open, sorted, and for each how many calls
+// are under way of how many that may be.
+func (w *Runtime) InUse() []InUse {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []InUse
+	for _, name := range slices.Sorted(maps.Keys(w.limits)) {
+		now, most := w.limits[name].InFlight()
+		out = append(out, InUse{name, now, most})
+	}
+	return out
+}
+
+// An InUse is a provider that is open.
+type InUse struct {
+	Provider  string
+	Now, Most int // calls
 }
 
 // OpenInMemory opens the in-memory cloud of this process, before a cluster needs it.

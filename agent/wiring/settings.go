@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/pivot/install"
+	"fairlead.dev/agent/reports"
 	"fairlead.dev/agent/tracing"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
@@ -72,6 +73,10 @@ type Settings struct {
 	// SopsProgram is run for files that are for others than age: see sops.Options.
 	SopsProgram string
 
+	// NotificationCredentials is a folder with a folder for each target of notifications:
+	// see notify.Folder. Empty: nobody can be told.
+	NotificationCredentials string
+
 	// Lease is what the replicas of the agent elect a leader by; zero for none.
 	Lease Lease
 	// ChartVersion is that of the chart that a home gets which fleet.yaml names.
@@ -80,6 +85,9 @@ type Settings struct {
 	// StatusBranch is the name of the status branch that such an agent is told to
 	// write; empty: fleet.yaml says it.
 	StatusBranch string
+
+	// Forge says where pull requests are, for a fleet that has them planned.
+	Forge Forge
 
 	FleetID string // of a fleet whose fleet.yaml has no name; empty is made from the source
 
@@ -95,6 +103,9 @@ type Settings struct {
 	// Passes, if not nil, returns what makes the passes of an agent, in place of a
 	// reconciler in this process.
 	Passes func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes
+
+	// Reports is told of each new report of an agent; nil: nobody is.
+	Reports func(reports.Change)
 
 	// Watchdog is told of polls, renders and passes; nil: nobody is.
 	Watchdog *health.Watchdog

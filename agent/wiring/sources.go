@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,25 +56,14 @@ func (s Settings) openBranch(name string, observe func(git.Usage)) (sources.Bran
 		}
 		return f.Branch(), nil
 	}
-	if oci.IsURL(s.Source) {
-		if s.StatusRepository == "" {
-			return nil, s.errNoStatus()
+	if s.StatusRepository == "" && IsFolder(s.Source) {
+		f, err := dir.New(dir.Options{Path: s.folder(), Budget: statusBudget(worker.MemoryLimit()).Tree, Log: s.Log})
+		if err != nil {
+			return nil, err
 		}
-		// What is for the registry is for it alone.
-		s.Credentials, s.TrustedKeys = credentials.Files{}, nil
+		return f.Branch(), nil
 	}
-	url := s.StatusRepository
-	if url == "" {
-		url = s.Source
-		if IsFolder(url) {
-			f, err := dir.New(dir.Options{Path: s.folder(), Budget: statusBudget(worker.MemoryLimit()).Tree, Log: s.Log})
-			if err != nil {
-				return nil, err
-			}
-			return f.Branch(), nil
-		}
-	}
-	r, err := s.ofStatus().repository(url)
+	r, err := s.OpenStatusRepository()
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +72,18 @@ func (s Settings) openBranch(name string, observe func(git.Usage)) (sources.Bran
 		return nil, err
 	}
 	return r.Branch(name, o)
+}
+
+// OpenStatusRepository returns the repository that the status branch is in.
+func (s Settings) OpenStatusRepository() (*git.Repository, error) {
+	if oci.IsURL(s.Source) {
+		if s.StatusRepository == "" {
+			return nil, s.errNoStatus()
+		}
+		// What is for the registry is for it alone.
+		s.Credentials, s.TrustedKeys = credentials.Files{}, nil
+	}
+	return s.ofStatus().repository(cmp.Or(s.StatusRepository, s.Source))
 }
 
 // ofStatus returns s as it reaches the repository of the status.

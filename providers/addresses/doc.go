@@ -15,7 +15,8 @@
 //
 // A pool is known by its kind, namespace and name. Clusters of one fleet, and fleets, that
 // have a pool of one name share it; where it is one network, it has to be the same pool.
-// Addresses that something else has are its excludedAddresses, as in Cluster API.
+// Addresses that something else has are its excludedAddresses, as in Cluster API; a machine is
+// never given the endpoint of its own cluster.
 //
 // # Which one
 //

@@ -28,6 +28,9 @@ type Pool struct {
 	Gateway netip.Addr
 	network netip.Prefix
 	set     *netipx.IPSet // those to give
+	// endpoint is that of the cluster whose machines ask, which a load balancer or kube-vip
+	// answers for: no machine is given it. Zero where it is a name.
+	endpoint netip.Addr
 }
 
 // Find returns the pool among the companions of c that r names. One that is not there gives
@@ -45,7 +48,17 @@ func Find(c *fleet.Cluster, r Ref) (*Pool, error) {
 	if o.Namespace == "" {
 		id = r.Kind + "/" + o.Name
 	}
-	return NewPool(id, spec)
+	p, err := NewPool(id, spec)
+	if err != nil {
+		return nil, err
+	}
+	p.SpareEndpoint(c)
+	return p, nil
+}
+
+// SpareEndpoint has p not give the address of the endpoint of c.
+func (p *Pool) SpareEndpoint(c *fleet.Cluster) {
+	p.endpoint, _ = netip.ParseAddr(c.Endpoint.Host) // or it is a name
 }
 
 // NewPool returns the pool called id of s, which was normalised.
@@ -136,15 +149,18 @@ func (p *Pool) Size() int {
 	return int(n) //nolint:gosec // it is bounded
 }
 
-// Allocate returns an address of p for the claim called name that is not among taken: the
-// same one as long as these are the same. Where all are taken the error is of the kind
-// Exhausted.
+// Allocate returns an address of p for the claim called name that is neither among taken nor
+// the endpoint's: the same one as long as these are the same. Where all are taken the error is
+// of the kind Exhausted.
 func (p *Pool) Allocate(name string, taken map[netip.Addr]bool) (netip.Addr, error) {
 	size, used := p.Size(), 0
 	for a := range taken {
-		if p.Contains(a) {
+		if p.Contains(a) && a != p.endpoint {
 			used++
 		}
+	}
+	if p.endpoint.IsValid() && p.Contains(p.endpoint) {
+		used++
 	}
 	if used >= size {
 		return netip.Addr{}, fleet.Errorf(fleet.Exhausted, "give an address of "+p.ID,
@@ -153,7 +169,7 @@ func (p *Pool) Allocate(name string, taken map[netip.Addr]bool) (netip.Addr, err
 	sum := sha256.Sum256([]byte(p.ID + "\x00" + name))
 	at := binary.BigEndian.Uint64(sum[:8]) % uint64(size) //nolint:gosec // it is not negative
 	for {                                                 // no more than used are not free
-		if a := p.at(at); !taken[a] {
+		if a := p.at(at); !taken[a] && a != p.endpoint {
 			return a, nil
 		}
 		at = (at + 1) % uint64(size) //nolint:gosec // it is not negative

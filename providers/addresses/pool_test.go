@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/fleet"
@@ -91,6 +92,34 @@ func TestAllocate(t *testing.T) {
 
 // A pool larger than a number is searched as fast as a small one, across what a half of an
 // address holds.
+// TestEndpointIsNotGiven: the address that kube-vip or a load balancer answers for is nobody else's.
+func TestEndpointIsNotGiven(t *testing.T) {
+	for host, want := range map[string]int{"10.0.0.11": 2, "10.0.0.9": 3, "api.example.com": 3, "": 3} {
+		c := &fleet.Cluster{Endpoint: fleet.Endpoint{Host: host, Port: 6443}, Companions: []fleet.Object{{
+			GVK: schema.GroupVersionKind{Kind: "InClusterIPPool"}, Namespace: "prod", Name: "nodes",
+			Spec: []byte(`{"addresses":["10.0.0.10-10.0.0.12"],"prefix":24}`),
+		}}}
+		p, err := Find(c, Ref{Kind: "InClusterIPPool", Name: "nodes"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken := make(map[netip.Addr]bool)
+		for {
+			a, err := p.Allocate("one", taken)
+			if err != nil {
+				break
+			}
+			taken[a] = true
+		}
+		if at, err := netip.ParseAddr(host); len(taken) != want || err == nil && taken[at] {
+			t.Errorf("endpoint %q: %v were given, want %d", host, taken, want)
+		}
+		if _, err := p.Allocate("one", map[netip.Addr]bool{netip.MustParseAddr("10.0.0.10"): true, netip.MustParseAddr("10.0.0.11"): true}); err != nil {
+			t.Errorf("endpoint %q: %v, and one is free", host, err)
+		}
+	}
+}
+
 func TestAllocateOfALargePool(t *testing.T) {
 	p := pool(t, PoolSpec{Addresses: []string{"fd00::ffff:ffff:ffff:fff0-fd00:0:0:1::10"}, Prefix: 32})
 	if got := len(everything(t, p)); got != 33 {

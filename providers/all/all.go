@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/providers/helm/sdk"
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/providers/infrastructure/metal3"
 	"fairlead.dev/providers/infrastructure/openstack"
 	"fairlead.dev/providers/infrastructure/vsphere"
 	"fairlead.dev/providers/workload"
@@ -25,6 +26,7 @@ func Factories() []providers.Factory {
 	return []providers.Factory{
 		hosts.Factory(),
 		inmemory.Factory(),
+		metal3.Factory(),
 		openstack.Factory(),
 		vsphere.Factory(),
 	}

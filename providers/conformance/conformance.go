@@ -133,6 +133,7 @@ func Checks() []Check {
 		{"FailedMachine", failedMachine},
 		{"FailedRequest", failedRequest},
 		{"ReleasedMachine", releasedMachine},
+		{"RebootedMachine", rebootedMachine},
 		{"UserDataOfAnotherFormat", userDataOfAnotherFormat},
 		{"UserDataTooLarge", userDataTooLarge},
 		{"OrphansAreSwept", orphansAreSwept},

@@ -126,7 +126,7 @@ func TestMissingHooks(t *testing.T) {
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing",
 				"FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
-				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing",
+				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing",
 			}, c.Name)
 			if needs != r.Failed() {
 				t.Errorf("%s without hooks: %q", c.Name, r.failures)
@@ -159,6 +159,32 @@ func mutants() map[string]struct {
 		return p.(*inmemory.Provider).API().(*counting).Cloud
 	}
 	return map[string]entry{
+		"does not switch": {"RebootedMachine", mutant{
+			power: func(providers.Rebooter, context.Context, *fleet.Cluster, fleet.MachineName, fleet.ProviderID, fleet.HostPower) error {
+				return nil
+			},
+		}},
+		"switches whatever has the name": {"RebootedMachine", mutant{
+			power: func(r providers.Rebooter, ctx context.Context, c *fleet.Cluster, n fleet.MachineName, _ fleet.ProviderID, to fleet.HostPower) error {
+				seen, err := r.(*inmemory.Provider).Observe(ctx, c)
+				for _, m := range seen.Machines {
+					if m.Name == n && err == nil {
+						err = r.SwitchMachine(ctx, "op", c, n, m.ProviderID, to)
+					}
+				}
+				return err
+			},
+		}},
+		"switches on what is to be off": {"RebootedMachine", mutant{
+			ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+				for _, r := range c.Rebooting {
+					if err := p.(*inmemory.Provider).SwitchMachine(ctx, "op", c, r.Machine, r.ProviderID, fleet.HostOn); err != nil {
+						return err
+					}
+				}
+				return p.EnsureInfrastructure(ctx, "op", c)
+			},
+		}},
 		"ignores the fleet": {"OtherFleetIsUntouched", mutant{
 			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 				return p.Observe(ctx, change(c, func(c *fleet.Cluster) { c.Fleet = "conformance" }))

@@ -8,6 +8,7 @@ func Deviations() map[string]map[string]string {
 		notWatched = "nothing tells when a host changes: the planner looks again"
 		inError    = "a request that was taken made a server, which tells in state ERROR what went wrong: see FailedMachine"
 		noHost     = "a server that is gone keeps no host busy that the project could see"
+		noReboot   = "it does not reboot machines: no health check of its clusters asks for that"
 		noList     = "what clusters there are is noted on hosts, which are known by a cluster's pools alone"
 	)
 	return map[string]map[string]string{
@@ -15,17 +16,25 @@ func Deviations() map[string]map[string]string {
 			"RememberedPlace":  "a cloud is one place, and Git leads to one cloud",
 			"UserDataTooLarge": "the cloud takes what one request may hold, 4 MiB, and no limit of its own",
 		},
+		"metal3": {
+			"FailedRequest":              "a host is claimed by one request, which Ironic refuses at once, and what fails afterwards the machine tells: see FailedMachine",
+			"RememberedPlace":            "an Ironic is one place, and Git leads a cluster to one: TestLostDatabase has what is remembered of machines there",
+			"LostAnswerOfInfrastructure": "clusters make nothing: hosts are enrolled for all of them, and stay: TestEnrolmentIsInterrupted loses each answer",
+		},
 		"vsphere": {
 			"ReleasedMachine":            "a VM that is destroyed keeps no host busy",
+			"RebootedMachine":            noReboot,
 			"LostAnswerOfInfrastructure": "machines share nothing that would be made in vCenter: what they need is found there",
 		},
 		"openstack": {
 			"FailedRequest":   inError,
 			"ReleasedMachine": noHost,
+			"RebootedMachine": noReboot,
 		},
 		"openstack-lab": {
 			"FailedRequest":              inError,
 			"ReleasedMachine":            noHost,
+			"RebootedMachine":            noReboot,
 			"ObservePartOfIt":            "real services cannot be told to fail",
 			"LookingChangesNothing":      "requests to real services are not counted: the check is made with the fake",
 			"FailureDomainIsKept":        "the lab has one availability zone",
@@ -42,6 +51,7 @@ func Deviations() map[string]map[string]string {
 		"hosts": {
 			"FailedRequest":              "a host is claimed by one script, which is refused at once or leaves a claim",
 			"ReleasedMachine":            "what a machine ran may run until its host is clean: it is part of the cluster until then",
+			"RebootedMachine":            noReboot,
 			"ClustersAreListed":          noList,
 			"ChangesAreTold":             notWatched,
 			"RememberedPlace":            "how hosts are reached is in Git alone, so nothing leads to a pool that left it: TestPoolLeavesGit has that told instead",

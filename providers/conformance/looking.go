@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -83,6 +84,21 @@ func (b *bench) look(when string) {
 	if s := can.OrphanRemover; s != nil {
 		_, err := s.Orphans(ctx, testFleet, []*fleet.Cluster{b.c})
 		report("Orphans", err)
+	}
+	if f := can.UntaggedFinder; f != nil {
+		seen, err := b.p.Observe(ctx, b.c)
+		report("Observe", err)
+		var ids []fleet.ProviderID
+		for _, m := range seen.Machines {
+			ids = append(ids, m.ProviderID)
+		}
+		found, err := f.Untagged(ctx, b.c, append(ids, "gone:///42"))
+		report("Untagged", err)
+		for _, m := range found {
+			if m.Damaged == "" || !slices.Contains(ids, m.ProviderID) {
+				b.t.Errorf("Untagged while %s finds %+v, want nothing that carries tags or is gone", when, m)
+			}
+		}
 	}
 	if a := can.Adopter; a != nil {
 		_, err := a.Adoptable(ctx, b.c, nil)

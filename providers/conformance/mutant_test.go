@@ -42,6 +42,15 @@ type mutant struct {
 	orphans      func(providers.Infrastructure, context.Context, []*fleet.Cluster) ([]fleet.Orphan, error)
 	watch        func(context.Context) error
 	clusters     func(providers.Infrastructure) []fleet.Key
+	power        func(providers.Rebooter, context.Context, *fleet.Cluster, fleet.MachineName, fleet.ProviderID, fleet.HostPower) error
+}
+
+func (m mutant) SwitchMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID, to fleet.HostPower) error {
+	r := providers.AbilitiesOf(m.Infrastructure).Rebooter
+	if m.power != nil {
+		return m.power(r, ctx, c, name, id, to)
+	}
+	return r.SwitchMachine(ctx, op, c, name, id, to)
 }
 
 func (m mutant) Watch(ctx context.Context, changed func(fleet.Key)) error {
@@ -81,7 +90,7 @@ func (m mutant) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet
 
 func (m mutant) Abilities() providers.Abilities {
 	out := providers.AbilitiesOf(m.Infrastructure)
-	out.Watcher, out.Lister, out.OrphanRemover = m, m, m
+	out.Watcher, out.Lister, out.OrphanRemover, out.Rebooter = m, m, m, m
 	return out
 }
 

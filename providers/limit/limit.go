@@ -67,6 +67,10 @@ func (l *Provider) enter(ctx context.Context, op string) error {
 	return nil
 }
 
+// InFlight returns how many calls are under way, of how many that may be; 0 of 0 where there
+// is no bound.
+func (l *Provider) InFlight() (now, most int) { return len(l.slots), cap(l.slots) }
+
 func (l *Provider) leave() {
 	if l.slots != nil {
 		<-l.slots

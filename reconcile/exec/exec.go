@@ -150,7 +150,7 @@ func describe(a fleet.Action) string { return a.String() + " of " + a.Cluster.St
 
 func (e *Executor) do(ctx context.Context, w Environment, a fleet.Action) error {
 	switch a.Kind {
-	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.DeleteMachine:
+	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.DeleteMachine, fleet.SwitchOff, fleet.SwitchOn:
 		return w.change(ctx, a)
 	case fleet.EnsureCertificates:
 		return e.ensureAuthorities(ctx, w)

@@ -19,6 +19,16 @@ func (w *Environment) change(ctx context.Context, a fleet.Action) error {
 		return infra.EnsureInfrastructure(ctx, a.Operation, c)
 	case fleet.DeleteInfrastructure:
 		return infra.DeleteInfrastructure(ctx, a.Operation, c)
+	case fleet.SwitchOff, fleet.SwitchOn:
+		r := providers.AbilitiesOf(infra).Rebooter
+		if r == nil {
+			return fleet.Errorf(fleet.Invalid, describe(a), "its provider cannot reboot machines")
+		}
+		to := fleet.HostOn
+		if a.Kind == fleet.SwitchOff {
+			to = fleet.HostOff
+		}
+		return r.SwitchMachine(ctx, a.Operation, c, a.Machine, a.ProviderID, to)
 	default:
 		return infra.DeleteMachine(ctx, a.Operation, c, a.Machine, a.ProviderID)
 	}

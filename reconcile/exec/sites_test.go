@@ -47,6 +47,15 @@ func (s *site) CreateMachine(_ context.Context, _ fleet.OperationID, r providers
 	return s.note("create "+string(r.Name), r.Cluster)
 }
 
+// switching is a site that can reboot machines.
+type switching struct{ *site }
+
+func (s switching) Abilities() providers.Abilities { return providers.Abilities{Rebooter: s} }
+
+func (s switching) SwitchMachine(_ context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID, to fleet.HostPower) error {
+	return s.note(string(to)+" "+string(name)+" "+string(id), c)
+}
+
 // TestSites: an action is done by the provider of its site, which sees its own part of the
 // cluster. What is shared on a guest goes while the cluster stays, where no pool is there.
 func TestSites(t *testing.T) {
@@ -60,7 +69,7 @@ func TestSites(t *testing.T) {
 	e := exec.Executor{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	w := exec.Environment{
 		Cluster: c, Infrastructure: &site{name: "near", asked: &asked},
-		Guests:       map[string]providers.Infrastructure{"far": &site{name: "far", asked: &asked}, "empty": &site{name: "empty", asked: &asked}},
+		Guests:       map[string]providers.Infrastructure{"far": switching{&site{name: "far", asked: &asked}}, "empty": &site{name: "empty", asked: &asked}},
 		Distribution: kubeadm.New(nil), Secrets: store{}, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: time.Now(),
 	}
 	var failed []string
@@ -74,6 +83,9 @@ func TestSites(t *testing.T) {
 		{Kind: fleet.DeleteInfrastructure},
 		{Kind: fleet.CreateMachine, Machine: "c", Pool: "edge", Join: fleet.JoinWorker},
 		{Kind: fleet.EnsureInfrastructure, Provider: "elsewhere"},
+		{Kind: fleet.SwitchOff, Machine: "d", ProviderID: "far://d", Provider: "far"},
+		{Kind: fleet.SwitchOn, Machine: "d", ProviderID: "far://d", Provider: "far"},
+		{Kind: fleet.SwitchOff, Machine: "e", ProviderID: "near://e"},
 	} {
 		a.Cluster = c.Key
 		if err := e.Run(t.Context(), w, []fleet.Action{a})[0].Err; err != nil {
@@ -82,13 +94,13 @@ func TestSites(t *testing.T) {
 	}
 	want := []string{
 		"near: ensure of near with cp,md", "far: ensure of far with edge", "far: delete a of far with edge", "near: delete b of near with cp,md",
-		"empty: delete of empty with ",
+		"empty: delete of empty with ", "far: off d far://d of far with edge", "far: on d far://d of far with edge",
 	}
 	if d := cmp.Diff(want, asked); d != "" {
 		t.Errorf("asked (-want +got):\n%s", d)
 	}
-	if len(failed) != 4 || !strings.Contains(failed[0], "is not meant to be deleted") || !strings.Contains(failed[1], "is not meant to be deleted") ||
-		!strings.Contains(failed[2], `has no pool "edge"`) || !strings.Contains(failed[3], "has no site on elsewhere") {
+	if len(failed) != 5 || !strings.Contains(failed[0], "is not meant to be deleted") || !strings.Contains(failed[1], "is not meant to be deleted") ||
+		!strings.Contains(failed[2], `has no pool "edge"`) || !strings.Contains(failed[3], "has no site on elsewhere") || !strings.Contains(failed[4], "its provider cannot reboot machines") {
 		t.Errorf("failed: %q", failed)
 	}
 }

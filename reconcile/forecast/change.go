@@ -11,6 +11,7 @@ type Change struct {
 	Machine fleet.MachineName // the machine to be; of a replacement the old one
 	By      fleet.MachineName // of a replacement, the new machine
 	Addon   string            // ClusterResourceSet that is applied or pruned, "namespace/name" of a release of Helm
+	Host    string            // of an inventory, "namespace/name"
 	Reason  string
 }
 
@@ -24,10 +25,13 @@ const (
 	CreateMachine  ChangeKind = "create"
 	ReplaceMachine ChangeKind = "replace"
 	DeleteMachine  ChangeKind = "delete"
+	RebootMachine  ChangeKind = "reboot" // before it would be replaced
 	UpdateNode     ChangeKind = "update in place"
 	UpdateShared   ChangeKind = "update infrastructure" // what the machines of a cluster share, and need of it
 	ApplyResources ChangeKind = "apply resources"
 	PruneResources ChangeKind = "prune resources"
+
+	PrepareHost ChangeKind = "prepare host" // of an inventory: its next step
 
 	InstallRelease   ChangeKind = "install release"
 	UpgradeRelease   ChangeKind = "upgrade release"

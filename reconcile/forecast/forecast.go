@@ -21,6 +21,7 @@ func Of(in plan.Input) Forecast {
 	m := newModel(in)
 	r := newRecord(in.Desired, in.Observed)
 	var last []fleet.OperationID
+	r.noteHosts(in.Observed.Infrastructure.Hosts)
 	settled := false
 	for range mostSteps * (4 + len(in.Observed.Infrastructure.Machines) + wanted(in.Desired)) {
 		p := plan.Compute(m.input())

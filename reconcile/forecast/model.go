@@ -66,6 +66,8 @@ func (m *model) carryOut(desired *fleet.Cluster, a fleet.Action) {
 		m.createMachine(desired, a)
 	case fleet.DeleteMachine:
 		m.deleteMachine(a)
+	case fleet.SwitchOff, fleet.SwitchOn:
+		m.power(desired, a)
 	case fleet.DeleteInfrastructure:
 		o.Infrastructure = fleet.Infrastructure{Places: o.Infrastructure.Places}
 	case fleet.DeleteSecrets:

@@ -45,6 +45,29 @@ func (m *model) join(desired *fleet.Cluster, machine *fleet.Machine) {
 	m.enroll(&n)
 }
 
+// power switches a machine. One that was off is well when it is on: its Node comes back where it
+// went.
+func (m *model) power(desired *fleet.Cluster, a fleet.Action) {
+	list := m.observed.Infrastructure.Machines
+	i := slices.IndexFunc(list, func(o fleet.Machine) bool { return o.Name == a.Machine && o.ProviderID == a.ProviderID })
+	if i < 0 {
+		return
+	}
+	on, n := a.Kind == fleet.SwitchOn, m.node(string(a.Machine))
+	list[i].Power = fleet.HostOff
+	if on {
+		list[i].Power = fleet.HostOn
+	}
+	switch p, _ := desired.Pool(list[i].Pool); {
+	case on && n == nil:
+		m.join(desired, &list[i])
+	case on:
+		m.recover(n, &p)
+	case n != nil:
+		n.Ready = false
+	}
+}
+
 // enroll makes the machine of a control-plane Node a member of etcd, where it is none.
 func (m *model) enroll(n *fleet.Node) {
 	e := m.observed.Workload.Etcd

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -20,6 +21,8 @@ type record struct {
 	shared  []Change
 	nodes   map[fleet.MachineName]Change // by machines that were there before
 	addons  []Change
+	hosts   []Change
+	reboots []Change
 	resumed []Change
 }
 
@@ -93,12 +96,30 @@ func (r *record) note(desired *fleet.Cluster, o *fleet.Observed, a fleet.Action)
 		of.made, of.versions[a.Machine] = append(of.made, a), p.Version
 	case fleet.DeleteMachine:
 		r.noteDeleted(o, a)
+	case fleet.SwitchOff:
+		r.reboots = append(r.reboots, r.change(RebootMachine, a.Pool, a.Machine, a.Reason))
 	case fleet.SyncNode:
 		if differs(desired, o, a) && slices.ContainsFunc(r.before, func(m fleet.Machine) bool { return m.Name == a.Machine }) {
 			r.nodes[a.Machine] = r.change(UpdateNode, a.Pool, a.Machine, a.Reason)
 		}
 	case fleet.ApplyResources, fleet.PruneResources, fleet.InstallRelease, fleet.UninstallRelease:
 		r.noteAddon(desired, o, a)
+	}
+}
+
+// noteHosts takes down what is to be done to hosts of the inventory.
+func (r *record) noteHosts(list []fleet.Host) {
+	for i := range list {
+		h := &list[i]
+		if h.Next.Do == "" || h.Held != "" {
+			continue
+		}
+		c := r.change(PrepareHost, "", "", h.Next.Do)
+		if h.Next.Why != "" {
+			c.Reason += ": " + h.Next.Why
+		}
+		c.Host = h.Key().String()
+		r.hosts = append(r.hosts, c)
 	}
 }
 
@@ -181,7 +202,7 @@ func (r *record) noteAddon(desired *fleet.Cluster, o *fleet.Observed, a fleet.Ac
 }
 
 // changes returns what all that was done comes to: the cluster, its machines by pool,
-// what they share, its addons.
+// what they share, hosts of the inventory, its addons.
 func (r *record) changes() []Change {
 	if r.cluster.Delete && !r.cluster.Protect {
 		return r.deletion()
@@ -197,7 +218,7 @@ func (r *record) changes() []Change {
 	for _, p := range r.pools {
 		out = append(out, r.changesOf(p)...)
 	}
-	out = slices.Concat(out, updates, r.resumed)
+	out = slices.Concat(out, r.reboots, updates, r.hosts, r.resumed)
 	if r.unseen {
 		return out
 	}
@@ -279,6 +300,9 @@ func (p *poolRecord) why(d departure, replaced int) string {
 		text := fmt.Sprintf("%s%s → %s", outdatedVersion, d.Version, last)
 		if len(stops) > 0 {
 			text += " by way of " + strings.Join(stops, ", ")
+		}
+		if strings.HasSuffix(d.reason, plan.NoSpare) {
+			text += plan.NoSpare
 		}
 		return text
 	}

@@ -18,7 +18,7 @@ func (f *facts) hold(at fleet.Attempt) time.Duration {
 		if !at.Answered {
 			return f.settleOf(at.Action.Provider)
 		}
-	case fleet.DrainNode:
+	case fleet.DrainNode, fleet.SwitchOff, fleet.SwitchOn:
 		return drainPace
 	case fleet.SyncNode:
 		return time.Minute
@@ -39,7 +39,7 @@ func (f *facts) operation(a fleet.Action) fleet.OperationID {
 		subject += "\x00" + a.Provider
 	}
 	switch a.Kind {
-	case fleet.DeleteMachine:
+	case fleet.DeleteMachine, fleet.SwitchOff, fleet.SwitchOn:
 		subject += "\x00" + string(a.ProviderID)
 	case fleet.DrainNode:
 		if a.ProviderID != "" {

@@ -26,6 +26,7 @@ func (d *draft) conditions() []fleet.Condition {
 	d.machineSummaries(&l)
 	d.identifiedCondition(&l)
 	d.sitesCondition(&l)
+	d.hostsCondition(&l)
 	d.clocksCondition(&l)
 	d.progressConditions(&l)
 	d.topologyCondition(&l)

@@ -14,6 +14,7 @@ type draft struct {
 
 	going    map[*machine]bool    // whose removal begins with this plan, and which is not available from now on
 	stays    map[*machine]*defect // which are unhealthy, and why the attempts at them go no further
+	unbegun  map[*machine]bool    // whose reboot waits
 	given    map[fleet.MachineName]bool
 	next     map[*group]int // the lowest index whose name may be free
 	external bool           // a deletion waits for what controllers of the cluster keep outside of it
@@ -23,7 +24,7 @@ type draft struct {
 func newDraft(f *facts) *draft {
 	d := &draft{
 		facts: f, remarks: f.remarks.clone(),
-		going: map[*machine]bool{}, stays: map[*machine]*defect{}, given: map[fleet.MachineName]bool{}, next: map[*group]int{},
+		going: map[*machine]bool{}, stays: map[*machine]*defect{}, unbegun: map[*machine]bool{}, given: map[fleet.MachineName]bool{}, next: map[*group]int{},
 	}
 	d.out.Clock, d.out.ObservedConditions, d.out.Residence = f.clock, f.conditions, f.residence
 	return d
@@ -68,7 +69,7 @@ func replaced(list []*machine, by map[*machine]*machine) []*machine {
 
 // finish returns the plan.
 func (d *draft) finish() Plan {
-	d.out.Desired = d.Desired
+	d.out.Desired = d.Desired.WithReboots(d.out.Reboots)
 	if d.out.Phase == fleet.PhaseDeleted {
 		d.out.Residence = fleet.Residence{}
 	}

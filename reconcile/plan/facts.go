@@ -30,6 +30,7 @@ type machine struct {
 	unhealthy *defect // what a health check found
 	condemned bool    // a health check may have it replaced
 	stays     *defect // why the pool's remediation does not replace it
+	reboot    *rebooting
 	ready     bool
 	available bool
 }
@@ -92,6 +93,7 @@ func look(in Input) *facts {
 	f.locate()
 	f.checkHealth()
 	f.markRequested()
+	f.followReboots()
 	f.checkFailed()
 	for _, m := range f.machines {
 		f.assess(m)

@@ -86,7 +86,7 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 		case m.pool.Kind == fleet.LoneMachine:
 			m.leave()
 		default:
-			m.condemned = true
+			m.condemned = f.rebootedFirst(h, m) || m.condemned
 		}
 	}
 }

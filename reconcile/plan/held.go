@@ -52,6 +52,8 @@ func (f *facts) distrust(m *machine, why string) {
 // title is how people find m, which may have no name, or one that another has too.
 func (m *machine) title() string {
 	switch {
+	case m.Name == "" && m.ProviderID == "":
+		return "without a provider id"
 	case m.Name == "":
 		return string(m.ProviderID)
 	case m.ProviderID == "":

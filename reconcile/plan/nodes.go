@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // keepNodes has the Nodes of machines brought in line with their pools, those
@@ -130,7 +129,5 @@ func (f *facts) deleted(n *fleet.Node) bool {
 // wasOurs reports whether n says that a machine of this cluster is or was behind
 // it: by Cluster API's annotations, or because its removal has begun.
 func (f *facts) wasOurs(n *fleet.Node) bool {
-	return n.Draining || n.Annotations[clusterv1.MachineAnnotation] != "" &&
-		n.Annotations[clusterv1.ClusterNameAnnotation] == f.Desired.Key.Name &&
-		n.Annotations[clusterv1.ClusterNamespaceAnnotation] == f.Desired.Key.Namespace
+	return n.Draining || n.IsOf(f.Desired.Key)
 }

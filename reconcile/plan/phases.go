@@ -48,6 +48,7 @@ func (d *draft) planPhases() {
 	d.keepResources()
 	d.keepReleases()
 	d.keepSites()
+	d.rebootMachines()
 	for _, r := range d.phaseSteps() {
 		r.plan(d)
 		if !r.passable(d.facts) {

@@ -59,6 +59,7 @@ type Plan struct {
 	Notes    []string
 	Pools    []fleet.PoolReport
 	Machines []fleet.MachineReport
+	Addons   []fleet.AddonReport
 
 	// Memory is for the next plan, whoever makes it.
 	fleet.Memory
@@ -77,6 +78,7 @@ func Compute(in Input) Plan {
 	d := newDraft(look(in))
 	d.noteHeld()
 	d.noteAway()
+	d.noteHosts()
 	switch {
 	case d.contradicted != "":
 		d.keepMemory()
@@ -88,6 +90,7 @@ func Compute(in Input) Plan {
 	if d.contradicted == "" {
 		d.resumeRemovals()
 	}
+	d.out.Reboots = d.reboots()
 	d.conclude()
 	d.passMilestones()
 	d.report()

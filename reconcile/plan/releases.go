@@ -151,6 +151,34 @@ func (d *draft) tooSoonAfter(try fleet.ReleaseTry) bool {
 	return left > 0
 }
 
+// judgeRelease says how a release is that Git has for the cluster, and why.
+func (f *facts) judgeRelease(r *fleet.Release) (fleet.AddonState, string) {
+	try := f.releaseTry(r.ReleaseRef)
+	switch why := f.whyInstall(r); {
+	case r.Paused:
+		return fleet.AddonPaused, ""
+	case why == "":
+		return fleet.AddonReady, ""
+	case try.Failure != "" && try.Digest == r.Digest:
+		return fleet.AddonFailed, try.Message
+	case why == whyReleaseFailed:
+		return fleet.AddonFailed, why
+	default:
+		return fleet.AddonPending, why
+	}
+}
+
+// judgeLeftRelease says how a release is that Git does not have for the cluster, and why.
+func (f *facts) judgeLeftRelease(have *fleet.ReleaseState) (fleet.AddonState, string) {
+	switch try := f.releaseTry(have.ReleaseRef); {
+	case f.staysInstalled(have):
+		return fleet.AddonKept, "not in Git any more for this cluster, and stays"
+	case try.Failure != "" && try.Digest == "":
+		return fleet.AddonFailed, try.Message
+	}
+	return fleet.AddonRemoving, whyReleaseNotInGit
+}
+
 // releaseCondition tells whether all releases are as Git says.
 func (f *facts) releaseCondition(l *ledger) {
 	states := f.Observed.Workload.Releases
@@ -170,30 +198,26 @@ func (f *facts) releaseCondition(l *ledger) {
 	}
 	for i := range f.Desired.Releases {
 		r := &f.Desired.Releases[i]
-		try := f.releaseTry(r.ReleaseRef)
-		switch why := f.whyInstall(r); {
-		case r.Paused:
+		switch state, why := f.judgeRelease(r); state {
+		case fleet.AddonPaused:
 			tell("", "%s is paused", r.ReleaseRef)
-		case why == "":
-		case try.Failure != "" && try.Digest == r.Digest:
-			tell(helmInstallFailed, "%s: %s", r.ReleaseRef, try.Message)
-		case why == whyReleaseFailed:
+		case fleet.AddonFailed:
 			tell(helmInstallFailed, "%s: %s", r.ReleaseRef, why)
-		default:
+		case fleet.AddonPending:
 			tell(helmPending, "%s is being installed: %s", r.ReleaseRef, why)
+		default:
 		}
 	}
 	for i := range states {
 		have := &states[i]
-		if _, ok := f.Desired.Release(have.ReleaseRef); ok {
+		if _, ok := f.Desired.Release(have.ReleaseRef); ok || have.Status == fleet.ReleaseUninstalled {
 			continue
 		}
-		switch try := f.releaseTry(have.ReleaseRef); {
-		case have.Status == fleet.ReleaseUninstalled:
-		case f.staysInstalled(have):
-			tell("", "%s is not in Git any more for this cluster, and stays", have.ReleaseRef)
-		case try.Failure != "" && try.Digest == "":
-			tell(helmUninstallFailed, "%s: %s", have.ReleaseRef, try.Message)
+		switch state, why := f.judgeLeftRelease(have); state {
+		case fleet.AddonKept:
+			tell("", "%s is %s", have.ReleaseRef, why)
+		case fleet.AddonFailed:
+			tell(helmUninstallFailed, "%s: %s", have.ReleaseRef, why)
 		default:
 			tell(helmPending, "%s is being removed", have.ReleaseRef)
 		}

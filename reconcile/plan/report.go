@@ -19,6 +19,7 @@ func (d *draft) report() {
 	for _, m := range d.machines {
 		d.out.Machines = append(d.out.Machines, d.machineReport(m))
 	}
+	d.out.Addons = d.addons()
 	d.out.Conditions = d.conditions()
 }
 

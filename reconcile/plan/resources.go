@@ -170,6 +170,31 @@ func leftBehind(have *fleet.ResourceSetState) bool {
 	return !have.Prune && have.Strategy == fleet.ReconcileStrategy && len(have.Objects) > 0
 }
 
+// judgeSet says how a set is that Git has for the cluster, and why.
+func (f *facts) judgeSet(s *fleet.ResourceSet) (fleet.AddonState, string) {
+	have := f.resourceState(s.Name)
+	switch names := s.Pending(*have); {
+	case s.Paused:
+		return fleet.AddonPaused, ""
+	case len(have.Failures) > 0:
+		return fleet.AddonFailed, failures(have)
+	case len(names) > 0:
+		return fleet.AddonPending, f.whyApply(s, have, names)
+	}
+	return fleet.AddonReady, ""
+}
+
+// judgeLeftSet says how a set is that Git does not have for the cluster, and why.
+func judgeLeftSet(have *fleet.ResourceSetState) (fleet.AddonState, string) {
+	switch {
+	case leftBehind(have):
+		return fleet.AddonKept, fmt.Sprintf("not in Git any more for this cluster, and its %s stay", objects(len(have.Objects)))
+	case len(have.Failures) > 0:
+		return fleet.AddonFailed, failures(have)
+	}
+	return fleet.AddonRemoving, whyReleaseNotInGit
+}
+
 // resourcesCondition tells whether all ClusterResourceSets are applied.
 func (f *facts) resourcesCondition(l *ledger) {
 	const kind = addonsv1.ClusterResourceSetResourcesAppliedCondition
@@ -186,14 +211,15 @@ func (f *facts) resourcesCondition(l *ledger) {
 	}
 	var bad, notes []string
 	for i := range sets {
-		s, have := &sets[i], f.resourceState(sets[i].Name)
-		switch {
-		case s.Paused:
+		s := &sets[i]
+		switch state, why := f.judgeSet(s); state {
+		case fleet.AddonPaused:
 			notes = append(notes, s.Name+" is paused")
-		case len(have.Failures) > 0:
-			bad = append(bad, s.Name+": "+failures(have))
-		case len(s.Pending(*have)) > 0:
+		case fleet.AddonFailed:
+			bad = append(bad, s.Name+": "+why)
+		case fleet.AddonPending:
 			bad = append(bad, s.Name+" is being applied")
+		default:
 		}
 	}
 	for i := range states {
@@ -201,10 +227,12 @@ func (f *facts) resourcesCondition(l *ledger) {
 		if _, ok := f.Desired.ResourceSet(have.Name); ok {
 			continue
 		}
-		if leftBehind(have) {
-			notes = append(notes, fmt.Sprintf("%s is not in Git any more for this cluster, and its %s stay", have.Name, objects(len(have.Objects))))
-		} else if len(have.Failures) > 0 {
-			bad = append(bad, have.Name+": "+failures(have))
+		switch state, why := judgeLeftSet(have); state {
+		case fleet.AddonKept:
+			notes = append(notes, have.Name+" is "+why)
+		case fleet.AddonFailed:
+			bad = append(bad, have.Name+": "+why)
+		default:
 		}
 	}
 	l.set(kind, len(bad) == 0, addonsv1.ClusterResourceSetResourcesAppliedReason, addonsv1.ClusterResourceSetResourcesNotAppliedReason,

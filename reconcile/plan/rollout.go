@@ -38,6 +38,7 @@ func (f *facts) rolloutOf(g *group) rollout.Pool {
 		Held: countNames(g.held), Pending: len(g.pending), PendingCurrent: g.freshPending,
 		Machines: make([]rollout.Machine, 0, len(g.all)),
 	}
+	out.Spare, out.Inventory = f.spare(g)
 	for _, m := range g.all {
 		out.Machines = append(out.Machines, rollout.Machine{
 			Name: m.Name, Made: m.MadeAt(), Domain: m.FailureDomain,
@@ -65,6 +66,8 @@ func (d *draft) takeWorkerStep(g *group, may gate, s rollout.Step) {
 		d.beginRemoval(m, g.tooMany())
 	case rollout.Replace:
 		d.beginRemoval(m, "outdated: "+differs(m, g.pool))
+	case rollout.ReplaceFirst:
+		d.beginRemoval(m, "outdated: "+differs(m, g.pool)+NoSpare)
 	case rollout.AwaitRemediation:
 		d.wait("machine %s is unhealthy and waits: others of pool %s are being replaced", m.Name, g.name)
 	case rollout.AwaitSpare:
@@ -77,6 +80,9 @@ func (d *draft) takeWorkerStep(g *group, may gate, s rollout.Step) {
 		d.wait("%s", may.roll)
 	}
 }
+
+// NoSpare ends the reason of a removal that comes before the replacement.
+const NoSpare = "; no host is free for its replacement, so it goes first"
 
 // beginRemoval plans the first step of removing the worker m, which is not available from
 // now on.
@@ -115,10 +121,13 @@ func (d *draft) takeControlPlaneStep(g *group, s rollout.Step) {
 		d.join(g, fmt.Sprintf("%s: replaces %s", g.whyReplaced(m), m.Name))
 	case rollout.RemoveMore:
 		d.retire(m, g.tooMany())
-	case rollout.Replace:
+	case rollout.Replace, rollout.ReplaceFirst:
 		reason := g.whyReplaced(m)
 		if !m.current {
 			reason = "outdated: " + reason
+		}
+		if s.Kind == rollout.ReplaceFirst {
+			reason += NoSpare
 		}
 		d.retire(m, reason)
 	}

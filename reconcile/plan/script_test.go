@@ -166,6 +166,9 @@ func (s *script) plan() string {
 	if r := p.Remediation; !r.IsZero() {
 		fmt.Fprintf(&b, "retry %s\n", r)
 	}
+	for _, r := range p.Reboots {
+		fmt.Fprintf(&b, "boot  %s began %s ago, retry %d, off %t, given up %t\n", r.Machine, s.in.Now.Sub(r.At), r.Retry, r.Off, r.GivenUp)
+	}
 	for _, sp := range p.ObservedConditions {
 		if sp.Since.Equal(sp.Transition) {
 			continue // it was seen as it began
@@ -224,7 +227,7 @@ func (s *script) conditions() string {
 func (s *script) preview() string {
 	var b strings.Builder
 	for _, c := range forecast.Of(s.in).Changes {
-		fmt.Fprintf(&b, "%s %s", c.Kind, c.Machine)
+		fmt.Fprintf(&b, "%s %s", c.Kind, string(c.Machine)+c.Host)
 		if c.By != "" {
 			fmt.Fprintf(&b, " by %s", c.By)
 		}

@@ -65,6 +65,8 @@ func (s *script) read(f []string) error {
 		s.guest(f[1], w)
 	case "hosted":
 		s.hosted(w)
+	case "host":
+		o.Infrastructure.Hosts = append(o.Infrastructure.Hosts, s.host(f[1], w))
 	case "infrastructure":
 		o.Silence = w["away"]
 		o.Infrastructure.Ready = w.is("ready")
@@ -203,6 +205,8 @@ func (s *script) read(f []string) error {
 		s.topology(w)
 	case "drain-rule":
 		s.drainRule(f[1], w)
+	case "rebooted":
+		s.rebooted(f[1], w)
 	case "health-check":
 		s.healthCheck(f[1], w)
 	default:
@@ -264,5 +268,16 @@ func (s *script) healthCheck(name string, w words) {
 	if w.is("pool") {
 		h.Spec.Selector.MatchLabels = map[string]string{"cluster.x-k8s.io/deployment-name": w["pool"]}
 	}
+	if w.is("reboot") {
+		s.in.Desired.Provider, s.in.Desired.Reboots = "sim", map[string]fleet.RebootRules{name: {Provider: "sim", RetryLimit: w.number("reboot", 1), Timeout: 10 * time.Minute}}
+	}
 	s.in.Desired.HealthChecks = append(s.in.Desired.HealthChecks, h)
+}
+
+// rebooted states what is remembered of the reboots of a machine.
+func (s *script) rebooted(ref string, w words) {
+	s.in.Memory.Reboots = append(s.in.Memory.Reboots, fleet.Reboot{
+		Machine: s.name(ref), ProviderID: fleet.ProviderID("sim://" + ref), At: s.in.Now.Add(-w.duration("ago")),
+		Retry: w.number("retry", 0), Off: w.is("off"), GivenUp: w.is("given-up"),
+	})
 }

@@ -38,6 +38,7 @@ func (s *script) machine(ref string, w words) {
 		Name: s.name(ref), Pool: fleet.PoolName(pool), Role: fleet.RoleWorker, Version: version, Template: template(version, ""),
 		State: fleet.MachineRunning, Created: s.in.Now.Add(-age), FailureDomain: w["domain"], Message: w["message"], Silent: w.is("silent"), Interrupted: w.is("interrupted"),
 	}
+	m.Power = fleet.HostPower(w["power"])
 	if w.is("released") {
 		m.State = fleet.MachineReleased
 	}

@@ -82,6 +82,11 @@ func (d *Decision) advance(f fleet.Fleet) {
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
 		old := before.clusters[c.Key]
+		if f.Config.Waves.Declared() {
+			_, known := before.clusters[c.Key]
+			s.clusters[c.Key] = old.heldBack(c, known)
+			continue
+		}
 		s.clusters[c.Key] = cluster{definition: old.replacedBy(c), inGit: true, damaged: old.damaged}
 	}
 	var vanished []fleet.Key
@@ -90,10 +95,10 @@ func (d *Decision) advance(f fleet.Fleet) {
 			continue
 		}
 		if problems := problemsOf(f.Problems, k, old.overlay()); len(problems) > 0 {
-			s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}
+			s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave}
 			continue
 		}
-		c := cluster{definition: old.definition, recorded: old.recorded, pruned: old.pruned, orphan: !old.pruned, damaged: old.damaged}
+		c := cluster{definition: old.definition, recorded: old.recorded, pruned: old.pruned, orphan: !old.pruned, damaged: old.damaged, wave: old.wave}
 		switch {
 		case old.deleting() || old.abandoned():
 			c.orphan = false
@@ -152,7 +157,7 @@ func (s State) changed(next State) []fleet.Key {
 	var out []fleet.Key
 	for k, n := range next.clusters {
 		o, ok := s.clusters[k]
-		same := ok && s.config.Drift == next.config.Drift && o.definition == n.definition &&
+		same := ok && s.config.Drift == next.config.Drift && o.definition == n.definition && o.next == n.next &&
 			o.inGit == n.inGit && o.orphan == n.orphan && slices.Equal(o.problems, n.problems)
 		if !same {
 			out = append(out, k)

@@ -17,6 +17,8 @@ func (s State) admit(r fleet.Request, q Requests, now time.Time) fleet.Answer {
 		return fleet.Answer{} // what Git has nobody knows yet
 	}
 	switch {
+	case r.Kind == fleet.RequestRelease:
+		return s.admitRelease(r)
 	case !known:
 		return refusal("the fleet has no cluster %s: fairlead status lists them", r.Cluster)
 	case r.Kind == fleet.RequestAbandon:

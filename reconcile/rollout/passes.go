@@ -30,7 +30,16 @@ func (d *Decision) applyPass(p Pass, in Input) {
 	if !known {
 		return
 	}
-	if now.behind && p.AtRest && now.is(p.Target.of) && s.config.Drift == p.Target.drift {
+	if s.config.Waves.Declared() && now.definition != nil && now.definition == p.Target.of.definition {
+		if w := now.wave.passed(p, in.Now); w != now.wave {
+			s.cloneClusters()
+			d.StatusChanged = d.StatusChanged || w.arrived != now.wave.arrived || !w.at.Equal(now.wave.at)
+			now.wave = w
+			s.clusters[k] = now
+			s.unsettle()
+		}
+	}
+	if now.behind && p.AtRest && now.next == nil && now.is(p.Target.of) && s.config.Drift == p.Target.drift {
 		s.cloneClusters()
 		now.behind = false
 		s.clusters[k] = now
@@ -60,7 +69,7 @@ func (s *State) markBehind(before State, changed []fleet.Key) {
 	for k, c := range s.clusters {
 		old := before.clusters[k]
 		_, isNew := slices.BinarySearchFunc(changed, k, fleet.Key.Compare)
-		c.behind = !c.orphan && (old.behind || isNew && !c.atRest(old))
+		c.behind = !c.orphan && (old.behind || c.next != nil || isNew && !c.atRest(old))
 		s.clusters[k] = c
 	}
 }

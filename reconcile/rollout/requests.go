@@ -35,6 +35,7 @@ func (d *Decision) applyRequests(q Requests, in Input) {
 			d.Expired = append(d.Expired, r)
 		}
 	}
+	s.setReleases(q.List)
 	d.accept(keepDamaged(acceptedIn(q.List), q.List, s.accepted))
 	for _, r := range q.List {
 		if r.Kind == fleet.RequestAbandon && r.Open() && r.Answer.State == fleet.RequestAccepted && !s.revision.IsZero() {
@@ -70,7 +71,7 @@ func (s State) expired(r fleet.Request, now time.Time) bool {
 func acceptedIn(list []fleet.Request) map[fleet.Key][]fleet.Request {
 	out := make(map[fleet.Key][]fleet.Request)
 	for _, r := range list {
-		if r.InEffect() {
+		if r.InEffect() && r.Kind != fleet.RequestRelease {
 			out[r.Cluster] = append(out[r.Cluster], r)
 		}
 	}
@@ -114,6 +115,7 @@ func (d *Decision) accept(now map[fleet.Key][]fleet.Request) {
 		}
 	}
 	s.accepted, s.lastPasses = now, kept
+	s.unsettle() // whom people suspended nobody waits for
 }
 
 func notIn(list []fleet.Request) func(fleet.Request) bool {
@@ -123,7 +125,7 @@ func notIn(list []fleet.Request) func(fleet.Request) bool {
 // WakeAt returns when time alone changes something after now, as the end of a suspension
 // does; zero: never.
 func (s State) WakeAt(now time.Time) time.Time {
-	var next time.Time
+	next := earlier(time.Time{}, s.waves.wake, now)
 	for _, list := range s.accepted {
 		for _, r := range list {
 			if r.Kind == fleet.RequestSuspend && r.Until.After(now) && (next.IsZero() || r.Until.Before(next)) {
@@ -141,6 +143,8 @@ func (s State) fulfil(r fleet.Request, report fleet.Report, now time.Time) fleet
 	c, known := s.clusters[r.Cluster]
 	done := fleet.Answer{State: fleet.RequestDone}
 	switch {
+	case r.Kind == fleet.RequestRelease:
+		return s.fulfilRelease(r)
 	case r.Kind == fleet.RequestAbandon && known: // it is done once it is forgotten
 		return r.Answer
 	case r.Kind == fleet.RequestAbandon:

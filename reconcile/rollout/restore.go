@@ -117,6 +117,10 @@ func (d *Decision) giveUp(k fleet.Key, rev fleet.Revision, refused string) {
 	s := &d.State
 	c := s.clusters[k]
 	c.recorded = nil
+	if c.next != nil { // it has what waits for it, once it is its turn
+		s.clusters[k] = c
+		return
+	}
 	why := "does not have it"
 	if refused != "" {
 		why = "is refused: " + oneLine(refused)

@@ -63,6 +63,9 @@ func Decide(in Input) Decision {
 	for _, r := range in.Older {
 		d.restore(r)
 	}
+	if in.Newest != nil || len(in.Older)+len(in.Repaired)+len(in.Gone) > 0 {
+		d.State.unsettle()
+	}
 	d.repair(in.Repaired)
 	d.applyTagged(in.Tagged)
 	for _, p := range in.Passes {
@@ -78,6 +81,7 @@ func Decide(in Input) Decision {
 	if in.Sizes != nil {
 		d.applySizes(*in.Sizes)
 	}
+	d.settle(in.Now)
 	d.State.dropResolved(&d)
 	d.Changed, d.Forgotten = sorted(d.Changed), sorted(d.Forgotten)
 	return d

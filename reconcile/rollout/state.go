@@ -23,6 +23,7 @@ type State struct {
 	accepted    map[fleet.Key][]fleet.Request
 	lastPasses  map[fleet.Key]lastPass // over clusters that something is asked of
 	sizes       map[fleet.Key][]fleet.Scale
+	waves       waves
 }
 
 // A late revision is the newest one, which cannot be got yet, and why.
@@ -39,8 +40,11 @@ type cluster struct {
 	inGit      bool            // the newest revision has it, good or broken
 	orphan     bool            // vanished from Git and left alone
 	pruned     bool            // vanished from Git and to be deleted
-	behind     bool            // no pass has found it at rest at its definition
-	damaged    string          // why the status branch cannot tell what became of it
+	next       *fleet.Cluster  // newest definition, which waits for its turn; nil: nothing does
+	nextDigest string          // of next
+	wave       wave
+	behind     bool   // no pass has found it at rest at its definition
+	damaged    string // why the status branch cannot tell what became of it
 }
 
 // A Record is what the status branch says of a fleet.
@@ -50,15 +54,21 @@ type Record struct {
 	Reports []fleet.Report
 	Orphans []fleet.Key
 	Damaged map[fleet.Key]string // clusters whose file cannot be read, and why
+	// Standings are those of clusters to which something comes in waves.
+	Standings []fleet.Standing
 }
 
 // Recorded returns the state before the first revision: clusters are known by name
 // alone.
 func Recorded(r Record) State {
 	s := State{id: r.Fleet, applied: r.Applied, clusters: make(map[fleet.Key]cluster, len(r.Reports))}
+	standings := make(map[fleet.Key]fleet.Standing, len(r.Standings))
+	for _, st := range r.Standings {
+		standings[st.Cluster] = st
+	}
 	for i := range r.Reports {
 		k := r.Reports[i].Cluster
-		s.clusters[k] = cluster{recorded: &r.Reports[i], orphan: slices.Contains(r.Orphans, k)}
+		s.clusters[k] = cluster{recorded: &r.Reports[i], orphan: slices.Contains(r.Orphans, k), wave: waveOf(&r.Reports[i], standings[k])}
 	}
 	for k, why := range r.Damaged {
 		s.clusters[k] = cluster{damaged: why, orphan: true}

@@ -18,6 +18,7 @@ type Status struct {
 	Damaged  []fleet.Problem // a problem for each cluster of which nothing is known, sorted
 	Orphans  []fleet.Key     // vanished from Git, or with tags of the fleet and never in Git; sorted
 	Sources  []fleet.PinnedSource
+	Rollout  fleet.RolloutStatus
 	Clusters int // that are known
 	Blocked  int // that vanished, that the fleet asks to delete, and that are left alone
 }
@@ -29,7 +30,7 @@ func (s State) Status() Status {
 		Fleet: s.id, Revision: s.Newest(), Applied: s.applied, Broken: len(s.problems) > 0,
 		Behind:   s.keysOf(func(c cluster) bool { return c.behind }),
 		Problems: s.currentProblems(), Damaged: s.damaged(), Orphans: s.allOrphans(vanished),
-		Sources: s.config.Sources, Clusters: len(s.clusters),
+		Sources: s.config.Sources, Rollout: s.Rollout(), Clusters: len(s.clusters),
 	}
 	if !s.late.revision.IsZero() {
 		out.Broken = false // what is in it nobody knows

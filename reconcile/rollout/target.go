@@ -9,6 +9,11 @@ type Target struct {
 	Cluster    *fleet.Cluster
 	Definition *fleet.Cluster  // as its revision has it
 	Requests   []fleet.Request // that were accepted
+	Next       *fleet.Cluster  // newest definition, which waits for its turn, as Cluster has the present one; nil: nothing waits
+	Wait       fleet.Wait      // of Next
+	Stage      string          // that the cluster belongs to; empty: nothing comes in waves
+	Changing   bool            // it is on its way to Cluster
+	Back       bool            // and that is what it was found whole at before
 	Problems   []fleet.Problem // why the newest revision is not applied
 	InGit      bool            // the newest revision has it, good or broken
 	Pruned     bool            // vanished from Git and to be deleted
@@ -41,7 +46,17 @@ func (s State) Target(k fleet.Key) (Target, bool) {
 		t.Why = whyNoDefinition
 	}
 	if c.definition != nil {
-		t.Cluster = c.definition.WithRequests(t.Requests).WithScales(s.sizes[k]).WithDrift(s.config.Drift)
+		held := c.definition
+		if c.next != nil {
+			held = held.WhileWaiting(c.next)
+		}
+		t.Cluster = held.WithRequests(t.Requests).WithScales(s.sizes[k]).WithDrift(s.config.Drift)
+	}
+	t.Stage, t.Changing = c.wave.ticket.stage, c.next == nil && c.wave.ticket.stage != "" && c.wave.moving()
+	t.Back = t.Changing && c.wave.arrived == c.wave.digest
+	if c.next != nil {
+		t.Next = c.next.WithRequests(t.Requests).WithScales(s.sizes[k]).WithDrift(s.config.Drift)
+		t.Wait, _ = c.wait(k)
 	}
 	return t, known
 }

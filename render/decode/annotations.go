@@ -20,7 +20,7 @@ func poolAnnotations() map[string]func(string) string {
 func placeOf(key string) string {
 	switch key {
 	case fleet.DeleteAnnotation, fleet.ExternalResourcesAnnotation, fleet.ProtectAnnotation, fleet.DriftAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
-		fleet.RecreateAnnotation, fleet.ForgetPlaceAnnotation,
+		fleet.RecreateAnnotation, fleet.ForgetPlaceAnnotation, fleet.ReleaseAnnotation,
 		fleet.RotateAnnotation(fleet.RotateCertificates), fleet.RotateAnnotation(fleet.RotateServiceAccount),
 		fleet.RotateAnnotation(fleet.RotateEtcdCA), fleet.RotateAnnotation(fleet.RotateCA):
 		return "put it on the Cluster"
@@ -51,6 +51,13 @@ func drift(v string) string {
 		return ""
 	}
 	return fmt.Sprintf("one of %v", fleet.DriftPolicies())
+}
+
+func release(v string) string {
+	if v == string(fleet.ReleaseNow) || v == string(fleet.ReleaseSkip) {
+		return ""
+	}
+	return `"now" or "skip"`
 }
 
 func deletion(v string) string {

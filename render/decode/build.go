@@ -56,6 +56,7 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	}
 	b.checkRotations(root, c)
 	b.collect(root, c)
+	b.reboots(c)
 	b.checkCloudProviders(c)
 	b.checkStrays()
 	c.Releases = b.releases(root)
@@ -85,6 +86,7 @@ func readNotes(root *object, c *fleet.Cluster) {
 		}
 	}
 	c.Recreate = root.notes[fleet.RecreateAnnotation]
+	c.RolloutRelease = fleet.ReleaseWay(root.notes[fleet.ReleaseAnnotation])
 	c.ForgetPlaces = listed(root.notes[fleet.ForgetPlaceAnnotation])
 }
 

@@ -78,9 +78,7 @@ func clusterClassKind() *kind {
 // topologyPart adds what is not honoured of the machines that a class or a
 // topology describes below prefix.
 func topologyPart(prefix string, refused, unused map[string]string) {
-	for _, path := range []string{"healthCheck.remediation.templateRef", "machineHealthCheck.remediationTemplate"} {
-		refused[prefix+path] = "remediation by another controller is not supported; Fairlead replaces unhealthy machines itself"
-	}
+	joined(unused, unusedOfReference(prefix+"machineHealthCheck.remediationTemplate."))
 	deletionBounds(prefix+"deletion.", prefix, unused)
 }
 

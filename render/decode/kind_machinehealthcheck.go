@@ -12,7 +12,6 @@ import (
 )
 
 func machineHealthCheckKind() *kind {
-	external := "remediation by another controller is not supported; Fairlead replaces unhealthy machines itself"
 	machines := "BootstrapConfigReady, Deleting, InfrastructureReady, NodeHealthy, NodeReady, Paused and UpToDate as status shows them; any other is the condition of that type of the Node, which is what others in the cluster can write on"
 	return &kind{
 		group: "cluster.x-k8s.io", name: "MachineHealthCheck",
@@ -30,18 +29,30 @@ func machineHealthCheckKind() *kind {
 			"spec.checks.unhealthyMachineConditions":                "spec.unhealthyMachineConditions",
 			"spec.remediation.triggerIf.unhealthyLessThanOrEqualTo": "spec.maxUnhealthy",
 			"spec.remediation.triggerIf.unhealthyInRange":           "spec.unhealthyRange",
+			"spec.remediation.templateRef":                          "spec.remediationTemplate",
 		}},
-		refused: metadataRefused(map[string]string{
-			"spec.remediation.templateRef": external,
-			"spec.remediationTemplate":     external,
-		}),
+		refused: metadataRefused(nil),
 		limited: map[string]string{
+			"spec.remediation.templateRef.kind":      remediationTemplates,
+			"spec.remediationTemplate.kind":          remediationTemplates,
 			"metadata.annotations":                   "cluster.x-k8s.io/paused; others do nothing",
 			"spec.checks.unhealthyMachineConditions": machines,
 			"spec.unhealthyMachineConditions":        machines,
 		},
-		unused: metadataUnused(nil),
+		unused: metadataUnused(unusedOfReference("spec.remediationTemplate.")),
 	}
+}
+
+// remediationTemplates says which templates of a remediation are honoured.
+const remediationTemplates = "a Metal3RemediationTemplate: a machine is rebooted before it is replaced; other remediations have controllers of their own, and are refused"
+
+// unusedOfReference are the fields of a reference at prefix that have no meaning in Git.
+func unusedOfReference(prefix string) map[string]string {
+	out := make(map[string]string)
+	for _, f := range []string{"namespace", "fieldPath", "resourceVersion", "uid"} {
+		out[prefix+f] = "has no meaning here, as in Cluster API: the template is in the namespace of the cluster"
+	}
+	return out
 }
 
 // minNodeStartupTimeout is the shortest time in seconds that Cluster API lets a

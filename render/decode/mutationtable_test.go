@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -61,7 +62,17 @@ func seeds(version string) map[string]string {
 
 // mutations is the table; of several that fit a field the first counts.
 func mutations() []mutation {
-	return append(append(variableMutations(), topologyMutations()...), append(kubeadmMutations(), coreMutations()...)...)
+	return slices.Concat(rebootMutations(), variableMutations(), topologyMutations(), kubeadmMutations(), coreMutations())
+}
+
+// rebootMutations are of references to templates of a remediation, which no overlay here has.
+func rebootMutations() (out []mutation) {
+	for _, ref := range []string{".remediation.templateRef.", ".remediationTemplate."} {
+		for _, f := range []string{"apiVersion", "kind", "name"} {
+			out = append(out, mutation{field: ref + f, problem: "which the overlay does not hold"})
+		}
+	}
+	return out
 }
 
 // withVariable is a class whose variable i has another schema.

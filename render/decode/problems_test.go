@@ -348,10 +348,10 @@ func TestProblems(t *testing.T) {
 			want:   []wantProblem{{mhc, "spec.remediation.triggerIf.unhealthyInRange", `Invalid value: "[3-1]": must be a range such as "[1-3]"`, ""}},
 		},
 		"external remediation": {
-			from: older, change: []string{"  maxUnhealthy: 40%", "  remediationTemplate: {kind: X, name: y}"},
+			from: older, change: []string{"  maxUnhealthy: 40%", "  remediationTemplate: {kind: X, name: z}"},
 			want: []wantProblem{{
 				mhc, "spec.remediationTemplate",
-				"is not supported: remediation by another controller is not supported; Fairlead replaces unhealthy machines itself", "",
+				"names X prod/z, which the overlay does not hold", "the overlay holds no X",
 			}},
 		},
 		"what Ignition cannot express": {

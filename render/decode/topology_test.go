@@ -127,7 +127,7 @@ func TestTopologyProblems(t *testing.T) {
 		"refused field of a topology": {
 			"what is not honoured is refused",
 			[]string{"name: md-0, replicas: 1", "name: md-0, replicas: 1, healthCheck: {remediation: {templateRef: {apiVersion: v1, kind: X, name: x}}}"},
-			[]string{cluster + "spec.topology.workers.machineDeployments[0].healthCheck.remediation.templateRef: is not supported: remediation by another controller is not supported; Fairlead replaces unhealthy machines itself"},
+			[]string{cluster + "spec.topology.workers.machineDeployments[0].healthCheck.remediation.templateRef: names X default/x, which the overlay does not hold (the overlay holds no X)"},
 		},
 		"field of the class": {
 			"what the class says is said of the class",

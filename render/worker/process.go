@@ -36,6 +36,7 @@ type request struct {
 
 // An answer is the result of one build.
 type answer struct {
+	Overlay string // that it is of
 	Objects []object
 	Problem *fleet.Problem
 }
@@ -122,7 +123,13 @@ func (p *process) build(ctx context.Context, in request, most time.Duration) (an
 	if err != nil {
 		return answer{}, err // the goroutine ends with the process
 	}
-	return a, <-sent
+	if err := <-sent; err != nil {
+		return answer{}, err
+	}
+	if a.Overlay != in.Input.Overlay {
+		return answer{}, fmt.Errorf("it answered for %q, and was asked for %q", a.Overlay, in.Input.Overlay)
+	}
+	return a, nil
 }
 
 // answer waits for an answer, and kills the process where it takes too long.

@@ -52,12 +52,15 @@ func Serve(in io.Reader, out io.Writer, memory int64) error {
 	return serve(builder, requests, ended, tell)
 }
 
-// serve ends with its input, also during a build: its parent is gone.
+// serve ends with its input, also during a build: its parent is gone. A build begins once the
+// answer before it is told to its end: the parent may have it, and ask again, before that.
 func serve(b *kustomize.Kustomizer, requests <-chan request, ended <-chan error, tell func(answer) error) error {
 	told := make(chan error, 1)
+	next := requests
 	for {
 		select {
-		case r := <-requests:
+		case r := <-next:
+			next = nil
 			if err := limitTime(r.Seconds); err != nil {
 				return fmt.Errorf("limit the time of the process: %w", err)
 			}
@@ -66,6 +69,7 @@ func serve(b *kustomize.Kustomizer, requests <-chan request, ended <-chan error,
 			if err != nil {
 				return err
 			}
+			next = requests
 		case err := <-ended:
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -77,14 +81,14 @@ func serve(b *kustomize.Kustomizer, requests <-chan request, ended <-chan error,
 
 func build(b *kustomize.Kustomizer, in kustomize.Input) answer {
 	objects, problem := b.BuildInput(in)
+	a := answer{Overlay: in.Overlay, Problem: problem}
 	if problem != nil {
-		return answer{Problem: problem}
+		return a
 	}
-	var a answer
 	total := 0
 	for _, o := range objects {
 		if total += size(o.Node); total > maxResult {
-			return answer{Problem: &fleet.Problem{
+			return answer{Overlay: in.Overlay, Problem: &fleet.Problem{
 				Overlay: in.Overlay, File: in.File, Message: fmt.Sprintf("its objects have more than %d MiB", maxResult>>20), Hint: "split the overlay",
 			}}
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -44,6 +45,10 @@ func TestMain(m *testing.M) {
 
 // end is a program that becomes ready, and ends in one way as soon as it has to build.
 func end(how string) {
+	if how == "other" {
+		_ = worker.Serve(renamed{os.Stdin}, os.Stdout, 1<<30)
+		os.Exit(0)
+	}
 	os.Stdout.Write(ready())
 	_, _ = os.Stdin.Read(make([]byte, 1))
 	switch how {
@@ -62,6 +67,15 @@ func end(how string) {
 		select {}
 	}
 	os.Exit(2)
+}
+
+// renamed reads requests for overlay-one as if they were for overlay-two.
+type renamed struct{ io.Reader }
+
+func (r renamed) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	copy(b, bytes.ReplaceAll(b[:n], []byte("overlay-one"), []byte("overlay-two")))
+	return n, err
 }
 
 // ready is the answer of a process that has started.
@@ -236,6 +250,15 @@ func TestEnding(t *testing.T) {
 		if !ok || !strings.HasPrefix(over.Problem.Message, want) {
 			t.Errorf("%s: got %v, want %s", how, err, want)
 		}
+	}
+}
+
+// Safety: an answer for one overlay is not taken for another.
+func TestAnswerForAnother(t *testing.T) {
+	p := worker.NewPool([]string{self(t), "end", "other"}, worker.Limits{Memory: 64 << 20, Time: time.Hour, Clock: time.Hour})
+	got, _, err := p.Build(t.Context(), scan(t, archive("-- overlay-one/kustomization.yaml --\nnamePrefix: a\n"), "overlay-one").Input())
+	if err == nil || !strings.Contains(err.Error(), `it answered for "overlay-two", and was asked for "overlay-one"`) || got != nil {
+		t.Errorf("got %v, %v", got, err)
 	}
 }
 

@@ -235,6 +235,9 @@ func cause(err error) error {
 	return err
 }
 
+// IsEmpty reports whether err says that nothing was ever pushed to a repository.
+func IsEmpty(err error) bool { return isEmpty(err) }
+
 // isEmpty reports whether err says that the repository is empty.
 func isEmpty(err error) bool { return errors.Is(err, transport.ErrEmptyRemoteRepository) }
 

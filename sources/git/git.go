@@ -61,7 +61,7 @@ type Options struct {
 }
 
 // Auth is a credential. For http(s) it is Bearer, Token, App, or Username and Password; for
-// https a client certificate, alone or in addition; for ssh it is Key.
+// https a client certificate, alone or in addition; for ssh it is Key or Agent.
 type Auth struct {
 	Username   string
 	Password   fleet.Secret
@@ -69,6 +69,7 @@ type Auth struct {
 	Bearer     fleet.Secret // sent as a bearer; or like Token where there is a Username, or the server accepts no bearer
 	Key        fleet.Secret // private key, PEM or OpenSSH
 	Passphrase fleet.Secret // of Key
+	Agent      string       // socket of an ssh-agent, in place of Key
 
 	App App // a GitHub App instead of all others; for https
 
@@ -77,7 +78,7 @@ type Auth struct {
 }
 
 func (a Auth) isZero() bool {
-	return a.Username == "" && a.Password.IsZero() && a.Token.IsZero() && a.Bearer.IsZero() && a.Key.IsZero() &&
+	return a.Username == "" && a.Password.IsZero() && a.Token.IsZero() && a.Bearer.IsZero() && a.Key.IsZero() && a.Agent == "" &&
 		len(a.Certificate) == 0 && a.CertificateKey.IsZero() && a.App.IsZero()
 }
 

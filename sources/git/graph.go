@@ -50,6 +50,11 @@ const (
 
 // graph returns the history of the commit tip, of at most depth commits; 0 is all.
 func (c *clone) graph(ctx context.Context, tip plumbing.Hash, depth int) (*graph, error) {
+	return c.filtered(ctx, tip, depth, packp.FilterBlobNone())
+}
+
+// filtered is graph for what filter leaves of the objects, where the server knows filters.
+func (c *clone) filtered(ctx context.Context, tip plumbing.Hash, depth int, filter packp.Filter) (*graph, error) {
 	s, err := c.remote.open(ctx, uploadPack)
 	if err != nil {
 		return nil, err
@@ -67,7 +72,7 @@ func (c *clone) graph(ctx context.Context, tip plumbing.Hash, depth int) (*graph
 		if err := req.Capabilities.Set(capability.Filter); err != nil {
 			return nil, err
 		}
-		req.Filter = packp.FilterBlobNone()
+		req.Filter = filter
 	}
 	req.Wants = []plumbing.Hash{tip}
 	if depth > 0 && ar.Capabilities.Supports(capability.Shallow) {

@@ -31,13 +31,15 @@ type httpRemote struct {
 	web      *http.Client // the http.Client that client uses
 	pool     *http.Transport
 	multiACK atomic.Bool // the server requires multi_ack
+
+	credential Auth // for an API
 }
 
 func newHTTPRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) {
 	if !auth.Key.IsZero() {
 		return nil, errors.New("an SSH key does not work over " + ep.Protocol)
 	}
-	r := &httpRemote{endpoint: *ep}
+	r := &httpRemote{endpoint: *ep, credential: auth}
 	r.endpoint.User, r.endpoint.Password = "", ""
 	if !auth.isZero() {
 		if ep.Protocol == "http" && !isLoopback(ep.Host) {

@@ -94,6 +94,6 @@ func sameCredentials(a, b Options) bool {
 		same(a.Auth.CertificateKey, b.Auth.CertificateKey) && same(a.Proxy, b.Proxy) &&
 		a.Auth.App.ID == b.Auth.App.ID && a.Auth.App.Installation == b.Auth.App.Installation && a.Auth.App.Owner == b.Auth.App.Owner &&
 		a.Auth.App.API == b.Auth.App.API && same(a.Auth.App.Key, b.Auth.App.Key) &&
-		same(a.Auth.Key, b.Auth.Key) && same(a.Auth.Passphrase, b.Auth.Passphrase) &&
+		same(a.Auth.Key, b.Auth.Key) && same(a.Auth.Passphrase, b.Auth.Passphrase) && a.Auth.Agent == b.Auth.Agent &&
 		bytes.Equal(a.CABundle, b.CABundle) && bytes.Equal(a.KnownHosts, b.KnownHosts)
 }

@@ -13,12 +13,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
 )
 
 type sshRemote struct {
 	address string
 	path    string
 	config  ssh.ClientConfig
+	agent   string // socket of the ssh-agent whose keys are offered; empty: none
 	limit   int64
 
 	multiACK bool // the server requires multi_ack
@@ -67,6 +69,8 @@ func newSSHRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) 
 			return nil, err
 		}
 		r.config.Auth = []ssh.AuthMethod{ssh.PublicKeys(signer)}
+	case auth.Agent != "":
+		r.agent = auth.Agent
 	case !auth.Password.IsZero():
 		r.config.Auth = []ssh.AuthMethod{ssh.Password(string(auth.Password.Reveal()))}
 	default:
@@ -126,6 +130,15 @@ func (r *sshRemote) list(ctx context.Context, prefixes []string) (listing, error
 
 // dial begins a conversation that asks for a version of the protocol.
 func (r *sshRemote) dial(ctx context.Context, service, protocol string) (*stream, error) {
+	config := r.config
+	if r.agent != "" {
+		held, err := new(net.Dialer).DialContext(ctx, "unix", r.agent)
+		if err != nil {
+			return nil, fmt.Errorf("the ssh-agent cannot be asked: %w", err)
+		}
+		defer held.Close() // it signs in the handshake alone
+		config.Auth = []ssh.AuthMethod{ssh.PublicKeysCallback(agent.NewClient(held).Signers)}
+	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.address)
 	if err != nil {
 		return nil, err
@@ -133,7 +146,7 @@ func (r *sshRemote) dial(ctx context.Context, service, protocol string) (*stream
 	// Closing the connection ends everything below, the handshake too.
 	unhook := context.AfterFunc(ctx, func() { conn.Close() })
 	stop := sync.OnceFunc(func() { unhook(); conn.Close() })
-	c, chans, reqs, err := ssh.NewClientConn(conn, r.address, &r.config)
+	c, chans, reqs, err := ssh.NewClientConn(conn, r.address, &config)
 	if err != nil {
 		stop()
 		return nil, errors.Join(err, context.Cause(ctx))

@@ -1,7 +1,10 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -14,29 +17,41 @@ const maxActions = 100
 // A batch is what waits to be written.
 type batch struct {
 	reports map[fleet.Key]fleet.Report // the newest, with the actions of all
+	order   map[fleet.Key]int          // of reports: which came first
+	next    int                        // in order
 	forgets map[fleet.Key]bool
 	fleet   *sources.FleetStatus
 	since   time.Time // time of the oldest report
 	urgent  bool
+	told    []fleet.Notification // what people were told
 }
 
 func newBatch() batch {
-	return batch{reports: map[fleet.Key]fleet.Report{}, forgets: map[fleet.Key]bool{}}
+	return batch{reports: map[fleet.Key]fleet.Report{}, order: map[fleet.Key]int{}, forgets: map[fleet.Key]bool{}}
 }
 
 func (b *batch) isEmpty() bool {
-	return len(b.reports) == 0 && len(b.forgets) == 0 && b.fleet == nil
+	return len(b.reports) == 0 && len(b.forgets) == 0 && b.fleet == nil && len(b.told) == 0
 }
 
 func (b *batch) put(r fleet.Report) {
 	delete(b.forgets, r.Cluster)
 	r.Actions = joinActions(b.reports[r.Cluster].Actions, r.Actions)
+	r.Addons = fleet.AddonsAfter(r.Addons, b.reports[r.Cluster].Addons)
 	b.reports[r.Cluster] = r
+	b.order[r.Cluster] = b.next
+	b.next++
 }
 
 func (b *batch) forget(k fleet.Key) {
 	delete(b.reports, k)
+	delete(b.order, k)
 	b.forgets[k] = true
+}
+
+// inOrder returns the clusters with reports, in the order in which these came.
+func (b *batch) inOrder() []fleet.Key {
+	return slices.SortedFunc(maps.Keys(b.reports), func(a, c fleet.Key) int { return cmp.Compare(b.order[a], b.order[c]) })
 }
 
 // giveBack adds what could not be written, where nothing newer came since.
@@ -47,7 +62,10 @@ func (b *batch) giveBack(old batch) {
 		}
 		if newer, ok := b.reports[k]; ok {
 			newer.Actions = joinActions(r.Actions, newer.Actions)
+			newer.Addons = fleet.AddonsAfter(newer.Addons, r.Addons)
 			r = newer
+		} else {
+			b.order[k] = old.order[k] - old.next // before all that came since
 		}
 		b.reports[k] = r
 	}
@@ -63,6 +81,7 @@ func (b *batch) giveBack(old batch) {
 		b.since = old.since
 	}
 	b.urgent = b.urgent || old.urgent
+	b.told = append(old.told, b.told...)
 }
 
 // joinActions joins both lists, and keeps the newest where there are too many.

@@ -151,6 +151,7 @@ func report(phase fleet.Phase) fleet.Report {
 			},
 			Clock:      fleet.Clock{Ahead: -45 * time.Minute, Since: time.Date(2026, 1, 2, 3, 0, 30, 0, time.UTC)},
 			Milestones: fleet.Milestones{Began: time.Date(2026, 1, 2, 2, 59, 0, 0, time.UTC), Infrastructure: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)},
+			Reboots:    []fleet.Reboot{{Machine: "eu-1-md-0-9xw4t", ProviderID: "inmemory://9", At: time.Date(2026, 1, 2, 3, 1, 0, 0, time.UTC), Retry: 1, Off: true}},
 			ObservedConditions: []fleet.ObservedCondition{{
 				Machine: "eu-1-md-0-9xw4t", Condition: "InfrastructureReady", Status: fleet.False, Since: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
 			}, {

@@ -11,7 +11,8 @@ import (
 
 // A cache keeps decoded files of clusters, so that only changed files are read again.
 type cache struct {
-	files map[string]cached // by path
+	files map[string]cached     // by path
+	hosts map[string]cachedHost // by path
 }
 
 type cached struct {
@@ -28,7 +29,7 @@ type checksum = [sha256.Size]byte
 func (c *cache) read(t sources.Tree) (Status, error) {
 	s, err := readFleet(t)
 	errs := []error{err}
-	files, err := clusterFiles(t)
+	files, err := objectFiles(t, clustersDir)
 	errs = append(errs, err)
 	seen := make(map[string]cached, len(files))
 	for _, p := range files {
@@ -50,6 +51,7 @@ func (c *cache) read(t sources.Tree) (Status, error) {
 		s.Clusters = append(s.Clusters, f.cluster)
 	}
 	c.files = seen
+	s.Hosts, s.DamagedHosts = c.readHosts(t)
 	sortClusters(s.Clusters)
 	slices.SortFunc(s.Damaged, func(a, b Damage) int { return a.Cluster.Compare(b.Cluster) })
 	return s, errors.Join(errs...)

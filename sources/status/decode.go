@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -19,15 +20,7 @@ import (
 // Read returns the status in the tree of a status branch. Clusters whose file cannot be
 // read are in Damaged. For other files the error names those that cannot be read, and the
 // status has all others. Signatures are not verified: see Trusted.
-func Read(t sources.Tree) (Status, error) {
-	c := &cache{}
-	r, errOwner := readOwnership(t)
-	s, errRest := c.read(t)
-	s.Owner, s.Next, s.Signed = r.owner, r.next, r.signature != ""
-	s.Requests, _ = readRequests(t) // Requests.List reports what cannot be read
-	s.Scales, _ = readScales(t)
-	return s, errors.Join(errOwner, errRest)
-}
+func Read(t sources.Tree) (Status, error) { return (&Reading{}).plain(t) }
 
 // ReadCluster returns what a status branch says of cluster k, and whether it says anything.
 // It reads no other cluster.
@@ -35,7 +28,7 @@ func ReadCluster(t fs.FS, k fleet.Key) (Cluster, bool, error) {
 	if !knownPath(k) {
 		return Cluster{}, false, nil
 	}
-	p := clusterPath(k)
+	p := ClusterPath(k)
 	if _, err := fs.Stat(t, p); errors.Is(err, fs.ErrNotExist) {
 		return Cluster{}, false, nil
 	}
@@ -65,14 +58,14 @@ func keyOf(p string) fleet.Key {
 	return fleet.Key{Namespace: path.Base(path.Dir(p)), Name: strings.TrimSuffix(path.Base(p), ".yaml")}
 }
 
-// clusterFiles returns the paths of all cluster files.
-func clusterFiles(t fs.FS) ([]string, error) {
-	namespaces, err := fs.ReadDir(t, clustersDir)
+// objectFiles returns the paths of all files dir/<namespace>/<name>.yaml.
+func objectFiles(t fs.FS, dir string) ([]string, error) {
+	namespaces, err := fs.ReadDir(t, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, unreadable(clustersDir, err)
+		return nil, unreadable(dir, err)
 	}
 	var files []string
 	var errs []error
@@ -80,13 +73,13 @@ func clusterFiles(t fs.FS) ([]string, error) {
 		if !ns.IsDir() {
 			continue
 		}
-		list, err := fs.ReadDir(t, path.Join(clustersDir, ns.Name()))
+		list, err := fs.ReadDir(t, path.Join(dir, ns.Name()))
 		if err != nil {
-			errs = append(errs, unreadable(path.Join(clustersDir, ns.Name()), err))
+			errs = append(errs, unreadable(path.Join(dir, ns.Name()), err))
 		}
 		for _, f := range list {
 			if !f.IsDir() && strings.HasSuffix(f.Name(), ".yaml") {
-				files = append(files, path.Join(clustersDir, ns.Name(), f.Name()))
+				files = append(files, path.Join(dir, ns.Name(), f.Name()))
 			}
 		}
 	}
@@ -108,6 +101,7 @@ func readFleet(t fs.FS) (Status, error) {
 	s := Status{Fleet: sources.FleetStatus{
 		Fleet: fleet.ID(f.Fleet), Revision: f.Revision.fleet(), Problems: fleetProblems(f.Problems),
 		Applied: f.Applied.fleet(), Broken: f.Broken, Behind: keysOf(f.Behind), Orphans: keysOf(f.Orphans),
+		Rollout: f.Rollout.fleet(),
 	}}
 	for _, p := range f.Sources {
 		s.Fleet.Sources = append(s.Fleet.Sources, fleet.PinnedSource{Name: p.Name, URL: p.URL, Commit: p.Commit, Digest: p.Digest, Tag: p.Tag, Path: p.Path})
@@ -158,7 +152,7 @@ func readCluster(t fs.FS, p string) cached {
 	if err == nil {
 		f.line, err = encodeLine(f.cluster.Report)
 	}
-	if err == nil && clusterPath(f.cluster.Report.Cluster) != p {
+	if err == nil && ClusterPath(f.cluster.Report.Cluster) != p {
 		err = fmt.Errorf("it is about %s", f.cluster.Report.Cluster)
 	}
 	if err != nil {
@@ -188,7 +182,8 @@ func decodeCluster(b []byte) (Cluster, error) {
 		case "ClusterReport":
 			var f reportFile
 			err = documents.Unmarshal(doc, &f, limits())
-			c.Report = reportOf(f)
+			c.Report, c.Upgrade, c.Addons = reportOf(f), f.Upgrade.status(), readAddons(f.Addons)
+			c.Report.Addons = reportsOf(c.Addons)
 		case "Cluster":
 			err = documents.Unmarshal(doc, &c.Cluster, limits())
 		case "Machine":
@@ -209,6 +204,7 @@ func decodeCluster(b []byte) (Cluster, error) {
 		return c, errors.New("it has no ClusterReport")
 	}
 	c.Report.Endpoint = fleet.Endpoint{Host: c.Cluster.Spec.ControlPlaneEndpoint.Host, Port: c.Cluster.Spec.ControlPlaneEndpoint.Port}
+	c.Report.Labels = c.Cluster.Labels
 	c.Report.Conditions = conditionsOf(c.Cluster.Status.Conditions)
 	for _, m := range c.Machines {
 		c.Report.Machines = append(c.Report.Machines, machineOf(m))
@@ -242,8 +238,16 @@ func reportOf(f reportFile) fleet.Report {
 
 		Memory: fleet.Memory{
 			Remediation: fleet.ParseRemediation(f.Remediation), Fingerprint: f.Order, ObservedConditions: decodeConditions(f.Spells),
-			Milestones: f.Milestones.fleet(), Residence: f.Residence.fleet(), Clock: f.Clock.fleet(),
+			Reboots: decodeReboots(f.Reboots), Milestones: f.Milestones.fleet(), Residence: f.Residence.fleet(), Clock: f.Clock.fleet(),
 		},
+	}
+	for name, text := range f.Certificates {
+		if at, err := time.Parse(time.RFC3339, text); err == nil { // one that cannot be read is not known
+			if r.Certificates == nil {
+				r.Certificates = make(map[string]time.Time, len(f.Certificates))
+			}
+			r.Certificates[name] = at.UTC()
+		}
 	}
 	for _, p := range f.Pools {
 		r.Pools = append(r.Pools, fleet.PoolReport{

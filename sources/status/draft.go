@@ -24,7 +24,10 @@ type known struct {
 	fleet    sources.FleetStatus
 	fleetSum checksum
 	clusters map[fleet.Key]cached
+	hosts    map[fleet.Key]cachedHost
 	cache    cache
+	notify   *Notifications // nil: nobody is told anything
+	outbox   outbox
 }
 
 // load reads the branch. Files of clusters and of the fleet that cannot be read count as
@@ -40,11 +43,17 @@ func (n *known) load(ctx context.Context, b sources.Branch) error {
 	}
 	s, _ := n.cache.read(t)
 	n.head, n.stale, n.owner, n.fleet = head, false, owner, s.Fleet
-	n.fleetSum = sumOf(t, fleetPath)
+	n.fleetSum, n.outbox = sumOf(t, fleetPath), readOutbox(t)
 	n.clusters = make(map[fleet.Key]cached, len(s.Clusters))
 	for _, f := range n.cache.files {
 		if f.err == nil {
 			n.clusters[f.cluster.Report.Cluster] = f
+		}
+	}
+	n.hosts = make(map[fleet.Key]cachedHost, len(n.cache.hosts))
+	for _, f := range n.cache.hosts {
+		if f.err == nil {
+			n.hosts[f.host.Key()] = f
 		}
 	}
 	return nil
@@ -56,10 +65,14 @@ type draft struct {
 	changes  []change // sorted by key
 	clusters map[fleet.Key]cached
 	removed  []fleet.Key
+	hosts    map[fleet.Key]cachedHost // all of them
+	moved    []hostChange             // sorted by key
 	fleet    sources.FleetStatus
 	fleetOld sources.FleetStatus
 	fleetSum checksum
 	revision fleet.Revision
+	outbox   outbox
+	told     []fleet.Notification
 }
 
 // A change is what is new of one cluster.
@@ -73,7 +86,7 @@ type change struct {
 
 // draft makes the files that differ from what is known.
 func (n *known) draft(b batch, now time.Time) (*draft, error) {
-	d := &draft{edits: map[string][]byte{}, clusters: map[fleet.Key]cached{}, fleet: n.fleet, fleetOld: n.fleet}
+	d := &draft{edits: map[string][]byte{}, clusters: map[fleet.Key]cached{}, fleet: n.fleet, fleetOld: n.fleet, told: b.told}
 	if b.fleet != nil {
 		d.fleet = *b.fleet
 	}
@@ -90,7 +103,7 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 		if had && sum == old.sum {
 			continue
 		}
-		d.edits[clusterPath(k)] = content
+		d.edits[ClusterPath(k)] = content
 		line, err := encodeLine(r)
 		if err != nil {
 			return nil, err
@@ -103,10 +116,13 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(b.forgets), fleet.Key.Compare) {
 		if old, had := n.clusters[k]; had {
-			d.edits[clusterPath(k)] = nil
+			d.edits[ClusterPath(k)] = nil
 			d.removed = append(d.removed, k)
 			d.changes = append(d.changes, change{key: k, old: old.cluster.Report, gone: true})
 		}
+	}
+	if err := n.draftHosts(d, &b); err != nil {
+		return nil, err
 	}
 	content, err := n.fleetFile(d)
 	if err != nil {
@@ -115,7 +131,7 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 	if d.fleetSum = sha256.Sum256(content); d.fleetSum != n.fleetSum {
 		d.edits[fleetPath] = content
 	}
-	return d, nil
+	return d, n.notifications(d, b.told, now)
 }
 
 // fleetFile returns fleet.yaml with d applied.
@@ -140,7 +156,7 @@ func (n *known) fleetFile(d *draft) ([]byte, error) {
 
 // apply notes that d was committed as head.
 func (n *known) apply(d *draft, head fleet.Revision) {
-	n.head, n.fleet, n.fleetSum = head, d.fleet, d.fleetSum
+	n.head, n.fleet, n.fleetSum, n.hosts, n.outbox = head, d.fleet, d.fleetSum, d.hosts, d.outbox
 	maps.Copy(n.clusters, d.clusters)
 	for _, k := range d.removed {
 		delete(n.clusters, k)
@@ -161,10 +177,14 @@ func (d *draft) message() string {
 			body = append(body, oneLine(c.key.String()+": "+c.new.Failure, 300))
 		}
 		for _, p := range c.new.Problems {
-			if !slices.Contains(c.old.Problems, p) {
+			had := func(o fleet.Problem) bool { return o.WithoutLine() == p.WithoutLine() }
+			if !slices.ContainsFunc(c.old.Problems, had) {
 				body = append(body, oneLine(c.key.String()+": "+p.String(), 300))
 			}
 		}
+	}
+	for _, c := range d.moved {
+		body = append(body, oneLine(c.String(), 300))
 	}
 	if n := len(body); n > maxBody {
 		body = append(body[:maxBody], fmt.Sprintf("and %d more lines", n-maxBody))
@@ -195,8 +215,14 @@ func (d *draft) fleetSubject() string {
 	switch {
 	case d.fleet.Revision != d.fleetOld.Revision:
 		return "fleet: at " + d.fleet.Revision.Short()
+	case len(d.moved) == 1:
+		return oneLine(d.moved[0].String(), 100)
+	case len(d.moved) > 1:
+		return fmt.Sprintf("%d hosts changed", len(d.moved))
 	case len(d.fleet.Problems) != len(d.fleetOld.Problems):
 		return fmt.Sprintf("fleet: %d problems", len(d.fleet.Problems))
+	case len(d.told) > 0 && d.edits[fleetPath] == nil:
+		return d.toldOf()
 	}
 	return "fleet: status"
 }

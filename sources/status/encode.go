@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v2"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -45,13 +46,21 @@ func encodeCluster(c Cluster) ([]byte, error) {
 		Problems: problemsOf(r.Problems),
 		Failure:  r.Failure,
 
-		Remediation: r.Remediation.String(), Order: r.Fingerprint, Spells: encodeConditions(r.ObservedConditions), Milestones: milestonesOf(r.Milestones), Residence: residenceOf(r.Residence),
-		Clock: clockOf(r.Clock),
+		Remediation: r.Remediation.String(), Order: r.Fingerprint, Spells: encodeConditions(r.ObservedConditions), Reboots: encodeReboots(r.Reboots), Milestones: milestonesOf(r.Milestones), Residence: residenceOf(r.Residence),
+		Clock: clockOf(r.Clock), Upgrade: upgradeFile(c.Upgrade), Certificates: endsOf(r.Certificates), Addons: addonFiles(c.Addons),
 	}, c.Cluster}
 	for _, m := range c.Machines {
 		docs = append(docs, m)
 	}
 	return encodeDocs("cluster "+r.Cluster.String(), docs...)
+}
+
+func endsOf(certificates map[string]time.Time) map[string]string {
+	out := make(map[string]string, len(certificates))
+	for name, at := range certificates {
+		out[name] = at.UTC().Format(time.RFC3339)
+	}
+	return out
 }
 
 func poolsOf(list []fleet.PoolReport) []pool {
@@ -76,6 +85,7 @@ func encodeFleet(s sources.FleetStatus, phases map[string]int, lines [][]byte) (
 		Broken:   s.Broken,
 		Phases:   phases,
 		Problems: problemsOf(s.Problems),
+		Rollout:  rolloutOf(s.Rollout),
 	}
 	for _, k := range slices.SortedFunc(slices.Values(s.Behind), fleet.Key.Compare) {
 		f.Behind = append(f.Behind, k.String())

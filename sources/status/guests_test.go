@@ -44,3 +44,26 @@ func TestGuestsAreRemembered(t *testing.T) {
 		t.Errorf("the machine is on %q", p)
 	}
 }
+
+// TestUnknownMachine: a machine whose tags were damaged before it had an id is left out, and
+// the file can be read.
+func TestUnknownMachine(t *testing.T) {
+	r := fleet.Report{Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}, Machines: []fleet.MachineReport{
+		{Machine: fleet.Machine{State: fleet.MachinePending}}, {Machine: fleet.Machine{ProviderID: "hosts://a"}}, {Machine: fleet.Machine{Name: "b"}},
+	}}
+	b, err := encodeCluster(newCluster(r, Cluster{}, time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeCluster(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var titles []string
+	for _, m := range got.Report.Machines {
+		titles = append(titles, string(m.Machine.Name)+string(m.Machine.ProviderID))
+	}
+	if diff := cmp.Diff([]string{"hosts://a", "b"}, titles); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -14,13 +14,17 @@ import (
 // newCluster returns r as the objects of a file. A condition keeps the time in old where
 // its status is the same; else it changed now.
 func newCluster(r fleet.Report, old Cluster, now time.Time) Cluster {
-	r.Actions = nil
-	c := Cluster{Report: r, Cluster: clusterObject(r, old.Cluster, now)}
+	r.Actions, r.Hosts = nil, nil // hosts have files of their own
+	c := Cluster{Report: r, Cluster: clusterObject(r, old.Cluster, now), Upgrade: upgradeOf(r, old, now), Addons: addonsOf(r, old, now)}
+	c.Report.Addons = reportsOf(c.Addons)
 	before := map[string]clusterv1.Machine{}
 	for _, m := range old.Machines {
 		before[machineID(m)] = m
 	}
 	for _, m := range r.Machines {
+		if m.Machine.Name == "" && m.Machine.ProviderID == "" {
+			continue // its tags were damaged before it had an id: the cluster's conditions tell of it
+		}
 		o := machineObject(r, m)
 		o.Status.Conditions = conditions(m.Conditions, before[machineID(o)].Status.Conditions, now)
 		c.Machines = append(c.Machines, o)
@@ -34,7 +38,7 @@ func machineID(m clusterv1.Machine) string { return m.Name + " " + m.Spec.Provid
 func clusterObject(r fleet.Report, old clusterv1.Cluster, now time.Time) clusterv1.Cluster {
 	c := clusterv1.Cluster{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.Cluster.Namespace, Name: r.Cluster.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Cluster.Namespace, Name: r.Cluster.Name, Labels: maps.Clone(r.Labels)},
 	}
 	c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: r.Endpoint.Host, Port: r.Endpoint.Port}
 	c.Status.Conditions = conditions(r.Conditions, old.Status.Conditions, now)

@@ -29,7 +29,7 @@ func (r *Reader) ReadCluster(ctx context.Context, k fleet.Key) (Cluster, bool, e
 	}
 	digest := ""
 	if knownPath(k) {
-		digest, _ = t.Digest(clusterPath(k))
+		digest, _ = t.Digest(ClusterPath(k))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,7 +18,10 @@ import (
 type requestFile struct {
 	typeMeta
 	Wish       string      `json:"wish"`
-	Cluster    string      `json:"cluster"` // namespace/name
+	Cluster    string      `json:"cluster,omitempty"` // namespace/name; empty: of a stage
+	Stage      string      `json:"stage,omitempty"`
+	Release    string      `json:"release,omitempty"`
+	Of         string      `json:"of,omitempty"`
 	Machine    string      `json:"machine,omitempty"`
 	ProviderID string      `json:"providerID,omitempty"`
 	What       string      `json:"what,omitempty"`
@@ -40,12 +43,14 @@ type answerFile struct {
 // names those that cannot be read; of them, suspensions are returned as ones that
 // stand until somebody repairs the file or takes them back: a cluster that somebody
 // wanted left alone is not changed because of a typing mistake.
-func readRequests(t fs.FS) ([]fleet.Request, error) {
-	list, err := readFolder(t, requestsDir, readRequest, fleet.Request.Compare)
+// complete adds who asked, and when, to one whose file does not say it.
+func readRequests(t fs.FS, complete completer) ([]fleet.Request, error) {
+	read := func(t fs.FS, p string) (fleet.Request, error) { return readRequest(t, p, complete) }
+	list, err := readFolder(t, requestsDir, read, fleet.Request.Compare)
 	if err == nil || fleet.KindOf(err) != fleet.Invalid {
 		return list, err
 	}
-	damaged, lost := damagedSuspensions(t)
+	damaged, lost := damagedSuspensions(t, complete)
 	if lost != nil {
 		return nil, fleet.Errorf(fleet.Unavailable, "read "+requestsDir+" of the status branch", "%w", lost)
 	}
@@ -65,7 +70,7 @@ func readRequests(t fs.FS) ([]fleet.Request, error) {
 
 // damagedSuspensions returns the paths of suspensions that cannot be read, sorted, by
 // the cluster in whose folder they are.
-func damagedSuspensions(t fs.FS) (map[fleet.Key][]string, error) {
+func damagedSuspensions(t fs.FS, complete completer) (map[fleet.Key][]string, error) {
 	out := make(map[fleet.Key][]string)
 	err := fs.WalkDir(t, requestsDir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasPrefix(path.Base(p), string(fleet.RequestSuspend)) {
@@ -73,7 +78,7 @@ func damagedSuspensions(t fs.FS) (map[fleet.Key][]string, error) {
 		}
 		folder, below := strings.CutPrefix(path.Dir(p), requestsDir+"/")
 		k, notOne := fleet.ParseKey(folder)
-		if _, bad := readRequest(t, p); bad != nil && below && notOne == nil {
+		if _, bad := readRequest(t, p, complete); bad != nil && below && notOne == nil {
 			out[k] = append(out[k], p)
 		}
 		return nil
@@ -117,7 +122,7 @@ func smallLimits() documents.Limits {
 	return documents.Limits{Bytes: 256 << 10, Documents: 2, Nodes: 20_000, Depth: 50, Expanded: 256 << 10}
 }
 
-func readRequest(t fs.FS, p string) (fleet.Request, error) {
+func readRequest(t fs.FS, p string, complete completer) (fleet.Request, error) {
 	b, err := fs.ReadFile(t, p)
 	if err != nil {
 		return fleet.Request{}, err
@@ -139,8 +144,16 @@ func readRequest(t fs.FS, p string) (fleet.Request, error) {
 	if a := f.Answer; a != nil {
 		r.Answer = fleet.Answer{State: fleet.RequestState(a.State), Message: a.Message, At: a.At}
 	}
-	if r.Cluster, err = fleet.ParseKey(f.Cluster); err != nil {
-		return fleet.Request{}, err
+	r.Stage, r.Release, r.Of = f.Stage, fleet.ReleaseWay(f.Release), f.Of
+	if f.Cluster != "" || f.Stage == "" {
+		if r.Cluster, err = fleet.ParseKey(f.Cluster); err != nil {
+			return fleet.Request{}, err
+		}
+	}
+	if r.By == "" || r.At.IsZero() {
+		if err := complete(p, &r); err != nil {
+			return fleet.Request{}, err
+		}
 	}
 	if err := checkRequest(r); err != nil {
 		return fleet.Request{}, err
@@ -157,7 +170,7 @@ func checkRequest(r fleet.Request) error {
 	switch r.Kind {
 	case fleet.RequestReplace, fleet.RequestRemediate:
 		machine = true
-	case fleet.RequestSuspend, fleet.RequestReconcile, fleet.RequestAbandon, fleet.RequestRotate:
+	case fleet.RequestSuspend, fleet.RequestReconcile, fleet.RequestAbandon, fleet.RequestRotate, fleet.RequestRelease:
 	default:
 		return fmt.Errorf("the wish %q is not known", r.Kind)
 	}
@@ -180,10 +193,28 @@ func checkRequest(r fleet.Request) error {
 	case r.By == "" || r.At.IsZero():
 		return errors.New("it needs by and at: who asks, and when")
 	}
-	for _, part := range []string{r.Cluster.Namespace, r.Cluster.Name, string(r.Machine)} {
+	if err := checkRelease(r); err != nil {
+		return err
+	}
+	for _, part := range []string{r.Cluster.Namespace, r.Cluster.Name, string(r.Machine), r.Stage} {
 		if strings.ContainsAny(part, "/\\") || part == "." || part == ".." {
 			return fmt.Errorf("%q is not a name", part)
 		}
+	}
+	return nil
+}
+
+// checkRelease refuses a release of nothing, and what belongs to releases alone elsewhere.
+func checkRelease(r fleet.Request) error {
+	switch is := r.Kind == fleet.RequestRelease; {
+	case !is && (r.Stage != "" || r.Release != "" || r.Of != ""):
+		return errors.New("only to release has stage, release and of: leave them out")
+	case is && !slices.Contains(fleet.ReleaseWays(), r.Release):
+		return fmt.Errorf("to release needs release: one of %v, not %q", fleet.ReleaseWays(), r.Release)
+	case is && (r.Stage != "") == (r.Cluster != fleet.Key{}):
+		return errors.New("to release concerns a cluster or a stage: give one of them")
+	case is && r.Release == fleet.ReleaseApprove && r.Stage == "":
+		return errors.New("stages are approved, not clusters: give stage")
 	}
 	return nil
 }
@@ -196,6 +227,9 @@ func signedContent(r fleet.Request) ([]byte, error) {
 	return append([]byte("fairlead-request\n"), b...), err
 }
 
+// RequestPath returns the file of r on a status branch.
+func RequestPath(r fleet.Request) string { return requestPath(r) }
+
 func requestPath(r fleet.Request) string {
 	name := string(r.Kind)
 	if r.Machine != "" {
@@ -204,14 +238,23 @@ func requestPath(r fleet.Request) string {
 	if r.What != "" {
 		name += "-" + string(r.What)
 	}
+	if r.Release != "" {
+		name += "-" + string(r.Release)
+	}
+	if r.Stage != "" { // in a folder of its own: those of clusters are one deeper
+		return path.Join(requestsDir, "stages", name+"-"+r.Stage+".yaml")
+	}
 	return path.Join(requestsDir, r.Cluster.Namespace, r.Cluster.Name, name+".yaml")
 }
 
 func fileOf(r fleet.Request) requestFile {
 	f := requestFile{
 		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Request"},
-		Wish:     string(r.Kind), Cluster: r.Cluster.String(), Machine: string(r.Machine), ProviderID: string(r.ProviderID),
+		Wish:     string(r.Kind), Stage: r.Stage, Release: string(r.Release), Of: r.Of, Machine: string(r.Machine), ProviderID: string(r.ProviderID),
 		What: string(r.What), Reason: r.Reason, By: r.By, At: r.At.UTC(), Signature: r.Signature,
+	}
+	if r.Stage == "" {
+		f.Cluster = r.Cluster.String()
 	}
 	if !r.Until.IsZero() {
 		until := r.Until.UTC()

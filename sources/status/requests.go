@@ -15,6 +15,7 @@ import (
 // Requests are the wishes of people on a status branch:
 //
 //	requests/<namespace>/<cluster>/<wish>[-<machine>|-<what>].yaml
+//	requests/stages/release-<way>-<stage>.yaml
 //
 // A person writes a file, the owner of the fleet writes its answer into it.
 type Requests struct {
@@ -25,6 +26,8 @@ type Requests struct {
 	Verify Verify
 	// Owner, if not nil, returns the owner in a tree, as Arbiter.In does.
 	Owner func(fs.FS) (fleet.Owner, error)
+
+	authors authors
 }
 
 // NewRequests returns the requests on branch.
@@ -38,16 +41,16 @@ const requestsDir = "requests"
 // List returns all requests, sorted. Where single files cannot be read, the
 // error names them, and the list has all the others.
 func (q *Requests) List(ctx context.Context) ([]fleet.Request, error) {
-	_, t, err := q.branch.Read(ctx)
+	head, t, err := q.branch.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return q.list(t)
+	return q.list(t, q.authors.asked(ctx, q.branch, head, t))
 }
 
 // list returns all in t, with what Verify says of each.
-func (q *Requests) list(t fs.FS) ([]fleet.Request, error) {
-	list, err := readRequests(t)
+func (q *Requests) list(t fs.FS, complete completer) ([]fleet.Request, error) {
+	list, err := readRequests(t, complete)
 	if q.Verify == nil {
 		return list, err
 	}
@@ -178,7 +181,7 @@ type edit struct {
 // change may have landed.
 func (q *Requests) change(ctx context.Context, op string, decide func(t fs.FS, all []fleet.Request, mayHave bool) (edit, error)) error {
 	return commit(ctx, q.branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
-		all, _ := readRequests(t) // what cannot be read is in nobody's way
+		all, _ := readRequests(t, q.authors.known(t)) // what cannot be read is in nobody's way
 		e, err := decide(t, all, mayHave)
 		if err != nil || len(e.put)+len(e.drop) == 0 {
 			return sources.Commit{}, err
@@ -187,7 +190,7 @@ func (q *Requests) change(ctx context.Context, op string, decide func(t fs.FS, a
 		for _, r := range e.drop {
 			edits[requestPath(r)] = nil
 			if r.Kind == fleet.RequestSuspend {
-				damaged, _ := damagedSuspensions(t) // what cannot be listed stays
+				damaged, _ := damagedSuspensions(t, q.authors.known(t)) // what cannot be listed stays
 				for _, p := range damaged[r.Cluster] {
 					edits[p] = nil
 				}

@@ -22,15 +22,16 @@ func (v Verify) check(content []byte, signature string) error {
 // Trusted is Read that also says, of each request, each number of machines and the owner,
 // why agents that verify ignore it. Without verify it is Read.
 func Trusted(t sources.Tree, verify Verify) (Status, error) {
-	s, err := Read(t)
-	if verify == nil {
-		return s, err
-	}
+	return (&Reading{Verify: verify}).Read(t)
+}
+
+// trusted returns s, which was read from t, with what verify says.
+func trusted(t sources.Tree, verify Verify, s Status, err error) (Status, error) {
 	s.Checked = true
 	a := &Arbiter{Verify: verify}
 	_, distrust, errOwner := a.read(t)
 	var errRequests, errScales error
-	s.Requests, errRequests = (&Requests{Verify: verify}).list(t)
+	s.Requests, errRequests = (&Requests{Verify: verify}).list(t, asWritten)
 	s.Scales, errScales = (&Scales{Verify: verify}).list(t)
 	for _, e := range []error{errOwner, errRequests, errScales} {
 		if e != nil && fleet.KindOf(e) != fleet.Invalid { // Read reports what cannot be read

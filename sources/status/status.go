@@ -4,6 +4,7 @@
 //	owner.yaml                        who may act: agent and epoch, and who is next
 //	fleet.yaml                        the fleet in one file: revision, phases, problems, orphans
 //	clusters/<namespace>/<name>.yaml  one cluster: a ClusterReport, the Cluster, its Machines
+//	hosts/<namespace>/<name>.yaml     one host of an inventory, a BareMetalHost
 //	requests/, scales/                requests of people, and numbers of machines that others decided
 //
 // The files are a function of facts: the same facts give the same bytes, and so no commit.
@@ -30,6 +31,7 @@ const (
 	ownerPath   = "owner.yaml"
 	fleetPath   = "fleet.yaml"
 	clustersDir = "clusters"
+	hostsDir    = "hosts"
 )
 
 const apiVersion = "fairlead.dev/v1alpha1"
@@ -47,6 +49,9 @@ type Status struct {
 	Scales   []fleet.Scale   // sorted
 	// Damaged are the clusters whose file cannot be read, sorted: their state is not known.
 	Damaged []Damage
+	Hosts   []fleet.Host // of inventories, sorted by key
+	// DamagedHosts are why files of hosts cannot be read, sorted; each names its file.
+	DamagedHosts []error
 }
 
 // A Damage is a file of a cluster that cannot be read.
@@ -82,6 +87,9 @@ type Cluster struct {
 	// changed.
 	Cluster  clusterv1.Cluster
 	Machines []clusterv1.Machine
+	// Upgrade is the last change of its version.
+	Upgrade Upgrade
+	Addons  []Addon // sorted
 }
 
 // Cluster returns the status of k.
@@ -95,8 +103,8 @@ func (s *Status) Cluster(k fleet.Key) (Cluster, bool) {
 	return s.Clusters[i], true
 }
 
-// clusterPath returns the file of a cluster.
-func clusterPath(k fleet.Key) string {
+// ClusterPath returns the file of a cluster on a status branch.
+func ClusterPath(k fleet.Key) string {
 	return clustersDir + "/" + k.Namespace + "/" + k.Name + ".yaml"
 }
 
@@ -139,6 +147,7 @@ type fleetFile struct {
 	Orphans  []string       `json:"orphans,omitempty"`
 	Home     *homeFile      `json:"home,omitempty"`
 	Sources  []pinnedSource `json:"sources,omitempty"` // that Applied pins
+	Rollout  *rolloutFile   `json:"rollout,omitempty"`
 	// After these come the clusters, a list of clusterLine.
 }
 
@@ -190,9 +199,23 @@ type reportFile struct {
 	Failure     string `json:"failure,omitempty"` // error of the last pass
 	// Spells are the conditions of machines that health checks observe.
 	Spells     []observedCondition `json:"spells,omitempty"`
+	Reboots    []reboot            `json:"reboots,omitempty"` // of unhealthy machines, before they are replaced
 	Milestones *milestones         `json:"milestones,omitempty"`
 	Residence  *residence          `json:"residence,omitempty"`
 	Clock      *clock              `json:"clock,omitempty"`
+	Upgrade    *upgrade            `json:"upgrade,omitempty"` // the last change of the version
+	// Certificates say when those of the cluster end, in RFC 3339, by what they are for.
+	Certificates map[string]string `json:"certificates,omitempty"`
+	Addons       []addon           `json:"addons,omitempty"` // of the cluster, sorted
+}
+
+type reboot struct {
+	Machine    string `json:"machine"`
+	ProviderID string `json:"providerID"`
+	At         string `json:"at"` // when it began, in RFC 3339
+	Retry      int    `json:"retry,omitempty"`
+	Off        bool   `json:"off,omitempty"`
+	GivenUp    bool   `json:"givenUp,omitempty"`
 }
 
 type observedCondition struct {
@@ -244,6 +267,7 @@ type problem struct {
 	Overlay string `json:"overlay,omitempty"`
 	Cluster string `json:"cluster,omitempty"`
 	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
 	Object  string `json:"object,omitempty"`
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`
@@ -253,7 +277,7 @@ type problem struct {
 func problemsOf(list []fleet.Problem) []problem {
 	var out []problem
 	for _, p := range list {
-		q := problem{Overlay: p.Overlay, File: p.File, Object: p.Object, Field: p.Field, Message: p.Message, Hint: p.Hint}
+		q := problem{Overlay: p.Overlay, File: p.File, Line: p.Line, Object: p.Object, Field: p.Field, Message: p.Message, Hint: p.Hint}
 		if p.Cluster != (fleet.Key{}) {
 			q.Cluster = p.Cluster.String()
 		}
@@ -265,7 +289,7 @@ func problemsOf(list []fleet.Problem) []problem {
 func fleetProblems(list []problem) []fleet.Problem {
 	var out []fleet.Problem
 	for _, p := range list {
-		q := fleet.Problem{Overlay: p.Overlay, File: p.File, Object: p.Object, Field: p.Field, Message: p.Message, Hint: p.Hint}
+		q := fleet.Problem{Overlay: p.Overlay, File: p.File, Line: max(p.Line, 0), Object: p.Object, Field: p.Field, Message: p.Message, Hint: p.Hint}
 		if k, err := fleet.ParseKey(p.Cluster); err == nil {
 			q.Cluster = k
 		}

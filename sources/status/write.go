@@ -96,6 +96,7 @@ func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, err
 		return fleet.Revision{}, 0, err
 	}
 	w.known.apply(d, head)
+	w.pending()
 	if w.history.Commits > 0 {
 		w.history.Commits++
 	}
@@ -113,6 +114,7 @@ func (w *Writer) look(ctx context.Context) error {
 		if err := w.known.load(ctx, w.branch); err != nil {
 			return err
 		}
+		w.pending()
 	}
 	// The push succeeds only on the head that this owner was read from.
 	if now := w.known.owner; now != w.options.Owner {

@@ -36,6 +36,8 @@ type Options struct {
 	// math/rand.
 	Random func(n time.Duration) time.Duration
 	Log    *slog.Logger // nil discards
+	// Notifications say what people are told of commits; nil: nothing.
+	Notifications *Notifications
 	// Observer is called with events, for metrics. Its fields may be nil.
 	Observer Observer
 }
@@ -92,7 +94,7 @@ func NewWriter(branch sources.Branch, o Options) *Writer {
 	}
 	return &Writer{
 		branch: branch, options: o, wake: make(chan struct{}, 1), flushing: make(chan struct{}, 1),
-		heads: map[fleet.Key]headline{}, waiting: newBatch(), known: known{ownerIn: o.OwnerIn},
+		heads: map[fleet.Key]headline{}, waiting: newBatch(), known: known{ownerIn: o.OwnerIn, notify: o.Notifications},
 	}
 }
 

@@ -117,6 +117,9 @@ func TestRunbookCommands(t *testing.T) {
 				if !ok {
 					t.Errorf("%s: there is no command %q", f, m[1])
 				}
+				if strings.Contains(text, "(#fairlead-options)") {
+					text += flags["options"]
+				}
 				for _, fl := range flag.FindAllStringSubmatch(m[2], -1) {
 					if !strings.Contains(text, "`--"+fl[1]+"`") && !strings.Contains(text, "`-"+fl[1]+"`") {
 						t.Errorf("%s: fairlead %s has no flag %q", f, name, fl[1])

@@ -61,6 +61,13 @@ func scenarios() []scenario {
 			break_: func(w *world, _ *watch) { w.gitDown.Store(true) }, mend: func(w *world, _ *watch) { w.gitDown.Store(false) },
 		},
 		{
+			alert: "FairleadForgeUnreachable", before: (*world).onForge,
+			break_: func(w *world, _ *watch) {
+				w.replace("fleet.yaml", "name: "+w.name, "name: "+w.name+"\nspec:\n  pullRequests: {}")
+				w.push()
+			}, mend: revert,
+		},
+		{
 			alert: "FairleadRevisionRefused",
 			break_: func(w *world, _ *watch) {
 				w.replace("fleet.yaml", "name: "+w.name, "name: other")

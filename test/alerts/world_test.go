@@ -111,6 +111,16 @@ func (w *world) badCloud(next http.Handler) http.Handler {
 	})
 }
 
+// onForge has the repository belong to an owner on a forge that has no API.
+func (w *world) onForge() {
+	w.t.Helper()
+	root := filepath.Dir(w.bare)
+	if err := os.Symlink(root, filepath.Join(root, "team")); err != nil {
+		w.t.Fatal(err)
+	}
+	w.args = append(w.args, "--source", w.git.URL+"/team/fleet.git", "--forge", "gitea")
+}
+
 // refuse makes the cloud answer every call whose path ends so with an error of
 // that kind.
 func (w *world) refuse(kind string, status int, path string) {

@@ -15,6 +15,7 @@ func mayLeave() map[string]string {
 		"agent/cli.Main":           "the last error, which is plain",
 		"agent/cli.serveRenders":   "the answers of a worker, to the process that began it",
 		"agent/output.Terminal":    "finds the terminal, to draw on",
+		"agent/output.draw":        "a frame on a terminal, whose text is plain",
 		"agent/output.Text":        "a table, whose cells are plain, in colours",
 		"agent/cli.newDemo":        "the story of a demonstration is drawn",
 		"agent/output.Width":       "asks how wide the terminal is",

@@ -36,7 +36,11 @@ func pureRooms() map[string][]string {
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1",
 			"sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2", "sigs.k8s.io/cluster-api/api/core/v1beta2",
 		},
-		"reconcile/rollout": {"cmp", "fmt", "maps", "slices", "strings", "time", module + "fleet"},
+		"reconcile/rollout": {
+			"cmp", "fmt", "maps", "slices", "strings", "time", module + "fleet",
+			"k8s.io/apimachinery/pkg/labels", "sigs.k8s.io/cluster-api/api/core/v1beta2",
+		},
+		"fleet/window": {"fmt", "slices", "strconv", "strings", "time", "time/tzdata", "github.com/teambition/rrule-go"},
 	}
 }
 

@@ -20,39 +20,46 @@ type figure struct {
 
 // A measurement is made with a fresh repository, Git server, cloud and agent.
 type measurement struct {
-	name string
-	do   func(context.Context, *bench) ([]figure, error)
+	name  string
+	do    func(context.Context, *bench) ([]figure, error)
+	apart bool // it is made only where it is named
 }
 
 // A bench is what one measurement uses.
 type bench struct {
-	repo  repository
-	agent *agent
-	cloud *process
+	repo   repository
+	agent  *agent
+	cloud  *process
+	binary string // the program
+	source string // URL of the repository
+	at     string // URL of the cloud
 }
 
 func measurements() []measurement {
 	small := shape{controlPlanes: 1, workers: 1, version: oldVersion}
 	var out []measurement
 	for _, n := range []int{1, 10, 50, 100, 1000} {
-		out = append(out, measurement{fmt.Sprintf("create-%d", n), func(ctx context.Context, b *bench) ([]figure, error) {
+		out = append(out, measurement{name: fmt.Sprintf("create-%d", n), do: func(ctx context.Context, b *bench) ([]figure, error) {
 			return b.create(ctx, small, n)
 		}})
 	}
 	for _, n := range []int{100, 1000} {
-		out = append(out, measurement{fmt.Sprintf("idle-%d", n), func(ctx context.Context, b *bench) ([]figure, error) {
+		out = append(out, measurement{name: fmt.Sprintf("idle-%d", n), do: func(ctx context.Context, b *bench) ([]figure, error) {
 			return b.idle(ctx, small, n)
 		}})
 	}
 	for _, n := range []int{50, 100} {
-		out = append(out, measurement{fmt.Sprintf("delete-%d", n), func(ctx context.Context, b *bench) ([]figure, error) {
+		out = append(out, measurement{name: fmt.Sprintf("delete-%d", n), do: func(ctx context.Context, b *bench) ([]figure, error) {
 			return b.remove(ctx, small, n)
 		}})
 	}
+	for _, n := range []int{40, 1000} {
+		out = append(out, measurement{name: fmt.Sprintf("waves-%d", n), apart: true, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.waves(ctx, n) }})
+	}
 	return append(out,
-		measurement{"push-one-of-1000", func(ctx context.Context, b *bench) ([]figure, error) { return b.push(ctx, small, 1000) }},
-		measurement{"scale", func(ctx context.Context, b *bench) ([]figure, error) { return b.push(ctx, small, 1) }},
-		measurement{"create-3+10-and-upgrade", func(ctx context.Context, b *bench) ([]figure, error) { return b.upgrade(ctx) }},
+		measurement{name: "push-one-of-1000", do: func(ctx context.Context, b *bench) ([]figure, error) { return b.push(ctx, small, 1000) }},
+		measurement{name: "scale", do: func(ctx context.Context, b *bench) ([]figure, error) { return b.push(ctx, small, 1) }},
+		measurement{name: "create-3+10-and-upgrade", do: func(ctx context.Context, b *bench) ([]figure, error) { return b.upgrade(ctx) }},
 	)
 }
 

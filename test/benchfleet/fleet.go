@@ -110,21 +110,27 @@ type repository struct{ dir string }
 // commit puts the overlays of clusters [from, to) on the branch main. The first
 // commit brings the base too.
 func (r repository) commit(message string, s shape, from, to int, first bool) error {
-	var b bytes.Buffer
-	file := func(path, content string) {
-		fmt.Fprintf(&b, "M 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
-	}
-	fmt.Fprintf(&b, "commit refs/heads/main\ncommitter Bench <bench@example.org> now\ndata %d\n%s\n", len(message), message)
+	files := make(map[string]string)
 	if first {
-		file("base/kustomization.yaml", baseKustomization)
-		file("base/base.yaml", base)
-	} else {
-		b.WriteString("from refs/heads/main^0\n")
+		files["base/kustomization.yaml"], files["base/base.yaml"] = baseKustomization, base
 	}
 	for i := from; i < to; i++ {
 		for path, content := range overlay(name(i), s) {
-			file("clusters/"+name(i)+"/"+path, content)
+			files["clusters/"+name(i)+"/"+path] = content
 		}
+	}
+	return r.write(message, files, first)
+}
+
+// write puts files on the branch main, which the first commit makes.
+func (r repository) write(message string, files map[string]string, first bool) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "commit refs/heads/main\ncommitter Bench <bench@example.org> now\ndata %d\n%s\n", len(message), message)
+	if !first {
+		b.WriteString("from refs/heads/main^0\n")
+	}
+	for path, content := range files {
+		fmt.Fprintf(&b, "M 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
 	}
 	cmd := exec.Command("git", "-C", r.dir, "fast-import", "--quiet", "--date-format=now")
 	cmd.Stdin = &b

@@ -4,6 +4,7 @@
 //
 //	go run ./test/benchfleet -fairlead bin/fairlead
 //	go run ./test/benchfleet -fairlead bin/fairlead -run 'create-10$'
+//	go run ./test/benchfleet -fairlead bin/fairlead -run 'waves-40$'
 //	go run ./test/benchfleet -fairlead bin/fairlead -base bin/fairlead-base -pairs 5
 package main
 
@@ -61,7 +62,7 @@ func run(ctx context.Context, s settings) error {
 	}
 	printHead(len(programs) > 1)
 	for _, m := range measurements() {
-		if !only.MatchString(m.name) {
+		if !only.MatchString(m.name) || m.apart && s.which == "" {
 			continue
 		}
 		runs := make([][][]figure, len(programs))
@@ -183,6 +184,7 @@ func (b *bench) start(ctx context.Context, binary, source, dir string) error {
 		return errors.Join(err, cloud.stop())
 	}
 	b.cloud, b.agent = cloud, &agent{process: p, listen: addresses[1]}
+	b.binary, b.source, b.at = binary, source, "http://"+addresses[0]
 	if err := p.serves(ctx, "http://"+addresses[1]+"/metrics"); err != nil {
 		return errors.Join(err, p.stop(), cloud.stop())
 	}

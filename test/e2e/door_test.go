@@ -135,7 +135,7 @@ func (o openStack) close(shut bool) {
 // haveAddress gives an address to the lab's network until the test ends.
 func haveAddress(t *testing.T, ip string) {
 	t.Helper()
-	for _, verb := range []string{"add", "del"} {
+	for _, verb := range []string{"replace", "del"} { // a test that was killed left it
 		run := func() {
 			if out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "ip", "address", verb, ip+"/32", "dev", "lo").CombinedOutput(); err != nil {
 				t.Errorf("ip address %s %s: %v: %s", verb, ip, err, out)

@@ -25,6 +25,8 @@ var (
 	mixedYAML string
 	//go:embed testdata/vsphere.yaml
 	vsphereYAML string
+	//go:embed testdata/metal3.yaml
+	metal3YAML string
 	//go:embed testdata/cni.yaml
 	cniYAML string
 )
@@ -54,6 +56,7 @@ type cluster struct {
 	Cloud                  *cloud // the other site; nil: there are hosts alone
 	Left                   bool   // the site of workers alone is not in Git any more
 	VSphere                *vSphere
+	Metal                  *metal
 }
 
 // A cloud is what Git says of a project of OpenStack that a cluster has machines in.
@@ -66,6 +69,20 @@ type cloud struct {
 
 // A vSphere is what Git says of a vCenter that a cluster is on.
 type vSphere struct{ Server, Thumbprint, Username, Password string }
+
+// A metal is what Git says of an Ironic and of the hosts that a cluster is on.
+type metal struct {
+	Endpoint, Username, Password, CA string
+	Ramdisk, Image, Checksum         string
+	Hosts                            []bareMetal
+	Motd                             string // what workers are told in their user data
+}
+
+// A bareMetal is a BareMetalHost.
+type bareMetal struct{ Name, BMC, MAC, Username, Password string }
+
+// Pools are the pools of the cluster, for the template.
+func (metal) Pools() []string { return []string{"cp", "md-0"} }
 
 // workers returns how many a pool of the cluster has.
 func (c cluster) workers(pool string) int {

@@ -93,7 +93,7 @@ func (w *world) checkNodes(config string, c cluster, r fleet.Report) {
 		w.t.Errorf("%d nodes for %d machines:\n%s", got, len(r.Machines), out)
 	}
 	for _, m := range r.Machines {
-		if want := fmt.Sprintf("%s %s %s", m.Machine.Name, m.Machine.ProviderID, c.Version); !strings.Contains(out+"\n", want+"\n") {
+		if want := fmt.Sprintf("%s %s %s", c.node(m), m.Machine.ProviderID, c.Version); !strings.Contains("\n"+out+"\n", "\n"+want+"\n") {
 			w.t.Errorf("there is no node %q among\n%s", want, out)
 		}
 	}

@@ -29,6 +29,7 @@ type Server struct {
 	SSH        string // ssh://git@127.0.0.1:port
 	KnownHosts []byte
 	User       string
+	Password   string // of User in the browser
 	Token      string
 
 	t testing.TB
@@ -51,7 +52,7 @@ func Start(t testing.TB) *Server {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	web, shell := freePort(t), freePort(t)
-	s := &Server{URL: "http://127.0.0.1:" + web, SSH: "ssh://git@127.0.0.1:" + shell, User: "ann", t: t}
+	s := &Server{URL: "http://127.0.0.1:" + web, SSH: "ssh://git@127.0.0.1:" + shell, User: "ann", Password: "pass-of-ann", t: t}
 	s.install(built, dir, web, shell)
 	log := &bytes.Buffer{}
 	run := command(dir, "web")
@@ -67,7 +68,7 @@ func Start(t testing.TB) *Server {
 			t.Error("Gitea ended before it was killed")
 		}
 	})
-	for s.call(http.MethodGet, "/version", nil, nil) != nil {
+	for s.Try(http.MethodGet, "/version", nil, nil) != nil {
 		select {
 		case err := <-ended:
 			ended <- err
@@ -78,7 +79,7 @@ func Start(t testing.TB) *Server {
 		}
 	}
 	for _, args := range [][]string{
-		{"admin", "user", "create", "--admin", "--username", s.User, "--random-password", "--email", "ann@example.com", "--must-change-password=false"},
+		{"admin", "user", "create", "--admin", "--username", s.User, "--password", s.Password, "--email", "ann@example.com", "--must-change-password=false"},
 		{"admin", "user", "generate-access-token", "--username", s.User, "--token-name", "t", "--scopes", "all", "--raw"},
 	} {
 		out, err := command(dir, args...).Output()
@@ -174,12 +175,13 @@ func command(dir string, args ...string) *exec.Cmd {
 // Call asks the API for something that has to work, as the user.
 func (s *Server) Call(method, path string, in, out any) {
 	s.t.Helper()
-	if err := s.call(method, path, in, out); err != nil {
+	if err := s.Try(method, path, in, out); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *Server) call(method, path string, in, out any) error {
+// Try asks the API for something that need not work, as the user.
+func (s *Server) Try(method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -192,7 +194,7 @@ func (s *Server) call(method, path string, in, out any) error {
 	if s.Token != "" {
 		req.Header.Set("Authorization", "token "+s.Token)
 	}
-	res, err := (&http.Client{Timeout: time.Minute}).Do(req)
+	res, err := (&http.Client{Timeout: 5 * time.Minute}).Do(req)
 	if err != nil {
 		return err
 	}

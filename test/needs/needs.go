@@ -14,7 +14,7 @@ func Corpus(t testing.TB, elements ...string) string {
 	t.Helper()
 	dir := os.Getenv("FAIRLEAD_CORPUS")
 	if dir == "" {
-		dir = filepath.Join(module(), "..", "shared", "corpus")
+		dir = filepath.Join(Module(), "..", "shared", "corpus")
 	}
 	dir = filepath.Join(append([]string{dir}, elements...)...)
 	if _, err := Stat(dir); err != nil {
@@ -59,7 +59,7 @@ func Stat(path string) (fs.FileInfo, error) { return os.Stat(through(path)) }
 // through returns a name of path that begins with the folder of the module, and path where
 // there is none.
 func through(path string) string {
-	root := module()
+	root := Module()
 	abs, err := filepath.Abs(path)
 	if err != nil || root == "" {
 		return path
@@ -75,8 +75,8 @@ func through(path string) string {
 	return root + string(filepath.Separator) + rel // Join would shorten it
 }
 
-// module returns the folder of the module whose tests run; empty where there is none.
-func module() string {
+// Module returns the folder of the module whose tests run; empty where there is none.
+func Module() string {
 	dir, err := os.Getwd()
 	if err != nil {
 		return ""

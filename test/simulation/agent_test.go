@@ -129,7 +129,7 @@ func (l *life) newAgent(name string) *incarnation {
 	in.agent = agent.New(agent.Options{Name: name, Interval: forever, Resync: forever, Workers: 4}, agent.Parts{
 		Source: source{in},
 		Renderer: notes{render.New(render.Options{
-			Decoder: decode.New(theFleet, slices.Concat(inmemory.Kinds(), all.Kinds())), FleetID: theFleet, Parallelism: 1, Log: log,
+			Decoder: decode.New(theFleet, slices.Concat(inmemory.Kinds(), all.Kinds(), []fleet.Kind{rebootKind()})), FleetID: theFleet, Parallelism: 1, Log: log,
 		}), in},
 		StatusBranch: in.ledger,
 		Reconciler: func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
@@ -161,6 +161,7 @@ func (l *life) crash() {
 		both = append(both, l.rival)
 	}
 	l.agent, l.rival = nil, nil
+	l.unsureWaves()
 	for _, in := range both {
 		in.dead.Store(true)
 	}
@@ -220,9 +221,11 @@ func (w watched) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory)
 	t := turn{cluster: c, began: time.Now(), clock: w.in.now(), away: w.in.life.away}
 	w.in.turns[c.Key] = t
 	w.in.mu.Unlock()
+	w.in.passBegins(c)
 	res := w.Reconciler.Pass(context.WithValue(ctx, awayKey{}, t.away), c, known)
 	if !w.in.dead.Load() {
 		w.in.judgeReasons(t, res.Plan.Actions)
+		w.in.passEnds(c, res)
 		w.in.life.logf("pass %s: %s after %s %v", c.Key, res.Plan.Phase, res.After, slices.Concat(res.Plan.Waiting, res.Plan.Notes))
 	}
 	return res

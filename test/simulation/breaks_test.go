@@ -39,8 +39,8 @@ func faults() []fault {
 		}},
 		{"broken files are taken for a deletion", "NothingDeletedThatGitHas", []edit{
 			{
-				advance, "s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}",
-				"if BROKEN && old.definition != nil {\n\t\t\t\told.definition = deleted(old.definition)\n\t\t\t}\n\t\t\ts.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged}",
+				advance, "s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave}",
+				"if BROKEN && old.definition != nil {\n\t\t\t\told.definition = deleted(old.definition)\n\t\t\t}\n\t\t\ts.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave}",
 			},
 		}},
 		{"protected clusters are deleted", "ProtectedNeverDeleted", []edit{
@@ -126,7 +126,40 @@ func faultsOfOthers() []fault {
 	}
 }
 
-func allFaults() []fault { return slices.Concat(faults(), faultsOfOthers()) }
+// faultsOfReboots break how sick machines are rebooted, which lives with reboots notice.
+func faultsOfReboots() []fault {
+	return []fault{
+		{"another machine is switched off than the sick one", "OnlyTheSickAreRebooted", []edit{
+			{"reconcile/plan/reboot.go", "a.Kind = fleet.SwitchOff", "if a.Kind = fleet.SwitchOff; BROKEN {\n\t\t\t\ta.Machine, a.ProviderID = d.machines[0].Name, d.machines[0].ProviderID\n\t\t\t}"},
+		}},
+	}
+}
+
+// faultsOfWaves break how what changes comes to many clusters, which lives with waves notice.
+func faultsOfWaves() []fault {
+	const stages, settle = "reconcile/rollout/stages.go", "reconcile/rollout/settle.go"
+	return []fault{
+		{"a stage changes more at once", "NoMoreThanAllowed", []edit{
+			{stages, "case !f.moving && r.moving >= limit:", "case !f.moving && r.moving >= limit && !BROKEN:"},
+		}},
+		{"windows are always open", "BeginsInItsWindow", []edit{
+			{stages, `case f.shut != "" && !f.turn:`, `case f.shut != "" && !f.turn && !BROKEN:`},
+		}},
+		{"stages do not wait for each other", "StagesInOrder", []edit{
+			{stages, "	case busy:\n", "	case busy && BROKEN:\n	case busy:\n"},
+		}},
+		{"a failure halts nothing", "HaltsAtFailure", []edit{
+			{stages, "if len(r.failed) <= r.stage.Failures {", "if BROKEN || len(r.failed) <= r.stage.Failures {"},
+		}},
+		{"what waits never comes", "ConvergesToDesired", []edit{
+			{settle, `	case t.why == "":`, `	case t.why == "" && !BROKEN:`},
+		}},
+	}
+}
+
+func allFaults() []fault {
+	return slices.Concat(faults(), faultsOfOthers(), faultsOfReboots(), faultsOfWaves())
+}
 
 // TestFaultsAreOfToday: each edit finds what it replaces, once, in the code as the edits
 // before it leave it.
@@ -161,6 +194,12 @@ func TestGuards(t *testing.T) {
 	}
 	for _, f := range faultsOfOthers() {
 		t.Run(f.name, func(t *testing.T) { f.isNoticed(t, binary, "-others") })
+	}
+	for _, f := range faultsOfReboots() {
+		t.Run(f.name, func(t *testing.T) { f.isNoticed(t, binary, "-reboots") })
+	}
+	for _, f := range faultsOfWaves() {
+		t.Run(f.name, func(t *testing.T) { f.isNoticed(t, binary, "-waves") })
 	}
 }
 

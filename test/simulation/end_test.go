@@ -119,7 +119,11 @@ func (l *life) comes(when string) {
 	l.pace = 3 * pace
 	began, missing := time.Now(), ""
 	var since time.Time
-	if !l.until(began.Add(patience), nil, func() bool {
+	most := patience
+	if l.waves != nil {
+		most *= 3 // one after the other, in the window of each hour
+	}
+	if !l.until(began.Add(most), nil, func() bool {
 		if missing = l.missing(); missing != "" {
 			since = time.Time{}
 			return false
@@ -129,7 +133,7 @@ func (l *life) comes(when string) {
 		}
 		return time.Since(since) >= stays
 	}) {
-		l.violate("ConvergesToDesired: %s, after %s: %s", when, patience, missing)
+		l.violate("ConvergesToDesired: %s, after %s: %s", when, most, missing)
 		return
 	}
 	l.logf("as Git says %s, after %s", when, time.Since(began))
@@ -180,6 +184,9 @@ func (l *life) problems() string {
 // unsaid says what the status branch does not say yet.
 func (l *life) unsaid() string {
 	s := l.told.status
+	if why := l.wavesDone(); why != "" {
+		return why
+	}
 	for i, w := range l.wishes {
 		c, ok := s.Cluster(key(i))
 		switch {

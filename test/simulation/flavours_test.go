@@ -54,6 +54,8 @@ func (l *life) flavour(i int) flavour {
 	switch {
 	case l.hosted:
 		return hostedFlavour(l.keepPlane(i).Endpoint)
+	case l.reboots:
+		return rebootFlavour()
 	case !l.others:
 		return kubeadmFlavour()
 	}

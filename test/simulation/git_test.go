@@ -249,7 +249,10 @@ func (in *incarnation) ledger(string) (agent.StatusBranch, error) {
 		},
 		Requests: status.NewRequests(named{watched, "requests"}),
 		Scales:   status.NewScales(named{watched, "scales"}),
-		Writer: func(owner fleet.Owner) sources.StatusWriter {
+		// Lives have no forge, so that nobody plans for it.
+		Plans:     status.NewPlans(named{watched, "plans"}),
+		Approvals: status.NewApprovals(named{watched, "approvals"}),
+		Writer: func(owner fleet.Owner, _ *status.Notifications) sources.StatusWriter {
 			return status.NewWriter(watched, status.Options{Owner: owner, Random: func(d time.Duration) time.Duration { return d / 2 }})
 		},
 	}, nil

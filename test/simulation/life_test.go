@@ -33,6 +33,8 @@ type life struct {
 	others     bool       // clusters are of K3s and RKE2, by turns; else of kubeadm
 	hosted     bool       // somebody else keeps control planes
 	clones     bool       // machines are clones, which take minutes
+	reboots    bool       // sick machines are rebooted before they are replaced
+	waving     bool       // there are four clusters, and what changes comes in waves
 	random     *rand.Rand // of the goroutine that runs the life
 	began      time.Time
 	net        *inmemory.PipeNetwork
@@ -49,6 +51,7 @@ type life struct {
 	wishes      []wish
 	planes      []inmemory.Plane // where they are hosted, one for each cluster
 	class       int              // template of the class
+	waves       *waves           // nil: everything comes at once
 	started     int              // agents
 	agent       *incarnation
 	rivalry     bool         // two agents begin
@@ -71,6 +74,8 @@ type life struct {
 	log       []string
 	failure   string
 	history   [][]wish // by revision
+	classes   []int    // templates of the class, by revision
+	waved     map[fleet.Key]*wave
 	upsets    map[fleet.Key]time.Time
 	available map[string]time.Time // since when, by id of the machine
 	running   map[string]time.Time // since when machines were seen to run, by id
@@ -104,7 +109,7 @@ func (l *life) begin() {
 	l.upsets, l.available, l.stands = make(map[fleet.Key]time.Time), make(map[string]time.Time), make(map[fleet.Key]accepted)
 	l.asked, l.decided = make(map[fleet.ProviderID]fleet.RequestKind), make(map[string]int)
 	l.applied, l.unwell, l.heard = make(map[fleet.Key]time.Time), make(map[string]sickness), make(map[fleet.Key]time.Time)
-	l.ended = make(map[fleet.Key]bool)
+	l.ended, l.waved = make(map[fleet.Key]bool), make(map[fleet.Key]*wave)
 	l.net, l.secrets = inmemory.NewPipeNetwork(), secrets.NewMemory()
 	l.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "sim", Listen: l.net.Listen})
 	for i, tags := range []map[string]string{
@@ -125,6 +130,9 @@ func (l *life) begin() {
 	clusters := 1
 	if l.small = !l.chance(5); !l.small {
 		clusters += l.random.IntN(3)
+	}
+	if l.waving {
+		l.small, clusters, l.waves = true, 4, l.newWaves()
 	}
 	for i := range clusters {
 		l.wishes = append(l.wishes, newWish(l.random, l.small).of(l.flavour(i)))

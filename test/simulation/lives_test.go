@@ -34,7 +34,10 @@
 // else keeps control planes, upgrades them when nobody expects it and takes them away for a while
 // (TestLivesOfHosted). With -clones machines are copied for minutes, wait while others are, are not
 // known by their id meanwhile and cannot be deleted, fail after their request was taken, and
-// tell their addresses late, as in a vCenter (TestLivesOfClones). With -guards
+// tell their addresses late, as in a vCenter (TestLivesOfClones). With -reboots machines that are
+// sick are switched off and on before they are replaced, as on bare metal (TestLivesOfReboots).
+// With -waves four clusters are changed in two stages, so many at once, and the last in a window
+// of each hour (TestLivesOfWaves). With -guards
 // TestGuards breaks Fairlead, in one way after the other, and sees which guard
 // notices in which life.
 package simulation
@@ -61,11 +64,13 @@ var (
 	watch = flag.Bool("watch", false, "show lives as they are lived")
 	stop  = flag.Bool("stop", false, "live no more lives once one failed")
 	// Not for lives.
-	guards = flag.Bool("guards", false, "break Fairlead in many ways, and see which guard notices")
-	others = flag.Bool("others", false, "have clusters of K3s and RKE2 instead of kubeadm")
-	hosted = flag.Bool("hosted", false, "have clusters whose control plane somebody else keeps")
-	clones = flag.Bool("clones", false, "have machines be clones, which take minutes")
-	keep   = flag.Int("keep", 60, "lines of a life that are shown where it failed")
+	guards  = flag.Bool("guards", false, "break Fairlead in many ways, and see which guard notices")
+	others  = flag.Bool("others", false, "have clusters of K3s and RKE2 instead of kubeadm")
+	hosted  = flag.Bool("hosted", false, "have clusters whose control plane somebody else keeps")
+	clones  = flag.Bool("clones", false, "have machines be clones, which take minutes")
+	reboots = flag.Bool("reboots", false, "have sick machines be rebooted before they are replaced")
+	inWave  = flag.Bool("waves", false, "have four clusters that are changed in waves")
+	keep    = flag.Int("keep", 60, "lines of a life that are shown where it failed")
 )
 
 // TestMain runs lives on one processor, on which goroutines that could go on at
@@ -82,7 +87,7 @@ func TestLives(t *testing.T) {
 	if *seed != 0 {
 		*watch = testing.Verbose() && *again == 1
 		for range *again {
-			if !tell(t, live(t, &life{seed: *seed, whole: true, others: *others, hosted: *hosted, clones: *clones})) {
+			if !tell(t, live(t, &life{seed: *seed, whole: true, others: *others, hosted: *hosted, clones: *clones, reboots: *reboots, waving: *inWave})) {
 				return
 			}
 		}
@@ -94,7 +99,7 @@ func TestLives(t *testing.T) {
 	}
 	n, bad := uint64(0), 0
 	for ; n < *lives && *span == 0 || *span > 0 && time.Now().Before(end); n++ {
-		if !tell(t, live(t, &life{seed: first + n, whole: true, others: *others, hosted: *hosted, clones: *clones})) {
+		if !tell(t, live(t, &life{seed: first + n, whole: true, others: *others, hosted: *hosted, clones: *clones, reboots: *reboots, waving: *inWave})) {
 			bad++
 			if *stop {
 				break
@@ -126,6 +131,21 @@ func TestLivesOfClones(t *testing.T) {
 	}
 }
 
+// TestLivesOfReboots lives a few lives in which health checks have machines rebooted first.
+func TestLivesOfReboots(t *testing.T) {
+	for n := range *lives {
+		tell(t, live(t, &life{seed: *from + n, whole: true, reboots: true}))
+	}
+}
+
+// TestLivesOfWaves lives a few lives with four clusters that are changed in two stages, of which
+// the second may have a window.
+func TestLivesOfWaves(t *testing.T) {
+	for n := range *lives {
+		tell(t, live(t, &life{seed: *from + n, whole: true, waving: true}))
+	}
+}
+
 // tell reports a life that failed, and reports whether it was good.
 func tell(t *testing.T, l *life) bool {
 	t.Helper()
@@ -141,8 +161,14 @@ func tell(t *testing.T, l *life) bool {
 	case l.hosted:
 		also = " -hosted"
 	}
+	if l.waving {
+		also += " -waves"
+	}
 	if l.clones {
 		also += " -clones"
+	}
+	if l.reboots {
+		also += " -reboots"
 	}
 	t.Errorf("%s\n%s\nLive it again, with -repeat=20 if it is fine then:\n\tgo test ./test/simulation -run TestLives -seed=%d%s -v",
 		l.failure, strings.Join(log, "\n"), l.seed, also)

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// files returns the fleet repository, with a class of that template.
-func files(wishes []wish, class int) map[string]string {
+// files returns the fleet repository, with a class of that template, whose clusters are
+// changed in waves where there are some.
+func files(wishes []wish, class int, w *waves) map[string]string {
 	out := map[string]string{
-		"fleet.yaml":                 "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: " + theFleet + "}\nspec: {clusters: {include: [\"clusters/**\", \"classes/**\"]}}\n",
+		"fleet.yaml":                 "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: " + theFleet + "}\nspec:\n  clusters: {include: [\"clusters/**\", \"classes/**\"]}\n" + w.config(),
 		"classes/kustomization.yaml": "resources: [class.yaml]\n",
 		"classes/class.yaml":         fmt.Sprintf(classManifest, class),
 	}

@@ -10,14 +10,15 @@ import (
 
 // push makes what is wished for the newest revision.
 func (l *life) push(why string) {
-	rev := l.repository.push(files(l.wishes, l.class))
+	rev := l.repository.push(files(l.wishes, l.class, l.waves))
 	all := make([]wish, len(l.wishes))
 	l.mu.Lock()
 	for i, w := range l.wishes {
 		all[i] = w.copied()
 		l.ended[key(i)] = l.ended[key(i)] || w.deleted
 	}
-	l.history = append(l.history, all)
+	l.history, l.classes = append(l.history, all), append(l.classes, l.class)
+	l.excuse()
 	l.forgetSizes()
 	l.mu.Unlock()
 	l.logf("push %s: %s", rev.Short(), why)

@@ -76,6 +76,9 @@ func (l *life) trouble() {
 	if l.hosted {
 		all = append(all, l.changePlane)
 	}
+	if l.reboots {
+		all = append(all, l.cutPower)
+	}
 	if len(all) > 0 {
 		all[l.random.IntN(len(all))]()
 	}

@@ -72,10 +72,20 @@ func (l *life) badDays() {
 	if l.small {
 		end = time.Now().Add(l.within(5*time.Minute, 15*time.Minute))
 	}
+	if l.waves != nil {
+		end = time.Now().Add(l.within(40*time.Minute, 2*time.Hour))
+	}
+	if l.reboots { // machines have to be there, and sick for long
+		end = time.Now().Add(l.within(time.Hour, 2*time.Hour))
+	}
 	l.until(end, func() time.Time {
 		if l.chance(3) {
 			l.trouble()
 			return time.Now().Add(l.within(time.Second, 2*time.Minute))
+		}
+		if l.waves != nil && l.chance(6) {
+			l.changeMany()
+			return time.Now().Add(l.within(time.Second, 10*time.Minute))
 		}
 		switch n := l.random.IntN(24); {
 		case n < 7:
@@ -264,4 +274,5 @@ func (l *life) takeSuspensions() {
 		stands[r.Cluster] = a
 	}
 	l.stands = stands
+	l.excuse()
 }

@@ -60,12 +60,35 @@
 {{- if ((.Values.metrics).token).existingSecret }}
 - --listen-token-file=/etc/fairlead/metrics-token/token
 {{- end }}
+{{- with .Values.forge }}
+{{- with .kind }}
+- {{ printf "--forge=%s" . | quote }}
+{{- end }}
+{{- with .url }}
+- {{ printf "--forge-url=%s" . | quote }}
+{{- end }}
+{{- if .existingSecret }}
+- --forge-credentials=/etc/fairlead/forge
+{{- end }}
+{{- end }}
 {{- if .Values.webhook.enabled }}
 - --webhook-listen=:9292
 - --webhook-secret-dir=/etc/fairlead/webhook
 {{- if (.Values.webhook.tls).existingSecret }}
 - --webhook-tls-cert=/etc/fairlead/webhook-tls/tls.crt
 - --webhook-tls-key=/etc/fairlead/webhook-tls/tls.key
+{{- end }}
+{{- end }}
+{{- with ((.Values.notifications).existingSecrets) }}
+- --notification-credentials=/etc/fairlead/notifications
+{{- end }}
+{{- if (.Values.page).enabled }}
+- --page-listen=:8090
+{{- range .Values.page.hosts }}
+- --page-host={{ . }}
+{{- end }}
+{{- with .Values.page.forge }}
+- --page-forge={{ . }}
 {{- end }}
 {{- end }}
 {{- if .Values.autoscaler.enabled }}
@@ -133,6 +156,9 @@
 {{- with .Values.status.existingSecret }}
 {{ include "fairlead.secretVolume" (dict "name" "status" "secret" .) }}
 {{- end }}
+{{- with (.Values.forge).existingSecret }}
+{{ include "fairlead.secretVolume" (dict "name" "forge" "secret" .) }}
+{{- end }}
 {{- with .Values.source.trustedKeys.existingSecret }}
 {{ include "fairlead.secretVolume" (dict "name" "trusted-keys" "secret" .) }}
 {{- end }}
@@ -157,6 +183,9 @@
 {{ include "fairlead.secretVolume" (dict "name" "webhook-tls" "secret" .) }}
 {{- end }}
 {{- end }}
+{{- range $target, $secret := ((.Values.notifications).existingSecrets) }}
+{{ include "fairlead.secretVolume" (dict "name" (printf "notify-%s" $target) "secret" $secret) }}
+{{- end }}
 {{- if .Values.autoscaler.enabled }}
 {{ include "fairlead.secretVolume" (dict "name" "autoscaler" "secret" .Values.autoscaler.existingSecret) }}
 {{- end }}
@@ -176,6 +205,9 @@
 {{- end }}
 {{- if .Values.status.existingSecret }}
 - {name: status, mountPath: /etc/fairlead/status, readOnly: true}
+{{- end }}
+{{- if (.Values.forge).existingSecret }}
+- {name: forge, mountPath: /etc/fairlead/forge, readOnly: true}
 {{- end }}
 {{- if .Values.source.trustedKeys.existingSecret }}
 - {name: trusted-keys, mountPath: /etc/fairlead/trusted-keys, readOnly: true}
@@ -200,6 +232,9 @@
 {{- if (.Values.webhook.tls).existingSecret }}
 - {name: webhook-tls, mountPath: /etc/fairlead/webhook-tls, readOnly: true}
 {{- end }}
+{{- end }}
+{{- range $target, $secret := ((.Values.notifications).existingSecrets) }}
+- {name: notify-{{ $target }}, mountPath: /etc/fairlead/notifications/{{ $target }}, readOnly: true}
 {{- end }}
 {{- if .Values.autoscaler.enabled }}
 - {name: autoscaler, mountPath: /etc/fairlead/autoscaler, readOnly: true}

@@ -127,6 +127,7 @@ type VM struct {
 	Message   string           `json:"message,omitempty"`
 	Refused   string           `json:"refused,omitempty"` // there never was one: why the request for it failed after it was taken
 	Silent    bool             `json:"silent,omitempty"`  // nobody reaches it: see Faults
+	Stopped   bool             `json:"stopped,omitempty"` // its power is off
 	Provider  fleet.ProviderID `json:"providerID"`
 	Created   time.Time        `json:"created"`
 	Addresses []string         `json:"addresses,omitempty"`

@@ -34,7 +34,11 @@ func (p *Provider) API() API { return p.api }
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, Adopter: p, Charts: p, VirtualIPs: p, Closer: p}
+	out := providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, Adopter: p, Charts: p, VirtualIPs: p, Closer: p}
+	if _, ok := p.api.(Control); ok {
+		out.Rebooter = p
+	}
+	return out
 }
 
 // VirtualIP implements providers.VirtualIPs.
@@ -99,6 +103,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		m.ProviderID, m.FailureDomain = v.Provider, v.FailureDomain
 		m.State, m.Message, m.Silent = v.State, v.Message, v.Silent
 		m.Created, m.Addresses = v.Created, v.Addresses
+		m.Power = powerOf(v)
 		out.Machines = append(out.Machines, m)
 	}
 	slices.SortFunc(out.Machines, func(a, b fleet.Machine) int {

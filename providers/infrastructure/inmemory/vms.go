@@ -67,6 +67,7 @@ func (c *Cloud) VMs(ctx context.Context, tags map[string]string) ([]VM, error) {
 			if !v.deleted.IsZero() && v.State != fleet.MachineReleased && time.Since(v.deleted) >= c.faults.Lag {
 				shown.State = fleet.MachineDeleting
 			}
+			shown.Stopped = v.stopped
 			if c.silent(v) {
 				shown.Silent, shown.Message = true, "its host does not answer"
 			}

@@ -24,6 +24,7 @@ type known struct {
 func (p *Provider) check(ctx context.Context, c *fleet.Cluster, got *observation) error {
 	o := snapshot.OwnerOf(c)
 	now := make(map[string]bool)
+	runs := len(got.machines()) > 0
 	var errs []error
 	for _, pool := range c.Pools() {
 		what := "find what machines of pool " + string(pool.Name) + " need"
@@ -43,7 +44,7 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, got *observation
 			}
 			now[print] = true
 			if !p.checked(o, print) {
-				errs = append(errs, wrap(what, p.checkPlacement(ctx, client, o, at)))
+				errs = append(errs, wrap(what, p.checkPlacement(ctx, client, o, at, runs)))
 			}
 		}
 	}
@@ -54,15 +55,30 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, got *observation
 	return nil
 }
 
-func (p *Provider) checkPlacement(ctx context.Context, c *vcenter.Client, o snapshot.Owner, at placement) error {
-	found, err := find(ctx, c, at)
-	if err != nil {
+// checkPlacement finds what machines of o at a placement need. A cluster that runs is not held up by
+// tags of its zones, which its machines do not need.
+func (p *Provider) checkPlacement(ctx context.Context, c *vcenter.Client, o snapshot.Owner, at placement, runs bool) error {
+	zone, err := examine(ctx, c, at)
+	if zone != nil && runs {
+		p.o.Log.WarnContext(ctx, "A failure domain is not what its tags say", "cluster", o.Cluster.String(), "error", zone)
+		zone = nil
+	}
+	if err := fleet.JoinErrors(zone, err); err != nil {
 		return err
 	}
-	if err := found.storage(ctx, c, at); err != nil {
-		return fleet.JoinErrors(err, found.check(ctx, c, at))
+	p.noteChecked(o, at.print(c.User()))
+	return nil
+}
+
+// examine says what machines at a placement need and is not there, and, apart from that, what is wrong
+// with the tags of its zone.
+func examine(ctx context.Context, c *vcenter.Client, at placement) (zone, err error) {
+	found, err := find(ctx, c, at)
+	if err != nil {
+		return nil, err
 	}
-	return p.checkFound(ctx, c, o, at, found)
+	zone = found.checkZone(ctx, c, at.zone)
+	return zone, fleet.JoinErrors(found.storage(ctx, c, at), found.check(ctx, c, at))
 }
 
 // checkFound checks what was found for machines of o at a placement, unless this process did.

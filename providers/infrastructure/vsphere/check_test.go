@@ -225,3 +225,31 @@ func TestCheckedForAnotherUser(t *testing.T) {
 	}
 	wantKind(t, "EnsureInfrastructure", b.p.EnsureInfrastructure(t.Context(), "op", b.c), fleet.Unauthorized, "Network.Assign")
 }
+
+// TestCheck: people are told for each pool what it lacks, and nothing is changed.
+func TestCheck(t *testing.T) {
+	b := newBench(t, nil)
+	b.restart()
+	b.workers(func(s *api.VSphereMachineSpec) { s.Datastore = "no-such-store" })
+	b.as(plain("VirtualMachine.Interact.PowerOn"))
+	b.w.ResetCalls()
+	found, err := b.p.Check(t.Context(), []*fleet.Cluster{b.c})
+	if err != nil || len(found) != 2 {
+		t.Fatalf("Check = %+v, %v, want one finding for each of two pools", found, err)
+	}
+	wantKind(t, "of servers", found[0].Err, fleet.Unauthorized, "pool eu-1-cp", "the user lacks VirtualMachine.Interact.PowerOn")
+	if text := told(found[1].Err); !strings.Contains(text, "no-such-store") || !strings.Contains(text, "the user lacks VirtualMachine.Interact.PowerOn") {
+		t.Errorf("of workers: %v", found[1].Err)
+	}
+	b.workers(func(s *api.VSphereMachineSpec) { s.Datastore = "LocalDS_0" })
+	b.as(plain())
+	found, err = b.p.Check(t.Context(), []*fleet.Cluster{b.c})
+	for _, f := range found {
+		if f.Err != nil || f.Text == "" || err != nil {
+			t.Errorf("with all rights: %+v, %v", f, err)
+		}
+	}
+	if got := b.changes(); len(got) > 0 {
+		t.Errorf("vCenter was asked to change %q", got)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/vapi/library"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
@@ -21,10 +23,42 @@ var symptoms = map[string]func(b *bench) string{
 	"it is not there, or the user may not see it; there are: …": func(b *bench) string {
 		return b.refused(func(s *api.VSphereMachineSpec) { s.Datastore = "no-such-store" })
 	},
+	"it is a datastore cluster (name one of its datastores, …, or a storage policy)": func(b *bench) string {
+		folder, err := find.NewFinder(b.w.Local(), false).Folder(b.t.Context(), "/DC0/datastore")
+		if err == nil {
+			_, err = folder.CreateStoragePod(b.t.Context(), "gold")
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		return b.refused(func(s *api.VSphereMachineSpec) { s.Datastore = "gold" })
+	},
+	"it is of type ovf, and only a VM template can be cloned": func(b *bench) string {
+		c, err := b.w.REST(b.t.Context())
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		m := library.NewManager(c)
+		id, err := m.CreateLibrary(b.t.Context(), library.Library{Name: "images", Type: "LOCAL", Storage: []library.StorageBacking{{
+			DatastoreID: b.w.Ref("/DC0/datastore/LocalDS_0").Value, Type: "DATASTORE",
+		}}})
+		if err == nil {
+			_, err = m.CreateLibraryItem(b.t.Context(), library.Item{Name: "ubuntu", Type: library.ItemTypeOVF, LibraryID: id})
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		return b.refused(func(s *api.VSphereMachineSpec) { s.Template = "images/ubuntu" })
+	},
 	"several are meant (write the path of one)": func(b *bench) string {
 		b.w.AddMachine("/DC0/vm/fleet", "twin")
 		b.w.AddMachine("/DC0/vm/templates", "twin")
 		return b.refused(func(s *api.VSphereMachineSpec) { s.Template = "twin" })
+	},
+	"has no tag … of category …": func(b *bench) string {
+		c := b.w.selecting(b.t, b.w.zoned(b.t))
+		b.retag("/DC0/host/DC0_C1", "k8s-zone", "zone-0-1", false)
+		return told(newProvider(b.t, nil).EnsureInfrastructure(b.t.Context(), "op", &c))
 	},
 	"the user lacks … on …": func(b *bench) string {
 		b.as(vspheretest.Grant{Path: "/"})
@@ -60,6 +94,10 @@ var symptoms = map[string]func(b *bench) string{
 		b.make("m-0")
 		b.w.SetExtraConfig(b.vms("m-0")[0].Ref, map[string]string{"fairlead.dev/tags": ""})
 		return b.until("the damage", func(i fleet.Infrastructure) bool { return i.Machines[0].Damaged != "" }).Machines[0].Damaged
+	},
+	"it is called like a machine of pool …, in a folder of these (rename … if it is none)": func(b *bench) string {
+		b.w.AddMachine(b.folder(), string(b.c.MachineName(&b.c.Workers[0], 0)))
+		return b.until("it is told", func(i fleet.Infrastructure) bool { return len(i.Machines) == 1 }).Machines[0].Damaged
 	},
 	"which these tags do not make": func(b *bench) string {
 		b.make("m-0")

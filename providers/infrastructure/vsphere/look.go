@@ -70,23 +70,28 @@ func (p *Provider) convert(l *vcenter.Look) []machine.VM {
 		if !vm.Tagged && !machine.Made(vm.InstanceUUID) {
 			continue
 		}
-		v := machine.VM{
-			Ref: vm.Ref, Name: vm.Name, Configured: !vm.Unread, UUID: vm.UUID, InstanceUUID: vm.InstanceUUID, Template: vm.Template,
-			Tags: "?", Power: vm.Power, Connection: vm.Connection, Created: vm.Created, Booted: vm.Booted, ToolsRunning: vm.ToolsRunning, Busy: busy[vm.Ref],
-		}
-		switch {
-		case vm.Tags != nil:
-			v.Tags = machine.EncodeTags(vm.Tags)
-		case !vm.Tagged:
-			v.Tags = ""
-		}
-		for _, n := range vm.NICs {
-			v.NICs = append(v.NICs, machine.NIC{MAC: n.MacAddress, Card: n.DeviceConfigId >= 0, Addresses: n.IpAddress})
-		}
-		v.Refusal, v.Going = p.memoryOf(vm)
-		out = append(out, v)
+		out = append(out, p.convertOne(vm, busy[vm.Ref]))
 	}
 	return out
+}
+
+// convertOne returns vm, on which the task busy runs, as package machine wants it.
+func (p *Provider) convertOne(vm *vcenter.VM, busy string) machine.VM {
+	v := machine.VM{
+		Ref: vm.Ref, Name: vm.Name, Configured: !vm.Unread, UUID: vm.UUID, InstanceUUID: vm.InstanceUUID, Template: vm.Template,
+		Tags: "?", Power: vm.Power, Connection: vm.Connection, Created: vm.Created, Booted: vm.Booted, ToolsRunning: vm.ToolsRunning, Busy: busy,
+	}
+	switch {
+	case vm.Tags != nil:
+		v.Tags = machine.EncodeTags(vm.Tags)
+	case !vm.Tagged:
+		v.Tags = ""
+	}
+	for _, n := range vm.NICs {
+		v.NICs = append(v.NICs, machine.NIC{MAC: n.MacAddress, Card: n.DeviceConfigId >= 0, Addresses: n.IpAddress})
+	}
+	v.Refusal, v.Going = p.memoryOf(vm)
+	return v
 }
 
 // memoryOf returns why vm could not be powered on, if that was refused, and whether its

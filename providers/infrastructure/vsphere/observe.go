@@ -27,6 +27,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		return fleet.Infrastructure{}, vcenter.WrapLook(op, err)
 	}
 	out := fleet.Infrastructure{FailureDomains: domains}
+	var untagged []fleet.Machine
 	at := time.Now()
 	for i := range got.sites {
 		s := &got.sites[i]
@@ -44,7 +45,12 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 				out.Upkeep = append(out.Upkeep, what)
 			}
 		}
-		out.Places = append(out.Places, fleet.PlaceSeen{Place: s.place(), Used: len(s.owned)+len(s.clones) > 0, Named: s.named})
+		some, err := p.untaggedByName(ctx, got, s)
+		if err != nil {
+			return fleet.Infrastructure{}, vcenter.WrapLook(op, err)
+		}
+		untagged = append(untagged, some...)
+		out.Places = append(out.Places, fleet.PlaceSeen{Place: s.place(), Used: len(s.owned)+len(s.clones)+len(some) > 0, Named: s.named})
 	}
 	out.Machines = got.machines()
 	unchecked, err := p.unchecked(c, got)
@@ -60,6 +66,8 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	} else {
 		out.Message = strings.Join(unchecked, "; ")
 	}
+	out.Machines = append(out.Machines, untagged...) // which say nothing of whether the cluster is there
+	machine.Sort(out.Machines)
 	slices.Sort(out.Upkeep)
 	out.Drift = slices.Clone(out.Upkeep)
 	slices.SortFunc(out.Failures, func(a, b fleet.Failure) int { return strings.Compare(string(a.Machine), string(b.Machine)) })

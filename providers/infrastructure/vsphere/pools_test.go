@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/infrastructure/vsphere"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
 )
@@ -45,6 +47,8 @@ func metadataOf(t testing.TB, m vspheretest.Machine) string {
 // are told is what their tags say.
 func TestAddresses(t *testing.T) {
 	b := pooled(t, "10.7.0.10-10.7.0.11")
+	b.p = newProvider(t, func(o *vsphere.Options) { o.Settle = time.Minute }) // a busy machine lists clones late
+	b.ensure()
 	for _, name := range []fleet.MachineName{"m-0", "m-1"} {
 		if err := b.ask(name); err != nil {
 			t.Fatal(err)

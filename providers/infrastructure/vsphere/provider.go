@@ -33,13 +33,17 @@ type Provider struct {
 	going    map[string]bool           // VMs whose deletion was asked for while vCenter did not reach them, by the same
 }
 
-var _ providers.Infrastructure = (*Provider)(nil)
+var (
+	_ providers.Infrastructure = (*Provider)(nil)
+	_ providers.Adopter        = (*Provider)(nil)
+)
 
 // Options are what a provider is made with. Zero values mean the defaults.
 type Options struct {
 	VCenter  vcenter.Options
 	Settle   time.Duration // see DefaultSettle
 	Patience time.Duration // how long a call waits for a task that takes seconds
+	Relook   time.Duration // see DefaultRelook
 	Insecure bool          // take any certificate where Git has no thumbprint
 	Log      *slog.Logger
 	// Secret returns a Secret that Git does not hold; nil means that there are none.
@@ -52,6 +56,9 @@ type Options struct {
 const (
 	DefaultSettle   = 75 * time.Second
 	DefaultPatience = 10 * time.Second
+	// DefaultRelook is how old a look may get while vCenter tells changes of what it shows: it
+	// does not tell of VMs that another agent made.
+	DefaultRelook = 5 * time.Minute
 )
 
 // New returns a provider.
@@ -61,6 +68,9 @@ func New(o Options) *Provider {
 	}
 	if o.Patience == 0 {
 		o.Patience = DefaultPatience
+	}
+	if o.Relook == 0 {
+		o.Relook = DefaultRelook
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -76,7 +86,7 @@ func New(o Options) *Provider {
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, NodeIdentifier: p, VirtualIPs: p, Closer: p}
+	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, Adopter: p, UntaggedFinder: p, NodeIdentifier: p, VirtualIPs: p, Checker: p, Closer: p}
 }
 
 // Close ends the sessions with vCenters.

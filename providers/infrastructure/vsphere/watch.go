@@ -15,17 +15,13 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// relook is how old a look may get while vCenter tells changes of what it shows: it does not
-// tell of VMs that another agent made.
-const relook = 5 * time.Minute
-
 // Watch implements providers.Watcher: it waits for changes at every vCenter in use, with one
 // request for all machines there, and looks where it cannot wait.
 func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 	w := waits{p: p, changed: changed, of: make(map[*vcenter.Client]bool)}
 	defer w.running.Wait()
 	return p.watch.Run(ctx, p.tick(), func(ctx context.Context, c *vcenter.Client) (snapshot.View, error) {
-		l := c.Latest(relook)
+		l := c.Latest(p.o.Relook)
 		if l == nil {
 			var err error
 			if l, err = c.Look(ctx, snapshot.Owner{}); err != nil {

@@ -13,7 +13,7 @@ func ControlPlane(p Pool) []Step {
 		return nil
 	}
 	removed := -1
-	if change.Kind == Replace || change.Kind == RemoveMore {
+	if change.Kind == Replace || change.Kind == ReplaceFirst || change.Kind == RemoveMore {
 		removed = change.Machine
 	}
 	var waits []Step
@@ -34,9 +34,9 @@ func ControlPlane(p Pool) []Step {
 // change returns the change that is due, whatever it waits for.
 func (p *Pool) change() (Step, bool) {
 	total := len(p.Machines)
-	surge := p.MaxSurge
+	surge, scaleIn := p.surge(total)
 	if p.Replicas < 3 {
-		surge = max(surge, 1) // fewer than three cannot spare one
+		surge = max(p.MaxSurge, 1) // fewer than three cannot spare one
 	}
 	outdated := slices.ContainsFunc(p.Machines, func(m Machine) bool { return !m.Leaving && !m.Current })
 	next := p.next()
@@ -47,6 +47,8 @@ func (p *Pool) change() (Step, bool) {
 		return Step{}, false
 	case outdated && total < p.Replicas+surge:
 		return Step{Kind: CreateFor, Machine: next}, true
+	case outdated && scaleIn:
+		return Step{Kind: ReplaceFirst, Machine: next}, true
 	case outdated:
 		return Step{Kind: Replace, Machine: next}, true
 	case total > p.Replicas:

@@ -21,6 +21,8 @@
 //   - What is available goes only as long as Replicas - MaxUnavailable others stay available.
 //     What is not available may go at any time.
 //   - Up-to-date machines that are not available slow a rollout down, as they may never be.
+//   - Where machines are on hosts of an inventory, and none is free for one more that MaxSurge
+//     allows, one goes first: without a host to spare MaxSurge waits for ever.
 //   - A pool that replaces on deletion alone (OnDelete) loses outdated machines only where it
 //     has too many.
 //
@@ -33,7 +35,8 @@
 //   - Every other machine is well before one is added or removed, and no other member of
 //     etcd is joining. (preflight checks of KubeadmControlPlane)
 //   - Outdated machines are replaced: by one more first where MaxSurge allows it, or where
-//     fewer than three cannot spare one. (rolloutStrategy.rollingUpdate.maxSurge)
+//     fewer than three cannot spare one. (rolloutStrategy.rollingUpdate.maxSurge) Three or more
+//     without a host to spare spare one.
 //   - Next goes what people marked, then what is outdated, what does not work before what
 //     does; of these one in the failure domain with most machines, the oldest.
 //     (selectMachineForInPlaceUpdateOrScaleDown)

@@ -10,6 +10,10 @@ import (
 type Pool struct {
 	Replicas int
 	MaxSurge int // machines above Replicas in a rollout
+	// Inventory says that machines are on hosts of an inventory, and Spare how many of these
+	// are free for the pool, or on their way to be.
+	Inventory bool
+	Spare     int
 
 	// The next are of workers alone.
 	MaxUnavailable  int // machines below Replicas in a rollout
@@ -54,6 +58,9 @@ const (
 	Remediate  Kind = "remediate"   // Machine goes because it is condemned
 	RemoveMore Kind = "remove more" // Machine goes because there are too many
 	Replace    Kind = "replace"     // Machine goes because it is outdated, or people marked it
+	// ReplaceFirst is Replace before there is a machine more, which MaxSurge allows: no host is
+	// free for that.
+	ReplaceFirst Kind = "replace first"
 )
 
 // What is waited for.
@@ -72,6 +79,18 @@ type Step struct {
 	Kind    Kind
 	Machine int // its index in Pool.Machines; -1: none
 	Has     int // of Create
+}
+
+// surge returns how many machines above Replicas there may be in a rollout, of total ones that are
+// there. What is missing gets the hosts that are free before. scaleIn: there is no room for one
+// more, and something has to go first.
+func (p *Pool) surge(total int) (n int, scaleIn bool) {
+	if !p.Inventory || p.MaxSurge == 0 {
+		return p.MaxSurge, false
+	}
+	room := max(p.Spare-max(p.Replicas-total, 0), 0)
+	n = min(p.MaxSurge, max(total-p.Replicas, 0)+room)
+	return n, n == 0
 }
 
 func compareBool(a, b bool) int {

@@ -73,6 +73,8 @@ func read(d *datadriven.TestData) (rollout.Pool, error) {
 			p.Replicas = n
 		case "surge":
 			p.MaxSurge = n
+		case "spare":
+			p.Inventory, p.Spare = true, n
 		case "unavailable":
 			p.MaxUnavailable = n
 		case "remediations":

@@ -34,12 +34,16 @@ func pools(f func(p rollout.Pool)) {
 	slices.Sort(names)
 	var machines func(list []string)
 	machines = func(list []string) {
-		for setting := range 3 * 3 * 3 * 2 * 2 * 2 * 2 {
+		for setting := range 3 * 3 * 3 * 2 * 2 * 2 * 2 * 3 {
 			take := func(n int) int { v := setting % n; setting /= n; return v }
 			p := rollout.Pool{Replicas: take(3), MaxSurge: take(3), MaxUnavailable: take(3)}
 			p.OnDelete, p.NoRoll, p.MaxRemediations = take(2) == 0, take(2) == 0, take(2)*2-1
 			p.Pending = take(2)
 			p.PendingCurrent = p.Pending
+			p.Spare = take(3)
+			if p.Inventory = p.Spare > 0; p.Inventory {
+				p.Spare--
+			}
 			for i, state := range list {
 				m := all[state]
 				m.Name = fleet.MachineName(fmt.Sprint(i))
@@ -76,13 +80,19 @@ func TestWorkersAreSafe(t *testing.T) {
 		if !p.OnDelete && !p.NoRoll {
 			most = max(total, p.Replicas+p.MaxSurge)
 		}
+		if p.Inventory { // no more than there are hosts for, beyond what is missing
+			most = max(total, min(most, max(total, p.Replicas)+p.Spare))
+		}
+		if p.Inventory && p.MaxSurge > 0 && p.MaxUnavailable == 0 && total <= p.Replicas && p.Spare <= p.Replicas-total {
+			least = min(available, max(p.Replicas-1, 0)) // one goes first
+		}
 		gone := make([]bool, len(p.Machines))
 		began := false
 		for _, s := range rollout.Workers(p) {
 			switch s.Kind {
 			case rollout.Create, rollout.CreateFor:
 				total++
-			case rollout.Remediate, rollout.RemoveMore, rollout.Replace:
+			case rollout.Remediate, rollout.RemoveMore, rollout.Replace, rollout.ReplaceFirst:
 				m := p.Machines[s.Machine]
 				if m.Leaving || gone[s.Machine] {
 					t.Fatalf("%+v: %s goes twice", p, m.Name)
@@ -95,7 +105,7 @@ func TestWorkersAreSafe(t *testing.T) {
 					remediated++
 					began = true
 				}
-				if s.Kind == rollout.Replace && (p.OnDelete || p.NoRoll || m.Current) {
+				if (s.Kind == rollout.Replace || s.Kind == rollout.ReplaceFirst) && (p.OnDelete || p.NoRoll || m.Current) {
 					t.Fatalf("%+v: %s is replaced", p, m.Name)
 				}
 			}
@@ -118,13 +128,16 @@ func TestWorkersAreSafe(t *testing.T) {
 // TestWorkersConverge takes the steps again and again: outdated machines are all replaced,
 // and as many are there as are asked for, whatever the surge is.
 func TestWorkersConverge(t *testing.T) {
-	for setting := range 4 * 4 * 3 * 3 {
+	for setting := range 4 * 4 * 3 * 3 * 3 {
 		take := func(n int) int { v := setting % n; setting /= n; return v }
 		p := rollout.Pool{Replicas: take(4), MaxRemediations: -1}
 		old := take(4)
 		if p.MaxSurge, p.MaxUnavailable = take(3), take(3); p.MaxSurge+p.MaxUnavailable == 0 {
 			continue // refused by Cluster API
 		}
+		p.Spare = take(3)
+		p.Inventory = p.Spare > 0
+		p.Spare--
 		for i := range old {
 			p.Machines = append(p.Machines, rollout.Machine{Name: fleet.MachineName(fmt.Sprint("old", i)), Available: true})
 		}
@@ -147,7 +160,7 @@ func after(machines []rollout.Machine, steps []rollout.Step, round int) []rollou
 		switch s.Kind {
 		case rollout.Create, rollout.CreateFor:
 			made = append(made, rollout.Machine{Name: fleet.MachineName(fmt.Sprint("new", round, i)), Current: true, Available: true})
-		case rollout.Remediate, rollout.RemoveMore, rollout.Replace:
+		case rollout.Remediate, rollout.RemoveMore, rollout.Replace, rollout.ReplaceFirst:
 			gone[s.Machine] = true
 		}
 	}

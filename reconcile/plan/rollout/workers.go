@@ -24,6 +24,9 @@ func Workers(p Pool) []Step {
 		}
 	}
 	r.total = len(p.Machines) + p.Pending + p.Held
+	if r.MaxSurge, r.scaleIn = p.surge(r.total); r.scaleIn && p.MaxUnavailable == 0 {
+		r.minimum = max(p.Replicas-1, 0)
+	}
 	r.stay = len(r.current) + p.PendingCurrent
 	r.remediate()
 	r.shrink()
@@ -42,9 +45,10 @@ type rolling struct {
 	total     int // machines that are or may be there
 	stay      int // up-to-date machines that stay, and those that are asked for
 	available int
-	minimum   int // machines that must stay available
-	leaving   int // machines whose removal has begun
-	begun     int // of these, how many by these steps
+	minimum   int  // machines that must stay available
+	scaleIn   bool // no host is free for a machine more
+	leaving   int  // machines whose removal has begun
+	begun     int  // of these, how many by these steps
 }
 
 func (r *rolling) add(k Kind, machine int) {
@@ -155,7 +159,11 @@ func (r *rolling) replace() {
 				return
 			}
 			budget--
-			r.remove(Replace, i)
+			kind := Replace
+			if r.scaleIn && r.MaxUnavailable == 0 {
+				kind = ReplaceFirst
+			}
+			r.remove(kind, i)
 		}
 	}
 }

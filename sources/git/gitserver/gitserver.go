@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/cgi"
 	"os"
@@ -53,6 +54,7 @@ func New(root string, o Options) (*Server, error) {
 		Env:        []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=fairlead", "LC_ALL=C"},
 		InheritEnv: []string{"PATH", "HOME"},
 		Stderr:     io.Discard,
+		Logger:     log.New(io.Discard, "", 0), // a client that hangs up is no news
 	}}, nil
 }
 

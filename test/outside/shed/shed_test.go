@@ -55,6 +55,7 @@ func TestConformance(t *testing.T) {
 			"RememberedPlace":            "a shed is one place",
 			"FailedRequest":              "a file is there or is not, when the request ends",
 			"ReleasedMachine":            "a machine is its file: when it is gone, nothing is left",
+			"RebootedMachine":            "a machine that is off is gone: there is nothing to switch on",
 			"LostAnswerOfCreate":         "the file system answers",
 			"LostAnswerOfDelete":         "the file system answers",
 			"LostAnswerOfInfrastructure": "the file system answers",

@@ -78,3 +78,11 @@ const (
 	UsernameKey = "username"
 	PasswordKey = "password"
 )
+
+// Keys of IronicSecret that say what ramdisk hosts start from, as URLs; without them Ironic
+// has to be set up with one. An ISO is for hosts that boot by virtual media.
+const (
+	DeployISOKey     = "deployISO"
+	DeployKernelKey  = "deployKernel"
+	DeployRamdiskKey = "deployRamdisk"
+)

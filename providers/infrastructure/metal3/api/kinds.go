@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -93,6 +94,7 @@ func Kinds() []fleet.Kind {
 	components := kind(fleet.InfrastructureCompanion, hostGroup, componentsKind, func() any { return new(HostFirmwareComponents) }, nil)
 	remediation := kind(fleet.InfrastructureCompanion, group, remediationKind,
 		func() any { return new(Metal3RemediationTemplate) }, func() any { return new(v1beta1RemediationTemplate) })
+	remediation.Reboots = reboots
 	remediation.Renamed = map[string]map[string]string{"v1beta1": {"spec.template.spec.strategy.timeoutSeconds": "spec.template.spec.strategy.timeout"}}
 
 	return append([]fleet.Kind{cluster, clusters, machines, data, pool, host, settings, components, remediation}, addresses.Kinds(ProviderName)...)
@@ -160,6 +162,15 @@ func normaliseOthers(in any) (any, field.ErrorList) {
 		return s, v.Errs
 	}
 	return nil, field.ErrorList{field.InternalError(specPath, fmt.Errorf("%T is no kind of this provider", in))}
+}
+
+// reboots implements fleet.Kind.
+func reboots(spec any) fleet.RebootRules {
+	s, ok := spec.(*Metal3RemediationSpec)
+	if !ok || s.Strategy == nil {
+		return fleet.RebootRules{}
+	}
+	return fleet.RebootRules{RetryLimit: int(s.Strategy.RetryLimit), Timeout: time.Duration(s.Strategy.TimeoutSeconds) * time.Second}
 }
 
 // hashed implements fleet.Kind: how a host is cleaned, and whether the next machine gets the

@@ -48,7 +48,5 @@ func notYet() map[string]map[string]string {
 		},
 		settingsKind:   {"spec.settings": firmware},
 		componentsKind: {"spec.updates": firmware},
-		remediationKind: {"spec.template.spec.strategy": "a sick machine is replaced, and its host is not rebooted first yet: " +
-			"leave the object out, and the remediation template of the MachineHealthCheck"},
 	}
 }

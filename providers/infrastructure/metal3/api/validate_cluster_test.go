@@ -53,7 +53,7 @@ func TestMachineChecks(t *testing.T) {
 		"NotURL":          {"image: {url: b.raw, checksum: " + sum64 + "}", "image.url: Invalid value", "Ironic cannot find it"},
 		"Account":         {"image: {url: 'http://u:secret@a/b', checksum: " + sum64 + "}", "must be without an account", "it would be shown"},
 		"NoChecksum":      {"image: {url: 'http://a/b'}", "image.checksum: Required value", "as upstream says"},
-		"Live":            {"image: {url: 'http://a/b.iso', diskFormat: live-iso}", "", "nothing is written"},
+		"Live":            {"image: {url: 'http://a/b.iso', diskFormat: live-iso}", "a live image has no config drive", "it would join no cluster"},
 		"Digits":          {"image: {url: 'http://a/b', checksum: " + sum64 + ", checksumType: sha256}", "", "as people have it"},
 		"DigitsOfType":    {"image: {url: 'http://a/b', checksum: " + sum32 + ", checksumType: sha256}", "64 hexadecimal digits of sha256", "it is one of md5"},
 		"DigitsFound":     {"image: {url: 'http://a/b', checksum: " + sum32 + "}", "", "Ironic finds out that it is md5"},

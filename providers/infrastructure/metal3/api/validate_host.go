@@ -22,6 +22,27 @@ const (
 	statusAnnotation   = "baremetalhost.metal3.io/status"
 )
 
+// EraseAnnotation of a BareMetalHost, with the value "true", says that whatever may run on a
+// host that is switched on when it is enrolled may be lost.
+const EraseAnnotation = "fairlead.dev/erase"
+
+// ReservedAnnotation of a BareMetalHost says whose machines alone may have it: "cluster" or
+// "cluster/pool", by their names in the namespace of the host.
+const ReservedAnnotation = "fairlead.dev/reserved-for"
+
+// HardwarePrefix is what labels begin with that say what inspection found. Selectors go by them as by
+// those of the manifest, which may not have any.
+const HardwarePrefix = "hardware.fairlead.dev/"
+
+// The labels of what inspection found.
+const (
+	ArchitectureLabel = HardwarePrefix + "architecture"
+	CPUsLabel         = HardwarePrefix + "cpus"
+	MemoryLabel       = HardwarePrefix + "memory-mib"
+	DiskLabel         = HardwarePrefix + "disk-gib"
+	ManufacturerLabel = HardwarePrefix + "manufacturer"
+)
+
 var (
 	uuidForm = regexp.MustCompile(`(?i)^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
 	archForm = regexp.MustCompile(`^[a-z0-9_]+$`)
@@ -57,6 +78,9 @@ func (v *validator) host(at *field.Path, o *BareMetalHost) {
 	v.hints(at.Child("rootDeviceHints"), s.RootDeviceHints)
 	v.raid(at, s)
 	v.annotations(o)
+	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
+		v.Forbidden(field.NewPath("metadata", "labels").Key(name), strings.HasPrefix(name, HardwarePrefix), "it says what inspection found: leave it out, or give it another name")
+	}
 }
 
 // bmc checks how the host is managed, and what follows from it.
@@ -94,6 +118,8 @@ func (v *validator) inspection(at *field.Path, o *BareMetalHost) {
 	}
 	key := field.NewPath("metadata", "annotations").Key(InspectAnnotation)
 	switch mode := o.Spec.InspectionMode; {
+	case value == "":
+		v.Forbidden(key, true, "nobody takes it away when the host was inspected: leave it out, and have Ironic inspect the host while no machine has it (manage, inspect, provide)")
 	case value != "" && value != string(InspectDisabled):
 		v.Add(field.NotSupported(key, value, []InspectionMode{InspectDisabled}))
 	case value != "" && mode != "" && mode != InspectDisabled:
@@ -117,7 +143,14 @@ func (v *validator) annotations(o *BareMetalHost) {
 				Force bool   `json:"force"`
 			}
 			if err := json.Unmarshal([]byte(cmp.Or(value, "{}")), &how); err != nil || !slices.Contains([]string{"", "hard", "soft"}, how.Mode) {
-				v.Invalid(at, value, `must be empty, or like {"mode": "hard"} or {"mode": "soft"}`)
+				v.Invalid(at, value, `must be empty, or like {"mode": "hard"}`)
+			}
+			v.Forbidden(at, name == RebootAnnotation, "nobody takes it away when the host was rebooted: write "+RebootAnnotation+"/ and a name, which keeps the host off until you take that away, or drain the Node and use fairlead's requests")
+			v.Forbidden(at, how.Mode == "soft", "a host is switched off at once: shut its system down before, and write hard")
+		case name == ReservedAnnotation:
+			cluster, pool, both := strings.Cut(value, "/")
+			if cluster == "" || both && pool == "" || strings.Contains(pool, "/") {
+				v.Invalid(at, value, `must be the name of a cluster, or "cluster/pool"`)
 			}
 		case name == DetachedAnnotation:
 			var how struct {
@@ -128,8 +161,8 @@ func (v *validator) annotations(o *BareMetalHost) {
 				v.Invalid(at, value, `must be empty, or like {"deleteAction": "delay"} or {"deleteAction": "delete"}`)
 			}
 		case name == HardwareAnnotation && value != "":
-			if !json.Valid([]byte(value)) {
-				v.Invalid(at, value, "must be JSON")
+			if _, err := Interfaces(o.Annotations); err != nil {
+				v.Invalid(at, value, err.Error())
 			}
 			v.Forbidden(at, o.Spec.InspectionMode != InspectDisabled, "inspection finds it out: set inspectionMode: disabled, or take the annotation away")
 		}

@@ -87,17 +87,25 @@ func TestAnnotationsOfHosts(t *testing.T) {
 		want, reason      string
 	}{
 		"Paused":         {PausedAnnotation, "", "", "", "anybody may pause it"},
-		"Reboot":         {RebootAnnotation, "", "", "", "a soft one, then a hard one"},
+		"Reboot":         {RebootAnnotation, "", "", "nobody takes it away when the host was rebooted", "Git is not written"},
+		"RebootNamed":    {RebootAnnotation + "/me", "", "", "", "it is off until that goes"},
 		"RebootHard":     {RebootAnnotation + "/me", `{"mode": "hard"}`, "", "", "as upstream has it"},
+		"RebootSoft":     {RebootAnnotation + "/me", `{"mode": "soft"}`, "", "a host is switched off at once", "it may hang"},
 		"RebootMode":     {RebootAnnotation, `{"mode": "cold"}`, "", "must be empty, or like", "as upstream says"},
 		"RebootText":     {RebootAnnotation, "hard", "", "must be empty, or like", "as upstream says"},
 		"Detached":       {DetachedAnnotation, "true", "", "", "any value will do"},
 		"DetachedDelete": {DetachedAnnotation, `{"deleteAction": "keep"}`, "", "must be empty, or like", "upstream takes it for delay"},
 		"Inspect":        {InspectAnnotation, "disabled", "", "bootMACAddress: Required value", "it is the same as the field"},
+		"InspectAgain":   {InspectAnnotation, "", "", "nobody takes it away when the host was inspected", "Git is not written"},
 		"InspectOther":   {InspectAnnotation, "fast", "", "Unsupported value", "as upstream says"},
 		"InspectBoth":    {InspectAnnotation, "disabled", InspectAgent, "says the contrary", "as upstream says"},
 		"Hardware":       {HardwareAnnotation, "{}", "", "inspection finds it out", "as upstream says"},
 		"HardwareText":   {HardwareAnnotation, "{", InspectDisabled, "must be JSON", "as upstream says"},
+		"HardwareNICs":   {HardwareAnnotation, `{"nics": 1}`, InspectDisabled, "as status.hardware of a BareMetalHost has it", "nobody could read it"},
+		"Reserved":       {ReservedAnnotation, "eu-1/eu-1-gpu", "", "", "a pool"},
+		"ReservedAll":    {ReservedAnnotation, "eu-1", "", "", "a cluster"},
+		"ReservedNobody": {ReservedAnnotation, "", "", `must be the name of a cluster, or "cluster/pool"`, "nobody would get it"},
+		"ReservedPools":  {ReservedAnnotation, "eu-1/a/b", "", `must be the name of a cluster, or "cluster/pool"`, "it names no pool"},
 		"Status":         {"baremetalhost.metal3.io/status", "{}", "", "written by a controller", "no controller is here"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,6 +122,10 @@ func TestAnnotationsOfHosts(t *testing.T) {
 		})
 	}
 	_, errs := normalise(&BareMetalHost{
+		ObjectMeta: metav1.ObjectMeta{Name: "h", Labels: map[string]string{CPUsLabel: "8"}}, Spec: BareMetalHostSpec{BMC: BMCDetails{Address: "redfish://10.0.0.5", CredentialsName: "b"}},
+	})
+	check(t, errs.ToAggregate().Error(), "it says what inspection found", "inspection would say otherwise")
+	_, errs = normalise(&BareMetalHost{
 		ObjectMeta: metav1.ObjectMeta{Name: "7f1ed0a2-7b34-4d2c-9d5f-0d6f6f3b1c11"},
 		Spec:       BareMetalHostSpec{BMC: BMCDetails{Address: "redfish://10.0.0.5", CredentialsName: "b"}},
 	})

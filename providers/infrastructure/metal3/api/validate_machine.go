@@ -43,6 +43,7 @@ func (v *validator) image(at *field.Path, i *Image) {
 	u := v.urlOf(at.Child("url"), i.URL, "http", "https", "oci", "file")
 	enum(v, at.Child("checksumType"), i.ChecksumType, MD5, SHA256, SHA512)
 	enum(v, at.Child("diskFormat"), i.DiskFormat, Raw, QCOW2, VDI, VMDK, LiveISO)
+	v.Forbidden(at.Child("diskFormat"), i.DiskFormat == LiveISO, "a live image has no config drive, so nothing would tell the machine which cluster it joins: name an image that is written to a disk")
 	sum := deref(i.Checksum)
 	if sum == "" {
 		i.Checksum = nil

@@ -23,6 +23,10 @@ func TestConnection(t *testing.T) {
 			_, _ = w.Write([]byte("{}"))
 			return
 		}
+		if strings.HasPrefix(r.URL.Path, "/down/") {
+			http.Error(w, "No server is available.", http.StatusServiceUnavailable)
+			return
+		}
 		http.NotFound(w, r)
 	}))
 	defer elsewhere.Close()
@@ -42,6 +46,7 @@ func TestConnection(t *testing.T) {
 		"certificate": {secret: map[string]string{"ca.crt": ""}, look: fleet.Unauthorized, change: fleet.Unauthorized, words: "certificate"},
 		"no Ironic":   {secret: map[string]string{"endpoint": elsewhere.URL}, look: fleet.Unauthorized, change: fleet.Unauthorized, words: "404 page not found (correct the endpoint in Ironic's Secret)"},
 		"no list":     {secret: map[string]string{"endpoint": elsewhere.URL + "/list"}, look: fleet.Unauthorized, change: fleet.Unknown, words: "what answers sends no list of nodes, and is no Ironic (correct the endpoint in its Secret)"},
+		"down":        {secret: map[string]string{"endpoint": elsewhere.URL + "/down"}, look: fleet.Unavailable, change: fleet.Unavailable, words: "No server is available. (what stands before Ironic says so: see whether Ironic runs)"},
 		"refused":     {secret: map[string]string{"endpoint": gone.URL}, look: fleet.Unavailable, change: fleet.Unavailable, words: "connection refused"},
 		"too old":     {speak: "1.999", look: fleet.Invalid, change: fleet.Invalid, words: "(Ironic has to be of release 21.3, 2023.1, or newer)"},
 		"slow":        {fault: &metal3test.CallFault{Delay: time.Hour}, look: fleet.Unavailable, change: fleet.Unanswered, words: "GET https://127.0.0.1:"},

@@ -47,15 +47,17 @@ func WrapLook(op string, err error) error {
 // Words of Ironic that decide. Its API tells errors apart by words alone.
 // Source: Ironic, common/exception.py.
 var (
-	locked     = regexp.MustCompile(`is locked by host`)                     // NodeLocked
-	associated = regexp.MustCompile(`is associated with instance`)           // NodeAssociated
-	hasHost    = regexp.MustCompile(`is already associated with a node`)     // InstanceAssociated
-	inState    = regexp.MustCompile(`can not be performed on node .* state`) // InvalidStateRequested
-	maintained = regexp.MustCompile(`because it's in maintenance mode`)      // NodeInMaintenance
-	noHost     = regexp.MustCompile(`No valid host was found`)               // NoValidHost: no conductor
-	protected  = regexp.MustCompile(`is protected and cannot be`)            // NodeProtected
-	missing    = regexp.MustCompile(`^(Node|Port) \S+ could not be found`)   // NodeNotFound, PortNotFound
-	busy       = regexp.MustCompile(`database is locked`)                    // SQLite
+	locked      = regexp.MustCompile(`is locked by host`)                      // NodeLocked
+	associated  = regexp.MustCompile(`is associated with instance`)            // NodeAssociated
+	hasHost     = regexp.MustCompile(`is already associated with a node`)      // InstanceAssociated
+	inState     = regexp.MustCompile(`can not be performed on node .* state`)  // InvalidStateRequested
+	maintained  = regexp.MustCompile(`because it's in maintenance mode`)       // NodeInMaintenance
+	noHost      = regexp.MustCompile(`No valid host was found`)                // NoValidHost: no conductor
+	protected   = regexp.MustCompile(`is protected and cannot be`)             // NodeProtected
+	missing     = regexp.MustCompile(`^(Node|Port) \S+ could not be found`)    // NodeNotFound, PortNotFound
+	lacking     = regexp.MustCompile(`Could not find the following interface`) // InterfaceNotFoundInEntrypoint
+	noInventory = regexp.MustCompile(`^Node inventory record for node`)        // NodeInventoryNotFound
+	busy        = regexp.MustCompile(`database is locked`)                     // SQLite
 )
 
 // A said is an error in Ironic's words.
@@ -82,6 +84,10 @@ func IsLocked(err error) bool { return says(err, locked) }
 
 // IsAssociated reports whether err says that the node is another machine's.
 func IsAssociated(err error) bool { return says(err, associated) }
+
+// LacksInterface reports whether err says that Ironic is not set up with an interface that was
+// asked for.
+func LacksInterface(err error) bool { return says(err, lacking) }
 
 // HasHost reports whether err says that the machine has another node.
 func HasHost(err error) bool { return says(err, hasHost) }
@@ -161,6 +167,9 @@ func explain(err error) error {
 	words := transport.Text(r.Body, message)
 	if words == "" {
 		words = fmt.Sprintf("%d %s", r.Actual, http.StatusText(r.Actual))
+	}
+	if r.Actual >= http.StatusInternalServerError && !json.Valid(r.Body) { // Ironic says what is wrong in JSON
+		return &said{words: words, next: "what stands before Ironic says so: see whether Ironic runs"}
 	}
 	return &said{words: words, next: nextStep(r.Actual, words)}
 }

@@ -73,6 +73,7 @@ type Node struct {
 	HasDrive          bool // Info has a config drive, which Ironic does not show
 	Extra             map[string]any
 	Properties        map[string]any
+	DriverInfo        map[string]any // passwords are masked
 	AutomatedClean    *bool
 	Protected         bool
 	Retired           bool
@@ -82,27 +83,28 @@ type Node struct {
 
 // fields are what is asked of every node.
 const fields = "uuid,name,driver,provision_state,target_provision_state,power_state,target_power_state,maintenance,maintenance_reason,fault," +
-	"last_error,reservation,instance_uuid,instance_info,extra,properties,automated_clean,protected,retired,inspection_finished_at,provision_updated_at"
+	"last_error,reservation,instance_uuid,instance_info,extra,properties,driver_info,automated_clean,protected,retired,inspection_finished_at,provision_updated_at"
 
-// What reading gives for what Ironic does not show, and the key of instance_info that has the
-// config drive.
+// What reading gives for what Ironic does not show.
 // Source: Ironic, api/controllers/v1/node.py, node_sanitize.
-const (
-	mask  = "******"
-	drive = "configdrive"
-)
+const mask = "******"
+
+// DriveKey is the key of instance_info that has the config drive, as JSON of what Deploy takes
+// or as a volume. A deployment that is given none takes that one.
+// Source: Ironic, conductor/utils.py, get_configdrive_image.
+const DriveKey = "configdrive"
 
 // node returns w as this package has it. Masks are left out of instance_info: whoever wrote
 // one back would write it over what it stands for.
 func node(w *nodes.Node) Node {
 	info := maps.Clone(w.InstanceInfo)
-	_, has := info[drive]
+	_, has := info[DriveKey]
 	maps.DeleteFunc(info, func(_ string, v any) bool { return v == mask })
 	return Node{
 		UUID: w.UUID, Name: w.Name, Driver: w.Driver, State: State(w.ProvisionState), Target: State(w.TargetProvisionState),
 		Power: Power(w.PowerState), PowerTarget: w.TargetPowerState,
 		Maintenance: w.Maintenance, MaintenanceReason: w.MaintenanceReason, Fault: w.Fault, LastError: w.LastError, Locked: w.Reservation != "",
-		Instance: w.InstanceUUID, Info: info, HasDrive: has, Extra: w.Extra, Properties: w.Properties, AutomatedClean: w.AutomatedClean,
+		Instance: w.InstanceUUID, Info: info, HasDrive: has, Extra: w.Extra, Properties: w.Properties, DriverInfo: w.DriverInfo, AutomatedClean: w.AutomatedClean,
 		Protected: w.Protected, Retired: w.Retired, Inspected: w.InspectionFinishedAt != nil, Updated: w.ProvisionUpdatedAt,
 	}
 }

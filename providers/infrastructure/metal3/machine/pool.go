@@ -53,7 +53,14 @@ func FindPool(c *fleet.Cluster, ref api.IPPoolReference) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewPool(o.Namespace, o.Name, spec)
+	p, err := NewPool(o.Namespace, o.Name, spec)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range p.parts {
+		part.pool.SpareEndpoint(c)
+	}
+	return p, nil
 }
 
 // NewPool returns the IPPool called name of s, which was normalised.

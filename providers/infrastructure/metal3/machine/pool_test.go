@@ -171,6 +171,14 @@ func TestFindPool(t *testing.T) {
 		if p.ID != kind+"/metal/p" || !strings.HasPrefix(a.String(), want) || err != nil {
 			t.Errorf("%s: got %s of %s, %v", kind, a, p.ID, err)
 		}
+		c.Endpoint.Host = a.String()
+		p, err = FindPool(c, api.IPPoolReference{Name: "p", Kind: kind, APIGroup: group})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := p.Allocate(Claim{Name: "a"}, nil); err == nil && b == a {
+			t.Errorf("%s: %s is given, which is the endpoint", kind, b)
+		}
 		holders := addresses.Holders{}
 		if err := holders.Add("m", addresses.Format([]addresses.Claim{{Pool: p.ID, Address: a}})); err != nil || !p.Taken(holders)[a] {
 			t.Errorf("%s: %s is not taken: %v", kind, a, err)

@@ -19,6 +19,12 @@
 //
 // What is absent: PXE and DHCP, RAID, BIOS settings and firmware, inspection by a ramdisk.
 //
+// # The double
+//
+// With Options.Double nothing is real but the front and the hosts' state: in place of Ironic a
+// few hundred lines answer, as Ironic does where package ironic asks it, in milliseconds. Nothing
+// has to be installed then. The provider's tests of whole lives run with both.
+//
 // # Faults
 //
 // They are rules, the first that matches applies.

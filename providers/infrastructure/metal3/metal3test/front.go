@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,6 +46,13 @@ func (i *Ironic) ResetCalls() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.calls = nil
+}
+
+// Watch has f be told of each request before it is done.
+func (i *Ironic) Watch(f func(Call)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.watch = f
 }
 
 // A CallFault says what goes wrong with requests to the API.
@@ -134,8 +142,11 @@ func (i *Ironic) answer(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	kept := &Call{N: len(i.calls) + 1, Method: r.Method + " " + r.URL.Path, Query: r.URL.RawQuery, body: body}
 	i.calls = append(i.calls, kept)
-	call, f := *kept, i.callFault(*kept)
+	call, f, watch := *kept, i.callFault(*kept), i.watch
 	i.mu.Unlock()
+	if watch != nil {
+		watch(call)
+	}
 	if f.Do != nil {
 		f.Do(call)
 	}
@@ -178,6 +189,12 @@ func refuse(w http.ResponseWriter, f CallFault) {
 
 // forward asks Ironic, and answers 503 as a proxy does where it is away.
 func (i *Ironic) forward(w http.ResponseWriter, r *http.Request, body []byte) {
+	if i.double != nil {
+		again := r.Clone(r.Context())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		i.double.ServeHTTP(w, again)
+		return
+	}
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", r.Host, ""
 	out.Body = io.NopCloser(bytes.NewReader(body))
@@ -231,7 +248,7 @@ func (i *Ironic) ask(ctx context.Context, method, target string, in, out any) er
 	defer resp.Body.Close()
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		said, err := io.ReadAll(resp.Body)
-		return fmt.Errorf("%s %s: %s: %s (%w)", method, target, resp.Status, said, err)
+		return errors.Join(fmt.Errorf("%s %s: %s: %s", method, target, resp.Status, said), err)
 	}
 	if out == nil {
 		return nil

@@ -3,6 +3,7 @@ package metal3test
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type Options struct {
 	Hosts     string        // address of the BMCs; default: a free port of the loopback
 	PageLimit int           // nodes on one page of a listing; default 1000, as Ironic's
 	Silence   time.Duration // how long a ramdisk may be silent before Ironic gives up; default a minute
+	Double    bool          // a double answers, see [double]: nothing has to be installed
 	Hardware  Hardware      // what hosts do with what is on their disks; nil: nothing
 	Log       func(string)  // told of power and of what fails; nil: nobody is
 }
@@ -44,12 +46,14 @@ type Ironic struct {
 	end  context.CancelFunc
 	done sync.WaitGroup // what hosts do
 
+	double    *double // nil: Ironic runs
 	processes sync.Mutex
 	process   *process
 
 	mu         sync.Mutex
 	hosts      map[string]*Host
 	calls      []*Call
+	watch      func(Call)
 	callFaults []*callFault
 	hostFaults []*hostFault
 }
@@ -72,7 +76,9 @@ func Needs(t testing.TB) {
 // Ironic is not installed, and shows the end of Ironic's log where t fails.
 func New(t testing.TB, o Options) *Ironic {
 	t.Helper()
-	Needs(t)
+	if !o.Double {
+		Needs(t)
+	}
 	i, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatalf("cannot start Ironic: %v", err)
@@ -94,8 +100,7 @@ func Start(ctx context.Context, o Options) (*Ironic, error) {
 	}
 	i := &Ironic{opts: o, dir: dir, hosts: make(map[string]*Host)}
 	i.ends, i.end = context.WithCancel(context.WithoutCancel(ctx))
-	if i.api, err = serve(o.Listen, i.answer); err == nil {
-		i.api.StartTLS()
+	if err = i.serveAPI(); err == nil {
 		i.bmcs, err = serve(o.Hosts, i.answerHosts)
 	}
 	if err == nil {
@@ -109,6 +114,17 @@ func Start(ctx context.Context, o Options) (*Ironic, error) {
 	return i, nil
 }
 
+// serveAPI starts what stands before Ironic.
+func (i *Ironic) serveAPI() (err error) {
+	if i.api, err = serve(i.opts.Listen, i.answer); err != nil {
+		return err
+	}
+	own, err := certificate(i.api.Listener.Addr())
+	i.api.TLS = &tls.Config{Certificates: []tls.Certificate{own}}
+	i.api.StartTLS()
+	return err
+}
+
 // serve returns a server at an address, which has to be started.
 func serve(address string, h http.HandlerFunc) (*httptest.Server, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", cmp.Or(address, "127.0.0.1:0"))
@@ -120,6 +136,11 @@ func serve(address string, h http.HandlerFunc) (*httptest.Server, error) {
 
 // begin makes what an Ironic has before its first start, and starts it.
 func (i *Ironic) begin(ctx context.Context) error {
+	if i.opts.Double {
+		i.double = newDouble(i)
+		i.done.Go(i.double.watchPower)
+		return nil
+	}
 	if err := i.configure(); err != nil {
 		return err
 	}
@@ -183,6 +204,10 @@ func (i *Ironic) Resume(ctx context.Context) error {
 // LoseDatabase ends Ironic and starts it with an empty database: it knows no node, and hosts
 // go on as they are.
 func (i *Ironic) LoseDatabase(ctx context.Context) error {
+	if i.double != nil {
+		i.double.lose()
+		return nil
+	}
 	i.Crash()
 	if err := os.Remove(filepath.Join(i.dir, databaseFile)); err != nil {
 		return err

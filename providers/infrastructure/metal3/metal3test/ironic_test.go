@@ -2,6 +2,8 @@ package metal3test_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -166,5 +168,24 @@ func TestAddress(t *testing.T) {
 	info["deploy_iso"] = i.RamdiskURL()
 	if diff := gocmp.Diff(h.DriverInfo(), info); diff != "" {
 		t.Errorf("driver_info (-host +address):\n%s", diff)
+	}
+}
+
+// TestCertificate: whoever trusts the CA trusts the API, at whatever address it is.
+func TestCertificate(t *testing.T) {
+	t.Parallel()
+	for name, listen := range map[string]string{"Default": "", "Other": "127.0.0.2:0"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := metal3test.New(t, metal3test.Options{Double: true, Listen: listen})
+			trusted := x509.NewCertPool()
+			trusted.AppendCertsFromPEM(i.CA())
+			c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}, DisableKeepAlives: true}}
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, i.URL()+"/v1/", nil)
+			do(t, err)
+			resp, err := c.Do(r)
+			do(t, err)
+			do(t, resp.Body.Close())
+		})
 	}
 }

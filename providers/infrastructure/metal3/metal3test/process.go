@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -130,15 +131,23 @@ type process struct {
 	err     error
 }
 
+// run starts c on a thread of its own: a process that dies with its parent dies with the thread
+// that started it, and threads end where a test moves between networks.
 func run(c *exec.Cmd) (*process, error) {
-	if err := c.Start(); err != nil {
+	p := &process{command: c, ended: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := c.Start()
+		started <- err
+		if err == nil {
+			p.err = c.Wait()
+			close(p.ended)
+		}
+	}()
+	if err := <-started; err != nil {
 		return nil, err
 	}
-	p := &process{command: c, ended: make(chan struct{})}
-	go func() {
-		p.err = c.Wait()
-		close(p.ended)
-	}()
 	return p, nil
 }
 

@@ -30,15 +30,8 @@ func (m *maker) room(ctx context.Context, flavor string) error {
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	of := all.Limits.Absolute
-	for _, r := range []struct {
-		name     string
-		asked    int
-		used, of *int
-	}{
-		{"instances", 1, of.InstancesUsed, of.Instances}, {"cores", f.VCPUs, of.CoresUsed, of.Cores}, {"ram", f.RAM, of.RAMUsed, of.RAM},
-	} {
-		if r.used != nil && r.of != nil && *r.of >= 0 && *r.used+r.asked > *r.of {
+	for _, r := range all.of(Size{1, f.VCPUs, f.RAM}) {
+		if free, known := r.free(); known && r.asked > free {
 			return fleet.Errorf(fleet.Exhausted, "make server "+m.r.name(), "Quota exceeded for %s: Requested %d, but already used %d of %d %s",
 				r.name, r.asked, *r.used, *r.of, r.name)
 		}

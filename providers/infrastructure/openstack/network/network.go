@@ -22,6 +22,7 @@ type State struct {
 	Endpoint fleet.Endpoint
 	Message  string   // why not ready; of one that is to go, what that waits for
 	Drift    []string // what Ensure would mend of what is ready, sorted
+	Faults   []error  // what cannot be done until Git changes, or somebody acts in the cloud
 	Place    Placement
 }
 
@@ -38,7 +39,7 @@ func Observe(s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec
 
 func (v *view) state() State {
 	d := v.decide()
-	out := State{Exists: v.exists(), Ready: d.ready(v.started()), Endpoint: d.endpoint, Place: d.placement}
+	out := State{Exists: v.exists(), Ready: d.ready(v.started()), Endpoint: d.endpoint, Place: d.placement, Faults: d.faults}
 	var faults, possible []string
 	for _, err := range d.faults {
 		faults = append(faults, err.Error())

@@ -40,13 +40,18 @@ func Zones(c *fleet.Cluster, s *VSphereClusterSpec) ([]Zone, error) {
 		if o.GVK.Kind != deploymentZoneKind || !selector.Matches(labels.Set(o.Labels)) {
 			continue
 		}
+		zone, err := ReadDeploymentZone(o)
+		if err != nil {
+			return nil, err
+		}
+		if !SameServer(cmp.Or(zone.Server, s.Server), s.Server) {
+			continue
+		}
 		z, err := zoneOf(c, s, o)
 		if err != nil {
 			return nil, err
 		}
-		if SameServer(z.Server, s.Server) {
-			out = append(out, *z)
-		}
+		out = append(out, *z)
 	}
 	slices.SortFunc(out, func(a, b Zone) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil

@@ -51,6 +51,10 @@ func TestZoneWithoutDomain(t *testing.T) {
 	if _, err := api.FindZone(c, s, "z"); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "no VSphereDeploymentZone of that name") {
 		t.Errorf("got %v, want that there is none", err)
 	}
+	c, s = cluster(t, "{server: other.example.com, failureDomain: fd-b}", "{server: other.example.com, failureDomain: fd-z}")
+	if zones, err := api.Zones(c, s); err != nil || len(zones) != 2 {
+		t.Errorf("a zone of another vCenter has no domain: got %v %v, want those of the cluster's own", zones, err)
+	}
 	if z, err := api.FindZone(c, s, ""); z != nil || err != nil {
 		t.Errorf("no failure domain: got %v %v, want none", z, err)
 	}

@@ -62,11 +62,11 @@ func Of(all []VM, c *fleet.Cluster) []Owned {
 		if v.Tags == "" {
 			err = fmt.Errorf("%s is missing", TagsKey)
 		}
-		id := InstanceUUID(tags)
+		id := uuidsOf(tags)
 		doubt := ""
 		switch is := machines[id]; {
 		case err == nil && c.Owns(tags) && v.is(id) && len(is) > 1:
-			doubt = fmt.Sprintf("%d VMs have its tags and its UUID %s (remove the copies, or take %s off them)", len(is), id, TagsKey)
+			doubt = fmt.Sprintf("%d VMs have its tags and its UUID %s (remove the copies, or take %s off them)", len(is), id.Instance, TagsKey)
 		case err == nil && c.Owns(tags) && slices.Contains(is, i):
 		case err == nil && c.Owns(tags) && v.is(id): // a copy with one of its UUIDs
 			continue
@@ -75,27 +75,46 @@ func Of(all []VM, c *fleet.Cluster) []Owned {
 		case err != nil || !c.Owns(tags), len(is) > 0, v.Template:
 			continue // another's, or a copy
 		default:
-			doubt = fmt.Sprintf("its instance UUID is %s, and its tags are those of %s: it is a copy of a machine that is gone, or somebody changed its UUIDs (take %s off a copy)", v.InstanceUUID, id, TagsKey)
+			doubt = fmt.Sprintf("its instance UUID is %s, and its tags are those of %s: it is a copy of a machine that is gone, or somebody changed its UUIDs (take %s off a copy)", v.InstanceUUID, id.Instance, TagsKey)
 		}
 		out = append(out, v.owned(tags, doubt, c))
 	}
 	return out
 }
 
-// originals returns which of all are what their tags were made for, by the UUID that follows
-// from these: of several those with both UUIDs, as a VM that was restored beside itself has
+// Untagged returns v, which is of c by what a Node of c says and not by its tags, as a damaged
+// machine.
+func Untagged(v VM, c *fleet.Cluster) fleet.Machine {
+	tags, err := DecodeTags(v.Tags)
+	if v.Tags == "" {
+		err = fmt.Errorf("%s is missing", TagsKey)
+	}
+	return v.owned(tags, v.lost(tags, err, c), c).Machine
+}
+
+// UntaggedByName returns v, of which nothing but its name and its folder says that it is a machine of pool,
+// as a damaged one. path is where it is, for people.
+func UntaggedByName(v VM, path string, pool *fleet.Pool, c *fleet.Cluster) fleet.Machine {
+	m := Untagged(v, c)
+	m.Pool = pool.Name
+	m.Damaged += fmt.Sprintf("; it is called like a machine of pool %s, in a folder of these (rename %s if it is none)", pool.Name, path)
+	return m
+}
+
+// originals returns which of all are what their tags were made for, by the UUIDs that follow
+// from these or stand in them: of several those with both UUIDs, as a VM that was restored beside itself has
 // the one of its BIOS alone.
-func originals(all []VM) map[string][]int {
-	out := make(map[string][]int)
-	whole := make(map[string][]int)
+func originals(all []VM) map[UUIDs][]int {
+	out := make(map[UUIDs][]int)
+	whole := make(map[UUIDs][]int)
 	for i, v := range all {
 		tags, err := DecodeTags(v.Tags)
-		id := InstanceUUID(tags)
+		id := uuidsOf(tags)
 		if err != nil || !v.is(id) {
 			continue
 		}
 		out[id] = append(out[id], i)
-		if strings.EqualFold(v.UUID, id) && strings.EqualFold(v.InstanceUUID, id) {
+		if strings.EqualFold(v.UUID, id.BIOS) && strings.EqualFold(v.InstanceUUID, id.Instance) {
 			whole[id] = append(whole[id], i)
 		}
 	}
@@ -105,10 +124,10 @@ func originals(all []VM) map[string][]int {
 	return out
 }
 
-// is reports whether v has the UUID id, one of the two that it was made with: vCenter changes
+// is reports whether v has one of the UUIDs id, which it was made or adopted with: vCenter changes
 // one that another VM has too.
-func (v *VM) is(id string) bool {
-	return strings.EqualFold(v.UUID, id) || strings.EqualFold(v.InstanceUUID, id)
+func (v *VM) is(id UUIDs) bool {
+	return strings.EqualFold(v.UUID, id.BIOS) || strings.EqualFold(v.InstanceUUID, id.Instance)
 }
 
 // lost says what is wrong with the tags of v, which is of c by its UUID.
@@ -213,50 +232,6 @@ func (v *VM) addresses(c *fleet.Cluster) []string {
 	}
 	return append(four, six...)
 }
-
-// spareNames is how many indexes above those of a pool are tried when the pool of a name is
-// looked for.
-const spareNames = 64
-
-// PoolOf returns the pool of c that the name of a machine follows from; nil where none does.
-func PoolOf(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool {
-	for _, pool := range c.Pools() {
-		for i := range pool.Replicas + pool.MaxSurge + spareNames {
-			if c.MachineName(&pool, i) == name {
-				return &pool
-			}
-		}
-	}
-	return nil
-}
-
-// PoolLike returns the pool of c whose machines are called like name, whatever template they
-// were made from; nil where there is none.
-func PoolLike(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool {
-	for _, pool := range c.Pools() {
-		var before, after string
-		switch like := string(c.MachineName(&pool, 0)); {
-		case pool.Kind == fleet.LoneMachine && like == string(name):
-			return &pool
-		case pool.Kind == fleet.LoneMachine:
-			continue
-		case pool.NamePattern == "":
-			before = like[:max(0, len(like)-hashDigits)]
-		default:
-			before, after, _ = strings.Cut(pool.NamePattern, fleet.RandomPart)
-		}
-		rest, ok := strings.CutPrefix(string(name), before)
-		middle, also := strings.CutSuffix(rest, after)
-		if ok && also && len(middle) == hashDigits && strings.Trim(middle, "0123456789abcdef") == "" {
-			return &pool
-		}
-	}
-	return nil
-}
-
-// hashDigits is how long the part of a machine's name is that tells it from others.
-// Source: fleet.NewMachineName.
-const hashDigits = 8
 
 // Sort orders machines as fleet.Infrastructure has them.
 func Sort(list []fleet.Machine) {

@@ -39,6 +39,10 @@ func TestOf(t *testing.T) {
 			[]machine.VM{vm(func(v *machine.VM) { v.InstanceUUID = other }), vm(func(v *machine.VM) { v.InstanceUUID = "" })},
 			[]string{"m-0 2 VMs have its tags", "m-0 2 VMs have its tags"},
 		},
+		"adopted":                            {[]machine.VM{adopted(nil)}, []string{"m-0"}},
+		"adopted, and a copy beside it":      {[]machine.VM{adopted(copied), adopted(nil)}, []string{"m-0"}},
+		"adopted, and restored beside it":    {[]machine.VM{adopted(func(v *machine.VM) { v.InstanceUUID = other }), adopted(nil)}, []string{"m-0"}},
+		"a copy of one adopted that is gone": {[]machine.VM{adopted(copied)}, []string{"m-0 it is a copy of a machine that is gone"}},
 		"a copy, and it is gone":             {[]machine.VM{vm(copied)}, []string{"m-0 it is a copy of a machine that is gone"}},
 		"a template of it, and it is gone":   {[]machine.VM{vm(func(v *machine.VM) { copied(v); v.Template = true })}, nil},
 		"foreign":                            {[]machine.VM{vm(func(v *machine.VM) { copied(v); v.Tags = "" })}, nil},
@@ -73,6 +77,18 @@ func TestOf(t *testing.T) {
 			}
 		}
 	}
+}
+
+// adopted is a VM that another controller made, with the tags that were written for it.
+func adopted(change func(v *machine.VM)) machine.VM {
+	id := machine.UUIDs{Instance: "5034A6C9-0000-4000-9000-000000000001", BIOS: "42344155-0000-4000-9000-000000000002"}
+	return vm(func(v *machine.VM) {
+		v.InstanceUUID, v.UUID = strings.ToLower(id.Instance), strings.ToLower(id.BIOS)
+		v.Tags = machine.EncodeTags(machine.AdoptedTags(tags(), id, spec(nil), ""))
+		if change != nil {
+			change(v)
+		}
+	})
 }
 
 // foreign is a VM with the tags of m-0 but for one, and with the UUID that these make.
@@ -143,23 +159,5 @@ func TestMachine(t *testing.T) {
 	}
 	if m := owned(func(v *machine.VM) { v.Created = v.Booted }).Machine; m.Created.Format("15:04") != "12:00" {
 		t.Errorf("made at %v, want when it was asked for: vCenter does not say", m.Created)
-	}
-}
-
-// TestPoolLike: a name tells the pool of a machine, also of one of an older template.
-func TestPoolLike(t *testing.T) {
-	c := cluster()
-	c.Workers = append(c.Workers, fleet.Pool{Name: "gpu", NamePattern: "g-*-x"}, fleet.Pool{Name: "alone", Kind: fleet.LoneMachine})
-	for name, want := range map[fleet.MachineName]fleet.PoolName{
-		"eu-1-md-0-0123abcd": "md-0", "eu-1-md-0-0123abc": "", "eu-1-md-0-0123abcx": "", "eu-1-md-00123abcd": "", "eu-1-md-1-0123abcd": "",
-		"g-0123abcd-x": "gpu", "g-0123abcd": "", "alone": "alone", "alone-0123abcd": "",
-	} {
-		got := fleet.PoolName("")
-		if p := machine.PoolLike(c, name); p != nil {
-			got = p.Name
-		}
-		if got != want {
-			t.Errorf("%s is of pool %q, want %q", name, got, want)
-		}
 	}
 }

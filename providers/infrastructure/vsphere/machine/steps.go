@@ -65,8 +65,12 @@ type PoolAddress struct {
 }
 
 // Next returns the next step of v, which is powered off, to be a machine that runs. One that
-// cannot become what Git says gives the kind Invalid.
+// cannot become what Git says gives the kind Invalid. One that was adopted is what it is, and only
+// lacks power: another instance id in its metadata would have its first boot begin anew.
 func Next(v *VM, d *Details, w *Wanted) (Step, error) {
+	if Adopted(w.Tags) {
+		return Step{Action: PowerOn, What: string(PowerOn)}, nil
+	}
 	if older(d.HardwareVersion, w.Spec.HardwareVersion) {
 		return Step{Action: UpgradeHardware, What: "upgrade its hardware to " + w.Spec.HardwareVersion, Version: w.Spec.HardwareVersion}, nil
 	}
@@ -141,11 +145,12 @@ func older(a, b string) bool {
 const userDataTime = time.Hour
 
 // NextOfRunning returns the next step of a machine that runs: its user data, which has
-// secrets, is taken out of the VM when its first boot is over.
+// secrets, is taken out of the VM when its first boot is over. That of a machine that was adopted
+// stays as it was found.
 // Source: https://github.com/kubernetes-sigs/cluster-api-provider-vsphere/issues/582
 func NextOfRunning(o *Owned, now time.Time) Step {
 	v := &o.VM
-	if v.Power != types.VirtualMachinePowerStatePoweredOn || o.Machine.Damaged != "" || o.Deleting() || o.Tags[TagUserDataCleared] != "" ||
+	if v.Power != types.VirtualMachinePowerStatePoweredOn || o.Machine.Damaged != "" || o.Deleting() || Adopted(o.Tags) || o.Tags[TagUserDataCleared] != "" ||
 		v.Booted.IsZero() || now.Sub(v.Booted) < userDataTime {
 		return Step{}
 	}

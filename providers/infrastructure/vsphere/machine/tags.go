@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/vsphere/api"
 )
 
 // TagsKey is the key of the extra configuration that holds all ownership tags of a VM.
@@ -21,6 +22,9 @@ const (
 	// TagPowerOff is how the machine is switched off when it goes, as Git said when it was made:
 	// "soft", or "trySoft 5m0s". None is hard, or nobody noted it.
 	TagPowerOff = "fairlead.dev/power-off"
+	// TagUUIDs are the instance UUID and the UUID of the BIOS, in this order, of the VM that the
+	// tags were written for, where neither follows from them: it was adopted.
+	TagUUIDs = "fairlead.dev/uuids"
 	// TagDeleting is when the deletion of the machine began.
 	TagDeleting = "fairlead.dev/deleting"
 	// TagUserDataCleared says that the user data was taken out of the VM.
@@ -77,6 +81,37 @@ func InstanceUUID(tags map[string]string) string {
 	// The version is the digit after twelve, the variant the one after another three.
 	all := first[:12] + "8" + first[12:] + "8" + second
 	return strings.Join([]string{all[:8], all[8:12], all[12:16], all[16:20], all[20:]}, "-")
+}
+
+// UUIDs are the two that a VM has.
+type UUIDs struct{ Instance, BIOS string }
+
+// String returns the value of TagUUIDs.
+func (u UUIDs) String() string { return strings.ToLower(u.Instance + " " + u.BIOS) }
+
+// uuidsOf returns those of the VM that tags were written for.
+func uuidsOf(tags map[string]string) UUIDs {
+	if instance, bios, ok := strings.Cut(tags[TagUUIDs], " "); ok {
+		return UUIDs{instance, bios}
+	}
+	id := InstanceUUID(tags)
+	return UUIDs{id, id}
+}
+
+// Adopted reports whether the machine with these tags was made by another controller.
+func Adopted(tags map[string]string) bool { return tags[TagUUIDs] != "" }
+
+// AdoptedTags returns tags, of a machine that is made from s, for the VM with these UUIDs, which
+// another controller made in a failure domain; empty: in none.
+func AdoptedTags(tags map[string]string, u UUIDs, s *api.VSphereMachineSpec, failureDomain string) map[string]string {
+	tags = withTag(tags, TagUUIDs, u.String())
+	if failureDomain != "" {
+		tags[TagFailureDomain] = failureDomain
+	}
+	if how := RemovalOf(s).String(); how != "" {
+		tags[TagPowerOff] = how
+	}
+	return tags
 }
 
 // OfCluster reports whether uuid is one that InstanceUUID makes for machines of c.

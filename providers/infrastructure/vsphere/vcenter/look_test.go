@@ -221,3 +221,51 @@ func TestTokenIsSent(t *testing.T) {
 		t.Errorf("a task of another agent has token %q", got)
 	}
 }
+
+// TestWithUUID: VMs are found by the UUID of their BIOS, also one whose configuration vCenter does
+// not tell, and what went meanwhile is none of them.
+func TestWithUUID(t *testing.T) {
+	w := newWorld(t, Options{})
+	c := w.client()
+	sim, twin := w.vm("DC0_H0_VM0"), w.vm("DC0_H0_VM1")
+	id := sim.Config.Uuid
+	find := func(then func()) []VM {
+		t.Helper()
+		w.between(func(r *http.Request, base http.RoundTripper) (*http.Response, error) {
+			res, err := base.RoundTrip(r)
+			if methodOf(r) == "FindAllByUuid" && then != nil {
+				then()
+			}
+			return res, err
+		})
+		out, err := c.WithUUID(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if got := find(nil); len(got) != 1 || got[0].Ref != sim.Self || got[0].Name != "DC0_H0_VM0" || got[0].UUID != id || got[0].Unread {
+		t.Errorf("found %+v", got)
+	}
+	w.update(twin, types.PropertyChange{Name: "config.uuid", Val: id})
+	if got := find(nil); len(got) != 2 {
+		t.Errorf("found %+v, want two of one UUID", got)
+	}
+	if got := find(func() {
+		w.update(twin, types.PropertyChange{Name: "config.uuid", Val: "42304ef3-6e31-4ba1-9000-000000000000"})
+	}); len(got) != 1 {
+		t.Errorf("found %+v, want none that has another UUID by now", got)
+	}
+	if got := find(func() { w.remove("DC0_H0_VM0") }); len(got) != 0 {
+		t.Errorf("found %+v, want none that is gone", got)
+	}
+	sim = w.vm("DC0_C0_RP0_VM0")
+	id = sim.Config.Uuid
+	got := find(func() {
+		own := *w.model.Service.Context
+		w.model.Map().WithLock(&own, sim.Self, func() { sim.Config = nil })
+	})
+	if len(got) != 1 || !got[0].Unread || got[0].UUID != id {
+		t.Errorf("found %+v, want one of which nothing is told", got)
+	}
+}

@@ -47,6 +47,32 @@ func (c *Client) TagIDsOf(ctx context.Context, ref Ref) ([]string, error) {
 	return out, look(err)
 }
 
+// TagsOf returns the tags of ref, in no order.
+func (c *Client) TagsOf(ctx context.Context, ref Ref) ([]Tag, error) {
+	var out []Tag
+	err := c.rest(ctx, "read the tags of "+ref.Value, func(ctx context.Context, r *rest.Client) error {
+		out = nil
+		m := tags.NewManager(r)
+		ids, err := m.ListAttachedTags(ctx, ref)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			t, err := m.GetTag(ctx, id)
+			if err != nil {
+				return err
+			}
+			one, err := tagOf(ctx, m, t)
+			if err != nil {
+				return err
+			}
+			out = append(out, *one)
+		}
+		return nil
+	})
+	return out, look(err)
+}
+
 // AttachTags gives ref the tags with ids. Those that it has are no error.
 func (c *Client) AttachTags(ctx context.Context, ref Ref, ids []string) error {
 	op := "attach the tags " + list(ids) + " to " + ref.Value

@@ -48,6 +48,8 @@ func (v *VCenter) handle(ctx *vcsim.Context, method *vcsim.Method) (mo.Reference
 		instead = &machine{VirtualMachine: o, v: v, user: ctx.Session.UserName}
 	case *vcsim.AuthorizationManager:
 		instead = &authorization{AuthorizationManager: o, v: v}
+	case *vcsim.SearchIndex:
+		instead = &search{SearchIndex: o, v: v}
 	}
 	if instead == nil || !overridden[method.Name] {
 		return nil, nil
@@ -59,10 +61,11 @@ func (v *VCenter) handle(ctx *vcsim.Context, method *vcsim.Method) (mo.Reference
 	return instead, nil
 }
 
-// overridden are the methods that machine and authorization have instead of vcsim.
+// overridden are the methods that machine, authorization and search have instead of vcsim.
 var overridden = map[string]bool{
 	"CloneVM_Task": true, "ReconfigVM_Task": true, "PowerOnVM_Task": true, "PowerOffVM_Task": true, "UpgradeVM_Task": true, "Destroy_Task": true,
 	"ShutdownGuest": true, "HasPrivilegeOnEntities": true, "HasUserPrivilegeOnEntities": true, "FetchUserPrivilegeOnEntities": true,
+	"FindAllByUuid": true,
 }
 
 // A collector is vcsim's PropertyCollector, of which it makes one for each session.

@@ -27,6 +27,9 @@ func (m *maker) makeRootfs(ctx context.Context) (err error) {
 	return err
 }
 
+// debianMaker is the program that makes a Debian.
+const debianMaker = "mmdebstrap"
+
 // debian makes a folder with a Debian that has these packages, by mmdebstrap. What
 // belongs to one machine alone is taken out of it: keys of sshd, the machine id.
 func (m *maker) debian(ctx context.Context, kind string, packages []string) (string, error) {
@@ -35,7 +38,7 @@ func (m *maker) debian(ctx context.Context, kind string, packages []string) (str
 		if mirror == "" {
 			mirror = "http://deb.debian.org/debian"
 		}
-		c := m.command(ctx, "", "mmdebstrap", "--mode=root", "--variant=minbase", "--components=main",
+		c := m.command(ctx, "", debianMaker, "--mode=root", "--variant=minbase", "--components=main",
 			"--include="+strings.Join(packages, ","),
 			"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
 			"--dpkgopt=force-unsafe-io", `--aptopt=Acquire::Languages "none"`, suite, dir, mirror)

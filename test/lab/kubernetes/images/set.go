@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 )
 
@@ -63,6 +64,9 @@ func Build(ctx context.Context, progress io.Writer, versions ...string) (Set, er
 	dir, err := Dir()
 	if err != nil {
 		return Set{}, err
+	}
+	if _, err := exec.LookPath(debianMaker); err != nil { // the programs before it take half an hour
+		return Set{}, fmt.Errorf("cannot make the lab's rootfs: %w; run apt-get install %s", err, debianMaker)
 	}
 	m := &maker{progress: progress, dir: dir, versions: versions}
 	if m.root, err = m.output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}", "fairlead.dev"); err != nil {

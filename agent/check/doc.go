@@ -1,0 +1,13 @@
+// Package check says whether a fleet has what it needs: its repository, its forge, its
+// secrets and its clouds. It changes nothing anywhere.
+//
+//	r := check.New()
+//	r.Note("repository", url, "reached", err)
+//	r.Clouds(ctx, check.Clouds{Clusters: clusters, Open: runtime.Infrastructure})
+//	err = r.Write(os.Stdout, output.FormatTable)
+//
+// What it guarantees:
+//
+//   - What could not be found out is said to be unknown, and is no pass.
+//   - One thing that fails hides no other.
+package check

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"fairlead.dev/agent/statusview"
+	"fairlead.dev/agent/wiring"
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// chooseFlags are the flags that choose clusters of a fleet.
+type chooseFlags struct {
+	namespace, labels string
+	problems          bool
+}
+
+// addChoose adds them to cmd.
+func addChoose(cmd *cobra.Command) *chooseFlags {
+	f := &chooseFlags{}
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only clusters of this namespace")
+	cmd.Flags().StringVarP(&f.labels, "selector", "l", "", "only clusters whose Cluster object has these labels, as kubectl selects")
+	cmd.Flags().BoolVar(&f.problems, "problems", false, "only clusters that somebody has to look at: a problem, a failure, a machine or an addon that failed, provisioned and not available, or vanished from Git")
+	settings(cmd, "problems")
+	return f
+}
+
+// A choice is some clusters of a fleet.
+type choice struct {
+	names    []string // patterns of namespace/name, or of a name
+	labels   labels.Selector
+	flags    *chooseFlags
+	anything bool // nothing is left out
+}
+
+// of returns what f and the names in argv choose. A name is NAMESPACE/NAME, or a NAME of
+// whatever namespace, with * for anything but a slash.
+func (f *chooseFlags) of(argv []string) (choice, error) {
+	c := choice{names: argv, flags: f, anything: len(argv) == 0 && *f == chooseFlags{}}
+	var err error
+	if c.labels, err = labels.Parse(f.labels); err != nil {
+		return c, &usageError{fmt.Errorf("--selector %q: %w", f.labels, err)}
+	}
+	for _, n := range argv {
+		if _, err := path.Match(n, ""); err != nil || strings.Count(n, "/") > 1 || strings.Trim(n, "/") != n || n == "" {
+			return c, &usageError{fmt.Errorf("%q is no name of a cluster, as prod/eu-1, eu-1 or prod/eu-*", n)}
+		}
+	}
+	return c, nil
+}
+
+// named reports whether k has the name.
+func named(name string, k fleet.Key) bool {
+	text := k.Name
+	if strings.Contains(name, "/") {
+		text = k.String()
+	}
+	ok, _ := path.Match(name, text)
+	return ok
+}
+
+// has reports whether k is chosen by its name and namespace.
+func (c choice) has(k fleet.Key) bool {
+	return (c.flags.namespace == "" || c.flags.namespace == k.Namespace) &&
+		(len(c.names) == 0 || slices.ContainsFunc(c.names, func(n string) bool { return named(n, k) }))
+}
+
+// from returns what s says of the chosen clusters. The error names a cluster that s does not
+// tell of, or cannot.
+func (c choice) from(s status.Status) (status.Status, error) {
+	if c.anything {
+		return s, nil
+	}
+	for _, n := range c.names {
+		if err := knows(s, n); err != nil {
+			return s, err
+		}
+	}
+	all := s.Clusters
+	s.Clusters = nil
+	for _, one := range all {
+		r := one.Report
+		if c.has(r.Cluster) && c.labels.Matches(labels.Set(r.Labels)) &&
+			(!c.flags.problems || statusview.Troubled(r, slices.Contains(s.Fleet.Orphans, r.Cluster))) {
+			s.Clusters = append(s.Clusters, one)
+		}
+	}
+	s.Damaged = slices.DeleteFunc(slices.Clone(s.Damaged), func(d status.Damage) bool { return !c.has(d.Cluster) })
+	s.Requests = slices.DeleteFunc(slices.Clone(s.Requests), func(r fleet.Request) bool { return !c.has(r.Cluster) })
+	return s, nil
+}
+
+// knows returns an error where s tells of no cluster called name.
+func knows(s status.Status, name string) error {
+	for _, d := range s.Damaged {
+		if named(name, d.Cluster) {
+			return d.Err
+		}
+	}
+	if slices.ContainsFunc(s.Clusters, func(c status.Cluster) bool { return named(name, c.Report.Cluster) }) {
+		return nil
+	}
+	return fleet.Errorf(fleet.NotFound, "find cluster "+name, "the status branch does not tell of a cluster %s: fairlead status shows those that it tells of", name)
+}
+
+// one returns the only cluster called name.
+func one(s status.Status, name string) (status.Cluster, error) {
+	var found []status.Cluster
+	for _, c := range s.Clusters {
+		if named(name, c.Report.Cluster) {
+			found = append(found, c)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return status.Cluster{}, knows(s, name)
+	case 1:
+		return found[0], nil
+	}
+	return status.Cluster{}, &usageError{fmt.Errorf("%d clusters are called %s: say which, as %s", len(found), name, found[0].Report.Cluster)}
+}
+
+// isSource reports whether arg names a source, and no cluster. In a clone a folder with the
+// name of a cluster is that cluster.
+func isSource(arg string) bool {
+	if !wiring.IsFolder(arg) || strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) || strings.Count(arg, "/") > 1 {
+		return true
+	}
+	if _, err := os.Stat(arg); err != nil {
+		return false
+	}
+	_, err := fleet.ParseKey(arg)
+	return err != nil || !inFleet()
+}
+
+// sourceAndNames returns argv, whose first element may name a source, in two parts.
+func sourceAndNames(argv []string) (source, names []string) {
+	if len(argv) > 0 && isSource(argv[0]) {
+		return argv[:1], argv[1:]
+	}
+	return nil, argv
+}

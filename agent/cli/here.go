@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"fairlead.dev/agent/credentials"
+	"fairlead.dev/agent/scope"
+	"fairlead.dev/agent/wiring"
+	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/status"
+)
+
+// here returns what a command of a person is about. Where neither args nor flags name a
+// source, and the current folder is in a clone, it is the repository that the clone's origin
+// names, and of that the folder one stands in. A folder with a status of its own stays the
+// source. Where no flag names a credential, those that Git has on this computer are used.
+func (f *sourceFlags) here(ctx context.Context, args []string) (selection, error) {
+	s := f.from(args, quiet(f.cmd.ErrOrStderr()))
+	if s.Credentials == (credentials.Files{}) {
+		s.Credentials.Personal = true
+	}
+	if len(args) > 0 || f.settings.Source != "" || s.StatusRepository != "" {
+		return locate(ctx, s)
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		return selection{}, err
+	}
+	clone := cloneOf(folder)
+	if clone == "" {
+		return locate(ctx, s)
+	}
+	origin := originOf(ctx, clone)
+	if origin == "" {
+		return locate(ctx, s)
+	}
+	root := rootOf(folder)
+	if own, err := hasStatus(ctx, s, root); own || err != nil {
+		if err != nil {
+			return selection{}, err
+		}
+		return locate(ctx, s)
+	}
+	s.Source = origin
+	if s.Path != "" {
+		return locate(ctx, s)
+	}
+	return within(s, clone, root, folder)
+}
+
+// within returns the folder as a part of the fleet at root, in the repository that s names.
+func within(s wiring.Settings, clone, root, folder string) (selection, error) {
+	path, err := filepath.Rel(clone, root)
+	if err != nil {
+		return selection{}, err
+	}
+	part, err := filepath.Rel(root, folder)
+	if err != nil {
+		return selection{}, err
+	}
+	if path != "." {
+		s.Path = filepath.ToSlash(path)
+	}
+	return selection{settings: s, scope: scope.Scope(filepath.ToSlash(part))}, nil
+}
+
+// cloneOf returns the root of the clone that folder is in, or an empty string.
+func cloneOf(folder string) string {
+	for d := folder; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(filepath.Join(d, ".git")); err == nil {
+			return d
+		}
+		if d == filepath.Dir(d) {
+			return ""
+		}
+	}
+}
+
+// originOf returns the repository that clone is one of, which may be a path of this computer.
+func originOf(ctx context.Context, clone string) string {
+	origin := git.Origin(ctx, clone)
+	if origin == "" {
+		return ""
+	}
+	path := origin
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(clone, path)
+	}
+	if _, err := os.Stat(path); err == nil {
+		return "file://" + filepath.ToSlash(path)
+	}
+	return origin
+}
+
+// hasStatus reports whether an agent ever wrote a status into the folder root itself.
+func hasStatus(ctx context.Context, s wiring.Settings, root string) (bool, error) {
+	s.Source, s.Path = root, ""
+	b, err := s.OpenBranch("")
+	if err != nil {
+		return false, err
+	}
+	owner, err := status.NewArbiter(b).Owner(ctx)
+	return owner.Agent != "", err
+}

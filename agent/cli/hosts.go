@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/statusview"
+	"fairlead.dev/agent/wiring"
+	"fairlead.dev/fleet"
+)
+
+func newHosts(built wiring.Built) *cobra.Command {
+	var selector, facts string
+	cmd := &cobra.Command{
+		Use:     "hosts [NAMESPACE/NAME]",
+		GroupID: groupLook,
+		Short:   "Show the hosts of bare metal: state, who has them, what is in the way",
+		Long: `Show the hosts of inventories in Git, from the status branch: no BMC and no Ironic
+is asked. -o json and -o yaml have all that inspection found.
+
+--selector goes by the labels that Git says, --hardware by what inspection found,
+with the keys that -o json shows under hardware.`,
+		Example: `  fairlead hosts --source https://git.example.com/fleet.git
+  fairlead hosts metal/rack1-03 --source ./fleet -o yaml
+  fairlead hosts --source ./fleet --selector rack=r1 --hardware cpu.arch=x86_64`,
+		Args: args(cobra.MaximumNArgs(1)),
+	}
+	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
+	f := addSource(cmd, built)
+	f.addStatus(cmd)
+	cmd.Flags().StringVarP(&selector, "selector", "l", "", "only hosts with these labels, as kubectl selects")
+	cmd.Flags().StringVar(&facts, "hardware", "", "only hosts with this hardware: a selector over what inspection found")
+	settings(cmd, "selector", "hardware")
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		wanted, err := hostFilter(argv, selector, facts)
+		if err != nil {
+			return &usageError{err}
+		}
+		p, err := locate(cmd.Context(), f.from(nil, quiet(cmd.ErrOrStderr())))
+		if err != nil {
+			return err
+		}
+		branch, err := p.branch(cmd.Context(), f.branch)
+		if err != nil {
+			return err
+		}
+		s, err := p.status(cmd.Context(), branch)
+		if err != nil {
+			return err
+		}
+		if s.Owner.Agent == "" {
+			if err := p.checkFollowed(cmd.Context(), branch); err != nil {
+				return fmt.Errorf("there is no status here: %w", err)
+			}
+		}
+		var list []fleet.Host
+		for i := range s.Hosts {
+			if wanted(&s.Hosts[i]) {
+				list = append(list, s.Hosts[i])
+			}
+		}
+		if len(argv) == 1 && len(list) == 0 {
+			return errors.Join(append(s.DamagedHosts, fmt.Errorf("the status branch does not tell of a host %s that is asked for", argv[0]))...)
+		}
+		return errors.Join(append(s.DamagedHosts, showHosts(cmd.OutOrStdout(), output.Format(*form), list))...)
+	}
+	return cmd
+}
+
+// hostFilter returns which hosts are asked for.
+func hostFilter(argv []string, selector, facts string) (func(*fleet.Host) bool, error) {
+	var name fleet.Key
+	if len(argv) == 1 {
+		var err error
+		if name, err = fleet.ParseKey(argv[0]); err != nil {
+			return nil, err
+		}
+	}
+	by, err := labels.Parse(selector)
+	if err != nil {
+		return nil, fmt.Errorf("--selector: %w", err)
+	}
+	having, err := labels.Parse(facts)
+	if err != nil {
+		return nil, fmt.Errorf("--hardware: %w", err)
+	}
+	return func(h *fleet.Host) bool {
+		return (name == fleet.Key{} || h.Key() == name) && by.Matches(labels.Set(h.Labels)) && having.Matches(labels.Set(h.Hardware.Facts()))
+	}, nil
+}
+
+func showHosts(w io.Writer, form output.Format, list []fleet.Host) error {
+	view := statusview.HostsOf(list)
+	t := output.Table{Header: []string{"HOST", "STATE", "POWER", "CONSUMER", "HARDWARE", "MESSAGE"}, Style: hostStyle}
+	for _, h := range view {
+		t.Add(h.Name, h.State, h.Power, h.Consumer, h.Summary(), strings.ReplaceAll(h.Message(), "\n", "; "))
+	}
+	if form != output.FormatTable {
+		return t.Write(w, form, view)
+	}
+	if len(view) == 0 {
+		_, err := fmt.Fprintln(w, "the status branch tells of no such host")
+		return err
+	}
+	return t.Text(w)
+}
+
+// hostStyle colours a row by the state of its host.
+func hostStyle(row []string) lipgloss.Style {
+	colours := map[string]string{
+		string(fleet.HostAvailable): "2", string(fleet.HostProvisioned): "2", string(fleet.HostExternallyProvisioned): "2", string(fleet.HostDeprovisioning): "1",
+	}
+	st := lipgloss.NewStyle()
+	if c, ok := colours[row[1]]; ok {
+		return st.Foreground(lipgloss.Color(c))
+	}
+	return st.Foreground(lipgloss.Color("4"))
+}

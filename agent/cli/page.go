@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/oklog/run"
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent/server"
+	"fairlead.dev/agent/wiring"
+)
+
+// pageFlags say by which names a page is asked for, and where it leads.
+type pageFlags struct {
+	hosts []string
+	forge string
+}
+
+func (f *pageFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringArrayVar(&f.hosts, "page-host", nil, "host name that the page is asked for by, as that of an ingress; addresses and localhost always are; may be repeated")
+	fs.StringVar(&f.forge, "page-forge", "", "kind of the forge that the page links to: github, gitlab or gitea, which Forgejo is, too (default: what the host name tells, or none)")
+}
+
+func newPage(built wiring.Built) *cobra.Command {
+	var (
+		listen   string
+		interval time.Duration
+		flags    pageFlags
+	)
+	cmd := &cobra.Command{
+		Use:     "page [PATH|URL]",
+		GroupID: groupLook,
+		Short:   "Serve a page that shows a fleet",
+		Long: `Serve a page that shows a fleet, for a browser, from the status branch: no cluster and
+no cloud is asked, and no secret is needed but a credential that may read the branch.
+
+The page changes nothing and has no login: it is for this computer, or for behind a
+proxy that knows who may look. docs/page.md tells more.`,
+		Example: `  fairlead page https://git.example.com/fleet.git
+  fairlead page ./fleet --listen 127.0.0.1:9000`,
+		Args: args(cobra.MaximumNArgs(1)),
+	}
+	f := addSource(cmd, built)
+	f.addStatus(cmd)
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8090", "address to serve on")
+	cmd.Flags().DurationVar(&interval, "interval", 10*time.Second, "between looks at the status branch")
+	flags.add(cmd)
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		if interval <= 0 {
+			return &usageError{fmt.Errorf("--interval must be more than 0")}
+		}
+		log, err := newLogger(cmd.ErrOrStderr(), "text", "warn")
+		if err != nil {
+			return err
+		}
+		p, err := locate(cmd.Context(), f.from(argv, log))
+		if err != nil {
+			return err
+		}
+		branch, err := p.branch(cmd.Context(), f.branch)
+		if err != nil {
+			return err
+		}
+		shown, feed, err := p.settings.NewPage(wiring.Page{Hosts: flags.hosts, Forge: flags.forge, Interval: interval}, branch, nil)
+		if err != nil {
+			return err
+		}
+		l, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", listen)
+		if err != nil {
+			return fmt.Errorf("cannot serve: %w", err)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", l.Addr())
+		return both(cmd.Context(), feed.Run, func(ctx context.Context) error {
+			return server.Serve(ctx, l, shown, server.Options{Log: log})
+		})
+	}
+	return cmd
+}
+
+// both runs a and b until ctx ends, or one of them does.
+func both(ctx context.Context, a, b func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g run.Group
+	for _, f := range []func(context.Context) error{a, b} {
+		g.Add(func() error { return f(ctx) }, func(error) { cancel() })
+	}
+	return g.Run()
+}

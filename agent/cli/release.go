@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/wiring"
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+func newRelease(built wiring.Built) *cobra.Command {
+	var now, skip, approve bool
+	cmd := newRequest(built, "release NAMESPACE/NAME|STAGE", "Ask for what waits for its turn to come now, or to be passed over",
+		`Of a cluster: --now lets it go out of turn, whatever stages, windows and freezes
+say; --skip has nobody wait for it, and nothing of it begins, until something else
+is wanted of it. Of a stage, the same of all its clusters: with --now neither those
+before it, windows, freezes nor its halt count, and it changes as many clusters at a
+time as else. --approve says that what waits in a stage may come, where fleet.yaml
+asks a person. It counts for what waits now, and for nothing that is pushed later:
+where something else waits by the time of the answer, it is refused.
+Declared: the annotation fairlead.dev/release: now or skip on the Cluster.`,
+		`  fairlead release prod --approve
+  fairlead release prod/eu-1 --now --reason "the fix cannot wait for Friday"
+  fairlead release prod/eu-2 --skip --reason "its cloud is down until Monday"`,
+		func(w *requestCommand, argv []string) error {
+			r := fleet.Request{Kind: fleet.RequestRelease}
+			for way, asked := range map[fleet.ReleaseWay]bool{fleet.ReleaseNow: now, fleet.ReleaseSkip: skip, fleet.ReleaseApprove: approve} {
+				if asked && r.Release != "" {
+					return &usageError{errors.New("give one of --now, --skip and --approve")}
+				} else if asked {
+					r.Release = way
+				}
+			}
+			switch {
+			case r.Release == "":
+				return &usageError{errors.New("give --now, --skip or --approve")}
+			case r.Release != fleet.ReleaseApprove && w.reason == "":
+				return &usageError{fmt.Errorf("give --reason: those who read later that --%s went past the rules see why", r.Release)}
+			}
+			what, err := w.waiting(&r, argv[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(w.cmd.OutOrStdout(), what)
+			return w.ask(r)
+		})
+	cmd.Flags().BoolVar(&now, "now", false, "it comes now, out of turn")
+	cmd.Flags().BoolVar(&skip, "skip", false, "the others go on without it")
+	cmd.Flags().BoolVar(&approve, "approve", false, "of a stage: what waits may come")
+	confirms(cmd, "now", "skip", "approve")
+	return cmd
+}
+
+// waiting completes r with what the status branch says waits in the cluster or stage called
+// name, and says what that is.
+func (w *requestCommand) waiting(r *fleet.Request, name string) (string, error) {
+	p, branch, err := w.selection()
+	if err != nil {
+		return "", err
+	}
+	if err := p.checkFollowed(w.cmd.Context(), branch); err != nil {
+		return "", fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
+	}
+	s, err := p.status(w.cmd.Context(), branch)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(name, "/") {
+		r.Stage = name
+		return waitingInStage(r, s.Fleet.Rollout)
+	}
+	if r.Cluster, err = fleet.ParseKey(name); err != nil {
+		return "", &usageError{err}
+	}
+	if r.Release == fleet.ReleaseApprove {
+		return "", &usageError{errors.New("stages are approved, not clusters: name a stage")}
+	}
+	return waitingInCluster(r, s)
+}
+
+func waitingInStage(r *fleet.Request, s fleet.RolloutStatus) (string, error) {
+	i := slices.IndexFunc(s.Stages, func(st fleet.StageStatus) bool { return st.Name == r.Stage })
+	if i < 0 {
+		var names []string
+		for _, st := range s.Stages {
+			names = append(names, st.Name)
+		}
+		if len(names) == 0 {
+			return "", errors.New("nothing comes in stages: the status branch tells of none")
+		}
+		return "", fmt.Errorf("the status branch tells of no stage %s: there are %s; a cluster is named with its namespace", r.Stage, strings.Join(names, ", "))
+	}
+	st := s.Stages[i]
+	if st.Waiting == 0 && (r.Release != fleet.ReleaseSkip || st.Changing == 0) {
+		return "", fmt.Errorf("nothing waits in stage %s", r.Stage)
+	}
+	r.Of = st.Digest
+	var lines []string
+	for _, w := range s.Waiting {
+		if w.Stage == r.Stage {
+			lines = append(lines, fmt.Sprintf("  %s: revision %s", w.Cluster, w.Revision.Short()))
+		}
+	}
+	const most = 10
+	if more := len(lines) - most; more > 0 {
+		lines = append(lines[:most], fmt.Sprintf("  and %d more", more))
+	}
+	return fmt.Sprintf("in stage %s %s wait:\n%s", r.Stage, output.Count(st.Waiting, "cluster"), strings.Join(lines, "\n")), nil
+}
+
+func waitingInCluster(r *fleet.Request, s status.Status) (string, error) {
+	if w, waits := s.Fleet.Rollout.Wait(r.Cluster); waits {
+		r.Of = w.Digest
+		return fmt.Sprintf("in %s revision %s waits: %s", r.Cluster, w.Revision.Short(), w), nil
+	}
+	i := slices.IndexFunc(s.Fleet.Rollout.Standings, func(st fleet.Standing) bool { return st.Cluster == r.Cluster })
+	if i < 0 || r.Release == fleet.ReleaseNow {
+		return "", fmt.Errorf("nothing waits for its turn in %s: fairlead status lists what does", r.Cluster)
+	}
+	r.Of = s.Fleet.Rollout.Standings[i].Digest
+	return fmt.Sprintf("nothing waits in %s; the others go on without it", r.Cluster), nil
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/scope"
+	"fairlead.dev/agent/wiring"
+	"fairlead.dev/sources/git"
+)
+
+func newRollback(built wiring.Built) *cobra.Command {
+	var push bool
+	cmd := &cobra.Command{
+		Use: "rollback [REVISION]", GroupID: groupWrite, Short: "Commit that the fleet is as it was, and plan that",
+		Long: `Commit, in the clone that one stands in, that its fleet is as it was at REVISION, and say
+what that would change. No revision is the one before the newest commit. It is a new
+commit: what was pushed stays in the history.
+
+Nothing is pushed without --push. git reset --hard HEAD~1 takes the commit back until
+then. The plan goes by what an agent last saw, as plan --last-seen does.`,
+		Example: `  fairlead rollback
+  fairlead rollback 59b20b8d5c6c --push`,
+		Args: args(cobra.MaximumNArgs(1)),
+	}
+	f := addSource(cmd, built)
+	f.addRender(cmd)
+	f.addStatus(cmd)
+	v := addValues(cmd)
+	cmd.Flags().BoolVar(&push, "push", false, "push the commit to origin after it is planned")
+	confirms(cmd, "push")
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		ctx, w := cmd.Context(), cmd.OutOrStdout()
+		folder, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		clone := cloneOf(folder)
+		if clone == "" {
+			return &usageError{errors.New("this folder is in no clone: rollback commits to the one that it stands in")}
+		}
+		origin := originOf(ctx, clone)
+		if origin == "" {
+			return errors.New("this clone has no origin, whose status says how the fleet is: git remote add origin URL")
+		}
+		rev := "HEAD~1"
+		if len(argv) == 1 {
+			rev = argv[0]
+		}
+		root := rootOf(folder)
+		if err := goBack(cmd, git.WorkingTree(clone), root, rev); err != nil {
+			return err
+		}
+		f.lastSeen = true
+		s := f.from([]string{root}, quiet(cmd.ErrOrStderr()))
+		s.Credentials.Personal = true
+		if s.StatusRepository == "" {
+			s.StatusRepository = origin
+		}
+		plan, err := makePlan(ctx, selection{settings: s, scope: scope.All}, f, v)
+		if err != nil {
+			return err
+		}
+		if err := plan.Write(w, output.FormatTable); err != nil {
+			return err
+		}
+		switch {
+		case len(plan.Problems) > 0 || len(plan.Errors) > 0:
+			return &exitError{exitFailure} // it stays in the clone, for whoever knows better
+		case !push:
+			fmt.Fprintln(w, "\nnot pushed: look at it, and git push")
+			return nil
+		}
+		if err := git.WorkingTree(clone).Push(ctx); err != nil {
+			return err
+		}
+		fmt.Fprintln(w, "\npushed")
+		return nil
+	}
+	return cmd
+}
+
+// goBack commits to the clone that the fleet at root is as it was at rev.
+func goBack(cmd *cobra.Command, clone git.WorkingTree, root, rev string) error {
+	ctx := cmd.Context()
+	if err := clone.Clean(ctx); err != nil {
+		return err
+	}
+	to, err := clone.Commit(ctx, rev)
+	if err != nil {
+		return err
+	}
+	subject, err := clone.Subject(ctx, to)
+	if err != nil {
+		return err
+	}
+	path, err := filepath.Rel(string(clone), root)
+	if err != nil {
+		return err
+	}
+	made, err := clone.GoBack(ctx, to, filepath.ToSlash(path), fmt.Sprintf("Roll back to %.12s: %s\n\nThe fleet is as it was at %s.", to, subject, to))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "commit %.12s: the fleet is as it was at %.12s, %s\n\n", made, to, subject)
+	return nil
+}

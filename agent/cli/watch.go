@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent/output"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
+)
+
+// watchTick is the time between two looks at a status branch that is watched.
+const watchTick = 2 * time.Second
+
+// addWatch adds the flag that has a command show the status whenever it changes.
+func addWatch(cmd *cobra.Command) *bool {
+	watch := cmd.Flags().BoolP("watch", "w", false, "show it again whenever it changes, until interrupted; where the output is no terminal, the lines that are new")
+	settings(cmd, "watch")
+	return watch
+}
+
+// canWatch returns an error where what is shown in a format cannot be watched.
+func canWatch(form output.Format) error {
+	if form == output.FormatTable || form == output.FormatWide || form == output.FormatName {
+		return nil
+	}
+	return &usageError{fmt.Errorf("--watch shows tables: -o %s is one whole", form)}
+}
+
+// watch calls show with the status on b whenever that changed, and writes to w what is
+// different, until ctx ends. An error of a read is said, and the next read may succeed.
+func (p selection) watch(ctx context.Context, b sources.Branch, w io.Writer, show func(io.Writer, status.Status) error) error {
+	verify, err := p.settings.Verifier()
+	if err != nil {
+		return err
+	}
+	reading := status.Reading{Verify: verify}
+	frame := output.NewFrame(w)
+	tick := time.NewTicker(watchTick)
+	defer tick.Stop()
+	for {
+		_, tree, err := b.Read(ctx)
+		var s status.Status
+		if err == nil {
+			s, err = reading.Read(tree)
+		}
+		text := &bytes.Buffer{}
+		if err == nil {
+			err = show(output.Like(text, w), p.scope.Status(s))
+		}
+		if ctx.Err() != nil {
+			return nil // it was interrupted, as it is meant to end
+		}
+		if err != nil {
+			if text.Len() == 0 && frame.Empty() {
+				return err
+			}
+			fmt.Fprintln(text, "not read: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+		if err := frame.Show(text.String()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

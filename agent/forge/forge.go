@@ -1,0 +1,88 @@
+// Package forge speaks to what a Git server has beside Git: pull requests, their comments
+// and the statuses of commits.
+//
+//	f, err := forge.New(forge.Options{Kind: "gitea", Repository: "https://git.example.com/team/fleet.git", API: open})
+//	open, err := f.Open(ctx)
+//
+// What it guarantees:
+//
+//   - A credential is shown to the API of the forge alone, and no redirect is followed.
+//   - Answers are bounded, and lists are read to their end or are an error.
+//   - Errors have a kind, and the forge's own words.
+//   - What somebody else wrote is only passed on: no comment is an order.
+//
+// The kinds differ in what they call things: a pull request is GitLab's merge request.
+package forge
+
+import "context"
+
+// A Forge is one repository on a forge. It is safe for concurrent use. An error of kind
+// Unanswered says that something may have been written.
+type Forge interface {
+	// Self returns who the credential belongs to, as Comment.Author names it.
+	Self(ctx context.Context) (string, error)
+	// Open returns all open pull requests, sorted by number.
+	Open(ctx context.Context) ([]PullRequest, error)
+	// PullRequest returns one, open or not. One that does not exist is of kind NotFound.
+	PullRequest(ctx context.Context, number int) (PullRequest, error)
+	// SetStatus sets the status of the head of p, which is a commit alone where p has no
+	// number. The newest of one name counts, so it may be repeated.
+	SetStatus(ctx context.Context, p PullRequest, s Status) error
+	// Comments returns all comments of a pull request, the oldest first.
+	Comments(ctx context.Context, number int) ([]Comment, error)
+	// Write adds a comment, and returns its id.
+	Write(ctx context.Context, number int, text string) (id string, err error)
+	// Edit replaces the text of a comment.
+	Edit(ctx context.Context, number int, id, text string) error
+}
+
+// Plain is a Forge that shows HTML in comments as it stands.
+type Plain interface{ Plain() }
+
+// A State is how far a pull request is.
+type State string
+
+// The states of a pull request.
+const (
+	Open   State = "open"
+	Merged State = "merged"
+	Closed State = "closed" // without a merge
+)
+
+// A PullRequest is one that somebody proposes. All of it but Number is what others say.
+type PullRequest struct {
+	Number int
+	State  State
+	Head   string // the commit that is proposed, in hex
+	Base   string // the branch that it is to be merged into, short
+	Fork   bool   // the head is in another repository, or nobody knows in which
+	Result string // of a merged one: the commit that the base was at then, in hex; empty: not told
+}
+
+// A Verdict is what a status says.
+type Verdict string
+
+// The verdicts.
+const (
+	Pending Verdict = "pending"
+	Success Verdict = "success"
+	Failure Verdict = "failure"
+	Error   Verdict = "error" // nobody knows: what was asked could not be found out
+)
+
+// A Status is the word of one program on a commit.
+type Status struct {
+	Name    string // "fairlead/plan"
+	Verdict Verdict
+	Text    string // not more than MaxText characters
+}
+
+// MaxText is how many characters of a status all forges show.
+const MaxText = 140
+
+// A Comment is one on a pull request.
+type Comment struct {
+	ID     string
+	Author string // who wrote it, as Self names it
+	Text   string
+}

@@ -1,0 +1,192 @@
+package forgetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"fairlead.dev/agent/forge"
+	"fairlead.dev/fleet"
+)
+
+// M is a mapping of JSON.
+type M = map[string]any
+
+// A Server answers as one kind of forge does, from a world. Shapes are those of the API
+// description that the kind publishes.
+type Server struct {
+	T     testing.TB
+	World *World
+	Size  int    // of a page
+	Auth  string // the header Authorization that has to be shown
+	// Header is of each answer.
+	Header http.Header
+	// Routes are patterns of method and path, with what answers: its code and content, of
+	// which a []M is given in pages.
+	Routes map[string]func(r *http.Request, args []string) (int, any)
+	// Page tells of further pages.
+	Page func(w http.ResponseWriter, more bool, page int)
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if got := r.Header.Get("Authorization"); got != s.Auth {
+		http.Error(w, `{"message":"bad credentials"}`, http.StatusUnauthorized)
+		return
+	}
+	for pattern, answer := range s.Routes {
+		match := regexp.MustCompile("^" + pattern + "$").FindStringSubmatch(r.Method + " " + r.URL.EscapedPath())
+		if match == nil {
+			continue
+		}
+		code, v := answer(r, match[1:])
+		if list, ok := v.([]M); ok && s.Page != nil {
+			page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+			from := min(len(list), (page-1)*s.Size)
+			to := min(len(list), from+s.Size)
+			s.Page(w, to < len(list), page)
+			v = list[from:to]
+		}
+		maps.Copy(w.Header(), s.Header)
+		w.WriteHeader(code)
+		if code == http.StatusNoContent {
+			return
+		}
+		_ = json.NewEncoder(w).Encode(v)
+		return
+	}
+	s.T.Errorf("asked for %s %s, which this forge does not have", r.Method, r.URL.EscapedPath())
+	http.NotFound(w, r)
+}
+
+// Body returns the texts in the JSON of a request.
+func Body(r *http.Request) map[string]string {
+	var in map[string]string
+	_ = json.NewDecoder(r.Body).Decode(&in)
+	return in
+}
+
+// Number returns the number that text is.
+func Number(text string) int { n, _ := strconv.Atoi(text); return n }
+
+// Failed answers for an error of the world.
+func Failed(err error) (int, any) {
+	if fleet.KindOf(err) == fleet.NotFound {
+		return http.StatusNotFound, M{"message": "Not Found"}
+	}
+	return http.StatusInternalServerError, M{"message": err.Error()}
+}
+
+// Edited answers for an edit of the comment id.
+func (s *Server) Edited(r *http.Request, id, text string) (int, any) {
+	for n := range 200 {
+		for _, c := range s.World.Said(n) {
+			if c.ID == id {
+				if err := s.World.Edit(r.Context(), n, id, text); err != nil {
+					return Failed(err)
+				}
+				return http.StatusOK, M{"id": Number(id), "body": text}
+			}
+		}
+	}
+	return http.StatusNotFound, M{"message": "Not Found"}
+}
+
+// Commented answers with what kind makes of the comment with that id.
+func (s *Server) Commented(r *http.Request, n int, text string, as func(forge.Comment) M) (int, any) {
+	id, err := s.World.Write(r.Context(), n, text)
+	if err != nil {
+		return Failed(err)
+	}
+	return http.StatusCreated, as(forge.Comment{ID: id, Author: s.World.Me, Text: text})
+}
+
+// Hub has what GitHub and Gitea share, below base, for a credential that is shown as auth. An
+// app that is not 0 is what the world is asked by.
+func Hub(t testing.TB, w *World, base, auth string, size int, app int64) *Server {
+	s := &Server{T: t, World: w, Size: size, Auth: auth}
+	comment := func(c forge.Comment) M {
+		out := M{"id": Number(c.ID), "body": c.Text, "user": M{"login": c.Author, "type": "User"}}
+		if app != 0 && c.Author == w.Me {
+			out["user"], out["performed_via_github_app"] = M{"login": "fairlead[bot]", "type": "Bot"}, M{"id": app, "client_id": "Iv1.x"}
+		}
+		if app != 0 && c.Author == "mallory" { // a user, through the same app
+			out["performed_via_github_app"] = M{"id": app}
+		}
+		return out
+	}
+	pull := func(p forge.PullRequest) M {
+		state, from := "open", M{"full_name": "team/fleet"}
+		if p.State != forge.Open {
+			state = "closed"
+		}
+		if p.Fork {
+			from = M{"full_name": "mallory/fleet"}
+		}
+		out := M{
+			"number": p.Number, "state": state, "merge_commit_sha": p.Result,
+			"head": M{"sha": p.Head, "ref": "feature", "repo": from},
+			"base": M{"sha": Hash(9), "ref": p.Base, "repo": M{"full_name": "team/fleet"}},
+		}
+		if p.Fork && p.Number%2 == 0 {
+			out["head"] = M{"sha": p.Head, "ref": "feature", "repo": nil} // it is gone
+		}
+		if p.State == forge.Merged {
+			out["merged"], out["merged_at"] = true, "2026-01-02T03:04:05Z"
+		}
+		return out
+	}
+	repo := base + "/repos/team/fleet"
+	s.Routes = map[string]func(*http.Request, []string) (int, any){
+		"GET " + base + "/user": func(*http.Request, []string) (int, any) { return 200, M{"id": 7, "login": w.Me} },
+		"GET " + repo + "/pulls": func(r *http.Request, _ []string) (int, any) {
+			list, err := w.Open(r.Context())
+			if err != nil || r.URL.Query().Get("state") != "open" {
+				return Failed(err)
+			}
+			out := []M{}
+			for _, p := range list {
+				out = append(out, pull(p))
+			}
+			return 200, out
+		},
+		"GET " + repo + `/pulls/(\d+)`: func(r *http.Request, a []string) (int, any) {
+			p, err := w.PullRequest(r.Context(), Number(a[0]))
+			if err != nil {
+				return Failed(err)
+			}
+			return 200, pull(p)
+		},
+		"POST " + repo + "/statuses/([0-9a-f]{40})": func(r *http.Request, a []string) (int, any) {
+			in := Body(r)
+			if err := w.SetStatus(r.Context(), forge.PullRequest{Head: a[0]}, forge.Status{Name: in["context"], Verdict: forge.Verdict(in["state"]), Text: in["description"]}); err != nil {
+				return Failed(err)
+			}
+			return 201, M{}
+		},
+		"GET " + repo + `/issues/(\d+)/comments`: func(r *http.Request, a []string) (int, any) {
+			list, err := w.Comments(r.Context(), Number(a[0]))
+			if err != nil {
+				return Failed(err)
+			}
+			out := []M{}
+			for _, c := range list {
+				out = append(out, comment(c))
+			}
+			return 200, out
+		},
+		"POST " + repo + `/issues/(\d+)/comments`: func(r *http.Request, a []string) (int, any) {
+			return s.Commented(r, Number(a[0]), Body(r)["body"], comment)
+		},
+		"PATCH " + repo + `/issues/comments/(\d+)`: func(r *http.Request, a []string) (int, any) { return s.Edited(r, a[0], Body(r)["body"]) },
+	}
+	s.Page = func(w http.ResponseWriter, more bool, page int) {
+		if more {
+			w.Header().Set("Link", fmt.Sprintf(`<http://elsewhere.example.com/?page=%d>; rel="next", <http://elsewhere.example.com/?page=9>; rel="last"`, page+1))
+		}
+	}
+	return s
+}

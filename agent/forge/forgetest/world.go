@@ -1,0 +1,204 @@
+// Package forgetest has a forge in memory that behaves as badly as real ones, and the suite
+// that every kind of forge passes.
+package forgetest
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"fairlead.dev/agent/forge"
+	"fairlead.dev/fleet"
+)
+
+// A World is a forge in memory, with one repository. It is safe for concurrent use.
+type World struct {
+	Me string // who asks
+
+	// Before, if not nil, is called before each call of a forge.Forge, and may fail it; and
+	// After once it is done, and may keep its answer back.
+	Before, After func(call string) error
+	// Stale is how many of the newest comments a list does not show yet.
+	Stale int
+
+	mu       sync.Mutex
+	pulls    []forge.PullRequest
+	comments map[int][]forge.Comment
+	statuses map[string][]forge.Status // by commit, the oldest first
+	last     int                       // id of a comment
+	writes   int
+}
+
+var (
+	_ forge.Forge = (*World)(nil)
+	_ Site        = (*World)(nil)
+)
+
+// New returns a world in which me asks.
+func New(me string) *World {
+	return &World{Me: me, comments: make(map[int][]forge.Comment), statuses: make(map[string][]forge.Status)}
+}
+
+// Put sets a pull request.
+func (w *World) Put(p forge.PullRequest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pulls = slices.DeleteFunc(w.pulls, func(o forge.PullRequest) bool { return o.Number == p.Number })
+	w.pulls = append(w.pulls, p)
+}
+
+// Say adds a comment of somebody, and returns its id.
+func (w *World) Say(number int, author, text string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last++
+	id := strconv.Itoa(w.last)
+	w.comments[number] = append(w.comments[number], forge.Comment{ID: id, Author: author, Text: text})
+	return id
+}
+
+// Pull implements Site.
+func (w *World) Pull(_ testing.TB, state forge.State, fork bool) forge.PullRequest {
+	n := len(w.pulls) + 1
+	p := forge.PullRequest{Number: n, State: state, Head: Hash(n), Base: "main", Fork: fork}
+	if state == forge.Merged {
+		p.Result = Hash(1000 + n)
+	}
+	w.Put(p)
+	return p
+}
+
+// Comment implements Site.
+func (w *World) Comment(_ testing.TB, number int, text string) { w.Say(number, "mallory", text) }
+
+// Status implements Site.
+func (w *World) Status(_ testing.TB, commit, name string) forge.Status {
+	s, _ := w.Of(commit)
+	if s.Name != name {
+		return forge.Status{}
+	}
+	return s
+}
+
+// Said returns the comments of a pull request.
+func (w *World) Said(number int) []forge.Comment {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.comments[number])
+}
+
+// Of returns the newest status of a commit, and how often one was set.
+func (w *World) Of(commit string) (forge.Status, int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.statuses[commit]
+	if len(list) == 0 {
+		return forge.Status{}, 0
+	}
+	return list[len(list)-1], len(list)
+}
+
+// Writes counts what was written through a forge.Forge.
+func (w *World) Writes() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writes
+}
+
+// do makes one call, which writes or not.
+func (w *World) do(ctx context.Context, call string, writes bool, act func() error) error {
+	if w.Before != nil {
+		if err := w.Before(call); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fleet.Errorf(fleet.Unavailable, call, "%w", err)
+	}
+	w.mu.Lock()
+	err := act()
+	if writes && err == nil {
+		w.writes++
+	}
+	w.mu.Unlock()
+	if err == nil && w.After != nil {
+		return w.After(call)
+	}
+	return err
+}
+
+// Self implements forge.Forge.
+func (w *World) Self(ctx context.Context) (me string, err error) {
+	return w.Me, w.do(ctx, "self", false, func() error { return nil })
+}
+
+// Open implements forge.Forge.
+func (w *World) Open(ctx context.Context) (out []forge.PullRequest, err error) {
+	err = w.do(ctx, "open", false, func() error {
+		for _, p := range w.pulls {
+			if p.State == forge.Open {
+				out = append(out, p)
+			}
+		}
+		slices.SortFunc(out, func(a, b forge.PullRequest) int { return a.Number - b.Number })
+		return nil
+	})
+	return out, err
+}
+
+// PullRequest implements forge.Forge.
+func (w *World) PullRequest(ctx context.Context, number int) (out forge.PullRequest, err error) {
+	err = w.do(ctx, "pull request", false, func() error {
+		i := slices.IndexFunc(w.pulls, func(p forge.PullRequest) bool { return p.Number == number })
+		if i < 0 {
+			return fleet.Errorf(fleet.NotFound, "get pull request", "there is no %d", number)
+		}
+		out = w.pulls[i]
+		return nil
+	})
+	return out, err
+}
+
+// SetStatus implements forge.Forge.
+func (w *World) SetStatus(ctx context.Context, p forge.PullRequest, s forge.Status) error {
+	return w.do(ctx, "status", true, func() error {
+		w.statuses[p.Head] = append(w.statuses[p.Head], s)
+		return nil
+	})
+}
+
+// Comments implements forge.Forge.
+func (w *World) Comments(ctx context.Context, number int) (out []forge.Comment, err error) {
+	err = w.do(ctx, "comments", false, func() error {
+		all := w.comments[number]
+		out = slices.Clone(all[:max(0, len(all)-w.Stale)])
+		return nil
+	})
+	return out, err
+}
+
+// Write implements forge.Forge.
+func (w *World) Write(ctx context.Context, number int, text string) (id string, err error) {
+	err = w.do(ctx, "write", true, func() error {
+		w.last++
+		id = strconv.Itoa(w.last)
+		w.comments[number] = append(w.comments[number], forge.Comment{ID: id, Author: w.Me, Text: text})
+		return nil
+	})
+	return id, err
+}
+
+// Edit implements forge.Forge.
+func (w *World) Edit(ctx context.Context, number int, id, text string) error {
+	return w.do(ctx, "edit", true, func() error {
+		list := w.comments[number]
+		i := slices.IndexFunc(list, func(c forge.Comment) bool { return c.ID == id })
+		if i < 0 {
+			return fleet.Errorf(fleet.NotFound, "edit comment", "there is no %s", id)
+		}
+		list[i].Text = text
+		return nil
+	})
+}

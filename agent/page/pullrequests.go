@@ -1,0 +1,141 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// PullRequests is the view of what open pull requests would change, as the agent planned it
+// and the status branch says.
+type PullRequests struct {
+	Plans []PlanRow `json:"pullRequests"` // the newest first
+}
+
+// A PlanRow is the plan of one pull request in short.
+type PlanRow struct {
+	Number   int      `json:"number"`
+	URL      string   `json:"url,omitempty"` // of the pull request
+	Sign     Sign     `json:"-"`
+	Verdict  string   `json:"verdict"` // success, failure, error
+	Summary  string   `json:"summary"`
+	Head     string   `json:"head"`
+	HeadURL  string   `json:"headURL,omitempty"`
+	Base     string   `json:"base"`
+	Behind   bool     `json:"behind,omitempty"` // what is followed now is another revision than Base
+	Clusters []string `json:"clusters,omitempty"`
+}
+
+// A Plan is the view of what merging one pull request changes, as its reviewers see it.
+type Plan struct {
+	PlanRow
+	Tree    string                 `json:"tree,omitempty"`
+	Look    string                 `json:"look,omitempty"`
+	Changes []status.PlannedChange `json:"changes"`
+	Text    string                 `json:"text"` // for people, Markdown
+
+	Passages     []passage `json:"-"` // what Text says
+	Cut          bool      `json:"-"` // Text says more
+	TextURL      string    `json:"-"` // where the forge has all of it
+	LinkedTo     []string  `json:"-"` // some of Clusters
+	MoreClusters int       `json:"-"`
+}
+
+// How much of a plan is shown.
+const (
+	mostPlanText = 48 << 10
+	mostLinked   = 30
+)
+
+func pullRequestsView() view {
+	return view{name: "pull-requests", title: "Pull requests", build: func(s *state, q query) (any, bool) {
+		out := PullRequests{Plans: []PlanRow{}}
+		for _, p := range s.Plans {
+			out.Plans = append(out.Plans, planRow(p, s, q.options))
+		}
+		slices.SortFunc(out.Plans, func(a, b PlanRow) int { return b.Number - a.Number })
+		return out, true
+	}}
+}
+
+func planView() view {
+	return view{name: "plan", build: func(s *state, q query) (any, bool) {
+		i := slices.IndexFunc(s.Plans, func(p status.Plan) bool { return p.Number == q.number })
+		if i < 0 {
+			return nil, false
+		}
+		return planOf(s.Plans[i], s, q.options), true
+	}}
+}
+
+func planOf(p status.Plan, s *state, o *Options) Plan {
+	out := Plan{
+		PlanRow: planRow(p, s, o), Tree: p.Tree, Look: p.Look, Changes: p.Changes, Text: p.Text,
+		TextURL: o.StatusForge.Tip(o.Branch, fmt.Sprintf("plans/pull-requests/%d.md", p.Number)),
+	}
+	if out.Changes == nil {
+		out.Changes = []status.PlannedChange{}
+	}
+	text := p.Text
+	if out.Cut = len(text) > mostPlanText; out.Cut {
+		text = text[:mostPlanText]
+	}
+	out.Passages = passages(text)
+	out.LinkedTo = out.Clusters[:min(len(out.Clusters), mostLinked)]
+	out.MoreClusters = len(out.Clusters) - len(out.LinkedTo)
+	return out
+}
+
+func planRow(p status.Plan, s *state, o *Options) PlanRow {
+	followed := s.Status.Fleet.Revision
+	out := PlanRow{
+		Number: p.Number, URL: o.Forge.PullRequest(p.Number), Sign: Problem, Verdict: p.Verdict, Summary: p.Summary,
+		Head: p.Head, HeadURL: o.Forge.Commit(p.Head), Base: p.Base, Behind: !followed.IsZero() && p.Base != followed.String(),
+	}
+	switch p.Verdict {
+	case "success":
+		out.Sign = OK
+	case "failure":
+		out.Sign = Failing
+	}
+	for _, k := range p.Clusters {
+		out.Clusters = append(out.Clusters, k.String())
+	}
+	return out
+}
+
+// inShort returns a revision, as Revision.String writes it, with the beginning of its hash.
+func inShort(revision string) string {
+	ref, digest, ok := strings.Cut(revision, "@")
+	if !ok {
+		return revision
+	}
+	return ref + "@" + fleet.Revision{Ref: ref, Digest: digest}.Short()
+}
+
+// proposed returns the plans that change cluster k.
+func proposed(s *state, k fleet.Key, o *Options) []PlanRow {
+	var out []PlanRow
+	for _, p := range s.Plans {
+		if slices.Contains(p.Clusters, k) {
+			out = append(out, planRow(p, s, o))
+		}
+	}
+	return out
+}
+
+// PullRequest returns the address of a pull request.
+func (f Forge) PullRequest(number int) string {
+	n := strconv.Itoa(number)
+	return f.at("/pull/"+n, "/-/merge_requests/"+n, "/pulls/"+n)
+}
+
+// Tip returns the address of a file as a branch has it now.
+func (f Forge) Tip(branch, file string) string {
+	p := escaped(branch, file)
+	return f.at("/blob/"+p, "/-/blob/"+p, "/src/branch/"+p)
+}

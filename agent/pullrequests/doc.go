@@ -1,0 +1,15 @@
+// Package pullrequests plans what people propose, and says so where they review it: as the
+// status of a commit, as one comment that is edited in place, and on the status branch.
+//
+// What it guarantees:
+//
+//   - Nothing is changed but these three, and those only where bytes differ.
+//   - A pull request is planned as it would be merged, onto what is followed, and again when
+//     its head, its base or what was seen of its clusters changes.
+//   - What a pull request says is not trusted: clusters are looked at by what is followed,
+//     what is new counts as not there, nothing of it is decrypted, the policy is that of the
+//     base, and no comment is read for anything but whether it is the agent's own.
+//   - However often it is killed there is one comment, and what is missing is made up for.
+//
+// The decisions are those of agent/preview, which are the agent's own.
+package pullrequests

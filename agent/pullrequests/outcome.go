@@ -1,0 +1,189 @@
+package pullrequests
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fairlead.dev/agent/forge"
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/forecast"
+	"fairlead.dev/sources/status"
+)
+
+// conclude tells a pull request that was planned and is not open any more what became of it,
+// until all of it is as merged. Then nothing of it stays on the status branch.
+func (q *PullRequests) conclude(ctx context.Context, t *turn, old status.Plan) error {
+	switch {
+	case old.Ref != "":
+		return q.p.Plans.Write(ctx, t.owner, nil, []status.Plan{old})
+	case q.p.Forge == nil:
+		return nil // nobody knows
+	}
+	p, err := q.p.Forge.PullRequest(ctx, old.Number)
+	switch {
+	case fleet.KindOf(err) == fleet.NotFound, err == nil && p.State == forge.Closed:
+		return q.p.Plans.Write(ctx, t.owner, nil, []status.Plan{old})
+	case err != nil:
+		return err
+	case p.State == forge.Open:
+		return nil // it was opened again, or the list was old
+	}
+	k := q.known[old.Name()]
+	if k == nil {
+		k = &known{plan: old, recorded: true}
+		q.known[old.Name()] = k
+	}
+	o, err := q.outcome(ctx, t, p, k.plan)
+	if err != nil {
+		return err
+	}
+	if err := q.comment(ctx, k, old.Number, mark(q.p.Fleet.Now().ID(), q.plain())+o.text(k.plan)); err != nil {
+		return err
+	}
+	if !o.done || k.doubtful {
+		return nil
+	}
+	return q.p.Plans.Write(ctx, t.owner, nil, []status.Plan{old})
+}
+
+// An outcome is what became of a pull request that was merged.
+type outcome struct {
+	done    bool
+	waits   []string // for what, in which cluster
+	differs []string // what is not as it was planned
+	as      []string // clusters that are as merged
+}
+
+// outcome compares what is with what was planned.
+func (q *PullRequests) outcome(ctx context.Context, t *turn, p forge.PullRequest, plan status.Plan) (outcome, error) {
+	var o outcome
+	if o.waits = q.refused(); len(o.waits) > 0 {
+		return o, nil
+	}
+	if p.Result == "" {
+		o.differs = append(o.differs, "the forge does not tell what it was merged as")
+	} else {
+		result := fleet.Revision{Ref: t.base.Ref, Digest: "sha1:" + p.Result}
+		m, err := q.p.Source.Merge(ctx, t.base, result)
+		if err != nil && fleet.KindOf(err) != fleet.Invalid {
+			return o, err
+		}
+		if err != nil || !m.Contained {
+			o.waits = append(o.waits, "the agent does not follow the merge yet")
+			return o, nil
+		}
+		if m, err = q.p.Source.Merge(ctx, result, result); err != nil {
+			return o, err
+		}
+		if m.Digest != plan.Tree || plan.Head != p.Head {
+			o.differs = append(o.differs, "what was merged is not what was planned last: other changes came with it, or a later head")
+		}
+	}
+	became := q.became(plan)
+	became.differs = append(o.differs, became.differs...)
+	return became, nil
+}
+
+// became says what became of the clusters of a plan that the base has.
+func (q *PullRequests) became(plan status.Plan) outcome {
+	var o outcome
+	behind := q.p.Fleet.Now().Status().Behind
+	if o.waits = q.refused(); len(o.waits) > 0 {
+		return o
+	}
+	for _, c := range plan.Clusters {
+		if why := q.waits(c, behind); why != "" {
+			o.waits = append(o.waits, c.String()+": "+why)
+			continue
+		}
+		o.as = append(o.as, c.String())
+		o.differs = append(o.differs, q.differs(c, plan.Changes)...)
+	}
+	o.done = len(o.waits) == 0
+	return o
+}
+
+// refused says why the newest revision cannot be used; nothing: it can.
+func (q *PullRequests) refused() []string {
+	now := q.p.Fleet.Now()
+	refused := now.Refused()
+	if refused.IsZero() || refused != now.Newest() {
+		return nil
+	}
+	var out []string
+	for _, problem := range now.Problems() {
+		out = append(out, "the newest revision is refused: "+problem.String())
+	}
+	return out
+}
+
+// waits says why cluster k is not as merged; empty: it is.
+func (q *PullRequests) waits(k fleet.Key, behind []fleet.Key) string {
+	target, known := q.p.Fleet.Now().Target(k)
+	r, passed := q.p.Fleet.Report(k)
+	switch {
+	case !known:
+		return "" // it is gone
+	case len(target.Problems) > 0:
+		return target.Problems[0].String()
+	case !target.InGit && target.Pruned && r.Phase != fleet.PhaseDeleted:
+		return "it is being deleted"
+	case !target.InGit:
+		return ""
+	case r.Failure != "":
+		return "failed: " + fleet.StableText(r.Failure)
+	case !passed || slices.Contains(behind, k):
+		if len(r.Waiting) > 0 {
+			return "it waits: " + fleet.StableText(strings.Join(r.Waiting, "; "))
+		}
+		return "it is on its way, in phase " + string(r.Phase)
+	}
+	return ""
+}
+
+// differs says what of the machines of a cluster that is as merged is not as planned.
+func (q *PullRequests) differs(k fleet.Key, changes []status.PlannedChange) []string {
+	r, _ := q.p.Fleet.Report(k)
+	there := make(map[string]bool, len(r.Machines))
+	for _, m := range r.Machines {
+		there[string(m.Machine.Name)] = true
+	}
+	var out []string
+	for _, c := range changes {
+		if c.Cluster != k.String() || c.Machine == "" {
+			continue
+		}
+		switch forecast.ChangeKind(c.Change) {
+		case forecast.CreateMachine:
+			if !there[c.Machine] {
+				out = append(out, fmt.Sprintf("%s: machine %s was to be created, and is not there", k, c.Machine))
+			}
+		case forecast.DeleteMachine:
+			if there[c.Machine] {
+				out = append(out, fmt.Sprintf("%s: machine %s was to be deleted, and is there", k, c.Machine))
+			}
+		default: // a replacement may have the name of the machine before it
+		}
+	}
+	return out
+}
+
+// text returns the comment, without the mark.
+func (o outcome) text(plan status.Plan) string {
+	var b strings.Builder
+	switch {
+	case !o.done:
+		b.WriteString("### Fairlead: merged, not done yet\n\n")
+	case len(o.differs) > 0:
+		b.WriteString("### Fairlead: done, not all as planned\n\n")
+	default:
+		b.WriteString("### Fairlead: done as planned\n\n")
+	}
+	list(&b, "waits: ", o.waits)
+	list(&b, "differs: ", o.differs)
+	list(&b, "as merged: ", o.as)
+	fmt.Fprintf(&b, "\nPlanned at head `%s`: %s.\n", plan.Head, span(plan.Summary))
+	return b.String()
+}

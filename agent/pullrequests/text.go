@@ -1,0 +1,218 @@
+package pullrequests
+
+import (
+	"fmt"
+	"html"
+	"strings"
+
+	"fairlead.dev/agent/output"
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/forecast"
+	"fairlead.dev/sources/status"
+)
+
+const (
+	// maxComment is how many bytes of a comment all forges take.
+	maxComment = 32 << 10
+	// maxPart bounds one piece of text of others, in characters.
+	maxPart = 300
+	// maxRemarks bounds lists of remarks.
+	maxRemarks = 50
+)
+
+// mark begins the agent's comment, for the fleet of that name. Where HTML is shown as it
+// stands it is the definition of a link that nothing has.
+func mark(id fleet.ID, plain bool) string {
+	if plain {
+		return "[//]: # (fairlead:plan:" + html.EscapeString(string(id)) + ")\n\n"
+	}
+	return "<!-- fairlead:plan:" + html.EscapeString(string(id)) + " -->\n"
+}
+
+// span returns text of others as a code span, in which nothing is a link, a name or a tag.
+func span(text string) string {
+	text = strings.ReplaceAll(fleet.PlainText(strings.Join(strings.Fields(text), " ")), "`", "'")
+	if text = short(text, maxPart); text == "" {
+		return "`-`"
+	}
+	return "`" + text + "`"
+}
+
+// short returns text of at most n characters.
+func short(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return text
+}
+
+// text returns the whole answer for people, without the mark.
+func (q *PullRequests) text(p status.Plan, d document) string { return write(p, d, true) }
+
+// write returns the answer, with the changes of each cluster, or with how many there are.
+func write(p status.Plan, d document, details bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### Fairlead plan: %s\n\n", span(d.headline(p)))
+	for _, f := range d.failures {
+		fmt.Fprintf(&b, "- %s %s\n", map[bool]string{true: "accepted:", false: "**fails**:"}[d.accepted != ""], span(f))
+	}
+	if d.accepted != "" {
+		fmt.Fprintf(&b, "- %s\n", span(d.accepted))
+	} else if len(d.failures) > 0 && p.Tree != "" && p.Number > 0 {
+		fmt.Fprintf(&b, "- to have it pass all the same: `fairlead approve %d --changes --head %s --reason …`\n", p.Number, p.Head)
+	}
+	list(&b, "error: ", d.errors)
+	list(&b, "problem: ", d.problems)
+	if len(d.failures)+len(d.errors)+len(d.problems) > 0 {
+		b.WriteString("\n")
+	}
+	for _, c := range clustersOf(d.changes) {
+		writeCluster(&b, c, details)
+	}
+	list(&b, "", d.remarks)
+	if d.anyway > 0 {
+		fmt.Fprintf(&b, "- %s to come without this pull request, too, and not in this plan\n", output.Count(d.anyway, "change"))
+	}
+	fmt.Fprintf(&b, "\nHead `%s` merged onto %s", p.Head, span(p.Base))
+	if p.Tree != "" {
+		fmt.Fprintf(&b, ", as tree `%s`", strings.TrimPrefix(p.Tree, "sha1:"))
+	}
+	if p.Look != "" {
+		fmt.Fprintf(&b, ", by look `%s`", p.Look)
+	}
+	b.WriteString(". It is planned again when one of them changes.\n")
+	return b.String()
+}
+
+func (d document) headline(p status.Plan) string {
+	if p.Tree == "" {
+		return p.Summary
+	}
+	return d.summary()
+}
+
+func list(b *strings.Builder, what string, lines []string) {
+	for i, l := range lines {
+		if i == maxRemarks {
+			fmt.Fprintf(b, "- and %d more\n", len(lines)-i)
+			return
+		}
+		fmt.Fprintf(b, "- %s%s\n", what, span(l))
+	}
+}
+
+// A clusterChanges is what changes in one cluster.
+type clusterChanges struct {
+	name    string
+	changes []status.PlannedChange
+}
+
+// clustersOf groups changes by cluster, in their order.
+func clustersOf(changes []status.PlannedChange) []clusterChanges {
+	var out []clusterChanges
+	at := make(map[string]int)
+	for _, c := range changes {
+		i, ok := at[c.Cluster]
+		if !ok {
+			i = len(out)
+			at[c.Cluster] = i
+			out = append(out, clusterChanges{name: c.Cluster})
+		}
+		out[i].changes = append(out[i].changes, c)
+	}
+	return out
+}
+
+// writeCluster writes one cluster. The summary is HTML, which Markdown is not read in.
+func writeCluster(b *strings.Builder, c clusterChanges, details bool) {
+	what := document{changes: c.changes}.summary()
+	if !details {
+		fmt.Fprintf(b, "- %s: %s\n", span(c.name), span(what))
+		return
+	}
+	fmt.Fprintf(b, "<details><summary><code>%s</code>: %s</summary>\n\n", html.EscapeString(strings.Trim(span(c.name), "`")), html.EscapeString(what))
+	for _, one := range c.changes {
+		thing := strings.TrimSpace(one.Pool + " " + one.Machine)
+		if one.By != "" {
+			thing += " → " + one.By
+		}
+		if one.Addon != "" {
+			thing = one.Addon
+		}
+		if thing != "" {
+			thing = " " + span(thing)
+		}
+		fmt.Fprintf(b, "- **%s**%s: %s%s\n", forecastWord(one.Change), thing, span(one.Reason), interrupts(one))
+	}
+	b.WriteString("\n</details>\n\n")
+}
+
+// forecastWord returns the kind of a change, one that is known.
+func forecastWord(kind string) string { return strings.Map(letters, kind) }
+
+func letters(r rune) rune {
+	if r >= 'a' && r <= 'z' || r == ' ' {
+		return r
+	}
+	return -1
+}
+
+// interrupts says whom a change interrupts.
+func interrupts(c status.PlannedChange) string {
+	switch forecast.ChangeKind(c.Change) {
+	case forecast.DeleteCluster:
+		return "; **everything on it ends**"
+	case forecast.ReplaceMachine, forecast.DeleteMachine:
+		return "; what runs on it moves"
+	default:
+		return ""
+	}
+}
+
+// comment returns the comment for what is written on the status branch: the same where it
+// is short enough, or else how much of what changes in which cluster.
+func comment(id fleet.ID, branch string, p status.Plan, plain bool) string {
+	whole := p.Text
+	if plain {
+		whole = withoutHTML(whole)
+	}
+	text := mark(id, plain) + whole
+	if len(text) <= maxComment {
+		return text
+	}
+	more := fmt.Sprintf("All of it is in `%s` on the branch %s, and `fairlead plan --pull-request %d` shows it.\n", p.Path(), span(branch), p.Number)
+	headline, _, _ := strings.Cut(whole, "\n")
+	var b strings.Builder
+	b.WriteString(mark(id, plain) + headline + "\n\n" + more + "\n")
+	groups := clustersOf(p.Changes)
+	for i, c := range groups {
+		if b.Len() > maxComment-2000 {
+			fmt.Fprintf(&b, "- and %d more clusters\n", len(groups)-i)
+			break
+		}
+		writeCluster(&b, c, false)
+	}
+	if i := strings.LastIndex(whole, "\nHead `"); i >= 0 {
+		b.WriteString(whole[i:])
+	}
+	return b.String()
+}
+
+// withoutHTML returns what write wrote, for a forge that shows HTML as it stands: clusters
+// have a line of their own, and do not fold. What others say begins no line.
+func withoutHTML(text string) string {
+	const open, name, shut = "<details><summary><code>", "</code>: ", "</summary>"
+	var out []string
+	for line := range strings.Lines(text) {
+		rest, cluster := strings.CutPrefix(line, open)
+		switch {
+		case cluster:
+			who, what, _ := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(rest, "\n"), shut), name)
+			out = append(out, "**"+span(html.UnescapeString(who))+"**: "+html.UnescapeString(what)+"\n")
+		case line == "</details>\n":
+		default:
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "")
+}

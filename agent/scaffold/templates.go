@@ -1,0 +1,150 @@
+package scaffold
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet-examples/hosts"
+	"fairlead.dev/fleet-examples/inmemory"
+	"fairlead.dev/fleet-examples/metal3"
+	"fairlead.dev/fleet-examples/openstack"
+	"fairlead.dev/fleet-examples/vsphere"
+)
+
+// A Template is the example fleet of one provider.
+type Template struct {
+	Provider string
+	Files    fs.FS
+	Kind     string   // of the infrastructure cluster, by which a fleet of the provider is known
+	Flavors  []Flavor // the first is the default
+	Needs    []string // what is to be done besides, a sentence each
+}
+
+// A Flavor is a cluster of the example that others are made like.
+type Flavor struct {
+	Name     string
+	Folder   string   // of its overlay
+	Required []string // variables whose values in the example nobody else can use
+}
+
+// Templates returns one for each provider that has an example, sorted by name.
+func Templates() []Template {
+	endpoint := []string{"ENDPOINT"}
+	return []Template{
+		{
+			Provider: "hosts", Files: hosts.Files(), Kind: "HostCluster",
+			Flavors: []Flavor{{"small", "clusters/dev/small", endpoint}, {"ha", "clusters/prod/ha", endpoint}},
+			Needs: []string{
+				"write your hosts, with their keys, into pools/hall-1.yaml",
+				"the Secret hosts-ssh with the key to reach them by has to be in the namespace of the cluster: docs/hosts.md",
+			},
+		},
+		{
+			Provider: "inmemory", Files: inmemory.Files(), Kind: "DevCluster",
+			Flavors: []Flavor{{"small", "clusters/staging/eu-2", nil}, {"ha", "clusters/prod/eu-1", nil}},
+		},
+		{
+			Provider: "metal3", Files: metal3.Files(), Kind: "Metal3Cluster",
+			Flavors: []Flavor{{"small", "clusters/dev/small", endpoint}, {"ha", "clusters/prod/ha", endpoint}},
+			Needs: []string{
+				"write your hosts into hosts, a folder for each namespace",
+				"a Secret for each BMC and one for Ironic have to be in the namespace of the hosts: docs/metal3.md",
+			},
+		},
+		{
+			Provider: "openstack", Files: openstack.Files(), Kind: "OpenStackCluster",
+			Flavors: []Flavor{
+				{"small", "clusters/dev/small", nil},
+				{"ha", "clusters/prod/ha", []string{"API_ALLOWED_CIDRS"}},
+				{"zones", "clusters/prod/zones", nil},
+				{"flatcar", "clusters/edge/flatcar", nil},
+			},
+			Needs: []string{"the Secret cloud-config with clouds.yaml has to be in the namespace of the cluster: docs/openstack.md"},
+		},
+		{
+			Provider: "vsphere", Files: vsphere.Files(), Kind: "VSphereCluster",
+			Flavors: []Flavor{
+				{"small", "clusters/dev/small", endpoint},
+				{"ha", "clusters/prod/ha", []string{"ENDPOINT", "POOL_ADDRESSES", "POOL_GATEWAY", "DNS_NAMESERVERS"}},
+				{"zones", "clusters/prod/zones", endpoint},
+				{"volumes", "clusters/prod/volumes", []string{"ENDPOINT", "VSPHERE_CLUSTER_ID"}},
+			},
+			Needs: []string{"the Secret vsphere with the account in vCenter has to be in the namespace of the cluster: docs/vsphere.md"},
+		},
+	}
+}
+
+// Of returns the template of the provider.
+func Of(provider string) (Template, error) {
+	all := Templates()
+	if i := slices.IndexFunc(all, func(t Template) bool { return t.Provider == provider }); i >= 0 {
+		return all[i], nil
+	}
+	var names []string
+	for _, t := range all {
+		names = append(names, t.Provider)
+	}
+	return Template{}, fmt.Errorf("there is no template for provider %q: there are %s", provider, strings.Join(names, ", "))
+}
+
+// Find returns the template of the provider whose clusters the bases of tree make. The error
+// says to name it where there are none, or several.
+func Find(tree fs.FS) (Template, error) {
+	var found []Template
+	for _, t := range Templates() {
+		has, err := mentions(tree, "kind: "+t.Kind)
+		if err != nil {
+			return Template{}, err
+		}
+		if has {
+			found = append(found, t)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	var names []string
+	for _, t := range found {
+		names = append(names, t.Provider)
+	}
+	if len(names) == 0 {
+		return Template{}, fmt.Errorf("it is not known which provider the clusters of this fleet are of: name it with --provider")
+	}
+	return Template{}, fmt.Errorf("this fleet has clusters of %s: name the one that is meant with --provider", strings.Join(names, " and "))
+}
+
+// mentions reports whether a YAML file of tree, but for hidden ones, has the line.
+func mentions(tree fs.FS, line string) (bool, error) {
+	found := false
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case found, d.IsDir() && name != "." && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, ".yml"):
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		found = slices.Contains(strings.Split(string(text), "\n"), line)
+		return err
+	})
+	return found, err
+}
+
+// Flavor returns the one called name; the default for none.
+func (t Template) Flavor(name string) (Flavor, error) {
+	if name == "" {
+		return t.Flavors[0], nil
+	}
+	var names []string
+	for _, f := range t.Flavors {
+		if f.Name == name {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	return Flavor{}, fmt.Errorf("provider %s has no flavor %q: there are %s", t.Provider, name, strings.Join(names, ", "))
+}

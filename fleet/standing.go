@@ -1,0 +1,153 @@
+package fleet
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Standing is how far a cluster is with what comes to it in waves. Digests are of a
+// RolloutDigest.
+type Standing struct {
+	Cluster Key
+	Digest  string    // of what it is held to
+	Since   time.Time // since when; zero: since it is there, or before anything came in waves
+	Arrived string    // that it was last found to be of wholly; empty: it was never whole
+	At      time.Time // when that was first found; zero: it was so from the beginning
+	Waits   time.Time // since when something waits; zero: nothing does
+	Release WaveRelease
+}
+
+// A RolloutStatus is what people learn of what comes to a fleet in waves. The zero
+// RolloutStatus is that of a fleet without.
+type RolloutStatus struct {
+	Stages    []StageStatus // in their order, those that have clusters
+	Waiting   []Wait        // sorted by cluster
+	Standings []Standing    // sorted by cluster
+}
+
+// IsZero reports whether nothing comes in waves.
+func (s *RolloutStatus) IsZero() bool {
+	return len(s.Stages)+len(s.Waiting)+len(s.Standings) == 0
+}
+
+// Wait returns what is said of cluster k, and whether something waits for its turn there.
+func (s *RolloutStatus) Wait(k Key) (Wait, bool) {
+	for _, w := range s.Waiting {
+		if w.Cluster == k {
+			return w, true
+		}
+	}
+	return Wait{}, false
+}
+
+// A StageState says how far a stage is.
+type StageState string
+
+// The states of a stage.
+const (
+	StageDone     StageState = "Done"     // nothing waits or is being changed
+	StageChanging StageState = "Changing" // clusters are being changed, or may be
+	StageWaiting  StageState = "Waiting"  // for a stage before it, a window, or the end of a freeze
+	StageSoaking  StageState = "Soaking"  // it is done, and what comes after it waits
+	StageHalted   StageState = "Halted"   // too many of its clusters failed
+	StageApproval StageState = "Approval" // a person has to approve
+)
+
+// A StageStatus is how a stage is.
+type StageStatus struct {
+	Name     string
+	State    StageState
+	Why      string    // for people; empty: it is done or gets on
+	Until    time.Time // when that ends by itself; zero: with news
+	Since    time.Time // since when the first of its clusters waits or is being changed; zero: none is
+	Clusters int       // all of it that is not left alone
+	Changing int
+	Waiting  int
+	Failed   []FailedCluster
+	Digest   string // of all that waits in it, for an approval; empty: nothing does
+}
+
+// A FailedCluster is one that failed on the way to what it is held to, or soon after.
+type FailedCluster struct {
+	Cluster Key
+	Why     string
+}
+
+// A Wait is a cluster that is not held to its newest definition yet, and why.
+type Wait struct {
+	Cluster  Key
+	Stage    string
+	Revision Revision  // that brought what waits
+	Digest   string    // of what waits
+	Why      string    // for people, without clocks
+	Until    time.Time // when it may be otherwise by itself; zero: with news
+	Since    time.Time // when something began to wait
+}
+
+// String says why it waits, and until when.
+func (w Wait) String() string {
+	if w.Until.IsZero() {
+		return w.Why
+	}
+	return w.Why + ", until " + w.Until.UTC().Format(time.RFC3339)
+}
+
+// RolloutDigest identifies what of c comes in waves: what its machines are made of, its
+// versions, what they share, and its addons. Clusters that differ in numbers of machines alone
+// have the same.
+func (c *Cluster) RolloutDigest() string {
+	var of []any
+	for _, p := range c.Pools() {
+		of = append(of, []string{string(p.Name), string(p.Role), string(p.Kind), p.Provider, p.Version, string(p.Template), p.RolloutAfter.UTC().Format(time.RFC3339)})
+	}
+	if h := c.Hosted; h != nil {
+		of = append(of, h.Version, hashed(h.Object))
+	}
+	of = append(of, c.Infrastructure.GVK.Kind, hashed(c.Infrastructure))
+	for _, g := range c.Guests {
+		of = append(of, g.Provider, hashed(g.Infrastructure))
+	}
+	for _, s := range c.ResourceSets {
+		of = append(of, s.Name, s.Mark())
+	}
+	for _, r := range c.Releases {
+		of = append(of, r.Namespace, r.Name, r.Digest)
+	}
+	return DigestOf(of...)
+}
+
+// WhileWaiting returns c with what does not wait of next, which does: that it is paused or
+// suspended, wishes, protection, the drift policy, and larger numbers of machines. That a pool
+// is to be smaller may be a part of what waits: fewer machines, but stronger ones.
+func (c *Cluster) WhileWaiting(next *Cluster) *Cluster {
+	out := *c
+	out.Paused, out.Suspension, out.Drift = next.Paused, next.Suspension, next.Drift
+	out.Protect, out.DeletionRefused = next.Protect, next.DeletionRefused
+	out.Rotate, out.Recreate, out.ForgetPlaces = next.Rotate, next.Recreate, next.ForgetPlaces
+	if n := &next.ControlPlane; n.Name == c.ControlPlane.Name && n.Kind == c.ControlPlane.Kind {
+		out.ControlPlane = c.ControlPlane.whileWaiting(n)
+	}
+	out.Workers = slices.Clone(c.Workers)
+	for i, p := range out.Workers {
+		if n, ok := next.Pool(p.Name); ok && n.Role == p.Role && n.Kind == p.Kind {
+			out.Workers[i] = p.whileWaiting(&n)
+		}
+	}
+	return &out
+}
+
+// whileWaiting does for a pool what Cluster.WhileWaiting does.
+func (p Pool) whileWaiting(next *Pool) Pool {
+	p.Replicas = max(p.Replicas, next.Replicas)
+	p.Paused, p.Replace, p.Remediate = next.Paused, next.Replace, next.Remediate
+	return p
+}
+
+// hashed returns what of o counts in hashes.
+func hashed(o Object) string {
+	if o.Hashed != nil {
+		return string(o.Hashed)
+	}
+	return strings.TrimSpace(string(o.Spec))
+}

@@ -1,0 +1,109 @@
+package metal3
+
+import (
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/infrastructure/metal3/api"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/machine"
+)
+
+// addressesOf returns the addresses that the machine of tags has of pools.
+func addressesOf(tags map[string]string) []string {
+	claims, err := addresses.Parse(tags[addresses.Tag])
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, c := range claims {
+		out = append(out, c.Address.String())
+	}
+	return out
+}
+
+// loses reports whether the machine on h, which is not deployed, has an address of a pool that
+// another machine has and is deployed with, or keeps: see package addresses.
+func (o *observation) loses(h *seenHost) bool {
+	claims, err := addresses.Parse(h.tags[addresses.Tag])
+	if err != nil || h.node == nil || h.node.State != ironic.Available {
+		return false
+	}
+	for _, c := range claims {
+		for _, other := range o.listing.holders[c] {
+			if other != h.node.UUID && (o.listing.isDeployed(other) || o.listing.holders.Keeper(c) != h.node.UUID) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isDeployed reports whether more than a claim was made of a node.
+func (l *listing) isDeployed(uuid string) bool {
+	for i := range l.nodes {
+		if l.nodes[i].UUID == uuid {
+			return l.nodes[i].State != ironic.Available
+		}
+	}
+	return false
+}
+
+// reserve returns the addresses of pools that the machine of r gets on a host, in the order of
+// the references of its data template.
+func (p *Provider) reserve(o *observation, r providers.MachineRequest, d *machine.Data, t *api.MachineSpec) ([]addresses.Claim, error) {
+	refs, err := d.Pools(t.Data)
+	if err != nil || len(refs) == 0 {
+		return nil, err
+	}
+	if o.listing.unknown != nil {
+		return nil, o.listing.unknown
+	}
+	at := time.Now()
+	var out []addresses.Claim
+	d.Addresses = make(map[api.IPPoolReference]machine.Address, len(refs))
+	for i, ref := range refs {
+		pool, err := machine.FindPool(o.cluster, ref)
+		if err != nil {
+			p.releaseAddresses(out)
+			return nil, err
+		}
+		taken := pool.Taken(o.listing.holders)
+		for _, c := range out {
+			if c.Pool == pool.ID {
+				taken[c.Address] = true
+			}
+		}
+		who := machine.Claim{Name: addresses.ClaimName(r.Cluster, r.Name, i), Host: d.Host.Name, Index: d.Machine.Index}
+		if t.DataTemplate != nil {
+			who.Template = t.DataTemplate.Name
+		}
+		a, err := pool.Reserve(&p.reserved, who, taken, at, at.Add(p.o.Settle))
+		if err == nil {
+			out = append(out, addresses.Claim{Pool: pool.ID, Address: a})
+			d.Addresses[ref], err = pool.Address(a)
+		}
+		if err != nil {
+			p.releaseAddresses(out)
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (p *Provider) releaseAddresses(claims []addresses.Claim) {
+	for _, c := range claims {
+		p.reserved.Release(c)
+	}
+}
+
+// failureDomains returns those that the Metal3Cluster has.
+func failureDomains(spec *api.Metal3ClusterSpec) []fleet.FailureDomain {
+	var out []fleet.FailureDomain
+	for _, d := range spec.FailureDomains {
+		out = append(out, fleet.FailureDomain{Name: d.Name, ControlPlane: d.ControlPlane != nil && *d.ControlPlane})
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package metal3
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/snapshot"
+)
+
+var _ providers.Adopter = (*Provider)(nil)
+
+// A takeover is a host with a machine that Metal3 made, and the tags that it is to have. Nothing
+// else of it is changed: neither power nor provision state, and of what Ironic has of it only what
+// says whose it is.
+type takeover struct {
+	machine fleet.MachineName
+	host    *seenHost
+	claims  []addresses.Claim // of pools
+	tags    map[string]string
+}
+
+// done reports whether the host has all tags of x. When it was deployed was told when it got them.
+func (x *takeover) done() bool {
+	r, want := x.host.record, x.tags
+	if at := r.extra[TagCreated]; at != "" {
+		want = maps.Clone(want)
+		want[TagCreated] = at
+	}
+	return maps.Equal(r.extra, want) && maps.Equal(r.info, want) && instanceOf(want) == x.host.node.Instance
+}
+
+// Adoptable implements providers.Adopter.
+func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
+	all, _, err := p.takeovers(ctx, c, machines)
+	var out []string
+	for i := range all {
+		if !all[i].done() {
+			out = append(out, "host "+all[i].host.String())
+		}
+	}
+	slices.Sort(out)
+	return out, ofAll("adopt "+c.Key.String(), err)
+}
+
+// Adopt implements providers.Adopter: extra and instance_info of each node get the tags. A node
+// that Metal3 adopted again, since its Ironic had lost its database, has no instance_uuid, and gets
+// that of its machine, which Ironic refuses where anybody has the node.
+func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
+	op := "adopt " + c.Key.String()
+	all, got, err := p.takeovers(ctx, c, machines)
+	if err != nil {
+		return ofAll(op, err)
+	}
+	for i := range all {
+		x := &all[i]
+		if x.done() {
+			continue
+		}
+		m := ironic.Mark{Extra: extraOf(x.tags, false), Info: x.tags}
+		if x.host.node.Instance == "" {
+			m.Instance = instanceOf(x.tags)
+		}
+		err := got.client.Mark(ctx, x.host.node.UUID, m)
+		got.listings.Changed(snapshot.OwnerOf(c).Part(x.machine))
+		if err != nil {
+			return wrap(op+": mark host "+x.host.String(), err)
+		}
+	}
+	return nil
+}
+
+// ofAll returns err, which may be of several machines, as what could not be done.
+func ofAll(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fleet.Errorf(fleet.KindOf(err), op, "%w", err)
+}
+
+// Release implements providers.Adopter.
+func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
+	op := "release " + c.Key.String()
+	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return wrap(op, err)
+	}
+	for _, h := range got.machines {
+		m := &h.machine
+		known := slices.ContainsFunc(machines, func(a providers.AdoptedMachine) bool { return a.ID == m.ProviderID })
+		if !known || m.Operation != providers.AdoptionID(c.Key) || m.State == fleet.MachineDeleting || m.Damaged != "" || h.lost {
+			return fleet.Errorf(fleet.Conflict, op, "machine %s was made or changed since it was adopted", m.Name)
+		}
+	}
+	for _, h := range got.machines {
+		instance := ""
+		if h.tags[TagInstance] == "" {
+			instance = instanceOf(h.tags)
+		}
+		err := got.client.Unmark(ctx, h.node, instance)
+		got.listings.Changed(snapshot.OwnerOf(c).Part(h.machine.Name))
+		if err != nil {
+			return wrap(op, err)
+		}
+	}
+	p.noteFound(snapshot.OwnerOf(c), false)
+	return nil
+}

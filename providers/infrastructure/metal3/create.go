@@ -1,0 +1,320 @@
+package metal3
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/claims"
+	"fairlead.dev/providers/infrastructure/metal3/api"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/machine"
+	"fairlead.dev/providers/snapshot"
+)
+
+// userDataLimit is how many bytes of user data a config drive has room for.
+// Source: Ironic, common/images.py and its agent: a config drive has at most 64 MiB; its text is
+// kept in the database, which takes less.
+const userDataLimit = 1 << 20
+
+// CreateMachine implements providers.Infrastructure: it claims the first free host that fits, with
+// all that the machine boots with, and has it deployed. A machine with addresses of pools is
+// deployed when a later look shows that nobody else has them: that is Upkeep.
+func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+	c := r.Cluster
+	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
+	o := snapshot.OwnerOf(c).Part(r.Name)
+	lock := fmt.Sprintf("machine %s %s %s", c.Fleet, c.Key, r.Name)
+	if !p.deciding.TryLock(lock) {
+		return fleet.Errorf(fleet.Conflict, what, "it is being worked on")
+	}
+	defer p.deciding.Unlock(lock)
+	got, err := p.look(ctx, c, o)
+	if err != nil {
+		return wrap(what, err)
+	}
+	if adopted, err := got.adopt(what, r); adopted || err != nil {
+		return err
+	}
+	if len(got.machines) == 0 && !p.wasFound(o) {
+		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
+	}
+	spec, err := api.ReadMachine(r.Pool.Infrastructure)
+	if err != nil {
+		return err
+	}
+	data, err := userData(what, r.UserData)
+	if err != nil {
+		return err
+	}
+	q := &search{p: p, o: got, request: r, op: op, spec: spec, userData: data}
+	return wrap(what, q.run(ctx))
+}
+
+// userData returns u as the text that a config drive has.
+func userData(what string, u providers.UserData) (string, error) {
+	data, err := u.Fit(userDataLimit)
+	switch plain := u.Content.Reveal(); {
+	case err != nil:
+		return "", err
+	case len(data) != len(plain): // Ironic is told it in JSON, which has no bytes
+		return "", fleet.Errorf(fleet.Invalid, what, "its user data has %d bytes, and %d is the limit: move large files into the image, or let preKubeadmCommands fetch them", len(plain), userDataLimit)
+	}
+	return string(data), nil
+}
+
+// adopt reports whether the machine of r is there.
+func (o *observation) adopt(what string, r providers.MachineRequest) (bool, error) {
+	for _, h := range o.machines {
+		switch m := h.machine; {
+		case m.Name != r.Name:
+		case m.Damaged != "":
+			return false, fleet.Errorf(fleet.Conflict, what, "host %s has a machine of that name, and what it is is not certain: %s", h, m.Damaged)
+		case m.State == fleet.MachineDeleting:
+			return false, fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
+		case m.Template != r.Pool.Template:
+			return false, fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", m.Template)
+		default:
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// A search looks for a host for one machine.
+type search struct {
+	p        *Provider
+	o        *observation
+	request  providers.MachineRequest
+	op       fleet.OperationID
+	spec     *api.MachineSpec
+	userData string
+	nics     map[string]string // MAC addresses of the host that is tried, by the names of its network cards
+}
+
+// run tries the hosts in their order. Those that refuse are passed over.
+func (q *search) run(ctx context.Context) error {
+	const op = "claim a host"
+	claimed, why, err := claims.First(q.order(), func(h *seenHost) string { return h.Name }, func(h *seenHost) (string, error) {
+		if reason, err := q.mismatch(h); reason != "" || err != nil {
+			return reason, err
+		}
+		return q.try(ctx, h)
+	})
+	switch {
+	case claimed || err != nil:
+		return err
+	case len(q.o.hosts) == 0:
+		return fleet.Errorf(fleet.Exhausted, op, "Git has no BareMetalHost in namespace %s", q.o.cluster.Key.Namespace)
+	}
+	const most = 8
+	return fleet.Errorf(fleet.Exhausted, op, "no host is free for it: %s", claims.Why(why, most))
+}
+
+// order returns hosts as they are tried: in the order of Git, where nodeReuse is wished for
+// those first that a machine of the pool had before, and last those whose last deployment
+// failed.
+func (q *search) order() []*seenHost {
+	rank := func(h *seenHost) int {
+		past := h.record.extra
+		switch {
+		case h.record.failed:
+			return 2
+		case q.spec.NodeReuse && q.o.cluster.Owns(past) && past[fleet.TagPool] == string(q.request.Pool.Name):
+			return 0
+		}
+		return 1
+	}
+	var out []*seenHost
+	for i := range q.o.hosts {
+		out = append(out, &q.o.hosts[i])
+	}
+	slices.SortStableFunc(out, func(a, b *seenHost) int { return rank(a) - rank(b) })
+	return out
+}
+
+// mismatch returns why a machine cannot have h, or "".
+func (q *search) mismatch(h *seenHost) (string, error) {
+	if h.object == nil {
+		return q.o.inTheWay(h), nil
+	}
+	selected, err := q.spec.HostSelector.Selects(h.labels())
+	domain := q.request.FailureDomain
+	switch {
+	case !h.mayHave(q.o.cluster.Key.Name, q.request.Pool.Name):
+		return "is reserved for " + h.object.Annotations[api.ReservedAnnotation], nil
+	case err != nil:
+		return "", fleet.Errorf(fleet.Invalid, "select hosts", "%w", err)
+	case !selected:
+		return "is not selected", nil
+	case domain != "" && h.object.Labels[api.FailureDomainLabel] != domain:
+		return "is not in failure domain " + domain, nil
+	}
+	return q.o.inTheWay(h), nil
+}
+
+// try claims one host, and has it deployed. A reason says that the next one is to be tried; an
+// error, that none is.
+func (q *search) try(ctx context.Context, h *seenHost) (reason string, err error) {
+	p, id := q.p, h.node.UUID
+	if !p.deciding.TryLock(id) {
+		return "is being claimed for another machine", nil
+	}
+	defer p.deciding.Unlock(id)
+	if p.isClaimed(id, time.Now()) {
+		return "was claimed for another machine just now", nil
+	}
+	if err := q.interfaces(ctx, h); err != nil {
+		return "", err
+	}
+	claim, held, err := q.assign(h)
+	if err != nil {
+		return "", err
+	}
+	owner := snapshot.OwnerOf(q.o.cluster).Part(q.request.Name)
+	defer q.o.listings.Changed(owner)
+	_, err = q.o.client.Claim(ctx, id, claim)
+	switch {
+	case err == nil:
+	case ironic.HasHost(err):
+		p.undo(id, held)
+		return "", nil // another process was quicker, and its machine is this one
+	case ironic.IsAssociated(err), ironic.IsLocked(err), fleet.KindOf(err) == fleet.NotFound:
+		p.undo(id, held)
+		return "refuses: " + err.Error(), nil
+	default:
+		if fleet.Refused(err) {
+			p.undo(id, held)
+		}
+		return "", err
+	}
+	if len(held) > 0 {
+		return "", nil
+	}
+	if err := q.o.client.Deploy(ctx, id, nil); err != nil && !ironic.IsLocked(err) && !ironic.IsWrongState(err) {
+		return "", err
+	}
+	return "", nil
+}
+
+// assign returns the claim of h for the machine. What is free of pools and indexes is decided one
+// by one.
+func (q *search) assign(h *seenHost) (ironic.Claim, []addresses.Claim, error) {
+	q.o.assigning.Lock()
+	defer q.o.assigning.Unlock()
+	claim, held, err := q.claim(h)
+	if err == nil {
+		tags, _ := claim.Info[infoKey].(map[string]string)
+		q.p.noteClaimed(h.node.UUID, claimed{claim.Instance, tags[TagIndex], time.Now().Add(q.p.o.Settle)})
+	}
+	return claim, held, err
+}
+
+// claim returns the claim of h for the machine, with the addresses that are held for it.
+func (q *search) claim(h *seenHost) (ironic.Claim, []addresses.Claim, error) {
+	r := q.request
+	tags := maps.Clone(r.Tags(q.op))
+	tags[TagCreated] = time.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
+	if d := h.object.Labels[api.FailureDomainLabel]; d != "" {
+		tags[TagFailureDomain] = d
+	}
+	d := &machine.Data{Host: q.hostOf(h), Machine: machine.Machine{Name: r.Name, Labels: r.Pool.Labels, Annotations: r.Pool.Annotations}}
+	if t := q.spec.DataTemplate; t != nil {
+		prefix := q.o.cluster.Key.Namespace + "/" + t.Name + "/"
+		d.Machine.Index = machine.NextIndex(q.p.indexes(q.o.listing, prefix))
+		tags[TagIndex] = prefix + strconv.Itoa(int(d.Machine.Index))
+	}
+	held, err := q.p.reserve(q.o, r, d, q.spec)
+	if err != nil {
+		return ironic.Claim{}, nil, err
+	}
+	if len(held) > 0 {
+		tags[addresses.Tag] = addresses.Format(held)
+	}
+	drive, err := d.ConfigDrive(q.spec.Data, q.userData)
+	if err != nil {
+		q.p.releaseAddresses(held)
+		return ironic.Claim{}, nil, err
+	}
+	info := machine.InstanceInfo(q.spec.Image, h.spec)
+	info[infoKey], info[ironic.DriveKey] = tags, drive
+	return ironic.Claim{
+		Instance: instanceOf(tags), Info: info, Extra: extraOf(tags, false), AutomatedClean: new(machine.CleansAutomatically(h.spec, q.spec)),
+	}, held, nil
+}
+
+// hostOf returns what a machine is told of h.
+func (q *search) hostOf(h *seenHost) machine.Host {
+	return machine.Host{
+		Namespace: h.Namespace, Name: h.Name, UUID: h.node.UUID, Labels: h.object.Labels, Annotations: h.object.Annotations, BootMAC: h.spec.BootMACAddress,
+		NICs: q.nics,
+	}
+}
+
+// interfaces finds out what network cards h has, where its machine is to be told of them by name: as
+// people say, or as a ramdisk found.
+func (q *search) interfaces(ctx context.Context, h *seenHost) (err error) {
+	if q.nics = nil; !q.spec.Data.NamesInterfaces() {
+		return nil
+	}
+	if q.nics, err = api.Interfaces(h.object.Annotations); len(q.nics) > 0 || err != nil {
+		return err
+	}
+	q.nics, err = q.o.client.Interfaces(ctx, h.node.UUID)
+	return err
+}
+
+// indexes returns those that begin with prefix and that machines have, or were given just now.
+func (p *Provider) indexes(l *listing, prefix string) map[int32]bool {
+	out := make(map[int32]bool)
+	add := func(index string) {
+		if len(index) > len(prefix) && index[:len(prefix)] == prefix {
+			if n, err := strconv.ParseInt(index[len(prefix):], 10, 32); err == nil {
+				out[int32(n)] = true
+			}
+		}
+	}
+	for index := range l.indexes {
+		add(index)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.claimed {
+		if time.Now().Before(c.until) {
+			add(c.index)
+		}
+	}
+	return out
+}
+
+// isClaimed reports whether this process claimed a node that need not show it yet.
+func (p *Provider) isClaimed(node string, at time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c, ok := p.claimed[node]
+	if ok && at.After(c.until) {
+		delete(p.claimed, node)
+		return false
+	}
+	return ok
+}
+
+func (p *Provider) noteClaimed(node string, c claimed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.claimed[node] = c
+}
+
+// undo forgets a claim that was refused, or given back.
+func (p *Provider) undo(node string, held []addresses.Claim) {
+	p.releaseAddresses(held)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.claimed, node)
+}

@@ -1,0 +1,111 @@
+package metal3
+
+import (
+	"context"
+	"fmt"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/metal3/host"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/snapshot"
+)
+
+// DeleteMachine implements providers.Infrastructure: it has Ironic release the host. One whose
+// BMC is silent is not released: Ironic would forget whose it is while the machine runs on. It
+// is on its way out, and is released when the BMC is back.
+func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	op := "delete machine " + c.Key.Namespace + "/" + string(name)
+	if name == "" {
+		return fleet.Errorf(fleet.Invalid, op, "no name was given")
+	}
+	o := snapshot.OwnerOf(c).Part(name)
+	lock := fmt.Sprintf("machine %s %s %s", c.Fleet, c.Key, name)
+	if !p.deciding.TryLock(lock) {
+		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
+	}
+	defer p.deciding.Unlock(lock)
+	got, err := p.look(ctx, c, o)
+	if err != nil {
+		return wrap(op, err)
+	}
+	var errs []error
+	for _, h := range got.machines {
+		if h.machine.Name == name && (id == "" || h.machine.ProviderID == id) {
+			errs = append(errs, p.release(ctx, got, h, op))
+			got.listings.Changed(o)
+		}
+	}
+	return wrap(op, fleet.JoinErrors(errs...))
+}
+
+// release has the machine on h go.
+func (p *Provider) release(ctx context.Context, o *observation, h *seenHost, op string) error {
+	switch {
+	case h.machine.Damaged != "":
+		return fleet.Errorf(fleet.Conflict, op, "what host %s is is not certain: %s (put its tags right, or release it in Ironic)", h, h.machine.Damaged)
+	case h.lost:
+		return fleet.Errorf(fleet.Conflict, op, "%s (where the host is gone for good, annotate the Cluster with %s: %s)", h.machine.Message, fleet.ForgetPlaceAnnotation, o.hostsPlace())
+	case h.machine.Silent:
+		p.noteGoing(instanceOf(h.tags), true)
+		return nil
+	}
+	n, c := h.node, o.cluster
+	d := h.declared
+	d.Machine = &host.Machine{Instance: d.Machine.Instance, Name: d.Machine.Name, Running: d.Machine.Running, Release: true}
+	d.Paused = false // people keep Fairlead from hosts, and have machines deleted
+	var err error
+	switch next := host.Next(d, n); next.Step {
+	case host.Undeploy:
+		if n.State == ironic.DeployFailed || c.RebootOf(h.machine.Name, h.machine.ProviderID).GivenUp {
+			if err := o.noteFailure(ctx, h); err != nil {
+				return err
+			}
+		}
+		err = o.client.Undeploy(ctx, n.UUID)
+	case host.Unclaim:
+		err = o.client.Unclaim(ctx, n.UUID, n.Instance)
+	case host.None:
+		if next.Held != "" {
+			return fleet.Errorf(fleet.Conflict, op, "host %s: %s", h, next.Held)
+		}
+		if n.State == ironic.Deleting {
+			return nil
+		}
+		p.noteGoing(instanceOf(h.tags), true) // Ironic lets nobody interrupt what it does: it goes when that ended
+		return nil
+	default:
+		p.noteGoing(instanceOf(h.tags), true)
+		return nil
+	}
+	if ironic.IsLocked(err) {
+		p.noteGoing(instanceOf(h.tags), true)
+		return nil
+	}
+	if err == nil {
+		p.noteGoing(instanceOf(h.tags), false)
+		p.undo(n.UUID, nil) // its claim showed: nothing is to be waited for
+	}
+	return err
+}
+
+// noteFailure notes at Ironic that the deployment of h failed, or that no reboot was of use: other
+// machines try it last.
+func (o *observation) noteFailure(ctx context.Context, h *seenHost) error {
+	_, err := o.client.Claim(ctx, h.node.UUID, ironic.Claim{Instance: h.node.Instance, Info: h.node.Info, Extra: extraOf(h.tags, true)})
+	return err
+}
+
+// DeleteInfrastructure implements providers.Infrastructure. Hosts stay enrolled: they are no
+// cluster's.
+func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
+	op := "delete infrastructure of " + c.Key.String()
+	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return wrap(op, err)
+	}
+	if len(got.machines) > 0 {
+		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", got.machines[0].machine.Name)
+	}
+	p.noteFound(snapshot.OwnerOf(c), false)
+	return nil
+}

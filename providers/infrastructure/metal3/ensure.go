@@ -1,0 +1,271 @@
+package metal3
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/metal3/api"
+	"fairlead.dev/providers/infrastructure/metal3/host"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/machine"
+	"fairlead.dev/providers/snapshot"
+)
+
+// atOnce is how many hosts are worked on at one time.
+const atOnce = 8
+
+// EnsureInfrastructure implements providers.Infrastructure: it takes the next step of each host
+// that may take one. What fails of a host that is nobody's is told of that host, and holds up
+// no other.
+func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
+	op := "create infrastructure of " + c.Key.String()
+	o := snapshot.OwnerOf(c)
+	got, err := p.look(ctx, c, o)
+	if err != nil {
+		return wrap(op, err)
+	}
+	var mu sync.Mutex
+	var errs []error
+	var all sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for i := range got.hosts {
+		h := &got.hosts[i]
+		if p.upkeep(got, h, time.Now()) == "" {
+			continue
+		}
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if err := p.step(ctx, got, h); err != nil && h.tags != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	all.Wait()
+	p.noteFound(o, true)
+	return wrap(op, fleet.JoinErrors(errs...))
+}
+
+// step takes the next step of h. Who is at it already, or was quicker, did what was to be done.
+func (p *Provider) step(ctx context.Context, o *observation, h *seenHost) error {
+	id := o.nodeID(h)
+	if !p.deciding.TryLock(id) {
+		return nil
+	}
+	defer p.deciding.Unlock(id)
+	owner := snapshot.OwnerOf(o.cluster)
+	if h.tags != nil {
+		owner = owner.Part(fleet.MachineName(h.tags[fleet.TagMachine]))
+	}
+	defer o.listings.Changed(owner)
+	err := p.take(ctx, o, h, id)
+	if ironic.IsLocked(err) || ironic.IsWrongState(err) {
+		return nil
+	}
+	p.noteTry(id, h, err)
+	return err
+}
+
+// take asks for the next step of h.
+func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id string) error {
+	if h.outdated != "" {
+		info, properties, err := p.wanted(ctx, o, h)
+		if err != nil {
+			return err
+		}
+		return o.client.Configure(ctx, id, info, properties)
+	}
+	switch h.next.Step {
+	case host.Create:
+		return p.enrol(ctx, o, h, id)
+	case host.Manage:
+		if h.node.State == ironic.Enroll && h.object != nil { // who enrolled it may have ended before its network card was told
+			if err := p.enrol(ctx, o, h, id); err != nil {
+				return err
+			}
+		}
+		return o.client.Manage(ctx, id)
+	case host.Inspect:
+		return o.client.Inspect(ctx, id)
+	case host.Provide:
+		return o.client.Provide(ctx, id)
+	case host.Claim:
+		return o.reclaim(ctx, h, id)
+	case host.Adopt:
+		return o.client.Adopt(ctx, id)
+	case host.Deploy:
+		if o.loses(h) {
+			return o.client.Unclaim(ctx, id, h.node.Instance)
+		}
+		return o.client.Deploy(ctx, id, nil)
+	case host.PowerOn:
+		return o.client.Power(ctx, id, ironic.On)
+	case host.PowerOff:
+		return o.client.Power(ctx, id, ironic.Off)
+	case host.UnsetMaintenance:
+		return o.client.UnsetMaintenance(ctx, id)
+	}
+	return nil
+}
+
+// enrol has Ironic know h. An Ironic that does not inspect by a ramdisk inspects as it does.
+func (p *Provider) enrol(ctx context.Context, o *observation, h *seenHost, id string) error {
+	bmc, err := api.ParseBMC(h.spec.BMC.Address, !h.spec.BMC.DisableCertificateVerification)
+	if err != nil {
+		return fleet.Errorf(fleet.Invalid, "enrol host "+h.String(), "spec.bmc.address %w", err)
+	}
+	info, properties, err := p.wanted(ctx, o, h)
+	if err != nil {
+		return err
+	}
+	s := ironic.Spec{
+		UUID: id, Name: machine.NodeName(h.Namespace, h.Name), Driver: bmc.Driver, DriverInfo: info, Properties: properties,
+		Interfaces: map[string]string{"boot": bmc.Interfaces["boot"]}, AutomatedClean: machine.CleansAutomatically(h.spec, nil), MAC: h.spec.BootMACAddress,
+	}
+	switch h.spec.InspectionMode {
+	case api.InspectDisabled:
+	case api.InspectFast:
+		s.Interfaces["inspect"] = bmc.Interfaces["inspect"]
+	default:
+		s.Interfaces["inspect"] = "agent"
+	}
+	err = o.client.Create(ctx, s)
+	if ironic.LacksInterface(err) && s.Interfaces["inspect"] == "agent" {
+		delete(s.Interfaces, "inspect")
+		err = o.client.Create(ctx, s)
+	}
+	return err
+}
+
+// reclaim claims h for the machine that is remembered to run on it.
+func (o *observation) reclaim(ctx context.Context, h *seenHost, id string) error {
+	if !h.lost {
+		return nil
+	}
+	pool, ok := o.cluster.Pool(fleet.PoolName(h.tags[fleet.TagPool]))
+	if !ok {
+		return fleet.Errorf(fleet.Conflict, "adopt host "+h.String(), "Git has no pool %s any more, and Ironic wants to know an image of the machine on it (bring the pool back)", h.tags[fleet.TagPool])
+	}
+	spec, err := api.ReadMachine(pool.Infrastructure)
+	if err != nil {
+		return err
+	}
+	info := machine.InstanceInfo(spec.Image, h.spec)
+	info[infoKey] = h.tags
+	_, err = o.client.Claim(ctx, id, ironic.Claim{
+		Instance: instanceOf(h.tags), Info: info, Extra: extraOf(h.tags, false), AutomatedClean: new(machine.CleansAutomatically(h.spec, spec)),
+	})
+	return err
+}
+
+// markKey is the key of driver_info that tells which account Ironic has of a BMC. Ironic shows
+// no passwords: what is compared is a part of a checksum, too short to try passwords with.
+const markKey = "fairlead_account"
+
+// mark returns what tells info from another one.
+func mark(info map[string]any) string {
+	text, _ := json.Marshal(info) // what was made of texts has a form in JSON
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:3])
+}
+
+// wanted returns driver_info and properties of h as Git has them.
+func (p *Provider) wanted(ctx context.Context, o *observation, h *seenHost) (info, properties map[string]any, err error) {
+	k := fleet.Key{Namespace: h.Namespace, Name: h.spec.BMC.CredentialsName}
+	secret, err := p.secrets.Find(ctx, k, h.object.Secrets)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, key := range []string{api.UsernameKey, api.PasswordKey} {
+		if len(secret[key].Reveal()) == 0 {
+			return nil, nil, fleet.Errorf(fleet.Unauthorized, "read Secret "+k.String(), "it has no %s (write username and password of the BMC)", key)
+		}
+	}
+	bmc, err := api.ParseBMC(h.spec.BMC.Address, !h.spec.BMC.DisableCertificateVerification)
+	if err != nil {
+		return nil, nil, fleet.Errorf(fleet.Invalid, "read BareMetalHost "+h.String(), "spec.bmc.address %w", err)
+	}
+	info = bmc.DriverInfo(string(secret[api.UsernameKey].Reveal()), string(secret[api.PasswordKey].Reveal()))
+	for key, driver := range map[string]string{api.DeployISOKey: "deploy_iso", api.DeployKernelKey: "deploy_kernel", api.DeployRamdiskKey: "deploy_ramdisk"} {
+		if v := secretText(o.secret, key); v != "" {
+			info[driver] = v
+		}
+	}
+	info[markKey] = mark(info)
+	var found map[string]any
+	if h.node != nil {
+		found = h.node.Properties
+		for key, value := range h.node.DriverInfo { // what others enrolled boots as they said
+			if _, has := info[key]; !has && slices.Contains(bootKeys(), key) {
+				info[key] = value
+			}
+		}
+	}
+	properties = maps.Clone(found)
+	if properties == nil {
+		properties = make(map[string]any)
+	}
+	delete(properties, "root_device")
+	maps.Copy(properties, machine.Properties(h.spec, found))
+	return info, properties, nil
+}
+
+// bootKeys are keys of driver_info that say how a host boots its ramdisk, which a host that others
+// enrolled keeps where the Secret of Ironic does not say them.
+// Source: baremetal-operator, pkg/provisioner/ironic.
+func bootKeys() []string {
+	return []string{"deploy_iso", "deploy_kernel", "deploy_ramdisk", "bootloader", "kernel_append_params", "force_persistent_boot_device", "external_http_url"}
+}
+
+func secretText(s fleet.SecretData, key string) string { return string(s[key].Reveal()) }
+
+// outdated says what Ironic was told of h that Git says otherwise now; empty: nothing. The
+// account is compared where Git has it, and where Ironic was refused with the one it has.
+func (p *Provider) outdated(ctx context.Context, o *observation, h *seenHost) string {
+	n := h.node
+	if n == nil || h.object == nil || n.Locked || underWay(n) || h.declared.Paused {
+		return ""
+	}
+	k := fleet.Key{Namespace: h.Namespace, Name: h.spec.BMC.CredentialsName}
+	if _, git := h.object.Secrets[k]; !git && fleet.KindOf(n.Failure()) != fleet.Unauthorized {
+		return ""
+	}
+	info, _, err := p.wanted(ctx, o, h)
+	if err != nil {
+		return "" // whoever needs it is told
+	}
+	// Where others enrolled it, its BMC takes the account that they gave until it refuses.
+	have, marked := n.DriverInfo[markKey].(string)
+	if have != info[markKey] && (marked || fleet.KindOf(n.Failure()) == fleet.Unauthorized) {
+		return "tell Ironic how its BMC is reached now"
+	}
+	if n.Instance == "" && !sameProperties(machine.Properties(h.spec, n.Properties), n.Properties) {
+		return "tell Ironic which disk and firmware it has now"
+	}
+	return ""
+}
+
+// sameProperties reports whether have is what is wanted, but for what inspection found.
+func sameProperties(want, have map[string]any) bool {
+	const root = "root_device"
+	for key, v := range want {
+		if key != root && v != have[key] {
+			return false
+		}
+	}
+	if want[root] == nil || have[root] == nil {
+		return want[root] == nil && have[root] == nil
+	}
+	a, _ := json.Marshal(want[root]) // both are, or are to be, JSON
+	b, _ := json.Marshal(have[root])
+	return string(a) == string(b)
+}

@@ -1,0 +1,381 @@
+package metal3
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/metal3/api"
+	"fairlead.dev/providers/infrastructure/metal3/host"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/machine"
+	"fairlead.dev/providers/snapshot"
+)
+
+// An observation is what was seen of a cluster and of the hosts of its namespace.
+type observation struct {
+	*site
+	cluster  *fleet.Cluster
+	spec     *api.Metal3ClusterSpec
+	secret   fleet.SecretData // of the Ironic
+	listing  *listing
+	hosts    []seenHost // those of Git in its order, then those that left Git
+	machines []*seenHost
+}
+
+// A seenHost is a host as Git and Ironic have it.
+type seenHost struct {
+	fleet.Key
+	object   *fleet.Object // nil: Git has it no more
+	spec     *api.BareMetalHostSpec
+	node     *ironic.Node // nil: Ironic has none
+	record   record
+	tags     map[string]string // of the machine of the cluster that is on it; nil: none is
+	lost     bool              // the machine is remembered alone
+	machine  fleet.Machine     // of tags
+	declared host.Declared
+	next     host.Decision
+	outdated string // what Ironic was told of it and is not so any more; empty: nothing
+}
+
+// look looks at the Ironic of c. o is c, or the machine of it that something is to be asked of.
+func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*observation, error) {
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	s, secret, err := p.siteOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := s.remember(c)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.listings.Get(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	p.watch.Looked(snapshot.OwnerOf(c), []*site{s})
+	out := &observation{site: s, cluster: c, spec: spec, secret: secret, listing: l}
+	if err := out.join(memory); err != nil {
+		return nil, err
+	}
+	for i := range out.hosts {
+		h := &out.hosts[i]
+		p.decide(ctx, out, h, memory)
+		if h.tags != nil {
+			h.machine = p.machineOf(out, h)
+			out.machines = append(out.machines, h)
+		}
+	}
+	return out, nil
+}
+
+// join finds the node of each host, and the hosts that left Git.
+func (o *observation) join(memory remembered) error {
+	known := make(map[string]bool)
+	for _, object := range api.Hosts(o.cluster.Companions) {
+		if object.Namespace != o.cluster.Key.Namespace {
+			continue
+		}
+		spec, err := api.ReadHost(object)
+		if err != nil {
+			return err
+		}
+		if isKeptOff(&object) {
+			spec.Online = false
+		}
+		name := machine.NodeName(object.Namespace, object.Name)
+		known[name] = true
+		o.hosts = append(o.hosts, o.seen(fleet.Key{Namespace: object.Namespace, Name: object.Name}, &object, spec, memory))
+	}
+	var gone []fleet.Key
+	note := func(name string) {
+		namespace, host, ok := machine.ParseNodeName(name)
+		if ok && namespace == o.cluster.Key.Namespace && !known[name] {
+			known[name] = true
+			gone = append(gone, fleet.Key{Namespace: namespace, Name: host})
+		}
+	}
+	for i := range o.listing.nodes {
+		n := &o.listing.nodes[i]
+		_, host, _ := machine.ParseNodeName(n.Name)
+		r := o.listing.records[n.UUID]
+		if n.UUID == ironic.NodeID(string(o.cluster.Fleet), o.cluster.Key.Namespace, host) || o.cluster.Owns(r.identity(n)) {
+			note(n.Name)
+		}
+	}
+	for name := range memory {
+		note(name)
+	}
+	slices.SortFunc(gone, fleet.Key.Compare)
+	for _, k := range gone {
+		o.hosts = append(o.hosts, o.seen(k, nil, &api.BareMetalHostSpec{}, memory))
+	}
+	return nil
+}
+
+// seen returns a host with its node and the machine of the cluster that is on it.
+func (o *observation) seen(k fleet.Key, object *fleet.Object, spec *api.BareMetalHostSpec, memory remembered) seenHost {
+	name := machine.NodeName(k.Namespace, k.Name)
+	h := seenHost{Key: k, object: object, spec: spec, node: o.listing.byName[name]}
+	if h.node != nil {
+		h.record = o.listing.records[h.node.UUID]
+	}
+	was := memory[name]
+	switch n := h.node; {
+	case n == nil:
+		h.tags, h.lost = was, was != nil
+	case h.record.holds(n) && o.cluster.Owns(h.record.identity(n)):
+		h.tags = h.record.identity(n)
+	case h.record.holds(n) && was != nil && (instanceOf(was) == n.Instance || n.Instance == ""):
+		h.tags = was // its own tags do not tell any more
+	case n.Instance == "" && h.record.isZero() && was != nil && (n.State != ironic.Available || n.Power == ironic.PowerOn) && !cleans(n):
+		h.tags, h.lost = was, true
+	}
+	return h
+}
+
+// decide says what is next to be done to h.
+func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost, memory remembered) {
+	d := &h.declared
+	d.Gone, d.Online, d.External, d.Inspect = h.object == nil, h.spec.Online, h.spec.ExternallyProvisioned, h.spec.InspectionMode != api.InspectDisabled
+	if h.object != nil {
+		_, paused := h.object.Annotations[api.PausedAnnotation]
+		_, detached := h.object.Annotations[api.DetachedAnnotation]
+		d.Paused, d.Erase = paused || detached, h.object.Annotations[api.EraseAnnotation] == "true"
+	}
+	d.Tags = tagsOf(h)
+	if h.tags != nil {
+		_, ran := memory[machine.NodeName(h.Namespace, h.Name)]
+		d.Online = d.Online && !o.cluster.RebootOf(fleet.MachineName(h.tags[fleet.TagMachine]), providerIDOf(h.Key, h.tags)).Off
+		d.Machine = &host.Machine{Instance: instanceOf(h.tags), Name: h.tags[fleet.TagMachine], Running: ran && (h.lost || adopts(h.node))}
+	}
+	h.next = host.Next(*d, h.node)
+	h.outdated = p.outdated(ctx, o, h)
+}
+
+// isKeptOff reports whether people keep a host off until they say otherwise, by an annotation with a
+// name of theirs.
+func isKeptOff(host *fleet.Object) bool {
+	for name := range host.Annotations {
+		if strings.HasPrefix(name, api.RebootAnnotation+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// underWay reports whether Ironic is at n, which ends by itself. What failed has a target too.
+func underWay(n *ironic.Node) bool {
+	switch n.State {
+	case ironic.Verifying, ironic.Inspecting, ironic.InspectWait, ironic.Deploying, ironic.DeployWait, ironic.Adopting, ironic.Cleaning, ironic.CleanWait, ironic.Deleting:
+		return true
+	}
+	return false
+}
+
+// adopts reports whether n is on its way to be what runs on its host.
+func adopts(n *ironic.Node) bool {
+	switch n.State {
+	case ironic.Enroll, ironic.Verifying, ironic.Manageable, ironic.Adopting, ironic.AdoptFailed:
+		return true
+	}
+	return false
+}
+
+// tagsOf says whose the tags of the node of h are. A host that is available or cleaned was off
+// since its machine went, and one that is off runs none.
+func tagsOf(h *seenHost) host.Tags {
+	n := h.node
+	switch {
+	case n == nil || h.record.extra == nil:
+		return host.NoTags
+	case h.tags != nil:
+		return host.Own
+	case n.State == ironic.Available, cleans(n), n.Instance == "" && n.State != ironic.Error && n.State != ironic.Deleting && n.Power == ironic.PowerOff:
+		return host.Past
+	}
+	return host.Unsettled
+}
+
+// machineOf returns the machine on h.
+func (p *Provider) machineOf(o *observation, h *seenHost) fleet.Machine {
+	read := h.tags
+	if h.node != nil && h.record.extra != nil && !h.lost {
+		read = h.record.extra
+	}
+	m := fleet.MachineFromTags(read)
+	if h.node != nil && !h.lost {
+		m.Damaged = strings.TrimPrefix(m.Damaged+"; "+h.record.damage(h.node, h.tags), "; ")
+		m.Damaged = strings.TrimSuffix(m.Damaged, "; ")
+	}
+	if m.Damaged != "" {
+		m.Name = fleet.MachineName(h.tags[fleet.TagMachine])
+		m.Pool = fleet.PoolName(h.tags[fleet.TagPool])
+	}
+	m.ProviderID = providerIDOf(h.Key, h.tags)
+	m.FailureDomain, m.Created = h.tags[TagFailureDomain], createdOf(h.tags)
+	m.State, m.Message, m.Silent = stateOf(h)
+	m.Addresses = addressesOf(h.tags)
+	m.Power = powerOf(h)
+	if m.Damaged != "" {
+		return m
+	}
+	switch going := p.isGoing(instanceOf(h.tags)); {
+	case m.State == fleet.MachineDeleting:
+		m.Interrupted = h.node.State == ironic.Error && !m.Silent && !h.node.Locked
+	case going:
+		m.State, m.Interrupted = fleet.MachineDeleting, !m.Silent && !h.node.Locked
+	}
+	return m
+}
+
+// powerOf returns the power of the machine on h, where it may be rebooted: it runs, and Git does
+// not keep it off.
+func powerOf(h *seenHost) fleet.HostPower {
+	if h.lost || h.node == nil || h.node.State != ironic.Active || h.object == nil || !h.spec.Online || h.declared.Paused {
+		return fleet.HostPowerUnknown
+	}
+	switch {
+	case h.node.PowerTarget != "": // on its way
+	case h.node.Power == ironic.PowerOn:
+		return fleet.HostOn
+	case h.node.Power == ironic.PowerOff:
+		return fleet.HostOff
+	}
+	return fleet.HostPowerUnknown
+}
+
+// stateOf says what the state of the host means for the machine on it.
+func stateOf(h *seenHost) (s fleet.MachineState, message string, silent bool) {
+	n := h.node
+	if h.lost {
+		return fleet.MachineRunning, "Ironic does not know that it is on host " + h.String() + ", and may have lost its database: the host is enrolled and adopted as it runs", true
+	}
+	failed := ""
+	if err := n.Failure(); err != nil {
+		failed = err.Error()
+	}
+	silent = n.Fault == ironic.PowerFault
+	switch n.State {
+	case ironic.Active:
+		s = fleet.MachineRunning
+		if failed == "" && n.Power == ironic.PowerOff {
+			failed = "its host is switched off"
+		}
+	case ironic.Adopting, ironic.AdoptFailed, ironic.Enroll, ironic.Verifying, ironic.Manageable:
+		s = fleet.MachinePending
+		if h.declared.Machine.Running {
+			s = fleet.MachineRunning
+		}
+	case ironic.DeployFailed:
+		s = fleet.MachinePending
+		if h.next.Phase == host.Failed {
+			s = fleet.MachineFailed
+		}
+	case ironic.Deleting, ironic.Error:
+		s = fleet.MachineDeleting
+	default:
+		s = fleet.MachinePending
+	}
+	switch {
+	case failed != "":
+		return s, failed, silent
+	case n.Maintenance && !silent:
+		return s, "its host is in maintenance: " + n.MaintenanceReason, silent
+	case s == fleet.MachinePending && h.next.Held != "":
+		return s, h.next.Held, silent
+	case s != fleet.MachineRunning:
+		return s, "host " + h.String() + " is " + string(n.State), silent
+	}
+	return s, "", silent
+}
+
+// released returns the machine that was on h, while h is busy with what it left.
+func (o *observation) released(h *seenHost) (fleet.Machine, bool) {
+	if h.node == nil || !cleans(h.node) || !o.cluster.Owns(h.record.extra) {
+		return fleet.Machine{}, false
+	}
+	m := fleet.MachineFromTags(h.record.extra)
+	if m.Damaged != "" {
+		return fleet.Machine{}, false
+	}
+	m.ProviderID = providerIDOf(h.Key, h.record.extra)
+	m.FailureDomain, m.Created = h.record.extra[TagFailureDomain], createdOf(h.record.extra)
+	m.State, m.Message = fleet.MachineReleased, "host "+h.String()+" is "+string(h.node.State)
+	if err := h.node.Failure(); err != nil {
+		m.Message = err.Error()
+	}
+	return m, true
+}
+
+// isGoing reports whether the deletion of an instance was asked for while its BMC was silent.
+func (p *Provider) isGoing(instance string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.going[instance]
+}
+
+// noteGoing notes that.
+func (p *Provider) noteGoing(instance string, going bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if going {
+		p.going[instance] = true
+		return
+	}
+	delete(p.going, instance)
+}
+
+// upkeep says what EnsureInfrastructure would do to h now; empty: nothing.
+func (p *Provider) upkeep(o *observation, h *seenHost, at time.Time) string {
+	if soon, _ := p.lastTry(o.nodeID(h), h, at); soon {
+		return ""
+	}
+	if h.outdated != "" {
+		return h.outdated + ": host " + h.String()
+	}
+	d := h.next
+	goes := h.machine.State == fleet.MachineDeleting && (h.node == nil || !adopts(h.node)) // what Ironic does not know as active it cannot release
+	if d.Step == host.None || h.machine.Damaged != "" || goes {
+		return ""
+	}
+	if d.Err != nil && h.node != nil && at.Sub(h.node.Updated) < p.o.Retry {
+		return "" // it failed just now
+	}
+	switch {
+	case h.tags == nil:
+		return string(d.Step) + ": host " + h.String()
+	case d.Step == host.Deploy && o.loses(h):
+		return "give back host " + h.String() + " of machine " + string(h.machine.Name) + ", whose address of a pool another machine has: it is made again"
+	case d.Step == host.Deploy && !o.wants(h):
+		return ""
+	}
+	return string(d.Step) + ": host " + h.String() + " of machine " + h.tags[fleet.TagMachine]
+}
+
+// wants reports whether Git has the pool of the machine on h.
+func (o *observation) wants(h *seenHost) bool {
+	_, ok := o.cluster.Pool(h.machine.Pool)
+	return ok
+}
+
+// nodeID is the UUID of the node of h, or of the one that it is to be enrolled as.
+func (o *observation) nodeID(h *seenHost) string {
+	if h.node != nil {
+		return h.node.UUID
+	}
+	return ironic.NodeID(string(o.cluster.Fleet), h.Namespace, h.Name)
+}
+
+// state is that of the node of h; empty: there is none.
+func (h *seenHost) state() ironic.State {
+	if h.node == nil {
+		return ""
+	}
+	return h.node.State
+}

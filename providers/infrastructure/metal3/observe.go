@@ -1,0 +1,125 @@
+package metal3
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/infrastructure/metal3/host"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/machine"
+	"fairlead.dev/providers/snapshot"
+)
+
+// Observe implements providers.Infrastructure.
+func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return fleet.Infrastructure{}, ironic.WrapLook("observe "+c.Key.String(), err)
+	}
+	at := time.Now()
+	out := fleet.Infrastructure{FailureDomains: failureDomains(got.spec), Places: []fleet.PlaceSeen{{Place: got.place(), Named: true}}, Hosts: []fleet.Host{}}
+	slices.SortFunc(out.FailureDomains, func(a, b fleet.FailureDomain) int { return strings.Compare(a.Name, b.Name) })
+	running := make(remembered)
+	for i := range got.hosts {
+		h := &got.hosts[i]
+		if h.tags != nil {
+			out.Machines = append(out.Machines, h.machine)
+			if h.runs() {
+				running[machine.NodeName(h.Namespace, h.Name)] = h.tags
+			}
+		}
+		if m, ok := got.released(h); ok {
+			out.Machines = append(out.Machines, m)
+		}
+		if what := p.upkeep(got, h, at); what != "" {
+			out.Upkeep = append(out.Upkeep, what)
+		}
+		out.Hosts = append(out.Hosts, p.hostOf(got, h))
+	}
+	slices.SortFunc(out.Machines, func(a, b fleet.Machine) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
+	})
+	fleet.SortHosts(out.Hosts)
+	if len(running) > 0 {
+		out.Places = append(out.Places, got.site.seen(running))
+	}
+	if len(got.machines) > 0 || p.wasFound(snapshot.OwnerOf(c)) {
+		out.Exists, out.Endpoint, out.Places[0].Used = true, endpoint.Wanted(c), true
+		out.Message = got.unready()
+		out.Ready = out.Message == ""
+	}
+	slices.Sort(out.Upkeep)
+	out.Drift = slices.Clone(out.Upkeep)
+	return out, nil
+}
+
+// runs reports whether the machine on h runs, or may: what is remembered of the cluster names
+// it then.
+func (h *seenHost) runs() bool {
+	return h.lost || h.node.State == ironic.Active || h.node.State == ironic.Error || h.node.State == ironic.Deleting || h.declared.Machine.Running
+}
+
+// unready says why no machine can be made yet; empty: one can. A cluster that has machines is
+// ready, whatever its hosts do, and so is one whose hosts all wait for people: what is in the
+// way is told to whoever makes a machine.
+func (o *observation) unready() string {
+	if len(o.machines) > 0 {
+		return ""
+	}
+	var why []string
+	for i := range o.hosts {
+		h := &o.hosts[i]
+		switch {
+		case o.inTheWay(h) == "":
+			return ""
+		case h.object != nil && h.next.Held == "" && h.next.Err == nil && h.next.Phase != host.External && h.tags == nil && !h.isTaken():
+			why = append(why, fmt.Sprintf("host %s is %s", h.String(), h.next.Phase))
+		}
+	}
+	const most = 8
+	if more := len(why) - most; more > 0 {
+		why = append(why[:most:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(why, "; ")
+}
+
+// isTaken reports whether a machine has h.
+func (h *seenHost) isTaken() bool { return h.node != nil && h.record.holds(h.node) }
+
+// inTheWay says why no machine gets h; empty: one may.
+func (o *observation) inTheWay(h *seenHost) string {
+	n := h.node
+	switch {
+	case h.object == nil:
+		return "left Git"
+	case h.spec.ExternallyProvisioned:
+		return "is externally provisioned"
+	case n == nil:
+		return "is not enrolled yet"
+	case h.tags != nil:
+		return "has machine " + h.tags[fleet.TagMachine]
+	case n.Instance != "":
+		return "has " + o.consumerOf(h).String()
+	case h.next.Held != "":
+		return h.next.Held
+	case n.Maintenance && n.Fault != "":
+		return "does not answer: " + cmp.Or(n.MaintenanceReason, n.Fault)
+	case n.Maintenance:
+		return "is in maintenance"
+	case n.State != ironic.Available:
+		why := "is " + string(n.State)
+		if err := n.Failure(); err != nil {
+			why += ": " + err.Error()
+		}
+		return why
+	case n.Retired:
+		return "is retired in Ironic"
+	}
+	return ""
+}

@@ -1,0 +1,159 @@
+package metal3
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/claims"
+	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/infrastructure/metal3/api"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/machine"
+	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/snapshot"
+)
+
+// A Provider is the infrastructure provider of bare metal.
+type Provider struct {
+	o        Options
+	secrets  objects.Secrets
+	watch    *snapshot.Watch[*site]
+	reserved addresses.Reservations
+	deciding claims.Locks // machines and hosts that something is asked of right now
+
+	mu      sync.Mutex
+	sites   map[ironic.Credential]*site
+	found   map[snapshot.Owner]bool // clusters that this process made ready
+	going   map[string]bool         // instances whose deletion was asked for while their BMC is silent
+	claimed map[string]claimed      // nodes that this process claimed and that need not show it yet
+	tries   map[string]try          // what came of the last step of a node, where it failed
+}
+
+// claimed is a claim of this process, until it shows for certain.
+type claimed struct {
+	instance string
+	index    string // the value of TagIndex
+	until    time.Time
+}
+
+// A try is a step that failed, of a node that was in a state.
+type try struct {
+	at    time.Time
+	state ironic.State
+	err   error
+}
+
+var _ providers.Infrastructure = (*Provider)(nil)
+
+// Options are what a provider is made with. Zero values mean the defaults.
+type Options struct {
+	Ironic ironic.Options
+	Tick   time.Duration // how old a look at an Ironic may be, which its clusters share
+	Settle time.Duration // see DefaultSettle
+	Retry  time.Duration // how long a host is left alone after a step of it failed
+	Log    *slog.Logger
+	// Secret returns a Secret that Git does not hold; nil means that there are none.
+	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
+}
+
+// The defaults. What Ironic was asked for shows in the next listing; a request whose answer was
+// lost was taken within the time that one may take.
+const (
+	DefaultTick   = 10 * time.Second
+	DefaultSettle = 75 * time.Second
+	DefaultRetry  = 2 * time.Minute
+	DefaultRate   = 20
+)
+
+// New returns a provider.
+func New(o Options) *Provider {
+	o.Tick, o.Settle, o.Retry = cmp.Or(o.Tick, DefaultTick), cmp.Or(o.Settle, DefaultSettle), cmp.Or(o.Retry, DefaultRetry)
+	o.Ironic.Rate = cmp.Or(o.Ironic.Rate, DefaultRate)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Provider{
+		o: o, watch: snapshot.NewWatch[*site](), secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
+		sites: make(map[ironic.Credential]*site), found: make(map[snapshot.Owner]bool), going: make(map[string]bool),
+		claimed: make(map[string]claimed), tries: make(map[string]try),
+	}
+}
+
+// Abilities tells what it can do beyond the contract.
+func (p *Provider) Abilities() providers.Abilities {
+	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, Adopter: p, NodeIdentifier: p, VirtualIPs: p, Checker: p, Rebooter: p, Closer: p}
+}
+
+// Close closes the connections to Ironics.
+func (p *Provider) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.sites {
+		s.client.Close()
+	}
+}
+
+// Settle implements providers.Infrastructure.
+func (p *Provider) Settle() time.Duration { return p.o.Settle }
+
+// NodeID implements providers.NodeIdentifier: cloud-init reads it from the metadata that
+// package machine makes.
+func (p *Provider) NodeID() string { return machine.IDPrefix + "{{ ds.meta_data.providerid }}" }
+
+// VirtualIP implements providers.VirtualIPs.
+func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	return spec.VirtualIP, nil
+}
+
+// wrap says what could not be done, for an error that has a kind or none.
+func wrap(op string, err error) error { return ironic.Wrap(op, err) }
+
+// noteFound notes whether this process made the cluster of o ready.
+func (p *Provider) noteFound(o snapshot.Owner, found bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if found {
+		p.found[o.Shared()] = true
+		return
+	}
+	delete(p.found, o.Shared())
+}
+
+func (p *Provider) wasFound(o snapshot.Owner) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.found[o.Shared()]
+}
+
+// noteTry notes what came of the step of h, whose node is called id; nil: it went well.
+func (p *Provider) noteTry(id string, h *seenHost, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		delete(p.tries, id)
+		return
+	}
+	p.tries[id] = try{time.Now(), h.state(), err}
+}
+
+// lastTry returns why the last step of h failed, and whether it is too soon for another. A node
+// that is in another state since went on.
+func (p *Provider) lastTry(id string, h *seenHost, at time.Time) (soon bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, ok := p.tries[id]
+	if !ok || t.state != h.state() {
+		return false, nil
+	}
+	return at.Sub(t.at) < p.o.Retry, t.err
+}

@@ -1,0 +1,97 @@
+package metal3
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/infrastructure/metal3/api"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/snapshot"
+)
+
+// A site is an Ironic, as one account sees it.
+type site struct {
+	client   *ironic.Client
+	endpoint string
+	listings *snapshot.Cache[*listing]
+	// assigning is held while it is decided which addresses and index a machine gets.
+	assigning sync.Mutex
+}
+
+// A listing is all that an Ironic has.
+type listing struct {
+	nodes   []ironic.Node
+	byName  map[string]*ironic.Node
+	records map[string]record // what Fairlead wrote into nodes, by UUID
+	holders addresses.Holders // of addresses of pools, by UUID
+	indexes map[string]bool   // values of TagIndex that machines have
+	unknown error             // why it is not known what addresses a node has; nil: it is
+}
+
+// siteOf returns the Ironic of c: that of the Secret of its namespace. Nothing is asked.
+func (p *Provider) siteOf(ctx context.Context, c *fleet.Cluster) (*site, fleet.SecretData, error) {
+	k := fleet.Key{Namespace: c.Key.Namespace, Name: api.IronicSecret}
+	data, err := p.secrets.Find(ctx, k, c.Infrastructure.Secrets)
+	if err != nil {
+		return nil, nil, err
+	}
+	plain := make(map[string][]byte, len(data))
+	for name, v := range data {
+		plain[name] = v.Reveal()
+	}
+	credential, err := ironic.ReadCredential("Secret "+k.String(), plain)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.sites[credential]; s != nil {
+		return s, data, nil
+	}
+	client, err := ironic.New(credential, p.o.Ironic)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &site{client: client, endpoint: strings.TrimSuffix(credential.Endpoint, "/v1/")}
+	s.listings = snapshot.NewCache(p.o.Tick, "list hosts", s.list)
+	p.sites[credential] = s
+	return s, data, nil
+}
+
+// list lists all nodes, once for all clusters.
+func (s *site) list(ctx context.Context) (*listing, error) {
+	nodes, err := s.client.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{
+		nodes: nodes, byName: make(map[string]*ironic.Node, len(nodes)), records: make(map[string]record), holders: make(addresses.Holders),
+		indexes: make(map[string]bool),
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		l.byName[n.Name] = n
+		r := recordOf(n)
+		if r.isZero() {
+			continue
+		}
+		l.records[n.UUID] = r
+		if !r.holds(n) {
+			continue
+		}
+		tags := r.identity(n)
+		if err := l.holders.Add(n.UUID, tags[addresses.Tag]); err != nil {
+			l.unknown = wrap("read what addresses host "+n.Name+" has", err)
+		}
+		if index := tags[TagIndex]; index != "" {
+			l.indexes[index] = true
+		}
+	}
+	return l, nil
+}
+
+// place is the Ironic among the places of a cluster.
+func (s *site) place() fleet.Place { return fleet.Place{ID: "Ironic " + s.endpoint} }

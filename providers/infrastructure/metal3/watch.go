@@ -1,0 +1,87 @@
+package metal3
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/machine"
+	"fairlead.dev/providers/snapshot"
+)
+
+// Watch implements providers.Watcher: it lists each Ironic in use, seldom while nothing is under
+// way there.
+func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
+	return p.watch.Run(ctx, p.o.Tick, func(ctx context.Context, s *site) (snapshot.View, error) {
+		l, err := s.listings.Get(ctx, snapshot.Owner{})
+		if err != nil {
+			return snapshot.View{}, err
+		}
+		return p.view(s, l), nil
+	}, changed)
+}
+
+// view returns how clusters look: the hosts that their machines have, and the hosts of their
+// namespace that are nobody's.
+func (p *Provider) view(s *site, l *listing) snapshot.View {
+	out := snapshot.View{Prints: make(map[snapshot.Owner]string)}
+	free := make(map[string]string) // by namespace
+	for i := range l.nodes {
+		n := &l.nodes[i]
+		namespace, _, _ := machine.ParseNodeName(n.Name)
+		sum := sha256.Sum256(fmt.Append(nil, n.Name, n.State, n.Target, n.Power, n.Fault, n.Maintenance, n.LastError, n.Instance, n.Extra))
+		if tags := l.records[n.UUID].identity(n); tags != nil && l.records[n.UUID].holds(n) {
+			k, _ := fleet.ParseKey(tags[fleet.TagCluster])
+			o := snapshot.Owner{Fleet: fleet.ID(tags[fleet.TagFleet]), Cluster: k}
+			out.Prints[o] += string(sum[:])
+		} else {
+			free[namespace] += string(sum[:])
+		}
+		out.Busy = out.Busy || underWay(n) || n.PowerTarget != ""
+	}
+	for o := range p.watch.In(s) {
+		sum := sha256.Sum256([]byte(out.Prints[o] + free[o.Cluster.Namespace]))
+		out.Prints[o] = string(sum[:])
+	}
+	return out
+}
+
+// Clusters implements providers.Lister: of the Ironics that this process uses, and those that it
+// made ready.
+func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
+	var out []fleet.Key
+	for _, s := range p.watch.Places() {
+		l, err := s.listings.Get(ctx, snapshot.Owner{})
+		if err != nil {
+			return nil, ironic.WrapLook("list clusters", err)
+		}
+		for i := range l.nodes {
+			if tags := l.machineTags(&l.nodes[i]); tags != nil && tags[fleet.TagFleet] == string(id) {
+				if k, err := fleet.ParseKey(tags[fleet.TagCluster]); err == nil {
+					out = append(out, k)
+				}
+			}
+		}
+	}
+	p.mu.Lock()
+	for o := range p.found {
+		if o.Fleet == id {
+			out = append(out, o.Cluster)
+		}
+	}
+	p.mu.Unlock()
+	slices.SortFunc(out, fleet.Key.Compare)
+	return slices.Compact(out), nil
+}
+
+// machineTags returns the tags of the machine that has n; nil: none of Fairlead's does.
+func (l *listing) machineTags(n *ironic.Node) map[string]string {
+	r := l.records[n.UUID]
+	if !r.holds(n) {
+		return nil
+	}
+	return r.identity(n)
+}

@@ -1,0 +1,136 @@
+package openstack
+
+import (
+	"context"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/machine"
+	"fairlead.dev/providers/openstackauth"
+)
+
+var _ providers.Checker = (*Provider)(nil)
+
+// Check implements providers.Checker: networks, zones, what servers are made of, and for
+// each project whether the machines that are not there yet fit into the quota of Nova.
+func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]providers.Finding, error) {
+	k := checking{provider: p}
+	for _, c := range clusters {
+		if err := k.cluster(ctx, c); err != nil {
+			k.note(c, "cloud", "", openstackauth.WrapLook("look at what "+c.Key.String()+" needs", err))
+		}
+	}
+	k.quotas(ctx)
+	return k.out, nil
+}
+
+// checking gathers findings.
+type checking struct {
+	provider *Provider
+	out      []providers.Finding
+	needs    []need
+}
+
+// A need is what clusters take of one project.
+type need struct {
+	project  *cloud.Project
+	size     machine.Size
+	clusters []fleet.Key
+}
+
+func (k *checking) note(c *fleet.Cluster, what, text string, err error) {
+	k.out = append(k.out, providers.Finding{Clusters: []fleet.Key{c.Key}, What: what, Text: text, Err: err})
+}
+
+func (k *checking) cluster(ctx context.Context, c *fleet.Cluster) error {
+	got, err := k.provider.look(ctx, c)
+	if err != nil {
+		return err
+	}
+	if len(got.net.Faults) == 0 {
+		k.note(c, "networks", "all that Git names are there", nil)
+	}
+	for _, err := range got.net.Faults {
+		k.note(c, "networks", "", openstackauth.Wrap("use what Git names", err))
+	}
+	_, unknown, err := failureDomains(ctx, got.home, got.spec)
+	if err != nil {
+		return err
+	}
+	if unknown != nil || len(got.spec.ControlPlaneAvailabilityZones) > 0 {
+		k.note(c, "zones", "Nova has those that Git names", unknown)
+	}
+	seen := make(map[string]bool)
+	for _, pool := range c.Pools() {
+		if err := k.pool(ctx, c, got, pool, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pool notes what servers of pool are made of, each of it once for a cluster.
+func (k *checking) pool(ctx context.Context, c *fleet.Cluster, got *observation, pool fleet.Pool, seen map[string]bool) error {
+	spec, err := api.ReadMachine(pool.Infrastructure)
+	if err != nil {
+		return err
+	}
+	project, err := k.provider.projectOf(ctx, c, pool, spec, got.home)
+	if err != nil {
+		return err
+	}
+	image := machine.Image{}
+	if spec.Image.ImageRef != nil {
+		if image, err = k.provider.imageOf(ctx, c, got.spec, spec, project, got.homeSnapshot()); err != nil {
+			image = machine.Image{} // the agent makes it, and is not done
+		}
+	}
+	for _, part := range machine.Parts(ctx, project, spec, image) {
+		if key := part.What + part.Name; !seen[key] {
+			seen[key] = true
+			k.note(c, part.What, part.Name+" is there", part.Err)
+		}
+	}
+	missing := pool.Replicas
+	for _, at := range got.projects {
+		for _, m := range at.machines.Machines {
+			if m.Pool == pool.Name {
+				missing--
+			}
+		}
+	}
+	size, err := machine.SizeOf(ctx, project, spec.Flavor, max(0, missing))
+	if err != nil {
+		return nil //nolint:nilerr // the flavor's finding says it
+	}
+	return k.add(ctx, project, size, c.Key)
+}
+
+// add adds what a pool takes of project to what others take of it.
+func (k *checking) add(ctx context.Context, project *cloud.Project, size machine.Size, c fleet.Key) error {
+	for i := range k.needs {
+		n := &k.needs[i]
+		same, err := n.project.Same(ctx, project)
+		if err != nil {
+			return err
+		}
+		if same {
+			if n.size = n.size.Add(size); n.clusters[len(n.clusters)-1] != c {
+				n.clusters = append(n.clusters, c)
+			}
+			return nil
+		}
+	}
+	k.needs = append(k.needs, need{project, size, []fleet.Key{c}})
+	return nil
+}
+
+// quotas notes for each project whether there is room.
+func (k *checking) quotas(ctx context.Context) {
+	for _, n := range k.needs {
+		text, err := machine.Room(ctx, n.project, n.size)
+		k.out = append(k.out, providers.Finding{Clusters: n.clusters, What: "quota", Text: text, Err: err})
+	}
+}

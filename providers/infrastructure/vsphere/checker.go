@@ -1,0 +1,51 @@
+package vsphere
+
+import (
+	"context"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
+	"fairlead.dev/providers/snapshot"
+)
+
+var _ providers.Checker = (*Provider)(nil)
+
+// Check implements providers.Checker: for each pool, wherever its machines may be, that what
+// Git names is in the inventory, and that the account may do with it what the agent does.
+func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]providers.Finding, error) {
+	var out []providers.Finding
+	for _, c := range clusters {
+		note := func(text string, err error) {
+			out = append(out, providers.Finding{Clusters: []fleet.Key{c.Key}, What: "inventory and rights", Text: text, Err: err})
+		}
+		got, err := p.look(ctx, c, snapshot.OwnerOf(c))
+		if err != nil {
+			note("", vcenter.WrapLook("look at what "+c.Key.String()+" needs", err))
+			continue
+		}
+		for _, pool := range c.Pools() {
+			note("what machines of pool "+string(pool.Name)+" need is there, and may be used", p.checkPool(ctx, c, got, &pool))
+		}
+	}
+	return out, nil
+}
+
+func (p *Provider) checkPool(ctx context.Context, c *fleet.Cluster, got *observation, pool *fleet.Pool) error {
+	what := "find what machines of pool " + string(pool.Name) + " need"
+	placed, err := placements(c, got.spec, pool)
+	if err != nil {
+		return wrap(what, err)
+	}
+	var errs []error
+	for _, at := range placed {
+		client, err := p.client(ctx, c, got.spec, at.access())
+		if err == nil {
+			var zone error
+			zone, err = examine(ctx, client, at)
+			err = fleet.JoinErrors(zone, err)
+		}
+		errs = append(errs, wrap(what, err))
+	}
+	return fleet.JoinErrors(errs...)
+}

@@ -1,0 +1,123 @@
+package rollout
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"fairlead.dev/fleet"
+)
+
+// A fact is what counts of a cluster for whether it may be held to what is newest.
+type fact struct {
+	key      fleet.Key
+	wanted   string    // digest of the newest
+	held     string    // digest of what it is held to
+	moving   bool      // it is on its way to that
+	since    time.Time // when it took that
+	arrived  string
+	at       time.Time
+	trouble  trouble
+	out      bool      // it is left alone, and nobody waits for it
+	why      string    // of out
+	ends     time.Time // of out; zero: with news
+	now      bool      // somebody asked for it: neither stages, windows nor freezes
+	turn     bool      // somebody asked for its stage: the same, but as many at once as else
+	approved bool      // somebody approved of what waits
+	shut     string    // the window or freeze for which it may not begin
+	opens    time.Time
+}
+
+// A group is a stage with its clusters, sorted.
+type group struct {
+	stage fleet.Stage
+	facts []fact
+	first bool // it waits for no other
+}
+
+// groups returns the stages of classes, then those of all others, the last one that of the rest.
+func (s State) groups(g gates) []group {
+	w := &s.config.Waves
+	var out []group
+	add := func(stages []fleet.Stage) (from int) {
+		from = len(out)
+		for i, stage := range stages {
+			out = append(out, group{stage: stage, first: i == 0})
+		}
+		return from
+	}
+	from := make(map[fleet.Key]int)
+	for _, of := range w.Classes {
+		from[of.Class] = add(of.Stages)
+	}
+	rest := fleet.Stage{Name: fleet.RestStage, Select: labels.Everything()}
+	if len(w.Stages) > 0 {
+		rest.AtOnce = 1
+	}
+	others := add(append(slices.Clone(w.Stages), rest))
+	for _, k := range slices.SortedFunc(maps.Keys(s.clusters), fleet.Key.Compare) {
+		c := s.clusters[k]
+		newest := c.newest()
+		if !s.live(c) || newest == nil && c.recorded == nil {
+			continue
+		}
+		i := others
+		var l labels.Set
+		if newest != nil {
+			l = newest.Labels
+			if t := newest.Topology; t != nil {
+				if at, ok := from[t.Class]; ok {
+					i = at
+				}
+			}
+		}
+		for !out[i].stage.Select.Matches(l) { // the last one selects all
+			i++
+		}
+		out[i].facts = append(out[i].facts, s.fact(k, c, g, l))
+	}
+	return out
+}
+
+// newest returns the newest definition of c.
+func (c cluster) newest() *fleet.Cluster {
+	if c.next != nil {
+		return c.next
+	}
+	return c.definition
+}
+
+// fact returns what counts of cluster k.
+func (s State) fact(k fleet.Key, c cluster, g gates, l labels.Set) fact {
+	w := c.wave
+	f := fact{
+		key: k, wanted: w.digest, held: w.digest, moving: w.moving(), since: w.since, arrived: w.arrived, at: w.at, trouble: w.trouble,
+	}
+	if f.arrived == "" {
+		f.arrived = "nothing"
+	}
+	if c.next != nil {
+		if f.wanted = c.nextDigest; f.held == "" {
+			f.held = "unknown"
+		}
+		f.shut, f.opens = g.of(l, longestDrain(cmp.Or(c.definition, c.next)))
+	}
+	said := c.counted()
+	f.approved = said.Way == fleet.ReleaseApprove || said.Way == fleet.ReleaseNow
+	switch suspended, until := s.suspended(k, c, g.now); {
+	case c.damaged != "":
+		f.out, f.why = true, c.damaged
+	case said.Way == fleet.ReleaseNow:
+		f.now, f.turn = !said.Stage, said.Stage
+	case suspended:
+		f.out, f.why, f.ends = true, "the cluster is suspended or paused", until
+	case w.fresh:
+		f.out, f.why = true, "the cluster is being made"
+	case said.Way == fleet.ReleaseSkip:
+		f.out, f.why = true, "it is skipped"
+	}
+	return f
+}

@@ -1,0 +1,158 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// waves is what is decided of a fleet to which something comes in waves.
+type waves struct {
+	settled  bool      // nothing is new since
+	at       time.Time // when that was decided
+	wake     time.Time // when time alone makes it another; zero: never
+	stages   []fleet.StageStatus
+	releases []fleet.Request // that people made and that stand
+	granted  []granted       // those of them that count already
+}
+
+// unsettle has the waves decided anew at the end of the decision.
+func (s *State) unsettle() { s.waves.settled = false }
+
+// settle decides which clusters may be held to what is newest, and says of the others why not.
+func (d *Decision) settle(now time.Time) {
+	s := &d.State
+	if !s.config.Waves.Declared() {
+		d.letGo(now)
+		return
+	}
+	w := &s.waves
+	if w.settled && !now.Before(w.at) && (w.wake.IsZero() || now.Before(w.wake)) {
+		return
+	}
+	s.cloneClusters()
+	for k, c := range s.clusters {
+		c = c.measured(now)
+		if c.next != nil && c.definition != nil && c.nextDigest == c.wave.digest { // it differs in nothing that waits
+			c = c.take(now)
+			d.Changed = append(d.Changed, k)
+		}
+		s.clusters[k] = c
+	}
+	g := gatesAt(&s.config.Waves, now)
+	groups := s.groups(g)
+	if d.grant(groups) {
+		groups = s.groups(g)
+		d.StatusChanged, d.AnswersDue = true, true
+	}
+	said := w.stages
+	w.settled, w.at, w.wake, w.stages = true, now, g.next(), nil
+	var before stop
+	for _, of := range groups {
+		if of.first {
+			before = stop{}
+		}
+		if len(of.facts) == 0 {
+			continue
+		}
+		var c course
+		c, before = runStage(of.stage, of.facts, before, now)
+		w.wake = earlier(w.wake, c.wake, now)
+		for i, f := range of.facts {
+			d.ticket(f.key, c.tickets[i], now)
+		}
+		c.status.Since = s.stageSince(of.facts, c.status.Since)
+		w.stages = append(w.stages, c.status)
+	}
+	if !slices.EqualFunc(said, w.stages, sameStage) {
+		d.StatusChanged, d.AnswersDue = true, d.AnswersDue || len(w.releases) > 0
+	}
+}
+
+// letGo holds each cluster to what is newest: nothing comes in waves, or does no more.
+func (d *Decision) letGo(now time.Time) {
+	s := &d.State
+	s.waves = waves{releases: s.waves.releases}
+	for _, k := range s.keysOf(func(c cluster) bool { return c.next != nil }) {
+		s.cloneClusters()
+		s.clusters[k] = s.clusters[k].take(now)
+		d.Changed, d.StatusChanged = append(d.Changed, k), true
+	}
+}
+
+// sameStage reports whether a and b say the same.
+func sameStage(a, b fleet.StageStatus) bool {
+	return slices.Equal(a.Failed, b.Failed) && a.Name == b.Name && a.State == b.State && a.Why == b.Why && a.Until.Equal(b.Until) && a.Since.Equal(b.Since) &&
+		a.Clusters == b.Clusters && a.Changing == b.Changing && a.Waiting == b.Waiting && a.Digest == b.Digest
+}
+
+// ticket has cluster k go by its ticket.
+func (d *Decision) ticket(k fleet.Key, t ticket, now time.Time) {
+	s := &d.State
+	c := s.clusters[k]
+	old := c.wave.ticket
+	c.wave.ticket = t
+	switch {
+	case c.next == nil:
+		if !c.wave.waits.IsZero() {
+			d.StatusChanged = true
+		}
+		c.wave.waits = time.Time{}
+	case t.why == "":
+		c = c.take(now)
+		d.Changed, d.StatusChanged = append(d.Changed, k), true
+	case c.wave.waits.IsZero():
+		c.wave.waits = now.UTC().Truncate(time.Second)
+		d.StatusChanged = true
+	case old.why != t.why || !old.until.Equal(t.until):
+		d.StatusChanged = true
+	}
+	if r := c.wave.release; r.Way != "" && (r.Of != c.wanted() || c.next == nil && r.Way != fleet.ReleaseSkip) { // it is over
+		c.wave.release = fleet.WaveRelease{}
+		d.StatusChanged = true
+	}
+	s.clusters[k] = c
+}
+
+// stageSince returns since when the first of a stage's clusters waits or is being changed.
+func (s State) stageSince(facts []fact, first time.Time) time.Time {
+	for _, f := range facts {
+		if at := s.clusters[f.key].wave.waits; !f.out && !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
+}
+
+// Rollout returns what people learn of what comes to the fleet in waves.
+func (s State) Rollout() fleet.RolloutStatus {
+	var out fleet.RolloutStatus
+	if !s.config.Waves.Declared() {
+		return out
+	}
+	out.Stages = s.waves.stages
+	for _, k := range s.keysOf(s.live) {
+		c := s.clusters[k]
+		if w, waits := c.wait(k); waits {
+			out.Waiting = append(out.Waiting, w)
+		}
+		if w := c.wave; w.digest != "" {
+			out.Standings = append(out.Standings, fleet.Standing{
+				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release,
+			})
+		}
+	}
+	return out
+}
+
+// wait returns what is said of cluster k where something waits for its turn.
+func (c cluster) wait(k fleet.Key) (fleet.Wait, bool) {
+	if c.next == nil {
+		return fleet.Wait{}, false
+	}
+	t := c.wave.ticket
+	return fleet.Wait{
+		Cluster: k, Stage: t.stage, Revision: c.next.Revision, Digest: c.nextDigest, Why: t.why, Until: t.until, Since: c.wave.waits,
+	}, true
+}

@@ -1,0 +1,164 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+)
+
+// A wave is what is known of how a cluster takes what comes in waves. Digests are of
+// fleet.Cluster.RolloutDigest.
+type wave struct {
+	of      *fleet.Cluster // that digest is of
+	digest  string         // of the definition; empty: it is not known yet
+	since   time.Time      // when the definition was taken; zero: it was there from the beginning
+	arrived string         // of what it was last found to be wholly
+	at      time.Time      // when it was; zero: from the beginning
+	fresh   bool           // it was never whole: it is being made
+	waits   time.Time      // since when something waits
+	trouble trouble        // as of the last pass
+	ticket  ticket         // of what waits, or why nothing does
+	release fleet.WaveRelease
+}
+
+// A trouble is what a pass found that makes a cluster a failed one.
+type trouble struct {
+	plane string // its control plane is lost; empty: it is there
+	any   string // something of it is; empty: all of it is there
+}
+
+// A ticket says whether a cluster may be held to what waits, and why not.
+type ticket struct {
+	stage string
+	why   string // empty: it may
+	until time.Time
+}
+
+// moving reports whether the cluster is on its way: what was whole before it took the new has
+// proved nothing of it.
+func (w wave) moving() bool {
+	return !w.fresh && (w.arrived != w.digest || w.at.Before(w.since))
+}
+
+// waveOf returns what a record says of a cluster. What was there before anything came in waves
+// counts as arrived, unless it was just being made.
+func waveOf(r *fleet.Report, s fleet.Standing) wave {
+	w := wave{digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, trouble: troubleOf(*r)}
+	if s.Digest == "" {
+		m := r.Milestones
+		w.fresh = !m.Began.IsZero() && m.Provisioned.IsZero()
+	} else {
+		w.fresh = s.Arrived == ""
+	}
+	return w
+}
+
+// troubleOf returns what a report says of a cluster that may have failed. One without a phase
+// says nothing: nobody could look.
+func troubleOf(r fleet.Report) trouble {
+	var t trouble
+	for _, c := range r.Conditions {
+		switch {
+		case c.Status != fleet.False:
+		case c.Type == clusterv1.ClusterControlPlaneAvailableCondition:
+			t.plane = "its control plane is not available"
+		case c.Type == clusterv1.ClusterAvailableCondition:
+			t.any = "it is not available"
+		}
+	}
+	return t
+}
+
+// heldBack returns the cluster once the newest revision defines it as c and something may have
+// to wait: what is new is taken at once where it does not come in waves.
+func (old cluster) heldBack(c *fleet.Cluster, known bool) cluster {
+	taken := old.replacedBy(c)
+	out := cluster{definition: taken, inGit: true, damaged: old.damaged, wave: old.wave}
+	if !known || old.pruned || old.deleting() || old.abandoned() || old.definition == nil && old.recorded == nil {
+		out.wave = wave{fresh: true}
+		return out
+	}
+	if taken == old.definition || taken.Delete || taken.Abandon || old.wave.fresh {
+		return out
+	}
+	if old.recorded != nil && sameDefinition(taken, old.recorded.Digest, old.recorded.Overlay) {
+		return out
+	}
+	digest := taken.RolloutDigest()
+	if digest == old.wave.digest {
+		return out
+	}
+	out.definition, out.recorded, out.next, out.nextDigest = old.definition, old.recorded, taken, digest
+	if old.next != nil && sameDefinition(taken, old.next.Digest, old.next.Overlay) {
+		out.next = old.next
+	}
+	return out
+}
+
+// measured returns c with the digest of its definition, once that is known.
+func (c cluster) measured(now time.Time) cluster {
+	if c.definition == nil || c.wave.of == c.definition {
+		return c
+	}
+	w := &c.wave
+	before, known := w.digest, w.digest != ""
+	w.of, w.digest = c.definition, c.definition.RolloutDigest()
+	switch {
+	case known && before != w.digest: // it was taken, and nobody wrote that down; or digests are made otherwise
+		w.since = now.UTC().Truncate(time.Second)
+	case !known && !w.fresh:
+		w.arrived = w.digest
+	}
+	return c
+}
+
+// take returns c held to what waited.
+func (c cluster) take(now time.Time) cluster {
+	if c.nextDigest != c.wave.digest || c.definition == nil {
+		c.wave.since = now.UTC().Truncate(time.Second)
+	}
+	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble = c.next, c.nextDigest, time.Time{}, trouble{}
+	c.definition, c.recorded, c.next, c.nextDigest = c.next, nil, nil, ""
+	c.problems, c.behind = nil, true
+	return c
+}
+
+// passed returns w after a pass over what the cluster is held to.
+func (w wave) passed(p Pass, now time.Time) wave {
+	if p.Report.Phase != "" {
+		w.trouble = troubleOf(p.Report)
+	}
+	if !p.AtRest || w.digest == "" || w.digest == w.arrived && !w.at.Before(w.since) && !w.fresh {
+		return w
+	}
+	w.arrived = w.digest
+	if w.at = now.UTC().Truncate(time.Second); w.fresh && w.since.IsZero() {
+		w.at = time.Time{}
+	}
+	if w.at.Before(w.since) { // whatever clocks say
+		w.at = w.since
+	}
+	w.fresh = false
+	return w
+}
+
+// suspended reports whether nothing of the cluster is to be changed at now, and until when.
+func (s State) suspended(k fleet.Key, c cluster, now time.Time) (bool, time.Time) {
+	i := slices.IndexFunc(s.accepted[k], func(r fleet.Request) bool {
+		return r.Kind == fleet.RequestSuspend && (r.Until.IsZero() || now.Before(r.Until))
+	})
+	switch n := c.newest(); {
+	case n == nil && i < 0:
+		return false, time.Time{}
+	case n != nil && n.Paused:
+		return true, time.Time{}
+	case i >= 0:
+		return true, s.accepted[k][i].Until
+	case n.Suspension != nil && !n.Suspension.Over(now):
+		return true, n.Suspension.Until
+	}
+	return false, time.Time{}
+}

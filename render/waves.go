@@ -1,0 +1,240 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/window"
+)
+
+// RolloutManifest is spec.rollout of ConfigFile.
+type RolloutManifest struct {
+	Stages  []StageManifest       `json:"stages,omitempty"`
+	Classes []ClassStagesManifest `json:"classes,omitempty"`
+}
+
+// ClassStagesManifest is an item of spec.rollout.classes.
+type ClassStagesManifest struct {
+	Class  string          `json:"class"` // namespace/name
+	Stages []StageManifest `json:"stages"`
+}
+
+// StageManifest is an item of spec.rollout.stages.
+type StageManifest struct {
+	Name     string                `json:"name"`
+	Select   *metav1.LabelSelector `json:"select,omitempty"`
+	AtOnce   *Quantity             `json:"atOnce,omitempty"`
+	Soak     string                `json:"soak,omitempty"`
+	Failures int                   `json:"failures,omitempty"`
+	Deadline string                `json:"deadline,omitempty"`
+	Approval bool                  `json:"approval,omitempty"`
+}
+
+// WindowManifest is an item of spec.windows.
+type WindowManifest struct {
+	Name     string                `json:"name,omitempty"`
+	Select   *metav1.LabelSelector `json:"select,omitempty"`
+	Cron     string                `json:"cron,omitempty"`
+	RRule    string                `json:"rrule,omitempty"`
+	Start    string                `json:"start,omitempty"`
+	Duration string                `json:"duration"`
+	TimeZone string                `json:"timeZone,omitempty"`
+}
+
+// FreezeManifest is an item of spec.freezes.
+type FreezeManifest struct {
+	Select   *metav1.LabelSelector `json:"select,omitempty"`
+	From     string                `json:"from"`
+	Until    string                `json:"until"`
+	TimeZone string                `json:"timeZone,omitempty"`
+	Reason   string                `json:"reason"`
+}
+
+// A Quantity is a number of clusters, or a part of them: 3 or "10%".
+type Quantity string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (q *Quantity) UnmarshalJSON(data []byte) error {
+	if data[0] != '"' {
+		*q = Quantity(data)
+		return nil
+	}
+	var s string
+	err := json.Unmarshal(data, &s)
+	*q = Quantity(s)
+	return err
+}
+
+// Bounds of a RolloutManifest. Each list is gone through for each cluster with each decision.
+const (
+	mostStages  = 50
+	mostWindows = 200
+	mostSpan    = 366 * 24 * time.Hour
+)
+
+// checkedRollout returns the stages of m, and those of classes.
+func checkedRollout(m *RolloutManifest, fail func(field, message, hint string)) (stages []fleet.Stage, classes []fleet.ClassStages) {
+	if m == nil {
+		return nil, nil
+	}
+	total := len(m.Stages)
+	for _, c := range m.Classes {
+		total += len(c.Stages)
+	}
+	if total == 0 || total > mostStages {
+		fail("spec.rollout.stages", fmt.Sprintf("there are %d stages, and not from 1 to %d", total, mostStages), "remove spec.rollout where nothing is to wait")
+		return nil, nil
+	}
+	seen := map[string]bool{fleet.RestStage: true}
+	stages = checkedStages(m.Stages, "spec.rollout.stages", seen, fail)
+	for i, in := range m.Classes {
+		field := fmt.Sprintf("spec.rollout.classes[%d].", i)
+		k, err := fleet.ParseKey(in.Class)
+		switch {
+		case err != nil:
+			fail(field+"class", err.Error(), "write NAMESPACE/NAME of the ClusterClass")
+		case slices.ContainsFunc(classes, func(c fleet.ClassStages) bool { return c.Class == k }):
+			fail(field+"class", in.Class+" has stages already", "put them into one list")
+		}
+		c := fleet.ClassStages{Class: k, Stages: checkedStages(in.Stages, field+"stages", seen, fail)}
+		if n := len(in.Stages); n == 0 || in.Stages[n-1].Select != nil && !c.Stages[n-1].Select.Empty() {
+			fail(field+"stages", "the last stage of a class does not select all its clusters", "end the list with one that has select: {}")
+		}
+		classes = append(classes, c)
+	}
+	return stages, classes
+}
+
+// checkedStages returns the stages of list, at field, none of which is called as one of seen.
+func checkedStages(list []StageManifest, at string, seen map[string]bool, fail func(field, message, hint string)) []fleet.Stage {
+	out := make([]fleet.Stage, 0, len(list))
+	for i, in := range list {
+		field := fmt.Sprintf("%s[%d].", at, i)
+		s := fleet.Stage{Name: in.Name, Failures: in.Failures, Approval: in.Approval}
+		switch texts := validation.IsDNS1123Label(in.Name); {
+		case len(texts) > 0:
+			fail(field+"name", texts[0], "status, metrics and requests call the stage by it")
+		case seen[in.Name]:
+			fail(field+"name", fmt.Sprintf("%q is the name of another stage", in.Name), fmt.Sprintf("give each its own; %s is that of the clusters that none selects", fleet.RestStage))
+		}
+		seen[in.Name] = true
+		s.Select = checkedSelector(in.Select, field+"select", fail)
+		var err error
+		if s.AtOnce, s.Percent, err = in.AtOnce.checked(); err != nil {
+			fail(field+"atOnce", err.Error(), `it is how many clusters are changed at a time, such as 2 or "10%"`)
+		}
+		if in.Failures < 0 {
+			fail(field+"failures", fmt.Sprintf("%d is negative", in.Failures), "it is how many clusters may fail before nothing more begins")
+		}
+		s.Soak = checkedSpan(in.Soak, field+"soak", "it is how long the next stage waits once this one is done, such as 24h", fail)
+		s.Deadline = checkedSpan(in.Deadline, field+"deadline", "it is after how long a cluster that is not done counts as failed, such as 2h", fail)
+		out = append(out, s)
+	}
+	return out
+}
+
+// checked returns the number, or the percentage; none is one cluster.
+func (q *Quantity) checked() (number, percent int, err error) {
+	if q == nil {
+		return 1, 0, nil
+	}
+	text, isPercent := strings.CutSuffix(string(*q), "%")
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return 0, 0, fmt.Errorf("%q is neither a number nor a percentage", string(*q))
+	case n < 1:
+		return 0, 0, errors.New("nothing would ever be changed")
+	case isPercent && n > 100:
+		return 0, 0, fmt.Errorf("%s is more than all", string(*q))
+	case isPercent:
+		return 0, n, nil
+	}
+	return n, 0, nil
+}
+
+// checkedSpan returns a length of time; none is zero.
+func checkedSpan(text, field, hint string, fail func(field, message, hint string)) time.Duration {
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		fail(field, fmt.Sprintf("%q is no length of time", text), hint)
+	case d <= 0 || d > mostSpan:
+		fail(field, text+" is not from a moment to a year", hint)
+	}
+	return d
+}
+
+// checkedSelector returns what selects clusters. One that is left out is refused: whether it is
+// all or none nobody should have to guess.
+func checkedSelector(s *metav1.LabelSelector, field string, fail func(field, message, hint string)) labels.Selector {
+	if s == nil {
+		fail(field, "it does not say which clusters", "write matchLabels or matchExpressions over the labels of Clusters, or {} for all")
+		return labels.Nothing()
+	}
+	out, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		fail(field, err.Error(), "write matchLabels or matchExpressions as Kubernetes has them")
+		return labels.Nothing()
+	}
+	return out
+}
+
+// checkedWindows returns the windows of list.
+func checkedWindows(list []WindowManifest, fail func(field, message, hint string)) []fleet.Window {
+	if len(list) > mostWindows {
+		fail("spec.windows", fmt.Sprintf("there are %d windows, and at most %d", len(list), mostWindows), "let one select several clusters")
+		return nil
+	}
+	var out []fleet.Window
+	for i, in := range list {
+		field := fmt.Sprintf("spec.windows[%d].", i)
+		w, err := window.New(window.Rule{Cron: in.Cron, RRule: in.RRule, Start: in.Start, Duration: in.Duration, Zone: in.TimeZone})
+		failWindow(field, err, fail)
+		name := in.Name
+		if name == "" {
+			name = strings.TrimSpace(in.Cron + in.RRule + " " + in.TimeZone)
+		}
+		out = append(out, fleet.Window{Name: name, Select: checkedSelector(in.Select, field+"select", fail), Schedule: w})
+	}
+	return out
+}
+
+// checkedFreezes returns the freezes of list.
+func checkedFreezes(list []FreezeManifest, fail func(field, message, hint string)) []fleet.Freeze {
+	if len(list) > mostWindows {
+		fail("spec.freezes", fmt.Sprintf("there are %d freezes, and at most %d", len(list), mostWindows), "remove those that are over")
+		return nil
+	}
+	var out []fleet.Freeze
+	for i, in := range list {
+		field := fmt.Sprintf("spec.freezes[%d].", i)
+		f, err := window.NewFreeze(in.From, in.Until, in.TimeZone)
+		failWindow(field, err, fail)
+		if in.Reason == "" {
+			fail(field+"reason", "it does not say why", "those who wait read it")
+		}
+		out = append(out, fleet.Freeze{Select: checkedSelector(in.Select, field+"select", fail), From: f.From, Until: f.Until, Reason: in.Reason})
+	}
+	return out
+}
+
+// failWindow tells what is wrong with the window or freeze at field.
+func failWindow(field string, err error, fail func(field, message, hint string)) {
+	if wrong, ok := errors.AsType[*window.Error](err); ok {
+		fail(field+wrong.Field, wrong.Message, wrong.Hint)
+	}
+}

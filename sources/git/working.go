@@ -1,0 +1,74 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"fairlead.dev/fleet"
+)
+
+// A WorkingTree is a clone that a person works in, at the folder that it names. The program
+// git is run, with that person's configuration.
+type WorkingTree string
+
+// run runs git in w, and returns what it writes.
+func (w WorkingTree) run(ctx context.Context, op string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", string(w)}, args...)...)
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := cmd.Run(); err != nil {
+		return "", fleet.Errorf(fleet.Unknown, op, "git %s: %w: %s", args[0], err, fleet.PlainText(strings.TrimSpace(complaint.String())))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// Commit returns the hash of the commit that a branch, tag, hash, or an expression such as
+// HEAD~1 means in w.
+func (w WorkingTree) Commit(ctx context.Context, rev string) (string, error) {
+	return w.run(ctx, "find revision "+rev, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+}
+
+// Clean returns an error of kind Conflict where files of w that Git knows differ from the
+// newest commit.
+func (w WorkingTree) Clean(ctx context.Context) error {
+	const op = "look for changes that are not committed"
+	out, err := w.run(ctx, op, "status", "--porcelain", "--untracked-files=no")
+	if err != nil || out == "" {
+		return err
+	}
+	return fleet.Errorf(fleet.Conflict, op, "%s has some: commit or stash them first", string(w))
+}
+
+// GoBack makes the folder path of w as it is in the commit to, in a commit of its own with
+// message, and returns its hash. The error is of kind NotFound where it is so already.
+func (w WorkingTree) GoBack(ctx context.Context, to, path, message string) (string, error) {
+	op := fmt.Sprintf("go back to %.12s", to)
+	if _, err := w.run(ctx, op, "restore", "--source", to, "--staged", "--worktree", "--", path); err != nil {
+		return "", err
+	}
+	changed, err := w.run(ctx, op, "diff", "--cached", "--name-only")
+	if err != nil {
+		return "", err
+	}
+	if changed == "" {
+		return "", fleet.Errorf(fleet.NotFound, op, "%s is as it was then: there is nothing to go back from", path)
+	}
+	if _, err := w.run(ctx, op, "commit", "--quiet", "--message", message); err != nil {
+		return "", err
+	}
+	return w.Commit(ctx, "HEAD")
+}
+
+// Subject returns the first line of the message of a commit.
+func (w WorkingTree) Subject(ctx context.Context, commit string) (string, error) {
+	return w.run(ctx, "read commit "+commit, "show", "--no-patch", "--format=%s", commit)
+}
+
+// Push pushes the current branch of w to origin, as it is called.
+func (w WorkingTree) Push(ctx context.Context) error {
+	_, err := w.run(ctx, "push", "push", "--quiet", "origin", "HEAD")
+	return err
+}

@@ -1,0 +1,219 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
+	"fairlead.dev/sources"
+)
+
+// Plans are what an agent says of pull requests, and of refs that nobody opened one for, on a
+// status branch:
+//
+//	plans/pull-requests/<number>.md    for people
+//	plans/pull-requests/<number>.yaml  for programs
+//	plans/<ref>.md, plans/<ref>.yaml   of a ref, such as refs/heads/proposals/x
+type Plans struct {
+	branch sources.Branch
+	// Owner, if not nil, returns the owner in a tree, as Arbiter.In does.
+	Owner func(fs.FS) (fleet.Owner, error)
+}
+
+// NewPlans returns those on branch.
+func NewPlans(branch sources.Branch) *Plans { return &Plans{branch: branch} }
+
+const (
+	plansDir    = "plans/pull-requests"
+	refPlansDir = "plans/refs"
+)
+
+// maxPlan bounds what is said of one pull request, in bytes.
+const maxPlan = 1 << 20
+
+// A Plan is what merging a pull request, or a ref, would change, and what became of it.
+type Plan struct {
+	Number   int    // of the pull request; 0: there is none
+	Ref      string // its full name, "refs/…"; empty: it is of a pull request
+	Head     string // commit
+	Base     string // revision that it was planned onto
+	Tree     string // identity of the merge; empty: there is none
+	Look     string // identity of what was seen
+	Verdict  string // success, failure, error
+	Summary  string // in one line
+	Changes  []PlannedChange
+	Clusters []fleet.Key // whose definitions it changes, sorted
+	Text     string      // for people, Markdown
+}
+
+// Name returns what p is of, for people.
+func (p Plan) Name() string {
+	if p.Ref != "" {
+		return p.Ref
+	}
+	return fmt.Sprintf("pull request %d", p.Number)
+}
+
+// Path returns the file of p on the status branch that is for people.
+func (p Plan) Path() string { return p.path() + ".md" }
+
+func (p Plan) path() string {
+	if p.Ref != "" {
+		return path.Join("plans", p.Ref)
+	}
+	return path.Join(plansDir, strconv.Itoa(p.Number))
+}
+
+// Same reports whether p and o are of one pull request, or one ref.
+func (p Plan) Same(o Plan) bool { return p.Number == o.Number && p.Ref == o.Ref }
+
+// A PlannedChange is one thing that would be done.
+type PlannedChange struct {
+	Change  string `json:"change"`
+	Cluster string `json:"cluster"`
+	Pool    string `json:"pool,omitempty"`
+	Machine string `json:"machine,omitempty"`
+	By      string `json:"by,omitempty"`
+	Addon   string `json:"addon,omitempty"`
+	Reason  string `json:"reason"`
+}
+
+type planFile struct {
+	typeMeta
+	PullRequest int             `json:"pullRequest,omitempty"`
+	Ref         string          `json:"ref,omitempty"`
+	Head        string          `json:"head"`
+	Base        string          `json:"base"`
+	Tree        string          `json:"tree,omitempty"`
+	Look        string          `json:"look,omitempty"`
+	Verdict     string          `json:"verdict"`
+	Summary     string          `json:"summary"`
+	Changes     []PlannedChange `json:"changes,omitempty"`
+	Clusters    []string        `json:"clusters,omitempty"`
+}
+
+// List returns all, sorted by number and by ref. Where single files cannot be read, the error names
+// them and is of kind Invalid, and the list has all the others.
+func (q *Plans) List(ctx context.Context) ([]Plan, error) {
+	_, t, err := q.branch.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Plan
+	var errs []error
+	for _, dir := range []string{plansDir, refPlansDir} {
+		list, err := readFolder(t, dir, func(t fs.FS, p string) (Plan, error) {
+			if strings.HasSuffix(p, ".md") {
+				return Plan{}, nil
+			}
+			return readPlan(t, p)
+		}, func(a, b Plan) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Ref, b.Ref)) })
+		if err != nil && fleet.KindOf(err) != fleet.Invalid {
+			return nil, err
+		}
+		out, errs = append(out, list...), append(errs, err)
+	}
+	return slices.DeleteFunc(out, func(p Plan) bool { return p.Same(Plan{}) }), errors.Join(errs...) // texts are no plans
+}
+
+// Write writes put, and removes what is said of those that are gone, as of, the owner of the
+// fleet. What is as it was makes no commit. The error is of kind Conflict where that is
+// not the owner any more.
+func (q *Plans) Write(ctx context.Context, of fleet.Owner, put, gone []Plan) error {
+	const op = "write plans"
+	return commit(ctx, q.branch, op, func(t fs.FS, _ bool) (sources.Commit, error) {
+		now, err := ownerIn(t, q.Owner)
+		if err != nil {
+			return sources.Commit{}, err
+		}
+		if now != of {
+			return sources.Commit{}, fleet.Errorf(fleet.Conflict, op, "%w", deposedBy(now, of))
+		}
+		edits := make(map[string][]byte)
+		var about []string
+		edit := func(p string, content []byte) {
+			old, err := fs.ReadFile(t, p)
+			if errors.Is(err, fs.ErrNotExist) && content == nil || err == nil && content != nil && string(old) == string(content) {
+				return
+			}
+			edits[p] = content
+		}
+		for _, p := range put {
+			b, err := encodeDocs(p.Name(), planFileOf(p))
+			if err != nil {
+				return sources.Commit{}, err
+			}
+			edit(p.path()+".yaml", b)
+			edit(p.path()+".md", []byte(p.Text[:min(len(p.Text), maxPlan)]))
+			about = append(about, p.Name()+": "+p.Summary)
+		}
+		for _, p := range gone {
+			edit(p.path()+".yaml", nil)
+			edit(p.path()+".md", nil)
+			for _, k := range []fleet.ApprovalKind{fleet.ApprovePlan, fleet.ApproveChanges} {
+				if p.Number > 0 {
+					edit(approvalPath(fleet.Approval{PullRequest: p.Number, Kind: k}), nil)
+				}
+			}
+			about = append(about, p.Name()+": its plan is removed")
+		}
+		if len(edits) == 0 {
+			return sources.Commit{}, nil
+		}
+		subject := fmt.Sprintf("%d plans", len(about))
+		if len(about) == 1 {
+			subject = oneLine(about[0], 100)
+		}
+		return sources.Commit{Edits: edits, Message: subject, Trailers: trailers(fleet.Revision{}, of)}, nil
+	})
+}
+
+func readPlan(t fs.FS, p string) (Plan, error) {
+	b, err := fs.ReadFile(t, p)
+	if err != nil {
+		return Plan{}, err
+	}
+	var f planFile
+	limits := documents.DefaultLimits()
+	if err := documents.Unmarshal(b, &f, limits); err != nil {
+		return Plan{}, err
+	}
+	if of := (Plan{Number: f.PullRequest, Ref: f.Ref}); f.Kind != "Plan" || f.APIVersion != apiVersion || of.path()+".yaml" != p || !fs.ValidPath("x"+f.Ref) {
+		return Plan{}, fmt.Errorf("it is not an %s Plan of the pull request, or the ref, that it is called after", apiVersion)
+	}
+	out := Plan{
+		Number: f.PullRequest, Ref: f.Ref, Head: f.Head, Base: f.Base, Tree: f.Tree, Look: f.Look, Verdict: f.Verdict, Summary: f.Summary, Changes: f.Changes,
+	}
+	for _, name := range f.Clusters {
+		k, err := fleet.ParseKey(name)
+		if err != nil {
+			return Plan{}, err
+		}
+		out.Clusters = append(out.Clusters, k)
+	}
+	text, err := fs.ReadFile(t, out.Path())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Plan{}, err
+	}
+	out.Text = string(text)
+	return out, nil
+}
+
+func planFileOf(p Plan) planFile {
+	f := planFile{
+		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Plan"}, PullRequest: p.Number, Ref: p.Ref, Head: p.Head, Base: p.Base, Tree: p.Tree, Look: p.Look,
+		Verdict: p.Verdict, Summary: p.Summary, Changes: p.Changes,
+	}
+	for _, k := range p.Clusters {
+		f.Clusters = append(f.Clusters, k.String())
+	}
+	return f
+}

@@ -1,0 +1,118 @@
+package status_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/dir"
+	"fairlead.dev/sources/status"
+)
+
+func folderBranch(t *testing.T) sources.Branch {
+	t.Helper()
+	f, err := dir.New(dir.Options{Path: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Branch()
+}
+
+func TestPlans(t *testing.T) {
+	b := folderBranch(t)
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "me", "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := status.NewPlans(b)
+	one := status.Plan{
+		Number: 1, Head: strings.Repeat("a", 40), Base: "main@sha1:b", Tree: "sha1:c", Look: "d", Verdict: "success", Summary: "create 1 machine",
+		Changes:  []status.PlannedChange{{Change: "create", Cluster: "prod/a", Pool: "md", Machine: "a-1", Reason: "why: \"so\""}},
+		Clusters: []fleet.Key{{Namespace: "prod", Name: "a"}}, Text: "### plan\n",
+	}
+	two := status.Plan{Number: 2, Head: "h", Base: "b", Verdict: "failure", Summary: "conflict", Text: "no\n"}
+	if err := q.Write(t.Context(), owner, []status.Plan{two, one}, nil); err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := b.Read(t.Context())
+	if err := q.Write(t.Context(), owner, []status.Plan{one}, []status.Plan{{Number: 9}}); err != nil {
+		t.Fatal(err)
+	}
+	if now, _, _ := b.Read(t.Context()); now != head {
+		t.Error("what is as it was makes a commit")
+	}
+	got, err := q.List(t.Context())
+	if d := cmp.Diff([]status.Plan{one, two}, got); err != nil || d != "" {
+		t.Error(err, d)
+	}
+	other := owner
+	other.Epoch++
+	if err := q.Write(t.Context(), other, nil, []status.Plan{one}); fleet.KindOf(err) != fleet.Conflict {
+		t.Errorf("who does not own the fleet writes: %v", err)
+	}
+	ref := status.Plan{Ref: "refs/heads/proposals/x", Head: "h", Base: "b", Verdict: "success", Summary: "nothing to do", Text: "so\n"}
+	if err := q.Write(t.Context(), owner, []status.Plan{ref}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = q.List(t.Context()); err != nil || len(got) != 3 || got[2].Text != "so\n" || got[2].Path() != "plans/refs/heads/proposals/x.md" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if err := q.Write(t.Context(), owner, nil, []status.Plan{one, ref}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = q.List(t.Context()); err != nil || len(got) != 1 || got[0].Number != 2 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, tree, err := b.Read(t.Context()); err != nil {
+		t.Error(err)
+	} else if _, err := status.Read(tree); err != nil {
+		t.Errorf("the rest of the branch cannot be read beside them: %v", err)
+	}
+}
+
+func TestApprovals(t *testing.T) {
+	b := folderBranch(t)
+	q := status.NewApprovals(b)
+	good := fleet.Approval{PullRequest: 3, Kind: fleet.ApproveChanges, Head: strings.Repeat("a", 40), Reason: "known", By: "Ada <a@b>", At: time.Unix(1, 0).UTC()}
+	for name, spoil := range map[string]func(*fleet.Approval){
+		"no pull request": func(a *fleet.Approval) { a.PullRequest = 0 },
+		"no kind":         func(a *fleet.Approval) { a.Kind = "all" },
+		"a short hash":    func(a *fleet.Approval) { a.Head = "abcdef" },
+		"a path":          func(a *fleet.Approval) { a.Head = strings.Repeat("../", 13) + "x" },
+		"nobody":          func(a *fleet.Approval) { a.By = "" },
+	} {
+		bad := good
+		spoil(&bad)
+		if err := q.Approve(t.Context(), bad); fleet.KindOf(err) != fleet.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := q.Approve(t.Context(), good); err != nil {
+		t.Fatal(err)
+	}
+	got, err := q.List(t.Context())
+	if d := cmp.Diff([]fleet.Approval{good}, got); err != nil || d != "" {
+		t.Error(err, d)
+	}
+	q.Sign = func(content []byte) (string, error) { return "signed " + string(content[:18]), nil }
+	q.Verify = func(content []byte, signature string) (string, error) {
+		if signature != "signed "+string(content[:18]) {
+			return "", errors.New("nobody signed it")
+		}
+		return "ada", nil
+	}
+	if got, err = q.List(t.Context()); err != nil || got[0].Distrusted != "nobody signed it" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if err := q.Approve(t.Context(), good); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = q.List(t.Context()); err != nil || got[0].Distrusted != "" || !strings.HasPrefix(got[0].Signature, "signed fairlead-approval\n") {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -1,0 +1,140 @@
+package status
+
+import (
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// rolloutFile is a fleet.RolloutStatus.
+type rolloutFile struct {
+	Stages    []stageFile    `json:"stages,omitempty"`
+	Waiting   []waitFile     `json:"waiting,omitempty"`
+	Standings []standingFile `json:"standings,omitempty"`
+}
+
+type stageFile struct {
+	Name     string       `json:"name"`
+	State    string       `json:"state"`
+	Why      string       `json:"why,omitempty"`
+	Until    string       `json:"until,omitempty"` // RFC 3339
+	Since    string       `json:"since,omitempty"` // RFC 3339
+	Clusters int          `json:"clusters"`
+	Changing int          `json:"changing,omitempty"`
+	Waiting  int          `json:"waiting,omitempty"`
+	Failed   []failedFile `json:"failed,omitempty"`
+	Digest   string       `json:"digest,omitempty"`
+}
+
+type failedFile struct {
+	Cluster string `json:"cluster"` // namespace/name
+	Why     string `json:"why"`
+}
+
+type waitFile struct {
+	Cluster  string    `json:"cluster"` // namespace/name
+	Stage    string    `json:"stage"`
+	Revision *revision `json:"revision,omitempty"`
+	Digest   string    `json:"digest,omitempty"`
+	Why      string    `json:"why,omitempty"`
+	Until    string    `json:"until,omitempty"` // RFC 3339
+	Since    string    `json:"since,omitempty"` // RFC 3339
+}
+
+type standingFile struct {
+	Cluster string `json:"cluster"` // namespace/name
+	Digest  string `json:"digest"`
+	Since   string `json:"since,omitempty"` // RFC 3339
+	Arrived string `json:"arrived,omitempty"`
+	At      string `json:"at,omitempty"`    // RFC 3339
+	Waits   string `json:"waits,omitempty"` // RFC 3339
+
+	Release *waveRelease `json:"release,omitempty"`
+}
+
+// waveRelease is a fleet.WaveRelease.
+type waveRelease struct {
+	Way   string `json:"way"`
+	Of    string `json:"of"`
+	Stage bool   `json:"stage,omitempty"`
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// stamped is the inverse of stamp. A time that cannot be read is none.
+func stamped(s string) time.Time {
+	t, _ := time.Parse(time.RFC3339, s)
+	return t.UTC()
+}
+
+func rolloutOf(s fleet.RolloutStatus) *rolloutFile {
+	if s.IsZero() {
+		return nil
+	}
+	f := &rolloutFile{}
+	for _, st := range s.Stages {
+		line := stageFile{
+			Name: st.Name, State: string(st.State), Why: oneLine(st.Why, 500), Until: stamp(st.Until), Since: stamp(st.Since),
+			Clusters: st.Clusters, Changing: st.Changing, Waiting: st.Waiting, Digest: st.Digest,
+		}
+		for _, c := range st.Failed {
+			line.Failed = append(line.Failed, failedFile{c.Cluster.String(), oneLine(c.Why, 500)})
+		}
+		f.Stages = append(f.Stages, line)
+	}
+	for _, w := range s.Waiting {
+		f.Waiting = append(f.Waiting, waitFile{w.Cluster.String(), w.Stage, revisionOf(w.Revision), w.Digest, oneLine(w.Why, 500), stamp(w.Until), stamp(w.Since)})
+	}
+	for _, c := range s.Standings {
+		line := standingFile{Cluster: c.Cluster.String(), Digest: c.Digest, Since: stamp(c.Since), Arrived: c.Arrived, At: stamp(c.At), Waits: stamp(c.Waits)}
+		if r := c.Release; r.Way != "" {
+			line.Release = &waveRelease{string(r.Way), r.Of, r.Stage}
+		}
+		f.Standings = append(f.Standings, line)
+	}
+	return f
+}
+
+// fleet is the inverse of rolloutOf. Lines whose cluster cannot be read are skipped.
+func (f *rolloutFile) fleet() fleet.RolloutStatus {
+	var s fleet.RolloutStatus
+	if f == nil {
+		return s
+	}
+	for _, st := range f.Stages {
+		out := fleet.StageStatus{
+			Name: st.Name, State: fleet.StageState(st.State), Why: st.Why, Until: stamped(st.Until), Since: stamped(st.Since),
+			Clusters: st.Clusters, Changing: st.Changing, Waiting: st.Waiting, Digest: st.Digest,
+		}
+		for _, c := range st.Failed {
+			if k, err := fleet.ParseKey(c.Cluster); err == nil {
+				out.Failed = append(out.Failed, fleet.FailedCluster{Cluster: k, Why: c.Why})
+			}
+		}
+		s.Stages = append(s.Stages, out)
+	}
+	for _, w := range f.Waiting {
+		if k, err := fleet.ParseKey(w.Cluster); err == nil {
+			s.Waiting = append(s.Waiting, fleet.Wait{
+				Cluster: k, Stage: w.Stage, Revision: w.Revision.fleet(), Digest: w.Digest, Why: w.Why, Until: stamped(w.Until), Since: stamped(w.Since),
+			})
+		}
+	}
+	for _, c := range f.Standings {
+		k, err := fleet.ParseKey(c.Cluster)
+		if err != nil {
+			continue
+		}
+		out := fleet.Standing{Cluster: k, Digest: c.Digest, Since: stamped(c.Since), Arrived: c.Arrived, At: stamped(c.At), Waits: stamped(c.Waits)}
+		if r := c.Release; r != nil {
+			out.Release = fleet.WaveRelease{Way: fleet.ReleaseWay(r.Way), Of: r.Of, Stage: r.Stage}
+		}
+		s.Standings = append(s.Standings, out)
+	}
+	return s
+}
