@@ -211,7 +211,7 @@ func (s *mstack) adoption(edit func(*adopt.Options)) *adopt.Adoption {
 	s.Helper()
 	return s.world.adoption(func(o *adopt.Options) {
 		p := metal3.New(metal3.Options{
-			Ironic: ironic.Options{Rate: 100_000}, Tick: 10 * time.Millisecond, Settle: 60 * time.Millisecond, Secret: o.Secrets.GetSecret,
+			Ironic: ironic.Options{Rate: 100_000}, Tick: noSharing, Settle: 60 * time.Millisecond, Secret: o.Secrets.GetSecret,
 		})
 		s.Cleanup(p.Close)
 		o.Look = newOperator(s.T, newFleet, s.store, p).reconciler(o.Secrets).Look

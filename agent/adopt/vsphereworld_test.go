@@ -183,7 +183,7 @@ func (s *vstack) adoption(edit func(*adopt.Options)) *adopt.Adoption {
 	s.Helper()
 	return s.world.adoption(func(o *adopt.Options) {
 		p := vsphere.New(vsphere.Options{
-			VCenter: vcenter.Options{Tick: 10 * time.Millisecond, Rate: 100_000}, Settle: 60 * time.Millisecond, Patience: time.Minute, Secret: o.Secrets.GetSecret,
+			VCenter: vcenter.Options{Tick: noSharing, Rate: 100_000}, Settle: 60 * time.Millisecond, Patience: time.Minute, Secret: o.Secrets.GetSecret,
 		})
 		s.Cleanup(p.Close)
 		o.Look = newOperator(s.T, newFleet, s.store, p).reconciler(o.Secrets).Look

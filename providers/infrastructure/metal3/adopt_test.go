@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -15,10 +16,9 @@ import (
 
 // theirs has the host called name run a worker that Cluster API's provider for Metal3 made, and
 // returns it. Its Metal3Machine is called otherwise than its Machine, as those of old are.
-func (w *world) theirs(name string, n int) providers.AdoptedMachine {
+func (w *world) theirs(name string) providers.AdoptedMachine {
 	w.Helper()
-	uid := []string{"0c9c0a52-6a6a-4a7a-9e0f-000000000001", "0c9c0a52-6a6a-4a7a-9e0f-000000000002"}[n]
-	w.Deploy(w.TB, w.hosts[name], metal3test.Deployment{Node: w.namespace + "~" + name, Instance: uid, Drive: map[string]any{"user_data": "theirs"}})
+	w.Deploy(w.TB, w.hosts[name], metal3test.Deployment{Node: w.namespace + "~" + name, Instance: uuid.NewString(), Drive: map[string]any{"user_data": "theirs"}})
 	return providers.AdoptedMachine{
 		Name: fleet.MachineName("eu-1-md-0-" + name), Pool: "md-0", ID: fleet.ProviderID("metal3://" + w.namespace + "/" + name + "/eu-1-template-" + name),
 	}
@@ -61,7 +61,7 @@ func wantKind(t testing.TB, what string, err error, kind fleet.ErrorKind, says .
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	each(t, false, func(t *testing.T, w *world) {
-		m := w.theirs("m1", 0)
+		m := w.theirs("m1")
 		before, node := w.hosts["m1"].State(), w.node("m1")
 		w.ResetCalls()
 		left, err := w.p.Adoptable(t.Context(), &w.c, []providers.AdoptedMachine{m})
@@ -118,7 +118,7 @@ func TestAdopt(t *testing.T) {
 func TestAdoptAfterALoss(t *testing.T) {
 	t.Parallel()
 	each(t, false, func(t *testing.T, w *world) {
-		m := w.theirs("m1", 0)
+		m := w.theirs("m1")
 		w.Ask(t, http.MethodPatch, "/v1/nodes/"+w.namespace+"~m1", []map[string]any{{"op": "remove", "path": "/instance_uuid"}})
 		before, node := w.hosts["m1"].State(), w.node("m1")
 		w.adopt(m)
@@ -139,7 +139,7 @@ func TestAdoptAfterALoss(t *testing.T) {
 func TestAdoptedIsLost(t *testing.T) {
 	t.Parallel()
 	w := doubled(t, "m1")
-	m := w.theirs("m1", 0)
+	m := w.theirs("m1")
 	w.adopt(m)
 	w.observe(&w.c)
 	before := w.hosts["m1"].State()
@@ -165,7 +165,7 @@ func TestAdoptedAddress(t *testing.T) {
 	t.Parallel()
 	w := doubled(t, "m1", "m2", "m3")
 	w.pooled(&w.c)
-	a, b := w.theirs("m1", 0), w.theirs("m2", 1)
+	a, b := w.theirs("m1"), w.theirs("m2")
 	both := []providers.AdoptedMachine{a, b}
 	wantKind(t, "without its claim", w.p.Adopt(t.Context(), &w.c, both), fleet.NotFound, "no claim of it has one of IPPool/"+w.namespace+"/nodes")
 	both[0].Addresses, both[0].Index = "IPPool/"+w.namespace+"/nodes=10.0.0.10", w.namespace+"/nodes/0"
@@ -230,7 +230,7 @@ func TestAdoptRefuses(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
 			w := doubled(t, "m1", "m2")
-			machines := []providers.AdoptedMachine{w.theirs("m1", 0), w.theirs("m2", 1)}
+			machines := []providers.AdoptedMachine{w.theirs("m1"), w.theirs("m2")}
 			tc.change(w, &machines[1])
 			w.pause()
 			w.ResetCalls()
@@ -246,7 +246,7 @@ func TestAdoptRefuses(t *testing.T) {
 func TestReleaseAdoptedRefuses(t *testing.T) {
 	t.Parallel()
 	w := doubled(t, "m1", "m2", "m3")
-	machines := []providers.AdoptedMachine{w.theirs("m1", 0), w.theirs("m2", 1)}
+	machines := []providers.AdoptedMachine{w.theirs("m1"), w.theirs("m2")}
 	w.adopt(machines...)
 	w.ResetCalls()
 	wantKind(t, "one that is not known", w.p.Release(t.Context(), &w.c, machines[:1]), fleet.Conflict, "machine eu-1-md-0-m2 was made or changed since")

@@ -40,10 +40,11 @@ func TestMain(m *testing.M) {
 type world struct {
 	testing.TB
 	*metal3test.Ironic
-	namespace string
-	hosts     map[string]*metal3test.Host // by the names of BareMetalHosts
-	c         fleet.Cluster
-	p         *metal3.Provider
+	*metal3test.Front // what the world asks comes through it: others may use the Ironic too
+	namespace         string
+	hosts             map[string]*metal3test.Host // by the names of BareMetalHosts
+	c                 fleet.Cluster
+	p                 *metal3.Provider
 }
 
 // The rhythm of tests: real time passes, so it is short.
@@ -62,7 +63,7 @@ func newWorld(t testing.TB, names ...string) *world {
 
 func worldOf(t testing.TB, i *metal3test.Ironic, names ...string) *world {
 	t.Helper()
-	w := &world{TB: t, Ironic: i, namespace: fmt.Sprintf("n%d", namespaces.next()), hosts: make(map[string]*metal3test.Host)}
+	w := &world{TB: t, Ironic: i, Front: i.FrontFor(t), namespace: fmt.Sprintf("n%d", namespaces.next()), hosts: make(map[string]*metal3test.Host)}
 	w.p = w.provider()
 	w.c = w.cluster(names...)
 	t.Cleanup(func() {

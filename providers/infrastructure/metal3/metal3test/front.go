@@ -3,7 +3,9 @@ package metal3test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,8 @@ import (
 	"net/http/httptest"
 	"path"
 	"strings"
+	"sync"
+	"testing"
 	"time"
 )
 
@@ -30,29 +34,84 @@ func (c Call) Contains(s string) bool { return bytes.Contains(c.body, []byte(s))
 // Changes reports whether the call may change something.
 func (c Call) Changes() bool { return !strings.HasPrefix(c.Method, http.MethodGet+" ") }
 
-// Calls are all that came since the start, or the last [Ironic.ResetCalls].
-func (i *Ironic) Calls() []Call {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	out := make([]Call, len(i.calls))
-	for n, c := range i.calls {
+// A Front stands before an Ironic's API: it counts, and has things go wrong.
+type Front struct {
+	i   *Ironic
+	api *httptest.Server
+
+	mu         sync.Mutex
+	calls      []*Call
+	watch      func(Call)
+	callFaults []*callFault
+}
+
+// FrontFor returns a further front of i, until t ends. Tests that run side by side on one Ironic
+// have one each: what comes through it is all of that test, and so is what it has go wrong.
+func (i *Ironic) FrontFor(t testing.TB) *Front {
+	t.Helper()
+	f, err := i.newFront("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.close)
+	return f
+}
+
+// newFront returns one that listens at an address; empty: any.
+func (i *Ironic) newFront(address string) (*Front, error) {
+	f := &Front{i: i}
+	var err error
+	if f.api, err = serve(address, f.answer); err != nil {
+		return nil, err
+	}
+	own, err := certificate(f.api.Listener.Addr())
+	if err != nil {
+		return nil, errors.Join(err, f.api.Listener.Close())
+	}
+	f.api.TLS = &tls.Config{Certificates: []tls.Certificate{own}}
+	f.api.StartTLS()
+	return f, nil
+}
+
+func (f *Front) close() {
+	f.api.CloseClientConnections()
+	f.api.Close()
+}
+
+// URL is the endpoint of the API, without /v1.
+func (f *Front) URL() string { return f.api.URL }
+
+// CA is the certificate, in PEM, that the API is signed with.
+func (f *Front) CA() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.api.Certificate().Raw})
+}
+
+// HTTP is a client that trusts the API.
+func (f *Front) HTTP() *http.Client { return f.api.Client() }
+
+// Calls are all that came since the start, or the last [Front.ResetCalls].
+func (f *Front) Calls() []Call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]Call, len(f.calls))
+	for n, c := range f.calls {
 		out[n] = *c
 	}
 	return out
 }
 
 // ResetCalls forgets what came.
-func (i *Ironic) ResetCalls() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.calls = nil
+func (f *Front) ResetCalls() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = nil
 }
 
-// Watch has f be told of each request before it is done.
-func (i *Ironic) Watch(f func(Call)) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.watch = f
+// Watch has told be called with each request before it is done.
+func (f *Front) Watch(told func(Call)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.watch = told
 }
 
 // A CallFault says what goes wrong with requests to the API.
@@ -79,25 +138,25 @@ type callFault struct {
 }
 
 // FailCalls puts a fault of calls in force. The first that matches a call applies.
-func (i *Ironic) FailCalls(f CallFault) *Injected {
-	matches(f.Method, "")
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	in := &callFault{CallFault: f}
-	i.callFaults = append(i.callFaults, in)
-	return &Injected{i: i, done: &in.done, end: func() { in.ended = true }}
+func (f *Front) FailCalls(fault CallFault) *Injected {
+	matches(fault.Method, "")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	in := &callFault{CallFault: fault}
+	f.callFaults = append(f.callFaults, in)
+	return &Injected{mu: &f.mu, done: &in.done, end: func() { in.ended = true }}
 }
 
 // callFault returns what goes wrong with a call. The lock is held.
-func (i *Ironic) callFault(c Call) CallFault {
-	for _, f := range i.callFaults {
-		if f.ended || f.Changes && !c.Changes() || !matches(f.Method, c.Method) || !c.Contains(f.Text) {
+func (f *Front) callFault(c Call) CallFault {
+	for _, in := range f.callFaults {
+		if in.ended || in.Changes && !c.Changes() || !matches(in.Method, c.Method) || !c.Contains(in.Text) {
 			continue
 		}
-		f.seen++
-		if f.seen > f.Skip && (f.Times == 0 || f.seen <= f.Skip+f.Times) {
-			f.done++
-			return f.CallFault
+		in.seen++
+		if in.seen > in.Skip && (in.Times == 0 || in.seen <= in.Skip+in.Times) {
+			in.done++
+			return in.CallFault
 		}
 	}
 	return CallFault{}
@@ -105,22 +164,22 @@ func (i *Ironic) callFault(c Call) CallFault {
 
 // Injected is a fault that is in force.
 type Injected struct {
-	i    *Ironic
+	mu   sync.Locker
 	done *int
 	end  func()
 }
 
 // Done returns how many times it was met.
 func (f *Injected) Done() int {
-	f.i.mu.Lock()
-	defer f.i.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return *f.done
 }
 
 // End takes it back. What it holds goes on.
 func (f *Injected) End() {
-	f.i.mu.Lock()
-	defer f.i.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.end()
 }
 
@@ -133,38 +192,38 @@ func matches(pattern, s string) bool {
 	return pattern == "" || ok
 }
 
-// answer stands before Ironic's API: it counts, and has things go wrong.
-func (i *Ironic) answer(w http.ResponseWriter, r *http.Request) {
+// answer counts a request, has go wrong what is to, and forwards what remains.
+func (f *Front) answer(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // who asked is gone
 	}
-	i.mu.Lock()
-	kept := &Call{N: len(i.calls) + 1, Method: r.Method + " " + r.URL.Path, Query: r.URL.RawQuery, body: body}
-	i.calls = append(i.calls, kept)
-	call, f, watch := *kept, i.callFault(*kept), i.watch
-	i.mu.Unlock()
+	f.mu.Lock()
+	kept := &Call{N: len(f.calls) + 1, Method: r.Method + " " + r.URL.Path, Query: r.URL.RawQuery, body: body}
+	f.calls = append(f.calls, kept)
+	call, fault, watch := *kept, f.callFault(*kept), f.watch
+	f.mu.Unlock()
 	if watch != nil {
 		watch(call)
 	}
-	if f.Do != nil {
-		f.Do(call)
+	if fault.Do != nil {
+		fault.Do(call)
 	}
-	if f.Delay > 0 && !i.wait(r.Context(), f.Delay) || f.Cut {
+	if fault.Delay > 0 && !f.i.wait(r.Context(), fault.Delay) || fault.Cut {
 		panic(http.ErrAbortHandler)
 	}
 	out := httptest.NewRecorder()
-	if f.Status != 0 {
-		refuse(out, f)
+	if fault.Status != 0 {
+		refuse(out, fault)
 	} else {
-		i.forward(out, r, body)
+		f.i.forward(out, r, body)
 	}
-	if f.Lose {
+	if fault.Lose {
 		panic(http.ErrAbortHandler)
 	}
-	i.mu.Lock()
+	f.mu.Lock()
 	kept.Status, kept.Bytes = out.Code, out.Body.Len()
-	i.mu.Unlock()
+	f.mu.Unlock()
 	for k, values := range out.Header() {
 		w.Header()[k] = values
 	}

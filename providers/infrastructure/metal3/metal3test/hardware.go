@@ -88,7 +88,7 @@ func (i *Ironic) FailHosts(f HostFault) *Injected {
 	defer i.mu.Unlock()
 	in := &hostFault{HostFault: f, ended: make(chan struct{})}
 	i.hostFaults = append(i.hostFaults, in)
-	return &Injected{i: i, done: &in.done, end: func() {
+	return &Injected{mu: &i.mu, done: &in.done, end: func() {
 		if !in.over() {
 			close(in.ended)
 		}

@@ -3,8 +3,6 @@ package metal3test
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -38,9 +36,9 @@ type Options struct {
 
 // An Ironic is one that runs, with its hosts.
 type Ironic struct {
+	*Front
 	opts Options
 	dir  string
-	api  *httptest.Server // stands before Ironic
 	bmcs *httptest.Server
 	ends context.Context //nolint:containedctx // of what it is: it ends when it is closed
 	end  context.CancelFunc
@@ -52,9 +50,6 @@ type Ironic struct {
 
 	mu         sync.Mutex
 	hosts      map[string]*Host
-	calls      []*Call
-	watch      func(Call)
-	callFaults []*callFault
 	hostFaults []*hostFault
 }
 
@@ -100,7 +95,7 @@ func Start(ctx context.Context, o Options) (*Ironic, error) {
 	}
 	i := &Ironic{opts: o, dir: dir, hosts: make(map[string]*Host)}
 	i.ends, i.end = context.WithCancel(context.WithoutCancel(ctx))
-	if err = i.serveAPI(); err == nil {
+	if i.Front, err = i.newFront(o.Listen); err == nil {
 		i.bmcs, err = serve(o.Hosts, i.answerHosts)
 	}
 	if err == nil {
@@ -112,17 +107,6 @@ func Start(ctx context.Context, o Options) (*Ironic, error) {
 		return nil, err
 	}
 	return i, nil
-}
-
-// serveAPI starts what stands before Ironic.
-func (i *Ironic) serveAPI() (err error) {
-	if i.api, err = serve(i.opts.Listen, i.answer); err != nil {
-		return err
-	}
-	own, err := certificate(i.api.Listener.Addr())
-	i.api.TLS = &tls.Config{Certificates: []tls.Certificate{own}}
-	i.api.StartTLS()
-	return err
 }
 
 // serve returns a server at an address, which has to be started.
@@ -154,9 +138,8 @@ func (i *Ironic) begin(ctx context.Context) error {
 func (i *Ironic) Close() {
 	i.end()
 	i.Crash()
-	if i.api != nil {
-		i.api.CloseClientConnections()
-		i.api.Close()
+	if i.Front != nil {
+		i.Front.close()
 	}
 	if i.bmcs != nil {
 		i.bmcs.CloseClientConnections()
@@ -166,14 +149,6 @@ func (i *Ironic) Close() {
 	if err := os.RemoveAll(i.dir); err != nil {
 		i.say("cannot remove %s: %v", i.dir, err)
 	}
-}
-
-// URL is the endpoint of its API, without /v1.
-func (i *Ironic) URL() string { return i.api.URL }
-
-// CA is the certificate, in PEM, that its API is signed with.
-func (i *Ironic) CA() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.api.Certificate().Raw})
 }
 
 // Crash ends Ironic without warning. Its API answers 503 until [Ironic.Resume].
@@ -224,6 +199,3 @@ func (i *Ironic) say(format string, args ...any) {
 		i.opts.Log(fmt.Sprintf(format, args...))
 	}
 }
-
-// HTTP is a client that trusts its API.
-func (i *Ironic) HTTP() *http.Client { return i.api.Client() }
