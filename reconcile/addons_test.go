@@ -139,7 +139,7 @@ func TestAddonsStay(t *testing.T) {
 			}
 		}
 		w.reach(clusterSpec{1, 0, "v1.33.5", false}, fleet.PhaseProvisioned)
-		if got := w.names("/api/v1/namespaces/net/configmaps"); len(got) != 2 || !strings.Contains(reported, "net is not in Git any more for this cluster, and its 5 objects stay") {
+		if got := w.names("/api/v1/namespaces/net/configmaps"); len(got) != 2 || !strings.Contains(reported, "net is not in Git any more for this cluster, which keeps its 5 objects") {
 			t.Errorf("there are %v of a set that vanished, and it is told %q", got, reported)
 		}
 	})

@@ -94,7 +94,7 @@ func TestAddons(t *testing.T) {
 		"left Git, and stay": {
 			there: fleet.Workload{ResourceSets: []fleet.ResourceSetState{have("new", true)}, Releases: []fleet.ReleaseState{kept}},
 			want: []fleet.AddonReport{
-				ofSet(fleet.AddonKept, "not in Git any more for this cluster, and its 1 object stay", none),
+				ofSet(fleet.AddonKept, "not in Git any more for this cluster, which keeps its 1 object", none),
 				left(fleet.AddonKept, "not in Git any more for this cluster, and stays"),
 			},
 		},

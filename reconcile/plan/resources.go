@@ -188,7 +188,7 @@ func (f *facts) judgeSet(s *fleet.ResourceSet) (fleet.AddonState, string) {
 func judgeLeftSet(have *fleet.ResourceSetState) (fleet.AddonState, string) {
 	switch {
 	case leftBehind(have):
-		return fleet.AddonKept, fmt.Sprintf("not in Git any more for this cluster, and its %s stay", objects(len(have.Objects)))
+		return fleet.AddonKept, fmt.Sprintf("not in Git any more for this cluster, which keeps its %s", objects(len(have.Objects)))
 	case len(have.Failures) > 0:
 		return fleet.AddonFailed, failures(have)
 	}

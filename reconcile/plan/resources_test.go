@@ -82,7 +82,7 @@ func TestResourceSets(t *testing.T) {
 			sets: []fleet.ResourceSet{cni(nil, a), {Name: "other", Strategy: fleet.ApplyOnce, Paused: true, Resources: []fleet.Resource{{Objects: []fleet.Manifest{{ObjectRef: b}}}}}}, states: []fleet.ResourceSetState{state("new", true, nil, a, b)},
 			want: []string{"PruneResources cni [] []: Git has them no more"}, told: "True Applied other is paused",
 		},
-		"gone":               {states: []fleet.ResourceSetState{state("new", true, nil, a, b)}, told: "True Applied cni is not in Git any more for this cluster, and its 2 objects stay"},
+		"gone":               {states: []fleet.ResourceSetState{state("new", true, nil, a, b)}, told: "True Applied cni is not in Git any more for this cluster, which keeps its 2 objects"},
 		"gone, applied once": {states: []fleet.ResourceSetState{state("new", true, wasOnce, a)}, want: []string{"PruneResources cni [] []: it is not in Git any more for this cluster"}, told: "True Applied "},
 		"gone with what it applied": {
 			states: []fleet.ResourceSetState{state("new", true, func(s *fleet.ResourceSetState) { s.Prune = true }, a, namespace)},
