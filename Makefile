@@ -92,7 +92,7 @@ properties: ## let the planner's safety properties try thousands of new worlds (
 
 .PHONY: sweep
 sweep: ## crash agents at every single call of a cluster's life, and of a fleet's move (about two hours; needs `make kube`)
-	FAIRLEAD_SWEEP=all go test ./reconcile ./providers/infrastructure/openstack/openstacktest/sweep ./providers/infrastructure/vsphere/vspheretest/sweep ./agent/wiring -run Sweep -timeout 120m -v
+	FAIRLEAD_SWEEP=all go test ./reconcile ./providers/infrastructure/openstack/openstacktest/sweep ./providers/infrastructure/vsphere/vspheretest/sweep ./providers/infrastructure/metal3 ./agent/wiring -run Sweep -timeout 120m -v
 	FAIRLEAD_SWEEP=all go test ./test/pivot -timeout 120m -v
 
 .PHONY: soak

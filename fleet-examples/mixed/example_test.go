@@ -10,55 +10,90 @@ import (
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/mixed"
 	hosts "fairlead.dev/providers/infrastructure/hosts/api"
+	metal3 "fairlead.dev/providers/infrastructure/metal3/api"
 	openstack "fairlead.dev/providers/infrastructure/openstack/api"
+	vsphere "fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 	"fairlead.dev/test/exampletest"
 )
 
-func rendered(t *testing.T) fleet.Cluster {
+// rendered returns the clusters by name: web, with workers on hosts over SSH, and batch, with workers
+// on hosts of an Ironic.
+func rendered(t *testing.T) map[string]fleet.Cluster {
 	t.Helper()
-	return exampletest.One(t, example.Files(), openstack.Kinds(), hosts.Kinds())
+	out := make(map[string]fleet.Cluster)
+	for _, c := range exampletest.Render(t, example.Files(), openstack.Kinds(), hosts.Kinds(), vsphere.Kinds(), metal3.Kinds()) {
+		out[c.Key.Name] = c
+	}
+	return out
 }
 
-func TestCluster(t *testing.T) {
-	c := rendered(t)
-	got := []string{c.Key.String() + " on " + fmt.Sprint(c.Providers())}
-	for _, p := range c.Pools() {
-		got = append(got, fmt.Sprintf("%s: %d %s %q", p.Name, p.Replicas, p.Version, p.Provider))
+func TestClusters(t *testing.T) {
+	got := make(map[string][]string)
+	for name, c := range rendered(t) {
+		text := []string{c.Key.String() + " on " + fmt.Sprint(c.Providers())}
+		for _, p := range c.Pools() {
+			text = append(text, fmt.Sprintf("%s: %d %s %q", p.Name, p.Replicas, p.Version, p.Provider))
+		}
+		got[name] = text
 	}
-	want := []string{
-		"prod/web on [openstack hosts]", `web-cp: 3 v1.34.1 ""`, `web-metal: 2 v1.34.1 "hosts"`, `web-servers: 2 v1.34.1 ""`,
+	want := map[string][]string{
+		"web":   {"prod/web on [openstack hosts]", `web-cp: 3 v1.34.1 ""`, `web-metal: 2 v1.34.1 "hosts"`, `web-servers: 2 v1.34.1 ""`},
+		"batch": {"prod/batch on [vsphere metal3]", `batch-cp: 3 v1.34.1 ""`, `batch-metal: 2 v1.34.1 "metal3"`},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	for provider, sees := range map[string]string{"": "[web-cp web-servers] OpenStackCluster false", "hosts": "[web-metal] HostCluster true"} {
-		at := c.At(provider)
-		var pools []fleet.PoolName
-		for _, p := range at.Pools() {
-			pools = append(pools, p.Name)
+}
+
+// TestSites: each provider sees its own pools, and guests an endpoint that is given.
+func TestSites(t *testing.T) {
+	for name, sites := range map[string]map[string]string{
+		"web":   {"": "[web-cp web-servers] OpenStackCluster false", "hosts": "[web-metal] HostCluster true"},
+		"batch": {"": "[batch-cp] VSphereCluster false", "metal3": "[batch-metal] Metal3Cluster true"},
+	} {
+		c := rendered(t)[name]
+		for provider, sees := range sites {
+			at := c.At(provider)
+			var pools []fleet.PoolName
+			for _, p := range at.Pools() {
+				pools = append(pools, p.Name)
+			}
+			if got := fmt.Sprint(pools, " ", at.Infrastructure.GVK.Kind, " ", at.ServedElsewhere()); got != sees {
+				t.Errorf("%s: the provider %q sees %s, want %s", name, provider, got, sees)
+			}
 		}
-		if got := fmt.Sprint(pools, " ", at.Infrastructure.GVK.Kind, " ", at.ServedElsewhere()); got != sees {
-			t.Errorf("the provider %q sees %s, want %s", provider, got, sees)
-		}
+	}
+	c := rendered(t)["batch"]
+	if r := c.Reboots["batch-metal"]; r.Provider != "metal3" || r.RetryLimit != 1 || r.Timeout != 15*time.Minute {
+		t.Errorf("workers of batch are rebooted as %+v", r)
 	}
 }
 
-// TestPlan: it comes to seven machines on two sites.
+// TestPlan: what machines each cluster comes to, on two sites.
 func TestPlan(t *testing.T) {
-	c := rendered(t)
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	in := plan.Input{
-		Desired: &c, Since: now.Add(-time.Hour), Settle: time.Minute, Now: now,
-		Observed: fleet.Observed{At: now, Guests: []fleet.GuestSeen{{Provider: "hosts"}}, Secrets: fleet.SecretState{Missing: fleet.Authorities()}},
-	}
-	got := map[string]int{}
-	for _, change := range forecast.Of(in).Changes {
-		got[fmt.Sprintf("%s %s", change.Kind, change.Pool)]++
-	}
-	want := map[string]int{"create cluster ": 1, "update infrastructure ": 1, "create web-cp": 3, "create web-metal": 2, "create web-servers": 2}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
+	for name, want := range map[string]map[string]int{
+		"web":   {"create cluster ": 1, "update infrastructure ": 1, "create web-cp": 3, "create web-metal": 2, "create web-servers": 2},
+		"batch": {"create cluster ": 1, "update infrastructure ": 1, "prepare host ": 2, "create batch-cp": 3, "create batch-metal": 2},
+	} {
+		c := rendered(t)[name]
+		in := plan.Input{
+			Desired: &c, Since: now.Add(-time.Hour), Settle: time.Minute, Now: now,
+			Observed: fleet.Observed{At: now, Guests: []fleet.GuestSeen{{Provider: c.GuestProviders()[0]}}, Secrets: fleet.SecretState{Missing: fleet.Authorities()}},
+		}
+		for _, h := range metal3.Hosts(c.At(c.GuestProviders()[0]).Companions) {
+			in.Observed.Infrastructure.Hosts = append(in.Observed.Infrastructure.Hosts, fleet.Host{
+				Namespace: h.Namespace, Name: h.Name, State: fleet.HostUnmanaged, Next: fleet.HostStep{Do: "enrol it"},
+			})
+		}
+		got := map[string]int{}
+		for _, change := range forecast.Of(in).Changes {
+			got[fmt.Sprintf("%s %s", change.Kind, change.Pool)]++
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
 	}
 }

@@ -164,7 +164,7 @@ func TestAdoptedIsLost(t *testing.T) {
 func TestAdoptedAddress(t *testing.T) {
 	t.Parallel()
 	w := doubled(t, "m1", "m2", "m3")
-	w.pooled(&w.c)
+	w.pooled(&w.c, "10.0.0.10")
 	a, b := w.theirs("m1"), w.theirs("m2")
 	both := []providers.AdoptedMachine{a, b}
 	wantKind(t, "without its claim", w.p.Adopt(t.Context(), &w.c, both), fleet.NotFound, "no claim of it has one of IPPool/"+w.namespace+"/nodes")

@@ -242,9 +242,9 @@ func hostOf(i fleet.Infrastructure, name string) *fleet.Host {
 	return &fleet.Host{}
 }
 
-// pooled gives workers of c addresses of a pool that has one.
-func (w *world) pooled(c *fleet.Cluster) {
-	pool := newObject(w, "ipam.metal3.io", "IPPool", w.namespace, "nodes", &api.IPPoolSpec{Pools: []api.Pool{{Start: new("10.0.0.10"), End: new("10.0.0.10")}}, Prefix: 24})
+// pooled gives workers of c addresses of a pool, from 10.0.0.10 to the last.
+func (w *world) pooled(c *fleet.Cluster, last string) {
+	pool := newObject(w, "ipam.metal3.io", "IPPool", w.namespace, "nodes", &api.IPPoolSpec{Pools: []api.Pool{{Start: new("10.0.0.10"), End: new(last)}}, Prefix: 24})
 	c.Companions = append(c.Companions, pool)
 	data := &api.Metal3DataTemplateSpec{MetaData: &api.MetaData{
 		IPAddressesFromPool: []api.FromPool{{Key: "address", Name: "nodes", APIGroup: "ipam.metal3.io", Kind: "IPPool"}},

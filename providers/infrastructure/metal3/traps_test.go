@@ -348,7 +348,7 @@ func TestOneAddress(t *testing.T) {
 	t.Parallel()
 	w := doubled(t, "m1", "m2")
 	c := &w.c
-	w.pooled(c)
+	w.pooled(c, "10.0.0.10")
 	w.until(c, "available", allFree)
 	slow := metal3.New(metal3.Options{Ironic: ironic.Options{Rate: 10_000}, Tick: time.Hour, Settle: settle, Retry: retry})
 	t.Cleanup(slow.Close)
