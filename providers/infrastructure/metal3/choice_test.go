@@ -51,6 +51,15 @@ func TestHardwareSelects(t *testing.T) {
 	if err := w.p.CreateMachine(t.Context(), "op-2", request(c, "eu-1-md-0-b2c")); fleet.KindOf(err) != fleet.Exhausted || !strings.Contains(err.Error(), "m1 is not selected") || !strings.Contains(err.Error(), "m3 is not selected") {
 		t.Errorf("the next one: %v", err)
 	}
+	c.Workers[0].Infrastructure = w.template("md-0", func(s *api.MachineSpec) {
+		s.HostSelector = &api.HostSelector{MatchExpressions: []api.HostSelectorRequirement{{Key: "hardware.fairlead.dev/memory-mib", Operator: "lt", Values: []string{"300000"}}}}
+	})
+	got = w.observe(c)
+	for name, fits := range map[string]bool{"m1": true, "m2": true, "m3": false} {
+		if h := hostOf(got, name); (len(h.Fits) == 2) != fits {
+			t.Errorf("host %s fits %q, want the workers: %t", name, h.Fits, fits)
+		}
+	}
 }
 
 // TestReserved: a host that people reserved is for the machines of that cluster or pool alone.

@@ -252,21 +252,29 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestPaused: a host that people keep Fairlead from is not prepared, and a machine on it goes by
-// wish all the same.
+// TestPaused: a host that people keep Fairlead from is not prepared, nor is Ironic told of another
+// account of its BMC, and a machine on it goes by wish all the same.
 func TestPaused(t *testing.T) {
 	t.Parallel()
-	w := doubled(t, "m1")
-	c := &w.c
-	w.create(c, worker)
-	c.Companions[0].Annotations = map[string]string{"baremetalhost.metal3.io/paused": ""}
-	w.hosts["m1"].Press(false)
-	got := w.until(c, "off", func(i fleet.Infrastructure) bool { return hostOf(i, "m1").Power == fleet.HostOff })
-	if len(got.Upkeep) > 0 || hostOf(got, "m1").Held != "it is paused" {
-		t.Errorf("upkeep %q, the host is %+v", got.Upkeep, hostOf(got, "m1"))
-	}
-	w.remove(c, worker)
-	if err := w.p.CreateMachine(t.Context(), "op", request(c, worker)); fleet.KindOf(err) != fleet.Exhausted || !strings.Contains(err.Error(), "it is paused") {
-		t.Errorf("CreateMachine = %v", err)
+	for _, by := range []string{"paused", "detached"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			w := doubled(t, "m1")
+			c := &w.c
+			w.create(c, worker)
+			w.annotate(c, "m1", "baremetalhost.metal3.io/"+by, "")
+			old := c.Companions[0].Secrets
+			c.Companions[0].Secrets = map[fleet.Key]fleet.SecretData{{Namespace: w.namespace, Name: "m1-bmc"}: secretOf(map[string]string{"username": "new", "password": "new"})}
+			w.hosts["m1"].Press(false)
+			got := w.until(c, "off", func(i fleet.Infrastructure) bool { return hostOf(i, "m1").Power == fleet.HostOff })
+			if len(got.Upkeep) > 0 || hostOf(got, "m1").Held != "it is paused" {
+				t.Errorf("upkeep %q, the host is %+v", got.Upkeep, hostOf(got, "m1"))
+			}
+			c.Companions[0].Secrets = old
+			w.remove(c, worker)
+			if err := w.p.CreateMachine(t.Context(), "op", request(c, worker)); fleet.KindOf(err) != fleet.Exhausted || !strings.Contains(err.Error(), "it is paused") {
+				t.Errorf("CreateMachine = %v", err)
+			}
+		})
 	}
 }
