@@ -1,13 +1,14 @@
 package plan_test
 
 import (
+	"cmp"
 	"strings"
 
 	"fairlead.dev/fleet"
 )
 
 // host reads "host m1 state=available next=inspect why=git held=paused waits=ramdisk
-// trouble=silent of=eu-1 machine=md/0 fits=md,cp": a host of the inventory.
+// trouble=silent of=eu-1 machine=md/0 fits=md,cp provider=sim": a host of the inventory.
 func (s *script) host(name string, w words) fleet.Host {
 	said := func(k string) string { return strings.ReplaceAll(w[k], "-", " ") }
 	h := fleet.Host{
@@ -18,7 +19,7 @@ func (s *script) host(name string, w words) fleet.Host {
 		h.TroubleIn = fleet.HostPowerError
 	}
 	if w.is("fits") {
-		h.Provider = "sim"
+		h.Provider = cmp.Or(w["provider"], "sim")
 		for name := range strings.SplitSeq(w["fits"], ",") {
 			h.Fits = append(h.Fits, fleet.PoolName(name))
 		}
