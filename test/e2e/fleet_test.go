@@ -27,6 +27,10 @@ var (
 	vsphereYAML string
 	//go:embed testdata/metal3.yaml
 	metal3YAML string
+	//go:embed testdata/metalhosts.yaml
+	metalHostsYAML string // their Ironic, too
+	//go:embed testdata/metalworkers.yaml
+	metalWorkersYAML string // beside a control plane elsewhere
 	//go:embed testdata/cni.yaml
 	cniYAML string
 )
@@ -76,6 +80,7 @@ type metal struct {
 	Ramdisk, Image, Checksum         string
 	Hosts                            []bareMetal
 	Motd                             string // what workers are told in their user data
+	Workers                          int    // beside a control plane elsewhere
 }
 
 // A bareMetal is a BareMetalHost.
@@ -89,6 +94,9 @@ func (c cluster) workers(pool string) int {
 	if c.Cloud != nil && strings.HasSuffix(pool, "-servers") {
 		return c.Cloud.Workers
 	}
+	if c.Metal != nil && strings.HasSuffix(pool, "-metal") {
+		return c.Metal.Workers
+	}
 	return c.Workers
 }
 
@@ -100,6 +108,9 @@ func (c cluster) machines() int {
 	}
 	if c.Cloud != nil && (c.Cloud.First || !c.Left) {
 		n += c.Cloud.Workers
+	}
+	if c.Metal != nil {
+		n += c.Metal.Workers
 	}
 	return n
 }

@@ -36,7 +36,8 @@ func TestMetalOne(t *testing.T) {
 }
 
 // A cluster on six hosts through its life: it is made, grows to three control planes, is
-// upgraded with a host to spare, a host of it dies, and it goes.
+// upgraded with a host to spare, has all its machines replaced with none, a host of it dies, and
+// it goes.
 func TestMetal(t *testing.T) {
 	m := newMetal(t, 6)
 	versions := m.lab.Versions()
@@ -54,6 +55,10 @@ func TestMetal(t *testing.T) {
 	m.c.Version = versions[0]
 	m.reach("the next minor", "upgraded 3+2 with one host to spare")
 	m.podsReady(config)
+	m.replaceAll()
+	m.podsReady(config)
+	m.c.Workers = 2
+	m.reach("two workers", "scaled to 3+2")
 	m.loseHost()
 	m.killAgent(m.c)
 	m.delete()
@@ -69,22 +74,56 @@ func TestMetalFull(t *testing.T) {
 
 	m.c.Metal.Motd = "two"
 	config := m.reach("other workers", "a worker replaced, which went first")
-	clone := filepath.Join(t.TempDir(), "status")
-	if out, err := exec.CommandContext(m.ctx, "git", "clone", "--quiet", "--bare", "--single-branch", "--branch", "fairlead/status", m.source, clone).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if out, err := exec.CommandContext(m.ctx, "git", "-C", clone, "log").Output(); err != nil || !strings.Contains(string(out), "no host is free for its replacement, so it goes first") {
-		t.Errorf("the status branch does not tell why it went first: %v\n%s", err, out)
-	}
+	m.wentFirst("md-0")
 	m.podsReady(config)
 	after, _ := m.report(m.c)
-	worker := func(r fleet.Report) fleet.MachineReport {
-		return r.Machines[slices.IndexFunc(r.Machines, func(at fleet.MachineReport) bool { return !isControlPlane(at) })]
-	}
-	if old, now := worker(before), worker(after); old.Machine.Name == now.Machine.Name || hostOf(old) != hostOf(now) {
-		t.Errorf("%s on %s was replaced by %s on %s", old.Machine.Name, hostOf(old), now.Machine.Name, hostOf(now))
+	if old, now := m.worker(before), m.worker(after); old.Name == now.Name || hostOf(old) != hostOf(now) {
+		t.Errorf("%s on %s was replaced by %s on %s", old.Name, hostOf(old), now.Name, hostOf(now))
 	}
 	m.delete()
+}
+
+// wentFirst checks that the status branch tells of machines of each of pools that they went before
+// those in their places were made, since no host was free.
+func (m *metalWorld) wentFirst(pools ...string) {
+	m.t.Helper()
+	clone := filepath.Join(m.t.TempDir(), "status")
+	if out, err := exec.CommandContext(m.ctx, "git", "clone", "--quiet", "--bare", "--single-branch", "--branch", "fairlead/status", m.source, clone).CombinedOutput(); err != nil {
+		m.t.Fatalf("%v: %s", err, out)
+	}
+	out, err := exec.CommandContext(m.ctx, "git", "-C", clone, "log").Output()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	lines := slices.Collect(strings.Lines(string(out)))
+	for _, pool := range pools {
+		if !slices.ContainsFunc(lines, func(line string) bool {
+			return strings.Contains(line, m.c.Name+"-"+pool+"-") && strings.Contains(line, "no host is free for its replacement, so it goes first")
+		}) {
+			m.t.Errorf("the status branch does not tell why machines of %s went first:\n%s", pool, out)
+		}
+	}
+}
+
+// replaceAll grows the cluster until it has all hosts, and gives all of its machines another
+// image: one after the other goes, and the one in its place has a host that became free.
+func (m *metalWorld) replaceAll() {
+	m.t.Helper()
+	m.c.Workers = len(m.c.Metal.Hosts) - m.c.ControlPlanes
+	m.reach("all hosts in use", "scaled to all hosts")
+	before, _ := m.report(m.c)
+	m.c.Metal.Image += "?build=2"
+	m.reach("another image", "all of 3+3 replaced with no host to spare")
+	m.wentFirst(m.c.Metal.Pools()...)
+	after, _ := m.report(m.c)
+	for _, now := range after.Machines {
+		if slices.ContainsFunc(before.Machines, func(old fleet.MachineReport) bool { return old.Machine.Name == now.Machine.Name }) {
+			m.t.Errorf("%s was there before", now.Machine.Name)
+		}
+		if s := m.ironic.Host(hostOf(now.Machine)).State(); s.Disk == nil || s.Disk.Image != m.c.Metal.Image {
+			m.t.Errorf("%s has the disk %+v", now.Machine.Name, s.Disk)
+		}
+	}
 }
 
 // A metalWorld is a world whose machines are hosts of an Ironic in this process.
@@ -95,29 +134,45 @@ type metalWorld struct {
 	c      cluster
 }
 
-func newMetal(t *testing.T, machines int) *metalWorld {
+// needsMetal skips t unless it is to run on hosts of an Ironic.
+func needsMetal(t *testing.T) {
 	t.Helper()
 	if os.Getenv("FAIRLEAD_TEST_METAL") == "" {
 		t.Skip("it needs root, images of the lab and minutes: `make e2e-metal` runs it")
 	}
 	metal3test.Needs(t)
+}
+
+func newMetal(t *testing.T, machines int) *metalWorld {
+	t.Helper()
+	needsMetal(t)
 	m := &metalWorld{world: newWorld(t, "", slices.Repeat([]string{metalHost}, machines)...)}
+	at := m.newIronic(m.lab.Machines())
+	haveAddress(t, endpointOfMetal)
+	openDoor(t, net.JoinHostPort(endpointOfMetal, "6443"), m.dial)
+	m.c = cluster{
+		Name: "metal", Template: metal3YAML + metalHostsYAML, ControlPlanes: 1, Workers: 1, Version: m.lab.Versions()[0], Endpoint: endpointOfMetal, Metal: at,
+	}
+	return m
+}
+
+// newIronic starts one whose hosts are machines, and returns what Git says of it.
+func (m *metalWorld) newIronic(machines []*lab.Machine) *metal {
+	m.t.Helper()
 	log, err := os.Create(filepath.Join(m.logs, "guests.log"))
 	if err != nil {
-		t.Fatal(err)
+		m.t.Fatal(err)
 	}
 	say := func(s string) { _, _ = fmt.Fprintln(log, time.Now().Format(time.TimeOnly), s) } // a log
 	var names []string
 	for i := range machines {
 		names = append(names, fmt.Sprintf("host-%d", i))
 	}
-	if m.guests, err = guests.New(m.lab.Machines(), names, say); err != nil {
-		t.Fatal(err)
+	if m.guests, err = guests.New(machines, names, say); err != nil {
+		m.t.Fatal(err)
 	}
-	m.ironic = metal3test.New(t, metal3test.Options{Listen: lab.Gateway + ":0", Hardware: m.guests, Log: say, Silence: 5 * time.Minute})
-	m.flags = []string{"--metal3-tick=2s", "--metal3-settle=5s", "--metal3-rate=100"}
-	haveAddress(t, endpointOfMetal)
-	openDoor(t, net.JoinHostPort(endpointOfMetal, "6443"), m.dial)
+	m.ironic = metal3test.New(m.t, metal3test.Options{Listen: lab.Gateway + ":0", Hardware: m.guests, Log: say, Silence: 5 * time.Minute})
+	m.flags = append(m.flags, "--metal3-tick=2s", "--metal3-settle=5s", "--metal3-rate=100")
 	at := &metal{
 		Endpoint: m.ironic.URL(), Username: metal3test.User, Password: metal3test.Password, CA: string(m.ironic.CA()),
 		Ramdisk: m.ironic.RamdiskURL(), Image: m.ironic.ImageURL(), Checksum: m.ironic.ImageSHA256(),
@@ -126,10 +181,7 @@ func newMetal(t *testing.T, machines int) *metalWorld {
 		h := m.ironic.AddHost(name)
 		at.Hosts = append(at.Hosts, bareMetal{name, h.BMC(), h.MAC(), metal3test.BMCUser, h.Password()})
 	}
-	m.c = cluster{
-		Name: "metal", Template: metal3YAML, ControlPlanes: 1, Workers: 1, Version: m.lab.Versions()[0], Endpoint: endpointOfMetal, Metal: at,
-	}
-	return m
+	return at
 }
 
 // dial connects to an API server as a load balancer of people would: one that answers is of
@@ -160,10 +212,11 @@ func (m *metalWorld) reach(push, what string) string {
 	return config
 }
 
-// hostOf is the name of the host that a machine is on.
-func hostOf(m fleet.MachineReport) string {
-	parts := strings.Split(strings.TrimPrefix(string(m.Machine.ProviderID), "metal3://"), "/")
-	if len(parts) != 3 {
+// hostOf is the name of the host of an Ironic that a machine is on; empty: it is on none.
+func hostOf(m fleet.Machine) string {
+	id, ok := strings.CutPrefix(string(m.ProviderID), "metal3://")
+	parts := strings.Split(id, "/")
+	if !ok || len(parts) != 3 {
 		return ""
 	}
 	return parts[1]
@@ -171,8 +224,8 @@ func hostOf(m fleet.MachineReport) string {
 
 // node is what the Node of a machine is called. Workers on hosts are called as their hosts are.
 func (c cluster) node(m fleet.MachineReport) string {
-	if c.Metal != nil && !isControlPlane(m) {
-		return hostOf(m)
+	if host := hostOf(m.Machine); host != "" && !isControlPlane(m) {
+		return host
 	}
 	return string(m.Machine.Name)
 }
@@ -183,7 +236,7 @@ func (m *metalWorld) loseHost() {
 	m.t.Helper()
 	r, _ := m.report(m.c)
 	lost := r.Machines[slices.IndexFunc(r.Machines, isControlPlane)]
-	name := hostOf(lost)
+	name := hostOf(lost.Machine)
 	silent := m.ironic.FailHosts(metal3test.HostFault{Host: name, At: metal3test.AtRequest})
 	if err := m.guests.Machine(name).Kill(); err != nil {
 		m.t.Fatal(err)
@@ -216,6 +269,12 @@ func (m *metalWorld) delete() {
 	m.c.Delete = true
 	m.put("no cluster", m.c)
 	m.waitDeleted(m.c)
+	m.allFree()
+}
+
+// allFree waits until all hosts are off and empty.
+func (m *metalWorld) allFree() {
+	m.t.Helper()
 	m.wait("hosts that are off and empty", func() (bool, string) {
 		for _, h := range m.c.Metal.Hosts {
 			if s := m.ironic.Host(h.Name).State(); s.On || s.Disk != nil {

@@ -48,7 +48,7 @@ func (m *metalWorld) boots() map[string]int {
 	out := make(map[string]int)
 	r, _ := m.report(m.c)
 	for _, at := range r.Machines {
-		name := hostOf(at)
+		name := hostOf(at.Machine)
 		out[name] = m.ironic.Host(name).State().Boots
 	}
 	return out

@@ -86,11 +86,24 @@ func newVSphere(t *testing.T, machines int) *vCenterWorld {
 		t.Skip("it needs root, images of the lab and minutes: `make e2e-vsphere` runs it")
 	}
 	v := &vCenterWorld{world: newWorld(t, "", slices.Repeat([]string{vm}, machines)...)}
-	log, err := os.Create(filepath.Join(v.logs, "guests.log"))
+	at := v.newVCenter(v.lab.Machines())
+	haveAddress(t, endpointOfVMs)
+	openDoor(t, net.JoinHostPort(endpointOfVMs, "6443"), v.dial)
+	v.c = cluster{
+		Name: "vms", Template: vsphereYAML, ControlPlanes: 1, Workers: 1, Version: v.lab.Versions()[0], Endpoint: endpointOfVMs, VSphere: at,
+	}
+	return v
+}
+
+// newVCenter starts one whose VMs are machines, and returns what Git says of it.
+func (v *vCenterWorld) newVCenter(machines []*lab.Machine) *vSphere {
+	t := v.t
+	t.Helper()
+	log, err := os.Create(filepath.Join(v.logs, "vms.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.guests, err = guests.New(v.lab.Machines(), func(s string) {
+	v.guests, err = guests.New(machines, func(s string) {
 		_, _ = fmt.Fprintln(log, time.Now().Format(time.TimeOnly), s) // a log
 	})
 	if err != nil {
@@ -103,14 +116,8 @@ func newVSphere(t *testing.T, machines int) *vCenterWorld {
 	v.vcenter = vspheretest.New(t, o)
 	t.Cleanup(v.guests.Close)
 	v.guests.Attach(v.vcenter)
-	v.flags = []string{"--vsphere-tick=2s", "--vsphere-settle=5s", "--vsphere-rate=100"}
-	haveAddress(t, endpointOfVMs)
-	openDoor(t, net.JoinHostPort(endpointOfVMs, "6443"), v.dial)
-	v.c = cluster{
-		Name: "vms", Template: vsphereYAML, ControlPlanes: 1, Workers: 1, Version: v.lab.Versions()[0], Endpoint: endpointOfVMs,
-		VSphere: &vSphere{Server: v.vcenter.Server(), Thumbprint: v.vcenter.Thumbprint(), Username: vspheretest.Administrator, Password: vspheretest.Password},
-	}
-	return v
+	v.flags = append(v.flags, "--vsphere-tick=2s", "--vsphere-settle=5s", "--vsphere-rate=100")
+	return &vSphere{Server: v.vcenter.Server(), Thumbprint: v.vcenter.Thumbprint(), Username: vspheretest.Administrator, Password: vspheretest.Password}
 }
 
 // dial connects to an API server as a load balancer of people would, which knows the VMs of
