@@ -268,6 +268,14 @@ func (m *metalWorld) delete() {
 	m.t.Helper()
 	m.c.Delete = true
 	m.put("no cluster", m.c)
+	for _, role := range []fleet.Role{fleet.RoleWorker, fleet.RoleControlPlane} { // where its time goes
+		m.wait("the deletion of each "+string(role), func() (bool, string) {
+			r, _ := m.report(m.c)
+			left := slices.ContainsFunc(r.Machines, func(at fleet.MachineReport) bool { return at.Machine.Role == role })
+			return !left && (r.Phase == fleet.PhaseDeleting || r.Phase == fleet.PhaseDeleted), describe(r)
+		})
+		m.measure("deletion: no %s %s after the push", role, since(m.pushed))
+	}
 	m.waitDeleted(m.c)
 	m.allFree()
 }
