@@ -66,6 +66,8 @@ type MachineRequest struct {
 	FailureDomain string
 	UserData      UserData
 	Origin        fleet.Origin
+	// Endpoint is where UserData has the API server: what Observe told.
+	Endpoint fleet.Endpoint
 }
 
 // Tags returns the ownership tags of the machine, made by op.

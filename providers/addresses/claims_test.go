@@ -51,6 +51,45 @@ func TestHolders(t *testing.T) {
 	}
 }
 
+// All machines of a cluster hold the address of its endpoint as one.
+func TestEndpoints(t *testing.T) {
+	tags := func(cluster, value string) map[string]string {
+		return map[string]string{"fairlead.dev/fleet": "acme", "fairlead.dev/cluster": cluster, "fairlead.dev/endpoint-address": value}
+	}
+	h := make(Holders)
+	if err := h.Add("vm-1", "p=10.0.0.2"); err != nil {
+		t.Fatal(err)
+	}
+	const eu1 = "the endpoint of cluster prod/eu-1 of fleet acme"
+	for _, tc := range []struct{ cluster, value, want string }{
+		{"prod/eu-1", "p=10.0.0.1", eu1},
+		{"prod/eu-1", "p=10.0.0.1", eu1},
+		{"prod/eu-2", "q=10.0.0.1", "the endpoint of cluster prod/eu-2 of fleet acme"},
+		{"prod/eu-3", "", ""},
+	} {
+		if got, err := h.AddEndpoint(tags(tc.cluster, tc.value)); err != nil || got != tc.want {
+			t.Errorf("%s %q: %q, %v, want %q", tc.cluster, tc.value, got, err, tc.want)
+		}
+	}
+	if got := h[Claim{"p", netip.MustParseAddr("10.0.0.1")}]; !slices.Equal(got, []string{eu1}) {
+		t.Errorf("holders %q, want one for both machines", got)
+	}
+	if got := h.Taken(&Pool{ID: "p"}); len(got) != 2 {
+		t.Errorf("taken %v, want those of machine and endpoint", got)
+	}
+	for own, want := range map[string]string{"": eu1, eu1: "the endpoint of cluster prod/eu-2 of fleet acme"} {
+		if got := h.HolderOf(netip.MustParseAddr("10.0.0.1"), own); got != want {
+			t.Errorf("beside %q it is of %q, want %q", own, got, want)
+		}
+	}
+	if got := h.HolderOf(netip.MustParseAddr("10.0.0.9"), ""); got != "" {
+		t.Errorf("%s has an address that nobody has", got)
+	}
+	if _, err := h.AddEndpoint(tags("prod/eu-4", "?")); fleet.KindOf(err) != fleet.Conflict {
+		t.Errorf("%v, want kind Conflict", err)
+	}
+}
+
 // What was asked for and does not show is given to nobody else, and to its own claim again.
 func TestReservations(t *testing.T) {
 	p := pool(t, PoolSpec{Addresses: []string{"10.0.0.10-10.0.0.11"}, Prefix: 24})

@@ -131,22 +131,26 @@ func parseAll(errs *objects.Validator, at *field.Path, list []string) []string {
 func NormaliseRefs(errs *field.ErrorList, at *field.Path, refs []Ref) []Ref {
 	var out []Ref
 	for i, r := range refs {
-		at := at.Index(i)
-		if r.APIGroup == "" {
-			r.APIGroup = Group
-		}
-		if r.APIGroup != Group {
-			*errs = append(*errs, field.NotSupported(at.Child("apiGroup"), r.APIGroup, []string{Group}))
-		}
-		if r.Kind != PoolKind && r.Kind != GlobalPoolKind {
-			*errs = append(*errs, field.NotSupported(at.Child("kind"), r.Kind, []string{PoolKind, GlobalPoolKind}))
-		}
-		if r.Name == "" {
-			*errs = append(*errs, field.Required(at.Child("name"), "the name of a pool"))
-		}
-		out = append(out, r)
+		out = append(out, NormaliseRef(errs, at.Index(i), r))
 	}
 	return out
+}
+
+// NormaliseRef does so with one, which is at the path at.
+func NormaliseRef(errs *field.ErrorList, at *field.Path, r Ref) Ref {
+	if r.APIGroup == "" {
+		r.APIGroup = Group
+	}
+	if r.APIGroup != Group {
+		*errs = append(*errs, field.NotSupported(at.Child("apiGroup"), r.APIGroup, []string{Group}))
+	}
+	if r.Kind != PoolKind && r.Kind != GlobalPoolKind {
+		*errs = append(*errs, field.NotSupported(at.Child("kind"), r.Kind, []string{PoolKind, GlobalPoolKind}))
+	}
+	if r.Name == "" {
+		*errs = append(*errs, field.Required(at.Child("name"), "the name of a pool"))
+	}
+	return r
 }
 
 // Resolve checks that the pools which refs name are in Git, for the function of that name of
@@ -155,13 +159,19 @@ func NormaliseRefs(errs *field.ErrorList, at *field.Path, refs []Ref) []Ref {
 func Resolve(refs []Ref, at *field.Path, companions func(kind string) map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	for i, r := range refs {
-		pools := companions(r.Kind)
-		if pools == nil {
-			continue // what else Git holds is not known yet
-		}
-		if _, ok := pools[r.Name]; !ok {
-			errs = append(errs, field.NotFound(at.Index(i), r.Kind+" "+r.Name))
-		}
+		errs = append(errs, ResolveRef(r, at.Index(i), companions)...)
 	}
 	return errs
+}
+
+// ResolveRef does so with one, which is at the path at.
+func ResolveRef(r Ref, at *field.Path, companions func(kind string) map[string]any) field.ErrorList {
+	pools := companions(r.Kind)
+	if pools == nil {
+		return nil // what else Git holds is not known yet
+	}
+	if _, ok := pools[r.Name]; !ok {
+		return field.ErrorList{field.NotFound(at, r.Kind+" "+r.Name)}
+	}
+	return nil
 }

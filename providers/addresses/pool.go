@@ -58,7 +58,7 @@ func Find(c *fleet.Cluster, r Ref) (*Pool, error) {
 
 // SpareEndpoint has p not give the address of the endpoint of c.
 func (p *Pool) SpareEndpoint(c *fleet.Cluster) {
-	p.endpoint, _ = netip.ParseAddr(c.Endpoint.Host) // or it is a name
+	p.endpoint, _ = netip.ParseAddr(c.NamedEndpoint().Host) // or it is a name
 }
 
 // NewPool returns the pool called id of s, which was normalised.

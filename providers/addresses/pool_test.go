@@ -94,11 +94,15 @@ func TestAllocate(t *testing.T) {
 // address holds.
 // TestEndpointIsNotGiven: the address that kube-vip or a load balancer answers for is nobody else's.
 func TestEndpointIsNotGiven(t *testing.T) {
-	for host, want := range map[string]int{"10.0.0.11": 2, "10.0.0.9": 3, "api.example.com": 3, "": 3} {
+	for host, want := range map[string]int{"10.0.0.11": 2, "10.0.0.9": 3, "api.example.com": 3, "": 3, "infrastructure 10.0.0.11": 2} {
 		c := &fleet.Cluster{Endpoint: fleet.Endpoint{Host: host, Port: 6443}, Companions: []fleet.Object{{
 			GVK: schema.GroupVersionKind{Kind: "InClusterIPPool"}, Namespace: "prod", Name: "nodes",
 			Spec: []byte(`{"addresses":["10.0.0.10-10.0.0.12"],"prefix":24}`),
 		}}}
+		if of, ok := strings.CutPrefix(host, "infrastructure "); ok { // Git names it in the provider's object
+			host, c.Endpoint = of, fleet.Endpoint{}
+			c.Infrastructure.Spec = []byte(`{"controlPlaneEndpoint":{"host":"` + host + `"}}`)
+		}
 		p, err := Find(c, Ref{Kind: "InClusterIPPool", Name: "nodes"})
 		if err != nil {
 			t.Fatal(err)

@@ -261,7 +261,8 @@ func (e *Executor) createMachine(ctx context.Context, w Environment, a fleet.Act
 	}
 	return infra.CreateMachine(ctx, a.Operation, providers.MachineRequest{
 		Cluster: c.At(a.Provider), Pool: p, Name: a.Machine, FailureDomain: a.FailureDomain, UserData: data,
-		Origin: fleet.Origin{Made: e.Now(), Remediation: a.Remediation, Trust: c.Trust(p.Role, marksOf(in.Secrets))},
+		Origin:   fleet.Origin{Made: e.Now(), Remediation: a.Remediation, Trust: c.Trust(p.Role, marksOf(in.Secrets))},
+		Endpoint: w.Endpoint,
 	})
 }
 

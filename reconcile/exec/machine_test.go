@@ -69,7 +69,8 @@ func create(t *testing.T, c *fleet.Cluster, a fleet.Action, s store) (*writer, *
 	a.Cluster, a.Kind, a.Pool, a.Machine, a.Join = c.Key, fleet.CreateMachine, c.ControlPlane.Name, "cp-0", fleet.JoinInit
 	w, m := &writer{}, &maker{}
 	e := exec.Executor{Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)}
-	out := e.Run(t.Context(), exec.Environment{Cluster: c, Infrastructure: m, Distribution: w, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: at}, []fleet.Action{a})
+	out := e.Run(t.Context(), exec.Environment{Cluster: c, Infrastructure: m, Distribution: w, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: at,
+		Endpoint: fleet.Endpoint{Host: "10.0.0.7", Port: 6443}}, []fleet.Action{a})
 	return w, m, out[0].Err
 }
 
@@ -86,6 +87,9 @@ func TestMachinesCarryTheirOrigin(t *testing.T) {
 	}
 	if w.in.NodeID != "id of the machine" {
 		t.Errorf("its kubelet is told the id %q, want that of the provider", w.in.NodeID)
+	}
+	if m.r.Endpoint.Host != "10.0.0.7" || w.in.Endpoint != m.r.Endpoint {
+		t.Errorf("its user data has the API server at %v, and its provider is told %v", w.in.Endpoint, m.r.Endpoint)
 	}
 	want := fleet.Origin{Made: at, Remediation: r, Trust: "certificates=" + fleet.Trust(fleet.TrustChecksum([]byte("1")))}
 	if m.r.Origin != want {

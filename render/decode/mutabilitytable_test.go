@@ -84,6 +84,7 @@ func reviewedAnswers() map[string]string {
 		"VSphereCluster spec.disableClusterModule":                                  "next machines; a rule that is there stays until the cluster goes",
 		"VSphereCluster spec.failureDomainSelector":                                 placed,
 		"VSphereCluster spec.virtualIP":                                             servers,
+		"VSphereCluster spec.virtualIP.addressFromPool":                             "next cluster: one that has machines keeps the address that they know",
 		"VSphereMachineTemplate spec.template.spec.thumbprint":                      nextLook,
 		"VSphereMachineTemplate spec.template.spec.powerOffMode":                    "in place: when a machine goes",
 		"VSphereMachineTemplate spec.template.spec.guestSoftPowerOffTimeout":        "in place: when a machine goes",

@@ -3,6 +3,7 @@ package vsphere
 import (
 	"context"
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -88,11 +89,18 @@ func (p *Provider) clone(ctx context.Context, op fleet.OperationID, r providers.
 		return err
 	}
 	found.place.FailureDomain = r.FailureDomain
+	e, err := p.claimEndpoint(r, got)
+	if err != nil {
+		return err
+	}
 	claims, err := p.reserve(r, at.VSphereMachineSpec, got)
 	if err != nil {
 		return err
 	}
 	tags := maps.Clone(r.Tags(op))
+	if e != "" {
+		tags[addresses.EndpointTag] = e
+	}
 	if len(claims) > 0 {
 		tags[addresses.Tag] = addresses.Format(claims)
 	}
@@ -136,6 +144,9 @@ func (p *Provider) reserve(r providers.MachineRequest, spec *api.VSphereMachineS
 				return nil, err
 			}
 			taken := got.holders.Taken(pool)
+			if e, err := netip.ParseAddr(r.Endpoint.Host); err == nil {
+				taken[e] = true
+			}
 			for _, c := range out {
 				if c.Pool == pool.ID {
 					taken[c.Address] = true

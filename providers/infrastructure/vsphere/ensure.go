@@ -25,6 +25,9 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err := p.check(ctx, c, got); err != nil {
 		errs = append(errs, err)
 	}
+	if _, err := p.endpoint(got); err != nil {
+		errs = append(errs, err)
+	}
 	return wrap(op, fleet.JoinErrors(append(errs, p.finish(ctx, c, got)...)...))
 }
 

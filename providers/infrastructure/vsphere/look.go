@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,7 +20,7 @@ type observation struct {
 	cluster *fleet.Cluster
 	spec    *api.VSphereClusterSpec
 	sites   []siteSeen
-	holders addresses.Holders // of addresses of pools, by the names that holder gives VMs
+	holders addresses.Holders // of addresses of pools, by the names that holder gives VMs, and endpoints
 	running map[string]bool   // those of them that are powered on
 	unknown error             // why it is not known what addresses a VM has; nil: it is
 }
@@ -106,10 +107,16 @@ func (p *Provider) memoryOf(vm *vcenter.VM) (refusal string, going bool) {
 // damaged what one says of it, no address is given: it may be the one of that VM.
 func (o *observation) hold(s *siteSeen) {
 	for _, vm := range s.look.Tagged() {
-		if err := o.holders.Add(s.holder(vm.Ref), vm.Tags[addresses.Tag]); err != nil {
+		runs := vm.Power != "poweredOff"
+		err := o.holders.Add(s.holder(vm.Ref), vm.Tags[addresses.Tag])
+		e, wrong := o.holders.AddEndpoint(vm.Tags)
+		if err = cmp.Or(err, wrong); err != nil {
 			o.unknown = fmt.Errorf("tags of %s: %w", s.look.Path(vm), err)
 		}
-		o.running[s.holder(vm.Ref)] = vm.Power != "poweredOff"
+		o.running[s.holder(vm.Ref)] = runs
+		if e != "" && runs {
+			o.running[e] = true
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/addresses"
-	"fairlead.dev/providers/endpoint"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
@@ -58,8 +57,11 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		return fleet.Infrastructure{}, vcenter.WrapLook(op, err)
 	}
 	if len(out.Machines) > 0 || p.wasFound(snapshot.OwnerOf(c)) {
-		out.Exists, out.Ready, out.Endpoint = true, len(out.Machines) > 0 || len(unchecked) == 0, endpoint.Wanted(c)
+		out.Exists, out.Ready = true, len(out.Machines) > 0 || len(unchecked) == 0
 		out.Places[0].Used = true
+		if out.Endpoint, err = p.endpoint(got); err != nil {
+			out.Ready, unchecked = false, append(unchecked, err.Error())
+		}
 	}
 	if out.Ready {
 		out.Upkeep = append(out.Upkeep, unchecked...)
@@ -107,21 +109,25 @@ func (o *observation) wants(m *machine.Owned) bool {
 }
 
 // loses reports whether m, which is powered off, has an address of a pool that another machine
-// has and runs with, or keeps: see package addresses.
+// has and runs with, or keeps: see package addresses. So it is with the address of the endpoint,
+// as long as the cluster never was one and none of its machines runs.
 func (o *observation) loses(s *siteSeen, m *machine.Owned) bool {
 	claims, err := addresses.Parse(m.Tags[addresses.Tag])
-	if err != nil || m.VM.Power != "poweredOff" {
+	e, wrong := addresses.EndpointOf(m.Tags)
+	if err != nil || wrong != nil || m.VM.Power != "poweredOff" {
 		return false
 	}
-	own := s.holder(m.VM.Ref)
-	for _, c := range claims {
-		for _, other := range o.holders[c] {
-			if other != own && (o.running[other] || o.holders.Keeper(c) != own && !o.running[own]) {
-				return true
-			}
-		}
+	if e.Address.IsValid() && o.cluster.Residence.ControlPlane != fleet.InitializedOnce && o.outdone(e, o.endpointHolder()) {
+		return true
 	}
-	return false
+	return slices.ContainsFunc(claims, func(c addresses.Claim) bool { return o.outdone(c, s.holder(m.VM.Ref)) })
+}
+
+// outdone reports whether another one than own, which does not run with it, keeps c.
+func (o *observation) outdone(c addresses.Claim, own string) bool {
+	return !o.running[own] && slices.ContainsFunc(o.holders[c], func(other string) bool {
+		return other != own && (o.running[other] || o.holders.Keeper(c) != own)
+	})
 }
 
 // removalOf says how m goes: as Git says of its pool, and where Git says nothing any more, as it

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
@@ -87,9 +88,13 @@ func keysOf(l *vcenter.Look, id fleet.ID) []fleet.Key {
 
 func orphan(s *site, l *vcenter.Look, m *machine.Owned) fleet.Orphan {
 	k, _ := fleet.ParseKey(m.Tags[fleet.TagCluster])
+	reason := fmt.Sprintf("its tags name cluster %s, which the fleet does not have", k)
+	if e, err := addresses.EndpointOf(m.Tags); err == nil && e.Address.IsValid() {
+		reason += fmt.Sprintf("; it keeps %s of %s as the endpoint of that", e.Address, e.Pool)
+	}
 	return fleet.Orphan{
 		Provider: api.ProviderName, Place: s.place().ID, Cluster: k, Kind: orphanVM, ID: m.VM.Ref.Value, Name: l.Path(l.VM(m.VM.Ref)),
-		Reason: fmt.Sprintf("its tags name cluster %s, which the fleet does not have", k), Created: m.Machine.Created,
+		Reason: reason, Created: m.Machine.Created,
 	}
 }
 

@@ -104,7 +104,7 @@ func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return spec.VirtualIP, nil
+	return spec.VirtualIP.Announced(), nil
 }
 
 // tryLock reserves a machine for the caller, until unlock; false: somebody has it.

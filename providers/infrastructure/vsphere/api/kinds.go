@@ -51,7 +51,7 @@ func Kinds() []fleet.Kind {
 	}
 
 	cluster := same(fleet.InfrastructureCluster, clusterKind, func() any { return new(VSphereCluster) })
-	cluster.Serving, cluster.Elsewhere = serving, elsewhere
+	cluster.Serving, cluster.Elsewhere, cluster.Resolve = serving, elsewhere, resolveCluster
 	cluster.Unused = map[string]string{"spec.clusterModules": writtenBack}
 	clusters := kind(fleet.InfrastructureClusterTemplate, clusterTemplateKind,
 		func() any { return new(VSphereClusterTemplate) }, func() any { return new(v1beta1ClusterTemplate) })

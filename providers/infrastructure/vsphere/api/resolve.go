@@ -6,6 +6,15 @@ import (
 	"fairlead.dev/providers/addresses"
 )
 
+// resolveCluster is the function Resolve of a VSphereCluster: the pool of its endpoint is in Git.
+func resolveCluster(spec any, companions func(kind string) map[string]any) (any, field.ErrorList) {
+	s, ok := spec.(*VSphereClusterSpec)
+	if !ok || s.VirtualIP == nil || s.VirtualIP.AddressFromPool == nil {
+		return spec, nil
+	}
+	return spec, addresses.ResolveRef(*s.VirtualIP.AddressFromPool, specPath.Child("virtualIP", "addressFromPool"), companions)
+}
+
 // resolveBelow returns the function Resolve of a kind whose spec is at a path: the pools that
 // devices name are in Git, and each device has a network and addresses, from the machine or
 // from a failure domain. Nothing of companions is written into the spec: where a machine is

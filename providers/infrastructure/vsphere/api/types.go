@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/endpoint"
 )
 
@@ -59,7 +60,31 @@ type VSphereClusterSpec struct {
 	// VirtualIP has the control plane announce the endpoint by kube-vip, which Fairlead
 	// adds to what its machines boot with. Nothing is added where files or commands of the
 	// control plane bring kube-vip or keepalived. It is a field of Fairlead's own.
-	VirtualIP *endpoint.VirtualIP `json:"virtualIP,omitempty"`
+	VirtualIP *VirtualIP `json:"virtualIP,omitempty"`
+}
+
+// A VirtualIP says how the servers of a cluster serve its endpoint.
+type VirtualIP struct {
+	endpoint.VirtualIP `json:",inline"`
+	// AddressFromPool is the pool that the endpoint gets its address from, where Git names no
+	// host. The address is chosen before the first machine is made, and stays.
+	AddressFromPool *addresses.Ref `json:"addressFromPool,omitempty"`
+}
+
+// Announced returns what serves the endpoint; nil: something of others.
+func (v *VirtualIP) Announced() *endpoint.VirtualIP {
+	if v == nil {
+		return nil
+	}
+	return &v.VirtualIP
+}
+
+// EndpointPool returns the pool that the endpoint has its address from; nil: from none.
+func (s *VSphereClusterSpec) EndpointPool() *addresses.Ref {
+	if s.VirtualIP == nil || s.ControlPlaneEndpoint.Host != "" {
+		return nil
+	}
+	return s.VirtualIP.AddressFromPool
 }
 
 // APIEndpoint is host and port of an API server; the port is 6443 by default.

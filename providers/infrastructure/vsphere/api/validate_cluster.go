@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/objects"
 )
 
@@ -33,7 +34,11 @@ func (v *validator) clusterTemplate(at *field.Path, s *VSphereClusterSpec) {
 	v.selector(at.Child("failureDomainSelector"), s.FailureDomainSelector)
 	s.ClusterModules = nil
 	endpoint := at.Child("controlPlaneEndpoint")
-	v.Add(s.VirtualIP.Normalise(at.Child("virtualIP"), s.ControlPlaneEndpoint.Host, endpoint.Child("host"))...)
+	v.Add(s.VirtualIP.Announced().Normalise(at.Child("virtualIP"), s.ControlPlaneEndpoint.Host, endpoint.Child("host"))...)
+	if s.VirtualIP != nil && s.VirtualIP.AddressFromPool != nil {
+		ref := addresses.NormaliseRef(&v.Errs, at.Child("virtualIP", "addressFromPool"), *s.VirtualIP.AddressFromPool)
+		s.VirtualIP.AddressFromPool = &ref
+	}
 	if s.ControlPlaneEndpoint.Host != "" {
 		v.Address(endpoint.Child("host"), s.ControlPlaneEndpoint.Host, "")
 	}
@@ -43,10 +48,11 @@ func (v *validator) clusterTemplate(at *field.Path, s *VSphereClusterSpec) {
 // serving implements fleet.Kind.
 func serving(in any) field.ErrorList {
 	var v validator
-	if s, ok := in.(*VSphereClusterSpec); ok {
+	if s, ok := in.(*VSphereClusterSpec); ok && s.EndpointPool() == nil {
 		v.Required(specPath.Child("controlPlaneEndpoint", "host"), s.ControlPlaneEndpoint.Host,
 			"vSphere makes nothing for an endpoint: give an address of the machines' network that nobody has, which kube-vip announces "+
-				"(from the files of the control plane, or with virtualIP: {}), or the address of a load balancer")
+				"(from the files of the control plane, or with virtualIP: {}), or the address of a load balancer; "+
+				"or name a pool of addresses in virtualIP.addressFromPool")
 	}
 	return v.Errs
 }

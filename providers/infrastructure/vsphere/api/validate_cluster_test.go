@@ -20,6 +20,8 @@ func TestClusterChecks(t *testing.T) {
 		"Endpoint":     {whole + "controlPlaneEndpoint: {host: '10.0.0.1:6443'}", "the port has a field of its own", "host alone"},
 		"EndpointPort": {whole + "controlPlaneEndpoint: {host: a, port: 70000}", "controlPlaneEndpoint.port: Invalid value", "there is no such port"},
 		"VirtualIP":    {whole + "controlPlaneEndpoint: {host: a.example.com}\nvirtualIP: {}", "controlPlaneEndpoint.host: Invalid value", "servers cannot have a name"},
+		"PoolKind":     {whole + "virtualIP: {addressFromPool: {kind: IPPool, name: p}}", "virtualIP.addressFromPool.kind: Unsupported value", "nobody here gives its addresses"},
+		"PoolName":     {whole + "virtualIP: {addressFromPool: {kind: InClusterIPPool}}", "virtualIP.addressFromPool.name: Required value", "which one"},
 		"Modules":      {whole + "clusterModules: [{controlPlane: true, targetObjectName: a, moduleUUID: b}]\ndisableClusterModule: true", "", "the controller wrote them"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,6 +65,32 @@ func TestServing(t *testing.T) {
 	if errs := k.Elsewhere(with); len(errs) > 0 {
 		t.Errorf("a hosted control plane: %v", errs)
 	}
+}
+
+// TestEndpointPool: a pool stands for a host, has to be in Git, and is passed over where Git names
+// a host.
+func TestEndpointPool(t *testing.T) {
+	k := kindOf(t, "VSphereCluster")
+	const spec = "server: s\nidentityRef: {kind: Secret, name: s}\nvirtualIP: {addressFromPool: {kind: GlobalInClusterIPPool, name: vips}}\n"
+	for host, want := range map[string]string{"": "vips", "10.0.0.1": ""} {
+		in, wrong := normalised(t, k.Kind, "v1beta2", spec+"controlPlaneEndpoint: {host: '"+host+"'}", map[string]map[string]any{"GlobalInClusterIPPool": {"vips": nil}})
+		if wrong != "" {
+			t.Fatal(wrong)
+		}
+		s := in.(*VSphereClusterSpec)
+		if errs := k.Serving(s); len(errs) > 0 {
+			t.Errorf("host %q: %v", host, errs)
+		}
+		got := ""
+		if ref := s.EndpointPool(); ref != nil && ref.APIGroup == "ipam.cluster.x-k8s.io" {
+			got = ref.Name
+		}
+		if got != want || s.VirtualIP.Image == "" {
+			t.Errorf("host %q: the pool is %q, want %q; %+v", host, got, want, s.VirtualIP)
+		}
+	}
+	_, got := normalised(t, k.Kind, "v1beta1", spec, nil)
+	check(t, got, "spec.virtualIP.addressFromPool: Not found", "Git has no such pool")
 }
 
 // TestSecrets: which Secrets come with an object.

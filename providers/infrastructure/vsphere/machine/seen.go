@@ -11,6 +11,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/endpoint"
 )
 
 // A VM is one that was seen.
@@ -171,7 +173,7 @@ func (v VM) owned(tags map[string]string, doubt string, c *fleet.Cluster) Owned 
 	}
 	m.State, m.Message, m.Silent = v.state()
 	if m.State == fleet.MachineRunning {
-		m.Addresses = v.addresses(c)
+		m.Addresses = v.addresses(c, tags)
 	}
 	o := Owned{VM: v, Tags: tags, Machine: m}
 	if o.Deleting() && m.Damaged == "" {
@@ -215,14 +217,15 @@ func (v *VM) state() (s fleet.MachineState, message string, silent bool) {
 
 // addresses returns those of the cards of v in the order of these, IPv4 first, without what
 // others cannot reach it at, and without the endpoint of c, which servers have by turns.
-func (v *VM) addresses(c *fleet.Cluster) []string {
-	endpoint, _ := netip.ParseAddr(c.NamedEndpoint().Host)
+func (v *VM) addresses(c *fleet.Cluster, tags map[string]string) []string {
+	wanted, _ := netip.ParseAddr(endpoint.Wanted(c).Host)
+	drawn, _ := addresses.EndpointOf(tags)
 	var four, six []string
 	for _, n := range v.NICs {
 		for _, text := range n.Addresses {
 			a, err := netip.ParseAddr(text)
 			switch {
-			case err != nil, !n.Card, a.IsLinkLocalUnicast(), a.IsLoopback(), a.IsMulticast(), a.IsUnspecified(), a == endpoint:
+			case err != nil, !n.Card, a.IsLinkLocalUnicast(), a.IsLoopback(), a.IsMulticast(), a.IsUnspecified(), a == wanted, a == drawn.Address:
 			case a.Is4():
 				four = append(four, a.String())
 			default:

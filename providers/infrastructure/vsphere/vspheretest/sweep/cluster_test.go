@@ -147,7 +147,8 @@ func (w *world) cluster(t testing.TB, user, password string) fleet.Cluster {
 	c := fleet.Cluster{
 		Fleet: "fleet-a", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Provider: "vsphere",
 		Infrastructure: newObject(t, "VSphereCluster", "eu-1", map[string]any{
-			"server": w.Server(), "thumbprint": w.Thumbprint(), "controlPlaneEndpoint": map[string]any{"host": "10.0.0.200", "port": 6443},
+			"server": w.Server(), "thumbprint": w.Thumbprint(), "controlPlaneEndpoint": map[string]any{"port": 6443},
+			"virtualIP":   map[string]any{"addressFromPool": map[string]any{"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "nodes"}},
 			"identityRef": map[string]any{"kind": "Secret", "name": account.Name}, "failureDomainSelector": map[string]any{},
 		}),
 		ControlPlane: fleet.Pool{Name: "eu-1-cp", Role: fleet.RoleControlPlane, Replicas: 1, Version: "v1.34.0", Template: "1-cp"},

@@ -32,6 +32,7 @@ type pilot struct {
 	since   time.Time                       // when the program began
 	open    map[fleet.MachineName]time.Time // when a machine was asked for
 	shift   int                             // how many workers were replaced by hand
+	known   fleet.Endpoint                  // what machines that run were made with
 	errors  []error
 	dead    atomic.Bool // the program ended at a call
 	cut     *vspheretest.Injected
@@ -109,6 +110,7 @@ func (p *pilot) pass() bool {
 		return false
 	}
 	p.noTwins()
+	p.keepEndpoint(&got)
 	for _, f := range got.Failures {
 		p.failed(fleet.Errorf(fleet.Unknown, "create machine "+string(f.Machine), "%s", f.Message))
 		delete(p.open, f.Machine)
@@ -129,9 +131,20 @@ func (p *pilot) pass() bool {
 		calm = false
 	}
 	if got.Ready {
-		p.createMachines(got.Machines)
+		p.createMachines(got.Machines, got.Endpoint)
 	}
 	return calm
+}
+
+// keepEndpoint fails where the endpoint is another one than machines know that ran.
+func (p *pilot) keepEndpoint(got *fleet.Infrastructure) {
+	p.Helper()
+	if p.known.Host != "" && len(got.Machines) > 0 && got.Endpoint != p.known {
+		p.Errorf("the endpoint is %v, and machines know %v", got.Endpoint, p.known)
+	}
+	if slices.ContainsFunc(got.Machines, func(m fleet.Machine) bool { return m.State == fleet.MachineRunning }) {
+		p.known = got.Endpoint
+	}
 }
 
 // awaiting reports whether a machine that was asked for may still show.
@@ -140,7 +153,7 @@ func (p *pilot) awaiting() bool {
 	return len(p.open) > 0
 }
 
-func (p *pilot) createMachines(there []fleet.Machine) {
+func (p *pilot) createMachines(there []fleet.Machine, api fleet.Endpoint) {
 	p.awaiting()
 	if time.Since(p.since) < p.provider.Settle() {
 		return
@@ -155,6 +168,7 @@ func (p *pilot) createMachines(there []fleet.Machine) {
 			Cluster: &p.cluster, Pool: wanted[name], Name: name, FailureDomain: zones[name],
 			UserData: providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte("#cloud-config\n{}\n"))},
 			Origin:   fleet.Origin{Made: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)},
+			Endpoint: api,
 		})
 		p.failed(err)
 		if !fleet.Refused(err) {
@@ -179,15 +193,22 @@ func (p *pilot) removeMachines(there []fleet.Machine, wanted map[fleet.MachineNa
 	return calm
 }
 
-// noTwins fails where two VMs are the same machine, or have one address of a pool.
+// noTwins fails where two VMs are the same machine, or have one address of a pool, and where one
+// has not the endpoint of the others, or has it as its own address.
 func (p *pilot) noTwins() {
 	p.Helper()
 	seen := make(map[string]string)
+	held := ""
 	for _, m := range p.world.Machines() {
 		var tags map[string]string
-		if json.Unmarshal([]byte(m.ExtraConfig["fairlead.dev/tags"]), &tags) != nil {
+		if json.Unmarshal([]byte(m.ExtraConfig["fairlead.dev/tags"]), &tags) != nil || tags["fairlead.dev/fleet"] != "fleet-a" {
 			continue // of others, or not there yet
 		}
+		is := tags["fairlead.dev/endpoint-address"]
+		if is == "" || held != "" && is != held || is == tags["fairlead.dev/addresses"] {
+			p.Errorf("%s has the endpoint %q, others have %q, and its address is %q", m.Path, is, held, tags["fairlead.dev/addresses"])
+		}
+		held = is
 		for _, is := range []string{"machine " + tags["fairlead.dev/machine"], "address " + tags["fairlead.dev/addresses"]} {
 			if seen[is] != "" {
 				p.Errorf("%s and %s are both %s", seen[is], m.Path, is)
