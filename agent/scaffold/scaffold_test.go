@@ -32,7 +32,7 @@ func kinds() map[string][]fleet.Kind {
 func given() map[string]string {
 	return map[string]string{
 		"ENDPOINT": "192.0.2.10", "API_ALLOWED_CIDRS": `["192.0.2.0/24"]`, "POOL_ADDRESSES": `["192.0.2.40-192.0.2.69"]`,
-		"POOL_GATEWAY": "192.0.2.1", "DNS_NAMESERVERS": `["192.0.2.2"]`, "VSPHERE_CLUSTER_ID": "mine/lab/one",
+		"POOL_GATEWAY": "192.0.2.1", "DNS_NAMESERVERS": `["192.0.2.2"]`, "VSPHERE_CLUSTER_ID": "mine/lab/one", "ENDPOINT_ADDRESSES": `["192.0.2.20-192.0.2.29"]`,
 	}
 }
 

@@ -68,6 +68,7 @@ func Templates() []Template {
 			Flavors: []Flavor{
 				{"small", "clusters/dev/small", endpoint},
 				{"ha", "clusters/prod/ha", []string{"ENDPOINT", "POOL_ADDRESSES", "POOL_GATEWAY", "DNS_NAMESERVERS"}},
+				{"pooled", "clusters/prod/pooled", []string{"ENDPOINT_ADDRESSES"}},
 				{"zones", "clusters/prod/zones", endpoint},
 				{"volumes", "clusters/prod/volumes", []string{"ENDPOINT", "VSPHERE_CLUSTER_ID"}},
 			},

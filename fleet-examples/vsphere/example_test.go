@@ -25,7 +25,11 @@ func describe(t *testing.T, c fleet.Cluster) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "endpoint %s, virtual IP %v\n", spec.ControlPlaneEndpoint.Host, spec.VirtualIP != nil)
+	at := spec.ControlPlaneEndpoint.Host
+	if ref := spec.EndpointPool(); ref != nil {
+		at = "of pool " + ref.Name
+	}
+	fmt.Fprintf(&b, "endpoint %s, virtual IP %v\n", at, spec.VirtualIP != nil)
 	for _, z := range zones {
 		fmt.Fprintf(&b, "zone %s: %s\n", z.Name, z.ResourcePool)
 	}
@@ -63,6 +67,10 @@ small-md-0: 1 v1.34.1 in /DC0/host/C0/Resources/kubernetes, 4 CPUs, address of D
 		"prod/ha": `endpoint 198.51.100.11, virtual IP true
 ha-cp: 3 v1.34.1 in /DC0/host/C0/Resources/kubernetes, 4 CPUs, address of pool machines
 ha-md-0: 3 v1.34.1 in /DC0/host/C0/Resources/kubernetes, 4 CPUs, address of pool machines
+`,
+		"prod/pooled": `endpoint of pool endpoints, virtual IP true
+pooled-cp: 1 v1.34.1 in /DC0/host/C0/Resources/kubernetes, 4 CPUs, address of DHCP
+pooled-md-0: 1 v1.34.1 in /DC0/host/C0/Resources/kubernetes, 4 CPUs, address of DHCP
 `,
 		"prod/volumes": `endpoint 198.51.100.13, virtual IP true
 volumes-cp: 1 v1.34.1 in /DC0/host/C0/Resources/kubernetes, 4 CPUs, address of DHCP

@@ -18,6 +18,9 @@
 // Addresses that something else has are its excludedAddresses, as in Cluster API; a machine is
 // never given the endpoint of its own cluster.
 //
+// The endpoint of a cluster may have an address of a pool too ([EndpointTag]). All machines of the
+// cluster hold it as one, so it is taken as long as one of them is there.
+//
 // # Which one
 //
 // [Pool.Allocate] is a pure function of the pool, the name of the claim and what is taken.

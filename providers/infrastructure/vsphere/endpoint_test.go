@@ -272,12 +272,21 @@ func TestEndpointOnceThere(t *testing.T) {
 	a.ensure()
 	a.runs(a.c.ControlPlane, "cp-0")
 	e := a.observe().Endpoint
-	a.c.Residence = fleet.Residence{Provider: "vsphere", Endpoint: e, ControlPlane: fleet.InitializedOnce}
 	stranger := w.AddMachine("/DC0/vm", "of-others")
 	w.SetExtraConfig(stranger.Ref, map[string]string{"fairlead.dev/tags": `{"fairlead.dev/fleet":"a","fairlead.dev/cluster":"a/a","fairlead.dev/endpoint-address":"GlobalInClusterIPPool/shared=` + e.Host + `"}`})
+	if err := a.begin(a.c.Workers[0], "m-0"); err != nil {
+		t.Fatal(err)
+	}
+	a.until("the clone", func(i fleet.Infrastructure) bool { return len(i.Upkeep) > 0 })
+	if more := losing(a); len(more) > 0 {
+		t.Errorf("the cluster runs, and is to give way: %q", more)
+	}
+	a.c.Residence = fleet.Residence{Provider: "vsphere", Endpoint: e, ControlPlane: fleet.InitializedOnce}
 	w.Power(stranger.Ref, true)
 	w.Power(a.vms("cp-0")[0].Ref, false)
-	i := a.until("it is off", func(i fleet.Infrastructure) bool { return i.Machines[0].State == fleet.MachinePending })
+	i := a.until("all are off", func(i fleet.Infrastructure) bool {
+		return len(i.Machines) == 2 && i.Machines[0].State == fleet.MachinePending && i.Machines[1].State == fleet.MachinePending
+	})
 	if i.Endpoint != e || len(losing(a)) > 0 {
 		t.Errorf("the endpoint is %v, was %v; %q", i.Endpoint, e, i.Upkeep)
 	}

@@ -80,6 +80,24 @@ var symptoms = map[string]func(b *bench) string{
 		b.w.SetFull("/DC0/datastore/LocalDS_0", true)
 		return b.failed()
 	},
+	"all of its … addresses are taken": func(b *bench) string {
+		b.make("m-0")
+		b.w.Report(b.vms("m-0")[0].Ref, "10.7.0.10")
+		x := drawing(b.t, b.w, "acme", "eu-2", "10.7.0.10")
+		return told(x.p.EnsureInfrastructure(b.t.Context(), "op", x.c))
+	},
+	"it was given to the endpoint of cluster … from a pool": func(b *bench) string {
+		x := drawing(b.t, b.w, "acme", "eu-2", "10.7.0.10-10.7.0.11")
+		x.ensure()
+		x.runs(x.c.ControlPlane, "cp-0")
+		b.endpoint(func(s *api.VSphereClusterSpec) { s.ControlPlaneEndpoint.Host = x.observe().Endpoint.Host })
+		return told(newProvider(b.t, nil).EnsureInfrastructure(b.t.Context(), "op", b.c))
+	},
+	"the control plane brings a program of its own that serves the endpoint": func(b *bench) string {
+		x := drawing(b.t, b.w, "acme", "eu-2", "10.7.0.10")
+		x.c.ControlPlane.Bootstrap.Spec = []byte(`{"files": [{"path": "/etc/kubernetes/manifests/kube-vip.yaml"}]}`)
+		return told(x.p.EnsureInfrastructure(b.t.Context(), "op", x.c))
+	},
 	"cannot finish task VirtualMachine.powerOn of vCenter": func(b *bench) string {
 		fault := b.w.FailTasks(vspheretest.TaskFault{Task: "PowerOnVM_Task", Fault: &types.InvalidVmConfig{Property: "hardware"}})
 		b.t.Cleanup(fault.End)

@@ -1,7 +1,12 @@
 package script
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,11 +20,13 @@ import (
 // vCenterOf is the key of a script's vCenter.
 type vCenterOf struct{}
 
-// vCenter starts a simulated vCenter, or waits for VMs in it, or lists them:
+// vCenter starts a simulated vCenter, or waits for VMs in it, or reads what they are told:
 //
 //	vcenter start   sets $VCENTER and $THUMBPRINT, and writes its account to username and
 //	                password, and the example of vSphere to fleet-examples
 //	vcenter on N    waits until N VMs of a folder of machines are on, for at most a minute
+//	vcenter tells R fails where the tags and the user data of a machine that is on do not match
+//	                the regular expression R
 //
 // Guests report addresses of the loopback, at which nobody answers.
 func vCenter(ts *testscript.TestScript, neg bool, args []string) {
@@ -58,7 +65,30 @@ func vCenter(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Fatalf("machines that are on: %q", on)
 			}
 		}
+	case !neg && len(args) == 2 && args[0] == "tells":
+		pattern, err := regexp.Compile(args[1])
+		ts.Check(err)
+		for _, m := range (*at).Machines() {
+			if m.On && m.ExtraConfig["guestinfo.userdata"] != "" {
+				if text := told(ts, m); !pattern.MatchString(text) {
+					ts.Fatalf("%s is not told %s:\n%s", m.Path, pattern, text)
+				}
+			}
+		}
 	default:
-		ts.Fatalf("usage: vcenter start | vcenter on N")
+		ts.Fatalf("usage: vcenter start | vcenter on N | vcenter tells REGEXP")
 	}
+}
+
+// told is what m has of Fairlead: its tags and its user data.
+func told(ts *testscript.TestScript, m vspheretest.Machine) string {
+	data, err := base64.StdEncoding.DecodeString(m.ExtraConfig["guestinfo.userdata"])
+	ts.Check(err)
+	if strings.HasPrefix(m.ExtraConfig["guestinfo.userdata.encoding"], "gz") {
+		z, err := gzip.NewReader(bytes.NewReader(data))
+		ts.Check(err)
+		data, err = io.ReadAll(z)
+		ts.Check(err)
+	}
+	return m.ExtraConfig["fairlead.dev/tags"] + "\n" + string(data)
 }

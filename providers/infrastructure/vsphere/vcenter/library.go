@@ -12,8 +12,8 @@ import (
 )
 
 // LibraryTemplate returns the VM behind an item of a content library, which is cloned as any
-// template. Only items that are templates of VMs have one: deploying an OVF makes a VM
-// without tags, which would belong to nobody if the agent ended then.
+// template. Only items that are templates of VMs have one: an OVF is deployed by a request that
+// lasts until all disks are copied, and no task tells another agent how it went.
 func (c *Client) LibraryTemplate(ctx context.Context, libraryName, item string) (Ref, error) {
 	op := "find " + item + " in content library " + libraryName
 	var out Ref
