@@ -84,7 +84,7 @@ func (p *Provider) convertOne(vm *vcenter.VM, busy string) machine.VM {
 	}
 	switch {
 	case vm.Tags != nil:
-		v.Tags = machine.EncodeTags(vm.Tags)
+		v.Tags, v.Read = vm.TagsValue, vm.Tags
 	case !vm.Tagged:
 		v.Tags = ""
 	}

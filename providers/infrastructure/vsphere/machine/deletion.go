@@ -133,7 +133,7 @@ func (s Step) Apply(o *Owned) {
 		v := c.GetOptionValue()
 		text, _ := v.Value.(string)
 		if tags, err := DecodeTags(text); v.Key == TagsKey && err == nil {
-			o.Tags, o.VM.Tags = tags, text
+			o.Tags, o.VM.Tags, o.VM.Read = tags, text, tags
 		}
 	}
 }

@@ -22,7 +22,8 @@ type VM struct {
 	Configured   bool   // its configuration is known, which it is not while it is being cloned
 	UUID         string // of its BIOS
 	InstanceUUID string
-	Tags         string // the value of TagsKey; empty: there is none
+	Tags         string            // the value of TagsKey; empty: there is none
+	Read         map[string]string // what Tags says; nil: nobody read it yet, or it says nothing
 	Template     bool
 	Power        types.VirtualMachinePowerState
 	Connection   types.VirtualMachineConnectionState
@@ -57,25 +58,31 @@ func (o *Owned) Deleting() bool { return o.VM.Going || !deletingSince(o.Tags).Is
 // were made for, or is that and has other tags, is shown as damaged, and so are two of which
 // nobody can tell which is the machine.
 func Of(all []VM, c *fleet.Cluster) []Owned {
-	machines := originals(all)
+	machines := originals(all, c)
+	made := madeFor(c)
 	var out []Owned
-	for i, v := range all {
-		tags, err := DecodeTags(v.Tags)
-		if v.Tags == "" {
-			err = fmt.Errorf("%s is missing", TagsKey)
+	for i := range all {
+		v := &all[i]
+		tags, err := v.tags()
+		owned := err == nil && c.Owns(tags)
+		if !owned {
+			if made(v.UUID) || made(v.InstanceUUID) {
+				out = append(out, v.owned(tags, v.lost(tags, err, c), c))
+			}
+			continue
 		}
 		id := uuidsOf(tags)
 		doubt := ""
 		switch is := machines[id]; {
-		case err == nil && c.Owns(tags) && v.is(id) && len(is) > 1:
+		case v.is(id) && len(is) > 1:
 			doubt = fmt.Sprintf("%d VMs have its tags and its UUID %s (remove the copies, or take %s off them)", len(is), id.Instance, TagsKey)
-		case err == nil && c.Owns(tags) && slices.Contains(is, i):
-		case err == nil && c.Owns(tags) && v.is(id): // a copy with one of its UUIDs
+		case slices.Contains(is, i):
+		case v.is(id): // a copy with one of its UUIDs
 			continue
-		case OfCluster(v.UUID, c) || OfCluster(v.InstanceUUID, c):
-			doubt = v.lost(tags, err, c)
-		case err != nil || !c.Owns(tags), len(is) > 0, v.Template:
-			continue // another's, or a copy
+		case made(v.UUID) || made(v.InstanceUUID):
+			doubt = v.lost(tags, nil, c)
+		case len(is) > 0, v.Template:
+			continue // a copy
 		default:
 			doubt = fmt.Sprintf("its instance UUID is %s, and its tags are those of %s: it is a copy of a machine that is gone, or somebody changed its UUIDs (take %s off a copy)", v.InstanceUUID, id.Instance, TagsKey)
 		}
@@ -84,13 +91,21 @@ func Of(all []VM, c *fleet.Cluster) []Owned {
 	return out
 }
 
+// tags returns what the tags of v say.
+func (v *VM) tags() (map[string]string, error) {
+	switch {
+	case v.Read != nil:
+		return v.Read, nil
+	case v.Tags == "":
+		return nil, fmt.Errorf("%s is missing", TagsKey)
+	}
+	return DecodeTags(v.Tags)
+}
+
 // Untagged returns v, which is of c by what a Node of c says and not by its tags, as a damaged
 // machine.
 func Untagged(v VM, c *fleet.Cluster) fleet.Machine {
-	tags, err := DecodeTags(v.Tags)
-	if v.Tags == "" {
-		err = fmt.Errorf("%s is missing", TagsKey)
-	}
+	tags, err := v.tags()
 	return v.owned(tags, v.lost(tags, err, c), c).Machine
 }
 
@@ -105,14 +120,18 @@ func UntaggedByName(v VM, path string, pool *fleet.Pool, c *fleet.Cluster) fleet
 
 // originals returns which of all are what their tags were made for, by the UUIDs that follow
 // from these or stand in them: of several those with both UUIDs, as a VM that was restored beside itself has
-// the one of its BIOS alone.
-func originals(all []VM) map[UUIDs][]int {
+// the one of its BIOS alone. Those whose UUIDs cannot be a machine's of c are left out.
+func originals(all []VM, c *fleet.Cluster) map[UUIDs][]int {
 	out := make(map[UUIDs][]int)
 	whole := make(map[UUIDs][]int)
-	for i, v := range all {
-		tags, err := DecodeTags(v.Tags)
+	for i := range all {
+		v := &all[i]
+		tags, err := v.tags()
+		if err != nil || !c.Owns(tags) && !Adopted(tags) {
+			continue
+		}
 		id := uuidsOf(tags)
-		if err != nil || !v.is(id) {
+		if !v.is(id) {
 			continue
 		}
 		out[id] = append(out[id], i)
@@ -150,7 +169,7 @@ func (v *VM) lost(tags map[string]string, err error, c *fleet.Cluster) string {
 }
 
 // owned returns v as a machine of c. doubt says what makes it uncertain; empty: nothing does.
-func (v VM) owned(tags map[string]string, doubt string, c *fleet.Cluster) Owned {
+func (v *VM) owned(tags map[string]string, doubt string, c *fleet.Cluster) Owned {
 	m := fleet.MachineFromTags(tags)
 	if doubt != "" {
 		m.Damaged = strings.TrimPrefix(m.Damaged+"; "+doubt, "; ")
@@ -175,7 +194,7 @@ func (v VM) owned(tags map[string]string, doubt string, c *fleet.Cluster) Owned 
 	if m.State == fleet.MachineRunning {
 		m.Addresses = v.addresses(c, tags)
 	}
-	o := Owned{VM: v, Tags: tags, Machine: m}
+	o := Owned{VM: *v, Tags: tags, Machine: m}
 	if o.Deleting() && m.Damaged == "" {
 		o.Machine.State = fleet.MachineDeleting
 	}

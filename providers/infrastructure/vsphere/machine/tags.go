@@ -115,9 +115,15 @@ func AdoptedTags(tags map[string]string, u UUIDs, s *api.VSphereMachineSpec, fai
 }
 
 // OfCluster reports whether uuid is one that InstanceUUID makes for machines of c.
-func OfCluster(uuid string, c *fleet.Cluster) bool {
-	digits := strings.ReplaceAll(strings.ToLower(uuid), "-", "")
-	return Made(uuid) && digits[:12]+digits[13:16] == clusterDigest(c.Fleet, c.Key.String())
+func OfCluster(uuid string, c *fleet.Cluster) bool { return madeFor(c)(uuid) }
+
+// madeFor returns OfCluster of c, for many UUIDs.
+func madeFor(c *fleet.Cluster) func(uuid string) bool {
+	want := clusterDigest(c.Fleet, c.Key.String())
+	return func(uuid string) bool {
+		digits := strings.ReplaceAll(strings.ToLower(uuid), "-", "")
+		return Made(uuid) && digits[:12]+digits[13:16] == want
+	}
 }
 
 // Made reports whether uuid is of the form that InstanceUUID makes. vCenter gives others.
