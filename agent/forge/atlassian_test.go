@@ -52,7 +52,7 @@ func bitbucket(t *testing.T, w *forgetest.World) *forgetest.Server {
 	commits := map[string]string{}
 	pull := func(p forge.PullRequest) m {
 		out := m{
-			"type": "pullrequest", "id": p.Number, "state": "OPEN", "merge_commit": nil,
+			"type": "pullrequest", "id": p.Number, "state": "OPEN", "merge_commit": nil, "author": m{"uuid": p.Author}, "participants": participants(w, p.Number),
 			"source": side("feature", p.Head, "team/fleet"), "destination": side(p.Base, forgetest.Hash(9), "team/fleet"),
 		}
 		if p.Fork {
@@ -108,6 +108,19 @@ func bitbucket(t *testing.T, w *forgetest.World) *forgetest.Server {
 			}
 			return 200, pull(p)
 		},
+		"GET " + repo + `/pullrequests/(\d+)/activity`: func(r *http.Request, a []string) (int, any) {
+			n, all := forgetest.Number(a[0]), []m{}
+			for _, h := range w.Heads(n) {
+				all = append(all, m{"update": m{"date": h.At, "source": side("feature", h.Head, "team/fleet")}})
+			}
+			for _, word := range w.Words(n) {
+				if word.Verb == forgetest.Approve {
+					all = append(all, m{"approval": m{"date": word.At, "user": m{"uuid": word.Author}}})
+				}
+			}
+			slices.Reverse(all)
+			return 200, m{"pagelen": param(r, "pagelen"), "values": all}
+		},
 		"GET /2.0/repositories/(?:team|mallory)/fleet/commit/([0-9a-f]{12})": func(_ *http.Request, a []string) (int, any) {
 			if commits[a[0]] == "" {
 				return 404, m{"type": "error", "error": m{"message": "Resource not found"}}
@@ -146,6 +159,16 @@ func bitbucket(t *testing.T, w *forgetest.World) *forgetest.Server {
 	return s
 }
 
+// participants are those of a pull request in Bitbucket Cloud.
+func participants(w *forgetest.World, number int) []m {
+	out := []m{{"user": m{"uuid": "{erin}"}, "role": "REVIEWER", "approved": false, "state": nil}}
+	for _, r := range w.Last(number) {
+		state := map[forgetest.Verb]string{forgetest.Approve: "approved", forgetest.Refuse: "changes_requested"}[r.Verb]
+		out = append(out, m{"user": m{"uuid": r.Author}, "role": "REVIEWER", "approved": r.Verb == forgetest.Approve, "state": state})
+	}
+	return out
+}
+
 // dataCenter is Bitbucket Data Center.
 func dataCenter(t *testing.T, w *forgetest.World) *forgetest.Server {
 	s := &forgetest.Server{T: t, World: w, Auth: "Bearer s3cret"}
@@ -159,7 +182,8 @@ func dataCenter(t *testing.T, w *forgetest.World) *forgetest.Server {
 		}
 		out := m{
 			"id": p.Number, "version": 3, "state": "OPEN", "fromRef": from, "properties": m{"openTaskCount": 0},
-			"toRef": m{"id": "refs/heads/" + p.Base, "latestCommit": forgetest.Hash(9), "repository": m{"id": 5, "slug": "fleet"}},
+			"toRef":  m{"id": "refs/heads/" + p.Base, "latestCommit": forgetest.Hash(9), "repository": m{"id": 5, "slug": "fleet"}},
+			"author": m{"user": m{"name": p.Author}, "role": "AUTHOR"}, "reviewers": reviewers(w, p.Number), "participants": []m{},
 		}
 		switch p.State {
 		case forge.Merged:
@@ -259,13 +283,23 @@ func dataCenter(t *testing.T, w *forgetest.World) *forgetest.Server {
 	return s
 }
 
+// reviewers are those of a pull request in Bitbucket Data Center.
+func reviewers(w *forgetest.World, number int) []m {
+	out := []m{{"user": m{"name": "erin"}, "role": "REVIEWER", "approved": false, "status": "UNAPPROVED"}}
+	for _, r := range w.Last(number) {
+		status := map[forgetest.Verb]string{forgetest.Approve: "APPROVED", forgetest.Refuse: "NEEDS_WORK"}[r.Verb]
+		out = append(out, m{"user": m{"name": r.Author}, "role": "REVIEWER", "approved": r.Verb == forgetest.Approve, "status": status, "lastReviewedCommit": r.Commit})
+	}
+	return out
+}
+
 // devOps is Azure DevOps.
 func devOps(t *testing.T, w *forgetest.World) *forgetest.Server {
 	s := &forgetest.Server{T: t, World: w, Auth: "Basic OnMzY3JldA=="} // ":s3cret"
 	repo := "/team/My%20Project/_apis/git/repositories/fleet"
 	pull := func(p forge.PullRequest) m {
 		out := m{
-			"pullRequestId": p.Number, "status": "active", "sourceRefName": "refs/heads/feature", "targetRefName": "refs/heads/" + p.Base,
+			"pullRequestId": p.Number, "createdBy": m{"id": p.Author}, "status": "active", "sourceRefName": "refs/heads/feature", "targetRefName": "refs/heads/" + p.Base,
 			"lastMergeSourceCommit": m{"commitId": p.Head}, "lastMergeTargetCommit": m{"commitId": forgetest.Hash(9)},
 		}
 		if p.Fork {

@@ -84,6 +84,7 @@ type azureUser struct {
 type azurePull struct {
 	ID         int          `json:"pullRequestId"`
 	Status     string       `json:"status"`
+	By         azureUser    `json:"createdBy"`
 	Target     string       `json:"targetRefName"` // "refs/heads/…"
 	Head       *azureCommit `json:"lastMergeSourceCommit"`
 	Merge      *azureCommit `json:"lastMergeCommit"`
@@ -97,7 +98,7 @@ type azureCommit struct {
 }
 
 func (p azurePull) pull() PullRequest {
-	out := PullRequest{Number: p.ID, State: Closed, Base: strings.TrimPrefix(p.Target, "refs/heads/"), Fork: p.ForkSource != nil}
+	out := PullRequest{Number: p.ID, State: Closed, Author: p.By.ID, Base: strings.TrimPrefix(p.Target, "refs/heads/"), Fork: p.ForkSource != nil}
 	if p.Head != nil {
 		out.Head = p.Head.ID
 	}

@@ -66,10 +66,11 @@ type bucketUser struct {
 }
 
 type bucketPull struct {
-	ID     int        `json:"id"`
-	State  string     `json:"state"`
-	Source bucketSide `json:"source"`
-	Target bucketSide `json:"destination"`
+	ID     int         `json:"id"`
+	State  string      `json:"state"`
+	Author *bucketUser `json:"author"` // null where the account is gone
+	Source bucketSide  `json:"source"`
+	Target bucketSide  `json:"destination"`
 	Merge  *struct {
 		Hash string `json:"hash"`
 	} `json:"merge_commit"`
@@ -90,6 +91,9 @@ type bucketSide struct {
 // pull returns what p says, with commits in full.
 func (b *bucket) pull(ctx context.Context, p bucketPull) (PullRequest, error) {
 	out := PullRequest{Number: p.ID, State: Closed, Base: p.Target.Branch.Name}
+	if p.Author != nil {
+		out.Author = p.Author.UUID
+	}
 	from, to := p.Source.Repository, p.Target.Repository
 	out.Fork = from == nil || to == nil || from.FullName != to.FullName
 	switch p.State {

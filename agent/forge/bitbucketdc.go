@@ -59,8 +59,13 @@ func (s *stash) Self(ctx context.Context) (string, error) {
 }
 
 type stashPull struct {
-	ID         int       `json:"id"`
-	State      string    `json:"state"`
+	ID     int    `json:"id"`
+	State  string `json:"state"`
+	Author struct {
+		User struct {
+			Name string `json:"name"`
+		} `json:"user"`
+	} `json:"author"`
 	From       stashSide `json:"fromRef"`
 	To         stashSide `json:"toRef"`
 	Properties struct {
@@ -80,7 +85,7 @@ type stashSide struct {
 
 func (p stashPull) pull() PullRequest {
 	out := PullRequest{
-		Number: p.ID, State: Closed, Head: p.From.Latest, Base: strings.TrimPrefix(p.To.ID, "refs/heads/"),
+		Number: p.ID, State: Closed, Author: p.Author.User.Name, Head: p.From.Latest, Base: strings.TrimPrefix(p.To.ID, "refs/heads/"),
 		Fork: p.From.Repository.ID == 0 || p.From.Repository.ID != p.To.Repository.ID,
 	}
 	switch p.State {

@@ -53,6 +53,7 @@ const (
 type PullRequest struct {
 	Number int
 	State  State
+	Author string // who opened it, as Comment.Author has it; empty: nobody knows
 	Head   string // the commit that is proposed, in hex
 	Base   string // the branch that it is to be merged into, short
 	Fork   bool   // the head is in another repository, or nobody knows in which

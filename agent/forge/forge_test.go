@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func lab(t *testing.T, w *forgetest.World) *forgetest.Server {
 		if p.Fork {
 			from = 6
 		}
-		out := m{"iid": p.Number, "sha": p.Head, "target_branch": p.Base, "source_project_id": from, "target_project_id": 5, "state": "opened", "merge_commit_sha": nil}
+		out := m{"iid": p.Number, "author": m{"username": p.Author}, "sha": p.Head, "target_branch": p.Base, "source_project_id": from, "target_project_id": 5, "state": "opened", "merge_commit_sha": nil}
 		switch p.State {
 		case forge.Merged:
 			out["state"], out["merge_commit_sha"] = "merged", p.Result
@@ -58,6 +59,30 @@ func lab(t *testing.T, w *forgetest.World) *forgetest.Server {
 				return forgetest.Failed(err)
 			}
 			return 200, merge(p)
+		},
+		"GET " + project + `/merge_requests/(\d+)/approvals`: func(_ *http.Request, a []string) (int, any) {
+			by := []m{}
+			for _, r := range w.Last(forgetest.Number(a[0])) {
+				if r.Verb == forgetest.Approve {
+					by = append(by, m{"user": m{"username": r.Author}, "approved_at": r.At})
+				}
+			}
+			return 200, m{"approved": len(by) > 0, "approved_by": by}
+		},
+		"GET " + project + `/merge_requests/(\d+)/reviewers`: func(_ *http.Request, a []string) (int, any) {
+			asked := []any{m{"user": m{"username": "erin"}, "state": "unreviewed"}}
+			for _, r := range w.Last(forgetest.Number(a[0])) {
+				state := map[forgetest.Verb]string{forgetest.Approve: "approved", forgetest.Refuse: "requested_changes"}[r.Verb]
+				asked = append(asked, m{"user": m{"username": r.Author}, "state": state})
+			}
+			return 200, asked
+		},
+		"GET " + project + `/merge_requests/(\d+)/versions`: func(_ *http.Request, a []string) (int, any) {
+			out := []m{}
+			for _, h := range slices.Backward(w.Heads(forgetest.Number(a[0]))) {
+				out = append(out, m{"head_commit_sha": h.Head, "created_at": h.At})
+			}
+			return 200, out
 		},
 		"POST " + project + "/statuses/([0-9a-f]{40})": func(r *http.Request, a []string) (int, any) {
 			in := forgetest.Body(r)

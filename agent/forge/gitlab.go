@@ -44,8 +44,11 @@ type labMerge struct {
 	State  string `json:"state"`
 	SHA    string `json:"sha"`
 	Target string `json:"target_branch"`
-	From   int64  `json:"source_project_id"`
-	To     int64  `json:"target_project_id"`
+	Author struct {
+		Username string `json:"username"`
+	} `json:"author"`
+	From int64 `json:"source_project_id"`
+	To   int64 `json:"target_project_id"`
 	// What the base was at is the merge, or the squashed commit that it was moved to, or
 	// the head itself.
 	MergeCommit  string `json:"merge_commit_sha"`
@@ -53,7 +56,7 @@ type labMerge struct {
 }
 
 func (m labMerge) pull() PullRequest {
-	out := PullRequest{Number: m.IID, State: Closed, Head: m.SHA, Base: m.Target, Fork: m.From == 0 || m.From != m.To}
+	out := PullRequest{Number: m.IID, State: Closed, Author: m.Author.Username, Head: m.SHA, Base: m.Target, Fork: m.From == 0 || m.From != m.To}
 	switch m.State {
 	case "opened", "locked": // while it is merged
 		out.State = Open

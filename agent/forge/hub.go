@@ -81,8 +81,11 @@ type hubPull struct {
 	Merged   bool    `json:"merged"`
 	MergedAt *string `json:"merged_at"`
 	Result   string  `json:"merge_commit_sha"`
-	Head     hubSide `json:"head"`
-	Base     hubSide `json:"base"`
+	User     *struct {
+		Login string `json:"login"`
+	} `json:"user"` // null where the account is gone
+	Head hubSide `json:"head"`
+	Base hubSide `json:"base"`
 }
 
 type hubSide struct {
@@ -95,6 +98,9 @@ type hubSide struct {
 
 func (p hubPull) pull() PullRequest {
 	out := PullRequest{Number: p.Number, State: Open, Head: p.Head.SHA, Base: p.Base.Ref}
+	if p.User != nil {
+		out.Author = p.User.Login
+	}
 	out.Fork = p.Head.Repo == nil || p.Base.Repo == nil || p.Head.Repo.FullName != p.Base.Repo.FullName
 	switch {
 	case p.Merged || p.MergedAt != nil:

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,10 @@ var _ forgetest.Site = (*site)(nil)
 func newSite(s *gitea.Server, name string) *site {
 	s.Call(http.MethodPost, "/user/repos", m{"name": name, "auto_init": true, "default_branch": "main"}, nil)
 	s.Call(http.MethodPost, "/admin/users", m{"username": "mallory", "email": "mallory@example.com", "password": "of-a-test-1", "must_change_password": false}, nil)
+	for _, reviewer := range []string{"bob", "dora"} {
+		s.Call(http.MethodPost, "/admin/users", m{"username": reviewer, "email": reviewer + "@example.com", "password": "of-a-test-1", "must_change_password": false}, nil)
+		s.Call(http.MethodPut, "/repos/ann/"+name+"/collaborators/"+reviewer, m{"permission": "write"}, nil)
+	}
 	s.Call(http.MethodPost, "/repos/ann/"+name+"/forks?sudo=mallory", m{}, nil)
 	return &site{Server: s, repo: "/repos/ann/" + name, fork: "/repos/mallory/" + name}
 }
@@ -66,8 +71,8 @@ func (s *site) propose(branch string, fork bool, files map[string]string) forge.
 	if fork {
 		repo, head = s.fork, "mallory:"+branch
 	}
-	p := forge.PullRequest{State: forge.Open, Base: "main", Fork: fork, Head: s.push(repo, "main", branch, files)}
 	user := strings.Split(repo, "/")[2]
+	p := forge.PullRequest{State: forge.Open, Author: user, Base: "main", Fork: fork, Head: s.push(repo, "main", branch, files)}
 	var made struct{ Number int }
 	s.Call(http.MethodPost, s.repo+"/pulls?sudo="+user, m{"head": head, "base": "main", "title": branch}, &made)
 	p.Number = made.Number
@@ -114,6 +119,43 @@ func (s *site) Pull(t testing.TB, state forge.State, fork bool) forge.PullReques
 // Comment implements forgetest.Site.
 func (s *site) Comment(_ testing.TB, number int, text string) {
 	s.Call(http.MethodPost, fmt.Sprintf("%s/issues/%d/comments?sudo=mallory", s.repo, number), m{"body": text}, nil)
+}
+
+// Review implements forgetest.Site.
+func (s *site) Review(_ testing.TB, number int, author string, verb forgetest.Verb) {
+	path := fmt.Sprintf("%s/pulls/%d/reviews", s.repo, number)
+	if verb == forgetest.Withdraw {
+		var list []struct {
+			ID    int
+			State string
+			User  struct{ Login string }
+		}
+		s.Call(http.MethodGet, path+"?limit=50", nil, &list)
+		for _, r := range slices.Backward(list) {
+			if r.User.Login == author && r.State == "APPROVED" {
+				s.Call(http.MethodPost, fmt.Sprintf("%s/%d/dismissals", path, r.ID), m{"message": "not so"}, nil)
+				return
+			}
+		}
+	}
+	event := map[forgetest.Verb]string{forgetest.Approve: "APPROVED", forgetest.Refuse: "REQUEST_CHANGES", forgetest.Remark: "COMMENT"}[verb]
+	s.Call(http.MethodPost, path+"?sudo="+author, m{"event": event, "body": "words of " + author}, nil)
+}
+
+// Push implements forgetest.Site. It takes the forge a moment to see the head.
+func (s *site) Push(t testing.TB, p forge.PullRequest) forge.PullRequest {
+	path := fmt.Sprintf("%s/pulls/%d", s.repo, p.Number)
+	var is struct{ Head struct{ Ref, SHA string } }
+	s.Call(http.MethodGet, path, nil, &is)
+	p.Head = s.push(s.repo, is.Head.Ref, is.Head.Ref, map[string]string{is.Head.Ref: time.Now().String()})
+	for range 100 {
+		if s.Call(http.MethodGet, path, nil, &is); is.Head.SHA == p.Head {
+			return p
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("pull request %d never has the head that was pushed", p.Number)
+	return p
 }
 
 // Status implements forgetest.Site. Gitea sorts in seconds, or the other way round: the newest

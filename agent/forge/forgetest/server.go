@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"fairlead.dev/agent/forge"
@@ -127,7 +128,7 @@ func Hub(t testing.TB, w *World, base, auth string, size int, app int64) *Server
 			from = M{"full_name": "mallory/fleet"}
 		}
 		out := M{
-			"number": p.Number, "state": state, "merge_commit_sha": p.Result,
+			"number": p.Number, "state": state, "merge_commit_sha": p.Result, "user": M{"login": p.Author, "type": "User"},
 			"head": M{"sha": p.Head, "ref": "feature", "repo": from},
 			"base": M{"sha": Hash(9), "ref": p.Base, "repo": M{"full_name": "team/fleet"}},
 		}
@@ -181,6 +182,12 @@ func Hub(t testing.TB, w *World, base, auth string, size int, app int64) *Server
 		"POST " + repo + `/issues/(\d+)/comments`: func(r *http.Request, a []string) (int, any) {
 			return s.Commented(r, Number(a[0]), Body(r)["body"], comment)
 		},
+		"GET " + repo + `/pulls/(\d+)/reviews`: func(r *http.Request, a []string) (int, any) {
+			if _, err := w.Reviews(r.Context(), forge.PullRequest{Number: Number(a[0])}); err != nil {
+				return Failed(err)
+			}
+			return 200, hubReviews(w.Words(Number(a[0])), strings.HasSuffix(base, "/v1"))
+		},
 		"PATCH " + repo + `/issues/comments/(\d+)`: func(r *http.Request, a []string) (int, any) { return s.Edited(r, a[0], Body(r)["body"]) },
 	}
 	s.Page = func(w http.ResponseWriter, more bool, page int) {
@@ -189,4 +196,32 @@ func Hub(t testing.TB, w *World, base, auth string, size int, app int64) *Server
 		}
 	}
 	return s
+}
+
+// hubReviews are the reviews that GitHub or Gitea has of words: who takes one back has its newest
+// dismissed, which both show in another way.
+func hubReviews(words []Word, gitea bool) []M {
+	out := []M{{"id": 1, "state": "PENDING", "commit_id": nil, "user": M{"login": "fairlead"}}, {"id": 2, "state": "APPROVED", "commit_id": Hash(1), "user": nil}}
+	for i, w := range words {
+		state := map[Verb]string{Approve: "APPROVED", Refuse: "CHANGES_REQUESTED", Remark: "COMMENTED"}[w.Verb]
+		if gitea {
+			state = map[Verb]string{Approve: "APPROVED", Refuse: "REQUEST_CHANGES", Remark: "COMMENT"}[w.Verb]
+		}
+		if w.Verb != Withdraw {
+			out = append(out, M{"id": 10 + i, "state": state, "commit_id": w.Commit, "user": M{"login": w.Author}, "dismissed": false})
+			continue
+		}
+		of := 0
+		for j := range out {
+			if u, ok := out[j]["user"].(M); ok && u["login"] == w.Author && out[j]["state"] == "APPROVED" {
+				of = j
+			}
+		}
+		if gitea {
+			out[of]["dismissed"] = true
+		} else {
+			out[of]["state"] = "DISMISSED"
+		}
+	}
+	return out
 }

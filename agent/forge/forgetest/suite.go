@@ -20,6 +20,10 @@ type Site interface {
 	Pull(t testing.TB, state forge.State, fork bool) forge.PullRequest
 	// Comment has somebody, who is not the agent, comment on a pull request.
 	Comment(t testing.TB, number int, text string)
+	// Review has bob or dora, who are not the agent, review a pull request as it is.
+	Review(t testing.TB, number int, author string, verb Verb)
+	// Push gives a pull request another head, and returns it.
+	Push(t testing.TB, p forge.PullRequest) forge.PullRequest
 	// Status returns the newest status of that name on a commit.
 	Status(t testing.TB, commit, name string) forge.Status
 }
@@ -83,6 +87,46 @@ func Run(t *testing.T, s Site, many int, open func(t *testing.T) forge.Forge) {
 		t.Errorf("the status of a commit alone is %+v, want %+v", got, alone)
 	}
 	runComments(t, s, many, f)
+	if r, ok := f.(forge.Reviewed); ok {
+		runReviews(t, s, all[1], r)
+	}
+}
+
+// runReviews has bob and dora review p, and holds what the forge tells of it to the contract.
+func runReviews(t *testing.T, s Site, p forge.PullRequest, f forge.Reviewed) {
+	is := func(what string, want ...forge.Review) {
+		t.Helper()
+		got, err := f.Reviews(t.Context(), p)
+		for i := range got { // a refusal counts whatever it is of
+			if !got[i].Approves {
+				got[i].Commit = ""
+			}
+		}
+		if d := cmp.Diff(want, got); err != nil || d != "" {
+			t.Errorf("%s: %v %s", what, err, d)
+		}
+	}
+	const bob, dora = "bob", "dora"
+	is("nobody reviewed it")
+	s.Review(t, p.Number, bob, Remark)
+	is("somebody commented")
+	s.Review(t, p.Number, bob, Approve)
+	is("somebody approved", forge.Review{Author: bob, Commit: p.Head, Approves: true})
+	old := p.Head
+	p = s.Push(t, p)
+	got, err := f.Reviews(t.Context(), p)
+	if err != nil || len(got) > 1 || len(got) == 1 && got[0].Approves && got[0].Commit == p.Head || p.Head == old {
+		t.Errorf("what was said of an older head: %+v, %v", got, err)
+	}
+	s.Review(t, p.Number, bob, Approve)
+	s.Review(t, p.Number, bob, Remark)
+	is("the newer head was approved", forge.Review{Author: bob, Commit: p.Head, Approves: true})
+	s.Review(t, p.Number, dora, Refuse)
+	is("somebody else asked for changes", forge.Review{Author: bob, Commit: p.Head, Approves: true}, forge.Review{Author: dora})
+	s.Review(t, p.Number, bob, Withdraw)
+	is("the approval was dismissed, and none before it counts", forge.Review{Author: dora})
+	s.Review(t, p.Number, dora, Approve)
+	is("nothing is asked for any more", forge.Review{Author: dora, Commit: p.Head, Approves: true})
 }
 
 func runComments(t *testing.T, s Site, many int, f forge.Forge) {

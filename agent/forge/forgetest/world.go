@@ -4,10 +4,12 @@ package forgetest
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"fairlead.dev/agent/forge"
 	"fairlead.dev/fleet"
@@ -27,18 +29,24 @@ type World struct {
 	pulls    []forge.PullRequest
 	comments map[int][]forge.Comment
 	statuses map[string][]forge.Status // by commit, the oldest first
+	reviews  map[int][]Word            // by pull request, the oldest first
+	heads    map[int][]Moment          // by pull request, the oldest first
 	last     int                       // id of a comment
 	writes   int
+	second   int // of the forge's clock
 }
 
 var (
-	_ forge.Forge = (*World)(nil)
-	_ Site        = (*World)(nil)
+	_ forge.Forge    = (*World)(nil)
+	_ forge.Reviewed = (*World)(nil)
+	_ Site           = (*World)(nil)
 )
 
 // New returns a world in which me asks.
 func New(me string) *World {
-	return &World{Me: me, comments: make(map[int][]forge.Comment), statuses: make(map[string][]forge.Status)}
+	return &World{
+		Me: me, comments: make(map[int][]forge.Comment), statuses: make(map[string][]forge.Status), reviews: make(map[int][]Word), heads: make(map[int][]Moment),
+	}
 }
 
 // Put sets a pull request.
@@ -47,6 +55,90 @@ func (w *World) Put(p forge.PullRequest) {
 	defer w.mu.Unlock()
 	w.pulls = slices.DeleteFunc(w.pulls, func(o forge.PullRequest) bool { return o.Number == p.Number })
 	w.pulls = append(w.pulls, p)
+	if h := w.heads[p.Number]; len(h) == 0 || h[len(h)-1].Head != p.Head {
+		w.heads[p.Number] = append(h, Moment{Head: p.Head, At: w.tick()})
+	}
+}
+
+// A Verb is what somebody does with a pull request in a review.
+type Verb string
+
+// The verbs.
+const (
+	Approve  Verb = "approve"
+	Refuse   Verb = "refuse"   // ask for changes
+	Withdraw Verb = "withdraw" // take back what was said last, or have it dismissed
+	Remark   Verb = "remark"   // comment
+)
+
+// A Word is one review.
+type Word struct {
+	Author, Commit string
+	Verb           Verb
+	At             time.Time
+}
+
+// A Moment is when a pull request came to have a head.
+type Moment struct {
+	Head string
+	At   time.Time
+}
+
+// tick returns the next second of the forge's clock.
+func (w *World) tick() time.Time {
+	w.second++
+	return time.Date(2026, 1, 2, 3, 4, w.second, 0, time.UTC)
+}
+
+// Review implements Site.
+func (w *World) Review(_ testing.TB, number int, author string, verb Verb) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	heads := w.heads[number]
+	w.reviews[number] = append(w.reviews[number], Word{author, heads[len(heads)-1].Head, verb, w.tick()})
+}
+
+// Push implements Site.
+func (w *World) Push(_ testing.TB, p forge.PullRequest) forge.PullRequest {
+	p.Head = Hash(5000 + len(w.Heads(p.Number)))
+	w.Put(p)
+	return p
+}
+
+// Words returns the reviews of a pull request, the oldest first.
+func (w *World) Words(number int) []Word {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.reviews[number])
+}
+
+// Heads returns the heads of a pull request, the oldest first.
+func (w *World) Heads(number int) []Moment {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.heads[number])
+}
+
+// Last returns the last word of each author.
+func (w *World) Last(number int) map[string]Word {
+	last := make(map[string]Word)
+	for _, r := range w.Words(number) {
+		if r.Verb != Remark {
+			last[r.Author] = r
+		}
+	}
+	maps.DeleteFunc(last, func(_ string, r Word) bool { return r.Verb == Withdraw })
+	return last
+}
+
+// Reviews implements forge.Reviewed.
+func (w *World) Reviews(ctx context.Context, p forge.PullRequest) (out []forge.Review, err error) {
+	err = w.do(ctx, "reviews", false, func() error { return nil })
+	last := w.Last(p.Number)
+	for _, who := range slices.Sorted(maps.Keys(last)) {
+		out = append(out, forge.Review{Author: who, Commit: last[who].Commit, Approves: last[who].Verb == Approve})
+	}
+	return out, err
 }
 
 // Say adds a comment of somebody, and returns its id.
@@ -62,7 +154,7 @@ func (w *World) Say(number int, author, text string) string {
 // Pull implements Site.
 func (w *World) Pull(_ testing.TB, state forge.State, fork bool) forge.PullRequest {
 	n := len(w.pulls) + 1
-	p := forge.PullRequest{Number: n, State: state, Head: Hash(n), Base: "main", Fork: fork}
+	p := forge.PullRequest{Number: n, State: state, Author: "carol", Head: Hash(n), Base: "main", Fork: fork}
 	if state == forge.Merged {
 		p.Result = Hash(1000 + n)
 	}

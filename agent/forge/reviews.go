@@ -1,0 +1,236 @@
+package forge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Reviewed is a Forge that tells which commit of a pull request people reviewed.
+type Reviewed interface {
+	// Reviews returns the last word of each who reviewed p, sorted by author. Somebody who only
+	// commented, took it back, or whose review was dismissed, has none.
+	Reviews(ctx context.Context, p PullRequest) ([]Review, error)
+}
+
+var (
+	_ Reviewed = (*hub)(nil)
+	_ Reviewed = (*lab)(nil)
+	_ Reviewed = (*bucket)(nil)
+	_ Reviewed = (*stash)(nil)
+)
+
+// A Review is the last word of one person on a pull request.
+type Review struct {
+	Author string // as Comment.Author has it
+	// Commit is what was the head then, in hex. Empty: the forge does not tell.
+	Commit   string
+	Approves bool // false: they ask for changes
+}
+
+func sortedReviews(list []Review) []Review {
+	slices.SortFunc(list, func(a, b Review) int { return cmp.Compare(a.Author, b.Author) })
+	return list
+}
+
+// A hubReview is a review of a hub. The two call a refusal differently, and what is dismissed.
+type hubReview struct {
+	ID        int64  `json:"id"`
+	State     string `json:"state"`
+	Commit    string `json:"commit_id"`
+	Dismissed bool   `json:"dismissed"`
+	User      *struct {
+		Login string `json:"login"`
+	} `json:"user"` // null where the account is gone
+}
+
+// Reviews implements Reviewed. Of one author the newest counts, and one that was dismissed
+// brings none before it back.
+func (h *hub) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
+	var all []hubReview
+	err := pages("reviews", func(page int) (bool, error) {
+		var list []hubReview
+		header, err := h.call(ctx, http.MethodGet, fmt.Sprintf("%s/pulls/%d/reviews?%s&page=%d", h.repo, p.Number, h.size, page), nil, &list)
+		all = append(all, list...)
+		return len(list) > 0 && linksNext(header), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b hubReview) int { return cmp.Compare(a.ID, b.ID) })
+	last := make(map[string]*Review)
+	for _, r := range all {
+		if r.User == nil {
+			continue
+		}
+		switch r.State {
+		case "APPROVED", "CHANGES_REQUESTED", "REQUEST_CHANGES":
+			last[r.User.Login] = &Review{Author: r.User.Login, Commit: r.Commit, Approves: r.State == "APPROVED"}
+			if r.Dismissed {
+				last[r.User.Login] = nil
+			}
+		case "DISMISSED":
+			last[r.User.Login] = nil
+		}
+	}
+	var out []Review
+	for _, r := range last {
+		if r != nil {
+			out = append(out, *r)
+		}
+	}
+	return sortedReviews(out), nil
+}
+
+// A moment is when a pull request came to have a head.
+type moment struct {
+	head string
+	at   time.Time
+}
+
+// headAt returns the head that there was at a time; empty: nobody knows. What came to be at the
+// same time was not reviewed.
+func headAt(moments []moment, at time.Time) string {
+	var newest moment
+	for _, m := range moments {
+		if m.at.Before(at) && !m.at.Before(newest.at) {
+			newest = m
+		}
+	}
+	return newest.head
+}
+
+type labUser struct {
+	User struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	State string     `json:"state"`       // of a reviewer
+	At    *time.Time `json:"approved_at"` // of an approval; older versions do not tell
+}
+
+// Reviews implements Reviewed. GitLab tells when somebody approved, and when which head came.
+func (l *lab) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
+	path := fmt.Sprintf("%s/merge_requests/%d", l.project, p.Number)
+	var approved struct {
+		By []labUser `json:"approved_by"`
+	}
+	var asked []labUser
+	var moments []moment
+	_, err := l.call(ctx, http.MethodGet, path+"/approvals", nil, &approved)
+	if err == nil {
+		_, err = l.call(ctx, http.MethodGet, path+"/reviewers?per_page=100", nil, &asked)
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = pages("versions", func(page int) (bool, error) {
+		var list []struct {
+			Head string    `json:"head_commit_sha"`
+			At   time.Time `json:"created_at"`
+		}
+		header, err := l.call(ctx, http.MethodGet, fmt.Sprintf("%s/versions?per_page=100&page=%d", path, page), nil, &list)
+		for _, v := range list {
+			moments = append(moments, moment{v.Head, v.At})
+		}
+		return len(list) > 0 && header.Get("X-Next-Page") != "", err
+	})
+	var out []Review
+	for _, a := range approved.By {
+		r := Review{Author: a.User.Username, Approves: true}
+		if a.At != nil {
+			r.Commit = headAt(moments, *a.At)
+		}
+		out = append(out, r)
+	}
+	for _, a := range asked {
+		if a.State == "requested_changes" {
+			out = slices.DeleteFunc(out, func(r Review) bool { return r.Author == a.User.Username })
+			out = append(out, Review{Author: a.User.Username})
+		}
+	}
+	return sortedReviews(out), err
+}
+
+// Reviews implements Reviewed. The pull request says who approves now, and what was done to it
+// says since when, the newest first. What is further back than one page counts for nothing.
+func (b *bucket) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
+	path := fmt.Sprintf("%s/pullrequests/%d", b.repo, p.Number)
+	var now struct {
+		Participants []struct {
+			User     *bucketUser `json:"user"`
+			Approved bool        `json:"approved"`
+			State    string      `json:"state"`
+		} `json:"participants"`
+	}
+	var done struct {
+		Values []struct {
+			Update *struct {
+				At     time.Time  `json:"date"`
+				Source bucketSide `json:"source"`
+			} `json:"update"`
+			Approval *struct {
+				At   time.Time   `json:"date"`
+				User *bucketUser `json:"user"`
+			} `json:"approval"`
+		} `json:"values"`
+	}
+	_, err := b.call(ctx, http.MethodGet, path, nil, &now)
+	if err == nil {
+		_, err = b.call(ctx, http.MethodGet, path+"/activity?pagelen=50", nil, &done)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var moments []moment
+	approved := make(map[string]time.Time)
+	for _, v := range done.Values {
+		if u := v.Update; u != nil && u.Source.Commit != nil {
+			moments = append(moments, moment{u.Source.Commit.Hash, u.At})
+		}
+		if a := v.Approval; a != nil && a.User != nil && a.At.After(approved[a.User.UUID]) {
+			approved[a.User.UUID] = a.At
+		}
+	}
+	var out []Review
+	for _, one := range now.Participants {
+		if one.User == nil || !one.Approved && one.State != "changes_requested" {
+			continue
+		}
+		r := Review{Author: one.User.UUID, Approves: one.Approved && one.State != "changes_requested"}
+		if short := headAt(moments, approved[r.Author]); short != "" && strings.HasPrefix(p.Head, short) && r.Approves {
+			r.Commit = p.Head
+		}
+		out = append(out, r)
+	}
+	return sortedReviews(out), nil
+}
+
+type stashReviewer struct {
+	User struct {
+		Name string `json:"name"`
+	} `json:"user"`
+	Status string `json:"status"`
+	Commit string `json:"lastReviewedCommit"`
+}
+
+// Reviews implements Reviewed.
+func (s *stash) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
+	var now struct {
+		Reviewers    []stashReviewer `json:"reviewers"`
+		Participants []stashReviewer `json:"participants"`
+	}
+	if _, err := s.call(ctx, http.MethodGet, s.pullPath(p.Number), nil, &now); err != nil {
+		return nil, err
+	}
+	var out []Review
+	for _, r := range append(now.Reviewers, now.Participants...) {
+		if r.Status == "APPROVED" || r.Status == "NEEDS_WORK" {
+			out = append(out, Review{Author: r.User.Name, Commit: r.Commit, Approves: r.Status == "APPROVED"})
+		}
+	}
+	return sortedReviews(out), nil
+}
