@@ -16,6 +16,14 @@ type Standing struct {
 	At      time.Time // when that was first found; zero: it was so from the beginning
 	Waits   time.Time // since when something waits; zero: nothing does
 	Release WaveRelease
+	Came    WaveOrigin // that brought what waits; zero: nothing waits, or more than one did, or nobody asks
+}
+
+// A WaveOrigin is the step of Git that brought all that waits of a cluster: before it nothing waited,
+// or what did was approved.
+type WaveOrigin struct {
+	Of       string   // the RolloutDigest of what waits
+	From, To Revision // what was followed before, and from then on
 }
 
 // A RolloutStatus is what people learn of what comes to a fleet in waves. The zero

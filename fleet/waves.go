@@ -47,6 +47,8 @@ type Stage struct {
 	Deadline time.Duration
 	// Approval says that a person has to approve of what waits before it begins.
 	Approval bool
+	// Reviewers are the accounts on the forge whose review of what changed is such an approval.
+	Reviewers []string
 }
 
 // Limit returns how many of so many clusters are changed at a time.

@@ -38,6 +38,8 @@ type StageManifest struct {
 	Failures int                   `json:"failures,omitempty"`
 	Deadline string                `json:"deadline,omitempty"`
 	Approval bool                  `json:"approval,omitempty"`
+	// Reviewers are accounts on the forge.
+	Reviewers []string `json:"reviewers,omitempty"`
 }
 
 // WindowManifest is an item of spec.windows.
@@ -80,6 +82,8 @@ const (
 	mostStages  = 50
 	mostWindows = 200
 	mostSpan    = 366 * 24 * time.Hour
+	// mostReviewers are those of one stage.
+	mostReviewers = 50
 )
 
 // checkedRollout returns the stages of m, and those of classes.
@@ -128,6 +132,7 @@ func checkedStages(list []StageManifest, at string, seen map[string]bool, fail f
 			fail(field+"name", fmt.Sprintf("%q is the name of another stage", in.Name), fmt.Sprintf("give each its own; %s is that of the clusters that none selects", fleet.RestStage))
 		}
 		seen[in.Name] = true
+		s.Reviewers = checkedReviewers(in, field+"reviewers", fail)
 		s.Select = checkedSelector(in.Select, field+"select", fail)
 		var err error
 		if s.AtOnce, s.Percent, err = in.AtOnce.checked(); err != nil {
@@ -139,6 +144,25 @@ func checkedStages(list []StageManifest, at string, seen map[string]bool, fail f
 		s.Soak = checkedSpan(in.Soak, field+"soak", "it is how long the next stage waits once this one is done, such as 24h", fail)
 		s.Deadline = checkedSpan(in.Deadline, field+"deadline", "it is after how long a cluster that is not done counts as failed, such as 2h", fail)
 		out = append(out, s)
+	}
+	return out
+}
+
+// checkedReviewers returns who approves of a stage by a review, sorted.
+func checkedReviewers(in StageManifest, field string, fail func(field, message, hint string)) []string {
+	out := slices.Sorted(slices.Values(in.Reviewers))
+	switch {
+	case len(out) > mostReviewers:
+		fail(field, fmt.Sprintf("there are %d, and at most %d", len(out), mostReviewers), "name those who decide")
+	case len(out) > 0 && !in.Approval:
+		fail(field, "the stage waits for no approval, so nobody would wait for a review either", "add approval: true")
+	case len(slices.Compact(slices.Clone(out))) < len(out):
+		fail(field, "somebody is named twice", "name each account once")
+	}
+	for _, name := range out {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			fail(field, fmt.Sprintf("%q is no account", name), "write the name that the forge knows the account by, without @: docs/rollouts.md says which that is")
+		}
 	}
 	return out
 }

@@ -84,7 +84,9 @@ func (d *Decision) advance(f fleet.Fleet) {
 		old := before.clusters[c.Key]
 		if f.Config.Waves.Declared() {
 			_, known := before.clusters[c.Key]
-			s.clusters[c.Key] = old.heldBack(c, known)
+			now := old.heldBack(c, known)
+			now.wave.came = before.came(&f, old, now)
+			s.clusters[c.Key] = now
 			continue
 		}
 		s.clusters[c.Key] = cluster{definition: old.replacedBy(c), inGit: true, damaged: old.damaged}

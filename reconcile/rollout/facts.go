@@ -27,7 +27,8 @@ type fact struct {
 	now      bool      // somebody asked for it: neither stages, windows nor freezes
 	turn     bool      // somebody asked for its stage: the same, but as many at once as else
 	approved bool      // somebody approved of what waits
-	shut     string    // the window or freeze for which it may not begin
+	came     fleet.WaveOrigin
+	shut     string // the window or freeze for which it may not begin
 	opens    time.Time
 }
 
@@ -38,45 +39,24 @@ type group struct {
 	first bool // it waits for no other
 }
 
-// groups returns the stages of classes, then those of all others, the last one that of the rest.
+// groups returns all stages with their clusters, as orderOf has them.
 func (s State) groups(g gates) []group {
-	w := &s.config.Waves
-	var out []group
-	add := func(stages []fleet.Stage) (from int) {
-		from = len(out)
-		for i, stage := range stages {
-			out = append(out, group{stage: stage, first: i == 0})
-		}
-		return from
+	o := orderOf(&s.config.Waves)
+	out := make([]group, len(o.stages))
+	for i, stage := range o.stages {
+		out[i] = group{stage: stage, first: o.first[i]}
 	}
-	from := make(map[fleet.Key]int)
-	for _, of := range w.Classes {
-		from[of.Class] = add(of.Stages)
-	}
-	rest := fleet.Stage{Name: fleet.RestStage, Select: labels.Everything()}
-	if len(w.Stages) > 0 {
-		rest.AtOnce = 1
-	}
-	others := add(append(slices.Clone(w.Stages), rest))
 	for _, k := range slices.SortedFunc(maps.Keys(s.clusters), fleet.Key.Compare) {
 		c := s.clusters[k]
 		newest := c.newest()
 		if !s.live(c) || newest == nil && c.recorded == nil {
 			continue
 		}
-		i := others
 		var l labels.Set
 		if newest != nil {
 			l = newest.Labels
-			if t := newest.Topology; t != nil {
-				if at, ok := from[t.Class]; ok {
-					i = at
-				}
-			}
 		}
-		for !out[i].stage.Select.Matches(l) { // the last one selects all
-			i++
-		}
+		i := o.of(newest)
 		out[i].facts = append(out[i].facts, s.fact(k, c, g, l))
 	}
 	return out
@@ -94,7 +74,7 @@ func (c cluster) newest() *fleet.Cluster {
 func (s State) fact(k fleet.Key, c cluster, g gates, l labels.Set) fact {
 	w := c.wave
 	f := fact{
-		key: k, wanted: w.digest, held: w.digest, moving: w.moving(), since: w.since, arrived: w.arrived, at: w.at, trouble: w.trouble,
+		key: k, wanted: w.digest, held: w.digest, moving: w.moving(), since: w.since, arrived: w.arrived, at: w.at, trouble: w.trouble, came: w.came,
 	}
 	if f.arrived == "" {
 		f.arrived = "nothing"

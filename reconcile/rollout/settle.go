@@ -139,7 +139,7 @@ func (s State) Rollout() fleet.RolloutStatus {
 		}
 		if w := c.wave; w.digest != "" {
 			out.Standings = append(out.Standings, fleet.Standing{
-				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release,
+				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release, Came: w.came,
 			})
 		}
 	}

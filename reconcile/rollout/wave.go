@@ -22,6 +22,7 @@ type wave struct {
 	trouble trouble        // as of the last pass
 	ticket  ticket         // of what waits, or why nothing does
 	release fleet.WaveRelease
+	came    fleet.WaveOrigin // that brought what waits; zero: a review approves of nothing
 }
 
 // A trouble is what a pass found that makes a cluster a failed one.
@@ -46,7 +47,7 @@ func (w wave) moving() bool {
 // waveOf returns what a record says of a cluster. What was there before anything came in waves
 // counts as arrived, unless it was just being made.
 func waveOf(r *fleet.Report, s fleet.Standing) wave {
-	w := wave{digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, trouble: troubleOf(*r)}
+	w := wave{digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, came: s.Came, trouble: troubleOf(*r)}
 	if s.Digest == "" {
 		m := r.Milestones
 		w.fresh = !m.Began.IsZero() && m.Provisioned.IsZero()
@@ -120,7 +121,7 @@ func (c cluster) take(now time.Time) cluster {
 	if c.nextDigest != c.wave.digest || c.definition == nil {
 		c.wave.since = now.UTC().Truncate(time.Second)
 	}
-	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble = c.next, c.nextDigest, time.Time{}, trouble{}
+	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble, c.wave.came = c.next, c.nextDigest, time.Time{}, trouble{}, fleet.WaveOrigin{}
 	c.definition, c.recorded, c.next, c.nextDigest = c.next, nil, nil, ""
 	c.problems, c.behind = nil, true
 	return c

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"pgregory.net/rapid"
@@ -669,6 +670,75 @@ func TestFreezeAndDrain(t *testing.T) {
 			}
 			if at := w.s.WakeAt(c.now); c.why != "" && (at.IsZero() || at.After(c.until)) {
 				t.Errorf("it is looked at again at %s", at)
+			}
+		})
+	}
+}
+
+// reviewed has the second stage wait for an approval, which a review of these is.
+func reviewed(by ...string) fleet.Waves {
+	waves := wavesOf()
+	waves.Stages[1].Approval, waves.Stages[1].Reviewers = true, by
+	return waves
+}
+
+// TestReviewable: what waits is a review's to approve of where one step of Git brought it, of what
+// nothing else waited.
+func TestReviewable(t *testing.T) {
+	ada := reviewed("ada")
+	push := func(rev, version string, waves fleet.Waves) func(*wavy) {
+		return func(w *wavy) { w.push(wavyFleet(rev, version, 3, waves)) }
+	}
+	approve := func(w *wavy) {
+		w.ask(t, fleet.Request{Stage: "prod", Release: fleet.ReleaseApprove, Of: w.stage(t, "prod").Digest})
+	}
+	two := fleet.WaveOrigin{From: revision("1"), To: revision("2")}
+	for name, c := range map[string]struct {
+		steps []func(*wavy)
+		want  []fleet.WaveOrigin
+	}{
+		"one step":                   {[]func(*wavy){push("2", "v2", ada)}, []fleet.WaveOrigin{two}},
+		"nothing waits":              {[]func(*wavy){push("2", "v1", ada)}, nil},
+		"nobody is named":            {[]func(*wavy){push("2", "v2", reviewed())}, nil},
+		"it names who may approve":   {[]func(*wavy){push("2", "v2", reviewed("ada", "mallory"))}, nil},
+		"the same once more":         {[]func(*wavy){push("2", "v2", ada), push("3", "v2", ada)}, []fleet.WaveOrigin{two}},
+		"on top of what waits":       {[]func(*wavy){push("2", "v2", ada), push("3", "v3", ada)}, nil},
+		"and the same again":         {[]func(*wavy){push("2", "v2", ada), push("3", "v3", ada), push("4", "v3", ada)}, nil},
+		"and back":                   {[]func(*wavy){push("2", "v2", ada), push("3", "v3", ada), push("4", "v2", ada)}, nil},
+		"on top of what is approved": {[]func(*wavy){push("2", "v2", ada), approve, push("3", "v3", ada)}, []fleet.WaveOrigin{{From: revision("2"), To: revision("3")}}},
+		"it is approved":             {[]func(*wavy){push("2", "v2", ada), approve}, nil},
+		"on top of what is broken": {[]func(*wavy){
+			func(w *wavy) {
+				f := wavyFleet("2", "v1", 3, ada)
+				f.Clusters = f.Clusters[:2]
+				f.Problems = []fleet.Problem{{Cluster: keyOf("c2"), Message: "it is broken"}}
+				w.push(f)
+			},
+			push("3", "v3", ada),
+		}, nil},
+		"the same revision, rendered to something else": {[]func(*wavy){push("1", "v2", ada)}, nil},
+		"another agent goes on": {[]func(*wavy){push("2", "v2", ada), func(w *wavy) {
+			w.restart(wavyFleet("1", "v1", 3, ada), wavyFleet("2", "v2", 3, ada))
+		}}, []fleet.WaveOrigin{two}},
+		"while no agent was there": {[]func(*wavy){func(w *wavy) {
+			w.restart(wavyFleet("1", "v1", 3, ada), wavyFleet("2", "v2", 3, ada))
+		}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &wavy{now: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}
+			w.push(wavyFleet("1", "v1", 3, ada))
+			w.rest("c0", "c1", "c2")
+			for _, step := range c.steps {
+				step(w)
+			}
+			var got []fleet.WaveOrigin
+			for _, r := range w.s.Reviewable() {
+				if got = r.Origins; r.Stage != "prod" || r.Of != w.stage(t, "prod").Digest || r.Of == "" || len(r.Reviewers) == 0 {
+					t.Errorf("it is %+v", r)
+				}
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
 			}
 		})
 	}

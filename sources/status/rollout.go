@@ -50,6 +50,14 @@ type standingFile struct {
 	Waits   string `json:"waits,omitempty"` // RFC 3339
 
 	Release *waveRelease `json:"release,omitempty"`
+	Came    *originFile  `json:"came,omitempty"`
+}
+
+// originFile is a fleet.WaveOrigin.
+type originFile struct {
+	Of   string    `json:"of"`
+	From *revision `json:"from"`
+	To   *revision `json:"to"`
 }
 
 // waveRelease is a fleet.WaveRelease.
@@ -95,6 +103,9 @@ func rolloutOf(s fleet.RolloutStatus) *rolloutFile {
 		if r := c.Release; r.Way != "" {
 			line.Release = &waveRelease{string(r.Way), r.Of, r.Stage}
 		}
+		if c.Came != (fleet.WaveOrigin{}) {
+			line.Came = &originFile{c.Came.Of, revisionOf(c.Came.From), revisionOf(c.Came.To)}
+		}
 		f.Standings = append(f.Standings, line)
 	}
 	return f
@@ -133,6 +144,9 @@ func (f *rolloutFile) fleet() fleet.RolloutStatus {
 		out := fleet.Standing{Cluster: k, Digest: c.Digest, Since: stamped(c.Since), Arrived: c.Arrived, At: stamped(c.At), Waits: stamped(c.Waits)}
 		if r := c.Release; r != nil {
 			out.Release = fleet.WaveRelease{Way: fleet.ReleaseWay(r.Way), Of: r.Of, Stage: r.Stage}
+		}
+		if c.Came != nil {
+			out.Came = fleet.WaveOrigin{Of: c.Came.Of, From: c.Came.From.fleet(), To: c.Came.To.fleet()}
 		}
 		s.Standings = append(s.Standings, out)
 	}
