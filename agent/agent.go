@@ -111,6 +111,8 @@ type StatusBranch struct {
 	// of them; nil: none are planned.
 	Plans     pullrequests.Plans
 	Approvals pullrequests.Approvals
+	// Asks has the agent ask for what people asked for elsewhere; nil: it does not.
+	Asks pullrequests.Requests
 	// Signed says that what counts on the branch is signed.
 	Signed bool
 	// Writer returns what writes to the branch, as long as owner owns the fleet, and keeps

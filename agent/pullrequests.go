@@ -15,9 +15,12 @@ type PullRequestParts struct {
 	Fleet     pullrequests.Fleet
 	Plans     pullrequests.Plans
 	Approvals pullrequests.Approvals
+	Requests  pullrequests.Requests
 	Recorded  func(ctx context.Context) (status.Status, error)
 	Owner     func() (fleet.Owner, bool)
 	Interval  func() time.Duration
+	// Unreviewed is told why reviews count for nothing; empty: they do, or are not to.
+	Unreviewed func(why string)
 	// Refs says that fleet.yaml has refs planned, which needs no API of a forge.
 	Refs bool
 }
@@ -31,6 +34,7 @@ type pulls struct {
 	mu      sync.Mutex
 	open    *pullrequests.PullRequests // nil: not opened yet
 	problem string                     // why they are not planned
+	blind   string                     // why reviews count for nothing
 }
 
 // polled is called after each poll of the source.
@@ -47,10 +51,17 @@ func (p *pulls) polled(context.Context) {
 	}
 }
 
-// Problem says why pull requests are not planned, though fleet.yaml has them planned.
+// Problem says why pull requests are not planned, or reviews count for nothing, though
+// fleet.yaml wants that.
 func (p *pulls) Problem() (fleet.Problem, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.problem == "" && p.blind != "" {
+		return fleet.Problem{
+			File: "fleet.yaml", Field: "spec.rollout", Message: "reviews approve of nothing: " + p.blind,
+			Hint: "see docs/rollouts.md",
+		}, true
+	}
 	return fleet.Problem{
 		File: "fleet.yaml", Field: "spec.pullRequests", Message: "pull requests are not planned: " + p.problem,
 		Hint: "see docs/pull-requests.md",
@@ -58,10 +69,15 @@ func (p *pulls) Problem() (fleet.Problem, bool) {
 }
 
 // complain notes why pull requests are not planned; empty: they are, or are not to be.
-func (p *pulls) complain(why string) {
+func (p *pulls) complain(why string) { p.note(&p.problem, why) }
+
+// unreviewed notes why reviews count for nothing; empty: they do, or are not to.
+func (p *pulls) unreviewed(why string) { p.note(&p.blind, why) }
+
+func (p *pulls) note(what *string, why string) {
 	p.mu.Lock()
-	changed := p.problem != why
-	p.problem = why
+	changed := *what != why
+	*what = why
 	p.mu.Unlock()
 	if changed {
 		p.notify()
@@ -99,7 +115,8 @@ func (s *session) openPullRequests(planned bool) (*pullrequests.PullRequests, er
 		return nil, nil //nolint:nilnil // see above
 	}
 	q, err := s.p.PullRequests(PullRequestParts{
-		Fleet: s.decisions, Plans: s.branch.Plans, Approvals: s.branch.Approvals, Recorded: s.branch.Read,
+		Fleet: s.decisions, Plans: s.branch.Plans, Approvals: s.branch.Approvals, Requests: s.branch.Asks, Recorded: s.branch.Read,
+		Unreviewed: s.pulls.unreviewed,
 		Owner: func() (fleet.Owner, bool) {
 			owner, owned := s.claim.Owner()
 			return owner, owned && s.claim.May(fleet.Key{}) == nil

@@ -254,6 +254,9 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 	c.PullRequests = checkedPullRequests(m.Spec.PullRequests, fail)
 	c.Waves = fleet.Waves{Windows: checkedWindows(m.Spec.Windows, fail), Freezes: checkedFreezes(m.Spec.Freezes, fail)}
 	c.Waves.Stages, c.Waves.Classes = checkedRollout(m.Spec.Rollout, fail)
+	if !c.PullRequests.Planned && namesReviewers(c.Waves) {
+		fail("spec.rollout", "it names reviewers, and nobody would look at pull requests", "add spec.pullRequests, or remove reviewers")
+	}
 	var err error
 	if c.clusters, err = newGlobs(m.Spec.Clusters.Include, m.Spec.Clusters.Exclude); err != nil {
 		fail("spec.clusters", err.Error(), "patterns are folders relative to the root, such as clusters/prod/**")

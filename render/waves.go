@@ -167,6 +167,12 @@ func checkedReviewers(in StageManifest, field string, fail func(field, message, 
 	return out
 }
 
+// namesReviewers reports whether a review may approve of anything.
+func namesReviewers(w fleet.Waves) bool {
+	names := func(s fleet.Stage) bool { return len(s.Reviewers) > 0 }
+	return slices.ContainsFunc(w.Stages, names) || slices.ContainsFunc(w.Classes, func(c fleet.ClassStages) bool { return slices.ContainsFunc(c.Stages, names) })
+}
+
 // checked returns the number, or the percentage; none is one cluster.
 func (q *Quantity) checked() (number, percent int, err error) {
 	if q == nil {

@@ -9,6 +9,8 @@
 //   - What a pull request says is not trusted: clusters are looked at by what is followed,
 //     what is new counts as not there, nothing of it is decrypted, the policy is that of the
 //     base, and no comment is read for anything but whether it is the agent's own.
+//   - A review approves of a stage where those that are followed name who wrote it, and of the
+//     commit that was merged and is all that waits.
 //   - However often it is killed there is one comment, and what is missing is made up for.
 //
 // The decisions are those of agent/preview, which are the agent's own.

@@ -56,8 +56,8 @@ type Source interface {
 	Fetch(ctx context.Context, rev fleet.Revision) (sources.Tree, error)
 }
 
-// Parts are what PullRequests are put together from. All but Forge, Polled and Done are
-// required.
+// Parts are what PullRequests are put together from. All but Forge, Requests, Unreviewed,
+// Polled and Done are required.
 type Parts struct {
 	Forge     forge.Forge // nil: the server has no API, so refs alone are planned
 	Source    Source
@@ -66,12 +66,16 @@ type Parts struct {
 	Looker    Looker
 	Plans     Plans
 	Approvals Approvals
+	Requests  Requests // nil: no review approves of a stage
 	// Recorded returns what the status branch says.
 	Recorded func(ctx context.Context) (status.Status, error)
 	// Owner returns the owner of the fleet, and whether that is this agent, which may act.
 	Owner func() (fleet.Owner, bool)
 	// Interval returns how long to wait until the next poll.
 	Interval func() time.Duration
+	// Unreviewed is told with each poll why reviews count for nothing though fleet.yaml wants
+	// them; empty: they do.
+	Unreviewed func(why string)
 	// Polled is told of each poll, and why it saw nothing.
 	Polled func(err error)
 	// Done is told of each plan: how it ended, and how long it took.
@@ -98,6 +102,7 @@ type PullRequests struct {
 	known map[string]*known // by the name of a proposal
 	told  published         // status of the last revision that one was set of
 	bases baseFleet
+	asked map[string]string // of stages that reviews approved of: the digest of what
 }
 
 // A proposal is a pull request, or a ref that nobody opened one for.
@@ -134,10 +139,13 @@ func New(p Parts) *PullRequests {
 	if p.Done == nil {
 		p.Done = func(string, time.Duration) {}
 	}
+	if p.Unreviewed == nil {
+		p.Unreviewed = func(string) {}
+	}
 	if p.Polled == nil {
 		p.Polled = func(error) {}
 	}
-	return &PullRequests{p: p, wake: make(chan struct{}, 1), known: make(map[string]*known)}
+	return &PullRequests{p: p, wake: make(chan struct{}, 1), known: make(map[string]*known), asked: make(map[string]string)}
 }
 
 // Wake has Run poll now. It does not wait; calls that come close together are one.
@@ -180,6 +188,10 @@ func (q *PullRequests) Poll(ctx context.Context) {
 	if q.p.Polled(err); err != nil {
 		q.p.Log.Warn("cannot see the pull requests, trying again", "error", err)
 		return
+	}
+	q.p.Unreviewed(q.unreviewed())
+	if err := q.approve(ctx, turn); err != nil && ctx.Err() == nil {
+		q.p.Log.Warn("cannot see who reviewed what waits for an approval, trying again", "error", err)
 	}
 	if err := q.tell(ctx, turn); err != nil && ctx.Err() == nil {
 		q.p.Log.Warn("cannot set the status of a revision, trying again", "error", err)

@@ -92,7 +92,7 @@ func (s Settings) statusBranch(branch sources.Branch, keys StatusKeys, m *metric
 	requests.Verify, requests.Owner = keys.Verify, arbiter.In
 	scales.Verify, scales.Owner = keys.Verify, arbiter.In
 	if keys.Verify != nil {
-		scales.Sign = keys.Sign
+		scales.Sign, requests.Sign = keys.Sign, keys.Sign
 	}
 	plans, approvals := status.NewPlans(b), status.NewApprovals(b)
 	plans.Owner, approvals.Verify = arbiter.In, keys.Verify
@@ -105,6 +105,7 @@ func (s Settings) statusBranch(branch sources.Branch, keys StatusKeys, m *metric
 		Scales:      scales,
 		Plans:       plans,
 		Approvals:   approvals,
+		Asks:        requests,
 		Signed:      keys.Verify != nil,
 		Writer: func(owner fleet.Owner, n *status.Notifications) sources.StatusWriter {
 			return status.NewWriter(b, status.Options{

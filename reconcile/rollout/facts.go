@@ -32,6 +32,9 @@ type fact struct {
 	opens    time.Time
 }
 
+// unapproved reports whether something waits that somebody may have to approve of.
+func (f fact) unapproved() bool { return !f.out && f.held != f.wanted && !f.approved }
+
 // A group is a stage with its clusters, sorted.
 type group struct {
 	stage fleet.Stage

@@ -32,7 +32,7 @@ func (s State) Reviewable() []Reviewable {
 		r := Reviewable{Stage: g.stage.Name, Of: of, Reviewers: g.stage.Reviewers}
 		known := true
 		for _, f := range g.facts {
-			if f.out || f.held == f.wanted || f.approved {
+			if !f.unapproved() {
 				continue
 			}
 			from := f.came

@@ -72,7 +72,7 @@ func (r *stageRun) count() {
 		switch {
 		case f.held != f.wanted:
 			r.waiting++
-			if !f.approved {
+			if f.unapproved() {
 				r.unapproved++
 			}
 		case !f.moving && f.at.After(r.last):
@@ -138,7 +138,7 @@ func (r *stageRun) give(own stop) {
 		case own.why != "" && !f.turn:
 			t.why, t.until = own.why, own.until
 		case r.stage.Approval && !f.approved:
-			t.why = "stage " + r.stage.Name + " waits for the approval of a person"
+			t.why = r.unapprovedWhy()
 		case f.shut != "" && !f.turn:
 			t.why, t.until = f.shut, f.opens
 		case !f.moving && r.moving >= limit:
@@ -149,6 +149,17 @@ func (r *stageRun) give(own stop) {
 		r.wakeAt(t.until)
 		r.tickets = append(r.tickets, t)
 	}
+}
+
+// unapprovedWhy says whose word the stage waits for. A review counts where it can be of all that
+// waits.
+func (r *stageRun) unapprovedWhy() string {
+	text := "stage " + r.stage.Name + " waits for the approval of a person"
+	unknown := func(f fact) bool { return f.unapproved() && f.came.Of != f.wanted }
+	if len(r.stage.Reviewers) == 0 || slices.ContainsFunc(r.facts, unknown) {
+		return text
+	}
+	return text + ", which a review by one of " + strings.Join(r.stage.Reviewers, ", ") + " is"
 }
 
 // begin has f on its way to what is wanted. One that was on its way takes no other place.
@@ -186,7 +197,7 @@ func (r *stageRun) finish(state fleet.StageState, own, before stop) (course, sto
 	case state == fleet.StageHalted:
 		out.Why = "stage " + r.stage.Name + " is halted: " + r.halted()
 	case state == fleet.StageApproval:
-		out.Why = "stage " + r.stage.Name + " waits for the approval of a person"
+		out.Why = r.unapprovedWhy()
 	case !busy && soaking:
 		out.State, out.Until = fleet.StageSoaking, soaked
 	case !busy:

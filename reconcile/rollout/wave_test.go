@@ -740,6 +740,12 @@ func TestReviewable(t *testing.T) {
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Error(d)
 			}
+			w.rest("c0")
+			w.now = w.now.Add(time.Hour)
+			w.decide(Input{})
+			if says := strings.HasSuffix(w.stage(t, "prod").Why, "the approval of a person, which a review by one of ada is"); says != (c.want != nil) {
+				t.Errorf("it waits for %q", w.stage(t, "prod").Why)
+			}
 		})
 	}
 }
