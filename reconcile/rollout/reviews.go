@@ -57,9 +57,9 @@ func (s State) came(f *fleet.Fleet, old, now cluster) fleet.WaveOrigin {
 	switch {
 	case now.next == nil:
 		return fleet.WaveOrigin{}
-	case waited.Of == now.nextDigest, old.next != nil && old.nextDigest == now.nextDigest:
+	case waited.Of == now.nextDigest:
 		return waited
-	case s.revision.IsZero() || s.revision == f.Revision || !old.inGit || old.orphan || len(old.problems) > 0:
+	case s.revision == f.Revision || !old.inGit || len(old.problems) > 0:
 		return fleet.WaveOrigin{}
 	case old.next != nil && (old.wave.release.Way != fleet.ReleaseApprove || old.wave.release.Of != old.nextDigest):
 		return fleet.WaveOrigin{}

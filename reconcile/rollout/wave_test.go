@@ -716,6 +716,14 @@ func TestReviewable(t *testing.T) {
 			},
 			push("3", "v3", ada),
 		}, nil},
+		"it had vanished": {[]func(*wavy){
+			func(w *wavy) {
+				f := wavyFleet("2", "v1", 3, ada)
+				f.Clusters = f.Clusters[:2]
+				w.push(f)
+			},
+			push("3", "v3", ada),
+		}, nil},
 		"the same revision, rendered to something else": {[]func(*wavy){push("1", "v2", ada)}, nil},
 		"another agent goes on": {[]func(*wavy){push("2", "v2", ada), func(w *wavy) {
 			w.restart(wavyFleet("1", "v1", 3, ada), wavyFleet("2", "v2", 3, ada))
