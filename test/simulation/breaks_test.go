@@ -137,7 +137,7 @@ func faultsOfReboots() []fault {
 
 // faultsOfWaves break how what changes comes to many clusters, which lives with waves notice.
 func faultsOfWaves() []fault {
-	const stages, settle = "reconcile/rollout/stages.go", "reconcile/rollout/settle.go"
+	const stages, settle, gates = "reconcile/rollout/stages.go", "reconcile/rollout/settle.go", "reconcile/rollout/gates.go"
 	return []fault{
 		{"a stage changes more at once", "NoMoreThanAllowed", []edit{
 			{stages, "case !f.moving && r.moving >= limit:", "case !f.moving && r.moving >= limit && !BROKEN:"},
@@ -150,6 +150,15 @@ func faultsOfWaves() []fault {
 		}},
 		{"a failure halts nothing", "HaltsAtFailure", []edit{
 			{stages, "if len(r.failed) <= r.stage.Failures {", "if BROKEN || len(r.failed) <= r.stage.Failures {"},
+		}},
+		{"freezes hold nothing", "NoneBeginsInAFreeze", []edit{
+			{gates, "&& g.now.Before(f.Until) {", "&& g.now.Before(f.Until) && !BROKEN {"},
+		}},
+		{"a freeze never ends", "ConvergesToDesired", []edit{
+			{gates, "!g.now.Before(f.From) && g.now.Before(f.Until)", "!g.now.Before(f.From) && (BROKEN || g.now.Before(f.Until))"},
+		}},
+		{"a halt is there whatever people ask", "WhatIsReleasedGoesOn", []edit{
+			{stages, `case own.why != "" && !f.turn:`, `case own.why != "" && (!f.turn || BROKEN):`},
 		}},
 		{"what waits never comes", "ConvergesToDesired", []edit{
 			{settle, `	case t.why == "":`, `	case t.why == "" && !BROKEN:`},

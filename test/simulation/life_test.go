@@ -253,6 +253,9 @@ func (l *life) look() {
 	if n := l.branch.count(); n != l.commitsSeen {
 		l.commitsSeen = n
 		l.takeSuspensions()
+		if l.waves != nil {
+			l.releasesHold()
+		}
 	}
 	facts := l.cloud.Facts()
 	l.facts = facts

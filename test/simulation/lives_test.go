@@ -36,8 +36,8 @@
 // known by their id meanwhile and cannot be deleted, fail after their request was taken, and
 // tell their addresses late, as in a vCenter (TestLivesOfClones). With -reboots machines that are
 // sick are switched off and on before they are replaced, as on bare metal (TestLivesOfReboots).
-// With -waves four clusters are changed in two stages, so many at once, and the last in a window
-// of each hour (TestLivesOfWaves). With -guards
+// With -waves four clusters are changed in two stages, so many at once, the last in a window
+// of each hour, and none in freezes; people release what waits or is halted (TestLivesOfWaves). With -guards
 // TestGuards breaks Fairlead, in one way after the other, and sees which guard
 // notices in which life.
 package simulation
@@ -139,7 +139,7 @@ func TestLivesOfReboots(t *testing.T) {
 }
 
 // TestLivesOfWaves lives a few lives with four clusters that are changed in two stages, of which
-// the second may have a window.
+// the second may have a window, and both freezes.
 func TestLivesOfWaves(t *testing.T) {
 	for n := range *lives {
 		tell(t, live(t, &life{seed: *from + n, whole: true, waving: true}))

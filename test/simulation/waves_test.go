@@ -1,12 +1,15 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
+	"fairlead.dev/sources/status"
 )
 
 // A waveStage is a stage of a fleet with waves: so many of its clusters, which come in order
@@ -21,7 +24,14 @@ type waveStage struct {
 type waves struct {
 	stages   []waveStage
 	windowed bool          // the last stage begins in the first half of an hour alone
+	freezes  []frost       // nothing begins in
 	deadline time.Duration // after that a cluster has failed, and nothing more begins
+}
+
+// A frost is a freeze of one stage.
+type frost struct {
+	stage       int
+	from, until time.Time
 }
 
 // windowOpen is how long a window is open, from each full hour on.
@@ -32,7 +42,16 @@ func (l *life) newWaves() *waves {
 		stages:   []waveStage{{"first", []int{0}, 1}, {"last", []int{1, 2, 3}, 1 + l.random.IntN(2)}},
 		windowed: l.chance(2), deadline: l.within(4*time.Minute, 12*time.Minute).Truncate(time.Second),
 	}
+	for range l.random.IntN(3) {
+		from := time.Now().Add(l.within(time.Minute, 90*time.Minute)).UTC().Truncate(time.Second)
+		w.freezes = append(w.freezes, frost{l.random.IntN(2), from, from.Add(l.within(5*time.Minute, 90*time.Minute)).Truncate(time.Second)})
+	}
 	return w
+}
+
+// frozen reports whether nothing of a stage begins at t.
+func (w *waves) frozen(stage int, t time.Time) bool {
+	return slices.ContainsFunc(w.freezes, func(f frost) bool { return f.stage == stage && !t.Before(f.from) && t.Before(f.until) })
 }
 
 // config is what fleet.yaml says of w, below spec.
@@ -47,6 +66,12 @@ func (w *waves) config() string {
 	}
 	if w.windowed {
 		fmt.Fprintf(&b, "  windows:\n  - {select: %s, cron: \"0 * * * *\", duration: %s, name: hourly}\n", w.stages[1].selector(), windowOpen)
+	}
+	for i, f := range w.freezes {
+		if i == 0 {
+			b.WriteString("  freezes:\n")
+		}
+		fmt.Fprintf(&b, "  - {select: %s, from: %q, until: %q, reason: stocktaking}\n", w.stages[f.stage].selector(), f.from.Format(time.RFC3339), f.until.Format(time.RFC3339))
 	}
 	return b.String()
 }
@@ -80,6 +105,9 @@ type wave struct {
 	excused bool            // it was suspended, paused or deleted since: nobody waits for it
 	began   time.Time       // the last pass
 	ended   time.Time
+	// Somebody asked that it comes now, by itself or with its stage. Until it came neither
+	// stages, windows, freezes nor a halt are in its way, and by itself no number is.
+	released, alone bool
 }
 
 // moving reports whether the cluster is being changed, and counts.
@@ -180,15 +208,18 @@ func (l *life) passBegan(c *fleet.Cluster, latest fleet.Revision) string {
 // begins says what is wrong with that cluster k begins, which was decided at that time or
 // later.
 func (l *life) begins(k fleet.Key, decided time.Time, latest fleet.Revision) string {
-	own := l.waves.stageOf(k)
+	if l.wave(k).alone {
+		return ""
+	}
+	own, released := l.waves.stageOf(k), l.wave(k).released
 	moving := 0
 	for i := range l.history[len(l.history)-1] {
 		o := key(i)
 		w, at := l.wave(o), l.waves.stageOf(o)
-		if w.moving() && at == own {
+		if w.moving() && at == own && !w.alone {
 			moving++
 		}
-		if o == k || !w.moving() || !w.since.Before(decided) || at > own {
+		if o == k || released || !w.moving() || !w.since.Before(decided) || at > own {
 			continue
 		}
 		if at < own {
@@ -200,6 +231,12 @@ func (l *life) begins(k fleet.Key, decided time.Time, latest fleet.Revision) str
 	}
 	if most := l.waves.stages[own].atOnce; moving > most {
 		return fmt.Sprintf("NoMoreThanAllowed: with %s %d clusters of its stage are changed, and %d may be", k, moving, most)
+	}
+	if released {
+		return ""
+	}
+	if now := time.Now(); l.waves.frozen(own, now) && l.waves.frozen(own, decided) {
+		return fmt.Sprintf("NoneBeginsInAFreeze: %s begins to be changed at %s, decided after %s", k, now.UTC().Format(time.TimeOnly), decided.UTC().Format(time.TimeOnly))
 	}
 	if now := time.Now(); l.waves.windowed && own == 1 && !openAt(now) && !openAt(decided) {
 		return fmt.Sprintf("BeginsInItsWindow: %s begins to be changed at %s, decided after %s", k, now.UTC().Format(time.TimeOnly), decided.UTC().Format(time.TimeOnly))
@@ -230,6 +267,9 @@ func (in *incarnation) passEnds(c *fleet.Cluster, res reconcile.Result) {
 		if w.arrived == nil {
 			w.arrived = make(map[string]bool)
 		}
+		if !w.since.IsZero() { // it came
+			w.released, w.alone = false, false
+		}
 		w.arrived[w.target], w.since, w.excused = true, time.Time{}, false
 		l.excuse()
 	}
@@ -244,6 +284,52 @@ func (l *life) wavesDone() string {
 		return fmt.Sprintf("%s waits: %s", w.Cluster, w)
 	}
 	return ""
+}
+
+// release has people ask that what waits comes now: a stage that is halted, or one of the clusters.
+func (l *life) release() {
+	l.problems() // read the status
+	rollout := l.told.status.Fleet.Rollout
+	r := fleet.Request{
+		Kind: fleet.RequestRelease, Release: fleet.ReleaseNow, Reason: "it cannot wait", By: "You <you@example.com>", At: time.Now().UTC().Truncate(time.Second),
+	}
+	i := slices.IndexFunc(rollout.Stages, func(s fleet.StageStatus) bool { return s.State == fleet.StageHalted && s.Waiting > 0 })
+	switch {
+	case i >= 0 && l.chance(2):
+		r.Stage, r.Of = rollout.Stages[i].Name, rollout.Stages[i].Digest
+	case len(rollout.Waiting) > 0:
+		w := rollout.Waiting[l.random.IntN(len(rollout.Waiting))]
+		r.Cluster, r.Of = w.Cluster, w.Digest
+	default:
+		return
+	}
+	err := status.NewRequests(&l.branch).Ask(context.Background(), r)
+	l.logf("asked: %s: %v", r, err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range rollout.Waiting {
+		if w.Cluster == r.Cluster || w.Stage == r.Stage {
+			at := l.wave(w.Cluster)
+			at.released, at.alone = true, at.alone || r.Stage == ""
+		}
+	}
+}
+
+// releasesHold holds what the status branch says of what people released against that.
+func (l *life) releasesHold() {
+	l.problems() // read the status
+	rollout := l.told.status.Fleet.Rollout
+	for _, w := range rollout.Waiting {
+		i := slices.IndexFunc(rollout.Standings, func(s fleet.Standing) bool { return s.Cluster == w.Cluster })
+		if i < 0 || rollout.Standings[i].Release.Way != fleet.ReleaseNow || rollout.Standings[i].Release.Of != w.Digest {
+			continue
+		}
+		for _, overruled := range []string{"is halted", "is not done", "it is frozen", "its window is closed"} {
+			if strings.Contains(w.Why, overruled) {
+				l.violate("WhatIsReleasedGoesOn: %s was released, and waits: %s", w.Cluster, w)
+			}
+		}
+	}
 }
 
 // changeMany has people change what many clusters are made of at once.
