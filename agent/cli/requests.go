@@ -71,10 +71,7 @@ nobody answered.`,
 		}
 		form := output.Format(*form)
 		if *watch {
-			if err := canWatch(form); err != nil {
-				return err
-			}
-			return p.watch(cmd.Context(), b, cmd.OutOrStdout(), func(out io.Writer, s status.Status) error {
+			return p.keepShowing(cmd, branch, form, func(out io.Writer, s status.Status) error {
 				list, err := q.List(cmd.Context())
 				return errors.Join(showRequests(out, form, chosen.requests(s, list), q.Verify != nil), err)
 			})

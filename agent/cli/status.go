@@ -53,11 +53,7 @@ which waiting does not mend, and 5 if it takes longer.`,
 		if err != nil {
 			return err
 		}
-		p, err := f.here(cmd.Context(), source)
-		if err != nil {
-			return err
-		}
-		branch, err := p.branch(cmd.Context(), f.branch)
+		p, branch, err := f.find(cmd, source)
 		if err != nil {
 			return err
 		}
@@ -89,14 +85,7 @@ func watchStatus(cmd *cobra.Command, p selection, branch string, form output.For
 	if wait.time() != 0 {
 		return &usageError{errors.New("--wait ends, and --watch does not: give one of them")}
 	}
-	if err := canWatch(form); err != nil {
-		return err
-	}
-	b, err := p.settings.OpenBranch(branch)
-	if err != nil {
-		return err
-	}
-	return p.watch(cmd.Context(), b, cmd.OutOrStdout(), func(w io.Writer, s status.Status) error {
+	return p.keepShowing(cmd, branch, form, func(w io.Writer, s status.Status) error {
 		all := len(s.Clusters)
 		s, err := chosen.from(s)
 		if err != nil {

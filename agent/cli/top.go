@@ -53,44 +53,17 @@ the largest. What the machines use of their processors is not known here.`,
 		if err != nil {
 			return err
 		}
-		p, err := f.here(cmd.Context(), source)
+		p, branch, err := f.find(cmd, source)
 		if err != nil {
 			return err
 		}
-		branch, err := p.branch(cmd.Context(), f.branch)
-		if err != nil {
-			return err
-		}
-		show := func(w io.Writer, s status.Status) error {
+		return p.show(cmd, branch, output.Format(*form), *watch, func(w io.Writer, s status.Status) error {
 			s, err := chosen.from(s)
 			if err != nil {
 				return err
 			}
 			return showTop(w, output.Format(*form), statusview.Loads(s, *order), *limit, time.Now())
-		}
-		if *watch {
-			if err := canWatch(output.Format(*form)); err != nil {
-				return err
-			}
-			b, err := p.settings.OpenBranch(branch)
-			if err != nil {
-				return err
-			}
-			return p.watch(cmd.Context(), b, cmd.OutOrStdout(), show)
-		}
-		s, err := p.status(cmd.Context(), branch)
-		if err != nil {
-			return err
-		}
-		if s.Owner.Agent == "" {
-			if err := p.checkFollowed(cmd.Context(), branch); err != nil {
-				return fmt.Errorf("there is no status here: %w", err)
-			}
-		}
-		if err := show(cmd.OutOrStdout(), s); err != nil {
-			return err
-		}
-		return s.Whole()
+		})
 	}
 	return cmd
 }

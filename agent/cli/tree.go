@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -46,42 +45,22 @@ the others too.`,
 		if err != nil {
 			return err
 		}
-		p, err := f.here(cmd.Context(), nil)
+		p, branch, err := f.find(cmd, nil)
 		if err != nil {
 			return err
 		}
-		branch, err := p.branch(cmd.Context(), f.branch)
-		if err != nil {
-			return err
-		}
-		b, err := p.settings.OpenBranch(branch)
-		if err != nil {
-			return err
-		}
-		form := output.Format(*form)
-		show := func(w io.Writer, s status.Status) error {
+		return p.show(cmd, branch, output.Format(*form), *watch, func(w io.Writer, s status.Status) error {
+			whole := s.Whole()
 			s, err := chosen.from(s)
 			if err != nil {
 				return err
 			}
-			return errors.Join(showTree(w, form, s.Clusters, s.Fleet.Rollout, all), s.Whole())
-		}
-		if *watch {
-			if err := canWatch(form); err != nil {
-				return err
+			err = showTree(w, output.Format(*form), s.Clusters, s.Fleet.Rollout, all)
+			if *watch {
+				err = errors.Join(err, whole)
 			}
-			return p.watch(cmd.Context(), b, cmd.OutOrStdout(), show)
-		}
-		s, err := p.statusOn(cmd.Context(), b)
-		if err != nil {
 			return err
-		}
-		if s.Owner.Agent == "" {
-			if err := p.checkFollowed(cmd.Context(), branch); err != nil {
-				return fmt.Errorf("there is no status here: %w", err)
-			}
-		}
-		return show(cmd.OutOrStdout(), s)
+		})
 	}
 	return cmd
 }

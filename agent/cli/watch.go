@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -31,6 +32,45 @@ func canWatch(form output.Format) error {
 		return nil
 	}
 	return &usageError{fmt.Errorf("--watch shows tables: -o %s is one whole", form)}
+}
+
+// find returns what a command is about, as here does, and the name of its status branch.
+func (f *sourceFlags) find(cmd *cobra.Command, source []string) (selection, string, error) {
+	p, err := f.here(cmd.Context(), source)
+	if err != nil {
+		return p, "", err
+	}
+	branch, err := p.branch(cmd.Context(), f.branch)
+	return p, branch, err
+}
+
+// show calls show with what the status branch says, once, or with watch whenever it changes.
+func (p selection) show(cmd *cobra.Command, branch string, form output.Format, watch bool, show func(io.Writer, status.Status) error) error {
+	if watch {
+		return p.keepShowing(cmd, branch, form, show)
+	}
+	s, _, err := p.await(cmd.Context(), branch, 0)
+	if err != nil {
+		return err
+	}
+	if s.Owner.Agent == "" {
+		if err := p.checkFollowed(cmd.Context(), branch); err != nil {
+			return fmt.Errorf("there is no status here: %w", err)
+		}
+	}
+	return errors.Join(show(cmd.OutOrStdout(), s), s.Whole())
+}
+
+// keepShowing calls show with what the status branch says whenever it changes.
+func (p selection) keepShowing(cmd *cobra.Command, branch string, form output.Format, show func(io.Writer, status.Status) error) error {
+	if err := canWatch(form); err != nil {
+		return err
+	}
+	b, err := p.settings.OpenBranch(branch)
+	if err != nil {
+		return err
+	}
+	return p.watch(cmd.Context(), b, cmd.OutOrStdout(), show)
 }
 
 // watch calls show with the status on b whenever that changed, and writes to w what is
