@@ -7,16 +7,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/check"
 	"fairlead.dev/agent/credentials"
 	"fairlead.dev/agent/forge"
+	"fairlead.dev/agent/notify"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/helm"
 	"fairlead.dev/render"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/status"
@@ -31,7 +34,10 @@ func newCheck(built wiring.Built) *cobra.Command {
 whether the definitions are right; whether the repository is reached, and may be pushed
 to, for its status; whether the forge takes the credential, where fleet.yaml has pull
 requests planned; whether each cluster's credentials lead to its cloud; and, of OpenStack,
-vSphere and bare metal, whether images, flavors, networks, rights, hosts and quota are there.
+vSphere and bare metal, whether images, flavors, networks, rights, hosts and quota are there;
+whether the charts of addons are in their repositories and registries; and whether those whom
+notifications are for are reached, and take the credential, where they can be asked without
+a message.
 
 It looks as the agent would, with the credentials and secrets that are given here, and
 changes nothing. Of a clone, the definitions are those of the folder, and the repository
@@ -49,6 +55,7 @@ The exit code is 1 if something fails, and 0 otherwise.`,
 	f.addSecrets(cmd)
 	f.addProviders(cmd)
 	f.addForge(cmd)
+	notifications := cmd.Flags().String("notification-credentials", "", "the folder that the agent has under this flag, to ask targets of notifications whether they take them; no message is sent")
 	problems := cmd.Flags().Bool("problems", false, "only what is not OK")
 	settings(cmd, "problems")
 	partOfFleet(cmd)
@@ -57,7 +64,7 @@ The exit code is 1 if something fails, and 0 otherwise.`,
 		if err != nil {
 			return err
 		}
-		k := &checking{p: p, f: f, report: &check.Report{Lines: []check.Line{}}, warn: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+text) }}
+		k := &checking{p: p, f: f, report: &check.Report{Lines: []check.Line{}}, notifications: *notifications, warn: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+text) }}
 		k.all(cmd.Context())
 		shown := k.report
 		if *problems {
@@ -84,6 +91,8 @@ type checking struct {
 	f      *sourceFlags
 	report *check.Report
 	warn   func(string)
+	// notifications is a folder as the agent's --notification-credentials; empty: not here.
+	notifications string
 }
 
 // all looks at everything, in the order in which an agent needs it.
@@ -104,6 +113,10 @@ func (k *checking) all(ctx context.Context) {
 	}
 	k.report.Versions(clusters, running)
 	k.clouds(ctx, clusters)
+	if charts, ok := k.p.settings.Built.Charts().(helm.Finder); ok {
+		k.report.Charts(ctx, clusters, charts)
+	}
+	k.report.Targets(ctx, loaded.Config.Notifications, k.probe)
 }
 
 // definitions checks what Git says.
@@ -231,6 +244,27 @@ func (k *checking) clouds(ctx context.Context, clusters []*fleet.Cluster) {
 	}
 	k.report.Note(what, where, text, nil)
 	k.report.Clouds(ctx, check.Clouds{Clusters: clusters, Open: w.Infrastructure})
+}
+
+// probe says whether messages of a target would get there.
+func (k *checking) probe(ctx context.Context, t fleet.NotificationTarget) (string, error) {
+	const op = "look for its credentials"
+	if k.notifications == "" {
+		return "", fleet.Errorf(fleet.Unknown, op, "they are where the agent runs (name their folder with --notification-credentials)")
+	}
+	c, err := notify.Folder(k.notifications)(t.Name)
+	if err != nil {
+		return "", fleet.Errorf(fleet.NotFound, op, "%w", err)
+	}
+	s, err := notify.Open(t, c, time.Now)
+	if err != nil {
+		return "", fleet.Errorf(fleet.Invalid, op, "%w", err)
+	}
+	p, ok := s.(notify.Prober)
+	if !ok {
+		return "", fleet.Errorf(fleet.Unknown, "reach it", "it takes messages alone (it shows with the first)")
+	}
+	return p.Probe(ctx)
 }
 
 // folderWritable returns why no agent could write its status into folder.

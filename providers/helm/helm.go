@@ -30,6 +30,12 @@ type Engine interface {
 	Client(kubeconfig []byte, log *slog.Logger) (Client, error)
 }
 
+// A Finder is an Engine that says beforehand whether a chart is to be had.
+type Finder interface {
+	// Find fetches c as a. It installs nothing.
+	Find(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) error
+}
+
 // An Installer is providers.Charts until it is closed: that ends everything that runs, and
 // waits for it.
 type Installer interface {

@@ -42,13 +42,22 @@ const requestTimeout = 2 * time.Minute
 // SDK is helm.Engine by Helm's SDK. What installers of one SDK fetch they share.
 type SDK struct{ cache ChartCache }
 
-var _ helm.Engine = (*SDK)(nil)
+var (
+	_ helm.Engine = (*SDK)(nil)
+	_ helm.Finder = (*SDK)(nil)
+)
 
 // New returns an SDK.
 func New() *SDK { return new(SDK) }
 
 // Installer implements helm.Engine.
 func (s *SDK) Installer(o helm.Options) helm.Installer { return NewCharts(o, &s.cache) }
+
+// Find implements helm.Finder.
+func (s *SDK) Find(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) error {
+	_, err := s.cache.Chart(ctx, c, a)
+	return err
+}
 
 // Client implements helm.Engine.
 func (s *SDK) Client(kubeconfig []byte, log *slog.Logger) (helm.Client, error) {
