@@ -155,7 +155,7 @@ func (f *scaffoldFlags) template(q *questions, root *string) (scaffold.Template,
 	if err != nil {
 		return t, flavor, &usageError{err}
 	}
-	return t, flavor, nil
+	return t.For(flavor), flavor, nil
 }
 
 func (f *scaffoldFlags) flavorOr(t scaffold.Template) string {

@@ -33,6 +33,7 @@ is in no Git repository becomes one. Nothing is committed: look at it first.`,
 		Example: `  fairlead init fleet
   fairlead init fleet --provider openstack --name harbour --cluster prod/eu-1 --flavor ha \
     --set OPENSTACK_EXTERNAL_NETWORK=public --set 'API_ALLOWED_CIDRS=["192.0.2.0/24"]'
+  fairlead init fleet --provider inmemory --flavor k3s
   fairlead init fleet --provider vsphere --list-variables`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}

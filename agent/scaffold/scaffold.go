@@ -75,6 +75,7 @@ func (t Template) Cluster(c Cluster) (overlay Files, included map[string]Files, 
 	if err := t.check(f, c.Values); err != nil {
 		return nil, nil, err
 	}
+	t = t.For(f)
 	to := Folder(c.Key)
 	if overlay, err = copied(t.Files, f.Folder, to); err != nil {
 		return nil, nil, err
@@ -138,11 +139,19 @@ func (t Template) include(overlay Files, f Flavor, namespace, file string) (map[
 		out[to] = files
 	}
 	overlay[file] = text
+	for _, folder := range f.Also {
+		files, err := copied(t.Files, folder, folder)
+		if err != nil {
+			return nil, err
+		}
+		out[folder] = files
+	}
 	return out, nil
 }
 
 // Variables returns what f has, with the values in the example; empty where that has none.
 func (t Template) Variables(f Flavor) (map[string]string, error) {
+	t = t.For(f)
 	overlay, err := copied(t.Files, f.Folder, "overlay")
 	if err != nil {
 		return nil, err

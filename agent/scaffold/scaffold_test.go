@@ -14,6 +14,9 @@ import (
 
 	"fairlead.dev/agent/scaffold"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/controlplane/external"
+	"fairlead.dev/providers/distribution/k3s"
+	"fairlead.dev/providers/distribution/rke2"
 	hosts "fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	metal3 "fairlead.dev/providers/infrastructure/metal3/api"
@@ -24,7 +27,8 @@ import (
 
 func kinds() map[string][]fleet.Kind {
 	return map[string][]fleet.Kind{
-		"hosts": hosts.Kinds(), "inmemory": inmemory.Kinds(), "metal3": metal3.Kinds(), "openstack": openstack.Kinds(), "vsphere": vsphere.Kinds(),
+		"hosts": slices.Concat(hosts.Kinds(), external.Kinds()), "inmemory": slices.Concat(inmemory.Kinds(), k3s.Kinds(), rke2.Kinds()),
+		"metal3": metal3.Kinds(), "openstack": slices.Concat(openstack.Kinds(), hosts.Kinds()), "vsphere": vsphere.Kinds(),
 	}
 }
 
@@ -33,6 +37,7 @@ func given() map[string]string {
 	return map[string]string{
 		"ENDPOINT": "192.0.2.10", "API_ALLOWED_CIDRS": `["192.0.2.0/24"]`, "POOL_ADDRESSES": `["192.0.2.40-192.0.2.69"]`,
 		"POOL_GATEWAY": "192.0.2.1", "DNS_NAMESERVERS": `["192.0.2.2"]`, "VSPHERE_CLUSTER_ID": "mine/lab/one", "ENDPOINT_ADDRESSES": `["192.0.2.20-192.0.2.29"]`,
+		"CONTROL_PLANE_HOST": "192.0.2.10",
 	}
 }
 
@@ -44,6 +49,17 @@ func TestEachFlavor(t *testing.T) {
 				c := scaffold.Cluster{Key: fleet.Key{Namespace: "lab", Name: "one"}, Flavor: f.Name, Values: map[string]string{
 					scaffold.Version: "v1.33.5", scaffold.ControlPlane: "5", scaffold.Workers: "2",
 				}}
+				version, servers := "v1.33.5", 5
+				switch f.Name {
+				case "k3s":
+					version += "+k3s1"
+				case "rke2":
+					version += "+rke2r1"
+				case "hosted":
+					servers = 0
+					delete(c.Values, scaffold.ControlPlane)
+				}
+				c.Values[scaffold.Version] = version
 				for _, name := range f.Required {
 					if c.Values[name] = given()[name]; c.Values[name] == "" {
 						t.Fatalf("there is no value for %s", name)
@@ -53,7 +69,7 @@ func TestEachFlavor(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				config, err := tmpl.Fleet("mine", nil)
+				config, err := tmpl.For(f).Fleet("mine", nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -64,10 +80,17 @@ func TestEachFlavor(t *testing.T) {
 					}
 				}
 				got := exampletest.One(t, all, kinds()[tmpl.Provider])
-				if got.Key != c.Key || got.Fleet != "mine" || got.ControlPlane.Version != "v1.33.5" || got.ControlPlane.Replicas != 5 || got.Workers[0].Replicas != 2 {
+				if got.Key != c.Key || got.Fleet != "mine" || got.Version() != version || got.ControlPlane.Replicas != servers || got.Workers[0].Replicas != 2 {
 					t.Errorf("%s of fleet %s has %d servers of %s and %d workers", got.Key, got.Fleet, got.ControlPlane.Replicas, got.ControlPlane.Version, got.Workers[0].Replicas)
 				}
-				if found, err := scaffold.Find(all); err != nil || found.Provider != tmpl.Provider {
+				found, err := scaffold.Find(all)
+				if f.Name == "mixed" {
+					if err == nil || !strings.Contains(err.Error(), "hosts and openstack") {
+						t.Errorf("its provider is taken for %q: %v", found.Provider, err)
+					}
+					return
+				}
+				if err != nil || found.Provider != tmpl.Provider {
 					t.Errorf("its provider is taken for %q: %v", found.Provider, err)
 				}
 			})
@@ -83,7 +106,7 @@ var documented = regexp.MustCompile(`\b(192\.0\.2|198\.51\.100|203\.0\.113)\.`)
 func TestRequired(t *testing.T) {
 	for _, tmpl := range scaffold.Templates() {
 		for _, f := range tmpl.Flavors {
-			text, err := fs.ReadFile(tmpl.Files, path.Join(f.Folder, "values.yaml"))
+			text, err := fs.ReadFile(tmpl.For(f).Files, path.Join(f.Folder, "values.yaml"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +136,9 @@ func TestEachOverlayIsAFlavor(t *testing.T) {
 			want = append(want, path.Dir(f))
 		}
 		for _, f := range tmpl.Flavors {
-			got = append(got, f.Folder)
+			if f.Files == nil {
+				got = append(got, f.Folder)
+			}
 		}
 		slices.Sort(got)
 		if d := cmp.Diff(want, got); d != "" {
@@ -151,7 +176,7 @@ func TestRefused(t *testing.T) {
 	key := fleet.Key{Namespace: "lab", Name: "one"}
 	for want, ask := range map[string]func() error{
 		"there are hosts, inmemory": func() error { _, err := scaffold.Of("cloud"); return err },
-		"there are small, ha":       func() error { _, _, err := tmpl.Cluster(scaffold.Cluster{Key: key, Flavor: "huge"}); return err },
+		"there are small, ha, k3s":  func() error { _, _, err := tmpl.Cluster(scaffold.Cluster{Key: key, Flavor: "huge"}); return err },
 		"has no variable WORKERS": func() error {
 			_, _, err := tmpl.Cluster(scaffold.Cluster{Key: key, Values: map[string]string{"WORKERS": "1"}})
 			return err

@@ -6,10 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"fairlead.dev/fleet-examples/clusterclass"
+	"fairlead.dev/fleet-examples/hosted"
 	"fairlead.dev/fleet-examples/hosts"
 	"fairlead.dev/fleet-examples/inmemory"
+	"fairlead.dev/fleet-examples/k3s"
 	"fairlead.dev/fleet-examples/metal3"
+	"fairlead.dev/fleet-examples/mixed"
 	"fairlead.dev/fleet-examples/openstack"
+	"fairlead.dev/fleet-examples/rke2"
 	"fairlead.dev/fleet-examples/vsphere"
 )
 
@@ -27,6 +32,19 @@ type Flavor struct {
 	Name     string
 	Folder   string   // of its overlay
 	Required []string // variables whose values in the example nobody else can use
+	// Files are the example that it is of; nil: that of the template. Also are folders of it
+	// that come with it, and Needs what is to be done besides, instead of the template's.
+	Files fs.FS
+	Also  []string
+	Needs []string
+}
+
+// For returns t as it is for a cluster like f.
+func (t Template) For(f Flavor) Template {
+	if f.Files != nil {
+		t.Files, t.Needs = f.Files, f.Needs
+	}
+	return t
 }
 
 // Templates returns one for each provider that has an example, sorted by name.
@@ -35,7 +53,13 @@ func Templates() []Template {
 	return []Template{
 		{
 			Provider: "hosts", Files: hosts.Files(), Kind: "HostCluster",
-			Flavors: []Flavor{{"small", "clusters/dev/small", endpoint}, {"ha", "clusters/prod/ha", endpoint}},
+			Flavors: []Flavor{
+				{Name: "small", Folder: "clusters/dev/small", Required: endpoint}, {Name: "ha", Folder: "clusters/prod/ha", Required: endpoint},
+				{Name: "hosted", Folder: "clusters/prod/edge", Required: []string{"CONTROL_PLANE_HOST"}, Files: hosted.Files(), Needs: []string{
+					"write your hosts, with their keys, into workers.yaml of the cluster",
+					"the Secrets NAME-kubeconfig, the way into the cluster, and hosts-ssh with the key of the hosts have to be in its namespace: docs/hosted-control-planes.md",
+				}},
+			},
 			Needs: []string{
 				"write your hosts, with their keys, into pools/hall-1.yaml",
 				"the Secret hosts-ssh with the key to reach them by has to be in the namespace of the cluster: docs/hosts.md",
@@ -43,11 +67,15 @@ func Templates() []Template {
 		},
 		{
 			Provider: "inmemory", Files: inmemory.Files(), Kind: "DevCluster",
-			Flavors: []Flavor{{"small", "clusters/staging/eu-2", nil}, {"ha", "clusters/prod/eu-1", nil}},
+			Flavors: []Flavor{
+				{Name: "small", Folder: "clusters/staging/eu-2"}, {Name: "ha", Folder: "clusters/prod/eu-1"},
+				{Name: "k3s", Folder: "clusters/prod/eu-1", Files: k3s.Files()}, {Name: "rke2", Folder: "clusters/prod/eu-1", Files: rke2.Files()},
+				{Name: "class", Folder: "clusters/staging/eu-2", Files: clusterclass.Files(), Also: []string{"classes/dev"}},
+			},
 		},
 		{
 			Provider: "metal3", Files: metal3.Files(), Kind: "Metal3Cluster",
-			Flavors: []Flavor{{"small", "clusters/dev/small", endpoint}, {"ha", "clusters/prod/ha", endpoint}},
+			Flavors: []Flavor{{Name: "small", Folder: "clusters/dev/small", Required: endpoint}, {Name: "ha", Folder: "clusters/prod/ha", Required: endpoint}},
 			Needs: []string{
 				"write your hosts into hosts, a folder for each namespace",
 				"a Secret for each BMC and one for Ironic have to be in the namespace of the hosts: docs/metal3.md",
@@ -56,21 +84,25 @@ func Templates() []Template {
 		{
 			Provider: "openstack", Files: openstack.Files(), Kind: "OpenStackCluster",
 			Flavors: []Flavor{
-				{"small", "clusters/dev/small", nil},
-				{"ha", "clusters/prod/ha", []string{"API_ALLOWED_CIDRS"}},
-				{"zones", "clusters/prod/zones", nil},
-				{"flatcar", "clusters/edge/flatcar", nil},
+				{Name: "small", Folder: "clusters/dev/small"},
+				{Name: "ha", Folder: "clusters/prod/ha", Required: []string{"API_ALLOWED_CIDRS"}},
+				{Name: "zones", Folder: "clusters/prod/zones"},
+				{Name: "flatcar", Folder: "clusters/edge/flatcar"},
+				{Name: "mixed", Folder: "clusters/prod/web", Files: mixed.Files(), Needs: []string{
+					"write your hosts, with their keys, into metal.yaml of the cluster",
+					"the Secrets cloud-config with clouds.yaml and hosts-ssh with the key of the hosts have to be in the namespace of the cluster: docs/mixed-infrastructure.md",
+				}},
 			},
 			Needs: []string{"the Secret cloud-config with clouds.yaml has to be in the namespace of the cluster: docs/openstack.md"},
 		},
 		{
 			Provider: "vsphere", Files: vsphere.Files(), Kind: "VSphereCluster",
 			Flavors: []Flavor{
-				{"small", "clusters/dev/small", endpoint},
-				{"ha", "clusters/prod/ha", []string{"ENDPOINT", "POOL_ADDRESSES", "POOL_GATEWAY", "DNS_NAMESERVERS"}},
-				{"pooled", "clusters/prod/pooled", []string{"ENDPOINT_ADDRESSES"}},
-				{"zones", "clusters/prod/zones", endpoint},
-				{"volumes", "clusters/prod/volumes", []string{"ENDPOINT", "VSPHERE_CLUSTER_ID"}},
+				{Name: "small", Folder: "clusters/dev/small", Required: endpoint},
+				{Name: "ha", Folder: "clusters/prod/ha", Required: []string{"ENDPOINT", "POOL_ADDRESSES", "POOL_GATEWAY", "DNS_NAMESERVERS"}},
+				{Name: "pooled", Folder: "clusters/prod/pooled", Required: []string{"ENDPOINT_ADDRESSES"}},
+				{Name: "zones", Folder: "clusters/prod/zones", Required: endpoint},
+				{Name: "volumes", Folder: "clusters/prod/volumes", Required: []string{"ENDPOINT", "VSPHERE_CLUSTER_ID"}},
 			},
 			Needs: []string{"the Secret vsphere with the account in vCenter has to be in the namespace of the cluster: docs/vsphere.md"},
 		},
@@ -90,12 +122,12 @@ func Of(provider string) (Template, error) {
 	return Template{}, fmt.Errorf("there is no template for provider %q: there are %s", provider, strings.Join(names, ", "))
 }
 
-// Find returns the template of the provider whose clusters the bases of tree make. The error
+// Find returns the template of the provider whose clusters the bases and classes of tree make. The error
 // says to name it where there are none, or several.
 func Find(tree fs.FS) (Template, error) {
 	var found []Template
 	for _, t := range Templates() {
-		has, err := mentions(tree, "kind: "+t.Kind)
+		has, err := mentions(tree, "kind: "+t.Kind, "kind: "+t.Kind+"Template")
 		if err != nil {
 			return Template{}, err
 		}
@@ -116,8 +148,8 @@ func Find(tree fs.FS) (Template, error) {
 	return Template{}, fmt.Errorf("this fleet has clusters of %s: name the one that is meant with --provider", strings.Join(names, " and "))
 }
 
-// mentions reports whether a YAML file of tree, but for hidden ones, has the line.
-func mentions(tree fs.FS, line string) (bool, error) {
+// mentions reports whether a YAML file of tree, but for hidden ones, has one of lines.
+func mentions(tree fs.FS, lines ...string) (bool, error) {
 	found := false
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -129,7 +161,7 @@ func mentions(tree fs.FS, line string) (bool, error) {
 			return nil
 		}
 		text, err := fs.ReadFile(tree, name)
-		found = slices.Contains(strings.Split(string(text), "\n"), line)
+		found = slices.ContainsFunc(strings.Split(string(text), "\n"), func(is string) bool { return slices.Contains(lines, is) })
 		return err
 	})
 	return found, err

@@ -1,5 +1,4 @@
-// Package clusterclass tests the example of a fleet of one ClusterClass.
-package clusterclass
+package clusterclass_test
 
 import (
 	"os"

@@ -1,4 +1,3 @@
-// Package k3s_test tests the example of a fleet of K3s.
 package k3s_test
 
 import (

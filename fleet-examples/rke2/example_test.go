@@ -1,4 +1,3 @@
-// Package rke2_test tests the example of a fleet of RKE2.
 package rke2_test
 
 import (
