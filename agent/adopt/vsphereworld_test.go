@@ -194,13 +194,6 @@ func (s *vstack) adoption(edit func(*adopt.Options)) *adopt.Adoption {
 	})
 }
 
-// marked is how many VMs carry the mark of the fleet.
-func (s *vstack) marked() int {
-	s.Helper()
-	_, marks := s.vms()
-	return len(marks)
-}
-
 // flags are those of every command that asks the vCenter.
 func (s *vstack) flags() []string {
 	return []string{"--secrets", s.secrets, "--vsphere-tick", "50ms", "--vsphere-settle", "300ms", "--vsphere-rate", "10000"}

@@ -54,7 +54,8 @@ func Templates() []Template {
 		{
 			Provider: "hosts", Files: hosts.Files(), Kind: "HostCluster",
 			Flavors: []Flavor{
-				{Name: "small", Folder: "clusters/dev/small", Required: endpoint}, {Name: "ha", Folder: "clusters/prod/ha", Required: endpoint},
+				{Name: "small", Folder: "clusters/dev/small", Required: endpoint},
+				{Name: "ha", Folder: "clusters/prod/ha", Required: endpoint},
 				{Name: "hosted", Folder: "clusters/prod/edge", Required: []string{"CONTROL_PLANE_HOST"}, Files: hosted.Files(), Needs: []string{
 					"write your hosts, with their keys, into workers.yaml of the cluster",
 					"the Secrets NAME-kubeconfig, the way into the cluster, and hosts-ssh with the key of the hosts have to be in its namespace: docs/hosted-control-planes.md",

@@ -69,8 +69,11 @@ func create(t *testing.T, c *fleet.Cluster, a fleet.Action, s store) (*writer, *
 	a.Cluster, a.Kind, a.Pool, a.Machine, a.Join = c.Key, fleet.CreateMachine, c.ControlPlane.Name, "cp-0", fleet.JoinInit
 	w, m := &writer{}, &maker{}
 	e := exec.Executor{Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)}
-	out := e.Run(t.Context(), exec.Environment{Cluster: c, Infrastructure: m, Distribution: w, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: at,
-		Endpoint: fleet.Endpoint{Host: "10.0.0.7", Port: 6443}}, []fleet.Action{a})
+	within := exec.Environment{
+		Cluster: c, Infrastructure: m, Distribution: w, Secrets: s, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: at,
+		Endpoint: fleet.Endpoint{Host: "10.0.0.7", Port: 6443},
+	}
+	out := e.Run(t.Context(), within, []fleet.Action{a})
 	return w, m, out[0].Err
 }
 
