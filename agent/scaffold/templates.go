@@ -69,8 +69,10 @@ func Templates() []Template {
 		{
 			Provider: "inmemory", Files: inmemory.Files(), Kind: "DevCluster",
 			Flavors: []Flavor{
-				{Name: "small", Folder: "clusters/staging/eu-2"}, {Name: "ha", Folder: "clusters/prod/eu-1"},
-				{Name: "k3s", Folder: "clusters/prod/eu-1", Files: k3s.Files()}, {Name: "rke2", Folder: "clusters/prod/eu-1", Files: rke2.Files()},
+				{Name: "small", Folder: "clusters/staging/eu-2"},
+				{Name: "ha", Folder: "clusters/prod/eu-1"},
+				{Name: "k3s", Folder: "clusters/prod/eu-1", Files: k3s.Files()},
+				{Name: "rke2", Folder: "clusters/prod/eu-1", Files: rke2.Files()},
 				{Name: "class", Folder: "clusters/staging/eu-2", Files: clusterclass.Files(), Also: []string{"classes/dev"}},
 			},
 		},
