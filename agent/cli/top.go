@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -62,7 +63,7 @@ the largest. What the machines use of their processors is not known here.`,
 			if err != nil {
 				return err
 			}
-			return showTop(w, output.Format(*form), statusview.Loads(s, *order), *limit, time.Now())
+			return errors.Join(showTop(w, output.Format(*form), statusview.Loads(s, *order), *limit, time.Now()), s.Whole())
 		})
 	}
 	return cmd

@@ -50,16 +50,11 @@ the others too.`,
 			return err
 		}
 		return p.show(cmd, branch, output.Format(*form), *watch, func(w io.Writer, s status.Status) error {
-			whole := s.Whole()
 			s, err := chosen.from(s)
 			if err != nil {
 				return err
 			}
-			err = showTree(w, output.Format(*form), s.Clusters, s.Fleet.Rollout, all)
-			if *watch {
-				err = errors.Join(err, whole)
-			}
-			return err
+			return errors.Join(showTree(w, output.Format(*form), s.Clusters, s.Fleet.Rollout, all), s.Whole())
 		})
 	}
 	return cmd

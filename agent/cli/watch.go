@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -58,7 +57,7 @@ func (p selection) show(cmd *cobra.Command, branch string, form output.Format, w
 			return fmt.Errorf("there is no status here: %w", err)
 		}
 	}
-	return errors.Join(show(cmd.OutOrStdout(), s), s.Whole())
+	return show(cmd.OutOrStdout(), s)
 }
 
 // keepShowing calls show with what the status branch says whenever it changes.
