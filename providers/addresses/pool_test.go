@@ -90,8 +90,6 @@ func TestAllocate(t *testing.T) {
 	}
 }
 
-// A pool larger than a number is searched as fast as a small one, across what a half of an
-// address holds.
 // TestEndpointIsNotGiven: the address that kube-vip or a load balancer answers for is nobody else's.
 func TestEndpointIsNotGiven(t *testing.T) {
 	for host, want := range map[string]int{"10.0.0.11": 2, "10.0.0.9": 3, "api.example.com": 3, "": 3, "infrastructure 10.0.0.11": 2} {
@@ -124,6 +122,8 @@ func TestEndpointIsNotGiven(t *testing.T) {
 	}
 }
 
+// A pool larger than a number is searched as fast as a small one, across what a half of an
+// address holds.
 func TestAllocateOfALargePool(t *testing.T) {
 	p := pool(t, PoolSpec{Addresses: []string{"fd00::ffff:ffff:ffff:fff0-fd00:0:0:1::10"}, Prefix: 32})
 	if got := len(everything(t, p)); got != 33 {
