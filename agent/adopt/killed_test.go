@@ -20,14 +20,14 @@ import (
 // makes the same calls however fast it goes.
 const noSharing = time.Nanosecond
 
-// A death is where a command ends: at a step of it, or at a call to the cloud, before that has it
+// A killPoint is where a command is killed: at a step of it, or at a call to the cloud, before that has it
 // or when it was done.
-type death struct {
+type killPoint struct {
 	step, call int // the nth, from 1; 0: none
 	before     bool
 }
 
-func (d death) String() string {
+func (d killPoint) String() string {
 	switch {
 	case d.step > 0:
 		return fmt.Sprintf("step %d", d.step)
@@ -50,8 +50,8 @@ func (f callFault) happens() {
 	}
 }
 
-// A mortal is a cluster whose adoption is ended anywhere.
-type mortal struct {
+// A killable is a cluster whose adoption can be killed anywhere.
+type killable struct {
 	*stack
 	adoption func(edit func(*adopt.Options)) *adopt.Adoption
 	calls    func(reset bool) []bool      // those that the cloud got since the last reset: whether each may change something
@@ -64,17 +64,17 @@ type mortal struct {
 // command is what people call: to adopt, or to undo it.
 type command func(context.Context, *adopt.Adoption) []adopt.Result
 
-func (s *mortal) run(ctx context.Context, a *adopt.Adoption) []adopt.Result {
+func (s *killable) run(ctx context.Context, a *adopt.Adoption) []adopt.Result {
 	return a.Run(ctx, []fleet.Key{s.key()})
 }
 
-func (s *mortal) undo(ctx context.Context, a *adopt.Adoption) []adopt.Result {
+func (s *killable) undo(ctx context.Context, a *adopt.Adoption) []adopt.Result {
 	return a.Undo(ctx, []fleet.Key{s.key()})
 }
 
-// dies has a command end as d says, and reports whether it came so far. Nothing of it happens after
+// runUntil has a command end as d says, and reports whether it came so far. Nothing of it happens after
 // that.
-func (s *mortal) dies(d death, command command) (died bool) {
+func (s *killable) runUntil(d killPoint, command command) (died bool) {
 	s.Helper()
 	ctx, kill := context.WithCancel(s.Context())
 	defer kill()
@@ -116,39 +116,39 @@ func (s *mortal) dies(d death, command command) (died bool) {
 	return died
 }
 
-// lives has a command come to its end, and returns where it can be ended: at each of its steps, at
+// killPoints has a command come to its end, and returns where it can be ended: at each of its steps, at
 // each call that may change something, and at others: at all with FAIRLEAD_SWEEP=all, else at a few.
-func (s *mortal) lives(command command) []death {
+func (s *killable) killPoints(command command) []killPoint {
 	const sample = 3
 	s.Helper()
 	s.output = nil
 	s.calls(true)
-	s.dies(death{}, command)
-	var out []death
+	s.runUntil(killPoint{}, command)
+	var out []killPoint
 	for n := range s.output {
-		out = append(out, death{step: n + 1})
+		out = append(out, killPoint{step: n + 1})
 	}
 	calls := s.calls(false)
 	every := max(1, len(calls)/sample)
 	for n, changes := range calls {
 		if changes || os.Getenv("FAIRLEAD_SWEEP") == "all" {
-			out = append(out, death{call: n + 1, before: true}, death{call: n + 1})
+			out = append(out, killPoint{call: n + 1, before: true}, killPoint{call: n + 1})
 		} else if n%every == every/2 {
-			out = append(out, death{call: n + 1, before: n%2 == 0})
+			out = append(out, killPoint{call: n + 1, before: n%2 == 0})
 		}
 	}
 	return out
 }
 
 // acts reports whether Fairlead acts on the cluster.
-func (s *mortal) acts() bool {
+func (s *killable) acts() bool {
 	s.Helper()
 	c := s.inFleet()
 	return c != nil && !c.Paused
 }
 
 // safe checks that not both sides act, nor Fairlead on what carries no mark.
-func (s *mortal) safe(at string) {
+func (s *killable) safe(at string) {
 	s.Helper()
 	_, marked := s.there()
 	if s.acts() && (marked != len(s.machines) || !s.paused() || !s.held()) {
@@ -160,7 +160,7 @@ func (s *mortal) safe(at string) {
 }
 
 // ended checks that one side has it all, and that no machine is another.
-func (s *mortal) ended(at string, adopted bool, before any) {
+func (s *killable) ended(at string, adopted bool, before any) {
 	s.Helper()
 	after, marked := s.there()
 	want, paused := 0, s.freed
@@ -178,12 +178,12 @@ func (s *mortal) ended(at string, adopted bool, before any) {
 // killAnywhere ends an adoption, and its undoing, at steps and calls to the cloud. At no time may
 // both sides act; the same command goes on, and undo gives everything back. No machine is another
 // after it.
-func (s *mortal) killAnywhere() {
+func (s *killable) killAnywhere() {
 	s.Helper()
 	before, _ := s.there()
-	ofRun := s.lives(s.run)
+	ofRun := s.killPoints(s.run)
 	s.ended("in peace", true, before)
-	ofUndo := s.lives(s.undo)
+	ofUndo := s.killPoints(s.undo)
 	s.ended("undone in peace", false, before)
 	s.reset()
 	if len(ofRun) < 15 || len(ofUndo) < 8 {
@@ -191,29 +191,29 @@ func (s *mortal) killAnywhere() {
 	}
 	for i, d := range ofRun {
 		s.output = nil
-		died := s.dies(d, s.run)
+		died := s.runUntil(d, s.run)
 		at := fmt.Sprintf("killed at %s (%s)", d, strings.Join(s.output[max(0, len(s.output)-1):], ""))
 		if !died {
 			s.Errorf("%s: it was not", at)
 		}
 		s.safe(at)
 		if i%2 == 0 || d.call > 0 {
-			s.dies(death{}, s.run)
+			s.runUntil(killPoint{}, s.run)
 			s.ended(at+", and run again", true, before)
 		}
-		s.dies(death{}, s.undo)
+		s.runUntil(killPoint{}, s.undo)
 		s.ended(at+", and undone", false, before)
 		s.reset()
 	}
 	for _, d := range ofUndo {
-		s.dies(death{}, s.run)
-		died := s.dies(d, s.undo)
+		s.runUntil(killPoint{}, s.run)
+		died := s.runUntil(d, s.undo)
 		at := "undo killed at " + d.String()
 		if !died {
 			s.Errorf("%s: it was not", at)
 		}
 		s.safe(at)
-		s.dies(death{}, s.undo)
+		s.runUntil(killPoint{}, s.undo)
 		s.ended(at+", and undone", false, before)
 		s.reset()
 	}
@@ -223,7 +223,7 @@ func (s *mortal) killAnywhere() {
 func TestVSphereKilledAnywhere(t *testing.T) {
 	s := newVStack(t)
 	none := func() bool { return true }
-	m := &mortal{
+	m := &killable{
 		stack: s.stack, adoption: s.adoption, held: none, freed: none,
 		calls: func(reset bool) (out []bool) {
 			for _, c := range s.vc.Calls() {
@@ -249,7 +249,7 @@ func TestVSphereKilledAnywhere(t *testing.T) {
 // TestMetal3KilledAnywhere: hosts are of both sides, too.
 func TestMetal3KilledAnywhere(t *testing.T) {
 	s := newMStack(t, true, metal3test.Options{})
-	m := &mortal{
+	m := &killable{
 		stack: s.stack, adoption: s.adoption,
 		held:  func() bool { return len(s.hostPauses()) == len(s.hosts) },
 		freed: func() bool { return len(s.hostPauses()) == 0 },
