@@ -249,9 +249,10 @@ func (in *incarnation) ledger(string) (agent.StatusBranch, error) {
 		},
 		Requests: status.NewRequests(named{watched, "requests"}),
 		Scales:   status.NewScales(named{watched, "scales"}),
-		// Lives have no forge, so that nobody plans for it.
+		// Lives have no forge, so that nobody plans for it, or asks there.
 		Plans:     status.NewPlans(named{watched, "plans"}),
 		Approvals: status.NewApprovals(named{watched, "approvals"}),
+		Asks:      status.NewRequests(named{watched, "asks"}),
 		Writer: func(owner fleet.Owner, _ *status.Notifications) sources.StatusWriter {
 			return status.NewWriter(watched, status.Options{Owner: owner, Random: func(d time.Duration) time.Duration { return d / 2 }})
 		},

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
 	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/infrastructure/vsphere"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
@@ -64,9 +66,17 @@ func (b *bench) endpoint(change func(s *api.VSphereClusterSpec)) {
 // observed.
 func (b *bench) begin(pool fleet.Pool, name fleet.MachineName) error {
 	b.t.Helper()
-	r := b.request(name)
-	r.Pool, r.Endpoint = pool, b.observe().Endpoint
+	r := b.first(name)
+	r.Pool = pool
 	return b.p.CreateMachine(b.t.Context(), fleet.OperationID("op-"+name), r)
+}
+
+// first is what the planner asks for as the first machine of the control plane.
+func (b *bench) first(name fleet.MachineName) providers.MachineRequest {
+	b.t.Helper()
+	r := b.request(name)
+	r.Pool, r.Endpoint = b.c.ControlPlane, b.observe().Endpoint
+	return r
 }
 
 // runs makes a machine of pool that runs.
@@ -201,16 +211,28 @@ func TestEndpointTwice(t *testing.T) {
 		x.endpoint(func(s *api.VSphereClusterSpec) { s.VirtualIP.AddressFromPool.Name = "vips" })
 		x.ensure()
 	}
-	hold := w.FailTasks(vspheretest.TaskFault{Task: "CloneVM_Task", Hold: true})
-	for _, x := range []*bench{a, b} {
-		if err := x.begin(x.c.ControlPlane, "cp-0"); err != nil {
+	// Either has looked before there is a clone of the other.
+	var asked atomic.Int32
+	chosen := make(chan struct{})
+	w.FailCalls(vspheretest.CallFault{Method: "CloneVM_Task", Times: 2, Do: func(vspheretest.Call) {
+		if asked.Add(1) == 2 {
+			close(chosen)
+		}
+		select {
+		case <-chosen:
+		case <-t.Context().Done():
+		}
+	}})
+	requests := []providers.MachineRequest{a.first("cp-0"), b.first("cp-0")}
+	errs := make(chan error)
+	for i, x := range []*bench{a, b} {
+		go func() { errs <- x.p.CreateMachine(t.Context(), "op", requests[i]) }()
+	}
+	for range requests {
+		if err := <-errs; err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := hold.Await(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
-	hold.End()
 	for _, x := range []*bench{a, b} { // there is a second address from now on
 		x.c.Companions[1] = poolOf(t, "vips", "10.8.0.10-10.8.0.11")
 		x.until("the clone", func(i fleet.Infrastructure) bool { return len(i.Upkeep) > 0 })
