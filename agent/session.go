@@ -85,8 +85,12 @@ func newSession(a *Agent, b *branch) *session {
 // join makes the rooms that work beside the passes.
 func (s *session) join() {
 	a, notify := s.Agent, func() { s.publisher.PutFleet() }
+	write := func(ctx context.Context) error { return s.publisher.WriteFleet(ctx) }
 	if s.branch.Requests != nil {
-		s.requests = requests.New(requests.Parts{Branch: s.branch.Requests, Fleet: a.decisions, Recorded: s.recorded, Notify: notify, Log: a.p.Log})
+		s.requests = requests.New(requests.Parts{
+			Branch: s.branch.Requests, Fleet: a.decisions, Recorded: s.recorded,
+			Publish: write, Notify: notify, Log: a.p.Log,
+		})
 	}
 	if s.branch.Scales != nil {
 		s.scales = scales.New(scales.Parts{Branch: s.branch.Scales, Fleet: a.decisions, Signed: s.branch.Signed, Notify: notify, Log: a.p.Log})
@@ -107,7 +111,7 @@ func (s *session) join() {
 	})
 	s.home = home.New(home.Options{Self: a.o.Name, Interval: a.o.Interval}, home.Parts{
 		Fleet: s.declaredHome, Newest: a.newestFleet, Mover: a.p.Mover, LivesIn: a.p.LivesIn,
-		Notify: notify, Publish: func(ctx context.Context) error { return s.publisher.WriteFleet(ctx) }, Log: a.p.Log,
+		Notify: notify, Publish: write, Log: a.p.Log,
 	})
 	s.escrow = escrow.NewUpkeep(escrow.UpkeepParts{
 		Wanted: s.wantedEscrow, Open: a.p.Escrow, May: func() error { return a.claim.May(fleet.Key{}) },

@@ -9,6 +9,7 @@
 // What it guarantees:
 //
 //   - A request takes effect once its answer is written to the branch.
+//   - What came of a request is on the branch before the answer that it is done.
 //   - A branch that cannot be read, or written, changes nothing; Problem tells of what
 //     cannot be read.
 package requests

@@ -37,6 +37,8 @@ type Parts struct {
 	// Recorded returns what the status branch says of a cluster; zero where it says
 	// nothing.
 	Recorded func(ctx context.Context, k fleet.Key) (fleet.Report, error)
+	// Publish writes to the status branch what was decided so far.
+	Publish func(ctx context.Context) error
 	// Notify is called when Problem changes.
 	Notify func()
 	Log    *slog.Logger
@@ -80,7 +82,7 @@ func (q *Requests) Poll(ctx context.Context, owner fleet.Owner) {
 	}
 	d := rollout.Decide(in) // of which nothing holds before the answers are written
 	if len(d.Answers)+len(d.Expired) > 0 {
-		if err := q.p.Branch.Answer(ctx, owner, d.Answers, d.Expired); err != nil {
+		if err := q.write(ctx, owner, d); err != nil {
 			if ctx.Err() == nil {
 				q.p.Log.Warn("cannot answer what people ask for, trying again", "error", err)
 			}
@@ -92,6 +94,17 @@ func (q *Requests) Poll(ctx context.Context, owner fleet.Owner) {
 	}
 	in.Requests.List = answered(list, d.Answers)
 	q.p.Fleet.Decide(in)
+}
+
+// write writes the answers of d. What came of a request is on the branch before it is called done:
+// of one that is done the next agent knows nothing else.
+func (q *Requests) write(ctx context.Context, owner fleet.Owner, d rollout.Decision) error {
+	if slices.ContainsFunc(d.Answers, func(r fleet.Request) bool { return r.Answer.State == fleet.RequestDone }) {
+		if err := q.p.Publish(ctx); err != nil {
+			return err
+		}
+	}
+	return q.p.Branch.Answer(ctx, owner, d.Answers, d.Expired)
 }
 
 // answered returns list with answers, which are to requests of list.

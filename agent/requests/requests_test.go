@@ -22,13 +22,14 @@ var (
 
 // world is a branch with requests, and the fleet that they are about.
 type world struct {
-	list     []fleet.Request
-	unread   error // of List
-	refusing bool  // nothing can be written
-	answered []fleet.Owner
-	state    rollout.State
-	changed  []fleet.Key
-	notified int
+	list      []fleet.Request
+	unread    error // of List
+	refusing  bool  // nothing can be written
+	unwritten error // of what was decided
+	answered  []fleet.Owner
+	state     rollout.State
+	changed   []fleet.Key
+	notified  int
 }
 
 func (w *world) List(context.Context) ([]fleet.Request, error) {
@@ -66,7 +67,7 @@ func (w *world) requests() *requests.Requests {
 	w.Decide(rollout.Input{Newest: &rollout.Revision{Revision: f.Revision, Fleet: &f}})
 	w.changed = nil
 	return requests.New(requests.Parts{
-		Branch: w, Fleet: w, Notify: func() { w.notified++ }, Log: slog.New(slog.DiscardHandler),
+		Branch: w, Fleet: w, Publish: func(context.Context) error { return w.unwritten }, Notify: func() { w.notified++ }, Log: slog.New(slog.DiscardHandler),
 		Recorded: func(context.Context, fleet.Key) (fleet.Report, error) { return fleet.Report{Cluster: key}, nil },
 	})
 }
@@ -95,6 +96,25 @@ func TestInEffectOnceAnswered(t *testing.T) {
 	q.Poll(t.Context(), owner)
 	if diff := cmp.Diff([]fleet.Key{key}, w.changed); diff != "" {
 		t.Errorf("clusters to look at (-want +got)\n%s", diff)
+	}
+}
+
+// A request is not called done before the branch has what came of it.
+func TestDoneIsOnTheBranch(t *testing.T) {
+	over := fleet.Request{
+		Kind: fleet.RequestSuspend, Cluster: key, By: "Ada", At: time.Now().Add(-time.Hour), Until: time.Now().Add(-time.Minute),
+		Answer: fleet.Answer{State: fleet.RequestAccepted},
+	}
+	w := &world{list: []fleet.Request{over}, unwritten: errors.New("refused")}
+	q := w.requests()
+	q.Poll(t.Context(), owner)
+	if got := w.list[0].Answer.State; got != fleet.RequestAccepted {
+		t.Errorf("it is %s, and the branch does not have what came of it", got)
+	}
+	w.unwritten = nil
+	q.Poll(t.Context(), owner)
+	if got := w.list[0].Answer.State; got != fleet.RequestDone {
+		t.Errorf("it is %s", got)
 	}
 }
 
