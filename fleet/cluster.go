@@ -112,6 +112,21 @@ func (c *Cluster) Pool(name PoolName) (Pool, bool) {
 	return c.Workers[i], true
 }
 
+// WorkersOf returns the pool of the MachineDeployment, or MachineSet, that is called name in Git.
+func (c *Cluster) WorkersOf(name string) (Pool, bool) {
+	i := slices.IndexFunc(c.Workers, func(p Pool) bool { return p.Kind != LoneMachine && p.deployment() == name })
+	if i < 0 {
+		return Pool{}, false
+	}
+	return c.Workers[i], true
+}
+
+// deployment returns what the MachineDeployment of p is called in Git. The pool has another name
+// where the control plane is called so too.
+func (p *Pool) deployment() string {
+	return cmp.Or(p.Labels[clusterv1.MachineDeploymentNameLabel], string(p.Name))
+}
+
 // A Role is what a machine is for.
 type Role string
 

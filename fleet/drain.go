@@ -167,7 +167,7 @@ func (c *Cluster) MachineLabels(p *Pool) map[string]string {
 		return set
 	}
 	if p.Kind != LoneMachine {
-		set[clusterv1.MachineDeploymentNameLabel] = string(p.Name)
+		set[clusterv1.MachineDeploymentNameLabel] = p.deployment()
 	}
 	return set
 }

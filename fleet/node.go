@@ -62,9 +62,12 @@ func (c *Cluster) PoolOfNode(n *Node) (Pool, bool) {
 	if kind == "" {
 		return c.Pool(PoolName(n.Machine())) // a Machine that stands alone
 	}
-	p, ok := c.Pool(PoolName(name))
-	if i := strings.LastIndex(name, "-"); !ok && kind == "MachineSet" && i > 0 {
-		p, ok = c.Pool(PoolName(name[:i]))
+	if kind != "MachineSet" {
+		return c.Pool(PoolName(name))
+	}
+	p, ok := c.WorkersOf(name)
+	if i := strings.LastIndex(name, "-"); !ok && i > 0 {
+		p, ok = c.WorkersOf(name[:i])
 	}
 	return p, ok
 }

@@ -93,6 +93,7 @@ func TestPoolOfNode(t *testing.T) {
 		Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, ControlPlane: fleet.Pool{Name: "eu-1-cp", Role: fleet.RoleControlPlane},
 		Workers: []fleet.Pool{
 			{Name: "md-0", Role: fleet.RoleWorker}, {Name: "md-0-x7k2p", Role: fleet.RoleWorker, Kind: fleet.LoneMachineSet}, {Name: "alone", Role: fleet.RoleWorker, Kind: fleet.LoneMachine},
+			{Name: "eu-1-cp-workers", Role: fleet.RoleWorker, Labels: map[string]string{"cluster.x-k8s.io/deployment-name": "eu-1-cp"}},
 		},
 	}
 	for reason, tc := range map[string]struct {
@@ -102,6 +103,9 @@ func TestPoolOfNode(t *testing.T) {
 		"a server":             {"KubeadmControlPlane", "eu-1-cp", "eu-1-cp"},
 		"a worker":             {"MachineDeployment", "md-0", "md-0"},
 		"of Cluster API":       {"MachineSet", "md-0-abcde", "md-0"},
+		"called as a server":   {"MachineSet", "eu-1-cp-abcde", "eu-1-cp-workers"},
+		"a set called so":      {"MachineSet", "eu-1-cp", "eu-1-cp-workers"},
+		"one of Fairlead's":    {"MachineDeployment", "eu-1-cp-workers", "eu-1-cp-workers"},
 		"of a set alone":       {"MachineSet", "md-0-x7k2p", "md-0-x7k2p"},
 		"of a machine alone":   {"", "", "alone"},
 		"of a pool that left":  {"MachineDeployment", "md-9", ""},

@@ -172,7 +172,10 @@ func (a *Adoption) compareClass(c *candidate, desired *fleet.Cluster) error {
 		return nil
 	}
 	for _, p := range c.pools {
-		q, _ := made.Pool(fleet.PoolName(p.object.GetName()))
+		q := made.ControlPlane
+		if !p.controller {
+			q, _ = made.WorkersOf(p.object.GetName())
+		}
 		i := slices.IndexFunc(desired.Pools(), func(d fleet.Pool) bool {
 			name := p.object.GetLabels()[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
 			return p.controller && d.Role == fleet.RoleControlPlane || d.Role == fleet.RoleWorker &&

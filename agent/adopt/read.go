@@ -249,10 +249,6 @@ func poolOf(c *fleet.Cluster, m Object) fleet.PoolName {
 			return p.Name
 		}
 	}
-	for _, p := range c.Workers {
-		if string(p.Name) == l[clusterv1.MachineDeploymentNameLabel] {
-			return p.Name
-		}
-	}
-	return ""
+	p, _ := c.WorkersOf(l[clusterv1.MachineDeploymentNameLabel])
+	return p.Name
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"k8s.io/apimachinery/pkg/util/validation"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -22,6 +23,7 @@ type builder struct {
 	sites    map[string]*object // objects that make a provider a guest, by provider
 	// controlPlaneKind is the kind of the control plane; nil: not known.
 	controlPlaneKind *kind
+	controlPlaneName string // of the one whose machines are a pool; empty: there is none
 	problems         []fleet.Problem
 }
 
@@ -129,6 +131,16 @@ func (b *builder) collect(root *object, c *fleet.Cluster) {
 	slices.SortFunc(c.HealthChecks, func(x, y clusterv1.MachineHealthCheck) int { return strings.Compare(x.Name, y.Name) })
 }
 
+// poolName returns the name of the pool of o, a MachineDeployment or MachineSet. Where the control
+// plane is called so too, as in a template that clusterctl has for Metal3, it is another name.
+func (b *builder) poolName(o *object) fleet.PoolName {
+	const suffix = "-workers"
+	if o.name == b.controlPlaneName && len(o.name)+len(suffix) <= validation.LabelValueMaxLength {
+		return fleet.PoolName(o.name + suffix)
+	}
+	return fleet.PoolName(o.name)
+}
+
 // checkNames refuses two pools with one name.
 func (b *builder) checkNames(root *object, c *fleet.Cluster) {
 	for i, p := range c.Workers {
@@ -193,6 +205,9 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		return fleet.Pool{}
 	}
 	b.controlPlaneKind = o.kind
+	if root.expansion == nil { // a topology tells its pools apart
+		b.controlPlaneName = o.name
+	}
 	labels := copied(in.Metadata.Labels)
 	if labels == nil {
 		labels = map[string]string{}

@@ -12,7 +12,7 @@ import (
 func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPlane string) fleet.Pool {
 	machine := &in.Spec.Template.Spec
 	replicas := int(*in.Spec.Replicas)
-	p := worker(o, machine, in.Spec.Template.Labels, in.Spec.Template.Annotations)
+	p := worker(b.poolName(o), o, machine, in.Spec.Template.Labels, in.Spec.Template.Annotations)
 	p.Replicas = replicas
 	p.Strategy, p.DeletionOrder = fleet.Strategy(in.Spec.Rollout.Strategy.Type), fleet.DeletionOrder(in.Spec.Deletion.Order)
 	p.Paused = isPaused(in.Spec.Paused, o)
@@ -37,7 +37,7 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 
 // machine returns a standalone Machine as a pool of one machine.
 func (b *builder) machine(o *object, in *clusterv1.Machine, controlPlane string) fleet.Pool {
-	p := worker(o, &in.Spec, in.Labels, in.Annotations)
+	p := worker(fleet.PoolName(o.name), o, &in.Spec, in.Labels, in.Annotations)
 	p.Kind, p.Replicas, p.Strategy = fleet.LoneMachine, 1, fleet.OnDelete
 	p.Paused = isPaused(nil, o)
 	fleet.Rollout{}.Resolve(&p)
@@ -45,10 +45,10 @@ func (b *builder) machine(o *object, in *clusterv1.Machine, controlPlane string)
 	return p
 }
 
-// worker returns the pool of workers of o, without what its machines are made from.
-func worker(o *object, machine *clusterv1.MachineSpec, labels, annotations map[string]string) fleet.Pool {
+// worker returns the pool of workers of o, called name, without what its machines are made from.
+func worker(name fleet.PoolName, o *object, machine *clusterv1.MachineSpec, labels, annotations map[string]string) fleet.Pool {
 	return fleet.Pool{
-		Name: fleet.PoolName(o.name), Role: fleet.RoleWorker, Version: machine.Version,
+		Name: name, Role: fleet.RoleWorker, Version: machine.Version,
 		FailureDomain:   machine.FailureDomain,
 		MinReadySeconds: seconds(machine.MinReadySeconds),
 		Replace:         requestedMachines(o.notes, fleet.ReplaceAnnotation), Remediate: requestedMachines(o.notes, fleet.RemediateAnnotation),

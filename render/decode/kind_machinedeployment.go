@@ -19,6 +19,9 @@ const machineAnnotations = "cluster.x-k8s.io/skip-remediation, machine.cluster.x
 // nodeLabelsNote says which labels of a machine its Node has as well.
 const nodeLabelsNote = "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node"
 
+// poolNameNote says how the pool of an object is called.
+const poolNameNote = "also of the pool; where the control plane is called so too, the pool is NAME-workers"
+
 // readinessGates says where the conditions of readiness gates are.
 const readinessGates = "conditions of the Node, which is what others in the cluster can write on; InfrastructureReady, BootstrapConfigReady, NodeReady and HealthCheckSucceeded of the machine are needed anyway"
 
@@ -62,6 +65,7 @@ func machineDeploymentKind() *kind {
 		},
 		refused: metadataRefused(refused),
 		limited: map[string]string{
+			"metadata.name":                          poolNameNote,
 			"spec.machineNaming.template":            namingNote,
 			"spec.machineNamingStrategy.template":    namingNote,
 			"metadata.annotations":                   "cluster.x-k8s.io/paused, fairlead.dev/replace, fairlead.dev/remediate, " + scalingNote + "; others do nothing",

@@ -391,8 +391,9 @@ func TestProblems(t *testing.T) {
 			want:   []wantProblem{{infra, "spec.bastion", "is not supported: use a jump host", ""}},
 		},
 		"one name for two pools": {
-			reason: "pools of a cluster are told apart by name",
-			change: []string{"metadata: {name: eu-md-0, namespace: prod}", "metadata: {name: eu-cp, namespace: prod}"},
+			reason: "pools of a cluster are told apart by name, and a Machine that stands alone has that of its pool",
+			from:   newest + lone,
+			change: []string{"  name: gpu-1\n", "  name: eu-cp\n"},
 			want:   []wantProblem{{cluster, "spec.controlPlaneRef.name", `control plane and a MachineDeployment, MachineSet or Machine are both called "eu-cp"`, "rename one of them"}},
 		},
 		"disk": {
