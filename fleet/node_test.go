@@ -92,7 +92,9 @@ func TestPoolOfNode(t *testing.T) {
 	c := &fleet.Cluster{
 		Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, ControlPlane: fleet.Pool{Name: "eu-1-cp", Role: fleet.RoleControlPlane},
 		Workers: []fleet.Pool{
-			{Name: "md-0", Role: fleet.RoleWorker}, {Name: "md-0-x7k2p", Role: fleet.RoleWorker, Kind: fleet.LoneMachineSet}, {Name: "alone", Role: fleet.RoleWorker, Kind: fleet.LoneMachine},
+			{Name: "md-0", Role: fleet.RoleWorker},
+			{Name: "md-0-x7k2p", Role: fleet.RoleWorker, Kind: fleet.LoneMachineSet},
+			{Name: "alone", Role: fleet.RoleWorker, Kind: fleet.LoneMachine},
 			{Name: "eu-1-cp-workers", Role: fleet.RoleWorker, Labels: map[string]string{"cluster.x-k8s.io/deployment-name": "eu-1-cp"}},
 		},
 	}
