@@ -314,6 +314,33 @@ func TestEndpointOnceThere(t *testing.T) {
 	}
 }
 
+// TestEndpointOfAPoolLater: where Git named the endpoint, and names a pool instead, the cluster
+// keeps what its machines know.
+func TestEndpointOfAPoolLater(t *testing.T) {
+	w := newWorld(t, vspheretest.Options{Datacenters: 1})
+	b := drawing(t, w, "acme", "eu-1", "10.7.0.10-10.7.0.14")
+	var pool *api.VirtualIP
+	b.endpoint(func(s *api.VSphereClusterSpec) { s.ControlPlaneEndpoint.Host, pool, s.VirtualIP = "10.9.0.9", s.VirtualIP, nil })
+	b.ensure()
+	b.runs(b.c.ControlPlane, "cp-0")
+	e := b.observe().Endpoint
+	b.c.Residence = fleet.Residence{Provider: "vsphere", Endpoint: e, ControlPlane: fleet.InitializedOnce}
+	b.endpoint(func(s *api.VSphereClusterSpec) { s.ControlPlaneEndpoint.Host, s.VirtualIP = "", pool })
+	b.again()
+	b.runs(b.c.Workers[0], "m-0")
+	if got := b.observe().Endpoint; got != e || e.Host != "10.9.0.9" {
+		t.Errorf("the endpoint is %+v, was %+v", got, e)
+	}
+	if got := b.held("m-0", "fairlead.dev/endpoint-address"); got != "GlobalInClusterIPPool/shared=10.9.0.9" {
+		t.Errorf("a machine that was made since holds %q", got)
+	}
+	b.c.Residence = fleet.Residence{}
+	b.again()
+	if got := b.observe().Endpoint; got != e {
+		t.Errorf("the endpoint is %+v where machines alone know it, was %+v", got, e)
+	}
+}
+
 // TestEndpointOfOthers: an address that the guest of another machine has is not chosen, one that
 // Git names and another cluster drew is told, and a machine whose user data names an address that
 // is another's by now is not made.
