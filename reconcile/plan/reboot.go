@@ -22,7 +22,11 @@ type rebooting struct {
 // replaced: reboots come before, where h says so.
 func (f *facts) rebootedFirst(h *clusterv1.MachineHealthCheck, m *machine) (condemned bool) {
 	rules, ok := f.Desired.Reboots[h.Name]
-	if !ok || f.providerOf(m) != rules.Provider || m.reboot == nil && m.Power == "" && !m.Silent || m.ProviderID == "" {
+	if !ok || f.providerOf(m) != rules.Provider || m.ProviderID == "" {
+		return true
+	}
+	begun := m.reboot != nil || !f.rebootOf(m).At.IsZero() // its power may be neither on nor off meanwhile
+	if !begun && m.Power == "" && !m.Silent {
 		return true
 	}
 	if f.unreachable && f.failedFirst(m) { // no API server would ever tell whether a reboot helped

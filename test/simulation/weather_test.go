@@ -160,6 +160,9 @@ func (l *life) change() {
 	if l.others {
 		f.SlowLeave = l.within(0, 5*time.Minute)
 	}
+	if l.reboots {
+		f.SlowPower = l.within(0, 2*time.Minute)
+	}
 	l.set(f)
 	l.logf("the weather changes: %s; lag %s, quota %d, machines %v fail, members leave after %s", l.weather, f.Lag, f.Quota, f.FailBoot, f.SlowLeave)
 }

@@ -125,9 +125,10 @@ type VM struct {
 	// Message says why it failed to start, or what its console shows while it
 	// has no Node.
 	Message   string           `json:"message,omitempty"`
-	Refused   string           `json:"refused,omitempty"` // there never was one: why the request for it failed after it was taken
-	Silent    bool             `json:"silent,omitempty"`  // nobody reaches it: see Faults
-	Stopped   bool             `json:"stopped,omitempty"` // its power is off
+	Refused   string           `json:"refused,omitempty"`   // there never was one: why the request for it failed after it was taken
+	Silent    bool             `json:"silent,omitempty"`    // nobody reaches it: see Faults
+	Stopped   bool             `json:"stopped,omitempty"`   // its power is off
+	Switching bool             `json:"switching,omitempty"` // its power is on its way
 	Provider  fleet.ProviderID `json:"providerID"`
 	Created   time.Time        `json:"created"`
 	Addresses []string         `json:"addresses,omitempty"`

@@ -60,6 +60,8 @@ type Faults struct {
 	// power is cut: they show as silent, and one that is deleted meanwhile shows
 	// as Deleting until its power is back.
 	SilentWithoutPower bool `json:"silentWithoutPower,omitempty"`
+	// SlowPower is how long nobody can tell the power of a machine that was switched.
+	SlowPower time.Duration `json:"slowPower,omitempty"`
 }
 
 // matches reports whether name is one of patterns.

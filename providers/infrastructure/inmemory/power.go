@@ -82,9 +82,13 @@ func (c *Cloud) power(op, id string, stopped bool) error {
 	if v.stopped == stopped {
 		return nil
 	}
-	v.stopped = stopped
+	o := ownerOf(v.Tags)
+	v.stopped, v.switched = stopped, time.Now()
 	c.powerChanged(v)
-	c.changed(ownerOf(v.Tags))
+	c.changed(o)
+	if c.faults.SlowPower > 0 {
+		c.after(c.faults.SlowPower, func() { c.changed(o) })
+	}
 	if v.held {
 		v.held = false
 		c.release(v)

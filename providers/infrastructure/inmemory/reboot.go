@@ -42,7 +42,7 @@ func (p *Provider) SwitchMachine(ctx context.Context, _ fleet.OperationID, c *fl
 // powerOf returns the power of a machine that may be rebooted.
 func powerOf(v VM) fleet.HostPower {
 	switch {
-	case v.State != fleet.MachineRunning || v.Silent:
+	case v.State != fleet.MachineRunning || v.Silent || v.Switching:
 		return fleet.HostPowerUnknown
 	case v.Stopped:
 		return fleet.HostOff

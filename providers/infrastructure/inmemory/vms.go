@@ -18,14 +18,15 @@ import (
 // vm is a VM with what is in it.
 type vm struct {
 	VM
-	version string // of its kubelet and kubeadm
-	control string // of its static pods
-	timing  DevMachineInMemory
-	network *network
-	boot    boot // what its user data has it do
-	deleted time.Time
-	stopped bool
-	held    bool // its deletion waits for its power
+	version  string // of its kubelet and kubeadm
+	control  string // of its static pods
+	timing   DevMachineInMemory
+	network  *network
+	boot     boot // what its user data has it do
+	deleted  time.Time
+	stopped  bool
+	switched time.Time // when its power was last switched
+	held     bool      // its deletion waits for its power
 
 	node      string    // its Node, once it has registered
 	kubelet   kubelet   // whom the kubelet trusts, and who trusts it
@@ -67,7 +68,7 @@ func (c *Cloud) VMs(ctx context.Context, tags map[string]string) ([]VM, error) {
 			if !v.deleted.IsZero() && v.State != fleet.MachineReleased && time.Since(v.deleted) >= c.faults.Lag {
 				shown.State = fleet.MachineDeleting
 			}
-			shown.Stopped = v.stopped
+			shown.Stopped, shown.Switching = v.stopped, time.Since(v.switched) < c.faults.SlowPower
 			if c.silent(v) {
 				shown.Silent, shown.Message = true, "its host does not answer"
 			}
