@@ -28,6 +28,7 @@ type machine struct {
 	duplicate bool    // another machine of this name is the one to keep
 	checked   bool    // a health check looks after it
 	unhealthy *defect // what a health check found
+	doubtful  bool    // a health check would, if that lasted
 	condemned bool    // a health check may have it replaced
 	stays     *defect // why the pool's remediation does not replace it
 	reboot    *rebooting

@@ -109,6 +109,9 @@ func (f *facts) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 	if m.Role == fleet.RoleWorker && !f.initialized() {
 		return nil
 	}
+	if m.node == nil && !f.unreachable && f.rebootBegan(h, m) { // its Node went for that, however young it is
+		return &defect{clusterv1.MachineHealthCheckNodeStartupTimeoutReason, fmt.Sprintf("health check %s: no node since its reboot", h.Name)}
+	}
 	seen := health.Machine{Joined: m.node != nil, Conditions: f.badConditions(h, m)}
 	if m.node == nil {
 		seen.Startup = f.startup(h, m)
@@ -116,6 +119,7 @@ func (f *facts) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 	v := health.Examine(h.Name, seen)
 	if v.After > 0 {
 		f.wake(v.After)
+		m.doubtful = true
 	}
 	if v.Reason == "" {
 		return nil

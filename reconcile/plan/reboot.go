@@ -25,7 +25,7 @@ func (f *facts) rebootedFirst(h *clusterv1.MachineHealthCheck, m *machine) (cond
 	if !ok || f.providerOf(m) != rules.Provider || m.ProviderID == "" {
 		return true
 	}
-	begun := m.reboot != nil || !f.rebootOf(m).At.IsZero() // its power may be neither on nor off meanwhile
+	begun := m.reboot != nil || f.rebootBegan(h, m) // its power may be neither on nor off meanwhile
 	if !begun && m.Power == "" && !m.Silent {
 		return true
 	}
@@ -34,6 +34,12 @@ func (f *facts) rebootedFirst(h *clusterv1.MachineHealthCheck, m *machine) (cond
 	}
 	f.nextReboot(m, rules, true)
 	return m.reboot.Kind == remediation.RebootGiveUp
+}
+
+// rebootBegan reports whether m is rebooted, or was, by what h says.
+func (f *facts) rebootBegan(h *clusterv1.MachineHealthCheck, m *machine) bool {
+	rules, ok := f.Desired.Reboots[h.Name]
+	return ok && f.providerOf(m) == rules.Provider && !f.rebootOf(m).At.IsZero()
 }
 
 // providerOf is the provider of the site that m is on.
@@ -45,7 +51,7 @@ func (f *facts) nextReboot(m *machine, rules fleet.RebootRules, may bool) {
 	r := remediation.Reboot{
 		RetryLimit: rules.RetryLimit, Timeout: rules.Timeout,
 		Begun: !was.At.IsZero(), Ago: f.Now.Sub(f.from(was.At)), Retry: was.Retry, Off: was.Off, Given: was.GivenUp,
-		Sick: m.unhealthy != nil || f.unreachable && !was.At.IsZero(), May: may && !f.unreachable, IsOff: m.Power == fleet.HostOff,
+		Sick: m.unhealthy != nil || !was.At.IsZero() && (f.unreachable || m.doubtful), May: may && !f.unreachable, IsOff: m.Power == fleet.HostOff,
 		Node: m.node != nil && m.Role == fleet.RoleWorker,
 	}
 	m.reboot = &rebooting{r.Next(), rules, was}

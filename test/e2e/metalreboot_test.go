@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/test/lab/kubernetes/lab"
 )
 
-// rebootCheck reboots workers once before they are replaced.
+// rebootCheck reboots workers twice before they are replaced.
 const rebootCheck = `apiVersion: cluster.x-k8s.io/v1beta2
 kind: MachineHealthCheck
 metadata:
@@ -33,11 +33,11 @@ metadata:
 spec:
   template:
     spec:
-      strategy: {type: Reboot, retryLimit: 0, timeoutSeconds: 120}
+      strategy: {type: Reboot, retryLimit: 1, timeoutSeconds: 120}
 `
 
-// A host that hangs is rebooted by Ironic, and its machine is kept. One that hangs again after its
-// reboot is replaced on another host, and released.
+// A host that hangs is rebooted by Ironic, and its machine is kept. One that hangs again, and after
+// each reboot, is replaced on another host, and released.
 func TestMetalReboot(t *testing.T) {
 	m := newMetal(t, 3)
 	m.c.Extra = strings.ReplaceAll(rebootCheck, "NAME", m.c.Name)
@@ -74,7 +74,7 @@ func TestMetalReboot(t *testing.T) {
 		gone := !slices.ContainsFunc(r.Machines, func(at fleet.MachineReport) bool { return at.Machine.ProviderID == before.ProviderID })
 		return gone && complete(m.c, r), describe(r)
 	})
-	m.measure("a host that hangs again after its reboot: replaced %s after, of which the reboot has 120 s", since(hung.at))
+	m.measure("a host that hangs after each reboot: replaced %s after, of which its two reboots have 120 s each", since(hung.at))
 	r, _ = m.report(m.c)
 	if now := hostOf(m.worker(r)); now == name || m.ironic.Host(name).State().Boots < hung.boots+1 {
 		t.Errorf("the worker is on %s, the host before is %+v, and was switched on %d times", now, m.ironic.Host(name).State(), hung.boots)
