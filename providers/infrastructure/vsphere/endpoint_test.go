@@ -320,7 +320,9 @@ func TestEndpointOfAPoolLater(t *testing.T) {
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	b := drawing(t, w, "acme", "eu-1", "10.7.0.10-10.7.0.14")
 	var pool *api.VirtualIP
-	b.endpoint(func(s *api.VSphereClusterSpec) { s.ControlPlaneEndpoint.Host, pool, s.VirtualIP = "10.9.0.9", s.VirtualIP, nil })
+	b.endpoint(func(s *api.VSphereClusterSpec) {
+		s.ControlPlaneEndpoint.Host, pool, s.VirtualIP = "10.9.0.9", s.VirtualIP, nil
+	})
 	b.ensure()
 	b.runs(b.c.ControlPlane, "cp-0")
 	e := b.observe().Endpoint
