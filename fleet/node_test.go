@@ -94,7 +94,7 @@ func TestPoolOfNode(t *testing.T) {
 		Workers: []fleet.Pool{
 			{Name: "md-0", Role: fleet.RoleWorker},
 			{Name: "md-0-x7k2p", Role: fleet.RoleWorker, Kind: fleet.LoneMachineSet},
-			{Name: "alone", Role: fleet.RoleWorker, Kind: fleet.LoneMachine},
+			{Name: "alone", Role: fleet.RoleWorker, Kind: fleet.LoneMachine, Labels: map[string]string{"cluster.x-k8s.io/deployment-name": "md-9"}},
 			{Name: "eu-1-cp-workers", Role: fleet.RoleWorker, Labels: map[string]string{"cluster.x-k8s.io/deployment-name": "eu-1-cp"}},
 		},
 	}
