@@ -139,6 +139,14 @@ func TestTopologyProblems(t *testing.T) {
 			[]string{"    - class: worker\n", "    - class: worker\n      naming: {template: \"{{ .machineDeployment.topologyName }}_\"}\n"},
 			[]string{class + `spec.workers.machineDeployments[0].naming.template: "md-0_" is not a name:`},
 		},
+		"one name for two pools": {
+			"the pools of a topology are told apart by the names that the class gives them",
+			[]string{
+				"  controlPlane:\n    templateRef", "  controlPlane:\n    naming: {template: \"{{ .cluster.name }}\"}\n    templateRef",
+				"    - class: worker\n", "    - class: worker\n      naming: {template: \"{{ .cluster.name }}\"}\n",
+			},
+			[]string{class + `spec.controlPlane.templateRef.name: control plane and a MachineDeployment, MachineSet or Machine are both called "eu-1" (rename one of them)`},
+		},
 		"external patch": {
 			"what asks a server is refused",
 			[]string{"  - name: backend\n", "  - name: asks\n    external: {generatePatchesExtension: x}\n  - name: backend\n"},
