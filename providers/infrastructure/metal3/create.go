@@ -156,6 +156,9 @@ func (q *search) mismatch(h *seenHost) (string, error) {
 	case domain != "" && h.object.Labels[api.FailureDomainLabel] != domain:
 		return "is not in failure domain " + domain, nil
 	}
+	if why := machine.Fits(q.spec, h.spec); why != "" {
+		return why, nil
+	}
 	return q.o.inTheWay(h), nil
 }
 
@@ -197,7 +200,7 @@ func (q *search) try(ctx context.Context, h *seenHost) (reason string, err error
 	if len(held) > 0 {
 		return "", nil
 	}
-	if err := q.o.client.Deploy(ctx, id, nil); err != nil && !ironic.IsLocked(err) && !ironic.IsWrongState(err) {
+	if err := q.o.client.Deploy(ctx, id, q.spec.CustomDeploy.Method); err != nil && !ironic.IsLocked(err) && !ironic.IsWrongState(err) {
 		return "", err
 	}
 	return "", nil
@@ -242,10 +245,10 @@ func (q *search) claim(h *seenHost) (ironic.Claim, []addresses.Claim, error) {
 		q.p.releaseAddresses(held)
 		return ironic.Claim{}, nil, err
 	}
-	info := machine.InstanceInfo(q.spec.Image, h.spec)
+	info := machine.InstanceInfo(q.spec, h.spec)
 	info[infoKey], info[ironic.DriveKey] = tags, drive
 	return ironic.Claim{
-		Instance: instanceOf(tags), Info: info, Extra: extraOf(tags, false), AutomatedClean: new(machine.CleansAutomatically(h.spec, q.spec)),
+		Instance: instanceOf(tags), Info: info, Extra: extraOf(tags, false), Deploy: machine.DeployInterface(q.spec, h.node.Deploy), AutomatedClean: new(machine.CleansAutomatically(h.spec, q.spec)),
 	}, held, nil
 }
 

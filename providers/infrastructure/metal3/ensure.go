@@ -106,7 +106,7 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 		if o.loses(h) {
 			return o.client.Unclaim(ctx, id, h.node.Instance)
 		}
-		return o.client.Deploy(ctx, id, nil)
+		return o.client.Deploy(ctx, id, machine.DeployStep(h.node.Info))
 	case host.PowerOn:
 		return o.client.Power(ctx, id, ironic.On)
 	case host.PowerOff:
@@ -159,10 +159,10 @@ func (o *observation) reclaim(ctx context.Context, h *seenHost, id string) error
 	if err != nil {
 		return err
 	}
-	info := machine.InstanceInfo(spec.Image, h.spec)
+	info := machine.InstanceInfo(spec, h.spec)
 	info[infoKey] = h.tags
 	_, err = o.client.Claim(ctx, id, ironic.Claim{
-		Instance: instanceOf(h.tags), Info: info, Extra: extraOf(h.tags, false), AutomatedClean: new(machine.CleansAutomatically(h.spec, spec)),
+		Instance: instanceOf(h.tags), Info: info, Extra: extraOf(h.tags, false), Deploy: machine.DeployInterface(spec, h.node.Deploy), AutomatedClean: new(machine.CleansAutomatically(h.spec, spec)),
 	})
 	return err
 }

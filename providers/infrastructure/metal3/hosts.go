@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/host"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/machine"
 )
 
 // hostOf tells of h.
@@ -67,7 +68,7 @@ func (o *observation) fits(h *seenHost) []fleet.PoolName {
 			continue
 		}
 		selected, err := spec.HostSelector.Selects(h.labels())
-		if err == nil && selected && h.mayHave(o.cluster.Key.Name, p.Name) && (p.FailureDomain == "" || h.object.Labels[api.FailureDomainLabel] == p.FailureDomain) {
+		if err == nil && selected && machine.Fits(spec, h.spec) == "" && h.mayHave(o.cluster.Key.Name, p.Name) && (p.FailureDomain == "" || h.object.Labels[api.FailureDomainLabel] == p.FailureDomain) {
 			out = append(out, p.Name)
 		}
 	}

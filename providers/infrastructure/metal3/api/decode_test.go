@@ -63,7 +63,6 @@ func TestFieldsThatAreRefused(t *testing.T) {
 		{machine + "userData: {name: x}}}}", "bootstrap configuration"},
 		{machine + "metaData: {name: x}}}}", "Metal3DataTemplate"},
 		{machine + "networkData: {name: x}}}}", "Metal3DataTemplate"},
-		{machine + "customDeploy: {method: x}}}}", "build one"},
 	} {
 		_, problems := decode.New("f", api.Kinds()).Decode("o", []render.Object{{File: "f.yaml", YAML: []byte(tc.object + "\n")}})
 		said := ""

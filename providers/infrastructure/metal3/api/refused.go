@@ -37,9 +37,7 @@ func refusedOfHost() map[string]string {
 func notYet() map[string]map[string]string {
 	const raid = "disks are not put together here yet: set up RAID in the controller, and name the volume in rootDeviceHints"
 	const firmware = "firmware is not set up here yet: do it by the BMC before the host is enrolled, and leave the object out"
-	const deploy = "only images are deployed here yet: build one, and name it in image"
 	return map[string]map[string]string{
-		templateKind: {"spec.template.spec.customDeploy": deploy},
 		HostKind: {
 			"spec.raid":                           raid,
 			"spec.preprovisioningNetworkDataName": "the ramdisk is not told its network here yet: have DHCP give it addresses",

@@ -53,7 +53,9 @@ func TestMachineChecks(t *testing.T) {
 		"NotURL":          {"image: {url: b.raw, checksum: " + sum64 + "}", "image.url: Invalid value", "Ironic cannot find it"},
 		"Account":         {"image: {url: 'http://u:secret@a/b', checksum: " + sum64 + "}", "must be without an account", "it would be shown"},
 		"NoChecksum":      {"image: {url: 'http://a/b'}", "image.checksum: Required value", "as upstream says"},
-		"Live":            {"image: {url: 'http://a/b.iso', diskFormat: live-iso}", "a live image has no config drive", "it would join no cluster"},
+		"Live":            {"image: {url: 'http://a/b.iso', diskFormat: live-iso}", "", "nothing is written"},
+		"LiveSum":         {"image: {url: 'http://a/b.iso', checksum: " + sum64 + ", diskFormat: live-iso}", "image.checksum: Forbidden", "nobody would compare it"},
+		"LiveSumType":     {"image: {url: 'http://a/b.iso', checksumType: md5, diskFormat: live-iso}", "image.checksumType: Forbidden", "nobody would compare it"},
 		"Digits":          {"image: {url: 'http://a/b', checksum: " + sum64 + ", checksumType: sha256}", "", "as people have it"},
 		"DigitsOfType":    {"image: {url: 'http://a/b', checksum: " + sum32 + ", checksumType: sha256}", "64 hexadecimal digits of sha256", "it is one of md5"},
 		"DigitsFound":     {"image: {url: 'http://a/b', checksum: " + sum32 + "}", "", "Ironic finds out that it is md5"},
@@ -74,6 +76,9 @@ func TestMachineChecks(t *testing.T) {
 		"DataNamespace":   {image + "\ndataTemplate: {name: d, namespace: other}", "dataTemplate.namespace: Forbidden", "it could not be found"},
 		"Cleaning":        {image + "\nautomatedCleaningMode: full", "automatedCleaningMode: Unsupported value", "as upstream says"},
 		"Deploy":          {"customDeploy: {method: m}", "", "the ramdisk knows what to write"},
+		"DeployImage":     {"customDeploy: {method: m}\n" + image, "", "the ramdisk is told what to write"},
+		"DeployNoSum":     {"customDeploy: {method: m}\nimage: {url: 'http://a/b'}", "image.checksum: Required value", "as upstream says"},
+		"DeployLive":      {"customDeploy: {method: m}\nimage: {url: 'http://a/b.iso', diskFormat: live-iso}", "diskFormat: Forbidden", "one of them would be ignored"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			companions := map[string]map[string]any{"Metal3DataTemplate": {"d": &Metal3DataTemplateSpec{ClusterName: "c"}}}

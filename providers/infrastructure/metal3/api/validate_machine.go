@@ -14,9 +14,11 @@ import (
 
 // machine checks the spec of a machine of a template in a namespace.
 func (v *validator) machine(at *field.Path, s *Metal3MachineSpec, namespace string) {
-	if s.CustomDeploy.Method == "" || s.Image != (Image{}) {
+	custom := s.CustomDeploy.Method != ""
+	if !custom || s.Image != (Image{}) {
 		v.image(at.Child("image"), &s.Image)
 	}
+	v.Forbidden(at.Child("image", "diskFormat"), custom && s.Image.DiskFormat == LiveISO, "a step of the ramdisk brings the machine on its host, by customDeploy, and a live image is written nowhere: leave one of them out")
 	if s.HostSelector != nil {
 		v.selector(at.Child("hostSelector"), s.HostSelector)
 	}
@@ -43,7 +45,6 @@ func (v *validator) image(at *field.Path, i *Image) {
 	u := v.urlOf(at.Child("url"), i.URL, "http", "https", "oci", "file")
 	enum(v, at.Child("checksumType"), i.ChecksumType, MD5, SHA256, SHA512)
 	enum(v, at.Child("diskFormat"), i.DiskFormat, Raw, QCOW2, VDI, VMDK, LiveISO)
-	v.Forbidden(at.Child("diskFormat"), i.DiskFormat == LiveISO, "a live image has no config drive, so nothing would tell the machine which cluster it joins: name an image that is written to a disk")
 	sum := deref(i.Checksum)
 	if sum == "" {
 		i.Checksum = nil
@@ -55,7 +56,10 @@ func (v *validator) image(at *field.Path, i *Image) {
 		v.Forbidden(at.Child("checksum"), sum != "", "an image of a registry is known by its digest: leave the field out")
 		v.Forbidden(at.Child("checksumType"), i.ChecksumType != "", "an image of a registry is known by its digest: leave the field out")
 		return
-	case i.DiskFormat == LiveISO && sum == "":
+	case i.DiskFormat == LiveISO:
+		const why = "the BMC boots a live image as it is, and nobody would compare it: leave the field out"
+		v.Forbidden(at.Child("checksum"), sum != "", why)
+		v.Forbidden(at.Child("checksumType"), i.ChecksumType != "", why)
 		return
 	case sum == "":
 		v.Add(field.Required(at.Child("checksum"), "the checksum of the image, or the URL of a file that has it"))

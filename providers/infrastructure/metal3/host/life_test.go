@@ -44,7 +44,7 @@ func (p *pilot) do(s host.Step, uuid string, m *host.Machine) error {
 	case host.Unclaim:
 		return p.c.Unclaim(ctx, uuid, m.Instance)
 	case host.Deploy:
-		return p.c.Deploy(ctx, uuid, nil)
+		return p.c.Deploy(ctx, uuid, "")
 	case host.Adopt:
 		return p.c.Adopt(ctx, uuid)
 	case host.Undeploy:

@@ -18,6 +18,9 @@ type Claim struct {
 	Instance string         // see InstanceID
 	Info     map[string]any // instance_info: what to deploy
 	Extra    map[string]any // what is kept at ExtraKey, also while a release fails
+	// Deploy is the deploy interface of the node; empty: the one that Ironic is set up to use;
+	// nil: as it was.
+	Deploy *string
 	// AutomatedClean is whether the host is cleaned when the machine is gone; nil: as it was.
 	AutomatedClean *bool
 }
@@ -41,6 +44,13 @@ func (c *Client) Claim(ctx context.Context, node string, m Claim) (Node, error) 
 		nodes.UpdateOperation{Op: nodes.AddOp, Path: "/instance_uuid", Value: m.Instance},
 		nodes.UpdateOperation{Op: nodes.AddOp, Path: "/instance_info", Value: m.Info},
 		nodes.UpdateOperation{Op: nodes.AddOp, Path: "/extra/" + ExtraKey, Value: m.Extra},
+	}
+	switch {
+	case m.Deploy == nil:
+	case *m.Deploy == "":
+		ops = append(ops, nodes.UpdateOperation{Op: nodes.RemoveOp, Path: "/deploy_interface"})
+	default:
+		ops = append(ops, nodes.UpdateOperation{Op: nodes.AddOp, Path: "/deploy_interface", Value: *m.Deploy})
 	}
 	if m.AutomatedClean != nil {
 		ops = append(ops, nodes.UpdateOperation{Op: nodes.AddOp, Path: "/automated_clean", Value: *m.AutomatedClean})

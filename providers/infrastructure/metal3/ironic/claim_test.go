@@ -132,7 +132,7 @@ func TestUnclaim(t *testing.T) {
 	must(t, func() error { return c.Unclaim(t.Context(), "metal~nowhere", m.Instance) })
 
 	must(t, func() error { _, err := c.Claim(t.Context(), "metal~unclaim", m); return err })
-	must(t, func() error { return c.Deploy(t.Context(), "metal~unclaim", nil) })
+	must(t, func() error { return c.Deploy(t.Context(), "metal~unclaim", "") })
 	reach(t, c, "unclaim", ironic.Active)
 	err := c.Unclaim(t.Context(), "metal~unclaim", m.Instance)
 	wantError(t, err, fleet.Conflict, "cannot give back host metal~unclaim: it is active, and has to be released")

@@ -21,5 +21,5 @@
 //	if ironic.IsAssociated(err) {
 //		// another machine was quicker: the next host
 //	}
-//	err = c.Deploy(ctx, node.UUID, drive)
+//	err = c.Deploy(ctx, node.UUID, "")
 package ironic

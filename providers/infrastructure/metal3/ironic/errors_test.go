@@ -51,7 +51,7 @@ func TestErrors(t *testing.T) {
 		},
 		"deployed twice": {
 			"look again: it is what was asked for",
-			func() error { return c.Deploy(ctx, "metal~errors-used", nil) },
+			func() error { return c.Deploy(ctx, "metal~errors-used", "") },
 			fleet.Conflict, `cannot deploy host metal~errors-used: The requested action "active" can not be performed on node "` + ironic.NodeID("prod", "metal", "errors-used") + `" while it is in state "active".`,
 		},
 		"removed while claimed": {
@@ -136,7 +136,7 @@ func TestHeld(t *testing.T) {
 	available(t, i, c, "held-free")
 	must(t, func() error { _, err := c.Claim(ctx, "metal~held-free", claim(i, "held-0")); return err })
 	must(t, func() error { return c.SetMaintenance(ctx, "metal~held-free", "") })
-	err = again(t, func() error { return c.Deploy(ctx, "metal~held-free", nil) })
+	err = again(t, func() error { return c.Deploy(ctx, "metal~held-free", "") })
 	wantError(t, err, fleet.Conflict, "cannot deploy host metal~held-free: The provisioning operation can't be performed on node "+ironic.NodeID("prod", "metal", "held-free")+" because it's in maintenance mode.")
 }
 

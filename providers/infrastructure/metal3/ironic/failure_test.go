@@ -79,7 +79,7 @@ func TestDeployFails(t *testing.T) {
 		if test.at != "" {
 			end = i.FailHosts(metal3test.HostFault{Host: h.Name(), At: test.at}).End
 		}
-		must(t, func() error { return c.Deploy(ctx, "metal~deploy-fails", nil) })
+		must(t, func() error { return c.Deploy(ctx, "metal~deploy-fails", "") })
 		n := reach(t, c, "deploy-fails", ironic.DeployFailed)
 		failed(t, n, test.kind)
 		if n.Instance != m.Instance {
@@ -88,7 +88,7 @@ func TestDeployFails(t *testing.T) {
 		end()
 	}
 	must(t, func() error { _, err := c.Claim(ctx, "metal~deploy-fails", m); return err })
-	must(t, func() error { return c.Deploy(ctx, "metal~deploy-fails", nil) })
+	must(t, func() error { return c.Deploy(ctx, "metal~deploy-fails", "") })
 	if n := reach(t, c, "deploy-fails", ironic.Active); n.Failure() != nil {
 		t.Errorf("deployed in the end: %v", n.Failure())
 	}
@@ -102,7 +102,7 @@ func TestRamdiskIsSilent(t *testing.T) {
 	h := available(t, i, c, "mute")
 	must(t, func() error { _, err := c.Claim(t.Context(), "metal~mute", claim(i, "mute-0")); return err })
 	defer i.FailHosts(metal3test.HostFault{Host: h.Name(), At: metal3test.AtBoot}).End()
-	must(t, func() error { return c.Deploy(t.Context(), "metal~mute", nil) })
+	must(t, func() error { return c.Deploy(t.Context(), "metal~mute", "") })
 	n := reach(t, c, "mute", ironic.DeployFailed)
 	failed(t, n, fleet.Unknown)
 	if n.Power != ironic.PowerOn || h.State().Running != metal3test.Nothing {

@@ -77,7 +77,7 @@ func TestCrashInDeploying(t *testing.T) {
 	m := claim(i, "crash-0")
 	must(t, func() error { _, err := c.Claim(t.Context(), "metal~crash", m); return err })
 	slow := i.FailHosts(metal3test.HostFault{Host: h.Name(), At: metal3test.AtRequest, Delay: time.Hour})
-	must(t, func() error { return c.Deploy(t.Context(), "metal~crash", nil) })
+	must(t, func() error { return c.Deploy(t.Context(), "metal~crash", "") })
 	for slow.Done() == 0 {
 		pause(t)
 	}
@@ -89,7 +89,7 @@ func TestCrashInDeploying(t *testing.T) {
 		t.Errorf("the claim is gone: %+v", n)
 	}
 	held := i.FailHosts(metal3test.HostFault{Host: h.Name(), At: metal3test.AtWrite, Hold: true})
-	must(t, func() error { return c.Deploy(t.Context(), "metal~crash", nil) })
+	must(t, func() error { return c.Deploy(t.Context(), "metal~crash", "") })
 	for held.Done() == 0 {
 		pause(t)
 	}

@@ -2,7 +2,6 @@ package ironic
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
 )
@@ -41,12 +40,19 @@ func (c *Client) Adopt(ctx context.Context, node string) error {
 	return c.provision(ctx, "adopt host ", node, nodes.ProvisionStateOpts{Target: nodes.TargetAdopt})
 }
 
-// Deploy writes the image of an available host's instance_info to its disk, with a config
-// drive of which drive is the JSON; nil: none.
-func (c *Client) Deploy(ctx context.Context, node string, drive json.RawMessage) error {
+// stepPriority is when a custom step comes: while the ramdisk runs, and before what starts the
+// host from its disk, which has 60.
+// Source: Ironic, drivers/modules/agent.py, CustomAgentDeploy; baremetal-operator,
+// pkg/provisioner/ironic/ironic.go.
+const stepPriority = 80
+
+// Deploy has a machine run on an available host, as instance_info and the deploy interface of
+// its node say. Its config drive is that of [DriveKey]. step is the deploy step of the ramdisk
+// that takes the place of writing an image; empty: none does.
+func (c *Client) Deploy(ctx context.Context, node, step string) error {
 	opts := nodes.ProvisionStateOpts{Target: nodes.TargetActive}
-	if len(drive) > 0 {
-		opts.ConfigDrive = drive
+	if step != "" {
+		opts.DeploySteps = []nodes.DeployStep{{Interface: nodes.InterfaceDeploy, Step: step, Args: map[string]any{}, Priority: stepPriority}}
 	}
 	return c.provision(ctx, "deploy host ", node, opts)
 }

@@ -176,7 +176,7 @@ func deployed(t *testing.T, i *metal3test.Ironic, c *ironic.Client, name string)
 	t.Helper()
 	h := available(t, i, c, name)
 	must(t, func() error { _, err := c.Claim(t.Context(), "metal~"+name, claim(i, "on-"+name)); return err })
-	must(t, func() error { return c.Deploy(t.Context(), "metal~"+name, nil) })
+	must(t, func() error { return c.Deploy(t.Context(), "metal~"+name, "") })
 	reach(t, c, name, ironic.Active)
 	return h
 }

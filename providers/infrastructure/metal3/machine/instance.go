@@ -40,16 +40,60 @@ func capabilities(mode api.BootMode, existing string) string {
 	return strings.Join(out, ",")
 }
 
+// The deploy interfaces of Ironic that bring machines on hosts otherwise than by writing an image.
+const (
+	deployLive   = "ramdisk"      // boots an image, with the config drive in another virtual drive
+	deployCustom = "custom-agent" // has the ramdisk carry out a step of its own
+)
+
+// DeployInterface returns the deploy interface that brings m on a host whose node has the one
+// called now; empty: the one that Ironic is set up to use; nil: that one.
+// Source: baremetal-operator, pkg/provisioner/ironic/ironic.go, getInstanceUpdateOpts.
+func DeployInterface(m *api.MachineSpec, now string) *string {
+	want := ""
+	switch {
+	case m.CustomDeploy.Method != "":
+		want = deployCustom
+	case m.Image.DiskFormat == api.LiveISO:
+		want = deployLive
+	case now != deployLive && now != deployCustom: // else an earlier machine left it
+		return nil
+	}
+	if want == now {
+		return nil
+	}
+	return &want
+}
+
+// Fits says why a host cannot run m, or "": a live image has its config drive in a virtual drive.
+// Source: Ironic, drivers/modules/redfish/boot.py, the capability ramdisk_boot_configdrive.
+func Fits(m *api.MachineSpec, h *api.BareMetalHostSpec) string {
+	if m.CustomDeploy.Method != "" || m.Image.DiskFormat != api.LiveISO {
+		return ""
+	}
+	b, err := api.ParseBMC(h.BMC.Address, true)
+	if err == nil && strings.HasSuffix(b.Interfaces["boot"], "virtual-media") {
+		return ""
+	}
+	return "does not boot by virtual media, which a live image needs for its config drive"
+}
+
 // InstanceInfo returns what Ironic is told of what runs on a host: all of instance_info that
-// is not whose it is. A live image is booted by the deploy interface "ramdisk", and has no
-// config drive.
+// is not whose it is.
 // Source: baremetal-operator, pkg/provisioner/ironic/ironic.go.
-func InstanceInfo(i api.Image, h *api.BareMetalHostSpec) map[string]any {
+func InstanceInfo(m *api.MachineSpec, h *api.BareMetalHostSpec) map[string]any {
+	i := &m.Image
 	out := make(map[string]any)
+	if m.CustomDeploy.Method != "" {
+		out[stepKey] = m.CustomDeploy.Method
+	}
 	if h.BootMode == api.UEFISecureBoot {
 		out["capabilities"] = map[string]string{"secure_boot": "true"}
 	}
-	if i.DiskFormat == api.LiveISO {
+	switch {
+	case i.URL == "":
+		return out // the step of a custom deploy knows
+	case i.DiskFormat == api.LiveISO:
 		out["boot_iso"] = i.URL
 		return out
 	}
@@ -65,6 +109,17 @@ func InstanceInfo(i api.Image, h *api.BareMetalHostSpec) map[string]any {
 		out["image_os_hash_algo"], out["image_os_hash_value"] = string(i.ChecksumType), *i.Checksum
 	}
 	return out
+}
+
+// stepKey is the key of instance_info that has the deploy step of the machine: Git may name another
+// one before it is deployed.
+const stepKey = "fairlead_deploy_step"
+
+// DeployStep returns the deploy step of the machine with that instance_info; empty: its image is
+// deployed.
+func DeployStep(info map[string]any) string {
+	step, _ := info[stepKey].(string)
+	return step
 }
 
 // CleansAutomatically returns Ironic's automated_clean of a host for the machine on it, or

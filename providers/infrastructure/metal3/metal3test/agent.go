@@ -121,12 +121,18 @@ func (a *agent) command(name string, params map[string]any) *command {
 		if kind == "clean" {
 			priority = 10
 		}
-		c.Result = map[string]any{"hardware_manager_version": map[string]any{"lab": "1"}, kind + "_steps": map[string]any{
-			"lab": []any{map[string]any{"interface": "deploy", "step": kind + "_disk", "priority": priority, "reboot_requested": false}},
-		}}
+		steps := []any{map[string]any{"interface": "deploy", "step": kind + "_disk", "priority": priority, "reboot_requested": false}}
+		if kind == "deploy" {
+			steps = append(steps, map[string]any{"interface": "deploy", "step": CustomStep, "priority": 0, "reboot_requested": false})
+		}
+		c.Result = map[string]any{"hardware_manager_version": map[string]any{"lab": "1"}, kind + "_steps": map[string]any{"lab": steps}}
 	case "execute_clean_step":
 		a.beside(c, AtClean, "clean", a.clean)
 	case "execute_deploy_step":
+		if step, _ := params["step"].(map[string]any); step["step"] == CustomStep {
+			a.beside(c, AtWrite, "deploy", func(map[string]any) error { return a.install(params) })
+			break
+		}
 		a.beside(c, AtWrite, "deploy", a.write)
 	case "install_bootloader":
 		a.beside(c, AtBootloader, "", func(map[string]any) error { return nil })
@@ -229,6 +235,45 @@ func (a *agent) write(args map[string]any) error {
 	return nil
 }
 
+// CustomStep is a deploy step of the ramdisk's own: it installs something, with the config drive of
+// the node.
+const CustomStep = "install_lab"
+
+// install is CustomStep.
+func (a *agent) install(params map[string]any) error {
+	node, _ := params["node"].(map[string]any)
+	info, _ := node["instance_info"].(map[string]any)
+	drive, _ := info["configdrive"].(map[string]any)
+	h := a.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.install(CustomStep, drive)
+	return nil
+}
+
+// install puts something on the disk of h, with a config drive as Ironic's API has it. The lock is
+// held.
+func (h *Host) install(image string, drive map[string]any) {
+	h.written++
+	h.disk = &Disk{ID: h.name + "-" + strconv.Itoa(h.written), Image: image, Drive: filesOf(drive)}
+}
+
+// filesOf returns the files that a config drive of Ironic's API becomes.
+func filesOf(drive map[string]any) map[string]string {
+	out := make(map[string]string)
+	for key, file := range map[string]string{"user_data": "user_data", "meta_data": "meta_data.json", "network_data": "network_data.json"} {
+		switch v := drive[key].(type) {
+		case nil:
+		case string:
+			out[file] = v
+		default:
+			text, _ := json.Marshal(v) // it was JSON
+			out[file] = string(text)
+		}
+	}
+	return out
+}
+
 // fetch reads an image and compares its sum.
 func (a *agent) fetch(from, want string) error {
 	r, err := http.NewRequestWithContext(a.ctx, http.MethodGet, from, nil)
@@ -267,6 +312,11 @@ func (i *Ironic) unpack(ctx context.Context, packed string) (map[string]string, 
 	if err != nil {
 		return nil, err
 	}
+	return i.unpackISO(ctx, iso)
+}
+
+// unpackISO returns the files of a config drive.
+func (i *Ironic) unpackISO(ctx context.Context, iso []byte) (map[string]string, error) {
 	dir, err := os.MkdirTemp(i.dir, "drive-")
 	if err != nil {
 		return nil, err

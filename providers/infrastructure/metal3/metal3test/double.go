@@ -174,7 +174,7 @@ func (d *double) create(w http.ResponseWriter, body map[string]any) {
 	}
 	n := node{
 		"uuid": id, "name": name, "driver": body["driver"], "driver_info": body["driver_info"], "properties": body["properties"], "automated_clean": body["automated_clean"],
-		"instance_info": map[string]any{}, "extra": map[string]any{}, "maintenance": false, "protected": false, "retired": false, "power_state": nil,
+		"deploy_interface": "direct", "instance_info": map[string]any{}, "extra": map[string]any{}, "maintenance": false, "protected": false, "retired": false, "power_state": nil,
 	}
 	n.set("enroll", "", "")
 	d.nodes[id] = n
@@ -250,6 +250,15 @@ func (d *double) patch(w http.ResponseWriter, n node, body any) {
 				}
 			}
 		}
+		if key == "deploy_interface" {
+			if value == nil {
+				value = "direct"
+			}
+			if f := refusesInterface(n, value); f.Status != 0 {
+				refuse(w, f)
+				return
+			}
+		}
 		switch {
 		case deep:
 			inner, _ := out[key].(map[string]any)
@@ -266,6 +275,20 @@ func (d *double) patch(w http.ResponseWriter, n node, body any) {
 	}
 	d.nodes[n.text("uuid")] = out
 	write(w, shown(out))
+}
+
+// refusesInterface is how Ironic refuses a deploy interface for n; the zero value: it takes it.
+// Source: Ironic, conductor/manager.py, update_node; common/driver_factory.py.
+func refusesInterface(n node, to any) CallFault {
+	const known = "direct ramdisk custom-agent"
+	maintained, _ := n["maintenance"].(bool)
+	switch state := n.text("provision_state"); {
+	case !slices.Contains(strings.Fields(known), fmt.Sprint(to)):
+		return CallFault{Status: http.StatusBadRequest, Message: fmt.Sprintf("Could not find the following interface in the 'ironic.hardware.interfaces.deploy' entrypoint: %v. Valid interfaces are %s.", to, known)}
+	case n["deploy_interface"] != to && !maintained && state != "enroll" && state != "manageable" && state != "available":
+		return CallFault{Status: http.StatusConflict, Message: "Node " + n.text("uuid") + " can not have deploy_interface updated unless it is in one of allowed (enroll, manageable, available) states or in maintenance mode."}
+	}
+	return CallFault{}
 }
 
 // host returns the host that n manages; nil: its account is refused, or the BMC is silent.

@@ -2,7 +2,6 @@ package metal3test
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -44,8 +43,23 @@ func (d *double) provision(w http.ResponseWriter, n node, body map[string]any) {
 		info["configdrive"] = drive
 		n["instance_info"] = info
 	}
+	n["deploy_step"] = map[string]any{}
+	for _, s := range objects(body["deploy_steps"]) {
+		n["deploy_step"] = s
+	}
 	d.begin(n, verb)
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// objects returns the objects of a list of JSON.
+func objects(v any) []map[string]any {
+	list, _ := v.([]any)
+	var out []map[string]any
+	for _, o := range list {
+		object, _ := o.(map[string]any)
+		out = append(out, object)
+	}
+	return out
 }
 
 // begin goes on with n by itself.
@@ -179,17 +193,26 @@ func (d *double) deployed(n node, h *Host) {
 		return
 	}
 	info, _ := n["instance_info"].(map[string]any)
-	image, _ := info["image_source"].(string)
-	disk := &Disk{Image: image, Drive: make(map[string]string)}
 	drive, _ := info["configdrive"].(map[string]any)
-	disk.Drive["user_data"], _ = drive["user_data"].(string)
-	meta, _ := json.Marshal(drive["meta_data"])
-	disk.Drive["meta_data.json"] = string(meta)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.written++
-	disk.ID = fmt.Sprintf("%s-%d", h.name, h.written)
-	h.disk, h.target = disk, "None"
+	h.target, h.always, h.media, h.drive = "None", false, "", nil
+	switch n["deploy_interface"] {
+	case "ramdisk":
+		h.target, h.always, h.drive = targetCD, true, filesOf(drive)
+		h.media, _ = info["boot_iso"].(string)
+	case "custom-agent":
+		step, _ := n["deploy_step"].(map[string]any)
+		name, _ := step["step"].(string)
+		if name != CustomStep { // nothing is written without one
+			n.set("deploy failed", "active", "Deploy step "+name+" of interface deploy is not known to the agent")
+			return
+		}
+		h.install(name, drive)
+	default:
+		image, _ := info["image_source"].(string)
+		h.install(image, drive)
+	}
 	h.power(false)
 	h.power(true)
 	h.shown = true

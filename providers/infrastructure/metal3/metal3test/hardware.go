@@ -11,15 +11,15 @@ import (
 // for one host come one after the other, in the order of what happened.
 type Hardware interface {
 	// PowerOn has the host run what is on its disk. A disk with another ID than before is a
-	// new one: nothing is left of what was on the host.
+	// new one: nothing is left of what was on the host. A live image is a new one with each start.
 	PowerOn(ctx context.Context, host string, d Disk) error
 	// PowerOff ends it. Its disk stays.
 	PowerOff(ctx context.Context, host string) error
 }
 
-// A Disk is what a deployment left on a host.
+// A Disk is what a deployment left on a host, or in its virtual drives.
 type Disk struct {
-	ID    string // another one with each deployment
+	ID    string // another one with each deployment, and with each start of a live image
 	Image string // where the image came from
 	// Drive is the config drive: what the files of its folder openstack/latest contain, by
 	// their names: "user_data", "meta_data.json", "network_data.json".
@@ -34,6 +34,7 @@ const (
 	Nothing   Running = "nothing" // it is off, or waits for something to boot from
 	OnRamdisk Running = "ramdisk"
 	OnDisk    Running = "disk"
+	OnMedia   Running = "media" // a live image
 )
 
 // A State is what a host really does, whatever its BMC says.
@@ -42,6 +43,7 @@ type State struct {
 	Running Running
 	Boots   int   // how many times it was switched on
 	Disk    *Disk // nil: it is empty
+	Live    *Disk // the live image that runs; nil: none does
 }
 
 // An At is where something goes wrong with a host.

@@ -2,6 +2,7 @@ package metal3test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -14,10 +15,14 @@ type Host struct {
 	mu       sync.Mutex
 	password string
 	on       bool
-	shown    bool    // what the BMC says of power
-	target   string  // what it starts from next, once
-	media    string  // the image in its virtual drive
-	running  Running //
+	shown    bool   // what the BMC says of power
+	target   string // what it starts from next
+	always   bool   // target is meant for every start
+	media    string // the image in its virtual CD drive
+	stick    string // the image in its virtual USB stick
+	drive    map[string]string
+	running  Running
+	live     *Disk // what runs from media
 	boots    int
 	written  int // how many times a disk was written
 	disk     *Disk
@@ -67,7 +72,7 @@ func (h *Host) path() string { return systems + "/" + h.name }
 func (h *Host) State() State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return State{On: h.on, Running: h.running, Boots: h.boots, Disk: h.disk}
+	return State{On: h.on, Running: h.running, Boots: h.boots, Disk: h.disk, Live: h.live}
 }
 
 // Install puts something on its disk and switches it on, as somebody did who had the host
@@ -75,7 +80,7 @@ func (h *Host) State() State {
 func (h *Host) Install(d Disk) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.disk, h.target = &d, "None"
+	h.disk, h.target, h.always = &d, "None", false
 	h.power(true)
 	h.shown = true
 }
@@ -110,20 +115,27 @@ func (h *Host) power(on bool) {
 	}
 	h.i.say("%s: power on: %t, from %s", h.name, on, h.target)
 	was, cd := h.running, h.target == targetCD && h.media != ""
-	h.on, h.running = on, Nothing
+	h.on, h.running, h.live = on, Nothing, nil
 	if h.stop != nil {
 		h.stop()
 		h.stop, h.agent = nil, nil
 	}
 	if !on {
-		if was == OnDisk {
+		if was == OnDisk || was == OnMedia {
 			h.tellLater(func(ctx context.Context, w Hardware) error { return w.PowerOff(ctx, h.name) })
 		}
 		return
 	}
 	h.boots++
-	h.target = "None" // it was meant for one time
+	if !h.always {
+		h.target = "None"
+	}
 	switch {
+	case cd && h.media != h.i.RamdiskURL():
+		h.running = OnMedia
+		d := Disk{ID: fmt.Sprintf("%s-live-%d", h.name, h.boots), Image: h.media, Drive: h.drive}
+		h.live = &d
+		h.tellLater(func(ctx context.Context, w Hardware) error { return w.PowerOn(ctx, h.name, d) })
 	case cd && h.i.hostFault(h.name, AtBoot) == nil:
 		h.running = OnRamdisk
 		ctx, stop := context.WithCancel(h.i.ends)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -47,10 +46,13 @@ func TestHardware(t *testing.T) {
 	for n := range 2 {
 		_, err := c.Claim(t.Context(), s.UUID, ironic.Claim{
 			Instance: ironic.InstanceID("f", "c", "m"),
-			Info:     map[string]any{"image_source": i.ImageURL(), "image_os_hash_algo": "sha256", "image_os_hash_value": i.ImageSHA256(), "image_disk_format": "raw"},
+			Info: map[string]any{
+				"image_source": i.ImageURL(), "image_os_hash_algo": "sha256", "image_os_hash_value": i.ImageSHA256(), "image_disk_format": "raw",
+				ironic.DriveKey: map[string]any{"user_data": fmt.Sprint(n)},
+			},
 		})
 		do(t, err)
-		do(t, c.Deploy(t.Context(), s.UUID, json.RawMessage(fmt.Sprintf(`{"user_data": "%d"}`, n))))
+		do(t, c.Deploy(t.Context(), s.UUID, ""))
 		reach(t, c, ironic.Active)
 		if n == 0 {
 			do(t, c.Power(t.Context(), s.UUID, ironic.Reboot))

@@ -28,6 +28,7 @@ const (
 	databaseFile = "ironic.sqlite"
 	socketFile   = "api.sock"
 	logFile      = "ironic.log"
+	publishedDir = "http"
 )
 
 // config is ironic.conf. Power is looked at often, and two failures in a row are a fault.
@@ -44,7 +45,7 @@ default_log_levels = eventlet.wsgi.server=WARNING,stevedore=WARNING
 enabled_hardware_types = redfish
 enabled_bios_interfaces = no-bios
 enabled_boot_interfaces = redfish-virtual-media
-enabled_deploy_interfaces = direct,ramdisk
+enabled_deploy_interfaces = direct,ramdisk,custom-agent
 enabled_inspect_interfaces = redfish,no-inspect
 enabled_network_interfaces = noop
 enabled_raid_interfaces = no-raid
@@ -63,6 +64,7 @@ deploy_callback_timeout = {silence}
 clean_callback_timeout = {silence}
 [deploy]
 http_root = {dir}/http
+http_url = {published}
 ramdisk_image_download_source = http
 [redfish]
 use_swift = false
@@ -85,11 +87,11 @@ func (i *Ironic) configure() error {
 		return err
 	}
 	text := strings.NewReplacer(
-		"{dir}", i.dir, "{api}", i.api.URL, "{limit}", fmt.Sprint(cmp.Or(i.opts.PageLimit, 1000)),
+		"{dir}", i.dir, "{api}", i.api.URL, "{published}", i.bmcs.URL+published, "{limit}", fmt.Sprint(cmp.Or(i.opts.PageLimit, 1000)),
 		"{silence}", fmt.Sprint(int(cmp.Or(i.opts.Silence, time.Minute).Seconds())),
 	).Replace(config)
 	return errors.Join(
-		os.Mkdir(filepath.Join(i.dir, "http"), 0o700),
+		os.Mkdir(filepath.Join(i.dir, publishedDir), 0o700),
 		os.WriteFile(filepath.Join(i.dir, accountsFile), []byte(User+":"+string(hash)+"\n"), 0o600),
 		os.WriteFile(filepath.Join(i.dir, configFile), []byte(text), 0o600),
 	)

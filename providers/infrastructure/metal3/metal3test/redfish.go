@@ -1,6 +1,7 @@
 package metal3test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -8,19 +9,21 @@ import (
 	"maps"
 	"net/http"
 	"path"
+	"path/filepath"
 	"strings"
 )
 
 // Where things are on the server of the hosts.
 const (
-	root       = "/redfish/v1"
-	systems    = root + "/Systems"
-	agents     = "/agents"
-	imagePath  = "/image.raw"
-	imageText  = "an image\n"
-	ramdisk    = "/agent.iso"
-	targetCD   = "Cd"
-	mediaTypes = "CD"
+	root      = "/redfish/v1"
+	systems   = root + "/Systems"
+	agents    = "/agents"
+	imagePath = "/image.raw"
+	imageText = "an image\n"
+	ramdisk   = "/agent.iso"
+	liveImage = "/live.iso"
+	published = "/published" // what Ironic makes for virtual drives
+	targetCD  = "Cd"
 )
 
 // ImageURL is an image that can be deployed, of the format raw.
@@ -32,16 +35,23 @@ func (i *Ironic) ImageSHA256() string { return fmt.Sprintf("%x", sha256.Sum256([
 // RamdiskURL is the image that hosts start their agent from.
 func (i *Ironic) RamdiskURL() string { return i.bmcs.URL + ramdisk }
 
+// LiveURL is an image that hosts can run from their virtual drive.
+func (i *Ironic) LiveURL() string { return i.bmcs.URL + liveImage }
+
 // answerHosts is what BMCs and agents say, and the server that has images.
 func (i *Ironic) answerHosts(w http.ResponseWriter, r *http.Request) {
 	switch at := strings.TrimSuffix(r.URL.Path, "/"); at {
-	case imagePath, ramdisk:
+	case imagePath, ramdisk, liveImage:
 		_, _ = io.WriteString(w, imageText) // who asked may be gone
 	case root:
 		write(w, map[string]any{
 			"Id": "root", "Name": "lab", "RedfishVersion": "1.5.0", "Systems": link(systems), "Managers": link(root + "/Managers"),
 		})
 	default:
+		if strings.HasPrefix(at, published+"/") {
+			http.StripPrefix(published, http.FileServer(http.Dir(filepath.Join(i.dir, publishedDir)))).ServeHTTP(w, r)
+			return
+		}
 		i.answerHost(w, r, at)
 	}
 }
@@ -129,31 +139,60 @@ func (h *Host) answerBMC(r *http.Request, at string, body map[string]any) any {
 			if target, ok := boot["BootSourceOverrideTarget"].(string); ok {
 				h.target = target
 			}
+			if enabled, ok := boot["BootSourceOverrideEnabled"].(string); ok { // Ironic sends it where it is another one
+				h.always = enabled == "Continuous"
+			}
 			return http.StatusNoContent
 		}
 	case http.MethodPost:
-		if h.action(what, body) {
-			return http.StatusNoContent
-		}
+		return h.action(r.Context(), what, body)
 	}
 	return http.StatusNotFound
 }
 
 func enabled() map[string]any { return map[string]any{"State": "Enabled", "Health": "OK"} }
 
-// action does what is posted; false: there is no such action.
-func (h *Host) action(what string, body map[string]any) bool {
+// action does what is posted, and returns the status of the answer.
+func (h *Host) action(ctx context.Context, what string, body map[string]any) int {
+	image, _ := body["Image"].(string)
 	switch what {
 	case "/Systems/Reset":
 		kind, _ := body["ResetType"].(string)
 		restart := strings.HasSuffix(kind, "Restart")
 		h.reset(kind == "On" || restart, restart)
 	case "/Managers/VirtualMedia/1/Insert", "/Managers/VirtualMedia/1/Eject":
-		h.media, _ = body["Image"].(string)
+		h.media = image
+	case "/Managers/VirtualMedia/2/Eject":
+		h.stick, h.drive = "", nil
+	case "/Managers/VirtualMedia/2/Insert":
+		drive, err := h.i.readDrive(ctx, image)
+		if err != nil {
+			h.i.say("%s: virtual USB stick: %v", h.name, err)
+			return http.StatusBadRequest
+		}
+		h.stick, h.drive = image, drive
 	default:
-		return false
+		return http.StatusNotFound
 	}
-	return true
+	return http.StatusNoContent
+}
+
+// readDrive returns the files of a config drive that is published.
+func (i *Ironic) readDrive(ctx context.Context, from string) (map[string]string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	iso, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s: %w", from, resp.Status, err)
+	}
+	return i.unpackISO(ctx, iso)
 }
 
 // resource is what is at a path; nil: nothing is.
@@ -163,7 +202,9 @@ func (h *Host) resource(what, at string) map[string]any {
 		return h.system(at)
 	case "/Managers":
 		return map[string]any{"ManagerType": "BMC", "VirtualMedia": link(at + "/VirtualMedia")}
-	case "/Systems/Processors", "/Systems/SimpleStorage", "/Systems/EthernetInterfaces", "/Managers/VirtualMedia":
+	case "/Managers/VirtualMedia":
+		return map[string]any{"Members": []any{link(at + "/1"), link(at + "/2")}, "Members@odata.count": 2}
+	case "/Systems/Processors", "/Systems/SimpleStorage", "/Systems/EthernetInterfaces":
 		return map[string]any{"Members": []any{link(at + "/1")}, "Members@odata.count": 1}
 	case "/Systems/Processors/1":
 		return map[string]any{"ProcessorType": "CPU", "ProcessorArchitecture": "x86", "InstructionSet": "x86-64", "TotalThreads": 8}
@@ -172,13 +213,20 @@ func (h *Host) resource(what, at string) map[string]any {
 	case "/Systems/EthernetInterfaces/1":
 		return map[string]any{"MACAddress": h.mac}
 	case "/Managers/VirtualMedia/1":
-		return map[string]any{
-			"MediaTypes": []string{mediaTypes}, "Image": h.media, "Inserted": h.media != "", "Actions": map[string]any{
-				"#VirtualMedia.InsertMedia": map[string]any{"target": at + "/Insert"}, "#VirtualMedia.EjectMedia": map[string]any{"target": at + "/Eject"},
-			},
-		}
+		return virtualDrive(at, "CD", h.media)
+	case "/Managers/VirtualMedia/2":
+		return virtualDrive(at, "USBStick", h.stick)
 	}
 	return nil
+}
+
+// virtualDrive is one, with an image in it or empty.
+func virtualDrive(at, kind, image string) map[string]any {
+	return map[string]any{
+		"MediaTypes": []string{kind}, "Image": image, "Inserted": image != "", "Actions": map[string]any{
+			"#VirtualMedia.InsertMedia": map[string]any{"target": at + "/Insert"}, "#VirtualMedia.EjectMedia": map[string]any{"target": at + "/Eject"},
+		},
+	}
 }
 
 // system is the host itself.
@@ -190,7 +238,7 @@ func (h *Host) system(at string) map[string]any {
 	return map[string]any{
 		"Manufacturer": "Fairlead", "Model": "lab", "SerialNumber": h.name, "PowerState": power,
 		"Boot": map[string]any{
-			"BootSourceOverrideTarget": h.target, "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": "UEFI",
+			"BootSourceOverrideTarget": h.target, "BootSourceOverrideEnabled": map[bool]string{true: "Continuous", false: "Once"}[h.always], "BootSourceOverrideMode": "UEFI",
 			"BootSourceOverrideTarget@Redfish.AllowableValues": []string{targetCD, "Hdd", "None"},
 		},
 		"MemorySummary": map[string]any{"TotalSystemMemoryGiB": 16},
