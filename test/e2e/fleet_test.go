@@ -80,6 +80,8 @@ type metal struct {
 	Ramdisk, Image, Checksum         string
 	Hosts                            []bareMetal
 	Motd                             string // what workers are told in their user data
+	Live                             string // the live image of workers; empty: they run what others run
+	Setting                          string // ProcVirtualization of hosts, which have RAID volumes then; empty: they are as they are
 	Workers                          int    // beside a control plane elsewhere
 }
 

@@ -83,6 +83,32 @@ func TestMetalFull(t *testing.T) {
 	m.delete()
 }
 
+// Hosts that are prepared, with volumes and settings of their firmware; a worker that runs a live
+// image, and in its place one that runs from disk, on the host that was prepared anew.
+func TestMetalLive(t *testing.T) {
+	m := newMetal(t, 2)
+	m.c.Metal.Live, m.c.Metal.Setting = m.ironic.LiveURL(), "Enabled"
+	m.startAgent()
+	config := m.reach("a worker with a live image", "hosts prepared, and made with a live worker")
+	m.podsReady(config)
+	before, _ := m.report(m.c)
+	name := hostOf(m.worker(before))
+	prepared := func(want string, running metal3test.Running) {
+		t.Helper()
+		s := m.ironic.Host(name).State()
+		if s.Running != running || s.Settings["ProcVirtualization"] != want || len(s.Volumes) != 2 {
+			t.Errorf("the host of the worker is %+v", s)
+		}
+	}
+	prepared("Enabled", metal3test.OnMedia)
+
+	m.c.Metal.Live, m.c.Metal.Setting = "", "Disabled"
+	m.reach("a worker with an image on its disk", "its host prepared anew, and the worker replaced")
+	m.podsReady(config)
+	prepared("Disabled", metal3test.OnDisk)
+	m.delete()
+}
+
 // wentFirst checks that the status branch tells of machines of each of pools that they went before
 // those in their places were made, since no host was free.
 func (m *metalWorld) wentFirst(pools ...string) {

@@ -12,7 +12,7 @@ import (
 // annotate gives the host called name another annotation.
 func (w *world) annotate(c *fleet.Cluster, name, key, value string) {
 	for i := range c.Companions {
-		if c.Companions[i].Name == name {
+		if c.Companions[i].GVK.Kind == api.HostKind && c.Companions[i].Name == name {
 			c.Companions[i].Annotations = map[string]string{key: value}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -111,10 +112,35 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 		return o.client.Power(ctx, id, ironic.On)
 	case host.PowerOff:
 		return o.client.Power(ctx, id, ironic.Off)
+	case host.Prepare:
+		return o.prepare(ctx, h, id, o.client.Clean)
+	case host.Service:
+		return o.prepare(ctx, h, id, o.client.Service)
+	case host.NotePrepared, host.NoteUnprepared:
+		return o.client.Note(ctx, id, machine.PreparedKey, h.prepared.Ended(h.next.Step == host.NotePrepared), nil)
+	case host.Abort:
+		return o.client.Abort(ctx, id)
 	case host.UnsetMaintenance:
 		return o.client.UnsetMaintenance(ctx, id)
 	}
 	return nil
+}
+
+// prepare has Ironic do to h what Git wants of it. That is noted before, so that whoever looks next
+// knows what ended then.
+func (o *observation) prepare(ctx context.Context, h *seenHost, id string, begin func(context.Context, string, []ironic.Step) error) error {
+	if h.declared.Preparation == host.Unprepared {
+		asked := h.wish.Ask(h.prepared, h.node.Updated)
+		if err := o.client.Note(ctx, id, machine.PreparedKey, asked, h.wish.Interfaces(h.prepared, h.spec)); err != nil {
+			return err
+		}
+	}
+	if d := h.wish.Disks(h.prepared, h.spec); d != nil {
+		if err := o.client.SetDisks(ctx, id, d); err != nil {
+			return err
+		}
+	}
+	return begin(ctx, id, h.wish.Steps(h.prepared))
 }
 
 // enrol has Ironic know h. An Ironic that does not inspect by a ramdisk inspects as it does.
@@ -205,7 +231,7 @@ func (p *Provider) wanted(ctx context.Context, o *observation, h *seenHost) (inf
 	if h.node != nil {
 		found = h.node.Properties
 		for key, value := range h.node.DriverInfo { // what others enrolled boots as they said
-			if _, has := info[key]; !has && slices.Contains(bootKeys(), key) {
+			if _, has := info[key]; !has && (key == machine.PreparedKey || slices.Contains(bootKeys(), key)) {
 				info[key] = value
 			}
 		}
@@ -214,7 +240,9 @@ func (p *Provider) wanted(ctx context.Context, o *observation, h *seenHost) (inf
 	if properties == nil {
 		properties = make(map[string]any)
 	}
-	delete(properties, "root_device")
+	if h.node == nil || !h.findsRoot() {
+		delete(properties, rootKey)
+	}
 	maps.Copy(properties, machine.Properties(h.spec, found))
 	return info, properties, nil
 }
@@ -248,19 +276,45 @@ func (p *Provider) outdated(ctx context.Context, o *observation, h *seenHost) st
 	if have != info[markKey] && (marked || fleet.KindOf(n.Failure()) == fleet.Unauthorized) {
 		return "tell Ironic how its BMC is reached now"
 	}
-	if n.Instance == "" && !sameProperties(machine.Properties(h.spec, n.Properties), n.Properties) {
+	if n.Instance == "" && !sameProperties(machine.Properties(h.spec, n.Properties), n.Properties, h.findsRoot()) {
 		return "tell Ironic which disk and firmware it has now"
 	}
 	return ""
 }
 
-// sameProperties reports whether have is what is wanted, but for what inspection found.
-func sameProperties(want, have map[string]any) bool {
-	const root = "root_device"
+// words returns the words of a list with commas, sorted.
+func words(list any) []string {
+	text, _ := list.(string)
+	return slices.Sorted(strings.SplitSeq(text, ","))
+}
+
+// rootKey is the property that says which disk an image is written to.
+const rootKey = "root_device"
+
+// findsRoot reports whether Ironic itself says which disk of h an image is written to: the volume that
+// it made, which is there still where Git says no more of volumes.
+// Source: Ironic, common/raid.py, update_raid_info.
+func (h *seenHost) findsRoot() bool {
+	if r := h.spec.RAID; r != nil && (r.HardwareRAIDVolumes != nil || r.SoftwareRAIDVolumes != nil) {
+		return h.spec.RootDeviceHints == nil && len(r.HardwareRAIDVolumes)+len(r.SoftwareRAIDVolumes) > 0
+	}
+	return h.spec.RootDeviceHints == nil && machine.ReadPrepared(h.node.DriverInfo).Disks != ""
+}
+
+// sameProperties reports whether have is what is wanted, but for what Ironic found: by inspection, and
+// where findsRoot is true the root device.
+func sameProperties(want, have map[string]any, findsRoot bool) bool {
+	const root, capabilities = rootKey, "capabilities"
 	for key, v := range want {
-		if key != root && v != have[key] {
+		if key != root && key != capabilities && v != have[key] {
 			return false
 		}
+	}
+	if !slices.Equal(words(want[capabilities]), words(have[capabilities])) {
+		return false
+	}
+	if findsRoot {
+		return true
 	}
 	if want[root] == nil || have[root] == nil {
 		return want[root] == nil && have[root] == nil

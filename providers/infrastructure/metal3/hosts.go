@@ -48,7 +48,7 @@ func (p *Provider) hostOf(o *observation, h *seenHost) fleet.Host {
 		out.Next = fleet.HostStep{Do: string(h.next.Step), Why: whyOf(h)}
 	case h.node != nil && underWay(h.node):
 		out.Waits = string(h.node.State)
-		if h.node.State == ironic.DeployWait || h.node.State == ironic.CleanWait || h.node.State == ironic.InspectWait {
+		if h.node.State == ironic.DeployWait || h.node.State == ironic.CleanWait || h.node.State == ironic.InspectWait || h.node.State == ironic.ServiceWait {
 			out.Waits += ": the ramdisk to call"
 		}
 	}
@@ -111,6 +111,8 @@ func whyOf(h *seenHost) string {
 	switch {
 	case h.next.Err != nil:
 		return "it failed before"
+	case h.next.Step == host.Prepare, h.next.Step == host.Service, h.next.Step == host.Manage && h.declared.Outstanding != "":
+		return "Git says other " + h.declared.Outstanding
 	case h.tags != nil:
 		return "machine " + h.tags[fleet.TagMachine] + " has it"
 	case h.node == nil:
@@ -150,11 +152,14 @@ func hostState(h *seenHost) fleet.HostState {
 	case host.Inspecting:
 		return fleet.HostInspecting
 	case host.Preparing:
-		if h.record.extra != nil {
+		if h.record.extra != nil && h.node.Target != ironic.Manageable {
 			return fleet.HostDeprovisioning
 		}
 		return fleet.HostPreparing
 	case host.Ready:
+		if h.next.Step == host.Manage {
+			return fleet.HostPreparing
+		}
 		return fleet.HostAvailable
 	case host.Claimed, host.Provisioning, host.Failed:
 		return fleet.HostProvisioning

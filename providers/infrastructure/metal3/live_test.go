@@ -25,7 +25,7 @@ func (w *world) rewrite(c *fleet.Cluster, name string, change func(*api.BareMeta
 	w.Helper()
 	for i := range c.Companions {
 		o := &c.Companions[i]
-		if o.Name != name {
+		if o.GVK.Kind != api.HostKind || o.Name != name {
 			continue
 		}
 		s, err := api.ReadHost(*o)

@@ -37,7 +37,9 @@ type seenHost struct {
 	machine  fleet.Machine     // of tags
 	declared host.Declared
 	next     host.Decision
-	outdated string // what Ironic was told of it and is not so any more; empty: nothing
+	wish     machine.Preparation // what Git wants of it before machines have it; with one on it, beneath it
+	prepared machine.Prepared    // what of it was done
+	outdated string              // what Ironic was told of it and is not so any more; empty: nothing
 }
 
 // look looks at the Ironic of c. o is c, or the machine of it that something is to be asked of.
@@ -88,9 +90,13 @@ func (o *observation) join(memory remembered) error {
 		if isKeptOff(&object) {
 			spec.Online = false
 		}
-		name := machine.NodeName(object.Namespace, object.Name)
-		known[name] = true
-		o.hosts = append(o.hosts, o.seen(fleet.Key{Namespace: object.Namespace, Name: object.Name}, &object, spec, memory))
+		k := fleet.Key{Namespace: object.Namespace, Name: object.Name}
+		known[machine.NodeName(k.Namespace, k.Name)] = true
+		h := o.seen(k, &object, spec, memory)
+		if h.wish, err = preparation(o.cluster, k, spec); err != nil {
+			return err
+		}
+		o.hosts = append(o.hosts, h)
 	}
 	var gone []fleet.Key
 	note := func(name string) {
@@ -149,6 +155,7 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost, memo
 		d.Paused, d.Erase = paused || detached, h.object.Annotations[api.EraseAnnotation] == "true"
 	}
 	d.Tags = tagsOf(h)
+	h.compare()
 	if h.tags != nil {
 		_, ran := memory[machine.NodeName(h.Namespace, h.Name)]
 		d.Online = d.Online && !o.cluster.RebootOf(fleet.MachineName(h.tags[fleet.TagMachine]), providerIDOf(h.Key, h.tags)).Off
@@ -156,6 +163,37 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost, memo
 	}
 	h.next = host.Next(*d, h.node)
 	h.outdated = p.outdated(ctx, o, h)
+}
+
+// preparation returns what Git wants of a host before machines have it.
+func preparation(c *fleet.Cluster, k fleet.Key, spec *api.BareMetalHostSpec) (machine.Preparation, error) {
+	out := machine.Preparation{RAID: spec.RAID}
+	settings, components := api.Firmware(c.Companions, k)
+	var err error
+	if settings != nil {
+		if out.Settings, err = api.ReadSettings(*settings); err != nil {
+			return out, err
+		}
+	}
+	if components != nil {
+		out.Updates, err = api.ReadComponents(*components)
+	}
+	return out, err
+}
+
+// compare finds out how far h is prepared as Git says. While a machine is on it, its disks are no
+// matter.
+func (h *seenHost) compare() {
+	if h.object == nil || h.node == nil || h.spec.ExternallyProvisioned {
+		return
+	}
+	d := &h.declared
+	h.prepared = machine.ReadPrepared(h.node.DriverInfo)
+	d.Outstanding, d.KeptOff = h.wish.What(h.prepared), !h.spec.Online
+	if h.tags != nil || h.isTaken() {
+		h.wish = h.wish.Beneath()
+	}
+	d.Preparation = h.wish.Compare(h.prepared, h.node.Updated)
 }
 
 // isKeptOff reports whether people keep a host off until they say otherwise, by an annotation with a
@@ -172,7 +210,8 @@ func isKeptOff(host *fleet.Object) bool {
 // underWay reports whether Ironic is at n, which ends by itself. What failed has a target too.
 func underWay(n *ironic.Node) bool {
 	switch n.State {
-	case ironic.Verifying, ironic.Inspecting, ironic.InspectWait, ironic.Deploying, ironic.DeployWait, ironic.Adopting, ironic.Cleaning, ironic.CleanWait, ironic.Deleting:
+	case ironic.Verifying, ironic.Inspecting, ironic.InspectWait, ironic.Deploying, ironic.DeployWait, ironic.Adopting, ironic.Cleaning, ironic.CleanWait, ironic.Deleting,
+		ironic.Servicing, ironic.ServiceWait:
 		return true
 	}
 	return false
@@ -272,6 +311,11 @@ func stateOf(h *seenHost) (s fleet.MachineState, message string, silent bool) {
 		if h.declared.Machine.Running {
 			s = fleet.MachineRunning
 		}
+	case ironic.Servicing, ironic.ServiceWait, ironic.ServiceHold, ironic.ServiceFailed:
+		s = fleet.MachineRunning
+		if failed == "" {
+			failed = "host " + h.String() + " is " + string(n.State)
+		}
 	case ironic.DeployFailed:
 		s = fleet.MachinePending
 		if h.next.Phase == host.Failed {
@@ -297,7 +341,7 @@ func stateOf(h *seenHost) (s fleet.MachineState, message string, silent bool) {
 
 // released returns the machine that was on h, while h is busy with what it left.
 func (o *observation) released(h *seenHost) (fleet.Machine, bool) {
-	if h.node == nil || !cleans(h.node) || !o.cluster.Owns(h.record.extra) {
+	if h.node == nil || !cleans(h.node) || h.node.Target == ironic.Manageable || !o.cluster.Owns(h.record.extra) {
 		return fleet.Machine{}, false
 	}
 	m := fleet.MachineFromTags(h.record.extra)

@@ -56,7 +56,6 @@ func TestFieldsThatAreRefused(t *testing.T) {
 		{host + "taints: [{key: a, effect: NoSchedule}]", "into the MachineDeployment"},
 		{host + "firmware: {sriovEnabled: true}", "HostFirmwareSettings"},
 		{host + "hardwareProfile: unknown", "architecture and rootDeviceHints"},
-		{host + "raid: {hardwareRAIDVolumes: [{level: '1'}]}", "set up RAID in the controller"},
 		{host + "networkInterfaces: [{name: eth0}]", "do it by hand"},
 		{machine + "providerID: x}}}", "leave the field out"},
 		{machine + "failureDomain: x}}}", "failureDomain into the MachineDeployment"},

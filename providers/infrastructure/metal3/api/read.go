@@ -20,9 +20,34 @@ func ReadHost(o fleet.Object) (*BareMetalHostSpec, error) {
 	return objects.Read[BareMetalHostSpec](o, HostKind)
 }
 
+// ReadSettings returns the spec of HostFirmwareSettings that was normalised.
+func ReadSettings(o fleet.Object) (*HostFirmwareSettingsSpec, error) {
+	return objects.Read[HostFirmwareSettingsSpec](o, settingsKind)
+}
+
+// ReadComponents returns the spec of HostFirmwareComponents that was normalised.
+func ReadComponents(o fleet.Object) (*HostFirmwareComponentsSpec, error) {
+	return objects.Read[HostFirmwareComponentsSpec](o, componentsKind)
+}
+
 // ReadPool returns the spec of an IPPool that was normalised.
 func ReadPool(o fleet.Object) (*IPPoolSpec, error) {
 	return objects.Read[IPPoolSpec](o, PoolKind)
+}
+
+// Firmware returns the objects among list that say which firmware, and which settings of it, the
+// host k has; nil: Git has none.
+func Firmware(list []fleet.Object, k fleet.Key) (settings, components *fleet.Object) {
+	for i := range list {
+		switch o := &list[i]; {
+		case o.GVK.Group != hostGroup || o.Namespace != k.Namespace || o.Name != k.Name:
+		case o.GVK.Kind == settingsKind:
+			settings = o
+		case o.GVK.Kind == componentsKind:
+			components = o
+		}
+	}
+	return settings, components
 }
 
 // Hosts returns the BareMetalHosts among objects, in their order: that of Git.

@@ -35,16 +35,11 @@ func refusedOfHost() map[string]string {
 // notYet are the fields, by kind, that are checked but that the provider does not honour yet,
 // with the way out. Whoever has it honour one takes its line away, and nothing else.
 func notYet() map[string]map[string]string {
-	const raid = "disks are not put together here yet: set up RAID in the controller, and name the volume in rootDeviceHints"
-	const firmware = "firmware is not set up here yet: do it by the BMC before the host is enrolled, and leave the object out"
 	return map[string]map[string]string{
 		HostKind: {
-			"spec.raid":                           raid,
 			"spec.preprovisioningNetworkDataName": "the ramdisk is not told its network here yet: have DHCP give it addresses",
 			"spec.disablePowerOff":                "hosts are switched off when they are cleaned: leave the field out",
 			"spec.networkInterfaces":              "switches are not set up here: do it by hand, and leave the field out",
 		},
-		settingsKind:   {"spec.settings": firmware},
-		componentsKind: {"spec.updates": firmware},
 	}
 }

@@ -105,7 +105,7 @@ func (v *validator) bmc(at *field.Path, s *BareMetalHostSpec) {
 	}
 	v.Forbidden(at.Child("bootMode"), s.BootMode == UEFISecureBoot && b.Driver == "ipmi", "secure boot cannot be switched on by IPMI: use a BMC that speaks Redfish, or bootMode: UEFI")
 	v.Forbidden(at.Child("inspectionMode"), s.InspectionMode == InspectFast && b.Driver == "ipmi", "IPMI says nothing of what a host is made of: use agent")
-	v.Forbidden(at.Child("raid", "hardwareRAIDVolumes"), s.RAID != nil && len(s.RAID.HardwareRAIDVolumes) > 0 && b.Driver == "ipmi", "volumes cannot be made by IPMI: use softwareRAIDVolumes")
+	v.Forbidden(at.Child("raid", "hardwareRAIDVolumes"), s.RAID != nil && s.RAID.HardwareRAIDVolumes != nil && b.Driver == "ipmi", "volumes of controllers are nothing that IPMI knows of: use softwareRAIDVolumes, or leave the list out")
 }
 
 // inspection checks the annotation and the field that say whether the host is inspected, and

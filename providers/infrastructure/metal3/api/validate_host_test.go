@@ -49,6 +49,7 @@ func TestHostChecks(t *testing.T) {
 		"RAIDNames":       {bmc + "raid: {hardwareRAIDVolumes: [{level: '1', name: a}, {level: '0', name: a}]}", "hardwareRAIDVolumes[1].name: Duplicate value", "as upstream says"},
 		"RAIDSize":        {bmc + "raid: {hardwareRAIDVolumes: [{level: '1', sizeGibibytes: -1}]}", "sizeGibibytes: Invalid value", "as upstream says"},
 		"RAIDIPMI":        {ipmi + "raid: {hardwareRAIDVolumes: [{level: '1'}]}", "hardwareRAIDVolumes: Forbidden", "as upstream says"},
+		"RAIDIPMINone":    {ipmi + "raid: {hardwareRAIDVolumes: []}", "hardwareRAIDVolumes: Forbidden", "nobody could remove them"},
 		"SoftRAID":        {bmc + "raid: {softwareRAIDVolumes: [{level: '1', rootVolume: true, physicalDisks: [{serialNumber: a}, {serialNumber: b}]}, {level: '0'}]}", "", "as upstream has it"},
 		"SoftRAIDFirst":   {bmc + "raid: {softwareRAIDVolumes: [{level: '0'}]}", "softwareRAIDVolumes[0].level: Invalid value", "as upstream says"},
 		"SoftRAIDRoot":    {bmc + "raid: {softwareRAIDVolumes: [{level: '1'}, {level: '0', rootVolume: true}]}", "softwareRAIDVolumes[1].level: Invalid value", "as upstream says"},

@@ -18,6 +18,13 @@ type Declared struct {
 	// Node names the Node of a cluster whose provider id is of this host; "": none.
 	Node string
 	Tags Tags
+	// Preparation says how far the host is prepared as Git says; with a machine on it, in what is done
+	// beneath a machine.
+	Preparation Preparation
+	// Outstanding says in words what of it is to be done, also what a machine is in the way of.
+	Outstanding string
+	// KeptOff says that people keep the machine on it off: what is done beneath it may be done.
+	KeptOff bool
 	// Machine is the one that has the host, or is to have it; nil: none.
 	Machine *Machine
 }
@@ -32,6 +39,18 @@ const (
 	Own       Tags = "own"       // Declared.Machine's
 	Past      Tags = "past"      // of a machine of this fleet that is gone
 	Unsettled Tags = "unsettled" // of another machine, which is there or not known to be gone
+)
+
+// A Preparation says how far disks and firmware of a host are as Git says.
+type Preparation string
+
+// How far they are.
+const (
+	Prepared           Preparation = ""
+	Unprepared         Preparation = "unprepared"
+	PreparationAsked   Preparation = "asked"   // noted at the node, which did not begin
+	PreparationEnded   Preparation = "ended"   // the state of the node says how
+	PreparationDropped Preparation = "dropped" // Git wants no more what is noted
 )
 
 // A Machine is one of a host.
@@ -63,6 +82,11 @@ const (
 	PowerOn          Step = "switch it on"
 	PowerOff         Step = "switch it off"
 	UnsetMaintenance Step = "take it out of maintenance"
+	Prepare          Step = "prepare it"
+	NotePrepared     Step = "note that it is prepared"
+	NoteUnprepared   Step = "note that it is not prepared"
+	Service          Step = "service it"
+	Abort            Step = "end its service"
 )
 
 // A Phase is where a host is, for people.

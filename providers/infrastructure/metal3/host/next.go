@@ -44,7 +44,7 @@ func maintenance(p Phase, n *ironic.Node) (d Decision, stop bool) {
 	switch {
 	case n.Fault == ironic.PowerFault: // heals by itself
 		return again(p, None, n), true
-	case !n.Maintenance, n.State == ironic.CleanFailed && n.Fault == ironic.CleanFault:
+	case !n.Maintenance, n.State == ironic.CleanFailed && n.Fault == ironic.CleanFault, n.State == ironic.ServiceFailed && n.Fault == ironic.ServiceFault:
 		return Decision{}, false
 	case n.MaintenanceReason != "":
 		return held(p, "it is in maintenance: %s", n.MaintenanceReason), true
@@ -105,7 +105,7 @@ func phaseOf(h Declared, n *ironic.Node) Phase {
 		return Ready
 	case ironic.Deploying, ironic.DeployWait, ironic.DeployHold, ironic.DeployFailed, ironic.Adopting, ironic.AdoptFailed:
 		return Provisioning
-	case ironic.Active:
+	case ironic.Active, ironic.Servicing, ironic.ServiceWait, ironic.ServiceHold, ironic.ServiceFailed:
 		if h.External && n.Instance == "" {
 			return External
 		}

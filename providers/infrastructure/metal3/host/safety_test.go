@@ -16,15 +16,24 @@ func every(look func(h host.Declared, n ironic.Node)) {
 		{Maintenance: true},
 		{Maintenance: true, Fault: ironic.PowerFault, LastError: "x"},
 		{Maintenance: true, Fault: ironic.CleanFault, LastError: "x"},
+		{Maintenance: true, Fault: ironic.ServiceFault, LastError: "x"},
 		{Locked: true},
 		{Protected: true},
 		{LastError: "can't be resumed by conductor"},
+	}
+	preparations := []host.Declared{
+		{Preparation: host.Unprepared, Outstanding: "x"},
+		{Preparation: host.Unprepared, Outstanding: "x", KeptOff: true},
+		{Preparation: host.PreparationAsked, Outstanding: "x", KeptOff: true},
+		{Preparation: host.PreparationEnded, Outstanding: "x"},
+		{Preparation: host.PreparationDropped},
 	}
 	machines := []*host.Machine{nil, machine(), machine(running), machine(leaving), machine(running, leaving)}
 	for _, state := range []ironic.State{
 		ironic.Enroll, ironic.Verifying, ironic.Manageable, ironic.Available, ironic.Inspecting, ironic.InspectWait, ironic.InspectFailed,
 		ironic.Deploying, ironic.DeployWait, ironic.DeployHold, ironic.DeployFailed, ironic.Active, ironic.Adopting, ironic.AdoptFailed,
-		ironic.Deleting, ironic.Error, ironic.Cleaning, ironic.CleanWait, ironic.CleanHold, ironic.CleanFailed, "servicing",
+		ironic.Deleting, ironic.Error, ironic.Cleaning, ironic.CleanWait, ironic.CleanHold, ironic.CleanFailed,
+		ironic.Servicing, ironic.ServiceWait, ironic.ServiceHold, ironic.ServiceFailed, "rescued",
 	} {
 		for _, n := range maintenances {
 			n.State = state
@@ -36,6 +45,13 @@ func every(look func(h host.Declared, n ironic.Node)) {
 								for flags := range 32 {
 									h := host.Declared{Tags: tags, Node: node, Machine: m, Erase: bools[flags&1], External: bools[flags>>1&1], Gone: bools[flags>>2&1], Paused: bools[flags>>3&1], Online: bools[flags>>4&1], Inspect: bools[flags>>4&1]}
 									look(h, n)
+									if n.Locked || n.Protected || h.Paused {
+										continue
+									}
+									for _, p := range preparations {
+										h.Preparation, h.KeptOff, h.Outstanding = p.Preparation, p.KeptOff, p.Outstanding
+										look(h, n)
+									}
 								}
 							}
 						}
@@ -58,20 +74,21 @@ func TestSafety(t *testing.T) {
 		}
 		mine := h.Machine != nil && n.Instance == ours
 		free := n.Instance == "" && h.Node == "" && h.Tags != host.Unsettled
-		kept := n.Maintenance && !(n.State == ironic.CleanFailed && n.Fault == ironic.CleanFault)
+		kept := n.Maintenance && !(n.State == ironic.CleanFailed && n.Fault == ironic.CleanFault || n.State == ironic.ServiceFailed && n.Fault == ironic.ServiceFault)
 		at := func(s ...ironic.State) bool { return slices.Contains(s, n.State) }
 		ok := false
 		switch d.Step {
 		case host.None:
 			return
-		case host.Inspect, host.Provide:
-			ok = free && !m.Running && !h.External && (n.Power == ironic.PowerOff || n.Power == ironic.PowerOn && h.Erase) && at(ironic.Manageable, ironic.InspectFailed)
+		case host.Inspect, host.Provide, host.Prepare:
+			prepares := h.Preparation == host.Unprepared || h.Preparation == host.PreparationAsked
+			ok = (d.Step == host.Inspect || at(ironic.Manageable) && (d.Step == host.Prepare) == prepares) && free && !m.Running && !h.External && (n.Power == ironic.PowerOff || n.Power == ironic.PowerOn && h.Erase) && at(ironic.Manageable, ironic.InspectFailed)
 		case host.Deploy:
 			ok = mine && !m.Running && !m.Release && (at(ironic.Available) && h.Node == "" || at(ironic.DeployFailed))
 		case host.Claim:
 			ok = n.Instance == "" && h.Machine != nil && h.Tags != host.Unsettled && (m.Running && at(ironic.Manageable) || free && !m.Running && !m.Release && !h.External && at(ironic.Available))
 		case host.Undeploy:
-			ok = m.Release && !n.Protected && (mine && at(ironic.Active, ironic.DeployWait, ironic.DeployFailed, ironic.Error) || at(ironic.Error) && n.Instance == "" && h.Tags == host.Own)
+			ok = m.Release && !n.Protected && (mine && at(ironic.Active, ironic.DeployWait, ironic.DeployFailed, ironic.Error, ironic.ServiceFailed) || at(ironic.Error) && n.Instance == "" && h.Tags == host.Own)
 		case host.Unclaim:
 			ok = m.Release && mine && at(ironic.Available, ironic.Manageable) && !(m.Running && at(ironic.Manageable))
 		case host.Adopt:
@@ -81,9 +98,19 @@ func TestSafety(t *testing.T) {
 		case host.PowerOn:
 			ok = at(ironic.Active) && h.Online && (mine || h.External && n.Instance == "")
 		case host.Manage:
-			ok = at(ironic.Enroll, ironic.InspectFailed) || at(ironic.CleanFailed) && free && n.Power == ironic.PowerOff // on: in use, from then on
+			ok = at(ironic.Enroll, ironic.InspectFailed) || at(ironic.CleanFailed) && free && n.Power == ironic.PowerOff || // on: in use, from then on
+				at(ironic.Available) && free && (!m.Running || m.Release) && h.Preparation == host.Unprepared && !h.External
 		case host.UnsetMaintenance:
-			ok = at(ironic.CleanFailed) && n.Fault == ironic.CleanFault && free
+			ok = at(ironic.CleanFailed) && n.Fault == ironic.CleanFault && free || at(ironic.ServiceFailed) && n.Fault == ironic.ServiceFault && mine
+		case host.NotePrepared:
+			ok = h.Preparation == host.PreparationEnded && (at(ironic.Manageable) && free || at(ironic.Active) && mine)
+		case host.NoteUnprepared:
+			ok = (h.Preparation == host.PreparationDropped || h.Preparation == host.PreparationEnded && at(ironic.CleanFailed, ironic.ServiceFailed)) &&
+				(at(ironic.Manageable, ironic.CleanFailed) && free || at(ironic.Active, ironic.ServiceFailed) && mine)
+		case host.Service:
+			ok = mine && h.KeptOff && (at(ironic.Active) && n.Power == ironic.PowerOff && !h.Online || at(ironic.ServiceFailed)) && (h.Preparation == host.Unprepared || h.Preparation == host.PreparationAsked)
+		case host.Abort:
+			ok = mine && at(ironic.ServiceFailed)
 		}
 		if !ok || kept || n.Locked || h.Paused || h.Gone && !m.Release || d.Held != "" {
 			t.Fatalf("%s: declared %+v, machine %+v, node %+v", d.Step, h, m, n)
@@ -91,6 +118,7 @@ func TestSafety(t *testing.T) {
 	})
 	for _, s := range []host.Step{
 		host.Manage, host.Inspect, host.Provide, host.Claim, host.Unclaim, host.Deploy, host.Adopt, host.Undeploy, host.PowerOn, host.PowerOff, host.UnsetMaintenance,
+		host.Prepare, host.NotePrepared, host.NoteUnprepared, host.Service, host.Abort,
 	} {
 		if seen[s] == 0 {
 			t.Errorf("no host has the step %q", s)

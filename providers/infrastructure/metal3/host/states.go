@@ -28,6 +28,10 @@ var states = map[ironic.State]func(Phase, Declared, *ironic.Node) Decision{ //no
 	ironic.CleanWait:     under,
 	ironic.CleanHold:     onHold,
 	ironic.CleanFailed:   cleanFailed,
+	ironic.Servicing:     under,
+	ironic.ServiceWait:   under,
+	ironic.ServiceHold:   onHold,
+	ironic.ServiceFailed: serviceFailed,
 }
 
 // under waits for what is under way.
@@ -68,6 +72,14 @@ func prepare(p Phase, h Declared, n *ironic.Node) Decision {
 	if h.Inspect && !n.Inspected {
 		return do(p, Inspect)
 	}
+	switch h.Preparation {
+	case Unprepared, PreparationAsked:
+		return do(p, Prepare)
+	case PreparationEnded:
+		return do(p, NotePrepared)
+	case PreparationDropped:
+		return do(p, NoteUnprepared)
+	}
 	return do(p, Provide)
 }
 
@@ -79,7 +91,7 @@ func inspectFailed(p Phase, h Declared, n *ironic.Node) Decision {
 	}
 	d := prepare(p, h, n)
 	d.Err = n.Failure()
-	if d.Step == Provide {
+	if d.Step != None && d.Step != Inspect {
 		d.Step = Manage // Git asks for no inspection any more
 	}
 	return d
@@ -102,6 +114,8 @@ func available(p Phase, h Declared, n *ironic.Node) Decision {
 	switch {
 	case h.External:
 		return held(p, "it is externally provisioned, and Ironic calls it available: what was on it is lost (correct externallyProvisioned)")
+	case m == nil && h.Preparation == Unprepared && !n.Retired:
+		return do(p, Manage)
 	case m == nil:
 		return wait(p)
 	case n.Retired:
@@ -143,8 +157,47 @@ func active(p Phase, h Declared, n *ironic.Node) Decision {
 		return again(p, PowerOn, n)
 	case !h.Online && n.Power == ironic.PowerOn:
 		return again(p, PowerOff, n)
+	case p == External:
+	case h.Preparation == PreparationEnded:
+		return do(p, NotePrepared)
+	case h.Preparation == PreparationDropped:
+		return do(p, NoteUnprepared)
+	case serviceable(h) && n.Power == ironic.PowerOff:
+		return again(p, Service, n)
+	case h.Outstanding != "":
+		return inTheWay(p, h)
 	}
 	return again(p, None, n)
+}
+
+// inTheWay tells what waits for the machine on a host to go.
+func inTheWay(p Phase, h Declared) Decision {
+	or := ""
+	if h.Preparation == Unprepared {
+		or = ", or keep it off with online: false"
+	}
+	return held(p, "Git says other %s, and machine %s runs on it (replace the machine%s)", h.Outstanding, h.Machine.Name, or)
+}
+
+// serviceable reports whether something is to be done beneath the machine of h, and may be.
+func serviceable(h Declared) bool {
+	return h.KeptOff && (h.Preparation == Unprepared || h.Preparation == PreparationAsked)
+}
+
+// serviceFailed is serviced again while people keep its machine off. Else it is left: what Ironic
+// did with its machine it tells.
+func serviceFailed(p Phase, h Declared, n *ironic.Node) Decision {
+	switch {
+	case !own(h, n):
+		return held(p, "%s", foreign(n))
+	case n.Maintenance:
+		return again(p, UnsetMaintenance, n)
+	case h.Preparation == PreparationEnded, h.Preparation == PreparationDropped:
+		return again(p, NoteUnprepared, n)
+	case serviceable(h):
+		return again(p, Service, n)
+	}
+	return again(p, Abort, n)
 }
 
 // adoptFailed leaves what runs on the host alone.
@@ -170,6 +223,8 @@ func cleanFailed(p Phase, h Declared, n *ironic.Node) Decision {
 		return held(p, "%s", why)
 	}
 	switch {
+	case h.Preparation == PreparationEnded, h.Preparation == PreparationDropped:
+		return again(p, NoteUnprepared, n)
 	case n.Maintenance:
 		return again(p, UnsetMaintenance, n)
 	case n.PowerTarget != "", n.Power == ironic.PowerUnknown:
@@ -192,7 +247,7 @@ func release(p Phase, h Declared, n *ironic.Node) (d Decision, decided bool) {
 		return held(p, "it is protected (unset protected of the node in Ironic)"), true
 	}
 	switch n.State {
-	case ironic.Active, ironic.DeployWait, ironic.DeployFailed, ironic.Error:
+	case ironic.Active, ironic.DeployWait, ironic.DeployFailed, ironic.Error, ironic.ServiceFailed:
 		return again(Deprovisioning, Undeploy, n), true
 	case ironic.Available:
 		return do(p, Unclaim), true

@@ -174,6 +174,20 @@ func explain(err error) error {
 	return &said{words: words, next: nextStep(r.Actual, words)}
 }
 
+// What to do about an Ironic that does not speak a version of its API.
+const (
+	tooOld         = "Ironic has to be of release 21.3, 2023.1, or newer"
+	tooOldForSteps = "Ironic has to be of release 23.0, 2023.2, or newer to work on firmware"
+)
+
+// ofSteps returns err of a request that only later releases know.
+func ofSteps(err error) error {
+	if e, ok := errors.AsType[*said](err); ok && e.next == tooOld {
+		e.next = tooOldForSteps
+	}
+	return err
+}
+
 func nextStep(status int, words string) string {
 	switch {
 	case noHost.MatchString(words):
@@ -183,7 +197,7 @@ func nextStep(status int, words string) string {
 	case status == http.StatusUnauthorized:
 		return "correct username and password in Ironic's Secret"
 	case status == http.StatusNotAcceptable:
-		return "Ironic has to be of release 21.3, 2023.1, or newer"
+		return tooOld
 	case status == http.StatusNotFound && !missing.MatchString(words), status >= 300 && status < 400:
 		return "correct the endpoint in Ironic's Secret"
 	}
@@ -193,7 +207,7 @@ func nextStep(status int, words string) string {
 // steps are what failed of a node in a state.
 var steps = map[State]string{ //nolint:gochecknoglobals // a constant that Go cannot write as one
 	Enroll: "verify host ", InspectFailed: "inspect host ", CleanFailed: "clean host ", DeployFailed: "deploy host ",
-	AdoptFailed: "adopt host ", Error: "release host ",
+	AdoptFailed: "adopt host ", Error: "release host ", ServiceFailed: "service host ",
 }
 
 // Words of what failed after it had begun, which Ironic has no codes for.

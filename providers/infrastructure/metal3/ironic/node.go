@@ -38,6 +38,10 @@ const (
 	CleanWait     State = "clean wait"
 	CleanHold     State = "clean hold"
 	CleanFailed   State = "clean failed"
+	Servicing     State = "servicing"
+	ServiceWait   State = "service wait"
+	ServiceHold   State = "service hold"
+	ServiceFailed State = "service failed"
 )
 
 // A Power is what a BMC says of its host.
@@ -54,7 +58,15 @@ const (
 const (
 	PowerFault = "power failure" // the BMC does not answer; it heals by itself
 	CleanFault = "clean failure"
+	// ServiceFault is also of a service that was aborted.
+	ServiceFault = "service failure"
 )
+
+// Serviced reports whether firmware is worked on beneath what runs on a node, which is its machine's
+// all the time.
+func (n *Node) Serviced() bool {
+	return n.State == Servicing || n.State == ServiceWait || n.State == ServiceHold || n.State == ServiceFailed
+}
 
 // A Node is a host as Ironic has it.
 type Node struct {

@@ -29,11 +29,6 @@ func (c *Client) Provide(ctx context.Context, node string) error {
 	return c.provision(ctx, "make available host ", node, nodes.ProvisionStateOpts{Target: nodes.TargetProvide})
 }
 
-// Clean carries out steps on a manageable host.
-func (c *Client) Clean(ctx context.Context, node string, steps []nodes.CleanStep) error {
-	return c.provision(ctx, "clean host ", node, nodes.ProvisionStateOpts{Target: nodes.TargetClean, CleanSteps: steps})
-}
-
 // Adopt makes a manageable host active as it is: neither its power nor its disk is touched.
 // It wants instance_info with an image.
 func (c *Client) Adopt(ctx context.Context, node string) error {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -40,6 +41,7 @@ type command struct {
 	Status string         `json:"command_status"`
 	Error  any            `json:"command_error"`
 	Result any            `json:"command_result"`
+	made   any            // what a step tells Ironic
 }
 
 // run asks Ironic which node it is on, then says time and again that it is there.
@@ -99,7 +101,7 @@ func (a *agent) heartbeat() {
 // answer is what the agent's own API says. The lock is held.
 func (a *agent) answer(r *http.Request, body map[string]any) any {
 	if r.Method == http.MethodGet {
-		return map[string]any{"commands": a.commands}
+		return map[string]any{"commands": append([]*command{}, a.commands...)} // never null
 	}
 	if r.URL.Query().Get("agent_token") != a.token {
 		return http.StatusUnauthorized
@@ -116,18 +118,25 @@ func (a *agent) command(name string, params map[string]any) *command {
 	a.commands = append(a.commands, c)
 	kind := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(short, "get_"), "execute_"), "_steps")
 	switch short {
-	case "get_clean_steps", "get_deploy_steps":
+	case "get_clean_steps", "get_deploy_steps", "get_service_steps":
 		priority := 0 // only what Ironic asks for by name
 		if kind == "clean" {
 			priority = 10
 		}
 		steps := []any{map[string]any{"interface": "deploy", "step": kind + "_disk", "priority": priority, "reboot_requested": false}}
+		if kind == "clean" {
+			for _, s := range [][2]string{{"deploy", eraseMetadata}, {"raid", createVolumes}, {"raid", deleteVolumes}} {
+				steps = append(steps, map[string]any{"interface": s[0], "step": s[1], "priority": 0, "reboot_requested": false})
+			}
+		}
 		if kind == "deploy" {
 			steps = append(steps, map[string]any{"interface": "deploy", "step": CustomStep, "priority": 0, "reboot_requested": false})
 		}
 		c.Result = map[string]any{"hardware_manager_version": map[string]any{"lab": "1"}, kind + "_steps": map[string]any{"lab": steps}}
 	case "execute_clean_step":
-		a.beside(c, AtClean, "clean", a.clean)
+		step, _ := params["step"].(map[string]any)
+		node, _ := params["node"].(map[string]any)
+		a.beside(c, AtClean, "clean", func(map[string]any) error { return a.clean(c, step["step"], node) })
 	case "execute_deploy_step":
 		if step, _ := params["step"].(map[string]any); step["step"] == CustomStep {
 			a.beside(c, AtWrite, "deploy", func(map[string]any) error { return a.install(params) })
@@ -157,7 +166,7 @@ func (a *agent) beside(c *command, at At, kind string, do func(map[string]any) e
 			return // the host is off
 		}
 		a.host.mu.Lock()
-		c.Status, c.Result = "SUCCEEDED", map[string]any{kind + "_result": nil, kind + "_step": step}
+		c.Status, c.Result = "SUCCEEDED", map[string]any{kind + "_result": c.made, kind + "_step": step}
 		if err != nil {
 			c.Status, c.Error = "FAILED", map[string]any{"type": "AgentError", "code": http.StatusInternalServerError, "message": "Error", "details": err.Error()}
 		}
@@ -194,9 +203,51 @@ func (a *agent) erase() {
 	a.host.disk = nil
 }
 
-func (a *agent) clean(map[string]any) error {
+// Steps of cleaning beside that of the disk.
+const (
+	eraseMetadata = "erase_devices_metadata"
+	createVolumes = "create_configuration"
+	deleteVolumes = "delete_configuration"
+)
+
+// clean carries out a step. What disks are put together as is the result of c.
+func (a *agent) clean(c *command, step any, node map[string]any) error {
 	a.erase()
+	if step != createVolumes && step != deleteVolumes {
+		return nil
+	}
+	wanted, _ := node["target_raid_config"].(map[string]any)
+	h := a.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.volumes = nil
+	if step == createVolumes {
+		h.volumes = levels(wanted)
+		c.made = made(wanted)
+	}
 	return nil
+}
+
+// made returns what was put together as raid says: the root volume is found by its WWN.
+func made(raid map[string]any) map[string]any {
+	var out []any
+	for n, d := range objects(raid["logical_disks"]) {
+		if d = maps.Clone(d); d["is_root_volume"] == true {
+			d["root_device_hint"] = map[string]any{"wwn": fmt.Sprintf("0x%016x", n+1)}
+		}
+		out = append(out, d)
+	}
+	return map[string]any{"logical_disks": out}
+}
+
+// levels returns the RAID levels of volumes.
+func levels(raid map[string]any) []string {
+	var out []string
+	for _, d := range objects(raid["logical_disks"]) {
+		level, _ := d["raid_level"].(string)
+		out = append(out, level)
+	}
+	return out
 }
 
 // write fetches the image, checks its sum, and keeps it and the config drive.

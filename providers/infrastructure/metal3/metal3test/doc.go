@@ -17,7 +17,12 @@
 // the disk, and a deployment leaves an image and a config drive on it. What a host does that
 // is switched on with something on its disk is the business of a [Hardware].
 //
-// What is absent: PXE and DHCP, RAID, BIOS settings and firmware, inspection by a ramdisk.
+// Settings of firmware are written by Redfish, and volumes of disks are made by the agent's steps: a
+// host tells which it has. A live image runs from a virtual drive, with the config drive in another.
+//
+// What is absent: PXE and DHCP, RAID controllers, firmware to be flashed, inspection by a ramdisk.
+//
+// FAIRLEAD_TEST_IRONIC_ROOT names the root of another system, whose Ironic is run then.
 //
 // # The double
 //

@@ -111,6 +111,13 @@ func (d *double) answerNode(w http.ResponseWriter, what string, n node, body any
 		w.WriteHeader(http.StatusNoContent)
 	case "PUT states/provision":
 		d.provision(w, n, object)
+	case "PUT states/raid":
+		if n["raid_interface"] == "no-raid" {
+			refuse(w, CallFault{Status: http.StatusBadRequest, Message: "Driver redfish does not support raid (disabled or not implemented)."})
+			return
+		}
+		n["target_raid_config"] = object
+		w.WriteHeader(http.StatusNoContent)
 	case "PUT states/power":
 		to, _ := object["target"].(string)
 		d.power(n, to != "power off")
@@ -174,7 +181,7 @@ func (d *double) create(w http.ResponseWriter, body map[string]any) {
 	}
 	n := node{
 		"uuid": id, "name": name, "driver": body["driver"], "driver_info": body["driver_info"], "properties": body["properties"], "automated_clean": body["automated_clean"],
-		"deploy_interface": "direct", "instance_info": map[string]any{}, "extra": map[string]any{}, "maintenance": false, "protected": false, "retired": false, "power_state": nil,
+		"deploy_interface": "direct", "raid_interface": "no-raid", "instance_info": map[string]any{}, "extra": map[string]any{}, "maintenance": false, "protected": false, "retired": false, "power_state": nil,
 	}
 	n.set("enroll", "", "")
 	d.nodes[id] = n

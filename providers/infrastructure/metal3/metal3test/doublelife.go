@@ -19,9 +19,12 @@ func verbs() map[string][]string {
 		"manage":  {"enroll", "available", "clean failed", "inspect failed", "adopt failed"},
 		"inspect": {"manageable"},
 		"provide": {"manageable"},
+		"clean":   {"manageable"},
+		"service": {"active", "service failed"},
+		"abort":   {"service failed"},
 		"adopt":   {"manageable", "adopt failed"},
 		"active":  {"available", "deploy failed"},
-		"deleted": {"active", "deploy failed", "error", "wait call-back", "inspect failed"},
+		"deleted": {"active", "deploy failed", "error", "wait call-back", "inspect failed", "service failed"},
 	}
 }
 
@@ -47,7 +50,14 @@ func (d *double) provision(w http.ResponseWriter, n node, body map[string]any) {
 	for _, s := range objects(body["deploy_steps"]) {
 		n["deploy_step"] = s
 	}
-	d.begin(n, verb)
+	steps := append(objects(body["clean_steps"]), objects(body["service_steps"])...)
+	for _, s := range steps {
+		if known := []string{"bios", "deploy", "firmware", "raid"}; !slices.Contains(known, fmt.Sprint(s["interface"])) {
+			refuse(w, CallFault{Status: http.StatusBadRequest, Message: fmt.Sprintf("%v is not one of %v", s["interface"], known)})
+			return
+		}
+	}
+	d.begin(n, verb, steps)
 	w.WriteHeader(http.StatusAccepted)
 }
 
@@ -63,7 +73,7 @@ func objects(v any) []map[string]any {
 }
 
 // begin goes on with n by itself.
-func (d *double) begin(n node, verb string) {
+func (d *double) begin(n node, verb string, steps []map[string]any) {
 	id := n.text("uuid")
 	switch was := n.text("provision_state"); verb {
 	case "manage":
@@ -78,6 +88,17 @@ func (d *double) begin(n node, verb string) {
 		d.later(id, d.inspected)
 	case "provide":
 		d.clean(n)
+	case "clean":
+		d.under(n, "cleaning", "manageable")
+		d.later(id, func(n node) { d.cleaned(n, "manageable", steps) })
+	case "service":
+		d.under(n, "servicing", "active")
+		d.later(id, func(n node) {
+			n.set("service wait", "active", "")
+			d.later(id, func(n node) { d.serviced(n, steps) })
+		})
+	case "abort":
+		n.set("active", "", "")
 	case "adopt":
 		d.under(n, "adopting", "active")
 		d.later(id, func(n node) {
@@ -154,28 +175,97 @@ func (d *double) clean(n node) {
 		return
 	}
 	d.under(n, "cleaning", "available")
-	var end func(n node)
-	end = func(n node) {
-		h, why := d.host(n)
-		f := (*hostFault)(nil)
-		if h != nil {
-			f = d.i.hostFault(h.name, AtClean)
-		}
-		switch {
-		case f != nil && f.Hold:
-			n.set("clean wait", "available", "")
-			d.later(n.text("uuid"), end)
-		case why != "" || f != nil:
-			n.set("clean failed", "available", "Failed to clean: "+why)
-			n["maintenance"], n["fault"], n["maintenance_reason"] = true, "clean failure", "Failed to clean: "+why
-		default:
-			h.mu.Lock()
-			h.disk = nil
-			h.mu.Unlock()
-			n.set("available", "", "")
+	d.later(n.text("uuid"), func(n node) { d.cleaned(n, "available", nil) })
+}
+
+// cleaned ends cleaning: n is in state to, with its disk empty and steps carried out.
+func (d *double) cleaned(n node, to string, steps []map[string]any) {
+	h, why := d.host(n)
+	f := (*hostFault)(nil)
+	if h != nil {
+		f = d.i.hostFault(h.name, AtClean)
+	}
+	if f != nil && f.Hold {
+		n.set("clean wait", to, "")
+		d.later(n.text("uuid"), func(n node) { d.cleaned(n, to, steps) })
+		return
+	}
+	if f != nil {
+		why = cmp.Or(f.Message, "device /dev/sda: Input/output error")
+	}
+	if why == "" {
+		why = h.carryOut(n, steps)
+	}
+	if why != "" {
+		n.set("clean failed", to, "Failed to clean: "+why)
+		n["maintenance"], n["fault"], n["maintenance_reason"] = true, "clean failure", "Failed to clean: "+why
+		return
+	}
+	h.mu.Lock()
+	h.disk = nil
+	h.mu.Unlock()
+	n.set(to, "", "")
+}
+
+// serviced ends a service: n is active, and what is on its host was started.
+func (d *double) serviced(n node, steps []map[string]any) {
+	h, why := d.host(n)
+	if why == "" {
+		if f := d.i.hostFault(h.name, AtClean); f != nil {
+			if f.Hold {
+				d.later(n.text("uuid"), func(n node) { d.serviced(n, steps) })
+				return
+			}
+			why = cmp.Or(f.Message, "Input/output error")
 		}
 	}
-	d.later(n.text("uuid"), end)
+	if why == "" {
+		why = h.carryOut(n, steps)
+	}
+	if why != "" {
+		n.set("service failed", "active", "Failed to service: "+why)
+		n["maintenance"], n["fault"], n["maintenance_reason"] = true, "service failure", "Failed to service: "+why
+		return
+	}
+	d.power(n, true)
+	n.set("active", "", "")
+}
+
+// carryOut does to h what steps say, and returns what was in the way.
+func (h *Host) carryOut(n node, steps []map[string]any) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range steps {
+		args, _ := s["args"].(map[string]any)
+		switch fmt.Sprint(s["interface"], " ", s["step"]) {
+		case "raid " + deleteVolumes:
+			h.volumes = nil
+		case "raid " + createVolumes:
+			wanted, _ := n["target_raid_config"].(map[string]any)
+			h.volumes = levels(wanted)
+			for _, d := range objects(made(wanted)["logical_disks"]) {
+				if root := d["root_device_hint"]; root != nil {
+					properties, _ := n["properties"].(map[string]any)
+					properties = maps.Clone(properties)
+					properties["root_device"], properties["capabilities"] = root, fmt.Sprintf("%v,raid_level:%v", properties["capabilities"], d["raid_level"])
+					n["properties"] = properties
+				}
+			}
+		case "bios apply_configuration":
+			for _, setting := range objects(args["settings"]) {
+				name, _ := setting["name"].(string)
+				if h.settings[name] == nil {
+					return "Redfish BIOS apply configuration failed: unable to find attribute " + name
+				}
+				h.settings[name] = setting["value"]
+			}
+		case "firmware update":
+			for _, update := range objects(args["settings"]) {
+				h.settings["firmware "+fmt.Sprint(update["component"])] = update["url"]
+			}
+		}
+	}
+	return ""
 }
 
 // deployed writes the disk of h and starts it, where its ramdisk calls.

@@ -44,6 +44,10 @@ type State struct {
 	Boots   int   // how many times it was switched on
 	Disk    *Disk // nil: it is empty
 	Live    *Disk // the live image that runs; nil: none does
+	// Settings are those of its firmware, and Volumes are what its disks are put together as, by RAID
+	// level.
+	Settings map[string]any
+	Volumes  []string
 }
 
 // An At is where something goes wrong with a host.
@@ -133,7 +137,7 @@ func (i *Ironic) AddHost(name string) *Host {
 	n := len(i.hosts) + 1
 	h := &Host{
 		i: i, name: name, mac: fmt.Sprintf("52:54:00:%02x:%02x:%02x", n>>16&0xff, n>>8&0xff, n&0xff),
-		running: Nothing, password: name + "-pw", target: "None", events: make(chan func(context.Context), 1000),
+		settings: map[string]any{"BootMode": "Uefi", "ProcVirtualization": "Disabled", "Threads": 2.0}, running: Nothing, password: name + "-pw", target: "None", events: make(chan func(context.Context), 1000),
 	}
 	i.hosts[name] = h
 	i.done.Go(h.tell)

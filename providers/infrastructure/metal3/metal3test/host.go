@@ -3,6 +3,8 @@ package metal3test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -23,6 +25,9 @@ type Host struct {
 	drive    map[string]string
 	running  Running
 	live     *Disk // what runs from media
+	settings map[string]any
+	pending  map[string]any // settings from the next start on
+	volumes  []string
 	boots    int
 	written  int // how many times a disk was written
 	disk     *Disk
@@ -72,7 +77,7 @@ func (h *Host) path() string { return systems + "/" + h.name }
 func (h *Host) State() State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return State{On: h.on, Running: h.running, Boots: h.boots, Disk: h.disk, Live: h.live}
+	return State{On: h.on, Running: h.running, Boots: h.boots, Disk: h.disk, Live: h.live, Settings: maps.Clone(h.settings), Volumes: slices.Clone(h.volumes)}
 }
 
 // Install puts something on its disk and switches it on, as somebody did who had the host
@@ -127,6 +132,8 @@ func (h *Host) power(on bool) {
 		return
 	}
 	h.boots++
+	maps.Copy(h.settings, h.pending)
+	h.pending = nil
 	if !h.always {
 		h.target = "None"
 	}

@@ -39,6 +39,7 @@ type Ironic struct {
 	*Front
 	opts Options
 	dir  string
+	root string // of the system that Ironic is of; empty: this one
 	bmcs *httptest.Server
 	ends context.Context //nolint:containedctx // of what it is: it ends when it is closed
 	end  context.CancelFunc
@@ -59,11 +60,15 @@ const (
 	packageSushy  = "/usr/lib/python3/dist-packages/sushy/__init__.py"
 )
 
+// rootVariable names the root of another system with another Ironic, which is run then.
+const rootVariable = "FAIRLEAD_TEST_IRONIC_ROOT"
+
 // Needs skips t where Ironic cannot run, and says what to install.
 func Needs(t testing.TB) {
 	t.Helper()
-	needs.File(t, packageIronic, "apt-get install python3-ironic")
-	needs.File(t, packageSushy, "apt-get install python3-sushy")
+	root := os.Getenv(rootVariable)
+	needs.File(t, filepath.Join(root, packageIronic), "apt-get install python3-ironic")
+	needs.File(t, filepath.Join(root, packageSushy), "apt-get install python3-sushy")
 	needs.Program(t, "isoinfo", "apt-get install genisoimage")
 }
 
@@ -89,11 +94,12 @@ func New(t testing.TB, o Options) *Ironic {
 
 // Start starts an Ironic for a program, and waits until it answers. [Ironic.Close] ends it.
 func Start(ctx context.Context, o Options) (*Ironic, error) {
-	dir, err := os.MkdirTemp("", "ironic-") // short: the path of a socket has 108 bytes
+	root := os.Getenv(rootVariable)
+	dir, err := os.MkdirTemp(filepath.Join(root, os.TempDir()), "ironic-") // short: the path of a socket has 108 bytes
 	if err != nil {
 		return nil, err
 	}
-	i := &Ironic{opts: o, dir: dir, hosts: make(map[string]*Host)}
+	i := &Ironic{opts: o, dir: dir, root: root, hosts: make(map[string]*Host)}
 	i.ends, i.end = context.WithCancel(context.WithoutCancel(ctx))
 	if i.Front, err = i.newFront(o.Listen); err == nil {
 		i.bmcs, err = serve(o.Hosts, i.answerHosts)

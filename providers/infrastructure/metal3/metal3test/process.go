@@ -43,18 +43,23 @@ state_path = {dir}
 tempdir = {dir}
 default_log_levels = eventlet.wsgi.server=WARNING,stevedore=WARNING
 enabled_hardware_types = redfish
-enabled_bios_interfaces = no-bios
+enabled_bios_interfaces = redfish,no-bios
 enabled_boot_interfaces = redfish-virtual-media
+enabled_firmware_interfaces = redfish,no-firmware
 enabled_deploy_interfaces = direct,ramdisk,custom-agent
 enabled_inspect_interfaces = redfish,no-inspect
 enabled_network_interfaces = noop
-enabled_raid_interfaces = no-raid
+enabled_raid_interfaces = agent,no-raid
+default_raid_interface = no-raid
 enabled_storage_interfaces = noop
 enabled_vendor_interfaces = no-vendor
+[agent]
+require_tls = false
 [api]
 unix_socket = {dir}/api.sock
 api_workers = 1
 max_limit = {limit}
+restrict_lookup = {restricted}
 [conductor]
 sync_power_state_interval = 2
 power_failure_recovery_interval = 2
@@ -87,7 +92,8 @@ func (i *Ironic) configure() error {
 		return err
 	}
 	text := strings.NewReplacer(
-		"{dir}", i.dir, "{api}", i.api.URL, "{published}", i.bmcs.URL+published, "{limit}", fmt.Sprint(cmp.Or(i.opts.PageLimit, 1000)),
+		"{dir}", i.inside(), "{api}", i.api.URL, "{published}", i.bmcs.URL+published, "{limit}", fmt.Sprint(cmp.Or(i.opts.PageLimit, 1000)),
+		"{restricted}", fmt.Sprint(i.root == ""), // Ironic 29 lets no ramdisk look up a node that is serviced
 		"{silence}", fmt.Sprint(int(cmp.Or(i.opts.Silence, time.Minute).Seconds())),
 	).Replace(config)
 	return errors.Join(
@@ -97,12 +103,16 @@ func (i *Ironic) configure() error {
 	)
 }
 
+// inside is its folder as Ironic sees it.
+func (i *Ironic) inside() string { return strings.TrimPrefix(i.dir, i.root) }
+
 // python returns a command of Ironic. It dies with this process, and goes by no proxy.
 func (i *Ironic) python(program string, args ...string) *exec.Cmd {
 	code := "import sys; sys.argv[0] = 'ironic'; from ironic.cmd." + program + " import main; sys.exit(main())"
-	c := exec.Command("/usr/bin/python3", append([]string{"-c", code, "--config-file", filepath.Join(i.dir, configFile)}, args...)...)
-	c.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C.UTF-8", "PYTHONWARNINGS=ignore", "no_proxy=*", "HOME=" + i.dir, "TMPDIR=" + i.dir}
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	c := exec.Command("/usr/bin/python3", append([]string{"-c", code, "--config-file", filepath.Join(i.inside(), configFile)}, args...)...)
+	c.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C.UTF-8", "PYTHONWARNINGS=ignore", "no_proxy=*", "HOME=" + i.inside(), "TMPDIR=" + i.inside()}
+	c.Dir = i.inside()
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Chroot: i.root}
 	return c
 }
 

@@ -135,6 +135,15 @@ func (h *Host) answerBMC(r *http.Request, at string, body map[string]any) any {
 			return v
 		}
 	case http.MethodPatch:
+		if settings, _ := body["Attributes"].(map[string]any); what == "/Systems/Bios/Settings" && settings != nil {
+			for name := range settings {
+				if h.settings[name] == nil {
+					return http.StatusBadRequest // the host has no such setting
+				}
+			}
+			h.pending = settings
+			return http.StatusNoContent
+		}
 		if boot, _ := body["Boot"].(map[string]any); what == "/Systems" && boot != nil {
 			if target, ok := boot["BootSourceOverrideTarget"].(string); ok {
 				h.target = target
@@ -206,6 +215,10 @@ func (h *Host) resource(what, at string) map[string]any {
 		return map[string]any{"Members": []any{link(at + "/1"), link(at + "/2")}, "Members@odata.count": 2}
 	case "/Systems/Processors", "/Systems/SimpleStorage", "/Systems/EthernetInterfaces":
 		return map[string]any{"Members": []any{link(at + "/1")}, "Members@odata.count": 1}
+	case "/Systems/Bios":
+		return map[string]any{"Attributes": maps.Clone(h.settings), "@Redfish.Settings": map[string]any{"SettingsObject": link(at + "/Settings")}}
+	case "/Systems/Bios/Settings":
+		return map[string]any{"Attributes": maps.Clone(h.pending)}
 	case "/Systems/Processors/1":
 		return map[string]any{"ProcessorType": "CPU", "ProcessorArchitecture": "x86", "InstructionSet": "x86-64", "TotalThreads": 8}
 	case "/Systems/SimpleStorage/1":
@@ -242,7 +255,7 @@ func (h *Host) system(at string) map[string]any {
 			"BootSourceOverrideTarget@Redfish.AllowableValues": []string{targetCD, "Hdd", "None"},
 		},
 		"MemorySummary": map[string]any{"TotalSystemMemoryGiB": 16},
-		"Processors":    link(at + "/Processors"), "SimpleStorage": link(at + "/SimpleStorage"), "EthernetInterfaces": link(at + "/EthernetInterfaces"),
+		"Bios":          link(at + "/Bios"), "Processors": link(at + "/Processors"), "SimpleStorage": link(at + "/SimpleStorage"), "EthernetInterfaces": link(at + "/EthernetInterfaces"),
 		"Links": map[string]any{"ManagedBy": []any{link(root + "/Managers/" + h.name)}},
 		"Actions": map[string]any{"#ComputerSystem.Reset": map[string]any{
 			"target": at + "/Reset", "ResetType@Redfish.AllowableValues": []string{"On", "ForceOff", "GracefulShutdown", "GracefulRestart", "ForceRestart"},
