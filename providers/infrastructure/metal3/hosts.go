@@ -111,7 +111,7 @@ func whyOf(h *seenHost) string {
 	switch {
 	case h.next.Err != nil:
 		return "it failed before"
-	case h.next.Step == host.Prepare, h.next.Step == host.Service, h.next.Step == host.Manage && h.declared.Outstanding != "":
+	case h.next.Step == host.Prepare, h.next.Step == host.Service, h.next.Step == host.Manage && host.ToBePrepared(h.declared, h.node):
 		return "Git says other " + h.declared.Outstanding
 	case h.tags != nil:
 		return "machine " + h.tags[fleet.TagMachine] + " has it"
@@ -157,7 +157,7 @@ func hostState(h *seenHost) fleet.HostState {
 		}
 		return fleet.HostPreparing
 	case host.Ready:
-		if h.next.Step == host.Manage {
+		if host.ToBePrepared(h.declared, h.node) {
 			return fleet.HostPreparing
 		}
 		return fleet.HostAvailable

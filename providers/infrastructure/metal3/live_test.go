@@ -68,7 +68,7 @@ func deployments(t *testing.T, w *world) {
 		if err := w.p.CreateMachine(t.Context(), "op-1", request(c, worker)); err != nil {
 			t.Fatal(err)
 		}
-		got := w.until(c, "running", running)
+		w.until(c, "running", running)
 		shows := func() {
 			s := w.hosts["m1"].State()
 			from := s.Disk
@@ -84,9 +84,7 @@ func deployments(t *testing.T, w *world) {
 		w.hosts["m1"].Press(false)
 		w.hosts["m1"].Press(true) // as somebody does who stands before it
 		shows()
-		if err := w.p.DeleteMachine(t.Context(), "op-2", c, worker, got.Machines[0].ProviderID); err != nil {
-			t.Fatal(err)
-		}
+		w.remove(c, worker)
 		w.until(c, "free again", func(i fleet.Infrastructure) bool { return len(i.Machines) == 0 && allFree(i) })
 		if s := w.hosts["m1"].State(); s.On {
 			t.Errorf("after its release the host is %+v", s)

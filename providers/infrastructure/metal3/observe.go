@@ -120,7 +120,7 @@ func (o *observation) inTheWay(h *seenHost) string {
 		return why
 	case n.Retired:
 		return "is retired in Ironic"
-	case h.next.Step == host.Manage:
+	case host.ToBePrepared(h.declared, n):
 		return "is to be prepared first: " + h.declared.Outstanding
 	}
 	return ""

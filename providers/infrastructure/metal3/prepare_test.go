@@ -69,9 +69,6 @@ func preparation(t *testing.T, w *world) {
 	c, h := &w.c, w.hosts["m1"]
 	w.rewrite(c, "m1", raid("1", "0"))
 	w.settings(c, "m1", virtualization("Enabled"))
-	if got := w.until(c, "manageable", func(i fleet.Infrastructure) bool { return strings.HasPrefix(hostOf(i, "m1").Next.Do, "prepare") }); hostOf(got, "m1").Next.Why != "Git says other settings of firmware, volumes of disks" {
-		t.Errorf("it is to be prepared: %+v", hostOf(got, "m1"))
-	}
 	w.until(c, "available", allFree)
 	as := func(what string, boots bool, virtualization string, levels ...string) {
 		t.Helper()
@@ -100,7 +97,7 @@ func preparation(t *testing.T, w *world) {
 		}
 	}
 
-	m := w.create(c, worker)
+	w.create(c, worker)
 	w.settings(c, "m1", virtualization("Disabled"))
 	w.rewrite(c, "m1", raid("1"))
 	before := h.State()
@@ -114,9 +111,7 @@ func preparation(t *testing.T, w *world) {
 		t.Errorf("the host was %+v and is %+v", before, after)
 	}
 	w.ResetCalls()
-	if err := w.p.DeleteMachine(t.Context(), "op-2", c, worker, m.ProviderID); err != nil {
-		t.Fatal(err)
-	}
+	w.remove(c, worker)
 	w.until(c, "prepared anew", func(i fleet.Infrastructure) bool { return len(i.Machines) == 0 && allFree(i) })
 	as("anew", true, "Disabled", "1")
 
@@ -125,7 +120,7 @@ func preparation(t *testing.T, w *world) {
 	if err := w.p.CreateMachine(t.Context(), "op-1", request(c, worker)); fleet.KindOf(err) != fleet.Exhausted || !strings.Contains(err.Error(), "m1 is to be prepared first: settings of firmware") {
 		t.Errorf("before it is prepared a machine has it: %v", err)
 	}
-	if got := w.observe(c); !hostComes(got, "m1") {
+	if got := w.observe(c); !hostComes(got, "m1") || hostOf(got, "m1").Next.Why != "Git says other settings of firmware" {
 		t.Errorf("it is on its way: %+v", hostOf(got, "m1"))
 	}
 	w.until(c, "prepared", allFree)
@@ -178,6 +173,12 @@ func TestPreparationIsKept(t *testing.T) {
 	}
 	slow := w.FailHosts(metal3test.HostFault{Host: h.Name(), At: metal3test.AtClean, Hold: true})
 	w.settings(c, "m1", virtualization("Disabled"))
+	unlock := w.Lock(w.namespace + "~m1") // as while its power is looked at
+	w.pause()
+	if err := w.p.CreateMachine(t.Context(), "op-1", request(c, worker)); hostOf(w.observe(c), "m1").State != fleet.HostPreparing || err == nil || !strings.Contains(err.Error(), "m1 is to be prepared first") {
+		t.Errorf("while it is locked it is %s, and a machine: %v", hostOf(w.observe(c), "m1").State, err)
+	}
+	unlock()
 	got := w.until(c, "being prepared", func(i fleet.Infrastructure) bool { return strings.HasPrefix(hostOf(i, "m1").Waits, "clean wait") })
 	if at := hostOf(got, "m1"); at.State != fleet.HostPreparing || len(got.Machines) > 0 {
 		t.Errorf("the host is %s, with machines %+v", at.State, got.Machines)

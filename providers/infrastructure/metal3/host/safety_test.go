@@ -99,7 +99,7 @@ func TestSafety(t *testing.T) {
 			ok = at(ironic.Active) && h.Online && (mine || h.External && n.Instance == "")
 		case host.Manage:
 			ok = at(ironic.Enroll, ironic.InspectFailed) || at(ironic.CleanFailed) && free && n.Power == ironic.PowerOff || // on: in use, from then on
-				at(ironic.Available) && free && (!m.Running || m.Release) && h.Preparation == host.Unprepared && !h.External
+				at(ironic.Available) && free && (!m.Running || m.Release) && (h.Preparation == host.Unprepared || h.Preparation == host.PreparationAsked || h.Preparation == host.PreparationEnded) && !h.External
 		case host.UnsetMaintenance:
 			ok = at(ironic.CleanFailed) && n.Fault == ironic.CleanFault && free || at(ironic.ServiceFailed) && n.Fault == ironic.ServiceFault && mine
 		case host.NotePrepared:

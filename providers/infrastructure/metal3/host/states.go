@@ -114,7 +114,7 @@ func available(p Phase, h Declared, n *ironic.Node) Decision {
 	switch {
 	case h.External:
 		return held(p, "it is externally provisioned, and Ironic calls it available: what was on it is lost (correct externallyProvisioned)")
-	case m == nil && h.Preparation == Unprepared && !n.Retired:
+	case m == nil && ToBePrepared(h, n):
 		return do(p, Manage)
 	case m == nil:
 		return wait(p)
@@ -122,6 +122,11 @@ func available(p Phase, h Declared, n *ironic.Node) Decision {
 		return held(p, "it is retired in Ironic")
 	}
 	return do(p, Claim)
+}
+
+// ToBePrepared reports whether n is available, and is to be prepared before a machine has it.
+func ToBePrepared(h Declared, n *ironic.Node) bool {
+	return n.State == ironic.Available && !n.Retired && h.Preparation != Prepared && h.Preparation != PreparationDropped
 }
 
 // deployFailed is deployed again where Ironic itself was in the way. What the host or the

@@ -47,7 +47,7 @@ func TestLife(t *testing.T) {
 	want2 := metal3test.State{On: true, Running: metal3test.OnDisk, Boots: 3, Disk: &metal3test.Disk{ID: "life-1", Image: i.ImageURL(), Drive: map[string]string{
 		"meta_data.json": `{"name": "md-0-x7k", "uuid": "` + s.UUID + `"}`, "user_data": "#cloud-config\n",
 		"network_data.json": `{"links": [], "networks": [], "services": []}`,
-	}}}
+	}}, Settings: h.State().Settings}
 	if diff := gocmp.Diff(want2, h.State()); diff != "" {
 		t.Errorf("the host (-want +got):\n%s", diff)
 	}

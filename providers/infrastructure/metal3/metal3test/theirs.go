@@ -111,3 +111,14 @@ func (i *Ironic) NodeName(id string) string {
 	defer i.double.mu.Unlock()
 	return i.double.nodes[id].text("name")
 }
+
+// Lock has the node of a double be locked, as while Ironic looks at its power, until unlock is called.
+func (i *Ironic) Lock(name string) (unlock func()) {
+	set := func(by any) {
+		i.double.mu.Lock()
+		defer i.double.mu.Unlock()
+		i.double.find(name)["reservation"] = by
+	}
+	set("lab")
+	return func() { set(nil) }
+}
