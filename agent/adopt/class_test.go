@@ -1,13 +1,17 @@
 package adopt_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"fairlead.dev/agent/adopt"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/metal3/metal3test"
 )
 
 const class = `
@@ -49,6 +53,12 @@ spec:
 // withClass makes the cluster one of a class, as its topology controller does: the objects
 // that the class made carry its labels.
 func (w *world) withClass() {
+	w.Helper()
+	w.withClassOf(class)
+}
+
+// withClassOf is withClass for a class and what it names.
+func (w *world) withClassOf(class string) {
 	w.Helper()
 	for _, o := range objects(w.T, class) {
 		o.SetNamespace(w.ns)
@@ -107,5 +117,34 @@ func TestClasses(t *testing.T) {
 	r := w.adoption(nil).Run(t.Context(), []fleet.Key{w.key()})[0]
 	if r.Done || len(r.Problems) == 0 || !strings.Contains(r.Problems[0].String(), "makes other machines here than Cluster API made for pool eu-1-md-0 (adopt it with --classes expand)") {
 		t.Errorf("got %+v, want that the class makes other machines", r)
+	}
+}
+
+// TestMetal3Class: the same on bare metal, where a machine's template names its data template.
+func TestMetal3Class(t *testing.T) {
+	s := newMStack(t, true, metal3test.Options{})
+	s.withClassOf(strings.NewReplacer(
+		"kind: DevClusterTemplate\nmetadata: {name: dev}\nspec: {template: {spec: {backend: {inMemory: {}}}}}",
+		fmt.Sprintf("kind: Metal3ClusterTemplate\nmetadata: {name: dev}\nspec: {template: {spec: {cloudProviderEnabled: false, controlPlaneEndpoint: {host: %s, port: %d}}}}", s.endpoint.Host, s.endpoint.Port),
+		"kind: DevMachineTemplate\nmetadata: {name: dev}\nspec: {template: {spec: {backend: {inMemory: {vm: {provisioning: {startupDuration: \"1ms\"}}}}}}}",
+		strings.TrimPrefix(strings.Replace(metal3MachineTemplate, "name: eu-1", "name: dev", 1), "\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\n"),
+		"kind: DevClusterTemplate", "kind: Metal3ClusterTemplate", "kind: DevMachineTemplate", "kind: Metal3MachineTemplate",
+	).Replace(class))
+	s.setIronic()
+	s.serveGit()
+	states := s.states()
+	for _, classes := range []adopt.Classes{adopt.KeepClasses, adopt.ExpandClasses} {
+		s.fairlead(0, s.command("--classes", string(classes))...)
+		s.fairlead(0, append([]string{"plan", s.folder}, s.flags()...)...) // exit code 2 would say that there are changes
+		if _, marks := s.nodes(); len(marks) != len(s.machines) {
+			t.Errorf("classes %s: %d machines carry the mark", classes, len(marks))
+		}
+		s.fairlead(0, s.command("--classes", string(classes), "--undo")...)
+		if err := os.RemoveAll(filepath.Join(s.folder, "clusters", s.ns)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(states, s.states()); d != "" {
+		t.Errorf("the hosts are others: %s", d)
 	}
 }

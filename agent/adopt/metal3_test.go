@@ -20,24 +20,17 @@ import (
 // the hosts that come along.
 func TestMetal3(t *testing.T) {
 	s := newMStack(t, false, metal3test.Options{})
+	for _, name := range []string{"host-1", "spare"} { // which Metal3 prepared before anybody had them
+		s.editHost(name, false, map[string]any{"softwareRAIDVolumes": []any{map[string]any{"level": "1"}}}, "spec", "raid")
+	}
 	s.serveGit()
 	before, _ := s.nodes()
 	states := s.states()
-	command := func(more ...string) []string {
-		return append(append([]string{"adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--source", s.source}, s.flags()...), more...)
-	}
+	command := s.command
 	if out := s.fairlead(1, command("--dry-run")...); !strings.Contains(out, "refers to Secret "+s.ns+"/ironic, which is not there") || !strings.Contains(out, "fairlead secrets set "+s.ns+"/ironic") {
 		t.Fatalf("without the Secret of Ironic: %s", out)
 	}
-	set := []string{"secrets", "set", s.ns + "/ironic", "--secrets", s.secrets}
-	for key, v := range s.ironicSecret() {
-		file := filepath.Join(t.TempDir(), key)
-		if err := os.WriteFile(file, v.Reveal(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		set = append(set, "--from-file", key+"="+file)
-	}
-	s.fairlead(0, set...)
+	s.setIronic()
 	if out := s.fairlead(0, command("--dry-run")...); !strings.Contains(out, "1 of 1 cluster: ready to be adopted") {
 		t.Fatalf("dry run: %s", out)
 	}
@@ -71,6 +64,25 @@ func TestMetal3(t *testing.T) {
 	if d := cmp.Diff(before, after) + cmp.Diff(states, s.states()); d != "" || len(marks)+len(s.hostPauses()) > 0 || s.paused() {
 		t.Errorf("given back: marks %v, paused there %t, hosts %v, the hosts are others: %s", marks, s.paused(), s.hostPauses(), d)
 	}
+}
+
+// command is one that adopts the cluster.
+func (s *mstack) command(more ...string) []string {
+	return append(append([]string{"adopt", "--kubeconfig", s.management.kube.Kubeconfig, "--into", s.folder, "-n", s.ns, "--source", s.source}, s.flags()...), more...)
+}
+
+// setIronic has people say where Ironic is.
+func (s *mstack) setIronic() {
+	s.Helper()
+	set := []string{"secrets", "set", s.ns + "/ironic", "--secrets", s.secrets}
+	for key, v := range s.ironicSecret() {
+		file := filepath.Join(s.TempDir(), key)
+		if err := os.WriteFile(file, v.Reveal(), 0o600); err != nil {
+			s.Fatal(err)
+		}
+		set = append(set, "--from-file", key+"="+file)
+	}
+	s.fairlead(0, set...)
 }
 
 // fleetName is the name that the program gave the fleet.
@@ -140,9 +152,9 @@ func TestMetal3Refuses(t *testing.T) {
 		"its host is detached": {func() func() {
 			return s.editHost("host-1", true, "detached", "status", "operationalStatus")
 		}, "BareMetalHost NS/host-1: metadata.annotations: is detached: Ironic does not know it"},
-		"RAID of its host": {func() func() {
-			return s.editHost("host-1", false, map[string]any{"softwareRAIDVolumes": []any{map[string]any{"level": "1"}}}, "spec", "raid")
-		}, "BareMetalHost NS/host-1: spec.raid"},
+		"switches of its host": {func() func() {
+			return s.editHost("host-1", false, []any{map[string]any{"name": "eth0"}}, "spec", "networkInterfaces")
+		}, "BareMetalHost NS/host-1: spec.networkInterfaces"},
 		"its host is in maintenance": {func() func() {
 			s.ironic.Ask(t, http.MethodPut, node+"/maintenance", map[string]string{"reason": "a new disk"})
 			return func() { s.ironic.Ask(t, http.MethodDelete, node+"/maintenance", nil) }

@@ -240,6 +240,8 @@ func (s *mstack) nodes() (map[string]string, map[string]map[string]any) {
 		if kept, ok := extra["fairlead"].(map[string]any); ok {
 			marks[name], _ = kept["tags"].(map[string]any)
 		}
+		driver, _ := n["driver_info"].(map[string]any)
+		delete(driver, "fairlead_prepared")
 		delete(extra, "fairlead")
 		delete(info, "fairlead")
 		delete(n, "reservation")

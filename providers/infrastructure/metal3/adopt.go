@@ -9,6 +9,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/machine"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -36,15 +37,21 @@ func (x *takeover) done() bool {
 
 // Adoptable implements providers.Adopter.
 func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
-	all, _, err := p.takeovers(ctx, c, machines)
+	all, got, err := p.takeovers(ctx, c, machines)
+	if err != nil {
+		return nil, ofAll("adopt "+c.Key.String(), err)
+	}
 	var out []string
 	for i := range all {
 		if !all[i].done() {
 			out = append(out, "host "+all[i].host.String())
 		}
 	}
+	for _, h := range got.unnoted(all) {
+		out = append(out, "host "+h.String())
+	}
 	slices.Sort(out)
-	return out, ofAll("adopt "+c.Key.String(), err)
+	return slices.Compact(out), ofAll("adopt "+c.Key.String(), err)
 }
 
 // Adopt implements providers.Adopter: extra and instance_info of each node get the tags. A node
@@ -69,6 +76,48 @@ func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []provi
 		got.listings.Changed(snapshot.OwnerOf(c).Part(x.machine))
 		if err != nil {
 			return wrap(op+": mark host "+x.host.String(), err)
+		}
+	}
+	return wrap(op, got.notePrepared(ctx, all))
+}
+
+// unnoted returns the hosts of all, and those that are free, of which it is not noted that they are as
+// Git says: who enrolled them prepared them before machines had them.
+func (o *observation) unnoted(all []takeover) []*seenHost {
+	var out []*seenHost
+	for i := range o.hosts {
+		h := &o.hosts[i]
+		free := h.node != nil && h.node.Instance == "" && h.node.State == ironic.Available
+		ours := slices.ContainsFunc(all, func(x takeover) bool { return x.host == h })
+		if h.object != nil && !h.spec.ExternallyProvisioned && h.prepared == (machine.Prepared{}) && (free || ours) && h.git.What(h.prepared) != "" {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// notePrepared notes that.
+func (o *observation) notePrepared(ctx context.Context, all []takeover) error {
+	for _, h := range o.unnoted(all) {
+		now := h.git.Ask(h.prepared, h.node.Updated).Ended(true)
+		err := o.client.Note(ctx, h.node.UUID, machine.PreparedKey, now, nil)
+		o.listings.Changed(snapshot.OwnerOf(o.cluster))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetPrepared takes that away again, of hosts that another controller enrolled.
+func (o *observation) forgetPrepared(ctx context.Context) error {
+	for i := range o.hosts {
+		h := &o.hosts[i]
+		if h.node == nil || h.node.DriverInfo[machine.PreparedKey] == nil || h.node.UUID == ironic.NodeID(string(o.cluster.Fleet), h.Namespace, h.Name) {
+			continue
+		}
+		if err := o.client.Note(ctx, h.node.UUID, machine.PreparedKey, nil, nil); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -106,6 +155,9 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 		if err != nil {
 			return wrap(op, err)
 		}
+	}
+	if err := got.forgetPrepared(ctx); err != nil {
+		return wrap(op, err)
 	}
 	p.noteFound(snapshot.OwnerOf(c), false)
 	return nil

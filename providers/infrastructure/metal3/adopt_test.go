@@ -278,3 +278,52 @@ func TestAdoptedAccount(t *testing.T) {
 		return info["fairlead_account"] != nil && info["deploy_iso"] == w.RamdiskURL() && hostOf(i, "m1").Free()
 	})
 }
+
+// TestAdoptPrepared: what Metal3 made of disks and firmware is not made anew, neither of hosts with
+// machines nor of free ones, and what Git says since is.
+func TestAdoptPrepared(t *testing.T) {
+	t.Parallel()
+	w := doubled(t, "m1", "m2")
+	c := &w.c
+	m := w.theirs("m1")
+	w.Deploy(t, w.hosts["m2"], metal3test.Deployment{Node: w.namespace + "~m2"})
+	for _, name := range []string{"m1", "m2"} {
+		w.rewrite(c, name, raid("1"))
+		w.settings(c, name, virtualization("Disabled"))
+	}
+	nodes := func() []any { return []any{w.node("m1"), w.node("m2")} }
+	before := nodes()
+	want := []string{"host " + w.namespace + "/m1", "host " + w.namespace + "/m2"}
+	if left, err := w.p.Adoptable(t.Context(), c, []providers.AdoptedMachine{m}); !cmp.Equal(want, left) || err != nil {
+		t.Fatalf("Adoptable = %q, %v", left, err)
+	}
+	killed := w.FailCalls(metal3test.CallFault{Method: "PATCH /v1/nodes/*", Skip: 2, Times: 1, Cut: true})
+	if err := w.p.Adopt(t.Context(), c, []providers.AdoptedMachine{m}); err == nil || killed.Done() != 1 {
+		t.Fatalf("it was adopted: %v", err)
+	}
+	w.pause()
+	if left, err := w.p.Adoptable(t.Context(), c, []providers.AdoptedMachine{m}); len(left) != 1 || err != nil {
+		t.Errorf("Adoptable after a part of it = %q, %v", left, err)
+	}
+	w.adopt(m)
+	w.p = w.provider()
+	got := w.observe(c)
+	if spare := hostOf(got, "m2"); len(got.Upkeep) > 0 || hostOf(got, "m1").Held != "" || !spare.Free() {
+		t.Errorf("upkeep %q of %+v", got.Upkeep, got.Hosts)
+	}
+	if err := w.p.Release(t.Context(), c, []providers.AdoptedMachine{m}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(before, nodes()); d != "" {
+		t.Errorf("released, nodes are others: %s", d)
+	}
+	w.pause()
+	w.adopt(m)
+	w.settings(c, "m2", virtualization("Enabled"))
+	w.until(c, "prepared", func(fleet.Infrastructure) bool {
+		return w.hosts["m2"].State().Settings["ProcVirtualization"] == "Enabled"
+	})
+	if s := w.hosts["m2"].State(); len(s.Volumes) > 0 {
+		t.Errorf("the disks of a host were put together anew: %+v", s)
+	}
+}

@@ -37,7 +37,8 @@ type seenHost struct {
 	machine  fleet.Machine     // of tags
 	declared host.Declared
 	next     host.Decision
-	wish     machine.Preparation // what Git wants of it before machines have it; with one on it, beneath it
+	git      machine.Preparation // what Git wants of it before machines have it
+	wish     machine.Preparation // what of it there is a time for: with a machine on it, beneath it
 	prepared machine.Prepared    // what of it was done
 	outdated string              // what Ironic was told of it and is not so any more; empty: nothing
 }
@@ -93,7 +94,7 @@ func (o *observation) join(memory remembered) error {
 		k := fleet.Key{Namespace: object.Namespace, Name: object.Name}
 		known[machine.NodeName(k.Namespace, k.Name)] = true
 		h := o.seen(k, &object, spec, memory)
-		if h.wish, err = preparation(o.cluster, k, spec); err != nil {
+		if h.git, err = preparation(o.cluster, k, spec); err != nil {
 			return err
 		}
 		o.hosts = append(o.hosts, h)
@@ -189,8 +190,8 @@ func (h *seenHost) compare() {
 	}
 	d := &h.declared
 	h.prepared = machine.ReadPrepared(h.node.DriverInfo)
-	d.Outstanding, d.KeptOff = h.wish.What(h.prepared), !h.spec.Online
-	if h.tags != nil || h.isTaken() {
+	d.Outstanding, d.KeptOff = h.git.What(h.prepared), !h.spec.Online
+	if h.wish = h.git; h.tags != nil || h.isTaken() {
 		h.wish = h.wish.Beneath()
 	}
 	d.Preparation = h.wish.Compare(h.prepared, h.node.Updated)

@@ -67,9 +67,12 @@ func (c *Client) SetDisks(ctx context.Context, node string, d Disks) error {
 }
 
 // Note keeps value at a key of a host's driver_info, and gives its node interfaces, by what they
-// are for: "raid".
+// are for: "raid". Nil takes away what is kept.
 func (c *Client) Note(ctx context.Context, node, key string, value any, interfaces map[string]string) error {
 	ops := nodes.UpdateOpts{nodes.UpdateOperation{Op: nodes.AddOp, Path: "/driver_info/" + key, Value: value}}
+	if value == nil {
+		ops = nodes.UpdateOpts{nodes.UpdateOperation{Op: nodes.RemoveOp, Path: "/driver_info/" + key}}
+	}
 	for name, to := range interfaces {
 		ops = append(ops, nodes.UpdateOperation{Op: nodes.AddOp, Path: "/" + name + "_interface", Value: to})
 	}
