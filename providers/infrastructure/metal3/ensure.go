@@ -96,9 +96,9 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 		}
 		return o.client.Manage(ctx, id)
 	case host.Inspect:
-		return o.client.Inspect(ctx, id)
+		return o.ofNobody(ctx, h, id, func() error { return o.client.Inspect(ctx, id) })
 	case host.Provide:
-		return o.client.Provide(ctx, id)
+		return o.ofNobody(ctx, h, id, func() error { return o.client.Provide(ctx, id) })
 	case host.Claim:
 		return o.reclaim(ctx, h, id)
 	case host.Adopt:
@@ -113,7 +113,9 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 	case host.PowerOff:
 		return o.client.Power(ctx, id, ironic.Off)
 	case host.Prepare:
-		return o.prepare(ctx, h, id, o.client.Clean)
+		return o.prepare(ctx, h, id, func(ctx context.Context, id string, steps []ironic.Step) error {
+			return o.ofNobody(ctx, h, id, func() error { return o.client.Clean(ctx, id, steps) })
+		})
 	case host.Service:
 		return o.prepare(ctx, h, id, o.client.Service)
 	case host.NotePrepared, host.NoteUnprepared:
@@ -124,6 +126,19 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 		return o.client.UnsetMaintenance(ctx, id)
 	}
 	return nil
+}
+
+// ofNobody does what nothing may run on h for, unless somebody claimed it since it was looked at: who
+// remembers a machine on a host that is new to Ironic does.
+func (o *observation) ofNobody(ctx context.Context, h *seenHost, id string, do func() error) error {
+	n, err := o.client.Node(ctx, id)
+	if err != nil {
+		return err
+	}
+	if n.Instance != "" {
+		return fleet.Errorf(fleet.Conflict, "prepare host "+h.String(), "it was claimed as %s meanwhile", n.Instance)
+	}
+	return do()
 }
 
 // prepare has Ironic do to h what Git wants of it. That is noted before, so that whoever looks next

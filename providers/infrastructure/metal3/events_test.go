@@ -12,7 +12,7 @@ import (
 // event has something happen.
 func (h *history) event() {
 	name := h.names()[h.r.IntN(len(h.hosts))]
-	switch n := h.r.IntN(20); {
+	switch n := h.r.IntN(24); {
 	case n < 6:
 		h.wishFor(h.r.IntN(len(h.clusters)))
 	case n < 9:
@@ -20,7 +20,7 @@ func (h *history) event() {
 	case n < 11:
 		i := h.r.IntN(len(h.agents))
 		h.sayf("agent %d is another one", i)
-		h.agents[i] = h.provider()
+		h.agents[i] = h.agent()
 	case n < 13:
 		if f := h.faults[name]; f != nil {
 			h.sayf("the BMC of %s answers again", name)
@@ -46,6 +46,29 @@ func (h *history) event() {
 		if err := h.LoseDatabase(h.Context()); err != nil {
 			h.Fatal(err)
 		}
+	case n == 19 || n == 20:
+		h.git[name] = []string{"Enabled", "Disabled", "Auto"}[h.r.IntN(3)]
+		h.sayf("Git says ProcVirtualization of %s: %s", name, h.git[name])
+		for _, c := range h.clusters {
+			h.settings(c, name, virtualization(h.git[name]))
+		}
+	case n == 21 || n == 22:
+		h.keepOff(name, !h.off[name])
+	}
+}
+
+// keepOff has people keep a host off, or not any more.
+func (h *history) keepOff(name string, off bool) {
+	h.sayf("people keep %s off: %t", name, off)
+	h.mu.Lock()
+	h.off[name] = off
+	h.mu.Unlock()
+	key := "reboot.metal3.io/rack"
+	if !off {
+		key = "none"
+	}
+	for _, c := range h.clusters {
+		h.annotate(c, name, key, "")
 	}
 }
 

@@ -62,6 +62,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		return nil, err
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), []*site{s})
+	p.noteRemembered(snapshot.OwnerOf(c), memory)
 	out := &observation{site: s, cluster: c, spec: spec, secret: secret, listing: l}
 	if err := out.join(memory); err != nil {
 		return nil, err
@@ -157,6 +158,10 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost, memo
 	}
 	d.Tags = tagsOf(h)
 	h.compare()
+	if n := h.node; n != nil && h.tags == nil && n.Instance == "" && h.record.isZero() {
+		d.Elsewhere = p.rememberedElsewhere(snapshot.OwnerOf(o.cluster), machine.NodeName(h.Namespace, h.Name))
+		d.Settling = !n.Inspected && h.prepared == (machine.Prepared{}) && time.Since(n.Updated) < p.o.Settle
+	}
 	if h.tags != nil {
 		_, ran := memory[machine.NodeName(h.Namespace, h.Name)]
 		d.Online = d.Online && !o.cluster.RebootOf(fleet.MachineName(h.tags[fleet.TagMachine]), providerIDOf(h.Key, h.tags)).Off

@@ -29,10 +29,11 @@ type Provider struct {
 
 	mu      sync.Mutex
 	sites   map[ironic.Credential]*site
-	found   map[snapshot.Owner]bool // clusters that this process made ready
-	going   map[string]bool         // instances whose deletion was asked for while their BMC is silent
-	claimed map[string]claimed      // nodes that this process claimed and that need not show it yet
-	tries   map[string]try          // what came of the last step of a node, where it failed
+	found   map[snapshot.Owner]bool       // clusters that this process made ready
+	going   map[string]bool               // instances whose deletion was asked for while their BMC is silent
+	known   map[snapshot.Owner]remembered // hosts that clusters remember machines on
+	claimed map[string]claimed            // nodes that this process claimed and that need not show it yet
+	tries   map[string]try                // what came of the last step of a node, where it failed
 }
 
 // claimed is a claim of this process, until it shows for certain.
@@ -81,7 +82,7 @@ func New(o Options) *Provider {
 	return &Provider{
 		o: o, watch: snapshot.NewWatch[*site](), secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
 		sites: make(map[ironic.Credential]*site), found: make(map[snapshot.Owner]bool), going: make(map[string]bool),
-		claimed: make(map[string]claimed), tries: make(map[string]try),
+		claimed: make(map[string]claimed), known: make(map[snapshot.Owner]remembered), tries: make(map[string]try),
 	}
 }
 
@@ -133,6 +134,26 @@ func (p *Provider) wasFound(o snapshot.Owner) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.found[o.Shared()]
+}
+
+// noteRemembered notes which hosts the cluster of o remembers machines on.
+func (p *Provider) noteRemembered(o snapshot.Owner, hosts remembered) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known[o.Shared()] = hosts
+}
+
+// rememberedElsewhere returns the machine that another cluster than that of o remembers on the host
+// whose node is called name; empty: none does.
+func (p *Provider) rememberedElsewhere(o snapshot.Owner, name string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for other, hosts := range p.known {
+		if tags := hosts[name]; tags != nil && other != o.Shared() {
+			return "machine " + tags[fleet.TagMachine] + " of cluster " + tags[fleet.TagCluster]
+		}
+	}
+	return ""
 }
 
 // noteTry notes what came of the step of h, whose node is called id; nil: it went well.

@@ -15,6 +15,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/metal3"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/metal3test"
 )
 
@@ -28,8 +29,10 @@ type history struct {
 	agents   []*metal3.Provider
 	faults   map[string]*metal3test.Injected // of BMCs, by host
 	said     []string
+	git      map[string]string // what Git says of a setting of hosts' firmware, by host
 
 	mu     sync.Mutex
+	off    map[string]bool // hosts that people keep off
 	wishes map[fleet.MachineName]*wish
 	broken []string // what was seen that may never be
 }
@@ -43,8 +46,9 @@ type wish struct {
 }
 
 // TestHistories: whatever happens, no machine is on two hosts, none that is wished for is released or
-// loses its disk, no host is cleaned, inspected or deployed to while one runs on it, and agents that
-// start anew know every machine.
+// loses its disk, no host is cleaned, inspected or deployed to while one runs on it, nor serviced but
+// while people keep it off, agents that start anew know every machine, and free hosts are prepared as
+// Git says in the end.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	seeds := 4
@@ -63,15 +67,24 @@ func newHistory(t *testing.T, seed uint64) *history {
 	h := &history{
 		world: doubled(t, "m1", "m2", "m3", "m4"), r: rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // the same each time
 		faults: make(map[string]*metal3test.Injected), wishes: make(map[fleet.MachineName]*wish),
+		git: make(map[string]string), off: make(map[string]bool),
 	}
 	for i := range 2 {
 		c := h.c
 		c.Key.Name = fmt.Sprintf("eu-%d", i+1)
 		h.clusters = append(h.clusters, &c)
-		h.agents = append(h.agents, h.provider())
+		h.agents = append(h.agents, h.agent())
 	}
 	h.Watch(h.judge)
 	return h
+}
+
+// agent returns a provider that knows nothing yet. It tries again before others take a host that is new
+// to Ironic for nobody's.
+func (h *history) agent() *metal3.Provider {
+	p := metal3.New(metal3.Options{Ironic: ironic.Options{Rate: 10_000}, Tick: tick, Settle: 2 * time.Second, Retry: retry / 2})
+	h.Cleanup(p.Close)
+	return p
 }
 
 func (h *history) sayf(format string, args ...any) {
@@ -94,13 +107,19 @@ func (h *history) judge(call metal3test.Call) {
 	}
 	name := strings.TrimPrefix(h.NodeName(id), h.namespace+"~")
 	w, machine := h.living(name)
-	for _, verb := range []string{"deleted", "provide", "inspect", "active", "clean", "rebuild", "manage", "adopt", "power on", "power off", "remove", "/instance_uuid"} {
+	for _, verb := range []string{"deleted", "provide", "inspect", "active", "clean", "rebuild", "service", "manage", "adopt", "power on", "power off", "remove", "/instance_uuid"} {
 		if call.Contains(`"` + verb + `"`) {
 			what += " " + verb
 		}
 	}
 	h.sayf("  %s of host %s: %s", method, name, what)
 	verb, _ := strings.CutPrefix(what, "states/provision ")
+	h.mu.Lock()
+	off := h.off[name]
+	h.mu.Unlock()
+	if w != nil && !w.gone && verb == "service" && !off {
+		h.violates("NobodyIsDisturbed", "host %s is serviced, which has machine %s", name, machine)
+	}
 	if w != nil && !w.gone && slices.Contains([]string{"deleted", "provide", "inspect", "active", "clean", "rebuild"}, verb) {
 		h.violates("WhatIsWishedForStays", "%s of host %s, which has machine %s", verb, name, machine)
 	}
@@ -251,7 +270,10 @@ func (h *history) live() {
 func (h *history) calm() {
 	h.Helper()
 	for i := range h.agents {
-		h.agents[i] = h.provider()
+		h.agents[i] = h.agent()
+	}
+	for name := range h.off {
+		h.keepOff(name, false)
 	}
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); h.pause() {
 		for _, name := range h.names() {
@@ -281,7 +303,7 @@ func (h *history) held(name string) bool {
 func (h *history) shown() {
 	h.Helper()
 	for i := range h.clusters {
-		h.agents[i] = h.provider()
+		h.agents[i] = h.agent()
 		got, err := h.agents[i].Observe(h.Context(), h.clusters[i])
 		if err != nil {
 			h.Fatal(err)
@@ -290,6 +312,12 @@ func (h *history) shown() {
 			if m := machineOf(got, name); w.cluster == i && !w.gone && (m.State != fleet.MachineRunning || m.Damaged != "") {
 				h.Errorf("NothingIsLost: machine %s is shown as %+v", name, m)
 			}
+		}
+	}
+	last, _ := h.tend(0)
+	for name, want := range h.git {
+		if at := hostOf(last, name); at.Free() && h.hosts[name].State().Settings["ProcVirtualization"] != want {
+			h.Errorf("Prepared: Git says %s of host %s, which has %v", want, name, h.hosts[name].State().Settings)
 		}
 	}
 }

@@ -15,6 +15,12 @@ type Declared struct {
 	Inspect  bool // spec.inspectionMode is not disabled
 	// Erase is people's wish that whatever may run on a host that is on is lost.
 	Erase bool
+	// Elsewhere says which machine another cluster remembers on the host, where Ironic knows of none;
+	// "": no cluster does that is known.
+	Elsewhere string
+	// Settling says that the host is new to Ironic, which may have lost its database: whoever
+	// remembers a machine on it has the time to claim it.
+	Settling bool
 	// Node names the Node of a cluster whose provider id is of this host; "": none.
 	Node string
 	Tags Tags

@@ -27,6 +27,8 @@ func every(look func(h host.Declared, n ironic.Node)) {
 		{Preparation: host.PreparationAsked, Outstanding: "x", KeptOff: true},
 		{Preparation: host.PreparationEnded, Outstanding: "x"},
 		{Preparation: host.PreparationDropped},
+		{Settling: true},
+		{Elsewhere: "x"},
 	}
 	machines := []*host.Machine{nil, machine(), machine(running), machine(leaving), machine(running, leaving)}
 	for _, state := range []ironic.State{
@@ -50,6 +52,7 @@ func every(look func(h host.Declared, n ironic.Node)) {
 									}
 									for _, p := range preparations {
 										h.Preparation, h.KeptOff, h.Outstanding = p.Preparation, p.KeptOff, p.Outstanding
+										h.Settling, h.Elsewhere = p.Settling, p.Elsewhere
 										look(h, n)
 									}
 								}
@@ -73,7 +76,7 @@ func TestSafety(t *testing.T) {
 			m = *h.Machine
 		}
 		mine := h.Machine != nil && n.Instance == ours
-		free := n.Instance == "" && h.Node == "" && h.Tags != host.Unsettled
+		free := n.Instance == "" && h.Elsewhere == "" && h.Node == "" && h.Tags != host.Unsettled
 		kept := n.Maintenance && !(n.State == ironic.CleanFailed && n.Fault == ironic.CleanFault || n.State == ironic.ServiceFailed && n.Fault == ironic.ServiceFault)
 		at := func(s ...ironic.State) bool { return slices.Contains(s, n.State) }
 		ok := false
@@ -81,6 +84,9 @@ func TestSafety(t *testing.T) {
 		case host.None:
 			return
 		case host.Inspect, host.Provide, host.Prepare:
+			if h.Settling || h.Elsewhere != "" {
+				break
+			}
 			prepares := h.Preparation == host.Unprepared || h.Preparation == host.PreparationAsked
 			ok = (d.Step == host.Inspect || at(ironic.Manageable) && (d.Step == host.Prepare) == prepares) && free && !m.Running && !h.External && (n.Power == ironic.PowerOff || n.Power == ironic.PowerOn && h.Erase) && at(ironic.Manageable, ironic.InspectFailed)
 		case host.Deploy:

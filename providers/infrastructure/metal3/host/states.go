@@ -69,6 +69,9 @@ func prepare(p Phase, h Declared, n *ironic.Node) Decision {
 	if why := mayRun(h, n); why != "" {
 		return held(p, "%s", why)
 	}
+	if h.Settling {
+		return wait(p)
+	}
 	if h.Inspect && !n.Inspected {
 		return do(p, Inspect)
 	}
