@@ -114,6 +114,9 @@ func whyOf(h *seenHost) string {
 	case h.next.Err != nil:
 		return "it failed before"
 	case h.next.Step == host.Prepare, h.next.Step == host.Service, h.next.Step == host.Manage && host.ToBePrepared(h.declared, h.node):
+		if h.declared.Outstanding == "" {
+			return "its inspection is older than Git wants"
+		}
 		return "Git says other " + h.declared.Outstanding
 	case h.tags != nil:
 		return "machine " + h.tags[fleet.TagMachine] + " has it"
@@ -200,7 +203,7 @@ func troubleIn(n *ironic.Node) fleet.HostTrouble {
 // hardwareOf returns what inspection found; nil: there was none.
 // Source: Ironic, drivers/modules/inspect_utils.py, the properties that inspection writes.
 func hardwareOf(n *ironic.Node) *fleet.HostHardware {
-	if !n.Inspected {
+	if n.Inspected.IsZero() {
 		return nil
 	}
 	number := func(key string) int {

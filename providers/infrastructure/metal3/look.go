@@ -154,13 +154,16 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost, memo
 	if h.object != nil {
 		_, paused := h.object.Annotations[api.PausedAnnotation]
 		_, detached := h.object.Annotations[api.DetachedAnnotation]
+		if at, err := api.InspectAfter(h.object.Annotations); err == nil && !at.After(time.Now()) { // of a time to come it is too early
+			d.InspectAfter = at
+		}
 		d.Paused, d.Erase = paused || detached, h.object.Annotations[api.EraseAnnotation] == "true"
 	}
 	d.Tags = tagsOf(h)
 	h.compare()
 	if n := h.node; n != nil && h.tags == nil && n.Instance == "" && h.record.isZero() {
 		d.Elsewhere = p.rememberedElsewhere(snapshot.OwnerOf(o.cluster), machine.NodeName(h.Namespace, h.Name))
-		d.Settling = !n.Inspected && h.prepared == (machine.Prepared{}) && time.Since(n.Updated) < p.o.Settle
+		d.Settling = n.Inspected.IsZero() && h.prepared == (machine.Prepared{}) && time.Since(n.Updated) < p.o.Settle
 	}
 	if h.tags != nil {
 		_, ran := memory[machine.NodeName(h.Namespace, h.Name)]

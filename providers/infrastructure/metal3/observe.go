@@ -121,7 +121,7 @@ func (o *observation) inTheWay(h *seenHost) string {
 	case n.Retired:
 		return "is retired in Ironic"
 	case host.ToBePrepared(h.declared, n):
-		return "is to be prepared first: " + h.declared.Outstanding
+		return "is to be prepared first: " + cmp.Or(h.declared.Outstanding, "another inspection")
 	}
 	return ""
 }

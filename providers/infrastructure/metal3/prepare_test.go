@@ -380,3 +380,42 @@ func firmware(t *testing.T, w *world) {
 		t.Errorf("it says %+v", h)
 	}
 }
+
+// TestInspectedAgain: a host is inspected again when no machine has it, where its last inspection is
+// older than people want it.
+func TestInspectedAgain(t *testing.T) {
+	t.Parallel()
+	w := doubled(t, "m1")
+	c := &w.c
+	w.rewrite(c, "m1", func(s *api.BareMetalHostSpec) { s.InspectionMode = api.InspectFast })
+	w.until(c, "available", allFree)
+	inspections := func() int {
+		n := 0
+		for _, call := range w.Calls() {
+			if call.Contains(`"inspect"`) && call.Status == http.StatusAccepted {
+				n++
+			}
+		}
+		return n
+	}
+	w.create(c, worker)
+	w.ResetCalls()
+	w.set("m1", "inspection_finished_at", "2026-11-21T12:00:00Z")
+	w.annotate(c, "m1", "fairlead.dev/inspect-after", "2099-11-21T12:00:00Z") // a time to come
+	w.pause()
+	if got := w.observe(c); len(got.Upkeep) > 0 {
+		t.Errorf("too early %q is to be done", got.Upkeep)
+	}
+	w.annotate(c, "m1", "fairlead.dev/inspect-after", "2026-11-22T12:00:00Z")
+	w.pause()
+	if got := w.observe(c); len(got.Upkeep) > 0 || inspections() > 0 {
+		t.Errorf("with a machine on it %q is to be done", got.Upkeep)
+	}
+	w.remove(c, worker)
+	w.until(c, "inspected again", func(i fleet.Infrastructure) bool { return allFree(i) && inspections() > 0 })
+	w.p = w.provider()
+	w.pause()
+	if got := w.observe(c); len(got.Upkeep) > 0 || inspections() != 1 {
+		t.Errorf("%d inspections, and %q is to be done", inspections(), got.Upkeep)
+	}
+}

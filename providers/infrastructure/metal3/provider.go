@@ -128,6 +128,7 @@ func (p *Provider) noteFound(o snapshot.Owner, found bool) {
 		return
 	}
 	delete(p.found, o.Shared())
+	delete(p.known, o.Shared()) // it has no machines any more that are to be adopted
 }
 
 func (p *Provider) wasFound(o snapshot.Owner) bool {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -29,6 +30,19 @@ const EraseAnnotation = "fairlead.dev/erase"
 // ReservedAnnotation of a BareMetalHost says whose machines alone may have it: "cluster" or
 // "cluster/pool", by their names in the namespace of the host.
 const ReservedAnnotation = "fairlead.dev/reserved-for"
+
+// InspectAfterAnnotation of a BareMetalHost has it inspected again, as soon as no machine has it, where
+// its last inspection is older than the value: a time as RFC 3339 has it.
+const InspectAfterAnnotation = "fairlead.dev/inspect-after"
+
+// InspectAfter returns what InspectAfterAnnotation says; zero: nothing.
+func InspectAfter(annotations map[string]string) (time.Time, error) {
+	value, has := annotations[InspectAfterAnnotation]
+	if !has {
+		return time.Time{}, nil
+	}
+	return time.Parse(time.RFC3339, value)
+}
 
 // HardwarePrefix is what labels begin with that say what inspection found. Selectors go by them as by
 // those of the manifest, which may not have any.
@@ -119,7 +133,7 @@ func (v *validator) inspection(at *field.Path, o *BareMetalHost) {
 	key := field.NewPath("metadata", "annotations").Key(InspectAnnotation)
 	switch mode := o.Spec.InspectionMode; {
 	case value == "":
-		v.Forbidden(key, true, "nobody takes it away when the host was inspected: leave it out, and have Ironic inspect the host while no machine has it (manage, inspect, provide)")
+		v.Forbidden(key, true, "nobody takes it away when the host was inspected: write "+InspectAfterAnnotation+" with a time instead, after which the host is inspected again")
 	case value != "" && value != string(InspectDisabled):
 		v.Add(field.NotSupported(key, value, []InspectionMode{InspectDisabled}))
 	case value != "" && mode != "" && mode != InspectDisabled:
@@ -152,6 +166,11 @@ func (v *validator) annotations(o *BareMetalHost) {
 			if cluster == "" || both && pool == "" || strings.Contains(pool, "/") {
 				v.Invalid(at, value, `must be the name of a cluster, or "cluster/pool"`)
 			}
+		case name == InspectAfterAnnotation:
+			if _, err := InspectAfter(o.Annotations); err != nil {
+				v.Invalid(at, value, `must be a time such as "2026-11-26T12:00:00Z"`)
+			}
+			v.Forbidden(at, o.Spec.InspectionMode == InspectDisabled, "the host is not inspected: choose another inspectionMode, or take the annotation away")
 		case name == DetachedAnnotation:
 			var how struct {
 				DeleteAction string `json:"deleteAction"`

@@ -106,6 +106,9 @@ func TestAnnotationsOfHosts(t *testing.T) {
 		"Reserved":       {ReservedAnnotation, "eu-1/eu-1-gpu", "", "", "a pool"},
 		"ReservedAll":    {ReservedAnnotation, "eu-1", "", "", "a cluster"},
 		"ReservedNobody": {ReservedAnnotation, "", "", `must be the name of a cluster, or "cluster/pool"`, "nobody would get it"},
+		"InspectAfter":   {InspectAfterAnnotation, "2026-11-26T12:00:00Z", "", "", "a time"},
+		"InspectSoon":    {InspectAfterAnnotation, "tomorrow", "", "must be a time such as", "no time"},
+		"InspectOff":     {InspectAfterAnnotation, "2026-11-26T12:00:00Z", InspectDisabled, "the host is not inspected", "it would never be"},
 		"ReservedPools":  {ReservedAnnotation, "eu-1/a/b", "", `must be the name of a cluster, or "cluster/pool"`, "it names no pool"},
 		"Status":         {"baremetalhost.metal3.io/status", "{}", "", "written by a controller", "no controller is here"},
 	} {

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"testing"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/metal3/host"
@@ -26,6 +27,7 @@ func leaving(m *host.Machine) { m.Release = true }
 
 // TestNext: each state of a node, and what is done to it.
 func TestNext(t *testing.T) {
+	inspected := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	off, on := ironic.PowerOff, ironic.PowerOn
 	for name, test := range map[string]struct {
 		reason string
@@ -47,7 +49,12 @@ func TestNext(t *testing.T) {
 		"locked":               {"something is under way", host.Declared{}, &ironic.Node{State: ironic.Enroll, Locked: true}, host.Registering, host.None, "", ""},
 		"left Git":             {"it is deprovisioned by wish alone", host.Declared{Gone: true}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.None, "Git has it no more: it stays as it is (put it back, or remove it from Ironic)", ""},
 		"manageable":           {"it is off and nobody's", host.Declared{Inspect: true}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.Inspect, "", ""},
-		"inspected":            {"once is enough", host.Declared{Inspect: true}, &ironic.Node{State: ironic.Manageable, Power: off, Inspected: true}, host.Registering, host.Provide, "", ""},
+		"inspected":            {"once is enough", host.Declared{Inspect: true}, &ironic.Node{State: ironic.Manageable, Power: off, Inspected: inspected}, host.Registering, host.Provide, "", ""},
+		"inspected long ago":   {"people want to know anew", host.Declared{Inspect: true, InspectAfter: inspected.Add(1)}, &ironic.Node{State: ironic.Manageable, Power: off, Inspected: inspected}, host.Registering, host.Inspect, "", ""},
+		"inspected since":      {"once is enough", host.Declared{Inspect: true, InspectAfter: inspected}, &ironic.Node{State: ironic.Manageable, Power: off, Inspected: inspected}, host.Registering, host.Provide, "", ""},
+		"free, long ago":       {"it is nobody's", host.Declared{Inspect: true, InspectAfter: inspected.Add(1)}, &ironic.Node{State: ironic.Available, Power: off, Inspected: inspected}, host.Ready, host.Manage, "", ""},
+		"free, not inspected":  {"others made it available", host.Declared{Inspect: true}, &ironic.Node{State: ironic.Available, Power: off}, host.Ready, host.None, "", ""},
+		"used, long ago":       {"it would be restarted", host.Declared{Online: true, Inspect: true, InspectAfter: inspected.Add(1), Machine: machine()}, &ironic.Node{State: ironic.Active, Power: on, Instance: ours, Inspected: inspected}, host.Provisioned, host.None, "", ""},
 		"no inspection":        {"Git wants none", host.Declared{}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.Provide, "", ""},
 		"power not known":      {"whether it is on decides", host.Declared{}, &ironic.Node{State: ironic.Manageable}, host.Registering, host.None, "", ""},
 		"was on":               {"somebody may work with it", host.Declared{Inspect: true}, &ironic.Node{State: ironic.Manageable, Power: on}, host.Registering, host.None, "it is switched on, and something may run on it (adopt it, switch it off, or say that it may be erased)", ""},

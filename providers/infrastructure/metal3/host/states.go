@@ -72,7 +72,7 @@ func prepare(p Phase, h Declared, n *ironic.Node) Decision {
 	if h.Settling {
 		return wait(p)
 	}
-	if h.Inspect && !n.Inspected {
+	if toBeInspected(h, n) {
 		return do(p, Inspect)
 	}
 	switch h.Preparation {
@@ -127,9 +127,16 @@ func available(p Phase, h Declared, n *ironic.Node) Decision {
 	return do(p, Claim)
 }
 
-// ToBePrepared reports whether n is available, and is to be prepared before a machine has it.
+// toBeInspected reports whether it is to be found out what n is made of, or once more.
+func toBeInspected(h Declared, n *ironic.Node) bool {
+	return h.Inspect && (n.Inspected.IsZero() || n.Inspected.Before(h.InspectAfter))
+}
+
+// ToBePrepared reports whether n is available, and is to be inspected again or prepared before a machine
+// has it.
 func ToBePrepared(h Declared, n *ironic.Node) bool {
-	return n.State == ironic.Available && !n.Retired && h.Preparation != Prepared && h.Preparation != PreparationDropped
+	again := !h.InspectAfter.IsZero() && toBeInspected(h, n)
+	return n.State == ironic.Available && !n.Retired && (again || h.Preparation != Prepared && h.Preparation != PreparationDropped)
 }
 
 // deployFailed is deployed again where Ironic itself was in the way. What the host or the

@@ -20,13 +20,13 @@ func TestLife(t *testing.T) {
 	for range 2 { // again is the same
 		must(t, func() error { return c.Create(ctx, s) })
 	}
-	if n := reach(t, c, "life", ironic.Enroll); n.UUID != ironic.NodeID("prod", "metal", "life") || n.Inspected || n.Failure() != nil {
+	if n := reach(t, c, "life", ironic.Enroll); n.UUID != ironic.NodeID("prod", "metal", "life") || !n.Inspected.IsZero() || n.Failure() != nil {
 		t.Errorf("enrolled: %+v", n)
 	}
 	must(t, func() error { return c.Manage(ctx, s.UUID) })
 	reach(t, c, "life", ironic.Manageable)
 	must(t, func() error { return c.Inspect(ctx, s.UUID) })
-	n := await(t, c, "life", "inspected", func(n ironic.Node) bool { return n.State == ironic.Manageable && n.Inspected })
+	n := await(t, c, "life", "inspected", func(n ironic.Node) bool { return n.State == ironic.Manageable && !n.Inspected.IsZero() })
 	want := map[string]any{"capabilities": "boot_mode:uefi", "cpu_arch": "x86_64", "cpus": 8.0, "local_gb": "99", "memory_mb": "16384", "vendor": "Fairlead"}
 	if diff := gocmp.Diff(want, n.Properties); diff != "" {
 		t.Errorf("what inspection found (-want +got):\n%s", diff)

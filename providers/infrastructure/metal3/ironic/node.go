@@ -90,7 +90,7 @@ type Node struct {
 	AutomatedClean    *bool
 	Protected         bool
 	Retired           bool
-	Inspected         bool      // it was found out what the host is made of
+	Inspected         time.Time // when it was found out what the host is made of; zero: never
 	Updated           time.Time // when State changed; zero: never
 }
 
@@ -118,8 +118,15 @@ func node(w *nodes.Node) Node {
 		Power: Power(w.PowerState), PowerTarget: w.TargetPowerState,
 		Maintenance: w.Maintenance, MaintenanceReason: w.MaintenanceReason, Fault: w.Fault, LastError: w.LastError, Locked: w.Reservation != "",
 		Instance: w.InstanceUUID, Info: info, HasDrive: has, Extra: w.Extra, Properties: w.Properties, DriverInfo: w.DriverInfo, Deploy: w.DeployInterface, AutomatedClean: w.AutomatedClean,
-		Protected: w.Protected, Retired: w.Retired, Inspected: w.InspectionFinishedAt != nil, Updated: w.ProvisionUpdatedAt,
+		Protected: w.Protected, Retired: w.Retired, Inspected: deref(w.InspectionFinishedAt), Updated: w.ProvisionUpdatedAt,
 	}
+}
+
+func deref(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
 }
 
 // extract reads the node of an answer.
