@@ -154,8 +154,8 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost, memo
 	if h.object != nil {
 		_, paused := h.object.Annotations[api.PausedAnnotation]
 		_, detached := h.object.Annotations[api.DetachedAnnotation]
-		if at, err := api.InspectAfter(h.object.Annotations); err == nil && !at.After(time.Now()) { // of a time to come it is too early
-			d.InspectAfter = at
+		if at, err := api.InspectAfter(h.object.Annotations); err == nil && h.node != nil {
+			d.InspectAgain = h.node.Inspected.Before(at) && !at.After(time.Now()) // of a time to come it is too early
 		}
 		d.Paused, d.Erase = paused || detached, h.object.Annotations[api.EraseAnnotation] == "true"
 	}

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"time"
 
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 )
@@ -14,8 +13,8 @@ type Declared struct {
 	Online   bool // spec.online
 	External bool // spec.externallyProvisioned
 	Inspect  bool // spec.inspectionMode is not disabled
-	// InspectAfter is when the last inspection has to be later than; zero: any is good.
-	InspectAfter time.Time
+	// InspectAgain says that its last inspection is older than people want it.
+	InspectAgain bool
 	// Erase is people's wish that whatever may run on a host that is on is lost.
 	Erase bool
 	// Elsewhere says which machine another cluster remembers on the host, where Ironic knows of none;

@@ -129,14 +129,13 @@ func available(p Phase, h Declared, n *ironic.Node) Decision {
 
 // toBeInspected reports whether it is to be found out what n is made of, or once more.
 func toBeInspected(h Declared, n *ironic.Node) bool {
-	return h.Inspect && (n.Inspected.IsZero() || n.Inspected.Before(h.InspectAfter))
+	return h.Inspect && (n.Inspected.IsZero() || h.InspectAgain)
 }
 
 // ToBePrepared reports whether n is available, and is to be inspected again or prepared before a machine
 // has it.
 func ToBePrepared(h Declared, n *ironic.Node) bool {
-	again := !h.InspectAfter.IsZero() && toBeInspected(h, n)
-	return n.State == ironic.Available && !n.Retired && (again || h.Preparation != Prepared && h.Preparation != PreparationDropped)
+	return n.State == ironic.Available && !n.Retired && (h.InspectAgain && h.Inspect || h.Preparation != Prepared && h.Preparation != PreparationDropped)
 }
 
 // deployFailed is deployed again where Ironic itself was in the way. What the host or the
