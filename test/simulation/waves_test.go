@@ -108,6 +108,7 @@ type wave struct {
 	// Somebody asked that it comes now, by itself or with its stage. Until it came neither
 	// stages, windows, freezes nor a halt are in its way, and by itself no number is.
 	released, alone bool
+	asked           time.Time // for the last release: it is of what came later than what was under way then
 }
 
 // moving reports whether the cluster is being changed, and counts.
@@ -267,7 +268,7 @@ func (in *incarnation) passEnds(c *fleet.Cluster, res reconcile.Result) {
 		if w.arrived == nil {
 			w.arrived = make(map[string]bool)
 		}
-		if !w.since.IsZero() { // it came
+		if w.since.After(w.asked) { // what was released came
 			w.released, w.alone = false, false
 		}
 		w.arrived[w.target], w.since, w.excused = true, time.Time{}, false
@@ -310,7 +311,7 @@ func (l *life) release() {
 	for _, w := range rollout.Waiting {
 		if w.Cluster == r.Cluster || w.Stage == r.Stage {
 			at := l.wave(w.Cluster)
-			at.released, at.alone = true, at.alone || r.Stage == ""
+			at.released, at.alone, at.asked = true, at.alone || r.Stage == "", time.Now()
 		}
 	}
 }
