@@ -281,7 +281,7 @@ func unsupported() map[string]string {
 		"PreprovisioningImage.metal3.io":                                metal3 + "Ironic's own ramdisk is booted",
 		"HostClaim.metal3.io":                                           "Fairlead claims hosts itself, at Ironic; use a Metal3MachineTemplate, with a hostSelector for what the host has to have",
 		"HostDeployPolicy.metal3.io":                                    "it says who may claim hosts, and here clusters claim those of their own namespace alone: remove it from the overlay",
-		"HostUpdatePolicy.metal3.io":                                    "firmware beneath a machine is worked on while people keep its host off, with online: false: remove it from the overlay",
+		"HostUpdatePolicy.metal3.io":                                    "a host with a machine is serviced while people keep it off, with online: false: remove it from the overlay",
 		"HostNetworkAttachment.metal3.io":                               "switches are not set up here: do it by hand, and remove it from the overlay",
 		"BareMetalSwitch.metal3.io":                                     "switches are not set up here: do it by hand, and remove it from the overlay",
 		"BMCEventSubscription.metal3.io":                                "events of BMCs are not subscribed to here: do it at the BMC, and remove it from the overlay",

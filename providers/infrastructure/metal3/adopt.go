@@ -89,7 +89,7 @@ func (o *observation) unnoted(all []takeover) []*seenHost {
 		h := &o.hosts[i]
 		free := h.node != nil && h.node.Instance == "" && h.node.State == ironic.Available
 		ours := slices.ContainsFunc(all, func(x takeover) bool { return x.host == h })
-		if h.object != nil && !h.spec.ExternallyProvisioned && h.prepared == (machine.Prepared{}) && (free || ours) && h.git.What(h.prepared) != "" {
+		if h.object != nil && !h.spec.ExternallyProvisioned && o.isForeign(h) && h.prepared == (machine.PreparationRecord{}) && (free || ours) && h.git.What(h.prepared) != "" {
 			out = append(out, h)
 		}
 	}
@@ -100,7 +100,7 @@ func (o *observation) unnoted(all []takeover) []*seenHost {
 func (o *observation) notePrepared(ctx context.Context, all []takeover) error {
 	for _, h := range o.unnoted(all) {
 		now := h.git.Ask(h.prepared, h.node.Updated).Ended(true)
-		err := o.client.Note(ctx, h.node.UUID, machine.PreparedKey, now, nil)
+		err := o.client.Note(ctx, h.node.UUID, machine.PreparationKey, now, nil)
 		o.listings.Changed(snapshot.OwnerOf(o.cluster))
 		if err != nil {
 			return err
@@ -109,14 +109,19 @@ func (o *observation) notePrepared(ctx context.Context, all []takeover) error {
 	return nil
 }
 
+// isForeign reports whether another controller enrolled h.
+func (o *observation) isForeign(h *seenHost) bool {
+	return h.node != nil && h.node.UUID != ironic.NodeID(string(o.cluster.Fleet), h.Namespace, h.Name)
+}
+
 // forgetPrepared takes that away again, of hosts that another controller enrolled.
 func (o *observation) forgetPrepared(ctx context.Context) error {
 	for i := range o.hosts {
 		h := &o.hosts[i]
-		if h.node == nil || h.node.DriverInfo[machine.PreparedKey] == nil || h.node.UUID == ironic.NodeID(string(o.cluster.Fleet), h.Namespace, h.Name) {
+		if !o.isForeign(h) || h.node.DriverInfo[machine.PreparationKey] == nil {
 			continue
 		}
-		if err := o.client.Note(ctx, h.node.UUID, machine.PreparedKey, nil, nil); err != nil {
+		if err := o.client.Note(ctx, h.node.UUID, machine.PreparationKey, nil, nil); err != nil {
 			return err
 		}
 	}

@@ -283,9 +283,13 @@ func TestAdoptedAccount(t *testing.T) {
 // machines nor of free ones, and what Git says since is.
 func TestAdoptPrepared(t *testing.T) {
 	t.Parallel()
-	w := doubled(t, "m1", "m2")
+	w := doubled(t, "m1", "m2", "own")
 	c := &w.c
 	m := w.theirs("m1")
+	own := w.c
+	own.Companions = c.Companions[2:]
+	w.until(&own, "enrolled here", allFree)
+	w.settings(c, "own", virtualization("Enabled"))
 	w.Deploy(t, w.hosts["m2"], metal3test.Deployment{Node: w.namespace + "~m2"})
 	for _, name := range []string{"m1", "m2"} {
 		w.rewrite(c, name, raid("1"))
@@ -293,6 +297,7 @@ func TestAdoptPrepared(t *testing.T) {
 	}
 	nodes := func() []any { return []any{w.node("m1"), w.node("m2")} }
 	before := nodes()
+	w.pause()
 	want := []string{"host " + w.namespace + "/m1", "host " + w.namespace + "/m2"}
 	if left, err := w.p.Adoptable(t.Context(), c, []providers.AdoptedMachine{m}); !cmp.Equal(want, left) || err != nil {
 		t.Fatalf("Adoptable = %q, %v", left, err)
@@ -308,8 +313,11 @@ func TestAdoptPrepared(t *testing.T) {
 	w.adopt(m)
 	w.p = w.provider()
 	got := w.observe(c)
-	if spare := hostOf(got, "m2"); len(got.Upkeep) > 0 || hostOf(got, "m1").Held != "" || !spare.Free() {
-		t.Errorf("upkeep %q of %+v", got.Upkeep, got.Hosts)
+	if want := []string{"verify it: host " + w.namespace + "/own"}; !cmp.Equal(want, got.Upkeep) { // nobody prepared that one yet
+		t.Errorf("upkeep %q, want %q", got.Upkeep, want)
+	}
+	if spare := hostOf(got, "m2"); hostOf(got, "m1").Held != "" || !spare.Free() {
+		t.Errorf("hosts are %+v", got.Hosts)
 	}
 	if err := w.p.Release(t.Context(), c, []providers.AdoptedMachine{m}); err != nil {
 		t.Fatal(err)

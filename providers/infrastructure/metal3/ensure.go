@@ -119,7 +119,7 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 	case host.Service:
 		return o.prepare(ctx, h, id, o.client.Service)
 	case host.NotePrepared, host.NoteUnprepared:
-		return o.client.Note(ctx, id, machine.PreparedKey, h.prepared.Ended(h.next.Step == host.NotePrepared), nil)
+		return o.client.Note(ctx, id, machine.PreparationKey, h.prepared.Ended(h.next.Step == host.NotePrepared), nil)
 	case host.Abort:
 		return o.client.Abort(ctx, id)
 	case host.UnsetMaintenance:
@@ -146,7 +146,7 @@ func (o *observation) ofNobody(ctx context.Context, h *seenHost, id string, do f
 func (o *observation) prepare(ctx context.Context, h *seenHost, id string, begin func(context.Context, string, []ironic.Step) error) error {
 	if h.declared.Preparation == host.Unprepared {
 		asked := h.wish.Ask(h.prepared, h.node.Updated)
-		if err := o.client.Note(ctx, id, machine.PreparedKey, asked, h.wish.Interfaces(h.prepared, h.spec)); err != nil {
+		if err := o.client.Note(ctx, id, machine.PreparationKey, asked, h.wish.Interfaces(h.prepared, h.spec)); err != nil {
 			return err
 		}
 	}
@@ -246,7 +246,7 @@ func (p *Provider) wanted(ctx context.Context, o *observation, h *seenHost) (inf
 	if h.node != nil {
 		found = h.node.Properties
 		for key, value := range h.node.DriverInfo { // what others enrolled boots as they said
-			if _, has := info[key]; !has && (key == machine.PreparedKey || slices.Contains(bootKeys(), key)) {
+			if _, has := info[key]; !has && (key == machine.PreparationKey || slices.Contains(bootKeys(), key)) {
 				info[key] = value
 			}
 		}
@@ -313,7 +313,7 @@ func (h *seenHost) findsRoot() bool {
 	if r := h.spec.RAID; r != nil && (r.HardwareRAIDVolumes != nil || r.SoftwareRAIDVolumes != nil) {
 		return h.spec.RootDeviceHints == nil && len(r.HardwareRAIDVolumes)+len(r.SoftwareRAIDVolumes) > 0
 	}
-	return h.spec.RootDeviceHints == nil && machine.ReadPrepared(h.node.DriverInfo).Disks != ""
+	return h.spec.RootDeviceHints == nil && machine.ReadPreparation(h.node.DriverInfo).Disks != ""
 }
 
 // sameProperties reports whether have is what is wanted, but for what Ironic found: by inspection, and

@@ -65,10 +65,7 @@ func deployments(t *testing.T, w *world) {
 	} {
 		c.Workers[0].Infrastructure = w.template("md-0", d.change)
 		w.until(c, "available", allFree)
-		if err := w.p.CreateMachine(t.Context(), "op-1", request(c, worker)); err != nil {
-			t.Fatal(err)
-		}
-		w.until(c, "running", running)
+		w.create(c, worker)
 		shows := func() {
 			s := w.hosts["m1"].State()
 			from := s.Disk
@@ -166,11 +163,7 @@ func liveIsAdopted(t *testing.T, w *world) {
 	t.Helper()
 	c := &w.c
 	c.Workers[0].Infrastructure = w.template("md-0", live(w))
-	w.until(c, "available", allFree)
-	if err := w.p.CreateMachine(t.Context(), "op-1", request(c, worker)); err != nil {
-		t.Fatal(err)
-	}
-	w.until(c, "running", running)
+	w.create(c, worker)
 	before := w.hosts["m1"].State()
 	if err := w.LoseDatabase(t.Context()); err != nil {
 		t.Fatal(err)

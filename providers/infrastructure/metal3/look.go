@@ -37,10 +37,10 @@ type seenHost struct {
 	machine  fleet.Machine     // of tags
 	declared host.Declared
 	next     host.Decision
-	git      machine.Preparation // what Git wants of it before machines have it
-	wish     machine.Preparation // what of it there is a time for: with a machine on it, beneath it
-	prepared machine.Prepared    // what of it was done
-	outdated string              // what Ironic was told of it and is not so any more; empty: nothing
+	git      machine.Preparation       // what Git wants of it before machines have it
+	wish     machine.Preparation       // what of it may be done now: with a machine on it, what is serviceable
+	prepared machine.PreparationRecord // what of it was done
+	outdated string                    // what Ironic was told of it and is not so any more; empty: nothing
 }
 
 // look looks at the Ironic of c. o is c, or the machine of it that something is to be asked of.
@@ -81,6 +81,10 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 // join finds the node of each host, and the hosts that left Git.
 func (o *observation) join(memory remembered) error {
 	known := make(map[string]bool)
+	firmware, err := api.ReadFirmware(o.cluster.Companions)
+	if err != nil {
+		return err
+	}
 	for _, object := range api.Hosts(o.cluster.Companions) {
 		if object.Namespace != o.cluster.Key.Namespace {
 			continue
@@ -95,9 +99,7 @@ func (o *observation) join(memory remembered) error {
 		k := fleet.Key{Namespace: object.Namespace, Name: object.Name}
 		known[machine.NodeName(k.Namespace, k.Name)] = true
 		h := o.seen(k, &object, spec, memory)
-		if h.git, err = preparation(o.cluster, k, spec); err != nil {
-			return err
-		}
+		h.git = machine.Preparation{RAID: spec.RAID, Settings: firmware[k].Settings, Updates: firmware[k].Components}
 		o.hosts = append(o.hosts, h)
 	}
 	var gone []fleet.Key
@@ -163,7 +165,7 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost, memo
 	h.compare()
 	if n := h.node; n != nil && h.tags == nil && n.Instance == "" && h.record.isZero() {
 		d.Elsewhere = p.rememberedElsewhere(snapshot.OwnerOf(o.cluster), machine.NodeName(h.Namespace, h.Name))
-		d.Settling = n.Inspected.IsZero() && h.prepared == (machine.Prepared{}) && time.Since(n.Updated) < p.o.Settle
+		d.Settling = n.Inspected.IsZero() && h.prepared == (machine.PreparationRecord{}) && time.Since(n.Updated) < p.o.Settle
 	}
 	if h.tags != nil {
 		_, ran := memory[machine.NodeName(h.Namespace, h.Name)]
@@ -174,22 +176,6 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost, memo
 	h.outdated = p.outdated(ctx, o, h)
 }
 
-// preparation returns what Git wants of a host before machines have it.
-func preparation(c *fleet.Cluster, k fleet.Key, spec *api.BareMetalHostSpec) (machine.Preparation, error) {
-	out := machine.Preparation{RAID: spec.RAID}
-	settings, components := api.Firmware(c.Companions, k)
-	var err error
-	if settings != nil {
-		if out.Settings, err = api.ReadSettings(*settings); err != nil {
-			return out, err
-		}
-	}
-	if components != nil {
-		out.Updates, err = api.ReadComponents(*components)
-	}
-	return out, err
-}
-
 // compare finds out how far h is prepared as Git says. While a machine is on it, its disks are no
 // matter.
 func (h *seenHost) compare() {
@@ -197,10 +183,10 @@ func (h *seenHost) compare() {
 		return
 	}
 	d := &h.declared
-	h.prepared = machine.ReadPrepared(h.node.DriverInfo)
+	h.prepared = machine.ReadPreparation(h.node.DriverInfo)
 	d.Outstanding, d.KeptOff = h.git.What(h.prepared), !h.spec.Online
 	if h.wish = h.git; h.tags != nil || h.isTaken() {
-		h.wish = h.wish.Beneath()
+		h.wish = h.wish.Serviceable()
 	}
 	d.Preparation = h.wish.Compare(h.prepared, h.node.Updated)
 }

@@ -316,8 +316,8 @@ func servicing(t *testing.T, w *world) {
 	w.remove(c, worker)
 }
 
-// TestServiceIsRemembered: a machine beneath which firmware is worked on is remembered, and what Ironic
-// does with its host is told.
+// TestServiceIsRemembered: a machine whose host is serviced is remembered, and what Ironic does with its
+// host is told.
 func TestServiceIsRemembered(t *testing.T) {
 	t.Parallel()
 	w := doubled(t, "m1")

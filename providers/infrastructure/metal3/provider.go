@@ -141,6 +141,10 @@ func (p *Provider) wasFound(o snapshot.Owner) bool {
 func (p *Provider) noteRemembered(o snapshot.Owner, hosts remembered) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(hosts) == 0 { // most remember none, and each is looked at for each new host
+		delete(p.known, o.Shared())
+		return
+	}
 	p.known[o.Shared()] = hosts
 }
 

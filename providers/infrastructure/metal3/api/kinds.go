@@ -92,6 +92,7 @@ func Kinds() []fleet.Kind {
 	host.Unused["spec.description"] = "it is for people"
 	settings := kind(fleet.InfrastructureCompanion, hostGroup, settingsKind, func() any { return new(HostFirmwareSettings) }, nil)
 	components := kind(fleet.InfrastructureCompanion, hostGroup, componentsKind, func() any { return new(HostFirmwareComponents) }, nil)
+	settings.Resolve, components.Resolve = resolveFirmware, resolveFirmware
 	remediation := kind(fleet.InfrastructureCompanion, group, remediationKind,
 		func() any { return new(Metal3RemediationTemplate) }, func() any { return new(v1beta1RemediationTemplate) })
 	remediation.Reboots = reboots
@@ -148,9 +149,11 @@ func normaliseOthers(in any) (any, field.ErrorList) {
 		v.host(specPath, o)
 		return &o.Spec, v.Errs
 	case *HostFirmwareSettings:
+		o.Spec.host = o.Name
 		v.settings(specPath, &o.Spec)
 		return &o.Spec, v.Errs
 	case *HostFirmwareComponents:
+		o.Spec.host = o.Name
 		v.components(specPath, &o.Spec)
 		return &o.Spec, v.Errs
 	case *Metal3RemediationTemplate:

@@ -20,34 +20,40 @@ func ReadHost(o fleet.Object) (*BareMetalHostSpec, error) {
 	return objects.Read[BareMetalHostSpec](o, HostKind)
 }
 
-// ReadSettings returns the spec of HostFirmwareSettings that was normalised.
-func ReadSettings(o fleet.Object) (*HostFirmwareSettingsSpec, error) {
-	return objects.Read[HostFirmwareSettingsSpec](o, settingsKind)
-}
-
-// ReadComponents returns the spec of HostFirmwareComponents that was normalised.
-func ReadComponents(o fleet.Object) (*HostFirmwareComponentsSpec, error) {
-	return objects.Read[HostFirmwareComponentsSpec](o, componentsKind)
-}
-
 // ReadPool returns the spec of an IPPool that was normalised.
 func ReadPool(o fleet.Object) (*IPPoolSpec, error) {
 	return objects.Read[IPPoolSpec](o, PoolKind)
 }
 
-// Firmware returns the objects among list that say which firmware, and which settings of it, the
-// host k has; nil: Git has none.
-func Firmware(list []fleet.Object, k fleet.Key) (settings, components *fleet.Object) {
-	for i := range list {
-		switch o := &list[i]; {
-		case o.GVK.Group != hostGroup || o.Namespace != k.Namespace || o.Name != k.Name:
-		case o.GVK.Kind == settingsKind:
-			settings = o
-		case o.GVK.Kind == componentsKind:
-			components = o
+// Firmware is what Git says of the firmware of a host; nil: nothing.
+type Firmware struct {
+	Settings   *HostFirmwareSettingsSpec
+	Components *HostFirmwareComponentsSpec
+}
+
+// ReadFirmware returns what objects say of the firmware of hosts, by these.
+func ReadFirmware(list []fleet.Object) (map[fleet.Key]Firmware, error) {
+	out := make(map[fleet.Key]Firmware)
+	for _, o := range list {
+		if o.GVK.Group != hostGroup {
+			continue
 		}
+		k := fleet.Key{Namespace: o.Namespace, Name: o.Name}
+		f, err := out[k], error(nil)
+		switch o.GVK.Kind {
+		case settingsKind:
+			f.Settings, err = objects.Read[HostFirmwareSettingsSpec](o, settingsKind)
+		case componentsKind:
+			f.Components, err = objects.Read[HostFirmwareComponentsSpec](o, componentsKind)
+		default:
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[k] = f
 	}
-	return settings, components
+	return out, nil
 }
 
 // Hosts returns the BareMetalHosts among objects, in their order: that of Git.

@@ -55,6 +55,25 @@ func resolveData(spec any, companions func(kind string) map[string]any) (any, fi
 	return spec, errs
 }
 
+// resolveFirmware implements Kind.Resolve: the host whose firmware it is of is in Git.
+func resolveFirmware(spec any, companions func(kind string) map[string]any) (any, field.ErrorList) {
+	host := ""
+	switch s := spec.(type) {
+	case *HostFirmwareSettingsSpec:
+		host = s.host
+	case *HostFirmwareComponentsSpec:
+		host = s.host
+	}
+	hosts := companions(HostKind)
+	if hosts == nil {
+		return spec, nil // what else Git holds is not known yet
+	}
+	if _, has := hosts[host]; !has {
+		return spec, field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), host, "must be the name of a "+HostKind+" that Git has, whose firmware it is about")}
+	}
+	return spec, nil
+}
+
 // A poolUse is a place that names a pool.
 type poolUse struct {
 	at     *field.Path

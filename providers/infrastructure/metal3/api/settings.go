@@ -19,6 +19,8 @@ type HostFirmwareSettings struct {
 // HostFirmwareSettingsSpec is the spec of HostFirmwareSettings.
 type HostFirmwareSettingsSpec struct {
 	Settings map[string]intstr.IntOrString `json:"settings"`
+
+	host string // whose they are
 }
 
 // HostFirmwareComponents are versions of the firmware of the BareMetalHost of its name.
@@ -33,6 +35,8 @@ type HostFirmwareComponents struct {
 // HostFirmwareComponentsSpec is the spec of HostFirmwareComponents.
 type HostFirmwareComponentsSpec struct {
 	Updates []FirmwareUpdate `json:"updates"`
+
+	host string // whose they are
 }
 
 // A FirmwareUpdate is what is flashed to a component: "bios", "bmc", or "nic:" and a name.

@@ -153,9 +153,13 @@ func TestFirmwareAndRemediationChecks(t *testing.T) {
 		"OldFraction": {"Metal3RemediationTemplate", "v1beta1", "strategy: {timeout: 300.5s}", "strategy.timeout: Invalid value", "v1beta2 has seconds"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, got := normalised(t, tc.kind, tc.version, tc.spec, nil)
+			_, got := normalised(t, tc.kind, tc.version, tc.spec, map[string]map[string]any{HostKind: {"x": &BareMetalHostSpec{}}})
 			check(t, got, tc.want, tc.reason)
 		})
+	}
+	for kind, spec := range map[string]string{settingsKind: "settings: {a: b}", componentsKind: "updates: [{component: bios, url: 'http://a/b'}]"} {
+		_, got := normalised(t, kind, "v1alpha1", spec, map[string]map[string]any{HostKind: {"y": &BareMetalHostSpec{}}})
+		check(t, got, "must be the name of a BareMetalHost that Git has", "it would do nothing")
 	}
 	out, _ := normalised(t, "Metal3RemediationTemplate", "v1beta1", "strategy: {timeout: 5m}", nil)
 	if got := asYAML(t, out); got != "strategy:\n  retryLimit: 1\n  timeoutSeconds: 300\n  type: Reboot\n" {

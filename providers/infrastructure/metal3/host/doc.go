@@ -16,8 +16,8 @@
 //     people can do.
 //   - What is another's is left alone, and so is what people keep in maintenance, what they
 //     paused, and a host that left Git.
-//   - Disks and firmware are worked on where nothing may run: on the way to be available, or beneath
-//     a machine that people keep off.
+//   - Disks and firmware are changed where nothing may run: on the way to be available; firmware also
+//     while people keep the machine on the host off.
 //   - A host is released by wish alone, and not while its BMC is silent: Ironic would forget
 //     whose it is while the machine runs on.
 //   - Where something is under way, nothing is asked for.

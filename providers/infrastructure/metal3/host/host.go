@@ -26,12 +26,12 @@ type Declared struct {
 	// Node names the Node of a cluster whose provider id is of this host; "": none.
 	Node string
 	Tags Tags
-	// Preparation says how far the host is prepared as Git says; with a machine on it, in what is done
-	// beneath a machine.
-	Preparation Preparation
+	// Preparation says how far the host is prepared as Git says; with a machine on it, in what is
+	// serviceable.
+	Preparation PreparationState
 	// Outstanding says in words what of it is to be done, also what a machine is in the way of.
 	Outstanding string
-	// KeptOff says that people keep the machine on it off: what is done beneath it may be done.
+	// KeptOff says that people keep the machine on it off: it may be serviced.
 	KeptOff bool
 	// Machine is the one that has the host, or is to have it; nil: none.
 	Machine *Machine
@@ -49,16 +49,16 @@ const (
 	Unsettled Tags = "unsettled" // of another machine, which is there or not known to be gone
 )
 
-// A Preparation says how far disks and firmware of a host are as Git says.
-type Preparation string
+// A PreparationState says how far disks and firmware of a host are as Git says.
+type PreparationState string
 
 // How far they are.
 const (
-	Prepared           Preparation = ""
-	Unprepared         Preparation = "unprepared"
-	PreparationAsked   Preparation = "asked"   // noted at the node, which did not begin
-	PreparationEnded   Preparation = "ended"   // the state of the node says how
-	PreparationDropped Preparation = "dropped" // Git wants no more what is noted
+	Prepared           PreparationState = ""
+	Unprepared         PreparationState = "unprepared"
+	PreparationAsked   PreparationState = "asked"   // noted at the node, which did not begin
+	PreparationEnded   PreparationState = "ended"   // the state of the node says how
+	PreparationDropped PreparationState = "dropped" // Git wants no more what is noted
 )
 
 // A Machine is one of a host.

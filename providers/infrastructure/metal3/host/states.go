@@ -193,7 +193,7 @@ func inTheWay(p Phase, h Declared) Decision {
 	return held(p, "Git says other %s, and machine %s runs on it (replace the machine%s)", h.Outstanding, h.Machine.Name, or)
 }
 
-// serviceable reports whether something is to be done beneath the machine of h, and may be.
+// serviceable reports whether h is to be serviced, and may be.
 func serviceable(h Declared) bool {
 	return h.KeptOff && (h.Preparation == Unprepared || h.Preparation == PreparationAsked)
 }

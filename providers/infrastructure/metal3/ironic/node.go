@@ -62,8 +62,7 @@ const (
 	ServiceFault = "service failure"
 )
 
-// Serviced reports whether firmware is worked on beneath what runs on a node, which is its machine's
-// all the time.
+// Serviced reports whether a node is being serviced, or failed to be: it is its machine's all the time.
 func (n *Node) Serviced() bool {
 	return n.State == Servicing || n.State == ServiceWait || n.State == ServiceHold || n.State == ServiceFailed
 }

@@ -34,8 +34,8 @@ func (c *Client) Clean(ctx context.Context, node string, steps []Step) error {
 	return err
 }
 
-// Service carries out steps beneath what runs on an active host, which is started anew. It is
-// active again then.
+// Service carries out steps on an active host, and starts what is on its disk anew. It is active again
+// then.
 func (c *Client) Service(ctx context.Context, node string, steps []Step) error {
 	return ofSteps(c.speaking(serviceVersion).provision(ctx, "service host ", node, nodes.ProvisionStateOpts{Target: nodes.TargetService, ServiceSteps: stepsOf(steps)}))
 }

@@ -59,7 +59,8 @@ func (c *Client) Undeploy(ctx context.Context, node string) error {
 	return c.provision(ctx, "release host ", node, nodes.ProvisionStateOpts{Target: nodes.TargetDeleted})
 }
 
-// Abort ends what waits for a ramdisk: inspect wait, clean wait.
+// Abort ends what waits for a ramdisk: inspect wait, clean wait; and, of newer releases than 29.0, a
+// service that failed.
 func (c *Client) Abort(ctx context.Context, node string) error {
 	return c.provision(ctx, "abort what is under way at host ", node, nodes.ProvisionStateOpts{Target: nodes.TargetAbort})
 }

@@ -21,12 +21,12 @@ type Preparation struct {
 	Updates  *api.HostFirmwareComponentsSpec
 }
 
-// PreparedKey is the key of driver_info that has a [Prepared].
-const PreparedKey = "fairlead_prepared"
+// PreparationKey is the key of driver_info that has a [PreparationRecord].
+const PreparationKey = "fairlead_prepared"
 
-// Prepared is what is kept of the preparation of a host at its node: what is as Git said once, by
+// PreparationRecord is what is kept of the preparation of a host at its node: what is as Git said once, by
 // marks that tell it from anything else, and what was asked for.
-type Prepared struct {
+type PreparationRecord struct {
 	Disks    string `json:"disks,omitempty"`
 	Firmware string `json:"firmware,omitempty"`
 	Asked    *Asked `json:"asked,omitempty"` // nil: nothing was
@@ -41,15 +41,15 @@ type Asked struct {
 	At time.Time `json:"at"`
 }
 
-// ReadPrepared returns what driver_info keeps.
-func ReadPrepared(driverInfo map[string]any) Prepared {
-	var out Prepared
-	text, err := json.Marshal(driverInfo[PreparedKey])
+// ReadPreparation returns what driver_info keeps.
+func ReadPreparation(driverInfo map[string]any) PreparationRecord {
+	var out PreparationRecord
+	text, err := json.Marshal(driverInfo[PreparationKey])
 	if err == nil {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		return Prepared{} // somebody else wrote it: it is prepared again
+		return PreparationRecord{} // somebody else wrote it: it is prepared again
 	}
 	return out
 }
@@ -78,14 +78,15 @@ func markOf(v any) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Beneath returns the part of w that is carried out beneath what runs on a host.
-func (w Preparation) Beneath() Preparation {
+// Serviceable returns the part of w that may be carried out while a machine is on the host: Ironic
+// calls it servicing.
+func (w Preparation) Serviceable() Preparation {
 	w.RAID = nil
 	return w
 }
 
 // Compare says how far a node, which is in its state since updated, is as w wants it.
-func (w *Preparation) Compare(was Prepared, updated time.Time) host.Preparation {
+func (w *Preparation) Compare(was PreparationRecord, updated time.Time) host.PreparationState {
 	disks, firmware := w.outstanding(was)
 	switch a := was.Asked; {
 	case !disks && !firmware && a == nil:
@@ -101,14 +102,14 @@ func (w *Preparation) Compare(was Prepared, updated time.Time) host.Preparation 
 }
 
 // outstanding returns what of w is to be carried out where was is so.
-func (w *Preparation) outstanding(was Prepared) (disks, firmware bool) {
+func (w *Preparation) outstanding(was PreparationRecord) (disks, firmware bool) {
 	d, f := w.disks(), w.firmware()
 	return d != "" && d != was.Disks, f != "" && f != was.Firmware
 }
 
 // after returns what was becomes when w is carried out.
-func (w *Preparation) after(was Prepared) Prepared {
-	out := Prepared{Disks: was.Disks, Firmware: was.Firmware}
+func (w *Preparation) after(was PreparationRecord) PreparationRecord {
+	out := PreparationRecord{Disks: was.Disks, Firmware: was.Firmware}
 	disks, firmware := w.outstanding(was)
 	if disks {
 		out.Disks = w.disks()
@@ -120,13 +121,13 @@ func (w *Preparation) after(was Prepared) Prepared {
 }
 
 // Ask returns what is kept when w is asked for at a node that is in its state since at.
-func (w *Preparation) Ask(was Prepared, at time.Time) Prepared {
+func (w *Preparation) Ask(was PreparationRecord, at time.Time) PreparationRecord {
 	after := w.after(was)
-	return Prepared{Disks: was.Disks, Firmware: was.Firmware, Asked: &Asked{Disks: after.Disks, Firmware: after.Firmware, At: at}}
+	return PreparationRecord{Disks: was.Disks, Firmware: was.Firmware, Asked: &Asked{Disks: after.Disks, Firmware: after.Firmware, At: at}}
 }
 
 // Ended returns what is kept when what was asked for ended.
-func (p Prepared) Ended(well bool) Prepared {
+func (p PreparationRecord) Ended(well bool) PreparationRecord {
 	if well && p.Asked != nil {
 		p.Disks, p.Firmware = p.Asked.Disks, p.Asked.Firmware
 	}
@@ -144,7 +145,7 @@ const (
 
 // Steps returns what Ironic does for what of w is outstanding. Firmware comes first, since it
 // brings the settings that there are.
-func (w *Preparation) Steps(was Prepared) []ironic.Step {
+func (w *Preparation) Steps(was PreparationRecord) []ironic.Step {
 	var out []ironic.Step
 	disks, firmware := w.outstanding(was)
 	if firmware {
@@ -179,7 +180,7 @@ func (w *Preparation) firmwareSteps() []ironic.Step {
 }
 
 // Interfaces returns the interfaces that the node of h has to have for what of w is outstanding.
-func (w *Preparation) Interfaces(was Prepared, h *api.BareMetalHostSpec) map[string]string {
+func (w *Preparation) Interfaces(was PreparationRecord, h *api.BareMetalHostSpec) map[string]string {
 	if disks, _ := w.outstanding(was); !disks {
 		return nil
 	}
@@ -194,7 +195,7 @@ func (w *Preparation) Interfaces(was Prepared, h *api.BareMetalHostSpec) map[str
 }
 
 // Disks returns how Ironic is to put the disks of h together; nil: it is told nothing.
-func (w *Preparation) Disks(was Prepared, h *api.BareMetalHostSpec) ironic.Disks {
+func (w *Preparation) Disks(was PreparationRecord, h *api.BareMetalHostSpec) ironic.Disks {
 	if disks, _ := w.outstanding(was); !disks {
 		return nil
 	}
@@ -257,7 +258,7 @@ func software(volumes []api.SoftwareRAIDVolume) []map[string]any {
 }
 
 // What says in words what of w is outstanding, for people.
-func (w *Preparation) What(was Prepared) string {
+func (w *Preparation) What(was PreparationRecord) string {
 	var out []string
 	disks, firmware := w.outstanding(was)
 	if firmware {

@@ -27,9 +27,9 @@ func settings(value string) *api.HostFirmwareSettingsSpec {
 }
 
 // through returns what a node keeps of p, as it is read.
-func through(t *testing.T, p Prepared) Prepared {
+func through(t *testing.T, p PreparationRecord) PreparationRecord {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{PreparedKey: p})
+	text, err := json.Marshal(map[string]any{PreparationKey: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func through(t *testing.T, p Prepared) Prepared {
 	if err := json.Unmarshal(text, &info); err != nil {
 		t.Fatal(err)
 	}
-	return ReadPrepared(info)
+	return ReadPreparation(info)
 }
 
 // TestPrepared: how far a host is, from what was asked for to what is noted.
@@ -45,14 +45,14 @@ func TestPrepared(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 500, time.UTC)
 	later := at.Add(time.Second)
 	w := Preparation{RAID: volumes("1"), Settings: settings("x")}
-	want := func(what string, w Preparation, was Prepared, updated time.Time, want host.Preparation, outstanding string) {
+	want := func(what string, w Preparation, was PreparationRecord, updated time.Time, want host.PreparationState, outstanding string) {
 		t.Helper()
 		if got := w.Compare(was, updated); got != want || w.What(was) != outstanding {
 			t.Errorf("%s: %q with %q outstanding, want %q with %q", what, got, w.What(was), want, outstanding)
 		}
 	}
 	const both = "settings of firmware, volumes of disks"
-	none := Prepared{}
+	none := PreparationRecord{}
 	want("Git says nothing", Preparation{}, none, at, host.Prepared, "")
 	want("Git says no settings", Preparation{Settings: &api.HostFirmwareSettingsSpec{}, RAID: &api.RAIDConfig{}}, none, at, host.Prepared, "")
 	want("new", w, none, at, host.Unprepared, both)
@@ -66,7 +66,7 @@ func TestPrepared(t *testing.T) {
 	done := through(t, asked.Ended(true))
 	want("done", w, done, later, host.Prepared, "")
 	want("with no volumes", Preparation{RAID: volumes()}, done, later, host.Unprepared, "volumes of disks")
-	want("beneath a machine", Preparation{RAID: volumes()}.Beneath(), done, later, host.Prepared, "")
+	want("with a machine on it", Preparation{RAID: volumes()}.Serviceable(), done, later, host.Prepared, "")
 
 	next := Preparation{RAID: volumes("1"), Settings: settings("y"), Updates: &api.HostFirmwareComponentsSpec{Updates: []api.FirmwareUpdate{{Component: "bmc", URL: "http://a/b"}}}}
 	want("other firmware", next, done, later, host.Unprepared, "firmware, settings of firmware")
@@ -75,8 +75,8 @@ func TestPrepared(t *testing.T) {
 	if back := asked.Ended(false); back.Disks != done.Disks || back.Firmware != done.Firmware {
 		t.Errorf("it failed, and what was done before is %+v", back)
 	}
-	for name, info := range map[string]map[string]any{"none": nil, "another's": {PreparedKey: "yes"}, "broken": {PreparedKey: map[string]any{"asked": map[string]any{"at": 7}}}} {
-		if got := ReadPrepared(info); got != none {
+	for name, info := range map[string]map[string]any{"none": nil, "another's": {PreparationKey: "yes"}, "broken": {PreparationKey: map[string]any{"asked": map[string]any{"at": 7}}}} {
+		if got := ReadPreparation(info); got != none {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -133,11 +133,11 @@ func TestSteps(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := []any{tc.wish.Steps(Prepared{}), tc.wish.Disks(Prepared{}, tc.host), tc.wish.Interfaces(Prepared{}, tc.host)}
+			got := []any{tc.wish.Steps(PreparationRecord{}), tc.wish.Disks(PreparationRecord{}, tc.host), tc.wish.Interfaces(PreparationRecord{}, tc.host)}
 			if d := gocmp.Diff([]any{tc.steps, tc.disks, tc.interfaces}, got); d != "" {
 				t.Errorf("-want +got:\n%s", d)
 			}
-			done := tc.wish.Ask(Prepared{}, time.Time{}).Ended(true)
+			done := tc.wish.Ask(PreparationRecord{}, time.Time{}).Ended(true)
 			if steps := tc.wish.Steps(done); len(steps) > 0 || tc.wish.Disks(done, tc.host) != nil || tc.wish.Interfaces(done, tc.host) != nil {
 				t.Errorf("it is done, and %v is asked for", steps)
 			}
