@@ -44,6 +44,9 @@ type Asked struct {
 // ReadPreparation returns what driver_info keeps.
 func ReadPreparation(driverInfo map[string]any) PreparationRecord {
 	var out PreparationRecord
+	if driverInfo[PreparationKey] == nil {
+		return out
+	}
 	text, err := json.Marshal(driverInfo[PreparationKey])
 	if err == nil {
 		err = json.Unmarshal(text, &out)
