@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -36,10 +37,16 @@ type Pool struct {
 	limits  Limits
 	slots   chan struct{}
 
+	idle    chan *process
+	running atomic.Int32 // processes, idle ones included
+
 	mu      sync.Mutex
-	idle    []*process
 	endless int // builds that exceeded their time
 }
+
+// patience is how long a build waits for a process that runs before it starts another one.
+// Most overlays take much less, and a start takes about as long.
+const patience = 300 * time.Millisecond
 
 // NewPool returns a Pool that runs command, a program and its arguments. It starts no
 // process yet.
@@ -49,7 +56,7 @@ func NewPool(command []string, l Limits) *Pool {
 	if l.Clock == 0 {
 		l.Clock = 6 * l.Time
 	}
-	return &Pool{command: command, limits: l, slots: make(chan struct{}, l.Processes)}
+	return &Pool{command: command, limits: l, slots: make(chan struct{}, l.Processes), idle: make(chan *process, l.Processes)}
 }
 
 // Processes is how many overlays are built at once.
@@ -73,14 +80,15 @@ func (p *Pool) Build(ctx context.Context, in kustomize.Input) ([]kustomize.Objec
 		used := w.builds > 0
 		seconds, clock := p.time()
 		out, err := w.build(ctx, request{in, seconds}, clock)
-		switch {
-		case err == nil:
-			p.put(w)
+		if err == nil {
+			p.idle <- w
 			return out.objects(), out.Problem, nil
+		}
+		said := p.end(w)
+		switch {
 		case ctx.Err() != nil:
-			w.kill()
 			return nil, nil, ctx.Err()
-		case errors.Is(err, errTime) || outOfTime(w.kill()):
+		case errors.Is(err, errTime) || outOfTime(said):
 			err = errTime
 			p.late()
 		case used:
@@ -93,21 +101,29 @@ func (p *Pool) Build(ctx context.Context, in kustomize.Input) ([]kustomize.Objec
 
 // take returns an idle process, or a new one.
 func (p *Pool) take(ctx context.Context) (*process, error) {
-	p.mu.Lock()
-	if n := len(p.idle); n > 0 {
-		w := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
-		return w, nil
+	if !p.running.CompareAndSwap(0, 1) {
+		wait := time.NewTimer(patience)
+		defer wait.Stop()
+		select {
+		case w := <-p.idle:
+			return w, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-wait.C:
+			p.running.Add(1)
+		}
 	}
-	p.mu.Unlock()
-	return start(ctx, p.command, p.limits.Memory)
+	w, err := start(ctx, p.command, p.limits.Memory)
+	if err != nil {
+		p.running.Add(-1)
+	}
+	return w, err
 }
 
-func (p *Pool) put(w *process) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.idle = append(p.idle, w)
+// end kills a process and returns its standard error.
+func (p *Pool) end(w *process) string {
+	p.running.Add(-1)
+	return w.kill()
 }
 
 // time returns the limits of the next build: processor seconds, and elapsed time.
@@ -130,11 +146,15 @@ func (p *Pool) late() {
 // Rest ends idle processes, which would keep memory.
 func (p *Pool) Rest() {
 	p.mu.Lock()
-	idle := p.idle
-	p.idle, p.endless = nil, 0
+	p.endless = 0
 	p.mu.Unlock()
-	for _, w := range idle {
-		w.kill()
+	for {
+		select {
+		case w := <-p.idle:
+			p.end(w)
+		default:
+			return
+		}
 	}
 }
 
