@@ -101,6 +101,9 @@ func isOne(text string) bool {
 func (e *expander) expression(body string, nesting int) (string, *syntaxError) {
 	name := nameStart.FindString(body)
 	operator := body[len(name):]
+	if bare := strings.TrimSpace(body); bare != "" && bare == nameStart.FindString(bare) {
+		name, operator = bare, "" // clusterctl reads ${ NAME } as ${NAME}
+	}
 	value, set := e.Values[name]
 	if name == "" {
 		return "", unsupported(body)

@@ -66,6 +66,7 @@ func TestObject(t *testing.T) {
 		"DefaultJSON":      {reason: "lists and quotes in defaults, as templates have them", in: "a: ${NO:=[\"10.128.0.0/12\"]}\nb: ${NO:=\"\"}\nc: ${NO:=\"cluster.local\"}", want: `{"a":["10.128.0.0/12"],"b":"","c":"cluster.local"}`},
 		"DefaultBraces":    {reason: "braces in a default come in pairs", in: "a: '${NO:={\"k\": {}}}'", want: `{"a":"{\"k\": {}}"}`},
 		"DefaultNested":    {reason: "defaults may use variables", in: "a: ${NO:=${COUNT}}\nb: ${NO:=x-${NAME}}", want: `{"a":3,"b":"x-eu-1"}`},
+		"Spaces":           {reason: "clusterctl takes spaces around a name", in: "a: ${ NAME }\nb: ${NAME }\nc: '${ NO }'", want: `{"a":"eu-1","b":"eu-1","c":"${ NO }"}`, allow: true},
 		"Escape":           {reason: "two dollar signs are one", in: "a: $${NAME}\nb: $$x $$", want: `{"a":"${NAME}","b":"$x $"}`},
 		"Dollar":           {reason: "a dollar sign is one", in: "a: $NAME $(x) $\nb: 'cost: 5$'", want: `{"a":"$NAME $(x) $","b":"cost: 5$"}`},
 		"TrimEnd":          {reason: "ends are trimmed", in: "a: \"${VERSION%.*}\"\nb: \"${VERSION%%.*}\"\nc: \"${VERSION#v}\"\nd: \"${VERSION##*.}\"\ne: \"${VERSION%x}\"", want: `{"a":"v1.34","b":"v1","c":"1.34.1","d":"1","e":"v1.34.1"}`},
