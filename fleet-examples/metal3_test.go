@@ -1,4 +1,4 @@
-package metal3_test
+package examples_test
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/test/exampletest"
 )
 
-func rendered(t *testing.T) map[string]fleet.Cluster {
+func metal3Rendered(t *testing.T) map[string]fleet.Cluster {
 	t.Helper()
 	out := make(map[string]fleet.Cluster)
 	for _, c := range exampletest.Render(t, example.Files(), api.Kinds()) {
@@ -28,8 +28,8 @@ func rendered(t *testing.T) map[string]fleet.Cluster {
 	return out
 }
 
-// describe says what of a cluster its overlay decides.
-func describe(t *testing.T, c fleet.Cluster) string {
+// metal3Describe says what of a cluster its overlay decides.
+func metal3Describe(t *testing.T, c fleet.Cluster) string {
 	t.Helper()
 	spec, err := api.ReadCluster(c.Infrastructure)
 	if err != nil {
@@ -52,10 +52,10 @@ func describe(t *testing.T, c fleet.Cluster) string {
 	return b.String()
 }
 
-func TestClusters(t *testing.T) {
+func TestMetal3Clusters(t *testing.T) {
 	got := make(map[string]string)
-	for key, c := range rendered(t) {
-		got[key] = describe(t, c)
+	for key, c := range metal3Rendered(t) {
+		got[key] = metal3Describe(t, c)
 	}
 	want := map[string]string{
 		"dev/small": `endpoint: 203.0.113.10:6443, failure domains: 0, virtual IP: true
@@ -74,12 +74,12 @@ ha-md-0: 2 v1.34.1, surge 0, hosts map[use:worker], image qcow2
 	}
 }
 
-// TestPlan: on hosts that Ironic does not know yet each cluster is one to create with all of
+// TestMetal3Plan: on hosts that Ironic does not know yet each cluster is one to create with all of
 // its machines, and each host one to enrol.
-func TestPlan(t *testing.T) {
+func TestMetal3Plan(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	got := make(map[string]string)
-	for key, c := range rendered(t) {
+	for key, c := range metal3Rendered(t) {
 		observed := fleet.Observed{At: now, Secrets: fleet.SecretState{Missing: fleet.Authorities()}}
 		for _, h := range api.Hosts(c.Companions) {
 			observed.Infrastructure.Hosts = append(observed.Infrastructure.Hosts, fleet.Host{
@@ -103,10 +103,10 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestUserData: machines tell the kubelet the provider id that their host has.
-func TestUserData(t *testing.T) {
+// TestMetal3UserData: machines tell the kubelet the provider id that their host has.
+func TestMetal3UserData(t *testing.T) {
 	b := kubeadm.Distribution{}
-	for key, c := range rendered(t) {
+	for key, c := range metal3Rendered(t) {
 		authorities, err := b.NewSecrets(&c, time.Now())
 		if err != nil {
 			t.Fatal(err)

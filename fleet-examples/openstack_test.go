@@ -1,4 +1,4 @@
-package openstack_test
+package examples_test
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/test/exampletest"
 )
 
-func rendered(t *testing.T) map[string]fleet.Cluster {
+func openStackRendered(t *testing.T) map[string]fleet.Cluster {
 	t.Helper()
 	out := make(map[string]fleet.Cluster)
 	for _, c := range exampletest.Render(t, example.Files(), api.Kinds()) {
@@ -27,8 +27,8 @@ func rendered(t *testing.T) map[string]fleet.Cluster {
 	return out
 }
 
-// describe says what of a cluster its overlay decides.
-func describe(t *testing.T, c fleet.Cluster) string {
+// openStackDescribe says what of a cluster its overlay decides.
+func openStackDescribe(t *testing.T, c fleet.Cluster) string {
 	t.Helper()
 	spec, err := api.ReadCluster(c.Infrastructure)
 	if err != nil {
@@ -51,10 +51,10 @@ func describe(t *testing.T, c fleet.Cluster) string {
 	return b.String()
 }
 
-func TestClusters(t *testing.T) {
+func TestOpenStackClusters(t *testing.T) {
 	got := make(map[string]string)
-	for key, c := range rendered(t) {
-		got[key] = describe(t, c)
+	for key, c := range openStackRendered(t) {
+		got[key] = openStackDescribe(t, c)
 	}
 	want := map[string]string{
 		"dev/small": `endpoint: load balancer false
@@ -95,12 +95,12 @@ web-md-0-8hq8j: 2 v1.34.1 ubuntu m1.medium, format "", zone "", volume false
 	}
 }
 
-// TestPlan: in an empty project each cluster is one to create with all of its
+// TestOpenStackPlan: in an empty project each cluster is one to create with all of its
 // machines, and begins with its certificates and what the machines share.
-func TestPlan(t *testing.T) {
+func TestOpenStackPlan(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	got := make(map[string]string)
-	for key, c := range rendered(t) {
+	for key, c := range openStackRendered(t) {
 		in := plan.Input{
 			Desired:  &c,
 			Observed: fleet.Observed{At: now, Secrets: fleet.SecretState{Missing: fleet.Authorities()}},
@@ -122,11 +122,11 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestUserData: what is configured can be written for the first machine of each
+// TestOpenStackUserData: what is configured can be written for the first machine of each
 // control plane and for a worker.
-func TestUserData(t *testing.T) {
+func TestOpenStackUserData(t *testing.T) {
 	b := kubeadm.Distribution{}
-	for key, c := range rendered(t) {
+	for key, c := range openStackRendered(t) {
 		authorities, err := b.NewSecrets(&c, time.Now())
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package vsphere_test
+package examples_test
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/test/exampletest"
 )
 
-// describe says what of a cluster its overlay decides.
-func describe(t *testing.T, c fleet.Cluster) string {
+// vSphereDescribe says what of a cluster its overlay decides.
+func vSphereDescribe(t *testing.T, c fleet.Cluster) string {
 	t.Helper()
 	spec, err := api.ReadCluster(c.Infrastructure)
 	if err != nil {
@@ -54,10 +54,10 @@ func describe(t *testing.T, c fleet.Cluster) string {
 	return b.String()
 }
 
-func TestClusters(t *testing.T) {
+func TestVSphereClusters(t *testing.T) {
 	got := make(map[string]string)
 	for _, c := range exampletest.Render(t, example.Files(), api.Kinds()) {
-		got[c.Key.String()] = describe(t, c)
+		got[c.Key.String()] = vSphereDescribe(t, c)
 	}
 	want := map[string]string{
 		"dev/small": `endpoint 198.51.100.10, virtual IP true

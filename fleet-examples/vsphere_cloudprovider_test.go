@@ -1,4 +1,4 @@
-package vsphere_test
+package examples_test
 
 import (
 	"encoding/json"
@@ -17,10 +17,10 @@ import (
 )
 
 // What the cloud provider and the CSI driver read in the cluster prod/volumes.
-var configurations = map[string]string{
+var vSphereConfigurations = map[string]string{
 	"ConfigMap kube-system/cloud-config vsphere.conf": `global:
   port: 443
-  thumbprint: "` + thumbprint + `"
+  thumbprint: "` + vSphereThumbprint + `"
   secretName: vsphere-cloud-secret
   secretNamespace: kube-system
 vcenter:
@@ -32,7 +32,7 @@ vcenter:
 	"Secret kube-system/vsphere-cloud-secret vcenter.example.com.password": "change me",
 	"Secret vmware-system-csi/vsphere-config-secret csi-vsphere.conf": `[Global]
 cluster-id = "drydock/prod/volumes"
-thumbprint = "` + thumbprint + `"
+thumbprint = "` + vSphereThumbprint + `"
 [VirtualCenter "vcenter.example.com"]
 user = "kubernetes@vsphere.local"
 password = "change me"
@@ -40,11 +40,11 @@ datacenters = "DC0"
 `,
 }
 
-const thumbprint = "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF"
+const vSphereThumbprint = "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF"
 
-// TestCloudProvider: CPI and CSI driver have the account that is written once, the CSI driver
+// TestVSphereCloudProvider: CPI and CSI driver have the account that is written once, the CSI driver
 // calls the cluster what Fairlead calls it, and Nodes wait for the CPI.
-func TestCloudProvider(t *testing.T) {
+func TestVSphereCloudProvider(t *testing.T) {
 	for _, c := range exampletest.Render(t, example.Files(), api.Kinds()) {
 		with := c.Key == fleet.Key{Namespace: "prod", Name: "volumes"}
 		if (len(c.ResourceSets) == 1) != with || (len(c.Releases) == 1) != with {
@@ -60,7 +60,7 @@ func TestCloudProvider(t *testing.T) {
 		if got := string(c.Releases[0].Values.Reveal()); got != `{"config":{"enabled":false}}` {
 			t.Errorf("its values are %s", got)
 		}
-		if diff := cmp.Diff(configurations, valuesOf(t, c.ResourceSets[0])); diff != "" {
+		if diff := cmp.Diff(vSphereConfigurations, vSphereValuesOf(t, c.ResourceSets[0])); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		for _, p := range c.Pools() {
@@ -75,9 +75,9 @@ func TestCloudProvider(t *testing.T) {
 	}
 }
 
-// TestDriver: what README.md has people add makes the driver's manifest part of the set, as it
+// TestVSphereDriver: what README.md has people add makes the driver's manifest part of the set, as it
 // is.
-func TestDriver(t *testing.T) {
+func TestVSphereDriver(t *testing.T) {
 	files := make(fstest.MapFS)
 	all := example.Files()
 	err := fs.WalkDir(all, ".", func(name string, d fs.DirEntry, err error) error {
@@ -112,14 +112,14 @@ func TestDriver(t *testing.T) {
 		if c.Key.Name != "volumes" {
 			continue
 		}
-		if got := valuesOf(t, c.ResourceSets[0])["ConfigMap vmware-system-csi/driver script"]; got != "echo ${HOME}" {
+		if got := vSphereValuesOf(t, c.ResourceSets[0])["ConfigMap vmware-system-csi/driver script"]; got != "echo ${HOME}" {
 			t.Errorf("the driver's manifest has %q, want what is in the file", got)
 		}
 	}
 }
 
-// valuesOf returns the values of ConfigMaps and Secrets that a set applies.
-func valuesOf(t *testing.T, s fleet.ResourceSet) map[string]string {
+// vSphereValuesOf returns the values of ConfigMaps and Secrets that a set applies.
+func vSphereValuesOf(t *testing.T, s fleet.ResourceSet) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
 	for _, r := range s.Resources {

@@ -1,4 +1,4 @@
-package mixed_test
+package examples_test
 
 import (
 	"fmt"
@@ -18,9 +18,9 @@ import (
 	"fairlead.dev/test/exampletest"
 )
 
-// rendered returns the clusters by name: web, with workers on hosts over SSH, and batch, with workers
+// mixedRendered returns the clusters by name: web, with workers on hosts over SSH, and batch, with workers
 // on hosts of an Ironic.
-func rendered(t *testing.T) map[string]fleet.Cluster {
+func mixedRendered(t *testing.T) map[string]fleet.Cluster {
 	t.Helper()
 	out := make(map[string]fleet.Cluster)
 	for _, c := range exampletest.Render(t, example.Files(), openstack.Kinds(), hosts.Kinds(), vsphere.Kinds(), metal3.Kinds()) {
@@ -29,9 +29,9 @@ func rendered(t *testing.T) map[string]fleet.Cluster {
 	return out
 }
 
-func TestClusters(t *testing.T) {
+func TestMixedClusters(t *testing.T) {
 	got := make(map[string][]string)
-	for name, c := range rendered(t) {
+	for name, c := range mixedRendered(t) {
 		text := []string{c.Key.String() + " on " + fmt.Sprint(c.Providers())}
 		for _, p := range c.Pools() {
 			text = append(text, fmt.Sprintf("%s: %d %s %q", p.Name, p.Replicas, p.Version, p.Provider))
@@ -47,13 +47,13 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestSites: each provider sees its own pools, and guests an endpoint that is given.
-func TestSites(t *testing.T) {
+// TestMixedSites: each provider sees its own pools, and guests an endpoint that is given.
+func TestMixedSites(t *testing.T) {
 	for name, sites := range map[string]map[string]string{
 		"web":   {"": "[web-cp web-servers] OpenStackCluster false", "hosts": "[web-metal] HostCluster true"},
 		"batch": {"": "[batch-cp] VSphereCluster false", "metal3": "[batch-metal] Metal3Cluster true"},
 	} {
-		c := rendered(t)[name]
+		c := mixedRendered(t)[name]
 		for provider, sees := range sites {
 			at := c.At(provider)
 			var pools []fleet.PoolName
@@ -65,20 +65,20 @@ func TestSites(t *testing.T) {
 			}
 		}
 	}
-	c := rendered(t)["batch"]
+	c := mixedRendered(t)["batch"]
 	if r := c.Reboots["batch-metal"]; r.Provider != "metal3" || r.RetryLimit != 1 || r.Timeout != 15*time.Minute {
 		t.Errorf("workers of batch are rebooted as %+v", r)
 	}
 }
 
-// TestPlan: what machines each cluster comes to, on two sites.
-func TestPlan(t *testing.T) {
+// TestMixedPlan: what machines each cluster comes to, on two sites.
+func TestMixedPlan(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for name, want := range map[string]map[string]int{
 		"web":   {"create cluster ": 1, "update infrastructure ": 1, "create web-cp": 3, "create web-metal": 2, "create web-servers": 2},
 		"batch": {"create cluster ": 1, "update infrastructure ": 1, "prepare host ": 2, "create batch-cp": 3, "create batch-metal": 2},
 	} {
-		c := rendered(t)[name]
+		c := mixedRendered(t)[name]
 		in := plan.Input{
 			Desired: &c, Since: now.Add(-time.Hour), Settle: time.Minute, Now: now,
 			Observed: fleet.Observed{At: now, Guests: []fleet.GuestSeen{{Provider: c.GuestProviders()[0]}}, Secrets: fleet.SecretState{Missing: fleet.Authorities()}},

@@ -1,4 +1,4 @@
-package clusterclass_test
+package examples_test
 
 import (
 	"os"
@@ -11,10 +11,10 @@ import (
 
 // The example renders two clusters of the class, with the pools, versions and
 // variables that they ask for.
-func TestExample(t *testing.T) {
+func TestClusterClass(t *testing.T) {
 	want := map[string]int{"eu-1-cp v1.34.1": 3, "eu-1-md-0 v1.34.1": 3, "eu-1-slow v1.34.1": 1, "eu-2-cp v1.33.5": 1, "eu-2-md-0 v1.33.5": 1}
 	templates := map[fleet.TemplateHash]string{}
-	for _, c := range exampletest.Render(t, os.DirFS("."), inmemory.Kinds()) {
+	for _, c := range exampletest.Render(t, os.DirFS("clusterclass"), inmemory.Kinds()) {
 		for _, p := range c.Pools() {
 			name := string(p.Name) + " " + p.Version
 			if want[name] != p.Replicas {

@@ -1,4 +1,4 @@
-package hosted_test
+package examples_test
 
 import (
 	"fmt"
@@ -16,13 +16,13 @@ import (
 	"fairlead.dev/test/exampletest"
 )
 
-func rendered(t *testing.T) fleet.Cluster {
+func hostedRendered(t *testing.T) fleet.Cluster {
 	t.Helper()
 	return exampletest.One(t, example.Files(), external.Kinds(), hosts.Kinds())
 }
 
-func TestCluster(t *testing.T) {
-	c := rendered(t)
+func TestHostedCluster(t *testing.T) {
+	c := hostedRendered(t)
 	got := []string{c.Key.String() + " by " + c.ControlPlaneKind() + " " + c.Version() + " at " + c.NamedEndpoint().Host}
 	for _, p := range c.Pools() {
 		got = append(got, fmt.Sprintf("%s: %d %s", p.Name, p.Replicas, p.Version))
@@ -33,9 +33,9 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestPlan: it comes to two machines, and to no control plane.
-func TestPlan(t *testing.T) {
-	c := rendered(t)
+// TestHostedPlan: it comes to two machines, and to no control plane.
+func TestHostedPlan(t *testing.T) {
+	c := hostedRendered(t)
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	in := plan.Input{
 		Desired: &c, Since: now.Add(-time.Hour), Settle: time.Minute, Now: now,

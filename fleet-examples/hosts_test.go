@@ -1,4 +1,4 @@
-package hosts_test
+package examples_test
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/test/exampletest"
 )
 
-func rendered(t *testing.T) map[string]fleet.Cluster {
+func hostsRendered(t *testing.T) map[string]fleet.Cluster {
 	t.Helper()
 	out := make(map[string]fleet.Cluster)
 	for _, c := range exampletest.Render(t, example.Files(), api.Kinds()) {
@@ -29,8 +29,8 @@ func rendered(t *testing.T) map[string]fleet.Cluster {
 	return out
 }
 
-// describe says what of a cluster its overlay decides.
-func describe(t *testing.T, c fleet.Cluster) string {
+// hostsDescribe says what of a cluster its overlay decides.
+func hostsDescribe(t *testing.T, c fleet.Cluster) string {
 	t.Helper()
 	spec, err := api.ReadCluster(c.Infrastructure)
 	if err != nil {
@@ -58,10 +58,10 @@ func describe(t *testing.T, c fleet.Cluster) string {
 	return b.String()
 }
 
-func TestClusters(t *testing.T) {
+func TestHostsClusters(t *testing.T) {
 	got := make(map[string]string)
-	for key, c := range rendered(t) {
-		got[key] = describe(t, c)
+	for key, c := range hostsRendered(t) {
+		got[key] = hostsDescribe(t, c)
 	}
 	want := map[string]string{
 		"dev/small": `endpoint: 203.0.113.11:6443
@@ -80,11 +80,11 @@ ha-md-0: 2 v1.34.1, surge 0, hosts map[use:worker]
 	}
 }
 
-// TestPlan: on free hosts each cluster is one to create with all of its machines.
-func TestPlan(t *testing.T) {
+// TestHostsPlan: on free hosts each cluster is one to create with all of its machines.
+func TestHostsPlan(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	got := make(map[string]string)
-	for key, c := range rendered(t) {
+	for key, c := range hostsRendered(t) {
 		in := plan.Input{
 			Desired:  &c,
 			Observed: fleet.Observed{At: now, Secrets: fleet.SecretState{Missing: fleet.Authorities()}},
@@ -103,12 +103,12 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestUserData: each machine's user data is such that hosts run it, with cloud-init and
+// TestHostsUserData: each machine's user data is such that hosts run it, with cloud-init and
 // without.
-func TestUserData(t *testing.T) {
+func TestHostsUserData(t *testing.T) {
 	b := kubeadm.Distribution{}
 	meta := userdata.Metadata{InstanceID: "0123456789abcdef", Name: "machine", ProviderID: "hosts://hall-1/rack1-1/0123456789abcdef"}
-	for key, c := range rendered(t) {
+	for key, c := range hostsRendered(t) {
 		authorities, err := b.NewSecrets(&c, time.Now())
 		if err != nil {
 			t.Fatal(err)

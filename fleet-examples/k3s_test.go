@@ -1,4 +1,4 @@
-package rke2_test
+package examples_test
 
 import (
 	"os"
@@ -6,25 +6,25 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/distribution/rke2"
+	"fairlead.dev/providers/distribution/k3s"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/reconcile/plan"
 	"fairlead.dev/test/exampletest"
 )
 
 // The example renders one cluster, whose infrastructure and secrets are what comes first.
-func TestExample(t *testing.T) {
-	c := exampletest.One(t, os.DirFS("."), inmemory.Kinds(), rke2.Kinds())
-	want := map[string]int{"eu-1-cp v1.34.1+rke2r1": 3, "eu-1-md-0 v1.34.1+rke2r1": 2}
+func TestK3s(t *testing.T) {
+	c := exampletest.One(t, os.DirFS("k3s"), inmemory.Kinds(), k3s.Kinds())
+	want := map[string]int{"eu-1-cp v1.34.1+k3s1": 3, "eu-1-md-0 v1.34.1+k3s1": 2}
 	for _, p := range c.Pools() {
 		if name := string(p.Name) + " " + p.Version; want[name] != p.Replicas {
 			t.Errorf("%s has %d machines, want %d", name, p.Replicas, want[name])
 		}
 	}
-	if fleet.ObjectKind(fleet.RoleControlPlane, c.ControlPlane.Kind) != rke2.ControlPlane {
+	if fleet.ObjectKind(fleet.RoleControlPlane, c.ControlPlane.Kind) != k3s.ControlPlane {
 		t.Errorf("the control plane is a %s", c.ControlPlane.Kind)
 	}
-	d := rke2.New(nil)
+	d := k3s.New(nil)
 	out := plan.Compute(plan.Input{Desired: &c, Observed: fleet.Observed{Distribution: fleet.Distribution{Traits: d.Traits(&c), Needs: d.Needs(&c)}}})
 	if !slices.ContainsFunc(out.Actions, func(a fleet.Action) bool { return a.Kind == fleet.EnsureInfrastructure }) {
 		t.Errorf("a plan for nothing does %v", out.Actions)
