@@ -68,17 +68,31 @@ type Check struct {
 // Run runs the suite as subtests of t.
 func Run(t *testing.T, o Options) {
 	for _, c := range Checks() {
+		t.Run(c.Name, func(t *testing.T) { o.run(t, c) })
+	}
+}
+
+// RunParallel runs the suite as parallel subtests of t, each with options of its own. It is
+// for infrastructures that checks wait for.
+func RunParallel(t *testing.T, options func() Options) {
+	for _, c := range Checks() {
 		t.Run(c.Name, func(t *testing.T) {
-			if why := o.leftOut(t)[c.Name]; why != "" {
-				t.Skip(why)
-			}
-			if o.Around == nil {
-				c.Run(t, o)
-				return
-			}
-			o.Around(t, func(t *testing.T) { c.Run(t, o) })
+			t.Parallel()
+			options().run(t, c)
 		})
 	}
+}
+
+func (o Options) run(t *testing.T, c Check) {
+	t.Helper()
+	if why := o.leftOut(t)[c.Name]; why != "" {
+		t.Skip(why)
+	}
+	if o.Around == nil {
+		c.Run(t, o)
+		return
+	}
+	o.Around(t, func(t *testing.T) { c.Run(t, o) })
 }
 
 // leftOut returns the reasons for the checks that are not made.

@@ -21,10 +21,16 @@ import (
 
 // TestConformance runs the suite on a double of Ironic for each of its tests.
 func TestConformance(t *testing.T) {
+	t.Parallel()
+	conformance.RunParallel(t, suite)
+}
+
+// suite returns the options of one check.
+func suite() conformance.Options {
 	worlds := make(map[providers.Infrastructure]*suiteWorld)
 	var last *suiteWorld
 	var listing *metal3test.Injected
-	conformance.Run(t, conformance.Options{
+	return conformance.Options{
 		New: func(t testing.TB) providers.Infrastructure {
 			last, listing = newSuiteWorld(t), nil
 			worlds[last] = last
@@ -42,7 +48,7 @@ func TestConformance(t *testing.T) {
 			listing = worlds[p].FailCalls(metal3test.CallFault{Method: "GET /v1/nodes", Skip: nth - 1, Times: 1, Status: 500})
 		},
 		Provider: "metal3", Hooks: suiteHooks(worlds),
-	})
+	}
 }
 
 // suiteHooks reach the Ironics of providers.

@@ -19,6 +19,7 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/metal3test"
+	"fairlead.dev/test/waits"
 )
 
 // shared is the Ironic of most tests: each has hosts in a namespace of its own.
@@ -29,7 +30,7 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := waits.Main(m)
 	if shared.i != nil {
 		shared.i.Close()
 	}

@@ -17,6 +17,7 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/metal3test"
+	"fairlead.dev/test/short"
 )
 
 // A history is a random life of hosts: two clusters take machines from one inventory, each by an
@@ -51,7 +52,7 @@ type wish struct {
 // Git says in the end.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	seeds := 4
+	seeds := short.Number(t, 1, 4)
 	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_HISTORIES")); err == nil {
 		seeds = n
 	}

@@ -43,6 +43,7 @@ func (b *bench) untouched(name string) vspheretest.Machine {
 // TestAdopt: machines of another controller are the cluster's, with the id of their Nodes, there is
 // nothing to do to them, and one goes as others do.
 func TestAdopt(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(s *api.VSphereMachineSpec) { s.PowerOffMode = api.PowerOffTrySoft })
 	machines := []providers.AdoptedMachine{b.theirs("eu-1-md-0-abcde"), b.theirs("eu-1-md-0-fghij")}
 	before := b.untouched("eu-1-md-0-abcde")
@@ -85,6 +86,7 @@ func TestAdopt(t *testing.T) {
 
 // TestAdoptedPoweredOff: a machine that was adopted and lost its power gets that, and nothing else.
 func TestAdoptedPoweredOff(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.adopt(b.theirs("eu-1-md-0-abcde"))
 	before := b.untouched("eu-1-md-0-abcde")
@@ -99,6 +101,7 @@ func TestAdoptedPoweredOff(t *testing.T) {
 
 // TestCopyOfAdopted: a copy of a machine that was adopted is none, though it has its tags.
 func TestCopyOfAdopted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	m := b.theirs("eu-1-md-0-abcde")
 	b.adopt(m)
@@ -132,6 +135,7 @@ func (b *bench) setTag(name, tag, value string) {
 
 // TestReleaseAdopted: what was adopted is as it was; what was made since keeps all of it.
 func TestReleaseAdopted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	m := b.theirs("eu-1-md-0-abcde")
 	before := b.vms("eu-1-md-0-abcde")[0]
@@ -149,6 +153,7 @@ func TestReleaseAdopted(t *testing.T) {
 
 // TestReleaseRefuses: where one machine was made or changed since it was adopted, none is released.
 func TestReleaseRefuses(t *testing.T) {
+	t.Parallel()
 	for reason, change := range map[string]func(b *bench) (known int){
 		"one that is not known": func(*bench) int { return 1 },
 		"one that is leaving": func(b *bench) int {
@@ -165,6 +170,7 @@ func TestReleaseRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, nil)
 			machines := []providers.AdoptedMachine{b.theirs("eu-1-md-0-abcde"), b.theirs("eu-1-md-0-fghij")}
 			b.adopt(machines...)
@@ -182,6 +188,7 @@ func TestReleaseRefuses(t *testing.T) {
 // TestAdoptedAddresses: addresses of pools that machines have stay theirs, and are given to no
 // other.
 func TestAdoptedAddresses(t *testing.T) {
+	t.Parallel()
 	b := pooled(t, "10.7.0.10-10.7.0.11")
 	m := b.theirs("eu-1-md-0-abcde")
 	wantKind(t, "without its claim", b.p.Adopt(t.Context(), b.c, []providers.AdoptedMachine{m}), fleet.NotFound, "machine eu-1-md-0-abcde", "no IPAddressClaim of it has one of InClusterIPPool/prod/nodes")
@@ -211,6 +218,7 @@ func TestAdoptedAddresses(t *testing.T) {
 
 // TestAdoptFailureDomain: a machine is in the failure domain that its Machine says.
 func TestAdoptFailureDomain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	c := w.selecting(t, w.zoned(t))
 	b := &bench{t, w, newProvider(t, nil), &c}
@@ -233,6 +241,7 @@ func TestAdoptFailureDomain(t *testing.T) {
 
 // TestAdoptRefuses: where one machine cannot be taken over, none is.
 func TestAdoptRefuses(t *testing.T) {
+	t.Parallel()
 	for reason, tc := range map[string]struct {
 		change func(b *bench, m *providers.AdoptedMachine)
 		kind   fleet.ErrorKind
@@ -280,6 +289,7 @@ func TestAdoptRefuses(t *testing.T) {
 		"of no pool":                  {func(_ *bench, m *providers.AdoptedMachine) { m.Pool = "md-9" }, fleet.Invalid, "no pool md-9"},
 	} {
 		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, nil)
 			machines := []providers.AdoptedMachine{b.theirs("eu-1-md-0-abcde"), b.theirs("eu-1-md-0-fghij")}
 			tc.change(b, &machines[1])

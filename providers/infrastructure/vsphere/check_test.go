@@ -61,6 +61,7 @@ func (b *bench) changes() (out []string) {
 // TestRightsFirst: all privileges that are missing are told at once, each with what it is missing
 // on, before anything is made; those that machines do not take are not asked about.
 func TestRightsFirst(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(s *api.VSphereMachineSpec) { s.Network.Devices = append(s.Network.Devices, s.Network.Devices[0]) })
 	b.restart()
 	b.w.ResetCalls()
@@ -87,6 +88,7 @@ func TestRightsFirst(t *testing.T) {
 
 // TestRightsOfTemplatesDatastore: where Git names no datastore, a clone is on that of its template.
 func TestRightsOfTemplatesDatastore(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(s *api.VSphereMachineSpec) { s.Datastore = "" })
 	b.as(plain("Datastore.AllocateSpace"), vspheretest.Grant{Path: "/DC0/datastore/LocalDS_1", Privileges: []string{"Datastore.AllocateSpace"}})
 	wantKind(t, "EnsureInfrastructure", b.p.EnsureInfrastructure(t.Context(), "op", b.c), fleet.Unauthorized, "the user lacks Datastore.AllocateSpace on /DC0/datastore/LocalDS_0 ")
@@ -94,6 +96,7 @@ func TestRightsOfTemplatesDatastore(t *testing.T) {
 
 // TestRightsBesideStorage: they are told also where storage cannot be found.
 func TestRightsBesideStorage(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.workers(func(s *api.VSphereMachineSpec) { s.Datastore = "no-such-store" })
 	b.as(plain("Network.Assign"))
@@ -105,6 +108,7 @@ func TestRightsBesideStorage(t *testing.T) {
 
 // TestRightsOfEndedSession: the session that is asked about is the one that there is.
 func TestRightsOfEndedSession(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.workers(func(s *api.VSphereMachineSpec) { s.NumCPUs = 4 })
 	b.until("a look", func(fleet.Infrastructure) bool { return true })
@@ -117,6 +121,7 @@ func TestRightsOfEndedSession(t *testing.T) {
 
 // TestCheckedOnce: what was found is not looked for again while Git says the same.
 func TestCheckedOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	if n := b.called("HasPrivilegeOnEntities"); n != 1 {
 		t.Errorf("rights were asked about %d times for pools that are alike, want once", n)
@@ -143,6 +148,7 @@ func TestCheckedOnce(t *testing.T) {
 // TestCheckedAgain: what Git changes of the placements of a cluster that runs is found before a
 // machine is made there, and told until it is.
 func TestCheckedAgain(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.as(plain())
@@ -176,6 +182,7 @@ func TestCheckedAgain(t *testing.T) {
 // TestCheckedBeforeMachines: a cluster without machines whose placements Git changed is not ready
 // until they were found.
 func TestCheckedBeforeMachines(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.workers(func(s *api.VSphereMachineSpec) { s.Folder = "no-such-folder" })
 	if i := b.observe(); !i.Exists || i.Ready || i.Message != "find what machines of pool md-0 need, which Git changed" || len(i.Upkeep) > 0 {
@@ -189,6 +196,7 @@ func TestCheckedBeforeMachines(t *testing.T) {
 // TestCheckedByAnother: an agent that was started meanwhile has no drift to tell, and still makes
 // no machine that it may not.
 func TestCheckedByAnother(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.restart()
@@ -218,6 +226,7 @@ func TestCheckedByAnother(t *testing.T) {
 
 // TestCheckedForAnotherUser: rights are those of who asks.
 func TestCheckedForAnotherUser(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.as(plain("Network.Assign"))
 	if i := b.observe(); i.Ready {
@@ -228,6 +237,7 @@ func TestCheckedForAnotherUser(t *testing.T) {
 
 // TestCheck: people are told for each pool what it lacks, and nothing is changed.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.restart()
 	b.workers(func(s *api.VSphereMachineSpec) { s.Datastore = "no-such-store" })

@@ -20,10 +20,16 @@ import (
 // TestConformance runs the suite on a vCenter for each of its tests. VMs of one name are in
 // folders of their own: see TestSameName.
 func TestConformance(t *testing.T) {
+	t.Parallel()
+	conformance.RunParallel(t, func() conformance.Options { return suite(t) })
+}
+
+// suite returns the options of one check.
+func suite(t testing.TB) conformance.Options {
 	worlds := make(map[providers.Infrastructure]*world)
 	var last *world
 	var listing *vspheretest.Injected
-	conformance.Run(t, conformance.Options{
+	return conformance.Options{
 		New: func(t testing.TB) providers.Infrastructure {
 			last, listing = newWorld(t, vspheretest.Options{Datacenters: 1}), nil
 			p := upkeeper{newProvider(t, nil)}
@@ -44,7 +50,7 @@ func TestConformance(t *testing.T) {
 			listing = worlds[p].FailCalls(vspheretest.CallFault{Method: "RetrievePropertiesEx", Skip: nth - 1, Times: 1, Fault: &types.HostCommunication{}})
 		},
 		Provider: "vsphere", Hooks: hooks(worlds), Deviations: nil,
-	})
+	}
 }
 
 // zoned is a cluster with two failure domains.

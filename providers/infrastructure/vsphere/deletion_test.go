@@ -15,6 +15,7 @@ import (
 
 // TestVolumesStay: a volume that the CSI driver attached outlives the machine.
 func TestVolumesStay(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	c, err := b.w.Client(t.Context())
@@ -46,6 +47,7 @@ func TestVolumesStay(t *testing.T) {
 // TestSoftPowerOff: the guest is asked first, and the machine is on its way out meanwhile,
 // whoever looks, and is not switched on again.
 func TestSoftPowerOff(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(s *api.VSphereMachineSpec) { s.PowerOffMode = api.PowerOffTrySoft })
 	b.make("m-0")
 	held := b.w.FailTasks(vspheretest.TaskFault{Task: "ShutdownGuest", Hold: true})
@@ -80,6 +82,7 @@ func TestSoftPowerOff(t *testing.T) {
 
 // TestNoTools: without tools a machine that is to be shut down softly is switched off.
 func TestNoTools(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(s *api.VSphereMachineSpec) { s.PowerOffMode = api.PowerOffTrySoft })
 	b.make("m-0")
 	b.w.Edit(b.vms("m-0")[0].Ref, types.PropertyChange{Name: "guest.toolsRunningStatus", Val: "guestToolsNotRunning"})
@@ -102,6 +105,7 @@ func methods(b *bench) []string {
 // TestDeletionWithoutPool: a machine whose pool Git has no more goes as Git said when it was made,
 // whoever asks; one of an older agent, of which nobody noted that, is switched off.
 func TestDeletionWithoutPool(t *testing.T) {
+	t.Parallel()
 	for reason, tc := range map[string]struct {
 		mode    api.PowerOffMode
 		seconds int32
@@ -116,6 +120,7 @@ func TestDeletionWithoutPool(t *testing.T) {
 		"nobody noted it":          {api.PowerOffTrySoft, 0, false, false, []string{"PowerOffVM_Task", "Destroy_Task"}},
 	} {
 		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, func(s *api.VSphereMachineSpec) {
 				s.PowerOffMode, s.GuestSoftPowerOffTimeoutSeconds = tc.mode, tc.seconds
 			})
@@ -151,6 +156,7 @@ func TestDeletionWithoutPool(t *testing.T) {
 // TestInterruptedDeletion: a deletion that breaks off anywhere is told, goes on, and nobody
 // switches the machine on meanwhile.
 func TestInterruptedDeletion(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	for _, method := range []string{"PowerOffVM_Task", "Destroy_Task"} {
 		name := fleet.MachineName("m-" + strings.ToLower(method[:5]))
@@ -176,6 +182,7 @@ func TestInterruptedDeletion(t *testing.T) {
 // TestDeletionOfLost: a machine on a host that is lost is on its way out from when somebody asks,
 // and goes when the host is back, without being switched on again.
 func TestDeletionOfLost(t *testing.T) {
+	t.Parallel()
 	for _, began := range []bool{false, true} {
 		b := newBench(t, func(s *api.VSphereMachineSpec) { s.PowerOffMode = api.PowerOffTrySoft })
 		b.make("m-0")

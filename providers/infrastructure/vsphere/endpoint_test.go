@@ -120,6 +120,7 @@ func (b *bench) held(name, tag string) string {
 // TestEndpointOfAPool: the endpoint is an address of the pool that Git names, which all machines
 // hold from birth, no machine is given, and nothing moves while one machine is left.
 func TestEndpointOfAPool(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	b := drawing(t, w, "acme", "eu-1", "10.7.0.10-10.7.0.14")
 	b.ensure()
@@ -175,6 +176,7 @@ func TestEndpointOfAPool(t *testing.T) {
 // TestEndpointIsFreed: an address is given again when no machine of its cluster is left, and not
 // before.
 func TestEndpointIsFreed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	a := drawing(t, w, "acme", "a", "10.7.0.10-10.7.0.11")
 	a.ensure()
@@ -201,6 +203,7 @@ func TestEndpointIsFreed(t *testing.T) {
 // TestEndpointTwice: of two clusters of two agents that choose one address at a time, one makes
 // its first machine again before it ever ran, and they end with two.
 func TestEndpointTwice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	list := []string{"10.7.0.10-10.7.0.11", "10.7.0.20-10.7.0.29"}
 	a := drawing(t, w, "acme", "a", list...)
@@ -289,6 +292,7 @@ func losing(b *bench) (out []string) {
 // TestEndpointOnceThere: a cluster that was there keeps its machines, whoever claims its address
 // and whatever is switched off.
 func TestEndpointOnceThere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	a := drawing(t, w, "acme", "a", "10.7.0.10-10.7.0.19")
 	a.ensure()
@@ -317,6 +321,7 @@ func TestEndpointOnceThere(t *testing.T) {
 // TestEndpointOfAPoolLater: where Git named the endpoint, and names a pool instead, the cluster
 // keeps what its machines know.
 func TestEndpointOfAPoolLater(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	b := drawing(t, w, "acme", "eu-1", "10.7.0.10-10.7.0.14")
 	var pool *api.VirtualIP
@@ -347,6 +352,7 @@ func TestEndpointOfAPoolLater(t *testing.T) {
 // Git names and another cluster drew is told, and a machine whose user data names an address that
 // is another's by now is not made.
 func TestEndpointOfOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	named := w.cluster(t, nil) // its endpoint is named in Git, and served by a program of its own
 	named.Key.Name = "named"
@@ -380,6 +386,7 @@ func TestEndpointOfOthers(t *testing.T) {
 
 // TestEndpointBrought: what people bring to serve an endpoint cannot know one of a pool.
 func TestEndpointBrought(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	b := drawing(t, w, "acme", "eu-1", "10.7.0.10-10.7.0.14")
 	b.c.ControlPlane.Bootstrap.Spec = []byte(`{"files": [{"path": "/etc/kubernetes/manifests/kube-vip.yaml", "content": "x"}]}`)

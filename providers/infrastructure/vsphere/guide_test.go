@@ -186,6 +186,7 @@ func told(err error) string {
 
 // TestTroubleshooting: each message that the guide lists is what people are told.
 func TestTroubleshooting(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../../docs/vsphere.md")
 	if err != nil {
 		t.Fatal(err)
@@ -204,6 +205,7 @@ func TestTroubleshooting(t *testing.T) {
 		name := quotes[0][1]
 		rows = append(rows, name)
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			produce := symptoms[name]
 			if produce == nil {
 				t.Fatal("nothing here produces it")

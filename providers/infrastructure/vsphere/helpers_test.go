@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,10 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
+	"fairlead.dev/test/waits"
 )
+
+func TestMain(m *testing.M) { os.Exit(waits.Main(m)) }
 
 // The rhythm of tests: real time passes, so it is short.
 const tick, settle = 20 * time.Millisecond, 80 * time.Millisecond

@@ -17,6 +17,7 @@ import (
 
 // TestSharedLook: clusters of one vCenter and account share a look.
 func TestSharedLook(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.p = newProvider(t, func(o *vsphere.Options) { o.VCenter.Tick = time.Hour })
@@ -40,6 +41,7 @@ func TestSharedLook(t *testing.T) {
 
 // TestWrongPassword: it stops with a message, and the machines are not gone.
 func TestWrongPassword(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.p = newProvider(t, nil)
@@ -50,6 +52,7 @@ func TestWrongPassword(t *testing.T) {
 
 // TestUnreachable: what vCenter does not reach is silent, and never gone, made anew or changed.
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	ref := b.vms("m-0")[0].Ref
@@ -70,6 +73,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestSuspended: a machine that people suspended is told, and held.
 func TestSuspended(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.w.Edit(b.vms("m-0")[0].Ref, types.PropertyChange{Name: "runtime.powerState", Val: types.VirtualMachinePowerStateSuspended})
@@ -81,6 +85,7 @@ func TestSuspended(t *testing.T) {
 
 // TestPoweredOff: a machine that somebody switched off is switched on.
 func TestPoweredOff(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.w.Power(b.vms("m-0")[0].Ref, false)
@@ -91,6 +96,7 @@ func TestPoweredOff(t *testing.T) {
 
 // TestUserDataGoes: an hour after it was powered on, a machine has no user data any more.
 func TestUserDataGoes(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	ref := b.vms("m-0")[0].Ref
@@ -108,6 +114,7 @@ func TestUserDataGoes(t *testing.T) {
 
 // TestCopy: a VM that people copied from a machine is not ours, and is never touched.
 func TestCopy(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.w.Copy(b.vms("m-0")[0].Ref, "copy")
@@ -147,6 +154,7 @@ func (b *bench) remove(name fleet.MachineName) {
 
 // TestIdentityOfManyServers: a Secret may have an account for each vCenter.
 func TestIdentityOfManyServers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	w.AddUser("bob", "Secret-1!", vspheretest.Grant{})
 	c := w.cluster(t, nil)
@@ -162,6 +170,7 @@ func TestIdentityOfManyServers(t *testing.T) {
 
 // TestMissing: what machines need and is not there stops the cluster, with what there is.
 func TestMissing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	for field, value := range map[string]string{
 		"template": "no-such-template", "folder": "no-such-folder", "resourcePool": "no-such-pool", "datastore": "no-such-store", "datacenter": "DC9",
@@ -190,6 +199,7 @@ var _ providers.Infrastructure = upkeeper{}
 // TestTagsRemoved: a VM whose tags somebody took away altogether is still there, by its UUID: it
 // is shown as damaged, and nothing is done to it.
 func TestTagsRemoved(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.w.SetExtraConfig(b.vms("m-0")[0].Ref, map[string]string{"fairlead.dev/tags": ""})

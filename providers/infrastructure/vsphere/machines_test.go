@@ -138,6 +138,7 @@ func wantKind(t testing.TB, what string, err error, kind fleet.ErrorKind, words 
 
 // TestLife: a machine is cloned, told what it is, powered on, and has its guest's address.
 func TestLife(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	m := b.make("m-0")
 	v := b.vms("m-0")[0]
@@ -159,6 +160,7 @@ func TestLife(t *testing.T) {
 // TestRestartWhileCloning: a clone that runs is one, whoever asks, and is finished by whoever
 // looks after it.
 func TestRestartWhileCloning(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	held := b.w.FailTasks(vspheretest.TaskFault{Task: "CloneVM_Task", Hold: true})
 	if err := b.ask("m-0"); err != nil {
@@ -189,6 +191,7 @@ func TestRestartWhileCloning(t *testing.T) {
 
 // TestRestartAtEveryStep: an agent that ends after any change leaves what the next one finishes.
 func TestRestartAtEveryStep(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(s *api.VSphereMachineSpec) { s.HardwareVersion = "vmx-19" })
 	for _, method := range []string{"UpgradeVM_Task", "ReconfigVM_Task", "PowerOnVM_Task"} {
 		name := fleet.MachineName("m-" + strings.ToLower(method[:3]))
@@ -213,6 +216,7 @@ func TestRestartAtEveryStep(t *testing.T) {
 
 // TestCloneFails: what vCenter says of a clone that failed is told, until it is asked for again.
 func TestCloneFails(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	full := b.w.FailTasks(vspheretest.TaskFault{Task: "CloneVM_Task", Fault: &types.NoDiskSpace{Datastore: "LocalDS_0"}, Message: "Insufficient disk space on datastore 'LocalDS_0'."})
 	if err := b.ask("m-0"); err != nil {
@@ -231,6 +235,7 @@ func TestCloneFails(t *testing.T) {
 
 // TestSameName: a VM of that name in the folder is adopted if it is the machine, and else told.
 func TestSameName(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	spec, err := api.ReadMachine(b.c.Workers[0].Infrastructure)
 	if err != nil {
@@ -252,6 +257,7 @@ func TestSameName(t *testing.T) {
 
 // TestPowerOnFails: what is for good fails the machine, and what passes does not.
 func TestPowerOnFails(t *testing.T) {
+	t.Parallel()
 	for reason, tc := range map[string]struct {
 		fault types.BaseMethodFault
 		state fleet.MachineState

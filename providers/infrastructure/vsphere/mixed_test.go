@@ -43,6 +43,7 @@ func (b *bench) askServer(name fleet.MachineName) {
 // TestTwoVCenters: machines of one cluster are in two vCenters with an account each, and what is
 // true of a VM there is not taken for one here that has its id.
 func TestTwoVCenters(t *testing.T) {
+	t.Parallel()
 	b, other := mixed(t)
 	b.askServer("cp-0")
 	if err := b.ask("m-0"); err != nil {
@@ -87,6 +88,7 @@ func TestTwoVCenters(t *testing.T) {
 
 // TestOneVCenterAway: a vCenter that does not answer is no proof that machines are gone.
 func TestOneVCenterAway(t *testing.T) {
+	t.Parallel()
 	b, other := mixed(t)
 	b.askServer("cp-0")
 	if err := b.ask("m-0"); err != nil {
@@ -102,6 +104,7 @@ func TestOneVCenterAway(t *testing.T) {
 
 // TestZoneAway: a zone whose host cluster is gone freezes its machines and no others.
 func TestZoneAway(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	c := w.selecting(t, w.zoned(t))
 	b := &bench{t, w, newProvider(t, nil), &c}
@@ -137,6 +140,7 @@ func TestZoneAway(t *testing.T) {
 // TestPoolGone: machines of a pool that Git has no more are not worked on any further, and are
 // removed, as Git said when they were made.
 func TestPoolGone(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(s *api.VSphereMachineSpec) { s.PowerOffMode = api.PowerOffTrySoft })
 	b.make("m-0")
 	if err := b.ask("m-1"); err != nil {
@@ -158,6 +162,7 @@ func TestPoolGone(t *testing.T) {
 // TestOrphansOfTwoAccounts: each account of a vCenter is asked once, what two of them see is told
 // once, and what one that is refused may see is said to be unknown.
 func TestOrphansOfTwoAccounts(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	gone := *b.c
@@ -195,6 +200,7 @@ func TestOrphansOfTwoAccounts(t *testing.T) {
 
 // TestWatchFailedClone: a clone that fails is told to its cluster, though there is no VM.
 func TestWatchFailedClone(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.seldom()
 	b.ensure()

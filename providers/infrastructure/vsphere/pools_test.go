@@ -46,6 +46,7 @@ func metadataOf(t testing.TB, m vspheretest.Machine) string {
 // TestAddresses: machines have addresses of their pool, each its own, from birth, and what they
 // are told is what their tags say.
 func TestAddresses(t *testing.T) {
+	t.Parallel()
 	b := pooled(t, "10.7.0.10-10.7.0.11")
 	b.p = newProvider(t, func(o *vsphere.Options) { o.Settle = time.Minute }) // a busy machine lists clones late
 	b.ensure()
@@ -75,6 +76,7 @@ func TestAddresses(t *testing.T) {
 // TestAddressTwice: of two machines of one address that never ran, one is removed, the same to
 // whoever looks, and one that runs is never taken.
 func TestAddressTwice(t *testing.T) {
+	t.Parallel()
 	b := pooled(t, "10.7.0.10-10.7.0.20")
 	for _, name := range []fleet.MachineName{"m-0", "m-1"} {
 		if err := b.ask(name); err != nil {

@@ -14,6 +14,7 @@ import (
 // TestUntagged: a machine that was adopted, and whose tags somebody took off or changed, is found by
 // its id and is damaged; whoever looks finds what is there and never what is gone.
 func TestUntagged(t *testing.T) {
+	t.Parallel()
 	for reason, tc := range map[string]struct {
 		change  func(b *bench, v vspheretest.Machine)
 		state   fleet.MachineState
@@ -41,6 +42,7 @@ func TestUntagged(t *testing.T) {
 		}, "", "", false},
 	} {
 		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, nil)
 			m := b.theirs("eu-1-md-0-abcde")
 			b.adopt(m)
@@ -77,6 +79,7 @@ func TestUntagged(t *testing.T) {
 
 // TestUntaggedUnknown: where vCenter does not answer, nobody knows whether a machine is gone.
 func TestUntaggedUnknown(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	m := b.theirs("eu-1-md-0-abcde")
 	b.w.FailCalls(vspheretest.CallFault{Method: "FindAllByUuid", Fault: &types.NoPermission{PrivilegeId: "System.View"}})
@@ -88,6 +91,7 @@ func TestUntaggedUnknown(t *testing.T) {
 // TestUntaggedElsewhere: a vCenter that Git does not lead to any more is asked too, and where nobody
 // knows how, nobody knows whether a machine is gone.
 func TestUntaggedElsewhere(t *testing.T) {
+	t.Parallel()
 	b, other := mixed(t)
 	m := other.w.AddMachine(other.folder(), "eu-1-md-0-abcde")
 	id := fleet.ProviderID("vsphere://" + m.UUID)

@@ -15,6 +15,7 @@ import (
 // TestUntaggedByName: a VM without tags of anybody that is called like a machine, in a folder of machines, is
 // damaged, also where no Node tells of it; what is another's, or is elsewhere, is not looked at.
 func TestUntaggedByName(t *testing.T) {
+	t.Parallel()
 	const theirs = "md-0-x7k2p-bcdfg" // as Cluster API calls machines
 	for reason, tc := range map[string]struct {
 		prepare func(b *bench, made string) // made is a name that a machine has here
@@ -51,6 +52,7 @@ func TestUntaggedByName(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, nil)
 			b.adopt(b.theirs(theirs), b.theirs("md-0-x7k2p-hjklm"))
 			made := string(b.c.MachineName(&b.c.Workers[0], 0))
@@ -92,6 +94,7 @@ func (b *bench) elsewhere() string {
 
 // TestUntaggedByNameAlone: such a VM is no sign that a cluster is there, and a look that is wanting tells nothing.
 func TestUntaggedByNameAlone(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.w.AddMachine(b.folder(), string(b.c.MachineName(&b.c.Workers[0], 0)))
 	b.restart()
@@ -112,6 +115,7 @@ func TestUntaggedByNameAlone(t *testing.T) {
 
 // TestUntaggedByNameCosts: where no VM may be such nothing more is asked.
 func TestUntaggedByNameCosts(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.restart()

@@ -70,6 +70,7 @@ func (b *bench) seldom() {
 // TestWatch: vCenter tells what changed, whose cluster alone is told, and that one's next look
 // shows it.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	first := b.c
@@ -111,6 +112,7 @@ func TestWatch(t *testing.T) {
 
 // TestWatchClone: the end of a clone is told to the cluster that its token names.
 func TestWatchClone(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.seldom()
 	b.ensure()
@@ -166,6 +168,7 @@ func (b *bench) address(name, ip string) {
 // TestWatchIdle: while vCenter tells changes, nobody looks, and nobody waits for them twice,
 // however many ticks pass.
 func TestWatchIdle(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.p.Close()
@@ -189,6 +192,7 @@ func TestWatchIdle(t *testing.T) {
 
 // TestWatchOthers: what is of clusters that this process does not keep is not told.
 func TestWatchOthers(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	last := b.neighbour(newProvider(t, nil), "eu-2", "m-1")
@@ -219,6 +223,7 @@ func TestWatchOthers(t *testing.T) {
 // TestWatchRelook: what another agent made shows in the next whole look, which comes also while
 // vCenter tells changes.
 func TestWatchRelook(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	another := b.p
@@ -241,6 +246,7 @@ func TestWatchRelook(t *testing.T) {
 
 // TestWatchMoves: a vCenter that a cluster left and came back to is waited for again.
 func TestWatchMoves(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	elsewhere := newWorld(t, vspheretest.Options{Datacenters: 1})
@@ -263,6 +269,7 @@ func TestWatchMoves(t *testing.T) {
 // TestWatchRestart: while a vCenter is away nothing is told of it, what happened meanwhile is
 // told when it is back, and changes are waited for again, of a session of their own.
 func TestWatchRestart(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.w.ResetCalls()
@@ -291,6 +298,7 @@ func TestWatchRestart(t *testing.T) {
 
 // TestWatchFails: where vCenter does not let changes be waited for, looks show them.
 func TestWatchFails(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.w.ResetCalls()
@@ -310,6 +318,7 @@ func TestWatchFails(t *testing.T) {
 
 // TestWatchSessionEnds: what the session waited for is waited for again, after a look.
 func TestWatchSessionEnds(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
 	b.w.ResetCalls()

@@ -44,6 +44,7 @@ func (b *bench) reconfigure(path string, spec *types.ClusterConfigSpecEx) {
 
 // TestZones: machines are where their zone says, and control planes in those that take them.
 func TestZones(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	c := w.zoned(t)
 	spec, err := api.ReadCluster(c.Infrastructure)
@@ -92,6 +93,7 @@ func (w *world) selecting(t testing.TB, c fleet.Cluster) fleet.Cluster {
 // TestHostGroup: machines of a zone of hosts join its group before they are switched on, and a
 // zone whose group or rule is not there stops the cluster.
 func TestHostGroup(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	c := w.cluster(t, nil)
 	c.Workers[0].FailureDomain = "rack"
@@ -130,6 +132,7 @@ func TestHostGroup(t *testing.T) {
 
 // TestApart: machines of a pool are kept apart, until the cluster goes.
 func TestApart(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	const path = "/DC0/host/DC0_C0"
 	rules := func() map[string]int {
@@ -161,6 +164,7 @@ func TestApart(t *testing.T) {
 
 // TestNotApart: where the account may not change the cluster, machines run all the same.
 func TestNotApart(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.w.FailCalls(vspheretest.CallFault{Method: "ReconfigureComputeResource_Task", Fault: &types.NoPermission{PrivilegeId: "Host.Inventory.EditCluster"}})
 	b.make("m-0")
@@ -170,6 +174,7 @@ func TestNotApart(t *testing.T) {
 // TestUnread: a VM with the name of a machine whose configuration vCenter does not tell is that
 // machine being cloned, to any agent; where vCenter does not reach it nothing is done to it.
 func TestUnread(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	name := b.c.MachineName(&b.c.Workers[0], 0)
 	held := b.w.FailTasks(vspheretest.TaskFault{Task: "CloneVM_Task", Hold: true})

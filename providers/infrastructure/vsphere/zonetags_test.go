@@ -56,6 +56,7 @@ func (b *bench) retag(path, category, tag string, on bool) {
 // TestZoneTags: a zone whose objects have not the tags that its failure domain names is told before
 // anything is made there, with the object and the tag; a cluster that runs goes on.
 func TestZoneTags(t *testing.T) {
+	t.Parallel()
 	const cluster = "/DC0/host/DC0_C1"
 	for reason, tc := range map[string]struct {
 		change func(b *bench)
@@ -79,6 +80,7 @@ func TestZoneTags(t *testing.T) {
 		}, "read the tags of"},
 	} {
 		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, vspheretest.Options{Datacenters: 1})
 			c := w.selecting(t, w.zoned(t))
 			var log bytes.Buffer
@@ -102,6 +104,7 @@ func TestZoneTags(t *testing.T) {
 
 // TestZoneTagsOfHosts: where the zone is a group of hosts, each of them has the tag.
 func TestZoneTagsOfHosts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, vspheretest.Options{Datacenters: 1})
 	c := w.cluster(t, nil)
 	c.Workers[0].FailureDomain = "rack"

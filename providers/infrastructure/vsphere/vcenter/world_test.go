@@ -21,11 +21,12 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/test/waits"
 )
 
 func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard) // vcsim tells each fault
-	os.Exit(m.Run())
+	os.Exit(waits.Main(m))
 }
 
 // prod is the cluster that tests look at.
