@@ -27,6 +27,10 @@ help: ## list the targets
 build: ## build bin/fairlead
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/fairlead ./agent/cmd/fairlead
 
+.PHONY: build-costs
+build-costs: ## build with an empty cache and print what each dependency costs (some minutes, Linux)
+	@go run ./test/costs
+
 .PHONY: cross
 cross: ## see that it builds for Linux, macOS and Windows, on amd64 and arm64 (about 15 minutes with a cold cache)
 	@set -e; for os in linux darwin windows; do for arch in amd64 arm64; do echo "== $$os/$$arch"; \
@@ -37,13 +41,29 @@ demo: ## a push becomes running clusters and a status commit, on the in-memory i
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/demo ./agent/cmd/demo
 	bin/demo
 
-.PHONY: test
 # Compilers and short processes spend a third of their time on collecting garbage.
-test: export GOGC ?= 400
+test test-all: export GOGC ?= 400
+# Some packages wait more than they compute, so more of them run than there are cores.
+AT_ONCE ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+# Packages whose tests take longer than 20 s by themselves, on two cores with warm caches:
+#   test/cli                           fifty scripts, each with programs that poll one another
+#   providers/infrastructure/vsphere   a simulated vCenter of its own for nearly each test
+#   agent/wiring                       agents of the whole program, ended in the middle of moves
+RUN_TESTS = set -o pipefail; go test -vet=off -p $(AT_ONCE) -timeout 30m -json $(PKGS) | go run ./test/report -keep bin/test-times.json
+
+.PHONY: test
 test: ## run the tests: what a change must pass
 	@needs=$$(test/needs/missing); [ -z "$$needs" ] || echo "some tests skip until you apt-get install" $$needs >&2
-	go vet $(PKGS)
-	go test -vet=off -timeout 30m $(PKGS)
+	@$(RUN_TESTS)
+
+.PHONY: test-all
+test-all: export FAIRLEAD_TEST_ALL = 1
+test-all: ## run the tests in their whole form: more random histories, more crash points, larger fleets
+	@$(RUN_TESTS)
+
+.PHONY: test-times
+test-times: ## print the ten slowest packages of the last `make test` or `make test-all`, and the sum of all
+	@go run ./test/report -times bin/test-times.json
 
 .PHONY: race
 race: ## run the tests with the race detector

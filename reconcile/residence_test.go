@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/reconcile"
+	"fairlead.dev/test/short"
 )
 
 // dwell makes passes for d with an agent that knows nothing but what was remembered,
@@ -46,6 +47,7 @@ func (w *world) elsewhere() (empty *inmemory.Cloud, back func()) {
 // forgotten, and back in the right project the plan is empty. Where deletion is
 // wished, secrets stay as long as something remembers or answers.
 func TestAnotherPlace(t *testing.T) {
+	span := time.Duration(short.Number(t, 6, 20)) * time.Minute
 	for name, c := range map[string]struct {
 		workers               int
 		lost, silent, deleted bool
@@ -82,7 +84,7 @@ func TestAnotherPlace(t *testing.T) {
 					w.cut = true
 				}
 				wanted.gone = c.deleted
-				last, done := w.dwell(decoded(t, wanted.manifests()), known, 20*time.Minute)
+				last, done := w.dwell(decoded(t, wanted.manifests()), known, span)
 				if len(done) > 0 {
 					t.Errorf("there is done: %q", done)
 				}

@@ -10,6 +10,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/test/short"
 )
 
 // life takes a cluster through creation, scaling, an upgrade and deletion.
@@ -87,7 +88,8 @@ func TestLifeOnIgnition(t *testing.T) {
 // come to the same end, with one machine per name at every moment, nothing left
 // over and nothing foreign touched.
 //
-// FAIRLEAD_SWEEP=all tries every call; otherwise every eleventh is tried.
+// FAIRLEAD_SWEEP=all tries every call; otherwise every eleventh is tried, and in the short
+// form every forty-first.
 func TestCrashSweep(t *testing.T) {
 	calls := 0
 	synctest.Test(t, func(t *testing.T) {
@@ -95,9 +97,9 @@ func TestCrashSweep(t *testing.T) {
 		life(w)
 		calls = w.calls
 	})
-	step := 11
-	if os.Getenv("FAIRLEAD_SWEEP") == "all" {
-		step = 1
+	step := 1
+	if os.Getenv("FAIRLEAD_SWEEP") != "all" {
+		step = short.Number(t, 41, 11)
 	}
 	for n := 1; n <= calls; n += step {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -116,7 +118,7 @@ func TestCrashSweep(t *testing.T) {
 // TestLostAnswers loses answers and requests all through a cluster's life, and
 // has listings fail. A timeout is not a no: nothing is made twice.
 func TestLostAnswers(t *testing.T) {
-	for every := 1; every <= 4; every++ {
+	for _, every := range short.Of(t, 2, []int{1, 2, 3, 4}) {
 		t.Run(fmt.Sprint(every), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
@@ -159,6 +161,7 @@ func TestSlowCalls(t *testing.T) {
 
 // TestQuota has the cloud refuse machines until a person raises the quota.
 func TestQuota(t *testing.T) {
+	span := time.Duration(short.Number(t, 15, 60)) * time.Minute
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		started := time.Now()
@@ -168,7 +171,7 @@ func TestQuota(t *testing.T) {
 		}
 		w.upset = func(_ int, f *inmemory.Faults) {
 			f.Quota = len(w.foreign) + 2
-			if time.Since(started) > time.Hour {
+			if time.Since(started) > span {
 				f.Quota = 0
 			}
 		}

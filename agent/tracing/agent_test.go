@@ -13,7 +13,10 @@ import (
 	"fairlead.dev/agent/cli"
 	"fairlead.dev/agent/wiring"
 	example "fairlead.dev/fleet-examples/inmemory"
-	"fairlead.dev/providers/all"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/providers/workload"
 )
 
 // TestAgent tries that what a real agent does comes as spans within each other.
@@ -28,7 +31,12 @@ func TestAgent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var log bytes.Buffer
-	cmd := cli.New(cli.Program{Version: "test", Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}}, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &log})
+	cmd := cli.New(cli.Program{Version: "test", Built: wiring.Built{
+		Providers: []providers.Factory{inmemory.Factory()},
+		Distributions: func(c *workload.Client) providers.Distributions {
+			return providers.Distributions{"KubeadmControlPlane": kubeadm.New(c)}
+		},
+	}}, cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &log})
 	cmd.SetArgs([]string{
 		"agent", "--source", folder, "--name", "me", "--listen", "", "--secrets", filepath.Join(dir, "secrets"),
 		"--interval", "200ms", "--status-interval", "100ms", "--otlp-endpoint", s.URL,

@@ -6,9 +6,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"fairlead.dev/sources/status"
+	"fairlead.dev/test/short"
 )
 
 // ofMove reports whether a moment is one of a move, rather than of what every owner
@@ -16,16 +18,17 @@ import (
 func ofMove(moment string) bool { return !strings.Contains(moment, "the status") }
 
 // sweep strikes each route at its moments with each fault, each in a world of its
-// own: all of them with FAIRLEAD_SWEEP=all, or else each one of so many.
-func sweep(t *testing.T, oneOf int, faults ...fault) {
-	if os.Getenv("FAIRLEAD_SWEEP") == "all" {
-		oneOf = 1
+// own: all of them with FAIRLEAD_SWEEP=all, or else one of so many.
+func sweep(t *testing.T, faults ...fault) {
+	oneOf := 1
+	if os.Getenv("FAIRLEAD_SWEEP") != "all" {
+		oneOf = short.Number(t, 211, 47)
 	}
 	n := 0
 	all := routes()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		r := all[name]
-		for _, moment := range travel(t, r, "", "") {
+		for _, moment := range momentsOf(t, name) {
 			for _, f := range faults {
 				if !ofMove(moment) || !r.has(f) || f == unanswered && strings.HasPrefix(moment, "before ") {
 					continue
@@ -43,6 +46,26 @@ func sweep(t *testing.T, oneOf int, faults ...fault) {
 	t.Logf("%d of %d", n/oneOf, n)
 }
 
+// peaceful are the moments of each route, by its name, where nothing strikes.
+var peaceful struct {
+	sync.Mutex
+	moments map[string][]string
+}
+
+// momentsOf travels a route, once for all tests.
+func momentsOf(t *testing.T, name string) []string {
+	t.Helper()
+	peaceful.Lock()
+	defer peaceful.Unlock()
+	if peaceful.moments[name] == nil {
+		if peaceful.moments == nil {
+			peaceful.moments = make(map[string][]string)
+		}
+		peaceful.moments[name] = travel(t, routes()[name], "", "")
+	}
+	return peaceful.moments[name]
+}
+
 // has reports whether f can come on the route.
 func (r route) has(f fault) bool {
 	switch f {
@@ -57,13 +80,14 @@ func (r route) has(f fault) bool {
 // TestSweepMoves strikes a fleet on its way: whoever is killed, and does not hear
 // an answer, goes on with the same command, or is begun again, and comes to the
 // same end. At every moment one agent owns the fleet, only that acts, and it could.
-func TestSweepMoves(t *testing.T) { sweep(t, 47, killed, unanswered) }
+func TestSweepMoves(t *testing.T) { sweep(t, killed, unanswered) }
 
 // TestSweepSignedMoves moves fleets whose agents and people believe only what is signed.
 func TestSweepSignedMoves(t *testing.T) {
 	all := routes()
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range short.Of(t, 3, slices.Sorted(maps.Keys(all))) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := all[name]
 			begin, run := r.begin, r.run
 			r.begin = func(ctx context.Context, w *moveWorld) {
@@ -85,24 +109,22 @@ func TestSweepSignedMoves(t *testing.T) {
 }
 
 // TestSweepWithdrawnMoves crashes a fleet on its way, and undoes the move.
-func TestSweepWithdrawnMoves(t *testing.T) { sweep(t, 47, undone, withdrawn, forsaken) }
+func TestSweepWithdrawnMoves(t *testing.T) { sweep(t, undone, withdrawn, forsaken) }
 
 // TestSweepUndo takes moves back that had come far, and is killed at each moment
 // of that: the same command takes back what is left.
 func TestSweepUndo(t *testing.T) {
-	oneOf := 29
-	if os.Getenv("FAIRLEAD_SWEEP") == "all" {
-		oneOf = 1
+	oneOf := 1
+	if os.Getenv("FAIRLEAD_SWEEP") != "all" {
+		oneOf = short.Number(t, 97, 29)
 	}
 	n := 0
 	all := routes()
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return all[name].undo == nil })
+	for _, name := range short.Of(t, 2, names) {
 		r := all[name]
-		if r.undo == nil {
-			continue
-		}
 		moved := ""
-		for _, m := range travel(t, r, "", "") {
+		for _, m := range momentsOf(t, name) {
 			if strings.HasPrefix(m, "after ") && strings.Contains(m, "the secrets are with") {
 				moved = m
 			}

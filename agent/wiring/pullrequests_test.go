@@ -128,6 +128,7 @@ func (h *hub) comment(number int) string {
 
 // TestPullRequests: a fleet in a forge, from a proposal to what became of it.
 func TestPullRequests(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.files["fleet.yaml"] = strings.TrimSpace(h.files["fleet.yaml"]) + "\nspec:\n  pullRequests: {fail: {machines: 9}}\n"
 	first := h.commit("refs/heads/main", h.files)
@@ -266,6 +267,7 @@ func TestPullRequestsDecryptNothing(t *testing.T) {
 // TestRefs: where nobody says that there is a forge, refs are planned in files of the status
 // branch, and the file goes with the ref.
 func TestRefs(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.files["fleet.yaml"] = strings.TrimSpace(h.files["fleet.yaml"]) + "\nspec:\n  pullRequests: {refs: [refs/heads/proposals/*]}\n"
 	first := h.commit("refs/heads/main", h.files)

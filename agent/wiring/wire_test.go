@@ -147,6 +147,7 @@ const fleetFile = "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {na
 // What comes from the wire is no verdict on a revision: it is told as what it is, and
 // the revision is followed as soon as the server gives it.
 func TestOnlyContentRefusesARevision(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		tells  string
@@ -226,6 +227,7 @@ func (p *person) trusted(s *Settings) { s.TrustedKeys = []string{p.key + ".pub"}
 // Whoever may push and has no key makes the agent follow nothing that was once signed,
 // nor anything under a signed commit, before and after a restart.
 func TestSignedHistoryIsNotRewound(t *testing.T) {
+	t.Parallel()
 	f := newForge(t)
 	ada := newPerson(t, f)
 	ada.signs(true)
@@ -260,6 +262,7 @@ func TestSignedHistoryIsNotRewound(t *testing.T) {
 
 // A commit that was refused for its key is followed once the key is trusted.
 func TestKeyThatComesLater(t *testing.T) {
+	t.Parallel()
 	f := newForge(t)
 	ada, bob := newPerson(t, f), newPerson(t, f)
 	f.git("config", "user.signingKey", ada.key)

@@ -13,7 +13,10 @@ import (
 	"fairlead.dev/agent/metrics"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
+	"fairlead.dev/test/waits"
 )
+
+func TestMain(m *testing.M) { os.Exit(waits.Main(m)) }
 
 func TestOpenSecrets(t *testing.T) {
 	dir := t.TempDir()

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"fairlead.dev/test/short"
 )
 
 // TestMain lets the properties try the same worlds each time, so that a change
@@ -12,5 +14,6 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.seed", "1"); err != nil {
 		panic(err)
 	}
+	short.Flag("rapid.checks", "20")
 	os.Exit(m.Run())
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/test/short"
 )
 
 // TestMain lets the properties try the same histories each time, so that a change that
@@ -21,6 +22,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.seed", "1"); err != nil {
 		panic(err)
 	}
+	short.Flag("rapid.checks", "30")
 	os.Exit(m.Run())
 }
 

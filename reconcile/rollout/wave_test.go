@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/test/short"
 )
 
 // nightly is open for so long from each midnight on.
@@ -301,8 +302,10 @@ func (w *wavy) ends(t *rapid.T, n int, newest *fleet.Fleet) {
 // TestThousand takes a class that changes through five stages of 1,000 clusters: a cluster fails, the
 // stage is halted, the failed one is skipped, and all ends. Passes are those of clusters that come to be whole at once.
 func TestThousand(t *testing.T) {
-	const n = 1000
-	sizes := []int{1, 9, 90, 300, 600}
+	n, sizes := 1000, []int{1, 9, 90, 300, 600}
+	if short.Form(t) {
+		n, sizes = 200, []int{1, 9, 50, 60, 80}
+	}
 	var waves fleet.Waves
 	for i, atOnce := range []int{1, 3, 10, 30, 60} {
 		waves.Stages = append(waves.Stages, fleet.Stage{

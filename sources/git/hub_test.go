@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 type hub struct {
 	t      *testing.T
 	keys   []*rsa.PublicKey
+	made   int               // keys so far
 	owners map[string]string // installations, by "orgs/…" or "users/…"
 	number string            // of the installation
 	ahead  time.Duration     // of its clock
@@ -36,12 +38,33 @@ type hub struct {
 
 // newKey creates another key of the app.
 func (h *hub) newKey() string {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	key, err := appKey(h.made)
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.made++
 	h.keys = append(h.keys, &key.PublicKey)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+}
+
+// appKeys are the keys of all hubs, since a key takes a while to generate.
+var appKeys struct {
+	sync.Mutex
+	keys []*rsa.PrivateKey
+}
+
+// appKey returns the nth key of a hub.
+func appKey(n int) (*rsa.PrivateKey, error) {
+	appKeys.Lock()
+	defer appKeys.Unlock()
+	for len(appKeys.keys) <= n {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			return nil, err
+		}
+		appKeys.keys = append(appKeys.keys, key)
+	}
+	return appKeys.keys[n], nil
 }
 
 func (h *hub) before(w http.ResponseWriter, r *http.Request) bool {

@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/sources/status"
+	"fairlead.dev/test/short"
 )
 
 // A cost is what commits to a status branch take, in bytes for each of them.
@@ -194,7 +195,7 @@ func happens(random *rand.Rand, r *fleet.Report) {
 // At 1,000 clusters a commit costs at most 4 KB on average: on the wire, and for good on a
 // server that tidies up as all do.
 func TestBytesOfACommit(t *testing.T) {
-	c := churn(t, 1000, 15)
+	c := churn(t, 1000, short.Number(t, 4, 15))
 	t.Logf("bytes for each commit: %.0f pushed, %.0f received, %.0f after gc", c.pushed, c.received, c.tidied)
 	if c.pushed > 4096 {
 		t.Errorf("a commit takes %.0f bytes to push", c.pushed)

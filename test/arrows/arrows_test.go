@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -134,7 +135,22 @@ func TestProvidersApart(t *testing.T) {
 	}
 }
 
+// listed is filled by the first test that needs it.
+var listed struct {
+	once sync.Once
+	pkgs []pkg
+}
+
 func list(t *testing.T) []pkg {
+	t.Helper()
+	listed.once.Do(func() { listed.pkgs = goList(t) })
+	if len(listed.pkgs) == 0 {
+		t.Fatal("the packages could not be listed: see the first test that failed")
+	}
+	return listed.pkgs
+}
+
+func goList(t *testing.T) []pkg {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
 	cmd.Dir = "../.."

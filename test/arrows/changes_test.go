@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"fairlead.dev/providers"
@@ -86,7 +87,22 @@ func (c *contract) method(name string) *types.Func {
 	return nil
 }
 
+// checked is made by the first test that needs it.
+var checked struct {
+	once sync.Once
+	k    *checker
+}
+
 func newChecker(t *testing.T) *checker {
+	t.Helper()
+	checked.once.Do(func() { checked.k = compile(t) })
+	if checked.k == nil {
+		t.Fatal("the packages could not be compiled: see the first test that failed")
+	}
+	return checked.k
+}
+
+func compile(t *testing.T) *checker {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "./...")
 	cmd.Dir = "../.."

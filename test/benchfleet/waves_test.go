@@ -13,22 +13,21 @@ import (
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/workload"
+	"fairlead.dev/test/short"
 )
 
-// TestWaves: a class changes under 40 clusters in five stages. Never are more of them changed
+// TestWaves: a class changes under many clusters in five stages. Never are more of them changed
 // at once than may be, and none before the stages before it are done; one that fails halts
 // them; once it is passed over the others go on, and mended it comes too.
 func TestWaves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes and changes 40 clusters")
-	}
+	n := short.Number(t, 20, 40)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	got, err := measure(ctx, self, measurement{name: "waves-40", do: func(ctx context.Context, b *bench) ([]figure, error) { return b.waves(ctx, 40) }}, false)
+	got, err := measure(ctx, self, measurement{name: "waves", do: func(ctx context.Context, b *bench) ([]figure, error) { return b.waves(ctx, n) }}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"fairlead.dev/test/short"
 )
 
 // A row is one thing that somebody hostile, or careless, can write.
@@ -213,12 +215,18 @@ func elsewhere() map[string]string {
 }
 
 // TestHostile: each row gives one clear problem, takes less than 256 MiB, and all else
-// goes on.
+// goes on. The short form tries every fourth row of each door.
 func TestHostile(t *testing.T) {
 	count := make(map[string]int)
 	var costs []cost
-	for _, r := range slices.Concat(ofFleet(), ofStatus(), ofOthers(), ofTrees(), ofPacks()) {
+	every := short.Number(t, 4, 1)
+	rows := slices.Concat(ofFleet(), ofStatus(), ofOthers(), ofTrees(), ofPacks())
+	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	for _, r := range rows {
 		count[r.door]++
+		if count[r.door]%every != 0 {
+			continue
+		}
 		t.Run(r.door+"/"+r.name, func(t *testing.T) {
 			var problems []string
 			var others bool

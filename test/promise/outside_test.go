@@ -2,6 +2,9 @@ package promise
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,19 +15,21 @@ import (
 
 	"fairlead.dev/test/needs"
 	"fairlead.dev/test/race"
+	"fairlead.dev/test/short"
 )
 
 // An outsider is the module in test/outside, which knows nothing of this one but its
 // exported API.
 type outsider struct {
 	t        *testing.T
-	modfile  string
+	root     string // of this module
+	dir      string
 	fairlead string
 	shed     string
 }
 
-// newOutsider builds the module with the dependencies of this one, which are here: nothing
-// is fetched. Its own go.mod has the one line that a stranger begins with; `go mod tidy`
+// newOutsider prepares to build the module with the dependencies of this one, which are here:
+// nothing is fetched. Its own go.mod has the one line that a stranger begins with; `go mod tidy`
 // would add the others.
 func newOutsider(t *testing.T) *outsider {
 	t.Helper()
@@ -34,32 +39,81 @@ func newOutsider(t *testing.T) *outsider {
 	for _, program := range []string{"go", "git"} {
 		needs.Program(t, program, "install it")
 	}
-	own, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := os.ReadFile("../outside/go.mod")
-	if err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	return &outsider{t: t, root: root, dir: dir, fairlead: filepath.Join(dir, "fairlead"), shed: filepath.Join(dir, "shed")}
+}
+
+// build tests the module's provider and builds its program. The whole form builds a module of
+// its own, and with it each package of this one again. In the short form its files are
+// packages of this module, of which other tests have compiled all but these.
+func (o *outsider) build() {
+	o.t.Helper()
+	if short.Form(o.t) {
+		overlay, tests := o.inside(), filepath.Join(o.dir, "shed.test")
+		o.must(o.root, "go", "test", overlay, "-vet=off", "-c", "-o", tests, "./test/"+insider+"/shed")
+		o.must("../outside/shed", tests)
+		o.must(o.root, "go", "build", overlay, "-o", o.fairlead, "./test/"+insider)
+		return
 	}
-	_, rest, ok := strings.Cut(string(own), "\ngo ")
+	modfile := o.modfile()
+	o.must("../outside", "go", "test", modfile, "./...")
+	o.must("../outside", "go", "build", modfile, "-o", o.fairlead, ".")
+}
+
+// insider is the folder below test in which the short form has the module be: there is none.
+const insider = "outsider"
+
+// inside returns the flag that has the files of the module be packages of this one.
+func (o *outsider) inside() string {
+	o.t.Helper()
+	replace := make(map[string]string)
+	files, err := filepath.Glob("../outside/*.go")
+	below, errBelow := filepath.Glob("../outside/*/*.go")
+	if err = errors.Join(err, errBelow); err != nil || len(files) == 0 || len(below) == 0 {
+		o.t.Fatalf("the module has the files %q, %q: %v", files, below, err)
+	}
+	for i, file := range append(files, below...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		rel, _ := filepath.Rel("../outside", file)
+		copied := filepath.Join(o.dir, fmt.Sprintf("%d.go", i))
+		o.write(copied, strings.ReplaceAll(string(text), `"example.com/shed/`, `"fairlead.dev/test/`+insider+`/`))
+		replace[filepath.Join(o.root, "test", insider, rel)] = copied
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	overlay := filepath.Join(o.dir, "overlay.json")
+	o.write(overlay, string(text))
+	return "-overlay=" + overlay
+}
+
+// modfile returns the flag that gives the module the requirements of this one.
+func (o *outsider) modfile() string {
+	o.t.Helper()
+	read := func(file string) string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		return string(text)
+	}
+	_, rest, ok := strings.Cut(read("../../go.mod"), "\ngo ")
 	_, rest, has := strings.Cut(rest, "\n")
 	if !ok || !has {
-		t.Fatal("go.mod has no line that begins with go")
+		o.t.Fatal("go.mod has no line that begins with go")
 	}
-	dir := t.TempDir()
-	o := &outsider{t: t, modfile: filepath.Join(dir, "go.mod"), fairlead: filepath.Join(dir, "fairlead"), shed: filepath.Join(dir, "shed")}
-	o.write(o.modfile, strings.Replace(string(theirs), "=> ../..", "=> "+root, 1)+rest)
-	sums, err := os.ReadFile("../../go.sum")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.write(filepath.Join(dir, "go.sum"), string(sums))
-	return o
+	modfile := filepath.Join(o.dir, "go.mod")
+	o.write(modfile, strings.Replace(read("../outside/go.mod"), "=> ../..", "=> "+o.root, 1)+rest)
+	o.write(filepath.Join(o.dir, "go.sum"), read("../../go.sum"))
+	return "-modfile=" + modfile
 }
 
 func (o *outsider) write(file, text string) {
@@ -95,8 +149,7 @@ func (o *outsider) must(dir, program string, args ...string) string {
 // plans and runs a fleet on it, up to a commit on the status branch.
 func TestOutside(t *testing.T) {
 	o := newOutsider(t)
-	o.must("../outside", "go", "test", "-modfile="+o.modfile, "./...")
-	o.must("../outside", "go", "build", "-modfile="+o.modfile, "-o", o.fairlead, ".")
+	o.build()
 
 	dir := t.TempDir()
 	work, bare := filepath.Join(dir, "fleet"), filepath.Join(dir, "fleet.git")

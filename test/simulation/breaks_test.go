@@ -215,8 +215,8 @@ func TestGuards(t *testing.T) {
 // isNoticed sees that lives with these flags notice f by the guard that is there for it.
 func (f fault) isNoticed(t *testing.T, binary string, flags ...string) {
 	t.Helper()
-	for lived := uint64(0); lived < *lives; {
-		args := slices.Concat([]string{"-test.run=^TestLives$", "-test.v", "-stop", fmt.Sprintf("-from=%d", *from+lived), fmt.Sprintf("-lives=%d", *lives-lived)}, flags)
+	for lived, n := uint64(0), many(t); lived < n; {
+		args := slices.Concat([]string{"-test.run=^TestLives$", "-test.v", "-stop", fmt.Sprintf("-from=%d", *from+lived), fmt.Sprintf("-lives=%d", n-lived)}, flags)
 		c := exec.CommandContext(t.Context(), binary, args...)
 		c.Env = append(os.Environ(), "FAULT="+f.name)
 		out, err := c.CombinedOutput()
@@ -233,7 +233,7 @@ func (f fault) isNoticed(t *testing.T, binary string, flags ...string) {
 			return
 		}
 	}
-	t.Fatalf("%d lives did not notice by %s", *lives, f.guard)
+	t.Fatalf("%d lives did not notice by %s", many(t), f.guard)
 }
 
 // noticed is how a life that failed says why.

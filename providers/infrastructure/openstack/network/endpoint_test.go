@@ -257,6 +257,7 @@ func TestEndpoint(t *testing.T) {
 // RemoveMember takes a machine out of all pools, and says when it cannot yet.
 func TestRemoveMember(t *testing.T) {
 	inBubble(t, managed(), func(w *world) {
+		w.cloud.Set(func(o *ost.Options) { o.Delays.LoadBalancer = 5 * time.Second })
 		w.settle()
 		w.server("cp-0", fleet.RoleControlPlane, 0)
 		w.server("cp-1", fleet.RoleControlPlane, 1)

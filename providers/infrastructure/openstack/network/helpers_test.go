@@ -35,7 +35,7 @@ func inBubble(t *testing.T, spec *api.OpenStackClusterSpec, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{TB: t, spec: spec, cluster: cluster("eu-1")}
-		w.cloud = ost.New(ost.Options{Delays: ost.Delays{LoadBalancer: 5 * time.Second}})
+		w.cloud = ost.New(ost.Options{Delays: ost.Delays{LoadBalancer: 1500 * time.Millisecond}})
 		w.restart()
 		f(w)
 	})
