@@ -46,7 +46,7 @@ func (p *Provider) release(ctx context.Context, o *observation, h *seenHost, op 
 	case h.lost:
 		return fleet.Errorf(fleet.Conflict, op, "%s (where the host is gone for good, annotate the Cluster with %s: %s)", h.machine.Message, fleet.ForgetPlaceAnnotation, o.hostsPlace())
 	case h.machine.Silent:
-		p.noteGoing(instanceOf(h.tags), true)
+		p.noteGoing(o, h.tags)
 		return nil
 	}
 	n, c := h.node, o.cluster
@@ -71,18 +71,17 @@ func (p *Provider) release(ctx context.Context, o *observation, h *seenHost, op 
 		if n.State == ironic.Deleting {
 			return nil
 		}
-		p.noteGoing(instanceOf(h.tags), true) // Ironic lets nobody interrupt what it does: it goes when that ended
+		p.noteGoing(o, h.tags) // Ironic lets nobody interrupt what it does: it goes when that ended
 		return nil
 	default:
-		p.noteGoing(instanceOf(h.tags), true)
+		p.noteGoing(o, h.tags)
 		return nil
 	}
 	if ironic.IsLocked(err) {
-		p.noteGoing(instanceOf(h.tags), true)
+		p.noteGoing(o, h.tags)
 		return nil
 	}
 	if err == nil {
-		p.noteGoing(instanceOf(h.tags), false)
 		p.undo(n.UUID, nil) // its claim showed: nothing is to be waited for
 	}
 	return err

@@ -2,6 +2,7 @@ package metal3
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,6 +76,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 			out.machines = append(out.machines, h)
 		}
 	}
+	p.keepGoing(out)
 	return out, nil
 }
 
@@ -259,7 +261,7 @@ func (p *Provider) machineOf(o *observation, h *seenHost) fleet.Machine {
 	if m.Damaged != "" {
 		return m
 	}
-	switch going := p.isGoing(instanceOf(h.tags)); {
+	switch going := p.isGoing(lifeOf(h.tags)); {
 	case m.State == fleet.MachineDeleting:
 		m.Interrupted = h.node.State == ironic.Error && !m.Silent && !h.node.Locked
 	case going:
@@ -352,22 +354,32 @@ func (o *observation) released(h *seenHost) (fleet.Machine, bool) {
 	return m, true
 }
 
-// isGoing reports whether the deletion of an instance was asked for while its BMC was silent.
-func (p *Provider) isGoing(instance string) bool {
+// isGoing reports whether the deletion of a machine was asked for while Ironic could not release it.
+func (p *Provider) isGoing(l life) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.going[instance]
+	_, going := p.going[l]
+	return going
 }
 
-// noteGoing notes that.
-func (p *Provider) noteGoing(instance string, going bool) {
+// noteGoing notes that for the machine with tags.
+func (p *Provider) noteGoing(o *observation, tags map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if going {
-		p.going[instance] = true
-		return
+	p.going[lifeOf(tags)] = snapshot.OwnerOf(o.cluster)
+}
+
+// keepGoing forgets the machines of the cluster of o that are not there any more: people or another
+// process may have released their hosts.
+func (p *Provider) keepGoing(o *observation) {
+	there := make(map[life]bool, len(o.machines))
+	for _, h := range o.machines {
+		there[lifeOf(h.tags)] = true
 	}
-	delete(p.going, instance)
+	owner := snapshot.OwnerOf(o.cluster)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.going, func(l life, of snapshot.Owner) bool { return of == owner && !there[l] })
 }
 
 // upkeep says what EnsureInfrastructure would do to h now; empty: nothing.

@@ -30,7 +30,7 @@ type Provider struct {
 	mu      sync.Mutex
 	sites   map[ironic.Credential]*site
 	found   map[snapshot.Owner]bool       // clusters that this process made ready
-	going   map[string]bool               // instances whose deletion was asked for while their BMC is silent
+	going   map[life]snapshot.Owner       // machines whose deletion was asked for while Ironic could not release them, with their cluster
 	known   map[snapshot.Owner]remembered // hosts that clusters remember machines on
 	claimed map[string]claimed            // nodes that this process claimed and that need not show it yet
 	tries   map[string]try                // what came of the last step of a node, where it failed
@@ -81,7 +81,7 @@ func New(o Options) *Provider {
 	}
 	return &Provider{
 		o: o, watch: snapshot.NewWatch[*site](), secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
-		sites: make(map[ironic.Credential]*site), found: make(map[snapshot.Owner]bool), going: make(map[string]bool),
+		sites: make(map[ironic.Credential]*site), found: make(map[snapshot.Owner]bool), going: make(map[life]snapshot.Owner),
 		claimed: make(map[string]claimed), known: make(map[snapshot.Owner]remembered), tries: make(map[string]try),
 	}
 }

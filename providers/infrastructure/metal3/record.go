@@ -75,6 +75,15 @@ func instanceOf(tags map[string]string) string {
 	return ironic.InstanceID(tags[fleet.TagFleet], tags[fleet.TagCluster], tags[fleet.TagMachine])
 }
 
+// A life is one machine, from its claim to its release. Names are given again, and with them instances
+// and provider ids.
+type life struct {
+	instance string
+	made     time.Time
+}
+
+func lifeOf(tags map[string]string) life { return life{instanceOf(tags), createdOf(tags).UTC()} }
+
 // providerIDOf returns the provider id of the machine with tags that is on host k.
 func providerIDOf(k fleet.Key, tags map[string]string) fleet.ProviderID {
 	if theirs := tags[TagProviderID]; theirs != "" && isAdopted(tags) {
