@@ -81,14 +81,14 @@ func (f *facts) doubled(m *machine) string {
 // leftEtcd deletes the machine whose member this agent took out of etcd, though the
 // API server does not answer: behind a load balancer it may be that machine's own
 // which is asked, and that has no etcd any more. It reports whether there is one.
-// The id tells it from a machine that has its name since.
+// The id, and when they were made, tell it from a machine that has its name since.
 func (d *draft) leftEtcd(g *group) bool {
 	if d.Observed.Distribution.Traits.LeaveIsAsked { // the answer is no proof
 		return false
 	}
 	for _, m := range g.all {
 		for _, a := range d.Attempts {
-			if a.Action.Kind == fleet.RemoveMember && a.Answered && m.ProviderID != "" && a.Action.ProviderID == m.ProviderID {
+			if a.Action.Kind == fleet.RemoveMember && a.Answered && m.ProviderID != "" && a.Action.ProviderID == m.ProviderID && !d.madeSince(a) {
 				d.deleteMachine(m, a.Action.Reason)
 				return true
 			}

@@ -110,7 +110,8 @@ type removal struct {
 
 // indexAttempts indexes the attempts, and returns the removals that they began. Once an
 // attempt may be repeated, what is observed tells whether it happened: what did
-// not happen is no commitment.
+// not happen is no commitment. What was done to an earlier machine of a name is none
+// for the one that has it now.
 func (f *facts) indexAttempts() map[removal]bool {
 	leaving := map[removal]bool{}
 	for _, a := range f.Attempts {
@@ -121,12 +122,21 @@ func (f *facts) indexAttempts() map[removal]bool {
 		}
 		switch a.Action.Kind {
 		case fleet.DeleteMachine, fleet.DrainNode, fleet.RemoveMember:
-			if f.recent(a, f.hold(a)) {
+			if f.recent(a, f.hold(a)) && !f.madeSince(a) {
 				leaving[removal{a.Action.Machine, a.Action.ProviderID}] = true
 			}
 		}
 	}
 	return leaving
+}
+
+// madeSince reports whether this agent asked for another machine of the name after a: a is
+// about one that is gone. Names are given again, and so are provider ids where the host is
+// the same.
+func (f *facts) madeSince(a fleet.Attempt) bool {
+	return slices.ContainsFunc(f.Attempts, func(b fleet.Attempt) bool {
+		return b.Action.Kind == fleet.CreateMachine && b.Action.Machine == a.Action.Machine && b.At.After(a.At)
+	})
 }
 
 // wrapMachines wraps the observed machines.
