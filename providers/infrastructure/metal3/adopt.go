@@ -68,6 +68,12 @@ func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []provi
 		if x.done() {
 			continue
 		}
+		switch now, err := p.again(ctx, got, x.host); {
+		case err != nil:
+			return wrap(op, err)
+		case now.node.Instance != x.host.node.Instance || now.node.State != x.host.node.State:
+			return fleet.Errorf(fleet.Conflict, op, "host %s changed while it was being adopted: it is %s now", x.host, now.node.State)
+		}
 		m := ironic.Mark{Extra: extraOf(x.tags, false), Info: x.tags}
 		if x.host.node.Instance == "" {
 			m.Instance = instanceOf(x.tags)

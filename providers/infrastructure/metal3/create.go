@@ -173,6 +173,12 @@ func (q *search) try(ctx context.Context, h *seenHost) (reason string, err error
 	if p.isClaimed(id, time.Now()) {
 		return "was claimed for another machine just now", nil
 	}
+	if h, err = p.again(ctx, q.o, h); err != nil {
+		return "", err
+	}
+	if reason, err := q.mismatch(h); reason != "" || err != nil { // a claim asks for no state
+		return reason, err
+	}
 	if err := q.interfaces(ctx, h); err != nil {
 		return "", err
 	}

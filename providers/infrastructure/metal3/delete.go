@@ -38,9 +38,14 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 	return wrap(op, fleet.JoinErrors(errs...))
 }
 
-// release has the machine on h go.
-func (p *Provider) release(ctx context.Context, o *observation, h *seenHost, op string) error {
+// release has the machine on h go, if a second look still finds it there.
+func (p *Provider) release(ctx context.Context, o *observation, was *seenHost, op string) error {
+	h, err := p.again(ctx, o, was)
 	switch {
+	case err != nil:
+		return err
+	case !sameMachine(h, was):
+		return nil
 	case h.machine.Damaged != "":
 		return fleet.Errorf(fleet.Conflict, op, "what host %s is is not certain: %s (put its tags right, or release it in Ironic)", h, h.machine.Damaged)
 	case h.lost:
@@ -53,7 +58,6 @@ func (p *Provider) release(ctx context.Context, o *observation, h *seenHost, op 
 	d := h.declared
 	d.Machine = &host.Machine{Instance: d.Machine.Instance, Name: d.Machine.Name, Running: d.Machine.Running, Release: true}
 	d.Paused = false // people keep Fairlead from hosts, and have machines deleted
-	var err error
 	switch next := host.Next(d, n); next.Step {
 	case host.Undeploy:
 		if n.State == ironic.DeployFailed || c.RebootOf(h.machine.Name, h.machine.ProviderID).GivenUp {

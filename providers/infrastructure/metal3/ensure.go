@@ -56,7 +56,8 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	return wrap(op, fleet.JoinErrors(errs...))
 }
 
-// step takes the next step of h. Who is at it already, or was quicker, did what was to be done.
+// step takes the next step of h, where a second look decides the same. Who is at it already, or was
+// quicker, did what was to be done.
 func (p *Provider) step(ctx context.Context, o *observation, h *seenHost) error {
 	id := o.nodeID(h)
 	if !p.deciding.TryLock(id) {
@@ -68,11 +69,16 @@ func (p *Provider) step(ctx context.Context, o *observation, h *seenHost) error 
 		owner = owner.Part(fleet.MachineName(h.tags[fleet.TagMachine]))
 	}
 	defer o.listings.Changed(owner)
-	err := p.take(ctx, o, h, id)
+	at := time.Now()
+	now, err := p.again(ctx, o, h)
+	if err != nil || !sameMachine(now, h) || p.upkeep(o, now, at) != p.upkeep(o, h, at) {
+		return err // the next look decides
+	}
+	err = p.take(ctx, o, now, id)
 	if ironic.IsLocked(err) || ironic.IsWrongState(err) {
 		return nil
 	}
-	p.noteTry(id, h, err)
+	p.noteTry(id, now, err)
 	return err
 }
 
@@ -96,9 +102,9 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 		}
 		return o.client.Manage(ctx, id)
 	case host.Inspect:
-		return o.ofNobody(ctx, h, id, func() error { return o.client.Inspect(ctx, id) })
+		return o.client.Inspect(ctx, id)
 	case host.Provide:
-		return o.ofNobody(ctx, h, id, func() error { return o.client.Provide(ctx, id) })
+		return o.client.Provide(ctx, id)
 	case host.Claim:
 		return o.reclaim(ctx, h, id)
 	case host.Adopt:
@@ -128,8 +134,8 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 	return nil
 }
 
-// ofNobody does what nothing may run on h for, unless somebody claimed it since it was looked at: who
-// remembers a machine on a host that is new to Ironic does.
+// ofNobody does what nothing may run on h for, unless somebody claimed it since: what was noted before
+// took its time.
 func (o *observation) ofNobody(ctx context.Context, h *seenHost, id string, do func() error) error {
 	n, err := o.client.Node(ctx, id)
 	if err != nil {

@@ -139,6 +139,7 @@ func TestNodeReuse(t *testing.T) {
 			t.Parallel()
 			w := doubled(t, "m1", "m2")
 			c := &w.c
+			w.until(c, "available", allFree)
 			w.selecting(c, "m2", false)
 			if m := w.create(c, worker); !strings.Contains(string(m.ProviderID), "/m2/") {
 				t.Fatalf("the selector names m2, and the machine is %s", m.ProviderID)

@@ -22,6 +22,7 @@ type observation struct {
 	spec     *api.Metal3ClusterSpec
 	secret   fleet.SecretData // of the Ironic
 	listing  *listing
+	memory   remembered
 	hosts    []seenHost // those of Git in its order, then those that left Git
 	machines []*seenHost
 }
@@ -64,15 +65,14 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), []*site{s})
 	p.noteRemembered(snapshot.OwnerOf(c), memory)
-	out := &observation{site: s, cluster: c, spec: spec, secret: secret, listing: l}
-	if err := out.join(memory); err != nil {
+	out := &observation{site: s, cluster: c, spec: spec, secret: secret, listing: l, memory: memory}
+	if err := out.join(); err != nil {
 		return nil, err
 	}
 	for i := range out.hosts {
 		h := &out.hosts[i]
-		p.decide(ctx, out, h, memory)
+		p.decide(ctx, out, h)
 		if h.tags != nil {
-			h.machine = p.machineOf(out, h)
 			out.machines = append(out.machines, h)
 		}
 	}
@@ -81,7 +81,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 }
 
 // join finds the node of each host, and the hosts that left Git.
-func (o *observation) join(memory remembered) error {
+func (o *observation) join() error {
 	known := make(map[string]bool)
 	firmware, err := api.ReadFirmware(o.cluster.Companions)
 	if err != nil {
@@ -100,7 +100,7 @@ func (o *observation) join(memory remembered) error {
 		}
 		k := fleet.Key{Namespace: object.Namespace, Name: object.Name}
 		known[machine.NodeName(k.Namespace, k.Name)] = true
-		h := o.seen(k, &object, spec, memory)
+		h := o.seen(k, &object, spec)
 		h.git = machine.Preparation{RAID: spec.RAID, Settings: firmware[k].Settings, Updates: firmware[k].Components}
 		o.hosts = append(o.hosts, h)
 	}
@@ -120,24 +120,30 @@ func (o *observation) join(memory remembered) error {
 			note(n.Name)
 		}
 	}
-	for name := range memory {
+	for name := range o.memory {
 		note(name)
 	}
 	slices.SortFunc(gone, fleet.Key.Compare)
 	for _, k := range gone {
-		o.hosts = append(o.hosts, o.seen(k, nil, &api.BareMetalHostSpec{}, memory))
+		o.hosts = append(o.hosts, o.seen(k, nil, &api.BareMetalHostSpec{}))
 	}
 	return nil
 }
 
 // seen returns a host with its node and the machine of the cluster that is on it.
-func (o *observation) seen(k fleet.Key, object *fleet.Object, spec *api.BareMetalHostSpec, memory remembered) seenHost {
-	name := machine.NodeName(k.Namespace, k.Name)
-	h := seenHost{Key: k, object: object, spec: spec, node: o.listing.byName[name]}
+func (o *observation) seen(k fleet.Key, object *fleet.Object, spec *api.BareMetalHostSpec) seenHost {
+	h := seenHost{Key: k, object: object, spec: spec, node: o.listing.byName[machine.NodeName(k.Namespace, k.Name)]}
 	if h.node != nil {
 		h.record = o.listing.records[h.node.UUID]
 	}
-	was := memory[name]
+	o.recognise(&h)
+	return h
+}
+
+// recognise finds the machine of the cluster that is on h.
+func (o *observation) recognise(h *seenHost) {
+	was := o.memory[machine.NodeName(h.Namespace, h.Name)]
+	h.tags, h.lost = nil, false
 	switch n := h.node; {
 	case n == nil:
 		h.tags, h.lost = was, was != nil
@@ -148,11 +154,37 @@ func (o *observation) seen(k fleet.Key, object *fleet.Object, spec *api.BareMeta
 	case n.Instance == "" && h.record.isZero() && was != nil && (n.State != ironic.Available || n.Power == ironic.PowerOn) && !cleans(n):
 		h.tags, h.lost = was, true
 	}
-	return h
+}
+
+// again looks at h once more, by the id of its node, and decides again: the listing may be old, and
+// another process or people may have been at the host since. A host without a node is as it was.
+func (p *Provider) again(ctx context.Context, o *observation, h *seenHost) (*seenHost, error) {
+	if h.node == nil {
+		return h, nil
+	}
+	n, err := o.client.Node(ctx, h.node.UUID)
+	if fleet.KindOf(err) == fleet.NotFound { // that Ironic does not know it is no proof of anything
+		return nil, fleet.Errorf(fleet.Unavailable, "look again at host "+h.String(), "Ironic listed it, and does not know it now")
+	}
+	if err != nil {
+		return nil, err
+	}
+	now := &seenHost{Key: h.Key, object: h.object, spec: h.spec, git: h.git, node: &n, record: recordOf(&n)}
+	o.recognise(now)
+	p.decide(ctx, o, now)
+	return now, nil
+}
+
+// sameMachine reports whether the same machine is on a and b, two looks at one host, or none is.
+func sameMachine(a, b *seenHost) bool {
+	if a.tags == nil || b.tags == nil {
+		return a.tags == nil && b.tags == nil
+	}
+	return lifeOf(a.tags) == lifeOf(b.tags)
 }
 
 // decide says what is next to be done to h.
-func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost, memory remembered) {
+func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost) {
 	d := &h.declared
 	d.Gone, d.Online, d.External, d.Inspect = h.object == nil, h.spec.Online, h.spec.ExternallyProvisioned, h.spec.InspectionMode != api.InspectDisabled
 	if h.object != nil {
@@ -170,12 +202,15 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost, memo
 		d.Settling = n.Inspected.IsZero() && h.prepared == (machine.PreparationRecord{}) && time.Since(n.Updated) < p.o.Settle
 	}
 	if h.tags != nil {
-		_, ran := memory[machine.NodeName(h.Namespace, h.Name)]
+		_, ran := o.memory[machine.NodeName(h.Namespace, h.Name)]
 		d.Online = d.Online && !o.cluster.RebootOf(fleet.MachineName(h.tags[fleet.TagMachine]), providerIDOf(h.Key, h.tags)).Off
 		d.Machine = &host.Machine{Instance: instanceOf(h.tags), Name: h.tags[fleet.TagMachine], Running: ran && (h.lost || adopts(h.node))}
 	}
 	h.next = host.Next(*d, h.node)
 	h.outdated = p.outdated(ctx, o, h)
+	if h.tags != nil {
+		h.machine = p.machineOf(o, h)
+	}
 }
 
 // compare finds out how far h is prepared as Git says. While a machine is on it, its disks are no

@@ -112,7 +112,16 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 // releaseOrphan releases n, whose cluster is gone.
 func (s *site) releaseOrphan(ctx context.Context, op string, l *listing, n *ironic.Node) error {
 	tags := l.machineTags(n)
-	if damage := l.records[n.UUID].damage(n, tags); damage != "" {
+	now, err := s.client.Node(ctx, n.UUID)
+	if err != nil {
+		return wrap(op, err)
+	}
+	r := recordOf(&now)
+	if !r.holds(&now) || now.Instance != n.Instance || lifeOf(r.identity(&now)) != lifeOf(tags) {
+		return nil // it is another machine's since, or nobody's
+	}
+	n = &now
+	if damage := r.damage(n, tags); damage != "" {
 		return fleet.Errorf(fleet.Conflict, op, "what it is is not certain: %s", damage)
 	}
 	if n.Fault == ironic.PowerFault {

@@ -29,7 +29,11 @@ func (p *Provider) SwitchMachine(ctx context.Context, _ fleet.OperationID, c *fl
 		}
 		defer p.deciding.Unlock(got.nodeID(h))
 		defer got.listings.Changed(o)
-		return wrap(op, got.power(ctx, op, h, to))
+		now, err := p.again(ctx, got, h)
+		if err != nil || !sameMachine(now, h) {
+			return wrap(op, err)
+		}
+		return wrap(op, got.power(ctx, op, now, to))
 	}
 	return nil
 }
