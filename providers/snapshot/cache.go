@@ -33,9 +33,12 @@ type listing[S any] struct {
 	err   error
 }
 
+// longest is how long a list may take. All that ask wait for it.
+const longest = 5 * time.Minute
+
 // NewCache returns a Cache of what list returns. No snapshot is given that began longer
-// than maxAge ago. op is what list does, for errors: "list what is in the project". A
-// list ends by itself: its context does not end with the one of whoever asked first.
+// than maxAge ago. op is what list does, for errors: "list what is in the project". The
+// context of a list does not end with the one of whoever asked first, but after five minutes.
 func NewCache[S any](maxAge time.Duration, op string, list func(context.Context) (S, error)) *Cache[S] {
 	return &Cache[S]{maxAge: maxAge, op: op, list: list, changes: make(map[Owner]uint64), cluster: make(map[Owner]uint64)}
 }
@@ -90,7 +93,12 @@ func (c *Cache[S]) latestOrCurrent(ctx context.Context, o Owner) *listing[S] {
 
 // run makes the snapshot of l.
 func (c *Cache[S]) run(ctx context.Context, l *listing[S]) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	got, err := c.list(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = fleet.Errorf(fleet.Unavailable, c.op, "it did not end within %s: %w", longest, err)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l.got, l.err, c.current = got, err, nil

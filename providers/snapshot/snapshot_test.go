@@ -212,3 +212,24 @@ func TestSet(t *testing.T) {
 		t.Errorf("Owners = %v", owners)
 	}
 }
+
+// TestListEnds: a list that does not end is given up, and the next one is begun.
+func TestListEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists := 0
+		c := snapshot.NewCache(tick, "list", func(ctx context.Context) (int, error) {
+			if lists++; lists == 1 {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}
+			return lists, nil
+		})
+		began := time.Now()
+		if _, err := c.Get(t.Context(), owner("a")); fleet.KindOf(err) != fleet.Unavailable || time.Since(began) != 5*time.Minute {
+			t.Errorf("after %s: %v, want kind Unavailable after five minutes", time.Since(began), err)
+		}
+		if got, err := c.Get(t.Context(), owner("a")); got != 2 || err != nil {
+			t.Errorf("then: %d, %v", got, err)
+		}
+	})
+}

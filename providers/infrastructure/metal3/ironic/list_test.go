@@ -2,8 +2,11 @@ package ironic_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -70,5 +73,50 @@ func TestList(t *testing.T) {
 	gone.End()
 	if list, err := c.List(t.Context()); err != nil || len(list) != 3 {
 		t.Errorf("then: %v, %v", list, err)
+	}
+}
+
+// TestListEnds: a listing whose pages come again, or do not end, is an error.
+func TestListEnds(t *testing.T) {
+	t.Parallel()
+	for name, page := range map[string]func(n int64) string{
+		"the same page":    func(int64) string { return `{"uuid":"a"}` },
+		"pages by turns":   func(n int64) string { return fmt.Sprintf(`{"uuid":"%d"}`, n%3) },
+		"a node in a page": func(n int64) string { return fmt.Sprintf(`{"uuid":"%d"},{"uuid":"%d"}`, n, n) },
+		"no end": func(n int64) string {
+			var out []string
+			for i := range int64(30_000) {
+				out = append(out, fmt.Sprintf(`{"uuid":"%d"}`, n*30_000+i))
+			}
+			return strings.Join(out, ",")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int64
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				n := asked.Add(1)
+				if n > 10 { // it would never end
+					w.WriteHeader(http.StatusTeapot)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = fmt.Fprintf(w, `{"nodes":[%s],"next":"http://ironic/v1/nodes?marker=a"}`, page(n))
+			}))
+			defer s.Close()
+			cred, err := ironic.ReadCredential("test", map[string][]byte{"endpoint": []byte(s.URL), "username": []byte("u"), "password": []byte("p")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := ironic.New(cred, ironic.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			list, err := c.List(t.Context())
+			if list != nil || fleet.KindOf(err) != fleet.Unavailable || asked.Load() > 4 {
+				t.Errorf("after %d requests: %d nodes, %v", asked.Load(), len(list), err)
+			}
+		})
 	}
 }

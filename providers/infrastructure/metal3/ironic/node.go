@@ -143,10 +143,15 @@ func (c *Client) Node(ctx context.Context, name string) (Node, error) {
 	return n, WrapLook("look at host "+name, err)
 }
 
-// List returns all nodes of Ironic, or an error.
+// mostNodes is more than an Ironic has.
+const mostNodes = 100_000
+
+// List returns all nodes of Ironic, each once, or an error. A node that comes again is not what
+// Ironic sends: what stands before it may answer every page alike, and the listing would have no end.
 func (c *Client) List(ctx context.Context) ([]Node, error) {
 	const op = "list hosts"
 	var out []Node
+	listed := make(map[string]bool)
 	marker := ""
 	for {
 		p, err := c.page(ctx, marker, pageSize)
@@ -158,10 +163,18 @@ func (c *Client) List(ctx context.Context) ([]Node, error) {
 			return nil, err
 		}
 		for i := range p.nodes {
+			id := p.nodes[i].UUID
+			if listed[id] {
+				return nil, fleet.Errorf(fleet.Unavailable, op, "node %s comes twice (see whether what stands before Ironic keeps its answers, or leaves out the query)", id)
+			}
+			listed[id] = true
 			out = append(out, node(&p.nodes[i]))
 		}
 		if !p.more {
 			return out, nil
+		}
+		if len(out) > mostNodes {
+			return nil, fleet.Errorf(fleet.Unavailable, op, "there are more than %d nodes, and the listing goes on (see what stands before Ironic)", mostNodes)
 		}
 		marker = p.nodes[len(p.nodes)-1].UUID
 	}
