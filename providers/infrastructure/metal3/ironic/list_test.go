@@ -83,20 +83,14 @@ func TestListEnds(t *testing.T) {
 		"the same page":    func(int64) string { return `{"uuid":"a"}` },
 		"pages by turns":   func(n int64) string { return fmt.Sprintf(`{"uuid":"%d"}`, n%3) },
 		"a node in a page": func(n int64) string { return fmt.Sprintf(`{"uuid":"%d"},{"uuid":"%d"}`, n, n) },
-		"no end": func(n int64) string {
-			var out []string
-			for i := range int64(30_000) {
-				out = append(out, fmt.Sprintf(`{"uuid":"%d"}`, n*30_000+i))
-			}
-			return strings.Join(out, ",")
-		},
+		"no end":           func(n int64) string { return fmt.Sprintf(`{"uuid":"%d"}`, n) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var asked atomic.Int64
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				n := asked.Add(1)
-				if n > 10 { // it would never end
+				if n > 300 { // it would never end
 					w.WriteHeader(http.StatusTeapot)
 					return
 				}
@@ -114,7 +108,7 @@ func TestListEnds(t *testing.T) {
 			}
 			defer c.Close()
 			list, err := c.List(t.Context())
-			if list != nil || fleet.KindOf(err) != fleet.Unavailable || asked.Load() > 4 {
+			if list != nil || fleet.KindOf(err) != fleet.Unavailable || asked.Load() > 200 {
 				t.Errorf("after %d requests: %d nodes, %v", asked.Load(), len(list), err)
 			}
 		})

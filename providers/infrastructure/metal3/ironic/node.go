@@ -143,8 +143,8 @@ func (c *Client) Node(ctx context.Context, name string) (Node, error) {
 	return n, WrapLook("look at host "+name, err)
 }
 
-// mostNodes is more than an Ironic has.
-const mostNodes = 100_000
+// mostPages is more than the listing of an Ironic has.
+const mostPages = 200
 
 // List returns all nodes of Ironic, each once, or an error. A node that comes again is not what
 // Ironic sends: what stands before it may answer every page alike, and the listing would have no end.
@@ -153,7 +153,7 @@ func (c *Client) List(ctx context.Context) ([]Node, error) {
 	var out []Node
 	listed := make(map[string]bool)
 	marker := ""
-	for {
+	for range mostPages {
 		p, err := c.page(ctx, marker, pageSize)
 		if err != nil {
 			err = WrapLook(op, err)
@@ -173,11 +173,9 @@ func (c *Client) List(ctx context.Context) ([]Node, error) {
 		if !p.more {
 			return out, nil
 		}
-		if len(out) > mostNodes {
-			return nil, fleet.Errorf(fleet.Unavailable, op, "there are more than %d nodes, and the listing goes on (see what stands before Ironic)", mostNodes)
-		}
 		marker = p.nodes[len(p.nodes)-1].UUID
 	}
+	return nil, fleet.Errorf(fleet.Unavailable, op, "it did not end after %d pages (see what stands before Ironic)", mostPages)
 }
 
 // page is a part of a listing.
