@@ -14,7 +14,8 @@ import (
 var _ providers.Checker = (*Provider)(nil)
 
 // Check implements providers.Checker: whether Git has a host for each machine that is not
-// there yet, which its pool selects and nothing else uses. Failure domains do not count.
+// there yet, which its pool selects, which is reserved for nobody else and which nothing else
+// uses. Failure domains do not count.
 func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]providers.Finding, error) {
 	var out []providers.Finding
 	taken := make(map[fleet.Key]bool)
@@ -47,17 +48,23 @@ func (o *observation) hostsFor(pool fleet.Pool, taken map[fleet.Key]bool) (strin
 			missing--
 		}
 	}
-	found := 0
+	found, unseen := 0, 0
 	for i := range o.hosts {
 		h := &o.hosts[i]
 		if h.object == nil {
 			continue
 		}
-		yes, err := spec.HostSelector.Selects(h.object.Labels)
-		if err != nil {
-			return "", fleet.Errorf(fleet.Invalid, op, "%w", err)
+		why, err := o.unsuited(spec, pool.Name, h)
+		if why == "" && err == nil {
+			why, err = o.reusedBy(h, pool.Name)
 		}
-		if !yes {
+		if err != nil {
+			return "", err
+		}
+		if why != "" {
+			if h.node == nil || h.node.Inspected.IsZero() {
+				unseen++
+			}
 			continue
 		}
 		selected++
@@ -71,7 +78,11 @@ func (o *observation) hostsFor(pool fleet.Pool, taken map[fleet.Key]bool) (strin
 		found++
 	}
 	if found < missing {
-		return "", fleet.Errorf(fleet.Exhausted, op, "%d more are needed, and of %d that its hostSelector selects in namespace %s only %d are free (label more hosts, or ask for fewer machines)", missing, selected, o.cluster.Key.Namespace, found)
+		why := ""
+		if unseen > 0 && spec.HostSelector.NamesHardware() {
+			why = fmt.Sprintf("; its hostSelector asks for hardware, and %d were not inspected yet", unseen)
+		}
+		return "", fleet.Errorf(fleet.Exhausted, op, "%d more are needed, and of %d that it may have in namespace %s only %d are free%s (label more hosts, or ask for fewer machines)", missing, selected, o.cluster.Key.Namespace, found, why)
 	}
 	text := fmt.Sprintf("pool %s has all its machines", pool.Name)
 	if missing > 0 {

@@ -209,8 +209,13 @@ func (s *suiteWorld) DeleteMachine(ctx context.Context, op fleet.OperationID, c 
 // Abilities tells what the provider can do.
 func (s *suiteWorld) Abilities() providers.Abilities {
 	out := s.Provider.Abilities()
-	out.OrphanRemover, out.Rebooter, out.Adopter = s, s, s
+	out.OrphanRemover, out.Rebooter, out.Adopter, out.UntaggedFinder = s, s, s, s
 	return out
+}
+
+// Untagged implements providers.UntaggedFinder.
+func (s *suiteWorld) Untagged(ctx context.Context, c *fleet.Cluster, ids []fleet.ProviderID) ([]fleet.Machine, error) {
+	return s.Provider.Untagged(ctx, s.in(c), ids)
 }
 
 // SwitchMachine implements providers.Rebooter.

@@ -101,6 +101,9 @@ type search struct {
 // run tries the hosts in their order. Those that refuse are passed over.
 func (q *search) run(ctx context.Context) error {
 	const op = "claim a host"
+	if err := q.awaited(); err != nil {
+		return err
+	}
 	claimed, why, err := claims.First(q.order(), func(h *seenHost) string { return h.Name }, func(h *seenHost) (string, error) {
 		if reason, err := q.mismatch(h); reason != "" || err != nil {
 			return reason, err
@@ -122,11 +125,10 @@ func (q *search) run(ctx context.Context) error {
 // failed.
 func (q *search) order() []*seenHost {
 	rank := func(h *seenHost) int {
-		past := h.record.extra
 		switch {
 		case h.record.failed:
 			return 2
-		case q.spec.NodeReuse && q.o.cluster.Owns(past) && past[fleet.TagPool] == string(q.request.Pool.Name):
+		case q.spec.NodeReuse && q.o.hadPool(h) == q.request.Pool.Name:
 			return 0
 		}
 		return 1
@@ -139,27 +141,27 @@ func (q *search) order() []*seenHost {
 	return out
 }
 
+// unfit says why the machine cannot have h, whether it is free or not; empty: it can.
+func (q *search) unfit(h *seenHost) (string, error) {
+	why, err := q.o.unsuited(q.spec, q.request.Pool.Name, h)
+	if domain := q.request.FailureDomain; why == "" && err == nil && domain != "" && h.object.Labels[api.FailureDomainLabel] != domain {
+		why = "is not in failure domain " + domain
+	}
+	return why, err
+}
+
 // mismatch returns why a machine cannot have h, or "".
 func (q *search) mismatch(h *seenHost) (string, error) {
 	if h.object == nil {
 		return q.o.inTheWay(h), nil
 	}
-	selected, err := q.spec.HostSelector.Selects(h.labels())
-	domain := q.request.FailureDomain
-	switch {
-	case !h.mayHave(q.o.cluster.Key.Name, q.request.Pool.Name):
-		return "is reserved for " + h.object.Annotations[api.ReservedAnnotation], nil
-	case err != nil:
-		return "", fleet.Errorf(fleet.Invalid, "select hosts", "%w", err)
-	case !selected:
-		return "is not selected", nil
-	case domain != "" && h.object.Labels[api.FailureDomainLabel] != domain:
-		return "is not in failure domain " + domain, nil
+	if why, err := q.unfit(h); why != "" || err != nil {
+		return why, err
 	}
-	if why := machine.Fits(q.spec, h.spec); why != "" {
+	if why := q.o.inTheWay(h); why != "" {
 		return why, nil
 	}
-	return q.o.inTheWay(h), nil
+	return q.o.reusedBy(h, q.request.Pool.Name)
 }
 
 // try claims one host, and has it deployed. A reason says that the next one is to be tried; an
@@ -193,7 +195,7 @@ func (q *search) try(ctx context.Context, h *seenHost) (reason string, err error
 	case err == nil:
 	case ironic.HasHost(err):
 		p.undo(id, held)
-		return "", nil // another process was quicker, and its machine is this one
+		return "", q.elsewhere(ctx, claim.Instance)
 	case ironic.IsAssociated(err), ironic.IsLocked(err), fleet.KindOf(err) == fleet.NotFound:
 		p.undo(id, held)
 		return "refuses: " + err.Error(), nil

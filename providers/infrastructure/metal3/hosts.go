@@ -69,12 +69,27 @@ func (o *observation) fits(h *seenHost) []fleet.PoolName {
 		if err != nil { // it is of another provider, too
 			continue
 		}
-		selected, err := spec.HostSelector.Selects(h.labels())
-		if err == nil && selected && machine.Fits(spec, h.spec) == "" && h.mayHave(o.cluster.Key.Name, p.Name) && (p.FailureDomain == "" || h.object.Labels[api.FailureDomainLabel] == p.FailureDomain) {
+		why, err := o.unsuited(spec, p.Name, h)
+		if err == nil && why == "" && (p.FailureDomain == "" || h.object.Labels[api.FailureDomainLabel] == p.FailureDomain) {
 			out = append(out, p.Name)
 		}
 	}
 	return out
+}
+
+// unsuited says why machines of a pool may not have h, whether it is free or not and whatever their
+// failure domain is; empty: they may.
+func (o *observation) unsuited(spec *api.MachineSpec, pool fleet.PoolName, h *seenHost) (string, error) {
+	selected, err := spec.HostSelector.Selects(h.labels())
+	switch {
+	case !h.mayHave(o.cluster.Key.Name, pool):
+		return "is reserved for " + h.object.Annotations[api.ReservedAnnotation], nil
+	case err != nil:
+		return "", fleet.Errorf(fleet.Invalid, "select hosts", "%w", err)
+	case !selected:
+		return "is not selected", nil
+	}
+	return machine.Fits(spec, h.spec), nil
 }
 
 // mayHave reports whether h is for machines of a pool: people may have reserved it.

@@ -50,13 +50,15 @@ func (p *Provider) view(s *site, l *listing) snapshot.View {
 }
 
 // Clusters implements providers.Lister: of the Ironics that this process uses, and those that it
-// made ready.
+// made ready. An Ironic that does not answer hides no cluster of another.
 func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
 	var out []fleet.Key
+	var failed []error
 	for _, s := range p.watch.Places() {
 		l, err := s.listings.Get(ctx, snapshot.Owner{})
 		if err != nil {
-			return nil, ironic.WrapLook("list clusters", err)
+			failed = append(failed, err)
+			continue
 		}
 		for i := range l.nodes {
 			if tags := l.machineTags(&l.nodes[i]); tags != nil && tags[fleet.TagFleet] == string(id) {
@@ -74,7 +76,7 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 	}
 	p.mu.Unlock()
 	slices.SortFunc(out, fleet.Key.Compare)
-	return slices.Compact(out), nil
+	return slices.Compact(out), ironic.WrapLook("list clusters", fleet.JoinErrors(failed...))
 }
 
 // machineTags returns the tags of the machine that has n; nil: none of Fairlead's does.

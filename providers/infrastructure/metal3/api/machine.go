@@ -1,6 +1,9 @@
 package api
 
 import (
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -112,6 +115,19 @@ type Metal3ObjectRef struct {
 type HostSelector struct {
 	MatchLabels      map[string]string         `json:"matchLabels,omitempty"`
 	MatchExpressions []HostSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// NamesHardware reports whether s, which may be nil, selects hosts by what inspection finds.
+func (s *HostSelector) NamesHardware() bool {
+	if s == nil {
+		return false
+	}
+	for key := range s.MatchLabels {
+		if strings.HasPrefix(key, HardwarePrefix) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.MatchExpressions, func(r HostSelectorRequirement) bool { return strings.HasPrefix(r.Key, HardwarePrefix) })
 }
 
 // A HostSelectorRequirement is an expression over the labels of a host.
