@@ -3,8 +3,8 @@ package metal3
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -89,7 +89,11 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 		if err != nil {
 			return err
 		}
-		return o.client.Configure(ctx, id, info, properties)
+		if err := o.client.Configure(ctx, id, info, properties); err != nil {
+			return err
+		}
+		p.noteTold(id, info)
+		return nil
 	}
 	switch h.next.Step {
 	case host.Create:
@@ -214,15 +218,46 @@ func (o *observation) reclaim(ctx context.Context, h *seenHost, id string) error
 	return err
 }
 
-// markKey is the key of driver_info that tells which account Ironic has of a BMC. Ironic shows
-// no passwords: what is compared is a part of a checksum, too short to try passwords with.
-const markKey = "fairlead_account"
+// markKey is the key of driver_info that says that Fairlead told Ironic the account of the BMC. Its value
+// says nothing of the account: by a checksum everybody who may read nodes could try passwords. Earlier
+// versions wrote one, which stays until the account is told again.
+const markKey, marked = "fairlead_account", "told"
 
-// mark returns what tells info from another one.
-func mark(info map[string]any) string {
+// An account is what Ironic has of a BMC, as far as a process knows.
+type account struct {
+	sum  [sha256.Size]byte
+	told bool // by this process; else it is what Git had at the first look
+}
+
+func accountOf(info map[string]any, told bool) account {
 	text, _ := json.Marshal(info) // what was made of texts has a form in JSON
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:3])
+	return account{sha256.Sum256(text), told}
+}
+
+// noteTold notes that this process told Ironic info of a node.
+func (p *Provider) noteTold(id string, info map[string]any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told[id] = accountOf(info, true)
+}
+
+// knows reports whether Ironic has info of n, as far as can be seen. It shows all but passwords: of
+// those it has what this process told it, or found in Git at its first look, unless the BMC refuses that.
+func (p *Provider) knows(n *ironic.Node, info map[string]any, refused bool) bool {
+	for key, want := range info {
+		if key != markKey && !strings.Contains(key, "password") && fmt.Sprint(want) != fmt.Sprint(n.DriverInfo[key]) {
+			return false
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := accountOf(info, false)
+	have, seen := p.told[n.UUID]
+	if !seen {
+		p.told[n.UUID] = now
+		have = now
+	}
+	return have.sum == now.sum && (have.told || !refused)
 }
 
 // wanted returns driver_info and properties of h as Git has them.
@@ -247,7 +282,7 @@ func (p *Provider) wanted(ctx context.Context, o *observation, h *seenHost) (inf
 			info[driver] = v
 		}
 	}
-	info[markKey] = mark(info)
+	info[markKey] = marked
 	var found map[string]any
 	if h.node != nil {
 		found = h.node.Properties
@@ -278,14 +313,15 @@ func bootKeys() []string {
 func secretText(s fleet.SecretData, key string) string { return string(s[key].Reveal()) }
 
 // outdated says what Ironic was told of h that Git says otherwise now; empty: nothing. The
-// account is compared where Git has it, and where Ironic was refused with the one it has.
+// account is compared where Git has it, and where the BMC refused the one that Ironic has.
 func (p *Provider) outdated(ctx context.Context, o *observation, h *seenHost) string {
 	n := h.node
 	if n == nil || h.object == nil || n.Locked || underWay(n) || h.declared.Paused {
 		return ""
 	}
 	k := fleet.Key{Namespace: h.Namespace, Name: h.spec.BMC.CredentialsName}
-	if _, git := h.object.Secrets[k]; !git && fleet.KindOf(n.Failure()) != fleet.Unauthorized {
+	refused := fleet.KindOf(n.Failure()) == fleet.Unauthorized
+	if _, git := h.object.Secrets[k]; !git && !refused {
 		return ""
 	}
 	info, _, err := p.wanted(ctx, o, h)
@@ -293,8 +329,8 @@ func (p *Provider) outdated(ctx context.Context, o *observation, h *seenHost) st
 		return "" // whoever needs it is told
 	}
 	// Where others enrolled it, its BMC takes the account that they gave until it refuses.
-	have, marked := n.DriverInfo[markKey].(string)
-	if have != info[markKey] && (marked || fleet.KindOf(n.Failure()) == fleet.Unauthorized) {
+	ours := n.DriverInfo[markKey] != nil || !o.isForeign(h)
+	if !p.knows(n, info, refused) && (ours || refused) {
 		return "tell Ironic how its BMC is reached now"
 	}
 	if n.Instance == "" && !sameProperties(machine.Properties(h.spec, n.Properties), n.Properties, h.findsRoot()) {

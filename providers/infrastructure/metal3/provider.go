@@ -33,6 +33,7 @@ type Provider struct {
 	going   map[life]snapshot.Owner       // machines whose deletion was asked for while Ironic could not release them, with their cluster
 	known   map[snapshot.Owner]remembered // hosts that clusters remember machines on
 	claimed map[string]claimed            // nodes that this process claimed and that need not show it yet
+	told    map[string]account            // what accounts of BMCs Ironic has as far as this process knows, by node
 	tries   map[string]try                // what came of the last step of a node, where it failed
 }
 
@@ -82,7 +83,7 @@ func New(o Options) *Provider {
 	return &Provider{
 		o: o, watch: snapshot.NewWatch[*site](), secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
 		sites: make(map[ironic.Credential]*site), found: make(map[snapshot.Owner]bool), going: make(map[life]snapshot.Owner),
-		claimed: make(map[string]claimed), known: make(map[snapshot.Owner]remembered), tries: make(map[string]try),
+		claimed: make(map[string]claimed), known: make(map[snapshot.Owner]remembered), tries: make(map[string]try), told: make(map[string]account),
 	}
 }
 
