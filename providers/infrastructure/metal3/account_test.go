@@ -65,7 +65,7 @@ func TestAccountChangedWhileNobodyRan(t *testing.T) {
 	w.until(c, "refused", func(i fleet.Infrastructure) bool { return machineOf(i, worker).Silent })
 	w.until(c, "heard again", func(i fleet.Infrastructure) bool { return !machineOf(i, worker).Silent })
 
-	w.set("m1", "driver_info/redfish_username", "old")
+	w.set("m1", "driver_info/deploy_iso", "http://old/ramdisk.iso")
 	w.p = w.provider()
 	w.pause()
 	if got := w.observe(c); len(got.Upkeep) != 1 || got.Upkeep[0] != "tell Ironic how its BMC is reached now: host "+w.namespace+"/m1" {
