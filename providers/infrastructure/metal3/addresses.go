@@ -43,12 +43,8 @@ func (o *observation) loses(h *seenHost) bool {
 
 // isDeployed reports whether more than a claim was made of a node.
 func (l *listing) isDeployed(uuid string) bool {
-	for i := range l.nodes {
-		if l.nodes[i].UUID == uuid {
-			return l.nodes[i].State != ironic.Available
-		}
-	}
-	return false
+	n := l.byID[uuid]
+	return n != nil && n.State != ironic.Available
 }
 
 // reserve returns the addresses of pools that the machine of r gets on a host, in the order of

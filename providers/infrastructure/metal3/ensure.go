@@ -75,10 +75,13 @@ func (p *Provider) step(ctx context.Context, o *observation, h *seenHost) error 
 		return err // the next look decides
 	}
 	err = p.take(ctx, o, now, id)
-	if ironic.IsLocked(err) || ironic.IsWrongState(err) {
+	if ironic.IsLocked(err) {
 		return nil
 	}
 	p.noteTry(id, now, err)
+	if ironic.IsWrongState(err) { // it changed since, or this Ironic does not do it in that state: then it is not asked at each look
+		return nil
+	}
 	return err
 }
 
@@ -223,16 +226,21 @@ func (o *observation) reclaim(ctx context.Context, h *seenHost, id string) error
 // versions wrote one, which stays until the account is told again.
 const markKey, marked = "fairlead_account", "told"
 
-// An account is what Ironic has of a BMC, as far as a process knows.
+// An account is the password that Ironic has of a BMC, as far as a process knows.
 type account struct {
 	sum  [sha256.Size]byte
 	told bool // by this process; else it is what Git had at the first look
 }
 
 func accountOf(info map[string]any, told bool) account {
-	text, _ := json.Marshal(info) // what was made of texts has a form in JSON
+	hidden := maps.Clone(info)
+	maps.DeleteFunc(hidden, func(key string, _ any) bool { return !isHidden(key) })
+	text, _ := json.Marshal(hidden) // texts have a form in JSON
 	return account{sha256.Sum256(text), told}
 }
+
+// isHidden reports whether Ironic does not show the value of a key of driver_info.
+func isHidden(key string) bool { return strings.Contains(key, "password") }
 
 // noteTold notes that this process told Ironic info of a node.
 func (p *Provider) noteTold(id string, info map[string]any) {
@@ -245,7 +253,7 @@ func (p *Provider) noteTold(id string, info map[string]any) {
 // those it has what this process told it, or found in Git at its first look, unless the BMC refuses that.
 func (p *Provider) knows(n *ironic.Node, info map[string]any, refused bool) bool {
 	for key, want := range info {
-		if key != markKey && !strings.Contains(key, "password") && fmt.Sprint(want) != fmt.Sprint(n.DriverInfo[key]) {
+		if key != markKey && !isHidden(key) && fmt.Sprint(want) != fmt.Sprint(n.DriverInfo[key]) {
 			return false
 		}
 	}

@@ -86,6 +86,30 @@ func TestRetry(t *testing.T) {
 	w.until(c, "available", allFree)
 }
 
+// TestRefusedByState: a step that this Ironic does not do in the state that the host is in is told, and
+// not asked for at each look.
+func TestRefusedByState(t *testing.T) {
+	t.Parallel()
+	w := doubled(t, "m1")
+	c := &w.c
+	w.until(c, "available", allFree)
+	w.p = w.patient()
+	w.settings(c, "m1", virtualization("Enabled"))
+	w.FailCalls(metal3test.CallFault{
+		Method: "PUT /v1/nodes/*/states/provision", Status: 400,
+		Message: `The requested action "manage" can not be performed on node "m1" while it is in state "available".`,
+	})
+	w.ResetCalls()
+	for range 3 {
+		if err := w.p.EnsureInfrastructure(t.Context(), "op", c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if h := hostOf(w.observe(c), "m1"); len(w.changes()) != 1 || !strings.Contains(h.Trouble, "can not be performed") {
+		t.Errorf("asked for %q, the host is %+v", w.changes(), h)
+	}
+}
+
 // TestRetryOfIronic: what Ironic began and could not do is left alone for as long, whichever
 // agent asked for it.
 func TestRetryOfIronic(t *testing.T) {

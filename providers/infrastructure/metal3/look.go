@@ -112,8 +112,10 @@ func (o *observation) join() error {
 			gone = append(gone, fleet.Key{Namespace: namespace, Name: host})
 		}
 	}
-	for i := range o.listing.nodes {
-		n := &o.listing.nodes[i]
+	for _, n := range o.listing.hosts[o.cluster.Key.Namespace] {
+		if known[n.Name] {
+			continue
+		}
 		_, host, _ := machine.ParseNodeName(n.Name)
 		r := o.listing.records[n.UUID]
 		if n.UUID == ironic.NodeID(string(o.cluster.Fleet), o.cluster.Key.Namespace, host) || o.cluster.Owns(r.identity(n)) {

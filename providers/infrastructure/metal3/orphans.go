@@ -21,6 +21,7 @@ const orphanHost = "host"
 func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
 	sites, failed := p.allSites(ctx, clusters)
 	var out []fleet.Orphan
+	seen := make(map[string]bool) // nodes: two accounts, or two addresses, may lead to one Ironic
 	for _, s := range sites {
 		l, err := s.listings.Get(ctx, snapshot.Owner{})
 		if err != nil {
@@ -28,14 +29,16 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 			continue
 		}
 		for _, n := range l.orphaned(id, clusters) {
-			out = append(out, orphan(s, l, n))
+			if !seen[n.UUID] {
+				out = append(out, orphan(s, l, n))
+			}
+			seen[n.UUID] = true
 		}
 	}
 	slices.SortFunc(out, func(a, b fleet.Orphan) int {
 		return cmp.Or(a.Cluster.Compare(b.Cluster), cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID, b.ID))
 	})
-	same := func(a, b fleet.Orphan) bool { return a.Place == b.Place && a.ID == b.ID } // seen by two accounts
-	return slices.CompactFunc(out, same), ironic.WrapLook("look for orphans", fleet.JoinErrors(failed...))
+	return out, ironic.WrapLook("look for orphans", fleet.JoinErrors(failed...))
 }
 
 // allSites returns the Ironics of clusters, each account of each once.

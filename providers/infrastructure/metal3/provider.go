@@ -81,7 +81,7 @@ func New(o Options) *Provider {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Provider{
-		o: o, watch: snapshot.NewWatch[*site](), secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
+		o: o, watch: snapshot.NewWatch[*site](), secrets: objects.Secrets{Store: objects.Kept(o.Secret, o.Tick), Example: "username=FILE --from-file password=FILE"},
 		sites: make(map[ironic.Credential]*site), found: make(map[snapshot.Owner]bool), going: make(map[life]snapshot.Owner),
 		claimed: make(map[string]claimed), known: make(map[snapshot.Owner]remembered), tries: make(map[string]try), told: make(map[string]account),
 	}

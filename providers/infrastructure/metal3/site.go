@@ -9,6 +9,7 @@ import (
 	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
+	"fairlead.dev/providers/infrastructure/metal3/machine"
 	"fairlead.dev/providers/snapshot"
 )
 
@@ -25,10 +26,12 @@ type site struct {
 type listing struct {
 	nodes   []ironic.Node
 	byName  map[string]*ironic.Node
-	records map[string]record // what Fairlead wrote into nodes, by UUID
-	holders addresses.Holders // of addresses of pools, by UUID
-	indexes map[string]bool   // values of TagIndex that machines have
-	unknown error             // why it is not known what addresses a node has; nil: it is
+	byID    map[string]*ironic.Node
+	hosts   map[string][]*ironic.Node // nodes of BareMetalHosts, by namespace
+	records map[string]record         // what Fairlead wrote into nodes, by UUID
+	holders addresses.Holders         // of addresses of pools, by UUID
+	indexes map[string]bool           // values of TagIndex that machines have
+	unknown error                     // why it is not known what addresses a node has; nil: it is
 }
 
 // siteOf returns the Ironic of c: that of the Secret of its namespace. Nothing is asked.
@@ -68,12 +71,16 @@ func (s *site) list(ctx context.Context) (*listing, error) {
 		return nil, err
 	}
 	l := &listing{
-		nodes: nodes, byName: make(map[string]*ironic.Node, len(nodes)), records: make(map[string]record), holders: make(addresses.Holders),
+		nodes: nodes, byName: make(map[string]*ironic.Node, len(nodes)), byID: make(map[string]*ironic.Node, len(nodes)),
+		hosts: make(map[string][]*ironic.Node), records: make(map[string]record), holders: make(addresses.Holders),
 		indexes: make(map[string]bool),
 	}
 	for i := range nodes {
 		n := &nodes[i]
-		l.byName[n.Name] = n
+		l.byName[n.Name], l.byID[n.UUID] = n, n
+		if namespace, _, ok := machine.ParseNodeName(n.Name); ok {
+			l.hosts[namespace] = append(l.hosts[namespace], n)
+		}
 		r := recordOf(n)
 		if r.isZero() {
 			continue
