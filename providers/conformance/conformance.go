@@ -122,6 +122,7 @@ func Checks() []Check {
 		{"CreateMachineTwiceAdopts", createTwiceAdopts},
 		{"CreateMachineOfAnotherTemplate", createOfAnotherTemplate},
 		{"CreateMachineOfAFormerName", createOfAFormerName},
+		{"NextMachineOfAName", nextOfAName},
 		{"CreateMachinesAtOnce", createAtOnce},
 		{"DeleteMachineTwice", deleteTwice},
 		{"DeleteMachineThatIsNotThere", deleteNothing},

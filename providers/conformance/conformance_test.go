@@ -280,7 +280,8 @@ func mutants() map[string]struct {
 				return err
 			},
 		}},
-		"takes operation ids for tokens": {"CreateMachineOfAFormerName", mutant{create: tokens()}},
+		"remembers what is to go by name": {"NextMachineOfAName", byName()},
+		"takes operation ids for tokens":  {"CreateMachineOfAFormerName", mutant{create: tokens()}},
 		"adopts any template": {"CreateMachineOfAnotherTemplate", mutant{
 			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
 				if err := p.CreateMachine(ctx, op, r); fleet.KindOf(err) != fleet.Conflict {
