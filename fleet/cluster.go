@@ -272,6 +272,7 @@ type Object struct {
 	Hashed      json.RawMessage    `json:",omitempty"` // of Spec what counts in hashes; nil: all of it
 	Secrets     map[Key]SecretData `json:"-"`          // those that it refers to and Git holds; no part of a template hash
 	Stored      []Key              `json:"-"`          // the others that it refers to: the secret store has them, if anybody has
+	Identities  []Identity         `json:"-"`          // see Kind
 }
 
 // An Endpoint is where an API server answers.

@@ -80,6 +80,10 @@ type Kind struct {
 	// means that the kind refers to none.
 	Secrets func(spec any, namespace string) []Key
 
+	// Identities returns which things in the world an object is about whose normalised spec is spec.
+	// Nil means that objects may be about the same things.
+	Identities func(spec any) []Identity
+
 	// Reboots returns how machines are rebooted, of a companion that a MachineHealthCheck
 	// names in spec.remediation.templateRef, by what Normalise returned. Nil means that the
 	// kind is no template of a remediation.

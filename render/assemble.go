@@ -63,6 +63,8 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fl
 			f.Clusters = append(f.Clusters, c)
 		}
 	}
+	f.Clusters, problems = withoutTwins(f.Clusters)
+	f.Problems = append(f.Problems, problems...)
 	slices.SortFunc(f.Clusters, func(x, y fleet.Cluster) int { return x.Key.Compare(y.Key) })
 	f.Parts = b.parts(bases)
 	f.Warnings = append(f.Warnings, partWarnings(f.Parts)...)

@@ -19,6 +19,9 @@ func (b *builder) object(o *object, in *infrastructure) fleet.Object {
 		GVK: o.gvk.GroupKind().WithVersion(o.kind.versions[0]), Namespace: o.namespace, Name: o.name, File: o.file,
 		Labels: copied(o.labels), Annotations: copied(o.notes), Spec: spec, Hashed: hashed,
 	}
+	if in.kind.Identities != nil {
+		out.Identities = in.kind.Identities(in.value)
+	}
 	for _, k := range in.secrets {
 		s := b.set.get("", "Secret", k.Namespace, k.Name)
 		if s == nil {

@@ -90,6 +90,7 @@ func Kinds() []fleet.Kind {
 	host := kind(fleet.InfrastructureCompanion, hostGroup, HostKind, func() any { return new(BareMetalHost) }, nil)
 	maps.Copy(host.Refused, refusedOfHost())
 	host.Unused["spec.description"] = "it is for people"
+	host.Identities = identities
 	settings := kind(fleet.InfrastructureCompanion, hostGroup, settingsKind, func() any { return new(HostFirmwareSettings) }, nil)
 	components := kind(fleet.InfrastructureCompanion, hostGroup, componentsKind, func() any { return new(HostFirmwareComponents) }, nil)
 	settings.Resolve, components.Resolve = resolveFirmware, resolveFirmware
