@@ -50,6 +50,8 @@ func (p *Provider) release(ctx context.Context, o *observation, was *seenHost, o
 		return fleet.Errorf(fleet.Conflict, op, "what host %s is is not certain: %s (put its tags right, or release it in Ironic)", h, h.machine.Damaged)
 	case h.lost:
 		return fleet.Errorf(fleet.Conflict, op, "%s (where the host is gone for good, annotate the Cluster with %s: %s)", h.machine.Message, fleet.ForgetPlaceAnnotation, o.hostsPlace())
+	case h.declared.Paused:
+		return fleet.Errorf(fleet.Conflict, op, "host %s is paused, or detached (remove that annotation of its BareMetalHost, and its machine is deleted)", h)
 	case h.machine.Silent:
 		p.noteGoing(o, h.tags)
 		return nil
@@ -57,7 +59,6 @@ func (p *Provider) release(ctx context.Context, o *observation, was *seenHost, o
 	n, c := h.node, o.cluster
 	d := h.declared
 	d.Machine = &host.Machine{Instance: d.Machine.Instance, Name: d.Machine.Name, Running: d.Machine.Running, Release: true}
-	d.Paused = false // people keep Fairlead from hosts, and have machines deleted
 	switch next := host.Next(d, n); next.Step {
 	case host.Undeploy:
 		if n.State == ironic.DeployFailed || c.RebootOf(h.machine.Name, h.machine.ProviderID).GivenUp {

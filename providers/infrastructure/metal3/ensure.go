@@ -99,6 +99,8 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 		return nil
 	}
 	switch h.next.Step {
+	case host.Renew:
+		return o.client.Delete(ctx, id)
 	case host.Create:
 		return p.enrol(ctx, o, h, id)
 	case host.Manage:
@@ -291,11 +293,14 @@ func (p *Provider) wanted(ctx context.Context, o *observation, h *seenHost) (inf
 		}
 	}
 	info[markKey] = marked
+	if h.node == nil && h.spec.BootMACAddress != "" {
+		info[macKey] = strings.ToLower(h.spec.BootMACAddress)
+	}
 	var found map[string]any
 	if h.node != nil {
 		found = h.node.Properties
 		for key, value := range h.node.DriverInfo { // what others enrolled boots as they said
-			if _, has := info[key]; !has && (key == machine.PreparationKey || slices.Contains(bootKeys(), key)) {
+			if _, has := info[key]; !has && (key == machine.PreparationKey || key == macKey || slices.Contains(bootKeys(), key)) {
 				info[key] = value
 			}
 		}
@@ -324,12 +329,12 @@ func secretText(s fleet.SecretData, key string) string { return string(s[key].Re
 // account is compared where Git has it, and where the BMC refused the one that Ironic has.
 func (p *Provider) outdated(ctx context.Context, o *observation, h *seenHost) string {
 	n := h.node
-	if n == nil || h.object == nil || n.Locked || underWay(n) || h.declared.Paused {
+	if n == nil || h.object == nil || n.Locked || underWay(n) || h.declared.Paused || h.declared.Moved+h.declared.Shared != "" {
 		return ""
 	}
 	k := fleet.Key{Namespace: h.Namespace, Name: h.spec.BMC.CredentialsName}
 	refused := fleet.KindOf(n.Failure()) == fleet.Unauthorized
-	if _, git := h.object.Secrets[k]; !git && !refused {
+	if _, git := h.object.Secrets[k]; !git && !h.moves && !refused {
 		return ""
 	}
 	info, _, err := p.wanted(ctx, o, h)
@@ -338,7 +343,7 @@ func (p *Provider) outdated(ctx context.Context, o *observation, h *seenHost) st
 	}
 	// Where others enrolled it, its BMC takes the account that they gave until it refuses.
 	ours := n.DriverInfo[markKey] != nil || !o.isForeign(h)
-	if !p.knows(n, info, refused) && (ours || refused) {
+	if !p.knows(n, info, refused) && (ours || h.moves || refused) {
 		return "tell Ironic how its BMC is reached now"
 	}
 	if n.Instance == "" && !sameProperties(machine.Properties(h.spec, n.Properties), n.Properties, h.findsRoot()) {

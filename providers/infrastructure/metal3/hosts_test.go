@@ -278,7 +278,7 @@ func TestKept(t *testing.T) {
 }
 
 // TestPaused: a host that people keep Fairlead from is not prepared, nor is Ironic told of another
-// account of its BMC, and a machine on it goes by wish all the same.
+// account of its BMC, and the machine on it stays until they let go of it.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"paused", "detached"} {
@@ -286,7 +286,7 @@ func TestPaused(t *testing.T) {
 			t.Parallel()
 			w := doubled(t, "m1")
 			c := &w.c
-			w.create(c, worker)
+			m := w.create(c, worker)
 			w.annotate(c, "m1", "baremetalhost.metal3.io/"+by, "")
 			old := c.Companions[0].Secrets
 			c.Companions[0].Secrets = map[fleet.Key]fleet.SecretData{{Namespace: w.namespace, Name: "m1-bmc"}: secretOf(map[string]string{"username": "new", "password": "new"})}
@@ -296,10 +296,15 @@ func TestPaused(t *testing.T) {
 				t.Errorf("upkeep %q, the host is %+v", got.Upkeep, hostOf(got, "m1"))
 			}
 			c.Companions[0].Secrets = old
-			w.remove(c, worker)
-			if err := w.p.CreateMachine(t.Context(), "op", request(c, worker)); fleet.KindOf(err) != fleet.Exhausted || !strings.Contains(err.Error(), "it is paused") {
-				t.Errorf("CreateMachine = %v", err)
+			w.ResetCalls()
+			wantKind(t, "DeleteMachine", w.p.DeleteMachine(t.Context(), "op", c, worker, m.ProviderID), fleet.Conflict, "/m1 is paused, or detached (remove that annotation")
+			if got := w.changes(); len(got) > 0 {
+				t.Errorf("asked for: %q", got)
 			}
+			c.Companions[0].Annotations = nil
+			w.remove(c, worker)
+			w.annotate(c, "m1", "baremetalhost.metal3.io/"+by, "")
+			wantKind(t, "CreateMachine", w.p.CreateMachine(t.Context(), "op", request(c, worker)), fleet.Exhausted, "it is paused")
 		})
 	}
 }

@@ -42,6 +42,7 @@ type seenHost struct {
 	git      machine.Preparation       // what Git wants of it before machines have it
 	wish     machine.Preparation       // what of it may be done now: with a machine on it, what is serviceable
 	prepared machine.PreparationRecord // what of it was done
+	moves    bool                      // people say that its BMC has another address than Ironic has
 	outdated string                    // what Ironic was told of it and is not so any more; empty: nothing
 }
 
@@ -208,6 +209,8 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost) {
 		d.Online = d.Online && !o.cluster.RebootOf(fleet.MachineName(h.tags[fleet.TagMachine]), providerIDOf(h.Key, h.tags)).Off
 		d.Machine = &host.Machine{Instance: instanceOf(h.tags), Name: h.tags[fleet.TagMachine], Running: ran && (h.lost || adopts(h.node))}
 	}
+	d.Shared, d.Unproven = o.shared(h), o.unproven(h)
+	d.Moved, h.moves = o.moved(h)
 	h.next = host.Next(*d, h.node)
 	h.outdated = p.outdated(ctx, o, h)
 	if h.tags != nil {
@@ -310,7 +313,7 @@ func (p *Provider) machineOf(o *observation, h *seenHost) fleet.Machine {
 // powerOf returns the power of the machine on h, where it may be rebooted: it runs, and Git does
 // not keep it off.
 func powerOf(h *seenHost) fleet.HostPower {
-	if h.lost || h.node == nil || h.node.State != ironic.Active || h.object == nil || !h.spec.Online || h.declared.Paused {
+	if h.lost || h.node == nil || h.node.State != ironic.Active || h.object == nil || !h.spec.Online || h.declared.Paused || h.declared.Shared != "" {
 		return fleet.HostPowerUnknown
 	}
 	switch {

@@ -130,6 +130,9 @@ func (s *site) releaseOrphan(ctx context.Context, op string, l *listing, n *iron
 	if n.Fault == ironic.PowerFault {
 		return fleet.Errorf(fleet.Unavailable, op, "its BMC does not answer: Ironic would forget whose it is while the machine runs on")
 	}
+	if other := l.sharer(n); other != nil {
+		return fleet.Errorf(fleet.Conflict, op, "%s", sharedWith("node "+nameOf(other)+" of Ironic"))
+	}
 	switch n.State {
 	case ironic.Deleting:
 		return nil

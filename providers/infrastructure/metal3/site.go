@@ -24,7 +24,8 @@ type site struct {
 
 // A listing is all that an Ironic has.
 type listing struct {
-	nodes   []ironic.Node
+	nodes []ironic.Node
+	computers
 	byName  map[string]*ironic.Node
 	byID    map[string]*ironic.Node
 	hosts   map[string][]*ironic.Node // nodes of BareMetalHosts, by namespace
@@ -71,7 +72,7 @@ func (s *site) list(ctx context.Context) (*listing, error) {
 		return nil, err
 	}
 	l := &listing{
-		nodes: nodes, byName: make(map[string]*ironic.Node, len(nodes)), byID: make(map[string]*ironic.Node, len(nodes)),
+		nodes: nodes, computers: computersOf(nodes), byName: make(map[string]*ironic.Node, len(nodes)), byID: make(map[string]*ironic.Node, len(nodes)),
 		hosts: make(map[string][]*ironic.Node), records: make(map[string]record), holders: make(addresses.Holders),
 		indexes: make(map[string]bool),
 	}

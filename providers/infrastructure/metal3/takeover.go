@@ -93,6 +93,8 @@ func (h *seenHost) running(op string, o *observation) error {
 		return fleet.Errorf(fleet.NotFound, op, "%s has no node %s (name the Ironic of Metal3 in Secret %s/%s)", o.place().ID, machine.NodeName(h.Namespace, h.Name), o.cluster.Key.Namespace, api.IronicSecret)
 	case n.Fault == ironic.PowerFault:
 		return fleet.Errorf(fleet.Unavailable, op, "the BMC of host %s does not answer: %s", h, n.MaintenanceReason)
+	case h.declared.Shared != "":
+		return fleet.Errorf(fleet.Conflict, op, "host %s: %s", h, h.declared.Shared)
 	case n.Maintenance:
 		return fleet.Errorf(fleet.Conflict, op, "host %s is in maintenance: %s (end that in Ironic)", h, n.MaintenanceReason)
 	case n.State != ironic.Active:

@@ -27,6 +27,19 @@ const (
 // host that is switched on when it is enrolled may be lost.
 const EraseAnnotation = "fairlead.dev/erase"
 
+// MovedAnnotation of a BareMetalHost names the address at which the BMC of the same computer was before
+// it got that of spec.bmc.address.
+const MovedAnnotation = "fairlead.dev/bmc-moved-from"
+
+// MovedFrom returns the computer that MovedAnnotation names, as Computer does; empty: none.
+func MovedFrom(annotations map[string]string) string {
+	value := annotations[MovedAnnotation]
+	if b, err := ParseBMC(value, true); err == nil && strings.Contains(value, "://") {
+		return b.Computer()
+	}
+	return strings.ToLower(strings.TrimRight(value, "/"))
+}
+
 // ReservedAnnotation of a BareMetalHost says whose machines alone may have it: "cluster" or
 // "cluster/pool", by their names in the namespace of the host.
 const ReservedAnnotation = "fairlead.dev/reserved-for"

@@ -31,6 +31,13 @@ type Declared struct {
 	Preparation PreparationState
 	// Outstanding says in words what of it is to be done, also what a machine is in the way of.
 	Outstanding string
+	// Shared says which other host has its computer: nothing is done through its node.
+	Shared string
+	// Moved says in what Git has another computer than Ironic: what runs on the one that Ironic has goes on,
+	// and nothing else is done to it.
+	Moved string
+	// Unproven says that nothing is known of the host but what this fleet told Ironic.
+	Unproven bool
 	// KeptOff says that people keep the machine on it off: it may be serviced.
 	KeptOff bool
 	// Machine is the one that has the host, or is to have it; nil: none.
@@ -79,6 +86,7 @@ type Step string
 const (
 	None             Step = "" // nothing is to be done, or something is waited for
 	Create           Step = "enrol it"
+	Renew            Step = "enrol it anew" // its node goes, and is made again
 	Manage           Step = "verify it"
 	Inspect          Step = "inspect it"
 	Provide          Step = "make it available"

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
@@ -16,12 +17,17 @@ func Next(h Declared, n *ironic.Node) Decision {
 		return held(phase, "it is paused")
 	case n == nil && h.Gone:
 		return wait(phase)
+	case n == nil && h.Shared != "":
+		return held(phase, "%s", h.Shared)
 	case n == nil:
 		return do(phase, Create)
 	case n.Locked:
 		return wait(phase)
+	case h.Shared != "":
+		return held(phase, "%s", h.Shared)
 	}
 	if d, stop := maintenance(phase, n); stop {
+		d.Held = cmp.Or(d.Held, h.Moved)
 		return d
 	}
 	if h.Machine != nil && h.Machine.Release {
@@ -32,6 +38,13 @@ func Next(h Declared, n *ironic.Node) Decision {
 	}
 	if h.Gone {
 		return held(phase, "Git has it no more: it stays as it is (put it back, or remove it from Ironic)")
+	}
+	switch {
+	case h.Moved == "", phase == External, own(h, n) && (n.State == ironic.Active || n.Serviced()):
+	case h.Unproven:
+		return do(phase, Renew)
+	default:
+		return held(phase, "%s", h.Moved)
 	}
 	if decide := states[n.State]; decide != nil {
 		return decide(phase, h, n)

@@ -86,6 +86,17 @@ func TestNext(t *testing.T) {
 
 		// Claim and deployment.
 		"available":              {"nobody wants it", host.Declared{}, &ironic.Node{State: ironic.Available, Power: off}, host.Ready, host.None, "", ""},
+		"free, on":               {"somebody may work with it", host.Declared{}, &ironic.Node{State: ironic.Available, Power: on}, host.Ready, host.None, "it is switched on, and something may run on it (adopt it, switch it off, or say that it may be erased)", ""},
+		"free, on, erase":        {"people say so", host.Declared{Machine: machine(), Erase: true}, &ironic.Node{State: ironic.Available, Power: on}, host.Ready, host.Claim, "", ""},
+		"free, silent":           {"whether it is on is not known", host.Declared{Machine: machine()}, &ironic.Node{State: ironic.Available}, host.Ready, host.None, "its power state is not known, and something may run on it (wait until its BMC answers)", ""},
+		"claimed, on":            {"somebody switched it on", host.Declared{Machine: machine()}, &ironic.Node{State: ironic.Available, Power: on, Instance: ours}, host.Claimed, host.None, "it was switched on before machine md-0-x7k was deployed, and something may run on it (delete the machine, or switch it off)", ""},
+		"moved":                  {"it is another computer", host.Declared{Moved: "it moved"}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.None, "it moved", ""},
+		"moved, silent":          {"its BMC may have moved", host.Declared{Moved: "it moved", Machine: machine()}, &ironic.Node{State: ironic.Active, Instance: ours, Maintenance: true, Fault: ironic.PowerFault, LastError: "no answer"}, host.Provisioned, host.None, "it moved", fleet.Unavailable},
+		"moved, unproven":        {"a typo is corrected", host.Declared{Moved: "it moved", Unproven: true}, &ironic.Node{State: ironic.Enroll}, host.Registering, host.Renew, "", ""},
+		"moved, used":            {"its power is as Git says, on the computer that Ironic has", host.Declared{Moved: "it moved", Online: true, Machine: machine()}, &ironic.Node{State: ironic.Active, Power: off, Instance: ours}, host.Provisioned, host.PowerOn, "", ""},
+		"moved, leaving":         {"it is released on the computer that Ironic has", host.Declared{Moved: "it moved", Machine: machine(leaving)}, &ironic.Node{State: ironic.Active, Power: on, Instance: ours}, host.Deprovisioning, host.Undeploy, "", ""},
+		"shared, new":            {"its computer is another host's", host.Declared{Shared: "it is shared"}, nil, host.Absent, host.None, "it is shared", ""},
+		"shared, leaving":        {"its computer is another machine's", host.Declared{Shared: "it is shared", Machine: machine(leaving)}, &ironic.Node{State: ironic.Active, Power: on, Instance: ours}, host.Provisioned, host.None, "it is shared", ""},
 		"wanted":                 {"it is free", host.Declared{Machine: machine()}, &ironic.Node{State: ironic.Available, Power: off}, host.Ready, host.Claim, "", ""},
 		"wanted, retired":        {"people retired it", host.Declared{Machine: machine()}, &ironic.Node{State: ironic.Available, Power: off, Retired: true}, host.Ready, host.None, "it is retired in Ironic", ""},
 		"wanted, lost":           {"another was quicker", host.Declared{Machine: machine()}, &ironic.Node{State: ironic.Available, Power: off, Instance: theirs}, host.Claimed, host.None, "it is claimed as " + theirs + ", which is no machine of this cluster (release it there)", ""},

@@ -30,6 +30,7 @@ func every(look func(h host.Declared, n ironic.Node)) {
 		{Settling: true},
 		{Elsewhere: "x"},
 	}
+	computers := []host.Declared{{Shared: "x"}, {Moved: "x"}, {Moved: "x", Unproven: true}}
 	machines := []*host.Machine{nil, machine(), machine(running), machine(leaving), machine(running, leaving)}
 	for _, state := range []ironic.State{
 		ironic.Enroll, ironic.Verifying, ironic.Manageable, ironic.Available, ironic.Inspecting, ironic.InspectWait, ironic.InspectFailed,
@@ -53,6 +54,14 @@ func every(look func(h host.Declared, n ironic.Node)) {
 									for _, p := range preparations {
 										h.Preparation, h.KeptOff, h.Outstanding = p.Preparation, p.KeptOff, p.Outstanding
 										h.Settling, h.Elsewhere = p.Settling, p.Elsewhere
+										look(h, n)
+									}
+									if h.Erase || h.External || h.Gone {
+										continue
+									}
+									h = host.Declared{Tags: tags, Node: node, Machine: m, Online: h.Online, Inspect: h.Inspect}
+									for _, c := range computers {
+										h.Shared, h.Moved, h.Unproven = c.Shared, c.Moved, c.Unproven
 										look(h, n)
 									}
 								}
@@ -90,9 +99,9 @@ func TestSafety(t *testing.T) {
 			prepares := h.Preparation == host.Unprepared || h.Preparation == host.PreparationAsked
 			ok = (d.Step == host.Inspect || at(ironic.Manageable) && (d.Step == host.Prepare) == prepares) && free && !m.Running && !h.External && (n.Power == ironic.PowerOff || n.Power == ironic.PowerOn && h.Erase) && at(ironic.Manageable, ironic.InspectFailed)
 		case host.Deploy:
-			ok = mine && !m.Running && !m.Release && (at(ironic.Available) && h.Node == "" || at(ironic.DeployFailed))
+			ok = mine && !m.Running && !m.Release && (at(ironic.Available) && h.Node == "" && (n.Power != ironic.PowerOn || h.Erase) || at(ironic.DeployFailed))
 		case host.Claim:
-			ok = n.Instance == "" && h.Machine != nil && h.Tags != host.Unsettled && (m.Running && at(ironic.Manageable) || free && !m.Running && !m.Release && !h.External && at(ironic.Available))
+			ok = n.Instance == "" && h.Machine != nil && h.Tags != host.Unsettled && (m.Running && at(ironic.Manageable) || free && !m.Running && !m.Release && !h.External && at(ironic.Available) && (n.Power == ironic.PowerOff || n.Power == ironic.PowerOn && h.Erase))
 		case host.Undeploy:
 			ok = m.Release && !n.Protected && (mine && at(ironic.Active, ironic.DeployWait, ironic.DeployFailed, ironic.Error, ironic.ServiceFailed) || at(ironic.Error) && n.Instance == "" && h.Tags == host.Own)
 		case host.Unclaim:
@@ -103,6 +112,8 @@ func TestSafety(t *testing.T) {
 			ok = at(ironic.Active) && !h.Online && (mine || h.External && n.Instance == "") || at(ironic.CleanFailed) && free && (!m.Running || m.Release)
 		case host.PowerOn:
 			ok = at(ironic.Active) && h.Online && (mine || h.External && n.Instance == "")
+		case host.Renew:
+			ok = h.Moved != "" && h.Unproven
 		case host.Manage:
 			ok = at(ironic.Enroll, ironic.InspectFailed) || at(ironic.CleanFailed) && free && n.Power == ironic.PowerOff || // on: in use, from then on
 				at(ironic.Available) && free && (!m.Running || m.Release) && (h.Preparation == host.Unprepared || h.Preparation == host.PreparationAsked || h.Preparation == host.PreparationEnded) && !h.External
@@ -118,13 +129,19 @@ func TestSafety(t *testing.T) {
 		case host.Abort:
 			ok = mine && at(ironic.ServiceFailed)
 		}
+		byWish := d.Step == host.Undeploy || d.Step == host.Unclaim // on the computer that Ironic has
+		power := (d.Step == host.PowerOn || d.Step == host.PowerOff) && at(ironic.Active)
+		service := n.Serviced() && mine // what was begun there is ended
+		if h.Shared != "" || h.Moved != "" && d.Step != host.Renew && !byWish && !power && !service {
+			ok = false
+		}
 		if !ok || kept || n.Locked || h.Paused || h.Gone && !m.Release || d.Held != "" {
 			t.Fatalf("%s: declared %+v, machine %+v, node %+v", d.Step, h, m, n)
 		}
 	})
 	for _, s := range []host.Step{
 		host.Manage, host.Inspect, host.Provide, host.Claim, host.Unclaim, host.Deploy, host.Adopt, host.Undeploy, host.PowerOn, host.PowerOff, host.UnsetMaintenance,
-		host.Prepare, host.NotePrepared, host.NoteUnprepared, host.Service, host.Abort,
+		host.Prepare, host.NotePrepared, host.NoteUnprepared, host.Service, host.Abort, host.Renew,
 	} {
 		if seen[s] == 0 {
 			t.Errorf("no host has the step %q", s)

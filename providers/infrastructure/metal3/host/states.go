@@ -108,15 +108,19 @@ func available(p Phase, h Declared, n *ironic.Node) Decision {
 		return held(p, "machine %s ran on it, and Ironic made it available since: what was on it is lost (delete the machine)", m.Name)
 	case own(h, n) && h.Node != "":
 		return held(p, "Node %s runs on it (delete the Node)", h.Node)
+	case own(h, n) && n.Power == ironic.PowerOn && !h.Erase:
+		return held(p, "it was switched on before machine %s was deployed, and something may run on it (delete the machine, or switch it off)", m.Name)
 	case own(h, n):
 		return do(p, Deploy)
 	}
-	if why := inUse(h, n); why != "" {
+	if why := mayRun(h, n); why != "" {
 		return held(p, "%s", why)
 	}
 	switch {
 	case h.External:
 		return held(p, "it is externally provisioned, and Ironic calls it available: what was on it is lost (correct externallyProvisioned)")
+	case n.Power == ironic.PowerUnknown:
+		return held(p, "its power state is not known, and something may run on it (wait until its BMC answers)")
 	case m == nil && ToBePrepared(h, n):
 		return do(p, Manage)
 	case m == nil:
@@ -171,6 +175,8 @@ func active(p Phase, h Declared, n *ironic.Node) Decision {
 		return again(p, PowerOn, n)
 	case !h.Online && n.Power == ironic.PowerOn:
 		return again(p, PowerOff, n)
+	case h.Moved != "":
+		return held(p, "%s", h.Moved)
 	case p == External:
 	case h.Preparation == PreparationEnded:
 		return do(p, NotePrepared)

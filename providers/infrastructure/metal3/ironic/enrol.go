@@ -1,8 +1,8 @@
 package ironic
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -66,18 +66,25 @@ func (c *Client) createPort(ctx context.Context, op, node, mac string) error {
 	if fleet.KindOf(err) != fleet.Conflict || IsLocked(err) {
 		return err
 	}
-	pages, looked := ports.List(c.service, ports.ListOpts{NodeUUID: node}).AllPages(ctx) // a node has few
+	pages, looked := ports.List(c.service, ports.ListOpts{Address: mac}).AllPages(ctx) // there is one at most
 	if looked != nil {
 		return WrapLook(op, looked)
 	}
-	own, looked := ports.ExtractPorts(pages)
+	found, looked := ports.ExtractPorts(pages)
 	if looked != nil {
 		return WrapLook(op, looked)
 	}
-	if slices.ContainsFunc(own, func(p ports.Port) bool { return strings.EqualFold(p.Address, mac) }) {
+	if len(found) == 0 { // it went meanwhile
+		return err
+	}
+	if found[0].NodeUUID == node {
 		return nil
 	}
-	return err // the card is another node's
+	other, looked := c.Node(ctx, found[0].NodeUUID)
+	if looked != nil {
+		return err
+	}
+	return fleet.Errorf(fleet.Conflict, op, "its network card %s is that of node %s of Ironic (correct bootMACAddress in Git, or remove the wrong node from Ironic)", mac, cmp.Or(other.Name, other.UUID))
 }
 
 // Configure tells Ironic another account of the BMC, or other properties. Nil leaves what is

@@ -85,6 +85,7 @@ type Node struct {
 	Extra             map[string]any
 	Properties        map[string]any
 	DriverInfo        map[string]any // passwords are masked
+	Boot              string         // its boot interface: "ipxe", "redfish-virtual-media"
 	Deploy            string         // its deploy interface: "direct", "ramdisk", "custom-agent"
 	AutomatedClean    *bool
 	Protected         bool
@@ -95,7 +96,7 @@ type Node struct {
 
 // fields are what is asked of every node.
 const fields = "uuid,name,driver,provision_state,target_provision_state,power_state,target_power_state,maintenance,maintenance_reason,fault," +
-	"last_error,reservation,instance_uuid,instance_info,extra,properties,driver_info,deploy_interface,automated_clean,protected,retired,inspection_finished_at,provision_updated_at"
+	"last_error,reservation,instance_uuid,instance_info,extra,properties,driver_info,boot_interface,deploy_interface,automated_clean,protected,retired,inspection_finished_at,provision_updated_at"
 
 // What reading gives for what Ironic does not show.
 // Source: Ironic, api/controllers/v1/node.py, node_sanitize.
@@ -116,7 +117,7 @@ func node(w *nodes.Node) Node {
 		UUID: w.UUID, Name: w.Name, Driver: w.Driver, State: State(w.ProvisionState), Target: State(w.TargetProvisionState),
 		Power: Power(w.PowerState), PowerTarget: w.TargetPowerState,
 		Maintenance: w.Maintenance, MaintenanceReason: w.MaintenanceReason, Fault: w.Fault, LastError: w.LastError, Locked: w.Reservation != "",
-		Instance: w.InstanceUUID, Info: info, HasDrive: has, Extra: w.Extra, Properties: w.Properties, DriverInfo: w.DriverInfo, Deploy: w.DeployInterface, AutomatedClean: w.AutomatedClean,
+		Instance: w.InstanceUUID, Info: info, HasDrive: has, Extra: w.Extra, Properties: w.Properties, DriverInfo: w.DriverInfo, Boot: w.BootInterface, Deploy: w.DeployInterface, AutomatedClean: w.AutomatedClean,
 		Protected: w.Protected, Retired: w.Retired, Inspected: deref(w.InspectionFinishedAt), Updated: w.ProvisionUpdatedAt,
 	}
 }

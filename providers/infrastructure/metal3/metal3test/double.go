@@ -1,6 +1,7 @@
 package metal3test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -145,9 +146,13 @@ func shown(n node) node {
 		info["configdrive"] = "******"
 		out["instance_info"] = info
 	}
-	if info, _ := n["driver_info"].(map[string]any); info["redfish_password"] != nil {
+	if info, _ := n["driver_info"].(map[string]any); info != nil {
 		info = maps.Clone(info)
-		info["redfish_password"] = "******"
+		for key := range info {
+			if strings.Contains(key, "password") {
+				info[key] = "******"
+			}
+		}
 		out["driver_info"] = info
 	}
 	return out
@@ -179,9 +184,10 @@ func (d *double) create(w http.ResponseWriter, body map[string]any) {
 		refuse(w, CallFault{Status: http.StatusBadRequest, Message: "Could not find the following interface in the 'ironic.hardware.interfaces.inspect' entrypoint: agent. Valid interfaces are ['no-inspect', 'redfish']."})
 		return
 	}
+	boot, _ := body["boot_interface"].(string)
 	n := node{
 		"uuid": id, "name": name, "driver": body["driver"], "driver_info": body["driver_info"], "properties": body["properties"], "automated_clean": body["automated_clean"],
-		"deploy_interface": "direct", "raid_interface": "no-raid", "instance_info": map[string]any{}, "extra": map[string]any{}, "maintenance": false, "protected": false, "retired": false, "power_state": nil,
+		"boot_interface": cmp.Or(boot, "ipxe"), "deploy_interface": "direct", "raid_interface": "no-raid", "instance_info": map[string]any{}, "extra": map[string]any{}, "maintenance": false, "protected": false, "retired": false, "power_state": nil,
 	}
 	n.set("enroll", "", "")
 	d.nodes[id] = n
@@ -217,7 +223,8 @@ func (d *double) answerPorts(w http.ResponseWriter, r *http.Request, body map[st
 	if r.Method == http.MethodGet {
 		list := []any{}
 		for mac, id := range d.ports {
-			if id == r.URL.Query().Get("node") || id == r.URL.Query().Get("node_uuid") {
+			q := r.URL.Query()
+			if address := q.Get("address"); mac == address || address == "" && (id == q.Get("node") || id == q.Get("node_uuid")) {
 				list = append(list, map[string]any{"uuid": id, "address": mac, "node_uuid": id})
 			}
 		}

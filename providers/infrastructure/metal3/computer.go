@@ -1,0 +1,152 @@
+package metal3
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/metal3/api"
+	"fairlead.dev/providers/infrastructure/metal3/ironic"
+)
+
+// macKey is the key of driver_info that tells which network card a host was enrolled with: a listing
+// of nodes shows no ports.
+const macKey = "fairlead_boot_mac"
+
+// computers are the nodes of a listing by the computer that they manage.
+type computers struct {
+	by    map[string][]*ironic.Node
+	parts map[string][]*ironic.Node // those of a system, by their BMC
+}
+
+// computersOf indexes nodes.
+func computersOf(nodes []ironic.Node) computers {
+	out := computers{by: make(map[string][]*ironic.Node), parts: make(map[string][]*ironic.Node)}
+	for i := range nodes {
+		computer := api.Computer(nodes[i].DriverInfo)
+		if computer == "" {
+			continue
+		}
+		out.by[computer] = append(out.by[computer], &nodes[i])
+		if bmc, _, part := strings.Cut(computer, "/"); part {
+			out.parts[bmc] = append(out.parts[bmc], &nodes[i])
+		}
+	}
+	return out
+}
+
+// others returns the nodes that manage a computer, but n. n may be nil.
+func (c computers) others(computer string, n *ironic.Node) []*ironic.Node {
+	var out []*ironic.Node
+	bmc, _, part := strings.Cut(computer, "/")
+	beside := c.parts[computer]
+	if part {
+		beside = c.by[bmc]
+	}
+	for _, o := range slices.Concat(c.by[computer], beside) {
+		if n == nil || o.UUID != n.UUID {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// mayBeUsed reports whether something runs on the host of n, or may.
+func mayBeUsed(n *ironic.Node) bool {
+	return n.Instance != "" || n.State == ironic.Active || n.State == ironic.Adopting || n.State == ironic.AdoptFailed || n.State == ironic.Deleting || n.State == ironic.Error
+}
+
+// sharer returns another node that manages the computer of n, where nothing may be done through n for
+// that: a node that is in use stays usable while the others are not. Nil: there is none.
+func (c computers) sharer(n *ironic.Node) *ironic.Node {
+	for _, other := range c.others(api.Computer(n.DriverInfo), n) {
+		if !mayBeUsed(n) || mayBeUsed(other) {
+			return other
+		}
+	}
+	return nil
+}
+
+func sharedWith(what string) string {
+	return "its BMC is that of " + what + ", too (correct bmc.address in Git; remove the wrong node from Ironic if it has one)"
+}
+
+// shared says which other host has the computer of h; empty: none has, as far as is known.
+func (o *observation) shared(h *seenHost) string {
+	if h.node != nil {
+		if other := o.listing.computers.sharer(h.node); other != nil {
+			return sharedWith("node " + nameOf(other) + " of Ironic")
+		}
+		return ""
+	}
+	if others := o.listing.computers.others(h.computer(), nil); len(others) > 0 {
+		return sharedWith("node " + nameOf(others[0]) + " of Ironic")
+	}
+	for i := range o.hosts {
+		other := &o.hosts[i]
+		if other.Key != h.Key && other.node == nil && fleet.SameIdentity(h.computer(), other.computer()) {
+			return sharedWith("BareMetalHost " + other.String())
+		}
+	}
+	return ""
+}
+
+func nameOf(n *ironic.Node) string { return cmp.Or(n.Name, n.UUID) }
+
+// computer returns the computer that Git says h is; empty: it does not.
+func (h *seenHost) computer() string {
+	if h.object == nil {
+		return ""
+	}
+	b, err := api.ParseBMC(h.spec.BMC.Address, true)
+	if err != nil {
+		return ""
+	}
+	return b.Computer()
+}
+
+// moved says in what Git has another computer than Ironic for h; empty: in nothing. moves reports
+// whether people say that the BMC of the computer has the address of Git now.
+func (o *observation) moved(h *seenHost) (why string, moves bool) {
+	n := h.node
+	if n == nil || h.object == nil {
+		return "", false
+	}
+	have, want := api.Computer(n.DriverInfo), h.computer()
+	if have != "" && want != "" && !fleet.SameIdentity(have, want) {
+		if !fleet.SameIdentity(api.MovedFrom(h.object.Annotations), have) {
+			return fmt.Sprintf("Git says that its BMC is %s, and Ironic has %s (correct bmc.address; if the BMC of this computer has another address now, write the annotation %s: %s; a host without a machine can also be removed from Ironic, and is enrolled again)",
+				want, have, api.MovedAnnotation, have), false
+		}
+		if others := o.listing.computers.others(want, n); len(others) > 0 {
+			return sharedWith("node " + nameOf(others[0]) + " of Ironic"), false
+		}
+		moves = true
+	}
+	if o.isForeign(h) { // Ironic was told of it otherwise
+		return "", moves
+	}
+	b, err := api.ParseBMC(h.spec.BMC.Address, true)
+	if err != nil {
+		return "", moves
+	}
+	mac, _ := n.DriverInfo[macKey].(string)
+	for _, is := range []struct{ what, git, ironic string }{
+		{"the driver", b.Driver, n.Driver},
+		{"the boot interface", b.Interfaces["boot"], n.Boot},
+		{"bootMACAddress", strings.ToLower(h.spec.BootMACAddress), mac},
+	} {
+		if is.git != "" && is.ironic != "" && is.git != is.ironic {
+			return fmt.Sprintf("Git says that %s is %s, and Ironic enrolled it with %s (undo that; or, when no machine has it, remove its node from Ironic, and it is enrolled again)", is.what, is.git, is.ironic), false
+		}
+	}
+	return "", moves
+}
+
+// unproven reports whether nothing is known of a host but what this fleet told Ironic: its BMC never
+// answered. It is enrolled anew where Git says otherwise.
+func (o *observation) unproven(h *seenHost) bool {
+	return h.node != nil && h.node.State == ironic.Enroll && h.node.Instance == "" && h.record.isZero() && !o.isForeign(h)
+}
