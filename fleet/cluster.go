@@ -58,6 +58,9 @@ type Cluster struct {
 	// Residence is where it lives, for its provider: whoever has the provider look at
 	// it or act on it adds what the Memory of the cluster says.
 	Residence Residence `json:"-"`
+	// Neighbors are the places beside their first ones in which other clusters of its namespace were
+	// seen, with what their provider remembers there: whoever has a pass made over it adds them.
+	Neighbors []Place `json:",omitempty"`
 	// Rebooting are the reboots that the Memory of the cluster has, for its provider, as Residence.
 	Rebooting []Reboot `json:"-"`
 	// Recreate, where it differs from Residence.Recreated, is the wish to make the

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 )
@@ -83,6 +84,32 @@ func (c *Cluster) OtherPlaces() []Place {
 	return slices.DeleteFunc(slices.Clone(c.Residence.Places[1:]), func(p Place) bool { return slices.Contains(c.ForgetPlaces, p.ID) })
 }
 
+// Extras returns the places of r, and of its guests, beside the first ones.
+func (r Residence) Extras() []Place {
+	var out []Place
+	if len(r.Places) > 1 {
+		out = append(out, r.Places[1:]...)
+	}
+	for _, g := range r.Guests {
+		if len(g.Places) > 1 {
+			out = append(out, g.Places[1:]...)
+		}
+	}
+	return out
+}
+
+// NeighborsOf returns the places beside their first ones that reports of others than k tell of, sorted.
+func NeighborsOf(k Key, reports []Report) []Place {
+	var out []Place
+	for i := range reports {
+		if reports[i].Cluster != k {
+			out = append(out, reports[i].Residence.Extras()...)
+		}
+	}
+	slices.SortFunc(out, func(a, b Place) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Access, b.Access)) })
+	return out
+}
+
 // NamedEndpoint is the endpoint that Git names, in the Cluster, in the object of a hosted
 // control plane, or in that of its infrastructure; zero where it names none.
 func (c *Cluster) NamedEndpoint() Endpoint {
@@ -122,6 +149,16 @@ func (c *Cluster) WithRecreate(wish string) *Cluster {
 	}
 	out := *c
 	out.Recreate = wish
+	return &out
+}
+
+// WithNeighbors returns c with the places of other clusters.
+func (c *Cluster) WithNeighbors(places []Place) *Cluster {
+	if len(places)+len(c.Neighbors) == 0 {
+		return c
+	}
+	out := *c
+	out.Neighbors = places
 	return &out
 }
 

@@ -62,6 +62,12 @@ func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
 	told := state.Status()
 	out := Fleet{Memory: make(map[fleet.Key]fleet.Memory, len(f.Clusters)), Orphans: told.Orphans, Problems: slices.Concat(told.Problems, told.Damaged)}
 	home, _ := ownership.HomeOf(s.Owner.Agent)
+	extras := make(map[string][]fleet.Report) // by namespace: those of clusters with places beside the first
+	for _, c := range s.Clusters {
+		if ns := c.Report.Cluster.Namespace; len(c.Report.Residence.Extras()) > 0 {
+			extras[ns] = append(extras[ns], c.Report)
+		}
+	}
 	for i := range f.Clusters {
 		t, _ := asked.Target(f.Clusters[i].Key)
 		c := t.Cluster
@@ -79,7 +85,7 @@ func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
 			out.Problems = append(out.Problems, p)
 		}
 		last, _ := s.Cluster(c.Key)
-		out.Clusters = append(out.Clusters, c.WithResidence(last.Report.Residence))
+		out.Clusters = append(out.Clusters, c.WithResidence(last.Report.Residence).WithNeighbors(fleet.NeighborsOf(c.Key, extras[c.Key.Namespace])))
 		out.Memory[c.Key] = last.Report.Memory
 	}
 	for _, c := range s.Clusters {

@@ -36,6 +36,14 @@ func TestReminded(t *testing.T) {
 	newer := fleet.Report{Cluster: k, Phase: fleet.PhaseProvisioned, Memory: fleet.Memory{Fingerprint: "n"}}
 	store.Put(newer, nil)
 	check("the last pass", newer)
+	neighbor := fleet.Report{Cluster: fleet.Key{Namespace: "prod", Name: "us"}, Phase: fleet.PhaseProvisioned}
+	neighbor.Residence.Places = []fleet.Place{{ID: "first"}, {ID: "hosts", Access: "m1"}}
+	neighbor.Residence.Guests = []fleet.GuestMemory{{Provider: "far", Places: []fleet.Place{{ID: "first"}, {ID: "far hosts"}}}}
+	elsewhere := neighbor
+	elsewhere.Cluster.Namespace = "dev"
+	store.Restore([]fleet.Report{neighbor, elsewhere})
+	m.pass(t.Context(), &fleet.Cluster{Key: k})
+	expect(t, "of other clusters of the namespace come", w.over.Neighbors, []fleet.Place{{ID: "far hosts"}, {ID: "hosts", Access: "m1"}})
 	store.Forget(k)
 	check("a cluster of that name that came before", fleet.Report{})
 }

@@ -33,6 +33,8 @@ type Fleet interface {
 	Now() rollout.State
 	// Report returns the newest report of a cluster.
 	Report(k fleet.Key) (r fleet.Report, passed bool)
+	// Neighbors returns the places beside their first ones of the other clusters of k's namespace.
+	Neighbors(k fleet.Key) []fleet.Place
 	// Decide decides on in, after what was decided so far, and has the fleet held to it.
 	Decide(in rollout.Input) rollout.Decision
 	// Passed takes in a pass, and returns the newest report of its cluster. It reports false
@@ -153,6 +155,7 @@ func (m *Maker) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	if m.o.Only != (fleet.Key{}) {
 		c = c.WithResidence(last.Residence).WithRecreate(m.o.Recreate)
 	}
+	c = c.WithNeighbors(m.p.Fleet.Neighbors(c.Key))
 	res := m.p.Reconciler.Pass(ctx, c, last.Memory)
 	res.FillIn(c, last)
 	return res

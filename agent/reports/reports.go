@@ -76,6 +76,20 @@ func (s *Store) Last(k fleet.Key) (r fleet.Report, passed bool) {
 	return e.report, e.passed
 }
 
+// Neighbors returns the places beside their first ones in which the other clusters of k's namespace were
+// last seen, sorted.
+func (s *Store) Neighbors(k fleet.Key) []fleet.Place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []fleet.Report
+	for other := range s.last {
+		if other.Namespace == k.Namespace {
+			list = append(list, s.last[other].report)
+		}
+	}
+	return fleet.NeighborsOf(k, list)
+}
+
 // Put takes in the report of a pass and returns the newest one; pass is nil where no pass
 // was made, and is not changed any more. Where the pass could not see the cluster, which a report without a phase says, what was seen last
 // stays, with what the pass says of the definition and of its failure.

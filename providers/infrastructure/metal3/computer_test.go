@@ -242,7 +242,9 @@ func TestTypoOfBMC(t *testing.T) {
 	w := doubled(t, "m1")
 	c := &w.c
 	w.readdress(c, "m1", w.hosts["m1"].BMC()+"0", "m1")
-	w.until(c, "told", func(i fleet.Infrastructure) bool { return strings.Contains(hostOf(i, "m1").Trouble, "could not be found") })
+	w.until(c, "told", func(i fleet.Infrastructure) bool {
+		return strings.Contains(hostOf(i, "m1").Trouble, "could not be found")
+	})
 	w.readdress(c, "m1", w.hosts["m1"].BMC(), "m1")
 	w.until(c, "corrected", allFree)
 }

@@ -54,6 +54,28 @@ func (h *history) event() {
 		}
 	case n == 21 || n == 22:
 		h.keepOff(name, !h.off[name])
+	case n == 23 && h.moved == "":
+		h.mistake(name)
+	case n == 23:
+		h.mistake("")
+	}
+}
+
+// mistake has Git give the host called name the address of another one's BMC, and that of the last mistake
+// its own; empty: none has another's.
+func (h *history) mistake(name string) {
+	for _, c := range h.clusters {
+		if h.moved != "" {
+			h.readdress(c, h.moved, h.hosts[h.moved].BMC(), h.moved)
+		}
+		if name != "" {
+			names := h.names()
+			other := names[(slices.Index(names, name)+1)%len(names)]
+			h.readdress(c, name, h.hosts[other].BMC(), other)
+		}
+	}
+	if h.moved = name; name != "" {
+		h.sayf("Git has the address of another BMC for %s", name)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -25,6 +26,8 @@ type observation struct {
 	memory   remembered
 	hosts    []seenHost // those of Git in its order, then those that left Git
 	machines []*seenHost
+	// elsewhere returns what other clusters of the namespace remember. It is read where a host is new.
+	elsewhere func() (remembered, error)
 }
 
 // A seenHost is a host as Git and Ironic have it.
@@ -65,8 +68,8 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		return nil, err
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), []*site{s})
-	p.noteRemembered(snapshot.OwnerOf(c), memory)
 	out := &observation{site: s, cluster: c, spec: spec, secret: secret, listing: l, memory: memory}
+	out.elsewhere = sync.OnceValues(func() (remembered, error) { return s.elsewhere(c) })
 	if err := out.join(); err != nil {
 		return nil, err
 	}
@@ -196,13 +199,16 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost) {
 		if at, err := api.InspectAfter(h.object.Annotations); err == nil && h.node != nil {
 			d.InspectAgain = h.node.Inspected.Before(at) && !at.After(time.Now()) // of a time to come it is too early
 		}
-		d.Paused, d.Erase = paused || detached, h.object.Annotations[api.EraseAnnotation] == "true"
+		d.Paused = paused || detached
+		if at, err := api.EraseWish(h.object.Annotations); err == nil && h.node != nil { // what was enrolled later it is not about
+			d.Erase = h.node.Created.Before(at) && !at.After(time.Now())
+		}
 	}
 	d.Tags = tagsOf(h)
 	h.compare()
 	if n := h.node; n != nil && h.tags == nil && n.Instance == "" && h.record.isZero() {
-		d.Elsewhere = p.rememberedElsewhere(snapshot.OwnerOf(o.cluster), machine.NodeName(h.Namespace, h.Name))
-		d.Settling = n.Inspected.IsZero() && h.prepared == (machine.PreparationRecord{}) && time.Since(n.Updated) < p.o.Settle
+		d.Elsewhere = o.rememberedElsewhere(machine.NodeName(h.Namespace, h.Name))
+		d.Settling = n.Inspected.IsZero() && h.prepared == (machine.PreparationRecord{}) && p.isNew(n, time.Now())
 	}
 	if h.tags != nil {
 		_, ran := o.memory[machine.NodeName(h.Namespace, h.Name)]

@@ -29,6 +29,33 @@ func (s *site) remember(c *fleet.Cluster) (remembered, error) {
 	return nil, nil
 }
 
+// elsewhere returns what other clusters of c's namespace remember on s.
+func (s *site) elsewhere(c *fleet.Cluster) (remembered, error) {
+	out := make(remembered)
+	for _, at := range c.Neighbors {
+		if at.ID != s.hostsPlace() {
+			continue
+		}
+		if err := json.Unmarshal([]byte(at.Access), &out); err != nil { // it adds to what is there
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// rememberedElsewhere says which machine another cluster of the namespace remembers on the host whose node
+// is called name; empty: none does.
+func (o *observation) rememberedElsewhere(name string) string {
+	hosts, err := o.elsewhere()
+	switch tags := hosts[name]; {
+	case err != nil:
+		return "a machine of another cluster, whose machines the status branch does not list any more, perhaps"
+	case tags != nil:
+		return "machine " + tags[fleet.TagMachine] + " of cluster " + tags[fleet.TagCluster]
+	}
+	return ""
+}
+
 // seen returns r as a place of the cluster.
 func (s *site) seen(r remembered) fleet.PlaceSeen {
 	text, _ := json.Marshal(r) // strings can always be written

@@ -29,12 +29,12 @@ type Provider struct {
 
 	mu      sync.Mutex
 	sites   map[ironic.Credential]*site
-	found   map[snapshot.Owner]bool       // clusters that this process made ready
-	going   map[life]snapshot.Owner       // machines whose deletion was asked for while Ironic could not release them, with their cluster
-	known   map[snapshot.Owner]remembered // hosts that clusters remember machines on
-	claimed map[string]claimed            // nodes that this process claimed and that need not show it yet
-	told    map[string]account            // what accounts of BMCs Ironic has as far as this process knows, by node
-	tries   map[string]try                // what came of the last step of a node, where it failed
+	found   map[snapshot.Owner]bool // clusters that this process made ready
+	going   map[life]snapshot.Owner // machines whose deletion was asked for while Ironic could not release them, with their cluster
+	claimed map[string]claimed      // nodes that this process claimed and that need not show it yet
+	told    map[string]account      // what accounts of BMCs Ironic has as far as this process knows, by node
+	tries   map[string]try          // what came of the last step of a node, where it failed
+	first   map[enrolment]time.Time // when this process first saw hosts that are new to Ironic
 }
 
 // claimed is a claim of this process, until it shows for certain.
@@ -42,6 +42,12 @@ type claimed struct {
 	instance string
 	index    string // the value of TagIndex
 	until    time.Time
+}
+
+// An enrolment is one life of a node: its UUID returns when it is enrolled again.
+type enrolment struct {
+	node    string
+	created time.Time
 }
 
 // A try is a step that failed, of a node that was in a state.
@@ -83,7 +89,7 @@ func New(o Options) *Provider {
 	return &Provider{
 		o: o, watch: snapshot.NewWatch[*site](), secrets: objects.Secrets{Store: objects.Kept(o.Secret, o.Tick), Example: "username=FILE --from-file password=FILE"},
 		sites: make(map[ironic.Credential]*site), found: make(map[snapshot.Owner]bool), going: make(map[life]snapshot.Owner),
-		claimed: make(map[string]claimed), known: make(map[snapshot.Owner]remembered), tries: make(map[string]try), told: make(map[string]account),
+		claimed: make(map[string]claimed), tries: make(map[string]try), told: make(map[string]account), first: make(map[enrolment]time.Time),
 	}
 }
 
@@ -129,7 +135,6 @@ func (p *Provider) noteFound(o snapshot.Owner, found bool) {
 		return
 	}
 	delete(p.found, o.Shared())
-	delete(p.known, o.Shared()) // it has no machines any more that are to be adopted
 }
 
 func (p *Provider) wasFound(o snapshot.Owner) bool {
@@ -138,28 +143,17 @@ func (p *Provider) wasFound(o snapshot.Owner) bool {
 	return p.found[o.Shared()]
 }
 
-// noteRemembered notes which hosts the cluster of o remembers machines on.
-func (p *Provider) noteRemembered(o snapshot.Owner, hosts remembered) {
+// isNew reports whether this process has known n for less than the time in which whoever remembers a
+// machine on its host claims it. Ironic's clock may be another.
+func (p *Provider) isNew(n *ironic.Node, at time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(hosts) == 0 { // most remember none, and each is looked at for each new host
-		delete(p.known, o.Shared())
-		return
+	k := enrolment{n.UUID, n.Created}
+	first, known := p.first[k]
+	if !known {
+		p.first[k], first = at, at
 	}
-	p.known[o.Shared()] = hosts
-}
-
-// rememberedElsewhere returns the machine that another cluster than that of o remembers on the host
-// whose node is called name; empty: none does.
-func (p *Provider) rememberedElsewhere(o snapshot.Owner, name string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for other, hosts := range p.known {
-		if tags := hosts[name]; tags != nil && other != o.Shared() {
-			return "machine " + tags[fleet.TagMachine] + " of cluster " + tags[fleet.TagCluster]
-		}
-	}
-	return ""
+	return at.Sub(first) < p.o.Settle
 }
 
 // noteTry notes what came of the step of h, whose node is called id; nil: it went well.

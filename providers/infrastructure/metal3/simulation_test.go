@@ -31,6 +31,7 @@ type history struct {
 	faults   map[string]*metal3test.Injected // of BMCs, by host
 	said     []string
 	git      map[string]string // what Git says of a setting of hosts' firmware, by host
+	moved    string            // the host that has the address of another one's BMC in Git; empty: none has
 
 	mu     sync.Mutex
 	off    map[string]bool // hosts that people keep off
@@ -242,6 +243,9 @@ func (h *history) tend(i int) (fleet.Infrastructure, bool) {
 func (h *history) both() bool {
 	var all sync.WaitGroup
 	rest := make([]bool, len(h.clusters))
+	for i, c := range h.clusters { // from the status branch
+		c.Neighbors = h.clusters[1-i].Residence.Extras()
+	}
 	for i := range h.clusters {
 		all.Go(func() { _, rest[i] = h.tend(i) })
 	}
@@ -276,6 +280,7 @@ func (h *history) calm() {
 	for name := range h.off {
 		h.keepOff(name, false)
 	}
+	h.mistake("")
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); h.pause() {
 		for _, name := range h.names() {
 			if w, _ := h.living(name); (w == nil || w.gone) && h.held(name) {

@@ -297,7 +297,7 @@ func TestInUse(t *testing.T) {
 	if diff := cmp.Diff(before, h.State()); diff != "" {
 		t.Errorf("what ran on it was touched:\n%s", diff)
 	}
-	c.Companions[0].Annotations = map[string]string{"fairlead.dev/erase": "true"}
+	c.Companions[0].Annotations = map[string]string{"fairlead.dev/erase": time.Now().UTC().Format(time.RFC3339Nano)}
 	w.until(c, "available", allFree)
 }
 

@@ -23,9 +23,15 @@ const (
 	statusAnnotation   = "baremetalhost.metal3.io/status"
 )
 
-// EraseAnnotation of a BareMetalHost, with the value "true", says that whatever may run on a
-// host that is switched on when it is enrolled may be lost.
+// EraseAnnotation of a BareMetalHost says that whatever may run on a host that is switched on may be lost.
+// Its value is a time as RFC 3339 has it: the wish is about the enrolment that was the last one before it,
+// and is spent where the host is enrolled again. Any other value says nothing.
 const EraseAnnotation = "fairlead.dev/erase"
+
+// EraseWish returns the time of EraseAnnotation.
+func EraseWish(annotations map[string]string) (time.Time, error) {
+	return time.Parse(time.RFC3339, annotations[EraseAnnotation])
+}
 
 // MovedAnnotation of a BareMetalHost names the address at which the BMC of the same computer was before
 // it got that of spec.bmc.address.
@@ -184,6 +190,10 @@ func (v *validator) annotations(o *BareMetalHost) {
 				v.Invalid(at, value, `must be a time such as "2026-11-26T12:00:00Z"`)
 			}
 			v.Forbidden(at, o.Spec.InspectionMode == InspectDisabled, "the host is not inspected: choose another inspectionMode, or take the annotation away")
+		case name == EraseAnnotation && value != "true": // which earlier releases took for each enrolment
+			if _, err := EraseWish(o.Annotations); err != nil {
+				v.Invalid(at, value, `must be a time such as "2026-11-26T12:00:00Z": what was enrolled before it may be erased`)
+			}
 		case name == DetachedAnnotation:
 			var how struct {
 				DeleteAction string `json:"deleteAction"`

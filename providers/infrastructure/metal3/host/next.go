@@ -93,7 +93,7 @@ func mayRun(h Declared, n *ironic.Node) string {
 		return why
 	}
 	if n.Power == ironic.PowerOn && !h.Erase {
-		return "it is switched on, and something may run on it (adopt it, switch it off, or say that it may be erased)"
+		return "it is switched on, and something may run on it (adopt it, switch it off, or set the annotation fairlead.dev/erase to the present time)"
 	}
 	return ""
 }

@@ -56,7 +56,7 @@ func TestNext(t *testing.T) {
 		"used, long ago":       {"it would be restarted", host.Declared{Online: true, Inspect: true, InspectAgain: true, Machine: machine()}, &ironic.Node{State: ironic.Active, Power: on, Instance: ours, Inspected: inspected}, host.Provisioned, host.None, "", ""},
 		"no inspection":        {"Git wants none", host.Declared{}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.Provide, "", ""},
 		"power not known":      {"whether it is on decides", host.Declared{}, &ironic.Node{State: ironic.Manageable}, host.Registering, host.None, "", ""},
-		"was on":               {"somebody may work with it", host.Declared{Inspect: true}, &ironic.Node{State: ironic.Manageable, Power: on}, host.Registering, host.None, "it is switched on, and something may run on it (adopt it, switch it off, or say that it may be erased)", ""},
+		"was on":               {"somebody may work with it", host.Declared{Inspect: true}, &ironic.Node{State: ironic.Manageable, Power: on}, host.Registering, host.None, "it is switched on, and something may run on it (adopt it, switch it off, or set the annotation fairlead.dev/erase to the present time)", ""},
 		"was on, erase":        {"people said so", host.Declared{Erase: true}, &ironic.Node{State: ironic.Manageable, Power: on}, host.Registering, host.Provide, "", ""},
 		"named by a Node":      {"Ironic lost its database: a machine runs", host.Declared{Erase: true, Node: "eu/one/n1"}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.None, "Node eu/one/n1 runs on it (adopt it, or delete the Node)", ""},
 		"tags":                 {"a machine may be there", host.Declared{Erase: true, Tags: host.Unsettled}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.None, "its extra has the tags of a machine that is not known to be gone (remove them when it is)", ""},
@@ -66,7 +66,7 @@ func TestNext(t *testing.T) {
 		"inspect wait":         {"it is under way", host.Declared{Inspect: true}, &ironic.Node{State: ironic.InspectWait, Power: on}, host.Inspecting, host.None, "", ""},
 		"inspection failed":    {"again, with a reason", host.Declared{Inspect: true}, &ironic.Node{State: ironic.InspectFailed, Power: off, LastError: "oops"}, host.Inspecting, host.Inspect, "", fleet.Unknown},
 		"not inspected then":   {"Git wants none any more", host.Declared{}, &ironic.Node{State: ironic.InspectFailed, Power: off, LastError: "oops"}, host.Inspecting, host.Manage, "", fleet.Unknown},
-		"inspection, on":       {"it may have been on before", host.Declared{Inspect: true}, &ironic.Node{State: ironic.InspectFailed, Power: on, LastError: "oops"}, host.Inspecting, host.None, "it is switched on, and something may run on it (adopt it, switch it off, or say that it may be erased)", fleet.Unknown},
+		"inspection, on":       {"it may have been on before", host.Declared{Inspect: true}, &ironic.Node{State: ironic.InspectFailed, Power: on, LastError: "oops"}, host.Inspecting, host.None, "it is switched on, and something may run on it (adopt it, switch it off, or set the annotation fairlead.dev/erase to the present time)", fleet.Unknown},
 		"inspection, external": {"it is adopted next", host.Declared{External: true, Inspect: true}, &ironic.Node{State: ironic.InspectFailed, Power: on, LastError: "oops"}, host.Inspecting, host.Manage, "", fleet.Unknown},
 		"inspection, running":  {"it is adopted next", host.Declared{Inspect: true, Machine: machine(running)}, &ironic.Node{State: ironic.InspectFailed, Power: on, LastError: "oops"}, host.Inspecting, host.Manage, "", fleet.Unknown},
 		"people's":             {"maintenance is people's", host.Declared{}, &ironic.Node{State: ironic.Manageable, Power: off, Maintenance: true, MaintenanceReason: "a new disk"}, host.Registering, host.None, "it is in maintenance: a new disk", ""},
@@ -86,7 +86,7 @@ func TestNext(t *testing.T) {
 
 		// Claim and deployment.
 		"available":              {"nobody wants it", host.Declared{}, &ironic.Node{State: ironic.Available, Power: off}, host.Ready, host.None, "", ""},
-		"free, on":               {"somebody may work with it", host.Declared{}, &ironic.Node{State: ironic.Available, Power: on}, host.Ready, host.None, "it is switched on, and something may run on it (adopt it, switch it off, or say that it may be erased)", ""},
+		"free, on":               {"somebody may work with it", host.Declared{}, &ironic.Node{State: ironic.Available, Power: on}, host.Ready, host.None, "it is switched on, and something may run on it (adopt it, switch it off, or set the annotation fairlead.dev/erase to the present time)", ""},
 		"free, on, erase":        {"people say so", host.Declared{Machine: machine(), Erase: true}, &ironic.Node{State: ironic.Available, Power: on}, host.Ready, host.Claim, "", ""},
 		"free, silent":           {"whether it is on is not known", host.Declared{Machine: machine()}, &ironic.Node{State: ironic.Available}, host.Ready, host.None, "its power state is not known, and something may run on it (wait until its BMC answers)", ""},
 		"claimed, on":            {"somebody switched it on", host.Declared{Machine: machine()}, &ironic.Node{State: ironic.Available, Power: on, Instance: ours}, host.Claimed, host.None, "it was switched on before machine md-0-x7k was deployed, and something may run on it (delete the machine, or switch it off)", ""},
@@ -141,7 +141,7 @@ func TestNext(t *testing.T) {
 		// Preparation.
 		"to be prepared":           {"before machines have it", host.Declared{Preparation: host.Unprepared}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.Prepare, "", ""},
 		"to be prepared, inspect":  {"what it is made of comes first", host.Declared{Inspect: true, Preparation: host.Unprepared}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.Inspect, "", ""},
-		"to be prepared, on":       {"somebody may work with it", host.Declared{Preparation: host.Unprepared}, &ironic.Node{State: ironic.Manageable, Power: on}, host.Registering, host.None, "it is switched on, and something may run on it (adopt it, switch it off, or say that it may be erased)", ""},
+		"to be prepared, on":       {"somebody may work with it", host.Declared{Preparation: host.Unprepared}, &ironic.Node{State: ironic.Manageable, Power: on}, host.Registering, host.None, "it is switched on, and something may run on it (adopt it, switch it off, or set the annotation fairlead.dev/erase to the present time)", ""},
 		"not begun":                {"who asked may have ended", host.Declared{Preparation: host.PreparationAsked}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.Prepare, "", ""},
 		"carried out":              {"so that it is not done again", host.Declared{Preparation: host.PreparationEnded}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.NotePrepared, "", ""},
 		"dropped":                  {"Git wants no more", host.Declared{Preparation: host.PreparationDropped}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.NoteUnprepared, "", ""},

@@ -92,11 +92,12 @@ type Node struct {
 	Retired           bool
 	Inspected         time.Time // when it was found out what the host is made of; zero: never
 	Updated           time.Time // when State changed; zero: never
+	Created           time.Time // when it was enrolled
 }
 
 // fields are what is asked of every node.
 const fields = "uuid,name,driver,provision_state,target_provision_state,power_state,target_power_state,maintenance,maintenance_reason,fault," +
-	"last_error,reservation,instance_uuid,instance_info,extra,properties,driver_info,boot_interface,deploy_interface,automated_clean,protected,retired,inspection_finished_at,provision_updated_at"
+	"last_error,reservation,instance_uuid,instance_info,extra,properties,driver_info,boot_interface,deploy_interface,automated_clean,protected,retired,inspection_finished_at,provision_updated_at,created_at"
 
 // What reading gives for what Ironic does not show.
 // Source: Ironic, api/controllers/v1/node.py, node_sanitize.
@@ -118,7 +119,7 @@ func node(w *nodes.Node) Node {
 		Power: Power(w.PowerState), PowerTarget: w.TargetPowerState,
 		Maintenance: w.Maintenance, MaintenanceReason: w.MaintenanceReason, Fault: w.Fault, LastError: w.LastError, Locked: w.Reservation != "",
 		Instance: w.InstanceUUID, Info: info, HasDrive: has, Extra: w.Extra, Properties: w.Properties, DriverInfo: w.DriverInfo, Boot: w.BootInterface, Deploy: w.DeployInterface, AutomatedClean: w.AutomatedClean,
-		Protected: w.Protected, Retired: w.Retired, Inspected: deref(w.InspectionFinishedAt), Updated: w.ProvisionUpdatedAt,
+		Protected: w.Protected, Retired: w.Retired, Inspected: deref(w.InspectionFinishedAt), Updated: w.ProvisionUpdatedAt, Created: w.CreatedAt,
 	}
 }
 

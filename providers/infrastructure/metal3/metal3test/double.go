@@ -186,7 +186,7 @@ func (d *double) create(w http.ResponseWriter, body map[string]any) {
 	}
 	boot, _ := body["boot_interface"].(string)
 	n := node{
-		"uuid": id, "name": name, "driver": body["driver"], "driver_info": body["driver_info"], "properties": body["properties"], "automated_clean": body["automated_clean"],
+		"uuid": id, "name": name, "created_at": time.Now().UTC().Format(time.RFC3339Nano), "driver": body["driver"], "driver_info": body["driver_info"], "properties": body["properties"], "automated_clean": body["automated_clean"],
 		"boot_interface": cmp.Or(boot, "ipxe"), "deploy_interface": "direct", "raid_interface": "no-raid", "instance_info": map[string]any{}, "extra": map[string]any{}, "maintenance": false, "protected": false, "retired": false, "power_state": nil,
 	}
 	n.set("enroll", "", "")
