@@ -208,7 +208,8 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost) {
 	h.compare()
 	if n := h.node; n != nil && h.tags == nil && n.Instance == "" && h.record.isZero() {
 		d.Elsewhere = o.rememberedElsewhere(machine.NodeName(h.Namespace, h.Name))
-		d.Settling = n.Inspected.IsZero() && h.prepared == (machine.PreparationRecord{}) && p.isNew(n, time.Now())
+		d.New = n.Inspected.IsZero() && h.prepared == (machine.PreparationRecord{})
+		d.Settling = d.New && p.isNew(n, time.Now())
 	}
 	if h.tags != nil {
 		_, ran := o.memory[machine.NodeName(h.Namespace, h.Name)]

@@ -116,6 +116,19 @@ func TestEraseIsSpent(t *testing.T) {
 	}
 }
 
+// TestNewAndKeptOff: a host that is new to Ironic and that people keep off is not erased, though nobody
+// remembers a machine on it: it may be in service.
+func TestNewAndKeptOff(t *testing.T) {
+	t.Parallel()
+	w := doubled(t, "m1")
+	c := &w.c
+	w.rewrite(c, "m1", func(s *api.BareMetalHostSpec) { s.AutomatedCleaningMode, s.Online = api.CleaningMetadata, false })
+	w.until(c, "held", func(i fleet.Infrastructure) bool { return strings.HasPrefix(hostOf(i, "m1").Held, "Git keeps it off") })
+	w.tendHeld(c, "m1", "Git keeps it off, and something may be on its disk")
+	w.rewrite(c, "m1", func(s *api.BareMetalHostSpec) { s.Online = true })
+	w.until(c, "available", allFree)
+}
+
 // TestSettlesByOneClock: how long a host is new is measured by the agent's clock: that of Ironic may be
 // minutes behind.
 func TestSettlesByOneClock(t *testing.T) {

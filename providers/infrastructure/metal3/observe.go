@@ -101,7 +101,7 @@ func (o *observation) inTheWay(h *seenHost) string {
 	case h.spec.ExternallyProvisioned:
 		return "is externally provisioned"
 	case n == nil:
-		return "is not enrolled yet"
+		return cmp.Or(h.next.Held, "is not enrolled yet")
 	case h.tags != nil:
 		return "has machine " + h.tags[fleet.TagMachine]
 	case n.Instance != "":

@@ -20,6 +20,8 @@ type Declared struct {
 	// Elsewhere says which machine another cluster remembers on the host, where Ironic knows of none;
 	// "": no cluster does that is known.
 	Elsewhere string
+	// New says that the host is new to Ironic, and that nobody looked yet what it is made of.
+	New bool
 	// Settling says that the host is new to Ironic, which may have lost its database: whoever
 	// remembers a machine on it has the time to claim it.
 	Settling bool

@@ -87,13 +87,17 @@ func inUse(h Declared, n *ironic.Node) string {
 	return ""
 }
 
-// mayRun is inUse, and that a host which is on may be at work for people whom nobody knows.
+// mayRun is inUse, and that a host which is on may be at work for people whom nobody knows. So may a new
+// one that they keep off: Ironic may have lost its database, and the host be in service.
 func mayRun(h Declared, n *ironic.Node) string {
 	if why := inUse(h, n); why != "" {
 		return why
 	}
 	if n.Power == ironic.PowerOn && !h.Erase {
 		return "it is switched on, and something may run on it (adopt it, switch it off, or set the annotation fairlead.dev/erase to the present time)"
+	}
+	if h.New && h.KeptOff && !h.Erase {
+		return "Git keeps it off, and something may be on its disk (set online: true, or set the annotation fairlead.dev/erase to the present time)"
 	}
 	return ""
 }

@@ -86,6 +86,8 @@ func TestNext(t *testing.T) {
 
 		// Claim and deployment.
 		"available":              {"nobody wants it", host.Declared{}, &ironic.Node{State: ironic.Available, Power: off}, host.Ready, host.None, "", ""},
+		"new, kept off":          {"it may be in service", host.Declared{New: true, KeptOff: true}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.None, "Git keeps it off, and something may be on its disk (set online: true, or set the annotation fairlead.dev/erase to the present time)", ""},
+		"new, kept off, erase":   {"people say so", host.Declared{New: true, KeptOff: true, Erase: true}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.Provide, "", ""},
 		"free, on":               {"somebody may work with it", host.Declared{}, &ironic.Node{State: ironic.Available, Power: on}, host.Ready, host.None, "it is switched on, and something may run on it (adopt it, switch it off, or set the annotation fairlead.dev/erase to the present time)", ""},
 		"free, on, erase":        {"people say so", host.Declared{Machine: machine(), Erase: true}, &ironic.Node{State: ironic.Available, Power: on}, host.Ready, host.Claim, "", ""},
 		"free, silent":           {"whether it is on is not known", host.Declared{Machine: machine()}, &ironic.Node{State: ironic.Available}, host.Ready, host.None, "its power state is not known, and something may run on it (wait until its BMC answers)", ""},

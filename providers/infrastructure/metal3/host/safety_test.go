@@ -30,7 +30,7 @@ func every(look func(h host.Declared, n ironic.Node)) {
 		{Settling: true},
 		{Elsewhere: "x"},
 	}
-	computers := []host.Declared{{Shared: "x"}, {Moved: "x"}, {Moved: "x", Unproven: true}}
+	computers := []host.Declared{{Shared: "x"}, {Moved: "x"}, {Moved: "x", Unproven: true}, {New: true, KeptOff: true}}
 	machines := []*host.Machine{nil, machine(), machine(running), machine(leaving), machine(running, leaving)}
 	for _, state := range []ironic.State{
 		ironic.Enroll, ironic.Verifying, ironic.Manageable, ironic.Available, ironic.Inspecting, ironic.InspectWait, ironic.InspectFailed,
@@ -61,7 +61,7 @@ func every(look func(h host.Declared, n ironic.Node)) {
 									}
 									h = host.Declared{Tags: tags, Node: node, Machine: m, Online: h.Online, Inspect: h.Inspect}
 									for _, c := range computers {
-										h.Shared, h.Moved, h.Unproven = c.Shared, c.Moved, c.Unproven
+										h.Shared, h.Moved, h.Unproven, h.New, h.KeptOff = c.Shared, c.Moved, c.Unproven, c.New, c.KeptOff
 										look(h, n)
 									}
 								}
@@ -93,7 +93,7 @@ func TestSafety(t *testing.T) {
 		case host.None:
 			return
 		case host.Inspect, host.Provide, host.Prepare:
-			if h.Settling || h.Elsewhere != "" {
+			if h.Settling || h.Elsewhere != "" || h.New && h.KeptOff && !h.Erase {
 				break
 			}
 			prepares := h.Preparation == host.Unprepared || h.Preparation == host.PreparationAsked
