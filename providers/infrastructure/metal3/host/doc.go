@@ -12,8 +12,10 @@
 //
 //   - A host that may be in use is neither inspected nor provided nor deployed to: one that
 //     is a machine's, that a Node names, whose tags are those of a machine that is not known
-//     to be gone, or that was on when it was enrolled. It is held, and the reason says what
-//     people can do.
+//     to be gone, that is on, or that is new while people keep it off. It is held, and the
+//     reason says what people can do.
+//   - Nothing is done through a node whose computer another host has. What runs on a computer
+//     that Git calls another one goes on there, and is released there.
 //   - What is another's is left alone, and so is what people keep in maintenance, what they
 //     paused, and a host that left Git.
 //   - Disks and firmware are changed where nothing may run: on the way to be available; firmware also
