@@ -225,6 +225,10 @@ func TestAdoptRefuses(t *testing.T) {
 		"on the host of the other": {func(w *world, m *providers.AdoptedMachine) {
 			m.ID = fleet.ProviderID("metal3://" + w.namespace + "/m1/x")
 		}, fleet.Conflict, "is the host of machine eu-1-md-0-m1 too"},
+		"of one computer": {func(w *world, _ *providers.AdoptedMachine) {
+			info := w.hosts["m1"].DriverInfo()
+			w.set("m2", "driver_info", info)
+		}, fleet.Conflict, "its BMC is that of node "},
 		"of no pool": {func(_ *world, m *providers.AdoptedMachine) { m.Pool = "md-9" }, fleet.Invalid, "no pool md-9"},
 	} {
 		t.Run(reason, func(t *testing.T) {

@@ -15,20 +15,22 @@ import (
 // of nodes shows no ports.
 const macKey = "fairlead_boot_mac"
 
-// computers are the nodes of a listing by the computer that they manage.
+// computers are nodes by the computer that they manage.
 type computers struct {
+	of    map[string]string // computers, by UUID
 	by    map[string][]*ironic.Node
 	parts map[string][]*ironic.Node // those of a system, by their BMC
 }
 
 // computersOf indexes nodes.
 func computersOf(nodes []ironic.Node) computers {
-	out := computers{by: make(map[string][]*ironic.Node), parts: make(map[string][]*ironic.Node)}
+	out := computers{of: make(map[string]string), by: make(map[string][]*ironic.Node), parts: make(map[string][]*ironic.Node)}
 	for i := range nodes {
 		computer := api.Computer(nodes[i].DriverInfo)
 		if computer == "" {
 			continue
 		}
+		out.of[nodes[i].UUID] = computer
 		out.by[computer] = append(out.by[computer], &nodes[i])
 		if bmc, _, part := strings.Cut(computer, "/"); part {
 			out.parts[bmc] = append(out.parts[bmc], &nodes[i])
@@ -37,8 +39,8 @@ func computersOf(nodes []ironic.Node) computers {
 	return out
 }
 
-// others returns the nodes that manage a computer, but n. n may be nil.
-func (c computers) others(computer string, n *ironic.Node) []*ironic.Node {
+// others returns the nodes that manage a computer, but the one with that UUID.
+func (c computers) others(computer, but string) []*ironic.Node {
 	var out []*ironic.Node
 	bmc, _, part := strings.Cut(computer, "/")
 	beside := c.parts[computer]
@@ -46,7 +48,7 @@ func (c computers) others(computer string, n *ironic.Node) []*ironic.Node {
 		beside = c.by[bmc]
 	}
 	for _, o := range slices.Concat(c.by[computer], beside) {
-		if n == nil || o.UUID != n.UUID {
+		if o.UUID != but {
 			out = append(out, o)
 		}
 	}
@@ -61,7 +63,7 @@ func mayBeUsed(n *ironic.Node) bool {
 // sharer returns another node that manages the computer of n, where nothing may be done through n for
 // that: a node that is in use stays usable while the others are not. Nil: there is none.
 func (c computers) sharer(n *ironic.Node) *ironic.Node {
-	for _, other := range c.others(api.Computer(n.DriverInfo), n) {
+	for _, other := range c.others(c.of[n.UUID], n.UUID) {
 		if !mayBeUsed(n) || mayBeUsed(other) {
 			return other
 		}
@@ -81,31 +83,27 @@ func (o *observation) shared(h *seenHost) string {
 		}
 		return ""
 	}
-	if others := o.listing.computers.others(h.computer(), nil); len(others) > 0 {
+	if others := o.listing.computers.others(h.bmc.Computer(), ""); len(others) > 0 {
 		return sharedWith("node " + nameOf(others[0]) + " of Ironic")
 	}
-	for i := range o.hosts {
-		other := &o.hosts[i]
-		if other.Key != h.Key && other.node == nil && fleet.SameIdentity(h.computer(), other.computer()) {
-			return sharedWith("BareMetalHost " + other.String())
-		}
+	if others := o.unenrolled.others(h.bmc.Computer(), h.String()); len(others) > 0 {
+		return sharedWith("BareMetalHost " + others[0].Name)
 	}
 	return ""
 }
 
-func nameOf(n *ironic.Node) string { return cmp.Or(n.Name, n.UUID) }
-
-// computer returns the computer that Git says h is; empty: it does not.
-func (h *seenHost) computer() string {
-	if h.object == nil {
-		return ""
+// unenrolledOf returns the computers of hosts that Ironic does not have, as Git says.
+func unenrolledOf(hosts []seenHost) computers {
+	var nodes []ironic.Node
+	for i := range hosts {
+		if h := &hosts[i]; h.node == nil {
+			nodes = append(nodes, ironic.Node{UUID: h.String(), Name: h.String(), DriverInfo: h.bmc.DriverInfo("", "")})
+		}
 	}
-	b, err := api.ParseBMC(h.spec.BMC.Address, true)
-	if err != nil {
-		return ""
-	}
-	return b.Computer()
+	return computersOf(nodes)
 }
+
+func nameOf(n *ironic.Node) string { return cmp.Or(n.Name, n.UUID) }
 
 // moved says in what Git has another computer than Ironic for h; empty: in nothing. moves reports
 // whether people say that the BMC of the computer has the address of Git now.
@@ -114,13 +112,13 @@ func (o *observation) moved(h *seenHost) (why string, moves bool) {
 	if n == nil || h.object == nil {
 		return "", false
 	}
-	have, want := api.Computer(n.DriverInfo), h.computer()
+	have, want := o.computerOf(n), h.bmc.Computer()
 	if have != "" && want != "" && !fleet.SameIdentity(have, want) {
 		if !fleet.SameIdentity(api.MovedFrom(h.object.Annotations), have) {
 			return fmt.Sprintf("Git says that its BMC is %s, and Ironic has %s (correct bmc.address; if the BMC of this computer has another address now, write the annotation %s: %s; a host without a machine can also be removed from Ironic, and is enrolled again)",
 				want, have, api.MovedAnnotation, have), false
 		}
-		if others := o.listing.computers.others(want, n); len(others) > 0 {
+		if others := o.listing.computers.others(want, n.UUID); len(others) > 0 {
 			return sharedWith("node " + nameOf(others[0]) + " of Ironic"), false
 		}
 		moves = true
@@ -128,14 +126,10 @@ func (o *observation) moved(h *seenHost) (why string, moves bool) {
 	if o.isForeign(h) { // Ironic was told of it otherwise
 		return "", moves
 	}
-	b, err := api.ParseBMC(h.spec.BMC.Address, true)
-	if err != nil {
-		return "", moves
-	}
 	mac, _ := n.DriverInfo[macKey].(string)
 	for _, is := range []struct{ what, git, ironic string }{
-		{"the driver", b.Driver, n.Driver},
-		{"the boot interface", b.Interfaces["boot"], n.Boot},
+		{"the driver", h.bmc.Driver, n.Driver},
+		{"the boot interface", h.bmc.Interfaces["boot"], n.Boot},
 		{"bootMACAddress", strings.ToLower(h.spec.BootMACAddress), mac},
 	} {
 		if is.git != "" && is.ironic != "" && is.git != is.ironic {
@@ -143,6 +137,14 @@ func (o *observation) moved(h *seenHost) (why string, moves bool) {
 		}
 	}
 	return "", moves
+}
+
+// computerOf returns the computer that a node manages.
+func (o *observation) computerOf(n *ironic.Node) string {
+	if o.listing.byID[n.UUID] == n {
+		return o.listing.computers.of[n.UUID]
+	}
+	return api.Computer(n.DriverInfo) // a second look at the node may show another
 }
 
 // unproven reports whether nothing is known of a host but what this fleet told Ironic: its BMC never

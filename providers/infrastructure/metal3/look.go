@@ -19,13 +19,14 @@ import (
 // An observation is what was seen of a cluster and of the hosts of its namespace.
 type observation struct {
 	*site
-	cluster  *fleet.Cluster
-	spec     *api.Metal3ClusterSpec
-	secret   fleet.SecretData // of the Ironic
-	listing  *listing
-	memory   remembered
-	hosts    []seenHost // those of Git in its order, then those that left Git
-	machines []*seenHost
+	cluster    *fleet.Cluster
+	spec       *api.Metal3ClusterSpec
+	secret     fleet.SecretData // of the Ironic
+	listing    *listing
+	memory     remembered
+	hosts      []seenHost // those of Git in its order, then those that left Git
+	machines   []*seenHost
+	unenrolled computers // of hosts of Git that Ironic does not have
 	// elsewhere returns what other clusters of the namespace remember. It is read where a host is new.
 	elsewhere func() (remembered, error)
 }
@@ -35,6 +36,7 @@ type seenHost struct {
 	fleet.Key
 	object   *fleet.Object // nil: Git has it no more
 	spec     *api.BareMetalHostSpec
+	bmc      api.BMC      // of spec; zero: it cannot be read
 	node     *ironic.Node // nil: Ironic has none
 	record   record
 	tags     map[string]string // of the machine of the cluster that is on it; nil: none is
@@ -73,6 +75,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if err := out.join(); err != nil {
 		return nil, err
 	}
+	out.unenrolled = unenrolledOf(out.hosts)
 	for i := range out.hosts {
 		h := &out.hosts[i]
 		p.decide(ctx, out, h)
@@ -105,6 +108,9 @@ func (o *observation) join() error {
 		k := fleet.Key{Namespace: object.Namespace, Name: object.Name}
 		known[machine.NodeName(k.Namespace, k.Name)] = true
 		h := o.seen(k, &object, spec)
+		if h.bmc, err = api.ParseBMC(spec.BMC.Address, true); err != nil {
+			h.bmc = api.BMC{} // whoever enrols it is told
+		}
 		h.git = machine.Preparation{RAID: spec.RAID, Settings: firmware[k].Settings, Updates: firmware[k].Components}
 		o.hosts = append(o.hosts, h)
 	}
@@ -175,7 +181,7 @@ func (p *Provider) again(ctx context.Context, o *observation, h *seenHost) (*see
 	if err != nil {
 		return nil, err
 	}
-	now := &seenHost{Key: h.Key, object: h.object, spec: h.spec, git: h.git, node: &n, record: recordOf(&n)}
+	now := &seenHost{Key: h.Key, object: h.object, spec: h.spec, git: h.git, bmc: h.bmc, node: &n, record: recordOf(&n)}
 	o.recognise(now)
 	p.decide(ctx, o, now)
 	return now, nil
