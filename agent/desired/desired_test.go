@@ -1,6 +1,7 @@
 package desired_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -21,5 +22,20 @@ func TestIncluded(t *testing.T) {
 	out := desired.Of(s, f, time.Now())
 	if len(out.Clusters) != 0 || len(out.Problems) != 2 || len(out.Orphans) != 0 {
 		t.Errorf("it is %+v", out)
+	}
+}
+
+// A cluster comes with the places beside the first ones of the other clusters of its namespace, whether the
+// revision has those or not, as in an agent's pass.
+func TestNeighbors(t *testing.T) {
+	lives := func(namespace, name, place string) status.Cluster {
+		r := fleet.Report{Cluster: fleet.Key{Namespace: namespace, Name: name}, Phase: fleet.PhaseProvisioned}
+		r.Residence.Places = []fleet.Place{{ID: "first"}, {ID: place}}
+		return status.Cluster{Report: r}
+	}
+	s := status.Status{Clusters: []status.Cluster{lives("prod", "a", "of a"), lives("prod", "gone", "of gone"), lives("dev", "a", "of dev")}}
+	out := desired.Of(s, fleet.Fleet{ID: "f", Clusters: []fleet.Cluster{{Key: fleet.Key{Namespace: "prod", Name: "a"}}}}, time.Now())
+	if len(out.Clusters) != 1 || !slices.Equal(out.Clusters[0].Neighbors, []fleet.Place{{ID: "of gone"}}) {
+		t.Errorf("clusters are %+v", out.Clusters)
 	}
 }
