@@ -70,13 +70,9 @@ func (p *Provider) clone(ctx context.Context, op fleet.OperationID, r providers.
 	if err != nil {
 		return err
 	}
-	s := siteOfSeen(got.sites, at.Server)
-	if s == nil {
-		client, err := p.client(ctx, c, got.spec, at.access())
-		if err != nil {
-			return err
-		}
-		s = &siteSeen{site: site{Client: client, access: at.access(), named: true}}
+	s, err := p.siteFor(ctx, got, at)
+	if err != nil {
+		return err
 	}
 	found, err := find(ctx, s.Client, at)
 	if err != nil {
@@ -119,9 +115,28 @@ func (p *Provider) clone(ctx context.Context, op fleet.OperationID, r providers.
 	return err
 }
 
+// siteFor returns the vCenter of a placement: one that was looked at, or another.
+func (p *Provider) siteFor(ctx context.Context, got *observation, at placement) (*siteSeen, error) {
+	if s := siteOfSeen(got.sites, at.Server); s != nil {
+		return s, nil
+	}
+	client, err := p.client(ctx, got.cluster, got.spec, at.access())
+	if err != nil {
+		return nil, err
+	}
+	s := site{Client: client, access: at.access(), named: true}
+	if err := s.identify(ctx, got.cluster); err != nil {
+		return nil, err
+	}
+	if same := got.siteOf(s.access.Instance); same != nil {
+		return same, same.join(&s)
+	}
+	return &siteSeen{site: s}, nil
+}
+
 func siteOfSeen(all []siteSeen, server string) *siteSeen {
 	for i := range all {
-		if api.SameServer(all[i].access.Server, server) {
+		if all[i].is(server) {
 			return &all[i]
 		}
 	}

@@ -43,6 +43,15 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	out := &observation{cluster: c, spec: spec, holders: make(addresses.Holders), running: make(map[string]bool)}
 	var places []*vcenter.Client
 	for _, s := range sites {
+		if err := s.identify(ctx, c); err != nil {
+			return nil, err
+		}
+		if same := out.siteOf(s.access.Instance); same != nil {
+			if err := same.join(&s); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		look, err := s.Look(ctx, o)
 		if err != nil {
 			return nil, err
@@ -54,7 +63,71 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		places = append(places, s.Client)
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), places)
+	if err := out.lost(); err != nil {
+		return nil, err
+	}
+	out.once()
 	return out, nil
+}
+
+// siteOf returns the vCenter that says of itself that it is instance, or nil.
+func (o *observation) siteOf(instance string) *siteSeen {
+	for i := range o.sites {
+		if s := &o.sites[i]; instance != "" && s.access.Instance == instance {
+			return s
+		}
+	}
+	return nil
+}
+
+// lost says which vCenter that the cluster had machines in was not looked at, since another one has
+// its name.
+func (o *observation) lost() error {
+	for _, at := range o.cluster.OtherPlaces() {
+		if a, _ := accessOf(at); a.Instance != "" && o.siteOf(a.Instance) == nil {
+			return fleet.Errorf(fleet.Unauthorized, "look in "+at.ID+", which had machines of the cluster",
+				"%s leads to another vCenter now (lead it back; if the vCenter is gone for good, annotate the Cluster with %s: %s)", a.Server, fleet.ForgetPlaceAnnotation, at.ID)
+		}
+	}
+	return nil
+}
+
+// twins are the VMs that have one provider id.
+type twins struct {
+	kept  string   // the one that is shown, as holder names it
+	sure  bool     // its tags are in order
+	paths []string // of all
+}
+
+// once leaves one of several VMs that have the same provider id, and marks it as damaged: Nodes and
+// deletions name a machine by that id, and nobody can tell which VM they mean.
+func (o *observation) once() {
+	all := make(map[fleet.ProviderID]*twins)
+	for i := range o.sites {
+		s := &o.sites[i]
+		for _, m := range s.owned {
+			t := all[m.Machine.ProviderID]
+			if sure := m.Machine.Damaged == ""; t == nil {
+				t = &twins{kept: s.holder(m.VM.Ref), sure: sure}
+				all[m.Machine.ProviderID] = t
+			} else if sure && !t.sure {
+				t.kept, t.sure = s.holder(m.VM.Ref), true
+			}
+			t.paths = append(t.paths, s.look.Path(s.look.VM(m.VM.Ref))+" in "+s.String())
+		}
+	}
+	for i := range o.sites {
+		s := &o.sites[i]
+		s.owned = slices.DeleteFunc(s.owned, func(m machine.Owned) bool {
+			return m.Machine.ProviderID != "" && all[m.Machine.ProviderID].kept != s.holder(m.VM.Ref)
+		})
+		for j := range s.owned {
+			m := &s.owned[j].Machine
+			if t := all[m.ProviderID]; m.ProviderID != "" && len(t.paths) > 1 {
+				m.Damaged = strings.TrimPrefix(fmt.Sprintf("%s; %d VMs have its provider id: %s (delete the copies, or change their UUIDs)", m.Damaged, len(t.paths), strings.Join(t.paths, ", ")), "; ")
+			}
+		}
+	}
 }
 
 // convert returns the VMs of l that have tags, as package machine wants them.

@@ -68,7 +68,12 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	} else {
 		out.Message = strings.Join(unchecked, "; ")
 	}
-	out.Machines = append(out.Machines, untagged...) // which say nothing of whether the cluster is there
+	for _, m := range untagged { // they say nothing of whether the cluster is there
+		copied := slices.ContainsFunc(out.Machines, func(x fleet.Machine) bool { return m.ProviderID != "" && m.ProviderID == x.ProviderID })
+		if !copied {
+			out.Machines = append(out.Machines, m)
+		}
+	}
 	machine.Sort(out.Machines)
 	slices.Sort(out.Upkeep)
 	out.Drift = slices.Clone(out.Upkeep)

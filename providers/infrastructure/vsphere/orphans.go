@@ -23,6 +23,7 @@ const orphanVM = "VM"
 func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
 	sites, failed := p.allSites(ctx, clusters)
 	var out []fleet.Orphan
+	seen := make(map[string]bool) // by two accounts, or in one vCenter by two names
 	for i := range sites {
 		s := &sites[i]
 		look, err := s.Look(ctx, snapshot.Owner{})
@@ -30,15 +31,22 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 			failed = append(failed, err)
 			continue
 		}
+		instance, err := s.Ref(ctx)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
 		for _, m := range p.orphaned(look, id, clusters) {
-			out = append(out, orphan(s, look, &m))
+			if one := instance + "/" + m.VM.Ref.Value; !seen[one] {
+				seen[one] = true
+				out = append(out, orphan(s, look, &m))
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b fleet.Orphan) int {
 		return cmp.Or(a.Cluster.Compare(b.Cluster), cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID, b.ID))
 	})
-	same := func(a, b fleet.Orphan) bool { return a.Place == b.Place && a.ID == b.ID } // seen by two accounts
-	return slices.CompactFunc(out, same), vcenter.WrapLook("look for orphans", fleet.JoinErrors(failed...))
+	return out, vcenter.WrapLook("look for orphans", fleet.JoinErrors(failed...))
 }
 
 // allSites returns the vCenters of clusters, each account of each once.

@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -14,19 +15,63 @@ import (
 type site struct {
 	*vcenter.Client
 	access access
-	named  bool // Git leads there
+	named  bool     // Git leads there
+	id     string   // of its place; empty until it is identified
+	others []string // servers that are the same vCenter by another name
 }
 
 // access is what leads to a vCenter again: who asks is said by the identity of the cluster.
 type access struct {
 	Server     string `json:"server"`
 	Thumbprint string `json:"thumbprint,omitempty"`
+	Instance   string `json:"instance,omitempty"` // the UUID that the vCenter gave itself
+}
+
+// accessOf reads what place wrote; false: it did not write that.
+func accessOf(at fleet.Place) (a access, ok bool) {
+	return a, json.Unmarshal([]byte(at.Access), &a) == nil && a.Server != ""
 }
 
 // place returns s among the places of a cluster.
 func (s *site) place() fleet.Place {
 	text, _ := json.Marshal(s.access) // strings can always be written
-	return fleet.Place{ID: "vCenter " + s.access.Server, Access: string(text)}
+	return fleet.Place{ID: cmp.Or(s.id, s.String()), Access: string(text)}
+}
+
+// is reports whether server is a name of s.
+func (s *site) is(server string) bool {
+	return slices.ContainsFunc(append(s.others, s.access.Server), func(name string) bool { return api.SameServer(name, server) })
+}
+
+// identify asks s which vCenter it is. A name is not one: a vCenter that c was on keeps its place
+// under any name, and another vCenter that has the name by now is another place.
+func (s *site) identify(ctx context.Context, c *fleet.Cluster) (err error) {
+	if s.access.Instance, err = s.Ref(ctx); err != nil {
+		return err
+	}
+	s.id = s.String()
+	for _, at := range c.Residence.Places {
+		switch a, ok := accessOf(at); {
+		case !ok || a.Instance == "" || s.access.Instance == "":
+		case a.Instance == s.access.Instance:
+			s.id = at.ID
+			return nil
+		case at.ID == s.id:
+			s.id += " with instance UUID " + s.access.Instance
+		}
+	}
+	return nil
+}
+
+// join notes that t is s by another name. Two accounts may see different machines, so that neither
+// can stand for both.
+func (s *site) join(t *site) error {
+	if s.User() != t.User() {
+		return fleet.Errorf(fleet.Invalid, "look in "+t.String(), "it is the same as %s, and the Secret has the account %s for one name and %s for the other (use one name of the vCenter in Git)",
+			s.String(), t.User(), s.User())
+	}
+	s.others, s.named = append(s.others, t.access.Server), s.named || t.named
+	return nil
 }
 
 // sites returns the vCenters that Git leads c to, its own first, then those that are
@@ -36,7 +81,7 @@ func (p *Provider) sites(ctx context.Context, c *fleet.Cluster) ([]site, *api.VS
 	if err != nil {
 		return nil, nil, err
 	}
-	wanted := []access{{spec.Server, spec.Thumbprint}}
+	wanted := []access{{Server: spec.Server, Thumbprint: spec.Thumbprint}}
 	add := func(a access) {
 		if !slices.ContainsFunc(wanted, func(b access) bool { return api.SameServer(a.Server, b.Server) }) {
 			wanted = append(wanted, a)
@@ -53,8 +98,8 @@ func (p *Provider) sites(ctx context.Context, c *fleet.Cluster) ([]site, *api.VS
 	}
 	named := len(wanted)
 	for _, at := range c.OtherPlaces() {
-		var a access
-		if json.Unmarshal([]byte(at.Access), &a) != nil || a.Server == "" {
+		a, ok := accessOf(at)
+		if !ok {
 			return nil, nil, fleet.Errorf(fleet.Unauthorized, "look in "+at.ID+", which Git does not lead to any more and which had machines of the cluster",
 				"it is not known how (bring back the pool until nothing is there; where the vCenter is gone for good, annotate the Cluster with %s: %s)", fleet.ForgetPlaceAnnotation, at.ID)
 		}
@@ -66,7 +111,8 @@ func (p *Provider) sites(ctx context.Context, c *fleet.Cluster) ([]site, *api.VS
 		if err != nil {
 			return nil, nil, err
 		}
-		out = append(out, site{client, a, i < named})
+		a.Instance = "" // it says so itself
+		out = append(out, site{Client: client, access: a, named: i < named})
 	}
 	return out, spec, nil
 }

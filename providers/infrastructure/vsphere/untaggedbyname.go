@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
@@ -101,7 +100,7 @@ func (o *observation) folders(ctx context.Context, s *siteSeen) ([]vcenter.Ref, 
 			return nil, err
 		}
 		for _, at := range placed {
-			if !api.SameServer(at.Server, s.access.Server) {
+			if !s.is(at.Server) {
 				continue
 			}
 			dc, err := all.Datacenter(at.Datacenter)

@@ -55,7 +55,7 @@ func place(c *fleet.Cluster, spec *api.VSphereClusterSpec, pool *fleet.Pool, dom
 }
 
 // access leads to the vCenter of p.
-func (p placement) access() access { return access{p.Server, p.Thumbprint} }
+func (p placement) access() access { return access{Server: p.Server, Thumbprint: p.Thumbprint} }
 
 // hosts returns the groups of hosts and VMs that a zone of p names.
 func (p placement) hosts() api.FailureDomainHosts {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/vmware/govmomi"
 	_ "github.com/vmware/govmomi/pbm/simulator" // storage policies
 	"github.com/vmware/govmomi/session"
@@ -139,6 +140,7 @@ func (v *VCenter) create() error {
 	starting.Lock()
 	defer starting.Unlock()
 	m := vcsim.VPX()
+	m.ServiceContent.About.InstanceUuid = uuid.NewString() // vcsim gives all the same
 	m.Datacenter, m.Cluster, m.ClusterHost, m.Pool = v.opts.Datacenters, v.opts.Clusters, v.opts.ClusterHosts, v.opts.Pools
 	m.Datastore, m.Portgroup, m.Host, m.Machine = v.opts.Datastores, v.opts.Portgroups, 0, 0
 	if err := m.Create(); err != nil {
