@@ -71,9 +71,6 @@ func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observa
 	defer p.unlock(o)
 	defer s.Changed(o)
 	j := &job{site: s, machine: m}
-	if got.loses(s, m) {
-		return p.remove(ctx, j, machine.Removal{})
-	}
 	if !halfMade(m) {
 		_, err := p.take(ctx, j, machine.NextOfRunning(m, time.Now()))
 		return err
@@ -115,6 +112,9 @@ func (j *job) wanted(ctx context.Context, c *fleet.Cluster, got *observation) (*
 	pool, ok := c.Pool(m.Machine.Pool)
 	if !ok {
 		return nil, nil //nolint:nilnil // nothing is wanted of it
+	}
+	if got.outdated(m) {
+		return &machine.Wanted{Tags: m.Tags}, nil
 	}
 	at, err := place(c, got.spec, &pool, m.Machine.FailureDomain)
 	if err != nil {

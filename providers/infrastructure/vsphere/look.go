@@ -56,9 +56,10 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		if err != nil {
 			return nil, err
 		}
-		seen := siteSeen{site: s, look: look, owned: machine.Of(p.convert(look), c)}
+		vms := p.convert(look)
+		seen := siteSeen{site: s, look: look, owned: machine.Of(vms, c)}
 		seen.clones = clonesOf(look, c, seen.owned)
-		out.hold(&seen)
+		out.hold(&seen, machine.Copies(vms))
 		out.sites = append(out.sites, seen)
 		places = append(places, s.Client)
 	}
@@ -67,7 +68,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		return nil, err
 	}
 	out.once()
-	return out, nil
+	return out, out.holdBack(ctx)
 }
 
 // siteOf returns the vCenter that says of itself that it is instance, or nil.
@@ -176,10 +177,13 @@ func (p *Provider) memoryOf(vm *vcenter.VM) (refusal string, going bool) {
 	return p.refusals[vm.InstanceUUID], p.going[vm.InstanceUUID]
 }
 
-// hold notes which addresses of pools the VMs of s have, whosesoever they are. Where somebody
-// damaged what one says of it, no address is given: it may be the one of that VM.
-func (o *observation) hold(s *siteSeen) {
+// hold notes which addresses of pools the VMs of s have, whosesoever they are, without copies. Where
+// somebody damaged what one says of it, no address is given: it may be the one of that VM.
+func (o *observation) hold(s *siteSeen, copies map[vcenter.Ref]bool) {
 	for _, vm := range s.look.Tagged() {
+		if copies[vm.Ref] {
+			continue
+		}
 		runs := vm.Power != "poweredOff"
 		err := o.holders.Add(s.holder(vm.Ref), vm.Tags[addresses.Tag])
 		e, wrong := o.holders.AddEndpoint(vm.Tags)

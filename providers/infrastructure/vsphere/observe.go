@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
@@ -86,8 +85,8 @@ func (o *observation) upkeep(s *siteSeen, m *machine.Owned, at time.Time) string
 	switch {
 	case !mayChange(m):
 		return ""
-	case o.loses(s, m):
-		return "remove machine " + string(m.Machine.Name) + ", whose address of a pool another machine has: it is made again"
+	case m.Held != "":
+		return ""
 	case halfMade(m) && o.wants(m):
 		return "finish machine " + string(m.Machine.Name) + " and power it on"
 	}
@@ -111,28 +110,6 @@ func halfMade(m *machine.Owned) bool {
 func (o *observation) wants(m *machine.Owned) bool {
 	_, ok := o.cluster.Pool(m.Machine.Pool)
 	return ok
-}
-
-// loses reports whether m, which is powered off, has an address of a pool that another machine
-// has and runs with, or keeps: see package addresses. So it is with the address of the endpoint,
-// as long as the cluster never was one and none of its machines runs.
-func (o *observation) loses(s *siteSeen, m *machine.Owned) bool {
-	claims, err := addresses.Parse(m.Tags[addresses.Tag])
-	e, wrong := addresses.EndpointOf(m.Tags)
-	if err != nil || wrong != nil || m.VM.Power != "poweredOff" {
-		return false
-	}
-	if e.Address.IsValid() && o.cluster.Residence.ControlPlane != fleet.InitializedOnce && o.outdone(e, o.endpointHolder()) {
-		return true
-	}
-	return slices.ContainsFunc(claims, func(c addresses.Claim) bool { return o.outdone(c, s.holder(m.VM.Ref)) })
-}
-
-// outdone reports whether another one than own, which does not run with it, keeps c.
-func (o *observation) outdone(c addresses.Claim, own string) bool {
-	return !o.running[own] && slices.ContainsFunc(o.holders[c], func(other string) bool {
-		return other != own && (o.running[other] || o.holders.Keeper(c) != own)
-	})
 }
 
 // removalOf says how m goes: as Git says of its pool, and where Git says nothing any more, as it

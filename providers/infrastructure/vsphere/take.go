@@ -95,7 +95,7 @@ func (j *job) details(ctx context.Context, w *machine.Wanted) (*machine.Details,
 		Devices: d.Devices, HardwareVersion: d.Hardware, VMPath: d.VMX, Metadata: d.Config[machine.MetadataKey],
 		MetadataEncoding: d.Config[machine.MetadataKey+".encoding"], Grouped: true, Spread: true,
 	}
-	if w == nil {
+	if w == nil || w.Spec == nil {
 		return out, nil
 	}
 	if len(w.Spec.TagIDs) > 0 {

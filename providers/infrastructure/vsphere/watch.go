@@ -100,13 +100,15 @@ func (p *Provider) view(c *vcenter.Client, l *vcenter.Look) snapshot.View {
 }
 
 // Clusters implements providers.Lister: of the vCenters that this process uses, and those that
-// it found everything for.
+// it found everything for. Where one of them does not answer, those of the others come with its error.
 func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
 	var out []fleet.Key
+	var failed []error
 	for _, c := range p.watch.Places() {
 		l, err := c.Look(ctx, snapshot.Owner{})
 		if err != nil {
-			return nil, vcenter.WrapLook("list clusters", err)
+			failed = append(failed, err)
+			continue
 		}
 		out = append(out, keysOf(l, id)...)
 	}
@@ -116,7 +118,7 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 		}
 	}
 	slices.SortFunc(out, fleet.Key.Compare)
-	return slices.Compact(out), nil
+	return slices.Compact(out), vcenter.WrapLook("list clusters", fleet.JoinErrors(failed...))
 }
 
 // tick is how often a Watch looks.

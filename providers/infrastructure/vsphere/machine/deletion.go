@@ -2,6 +2,7 @@ package machine
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,8 +78,8 @@ func NextOfDeletion(o *Owned, d *Details, r Removal, now time.Time) Step {
 		}
 		return Step{Action: ShutDownGuest, What: string(ShutDownGuest)}
 	}
-	if aside := disksOfOthers(d); len(aside) > 0 {
-		return Step{Action: Reconfigure, What: "take disks of others off it", Config: &types.VirtualMachineConfigSpec{DeviceChange: aside}}
+	if aside, files := disksOfOthers(o, d); len(aside) > 0 {
+		return Step{Action: Reconfigure, What: "take disks of others off it: " + strings.Join(files, ", "), Config: &types.VirtualMachineConfigSpec{DeviceChange: aside}}
 	}
 	return Step{Action: Destroy, What: string(Destroy)}
 }
@@ -99,26 +100,26 @@ func Stopped(o *Owned, r Removal, now time.Time) bool {
 	return !softly || now.Sub(since) >= r.Timeout
 }
 
-// disksOfOthers returns the changes that take disks off a VM that are not its own: volumes of
-// the CSI driver, and what people attached, whose files are not in the folder of the VM. The
-// files stay.
-// Source: https://github.com/kubernetes-sigs/vsphere-csi-driver/issues/99
-func disksOfOthers(d *Details) []types.BaseVirtualDeviceConfigSpec {
+// disksOfOthers returns the changes that take disks off o that are not its own, and their files, which
+// stay: volumes of the CSI driver, and what people attached from elsewhere. Storage DRS moves disks one
+// by one, so that a disk that o was made with is its own in any folder. Nobody noted those of machines
+// of before: of these the first disk is the system.
+// Source: https://github.com/kubernetes-sigs/vsphere-csi-driver/issues/99, 686
+func disksOfOthers(o *Owned, d *Details) (aside []types.BaseVirtualDeviceConfigSpec, files []string) {
 	if d == nil {
-		return nil
+		return nil, nil
 	}
-	var out []types.BaseVirtualDeviceConfigSpec
-	for _, disk := range disksOf(d.Devices) {
-		b, ok := disk.Backing.(types.BaseVirtualDeviceFileBackingInfo)
-		file := ""
-		if ok {
-			file = b.GetVirtualDeviceFileBackingInfo().FileName
-		}
-		if disk.VDiskId != nil || !ok || file != "" && path.Dir(file) != path.Dir(d.VMPath) {
-			out = append(out, &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationRemove, Device: disk})
+	noted := strings.Fields(o.Tags[TagDisks])
+	name := strings.TrimSuffix(path.Base(d.VMPath), ".vmx")
+	for i, disk := range disksOf(d.Devices) {
+		file, ok := diskFile(disk)
+		own := path.Dir(file) == path.Dir(d.VMPath) || slices.Contains(noted, diskUUID(disk)) || len(noted) == 0 && i == 0 && strings.HasPrefix(path.Base(file), name)
+		if disk.VDiskId != nil || !ok || file != "" && !own {
+			aside = append(aside, &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationRemove, Device: disk})
+			files = append(files, file)
 		}
 	}
-	return out
+	return aside, files
 }
 
 // Apply enters into o what s did, once it is done.

@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func TestDeletion(t *testing.T) {
 		})
 		r := machine.RemovalOf(spec(tc.change))
 		s := machine.NextOfDeletion(o, tc.details, r, now)
-		if s.What != tc.want {
+		if !strings.HasPrefix(s.What, tc.want) {
 			t.Errorf("%s: %q, want %q", reason, s.What, tc.want)
 		}
 		if got := machine.Stopped(o, r, now); got != tc.stopped {
@@ -115,6 +116,66 @@ func TestRecordedRemoval(t *testing.T) {
 		if got := machine.RecordedRemoval(map[string]string{"fairlead.dev/power-off": text}); got != (machine.Removal{}) {
 			t.Errorf("record %q: %+v, want what is done without one", text, got)
 		}
+	}
+}
+
+// TestOwnDisks: what a machine was made with goes with it wherever storage DRS moved it, and nothing else
+// does that is not in its folder.
+func TestOwnDisks(t *testing.T) {
+	uuid := func(d *types.VirtualDisk, id string) *types.VirtualDisk {
+		d.Backing.(*types.VirtualDiskFlatVer2BackingInfo).Uuid = id
+		return d
+	}
+	moved := []types.BaseVirtualDevice{
+		uuid(disk(2000, "[ds2] m-0_1/m-0.vmdk", ""), "a"), uuid(disk(2001, "[ds3] m-0/m-0_1.vmdk", ""), "b"),
+		uuid(disk(2002, "[ds3] m-0/m-0_2.vmdk", ""), "c"), uuid(disk(2003, "[ds] fcd/8f0c.vmdk", "8f0c"), "d"), uuid(disk(2004, "[ds] m-0/people.vmdk", ""), "e"),
+	}
+	for reason, tc := range map[string]struct {
+		noted string
+		want  []int32
+	}{
+		"noted":                          {"a b", []int32{2002, 2003}},
+		"nobody noted them":              {"", []int32{2001, 2002, 2003}},
+		"noted, and the first was added": {"b", []int32{2000, 2002, 2003}},
+		"a volume is noted":              {"a b d", []int32{2002, 2003}},
+	} {
+		o := owned(func(v *machine.VM) {
+			v.Tags = machine.EncodeTags(tags(machine.TagDeleting, "2026-11-23T11:59:00Z", machine.TagDisks, tc.noted))
+		})
+		s := machine.NextOfDeletion(o, &machine.Details{VMPath: "[ds] m-0/m-0.vmx", Devices: moved}, machine.Removal{}, now)
+		var keys []int32
+		for _, c := range s.Config.DeviceChange {
+			keys = append(keys, c.GetVirtualDeviceConfigSpec().Device.GetVirtualDevice().Key)
+		}
+		if !slices.Equal(keys, tc.want) || !strings.Contains(s.What, "[ds] fcd/8f0c.vmdk") {
+			t.Errorf("%s: %q takes off %v, want %v", reason, s.What, keys, tc.want)
+		}
+	}
+}
+
+// TestDisksAreNoted: a machine that is made carries the UUIDs of its disks from before its first boot on,
+// and never those of volumes.
+func TestDisksAreNoted(t *testing.T) {
+	root := disk(2000, "[ds] m-0/m-0.vmdk", "")
+	root.Backing.(*types.VirtualDiskFlatVer2BackingInfo).Uuid = "6000C29a"
+	w := world{t: t, v: vm(nil), d: machine.Details{Devices: []types.BaseVirtualDevice{root, card(4000, "00:50:56:00:00:01")}}}
+	wanted := &machine.Wanted{Tags: tags(), Spec: spec(nil)}
+	for range 4 {
+		s, err := machine.Next(&w.v, &w.d, wanted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.take(s)
+	}
+	got, err := machine.DecodeTags(w.v.Tags)
+	if err != nil || got["fairlead.dev/disks"] != "6000C29a" || w.v.Power != poweredOn || machine.InstanceUUID(got) != m0 {
+		t.Errorf("tags %v, %v, power %s", got, err, w.v.Power)
+	}
+	wanted.Tags, wanted.Spec.Network.Devices[0].MTU = tags(), new(int64(9000))
+	w.d.Devices = append(w.d.Devices, disk(2001, "[ds] fcd/8f0c.vmdk", "8f0c"))
+	s, err := machine.Next(&w.v, &w.d, wanted)
+	if err != nil || s.Action != machine.Reconfigure || len(s.Config.ExtraConfig) != 2 {
+		t.Errorf("with other metadata later: %+v, %v, want the metadata alone", s, err)
 	}
 }
 

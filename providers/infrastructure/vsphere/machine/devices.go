@@ -23,6 +23,28 @@ func disksOf(devices []types.BaseVirtualDevice) []*types.VirtualDisk {
 	return out
 }
 
+// diskFile returns the path of the file of a disk, as "[datastore] folder/name.vmdk"; false: it has none.
+func diskFile(d *types.VirtualDisk) (string, bool) {
+	b, ok := d.Backing.(types.BaseVirtualDeviceFileBackingInfo)
+	if !ok {
+		return "", false
+	}
+	return b.GetVirtualDeviceFileBackingInfo().FileName, true
+}
+
+// diskUUID returns the UUID of a disk, which it keeps wherever it is moved; empty where it has none.
+func diskUUID(d *types.VirtualDisk) string {
+	switch b := d.Backing.(type) {
+	case *types.VirtualDiskFlatVer2BackingInfo:
+		return b.Uuid
+	case *types.VirtualDiskSeSparseBackingInfo:
+		return b.Uuid
+	case *types.VirtualDiskSparseVer2BackingInfo:
+		return b.Uuid
+	}
+	return ""
+}
+
 // cardsOf returns the network cards among devices in the order in which they were added.
 func cardsOf(devices []types.BaseVirtualDevice) []*types.VirtualEthernetCard {
 	var out []*types.VirtualEthernetCard

@@ -48,6 +48,7 @@ type Owned struct {
 	VM      VM
 	Tags    map[string]string // nil where they cannot be read
 	Machine fleet.Machine
+	Held    string // why it must not be powered on; empty: it may be
 }
 
 // Deleting reports whether its deletion began, or was asked for.
@@ -143,6 +144,48 @@ func originals(all []VM, c *fleet.Cluster) map[UUIDs][]int {
 		out[id] = list
 	}
 	return out
+}
+
+// Copies returns the VMs that have the tags of a machine, of whatever cluster, and are copies of it:
+// another VM has more of the UUIDs that these tags were written for, or they are templates. What the
+// tags name, as addresses, is the machine's alone.
+func Copies(all []VM) map[types.ManagedObjectReference]bool {
+	like := make(map[string][]*VM)
+	for i := range all {
+		v := &all[i]
+		if tags, err := v.tags(); err == nil {
+			key := fmt.Sprint(tags[fleet.TagFleet], " ", tags[fleet.TagCluster], " ", tags[fleet.TagMachine], " ", tags[fleet.TagOperation], " ", tags[fleet.TagMade])
+			like[key] = append(like[key], v)
+		}
+	}
+	out := make(map[types.ManagedObjectReference]bool)
+	for _, list := range like {
+		if len(list) == 1 && !list[0].Template {
+			continue
+		}
+		most := 0
+		for _, v := range list {
+			most = max(most, v.fits())
+		}
+		for _, v := range list {
+			if n := v.fits(); n < most || n == 0 && v.Template {
+				out[v.Ref] = true
+			}
+		}
+	}
+	return out
+}
+
+// fits returns how many of the two UUIDs v has that its tags were written for.
+func (v *VM) fits() int {
+	tags, _ := v.tags()
+	n, id := 0, uuidsOf(tags)
+	for _, same := range []bool{strings.EqualFold(v.UUID, id.BIOS), strings.EqualFold(v.InstanceUUID, id.Instance)} {
+		if same {
+			n++
+		}
+	}
+	return n
 }
 
 // is reports whether v has one of the UUIDs id, which it was made or adopted with: vCenter changes

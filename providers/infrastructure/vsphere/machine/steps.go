@@ -54,8 +54,8 @@ type Step struct {
 // Wanted is what Git and the machine's tags say about one that is half made.
 type Wanted struct {
 	Tags  map[string]string
-	Spec  *api.VSphereMachineSpec
-	Pools [][]PoolAddress // of each network device
+	Spec  *api.VSphereMachineSpec // nil: Git has another template for its pool by now
+	Pools [][]PoolAddress         // of each network device
 }
 
 // A PoolAddress is an address of a pool, and the gateway of that pool.
@@ -65,10 +65,11 @@ type PoolAddress struct {
 }
 
 // Next returns the next step of v, which is powered off, to be a machine that runs. One that
-// cannot become what Git says gives the kind Invalid. One that was adopted is what it is, and only
-// lacks power: another instance id in its metadata would have its first boot begin anew.
+// cannot become what Git says gives the kind Invalid. One that was adopted, or whose template Git
+// replaced, is what it is, and only lacks power: another instance id in its metadata would have its
+// first boot begin anew, and another network is not its own.
 func Next(v *VM, d *Details, w *Wanted) (Step, error) {
-	if Adopted(w.Tags) {
+	if Adopted(w.Tags) || w.Spec == nil {
 		return Step{Action: PowerOn, What: string(PowerOn)}, nil
 	}
 	if older(d.HardwareVersion, w.Spec.HardwareVersion) {
@@ -82,7 +83,7 @@ func Next(v *VM, d *Details, w *Wanted) (Step, error) {
 		return Step{}, err
 	}
 	if d.Metadata != encode(text) || d.MetadataEncoding != encodingBase64 {
-		return Step{Action: Reconfigure, What: "set its metadata", Config: &types.VirtualMachineConfigSpec{ExtraConfig: options(metadataSettings(text))}}, nil
+		return Step{Action: Reconfigure, What: "set its metadata", Config: &types.VirtualMachineConfigSpec{ExtraConfig: options(append(metadataSettings(text), w.diskSettings(d)...))}}, nil
 	}
 	if !d.Grouped {
 		return Step{Action: JoinGroup, What: string(JoinGroup)}, nil
@@ -126,6 +127,24 @@ func (w *Wanted) metadata(v *VM, d *Details) (string, error) {
 	}
 	return Metadata(Identity{UUID: InstanceUUID(w.Tags), Hostname: fleet.MachineName(w.Tags[fleet.TagMachine]), ProviderID: v.ProviderID()}, out, w.Spec.Network.Routes)
 }
+
+// diskSettings notes which disks the machine was made with, before it ever runs: later others are
+// attached to it.
+func (w *Wanted) diskSettings(d *Details) []Setting {
+	var own []string
+	for _, disk := range disksOf(d.Devices) {
+		if id := diskUUID(disk); id != "" {
+			own = append(own, id)
+		}
+	}
+	if d.Metadata != "" || len(own) == 0 || w.Tags[TagDisks] != "" {
+		return nil
+	}
+	return []Setting{{TagsKey, EncodeTags(withTag(w.Tags, TagDisks, strings.Join(own, " ")))}}
+}
+
+// MayHaveRun reports whether o may have been powered on: it was told its network, which a clone is not.
+func MayHaveRun(o *Owned, d *Details) bool { return Adopted(o.Tags) || d.Metadata != "" }
 
 // older reports whether hardware of version a is older than b; empty is no version.
 func older(a, b string) bool {

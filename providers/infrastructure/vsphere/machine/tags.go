@@ -25,6 +25,9 @@ const (
 	// TagUUIDs are the instance UUID and the UUID of the BIOS, in this order, of the VM that the
 	// tags were written for, where neither follows from them: it was adopted.
 	TagUUIDs = "fairlead.dev/uuids"
+	// TagDisks are the UUIDs of the disks that the machine was made with, wherever their files are
+	// by now, with spaces between.
+	TagDisks = "fairlead.dev/disks"
 	// TagDeleting is when the deletion of the machine began.
 	TagDeleting = "fairlead.dev/deleting"
 	// TagUserDataCleared says that the user data was taken out of the VM.
