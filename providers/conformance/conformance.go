@@ -124,6 +124,8 @@ func Checks() []Check {
 		{"CreateMachineOfAFormerName", createOfAFormerName},
 		{"NextMachineOfAName", nextOfAName},
 		{"CreateMachinesAtOnce", createAtOnce},
+		{"IDComesOnce", idComesOnce},
+		{"EnsureInfrastructureKeepsMachines", ensureKeepsMachines},
 		{"DeleteMachineTwice", deleteTwice},
 		{"DeleteMachineThatIsNotThere", deleteNothing},
 		{"DeleteMachineByID", deleteByID},
@@ -204,6 +206,7 @@ func (b *bench) observe(c *fleet.Cluster) fleet.Infrastructure {
 	if err != nil {
 		b.t.Fatalf("Observe(%s) = %v, want no error", c.Key, err)
 	}
+	b.wantIDsOnce(c, got)
 	return got
 }
 

@@ -209,6 +209,35 @@ func mutants() map[string]struct {
 				return nil
 			},
 		}},
+		"shows a machine twice": {"IDComesOnce", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				got.Machines = append(got.Machines, got.Machines...)
+				return got, err
+			},
+		}},
+		"deletes machines of no pool as it ensures": {"EnsureInfrastructureKeepsMachines", mutant{
+			ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+				got, err := p.Observe(ctx, c)
+				for _, m := range got.Machines {
+					if _, ok := c.Pool(m.Pool); !ok {
+						err = errors.Join(err, p.DeleteMachine(ctx, "", c, m.Name, m.ProviderID))
+					}
+				}
+				return errors.Join(err, p.EnsureInfrastructure(ctx, "", c))
+			},
+		}},
+		"replaces what failed as it ensures": {"EnsureInfrastructureKeepsMachines", mutant{
+			ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+				got, err := p.Observe(ctx, c)
+				for _, m := range got.Machines {
+					if m.State == fleet.MachineFailed {
+						err = errors.Join(err, p.DeleteMachine(ctx, "", c, m.Name, m.ProviderID))
+					}
+				}
+				return errors.Join(err, p.EnsureInfrastructure(ctx, "", c))
+			},
+		}},
 		"deletes by name": {"ForeignMachineIsUntouched", mutant{
 			remove: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster, n fleet.MachineName, id fleet.ProviderID) error {
 				vms, err := api(p).VMs(ctx, nil)

@@ -46,6 +46,10 @@ type Hooks struct {
 	// what machines share, and with all that leads there.
 	Elsewhere func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster
 
+	// OtherName returns c with its workers where they are, in a place of p's infrastructure that
+	// Git names in another way. Nil: a place has one name.
+	OtherName func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster
+
 	// FailureDomain is one that the provider can put machines of Cluster in.
 	FailureDomain string
 

@@ -33,18 +33,18 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, got *observation
 			return wrap(what, err)
 		}
 		for _, at := range placed {
-			client, err := p.client(ctx, c, got.spec, at.access())
+			s, err := p.siteFor(ctx, got, at)
 			if err != nil {
 				errs = append(errs, wrap(what, err))
 				continue
 			}
-			print := at.print(client.User())
+			print := at.print(s.User())
 			if now[print] {
 				continue // another pool has machines of that kind there
 			}
 			now[print] = true
 			if !p.checked(o, print) {
-				errs = append(errs, wrap(what, p.checkPlacement(ctx, client, o, at, runs)))
+				errs = append(errs, wrap(what, p.checkPlacement(ctx, s.Client, o, at, runs)))
 			}
 		}
 	}

@@ -25,24 +25,24 @@ func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]prov
 			continue
 		}
 		for _, pool := range c.Pools() {
-			note("what machines of pool "+string(pool.Name)+" need is there, and may be used", p.checkPool(ctx, c, got, &pool))
+			note("what machines of pool "+string(pool.Name)+" need is there, and may be used", p.checkPool(ctx, got, &pool))
 		}
 	}
 	return out, nil
 }
 
-func (p *Provider) checkPool(ctx context.Context, c *fleet.Cluster, got *observation, pool *fleet.Pool) error {
+func (p *Provider) checkPool(ctx context.Context, got *observation, pool *fleet.Pool) error {
 	what := "find what machines of pool " + string(pool.Name) + " need"
-	placed, err := placements(c, got.spec, pool)
+	placed, err := placements(got.cluster, got.spec, pool)
 	if err != nil {
 		return wrap(what, err)
 	}
 	var errs []error
 	for _, at := range placed {
-		client, err := p.client(ctx, c, got.spec, at.access())
+		s, err := p.siteFor(ctx, got, at)
 		if err == nil {
 			var zone error
-			zone, err = examine(ctx, client, at)
+			zone, err = examine(ctx, s.Client, at)
 			err = fleet.JoinErrors(zone, err)
 		}
 		errs = append(errs, wrap(what, err))

@@ -130,6 +130,11 @@ func hooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 			out.Workers = []fleet.Pool{pool}
 			return &out
 		},
+		OtherName: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
+			b := bench{t: t, c: c}
+			b.leadTo(worlds[p].alias(), worlds[p].Thumbprint())
+			return b.c
+		},
 		FailureDomain: "zone-1",
 		UserDataLimit: 49149,
 	}

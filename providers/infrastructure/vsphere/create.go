@@ -120,7 +120,11 @@ func (p *Provider) siteFor(ctx context.Context, got *observation, at placement) 
 	if s := siteOfSeen(got.sites, at.Server); s != nil {
 		return s, nil
 	}
-	client, err := p.client(ctx, got.cluster, got.spec, at.access())
+	key, data, err := p.secretOf(ctx, got.cluster, got.spec)
+	if err != nil {
+		return nil, err
+	}
+	client, err := p.open(key, data, at.access())
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package vsphere
 
 import (
 	"context"
-	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
@@ -70,7 +69,12 @@ func (p *Provider) remove(ctx context.Context, j *job, r machine.Removal) error 
 				return err
 			}
 		}
-		step := machine.NextOfDeletion(m, d, r, time.Now())
+		step := machine.NextOfDeletion(m, d, r, j.site.Now())
+		if step.Action == machine.Destroy {
+			if err := p.dropRuleOfLast(ctx, j); err != nil {
+				return err
+			}
+		}
 		done, err := p.take(ctx, j, step)
 		switch {
 		case vcenter.NotFound(err):

@@ -3,7 +3,6 @@ package vsphere
 import (
 	"context"
 	"sync"
-	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/addresses"
@@ -44,7 +43,7 @@ func (p *Provider) finish(ctx context.Context, c *fleet.Cluster, got *observatio
 		s := &got.sites[i]
 		for j := range s.owned {
 			m := &s.owned[j]
-			if got.upkeep(s, m, time.Now()) == "" {
+			if got.upkeep(s, m, s.Now()) == "" {
 				continue
 			}
 			slots <- struct{}{}
@@ -72,7 +71,7 @@ func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observa
 	defer s.Changed(o)
 	j := &job{site: s, machine: m}
 	if !halfMade(m) {
-		_, err := p.take(ctx, j, machine.NextOfRunning(m, time.Now()))
+		_, err := p.take(ctx, j, machine.NextOfRunning(m, s.Now()))
 		return err
 	}
 	w, err := j.wanted(ctx, c, got)
@@ -108,7 +107,7 @@ const mostSteps = 20
 // wanted returns what the machine is to be, and notes where it is; nil where Git has its pool
 // no more.
 func (j *job) wanted(ctx context.Context, c *fleet.Cluster, got *observation) (*machine.Wanted, error) {
-	m := j.machine
+	m, o := j.machine, snapshot.OwnerOf(c)
 	pool, ok := c.Pool(m.Machine.Pool)
 	if !ok {
 		return nil, nil //nolint:nilnil // nothing is wanted of it
@@ -133,9 +132,16 @@ func (j *job) wanted(ctx context.Context, c *fleet.Cluster, got *observation) (*
 		return nil, err
 	}
 	j.compute = j.site.computeOf(all, m)
-	j.group = at.hosts().VMGroupName
+	if j.group = at.hosts().VMGroupName; j.group != "" {
+		for i := range j.site.owned { // also those that a change of somebody else took out of the group
+			o := &j.site.owned[i]
+			if o.Machine.FailureDomain == m.Machine.FailureDomain && o.Machine.Damaged == "" && j.site.computeOf(all, o) == j.compute {
+				j.grouped = append(j.grouped, o.VM.Ref)
+			}
+		}
+	}
 	if j.compute != nil && j.compute.Cluster && !isTrue(got.spec.DisableClusterModule) {
-		j.rule = ruleName(c, pool.Name)
+		j.rule = rulePrefix(o) + string(pool.Name)
 		for i := range j.site.owned {
 			o := &j.site.owned[i]
 			if o.Machine.Pool == pool.Name && o.Machine.Damaged == "" && j.site.computeOf(all, o) == j.compute {
@@ -156,11 +162,6 @@ func (s *siteSeen) computeOf(all *vcenter.Inventory, m *machine.Owned) *vcenter.
 		return all.ComputeOf(e)
 	}
 	return nil
-}
-
-// ruleName is that of the rule that keeps machines of a pool apart.
-func ruleName(c *fleet.Cluster, pool fleet.PoolName) string {
-	return "fairlead " + string(c.Fleet) + " " + c.Key.String() + " " + string(pool)
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
@@ -201,45 +202,9 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	if list := got.machines(); len(list) > 0 {
 		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", list[0].Name)
 	}
-	if err := p.dropRules(ctx, c, got); err != nil {
+	if err := p.dropRules(ctx, got); err != nil {
 		return wrap(op, err)
 	}
 	p.forgetFound(o)
-	return nil
-}
-
-// dropRules removes the rules that kept machines of c apart, where machines may be by Git. What
-// cannot be found any more has none.
-func (p *Provider) dropRules(ctx context.Context, c *fleet.Cluster, got *observation) error {
-	for _, pool := range c.Pools() {
-		placed, err := placements(c, got.spec, &pool)
-		if err != nil {
-			return err
-		}
-		for _, at := range placed {
-			s := siteOfSeen(got.sites, at.Server)
-			if s == nil {
-				continue
-			}
-			found, err := find(ctx, s.Client, at)
-			if err != nil || found.compute == nil || !found.compute.Cluster {
-				continue
-			}
-			g, err := s.Groups(ctx, found.compute.Ref)
-			if err != nil {
-				return err
-			}
-			if _, there := g.Apart(ruleName(c, pool.Name)); !there {
-				continue
-			}
-			task, err := s.KeepApart(ctx, found.compute.Ref, ruleName(c, pool.Name), nil)
-			if err != nil {
-				return err
-			}
-			if _, err := p.await(ctx, s.Client, task); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }

@@ -19,7 +19,9 @@ type finding struct {
 
 	all      *vcenter.Inventory
 	dc, pool *vcenter.Entity
-	stores   []vcenter.Ref // datastores of the template that hosts of compute reach
+	hosts    string        // the group of hosts of compute that machines run on; empty: any
+	reached  []vcenter.Ref // datastores that these hosts reach
+	stores   []vcenter.Ref // those of the template among them
 	networks []vcenter.Ref
 }
 
@@ -51,9 +53,10 @@ func find(ctx context.Context, c *vcenter.Client, p placement) (*finding, error)
 		template: machine.Template{Name: t.Path, VM: !t.Template, Hardware: t.Hardware, Devices: t.Devices, Snapshot: t.Snapshot},
 		place:    machine.Place{Folder: folder.Ref, Pool: pool.Ref, Grouped: !p.hosts().IsZero()},
 	}
-	if out.compute != nil {
-		out.stores = slices.DeleteFunc(slices.Clone(t.Datastores), func(r vcenter.Ref) bool { return !slices.Contains(out.compute.Datastores, r) })
+	if err := out.reach(ctx, c, p.hosts().HostGroupName); err != nil {
+		return nil, err
 	}
+	out.stores = slices.DeleteFunc(slices.Clone(t.Datastores), func(r vcenter.Ref) bool { return !slices.Contains(out.reached, r) })
 	if p.Snapshot != "" {
 		if out.template.Named, err = t.Named(p.Snapshot); err != nil {
 			return nil, err
@@ -72,6 +75,35 @@ func find(ctx context.Context, c *vcenter.Client, p placement) (*finding, error)
 		out.networks = append(out.networks, network.Ref)
 	}
 	return out, nil
+}
+
+// reach finds the datastores that machines can be on: those that the group of hosts reaches, where the
+// zone has one that is there.
+func (f *finding) reach(ctx context.Context, c *vcenter.Client, group string) error {
+	if f.compute == nil {
+		return nil
+	}
+	f.reached = f.compute.Datastores
+	if group == "" || !f.compute.Cluster {
+		return nil
+	}
+	g, err := c.Groups(ctx, f.compute.Ref)
+	if err != nil {
+		return err
+	}
+	if hosts := g.Hosts[group]; len(hosts) > 0 {
+		f.hosts = group
+		f.reached, err = c.DatastoresOf(ctx, hosts)
+	}
+	return err
+}
+
+// reacher names, for messages, whose datastores machines can be on.
+func (f *finding) reacher() string {
+	if f.hosts != "" {
+		return "the group of hosts " + f.hosts + " of " + f.compute.Path
+	}
+	return f.pool.Path
 }
 
 // findPool finds the resource pool of p: that which is named, else that of the zone's cluster.
@@ -113,11 +145,14 @@ func (f *finding) storage(ctx context.Context, c *vcenter.Client, p placement) e
 		if err != nil {
 			return err
 		}
+		if f.hosts != "" && !slices.Contains(f.reached, d.Ref) {
+			return fleet.Errorf(fleet.Invalid, "choose a datastore", "no host of %s reaches datastore %s (name one that they reach, or correct the group)", f.reacher(), d.Path)
+		}
 		f.place.Datastore = &d.Ref
 	}
 	if p.StoragePolicyName == "" {
 		if p.Datastore == "" && len(f.stores) == 0 {
-			return fleet.Errorf(fleet.Invalid, "choose a datastore", "none is named, and no host of %s reaches the one of template %s (name a datastore or a storage policy)", f.pool.Path, f.template.Name)
+			return fleet.Errorf(fleet.Invalid, "choose a datastore", "none is named, and no host of %s reaches the one of template %s (name a datastore or a storage policy)", f.reacher(), f.template.Name)
 		}
 		return nil
 	}
@@ -129,7 +164,7 @@ func (f *finding) storage(ctx context.Context, c *vcenter.Client, p placement) e
 	case err != nil:
 		return err
 	case len(allowed) == 0:
-		return fleet.Errorf(fleet.Invalid, "choose a datastore", "storage policy %s allows none of those that %s reaches", p.StoragePolicyName, f.pool.Path)
+		return fleet.Errorf(fleet.Invalid, "choose a datastore", "storage policy %s allows none of those that %s reaches", p.StoragePolicyName, f.reacher())
 	case f.place.Datastore == nil:
 		f.place.Datastore = &allowed[0].Ref
 	}
@@ -138,11 +173,8 @@ func (f *finding) storage(ctx context.Context, c *vcenter.Client, p placement) e
 
 // usable returns the datastores that machines can be on: the one that is named, or all.
 func (f *finding) usable() []*vcenter.Entity {
-	if f.compute == nil {
-		return nil
-	}
 	var out []*vcenter.Entity
-	for _, r := range f.compute.Datastores {
+	for _, r := range f.reached {
 		d := f.all.Entity(r)
 		if d != nil && d.Accessible && !d.Maintenance && (f.place.Datastore == nil || r == *f.place.Datastore) {
 			out = append(out, d)

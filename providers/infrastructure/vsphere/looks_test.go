@@ -1,9 +1,15 @@
 package vsphere_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,6 +115,65 @@ func TestUserDataGoes(t *testing.T) {
 	v := b.vms("m-0")[0]
 	if v.ExtraConfig["guestinfo.userdata"] != "" || v.ExtraConfig["guestinfo.metadata"] == "" || i.Machines[0].Damaged != "" {
 		t.Errorf("the VM has %v, machine %+v, want metadata and no user data", v.ExtraConfig, i.Machines[0])
+	}
+}
+
+// A late is a vCenter whose clock is behind.
+type late struct {
+	http.RoundTripper
+	by time.Duration
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := l.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	text = regexp.MustCompile(`<loginTime>[^<]*`).ReplaceAll(text, []byte("<loginTime>"+time.Now().Add(-l.by).Format(time.RFC3339Nano)))
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	res.Header.Del("Content-Length")
+	return res, nil
+}
+
+// TestClockOfVCenter: times of a vCenter whose clock is behind are compared with its own.
+func TestClockOfVCenter(t *testing.T) {
+	b := newBench(t, nil)
+	b.make("m-0")
+	ref := b.vms("m-0")[0].Ref
+	b.p = newProvider(t, func(o *vsphere.Options) {
+		o.VCenter.Wrap = func(rt http.RoundTripper) http.RoundTripper { return late{rt, 2 * time.Hour} }
+	})
+	b.w.Edit(ref, types.PropertyChange{Name: "runtime.bootTime", Val: time.Now().Add(-2*time.Hour - 59*time.Minute)})
+	if i := b.observe(); len(i.Upkeep) > 0 {
+		t.Errorf("59 minutes after it was powered on: %q", i.Upkeep)
+	}
+	b.w.Edit(ref, types.PropertyChange{Name: "runtime.bootTime", Val: time.Now().Add(-2*time.Hour - 61*time.Minute)})
+	b.until("61 minutes after it", func(i fleet.Infrastructure) bool { return len(i.Upkeep) == 1 })
+}
+
+// TestSecretIsReadOnce: a look asks the secret store once, for all pools and zones.
+func TestSecretIsReadOnce(t *testing.T) {
+	b := newBench(t, nil)
+	var asked atomic.Int32
+	b.p = newProvider(t, func(o *vsphere.Options) {
+		o.Secret = func(ctx context.Context, k fleet.Key) (fleet.SecretData, error) {
+			asked.Add(1)
+			return secret(ctx, k)
+		}
+	})
+	b.c.Infrastructure.Secrets = nil
+	b.leadTo(b.w.alias(), b.w.Thumbprint())
+	b.observe()
+	if n := asked.Swap(0); n != 1 {
+		t.Errorf("Observe asked the secret store %d times, want once", n)
+	}
+	if b.ensure(); asked.Load() != 1 {
+		t.Errorf("EnsureInfrastructure asked the secret store %d times, want once", asked.Load())
 	}
 }
 

@@ -26,9 +26,9 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	}
 	out := fleet.Infrastructure{FailureDomains: domains}
 	var untagged []fleet.Machine
-	at := time.Now()
 	for i := range got.sites {
 		s := &got.sites[i]
+		at := s.Now()
 		for _, k := range s.clones {
 			if k.failure != nil {
 				out.Failures = append(out.Failures, *k.failure)

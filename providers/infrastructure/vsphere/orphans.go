@@ -120,8 +120,8 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 		if err != nil {
 			return vcenter.WrapLook(op, err)
 		}
-		s.look = look
-		for _, m := range p.orphaned(look, id, clusters) {
+		s.look, s.owned = look, p.orphaned(look, id, clusters)
+		for _, m := range s.owned {
 			switch {
 			case m.VM.Ref.Value != o.ID:
 			case m.Machine.Damaged != "":

@@ -105,9 +105,13 @@ func (p *Provider) sites(ctx context.Context, c *fleet.Cluster) ([]site, *api.VS
 		}
 		add(a)
 	}
+	key, data, err := p.secretOf(ctx, c, spec)
+	if err != nil {
+		return nil, nil, err
+	}
 	var out []site
 	for i, a := range wanted {
-		client, err := p.client(ctx, c, spec, a)
+		client, err := p.open(key, data, a)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -117,16 +121,18 @@ func (p *Provider) sites(ctx context.Context, c *fleet.Cluster) ([]site, *api.VS
 	return out, spec, nil
 }
 
-// client returns the session with a vCenter that c has an account for.
-func (p *Provider) client(ctx context.Context, c *fleet.Cluster, spec *api.VSphereClusterSpec, a access) (*vcenter.Client, error) {
+// secretOf reads the Secret with the accounts of c. Each look asks the secret store once.
+func (p *Provider) secretOf(ctx context.Context, c *fleet.Cluster, spec *api.VSphereClusterSpec) (fleet.Key, fleet.SecretData, error) {
 	key, git, err := api.CredentialsOf(c, spec)
 	if err != nil {
-		return nil, err
+		return key, nil, err
 	}
 	data, err := p.secrets.Find(ctx, key, git)
-	if err != nil {
-		return nil, vcenter.WrapLook("find Secret "+key.String(), err)
-	}
+	return key, data, vcenter.WrapLook("find Secret "+key.String(), err)
+}
+
+// open returns the session with a vCenter of the account that the Secret called key has for it.
+func (p *Provider) open(key fleet.Key, data fleet.SecretData, a access) (*vcenter.Client, error) {
 	user, password := account(data, a.Server)
 	return p.pool.Client(vcenter.Credential{
 		Server: a.Server, Thumbprint: a.Thumbprint, Insecure: p.o.Insecure,

@@ -16,6 +16,7 @@ type job struct {
 	machine *machine.Owned
 	compute *vcenter.Entity // that it runs on; nil while it is on its way out
 	group   string          // of VMs, of its zone; empty: there is none
+	grouped []vcenter.Ref   // VMs of the zone on compute
 	rule    string          // that keeps its pool apart; empty: none does
 	apart   []vcenter.Ref   // VMs of the pool on compute
 }
@@ -34,7 +35,7 @@ func (p *Provider) take(ctx context.Context, j *job, step machine.Step) (done bo
 	case machine.Reconfigure:
 		task, err = s.Reconfigure(ctx, vm, *step.Config, "")
 	case machine.JoinGroup:
-		task, err = s.JoinGroup(ctx, j.compute.Ref, j.group, vm)
+		task, err = s.JoinGroup(ctx, j.compute.Ref, j.group, j.grouped...)
 	case machine.Spread:
 		task, err = s.KeepApart(ctx, j.compute.Ref, j.rule, j.apart)
 	case machine.AttachTags:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -331,5 +332,20 @@ func TestWatchSessionEnds(t *testing.T) {
 	b.w.Edit(b.vms("m-0")[0].Ref, types.PropertyChange{Name: "guest.ipAddress", Val: "10.0.0.99"})
 	if got := <-told; got != b.c.Key {
 		t.Errorf("told was %s, want prod/eu-1", got)
+	}
+}
+
+// TestClustersOfASilentVCenter: where one vCenter does not answer, the clusters of the others are listed
+// with its error.
+func TestClustersOfASilentVCenter(t *testing.T) {
+	a, b := newBench(t, nil), newBench(t, nil)
+	a.make("m-0")
+	b.p, b.c.Key.Name = a.p, "eu-2"
+	b.ensure()
+	b.w.FailCalls(vspheretest.CallFault{Method: "RetrievePropertiesEx", Status: 503})
+	time.Sleep(2 * tick) // no look is good enough
+	got, err := a.p.Clusters(t.Context(), "acme")
+	if !slices.Contains(got, a.c.Key) || err == nil || !strings.Contains(err.Error(), b.w.Server()) {
+		t.Errorf("Clusters = %v, %v, want those of the vCenter that answers, and the error of the other", got, err)
 	}
 }

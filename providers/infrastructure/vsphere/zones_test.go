@@ -1,6 +1,7 @@
 package vsphere_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,18 +117,34 @@ func TestHostGroup(t *testing.T) {
 		ClusterRuleInfo: types.ClusterRuleInfo{Name: "rack", Enabled: types.NewBool(true)}, VmGroupName: "vms", AffineHostGroupName: "hosts",
 	}}}})
 	b.ensure()
-	r := b.request("m-0")
-	r.FailureDomain = "rack"
-	if err := b.p.CreateMachine(t.Context(), "op-m-0", r); err != nil {
-		t.Fatal(err)
-	}
-	b.until("the clone", func(i fleet.Infrastructure) bool { return len(i.Upkeep) == 1 })
-	b.ensure()
-	for _, g := range b.configuration(path).Group {
-		if v, ok := g.(*types.ClusterVmGroup); ok && (len(v.Vm) != 1 || v.Vm[0] != b.vms("m-0")[0].Ref) {
-			t.Errorf("group %s has %v, want the machine", v.Name, v.Vm)
+	grouped := func(want ...string) {
+		t.Helper()
+		var refs []types.ManagedObjectReference
+		for _, name := range want {
+			refs = append(refs, b.vms(name)[0].Ref)
+		}
+		for _, g := range b.configuration(path).Group {
+			if v, ok := g.(*types.ClusterVmGroup); ok && !slices.Equal(v.Vm, refs) {
+				t.Errorf("group %s has %v, want %q", v.Name, v.Vm, want)
+			}
 		}
 	}
+	for _, name := range []fleet.MachineName{"m-0", "m-1"} {
+		r := b.request(name)
+		r.FailureDomain = "rack"
+		if err := b.p.CreateMachine(t.Context(), fleet.OperationID("op-"+name), r); err != nil {
+			t.Fatal(err)
+		}
+		b.until("the clone", func(i fleet.Infrastructure) bool { return len(i.Upkeep) == 1 })
+		b.ensure()
+		if name == "m-0" { // and somebody else, who read the group before, writes it
+			grouped("m-0")
+			b.reconfigure(path, &types.ClusterConfigSpecEx{GroupSpec: []types.ClusterGroupSpec{{
+				ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationEdit}, Info: &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "vms"}},
+			}}})
+		}
+	}
+	grouped("m-0", "m-1")
 }
 
 // TestApart: machines of a pool are kept apart, until the cluster goes.
@@ -199,5 +216,120 @@ func TestUnread(t *testing.T) {
 	i = b.until("it is silent", func(i fleet.Infrastructure) bool { return len(i.Machines) == 1 && i.Machines[0].Silent })
 	if m := i.Machines[0]; m.Name != name || m.Damaged == "" {
 		t.Errorf("out of reach: %+v, want it held", m)
+	}
+}
+
+// TestDatastoreOfAGroupOfHosts: the datastore of a machine is one that the hosts of its zone reach, and
+// where there is none nothing is cloned.
+func TestDatastoreOfAGroupOfHosts(t *testing.T) {
+	w := newWorld(t, vspheretest.Options{Datacenters: 1})
+	near, far := w.Ref("/DC0/datastore/LocalDS_0"), w.Ref("/DC0/datastore/LocalDS_1")
+	b := w.racked(t, near)
+	w.Edit(far, types.PropertyChange{Name: "summary.freeSpace", Val: int64(9 << 40)})
+	w.Edit(near, types.PropertyChange{Name: "summary.freeSpace", Val: int64(1 << 40)})
+	b.ensure()
+	ask := func(name fleet.MachineName) error {
+		r := b.request(name)
+		r.FailureDomain = "rack"
+		return b.p.CreateMachine(t.Context(), fleet.OperationID("op-"+name), r)
+	}
+	if err := ask("m-0"); err != nil {
+		t.Fatal(err)
+	}
+	b.until("the clone", func(fleet.Infrastructure) bool { return len(b.vms("m-0")) == 1 })
+	if v := b.vms("m-0")[0]; v.Host != "DC0_C0_H0" {
+		t.Errorf("the machine of the zone of host DC0_C0_H0 is on %s", v.Host)
+	}
+	b.edit(func(s *api.VSphereMachineSpec) { s.Datastore, s.StoragePolicyName = "LocalDS_1", "" })
+	wantKind(t, "a named datastore that they do not reach", ask("m-1"), fleet.Invalid, "no host of the group of hosts hosts of /DC0/host/DC0_C0 reaches datastore /DC0/datastore/LocalDS_1")
+	b.edit(func(s *api.VSphereMachineSpec) { s.Datastore, s.StoragePolicyName = "", "vSAN Default Storage Policy" })
+	b.restart()
+	w.Edit(w.Ref("/DC0/host/DC0_C0/DC0_C0_H0"), types.PropertyChange{Name: "datastore", Val: []types.ManagedObjectReference{}})
+	wantKind(t, "hosts that reach none", ask("m-1"), fleet.Invalid, "allows none of those that the group of hosts hosts")
+}
+
+// edit changes the template of the workers of b.
+func (b *bench) edit(change func(s *api.VSphereMachineSpec)) {
+	b.t.Helper()
+	spec, err := api.ReadMachine(b.c.Workers[0].Infrastructure)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	change(spec)
+	b.c.Workers[0].Infrastructure = newObject(b.t, "VSphereMachineTemplate", "md-0", spec)
+}
+
+// racked is a bench whose workers are in the zone rack, which is the first host of a cluster. That host
+// reaches datastores, and the other one LocalDS_1.
+func (w *world) racked(t *testing.T, datastores ...types.ManagedObjectReference) *bench {
+	t.Helper()
+	c := w.cluster(t, func(s *api.VSphereMachineSpec) {
+		s.Datastore, s.StoragePolicyName = "", "vSAN Default Storage Policy"
+		s.ResourcePool = "/DC0/host/DC0_C0/Resources"
+	})
+	c.Workers[0].FailureDomain = "rack"
+	c.Companions = []fleet.Object{
+		newObject(t, "VSphereFailureDomain", "rack", &api.VSphereFailureDomainSpec{Topology: api.Topology{
+			Datacenter: "DC0", ComputeCluster: "DC0_C0", Hosts: api.FailureDomainHosts{VMGroupName: "vms", HostGroupName: "hosts"},
+		}}),
+		newObject(t, "VSphereDeploymentZone", "rack", &api.VSphereDeploymentZoneSpec{Server: w.Server(), FailureDomain: "rack"}),
+	}
+	b := &bench{t, w, newProvider(t, nil), &c}
+	const path = "/DC0/host/DC0_C0"
+	host, add := w.Ref(path+"/DC0_C0_H0"), types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd}
+	b.reconfigure(path, &types.ClusterConfigSpecEx{
+		GroupSpec: []types.ClusterGroupSpec{
+			{ArrayUpdateSpec: add, Info: &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "vms"}}},
+			{ArrayUpdateSpec: add, Info: &types.ClusterHostGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "hosts"}, Host: []types.ManagedObjectReference{host}}},
+		},
+		RulesSpec: []types.ClusterRuleSpec{{ArrayUpdateSpec: add, Info: &types.ClusterVmHostRuleInfo{
+			ClusterRuleInfo: types.ClusterRuleInfo{Name: "rack", Enabled: types.NewBool(true), Mandatory: types.NewBool(true)}, VmGroupName: "vms", AffineHostGroupName: "hosts",
+		}}},
+	})
+	w.Edit(host, types.PropertyChange{Name: "datastore", Val: datastores})
+	w.Edit(w.Ref(path+"/DC0_C0_H1"), types.PropertyChange{Name: "datastore", Val: []types.ManagedObjectReference{w.Ref("/DC0/datastore/LocalDS_1")}})
+	return b
+}
+
+// rules are the names of those that keep machines apart.
+func (b *bench) rules() (out []string) {
+	for _, r := range b.w.Rules("/DC0/host/DC0_C0") {
+		out = append(out, r.GetClusterRuleInfo().Name)
+	}
+	return out
+}
+
+// TestRuleOfAPoolThatLeftGit: what keeps machines of a pool apart goes with the last of them, and with the
+// cluster where that was not possible, whatever Git says of the pool.
+func TestRuleOfAPoolThatLeftGit(t *testing.T) {
+	b := newBench(t, nil)
+	b.make("m-0")
+	b.make("m-1")
+	own := b.rules()
+	if len(own) != 1 {
+		t.Fatalf("rules %q, want one", own)
+	}
+	b.reconfigure("/DC0/host/DC0_C0", &types.ClusterConfigSpecEx{RulesSpec: []types.ClusterRuleSpec{{
+		ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd},
+		Info: &types.ClusterAntiAffinityRuleSpec{
+			ClusterRuleInfo: types.ClusterRuleInfo{Name: own[0] + "0"}, Vm: []types.ManagedObjectReference{b.vms("m-0")[0].Ref, b.vms("m-1")[0].Ref},
+		},
+	}}})
+	gone := *b.c
+	gone.Workers = nil
+	b.c = &gone
+	b.remove("m-0")
+	if left := b.rules(); len(left) != 2 {
+		t.Errorf("with a machine of the pool left the rules are %q", left)
+	}
+	b.remove("m-1")
+	if left := b.rules(); !slices.Equal(left, []string{own[0] + "0"}) {
+		t.Errorf("the machines of the pool are gone, and the rules are %q, want that of another pool", left)
+	}
+	if err := b.p.DeleteInfrastructure(t.Context(), "op", b.c); err != nil {
+		t.Fatal(err)
+	}
+	if left := b.rules(); len(left) > 0 {
+		t.Errorf("the cluster is gone, and the rules are %q", left)
 	}
 }

@@ -56,6 +56,7 @@ type Client struct {
 	mu         sync.Mutex
 	vim        *vim25.Client // nil until connected
 	session    uint64        // counts logins; 0: there was none
+	ahead      time.Duration // that the clock of vCenter is of the one here
 	key        string        // id of the last session
 	opened     bool          // there is a session to end
 	restful    *rest.Client  // nil until it is needed
@@ -141,6 +142,14 @@ func (c *Client) conn(ctx context.Context) (*vim25.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.vim, nil
+}
+
+// Now returns the time by the clock of vCenter, which says when VMs were powered on, and which is the
+// same to all agents. Until there is a session it is that of this computer.
+func (c *Client) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.ahead)
 }
 
 // Ref returns the id that vCenter gave itself: other addresses of it have the same.

@@ -23,6 +23,16 @@ func (i *Inventory) Folder(dc *Entity, name string) (*Entity, error) {
 	return i.find(KindFolder, dc, name, nil)
 }
 
+// Clusters returns the clusters of hosts, by path.
+func (i *Inventory) Clusters() (out []*Entity) {
+	for _, e := range i.all {
+		if e.Kind == KindCompute && e.Cluster {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // Compute finds a cluster, or a host without one, in dc.
 func (i *Inventory) Compute(dc *Entity, name string) (*Entity, error) {
 	return i.find(KindCompute, dc, name, nil)

@@ -2,6 +2,7 @@ package vcenter
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,6 +47,9 @@ func (g *Groups) Apart(name string) ([]Ref, bool) {
 	return r.Vm, true
 }
 
+// ApartNames returns the names of the rules that keep VMs apart, sorted.
+func (g *Groups) ApartNames() []string { return slices.Sorted(maps.Keys(g.apart)) }
+
 // Groups reads those of cluster.
 func (c *Client) Groups(ctx context.Context, cluster Ref) (*Groups, error) {
 	var o mo.ClusterComputeResource
@@ -83,22 +87,27 @@ func (c *Client) Groups(ctx context.Context, cluster Ref) (*Groups, error) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// JoinGroup puts vm into the group of VMs called group, which has to be there. Where it is in
+// JoinGroup puts vms into the group of VMs called group, which has to be there. Where all are in
 // there is neither a task nor an error. A group is changed as a whole: while another change
 // of the cluster, asked for by this process, is under way, the kind is Unavailable.
-func (c *Client) JoinGroup(ctx context.Context, cluster Ref, group string, vm Ref) (Ref, error) {
-	op := "put " + vm.Value + " into the group of virtual machines " + group
+func (c *Client) JoinGroup(ctx context.Context, cluster Ref, group string, vms ...Ref) (Ref, error) {
+	var names []string
+	for _, vm := range vms {
+		names = append(names, vm.Value)
+	}
+	op := "put " + strings.Join(names, ", ") + " into the group of virtual machines " + group
 	return c.changeCluster(ctx, op, cluster, func(g *Groups) (*types.ClusterConfigSpecEx, error) {
 		members, ok := g.VMs[group]
+		missing := slices.DeleteFunc(slices.Clone(vms), func(vm Ref) bool { return slices.Contains(members, vm) })
 		switch {
 		case !ok:
 			return nil, fleet.Errorf(fleet.NotFound, op, "there is no such group; there are: %s", list(keysOf(g.VMs)))
-		case slices.Contains(members, vm):
+		case len(missing) == 0:
 			return nil, nil
 		}
 		return &types.ClusterConfigSpecEx{GroupSpec: []types.ClusterGroupSpec{{
 			ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationEdit},
-			Info:            &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: group}, Vm: append(slices.Clone(members), vm)},
+			Info:            &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: group}, Vm: slices.Concat(members, missing)},
 		}}}, nil
 	})
 }
@@ -197,4 +206,35 @@ func keysOf[V any](m map[string]V) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// DatastoresOf returns the datastores that a host of hosts reaches, sorted.
+func (c *Client) DatastoresOf(ctx context.Context, hosts []Ref) ([]Ref, error) {
+	spec := types.PropertyFilterSpec{PropSet: []types.PropertySpec{{Type: "HostSystem", PathSet: []string{"datastore"}}}}
+	for _, h := range hosts {
+		spec.ObjectSet = append(spec.ObjectSet, types.ObjectSpec{Obj: h})
+	}
+	out, err := again(ctx, c, func(ctx context.Context) ([]Ref, error) {
+		vim, err := c.conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := mo.RetrievePropertiesEx(ctx, vim, types.RetrievePropertiesEx{
+			This: vim.ServiceContent.PropertyCollector, SpecSet: []types.PropertyFilterSpec{spec},
+		})
+		var out []Ref
+		for _, o := range objects {
+			if _, err := missing(o); err != nil {
+				return nil, err
+			}
+			for _, p := range o.PropSet {
+				if refs, ok := p.Val.(types.ArrayOfManagedObjectReference); ok {
+					out = append(out, refs.ManagedObjectReference...)
+				}
+			}
+		}
+		return out, err
+	})
+	slices.SortFunc(out, func(a, b Ref) int { return strings.Compare(a.Value, b.Value) })
+	return slices.Compact(out), WrapLook("list the datastores of hosts", err)
 }

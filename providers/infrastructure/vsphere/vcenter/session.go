@@ -68,6 +68,9 @@ func (c *Client) connect(ctx context.Context, seen uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.vim, c.opened, c.key = vim, true, res.Res.Returnval.Key
+	if at := res.Res.Returnval.LoginTime; !at.IsZero() {
+		c.ahead = time.Until(at)
+	}
 	c.session++
 	return nil
 }
