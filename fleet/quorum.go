@@ -1,5 +1,7 @@
 package fleet
 
+import "slices"
+
 // QuorumWithout says why e would not have a quorum of healthy voting members
 // for certain once member gone is removed; empty when it would.
 // Source: Cluster API, KubeadmControlPlane remediation and scale down.
@@ -30,15 +32,22 @@ func (e *Etcd) QuorumWithout(gone uint64) string {
 // is added, which may never start. A single member has to bear that.
 // Source: Cluster API, KubeadmControlPlane, targetEtcdClusterHealthy.
 func (e *Etcd) BearsAnother() bool {
-	voting, healthy := 1, 0
+	return e.BearsLostJoin() || len(e.Members) == 1 && e.Members[0].Healthy && e.joined()
+}
+
+// BearsLostJoin reports whether e keeps its quorum for certain if a machine that is
+// joining becomes a voting member and is deleted then. A single member does not bear that.
+func (e *Etcd) BearsLostJoin() bool {
+	healthy := 0
 	for _, m := range e.Members {
-		if m.Learner || m.Name == "" {
-			return false
-		}
-		voting++
 		if m.Healthy {
 			healthy++
 		}
 	}
-	return healthy >= voting/2+1 || voting == 2 && healthy == 1
+	return e.joined() && healthy >= (len(e.Members)+1)/2+1
+}
+
+// joined reports whether all members vote.
+func (e *Etcd) joined() bool {
+	return !slices.ContainsFunc(e.Members, func(m Member) bool { return m.Learner || m.Name == "" })
 }

@@ -58,3 +58,14 @@ func TestBearsAnother(t *testing.T) {
 		}
 	}
 }
+
+func TestBearsLostJoin(t *testing.T) {
+	for text, want := range map[string]bool{
+		"h": false, "hh": true, "hhh": true, "hhhs": true, // without the lost one, the healthy ones are a majority
+		"s": false, "hs": false, "hhs": false, "hl": false, "hhl": false, "hhn": false,
+	} {
+		if got := members(text).BearsLostJoin(); got != want {
+			t.Errorf("%s bears a lost join: got %v, want %v", text, got, want)
+		}
+	}
+}

@@ -40,24 +40,33 @@ func (d *draft) removeControlPlane(m *machine, reason string) {
 	if !d.etcdKnown() {
 		return
 	}
-	if why := d.doubled(m); why != "" {
+	member, why := d.leaves(m)
+	switch {
+	case why != "":
 		d.wait("machine %s stays: %s", m.Name, why)
-		return
+	case member == nil && d.joinsFirst(m):
+		d.wait("machine %s has not joined yet", m.Name)
+	case !d.drained(m, reason):
+	case member != nil:
+		d.removeMember(m, member, reason)
+	default:
+		d.deleteMachine(m, reason)
 	}
-	if m.member != nil {
-		if why := d.Observed.Workload.Etcd.QuorumWithout(m.member.ID); why != "" {
-			d.wait("machine %s stays: %s", m.Name, why)
-			return
-		}
+}
+
+// joinsFirst reports whether m may still become a member of etcd that etcd cannot bear to
+// lose: once m has joined, it leaves etcd before it goes.
+// Source: Cluster API, #11772.
+func (d *draft) joinsFirst(m *machine) bool {
+	e := d.Observed.Workload.Etcd
+	if e == nil || e.BearsLostJoin() {
+		return false
 	}
-	if !d.drained(m, reason) {
-		return
+	left := d.mayJoin(m)
+	if left > 0 {
+		d.wake(left)
 	}
-	if m.member != nil {
-		d.removeMember(m, reason)
-		return
-	}
-	d.deleteMachine(m, reason)
+	return left > 0
 }
 
 // continueRemoval goes on with the removal that has begun. Where several have,
@@ -89,6 +98,7 @@ func (f *facts) stuck(g *group) bool {
 		return false
 	}
 	return !slices.ContainsFunc(g.leaving, func(m *machine) bool {
-		return m.State == fleet.MachineDeleting || m.member == nil || f.Observed.Workload.Etcd.QuorumWithout(m.member.ID) == ""
+		_, why := f.leaves(m)
+		return m.State == fleet.MachineDeleting || why == ""
 	})
 }

@@ -1,11 +1,14 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/health"
 )
 
 // etcdKnown reports whether the members of etcd can be judged, and asks for
@@ -19,11 +22,77 @@ func (d *draft) etcdKnown() bool {
 	return false
 }
 
-// removeMember takes m's etcd member out.
-func (d *draft) removeMember(m *machine, reason string) {
+// removeMember takes the etcd member e out, which leaves with m.
+func (d *draft) removeMember(m *machine, e *fleet.Member, reason string) {
 	d.do(fleet.Action{
-		Kind: fleet.RemoveMember, Pool: m.poolName(), Machine: m.Name, ProviderID: m.ProviderID, Node: m.member.Node, Member: m.member.ID, Reason: reason,
+		Kind: fleet.RemoveMember, Pool: m.poolName(), Machine: m.Name, ProviderID: m.ProviderID, Node: e.Node, Member: e.ID, Reason: reason,
 	})
+}
+
+// leaves returns the etcd member that leaves with m: its own, or a member of another name
+// that may be its own. It is nil if m has none. why says why etcd cannot spare it, or why
+// nobody can tell which member it is; then m stays.
+func (f *facts) leaves(m *machine) (e *fleet.Member, why string) {
+	etcd := f.Observed.Workload.Etcd
+	if etcd == nil { // it is external
+		return nil, ""
+	}
+	if e, why = m.member, f.doubled(m); e == nil {
+		e, why = f.strayOf(m)
+	}
+	if e != nil && why == "" {
+		why = etcd.QuorumWithout(e.ID)
+	}
+	return e, why
+}
+
+// strayOf returns the etcd member that may be of m, which has none of its name. Machines
+// and Nodes can have other names than the members that run on them. Learners without a
+// name never started and do not vote: neverStarted removes them.
+func (f *facts) strayOf(m *machine) (e *fleet.Member, why string) {
+	var strays []*fleet.Member
+	for i := range f.Observed.Workload.Etcd.Members {
+		if e := &f.Observed.Workload.Etcd.Members[i]; f.unclaimed(e) && !(e.Name == "" && e.Learner) {
+			strays = append(strays, e)
+		}
+	}
+	if len(strays) == 0 {
+		return nil, ""
+	}
+	e = strays[0]
+	for _, o := range f.machines {
+		if o != m && o.Role == fleet.RoleControlPlane && o.member == nil && o.node == nil && o.unhealthy == nil && !o.leaving && !o.duplicate {
+			return e, fmt.Sprintf("%s may be its own, or the one of machine %s, which has not joined yet", describeMember(e), o.Name)
+		}
+	}
+	if m.node == nil && len(strays) > 1 {
+		return e, fmt.Sprintf("%s and %s may both be its own: remove the unused one yourself, with etcdctl", describeMember(e), describeMember(strays[1]))
+	}
+	return e, ""
+}
+
+// mayJoin returns how long m, which has no Node and no etcd member, may still become a
+// member. A machine that failed or is off does not join, nor does one that left etcd. A
+// machine that is deleted runs on for a while, so that it may become a member until it ends.
+func (f *facts) mayJoin(m *machine) time.Duration {
+	left := slices.ContainsFunc(f.Attempts, func(a fleet.Attempt) bool { return a.Answered && removesMemberOf(a.Action, m) })
+	if m.node != nil || m.State == fleet.MachineFailed || m.State == fleet.MachineDeleting || m.Power == fleet.HostOff || left {
+		return 0
+	}
+	s := cmp.Or(m.startup, health.Startup{Timeout: defaultStartup, For: f.Now.Sub(f.madeAt(m))})
+	return s.Timeout - s.For
+}
+
+// removesMemberOf reports whether a takes the member of m out of etcd. The id tells m from
+// another machine of its name.
+func removesMemberOf(a fleet.Action, m *machine) bool {
+	return a.Kind == fleet.RemoveMember && m.ProviderID != "" && a.ProviderID == m.ProviderID
+}
+
+// unclaimed reports whether no machine and no Node has the name of e.
+func (f *facts) unclaimed(e *fleet.Member) bool {
+	return !slices.ContainsFunc(f.machines, func(m *machine) bool { return m.member == e || nodeName(m) == e.Node }) &&
+		!slices.ContainsFunc(f.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == e.Node })
 }
 
 // orphan returns the etcd member that no machine of g and no Node is behind. A machine
@@ -88,7 +157,7 @@ func (d *draft) leftEtcd(g *group) bool {
 	}
 	for _, m := range g.all {
 		for _, a := range d.Attempts {
-			if a.Action.Kind == fleet.RemoveMember && a.Answered && m.ProviderID != "" && a.Action.ProviderID == m.ProviderID && !d.madeSince(a) {
+			if a.Answered && removesMemberOf(a.Action, m) && !d.madeSince(a) {
 				d.deleteMachine(m, a.Action.Reason)
 				return true
 			}

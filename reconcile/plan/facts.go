@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/plan/health"
 	"fairlead.dev/reconcile/plan/staging"
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -20,17 +21,18 @@ type machine struct {
 	server *fleet.Server // nil: it is none, or none can be seen
 	pool   *fleet.Pool   // nil: its pool is not in Git any more
 
-	current   bool    // made from the template that is asked for, and not overdue
-	overdue   string  // why it is outdated though its template is not
-	held      string  // why what it is, or which, is not certain; nothing is done to it
-	proven    bool    // its Node was told by the provider id
-	leaving   bool    // its removal has begun, which is not undone
-	duplicate bool    // another machine of this name is the one to keep
-	checked   bool    // a health check looks after it
-	unhealthy *defect // what a health check found
-	doubtful  bool    // a health check would, if that lasted
-	condemned bool    // a health check may have it replaced
-	stays     *defect // why the pool's remediation does not replace it
+	current   bool           // made from the template that is asked for, and not overdue
+	overdue   string         // why it is outdated though its template is not
+	held      string         // why what it is, or which, is not certain; nothing is done to it
+	proven    bool           // its Node was told by the provider id
+	leaving   bool           // its removal has begun, which is not undone
+	duplicate bool           // another machine of this name is the one to keep
+	checked   bool           // a health check looks after it
+	startup   health.Startup // how long it has had no Node, by a health check; zero: none counts
+	unhealthy *defect        // what a health check found
+	doubtful  bool           // a health check would, if that lasted
+	condemned bool           // a health check may have it replaced
+	stays     *defect        // why the pool's remediation does not replace it
 	reboot    *rebooting
 	ready     bool
 	available bool

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -115,6 +116,7 @@ func (f *facts) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 	seen := health.Machine{Joined: m.node != nil, Conditions: f.badConditions(h, m)}
 	if m.node == nil {
 		seen.Startup = f.startup(h, m)
+		m.startup = cmp.Or(seen.Startup, m.startup)
 	}
 	v := health.Examine(h.Name, seen)
 	if v.After > 0 {
