@@ -40,7 +40,7 @@ func (m *memory) End(a fleet.Action, err error, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if fleet.Refused(err) || fleet.KindOf(err) == fleet.Unavailable {
-		// Refused, or it cannot have been sent: nothing happened.
+		// It was refused, or nothing that changes something was sent: nothing happened.
 		delete(m.attempts, a.Operation)
 		return
 	}

@@ -21,8 +21,8 @@ type kinder interface {
 }
 
 // classify turns the errors of client-go, TLS and the network into those of
-// package fleet. It is the only place that knows them.
-func classify(op string, err error) error {
+// package fleet, by what was sent. It is the only place that knows them.
+func (s *sent) classify(op string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -30,6 +30,7 @@ func classify(op string, err error) error {
 		return err
 	}
 	kind, hint := kindOf(err)
+	kind = s.kind(kind, err)
 	if hint != "" {
 		return fleet.Errorf(kind, op, "%s: %w", hint, err)
 	}

@@ -29,9 +29,10 @@ func (c *Client) ApplyResources(ctx context.Context, a providers.Access, s fleet
 	if err != nil {
 		return err
 	}
+	ctx, sent := noteSent(ctx)
 	i := &inventory{conn: n}
 	if err := within(ctx, c.o.Timeout, func(ctx context.Context) error { return i.read(ctx, s.Name) }); err != nil {
-		return classify(op, err)
+		return sent.classify(op, err)
 	}
 	now := c.o.Now().UTC()
 	if s.Untried(i.ResourceSetState, names) || i.Since.IsZero() {
@@ -39,18 +40,18 @@ func (c *Client) ApplyResources(ctx context.Context, a providers.Access, s fleet
 	}
 	i.intend(s, names)
 	if err := within(ctx, c.o.Timeout, i.write); err != nil {
-		return classify(op, err)
+		return sent.classify(op, err)
 	}
 	r := &resources{conn: n, set: s.Name, timeout: c.o.Timeout, force: s.Strategy == fleet.ReconcileStrategy}
 	if err := r.apply(ctx, s, names); err != nil {
-		return classify(op, err)
+		return sent.classify(op, err)
 	}
 	i.conclude(s, names, r.failures)
 	i.Tried = now
 	if len(i.Failures) == 0 && len(s.Pending(i.ResourceSetState)) == 0 {
 		i.Applied = now
 	}
-	return classify(op, within(ctx, c.o.Timeout, i.write))
+	return sent.classify(op, within(ctx, c.o.Timeout, i.write))
 }
 
 // PruneResources implements providers.Workload.
@@ -60,13 +61,14 @@ func (c *Client) PruneResources(ctx context.Context, a providers.Access, s fleet
 	if err != nil {
 		return err
 	}
+	ctx, sent := noteSent(ctx)
 	i := &inventory{conn: n}
 	if err := within(ctx, c.o.Timeout, func(ctx context.Context) error { return i.read(ctx, s.Name) }); err != nil {
-		return classify(op, err)
+		return sent.classify(op, err)
 	}
 	r := &resources{conn: n, set: s.Name, timeout: c.o.Timeout}
 	if err := r.prune(ctx, objects); err != nil {
-		return classify(op, err)
+		return sent.classify(op, err)
 	}
 	stays := s.Refs()
 	for _, f := range r.failures {
@@ -74,13 +76,13 @@ func (c *Client) PruneResources(ctx context.Context, a providers.Access, s fleet
 	}
 	i.Objects = slices.DeleteFunc(i.Objects, func(o fleet.ObjectRef) bool { return !slices.ContainsFunc(stays, o.SameObject) })
 	if s.Resources == nil && len(r.failures) == 0 {
-		return classify(op, within(ctx, c.o.Timeout, i.remove))
+		return sent.classify(op, within(ctx, c.o.Timeout, i.remove))
 	}
 	if len(i.Failures) == 0 {
 		i.Since = c.o.Now().UTC()
 	}
 	i.Failures, i.Tried = r.failures, c.o.Now().UTC()
-	return classify(op, within(ctx, c.o.Timeout, i.write))
+	return sent.classify(op, within(ctx, c.o.Timeout, i.write))
 }
 
 // intend notes what is about to be applied: from now on, until conclude, nobody

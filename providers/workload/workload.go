@@ -168,7 +168,7 @@ func newConn(a providers.Access, o Options) (*conn, error) {
 }
 
 // noting is a transport that notes when the certificate of the other side
-// expires, and how its clock differs.
+// expires, how its clock differs, and whether a change was sent.
 type noting struct {
 	*http.Transport
 	expires *atomic.Int64
@@ -178,6 +178,9 @@ type noting struct {
 
 // RoundTrip implements http.RoundTripper.
 func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if changes(r.Method) {
+		r = r.WithContext(Changing(r.Context()))
+	}
 	resp, err := n.Transport.RoundTrip(r)
 	if err == nil {
 		n.clock.read(resp.Header, n.now())
@@ -238,11 +241,12 @@ func (c *Client) call(ctx context.Context, a providers.Access, op string, f func
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
+	bounded, sent := noteSent(bounded)
 	err = f(bounded, n)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		c.leave(a.Cluster, n)
 	}
-	return classify(op+" of cluster "+a.Cluster.String(), err)
+	return sent.classify(op+" of cluster "+a.Cluster.String(), err)
 }
 
 // leave has the next call connect anew. Behind n is one API server, of maybe

@@ -21,9 +21,13 @@ func (f *facts) hold(at fleet.Attempt) time.Duration {
 	case fleet.DrainNode, fleet.SwitchOff, fleet.SwitchOn:
 		return drainPace
 	case fleet.SyncNode:
-		return time.Minute
+		if at.Answered {
+			return time.Minute
+		}
 	case fleet.RefreshToken:
-		return AttemptsLast
+		if at.Answered {
+			return AttemptsLast
+		}
 	}
 	return 5 * time.Second
 }

@@ -168,7 +168,7 @@ func (c *Client) RemoveMember(ctx context.Context, a providers.Access, id uint64
 				return err
 			}
 		}
-		err = e.post(ctx, heirs[0].Name, pathRemove, memberID{id}, &struct{}{})
+		err = e.post(workload.Changing(ctx), heirs[0].Name, pathRemove, memberID{id}, &struct{}{})
 		if refused, ok := errors.AsType[*etcdError](err); ok && refused.Code == codeNotFound {
 			return nil
 		}
