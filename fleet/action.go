@@ -60,6 +60,7 @@ type Action struct {
 	ProviderID    ProviderID // of the machine to delete, to switch, or whose member leaves etcd, where two have a name
 	Node          string
 	Member        uint64 // etcd member
+	Spared        bool   `json:",omitempty"` // etcd keeps its quorum if Machine goes and Member stays
 	Join          Join
 	FailureDomain string
 	Template      TemplateHash  // that a new machine is made of

@@ -47,6 +47,22 @@ func (e *Etcd) BearsLostJoin() bool {
 	return e.joined() && healthy >= (len(e.Members)+1)/2+1
 }
 
+// Spares reports whether e keeps its quorum for certain if the machine of member gone ends
+// and the member stays.
+func (e *Etcd) Spares(gone uint64) bool {
+	voting, healthy := 0, 0
+	for _, m := range e.Members {
+		if m.Learner {
+			continue
+		}
+		voting++
+		if m.Healthy && m.ID != gone {
+			healthy++
+		}
+	}
+	return healthy >= voting/2+1
+}
+
 // joined reports whether all members vote.
 func (e *Etcd) joined() bool {
 	return !slices.ContainsFunc(e.Members, func(m Member) bool { return m.Learner || m.Name == "" })

@@ -59,6 +59,16 @@ func TestBearsAnother(t *testing.T) {
 	}
 }
 
+func TestSpares(t *testing.T) {
+	for text, want := range map[string]bool{
+		"hhhh": true, "hhh": true, "hhhs": false, "shhh": true, "hh": false, "h": false, "lhh": true, "hhl": false,
+	} {
+		if got := members(text).Spares(1); got != want {
+			t.Errorf("%s spares the machine of its first member: got %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestBearsLostJoin(t *testing.T) {
 	for text, want := range map[string]bool{
 		"h": false, "hh": true, "hhh": true, "hhhs": true, // without the lost one, the healthy ones are a majority

@@ -26,6 +26,7 @@ func (d *draft) etcdKnown() bool {
 func (d *draft) removeMember(m *machine, e *fleet.Member, reason string) {
 	d.do(fleet.Action{
 		Kind: fleet.RemoveMember, Pool: m.poolName(), Machine: m.Name, ProviderID: m.ProviderID, Node: e.Node, Member: e.ID, Reason: reason,
+		Spared: d.Observed.Workload.Etcd.Spares(e.ID),
 	})
 }
 
@@ -75,7 +76,9 @@ func (f *facts) strayOf(m *machine) (e *fleet.Member, why string) {
 // member. A machine that failed or is off does not join, nor does one that left etcd. A
 // machine that is deleted runs on for a while, so that it may become a member until it ends.
 func (f *facts) mayJoin(m *machine) time.Duration {
-	left := slices.ContainsFunc(f.Attempts, func(a fleet.Attempt) bool { return a.Answered && removesMemberOf(a.Action, m) })
+	left := slices.ContainsFunc(f.Attempts, func(a fleet.Attempt) bool {
+		return a.Answered && removesMemberOf(a.Action, m) && !f.madeSince(a)
+	})
 	if m.node != nil || m.State == fleet.MachineFailed || m.State == fleet.MachineDeleting || m.Power == fleet.HostOff || left {
 		return 0
 	}
@@ -151,13 +154,15 @@ func (f *facts) doubled(m *machine) string {
 // API server does not answer: behind a load balancer it may be that machine's own
 // which is asked, and that has no etcd any more. It reports whether there is one.
 // The id, and when they were made, tell it from a machine that has its name since.
+// Without an answer to the removal, the machine goes if etcd keeps its quorum even if
+// the member stayed.
 func (d *draft) leftEtcd(g *group) bool {
 	if d.Observed.Distribution.Traits.LeaveIsAsked { // the answer is no proof
 		return false
 	}
 	for _, m := range g.all {
 		for _, a := range d.Attempts {
-			if a.Answered && removesMemberOf(a.Action, m) && !d.madeSince(a) {
+			if (a.Answered || a.Action.Spared) && removesMemberOf(a.Action, m) && !d.madeSince(a) {
 				d.deleteMachine(m, a.Action.Reason)
 				return true
 			}

@@ -229,6 +229,7 @@ func (s *script) attempt(kind fleet.ActionKind, w words, f []string) {
 		if strings.HasPrefix(f[0], "cp") {
 			a.Join = fleet.JoinControlPlane
 		}
+		a.Spared = w.is("spared")
 		if kind == fleet.DeleteMachine || kind == fleet.RemoveMember {
 			a.ProviderID = fleet.ProviderID("sim://" + f[0])
 		}
