@@ -14,10 +14,18 @@ import (
 // behind a Node or an etcd member, in whose place none is made, and below which no
 // infrastructure goes. It is held until people put it right.
 
-// identify holds the machines whose tags are damaged, or contradict what Git says.
+// identify holds the machines whose tags are damaged, or contradict what Git says, and
+// those of one provider id: that is one machine, and its provider lists it wrongly.
 func (f *facts) identify() {
+	listed := make(map[fleet.ProviderID]int, len(f.machines))
 	for _, m := range f.machines {
-		if m.Damaged != "" {
+		listed[m.ProviderID]++
+	}
+	for _, m := range f.machines {
+		if n := listed[m.ProviderID]; n > 1 && m.ProviderID != "" {
+			m.held = fmt.Sprintf("machine %s stays as it is: its provider lists %d machines with this id, and an id is one machine", m.title(), n)
+			f.held = append(f.held, m)
+		} else if m.Damaged != "" {
 			f.distrust(m, m.Damaged)
 		} else if why := f.Desired.Contradicts(m.Machine); why != "" {
 			f.distrust(m, why)
