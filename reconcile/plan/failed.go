@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -15,26 +16,69 @@ const failedRetry = 5 * time.Minute
 // checkFailed condemns machines that failed before they ever had a Node: there
 // is nothing on them to lose, and they will never run. Machines that a health
 // check looks after are its own.
+//
+// What one machine of a pool fails of fails the others as well, as long as it lasts: one
+// machine at a time is tried again for all of them.
 func (f *facts) checkFailed() {
-	for _, m := range f.machines {
-		if m.State != fleet.MachineFailed || m.node != nil || m.pool == nil || m.checked || m.duplicate || skipsRemediation(m) {
+	for _, g := range f.groups {
+		if g.pool == nil {
 			continue
 		}
-		if f.unreachable && !f.failedFirst(m) {
-			continue // a Node is not known to be missing
+		failed := slices.DeleteFunc(slices.Clone(g.all), func(m *machine) bool { return !f.failedLongAgo(m) })
+		slices.SortStableFunc(failed, func(a, b *machine) int { return f.madeAt(a).Compare(f.madeAt(b)) })
+		for i, m := range failed {
+			if !m.leaving && len(failed) > 1 && !g.joinedSince(f, m) && (i > 0 || f.tries(g, failed)) {
+				continue
+			}
+			m.unhealthy = &defect{
+				clusterv1.MachineHealthCheckNodeStartupTimeoutReason,
+				fmt.Sprintf("failed to start, another is tried every %s%s", failedRetry, because(m.Message)),
+			}
+			m.condemned = !m.leaving
 		}
-		since := f.madeAt(m)
-		if f.unreachable {
-			since = latest(since, f.silentSince(m))
-		}
-		if left := failedRetry - f.Now.Sub(since); left >= 0 {
-			f.wake(left + time.Second)
-			continue
-		}
-		m.unhealthy = &defect{
-			clusterv1.MachineHealthCheckNodeStartupTimeoutReason,
-			fmt.Sprintf("failed to start, another is tried every %s%s", failedRetry, because(m.Message)),
-		}
-		m.condemned = !m.leaving
 	}
+}
+
+// failedLongAgo reports whether m failed to start, and has stayed for failedRetry.
+func (f *facts) failedLongAgo(m *machine) bool {
+	if m.State != fleet.MachineFailed || m.node != nil || m.checked || m.duplicate || skipsRemediation(m) {
+		return false
+	}
+	if f.unreachable && !f.failedFirst(m) {
+		return false // a Node is not known to be missing
+	}
+	since := f.madeAt(m)
+	if f.unreachable {
+		since = latest(since, f.silentSince(m))
+	}
+	if left := failedRetry - f.Now.Sub(since); left >= 0 {
+		f.wake(left + time.Second)
+		return false
+	}
+	return true
+}
+
+// joinedSince reports whether a machine of g that is no older than m has joined: what m
+// failed of has passed.
+func (g *group) joinedSince(f *facts, m *machine) bool {
+	return slices.ContainsFunc(g.all, func(o *machine) bool { return o.node != nil && !f.madeAt(o).Before(f.madeAt(m)) })
+}
+
+// tries reports whether a machine of g is being tried in place of those that failed: one
+// of these is on its way out, or another one was made and has its time to join.
+func (f *facts) tries(g *group, failed []*machine) bool {
+	if len(g.pending) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(g.all, func(m *machine) bool {
+		left := defaultStartup - f.Now.Sub(f.madeAt(m))
+		switch {
+		case m.leaving:
+			return m.node == nil
+		case m.node != nil, slices.Contains(failed, m), left <= 0:
+			return false
+		}
+		f.wake(left)
+		return true
+	})
 }
