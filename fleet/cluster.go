@@ -61,6 +61,9 @@ type Cluster struct {
 	// Neighbors are the places beside their first ones in which other clusters of its namespace were
 	// seen, with what their provider remembers there: whoever has a pass made over it adds them.
 	Neighbors []Place `json:",omitempty"`
+	// Removals say how machines are removed of pools that are not in Git any more, for
+	// whoever drains them. It is no part of what Git asks for.
+	Removals []PoolRemoval `json:"-"`
 	// Rebooting are the reboots that the Memory of the cluster has, for its provider, as Residence.
 	Rebooting []Reboot `json:"-"`
 	// Recreate, where it differs from Residence.Recreated, is the wish to make the

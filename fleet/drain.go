@@ -130,12 +130,12 @@ func Selects(s *metav1.LabelSelector, have map[string]string) bool {
 	return err == nil && selector.Matches(labels.Set(have))
 }
 
-// DrainRulesOf returns the rules for the machines of the pool called name, which
-// need not be in Git any more.
+// DrainRulesOf returns the rules for the machines of the pool called name. Those of a pool
+// that is not in Git any more have the labels that c.Removals tells.
 func (c *Cluster) DrainRulesOf(name PoolName) DrainRules {
 	p, ok := c.Pool(name)
 	if !ok {
-		p = Pool{Name: name, Role: RoleWorker}
+		p = c.Departed(name)
 	}
 	var out DrainRules
 	for _, r := range c.DrainRules {

@@ -17,4 +17,5 @@ type Memory struct {
 	Milestones         Milestones          `json:",omitzero"`        // when the cluster came how far
 	Residence          Residence           `json:",omitzero"`        // where the cluster lives
 	Clock              Clock               `json:",omitzero"`        // how agents' clock compares with that of the cluster's API server
+	Removals           []PoolRemoval       `json:",omitempty"`       // how machines of worker pools are removed, in the order of pools
 }

@@ -26,7 +26,7 @@ func newDraft(f *facts) *draft {
 		facts: f, remarks: f.remarks.clone(),
 		going: map[*machine]bool{}, stays: map[*machine]*defect{}, unbegun: map[*machine]bool{}, given: map[fleet.MachineName]bool{}, next: map[*group]int{},
 	}
-	d.out.Clock, d.out.ObservedConditions, d.out.Residence = f.clock, f.conditions, f.residence
+	d.out.Clock, d.out.ObservedConditions, d.out.Residence, d.out.Removals = f.clock, f.conditions, f.residence, f.removals
 	return d
 }
 

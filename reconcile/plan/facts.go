@@ -62,6 +62,7 @@ type facts struct {
 	contradicted string                    // in what the look contradicts that; nothing is done then
 	clock        fleet.Clock               // how the agents' clock compares with that of the API server
 	conditions   []fleet.ObservedCondition // conditions that health checks wait out
+	removals     []fleet.PoolRemoval       // how machines of worker pools are removed
 }
 
 // look derives the facts of in.
@@ -94,6 +95,7 @@ func look(in Input) *facts {
 	f.stage()
 	f.group()
 	f.locate()
+	f.rememberRemovals()
 	f.checkHealth()
 	f.markRequested()
 	f.followReboots()

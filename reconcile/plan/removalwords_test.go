@@ -95,6 +95,11 @@ func (s *script) drainRule(name string, w words) {
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"cluster.x-k8s.io/deployment-name": w["pool"]}},
 		})
 	}
+	if w.is("label") {
+		r.Spec.Machines = append(r.Spec.Machines, clusterv1.MachineDrainRuleMachineSelector{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{w["label"]: ""}},
+		})
+	}
 	if w.is("control-plane") {
 		r.Spec.Machines = append(r.Spec.Machines, clusterv1.MachineDrainRuleMachineSelector{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"cluster.x-k8s.io/control-plane": ""}},

@@ -34,7 +34,7 @@ func (d *draft) drained(m *machine, reason string) bool {
 	if m.State == fleet.MachineDeleting || m.node == nil {
 		return true
 	}
-	if !m.node.Draining && !m.told(clusterv1.ExcludeNodeDrainingAnnotation) {
+	if !m.node.Draining && !d.told(m, clusterv1.ExcludeNodeDrainingAnnotation) {
 		d.do(d.draining(m, reason))
 		return false
 	}
@@ -66,10 +66,10 @@ func (d *draft) draining(m *machine, reason string) fleet.Action {
 	return a
 }
 
-// told reports whether people put an annotation on the machines of m's pool, or
-// on the Node of m alone.
-func (m *machine) told(annotation string) bool {
-	return m.pool != nil && has(m.pool.Annotations, annotation) || m.node != nil && has(m.node.Annotations, annotation)
+// told reports whether people put an annotation on the machines of m's pool, which may
+// have been removed from Git since, or on the Node of m alone.
+func (f *facts) told(m *machine, annotation string) bool {
+	return has(f.removedBy(m).Annotations, annotation) || m.node != nil && has(m.node.Annotations, annotation)
 }
 
 // obstacle returns what keeps m, which is on its way out and has a Node, from
@@ -102,7 +102,7 @@ func hooked(m *machine, prefix, reason string) *obstacle {
 // for that is over.
 func (f *facts) undrained(m *machine) (o *obstacle, over bool) {
 	n := m.node
-	if m.told(clusterv1.ExcludeNodeDrainingAnnotation) {
+	if f.told(m, clusterv1.ExcludeNodeDrainingAnnotation) {
 		return nil, false
 	}
 	var texts []string
@@ -124,7 +124,7 @@ func (f *facts) undrained(m *machine) (o *obstacle, over bool) {
 		reason: clusterv1.MachineDeletingDrainingNodeReason, drain: true,
 		message: fmt.Sprintf("node %s is draining%s", n.Name, because(text.Some(texts))),
 	}
-	if t := bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }); t > 0 && !n.DrainStarted.IsZero() {
+	if t := f.bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }); t > 0 && !n.DrainStarted.IsZero() {
 		if o.left = t - f.Now.Sub(f.from(n.DrainStarted)); o.left <= 0 {
 			return nil, true
 		}
@@ -157,7 +157,7 @@ func podText(p *fleet.Pod, t fleet.DrainBehavior) string {
 // any. over says that draining was given up.
 func (f *facts) undetached(m *machine, over bool) *obstacle {
 	n := m.node
-	if n.Unreachable() || m.told(clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation) {
+	if n.Unreachable() || f.told(m, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation) {
 		return nil
 	}
 	staying := map[string]bool{}
@@ -184,13 +184,13 @@ func (f *facts) undetached(m *machine, over bool) *obstacle {
 		reason:  clusterv1.MachineDeletingWaitingForVolumeDetachReason,
 		message: fmt.Sprintf("node %s has volumes that are to be detached: %s", n.Name, text.Some(texts)),
 	}
-	t := bound(m, func(p *fleet.Pool) int { return p.NodeVolumeDetachTimeoutSeconds })
+	t := f.bound(m, func(p *fleet.Pool) int { return p.NodeVolumeDetachTimeoutSeconds })
 	if t == 0 {
 		return o
 	}
 	since := f.from(n.Drained)
 	if over {
-		since = f.from(n.DrainStarted).Add(bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }))
+		since = f.from(n.DrainStarted).Add(f.bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }))
 	}
 	if since.IsZero() {
 		o.drain = true // which notes since when there is nothing else to wait for
@@ -204,11 +204,8 @@ func (f *facts) undetached(m *machine, over bool) *obstacle {
 
 // bound returns how long the pool of m lets a step of a removal take, 0 for no
 // bound.
-func bound(m *machine, seconds func(*fleet.Pool) int) time.Duration {
-	if m.pool == nil {
-		return 0
-	}
-	return time.Duration(seconds(m.pool)) * time.Second
+func (f *facts) bound(m *machine, seconds func(*fleet.Pool) int) time.Duration {
+	return time.Duration(seconds(f.removedBy(m))) * time.Second
 }
 
 // deleteMachine deletes the infrastructure of m.

@@ -99,6 +99,15 @@ func (s *script) read(f []string) error {
 		if w.is("at") {
 			r.Endpoint = fleet.Endpoint{Host: w["at"], Port: 6443}
 		}
+	case "removed":
+		r := fleet.PoolRemoval{Pool: fleet.PoolName(f[1]), DrainSeconds: w.number("drain-timeout", 0), DetachSeconds: w.number("detach-timeout", 0)}
+		if w.is("exclude") {
+			r.Exclude = []string{"machine.cluster.x-k8s.io/exclude-" + w["exclude"]}
+		}
+		if w.is("label") {
+			r.Labels = map[string]string{w["label"]: ""}
+		}
+		s.in.Memory.Removals = append(s.in.Memory.Removals, r)
 	case "git":
 		s.in.Desired.Recreate = w["recreate"]
 		if w.is("endpoint") {

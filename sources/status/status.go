@@ -203,10 +203,19 @@ type reportFile struct {
 	Milestones *milestones         `json:"milestones,omitempty"`
 	Residence  *residence          `json:"residence,omitempty"`
 	Clock      *clock              `json:"clock,omitempty"`
-	Upgrade    *upgrade            `json:"upgrade,omitempty"` // the last change of the version
+	Removals   []removal           `json:"removals,omitempty"` // how machines of worker pools are removed
+	Upgrade    *upgrade            `json:"upgrade,omitempty"`  // the last change of the version
 	// Certificates say when those of the cluster end, in RFC 3339, by what they are for.
 	Certificates map[string]string `json:"certificates,omitempty"`
 	Addons       []addon           `json:"addons,omitempty"` // of the cluster, sorted
+}
+
+type removal struct {
+	Pool          string            `json:"pool"`
+	DrainSeconds  int               `json:"nodeDrainTimeoutSeconds,omitempty"`
+	DetachSeconds int               `json:"nodeVolumeDetachTimeoutSeconds,omitempty"`
+	Exclude       []string          `json:"exclude,omitempty"` // annotations
+	Labels        map[string]string `json:"labels,omitempty"`
 }
 
 type reboot struct {
