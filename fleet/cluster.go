@@ -69,6 +69,9 @@ type Cluster struct {
 	// Recreate, where it differs from Residence.Recreated, is the wish to make the
 	// cluster anew: see RecreateAnnotation.
 	Recreate string `json:",omitempty"`
+	// AllowVersion is a version that the control plane may go to from any other: see
+	// AllowVersionAnnotation.
+	AllowVersion string `json:",omitempty"`
 	// ForgetPlaces are ids of places that people say are gone: see
 	// ForgetPlaceAnnotation.
 	ForgetPlaces []string `json:",omitempty"`

@@ -39,6 +39,13 @@ type Condition struct {
 	Message string
 }
 
+// AcceptedCondition is a condition of a cluster that is there, False for RefusedReason, while
+// Git asks for what cannot be done; its message says what, and what to do.
+const (
+	AcceptedCondition = "Accepted"
+	RefusedReason     = "Refused"
+)
+
 // A Report is what one pass over a cluster found. Passes that find the same
 // make equal reports, so that nothing is committed when nothing happened.
 type Report struct {

@@ -67,11 +67,12 @@ func TestVersions(t *testing.T) {
 	r := &check.Report{}
 	r.Versions([]*fleet.Cluster{
 		cluster("new", "p", "v1.34.1"), cluster("same", "p", "v1.34.1"), cluster("next", "p", "v1.34.1"), cluster("skips", "p", "v1.35.0"), listed,
-		cluster("back", "p", "v1.33.4"), cluster("kept", "p", ""),
-	}, map[fleet.Key]string{at("same"): "v1.34.1", at("next"): "v1.33.5", at("skips"): "v1.33.5", at("listed"): "v1.33.5", at("back"): "v1.33.5", at("kept"): "v1.33.5"})
+		cluster("back", "p", "v1.32.4"), cluster("patch", "p", "v1.33.4"), cluster("kept", "p", ""),
+	}, map[fleet.Key]string{at("patch"): "v1.33.5", at("same"): "v1.34.1", at("next"): "v1.33.5", at("skips"): "v1.33.5", at("listed"): "v1.33.5", at("back"): "v1.33.5", at("kept"): "v1.33.5"})
 	want := []string{
-		"FAIL|versions|prod/skips|cannot take it from v1.33.5 to v1.35.0: that skips a minor version (go one at a time, or list versions in the class)",
-		"FAIL|versions|prod/back|cannot take it from v1.33.5 to v1.33.4: Kubernetes does not go back (write v1.33.5, or a newer version)",
+		"FAIL|versions|prod/skips|cannot take it from v1.33.5 to v1.35.0: the control plane cannot go from v1.33.5 to v1.35.0: this skips a minor version (set v1.34 first, or annotate the Cluster with fairlead.dev/allow-version: v1.35.0)",
+		"FAIL|versions|prod/back|cannot take it from v1.33.5 to v1.32.4: the control plane cannot go back from v1.33.5 to v1.32.4 (set v1.33.5 or a newer version, or annotate the Cluster with fairlead.dev/allow-version: v1.32.4)",
+		"OK|versions|prod/patch|Kubernetes v1.33.4",
 		"OK|versions|prod/new, prod/same, prod/next|Kubernetes v1.34.1",
 		"OK|versions|prod/listed|Kubernetes v1.35.0",
 	}

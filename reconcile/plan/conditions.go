@@ -30,6 +30,7 @@ func (d *draft) conditions() []fleet.Condition {
 	d.clocksCondition(&l)
 	d.progressConditions(&l)
 	d.topologyCondition(&l)
+	d.acceptedCondition(&l)
 	d.resourcesCondition(&l)
 	d.releaseCondition(&l)
 	d.availableCondition(&l)
@@ -204,6 +205,14 @@ func (f *facts) summary(l *ledger, groups []*group, ready, upToDate string) {
 func (f *facts) identifiedCondition(l *ledger) {
 	if len(f.held) > 0 {
 		l.set("MachinesIdentified", false, "", "MachinesHeld", heldNames(f.held))
+	}
+}
+
+// acceptedCondition tells what Git asks for and cannot be done. It is there while there is
+// something.
+func (d *draft) acceptedCondition(l *ledger) {
+	if len(d.refusals) > 0 {
+		l.set(fleet.AcceptedCondition, false, "", fleet.RefusedReason, strings.Join(sorted(d.refusals), "; "))
 	}
 }
 

@@ -12,10 +12,12 @@ import (
 // before it, so that there are never two changes in flight.
 func (d *draft) planControlPlane() {
 	g := d.withoutDeparted()
+	d.tellHeldVersion()
 	switch {
 	case g.pool.Paused:
 		d.note("control plane %s is paused", g.name)
 	case d.frozen(g):
+		d.finishRemoval(g)
 	case len(g.held) > 0: // any change may be one too many; tellHeld says what it waits for
 	case d.removeDuplicates(g):
 	case len(g.pending) > 0:
@@ -41,6 +43,24 @@ func (d *draft) planControlPlane() {
 	case d.remediate(g):
 	default:
 		d.changeControlPlane(g)
+	}
+}
+
+// tellHeldVersion says why the control plane does not go to the version that Git asks for.
+func (d *draft) tellHeldVersion() {
+	if why := d.staging.Blocked(); why != "" {
+		d.refuse("%s", why)
+	}
+	if why := d.staging.Waits(); why != "" {
+		d.note("%s", why)
+	}
+}
+
+// finishRemoval goes on with a removal that has begun in a control plane whose machines
+// otherwise stay as they are.
+func (d *draft) finishRemoval(g *group) {
+	if d.away(g) == "" && len(g.held) == 0 && len(g.leaving) > 0 && !d.unreachable && !d.stuck(g) {
+		d.continueRemoval(g)
 	}
 }
 

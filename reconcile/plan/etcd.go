@@ -223,7 +223,7 @@ func (d *draft) keepNetworking() {
 		{"serviceDomain", made.Networking.DNSDomain, n.ServiceDomain},
 	} {
 		if f.made != "" && f.wanted != "" && f.made != f.wanted {
-			d.note("clusterNetwork.%s is %s in Git, and the cluster was made with %s, which stays: put it back, or make a new cluster", f.field, f.wanted, f.made)
+			d.refuse("clusterNetwork.%s is %s in Git, and the cluster was made with %s, which stays: put it back, or make a new cluster", f.field, f.wanted, f.made)
 		}
 	}
 }
@@ -237,9 +237,9 @@ func (d *draft) etcdMoved() bool {
 		return false
 	}
 	if made.Membership == fleet.MembershipElsewhere {
-		d.note("etcd of the cluster is external, and Git has it on the control plane: its data would stay behind, put clusterConfiguration.etcd.external back")
+		d.refuse("etcd of the cluster is external, and Git has it on the control plane: its data would stay behind, put clusterConfiguration.etcd.external back")
 	} else {
-		d.note("etcd of the cluster is on the control plane, and Git has it outside: its data would stay behind, take clusterConfiguration.etcd.external back")
+		d.refuse("etcd of the cluster is on the control plane, and Git has it outside: its data would stay behind, take clusterConfiguration.etcd.external back")
 	}
 	return true
 }

@@ -13,10 +13,13 @@ import (
 // has of it. One that somebody else keeps is only waited for.
 func (d *draft) planHosted() {
 	p := d.Observed.ControlPlane
+	refused := d.hostedVersionRefused()
 	switch {
 	case p.External && !p.Ready:
 		d.wait("the control plane is not ready%s", because(p.Message))
 	case p.External:
+	case p.Exists && refused != "": // its keeper would change all of it at once
+		d.refuse("%s", refused)
 	case !p.Exists:
 		d.do(fleet.Action{Kind: fleet.EnsureControlPlane, Reason: "the cluster has no control plane"})
 	case !p.Ready:
@@ -32,6 +35,25 @@ func (d *draft) planHosted() {
 	if d.unreachable && d.Observed.Secrets.Kubeconfig.Exists {
 		d.wait("the API server does not answer%s", because(d.Observed.Workload.Message))
 	}
+}
+
+// hostedVersionRefused says why the hosted control plane, which Fairlead makes, may not go to
+// the version that Git asks for; empty where it may.
+func (f *facts) hostedVersionRefused() string {
+	to := f.Desired.Version()
+	if step := f.Desired.VersionStep(f.served()); step.Why != "" {
+		return step.String()
+	}
+	if f.Desired.AllowsVersion() || !NewerMinor(to, f.served()) {
+		return ""
+	}
+	for _, m := range f.machines {
+		if fleet.KubeletTooOld(m.Version, to) {
+			return fmt.Sprintf("the control plane stays at %s until machine %s of pool %s, which has %s, is upgraded: a kubelet is at most %d minor versions older than an API server; %s: %s allows more",
+				f.served(), m.Name, m.Pool, m.Version, fleet.MaxKubeletSkew, fleet.AllowVersionAnnotation, to)
+		}
+	}
+	return ""
 }
 
 // keepGiven stores what the control plane gives, and makes what workers need besides.
@@ -95,7 +117,8 @@ func (f *facts) preflightHosted(g *group) gate {
 		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the API server's %s", g.name, g.pool.Version, served)
 	}
 	out.roll = out.create
-	if out.roll == "" && !f.hostedDone() {
+	stays := f.hostedServes() && f.hostedVersionRefused() != ""
+	if out.roll == "" && !f.hostedDone() && !stays {
 		out.roll = fmt.Sprintf("pool %s waits until the control plane is stable", g.name)
 	}
 	return out

@@ -22,6 +22,7 @@ func (c *chaos) calm() {
 	clear(c.away)
 	c.desired = change(c.desired, func(d *fleet.Cluster) {
 		d.Paused, d.ControlPlane.Paused = false, false
+		d.AllowVersion = d.ControlPlane.Version
 		for i := range d.Workers { // what replaces on deletion is replaced by people in the end
 			d.Workers[i].Paused, d.Workers[i].Strategy = false, fleet.RollingUpdate
 		}

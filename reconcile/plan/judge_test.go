@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ func (c *chaos) judge(in plan.Input, p plan.Plan) {
 		c.judgePool(pool, p)
 	}
 	c.judgeControlPlane(p)
+	c.judgeVersions(p)
 	for _, a := range p.Actions {
 		if n := c.nodes[a.Node]; n != nil && c.find(a.Machine) == nil && a.Kind != fleet.DeleteNode && a.Kind != fleet.RemoveMember {
 			c.fail("NothingForeignTouched: %s", a)
@@ -36,6 +38,30 @@ func (c *chaos) judge(in plan.Input, p plan.Plan) {
 			c.fail("an action without a reason: %s", a)
 		}
 	}
+}
+
+// judgeVersions checks NoMinorIsSkipped: no machine joins a control plane that is more than
+// one minor version newer than an API server that stays.
+func (c *chaos) judgeVersions(p plan.Plan) {
+	if c.desired.AllowsVersion() {
+		return
+	}
+	joins := slices.ContainsFunc(p.Actions, func(a fleet.Action) bool { return a.Kind == fleet.CreateMachine && a.Join == fleet.JoinControlPlane })
+	for _, m := range c.machines {
+		serves := m.Role == fleet.RoleControlPlane && m.joined && !m.dead && m.goneAt.IsZero() && !m.tampered() && !c.now.Before(m.visibleAt)
+		if joins && serves && plan.NewerMinor(p.Desired.ControlPlane.Version, nextMinor(m.Version)) {
+			c.fail("NoMinorIsSkipped: %s joins %s", p.Desired.ControlPlane.Version, m.Version)
+		}
+	}
+}
+
+// nextMinor returns the minor version after that of v.
+func nextMinor(v string) string {
+	var major, minor int
+	if _, err := fmt.Sscanf(v, "v%d.%d", &major, &minor); err != nil {
+		return v
+	}
+	return fmt.Sprintf("v%d.%d.0", major, minor+1)
 }
 
 // judgeHeld checks WhatIsHeldIsLeftAlone: no action is about a machine whose tags are

@@ -66,6 +66,9 @@ func (f *facts) phase() fleet.Phase {
 			return r.phase
 		}
 	}
+	if f.staging.Held() { // what runs is well, and is not what Git asks for
+		return fleet.PhaseControlPlane
+	}
 	return fleet.PhaseProvisioned
 }
 

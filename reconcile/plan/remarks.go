@@ -10,13 +10,17 @@ import (
 type remarks struct {
 	waits map[string]bool // texts of Plan.Waiting
 	notes map[string]bool // texts of Plan.Notes
-	after time.Duration   // Plan.After
+	// refusals are those of notes that say what Git asks for and cannot be done.
+	refusals map[string]bool
+	after    time.Duration // Plan.After
 }
 
-func newRemarks() remarks { return remarks{waits: map[string]bool{}, notes: map[string]bool{}} }
+func newRemarks() remarks {
+	return remarks{waits: map[string]bool{}, notes: map[string]bool{}, refusals: map[string]bool{}}
+}
 
 func (r *remarks) clone() remarks {
-	return remarks{waits: maps.Clone(r.waits), notes: maps.Clone(r.notes), after: r.after}
+	return remarks{waits: maps.Clone(r.waits), notes: maps.Clone(r.notes), refusals: maps.Clone(r.refusals), after: r.after}
 }
 
 // wait says what is expected to happen, and is looked for soon.
@@ -25,6 +29,12 @@ func (r *remarks) wait(format string, args ...any) { r.waits[fmt.Sprintf(format,
 // note says what stays as it is until somebody changes it: nothing is to be
 // expected, so that it is no reason to look again soon.
 func (r *remarks) note(format string, args ...any) { r.notes[fmt.Sprintf(format, args...)] = true }
+
+// refuse says that Git asks for what cannot be done, and what to do.
+func (r *remarks) refuse(format string, args ...any) {
+	r.note(format, args...)
+	r.refusals[fmt.Sprintf(format, args...)] = true
+}
 
 // wake asks for another look after d > 0 at the latest.
 func (r *remarks) wake(d time.Duration) {

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/plan/staging"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -29,15 +31,20 @@ func (f *facts) topologyState() (reason, message string) {
 }
 
 // stage has Git ask for the pools as they are to be now, on the way to what it
-// asks for.
+// asks for. A cluster without a class is on a way only where its control plane may not go on.
 func (f *facts) stage() {
-	if f.Desired.Topology == nil || f.deleting() {
+	class := f.Desired.Topology != nil
+	if f.deleting() || !class && (f.Desired.Hosted != nil || !f.everServed()) {
 		return
 	}
 	machines := make([]staging.Machine, 0, len(f.machines))
+	stays := slices.ContainsFunc(f.machines, func(m *machine) bool { return m.Role == fleet.RoleControlPlane && !m.leaving })
 	for _, m := range f.machines {
 		if _, err := version.ParseSemantic(m.Version); err != nil && m.held != "" {
 			continue // it is no part of what is staged until it is put right
+		}
+		if !class && stays && m.Role == fleet.RoleControlPlane && m.leaving {
+			continue // nothing joins before it is gone
 		}
 		pool := m.Pool
 		if m.Role == fleet.RoleControlPlane && f.Desired.Hosted == nil {
@@ -46,9 +53,16 @@ func (f *facts) stage() {
 		machines = append(machines, staging.Machine{Pool: pool, Version: m.Version})
 	}
 	machines = append(machines, f.unseenMachines()...)
-	if f.staging = staging.New(f.Desired, machines); f.staging != nil {
-		f.Desired = f.staging.Cluster()
+	if s := staging.New(f.Desired, machines); s != nil && (class || s.Held()) {
+		f.staging, f.Desired = s, s.Cluster()
 	}
+}
+
+// everServed reports whether an API server of the cluster serves, or may have: before that
+// a machine of any version may be the first.
+func (f *facts) everServed() bool {
+	return f.Memory.Residence.ControlPlane == fleet.InitializedOnce ||
+		slices.ContainsFunc(f.machines, func(m *machine) bool { return m.Role == fleet.RoleControlPlane && m.node != nil })
 }
 
 // unseenMachines stands for the machines of pools on sites that are away: their kubelets are

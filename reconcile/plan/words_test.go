@@ -31,7 +31,7 @@ func (s *script) read(f []string) error {
 		}
 		s.in.Desired.DeletionRefused = w.is("deletion-refused")
 		s.in.Desired.LeaveExternal = w.is("leave-external")
-		s.in.Desired.Drift = fleet.DriftPolicy(w["drift"])
+		s.in.Desired.Drift, s.in.Desired.AllowVersion = fleet.DriftPolicy(w["drift"]), w["allow-version"]
 		s.before = w["before"]
 		s.in.NeverAnswered = w.is("never-answered")
 		s.in.Memory.Remediation = s.remediation(w["remediation"])

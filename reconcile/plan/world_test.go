@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/plan"
 )
@@ -226,7 +228,15 @@ func (w *world) done(p plan.Plan) bool {
 	if w.desired.Delete {
 		want = fleet.PhaseDeleted
 	}
-	return p.Phase == want && len(p.Actions) == 0 && len(p.Waiting)+len(p.Notes) == 0 && len(w.queue) == 0
+	atRest := p.Phase == want && len(p.Notes) == 0 || heldBack(p)
+	return atRest && len(p.Actions) == 0 && len(p.Waiting) == 0 && len(w.queue) == 0
+}
+
+// heldBack reports whether p has the control plane stay at a version that is not that of Git.
+func heldBack(p plan.Plan) bool {
+	return p.Phase == fleet.PhaseControlPlane && slices.ContainsFunc(p.Conditions, func(c fleet.Condition) bool {
+		return c.Status == fleet.False && (c.Type == fleet.AcceptedCondition || c.Type == clusterv1.ClusterTopologyReconciledCondition)
+	})
 }
 
 // advance lets time pass.

@@ -71,10 +71,11 @@ func (s State) Renamed(f fleet.Fleet) error {
 // its last good definition. One that f does not mention becomes an orphan, unless its
 // deletion was asked for before or f says to prune.
 //
-// A cluster whose folder another overlay includes did not vanish: see RefuseIncluders.
+// One whose control plane may not go to the version that f has is one that f has a problem
+// with. A cluster whose folder another overlay includes did not vanish: see RefuseIncluders.
 func (d *Decision) advance(f fleet.Fleet) {
 	before := d.State
-	f = before.RefuseIncluders(f)
+	f, refused := before.refuseVersions(before.RefuseIncluders(f))
 	s := &d.State
 	s.id, s.revision, s.applied, s.refused = f.ID, f.Revision, f.Revision, fleet.Revision{}
 	s.config, s.problems = f.Config, slices.Clone(f.Problems)
@@ -89,7 +90,7 @@ func (d *Decision) advance(f fleet.Fleet) {
 			s.clusters[c.Key] = now
 			continue
 		}
-		s.clusters[c.Key] = cluster{definition: old.replacedBy(c), inGit: true, damaged: old.damaged}
+		s.clusters[c.Key] = cluster{definition: old.replacedBy(c), inGit: true, damaged: old.damaged, serves: old.serves}
 	}
 	var vanished []fleet.Key
 	for k, old := range before.clusters {
@@ -97,10 +98,10 @@ func (d *Decision) advance(f fleet.Fleet) {
 			continue
 		}
 		if problems := problemsOf(f.Problems, k, old.overlay()); len(problems) > 0 {
-			s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave}
+			s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave, serves: old.serves, refused: refused[k]}
 			continue
 		}
-		c := cluster{definition: old.definition, recorded: old.recorded, pruned: old.pruned, orphan: !old.pruned, damaged: old.damaged, wave: old.wave}
+		c := cluster{definition: old.definition, recorded: old.recorded, pruned: old.pruned, orphan: !old.pruned, damaged: old.damaged, wave: old.wave, serves: old.serves}
 		switch {
 		case old.deleting() || old.abandoned():
 			c.orphan = false
@@ -159,7 +160,7 @@ func (s State) changed(next State) []fleet.Key {
 	var out []fleet.Key
 	for k, n := range next.clusters {
 		o, ok := s.clusters[k]
-		same := ok && s.config.Drift == next.config.Drift && o.definition == n.definition && o.next == n.next &&
+		same := ok && s.config.Drift == next.config.Drift && o.definition == n.definition && o.next == n.next && o.refused == n.refused &&
 			o.inGit == n.inGit && o.orphan == n.orphan && slices.Equal(o.problems, n.problems)
 		if !same {
 			out = append(out, k)

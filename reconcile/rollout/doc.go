@@ -20,6 +20,8 @@
 //
 //   - A definition that is broken never replaces a good one: the cluster stays at
 //     its last good definition, and the others go on.
+//   - A control plane takes one minor version of Kubernetes at a time, and none back: a
+//     definition with another version is one that is broken, until the control plane may go there.
 //   - A cluster that vanishes from Git is reported, and deleted only where the fleet
 //     asks for that, and only so many at once.
 //   - A request counts once its answer is on the status branch.

@@ -26,10 +26,11 @@ type lastPass struct {
 func (d *Decision) applyPass(p Pass, in Input) {
 	s := &d.State
 	k := p.Report.Cluster
-	now, known := s.clusters[k]
-	if !known {
+	if _, known := s.clusters[k]; !known {
 		return
 	}
+	d.serve(k, &p.Report)
+	now := s.clusters[k]
 	if s.config.Waves.Declared() && now.definition != nil && now.definition == p.Target.of.definition {
 		if w := now.wave.passed(p, in.Now); w != now.wave {
 			s.cloneClusters()

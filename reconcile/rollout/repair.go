@@ -29,6 +29,9 @@ func (d *Decision) repair(records map[fleet.Key]*fleet.Report) {
 // repaired returns c once its record can be read, or is gone.
 func (c cluster) repaired(record *fleet.Report) cluster {
 	c.damaged = ""
+	if record != nil {
+		c.serves = servedVersion(record)
+	}
 	switch {
 	case record == nil:
 	case c.definition == nil:

@@ -59,9 +59,20 @@ func record(lines [][]string) Record {
 	return out
 }
 
-// report reads "prod/a PHASE at=1 is=x machines=cp/m1,md/m2".
+// report reads "prod/a PHASE at=1 is=x machines=cp/m1,md/m2 version=v1.34.2 serves=v1.33.5,v1.34.2":
+// the last are the versions of the machines of the control plane.
 func report(l []string) fleet.Report {
 	r := fleet.Report{Cluster: key(l[0]), Phase: fleet.Phase(l[1]), Overlay: "clusters/" + l[0], Digest: valueOf(l, "is"), Revision: revision(valueOf(l, "at"))}
+	r.Version = valueOf(l, "version")
+	for _, v := range strings.FieldsFunc(valueOf(l, "serves"), func(r rune) bool { return r == ',' }) {
+		r.Residence.ControlPlane = fleet.InitializedOnce
+		v, leaves := strings.CutSuffix(v, "-leaves")
+		m := fleet.MachineReport{Machine: fleet.Machine{Role: fleet.RoleControlPlane, Version: v}}
+		if leaves {
+			m.Phase = fleet.MachinePhaseDeleting
+		}
+		r.Machines = append(r.Machines, m)
+	}
 	for _, m := range strings.FieldsFunc(valueOf(l, "machines"), func(r rune) bool { return r == ',' }) {
 		pool, name, _ := strings.Cut(m, "/")
 		role := fleet.RoleWorker
@@ -78,7 +89,7 @@ func report(l []string) fleet.Report {
 // revisionOf reads the revision that is named, with "prune=1", "name=f", "refused" or
 // "late", and lines such as
 //
-//	prod/a is=x folder=clusters/a delete protect abandon md=2..9
+//	prod/a is=x folder=clusters/a delete protect abandon md=2..9 version=v1.34.2 allow=v1.34.2
 //	problem folder=clusters/prod/b cluster=prod/b late
 //	part clusters/prod/a of=prod/a by=clusters/prod/c
 func revisionOf(d *datadriven.TestData, lines [][]string) Revision {
@@ -129,7 +140,11 @@ func clusterIn(l []string, rev string) fleet.Cluster {
 	}
 	c.Delete, c.Abandon = slices.Contains(l, "delete"), slices.Contains(l, "abandon")
 	c.Protect, c.Paused = slices.Contains(l, "protect"), slices.Contains(l, "paused")
-	c.ControlPlane = fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, Replicas: 1}
+	c.ControlPlane = fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, Replicas: 1, Version: valueOf(l, "version")}
+	c.AllowVersion = valueOf(l, "allow")
+	if slices.Contains(l, "class") {
+		c.Topology = &fleet.Topology{Class: key("prod/dev"), Listed: slices.Contains(l, "listed")}
+	}
 	if bounds := valueOf(l, "md"); bounds != "" {
 		p := fleet.Pool{Name: "md", Role: fleet.RoleWorker, Strategy: fleet.OnDelete}
 		low, high, scaled := strings.Cut(bounds, "..")

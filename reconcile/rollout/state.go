@@ -43,8 +43,10 @@ type cluster struct {
 	next       *fleet.Cluster  // newest definition, which waits for its turn; nil: nothing does
 	nextDigest string          // of next
 	wave       wave
-	behind     bool   // no pass has found it at rest at its definition
-	damaged    string // why the status branch cannot tell what became of it
+	serves     string         // oldest version of Kubernetes that its control plane serves; empty: none yet, or it is not known
+	refused    *fleet.Cluster // newest definition, whose version the control plane may not go to; nil: it may
+	behind     bool           // no pass has found it at rest at its definition
+	damaged    string         // why the status branch cannot tell what became of it
 }
 
 // A Record is what the status branch says of a fleet.
@@ -68,7 +70,7 @@ func Recorded(r Record) State {
 	}
 	for i := range r.Reports {
 		k := r.Reports[i].Cluster
-		s.clusters[k] = cluster{recorded: &r.Reports[i], orphan: slices.Contains(r.Orphans, k), wave: waveOf(&r.Reports[i], standings[k])}
+		s.clusters[k] = cluster{recorded: &r.Reports[i], orphan: slices.Contains(r.Orphans, k), wave: waveOf(&r.Reports[i], standings[k]), serves: servedVersion(&r.Reports[i])}
 	}
 	for k, why := range r.Damaged {
 		s.clusters[k] = cluster{damaged: why, orphan: true}

@@ -1,6 +1,10 @@
 package rollout
 
-import "fairlead.dev/fleet"
+import (
+	"cmp"
+
+	"fairlead.dev/fleet"
+)
 
 // A Target is what passes over one cluster work towards.
 type Target struct {
@@ -47,8 +51,8 @@ func (s State) Target(k fleet.Key) (Target, bool) {
 	}
 	if c.definition != nil {
 		held := c.definition
-		if c.next != nil {
-			held = held.WhileWaiting(c.next)
+		if newest := cmp.Or(c.refused, c.next); newest != nil {
+			held = held.WhileWaiting(newest)
 		}
 		t.Cluster = held.WithRequests(t.Requests).WithScales(s.sizes[k]).WithDrift(s.config.Drift)
 	}

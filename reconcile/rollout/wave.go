@@ -77,7 +77,7 @@ func troubleOf(r fleet.Report) trouble {
 // to wait: what is new is taken at once where it does not come in waves.
 func (old cluster) heldBack(c *fleet.Cluster, known bool) cluster {
 	taken := old.replacedBy(c)
-	out := cluster{definition: taken, inGit: true, damaged: old.damaged, wave: old.wave}
+	out := cluster{definition: taken, inGit: true, damaged: old.damaged, wave: old.wave, serves: old.serves}
 	if !known || old.pruned || old.deleting() || old.abandoned() || old.definition == nil && old.recorded == nil {
 		out.wave = wave{fresh: true}
 		return out

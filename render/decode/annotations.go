@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/version"
+
 	"fairlead.dev/fleet"
 )
 
@@ -20,7 +22,7 @@ func poolAnnotations() map[string]func(string) string {
 func placeOf(key string) string {
 	switch key {
 	case fleet.DeleteAnnotation, fleet.ExternalResourcesAnnotation, fleet.ProtectAnnotation, fleet.DriftAnnotation, fleet.SuspendAnnotation, fleet.SuspendReasonAnnotation,
-		fleet.RecreateAnnotation, fleet.ForgetPlaceAnnotation, fleet.ReleaseAnnotation,
+		fleet.RecreateAnnotation, fleet.ForgetPlaceAnnotation, fleet.ReleaseAnnotation, fleet.AllowVersionAnnotation,
 		fleet.RotateAnnotation(fleet.RotateCertificates), fleet.RotateAnnotation(fleet.RotateServiceAccount),
 		fleet.RotateAnnotation(fleet.RotateEtcdCA), fleet.RotateAnnotation(fleet.RotateCA):
 		return "put it on the Cluster"
@@ -73,6 +75,13 @@ func deletion(v string) string {
 func timeOrNone(v string) string {
 	if _, err := time.Parse(time.RFC3339, v); v != "" && err != nil {
 		return `a time such as "2030-01-31T08:00:00Z", or empty`
+	}
+	return ""
+}
+
+func kubernetesVersion(v string) string {
+	if _, err := version.ParseSemantic(v); err != nil {
+		return `a version of Kubernetes such as "v1.34.1"`
 	}
 	return ""
 }

@@ -89,6 +89,7 @@ func readNotes(root *object, c *fleet.Cluster) {
 	}
 	c.Recreate = root.notes[fleet.RecreateAnnotation]
 	c.RolloutRelease = fleet.ReleaseWay(root.notes[fleet.ReleaseAnnotation])
+	c.AllowVersion = withV(root.notes[fleet.AllowVersionAnnotation])
 	c.ForgetPlaces = listed(root.notes[fleet.ForgetPlaceAnnotation])
 }
 

@@ -46,6 +46,7 @@ func clusterKind() *kind {
 			fleet.ExternalResourcesAnnotation: external,
 			fleet.SuspendAnnotation:           timeOrNone, fleet.SuspendReasonAnnotation: anything,
 			fleet.RecreateAnnotation: anything, fleet.ForgetPlaceAnnotation: anything, fleet.ReleaseAnnotation: release,
+			fleet.AllowVersionAnnotation:                     kubernetesVersion,
 			fleet.RotateAnnotation(fleet.RotateCertificates): anything, fleet.RotateAnnotation(fleet.RotateServiceAccount): anything,
 			fleet.RotateAnnotation(fleet.RotateEtcdCA): anything,
 			fleet.RotateAnnotation(fleet.RotateCA):     anything,
@@ -53,7 +54,7 @@ func clusterKind() *kind {
 		refused: metadataRefused(refused),
 		values:  map[string][]string{"spec.topology.workers.machineDeployments.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"}},
 		limited: map[string]string{
-			"metadata.annotations":   "fairlead.dev/delete, fairlead.dev/external-resources, fairlead.dev/protect, fairlead.dev/drift, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, fairlead.dev/recreate, fairlead.dev/forget-place, fairlead.dev/release, fairlead.dev/rotate-certificates, fairlead.dev/rotate-service-account, fairlead.dev/rotate-etcd-ca, fairlead.dev/rotate-ca, cluster.x-k8s.io/paused; others do nothing",
+			"metadata.annotations":   "fairlead.dev/delete, fairlead.dev/external-resources, fairlead.dev/protect, fairlead.dev/drift, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, fairlead.dev/recreate, fairlead.dev/forget-place, fairlead.dev/release, fairlead.dev/allow-version, fairlead.dev/rotate-certificates, fairlead.dev/rotate-service-account, fairlead.dev/rotate-etcd-ca, fairlead.dev/rotate-ca, cluster.x-k8s.io/paused; others do nothing",
 			"spec.availabilityGates": "conditions that Fairlead itself sets on the Cluster: " + strings.Join(gateConditions(), ", "),
 			"spec.infrastructureRef": "objects for clusters of other providers with the same name and namespace make these sites of workers",
 			"metadata.labels":        "MachineDrainRules and ClusterResourceSets select clusters by them",

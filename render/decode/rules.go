@@ -39,10 +39,6 @@ func validateVersion(v string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// maxSkew is how many minor versions a kubelet may be behind its API server.
-// Source: Kubernetes version skew policy.
-const maxSkew = 3
-
 // validateSkew checks the version of workers against that of their control
 // plane. Versions that are no versions are left to validateVersion.
 func validateSkew(worker, controlPlane string) string {
@@ -57,7 +53,7 @@ func validateSkew(worker, controlPlane string) string {
 	switch {
 	case c.LessThan(w):
 		return "must not be newer than the control plane, which has " + controlPlane
-	case w.Major() != c.Major() || w.Minor()+maxSkew < c.Minor():
+	case fleet.KubeletTooOld(worker, controlPlane):
 		return "must be within 3 minor versions of the control plane, which has " + controlPlane
 	}
 	return ""

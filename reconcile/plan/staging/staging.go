@@ -1,6 +1,7 @@
 package staging
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,14 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// mostSkew is how many minors kubelets may be older than API servers.
-// Source: Kubernetes, version skew policy.
-const mostSkew = 3
-
-// A Stage is how far a cluster of a class is on the way to its version: the control plane
-// goes minor by minor, the workers follow it when it has arrived, or when it may
-// not go further without them, one pool after the other. Nothing of it is kept:
-// the versions of the machines that are there say how far it is.
+// A Stage is how far a cluster is on the way to its version: the control plane goes minor
+// by minor, and not where kubelets would be too old for it. In a cluster of a class the
+// workers follow it when it has arrived, or when it may not go further without them, one
+// pool after the other; in any other one a pool has the version that Git asks for. Nothing
+// of it is kept: the versions of the machines that are there say how far it is.
 // Source: Cluster API, exp/topology/desiredstate.
 type Stage struct {
 	*fleet.Topology
@@ -51,13 +49,14 @@ type Machine struct {
 	Version string // of Kubernetes, that it was made for
 }
 
-// New returns the stage of c, which a class makes, with these machines; nil where it is
-// not known, since the version of one cannot be read.
+// New returns the stage of c, whose machines are the control plane, with these machines;
+// nil where it is not known, since the version of one cannot be read.
 func New(c *fleet.Cluster, machines []Machine) *Stage {
 	d := *c
 	d.Workers = slices.Clone(d.Workers)
+	topology := cmp.Or(d.Topology, &fleet.Topology{})
 	s := &Stage{
-		Topology: d.Topology, to: d.ControlPlane.Version, cluster: &d, slots: d.Topology.Concurrency, has: map[fleet.PoolName]span{},
+		Topology: topology, to: d.ControlPlane.Version, cluster: &d, slots: topology.Concurrency, has: map[fleet.PoolName]span{},
 		kept: map[fleet.PoolName]bool{}, frozen: map[fleet.PoolName]string{}, turn: map[fleet.PoolName]string{},
 	}
 	for _, m := range machines {
@@ -90,8 +89,8 @@ func (s *Stage) stageControlPlane() {
 	cp := &s.cluster.ControlPlane
 	h, ok := s.has[cp.Name]
 	s.step = s.to
-	if !ok || h.oldest == s.to { // it is new, or there
-		s.begun = ok && h.mixed()
+	if !ok || h.oldest == s.to || s.cluster.AllowsVersion() { // it is new, or there, or people know better
+		s.begun = ok && (h.mixed() || h.oldest != s.to)
 		return
 	}
 	steps, why := s.way(h.oldest)
@@ -107,7 +106,7 @@ func (s *Stage) stageControlPlane() {
 	s.begun = h.mixed() || s.step != h.oldest
 	switch {
 	case s.step == h.oldest:
-		s.stay(cp, h, fmt.Sprintf("control plane %s waits until pool %s is upgraded", cp.Name, s.behind), false)
+		s.stay(cp, h, s.waits(), false)
 	case s.step != s.to:
 		s.become(cp, s.step)
 	}
@@ -116,6 +115,9 @@ func (s *Stage) stageControlPlane() {
 // way returns the versions through which a control plane goes from one version
 // to that of the cluster: the newest of each minor in between.
 func (s *Stage) way(from string) (steps []string, why string) {
+	if refused := s.cluster.VersionStep(from); refused.Why != "" {
+		return nil, refused.String()
+	}
 	last := minor(from)
 	for _, o := range s.Older {
 		switch m := minor(o.Version); {
@@ -130,11 +132,7 @@ func (s *Stage) way(from string) (steps []string, why string) {
 	last = minor(from)
 	for _, v := range steps {
 		if minor(v) > last+1 {
-			what := "lists no kubernetesVersions: go one minor at a time, or list them"
-			if s.Listed {
-				what = fmt.Sprintf("has no version of the minor after %s in kubernetesVersions", from)
-			}
-			return nil, fmt.Sprintf("no way leads from %s to %s: ClusterClass %s %s", from, s.to, s.Class, what)
+			return nil, fmt.Sprintf("no way leads from %s to %s: ClusterClass %s has no version of the minor after %[1]s in kubernetesVersions", from, s.to, s.Class)
 		}
 		last, from = minor(v), v
 	}
@@ -151,7 +149,7 @@ func (s *Stage) tooOld(control string) string {
 			oldest, name = h.oldest, p.Name
 		}
 	}
-	if oldest == "" || minor(control) <= minor(oldest)+mostSkew {
+	if !fleet.KubeletTooOld(oldest, control) {
 		return ""
 	}
 	return string(name)
@@ -192,6 +190,32 @@ func minor(v string) int {
 // long as it stays at that: a change beside the version waits for it, so that nothing is
 // replaced twice. A nil Stage keeps none.
 func (s *Stage) Keeps(pool fleet.PoolName) bool { return s != nil && s.kept[pool] }
+
+// Held reports whether the control plane stays at a version that is not yet that of the
+// cluster, until somebody or something else than its own machines changes.
+func (s *Stage) Held() bool { return s != nil && (s.blocked != "" || s.behind != "") }
+
+// Blocked says why no way leads to the version of the cluster; empty where one does.
+func (s *Stage) Blocked() string {
+	if s == nil {
+		return ""
+	}
+	return s.blocked
+}
+
+// waits says what the control plane waits for.
+func (s *Stage) waits() string {
+	return fmt.Sprintf("control plane %s waits until pool %s is upgraded", s.cluster.ControlPlane.Name, s.behind)
+}
+
+// Waits says which pool a control plane that no class makes waits for; empty where it does not.
+func (s *Stage) Waits() string {
+	if s == nil || s.behind == "" || s.cluster.Topology != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: a kubelet is at most %d minor versions older than an API server (%s: %s allows more)",
+		s.waits(), fleet.MaxKubeletSkew, fleet.AllowVersionAnnotation, s.to)
+}
 
 // Frozen says why nothing is done to pool; empty where something may be.
 func (s *Stage) Frozen(pool fleet.PoolName) string {

@@ -106,6 +106,10 @@ func (s *Stage) stay(p *fleet.Pool, h span, why string, deferred bool) {
 func (s *Stage) freeze(p *fleet.Pool, at, why string) {
 	p.Version = at
 	s.kept[p.Name] = true
+	if s.cluster.Topology == nil {
+		s.frozen[p.Name] = fmt.Sprintf("no machine of control plane %s is made or removed, since Git has no machine template of %s", p.Name, at)
+		return
+	}
 	s.frozen[p.Name] = fmt.Sprintf("%s; no machine of it is made or removed, since ClusterClass %s does not have %s in kubernetesVersions", why, s.Class, at)
 }
 
