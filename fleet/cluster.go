@@ -64,6 +64,9 @@ type Cluster struct {
 	// Removals say how machines are removed of pools that are not in Git any more, for
 	// whoever drains them. It is no part of what Git asks for.
 	Removals []PoolRemoval `json:"-"`
+	// Made, if not nil, is what the running cluster was made with, for its distribution: who
+	// plans adds what was observed.
+	Made *Made `json:"-"`
 	// Rebooting are the reboots that the Memory of the cluster has, for its provider, as Residence.
 	Rebooting []Reboot `json:"-"`
 	// Recreate, where it differs from Residence.Recreated, is the wish to make the
@@ -99,6 +102,16 @@ type Cluster struct {
 
 	// APIElsewhere says that c is what the provider of a guest sees: see At.
 	APIElsewhere bool `json:"-"`
+}
+
+// WithMade returns c with what it was made with.
+func (c *Cluster) WithMade(m *Made) *Cluster {
+	if m == nil || len(m.Flags) == 0 {
+		return c
+	}
+	out := *c
+	out.Made = m
+	return &out
 }
 
 // Pools returns the control plane, where machines of the cluster are it, then the workers.

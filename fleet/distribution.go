@@ -79,6 +79,7 @@ type StepTime string
 // The times.
 const (
 	BeforeJoin        StepTime = "BeforeJoin"        // before a machine of the control plane joins: none does otherwise
+	Never             StepTime = "Never"             // it cannot be taken: the cluster keeps what it was made with
 	AfterControlPlane StepTime = "AfterControlPlane" // when every machine of the control plane is as Git says
 )
 
@@ -103,6 +104,9 @@ type Applied struct {
 type Made struct {
 	Networking Networking
 	Membership Membership
+	// Flags are those that servers have to agree on, of distributions whose servers keep what
+	// the first one was told: machines are made with these. Nil: there are none.
+	Flags map[string]string
 }
 
 // Networking are the ranges and the domain of a cluster.

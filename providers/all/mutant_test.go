@@ -136,6 +136,7 @@ func mutants() map[string]mutant {
 		"Upgrade":                  {apply: nothing},
 		"OtherClusterIsNotReached": {userData: anyAuthority},
 		"ExpiryIsSeen":             {observe: forgetExpiry},
+		"KeepsWhatItWasMadeWith":   {observe: func(w *fleet.Workload) { w.Made = nil }},
 	}
 }
 

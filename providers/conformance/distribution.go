@@ -82,6 +82,7 @@ func DistributionChecks() []DistributionCheck {
 		{"Upgrade", upgrade},
 		{"OtherClusterIsNotReached", otherClusterIsNotReached},
 		{"ExpiryIsSeen", expiryIsSeen},
+		{"KeepsWhatItWasMadeWith", keepsWhatItWasMadeWith},
 	}
 }
 

@@ -194,7 +194,9 @@ func (p *plane) look() (*fleet.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &w, p.w.Distribution.Observe(p.t.Context(), p.access(), &w)
+	err = p.w.Distribution.Observe(p.t.Context(), p.access(), &w)
+	p.c.Made = w.Made // as a planner does
+	return &w, err
 }
 
 func (p *plane) members() ([]fleet.Member, error) {

@@ -210,10 +210,15 @@ func (d *draft) removeOrphan(o *fleet.Member) {
 }
 
 // keepNetworking tells where Git has other ranges for Services or Pods, or another
-// domain, than the cluster was made with: these stay.
+// domain, than the cluster was made with, and whatever else its distribution keeps: these stay.
 func (d *draft) keepNetworking() {
+	for _, s := range d.Observed.Distribution.Steps[d.Desired.ControlPlane.Version] {
+		if s.When == fleet.Never {
+			d.refuse("%s", s.Reason)
+		}
+	}
 	made := d.Observed.Workload.Made
-	if made == nil {
+	if made == nil || made.Flags != nil { // the distribution says where Git differs
 		return
 	}
 	n := d.Desired.Network

@@ -68,6 +68,7 @@ type facts struct {
 // look derives the facts of in.
 func look(in Input) *facts {
 	f := &facts{Input: in, remarks: newRemarks(), claimed: make(map[fleet.MachineName]bool), unreachable: !in.Observed.Workload.Reachable}
+	f.Desired = in.Desired.WithMade(in.Observed.Workload.Made)
 	if in.Desired.Hosted != nil && in.Observed.ControlPlane == nil { // nothing is known of it
 		f.Observed.ControlPlane = &fleet.HostedState{External: true}
 	}

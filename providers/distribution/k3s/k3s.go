@@ -25,6 +25,7 @@ func New(c *workload.Client) providers.Distribution {
 			{Name: fleet.ClientCA, CommonName: "k3s-client-ca", File: "client-ca"},
 			{Name: fleet.EtcdCA, CommonName: "k3s-etcd-ca", File: "etcd/server-ca"},
 		},
+		Agreed:  []string{"cluster-cidr", "service-cidr", "cluster-dns", "cluster-domain", "disable-cloud-controller", "disable=servicelb"},
 		Machine: machine,
 		Registered: func(p fleet.Pool) (labels, taints []string) {
 			s, err := specOf(p)

@@ -155,6 +155,9 @@ func (d Distribution) config(in providers.BootstrapInput, m *Machine) (string, e
 		args = append(args, "provider-id="+in.NodeID)
 	}
 	all["kubelet-arg"] = args
+	if in.Join == fleet.JoinControlPlane && !d.configuredByFiles(*m) {
+		d.keep(all, in.Cluster.Made)
+	}
 	maps.DeleteFunc(all, func(_ string, v any) bool { return isEmpty(v) })
 	var b bytes.Buffer
 	if err := cloudinit.EncodeJSONAsYAML(&b, all); err != nil {

@@ -22,6 +22,7 @@ func (d Distribution) Observe(ctx context.Context, a providers.Access, w *fleet.
 			}
 		}
 		observeServers(w)
+		d.observeMade(w)
 		return nil
 	})
 }

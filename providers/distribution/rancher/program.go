@@ -22,6 +22,9 @@ type Program struct {
 	JoinPort int32
 	// Authorities are those that the first server is given. It makes the others itself.
 	Authorities []Authority
+	// Agreed are flags of config.yaml that all servers have to agree on, as far as Machine
+	// sets them; "disable=servicelb" is one.
+	Agreed []string
 	// Machine returns what a machine is set up with.
 	Machine func(in providers.BootstrapInput) (Machine, error)
 	// Registered returns labels, as "key=value", and taints, as "key=value:effect", that
@@ -118,9 +121,6 @@ func (d Distribution) Registered(p fleet.Pool) (map[string]string, []corev1.Tain
 	labels, taints := d.program.Registered(p)
 	return parseLabels(labels), parseTaints(taints)
 }
-
-// Steps implements providers.Distribution: nothing is kept in the cluster.
-func (Distribution) Steps(*fleet.Cluster, *fleet.Workload) []fleet.Step { return nil }
 
 // Apply implements providers.Distribution.
 func (d Distribution) Apply(_ context.Context, _ providers.Access, c *fleet.Cluster, _ fleet.Endpoint, name string) error {

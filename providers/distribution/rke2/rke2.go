@@ -28,6 +28,7 @@ func New(c *workload.Client) providers.Distribution {
 			{Name: fleet.EtcdCA, CommonName: "rke2-etcd-ca", File: "etcd/server-ca"},
 			{Name: fleet.EtcdPeerCA, CommonName: "rke2-etcd-peer-ca", File: "etcd/peer-ca"},
 		},
+		Agreed:  []string{"cluster-cidr", "service-cidr", "cluster-dns", "cluster-domain", "disable-cloud-controller", "embedded-registry", "supervisor-metrics"},
 		Machine: machine,
 		Registered: func(p fleet.Pool) (labels, taints []string) {
 			s, err := specOf(p)

@@ -1,8 +1,10 @@
 package inmemory
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -131,11 +133,34 @@ func (b *k3s) check() error {
 	return nil
 }
 
+// nodeArgs returns the arguments of the program, those of config.yaml too, as it writes them
+// to its Node.
+// Source: k3s, pkg/nodeconfig.
+func (b *k3s) nodeArgs() string {
+	args := []string{"agent"}
+	if b.server {
+		args[0] = "server"
+	}
+	for _, key := range slices.Sorted(maps.Keys(b.config)) {
+		for _, value := range b.config.list(strings.TrimSuffix(key, "+")) {
+			if strings.Contains(key, "token") {
+				value = "********"
+			}
+			args = append(args, "--"+strings.TrimSuffix(key, "+"), value)
+		}
+	}
+	out, err := json.Marshal(args)
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
+
 // readRegistration returns how the kubelet of a machine called host registers.
 func (b *k3s) readRegistration(host string) (registration, error) {
 	r := registration{
 		name: strings.ToLower(b.config.value("node-name")), labels: make(map[string]string), cloud: true,
-		annotations: map[string]string{b.name + ".io/hostname": host},
+		annotations: map[string]string{b.name + ".io/hostname": host, b.name + ".io/node-args": b.nodeArgs()},
 		finalizers:  finalizers(),
 	}
 	if r.name == "" {
