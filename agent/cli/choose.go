@@ -28,7 +28,7 @@ func addChoose(cmd *cobra.Command) *chooseFlags {
 	f := &chooseFlags{}
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only clusters of this namespace")
 	cmd.Flags().StringVarP(&f.labels, "selector", "l", "", "only clusters whose Cluster object has these labels, as kubectl selects")
-	cmd.Flags().BoolVar(&f.problems, "problems", false, "only clusters that somebody has to look at: a problem, a failure, a machine or an addon that failed, provisioned and not available, or vanished from Git")
+	cmd.Flags().BoolVar(&f.problems, "problems", false, "only clusters that somebody has to look at: a problem, a failure, a machine or an addon that failed, a change that is refused, a pool whose upgrade is deferred, provisioned and not available, or vanished from Git")
 	settings(cmd, "problems")
 	return f
 }

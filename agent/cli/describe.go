@@ -293,6 +293,8 @@ func (d description) next(r fleet.Report, orphan bool) {
 	case len(lines) > 0:
 	case behind:
 		lines = append(lines, "the next look goes on towards revision "+d.status.Fleet.Applied.Short())
+	case statusview.HeldBack(r) != "":
+		lines = append(lines, statusview.HeldBack(r))
 	case !orphan && r.Failure == "" && len(r.Problems) == 0 && r.Phase == fleet.PhaseProvisioned:
 		lines = append(lines, "nothing: it is as revision "+r.Revision.Short()+" says")
 	}

@@ -8,6 +8,7 @@ import (
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/rollout"
 )
 
 func newValidate(built wiring.Built) *cobra.Command {
@@ -22,10 +23,13 @@ one line: where it is, what is wrong, what to do. A warning is of what is allowe
 and may not be meant. PATH may be a fleet or a folder in it, also a kustomization
 that several clusters share; no path is the current folder.
 
+With --base, versions of Kubernetes are compared with those of another revision: a
+control plane that skips a minor version, or goes back, is a problem.
+
 The exit code is 0 if all is good, warnings or not, and 1 if there are problems.`,
 		Example: `  fairlead validate
   fairlead validate clusters/prod/eu-1
-  fairlead validate https://git.example.com/fleet.git --ref feature`,
+  fairlead validate https://git.example.com/fleet.git --ref feature --base main`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
@@ -33,6 +37,7 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 	f.addRender(cmd)
 	f.addFolders(cmd)
 	v := addValues(cmd)
+	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit of the repository to compare versions of Kubernetes with; of a folder another folder, or the URL of a repository")
 	partOfFleet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
@@ -51,6 +56,17 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 			if err != nil {
 				return err
 			}
+		}
+		if f.base != "" {
+			b, err := p.base(cmd.Context(), f.base)
+			if err != nil {
+				return err
+			}
+			before, err := b.load(cmd.Context(), v.options())
+			if err != nil {
+				return fmt.Errorf("cannot read what to compare with: %w", err)
+			}
+			loaded.Problems = append(loaded.Problems, rollout.VersionProblems(before, loaded)...)
 		}
 		if err := showValidation(cmd, output.Format(*form), loaded); err != nil {
 			return err

@@ -54,5 +54,5 @@ func (v Cluster) Unfinished() []Addon {
 
 // AtRest reports whether the cluster is as Git says, and nothing is to be done.
 func (v Cluster) AtRest() bool {
-	return v.Damage == "" && !v.Orphan && v.Failure == "" && len(v.Problems)+len(v.Waiting)+len(v.Unfinished()) == 0 && !v.Behind && v.From == "" && v.Turn == "" && v.Now == nil
+	return v.Sign != Problem && v.Damage == "" && !v.Orphan && v.Failure == "" && len(v.Problems)+len(v.Waiting)+len(v.Unfinished()) == 0 && !v.Behind && v.From == "" && v.Turn == "" && v.Now == nil
 }

@@ -54,6 +54,10 @@ func Judge(rev fleet.Revision, s status.Status, in scope.Scope) Outcome {
 			return Outcome{Lacks: fmt.Sprintf("cluster %s: %s", r.Cluster, r.Failure)}
 		case len(r.Problems) > 0:
 			return Outcome{Lacks: fmt.Sprintf("cluster %s: %s", r.Cluster, problems(r.Problems))}
+		case Refused(r) != "":
+			return Outcome{Refused: fmt.Sprintf("cluster %s: %s", r.Cluster, Refused(r))}
+		case HeldBack(r) != "":
+			return Outcome{Lacks: fmt.Sprintf("cluster %s: %s", r.Cluster, HeldBack(r))}
 		}
 	}
 	return Outcome{}
@@ -84,6 +88,8 @@ func waitsFor(r fleet.Report) string {
 	switch {
 	case r.Failure != "":
 		return ": " + r.Failure
+	case Refused(r) != "":
+		return ": " + Refused(r)
 	case len(r.Waiting) > 0:
 		return ", it waits for " + r.Waiting[0]
 	}

@@ -56,6 +56,17 @@ func TestJudge(t *testing.T) {
 		"kept": {reason: "its deletion is held up", change: func(s *status.Status) {
 			s.Clusters[0].Report.Problems = []fleet.Problem{{Message: "the agent lives there"}}
 		}, lacks: "the agent lives there"},
+		"refused by the planner": {reason: "a cluster is well and is not what was pushed", change: func(s *status.Status) {
+			s.Clusters[0].Report.Conditions = []fleet.Condition{{Type: "Accepted", Status: fleet.False, Reason: "Refused", Message: "the ranges stay"}}
+		}, refused: "cluster prod/eu-1: the ranges stay"},
+		"refused, and not at rest": {reason: "what is refused may be mended by the next look", change: func(s *status.Status) {
+			s.Fleet.Behind = []fleet.Key{eu1}
+			s.Clusters[0].Report.Phase = fleet.PhaseControlPlane
+			s.Clusters[0].Report.Conditions = []fleet.Condition{{Type: "Accepted", Status: fleet.False, Reason: "Refused", Message: "this skips a minor version"}}
+		}, lacks: "this skips a minor version"},
+		"deferred": {reason: "a pool is of another version", change: func(s *status.Status) {
+			s.Clusters[0].Report.Conditions = []fleet.Condition{{Type: "TopologyReconciled", Status: fleet.False, Reason: "MachineDeploymentsUpgradeDeferred", Message: "md deferred"}}
+		}, lacks: "cluster prod/eu-1: md deferred"},
 		"orphan": {reason: "it stays as it is", change: func(s *status.Status) {
 			s.Fleet.Orphans = []fleet.Key{eu1}
 			s.Clusters[0].Report.Phase = fleet.PhaseWorkers

@@ -8,9 +8,39 @@ import (
 	"fairlead.dev/fleet"
 )
 
+// Refused says what Git asks for of the cluster of r and cannot be done; empty: all of it can.
+func Refused(r fleet.Report) string {
+	for _, c := range r.Conditions {
+		if c.Type == fleet.AcceptedCondition && c.Status == fleet.False {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// HeldBack says what of the cluster of r is not upgraded as its topology says, and why, once
+// all else is done; empty: nothing is.
+func HeldBack(r fleet.Report) string {
+	for _, c := range r.Conditions {
+		if c.Type != clusterv1.ClusterTopologyReconciledCondition || c.Status != fleet.False {
+			continue
+		}
+		switch c.Reason {
+		case clusterv1.ClusterTopologyReconcilePausedReason, clusterv1.ClusterTopologyReconciledDeletingReason:
+		case clusterv1.ClusterTopologyReconciledMachineDeploymentsUpgradeDeferredReason, clusterv1.ClusterTopologyReconciledFailedReason:
+			return c.Message
+		default:
+			if r.Phase == fleet.PhaseProvisioned {
+				return c.Message
+			}
+		}
+	}
+	return ""
+}
+
 // Troubled reports whether somebody has to look at the cluster of r: it cannot be made as
-// Git says, a look failed, one of its machines failed or is held, one of its addons failed, or
-// it is provisioned and not available. orphan: it vanished from Git.
+// Git says, a look failed, one of its machines failed or is held, one of its addons failed, one of
+// its pools is not upgraded, or it is provisioned and not available. orphan: it vanished from Git.
 func Troubled(r fleet.Report, orphan bool) bool {
 	bad := func(m fleet.MachineReport) bool {
 		return m.Phase == fleet.MachinePhaseFailed || m.Machine.Damaged != ""
@@ -19,5 +49,6 @@ func Troubled(r fleet.Report, orphan bool) bool {
 		return c.Type == clusterv1.ClusterAvailableCondition && c.Status == fleet.False
 	}
 	return orphan || r.Failure != "" || len(r.Problems) > 0 || slices.ContainsFunc(r.Machines, bad) || failedAddon(r) != "" ||
+		Refused(r) != "" || HeldBack(r) != "" ||
 		r.Phase == fleet.PhaseProvisioned && slices.ContainsFunc(r.Conditions, unavailable)
 }

@@ -1,6 +1,7 @@
 package statusview
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -167,10 +168,12 @@ func MessageOf(r fleet.Report, orphan bool) string {
 		text = r.Failure
 	case len(r.Problems) > 0:
 		text = "stays at this revision: " + r.Problems[0].String()
+	case Refused(r) != "":
+		text = "refused: " + Refused(r)
 	case len(r.Waiting) > 0:
 		text = "waits for " + r.Waiting[0]
 	default:
-		text = failedAddon(r)
+		text = cmp.Or(failedAddon(r), HeldBack(r))
 	}
 	text, _, _ = strings.Cut(text, "\n")
 	return text

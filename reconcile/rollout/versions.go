@@ -26,6 +26,23 @@ func (s State) refuseVersions(f fleet.Fleet) (fleet.Fleet, map[fleet.Key]*fleet.
 	return f, refused
 }
 
+// VersionProblems returns a problem for each cluster of after whose control plane may not go
+// to its version from the one that it has in before: what Git alone can tell.
+func VersionProblems(before, after fleet.Fleet) []fleet.Problem {
+	was := make(map[fleet.Key]string, len(before.Clusters))
+	for i := range before.Clusters {
+		was[before.Clusters[i].Key] = before.Clusters[i].Version()
+	}
+	var out []fleet.Problem
+	for i := range after.Clusters {
+		c := &after.Clusters[i]
+		if step := c.VersionStep(was[c.Key]); step.Why != "" && !c.Delete && !c.Abandon {
+			out = append(out, versionProblem(c, step))
+		}
+	}
+	return out
+}
+
 // versionProblem is the problem of c, whose step to its version is refused.
 func versionProblem(c *fleet.Cluster, step fleet.VersionStep) fleet.Problem {
 	p := fleet.Problem{
