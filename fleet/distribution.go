@@ -70,6 +70,7 @@ type Step struct {
 	// Rollout says that it is due where machines of the control plane are to be replaced,
 	// and not as long as all are as Git says.
 	Rollout bool   `json:",omitempty"`
+	Node    string `json:",omitempty"` // of the server that it is about; empty: it is about all
 	Reason  string // for people
 }
 
@@ -79,6 +80,7 @@ type StepTime string
 // The times.
 const (
 	BeforeJoin        StepTime = "BeforeJoin"        // before a machine of the control plane joins: none does otherwise
+	UnlessLeaving     StepTime = "UnlessLeaving"     // when nothing that is planned takes out the server on its Node
 	Never             StepTime = "Never"             // it cannot be taken: the cluster keeps what it was made with
 	AfterControlPlane StepTime = "AfterControlPlane" // when every machine of the control plane is as Git says
 )

@@ -89,6 +89,7 @@ func Compute(in Input) Plan {
 	}
 	if d.contradicted == "" {
 		d.resumeRemovals()
+		d.withdrawRemovals()
 	}
 	d.out.Reboots = d.reboots()
 	d.conclude()

@@ -44,3 +44,27 @@ func (d *draft) stepAfterControlPlane() {
 	}
 	d.do(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Pool: g.name, Reason: s.Reason})
 }
+
+// withdrawRemovals takes back what servers were asked for and nothing that is planned asks for:
+// they would do it later, at a time that nobody chose.
+func (d *draft) withdrawRemovals() {
+	g := d.controlPlane()
+	if g == nil || d.deleting() || d.unreachable || d.out.NeedEtcd {
+		return
+	}
+	for _, s := range d.Observed.Distribution.Steps[g.pool.Version] {
+		if s.When == fleet.UnlessLeaving && !d.takesOut(s.Node) {
+			d.do(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Pool: g.name, Node: s.Node, Reason: s.Reason})
+		}
+	}
+}
+
+// takesOut reports whether an action of the plan, or one that was just begun, takes the server
+// on node out.
+func (d *draft) takesOut(node string) bool {
+	of := func(a fleet.Action) bool {
+		return (a.Kind == fleet.RemoveMember || a.Kind == fleet.DeleteMachine || a.Kind == fleet.DeleteNode) && (a.Node == node || string(a.Machine) == node)
+	}
+	return slices.ContainsFunc(d.out.Actions, of) ||
+		slices.ContainsFunc(d.Attempts, func(a fleet.Attempt) bool { return of(a.Action) && d.recent(a, d.hold(a)) })
+}

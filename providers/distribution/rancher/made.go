@@ -126,17 +126,18 @@ func (d Distribution) keep(config map[string]any, made *fleet.Made) {
 	}
 }
 
-// Steps implements providers.Distribution. Nothing is kept in the cluster; what servers have to
-// agree on is as the first was made, whatever Git says later.
+// Steps implements providers.Distribution. What servers have to agree on is as the first was
+// made, whatever Git says later, and what they were asked to do is withdrawn once it is not
+// planned any more.
 func (d Distribution) Steps(c *fleet.Cluster, w *fleet.Workload) []fleet.Step {
+	out := d.withdrawals(w)
 	if w.Made == nil || len(w.Made.Flags) == 0 {
-		return nil
+		return out
 	}
 	m, err := d.program.Machine(providers.BootstrapInput{Cluster: c, Pool: c.ControlPlane, Join: fleet.JoinControlPlane})
 	if err != nil || d.configuredByFiles(m) {
-		return nil
+		return out
 	}
-	var out []fleet.Step
 	for _, flag := range slices.Sorted(maps.Keys(w.Made.Flags)) {
 		was, wanted := w.Made.Flags[flag], agreed(flag, configured(m.Config, flag))
 		if was == wanted {

@@ -199,7 +199,7 @@ func (d Distribution) ask(ctx context.Context, n *workload.Conn, c fleet.Key, m 
 	case err != nil && !apierrors.IsNotFound(err):
 		return err
 	case err == nil && (node.Annotations[d.annotation("node-name")] == m.Name || node.Annotations[d.annotation("removed-node-name")] == m.Name):
-		return n.MergePatch(ctx, at, map[string]any{"metadata": map[string]any{"annotations": map[string]string{d.annotation("remove"): "true"}}})
+		return n.MergePatch(ctx, at, map[string]any{"metadata": map[string]any{"annotations": map[string]string{d.annotation("remove"): "true", askedAnnotation: "true"}}})
 	}
 	u, err := url.Parse(slices.Concat(m.PeerURLs, []string{""})[0])
 	if err != nil || u.Hostname() == "" {

@@ -1,7 +1,6 @@
 package rancher
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"time"
@@ -120,9 +119,4 @@ func (Distribution) InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState
 func (d Distribution) Registered(p fleet.Pool) (map[string]string, []corev1.Taint) {
 	labels, taints := d.program.Registered(p)
 	return parseLabels(labels), parseTaints(taints)
-}
-
-// Apply implements providers.Distribution.
-func (d Distribution) Apply(_ context.Context, _ providers.Access, c *fleet.Cluster, _ fleet.Endpoint, name string) error {
-	return fleet.Errorf(fleet.Invalid, "apply to cluster "+c.Key.String(), "%s has no step %q", d.program.Name, name)
 }

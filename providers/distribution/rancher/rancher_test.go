@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -121,17 +122,9 @@ func TestMembers(t *testing.T) {
 			s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
 			s.StartTLS()
 			defer s.Close()
-			admin := pkitest.Authority(t, "admin", 5)
 			client := workload.New(workload.Options{})
 			defer client.Close()
-			ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-			kubeconfig := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
-				"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"u","user":{"client-certificate-data":%q,"client-key-data":%q}}]}`, s.URL, base64.StdEncoding.EncodeToString(ca),
-				base64.StdEncoding.EncodeToString(admin[fleet.TLSCertKey].Reveal()), base64.StdEncoding.EncodeToString(admin[fleet.TLSKeyKey].Reveal()))
-			got, err := k3s.New(client).Members(t.Context(), providers.Access{
-				Cluster: fleet.Key{Namespace: "prod", Name: "eu"}, Kubeconfig: fleet.NewSecret([]byte(kubeconfig)),
-				Secrets: map[fleet.SecretName]fleet.SecretData{fleet.ServerToken: {fleet.TokenKey: fleet.NewSecret([]byte(serverToken))}},
-			})
+			got, err := k3s.New(client).Members(t.Context(), accessTo(t, s))
 			if (err == nil) != (tc.kind == "") || err != nil && fleet.KindOf(err) != tc.kind {
 				t.Fatalf("Members = %v, want the kind %q", err, tc.kind)
 			}
@@ -140,6 +133,52 @@ func TestMembers(t *testing.T) {
 			}
 			if err != nil && strings.Contains(err.Error(), serverToken) {
 				t.Error("an error tells the server token")
+			}
+		})
+	}
+}
+
+// accessTo returns the access to the cluster whose API server s is.
+func accessTo(t *testing.T, s *httptest.Server) providers.Access {
+	admin := pkitest.Authority(t, "admin", 5)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	kubeconfig := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
+		"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"u","user":{"client-certificate-data":%q,"client-key-data":%q}}]}`, s.URL, base64.StdEncoding.EncodeToString(ca),
+		base64.StdEncoding.EncodeToString(admin[fleet.TLSCertKey].Reveal()), base64.StdEncoding.EncodeToString(admin[fleet.TLSKeyKey].Reveal()))
+	return providers.Access{
+		Cluster: fleet.Key{Namespace: "prod", Name: "eu"}, Kubeconfig: fleet.NewSecret([]byte(kubeconfig)),
+		Secrets: map[fleet.SecretName]fleet.SecretData{fleet.ServerToken: {fleet.TokenKey: fleet.NewSecret([]byte(serverToken))}},
+	}
+}
+
+// TestRemovalIsWithdrawn: the request goes from the Node, unless the server met it meanwhile.
+func TestRemovalIsWithdrawn(t *testing.T) {
+	for name, tc := range map[string]struct{ notes, want string }{
+		"it stands": {
+			`"etcd.k3s.cattle.io/remove":"true","fairlead.dev/member-removal-asked":"true"`,
+			`{"metadata":{"annotations":{"etcd.k3s.cattle.io/remove":null,"fairlead.dev/member-removal-asked":null},"resourceVersion":"7"}}`,
+		},
+		"it is met":            {`"etcd.k3s.cattle.io/remove":"true","fairlead.dev/member-removal-asked":"true","etcd.k3s.cattle.io/removed-node-name":"cp-a-1"`, ""},
+		"somebody else's wish": {`"etcd.k3s.cattle.io/remove":"true"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []byte
+			s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPatch {
+					got, _ = io.ReadAll(r.Body)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = fmt.Fprintf(w, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"cp-a","resourceVersion":"7","annotations":{%s}}}`, tc.notes)
+			}))
+			defer s.Close()
+			client := workload.New(workload.Options{})
+			defer client.Close()
+			c := cluster(t, "k3s")
+			if err := k3s.New(client).Apply(t.Context(), accessTo(t, s), &c, fleet.Endpoint{}, "KeepMember/cp-a"); err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != tc.want {
+				t.Errorf("patched with %s, want %s", got, tc.want)
 			}
 		})
 	}
