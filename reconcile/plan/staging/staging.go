@@ -1,7 +1,6 @@
 package staging
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -54,7 +53,10 @@ type Machine struct {
 func New(c *fleet.Cluster, machines []Machine) *Stage {
 	d := *c
 	d.Workers = slices.Clone(d.Workers)
-	topology := cmp.Or(d.Topology, &fleet.Topology{})
+	topology := d.Topology
+	if topology == nil {
+		topology = &fleet.Topology{}
+	}
 	s := &Stage{
 		Topology: topology, to: d.ControlPlane.Version, cluster: &d, slots: topology.Concurrency, has: map[fleet.PoolName]span{},
 		kept: map[fleet.PoolName]bool{}, frozen: map[fleet.PoolName]string{}, turn: map[fleet.PoolName]string{},
