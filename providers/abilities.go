@@ -21,6 +21,7 @@ type Abilities struct {
 	VirtualIPs     VirtualIPs
 	Checker        Checker
 	Rebooter       Rebooter
+	EndpointKeeper EndpointKeeper
 	Closer         Closer
 }
 
@@ -95,6 +96,18 @@ type Rebooter interface {
 	// shows as off nothing of it runs. As long as Git, or [fleet.Cluster.Rebooting], says so, a
 	// machine that is off stays off.
 	SwitchMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID, to fleet.HostPower) error
+}
+
+// An EndpointKeeper is an Infrastructure that leads the endpoint of a control plane to single
+// machines, by the members of a load balancer or by a floating address.
+type EndpointKeeper interface {
+	// LeaveEndpoint has the endpoint of c lead to other machines of the control plane than
+	// the one called name, with an id, which leaves etcd next and is deleted then: an API
+	// server without etcd answers nothing. Where the endpoint would not lead to each machine
+	// that stays, or cannot be changed now, the error is of kind Conflict and the machine
+	// keeps its etcd. It may be repeated. A machine that is not there is success, and so is
+	// the only one of a control plane.
+	LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error
 }
 
 // A Closer is an Infrastructure that keeps something open, such as connections.

@@ -33,6 +33,7 @@ func Changes() map[string]map[string]bool {
 		"VirtualIPs":     {"VirtualIP": looks},
 		"Checker":        {"Check": looks},
 		"Rebooter":       {"SwitchMachine": changes},
+		"EndpointKeeper": {"LeaveEndpoint": changes},
 		"Closer":         {"Close": looks},
 	}
 }

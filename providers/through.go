@@ -55,6 +55,9 @@ func (a Abilities) Through(around Around) Abilities {
 	if a.Rebooter != nil {
 		out.Rebooter = rebooter{a.Rebooter, around}
 	}
+	if a.EndpointKeeper != nil {
+		out.EndpointKeeper = endpointKeeper{a.EndpointKeeper, around}
+	}
 	if a.Closer != nil {
 		out.Closer = struct{ Closer }{a.Closer}
 	}
@@ -148,6 +151,17 @@ type rebooter struct {
 func (r rebooter) SwitchMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID, to fleet.HostPower) error {
 	u := Use{Method: "SwitchMachine", Op: "switch machine " + string(name) + " " + string(to), Cluster: c.Key, Changes: true}
 	return r.around(ctx, u, func() error { return r.in.SwitchMachine(ctx, op, c, name, id, to) })
+}
+
+type endpointKeeper struct {
+	in     EndpointKeeper
+	around Around
+}
+
+// LeaveEndpoint implements EndpointKeeper.
+func (k endpointKeeper) LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	u := Use{Method: "LeaveEndpoint", Op: "lead the endpoint away from machine " + string(name), Cluster: c.Key, Changes: true}
+	return k.around(ctx, u, func() error { return k.in.LeaveEndpoint(ctx, c, name, id) })
 }
 
 type charts struct {

@@ -63,7 +63,7 @@ type able struct {
 }
 
 func (a able) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: a, Lister: a, OrphanRemover: a, Adopter: a, Charts: a, UntaggedFinder: a, NodeIdentifier: a, VirtualIPs: a, Checker: a, Rebooter: a, Closer: a}
+	return providers.Abilities{Watcher: a, Lister: a, OrphanRemover: a, Adopter: a, Charts: a, UntaggedFinder: a, NodeIdentifier: a, VirtualIPs: a, Checker: a, Rebooter: a, EndpointKeeper: a, Closer: a}
 }
 
 func (a able) note(name string) { *a.called = append(*a.called, name) }
@@ -72,6 +72,11 @@ func (a able) Watch(context.Context, func(fleet.Key)) error { a.note("Watch"); r
 
 func (a able) SwitchMachine(context.Context, fleet.OperationID, *fleet.Cluster, fleet.MachineName, fleet.ProviderID, fleet.HostPower) error {
 	a.note("SwitchMachine")
+	return nil
+}
+
+func (a able) LeaveEndpoint(context.Context, *fleet.Cluster, fleet.MachineName, fleet.ProviderID) error {
+	a.note("LeaveEndpoint")
 	return nil
 }
 

@@ -190,6 +190,9 @@ func (e *Executor) doInWorkload(ctx context.Context, w Environment, a fleet.Acti
 	case fleet.DrainNode:
 		return e.Workload.Drain(ctx, access, a.Node, c.DrainRulesOf(a.Pool))
 	case fleet.RemoveMember:
+		if err := w.leaveEndpoint(ctx, a); err != nil {
+			return err
+		}
 		return w.Distribution.RemoveMember(ctx, access, fleet.Member{ID: a.Member, Node: a.Node})
 	case fleet.DeleteNode:
 		return e.Workload.DeleteNode(ctx, access, a.Node)

@@ -34,6 +34,25 @@ func (w *Environment) change(ctx context.Context, a fleet.Action) error {
 	}
 }
 
+// leaveEndpoint leads the endpoint away from the machine that a has leave etcd: its API
+// server answers nothing afterwards, and an agent that ends in between leaves an endpoint
+// that works. Etcd was asked nothing where that fails, however it failed.
+func (w *Environment) leaveEndpoint(ctx context.Context, a fleet.Action) error {
+	infra, err := w.site(a)
+	if err != nil {
+		return err
+	}
+	k := providers.AbilitiesOf(infra).EndpointKeeper
+	if k == nil || a.ProviderID == "" { // the member of no machine
+		return nil
+	}
+	err = k.LeaveEndpoint(ctx, w.Cluster.At(a.Provider), a.Machine, a.ProviderID)
+	if fleet.KindOf(err) == fleet.Unanswered {
+		return fleet.Errorf(fleet.Unavailable, "leave etcd with machine "+string(a.Machine), "%w", err)
+	}
+	return err
+}
+
 // site returns the infrastructure of the site that a is for.
 func (w *Environment) site(a fleet.Action) (providers.Infrastructure, error) {
 	if a.Provider == "" {

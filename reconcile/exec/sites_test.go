@@ -104,3 +104,59 @@ func TestSites(t *testing.T) {
 		t.Errorf("failed: %q", failed)
 	}
 }
+
+// A balanced site leads its endpoint to single machines.
+type balanced struct {
+	*site
+	err error
+}
+
+func (b balanced) Abilities() providers.Abilities { return providers.Abilities{EndpointKeeper: b} }
+
+func (b balanced) LeaveEndpoint(_ context.Context, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	_ = b.note("leave endpoint "+string(name)+" "+string(id), c)
+	return b.err
+}
+
+// members is a distribution that notes who leaves etcd.
+type members struct {
+	providers.Distribution
+	asked *[]string
+}
+
+func (m members) Needs(*fleet.Cluster) []fleet.SecretNeed { return nil }
+
+func (m members) RemoveMember(_ context.Context, _ providers.Access, o fleet.Member) error {
+	*m.asked = append(*m.asked, "leave etcd "+o.Node)
+	return nil
+}
+
+// A machine leaves the endpoint before it leaves etcd, and keeps its etcd where it cannot.
+func TestEndpointBeforeEtcd(t *testing.T) {
+	const left, member = "near: leave endpoint a near://a of near with cp", "leave etcd a"
+	for reason, tc := range map[string]struct {
+		id   fleet.ProviderID
+		err  error
+		want []string
+		kind fleet.ErrorKind
+	}{
+		"in order":               {"near://a", nil, []string{left, member}, fleet.Unknown},
+		"another does not serve": {"near://a", fleet.Errorf(fleet.Conflict, "leave", "b stays"), []string{left}, fleet.Conflict},
+		"the answer was lost":    {"near://a", fleet.Errorf(fleet.Unanswered, "leave", "cut"), []string{left}, fleet.Unavailable},
+		"the member of nobody":   {"", nil, []string{member}, fleet.Unknown},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Provider: "near", ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}}
+			var asked []string
+			e := exec.Executor{Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+			w := exec.Environment{
+				Cluster: c, Infrastructure: balanced{&site{name: "near", asked: &asked}, tc.err}, Distribution: members{asked: &asked},
+				Secrets: store{fleet.Kubeconfig: true}, Memory: &ledger{ended: map[fleet.MachineName]error{}}, Seen: time.Now(),
+			}
+			err := e.Run(t.Context(), w, []fleet.Action{{Kind: fleet.RemoveMember, Cluster: c.Key, Machine: "a", ProviderID: tc.id, Node: "a"}})[0].Err
+			if d := cmp.Diff(tc.want, asked); d != "" || fleet.KindOf(err) != tc.kind || (err == nil) != (tc.err == nil) {
+				t.Errorf("%v; asked (-want +got):\n%s", err, d)
+			}
+		})
+	}
+}

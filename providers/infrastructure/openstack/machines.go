@@ -2,7 +2,6 @@ package openstack
 
 import (
 	"context"
-	"slices"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -79,8 +78,10 @@ func placeOf(at network.Placement, group string) machine.Place {
 	return out
 }
 
-// DeleteMachine implements providers.Infrastructure. A machine of the control
-// plane leaves the load balancer first, unless everything is to go.
+// DeleteMachine implements providers.Infrastructure. A machine of the control plane
+// leaves the endpoint first, unless everything is to go. Where the endpoint would not
+// lead to each machine that stays, or takes no change right now, the machine stays;
+// whatever else is wrong with the endpoint must not keep the machine.
 func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
 	op := "delete machine " + c.Key.Namespace + "/" + string(name)
 	if name == "" {
@@ -96,42 +97,14 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 		if err := machine.CheckIdentity(at.snapshot, o); err != nil {
 			return openstackauth.Wrap(op, err)
 		}
-		if err := p.leave(ctx, c, got, at, name, id); err != nil {
+		err := p.leave(ctx, c, got, at, name, id)
+		if fleet.KindOf(err) == fleet.Conflict {
 			return openstackauth.Wrap(op, err)
+		}
+		if err != nil {
+			p.log().Warn("Leaving the endpoint as it is", "cluster", c.Key.String(), "machine", name, "error", err)
 		}
 		errs = append(errs, p.keeper.Delete(ctx, at.project, o, id, pools{c}.keep))
 	}
 	return openstackauth.Wrap(op, fleet.JoinErrors(errs...))
-}
-
-// leave takes a running machine of the control plane out of the load balancer, and
-// the floating IP of the API server off it.
-// One that takes no change right now is waited for; whatever else is wrong with
-// it must not keep the machine.
-func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *observation, at projectState, name fleet.MachineName, id fleet.ProviderID) error {
-	i := slices.IndexFunc(at.machines.Machines, func(m fleet.Machine) bool {
-		return m.Name == name && m.Role == fleet.RoleControlPlane && m.State == fleet.MachineRunning && (id == "" || m.ProviderID == id)
-	})
-	duplicates := 0
-	for _, m := range at.machines.Machines {
-		if m.Name == name {
-			duplicates++
-		}
-	}
-	if i < 0 || c.Delete || duplicates > 1 {
-		return nil
-	}
-	o := snapshot.OwnerOf(c).Part(name)
-	err := network.RemoveMember(ctx, got.home, got.homeSnapshot(), o)
-	got.home.Changed(o)
-	if err == nil {
-		err = network.HandOver(ctx, got.home, got.homeSnapshot(), c, got.spec, name)
-	}
-	if fleet.KindOf(err) == fleet.Conflict {
-		return err
-	}
-	if err != nil {
-		p.log().Warn("Leaving the endpoint as it is", "cluster", c.Key.String(), "machine", name, "error", err)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -66,7 +67,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*observation, er
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), projects)
 	p.keeper.Forget(snapshot.OwnerOf(c), projects)
-	out.net = network.Observe(out.homeSnapshot(), c, spec)
+	out.net = network.Observe(out.homeSnapshot(), c, spec, p.leaving.at(time.Now())...)
 	return out, nil
 }
 

@@ -23,6 +23,7 @@ type Provider struct {
 	keeper   *machine.Keeper
 	images   *image.Keeper
 	watch    *snapshot.Watch[*cloud.Project]
+	leaving  departures
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)
@@ -51,7 +52,7 @@ func New(o Options) *Provider {
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, Adopter: p, Checker: p, Closer: p}
+	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, Adopter: p, Checker: p, EndpointKeeper: p, Closer: p}
 }
 
 // Close closes the connections to the clouds.
@@ -143,7 +144,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err != nil {
 		return openstackauth.WrapLook(op, err)
 	}
-	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec)}
+	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec, p.leaving.at(time.Now())...)}
 	for _, at := range got.projects {
 		if at.images != nil {
 			errs = append(errs, at.images.Ensure(ctx))

@@ -64,6 +64,9 @@ func (v *view) front(d *decision, lb loadbalancers.LoadBalancer) {
 		d.wait("load balancer %s is %s", lb.Name, lb.ProvisioningStatus)
 	case lb.ProvisioningStatus == lbError:
 		v.recover(d, lb)
+	case lb.ProvisioningStatus == lbPendingUpdate && !v.settling(lb):
+		d.faults = append(d.faults, fleet.Errorf(fleet.Conflict, "change load balancer "+lb.Name,
+			"it has been PENDING_UPDATE for more than 15 minutes. Octavia takes no change of it, so no machine of the control plane that is no member can become one (have an operator of the cloud reset it and run: openstack loadbalancer failover %s)", lb.ID))
 	}
 	if !floating && lb.VipAddress != "" {
 		d.serve(lb.VipAddress, v)

@@ -47,14 +47,18 @@ type machine struct {
 	name         fleet.MachineName
 	pool         fleet.PoolName
 	controlPlane bool
-	leaving      bool // it is being deleted
+	leaving      bool // it is being deleted, or leaves the endpoint before that
 	template     fleet.TemplateHash
 	active       bool
 }
 
-func newView(s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec) *view {
+// newView is a view of cluster c, whose servers with the ids leaving are to go.
+func newView(s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec, leaving ...string) *view {
 	v := ownedView(s, snapshot.OwnerOf(c))
 	v.cluster, v.spec = c, spec
+	for i := range v.machines {
+		v.machines[i].leaving = v.machines[i].leaving || slices.Contains(leaving, v.machines[i].id)
+	}
 	v.standing()
 	return v
 }

@@ -232,7 +232,7 @@ func (k *call) busy(lb string, o Object) {
 		return
 	}
 	if b.String("provisioning_status") == "ACTIVE" {
-		b["provisioning_status"] = "PENDING_UPDATE"
+		b["provisioning_status"], b["updated_at"] = "PENDING_UPDATE", k.now.UTC().Format(octaviaTime)
 	}
 	w := *k
 	k.after(k.options.Delays.LoadBalancer, func() { (&w).settled(b, o) })

@@ -1,0 +1,170 @@
+package openstack_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+)
+
+// jam leaves the load balancer in PENDING_UPDATE for good: the worker of Octavia died that
+// was to change it. It goes on forwarding.
+func (w *world) jam() {
+	w.cloud.Edit(ost.LoadBalancers, w.cloud.Objects(ost.LoadBalancers)[0].ID(), func(o ost.Object) {
+		o["provisioning_status"], o["updated_at"] = "PENDING_UPDATE", time.Now().UTC().Format("2006-01-02T15:04:05")
+	})
+}
+
+// behind returns the machines that the load balancer leads to, sorted.
+func (w *world) behind() (out []string) {
+	for _, m := range w.cloud.Objects(ost.Members) {
+		for _, s := range w.cloud.Objects(ost.Servers) {
+			if s.String("name") == m.String("name") {
+				out = append(out, s.String("name"))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (w *world) controlPlaneID(n int) fleet.ProviderID {
+	w.Helper()
+	for _, m := range w.observe().Machines {
+		if m.Name == w.controlPlaneName(n) {
+			return m.ProviderID
+		}
+	}
+	w.Fatalf("machine %s is not there", w.controlPlaneName(n))
+	return ""
+}
+
+// A control plane is rolled behind a load balancer that takes no change: no machine leaves
+// etcd and none is deleted as long as one that stays is not behind it.
+func TestStuckLoadBalancerKeepsMachines(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		w.settle()
+		for n := range 3 {
+			w.mustCreateControlPlane(n)
+		}
+		time.Sleep(time.Minute)
+		w.settle()
+		before := w.behind()
+		w.jam()
+		w.mustCreateControlPlane(3)
+		for _, after := range []time.Duration{time.Minute, 20 * time.Minute} {
+			time.Sleep(after)
+			_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+			got := w.observe()
+			told := slices.ContainsFunc(got.Drift, func(d string) bool { return strings.Contains(d, "openstack loadbalancer failover") })
+			if !got.Ready || told != (after > 15*time.Minute) {
+				t.Errorf("after %s: ready %v (%s), drift %q", after, got.Ready, got.Message, got.Drift)
+			}
+			id := w.controlPlaneID(0)
+			w.wantError("LeaveEndpoint", w.provider.LeaveEndpoint(w.Context(), &w.cluster, w.controlPlaneName(0), id), fleet.Conflict, string(w.controlPlaneName(3)), "PENDING_UPDATE")
+			w.wantError("DeleteMachine", w.provider.DeleteMachine(w.Context(), "op", &w.cluster, w.controlPlaneName(0), id), fleet.Conflict, string(w.controlPlaneName(3)))
+		}
+		if got := w.behind(); !slices.Equal(got, before) {
+			t.Errorf("behind the load balancer: %q, want still %q", got, before)
+		}
+		if err := w.provider.DeleteMachine(w.Context(), "op", &w.cluster, w.controlPlaneName(3), w.controlPlaneID(3)); err != nil {
+			t.Errorf("a machine that nothing leads to stays: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if err := w.provider.LeaveEndpoint(w.Context(), &w.cluster, w.controlPlaneName(0), w.controlPlaneID(0)); err != nil {
+			t.Errorf("where each machine that stays is behind the load balancer: %v", err)
+		}
+	})
+}
+
+// A machine leaves the load balancer before it leaves etcd. It is led to again where it is
+// not deleted after all, and by an agent that starts.
+func TestMachineLeavesLoadBalancerFirst(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		w.settle()
+		for n := range 2 {
+			w.mustCreateControlPlane(n)
+		}
+		time.Sleep(time.Minute)
+		w.settle()
+		id, both := w.controlPlaneID(0), w.behind()
+		leave := func() {
+			t.Helper()
+			if err := w.provider.LeaveEndpoint(w.Context(), &w.cluster, w.controlPlaneName(0), id); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				time.Sleep(10 * time.Second)
+				w.settle()
+			}
+			if got := w.behind(); len(got) != 1 || got[0] != string(w.controlPlaneName(1)) {
+				t.Errorf("behind the load balancer: %q, want the one that stays", got)
+			}
+		}
+		leave()
+		time.Sleep(15 * time.Minute)
+		w.settle()
+		time.Sleep(10 * time.Second)
+		if got := w.behind(); !slices.Equal(got, both) {
+			t.Errorf("long after a removal that was called off: %q, want %q", got, both)
+		}
+		leave()
+		w.restart()
+		w.settle()
+		time.Sleep(10 * time.Second)
+		if got := w.behind(); !slices.Equal(got, both) {
+			t.Errorf("after a restart: %q, want %q", got, both)
+		}
+		if err := w.provider.DeleteMachine(w.Context(), "op", &w.cluster, w.controlPlaneName(0), id); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The floating IP of the API server goes to a machine that stays before the one that has it
+// leaves etcd, and stays there whatever follows. Where none can take it nothing goes.
+func TestFloatingIPLeavesFirst(t *testing.T) {
+	spec := clusterSpec()
+	spec.APIServer = &api.APIServer{}
+	inBubble(t, spec, machineSpec(), func(w *world) {
+		w.settle()
+		w.mustCreateControlPlane(0)
+		time.Sleep(time.Minute)
+		w.settle()
+		on := func() fleet.MachineName {
+			t.Helper()
+			w.settle()
+			for _, f := range w.cloud.Objects(ost.FloatingIPs) {
+				p, _ := w.cloud.Object(ost.Ports, f.String("port_id"))
+				s, _ := w.cloud.Object(ost.Servers, p.String("device_id"))
+				return fleet.MachineName(s.String("name"))
+			}
+			return ""
+		}
+		leave := func() error {
+			return w.provider.LeaveEndpoint(w.Context(), &w.cluster, w.controlPlaneName(0), w.controlPlaneID(0))
+		}
+		if err := leave(); err != nil || on() != w.controlPlaneName(0) {
+			t.Errorf("the only machine: %v, on %q", err, on())
+		}
+		w.mustCreateControlPlane(1)
+		time.Sleep(time.Minute)
+		network := w.cloud.Inject(ost.Fault{Method: "PUT", Service: "network", Status: 500})
+		if err := leave(); err == nil {
+			t.Error("the floating IP could not be moved, and the machine may leave etcd")
+		}
+		network()
+		time.Sleep(time.Minute)
+		if err := leave(); err != nil || on() != w.controlPlaneName(1) {
+			t.Errorf("with another: %v, on %q", err, on())
+		}
+		w.restart() // before the member left etcd, or its machine went
+		if got := on(); got != w.controlPlaneName(1) {
+			t.Errorf("after a restart on %q, want it to stay", got)
+		}
+	})
+}
