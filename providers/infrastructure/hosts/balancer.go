@@ -105,8 +105,18 @@ func (b *balancer) trusted(list []hostMachine) []hostMachine {
 // configuration returns what b is to run with: it leads to the control plane of c
 // but for what is on its way out, or is called without.
 func (b *balancer) configuration(r roster, c *fleet.Cluster, without string) ([]byte, error) {
+	h := haproxy.Balancer{Address: b.endpoint.Host, Port: b.endpoint.Port, More: c.ControlPlane.Ports, Servers: b.servers(r, c, without)}
+	config, err := h.Config()
+	if err != nil {
+		return nil, fleet.Errorf(fleet.Conflict, "configure the load balancer of "+c.Key.String(), "%w", err)
+	}
+	return config, nil
+}
+
+// servers returns what b is to lead to, but for the machine called without, sorted.
+func (b *balancer) servers(r roster, c *fleet.Cluster, without string) []haproxy.Server {
 	port := cmp.Or(c.ControlPlane.APIPort, 6443)
-	h := haproxy.Balancer{Address: b.endpoint.Host, Port: b.endpoint.Port, More: c.ControlPlane.Ports}
+	var out []haproxy.Server
 	list := r.machines(c)
 	for i := range list {
 		f := &list[i]
@@ -117,17 +127,13 @@ func (b *balancer) configuration(r roster, c *fleet.Cluster, without string) ([]
 			m.Name, m.Role, doubt = of.Name, of.Role, of.Damaged
 		}
 		if endpoint.Leads(&m) && string(m.Name) != without && f.host != nil && doubt == "" {
-			h.Servers = append(h.Servers, haproxy.Server{Name: string(m.Name), Address: f.host.Address, Port: port})
+			out = append(out, haproxy.Server{Name: string(m.Name), Address: f.host.Address, Port: port})
 		}
 	}
-	slices.SortFunc(h.Servers, func(a, b haproxy.Server) int {
+	slices.SortFunc(out, func(a, b haproxy.Server) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address))
 	})
-	config, err := h.Config()
-	if err != nil {
-		return nil, fleet.Errorf(fleet.Conflict, "configure the load balancer of "+c.Key.String(), "%w", err)
-	}
-	return config, nil
+	return out
 }
 
 // observe adds to out what was seen of b.
@@ -234,22 +240,57 @@ func (p *Provider) deleteBalancer(ctx context.Context, b *balancer) (gone bool, 
 	return len(list) == 0, p.releaseBalancers(ctx, list)
 }
 
-// unlist has the load balancer of c, if it has one, lead no more to the control-plane
-// machine called name, which is about to go. Its checks leave out what is gone, so
-// that nothing waits for a load balancer that does not answer.
-func (p *Provider) unlist(ctx context.Context, c *fleet.Cluster, all roster, name fleet.MachineName) {
+// leave has the load balancer of c, if it has one, lead to each machine of the control
+// plane that stays when the one called name goes; where unlist is true, it leads no more
+// to that one. The kind Conflict says that it is not known to lead to those that stay.
+// Its checks leave out what is gone and what has no etcd, so that nothing else waits for it.
+func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, all roster, name fleet.MachineName, unlist bool) error {
 	spec, err := api.ReadCluster(c.Infrastructure)
-	if err != nil || spec.LoadBalancer == nil {
-		return
+	if err != nil || spec.LoadBalancer == nil || c.Delete {
+		return err
 	}
 	b, err := all.balancer(c, spec)
-	if err == nil && b.id != "" && b.staying {
-		var config []byte
-		if config, err = b.configuration(all, c, string(name)); err == nil {
-			err = p.balance(ctx, b, config)
-		}
+	if err != nil || b.named == nil {
+		return err
 	}
+	without := ""
+	if unlist {
+		without = string(name)
+	}
+	config, err := b.configuration(all, c, without)
 	if err != nil {
-		p.log.Warn("Going on though the load balancer still leads to a machine that goes", "cluster", c.Key.String(), "machine", name, "error", err)
+		return err
 	}
+	if err = b.answers(); err == nil {
+		err = p.balance(ctx, b, config)
+	}
+	if err == nil {
+		return nil
+	}
+	if b.unserved(all, c, name) {
+		return fleet.Errorf(fleet.Conflict, "take machine "+string(name)+" out of the load balancer", "whether it leads to each machine that stays is not known: %w", err)
+	}
+	p.log.Warn("Going on though the load balancer still leads to a machine that goes", "cluster", c.Key.String(), "machine", name, "error", err)
+	return nil
+}
+
+// answers returns why b cannot be brought in line, or nil.
+func (b *balancer) answers() error {
+	switch {
+	case b.named.state == nil && b.named.err != nil:
+		return b.named.err
+	case b.named.state == nil:
+		return fmt.Errorf("host %s is lost", b.named.host)
+	case b.id == "" || !b.staying:
+		return fmt.Errorf("it does not run on host %s", b.named.host)
+	}
+	return nil
+}
+
+// unserved reports whether the machine called name is behind b, others stay, and b is not
+// known to lead to each of these.
+func (b *balancer) unserved(r roster, c *fleet.Cluster, name fleet.MachineName) bool {
+	behind := slices.ContainsFunc(b.servers(r, c, ""), func(s haproxy.Server) bool { return s.Name == string(name) })
+	led := b.named.state != nil && b.named.state.Balanced == host.Sum(b.config)
+	return behind && !led && len(b.servers(r, c, string(name))) > 0
 }

@@ -9,6 +9,22 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts/host"
 )
 
+// LeaveEndpoint implements providers.EndpointKeeper. The load balancer leaves out an API
+// server without etcd by itself, as long as it leads to others.
+func (p *Provider) LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	op := "lead the endpoint away from machine " + c.Key.Namespace + "/" + string(name)
+	all, err := p.look(ctx, c)
+	if err != nil {
+		return wrap(op, err)
+	}
+	for _, f := range all.machines(c) {
+		if f.claim.Tags[fleet.TagMachine] == string(name) && (id == "" || f.claim.ProviderID() == id) {
+			return wrap(op, p.leave(ctx, c, all, name, false))
+		}
+	}
+	return nil
+}
+
 // DeleteMachine implements providers.Infrastructure: it has the host clean itself and
 // give the claim up at last. A host that does not answer does so when it comes back;
 // until then the machine is on its way out.
@@ -31,6 +47,11 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 		if f.host == nil {
 			return fleet.Errorf(fleet.Conflict, op, "its host %s is in no HostPool any more, so that it cannot be cleaned (put it back until the machine is deleted, with lost: true if it is gone)", f.claim.Host)
 		}
+		if f.state != nil && f.claim.Tags[fleet.TagRole] == string(fleet.RoleControlPlane) {
+			if err := p.leave(ctx, c, all, name, true); err != nil {
+				return wrap(op, err)
+			}
+		}
 		note := f.claim
 		note.Releasing = true
 		noted := p.announce(ctx, all, &note)
@@ -39,9 +60,6 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 				return wrap(op, noted)
 			}
 			continue
-		}
-		if f.claim.Tags[fleet.TagRole] == string(fleet.RoleControlPlane) {
-			p.unlist(ctx, c, all, name)
 		}
 		if _, err := p.run(ctx, f.host, host.Release(f.claim.ID, f.host.restarts())); err != nil {
 			return wrap(op, err)

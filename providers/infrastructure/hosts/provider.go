@@ -67,7 +67,7 @@ func New(o Options) *Provider {
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
-	return providers.Abilities{OrphanRemover: p, NodeIdentifier: p, VirtualIPs: p, Checker: p, Closer: p}
+	return providers.Abilities{OrphanRemover: p, NodeIdentifier: p, VirtualIPs: p, Checker: p, EndpointKeeper: p, Closer: p}
 }
 
 // Close closes the connections to hosts.
