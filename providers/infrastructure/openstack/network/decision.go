@@ -34,6 +34,9 @@ type decision struct {
 	missing   bool     // what the faults are about is essential
 	endpoint  fleet.Endpoint
 	placement Placement
+	// refused says that Git names another place than the machines are in. What it named
+	// before is not known, so nothing is taken away that followed from that.
+	refused bool
 }
 
 func (d *decision) add(s step) { d.steps = append(d.steps, s) }
@@ -45,6 +48,13 @@ func (d *decision) wait(format string, args ...any) {
 // fault notes what is in the way of everything that follows from it.
 func (d *decision) fault(err error) {
 	d.faults, d.missing = append(d.faults, err), true
+}
+
+// notFound notes that something which Git names is not found, or is found twice. Before the
+// first machine it is in the way of everything. Machines that run do without it: they are
+// cared for, and what they use stays as it is.
+func (v *view) notFound(d *decision, err error) {
+	d.faults, d.missing = append(d.faults, err), d.missing || !v.started()
 }
 
 // differs notes that Git asks for a change that cannot be made to what exists:

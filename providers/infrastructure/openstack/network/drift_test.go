@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
@@ -181,8 +183,7 @@ func TestImmutable(t *testing.T) {
 				w.settle()
 				w.server("cp-0", fleet.RoleControlPlane, 0)
 				w.settle()
-				before := w.ids()
-				delete(before, ost.SecurityGroups)
+				before := w.contents()
 				tc.change(w.spec)
 				st, errs := w.work()
 				if !st.Ready || !strings.Contains(strings.Join(st.Drift, "\n"), tc.words) {
@@ -191,10 +192,8 @@ func TestImmutable(t *testing.T) {
 				if len(errs) == 0 || fleet.KindOf(errs[len(errs)-1]) != fleet.Invalid || !strings.Contains(errs[len(errs)-1].Error(), tc.words) {
 					t.Errorf("errors %v, want one of kind Invalid with %q", errs, tc.words)
 				}
-				for k, ids := range before {
-					if !slices.Equal(w.ids()[k], ids) {
-						t.Errorf("%s changed: %v, were %v", k, w.ids()[k], ids)
-					}
+				if d := cmp.Diff(before, w.contents()); d != "" {
+					t.Errorf("the cloud was changed (-before +after):\n%s", d)
 				}
 			})
 		})

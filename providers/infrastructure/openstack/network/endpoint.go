@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 	"k8s.io/utils/ptr"
@@ -27,7 +28,17 @@ func (v *view) balancer() *api.APIServerLoadBalancer { return v.apiServer().Mana
 
 // port returns that of the API server: the one that the machines know, else the one
 // that Git says.
-func (v *view) port() int32 { return cmp.Or(v.known().Port, v.askedPort()) }
+func (v *view) port() int32 { return cmp.Or(v.knownPort(), v.askedPort()) }
+
+// knownPort returns the port that the machines know, which is that of the listener where
+// nobody remembers it; 0: none is known.
+func (v *view) knownPort() int32 {
+	if port := v.known().Port; port != 0 || !v.started() {
+		return port
+	}
+	l, _ := find(v.mine.listeners, func(l listeners.Listener) bool { return isFor(l.Description, ForEndpoint) })
+	return int32(l.ProtocolPort)
+}
 
 func (v *view) askedPort() int32 {
 	return cmp.Or(ptr.Deref(v.spec.ControlPlaneEndpoint, clusterv1.APIEndpoint{}).Port, v.cluster.Endpoint.Port,
@@ -66,7 +77,7 @@ func (v *view) endpoint(d *decision) {
 	if kept := v.keptFloatingIP(); kept != "" && !v.wantsFloating(d) {
 		d.differs("apiServer.enableFloatingIP", "the machines know the API server by the floating IP %s "+putBack, kept)
 	}
-	if known := v.known().Port; known != 0 && known != v.askedPort() {
+	if known := v.knownPort(); known != 0 && known != v.askedPort() {
 		d.differs("the port of the API server", "the machines know it at %d, Git says %d "+putBack, known, v.askedPort())
 	}
 	if v.endedLoadBalancer(d) {

@@ -113,7 +113,7 @@ func (v *view) rules(d *decision, found map[api.ManagedSecurityGroupName]groups.
 	for name, g := range found {
 		set.ids[name] = g.ID
 	}
-	for _, s := range d.placement.subnets {
+	for _, s := range v.inUse(d) {
 		set.cidrs = append(set.cidrs, s.CIDR)
 		if f := familyOf(s.CIDR); !slices.Contains(set.families, f) {
 			set.families = append(set.families, f)
@@ -132,6 +132,9 @@ func (v *view) rules(d *decision, found map[api.ManagedSecurityGroupName]groups.
 			continue
 		}
 		add, remove := diffRules(wanted[name], g.Rules)
+		if d.refused {
+			remove = nil
+		}
 		if len(add) > 0 {
 			d.add(step{
 				what: fmt.Sprintf("add to security group %s: %s", g.Name, words(add, func(r described) string { return r.String() })),

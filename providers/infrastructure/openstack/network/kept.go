@@ -37,12 +37,30 @@ func (v *view) standing() {
 			continue
 		}
 		v.onNetworks = append(v.onNetworks, p.NetworkID)
+		for _, ip := range p.FixedIPs {
+			v.onSubnets = append(v.onSubnets, ip.SubnetID)
+		}
 		if slices.ContainsFunc(left[m.pool], func(end string) bool { return p.Name == string(m.name)+"-"+end }) {
 			v.ports = append(v.ports, p)
 		}
 	}
 	slices.Sort(v.onNetworks)
 	v.onNetworks = slices.Compact(v.onNetworks)
+	slices.Sort(v.onSubnets)
+	v.onSubnets = slices.Compact(v.onSubnets)
+}
+
+// inUse returns the subnets that machines are placed in, and those of the same network
+// that machines have addresses in, whatever Git names since: rules and allowed addresses
+// are for both.
+func (v *view) inUse(d *decision) []subnets.Subnet {
+	out := slices.Clone(d.placement.subnets)
+	for _, s := range v.all.subnets {
+		if s.NetworkID == d.placement.Network && slices.Contains(v.onSubnets, s.ID) && !slices.Contains(d.placement.Subnets, s.ID) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // clusterPorts returns how the names of those ports of spec end that are on the
@@ -80,6 +98,7 @@ func (v *view) elsewhere(named string) (cloud.Network, bool) {
 // stay places the next machines where the others are: on those subnets of n that
 // these have addresses in where Git names subnets, else on all.
 func (v *view) stay(d *decision, n cloud.Network) {
+	d.refused = true
 	on := filter(v.all.subnets, func(s subnets.Subnet) bool { return s.NetworkID == n.ID })
 	if len(v.spec.Subnets) == 0 && v.spec.PrimarySubnet == nil {
 		d.placement.on(n, v.portSecurity(n), on)
@@ -111,16 +130,24 @@ func (v *view) keptNetwork(d *decision) bool {
 	return true
 }
 
-// connected finds the router that the subnets of the machines are connected to.
+// connected has the placement lead to the router that the subnets of the machines are
+// connected to.
 func (v *view) connected(d *decision) {
+	if r := v.connectedRouter(d); r != nil {
+		d.placement.router = r
+	}
+}
+
+// connectedRouter returns that router, or nil.
+func (v *view) connectedRouter(d *decision) *routers.Router {
 	for _, p := range v.all.ports {
 		if ofRouter(p) && len(d.placement.Subnets) > 0 && slices.ContainsFunc(d.placement.Subnets, func(s string) bool { return inSubnet(p, s) }) {
 			if r, ok := find(v.all.routers, func(r routers.Router) bool { return r.ID == p.DeviceID }); ok {
-				d.placement.router = &r
-				return
+				return &r
 			}
 		}
 	}
+	return nil
 }
 
 // keptFixedIP returns the address that the machines know the API server by, where it
@@ -189,5 +216,4 @@ func (v *view) unmanaged(d *decision) {
 	}
 	d.differs("managedSubnets", "the machines are on network %s, which was not made for the cluster "+putBack, n.Name)
 	v.stay(d, n)
-	v.connected(d)
 }

@@ -1,10 +1,13 @@
 package network_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -41,6 +44,13 @@ func fixedAt(address string) *api.OpenStackClusterSpec {
 	return spec
 }
 
+// twoSubnets is a cluster with a second subnet.
+func twoSubnets(second string) *api.OpenStackClusterSpec {
+	spec := managed()
+	spec.ManagedSubnets = append(spec.ManagedSubnets, api.SubnetSpec{CIDR: second})
+	return spec
+}
+
 // A cluster that runs stays as it is where Git names another place for it: what is
 // there, where the next machine goes and where the API server answers. It says so.
 func TestStays(t *testing.T) {
@@ -74,6 +84,31 @@ func TestStays(t *testing.T) {
 			func() *api.OpenStackClusterSpec { s := office(); s.PrimarySubnet = &subnetCalled("a")[0]; return s }(),
 			func(s *api.OpenStackClusterSpec) { s.PrimarySubnet = &subnetCalled("b")[0] },
 			"cannot change primarySubnet: the machines have addresses in 10.6.0.0/24",
+		},
+		"another prefix": {
+			managed(), func(s *api.OpenStackClusterSpec) { s.ManagedSubnets[0].CIDR = "10.66.0.0/24" },
+			"cannot change managedSubnets: the network has the subnet 10.6.0.0/24",
+		},
+		"another prefix, internal": {
+			func() *api.OpenStackClusterSpec { s := managed(); s.APIServer.EnableFloatingIP = ptr(false); return s }(),
+			func(s *api.OpenStackClusterSpec) { s.ManagedSubnets[0].CIDR = "10.66.0.0/24" },
+			"cannot change managedSubnets: the network has the subnet 10.6.0.0/24",
+		},
+		"another prefix of the second subnet": {
+			twoSubnets("10.7.0.0/24"), func(s *api.OpenStackClusterSpec) { s.ManagedSubnets[1].CIDR = "10.8.0.0/24" },
+			"cannot change managedSubnets: the network has the subnet 10.7.0.0/24",
+		},
+		"another prefix of the first subnet": {
+			twoSubnets("10.7.0.0/24"), func(s *api.OpenStackClusterSpec) { s.ManagedSubnets[0].CIDR = "10.8.0.0/24" },
+			"cannot change managedSubnets: the network has the subnet 10.6.0.0/24",
+		},
+		"another prefix of the second family": {
+			twoSubnets("fd00:6::/64"), func(s *api.OpenStackClusterSpec) { s.ManagedSubnets[1].CIDR = "fd00:7::/64" },
+			"cannot change managedSubnets: the network has the subnet fd00:6::/64",
+		},
+		"a family given up": {
+			twoSubnets("fd00:6::/64"), func(s *api.OpenStackClusterSpec) { s.ManagedSubnets = s.ManagedSubnets[:1] },
+			"cannot change managedSubnets: the network has the subnet fd00:6::/64",
 		},
 		"made, then named": {
 			managed(), func(s *api.OpenStackClusterSpec) {
@@ -162,12 +197,15 @@ func TestStays(t *testing.T) {
 			inBubble(t, tc.spec, func(w *world) {
 				userNetwork(w)
 				otherNetworks(w)
+				if lb := w.spec.APIServer.ManagedLoadBalancer; lb != nil {
+					lb.AllowedCIDRs = []string{"192.0.2.0/24"} // and the cluster itself
+				}
 				w.settle()
 				w.server("cp-0", fleet.RoleControlPlane, 0)
 				w.inGroup("cp-0")
 				was := w.settle()
 				w.cluster.Residence = fleet.Residence{Endpoint: was.Endpoint, ControlPlane: fleet.InitializedOnce}
-				before := w.ids()
+				before := w.contents()
 				tc.change(w.spec)
 				var errs []error
 				for range 3 {
@@ -188,14 +226,32 @@ func TestStays(t *testing.T) {
 				if len(was.Place.Addresses) > 0 && !slices.Equal(st.Place.Addresses, was.Place.Addresses) {
 					t.Errorf("the next machine gets addresses in %v, the others have them in %v", st.Place.Addresses, was.Place.Addresses)
 				}
-				for k, ids := range before {
-					if !slices.Equal(w.ids()[k], ids) {
-						t.Errorf("%s changed: %v, were %v", k, w.ids()[k], ids)
-					}
+				if d := cmp.Diff(before, w.contents()); d != "" {
+					t.Errorf("the cloud was changed (-before +after):\n%s", d)
 				}
 			})
 		})
 	}
+}
+
+// contents returns everything that is in the cloud, without what passes by itself.
+func (w *world) contents() map[ost.Kind][]string {
+	w.Helper()
+	out := make(map[ost.Kind][]string)
+	for _, k := range append(slices.Clone(kinds), ost.SecurityGroupRules) {
+		for _, o := range w.cloud.Objects(k) {
+			for _, passing := range []string{"updated_at", "revision_number", "provisioning_status", "operating_status"} {
+				delete(o, passing)
+			}
+			b, err := json.Marshal(o)
+			if err != nil {
+				w.Fatal(err)
+			}
+			out[k] = append(out[k], string(b))
+		}
+		slices.Sort(out[k])
+	}
+	return out
 }
 
 // inGroup puts the port of a machine of the control plane into the managed group.

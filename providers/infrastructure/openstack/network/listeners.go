@@ -86,7 +86,7 @@ func (v *view) listeners(d *decision, lb loadbalancers.LoadBalancer) {
 func (v *view) missingListener(d *decision, lb loadbalancers.LoadBalancer, port int32, what string) step {
 	o := listeners.CreateOpts{
 		Name: v.name("kubeapi", fmt.Sprint(port)), Description: v.description(what), LoadbalancerID: lb.ID,
-		Protocol: listeners.ProtocolTCP, ProtocolPort: int(port), AllowedCIDRs: v.allowedCIDRs(d, lb), Tags: v.spec.Tags,
+		Protocol: listeners.ProtocolTCP, ProtocolPort: int(port), AllowedCIDRs: v.allowedCIDRs(d, lb, nil), Tags: v.spec.Tags,
 	}
 	return v.lbStep(lb, fmt.Sprintf("make listener %d of load balancer %s", port, lb.Name), what == ForEndpoint, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		l, err := listeners.Create(ctx, c, o).Extract()
@@ -104,12 +104,12 @@ func (v *view) putListener(l listeners.Listener) {
 
 // allowed keeps who may use a listener.
 func (v *view) allowed(d *decision, lb loadbalancers.LoadBalancer, l listeners.Listener) {
-	want := v.allowedCIDRs(d, lb)
 	have := make([]string, 0, len(l.AllowedCIDRs))
 	for _, c := range l.AllowedCIDRs {
 		have = append(have, fullPrefix(c))
 	}
 	slices.Sort(have)
+	want := v.allowedCIDRs(d, lb, have)
 	if slices.Equal(slices.Compact(have), want) {
 		return
 	}
@@ -180,10 +180,10 @@ func (v *view) strayPools(d *decision, lb loadbalancers.LoadBalancer, there []li
 }
 
 // allowedCIDRs returns who may use the API server, sorted: whom Git names, and
-// where it names anyone, the cluster itself: its subnets, its router and its
+// where it names anyone, the cluster itself: the subnets in use, its router and its
 // bastion, as far as they are of the family of the load balancer. Nil means
-// everyone.
-func (v *view) allowedCIDRs(d *decision, lb loadbalancers.LoadBalancer) []string {
+// everyone. have are those that may by now.
+func (v *view) allowedCIDRs(d *decision, lb loadbalancers.LoadBalancer, have []string) []string {
 	var out []string
 	for _, c := range v.balancer().AllowedCIDRs {
 		out = append(out, fullPrefix(c))
@@ -197,12 +197,19 @@ func (v *view) allowedCIDRs(d *decision, lb loadbalancers.LoadBalancer) []string
 			out = append(out, fullPrefix(a))
 		}
 	}
-	for _, s := range d.placement.subnets {
+	for _, s := range v.inUse(d) {
 		also(s.CIDR)
 	}
 	if r := d.placement.router; r != nil {
 		for _, ip := range r.GatewayInfo.ExternalFixedIPs {
 			also(ip.IPAddress)
+		}
+	}
+	if d.refused {
+		for _, a := range v.mayHave(d) {
+			if slices.Contains(have, fullPrefix(a)) {
+				also(a)
+			}
 		}
 	}
 	for _, b := range v.bastion {
@@ -217,4 +224,19 @@ func (v *view) allowedCIDRs(d *decision, lb loadbalancers.LoadBalancer) []string
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// mayHave returns what of the place that the machines are in may have been allowed.
+func (v *view) mayHave(d *decision) (out []string) {
+	for _, s := range v.all.subnets {
+		if s.NetworkID == d.placement.Network {
+			out = append(out, s.CIDR)
+		}
+	}
+	if r := v.connectedRouter(d); r != nil {
+		for _, ip := range r.GatewayInfo.ExternalFixedIPs {
+			out = append(out, ip.IPAddress)
+		}
+	}
+	return out
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/mtu"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/portsecurity"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
@@ -38,12 +39,9 @@ func (v *view) external(d *decision) {
 		asked = new(api.NetworkParam)
 	}
 	n, err := findNetwork("externalNetwork", v.all.networks, asked, isExternal)
-	if err != nil && v.usedExternal() != "" {
-		d.faults, d.placement.ExternalNetwork = append(d.faults, err), v.usedExternal()
-		return
-	}
 	if err != nil {
-		d.fault(err)
+		v.notFound(d, err)
+		d.placement.ExternalNetwork = v.usedExternal()
 		return
 	}
 	d.placement.ExternalNetwork = n.ID
@@ -54,7 +52,7 @@ func (v *view) external(d *decision) {
 }
 
 // usedExternal returns the network that the cluster's router leads to, else that
-// of its floating IP.
+// of its floating IP, which may be one that the user made.
 func (v *view) usedExternal() string {
 	for _, r := range v.mine.routers {
 		if r.GatewayInfo.NetworkID != "" {
@@ -62,6 +60,9 @@ func (v *view) usedExternal() string {
 		}
 	}
 	for _, f := range v.mine.floatingIPs {
+		return f.FloatingNetworkID
+	}
+	if f, ok := find(v.all.floatingIPs, func(f floatingips.FloatingIP) bool { return sameAddress(f.FloatingIP, v.known().Host) }); ok {
 		return f.FloatingNetworkID
 	}
 	return ""
@@ -82,7 +83,6 @@ func (v *view) existingNetwork(d *decision) {
 		}
 		d.faults = append(d.faults, err)
 		v.stay(d, at)
-		v.connected(d)
 		return
 	}
 	if err != nil {
@@ -137,12 +137,9 @@ func (v *view) existingRouter(d *decision) {
 	if v.spec.Router == nil {
 		return
 	}
-	r, err := findRouter("router", v.all.routers, v.spec.Router)
-	if err != nil {
-		d.fault(err)
-		return
+	if r, ok := v.namedRouter(d); ok {
+		d.placement.router = &r
 	}
-	d.placement.router = &r
 }
 
 // managedNetwork has the network made, its subnets and its router.

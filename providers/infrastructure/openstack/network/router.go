@@ -20,13 +20,10 @@ import (
 // one that is made where there is an external network to lead to.
 func (v *view) managedRouter(d *decision) {
 	if v.spec.Router != nil {
-		r, err := findRouter("router", v.all.routers, v.spec.Router)
-		if err != nil {
-			d.fault(err)
-			return
+		if r, ok := v.namedRouter(d); ok {
+			d.placement.router = &r
+			v.interfaces(d, r)
 		}
-		d.placement.router = &r
-		v.interfaces(d, r)
 		return
 	}
 	r, surplus, extra := pick(v.mine.routers, func(r routers.Router) (time.Time, string) { return r.CreatedAt, r.ID }, v.routerUsed)
@@ -58,6 +55,17 @@ func (v *view) managedRouter(d *decision) {
 	v.gateway(d, *r)
 	v.tags(d, "routers", r.ID, r.Name, r.Tags, func(t []string) { r.Tags = t; v.putRouter(*r) })
 	v.interfaces(d, *r)
+}
+
+// namedRouter finds the router that Git names. Where it is not found, the machines of a
+// cluster that runs are connected to the one that they are connected to, and need no other.
+func (v *view) namedRouter(d *decision) (routers.Router, bool) {
+	r, err := findRouter("router", v.all.routers, v.spec.Router)
+	if err != nil {
+		v.notFound(d, err)
+		v.connected(d)
+	}
+	return r, err == nil
 }
 
 func (v *view) putRouter(r routers.Router) {
@@ -141,7 +149,7 @@ func (v *view) gatewayAddresses(d *decision) ([]routers.ExternalFixedIP, bool) {
 		if id == "" {
 			s, err := findSubnet(fmt.Sprintf("managedRouter.externalIPs[%d].subnet", i), v.all.subnets, d.placement.ExternalNetwork, &e.Subnet)
 			if err != nil {
-				d.fault(err)
+				v.notFound(d, err)
 				return nil, false
 			}
 			id = s.ID

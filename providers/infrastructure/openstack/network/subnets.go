@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -39,7 +40,7 @@ func (v *view) managedSubnets(d *decision, n cloud.Network) {
 		v.subnetDiffers(d, *s, want)
 		v.tags(d, "subnets", s.ID, s.CIDR, s.Tags, func(t []string) { s.Tags = t; v.putSubnet(*s) })
 	}
-	d.placement.on(n, v.portSecurity(n), found)
+	d.placement.on(n, v.portSecurity(n), withLeft(found, there))
 	for _, prefix := range slices.Sorted(maps.Keys(there)) {
 		d.differs("managedSubnets", "the network has the subnet %s, which Git has no more, and a subnet cannot be changed or given up "+putBack, prefix)
 	}
@@ -52,6 +53,23 @@ func (v *view) managedSubnets(d *decision, n cloud.Network) {
 			return v.makeSubnet(ctx, sess, n, i, want)
 		}})
 	}
+}
+
+// withLeft returns found and the subnets of left, which Git has no more: machines have
+// addresses in them. Then all are in the order in which they were made, as they were when
+// Git had them.
+func withLeft(found []subnets.Subnet, left map[string][]subnets.Subnet) []subnets.Subnet {
+	if len(left) == 0 {
+		return found
+	}
+	all := slices.Clone(found)
+	for _, same := range left {
+		all = append(all, same...)
+	}
+	slices.SortFunc(all, func(a, b subnets.Subnet) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return all
 }
 
 func (v *view) putSubnet(s subnets.Subnet) {

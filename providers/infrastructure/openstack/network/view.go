@@ -39,6 +39,7 @@ type view struct {
 
 	ports      []cloud.Port // of machines, whose network is the cluster's choice
 	onNetworks []string     // ids of the networks that machines have ports on, sorted
+	onSubnets  []string     // ids of the subnets that machines have addresses in, sorted
 }
 
 // A machine is a server of the cluster.

@@ -1,0 +1,67 @@
+package network_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/openstack/api"
+	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
+)
+
+// What Git names is called otherwise in the cloud, is there twice, or is mistyped, while
+// machines run. The cluster says so, goes on being cared for, and changes nothing.
+func TestNamesNotFound(t *testing.T) {
+	router := func(name string) *api.RouterParam { return &api.RouterParam{Filter: &api.RouterFilter{Name: name}} }
+	rename := func(w *world) {
+		w.cloud.Edit(ost.Routers, w.one(ost.Routers, named("edge")).ID(), func(o ost.Object) { o["name"] = "edge-old" })
+	}
+	edge := func() *api.OpenStackClusterSpec { s := managed(); s.Router = router("edge"); return s }
+	on := func() *api.OpenStackClusterSpec { s := office(); s.Router = router("edge"); return s }
+	gateway := func(subnet string) *api.ManagedRouter {
+		return &api.ManagedRouter{ExternalIPs: []api.ExternalRouterIPParam{{FixedIP: "198.18.0.50", Subnet: api.SubnetParam{Filter: &api.SubnetFilter{Name: subnet}}}}}
+	}
+	inside := func() *api.OpenStackClusterSpec { s := office(); s.APIServer.EnableFloatingIP = ptr(false); return s }
+	for reason, tc := range map[string]struct {
+		spec   *api.OpenStackClusterSpec
+		change func(w *world, s *api.OpenStackClusterSpec)
+	}{
+		"the router is renamed":                          {edge(), func(w *world, _ *api.OpenStackClusterSpec) { rename(w) }},
+		"the router of a network that exists is renamed": {on(), func(w *world, _ *api.OpenStackClusterSpec) { rename(w) }},
+		"another router of the name": {edge(), func(w *world, _ *api.OpenStackClusterSpec) {
+			w.cloud.Add("alpha", ost.Routers, ost.Object{"name": "edge", "status": "ACTIVE"})
+		}},
+		"a router, mistyped":                    {managed(), func(_ *world, s *api.OpenStackClusterSpec) { s.Router = router("egde") }},
+		"a subnet of the gateway, mistyped":     {managed(), func(_ *world, s *api.OpenStackClusterSpec) { s.ManagedRouter = gateway("pubilc") }},
+		"the network, mistyped":                 {office(), func(_ *world, s *api.OpenStackClusterSpec) { s.Network = networkCalled("ofice") }},
+		"subnets, mistyped":                     {office(), func(_ *world, s *api.OpenStackClusterSpec) { s.Subnets = subnetCalled("aa") }},
+		"a primary subnet, mistyped":            {office(), func(_ *world, s *api.OpenStackClusterSpec) { s.PrimarySubnet = &subnetCalled("aa")[0] }},
+		"the external network, mistyped":        {managed(), func(_ *world, s *api.OpenStackClusterSpec) { s.ExternalNetwork = networkCalled("pubilc") }},
+		"an external network that nothing uses": {inside(), func(_ *world, s *api.OpenStackClusterSpec) { s.ExternalNetwork = networkCalled("pubilc") }},
+		"the network of the load balancer, mistyped": {managed(), func(_ *world, s *api.OpenStackClusterSpec) {
+			s.APIServer.ManagedLoadBalancer.Network = networkCalled("ofice")
+		}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			inBubble(t, tc.spec, func(w *world) {
+				userNetwork(w)
+				w.settle()
+				w.server("cp-0", fleet.RoleControlPlane, 0)
+				was := w.settle()
+				before := w.contents()
+				tc.change(w, w.spec)
+				renamed := w.contents()[ost.Routers]
+				_ = w.ensure()
+				st := w.observe()
+				if !st.Ready || len(st.Drift) == 0 || st.Endpoint != was.Endpoint || st.Place.Network != was.Place.Network {
+					t.Errorf("ready %v (%s), drift %q, endpoint %v, was %v", st.Ready, st.Message, st.Drift, st.Endpoint, was.Endpoint)
+				}
+				before[ost.Routers] = renamed
+				if d := cmp.Diff(before, w.contents()); d != "" {
+					t.Errorf("the cloud was changed (-before +after):\n%s", d)
+				}
+			})
+		})
+	}
+}
