@@ -39,13 +39,14 @@ type lost struct {
 
 func (p *Provider) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]lost, error) {
 	const op = "list orphans"
-	gone := machine.Gone{Fleet: id, Clusters: make(map[fleet.Key]bool)}
+	gone := machine.Gone{Fleet: id, Clusters: make(map[fleet.Key]bool), Pools: make(map[fleet.Key]map[string]bool)}
 	var all []*cloud.Project
 	keys := keysOf(clusters)
 	var ended []snapshot.Owner // whose deletion Git asks for
 	var errs []error
 	for _, c := range clusters {
 		gone.Clusters[c.Key] = true
+		gone.Pools[c.Key] = pools{c}.names()
 		if c.Delete {
 			ended = append(ended, snapshot.OwnerOf(c))
 		}

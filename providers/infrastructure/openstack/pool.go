@@ -10,22 +10,40 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
+const poolKind = "OpenStackFloatingIPPool"
+
 // pools are the OpenStackFloatingIPPools of a cluster.
 type pools struct{ c *fleet.Cluster }
 
 func (p pools) find(name string) *fleet.Object {
-	return objects.Companion(p.c, "OpenStackFloatingIPPool", name)
+	return objects.Companion(p.c, poolKind, name)
+}
+
+// names returns those that Git has.
+func (p pools) names() map[string]bool {
+	out := make(map[string]bool)
+	for i := range p.c.Companions {
+		if o := &p.c.Companions[i]; o.GVK.Kind == poolKind {
+			out[o.Name] = true
+		}
+	}
+	return out
 }
 
 // keep reports whether the cluster keeps the floating IPs of the pool called
-// name for its next machine. One that is to go keeps nothing.
+// name for its next machine. One that is to go keeps nothing. Those of a pool that Git
+// does not have are kept: it may have said Retain, and the cloud would give the addresses
+// to others. They are orphans then, which people remove.
 func (p pools) keep(name string) bool {
-	o := p.find(name)
-	if o == nil || p.c.Delete {
+	if p.c.Delete {
 		return false
 	}
+	o := p.find(name)
+	if o == nil {
+		return true
+	}
 	spec, err := api.ReadFloatingIPPool(*o)
-	return err == nil && spec.ReclaimPolicy == api.ReclaimRetain
+	return err != nil || spec.ReclaimPolicy == api.ReclaimRetain
 }
 
 // floatingPool returns the pool that machines of template get a floating IP from,

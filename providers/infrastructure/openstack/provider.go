@@ -98,6 +98,9 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		out.Places = append(out.Places, seen)
 		out.Exists = out.Exists || at.machines.Exists
 		out.Machines = append(out.Machines, at.machines.Machines...)
+		if c.Delete && len(at.machines.Stuck) > 0 {
+			out.Message = strings.TrimPrefix(out.Message+"; "+strings.Join(at.machines.Stuck, "; "), "; ")
+		}
 		if out.Ready {
 			drift = append(drift, at.machines.Drift...)
 			out.Upkeep = append(out.Upkeep, at.machines.Drift...)
@@ -152,9 +155,9 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	}
 	if got.net.Ready {
 		errs = append(errs, p.ensureBastion(ctx, c, got))
-		for _, at := range got.projects {
-			errs = append(errs, p.keeper.Clean(ctx, at.project, at.machines, pools{c}.keep))
-		}
+	}
+	for _, at := range got.projects { // whatever is wrong with the endpoint
+		errs = append(errs, p.keeper.Clean(ctx, at.project, at.machines, pools{c}.keep))
 	}
 	return openstackauth.Wrap(op, fleet.JoinErrors(append(errs, unknown)...))
 }

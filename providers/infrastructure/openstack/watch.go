@@ -74,13 +74,16 @@ func byID[T any](all []*T) []string {
 }
 
 // Clusters implements providers.Lister. It looks at the projects that this
-// process uses.
+// process uses. What it finds elsewhere is given with the error of a project that it
+// cannot look at.
 func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
 	var out []fleet.Key
+	var errs []error
 	for _, project := range p.watch.Places() {
 		s, err := project.Snapshot(ctx, snapshot.Owner{})
 		if err != nil {
-			return nil, openstackauth.WrapLook("list clusters", err)
+			errs = append(errs, err)
+			continue
 		}
 		for _, o := range s.Clusters() {
 			if o.Fleet == id {
@@ -89,5 +92,5 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 		}
 	}
 	slices.SortFunc(out, fleet.Key.Compare)
-	return slices.Compact(out), nil
+	return slices.Compact(out), openstackauth.WrapLook("list clusters", fleet.JoinErrors(errs...))
 }

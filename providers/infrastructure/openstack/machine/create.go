@@ -24,6 +24,14 @@ type maker struct {
 	r    Request
 	made made
 	keep bool // what was made is wanted by the next call
+	left bool // parts of an earlier machine of the name are in the way
+}
+
+// former says that a part of an earlier machine of that name is in the way. It is left
+// over, and is removed before the next try.
+func (m *maker) former(part, why string) error {
+	m.keep, m.left = true, true
+	return fleet.Errorf(fleet.Conflict, "make "+part, "that of the last machine of the name is there, and %s: it is removed first", why)
 }
 
 // made is what a call made or adopted.
@@ -58,6 +66,9 @@ func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 	m := &maker{k: k, p: p, s: s, r: r}
 	defer p.Changed(o)
 	if err := m.make(ctx); err != nil {
+		if m.left {
+			k.noteDeletion(machineID{p, o}, "")
+		}
 		if fleet.Refused(err) && !m.keep {
 			err = fleet.JoinErrors(err, m.undo(ctx))
 		}

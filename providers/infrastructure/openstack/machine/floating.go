@@ -176,6 +176,12 @@ func retainedFloatingIPs(s *cloud.Snapshot, o snapshot.Owner) []*floatingips.Flo
 	})
 }
 
+// poolOfText returns the pool that the description of a floating IP names.
+func poolOfText(description string) (string, bool) {
+	text, _, _ := strings.Cut(description, " [fairlead.dev ")
+	return strings.CutPrefix(text, PoolText)
+}
+
 // release gives a floating IP of a machine back: to its pool where that keeps
 // them, else to the cloud.
 func release(ctx context.Context, p *cloud.Project, f *floatingips.FloatingIP, o snapshot.Owner, keeps func(pool string) bool) error {
@@ -183,8 +189,7 @@ func release(ctx context.Context, p *cloud.Project, f *floatingips.FloatingIP, o
 	if err != nil {
 		return err
 	}
-	text, _, _ := strings.Cut(f.Description, " [fairlead.dev ")
-	if name, ok := strings.CutPrefix(text, PoolText); ok && keeps(name) {
+	if name, ok := poolOfText(f.Description); ok && keeps(name) {
 		text := cloud.FormatOwner(PoolText+name, o.Shared())
 		_, err = floatingips.Update(ctx, client, f.ID, floatingips.UpdateOpts{Description: &text, PortID: new(string)}).Extract()
 		if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {

@@ -23,6 +23,8 @@ type Observation struct {
 	Exists   bool     // something is there, if only parts
 	Drift    []string // leftovers, for people, sorted
 
+	Stuck []string // what takes no deletion until somebody acts, for people, sorted
+
 	leftovers map[snapshot.Owner]*parts
 	retained  []*servers.Server // that Nova keeps, though they were asked to go
 }
@@ -32,7 +34,7 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 	o := snapshot.OwnerOf(c)
 	var out Observation
 	k.forgetGone(p, o, s)
-	with := make(map[snapshot.Owner]bool)
+	with, all := make(map[snapshot.Owner]bool), partsOf(s, o)
 	for _, v := range s.Servers.Of(o) {
 		owner, _ := s.Servers.Owner(v.ID)
 		tags := cloud.Tags(v.Metadata)
@@ -44,6 +46,9 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 			continue
 		}
 		m := toMachine(v, tags)
+		if own := all[owner]; own != nil && m.Message == "" { // left behind by the last one of its name
+			m.Message = strings.Join(own.stuckVolumes(), "; ")
+		}
 		if doubted {
 			m = ambiguous(m, o, part)
 			owner = o.Part(m.Name)
@@ -61,8 +66,9 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 		out.Machines = append(out.Machines, m)
 	}
 	without := make(map[snapshot.Owner]*parts)
-	for owner, all := range partsOf(s, o) {
+	for owner, all := range all {
 		out.Exists = true
+		out.Stuck = append(out.Stuck, all.stuckVolumes()...)
 		if with[owner] {
 			continue
 		}
@@ -91,6 +97,7 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 		}
 	}
 	slices.Sort(out.Drift)
+	slices.Sort(out.Stuck)
 	slices.SortFunc(out.Machines, func(a, b fleet.Machine) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
 	})

@@ -35,8 +35,18 @@ const csiCluster = "cinder.csi.openstack.org/cluster"
 // whether parts of a machine of one that is there are left over.
 type Gone struct {
 	Fleet    fleet.ID
-	Clusters map[fleet.Key]bool          // those that are there
-	Left     func(o snapshot.Owner) bool // of a cluster that is there
+	Clusters map[fleet.Key]bool            // those that are there
+	Left     func(o snapshot.Owner) bool   // of a cluster that is there
+	Pools    map[fleet.Key]map[string]bool // the OpenStackFloatingIPPools of each, by name
+}
+
+// retained says why f, which a pool keeps for cluster o, is an orphan; empty: it is none.
+func (g Gone) retained(f *floatingips.FloatingIP, o snapshot.Owner) string {
+	name, ok := poolOfText(f.Description)
+	if !ok || o.Fleet != g.Fleet || o.Machine != "" || f.PortID != "" || !g.Clusters[o.Cluster] || g.Pools[o.Cluster][name] {
+		return ""
+	}
+	return "OpenStackFloatingIPPool " + name + " is not in Git"
 }
 
 func (g Gone) why(o snapshot.Owner, ours bool, part bool) (string, bool) {
@@ -84,6 +94,10 @@ func Orphans(s *cloud.Snapshot, g Gone) []fleet.Orphan {
 	for i := range s.FloatingIPs.All {
 		f := &s.FloatingIPs.All[i]
 		o, ours := s.FloatingIPs.Owner(f.ID)
+		if reason := g.retained(f, o); ours && reason != "" {
+			out = append(out, fleet.Orphan{Cluster: o.Cluster, Kind: kindFloatingIP, ID: f.ID, Name: f.FloatingIP, Reason: reason, Created: f.CreatedAt})
+			continue
+		}
 		add(kindFloatingIP, f.ID, f.FloatingIP, o, ours && (o.Machine != "" || strings.HasPrefix(f.Description, PoolText)), o.Machine != "", f.CreatedAt)
 	}
 	for i := range s.Volumes.All {

@@ -71,10 +71,13 @@ func (p *parts) empty() bool {
 	return len(p.floating)+len(p.trunks)+len(p.ports)+len(p.volumes) == 0
 }
 
-// removable leaves out what is on its way out already.
+// removable leaves out volumes that are being deleted, and those that take no deletion
+// until somebody acts.
 func (p *parts) removable() *parts {
 	out := *p
-	out.volumes = slices.DeleteFunc(slices.Clone(p.volumes), func(v *volumes.Volume) bool { return strings.Contains(v.Status, "deleting") })
+	out.volumes = slices.DeleteFunc(slices.Clone(p.volumes), func(v *volumes.Volume) bool {
+		return v.Status == "deleting" || !deletable(v.Status) && !passing(v.Status)
+	})
 	return &out
 }
 
@@ -108,7 +111,7 @@ func deleteParts(ctx context.Context, p *cloud.Project, o snapshot.Owner, all *p
 			errs = append(errs, deleted("port "+t.Name, ports.Delete(ctx, client, t.ID).Err))
 		}
 	}
-	errs = append(errs, removeVolumes(ctx, p, all.removable().volumes))
+	errs = append(errs, removeVolumes(ctx, p, all.volumes))
 	return fleet.JoinErrors(errs...)
 }
 
@@ -122,8 +125,15 @@ func removeVolumes(ctx context.Context, p *cloud.Project, all []*volumes.Volume)
 	}
 	var errs []error
 	for _, v := range all {
-		if slices.Contains([]string{"creating", "downloading", "attaching", "detaching", "reserved"}, v.Status) {
+		switch {
+		case v.Status == "deleting":
+			continue
+		case v.Status == "" || deletable(v.Status): // nobody looked, or it can go
+		case passing(v.Status):
 			errs = append(errs, fleet.Errorf(fleet.Conflict, "delete volume "+v.Name, "it is %s still", v.Status))
+			continue
+		default:
+			errs = append(errs, fleet.Errorf(fleet.Conflict, "delete volume "+v.Name, "%s", stuckVolume(v)))
 			continue
 		}
 		errs = append(errs, deleted("volume "+v.Name, volumes.Delete(ctx, client, v.ID, volumes.DeleteOpts{}).Err))

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 
@@ -126,6 +127,11 @@ func (m *maker) ensurePort(ctx context.Context, t port) (string, error) {
 			return "", fleet.Errorf(fleet.Conflict, "make port "+t.name, "it is there, with server %s, which was not seen yet", p.DeviceID)
 		}
 	}
+	for _, p := range own {
+		if !t.madeAs(p) {
+			return "", m.former("port "+t.name, "it has another network, address or security group")
+		}
+	}
 	own = oldest(own, func(p *cloud.Port) int64 { return p.CreatedAt.UnixNano() }, func(p *cloud.Port) string { return p.ID })
 	var id string
 	var tags []string
@@ -150,6 +156,25 @@ func (m *maker) ensurePort(ctx context.Context, t port) (string, error) {
 		return id, m.ensureTrunk(ctx, client, t, id)
 	}
 	return id, nil
+}
+
+// madeAs reports whether p is what t asks for: on its network, with its addresses and in
+// its security groups. Where t names none of these, Neutron chose them.
+func (t *port) madeAs(p *cloud.Port) bool {
+	has := func(want ports.IP) bool {
+		return slices.ContainsFunc(p.FixedIPs, func(ip ports.IP) bool {
+			return (want.SubnetID == "" || want.SubnetID == ip.SubnetID) && (want.IPAddress == "" || sameAddress(want.IPAddress, ip.IPAddress))
+		})
+	}
+	return p.NetworkID == t.network &&
+		!slices.ContainsFunc(t.fixedIPs, func(ip ports.IP) bool { return !has(ip) }) &&
+		(len(t.groups) == 0 || slices.Equal(slices.Sorted(slices.Values(t.groups)), slices.Sorted(slices.Values(p.SecurityGroups))))
+}
+
+func sameAddress(a, b string) bool {
+	x, err := netip.ParseAddr(a)
+	y, err2 := netip.ParseAddr(b)
+	return err == nil && err2 == nil && x.Unmap() == y.Unmap()
 }
 
 func (m *maker) portOpts(ctx context.Context, t port) (ports.CreateOptsBuilder, error) {

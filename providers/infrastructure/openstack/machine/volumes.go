@@ -68,12 +68,52 @@ func volumeDevice(id string, boot int) servers.BlockDevice {
 	}
 }
 
-// ensureVolume makes a volume, or adopts the one of that name that the machine has.
+// The statuses of Cinder in which a volume can be used, or is on its way to be usable,
+// and those in which it takes its deletion. In any other one somebody has to act first.
+// Source: https://docs.openstack.org/api-ref/block-storage/v3/#volumes-volumes
+func usable(status string) bool {
+	return slices.Contains([]string{"available", "creating", "downloading"}, status)
+}
+
+func deletable(status string) bool {
+	return slices.Contains([]string{"available", "error", "error_restoring", "error_extending", "error_managing"}, status)
+}
+
+// passing reports whether a volume leaves the status by itself.
+func passing(status string) bool {
+	return slices.Contains([]string{"creating", "downloading", "attaching", "detaching", "deleting", "uploading", "in-use"}, status)
+}
+
+// stuckVolume says what is wrong with a volume that cannot be deleted, and what to do.
+func stuckVolume(v *volumes.Volume) string {
+	return fmt.Sprintf("volume %s (%s) is %s and takes no deletion (have an operator of the cloud run: cinder reset-state --state error %s)", v.Name, v.ID, v.Status, v.ID)
+}
+
+// stuckVolumes returns what is wrong with those of p, which no server has.
+func (p *parts) stuckVolumes() (out []string) {
+	for _, v := range p.volumes {
+		if len(v.Attachments) == 0 && !deletable(v.Status) && !passing(v.Status) {
+			out = append(out, stuckVolume(v))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ensureVolume makes a volume, or adopts the one of that name that the machine has. One
+// that cannot be used stays as it is, and another is made beside it. One that is usable
+// and was made from another template has to go first.
 func (m *maker) ensureVolume(ctx context.Context, suffix string, size int, image string, v *api.BlockDeviceVolume) (string, error) {
 	name := m.r.name() + "-" + suffix
 	own := slices.DeleteFunc(m.s.Volumes.Of(m.r.Owner), func(v *volumes.Volume) bool {
-		return v.Name != name || v.Size != size || len(v.Attachments) > 0 || v.Status == "deleting" || v.Status == "error"
+		return v.Name != name || len(v.Attachments) > 0 || !usable(v.Status)
 	})
+	for _, v := range own {
+		if have := cloud.Tags(v.Metadata)[fleet.TagTemplate]; have != m.r.Tags[fleet.TagTemplate] {
+			return "", m.former("volume "+name, "it was made from template "+have)
+		}
+	}
+	own = slices.DeleteFunc(own, func(v *volumes.Volume) bool { return v.Size != size })
 	own = oldest(own, func(v *volumes.Volume) int64 { return v.CreatedAt.UnixNano() }, func(v *volumes.Volume) string { return v.ID })
 	if len(own) > 0 {
 		m.made.volumes = append(m.made.volumes, own[0].ID)
@@ -133,8 +173,11 @@ func (m *maker) awaitVolume(ctx context.Context, client *gophercloud.ServiceClie
 		switch v.Status {
 		case "available":
 			return nil
+		case "creating", "downloading":
 		case "error":
 			return fleet.Errorf(fleet.Exhausted, op, "Cinder says %q of it and does not say why (its scheduler found no room or no such type in the zone; ask those who run it)", v.Status)
+		default:
+			return fleet.Errorf(fleet.Conflict, op, "it has become %s (the next try makes another)", v.Status)
 		}
 		if time.Now().After(deadline) {
 			m.keep = true
