@@ -137,6 +137,7 @@ func Checks() []Check {
 		{"LookingChangesNothing", lookingChangesNothing},
 		{"ControlPlaneMachines", controlPlaneMachines},
 		{"EndpointStays", endpointStays},
+		{"EndpointServes", endpointServes},
 		{"FailureDomainIsKept", failureDomainIsKept},
 		{"LostAnswerOfCreate", lostAnswerOfCreate},
 		{"LostAnswerOfDelete", lostAnswerOfDelete},

@@ -125,7 +125,7 @@ func TestMissingHooks(t *testing.T) {
 			}
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing",
-				"FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
+				"EndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
 				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing",
 			}, c.Name)
 			if needs != r.Failed() {
@@ -408,6 +408,15 @@ func mutants() map[string]struct {
 					got.Endpoint.Host = string(got.Machines[0].Name)
 				}
 				return got, err
+			},
+		}},
+		"removes the whole control plane": {"EndpointServes", mutant{
+			remove: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster, _ fleet.MachineName, _ fleet.ProviderID) error {
+				seen, err := p.Observe(ctx, c)
+				for _, m := range seen.Machines {
+					err = errors.Join(err, p.DeleteMachine(ctx, "op", c, m.Name, m.ProviderID))
+				}
+				return err
 			},
 		}},
 		"puts machines anywhere": {"FailureDomainIsKept", mutant{

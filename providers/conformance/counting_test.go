@@ -130,6 +130,18 @@ func hooks() conformance.Hooks {
 			slices.Sort(out)
 			return out
 		},
+		Served: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) (out []fleet.MachineName) {
+			seen, err := p.Observe(t.Context(), c) // its load balancer leads to what is there
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range seen.Machines {
+				if m.Role == fleet.RoleControlPlane {
+					out = append(out, m.Name)
+				}
+			}
+			return out
+		},
 		LoseAnswer: func(t testing.TB, p providers.Infrastructure, nth int) func() bool {
 			c := cloudOf(t, p)
 			c.mu.Lock()

@@ -9,19 +9,23 @@ func Deviations() map[string]map[string]string {
 		inError    = "a request that was taken made a server, which tells in state ERROR what went wrong: see FailedMachine"
 		noHost     = "a server that is gone keeps no host busy that the project could see"
 		noReboot   = "it does not reboot machines: no health check of its clusters asks for that"
+		byTurns    = "nothing leads to single machines: its servers hand a virtual address to each other, so whichever is there serves"
 		noList     = "what clusters there are is noted on hosts, which are known by a cluster's pools alone"
 	)
 	return map[string]map[string]string{
 		"inmemory": {
+			"EndpointServes":   "its load balancer asks each API server itself, and takes the next one where one does not answer",
 			"RememberedPlace":  "a cloud is one place, and Git leads to one cloud",
 			"UserDataTooLarge": "the cloud takes what one request may hold, 4 MiB, and no limit of its own",
 		},
 		"metal3": {
+			"EndpointServes":             byTurns,
 			"FailedRequest":              "a host is claimed by one request, which Ironic refuses at once, and what fails afterwards the machine tells: see FailedMachine",
 			"RememberedPlace":            "an Ironic is one place, and Git leads a cluster to one: TestLostDatabase has what is remembered of machines there",
 			"LostAnswerOfInfrastructure": "clusters make nothing: hosts are enrolled for all of them, and stay: TestEnrolmentIsInterrupted loses each answer",
 		},
 		"vsphere": {
+			"EndpointServes":             byTurns,
 			"ReleasedMachine":            "a VM that is destroyed keeps no host busy",
 			"RebootedMachine":            noReboot,
 			"LostAnswerOfInfrastructure": "machines share nothing that would be made in vCenter: what they need is found there",
@@ -37,6 +41,7 @@ func Deviations() map[string]map[string]string {
 			"RebootedMachine":            noReboot,
 			"ObservePartOfIt":            "real services cannot be told to fail",
 			"LookingChangesNothing":      "requests to real services are not counted: the check is made with the fake",
+			"EndpointServes":             "load balancers of real services cannot be jammed: the check is made with the fake",
 			"FailureDomainIsKept":        "the lab has one availability zone",
 			"LostAnswerOfCreate":         "real services cannot be told to lose an answer",
 			"LostAnswerOfDelete":         "real services cannot be told to lose an answer",
@@ -49,6 +54,7 @@ func Deviations() map[string]map[string]string {
 			"FailedMachine":              "the lab's machines all start",
 		},
 		"hosts": {
+			"EndpointServes":             "what HAProxy leads to is one file, written as a whole: TestMachineStaysUntilOthersAreServed has it unreachable, stale and lost",
 			"FailedRequest":              "a host is claimed by one script, which is refused at once or leaves a claim",
 			"ReleasedMachine":            "what a machine ran may run until its host is clean: it is part of the cluster until then",
 			"RebootedMachine":            noReboot,

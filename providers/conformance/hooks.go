@@ -50,6 +50,13 @@ type Hooks struct {
 	// Git names in another way. Nil: a place has one name.
 	OtherName func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster
 
+	// Served returns the machines that the endpoint of c leads to.
+	Served func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) []fleet.MachineName
+
+	// Jam has the endpoints of p go on leading where they lead, and take no change any
+	// more. Nil: they cannot come to that.
+	Jam func(t testing.TB, p providers.Infrastructure)
+
 	// FailureDomain is one that the provider can put machines of Cluster in.
 	FailureDomain string
 

@@ -111,6 +111,19 @@ func hooks(clouds map[providers.Infrastructure]*ost.Cloud) conformance.Hooks {
 			out.Workers = []fleet.Pool{pool}
 			return &out
 		},
+		Served: func(_ testing.TB, p providers.Infrastructure, _ *fleet.Cluster) (out []fleet.MachineName) {
+			for _, m := range clouds[p].Objects(ost.Members) {
+				out = append(out, fleet.MachineName(m.String("name")))
+			}
+			return out
+		},
+		Jam: func(_ testing.TB, p providers.Infrastructure) {
+			for _, lb := range clouds[p].Objects(ost.LoadBalancers) {
+				clouds[p].Edit(ost.LoadBalancers, lb.ID(), func(o ost.Object) {
+					o["provisioning_status"], o["updated_at"] = "PENDING_UPDATE", time.Now().UTC().Format("2006-01-02T15:04:05")
+				})
+			}
+		},
 		FailureDomain: "az2",
 		UserDataLimit: 49149, // of Nova
 	}

@@ -85,15 +85,20 @@ func (k *call) address(o, want Object) error {
 	subnets := k.r.tables[Subnets].where("network_id", network)
 	if !want.has("fixed_ips") {
 		want["fixed_ips"] = []Object{}
-		seen := map[int]bool{}
+		full := map[int]error{} // families without a free address so far; nil: it has one
 		for _, s := range subnets {
-			if v := s.Int("ip_version"); !seen[v] {
-				seen[v] = true
-				a, err := k.allocate(s, o.ID())
-				if err != nil {
-					return err
-				}
+			v := s.Int("ip_version")
+			if err, tried := full[v]; tried && err == nil {
+				continue
+			}
+			a, err := k.allocate(s, o.ID())
+			if full[v] = err; err == nil {
 				want["fixed_ips"] = append(want.Objects("fixed_ips"), Object{"subnet_id": s.ID(), "ip_address": a})
+			}
+		}
+		for _, err := range full {
+			if err != nil {
+				return err
 			}
 		}
 		return nil
