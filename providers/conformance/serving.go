@@ -29,12 +29,13 @@ func endpointServes(t testing.TB, o Options) {
 	}
 	if o.Jam != nil {
 		o.Jam(t, b.p)
+		for range rounds { // so long that nobody waits for it any more
+			b.settle()
+		}
 	}
 	for i, name := range first {
 		b.createOf(b.c, b.c.ControlPlane, "new-"+name, "")
-		for range rounds / len(first) {
-			b.settle()
-		}
+		b.settle()
 		_ = b.p.EnsureInfrastructure(t.Context(), "op-infra", b.c) // what it cannot do is not what is asked here
 		id := b.machine(name).ProviderID
 		if k := providers.AbilitiesOf(b.p).EndpointKeeper; k != nil {
