@@ -52,6 +52,7 @@ func TestConformance(t *testing.T) {
 		},
 		Deviations: map[string]string{
 			"ChangesAreTold":             "nothing tells when a file changes: the planner looks again",
+			"EndpointServes":             "whoever makes the shed serves the endpoint",
 			"RememberedPlace":            "a shed is one place",
 			"FailedRequest":              "a file is there or is not, when the request ends",
 			"ReleasedMachine":            "a machine is its file: when it is gone, nothing is left",
