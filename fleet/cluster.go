@@ -100,6 +100,9 @@ type Cluster struct {
 	Secrets         map[string]SecretData  // by object name, in the cluster's namespace
 	ConfigMaps      map[string]map[string]string
 
+	// Neighbours are for its provider, as Residence, and are told to other replicas.
+	Neighbours Neighbours `json:",omitzero"`
+
 	// APIElsewhere says that c is what the provider of a guest sees: see At.
 	APIElsewhere bool `json:"-"`
 }

@@ -156,6 +156,9 @@ func (m *Maker) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 		c = c.WithResidence(last.Residence).WithRecreate(m.o.Recreate)
 	}
 	c = c.WithNeighbors(m.p.Fleet.Neighbors(c.Key))
+	if c.DrawsAddresses() {
+		c = c.WithNeighbours(m.neighbours(c))
+	}
 	res := m.p.Reconciler.Pass(ctx, c, last.Memory)
 	res.FillIn(c, last)
 	return res

@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"fairlead.dev/fleet"
 )
@@ -66,89 +64,31 @@ func (h Holders) Add(id, value string) error {
 	return err
 }
 
-// Taken returns the addresses of p that machines have.
-func (h Holders) Taken(p *Pool) map[netip.Addr]bool {
-	out := make(map[netip.Addr]bool)
+// Taken returns the addresses that somebody has, whichever pool gave them.
+func (h Holders) Taken() map[netip.Addr]bool {
+	out := make(map[netip.Addr]bool, len(h))
 	for c := range h {
-		if c.Pool == p.ID {
-			out[c.Address] = true
-		}
+		out[c.Address] = true
 	}
 	return out
 }
 
-// Keeper returns the machine that keeps the address of c: of several the one with the lowest
-// id, which is the same to everybody who looks. Empty where nobody has it.
-func (h Holders) Keeper(c Claim) string {
-	if len(h[c]) == 0 {
-		return ""
-	}
-	return slices.Min(h[c])
-}
-
-// Losers returns the machines, sorted, that have an address which another one keeps.
-func (h Holders) Losers() []string {
+// Of returns who has a, whichever pool gave it, sorted.
+func (h Holders) Of(a netip.Addr) []string {
 	var out []string
 	for c, ids := range h {
-		for _, id := range ids {
-			if id != h.Keeper(c) {
-				out = append(out, id)
-			}
+		if c.Address == a {
+			out = append(out, ids...)
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// Reservations are the addresses that this process asked for lately and that need not show
-// yet. The zero value is empty and ready to use. It is safe for concurrent use.
-type Reservations struct {
-	mu   sync.Mutex
-	held map[Claim]reservation
-}
-
-type reservation struct {
-	claim string    // the name of the claim
-	until time.Time // when it shows for certain, or never will
-}
-
-// Reserve allocates an address of p for the claim called name, other than taken ones and
-// those that are reserved for other claims, and keeps it until then. The claim that has one
-// keeps it.
-func (r *Reservations) Reserve(p *Pool, name string, taken map[netip.Addr]bool, now, until time.Time) (Claim, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	not := make(map[netip.Addr]bool, len(taken)+len(r.held))
-	for a := range taken {
-		not[a] = true
-	}
-	for c, v := range r.held {
-		switch {
-		case now.After(v.until):
-			delete(r.held, c)
-		case c.Pool != p.ID:
-		case v.claim == name && !taken[c.Address] && p.Contains(c.Address):
-			r.held[c] = reservation{name, until}
-			return c, nil
-		default:
-			not[c.Address] = true
-		}
-	}
-	a, err := p.Allocate(name, not)
-	if err != nil {
-		return Claim{}, err
-	}
-	if r.held == nil {
-		r.held = make(map[Claim]reservation)
-	}
-	c := Claim{Pool: p.ID, Address: a}
-	r.held[c] = reservation{name, until}
-	return c, nil
-}
-
-// Release forgets the reservation of c: the request for it was refused, or it shows.
-func (r *Reservations) Release(c Claim) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.held, c)
+// Loses reports whether the machine called id, which does not run, has to give back a: another
+// one runs with it, or keeps it. Of several that do not run the one with the lowest id keeps it,
+// which is the same to everybody who looks.
+func (h Holders) Loses(id string, a netip.Addr, runs func(id string) bool) bool {
+	all := h.Of(a)
+	return slices.ContainsFunc(all, func(other string) bool { return other != id && (runs(other) || all[0] != id) })
 }

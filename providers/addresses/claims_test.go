@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
-	"time"
 
 	"fairlead.dev/fleet"
 )
@@ -33,18 +32,21 @@ func TestHolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := h.Losers(); !slices.Equal(got, []string{"c"}) {
-		t.Errorf("losers %q, want c alone: b has its address of another pool", got)
+	runs := ""
+	for _, tc := range []struct {
+		id, address, runs string
+		want              bool
+	}{
+		{"c", "10.0.0.1", "", true}, {"b", "10.0.0.1", "", true}, {"a", "10.0.0.1", "", false}, // whichever pool gave it
+		{"a", "10.0.0.1", "c", true}, {"a", "10.0.0.2", "", false}, {"d", "10.0.0.9", "", false},
+	} {
+		runs = tc.runs
+		if got := h.Loses(tc.id, netip.MustParseAddr(tc.address), func(id string) bool { return id == runs }); got != tc.want {
+			t.Errorf("%+v: %t", tc, got)
+		}
 	}
-	if got := h.Keeper(Claim{"p", netip.MustParseAddr("10.0.0.1")}); got != "a" {
-		t.Errorf("%s keeps the address, want a", got)
-	}
-	if got := h.Keeper(Claim{"p", netip.MustParseAddr("10.0.0.9")}); got != "" {
-		t.Errorf("%s keeps an address that nobody has", got)
-	}
-	p := &Pool{ID: "q"}
-	if got := h.Taken(p); len(got) != 2 {
-		t.Errorf("taken %v, want both addresses of q", got)
+	if got := h.Taken(); len(got) != 2 {
+		t.Errorf("taken %v, want both addresses", got)
 	}
 	if err := h.Add("e", "?"); fleet.KindOf(err) != fleet.Conflict {
 		t.Errorf("%v, want kind Conflict", err)
@@ -74,7 +76,7 @@ func TestEndpoints(t *testing.T) {
 	if got := h[Claim{"p", netip.MustParseAddr("10.0.0.1")}]; !slices.Equal(got, []string{eu1}) {
 		t.Errorf("holders %q, want one for both machines", got)
 	}
-	if got := h.Taken(&Pool{ID: "p"}); len(got) != 2 {
+	if got := h.Taken(); len(got) != 2 {
 		t.Errorf("taken %v, want those of machine and endpoint", got)
 	}
 	for own, want := range map[string]string{"": eu1, eu1: "the endpoint of cluster prod/eu-2 of fleet acme"} {
@@ -87,37 +89,5 @@ func TestEndpoints(t *testing.T) {
 	}
 	if _, err := h.AddEndpoint(tags("prod/eu-4", "?")); fleet.KindOf(err) != fleet.Conflict {
 		t.Errorf("%v, want kind Conflict", err)
-	}
-}
-
-// What was asked for and does not show is given to nobody else, and to its own claim again.
-func TestReservations(t *testing.T) {
-	p := pool(t, PoolSpec{Addresses: []string{"10.0.0.10-10.0.0.11"}, Prefix: 24})
-	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	var r Reservations
-	reserve := func(name string, taken map[netip.Addr]bool, at time.Time) (Claim, error) {
-		return r.Reserve(p, name, taken, at, at.Add(time.Minute))
-	}
-	a, err := reserve("a", nil, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := reserve("b", nil, now)
-	if err != nil || b == a {
-		t.Fatalf("b has %v, %v, and a %v", b, err, a)
-	}
-	if again, err := reserve("a", nil, now.Add(time.Second)); err != nil || again != a {
-		t.Errorf("a has %v, %v, want %v again", again, err, a)
-	}
-	if _, err := reserve("c", nil, now); fleet.KindOf(err) != fleet.Exhausted {
-		t.Errorf("%v, want kind Exhausted", err)
-	}
-	if c, err := reserve("c", nil, now.Add(2*time.Minute)); err != nil {
-		t.Errorf("%v, %v, want one of those whose time is over", c, err)
-	}
-	r.Release(a)
-	r.Release(b)
-	if got, err := reserve("b", map[netip.Addr]bool{b.Address: true}, now); err != nil || got != a {
-		t.Errorf("b has %v, %v, want %v: a machine has the other", got, err, a)
 	}
 }

@@ -28,9 +28,9 @@ type Pool struct {
 	Gateway netip.Addr
 	network netip.Prefix
 	set     *netipx.IPSet // those to give
-	// endpoint is that of the cluster whose machines ask, which a load balancer or kube-vip
-	// answers for: no machine is given it. Zero where it is a name.
-	endpoint netip.Addr
+	// endpoints are those of clusters, which load balancers or kube-vip answer for: nobody is
+	// given them.
+	endpoints map[netip.Addr]bool
 }
 
 // Find returns the pool among the companions of c that r names. One that is not there gives
@@ -52,13 +52,19 @@ func Find(c *fleet.Cluster, r Ref) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.SpareEndpoint(c)
+	p.SpareEndpoints(c)
 	return p, nil
 }
 
-// SpareEndpoint has p not give the address of the endpoint of c.
-func (p *Pool) SpareEndpoint(c *fleet.Cluster) {
-	p.endpoint, _ = netip.ParseAddr(c.NamedEndpoint().Host) // or it is a name
+// SpareEndpoints has p not give the address of the endpoint that Git names for c, nor those of
+// other clusters of its fleet.
+func (p *Pool) SpareEndpoints(c *fleet.Cluster) {
+	p.endpoints = make(map[netip.Addr]bool)
+	for _, host := range append([]string{c.NamedEndpoint().Host}, c.Neighbours.Endpoints...) {
+		if a, err := netip.ParseAddr(host); err == nil { // or it is a name
+			p.endpoints[a] = true
+		}
+	}
 }
 
 // NewPool returns the pool called id of s, which was normalised.
@@ -150,17 +156,19 @@ func (p *Pool) Size() int {
 }
 
 // Allocate returns an address of p for the claim called name that is neither among taken nor
-// the endpoint's: the same one as long as these are the same. Where all are taken the error is
+// the endpoints: the same one as long as these are the same. Where all are taken the error is
 // of the kind Exhausted.
 func (p *Pool) Allocate(name string, taken map[netip.Addr]bool) (netip.Addr, error) {
 	size, used := p.Size(), 0
 	for a := range taken {
-		if p.Contains(a) && a != p.endpoint {
+		if p.Contains(a) && !p.endpoints[a] {
 			used++
 		}
 	}
-	if p.endpoint.IsValid() && p.Contains(p.endpoint) {
-		used++
+	for a := range p.endpoints {
+		if p.Contains(a) {
+			used++
+		}
 	}
 	if used >= size {
 		return netip.Addr{}, fleet.Errorf(fleet.Exhausted, "give an address of "+p.ID,
@@ -169,7 +177,7 @@ func (p *Pool) Allocate(name string, taken map[netip.Addr]bool) (netip.Addr, err
 	sum := sha256.Sum256([]byte(p.ID + "\x00" + name))
 	at := binary.BigEndian.Uint64(sum[:8]) % uint64(size) //nolint:gosec // it is not negative
 	for {                                                 // no more than used are not free
-		if a := p.at(at); !taken[a] && a != p.endpoint {
+		if a := p.at(at); !taken[a] && !p.endpoints[a] {
 			return a, nil
 		}
 		at = (at + 1) % uint64(size) //nolint:gosec // it is not negative

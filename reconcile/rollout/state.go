@@ -164,6 +164,13 @@ func (s State) Has(k fleet.Key) bool {
 // Keys returns all clusters that are known, sorted.
 func (s State) Keys() []fleet.Key { return s.keysOf(func(cluster) bool { return true }) }
 
+// Definitions returns what passes over cluster k work towards, and what waits for its turn: those of
+// both that there are.
+func (s State) Definitions(k fleet.Key) []*fleet.Cluster {
+	c := s.clusters[k]
+	return slices.DeleteFunc([]*fleet.Cluster{c.definition, c.next}, func(d *fleet.Cluster) bool { return d == nil })
+}
+
 // Damaged returns the clusters whose record cannot be read, sorted.
 func (s State) Damaged() []fleet.Key {
 	return s.keysOf(func(c cluster) bool { return c.damaged != "" })

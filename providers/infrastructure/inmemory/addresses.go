@@ -2,7 +2,6 @@ package inmemory
 
 import (
 	"context"
-	"net/netip"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -36,12 +35,12 @@ func (p *Provider) giveAddresses(ctx context.Context, r providers.MachineRequest
 		if err != nil {
 			return err
 		}
-		taken := holders.Taken(pool)
-		if e, err := netip.ParseAddr(r.Cluster.NamedEndpoint().Host); err == nil {
-			taken[e] = true
+		known := addresses.Known{Taken: holders.Taken(), Seen: r.Cluster.Neighbours.Addresses()}
+		for _, c := range claims {
+			known.Taken[c.Address] = true
 		}
 		now := time.Now()
-		claim, err := p.reserved.Reserve(pool, addresses.ClaimName(r.Cluster, r.Name, i), taken, now, now.Add(p.settle))
+		claim, err := p.ledger.Reserve(pool, addresses.ClaimName(r.Cluster, r.Name, i), known, now, now.Add(p.settle))
 		if err != nil {
 			return err
 		}

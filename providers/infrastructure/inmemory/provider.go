@@ -16,9 +16,9 @@ import (
 
 // A Provider is the infrastructure provider of a cloud in memory.
 type Provider struct {
-	api      API
-	settle   time.Duration
-	reserved addresses.Reservations
+	api    API
+	settle time.Duration
+	ledger addresses.Ledger
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)

@@ -160,8 +160,10 @@ func (c *Cloud) addressHolder(value string) (*vm, error) {
 			continue
 		}
 		has, _ := addresses.Parse(v.Tags[addresses.Tag]) // one that somebody damaged says nothing
-		if slices.ContainsFunc(want, func(claim addresses.Claim) bool { return slices.Contains(has, claim) }) {
-			return v, nil
+		for _, claim := range has {                      // whichever pool gave it
+			if slices.ContainsFunc(want, func(w addresses.Claim) bool { return w.Address == claim.Address }) {
+				return v, nil
+			}
 		}
 	}
 	return nil, nil //nolint:nilnil // the contract: none has

@@ -1,6 +1,7 @@
 package metal3
 
 import (
+	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -25,20 +26,15 @@ func addressesOf(tags map[string]string) []string {
 }
 
 // loses reports whether the machine on h, which is not deployed, has an address of a pool that
-// another machine has and is deployed with, or keeps: see package addresses.
+// another machine has, of whatever pool, and is deployed with, or keeps: see package addresses.
 func (o *observation) loses(h *seenHost) bool {
 	claims, err := addresses.Parse(h.tags[addresses.Tag])
 	if err != nil || h.node == nil || h.node.State != ironic.Available {
 		return false
 	}
-	for _, c := range claims {
-		for _, other := range o.listing.holders[c] {
-			if other != h.node.UUID && (o.listing.isDeployed(other) || o.listing.holders.Keeper(c) != h.node.UUID) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(claims, func(c addresses.Claim) bool {
+		return o.listing.holders.Loses(h.node.UUID, c.Address, o.listing.isDeployed)
+	})
 }
 
 // isDeployed reports whether more than a claim was made of a node.
@@ -66,17 +62,15 @@ func (p *Provider) reserve(o *observation, r providers.MachineRequest, d *machin
 			p.releaseAddresses(out)
 			return nil, err
 		}
-		taken := pool.Taken(o.listing.holders)
+		known := addresses.Known{Place: o.endpoint, Taken: o.listing.holders.Taken(), Seen: o.cluster.Neighbours.Addresses()}
 		for _, c := range out {
-			if c.Pool == pool.ID {
-				taken[c.Address] = true
-			}
+			known.Taken[c.Address] = true
 		}
 		who := machine.Claim{Name: addresses.ClaimName(r.Cluster, r.Name, i), Host: d.Host.Name, Index: d.Machine.Index}
 		if t.DataTemplate != nil {
 			who.Template = t.DataTemplate.Name
 		}
-		a, err := pool.Reserve(&p.reserved, who, taken, at, at.Add(p.o.Settle))
+		a, err := pool.Reserve(&p.ledger, who, known, at, at.Add(p.o.Settle))
 		if err == nil {
 			out = append(out, addresses.Claim{Pool: pool.ID, Address: a})
 			d.Addresses[ref], err = pool.Address(a)
@@ -91,7 +85,7 @@ func (p *Provider) reserve(o *observation, r providers.MachineRequest, d *machin
 
 func (p *Provider) releaseAddresses(claims []addresses.Claim) {
 	for _, c := range claims {
-		p.reserved.Release(c)
+		p.ledger.Release(c)
 	}
 }
 

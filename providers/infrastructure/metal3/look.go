@@ -70,6 +70,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		return nil, err
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), []*site{s})
+	p.ledger.Saw(s.endpoint, l.holders)
 	out := &observation{site: s, cluster: c, spec: spec, secret: secret, listing: l, memory: memory}
 	out.elsewhere = sync.OnceValues(func() (remembered, error) { return s.elsewhere(c) })
 	if err := out.join(); err != nil {

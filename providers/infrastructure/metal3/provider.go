@@ -24,7 +24,7 @@ type Provider struct {
 	o        Options
 	secrets  objects.Secrets
 	watch    *snapshot.Watch[*site]
-	reserved addresses.Reservations
+	ledger   addresses.Ledger
 	deciding claims.Locks // machines and hosts that something is asked of right now
 
 	mu      sync.Mutex

@@ -89,7 +89,7 @@ func (p *Provider) clone(ctx context.Context, op fleet.OperationID, r providers.
 	if err != nil {
 		return err
 	}
-	claims, err := p.reserve(r, at.VSphereMachineSpec, got)
+	claims, err := p.reserve(r, at, got)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func siteOfSeen(all []siteSeen, server string) *siteSeen {
 
 // reserve returns the addresses of pools that the machine of r gets, in the order in which its
 // devices name pools.
-func (p *Provider) reserve(r providers.MachineRequest, spec *api.VSphereMachineSpec, got *observation) ([]addresses.Claim, error) {
+func (p *Provider) reserve(r providers.MachineRequest, spec placement, got *observation) ([]addresses.Claim, error) {
 	at := time.Now()
 	var out []addresses.Claim
 	if got.unknown != nil && slices.ContainsFunc(spec.Network.Devices, func(d api.NetworkDeviceSpec) bool { return len(d.AddressesFromPools) > 0 }) {
@@ -162,16 +162,14 @@ func (p *Provider) reserve(r providers.MachineRequest, spec *api.VSphereMachineS
 				p.release(out)
 				return nil, err
 			}
-			taken := got.holders.Taken(pool)
+			known := got.known(spec.Server)
 			if e, err := netip.ParseAddr(r.Endpoint.Host); err == nil {
-				taken[e] = true
+				known.Taken[e] = true
 			}
 			for _, c := range out {
-				if c.Pool == pool.ID {
-					taken[c.Address] = true
-				}
+				known.Taken[c.Address] = true
 			}
-			claim, err := p.reserved.Reserve(pool, addresses.ClaimName(r.Cluster, r.Name, len(out)), taken, at, at.Add(p.o.Settle))
+			claim, err := p.ledger.Reserve(pool, addresses.ClaimName(r.Cluster, r.Name, len(out)), known, at, at.Add(p.o.Settle))
 			if err != nil {
 				p.release(out)
 				return nil, err
@@ -184,7 +182,7 @@ func (p *Provider) reserve(r providers.MachineRequest, spec *api.VSphereMachineS
 
 func (p *Provider) release(claims []addresses.Claim) {
 	for _, c := range claims {
-		p.reserved.Release(c)
+		p.ledger.Release(c)
 	}
 }
 

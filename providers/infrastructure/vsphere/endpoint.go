@@ -42,7 +42,7 @@ func (p *Provider) endpoint(o *observation) (fleet.Endpoint, error) {
 		return fleet.Endpoint{}, o.unknown
 	}
 	at := time.Now()
-	c, err := p.reserved.Reserve(pool, addresses.EndpointClaimName(o.cluster), o.takenForEndpoint(pool), at, at.Add(p.o.Settle))
+	c, err := p.ledger.Reserve(pool, addresses.EndpointClaimName(o.cluster), o.known(o.spec.Server), at, at.Add(p.o.Settle))
 	if err != nil {
 		return fleet.Endpoint{}, err
 	}
@@ -88,23 +88,26 @@ func (o *observation) endpointClaim(remembered string) addresses.Claim {
 	}).Claim
 }
 
-// takenForEndpoint returns the addresses that an endpoint cannot have: those of pool that others
-// have, and those that guests of machines say they have, as the endpoints of clusters are that Git
-// names.
-func (o *observation) takenForEndpoint(pool *addresses.Pool) map[netip.Addr]bool {
-	taken := o.holders.Taken(pool)
+// known returns what is known of the addresses of a vCenter that the cluster is on. What guests say
+// takes no address from a pool for good: they may say anything.
+func (o *observation) known(server string) addresses.Known {
+	place := server
+	if i := slices.IndexFunc(o.sites, func(s siteSeen) bool { return s.is(server) }); i >= 0 {
+		place = o.sites[i].identity()
+	}
+	out := addresses.Known{Place: place, Taken: o.holders.Taken(), Seen: o.cluster.Neighbours.Addresses()}
 	for i := range o.sites {
 		for _, vm := range o.sites[i].look.Tagged() {
 			for _, n := range vm.NICs {
 				for _, text := range n.IpAddress {
 					if a, err := netip.ParseAddr(text); err == nil {
-						taken[a] = true
+						out.Seen[a] = true
 					}
 				}
 			}
 		}
 	}
-	return taken
+	return out
 }
 
 // checkNamed says who has the address e that Git names for the endpoint of a cluster without

@@ -74,9 +74,8 @@ func (o *observation) loses(s *siteSeen, m *machine.Owned) *addresses.Claim {
 	return nil
 }
 
-// outdone reports whether another one than own, which does not run with it, keeps c.
+// outdone reports whether another one than own, which does not run, keeps the address of c,
+// whichever pool gave it.
 func (o *observation) outdone(c addresses.Claim, own string) bool {
-	return !o.running[own] && slices.ContainsFunc(o.holders[c], func(other string) bool {
-		return other != own && (o.running[other] || o.holders.Keeper(c) != own)
-	})
+	return !o.running[own] && o.holders.Loses(own, c.Address, func(other string) bool { return o.running[other] })
 }

@@ -59,7 +59,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		vms := p.convert(look)
 		seen := siteSeen{site: s, look: look, owned: machine.Of(vms, c)}
 		seen.clones = clonesOf(look, c, seen.owned)
-		out.hold(&seen, machine.Copies(vms))
+		p.ledger.Saw(s.identity(), out.hold(&seen, machine.Copies(vms)))
 		out.sites = append(out.sites, seen)
 		places = append(places, s.Client)
 	}
@@ -178,15 +178,17 @@ func (p *Provider) memoryOf(vm *vcenter.VM) (refusal string, going bool) {
 }
 
 // hold notes which addresses of pools the VMs of s have, whosesoever they are, without copies. Where
-// somebody damaged what one says of it, no address is given: it may be the one of that VM.
-func (o *observation) hold(s *siteSeen, copies map[vcenter.Ref]bool) {
+// somebody damaged what one says of it, no address is given: it may be the one of that VM. It returns
+// those of s.
+func (o *observation) hold(s *siteSeen, copies map[vcenter.Ref]bool) addresses.Holders {
+	all := make(addresses.Holders)
 	for _, vm := range s.look.Tagged() {
 		if copies[vm.Ref] {
 			continue
 		}
 		runs := vm.Power != "poweredOff"
-		err := o.holders.Add(s.holder(vm.Ref), vm.Tags[addresses.Tag])
-		e, wrong := o.holders.AddEndpoint(vm.Tags)
+		err := all.Add(s.holder(vm.Ref), vm.Tags[addresses.Tag])
+		e, wrong := all.AddEndpoint(vm.Tags)
 		if err = cmp.Or(err, wrong); err != nil {
 			o.unknown = fmt.Errorf("tags of %s: %w", s.look.Path(vm), err)
 		}
@@ -195,10 +197,17 @@ func (o *observation) hold(s *siteSeen, copies map[vcenter.Ref]bool) {
 			o.running[e] = true
 		}
 	}
+	for c, ids := range all {
+		o.holders[c] = append(o.holders[c], ids...)
+	}
+	return all
 }
 
 // holder names a VM among those of all vCenters.
-func (s *site) holder(ref vcenter.Ref) string { return s.access.Server + "/" + ref.Value }
+func (s *site) holder(ref vcenter.Ref) string { return s.identity() + "/" + ref.Value }
+
+// identity is what the vCenter says of itself, whatever Git calls it.
+func (s *site) identity() string { return cmp.Or(s.access.Instance, s.access.Server) }
 
 // machines returns all machines of the cluster, those that are being cloned among them.
 func (o *observation) machines() []fleet.Machine {

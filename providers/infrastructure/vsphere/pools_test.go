@@ -189,18 +189,5 @@ func TestMachineOfAnotherTemplate(t *testing.T) {
 // share gives the machine called to the address of another, as where two agents chose it.
 func (b *bench) share(from, to string) {
 	b.t.Helper()
-	tags := func(name string) map[string]string {
-		var out map[string]string
-		if err := json.Unmarshal([]byte(b.vms(name)[0].ExtraConfig["fairlead.dev/tags"]), &out); err != nil {
-			b.t.Fatal(err)
-		}
-		return out
-	}
-	t := tags(to)
-	t["fairlead.dev/addresses"] = tags(from)["fairlead.dev/addresses"]
-	text, err := json.Marshal(t)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.w.SetExtraConfig(b.vms(to)[0].Ref, map[string]string{"fairlead.dev/tags": string(text)})
+	b.setTag(to, "fairlead.dev/addresses", b.held(from, "fairlead.dev/addresses"))
 }

@@ -19,11 +19,11 @@ import (
 
 // A Provider is the infrastructure provider of vSphere.
 type Provider struct {
-	o        Options
-	pool     *vcenter.Pool
-	secrets  objects.Secrets
-	watch    *snapshot.Watch[*vcenter.Client]
-	reserved addresses.Reservations
+	o       Options
+	pool    *vcenter.Pool
+	secrets objects.Secrets
+	watch   *snapshot.Watch[*vcenter.Client]
+	ledger  addresses.Ledger
 
 	mu       sync.Mutex
 	found    map[snapshot.Owner]*known // what this process found that machines of clusters need

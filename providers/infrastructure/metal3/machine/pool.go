@@ -58,7 +58,7 @@ func FindPool(c *fleet.Cluster, ref api.IPPoolReference) (*Pool, error) {
 		return nil, err
 	}
 	for _, part := range p.parts {
-		part.pool.SpareEndpoint(c)
+		part.pool.SpareEndpoints(c)
 	}
 	return p, nil
 }
@@ -128,9 +128,6 @@ func newPart(id string, s *api.IPPoolSpec, p *api.Pool, reserved []string) (part
 	return out, nil
 }
 
-// Taken returns the addresses of p that machines have.
-func (p *Pool) Taken(h addresses.Holders) map[netip.Addr]bool { return h.Taken(p.parts[0].all) }
-
 // Allocate returns an address of p for c that is not among taken: the same one as long as
 // these are the same. Where all are taken, or the one that is pre-allocated is, the error is
 // of the kind Exhausted.
@@ -138,12 +135,19 @@ func (p *Pool) Allocate(c Claim, taken map[netip.Addr]bool) (netip.Addr, error) 
 	return p.each(c, taken, func(part *addresses.Pool) (netip.Addr, error) { return part.Allocate(c.Name, taken) })
 }
 
-// Reserve is Allocate beside what r holds, which keeps the address until then.
-func (p *Pool) Reserve(r *addresses.Reservations, c Claim, taken map[netip.Addr]bool, now, until time.Time) (netip.Addr, error) {
-	return p.each(c, taken, func(part *addresses.Pool) (netip.Addr, error) {
-		claim, err := r.Reserve(part, c.Name, taken, now, until)
-		return claim.Address, err
-	})
+// Reserve is Allocate beside what l and k have, and keeps the address until then.
+func (p *Pool) Reserve(l *addresses.Ledger, c Claim, k addresses.Known, now, until time.Time) (netip.Addr, error) {
+	reserve := func(k addresses.Known) func(*addresses.Pool) (netip.Addr, error) {
+		return func(part *addresses.Pool) (netip.Addr, error) {
+			claim, err := l.Reserve(part, c.Name, k, now, until)
+			return claim.Address, err
+		}
+	}
+	a, err := p.each(c, k.Taken, reserve(k.Strict())) // before what another entry may have to give
+	if fleet.KindOf(err) == fleet.Exhausted && len(k.Seen) > 0 {
+		return p.each(c, k.Taken, reserve(k))
+	}
+	return a, err
 }
 
 // each returns the address that is pre-allocated to c, or that of the first entry that has one.

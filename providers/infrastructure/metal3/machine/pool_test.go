@@ -95,11 +95,11 @@ func TestPreAllocations(t *testing.T) {
 }
 
 func TestReserve(t *testing.T) {
-	p, r, now := pool(t, spec()), new(addresses.Reservations), time.Unix(0, 0)
+	p, r, now := pool(t, spec()), new(addresses.Ledger), time.Unix(0, 0)
 	got := make(map[netip.Addr]bool)
 	for _, name := range []string{"a", "b"} {
 		for range 2 {
-			a, err := p.Reserve(r, Claim{Name: name}, nil, now, now.Add(time.Minute))
+			a, err := p.Reserve(r, Claim{Name: name}, addresses.Known{}, now, now.Add(time.Minute))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,10 +109,16 @@ func TestReserve(t *testing.T) {
 	if len(got) != 2 || !got[netip.MustParseAddr("10.0.0.10")] || !got[netip.MustParseAddr("10.0.0.13")] {
 		t.Errorf("two claims, each asked for twice, have %v", got)
 	}
-	if a, err := p.Reserve(r, Claim{Name: "c"}, nil, now, now.Add(time.Minute)); fleet.KindOf(err) != fleet.Exhausted {
+	seen := map[netip.Addr]bool{netip.MustParseAddr("10.0.0.10"): true, netip.MustParseAddr("10.0.0.13"): true}
+	wide := spec()
+	delete(wide.PreAllocations, "workers-1-p")
+	if a, err := pool(t, wide).Reserve(new(addresses.Ledger), Claim{Name: "a"}, addresses.Known{Seen: seen}, now, now.Add(time.Minute)); err != nil || !strings.HasPrefix(a.String(), "10.0.1.") {
+		t.Errorf("where those of the first entry are said to be taken: got %s %v, want one of the second", a, err)
+	}
+	if a, err := p.Reserve(r, Claim{Name: "c"}, addresses.Known{}, now, now.Add(time.Minute)); fleet.KindOf(err) != fleet.Exhausted {
 		t.Errorf("a third one: got %s %v, want Exhausted", a, err)
 	}
-	if a, err := p.Reserve(r, Claim{Name: "c"}, nil, now.Add(time.Hour), now.Add(time.Hour)); err != nil {
+	if a, err := p.Reserve(r, Claim{Name: "c"}, addresses.Known{}, now.Add(time.Hour), now.Add(time.Hour)); err != nil {
 		t.Errorf("when they ran out: got %s %v", a, err)
 	}
 }
@@ -180,7 +186,7 @@ func TestFindPool(t *testing.T) {
 			t.Errorf("%s: %s is given, which is the endpoint", kind, b)
 		}
 		holders := addresses.Holders{}
-		if err := holders.Add("m", addresses.Format([]addresses.Claim{{Pool: p.ID, Address: a}})); err != nil || !p.Taken(holders)[a] {
+		if err := holders.Add("m", addresses.Format([]addresses.Claim{{Pool: p.ID, Address: a}})); err != nil || !holders.Taken()[a] {
 			t.Errorf("%s: %s is not taken: %v", kind, a, err)
 		}
 		if _, err := FindPool(c, api.IPPoolReference{Name: "x", Kind: kind, APIGroup: group}); fleet.KindOf(err) != fleet.Invalid {
