@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
@@ -167,16 +168,24 @@ func (v *view) successors() []machine {
 
 // fixedEndpoint is an address that somebody serves, as kube-vip does. Where it is
 // one of the cluster's network and nobody has it, a port keeps it from being
-// given to anyone else.
+// given to anyone else. One that another cluster or a server has is left to it.
 func (v *view) fixedEndpoint(d *decision, fixed string) {
 	d.serve(fixed, v)
 	for _, p := range v.mine.ports {
 		v.tags(d, "ports", p.ID, p.Name, p.Tags, func(t []string) { p.Tags = t; v.putPort(p) })
 	}
 	s, ok := find(d.placement.subnets, func(s subnets.Subnet) bool { return contains(s.CIDR, fixed) })
-	if !ok || slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool {
+	if !ok {
+		return
+	}
+	if p, taken := find(v.all.ports, func(p cloud.Port) bool {
 		return p.NetworkID == s.NetworkID && slices.ContainsFunc(p.FixedIPs, func(ip ports.IP) bool { return sameAddress(ip.IPAddress, fixed) })
-	}) {
+	}); taken {
+		if err := v.othersPort(p, fixed); err != nil && len(v.machines) == 0 && v.known().IsZero() {
+			d.fault(err)
+		} else if err != nil { // the machines know the API server there
+			d.faults = append(d.faults, err)
+		}
 		return
 	}
 	d.add(step{what: "reserve address " + fixed, essential: true, do: func(ctx context.Context, sess *session) error {
@@ -196,6 +205,23 @@ func (v *view) fixedEndpoint(d *decision, fixed string) {
 		v.putPort(p)
 		return nil
 	}})
+}
+
+// othersPort says whose p is, which has the address of the API server: another cluster's, or a
+// server's. A port that people made to keep the address, and that of their load balancer, are good.
+func (v *view) othersPort(p cloud.Port, fixed string) error {
+	op := "use address " + fixed + " for the API server"
+	o, marked := cloud.ParseOwner(p.Description)
+	switch {
+	case marked && o.Shared() != v.owner:
+		return fleet.Errorf(fleet.Conflict, op, "it belongs to cluster %s of fleet %s (name another address in apiServer.fixedIP)", o.Cluster, o.Fleet)
+	case marked, slices.ContainsFunc(v.machines, func(m machine) bool { return m.id == p.DeviceID }):
+		return nil
+	case strings.HasPrefix(p.DeviceOwner, "compute:"), strings.HasPrefix(p.DeviceOwner, "network:"):
+		return fleet.Errorf(fleet.Conflict, op, "port %s of %s %s has it (name another address in apiServer.fixedIP; where that device balances the load of the API server, name it in controlPlaneEndpoint)",
+			p.ID, p.DeviceOwner, p.DeviceID)
+	}
+	return nil
 }
 
 func (v *view) putPort(p cloud.Port) {

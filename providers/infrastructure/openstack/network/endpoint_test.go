@@ -154,6 +154,52 @@ func TestFloatingIPOfTheUser(t *testing.T) {
 	}
 }
 
+// TestFixedIPOfOthers: a fixed address that another cluster or a server has is not taken; a port
+// that people made to keep it, and that of their load balancer, are used. A cluster whose machines
+// know it is told, and goes on.
+func TestFixedIPOfOthers(t *testing.T) {
+	another := cloud.FormatOwner("API server", snapshot.Owner{Fleet: "fleet-a", Cluster: fleet.Key{Namespace: "prod", Name: "eu-2"}})
+	for name, tc := range map[string]struct {
+		port  ost.Object
+		lives bool
+		words string // empty: it is used
+	}{
+		"of another cluster":                  {ost.Object{"description": another}, false, "it belongs to cluster prod/eu-2 of fleet fleet-a"},
+		"of a server":                         {ost.Object{"device_owner": "compute:az1", "device_id": "9"}, false, "compute:az1 9 has it"},
+		"of a router":                         {ost.Object{"device_owner": "network:router_interface", "device_id": "9"}, false, "name another address"},
+		"of a load balancer":                  {ost.Object{"device_owner": "Octavia", "device_id": "lb-9"}, false, ""},
+		"kept":                                {ost.Object{"description": "for the API server"}, false, ""},
+		"of a cluster whose machines know it": {ost.Object{"description": another}, true, "it belongs to cluster prod/eu-2 of fleet fleet-a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := clusterOn("office", "10.6.0.4")
+			inBubble(t, s, func(w *world) {
+				n := w.cloud.Add("alpha", ost.Networks, ost.Object{"name": "office"})
+				subnet := w.cloud.Add("alpha", ost.Subnets, ost.Object{"name": "a", "network_id": n, "cidr": "10.6.0.0/24", "ip_version": 4, "gateway_ip": "10.6.0.1"})
+				tc.port["network_id"], tc.port["fixed_ips"] = n, []ost.Object{{"subnet_id": subnet, "ip_address": "10.6.0.4"}}
+				w.cloud.Add("alpha", ost.Ports, tc.port)
+				if tc.lives {
+					w.cluster.Residence = fleet.Residence{ControlPlane: fleet.InitializedOnce, Endpoint: fleet.Endpoint{Host: "10.6.0.4", Port: 6443}}
+				}
+				st, errs := w.work()
+				if want := tc.words == "" || tc.lives; st.Ready != want || st.Endpoint.Host != "10.6.0.4" {
+					t.Errorf("ready %t, want %t, at %s: %s", st.Ready, want, st.Endpoint.Host, st.Message)
+				}
+				if tc.words == "" != (len(errs) == 0) || tc.words != "" && (!strings.Contains(errs[0].Error(), tc.words) || fleet.KindOf(errs[0]) != fleet.Conflict) {
+					t.Errorf("errors %v, want %q", errs, tc.words)
+				}
+			})
+		})
+	}
+}
+
+// clusterOn is a cluster on an existing network, whose API server answers at a fixed address.
+func clusterOn(network, fixed string) *api.OpenStackClusterSpec {
+	s := withoutBalancer(&api.APIServer{EnableFloatingIP: ptr(false), FixedIP: ptr(fixed)})
+	s.ManagedSubnets, s.Network = nil, &api.NetworkParam{Filter: &api.NetworkFilter{Name: network}}
+	return s
+}
+
 // The other ways to an endpoint.
 func TestEndpoint(t *testing.T) {
 	none := &api.APIServer{EnableFloatingIP: ptr(false)}
