@@ -298,6 +298,7 @@ type Object struct {
 	Secrets     map[Key]SecretData `json:"-"`          // those that it refers to and Git holds; no part of a template hash
 	Stored      []Key              `json:"-"`          // the others that it refers to: the secret store has them, if anybody has
 	Identities  []Identity         `json:"-"`          // see Kind
+	Networks    []string           `json:"-"`          // as Kind.Networks; for validation
 }
 
 // An Endpoint is where an API server answers.

@@ -67,6 +67,10 @@ type Kind struct {
 	// nothing ever is.
 	Elsewhere func(spec any) field.ErrorList
 
+	// Networks returns the addresses of machines that spec, which Normalise returned, names: as
+	// "10.6.0.0/24" or "10.6.0.10-10.6.0.20". Nil means that the kind names none.
+	Networks func(spec any) []string
+
 	// Hashed returns what of a spec, normalised and resolved, counts in template
 	// hashes, and in what tells whether a definition changed; nil: all of it. Whatever
 	// a released version counted, and nothing else, is in it for ever: where Normalise

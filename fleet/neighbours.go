@@ -33,27 +33,27 @@ func (c *Cluster) WithNeighbours(n Neighbours) *Cluster {
 	return &out
 }
 
-// DrawsAddresses reports whether c has pools of addresses.
-func (c *Cluster) DrawsAddresses() bool { return slices.ContainsFunc(c.allCompanions(), isPool) }
-
-// SharesPool reports whether c and o have a pool in common.
-func (c *Cluster) SharesPool(o *Cluster) bool {
-	theirs := o.allCompanions()
-	return slices.ContainsFunc(c.allCompanions(), func(x Object) bool {
-		return isPool(x) && slices.ContainsFunc(theirs, func(y Object) bool {
-			return x.GVK.GroupKind() == y.GVK.GroupKind() && x.Namespace == y.Namespace && x.Name == y.Name
-		})
-	})
-}
-
-// allCompanions returns those of all sites of c.
-func (c *Cluster) allCompanions() []Object {
-	out := slices.Clone(c.Companions)
+// AddressPools returns the pools of addresses that c has, of Cluster API's IPAM contract and of
+// Metal3's.
+func (c *Cluster) AddressPools() (out []Object) {
+	list := c.Companions
 	for _, g := range c.Guests {
-		out = append(out, g.Companions...)
+		list = slices.Concat(list, g.Companions)
+	}
+	for _, o := range list {
+		if strings.HasPrefix(o.GVK.Group, "ipam.") {
+			out = append(out, o)
+		}
 	}
 	return out
 }
 
-// isPool reports whether o is a pool of addresses, of Cluster API's IPAM contract or of Metal3's.
-func isPool(o Object) bool { return strings.HasPrefix(o.GVK.Group, "ipam.") }
+// SharesPool reports whether c and o have a pool in common.
+func (c *Cluster) SharesPool(o *Cluster) bool {
+	theirs := o.AddressPools()
+	return slices.ContainsFunc(c.AddressPools(), func(x Object) bool {
+		return slices.ContainsFunc(theirs, func(y Object) bool {
+			return x.GVK.GroupKind() == y.GVK.GroupKind() && x.Namespace == y.Namespace && x.Name == y.Name
+		})
+	})
+}

@@ -66,6 +66,7 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fl
 	f.Clusters, problems = withoutTwins(f.Clusters)
 	f.Problems = append(f.Problems, problems...)
 	slices.SortFunc(f.Clusters, func(x, y fleet.Cluster) int { return x.Key.Compare(y.Key) })
+	b.shareNothing(&f)
 	f.Parts = b.parts(bases)
 	f.Warnings = append(f.Warnings, partWarnings(f.Parts)...)
 	slices.SortStableFunc(f.Warnings, compareProblems)

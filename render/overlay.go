@@ -188,6 +188,7 @@ func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay, libraries [
 		}
 		c.Overlay, c.Revision = o.dir, rev
 	}
+	o.checkNetworks()
 	if len(o.clusters) == 0 && len(o.problems) == 0 && !o.part {
 		o.problems = []fleet.Problem{{
 			Overlay: o.dir, File: o.file, Message: "the overlay renders no Cluster",

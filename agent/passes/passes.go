@@ -156,7 +156,7 @@ func (m *Maker) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 		c = c.WithResidence(last.Residence).WithRecreate(m.o.Recreate)
 	}
 	c = c.WithNeighbors(m.p.Fleet.Neighbors(c.Key))
-	if c.DrawsAddresses() {
+	if len(c.AddressPools()) > 0 {
 		c = c.WithNeighbours(m.neighbours(c))
 	}
 	res := m.p.Reconciler.Pass(ctx, c, last.Memory)

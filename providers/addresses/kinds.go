@@ -51,6 +51,7 @@ func Kinds(provider string) []fleet.Kind {
 			Group: Group, Kind: name, Versions: []string{"v1alpha2"},
 			New:       func(string) any { return new(InClusterIPPool) },
 			Normalise: normalise,
+			Networks:  networks,
 			Refused: map[string]string{
 				"spec.addressReuseGracePeriodSeconds": "an address is given again when the infrastructure shows no machine that has it, and nobody keeps a record of when that was: " +
 					"leave the field out; the search for a free address seldom comes to the one that was let go last",
@@ -105,6 +106,23 @@ func normalise(v any) (any, field.ErrorList) {
 		errs.Invalid(at.Child("addresses"), spec.Addresses, "nothing is left to be given: excludedAddresses, the gateway and the addresses that a network reserves are taken out")
 	}
 	return spec, errs.Errs
+}
+
+// networks implements fleet.Kind.
+func networks(v any) []string {
+	spec, ok := v.(PoolSpec)
+	if !ok {
+		return nil
+	}
+	first, err := parseRange(spec.Addresses[0])
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, r := range setOf(&spec, netip.PrefixFrom(first.From(), spec.Prefix).Masked()).Ranges() {
+		out = append(out, r.String())
+	}
+	return out
 }
 
 // parseAll checks a list of addresses, ranges and prefixes, and returns each as it is spelt

@@ -22,6 +22,9 @@ func (b *builder) object(o *object, in *infrastructure) fleet.Object {
 	if in.kind.Identities != nil {
 		out.Identities = in.kind.Identities(in.value)
 	}
+	if in.kind.Networks != nil {
+		out.Networks = in.kind.Networks(in.value)
+	}
 	for _, k := range in.secrets {
 		s := b.set.get("", "Secret", k.Namespace, k.Name)
 		if s == nil {

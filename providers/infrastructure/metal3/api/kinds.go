@@ -83,6 +83,7 @@ func Kinds() []fleet.Kind {
 	}
 
 	pool := kind(fleet.InfrastructureCompanion, PoolGroup, PoolKind, func() any { return new(IPPool) }, nil)
+	pool.Networks = networks
 	pool.Unused["spec.clusterName"] = "a pool is for all clusters of its namespace"
 	pool.Unused["spec.namePrefix"] = "there are no IPAddress objects to be named"
 	pool.Limited = map[string]string{"spec.allocationStrategy": "either way the search for a free address begins where a hash of the machine's name says"}

@@ -150,3 +150,18 @@ func (v *validator) preAllocations(at *field.Path, all map[string]string, ranges
 		names[a] = name
 	}
 }
+
+// networks implements fleet.Kind.
+func networks(v any) []string {
+	spec, ok := v.(*IPPoolSpec)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for i := range spec.Pools {
+		if r, err := spec.Pools[i].Range(); err == nil {
+			out = append(out, r.String())
+		}
+	}
+	return out
+}

@@ -53,7 +53,7 @@ func Kinds() []fleet.Kind {
 				}
 				return new(OpenStackCluster)
 			},
-			Normalise: normalise, Elsewhere: elsewhere,
+			Normalise: normalise, Elsewhere: elsewhere, Networks: networks,
 			Renamed: map[string]map[string]string{"v1beta1": {
 				"spec.apiServer.managedLoadBalancer": "spec.apiServerLoadBalancer",
 				"spec.apiServer.enableFloatingIP":    "spec.disableAPIServerFloatingIP",
@@ -214,6 +214,19 @@ func secrets(spec any, namespace string) []fleet.Key {
 		if r != nil && r.Type == IdentitySecret {
 			out = append(out, fleet.Key{Namespace: namespace, Name: r.Name})
 		}
+	}
+	return out
+}
+
+// networks implements fleet.Kind.
+func networks(v any) []string {
+	spec, ok := v.(*OpenStackClusterSpec)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, s := range spec.ManagedSubnets {
+		out = append(out, s.CIDR)
 	}
 	return out
 }
