@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +73,9 @@ func (o *observation) unready() string {
 	if len(o.machines) > 0 {
 		return ""
 	}
+	if who := o.endpointHolder(); who != "" {
+		return who
+	}
 	var why []string
 	for i := range o.hosts {
 		h := &o.hosts[i]
@@ -87,6 +91,25 @@ func (o *observation) unready() string {
 		why = append(why[:most:most], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(why, "; ")
+}
+
+// endpointHolder says which machine was given the endpoint that Git names, before Git named it;
+// empty: none was.
+func (o *observation) endpointHolder() string {
+	e, err := netip.ParseAddr(endpoint.Wanted(o.cluster).Host)
+	if err != nil || o.cluster.ServedElsewhere() {
+		return "" // a name is nobody's
+	}
+	for _, id := range o.listing.holders.Of(e) {
+		for i := range o.listing.nodes {
+			if n := &o.listing.nodes[i]; n.UUID == id {
+				tags := o.listing.machineTags(n)
+				return fmt.Sprintf("the endpoint %s was given to machine %s of cluster %s from a pool (name another address, or have that machine replaced)",
+					e, tags[fleet.TagMachine], tags[fleet.TagCluster])
+			}
+		}
+	}
+	return ""
 }
 
 // isTaken reports whether a machine has h.

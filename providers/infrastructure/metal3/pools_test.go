@@ -1,6 +1,7 @@
 package metal3_test
 
 import (
+	"strings"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -44,5 +45,17 @@ func TestOverlappingPools(t *testing.T) {
 	got := w.until(c, "claimed", func(i fleet.Infrastructure) bool { return len(i.Machines) == 2 })
 	if a := machineOf(got, other).Addresses; len(a) != 1 || a[0] != "10.0.0.12" {
 		t.Errorf("it is given %q, and 10.0.0.12 alone is free", a)
+	}
+	// A cluster whose endpoint a machine was given before Git named it is told.
+	late := w.c
+	late.Key.Name, late.Residence = "late", fleet.Residence{}
+	late.Infrastructure = newObject(w, group, "Metal3Cluster", w.namespace, "late", &api.Metal3ClusterSpec{ControlPlaneEndpoint: api.APIEndpoint{Host: "10.0.0.12", Port: 6443}})
+	late.Infrastructure.Secrets = c.Infrastructure.Secrets
+	if err := w.p.EnsureInfrastructure(t.Context(), "op-infra", &late); err != nil {
+		t.Fatal(err)
+	}
+	const words = "the endpoint 10.0.0.12 was given to machine eu-1-md-0-b2c of cluster"
+	if got := w.observe(&late); got.Ready || !strings.Contains(got.Message, words) {
+		t.Errorf("ready %t: %q, want %q", got.Ready, got.Message, words)
 	}
 }
