@@ -156,6 +156,7 @@ func Checks() []Check {
 		{"UserDataTooLarge", userDataTooLarge},
 		{"OrphansAreSwept", orphansAreSwept},
 		{"OrphansLeaveNothing", orphansLeaveNothing},
+		{"AddressIsGivenOnce", addressIsGivenOnce},
 	}
 }
 

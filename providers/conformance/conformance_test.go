@@ -126,7 +126,7 @@ func TestMissingHooks(t *testing.T) {
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing",
 				"EndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
-				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing",
+				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
 			}, c.Name)
 			if needs != r.Failed() {
 				t.Errorf("%s without hooks: %q", c.Name, r.failures)
@@ -611,6 +611,20 @@ func mutants() map[string]struct {
 		"takes other clusters for orphans": {"OrphansAreSwept", mutant{
 			orphans: func(p providers.Infrastructure, ctx context.Context, _ []*fleet.Cluster) ([]fleet.Orphan, error) {
 				return p.(providers.OrphanRemover).Orphans(ctx, "conformance", nil)
+			},
+		}},
+		"gives an address of another pool": {"AddressIsGivenOnce", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				if err := p.CreateMachine(ctx, op, r); fleet.KindOf(err) != fleet.Exhausted || len(r.Cluster.Neighbours.Endpoints) > 0 {
+					return err
+				}
+				return nil
+			},
+		}},
+		"gives the endpoint of another cluster": {"AddressIsGivenOnce", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				r.Cluster = r.Cluster.WithNeighbours(fleet.Neighbours{})
+				return p.CreateMachine(ctx, op, r)
 			},
 		}},
 		"looks where Git leads alone":               {"RememberedPlace", mutant{annex: forgets}},

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
@@ -104,6 +106,15 @@ func (c *counting) SetTags(ctx context.Context, id string, tags map[string]strin
 // hooks reach the cloud of a provider.
 func hooks() conformance.Hooks {
 	return conformance.Hooks{
+		Pooled: func(_ testing.TB, c *fleet.Cluster, name, last string) *fleet.Cluster {
+			out, pool := *c, c.Workers[0]
+			pool.Infrastructure.Spec = []byte(`{"backend":{"inMemory":{"addressesFromPools":[{"kind":"GlobalInClusterIPPool","name":"` + name + `"}]}}}`)
+			out.Workers, out.Companions = []fleet.Pool{pool}, []fleet.Object{{
+				GVK: schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Version: "v1alpha2", Kind: "GlobalInClusterIPPool"}, Name: name,
+				Spec: []byte(`{"addresses":["10.9.0.10-` + last + `"],"prefix":24}`),
+			}}
+			return &out
+		},
 		Changes: func(t testing.TB, p providers.Infrastructure) string {
 			c := cloudOf(t, p)
 			c.mu.Lock()

@@ -57,6 +57,10 @@ type Hooks struct {
 	// more. Nil: they cannot come to that.
 	Jam func(t testing.TB, p providers.Infrastructure)
 
+	// Pooled returns c with an address for each of its workers of the pool called name, which
+	// has those from 10.9.0.10 to last and is all that Git has.
+	Pooled func(t testing.TB, c *fleet.Cluster, name, last string) *fleet.Cluster
+
 	// FailureDomain is one that the provider can put machines of Cluster in.
 	FailureDomain string
 

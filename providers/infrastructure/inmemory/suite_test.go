@@ -92,6 +92,12 @@ func runSuite(t *testing.T, cluster func() fleet.Cluster) {
 					t.Fatal(err)
 				}
 			},
+			Pooled: func(_ testing.TB, c *fleet.Cluster, name, last string) *fleet.Cluster {
+				p := pooled(c.Fleet, c.Key, `{"addresses":["10.9.0.10-`+last+`"],"prefix":24}`)
+				p.Companions[0].Name = name
+				p.Workers[0].Infrastructure.Spec = []byte(`{"backend":{"inMemory":{"addressesFromPools":[{"kind":"GlobalInClusterIPPool","name":"` + name + `"}]}}}`)
+				return p
+			},
 			FailureDomain: "a",
 		},
 		Cluster: cluster,

@@ -86,6 +86,20 @@ func suiteHooks(worlds map[providers.Infrastructure]*suiteWorld) conformance.Hoo
 		SlowRelease: func(_ testing.TB, p providers.Infrastructure) {
 			worlds[p].FailHosts(metal3test.HostFault{At: metal3test.AtClean, Hold: true})
 		},
+		Pooled: func(t testing.TB, c *fleet.Cluster, name, last string) *fleet.Cluster {
+			out, pool := *c, c.Workers[0]
+			spec, err := api.ReadMachine(pool.Infrastructure)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec.DataTemplate, spec.Data = &api.Metal3ObjectRef{Name: name}, &api.Metal3DataTemplateSpec{MetaData: &api.MetaData{
+				IPAddressesFromPool: []api.FromPool{{Key: "address", Name: name, APIGroup: "ipam.metal3.io", Kind: "IPPool"}},
+			}}
+			pool.Infrastructure = newObject(t, group, "Metal3MachineTemplate", c.Key.Namespace, name, spec)
+			out.Workers = []fleet.Pool{pool}
+			out.Companions = []fleet.Object{newObject(t, "ipam.metal3.io", "IPPool", c.Key.Namespace, name, &api.IPPoolSpec{Pools: []api.Pool{{Start: new("10.9.0.10"), End: &last}}, Prefix: 24})}
+			return &out
+		},
 		FailureDomain: "rack-b",
 		UserDataLimit: 1 << 20,
 	}
@@ -150,7 +164,7 @@ func (s *suiteWorld) in(c *fleet.Cluster) *fleet.Cluster {
 			s.hosts[c.Key.Namespace] = append(s.hosts[c.Key.Namespace], o)
 		}
 	}
-	out.Companions = s.hosts[c.Key.Namespace]
+	out.Companions = slices.Concat(s.hosts[c.Key.Namespace], c.AddressPools())
 	out.Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{}
 	for k, v := range c.Infrastructure.Secrets {
 		out.Infrastructure.Secrets[fleet.Key{Namespace: c.Key.Namespace, Name: k.Name}] = v

@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/conformance"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
@@ -134,6 +135,18 @@ func hooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 			b := bench{t: t, c: c}
 			b.leadTo(worlds[p].alias(), worlds[p].Thumbprint())
 			return b.c
+		},
+		Pooled: func(t testing.TB, c *fleet.Cluster, name, last string) *fleet.Cluster {
+			spec, err := api.ReadMachine(c.Workers[0].Infrastructure)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec.Network.Devices[0].DHCP4 = nil
+			spec.Network.Devices[0].AddressesFromPools = []addresses.Ref{{APIGroup: "ipam.cluster.x-k8s.io", Kind: "GlobalInClusterIPPool", Name: name}}
+			out, pool := *c, c.Workers[0]
+			pool.Infrastructure = newObject(t, "VSphereMachineTemplate", name, spec)
+			out.Workers, out.Companions = []fleet.Pool{pool}, append(slices.Clone(c.Companions), poolOf(t, name, "10.9.0.10-"+last))
+			return &out
 		},
 		FailureDomain: "zone-1",
 		UserDataLimit: 49149,

@@ -61,6 +61,7 @@ func TestConformance(t *testing.T) {
 			"LostAnswerOfDelete":         "the file system answers",
 			"LostAnswerOfInfrastructure": "the file system answers",
 			"DeletionIsInterrupted":      "a machine is one file, which is there or is not",
+			"AddressIsGivenOnce":         "a machine has no address of its own",
 		},
 	})
 }
