@@ -147,8 +147,8 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 	return out, err
 }
 
-// addressHolder returns the server that has an address of a pool which value, a tag of
-// another one, claims; nil: none has. Two that want one address at one time are told apart
+// addressHolder returns the server that has an address which value, a tag of another one,
+// claims, whichever pool gave it; nil: none has. Two that want one address at one time are told apart
 // here.
 func (c *Cloud) addressHolder(value string) (*vm, error) {
 	want, err := addresses.Parse(value)
@@ -160,7 +160,7 @@ func (c *Cloud) addressHolder(value string) (*vm, error) {
 			continue
 		}
 		has, _ := addresses.Parse(v.Tags[addresses.Tag]) // one that somebody damaged says nothing
-		for _, claim := range has {                      // whichever pool gave it
+		for _, claim := range has {
 			if slices.ContainsFunc(want, func(w addresses.Claim) bool { return w.Address == claim.Address }) {
 				return v, nil
 			}
