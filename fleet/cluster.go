@@ -58,9 +58,9 @@ type Cluster struct {
 	// Residence is where it lives, for its provider: whoever has the provider look at
 	// it or act on it adds what the Memory of the cluster says.
 	Residence Residence `json:"-"`
-	// Neighbors are the places beside their first ones in which other clusters of its namespace were
+	// NeighborPlaces are the places beside their first ones in which other clusters of its namespace were
 	// seen, with what their provider remembers there: whoever has a pass made over it adds them.
-	Neighbors []Place `json:",omitempty"`
+	NeighborPlaces []Place `json:",omitempty"`
 	// Removals say how machines are removed of pools that are not in Git any more, for
 	// whoever drains them. It is no part of what Git asks for.
 	Removals []PoolRemoval `json:"-"`
@@ -100,8 +100,8 @@ type Cluster struct {
 	Secrets         map[string]SecretData  // by object name, in the cluster's namespace
 	ConfigMaps      map[string]map[string]string
 
-	// Neighbours are for its provider, as Residence, and are told to other replicas.
-	Neighbours Neighbours `json:",omitzero"`
+	// Neighbors are for its provider, as Residence, and are told to other replicas.
+	Neighbors Neighbors `json:",omitzero"`
 
 	// APIElsewhere says that c is what the provider of a guest sees: see At.
 	APIElsewhere bool `json:"-"`

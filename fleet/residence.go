@@ -98,8 +98,8 @@ func (r Residence) Extras() []Place {
 	return out
 }
 
-// NeighborsOf returns the places beside their first ones that reports of others than k tell of, sorted.
-func NeighborsOf(k Key, reports []Report) []Place {
+// NeighborPlacesOf returns the places beside their first ones that reports of others than k tell of, sorted.
+func NeighborPlacesOf(k Key, reports []Report) []Place {
 	var out []Place
 	for i := range reports {
 		if reports[i].Cluster != k {
@@ -152,13 +152,13 @@ func (c *Cluster) WithRecreate(wish string) *Cluster {
 	return &out
 }
 
-// WithNeighbors returns c with the places of other clusters.
-func (c *Cluster) WithNeighbors(places []Place) *Cluster {
-	if len(places)+len(c.Neighbors) == 0 {
+// WithNeighborPlaces returns c with the places of other clusters.
+func (c *Cluster) WithNeighborPlaces(places []Place) *Cluster {
+	if len(places)+len(c.NeighborPlaces) == 0 {
 		return c
 	}
 	out := *c
-	out.Neighbors = places
+	out.NeighborPlaces = places
 	return &out
 }
 

@@ -48,7 +48,7 @@ func (a *Adoption) readHosts(ctx context.Context, f *existing) error {
 	if err != nil {
 		return err
 	}
-	neighbour, err := a.neighbour(ctx, f)
+	neighbor, err := a.neighbor(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (a *Adoption) readHosts(ctx context.Context, f *existing) error {
 			f.preflightHost(o)
 		case isConsumed(o):
 			continue
-		case neighbour != "":
+		case neighbor != "":
 			stay = append(stay, o.GetName())
 			continue
 		}
@@ -68,7 +68,7 @@ func (a *Adoption) readHosts(ctx context.Context, f *existing) error {
 		f.companions = append(f.companions, a.unclaimed(f, o))
 	}
 	if len(stay) > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("hosts that no machine has stay with Metal3, since cluster %s is there too: %s (they come with the last cluster of the namespace; put the hosts of all into one folder then, which the overlays share)", neighbour, strings.Join(stay, ", ")))
+		f.notes = append(f.notes, fmt.Sprintf("hosts that no machine has stay with Metal3, since cluster %s is there too: %s (they come with the last cluster of the namespace; put the hosts of all into one folder then, which the overlays share)", neighbor, strings.Join(stay, ", ")))
 	}
 	if err := a.readFirmware(ctx, f, come); err != nil {
 		return err
@@ -77,9 +77,9 @@ func (a *Adoption) readHosts(ctx context.Context, f *existing) error {
 	return a.readData(ctx, f)
 }
 
-// neighbour names a cluster on bare metal in the namespace that stays with Cluster API; empty:
+// neighbor names a cluster on bare metal in the namespace that stays with Cluster API; empty:
 // there is none.
-func (a *Adoption) neighbour(ctx context.Context, f *existing) (string, error) {
+func (a *Adoption) neighbor(ctx context.Context, f *existing) (string, error) {
 	all, err := a.o.Management.list(ctx, groupKind("Cluster"), a.o.Kinds, f.key.Namespace, "")
 	for _, o := range all {
 		if o.GetName() != f.key.Name && refAt(o, "spec", "infrastructureRef").gk.Kind == "Metal3Cluster" && o.GetAnnotations()[adoptedBy] != string(a.o.Fleet) {

@@ -194,9 +194,9 @@ func TestMetal3Refuses(t *testing.T) {
 	}
 }
 
-// TestMetal3Neighbour: hosts that no machine has stay with Metal3 as long as another cluster of their
+// TestMetal3Neighbor: hosts that no machine has stay with Metal3 as long as another cluster of their
 // namespace does; what somebody else paused stays paused.
-func TestMetal3Neighbour(t *testing.T) {
+func TestMetal3Neighbor(t *testing.T) {
 	s := newMStack(t, true, metal3test.Options{})
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"infrastructureRef": map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": "eu-2"},

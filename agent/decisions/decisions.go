@@ -48,8 +48,8 @@ func (d *Decisions) Now() rollout.State {
 // the cluster.
 func (d *Decisions) Report(k fleet.Key) (fleet.Report, bool) { return d.reports.Last(k) }
 
-// Neighbors returns the places of the other clusters of k's namespace: see [reports.Store.Neighbors].
-func (d *Decisions) Neighbors(k fleet.Key) []fleet.Place { return d.reports.Neighbors(k) }
+// NeighborPlaces returns the places of the other clusters of k's namespace: see [reports.Store.NeighborPlaces].
+func (d *Decisions) NeighborPlaces(k fleet.Key) []fleet.Place { return d.reports.NeighborPlaces(k) }
 
 // Restore replaces what was decided by what an agent before this one decided and reported.
 // Nobody is told.

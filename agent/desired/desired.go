@@ -85,7 +85,7 @@ func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
 			out.Problems = append(out.Problems, p)
 		}
 		last, _ := s.Cluster(c.Key)
-		out.Clusters = append(out.Clusters, c.WithResidence(last.Report.Residence).WithNeighbors(fleet.NeighborsOf(c.Key, extras[c.Key.Namespace])))
+		out.Clusters = append(out.Clusters, c.WithResidence(last.Report.Residence).WithNeighborPlaces(fleet.NeighborPlacesOf(c.Key, extras[c.Key.Namespace])))
 		out.Memory[c.Key] = last.Report.Memory
 	}
 	for _, c := range s.Clusters {

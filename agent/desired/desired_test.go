@@ -27,7 +27,7 @@ func TestIncluded(t *testing.T) {
 
 // A cluster comes with the places beside the first ones of the other clusters of its namespace, whether the
 // revision has those or not, as in an agent's pass.
-func TestNeighbors(t *testing.T) {
+func TestNeighborPlaces(t *testing.T) {
 	lives := func(namespace, name, place string) status.Cluster {
 		r := fleet.Report{Cluster: fleet.Key{Namespace: namespace, Name: name}, Phase: fleet.PhaseProvisioned}
 		r.Residence.Places = []fleet.Place{{ID: "first"}, {ID: place}}
@@ -35,7 +35,7 @@ func TestNeighbors(t *testing.T) {
 	}
 	s := status.Status{Clusters: []status.Cluster{lives("prod", "a", "of a"), lives("prod", "gone", "of gone"), lives("dev", "a", "of dev")}}
 	out := desired.Of(s, fleet.Fleet{ID: "f", Clusters: []fleet.Cluster{{Key: fleet.Key{Namespace: "prod", Name: "a"}}}}, time.Now())
-	if len(out.Clusters) != 1 || !slices.Equal(out.Clusters[0].Neighbors, []fleet.Place{{ID: "of gone"}}) {
+	if len(out.Clusters) != 1 || !slices.Equal(out.Clusters[0].NeighborPlaces, []fleet.Place{{ID: "of gone"}}) {
 		t.Errorf("clusters are %+v", out.Clusters)
 	}
 }

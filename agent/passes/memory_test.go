@@ -43,7 +43,7 @@ func TestReminded(t *testing.T) {
 	elsewhere.Cluster.Namespace = "dev"
 	store.Restore([]fleet.Report{neighbor, elsewhere})
 	m.pass(t.Context(), &fleet.Cluster{Key: k})
-	expect(t, "of other clusters of the namespace come", w.over.Neighbors, []fleet.Place{{ID: "far hosts"}, {ID: "hosts", Access: "m1"}})
+	expect(t, "of other clusters of the namespace come", w.over.NeighborPlaces, []fleet.Place{{ID: "far hosts"}, {ID: "hosts", Access: "m1"}})
 	store.Forget(k)
 	check("a cluster of that name that came before", fleet.Report{})
 }

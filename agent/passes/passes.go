@@ -33,8 +33,8 @@ type Fleet interface {
 	Now() rollout.State
 	// Report returns the newest report of a cluster.
 	Report(k fleet.Key) (r fleet.Report, passed bool)
-	// Neighbors returns the places beside their first ones of the other clusters of k's namespace.
-	Neighbors(k fleet.Key) []fleet.Place
+	// NeighborPlaces returns the places beside their first ones of the other clusters of k's namespace.
+	NeighborPlaces(k fleet.Key) []fleet.Place
 	// Decide decides on in, after what was decided so far, and has the fleet held to it.
 	Decide(in rollout.Input) rollout.Decision
 	// Passed takes in a pass, and returns the newest report of its cluster. It reports false
@@ -155,9 +155,9 @@ func (m *Maker) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	if m.o.Only != (fleet.Key{}) {
 		c = c.WithResidence(last.Residence).WithRecreate(m.o.Recreate)
 	}
-	c = c.WithNeighbors(m.p.Fleet.Neighbors(c.Key))
+	c = c.WithNeighborPlaces(m.p.Fleet.NeighborPlaces(c.Key))
 	if len(c.AddressPools()) > 0 {
-		c = c.WithNeighbours(m.neighbours(c))
+		c = c.WithNeighbors(m.neighbors(c))
 	}
 	res := m.p.Reconciler.Pass(ctx, c, last.Memory)
 	res.FillIn(c, last)

@@ -76,9 +76,9 @@ func (s *Store) Last(k fleet.Key) (r fleet.Report, passed bool) {
 	return e.report, e.passed
 }
 
-// Neighbors returns the places beside their first ones in which the other clusters of k's namespace were
+// NeighborPlaces returns the places beside their first ones in which the other clusters of k's namespace were
 // last seen, sorted.
-func (s *Store) Neighbors(k fleet.Key) []fleet.Place {
+func (s *Store) NeighborPlaces(k fleet.Key) []fleet.Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []fleet.Report
@@ -87,7 +87,7 @@ func (s *Store) Neighbors(k fleet.Key) []fleet.Place {
 			list = append(list, s.last[other].report)
 		}
 	}
-	return fleet.NeighborsOf(k, list)
+	return fleet.NeighborPlacesOf(k, list)
 }
 
 // Put takes in the report of a pass and returns the newest one; pass is nil where no pass

@@ -19,7 +19,7 @@
 //   - in a place (a vCenter, an Ironic), whichever pools have it: pools may overlap, and may be
 //     renamed;
 //   - by a pool, in whatever places its machines are, as far as the process has looked at them
-//     ([Ledger.Saw]) or the last reports of clusters tell of machines (fleet.Neighbours);
+//     ([Ledger.Saw]) or the last reports of clusters tell of machines (fleet.Neighbors);
 //   - and never where a cluster of the fleet has its endpoint, by Git or as it is remembered.
 //
 // What the guest of a machine says to have, and what reports tell, is given last ([Known]): a

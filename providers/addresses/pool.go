@@ -60,7 +60,7 @@ func Find(c *fleet.Cluster, r Ref) (*Pool, error) {
 // other clusters of its fleet.
 func (p *Pool) SpareEndpoints(c *fleet.Cluster) {
 	p.endpoints = make(map[netip.Addr]bool)
-	for _, host := range append([]string{c.NamedEndpoint().Host}, c.Neighbours.Endpoints...) {
+	for _, host := range append([]string{c.NamedEndpoint().Host}, c.Neighbors.Endpoints...) {
 		if a, err := netip.ParseAddr(host); err == nil { // or it is a name
 			p.endpoints[a] = true
 		}

@@ -92,7 +92,7 @@ func TestAllocate(t *testing.T) {
 
 // TestEndpointIsNotGiven: the address that kube-vip or a load balancer answers for is nobody else's.
 func TestEndpointIsNotGiven(t *testing.T) {
-	for host, want := range map[string]int{"10.0.0.11": 2, "10.0.0.9": 3, "api.example.com": 3, "": 3, "infrastructure 10.0.0.11": 2, "neighbour 10.0.0.11": 2} {
+	for host, want := range map[string]int{"10.0.0.11": 2, "10.0.0.9": 3, "api.example.com": 3, "": 3, "infrastructure 10.0.0.11": 2, "neighbor 10.0.0.11": 2} {
 		c := &fleet.Cluster{Endpoint: fleet.Endpoint{Host: host, Port: 6443}, Companions: []fleet.Object{{
 			GVK: schema.GroupVersionKind{Kind: "InClusterIPPool"}, Namespace: "prod", Name: "nodes",
 			Spec: []byte(`{"addresses":["10.0.0.10-10.0.0.12"],"prefix":24}`),
@@ -101,8 +101,8 @@ func TestEndpointIsNotGiven(t *testing.T) {
 			host, c.Endpoint = of, fleet.Endpoint{}
 			c.Infrastructure.Spec = []byte(`{"controlPlaneEndpoint":{"host":"` + host + `"}}`)
 		}
-		if of, ok := strings.CutPrefix(host, "neighbour "); ok { // of another cluster
-			host, c.Endpoint, c.Neighbours.Endpoints = of, fleet.Endpoint{}, []string{"api.example.com", of}
+		if of, ok := strings.CutPrefix(host, "neighbor "); ok { // of another cluster
+			host, c.Endpoint, c.Neighbors.Endpoints = of, fleet.Endpoint{}, []string{"api.example.com", of}
 		}
 		p, err := Find(c, Ref{Kind: "InClusterIPPool", Name: "nodes"})
 		if err != nil {

@@ -28,6 +28,6 @@ func addressIsGivenOnce(t testing.TB, o Options) {
 	b.ensure(other)
 	exhausted("of another cluster", other)
 	b.c = o.Pooled(t, plain, "two", "10.9.0.11")
-	exhausted("where the only address is an endpoint", b.c.WithNeighbours(fleet.Neighbours{Endpoints: []string{"10.9.0.11"}}))
+	exhausted("where the only address is an endpoint", b.c.WithNeighbors(fleet.Neighbors{Endpoints: []string{"10.9.0.11"}}))
 	b.create(b.c, "m-1")
 }

@@ -615,7 +615,7 @@ func mutants() map[string]struct {
 		}},
 		"gives an address of another pool": {"AddressIsGivenOnce", mutant{
 			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-				if err := p.CreateMachine(ctx, op, r); fleet.KindOf(err) != fleet.Exhausted || len(r.Cluster.Neighbours.Endpoints) > 0 {
+				if err := p.CreateMachine(ctx, op, r); fleet.KindOf(err) != fleet.Exhausted || len(r.Cluster.Neighbors.Endpoints) > 0 {
 					return err
 				}
 				return nil
@@ -623,7 +623,7 @@ func mutants() map[string]struct {
 		}},
 		"gives the endpoint of another cluster": {"AddressIsGivenOnce", mutant{
 			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-				r.Cluster = r.Cluster.WithNeighbours(fleet.Neighbours{})
+				r.Cluster = r.Cluster.WithNeighbors(fleet.Neighbors{})
 				return p.CreateMachine(ctx, op, r)
 			},
 		}},

@@ -18,7 +18,7 @@ const DefaultImage = "ghcr.io/kube-vip/kube-vip:v1.0.1"
 
 // A VirtualIP says that the endpoint of a cluster is an address that its servers have by
 // turns: kube-vip, a static pod on each of them, puts it on the one that its election chose,
-// and the others see by ARP, or neighbour discovery, where it is. It is a field of the
+// and the others see by ARP, or neighbor discovery, where it is. It is a field of the
 // objects that people write.
 type VirtualIP struct {
 	// Image of kube-vip, with its tag or digest.

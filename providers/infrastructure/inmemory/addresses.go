@@ -35,7 +35,7 @@ func (p *Provider) giveAddresses(ctx context.Context, r providers.MachineRequest
 		if err != nil {
 			return err
 		}
-		known := addresses.Known{Taken: holders.Taken(), Seen: r.Cluster.Neighbours.Addresses()}
+		known := addresses.Known{Taken: holders.Taken(), Seen: r.Cluster.Neighbors.Addresses()}
 		for _, c := range claims {
 			known.Taken[c.Address] = true
 		}

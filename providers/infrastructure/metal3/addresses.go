@@ -62,7 +62,7 @@ func (p *Provider) reserve(o *observation, r providers.MachineRequest, d *machin
 			p.releaseAddresses(out)
 			return nil, err
 		}
-		known := addresses.Known{Place: o.endpoint, Taken: o.listing.holders.Taken(), Seen: o.cluster.Neighbours.Addresses()}
+		known := addresses.Known{Place: o.endpoint, Taken: o.listing.holders.Taken(), Seen: o.cluster.Neighbors.Addresses()}
 		for _, c := range out {
 			known.Taken[c.Address] = true
 		}

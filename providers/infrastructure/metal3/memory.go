@@ -32,7 +32,7 @@ func (s *site) remember(c *fleet.Cluster) (remembered, error) {
 // elsewhere returns what other clusters of c's namespace remember on s.
 func (s *site) elsewhere(c *fleet.Cluster) (remembered, error) {
 	out := make(remembered)
-	for _, at := range c.Neighbors {
+	for _, at := range c.NeighborPlaces {
 		if at.ID != s.hostsPlace() {
 			continue
 		}

@@ -62,7 +62,7 @@ func TestRememberedElsewhere(t *testing.T) {
 			disk := w.hosts["m1"].State().Disk
 			other := w.c
 			other.Key.Name, other.Residence = "eu-2", fleet.Residence{}
-			other.Neighbors = c.Residence.Extras()
+			other.NeighborPlaces = c.Residence.Extras()
 			mine := w.p
 			w.p = w.provider() // of another replica
 			if err := w.LoseDatabase(t.Context()); err != nil {
@@ -73,7 +73,7 @@ func TestRememberedElsewhere(t *testing.T) {
 			w.until(&other, "held", func(i fleet.Infrastructure) bool {
 				return hostOf(i, "m1").Held == held+w.namespace+"/eu-1 ran on it, and is to be adopted"
 			})
-			other.Neighbors = []fleet.Place{{ID: other.Neighbors[0].ID, Access: "{"}}
+			other.NeighborPlaces = []fleet.Place{{ID: other.NeighborPlaces[0].ID, Access: "{"}}
 			if h := hostOf(w.observe(&other), "m1"); !strings.Contains(h.Held, "whose machines the status branch does not list any more") {
 				t.Errorf("the host is %+v", h)
 			}

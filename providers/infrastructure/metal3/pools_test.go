@@ -38,7 +38,7 @@ func TestOverlappingPools(t *testing.T) {
 	w.until(c, "ready", func(i fleet.Infrastructure) bool { return i.Ready })
 	wantKind(t, "a machine of the pool with another name", w.p.CreateMachine(t.Context(), "op-2", request(c, other)), fleet.Exhausted, "all of its 1 addresses are taken")
 	w.rename(c, "10.0.0.12")
-	c.Neighbours.Endpoints = []string{"10.0.0.11"}
+	c.Neighbors.Endpoints = []string{"10.0.0.11"}
 	if err := w.p.CreateMachine(t.Context(), "op-2", request(c, other)); err != nil {
 		t.Fatal(err)
 	}

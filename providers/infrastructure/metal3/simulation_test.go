@@ -244,7 +244,7 @@ func (h *history) both() bool {
 	var all sync.WaitGroup
 	rest := make([]bool, len(h.clusters))
 	for i, c := range h.clusters { // from the status branch
-		c.Neighbors = h.clusters[1-i].Residence.Extras()
+		c.NeighborPlaces = h.clusters[1-i].Residence.Extras()
 	}
 	for i := range h.clusters {
 		all.Go(func() { _, rest[i] = h.tend(i) })

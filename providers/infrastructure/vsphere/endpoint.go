@@ -95,7 +95,7 @@ func (o *observation) known(server string) addresses.Known {
 	if i := slices.IndexFunc(o.sites, func(s siteSeen) bool { return s.is(server) }); i >= 0 {
 		place = o.sites[i].identity()
 	}
-	out := addresses.Known{Place: place, Taken: o.holders.Taken(), Seen: o.cluster.Neighbours.Addresses()}
+	out := addresses.Known{Place: place, Taken: o.holders.Taken(), Seen: o.cluster.Neighbors.Addresses()}
 	for i := range o.sites {
 		for _, vm := range o.sites[i].look.Tagged() {
 			for _, n := range vm.NICs {

@@ -96,7 +96,7 @@ func TestPoolOfTwoPlaces(t *testing.T) {
 	b.ensure()
 	b.c.Companions[len(b.c.Companions)-1].Spec = []byte(`{"addresses":["10.7.0.10-10.7.0.12"],"prefix":24,"gateway":"10.7.0.1"}`)
 	_, reported, _ := strings.Cut(a.held("m-0", "fairlead.dev/addresses"), "=")
-	b.c.Neighbours.Machines = []string{reported}
+	b.c.Neighbors.Machines = []string{reported}
 	if err := b.ask("m-2"); err != nil {
 		t.Fatal(err)
 	}

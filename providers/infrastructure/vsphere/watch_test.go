@@ -150,8 +150,8 @@ func (b *bench) next(told <-chan fleet.Key) fleet.Key {
 	return fleet.Key{}
 }
 
-// neighbour makes a machine of another cluster on the same vCenter, for which p is asked.
-func (b *bench) neighbour(p *vsphere.Provider, cluster string, name fleet.MachineName) *bench {
+// neighbor makes a machine of another cluster on the same vCenter, for which p is asked.
+func (b *bench) neighbor(p *vsphere.Provider, cluster string, name fleet.MachineName) *bench {
 	b.t.Helper()
 	c := b.w.cluster(b.t, nil)
 	c.Key.Name = cluster
@@ -196,8 +196,8 @@ func TestWatchOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.make("m-0")
-	last := b.neighbour(newProvider(t, nil), "eu-2", "m-1")
-	others := b.neighbour(newProvider(t, nil), "eu-3", "m-2")
+	last := b.neighbor(newProvider(t, nil), "eu-2", "m-1")
+	others := b.neighbor(newProvider(t, nil), "eu-3", "m-2")
 	held := b.w.FailTasks(vspheretest.TaskFault{Task: "CloneVM_Task", Hold: true})
 	if err := others.ask("m-3"); err != nil { // a clone of theirs, too
 		t.Fatal(err)

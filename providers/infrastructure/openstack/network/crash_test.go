@@ -40,7 +40,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 	var made map[ost.Kind]int
 	var calls []int // by number, without those for tokens
 	quick(t, func(w *world) {
-		neighbour(w)
+		neighbor(w)
 		grow(w)
 		made = w.things()
 		shrink(w)
@@ -61,7 +61,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 		for _, moment := range []ost.Moment{ost.Before, ost.After} {
 			t.Run(fmt.Sprint(at, moment), func(t *testing.T) {
 				quick(t, func(w *world) {
-					before := neighbour(w)
+					before := neighbor(w)
 					w.client.DieAt(at, moment)
 					grow(w)
 					same(t, "made", w.things(), made)
@@ -73,10 +73,10 @@ func TestCrashAtEveryCall(t *testing.T) {
 	}
 }
 
-// neighbour puts things of others into the project that are called as the
+// neighbor puts things of others into the project that are called as the
 // cluster's own: of a fleet with clusters of the same names, of one whose mark
 // only looks alike, and of nobody. It returns how many they are.
-func neighbour(w *world) map[ost.Kind]int {
+func neighbor(w *world) map[ost.Kind]int {
 	other := snapshot.Owner{Fleet: "fleet-b", Cluster: w.cluster.Key}
 	for _, text := range []string{
 		cloud.FormatOwner("nodes", other), cloud.FormatOwner("nodes", w.owner()) + " copied", "",

@@ -188,10 +188,10 @@ func TestServices(t *testing.T) {
 		group := func(name string) string {
 			return w.cloud.Add("alpha", ost.SecurityGroups, ost.Object{"name": "lb-sg-" + name, "description": "Security Group for default/" + name + " Service LoadBalancer in cluster kubernetes"})
 		}
-		used := group("web") // of the neighbour: on a port of its node
+		used := group("web") // of the neighbor: on a port of its node
 		w.cloud.Add("alpha", ost.Ports, ost.Object{"network_id": n, "security_groups": []string{used}, "fixed_ips": []ost.Object{{"subnet_id": a, "ip_address": "10.6.0.41"}}})
 		group("db")
-		service(n, a, "neighbour", "web")
+		service(n, a, "neighbor", "web")
 		service(st.Place.Network, st.Place.Subnets[0], "own", "web")
 		group("web")
 		w.cloud.Add("alpha", ost.LoadBalancers, ost.Object{
@@ -206,11 +206,11 @@ func TestServices(t *testing.T) {
 			}
 		}
 		if !w.has(ost.SecurityGroups, func(o ost.Object) bool { return o.ID() == used }) {
-			t.Error("the neighbour's security group is gone")
+			t.Error("the neighbor's security group is gone")
 		}
 		for _, c := range w.client.Calls() {
 			if strings.HasSuffix(c.Path, used) {
-				t.Errorf("the neighbour's security group was not left alone: %s %s", c.Method, c.Path)
+				t.Errorf("the neighbor's security group was not left alone: %s %s", c.Method, c.Path)
 			}
 		}
 	})

@@ -221,9 +221,9 @@ func counts(c *ost.Cloud) map[ost.Kind]int {
 	return out
 }
 
-// neighbours puts things of others into project alpha: of another fleet with a
+// neighbors puts things of others into project alpha: of another fleet with a
 // cluster of the same name, and of nobody, called as the cluster's own are.
-func neighbours(c *ost.Cloud, cluster *fleet.Cluster) {
+func neighbors(c *ost.Cloud, cluster *fleet.Cluster) {
 	theirs := snapshot.Owner{Fleet: "fleet-b", Cluster: cluster.Key}
 	for name, pool := range (&pilot{cluster: *cluster}).wanted() {
 		tags := cluster.MachineTags(pool, name, "op")

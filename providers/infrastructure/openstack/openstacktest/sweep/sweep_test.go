@@ -107,7 +107,7 @@ func inBubble(t *testing.T, f func(p *pilot)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := aCloud()
 		cluster := newCluster(t, c)
-		neighbours(c, &cluster)
+		neighbors(c, &cluster)
 		before := everything(c)
 		f(newPilot(t, c, cluster))
 		same(t, "left", everything(c), before)

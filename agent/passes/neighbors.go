@@ -7,10 +7,10 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// neighbours returns what c, which draws addresses from pools, has to know of the other clusters of
+// neighbors returns what c, which draws addresses from pools, has to know of the other clusters of
 // its fleet: a provider sees the place of one cluster alone, and this agent need not have looked at
 // the others yet.
-func (m *Maker) neighbours(c *fleet.Cluster) (out fleet.Neighbours) {
+func (m *Maker) neighbors(c *fleet.Cluster) (out fleet.Neighbors) {
 	now := m.p.Fleet.Now()
 	for _, k := range now.Keys() {
 		if k == c.Key {

@@ -11,9 +11,9 @@ import (
 	"fairlead.dev/reconcile/rollout"
 )
 
-// TestNeighbours: a cluster that draws addresses is told of the endpoints of all others, by Git and
+// TestNeighbors: a cluster that draws addresses is told of the endpoints of all others, by Git and
 // as remembered, and of the machines of those that have a pool in common with it.
-func TestNeighbours(t *testing.T) {
+func TestNeighbors(t *testing.T) {
 	pool := func(namespace, name string) fleet.Object {
 		return fleet.Object{GVK: schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool"}, Namespace: namespace, Name: name}
 	}
@@ -34,13 +34,13 @@ func TestNeighbours(t *testing.T) {
 		cluster("a", "", pool("prod", "nodes")), cluster("b", "api.b.example.com", pool("prod", "nodes")), cluster("c", "10.0.0.30", pool("prod", "others")), cluster("d", "10.0.0.40"),
 	}}
 	w.decisions.Decide(rollout.Input{Newest: &rollout.Revision{Fleet: &f}})
-	for name, want := range map[string]fleet.Neighbours{
+	for name, want := range map[string]fleet.Neighbors{
 		"a": {Endpoints: []string{"10.0.0.2", "10.0.0.3", "10.0.0.30", "10.0.0.40"}, Machines: []string{"10.0.0.12"}},
 		"c": {Endpoints: []string{"10.0.0.1", "10.0.0.2", "10.0.0.40"}},
 		"d": {}, // it draws none
 	} {
 		target, _ := w.decisions.Now().Target(fleet.Key{Namespace: "prod", Name: name})
 		m.pass(t.Context(), target.Cluster)
-		expect(t, "neighbours of "+name, w.over.Neighbours, want)
+		expect(t, "neighbors of "+name, w.over.Neighbors, want)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Neighbours are the other clusters of a fleet, as far as a cluster that draws addresses from
+// Neighbors are the other clusters of a fleet, as far as a cluster that draws addresses from
 // pools has to know them: whoever has a provider act on it adds them.
-type Neighbours struct {
+type Neighbors struct {
 	Endpoints []string `json:",omitempty"` // hosts of their API servers, sorted: no pool gives them
 	// Machines are addresses of their machines, as last reported, where they have a pool in
 	// common with it. Sorted.
@@ -16,7 +16,7 @@ type Neighbours struct {
 }
 
 // Addresses returns those of Machines.
-func (n Neighbours) Addresses() map[netip.Addr]bool {
+func (n Neighbors) Addresses() map[netip.Addr]bool {
 	out := make(map[netip.Addr]bool, len(n.Machines))
 	for _, text := range n.Machines {
 		if a, err := netip.ParseAddr(text); err == nil {
@@ -26,10 +26,10 @@ func (n Neighbours) Addresses() map[netip.Addr]bool {
 	return out
 }
 
-// WithNeighbours returns c with n.
-func (c *Cluster) WithNeighbours(n Neighbours) *Cluster {
+// WithNeighbors returns c with n.
+func (c *Cluster) WithNeighbors(n Neighbors) *Cluster {
 	out := *c
-	out.Neighbours = n
+	out.Neighbors = n
 	return &out
 }
 
