@@ -22,6 +22,7 @@ type Abilities struct {
 	Checker        Checker
 	Rebooter       Rebooter
 	EndpointKeeper EndpointKeeper
+	Placer         Placer
 	Closer         Closer
 }
 
@@ -108,6 +109,15 @@ type EndpointKeeper interface {
 	// keeps its etcd. It may be repeated. A machine that is not there is success, and so is
 	// the only one of a control plane.
 	LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error
+}
+
+// A Placer is an Infrastructure that asks several places, of which one may be silent while
+// the others answer.
+type Placer interface {
+	// PlaceOf names what is asked for c, in the words of people: an API by its address. It is
+	// the same for all clusters that wait where it does not answer. It asks nothing but the
+	// store of Secrets.
+	PlaceOf(ctx context.Context, c *fleet.Cluster) (string, error)
 }
 
 // A Closer is an Infrastructure that keeps something open, such as connections.

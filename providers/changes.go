@@ -34,6 +34,7 @@ func Changes() map[string]map[string]bool {
 		"Checker":        {"Check": looks},
 		"Rebooter":       {"SwitchMachine": changes},
 		"EndpointKeeper": {"LeaveEndpoint": changes},
+		"Placer":         {"PlaceOf": looks},
 		"Closer":         {"Close": looks},
 	}
 }

@@ -21,8 +21,8 @@ type Around func(ctx context.Context, u Use, call func() error) error
 // Through returns a with around before each call of its abilities. What it returns has
 // the methods of that one ability and no others, so that nothing leads past around.
 //
-// Four abilities have no calls to stand before, and stay as they are: Watcher, whose
-// only call lasts, NodeIdentifier, VirtualIPs and Closer.
+// Five abilities have no calls to stand before, and stay as they are: Watcher, whose
+// only call lasts, NodeIdentifier, VirtualIPs, Placer and Closer.
 func (a Abilities) Through(around Around) Abilities {
 	var out Abilities
 	if a.Watcher != nil {
@@ -57,6 +57,9 @@ func (a Abilities) Through(around Around) Abilities {
 	}
 	if a.EndpointKeeper != nil {
 		out.EndpointKeeper = endpointKeeper{a.EndpointKeeper, around}
+	}
+	if a.Placer != nil {
+		out.Placer = struct{ Placer }{a.Placer}
 	}
 	if a.Closer != nil {
 		out.Closer = struct{ Closer }{a.Closer}

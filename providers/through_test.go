@@ -26,6 +26,7 @@ func plain() map[string]string {
 		"Watcher":        "its call lasts for ever",
 		"NodeIdentifier": "it asks nobody",
 		"VirtualIPs":     "it asks nobody",
+		"Placer":         "it asks nobody",
 		"Closer":         "it asks nobody",
 	}
 }
@@ -63,7 +64,7 @@ type able struct {
 }
 
 func (a able) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: a, Lister: a, OrphanRemover: a, Adopter: a, Charts: a, UntaggedFinder: a, NodeIdentifier: a, VirtualIPs: a, Checker: a, Rebooter: a, EndpointKeeper: a, Closer: a}
+	return providers.Abilities{Watcher: a, Lister: a, OrphanRemover: a, Adopter: a, Charts: a, UntaggedFinder: a, NodeIdentifier: a, VirtualIPs: a, Checker: a, Rebooter: a, EndpointKeeper: a, Placer: a, Closer: a}
 }
 
 func (a able) note(name string) { *a.called = append(*a.called, name) }
@@ -135,6 +136,11 @@ func (a able) VirtualIP(*fleet.Cluster) (*endpoint.VirtualIP, error) {
 func (a able) Untagged(context.Context, *fleet.Cluster, []fleet.ProviderID) ([]fleet.Machine, error) {
 	a.note("Untagged")
 	return nil, nil
+}
+
+func (a able) PlaceOf(context.Context, *fleet.Cluster) (string, error) {
+	a.note("PlaceOf")
+	return "", nil
 }
 
 func (a able) NodeID() string { a.note("NodeID"); return "" }

@@ -135,6 +135,7 @@ func Checks() []Check {
 		{"ClustersAreListed", clustersAreListed},
 		{"ChangesAreTold", changesAreTold},
 		{"LookingChangesNothing", lookingChangesNothing},
+		{"PlaceIsShared", placeIsShared},
 		{"ControlPlaneMachines", controlPlaneMachines},
 		{"EndpointStays", endpointStays},
 		{"EndpointServes", endpointServes},

@@ -124,7 +124,7 @@ func TestMissingHooks(t *testing.T) {
 				}
 			}
 			needs := slices.Contains([]string{
-				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing",
+				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing", "PlaceIsShared",
 				"EndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
 				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
 			}, c.Name)
@@ -159,6 +159,12 @@ func mutants() map[string]struct {
 		return p.(*inmemory.Provider).API().(*counting).Cloud
 	}
 	return map[string]entry{
+		"takes each cluster for a place": {"PlaceIsShared", mutant{
+			place: func(c *fleet.Cluster) (string, error) { return c.Key.String(), nil },
+		}},
+		"knows no place": {"PlaceIsShared", mutant{
+			place: func(*fleet.Cluster) (string, error) { return "", nil },
+		}},
 		"does not switch": {"RebootedMachine", mutant{
 			power: func(providers.Rebooter, context.Context, *fleet.Cluster, fleet.MachineName, fleet.ProviderID, fleet.HostPower) error {
 				return nil

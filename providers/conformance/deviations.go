@@ -17,6 +17,7 @@ func Deviations() map[string]map[string]string {
 		"inmemory": {
 			"EndpointServes":   "its load balancer asks each API server itself, and takes the next one where one does not answer",
 			"RememberedPlace":  "a cloud is one place, and Git leads to one cloud",
+			"PlaceIsShared":    "the provider asks one cloud: no cluster of it is elsewhere",
 			"UserDataTooLarge": "the cloud takes what one request may hold, 4 MiB, and no limit of its own",
 		},
 		"metal3": {
@@ -59,6 +60,7 @@ func Deviations() map[string]map[string]string {
 		"hosts": {
 			"EndpointServes":             "what HAProxy leads to is one file, written as a whole: TestMachineStaysUntilOthersAreServed has it unreachable, stale and lost",
 			"AddressIsGivenOnce":         "hosts have addresses before they are machines, and Fairlead gives none",
+			"PlaceIsShared":              "each host is asked by itself, with a time limit, and one that is silent fails no look",
 			"FailedRequest":              "a host is claimed by one script, which is refused at once or leaves a claim",
 			"ReleasedMachine":            "what a machine ran may run until its host is clean: it is part of the cluster until then",
 			"RebootedMachine":            noReboot,

@@ -42,6 +42,7 @@ type mutant struct {
 	orphans      func(providers.Infrastructure, context.Context, []*fleet.Cluster) ([]fleet.Orphan, error)
 	watch        func(context.Context) error
 	clusters     func(providers.Infrastructure) []fleet.Key
+	place        func(*fleet.Cluster) (string, error)
 	power        func(providers.Rebooter, context.Context, *fleet.Cluster, fleet.MachineName, fleet.ProviderID, fleet.HostPower) error
 }
 
@@ -51,6 +52,13 @@ func (m mutant) SwitchMachine(ctx context.Context, op fleet.OperationID, c *flee
 		return m.power(r, ctx, c, name, id, to)
 	}
 	return r.SwitchMachine(ctx, op, c, name, id, to)
+}
+
+func (m mutant) PlaceOf(_ context.Context, c *fleet.Cluster) (string, error) {
+	if m.place != nil {
+		return m.place(c)
+	}
+	return "the cloud", nil
 }
 
 func (m mutant) Watch(ctx context.Context, changed func(fleet.Key)) error {
@@ -90,7 +98,7 @@ func (m mutant) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet
 
 func (m mutant) Abilities() providers.Abilities {
 	out := providers.AbilitiesOf(m.Infrastructure)
-	out.Watcher, out.Lister, out.OrphanRemover, out.Rebooter = m, m, m, m
+	out.Watcher, out.Lister, out.OrphanRemover, out.Rebooter, out.Placer = m, m, m, m, m
 	return out
 }
 

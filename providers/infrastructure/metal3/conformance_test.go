@@ -223,8 +223,13 @@ func (s *suiteWorld) DeleteMachine(ctx context.Context, op fleet.OperationID, c 
 // Abilities tells what the provider can do.
 func (s *suiteWorld) Abilities() providers.Abilities {
 	out := s.Provider.Abilities()
-	out.OrphanRemover, out.Rebooter, out.Adopter, out.UntaggedFinder = s, s, s, s
+	out.OrphanRemover, out.Rebooter, out.Adopter, out.UntaggedFinder, out.Placer = s, s, s, s, s
 	return out
+}
+
+// PlaceOf implements providers.Placer.
+func (s *suiteWorld) PlaceOf(ctx context.Context, c *fleet.Cluster) (string, error) {
+	return s.Provider.PlaceOf(ctx, s.in(c))
 }
 
 // Untagged implements providers.UntaggedFinder.

@@ -52,7 +52,7 @@ func New(o Options) *Provider {
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, Adopter: p, Checker: p, EndpointKeeper: p, Closer: p}
+	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, Adopter: p, Checker: p, EndpointKeeper: p, Placer: p, Closer: p}
 }
 
 // Close closes the connections to the clouds.
