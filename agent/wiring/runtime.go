@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -27,8 +28,12 @@ import (
 	"fairlead.dev/reconcile"
 )
 
-// maxInFlight bounds the calls that one provider is to answer at once.
+// maxInFlight bounds the calls that one place of a provider is to answer at once.
 const maxInFlight = 64
+
+// doubtfulPasses bounds the passes at once over clusters of a place that is not known to
+// answer. It is a quarter of the passes that an agent makes at once by default.
+const doubtfulPasses = 4
 
 // A Mode says whether a Runtime may change anything.
 type Mode int
@@ -60,10 +65,9 @@ type Runtime struct {
 	helm     helm.Engine // nil: nothing installs charts
 
 	mu     sync.Mutex
-	open   map[string]providers.Infrastructure
-	limits map[string]*limit.Provider // by the name of the provider
-	memory *inmemory.Cloud            // of this process; nil: it is not open
-	charts []helm.Installer           // one for each reconciler
+	open   map[string]*limit.Provider
+	memory *inmemory.Cloud  // of this process; nil: it is not open
+	charts []helm.Installer // one for each reconciler
 }
 
 // OpenRuntime opens the secret store and prepares to open providers. A Runtime that is
@@ -81,7 +85,7 @@ func OpenRuntime(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics)
 	w := &Runtime{
 		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
 		registry: registry, built: s.Built, helm: s.Built.Charts(), settings: s.Providers, mode: mode, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
-		open: make(map[string]providers.Infrastructure), limits: make(map[string]*limit.Provider),
+		open: make(map[string]*limit.Provider),
 	}
 	w.freezable = &secrets.FreezableStore{SecretStore: store}
 	if c, ok := store.(io.Closer); ok {
@@ -98,6 +102,15 @@ func (w *Runtime) UseSecrets(store secrets.Store) {
 
 // Infrastructure returns the provider of that name, opening it at first.
 func (w *Runtime) Infrastructure(name string) (providers.Infrastructure, error) {
+	p, err := w.bounded(name)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// bounded returns the provider of that name within its bounds, opening it at first.
+func (w *Runtime) bounded(name string) (*limit.Provider, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p, ok := w.open[name]; ok {
@@ -114,8 +127,6 @@ func (w *Runtime) Infrastructure(name string) (providers.Infrastructure, error) 
 	if in, ok := p.(*inmemory.Provider); ok {
 		w.memory, _ = in.API().(*inmemory.Cloud)
 	}
-	bounded := limit.New(p, limit.Options{InFlight: maxInFlight})
-	w.limits[name], p = bounded, bounded
 	if w.mode != ReadWrite {
 		p = dryrun.New(p)
 	} else {
@@ -130,9 +141,10 @@ func (w *Runtime) Infrastructure(name string) (providers.Infrastructure, error) 
 			w.tracer.Done(ctx, "provider "+c.Operation, c.Duration, err, "provider", name, "cluster", c.Cluster.String())
 		})
 	}
-	p = retry.New(p, retry.Options{})
-	w.open[name] = p
-	return p, nil
+	// A place that is silent is asked by one look at a time, whose repetitions are part of it.
+	bounded := limit.New(retry.New(p, retry.Options{}), limit.Options{InFlight: maxInFlight, Passes: doubtfulPasses})
+	w.open[name] = bounded
+	return bounded, nil
 }
 
 // InUse returns the names of the providers that are open, sorted, and for each how many calls
@@ -141,8 +153,8 @@ func (w *Runtime) InUse() []InUse {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []InUse
-	for _, name := range slices.Sorted(maps.Keys(w.limits)) {
-		now, most := w.limits[name].InFlight()
+	for _, name := range slices.Sorted(maps.Keys(w.open)) {
+		now, most := w.open[name].InFlight()
 		out = append(out, InUse{name, now, most})
 	}
 	return out
@@ -210,11 +222,12 @@ func (w *Runtime) Looker() *reconcile.Looker {
 // Passes returns a reconciler that works on w and tells the watchdog of its passes.
 func (w *Runtime) Passes(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
 	r, end := w.reconciler(may, changed)
-	return watchedPasses{r, w.watchdog, end}
+	return watchedPasses{r, w.enter, w.watchdog, end}
 }
 
 type watchedPasses struct {
 	*reconcile.Reconciler
+	enter    func(context.Context, *fleet.Cluster) (leave func(), ok bool)
 	watchdog *health.Watchdog
 	end      func()
 }
@@ -226,7 +239,39 @@ func (r watchedPasses) Close() { r.end() }
 func (r watchedPasses) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
 	_, ends := r.watchdog.Begin(health.Passing, c.Key.String())
 	defer ends()
+	leave, ok := r.enter(ctx, c.WithResidence(known.Residence))
+	if !ok {
+		return reconcile.Result{Err: reconcile.ErrPostponed, After: crowdedFor}
+	}
+	defer leave()
 	return r.Reconciler.Pass(ctx, c, known)
+}
+
+// crowdedFor is how long a pass waits for a place that is not known to answer.
+const crowdedFor = time.Second
+
+// enter begins a pass over c in each of its places. It reports false if one of them is not
+// known to answer and enough passes wait for it.
+func (w *Runtime) enter(ctx context.Context, c *fleet.Cluster) (leave func(), ok bool) {
+	var entered []func()
+	leave = func() {
+		for _, f := range entered {
+			f()
+		}
+	}
+	for _, site := range append([]string{""}, c.GuestProviders()...) {
+		bounded, err := w.bounded(cmp.Or(site, c.Provider))
+		if err != nil {
+			continue // the pass tells why
+		}
+		f, ok := bounded.Enter(ctx, c.At(site))
+		if !ok {
+			leave()
+			return nil, false
+		}
+		entered = append(entered, f)
+	}
+	return leave, true
 }
 
 // reconciler returns a reconciler that works on w, and what ends it.

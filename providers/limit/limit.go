@@ -1,125 +1,199 @@
-// Package limit bounds how much is asked of an infrastructure at once.
+// Package limit bounds how much is asked of a place at once, and keeps a place that does
+// not answer from holding up what is asked of others. A place is what a provider asks: a
+// cloud, a vCenter, an Ironic.
 package limit
 
 import (
 	"context"
-	"math"
+	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 )
 
-// Options are the bounds. Zero means none.
+// Options are the bounds, each for one place. Zero means none.
 type Options struct {
 	PerSecond float64 // calls begun in a second; as many may come at once
 	InFlight  int     // calls at the same time
+	Passes    int     // passes at the same time over clusters of a place that is not known to answer
 }
 
 // A Provider makes calls wait for their turn. One whose context ends before
 // that was not sent: its error is of kind Unavailable.
+//
+// While a place does not answer, one look at a time asks it, and all others get its last
+// error at once. This holds for providers that are a providers.Placer: clusters of another
+// one share the bounds and nothing else.
 type Provider struct {
-	p     providers.Infrastructure
-	rate  *rate.Limiter
-	slots chan struct{} // nil: no bound
+	p      providers.Infrastructure
+	placer providers.Placer // nil: the places of clusters are not known
+	o      Options
+
+	looks sync.WaitGroup
+
+	mu     sync.Mutex
+	places map[string]*place
+	known  map[fleet.Key]known
+	swept  time.Time
 }
+
+// known is the place of a cluster, as it was found at a time.
+type known struct {
+	place string
+	at    time.Time
+}
+
+const (
+	// knownFor is how long the place of a cluster is taken to be what it was.
+	knownFor = time.Minute
+	// keptFor is after how long without a call a place is forgotten.
+	keptFor = 10 * time.Minute
+)
 
 var _ providers.Infrastructure = (*Provider)(nil)
 
 // New returns p within the bounds.
 func New(p providers.Infrastructure, o Options) *Provider {
-	l := &Provider{p: p, rate: rate.NewLimiter(rate.Inf, 0)}
-	if o.PerSecond > 0 {
-		l.rate = rate.NewLimiter(rate.Limit(o.PerSecond), int(math.Ceil(o.PerSecond)))
+	return &Provider{
+		p: p, placer: providers.AbilitiesOf(p).Placer, o: o,
+		places: make(map[string]*place), known: make(map[fleet.Key]known), swept: time.Now(),
 	}
-	if o.InFlight > 0 {
-		l.slots = make(chan struct{}, o.InFlight)
+}
+
+// placeOf returns the place of c. Where it is not known, it has no name.
+func (l *Provider) placeOf(ctx context.Context, c *fleet.Cluster) *place {
+	if l.placer == nil || c == nil {
+		return l.place(fleet.Key{})
 	}
-	return l
+	l.mu.Lock()
+	k, ok := l.known[c.Key]
+	l.mu.Unlock()
+	if !ok || time.Since(k.at) >= knownFor {
+		name, err := l.placer.PlaceOf(ctx, c)
+		if err != nil { // the call itself tells why
+			return l.place(fleet.Key{})
+		}
+		l.mu.Lock()
+		l.known[c.Key] = known{name, time.Now()}
+		l.mu.Unlock()
+	}
+	return l.place(c.Key)
+}
+
+// place returns the place that the cluster called k is known to be in.
+func (l *Provider) place(k fleet.Key) *place {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sweep()
+	name := l.known[k].place
+	if l.places[name] == nil {
+		l.places[name] = newPlace(name, l.o)
+	}
+	return l.places[name]
+}
+
+// sweep forgets clusters that nothing was asked for lately, and places that have none. The
+// caller holds mu.
+func (l *Provider) sweep() {
+	if time.Since(l.swept) < keptFor {
+		return
+	}
+	l.swept = time.Now()
+	named := make(map[string]bool)
+	for k, at := range l.known {
+		if time.Since(at.at) >= keptFor {
+			delete(l.known, k)
+			continue
+		}
+		named[at.place] = true
+	}
+	for name, p := range l.places {
+		if !named[name] && p.idle() {
+			delete(l.places, name)
+		}
+	}
 }
 
 // Abilities returns those of the provider inside, decorated.
 func (l *Provider) Abilities() providers.Abilities {
-	return providers.AbilitiesOf(l.p).Through(func(ctx context.Context, u providers.Use, call func() error) error {
-		if err := l.enter(ctx, u.Op); err != nil {
-			return err
-		}
-		defer l.leave()
-		return call()
+	out := providers.AbilitiesOf(l.p).Through(func(ctx context.Context, u providers.Use, call func() error) error {
+		return l.place(u.Cluster).do(ctx, u.Op, call)
 	})
+	if out.Closer != nil {
+		out.Closer = closer{l, out.Closer}
+	}
+	return out
 }
 
-// enter waits for a turn; leave gives it back.
-func (l *Provider) enter(ctx context.Context, op string) error {
-	if l.slots != nil {
-		select {
-		case l.slots <- struct{}{}:
-		case <-ctx.Done():
-			return &fleet.Error{Kind: fleet.Unavailable, Op: op, Err: ctx.Err()}
-		}
-	}
-	if err := l.rate.Wait(ctx); err != nil {
-		l.leave()
-		return &fleet.Error{Kind: fleet.Unavailable, Op: op, Err: err}
-	}
-	return nil
+// A closer ends the looks that nobody waits for before the provider inside is closed.
+type closer struct {
+	l  *Provider
+	in providers.Closer
 }
 
-// InFlight returns how many calls are under way, of how many that may be; 0 of 0 where there
-// is no bound.
-func (l *Provider) InFlight() (now, most int) { return len(l.slots), cap(l.slots) }
-
-func (l *Provider) leave() {
-	if l.slots != nil {
-		<-l.slots
+// Close implements providers.Closer.
+func (c closer) Close() {
+	c.l.mu.Lock()
+	for _, p := range c.l.places {
+		p.cancel()
 	}
+	c.l.mu.Unlock()
+	c.l.looks.Wait()
+	c.in.Close()
+}
+
+// InFlight returns how many calls are under way at the place that has most of them, of how
+// many that may be; 0 of 0 where there is no bound.
+func (l *Provider) InFlight() (now, most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.places {
+		now = max(now, len(p.slots))
+	}
+	return now, l.o.InFlight
+}
+
+// Enter begins a pass over c, which leave ends. It reports false if the place of c is not
+// known to answer and enough passes wait for it: the pass is to be made later.
+func (l *Provider) Enter(ctx context.Context, c *fleet.Cluster) (leave func(), ok bool) {
+	return l.placeOf(ctx, c).enterPass(l.o.Passes)
 }
 
 // Observe implements providers.Infrastructure.
-func (l *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
-	if err := l.enter(ctx, "observe "+c.Key.String()); err != nil {
-		return fleet.Infrastructure{}, err
+func (l *Provider) Observe(ctx context.Context, c *fleet.Cluster) (got fleet.Infrastructure, err error) {
+	op, p := "observe "+c.Key.String(), l.placeOf(ctx, c)
+	look := func(ctx context.Context) (got fleet.Infrastructure, err error) {
+		err = p.do(ctx, op, func() error {
+			got, err = l.p.Observe(ctx, c)
+			return err
+		})
+		return got, err
 	}
-	defer l.leave()
-	return l.p.Observe(ctx, c)
+	if p.name == "" {
+		return look(ctx)
+	}
+	return p.look(ctx, op, look, l.looks.Go)
 }
 
 // EnsureInfrastructure implements providers.Infrastructure.
 func (l *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
-	if err := l.enter(ctx, "create infrastructure of "+c.Key.String()); err != nil {
-		return err
-	}
-	defer l.leave()
-	return l.p.EnsureInfrastructure(ctx, op, c)
+	return l.placeOf(ctx, c).do(ctx, "create infrastructure of "+c.Key.String(), func() error { return l.p.EnsureInfrastructure(ctx, op, c) })
 }
 
 // DeleteInfrastructure implements providers.Infrastructure.
 func (l *Provider) DeleteInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
-	if err := l.enter(ctx, "delete infrastructure of "+c.Key.String()); err != nil {
-		return err
-	}
-	defer l.leave()
-	return l.p.DeleteInfrastructure(ctx, op, c)
+	return l.placeOf(ctx, c).do(ctx, "delete infrastructure of "+c.Key.String(), func() error { return l.p.DeleteInfrastructure(ctx, op, c) })
 }
 
 // CreateMachine implements providers.Infrastructure.
 func (l *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-	if err := l.enter(ctx, "create machine "+string(r.Name)); err != nil {
-		return err
-	}
-	defer l.leave()
-	return l.p.CreateMachine(ctx, op, r)
+	return l.placeOf(ctx, r.Cluster).do(ctx, "create machine "+string(r.Name), func() error { return l.p.CreateMachine(ctx, op, r) })
 }
 
 // DeleteMachine implements providers.Infrastructure.
 func (l *Provider) DeleteMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
-	if err := l.enter(ctx, "delete machine "+string(name)); err != nil {
-		return err
-	}
-	defer l.leave()
-	return l.p.DeleteMachine(ctx, op, c, name, id)
+	return l.placeOf(ctx, c).do(ctx, "delete machine "+string(name), func() error { return l.p.DeleteMachine(ctx, op, c, name, id) })
 }
 
 // Settle implements providers.Infrastructure. The wait for a turn comes before
