@@ -54,6 +54,8 @@ func (l *Looker) secrets(c *fleet.Cluster) exec.SecretReader {
 // be reached is an observation, not an error; anything else that cannot be seen
 // is an error, since absence would be taken as proof.
 func (l *Looker) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, wholeLook, fmt.Errorf("the look did not end within %s", wholeLook))
+	defer cancel()
 	o := fleet.Observed{At: l.o.Now()}
 	d, err := l.o.Distributions.Of(c)
 	if err != nil {

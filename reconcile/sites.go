@@ -14,21 +14,25 @@ import (
 	"fairlead.dev/reconcile/plan"
 )
 
-// patience bounds the look at one of several sites: the others are not to wait for long.
-const patience = 2 * time.Minute
+// patience bounds the look at each site, and wholeLook that at all there is of a cluster:
+// the others are not to wait for long.
+const (
+	patience  = 2 * time.Minute
+	wholeLook = 2 * patience
+)
 
 // lookAtSites observes all sites of c at the same time. Where there is one alone, what it
 // cannot tell is an error; of several, one that is silent holds up no other.
 func (l *Looker) lookAtSites(ctx context.Context, c *fleet.Cluster, o *fleet.Observed) error {
+	ctx2, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))
+	defer cancel()
 	guests := c.GuestProviders()
 	if len(guests) == 0 {
 		var err error
-		o.Infrastructure, err = l.lookAtSite(ctx, c, "")
+		o.Infrastructure, err = l.lookAtSite(ctx2, c, "")
 		return err
 	}
 	seen, errs := make([]fleet.Infrastructure, len(guests)+1), make([]error, len(guests)+1)
-	ctx2, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))
-	defer cancel()
 	var all sync.WaitGroup
 	for i, provider := range append([]string{""}, guests...) {
 		all.Go(func() { seen[i], errs[i] = l.lookAtSite(ctx2, c, provider) })
