@@ -190,6 +190,9 @@ type Node struct {
 	// looked at while Draining.
 	Pods    []Pod
 	Volumes []Volume
+	// Unseen says that the look had no time for the pods and volumes of a node that is
+	// Draining: there may be any.
+	Unseen bool
 	// CertificatesNotAfter is when the first of the certificates on its machine expires,
 	// where the distribution warns of that; zero where it does not.
 	CertificatesNotAfter time.Time

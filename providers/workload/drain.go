@@ -131,7 +131,7 @@ func (n *conn) evict(ctx context.Context, p *corev1.Pod, unreachable bool) error
 		n.setBlocked(id, "")
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		n.setBlocked(id, "its namespace is being deleted, and takes it along")
-	case isStatus && !apierrors.IsUnauthorized(err) && !apierrors.IsForbidden(err):
+	case isStatus && !apierrors.IsUnauthorized(err) && !lacksRight(err):
 		n.setBlocked(id, refusal(status.Status()))
 	default:
 		return err

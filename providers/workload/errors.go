@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,6 +75,17 @@ func isAlert(err error) bool {
 	}
 	text := op.Err.Error()
 	return strings.Contains(text, "certificate") || strings.Contains(text, "unknown")
+}
+
+// rightText is in the answers of the authorizer, which name the user and the resource. What an
+// admission webhook or a policy denies has the same reason and other words.
+// Source: k8s.io/apiserver, endpoints/handlers/responsewriters, forbiddenMessage.
+var rightText = regexp.MustCompile(` cannot [a-z*]+ (resource|path) "`)
+
+// lacksRight reports whether err says that the user must not do what was asked for, to
+// whichever object.
+func lacksRight(err error) bool {
+	return apierrors.IsForbidden(err) && rightText.MatchString(err.Error())
 }
 
 func kindOfStatus(err error) fleet.ErrorKind {

@@ -44,15 +44,11 @@ func (c *Client) Observe(ctx context.Context, a providers.Access) (fleet.Workloa
 		if err != nil {
 			return err
 		}
-		draining := &survey{conn: n}
 		for i := range nodes.Items {
-			node := newNode(&nodes.Items[i])
-			if node.Draining {
-				if err := draining.observe(ctx, &node); err != nil {
-					return err
-				}
-			}
-			out.Nodes = append(out.Nodes, node)
+			out.Nodes = append(out.Nodes, newNode(&nodes.Items[i]))
+		}
+		if err := n.observeDraining(ctx, c.o.Timeout/2, out.Nodes); err != nil {
+			return err
 		}
 		n.keepBlocked(nodes.Items)
 		out.Ahead = n.clock.Ahead()

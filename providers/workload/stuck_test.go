@@ -28,6 +28,24 @@ import (
 // taken and not answered.
 func (c *cluster) balancer(t *testing.T, stuck func(*http.Request) bool) providers.Access {
 	t.Helper()
+	ended := make(chan struct{})
+	a := c.front(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if !stuck(r) {
+			return false
+		}
+		select {
+		case <-r.Context().Done():
+		case <-ended:
+		}
+		return true
+	})
+	t.Cleanup(func() { close(ended) })
+	return a
+}
+
+// front serves c on another address, but for requests that answer answers.
+func (c *cluster) front(t *testing.T, answer func(http.ResponseWriter, *http.Request) bool) providers.Access {
+	t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(c.access.Kubeconfig.Reveal())
 	if err != nil {
 		t.Fatal(err)
@@ -42,21 +60,14 @@ func (c *cluster) balancer(t *testing.T, stuck func(*http.Request) bool) provide
 	}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport = transport
-	ended := make(chan struct{})
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if !stuck(r) {
+		if !answer(rw, r) {
 			proxy.ServeHTTP(rw, r)
-			return
-		}
-		select {
-		case <-r.Context().Done():
-		case <-ended:
 		}
 	}))
 	s.EnableHTTP2 = true // as API servers have it: one connection for all
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	t.Cleanup(func() { close(ended) })
 	a := c.access
 	a.Kubeconfig = c.ca.kubeconfig(t, s.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), time.Now().Add(time.Hour))
 	return a

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -28,10 +31,15 @@ type podOn struct {
 	live *corev1.Pod
 }
 
+// surveyAtOnce bounds the Nodes of one look whose pods are listed at the same time.
+const surveyAtOnce = 8
+
 // A survey looks at what is on nodes that are drained. What is of the whole
-// cluster is listed once, when it is first needed.
+// cluster is listed once, when it is first needed. It is safe for concurrent use.
 type survey struct {
 	*conn
+
+	mu         sync.Mutex // held while what is of the whole cluster is listed
 	daemonSets map[string]bool
 	namespaces map[string]map[string]string
 	volumes    map[string][]fleet.Volume // by node
@@ -76,6 +84,8 @@ func (s *survey) fixed(ctx context.Context, p *corev1.Pod) (bool, error) {
 	if owner == nil || owner.Kind != "DaemonSet" || finished(p) {
 		return false, nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.daemonSets == nil {
 		var list appsv1.DaemonSetList
 		if err := s.listAt(ctx, "/apis/apps/v1/daemonsets", &list); err != nil {
@@ -91,6 +101,8 @@ func (s *survey) fixed(ctx context.Context, p *corev1.Pod) (bool, error) {
 
 // namespace returns the labels of a namespace.
 func (s *survey) namespace(ctx context.Context, name string) (map[string]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.namespaces == nil {
 		var list corev1.NamespaceList
 		if err := s.list(ctx, ref{resource: "namespaces"}, metav1.ListOptions{ResourceVersion: cached}, &list); err != nil {
@@ -131,6 +143,8 @@ func finished(p *corev1.Pod) bool {
 
 // attached returns the volumes that are attached to a node, sorted.
 func (s *survey) attached(ctx context.Context, node string) ([]fleet.Volume, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.volumes != nil {
 		return s.volumes[node], nil
 	}
@@ -138,7 +152,7 @@ func (s *survey) attached(ctx context.Context, node string) ([]fleet.Volume, err
 	if err := s.listAt(ctx, "/apis/storage.k8s.io/v1/volumeattachments", &list); err != nil {
 		return nil, err
 	}
-	s.volumes = make(map[string][]fleet.Volume)
+	volumes := make(map[string][]fleet.Volume)
 	var claims map[string]string
 	for i := range list.Items {
 		a := &list.Items[i]
@@ -155,12 +169,13 @@ func (s *survey) attached(ctx context.Context, node string) ([]fleet.Volume, err
 		if name := a.Spec.Source.PersistentVolumeName; name != nil {
 			v = fleet.Volume{Name: *name, Claim: claims[*name]}
 		}
-		s.volumes[a.Spec.NodeName] = append(s.volumes[a.Spec.NodeName], v)
+		volumes[a.Spec.NodeName] = append(volumes[a.Spec.NodeName], v)
 	}
-	for _, v := range s.volumes {
+	for _, v := range volumes {
 		slices.SortFunc(v, func(a, b fleet.Volume) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	return s.volumes[node], nil
+	s.volumes = volumes
+	return volumes[node], nil
 }
 
 // claims returns which claim each PersistentVolume is bound to.
@@ -186,6 +201,56 @@ func (n *conn) listAt(ctx context.Context, path string, into runtime.Object) err
 		return nil
 	}
 	return err
+}
+
+// observeDraining fills in what is on those of nodes that are drained. What that takes grows
+// with the drains that are under way, so it has a time of its own: a Node that was not looked
+// at when it is over is Unseen, and comes first in the next look.
+func (n *conn) observeDraining(ctx context.Context, within time.Duration, nodes []fleet.Node) error {
+	var draining []*fleet.Node
+	for i := range nodes {
+		if nodes[i].Draining {
+			draining = append(draining, &nodes[i])
+		}
+	}
+	n.mu.Lock()
+	first := n.unseen
+	n.mu.Unlock()
+	turn := func(node *fleet.Node) int {
+		if first[node.Name] {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(draining, func(a, b *fleet.Node) int { return cmp.Compare(turn(a), turn(b)) })
+	bounded, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	s := &survey{conn: n}
+	var g errgroup.Group
+	g.SetLimit(surveyAtOnce)
+	for _, node := range draining {
+		g.Go(func() error {
+			err := s.observe(bounded, node)
+			if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+				node.Pods, node.Volumes, node.Unseen = nil, nil, true
+				return nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	unseen := make(map[string]bool)
+	for _, node := range draining {
+		if node.Unseen {
+			unseen[node.Name] = true
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.unseen = unseen
+	return nil
 }
 
 // observe fills in what is on a node that is drained.

@@ -91,6 +91,7 @@ type conn struct {
 
 	mu      sync.Mutex
 	blocked map[podID]string // why the last eviction of a pod was refused
+	unseen  map[string]bool  // draining Nodes that the last look had no time for
 	kept    io.Closer        // by a distribution
 	watch   *nodeWatch
 }

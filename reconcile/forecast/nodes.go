@@ -124,7 +124,7 @@ func sync(desired *fleet.Cluster, a fleet.Action, n *fleet.Node) {
 // drain moves everything away from a Node, and takes its hooks away.
 func (m *model) drain(n *fleet.Node) {
 	n.Draining, n.Unschedulable, n.DrainStarted, n.Drained = true, true, m.now, m.now
-	n.Pods, n.Volumes = nil, nil
+	n.Pods, n.Volumes, n.Unseen = nil, nil, false
 	for _, prefix := range []string{clusterv1.PreDrainDeleteHookAnnotationPrefix, clusterv1.PreTerminateDeleteHookAnnotationPrefix} {
 		maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return len(fleet.Hooks(prefix, map[string]string{key: ""})) > 0 })
 	}

@@ -117,6 +117,9 @@ func (f *facts) undrained(m *machine) (o *obstacle, over bool) {
 		}
 	}
 	texts = append(texts, later...)
+	if n.Unseen {
+		texts = append(texts, "its pods could not be listed in time")
+	}
 	if len(texts) == 0 && !n.DrainStarted.IsZero() {
 		return nil, false
 	}
@@ -176,6 +179,9 @@ func (f *facts) undetached(m *machine, over bool) *obstacle {
 			}
 			texts = append(texts, text)
 		}
+	}
+	if n.Unseen {
+		texts = append(texts, "unknown, since they could not be listed in time")
 	}
 	if len(texts) == 0 {
 		return nil
