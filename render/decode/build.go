@@ -97,6 +97,7 @@ func readNotes(root *object, c *fleet.Cluster) {
 func (b *builder) collect(root *object, c *fleet.Cluster) {
 	c.Secrets = make(map[string]fleet.SecretData)
 	c.ConfigMaps = make(map[string]map[string]string)
+	bySets := make(writtenObjects)
 	for _, o := range b.set.objects {
 		if o.namespace != b.key.Namespace {
 			continue
@@ -118,7 +119,7 @@ func (b *builder) collect(root *object, c *fleet.Cluster) {
 			c.DrainRules = append(c.DrainRules, *v)
 		case *addonsv1.ClusterResourceSet:
 			if root.selectedBy(o) {
-				c.ResourceSets = append(c.ResourceSets, b.resourceSet(o, v))
+				c.ResourceSets = append(c.ResourceSets, b.resourceSet(o, v, bySets))
 			}
 		case fleet.SecretData:
 			c.Secrets[o.name] = v

@@ -158,6 +158,54 @@ func TestClusterResourceSetProblems(t *testing.T) {
 	}
 }
 
+// TestOneObjectOfTwoSets: two sets that keep one object as they have it, in one cluster, are
+// refused where each would take it from the other.
+func TestOneObjectOfTwoSets(t *testing.T) {
+	const second = `
+---
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSet
+metadata: {name: second, namespace: prod}
+spec:
+  clusterSelector: {matchLabels: {cni: lab}}
+  strategy: Reconcile
+  resources: [{kind: ConfigMap, name: second}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: second, namespace: prod}
+data:
+  a.yaml: "{apiVersion: v1, kind: Secret, metadata: {name: keys, namespace: net}, stringData: {key: hunter3}}"
+`
+	const fight = "ClusterResourceSet prod/cni and this one both write Secret net/keys in cluster prod/eu, with other content"
+	for name, c := range map[string]struct {
+		old, new, want string
+	}{
+		"other content":        {"", "", fight},
+		"the same content":     {"hunter3", "hunter2", ""},
+		"once":                 {"strategy: Reconcile", "strategy: ApplyOnce", ""},
+		"paused":               {"{name: second, namespace: prod}\nspec", `{name: second, namespace: prod, annotations: {cluster.x-k8s.io/paused: ""}}` + "\nspec", ""},
+		"other clusters":       {"{cni: lab}", "{cni: other}", ""},
+		"another object":       {"name: keys, namespace: net", "name: other, namespace: net", ""},
+		"in default, unsaid":   {"kind: Secret, metadata: {name: keys, namespace: net}", "kind: ServiceAccount, metadata: {name: web}", "both write ServiceAccount web in"},
+		"another kind of name": {"kind: Secret, metadata", "kind: ConfigMap, metadata", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := resourceSets
+			if name == "in default, unsaid" {
+				first = replaced(t, first, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: cni, namespace: net}}", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: web, namespace: default}}")
+			}
+			_, problems := decodeAll(labelled(t) + first + strings.Replace(second, c.old, c.new, 1))
+			if c.want == "" && len(problems) == 0 {
+				return
+			}
+			if len(problems) != 1 || c.want == "" || problems[0].Object != "ClusterResourceSet prod/second" || problems[0].Field != "spec.resources[0]" || !strings.Contains(problems[0].Message, c.want) {
+				t.Errorf("problems %v, want %q", problems, c.want)
+			}
+		})
+	}
+}
+
 // TestAddonsGuide decodes what docs/addons.md shows.
 func TestAddonsGuide(t *testing.T) {
 	text, err := os.ReadFile("../../docs/addons.md")

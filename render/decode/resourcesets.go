@@ -10,13 +10,47 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	kjson "sigs.k8s.io/json"
 )
 
-// resourceSet returns what the ClusterResourceSet o has for the cluster.
-func (b *builder) resourceSet(o *object, in *addonsv1.ClusterResourceSet) fleet.ResourceSet {
+// writtenObjects are the objects that sets of strategy Reconcile write into a cluster, by what they
+// are in it, and the first set that does.
+type writtenObjects map[fleet.ObjectRef]writtenBy
+
+type writtenBy struct {
+	set     *object
+	content string // may be secret
+}
+
+// sameObject returns r as it is in a cluster, where an object without a namespace is in
+// "default", if its kind has namespaces.
+func sameObject(r fleet.ObjectRef) fleet.ObjectRef {
+	if r.Namespace == metav1.NamespaceDefault {
+		r.Namespace = ""
+	}
+	return r
+}
+
+// add notes that set writes m. It returns another set that writes the same object with other
+// content; nil: there is none.
+func (w writtenObjects) add(set *object, m fleet.Manifest) *object {
+	r, content := sameObject(m.ObjectRef), string(m.Content.Reveal())
+	by, ok := w[r]
+	if !ok {
+		w[r] = writtenBy{set, content}
+	}
+	if !ok || by.set == set || by.content == content {
+		return nil
+	}
+	return by.set
+}
+
+// resourceSet returns what the ClusterResourceSet o has for the cluster, and notes in w what
+// it writes there.
+func (b *builder) resourceSet(o *object, in *addonsv1.ClusterResourceSet, w writtenObjects) fleet.ResourceSet {
 	set := fleet.ResourceSet{
 		Name: o.name, Strategy: fleet.ResourceStrategy(in.Spec.Strategy),
 		Prune: o.notes[fleet.PruneAnnotation] == "true", Paused: isPaused(nil, o),
@@ -37,10 +71,16 @@ func (b *builder) resourceSet(o *object, in *addonsv1.ClusterResourceSet) fleet.
 		r := fleet.Resource{Name: ref.Kind + "/" + ref.Name, Objects: b.manifests(from)}
 		h := sha256.New()
 		for _, m := range r.Objects {
-			if where, twice := first[m.ObjectRef]; twice {
+			if where, twice := first[sameObject(m.ObjectRef)]; twice {
 				b.addf(from, "data", "remove one of them", "%s is there twice, in %s and in %s", m.ObjectRef, where, r.Name)
 			}
-			first[m.ObjectRef] = r.Name
+			first[sameObject(m.ObjectRef)] = r.Name
+			if set.Strategy == fleet.ReconcileStrategy && !set.Paused {
+				if other := w.add(o, m); other != nil {
+					b.addf(o, fmt.Sprintf("spec.resources[%d]", i), "remove it from one of them, or have them select other clusters",
+						"%s and this one both write %s in cluster %s, with other content", other, m.ObjectRef, b.key)
+				}
+			}
 			h.Write(append(m.Content.Reveal(), '\n'))
 		}
 		r.Digest = hex.EncodeToString(h.Sum(nil)[:16])
