@@ -67,7 +67,9 @@ func (c *Client) installOrUpgrade(ctx context.Context, cfg *action.Configuration
 	up.WaitOptions = []kube.WaitOption{kube.WithWaitContext(ctx)}
 	up.RollbackOnFailure, up.CleanupOnFail = ch.Atomic, ch.CleanupOnFail
 	up.SkipCRDs, up.DisableHooks, up.DisableOpenAPIValidation = ch.SkipCRDs, ch.DisableHooks, ch.DisableOpenAPIValidation
-	up.TakeOwnership = ch.TakeOwnership || old.Info.Status == common.StatusFailed // of what it had begun to make
+	// What a failed revision had begun to make carries the name of the release, and is taken up
+	// without this: an object of anybody else is not.
+	up.TakeOwnership = ch.TakeOwnership
 	switch {
 	case ch.Replace:
 		up.ForceReplace, up.ServerSideApply = true, "false"
