@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/addresses"
@@ -20,7 +21,12 @@ type site struct {
 	listings *snapshot.Cache[*listing]
 	// assigning is held while it is decided which addresses and index a machine gets.
 	assigning sync.Mutex
+	used      time.Time // last; guarded by the lock of the provider
 }
+
+// unusedFor is after how long without use a site is closed: its account has another password,
+// or its last cluster went.
+const unusedFor = time.Hour
 
 // A listing is all that an Ironic has.
 type listing struct {
@@ -53,13 +59,20 @@ func (p *Provider) siteOf(ctx context.Context, c *fleet.Cluster) (*site, fleet.S
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.sites[credential]; s != nil {
+		s.used = time.Now()
 		return s, data, nil
+	}
+	for former, s := range p.sites {
+		if time.Since(s.used) > unusedFor {
+			s.client.Close()
+			delete(p.sites, former)
+		}
 	}
 	client, err := ironic.New(credential, p.o.Ironic)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &site{client: client, endpoint: strings.TrimSuffix(credential.Endpoint, "/v1/")}
+	s := &site{client: client, endpoint: strings.TrimSuffix(credential.Endpoint, "/v1/"), used: time.Now()}
 	s.listings = snapshot.NewCache(p.o.Tick, "list hosts", s.list)
 	p.sites[credential] = s
 	return s, data, nil

@@ -1,6 +1,7 @@
 package vcenter
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -73,7 +74,8 @@ type Pool struct {
 
 type used struct {
 	*Client
-	at time.Time
+	account string
+	at      time.Time
 }
 
 // NewPool returns a pool without clients.
@@ -93,6 +95,7 @@ func (p *Pool) Client(cred Credential) (*Client, error) {
 			p.closing.Go(u.Close)
 		}
 	}
+	p.dropGates()
 	digest := cred.Digest()
 	if u := p.clients[digest]; u != nil {
 		u.at = now
@@ -106,8 +109,18 @@ func (p *Pool) Client(cred Credential) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.clients[digest] = &used{Client: c, at: now}
+	p.clients[digest] = &used{Client: c, account: account, at: now}
 	return c, nil
+}
+
+// dropGates forgets the accounts that no client is of: none was shown for longer than one is
+// refused. The caller holds mu.
+func (p *Pool) dropGates() {
+	held := make(map[string]bool, len(p.clients))
+	for _, u := range p.clients {
+		held[u.account] = true
+	}
+	maps.DeleteFunc(p.gates, func(account string, _ *gate) bool { return !held[account] })
 }
 
 // Close ends all sessions.
