@@ -92,6 +92,7 @@ func Start(ctx context.Context, s Settings, o ProcessOptions) (*Process, error) 
 	if err != nil {
 		return nil, err
 	}
+	world.doubtful = max(1, o.Agent.Workers/4)
 	var page *shown
 	if o.Page.Address != "" {
 		page = &shown{}

@@ -31,10 +31,6 @@ import (
 // maxInFlight bounds the calls that one place of a provider is to answer at once.
 const maxInFlight = 64
 
-// doubtfulPasses bounds the passes at once over clusters of a place that is not known to
-// answer. It is a quarter of the passes that an agent makes at once by default.
-const doubtfulPasses = 4
-
 // A Mode says whether a Runtime may change anything.
 type Mode int
 
@@ -63,6 +59,7 @@ type Runtime struct {
 	log      *slog.Logger
 	closers  []io.Closer
 	helm     helm.Engine // nil: nothing installs charts
+	doubtful int         // passes at once over clusters of a place that is not known to answer; 0: no passes are made
 
 	mu     sync.Mutex
 	open   map[string]*limit.Provider
@@ -142,7 +139,7 @@ func (w *Runtime) bounded(name string) (*limit.Provider, error) {
 		})
 	}
 	// A place that is silent is asked by one look at a time, whose repetitions are part of it.
-	bounded := limit.New(retry.New(p, retry.Options{}), limit.Options{InFlight: maxInFlight, Passes: doubtfulPasses})
+	bounded := limit.New(retry.New(p, retry.Options{}), limit.Options{InFlight: maxInFlight, Passes: w.doubtful})
 	w.open[name] = bounded
 	return bounded, nil
 }

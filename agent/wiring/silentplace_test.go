@@ -69,6 +69,7 @@ func TestSilentPlaceStopsNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
+		r.doubtful = 4
 		passes := r.Passes(nil, nil)
 		defer passes.Close()
 		q := queue.New(nil)

@@ -16,7 +16,9 @@ import (
 type Options struct {
 	PerSecond float64 // calls begun in a second; as many may come at once
 	InFlight  int     // calls at the same time
-	Passes    int     // passes at the same time over clusters of a place that is not known to answer
+	// Passes are those at the same time over clusters of a place that is not known to answer.
+	// Zero is for a process that makes none: it waits for each look, and no place is silent.
+	Passes int
 }
 
 // A Provider makes calls wait for their turn. One whose context ends before
@@ -48,7 +50,7 @@ const (
 	// knownFor is how long the place of a cluster is taken to be what it was.
 	knownFor = time.Minute
 	// keptFor is after how long without a call a place is forgotten.
-	keptFor = 10 * time.Minute
+	keptFor = time.Hour
 )
 
 var _ providers.Infrastructure = (*Provider)(nil)
@@ -157,7 +159,7 @@ func (l *Provider) InFlight() (now, most int) {
 // Enter begins a pass over c, which leave ends. It reports false if the place of c is not
 // known to answer and enough passes wait for it: the pass is to be made later.
 func (l *Provider) Enter(ctx context.Context, c *fleet.Cluster) (leave func(), ok bool) {
-	return l.placeOf(ctx, c).enterPass(l.o.Passes)
+	return l.placeOf(ctx, c).enterPass()
 }
 
 // Observe implements providers.Infrastructure.
@@ -170,7 +172,7 @@ func (l *Provider) Observe(ctx context.Context, c *fleet.Cluster) (got fleet.Inf
 		})
 		return got, err
 	}
-	if p.name == "" {
+	if p.name == "" || l.o.Passes == 0 {
 		return look(ctx)
 	}
 	return p.look(ctx, op, look, l.looks.Go)

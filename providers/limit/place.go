@@ -16,8 +16,8 @@ import (
 const (
 	// longestLook is after how long a look is given up.
 	longestLook = 2 * time.Minute
-	// leastPatience is how long a place may leave all looks without an answer. One whose
-	// looks take long has as long as four of them.
+	// leastPatience is how long a place may leave all looks without an answer, and twice that
+	// before the first. One whose looks take long has as long as four of them.
 	leastPatience = 15 * time.Second
 	// leastDoubt is after how long without an answer few passes begin, and what is unavailable
 	// for so long did not answer. For a place whose looks take long it is as long as two.
@@ -33,6 +33,7 @@ type place struct {
 	name  string // empty: it is not known whether its clusters share anything
 	slots chan struct{}
 	rate  *rate.Limiter
+	most  int // passes while it is not known to answer; 0: no bound
 
 	mu       sync.Mutex
 	passes   int                          // under way
@@ -52,7 +53,7 @@ type look struct {
 }
 
 func newPlace(name string, o Options) *place {
-	p := &place{name: name, rate: rate.NewLimiter(rate.Inf, 0), looks: make(map[*look]context.CancelFunc)}
+	p := &place{name: name, most: o.Passes, rate: rate.NewLimiter(rate.Inf, 0), looks: make(map[*look]context.CancelFunc)}
 	if o.PerSecond > 0 {
 		p.rate = rate.NewLimiter(rate.Limit(o.PerSecond), int(math.Ceil(o.PerSecond)))
 	}
@@ -85,11 +86,11 @@ func (p *place) idle() bool {
 	return p.passes == 0 && len(p.looks) == 0 && len(p.slots) == 0
 }
 
-// enterPass begins a pass, unless p is not known to answer and most passes are under way.
-func (p *place) enterPass(most int) (leave func(), ok bool) {
+// enterPass begins a pass, unless p is not known to answer and enough passes are under way.
+func (p *place) enterPass() (leave func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if most > 0 && p.name != "" && p.silent == nil && p.doubtful() && p.passes >= most {
+	if p.most > 0 && p.name != "" && p.silent == nil && p.doubtful() && p.passes >= p.most {
 		return nil, false
 	}
 	p.passes++
@@ -106,7 +107,12 @@ func (p *place) doubtful() bool {
 }
 
 // patience is how long p may leave all looks without an answer. The caller holds mu.
-func (p *place) patience() time.Duration { return min(max(leastPatience, 4*p.usual()), longestLook) }
+func (p *place) patience() time.Duration {
+	if p.answered.IsZero() {
+		return 2 * leastPatience
+	}
+	return min(max(leastPatience, 4*p.usual()), longestLook)
+}
 
 // usual is how long the looks of p take that take long. The caller holds mu.
 func (p *place) usual() time.Duration {

@@ -93,7 +93,7 @@ func looked(t *testing.T, p *limit.Provider, c *fleet.Cluster) (time.Duration, e
 func TestSilentPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClouds()
-		p := limit.New(w, limit.Options{InFlight: 64})
+		p := limit.New(w, limit.Options{InFlight: 64, Passes: 4})
 		defer p.Abilities().Closer.Close()
 		if _, err := looked(t, p, in("a", "0")); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestSilentPlace(t *testing.T) {
 func TestSlowIsNotSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClouds()
-		p := limit.New(w, limit.Options{})
+		p := limit.New(w, limit.Options{Passes: 4})
 		defer p.Abilities().Closer.Close()
 		w.takes["a"] = 40 * time.Second
 		var wg sync.WaitGroup
@@ -160,15 +160,27 @@ func TestSlowIsNotSilent(t *testing.T) {
 			}
 		}
 		wg.Wait()
-		w.takes["b"] = 30 * time.Second
+		w.takes["b"] = 40 * time.Second
 		if _, err := looked(t, p, in("b", "0")); err == nil {
 			t.Error("the first look at a slow place is waited for")
 		}
 		time.Sleep(time.Minute)
 		for range 3 {
-			if took, err := looked(t, p, in("b", "0")); took != 30*time.Second || err != nil {
+			if took, err := looked(t, p, in("b", "0")); took != 40*time.Second || err != nil {
 				t.Errorf("later: %v after %s, want an answer", err, took)
 			}
+		}
+	})
+}
+
+// TestCommandsWait: a process that makes no passes waits for a slow place.
+func TestCommandsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newClouds()
+		p := limit.New(w, limit.Options{InFlight: 64})
+		w.takes["a"] = 90 * time.Second
+		if took, err := looked(t, p, in("a", "0")); took != 90*time.Second || err != nil {
+			t.Errorf("a slow look: %v after %s", err, took)
 		}
 	})
 }
@@ -178,7 +190,7 @@ func TestSlowIsNotSilent(t *testing.T) {
 func TestErrorsAreNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newClouds()
-		p := limit.New(w, limit.Options{})
+		p := limit.New(w, limit.Options{Passes: 4})
 		defer p.Abilities().Closer.Close()
 		for _, kind := range []fleet.ErrorKind{fleet.Unauthorized, fleet.Unavailable} {
 			w.fails["a"] = fleet.Errorf(kind, "list servers", "503")

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -161,6 +162,38 @@ func TestChartsForeign(t *testing.T) {
 	}
 	if s := y.state(ns, deployed(r)); s.Revision != 4 || y.data(ns)["text"] != "one" {
 		t.Errorf("after somebody changed it, it is %+v with %v", s, y.data(ns))
+	}
+}
+
+// TestChartsTakeNothingAfterFailure: after a change that failed the next one takes up what it had
+// made, and nothing that somebody else made.
+func TestChartsTakeNothingAfterFailure(t *testing.T) {
+	y := newYard(t)
+	const ns = "charts-taken"
+	y.repository.put(t, "note", "1.2.0", "", map[string]string{"templates/note.yaml": noteTemplate, "templates/more.yaml": `apiVersion: v1
+kind: ConfigMap
+metadata: {name: more, namespace: {{ .Release.Namespace }}}
+data: {text: ours}
+`})
+	if f := y.install(y.release(ns, nil)); f.Failure != "" {
+		t.Fatal(f)
+	}
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "more"}, Data: map[string]string{"text": "theirs"}}
+	if _, err := y.api.CoreV1().ConfigMaps(ns).Create(y.ctx, theirs, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	leavePending(y.ctx, t, y.api, ns, "failed")
+	y.begin()
+	next := y.release(ns, func(r *fleet.Release) { r.Chart.Version = "1.2.0" })
+	if f := y.install(next); f.Failure == "" || !strings.Contains(f.Message, `"more"`) {
+		t.Errorf("a chart that names an object of somebody else gives %+v", f)
+	}
+	more, err := y.api.CoreV1().ConfigMaps(ns).Get(y.ctx, "more", metav1.GetOptions{})
+	if err != nil || more.Data["text"] != "theirs" || len(more.Labels) > 0 {
+		t.Errorf("what somebody else made is %v %v, %v", more.Labels, more.Data, err)
+	}
+	if f := y.install(y.release(ns, func(r *fleet.Release) { r.Values = fleet.NewSecret([]byte(`{"text":"two"}`)) })); f.Failure != "" {
+		t.Errorf("what the release had made is not taken up: %+v", f)
 	}
 }
 
