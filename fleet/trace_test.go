@@ -36,6 +36,7 @@ func TestNewFieldsLeaveNoTrace(t *testing.T) {
 		"Manifest.Content", "Manifest.ObjectRef",
 		"Object.Annotations", "Object.File", "Object.GVK", "Object.Labels", "Object.Name", "Object.Namespace", "Object.Spec",
 		"ObjectRef.Group", "ObjectRef.Kind", "ObjectRef.Name", "ObjectRef.Namespace",
+		"Place.ID",
 		"Pool.Annotations", "Pool.Bootstrap", "Pool.DeletionOrder", "Pool.FailureDomain", "Pool.Infrastructure", "Pool.Labels", "Pool.MaxRemediations", "Pool.MaxSurge", "Pool.MaxUnavailable", "Pool.MinReadySeconds", "Pool.Name", "Pool.NodeDrainTimeoutSeconds", "Pool.NodeLabels", "Pool.Paused", "Pool.Replicas", "Pool.Role", "Pool.SkipCoreDNS", "Pool.SkipKubeProxy", "Pool.Strategy", "Pool.Taints", "Pool.Template", "Pool.Version",
 		"Release.Access", "Release.Chart", "Release.Digest", "Release.Options", "Release.Proxy", "Release.ReleaseRef", "Release.Strategy",
 		"ReleaseRef.Name", "ReleaseRef.Namespace",

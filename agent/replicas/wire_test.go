@@ -87,6 +87,8 @@ func TestNothingIsLost(t *testing.T) {
 	fill(reflect.ValueOf(&full.Cluster).Elem(), -1)
 	full.Cluster.Cluster.Residence = fleet.Residence{} // the memory has it
 	full.Cluster.Cluster.Rebooting = nil               // and this
+	full.Cluster.Cluster.Removals = nil                // and this
+	full.Cluster.Cluster.Made = nil                    // it is observed
 	full.Cluster.Cluster.APIElsewhere = false          // it is of views alone
 	for name, m := range map[string]message{"Full": full, "Empty": {}} {
 		c, known := &m.Cluster.Cluster, m.Cluster.Memory
@@ -98,9 +100,9 @@ func TestNothingIsLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Hashes are made where a cluster is decoded, and identities compared where a fleet is put together:
-		// neither is sent.
-		if diff := cmp.Diff(c, got, revealed, cmpopts.IgnoreFields(fleet.Bootstrap{}, "Hashed"), cmpopts.IgnoreFields(fleet.Object{}, "Identities")) + cmp.Diff(known, remembered); diff != "" {
+		// Hashes are made where a cluster is decoded, and identities and networks compared where a fleet is
+		// put together: none is sent.
+		if diff := cmp.Diff(c, got, revealed, cmpopts.IgnoreFields(fleet.Bootstrap{}, "Hashed"), cmpopts.IgnoreFields(fleet.Object{}, "Identities", "Networks")) + cmp.Diff(known, remembered); diff != "" {
 			t.Errorf("%s (-sent +received):\n%s", name, diff)
 		}
 	}

@@ -113,6 +113,7 @@ spec:
     templateRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlaneTemplate, name: bench}
     machineInfrastructure:
       templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevMachineTemplate, name: bench}
+    healthCheck: {checks: {nodeStartupTimeoutSeconds: 60}} # what does not start is given up before it is mended
   workers:
     machineDeployments:
     - class: worker

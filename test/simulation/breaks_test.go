@@ -39,8 +39,8 @@ func faults() []fault {
 		}},
 		{"broken files are taken for a deletion", "NothingDeletedThatGitHas", []edit{
 			{
-				advance, "s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave}",
-				"if BROKEN && old.definition != nil {\n\t\t\t\told.definition = deleted(old.definition)\n\t\t\t}\n\t\t\ts.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave}",
+				advance, "s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave, serves: old.serves, refused: refused[k]}",
+				"if BROKEN && old.definition != nil {\n\t\t\t\told.definition = deleted(old.definition)\n\t\t\t}\n\t\t\ts.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave, serves: old.serves, refused: refused[k]}",
 			},
 		}},
 		{"protected clusters are deleted", "ProtectedNeverDeleted", []edit{
@@ -78,7 +78,7 @@ func faults() []fault {
 			{rollout, "if e.Learner || e.Name", "if !BROKEN && e.Learner || !BROKEN && e.Name"},
 		}},
 		{"machines go without leaving etcd", "EtcdQuorumKept", []edit{
-			{"reconcile/plan/controlplanechange.go", "if m.member != nil {\n\t\td.removeMember", "if m.member != nil && !BROKEN {\n\t\td.removeMember"},
+			{"reconcile/plan/controlplanechange.go", "case member != nil:\n\t\td.removeMember", "case member != nil && !BROKEN:\n\t\td.removeMember"},
 		}},
 		{"Nodes go before their machines", "NodeOfMachineKept", []edit{
 			{nodes, "case m.node == nil:", "case BROKEN && m.node != nil && m.node.Draining:\n\t\t\td.deleteNode(m.node)\n\t\tcase m.node == nil:"},

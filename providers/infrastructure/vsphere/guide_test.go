@@ -81,10 +81,11 @@ var symptoms = map[string]func(b *bench) string{
 		return b.failed()
 	},
 	"all of its … addresses are taken": func(b *bench) string {
-		b.make("m-0")
-		b.w.Report(b.vms("m-0")[0].Ref, "10.7.0.10")
-		x := drawing(b.t, b.w, "acme", "eu-2", "10.7.0.10")
-		return told(x.p.EnsureInfrastructure(b.t.Context(), "op", x.c))
+		x := drawing(b.t, b.w, "acme", "eu-2", "10.7.0.10-10.7.0.11")
+		x.ensure()
+		x.runs(x.c.ControlPlane, "cp-0")
+		y := drawing(b.t, b.w, "acme", "eu-3", "10.7.0.10-10.7.0.11")
+		return told(y.p.EnsureInfrastructure(b.t.Context(), "op", y.c))
 	},
 	"it was given to the endpoint of cluster … from a pool": func(b *bench) string {
 		x := drawing(b.t, b.w, "acme", "eu-2", "10.7.0.10-10.7.0.11")
