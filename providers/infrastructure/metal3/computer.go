@@ -15,6 +15,9 @@ import (
 // of nodes shows no ports.
 const macKey = "fairlead_boot_mac"
 
+// enrolledKey is the key of driver_info that tells when a host was enrolled.
+const enrolledKey = "fairlead_enrolled"
+
 // computers are nodes by the computer that they manage.
 type computers struct {
 	of    map[string]string // computers, by UUID

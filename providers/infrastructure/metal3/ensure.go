@@ -293,6 +293,9 @@ func (p *Provider) wanted(ctx context.Context, o *observation, h *seenHost) (inf
 		}
 	}
 	info[markKey] = marked
+	if h.node == nil {
+		info[enrolledKey] = time.Now().UTC().Format(time.RFC3339Nano)
+	}
 	if h.node == nil && h.spec.BootMACAddress != "" {
 		info[macKey] = strings.ToLower(h.spec.BootMACAddress)
 	}
@@ -300,7 +303,7 @@ func (p *Provider) wanted(ctx context.Context, o *observation, h *seenHost) (inf
 	if h.node != nil {
 		found = h.node.Properties
 		for key, value := range h.node.DriverInfo { // what others enrolled boots as they said
-			if _, has := info[key]; !has && (key == machine.PreparationKey || key == macKey || slices.Contains(bootKeys(), key)) {
+			if _, has := info[key]; !has && (key == machine.PreparationKey || key == macKey || key == enrolledKey || slices.Contains(bootKeys(), key)) {
 				info[key] = value
 			}
 		}

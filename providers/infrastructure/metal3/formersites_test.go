@@ -25,6 +25,7 @@ func TestFormerPasswordsAreForgotten(t *testing.T) {
 		c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
 		var current *site
 		for password = range 20 {
+			time.Sleep(time.Minute) // a Secret is kept for some seconds
 			first, _, err := p.siteOf(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)

@@ -207,8 +207,9 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost) {
 			d.InspectAgain = h.node.Inspected.Before(at) && !at.After(time.Now()) // of a time to come it is too early
 		}
 		d.Paused = paused || detached
-		if at, err := api.EraseWish(h.object.Annotations); err == nil && h.node != nil { // what was enrolled later it is not about
-			d.Erase = h.node.Created.Before(at) && !at.After(time.Now())
+		if at, err := api.EraseWish(h.object.Annotations); err == nil && h.node != nil && h.tags == nil && h.node.Instance == "" { // what was enrolled later it is not about
+			made, err := o.createdAt(ctx, h.node)
+			d.Erase = err == nil && made.Before(at) && !at.After(time.Now()) // without an answer nothing is erased
 		}
 	}
 	d.Tags = tagsOf(h)

@@ -34,7 +34,7 @@ type Provider struct {
 	claimed map[string]claimed      // nodes that this process claimed and that need not show it yet
 	told    map[string]account      // what accounts of BMCs Ironic has as far as this process knows, by node
 	tries   map[string]try          // what came of the last step of a node, where it failed
-	first   map[enrolment]time.Time // when this process first saw hosts that are new to Ironic
+	first   map[enrolment]time.Time // when this process first saw nodes that are new to Ironic
 }
 
 // claimed is a claim of this process, until it shows for certain.
@@ -46,8 +46,8 @@ type claimed struct {
 
 // An enrolment is one life of a node: its UUID returns when it is enrolled again.
 type enrolment struct {
-	node    string
-	created time.Time
+	uuid string
+	at   string // as the node says, if Fairlead enrolled it
 }
 
 // A try is a step that failed, of a node that was in a state.
@@ -148,7 +148,8 @@ func (p *Provider) wasFound(o snapshot.Owner) bool {
 func (p *Provider) isNew(n *ironic.Node, at time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k := enrolment{n.UUID, n.Created}
+	mark, _ := n.DriverInfo[enrolledKey].(string)
+	k := enrolment{n.UUID, mark}
 	first, known := p.first[k]
 	if !known {
 		p.first[k], first = at, at

@@ -24,6 +24,16 @@ type site struct {
 	used      time.Time // last; guarded by the lock of the provider
 }
 
+// createdAt returns when n was enrolled. A listing does not tell it: Ironic refuses created_at among the
+// fields that it is asked for.
+func (s *site) createdAt(ctx context.Context, n *ironic.Node) (time.Time, error) {
+	if !n.Created.IsZero() {
+		return n.Created, nil
+	}
+	found, err := s.client.Node(ctx, n.UUID)
+	return found.Created, err
+}
+
 // unusedFor is after how long without use a site is closed: its account has another password,
 // or its last cluster went.
 const unusedFor = time.Hour

@@ -66,7 +66,7 @@ func (c *Client) createPort(ctx context.Context, op, node, mac string) error {
 	if fleet.KindOf(err) != fleet.Conflict || IsLocked(err) {
 		return err
 	}
-	pages, looked := ports.List(c.service, ports.ListOpts{Address: mac}).AllPages(ctx) // there is one at most
+	pages, looked := ports.List(c.service, ports.ListOpts{Address: mac, Fields: []string{"uuid", "address", "node_uuid"}}).AllPages(ctx) // there is one at most
 	if looked != nil {
 		return WrapLook(op, looked)
 	}

@@ -97,7 +97,7 @@ type Node struct {
 
 // fields are what is asked of every node.
 const fields = "uuid,name,driver,provision_state,target_provision_state,power_state,target_power_state,maintenance,maintenance_reason,fault," +
-	"last_error,reservation,instance_uuid,instance_info,extra,properties,driver_info,boot_interface,deploy_interface,automated_clean,protected,retired,inspection_finished_at,provision_updated_at,created_at"
+	"last_error,reservation,instance_uuid,instance_info,extra,properties,driver_info,boot_interface,deploy_interface,automated_clean,protected,retired,inspection_finished_at,provision_updated_at"
 
 // What reading gives for what Ironic does not show.
 // Source: Ironic, api/controllers/v1/node.py, node_sanitize.

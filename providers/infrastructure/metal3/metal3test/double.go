@@ -200,6 +200,10 @@ func (d *double) create(w http.ResponseWriter, body map[string]any) {
 func (d *double) list(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, _ := strconv.Atoi(q.Get("limit"))
+	if slices.Contains(strings.Split(q.Get("fields"), ","), "created_at") {
+		refuse(w, CallFault{Status: http.StatusBadRequest, Message: "Field created_at is not a valid field."})
+		return
+	}
 	if d.i.opts.PageLimit > 0 && limit > d.i.opts.PageLimit {
 		limit = d.i.opts.PageLimit
 	}
@@ -210,7 +214,12 @@ func (d *double) list(w http.ResponseWriter, r *http.Request) {
 	}
 	page := []node{}
 	for _, id := range d.order[from:min(len(d.order), from+limit)] {
-		page = append(page, shown(d.nodes[id]))
+		n := shown(d.nodes[id])
+		if q.Has("fields") {
+			n = maps.Clone(n)
+			delete(n, "created_at")
+		}
+		page = append(page, n)
 	}
 	out := map[string]any{"nodes": page}
 	if from+limit < len(d.order) {
@@ -225,7 +234,11 @@ func (d *double) answerPorts(w http.ResponseWriter, r *http.Request, body map[st
 		for mac, id := range d.ports {
 			q := r.URL.Query()
 			if address := q.Get("address"); mac == address || address == "" && (id == q.Get("node") || id == q.Get("node_uuid")) {
-				list = append(list, map[string]any{"uuid": id, "address": mac, "node_uuid": id})
+				port := map[string]any{"uuid": id, "address": mac}
+				if q.Has("fields") { // a plain listing leaves the node out
+					port["node_uuid"] = id
+				}
+				list = append(list, port)
 			}
 		}
 		write(w, map[string]any{"ports": list})
