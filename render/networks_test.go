@@ -62,7 +62,8 @@ func TestNetworks(t *testing.T) {
 	}{
 		"nothing wrong": {
 			[]fleet.Cluster{networked("10.0.0.1", 6443, pods, services, addressesOf("p", "10.0.0.10-10.0.0.20")), networked("10.0.0.2", 6443, pods, services, addressesOf("q", "10.0.0.21-10.0.0.30"))},
-			[]string{"team/a", "team/b"}, nil, nil,
+			[]string{"team/a", "team/b"},
+			nil, nil,
 		},
 		"services within pods": {
 			[]fleet.Cluster{networked("", 0, pods, "192.168.128.0/17")}, nil, []string{"pods 192.168.0.0/16 and services 192.168.128.0/17 overlap"}, nil,
@@ -78,27 +79,38 @@ func TestNetworks(t *testing.T) {
 		},
 		"machines within pods": {
 			[]fleet.Cluster{networked("10.0.0.1", 6443, pods, services, addressesOf("p", "192.168.3.10-192.168.3.20"), addressesOf("q", "10.6.0.0/24"))},
-			[]string{"team/a"}, nil, []string{"addresses of machines (InClusterIPPool p: 192.168.3.10-192.168.3.20) and pods 192.168.0.0/16 overlap"},
+			[]string{"team/a"},
+			nil,
+			[]string{"addresses of machines (InClusterIPPool p: 192.168.3.10-192.168.3.20) and pods 192.168.0.0/16 overlap"},
 		},
 		"pools that overlap": {
 			[]fleet.Cluster{networked("", 0, "", "", addressesOf("p", "10.0.0.10-10.0.0.20")), networked("", 0, "", "", addressesOf("q", "10.0.0.1", "10.0.0.20-10.0.0.30"))},
-			[]string{"team/a", "team/b"}, nil, []string{"InClusterIPPool team/p and InClusterIPPool team/q overlap"},
+			[]string{"team/a", "team/b"},
+			nil,
+			[]string{"InClusterIPPool team/p and InClusterIPPool team/q overlap"},
 		},
 		"one pool of two clusters": {
 			[]fleet.Cluster{networked("", 0, "", "", addressesOf("p", "10.0.0.10-10.0.0.20")), networked("", 0, "", "", addressesOf("p", "10.0.0.10-10.0.0.20"))},
-			[]string{"team/a", "team/b"}, nil, nil,
+			[]string{"team/a", "team/b"},
+			nil, nil,
 		},
 		"one endpoint of two clusters": {
 			[]fleet.Cluster{networked("10.0.0.1", 0, "", ""), networked("10.0.0.1", 6443, "", ""), networked("10.0.0.1", 7443, "", "")},
-			[]string{"team/c"}, []string{"its endpoint is that of cluster team/b as well", "its endpoint is that of cluster team/a as well"}, nil,
+			[]string{"team/c"},
+			[]string{"its endpoint is that of cluster team/b as well", "its endpoint is that of cluster team/a as well"},
+			nil,
 		},
 		"one name of two clusters": {
 			[]fleet.Cluster{networked("api.example.com", 6443, "", ""), networked("API.example.com.", 6443, "", ""), networked("api.b.example.com", 6443, "", "")},
-			[]string{"team/c"}, []string{"team/b as well", "team/a as well"}, nil,
+			[]string{"team/c"},
+			[]string{"team/b as well", "team/a as well"},
+			nil,
 		},
 		"one of the two is to go": {
 			[]fleet.Cluster{going(networked("10.0.0.1", 6443, pods, pods)), networked("10.0.0.1", 6443, "", "")},
-			[]string{"team/a"}, []string{"its endpoint is that of cluster team/a as well"}, nil,
+			[]string{"team/a"},
+			[]string{"its endpoint is that of cluster team/a as well"},
+			nil,
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {

@@ -257,7 +257,7 @@ func (w *Runtime) enter(ctx context.Context, c *fleet.Cluster) (leave func(), ok
 		}
 	}
 	for _, site := range append([]string{""}, c.GuestProviders()...) {
-		bounded, err := w.bounded(cmp.Or(site, c.Provider))
+		bounded, err := w.bounded(cmp.Or(site, c.Provider)) //nolint:contextcheck // a provider lives as long as its world
 		if err != nil {
 			continue // the pass tells why
 		}

@@ -48,7 +48,7 @@ func (s *sent) kind(k fleet.ErrorKind, err error) fleet.ErrorKind {
 
 // untraced is a context without values: what is noted of a request is not about the
 // tunnel that it goes through.
-type untraced struct{ context.Context }
+type untraced struct{ context.Context } //nolint:containedctx // it is a context
 
 // Value implements context.Context.
 func (untraced) Value(any) any { return nil }

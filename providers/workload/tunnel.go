@@ -30,7 +30,7 @@ var ErrTunnel = errors.New("port-forward failed")
 // an API server may accept a connection and answer nothing: what is given up, or
 // takes longer than any dial may, is closed below it.
 func (n *conn) dialPod(ctx context.Context, pod string, port int) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(untraced{ctx}, dialTimeout)
+	ctx, cancel := context.WithTimeout(untraced{ctx}, dialTimeout) //nolint:contextcheck // untraced is ctx without its values
 	defer cancel()
 	keep := func() bool { return true }
 	upgrader, err := upgrade.NewRoundTripperWithConfig(upgrade.RoundTripperConfig{
