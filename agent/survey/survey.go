@@ -10,6 +10,7 @@ package survey
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,6 +86,7 @@ func (s *Survey) Run(ctx context.Context) error {
 // ask asks the provider called name whenever again says so, and watches its machines.
 func (s *Survey) ask(ctx context.Context, name string, again <-chan struct{}) {
 	watched := false
+	var known []fleet.Key
 	var retry <-chan time.Time
 	for {
 		select {
@@ -107,22 +109,32 @@ func (s *Survey) ask(ctx context.Context, name string, again <-chan struct{}) {
 		if can.Lister == nil {
 			continue
 		}
-		if err := s.list(ctx, name, can.Lister); err != nil && ctx.Err() == nil {
+		known, err = s.list(ctx, name, can.Lister, known)
+		if err != nil && ctx.Err() == nil {
 			s.p.Log.Warn("cannot list clusters for orphans, keeping what is known", "provider", name, "error", err)
 			retry = time.After(retryAfter)
 		}
 	}
 }
 
-// list finds out which clusters of the fleet the provider called name has.
-func (s *Survey) list(ctx context.Context, name string, lister providers.Lister) error {
+// list finds out which clusters of the fleet the provider called name has, after those that are known.
+// If a place of it does not answer, what the others have is added, and nothing is forgotten.
+func (s *Survey) list(ctx context.Context, name string, lister providers.Lister, known []fleet.Key) ([]fleet.Key, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	keys, err := lister.Clusters(ctx, s.p.Fleet())
-	if err == nil {
-		s.p.Found(name, keys)
+	if err != nil && len(keys) == 0 {
+		return known, err
 	}
-	return err
+	if err != nil {
+		for _, k := range known {
+			if !slices.Contains(keys, k) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	s.p.Found(name, keys)
+	return keys, err
 }
 
 // watch has the provider called name tell when machines change.

@@ -96,3 +96,53 @@ func TestSurvey(t *testing.T) {
 		}
 	})
 }
+
+// half is a cloud of two places, of which one does not answer now.
+type half struct {
+	providers.Infrastructure
+	keys []fleet.Key
+	err  error
+}
+
+// Abilities implements providers.Infrastructure.
+func (h *half) Abilities() providers.Abilities { return providers.Abilities{Lister: h} }
+
+func (h *half) Clusters(context.Context, fleet.ID) ([]fleet.Key, error) { return h.keys, h.err }
+
+// TestPartOfAnAnswer: if one place does not answer, the clusters of the others are told, and those
+// that were known are not forgotten.
+func TestPartOfAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := fleet.Key{Namespace: "prod", Name: "eu-2"}
+		h := &half{keys: []fleet.Key{key}}
+		var found []fleet.Key
+		s := survey.New(survey.Parts{
+			Providers: func() []string { return []string{"cloud"} }, Fleet: func() fleet.ID { return "f" },
+			Infrastructure: func(string) (providers.Infrastructure, error) { return h, nil },
+			Found:          func(_ string, keys []fleet.Key) { found = keys },
+			Log:            slog.New(slog.DiscardHandler),
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		for _, step := range []struct {
+			keys []fleet.Key
+			err  error
+			want []fleet.Key
+		}{
+			{[]fleet.Key{key}, nil, []fleet.Key{key}},
+			{[]fleet.Key{other}, errors.New("a place is silent"), []fleet.Key{other, key}},
+			{nil, errors.New("all are silent"), []fleet.Key{other, key}},
+			{[]fleet.Key{other}, nil, []fleet.Key{other}},
+		} {
+			h.keys, h.err = step.keys, step.err
+			s.Again()
+			synctest.Wait()
+			if d := cmp.Diff(step.want, found); d != "" {
+				t.Errorf("%v, %v: -want +got: %s", step.keys, step.err, d)
+			}
+		}
+		cancel()
+		<-done
+	})
+}
