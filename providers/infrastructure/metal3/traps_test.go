@@ -16,6 +16,9 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3/metal3test"
 )
 
+// turns are for tests of the real Ironic, which takes much of the processors.
+var turns = make(chan struct{}, 2)
+
 // each runs a test on a real Ironic and on the double, with hosts called names. own: it needs an
 // Ironic that no other test uses.
 func each(t *testing.T, own bool, test func(t *testing.T, w *world), names ...string) {
@@ -36,6 +39,8 @@ func each(t *testing.T, own bool, test func(t *testing.T, w *world), names ...st
 			test(t, worldOf(t, metal3test.New(t, metal3test.Options{}), names...))
 			return
 		}
+		turns <- struct{}{}
+		defer func() { <-turns }()
 		test(t, newWorld(t, names...))
 	})
 }

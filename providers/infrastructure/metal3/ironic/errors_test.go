@@ -76,7 +76,7 @@ func TestErrors(t *testing.T) {
 		"card taken": {
 			"two hosts have no card in common",
 			func() error { return c.Create(ctx, strangerWith(func(s *ironic.Spec) { s.MAC = managed.MAC() })) },
-			fleet.Conflict, "cannot enrol host metal~errors-stranger: A port with MAC address " + managed.MAC() + " already exists.",
+			fleet.Conflict, "cannot enrol host metal~errors-stranger: its network card " + managed.MAC() + " is that of node metal~errors of Ironic (correct bootMACAddress in Git, or remove the wrong node from Ironic)",
 		},
 		"no such driver": {
 			"a conductor that has it may come",
