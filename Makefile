@@ -43,9 +43,9 @@ demo: ## a push becomes running clusters and a status commit, on the in-memory i
 
 # Compilers and short processes spend a third of their time on collecting garbage.
 test test-all: export GOGC ?= 400
-# Some packages wait more than they compute, so more of them run than there are cores.
-AT_ONCE ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
-# Packages whose tests take longer than 20 s by themselves, on two cores with warm caches:
+# Some packages wait more than they compute, so one more runs than there are cores.
+AT_ONCE ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
+# Packages whose tests take longer than 20 s with nothing but Go, git and make, on two cores with warm caches:
 #   test/cli                           fifty scripts, each with programs that poll one another
 #   providers/infrastructure/vsphere   a simulated vCenter of its own for nearly each test
 #   agent/wiring                       agents of the whole program, ended in the middle of moves
