@@ -16,7 +16,7 @@ func TestLookTellsWhenItEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		defer w.cloud.Close()
-		const still = 6 * time.Minute
+		const still = 90 * time.Second // less than a look may take
 		l := reconcile.NewLooker(reconcile.LookerOptions{
 			Infrastructure: func(string) (providers.Observer, error) {
 				time.Sleep(still)
