@@ -1,6 +1,7 @@
 package vsphere_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,8 @@ func TestOverlappingPools(t *testing.T) {
 	for reason, beside := range map[string]bool{"beside": true, "renamed": false} {
 		t.Run(reason, func(t *testing.T) {
 			changed := c
-			changed.Workers = append([]fleet.Pool{}, c.Workers...)
+			changed.Workers = slices.Clone(c.Workers)
+			changed.Companions = slices.Clone(c.Companions)
 			b.t, b.c = t, &changed
 			b.from(poolOf(t, "others", "10.7.0.10-10.7.0.11"), beside)
 			b.restart() // what it asked for shows in tags alone
