@@ -1,8 +1,10 @@
 package openstackauth
 
 import (
+	"cmp"
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -89,4 +91,33 @@ func (s *Session) ExpireCatalogue() {
 	if time.Since(s.catalogued) > time.Minute {
 		s.catalogued = time.Time{}
 	}
+}
+
+// A Location is what the catalogue says of where a service is. It is equal for all
+// names, interfaces and users by which one cloud is reached, as long as Keystone tells the id.
+type Location struct {
+	Service string // its id; empty: Keystone tells none
+	Region  string
+}
+
+// Locate returns where the catalogue has v in the region of the credential.
+func (s *Session) Locate(ctx context.Context, v Service) (Location, error) {
+	if _, err := s.Client(ctx, v); err != nil {
+		return Location{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.login.endpoint
+	o.ApplyDefaults(v.Name)
+	for _, entry := range s.catalogue {
+		if !slices.Contains(o.Types(), entry.Type) {
+			continue
+		}
+		for _, e := range entry.Endpoints {
+			if e.Interface == string(o.Availability) && (o.Region == "" || e.Region == o.Region || e.RegionID == o.Region) {
+				return Location{Service: entry.ID, Region: cmp.Or(e.RegionID, e.Region)}, nil
+			}
+		}
+	}
+	return Location{}, nil
 }

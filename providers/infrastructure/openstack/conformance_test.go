@@ -111,6 +111,16 @@ func hooks(clouds map[providers.Infrastructure]*ost.Cloud) conformance.Hooks {
 			out.Workers = []fleet.Pool{pool}
 			return &out
 		},
+		OtherName: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
+			spec, ref := machineSpec(), betaIdentity()
+			spec.IdentityRef = &ref
+			yaml := otherHost(string(clouds[p].CloudsYAML(ost.URL, "alice")))
+			out, pool := *c, c.Workers[0]
+			pool.Infrastructure = object(t, "OpenStackMachineTemplate", "nodes-alias", nil, spec)
+			pool.Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{betaSecret: {openstackauth.CloudsYAMLKey: fleet.NewSecret([]byte(yaml))}}
+			out.Workers = []fleet.Pool{pool}
+			return &out
+		},
 		Served: func(_ testing.TB, p providers.Infrastructure, _ *fleet.Cluster) (out []fleet.MachineName) {
 			for _, m := range clouds[p].Objects(ost.Members) {
 				out = append(out, fleet.MachineName(m.String("name")))

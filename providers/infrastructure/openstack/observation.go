@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -62,6 +63,9 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*observation, er
 		}
 		out.projects = append(out.projects, projectState{projectRef: r, snapshot: s, machines: p.keeper.Observe(project, s, c)})
 	}
+	if err := out.checkIDs(ctx); err != nil {
+		return nil, err
+	}
 	if err := p.lookAtImages(ctx, c, out); err != nil {
 		return nil, err
 	}
@@ -69,6 +73,28 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*observation, er
 	p.keeper.Forget(snapshot.OwnerOf(c), projects)
 	out.net = network.Observe(out.homeSnapshot(), c, spec, p.leaving.at(time.Now())...)
 	return out, nil
+}
+
+// checkIDs refuses two projects that show one server: they are one, and the cloud does
+// not say so. Nodes and deletions name servers by their ids.
+func (s *observation) checkIDs(ctx context.Context) error {
+	seen := make(map[fleet.ProviderID]projectState)
+	for _, at := range s.projects {
+		for _, m := range at.machines.Machines {
+			first, twice := seen[m.ProviderID]
+			if m.ProviderID == "" || !twice {
+				seen[m.ProviderID] = at
+				continue
+			}
+			name, err := at.project.Name(ctx)
+			if err != nil {
+				return err
+			}
+			return fleet.Errorf(fleet.Invalid, "look in project "+name, "server %s is shown at %s and at %s, which are one project by two names (use one auth_url, interface and region for all identities of the cluster)",
+				strings.TrimPrefix(string(m.ProviderID), machine.IDPrefix), first.project.Origin(), at.project.Origin())
+		}
+	}
+	return nil
 }
 
 // images enters into out what follows from the images of c. Before the first machine

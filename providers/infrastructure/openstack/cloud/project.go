@@ -48,9 +48,10 @@ func (p *Project) Name(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s/%s", p.Region(), id), nil
 }
 
-// Same reports whether o is the same project, if as another user. A credential
-// that names no region may be for the one that another names, and a cloud may have
-// two addresses: where those differ, Nova's address counts.
+// Same reports whether o is the same project, if as another user or by another name of
+// the cloud. The cloud says so itself: by the id of the project, and by the id and the
+// region of Nova in the catalogue. A Keystone that tells no ids of services has the same
+// address of Nova.
 func (p *Project) Same(ctx context.Context, o *Project) (bool, error) {
 	if p == o {
 		return true, nil
@@ -71,10 +72,15 @@ func (p *Project) Same(ctx context.Context, o *Project) (bool, error) {
 		return false, err
 	}
 	d, err := o.Compute(ctx)
-	if err != nil {
+	if err != nil || c.Endpoint == d.Endpoint {
+		return err == nil, err
+	}
+	at, err := p.Locate(ctx, compute())
+	if err != nil || at.Service == "" {
 		return false, err
 	}
-	return c.Endpoint == d.Endpoint, nil
+	there, err := o.Locate(ctx, compute())
+	return err == nil && at == there, err
 }
 
 // Exclusive gives the caller the right to choose among the things of the project, such

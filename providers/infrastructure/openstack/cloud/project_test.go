@@ -233,13 +233,14 @@ func TestFaultOfAServerWithoutHost(t *testing.T) {
 	})
 }
 
-// A credential that names no region may be for the region that another names.
+// A credential that names no region may be for the region that another names, and a cloud
+// may have two names.
 func TestSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ost.New(ost.Options{Regions: []string{"RegionOne", "RegionTwo"}})
 		s := cloud.NewSessions(cloud.Options{Base: c.Client(), Rate: -1})
-		open := func(user, region string) *cloud.Project {
-			yaml := strings.ReplaceAll(string(c.CloudsYAML(ost.URL, user)), "region_name", "ignored")
+		at := func(url, user, region string) *cloud.Project {
+			yaml := strings.ReplaceAll(string(c.CloudsYAML(url, user)), "region_name", "ignored")
 			k := credential(yaml)
 			k.Region = region
 			p, err := s.Project(k)
@@ -248,10 +249,12 @@ func TestSame(t *testing.T) {
 			}
 			return p
 		}
+		open := func(user, region string) *cloud.Project { return at(ost.URL, user, region) }
 		one := open("alice", "RegionOne")
 		for p, want := range map[*cloud.Project]bool{
 			one: true, open("carol", "RegionOne"): true, open("bob", "RegionOne"): false, open("alice", "RegionTwo"): false,
-			open("alice", ""): true,
+			open("alice", ""): true, at("http://10.0.0.5", "carol", "RegionOne"): true, at("http://10.0.0.5", "alice", ""): true,
+			at("http://10.0.0.5", "alice", "RegionTwo"): false, at("http://10.0.0.5", "bob", "RegionOne"): false,
 		} {
 			if got, err := one.Same(t.Context(), p); err != nil || got != want {
 				t.Errorf("region %q: same %v, %v, want %v", p.Region(), got, err, want)

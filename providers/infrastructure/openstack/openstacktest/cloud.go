@@ -10,6 +10,7 @@ import (
 
 // Options say what a cloud is like. Zero values are a fast cloud of one region.
 type Options struct {
+	Name      string        // what ids follow from: clouds of one name have the same ones
 	Regions   []string      // default "RegionOne"
 	Without   []string      // service types that the catalogue lacks, as in "load-balancer"
 	PageSize  int           // the most that one page of a listing has; default 1000
@@ -17,6 +18,8 @@ type Options struct {
 	Hosts     int           // hypervisors of each availability zone, for anti-affinity; default 2
 	Delays    Delays
 
+	// WithoutServiceIDs says that the catalogue tells no ids, as Keystone's templated one.
+	WithoutServiceIDs bool
 	// Extensions that Neutron lacks, as in "standard-attr-tag".
 	WithoutExtensions []string
 	// Reclaim is for how long Nova keeps a server that was deleted, which is then
@@ -242,10 +245,10 @@ func (c *Cloud) put(r *region, k Kind, project string, o Object) string {
 	return x.ID()
 }
 
-// newID returns a UUID. The same calls in the same order give the same ones.
+// newID returns a UUID. The same calls in the same order to a cloud of the same name give the same ones.
 func (c *Cloud) newID() string {
 	c.ids++
-	h := sha256.Sum256(fmt.Append(nil, c.ids))
+	h := sha256.Sum256(fmt.Append(nil, c.options.Name, c.ids))
 	h[6], h[8] = h[6]&0x0f|0x40, h[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }

@@ -203,6 +203,7 @@ func (k *call) identify(in Object) *user {
 	return nil
 }
 
+// catalog has the URLs by which the caller reached the cloud: a cloud of two names has two.
 func (k *call) catalog() []Object {
 	var out []Object
 	for _, s := range k.services {
@@ -221,7 +222,11 @@ func (k *call) catalog() []Object {
 				})
 			}
 		}
-		out = append(out, Object{"id": s.kind, "type": s.kind, "name": s.name, "endpoints": endpoints})
+		entry := Object{"id": s.kind, "type": s.kind, "name": s.name, "endpoints": endpoints}
+		if k.options.WithoutServiceIDs {
+			delete(entry, "id")
+		}
+		out = append(out, entry)
 	}
 	return out
 }
