@@ -128,8 +128,9 @@ func (v *view) allowed(d *decision, lb loadbalancers.LoadBalancer, l listeners.L
 	}))
 }
 
-// pool has a listener's pool made, with its monitor and its members.
-func (v *view) pool(d *decision, lb loadbalancers.LoadBalancer, l listeners.Listener, essential bool) {
+// pool has a listener's pool made, with its monitor and its members. No machine works
+// without that of the API server.
+func (v *view) pool(d *decision, lb loadbalancers.LoadBalancer, l listeners.Listener, forAPIServer bool) {
 	p, ok := find(v.mine.pools, func(p pool) bool { return p.ID == l.DefaultPoolID })
 	if !ok {
 		if l.DefaultPoolID != "" {
@@ -143,7 +144,7 @@ func (v *view) pool(d *decision, lb loadbalancers.LoadBalancer, l listeners.List
 		if strings.EqualFold(lb.Provider, "ovn") {
 			o.LBMethod = pools.LBMethodSourceIpPort // the only one it has
 		}
-		d.add(v.lbStep(lb, fmt.Sprintf("make the pool of listener %d of load balancer %s", l.ProtocolPort, lb.Name), essential, func(ctx context.Context, c *gophercloud.ServiceClient) error {
+		d.add(v.lbStep(lb, fmt.Sprintf("make the pool of listener %d of load balancer %s", l.ProtocolPort, lb.Name), forAPIServer, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 			p, err := pools.Create(ctx, c, o).Extract()
 			if err != nil {
 				return err
@@ -155,7 +156,7 @@ func (v *view) pool(d *decision, lb loadbalancers.LoadBalancer, l listeners.List
 		}))
 		return
 	}
-	v.monitor(d, lb, p)
+	v.monitor(d, lb, p, forAPIServer)
 	v.poolMembers(d, lb, p, l.ProtocolPort)
 }
 

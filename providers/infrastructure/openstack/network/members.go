@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
@@ -15,8 +16,21 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
 
-// monitor keeps how a pool probes its members.
-func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool) {
+// probe is how the members of a pool are probed. The API server is asked whether it is
+// ready: one that lost its etcd accepts connections, and leads nowhere. One that tells nothing to
+// strangers works. Octavia's own provider asks so with the HAProxy of its amphorae; others know less,
+// and other ports speak other protocols: there a connection has to do.
+// Source: https://docs.openstack.org/api-ref/load-balancer/v2/#create-health-monitor
+func probe(lb loadbalancers.LoadBalancer, forAPIServer bool) monitors.CreateOpts {
+	if forAPIServer && slices.Contains([]string{"amphora", "amphorav2", "octavia"}, strings.ToLower(lb.Provider)) {
+		return monitors.CreateOpts{Type: monitors.TypeHTTPS, HTTPMethod: http.MethodGet, URLPath: "/readyz", ExpectedCodes: "200,401,403"}
+	}
+	return monitors.CreateOpts{Type: monitors.TypeTCP}
+}
+
+// monitor keeps how often a pool probes its members. How it does so is decided when the
+// monitor is made: Octavia cannot change the type of one.
+func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool, forAPIServer bool) {
 	want := v.balancer().Monitor
 	if want == nil {
 		return
@@ -28,10 +42,9 @@ func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool) {
 		return // it does without
 	}
 	if !ok && p.MonitorID == "" {
-		o := monitors.CreateOpts{
-			Name: p.Name, PoolID: p.ID, Type: monitors.TypeTCP, Tags: v.spec.Tags,
-			Delay: delay, Timeout: timeout, MaxRetries: retries, MaxRetriesDown: down,
-		}
+		o := probe(lb, forAPIServer)
+		o.Name, o.PoolID, o.Tags = p.Name, p.ID, v.spec.Tags
+		o.Delay, o.Timeout, o.MaxRetries, o.MaxRetriesDown = delay, timeout, retries, down
 		refused := false
 		s := v.lbStep(lb, "make the monitor of pool "+p.Name, false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 			m, err := monitors.Create(ctx, c, o).Extract()
