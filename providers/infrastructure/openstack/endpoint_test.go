@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
@@ -167,4 +169,51 @@ func TestFloatingIPLeavesFirst(t *testing.T) {
 			t.Errorf("after a restart on %q, want it to stay", got)
 		}
 	})
+}
+
+// TestFloatingIPKeepsItsMachine: a machine with the floating IP of the API server is not deleted
+// as long as the address cannot go to one that stays, whatever the reason.
+func TestFloatingIPKeepsItsMachine(t *testing.T) {
+	for name, host := range map[string]string{"at its address": "", "at a name": "api.example.com"} {
+		for reason, fault := range map[string]ost.Fault{
+			"refused": {Status: 409}, "broken": {Status: 500}, "without an answer": {Cut: ost.Before}, "forbidden": {Status: 403},
+		} {
+			t.Run(name+", "+reason, func(t *testing.T) {
+				spec := clusterSpec()
+				spec.APIServer = &api.APIServer{}
+				if host != "" {
+					spec.APIServer.FloatingIP = ptr("198.18.0.99")
+					spec.ControlPlaneEndpoint = &clusterv1.APIEndpoint{Host: host, Port: 6443}
+				}
+				inBubble(t, spec, machineSpec(), func(w *world) {
+					if host != "" {
+						w.cloud.Add("alpha", ost.FloatingIPs, ost.Object{"floating_network_id": w.cloud.Objects(ost.Networks)[0].ID(), "floating_ip_address": "198.18.0.99"})
+					}
+					w.settle()
+					w.mustCreateControlPlane(0)
+					time.Sleep(time.Minute)
+					w.settle()
+					w.mustCreateControlPlane(1)
+					time.Sleep(time.Minute)
+					w.settle()
+					remove := func() error {
+						return w.provider.DeleteMachine(w.Context(), "op", &w.cluster, w.controlPlaneName(0), w.controlPlaneID(0))
+					}
+					fault.Method, fault.Service, fault.Path = "PUT", "network", "/floatingips/*"
+					end := w.cloud.Inject(fault)
+					w.wantError("DeleteMachine", remove(), fleet.Conflict, "floating IP 198.18.")
+					end()
+					time.Sleep(time.Minute)
+					if err := remove(); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(time.Minute)
+					port, _ := w.cloud.Object(ost.Ports, w.cloud.Objects(ost.FloatingIPs)[0].String("port_id"))
+					if servers := w.cloud.Objects(ost.Servers); len(servers) != 1 || port.String("device_id") != servers[0].ID() {
+						t.Errorf("the floating IP is on port %v of servers %v", port, servers)
+					}
+				})
+			})
+		}
+	}
 }

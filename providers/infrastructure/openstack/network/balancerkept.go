@@ -144,15 +144,25 @@ func (v *view) additionalPorts() []int32 {
 	return out
 }
 
-// keptFloatingIP returns the address that machines know the API server by: that of
-// the cluster's own floating IP while it is on a load balancer or on a machine.
-func (v *view) keptFloatingIP() string {
+// keptFloatingIP returns the one that machines know the API server by: the cluster's own
+// while it is on a load balancer or on a machine, else one that people made, where it is on one
+// of these. Where Git names a host, that says where the API server answers.
+func (v *view) keptFloatingIP() (floatingips.FloatingIP, bool) {
 	if !v.started() {
-		return ""
+		return floatingips.FloatingIP{}, false
 	}
-	f, ok := find(v.mine.floatingIPs, func(f floatingips.FloatingIP) bool { return f.PortID != "" })
-	if !ok {
-		return ""
+	if f, ok := find(v.mine.floatingIPs, func(f floatingips.FloatingIP) bool { return f.PortID != "" }); ok {
+		return f, true
 	}
-	return f.FloatingIP
+	return find(v.all.floatingIPs, func(f floatingips.FloatingIP) bool {
+		return v.host() == "" && f.PortID != "" && sameAddress(f.FloatingIP, v.known().Host) && v.serves(f.PortID)
+	})
+}
+
+// serves reports whether port is that of a load balancer of the API server, or of a machine.
+func (v *view) serves(port string) bool {
+	return slices.ContainsFunc(v.mine.loadBalancers, func(lb loadbalancers.LoadBalancer) bool { return lb.VipPortID == port }) ||
+		slices.ContainsFunc(v.machines, func(m machine) bool {
+			return slices.ContainsFunc(v.addressesOf(m.id, ""), func(a address) bool { return a.port == port })
+		})
 }

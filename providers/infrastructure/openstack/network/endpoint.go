@@ -58,7 +58,8 @@ func (v *view) host() string {
 // external network, if Git does not say otherwise, and where machines know it by
 // the one that it has.
 func (v *view) floating(d *decision) bool {
-	return v.wantsFloating(d) || v.keptFloatingIP() != ""
+	_, kept := v.keptFloatingIP()
+	return v.wantsFloating(d) || kept
 }
 
 func (v *view) wantsFloating(d *decision) bool {
@@ -75,8 +76,8 @@ func (v *view) endpoint(d *decision) {
 		d.endpoint = v.cluster.Endpoint
 		return
 	}
-	if kept := v.keptFloatingIP(); kept != "" && !v.wantsFloating(d) {
-		d.differs("apiServer.enableFloatingIP", "the machines know the API server by the floating IP %s "+putBack, kept)
+	if kept, ok := v.keptFloatingIP(); ok && !v.wantsFloating(d) {
+		d.differs("apiServer.enableFloatingIP", "the machines know the API server by the floating IP %s "+putBack, kept.FloatingIP)
 	}
 	if known := v.knownPort(); known != 0 && known != v.askedPort() {
 		d.differs("the port of the API server", "the machines know it at %d, Git says %d "+putBack, known, v.askedPort())

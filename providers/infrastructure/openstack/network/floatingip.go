@@ -13,10 +13,12 @@ import (
 )
 
 // floatingIP returns the floating IP of the API server, or nil and has it made.
-// It is the one that Git names by its address; else the one that is on port, which
-// may be empty; else the cluster's own.
+// It is the one that the machines know; else the one that Git names by its address; else
+// the one that is on port, which may be empty; else the cluster's own.
 func (v *view) floatingIP(d *decision, port string) *floatingips.FloatingIP {
-	used := func(f floatingips.FloatingIP) bool { return f.PortID != "" }
+	used := func(f floatingips.FloatingIP) bool {
+		return f.PortID != "" || sameAddress(f.FloatingIP, v.known().Host)
+	}
 	mine, surplus, _ := pick(v.mine.floatingIPs, func(f floatingips.FloatingIP) (time.Time, string) { return f.CreatedAt, f.ID }, used)
 	asked := v.askedFloatingIP()
 	if mine != nil && asked != "" && !sameAddress(mine.FloatingIP, asked) {
@@ -33,6 +35,12 @@ func (v *view) floatingIP(d *decision, port string) *floatingips.FloatingIP {
 	if mine != nil {
 		v.tags(d, "floatingips", mine.ID, mine.FloatingIP, mine.Tags, func(t []string) { mine.Tags = t; v.putFloatingIP(*mine) })
 		return mine
+	}
+	if kept, ok := v.keptFloatingIP(); ok {
+		if asked != "" && !sameAddress(kept.FloatingIP, asked) {
+			d.differs("the floating IP of the API server", "the machines know the API server at %s, Git says %s "+putBack, kept.FloatingIP, asked)
+		}
+		return &kept
 	}
 	if asked == "" && isAddress(v.cluster.RestoreHost()) {
 		asked = v.cluster.RestoreHost()

@@ -44,6 +44,12 @@ func fixedAt(address string) *api.OpenStackClusterSpec {
 	return spec
 }
 
+// named99 has spec name a floating IP that people made.
+func named99(spec *api.OpenStackClusterSpec) *api.OpenStackClusterSpec {
+	spec.APIServer.FloatingIP = ptr("198.18.0.99")
+	return spec
+}
+
 // twoSubnets is a cluster with a second subnet.
 func twoSubnets(second string) *api.OpenStackClusterSpec {
 	spec := managed()
@@ -133,6 +139,28 @@ func TestStays(t *testing.T) {
 			managed(), func(s *api.OpenStackClusterSpec) { s.APIServer.EnableFloatingIP = ptr(false) },
 			"cannot change apiServer.enableFloatingIP: the machines know the API server by the floating IP 198.18.",
 		},
+		"another floating IP than that of people": {
+			named99(managed()), func(s *api.OpenStackClusterSpec) { s.APIServer.FloatingIP = ptr("198.18.0.98") },
+			"cannot change the floating IP of the API server: the machines know the API server at 198.18.0.99, Git says 198.18.0.98",
+		},
+		"a floating IP that is not there instead of that of people": {
+			named99(managed()), func(s *api.OpenStackClusterSpec) { s.APIServer.FloatingIP = ptr("198.18.0.97") },
+			"cannot change the floating IP of the API server: the machines know the API server at 198.18.0.99, Git says 198.18.0.97",
+		},
+		"another floating IP than that of people, without a load balancer": {
+			named99(alone()), func(s *api.OpenStackClusterSpec) { s.APIServer.FloatingIP = ptr("198.18.0.98") },
+			"cannot change the floating IP of the API server: the machines know the API server at 198.18.0.99, Git says 198.18.0.98",
+		},
+		"a floating IP that is not there instead of that of people, without a load balancer": {
+			named99(alone()), func(s *api.OpenStackClusterSpec) { s.APIServer.FloatingIP = ptr("198.18.0.97") },
+			"cannot change the floating IP of the API server: the machines know the API server at 198.18.0.99, Git says 198.18.0.97",
+		},
+		"no floating IP instead of that of people": {
+			named99(managed()), func(s *api.OpenStackClusterSpec) {
+				s.APIServer.FloatingIP, s.APIServer.EnableFloatingIP = nil, ptr(false)
+			},
+			"cannot change apiServer.enableFloatingIP: the machines know the API server by the floating IP 198.18.0.99",
+		},
 		"no load balancer": {
 			managed(), func(s *api.OpenStackClusterSpec) { s.APIServer.ManagedLoadBalancer.Enabled = ptr(false) },
 			"cannot change apiServer.managedLoadBalancer: the machines know the API server behind load balancer prod-eu-1-kubeapi",
@@ -197,6 +225,9 @@ func TestStays(t *testing.T) {
 			inBubble(t, tc.spec, func(w *world) {
 				userNetwork(w)
 				otherNetworks(w)
+				for _, a := range []string{"198.18.0.98", "198.18.0.99"} {
+					w.cloud.Add("alpha", ost.FloatingIPs, ost.Object{"floating_ip_address": a, "floating_network_id": w.one(ost.Networks, named(ost.External)).ID()})
+				}
 				if lb := w.spec.APIServer.ManagedLoadBalancer; lb != nil {
 					lb.AllowedCIDRs = []string{"192.0.2.0/24"} // and the cluster itself
 				}

@@ -3,12 +3,14 @@ package network
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -79,8 +81,8 @@ func RemoveMember(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o sn
 }
 
 // HandOver puts the floating IP of the API server on another machine of the control
-// plane, where machine name, which is to be removed, has it. Where others stay and none
-// can take it, the kind is Conflict.
+// plane, where machine name, which is to be removed, has it. Where others stay and it is not
+// on one of them, whatever the reason, the kind is Conflict.
 func HandOver(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec, name fleet.MachineName) error {
 	v := newView(s, c, spec)
 	for i := range v.machines {
@@ -91,15 +93,23 @@ func HandOver(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, c *fleet
 		d.steps = filter(d.steps, func(s step) bool { return s.handsOver })
 		return d
 	})
-	if len(errs) > 0 {
-		return fleet.JoinErrors(errs...)
-	}
+	err := fleet.JoinErrors(errs...)
 	for _, f := range v.all.floatingIPs {
-		if sameAddress(f.FloatingIP, last.endpoint.Host) && len(v.staying(name)) > 0 && v.on(f.PortID, name) {
-			return fleet.Errorf(fleet.Conflict, "take floating IP "+f.FloatingIP+" off machine "+string(name), "no other machine of the control plane can take it")
+		if v.leadsToAPIServer(f, last.endpoint) && len(v.staying(name)) > 0 && v.on(f.PortID, name) {
+			if err == nil {
+				err = errors.New("no other machine of the control plane can take it")
+			}
+			return fleet.Errorf(fleet.Conflict, "take floating IP "+f.FloatingIP+" off machine "+string(name), "%w", err)
 		}
 	}
-	return nil
+	return err
+}
+
+// leadsToAPIServer reports whether f is the floating IP of the API server, which answers at e.
+// Git may name a host that leads to it.
+func (v *view) leadsToAPIServer(f floatingips.FloatingIP, e fleet.Endpoint) bool {
+	return sameAddress(f.FloatingIP, e.Host) || sameAddress(f.FloatingIP, v.askedFloatingIP()) ||
+		slices.ContainsFunc(v.mine.floatingIPs, func(o floatingips.FloatingIP) bool { return o.ID == f.ID })
 }
 
 // on reports whether port is one of the machine called name.
