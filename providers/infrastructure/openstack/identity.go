@@ -54,16 +54,11 @@ func (p *Provider) project(ctx context.Context, c *fleet.Cluster, o fleet.Object
 		}
 		key, secrets = fleet.Key{Namespace: spec.SecretRef.Namespace, Name: spec.SecretRef.Name}, identity.Secrets
 	}
-	data, err := p.secrets().Find(ctx, key, secrets)
+	data, err := p.secrets.Find(ctx, key, secrets)
 	if err != nil {
 		return nil, openstackauth.WrapLook("find Secret "+key.String(), err)
 	}
 	return p.sessions.Project(openstackauth.Credential{Secret: data, Cloud: ref.CloudName, Region: ref.Region, From: "Secret " + key.String()})
-}
-
-// secrets finds the Secrets with clouds.yaml.
-func (p *Provider) secrets() objects.Secrets {
-	return objects.Secrets{Store: p.o.Secret, Example: "clouds.yaml=FILE"}
 }
 
 // identity returns the OpenStackClusterIdentity called name.

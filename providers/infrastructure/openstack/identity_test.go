@@ -2,6 +2,7 @@ package openstack_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -202,5 +203,45 @@ func TestNamesTooLong(t *testing.T) {
 		w.settle()
 		w.mustCreate(0)
 		w.await(0, fleet.MachineRunning)
+	})
+}
+
+// TestStoreIsAskedOnce: the looks at many clusters ask the secret store for one Secret once, and
+// one that is renewed is used soon.
+func TestStoreIsAskedOnce(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		asked := 0
+		w.secret = func(k fleet.Key) (fleet.SecretData, error) {
+			if k != credential {
+				return nil, fleet.Errorf(fleet.NotFound, "find it", "%s", k)
+			}
+			asked++
+			return w.secretOf("alice"), nil
+		}
+		w.provider = newProviderWith(w)
+		var clusters []fleet.Cluster
+		for n := range 20 {
+			c := newCluster(w, nil, clusterSpec(), machineSpec())
+			c.Key.Name = "eu-" + strconv.Itoa(n)
+			c.Infrastructure.Secrets = nil
+			clusters = append(clusters, c)
+		}
+		look := func() {
+			t.Helper()
+			for i := range clusters {
+				if _, err := w.provider.Observe(w.Context(), &clusters[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		look()
+		if asked != 1 {
+			t.Errorf("20 looks asked the store %d times, want once", asked)
+		}
+		time.Sleep(2 * tick)
+		look()
+		if asked != 2 {
+			t.Errorf("the store was asked %d times, want once again", asked)
+		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
+	"fairlead.dev/providers/objects"
 	"fairlead.dev/providers/openstackauth"
 	"fairlead.dev/providers/snapshot"
 )
@@ -23,6 +24,7 @@ type Provider struct {
 	keeper   *machine.Keeper
 	images   *image.Keeper
 	watch    *snapshot.Watch[*cloud.Project]
+	secrets  objects.Secrets // with clouds.yaml
 	leaving  departures
 }
 
@@ -47,7 +49,11 @@ func New(o Options) *Provider {
 	if o.Settle == 0 {
 		o.Settle = DefaultSettle
 	}
-	return &Provider{o: o, sessions: cloud.NewSessions(o.Cloud), keeper: machine.NewKeeper(o.Settle), images: image.NewKeeper(o.Settle), watch: snapshot.NewWatch[*cloud.Project]()}
+	sessions := cloud.NewSessions(o.Cloud)
+	return &Provider{
+		o: o, sessions: sessions, keeper: machine.NewKeeper(o.Settle), images: image.NewKeeper(o.Settle), watch: snapshot.NewWatch[*cloud.Project](),
+		secrets: objects.Secrets{Store: objects.Kept(o.Secret, sessions.Tick()), Example: "clouds.yaml=FILE"},
+	}
 }
 
 // Abilities tells what it can do beyond the contract.
