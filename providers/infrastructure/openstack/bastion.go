@@ -47,7 +47,13 @@ func (s *observation) bastionPlan() (remove []*servers.Server, create bool) {
 		}
 		there = true
 	}
-	return remove, enabled && !there && len(remove) == 0 && s.net.Place.Network != ""
+	return remove, enabled && !there && len(remove) == 0 && s.net.Place.Network != "" && s.grouped()
+}
+
+// grouped reports whether a bastion that is made now is in its security group, or has none.
+func (s *observation) grouped() bool {
+	at := s.net.Place
+	return s.spec.ManagedSecurityGroups == nil || !at.PortSecurity || at.Ungrouped || at.BastionGroup != ""
 }
 
 // bastionDrift tells what Ensure would do about the bastion.

@@ -150,3 +150,84 @@ func TestBastionTakesNoOthersFloatingIP(t *testing.T) {
 		})
 	}
 }
+
+// bastionGroups returns the names of the security groups that the port of the bastion is in.
+func (w *world) bastionGroups() (out []string) {
+	for _, p := range w.cloud.Objects(ost.Ports) {
+		if p.String("name") != "eu-1-bastion-0" {
+			continue
+		}
+		for _, id := range p.Strings("security_groups") {
+			g, _ := w.cloud.Object(ost.SecurityGroups, id)
+			out = append(out, g.String("name"))
+		}
+	}
+	return out
+}
+
+// TestBastionWaitsForItsGroup: a bastion that a cluster gets later is made in its security
+// group, whose rules let people in.
+func TestBastionWaitsForItsGroup(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		w.settle()
+		w.mustCreate(0)
+		w.await(0, fleet.MachineRunning)
+		w.spec(withBastion(func(*api.Bastion) {}))
+		w.calm()
+		if got := w.bastionGroups(); !slices.Equal(got, []string{"prod-eu-1-bastion"}) {
+			t.Errorf("the bastion is in the groups %q, want its own", got)
+		}
+	})
+}
+
+// TestBastionIsKeptUpWithoutEndpoint: what is wrong with the load balancer of the API server
+// keeps no bastion from being made, replaced or removed.
+func TestBastionIsKeptUpWithoutEndpoint(t *testing.T) {
+	inBubble(t, withBastion(func(*api.Bastion) {}), machineSpec(), func(w *world) {
+		w.settle()
+		w.mustCreate(0)
+		w.await(0, fleet.MachineRunning)
+		first := w.bastions()
+		w.cloud.Edit(ost.LoadBalancers, w.cloud.Objects(ost.LoadBalancers)[0].ID(), func(o ost.Object) {
+			o["provisioning_status"], o["updated_at"] = "ERROR", time.Now().UTC().Format("2006-01-02T15:04:05")
+		})
+		w.cloud.Inject(ost.Fault{Service: "load-balancer", Path: "/loadbalancers/*/failover", Status: 403})
+		work := func() {
+			t.Helper()
+			for range 8 {
+				time.Sleep(2 * tick)
+				if w.observe().Ready {
+					t.Fatal("the cluster is ready without its load balancer")
+				}
+				_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+			}
+		}
+		w.spec(withBastion(func(b *api.Bastion) { b.AvailabilityZone = ptr("az3") }))
+		work()
+		if now := w.bastions(); len(now) != 1 || now[0].ID() == first[0].ID() || now[0].String("OS-EXT-AZ:availability_zone") != "az3" {
+			t.Errorf("bastions %v, want another in az3", now)
+		}
+		w.spec(clusterSpec())
+		work()
+		if now := w.bastions(); len(now) != 0 {
+			t.Errorf("bastions %v, want none", now)
+		}
+	})
+}
+
+// TestBastionComesAfterTheNetwork: before the first machine everything else of the cluster
+// comes first.
+func TestBastionComesAfterTheNetwork(t *testing.T) {
+	inBubble(t, withBastion(func(*api.Bastion) {}), machineSpec(), func(w *world) {
+		for range 30 {
+			if w.observe().Ready {
+				return
+			}
+			if len(w.bastions()) > 0 {
+				t.Fatal("there is a bastion, and the infrastructure is not ready")
+			}
+			_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+		}
+		t.Error("the infrastructure does not get ready")
+	})
+}

@@ -159,10 +159,11 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 			errs = append(errs, at.images.Ensure(ctx))
 		}
 	}
-	if got.net.Ready {
+	// Whatever is wrong with the endpoint: a cluster that has machines is kept up.
+	if got.net.Ready || got.started() {
 		errs = append(errs, p.ensureBastion(ctx, c, got))
 	}
-	for _, at := range got.projects { // whatever is wrong with the endpoint
+	for _, at := range got.projects {
 		errs = append(errs, p.keeper.Clean(ctx, at.project, at.machines, pools{c}.keep))
 	}
 	return openstackauth.Wrap(op, fleet.JoinErrors(append(errs, unknown)...))
