@@ -26,6 +26,7 @@ type Provider struct {
 	watch    *snapshot.Watch[*cloud.Project]
 	secrets  objects.Secrets // with clouds.yaml
 	leaving  departures
+	refused  refusals
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)
@@ -104,13 +105,13 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		out.Places = append(out.Places, seen)
 		out.Exists = out.Exists || at.machines.Exists
 		out.Machines = append(out.Machines, at.machines.Machines...)
-		if c.Delete && len(at.machines.Stuck) > 0 {
-			out.Message = strings.TrimPrefix(out.Message+"; "+strings.Join(at.machines.Stuck, "; "), "; ")
-		}
 		if out.Ready {
 			drift = append(drift, at.machines.Drift...)
 			out.Upkeep = append(out.Upkeep, at.machines.Drift...)
 		}
+	}
+	if c.Delete {
+		out.Message = p.deletion(c, got, out.Message, out.Exists)
 	}
 	sortMachines(out.Machines)
 	slices.Sort(drift)
@@ -198,5 +199,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 			}
 		}
 	}
-	return openstackauth.Wrap(op, fleet.JoinErrors(errs...))
+	err = fleet.JoinErrors(errs...)
+	p.refused.note(o, err)
+	return openstackauth.Wrap(op, err)
 }

@@ -3,6 +3,8 @@ package openstack_test
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,4 +88,31 @@ type byHost map[string]http.RoundTripper
 // RoundTrip implements http.RoundTripper.
 func (b byHost) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b[r.URL.Hostname()].RoundTrip(r)
+}
+
+// TestSilentCloudHidesNoOther: where one cloud does not answer, the clusters and the orphans of
+// the others are listed with its error.
+func TestSilentCloudHidesNoOther(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		other := ost.New(ost.Options{Name: "silent"})
+		two := newCluster(t, other.CloudsYAML("http://silent.test", "alice"), clusterSpec(), machineSpec())
+		two.Key.Name = "eu-2"
+		w.provider = openstack.New(openstack.Options{Cloud: cloud.Options{Tick: tick, Rate: -1, Base: byHost{"silent.test": other.Client(), "openstack.test": w.client}}, Settle: settle})
+		w.settle()
+		if _, err := w.provider.Observe(w.Context(), &two); err != nil {
+			w.Fatal(err)
+		}
+		other.Inject(ost.Fault{Service: "compute", Cut: ost.Before})
+		time.Sleep(2 * tick) // no look is good enough
+		got, err := w.provider.Clusters(w.Context(), "fleet-a")
+		if !slices.Equal(got, []fleet.Key{w.cluster.Key}) || fleet.KindOf(err) != fleet.Unavailable || !strings.Contains(err.Error(), "list clusters") {
+			t.Errorf("Clusters = %v, %v, want those of the cloud that answers, and the error of the other", got, err)
+		}
+		lost := w.cluster
+		lost.Key.Name = "eu-3" // its project is that of eu-1, which is not in the fleet any more
+		orphans, err := w.provider.Orphans(w.Context(), "fleet-a", []*fleet.Cluster{&two, &lost})
+		if len(orphans) == 0 || fleet.KindOf(err) != fleet.Unavailable {
+			t.Errorf("Orphans = %v, %v, want those of the cloud that answers, and the error of the other", orphans, err)
+		}
+	})
 }

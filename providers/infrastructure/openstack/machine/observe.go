@@ -76,6 +76,7 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 		switch {
 		case v == nil:
 			without[owner] = all
+			out.Stuck = append(out.Stuck, all.overdueVolumes(s.Began)...)
 		case Leaving(v), owner == cloud.Bastion(o): // making another is refused, and says why
 		default:
 			m := unmarked(s, v, owner, part)

@@ -100,6 +100,21 @@ func (p *parts) stuckVolumes() (out []string) {
 	return out
 }
 
+// volumeOverdue is for how long a volume without a server may have a status that it leaves
+// by itself. Cinder does not take that long.
+const volumeOverdue = 15 * time.Minute
+
+// overdueVolumes returns what is wrong with those of p, which no server has, that Cinder
+// does not finish.
+func (p *parts) overdueVolumes(now time.Time) (out []string) {
+	for _, v := range p.volumes {
+		if passing(v.Status) && !v.UpdatedAt.IsZero() && now.Sub(v.UpdatedAt) > volumeOverdue {
+			out = append(out, fmt.Sprintf("volume %s (%s) has been %s for more than 15 minutes (have an operator of the cloud run: cinder reset-state --state error %s)", v.Name, v.ID, v.Status, v.ID))
+		}
+	}
+	return out
+}
+
 // ensureVolume makes a volume, or adopts the one of that name that the machine has. One
 // that cannot be used stays as it is, and another is made beside it. One that is usable
 // and was made from another template has to go first.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
@@ -52,13 +53,14 @@ func (v *view) teardown() *decision {
 		d.add(v.removePort(p))
 	}
 	if len(v.bastion) > 0 {
-		d.wait("the bastion is there")
+		d.wait("the bastion is there, server %s", strings.Join(v.bastion, ", "))
 	} else if v.parts > 0 {
 		d.wait("ports of machines are there")
 	}
 	if v.balanced() || len(v.bastion)+v.parts > 0 {
 		return d // until their ports are gone nothing below them can go
 	}
+	v.heldByOthers(d)
 	d.steps = append(d.steps, v.disconnectAll(func(cloud.Port, subnets.Subnet) bool { return true })...)
 	for _, r := range without(v.mine.routers, v.routerUsed) {
 		d.add(v.removeRouter(r))
@@ -75,6 +77,32 @@ func (v *view) teardown() *decision {
 		d.add(v.removeGroup(g))
 	}
 	return d
+}
+
+// heldByOthers notes what nobody made for the cluster and what keeps a router, a network
+// or a subnet of it: that is not removed with the cluster.
+func (v *view) heldByOthers(d *decision) {
+	mine := func(p cloud.Port) bool {
+		return slices.ContainsFunc(v.mine.subnets, func(s subnets.Subnet) bool { return inSubnet(p, s.ID) })
+	}
+	for _, p := range v.all.ports {
+		if !ofRouter(p) || mine(p) {
+			continue
+		}
+		const advice = "in a subnet that was not made for the cluster (run: openstack router remove port %s %s)"
+		if r, ok := find(v.mine.routers, func(r routers.Router) bool { return r.ID == p.DeviceID }); ok {
+			d.wait("router %s (%s) has port %s "+advice, r.Name, r.ID, p.ID, r.ID, p.ID)
+		} else if n, ok := find(v.mine.networks, func(n cloud.Network) bool { return n.ID == p.NetworkID }); ok {
+			d.wait("network %s (%s) has port %s "+advice, n.Name, n.ID, p.ID, p.DeviceID, p.ID)
+		}
+	}
+	for _, s := range v.strandedSubnets() {
+		for _, p := range v.all.ports {
+			if inSubnet(p, s.ID) && !ofRouter(p) {
+				d.wait("subnet %s (%s) has port %s of %s (remove that port)", s.CIDR, s.ID, p.ID, cmp.Or(p.DeviceOwner, "nothing"))
+			}
+		}
+	}
 }
 
 // disconnectAll takes those of the cluster's subnets off their routers that match
