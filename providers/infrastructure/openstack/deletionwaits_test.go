@@ -168,3 +168,24 @@ func TestUnansweredIsNoRefusal(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusalIsForgotten: once nothing of the cluster is there, whoever removed it, no refusal is told.
+func TestRefusalIsForgotten(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		w.settle()
+		refusing("load-balancer", "DELETE", "/loadbalancers/*", "Load balancer is held.")(w)
+		_, _ = w.removeOnce()
+		if got := w.observe().Message; !strings.Contains(got, "Load balancer is held.") {
+			t.Fatalf("message %q", got)
+		}
+		for _, k := range []ost.Kind{ost.LoadBalancers, ost.FloatingIPs, ost.Routers, ost.Networks, ost.Subnets, ost.SecurityGroups, ost.Listeners, ost.Pools} {
+			for _, o := range w.ours(k) {
+				w.cloud.Remove(k, o.ID())
+			}
+		}
+		time.Sleep(2 * tick)
+		if got := w.observe(); got.Exists || got.Message != "" {
+			t.Errorf("exists %v, message %q", got.Exists, got.Message)
+		}
+	})
+}

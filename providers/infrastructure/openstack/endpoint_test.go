@@ -57,6 +57,8 @@ func TestStuckLoadBalancerKeepsMachines(t *testing.T) {
 		w.settle()
 		before := w.behind()
 		w.jam()
+		time.Sleep(2 * tick)
+		w.wantError("LeaveEndpoint", w.provider.LeaveEndpoint(w.Context(), &w.cluster, w.controlPlaneName(0), w.controlPlaneID(0)), fleet.Conflict, "prod-eu-1-kubeapi is PENDING_UPDATE")
 		w.mustCreateControlPlane(3)
 		for _, after := range []time.Duration{time.Minute, 20 * time.Minute} {
 			time.Sleep(after)
@@ -72,6 +74,11 @@ func TestStuckLoadBalancerKeepsMachines(t *testing.T) {
 		}
 		if got := w.behind(); !slices.Equal(got, before) {
 			t.Errorf("behind the load balancer: %q, want still %q", got, before)
+		}
+		w.cloud.Edit(ost.Servers, w.serverNamed(w.controlPlaneName(3)).ID(), func(o ost.Object) { o["status"] = "SHUTOFF" })
+		time.Sleep(2 * tick)
+		if err := w.provider.LeaveEndpoint(w.Context(), &w.cluster, w.controlPlaneName(0), w.controlPlaneID(0)); err != nil {
+			t.Errorf("a machine that does not run keeps the others: %v", err)
 		}
 		if err := w.provider.DeleteMachine(w.Context(), "op", &w.cluster, w.controlPlaneName(3), w.controlPlaneID(3)); err != nil {
 			t.Errorf("a machine that nothing leads to stays: %v", err)

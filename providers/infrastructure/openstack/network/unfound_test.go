@@ -46,6 +46,7 @@ func TestNamesNotFound(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			inBubble(t, tc.spec, func(w *world) {
 				userNetwork(w)
+				w.spec.APIServer.ManagedLoadBalancer.AllowedCIDRs = []string{"192.0.2.0/24"} // and the cluster itself
 				w.settle()
 				w.server("cp-0", fleet.RoleControlPlane, 0)
 				was := w.settle()
@@ -54,7 +55,7 @@ func TestNamesNotFound(t *testing.T) {
 				renamed := w.contents()[ost.Routers]
 				_ = w.ensure()
 				st := w.observe()
-				if !st.Ready || len(st.Drift) == 0 || st.Endpoint != was.Endpoint || st.Place.Network != was.Place.Network {
+				if !st.Ready || len(st.Drift) != 1 || st.Endpoint != was.Endpoint || st.Place.Network != was.Place.Network {
 					t.Errorf("ready %v (%s), drift %q, endpoint %v, was %v", st.Ready, st.Message, st.Drift, st.Endpoint, was.Endpoint)
 				}
 				before[ost.Routers] = renamed
@@ -64,4 +65,32 @@ func TestNamesNotFound(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSubnetTakenOut: a subnet that Git takes out of those of a network, and that machines have
+// addresses in, keeps its rules, and its machines may use the load balancer.
+func TestSubnetTakenOut(t *testing.T) {
+	spec := office()
+	spec.Subnets = append(append(subnetCalled("a"), subnetCalled("b")...), subnetCalled("c")...)
+	spec.APIServer.ManagedLoadBalancer.AllowedCIDRs = []string{"192.0.2.0/24"}
+	inBubble(t, spec, func(w *world) {
+		n, a, b, _ := userNetwork(w)
+		c := w.cloud.Add("alpha", ost.Subnets, ost.Object{"name": "c", "network_id": n, "cidr": "fd00:6::/64", "ip_version": 6})
+		w.settle()
+		w.server("cp-0", fleet.RoleControlPlane, 0)
+		w.cloud.Edit(ost.Ports, w.one(ost.Ports, named("cp-0-0")).ID(), func(o ost.Object) {
+			o["fixed_ips"] = []ost.Object{{"subnet_id": a, "ip_address": "10.6.0.100"}, {"subnet_id": b, "ip_address": "10.8.0.100"}, {"subnet_id": c, "ip_address": "fd00:6::100"}}
+		})
+		w.settle()
+		before := w.contents()
+		spec.Subnets = subnetCalled("a")
+		for range 3 {
+			if err := w.ensure(); err != nil {
+				t.Error(err)
+			}
+		}
+		if d := cmp.Diff(before, w.contents()); d != "" {
+			t.Errorf("the cloud was changed (-before +after):\n%s", d)
+		}
+	})
 }
