@@ -95,6 +95,15 @@ func (v *view) elsewhere(named string) (cloud.Network, bool) {
 	return find(v.all.networks, func(n cloud.Network) bool { return n.ID == v.ports[0].NetworkID })
 }
 
+// usedNetwork returns the network of a cluster that runs, whose machines are all on networks that
+// their templates name: that of its load balancer, else the only one that machines are on.
+func (v *view) usedNetwork() (cloud.Network, bool) {
+	return find(v.all.networks, func(n cloud.Network) bool {
+		return slices.Contains(v.onNetworks, n.ID) &&
+			(len(v.onNetworks) == 1 || slices.ContainsFunc(v.mine.loadBalancers, func(lb loadbalancers.LoadBalancer) bool { return lb.VipNetworkID == n.ID }))
+	})
+}
+
 // stay places the next machines where the others are: on those subnets of n that
 // these have addresses in where Git names subnets, else on all.
 func (v *view) stay(d *decision, n cloud.Network) {
@@ -105,10 +114,14 @@ func (v *view) stay(d *decision, n cloud.Network) {
 		return
 	}
 	on = filter(on, func(s subnets.Subnet) bool {
-		return slices.ContainsFunc(v.ports, func(p cloud.Port) bool { return inSubnet(p, s.ID) })
+		return len(v.ports) == 0 && slices.Contains(v.onSubnets, s.ID) ||
+			slices.ContainsFunc(v.ports, func(p cloud.Port) bool { return inSubnet(p, s.ID) })
 	})
 	d.placement.on(n, v.portSecurity(n), on)
 	d.placement.Addresses = nil
+	if len(v.ports) == 0 {
+		return // the templates say where the next machines get theirs
+	}
 	for _, s := range on {
 		if inSubnet(v.ports[0], s.ID) { // others may have what Neutron chose for them
 			d.placement.Addresses = append(d.placement.Addresses, s.ID)

@@ -86,7 +86,14 @@ func (v *view) existingNetwork(d *decision) {
 		return
 	}
 	if err != nil {
-		d.fault(err)
+		at, ok := v.usedNetwork()
+		if !ok {
+			d.fault(err)
+			return
+		}
+		d.faults = append(d.faults, err)
+		v.stay(d, at)
+		v.connected(d)
 		return
 	}
 	d.placement.on(n, v.portSecurity(n), found)

@@ -94,3 +94,32 @@ func TestSubnetTakenOut(t *testing.T) {
 		}
 	})
 }
+
+// TestNetworkNotFoundWithOwnPorts: machines whose templates name their networks themselves are
+// cared for, too, where the network of the cluster is not found.
+func TestNetworkNotFoundWithOwnPorts(t *testing.T) {
+	for name, change := range map[string]func(s *api.OpenStackClusterSpec){
+		"network": func(s *api.OpenStackClusterSpec) { s.Network = networkCalled("ofice") },
+		"subnets": func(s *api.OpenStackClusterSpec) { s.Subnets = subnetCalled("aa") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, office(), func(w *world) {
+				w.cluster.ControlPlane.Infrastructure.Spec = []byte(`{"ports":[{"network":{"filter":{"name":"office"}}}]}`)
+				userNetwork(w)
+				w.settle()
+				w.server("cp-0", fleet.RoleControlPlane, 0)
+				was := w.settle()
+				before := w.contents()
+				change(w.spec)
+				_ = w.ensure()
+				st := w.observe()
+				if !st.Ready || len(st.Drift) != 1 || st.Endpoint != was.Endpoint || st.Place.Network != was.Place.Network {
+					t.Errorf("ready %v (%s), drift %q, endpoint %v, was %v", st.Ready, st.Message, st.Drift, st.Endpoint, was.Endpoint)
+				}
+				if d := cmp.Diff(before, w.contents()); d != "" {
+					t.Errorf("the cloud was changed (-before +after):\n%s", d)
+				}
+			})
+		})
+	}
+}
