@@ -85,7 +85,8 @@ func (v *view) monitor(d *decision, lb loadbalancers.LoadBalancer, p pool, forAP
 }
 
 // poolMembers has a member for each machine of the control plane, at the address
-// that it has. A member cannot change: one at another address goes first. Members
+// that it has. A member cannot change: one at another address goes first. Where Git names
+// another place than the machines are in, one at any address of its machine stays. Members
 // that others made stay, and those of a machine whose server is there and does not
 // say that it is of the control plane: only its role or its mark can have changed.
 func (v *view) poolMembers(d *decision, lb loadbalancers.LoadBalancer, p pool, port int) {
@@ -94,7 +95,11 @@ func (v *view) poolMembers(d *decision, lb loadbalancers.LoadBalancer, p pool, p
 		a, ok := v.addressOf(m.id, d.placement.Network, d.placement.primary())
 		is := func(o pools.Member) bool { return v.memberOf(o) == m.name }
 		if ok {
-			is = func(o pools.Member) bool { return sameAddress(o.Address, a.ip) && o.ProtocolPort == port }
+			is = func(o pools.Member) bool {
+				at := func(a address) bool { return sameAddress(o.Address, a.ip) }
+				kept := d.refused && v.memberOf(o) == m.name && slices.ContainsFunc(v.addressesOf(m.id, ""), at)
+				return (kept || at(a)) && o.ProtocolPort == port
+			}
 		}
 		if slices.ContainsFunc(left, is) {
 			left = without(left, is)

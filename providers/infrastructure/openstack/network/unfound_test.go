@@ -113,7 +113,7 @@ func TestNetworkNotFoundWithOwnPorts(t *testing.T) {
 				change(w.spec)
 				_ = w.ensure()
 				st := w.observe()
-				if !st.Ready || len(st.Drift) != 1 || st.Endpoint != was.Endpoint || st.Place.Network != was.Place.Network {
+				if !st.Ready || len(st.Drift) != 1 || st.Endpoint != was.Endpoint || st.Place.Network != was.Place.Network || len(st.Place.Subnets) == 0 {
 					t.Errorf("ready %v (%s), drift %q, endpoint %v, was %v", st.Ready, st.Message, st.Drift, st.Endpoint, was.Endpoint)
 				}
 				if d := cmp.Diff(before, w.contents()); d != "" {
@@ -122,4 +122,31 @@ func TestNetworkNotFoundWithOwnPorts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestMembersStayWhereTheyAre: machines with addresses in two subnets keep the members that they
+// have where the primary subnet is not found.
+func TestMembersStayWhereTheyAre(t *testing.T) {
+	spec := office()
+	spec.PrimarySubnet = &subnetCalled("b")[0]
+	inBubble(t, spec, func(w *world) {
+		_, a, b, _ := userNetwork(w)
+		w.settle()
+		w.server("cp-0", fleet.RoleControlPlane, 0)
+		w.cloud.Edit(ost.Ports, w.one(ost.Ports, named("cp-0-0")).ID(), func(o ost.Object) {
+			o["fixed_ips"] = []ost.Object{{"subnet_id": a, "ip_address": "10.6.0.100"}, {"subnet_id": b, "ip_address": "10.8.0.100"}}
+		})
+		w.settle()
+		before := w.contents()
+		if got := w.one(ost.Members, all).String("address"); got != "10.8.0.100" {
+			t.Fatalf("the member is at %s", got)
+		}
+		spec.PrimarySubnet = &subnetCalled("bb")[0]
+		for range 3 {
+			_ = w.ensure()
+		}
+		if d := cmp.Diff(before, w.contents()); d != "" {
+			t.Errorf("the cloud was changed (-before +after):\n%s", d)
+		}
+	})
 }
