@@ -224,3 +224,37 @@ func TestFloatingIPKeepsItsMachine(t *testing.T) {
 		}
 	}
 }
+
+// TestFloatingIPBehindNewName: the floating IP that Fairlead put on a machine goes on following the
+// control plane where Git gives the API server a name later.
+func TestFloatingIPBehindNewName(t *testing.T) {
+	spec := clusterSpec()
+	spec.APIServer = &api.APIServer{}
+	inBubble(t, spec, machineSpec(), func(w *world) {
+		w.settle()
+		w.mustCreateControlPlane(0)
+		time.Sleep(time.Minute)
+		w.settle()
+		spec.ControlPlaneEndpoint = &clusterv1.APIEndpoint{Host: "api.example.com", Port: 6443}
+		w.spec(spec)
+		w.mustCreateControlPlane(1)
+		time.Sleep(time.Minute)
+		w.settle()
+		if err := w.provider.DeleteMachine(w.Context(), "op", &w.cluster, w.controlPlaneName(0), w.controlPlaneID(0)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		got := w.settle()
+		port, _ := w.cloud.Object(ost.Ports, w.cloud.Objects(ost.FloatingIPs)[0].String("port_id"))
+		if servers := w.cloud.Objects(ost.Servers); len(servers) != 1 || port.String("device_id") != servers[0].ID() || got.Endpoint.Host != "api.example.com" {
+			t.Errorf("endpoint %v, the floating IP is on port %v of servers %v", got.Endpoint, port, servers)
+		}
+		address := w.cloud.Objects(ost.FloatingIPs)[0].ID()
+		w.cloud.Edit(ost.FloatingIPs, address, func(o ost.Object) { o["port_id"], o["fixed_ip_address"] = nil, nil }) // its machine was lost
+		time.Sleep(2 * tick)
+		w.settle()
+		if f, _ := w.cloud.Object(ost.FloatingIPs, address); f.String("port_id") == "" {
+			t.Error("the floating IP is on no machine")
+		}
+	})
+}

@@ -66,6 +66,10 @@ func (v *view) wantsFloating(d *decision) bool {
 	return ptr.Deref(v.apiServer().EnableFloatingIP, true) && d.placement.ExternalNetwork != ""
 }
 
+// servedByOwn reports whether a cluster that runs has a floating IP that was made for its API server:
+// it follows the control plane whatever name Git gives the API server since.
+func (v *view) servedByOwn() bool { return v.started() && len(v.mine.floatingIPs) > 0 }
+
 // endpoint decides where the API server answers: at the host that Git names, a
 // floating IP, the address of a load balancer, or a fixed address.
 func (v *view) endpoint(d *decision) {
@@ -96,7 +100,7 @@ func (v *view) endpoint(d *decision) {
 			"there is no external network (name one that the project sees in externalNetwork, or set apiServer.enableFloatingIP to false)"))
 	case v.balancer().IsEnabled():
 		v.loadBalancer(d)
-	case v.floating(d) && (v.host() == "" || isAddress(v.host()) || v.apiServer().FloatingIP != nil):
+	case v.floating(d) && (v.host() == "" || isAddress(v.host()) || v.apiServer().FloatingIP != nil || v.servedByOwn()):
 		v.floatingEndpoint(d)
 	case v.host() != "":
 		d.serve("", v)
