@@ -78,12 +78,12 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*observation, er
 // checkIDs refuses two projects that show one server: they are one, and the cloud does
 // not say so. Nodes and deletions name servers by their ids.
 func (s *observation) checkIDs(ctx context.Context) error {
-	seen := make(map[fleet.ProviderID]projectState)
+	seen := make(map[fleet.ProviderID]*cloud.Project)
 	for _, at := range s.projects {
 		for _, m := range at.machines.Machines {
-			first, twice := seen[m.ProviderID]
-			if m.ProviderID == "" || !twice {
-				seen[m.ProviderID] = at
+			first := seen[m.ProviderID]
+			if m.ProviderID == "" || first == nil || first == at.project {
+				seen[m.ProviderID] = at.project
 				continue
 			}
 			name, err := at.project.Name(ctx)
@@ -91,7 +91,7 @@ func (s *observation) checkIDs(ctx context.Context) error {
 				return err
 			}
 			return fleet.Errorf(fleet.Invalid, "look in project "+name, "server %s is shown at %s and at %s, which are one project by two names (use one auth_url, interface and region for all identities of the cluster)",
-				strings.TrimPrefix(string(m.ProviderID), machine.IDPrefix), first.project.Origin(), at.project.Origin())
+				strings.TrimPrefix(string(m.ProviderID), machine.IDPrefix), first.Origin(), at.project.Origin())
 		}
 	}
 	return nil

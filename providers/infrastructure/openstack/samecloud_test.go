@@ -128,3 +128,27 @@ func TestOneProjectThatDoesNotSaySo(t *testing.T) {
 		}
 	})
 }
+
+// TestOneServerOfTwoMachines: a server that lost its mark and has ports of two machines is shown as
+// both, which are damaged. That says nothing of projects.
+func TestOneServerOfTwoMachines(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		w.settle()
+		for n := range 2 {
+			w.mustCreate(n)
+			w.await(n, fleet.MachineRunning)
+		}
+		stays, goes := w.server(0).ID(), w.server(1).ID()
+		w.cloud.Remove(ost.Servers, goes)
+		w.cloud.Edit(ost.Servers, stays, func(o ost.Object) { o["metadata"] = ost.Object{} })
+		for _, p := range w.cloud.Objects(ost.Ports) {
+			if p.String("device_id") == goes {
+				w.cloud.Edit(ost.Ports, p.ID(), func(o ost.Object) { o["device_id"] = stays })
+			}
+		}
+		time.Sleep(2 * tick)
+		if got := w.observe(); len(got.Machines) != 2 || got.Machines[0].Damaged == "" || got.Machines[1].Damaged == "" {
+			t.Errorf("machines %+v, want two that are damaged", got.Machines)
+		}
+	})
+}
