@@ -155,3 +155,27 @@ func TestDeletionTells(t *testing.T) {
 		}
 	})
 }
+
+// A subnet of the cluster in a network that lost its mark goes with the cluster: Neutron takes its
+// own ports with it. A port of others keeps it, and is named.
+func TestStrandedSubnetGoes(t *testing.T) {
+	inBubble(t, managed(), func(w *world) {
+		st := w.settle()
+		n, s := st.Place.Network, st.Place.Subnets[0]
+		w.cloud.Edit(ost.Networks, n, func(o ost.Object) { o["description"] = "" })
+		add := func(owner, ip string) string {
+			return w.cloud.Add("alpha", ost.Ports, ost.Object{"network_id": n, "device_owner": owner, "device_id": "x", "fixed_ips": []ost.Object{{"subnet_id": s, "ip_address": ip}}})
+		}
+		add("network:dhcp", "10.6.0.2")
+		theirs := add("compute:az1", "10.6.0.3")
+		w.cluster.Delete = true
+		for range 20 {
+			_ = network.Delete(w.Context(), w.project, w.snapshot(), w.owner())
+		}
+		if st := w.observe(); !st.Exists || st.Message != "subnet 10.6.0.0/24 ("+s+") has port "+theirs+" of compute:az1 (remove that port)" {
+			t.Errorf("exists %v, message %q", st.Exists, st.Message)
+		}
+		w.cloud.Remove(ost.Ports, theirs)
+		w.remove()
+	})
+}

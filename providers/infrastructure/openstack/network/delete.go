@@ -70,7 +70,7 @@ func (v *view) teardown() *decision {
 			d.add(v.removeNetwork(n))
 		}
 	}
-	for _, s := range without(v.strandedSubnets(), v.subnetUsed) {
+	for _, s := range without(v.strandedSubnets(), v.subnetHeld) {
 		d.add(v.removeSubnet(s))
 	}
 	for _, g := range v.mine.groups {
@@ -98,11 +98,16 @@ func (v *view) heldByOthers(d *decision) {
 	}
 	for _, s := range v.strandedSubnets() {
 		for _, p := range v.all.ports {
-			if inSubnet(p, s.ID) && !ofRouter(p) {
+			if inSubnet(p, s.ID) && !ofNeutron(p) {
 				d.wait("subnet %s (%s) has port %s of %s (remove that port)", s.CIDR, s.ID, p.ID, cmp.Or(p.DeviceOwner, "nothing"))
 			}
 		}
 	}
+}
+
+// subnetHeld reports whether s has ports that keep it from being removed.
+func (v *view) subnetHeld(s subnets.Subnet) bool {
+	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return inSubnet(p, s.ID) && (ofRouter(p) || !ofNeutron(p)) })
 }
 
 // disconnectAll takes those of the cluster's subnets off their routers that match

@@ -26,10 +26,13 @@ func networkSpec() *spec {
 			return nil
 		},
 		remove: func(k *call, o Object) error {
-			ports := k.r.tables[Ports].where("network_id", o.ID())
-			if len(ports) > 0 {
+			all := k.r.tables[Ports].where("network_id", o.ID())
+			if held := slices.DeleteFunc(slices.Clone(all), goesAlong); len(held) > 0 {
 				return refuse(http.StatusConflict, "NetworkInUse", "Unable to complete operation on network %s. "+
-					"There are one or more ports still in use on the network, id for these ports is %s.", o.ID(), ids(ports))
+					"There are one or more ports still in use on the network, id for these ports is %s.", o.ID(), ids(held))
+			}
+			for _, p := range all {
+				k.drop(Ports, p.ID())
 			}
 			for _, s := range k.r.tables[Subnets].where("network_id", o.ID()) {
 				k.drop(Subnets, s.ID())
@@ -72,14 +75,24 @@ func subnetSpec() *spec {
 		fixed:  []string{"network_id", "ip_version", "cidr", "ipv6_address_mode", "ipv6_ra_mode"},
 		create: createSubnet,
 		remove: func(k *call, o Object) error {
-			ports := k.r.tables[Ports].all(func(p Object) bool { return p.on(o.ID()) })
-			if len(ports) > 0 {
+			all := k.r.tables[Ports].all(func(p Object) bool { return p.on(o.ID()) })
+			if slices.ContainsFunc(all, func(p Object) bool { return !goesAlong(p) }) {
 				return refuse(http.StatusConflict, "SubnetInUse", "Unable to complete operation on subnet %s: "+
 					"One or more ports have an IP allocation from this subnet.", o.ID())
+			}
+			for _, p := range all {
+				p["fixed_ips"] = slices.DeleteFunc(p.Objects("fixed_ips"), func(ip Object) bool { return ip.String("subnet_id") == o.ID() })
 			}
 			return nil
 		},
 	}
+}
+
+// goesAlong reports whether Neutron removes a port with its network, and its addresses with their
+// subnets.
+// Source: Neutron, neutron/db/db_base_plugin_v2.py, AUTO_DELETE_PORT_OWNERS.
+func goesAlong(port Object) bool {
+	return slices.Contains([]string{"network:dhcp", "network:distributed", "network:floatingip_agent_gateway"}, port.String("device_owner"))
 }
 
 // on reports whether a port has an address of a subnet.
