@@ -96,7 +96,7 @@ func (s *Session) ExpireCatalogue() {
 // A Location is what the catalogue says of where a service is. It is equal for all
 // names, interfaces and users by which one cloud is reached, as long as Keystone tells the id.
 type Location struct {
-	Service string // its id; empty: Keystone tells none
+	Service string // its id; empty: Keystone tells no ids
 	Region  string
 }
 

@@ -50,7 +50,7 @@ func (s *observation) bastionPlan() (remove []*servers.Server, create bool) {
 	return remove, enabled && !there && len(remove) == 0 && s.net.Place.Network != "" && s.grouped()
 }
 
-// grouped reports whether a bastion that is made now is in its security group, or has none.
+// grouped reports whether a bastion that is made now gets its security group, or needs no group.
 func (s *observation) grouped() bool {
 	at := s.net.Place
 	return s.spec.ManagedSecurityGroups == nil || !at.PortSecurity || at.Ungrouped || at.BastionGroup != ""

@@ -215,7 +215,7 @@ func TestBastionIsKeptUpWithoutEndpoint(t *testing.T) {
 	})
 }
 
-// TestBastionComesAfterTheNetwork: before the first machine everything else of the cluster
+// TestBastionComesAfterTheNetwork: before the first machine, the rest of the infrastructure
 // comes first.
 func TestBastionComesAfterTheNetwork(t *testing.T) {
 	inBubble(t, withBastion(func(*api.Bastion) {}), machineSpec(), func(w *world) {

@@ -59,8 +59,8 @@ func (w *world) connects(router, network string) func() {
 	return func() { w.cloud.Remove(ost.Ports, port) }
 }
 
-// TestDeletionNamesWhatItWaitsFor: whichever part of a cluster does not go, the message says
-// which, and why in the words of the cloud. Once it goes, the cluster does.
+// TestDeletionNamesWhatItWaitsFor: if a part of a cluster does not go, the message names the part
+// and the reason, in the words of the cloud. Once the part goes, the cluster goes.
 func TestDeletionNamesWhatItWaitsFor(t *testing.T) {
 	disk := diskSpec()
 	disk.Trunk = true
@@ -169,7 +169,7 @@ func TestUnansweredIsNoRefusal(t *testing.T) {
 	})
 }
 
-// TestRefusalIsForgotten: once nothing of the cluster is there, whoever removed it, no refusal is told.
+// TestRefusalIsForgotten: if people removed what was left of the cluster, no refusal is told.
 func TestRefusalIsForgotten(t *testing.T) {
 	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
 		w.settle()

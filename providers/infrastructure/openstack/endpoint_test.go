@@ -179,7 +179,7 @@ func TestFloatingIPLeavesFirst(t *testing.T) {
 }
 
 // TestFloatingIPKeepsItsMachine: a machine with the floating IP of the API server is not deleted
-// as long as the address cannot go to one that stays, whatever the reason.
+// as long as the address cannot go to one that stays.
 func TestFloatingIPKeepsItsMachine(t *testing.T) {
 	for name, host := range map[string]string{"at its address": "", "at a name": "api.example.com"} {
 		for reason, fault := range map[string]ost.Fault{

@@ -160,7 +160,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 			errs = append(errs, at.images.Ensure(ctx))
 		}
 	}
-	// Whatever is wrong with the endpoint: a cluster that has machines is kept up.
+	// A cluster that has machines is kept up if its endpoint is broken, too.
 	if got.net.Ready || got.started() {
 		errs = append(errs, p.ensureBastion(ctx, c, got))
 	}

@@ -79,8 +79,8 @@ func (v *view) teardown() *decision {
 	return d
 }
 
-// heldByOthers notes what nobody made for the cluster and what keeps a router, a network
-// or a subnet of it: that is not removed with the cluster.
+// heldByOthers notes the ports that were not made for the cluster and that keep a router, a
+// network or a subnet of it. They are not removed with the cluster.
 func (v *view) heldByOthers(d *decision) {
 	mine := func(p cloud.Port) bool {
 		return slices.ContainsFunc(v.mine.subnets, func(s subnets.Subnet) bool { return inSubnet(p, s.ID) })

@@ -67,7 +67,7 @@ func (v *view) wantsFloating(d *decision) bool {
 }
 
 // servedByOwn reports whether a cluster that runs has a floating IP that was made for its API server:
-// it follows the control plane whatever name Git gives the API server since.
+// it follows the control plane under each name that Git gives the API server later.
 func (v *view) servedByOwn() bool { return v.started() && len(v.mine.floatingIPs) > 0 }
 
 // endpoint decides where the API server answers: at the host that Git names, a

@@ -81,8 +81,8 @@ func RemoveMember(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o sn
 }
 
 // HandOver puts the floating IP of the API server on another machine of the control
-// plane, where machine name, which is to be removed, has it. Where others stay and it is not
-// on one of them, whatever the reason, the kind is Conflict.
+// plane, where machine name, which is to be removed, has it. If others stay and it does not get
+// to one of them, the kind is Conflict.
 func HandOver(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster, spec *api.OpenStackClusterSpec, name fleet.MachineName) error {
 	v := newView(s, c, spec)
 	for i := range v.machines {

@@ -10,8 +10,8 @@ import (
 )
 
 // TestMonitorAsksWhetherReady: a member whose API server has no etcd, or is not ready, gets
-// no connections where the provider of the load balancer can ask. One that answers nobody
-// without a credential gets them.
+// no connections if the provider of the load balancer can ask. One that answers no
+// request without a credential gets them.
 func TestMonitorAsksWhetherReady(t *testing.T) {
 	connects := []string{"TCP", "", "", ""}
 	asks := []string{"HTTPS", "GET", "/readyz", "200,401,403"}
