@@ -52,6 +52,13 @@ func (l *Ledger) Saw(place string, h Holders) {
 	l.places[place] = h
 }
 
+// Forget forgets who has addresses in place: nobody looks there any more.
+func (l *Ledger) Forget(place string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.places, place)
+}
+
 // Reserve allocates an address of p for the claim called name, and keeps it until then. It is
 // none that k has as Taken, that p gave in any place, or that is reserved for another claim, of p
 // or in the same place. The claim that has one keeps it. What k has as Seen is given where there

@@ -3,11 +3,13 @@ package metal3
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/addresses"
 )
 
 // TestFormerPasswordsAreForgotten: an Ironic whose password changes each half an hour is kept as
@@ -37,6 +39,46 @@ func TestFormerPasswordsAreForgotten(t *testing.T) {
 		}
 		if len(p.sites) > 4 {
 			t.Errorf("%d sites are kept for one password that is in use", len(p.sites))
+		}
+	})
+}
+
+// TestFormerIronicHoldsNoAddress: an address that was given in an Ironic to which nothing leads any more is
+// given again after an hour, by the pool that had it.
+func TestFormerIronicHoldsNoAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		endpoint := "http://former.example.com:6385"
+		p := New(Options{Secret: func(context.Context, fleet.Key) (fleet.SecretData, error) {
+			return fleet.SecretData{
+				"endpoint": fleet.NewSecret([]byte(endpoint)), "username": fleet.NewSecret([]byte("u")), "password": fleet.NewSecret([]byte("p")),
+			}, nil
+		}})
+		defer p.Close()
+		c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}
+		pool, err := addresses.NewPool("IPPool/prod/nodes", &addresses.PoolSpec{Addresses: []string{"10.0.0.10"}, Prefix: 24})
+		if err != nil {
+			t.Fatal(err)
+		}
+		look := func() error {
+			t.Helper()
+			if _, _, err := p.siteOf(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			_, err := p.ledger.Reserve(pool, "m", addresses.Known{Place: endpoint}, time.Now(), time.Now())
+			return err
+		}
+		if err := look(); err != nil {
+			t.Fatal(err)
+		}
+		p.ledger.Saw(endpoint, addresses.Holders{{Pool: pool.ID, Address: netip.MustParseAddr("10.0.0.10")}: {"a node"}})
+		time.Sleep(time.Minute)
+		endpoint = "http://next.example.com:6385"
+		if err := look(); fleet.KindOf(err) != fleet.Exhausted {
+			t.Errorf("while the former Ironic may be in use: %v, want kind Exhausted", err)
+		}
+		time.Sleep(2 * time.Hour)
+		if err := look(); err != nil {
+			t.Errorf("hours later: %v", err)
 		}
 	})
 }

@@ -23,6 +23,7 @@ type observation struct {
 	spec       *api.Metal3ClusterSpec
 	secret     fleet.SecretData // of the Ironic
 	listing    *listing
+	at         fleet.Place // the Ironic among the places of the cluster
 	memory     remembered
 	hosts      []seenHost // those of Git in its order, then those that left Git
 	machines   []*seenHost
@@ -61,18 +62,22 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if err != nil {
 		return nil, err
 	}
-	memory, err := s.remember(c)
+	l, err := s.listings.Get(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.listings.Get(ctx, o)
+	at, err := s.placeOf(c, l)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := remember(c, at)
 	if err != nil {
 		return nil, err
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), []*site{s})
 	p.ledger.Saw(s.endpoint, l.holders)
-	out := &observation{site: s, cluster: c, spec: spec, secret: secret, listing: l, memory: memory}
-	out.elsewhere = sync.OnceValues(func() (remembered, error) { return s.elsewhere(c) })
+	out := &observation{site: s, cluster: c, spec: spec, secret: secret, listing: l, at: at, memory: memory}
+	out.elsewhere = sync.OnceValues(func() (remembered, error) { return elsewhere(c) })
 	if err := out.join(); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package metal3
 
 import (
 	"encoding/json"
+	"strings"
 
 	"fairlead.dev/fleet"
 )
@@ -10,33 +11,38 @@ import (
 // name of the node of their host. It is what a database that was lost is made again from.
 type remembered map[string]map[string]string
 
-// hostsPlace is the id of the hosts of a cluster among its places.
-func (s *site) hostsPlace() string { return "hosts of " + s.place().ID }
+// hostsPrefix is what the id of the hosts of a cluster among its places begins with; the id of their
+// Ironic follows.
+const hostsPrefix = "hosts of "
 
-// remember reads what is remembered of c on s. People say that it is gone by
+// hostsOf is the id of the hosts of a cluster among its places, which are in the Ironic at.
+func hostsOf(at fleet.Place) string { return hostsPrefix + at.ID }
+
+// remember reads what is remembered of c in the Ironic at. People say that it is gone by
 // fleet.ForgetPlaceAnnotation.
-func (s *site) remember(c *fleet.Cluster) (remembered, error) {
-	for _, at := range c.OtherPlaces() {
-		if at.ID != s.hostsPlace() {
+func remember(c *fleet.Cluster, at fleet.Place) (remembered, error) {
+	for _, p := range c.OtherPlaces() {
+		if p.ID != hostsOf(at) {
 			continue
 		}
 		out := make(remembered)
-		if err := json.Unmarshal([]byte(at.Access), &out); err != nil {
-			return nil, fleet.Errorf(fleet.Conflict, "read which machines were on "+at.ID, "the status branch has no such list (where they are gone for good, annotate the Cluster with %s: %s)", fleet.ForgetPlaceAnnotation, at.ID)
+		if err := json.Unmarshal([]byte(p.Access), &out); err != nil {
+			return nil, fleet.Errorf(fleet.Conflict, "read which machines were on "+p.ID, "the status branch has no such list (where they are gone for good, annotate the Cluster with %s: %s)", fleet.ForgetPlaceAnnotation, p.ID)
 		}
 		return out, nil
 	}
 	return nil, nil
 }
 
-// elsewhere returns what other clusters of c's namespace remember on s.
-func (s *site) elsewhere(c *fleet.Cluster) (remembered, error) {
+// elsewhere returns what other clusters of c's namespace remember, in whatever Ironic: a BareMetalHost is
+// one computer, whichever Ironic manages it.
+func elsewhere(c *fleet.Cluster) (remembered, error) {
 	out := make(remembered)
-	for _, at := range c.NeighborPlaces {
-		if at.ID != s.hostsPlace() {
+	for _, p := range c.NeighborPlaces {
+		if !strings.HasPrefix(p.ID, hostsPrefix+ironicPrefix) {
 			continue
 		}
-		if err := json.Unmarshal([]byte(at.Access), &out); err != nil { // it adds to what is there
+		if err := json.Unmarshal([]byte(p.Access), &out); err != nil { // it adds to what is there
 			return nil, err
 		}
 	}
@@ -56,8 +62,8 @@ func (o *observation) rememberedElsewhere(name string) string {
 	return ""
 }
 
-// seen returns r as a place of the cluster.
-func (s *site) seen(r remembered) fleet.PlaceSeen {
+// seen returns r as a place of the cluster, which is in the Ironic at.
+func (r remembered) seen(at fleet.Place) fleet.PlaceSeen {
 	text, _ := json.Marshal(r) // strings can always be written
-	return fleet.PlaceSeen{Place: fleet.Place{ID: s.hostsPlace(), Access: string(text)}, Used: true, Named: true}
+	return fleet.PlaceSeen{Place: fleet.Place{ID: hostsOf(at), Access: string(text)}, Used: true, Named: true}
 }

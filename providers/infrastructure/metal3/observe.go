@@ -24,7 +24,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		return fleet.Infrastructure{}, ironic.WrapLook("observe "+c.Key.String(), err)
 	}
 	at := time.Now()
-	out := fleet.Infrastructure{FailureDomains: failureDomains(got.spec), Places: []fleet.PlaceSeen{{Place: got.place(), Named: true}}, Hosts: []fleet.Host{}}
+	out := fleet.Infrastructure{FailureDomains: failureDomains(got.spec), Places: []fleet.PlaceSeen{{Place: got.at, Named: true}}, Hosts: []fleet.Host{}}
 	slices.SortFunc(out.FailureDomains, func(a, b fleet.FailureDomain) int { return strings.Compare(a.Name, b.Name) })
 	running := make(remembered)
 	for i := range got.hosts {
@@ -48,7 +48,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	})
 	fleet.SortHosts(out.Hosts)
 	if len(running) > 0 {
-		out.Places = append(out.Places, got.site.seen(running))
+		out.Places = append(out.Places, running.seen(got.at))
 	}
 	if len(got.machines) > 0 || p.wasFound(snapshot.OwnerOf(c)) {
 		out.Exists, out.Endpoint, out.Places[0].Used = true, endpoint.Wanted(c), true

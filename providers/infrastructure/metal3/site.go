@@ -2,6 +2,8 @@ package metal3
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,14 +72,10 @@ func (p *Provider) siteOf(ctx context.Context, c *fleet.Cluster) (*site, fleet.S
 	defer p.mu.Unlock()
 	if s := p.sites[credential]; s != nil {
 		s.used = time.Now()
+		p.closeUnused()
 		return s, data, nil
 	}
-	for former, s := range p.sites {
-		if time.Since(s.used) > unusedFor {
-			s.client.Close()
-			delete(p.sites, former)
-		}
-	}
+	p.closeUnused()
 	client, err := ironic.New(credential, p.o.Ironic)
 	if err != nil {
 		return nil, nil, err
@@ -86,6 +84,20 @@ func (p *Provider) siteOf(ctx context.Context, c *fleet.Cluster) (*site, fleet.S
 	s.listings = snapshot.NewCache(p.o.Tick, "list hosts", s.list)
 	p.sites[credential] = s
 	return s, data, nil
+}
+
+// closeUnused closes the sites that no cluster leads to any more. The caller holds mu.
+func (p *Provider) closeUnused() {
+	for former, s := range p.sites {
+		if time.Since(s.used) <= unusedFor {
+			continue
+		}
+		s.client.Close()
+		delete(p.sites, former)
+		if !slices.ContainsFunc(slices.Collect(maps.Values(p.sites)), func(other *site) bool { return other.endpoint == s.endpoint }) {
+			p.ledger.Forget(s.endpoint)
+		}
+	}
 }
 
 // list lists all nodes, once for all clusters.
@@ -124,5 +136,5 @@ func (s *site) list(ctx context.Context) (*listing, error) {
 	return l, nil
 }
 
-// place is the Ironic among the places of a cluster.
-func (s *site) place() fleet.Place { return fleet.Place{ID: "Ironic " + s.endpoint} }
+// place is the Ironic among the places of a cluster, by its address: see placeOf.
+func (s *site) place() fleet.Place { return fleet.Place{ID: ironicPrefix + s.endpoint} }
