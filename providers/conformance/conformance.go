@@ -129,6 +129,7 @@ func Checks() []Check {
 		{"DeleteMachineTwice", deleteTwice},
 		{"DeleteMachineThatIsNotThere", deleteNothing},
 		{"DeleteMachineByID", deleteByID},
+		{"SecondLookPrecedesAChange", secondLook},
 		{"OtherClusterIsUntouched", otherCluster},
 		{"OtherFleetIsUntouched", otherFleet},
 		{"ForeignMachineIsUntouched", foreignMachine},

@@ -126,7 +126,7 @@ func TestMissingHooks(t *testing.T) {
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing", "PlaceIsShared",
 				"EndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
-				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
+				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "SecondLookPrecedesAChange", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
 			}, c.Name)
 			if needs != r.Failed() {
 				t.Errorf("%s without hooks: %q", c.Name, r.failures)
@@ -269,6 +269,17 @@ func mutants() map[string]struct {
 		"ignores the id": {"DeleteMachineByID", mutant{
 			remove: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster, n fleet.MachineName, _ fleet.ProviderID) error {
 				return p.DeleteMachine(ctx, "", c, n, "")
+			},
+		}},
+		"deletes what it listed": {"SecondLookPrecedesAChange", mutant{
+			remove: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster, n fleet.MachineName, id fleet.ProviderID) error {
+				vms, err := p.(*inmemory.Provider).API().VMs(ctx, c.Tags())
+				for _, v := range vms {
+					if v.Provider == id {
+						err = errors.Join(err, api(p).DeleteVM(ctx, v.ID))
+					}
+				}
+				return err
 			},
 		}},
 		"fails to delete what is gone": {"DeleteMachineThatIsNotThere", mutant{

@@ -42,6 +42,7 @@ type counting struct {
 	fail    int
 	lose    int
 	lost    bool
+	listed  func() // is called once, after a listing
 	changes []string
 }
 
@@ -78,7 +79,15 @@ func (c *counting) VMs(ctx context.Context, tags map[string]string) ([]inmemory.
 	if err := c.list(); err != nil {
 		return nil, err
 	}
-	return c.Cloud.VMs(ctx, tags)
+	out, err := c.Cloud.VMs(ctx, tags)
+	c.mu.Lock()
+	listed := c.listed
+	c.listed = nil
+	c.mu.Unlock()
+	if listed != nil {
+		listed()
+	}
+	return out, err
 }
 
 func (c *counting) CreateNetwork(ctx context.Context, s inmemory.NetworkSpec) (n inmemory.Network, err error) {
@@ -168,6 +177,21 @@ func hooks() conformance.Hooks {
 		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
 			if err := cloudOf(t, p).Retag(t.Context(), id, change); err != nil {
 				t.Fatal(err)
+			}
+		},
+		TakeOver: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
+			c, taken := cloudOf(t, p), false
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.listed = func() {
+				taken = true
+				if err := c.Retag(t.Context(), id, func(tags map[string]string) { tags[fleet.TagCluster] = "prod/theirs" }); err != nil {
+					t.Error(err)
+				}
+			}
+			return func() (bool, bool) {
+				all, err := c.Cloud.VMs(t.Context(), map[string]string{fleet.TagCluster: "prod/theirs"})
+				return taken, err == nil && len(all) == 1 && all[0].Provider == id && all[0].State != fleet.MachineDeleting
 			}
 		},
 		FailBoot: func(t testing.TB, p providers.Infrastructure) {

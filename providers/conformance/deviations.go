@@ -9,13 +9,12 @@ func Deviations() map[string]map[string]string {
 		inError    = "a request that was taken made a server, which tells in state ERROR what went wrong: see FailedMachine"
 		noHost     = "a server that is gone keeps no host busy that the project could see"
 		noReboot   = "it does not reboot machines: no health check of its clusters asks for that"
-		byTurns    = "nothing leads to single machines: its servers hand a virtual address to each other, so whichever is there serves"
+		byTurns    = "nothing leads to single machines: kube-vip has the servers hand a virtual address to each other, so each one that stays can serve"
 		noPools    = "machines have addresses of Neutron's subnets, which gives none of a network twice"
 		noList     = "what clusters there are is noted on hosts, which are known by a cluster's pools alone"
 	)
 	return map[string]map[string]string{
 		"inmemory": {
-			"EndpointServes":   "its load balancer asks each API server itself, and takes the next one where one does not answer",
 			"RememberedPlace":  "a cloud is one place, and Git leads to one cloud",
 			"PlaceIsShared":    "the provider asks one cloud: no cluster of it is elsewhere",
 			"UserDataTooLarge": "the cloud takes what one request may hold, 4 MiB, and no limit of its own",
@@ -58,7 +57,6 @@ func Deviations() map[string]map[string]string {
 			"FailedMachine":              "the lab's machines all start",
 		},
 		"hosts": {
-			"EndpointServes":             "what HAProxy leads to is one file, written as a whole: TestMachineStaysUntilOthersAreServed has it unreachable, stale and lost",
 			"AddressIsGivenOnce":         "hosts have addresses before they are machines, and Fairlead gives none",
 			"PlaceIsShared":              "each host is asked by itself, with a time limit, and one that is silent fails no look",
 			"FailedRequest":              "a host is claimed by one script, which is refused at once or leaves a claim",

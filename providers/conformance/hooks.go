@@ -31,6 +31,11 @@ type Hooks struct {
 	// Retag changes the tags of the machine with that id, behind the back of p.
 	Retag func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(tags map[string]string))
 
+	// TakeOver has another cluster get what the machine with that id runs on, with tags of its own: once,
+	// after p listed machines next and before p asks for anything else. What it returns reports whether
+	// it came to that, and whether what the other cluster got is there.
+	TakeOver func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) (after func() (taken, there bool))
+
 	// FailBoot has the next machines of p not start, and their infrastructure say so.
 	FailBoot func(t testing.TB, p providers.Infrastructure)
 

@@ -53,10 +53,11 @@ func TestConformanceWithLoadBalancer(t *testing.T) {
 		b.gate = fmt.Sprintf("gate%d", next%conformanceGates)
 		next++
 	})
+	o.Jam = func(testing.TB, providers.Infrastructure) { b.gateHost().Set(hoststest.Fault{Refuse: true}) }
 	for _, c := range conformance.Checks() {
 		if slices.Contains([]string{
 			"ObservePartOfIt", "EnsureInfrastructureTwice", "DeleteInfrastructureTwice", "DeleteInfrastructureWithMachines",
-			"CreateMachinesAtOnce", "OtherClusterIsUntouched", "ForeignMachineIsUntouched",
+			"CreateMachinesAtOnce", "OtherClusterIsUntouched", "ForeignMachineIsUntouched", "EndpointServes",
 		}, c.Name) {
 			t.Run(c.Name, func(t *testing.T) { c.Run(t, o) })
 		}
@@ -109,12 +110,20 @@ func suite(b *bench, before func()) conformance.Options {
 const setsid = "/usr/local/sbin/setsid"
 
 // counted stands before the shell of a host: of the scripts that come over SSH it
-// writes down those that do more than look.
+// writes down those that do more than look. After one that looks it carries out what
+// is in /opt/looked, once.
 const counted = `#!/bin/sh
 script=$(mktemp /opt/script.XXXXXX)
 cat >"$script"
-grep -q '^echo begin$' "$script" || date +%s.%N >>/opt/changes
 exec 3<"$script"
+if grep -q '^echo begin$' "$script" && mv /opt/looked "$script" 2>/dev/null; then
+	sh -s <&3 3<&-
+	code=$?
+	sh "$script" >/dev/null
+	rm "$script"
+	exit $code
+fi
+grep -q '^echo begin$' "$script" || date +%s.%N >>/opt/changes
 rm "$script"
 exec sh -s <&3 3<&-
 `
@@ -192,6 +201,38 @@ func hooks(b *bench) conformance.Hooks {
 				h.Write(dir+"claim", string(text)+"\n")
 			}
 		},
+		// Without a load balancer the servers hand a virtual address to each other.
+		Served: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) (out []fleet.MachineName) {
+			if gate := b.gateHost(); gate != nil {
+				names, _ := servers(gate)
+				for _, name := range names {
+					out = append(out, fleet.MachineName(name))
+				}
+				return out
+			}
+			got, err := p.Observe(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range got.Machines {
+				if m.Role == fleet.RoleControlPlane {
+					out = append(out, m.Name)
+				}
+			}
+			return out
+		},
+		TakeOver: func(t testing.TB, _ providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
+			const theirs = `{"id":"00000000000000ff","tags":{"fairlead.dev/fleet":"conformance","fairlead.dev/cluster":"prod/theirs"}}`
+			i := slices.IndexFunc(b.hosts, func(h *hoststest.Host) bool { return strings.Contains(string(id), "/"+h.Name+"/") })
+			if i < 0 {
+				t.Fatalf("no host has %q", id)
+			}
+			h := b.hosts[i]
+			h.Write("/opt/looked", "d="+dir+"machines/00000000000000ff; mkdir -p $d; echo '"+theirs+"' >$d/claim; ln -f $d/claim "+dir+"claim\n")
+			return func() (bool, bool) {
+				return h.Read("/opt/looked") == "", strings.Contains(h.Read(dir+"claim"), "prod/theirs")
+			}
+		},
 		FailBoot: func(testing.TB, providers.Infrastructure) {
 			for _, h := range b.hosts {
 				h.Write("/opt/boot-fail", "")
@@ -199,6 +240,15 @@ func hooks(b *bench) conformance.Hooks {
 		},
 		FailureDomain: "rack-b",
 	}
+}
+
+// gateHost returns the host of the load balancer; nil: there is none.
+func (b *bench) gateHost() *hoststest.Host {
+	i := slices.IndexFunc(b.hosts, func(h *hoststest.Host) bool { return h.Name == b.gate })
+	if i < 0 {
+		return nil
+	}
+	return b.hosts[i]
 }
 
 // quiet is a provider whose settle window ends when no host is being cleaned: how

@@ -93,9 +93,22 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 		if id != "" && v.Provider != id {
 			continue
 		}
+		switch there, err := p.isThere(ctx, op, c, name, v.ID); {
+		case err != nil:
+			return err
+		case !there:
+			continue
+		}
 		if err := p.api.DeleteVM(ctx, v.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
 			return wrap(op, err)
 		}
 	}
 	return nil
+}
+
+// isThere reports whether the server with that id is the machine of c called name by now: a listing may be
+// old when somebody acts on it.
+func (p *Provider) isThere(ctx context.Context, op string, c *fleet.Cluster, name fleet.MachineName, id string) (bool, error) {
+	list, err := p.machines(ctx, op, c, name)
+	return slices.ContainsFunc(list, func(v VM) bool { return v.ID == id }), err
 }

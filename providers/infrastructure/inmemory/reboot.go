@@ -27,9 +27,16 @@ func (p *Provider) SwitchMachine(ctx context.Context, _ fleet.OperationID, c *fl
 			continue
 		case v.Silent:
 			return fleet.Errorf(fleet.Unavailable, op, "%s", v.Message)
-		case to == fleet.HostOff:
+		}
+		switch there, err := p.isThere(ctx, op, c, name, v.ID); {
+		case err != nil:
+			return err
+		case !there:
+			continue
+		}
+		if to == fleet.HostOff {
 			err = control.StopVM(ctx, v.ID)
-		default:
+		} else {
 			err = control.StartVM(ctx, v.ID)
 		}
 		if fleet.KindOf(err) != fleet.NotFound {

@@ -73,6 +73,37 @@ func runSuite(t *testing.T, cluster func() fleet.Cluster) {
 					t.Fatal(err)
 				}
 			},
+			TakeOver: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
+				c, taken := clouds[p], false
+				wires[p].then(func() {
+					taken = true
+					if err := c.Retag(t.Context(), id, func(tags map[string]string) { tags[fleet.TagCluster] = "prod/theirs" }); err != nil {
+						t.Error(err)
+					}
+				})
+				return func() (bool, bool) {
+					c.lock()
+					defer c.unlock()
+					for _, v := range c.vms {
+						if v.Provider == id {
+							return taken, v.deleted.IsZero()
+						}
+					}
+					return taken, false
+				}
+			},
+			// The load balancer leads to each server of the control plane that is there, as its own checks find it.
+			Served: func(_ testing.TB, p providers.Infrastructure, of *fleet.Cluster) (out []fleet.MachineName) {
+				c := clouds[p]
+				c.lock()
+				defer c.unlock()
+				for _, v := range c.vms {
+					if carries(v.network.Tags, of.Tags()) && v.Tags[fleet.TagRole] == string(fleet.RoleControlPlane) && v.alive() {
+						out = append(out, fleet.MachineName(v.Tags[fleet.TagMachine]))
+					}
+				}
+				return out
+			},
 			FailBoot: func(t testing.TB, p providers.Infrastructure) {
 				if err := clouds[p].SetFaults(t.Context(), Faults{Lag: testLag, FailBoot: []string{"*"}}); err != nil {
 					t.Fatal(err)
@@ -129,7 +160,15 @@ type wire struct {
 	mu         sync.Mutex
 	fail, lose int
 	lost       bool
+	listed     func() // is called once, after a listing of machines
 	changes    []string
+}
+
+// then has listed be called after the next listing of machines.
+func (w *wire) then(listed func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.listed = listed
 }
 
 func (w *wire) set(fail, lose int) {
@@ -167,6 +206,15 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, io.ErrUnexpectedEOF
 	}
 	resp, err := w.to.RoundTrip(r)
+	if strings.HasSuffix(r.URL.Path, "/vms/list") {
+		w.mu.Lock()
+		listed := w.listed
+		w.listed = nil
+		w.mu.Unlock()
+		if listed != nil {
+			listed()
+		}
+	}
 	if lose && err == nil {
 		_ = resp.Body.Close()
 		return nil, io.ErrUnexpectedEOF

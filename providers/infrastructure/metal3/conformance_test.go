@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,6 +80,9 @@ func suiteHooks(worlds map[providers.Infrastructure]*suiteWorld) conformance.Hoo
 		},
 		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
 			worlds[p].retag(t, id, change)
+		},
+		TakeOver: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
+			return worlds[p].takeOver(t, id)
 		},
 		FailBoot: func(_ testing.TB, p providers.Infrastructure) {
 			worlds[p].FailHosts(metal3test.HostFault{At: metal3test.AtWrite, Message: "no space left on device"})
@@ -288,6 +292,27 @@ func (s *suiteWorld) foreign(t testing.TB, name string) func() bool {
 	return func() bool {
 		n, err := s.client.Node(t.Context(), id)
 		return err == nil && n.Instance != ""
+	}
+}
+
+// takeOver has somebody else claim and deploy the host of a machine, after the next listing.
+func (s *suiteWorld) takeOver(t testing.TB, id fleet.ProviderID) func() (taken, there bool) {
+	t.Helper()
+	parts := strings.Split(strings.TrimPrefix(string(id), "metal3://"), "/")
+	w := *s.world
+	w.namespace = parts[0]
+	var listed, taken atomic.Bool
+	w.Front.Watch(func(c metal3test.Call) {
+		if c.Method == "GET /v1/nodes" {
+			listed.Store(true)
+		} else if listed.Load() && taken.CompareAndSwap(false, true) {
+			w.taken(parts[1])
+		}
+	})
+	return func() (bool, bool) {
+		w.Front.Watch(nil)
+		n, err := s.client.Node(t.Context(), parts[0]+"~"+parts[1])
+		return taken.Load(), err == nil && n.Instance != "" && n.State == ironic.Active
 	}
 }
 

@@ -97,6 +97,17 @@ func hooks(clouds map[providers.Infrastructure]*ost.Cloud) conformance.Hooks {
 				t.Fatalf("there is no server %q", server)
 			}
 		},
+		TakeOver: func(_ testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
+			c, server, taken := clouds[p], strings.TrimPrefix(string(id), "openstack:///"), false
+			end := c.Inject(ost.Fault{Path: "/servers/" + server, Times: 1, Do: func(ost.Call) { // what follows on a listing names it
+				taken = c.Edit(ost.Servers, server, func(o ost.Object) { o.Object("metadata")["fairlead.dev:cluster"] = "prod/theirs" })
+			}})
+			return func() (bool, bool) {
+				end()
+				_, there := c.Object(ost.Servers, server)
+				return taken, there
+			}
+		},
 		FailBoot: func(_ testing.TB, p providers.Infrastructure) {
 			clouds[p].Set(func(o *ost.Options) { o.FailServer = func(ost.Object) string { return "No valid host was found." } })
 		},

@@ -56,9 +56,12 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 	return wrap(op, fleet.JoinErrors(errs...))
 }
 
-// remove does the next steps of the deletion of a machine.
+// remove does the next steps of the deletion of a machine, if a second look still finds it.
 func (p *Provider) remove(ctx context.Context, j *job, r machine.Removal) error {
 	m := j.machine
+	if same, err := j.again(ctx); err != nil || !same {
+		return err
+	}
 	for range mostSteps {
 		var d *machine.Details
 		if m.Deleting() && m.VM.Power == "poweredOff" {

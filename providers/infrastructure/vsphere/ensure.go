@@ -61,7 +61,8 @@ func (p *Provider) finish(ctx context.Context, c *fleet.Cluster, got *observatio
 	return errs
 }
 
-// finishOne does what is to be done to m, step by step, as long as tasks take seconds.
+// finishOne does what is to be done to m, step by step, as long as tasks take seconds, if a second look
+// finds the same to be done.
 func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observation, s *siteSeen, m *machine.Owned) error {
 	o := snapshot.OwnerOf(c).Part(m.Machine.Name)
 	if !p.tryLock(o) {
@@ -70,6 +71,10 @@ func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observa
 	defer p.unlock(o)
 	defer s.Changed(o)
 	j := &job{site: s, machine: m}
+	before := got.upkeep(s, m, s.Now())
+	if same, err := j.again(ctx); err != nil || !same || got.upkeep(s, m, s.Now()) != before {
+		return err
+	}
 	if !halfMade(m) {
 		_, err := p.take(ctx, j, machine.NextOfRunning(m, s.Now()))
 		return err

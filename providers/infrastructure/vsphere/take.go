@@ -21,6 +21,22 @@ type job struct {
 	apart   []vcenter.Ref   // VMs of the pool on compute
 }
 
+// again reads the VM of j once more and reports whether it is what the look showed: that may be minutes
+// old. Its power is as it is now then.
+func (j *job) again(ctx context.Context) (same bool, err error) {
+	was := j.site.look.VM(j.machine.VM.Ref)
+	now, err := j.site.Again(ctx, was.Ref)
+	switch {
+	case err != nil, now == nil:
+		return false, err
+	case now.Unread:
+		return false, fleet.Errorf(fleet.Unavailable, "read virtual machine "+was.Ref.Value, "vCenter does not tell its configuration")
+	}
+	vm := &j.machine.VM
+	vm.Power, vm.Connection, vm.ToolsRunning = now.Power, now.Connection, now.ToolsRunning
+	return now.TagsValue == was.TagsValue && now.UUID == was.UUID && now.InstanceUUID == was.InstanceUUID && now.Template == was.Template, nil
+}
+
 // take does step to the machine, and reports whether it is done: a task that takes longer than
 // the patience of the provider goes on, and the next look tells how it went.
 func (p *Provider) take(ctx context.Context, j *job, step machine.Step) (done bool, err error) {

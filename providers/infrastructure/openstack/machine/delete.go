@@ -63,6 +63,13 @@ func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o snapshot.
 		return err
 	}
 	defer p.Changed(o)
+	now, err := p.Server(ctx, v.ID) // the listing may be old
+	if err != nil || now == nil {
+		return err
+	}
+	if owner, ok := cloud.MetadataOwner(now.Metadata); !ok || owner != o {
+		return nil // it is another's by now: the next look decides
+	}
 	k.noteDeletion(machineID{p, o}, v.ID)
 	return deleted("server "+v.Name, servers.Delete(ctx, client, v.ID).ExtractErr())
 }

@@ -275,6 +275,23 @@ func (c *Client) addDetails(ctx context.Context, l *Look) error {
 	return nil
 }
 
+// Again reads the one with ref once more, as a look shows it; nil: it is gone. What a look shows may be old.
+func (c *Client) Again(ctx context.Context, ref Ref) (*VM, error) {
+	op := "read virtual machine " + ref.Value
+	objects, err := c.details(ctx, []Ref{ref}, append(alwaysPaths(), detailPaths(c.o.Keys)...))
+	if err != nil || len(objects) == 0 {
+		return nil, WrapLook(op, err)
+	}
+	if gone, err := missing(objects[0]); gone || err != nil {
+		return nil, WrapLook(op, err)
+	}
+	vm := &VM{Ref: ref, Unread: true}
+	for _, p := range objects[0].PropSet {
+		vm.read(p)
+	}
+	return vm, nil
+}
+
 // details reads paths of refs. One that is gone fails the request for all: it is left out.
 func (c *Client) details(ctx context.Context, refs []Ref, paths []string) ([]types.ObjectContent, error) {
 	vim, err := c.conn(ctx)
