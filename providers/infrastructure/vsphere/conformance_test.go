@@ -116,28 +116,7 @@ func hooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 			worlds[p].SetExtraConfig(m.Ref, map[string]string{"fairlead.dev/tags": string(text)})
 		},
 		TakeOver: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
-			w := worlds[p]
-			m, ok := w.Machine(strings.TrimPrefix(string(id), "vsphere://"))
-			if !ok {
-				t.Fatalf("there is no VM %q", id)
-			}
-			theirs := strings.Replace(m.ExtraConfig["fairlead.dev/tags"], `"fairlead.dev/cluster":"prod/`, `"fairlead.dev/cluster":"theirs/`, 1)
-			var listed, taken atomic.Bool
-			ends := []*vspheretest.Injected{
-				w.FailCalls(vspheretest.CallFault{Method: "RetrievePropertiesEx", Text: "TraversalSpec", Times: 1, Do: func(vspheretest.Call) { listed.Store(true) }}),
-				w.FailCalls(vspheretest.CallFault{Text: ">" + m.Ref.Value + "<", Do: func(vspheretest.Call) {
-					if listed.Load() && taken.CompareAndSwap(false, true) {
-						w.SetExtraConfig(m.Ref, map[string]string{"fairlead.dev/tags": theirs})
-					}
-				}}),
-			}
-			return func() (bool, bool) {
-				for _, f := range ends {
-					f.End()
-				}
-				now, ok := w.Machine(strings.TrimPrefix(string(id), "vsphere://"))
-				return taken.Load(), ok && now.ExtraConfig["fairlead.dev/tags"] == theirs
-			}
+			return worlds[p].takeOver(t, strings.TrimPrefix(string(id), "vsphere://"))
 		},
 		FailBoot: func(_ testing.TB, p providers.Infrastructure) {
 			worlds[p].FailTasks(vspheretest.TaskFault{Task: "PowerOnVM_Task", Fault: &types.InvalidVmConfig{Property: "hardware"}})
@@ -175,5 +154,32 @@ func hooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 		},
 		FailureDomain: "zone-1",
 		UserDataLimit: 49149,
+	}
+}
+
+// takeOver has another cluster get a VM once it was listed, before anything is asked of it. id is its UUID
+// or its path.
+func (w *world) takeOver(t testing.TB, id string) func() (taken, there bool) {
+	t.Helper()
+	m, ok := w.Machine(id)
+	if !ok {
+		t.Fatalf("there is no VM %q", id)
+	}
+	theirs := strings.Replace(m.ExtraConfig["fairlead.dev/tags"], `"fairlead.dev/cluster":"prod/`, `"fairlead.dev/cluster":"theirs/`, 1)
+	var listed, taken atomic.Bool
+	ends := []*vspheretest.Injected{
+		w.FailCalls(vspheretest.CallFault{Method: "RetrievePropertiesEx", Text: "TraversalSpec", Times: 1, Do: func(vspheretest.Call) { listed.Store(true) }}),
+		w.FailCalls(vspheretest.CallFault{Text: ">" + m.Ref.Value + "<", Do: func(vspheretest.Call) {
+			if listed.Load() && taken.CompareAndSwap(false, true) {
+				w.SetExtraConfig(m.Ref, map[string]string{"fairlead.dev/tags": theirs})
+			}
+		}}),
+	}
+	return func() (bool, bool) {
+		for _, f := range ends {
+			f.End()
+		}
+		now, ok := w.Machine(id)
+		return taken.Load(), ok && now.ExtraConfig["fairlead.dev/tags"] == theirs
 	}
 }

@@ -20,6 +20,9 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err != nil {
 		return wrap(op, err)
 	}
+	if err := got.lookForStrays(ctx); err != nil {
+		return wrap(op, err)
+	}
 	var errs []error
 	if err := p.check(ctx, c, got); err != nil {
 		errs = append(errs, err)
@@ -73,6 +76,11 @@ func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observa
 	j := &job{site: s, machine: m}
 	before := got.upkeep(s, m, s.Now())
 	if same, err := j.again(ctx); err != nil || !same || got.upkeep(s, m, s.Now()) != before {
+		return err
+	}
+	if in, ok := got.strays[m]; ok {
+		j.group, j.compute, j.grouped = in.group, in.compute, []vcenter.Ref{m.VM.Ref}
+		_, err := p.take(ctx, j, machine.Step{Action: machine.JoinGroup, What: string(machine.JoinGroup)})
 		return err
 	}
 	if !halfMade(m) {

@@ -23,6 +23,7 @@ type observation struct {
 	holders addresses.Holders // of addresses of pools, by the names that holder gives VMs, and endpoints
 	running map[string]bool   // those of them that are powered on
 	unknown error             // why it is not known what addresses a VM has; nil: it is
+	strays  map[*machine.Owned]stray
 }
 
 // siteSeen is one vCenter with what it has of the cluster.

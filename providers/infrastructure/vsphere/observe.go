@@ -20,6 +20,9 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if err != nil {
 		return fleet.Infrastructure{}, vcenter.WrapLook(op, err)
 	}
+	if err := got.lookForStrays(ctx); err != nil {
+		return fleet.Infrastructure{}, vcenter.WrapLook(op, err)
+	}
 	domains, err := failureDomains(c, got.spec)
 	if err != nil {
 		return fleet.Infrastructure{}, vcenter.WrapLook(op, err)
@@ -87,13 +90,21 @@ func (o *observation) upkeep(s *siteSeen, m *machine.Owned, at time.Time) string
 		return ""
 	case m.Held != "":
 		return ""
-	case halfMade(m) && o.wants(m):
+	case o.toBeFinished(m):
 		return "finish machine " + string(m.Machine.Name) + " and power it on"
+	}
+	if in, ok := o.strays[m]; ok {
+		return "put machine " + string(m.Machine.Name) + " back into the VM group " + in.group
 	}
 	if step := machine.NextOfRunning(m, at); step.Action != machine.None {
 		return step.What + ": machine " + string(m.Machine.Name)
 	}
 	return ""
+}
+
+// toBeFinished reports whether m is half made, and Git wants it.
+func (o *observation) toBeFinished(m *machine.Owned) bool {
+	return mayChange(m) && m.Held == "" && halfMade(m) && o.wants(m)
 }
 
 // mayChange reports whether anything may be done to m but to delete it.

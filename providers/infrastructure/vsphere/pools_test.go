@@ -186,6 +186,27 @@ func TestMachineOfAnotherTemplate(t *testing.T) {
 	}
 }
 
+// TestSecondLookBeforeFinish: a VM that became another cluster's after it was listed is neither changed nor
+// powered on.
+func TestSecondLookBeforeFinish(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.ensure()
+	if err := b.ask("m-0"); err != nil {
+		t.Fatal(err)
+	}
+	b.until("the clone", func(i fleet.Infrastructure) bool { return len(i.Upkeep) == 1 })
+	after := b.w.takeOver(t, b.vms("m-0")[0].Path)
+	b.restart() // so that it lists
+	b.ensure()
+	if taken, there := after(); !taken || !there {
+		t.Errorf("taken over: %t, as it was left: %t", taken, there)
+	}
+	if v := b.vms("m-0")[0]; v.On || v.ExtraConfig["guestinfo.metadata"] != "" {
+		t.Errorf("the VM of another cluster is %+v", v)
+	}
+}
+
 // share gives the machine called to the address of another, as where two agents chose it.
 func (b *bench) share(from, to string) {
 	b.t.Helper()

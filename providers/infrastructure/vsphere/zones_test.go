@@ -145,6 +145,34 @@ func TestHostGroup(t *testing.T) {
 		}
 	}
 	grouped("m-0", "m-1")
+	// What people add while nothing is wrong stays, and a machine that runs and was left out is put back.
+	theirs := w.AddMachine("/DC0/vm", "theirs")
+	b.p = newProvider(t, nil)
+	if i := b.observe(); len(i.Upkeep) > 0 {
+		t.Errorf("all are in their group, and upkeep is %q", i.Upkeep)
+	}
+	b.reconfigure(path, &types.ClusterConfigSpecEx{GroupSpec: []types.ClusterGroupSpec{{
+		ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationEdit},
+		Info:            &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "vms"}, Vm: []types.ManagedObjectReference{b.vms("m-1")[0].Ref, theirs.Ref}},
+	}}})
+	b.p = newProvider(t, nil)
+	if i := b.observe(); !slices.Equal(i.Upkeep, []string{"put machine m-0 back into the VM group vms"}) {
+		t.Errorf("upkeep %q, want m-0 put back", i.Upkeep)
+	}
+	added := w.AddMachine("/DC0/vm", "added") // and since the group was looked at
+	b.reconfigure(path, &types.ClusterConfigSpecEx{GroupSpec: []types.ClusterGroupSpec{{
+		ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationEdit},
+		Info:            &types.ClusterVmGroup{ClusterGroupInfo: types.ClusterGroupInfo{Name: "vms"}, Vm: []types.ManagedObjectReference{b.vms("m-1")[0].Ref, theirs.Ref, added.Ref}},
+	}}})
+	b.ensure()
+	for _, g := range b.configuration(path).Group {
+		if v, ok := g.(*types.ClusterVmGroup); ok && !slices.Equal(v.Vm, []types.ManagedObjectReference{b.vms("m-1")[0].Ref, theirs.Ref, added.Ref, b.vms("m-0")[0].Ref}) {
+			t.Errorf("group %s has %v, want m-1, what people added, and m-0", v.Name, v.Vm)
+		}
+	}
+	if i := b.observe(); len(i.Upkeep) > 0 {
+		t.Errorf("it is put back, and upkeep is %q", i.Upkeep)
+	}
 }
 
 // TestApart: machines of a pool are kept apart, until the cluster goes.

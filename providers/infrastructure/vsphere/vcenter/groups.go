@@ -85,6 +85,18 @@ func (c *Client) Groups(ctx context.Context, cluster Ref) (*Groups, error) {
 	return g, nil
 }
 
+// KnownGroups returns what Groups does, as it was within the last seconds unless this process changed it since.
+func (c *Client) KnownGroups(ctx context.Context, cluster Ref) (*Groups, error) {
+	c.mu.Lock()
+	known := c.groups[cluster]
+	if known == nil {
+		known = &memo[*Groups]{age: inventoryAge}
+		c.groups[cluster] = known
+	}
+	c.mu.Unlock()
+	return known.get(ctx, func(ctx context.Context) (*Groups, error) { return c.Groups(ctx, cluster) })
+}
+
 func isTrue(b *bool) bool { return b != nil && *b }
 
 // JoinGroup puts vms into the group of VMs called group, which has to be there. Where all are in
@@ -179,10 +191,11 @@ func (c *Client) changeCluster(ctx context.Context, op string, cluster Ref, chan
 		}
 		return res.Returnval, nil
 	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.groups, cluster) // also where the answer is lost
 	if err == nil {
-		c.mu.Lock()
 		c.changing[cluster] = task
-		c.mu.Unlock()
 	}
 	return task, err
 }
