@@ -82,3 +82,25 @@ func TestFormerIronicHoldsNoAddress(t *testing.T) {
 		}
 	})
 }
+
+// TestSecretIsKept: looks ask the secret store for the Secret of an Ironic once within a tick.
+func TestSecretIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		p := New(Options{Secret: func(context.Context, fleet.Key) (fleet.SecretData, error) {
+			asked++
+			return fleet.SecretData{
+				"endpoint": fleet.NewSecret([]byte("http://ironic.example.com:6385")), "username": fleet.NewSecret([]byte("u")), "password": fleet.NewSecret([]byte("p")),
+			}, nil
+		}})
+		defer p.Close()
+		for _, name := range []string{"eu-1", "eu-2"} {
+			if _, _, err := p.siteOf(t.Context(), &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: name}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if asked != 1 {
+			t.Errorf("two looks asked %d times", asked)
+		}
+	})
+}
