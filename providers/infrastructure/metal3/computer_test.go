@@ -109,6 +109,22 @@ func TestBMCMoved(t *testing.T) {
 	}
 }
 
+// TestAddressOfAForeignNode: a node that somebody else enrolled, and whose BMC never answered, is held where
+// Git says another BMC, and not removed from Ironic.
+func TestAddressOfAForeignNode(t *testing.T) {
+	t.Parallel()
+	w := doubled(t, "m1")
+	c := &w.c
+	w.Ask(t, http.MethodPost, "/v1/nodes", map[string]any{"name": w.namespace + "~m1", "driver": "redfish", "driver_info": w.hosts["m1"].DriverInfo()})
+	before := w.node("m1")["uuid"]
+	w.addHost("other", 1)
+	w.readdress(c, "m1", w.hosts["other"].BMC(), "other")
+	w.tendHeld(c, "m1", "-other, and Ironic has ")
+	if after := w.node("m1")["uuid"]; after != before {
+		t.Errorf("the node was %v and is %v", before, after)
+	}
+}
+
 // TestOneBMCForTwo: of two hosts with one BMC none is enrolled, and one that comes later harms no
 // machine.
 func TestOneBMCForTwo(t *testing.T) {

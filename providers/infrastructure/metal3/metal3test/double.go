@@ -149,13 +149,21 @@ func shown(n node) node {
 	if info, _ := n["driver_info"].(map[string]any); info != nil {
 		info = maps.Clone(info)
 		for key := range info {
-			if strings.Contains(key, "password") {
+			if isSecret(key) {
 				info[key] = "******"
 			}
 		}
 		out["driver_info"] = info
 	}
 	return out
+}
+
+// isSecret reports whether Ironic masks the value of a key of driver_info.
+// Source: oslo.utils, strutils.mask_dict_password.
+func isSecret(key string) bool {
+	return slices.ContainsFunc([]string{"password", "secret", "token", "sslkey", "private_key", "passphrase", "sys_pswd"}, func(word string) bool {
+		return strings.Contains(strings.ToLower(key), word)
+	})
 }
 
 func (d *double) find(id string) node {

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -170,6 +171,45 @@ func TestAddress(t *testing.T) {
 	info["deploy_iso"] = i.RamdiskURL()
 	if diff := gocmp.Diff(h.DriverInfo(), info); diff != "" {
 		t.Errorf("driver_info (-host +address):\n%s", diff)
+	}
+}
+
+// TestSecretsAreMasked: of driver_info the double shows what Ironic shows, alone and in a listing, and it keeps
+// the boot interface that a node was enrolled with.
+func TestSecretsAreMasked(t *testing.T) {
+	t.Parallel()
+	for name, double := range map[string]bool{"double": true, "real": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !double && testing.Short() {
+				t.Skip("a real Ironic takes a minute")
+			}
+			i := metal3test.New(t, metal3test.Options{Double: double})
+			c := client(t, i)
+			h := i.AddHost("m1")
+			info := h.DriverInfo()
+			for _, key := range []string{"ipmi_password", "snmp_auth_token", "a_secret", "SSLKey", "ipmi_username", "ipmi_hex_kg_key"} {
+				info[key] = "x"
+			}
+			s := ironic.Spec{UUID: ironic.NodeID("f", "n", "m1"), Name: "m1", Driver: "redfish", DriverInfo: info, Interfaces: map[string]string{"boot": "redfish-virtual-media"}}
+			do(t, c.Create(t.Context(), s))
+			n, err := c.Node(t.Context(), "m1")
+			do(t, err)
+			all, err := c.List(t.Context())
+			do(t, err)
+			want := maps.Clone(info)
+			for _, key := range []string{"redfish_password", "ipmi_password", "snmp_auth_token", "a_secret", "SSLKey"} {
+				want[key] = "******"
+			}
+			for where, got := range map[string]ironic.Node{"alone": n, "in a listing": all[0]} {
+				if diff := gocmp.Diff(want, got.DriverInfo); diff != "" {
+					t.Errorf("driver_info %s (-want +got):\n%s", where, diff)
+				}
+				if got.Boot != "redfish-virtual-media" {
+					t.Errorf("boot interface %s: %q", where, got.Boot)
+				}
+			}
+		})
 	}
 }
 
