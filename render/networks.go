@@ -57,6 +57,7 @@ func (b *Builder) shareNothing(f *fleet.Fleet) {
 		}
 	}
 	b.tellOverlaps(f)
+	b.tellTaken(f)
 	f.Clusters = slices.DeleteFunc(f.Clusters, func(c fleet.Cluster) bool {
 		all := answering[endpointOf(&c)]
 		i := slices.IndexFunc(all, func(k fleet.Key) bool { return k != c.Key })
@@ -99,6 +100,40 @@ func (b *Builder) tellOverlaps(f *fleet.Fleet) {
 	}
 	slices.SortStableFunc(f.Warnings, compareProblems)
 	f.Warnings = slices.Compact(f.Warnings)
+}
+
+// tellTaken tells of clusters whose endpoint is the address of a host that another cluster has and that
+// they have not. It may be right: people may run a load balancer there.
+func (b *Builder) tellTaken(f *fleet.Fleet) {
+	type owner struct{ cluster, object string }
+	hosts := make(map[string][]owner) // by address
+	for i := range f.Clusters {
+		c := &f.Clusters[i]
+		for _, o := range hostsOf(c) {
+			for _, a := range o.Networks {
+				hosts[a] = append(hosts[a], owner{c.Key.String(), o.GVK.Kind + " " + o.Namespace + "/" + o.Name})
+			}
+		}
+	}
+	for i := range f.Clusters {
+		c := &f.Clusters[i]
+		all := hosts[endpointOf(c).Host]
+		if len(all) == 0 || c.Delete || c.Abandon || slices.ContainsFunc(all, func(o owner) bool { return o.cluster == c.Key.String() }) {
+			continue
+		}
+		f.Warnings = append(f.Warnings, b.built[c.Overlay].problemOf(c, "", "give each cluster an endpoint of its own",
+			"its endpoint is the address of a host of %s, which cluster %s has", all[0].object, all[0].cluster))
+	}
+	slices.SortStableFunc(f.Warnings, compareProblems)
+}
+
+// hostsOf returns the companions of c that name addresses of single hosts.
+func hostsOf(c *fleet.Cluster) []fleet.Object {
+	list := c.Companions
+	for _, g := range c.Guests {
+		list = slices.Concat(list, g.Companions)
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(o fleet.Object) bool { return strings.HasPrefix(o.GVK.Group, "ipam.") })
 }
 
 // endpointOf returns the endpoint that Git names for c, as it is spelt by everybody; zero: none.

@@ -48,6 +48,11 @@ func addressesOf(name string, list ...string) fleet.Object {
 	return fleet.Object{GVK: schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool"}, Namespace: "team", Name: name, Networks: list}
 }
 
+// hostAt is an object that names the addresses of hosts.
+func hostAt(list ...string) fleet.Object {
+	return fleet.Object{GVK: schema.GroupVersionKind{Group: "fairlead.dev", Kind: "HostPool"}, Namespace: "team", Name: "hall", Networks: list}
+}
+
 func going(c fleet.Cluster) fleet.Cluster { c.Delete = true; return c }
 
 // TestNetworks: what Git says of addresses is held against each other. What cannot work is refused,
@@ -105,6 +110,17 @@ func TestNetworks(t *testing.T) {
 			[]string{"team/c"},
 			[]string{"team/b as well", "team/a as well"},
 			nil,
+		},
+		"an endpoint of its own host": {
+			[]fleet.Cluster{networked("10.0.0.5", 6443, "", "", hostAt("10.0.0.5")), networked("10.0.0.6", 6443, "", "", hostAt("10.0.0.5"))},
+			[]string{"team/a", "team/b"},
+			nil, nil,
+		},
+		"an endpoint of a host of another cluster": {
+			[]fleet.Cluster{networked("10.0.0.6", 6443, "", "", hostAt("10.0.0.5")), networked("10.0.0.5", 6443, "", "")},
+			[]string{"team/a", "team/b"},
+			nil,
+			[]string{"its endpoint is the address of a host of HostPool team/hall, which cluster team/a has"},
 		},
 		"one of the two is to go": {
 			[]fleet.Cluster{going(networked("10.0.0.1", 6443, pods, pods)), networked("10.0.0.1", 6443, "", "")},

@@ -397,3 +397,17 @@ func TestEndpointBrought(t *testing.T) {
 	b.c.ControlPlane.Bootstrap.Spec = []byte(`{"files": [{"path": "/etc/kubernetes/manifests/kube-vip.yaml", "content": "x"}]}`)
 	wantKind(t, "EnsureInfrastructure", b.p.EnsureInfrastructure(t.Context(), "op", b.c), fleet.Invalid, "leave kube-vip to virtualIP")
 }
+
+// TestEndpointsOfOthers: an endpoint of another cluster of the fleet, in Git or remembered, is drawn as no
+// endpoint and given to no machine.
+func TestEndpointsOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, vspheretest.Options{Datacenters: 1})
+	b := drawing(t, w, "acme", "eu-1", "10.7.0.10-10.7.0.12")
+	b.c = b.c.WithNeighbors(fleet.Neighbors{Endpoints: []string{"10.7.0.10", "10.7.0.11"}})
+	b.ensure()
+	if e := b.observe().Endpoint.Host; e != "10.7.0.12" {
+		t.Errorf("the endpoint is %s, and the others are endpoints of other clusters", e)
+	}
+	wantKind(t, "CreateMachine", b.begin(b.c.Workers[0], "m-0"), fleet.Exhausted, "all of its 3 addresses are taken")
+}

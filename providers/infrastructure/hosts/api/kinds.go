@@ -40,14 +40,17 @@ func Kinds() []fleet.Kind {
 			"put them into the machine template of the MachineDeployment or KubeadmControlPlane",
 	}
 	cluster := kind(fleet.InfrastructureCluster, "HostCluster", func() any { return new(HostCluster) })
-	cluster.Serving, cluster.Elsewhere = serving, elsewhere
+	cluster.Serving, cluster.Elsewhere, cluster.Resolve = serving, elsewhere, resolveCluster
+	pool := kind(fleet.InfrastructureCompanion, "HostPool", func() any { return new(HostPool) })
+	host := kind(fleet.InfrastructureCompanion, "Host", func() any { return new(Host) })
+	pool.Networks, host.Networks = networks, networks
 	return []fleet.Kind{
 		cluster,
 		kind(fleet.InfrastructureClusterTemplate, "HostClusterTemplate", func() any { return new(HostClusterTemplate) }),
 		machine,
 		template,
-		kind(fleet.InfrastructureCompanion, "HostPool", func() any { return new(HostPool) }),
-		kind(fleet.InfrastructureCompanion, "Host", func() any { return new(Host) }),
+		pool,
+		host,
 	}
 }
 
