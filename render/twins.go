@@ -24,13 +24,18 @@ type twin struct {
 }
 
 // withoutTwins returns those of clusters whose objects have their identities alone, and the problems
-// of the others: of two objects about one thing nobody knows which one is right.
+// of the others: of two objects about one thing nobody knows which one is right. The deletion of a cluster
+// is never refused: its provider touches no host that another one is about.
 func withoutTwins(clusters []fleet.Cluster) (apart []fleet.Cluster, problems []fleet.Problem) {
 	twins := twinsOf(clusters)
 	if len(twins) == 0 {
 		return clusters, nil
 	}
 	for _, c := range clusters {
+		if c.Delete || c.Abandon {
+			apart = append(apart, c)
+			continue
+		}
 		before := len(problems)
 		for _, o := range infrastructureOf(&c) {
 			s := subjectOf(o)

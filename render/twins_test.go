@@ -32,17 +32,19 @@ func TestOneComputerIsOneHost(t *testing.T) {
 	const first = "203.0.113.11/redfish/v1/systems/1"
 	for name, tc := range map[string]struct {
 		change []string // file, old and new text
+		going  bool     // the clusters are to be deleted
 		gone   string   // namespaces whose clusters are not applied
 		want   []string
 	}{
 		"as it is":         {gone: ""},
-		"one BMC":          {bmc("redfish-virtualmedia+https://203.0.113.11/redfish/v1/Systems/1"), "dev", dev("spec.bmc.address", first)},
-		"other notation":   {bmc("redfish+http://203.0.113.11:80/redfish/v1/systems/1/"), "dev", dev("spec.bmc.address", first)},
-		"no system":        {bmc("redfish-virtualmedia://203.0.113.11"), "dev", dev("spec.bmc.address", first)},
-		"another system":   {bmc("redfish-virtualmedia://203.0.113.11/redfish/v1/Systems/2"), "", nil},
-		"another port":     {bmc("redfish-virtualmedia://203.0.113.11:8000/redfish/v1/Systems/1"), "", nil},
-		"one network card": {[]string{"hosts/dev/hosts.yaml", "52:54:00:10:00:02", "52:54:00:10:00:01"}, "dev", dev("spec.bootMACAddress", "52:54:00:10:00:01")},
-		"two namespaces": {[]string{"hosts/prod/hosts.yaml", "203.0.113.21", "203.0.113.11"}, "dev prod", []string{
+		"deletion":         {change: bmc("redfish-virtualmedia+https://203.0.113.11/redfish/v1/Systems/1"), going: true},
+		"one BMC":          {bmc("redfish-virtualmedia+https://203.0.113.11/redfish/v1/Systems/1"), false, "dev", dev("spec.bmc.address", first)},
+		"other notation":   {bmc("redfish+http://203.0.113.11:80/redfish/v1/systems/1/"), false, "dev", dev("spec.bmc.address", first)},
+		"no system":        {bmc("redfish-virtualmedia://203.0.113.11"), false, "dev", dev("spec.bmc.address", first)},
+		"another system":   {bmc("redfish-virtualmedia://203.0.113.11/redfish/v1/Systems/2"), false, "", nil},
+		"another port":     {bmc("redfish-virtualmedia://203.0.113.11:8000/redfish/v1/Systems/1"), false, "", nil},
+		"one network card": {[]string{"hosts/dev/hosts.yaml", "52:54:00:10:00:02", "52:54:00:10:00:01"}, false, "dev", dev("spec.bootMACAddress", "52:54:00:10:00:01")},
+		"two namespaces": {[]string{"hosts/prod/hosts.yaml", "203.0.113.21", "203.0.113.11"}, false, "dev prod", []string{
 			"hosts/dev/hosts.yaml: BareMetalHost dev/dev-1: spec.bmc.address: BareMetalHost prod/cp-1 has the same value, " + first + " (correct one of them, or remove it)",
 			"hosts/prod/hosts.yaml: BareMetalHost prod/cp-1: spec.bmc.address: BareMetalHost dev/dev-1 has the same value, " + first + " (correct one of them, or remove it)",
 		}},
@@ -57,6 +59,9 @@ func TestOneComputerIsOneHost(t *testing.T) {
 				data, err := fs.ReadFile(example.Files(), path)
 				if len(tc.change) > 0 && path == tc.change[0] {
 					data = []byte(strings.Replace(string(data), tc.change[1], tc.change[2], 1))
+				}
+				if tc.going && path == "bases/cluster/cluster.yaml" {
+					data = []byte(strings.Replace(string(data), "kind: Cluster\nmetadata:\n", "kind: Cluster\nmetadata:\n  annotations: {fairlead.dev/delete: \"true\"}\n", 1))
 				}
 				files.MapFS[path] = &fstest.MapFile{Data: data}
 				return err
