@@ -33,8 +33,8 @@ func endpointOf(at fleet.Place) string {
 
 // placeOf returns s as a place of c. An Ironic does not say which one it is: it has no id, and its
 // conductors have the names of what they run on. What Fairlead wrote into it tells: an Ironic at another
-// address is the one that c lives in if it shows a machine that c remembers, of the same life. Of machines
-// that an Ironic without records lost nothing can be shown, so at another address it is another place.
+// address is the one that c lives in if it shows a machine, of the same life, that c or another cluster of its
+// namespace remembers there. An Ironic that lost its records shows none: at another address it is another place.
 func (s *site) placeOf(c *fleet.Cluster, l *listing) (fleet.Place, error) {
 	own, home := s.place(), c.Residence.Place()
 	known := endpointOf(home)
@@ -48,19 +48,34 @@ func (s *site) placeOf(c *fleet.Cluster, l *listing) (fleet.Place, error) {
 	if err != nil {
 		return fleet.Place{}, err
 	}
-	for name, tags := range memory {
-		n := l.byName[name]
-		if n == nil || lifeOf(tags).made.IsZero() {
-			continue
+	shown := l.shows(memory)
+	for _, p := range c.NeighborPlaces {
+		if p.ID == hostsOf(home) && !shown {
+			var theirs remembered
+			shown = json.Unmarshal([]byte(p.Access), &theirs) == nil && l.shows(theirs)
 		}
-		if shown := l.machineTags(n); shown != nil && lifeOf(shown) == lifeOf(tags) {
-			return movedTo(home, s.endpoint), nil
-		}
+	}
+	if shown {
+		return movedTo(home, s.endpoint), nil
 	}
 	if own.ID == home.ID { // it had that address before
 		own.ID += ", which has no machine of the cluster"
 	}
 	return own, nil
+}
+
+// shows reports whether one of the machines of r is there.
+func (l *listing) shows(r remembered) bool {
+	for name, tags := range r {
+		n := l.byName[name]
+		if n == nil || lifeOf(tags).made.IsZero() {
+			continue
+		}
+		if there := l.machineTags(n); there != nil && lifeOf(there) == lifeOf(tags) {
+			return true
+		}
+	}
+	return false
 }
 
 // movedTo returns the Ironic at, which has the address endpoint now.

@@ -41,6 +41,12 @@ func TestMovedIronic(t *testing.T) {
 	if len(got.Places) != 2 || got.Places[1].ID != "hosts of "+id || len(got.Upkeep) > 0 {
 		t.Errorf("places %+v, upkeep %q", got.Places, got.Upkeep)
 	}
+	other := *c // which has no machine
+	other.Key.Name, other.NeighborPlaces = "eu-2", c.Residence.Extras()
+	other.Residence.Places = []fleet.Place{{ID: id}}
+	if got, err := w.p.Observe(t.Context(), &other); err != nil || got.Places[0].ID != id {
+		t.Errorf("another cluster of the namespace, without machines: %+v, %v", got.Places, err)
+	}
 	w.remove(c, worker)
 	w.until(c, "free", func(i fleet.Infrastructure) bool { return len(i.Machines) == 0 && allFree(i) })
 	w.home(c, "without a machine", id, 0)
