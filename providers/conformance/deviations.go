@@ -46,6 +46,7 @@ func Deviations() map[string]map[string]string {
 			"LookingChangesNothing":      "requests to real services are not counted: the check is made with the fake",
 			"EndpointServes":             "load balancers of real services cannot be jammed: the check is made with the fake",
 			"FailureDomainIsKept":        "the lab has one availability zone",
+			"SecondLookPrecedesAChange":  "requests to real services cannot be held back: the check is made with the fake",
 			"LostAnswerOfCreate":         "real services cannot be told to lose an answer",
 			"LostAnswerOfDelete":         "real services cannot be told to lose an answer",
 			"LostAnswerOfInfrastructure": "real services cannot be told to lose an answer",
