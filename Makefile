@@ -45,10 +45,15 @@ demo: ## a push becomes running clusters and a status commit, on the in-memory i
 test test-all: export GOGC ?= 400
 # Some packages wait more than they compute, so one more runs than there are cores.
 AT_ONCE ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
-# Packages whose tests take longer than 20 s with nothing but Go, git and make, on two cores with warm caches:
-#   test/cli                           fifty scripts, each with programs that poll one another
-#   providers/infrastructure/vsphere   a simulated vCenter of its own for nearly each test
-#   agent/wiring                       agents of the whole program, ended in the middle of moves
+# Packages whose tests take longer than 20 s in `make test` with nothing but Go, git and make, on two cores with
+# warm caches, the slowest first (`make test-times` prints them):
+#   test/cli                            fifty scripts, each with programs that poll one another
+#   sources/git                         real Git servers, and histories of thousands of commits
+#   test/simulation, reconcile, reconcile/plan   random lives and worlds
+#   test/benchfleet, test/promise, test/sites, test/hostile, agent/wiring   agents of the whole program
+#   providers/infrastructure/vsphere, vspheretest/sweep   a simulated vCenter for nearly each test
+#   providers/infrastructure/metal3, openstack, openstack/network   the suite of checks, and crashes at each call
+#   sources/status                      real Git servers, and writers that race
 RUN_TESTS = set -o pipefail; go test -vet=off -p $(AT_ONCE) -timeout 30m -json $(PKGS) | go run ./test/report -keep bin/test-times.json
 
 .PHONY: test
