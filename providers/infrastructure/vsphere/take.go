@@ -30,7 +30,7 @@ func (j *job) again(ctx context.Context) (same bool, err error) {
 	case err != nil, now == nil:
 		return false, err
 	case now.Unread:
-		return false, fleet.Errorf(fleet.Unavailable, "read virtual machine "+was.Ref.Value, "vCenter does not tell its configuration")
+		return false, fleet.Errorf(fleet.Unavailable, "read virtual machine "+was.Ref.Value, "vCenter does not show its configuration: the VM is being cloned, or its files cannot be read")
 	}
 	vm := &j.machine.VM
 	vm.Power, vm.Connection, vm.ToolsRunning = now.Power, now.Connection, now.ToolsRunning
