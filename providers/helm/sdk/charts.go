@@ -105,8 +105,9 @@ func (c *Charts) Forget(k fleet.Key) {
 // already.
 func (c *Charts) begin(a providers.Access, t fleet.ReleaseTry, operation string, limit time.Duration, do func(context.Context, *Client) error) error {
 	var over atomic.Bool // what Helm leaves running may do no more
+	var lost atomic.Bool // a change got no answer
 	client, err := open(a.Kubeconfig.Reveal(), c.o.Log.With("cluster", a.Cluster, "release", t.ReleaseRef), func(rt http.RoundTripper) http.RoundTripper {
-		return &fence{rt, func() error {
+		return &fence{answers{rt, &lost}, func() error {
 			if over.Load() {
 				return context.Canceled
 			}
@@ -146,14 +147,14 @@ func (c *Charts) begin(a providers.Access, t fleet.ReleaseTry, operation string,
 		defer cancel()
 		err := c.turn(ctx, func() error { return do(ctx, client) })
 		over.Store(true)
+		kind := fleet.ErrorKind("")
+		if err != nil {
+			kind = kindOfTry(err, lost.Load())
+		}
 		if c.o.Ended != nil {
-			kind := fleet.ErrorKind("")
-			if err != nil {
-				kind = kindOf(err)
-			}
 			c.o.Ended(ctx, operation, kind, time.Since(now))
 		}
-		c.end(a.Cluster, this, err)
+		c.end(a.Cluster, this, kind, err)
 	})
 	return nil
 }
@@ -175,8 +176,8 @@ func (c *Charts) turn(ctx context.Context, do func() error) (err error) {
 	return do()
 }
 
-// end notes what came of t, unless it was forgotten.
-func (c *Charts) end(k fleet.Key, t *attempt, err error) {
+// end notes what came of t, unless it was forgotten: err, of that kind.
+func (c *Charts) end(k fleet.Key, t *attempt, kind fleet.ErrorKind, err error) {
 	c.mu.Lock()
 	known := c.attempts[k][t.ReleaseRef] == t
 	if known && err == nil {
@@ -184,7 +185,7 @@ func (c *Charts) end(k fleet.Key, t *attempt, err error) {
 	}
 	if known && err != nil {
 		t.Running, t.Tried = false, time.Now()
-		t.Failure, t.Message = kindOf(err), errorText(err)
+		t.Failure, t.Message = kind, errorText(err)
 	}
 	c.mu.Unlock()
 	if known && c.o.Changed != nil {

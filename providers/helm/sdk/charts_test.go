@@ -195,6 +195,32 @@ data: {text: ours}
 	if f := y.install(y.release(ns, func(r *fleet.Release) { r.Values = fleet.NewSecret([]byte(`{"text":"two"}`)) })); f.Failure != "" {
 		t.Errorf("what the release had made is not taken up: %+v", f)
 	}
+
+	// A revision that fails half way made begun, which belongs to the release since.
+	const begun = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: begun, namespace: {{ .Release.Namespace }}}
+data: {chart: {{ .Chart.Version | quote }}}
+`
+	y.repository.put(t, "note", "1.3.0", "", map[string]string{"templates/note.yaml": noteTemplate, "templates/begun.yaml": begun, "templates/refused.yaml": `apiVersion: v1
+kind: Service
+metadata: {name: No_Name, namespace: {{ .Release.Namespace }}}
+spec: {ports: [{port: 80}]}
+`})
+	y.repository.put(t, "note", "1.4.0", "", map[string]string{"templates/note.yaml": noteTemplate, "templates/begun.yaml": begun})
+	chart := func() string {
+		m, err := y.api.CoreV1().ConfigMaps(ns).Get(y.ctx, "begun", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Data["chart"]
+	}
+	if f := y.install(y.release(ns, func(r *fleet.Release) { r.Chart.Version = "1.3.0" })); f.Failure == "" || chart() != "1.3.0" {
+		t.Fatalf("a chart with an object that the API server refuses gives %+v", f)
+	}
+	if f := y.install(y.release(ns, func(r *fleet.Release) { r.Chart.Version = "1.4.0" })); f.Failure != "" || chart() != "1.4.0" {
+		t.Errorf("what the failed revision had made is not taken up: %+v, it is of %s", f, chart())
+	}
 }
 
 // slowTemplate is a Deployment that nobody ever makes pods of.
