@@ -62,6 +62,9 @@ type Faults struct {
 	SilentWithoutPower bool `json:"silentWithoutPower,omitempty"`
 	// SlowPower is how long nobody can tell the power of a machine that was switched.
 	SlowPower time.Duration `json:"slowPower,omitempty"`
+	// ListTwice are names of machines, as in FailBoot, that listings show twice, as where two
+	// names lead to one place.
+	ListTwice []string `json:"listTwice,omitempty"`
 }
 
 // matches reports whether name is one of patterns.
@@ -92,7 +95,7 @@ func (c *Cloud) Faults(context.Context) (Faults, error) {
 
 // SetFaults implements Control.
 func (c *Cloud) SetFaults(_ context.Context, f Faults) error {
-	for _, pattern := range slices.Concat(f.FailBoot, f.FailCreate, f.StuckLearners) {
+	for _, pattern := range slices.Concat(f.FailBoot, f.FailCreate, f.StuckLearners, f.ListTwice) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return fleet.Errorf(fleet.Invalid, "set faults", "pattern %q: %w", pattern, err)
 		}

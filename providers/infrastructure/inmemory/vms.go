@@ -72,7 +72,11 @@ func (c *Cloud) VMs(ctx context.Context, tags map[string]string) ([]VM, error) {
 			if c.silent(v) {
 				shown.Silent, shown.Message = true, "its host does not answer"
 			}
-			if time.Since(v.Created) >= c.faults.Lag {
+			if time.Since(v.Created) < c.faults.Lag {
+				continue
+			}
+			out = append(out, shown)
+			if matches(c.faults.ListTwice, v.Name) {
 				out = append(out, shown)
 			}
 		}
