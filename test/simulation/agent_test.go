@@ -224,6 +224,7 @@ func (w watched) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory)
 	w.in.passBegins(c)
 	res := w.Reconciler.Pass(context.WithValue(ctx, awayKey{}, t.away), c, known)
 	if !w.in.dead.Load() {
+		w.in.takesTime(t, w.in.life.thaw.After(t.began))
 		w.in.judgeReasons(t, res.Plan.Actions)
 		w.in.passEnds(c, res)
 		w.in.life.logf("pass %s: %s after %s %v", c.Key, res.Plan.Phase, res.After, slices.Concat(res.Plan.Waiting, res.Plan.Notes))

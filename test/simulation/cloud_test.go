@@ -33,7 +33,12 @@ func list[T any](ctx context.Context, s sky, what string, tags map[string]string
 }
 
 // Identify implements inmemory.API.
-func (s sky) Identify(ctx context.Context) (string, error) { return s.cloud(ctx).Identify(ctx) }
+func (s sky) Identify(ctx context.Context) (string, error) {
+	if s.in.life.forgot {
+		return s.in.life.cloud.Identify(ctx)
+	}
+	return s.cloud(ctx).Identify(ctx)
+}
 
 // Networks implements inmemory.API.
 func (s sky) Networks(ctx context.Context, tags map[string]string) ([]inmemory.Network, error) {
@@ -82,6 +87,7 @@ func (s sky) CreateVM(ctx context.Context, spec inmemory.VMSpec) (inmemory.VM, e
 	j, cloud := s.in.judge("create machine "+spec.Name, spec.Tags), s.cloud(ctx)
 	return through(ctx, s.in, theCloud, "create machine "+spec.Name, true, func(ctx context.Context) (inmemory.VM, error) {
 		j.change()
+		j.givesOnce(spec)
 		vm, err := cloud.CreateVM(ctx, s.in.life.cloned(spec))
 		if err == nil {
 			j.created(vm)

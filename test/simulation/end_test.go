@@ -36,6 +36,7 @@ func (l *life) goodDays() {
 	l.weather, l.fuse, l.thaw = weather{}, 0, time.Time{}
 	l.set(inmemory.Faults{Lag: l.within(0, mostLag), SlowDelete: l.within(0, 10*time.Second)})
 	l.better()
+	l.tellsRefusals()
 	for _, m := range l.cloud.Facts().Machines {
 		if m.Stopped && !l.dead[m.ID] {
 			_ = l.cloud.StartVM(context.Background(), m.ID) // it may be gone by now
@@ -43,9 +44,9 @@ func (l *life) goodDays() {
 	}
 	for i := range l.wishes {
 		w := &l.wishes[i]
-		w.paused, w.broken, w.gone, w.protected = false, false, false, false
+		w.paused, w.broken, w.skips, w.gone, w.protected = false, false, false, false, false
 		for n := range w.pools {
-			w.pools[n].onDelete = false
+			w.pools[n].onDelete, w.pools[n].away = false, false
 		}
 		if !l.loneWell(i) {
 			w.lone = 0 // nobody but people replaces it

@@ -86,6 +86,7 @@ func (j *judgement) removesMember(id uint64) {
 	if j.deleting() || j.upset() {
 		return
 	}
+	j.leavesMemberOf(id)
 	for _, etcd := range j.life.etcd(j.key) {
 		voters, healthy := 0, 0
 		for _, e := range etcd.Members {

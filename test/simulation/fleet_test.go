@@ -7,10 +7,12 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// The versions of Kubernetes in use: one minor apart.
+// The versions of Kubernetes in use, one minor apart.
 const (
 	older = "v1.33.5"
 	newer = "v1.34.1"
+	// newest is two minors after older, which nobody may skip to.
+	newest = "v1.35.0"
 )
 
 // theFleet is the name of the fleet.
@@ -31,6 +33,8 @@ type wish struct {
 	paused        bool
 	protected     bool
 	broken        bool // its files make no sense
+	skips         bool // it says a version that its control plane may not go to
+	pooled        bool // its machines have addresses of pools
 	deleted       bool // its deletion is wished
 	gone          bool // its files are not there
 }
@@ -42,12 +46,18 @@ type poolWish struct {
 	template           int
 	onDelete           bool // old machines stay until somebody asks
 	scaled             bool // an autoscaler has the number
+	away               bool // it is not in Git
 }
 
 func key(i int) fleet.Key { return fleet.Key{Namespace: "sim", Name: fmt.Sprintf("c%d", i)} }
 
 // release is the version of the cluster as its distribution calls it.
-func (w wish) release() string { return w.version + w.flavour.build }
+func (w wish) release() string {
+	if w.skips {
+		return newest + w.flavour.build
+	}
+	return w.version + w.flavour.build
+}
 
 // newWish returns a cluster as somebody might begin with. A small one has few
 // machines.
@@ -89,6 +99,9 @@ func (w *wish) edit(r *rand.Rand) string {
 	case w.broken:
 		w.broken = false
 		return "repaired"
+	case w.skips:
+		w.skips = false
+		return "the version put back"
 	case w.paused:
 		w.paused = false
 		return "resumed"

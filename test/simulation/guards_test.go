@@ -141,6 +141,9 @@ func (j *judgement) created(vm inmemory.VM) {
 	facts := j.life.truth()
 	total := 0
 	for _, m := range ours(facts, j.key) {
+		if j.life.isCopy(m.ID) {
+			continue
+		}
 		if m.ID != vm.ID && !m.Deleted && m.Name == vm.Name {
 			j.violates("OneMachinePerName", "%s and %s are called so", m.ID, vm.ID)
 		}
@@ -154,6 +157,7 @@ func (j *judgement) created(vm inmemory.VM) {
 	}
 	if p.Role == fleet.RoleControlPlane {
 		j.joins(facts, vm)
+		j.steps(vm)
 	}
 }
 
@@ -173,6 +177,7 @@ func (j *judgement) takes(id string, forGood bool) {
 	if !ok || j.upset() || j.doomed(id) {
 		return
 	}
+	j.leavesLiving(facts, m, p)
 	if p.Role == fleet.RoleControlPlane {
 		j.takesControlPlane(facts, m, forGood)
 		return

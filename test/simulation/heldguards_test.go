@@ -15,6 +15,13 @@ func (j *judgement) leavesHeld(id string) {
 	if d, ok := j.life.damageOf(id); ok && d.since.Before(j.turn.began.Add(-time.Second)) {
 		j.violates("WhatIsHeldIsLeftAlone", "machine %s has damaged tags: %s", id, d.tag)
 	}
+	m, _ := j.life.machine(id)
+	j.life.mu.Lock()
+	since, ok := j.life.twice[fleet.MachineName(m.Name)]
+	j.life.mu.Unlock()
+	if ok && since.Before(j.turn.began.Add(-time.Second)) {
+		j.violates("WhatIsHeldIsLeftAlone", "listings show machine %s twice", id)
+	}
 }
 
 // leavesNothing checks that nothing is left of the cluster whose secrets go.

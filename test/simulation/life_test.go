@@ -69,6 +69,7 @@ type life struct {
 	facts       inmemory.Facts  // of the last look
 	told        told
 	troubles
+	accidents
 
 	mu        sync.Mutex
 	log       []string
@@ -134,8 +135,14 @@ func (l *life) begin() {
 	if l.waving {
 		l.small, clusters, l.waves = true, 4, l.newWaves()
 	}
+	l.befall()
+	if l.pooled && !l.waving { // of one cluster nobody else has an address
+		l.small, clusters = true, 2
+	}
 	for i := range clusters {
-		l.wishes = append(l.wishes, newWish(l.random, l.small).of(l.flavour(i)))
+		w := newWish(l.random, l.small)
+		w.pooled, w.classy = l.pooled, w.classy && !l.pooled // the pools of a class are in its namespace
+		l.wishes = append(l.wishes, w.of(l.flavour(i)))
 	}
 	l.rivalry = l.chance(4)
 	l.bother()

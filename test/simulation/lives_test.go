@@ -205,15 +205,15 @@ func TestSameSeedSameLife(t *testing.T) {
 	t.Fatalf("life %d has %d lines and %d", n, len(a), len(b))
 }
 
-// addresses are those of API servers, where each cloud begins at a random one,
+// ipAddresses are those of API servers, where each cloud begins at a random one,
 // with what was read there: of reads made at once, any may be the first to fail.
-var addresses = regexp.MustCompile(`https://127\.\d+\.\d+\.\d+:[^"\s]*|\b127\.\d+\.\d+\.\d+\b`)
+var ipAddresses = regexp.MustCompile(`https://127\.\d+\.\d+\.\d+:[^"\s]*|\b127\.\d+\.\d+\.\d+\b`)
 
 // addressless returns lines without what differs between equal lives.
 func addressless(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
-		out[i] = addresses.ReplaceAllString(line, "ADDRESS")
+		out[i] = ipAddresses.ReplaceAllString(line, "ADDRESS")
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -26,7 +27,12 @@ func files(wishes []wish, class int, w *waves) map[string]string {
 
 // manifests returns those of the cluster, with what is not of its class.
 func (w wish) manifests(name, namespace string) string {
-	return w.cluster(name, namespace) + w.besides(name, namespace)
+	text := w.cluster(name, namespace) + w.besides(name, namespace)
+	if !w.pooled {
+		return text
+	}
+	const ref = ", addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: %s}]}"
+	return strings.ReplaceAll(text, timing, strings.TrimSuffix(timing, "}")+fmt.Sprintf(ref, name)) + fmt.Sprintf(addressesManifest, name, namespace)
 }
 
 // besides returns the Machine that stands alone, and the addons.
@@ -66,17 +72,22 @@ func (w wish) cluster(name, namespace string) string {
 	}
 	fmt.Fprintf(&b, headManifest, name, namespace, w.deleted, w.protected, w.paused)
 	if w.classy {
-		fmt.Fprintf(&b, topologyManifest, w.version, replicas, w.template)
-		for _, p := range w.pools {
+		fmt.Fprintf(&b, topologyManifest, w.release(), replicas, w.template)
+		for _, p := range w.inGit() {
 			fmt.Fprintf(&b, topologyPoolManifest, p.name, p.annotations(), p.replicas, p.strategy(), p.template)
 		}
 		return b.String()
 	}
 	fmt.Fprintf(&b, w.flavour.cluster, name, namespace, replicas, w.surge, w.release(), w.template, w.registration())
-	for _, p := range w.pools {
+	for _, p := range w.inGit() {
 		fmt.Fprintf(&b, w.flavour.pool, name, namespace, p.name, p.annotations(), p.replicas, p.strategy(), w.release(), p.template, w.registration())
 	}
 	return b.String()
+}
+
+// inGit returns the pools that have not left Git.
+func (w wish) inGit() []poolWish {
+	return slices.DeleteFunc(slices.Clone(w.pools), func(p poolWish) bool { return p.away })
 }
 
 // registration says how the Nodes of the cluster are called.
@@ -154,6 +165,14 @@ spec: {template: {spec: {backend: {inMemory: ` + timing + `}}}}
 const timing = `{vm: {provisioning: {startupDuration: "10s", startupJitter: "0.5"}}, ` +
 	`node: {provisioning: {startupDuration: "5s", startupJitter: "0.5"}}, ` +
 	`apiServer: {provisioning: {startupDuration: "2s"}}, etcd: {provisioning: {startupDuration: "2s"}}}`
+
+// addressesManifest is a pool of addresses, which are those of the pool of each cluster.
+const addressesManifest = `---
+apiVersion: ipam.cluster.x-k8s.io/v1alpha2
+kind: InClusterIPPool
+metadata: {name: %[1]s, namespace: %[2]s}
+spec: {addresses: [10.77.0.10-10.77.0.99], prefix: 24, gateway: 10.77.0.1}
+`
 
 // checks are of health.
 const checks = `{nodeStartupTimeoutSeconds: 600, unhealthyNodeConditions: ` +

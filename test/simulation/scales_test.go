@@ -13,7 +13,7 @@ func (l *life) autoscale() {
 	k, n := l.random.IntN(len(l.wishes)), l.random.IntN(5)
 	w := l.wishes[k]
 	p := w.pools[l.random.IntN(len(w.pools))]
-	if l.agent == nil || !p.scaled || w.gone || w.deleted {
+	if l.agent == nil || !p.scaled || p.away || w.gone || w.deleted {
 		return
 	}
 	pool, in, pushes := key(k).Name+"-"+p.name, l.agent, len(l.history)
@@ -45,7 +45,7 @@ func (l *life) forgetSizes() {
 	for i, w := range l.wishes {
 		for _, p := range w.pools {
 			name := key(i).Name + "-" + p.name
-			if n, ok := l.decided[name]; ok && p.scaled && !w.gone && !w.deleted {
+			if n, ok := l.decided[name]; ok && p.scaled && !p.away && !w.gone && !w.deleted {
 				left[name] = n
 			}
 		}
@@ -67,7 +67,7 @@ func (l *life) sizes(i int) (map[string]int, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := make(map[string]int)
-	for _, p := range l.wishes[i].pools {
+	for _, p := range l.wishes[i].inGit() {
 		name := key(i).Name + "-" + p.name
 		n, ok := decided[name]
 		switch last, was := l.decided[name]; {

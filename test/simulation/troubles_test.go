@@ -25,6 +25,7 @@ type troubles struct {
 	differ time.Duration // most that the clock of one agent is off from that
 
 	away    bool // where passes look that begin now
+	forgot  bool // the empty place says that it is the one that was left: it lost its records
 	damaged map[string]damage
 	jammed  map[string]bool // networks on which something keeps Nodes from being drained
 	dead    map[string]bool // machines that never get their power back
@@ -79,6 +80,7 @@ func (l *life) trouble() {
 	if l.reboots {
 		all = append(all, l.cutPower)
 	}
+	all = append(all, l.possible()...)
 	if len(all) > 0 {
 		all[l.random.IntN(len(all))]()
 	}
@@ -95,6 +97,7 @@ func (l *life) better() {
 	}
 	l.first = false
 	l.mendPlanes()
+	l.endAccidents()
 	if l.ahead > 0 {
 		l.logf("the clocks of agents are put right")
 		l.ahead = 0
@@ -191,14 +194,20 @@ func (l *life) exchange() {
 	if l.problems() != "" { // read the status
 		return
 	}
+	forgets := !l.hosted
 	for i, w := range l.wishes {
 		c, ok := l.told.status.Cluster(key(i))
+		forgets = forgets && c.Report.Residence.ControlPlane == fleet.InitializedOnce
 		if w.gone || w.deleted || !ok || len(c.Report.Residence.Places) == 0 || c.Report.Phase == fleet.PhaseDeleting || c.Report.Phase == fleet.PhaseDeleted {
 			return
 		}
 	}
-	l.logf("the credentials lead elsewhere")
 	l.away = true
+	if l.forgot = forgets && l.chance(2); l.forgot {
+		l.logf("the cloud lost its records")
+		return
+	}
+	l.logf("the credentials lead elsewhere")
 }
 
 func (l *life) comeBack() {

@@ -18,6 +18,9 @@ type weather struct {
 	// Of each thousand calls to a place so many are refused, lost before they are
 	// done, lost after, and done late.
 	refused, lost, unheard, late map[place]int
+	// Calls are taken and not answered until then: those to the cloud, and to API servers.
+	silent time.Time
+	hung   map[fleet.Key]time.Time
 }
 
 // String says what the weather is.
@@ -46,6 +49,13 @@ func (w weather) decide(l *life, c *call) verdict {
 	if time.Now().Before(w.down[c.place]) || c.place == theAPI && time.Now().Before(w.cut[c.cluster]) {
 		refused.word = "out of reach"
 		return refused
+	}
+	until := w.hung[c.cluster]
+	if c.place == theCloud {
+		until = w.silent
+	}
+	if left := time.Until(until); left > 0 && (c.place == theAPI || c.place == theCloud) {
+		return verdict{word: "taken, and not answered", after: left, err: unanswered}
 	}
 	if n -= w.refused[c.place]; n < 0 {
 		return refused
@@ -94,8 +104,8 @@ func (l *life) badDays() {
 		switch n := l.random.IntN(24); {
 		case n < 7:
 			i := l.random.IntN(len(l.wishes))
-			if w := l.wishes[i]; l.away && (w.gone || w.deleted) {
-				break // what is begun where the credentials lead now may live there
+			if w := l.wishes[i]; l.away && (w.gone || w.deleted || l.forgot) {
+				break // what is begun where the credentials lead now may live there, and what is lost nobody deletes
 			}
 			what := l.wishes[i].edit(l.random)
 			l.wishes[i] = l.wishes[i].of(l.wishes[i].flavour)
@@ -168,6 +178,7 @@ func (l *life) change() {
 }
 
 func (l *life) set(f inmemory.Faults) {
+	f.ListTwice = l.listedTwice()
 	if err := l.cloud.SetFaults(context.Background(), f); err != nil {
 		l.violate("cannot set faults: %v", err)
 	}
