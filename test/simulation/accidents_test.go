@@ -214,8 +214,8 @@ func (l *life) leave() {
 	i := l.random.IntN(len(l.wishes))
 	w := &l.wishes[i]
 	p := &w.pools[l.random.IntN(len(w.pools))]
-	if w.gone || w.deleted {
-		return
+	if w.gone || w.deleted || l.tags {
+		return // a tag that names a pool which left Git may be that of a former control plane
 	}
 	p.away = !p.away
 	l.push(fmt.Sprintf("%s: pool %s is away: %v", key(i), p.name, p.away))
