@@ -5,8 +5,9 @@
 //
 //   - The content is on the disk before the name leads to it, and the name is on the
 //     disk before Replace returns.
-//   - What a crash leaves behind has one name, Temporary, and the next Replace takes
-//     its place.
+//   - What a crash leaves behind has one name, Temporary, and the next Replace removes
+//     it. Replace writes to no file that was there before: neither its mode nor its
+//     readers count.
 //
 // github.com/google/renameio does the same, and does not build on Windows.
 //

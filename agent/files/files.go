@@ -14,6 +14,7 @@ type Root interface {
 	Open(name string) (*os.File, error)
 	OpenFile(name string, flag int, mode fs.FileMode) (*os.File, error)
 	Mkdir(name string, mode fs.FileMode) error
+	Remove(name string) error
 	Rename(from, to string) error
 }
 
@@ -23,19 +24,34 @@ var _ Root = (*os.Root)(nil)
 // always the same, so that what crashes leave behind does not pile up.
 func Temporary(name string) string { return path.Join(path.Dir(name), "."+path.Base(name)+".new") }
 
-// Replace makes content the whole of the file called name. A file that is made has mode,
-// less the process's umask.
+// Replace makes content the whole of the file called name. The file has mode, less the
+// process's umask.
 func Replace(root Root, name string, content []byte, mode fs.FileMode) error {
+	if err := Stage(root, name, content, mode); err != nil {
+		return err
+	}
+	return Land(root, name)
+}
+
+// Stage writes content to the disk, as Replace does, under the name Temporary(name). The
+// file is a new one: what lies there under that name is removed, and who made it or reads
+// it sees nothing of content.
+func Stage(root Root, name string, content []byte, mode fs.FileMode) error {
 	temporary := Temporary(name)
-	f, err := root.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err := root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := root.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := root.Rename(temporary, name); err != nil {
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// Land makes what was staged for the file called name that file.
+func Land(root Root, name string) error {
+	if err := root.Rename(Temporary(name), name); err != nil {
 		return err
 	}
 	return Sync(root, path.Dir(name))

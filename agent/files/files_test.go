@@ -65,6 +65,48 @@ func TestReplaceFile(t *testing.T) {
 	}
 }
 
+// TestReplaceMakesItsOwnTemporary: the mode is that of the caller, whatever lies there under
+// the temporary name: a leftover with a wider mode, a file that somebody else made first in
+// a folder like /tmp, or a link to elsewhere.
+func TestReplaceMakesItsOwnTemporary(t *testing.T) {
+	folder := t.TempDir()
+	temporary := filepath.Join(folder, Temporary("kubeconfig"))
+	if err := os.WriteFile(temporary, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(temporary, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	held, err := os.Open(temporary) // its maker goes on reading it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	name := filepath.Join(folder, "kubeconfig")
+	if err := ReplaceFile(name, []byte("the administrator's key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode().Perm(), err)
+	}
+	b := make([]byte, 100)
+	if n, _ := held.Read(b); n > 0 {
+		t.Errorf("the maker of the temporary file reads %q", b[:n])
+	}
+	if err := os.Symlink("elsewhere", temporary); err != nil {
+		t.Fatal(err)
+	}
+	if err := ReplaceFile(name, []byte("the next key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, folder, "kubeconfig"); got != "the next key" {
+		t.Errorf("after a link: %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "elsewhere")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it wrote where a link leads: %v", err)
+	}
+}
+
 func read(t *testing.T, folder, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(folder, name))
