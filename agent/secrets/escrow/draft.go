@@ -3,7 +3,9 @@ package escrow
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -51,7 +53,7 @@ func (d *draft) add(i item, secret []byte) error {
 	if err != nil {
 		return fleet.Errorf(fleet.Unknown, op, "%w", err)
 	}
-	if known && e.Digest == sum && slices.Equal(d.old.Recipients, d.k.o.Recipients) && e.intact(d.snapshot) {
+	if known && e.Digest == sum && d.k.serves(e) && e.intact(d.snapshot) {
 		e.Gone = ""
 		d.entries = append(d.entries, e)
 		return nil
@@ -60,7 +62,7 @@ func (d *draft) add(i item, secret []byte) error {
 	if err != nil {
 		return fleet.Errorf(fleet.Unknown, op, "%w", err)
 	}
-	e = entry{Kind: i.kind, Name: i.key.String(), Holds: i.holds(), Digest: sum, Sum: sumOf(file)}
+	e = entry{Kind: i.kind, Name: i.key.String(), Holds: i.holds(), Digest: sum, Sum: sumOf(file), Recipients: d.k.o.Recipients}
 	d.entries = append(d.entries, e)
 	d.edits[e.path()] = file
 	d.names = append(d.names, e.String())
@@ -133,6 +135,9 @@ func (d *draft) retire(clusters []fleet.Key, sure bool) {
 			e.Gone = today.Format(day)
 		}
 		since, err := time.Parse(day, e.Gone)
+		if _, missing := fs.Stat(d.snapshot, e.path()); !d.k.serves(e) && errors.Is(missing, fs.ErrNotExist) {
+			continue // a person removed what the former recipients could read
+		}
 		if sure && err == nil && today.Sub(since) > keepGone {
 			d.edits[e.path()] = nil
 			d.names = append(d.names, e.String()+", gone since "+e.Gone)
@@ -140,6 +145,38 @@ func (d *draft) retire(clusters []fleet.Key, sure bool) {
 		}
 		d.entries = append(d.entries, e)
 	}
+}
+
+// former returns the clusters whose files are encrypted for former recipients, and an error
+// that says of which files that is true, and until when.
+func (d *draft) former() (clusters []fleet.Key, err error) {
+	var names []string
+	until := ""
+	for _, e := range d.entries {
+		if d.k.serves(e) {
+			continue
+		}
+		names = append(names, e.String())
+		if since, err := time.Parse(day, e.Gone); err == nil {
+			until = max(until, since.Add(keepGone).Format(day))
+			continue
+		}
+		if key, err := fleet.ParseKey(e.Name); err == nil && e.Kind == kindCluster {
+			clusters = append(clusters, key)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	slices.Sort(names)
+	text := names[0]
+	if n := len(names) - 1; n > 0 {
+		text = fmt.Sprintf("%s and %d more", text, n)
+	}
+	if until != "" {
+		text += "; what the fleet does not have any more stays until " + until + " at the latest, or until you delete its file in the escrow"
+	}
+	return clusters, fleet.Errorf(fleet.Conflict, "encrypt the escrow for the recipients of spec.escrow", "these files stay encrypted for former recipients until the store has their content: %s", text)
 }
 
 // save writes the draft, if it changes anything.

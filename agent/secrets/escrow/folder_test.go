@@ -141,3 +141,105 @@ func TestHostileIndex(t *testing.T) {
 		}
 	}
 }
+
+// A write that is cut off leaves a folder that can be restored from: with the old secrets
+// before the index is written, with the new ones after that. The next write finishes it.
+func TestFolderThatWasCutOff(t *testing.T) {
+	private, public := identity(t)
+	for name, tc := range map[string]struct {
+		inTheWay string // a folder that lets nothing be written
+		want     string // of eu-1, afterwards
+	}{
+		"before the index": {".index.yaml.new", "old"},
+		"after the index":  {"clusters/prod/eu-1.age", "new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := filled(t, eu1)
+			k := keeper(t, Folder(dir), s, nil, public)
+			put := func(text string) {
+				t.Helper()
+				if err := s.Replace(t.Context(), eu1, fleet.Kubeconfig, value(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			held := func() (string, []string) {
+				t.Helper()
+				e, err := Open(t.Context(), Folder(dir), private)
+				if err != nil {
+					t.Fatal(err)
+				}
+				to := secrets.NewMemory()
+				if _, err := e.Restore(t.Context(), to); err != nil {
+					t.Fatal(err)
+				}
+				d, _ := to.Get(t.Context(), eu1, fleet.Kubeconfig)
+				return strings.TrimPrefix(string(d[fleet.TLSKeyKey].Reveal()), "key of "), e.Problems()
+			}
+			put("old")
+			keep(t, k, eu1)
+			way := filepath.Join(dir, filepath.FromSlash(tc.inTheWay))
+			if err := os.RemoveAll(way); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.MkdirAll(filepath.Join(way, "x"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			put("new")
+			if _, err := k.Keep(t.Context(), []fleet.Key{eu1}, nil); err == nil {
+				t.Fatal("it was not cut off")
+			}
+			if got, problems := held(); got != tc.want || len(problems) > 0 {
+				t.Errorf("after it was cut off %q can be restored, want %q: %v", got, tc.want, problems)
+			}
+			if err := os.RemoveAll(way); err != nil {
+				t.Fatal(err)
+			}
+			put("newer")
+			keep(t, k, eu1)
+			if got, problems := held(); got != "newer" || len(problems) > 0 {
+				t.Errorf("after the next write: %q, %v", got, problems)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "*", "*", ".*.new")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// What was staged, and is what the index tells of, stays until the next index is written.
+func TestFolderThatWasCutOffTwice(t *testing.T) {
+	private, public := identity(t)
+	dir := t.TempDir()
+	s := filled(t, eu1)
+	k := keeper(t, Folder(dir), s, nil, public)
+	keep(t, k, eu1)
+	file := filepath.Join(dir, "clusters", "prod", "eu-1.age")
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Replace(t.Context(), eu1, fleet.Kubeconfig, value("new")); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, k, eu1)
+	// It is as if the process had ended between the index and the file.
+	if err := os.Rename(file, filepath.Join(filepath.Dir(file), ".eu-1.age.new")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, ".index.yaml.new", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Replace(t.Context(), eu1, fleet.Kubeconfig, value("newer")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Keep(t.Context(), []fleet.Key{eu1}, nil); err == nil {
+		t.Fatal("it was not cut off")
+	}
+	if e, err := Open(t.Context(), Folder(dir), private); err != nil || len(e.Problems()) > 0 {
+		t.Errorf("cut off twice: %v, %v", e.Problems(), err)
+	}
+}

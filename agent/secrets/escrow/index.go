@@ -36,6 +36,9 @@ type entry struct {
 	Digest string             `json:"digest"`          // keyed, of what is in it
 	Sum    string             `json:"sum"`             // SHA-256 of the file as it lies there
 	Gone   string             `json:"gone,omitempty"`  // day since which the fleet has it no more
+	// Recipients are those that the file is encrypted for. The index leaves them out where
+	// they are its own.
+	Recipients []string `json:"recipients,omitempty"`
 }
 
 // The kinds of entries.
@@ -74,6 +77,11 @@ func (i index) keys(kind string) []fleet.Key {
 	return keys
 }
 
+// allFor reports whether all files of a kind are encrypted for recipients.
+func (i index) allFor(kind string, recipients []string) bool {
+	return !slices.ContainsFunc(i.Entries, func(e entry) bool { return e.Kind == kind && !slices.Equal(e.Recipients, recipients) })
+}
+
 // readIndex returns the index in files, a zero one where there is none.
 func readIndex(op string, files fs.FS) (index, error) {
 	b, err := fs.ReadFile(files, indexName)
@@ -90,7 +98,10 @@ func readIndex(op string, files fs.FS) (index, error) {
 	if i.Version != indexVersion {
 		return index{}, fleet.Errorf(fleet.Invalid, op, "%s is of version %d, this program knows %d", indexName, i.Version, indexVersion)
 	}
-	for _, e := range i.Entries {
+	for n, e := range i.Entries {
+		if len(e.Recipients) == 0 {
+			i.Entries[n].Recipients = i.Recipients
+		}
 		k, err := fleet.ParseKey(e.Name)
 		if err != nil || !fs.ValidPath(e.path()) || k.String() != e.Name || e.Kind != kindCluster && e.Kind != kindSecret {
 			return index{}, fleet.Errorf(fleet.Invalid, op, "%s tells of a %s %q, and there is no such thing", indexName, e.Kind, e.Name)
@@ -101,7 +112,12 @@ func readIndex(op string, files fs.FS) (index, error) {
 
 func (i index) encode() ([]byte, error) {
 	i.Version = indexVersion
-	slices.SortFunc(i.Entries, entry.compare)
+	i.Entries = slices.SortedFunc(slices.Values(i.Entries), entry.compare)
+	for n, e := range i.Entries {
+		if slices.Equal(e.Recipients, i.Recipients) {
+			i.Entries[n].Recipients = nil
+		}
+	}
 	b, err := yaml.Marshal(i)
 	return append([]byte("# Written by Fairlead. The files beside it are encrypted with age.\n"), b...), err
 }
@@ -118,6 +134,22 @@ func (i index) find(kind, name string) (entry, bool) {
 		return entry{}, false
 	}
 	return i.Entries[n], true
+}
+
+// file returns the file of e: as it lies there, or as it was staged before the index that
+// tells of it was written. An error says that there is none, or another one.
+func (e entry) file(files fs.FS) ([]byte, error) {
+	b, err := fs.ReadFile(files, e.path())
+	if err == nil && sumOf(b) == e.Sum {
+		return b, nil
+	}
+	if staged, err := fs.ReadFile(files, stagedName(e.path())); err == nil && sumOf(staged) == e.Sum {
+		return staged, nil
+	}
+	if err != nil {
+		return nil, errors.New("the file is missing: " + e.path())
+	}
+	return nil, errors.New("the file is not the one that the index tells of: " + e.path())
 }
 
 // intact reports whether the file of e lies there as it was written.

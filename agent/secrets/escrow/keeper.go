@@ -67,11 +67,16 @@ func NewKeeper(p Place, source Source, o Options) (*Keeper, error) {
 	return k, nil
 }
 
+// serves reports whether the file of e is encrypted for the recipients of k, and for no
+// others.
+func (k *Keeper) serves(e entry) bool { return slices.Equal(e.Recipients, k.o.Recipients) }
+
 // Keep brings the escrow up to date for clusters, which are all that the fleet
 // has, and for the Secrets that people gave: where the store does not let them be
 // listed, for those that are in named, which the clusters refer to, or were in escrow
 // before. It returns the clusters whose secrets are not in escrow as the store has
-// them, sorted; an error says why. A cluster that has no secrets yet is not behind.
+// them, or for former recipients, sorted; an error says why. A cluster that has no secrets
+// yet is not behind.
 func (k *Keeper) Keep(ctx context.Context, clusters, named []fleet.Key) (behind []fleet.Key, err error) {
 	op := "bring secrets into escrow in " + k.place.String()
 	s, err := k.place.Read(ctx)
@@ -103,12 +108,21 @@ func (k *Keeper) Keep(ctx context.Context, clusters, named []fleet.Key) (behind 
 			failed = first(failed, err)
 		}
 	}
-	if failed != nil {
-		d.keep(kindSecret) // their digests are keyed with the authorities of all
+	// Their digests are keyed with the authorities of all clusters. Those that are for former
+	// recipients do not wait for that.
+	if failed != nil && d.old.allFor(kindSecret, k.o.Recipients) {
+		d.keep(kindSecret)
 	} else {
-		failed = d.given(ctx, named, authorities)
+		failed = first(failed, d.given(ctx, named, authorities))
 	}
 	d.retire(clusters, failed == nil)
+	former, err := d.former()
+	for _, c := range former {
+		if !slices.Contains(behind, c) {
+			behind = append(behind, c)
+		}
+	}
+	failed = first(failed, err)
 	if err := d.save(ctx); err != nil {
 		for _, c := range d.clusters {
 			if !slices.Contains(behind, c) {

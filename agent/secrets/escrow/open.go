@@ -55,7 +55,7 @@ func Open(ctx context.Context, p Place, content fleet.Secret) (*Escrow, error) {
 	}
 	e := &Escrow{Fleet: i.Fleet}
 	for _, entry := range i.Entries {
-		it, problem := open(s, i.Fleet, entry, identities)
+		it, problem := open(s, i, entry, identities)
 		e.Entries = append(e.Entries, Entry{Name: entry.Kind + " " + entry.Name, Holds: entry.Holds, Gone: entry.Gone, Problem: problem})
 		e.items = append(e.items, it)
 	}
@@ -63,13 +63,13 @@ func Open(ctx context.Context, p Place, content fleet.Secret) (*Escrow, error) {
 }
 
 // open reads one file and says what is wrong with it.
-func open(files fs.FS, id fleet.ID, e entry, identities []age.Identity) (item, string) {
-	file, err := fs.ReadFile(files, e.path())
+func open(files fs.FS, of index, e entry, identities []age.Identity) (item, string) {
+	file, err := e.file(files)
 	if err != nil {
-		return item{}, "the file is missing: " + e.path()
+		return item{}, err.Error()
 	}
-	if sumOf(file) != e.Sum {
-		return item{}, "the file is not the one that the index tells of: " + e.path()
+	if identities == nil && !slices.Equal(e.Recipients, of.Recipients) {
+		return item{}, "the file is encrypted for former recipients: " + strings.Join(e.Recipients, ", ")
 	}
 	if identities == nil {
 		return item{}, ""
@@ -78,7 +78,7 @@ func open(files fs.FS, id fleet.ID, e entry, identities []age.Identity) (item, s
 	if err != nil {
 		return item{}, err.Error()
 	}
-	it, err := decode(plain, id, e)
+	it, err := decode(plain, of.Fleet, e)
 	if err != nil {
 		return item{}, err.Error()
 	}

@@ -122,40 +122,84 @@ func (p folder) Write(_ context.Context, _ Snapshot, edits map[string][]byte, _ 
 		return fleet.Errorf(fleet.Unavailable, "write escrow in "+string(p), "%w", err)
 	}
 	defer root.Close()
-	// What is new first, then the index that tells of it, then what is not told of
-	// any more.
-	names := slices.SortedFunc(maps.Keys(edits), func(a, b string) int { return order(edits, a) - order(edits, b) })
-	for _, name := range names {
-		if err := put(root, name, edits[name]); err != nil {
-			return fleet.Errorf(fleet.Unavailable, "write escrow in "+string(p), "%w", err)
+	if err := write(root, edits); err != nil {
+		return fleet.Errorf(fleet.Unavailable, "write escrow in "+string(p), "%w", err)
+	}
+	return nil
+}
+
+// write makes edits. At each moment the index tells of files that are there, under their
+// names or as they are staged: first it stages what is new, then it replaces the index,
+// then what is new takes the place of what was there, and what the index does not tell of
+// any more is removed.
+func write(root *os.Root, edits map[string][]byte) error {
+	var changed, removed []string
+	for _, name := range slices.Sorted(maps.Keys(edits)) {
+		switch {
+		case edits[name] == nil:
+			removed = append(removed, name)
+		case name != indexName:
+			changed = append(changed, name)
+		}
+	}
+	if err := settle(root, changed); err != nil {
+		return err
+	}
+	within := map[string]bool{}
+	for _, name := range changed {
+		within[path.Dir(name)] = true
+		if err := files.MakeFolder(root, path.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := files.Stage(root, name, edits[name], 0o600); err != nil {
+			return fmt.Errorf("cannot write %s: %w", name, err)
+		}
+	}
+	for dir := range within {
+		if err := files.Sync(root, dir); err != nil {
+			return err
+		}
+	}
+	if content, ok := edits[indexName]; ok {
+		if err := files.Replace(root, indexName, content, 0o600); err != nil {
+			return fmt.Errorf("cannot write %s: %w", indexName, err)
+		}
+	}
+	for _, name := range changed {
+		if err := files.Land(root, name); err != nil {
+			return fmt.Errorf("cannot write %s: %w", name, err)
+		}
+	}
+	for _, name := range removed {
+		for _, name := range []string{name, stagedName(name)} {
+			if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func order(edits map[string][]byte, name string) int {
-	switch {
-	case edits[name] == nil:
-		return 2
-	case name == indexName:
-		return 1
-	}
-	return 0
-}
+// stagedName returns where the next content of a file is until the index tells of it.
+func stagedName(name string) string { return files.Temporary(name) }
 
-// put replaces a file as a whole, or removes it.
-func put(root *os.Root, name string, content []byte) error {
-	if content == nil {
-		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// settle finishes what a write that was cut off began: names are about to be staged again,
+// and what is staged may be what the index tells of.
+func settle(root *os.Root, names []string) error {
+	i, err := readIndex("write escrow", root.FS())
+	if err != nil {
+		return nil //nolint:nilerr // a damaged index tells of nothing, and is about to be replaced
+	}
+	for _, e := range i.Entries {
+		if !slices.Contains(names, e.path()) || e.intact(root.FS()) {
+			continue
+		}
+		if _, err := e.file(root.FS()); err != nil {
+			continue
+		}
+		if err := files.Land(root, e.path()); err != nil {
 			return err
 		}
-		return nil
-	}
-	if err := files.MakeFolder(root, path.Dir(name), 0o700); err != nil {
-		return err
-	}
-	if err := files.Replace(root, name, content, 0o600); err != nil {
-		return fmt.Errorf("cannot write %s: %w", name, err)
 	}
 	return nil
 }
