@@ -50,11 +50,11 @@ func (p *Pivot) execute(ctx context.Context, name Name, seen Observed) error {
 // move copies every secret that the destination lacks, compares all of them, and tells the
 // next owner.
 func (p *Pivot) move(ctx context.Context, seen Observed) error {
-	to, err := p.target(ctx)
+	clusters, err := p.p.Clusters(ctx)
 	if err != nil {
 		return err
 	}
-	clusters, err := p.p.Clusters(ctx)
+	to, err := p.targetToChange(ctx, clusters)
 	if err != nil {
 		return err
 	}
@@ -100,11 +100,11 @@ func (p *Pivot) move(ctx context.Context, seen Observed) error {
 // clean removes the secrets that the new owner has from the old store. The secrets of the
 // home go last, since they lead to the new owner's store.
 func (p *Pivot) clean(ctx context.Context) error {
-	to, err := p.target(ctx)
+	clusters, err := p.p.Clusters(ctx)
 	if err != nil {
 		return err
 	}
-	clusters, err := p.p.Clusters(ctx)
+	to, err := p.targetToChange(ctx, clusters)
 	if err != nil {
 		return err
 	}
@@ -147,12 +147,16 @@ func (p *Pivot) Undo(ctx context.Context) error {
 			return err
 		}
 	}
+	clusters, err := p.p.Clusters(ctx)
+	if err != nil {
+		return err
+	}
 	if p.p.Home == nil {
-		to, err := p.target(ctx)
+		to, err := p.targetToChange(ctx, clusters)
 		if err != nil {
 			return err
 		}
-		return p.removeCopies(ctx, to)
+		return p.removeCopies(ctx, to, clusters)
 	}
 	home, err := p.p.Home(ctx)
 	if fleet.KindOf(err) == fleet.NotFound {
@@ -161,22 +165,18 @@ func (p *Pivot) Undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	to, err := p.target(ctx)
+	to, err := p.targetToChange(ctx, clusters)
 	if err != nil {
 		return err
 	}
 	if err := p.change("uninstall", func() error { return home.Uninstall(ctx) }); err != nil {
 		return err
 	}
-	return p.removeCopies(ctx, to)
+	return p.removeCopies(ctx, to, clusters)
 }
 
 // removeCopies removes the secrets of to that are in the owner's store as well.
-func (p *Pivot) removeCopies(ctx context.Context, to secrets.Store) error {
-	clusters, err := p.p.Clusters(ctx)
-	if err != nil {
-		return err
-	}
+func (p *Pivot) removeCopies(ctx context.Context, to secrets.Store, clusters []fleet.Key) error {
 	there, here, err := takeSnapshots(ctx, to, p.p.From, clusters)
 	if err != nil {
 		return err

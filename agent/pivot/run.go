@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -218,40 +217,4 @@ func incomplete(s status.Status, k fleet.Key, whole bool) string {
 		return ""
 	}
 	return fmt.Sprintf("%s has no control plane yet", k)
-}
-
-// target returns the store that the next owner reads. It is never the owner's own store,
-// which is cleaned up.
-func (p *Pivot) target(ctx context.Context) (secrets.Store, error) {
-	to := p.p.To
-	if to == nil {
-		home, err := p.p.Home(ctx)
-		if err != nil {
-			return nil, err
-		}
-		to = home.Secrets()
-	}
-	return to, requireSeparate(ctx, p.p.From, to)
-}
-
-// requireSeparate returns an error where two stores are the same.
-func requireSeparate(ctx context.Context, a, b secrets.Store) error {
-	var at [2]string
-	for i, s := range []secrets.Store{a, b} {
-		l, ok := s.(secrets.Locator)
-		if !ok {
-			return nil
-		}
-		var err error
-		if at[i], err = l.Location(ctx); err != nil {
-			if fleet.KindOf(err) == fleet.Unauthorized {
-				return nil
-			}
-			return err
-		}
-	}
-	if at[0] != at[1] {
-		return nil
-	}
-	return fleet.Errorf(fleet.Invalid, "move the secrets", "they are to go to where they are, in %s: name the store that the fleet comes from with --secrets", at[0])
 }

@@ -2,6 +2,7 @@ package pivot
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,7 +191,7 @@ func TestUndoLeavesWhatIsNoCopy(t *testing.T) {
 		}
 	}
 	p, _ := moving(here, nil)
-	if err := p.removeCopies(t.Context(), there); err != nil {
+	if err := p.removeCopies(t.Context(), there, []fleet.Key{opsHome()}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := there.Get(t.Context(), opsHome(), fleet.ClusterCA); err != nil {
@@ -205,7 +206,7 @@ func TestUndoLeavesWhatIsNoCopy(t *testing.T) {
 	if err := there.Replace(t.Context(), opsHome(), fleet.ClusterCA, data("a")); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.removeCopies(t.Context(), there); err != nil {
+	if err := p.removeCopies(t.Context(), there, []fleet.Key{opsHome()}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := there.Get(t.Context(), opsHome(), fleet.EtcdCA); err != nil {
@@ -240,16 +241,84 @@ func TestOneStoreIsNotTwo(t *testing.T) {
 	if list, err := listSecrets(t.Context(), store, []fleet.Key{opsHome()}); len(list) != 6 || err != nil {
 		t.Errorf("%v are left, %v", list, err)
 	}
-	for name, other := range map[string]secrets.Store{
-		"another":          here{store, "y", nil},
-		"nobody may know":  here{store, "", fleet.Errorf(fleet.Unauthorized, "get namespace", "forbidden")},
-		"one without name": store,
+	if _, err := compareLocations(t.Context(), p.p.From, here{store, "", fleet.Errorf(fleet.Unavailable, "get namespace", "no route")}); err == nil {
+		t.Error("it goes on, and could not look where the other store is")
+	}
+}
+
+// Safety: if a store cannot say which it is, a mark shows whether both stores are one. Then
+// nothing is moved or removed: it may be the only copy.
+func TestOneStoreThatNobodyMayName(t *testing.T) {
+	forbidden := fleet.Errorf(fleet.Unauthorized, "get namespace", "forbidden")
+	for name, of := range map[string]func(*secrets.Memory) secrets.Store{
+		"may not be asked": func(m *secrets.Memory) secrets.Store { return here{m, "", forbidden} },
+		"has no name":      func(m *secrets.Memory) secrets.Store { return m },
 	} {
-		if err := requireSeparate(t.Context(), p.p.From, other); err != nil {
-			t.Errorf("%s: %v", name, err)
+		store := filled(t, "a")
+		p, a := moving(here{store, "x", nil}, of(store))
+		for what, do := range map[string]func() error{
+			"move":  func() error { return p.move(t.Context(), granted()) },
+			"clean": func() error { return p.clean(t.Context()) },
+			"undo":  func() error { return p.Undo(t.Context()) },
+		} {
+			if err := do(); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "--secrets") || a.took.Step != "" {
+				t.Errorf("%s, %s: %v, at %q", name, what, err, a.took.Step)
+			}
+		}
+		if list, err := listSecrets(t.Context(), store, []fleet.Key{opsHome(), {Namespace: "ops", Name: markName}}); len(list) != 6 || err != nil {
+			t.Errorf("%s: %v are left, %v", name, list, err)
 		}
 	}
-	if err := requireSeparate(t.Context(), p.p.From, here{store, "", fleet.Errorf(fleet.Unavailable, "get namespace", "no route")}); err == nil {
-		t.Error("it goes on, and could not look where the other store is")
+}
+
+// Two stores without a name are two, and no mark stays in either.
+func TestTwoStoresWithoutName(t *testing.T) {
+	from, to := filled(t, "a"), secrets.NewMemory()
+	p, a := moving(from, to)
+	if err := p.move(t.Context(), granted()); err != nil || a.took.Step != fleet.StepMoved {
+		t.Fatalf("%v, at %q", err, a.took.Step)
+	}
+	if err := p.clean(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*secrets.Memory{from, to} {
+		if list, err := listSecrets(t.Context(), s, []fleet.Key{{Namespace: "ops", Name: markName}}); err != nil || slices.ContainsFunc(list, func(r secretRef) bool { return r.cluster.Name == markName }) {
+			t.Errorf("left: %v, %v", list, err)
+		}
+	}
+}
+
+// overwritten is a store in which another process replaces each mark.
+type overwritten struct{ *secrets.Memory }
+
+func (o overwritten) Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error {
+	if c.Name == markName {
+		d = data("the mark of another process")
+	}
+	return o.Memory.Replace(ctx, c, name, d)
+}
+
+// silent is a store that does not answer.
+type silent struct{ *secrets.Memory }
+
+func (silent) Get(context.Context, fleet.Key, fleet.SecretName) (fleet.SecretData, error) {
+	return nil, fleet.Errorf(fleet.Unavailable, "get secret", "no route")
+}
+
+// Safety: a mark that another process replaced, or that cannot be looked for, proves
+// nothing.
+func TestMarkThatProvesNothing(t *testing.T) {
+	store := filled(t, "a")
+	for name, pair := range map[string][2]secrets.Store{
+		"replaced":   {store, overwritten{store}},
+		"not looked": {silent{store}, store},
+	} {
+		p, _ := moving(pair[0], pair[1])
+		if err := p.clean(t.Context()); err == nil {
+			t.Errorf("%s: the secrets are removed", name)
+		}
+		if _, err := store.Get(t.Context(), opsHome(), fleet.ClusterCA); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

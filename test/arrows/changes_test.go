@@ -48,6 +48,7 @@ func mayChange() map[string]string {
 		"agent/secrets.Delete":         "the same",
 		"agent/orphans.removeOne":      "people remove orphans",
 		"agent/pivot.put":              "people move a fleet, with its secrets",
+		"agent/pivot.compareByMark":    "a mark that it stored a moment before",
 		"agent/pivot.clean":            "secrets that were copied leave the place they were in",
 		"agent/pivot.removeCopies":     "secrets that a pivot that is undone copied",
 		"agent/secrets/escrow.restore": "people restore a backup of secrets",
