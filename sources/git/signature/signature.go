@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -101,8 +102,8 @@ type sshKey struct {
 // as in authorized_keys or in Git's gpg.ssh.allowedSignersFile.
 func NewTrust(files map[string][]byte) (*Trust, error) {
 	t := &Trust{}
-	for name, content := range files {
-		if err := t.add(content); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := t.add(files[name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -222,17 +223,22 @@ func (t *Trust) verifySSH(content []byte, armoured string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("its SSH signature cannot be read: %w", err)
 	}
+	var expired error
 	for _, key := range t.ssh {
 		if !bytes.Equal(key.Marshal(), s.PublicKey.Marshal()) {
 			continue
 		}
 		if !key.until.IsZero() && !time.Now().Before(key.until) {
-			return "", fmt.Errorf("the key of %s has expired at %s", key.who, key.until.UTC().Format(time.RFC3339))
+			expired = fmt.Errorf("the key of %s has expired at %s", key.who, key.until.UTC().Format(time.RFC3339))
+			continue // another line may trust the key for longer
 		}
 		if err := sshsig.Verify(bytes.NewReader(content), s, key.PublicKey, s.HashAlgorithm, namespace); err != nil {
 			return "", fmt.Errorf("its signature by %s is not good: %w", key.who, err)
 		}
 		return key.who, nil
+	}
+	if expired != nil {
+		return "", expired
 	}
 	return "", fmt.Errorf("it is signed with a key that is not trusted: %s", ssh.FingerprintSHA256(s.PublicKey))
 }
