@@ -3,10 +3,14 @@ package oci
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/tags"
 )
+
+// maxAhead is how far the clock of a computer that makes artifacts may be ahead.
+const maxAhead = 5 * time.Minute
 
 // Signed implements sources.Lineage.
 func (r *Repository) Signed() bool { return r.options.Verify != nil }
@@ -70,6 +74,13 @@ func (r *Repository) ordered(ctx context.Context, op, before, after string, othe
 	young, err := created(b)
 	if err != nil {
 		return classify(ctx, op, untrusted("%w", err))
+	}
+	now := time.Now()
+	if young.After(now.Add(maxAhead)) {
+		return classify(ctx, op, untrusted("it says that it was made at %s, which is in the future (it is %s here): set the clock of the computer that made it, or the clock of this one, and push the content again", young.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
+	}
+	if old.After(now.Add(maxAhead)) {
+		return classify(ctx, op, untrusted("artifact %s says that it was made at %s, which is in the future (it is %s here), so nothing can be told from its time: set the clock of this computer if that is wrong, or else name the digest to follow with --ref", before, old.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
 	}
 	if !young.After(old) {
 		return classify(ctx, op, otherwise())
