@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -189,7 +190,7 @@ func (r *fileRemote) list(ctx context.Context, prefixes []string) (listing, erro
 func (r *fileRemote) start(ctx context.Context, service, protocol string) (*stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, "git", strings.TrimPrefix(service, "git-"), r.path)
-	cmd.Env = append(cmd.Environ(), "LC_ALL=C", "GIT_PROTOCOL="+protocol)
+	cmd.Env = append(childEnvironment(os.Environ()), "LC_ALL=C", "GIT_PROTOCOL="+protocol)
 	cmd.WaitDelay = 5 * time.Second
 	said := &words{}
 	cmd.Stderr = said
