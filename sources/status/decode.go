@@ -162,9 +162,10 @@ func readCluster(t fs.FS, p string) cached {
 }
 
 // limits bound one document of a status branch, which may be hostile: they are far above
-// the report on a cluster of ten thousand machines.
+// the report on a cluster of ten thousand machines. Documents that an agent writes are
+// bounded by their bytes before they are by their nodes.
 func limits() documents.Limits {
-	return documents.Limits{Bytes: 16 << 20, Documents: 10, Nodes: 300_000, Depth: 50, Expanded: 16 << 20}
+	return documents.Limits{Bytes: 16 << 20, Documents: 10, Nodes: 2_000_000, Depth: 50, Expanded: 16 << 20}
 }
 
 // mostDocuments bounds the machines of one cluster.
