@@ -57,6 +57,7 @@ type Branch struct {
 	clone   *clone
 	whole   bool  // the server cannot apply thin packs
 	content int64 // bytes of files, as last read
+	locked  int   // rejections of a locked branch in a row
 }
 
 var _ sources.Branch = (*Branch)(nil)
@@ -275,9 +276,43 @@ func (b *Branch) send(ctx context.Context, op string, old, head plumbing.Hash, e
 		return fleet.Errorf(fleet.Unanswered, op, "the server said nothing about the push")
 	}
 	if err != nil && report != nil {
-		err = &rejection{status: statusOf(report), said: heard.String(), unpack: report.UnpackStatus != "ok"}
+		return b.rejected(ctx, op, old, &rejection{status: statusOf(report), said: heard.String(), unpack: report.UnpackStatus != "ok"})
+	}
+	if err == nil {
+		b.locked = 0
 	}
 	return classifyPush(op, err)
+}
+
+// maxLocked is how often in a row a locked ref that does not move counts as a lost race.
+const maxLocked = 3
+
+// rejected interprets the server's answer that it did not move the branch from old. The
+// branch itself tells a lost race from a refusal: words of servers are for people.
+func (b *Branch) rejected(ctx context.Context, op string, old plumbing.Hash, r *rejection) error {
+	kind := kindOfRejection(r)
+	if now, err := b.now(ctx); err != nil {
+		kind = fleet.Unavailable // nothing happened, and nobody knows why
+	} else if now != old {
+		b.locked, kind = 0, fleet.Conflict
+	} else if isLocked(r) && b.locked < maxLocked {
+		b.locked, kind = b.locked+1, fleet.Conflict
+	}
+	return &fleet.Error{Kind: kind, Op: op, Err: plain(r)}
+}
+
+// now returns where the branch is, as the server tells it to those who push.
+func (b *Branch) now(ctx context.Context) (plumbing.Hash, error) {
+	s, err := b.remote.open(ctx, receivePack)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer s.close()
+	ar, err := refs(ctx, s)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return ar.References[b.ref.String()], nil
 }
 
 // statusOf returns the server's answer about the one command.

@@ -55,7 +55,7 @@ func (b *Branch) Compact(ctx context.Context, base fleet.Revision, c sources.Com
 		return fleet.Revision{}, sources.History{}, fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
 	if err := b.push(ctx, op, tip, head, w.editor); err != nil {
-		return fleet.Revision{}, sources.History{}, b.refusal(ctx, op, tip, err)
+		return fleet.Revision{}, sources.History{}, err
 	}
 	if top, ok := w.editor.store.get(head); ok {
 		if _, held := b.clone.store.get(h[0].tree); held {
@@ -78,19 +78,6 @@ func (b *Branch) history(ctx context.Context, tip plumbing.Hash, c sources.Compa
 		k, err = one.graph(ctx, tip, cmp.Or(2*c.Bound.Commits, 10_000))
 	}
 	return k, err
-}
-
-// refusal interprets the error of a push that replaces history: while the branch is still
-// at tip, no other writer came first.
-func (b *Branch) refusal(ctx context.Context, op string, tip plumbing.Hash, err error) error {
-	if fleet.KindOf(err) != fleet.Conflict {
-		return err
-	}
-	ar, second := b.remote.some(ctx)
-	if second != nil || ar.References[b.ref.String()] != tip {
-		return err
-	}
-	return fleet.Errorf(fleet.Unauthorized, op, "the server does not let history be replaced: %w", cause(err))
 }
 
 // A history is a line of commits, the newest first. Each is the only parent of the one

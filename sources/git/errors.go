@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -152,12 +153,10 @@ var said = []struct { //nolint:gochecknoglobals // a constant that Go cannot wri
 	}},
 }
 
-// lost has the messages for a lost race for a ref, of git, go-git, GitHub, GitLab, Gitea,
-// Gerrit and JGit.
-var lost = []string{ //nolint:gochecknoglobals // a constant that Go cannot write as one
-	"non-fast-forward", "fetch first", "stale info", "reference already exists", "incorrect old value", "failed to update ref",
-	"failed to lock", "cannot lock ref", "object not found", "remote ref", "lock_failure", "fails to lock", "remote moved",
-	"already exists",
+// locked has the messages for a ref that somebody else is about to move, of git, go-git,
+// Gerrit and JGit. A lock file that was left behind has the same ones.
+var locked = []string{ //nolint:gochecknoglobals // a constant that Go cannot write as one
+	"failed to update ref", "failed to lock", "cannot lock ref", "lock_failure", "fails to lock",
 }
 
 func kindOfText(text string) fleet.ErrorKind {
@@ -194,9 +193,7 @@ func classifyPush(op string, err error) error {
 	}
 	err = unwrap(err)
 	kind := fleet.Unanswered
-	if r, ok := errors.AsType[*rejection](err); ok {
-		kind = kindOfRejection(r)
-	} else if k := kindOr(err, fleet.Unknown); k == fleet.Unauthorized || k == fleet.NotFound || k == fleet.Conflict {
+	if k := kindOr(err, fleet.Unknown); k == fleet.Unauthorized || k == fleet.NotFound || k == fleet.Conflict {
 		kind = k // the request was refused before the push
 	} else if s, ok := errors.AsType[*spokenError](err); ok && kindOfText(s.said) == fleet.Unauthorized {
 		kind = fleet.Unauthorized
@@ -206,24 +203,21 @@ func classifyPush(op string, err error) error {
 	return &fleet.Error{Kind: kind, Op: op, Err: plain(err)}
 }
 
+// kindOfRejection returns the kind of the rejection of a push whose ref is where it was: the
+// server does not allow the push, unless it says that it cannot do it now. If the ref moved,
+// another push came first, whatever the server says.
 func kindOfRejection(r *rejection) fleet.ErrorKind {
-	if isLost(r.status) {
-		return fleet.Conflict
-	}
-	if kind := kindOfText(r.Error()); kind != fleet.Unknown || !isLost(r.said) {
+	switch kind := kindOfText(r.Error()); {
+	case kind == fleet.Exhausted, kind == fleet.Unavailable, r.unpack:
 		return kind
 	}
-	return fleet.Conflict
+	return fleet.Unauthorized
 }
 
-func isLost(text string) bool {
-	text = strings.ToLower(text)
-	for _, w := range lost {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
+// isLocked reports whether the server says that the ref is locked.
+func isLocked(r *rejection) bool {
+	text := strings.ToLower(r.Error())
+	return slices.ContainsFunc(locked, func(words string) bool { return strings.Contains(text, words) })
 }
 
 // cause returns the cause of a *fleet.Error, so that wrapping it again does not repeat

@@ -8,27 +8,31 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Answers of servers to a push, in their own words.
+// What a forge does not allow is told from what may pass: it is tried again in minutes, not
+// seconds, and a history that must not be replaced is left alone for a day.
 func TestRejections(t *testing.T) {
-	for status, want := range map[string]fleet.ErrorKind{
-		"non-fast-forward":             fleet.Conflict,
-		"fetch first":                  fleet.Conflict,
-		"reference already exists":     fleet.Conflict,
-		"incorrect old value provided": fleet.Conflict,
-		"failed to update ref":         fleet.Conflict,
-		"cannot lock ref 'refs/heads/x': is at 1 but expected 2": fleet.Conflict,
-		"remote ref refs/heads/x required to be 1 but is 2":      fleet.Conflict,
-		"stale info":                                  fleet.Conflict,
-		"pre-receive hook declined":                   fleet.Unauthorized,
-		"protected branch hook declined":              fleet.Unauthorized,
-		"prohibited by Gerrit: not permitted: update": fleet.Unauthorized,
-		"deny updating a hidden ref":                  fleet.Unauthorized,
-		"unpack failed: No space left on device":      fleet.Exhausted,
-		"branch is currently checked out":             fleet.Unknown,
+	for _, tc := range []struct {
+		status, said string
+		want         fleet.ErrorKind
+	}{
+		{"pre-receive hook declined", "", fleet.Unauthorized},
+		{"protected branch hook declined", "", fleet.Unauthorized},
+		{"non-fast-forward", "", fleet.Unauthorized},
+		{"prohibited by Gerrit: not permitted: update", "", fleet.Unauthorized},
+		{"deny updating a hidden ref", "", fleet.Unauthorized},
+		{"branch is currently checked out", "", fleet.Unauthorized},
+		{"push declined due to repository rule violations", "error: GH013: Repository rule violations found for refs/heads/fairlead/status.; - Cannot force-push to this branch", fleet.Unauthorized},
+		{"push declined due to repository rule violations", "error: GH013: Repository rule violations found for refs/heads/fairlead/status.; - Changes must be made through a pull request.", fleet.Unauthorized},
+		{"TF402455: Pushes to this branch are not permitted; you must use a pull request to update this branch.", "", fleet.Unauthorized},
+		{"TF401027: You need the Git 'GenericContribute' permission to perform this action.", "", fleet.Unauthorized},
+		{"commit 5b3c7e0: missing Change-Id in message footer", "", fleet.Unauthorized},
+		{"invalid committer", "error: fairlead@fairlead.dev is not one of your registered addresses", fleet.Unauthorized},
+		{"pre-receive hook declined", "remote: quota exceeded", fleet.Exhausted},
+		{"unpack failed: No space left on device", "", fleet.Exhausted},
+		{"temporarily unavailable", "", fleet.Unavailable},
 	} {
-		err := classifyPush("commit", &rejection{status: status})
-		if got := fleet.KindOf(err); got != want {
-			t.Errorf("%q is %s, want %s", status, got, want)
+		if got := kindOfRejection(&rejection{status: tc.status, said: tc.said}); got != tc.want {
+			t.Errorf("%q (%s) is %s, want %s", tc.status, tc.said, got, tc.want)
 		}
 	}
 }

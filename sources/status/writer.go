@@ -28,7 +28,7 @@ type Options struct {
 	// Gap is the least time between two commits; default 1 s.
 	Gap time.Duration
 	// Slow is how long the writer waits after it was refused for lack of rights; default 1
-	// min.
+	// min. It waits twice as long after each further refusal, ten times Slow at most.
 	Slow time.Duration
 	// Now is the time of changed conditions; nil is time.Now.
 	Now func() time.Time
@@ -167,6 +167,7 @@ func (w *Writer) Err() error {
 // where the agent has lost the fleet.
 func (w *Writer) Run(ctx context.Context) error {
 	retry := backoff{random: w.options.Random}
+	slow := w.options.Slow
 	var notBefore time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -186,11 +187,12 @@ func (w *Writer) Run(ctx context.Context) error {
 		_, err := w.Flush(ctx)
 		switch {
 		case err == nil:
-			retry.last, notBefore = 0, time.Now().Add(w.options.Gap)
+			retry.last, slow, notBefore = 0, w.options.Slow, time.Now().Add(w.options.Gap)
 		case errors.Is(err, ErrDeposed):
 			return err
 		case fleet.KindOf(err) == fleet.Unauthorized:
-			notBefore = time.Now().Add(w.options.Slow)
+			notBefore = time.Now().Add(slow)
+			slow = min(2*slow, 10*w.options.Slow)
 		default:
 			notBefore = time.Now().Add(retry.next())
 		}
