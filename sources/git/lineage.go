@@ -97,11 +97,60 @@ func (r *Repository) Includes(ctx context.Context, head, rev fleet.Revision) err
 	switch {
 	case err != nil:
 	case c.reaching[hashOf(head.Digest)]:
-		r.proved[h] = true
+		if err = r.onLine(ctx, c, hashOf(head.Digest), h); err == nil {
+			r.proved[h] = true
+		}
 	default:
 		err = untrusted("commit %s is no part of it", h)
 	}
 	return classify(ctx, op, err)
+}
+
+// onLine returns why h was not followed before head: what was followed is the line of first
+// parents of head, back to the first commit that was followed with keys. A commit that says
+// that it replaces another one continues the line there. What a merge brought in was never
+// followed itself.
+func (r *Repository) onLine(ctx context.Context, c *chain, head, h plumbing.Hash) error {
+	tagged := r.tags[head].name != "" // then commits need no signature
+	for at := head; at != h; {
+		raw, ok := c.store.objects[at]
+		if !ok {
+			return untrusted("commit %s came in with a merge: it was not followed itself", h)
+		}
+		if !tagged && !r.counted(at, raw.data) {
+			return unproved(h, at)
+		}
+		parents := c.parents[at]
+		if from, ok := replaced(raw.data); ok && (from == h || c.parents[from] != nil) {
+			parents = []plumbing.Hash{from}
+		}
+		if len(parents) == 0 {
+			return untrusted("commit %s came in with a merge: it was not followed itself", h)
+		}
+		at = parents[0]
+	}
+	if tagged {
+		return nil
+	}
+	if _, err := r.clone.commit(ctx, h, r.tip(h), func() error { return nil }); err != nil {
+		return err
+	}
+	if raw, ok := r.clone.store.get(h); !ok || !r.counted(h, raw.data) {
+		return unproved(h, h)
+	}
+	return nil
+}
+
+// counted reports whether a commit of the line may have been followed with keys: it is
+// signed. Its key may be withdrawn since. If merges vouch for what they bring in, the line
+// may lead through such commits, so a key that is trusted now has to have signed it.
+func (r *Repository) counted(h plumbing.Hash, raw []byte) bool {
+	_, signature, err := signed(raw)
+	return err == nil && signature != "" && (!r.merges || r.verifiedCommit(h, raw) == nil)
+}
+
+func unproved(h, at plumbing.Hash) error {
+	return untrusted("commit %s is older than what was followed with keys: nobody who is trusted signed commit %s", h, at)
 }
 
 func discontinued(from plumbing.Hash) error {
@@ -123,6 +172,17 @@ func replaces(raw []byte, h plumbing.Hash) bool {
 		}
 	}
 	return false
+}
+
+// replaced returns the commit that the message of a signed commit says it replaces.
+func replaced(raw []byte) (plumbing.Hash, bool) {
+	_, message, _ := bytes.Cut(raw, []byte("\n\n"))
+	for line := range bytes.Lines(message) {
+		if text, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte(ReplacesTrailer+": ")); ok && isHash(string(text)) {
+			return plumbing.NewHash(string(text)), true
+		}
+	}
+	return plumbing.ZeroHash, false
 }
 
 // A chain has the commits since another commit.

@@ -3,7 +3,6 @@ package git_test
 import (
 	"errors"
 	"os"
-	"strings"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -248,26 +247,44 @@ func TestSignedTags(t *testing.T) {
 	}
 }
 
+// What is followed was followed before on the line of first parents, back to the first
+// commit that was followed with keys: not what a merge brought in, signed or not.
 func TestIncludes(t *testing.T) {
 	s := newSigners(t)
-	old := s.commit("", "before there were keys")
-	s.commit(s.ada, "two")
-	head := s.tip(s.commit(s.ada, "three"))
+	early := s.commit("", "before there were keys")
+	first := s.commit(s.ada, "one")
+	withdrawn := s.commit(s.eve, "by eve, whose key counted then")
+	s.in("checkout", "--quiet", "-b", "proposal")
+	evil := s.commit("", "somebody's first try, which nobody reviewed or signed")
+	draft := s.commit(s.ada, "ada's work in progress")
+	s.in("checkout", "--quiet", "--detach", withdrawn)
+	s.signed(s.ada, "merge", "--quiet", "--no-ff", "-m", "a merge that ada stands for", "proposal")
+	s.commit("", "slipped in")
+	s.commit(s.ada, "lets that through\n\nFairlead-Replaces: "+s.in("rev-parse", "HEAD~1"))
+	head := s.tip(s.in("rev-parse", "HEAD"))
 	s.in("checkout", "--quiet", "--orphan", "other")
 	other := s.commit(s.ada, "another branch")
 	s.in("push", "--quiet", s.bare, "HEAD:refs/heads/other")
-	r := s.open("main", nil)
-	rev := func(commit string) fleet.Revision { return fleet.Revision{Digest: "sha1:" + commit} }
-	if _, err := r.Fetch(t.Context(), rev(old)); err == nil || !strings.Contains(err.Error(), "is not signed") {
-		t.Errorf("fetched what nobody signed: %v", err)
+	rev := func(commit string) fleet.Revision { return fleet.Revision{Ref: "main", Digest: "sha1:" + commit} }
+	for _, merges := range []bool{false, true} {
+		r := s.open("main", func(o *git.Options) { o.TrustMerges = merges })
+		if err := r.Includes(t.Context(), head, rev(first)); (err != nil) != merges {
+			t.Errorf("merges %v: what led to the head: %v", merges, err)
+		}
+		if err := r.Includes(t.Context(), head, rev(withdrawn)); (err != nil) != merges {
+			t.Errorf("merges %v: a commit by a key that is withdrawn: %v", merges, err)
+		} else if _, err := r.Fetch(t.Context(), rev(withdrawn)); (err != nil) != merges {
+			t.Errorf("merges %v: its content: %v", merges, err)
+		}
+		untrusted(t, r.Includes(t.Context(), head, rev(early)), "is older than what was followed with keys")
+		for _, commit := range []string{evil, draft} {
+			untrusted(t, r.Includes(t.Context(), head, rev(commit)), "came in with a merge")
+		}
+		if _, err := r.Fetch(t.Context(), rev(evil)); err == nil {
+			t.Errorf("merges %v: the content of what nobody signed is given", merges)
+		}
+		untrusted(t, r.Includes(t.Context(), head, rev(other)), "is no part of it")
 	}
-	if err := r.Includes(t.Context(), head, rev(old)); err != nil {
-		t.Errorf("what led to the head: %v", err)
-	}
-	if _, err := r.Fetch(t.Context(), rev(old)); err != nil {
-		t.Errorf("what led to what is followed needs no signature of its own: %v", err)
-	}
-	untrusted(t, r.Includes(t.Context(), head, rev(other)), "is no part of it")
 }
 
 // A revision without a trusted signature is refused for that before its content is read.
