@@ -27,6 +27,9 @@ type clone struct {
 	store  *store
 	first  int64           // bytes in the store after the first fetch
 	have   []plumbing.Hash // complete commits in the store, the newest last
+	tip    plumbing.Hash   // of the newest revision, as the server lists it; zero: not known
+	// absent are commits that are not in the history of a tip.
+	absent map[plumbing.Hash]plumbing.Hash
 }
 
 // A reach is the part of a repository that a clone fetches.
@@ -53,8 +56,15 @@ func newClone(r remote, b Budget, of reach) *clone {
 	return &clone{remote: r, budget: b, reach: of, store: newStore(b.Tree)}
 }
 
-// forget drops everything from memory.
-func (c *clone) forget() { *c = *newClone(c.remote, c.budget, c.reach) }
+// renewed returns a clone of the same repository with nothing in memory.
+func (c *clone) renewed() *clone {
+	next := newClone(c.remote, c.budget, c.reach)
+	next.tip, next.absent = c.tip, c.absent
+	return next
+}
+
+// forget drops all objects from memory.
+func (c *clone) forget() { *c = *c.renewed() }
 
 // at returns the tree of the commit h, and fetches what is missing. When the store is much
 // larger than one revision, a new store is started with the newest commit. Trees of the old
@@ -86,7 +96,7 @@ func (c *clone) checked(ctx context.Context, h, tip plumbing.Hash, check func() 
 
 // shrink starts a new store with the objects of the newest commit, if there is one.
 func (c *clone) shrink() {
-	next := newClone(c.remote, c.budget, c.reach)
+	next := c.renewed()
 	// A lazy tree may be endless.
 	if n := len(c.have); n > 0 && !c.reach.lazy {
 		head := c.have[n-1]
@@ -102,7 +112,7 @@ func (c *clone) shrink() {
 func (c *clone) commit(ctx context.Context, h, tip plumbing.Hash, check func() error) (*object.Commit, error) {
 	for _, name := range []plumbing.Hash{tip, h} {
 		if _, ok := c.store.get(name); !ok {
-			if err := c.fetch(ctx, name); err != nil {
+			if err := c.reached(ctx, name); err != nil {
 				return nil, err
 			}
 		}

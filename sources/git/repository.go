@@ -120,6 +120,7 @@ func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 	if tagged.name != "" {
 		r.tags[hash] = tagged
 	}
+	r.clone.tip = r.tip(hash)
 	return fleet.Revision{Ref: name, Digest: digestOf(hash)}, nil
 }
 
