@@ -30,7 +30,7 @@ func TestOlderRevisionOfPlainServer(t *testing.T) {
 				s.in("push", "--quiet", s.bare, "HEAD~0:refs/heads/other")
 				s.in("push", "--quiet", "--delete", s.bare, "other")
 				s.git("config", "uploadpack.allowAnySHA1InWant", "false")
-				r := open(t, git.Options{URL: s.url, Ref: "main", Path: path})
+				r := open(t, git.Options{URL: "file://" + s.bare, Ref: "main", Path: path}) // over HTTP git gives all that a ref leads to
 				if _, err := r.Resolve(t.Context()); err != nil {
 					t.Fatal(err)
 				}

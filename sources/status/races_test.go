@@ -137,7 +137,7 @@ func TestReadOnly(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- w.Run(ctx) }()
 		w.Put(report(fleet.PhaseWorkers))
-		time.Sleep(150 * time.Second)
+		time.Sleep(200 * time.Second) // it tries at once, after 1 minute and after 3 minutes
 		synctest.Wait()
 		if w.Err() == nil || len(told) != 1 || b.commits != 4 {
 			t.Errorf("err %v, told %d times, %d tries", w.Err(), len(told), b.commits)
@@ -145,7 +145,7 @@ func TestReadOnly(t *testing.T) {
 		b.mu.Lock()
 		b.before = nil
 		b.mu.Unlock()
-		time.Sleep(time.Minute)
+		time.Sleep(4 * time.Minute)
 		synctest.Wait()
 		if w.Err() != nil || len(told) != 2 || len(b.log) != 2 || !strings.Contains(b.last().Message, "CreateMachine") {
 			t.Errorf("err %v, told %d times, %d commits", w.Err(), len(told), len(b.log))
