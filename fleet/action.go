@@ -19,6 +19,7 @@ const (
 	RefreshToken         ActionKind = "RefreshToken"     // a machine still has to join and its token is running out
 	SyncNode             ActionKind = "SyncNode"         // bring labels and taints of a node in line
 	DrainNode            ActionKind = "DrainNode"        // mark, cordon and evict, one step
+	UncordonNode         ActionKind = "UncordonNode"     // take back a drain that evicted nothing
 	RemoveMember         ActionKind = "RemoveMember"     // take a node out of etcd, handing leadership on first
 	SwitchOff            ActionKind = "SwitchOff"        // switch a machine off: the first half of its reboot
 	SwitchOn             ActionKind = "SwitchOn"         // switch it on again

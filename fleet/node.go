@@ -19,6 +19,12 @@ const (
 	DrainingAnnotation = "fairlead.dev/draining"
 	// DrainedAnnotation is when no pod was left to move away, in RFC 3339.
 	DrainedAnnotation = "fairlead.dev/drained"
+	// EvictedAnnotation says that a pod was evicted from the Node. A removal without it can be
+	// taken back.
+	EvictedAnnotation = "fairlead.dev/evicted"
+	// CordonedAnnotation says that the Node was cordoned before its removal began. The cordon
+	// stays if the removal is taken back.
+	CordonedAnnotation = "fairlead.dev/cordoned-before"
 )
 
 // NodeAnnotations returns the annotations that the Node of machine m in pool p

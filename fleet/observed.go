@@ -178,8 +178,10 @@ type Node struct {
 	Taints         []corev1.Taint
 	Unschedulable  bool
 	ControlPlane   bool // has the control-plane role label
-	// Draining says that Fairlead began to remove the node; it is not undone.
+	// Draining says that Fairlead began to remove the node.
 	Draining bool
+	// Evicted says that a pod was evicted from it since.
+	Evicted bool
 	// DrainStarted is when pods were first moved away; zero when they were not,
 	// since hooks come before.
 	DrainStarted time.Time

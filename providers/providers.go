@@ -101,6 +101,10 @@ type Workload interface {
 	// is marked and nothing else.
 	Drain(ctx context.Context, a Access, node string, rules fleet.DrainRules) error
 
+	// Uncordon takes Drain back: it removes its marks from the node, and the cordon unless the
+	// node was cordoned before. A node that is not marked, or not there, stays as it is.
+	Uncordon(ctx context.Context, a Access, node string) error
+
 	// DeleteNode removes a Node object. Nothing there is success.
 	DeleteNode(ctx context.Context, a Access, node string) error
 

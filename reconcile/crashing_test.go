@@ -31,6 +31,11 @@ func (c crashing) Drain(ctx context.Context, a providers.Access, n string, rules
 	return c.around(c.Client.Drain(ctx, a, n, rules))
 }
 
+func (c crashing) Uncordon(ctx context.Context, a providers.Access, n string) error {
+	c.w.called()
+	return c.around(c.Client.Uncordon(ctx, a, n))
+}
+
 func (c crashing) DeleteNode(ctx context.Context, a providers.Access, n string) error {
 	c.w.called()
 	return c.around(c.Client.DeleteNode(ctx, a, n))

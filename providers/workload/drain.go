@@ -1,9 +1,11 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -58,14 +60,61 @@ func (c *Client) Drain(ctx context.Context, a providers.Access, node string, rul
 		if !slices.ContainsFunc(behaviors, func(t fleet.DrainBehavior) bool { return t != fleet.DrainSkip }) {
 			return c.markDrained(ctx, n, &live)
 		}
-		var g errgroup.Group
-		g.SetLimit(evictAtOnce)
-		for i, t := range behaviors {
-			if t == fleet.DrainEvict && left[i].Deleted.IsZero() {
-				g.Go(func() error { return n.evict(ctx, pods[i].live, unreachable) })
-			}
+		return n.evictAll(ctx, &live, pods, behaviors, unreachable)
+	})
+}
+
+// evictAll evicts the pods whose turn it is, and notes on the node that one was evicted. The
+// note comes after: without it a node that is wanted again takes pods again, which harms none.
+func (n *conn) evictAll(ctx context.Context, live *corev1.Node, pods []podOn, behaviors []fleet.DrainBehavior, unreachable bool) error {
+	var evicted atomic.Bool
+	var g errgroup.Group
+	g.SetLimit(evictAtOnce)
+	for i, t := range behaviors {
+		if t == fleet.DrainSkip {
+			continue
 		}
-		return g.Wait()
+		if !pods[i].Deleted.IsZero() {
+			evicted.Store(true)
+		} else if t == fleet.DrainEvict {
+			g.Go(func() error {
+				asked, err := n.evict(ctx, pods[i].live, unreachable)
+				if asked {
+					evicted.Store(true)
+				}
+				return err
+			})
+		}
+	}
+	err := g.Wait()
+	if _, marked := live.Annotations[fleet.EvictedAnnotation]; evicted.Load() && !marked {
+		err = cmp.Or(err, n.annotateNode(ctx, live.Name, fleet.EvictedAnnotation, ""))
+	}
+	return err
+}
+
+// Uncordon implements providers.Workload.
+func (c *Client) Uncordon(ctx context.Context, a providers.Access, node string) error {
+	return c.call(ctx, a, "uncordon node "+node, func(ctx context.Context, n *conn) error {
+		at := ref{resource: "nodes", name: node}
+		var live corev1.Node
+		err := n.get(ctx, at, &live)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, marked := live.Annotations[fleet.DrainingAnnotation]; !marked {
+			return nil
+		}
+		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+			fleet.DrainingAnnotation: nil, fleet.DrainedAnnotation: nil, fleet.EvictedAnnotation: nil, fleet.CordonedAnnotation: nil,
+		}}}
+		if _, before := live.Annotations[fleet.CordonedAnnotation]; !before && live.Annotations[fleet.DrainingAnnotation] != "" {
+			patch["spec"] = map[string]any{"unschedulable": nil}
+		}
+		return n.mergePatch(ctx, at, patch)
 	})
 }
 
@@ -99,22 +148,24 @@ func (c *Client) cordon(ctx context.Context, n *conn, live *corev1.Node) error {
 	}
 	patch := map[string]any{"spec": map[string]any{"unschedulable": true}}
 	if !started {
-		patch["metadata"] = map[string]any{"annotations": map[string]any{
-			fleet.DrainingAnnotation: c.o.Now().UTC().Format(time.RFC3339),
-		}}
+		annotations := map[string]any{fleet.DrainingAnnotation: c.o.Now().UTC().Format(time.RFC3339)}
+		if live.Spec.Unschedulable {
+			annotations[fleet.CordonedAnnotation] = ""
+		}
+		patch["metadata"] = map[string]any{"annotations": annotations}
 	}
 	return n.mergePatch(ctx, ref{resource: "nodes", name: live.Name}, patch)
 }
 
-// evict asks for the eviction of p. A refusal is remembered and is no error:
-// what is left shows in the next observation. Only what says something about
-// the whole cluster is returned.
-func (n *conn) evict(ctx context.Context, p *corev1.Pod, unreachable bool) error {
+// evict asks for the eviction of p, and reports whether p goes or may go. A refusal is
+// remembered and is no error: what is left shows in the next observation. Only what says
+// something about the whole cluster is returned.
+func (n *conn) evict(ctx context.Context, p *corev1.Pod, unreachable bool) (goes bool, err error) {
 	o := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))}
 	if unreachable {
 		o.GracePeriodSeconds = new(int64(unreachableGrace / time.Second))
 	}
-	err := n.createEviction(ctx, &policyv1.Eviction{
+	err = n.createEviction(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 		DeleteOptions: o,
 	})
@@ -127,16 +178,19 @@ func (n *conn) evict(ctx context.Context, p *corev1.Pod, unreachable bool) error
 	id := podID{p.Spec.NodeName, p.UID}
 	status, isStatus := errors.AsType[*apierrors.StatusError](err)
 	switch {
-	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	case err == nil:
+		n.setBlocked(id, "")
+		return true, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		n.setBlocked(id, "")
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		n.setBlocked(id, "its namespace is being deleted, and takes it along")
 	case isStatus && !apierrors.IsUnauthorized(err) && !lacksRight(err):
 		n.setBlocked(id, refusal(status.Status()))
 	default:
-		return err
+		return !isStatus, err // without an answer, it may have been taken
 	}
-	return nil
+	return false, nil
 }
 
 // refusal returns why an eviction was refused: what the disruption budget says,

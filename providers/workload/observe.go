@@ -106,6 +106,7 @@ func newNode(n *corev1.Node) fleet.Node {
 	}
 	if started, ok := n.Annotations[fleet.DrainingAnnotation]; ok {
 		out.Draining = true
+		_, out.Evicted = n.Annotations[fleet.EvictedAnnotation]
 		out.DrainStarted, _ = time.Parse(time.RFC3339, started)                           // damaged: not begun
 		out.Drained, _ = time.Parse(time.RFC3339, n.Annotations[fleet.DrainedAnnotation]) // damaged: not done
 	}

@@ -189,6 +189,8 @@ func (e *Executor) doInWorkload(ctx context.Context, w Environment, a fleet.Acti
 		return e.Workload.SyncNode(ctx, access, a.Node, a.Machine, p)
 	case fleet.DrainNode:
 		return e.Workload.Drain(ctx, access, a.Node, c.DrainRulesOf(a.Pool))
+	case fleet.UncordonNode:
+		return e.Workload.Uncordon(ctx, access, a.Node)
 	case fleet.RemoveMember:
 		if err := w.leaveEndpoint(ctx, a); err != nil {
 			return err

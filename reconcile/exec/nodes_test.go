@@ -21,6 +21,7 @@ type nodes struct {
 	pools    map[string]fleet.Pool
 	machines map[string]fleet.MachineName
 	rules    map[string]fleet.DrainRules
+	back     []string // nodes whose drain is taken back
 }
 
 func (n *nodes) SyncNode(_ context.Context, _ providers.Access, node string, m fleet.MachineName, p fleet.Pool) error {
@@ -31,6 +32,11 @@ func (n *nodes) SyncNode(_ context.Context, _ providers.Access, node string, m f
 
 func (n *nodes) Drain(_ context.Context, _ providers.Access, node string, rules fleet.DrainRules) error {
 	n.rules[node] = rules
+	return nil
+}
+
+func (n *nodes) Uncordon(_ context.Context, _ providers.Access, node string) error {
+	n.back = append(n.back, node)
 	return nil
 }
 
@@ -63,6 +69,7 @@ func TestNodes(t *testing.T) {
 		{Kind: fleet.SyncNode, Cluster: key, Pool: "md", Node: "new"},
 		{Kind: fleet.DrainNode, Cluster: key, Pool: "md", Node: "old"},
 		{Kind: fleet.DrainNode, Cluster: key, Pool: "gone", Node: "stray"},
+		{Kind: fleet.UncordonNode, Cluster: key, Pool: "md", Node: "wanted"},
 	})
 	for _, o := range out {
 		if o.Err != nil {
@@ -74,6 +81,9 @@ func TestNodes(t *testing.T) {
 	}
 	if got := w.machines["old"]; got != "m-old" {
 		t.Errorf("node old is brought in line as that of machine %q, want m-old", got)
+	}
+	if len(w.back) != 1 || w.back[0] != "wanted" {
+		t.Errorf("drains taken back %v, want that of node wanted", w.back)
 	}
 	for node, want := range map[string]string{"old": "a", "stray": "b"} {
 		if r := w.rules[node]; len(r) != 1 || r[0].Name != want {

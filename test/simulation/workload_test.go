@@ -68,6 +68,11 @@ func (r reach) Drain(ctx context.Context, a providers.Access, node string, rules
 	return r.change(ctx, a, "drain "+node, func(j *judgement) { j.drains(node) }, func(ctx context.Context) error { return r.Client.Drain(ctx, a, node, rules) })
 }
 
+// Uncordon implements providers.Workload.
+func (r reach) Uncordon(ctx context.Context, a providers.Access, node string) error {
+	return r.change(ctx, a, "uncordon "+node, nil, func(ctx context.Context) error { return r.Client.Uncordon(ctx, a, node) })
+}
+
 // DeleteNode implements providers.Workload.
 func (r reach) DeleteNode(ctx context.Context, a providers.Access, node string) error {
 	return r.change(ctx, a, "delete node "+node, func(j *judgement) { j.deletesNode(node) }, func(ctx context.Context) error { return r.Client.DeleteNode(ctx, a, node) })
