@@ -15,6 +15,9 @@ type PoolRemoval struct {
 	DetachSeconds int               `json:",omitempty"` // Pool.NodeVolumeDetachTimeoutSeconds
 	Exclude       []string          `json:",omitempty"` // annotations that skip a step of the removal, sorted
 	Labels        map[string]string `json:",omitempty"` // that MachineDrainRules select machines by
+
+	MaxUnavailable int           `json:",omitempty"` // Pool.MaxUnavailable where it is more than one
+	Order          DeletionOrder `json:",omitempty"` // Pool.DeletionOrder where it is not random
 }
 
 // RemovalOf returns how machines of p, a pool of c, are removed, and whether that differs
@@ -30,7 +33,13 @@ func (c *Cluster) RemovalOf(p *Pool) (PoolRemoval, bool) {
 	if len(c.DrainRules) > 0 {
 		r.Labels = p.Labels
 	}
-	return r, r.DrainSeconds > 0 || r.DetachSeconds > 0 || len(r.Exclude)+len(r.Labels) > 0
+	if p.MaxUnavailable > 1 {
+		r.MaxUnavailable = p.MaxUnavailable
+	}
+	if p.DeletionOrder != DeleteRandom {
+		r.Order = p.DeletionOrder
+	}
+	return r, r.DrainSeconds > 0 || r.DetachSeconds > 0 || len(r.Exclude)+len(r.Labels) > 0 || r.MaxUnavailable > 0 || r.Order != ""
 }
 
 // WithRemovals returns c with how machines of pools are removed that are not in Git.
@@ -53,6 +62,7 @@ func (c *Cluster) Departed(name PoolName) Pool {
 	}
 	r := c.Removals[i]
 	p.NodeDrainTimeoutSeconds, p.NodeVolumeDetachTimeoutSeconds, p.Labels = r.DrainSeconds, r.DetachSeconds, r.Labels
+	p.MaxUnavailable, p.DeletionOrder = r.MaxUnavailable, r.Order
 	if len(r.Exclude) > 0 {
 		p.Annotations = make(map[string]string, len(r.Exclude))
 	}

@@ -17,11 +17,11 @@ func TestRemovalOfADepartedPool(t *testing.T) {
 	rule.Spec.Machines = []clusterv1.MachineDrainRuleMachineSelector{{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "batch"}}}}
 	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu"}, DrainRules: []clusterv1.MachineDrainRule{rule}}
 	p := fleet.Pool{
-		Name: "jobs", Role: fleet.RoleWorker, Labels: map[string]string{"tier": "batch"}, NodeDrainTimeoutSeconds: 60,
+		Name: "jobs", Role: fleet.RoleWorker, Labels: map[string]string{"tier": "batch"}, NodeDrainTimeoutSeconds: 60, MaxUnavailable: 2, DeletionOrder: fleet.DeleteOldest,
 		Annotations: map[string]string{clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation: "", "other": ""},
 	}
 	r, special := c.RemovalOf(&p)
-	if want := (fleet.PoolRemoval{Pool: "jobs", DrainSeconds: 60, Exclude: []string{clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation}, Labels: p.Labels}); !special || !reflect.DeepEqual(r, want) {
+	if want := (fleet.PoolRemoval{Pool: "jobs", DrainSeconds: 60, Exclude: []string{clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation}, Labels: p.Labels, MaxUnavailable: 2, Order: "Oldest"}); !special || !reflect.DeepEqual(r, want) {
 		t.Errorf("removal %+v, special %t, want %+v", r, special, want)
 	}
 	c = c.WithRemovals([]fleet.PoolRemoval{r})
@@ -31,10 +31,10 @@ func TestRemovalOfADepartedPool(t *testing.T) {
 	if n := len(c.DrainRulesOf("other")); n != 0 {
 		t.Errorf("%d drain rules hold for another pool, want 0", n)
 	}
-	if got := c.Departed("jobs"); got.NodeDrainTimeoutSeconds != 60 || len(got.Annotations) != 1 {
+	if got := c.Departed("jobs"); got.NodeDrainTimeoutSeconds != 60 || len(got.Annotations) != 1 || got.MaxUnavailable != 2 || got.DeletionOrder != "Oldest" {
 		t.Errorf("departed pool %+v", got)
 	}
-	if _, special := c.RemovalOf(&fleet.Pool{Name: "plain", Role: fleet.RoleWorker}); special {
+	if _, special := c.RemovalOf(&fleet.Pool{Name: "plain", Role: fleet.RoleWorker, MaxUnavailable: 1, DeletionOrder: "Random"}); special {
 		t.Error("a pool without settings is remembered")
 	}
 }

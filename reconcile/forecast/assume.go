@@ -16,8 +16,31 @@ import (
 func newModel(in plan.Input) *model {
 	m := &model{git: spread(in.Desired), memory: in.Memory, now: in.Now, silent: in.NeverAnswered, observed: clone(in.Observed)}
 	m.observed.Infrastructure.Failures = nil
+	m.spreadDeparted()
 	return m
 }
+
+// spreadDeparted does what spread does for the pools that are removed from Git.
+func (m *model) spreadDeparted() {
+	count := map[fleet.PoolName]int{}
+	for _, o := range m.observed.Infrastructure.Machines {
+		if _, known := m.git.Pool(o.Pool); !known {
+			count[o.Pool]++
+		}
+	}
+	m.memory.Removals = slices.Clone(m.memory.Removals)
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		i := slices.IndexFunc(m.memory.Removals, func(r fleet.PoolRemoval) bool { return r.Pool == name })
+		if i < 0 {
+			i = len(m.memory.Removals)
+			m.memory.Removals = append(m.memory.Removals, fleet.PoolRemoval{Pool: name})
+		}
+		m.memory.Removals[i].MaxUnavailable = max(m.memory.Removals[i].MaxUnavailable, count[name]/rounds)
+	}
+}
+
+// rounds is in how many parts the machines of a pool go.
+const rounds = 10
 
 // settle lets all get well that can, where p, which is at rest, says what is condemned.
 // It reports whether nobody has seen what is in the cluster.
@@ -40,7 +63,6 @@ func (m *model) settle(p plan.Plan) (unseen bool) {
 // spread returns c with rollouts of many machines at once: that changes how long one
 // takes, and not what comes of it.
 func spread(c *fleet.Cluster) *fleet.Cluster {
-	const rounds = 10
 	out := *c
 	out.Workers = slices.Clone(c.Workers)
 	for i := range out.Workers {

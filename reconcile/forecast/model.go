@@ -89,6 +89,10 @@ func (m *model) carryOutInside(desired *fleet.Cluster, a fleet.Action) {
 		if n := m.node(a.Node); n != nil {
 			m.drain(n)
 		}
+	case fleet.UncordonNode:
+		if n := m.node(a.Node); n != nil {
+			n.Draining, n.DrainStarted, n.Drained, n.Unschedulable = false, time.Time{}, time.Time{}, false
+		}
 	case fleet.DeleteNode:
 		w.Nodes = slices.DeleteFunc(w.Nodes, func(n fleet.Node) bool { return n.Name == a.Node })
 	case fleet.RemoveMember:

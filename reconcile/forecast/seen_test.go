@@ -74,6 +74,7 @@ func (s *script) machine(w words) error {
 // node reads how the Node of m is.
 func (s *script) node(n *fleet.Node, m *fleet.Machine, w words) {
 	if w.is("draining") {
+		n.Evicted = w.is("evicted")
 		n.Draining, n.DrainStarted = true, s.in.Now.Add(-time.Minute)
 		n.Pods = []fleet.Pod{{Namespace: "default", Name: "db", Blocked: "disruption budget"}}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -78,8 +79,16 @@ func (w *world) carryOutInside(a fleet.Action) {
 				n.Pods = append(n.Pods, fleet.Pod{Namespace: "default", Name: fmt.Sprintf("app-%d", i), Blocked: "disruption budget"})
 			}
 		} else if len(n.Pods) > 0 && a.Machine != w.stuck {
-			n.Pods = n.Pods[1:]
+			n.Pods, n.Evicted = n.Pods[1:], true
 		}
+	case fleet.UncordonNode:
+		if n == nil {
+			return
+		}
+		if n.Evicted {
+			w.violate("NothingEvictedIsTakenBack: %s", a)
+		}
+		n.Draining, n.DrainStarted, n.Drained, n.Unschedulable, n.Pods = false, time.Time{}, time.Time{}, false, nil
 	case fleet.DeleteNode:
 		if n != nil && n.Annotations[clusterv1.MachineAnnotation] == "" && !n.Draining {
 			w.violate("NothingForeignTouched: node %s", n.Name)

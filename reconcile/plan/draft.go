@@ -17,6 +17,7 @@ type draft struct {
 	unbegun  map[*machine]bool    // whose reboot waits
 	given    map[fleet.MachineName]bool
 	next     map[*group]int // the lowest index whose name may be free
+	drains   int            // Nodes that are being drained, or will be by this plan
 	external bool           // a deletion waits for what controllers of the cluster keep outside of it
 }
 
@@ -26,6 +27,7 @@ func newDraft(f *facts) *draft {
 		facts: f, remarks: f.remarks.clone(),
 		going: map[*machine]bool{}, stays: map[*machine]*defect{}, unbegun: map[*machine]bool{}, given: map[fleet.MachineName]bool{}, next: map[*group]int{},
 	}
+	d.drains = f.countDrains()
 	d.out.Clock, d.out.ObservedConditions, d.out.Residence, d.out.Removals = f.clock, f.conditions, f.residence, f.removals
 	return d
 }

@@ -25,7 +25,8 @@ type machine struct {
 	overdue   string         // why it is outdated though its template is not
 	held      string         // why what it is, or which, is not certain; nothing is done to it
 	proven    bool           // its Node was told by the provider id
-	leaving   bool           // its removal has begun, which is not undone
+	leaving   bool           // its removal has begun
+	back      bool           // it had, and is taken back
 	duplicate bool           // another machine of this name is the one to keep
 	checked   bool           // a health check looks after it
 	startup   health.Startup // how long it has had no Node, by a health check; zero: none counts
@@ -53,6 +54,7 @@ type facts struct {
 	named          map[fleet.MachineName][]*machine
 	claimed        map[fleet.MachineName]bool // names that a Node has which no provider id gives a machine
 	attempts       map[fleet.OperationID]fleet.Attempt
+	final          map[removal]bool           // removals of this agent that cannot be taken back, or not now
 	taken          map[fleet.MachineName]bool // names that no new machine may have
 	unreachable    bool                       // the API server does not answer: nothing is known of nodes
 	overLimit      []string                   // health checks that found too many unhealthy machines to act
@@ -101,6 +103,7 @@ func look(in Input) *facts {
 	f.markRequested()
 	f.followReboots()
 	f.checkFailed()
+	f.takeBack()
 	for _, m := range f.machines {
 		f.assess(m)
 	}
@@ -119,6 +122,13 @@ type removal struct {
 // for the one that has it now.
 func (f *facts) indexAttempts() map[removal]bool {
 	leaving := map[removal]bool{}
+	f.final = map[removal]bool{}
+	back := map[removal]time.Time{} // when drains were taken back
+	for _, a := range f.Attempts {
+		if a.Action.Kind == fleet.UncordonNode {
+			back[removal{a.Action.Machine, a.Action.ProviderID}] = a.At
+		}
+	}
 	for _, a := range f.Attempts {
 		f.attempts[a.Action.Operation] = a
 		switch a.Action.Kind {
@@ -127,9 +137,13 @@ func (f *facts) indexAttempts() map[removal]bool {
 		}
 		switch a.Action.Kind {
 		case fleet.DeleteMachine, fleet.DrainNode, fleet.RemoveMember:
-			if f.recent(a, f.hold(a)) && !f.madeSince(a) {
-				leaving[removal{a.Action.Machine, a.Action.ProviderID}] = true
+			of := removal{a.Action.Machine, a.Action.ProviderID}
+			drain := a.Action.Kind == fleet.DrainNode
+			if !f.recent(a, f.hold(a)) || f.madeSince(a) || drain && back[of].After(a.At) {
+				continue
 			}
+			leaving[of] = true
+			f.final[of] = f.final[of] || !drain || !a.Answered
 		}
 	}
 	return leaving
@@ -160,7 +174,7 @@ func (f *facts) wrapMachines() {
 func (f *facts) assess(m *machine) {
 	gate, since := m.gates()
 	m.ready = m.node != nil && m.node.Ready && gate == "" && m.held == ""
-	if !m.ready || m.leaving || m.duplicate || m.unhealthy != nil {
+	if !m.ready || m.leaving || m.back || m.duplicate || m.unhealthy != nil {
 		return
 	}
 	m.available = true

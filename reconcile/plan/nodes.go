@@ -18,6 +18,8 @@ func (d *draft) keepNodes() {
 		case m.pool == nil || m.pool.Paused || m.duplicate || m.held != "" || m.State == fleet.MachineDeleting:
 		case m.node == nil:
 			d.keepToken(m)
+		case m.back:
+			d.keepTakenBack(m)
 		case !m.node.Draining && !fleet.NodeInSync(d.Desired, m.poolOfNode(), m.Name, *m.node):
 			d.sync(m)
 		}

@@ -27,7 +27,7 @@ func (s *script) removal(n *fleet.Node, w words) {
 		name, claim, _ := strings.Cut(v, ":")
 		n.Volumes = append(n.Volumes, fleet.Volume{Name: name, Claim: claim})
 	}
-	n.Unseen = w.is("unseen")
+	n.Unseen, n.Evicted = w.is("unseen"), w.is("evicted")
 	if w.is("unreachable") {
 		n.Ready, n.Conditions[0].Status = false, corev1.ConditionUnknown
 	}

@@ -42,7 +42,7 @@ func (f *facts) rolloutOf(g *group) rollout.Pool {
 	for _, m := range g.all {
 		out.Machines = append(out.Machines, rollout.Machine{
 			Name: m.Name, Made: m.MadeAt(), Domain: m.FailureDomain,
-			Current: m.current, Leaving: m.leaving || m.duplicate, Available: m.available,
+			Current: m.current, Leaving: m.leaving || m.duplicate, Available: m.available, Busy: g.vanished && f.busy(m),
 			Marked: marked(m), Broken: broken(m), Unhealthy: m.unhealthy != nil, Condemned: m.condemned,
 		})
 	}
@@ -85,8 +85,16 @@ func (d *draft) takeWorkerStep(g *group, may gate, s rollout.Step) {
 const NoSpare = "; no host is free for its replacement, so it goes first"
 
 // beginRemoval plans the first step of removing the worker m, which is not available from
-// now on.
+// now on. It stays if too many Nodes are being drained.
 func (d *draft) beginRemoval(m *machine, reason string) {
+	if d.toDrain(m) {
+		if d.drains >= drainsAtOnce {
+			d.wait("pool %s waits to drain more nodes: %d nodes of the cluster are being drained, and no more are at a time", m.poolName(), drainsAtOnce)
+			d.wake(drainPace)
+			return
+		}
+		d.drains++
+	}
 	d.going[m] = true
 	d.removeWorker(m, reason)
 }
@@ -184,8 +192,6 @@ func (f *facts) learners(g *group) []int {
 func (g *group) tooFew(has int) string {
 	return fmt.Sprintf("pool %s wants %s, has %d%s", g.name, machines(g.pool.Replicas), has, because(g.decided()))
 }
-
-func (g *group) vanishedReason() string { return fmt.Sprintf("pool %s is not in Git any more", g.name) }
 
 func (g *group) tooMany() string {
 	return fmt.Sprintf("pool %s wants %s, has more%s", g.name, machines(g.pool.Replicas), because(g.decided()))

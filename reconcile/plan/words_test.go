@@ -107,6 +107,7 @@ func (s *script) read(f []string) error {
 		if w.is("label") {
 			r.Labels = map[string]string{w["label"]: ""}
 		}
+		r.MaxUnavailable, r.Order = w.number("unavailable", 0), fleet.DeletionOrder(w["order"])
 		s.in.Memory.Removals = append(s.in.Memory.Removals, r)
 	case "git":
 		s.in.Desired.Recreate = w["recreate"]

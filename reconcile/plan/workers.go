@@ -15,9 +15,7 @@ func (d *draft) planWorkers() {
 	for _, g := range d.workers() {
 		switch {
 		case g.vanished:
-			for _, m := range g.all {
-				d.removeWorker(m, g.vanishedReason())
-			}
+			d.removeVanished(g)
 		case g.pool.Paused:
 			d.note("pool %s is paused", g.name)
 		case d.frozen(g):

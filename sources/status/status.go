@@ -216,6 +216,9 @@ type removal struct {
 	DetachSeconds int               `json:"nodeVolumeDetachTimeoutSeconds,omitempty"`
 	Exclude       []string          `json:"exclude,omitempty"` // annotations
 	Labels        map[string]string `json:"labels,omitempty"`
+
+	MaxUnavailable int    `json:"maxUnavailable,omitempty"`
+	Order          string `json:"order,omitempty"`
 }
 
 type reboot struct {

@@ -26,6 +26,9 @@
 //   - A pool that replaces on deletion alone (OnDelete) loses outdated machines only where it
 //     has too many.
 //
+// All machines of a pool that is removed from Git go, as many at a time as MaxUnavailable says,
+// and one if it says none.
+//
 // A removal that never ends costs its own machine and no more: it is not available, and it
 // is no part of what may still go. Cluster API breaks that dead lock by another rule, since
 // its MachineDeployment does not know which machine a MachineSet removes.

@@ -40,6 +40,7 @@ type Machine struct {
 	Domain    string // failure domain
 	Current   bool   // it is up to date
 	Leaving   bool   // its removal has begun
+	Busy      bool   // pods are being moved away from it
 	Available bool   // a worker that is, which is neither leaving nor unhealthy
 	Well      bool   // of a control plane: it can be counted on
 	Marked    bool   // people want it to go first
@@ -66,6 +67,7 @@ const (
 // What is waited for.
 const (
 	AwaitRemediation Kind = "await remediation" // Machine is condemned and stays until others are replaced
+	AwaitOthers      Kind = "await others"      // Machine goes after others that are being removed
 	AwaitSpare       Kind = "await spare"       // Machine is too many and stays until others are available
 	AwaitAvailable   Kind = "await available"   // Machine is outdated and stays until others are available
 	AwaitCreate      Kind = "await create"      // Pool.NoCreate
