@@ -118,6 +118,9 @@ type Owner struct {
 	// Place is where the agent keeps the secrets of clusters. It tells agents of
 	// one name apart. Empty until the agent has said it, as after a hand-over.
 	Place string
+	// Incarnation is the number of the process that acts for the agent. It grows by one
+	// with each start. It tells processes of one name and place apart. 0: not known.
+	Incarnation int64
 }
 
 // Is reports whether o is the agent and epoch of other, wherever it is: people

@@ -121,6 +121,9 @@ func (b *Branch) read(ctx context.Context) (plumbing.Hash, *tree.Tree, error) {
 	if err != nil && !isEmpty(err) {
 		return plumbing.ZeroHash, nil, err
 	}
+	if err != nil && b.content > 0 { // a restore, a volume that is not mounted, a new mirror
+		return plumbing.ZeroHash, nil, fleet.Errorf(fleet.Unavailable, "read branch "+b.name+" of "+b.repo, "the repository has no branch at all, and it had this one before")
+	}
 	var head plumbing.Hash
 	if err == nil {
 		head = ar.References[b.ref.String()]

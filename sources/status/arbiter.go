@@ -13,9 +13,10 @@ import (
 // An Arbiter keeps the owner of a fleet in owner.yaml on a branch. Git is the
 // lock: of two that change it at once, one push lands.
 //
-// With Verify it believes only what a key that counts signed, and nothing that is older
-// than what it believed before; what an agent finds when it starts it believes of itself
-// without, and signs it.
+// It believes no owner that is older than one that it believed before, and not that the
+// owner is gone: a server that lags behind and a deleted branch hand no fleet over. With
+// Verify it believes only what a key that counts signed; what an agent finds when it starts
+// it believes of itself without, and signs it.
 type Arbiter struct {
 	branch sources.Branch
 	// Sign, if not nil, returns the signature, in armour, of an owner.
@@ -24,7 +25,7 @@ type Arbiter struct {
 	Verify Verify
 
 	mu       sync.Mutex
-	believed ownership // the newest that was; zero: none yet
+	believed ownership // the newest that was read or written; zero: none yet
 }
 
 var _ sources.Arbiter = (*Arbiter)(nil)
@@ -67,7 +68,7 @@ func (a *Arbiter) HandOver(ctx context.Context, from fleet.Owner, to, place stri
 	if to == "" || from.Agent == "" {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "an agent has no name")
 	}
-	next := ownership{owner: fleet.Owner{Agent: to, Epoch: from.Epoch + 1, Place: place}}
+	next := ownership{owner: fleet.Owner{Agent: to, Epoch: from.Epoch + 1, Place: place, Incarnation: from.Incarnation}}
 	r, err := a.change(ctx, op, naming, func(now ownership, mayHave bool) (ownership, string, error) {
 		switch {
 		case now.owner == next.owner && mayHave:
@@ -86,18 +87,47 @@ func passing(from, to fleet.Owner) string {
 }
 
 // Restore writes the owner that was believed last, if that is of, in place of one that is
-// not to be believed.
+// not to be believed. If owner.yaml is gone, it writes all files again that the branch had
+// and lacks now.
 func (a *Arbiter) Restore(ctx context.Context, of fleet.Owner) error {
 	_, err := a.change(ctx, "restore the owner "+of.Agent, restoring, func(now ownership, _ bool) (ownership, string, error) {
-		a.mu.Lock()
-		was := a.believed
-		a.mu.Unlock()
-		if was.owner != of {
+		was := a.newest()
+		switch {
+		case was.owner != of:
 			return now, "", nil
+		case now == (ownership{}):
+			return was, fmt.Sprintf("owner: %s (epoch %d) stays: owner.yaml was gone, and is written again", of.Agent, of.Epoch), nil
+		case a.Verify == nil:
+			return was, fmt.Sprintf("owner: %s (epoch %d) stays: what was here is older", of.Agent, of.Epoch), nil
 		}
 		return was, fmt.Sprintf("owner: %s (epoch %d) stays: nobody who counts signed another", of.Agent, of.Epoch), nil
 	})
 	return err
+}
+
+// A keeper is a Branch that remembers its files.
+type keeper interface {
+	// Missing returns the files that the branch had when it was last seen, and t lacks.
+	Missing(t fs.FS) (map[string][]byte, error)
+}
+
+// edits returns the files that say next, where t says now.
+func (a *Arbiter) edits(t fs.FS, now, next ownership) (map[string][]byte, error) {
+	edits := make(map[string][]byte)
+	if k, ok := a.branch.(keeper); ok && now == (ownership{}) && a.newest() != (ownership{}) {
+		var err error
+		if edits, err = k.Missing(t); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if n := next.owner.Incarnation; n != now.owner.Incarnation {
+		if edits[incarnationPath], err = a.encodeIncarnation(n); err != nil {
+			return nil, err
+		}
+	}
+	edits[ownerPath], err = encodeOwnership(next)
+	return edits, err
 }
 
 // A decision is what owner.yaml is to say, and why, where it says now.
@@ -132,9 +162,9 @@ func (a *Arbiter) change(ctx context.Context, op string, doubt doubt, decide dec
 		if next, err = a.sign(now, next); err != nil {
 			return sources.Commit{}, err
 		}
-		b, err := encodeOwnership(next)
+		edits, err := a.edits(t, now, next)
 		committed = true
-		return sources.Commit{Edits: map[string][]byte{ownerPath: b}, Message: why, Trailers: trailers(fleet.Revision{}, next.owner)}, err
+		return sources.Commit{Edits: edits, Message: why, Trailers: trailers(fleet.Revision{}, next.owner)}, err
 	})
 	switch {
 	case err != nil:

@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// ownership is the content of owner.yaml.
+// ownership is the content of owner.yaml and incarnation.yaml.
 type ownership struct {
 	owner     fleet.Owner
 	next      fleet.Succession
@@ -27,18 +27,23 @@ func ownerIn(t fs.FS, read func(fs.FS) (fleet.Owner, error)) (fleet.Owner, error
 
 // readOwner returns the owner, or zero where there is no owner.yaml.
 func readOwner(t fs.FS) (fleet.Owner, error) {
-	r, err := readOwnership(t)
+	r, err := readOwnership(t, nil)
 	return r.owner, err
 }
 
-// readOwnership returns what owner.yaml says, or zero where there is none.
-func readOwnership(t fs.FS) (ownership, error) {
+// readOwnership returns what owner.yaml and incarnation.yaml say, or zero if there is no
+// owner.yaml. With verify, an incarnation without a trusted signature is not known.
+func readOwnership(t fs.FS, verify Verify) (ownership, error) {
 	b, err := fs.ReadFile(t, ownerPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ownership{}, nil
 	}
 	if err != nil {
 		return ownership{}, unreadable(ownerPath, err)
+	}
+	number, err := readIncarnation(t, verify)
+	if err != nil {
+		return ownership{}, err
 	}
 	var f ownerFile
 	if err := documents.UnmarshalStrict(b, &f, limits()); err != nil {
@@ -50,7 +55,7 @@ func readOwnership(t fs.FS) (ownership, error) {
 	if f.Epoch > maxCount || f.Serial < 0 || f.Serial > maxCount { // the next one has to be greater
 		return ownership{}, unreadable(ownerPath, fmt.Errorf("epoch and serial are at most %d", int64(maxCount)))
 	}
-	r := ownership{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place}, serial: f.Serial, signature: f.Signature}
+	r := ownership{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place, Incarnation: number}, serial: f.Serial, signature: f.Signature}
 	if n := f.Successor; n != nil {
 		r.next = fleet.Succession{ID: n.ID, To: n.Agent, Step: fleet.SuccessionStep(n.Step), Message: n.Message, Place: n.Place}
 		if err := checkSuccession(r.next); err != nil {

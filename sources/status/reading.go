@@ -26,7 +26,7 @@ func (r *Reading) Read(t sources.Tree) (Status, error) {
 }
 
 func (r *Reading) plain(t sources.Tree) (Status, error) {
-	o, errOwner := readOwnership(t)
+	o, errOwner := readOwnership(t, nil)
 	s, errRest := r.cache.read(t)
 	s.Owner, s.Next, s.Signed = o.owner, o.next, o.signature != ""
 	s.Requests, _ = readRequests(t, asWritten) // Requests.List reports what cannot be read

@@ -44,9 +44,10 @@ func trusted(t sources.Tree, verify Verify, s Status, err error) (Status, error)
 	return s, err
 }
 
-// ErrDistrusted says that agents with keys do not believe owner.yaml: no trusted key signed
-// it, it is older than before, or it is gone. The last known owner stays the owner.
-var ErrDistrusted = errors.New("the owner of the fleet is not signed by a key that counts")
+// ErrDistrusted says that owner.yaml is not believed: it is older than before, it is gone,
+// or the agents of the fleet have keys and no trusted key signed it. The last known owner
+// stays the owner.
+var ErrDistrusted = errors.New("the owner on the status branch is not believed")
 
 // signedOwner returns the content of owner.yaml that is signed. It begins differently from
 // any commit, tag or request.
@@ -59,8 +60,8 @@ func signedOwner(r ownership) ([]byte, error) {
 // read returns the owner in the tree of a status branch, and why it is not to be believed.
 // An owner that is not believed is not remembered.
 func (a *Arbiter) read(t fs.FS) (now ownership, distrust, err error) {
-	now, err = readOwnership(t)
-	if a.Verify == nil || err != nil && fleet.KindOf(err) != fleet.Invalid {
+	now, err = readOwnership(t, a.Verify)
+	if err != nil && fleet.KindOf(err) != fleet.Invalid {
 		return now, nil, err
 	}
 	a.mu.Lock()
@@ -68,7 +69,7 @@ func (a *Arbiter) read(t fs.FS) (now ownership, distrust, err error) {
 	if err == nil {
 		err, distrust = a.check(now)
 	}
-	if err != nil && fleet.KindOf(err) == fleet.Invalid {
+	if fleet.KindOf(err) == fleet.Invalid && (a.Verify != nil || a.believed != (ownership{})) {
 		distrust, err = err, nil
 	}
 	switch {
@@ -76,7 +77,7 @@ func (a *Arbiter) read(t fs.FS) (now ownership, distrust, err error) {
 		return ownership{}, nil, err
 	case distrust != nil:
 		return now, fleet.Errorf(fleet.Unavailable, "read "+ownerPath+" of the status branch", "%w: %w", ErrDistrusted, distrust), nil
-	case now.signature != "":
+	case now != (ownership{}) && (a.Verify == nil || now.signature != ""):
 		a.believed = now
 	}
 	return now, nil, nil
@@ -90,21 +91,29 @@ func (a *Arbiter) check(now ownership) (err, distrust error) {
 		}
 		return nil, distrust
 	}
-	content, err := signedOwner(now)
-	if err != nil {
-		return err, nil
-	}
-	if err := a.Verify.check(content, now.signature); err != nil {
-		if fleet.KindOf(err) != fleet.Unknown {
-			return err, nil // the keys cannot be read
+	if a.Verify != nil {
+		content, err := signedOwner(now)
+		if err != nil {
+			return err, nil
 		}
-		return nil, err
+		if err := a.Verify.check(content, now.signature); err != nil {
+			if fleet.KindOf(err) != fleet.Unknown {
+				return err, nil // the keys cannot be read
+			}
+			return nil, err
+		}
 	}
-	was := a.believed
-	if now.owner.Epoch < was.owner.Epoch || now.owner.Epoch == was.owner.Epoch && now.serial < was.serial {
-		return nil, fmt.Errorf("it is older than epoch %d, change %d, which was there before", was.owner.Epoch, was.serial)
+	if was := a.believed; now.isOlder(was) {
+		return nil, fmt.Errorf("it is older than epoch %d, change %d, process %d, which was there before", was.owner.Epoch, was.serial, was.owner.Incarnation)
 	}
 	return nil, nil
+}
+
+// isOlder reports whether r was on the branch before other. Without keys no change but a
+// new owner or a new process is counted.
+func (r ownership) isOlder(other ownership) bool {
+	return r.owner.Epoch < other.owner.Epoch || r.owner.Incarnation < other.owner.Incarnation ||
+		r.owner.Epoch == other.owner.Epoch && r.signature != "" && r.serial < other.serial
 }
 
 // In returns the owner in the tree of a status branch. The error wraps ErrDistrusted where
@@ -142,9 +151,14 @@ func (a *Arbiter) believes(now ownership) bool {
 func (a *Arbiter) believe(r ownership) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.Verify != nil {
-		a.believed = r
-	}
+	a.believed = r
+}
+
+// newest returns the ownership that was believed last.
+func (a *Arbiter) newest() ownership {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.believed
 }
 
 // sign signs next, which follows now, where owners are signed: by this agent, or by the one

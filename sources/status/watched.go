@@ -2,6 +2,9 @@ package status
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 
@@ -11,14 +14,17 @@ import (
 
 // A Watched branch remembers the head that was last seen by any reader. So the writer
 // notices, from polls of the owner, when somebody resets the branch, even in a fleet where
-// nothing changes.
+// nothing changes. It remembers the files, too, so that the owner can write them again
+// after somebody deleted the branch.
 type Watched struct {
 	sources.Branch
 
 	mu    sync.Mutex
 	head  fleet.Revision
 	seen  bool
-	wrote []string // hashes of the last commits that were made here, the newest last
+	tree  sources.Tree      // with files, as last read; nil: none was read
+	since map[string][]byte // edits that were committed here since
+	wrote []string          // hashes of the last commits that were made here, the newest last
 }
 
 // keepWrote is how many commits made here are remembered. A forge sends webhooks within
@@ -35,8 +41,54 @@ func (w *Watched) Read(ctx context.Context) (fleet.Revision, sources.Tree, error
 	head, t, err := w.Branch.Read(ctx)
 	if err == nil {
 		w.saw(head)
+		w.keep(head, t)
 	}
 	return head, t, err
+}
+
+// keep remembers the files of the branch at head. A branch that is not there has none.
+func (w *Watched) keep(head fleet.Revision, t sources.Tree) {
+	if head.IsZero() {
+		return
+	}
+	if _, err := fs.Stat(t, ownerPath); err != nil {
+		return // what somebody put in the place of the branch
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tree, w.since = t, nil
+}
+
+// Missing returns the files that the branch had when it was last seen with an owner, and t
+// lacks.
+func (w *Watched) Missing(t fs.FS) (map[string][]byte, error) {
+	w.mu.Lock()
+	was, since := w.tree, maps.Clone(w.since)
+	w.mu.Unlock()
+	missing := make(map[string][]byte)
+	lacks := func(p string) bool { _, err := fs.Stat(t, p); return errors.Is(err, fs.ErrNotExist) }
+	if was != nil {
+		err := fs.WalkDir(was, ".", func(p string, d fs.DirEntry, err error) error {
+			if _, edited := since[p]; edited || err != nil || d.IsDir() || !lacks(p) {
+				return err
+			}
+			content, err := fs.ReadFile(was, p)
+			if errors.Is(err, fs.ErrNotExist) { // a status branch in a folder went with its files
+				return nil
+			}
+			missing[p] = content
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for p, content := range since {
+		if content != nil && lacks(p) {
+			missing[p] = content
+		}
+	}
+	return missing, nil
 }
 
 // Commit implements sources.Branch.
@@ -44,6 +96,12 @@ func (w *Watched) Commit(ctx context.Context, base fleet.Revision, c sources.Com
 	head, err := w.Branch.Commit(ctx, base, c)
 	if err == nil {
 		w.made(base, head)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.since == nil {
+			w.since = make(map[string][]byte, len(c.Edits))
+		}
+		maps.Copy(w.since, c.Edits)
 	}
 	return head, err
 }

@@ -1,0 +1,107 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
+	"fairlead.dev/sources"
+)
+
+// incarnationPath is the file that says which process of the owner acts. It is a file beside
+// owner.yaml because agents of earlier versions refuse an owner.yaml with an unknown field.
+const incarnationPath = "incarnation.yaml"
+
+// incarnationFile is incarnation.yaml.
+type incarnationFile struct {
+	typeMeta
+	Number    int64  `json:"number"`              // of processes that began to act for the fleet
+	Signature string `json:"signature,omitempty"` // of all but itself, where owners are signed
+}
+
+// Begin makes this process the one that acts for the owner of, and returns the owner with
+// the number of the process, and the succession under way. An earlier process reads a number
+// above its own, and does not act any more. Begin always pushes, so that a server that lags
+// behind cannot answer for the one that is pushed to.
+func (a *Arbiter) Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error) {
+	op := "begin to act for the fleet as " + of.Agent
+	var next ownership
+	err := commit(ctx, a.branch, op, func(t fs.FS, _ bool) (sources.Commit, error) {
+		now, distrust, err := a.read(t)
+		if err = errors.Join(err, distrust); err != nil {
+			return sources.Commit{}, err
+		}
+		if !now.owner.Is(of) || now.owner.Place != of.Place {
+			return sources.Commit{}, moved(op, now)
+		}
+		next = now
+		next.owner.Incarnation = max(now.owner.Incarnation, a.newest().owner.Incarnation) + 1
+		b, err := a.encodeIncarnation(next.owner.Incarnation)
+		return sources.Commit{
+			Edits:   map[string][]byte{incarnationPath: b},
+			Message: fmt.Sprintf("owner: process %d of %s begins", next.owner.Incarnation, of.Agent), Trailers: trailers(fleet.Revision{}, of),
+		}, err
+	})
+	if err != nil {
+		return fleet.Owner{}, fleet.Succession{}, err
+	}
+	a.believe(next)
+	return next.owner, next.next, nil
+}
+
+// encodeIncarnation returns incarnation.yaml, signed where owners are signed.
+func (a *Arbiter) encodeIncarnation(number int64) ([]byte, error) {
+	f := incarnationFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Incarnation"}, Number: number}
+	if a.Verify != nil && a.Sign != nil {
+		content, err := signedIncarnation(f)
+		if err == nil {
+			f.Signature, err = a.Sign(content)
+		}
+		if err != nil {
+			return nil, fleet.Errorf(fleet.Invalid, "sign "+incarnationPath, "%w", err)
+		}
+	}
+	return encodeDocs(incarnationPath, f)
+}
+
+// signedIncarnation returns the content of incarnation.yaml that is signed.
+func signedIncarnation(f incarnationFile) ([]byte, error) {
+	f.Signature = ""
+	b, err := json.Marshal(f)
+	return append([]byte("fairlead-incarnation\n"), b...), err
+}
+
+// readIncarnation returns the number of the process that acts. It is 0 without the file, if
+// the file is damaged, or if verify, which may be nil, refuses its signature. A damaged file
+// is written again by the owner.
+func readIncarnation(t fs.FS, verify Verify) (int64, error) {
+	b, err := fs.ReadFile(t, incarnationPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, unreadable(incarnationPath, err)
+	}
+	var f incarnationFile
+	if documents.Unmarshal(b, &f, limits()) != nil || f.Kind != "Incarnation" || f.Number < 1 || f.Number >= maxCount {
+		return 0, nil
+	}
+	if verify == nil {
+		return f.Number, nil
+	}
+	content, err := signedIncarnation(f)
+	if err != nil {
+		return 0, err
+	}
+	if err := verify.check(content, f.Signature); err != nil {
+		if fleet.KindOf(err) != fleet.Unknown {
+			return 0, err // the keys cannot be read
+		}
+		return 0, nil
+	}
+	return f.Number, nil
+}

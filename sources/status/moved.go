@@ -1,0 +1,109 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
+	"fairlead.dev/sources"
+)
+
+// movedPath is the file of a branch whose status was moved to another branch. owner.yaml
+// stays beside it, so that no agent claims the branch.
+const movedPath = "moved.yaml"
+
+// movedFile is moved.yaml.
+type movedFile struct {
+	typeMeta
+	Branch string `json:"branch"` // that has the status now
+}
+
+// A Location says whose status a branch has, and where the status is.
+type Location struct {
+	Owner   fleet.Owner // zero: the branch is not there, or has no owner
+	Fleet   fleet.ID    // empty: not known
+	Applied fleet.Revision
+	MovedTo string // the branch that has the status; empty: this one has it
+}
+
+// Locate returns whose status is in the tree of a branch. It reads no cluster. A damaged
+// fleet.yaml says nothing.
+func Locate(t fs.FS) (Location, error) {
+	owner, err := readOwner(t)
+	if err != nil {
+		return Location{}, err
+	}
+	s, _ := readFleet(t)
+	l := Location{Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied}
+	b, err := fs.ReadFile(t, movedPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	var f movedFile
+	if err == nil {
+		err = documents.Unmarshal(b, &f, limits())
+	}
+	if err == nil && f.Branch == "" {
+		err = errors.New("it names no branch")
+	}
+	if err != nil {
+		return Location{}, unreadable(movedPath, err)
+	}
+	l.MovedTo = f.Branch
+	return l, nil
+}
+
+// Move copies all files of the branch from to the branch to, called name, and then says on
+// the branch from that the status is there. It can be repeated after an error. The branch to
+// must not have an owner of another fleet.
+func Move(ctx context.Context, from, to sources.Branch, name string) error {
+	op := "move the status to branch " + name
+	_, t, err := from.Read(ctx)
+	if err != nil {
+		return err
+	}
+	here, err := Locate(t)
+	if err != nil {
+		return err
+	}
+	files, err := filesOf(t)
+	if err != nil {
+		return err
+	}
+	delete(files, movedPath)
+	err = commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
+		l, err := Locate(there)
+		if err != nil {
+			return sources.Commit{}, err
+		}
+		if l.Owner != (fleet.Owner{}) && (l.Owner != here.Owner || l.Fleet != here.Fleet) {
+			return sources.Commit{}, fleet.Errorf(fleet.Conflict, op, "it has the status of fleet %q, owned by %q", l.Fleet, l.Owner.Agent)
+		}
+		return sources.Commit{Edits: files, Message: "fleet: the status was moved here", Trailers: trailers(fleet.Revision{}, here.Owner)}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return commit(ctx, from, op, func(fs.FS, bool) (sources.Commit, error) {
+		b, err := encodeDocs(movedPath, movedFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Moved"}, Branch: name})
+		return sources.Commit{
+			Edits: map[string][]byte{movedPath: b}, Message: fmt.Sprintf("fleet: the status was moved to %s", name), Trailers: trailers(fleet.Revision{}, here.Owner),
+		}, err
+	})
+}
+
+// filesOf returns the files of t.
+func filesOf(t fs.FS) (map[string][]byte, error) {
+	files := make(map[string][]byte)
+	err := fs.WalkDir(t, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files[p], err = fs.ReadFile(t, p)
+		return err
+	})
+	return files, err
+}
