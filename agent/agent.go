@@ -25,7 +25,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"fairlead.dev/agent/backoff"
 	"fairlead.dev/agent/decisions"
 	"fairlead.dev/agent/follower"
 	"fairlead.dev/agent/health"
@@ -95,6 +94,12 @@ type Parts struct {
 // A StatusBranch is the status branch: who owns the fleet and how its clusters are.
 type StatusBranch struct {
 	Arbiter sources.Arbiter
+	// Locate returns whose status the branch has, and where the status is; nil: the branch
+	// has the status of the fleet.
+	Locate func(ctx context.Context) (status.Location, error)
+	// MoveTo moves the status to the branch of that name. It is called for a branch that
+	// Locate was called for.
+	MoveTo func(ctx context.Context, name string) error
 	// Read returns what the branch says. Clusters that cannot be read are in it, and no
 	// error.
 	Read func(ctx context.Context) (status.Status, error)
@@ -239,43 +244,9 @@ func (a *Agent) clear(ctx context.Context, b *branch, err error) {
 	}).Clear(ctx, b.ownership(), err)
 }
 
-// A branch is the status branch, as it was opened.
-type branch struct {
-	StatusBranch
-
-	name string
-}
-
 // ownership is what a claim needs of the branch.
 func (b *branch) ownership() ownership.Branch {
 	return ownership.Branch{Arbiter: b.Arbiter, Read: b.Read}
-}
-
-// locate opens the status branch. Its name is in fleet.yaml, so nothing begins without a
-// first revision that can be read. It returns nil where ctx ended.
-func (a *Agent) locate(ctx context.Context) (*branch, error) {
-	name := a.o.StatusBranch
-	for failures := backoff.New(time.Second, a.o.Interval); name == ""; {
-		f, err := a.newestFleet(ctx)
-		if err == nil {
-			name = f.Config.StatusBranch
-			continue
-		}
-		if ctx.Err() != nil {
-			return nil, nil //nolint:nilnil // see above
-		}
-		wait := failures.Step()
-		a.ready.Set(readyRevision, "no revision can be used: "+err.Error())
-		a.p.Log.Error("cannot read the fleet, trying again", "error", err, "after", wait)
-		if !backoff.Sleep(ctx, wait) {
-			return nil, nil //nolint:nilnil // see above
-		}
-	}
-	statusBranch, err := a.p.StatusBranch(name)
-	if err != nil {
-		return nil, err
-	}
-	return &branch{StatusBranch: statusBranch, name: name}, nil
 }
 
 // revisions returns those of the source.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"fairlead.dev/agent/backoff"
+	"fairlead.dev/agent/begin"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
@@ -89,8 +90,10 @@ type Claim struct {
 	arbiter sources.Arbiter
 	place   string           // of this agent; empty: not known yet
 	owned   bool             // this agent owns the fleet
-	owner   fleet.Owner      // valid while owned
+	owner   fleet.Owner      // as last read or written
 	next    fleet.Succession // under way; zero: none
+	since   time.Time        // that next is the same
+	readAt  time.Time        // that the owner was last read
 }
 
 // allPasses is more than the number of workers.
@@ -108,7 +111,7 @@ func (c *Claim) Owner() (fleet.Owner, bool) {
 	return c.owner, c.owned
 }
 
-// May returns why this agent may not change cluster k now.
+// May returns why this agent may not change cluster k now, by what was last read.
 func (c *Claim) May(k fleet.Key) error {
 	if _, owned := c.Owner(); !owned {
 		return fleet.Errorf(fleet.Unauthorized, "change cluster "+k.String(), "this agent does not own the fleet")
@@ -128,95 +131,125 @@ func (c *Claim) BeginPass(ctx context.Context) (end func(), err error) {
 	return func() { c.passes.Release(1) }, nil
 }
 
-// Acquire makes this agent the owner of the fleet. A *NotOwnerError says that another agent
-// is. It returns false and no error where ctx ended.
+// A Beginner is an Arbiter that tells the processes of one agent apart.
+type Beginner interface {
+	// Begin makes this process the one that acts for the owner of, and returns the owner with
+	// the number of the process, and the succession under way.
+	Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error)
+}
+
+// Acquire makes this agent the owner of the fleet, and this process the one that acts for
+// it: see [begin.Decide]. A *NotOwnerError says that another agent owns the fleet. It
+// returns false and no error where ctx ended.
 func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 	c.mu.Lock()
 	c.arbiter = b.Arbiter
 	c.mu.Unlock()
 	rehearsal := rehearsal{newest: c.p.Newest, read: b.Read, open: c.p.Looker}
-	for failures := newBackoff(); ; {
+	in := begin.Input{At: "the status branch", Flags: begin.Flags{Self: c.o.Self, Wait: c.o.Wait, TakeOver: c.o.TakeOver}}
+	for failures := newBackoff(); ctx.Err() == nil; {
 		var wait time.Duration
-		found, err := c.claim(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return false, nil
-		case err != nil:
-			wait = failures.Step()
-			c.p.Ready("the owner of the fleet cannot be read: " + err.Error())
-			c.p.Log.Error("cannot claim the fleet, trying again", "error", err, "after", wait)
-		case c.isSelf(found.owner):
-			c.begin(found)
+		switch step := begin.Decide(in); step.Do {
+		case begin.ReadOwner:
+			in.Owner = c.find(ctx)
+			in.Place = c.placeOfSelf()
+			continue
+		case begin.Prove:
+			in.Owner.Proof = &begin.Proof{Err: rehearsal.prove(ctx, c.o.Wait)}
+			continue
+		case begin.Claim:
+			in.Owner = c.act(ctx, *in.Owner, false)
+			continue
+		case begin.TakeOver:
+			in.Owner = c.act(ctx, *in.Owner, true)
+			continue
+		case begin.Own:
+			c.begin(in.Owner.Owner, in.Owner.Next)
 			return true, nil
+		case begin.Retry:
+			wait = failures.Step()
+			c.p.Ready("the owner of the fleet cannot be read: " + step.Why.Error())
+			c.p.Log.Error("cannot claim the fleet, trying again", "error", step.Why, "after", wait)
 		default:
-			refusal := &NotOwnerError{Self: c.o.Self, Place: c.placeOfSelf(), Owner: found.owner, Unsigned: found.unsigned}
-			if !c.o.Wait {
+			refusal := c.refusal(*in.Owner)
+			if step.Do == begin.Refuse {
 				return false, refusal
 			}
-			failures, wait = newBackoff(), c.standBy(ctx, found, refusal, &rehearsal)
+			failures, wait = newBackoff(), c.standBy(ctx, *in.Owner, step.Do == begin.Prepare, refusal, &rehearsal)
 		}
+		in.Owner = nil
 		if !backoff.Sleep(ctx, backoff.Jitter(wait)) {
-			return false, nil
+			break
 		}
 	}
+	return false, nil
 }
 
-// A finding is what the status branch says of the ownership.
-type finding struct {
-	owner    fleet.Owner
-	next     fleet.Succession // that is under way
-	unsigned bool             // the owner is another agent, and no trusted key signed that
-}
-
-// claim claims the fleet, and returns who owns it.
-func (c *Claim) claim(ctx context.Context) (finding, error) {
-	there, err := c.claimOrTakeOver(ctx)
-	if err != nil {
-		return finding{}, err
-	}
-	owner, next, err := c.branch().Succession(ctx)
-	if errors.Is(err, status.ErrDistrusted) && !c.isSelf(there) {
-		return finding{owner: there, unsigned: true}, nil // nobody knows whether that agent acts, so this one does not
-	}
-	return finding{owner: owner, next: next}, err
-}
-
-// claimOrTakeOver claims the fleet, or takes it from the owner in Options.TakeOver.
-func (c *Claim) claimOrTakeOver(ctx context.Context) (fleet.Owner, error) {
+// find reads who owns the fleet. What is not believed is claimed: a claim says which owner
+// is there, and accepts it if that is this agent.
+func (c *Claim) find(ctx context.Context) *begin.Ownership {
 	place, err := c.findPlace(ctx)
 	if err != nil {
-		return fleet.Owner{}, err
+		return &begin.Ownership{Err: err}
 	}
-	owner, err := c.branch().Claim(ctx, c.o.Self, place)
-	gone := c.o.TakeOver
-	if err != nil || gone == (fleet.Owner{}) || !owner.Is(gone) || c.isSelf(owner) {
-		return owner, err
+	owner, next, err := c.branch().Succession(ctx)
+	if errors.Is(err, status.ErrDistrusted) {
+		owner, err = c.branch().Claim(ctx, c.o.Self, place)
+		if err == nil && !c.isSelf(owner) {
+			return &begin.Ownership{Owner: owner, Unsigned: true} // nobody knows whether that agent acts, so this one does not
+		}
 	}
-	c.p.Log.Warn("taking over the fleet from an agent that is said to be gone", "agent", owner.Agent, "epoch", owner.Epoch, "place", owner.Place)
-	return c.branch().HandOver(ctx, owner, c.o.Self, place)
+	return &begin.Ownership{Owner: owner, Next: next, Err: err}
+}
+
+// act claims the fleet, or takes it over from the owner in Options.TakeOver, and makes this
+// process the one that acts.
+func (c *Claim) act(ctx context.Context, was begin.Ownership, takeOver bool) *begin.Ownership {
+	now := begin.Ownership{Next: was.Next}
+	if takeOver {
+		c.p.Log.Warn("taking over the fleet from an agent that is said to be gone", "agent", was.Owner.Agent, "epoch", was.Owner.Epoch, "place", was.Owner.Place)
+		now.Owner, now.Err = c.branch().HandOver(ctx, was.Owner, c.o.Self, c.placeOfSelf())
+	} else {
+		now.Owner, now.Err = c.branch().Claim(ctx, c.o.Self, c.placeOfSelf())
+	}
+	if now.Err != nil || !c.isSelf(now.Owner) {
+		return &now
+	}
+	if b, ok := c.branch().(Beginner); ok {
+		now.Owner, now.Next, now.Err = b.Begin(ctx, now.Owner)
+	} else if now.Owner != was.Owner {
+		now.Owner, now.Next, now.Err = c.branch().Succession(ctx)
+	}
+	now.Begun = now.Err == nil
+	return &now
+}
+
+// refusal says that another agent owns the fleet.
+func (c *Claim) refusal(o begin.Ownership) *NotOwnerError {
+	return &NotOwnerError{Self: c.o.Self, Place: c.placeOfSelf(), Owner: o.Owner, Unsigned: o.Unsigned}
 }
 
 // begin stores that this agent owns the fleet. Secrets are frozen before the first pass,
 // since an earlier agent may have agreed to a move.
-func (c *Claim) begin(f finding) {
-	c.setOwner(f.owner)
+func (c *Claim) begin(owner fleet.Owner, next fleet.Succession) {
+	c.setOwner(owner)
 	c.p.Ready("")
-	c.p.Metrics.SetOwner(f.owner)
-	c.p.Log.Info("owning the fleet", "agent", f.owner.Agent, "epoch", f.owner.Epoch, "place", f.owner.Place)
-	c.setSuccession(f.next)
-	c.freezeSecrets(f.next)
+	c.p.Metrics.SetOwner(owner)
+	c.p.Log.Info("owning the fleet", "agent", owner.Agent, "epoch", owner.Epoch, "place", owner.Place, "process", owner.Incarnation)
+	c.setSuccession(next)
+	c.freezeSecrets(next)
 }
 
 // standBy does what an agent that does not own the fleet has to do, and returns how long to
 // wait.
-func (c *Claim) standBy(ctx context.Context, f finding, why *NotOwnerError, r *rehearsal) time.Duration {
+func (c *Claim) standBy(ctx context.Context, o begin.Ownership, prepare bool, why *NotOwnerError, r *rehearsal) time.Duration {
 	c.p.Ready(why.Error())
 	c.p.Metrics.SetStandby()
 	c.p.Log.Info("waiting for the fleet", "why", why.Error())
-	if f.next.To != c.o.Self {
+	if !prepare {
 		return c.o.Interval
 	}
-	c.prepare(ctx, f.owner, f.next, r)
+	c.prepare(ctx, o.Owner, o.Next, r)
 	return min(c.o.Interval, handOverInterval)
 }
 
@@ -252,16 +285,19 @@ func (c *Claim) branch() sources.Arbiter {
 	return c.arbiter
 }
 
+// setOwner stores that this agent owns the fleet.
 func (c *Claim) setOwner(o fleet.Owner) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.owner, c.owned = o, o.Agent != ""
+	c.owner, c.owned, c.readAt = o, true, time.Now()
 }
 
 func (c *Claim) setSuccession(next fleet.Succession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.next = next
+	if c.next != next || c.since.IsZero() {
+		c.next, c.since = next, time.Now()
+	}
 }
 
 func (c *Claim) succession() fleet.Succession {

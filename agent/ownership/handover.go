@@ -28,8 +28,9 @@ func (c *Claim) Interval() time.Duration {
 }
 
 // Check reads who owns the fleet, and does the owner's part of a succession. flush writes
-// the status that waits. While the owner cannot be read, the last answer counts. A
-// *NotOwnerError says that another agent owns the fleet.
+// the status that waits. While the owner cannot be read, or is older than what was read
+// before, the last answer counts. A *NotOwnerError says that another agent or another process
+// acts for the fleet.
 func (c *Claim) Check(ctx context.Context, flush func(context.Context) error) error {
 	owner, next, err := c.branch().Succession(ctx)
 	if err != nil {
@@ -39,34 +40,57 @@ func (c *Claim) Check(ctx context.Context, flush func(context.Context) error) er
 		}
 		return nil
 	}
+	if c.isStale(owner) {
+		c.p.Log.Warn("the status branch has an older owner than before, keeping the newer one", "agent", owner.Agent, "epoch", owner.Epoch)
+		return nil
+	}
 	if err := c.accept(owner); err != nil {
 		return err
 	}
 	return c.advance(ctx, owner, next, flush)
 }
 
-// restore writes again that this agent is the owner, where owner.yaml was changed without a
-// trusted key.
+// restoreDeadline bounds one attempt to restore the owner: a server that lags behind cannot
+// be written to by what it answers.
+const restoreDeadline = 10 * time.Second
+
+// restore writes again that this agent is the owner, if owner.yaml is gone, was put back to
+// an older state, or was changed without a trusted key.
 func (c *Claim) restore(ctx context.Context, why error) {
 	arbiter, can := c.branch().(Restorer)
 	owner, owned := c.Owner()
 	if !can || !owned || !errors.Is(why, status.ErrDistrusted) {
 		return
 	}
-	if err := arbiter.Restore(ctx, owner); err != nil && ctx.Err() == nil {
+	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
+	defer cancel()
+	if err := arbiter.Restore(ctx, owner); err != nil {
 		c.p.Log.Warn("cannot restore the owner of the fleet, trying again", "error", err)
+		return
 	}
+	c.p.Log.Warn("the owner of the fleet was written again", "reason", why)
 }
 
-// accept stores who owns the fleet. It returns a *NotOwnerError for another agent.
+// isStale reports whether owner is of an earlier time than what this agent read or wrote
+// before. A server that lags behind gives such an answer.
+func (c *Claim) isStale(owner fleet.Owner) bool {
+	was, _ := c.Owner()
+	return owner.Epoch < was.Epoch || owner.Epoch == was.Epoch && c.isSelf(owner) && owner.Incarnation < was.Incarnation
+}
+
+// accept stores who owns the fleet. It returns a *NotOwnerError for another agent, and for
+// another process of this one.
 func (c *Claim) accept(owner fleet.Owner) error {
-	if c.isSelf(owner) {
+	was, owned := c.Owner()
+	if c.isSelf(owner) && (!owned || owner.Incarnation == was.Incarnation) {
 		c.setOwner(owner)
 		return nil
 	}
-	c.setOwner(fleet.Owner{})
+	c.mu.Lock()
+	c.owner, c.owned = owner, false
+	c.mu.Unlock()
 	c.p.Metrics.SetOwner(fleet.Owner{})
-	return &NotOwnerError{Self: c.o.Self, Place: c.placeOfSelf(), Owner: owner}
+	return &NotOwnerError{Self: c.o.Self, Place: c.placeOfSelf(), Incarnation: was.Incarnation, Owner: owner}
 }
 
 // advance does the owner's next step of a succession.
@@ -115,7 +139,10 @@ func (c *Claim) handOver(ctx context.Context, owner fleet.Owner, next fleet.Succ
 		c.p.Log.Warn("the last status before the hand-over is not written yet, trying again", "error", err)
 		return nil
 	}
-	if _, err := c.branch().Yield(ctx, owner, next); err != nil && ctx.Err() == nil {
+	switch now, err := c.branch().Yield(ctx, owner, next); {
+	case err == nil: // the push was confirmed: no read says more
+		return c.accept(now)
+	case ctx.Err() == nil:
 		c.p.Log.Warn("the hand-over was not confirmed, looking who owns the fleet", "error", err)
 	}
 	for failures := newBackoff(); ctx.Err() == nil; {
@@ -153,7 +180,7 @@ func (c *Claim) ConfirmHandOver(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.next == next {
-		c.next = fleet.Succession{}
+		c.next, c.since = fleet.Succession{}, time.Now()
 	}
 }
 

@@ -43,6 +43,8 @@ type NotOwnerError struct {
 	Place    string // of this agent
 	Owner    fleet.Owner
 	Unsigned bool // no trusted key signed that Owner is the owner
+	// Incarnation is the number of this process; 0: it did not act for the fleet.
+	Incarnation int64
 }
 
 // Error implements error.
@@ -53,6 +55,10 @@ func (e *NotOwnerError) Error() string {
 	if e.Unsigned {
 		return fmt.Sprintf("the fleet is owned by agent %q (epoch %d, place %s), as no key that counts says: start that agent with the same --request-keys, so that it signs, or, where there is none, this one with --take-over %[1]s@%[2]d",
 			e.Owner.Agent, e.Owner.Epoch, knownPlace(e.Owner.Place))
+	}
+	if e.Owner.Agent == e.Self && e.Owner.Place == e.Place && e.Owner.Incarnation != e.Incarnation {
+		return fmt.Sprintf("process %d of agent %q acts for the fleet now, this is process %d of it: run one process for a fleet, and give a copy of this machine or of its files another agent name (--name) and its own secret store",
+			e.Owner.Incarnation, e.Self, e.Incarnation)
 	}
 	if e.Owner.Agent == e.Self {
 		return fmt.Sprintf("the fleet is owned by another agent of the name %[1]q, in %[2]s, and this one is in %[3]s: give one of them a name of its own (--name, agent.name of the chart), or, where the other is gone for good, start this one with --take-over %[1]s@%[4]d",

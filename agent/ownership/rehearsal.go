@@ -84,6 +84,55 @@ func (r *rehearsal) run(ctx context.Context, next fleet.Succession) error {
 	return cmp.Or(errs...)
 }
 
+// proofDeadline bounds what an agent proves before it claims a fleet that nobody owns.
+const proofDeadline = 30 * time.Second
+
+// prove returns why this agent must not claim a fleet that nobody owns: clusters have
+// machines, and their secrets are not here. An agent that waits for the fleet also proves
+// that it can look at every cluster. Another agent claims a new fleet even if a cloud does
+// not answer, and its status says so.
+func (r *rehearsal) prove(ctx context.Context, wholly bool) error {
+	if r.open == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, proofDeadline)
+	defer cancel()
+	f, err := r.newest(ctx)
+	if err != nil {
+		return err
+	}
+	looker := r.open()
+	errs := make([]error, len(f.Clusters))
+	var g errgroup.Group
+	g.SetLimit(rehearsalWidth)
+	for i := range f.Clusters {
+		c := &f.Clusters[i]
+		g.Go(func() error {
+			seen, err := looker.Look(ctx, c)
+			switch {
+			case err == nil:
+				errs[i] = missingSecrets(c, seen)
+			case wholly:
+				errs[i] = err
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the errors are in errs
+	if err := cmp.Or(errs...); err != nil {
+		return fmt.Errorf("nobody owns the fleet, and this agent must not claim it: %w", err)
+	}
+	return nil
+}
+
+// missingSecrets says that c has machines, and that their secrets are not with this agent.
+func missingSecrets(c *fleet.Cluster, seen fleet.Observed) error {
+	if len(seen.Infrastructure.Machines) > 0 && len(seen.Secrets.Missing) > 0 {
+		return fmt.Errorf("cluster %s has machines, and its secrets are not here: %v", c.Key, seen.Secrets.Missing)
+	}
+	return nil
+}
+
 // look returns what this agent cannot see of c.
 func (r *rehearsal) look(ctx context.Context, c *fleet.Cluster, s status.Status) error {
 	if err := ctx.Err(); err != nil {
@@ -100,8 +149,8 @@ func (r *rehearsal) look(ctx context.Context, c *fleet.Cluster, s status.Status)
 
 // compareViews returns what the owner sees of c and this agent does not.
 func compareViews(c *fleet.Cluster, seen fleet.Observed, s status.Status) error {
-	if len(seen.Infrastructure.Machines) > 0 && len(seen.Secrets.Missing) > 0 {
-		return fmt.Errorf("cluster %s has machines, and its secrets are not here: %v", c.Key, seen.Secrets.Missing)
+	if err := missingSecrets(c, seen); err != nil {
+		return err
 	}
 	known, ok := s.Cluster(c.Key)
 	if !ok {

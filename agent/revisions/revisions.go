@@ -77,12 +77,19 @@ func (r *Revisions) Newest(ctx context.Context) (fleet.Fleet, error) {
 
 // Next renders rev, which is to take the place of followed; zero: nothing was followed yet.
 func (r *Revisions) Next(ctx context.Context, followed, rev fleet.Revision) (fleet.Fleet, error) {
-	if l := r.lineage(); l != nil && !followed.IsZero() {
-		if err := l.Continues(ctx, followed, rev); err != nil {
-			return fleet.Fleet{}, err
-		}
+	if err := r.Continues(ctx, followed, rev); err != nil {
+		return fleet.Fleet{}, err
 	}
 	return r.render(ctx, rev)
+}
+
+// Continues returns why rev must not take the place of followed; zero: nothing was followed
+// yet.
+func (r *Revisions) Continues(ctx context.Context, followed, rev fleet.Revision) error {
+	if l := r.lineage(); l != nil && !followed.IsZero() {
+		return l.Continues(ctx, followed, rev)
+	}
+	return nil
 }
 
 // Older renders rev, which is said to have been followed before followed.

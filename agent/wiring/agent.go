@@ -80,7 +80,15 @@ func (s Settings) statusBranches(source sources.Source, guard func() error, m *m
 		if err != nil {
 			return agent.StatusBranch{}, err
 		}
-		return s.statusBranch(status.Guarded(b, guard), keys, m), nil
+		branch := s.statusBranch(status.Guarded(b, guard), keys, m)
+		branch.MoveTo = func(ctx context.Context, other string) error {
+			to, err := open(other)
+			if err != nil {
+				return err
+			}
+			return status.Move(ctx, status.Guarded(b, guard), status.Guarded(to, guard), other)
+		}
+		return branch, nil
 	}
 }
 
@@ -97,7 +105,14 @@ func (s Settings) statusBranch(branch sources.Branch, keys StatusKeys, m *metric
 	plans, approvals := status.NewPlans(b), status.NewApprovals(b)
 	plans.Owner, approvals.Verify = arbiter.In, keys.Verify
 	return agent.StatusBranch{
-		Arbiter:     arbiter,
+		Arbiter: arbiter,
+		Locate: func(ctx context.Context) (status.Location, error) {
+			_, t, err := b.Read(ctx)
+			if err != nil {
+				return status.Location{}, err
+			}
+			return status.Locate(t)
+		},
 		Read:        func(ctx context.Context) (status.Status, error) { return readStatus(ctx, b) },
 		ReadCluster: status.NewReader(b).ReadCluster,
 		Requests:    requests,

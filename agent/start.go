@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"fairlead.dev/agent/backoff"
+	"fairlead.dev/agent/begin"
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// A branch is the status branch, as it was opened.
+type branch struct {
+	StatusBranch
+
+	name string
+}
+
+// locate opens the status branch: see [begin.Decide]. It returns nil where ctx ended.
+func (a *Agent) locate(ctx context.Context) (*branch, error) {
+	opened := make(map[string]*branch)
+	in := begin.Input{Flags: a.flags(ctx), Branches: make(map[string]begin.Branch)}
+	for failures := backoff.New(time.Second, a.o.Interval); ; {
+		switch step := begin.Decide(in); step.Do {
+		case begin.ReadTip:
+			in.Tip = a.tip(ctx)
+		case begin.ReadBranch:
+			b, err := a.open(step.Branch, opened)
+			if err != nil && (in.Branch != "" || in.Tip.Err == nil) { // people named it
+				return nil, err
+			}
+			in.Branches[step.Branch] = a.look(ctx, b, err, in.Tip)
+		case begin.Use:
+			return a.open(step.Branch, opened)
+		case begin.Move:
+			from, err := a.open(step.From, opened)
+			if err == nil {
+				err = from.MoveTo(ctx, step.Branch)
+			}
+			delete(in.Branches, step.Branch)
+			if was := in.Branches[step.From]; err != nil {
+				was.Err = err
+				in.Branches[step.From] = was
+				break
+			}
+			delete(in.Branches, step.From)
+			a.p.Log.Info("the status of the fleet was moved", "from", step.From, "to", step.Branch)
+		case begin.Refuse:
+			return nil, step.Why
+		default:
+			wait := failures.Step()
+			a.ready.Set(readyRevision, "no revision can be used: "+step.Why.Error())
+			a.p.Log.Error("cannot read the fleet, trying again", "error", step.Why, "after", wait)
+			if !backoff.Sleep(ctx, wait) {
+				return nil, nil //nolint:nilnil // see above
+			}
+			in.Tip, in.Branches = nil, make(map[string]begin.Branch)
+		}
+		if ctx.Err() != nil {
+			return nil, nil //nolint:nilnil // see above
+		}
+	}
+}
+
+// flags are those that a start is decided by. Where the place cannot be found yet, the agent
+// moves no status.
+func (a *Agent) flags(ctx context.Context) begin.Flags {
+	place := ""
+	if a.p.Place != nil {
+		place, _ = a.p.Place(ctx)
+	}
+	return begin.Flags{Place: place, Self: a.o.Name, Branch: a.o.StatusBranch, Wait: a.o.WaitForOwnership, TakeOver: a.o.TakeOver, Signed: a.revisions().Signed()}
+}
+
+// tip renders the newest revision.
+func (a *Agent) tip(ctx context.Context) *begin.Tip {
+	f, err := a.newestFleet(ctx)
+	if err != nil {
+		return &begin.Tip{Err: err}
+	}
+	return &begin.Tip{Fleet: f.ID, Branch: f.Config.StatusBranch, Revision: f.Revision}
+}
+
+// open opens the status branch of that name, once.
+func (a *Agent) open(name string, opened map[string]*branch) (*branch, error) {
+	if b, ok := opened[name]; ok {
+		return b, nil
+	}
+	b, err := a.p.StatusBranch(name)
+	if err != nil {
+		return nil, err
+	}
+	opened[name] = &branch{StatusBranch: b, name: name}
+	return opened[name], nil
+}
+
+// look reads where the status is. A branch that cannot say it is the one.
+func (a *Agent) look(ctx context.Context, b *branch, err error, tip *begin.Tip) begin.Branch {
+	if err != nil {
+		return begin.Branch{Err: err}
+	}
+	if b.Locate == nil {
+		return begin.Branch{Owner: fleet.Owner{Agent: a.o.Name}}
+	}
+	l, err := b.Locate(ctx)
+	if errors.Is(err, status.ErrDistrusted) || fleet.KindOf(err) == fleet.Invalid {
+		return begin.Branch{Owner: fleet.Owner{Agent: a.o.Name}} // who owns the fleet is decided next
+	}
+	if tip != nil && tip.Err == nil && !l.Applied.IsZero() {
+		tip.Strays = a.revisions().Continues(ctx, l.Applied, tip.Revision) != nil
+	}
+	return begin.Branch{Err: err, Owner: l.Owner, Fleet: l.Fleet, MovedTo: l.MovedTo, Applied: l.Applied}
+}
