@@ -1,9 +1,11 @@
 package follower
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
+	"fairlead.dev/agent/begin"
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/revisions"
 	"fairlead.dev/fleet"
@@ -29,10 +31,11 @@ func (f *follower) poll(ctx context.Context) error {
 		f.Log.ErrorContext(ctx, "cannot see the newest revision, keeping what is", "error", err)
 		f.retries.postpone()
 		f.restoring.postpone()
+		f.continueApplied(ctx)
 		return nil
 	}
 	f.follow(ctx, rev)
-	for _, step := range append([]func(context.Context){f.rereadDamaged, f.restoreDefinitions}, f.Then...) {
+	for _, step := range append([]func(context.Context){f.continueApplied, f.rereadDamaged, f.restoreDefinitions}, f.Then...) {
 		goesOn()
 		step(ctx)
 	}
@@ -71,15 +74,21 @@ func (f *follower) apply(ctx context.Context, rev fleet.Revision) {
 		f.untrusted = errors.Is(err, sources.ErrUntrusted)
 		f.refusedAgain(rev)
 		f.Metrics.SetRefused(true)
-		f.Fleet.DecideBulk(rollout.Input{Newest: &rollout.Revision{Revision: rev, Refused: err.Error()}})
+		f.refuse(rollout.Revision{Revision: rev, Refused: err.Error()})
 		return
 	}
+	f.refusal = nil
 	clear(f.retries)
 	f.untrusted = false
 	if f.Revisions.Signed() {
 		f.followed = rev
 	}
 	f.Metrics.SetRefused(false)
+	f.hold(rev, next)
+}
+
+// hold has the fleet held to rev, which was rendered as next.
+func (f *follower) hold(rev fleet.Revision, next fleet.Fleet) {
 	d := f.Fleet.DecideBulk(rollout.Input{Newest: &rollout.Revision{Revision: rev, Fleet: &next, Notices: f.Notices(next)}})
 	problems := d.State.Problems()
 	f.Log.Info("holding to a new revision", "revision", rev,
@@ -88,6 +97,48 @@ func (f *follower) apply(ctx context.Context, rev fleet.Revision) {
 		f.Log.Warn("the revision has a problem", "revision", rev, "problem", p.String())
 	}
 	f.Applied()
+}
+
+// refuse tells that the newest revision cannot be used. The fleet stays as it is.
+func (f *follower) refuse(r rollout.Revision) {
+	f.refusal = &r
+	f.Fleet.DecideBulk(rollout.Input{Newest: &r})
+}
+
+// continueApplied has the fleet held to the revision that the status branch had as applied
+// when the agent began, if the newest one cannot be used: the agent before this one would
+// have gone on with it, too.
+func (f *follower) continueApplied(ctx context.Context) {
+	tip := &begin.Tip{}
+	switch now := f.Fleet.Now(); {
+	case !now.Revision().IsZero():
+		return
+	case f.refusal != nil && f.refusal.Revision == f.recorded: // trying it again is not for here
+		return
+	case f.refusal != nil:
+		tip.Err = errors.New(cmp.Or(f.refusal.Refused, f.refusal.Unavailable))
+	default:
+		tip.Err = errors.New("the newest revision is not known")
+	}
+	step := begin.Decide(begin.Input{At: "the status branch", Owned: true, Tip: tip, Record: &begin.Record{Applied: f.recorded}})
+	if step.Do != begin.HoldApplied || !f.restoring.due(f.recorded) {
+		return
+	}
+	applied, err := f.sameFleet(f.Revisions.Next(ctx, f.followed, f.recorded))
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		f.restoring.failed(f.recorded, err)
+		f.Log.ErrorContext(ctx, "cannot continue with the applied revision, trying again", "revision", f.recorded, "error", err)
+		f.Unready("neither the newest revision nor the applied one can be used: " + err.Error())
+		return
+	}
+	f.Log.WarnContext(ctx, "the newest revision cannot be used, continuing with the applied one", "revision", f.recorded, "error", tip.Err)
+	f.hold(f.recorded, applied)
+	if f.refusal != nil {
+		f.refuse(*f.refusal)
+	}
 }
 
 // sameFleet returns what was rendered, and refuses it where it is of another fleet.

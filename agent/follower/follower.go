@@ -96,10 +96,12 @@ func (t Trigger) reset() {
 type follower struct {
 	Parts
 
-	untrusted bool           // the newest revision was refused for want of a signature, which another key may be good for
-	followed  fleet.Revision // newest revision that was followed, by this agent or one before; zero: none, or nobody signs
-	retries   tries          // of the newest revision
-	restoring tries          // of last good definitions
+	untrusted bool              // the newest revision was refused for want of a signature, which another key may be good for
+	followed  fleet.Revision    // newest revision that was followed, by this agent or one before; zero: none, or nobody signs
+	recorded  fleet.Revision    // that the status branch had as applied when the agent began
+	refusal   *rollout.Revision // what is told of the newest revision; nil: it is good, or not known
+	retries   tries             // of the newest revision
+	restoring tries             // of last good definitions
 
 	triggered time.Time       // when a triggered poll was last made
 	before    fleet.Revision  // newest revision then
@@ -139,6 +141,7 @@ func (f *follower) begin(ctx context.Context) bool {
 	for failures := backoff.New(time.Second, time.Minute); ; {
 		applied, err := f.Restore(ctx)
 		if err == nil {
+			f.recorded = applied
 			if f.Revisions.Signed() {
 				f.followed = applied
 			}

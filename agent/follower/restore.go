@@ -13,7 +13,10 @@ import (
 // them. A revision that cannot be got is tried again.
 func (f *follower) restoreDefinitions(ctx context.Context) {
 	wanted := f.Fleet.Now().MissingDefinitions()
-	f.restoring.only(func(rev fleet.Revision) bool { _, ok := wanted[rev]; return ok })
+	f.restoring.only(func(rev fleet.Revision) bool {
+		_, ok := wanted[rev]
+		return ok || rev == f.recorded && f.Fleet.Now().Revision().IsZero()
+	})
 	for rev, keys := range wanted {
 		if !f.restoring.due(rev) {
 			continue

@@ -76,7 +76,7 @@ func (f *follower) delayed(rev fleet.Revision, err error) {
 	if f.retries.failed(rev, err) < 2 {
 		return
 	}
-	f.Fleet.DecideBulk(rollout.Input{Newest: &rollout.Revision{Revision: rev, Unavailable: err.Error()}})
+	f.refuse(rollout.Revision{Revision: rev, Unavailable: err.Error()})
 }
 
 // refusedAgain has the refused revision rev looked at again where another trusted key
