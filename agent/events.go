@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"fairlead.dev/agent/begin"
 	"fairlead.dev/agent/desired"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"
@@ -29,10 +30,21 @@ func (s *session) act(d rollout.Decision) {
 // for. Single clusters that cannot be read are left alone until they are repaired.
 func (s *session) restore(ctx context.Context) (fleet.Revision, error) {
 	there, err := s.branch.Read(ctx)
-	if err != nil {
-		return fleet.Revision{}, err
+	record := &begin.Record{Err: err, Applied: there.Fleet.Applied}
+	if damage, ok := err.(*status.FleetDamage); ok { //nolint:errorlint // beside other errors it does not count
+		record.Err, record.Damage = nil, damage
+	}
+	step := begin.Decide(begin.Input{Flags: begin.Flags{Signed: s.revisions().Signed()}, At: s.branch.name, Owned: true, Record: record})
+	if step.Do == begin.Retry {
+		return fleet.Revision{}, step.Why
+	}
+	if record.Damage != nil {
+		s.p.Log.Warn("fleet.yaml of the status branch cannot be read, going on without it and writing it again", "error", record.Damage)
 	}
 	in := rollout.Input{Before: desired.Recorded(there)}
+	if record.Damage != nil {
+		in.Before = in.Before.WithoutOrphans()
+	}
 	if s.requests != nil {
 		q, err := s.requests.Read(ctx)
 		if err != nil {

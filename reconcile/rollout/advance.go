@@ -77,7 +77,7 @@ func (d *Decision) advance(f fleet.Fleet) {
 	before := d.State
 	f, refused := before.refuseVersions(before.RefuseIncluders(f))
 	s := &d.State
-	s.id, s.revision, s.applied, s.refused = f.ID, f.Revision, f.Revision, fleet.Revision{}
+	s.id, s.revision, s.applied, s.refused, s.orphansUnknown = f.ID, f.Revision, f.Revision, fleet.Revision{}, false
 	s.config, s.problems = f.Config, slices.Clone(f.Problems)
 	s.clusters = make(map[fleet.Key]cluster, len(f.Clusters))
 	for i := range f.Clusters {
@@ -105,7 +105,7 @@ func (d *Decision) advance(f fleet.Fleet) {
 		switch {
 		case old.deleting() || old.abandoned():
 			c.orphan = false
-		case !old.orphan && !old.pruned:
+		case !old.orphan && !old.pruned && !before.orphansUnknown:
 			vanished = append(vanished, k)
 		}
 		s.clusters[k] = c

@@ -24,6 +24,8 @@ type State struct {
 	lastPasses  map[fleet.Key]lastPass // over clusters that something is asked of
 	sizes       map[fleet.Key][]fleet.Scale
 	waves       waves
+	// orphansUnknown says that the record does not say which clusters vanished before.
+	orphansUnknown bool
 }
 
 // A late revision is the newest one, which cannot be got yet, and why.
@@ -75,6 +77,13 @@ func Recorded(r Record) State {
 	for k, why := range r.Damaged {
 		s.clusters[k] = cluster{damaged: why, orphan: true}
 	}
+	return s
+}
+
+// WithoutOrphans returns s for a record that does not say which clusters vanished from Git
+// before. A cluster that the first revision does not have is left alone, and not deleted.
+func (s State) WithoutOrphans() State {
+	s.orphansUnknown = true
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
 
@@ -27,10 +28,9 @@ type checksum = [sha256.Size]byte
 
 // read returns the status without the owner.
 func (c *cache) read(t sources.Tree) (Status, error) {
-	s, err := readFleet(t)
-	errs := []error{err}
+	s, errFleet := readFleet(t)
 	files, err := objectFiles(t, clustersDir)
-	errs = append(errs, err)
+	errs := []error{err}
 	seen := make(map[string]cached, len(files))
 	for _, p := range files {
 		digest, err := t.Digest(p)
@@ -54,7 +54,10 @@ func (c *cache) read(t sources.Tree) (Status, error) {
 	s.Hosts, s.DamagedHosts = c.readHosts(t)
 	sortClusters(s.Clusters)
 	slices.SortFunc(s.Damaged, func(a, b Damage) int { return a.Cluster.Compare(b.Cluster) })
-	return s, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || errFleet == nil || fleet.KindOf(errFleet) != fleet.Invalid {
+		return s, errors.Join(errFleet, err)
+	}
+	return s, &FleetDamage{errFleet}
 }
 
 // sumOf returns the checksum of a file, or zero where there is none.

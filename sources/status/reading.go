@@ -16,7 +16,7 @@ type Reading struct {
 	cache  cache
 }
 
-// Read is Trusted.
+// Read is Trusted. The error is a *FleetDamage if fleet.yaml alone cannot be read.
 func (r *Reading) Read(t sources.Tree) (Status, error) {
 	s, err := r.plain(t)
 	if r.Verify == nil {
@@ -31,6 +31,9 @@ func (r *Reading) plain(t sources.Tree) (Status, error) {
 	s.Owner, s.Next, s.Signed = o.owner, o.next, o.signature != ""
 	s.Requests, _ = readRequests(t, asWritten) // Requests.List reports what cannot be read
 	s.Scales, _ = readScales(t)
+	if errOwner == nil {
+		return s, errRest // may be a *FleetDamage
+	}
 	return s, errors.Join(errOwner, errRest)
 }
 

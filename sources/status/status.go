@@ -60,6 +60,16 @@ type Damage struct {
 	Err     error // names the file
 }
 
+// A FleetDamage says that fleet.yaml cannot be read. Most of it is derived, and the owner
+// writes it again.
+type FleetDamage struct{ Err error }
+
+// Error implements error.
+func (d *FleetDamage) Error() string { return d.Err.Error() }
+
+// Unwrap returns the reason.
+func (d *FleetDamage) Unwrap() error { return d.Err }
+
 // DamageOf returns why the state of cluster k is not known, or nil.
 func (s *Status) DamageOf(k fleet.Key) error {
 	for _, d := range s.Damaged {
