@@ -1,0 +1,203 @@
+package status_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
+)
+
+const incarnationPath = "incarnation.yaml"
+
+// begun returns an arbiter of a new process of agent a, and the owner with its number.
+func begun(t *testing.T, b sources.Branch, verified bool) (*status.Arbiter, fleet.Owner) {
+	t.Helper()
+	a := status.NewArbiter(b)
+	if verified {
+		a = arbiterOf(b, "a")
+	}
+	owner, err := a.Claim(t.Context(), "a", "here")
+	if err == nil {
+		owner, _, err = a.Begin(t.Context(), owner)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, owner
+}
+
+// TestTwoProcesses: of two processes of one agent the earlier one reads that it does not act
+// any more, and its writer writes nothing.
+func TestTwoProcesses(t *testing.T) {
+	for name, verified := range map[string]bool{"without keys": false, "with keys": true} {
+		t.Run(name, func(t *testing.T) {
+			b := &branch{}
+			a, first := begun(t, b, verified)
+			before := b.file(t, ownerPath)
+			_, second := begun(t, b, verified)
+			if first.Incarnation != 1 || second.Incarnation != 2 {
+				t.Errorf("the processes are %d and %d", first.Incarnation, second.Incarnation)
+			}
+			if now, err := a.Owner(t.Context()); err != nil || now != second {
+				t.Errorf("the first process reads %+v, %v", now, err)
+			}
+			if b.file(t, ownerPath) != before {
+				t.Errorf("owner.yaml changed to\n%s\nwhich agents of earlier versions may not read", b.file(t, ownerPath))
+			}
+			w := status.NewWriter(b, status.Options{Owner: first, OwnerIn: a.In, Now: clock})
+			w.Put(report(fleet.PhaseWorkers))
+			if _, err := w.Flush(t.Context()); !errors.Is(err, status.ErrDeposed) {
+				t.Errorf("the first process writes: %v", err)
+			}
+		})
+	}
+}
+
+// TestBeginAlwaysPushes: a start whose push is not answered pushes again.
+func TestBeginAlwaysPushes(t *testing.T) {
+	b := &branch{}
+	a := status.NewArbiter(b)
+	owner, err := a.Claim(t.Context(), "a", "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := false
+	b.after = func() error {
+		if lost {
+			return nil
+		}
+		lost = true
+		return fleet.Errorf(fleet.Unanswered, "commit", "connection reset")
+	}
+	if owner, _, err = a.Begin(t.Context(), owner); err != nil || owner.Incarnation != 2 {
+		t.Errorf("the process is %+v, %v", owner, err)
+	}
+	if now, err := a.Owner(t.Context()); err != nil || now != owner {
+		t.Errorf("it reads %+v, %v", now, err)
+	}
+}
+
+// TestForgedIncarnation: with keys only a trusted key says which process acts.
+func TestForgedIncarnation(t *testing.T) {
+	b := &branch{}
+	a, owner := begun(t, b, true)
+	put(t, b, incarnationPath, "apiVersion: fairlead.dev/v1alpha1\nkind: Incarnation\nnumber: 9\n")
+	if now, err := a.Owner(t.Context()); !errors.Is(err, status.ErrDistrusted) {
+		t.Errorf("it is believed: %+v, %v", now, err)
+	}
+	if err := a.Restore(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := a.Owner(t.Context()); err != nil || now != owner {
+		t.Errorf("restored it is %+v, %v", now, err)
+	}
+}
+
+// TestOwnersOnlyGrow: without keys, too, an owner that is gone or older than before is not
+// believed, and the owner writes itself again.
+func TestOwnersOnlyGrow(t *testing.T) {
+	b := &branch{}
+	first, _ := begun(t, b, false)
+	put(t, b, ownerPath, strings.Replace(b.file(t, ownerPath), "epoch: 1", "epoch: 3", 1))
+	old := b.file(t, incarnationPath)
+	a, owner := begun(t, b, false)
+	if _, err := first.Owner(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string][2]string{
+		"an earlier epoch":   {ownerPath, strings.Replace(b.file(t, ownerPath), "epoch: 3", "epoch: 2", 1)},
+		"an earlier process": {incarnationPath, old},
+		"no process":         {incarnationPath, ""},
+		"no owner":           {ownerPath, ""},
+		"rubbish":            {ownerPath, "{"},
+	} {
+		put(t, b, file[0], file[1])
+		for _, arbiter := range []*status.Arbiter{a, first} {
+			if now, err := arbiter.Owner(t.Context()); !errors.Is(err, status.ErrDistrusted) {
+				t.Errorf("%s: the owner is %+v, %v", name, now, err)
+			}
+		}
+		if now, err := first.Claim(t.Context(), "standby", ""); !errors.Is(err, status.ErrDistrusted) {
+			t.Errorf("%s: an agent that saw the owner claims the fleet: %+v, %v", name, now, err)
+		}
+		if err := a.Restore(t.Context(), owner); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := a.Owner(t.Context()); err != nil || now != owner {
+			t.Errorf("%s: restored it is %+v, %v", name, now, err)
+		}
+	}
+}
+
+// TestDeletedBranchIsWrittenAgain: the owner writes all files again that the branch had, with
+// those that it wrote since it last read the branch.
+func TestDeletedBranchIsWrittenAgain(t *testing.T) {
+	b := &branch{}
+	w := status.Watch(b)
+	a, owner := begun(t, w, false)
+	put(t, b, "requests/prod/eu-1/suspend.yaml", "by a person")
+	if _, err := a.Owner(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, w, "clusters/prod/eu-1.yaml", "written here")
+	want := map[string]string{}
+	for _, p := range []string{ownerPath, incarnationPath, "requests/prod/eu-1/suspend.yaml", "clusters/prod/eu-1.yaml"} {
+		want[p] = b.file(t, p)
+	}
+	b.log = nil
+	if _, err := a.Owner(t.Context()); !errors.Is(err, status.ErrDistrusted) {
+		t.Errorf("a deleted branch is %v", err)
+	}
+	if err := a.Restore(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	for p, content := range want {
+		if got := contentOf(t, b, p); got != content {
+			t.Errorf("%s is %q, want %q", p, got, content)
+		}
+	}
+	if len(b.log) != 1 {
+		t.Errorf("it took %d commits", len(b.log))
+	}
+}
+
+// TestMove: a status that is moved is whole on the new branch, and the old one says where it
+// is. A branch with the status of another fleet is not overwritten.
+func TestMove(t *testing.T) {
+	from, to := &branch{}, &branch{}
+	_, owner := begun(t, from, false)
+	put(t, from, "requests/prod/eu-1/suspend.yaml", "by a person")
+	for range 2 { // it can be repeated
+		if err := status.Move(t.Context(), from, to, "fleet/state"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	locate := func(b *branch) status.Location {
+		t.Helper()
+		_, tree, err := b.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := status.Locate(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	if l := locate(from); l.MovedTo != "fleet/state" || l.Owner != owner {
+		t.Errorf("the old branch says %+v", l)
+	}
+	if l := locate(to); l.MovedTo != "" || l.Owner != owner || to.file(t, "requests/prod/eu-1/suspend.yaml") != "by a person" {
+		t.Errorf("the new branch says %+v", l)
+	}
+	other := &branch{}
+	if _, err := status.NewArbiter(other).Claim(t.Context(), "b", ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := status.Move(t.Context(), from, other, "other"); fleet.KindOf(err) != fleet.Conflict {
+		t.Errorf("another fleet's status is overwritten: %v", err)
+	}
+}
