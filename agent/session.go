@@ -72,7 +72,7 @@ func newSession(a *Agent, b *branch) *session {
 		Writer: s.writer, Fleet: a.decisions, Home: s.home.Status, Problems: problems, Owned: s.owned, Metrics: a.p.Metrics, Log: a.p.Log,
 	})
 	a.reports.Follow(s.publisher.Report)
-	s.reconciler = a.p.Reconciler(a.claim.May, a.queue.Add)
+	s.reconciler = a.p.Reconciler(a.claim.MayAct, a.queue.Add)
 	s.passes = passes.New(passes.Options{Resync: a.o.Resync, Only: a.o.Only, Recreate: a.o.Recreate}, passes.Parts{
 		Reconciler: s.reconciler, Fleet: a.decisions, Queue: a.queue, Claim: a.claim, Protect: s.home.Protect, Recorded: s.recorded,
 		Did: s.did, Sized: s.sized, Metrics: a.p.Metrics, Tracer: a.p.Tracer, Log: a.p.Log,

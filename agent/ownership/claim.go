@@ -85,12 +85,13 @@ type Claim struct {
 	passes *semaphore.Weighted
 
 	confirming sync.Mutex // held while a hand-over to this agent is confirmed
+	acting     sync.Mutex // held while the owner is read before a change
 
 	mu      sync.Mutex
 	arbiter sources.Arbiter
 	place   string           // of this agent; empty: not known yet
 	owned   bool             // this agent owns the fleet
-	owner   fleet.Owner      // as last read or written
+	owner   fleet.Owner      // this agent with its process, as last read or written; zero: it never owned the fleet
 	next    fleet.Succession // under way; zero: none
 	since   time.Time        // that next is the same
 	readAt  time.Time        // that the owner was last read
@@ -120,6 +121,49 @@ func (c *Claim) May(k fleet.Key) error {
 		return c.o.Guard()
 	}
 	return nil
+}
+
+const (
+	// fresh is how old the last read of the owner may be when a change begins.
+	fresh = 2 * time.Second
+	// confirmDeadline bounds a read before a change, and unconfirmed is how long a branch
+	// that could not be read is left alone then.
+	confirmDeadline, unconfirmed = 5 * time.Second, 30 * time.Second
+)
+
+// MayAct is May for a change that begins now: it reads the owner again if the last read is
+// old, so that a process does not act after another one began. If the owner cannot be read,
+// the last answer counts.
+func (c *Claim) MayAct(k fleet.Key) error {
+	if err := c.May(k); err != nil {
+		return err
+	}
+	c.acting.Lock()
+	defer c.acting.Unlock()
+	c.mu.Lock()
+	known := time.Since(c.readAt) < fresh
+	c.mu.Unlock()
+	if !known {
+		c.confirm()
+	}
+	return c.May(k)
+}
+
+// confirm reads whether this process still acts for the fleet.
+func (c *Claim) confirm() {
+	ctx, cancel := context.WithTimeout(context.Background(), confirmDeadline)
+	defer cancel()
+	owner, _, err := c.branch().Succession(ctx)
+	was, _ := c.Owner()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readAt = time.Now()
+	switch {
+	case err != nil:
+		c.readAt = c.readAt.Add(unconfirmed - fresh)
+	case owner.Agent != was.Agent || owner.Place != was.Place && was.Place != "" || owner.Incarnation > was.Incarnation:
+		c.owned = c.owned && (owner.Epoch < was.Epoch || owner == fleet.Owner{}) // the next poll ends this process
+	}
 }
 
 // BeginPass waits until a pass may begin, and returns the function that ends it. It fails

@@ -81,8 +81,8 @@ func (c *Claim) isStale(owner fleet.Owner) bool {
 // accept stores who owns the fleet. It returns a *NotOwnerError for another agent, and for
 // another process of this one.
 func (c *Claim) accept(owner fleet.Owner) error {
-	was, owned := c.Owner()
-	if c.isSelf(owner) && (!owned || owner.Incarnation == was.Incarnation) {
+	was, _ := c.Owner()
+	if c.isSelf(owner) && owner.Incarnation == was.Incarnation {
 		c.setOwner(owner)
 		return nil
 	}
@@ -100,6 +100,13 @@ func (c *Claim) advance(ctx context.Context, owner fleet.Owner, next fleet.Succe
 	if !c.movesAway(next) {
 		return nil
 	}
+	if c.overdue(next) {
+		c.p.Log.Warn("withdrawing the hand-over, which does not go on", "to", next.To, "step", string(next.Step))
+		if err := c.branch().Succeed(ctx, owner, next, fleet.Succession{}); err != nil && ctx.Err() == nil {
+			c.p.Log.Warn("cannot withdraw the hand-over, trying again", "error", err)
+		}
+		return nil
+	}
 	switch next.Step {
 	case fleet.StepAsked:
 		c.p.Log.Info("agreeing to hand the fleet over, storing no secrets meanwhile", "to", next.To)
@@ -110,6 +117,17 @@ func (c *Claim) advance(ctx context.Context, owner fleet.Owner, next fleet.Succe
 		return c.handOver(ctx, owner, next, flush)
 	}
 	return nil
+}
+
+// grantLasts is how long the owner waits for the next step of a succession that it agreed
+// to. No secret is stored meanwhile. A mover that is still there asks again.
+const grantLasts = 6 * time.Hour
+
+// overdue reports whether next waits for another agent for too long.
+func (c *Claim) overdue(next fleet.Succession) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return (next.Step == fleet.StepGranted || next.Step == fleet.StepMoved) && time.Since(c.since) >= grantLasts
 }
 
 // movesAway reports whether next takes the fleet from this agent.

@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// TestStartWithRefusedTip: an agent that starts while the newest revision cannot be used
+// goes on with the applied one, as the agent before did, and tells of the newest.
+func TestStartWithRefusedTip(t *testing.T) {
+	for name, why := range map[string]error{
+		"refused":     fleet.Errorf(fleet.Invalid, "render", "fleet.yaml: spec.drift"),
+		"unavailable": fleet.Errorf(fleet.Unavailable, "fetch", "no answer"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")), fleetOf("2", fleet.Prune{}, clusterOf(keyA, "2", "y")),
+				fleetOf("3", fleet.Prune{}, clusterOf(keyA, "3", "z")))
+			w.head = revision("2")
+			w.refused[revision("2").Digest] = why
+			w.record.Fleet.Applied = revision("1")
+			bubble(t, w, Options{StatusBranch: "status"}, func(t *testing.T, _ *Agent) {
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if got := w.took(); len(got) == 0 || got[0] != "prod/a 1" {
+					t.Errorf("the passes are %v", got)
+				}
+				if s := w.whole(); s.Applied != revision("1") || s.Revision != revision("2") || len(s.Problems) != 1 {
+					t.Errorf("it tells %+v", s)
+				}
+				w.push("3")
+				if got := w.took(); len(got) == 0 || got[len(got)-1] != "prod/a 3" {
+					t.Errorf("once the newest can be used the passes are %v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestStartFindsItsBranch: where the newest revision is refused, and fleet.yaml can name no
+// branch, the status branch that has an owner is the one.
+func TestStartFindsItsBranch(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	w.head, w.owner = revision("2"), fleet.Owner{Agent: "me", Epoch: 4}
+	w.fleets[revision("2").Digest] = fleet.Fleet{}
+	w.refused[revision("2").Digest] = fleet.Errorf(fleet.Invalid, "render", "fleet.yaml")
+	w.record.Fleet.Applied = revision("1")
+	p := w.parts()
+	open := p.StatusBranch
+	p.StatusBranch = func(name string) (StatusBranch, error) {
+		if name != "fairlead/status" {
+			return StatusBranch{}, errors.New("not " + name)
+		}
+		b, err := open("status")
+		b.Locate = func(context.Context) (status.Location, error) { return status.Location{Owner: w.owner}, nil }
+		return b, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect(t, "the passes", w.took(), []string{"prod/a 1"})
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestStartWithDamagedFleetFile: a damaged fleet.yaml on the status branch stops no start,
+// and a cluster that Git does not have is not taken for one that vanished just now.
+func TestStartWithDamagedFleetFile(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{Enabled: true, Limit: 5}, clusterOf(keyA, "1", "x")), fleetOf("0", fleet.Prune{}, clusterOf(keyB, "0", "x")))
+	w.record = told(fleet.PhaseProvisioned)
+	p := w.parts()
+	open := p.StatusBranch
+	p.StatusBranch = func(name string) (StatusBranch, error) {
+		b, err := open(name)
+		b.Read = func(context.Context) (status.Status, error) {
+			return w.record, &status.FleetDamage{Err: errors.New("rubbish")}
+		}
+		return b, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect(t, "the passes", w.took(), []string{"prod/a 1"})
+		expect(t, "the orphans", w.whole().Orphans, []fleet.Key{keyB})
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

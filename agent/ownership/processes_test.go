@@ -1,0 +1,133 @@
+package ownership_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/agent/ownership"
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
+)
+
+// processes is a branch that tells processes apart.
+type processes struct{ branch }
+
+func (p *processes) Begin(_ context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.owner.Incarnation++
+	return p.owner, p.next, nil
+}
+
+func acquire(t *testing.T, p *processes) *ownership.Claim {
+	t.Helper()
+	c := ownership.New(ownership.Options{Self: "me", Interval: time.Minute}, ownership.Parts{Metrics: unseen{}, Ready: func(string) {}, Log: slog.New(slog.DiscardHandler)})
+	owned, err := c.Acquire(t.Context(), ownership.Branch{Arbiter: p, Read: func(context.Context) (status.Status, error) { return status.Status{}, nil }})
+	if !owned || err != nil {
+		t.Fatalf("the fleet is not owned: %v", err)
+	}
+	return c
+}
+
+// TestSecondProcess: a process of the same agent that begins ends the first one, which
+// changes nothing more, even before its next poll.
+func TestSecondProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &processes{}
+		first := acquire(t, p)
+		if err := first.MayAct(fleet.Key{}); err != nil {
+			t.Errorf("the only process may not act: %v", err)
+		}
+		second := acquire(t, p)
+		time.Sleep(3 * time.Second)
+		if first.MayAct(fleet.Key{}) == nil {
+			t.Error("the first process acts beside the second one")
+		}
+		err := first.Check(t.Context(), written)
+		if _, lost := errors.AsType[*ownership.NotOwnerError](err); !lost || !strings.Contains(err.Error(), `process 2 of agent "me" acts for the fleet now, this is process 1`) {
+			t.Errorf("the first process ends with %v", err)
+		}
+		if err := second.Check(t.Context(), written); err != nil {
+			t.Errorf("the second process ends: %v", err)
+		}
+		if err := second.MayAct(fleet.Key{}); err != nil {
+			t.Errorf("the second process may not act: %v", err)
+		}
+	})
+}
+
+// TestGrantEnds: an owner that agreed to a move which does not go on withdraws it, so that
+// secrets can be stored again.
+func TestGrantEnds(t *testing.T) {
+	for _, step := range []fleet.SuccessionStep{fleet.StepGranted, fleet.StepMoved} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &branch{}
+			c := owning(t, b, ownership.Options{})
+			b.set(fleet.Succession{ID: "1", To: "other", Step: step})
+			for range 359 {
+				if err := c.Check(t.Context(), written); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+			}
+			if got := b.changes(); len(got) > 0 {
+				t.Errorf("at %s the move is changed early: %q", step, got)
+			}
+			time.Sleep(time.Minute)
+			_ = c.Check(t.Context(), written)
+			if _, next, _ := b.Succession(t.Context()); next != (fleet.Succession{}) {
+				t.Errorf("after six hours at %s the move is %+v", step, next)
+			}
+		})
+	}
+}
+
+// without is a Looker that sees machines, and no secrets.
+type without struct{ err error }
+
+func (w without) Look(context.Context, *fleet.Cluster) (fleet.Observed, error) {
+	var o fleet.Observed
+	o.Infrastructure.Machines = []fleet.Machine{{Name: "m"}}
+	o.Secrets.Missing = []fleet.SecretName{fleet.ClusterCA}
+	return o, w.err
+}
+
+// TestProofBeforeClaim: an agent without the secrets of clusters that have machines does not
+// claim a fleet that nobody owns. An agent that waits does not without a look at each cluster.
+func TestProofBeforeClaim(t *testing.T) {
+	silent := errors.New("no answer")
+	for name, c := range map[string]struct {
+		wait   bool
+		looker without
+		want   bool
+	}{
+		"no secrets":              {false, without{}, false},
+		"no secrets, waiting":     {true, without{}, false},
+		"a silent cloud":          {false, without{silent}, true},
+		"a silent cloud, waiting": {true, without{silent}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &branch{}
+				claim := ownership.New(ownership.Options{Self: "me", Interval: time.Minute, Wait: c.wait}, ownership.Parts{
+					Metrics: unseen{}, Ready: func(string) {}, Log: slog.New(slog.DiscardHandler),
+					Newest: func(context.Context) (fleet.Fleet, error) {
+						return fleet.Fleet{Clusters: make([]fleet.Cluster, 1)}, nil
+					},
+					Looker: func() ownership.Looker { return c.looker },
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				owned, err := claim.Acquire(ctx, ownership.Branch{Arbiter: b, Read: func(context.Context) (status.Status, error) { return status.Status{}, nil }})
+				if owned != c.want || err != nil || (b.owner.Agent != "") != c.want {
+					t.Errorf("it is %t, %v, the owner %+v", owned, err, b.owner)
+				}
+			})
+		})
+	}
+}
