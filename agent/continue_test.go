@@ -33,6 +33,9 @@ func TestStartWithRefusedTip(t *testing.T) {
 				if s := w.whole(); s.Applied != revision("1") || s.Revision != revision("2") || len(s.Problems) != 1 {
 					t.Errorf("it tells %+v", s)
 				}
+				if got := w.fetches(); name == "refused" && len(got) != 2 {
+					t.Errorf("a refused revision is got again: %v", got)
+				}
 				w.push("3")
 				if got := w.took(); len(got) == 0 || got[len(got)-1] != "prod/a 3" {
 					t.Errorf("once the newest can be used the passes are %v", got)

@@ -131,3 +131,18 @@ func TestProofBeforeClaim(t *testing.T) {
 		})
 	}
 }
+
+// TestStaleOwner: an owner of an earlier epoch, which a server that lags behind gives, ends
+// no agent.
+func TestStaleOwner(t *testing.T) {
+	b := &branch{owner: fleet.Owner{Agent: "me", Epoch: 5}}
+	c := owning(t, b, ownership.Options{})
+	b.owner = fleet.Owner{Agent: "other", Epoch: 4}
+	if err := c.Check(t.Context(), written); err != nil {
+		t.Errorf("an earlier owner ends the agent: %v", err)
+	}
+	b.owner.Epoch = 6
+	if err := c.Check(t.Context(), written); err == nil {
+		t.Error("the next owner does not end it")
+	}
+}

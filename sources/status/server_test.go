@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -261,5 +262,34 @@ func BenchmarkStart(b *testing.B) {
 		if _, err := writer(br, status.Options{}).Flush(b.Context()); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestEmptyRepository: a repository without any branch, as during a restore, is no answer
+// about a branch that it had before.
+func TestEmptyRepository(t *testing.T) {
+	bare := filepath.Join(t.TempDir(), "fleet.git")
+	run(t, "init", "--quiet", "--bare", bare)
+	b := gitBranch(t, "file://"+bare)
+	a := status.NewArbiter(b)
+	owner, err := a.Claim(t.Context(), "agent-a", "")
+	if err == nil {
+		_, err = a.Owner(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(bare, bare+".full"); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "init", "--quiet", "--bare", bare)
+	if _, _, err := b.Read(t.Context()); fleet.KindOf(err) != fleet.Unavailable || !strings.Contains(err.Error(), "had this one before") {
+		t.Errorf("an empty repository gives %v", err)
+	}
+	if err := errors.Join(os.RemoveAll(bare), os.Rename(bare+".full", bare)); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := a.Owner(t.Context()); err != nil || now != owner {
+		t.Errorf("then the owner is %+v, %v", now, err)
 	}
 }
