@@ -102,6 +102,9 @@ func (f *follower) hold(rev fleet.Revision, next fleet.Fleet) {
 // refuse tells that the newest revision cannot be used. The fleet stays as it is.
 func (f *follower) refuse(r rollout.Revision) {
 	f.refusal = &r
+	if f.Fleet.Now().Revision().IsZero() {
+		f.Unready("no revision can be used: " + cmp.Or(r.Refused, r.Unavailable))
+	}
 	f.Fleet.DecideBulk(rollout.Input{Newest: &r})
 }
 

@@ -121,15 +121,30 @@ func (b *Branch) read(ctx context.Context) (plumbing.Hash, *tree.Tree, error) {
 	if err != nil && !isEmpty(err) {
 		return plumbing.ZeroHash, nil, err
 	}
-	if err != nil && b.content > 0 { // a restore, a volume that is not mounted, a new mirror
-		return plumbing.ZeroHash, nil, fleet.Errorf(fleet.Unavailable, "read branch "+b.name+" of "+b.repo, "the repository has no branch at all, and it had this one before")
-	}
 	var head plumbing.Hash
 	if err == nil {
 		head = ar.References[b.ref.String()]
 	}
+	if head.IsZero() && b.content > 0 {
+		if err := b.checkEmpty(ctx); err != nil {
+			return plumbing.ZeroHash, nil, err
+		}
+	}
 	t, err := b.tree(ctx, head)
 	return head, t, err
+}
+
+// checkEmpty returns an error for a repository without any ref, as during a restore, while a
+// volume is not mounted, or in a new mirror: it does not say that the branch was deleted.
+func (b *Branch) checkEmpty(ctx context.Context) error {
+	ar, err := b.remote.all(ctx)
+	if err != nil && !isEmpty(err) {
+		return err
+	}
+	if err == nil && len(ar.References) > 0 {
+		return nil
+	}
+	return fleet.Errorf(fleet.Unavailable, "read branch "+b.name+" of "+b.repo, "the repository has no branch at all, and it had this one before")
 }
 
 func (b *Branch) tree(ctx context.Context, head plumbing.Hash) (*tree.Tree, error) {

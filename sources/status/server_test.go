@@ -283,6 +283,9 @@ func TestEmptyRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, "init", "--quiet", "--bare", bare)
+	if _, err := b.Commit(t.Context(), fleet.Revision{}, sources.Commit{}); err != nil { // refs of a moment before are not shared
+		t.Fatal(err)
+	}
 	if _, _, err := b.Read(t.Context()); fleet.KindOf(err) != fleet.Unavailable || !strings.Contains(err.Error(), "had this one before") {
 		t.Errorf("an empty repository gives %v", err)
 	}
