@@ -15,7 +15,7 @@ func Changes() map[string]map[string]bool {
 		},
 		"Workload": {
 			"Observe": looks, "Watch": looks, "Forget": looks,
-			"SyncNode": changes, "Drain": changes, "DeleteNode": changes, "ApplyResources": changes, "PruneResources": changes,
+			"SyncNode": changes, "Drain": changes, "Uncordon": changes, "DeleteNode": changes, "ApplyResources": changes, "PruneResources": changes,
 			"DeleteExternalResources": changes,
 		},
 		"Distribution": {

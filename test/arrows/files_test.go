@@ -25,12 +25,12 @@ func mayWrite() map[string]string {
 		"agent/demo.keep":                                  "the kubeconfig of a simulated cluster, where a person asked for it",
 		"agent/demo.replace":                               "manifests, into a clone",
 		"agent/demo.run":                                   "the log of a demonstration",
-		"agent/files.Replace":                              "what its callers below write",
+		"agent/files.Stage":                                "what its callers below write",
 		"agent/secrets.Place":                              "the name of the secret store",
 		"agent/secrets.createIdentity":                     "what the secret store is encrypted for, as it is made",
 		"agent/secrets.lock":                               "the lock of the secret store",
 		"agent/secrets.write":                              "the secret store, encrypted",
-		"agent/secrets/escrow.put":                         "the escrow, encrypted",
+		"agent/secrets/escrow.write":                       "the escrow, encrypted",
 		"providers/infrastructure/hosts/remote.knownHosts": "public keys, which a library reads from files alone",
 		"sources/dir.Followed":                             "whether an agent follows a folder, by a lock",
 		"sources/dir.append":                               "the status branch of a folder",
@@ -66,7 +66,7 @@ func writesFiles(fn *ast.FuncDecl) bool {
 			found = true
 		default:
 			x, ok := e.X.(*ast.Ident)
-			found = found || ok && slices.Contains([]string{"os.Create", "flock.New", "files.Replace", "files.ReplaceFile"}, x.Name+"."+e.Sel.Name)
+			found = found || ok && slices.Contains([]string{"os.Create", "flock.New", "files.Replace", "files.ReplaceFile", "files.Stage"}, x.Name+"."+e.Sel.Name)
 		}
 		return !found
 	})
