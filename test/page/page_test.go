@@ -91,7 +91,7 @@ func (t *tab) visit(base, name, path string) {
 		return
 	}
 	t.do("Page.navigate", map[string]any{"url": base + path}, nil)
-	t.until(`document.body?.innerText.includes("Nothing here")`)
+	t.until(`document.readyState == "complete" && document.body.innerText.includes("Nothing here")`)
 }
 
 // TestHostile: what others say runs nothing, and breaks no policy.
