@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	kjson "sigs.k8s.io/json"
 )
 

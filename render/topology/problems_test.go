@@ -168,6 +168,9 @@ func TestProblems(t *testing.T) {
 		"removal of nothing": {[]string{"{op: add, path: /spec/template/spec/size, " + from + "}", "{op: remove, path: /spec/template/spec/size}"}, []string{
 			class + patches + `.jsonPatches[0]: patch "size" cannot remove /spec/template/spec/size of CloudMachineTemplate default/small: the template has no such path`,
 		}},
+		"replacement of nothing": {[]string{"{op: add, path: /spec/template/spec/size, " + from + "}", "{op: replace, path: /spec/template/spec/size, " + from + "}"}, []string{
+			class + patches + `.jsonPatches[0]: patch "size" cannot replace /spec/template/spec/size of CloudMachineTemplate default/small: the template has no such path`,
+		}},
 		"template that fails": {[]string{from, `valueFrom: {template: "{{ fail \"no\" }}"}`}, []string{
 			class + patches + `.jsonPatches[0].valueFrom.template: patch "size" fails for CloudMachineTemplate default/small: line 1:3: at <fail "no">: error calling fail: no (give the variable a value or a default, or the patch an enabledIf)`,
 		}},
