@@ -141,29 +141,32 @@ func (w *writer) ignitionDisks(out *types.Storage) error {
 	return nil
 }
 
-// ignitionMount adds a unit for a line of fstab: what, where, and then, each
-// optional, type, options and two numbers. The first option may stand where the
-// type does, as in Cluster API.
+// ignitionMount adds a unit for a mount: a device, a path, a type or not, and any number of
+// options. The two numbers at the end of a line of fstab say nothing to systemd.
 func (w *writer) ignitionMount(m bootstrapv1.MountPoints, out *types.Config) error {
-	if len(m) < 2 || len(m) > 6 {
-		return errors.New("a device, a path, and where wanted a type and options are given")
+	if len(m) < 2 {
+		return errors.New("a mount has a device and a path, and a type and options after them if you want")
+	}
+	kind, rest := "", m[2:]
+	if len(m) == 6 && isNumber(m[4]) && isNumber(m[5]) {
+		rest = m[2:4]
+	} else if len(m) == 5 && isNumber(m[4]) {
+		rest = m[2:4]
+	}
+	if len(rest) > 0 && isFilesystemType(rest[0]) {
+		kind, rest = rest[0], rest[1:]
 	}
 	what, where := mountDevice(m[0], w.spec.DiskSetup.Filesystems), m[1]
+	if what == "" && isWithoutDevice(kind) {
+		what = m[0]
+	}
 	if what == "" {
 		return fmt.Errorf("%q is no device, no LABEL, UUID, PARTLABEL or PARTUUID, and no label of diskSetup.filesystems", m[0])
 	}
 	if !strings.HasPrefix(where, "/") {
 		return fmt.Errorf("%q is no path to mount at: it must begin with /", where)
 	}
-	kind, options := "", ""
-	if len(m) > 2 && isFilesystemType(m[2]) {
-		kind = m[2]
-	} else if len(m) > 2 {
-		options = m[2]
-	}
-	if len(m) > 3 {
-		options = strings.Trim(options+","+m[3], ",")
-	}
+	options := strings.Trim(strings.Join(rest, ","), ",")
 	target := "[Install]\nRequiredBy=local-fs.target\n"
 	if slices.Contains(strings.Split(options, ","), "nofail") {
 		target = "[Install]\nWantedBy=local-fs.target\n"
@@ -211,6 +214,21 @@ func mountDevice(what string, made []bootstrapv1.Filesystem) string {
 	return ""
 }
 
+// isNumber reports whether s is a number of fstab: whether dump saves the file system, or when
+// fsck checks it.
+func isNumber(s string) bool { return len(s) == 1 && s[0] >= '0' && s[0] <= '9' }
+
+// isWithoutDevice reports whether what is mounted as this type is a share, a tag or a name.
+func isWithoutDevice(kind string) bool {
+	return slices.Contains([]string{"none", "tmpfs", "ramfs", "hugetlbfs", "overlay", "nfs", "nfs4", "9p", "virtiofs", "ceph", "glusterfs", "lustre"}, kind) ||
+		strings.HasPrefix(kind, "fuse")
+}
+
+// isFilesystemType reports whether s is a type of file systems that Linux mounts, and no option.
 func isFilesystemType(s string) bool {
-	return slices.Contains([]string{"auto", "ext2", "ext3", "ext4", "xfs", "btrfs", "vfat", "ntfs", "tmpfs", "nfs", "nfs4", "none"}, s)
+	return slices.Contains([]string{
+		"auto", "none", "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "jfs", "reiserfs", "erofs", "squashfs",
+		"vfat", "msdos", "exfat", "ntfs", "ntfs3", "iso9660", "udf", "tmpfs", "ramfs", "hugetlbfs", "overlay",
+		"nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "gfs2", "ocfs2", "glusterfs", "lustre",
+	}, s) || strings.HasPrefix(s, "fuse")
 }
