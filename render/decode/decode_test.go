@@ -74,13 +74,16 @@ func TestDecodeBothVersionsToOneModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := mustDecode(t, manifests)
 			// Literal hashes: a change of them rolls every machine of every fleet.
-			if diff := cmp.Diff([]fleet.TemplateHash{"1-2a2f12d142e8125a8ed0", "1-68d58f108e319e101d2e"}, []fleet.TemplateHash{got.ControlPlane.Template, got.Workers[0].Template}); diff != "" {
+			if diff := cmp.Diff([][]fleet.TemplateHash{{"2-2a2f12d142e8125a8ed0", "1-2a2f12d142e8125a8ed0"}, {"2-68d58f108e319e101d2e", "1-68d58f108e319e101d2e"}}, [][]fleet.TemplateHash{
+				append([]fleet.TemplateHash{got.ControlPlane.Template}, got.ControlPlane.Former...), append([]fleet.TemplateHash{got.Workers[0].Template}, got.Workers[0].Former...),
+			}); diff != "" {
 				t.Errorf("template hashes (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff("486fbf2abd20d116cb06844ee99b2f05b6a887bbad0ad3c203e750c314cc6a8c", got.Digest); diff != "" {
 				t.Errorf("digest (-want +got):\n%s", diff)
 			}
 			got.ControlPlane.Template, got.Workers[0].Template, got.Digest = "", "", ""
+			got.ControlPlane.Former, got.Workers[0].Former = nil, nil
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

@@ -28,7 +28,7 @@ func Differences(before, after *fleet.Pool) []string {
 	if was, is := before.Bootstrap.Kind, after.Bootstrap.Kind; was != is {
 		out = append(out, fmt.Sprintf("kind %s → %s", cmp.Or(was, "KubeadmConfig"), cmp.Or(is, "KubeadmConfig")))
 	} else {
-		differ(configurationAt(after), configurationOf(&before.Bootstrap), configurationOf(&after.Bootstrap), &out)
+		differ(configurationAt(after), configurationOf(before), configurationOf(after), &out)
 	}
 	a, b := &before.Infrastructure, &after.Infrastructure
 	if a.GVK.GroupKind() != b.GVK.GroupKind() {
@@ -52,9 +52,9 @@ func configurationAt(p *fleet.Pool) string {
 	return cmp.Or(kind, "KubeadmConfig") + "Template spec.template.spec"
 }
 
-// configurationOf returns the part of b that hashes depend on.
-func configurationOf(b *fleet.Bootstrap) any {
-	if data := hashedBootstrap(b); data != nil {
+// configurationOf returns the part of the configuration of p that its hash depends on.
+func configurationOf(p *fleet.Pool) any {
+	if data := essentialOf(p); data != nil {
 		return plainJSON(data)
 	}
 	return map[string]any{}

@@ -21,7 +21,10 @@ type hashSchema struct {
 
 // hashSchemas returns all schemas, the newest first, which is used for new machines.
 func hashSchemas() []hashSchema {
-	return []hashSchema{{"1", contentHash}}
+	return []hashSchema{
+		{"2", func(p *fleet.Pool) []byte { return contentHash(p, essentialOf(p)) }},
+		{"1", func(p *fleet.Pool) []byte { return contentHash(p, hashedBootstrap(&p.Bootstrap)) }},
+	}
 }
 
 // addHashes gives p its template hash, and its hashes in older schemas.
@@ -49,12 +52,23 @@ type templateContent struct {
 	FailureDomain  string          `json:"failureDomain,omitempty"`
 }
 
-// contentHash is the hash of the content of p.
-func contentHash(p *fleet.Pool) []byte {
+// essentialOf returns the part of the bootstrap configuration of p that schema 2 depends on; nil:
+// nothing. A control plane of schema 1 rolled when its initConfiguration changed, which no
+// machine reads that joins, and a different spelling of the same counted as a change.
+func essentialOf(p *fleet.Pool) json.RawMessage {
+	if p.Bootstrap.Kind == "" {
+		return hashedKubeadm(p)
+	}
+	return hashedBootstrap(&p.Bootstrap)
+}
+
+// contentHash is the hash of the content of p, with bootstrap as what counts of its
+// configuration.
+func contentHash(p *fleet.Pool, bootstrap json.RawMessage) []byte {
 	gvk := p.Infrastructure.GVK
 	sum := sha256.Sum256(marshal(templateContent{
 		Version:        p.Version,
-		Bootstrap:      hashedBootstrap(&p.Bootstrap),
+		Bootstrap:      bootstrap,
 		BootstrapKind:  p.Bootstrap.Kind,
 		Infrastructure: groupKind(gvk.Group, gvk.Kind),
 		Spec:           hashed(&p.Infrastructure),

@@ -1,6 +1,7 @@
 package decode_test
 
 import (
+	"cmp"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -9,6 +10,9 @@ import (
 
 func TestWhatRolls(t *testing.T) {
 	type rolls struct{ controlPlane, workers bool }
+	filed := replaced(t, newest,
+		`[{name: v, value: "2"}]`, `[{name: v, value: "2"}, {name: a, value: x}]`+"\n        extraVolumes: [{name: vol, hostPath: /c, mountPath: /c}]",
+		"preKubeadmCommands: [echo hello]", "preKubeadmCommands: [echo hello]\n      files: [{path: /a}, {path: /b}]\n      users: [{name: u}]")
 	cases := map[string]struct {
 		reason string
 		from   string
@@ -58,18 +62,58 @@ func TestWhatRolls(t *testing.T) {
 			},
 		},
 		"empty lists written out": {change: []string{"preKubeadmCommands: [echo hello]", "preKubeadmCommands: [echo hello]\n      files: []\n      joinConfiguration: {}"}},
-		"an older version":        {reason: "moving to v1beta2 rolls nothing", from: older},
+		"initConfiguration": {
+			reason: "machines that join do not read it",
+			change: []string{"    joinConfiguration:\n", "    initConfiguration: {skipPhases: [addon/kube-proxy], nodeRegistration: {kubeletExtraArgs: [{name: v, value: \"4\"}]}}\n    joinConfiguration:\n"},
+		},
+		"configuration of control planes in a worker": {
+			reason: "workers do not read it",
+			change: []string{"      preKubeadmCommands: [echo hello]", "      clusterConfiguration: {apiServer: {extraArgs: [{name: v, value: \"9\"}]}}\n      initConfiguration: {skipPhases: [x]}\n      preKubeadmCommands: [echo hello]"},
+		},
+		"feature gate that is always on": {
+			change: []string{"    clusterConfiguration:\n", "    clusterConfiguration:\n      featureGates: {ControlPlaneKubeletLocalMode: true, EtcdLearnerMode: true}\n"},
+		},
+		"feature gate": {
+			change: []string{"    clusterConfiguration:\n", "    clusterConfiguration:\n      featureGates: {ControlPlaneKubeletLocalMode: false}\n"},
+			want:   rolls{controlPlane: true},
+		},
+		"false written out": {
+			from:   filed,
+			change: []string{"{path: /a}", "{path: /a, append: false}", "{name: u}", "{name: u, inactive: false}", "mountPath: /c}", "mountPath: /c, readOnly: false}"},
+		},
+		"false that is not the default": {
+			reason: "cloud-init locks passwords",
+			from:   filed, change: []string{"{name: u}", "{name: u, lockPassword: false}"}, want: rolls{workers: true},
+		},
+		"environment of nothing": {change: []string{`{name: v, value: "2"}]`, `{name: v, value: "2"}]` + "\n        extraEnvs: []"}},
+		"order of lists with names": {
+			from: filed,
+			change: []string{
+				"[{name: v, value: \"2\"}, {name: a, value: x}]", "[{name: a, value: x}, {name: v, value: \"2\"}]",
+				"[{path: /a}, {path: /b}]", "[{path: /b}, {path: /a}]",
+			},
+		},
+		"order of one argument": {
+			reason: "the first issuer signs",
+			from:   replaced(t, filed, "{name: a, value: x}", "{name: v, value: x}"),
+			change: []string{"[{name: v, value: \"2\"}, {name: v, value: x}]", "[{name: v, value: x}, {name: v, value: \"2\"}]"}, want: rolls{controlPlane: true},
+		},
+		"no taints": {
+			reason: "without a list kubeadm taints control planes",
+			change: []string{"        kubeletExtraArgs: [{name: cloud-provider", "        taints: []\n        kubeletExtraArgs: [{name: cloud-provider"}, want: rolls{controlPlane: true},
+		},
+		"an older version": {reason: "moving to v1beta2 rolls nothing", from: older},
 		"timeout of v1beta1": {
 			reason: "it moved to other structs in v1beta2",
 			from:   older, change: []string{"      apiServer:\n", "      apiServer:\n        timeoutForControlPlane: 10m\n"},
 		},
 	}
-	want := hashes(t, newest)
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			from := c.from
-			if from == "" {
-				from = newest
+			from := cmp.Or(c.from, newest)
+			want := hashes(t, from)
+			if from == older {
+				want = hashes(t, newest)
 			}
 			got := hashes(t, replaced(t, from, c.change...))
 			changed := rolls{got[0] != want[0], got[1] != want[1]}

@@ -99,7 +99,7 @@ func TestMachine(t *testing.T) {
 				Annotations:             map[string]string{"cluster.x-k8s.io/skip-remediation": ""},
 				NodeDrainTimeoutSeconds: 10, NodeVolumeDetachTimeoutSeconds: 20,
 			}
-			want.Template, want.Infrastructure = got.Template, got.Infrastructure
+			want.Template, want.Former, want.Infrastructure = got.Template, got.Former, got.Infrastructure
 			if name == "v1beta2" {
 				want.MinReadySeconds, want.Taints = 5, got.Taints
 				if len(got.Taints) != 1 || got.Taints[0].Key != "gpu" {

@@ -110,6 +110,10 @@ func answerTo(effect, path string) string {
 	switch effect {
 	case "Template":
 		return replaces
+	case "Pool.APIPort":
+		return "in place: what leads to the API servers uses it"
+	case "Pool.Former":
+		return "machines with a template hash of schema 1 are replaced"
 	case "TemplateMachineSet":
 		return "next machines: a MachineSet that stands alone replaces none"
 	case "TemplateMachine":
@@ -122,6 +126,12 @@ func answerTo(effect, path string) string {
 		}
 		if strings.HasSuffix(path, ".format") {
 			return replaces // cloud-config, which the test names, is what none means
+		}
+		if strings.Contains(path, ".initConfiguration.") {
+			return "nothing: the first machine of a cluster alone reads it"
+		}
+		if strings.Contains(path, ".clusterConfiguration.") {
+			return "nothing: no worker reads it"
 		}
 		return "next machines: it is about the way into the cluster"
 	case "Pool.Replicas":

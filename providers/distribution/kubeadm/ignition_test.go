@@ -186,11 +186,11 @@ func TestIgnitionMount(t *testing.T) {
 	for want, m := range map[string]bootstrapv1.MountPoints{
 		"Where=/a\nOptions=defaults,noatime,nofail\n\n[Install]\nWantedBy=local-fs.target\n":          {"/dev/b", "/a", "defaults", "noatime", "nofail"},
 		"Where=/b\nType=ext4\nOptions=defaults,noatime,nofail\n\n[Install]\nWantedBy=local-fs.target": {"/dev/b", "/b", "ext4", "defaults", "noatime", "nofail"},
-		"Where=/c\nType=virtiofs\nOptions=ro\n":                                                          {"tag", "/c", "virtiofs", "ro"},
-		"Where=/d\nType=xfs\nOptions=noatime\n\n":                                                       {"/dev/b", "/d", "xfs", "noatime", "0", "2"},
-		"Where=/e\nType=xfs\nOptions=noatime\n\n[":                                                      {"/dev/b", "/e", "xfs", "noatime", "0"},
-		"Where=/f\nType=xfs\nOptions=a,b,c,d,e\n":                                                        {"/dev/b", "/f", "xfs", "a", "b", "c", "d", "e"},
-		"Where=/g\n\n[Install]":                                                                          {"/dev/b", "/g"},
+		"Where=/c\nType=virtiofs\nOptions=ro\n":                                                       {"tag", "/c", "virtiofs", "ro"},
+		"Where=/d\nType=xfs\nOptions=noatime\n\n":                                                     {"/dev/b", "/d", "xfs", "noatime", "0", "2"},
+		"Where=/e\nType=xfs\nOptions=noatime\n\n[":                                                    {"/dev/b", "/e", "xfs", "noatime", "0"},
+		"Where=/f\nType=xfs\nOptions=a,b,c,d,e\n":                                                     {"/dev/b", "/f", "xfs", "a", "b", "c", "d", "e"},
+		"Where=/g\n\n[Install]":                                                                       {"/dev/b", "/g"},
 	} {
 		in := input(t, fleet.JoinWorker, "v1.35.0", bootstrapv1.KubeadmConfigSpec{Format: "ignition", Mounts: []bootstrapv1.MountPoints{m}})
 		if got := ignite(t, in); !strings.Contains(readable(t, got), want) {
@@ -290,7 +290,7 @@ func TestIgnitionRefused(t *testing.T) {
 		"diskSetup.partitions[0].tableType":                                           partition(bootstrapv1.Partition{Device: "/dev/b", TableType: "mbr"}),
 		"diskSetup.filesystems[0].partition":                                          filesystem(bootstrapv1.Filesystem{Device: "/dev/b", Partition: "auto"}),
 		"diskSetup.filesystems[0].replaceFS":                                          filesystem(bootstrapv1.Filesystem{Device: "/dev/b", ReplaceFS: "ntfs"}),
-		"mounts[0]: a mount has a device and a path":                                                 mount("/dev/b"),
+		"mounts[0]: a mount has a device and a path":                                  mount("/dev/b"),
 		`mounts[0]: "b" is no device`:                                                 mount("b", "/x"),
 		`mounts[0]: "LABEL=a b" is no device`:                                         mount("LABEL=a b", "/x"),
 		`mounts[0]: "x" is no path`:                                                   mount("/dev/b", "x"),
