@@ -138,6 +138,10 @@ type HomeStatus struct {
 	// Left is the agent, in a cluster, that the fleet comes from, and whose secrets and
 	// agent are to be removed; empty: none.
 	Left string
+	// Undo lists the homes of moves that have to be taken back, separated by spaces:
+	// "namespace/name", followed by "@namespace/release" if the agent is not where it is by
+	// default.
+	Undo string
 }
 
 // An Arbiter decides which agent may act on a fleet.

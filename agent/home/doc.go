@@ -6,7 +6,8 @@
 //   - Nothing is changed for a move before the status branch says that the move began, so
 //     that any later agent can take it back.
 //   - A move to a home that fleet.yaml does not name any more is taken back, also one that
-//     another agent began.
+//     another agent began. While the home does not answer, the status says what is left there,
+//     and any later agent tries again.
 //   - An agent does not delete the cluster that it lives in, with the secrets of all
 //     others.
 //

@@ -77,18 +77,25 @@ type Home struct {
 
 	changed chan struct{} // has an element after fleet.yaml may have changed
 
+	owed chan struct{} // has an element after toUndo changed
+
 	mu      sync.Mutex
-	status  sources.HomeStatus
-	problem *fleet.Problem // nil: none
+	status  sources.HomeStatus // without Undo
+	problem *fleet.Problem     // nil: none
+	toUndo  []unreverted
 }
 
 // New returns a Home that knows nothing yet.
-func New(o Options, p Parts) *Home { return &Home{o: o, p: p, changed: make(chan struct{}, 1)} }
+func New(o Options, p Parts) *Home {
+	return &Home{o: o, p: p, changed: make(chan struct{}, 1), owed: make(chan struct{}, 1)}
+}
 
 // Restore takes over the status of an earlier agent's move from the status branch.
 func (h *Home) Restore(s sources.HomeStatus) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.toUndo = parseUnreverted(s.Undo)
+	s.Undo = ""
 	h.status = s
 }
 
@@ -96,17 +103,23 @@ func (h *Home) Restore(s sources.HomeStatus) {
 func (h *Home) Status() sources.HomeStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.status
+	s := h.status
+	s.Undo = formatUnreverted(h.toUndo)
+	return s
 }
 
-// Problem returns why the fleet cannot move to its home, if that is so.
+// Problem returns why the fleet cannot move to its home, or what an earlier move left, if that
+// is so.
 func (h *Home) Problem() (fleet.Problem, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.problem == nil {
-		return fleet.Problem{}, false
+	switch {
+	case h.problem != nil:
+		return *h.problem, true
+	case len(h.toUndo) > 0:
+		return leftProblem(h.toUndo), true
 	}
-	return *h.problem, true
+	return fleet.Problem{}, false
 }
 
 // Check makes Run read fleet.yaml again.
@@ -144,6 +157,12 @@ func (h *Home) report(s sources.HomeStatus, err error) {
 // Run moves the fleet to the home that fleet.yaml names, until ctx ends. The agent has to
 // own the fleet, and to have rendered a first revision.
 func (h *Home) Run(ctx context.Context, b ownership.Branch) error {
+	undone := make(chan struct{})
+	go func() {
+		defer close(undone)
+		h.undoLeft(ctx, b)
+	}()
+	defer func() { <-undone }()
 	var before fleet.Home
 	for ctx.Err() == nil {
 		id, home, _ := h.p.Fleet()
@@ -279,7 +298,8 @@ func (h *Home) undo(ctx context.Context, b ownership.Branch, id fleet.ID, before
 	h.p.Log.Info("taking back the move to a home that fleet.yaml does not name any more", "home", before.Cluster)
 	m, err := h.p.Mover(h.move(b, id, before))
 	if err != nil {
-		h.p.Log.Warn("the move is not taken back", "home", before.Cluster, "error", err)
+		h.p.Log.Warn("the move is not taken back yet", "home", before.Cluster, "error", err)
+		h.keepLeft(before, err)
 		return
 	}
 	failures := backoff.New(firstRetry, lastRetry)
@@ -292,6 +312,7 @@ func (h *Home) undo(ctx context.Context, b ownership.Branch, id fleet.ID, before
 		err = m.Undo(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		h.p.Log.Warn("the move was not taken back to its end", "home", before.Cluster, "error", err)
+		h.p.Log.Warn("the move was not taken back to its end, trying again later", "home", before.Cluster, "error", err)
+		h.keepLeft(before, err)
 	}
 }

@@ -78,7 +78,7 @@ func Of(s status.Status) View {
 	for _, k := range s.Fleet.Orphans {
 		v.Orphans = append(v.Orphans, k.String())
 	}
-	if h := s.Fleet.Home; h != (sources.HomeStatus{}) {
+	if h := s.Fleet.Home; h != (sources.HomeStatus{Undo: h.Undo}) {
 		v.Home = &Home{Step: h.Step, Message: h.Message}
 		if h.Cluster != (fleet.Key{}) {
 			v.Home.Cluster = h.Cluster.String()

@@ -107,7 +107,7 @@ func readFleet(t fs.FS) (Status, error) {
 		s.Fleet.Sources = append(s.Fleet.Sources, fleet.PinnedSource{Name: p.Name, URL: p.URL, Commit: p.Commit, Digest: p.Digest, Tag: p.Tag, Path: p.Path})
 	}
 	if h := f.Home; h != nil {
-		s.Fleet.Home = sources.HomeStatus{Step: h.Step, Message: h.Message, Left: h.Left}
+		s.Fleet.Home = sources.HomeStatus{Step: h.Step, Message: h.Message, Left: h.Left, Undo: strings.Join(h.Undo, " ")}
 		if k, err := fleet.ParseKey(h.Cluster); err == nil {
 			s.Fleet.Home.Cluster = k
 		}

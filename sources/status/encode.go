@@ -97,7 +97,7 @@ func encodeFleet(s sources.FleetStatus, phases map[string]int, lines [][]byte) (
 		f.Sources = append(f.Sources, pinnedSource{p.Name, p.URL, p.Commit, p.Digest, p.Tag, p.Path})
 	}
 	if h := s.Home; h != (sources.HomeStatus{}) {
-		f.Home = &homeFile{Step: h.Step, Message: oneLine(h.Message, 500), Left: h.Left}
+		f.Home = &homeFile{Step: h.Step, Message: oneLine(h.Message, 500), Left: h.Left, Undo: strings.Fields(h.Undo)}
 		if h.Cluster != (fleet.Key{}) {
 			f.Home.Cluster = h.Cluster.String()
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
@@ -68,5 +70,34 @@ func TestFleetOfManyProblemsIsReadBack(t *testing.T) {
 	}
 	if len(got.Fleet.Problems) != len(s.Problems) {
 		t.Errorf("%d problems are read back, want %d", len(got.Fleet.Problems), len(s.Problems))
+	}
+}
+
+// TestFleetIsReadBack: each field of the fleet's status is read as it was written.
+func TestFleetIsReadBack(t *testing.T) {
+	k := fleet.Key{Namespace: "prod", Name: "eu-1"}
+	rev := fleet.Revision{Ref: "main", Digest: "sha1:5b3c7e0a1f2d5b3c7e0a1f2d5b3c7e0a1f2d5b3c"}
+	want := sources.FleetStatus{
+		Fleet: "edge", Revision: rev, Applied: rev, Broken: true, Behind: []fleet.Key{k}, Orphans: []fleet.Key{k},
+		Problems: []fleet.Problem{{File: "a.yaml", Line: 2, Message: "is wrong", Hint: "mend it"}},
+		Home:     sources.HomeStatus{Cluster: k, Step: "install", Message: "waits", Left: "home.ops.old", Undo: "ops/a ops/b@agents/one"},
+		Sources:  []fleet.PinnedSource{{Name: "base", URL: "https://git.example.com/base", Commit: "5b3c7e0a1f2d5b3c7e0a1f2d5b3c7e0a1f2d5b3c", Path: "clusters"}},
+	}
+	b := &memoryBranch{files: fstest.MapFS{}}
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "me", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := status.NewWriter(b, status.Options{Owner: owner})
+	w.PutFleet(want)
+	if _, err := w.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := status.Read(plainTree{b.files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got.Fleet); d != "" {
+		t.Errorf("-want +got:\n%s", d)
 	}
 }

@@ -177,6 +177,8 @@ type homeFile struct {
 	Step    string `json:"step,omitempty"`
 	Message string `json:"message,omitempty"`
 	Left    string `json:"left,omitempty"`
+
+	Undo []string `json:"undo,omitempty"`
 }
 
 // clusterLine is one cluster in fleet.yaml.
