@@ -44,6 +44,7 @@ type session struct {
 	escrow   *escrow.Upkeep
 	history  *history.Keeper
 	home     *home.Home
+	trusted  *trusted
 	survey   *survey.Survey
 	pulls    *pulls
 }
@@ -58,7 +59,7 @@ func newSession(a *Agent, b *branch) *session {
 		a.ready.Set(readyRevision, "")
 	})
 	s.join()
-	problems := []func() (fleet.Problem, bool){s.escrow.Problem, s.history.Problem, s.home.Problem, s.pulls.Problem}
+	problems := []func() (fleet.Problem, bool){s.escrow.Problem, s.history.Problem, s.home.Problem, s.pulls.Problem, s.trusted.Problem}
 	if s.notifier != nil {
 		problems = append(problems, s.notifier.Problem)
 	}
@@ -94,6 +95,9 @@ func (s *session) join() {
 	}
 	if s.branch.Scales != nil {
 		s.scales = scales.New(scales.Parts{Branch: s.branch.Scales, Fleet: a.decisions, Signed: s.branch.Signed, Notify: notify, Log: a.p.Log})
+	}
+	s.trusted = &trusted{
+		vouched: a.revisions().Vouched, applied: func() fleet.Revision { return a.decisions.Now().Revision() }, notify: notify, log: a.p.Log,
 	}
 	s.pulls = &pulls{wake: make(chan struct{}, 1), notify: notify}
 	s.history = history.New(history.Parts{
@@ -142,7 +146,7 @@ func (s *session) follow(ctx context.Context) error {
 	return follower.Run(ctx, follower.Parts{
 		Revisions: s.revisions(), Fleet: s.decisions, Trigger: s.trigger, Restore: s.restore, Recorded: s.branch.ReadCluster, Repaired: s.repaired,
 		Owned: s.owned, Interval: s.claim.Interval, Notices: s.otherBranch, Applied: s.revisionApplied,
-		Then:    []func(context.Context){s.pollRequests, s.pollScales, s.rollOn, s.pulls.polled},
+		Then:    []func(context.Context){s.pollRequests, s.pollScales, s.rollOn, s.pulls.polled, s.trusted.polled},
 		Unready: func(reason string) { s.ready.Set(readyRevision, reason) },
 		Metrics: s.p.Metrics, Watchdog: s.p.Watchdog, Tracer: s.p.Tracer, Log: s.p.Log,
 	})

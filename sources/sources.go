@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"time"
 
 	"fairlead.dev/fleet"
 )
@@ -38,6 +39,15 @@ type Lineage interface {
 
 	// Includes returns why rev is not in the history of head, which is followed.
 	Includes(ctx context.Context, head, rev fleet.Revision) error
+}
+
+// A Voucher is a Lineage that remembers how the revisions were signed that it fetched.
+type Voucher interface {
+	// Vouched returns until when a trusted key vouches for rev; zero: for good, as far as the
+	// key says. The error wraps ErrUntrusted if no trusted key does so now, as after one was
+	// withdrawn. It asks no server, and knows nothing against a revision that it does not
+	// remember.
+	Vouched(rev fleet.Revision) (until time.Time, err error)
 }
 
 // A Notifier is a Source that notices when its content may have changed.

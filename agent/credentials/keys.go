@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git/signature"
@@ -39,6 +40,21 @@ func GitVerifier(paths []string) (func(content []byte, armoured string) (string,
 		}
 		return t.Verify(content, armoured)
 	}, nil
+}
+
+// GitUntil returns what says when the key in the files and folders named expires that made a
+// signature; nil where none are.
+func GitUntil(paths []string) func(armoured string) (time.Time, error) {
+	if len(paths) == 0 {
+		return nil
+	}
+	return func(armoured string) (time.Time, error) {
+		t, err := trust(paths)
+		if err != nil {
+			return time.Time{}, fleet.Errorf(fleet.Unauthorized, "read whose signatures count", "%w", err)
+		}
+		return t.Until(armoured), nil
+	}
 }
 
 func trust(paths []string) (*signature.Trust, error) {

@@ -105,6 +105,15 @@ func (r *Revisions) Older(ctx context.Context, followed, rev fleet.Revision) (fl
 // Signed reports whether keys say who may push: then it counts what was followed.
 func (r *Revisions) Signed() bool { return r.lineage() != nil }
 
+// Vouched returns until when a trusted key vouches for rev, which was followed; zero: for good.
+// The error wraps sources.ErrUntrusted if no trusted key does so now.
+func (r *Revisions) Vouched(rev fleet.Revision) (until time.Time, err error) {
+	if v, ok := r.lineage().(sources.Voucher); ok {
+		return v.Vouched(rev)
+	}
+	return time.Time{}, nil
+}
+
 // Stale reports whether a revision that was rendered may come to another fleet.
 func (r *Revisions) Stale() bool { return r.p.Renderer.Stale() }
 

@@ -41,7 +41,7 @@ func (s Settings) repository(url string) (*git.Repository, error) {
 		return nil, err
 	}
 	// Read again for each connection: a Secret that was rotated is used at once.
-	return git.New(git.Options{URL: url, Ref: s.Ref, Path: s.Path, Refresh: s.Credentials.Git, Verify: verify, TrustMerges: s.TrustMerges, Log: s.Log})
+	return git.New(git.Options{URL: url, Ref: s.Ref, Path: s.Path, Refresh: s.Credentials.Git, Verify: verify, Until: credentials.GitUntil(s.TrustedKeys), TrustMerges: s.TrustMerges, Log: s.Log})
 }
 
 // OpenBranch returns the status branch of that name. A folder has but one.

@@ -289,3 +289,43 @@ func TestKeyThatComesLater(t *testing.T) {
 	trust(bob, "bob")
 	f.holds(next)
 }
+
+// TestKeyThatIsWithdrawn: what a withdrawn key signed, or one that expires soon, is told while the
+// agent runs, since an agent that starts then follows nothing. Clusters stay held to it.
+func TestKeyThatIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	f := newForge(t)
+	ada, bob := newPerson(t, f), newPerson(t, f)
+	f.git("config", "user.signingKey", ada.key)
+	ada.signs(true)
+	keys := t.TempDir()
+	trust := func(option string, people ...*person) {
+		var lines strings.Builder
+		for _, p := range people {
+			public, err := os.ReadFile(p.key + ".pub")
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&lines, "%s%s", option, public)
+		}
+		if err := os.WriteFile(filepath.Join(keys, "keys"), []byte(lines.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trust("", ada, bob)
+	first := f.push("fleet.yaml", fleetFile)
+	f.agent(func(s *Settings) { s.TrustedKeys = []string{keys} })
+	f.holds(first)
+	told := func(words string) func(sources.FleetStatus) bool {
+		return func(s sources.FleetStatus) bool {
+			return len(s.Problems) == 1 && strings.Contains(s.Problems[0].Message, words) && s.Applied.Hash() == first
+		}
+	}
+	soon := time.Now().Add(3 * 24 * time.Hour).UTC()
+	trust(`expiry-time="`+soon.Format("20060102")+`Z" `, ada, bob)
+	f.until("that the key expires soon", told("expires at "+soon.Format(time.DateOnly)))
+	trust("", bob)
+	f.until("that the key is withdrawn", told("no trusted key vouches any more"))
+	trust("", ada, bob)
+	f.until("that the key is trusted again", func(s sources.FleetStatus) bool { return len(s.Problems) == 0 })
+}

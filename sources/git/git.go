@@ -53,6 +53,9 @@ type Options struct {
 	// followed. An error with a kind may pass. Branches that Fairlead writes are not
 	// verified.
 	Verify func(content []byte, signature string) (who string, err error)
+	// Until, if not nil, returns when the trusted key expires that made the armoured
+	// signature; zero: never.
+	Until func(signature string) (time.Time, error)
 	// TrustMerges lets the signature of a merge count for all commits that it brings in.
 	TrustMerges bool
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -31,6 +32,7 @@ type Repository struct {
 	ref    string
 	budget Budget
 	verify func(content []byte, signature string) (string, error)
+	until  func(signature string) (time.Time, error)
 	merges bool // see Options.TrustMerges
 	log    *slog.Logger
 
@@ -66,7 +68,7 @@ func New(o Options) (*Repository, error) {
 		return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%q is not a ref name", o.Ref)
 	}
 	r := &Repository{
-		remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, verify: o.Verify, merges: o.TrustMerges, log: o.Log.With("repository", name),
+		remote: &lister{remote: remote}, name: name, ref: o.Ref, budget: o.Budget, verify: o.Verify, until: o.Until, merges: o.TrustMerges, log: o.Log.With("repository", name),
 		tags: make(map[plumbing.Hash]tag), proved: make(map[plumbing.Hash]bool),
 	}
 	if !isHash(o.Ref) {

@@ -32,6 +32,8 @@ type Repository struct {
 	begin string     // folder that is the root of trees; "." is the whole artifact
 	kept  []snapshot // the newest is last
 	known map[string]ocispec.Manifest
+
+	signatures map[string]proof // that counted, by digest
 }
 
 // A snapshot is the content of one fetched artifact.
@@ -82,7 +84,7 @@ func New(o Options) (*Repository, error) {
 	}
 	return &Repository{
 		name: name, options: o, client: c, log: o.Log.With("repository", name.String()),
-		begin: begin, known: make(map[string]ocispec.Manifest),
+		begin: begin, known: make(map[string]ocispec.Manifest), signatures: make(map[string]proof),
 	}, nil
 }
 

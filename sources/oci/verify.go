@@ -43,6 +43,7 @@ func (r *Repository) verified(ctx context.Context, from *remote.Repository, dige
 			signer, err := r.options.Verify(payload, signature)
 			if err == nil {
 				who = signer
+				r.remember(digest, proof{payload, signature})
 				return true, nil
 			}
 			if fleet.KindOf(err) != fleet.Unknown {

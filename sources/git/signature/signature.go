@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
 
@@ -206,16 +209,87 @@ func (t *Trust) Verify(content []byte, armoured string) (who string, err error) 
 	case strings.HasPrefix(armoured, sshSignature):
 		return t.verifySSH(content, armoured)
 	case strings.HasPrefix(armoured, pgpSignature):
-		e, err := openpgp.CheckArmoredDetachedSignature(t.pgp, bytes.NewReader(content), strings.NewReader(armoured), nil)
-		if err != nil {
-			return "", fmt.Errorf("its OpenPGP signature is not good: %w", err)
-		}
-		if id := e.PrimaryIdentity(); id != nil {
-			return id.Name, nil
-		}
-		return e.PrimaryKey.KeyIdString(), nil
+		return t.verifyPGP(content, armoured)
 	}
 	return "", errors.New("its signature is of a kind that is not supported: sign with SSH or OpenPGP")
+}
+
+// verifyPGP asks each key by itself: one that is in two files counts if one of them is good, as
+// where people made it last longer.
+func (t *Trust) verifyPGP(content []byte, armoured string) (string, error) {
+	why := pgperrors.ErrUnknownIssuer
+	for _, k := range t.pgp {
+		e, err := openpgp.CheckArmoredDetachedSignature(openpgp.EntityList{k}, bytes.NewReader(content), strings.NewReader(armoured), nil)
+		switch {
+		case err == nil && e.PrimaryIdentity() != nil:
+			return e.PrimaryIdentity().Name, nil
+		case err == nil:
+			return e.PrimaryKey.KeyIdString(), nil
+		case !errors.Is(err, pgperrors.ErrUnknownIssuer):
+			why = err
+		}
+	}
+	return "", fmt.Errorf("its OpenPGP signature is not good: %w", why)
+}
+
+// Until returns when the trusted key expires that made the armoured signature; zero: never, or
+// no trusted key made it. Of several lines with one key the last to end counts.
+func (t *Trust) Until(armoured string) time.Time {
+	if s, err := sshsig.Unarmor([]byte(armoured)); err == nil {
+		return t.untilSSH(s.PublicKey.Marshal())
+	}
+	block, err := armor.Decode(strings.NewReader(armoured))
+	if err != nil {
+		return time.Time{}
+	}
+	p, err := packet.Read(block.Body)
+	s, ok := p.(*packet.Signature)
+	if err != nil || !ok || s.IssuerKeyId == nil {
+		return time.Time{}
+	}
+	var last time.Time
+	for _, k := range t.pgp.KeysById(*s.IssuerKeyId) {
+		ends := untilPGP(k)
+		if ends.IsZero() {
+			return time.Time{}
+		}
+		if ends.After(last) {
+			last = ends
+		}
+	}
+	return last
+}
+
+func (t *Trust) untilSSH(key []byte) time.Time {
+	var last time.Time
+	for _, k := range t.ssh {
+		switch {
+		case !bytes.Equal(k.Marshal(), key):
+		case k.until.IsZero():
+			return time.Time{}
+		case k.until.After(last):
+			last = k.until
+		}
+	}
+	return last
+}
+
+// untilPGP returns when k expires, by itself or with its primary key; zero: never.
+func untilPGP(k openpgp.Key) time.Time {
+	var first time.Time
+	ends := func(created time.Time, s *packet.Signature) {
+		if s == nil || s.KeyLifetimeSecs == nil || *s.KeyLifetimeSecs == 0 {
+			return
+		}
+		if at := created.Add(time.Duration(*s.KeyLifetimeSecs) * time.Second); first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	ends(k.PublicKey.CreationTime, k.SelfSignature)
+	if id := k.Entity.PrimaryIdentity(); id != nil {
+		ends(k.Entity.PrimaryKey.CreationTime, id.SelfSignature)
+	}
+	return first
 }
 
 func (t *Trust) verifySSH(content []byte, armoured string) (string, error) {
