@@ -109,6 +109,12 @@ func (c *Claim) advance(ctx context.Context, owner fleet.Owner, next fleet.Succe
 	}
 	switch next.Step {
 	case fleet.StepAsked:
+		// Passes that began before store secrets yet, in other replicas too.
+		if err := c.passes.Acquire(ctx, allPasses); err != nil {
+			return nil // ctx ended
+		}
+		c.freezeSecrets(next) // a pass that began before may have ended that
+		c.passes.Release(allPasses)
 		c.p.Log.Info("agreeing to hand the fleet over, storing no secrets meanwhile", "to", next.To)
 		if err := c.branch().Succeed(ctx, owner, next, next.At(fleet.StepGranted)); err != nil && ctx.Err() == nil {
 			c.p.Log.Warn("cannot agree to hand the fleet over, trying again", "error", err)

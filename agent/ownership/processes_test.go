@@ -146,3 +146,43 @@ func TestStaleOwner(t *testing.T) {
 		t.Error("the next owner does not end it")
 	}
 }
+
+// A freezer notes what it is told.
+type freezer struct{ told []string }
+
+func (f *freezer) Freeze(why string) { f.told = append(f.told, why) }
+func (f *freezer) Unfreeze()         { f.told = append(f.told, "") }
+
+// TestGrantWaitsForPasses: an owner agrees to a move when no pass is under way any more that may
+// store secrets, here or in another replica, and stores none from then on.
+func TestGrantWaitsForPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := &branch{}, &freezer{}
+		c := ownership.New(ownership.Options{Self: "me", Interval: time.Minute}, ownership.Parts{Secrets: f, Metrics: unseen{}, Ready: func(string) {}, Log: slog.New(slog.DiscardHandler)})
+		if owned, err := c.Acquire(t.Context(), ownership.Branch{Arbiter: b, Read: func(context.Context) (status.Status, error) { return status.Status{}, nil }}); !owned || err != nil {
+			t.Fatalf("the fleet is not owned: %v", err)
+		}
+		end, err := c.BeginPass(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.set(fleet.Succession{ID: "1", To: "other", Step: fleet.StepAsked})
+		checked := make(chan error, 1)
+		go func() { checked <- c.Check(t.Context(), written) }()
+		synctest.Wait()
+		if got := b.changes(); len(got) > 0 {
+			t.Errorf("during a pass it did %q", got)
+		}
+		f.Unfreeze() // as a pass of another replica may, which was sent before
+		end()
+		if err := <-checked; err != nil {
+			t.Fatal(err)
+		}
+		if _, next, _ := b.Succession(t.Context()); next.Step != fleet.StepGranted {
+			t.Errorf("after the pass the move is at %s", next.Step)
+		}
+		if last := f.told[len(f.told)-1]; last != `secrets are being moved to agent "other"` {
+			t.Errorf("secrets may be stored: %q", f.told)
+		}
+	})
+}

@@ -71,7 +71,7 @@ func TestOnePassAtATime(t *testing.T) {
 		m, s := alone(t, leasetest.New())
 		answer(t, m)
 		done := make(chan reconcile.Result, 1)
-		go func() { done <- m.Pass(t.Context(), "a", someCluster, fleet.Memory{}) }()
+		go func() { done <- m.Pass(t.Context(), "a", someCluster, fleet.Memory{}, "") }()
 		synctest.Wait()
 		m.leases.leader = "c"
 		q, _, _ := m.Heartbeat(t.Context(), "c", "")
@@ -82,7 +82,7 @@ func TestOnePassAtATime(t *testing.T) {
 			time.Sleep(time.Second)
 			close(s.free)
 		}()
-		if res := m.Pass(t.Context(), "c", someCluster, fleet.Memory{}); !errors.Is(res.Err, reconcile.ErrPostponed) {
+		if res := m.Pass(t.Context(), "c", someCluster, fleet.Memory{}, ""); !errors.Is(res.Err, reconcile.ErrPostponed) {
 			t.Errorf("a second pass over the cluster was made: %v", res.Err)
 		}
 		<-done
@@ -130,7 +130,7 @@ func TestRightToAct(t *testing.T) {
 				m, s := alone(t, leasetest.New())
 				answer(t, m)
 				done := make(chan reconcile.Result, 1)
-				go func() { done <- m.Pass(t.Context(), "a", someCluster, fleet.Memory{}) }()
+				go func() { done <- m.Pass(t.Context(), "a", someCluster, fleet.Memory{}, "") }()
 				synctest.Wait()
 				c.lose(t, m)
 				close(s.free)

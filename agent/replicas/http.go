@@ -56,10 +56,11 @@ func (r *Replica) Handler() http.Handler {
 	mux.HandleFunc("POST "+passPath, func(w http.ResponseWriter, req *http.Request) {
 		var c *fleet.Cluster
 		var known fleet.Memory
-		if !read(w, req, func(b []byte) (err error) { c, known, err = decode(b); return err }) {
+		var frozen string
+		if !read(w, req, func(b []byte) (err error) { c, known, frozen, err = decode(b); return err }) {
 			return
 		}
-		res := r.Pass(req.Context(), req.URL.Query().Get(leaderKey), c, known)
+		res := r.Pass(req.Context(), req.URL.Query().Get(leaderKey), c, known, frozen)
 		if errors.Is(res.Err, reconcile.ErrPostponed) {
 			http.Error(w, res.Err.Error(), http.StatusMisdirectedRequest)
 			return
@@ -133,8 +134,8 @@ func (r *remote) Heartbeat(ctx context.Context, leader, answer string) (string, 
 
 // Pass implements Peer. Where there is no answer, what was done is seen by the
 // next pass.
-func (r *remote) Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
-	b, err := encode(c, known)
+func (r *remote) Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory, frozen string) reconcile.Result {
+	b, err := encode(c, known, frozen)
 	if err != nil {
 		return reconcile.Result{Err: fleet.Errorf(fleet.Invalid, "send cluster "+c.Key.String()+" to its replica", "%w", err), After: time.Minute}
 	}

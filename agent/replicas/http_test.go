@@ -39,7 +39,9 @@ func config(t *testing.T, seed byte) *tls.Config {
 // TestOverTheWire makes a pass at another replica, with TLS and secrets.
 func TestOverTheWire(t *testing.T) {
 	api, r := leasetest.New(), telling{got: make(chan *fleet.Cluster, 1)}
+	var frozen []string // as each pass was told
 	m := New(Options{
+		Freeze: func(why string) { frozen = append(frozen, why) },
 		Leases: api.Client(), Namespace: "n", Agent: "fairlead", Identity: "b", Shards: 2, Workers: 1,
 		Reconciler: func(func(fleet.Key) error, func(fleet.Key)) reconcile.Passes { return r },
 	})
@@ -61,7 +63,7 @@ func TestOverTheWire(t *testing.T) {
 	}
 	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Secrets: map[string]fleet.SecretData{"s": {"k": fleet.NewSecret([]byte("hidden"))}}}
 
-	if res := dial(1).Pass(t.Context(), "a", c, fleet.Memory{}); res.Err == nil || len(r.got) > 0 {
+	if res := dial(1).Pass(t.Context(), "a", c, fleet.Memory{}, ""); res.Err == nil || len(r.got) > 0 {
 		t.Error("a pass was made before the leader answered a question")
 	}
 	q, _, err := dial(1).Heartbeat(t.Context(), "a", "")
@@ -73,14 +75,17 @@ func TestOverTheWire(t *testing.T) {
 	if err != nil || len(changed) != 1 || changed[0] != c.Key {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
-	res := dial(1).Pass(t.Context(), "a", c, fleet.Memory{})
+	res := dial(1).Pass(t.Context(), "a", c, fleet.Memory{}, "they are being moved")
+	if len(frozen) != 1 || frozen[0] != "they are being moved" {
+		t.Errorf("of secrets the replica was told %q", frozen)
+	}
 	if res.Report.Phase != fleet.PhaseWorkers || fleet.KindOf(res.Err) != fleet.Exhausted {
 		t.Errorf("result %+v", res)
 	}
 	if got := <-r.got; string(got.Secrets["s"]["k"].Reveal()) != "hidden" {
 		t.Errorf("the Secret came as %q", got.Secrets["s"]["k"].Reveal())
 	}
-	if res := dial(1).Pass(t.Context(), "somebody", c, fleet.Memory{}); res.Err == nil || len(r.got) > 0 {
+	if res := dial(1).Pass(t.Context(), "somebody", c, fleet.Memory{}, ""); res.Err == nil || len(r.got) > 0 {
 		t.Error("a pass was made for one that is not the leader")
 	}
 	if _, _, err := dial(2).Heartbeat(t.Context(), "a", ""); err == nil || !strings.Contains(err.Error(), "certificate") {

@@ -27,8 +27,9 @@ func (r *Replica) may(s *shard, k fleet.Key) error {
 	return nil
 }
 
-// Pass makes a pass over c for the leader, or says that it is to be made later.
-func (r *Replica) Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
+// Pass makes a pass over c for the leader, or says that it is to be made later. What the leader
+// says of secrets counts in this replica until the next pass.
+func (r *Replica) Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory, frozen string) reconcile.Result {
 	postponed := reconcile.Result{Err: reconcile.ErrPostponed, After: retryAfter}
 	s, leads := r.begin(leader, c.Key)
 	if s == nil {
@@ -44,6 +45,9 @@ func (r *Replica) Pass(ctx context.Context, leader string, c *fleet.Cluster, kno
 		defer func() { <-r.workers }()
 	case <-ctx.Done():
 		return postponed
+	}
+	if r.o.Freeze != nil {
+		r.o.Freeze(frozen)
 	}
 	res := s.reconciler.Pass(ctx, c, known)
 	if ctx.Err() != nil { // what it says is of the interruption

@@ -25,9 +25,12 @@ type Options struct {
 	// Reconciler returns what makes the passes of one shard, from now on. It asks
 	// may before each change and calls changed when nodes of a cluster change.
 	Reconciler func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes
-	Now        func() Instant // default Now
-	Log        *slog.Logger   // default: none
-	Observe    Observer
+	// Freeze stops this process from storing secrets, for the reason why; empty: it may store
+	// them. Nil: nobody moves secrets.
+	Freeze  func(why string)
+	Now     func() Instant // default Now
+	Log     *slog.Logger   // default: none
+	Observe Observer
 }
 
 // An Observer is told what happens, for metrics. Its fields may be nil.

@@ -12,7 +12,8 @@ import (
 // A Peer is a replica as the leader reaches it. *Replica is the leader's own.
 type Peer interface {
 	Heartbeat(ctx context.Context, leader, answer string) (nonce string, changed []fleet.Key, err error)
-	Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory) reconcile.Result
+	// Pass makes a pass. frozen says why no secret may be stored in it; empty: it may.
+	Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory, frozen string) reconcile.Result
 }
 
 // A Router is the leader's reconciler: it hands each pass to the replica that
@@ -22,6 +23,7 @@ type Router struct {
 	dial    func(identity string) (Peer, error)
 	may     func(fleet.Key) error
 	changed func(fleet.Key)
+	frozen  func() string
 
 	mu      sync.Mutex
 	peers   map[string]*peer // by session
@@ -40,10 +42,10 @@ var _ reconcile.Passes = (*Router)(nil)
 // NewRouter returns the reconciler of the leader whose own replica is own. dial
 // connects to the replica with that identity. may says whether this process
 // still leads and owns the fleet; changed is told of clusters that are to be
-// looked at.
-func NewRouter(own *Replica, dial func(identity string) (Peer, error), may func(fleet.Key) error, changed func(fleet.Key)) *Router {
+// looked at; frozen says why no secret may be stored now, if that is so.
+func NewRouter(own *Replica, dial func(identity string) (Peer, error), may func(fleet.Key) error, changed func(fleet.Key), frozen func() string) *Router {
 	return &Router{
-		replica: own, dial: dial, may: may, changed: changed,
+		replica: own, dial: dial, may: may, changed: changed, frozen: frozen,
 		peers: make(map[string]*peer), holders: make(map[int]string), keys: make(map[fleet.Key]bool),
 	}
 }
@@ -158,7 +160,7 @@ func (r *Router) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
-	return p.Pass(ctx, r.replica.o.Identity, c, known)
+	return p.Pass(ctx, r.replica.o.Identity, c, known, r.frozen())
 }
 
 // Forget implements reconcile.Passes. The replica that made the last pass over a

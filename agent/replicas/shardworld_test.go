@@ -106,7 +106,7 @@ func (w *world) lead(ctx context.Context, r *replica, t *Term) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return errors.Join(w.lost, t.Leading())
-	}, func(fleet.Key) {})
+	}, func(fleet.Key) {}, func() string { return "" })
 	wg.Go(func() { _ = router.Attend(ctx) })
 	for _, k := range keys() {
 		wg.Go(func() {
@@ -150,11 +150,11 @@ func (l line) Heartbeat(ctx context.Context, leader, answer string) (string, []f
 }
 
 // Pass goes on at the other end when the line breaks: nobody tells it.
-func (l line) Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
+func (l line) Pass(ctx context.Context, leader string, c *fleet.Cluster, known fleet.Memory, frozen string) reconcile.Result {
 	if l.broken() {
 		return reconcile.Result{Err: reconcile.ErrPostponed, After: time.Second}
 	}
-	return l.to.Pass(context.WithoutCancel(ctx), leader, c, known)
+	return l.to.Pass(context.WithoutCancel(ctx), leader, c, known, frozen)
 }
 
 // acting is a reconciler whose passes act for a while.

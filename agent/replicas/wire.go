@@ -29,6 +29,8 @@ type message struct {
 	// Hidden are the contents of its ResourceSets and what its Releases hide, in the
 	// order of hidden, which finds them.
 	Hidden [][]byte
+	// Frozen says why no secret may be stored in the pass; empty: it may.
+	Frozen string `json:",omitempty"`
 }
 
 // A content is what a Secret holds.
@@ -89,8 +91,8 @@ func hidden(c *fleet.Cluster, visit func(*fleet.Secret)) {
 }
 
 // encode returns c, and what is known of it, as bytes that contain its secrets.
-func encode(c *fleet.Cluster, known fleet.Memory) ([]byte, error) {
-	var m message
+func encode(c *fleet.Cluster, known fleet.Memory, frozen string) ([]byte, error) {
+	m := message{Frozen: frozen}
 	m.Cluster.Cluster, m.Cluster.Memory = *c, known
 	m.Cluster.Secrets = nil
 	if c.Secrets != nil {
@@ -113,11 +115,11 @@ func encode(c *fleet.Cluster, known fleet.Memory) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// decode returns the cluster in b, and what is known of it.
-func decode(b []byte) (*fleet.Cluster, fleet.Memory, error) {
+// decode returns the cluster in b, what is known of it, and why no secret may be stored.
+func decode(b []byte) (*fleet.Cluster, fleet.Memory, string, error) {
 	var m message
 	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, fleet.Memory{}, fmt.Errorf("not a cluster: %w", err)
+		return nil, fleet.Memory{}, "", fmt.Errorf("not a cluster: %w", err)
 	}
 	c := &m.Cluster.Cluster
 	if m.Given != nil {
@@ -136,7 +138,7 @@ func decode(b []byte) (*fleet.Cluster, fleet.Memory, error) {
 		*s, sent = fleet.NewSecret(sent[0]), sent[1:]
 	})
 	if missing+len(sent) != 0 {
-		return nil, fleet.Memory{}, fmt.Errorf("not a cluster: the content of %d things in it is missing, and there is that of %d that it has not", missing, len(sent))
+		return nil, fleet.Memory{}, "", fmt.Errorf("not a cluster: the content of %d things in it is missing, and there is that of %d that it has not", missing, len(sent))
 	}
 	var failed error
 	next := 0
@@ -158,12 +160,12 @@ func decode(b []byte) (*fleet.Cluster, fleet.Memory, error) {
 		}
 	})
 	if next != len(m.Referred) {
-		return nil, fleet.Memory{}, fmt.Errorf("not a cluster: Secrets of %d objects for %d", len(m.Referred), next)
+		return nil, fleet.Memory{}, "", fmt.Errorf("not a cluster: Secrets of %d objects for %d", len(m.Referred), next)
 	}
 	if failed != nil {
-		return nil, fleet.Memory{}, failed
+		return nil, fleet.Memory{}, "", failed
 	}
-	return c, m.Cluster.Memory, nil
+	return c, m.Cluster.Memory, m.Frozen, nil
 }
 
 // An outcome is what the leader needs of a reconcile.Result. Nothing in it is

@@ -92,13 +92,13 @@ func TestNothingIsLost(t *testing.T) {
 	full.Cluster.Cluster.APIElsewhere = false          // it is of views alone
 	for name, m := range map[string]message{"Full": full, "Empty": {}} {
 		c, known := &m.Cluster.Cluster, m.Cluster.Memory
-		b, err := encode(c, known)
+		b, err := encode(c, known, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, remembered, err := decode(b)
-		if err != nil {
-			t.Fatal(err)
+		got, remembered, frozen, err := decode(b)
+		if err != nil || frozen != name {
+			t.Fatalf("frozen %q, %v", frozen, err)
 		}
 		// Hashes are made where a cluster is decoded, and identities and networks compared where a fleet is
 		// put together: none is sent.
@@ -115,8 +115,8 @@ func TestWireOfReleased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, known, err := decode(sent)
-	if err != nil {
+	c, known, frozen, err := decode(sent)
+	if err != nil || frozen != "" {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -127,7 +127,7 @@ func TestWireOfReleased(t *testing.T) {
 	if d := cmp.Diff(want, known); d != "" {
 		t.Errorf("what is known of the cluster (-want +got):\n%s", d)
 	}
-	again, err := encode(c, known)
+	again, err := encode(c, known, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ type sharding struct {
 	replica *replicas.Replica
 	dialer  *replicas.Dialer
 	listen  net.Listener
+	frozen  func() string
 }
 
 // share gets this replica ready to work on a part of the clusters, and gives it
@@ -43,12 +44,12 @@ func (r *replica) share(ctx context.Context, c *replicas.Connection, lease strin
 	shards := replicas.NewMetrics()
 	m.Register(shards.Collectors()...)
 	return &sharding{
-		dialer: replicas.NewDialer(config), listen: tls.NewListener(l, config),
+		frozen: func() string { return w.freezable.Frozen() }, dialer: replicas.NewDialer(config), listen: tls.NewListener(l, config),
 		replica: replicas.New(replicas.Options{
 			Leases: c.Leases, Namespace: c.Namespace, Agent: lease, Identity: r.identity,
 			Shards: r.o.Shards, Workers: o.Workers, Timing: r.o.Timing,
-			Reconciler: w.Passes,
-			Log:        r.log, Observe: shards.Observer(),
+			Reconciler: w.Passes, Freeze: func(why string) { w.freezable.Freeze(why) },
+			Log: r.log, Observe: shards.Observer(),
 		}),
 	}, nil
 }
@@ -71,5 +72,5 @@ func (s *sharding) run(ctx context.Context, r *replica, elect func(ctx context.C
 
 // passes makes the passes of a leader by way of all replicas.
 func (s *sharding) passes(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes {
-	return replicas.NewRouter(s.replica, s.dialer.Dial, may, changed)
+	return replicas.NewRouter(s.replica, s.dialer.Dial, may, changed, s.frozen)
 }
