@@ -100,6 +100,15 @@ func (s *session) otherBranch(f fleet.Fleet) []fleet.Problem {
 	}}
 }
 
+// ownerPolled tells what there is to tell of the owner, if that changed. It is called after each
+// poll.
+func (s *session) ownerPolled(context.Context) {
+	if p, _ := s.claim.Problem(); p != s.ownerProblem {
+		s.ownerProblem = p
+		s.publisher.PutFleet()
+	}
+}
+
 // declaredHome returns what fleet.yaml says of a home, and all clusters that are known.
 func (s *session) declaredHome() (fleet.ID, fleet.Home, []fleet.Key) {
 	now := s.decisions.Now()

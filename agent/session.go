@@ -45,8 +45,10 @@ type session struct {
 	history  *history.Keeper
 	home     *home.Home
 	trusted  *trusted
-	survey   *survey.Survey
-	pulls    *pulls
+
+	ownerProblem fleet.Problem // as last told; of the follower's goroutine
+	survey       *survey.Survey
+	pulls        *pulls
 }
 
 // newSession returns the session of an agent that owns the fleet.
@@ -59,7 +61,7 @@ func newSession(a *Agent, b *branch) *session {
 		a.ready.Set(readyRevision, "")
 	})
 	s.join()
-	problems := []func() (fleet.Problem, bool){s.escrow.Problem, s.history.Problem, s.home.Problem, s.pulls.Problem, s.trusted.Problem}
+	problems := []func() (fleet.Problem, bool){s.escrow.Problem, s.history.Problem, s.home.Problem, s.pulls.Problem, s.trusted.Problem, a.claim.Problem}
 	if s.notifier != nil {
 		problems = append(problems, s.notifier.Problem)
 	}
@@ -146,7 +148,7 @@ func (s *session) follow(ctx context.Context) error {
 	return follower.Run(ctx, follower.Parts{
 		Revisions: s.revisions(), Fleet: s.decisions, Trigger: s.trigger, Restore: s.restore, Recorded: s.branch.ReadCluster, Repaired: s.repaired,
 		Owned: s.owned, Interval: s.claim.Interval, Notices: s.otherBranch, Applied: s.revisionApplied,
-		Then:    []func(context.Context){s.pollRequests, s.pollScales, s.rollOn, s.pulls.polled, s.trusted.polled},
+		Then:    []func(context.Context){s.pollRequests, s.pollScales, s.rollOn, s.pulls.polled, s.trusted.polled, s.ownerPolled},
 		Unready: func(reason string) { s.ready.Set(readyRevision, reason) },
 		Metrics: s.p.Metrics, Watchdog: s.p.Watchdog, Tracer: s.p.Tracer, Log: s.p.Log,
 	})

@@ -95,6 +95,8 @@ type Claim struct {
 	next    fleet.Succession // under way; zero: none
 	since   time.Time        // that next is the same
 	readAt  time.Time        // that the owner was last read
+
+	restored restored
 }
 
 // allPasses is more than the number of workers.

@@ -69,6 +69,9 @@ func (c *Claim) restore(ctx context.Context, why error) {
 		return
 	}
 	c.p.Log.Warn("the owner of the fleet was written again", "reason", why)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restored = restored{time.Now(), fleet.OneLine(why)}
 }
 
 // isStale reports whether owner is of an earlier time than what this agent read or wrote
