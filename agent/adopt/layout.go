@@ -15,10 +15,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
-	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
 	"fairlead.dev/render/sops"
+	"fairlead.dev/sources/files"
 )
 
 // A document is one object of a file.

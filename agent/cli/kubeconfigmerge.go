@@ -11,9 +11,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
+	"fairlead.dev/sources/files"
 )
 
 // A kubeconfig is a file of kubectl, with all that is in it.

@@ -10,13 +10,13 @@ import (
 	"slices"
 	"time"
 
-	"fairlead.dev/agent/files"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/preview"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/files"
 	"fairlead.dev/sources/status"
 )
 

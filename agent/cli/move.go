@@ -16,12 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/files"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/pivot"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/files"
 	"fairlead.dev/sources/status"
 )
 

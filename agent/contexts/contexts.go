@@ -26,9 +26,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
+	"fairlead.dev/sources/files"
 )
 
 // Flags are values of flags by name, without the dashes.

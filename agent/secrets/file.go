@@ -13,8 +13,8 @@ import (
 
 	"filippo.io/age"
 
-	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/files"
 )
 
 const fileSuffix = ".age"

@@ -14,8 +14,8 @@ import (
 
 	"filippo.io/age"
 
-	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/files"
 )
 
 // IdentityFile is the name of the file in the folder of a File that holds its

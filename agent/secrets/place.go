@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/files"
 )
 
 // A store says which one it is, so that two agents of one name that keep secrets

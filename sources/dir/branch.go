@@ -1,12 +1,15 @@
 package dir
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,12 +17,14 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/files"
 	"fairlead.dev/sources/tree"
 )
 
 // A Branch is a branch in a local folder. Each commit is a folder below generations. status
-// is a link to the newest one, and replacing that link is the commit. Messages of commits
-// are appended to log.
+// is a link to the newest one, and replacing that link is the commit. A commit is on the disk
+// before the link leads to it, and the one before stays beside it. Files that two commits have
+// are one file. Messages of commits are appended to log, which keeps the newest.
 //
 //	.fairlead/status -> generations/<digest>
 //	.fairlead/generations/<digest>/…
@@ -35,6 +40,7 @@ var _ sources.Branch = (*Branch)(nil)
 
 const (
 	linkName       = "status"
+	logName        = "log"
 	generationsDir = "generations"
 
 	lockPoll = 10 * time.Millisecond
@@ -111,7 +117,8 @@ func (b *Branch) commit(ctx context.Context, now fleet.Revision, t *tree.Tree, c
 		return fleet.Revision{}, err
 	}
 	defer os.RemoveAll(draft)
-	if err := b.write(draft, t, c.Edits); err != nil {
+	former, _ := os.Readlink(filepath.Join(b.path, linkName)) // none before the first commit
+	if err := b.write(draft, filepath.Join(b.path, former), t, c.Edits); err != nil {
 		return fleet.Revision{}, err
 	}
 	id, objects, err := newScanner(draft, b.budget).scan(ctx)
@@ -126,38 +133,53 @@ func (b *Branch) commit(ctx context.Context, now fleet.Revision, t *tree.Tree, c
 	}
 	name := strings.ReplaceAll(id, ":", "-")
 	target := filepath.Join(b.path, generationsDir, name)
-	if err := errors.Join(os.RemoveAll(target), os.Rename(draft, target)); err != nil {
+	if err := errors.Join(os.RemoveAll(target), os.Rename(draft, target), syncFolder(filepath.Dir(target))); err != nil {
 		return fleet.Revision{}, err
 	}
 	if err := b.append(c); err != nil {
 		return fleet.Revision{}, err
 	}
 	link := filepath.Join(b.path, linkName)
-	if err := errors.Join(os.RemoveAll(link+".new"), os.Symlink(generationsDir+"/"+name, link+".new"), os.Rename(link+".new", link)); err != nil {
+	if err := errors.Join(os.RemoveAll(link+".new"), os.Symlink(generationsDir+"/"+name, link+".new"), os.Rename(link+".new", link), syncFolder(b.path)); err != nil {
 		return fleet.Revision{}, err
 	}
-	b.tidy(name)
+	b.tidy(name, filepath.Base(former))
 	return fleet.Revision{Ref: linkName, Digest: id}, nil
 }
 
-// write writes t with edits to the folder to.
-func (b *Branch) write(to string, t *tree.Tree, edits map[string][]byte) error {
-	put := func(name string, content []byte) error {
-		p := filepath.Join(to, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			return err
-		}
-		return os.WriteFile(p, content, 0o644)
+// write writes t, which is the content of the folder former, with edits to the folder to, and
+// brings all of it to the disk.
+func (b *Branch) write(to, former string, t *tree.Tree, edits map[string][]byte) error {
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return err
 	}
-	err := fs.WalkDir(t, ".", func(name string, d fs.DirEntry, err error) error {
+	defer root.Close()
+	folders := map[string]bool{".": true}
+	makeFolder := func(dir string) error {
+		if folders[dir] {
+			return nil
+		}
+		for at := dir; !folders[at]; at = path.Dir(at) {
+			folders[at] = true
+		}
+		return root.MkdirAll(dir, 0o755)
+	}
+	err = fs.WalkDir(t, ".", func(name string, d fs.DirEntry, err error) error {
 		if _, edited := edits[name]; edited || err != nil || d.IsDir() {
 			return err
 		}
-		content, err := t.ReadFile(name)
+		if err := makeFolder(path.Dir(name)); err != nil {
+			return err
+		}
+		if os.Link(filepath.Join(former, filepath.FromSlash(name)), filepath.Join(to, filepath.FromSlash(name))) == nil {
+			return nil
+		}
+		content, err := t.ReadFile(name) // not every file system has links
 		if err != nil {
 			return err
 		}
-		return put(name, content)
+		return files.Create(root, name, content, 0o644)
 	})
 	if err != nil {
 		return err
@@ -169,16 +191,50 @@ func (b *Branch) write(to string, t *tree.Tree, edits map[string][]byte) error {
 		if content == nil {
 			continue
 		}
-		if err := put(name, content); err != nil {
+		if err := errors.Join(makeFolder(path.Dir(name)), files.Create(root, name, content, 0o644)); err != nil {
+			return err
+		}
+	}
+	for dir := range folders {
+		if err := files.Sync(root, dir); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// syncFolder brings the names in a folder to the disk.
+func syncFolder(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return files.Sync(root, ".")
+}
+
+// maxLog is how long the log may get, in bytes. Then its older half goes.
+const maxLog = 1 << 20
+
 // append writes the message of c to the log.
 func (b *Branch) append(c sources.Commit) error {
-	f, err := os.OpenFile(filepath.Join(b.path, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	root, err := os.OpenRoot(b.path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if info, err := root.Stat(logName); err == nil && info.Size() > maxLog {
+		content, err := root.ReadFile(logName)
+		if err != nil {
+			return err
+		}
+		newest := content[len(content)/2:]
+		_, newest, _ = bytes.Cut(newest, []byte("\n\n"))
+		if err := files.Replace(root, logName, newest, 0o644); err != nil {
+			return err
+		}
+	}
+	f, err := root.OpenFile(logName, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
@@ -194,13 +250,13 @@ func (b *Branch) make() error {
 	return os.WriteFile(filepath.Join(b.path, ".gitignore"), []byte("*\n"), 0o644)
 }
 
-// tidy removes all generations but keep. What cannot be removed does no harm, and is
+// tidy removes all generations but those to keep. What cannot be removed does no harm, and is
 // removed after the next commit.
-func (b *Branch) tidy(keep string) {
+func (b *Branch) tidy(keep ...string) {
 	dir := filepath.Join(b.path, generationsDir)
 	list, _ := os.ReadDir(dir)
 	for _, d := range list {
-		if d.Name() != keep {
+		if !slices.Contains(keep, d.Name()) {
 			_ = os.RemoveAll(filepath.Join(dir, d.Name()))
 		}
 	}

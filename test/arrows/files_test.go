@@ -25,7 +25,7 @@ func mayWrite() map[string]string {
 		"agent/demo.keep":                                  "the kubeconfig of a simulated cluster, where a person asked for it",
 		"agent/demo.replace":                               "manifests, into a clone",
 		"agent/demo.run":                                   "the log of a demonstration",
-		"agent/files.Stage":                                "what its callers below write",
+		"sources/files.Create":                              "what its callers below write",
 		"agent/secrets.Place":                              "the name of the secret store",
 		"agent/secrets.createIdentity":                     "what the secret store is encrypted for, as it is made",
 		"agent/secrets.lock":                               "the lock of the secret store",
@@ -66,7 +66,7 @@ func writesFiles(fn *ast.FuncDecl) bool {
 			found = true
 		default:
 			x, ok := e.X.(*ast.Ident)
-			found = found || ok && slices.Contains([]string{"os.Create", "flock.New", "files.Replace", "files.ReplaceFile", "files.Stage"}, x.Name+"."+e.Sel.Name)
+			found = found || ok && slices.Contains([]string{"os.Create", "flock.New", "files.Replace", "files.ReplaceFile", "files.Stage", "files.Create"}, x.Name+"."+e.Sel.Name)
 		}
 		return !found
 	})

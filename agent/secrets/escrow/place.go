@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"fairlead.dev/agent/files"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/files"
 )
 
 // A Place keeps the files of an escrow.

@@ -41,7 +41,13 @@ func Stage(root Root, name string, content []byte, mode fs.FileMode) error {
 	if err := root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := root.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	return Create(root, temporary, content, mode)
+}
+
+// Create writes content to the disk as a new file called name. The caller brings the name to
+// the disk: see Sync.
+func Create(root Root, name string, content []byte, mode fs.FileMode) error {
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
