@@ -67,6 +67,11 @@ On --page-listen it serves a page of the fleet, for people to look at: docs/page
 			return err
 		}
 		klog.SetSlogLogger(log) // client-go's logger: there is one in a process
+		for flag, value := range map[string]string{"--source": f.settings.Source, "--status-repository": f.settings.StatusRepository} {
+			if redacted(value) != value {
+				log.Warn("the list of processes of this computer shows the password in a flag: name a file with --token-file or --credentials", "flag", flag)
+			}
+		}
 		s := f.from(nil, log)
 		s.StatusInterval, s.ChartVersion, s.NotificationCredentials = flags.statusInterval, p.Version, flags.notifications
 		flags.options.StatusBranch, s.StatusBranch = f.branch, f.branch

@@ -203,12 +203,15 @@ func TestNormaliseURL(t *testing.T) {
 		"ssh://git@git.example.com:22/team/fleet.git": "ssh://git@git.example.com/team/fleet",
 		"file:///srv/fleet.git":                       "file:///srv/fleet",
 		"/srv/fleet.git":                              "file:///srv/fleet",
+		"/srv/what?.git":                              "file:///srv/what?",
 	} {
 		if got, err := git.NormaliseURL(raw); err != nil || got != want {
 			t.Errorf("%s gives %s, %v; want %s", raw, got, err, want)
 		}
 	}
-	for _, raw := range []string{"", "git://x/y", "https://", "https://host", "ftp://bot:s3cret@x/y", "file://host/x", "https://bot:s3cret@[x/y", "ssh://-oProxyCommand=x/y"} {
+	for _, raw := range []string{"", "git://x/y", "https://", "https://host", "ftp://bot:s3cret@x/y", "file://host/x", "https://bot:s3cret@[x/y", "ssh://-oProxyCommand=x/y",
+		"https://host/fleet?access_token=s3cret", "https://host/fleet#s3cret", "git:s3cret@host:team/fleet.git",
+	} {
 		_, err := git.NormaliseURL(raw)
 		if fleet.KindOf(err) != fleet.Invalid || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s gives %v", raw, err)

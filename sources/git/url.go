@@ -54,6 +54,12 @@ func parseURL(raw string) (*transport.Endpoint, error) {
 		if ep.Host == "" || strings.HasPrefix(ep.Host, "-") {
 			return nil, fleet.Errorf(fleet.Invalid, op, "it has no host")
 		}
+		if ep.Protocol != "ssh" && strings.ContainsAny(ep.Path, "?#") {
+			return nil, fleet.Errorf(fleet.Invalid, op, "it has a query or a fragment: end it with the path of the repository, and name a file with a token by --credentials")
+		}
+		if strings.Contains(ep.User, ":") { // of USER:PASSWORD@HOST:PATH
+			return nil, fleet.Errorf(fleet.Invalid, op, "it has a password, which SSH takes from no URL: write USER@HOST:PATH, and name a file with a key by --credentials")
+		}
 	case "file":
 		if ep.Host != "" {
 			return nil, fleet.Errorf(fleet.Invalid, op, "a file URL has three slashes: file:///path/to/repository")
