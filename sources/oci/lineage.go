@@ -45,7 +45,7 @@ func (r *Repository) Includes(ctx context.Context, head, rev fleet.Revision) err
 	})
 }
 
-// ordered returns the error otherwise unless the artifact before is older than the artifact
+// ordered returns the error otherwise if the artifact before is younger than the artifact
 // after.
 func (r *Repository) ordered(ctx context.Context, op, before, after string, otherwise func() error) error {
 	r.mu.Lock()
@@ -82,7 +82,7 @@ func (r *Repository) ordered(ctx context.Context, op, before, after string, othe
 	if old.After(now.Add(maxAhead)) {
 		return classify(ctx, op, untrusted("artifact %s says that it was made at %s, which is in the future (it is %s here), so nothing can be told from its time: set the clock of this computer if that is wrong, or else name the digest to follow with --ref", before, old.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
 	}
-	if !young.After(old) {
+	if young.Before(old) { // times have seconds: of two that were pushed in one, each may be the newer
 		return classify(ctx, op, otherwise())
 	}
 	return nil

@@ -194,7 +194,9 @@ func TestSignedTagsAreNotMovedBack(t *testing.T) {
 		t.Errorf("nobody asks for signatures: %v", err)
 	}
 	wantError(t, signed.Continues(t.Context(), two, one), fleet.Invalid, "was moved back")
-	wantError(t, signed.Continues(t.Context(), two, same), fleet.Invalid, "was moved back")
+	if err := signed.Continues(t.Context(), two, same); err != nil {
+		t.Errorf("of one second: %v", err)
+	}
 	wantError(t, signed.Continues(t.Context(), two, timeless), fleet.Invalid, "--reproducible")
 	if err := signed.Includes(t.Context(), two, one); err != nil {
 		t.Error(err)
