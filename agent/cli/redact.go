@@ -2,6 +2,7 @@ package cli
 
 import (
 	"net/url"
+	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 
@@ -10,14 +11,25 @@ import (
 )
 
 // redacted returns the URL of a source without a password or token. Over HTTP a user
-// without a password may be a token.
+// without a password may be a token, and a query may have one. An address without a scheme
+// may be user:password@host:path.
 func redacted(source string) string {
+	user, rest, _ := strings.Cut(source, "@")
+	if name, _, both := strings.Cut(user, ":"); both && rest != "" && !strings.ContainsAny(user, `/\`) {
+		return name + ":xxxxx@" + rest
+	}
 	u, err := url.Parse(source)
-	if err != nil || u.User == nil {
+	if err != nil || u.User == nil && u.RawQuery == "" {
 		return source
 	}
-	if _, both := u.User.Password(); !both && (u.Scheme == "http" || u.Scheme == "https") {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return u.Redacted()
+	}
+	if _, both := u.User.Password(); !both && u.User != nil {
 		u.User = url.User("xxxxx")
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = "xxxxx"
 	}
 	return u.Redacted()
 }

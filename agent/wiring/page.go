@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -61,13 +62,22 @@ func (s Settings) newFeed(p *page.Page, o Page, branch string, facts func() []pa
 	return page.NewFeed(p, page.FeedParts{Branch: b, Verify: verify, Interval: cmp.Or(o.Interval, 10*time.Second), Facts: facts, Log: s.Log}), nil
 }
 
-// withoutUser returns source without a name and a password.
+// withoutUser returns source without a name and a password. An address of SSH keeps the
+// name, which is part of it.
 func withoutUser(source string) string {
+	user, rest, _ := strings.Cut(source, "@")
+	if name, _, both := strings.Cut(user, ":"); both && rest != "" && !strings.ContainsAny(user, `/\`) {
+		return name + "@" + rest // user:password@host:path
+	}
 	u, err := url.Parse(source)
-	if err != nil || u.User == nil || u.Scheme == "ssh" {
+	if err != nil || u.User == nil {
 		return source
 	}
-	u.User = nil
+	if u.Scheme == "ssh" {
+		u.User = url.User(u.User.Username())
+	} else {
+		u.User = nil
+	}
 	return u.String()
 }
 

@@ -1,7 +1,6 @@
 package dir
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,33 +21,38 @@ import (
 )
 
 // A Branch is a branch in a local folder. Each commit is a folder below generations. status
-// is a link to the newest one, and replacing that link is the commit. A commit is on the disk
-// before the link leads to it, and the one before stays beside it. Files that two commits have
-// are one file. Messages of commits are appended to log, which keeps the newest.
+// is a link to the newest one, and replacing that link is the commit. The generation before
+// it stays. Files that a commit does not edit are hard links to those of the generation
+// before. Messages of commits are appended to log; a full log becomes log.old.
+//
+// All of a generation is on the disk before the link leads to it, so a power cut leaves the
+// generation before the commit or the one after it.
 //
 //	.fairlead/status -> generations/<digest>
 //	.fairlead/generations/<digest>/…
 //	.fairlead/log
+//	.fairlead/log.old
 //	.fairlead/lock
 //	.fairlead/followed
 type Branch struct {
 	path   string // of .fairlead
 	budget tree.Budget
+	disk   disk
 }
 
 var _ sources.Branch = (*Branch)(nil)
 
 const (
 	linkName       = "status"
-	logName        = "log"
 	generationsDir = "generations"
 
 	lockPoll = 10 * time.Millisecond
+	mostLog  = 1 << 20 // bytes, before a log is full
 )
 
 // Branch returns the status branch of the folder. The first commit creates it.
 func (f *Folder) Branch() *Branch {
-	return &Branch{path: filepath.Join(f.path, ".fairlead"), budget: f.options.Budget}
+	return &Branch{path: filepath.Join(f.path, ".fairlead"), budget: f.options.Budget, disk: disk{files.Create, files.Sync}}
 }
 
 // Read implements sources.Branch.
@@ -112,13 +116,13 @@ func (b *Branch) Commit(ctx context.Context, base fleet.Revision, c sources.Comm
 
 // commit makes the next generation, and moves the link to it.
 func (b *Branch) commit(ctx context.Context, now fleet.Revision, t *tree.Tree, c sources.Commit) (fleet.Revision, error) {
+	former, _ := os.Readlink(filepath.Join(b.path, linkName)) // the first commit has no former one
 	draft, err := os.MkdirTemp(filepath.Join(b.path, generationsDir), "draft-")
 	if err != nil {
 		return fleet.Revision{}, err
 	}
 	defer os.RemoveAll(draft)
-	former, _ := os.Readlink(filepath.Join(b.path, linkName)) // none before the first commit
-	if err := b.write(draft, filepath.Join(b.path, former), t, c.Edits); err != nil {
+	if err := b.write(filepath.Join(b.path, former), draft, t, c.Edits); err != nil {
 		return fleet.Revision{}, err
 	}
 	id, objects, err := newScanner(draft, b.budget).scan(ctx)
@@ -132,109 +136,28 @@ func (b *Branch) commit(ctx context.Context, now fleet.Revision, t *tree.Tree, c
 		return now, nil
 	}
 	name := strings.ReplaceAll(id, ":", "-")
-	target := filepath.Join(b.path, generationsDir, name)
-	if err := errors.Join(os.RemoveAll(target), os.Rename(draft, target), syncFolder(filepath.Dir(target))); err != nil {
+	if err := b.land(draft, name); err != nil {
 		return fleet.Revision{}, err
 	}
 	if err := b.append(c); err != nil {
 		return fleet.Revision{}, err
 	}
-	link := filepath.Join(b.path, linkName)
-	if err := errors.Join(os.RemoveAll(link+".new"), os.Symlink(generationsDir+"/"+name, link+".new"), os.Rename(link+".new", link), syncFolder(b.path)); err != nil {
+	if err := b.link(name); err != nil {
 		return fleet.Revision{}, err
 	}
-	b.tidy(name, filepath.Base(former))
+	b.tidy(name, path.Base(former))
 	return fleet.Revision{Ref: linkName, Digest: id}, nil
 }
 
-// write writes t, which is the content of the folder former, with edits to the folder to, and
-// brings all of it to the disk.
-func (b *Branch) write(to, former string, t *tree.Tree, edits map[string][]byte) error {
-	root, err := os.OpenRoot(to)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	folders := map[string]bool{".": true}
-	makeFolder := func(dir string) error {
-		if folders[dir] {
-			return nil
-		}
-		for at := dir; !folders[at]; at = path.Dir(at) {
-			folders[at] = true
-		}
-		return root.MkdirAll(dir, 0o755)
-	}
-	err = fs.WalkDir(t, ".", func(name string, d fs.DirEntry, err error) error {
-		if _, edited := edits[name]; edited || err != nil || d.IsDir() {
-			return err
-		}
-		if err := makeFolder(path.Dir(name)); err != nil {
-			return err
-		}
-		if os.Link(filepath.Join(former, filepath.FromSlash(name)), filepath.Join(to, filepath.FromSlash(name))) == nil {
-			return nil
-		}
-		content, err := t.ReadFile(name) // not every file system has links
-		if err != nil {
-			return err
-		}
-		return files.Create(root, name, content, 0o644)
-	})
-	if err != nil {
-		return err
-	}
-	for name, content := range edits {
-		if name == "." || !fs.ValidPath(name) {
-			return fleet.Errorf(fleet.Invalid, "write", "%q is not a path in the branch", name)
-		}
-		if content == nil {
-			continue
-		}
-		if err := errors.Join(makeFolder(path.Dir(name)), files.Create(root, name, content, 0o644)); err != nil {
-			return err
-		}
-	}
-	for dir := range folders {
-		if err := files.Sync(root, dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// syncFolder brings the names in a folder to the disk.
-func syncFolder(dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return files.Sync(root, ".")
-}
-
-// maxLog is how long the log may get, in bytes. Then its older half goes.
-const maxLog = 1 << 20
-
 // append writes the message of c to the log.
 func (b *Branch) append(c sources.Commit) error {
-	root, err := os.OpenRoot(b.path)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if info, err := root.Stat(logName); err == nil && info.Size() > maxLog {
-		content, err := root.ReadFile(logName)
-		if err != nil {
-			return err
-		}
-		newest := content[len(content)/2:]
-		_, newest, _ = bytes.Cut(newest, []byte("\n\n"))
-		if err := files.Replace(root, logName, newest, 0o644); err != nil {
+	name := filepath.Join(b.path, "log")
+	if info, err := os.Stat(name); err == nil && info.Size() >= mostLog {
+		if err := os.Rename(name, name+".old"); err != nil {
 			return err
 		}
 	}
-	f, err := root.OpenFile(logName, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
@@ -247,11 +170,23 @@ func (b *Branch) make() error {
 	if err := os.MkdirAll(filepath.Join(b.path, generationsDir), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(b.path, ".gitignore"), []byte("*\n"), 0o644)
+	ignore := filepath.Join(b.path, ".gitignore")
+	if _, err := os.Stat(ignore); err == nil {
+		return nil
+	}
+	if err := files.ReplaceFile(ignore, []byte("*\n"), 0o644); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(filepath.Dir(b.path))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return b.disk.sync(root, ".")
 }
 
-// tidy removes all generations but those to keep. What cannot be removed does no harm, and is
-// removed after the next commit.
+// tidy removes all generations except for those in keep. One that cannot be removed does
+// no harm, and the next commit removes it.
 func (b *Branch) tidy(keep ...string) {
 	dir := filepath.Join(b.path, generationsDir)
 	list, _ := os.ReadDir(dir)

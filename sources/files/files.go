@@ -44,8 +44,8 @@ func Stage(root Root, name string, content []byte, mode fs.FileMode) error {
 	return Create(root, temporary, content, mode)
 }
 
-// Create writes content to the disk as a new file called name. The caller brings the name to
-// the disk: see Sync.
+// Create makes a file that was not there before, and brings its content to the disk. Its
+// name is on the disk after a Sync of its folder.
 func Create(root Root, name string, content []byte, mode fs.FileMode) error {
 	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {

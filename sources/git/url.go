@@ -27,8 +27,8 @@ func normal(ep *transport.Endpoint) string {
 	if ep.Port != 0 && ep.Port != defaultPort(ep.Protocol) {
 		host += ":" + strconv.Itoa(ep.Port)
 	}
-	if ep.Protocol == "ssh" && ep.User != "" {
-		host = ep.User + "@" + host
+	if user, _, _ := strings.Cut(ep.User, ":"); ep.Protocol == "ssh" && user != "" { // user:password@host:path
+		host = user + "@" + host
 	}
 	p := path.Clean("/" + ep.Path)
 	return ep.Protocol + "://" + host + strings.TrimSuffix(p, ".git")
@@ -55,10 +55,7 @@ func parseURL(raw string) (*transport.Endpoint, error) {
 			return nil, fleet.Errorf(fleet.Invalid, op, "it has no host")
 		}
 		if ep.Protocol != "ssh" && strings.ContainsAny(ep.Path, "?#") {
-			return nil, fleet.Errorf(fleet.Invalid, op, "it has a query or a fragment: end it with the path of the repository, and name a file with a token by --credentials")
-		}
-		if strings.Contains(ep.User, ":") { // of USER:PASSWORD@HOST:PATH
-			return nil, fleet.Errorf(fleet.Invalid, op, "it has a password, which SSH takes from no URL: write USER@HOST:PATH, and name a file with a key by --credentials")
+			return nil, fleet.Errorf(fleet.Invalid, op, "it has a query or a fragment, which the address of a repository has not: remove it, and give a token in a file (--token-file)")
 		}
 	case "file":
 		if ep.Host != "" {
