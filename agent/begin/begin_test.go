@@ -97,55 +97,77 @@ func tell(s begin.Step) string {
 	return out
 }
 
-// world is a fleet with an owner that runs, as its status branches say. Of one fleet.
+// A world is one fleet, as its branches say. All its agents are called ops.
 type world struct {
-	at, named string // where the status is, and what the newest revision names
-	owner     fleet.Owner
-	refused   bool // the newest revision
+	branches map[string]begin.Branch
+	named    string // the status branch that the newest revision names
+	refused  bool   // the newest revision
+	acted    string // place of the agent that acted last
 }
 
-func worlds(t *rapid.T) world {
-	name := rapid.SampledFrom([]string{"fairlead/status", "fleet/state"})
-	return world{
-		at: "fairlead/status", named: name.Draw(t, "named"), refused: rapid.Bool().Draw(t, "refused"),
-		owner: fleet.Owner{Agent: rapid.SampledFrom([]string{"ops", "other"}).Draw(t, "owner"), Place: rapid.SampledFrom([]string{"here", "there"}).Draw(t, "place"), Epoch: 3},
-	}
+// A day is how a start goes.
+type day struct {
+	stop  int  // the start ends before its step of this number; 0: it goes on to its end
+	empty bool // the server answers as if the repository were empty
+	fails int  // reads that fail, one of so many; 0: none
 }
 
-// start takes steps until clusters are held to a revision, or the start ends or waits, and
-// returns the last step and the branch that has the status.
-func (w world) start(f begin.Flags) (begin.Do, string) {
+// start takes steps until clusters are held to a revision, or the start ends, waits or is stopped,
+// and returns the last step and the branch that has the status.
+func (w *world) start(f begin.Flags, d day) (begin.Do, string) {
 	in := begin.Input{Flags: f, Branches: map[string]begin.Branch{}}
-	for range 20 {
-		switch step := begin.Decide(in); step.Do {
+	reads := 0
+	failed := func() error {
+		if reads++; d.empty || d.fails > 0 && reads%d.fails == 0 {
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	for n := 1; n < 30; n++ {
+		step := begin.Decide(in)
+		if n == d.stop {
+			if step.Do == begin.Move { // half of it is done
+				w.move(step, false)
+			}
+			return "stopped", in.At
+		}
+		switch step.Do {
 		case begin.ReadTip:
-			in.Tip = &begin.Tip{Fleet: "fleet", Branch: w.named}
-			if w.refused {
+			in.Tip = &begin.Tip{Fleet: "fleet", Branch: w.named, Err: failed()}
+			if w.refused && in.Tip.Err == nil {
 				in.Tip = &begin.Tip{Err: errors.New("refused")}
 			}
 		case begin.ReadBranch:
-			in.Branches[step.Branch] = begin.Branch{}
-			if step.Branch == w.at {
-				in.Branches[step.Branch] = begin.Branch{Owner: w.owner, Fleet: "fleet"}
+			b := w.branches[step.Branch]
+			if err := failed(); err != nil {
+				b = begin.Branch{Err: err}
+				if d.empty {
+					b = begin.Branch{}
+				}
 			}
+			in.Branches[step.Branch] = b
 		case begin.Move:
-			w.at = step.Branch
+			w.move(step, true)
+			w.acted = f.Place
 			in.Branches = map[string]begin.Branch{}
 		case begin.Use:
 			in.At = step.Branch
 		case begin.ReadOwner:
-			in.Owner = &begin.Ownership{}
-			if in.At == w.at {
-				in.Owner.Owner = w.owner
-			}
+			in.Owner = &begin.Ownership{Err: failed(), Owner: w.branches[in.At].Owner}
 		case begin.Prove:
 			in.Owner.Proof = &begin.Proof{}
 		case begin.Claim:
-			in.Owner.Owner, in.Owner.Begun = fleet.Owner{Agent: f.Self, Place: f.Place, Epoch: 1}, true
+			if d.empty { // a push is not answered by an empty repository
+				return "not claimed", in.At
+			}
+			b := w.branches[in.At]
+			b.Owner, b.Fleet = fleet.Owner{Agent: f.Self, Place: f.Place, Epoch: max(b.Owner.Epoch, 1)}, "fleet"
+			w.branches[in.At] = b
+			in.Owner.Owner, in.Owner.Begun = b.Owner, true
 		case begin.Own:
-			in.Owned = true
+			in.Owned, w.acted = true, f.Place
 		case begin.ReadRecord:
-			in.Record = &begin.Record{Applied: fleet.Revision{Ref: "main", Digest: "applied"}}
+			in.Record = &begin.Record{Err: failed(), Applied: fleet.Revision{Ref: "main", Digest: "applied"}}
 		default:
 			return step.Do, in.At
 		}
@@ -153,26 +175,56 @@ func (w world) start(f begin.Flags) (begin.Do, string) {
 	return "does not end", in.At
 }
 
-// TestStartIsContinuation: whatever name a commit gives the status branch, and whether the
-// newest revision is refused or not, the owner that starts again holds its clusters to what
-// it held them to, and another agent never acts.
+// move moves the status, or does the first half of that.
+func (w *world) move(s begin.Step, wholly bool) {
+	b := w.branches[s.From]
+	b.MovedTo = ""
+	w.branches[s.Branch] = b
+	if wholly {
+		b.MovedTo = s.Branch
+		w.branches[s.From] = b
+	}
+}
+
+// TestStartIsContinuation: whatever names commits give to the status branch, wherever starts are
+// stopped, and while reads fail or a repository looks empty, the owner that starts again holds its
+// clusters to what it held them to, and an agent with another secret store never acts.
 func TestStartIsContinuation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := worlds(t)
-		f := begin.Flags{Self: "ops", Place: "here", Branch: rapid.SampledFrom([]string{"", "fairlead/status", "fleet/state", "third"}).Draw(t, "flag")}
-		do, at := w.start(f)
-		self := w.owner.Agent == "ops" && w.owner.Place == "here"
+		name := rapid.SampledFrom([]string{"fairlead/status", "fleet/state"})
+		w := &world{named: name.Draw(t, "named"), branches: map[string]begin.Branch{
+			"fairlead/status": {Owner: fleet.Owner{Agent: "ops", Place: "here", Epoch: 3}, Fleet: "fleet"},
+		}}
+		flags := func(place string) begin.Flags {
+			return begin.Flags{Self: "ops", Place: place, Branch: rapid.SampledFrom([]string{"", "", "fairlead/status", "third"}).Draw(t, "flag")}
+		}
+		for range rapid.IntRange(0, 6).Draw(t, "days") {
+			w.named, w.refused = name.Draw(t, "named"), rapid.Bool().Draw(t, "refused")
+			place := rapid.SampledFrom([]string{"here", "here", "there"}).Draw(t, "place")
+			do, at := w.start(flags(place), day{
+				stop: rapid.IntRange(0, 12).Draw(t, "stop"), empty: rapid.Bool().Draw(t, "empty"), fails: rapid.IntRange(0, 4).Draw(t, "fails"),
+			})
+			if do == "does not end" {
+				t.Fatalf("the start does not end: %+v", w)
+			}
+			if w.acted == "there" {
+				t.Fatalf("a second agent acts, on branch %s: %+v", at, w)
+			}
+		}
+		w.refused = rapid.Bool().Draw(t, "refused")
 		want := begin.HoldTip
 		if w.refused {
 			want = begin.HoldApplied
 		}
-		switch {
-		case !self && (do == begin.HoldTip || do == begin.HoldApplied):
-			t.Fatalf("a second agent acts, on branch %s", at)
-		case do == "does not end":
-			t.Fatalf("the start does not end: %+v", w)
-		case self && (f.Branch == "" || f.Branch == w.at) && do != want:
-			t.Fatalf("the owner that starts again: %q at %s, want %q", do, at, want)
+		do, at := w.start(begin.Flags{Self: "ops", Place: "here"}, day{})
+		if do != want {
+			t.Fatalf("the owner that starts again: %q at %s, want %q: %+v", do, at, want, w)
+		}
+		if !w.refused && at != w.named {
+			t.Fatalf("the status is at %s, and Git names %s: %+v", at, w.named, w)
+		}
+		if owner := w.branches[at].Owner; owner.Epoch != 3 {
+			t.Fatalf("the status began anew at %s: %+v", at, w)
 		}
 	})
 }

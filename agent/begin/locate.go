@@ -25,6 +25,8 @@ func locate(in Input) Step {
 		return Step{Do: Retry, Why: in.Tip.Err}
 	case step != nil:
 		return *step
+	case b.Owner != (fleet.Owner{}) && in.movesBack(named, at, b):
+		return Step{Do: Move, From: at, Branch: named}
 	case b.Owner != (fleet.Owner{}):
 		return Step{Do: Use, Branch: at}
 	}
@@ -55,6 +57,13 @@ func locate(in Input) Step {
 		return Step{Do: Retry, Why: in.Tip.Err}
 	}
 	return Step{Do: Use, Branch: at}
+}
+
+// movesBack reports whether this agent takes the status, which was moved from the branch named to
+// the branch at, back: Git names the former one again.
+func (in Input) movesBack(named, at string, b Branch) bool {
+	return at != named && in.Branch == "" && in.Tip.Err == nil && in.Tip.Branch == named &&
+		b.Fleet == in.Tip.Fleet && in.isSelf(b.Owner) && !in.Tip.Strays
 }
 
 // elsewhere decides what to do if branch at, which is named, has no owner, and branch there

@@ -135,9 +135,10 @@ const (
 
 // MayAct is May for a change that begins now: it reads the owner again if the last read is
 // old, so that a process does not act after another one began. If the owner cannot be read,
-// the last answer counts.
+// the last answer counts. For no cluster it is May: what is asked again and again, as whether a
+// leader leads, must not wait for a server.
 func (c *Claim) MayAct(k fleet.Key) error {
-	if err := c.May(k); err != nil {
+	if err := c.May(k); err != nil || k == (fleet.Key{}) {
 		return err
 	}
 	c.acting.Lock()
@@ -154,8 +155,24 @@ func (c *Claim) MayAct(k fleet.Key) error {
 // confirm reads whether this process still acts for the fleet.
 func (c *Claim) confirm() {
 	ctx, cancel := context.WithTimeout(context.Background(), confirmDeadline)
-	defer cancel()
-	owner, _, err := c.branch().Succession(ctx)
+	type answer struct {
+		owner fleet.Owner
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() { // a push may hold the branch for longer than the deadline
+		defer cancel()
+		owner, _, err := c.branch().Succession(ctx)
+		answers <- answer{owner, err}
+	}()
+	var owner fleet.Owner
+	var err error
+	select {
+	case a := <-answers:
+		owner, err = a.owner, a.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
 	was, _ := c.Owner()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,6 +210,7 @@ func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 	c.mu.Unlock()
 	rehearsal := rehearsal{newest: c.p.Newest, read: b.Read, open: c.p.Looker}
 	in := begin.Input{At: "the status branch", Flags: begin.Flags{Self: c.o.Self, Wait: c.o.Wait, TakeOver: c.o.TakeOver}}
+	var unproved time.Time // since when this agent cannot look at all clusters of a fleet without an owner
 	for failures := newBackoff(); ctx.Err() == nil; {
 		var wait time.Duration
 		switch step := begin.Decide(in); step.Do {
@@ -201,7 +219,11 @@ func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 			in.Place = c.placeOfSelf()
 			continue
 		case begin.Prove:
-			in.Owner.Proof = &begin.Proof{Err: rehearsal.prove(ctx, c.o.Wait)}
+			wholly := c.o.Wait && (unproved.IsZero() || time.Since(unproved) < ownerReturns)
+			in.Owner.Proof = &begin.Proof{Err: rehearsal.prove(ctx, wholly)}
+			if unproved.IsZero() {
+				unproved = time.Now()
+			}
 			continue
 		case begin.Claim:
 			in.Owner = c.act(ctx, *in.Owner, false)

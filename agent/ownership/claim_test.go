@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
 
@@ -79,7 +80,7 @@ func (unseen) SetOwner(fleet.Owner) {}
 func (unseen) SetStandby()          {}
 
 // owning returns a claim of an agent that owns the fleet.
-func owning(t *testing.T, b *branch, o ownership.Options) *ownership.Claim {
+func owning(t *testing.T, b sources.Arbiter, o ownership.Options) *ownership.Claim {
 	t.Helper()
 	o.Self, o.Interval = "me", time.Minute
 	c := ownership.New(o, ownership.Parts{Metrics: unseen{}, Ready: func(string) {}, Log: slog.New(slog.DiscardHandler)})

@@ -40,12 +40,13 @@ func TestSecondProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &processes{}
 		first := acquire(t, p)
-		if err := first.MayAct(fleet.Key{}); err != nil {
+		k := fleet.Key{Namespace: "prod", Name: "eu"}
+		if err := first.MayAct(k); err != nil {
 			t.Errorf("the only process may not act: %v", err)
 		}
 		second := acquire(t, p)
 		time.Sleep(3 * time.Second)
-		if first.MayAct(fleet.Key{}) == nil {
+		if first.MayAct(k) == nil {
 			t.Error("the first process acts beside the second one")
 		}
 		err := first.Check(t.Context(), written)
@@ -55,7 +56,7 @@ func TestSecondProcess(t *testing.T) {
 		if err := second.Check(t.Context(), written); err != nil {
 			t.Errorf("the second process ends: %v", err)
 		}
-		if err := second.MayAct(fleet.Key{}); err != nil {
+		if err := second.MayAct(k); err != nil {
 			t.Errorf("the second process may not act: %v", err)
 		}
 	})
@@ -99,18 +100,21 @@ func (w without) Look(context.Context, *fleet.Cluster) (fleet.Observed, error) {
 }
 
 // TestProofBeforeClaim: an agent without the secrets of clusters that have machines does not
-// claim a fleet that nobody owns. An agent that waits does not without a look at each cluster.
+// claim a fleet that nobody owns. An agent that waits does not without a look at each cluster, for
+// as long as its owner may come back.
 func TestProofBeforeClaim(t *testing.T) {
 	silent := errors.New("no answer")
 	for name, c := range map[string]struct {
 		wait   bool
 		looker without
+		within time.Duration
 		want   bool
 	}{
-		"no secrets":              {false, without{}, false},
-		"no secrets, waiting":     {true, without{}, false},
-		"a silent cloud":          {false, without{silent}, true},
-		"a silent cloud, waiting": {true, without{silent}, false},
+		"no secrets":                         {false, without{}, time.Hour, false},
+		"no secrets, waiting":                {true, without{}, time.Hour, false},
+		"a silent cloud":                     {false, without{silent}, time.Minute, true},
+		"a silent cloud, waiting":            {true, without{silent}, 5 * time.Minute, false},
+		"a silent cloud, waiting for longer": {true, without{silent}, 10 * time.Minute, true}, // the fleet may be new
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -122,7 +126,7 @@ func TestProofBeforeClaim(t *testing.T) {
 					},
 					Looker: func() ownership.Looker { return c.looker },
 				})
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				ctx, cancel := context.WithTimeout(t.Context(), c.within)
 				defer cancel()
 				owned, err := claim.Acquire(ctx, ownership.Branch{Arbiter: b, Read: func(context.Context) (status.Status, error) { return status.Status{}, nil }})
 				if owned != c.want || err != nil || (b.owner.Agent != "") != c.want {

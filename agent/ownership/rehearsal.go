@@ -87,6 +87,11 @@ func (r *rehearsal) run(ctx context.Context, next fleet.Succession) error {
 // proofDeadline bounds what an agent proves before it claims a fleet that nobody owns.
 const proofDeadline = 30 * time.Second
 
+// ownerReturns is how long an agent that waits leaves a fleet that nobody owns to the owner that
+// may write its status branch again, if it cannot look at a cluster. A new fleet may have a
+// cluster that nobody can look at yet.
+const ownerReturns = 5 * time.Minute
+
 // prove returns why this agent must not claim a fleet that nobody owns: clusters have
 // machines, and their secrets are not here. An agent that waits for the fleet also proves
 // that it can look at every cluster. Another agent claims a new fleet even if a cloud does

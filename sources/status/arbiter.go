@@ -122,7 +122,7 @@ func (a *Arbiter) edits(t fs.FS, now, next ownership) (map[string][]byte, error)
 	}
 	var err error
 	if n := next.owner.Incarnation; n != now.owner.Incarnation {
-		if edits[incarnationPath], err = a.encodeIncarnation(n); err != nil {
+		if edits[incarnationPath], err = a.encodeIncarnation(n, next.signature != ""); err != nil {
 			return nil, err
 		}
 	}

@@ -38,9 +38,16 @@ func (a *Arbiter) Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet
 		if !now.owner.Is(of) || now.owner.Place != of.Place {
 			return sources.Commit{}, moved(op, now)
 		}
+		if now.signature != "" && a.Sign == nil {
+			return sources.Commit{}, fleet.Errorf(fleet.Invalid, op, "the owner of the fleet is signed, so the process that acts is: name a key with --signing-key")
+		}
+		written, err := readIncarnation(t, nil) // also one that is not believed: an agent without keys goes by it
+		if err != nil {
+			return sources.Commit{}, err
+		}
 		next = now
-		next.owner.Incarnation = max(now.owner.Incarnation, a.newest().owner.Incarnation) + 1
-		b, err := a.encodeIncarnation(next.owner.Incarnation)
+		next.owner.Incarnation = max(written, now.owner.Incarnation, a.newest().owner.Incarnation) + 1
+		b, err := a.encodeIncarnation(next.owner.Incarnation, now.signature != "")
 		return sources.Commit{
 			Edits:   map[string][]byte{incarnationPath: b},
 			Message: fmt.Sprintf("owner: process %d of %s begins", next.owner.Incarnation, of.Agent), Trailers: trailers(fleet.Revision{}, of),
@@ -54,9 +61,9 @@ func (a *Arbiter) Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet
 }
 
 // encodeIncarnation returns incarnation.yaml, signed where owners are signed.
-func (a *Arbiter) encodeIncarnation(number int64) ([]byte, error) {
+func (a *Arbiter) encodeIncarnation(number int64, signed bool) ([]byte, error) {
 	f := incarnationFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Incarnation"}, Number: number}
-	if a.Verify != nil && a.Sign != nil {
+	if (a.Verify != nil || signed) && a.Sign != nil {
 		content, err := signedIncarnation(f)
 		if err == nil {
 			f.Signature, err = a.Sign(content)

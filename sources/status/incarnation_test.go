@@ -193,11 +193,72 @@ func TestMove(t *testing.T) {
 	if l := locate(to); l.MovedTo != "" || l.Owner != owner || to.file(t, "requests/prod/eu-1/suspend.yaml") != "by a person" {
 		t.Errorf("the new branch says %+v", l)
 	}
+	// Back again: the branch gets what is there now, and nothing else.
+	put(t, to, "requests/prod/eu-1/suspend.yaml", "by another person")
+	put(t, from, "clusters/prod/old.yaml", "of before")
+	if err := status.Move(t.Context(), to, from, "fairlead/status"); err != nil {
+		t.Fatal(err)
+	}
+	if l := locate(from); l.MovedTo != "" || l.Owner != owner || from.file(t, "requests/prod/eu-1/suspend.yaml") != "by another person" {
+		t.Errorf("the branch that has the status again says %+v", l)
+	}
+	if _, files := from.head(); files["clusters/prod/old.yaml"] != nil || files["moved.yaml"] != nil {
+		t.Error("what was left of before is there")
+	}
+	if l := locate(to); l.MovedTo != "fairlead/status" {
+		t.Errorf("the branch that has it no more says %+v", l)
+	}
 	other := &branch{}
 	if _, err := status.NewArbiter(other).Claim(t.Context(), "b", ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := status.Move(t.Context(), from, other, "other"); fleet.KindOf(err) != fleet.Conflict {
 		t.Errorf("another fleet's status is overwritten: %v", err)
+	}
+}
+
+// TestMovedStatusEndsItsProcess: a process that goes on with the branch that the status was moved
+// from reads that another one took it along.
+func TestMovedStatusEndsItsProcess(t *testing.T) {
+	from, to := &branch{}, &branch{}
+	a, owner := begun(t, from, false)
+	if err := status.Move(t.Context(), from, to, "fleet/state"); err != nil {
+		t.Fatal(err)
+	}
+	now, _, err := a.Succession(t.Context())
+	if err != nil || now.Incarnation <= owner.Incarnation {
+		t.Errorf("the former branch says %+v of %+v: %v", now, owner, err)
+	}
+}
+
+// TestNumbersCountUnsigned: the number of a process is above each in the file, so that an agent that
+// gets keys ends the one that has none.
+func TestNumbersCountUnsigned(t *testing.T) {
+	b := &branch{}
+	without, owner := begun(t, b, false)
+	for range 3 {
+		var err error
+		if owner, _, err = without.Begin(t.Context(), owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := status.NewArbiter(b)
+	with.Sign = func([]byte) (string, error) { return "signed", nil }
+	with.Verify = func(_ []byte, signature string) (string, error) {
+		if signature != "signed" {
+			return "", errors.New("not signed")
+		}
+		return "me", nil
+	}
+	signed, err := with.Claim(t.Context(), owner.Agent, owner.Place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, _, err := with.Begin(t.Context(), signed)
+	if err != nil || begun.Incarnation <= owner.Incarnation {
+		t.Errorf("the process with keys is %+v, after %+v: %v", begun, owner, err)
+	}
+	if _, _, err := without.Begin(t.Context(), begun); fleet.KindOf(err) != fleet.Invalid {
+		t.Errorf("a process without a key acts for a signed owner: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
@@ -58,7 +59,8 @@ func Locate(t fs.FS) (Location, error) {
 
 // Move copies all files of the branch from to the branch to, called name, and then says on
 // the branch from that the status is there. It can be repeated after an error. The branch to
-// must not have an owner of another fleet.
+// must not have an owner of another fleet. If the status was there before, what is left of it
+// goes.
 func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	op := "move the status to branch " + name
 	_, t, err := from.Read(ctx)
@@ -79,10 +81,23 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 		if err != nil {
 			return sources.Commit{}, err
 		}
-		if l.Owner != (fleet.Owner{}) && (l.Owner != here.Owner || l.Fleet != here.Fleet) {
+		left := l.MovedTo != "" && l.Fleet == here.Fleet // by an earlier move
+		if l.Owner != (fleet.Owner{}) && !left && (l.Owner != here.Owner || l.Fleet != here.Fleet) {
 			return sources.Commit{}, fleet.Errorf(fleet.Conflict, op, "it has the status of fleet %q, owned by %q", l.Fleet, l.Owner.Agent)
 		}
-		return sources.Commit{Edits: files, Message: "fleet: the status was moved here", Trailers: trailers(fleet.Revision{}, here.Owner)}, nil
+		edits := maps.Clone(files)
+		if left {
+			former, err := filesOf(there)
+			if err != nil {
+				return sources.Commit{}, err
+			}
+			for name := range former {
+				if _, kept := files[name]; !kept {
+					edits[name] = nil
+				}
+			}
+		}
+		return sources.Commit{Edits: edits, Message: "fleet: the status was moved here", Trailers: trailers(fleet.Revision{}, here.Owner)}, nil
 	})
 	if err != nil {
 		return err

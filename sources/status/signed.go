@@ -61,6 +61,9 @@ func signedOwner(r ownership) ([]byte, error) {
 // An owner that is not believed is not remembered.
 func (a *Arbiter) read(t fs.FS) (now ownership, distrust, err error) {
 	now, err = readOwnership(t, a.Verify)
+	if _, errMoved := fs.Stat(t, movedPath); errMoved == nil && err == nil && now != (ownership{}) {
+		now.owner.Incarnation++ // a process that acts by this branch reads that another one took the status along
+	}
 	if err != nil && fleet.KindOf(err) != fleet.Invalid {
 		return now, nil, err
 	}
