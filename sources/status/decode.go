@@ -95,7 +95,7 @@ func readFleet(t fs.FS) (Status, error) {
 		return Status{}, unreadable(fleetPath, err)
 	}
 	var f fleetFile
-	if err := documents.Unmarshal(withoutLines(b), &f, limits()); err != nil {
+	if err := documents.Unmarshal(withoutLines(b), &f, fleetLimits()); err != nil {
 		return Status{}, unreadable(fleetPath, err)
 	}
 	s := Status{Fleet: sources.FleetStatus{
@@ -162,10 +162,17 @@ func readCluster(t fs.FS, p string) cached {
 }
 
 // limits bound one document of a status branch, which may be hostile: they are far above
-// the report on a cluster of ten thousand machines. Documents that an agent writes are
-// bounded by their bytes before they are by their nodes.
+// the report on a cluster of ten thousand machines.
 func limits() documents.Limits {
-	return documents.Limits{Bytes: 16 << 20, Documents: 10, Nodes: 2_000_000, Depth: 50, Expanded: 16 << 20}
+	return documents.Limits{Bytes: 16 << 20, Documents: 10, Nodes: 300_000, Depth: 50, Expanded: 16 << 20}
+}
+
+// fleetLimits bound fleet.yaml. A mistake in a base may be three problems of each of ten thousand
+// clusters, which are half a million nodes.
+func fleetLimits() documents.Limits {
+	l := limits()
+	l.Nodes = 590_000
+	return l
 }
 
 // mostDocuments bounds the machines of one cluster.
