@@ -77,7 +77,8 @@ type Home struct {
 
 	changed chan struct{} // has an element after fleet.yaml may have changed
 
-	owed chan struct{} // has an element after toUndo changed
+	owed    chan struct{} // has an element after toUndo changed
+	undoing sync.Mutex    // held while an earlier move is taken back
 
 	mu      sync.Mutex
 	status  sources.HomeStatus // without Undo
@@ -167,6 +168,7 @@ func (h *Home) Run(ctx context.Context, b ownership.Branch) error {
 	for ctx.Err() == nil {
 		id, home, _ := h.p.Fleet()
 		h.undo(ctx, b, id, before, home)
+		h.awaitUndo(home.Cluster)
 		done := make(chan struct{})
 		moving, stop := context.WithCancel(ctx)
 		go func() {

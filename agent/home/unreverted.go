@@ -41,6 +41,19 @@ func (h *Home) forgetLeft(home fleet.Key) {
 	h.p.Notify()
 }
 
+// awaitUndo waits until nothing is taken back in home, which the fleet moves to now, and forgets
+// that something is left there.
+func (h *Home) awaitUndo(home fleet.Key) {
+	h.mu.Lock()
+	left := slices.ContainsFunc(h.toUndo, func(u unreverted) bool { return u.home.Cluster == home })
+	h.mu.Unlock()
+	if left {
+		h.undoing.Lock()
+		defer h.undoing.Unlock()
+		h.forgetLeft(home)
+	}
+}
+
 // undoLeft takes moves back that could not be taken back at once, until ctx ends.
 func (h *Home) undoLeft(ctx context.Context, b ownership.Branch) {
 	for wait := firstRetry; h.p.Mover != nil; wait = lastRetry {
@@ -64,11 +77,14 @@ func (h *Home) undoLeft(ctx context.Context, b ownership.Branch) {
 	}
 }
 
-// undoOne tries to take the move to home back.
+// undoOne tries to take the move to home back. A move there does not begin meanwhile.
 func (h *Home) undoOne(ctx context.Context, b ownership.Branch, home fleet.Home) {
+	h.undoing.Lock()
+	defer h.undoing.Unlock()
 	id, declared, clusters := h.p.Fleet()
-	if declared.Cluster == home.Cluster || !slices.Contains(clusters, home.Cluster) {
-		h.forgetLeft(home.Cluster) // the fleet moves there again, or the cluster went with all that was in it
+	here, _ := ownership.HomeOf(h.o.Self)
+	if declared.Cluster == home.Cluster || here == home.Cluster || !slices.Contains(clusters, home.Cluster) {
+		h.forgetLeft(home.Cluster) // the fleet moves there again, or is there, or the cluster went with all that was in it
 		return
 	}
 	m, err := h.p.Mover(h.move(b, id, home))

@@ -1,6 +1,7 @@
 package home_test
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent/home"
+	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
@@ -32,6 +34,7 @@ func (s silent) Undo(ctx context.Context) error {
 // status and is told, and a later agent removes it.
 func TestMoveThatCannotBeTakenBackYet(t *testing.T) {
 	for name, c := range map[string]struct {
+		self string // the agent after; empty: laptop
 		then func(l *lab, clusters *atomic.Pointer[[]fleet.Key], answers *atomic.Bool)
 		want []string
 	}{
@@ -44,6 +47,11 @@ func TestMoveThatCannotBeTakenBackYet(t *testing.T) {
 				l.set(func() { l.declared = fleet.Home{Cluster: ops} })
 			},
 			want: []string{"undo prod/eu", "move to ops/home"},
+		},
+		"the agent lives there": {
+			self: ownership.AgentOf(ops),
+			then: func(*lab, *atomic.Pointer[[]fleet.Key], *atomic.Bool) {},
+			want: []string{"move to prod/eu"},
 		},
 		"it is gone": {
 			then: func(_ *lab, clusters *atomic.Pointer[[]fleet.Key], _ *atomic.Bool) {
@@ -58,8 +66,8 @@ func TestMoveThatCannotBeTakenBackYet(t *testing.T) {
 				var answers atomic.Bool
 				var clusters atomic.Pointer[[]fleet.Key]
 				clusters.Store(&[]fleet.Key{ops, prod})
-				open := func() *home.Home {
-					return home.New(home.Options{Self: "laptop", Interval: time.Minute}, home.Parts{
+				open := func(self string) *home.Home {
+					return home.New(home.Options{Self: cmp.Or(self, "laptop"), Interval: time.Minute}, home.Parts{
 						Fleet: func() (fleet.ID, fleet.Home, []fleet.Key) {
 							l.mu.Lock()
 							defer l.mu.Unlock()
@@ -71,7 +79,7 @@ func TestMoveThatCannotBeTakenBackYet(t *testing.T) {
 						Notify: func() {}, Publish: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler),
 					})
 				}
-				h := open()
+				h := open("")
 				run(t, h, func() {
 					l.set(func() { l.declared = fleet.Home{Cluster: prod} })
 					h.Check()
@@ -87,7 +95,7 @@ func TestMoveThatCannotBeTakenBackYet(t *testing.T) {
 				}
 				l.done()
 				c.then(l, &clusters, &answers)
-				next := open()
+				next := open(c.self)
 				next.Restore(kept)
 				run(t, next, func() {
 					time.Sleep(time.Minute)

@@ -341,9 +341,10 @@ func (c *Claim) setOwner(o fleet.Owner) {
 func (c *Claim) setSuccession(next fleet.Succession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.next != next || c.since.IsZero() {
-		c.next, c.since = next, time.Now()
+	if c.next.ID != next.ID || c.next.To != next.To || c.next.Step != next.Step || c.since.IsZero() {
+		c.since = time.Now() // another message is no step
 	}
+	c.next = next
 }
 
 func (c *Claim) succession() fleet.Succession {

@@ -70,6 +70,7 @@ func TestGrantEnds(t *testing.T) {
 			c := owning(t, b, ownership.Options{})
 			b.set(fleet.Succession{ID: "1", To: "other", Step: step})
 			for range 359 {
+				b.set(fleet.Succession{ID: "1", To: "other", Step: step, Message: time.Now().String()}) // each attempt of the successor says why it failed
 				if err := c.Check(t.Context(), written); err != nil {
 					t.Fatal(err)
 				}

@@ -98,3 +98,29 @@ func TestOverTheWire(t *testing.T) {
 		t.Errorf("one without a certificate was answered %s", res.Status)
 	}
 }
+
+// A listener is a replica that notes what the leader says of secrets.
+type listener struct {
+	Peer
+	frozen string
+}
+
+func (l *listener) Pass(_ context.Context, _ string, _ *fleet.Cluster, _ fleet.Memory, frozen string) reconcile.Result {
+	l.frozen = frozen
+	return reconcile.Result{}
+}
+
+// TestLeaderSaysThatSecretsAreFrozen: each pass that the leader hands on says what holds of
+// secrets then.
+func TestLeaderSaysThatSecretsAreFrozen(t *testing.T) {
+	own := New(Options{Leases: leasetest.New().Client(), Namespace: "n", Agent: "fairlead", Identity: "a", Shards: 1, Workers: 1})
+	why := ""
+	r := NewRouter(own, nil, func(fleet.Key) error { return nil }, func(fleet.Key) {}, func() string { return why })
+	l := &listener{}
+	r.peers["b"], r.holders[0] = &peer{Peer: l, ctx: t.Context()}, "b"
+	for _, why = range []string{"", "they are being moved", ""} {
+		if res := r.Pass(t.Context(), &fleet.Cluster{}, fleet.Memory{}); res.Err != nil || l.frozen != why {
+			t.Errorf("the replica was told %q, want %q: %v", l.frozen, why, res.Err)
+		}
+	}
+}

@@ -233,6 +233,8 @@ func (m mutability) markdown() string {
 		"- **replaces machines**: they are outdated, and are rolled\n" +
 		"- **next machines**: those that are there stay as they are\n" +
 		"- **refused** and **told**: what is there stays, and the cluster, or what reads the manifests, says what to do\n\n" +
+		"Machines are compared by a hash of what they are made of. Its schema is the number that it begins with, in the tag `fairlead.dev/template` of a machine.\n" +
+		"Schema 2 leaves out what a machine that joins is not made of, as Cluster API does. A machine of schema 1 is compared by that one until it is replaced.\n\n" +
 		"A row stands for all fields below it that have no row of their own.\n")
 	for _, title := range slices.SortedFunc(maps.Keys(m), func(x, y string) int {
 		xn, xv, _ := strings.Cut(x, " ")

@@ -170,18 +170,17 @@ func (b *Branch) make() error {
 	if err := os.MkdirAll(filepath.Join(b.path, generationsDir), 0o755); err != nil {
 		return err
 	}
-	ignore := filepath.Join(b.path, ".gitignore")
-	if _, err := os.Stat(ignore); err == nil {
-		return nil
-	}
-	if err := files.ReplaceFile(ignore, []byte("*\n"), 0o644); err != nil {
-		return err
-	}
 	root, err := os.OpenRoot(filepath.Dir(b.path))
 	if err != nil {
 		return err
 	}
 	defer root.Close()
+	switch err := files.Create(root, filepath.Base(b.path)+"/.gitignore", []byte("*\n"), 0o644); {
+	case errors.Is(err, fs.ErrExist): // by this process or by another one that begins
+		return nil
+	case err != nil:
+		return err
+	}
 	return b.disk.sync(root, ".")
 }
 

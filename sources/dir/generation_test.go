@@ -70,10 +70,16 @@ func TestPowerCut(t *testing.T) {
 		created []string
 		synced  []string // below the generation
 	}{
-		{map[string]string{"owner.yaml": "me", "clusters/prod/a.yaml": "1", "clusters/prod/b.yaml": "1"},
-			[]string{"clusters/prod/a.yaml", "clusters/prod/b.yaml", "owner.yaml"}, []string{".", "clusters", "clusters/prod"}},
-		{map[string]string{"clusters/prod/b.yaml": "2"},
-			[]string{"clusters/prod/b.yaml"}, []string{".", "clusters", "clusters/prod"}},
+		{
+			map[string]string{"owner.yaml": "me", "clusters/prod/a.yaml": "1", "clusters/prod/b.yaml": "1"},
+			[]string{"clusters/prod/a.yaml", "clusters/prod/b.yaml", "owner.yaml"},
+			[]string{".", "clusters", "clusters/prod"},
+		},
+		{
+			map[string]string{"clusters/prod/b.yaml": "2"},
+			[]string{"clusters/prod/b.yaml"},
+			[]string{".", "clusters", "clusters/prod"},
+		},
 	} {
 		clear(created)
 		clear(synced)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -31,18 +32,21 @@ func (b *Branch) Compact(ctx context.Context, base fleet.Revision, c sources.Com
 	ctx, cancel := withTimeout(ctx, maxCompaction)
 	defer cancel()
 	tip := hashOf(base.Digest)
-	k, err := b.history(ctx, tip, c)
+	// Commits alone say whether there is something to do. Where the server knows filters,
+	// folders are fetched only then.
+	k, h, err := b.history(ctx, tip, c, packp.FilterTreeDepth(0))
 	if err != nil {
 		return fleet.Revision{}, sources.History{}, classify(ctx, op, err)
 	}
-	h, err := k.recent(tip)
-	if err != nil {
-		return fleet.Revision{}, sources.History{}, classify(ctx, op, err)
-	}
-	kept := c.Keeps(h.times())
-	if kept == len(h) {
+	if c.Keeps(h.times()) == len(h) {
 		return base, h.told(), nil
 	}
+	if k.filtered {
+		if k, h, err = b.history(ctx, tip, c, packp.FilterBlobNone()); err != nil {
+			return fleet.Revision{}, sources.History{}, classify(ctx, op, err)
+		}
+	}
+	kept := c.Keeps(h.times())
 	w := &rewriter{graph: k, editor: newEditor(&store{objects: map[plumbing.Hash]rawObject{}}), who: b.signature()}
 	last, err := w.rewrite(h, kept)
 	if err != nil {
@@ -69,15 +73,20 @@ func (b *Branch) Compact(ctx context.Context, base fleet.Revision, c sources.Com
 // maxCompaction bounds the time of a compaction.
 const maxCompaction = 10 * time.Minute
 
-// history returns the history of tip, or the newest part of it where all is too much.
-func (b *Branch) history(ctx context.Context, tip plumbing.Hash, c sources.Compaction) (*graph, error) {
+// history returns what filter leaves of the history of tip, or the newest part of it where all
+// is too much, and its recent commits.
+func (b *Branch) history(ctx context.Context, tip plumbing.Hash, c sources.Compaction, filter packp.Filter) (*graph, history, error) {
 	one := &clone{remote: b.remote, budget: b.budget}
-	k, err := one.graph(ctx, tip, 0)
+	k, err := one.graph(ctx, tip, 0, filter)
 	if errors.Is(err, errLong) || errors.Is(err, errBudget) {
 		b.log.Warn("the history is too much to read, looking at the newest part", "error", err)
-		k, err = one.graph(ctx, tip, cmp.Or(2*c.Bound.Commits, 10_000))
+		k, err = one.graph(ctx, tip, cmp.Or(2*c.Bound.Commits, 10_000), filter)
 	}
-	return k, err
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := k.recent(tip)
+	return k, h, err
 }
 
 // A history is a line of commits, the newest first. Each is the only parent of the one

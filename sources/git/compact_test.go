@@ -234,3 +234,17 @@ func TestReadersSurviveCompaction(t *testing.T) {
 		t.Errorf("read %v, %v", got, err)
 	}
 }
+
+// TestHistoryIsCountedByCommits: a history within its bound is counted without its folders, which
+// may need much more memory than there is.
+func TestHistoryIsCountedByCommits(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	p.git("config", "uploadpack.allowFilter", "true")
+	const commits = 400
+	_, head := lived(t, p, commits)
+	b := branch(t, git.Options{URL: p.url, Budget: git.Budget{Unpacked: commits * 600}})
+	_, h, err := b.Compact(t.Context(), head, compaction(commits))
+	if err != nil || h.Commits != commits {
+		t.Errorf("%d commits were counted, want %d: %v", h.Commits, commits, err)
+	}
+}

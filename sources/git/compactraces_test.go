@@ -84,7 +84,7 @@ func TestCompactOverBudget(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	_, head := lived(t, p, 60)
 	tree, newest := p.git("rev-parse", "fairlead/status^{tree}"), p.git("log", "-7", "--format=%s", "fairlead/status")
-	b := branch(t, git.Options{URL: p.url, Budget: git.Budget{Unpacked: 12_000}})
+	b := branch(t, git.Options{URL: p.url, Budget: git.Budget{Unpacked: 26_000}})
 	if _, _, err := b.Compact(t.Context(), head, compaction(5)); err != nil {
 		t.Fatal(err)
 	}

@@ -22,11 +22,12 @@ import (
 // Folders of thousands of commits are alike, so what came as a delta stays one until it is
 // read. It is not safe for concurrent use.
 type graph struct {
-	budget  Budget
-	objects map[plumbing.Hash]*graphObject
-	at      map[int64]*graphObject // by offset in the pack; nil: another kind of object
+	budget   Budget
+	filtered bool // the server left out what the filter says
+	objects  map[plumbing.Hash]*graphObject
+	at       map[int64]*graphObject // by offset in the pack; nil: another kind of object
 
-	held  int64          // bytes that are kept for good
+	held  int64          // bytes that are kept for good, with perObject for each object
 	whole []*graphObject // objects rebuilt from deltas, the oldest first
 	used  int64          // bytes of those
 }
@@ -48,13 +49,9 @@ const (
 	maxHistory = 10_000_000
 )
 
-// graph returns the history of the commit tip, of at most depth commits; 0 is all.
-func (c *clone) graph(ctx context.Context, tip plumbing.Hash, depth int) (*graph, error) {
-	return c.filtered(ctx, tip, depth, packp.FilterBlobNone())
-}
-
-// filtered is graph for what filter leaves of the objects, where the server knows filters.
-func (c *clone) filtered(ctx context.Context, tip plumbing.Hash, depth int, filter packp.Filter) (*graph, error) {
+// graph returns the history of the commit tip, of at most depth commits; 0 is all. It has what
+// filter leaves of the objects, where the server knows filters.
+func (c *clone) graph(ctx context.Context, tip plumbing.Hash, depth int, filter packp.Filter) (*graph, error) {
 	s, err := c.remote.open(ctx, uploadPack)
 	if err != nil {
 		return nil, err
@@ -68,7 +65,8 @@ func (c *clone) filtered(ctx context.Context, tip plumbing.Hash, depth int, filt
 	if err := req.Capabilities.Set(capability.NoProgress); err != nil {
 		return nil, err
 	}
-	if ar.Capabilities.Supports(capability.Filter) {
+	filtered := ar.Capabilities.Supports(capability.Filter)
+	if filtered {
 		if err := req.Capabilities.Set(capability.Filter); err != nil {
 			return nil, err
 		}
@@ -81,7 +79,7 @@ func (c *clone) filtered(ctx context.Context, tip plumbing.Hash, depth int, filt
 			return nil, err
 		}
 	}
-	k := &graph{budget: c.budget, objects: map[plumbing.Hash]*graphObject{}, at: map[int64]*graphObject{}}
+	k := &graph{budget: c.budget, filtered: filtered, objects: map[plumbing.Hash]*graphObject{}, at: map[int64]*graphObject{}}
 	return k, receive(ctx, s, req, func(pack io.Reader) error { return k.read(ctx, pack) })
 }
 
@@ -126,8 +124,8 @@ func (k *graph) next(scan *packfile.Scanner) error {
 	if h.Length > maxGraphObject {
 		return fmt.Errorf("%w: a folder of the history has more than %d bytes", errBudget, maxGraphObject)
 	}
-	if k.held += h.Length; k.held > k.budget.Unpacked {
-		return fmt.Errorf("%w: the history has more than %d bytes of folders", errBudget, k.budget.Unpacked)
+	if k.held += h.Length + perObject; k.held > k.budget.Unpacked {
+		return fmt.Errorf("%w: the history has more than %d bytes of commits and folders", errBudget, k.budget.Unpacked)
 	}
 	var buf bytes.Buffer
 	if _, _, err := scan.NextObject(&buf); err != nil {

@@ -30,7 +30,7 @@ func (b *Branch) Log(ctx context.Context, head fleet.Revision, n int) ([]sources
 	ctx, cancel := withTimeout(ctx, b.budget.Timeout)
 	defer cancel()
 	one := &clone{remote: b.remote, budget: b.budget}
-	k, err := one.filtered(ctx, hashOf(head.Digest), n, packp.FilterTreeDepth(0))
+	k, err := one.graph(ctx, hashOf(head.Digest), n, packp.FilterTreeDepth(0))
 	if err != nil {
 		return nil, classify(ctx, op, err)
 	}
@@ -55,7 +55,7 @@ func (b *Branch) WriterOf(ctx context.Context, head fleet.Revision, file string)
 	ctx, cancel := withTimeout(ctx, b.budget.Timeout)
 	defer cancel()
 	one := &clone{remote: b.remote, budget: b.budget}
-	k, err := one.graph(ctx, hashOf(head.Digest), mostSearched)
+	k, err := one.graph(ctx, hashOf(head.Digest), mostSearched, packp.FilterBlobNone())
 	if err != nil {
 		return sources.Entry{}, classify(ctx, op, err)
 	}

@@ -97,6 +97,9 @@ func deposedBy(now, self fleet.Owner) error {
 	if now == (fleet.Owner{}) {
 		return fmt.Errorf("%w: nobody does, the status branch has no %s; it was %s with epoch %d", ErrDeposed, ownerPath, self.Agent, self.Epoch)
 	}
+	if now.Is(self) && now.Place == self.Place {
+		return fmt.Errorf("%w: process %d of this agent does; this one is process %d", ErrDeposed, now.Incarnation, self.Incarnation)
+	}
 	if now.Is(self) {
 		return fmt.Errorf("%w: an agent of the same name does, in %q; this one is in %q", ErrDeposed, now.Place, self.Place)
 	}

@@ -3,35 +3,52 @@ package status
 import (
 	"context"
 	"io/fs"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
 
+// repeat calls try, with a growing wait between two calls, as long as it returns again. It calls
+// try most times, if most is not 0, and ends with ctx. It returns the last error of try.
+func repeat(ctx context.Context, random func(time.Duration) time.Duration, most int, try func() (again bool, err error)) error {
+	wait := backoff{random: random}
+	for n := 1; ; n++ {
+		again, err := try()
+		if !again || n == most || wait.sleep(ctx) != nil {
+			return err
+		}
+	}
+}
+
+// isRaced reports whether err says of a push that another writer came first, or that no answer
+// came. The next read shows what is there.
+func isRaced(err error) bool {
+	k := fleet.KindOf(err)
+	return k == fleet.Conflict || k == fleet.Unanswered
+}
+
 // commit reads the branch, has decide say what to commit, and commits that, until there is
 // an answer. decide learns whether an earlier push of the same may have landed; a commit
 // without edits is none.
 func commit(ctx context.Context, branch sources.Branch, op string, decide func(t fs.FS, mayHave bool) (sources.Commit, error)) error {
-	mayHave := false
-	for wait := (backoff{}); ; {
+	mayHave, raced := false, false
+	err := repeat(ctx, nil, 0, func() (again bool, err error) {
+		raced = false
 		head, t, err := branch.Read(ctx)
 		if err != nil {
-			return err
+			return false, err
 		}
 		c, err := decide(t, mayHave)
 		if err != nil || len(c.Edits) == 0 {
-			return err
+			return false, err
 		}
 		_, err = branch.Commit(ctx, head, c)
-		switch fleet.KindOf(err) {
-		case fleet.Conflict:
-		case fleet.Unanswered:
-			mayHave = true
-		default:
-			return err
-		}
-		if wait.sleep(ctx) != nil {
-			return fleet.Errorf(fleet.KindOf(err), op, "%w", err)
-		}
+		raced, mayHave = isRaced(err), mayHave || fleet.KindOf(err) == fleet.Unanswered
+		return raced, err
+	})
+	if raced { // ctx ended before there was an answer
+		return fleet.Errorf(fleet.KindOf(err), op, "%w", err)
 	}
+	return err
 }

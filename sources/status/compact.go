@@ -31,13 +31,12 @@ func (w *Writer) Compact(ctx context.Context, bound fleet.HistoryBound) (sources
 	if w.history.Commits > 0 && !c.Due(w.history) {
 		return w.history, nil
 	}
-	wait := backoff{random: w.options.Random}
-	for try := 1; ; try++ {
-		h, err := w.compact(ctx, branch, c)
-		if k := fleet.KindOf(err); k != fleet.Conflict && k != fleet.Unanswered || w.deposed != nil || try == maxCompactions || wait.sleep(ctx) != nil {
-			return h, err
-		}
-	}
+	var h sources.History
+	err := repeat(ctx, w.options.Random, maxCompactions, func() (again bool, err error) {
+		h, err = w.compact(ctx, branch, c)
+		return isRaced(err) && w.deposed == nil, err
+	})
+	return h, err
 }
 
 // maxCompactions bounds the pushes of one compaction, each of a whole history.

@@ -50,7 +50,7 @@ func Locate(t fs.FS) (Location, error) {
 		err = errors.New("it names no branch")
 	}
 	if err != nil {
-		return Location{}, unreadable(movedPath, err)
+		return Location{}, unreadable(movedPath, fmt.Errorf("%w. Fix: write into it which branch has the status of the fleet, or delete it if this one has", err))
 	}
 	l.MovedTo = f.Branch
 	return l, nil

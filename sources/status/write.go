@@ -40,36 +40,38 @@ func (w *Writer) Flush(ctx context.Context) (fleet.Revision, error) {
 }
 
 // write commits b to the branch, however often another writer comes first.
-func (w *Writer) write(ctx context.Context, b batch) (fleet.Revision, error) {
+func (w *Writer) write(ctx context.Context, b batch) (head fleet.Revision, err error) {
 	start := time.Now()
-	wait := backoff{random: w.options.Random}
-	for try := 1; ; try++ {
-		head, n, err := w.attempt(ctx, b)
-		if err == nil {
-			if n > 0 && w.options.Observer.Commit != nil {
-				lag := time.Duration(0)
-				if !b.since.IsZero() {
-					lag = time.Since(b.since)
-				}
-				w.options.Observer.Commit(n, time.Since(start), lag)
-			}
-			return head, nil
-		}
-		if errors.Is(err, ErrDeposed) {
+	err = repeat(ctx, w.options.Random, maxRaces, func() (again bool, err error) {
+		var n int
+		head, n, err = w.attempt(ctx, b)
+		switch {
+		case err == nil:
+			w.committed(n, b, start)
+			return false, nil
+		case errors.Is(err, ErrDeposed):
 			w.deposed = err
-			return head, err
+			return false, err
 		}
 		w.known.stale = true
-		if k := fleet.KindOf(err); k != fleet.Conflict && k != fleet.Unanswered {
-			return head, err
-		}
-		if w.options.Observer.Race != nil {
+		if isRaced(err) && w.options.Observer.Race != nil {
 			w.options.Observer.Race(err)
 		}
-		if try == maxRaces || wait.sleep(ctx) != nil {
-			return head, err
-		}
+		return isRaced(err), err
+	})
+	return head, err
+}
+
+// committed tells that n files of b were committed; start is when the first try began.
+func (w *Writer) committed(n int, b batch, start time.Time) {
+	if n == 0 || w.options.Observer.Commit == nil {
+		return
 	}
+	lag := time.Duration(0)
+	if !b.since.IsZero() {
+		lag = time.Since(b.since)
+	}
+	w.options.Observer.Commit(n, time.Since(start), lag)
 }
 
 // attempt makes the files from the known head and pushes them once. It returns how many

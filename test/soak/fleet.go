@@ -81,7 +81,7 @@ func (f *fleet) disturb(r *rand.Rand) error {
 	case c.gone:
 		c.gone, what = false, "put back"
 	case c.deleted && n < 6:
-		*c = cluster{controlPlanes: 1, workers: 1, version: older}
+		*c = cluster{controlPlanes: 1, workers: 1, version: c.version} // machines of it may be there
 		what = "wished for again"
 	case c.deleted:
 		c.gone, what = true, "removed while it is deleted"
@@ -204,12 +204,33 @@ data:
 func (f *fleet) git(args ...string) error {
 	cmd := exec.CommandContext(context.Background(), "git", args...)
 	cmd.Dir = f.dir
-	cmd.Env = append(os.Environ(),
-		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
-		"GIT_AUTHOR_NAME=You", "GIT_AUTHOR_EMAIL=you@example.com",
-		"GIT_COMMITTER_NAME=You", "GIT_COMMITTER_EMAIL=you@example.com")
+	cmd.Env = append(os.Environ(), person()...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
 	}
 	return nil
+}
+
+// person is who works with the fleet repository, as variables of git.
+func person() []string {
+	return []string{
+		"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull,
+		"GIT_AUTHOR_NAME=You", "GIT_AUTHOR_EMAIL=you@example.com",
+		"GIT_COMMITTER_NAME=You", "GIT_COMMITTER_EMAIL=you@example.com",
+	}
+}
+
+// rename gives the status branch another name.
+func (f *fleet) rename(branch string) error {
+	name := filepath.Join(f.dir, "fleet.yaml")
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	kept, _, _ := strings.Cut(string(b), "\nspec:\n")
+	kept = strings.TrimRight(kept, "\n") + "\nspec:\n  status: {branch: " + branch + "}\n"
+	if err := os.WriteFile(name, []byte(kept), 0o600); err != nil {
+		return err
+	}
+	return f.push("the status branch is " + branch)
 }

@@ -2,7 +2,9 @@
 // upgraded, broken, repaired, deleted and pushed again at random, over a Git
 // server that fails and loses answers, on a cloud in a process of its own that
 // is slow, forgetful and at times away. All the while the agent is killed with
-// SIGKILL and started again with nothing but its secrets.
+// SIGKILL and started again with nothing but its secrets, or started twice, and its
+// status branch is deleted, damaged, renamed and at times answered for by an empty
+// repository.
 //
 // Then the days get better, and everything must be as Git says: one machine for
 // each name, nothing to plan; and once every cluster is deleted nothing left
@@ -87,7 +89,7 @@ func soak(ctx context.Context, o options) (err error) {
 	if err := w.untouched(ctx, theirs); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stdout, "soak: good, after %d pushes, %d kills and %d changes of the weather\n", f.pushes, w.kills, w.weathers)
+	fmt.Fprintf(os.Stdout, "soak: good, after %d pushes, %d kills, %d changes of the weather and %d troubles of the status\n", f.pushes, w.kills, w.weathers, w.troubles)
 	return nil
 }
 
@@ -96,14 +98,13 @@ func badDays(ctx context.Context, length time.Duration, r *rand.Rand, w *world, 
 	end := time.Now().Add(length)
 	for time.Now().Before(end) {
 		var err error
-		switch r.IntN(5) {
-		case 0:
-			err = w.kill()
-			if err == nil {
-				err = w.startAgent()
-			}
-		case 1:
+		switch r.IntN(12) {
+		case 0, 1:
+			err = w.restart()
+		case 2, 3:
 			err = w.weather(ctx, r)
+		case 4:
+			err = w.trouble(ctx, r, f)
 		default:
 			err = f.disturb(r)
 		}
@@ -124,6 +125,9 @@ func goodDays(ctx context.Context, w *world, f *fleet) error {
 		return err
 	}
 	if err := f.repair(); err != nil {
+		return err
+	}
+	if err := w.restart(); err != nil { // one that could not read fleet.yaml stays on the former status branch
 		return err
 	}
 	if err := finishDeletions(ctx, w, f); err != nil {

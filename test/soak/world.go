@@ -29,17 +29,19 @@ type world struct {
 	url    string // the same, over the server that fails
 	git    *httptest.Server
 	bad    atomic.Bool // the server fails
+	empty  atomic.Bool // the server answers as if the repository were empty
+	branch string      // with the status
 
 	cloud    *exec.Cmd
 	cloudURL string
 	client   *inmemory.Client
 	agent    *exec.Cmd
 
-	kills, weathers int
+	kills, weathers, troubles int
 }
 
 func newWorld(ctx context.Context, binary, dir string) (*world, error) {
-	w := &world{binary: binary, dir: dir}
+	w := &world{binary: binary, dir: dir, branch: "fairlead/status"}
 	root := filepath.Join(dir, "git")
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, err
@@ -57,7 +59,15 @@ func newWorld(ctx context.Context, binary, dir string) (*world, error) {
 	if w.bare, err = good.Init("fleet.git"); err != nil {
 		return nil, err
 	}
+	if _, err := good.Init("empty.git"); err != nil {
+		return nil, err
+	}
 	w.git = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if w.empty.Load() {
+			r.URL.Path = strings.Replace(r.URL.Path, "/fleet.git", "/empty.git", 1)
+			good.ServeHTTP(out, r)
+			return
+		}
 		switch n := rand.IntN(20); {
 		case !w.bad.Load() || n > 3:
 			good.ServeHTTP(out, r)

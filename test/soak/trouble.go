@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// trouble does to the status branch, and to the processes of the agent, what people and servers
+// do to them.
+func (w *world) trouble(ctx context.Context, r *rand.Rand, f *fleet) error {
+	w.troubles++
+	switch r.IntN(5) {
+	case 0:
+		return w.deleteStatus(ctx)
+	case 1:
+		w.empty.Store(true)
+		defer w.empty.Store(false)
+		return wait(ctx, time.Duration(500+r.IntN(3000))*time.Millisecond)
+	case 2:
+		if err := w.damageStatus(); err != nil {
+			return err
+		}
+		return w.restart()
+	case 3:
+		return w.startTwice(ctx)
+	}
+	return w.renameStatus(f)
+}
+
+// restart kills the agent, and starts it again.
+func (w *world) restart() error {
+	if err := w.kill(); err != nil {
+		return err
+	}
+	return w.startAgent()
+}
+
+// deleteStatus deletes the status branch, and waits until the agent has written it again.
+func (w *world) deleteStatus(ctx context.Context) error {
+	if !w.hasStatus() {
+		return nil // no agent has begun yet
+	}
+	if err := w.inBare("update-ref", "-d", w.statusRef()); err != nil {
+		return err
+	}
+	return w.await(ctx, "the status branch was deleted, and is not written again", w.hasStatus)
+}
+
+func (w *world) statusRef() string { return "refs/heads/" + w.branch }
+
+func (w *world) hasStatus() bool {
+	return w.inBare("rev-parse", "--verify", "--quiet", w.statusRef()) == nil
+}
+
+// damageStatus damages fleet.yaml of the status branch.
+func (w *world) damageStatus() error {
+	if !w.hasStatus() {
+		return nil
+	}
+	index := filepath.Join(w.dir, "index")
+	script := fmt.Sprintf(`set -e
+export GIT_INDEX_FILE=%[1]s
+rm -f "$GIT_INDEX_FILE"
+old=$(git rev-parse %[2]s)
+git read-tree "$old"
+blob=$(printf '{' | git hash-object -w --stdin)
+git update-index --add --cacheinfo "100644,$blob,fleet.yaml"
+git update-ref %[2]s "$(git commit-tree -p "$old" -m damage "$(git write-tree)")" "$old" || true # the agent was faster
+`, index, w.statusRef())
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", script)
+	cmd.Dir = w.bare
+	cmd.Env = append(os.Environ(), person()...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("damage the status: %w: %s", err, out)
+	}
+	return nil
+}
+
+// startTwice starts the agent beside the one that runs. The one that began to act first has to end
+// by itself, since it is the same agent: exit code 3 says that another one owns the fleet.
+func (w *world) startTwice(ctx context.Context) error {
+	first := w.agent
+	if err := w.startAgent(); err != nil {
+		return err
+	}
+	type end struct {
+		of  *exec.Cmd
+		err error
+	}
+	both := [2]*exec.Cmd{first, w.agent}
+	ended := make(chan end, len(both))
+	for _, cmd := range both {
+		go func() { ended <- end{cmd, cmd.Wait()} }()
+	}
+	var exit *exec.ExitError
+	select {
+	case e := <-ended:
+		other := both[0]
+		if e.of == other {
+			other = both[1]
+		}
+		// What is left goes on under a Wait of its own, so it is started anew.
+		if err := other.Process.Kill(); err != nil {
+			return fmt.Errorf("both processes of one agent ended: %w", err)
+		}
+		<-ended
+		if !errors.As(e.err, &exit) || exit.ExitCode() != 3 {
+			return fmt.Errorf("of two processes of one agent one ended with %w: see agent.log", e.err)
+		}
+		return w.startAgent()
+	case <-time.After(patience):
+		return errors.Join(fmt.Errorf("of two processes of one agent none ended: see agent.log"), first.Process.Kill())
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// renameStatus gives the status branch another name in Git, and starts the agent again, which
+// moves the status there.
+func (w *world) renameStatus(f *fleet) error {
+	names := []string{"fairlead/status", "fleet/one", "fleet/two"}
+	for i, name := range names {
+		if name == w.branch {
+			w.branch = names[(i+1)%len(names)]
+			break
+		}
+	}
+	if err := f.rename(w.branch); err != nil {
+		return err
+	}
+	return w.restart()
+}
+
+// await waits until is holds.
+func (w *world) await(ctx context.Context, otherwise string, is func() bool) error {
+	for end := time.Now().Add(patience); !is(); {
+		if time.Now().After(end) {
+			return errors.New(otherwise)
+		}
+		if err := wait(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inBare runs git in the repository of the server.
+func (w *world) inBare(args ...string) error {
+	cmd := exec.CommandContext(context.Background(), "git", args...)
+	cmd.Dir = w.bare
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
