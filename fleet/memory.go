@@ -18,4 +18,5 @@ type Memory struct {
 	Residence          Residence           `json:",omitzero"`        // where the cluster lives
 	Clock              Clock               `json:",omitzero"`        // how agents' clock compares with that of the cluster's API server
 	Removals           []PoolRemoval       `json:",omitempty"`       // how machines of worker pools are removed, in the order of pools
+	Retries            []PoolRetry         `json:",omitempty"`       // of pools whose machines fail to start, in the order of pools
 }

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Neighbors are the other clusters of a fleet, as far as a cluster that draws addresses from
@@ -48,12 +50,13 @@ func (c *Cluster) AddressPools() (out []Object) {
 	return out
 }
 
-// SharesPool reports whether c and o have a pool in common.
-func (c *Cluster) SharesPool(o *Cluster) bool {
-	theirs := o.AddressPools()
-	return slices.ContainsFunc(c.AddressPools(), func(x Object) bool {
-		return slices.ContainsFunc(theirs, func(y Object) bool {
-			return x.GVK.GroupKind() == y.GVK.GroupKind() && x.Namespace == y.Namespace && x.Name == y.Name
-		})
-	})
+// An AddressPool tells pools of addresses apart.
+type AddressPool struct {
+	Kind            schema.GroupKind
+	Namespace, Name string
+}
+
+// AddressPool returns which pool o is, which AddressPools returned.
+func (o *Object) AddressPool() AddressPool {
+	return AddressPool{o.GVK.GroupKind(), o.Namespace, o.Name}
 }

@@ -24,6 +24,7 @@ type Decisions struct {
 	mu        sync.Mutex
 	state     rollout.State
 	followers []func(rollout.Decision)
+	neighbors *neighbors // as state and reports have them; nil: they are not made yet
 }
 
 // New returns the decisions of a fleet of which nothing is known yet.
@@ -57,7 +58,7 @@ func (d *Decisions) Restore(s rollout.State, recorded []fleet.Report) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reports.Restore(recorded)
-	d.state = s
+	d.state, d.neighbors = s, nil
 }
 
 // Decide decides on in, after what was decided so far. Clusters that changed are looked at
@@ -87,7 +88,11 @@ func (d *Decisions) takePass(p rollout.Pass, saw *reports.Pass, atRest func(flee
 	if !d.state.Has(p.Report.Cluster) {
 		return p.Report, rollout.Decision{}, false
 	}
+	before, _ := d.reports.Last(p.Report.Cluster)
 	p.Report = d.reports.Put(p.Report, saw)
+	if before.Residence.Endpoint != p.Report.Residence.Endpoint {
+		d.neighbors = nil
+	}
 	p.AtRest = atRest(p.Report)
 	return p.Report, d.decideLocked(rollout.Input{Passes: []rollout.Pass{p}}), true
 }
@@ -104,6 +109,9 @@ func (d *Decisions) decideLocked(in rollout.Input) rollout.Decision {
 	in.Before, in.Now = d.state, time.Now()
 	made := rollout.Decide(in)
 	d.state = made.State
+	if in.Newest != nil || len(in.Older)+len(in.Repaired)+len(made.Changed)+len(made.Forgotten) > 0 {
+		d.neighbors = nil
+	}
 	for _, k := range made.Forgotten {
 		d.reports.Forget(k)
 	}

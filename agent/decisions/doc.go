@@ -8,6 +8,7 @@
 //	d.DecideBulk(rollout.Input{Newest: &revision})      // a push
 //	target, known := d.Now().Target(key)                // what a pass works towards
 //	newest, known := d.Passed(pass, seen, atRest)       // what came of it
+//	others := d.Neighbors(target.Cluster)               // what a cluster that draws addresses has to know of the others
 //
 // What it guarantees:
 //

@@ -35,6 +35,8 @@ type Fleet interface {
 	Report(k fleet.Key) (r fleet.Report, passed bool)
 	// NeighborPlaces returns the places beside their first ones of the other clusters of k's namespace.
 	NeighborPlaces(k fleet.Key) []fleet.Place
+	// Neighbors returns what c, which draws addresses from pools, has to know of the other clusters.
+	Neighbors(c *fleet.Cluster) fleet.Neighbors
 	// Decide decides on in, after what was decided so far, and has the fleet held to it.
 	Decide(in rollout.Input) rollout.Decision
 	// Passed takes in a pass, and returns the newest report of its cluster. It reports false
@@ -157,7 +159,7 @@ func (m *Maker) pass(ctx context.Context, c *fleet.Cluster) reconcile.Result {
 	}
 	c = c.WithNeighborPlaces(m.p.Fleet.NeighborPlaces(c.Key))
 	if len(c.AddressPools()) > 0 {
-		c = c.WithNeighbors(m.neighbors(c))
+		c = c.WithNeighbors(m.p.Fleet.Neighbors(c))
 	}
 	res := m.p.Reconciler.Pass(ctx, c, last.Memory)
 	res.FillIn(c, last)

@@ -19,14 +19,17 @@ func TestHeadline(t *testing.T) {
 		message   string
 		troubled  bool
 	}{
-		"good":             {condition: fleet.Condition{Type: "TopologyReconciled", Status: fleet.True}, phase: fleet.PhaseProvisioned},
-		"refused":          {condition: fleet.Condition{Type: "Accepted", Status: fleet.False, Message: "m"}, phase: fleet.PhaseControlPlane, message: "refused: m", troubled: true},
-		"no way":           {condition: topology("ReconcileFailed"), phase: fleet.PhaseControlPlane, message: "m", troubled: true},
-		"deferred":         {condition: topology("MachineDeploymentsUpgradeDeferred"), phase: fleet.PhaseProvisioned, message: "m", troubled: true},
-		"waits for a pool": {condition: topology("ClusterUpgrading"), phase: fleet.PhaseProvisioned, message: "m", troubled: true},
-		"goes on":          {condition: topology("ClusterUpgrading"), phase: fleet.PhaseWorkers},
-		"paused":           {condition: topology("Paused"), phase: fleet.PhaseProvisioned},
-		"deleting":         {condition: topology("Deleting"), phase: fleet.PhaseDeleting},
+		"good":                   {condition: fleet.Condition{Type: "TopologyReconciled", Status: fleet.True}, phase: fleet.PhaseProvisioned},
+		"refused":                {condition: fleet.Condition{Type: "Accepted", Status: fleet.False, Message: "m"}, phase: fleet.PhaseControlPlane, message: "refused: m", troubled: true},
+		"no way":                 {condition: topology("ReconcileFailed"), phase: fleet.PhaseControlPlane, message: "m", troubled: true},
+		"deferred":               {condition: topology("MachineDeploymentsUpgradeDeferred"), phase: fleet.PhaseProvisioned, message: "m", troubled: true},
+		"deferred, others go on": {condition: topology("MachineDeploymentsUpgradeDeferred"), phase: fleet.PhaseWorkers, message: "m", troubled: true},
+		"waits for a pool":       {condition: topology("ClusterUpgrading"), phase: fleet.PhaseProvisioned, message: "m", troubled: true},
+		"goes on":                {condition: topology("ClusterUpgrading"), phase: fleet.PhaseWorkers},
+		"unavailable":            {condition: fleet.Condition{Type: "Available", Status: fleet.False}, phase: fleet.PhaseProvisioned, troubled: true},
+		"not available yet":      {condition: fleet.Condition{Type: "Available", Status: fleet.False}, phase: fleet.PhaseWorkers},
+		"paused":                 {condition: topology("Paused"), phase: fleet.PhaseProvisioned},
+		"deleting":               {condition: topology("Deleting"), phase: fleet.PhaseDeleting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := fleet.Report{Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}, Phase: c.phase, Conditions: []fleet.Condition{c.condition}}

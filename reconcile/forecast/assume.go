@@ -15,7 +15,7 @@ import (
 // newModel returns the cluster as in shows it. Requests that failed succeed in it.
 func newModel(in plan.Input) *model {
 	m := &model{git: spread(in.Desired), memory: in.Memory, now: in.Now, silent: in.NeverAnswered, observed: clone(in.Observed)}
-	m.observed.Infrastructure.Failures = nil
+	m.observed.Infrastructure.Failures, m.memory.Retries = nil, nil
 	m.spreadDeparted()
 	return m
 }

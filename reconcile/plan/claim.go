@@ -159,7 +159,7 @@ func (d *draft) create(g *group, join fleet.Join, domain, reason string) {
 		d.wait("machine %s waits until nothing is left of the one that had its name", name)
 		return
 	}
-	if d.failedLately(name) {
+	if d.failedLately(g, name) {
 		return
 	}
 	a := fleet.Action{

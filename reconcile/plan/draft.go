@@ -12,20 +12,21 @@ type draft struct {
 	remarks
 	out Plan
 
-	going    map[*machine]bool    // whose removal begins with this plan, and which is not available from now on
-	stays    map[*machine]*defect // which are unhealthy, and why the attempts at them go no further
-	unbegun  map[*machine]bool    // whose reboot waits
-	given    map[fleet.MachineName]bool
-	next     map[*group]int // the lowest index whose name may be free
-	drains   int            // Nodes that are being drained, or will be by this plan
-	external bool           // a deletion waits for what controllers of the cluster keep outside of it
+	going      map[*machine]bool    // whose removal begins with this plan, and which is not available from now on
+	stays      map[*machine]*defect // which are unhealthy, and why the attempts at them go no further
+	unbegun    map[*machine]bool    // whose reboot waits
+	given      map[fleet.MachineName]bool
+	askedAgain map[*group]bool // for which a machine that could not be made is asked for again
+	next       map[*group]int  // the lowest index whose name may be free
+	drains     int             // Nodes that are being drained, or will be by this plan
+	external   bool            // a deletion waits for what controllers of the cluster keep outside of it
 }
 
 // newDraft returns a plan for f that does nothing.
 func newDraft(f *facts) *draft {
 	d := &draft{
 		facts: f, remarks: f.remarks.clone(),
-		going: map[*machine]bool{}, stays: map[*machine]*defect{}, unbegun: map[*machine]bool{}, given: map[fleet.MachineName]bool{}, next: map[*group]int{},
+		going: map[*machine]bool{}, stays: map[*machine]*defect{}, unbegun: map[*machine]bool{}, given: map[fleet.MachineName]bool{}, next: map[*group]int{}, askedAgain: map[*group]bool{},
 	}
 	d.drains = f.countDrains()
 	d.out.Clock, d.out.ObservedConditions, d.out.Residence, d.out.Removals = f.clock, f.conditions, f.residence, f.removals

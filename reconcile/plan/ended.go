@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"time"
 
 	"fairlead.dev/fleet"
 )
@@ -35,21 +34,4 @@ func (f *facts) dropFailed() {
 	if slices.ContainsFunc(f.Attempts, over) {
 		f.Attempts = slices.DeleteFunc(slices.Clone(f.Attempts), over)
 	}
-}
-
-// failedLately reports whether the last request for the machine called name failed a
-// short time ago, and says so: what it failed of takes time to go.
-func (d *draft) failedLately(name fleet.MachineName) bool {
-	failures := d.Observed.Infrastructure.Failures
-	i := slices.IndexFunc(failures, func(o fleet.Failure) bool { return o.Machine == name })
-	if i < 0 {
-		return false
-	}
-	left := min(failedRetry-d.Now.Sub(failures[i].At), failedRetry)
-	if left <= 0 {
-		return false
-	}
-	d.wake(left + time.Second)
-	d.wait("machine %s could not be made, and is asked for again every %s%s", name, failedRetry, because(failures[i].Message))
-	return true
 }

@@ -62,8 +62,12 @@ func (f *facts) strayOf(m *machine) (e *fleet.Member, why string) {
 	}
 	e = strays[0]
 	for _, o := range f.machines {
-		if o != m && o.Role == fleet.RoleControlPlane && o.member == nil && o.node == nil && o.unhealthy == nil && !o.leaving && !o.duplicate {
+		switch {
+		case o == m || o.Role != fleet.RoleControlPlane || o.member != nil || o.unhealthy != nil || o.leaving || o.duplicate:
+		case o.node == nil:
 			return e, fmt.Sprintf("%s may be its own, or the one of machine %s, which has not joined yet", describeMember(e), o.Name)
+		case e.Healthy:
+			return e, fmt.Sprintf("%s may be its own, or the one of machine %s: find out which, and remove machine %s and its member yourself", describeMember(e), o.Name, m.Name)
 		}
 	}
 	if m.node == nil && len(strays) > 1 {

@@ -31,6 +31,7 @@ type machine struct {
 	checked   bool           // a health check looks after it
 	startup   health.Startup // how long it has had no Node, by a health check; zero: none counts
 	unhealthy *defect        // what a health check found
+	isTry     bool           // failed to start: its replacement is a try for its pool
 	doubtful  bool           // a health check would, if that lasted
 	condemned bool           // a health check may have it replaced
 	stays     *defect        // why the pool's remediation does not replace it

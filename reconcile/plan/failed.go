@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -18,7 +17,8 @@ const failedRetry = 5 * time.Minute
 // check looks after are its own.
 //
 // What one machine of a pool fails of fails the others as well, as long as it lasts: one
-// machine at a time is tried again for all of them.
+// machine at a time is tried again for all of them, and each try waits longer than the one
+// before it, until a machine joins.
 func (f *facts) checkFailed() {
 	for _, g := range f.groups {
 		if g.pool == nil {
@@ -26,22 +26,32 @@ func (f *facts) checkFailed() {
 		}
 		failed := slices.DeleteFunc(slices.Clone(g.all), func(m *machine) bool { return !f.failedLongAgo(m) })
 		slices.SortStableFunc(failed, func(a, b *machine) int { return f.madeAt(a).Compare(f.madeAt(b)) })
+		waits := f.untilRetry(g) > 0
 		for i, m := range failed {
-			if !m.leaving && len(failed) > 1 && !g.joinedSince(f, m) && (i > 0 || f.tries(g, failed)) {
+			joined := g.joinedSince(f, f.madeAt(m)) // what m failed of has passed
+			switch {
+			case m.leaving:
+			case waits:
+				if m.current {
+					f.noteRetry(g, m)
+				}
+				continue
+			case len(failed) > 1 && !joined && (i > 0 || f.tries(g, failed)):
 				continue
 			}
 			m.unhealthy = &defect{
 				clusterv1.MachineHealthCheckNodeStartupTimeoutReason,
-				fmt.Sprintf("failed to start, another is tried every %s%s", failedRetry, because(m.Message)),
+				"failed to start, another is tried in its place" + because(m.Message),
 			}
 			m.condemned = !m.leaving
+			m.isTry = m.condemned && m.current && !joined
 		}
 	}
 }
 
 // failedLongAgo reports whether m failed to start, and has stayed for failedRetry.
 func (f *facts) failedLongAgo(m *machine) bool {
-	if m.State != fleet.MachineFailed || m.node != nil || m.checked || m.duplicate || skipsRemediation(m) {
+	if m.State != fleet.MachineFailed || m.node != nil || m.checked || m.duplicate || m.asked() || skipsRemediation(m) {
 		return false
 	}
 	if f.unreachable && !f.failedFirst(m) {
@@ -58,24 +68,19 @@ func (f *facts) failedLongAgo(m *machine) bool {
 	return true
 }
 
-// joinedSince reports whether a machine of g that is no older than m has joined: what m
-// failed of has passed.
-func (g *group) joinedSince(f *facts, m *machine) bool {
-	return slices.ContainsFunc(g.all, func(o *machine) bool { return o.node != nil && !f.madeAt(o).Before(f.madeAt(m)) })
+// joinedSince reports whether a machine of g that was made at that time or later has joined.
+func (g *group) joinedSince(f *facts, at time.Time) bool {
+	return slices.ContainsFunc(g.all, func(o *machine) bool { return o.node != nil && !f.madeAt(o).Before(at) })
 }
 
-// tries reports whether a machine of g is being tried in place of those that failed: one
-// of these is on its way out, or another one was made and has its time to join.
+// tries reports whether a machine of g was made and has its time to join.
 func (f *facts) tries(g *group, failed []*machine) bool {
 	if len(g.pending) > 0 {
 		return true
 	}
 	return slices.ContainsFunc(g.all, func(m *machine) bool {
 		left := defaultStartup - f.Now.Sub(f.madeAt(m))
-		switch {
-		case m.leaving:
-			return m.node == nil
-		case m.node != nil, slices.Contains(failed, m), left <= 0:
+		if m.leaving || m.node != nil || slices.Contains(failed, m) || left <= 0 {
 			return false
 		}
 		f.wake(left)

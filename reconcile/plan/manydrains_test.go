@@ -20,6 +20,8 @@ func TestDrainsBegin(t *testing.T) {
 			state = " draining=1m pods=web-1:budget" // which count
 		} else if i < 15 {
 			state = " draining=1h pods=web-1:budget" // which take long, and do not
+		} else if i < 18 {
+			state = " marked pre-drain=migrate" // whose hooks wait, and do not
 		}
 		lines = append(lines, fmt.Sprintf("machine md/%d@v1.34.2%s", i, state))
 	}

@@ -91,7 +91,7 @@ func Compute(in Input) Plan {
 		d.resumeRemovals()
 		d.withdrawRemovals()
 	}
-	d.out.Reboots = d.reboots()
+	d.out.Reboots, d.out.Retries = d.reboots(), d.retries()
 	d.conclude()
 	d.passMilestones()
 	d.report()

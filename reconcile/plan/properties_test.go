@@ -132,6 +132,22 @@ func TestNothingBreaksAndEverythingConverges(t *testing.T) {
 	})
 }
 
+// TestNoMinorIsSkipped has a cluster under faults go to a version that skips a minor one. The
+// property of that name, which every plan is judged by, holds.
+func TestNoMinorIsSkipped(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &chaos{world: newWorld(drawCluster(t)), t: t, twins: map[fleet.MachineName]bool{}}
+		c.naming = drawNaming(t)
+		if err := c.rest(1000); err != nil {
+			t.Fatal(err)
+		}
+		c.desired = change(c.desired, upgrade("v1.36.1"))
+		for range 30 {
+			c.step()
+		}
+	})
+}
+
 // TestPreviewIsWhatHappens pushes a change to a cluster at rest and lets a
 // faultless world go on: what is created and deleted is what Preview told.
 func TestPreviewIsWhatHappens(t *testing.T) {

@@ -16,7 +16,8 @@ import (
 const drainsAtOnce = 32
 
 // countDrains counts the Nodes that are being drained. One that takes long has no others wait, nor
-// does one whose hooks wait for people: its pods are not listed.
+// does one whose hooks wait for people, though each look lists their pods as well: both may wait
+// for ever, and a Node that there is no time for is told as unseen.
 func (f *facts) countDrains() int {
 	n := 0
 	for _, m := range f.machines {

@@ -101,7 +101,7 @@ func (f *facts) vanished() string {
 		}
 	case f.answersWithNodes():
 		return fmt.Sprintf("the API server at %s answers and has nodes, and nothing of the cluster is in %s%s%s", host(k.Endpoint), f.where(), advice, recreateAdvice)
-	case f.deleting():
+	case f.deleting(): // all of it was to go: people, or an agent that ended before it told so, have removed it
 	case r.ControlPlane == fleet.InitializedOnce:
 		return fmt.Sprintf("nothing of the cluster is in %s, where it was%s%s", f.where(), advice, recreateAdvice)
 	case r.IsZero() && k.Exists:

@@ -169,6 +169,9 @@ func (s *script) plan() string {
 	for _, r := range p.Reboots {
 		fmt.Fprintf(&b, "boot  %s began %s ago, retry %d, off %t, given up %t\n", r.Machine, s.in.Now.Sub(r.At), r.Retry, r.Off, r.GivenUp)
 	}
+	for _, r := range p.Retries {
+		fmt.Fprintf(&b, "tries of %s: %d, the last one %s ago\n", r.Pool, r.Tries, s.in.Now.Sub(r.Last))
+	}
 	for _, sp := range p.ObservedConditions {
 		if sp.Since.Equal(sp.Transition) {
 			continue // it was seen as it began

@@ -215,6 +215,8 @@ func (s *script) read(f []string) error {
 		s.topology(w)
 	case "drain-rule":
 		s.drainRule(f[1], w)
+	case "retry":
+		s.retry(fleet.PoolName(f[1]), w)
 	case "rebooted":
 		s.rebooted(f[1], w)
 	case "health-check":

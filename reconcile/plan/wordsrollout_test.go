@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -58,6 +59,13 @@ func (s *script) remediation(text string) fleet.Remediation {
 	retry, _ := strconv.Atoi(f[1])
 	ago, _ := time.ParseDuration(f[2])
 	return fleet.Remediation{Machine: s.name(f[0]), Retry: retry, At: s.in.Now.Add(-ago)}
+}
+
+// retry reads what is remembered of the tries of a pool: tries=N ago=DURATION version=VERSION.
+func (s *script) retry(pool fleet.PoolName, w words) {
+	s.in.Memory.Retries = append(s.in.Memory.Retries, fleet.PoolRetry{
+		Pool: pool, Template: template(cmp.Or(w["version"], "v1.34.2"), ""), Tries: w.number("tries", 1), Last: s.in.Now.Add(-w.duration("ago")),
+	})
 }
 
 // rotate reads rotate=WHAT:VALUE.

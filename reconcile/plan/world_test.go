@@ -42,6 +42,7 @@ type world struct {
 	kubeadm    *fleet.Applied
 	serving    map[string]bool      // Nodes whose part of the control plane works
 	broken     fleet.TemplateHash   // machines made of it never join
+	full       bool                 // no machine that is asked for can start
 	naming     naming               // of Nodes
 	stuck      fleet.MachineName    // its drain never ends
 	yard       fleet.Infrastructure // what is shared on the other site

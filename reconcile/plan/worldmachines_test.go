@@ -58,6 +58,9 @@ func (w *world) live(m *simMachine) {
 		return
 	}
 	age := w.now.Sub(m.born)
+	if w.full && !m.joined {
+		m.State, m.Message = fleet.MachineFailed, "no valid host"
+	}
 	if m.State == fleet.MachinePending && age >= w.boot/2 {
 		m.State = fleet.MachineRunning
 	}
@@ -68,7 +71,7 @@ func (w *world) live(m *simMachine) {
 		}
 		return
 	}
-	if m.dead || m.Template == w.broken || age < w.boot || (m.join != fleet.JoinInit && !w.reachable()) || w.nodes[w.nodeName(m)] != nil {
+	if m.dead || m.State == fleet.MachineFailed || m.Template == w.broken || age < w.boot || (m.join != fleet.JoinInit && !w.reachable()) || w.nodes[w.nodeName(m)] != nil {
 		return
 	}
 	if m.Role == fleet.RoleControlPlane {

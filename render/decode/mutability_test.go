@@ -14,10 +14,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
-	hosts "fairlead.dev/providers/infrastructure/hosts/api"
-	"fairlead.dev/providers/infrastructure/inmemory"
-	openstack "fairlead.dev/providers/infrastructure/openstack/api"
-	vsphere "fairlead.dev/providers/infrastructure/vsphere/api"
 )
 
 // A mutability says of fields what happens when Git changes them on a cluster that
@@ -36,7 +32,7 @@ func (m mutability) add(k *kind, version, path, answer string) {
 // kinds of Cluster API, and with the tables for the others. Each field that is
 // honoured has an answer, and each entry of a table is for some field.
 func keepMutability(t *testing.T, core mutability) {
-	d := New("", slices.Concat(hosts.Kinds(), inmemory.Kinds(), openstack.Kinds(), vsphere.Kinds()))
+	d := New("", registered(t))
 	used := make(map[string]bool)
 	for _, k := range d.kinds {
 		for _, version := range k.versions {
@@ -45,8 +41,8 @@ func keepMutability(t *testing.T, core mutability) {
 					continue
 				}
 				answer, entry := reviewed(k, path)
-				if of, ok := strings.CutPrefix(path, "spec.template.spec.kubeadmConfigSpec."); ok && answer == "" { // copied as it is
-					answer = core["KubeadmControlPlane "+version]["spec.kubeadmConfigSpec."+of]
+				if of, ok := strings.CutPrefix(path, "spec.template."); ok && k.role == fleet.ControlPlaneTemplateKind { // copied as it is
+					answer = cmp.Or(core[strings.TrimSuffix(k.name, "Template")+" "+version][of], answer)
 				}
 				if answer == "" {
 					t.Errorf("%s %s %s: nothing says what happens when it changes: add it to reviewedAnswers", k.name, version, path)
@@ -84,9 +80,9 @@ func (m mutation) answer(t *testing.T, path string, before, after outcome) strin
 		return fmt.Sprintf("refused where it does not fit the rest: `%s`", m.problem)
 	}
 	var out []string
-	all := effects(before.clusters, after.clusters)
-	for _, e := range all {
-		if e == "Cluster.Topology" && len(all) > 1 {
+	found := effects(before.clusters, after.clusters)
+	for _, e := range found {
+		if (e == "Cluster.Topology" || e == "Cluster.Companions") && len(found) > 1 {
 			continue // it says how the rest comes about
 		}
 		a := answerTo(e, path)
@@ -96,6 +92,9 @@ func (m mutation) answer(t *testing.T, path string, before, after outcome) strin
 		if !slices.Contains(out, a) {
 			out = append(out, a)
 		}
+	}
+	if keepsFlags(before.clusters, after.clusters) {
+		out = append(out, "refused: servers keep the value that the cluster was made with, and the cluster says so")
 	}
 	return strings.Join(out, "; ")
 }
@@ -147,6 +146,16 @@ func answerTo(effect, path string) string {
 		return "refused: the cluster keeps what it was made with, and says so"
 	case "Cluster.Endpoint":
 		return "in place: kubeconfigs lead there from then on; machines keep what they joined by"
+	case "Cluster.Hosted":
+		switch {
+		case strings.Contains(path, "controlPlaneEndpoint"):
+			return "next machines: those that are there keep what they joined by"
+		case strings.Contains(path, "kubeconfigRef"):
+			return "in place: with the next look"
+		}
+		return "in place: a pool that is newer is refused"
+	case "Cluster.Reboots":
+		return "in place: for reboots that come"
 	case "Cluster.Infrastructure":
 		return "in place: the name is for nothing, what it names counts"
 	case "Pool.Labels", "Pool.Annotations", "Pool.Taints":
@@ -173,6 +182,8 @@ func effects(before, after []fleet.Cluster) []string {
 		switch {
 		case !ok:
 			out = append(out, "pools")
+		case x.Template != y.Template && x.Role == fleet.RoleControlPlane:
+			out = append(out, "Template")
 		case x.Template != y.Template:
 			out = append(out, "Template"+string(x.Kind))
 		default:
@@ -204,6 +215,9 @@ func differing(prefix string, a, b any) []string {
 func reviewed(k *kind, path string) (answer, entry string) {
 	if k.provider != "" && k.role == fleet.InfrastructureClusterTemplate {
 		return "as the cluster that the class makes of it", ""
+	}
+	if k.role == fleet.ControlPlaneTemplateKind {
+		return "as the control plane that the class makes of it", ""
 	}
 	if strings.HasPrefix(path, "metadata.") && k.provider != "" {
 		return "in place: no machine depends on it", ""

@@ -1,10 +1,54 @@
 package decode
 
+import "maps"
+
 // reviewedAnswers says, by "Kind path", what happens when fields change that no
 // test changes here: of the provider's kinds that are no machines, and of what is in
 // the cluster. For OpenStackCluster the tests of package network hold it, TestStays
 // and TestDrift.
 func reviewedAnswers() map[string]string {
+	out := metal3Answers()
+	maps.Copy(out, otherAnswers())
+	return out
+}
+
+// metal3Answers are those of Metal3. The tests of package metal3 and of the packages below it hold
+// them: TestMovedBeneathMachine, TestSecondLook and those of package host.
+func metal3Answers() map[string]string {
+	const (
+		nextOnHost = "next machines on the host"
+		prepared   = "in place once no machine has the host: it is prepared again; while one has, the host is held and says what waits"
+		serviced   = "in place once no machine has the host, or by servicing while people keep the machine off; else the host is held and says what waits"
+		told       = "in place: Ironic is told"
+	)
+	return map[string]string{
+		"Metal3Cluster spec.controlPlaneEndpoint": answerTo("Cluster.Endpoint", ""),
+		"Metal3Cluster spec.cloudProviderEnabled": "nothing: no machine and no Node depends on it",
+		"Metal3Cluster spec.noCloudProvider":      "nothing: no machine and no Node depends on it",
+		"Metal3Cluster spec.failureDomains":       "next machines",
+		"Metal3Cluster spec.virtualIP":            "next machines of the control plane",
+		"Metal3DataTemplate spec":                 "replaces machines that have it",
+		"IPPool spec":                             "next machines that take an address",
+
+		"BareMetalHost spec.bmc.address":                        "in place for the protocol, and while the BMC never answered; else refused: the host is held and says so, and a machine on it runs on",
+		"BareMetalHost spec.bmc.credentialsName":                told,
+		"BareMetalHost spec.bmc.disableCertificateVerification": told,
+		"BareMetalHost spec.bootMACAddress":                     "refused: the host is held and says so, and a machine on it runs on",
+		"BareMetalHost spec.raid":                               prepared,
+		"BareMetalHost spec.rootDeviceHints":                    nextOnHost,
+		"BareMetalHost spec.bootMode":                           nextOnHost,
+		"BareMetalHost spec.architecture":                       nextOnHost,
+		"BareMetalHost spec.online":                             "in place: the host is switched on or off, and a machine on it with it",
+		"BareMetalHost spec.externallyProvisioned":              "in place for a host that Ironic has deployed nothing on",
+		"BareMetalHost spec.automatedCleaningMode":              "in place: when a machine goes",
+		"BareMetalHost spec.inspectionMode":                     "in place: when the host is inspected",
+		"HostFirmwareSettings spec":                             serviced,
+		"HostFirmwareComponents spec":                           serviced,
+	}
+}
+
+// otherAnswers are those of all other kinds.
+func otherAnswers() map[string]string {
 	const (
 		stays     = "refused: the machines are on it, the cluster says so and stays as it is"
 		known     = "refused: the machines know the API server by it, the cluster says so and stays as it is"
@@ -96,6 +140,8 @@ func reviewedAnswers() map[string]string {
 		"VSphereClusterIdentity spec":                                               nextLook,
 		"VSphereFailureDomain spec":                                                 placed,
 		"VSphereDeploymentZone spec":                                                placed,
+
+		"ExternalControlPlane metadata": "nothing: no annotation of this kind does anything",
 
 		"HelmChartProxy ": "in place: the release is upgraded, or as reconcileStrategy says; elsewhere it is installed anew",
 		"ConfigMap ":      "in place: what names it is applied again",

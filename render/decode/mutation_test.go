@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/render"
 )
 
@@ -27,11 +26,11 @@ import (
 // From what changes it also knows what happens where the cluster runs: the answers
 // are docs/mutability.md, and a change without one fails.
 func TestEachHonouredFieldCounts(t *testing.T) {
-	used := map[int]bool{}
+	kinds, used := registered(t), map[int]bool{}
 	answers := mutability{}
 	for _, s := range subjects() {
 		t.Run(strings.Join([]string{s.kind, s.version, s.overlay}, " "), func(t *testing.T) {
-			d := New("f1", inmemory.Kinds())
+			d := New("f1", kinds)
 			k := d.kinds[s.kind]
 			rows := honoured(k, s.version)
 			n, first := 0, map[string]outcome{}

@@ -29,7 +29,7 @@ func subjects() []subject {
 			subject{kind: "ClusterResourceSet.addons.cluster.x-k8s.io", version: version, overlay: plain},
 		)
 	}
-	return out
+	return append(out, providerSubjects()...)
 }
 
 // seeds are what fields hold, by their name, that cannot hold one field alone.
@@ -62,7 +62,7 @@ func seeds(version string) map[string]string {
 
 // mutations is the table; of several that fit a field the first counts.
 func mutations() []mutation {
-	return slices.Concat(rebootMutations(), variableMutations(), topologyMutations(), kubeadmMutations(), coreMutations())
+	return slices.Concat(rebootMutations(), variableMutations(), topologyMutations(), distributionMutations(), kubeadmMutations(), coreMutations())
 }
 
 // rebootMutations are of references to templates of a remediation, which no overlay here has.

@@ -247,7 +247,7 @@ func reportOf(f reportFile) fleet.Report {
 		Memory: fleet.Memory{
 			Remediation: fleet.ParseRemediation(f.Remediation), Fingerprint: f.Order, ObservedConditions: decodeConditions(f.Spells),
 			Reboots: decodeReboots(f.Reboots), Milestones: f.Milestones.fleet(), Residence: f.Residence.fleet(), Clock: f.Clock.fleet(),
-			Removals: decodeRemovals(f.Removals),
+			Removals: decodeRemovals(f.Removals), Retries: decodeRetries(f.Retries),
 		},
 	}
 	for name, text := range f.Certificates {

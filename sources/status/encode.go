@@ -47,7 +47,7 @@ func encodeCluster(c Cluster) ([]byte, error) {
 		Failure:  r.Failure,
 
 		Remediation: r.Remediation.String(), Order: r.Fingerprint, Spells: encodeConditions(r.ObservedConditions), Reboots: encodeReboots(r.Reboots), Milestones: milestonesOf(r.Milestones), Residence: residenceOf(r.Residence),
-		Clock: clockOf(r.Clock), Removals: encodeRemovals(r.Removals), Upgrade: upgradeFile(c.Upgrade), Certificates: endsOf(r.Certificates), Addons: addonFiles(c.Addons),
+		Clock: clockOf(r.Clock), Removals: encodeRemovals(r.Removals), Retries: encodeRetries(r.Retries), Upgrade: upgradeFile(c.Upgrade), Certificates: endsOf(r.Certificates), Addons: addonFiles(c.Addons),
 	}, c.Cluster}
 	for _, m := range c.Machines {
 		docs = append(docs, m)

@@ -14,7 +14,7 @@ func TestRemovalsAreRemembered(t *testing.T) {
 	r := fleet.Report{
 		Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}, Phase: fleet.PhaseProvisioned,
 		Memory: fleet.Memory{Removals: []fleet.PoolRemoval{
-			{Pool: "jobs", DrainSeconds: 60, DetachSeconds: 120, Exclude: []string{"a"}, Labels: map[string]string{"tier": "batch"}},
+			{Pool: "jobs", DrainSeconds: 60, DetachSeconds: 120, Exclude: []string{"a"}, Labels: map[string]string{"tier": "batch"}, MaxUnavailable: 3, Order: fleet.DeleteOldest},
 		}},
 	}
 	b, err := encodeCluster(newCluster(r, Cluster{}, time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)))

@@ -216,6 +216,7 @@ type reportFile struct {
 	Residence  *residence          `json:"residence,omitempty"`
 	Clock      *clock              `json:"clock,omitempty"`
 	Removals   []removal           `json:"removals,omitempty"` // how machines of worker pools are removed
+	Retries    []retry             `json:"retries,omitempty"`  // of pools whose machines fail to start
 	Upgrade    *upgrade            `json:"upgrade,omitempty"`  // the last change of the version
 	// Certificates say when those of the cluster end, in RFC 3339, by what they are for.
 	Certificates map[string]string `json:"certificates,omitempty"`
@@ -231,6 +232,13 @@ type removal struct {
 
 	MaxUnavailable int    `json:"maxUnavailable,omitempty"`
 	Order          string `json:"order,omitempty"`
+}
+
+type retry struct {
+	Pool     string `json:"pool"`
+	Template string `json:"template"`
+	Tries    int    `json:"tries"`
+	Last     string `json:"last"` // when the last one began, in RFC 3339
 }
 
 type reboot struct {

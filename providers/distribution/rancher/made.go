@@ -134,18 +134,29 @@ func (d Distribution) Steps(c *fleet.Cluster, w *fleet.Workload) []fleet.Step {
 	if w.Made == nil || len(w.Made.Flags) == 0 {
 		return out
 	}
-	m, err := d.program.Machine(providers.BootstrapInput{Cluster: c, Pool: c.ControlPlane, Join: fleet.JoinControlPlane})
-	if err != nil || d.configuredByFiles(m) {
-		return out
-	}
+	flags := d.Flags(c)
 	for _, flag := range slices.Sorted(maps.Keys(w.Made.Flags)) {
-		was, wanted := w.Made.Flags[flag], agreed(flag, configured(m.Config, flag))
-		if was == wanted {
+		was, wanted := w.Made.Flags[flag], flags[flag]
+		if flags == nil || was == wanted {
 			continue
 		}
 		out = append(out, fleet.Step{Name: "Keep " + flag, When: fleet.Never, Reason: fmt.Sprintf(
 			"%s of servers is %s in Git, and the cluster was made with %s, which stays: all servers have to agree on it. Put it back, or make a new cluster",
 			flag, orNothing(wanted), orNothing(was))})
+	}
+	return out
+}
+
+// Flags returns the flags of servers of c that all servers have to agree on, as Git has them.
+// They are nil if Git alone does not tell.
+func (d Distribution) Flags(c *fleet.Cluster) map[string]string {
+	m, err := d.program.Machine(providers.BootstrapInput{Cluster: c, Pool: c.ControlPlane, Join: fleet.JoinControlPlane})
+	if err != nil || d.configuredByFiles(m) {
+		return nil
+	}
+	out := make(map[string]string, len(d.program.Agreed))
+	for _, flag := range d.program.Agreed {
+		out[flag] = agreed(flag, configured(m.Config, flag))
 	}
 	return out
 }
