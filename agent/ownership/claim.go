@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 
 	"fairlead.dev/agent/backoff"
 	"fairlead.dev/agent/begin"
@@ -84,8 +85,8 @@ type Claim struct {
 	// passes has a unit for each pass under way. A hand-over acquires all units.
 	passes *semaphore.Weighted
 
-	confirming sync.Mutex // held while a hand-over to this agent is confirmed
-	acting     sync.Mutex // held while the owner is read before a change
+	confirming sync.Mutex         // held while a hand-over to this agent is confirmed
+	reads      singleflight.Group // changes that begin at the same time share one read of the owner
 
 	mu      sync.Mutex
 	arbiter sources.Arbiter
@@ -141,13 +142,11 @@ func (c *Claim) MayAct(k fleet.Key) error {
 	if err := c.May(k); err != nil || k == (fleet.Key{}) {
 		return err
 	}
-	c.acting.Lock()
-	defer c.acting.Unlock()
 	c.mu.Lock()
 	known := time.Since(c.readAt) < fresh
 	c.mu.Unlock()
 	if !known {
-		c.confirm()
+		_, _, _ = c.reads.Do("owner", func() (any, error) { c.confirm(); return nil, nil })
 	}
 	return c.May(k)
 }
