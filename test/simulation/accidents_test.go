@@ -100,13 +100,18 @@ func (l *life) listedTwice() []string {
 	return out
 }
 
-// restore has people restore a backup of a machine beside it, or delete one of these copies.
+// restore has people restore a backup of a machine beside it, or delete one of these copies. Of a
+// cluster that never came up nobody has backups.
 func (l *life) restore() {
 	if len(l.copies) > 0 && l.chance(3) {
 		l.deleteCopies()
 		return
 	}
-	m, k, ok := l.anyMachine(func(m inmemory.MachineFacts) bool { return m.State == fleet.MachineRunning && !l.copies[m.ID] })
+	facts := l.cloud.Facts()
+	m, k, ok := l.anyMachine(func(m inmemory.MachineFacts) bool {
+		_, initialised := facts.Etcd[m.Network]
+		return m.State == fleet.MachineRunning && !l.copies[m.ID] && (initialised || l.hosted)
+	})
 	if !ok {
 		return
 	}

@@ -110,6 +110,34 @@ func faults() []fault {
 				"case (d.Now.Sub(have.Applied) >= refreshResources || BROKEN && d.Now.Sub(have.Applied) >= refreshResources/10) &&",
 			},
 		}},
+		{"two machines of one id are two", "WhatIsHeldIsLeftAlone", []edit{
+			{"reconcile/plan/held.go", `n > 1 && m.ProviderID != ""`, `n > 1 && m.ProviderID != "" && !BROKEN`},
+		}},
+		{"a machine is deleted by its name", "NoLivingMachineLost", []edit{
+			{"providers/infrastructure/inmemory/machines.go", `if id != "" && v.Provider != id {`, `if id != "" && v.Provider != id && !BROKEN {`},
+		}},
+		{"versions are skipped", "NoMinorIsSkipped", []edit{
+			{"reconcile/rollout/versions.go", "	return next.VersionStep(c.serves)", "	if BROKEN {\n\t\treturn fleet.VersionStep{}\n\t}\n	return next.VersionStep(c.serves)"},
+		}},
+		{"refused versions are not told", "RefusalIsTold", []edit{
+			{"reconcile/rollout/versions.go", "	if len(refused) > 0 {", "	if len(refused) > 0 && BROKEN {\n\t\tproblems = nil\n\t}\n	if len(refused) > 0 {"},
+		}},
+		{"a member of another name is nobody's", "EtcdQuorumKept", []edit{
+			{"reconcile/plan/etcd.go", "e, why = f.strayOf(m)", "if !BROKEN {\n\t\t\te, why = f.strayOf(m)\n\t\t}"},
+		}},
+		{"addresses are given twice", "AddressIsGivenOnce", []edit{
+			{"providers/infrastructure/inmemory/addresses.go", "Seen: r.Cluster.Neighbors.Addresses()}", "Seen: r.Cluster.Neighbors.Addresses()}\n\t\tif BROKEN {\n\t\t\tclear(known.Taken)\n\t\t}"},
+		}},
+		{"a cluster of which nothing is found is made again", "PlaneStays", []edit{
+			{"reconcile/plan/residence.go", "	case r.ControlPlane == fleet.InitializedOnce:", "	case r.ControlPlane == fleet.InitializedOnce && !BROKEN:"},
+		}},
+		{"looks have no end", "PassesEnd", []edit{
+			{"reconcile/look.go", "ctx, cancel := context.WithTimeoutCause(ctx, wholeLook,", "whole := wholeLook\n\tif BROKEN {\n\t\twhole = 24 * time.Hour\n\t}\n\tctx, cancel := context.WithTimeoutCause(ctx, whole,"},
+			{"reconcile/sites.go", "ctx2, cancel := context.WithTimeoutCause(ctx, patience,", "most := patience\n\tif BROKEN {\n\t\tmost = 24 * time.Hour\n\t}\n\tctx2, cancel := context.WithTimeoutCause(ctx, most,"},
+		}},
+		{"machines of a pool that left Git go at once", "DepartedPoolGoesInTurn", []edit{
+			{"reconcile/plan/rollout/departed.go", "case budget > 0:", "case budget > 0 || BROKEN:"},
+		}},
 		{"a report tells the time", "SameFactsNoCommit", []edit{
 			{"agent/publish/publish.go", "\t\"sync\"\n", "\t\"sync\"\n\t\"time\"\n"},
 			{"agent/publish/publish.go", "p.p.Writer.Put(c.Report)", "if BROKEN && len(c.Report.Conditions) > 0 {\n\t\tc.Report.Conditions = slices.Clone(c.Report.Conditions)\n\t\tc.Report.Conditions[0].Message = time.Now().String()\n\t}\n\tp.p.Writer.Put(c.Report)"},

@@ -128,7 +128,13 @@ func (j *judgement) pool(name string) (fleet.Pool, bool) {
 	if j.turn.cluster == nil {
 		return fleet.Pool{}, false
 	}
-	return j.turn.cluster.Pool(fleet.PoolName(name))
+	p, ok := j.turn.cluster.Pool(fleet.PoolName(name))
+	if ok {
+		j.life.mu.Lock()
+		j.life.pools[poolOf{j.key, p.Name}] = p
+		j.life.mu.Unlock()
+	}
+	return p, ok
 }
 
 // created checks a machine that was just made.
@@ -174,7 +180,11 @@ func (j *judgement) takes(id string, forGood bool) {
 	}
 	m := facts.Machines[i]
 	p, ok := j.pool(m.Tags[fleet.TagPool])
-	if !ok || j.upset() || j.doomed(id) {
+	if j.upset() || j.doomed(id) {
+		return
+	}
+	if !ok {
+		j.departs(facts, m)
 		return
 	}
 	j.leavesLiving(facts, m, p)

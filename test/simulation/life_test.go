@@ -87,6 +87,8 @@ type life struct {
 	unwell    map[string]sickness                    // the last one of each machine, by id
 	heard     map[fleet.Key]time.Time                // when the API server of a cluster first answered an agent
 	ended     map[fleet.Key]bool                     // clusters that people end: nothing of them may be worth keeping
+	pools     map[poolOf]fleet.Pool                  // as Git had them last, of pools with machines that came or went
+	departing map[string]time.Time                   // since when machines of pools that left Git go, by id
 }
 
 // live lives l, of which the seed is known.
@@ -111,6 +113,7 @@ func (l *life) begin() {
 	l.asked, l.decided = make(map[fleet.ProviderID]fleet.RequestKind), make(map[string]int)
 	l.applied, l.unwell, l.heard = make(map[fleet.Key]time.Time), make(map[string]sickness), make(map[fleet.Key]time.Time)
 	l.ended, l.waved = make(map[fleet.Key]bool), make(map[fleet.Key]*wave)
+	l.pools, l.departing = make(map[poolOf]fleet.Pool), make(map[string]time.Time)
 	l.net, l.secrets = inmemory.NewPipeNetwork(), secrets.NewMemory()
 	l.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "sim", Listen: l.net.Listen})
 	for i, tags := range []map[string]string{

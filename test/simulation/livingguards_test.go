@@ -41,6 +41,38 @@ func (j *judgement) leavesLiving(facts inmemory.Facts, m inmemory.MachineFacts, 
 	}
 }
 
+// mostBusy is how long the removal of a machine has others of its pool wait, with a minute for
+// clocks that differ.
+const mostBusy = 9 * time.Minute
+
+// A poolOf is a pool of a cluster.
+type poolOf struct {
+	cluster fleet.Key
+	pool    fleet.PoolName
+}
+
+// departs checks that the machines of a pool that left Git go as many at a time as it allowed.
+func (j *judgement) departs(facts inmemory.Facts, m inmemory.MachineFacts) {
+	l := j.life
+	since := l.availableSince(m.ID)
+	if m.Tags[fleet.TagRole] != string(fleet.RoleWorker) || l.askedOf(m.Provider) != "" || m.Cordoned || since.IsZero() || since.After(j.turn.began.Add(-5*time.Second)) {
+		return
+	}
+	l.mu.Lock()
+	p, known := l.pools[poolOf{j.key, fleet.PoolName(m.Tags[fleet.TagPool])}]
+	going := 0
+	for _, o := range ours(facts, j.key) {
+		if o.ID != m.ID && o.Tags[fleet.TagPool] == string(p.Name) && !o.Deleted && o.Cordoned && time.Since(l.departing[o.ID]) < mostBusy {
+			going++
+		}
+	}
+	l.departing[m.ID] = time.Now()
+	l.mu.Unlock()
+	if most := max(p.MaxUnavailable, 1); known && going >= most {
+		j.violates("DepartedPoolGoesInTurn", "machine %s begins to go while %d others of pool %s do, %d may at a time", m.Name, going, p.Name, most)
+	}
+}
+
 // leavesMemberOf checks that the etcd member id is not that of a machine that works: a machine
 // is drained before its member leaves.
 func (j *judgement) leavesMemberOf(id uint64) {
