@@ -51,8 +51,8 @@ func Main(p Program, args []string, s Streams) int {
 	}
 	cmd := New(p, s)
 	cmd.SetArgs(joinWait(args))
-	err := cmd.ExecuteContext(ctx)
-	if text := message(err); text != "" {
+	ran, err := cmd.ExecuteContextC(ctx)
+	if text := message(ran, err); text != "" {
 		fmt.Fprintln(s.Err, "fairlead: "+fleet.PlainLines(text))
 	}
 	return exitCode(err)
@@ -99,7 +99,7 @@ or with what you have:
 	root.SetIn(s.In)
 	root.SetOut(output.Plain(s.Out))
 	root.SetErr(output.Plain(s.Err))
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run:"},
 		&cobra.Group{ID: groupLook, Title: "Look:"},
@@ -206,7 +206,8 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-func message(err error) string {
+// message returns what a person reads of err, with which the command cmd ended.
+func message(cmd *cobra.Command, err error) string {
 	if err == nil {
 		return ""
 	}
@@ -214,19 +215,9 @@ func message(err error) string {
 		return ""
 	}
 	if _, ok := errors.AsType[*usageError](err); ok {
-		return err.Error() + "\nSee `fairlead help`."
+		return err.Error() + "\nSee `" + cmd.CommandPath() + " --help`."
 	}
 	return err.Error()
-}
-
-// args makes the error of a check of positional arguments a usageError.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, a []string) error {
-		if err := check(cmd, a); err != nil {
-			return &usageError{err}
-		}
-		return nil
-	}
 }
 
 func newExitCodes() *cobra.Command {

@@ -118,9 +118,15 @@ func Of(provider string) (Template, error) {
 	if i := slices.IndexFunc(all, func(t Template) bool { return t.Provider == provider }); i >= 0 {
 		return all[i], nil
 	}
-	var names []string
+	var names, flavorOf []string
 	for _, t := range all {
 		names = append(names, t.Provider)
+		if slices.ContainsFunc(t.Flavors, func(f Flavor) bool { return f.Name == provider }) {
+			flavorOf = append(flavorOf, "--provider "+t.Provider+" --flavor "+provider)
+		}
+	}
+	if len(flavorOf) > 0 {
+		return Template{}, fmt.Errorf("%s is a flavor and no provider: use %s", provider, strings.Join(flavorOf, " or "))
 	}
 	return Template{}, fmt.Errorf("there is no template for provider %q: there are %s", provider, strings.Join(names, ", "))
 }

@@ -49,6 +49,9 @@ func parseURL(raw string) (*transport.Endpoint, error) {
 		return nil, fleet.Errorf(fleet.Invalid, op, "it is not a URL")
 	}
 	ep.Protocol = strings.ToLower(ep.Protocol)
+	if p := strings.TrimRight(ep.Path, "/"); p != "" { // as Git does
+		ep.Path = p
+	}
 	switch ep.Protocol {
 	case "http", "https", "ssh":
 		if ep.Host == "" || strings.HasPrefix(ep.Host, "-") {
