@@ -57,6 +57,28 @@ func TestEtcdMembersOfOneName(t *testing.T) {
 	}
 }
 
+// TestEtcdMemberOfAnotherName: a member whose name is not that of its Node is known by its id, which
+// its etcd tells.
+func TestEtcdMemberOfAnotherName(t *testing.T) {
+	c := startEtcd(t)
+	c.etcd.members[0].Name, c.etcd.members[0].Node = "host-77", "cp-1"
+	got, err := c.kubeadm.Members(t.Context(), c.access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []fleet.Member{
+		{ID: 1<<63 + 1, Name: "cp-2", Node: "cp-2", Healthy: true},
+		{ID: 1<<63 + 2, Name: "cp-3", Node: "cp-3", Healthy: true},
+		{ID: 1 << 63, Name: "host-77", Node: "cp-1", Healthy: true, Leader: true},
+	}
+	if d := cmp.Diff(want, got.Members); d != "" {
+		t.Errorf("members (-want +got):\n%s", d)
+	}
+	if err := c.kubeadm.RemoveMember(t.Context(), c.access, 1<<63); err != nil || len(c.etcd.Members()) != 2 {
+		t.Errorf("removed: %v, members %v", err, c.etcd.Members())
+	}
+}
+
 func TestEtcdAsksAnotherMember(t *testing.T) {
 	c := startEtcd(t)
 	c.etcd.members[0].Healthy, c.etcd.members[0].Leader = false, false

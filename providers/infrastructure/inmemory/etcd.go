@@ -25,7 +25,7 @@ func (m *member) alive() bool { return m.started && m.vm.alive() }
 func (k *cluster) addMember(c *Cloud, v *vm, name string, learner bool) uint64 {
 	c.sequence++
 	id := 0x8e9e05c52164694d ^ c.sequence<<20 // looks like etcd's
-	k.members = append(k.members, &member{Member: fleet.Member{ID: id, Name: name, Learner: learner}, vm: v})
+	k.members = append(k.members, &member{Member: fleet.Member{ID: id, Name: name, Node: name, Learner: learner}, vm: v})
 	return id
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -48,8 +50,9 @@ type memberStatus struct {
 	Errors []string `json:"errors"`
 }
 
-// Members reports the members of a stacked etcd. The members of a stacked etcd have the names
-// of their Nodes.
+// Members reports the members of a stacked etcd. The Node of a member is that whose etcd
+// answers with the id of the member; of one that no etcd answers for, it is the name of the
+// member, as kubeadm names it.
 func (c *Client) Members(ctx context.Context, a providers.Access) (*fleet.Etcd, error) {
 	var out *fleet.Etcd
 	err := c.clusters.Call(ctx, a, "observe etcd", func(ctx context.Context, n *workload.Conn) error {
@@ -66,46 +69,87 @@ func (c *Client) Members(ctx context.Context, a providers.Access) (*fleet.Etcd, 
 // members lists the members, as the first etcd pod that answers sees them, and
 // asks each for its health.
 func members(ctx context.Context, n *workload.Conn, e *etcdClient) (*fleet.Etcd, error) {
-	list, err := listMembers(ctx, n, e)
+	var pods corev1.PodList
+	if err := n.GetCached(ctx, podsPath, "component=etcd,tier=control-plane", &pods); err != nil {
+		return nil, err
+	}
+	list, err := listMembers(ctx, e, pods)
 	if err != nil {
 		return nil, err
 	}
-	out := &fleet.Etcd{Members: make([]fleet.Member, len(list.Members))}
-	statuses := make([]*memberStatus, len(list.Members))
-	var g errgroup.Group
-	for i, m := range list.Members {
-		out.Members[i] = fleet.Member{ID: m.ID, Name: m.Name, Node: m.Name, Learner: m.IsLearner}
-		if m.Name == "" {
-			continue
-		}
-		g.Go(func() error {
-			// One that does not answer is not healthy, whatever the reason.
-			var s memberStatus
-			ctx, cancel := context.WithTimeout(ctx, workload.DialTimeout)
-			defer cancel()
-			// Members may share a name, and one of them alone is on that node.
-			if e.post(ctx, m.Name, pathStatus, struct{}{}, &s) == nil && (s.Header.MemberID == m.ID || s.Header.MemberID == 0) {
-				statuses[i] = &s
-			}
-			return nil
-		})
-	}
-	_ = g.Wait()
+	statuses := askNodes(ctx, e, nodesOf(list, pods))
 	leader := leaderOf(statuses)
-	for i, s := range statuses {
-		out.Members[i].Healthy = s != nil && s.Leader != 0 && len(s.Errors) == 0
-		out.Members[i].Leader = leader != 0 && out.Members[i].ID == leader
+	out := &fleet.Etcd{Members: make([]fleet.Member, len(list.Members))}
+	for i, m := range list.Members {
+		node, s := statusOf(m.memberID, m.Name, statuses)
+		out.Members[i] = fleet.Member{
+			ID: m.ID, Name: m.Name, Node: node, Learner: m.IsLearner,
+			Healthy: m.Name != "" && s != nil && s.Leader != 0 && len(s.Errors) == 0,
+			Leader:  leader != 0 && m.ID == leader,
+		}
 	}
 	slices.SortFunc(out.Members, func(a, b fleet.Member) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
+// nodesOf returns the Nodes that members may be on: those of etcd's pods, and those that have
+// the names of members, of which the pods may not be listed.
+func nodesOf(list memberList, pods corev1.PodList) []string {
+	var out []string
+	for _, p := range pods.Items {
+		out = append(out, p.Spec.NodeName)
+	}
+	for _, m := range list.Members {
+		out = append(out, m.Name)
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(name string) bool { return name == "" })
+}
+
+// askNodes returns what the etcd of each Node says of itself. One that does not answer is left
+// out, whatever the reason.
+func askNodes(ctx context.Context, e *etcdClient, nodes []string) map[string]*memberStatus {
+	var mu sync.Mutex
+	var g errgroup.Group
+	out := make(map[string]*memberStatus, len(nodes))
+	for _, node := range nodes {
+		g.Go(func() error {
+			var s memberStatus
+			ctx, cancel := context.WithTimeout(ctx, workload.DialTimeout)
+			defer cancel()
+			if e.post(ctx, node, pathStatus, struct{}{}, &s) == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				out[node] = &s
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+	return out
+}
+
+// statusOf returns the Node of the member with that id and name, and what its etcd says there;
+// nil: it does not answer.
+func statusOf(id memberID, name string, statuses map[string]*memberStatus) (string, *memberStatus) {
+	for node, s := range statuses {
+		if s.Header.MemberID == id.ID {
+			return node, s
+		}
+	}
+	if s := statuses[name]; s != nil && s.Header.MemberID == 0 {
+		return name, s
+	}
+	return name, nil
+}
+
 // leaderOf returns the leader that most members name.
-func leaderOf(statuses []*memberStatus) uint64 {
+func leaderOf(statuses map[string]*memberStatus) uint64 {
 	votes := make(map[uint64]int)
 	var leader uint64
-	for _, s := range statuses {
-		if s == nil || s.Leader == 0 {
+	for _, node := range slices.Sorted(maps.Keys(statuses)) {
+		s := statuses[node]
+		if s.Leader == 0 {
 			continue
 		}
 		votes[s.Leader]++
@@ -117,12 +161,7 @@ func leaderOf(statuses []*memberStatus) uint64 {
 }
 
 // listMembers asks one etcd pod after the other until one answers.
-func listMembers(ctx context.Context, n *workload.Conn, e *etcdClient) (memberList, error) {
-	var pods corev1.PodList
-	err := n.GetCached(ctx, podsPath, "component=etcd,tier=control-plane", &pods)
-	if err != nil {
-		return memberList{}, err
-	}
+func listMembers(ctx context.Context, e *etcdClient, pods corev1.PodList) (memberList, error) {
 	failures := []error{fmt.Errorf("%w: no etcd pod answers", workload.ErrTunnel)}
 	for _, p := range pods.Items {
 		var out memberList
@@ -164,11 +203,11 @@ func (c *Client) RemoveMember(ctx context.Context, a providers.Access, id uint64
 		heirs := slices.DeleteFunc(slices.Clone(etcd.Members), func(m fleet.Member) bool { return m.ID == id || !m.Healthy })
 		if victim.Leader && victim.Healthy {
 			in := map[string]string{"targetID": fmt.Sprint(heirs[0].ID)}
-			if err := e.post(ctx, victim.Name, pathMove, in, &struct{}{}); err != nil {
+			if err := e.post(ctx, victim.Node, pathMove, in, &struct{}{}); err != nil {
 				return err
 			}
 		}
-		err = e.post(workload.Changing(ctx), heirs[0].Name, pathRemove, memberID{id}, &struct{}{})
+		err = e.post(workload.Changing(ctx), heirs[0].Node, pathRemove, memberID{id}, &struct{}{})
 		if refused, ok := errors.AsType[*etcdError](err); ok && refused.Code == codeNotFound {
 			return nil
 		}

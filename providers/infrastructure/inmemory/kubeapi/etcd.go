@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -65,13 +66,13 @@ func (s *Server) serveEtcd(c net.Conn, node string) error {
 	return nil
 }
 
-// member returns the member of a node whose machine lives.
+// member returns the member of a node whose machine lives. kubeadm gives it the name of the node.
 func (s *Server) member(node string) (fleet.Member, bool) {
 	if s.o.Etcd == nil {
 		return fleet.Member{}, false
 	}
 	for _, m := range s.o.Etcd.Members() {
-		if m.Name == node && m.Healthy {
+		if cmp.Or(m.Node, m.Name) == node && m.Healthy {
 			return m, true
 		}
 	}
