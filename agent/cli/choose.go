@@ -111,21 +111,41 @@ func knows(s status.Status, name string) error {
 	return fleet.Errorf(fleet.NotFound, "find cluster "+name, "the status branch does not tell of a cluster %s: fairlead status shows those that it tells of", name)
 }
 
-// one returns the only cluster called name.
-func one(s status.Status, name string) (status.Cluster, error) {
-	var found []status.Cluster
+// find returns the cluster called name: NAMESPACE/NAME, or a NAME that one cluster has. The
+// status has to tell of it.
+func find(s status.Status, name string) (fleet.Key, error) {
+	known := make([]fleet.Key, 0, len(s.Clusters))
 	for _, c := range s.Clusters {
-		if named(name, c.Report.Cluster) {
-			found = append(found, c)
-		}
+		known = append(known, c.Report.Cluster)
 	}
+	for _, d := range s.Damaged {
+		known = append(known, d.Cluster)
+	}
+	for _, r := range s.Requests {
+		known = append(known, r.Cluster)
+	}
+	return choose(known, name, "the status branch does not tell of a cluster %s: fairlead status shows those that it tells of")
+}
+
+// choose returns the one of known that is called name: NAMESPACE/NAME, or a NAME that one of
+// them has. missing says that there is none, with its name for %s.
+func choose(known []fleet.Key, name, missing string) (fleet.Key, error) {
+	if _, err := fleet.ParseKey(name); err != nil {
+		return fleet.Key{}, &usageError{err}
+	}
+	slices.SortFunc(known, fleet.Key.Compare)
+	found := slices.DeleteFunc(slices.Compact(known), func(k fleet.Key) bool { return name != k.Name && name != k.String() })
 	switch len(found) {
 	case 0:
-		return status.Cluster{}, knows(s, name)
+		return fleet.Key{}, fleet.Errorf(fleet.NotFound, "find cluster "+name, missing, name)
 	case 1:
 		return found[0], nil
 	}
-	return status.Cluster{}, &usageError{fmt.Errorf("%d clusters are called %s: say which, as %s", len(found), name, found[0].Report.Cluster)}
+	names := make([]string, len(found))
+	for i, k := range found {
+		names[i] = k.String()
+	}
+	return fleet.Key{}, &usageError{fmt.Errorf("%d clusters are called %s: say which, %s", len(found), name, strings.Join(names, " or "))}
 }
 
 // isSource reports whether arg names a source, and no cluster. In a clone a folder with the

@@ -81,8 +81,12 @@ func described(s status.Status, name string) (status.Cluster, int, error) {
 			}
 		}
 	}
-	c, err := one(s, name)
-	if err != nil && !strings.Contains(name, "/") && fleet.KindOf(err) == fleet.NotFound {
+	k, err := find(s, name)
+	if err == nil {
+		err = s.DamageOf(k)
+	}
+	c, ok := s.Cluster(k)
+	if err == nil && !ok || fleet.KindOf(err) == fleet.NotFound && !strings.Contains(name, "/") {
 		err = fleet.Errorf(fleet.NotFound, "describe "+name, "the status branch tells of no cluster and no machine that is called so: fairlead tree shows them")
 	}
 	return c, -1, err

@@ -43,15 +43,22 @@ branch keeps: spec.statusHistory in fleet.yaml bounds that.`,
 	f.complete(oneCluster(0))
 	cmd.Flags().IntVar(&limit, "limit", 30, "how many lines at most")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		k, err := fleet.ParseKey(argv[0])
-		if err != nil {
-			return &usageError{err}
-		}
 		p, err := f.here(cmd.Context(), nil)
 		if err != nil {
 			return err
 		}
 		branch, err := p.branch(cmd.Context(), f.branch)
+		if err != nil {
+			return err
+		}
+		s, err := p.settings.ReadStatus(cmd.Context(), branch)
+		if err != nil {
+			return err
+		}
+		k, err := find(s, argv[0])
+		if fleet.KindOf(err) == fleet.NotFound { // it may be forgotten, and in the history
+			k, err = fleet.ParseKey(argv[0])
+		}
 		if err != nil {
 			return err
 		}

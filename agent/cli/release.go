@@ -60,23 +60,18 @@ Declared: the annotation fairlead.dev/release: now or skip on the Cluster.`,
 // waiting completes r with what the status branch says waits in the cluster or stage called
 // name, and says what that is.
 func (w *requestCommand) waiting(r *fleet.Request, name string) (string, error) {
-	p, branch, err := w.selection()
+	s, err := w.status()
 	if err != nil {
 		return "", err
 	}
-	if err := p.checkFollowed(w.cmd.Context(), branch); err != nil {
-		return "", fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
-	}
-	s, err := p.status(w.cmd.Context(), branch)
-	if err != nil {
-		return "", err
-	}
-	if !strings.Contains(name, "/") {
-		r.Stage = name
+	r.Cluster, err = find(s, name)
+	isStage := slices.ContainsFunc(s.Fleet.Rollout.Stages, func(st fleet.StageStatus) bool { return st.Name == name })
+	switch {
+	case isStage, fleet.KindOf(err) == fleet.NotFound && !strings.Contains(name, "/"):
+		r.Stage, r.Cluster = name, fleet.Key{}
 		return waitingInStage(r, s.Fleet.Rollout)
-	}
-	if r.Cluster, err = fleet.ParseKey(name); err != nil {
-		return "", &usageError{err}
+	case err != nil:
+		return "", err
 	}
 	if r.Release == fleet.ReleaseApprove {
 		return "", &usageError{errors.New("stages are approved, not clusters: name a stage")}
@@ -92,9 +87,9 @@ func waitingInStage(r *fleet.Request, s fleet.RolloutStatus) (string, error) {
 			names = append(names, st.Name)
 		}
 		if len(names) == 0 {
-			return "", errors.New("nothing comes in stages: the status branch tells of none")
+			return "", fmt.Errorf("the status branch tells of no cluster that is called %s, and of no stages", r.Stage)
 		}
-		return "", fmt.Errorf("the status branch tells of no stage %s: there are %s; a cluster is named with its namespace", r.Stage, strings.Join(names, ", "))
+		return "", fmt.Errorf("the status branch tells of no stage and no cluster that is called %s: the stages are %s", r.Stage, strings.Join(names, ", "))
 	}
 	st := s.Stages[i]
 	if st.Waiting == 0 && (r.Release != fleet.ReleaseSkip || st.Changing == 0) {

@@ -23,25 +23,32 @@ type requestCommand struct {
 	wait   *waitFlags
 }
 
-// request returns a request of a kind for the cluster called name.
+// request returns a request of a kind for the cluster called name, of which the status branch
+// tells.
 func (w *requestCommand) request(kind fleet.RequestKind, name string) (fleet.Request, error) {
-	k, err := fleet.ParseKey(name)
+	s, err := w.status()
 	if err != nil {
-		return fleet.Request{}, &usageError{err}
+		return fleet.Request{}, err
 	}
-	return fleet.Request{Kind: kind, Cluster: k}, nil
+	k, err := find(s, name)
+	return fleet.Request{Kind: kind, Cluster: k}, err
+}
+
+// status returns what the status branch says. It fails where no agent reads what is asked.
+func (w *requestCommand) status() (status.Status, error) {
+	p, branch, err := w.selection()
+	if err != nil {
+		return status.Status{}, err
+	}
+	if err := p.checkFollowed(w.cmd.Context(), branch); err != nil {
+		return status.Status{}, fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
+	}
+	return p.settings.ReadStatus(w.cmd.Context(), branch)
 }
 
 // find completes r with the cluster and the provider id of its machine.
 func (w *requestCommand) find(r *fleet.Request) error {
-	p, branch, err := w.selection()
-	if err != nil {
-		return err
-	}
-	if err := p.checkFollowed(w.cmd.Context(), branch); err != nil {
-		return fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
-	}
-	s, err := p.status(w.cmd.Context(), branch)
+	s, err := w.status()
 	if err != nil {
 		return err
 	}

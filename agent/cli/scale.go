@@ -42,7 +42,7 @@ docs/autoscaler.md tells more.`,
 		if err != nil {
 			return err
 		}
-		q, err := w.scales(s)
+		q, err := w.scales(&s, argv[0])
 		if err != nil {
 			return err
 		}
@@ -55,12 +55,8 @@ docs/autoscaler.md tells more.`,
 	return cmd
 }
 
-// scale parses the arguments.
+// scale parses the arguments but for the name of the cluster.
 func (w *requestCommand) scale(argv, remove []string) (fleet.Scale, error) {
-	k, err := fleet.ParseKey(argv[0])
-	if err != nil {
-		return fleet.Scale{}, &usageError{err}
-	}
 	n, err := strconv.Atoi(argv[2])
 	if err != nil || n < 0 || n > fleet.MaxReplicas {
 		return fleet.Scale{}, &usageError{fmt.Errorf("%q is no number of machines: it is from 0 to %d", argv[2], fleet.MaxReplicas)}
@@ -70,7 +66,7 @@ func (w *requestCommand) scale(argv, remove []string) (fleet.Scale, error) {
 		return fleet.Scale{}, err
 	}
 	s := fleet.Scale{
-		Cluster: k, Pool: fleet.PoolName(argv[1]), Replicas: n, At: time.Now().UTC().Truncate(time.Second),
+		Pool: fleet.PoolName(argv[1]), Replicas: n, At: time.Now().UTC().Truncate(time.Second),
 		Reason: fleet.Request{By: fmt.Sprintf("%s <%s>", by.Name, by.Email), Reason: w.reason}.Why(),
 	}
 	for _, id := range remove {
@@ -81,8 +77,8 @@ func (w *requestCommand) scale(argv, remove []string) (fleet.Scale, error) {
 }
 
 // scales opens the numbers of machines on the status branch for a person. It fails where no
-// agent reads them, or where the pool does not exist.
-func (w *requestCommand) scales(s fleet.Scale) (*status.Scales, error) {
+// agent reads them, or where the pool does not exist. It completes s with the cluster called name.
+func (w *requestCommand) scales(s *fleet.Scale, name string) (*status.Scales, error) {
 	p, branch, err := w.selection()
 	if err != nil {
 		return nil, err
@@ -94,7 +90,10 @@ func (w *requestCommand) scales(s fleet.Scale) (*status.Scales, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := hasPool(now, s); err != nil {
+	if s.Cluster, err = find(now, name); err != nil {
+		return nil, err
+	}
+	if err := hasPool(now, *s); err != nil {
 		return nil, err
 	}
 	if now.Signed && p.settings.SigningKey == "" {

@@ -78,6 +78,8 @@ func (m *metalMixed) ironicAway() {
 		}
 		return ids
 	}
+	// A host whose cleaning is cut off is cleaned again by the next cluster of its namespace.
+	m.metal.waitFree(len(m.c.Metal.Hosts) - len(onMetal(before)))
 	m.metal.ironic.Crash()
 	m.c.Workers, m.c.Metal.Workers = 1, 1
 	m.put("with Ironic away", m.c)

@@ -228,7 +228,7 @@ func (l *life) leave() {
 
 // silence has the cloud, or the API server of a cluster, take calls and not answer for a while.
 func (l *life) silence() {
-	until := time.Now().Add(l.within(time.Minute, 15*time.Minute))
+	until := time.Now().Add(l.within(time.Minute, 30*time.Minute))
 	if l.chance(2) {
 		l.logf("the cloud is silent until %s", until.Sub(l.began))
 		l.weather.silent = until

@@ -118,18 +118,16 @@ func faults() []fault {
 		}},
 		{"versions are skipped", "NoMinorIsSkipped", []edit{
 			{"reconcile/rollout/versions.go", "	return next.VersionStep(c.serves)", "	if BROKEN {\n\t\treturn fleet.VersionStep{}\n\t}\n	return next.VersionStep(c.serves)"},
+			{"reconcile/plan/staging/staging.go", `s.cluster.VersionStep(from); refused.Why != "" {`, `s.cluster.VersionStep(from); refused.Why != "" && !BROKEN {`},
 		}},
 		{"refused versions are not told", "RefusalIsTold", []edit{
 			{"reconcile/rollout/versions.go", "	if len(refused) > 0 {", "	if len(refused) > 0 && BROKEN {\n\t\tproblems = nil\n\t}\n	if len(refused) > 0 {"},
 		}},
-		{"a member of another name is nobody's", "EtcdQuorumKept", []edit{
-			{"reconcile/plan/etcd.go", "e, why = f.strayOf(m)", "if !BROKEN {\n\t\t\te, why = f.strayOf(m)\n\t\t}"},
-		}},
 		{"addresses are given twice", "AddressIsGivenOnce", []edit{
 			{"providers/infrastructure/inmemory/addresses.go", "Seen: r.Cluster.Neighbors.Addresses()}", "Seen: r.Cluster.Neighbors.Addresses()}\n\t\tif BROKEN {\n\t\t\tclear(known.Taken)\n\t\t}"},
 		}},
-		{"a cluster of which nothing is found is made again", "PlaneStays", []edit{
-			{"reconcile/plan/residence.go", "	case r.ControlPlane == fleet.InitializedOnce:", "	case r.ControlPlane == fleet.InitializedOnce && !BROKEN:"},
+		{"a cluster of which nothing is found is made again", "NothingInTheWrongPlace", []edit{
+			{"reconcile/plan/residence.go", "	r, k := f.residence, f.Observed.Secrets.Kubeconfig", "	if BROKEN {\n\t\treturn \"\"\n\t}\n	r, k := f.residence, f.Observed.Secrets.Kubeconfig"},
 		}},
 		{"looks have no end", "PassesEnd", []edit{
 			{"reconcile/look.go", "ctx, cancel := context.WithTimeoutCause(ctx, wholeLook,", "whole := wholeLook\n\tif BROKEN {\n\t\twhole = 24 * time.Hour\n\t}\n\tctx, cancel := context.WithTimeoutCause(ctx, whole,"},
