@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -34,8 +35,8 @@ func newDiff(built wiring.Built) *cobra.Command {
 		Use: "diff REVISION REVISION", GroupID: groupWrite, Short: "Say which fields differ between two revisions, as rendered",
 		Long: `Say which fields of which objects differ between two revisions of a fleet, as they are
 rendered: what a change of a base or of a value comes to in each cluster. Values of
-Secrets are not shown. In a clone, a revision may be an expression such as HEAD~1; it
-has to be pushed. What a change does to machines, fairlead plan says.
+Secrets are not shown. In a clone, a revision may be an expression such as HEAD~1, and
+need not be pushed. What a change does to machines, fairlead plan says.
 
 The exit code is 0 if nothing differs, 2 if something does, and 1 if a revision cannot
 be rendered.`,
@@ -58,7 +59,7 @@ be rendered.`,
 		}
 		var sides [2]map[string]any
 		for i, rev := range argv {
-			if sides[i], err = p.at(cmd.Context(), rev).objects(cmd.Context(), v); err != nil {
+			if sides[i], err = p.objectsAt(cmd.Context(), rev, v); err != nil {
 				return fmt.Errorf("revision %s: %w", rev, err)
 			}
 		}
@@ -74,17 +75,32 @@ be rendered.`,
 	return cmd
 }
 
-// at returns p at the revision called rev. In a clone that is what it means there.
-func (p selection) at(ctx context.Context, rev string) selection {
+// objectsAt returns the rendered objects of p at the revision called rev. In a clone of p's
+// repository it is what rev means there, and it is read from the clone, pushed or not.
+func (p selection) objectsAt(ctx context.Context, rev string, v *valueFlags) (map[string]any, error) {
 	p.settings.Ref, p.source = rev, nil
-	if folder, err := os.Getwd(); err == nil {
-		if clone := cloneOf(folder); clone != "" && originOf(ctx, clone) == p.settings.Source {
-			if hash, err := git.WorkingTree(clone).Commit(ctx, rev); err == nil {
-				p.settings.Ref = hash
-			}
-		}
+	folder, err := os.Getwd()
+	if err != nil {
+		return nil, err
 	}
-	return p
+	clone := cloneOf(folder)
+	if clone == "" || originOf(ctx, clone) != p.settings.Source {
+		return p.objects(ctx, v)
+	}
+	commit, err := git.WorkingTree(clone).Commit(ctx, rev)
+	if err != nil { // a branch or tag that was not fetched
+		return p.objects(ctx, v)
+	}
+	p.settings.Ref = commit
+	shared, err := os.MkdirTemp("", "fairlead-diff-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(shared) }()
+	if git.WorkingTree(clone).Share(ctx, shared, commit) == nil {
+		p.settings.Source, p.settings.Ref = "file://"+filepath.ToSlash(shared), "main"
+	}
+	return p.objects(ctx, v)
 }
 
 // objects returns the rendered objects of p by kind, namespace and name.

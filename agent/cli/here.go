@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -17,6 +18,9 @@ import (
 // names, and of that the folder one stands in. A folder with a status of its own stays the
 // source. Where no flag names a credential, those that Git has on this computer are used.
 func (f *sourceFlags) here(ctx context.Context, args []string) (selection, error) {
+	if err := f.checkHere(args); err != nil {
+		return selection{}, err
+	}
 	s := f.from(args, quiet(f.cmd.ErrOrStderr()))
 	if s.Credentials == (credentials.Files{}) {
 		s.Credentials.Personal = true
@@ -48,6 +52,43 @@ func (f *sourceFlags) here(ctx context.Context, args []string) (selection, error
 		return locate(ctx, s)
 	}
 	return within(s, clone, root, folder)
+}
+
+// statusOf returns what the status branch says of p, and p with the repository of that branch. A
+// folder that is a clone, with no status of its own and no --status-repository, has the status of
+// its origin. Where that cannot be read, note says so, and p stays as it is.
+func (p selection) statusOf(ctx context.Context, branch string) (_ selection, s status.Status, note string, err error) {
+	q, err := p.withOrigin(ctx)
+	if err != nil {
+		return p, s, "", err
+	}
+	s, err = q.settings.ReadStatus(ctx, branch)
+	if err == nil || q.settings.StatusRepository == p.settings.StatusRepository {
+		return q, s, "", err
+	}
+	note = fmt.Sprintf("the status of this clone's origin cannot be read, so clusters that vanished from Git are not seen (name its repository with --status-repository): %v", err)
+	s, err = p.settings.ReadStatus(ctx, branch)
+	return p, s, note, err
+}
+
+// withOrigin returns p with the status repository that statusOf has.
+func (p selection) withOrigin(ctx context.Context) (selection, error) {
+	if !p.isClone() {
+		return p, nil
+	}
+	clone, err := filepath.Abs(p.settings.Source)
+	if err != nil {
+		return p, err
+	}
+	origin := originOf(ctx, clone)
+	if own, err := hasStatus(ctx, p.settings, clone); own || err != nil || origin == "" {
+		return p, err
+	}
+	p.settings.StatusRepository = origin
+	if p.settings.Credentials == (credentials.Files{}) && p.settings.StatusCredentials == (credentials.Files{}) {
+		p.settings.StatusCredentials.Personal = true
+	}
+	return p, nil
 }
 
 // within returns the folder as a part of the fleet at root, in the repository that s names.

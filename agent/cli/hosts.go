@@ -43,7 +43,7 @@ with the keys that -o json shows under hardware.`,
 		if err != nil {
 			return &usageError{err}
 		}
-		p, err := locate(cmd.Context(), f.from(nil, quiet(cmd.ErrOrStderr())))
+		p, err := f.here(cmd.Context(), nil)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,11 +35,15 @@ with a context that is called NAMESPACE-NAME. The rest of that file stays.`,
 	merge := cmd.Flags().Bool("merge", false, "put it into your own kubeconfig, as a context")
 	settings(cmd, "merge")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		k, err := fleet.ParseKey(argv[0])
+		p, err := f.here(cmd.Context(), nil)
 		if err != nil {
-			return &usageError{err}
+			return err
 		}
-		w, err := wiring.OpenRuntime(cmd.Context(), f.from(nil, quiet(cmd.ErrOrStderr())), wiring.ReadOnly, nil)
+		k, err := p.keyOf(cmd.Context(), argv[0])
+		if err != nil {
+			return err
+		}
+		w, err := wiring.OpenRuntime(cmd.Context(), p.settings, wiring.ReadOnly, nil)
 		if err != nil {
 			return err
 		}
@@ -65,4 +71,21 @@ with a context that is called NAMESPACE-NAME. The rest of that file stays.`,
 		return err
 	}
 	return cmd
+}
+
+// keyOf returns the cluster called name. A name without a namespace is that of the one cluster
+// that the status branch has with it, and where the branch cannot be read one of "default".
+func (p selection) keyOf(ctx context.Context, name string) (fleet.Key, error) {
+	if !strings.Contains(name, "/") {
+		if branch, err := p.branch(ctx, ""); err == nil {
+			if s, err := p.settings.ReadStatus(ctx, branch); err == nil && len(s.Clusters) > 0 {
+				return find(s, name)
+			}
+		}
+	}
+	k, err := fleet.ParseKey(name)
+	if err != nil {
+		return k, &usageError{err}
+	}
+	return k, nil
 }

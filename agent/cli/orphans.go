@@ -56,6 +56,9 @@ after what was found elsewhere.`,
 	cmd.Flags().BoolVar(&yes, "yes", false, "with --delete: do not ask")
 	confirms(cmd, "delete", "yes")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		if err := f.checkHere(argv); err != nil {
+			return err
+		}
 		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
 			return err
@@ -114,7 +117,7 @@ func newScan(ctx context.Context, p selection, f *sourceFlags, open func(string)
 	if err != nil {
 		return nil, err
 	}
-	recorded, err := p.status(ctx, cmp.Or(f.branch, loaded.Config.StatusBranch))
+	_, recorded, _, err := p.statusOf(ctx, cmp.Or(f.branch, loaded.Config.StatusBranch))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the status branch: %w", err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -57,10 +58,11 @@ proxy that knows who may look. docs/page.md tells more.`,
 		if err != nil {
 			return err
 		}
-		p, err := locate(cmd.Context(), f.from(argv, log))
+		p, err := f.here(cmd.Context(), argv)
 		if err != nil {
 			return err
 		}
+		p.settings.Log = log
 		branch, err := p.branch(cmd.Context(), f.branch)
 		if err != nil {
 			return err
@@ -73,6 +75,11 @@ proxy that knows who may look. docs/page.md tells more.`,
 		if err != nil {
 			return fmt.Errorf("cannot serve: %w", err)
 		}
+		where := redacted(cmp.Or(p.settings.StatusRepository, p.settings.Source))
+		if branch != "" {
+			where = "branch " + branch + " of " + where
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "shows the status in %s\n", where)
 		fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", l.Addr())
 		return both(cmd.Context(), feed.Run, func(ctx context.Context) error {
 			return server.Serve(ctx, l, shown, server.Options{Log: log})

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,8 +29,8 @@ replaced or deleted.
 
 It looks at the real infrastructure and changes nothing. The decisions are made
 by the code that the agent acts with. --ref compares any branch, tag or commit of
-a repository with what is; a PATH compares files before they are committed. What
-vanished from a clone is seen where --status-repository names its repository.
+a repository with what is; a PATH compares files before they are committed. The
+status of a clone is that of its origin, or of what --status-repository names.
 
 --base names what to compare with, such as the branch that is to be changed: then
 it says which pools are made of something else, and in which fields, in every
@@ -70,9 +71,17 @@ something is wrong.`,
 	keep := cmd.Flags().String("out", "", "file to keep the plan in as well, for --against")
 	against := cmd.Flags().String("against", "", "show what became of the plan in this file, by the status branch: nothing is planned")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		if err := f.checkHere(argv); err != nil {
+			return err
+		}
 		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
 			return err
+		}
+		if *proposal != "" || *against != "" {
+			if p, err = p.withOrigin(cmd.Context()); err != nil {
+				return err
+			}
 		}
 		if *proposal != "" {
 			branch, err := p.branch(cmd.Context(), f.branch)
@@ -130,13 +139,21 @@ func makePlan(ctx context.Context, p selection, f *sourceFlags, v *valueFlags) (
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.settings.ReadStatus(ctx, cmp.Or(f.branch, all.Config.StatusBranch))
+	p, s, note, err := p.statusOf(ctx, cmp.Or(f.branch, all.Config.StatusBranch))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the status branch: %w", err)
+	}
+	if len(all.Clusters)+len(all.Problems)+len(s.Clusters) == 0 {
+		if is, err := p.isFleet(ctx); !is {
+			return nil, errors.Join(err, p.empty())
+		}
 	}
 	out := preview.New(preview.Options{
 		Fleet: all, Status: s, Scope: p.scope, Folder: wiring.IsFolder(p.settings.Source), Recreate: f.gone, RecreateAs: f.recreate,
 	})
+	if note != "" {
+		out.Notes = append(out.Notes, note)
+	}
 	if p.scope != scope.All && out.Empty() {
 		return nil, p.empty()
 	}
@@ -184,7 +201,7 @@ func (p selection) notes(s status.Status, out *preview.Plan) []string {
 	if n := out.Requested(); s.Signed && !s.Checked && n > 0 {
 		notes = append(notes, fmt.Sprintf("%d requests and numbers of machines on the status branch are in this plan whoever signed them, and the agent goes by those that its keys signed: name them with --request-keys", n))
 	}
-	if s.Owner.Agent == "" && p.isClone() {
+	if s.Owner.Agent == "" && p.isClone() && len(out.Notes) == 0 {
 		notes = append(notes, "no status is known here, so clusters that vanished from Git are not seen: name the repository with --status-repository")
 	}
 	if p.settings.Providers["inmemory"]["url"] == "" && slices.ContainsFunc(out.Desired(), func(c *fleet.Cluster) bool { return slices.Contains(c.Providers(), "inmemory") }) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/scope"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render"
@@ -41,6 +42,9 @@ something cannot be rendered; what can be is shown all the same.`,
 	cmd.Flags().BoolVar(&show, "show-secrets", false, "show the values of Secrets")
 	confirms(cmd, "show-secrets")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		if err := f.checkHere(argv); err != nil {
+			return err
+		}
 		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
 			return err
@@ -59,6 +63,13 @@ something cannot be rendered; what can be is shown all the same.`,
 		}
 		if err != nil {
 			return err
+		}
+		switch {
+		case len(objects)+len(problems) > 0:
+		case p.scope == scope.All:
+			return p.empty()
+		default:
+			return fmt.Errorf("%s renders to nothing by itself: name the folder of the kustomization that includes it", p.scope)
 		}
 		if !show {
 			if objects, err = redactSecrets(objects); err != nil {

@@ -15,6 +15,7 @@ import (
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
+	"fairlead.dev/render/kustomize"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
@@ -149,7 +150,17 @@ func locateIn(ctx context.Context, s wiring.Settings) (selection, error) {
 	return p, nil
 }
 
+// rootOf returns the root of the fleet that folder is in; without one it is folder.
 func rootOf(folder string) string {
+	if root := markedRoot(folder); root != "" {
+		return root
+	}
+	return folder
+}
+
+// markedRoot returns the nearest folder, folder or above it, that looks like the root of a fleet;
+// empty: there is none.
+func markedRoot(folder string) string {
 	for d := folder; ; d = filepath.Dir(d) {
 		for _, mark := range []string{render.ConfigFile, "clusters", ".git"} {
 			if _, err := os.Stat(filepath.Join(d, mark)); err == nil {
@@ -157,9 +168,27 @@ func rootOf(folder string) string {
 			}
 		}
 		if d == filepath.Dir(d) {
-			return folder
+			return ""
 		}
 	}
+}
+
+// checkHere returns an error where neither args nor flags name a source, and the current folder
+// is in no fleet: not even its files are to be read then.
+func (f *sourceFlags) checkHere(args []string) error {
+	if len(args) > 0 || f.settings.Source != "" {
+		return nil
+	}
+	folder, err := os.Getwd()
+	if err != nil || markedRoot(folder) != "" {
+		return err
+	}
+	for _, name := range kustomize.FileNames() {
+		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no fleet in %s: neither there nor above it is a %s, a folder clusters or a clone of a repository; go to a clone of the fleet, or name it with --source", folder, render.ConfigFile)
 }
 
 // open returns the newest revision of the fleet, and its content.
@@ -227,6 +256,20 @@ func (p selection) isClone() bool {
 	}
 	_, err := os.Stat(filepath.Join(p.settings.Source, ".git"))
 	return err == nil
+}
+
+// isFleet reports whether the selection has what a fleet begins with, though no cluster yet.
+func (p selection) isFleet(ctx context.Context) (bool, error) {
+	_, tree, err := p.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, mark := range []string{render.ConfigFile, "clusters"} {
+		if _, err := fs.Stat(tree, mark); !errors.Is(err, fs.ErrNotExist) {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // empty returns the error for a selection without clusters.

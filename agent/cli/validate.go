@@ -40,6 +40,9 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit of the repository to compare versions of Kubernetes with; of a folder another folder, or the URL of a repository")
 	partOfFleet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
+		if err := f.checkHere(argv); err != nil {
+			return err
+		}
 		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
 		if err != nil {
 			return err

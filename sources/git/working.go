@@ -3,8 +3,12 @@ package git
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"fairlead.dev/fleet"
@@ -29,6 +33,36 @@ func (w WorkingTree) run(ctx context.Context, op string, args ...string) (string
 // HEAD~1 means in w.
 func (w WorkingTree) Commit(ctx context.Context, rev string) (string, error) {
 	return w.run(ctx, "find revision "+rev, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+}
+
+// Share makes a bare repository in the empty folder at, whose only branch main is at commit. It
+// has the objects of w and copies none of them, so w must outlive it. A clone that leaves out
+// objects cannot be shared.
+func (w WorkingTree) Share(ctx context.Context, at, commit string) error {
+	op := "read commit " + commit + " of " + string(w)
+	if _, err := w.run(ctx, op, "config", "--get", "extensions.partialClone"); err == nil {
+		return fleet.Errorf(fleet.Unavailable, op, "the clone leaves out objects")
+	}
+	folder, err := w.run(ctx, op, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return err
+	}
+	shared := WorkingTree(at)
+	if _, err := shared.run(ctx, op, "init", "--quiet", "--bare", "--initial-branch=main"); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(at, "objects", "info", "alternates"), []byte(filepath.Join(folder, "objects")+"\n"), 0o600); err != nil {
+		return err
+	}
+	shallow, err := os.ReadFile(filepath.Join(folder, "shallow")) //nolint:gosec // the user's own clone
+	if err == nil {
+		err = os.WriteFile(filepath.Join(at, "shallow"), shallow, 0o600)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, err = shared.run(ctx, op, "update-ref", "refs/heads/main", commit)
+	return err
 }
 
 // Clean returns an error of kind Conflict where files of w that Git knows differ from the
