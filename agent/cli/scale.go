@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -96,6 +97,9 @@ func (w *requestCommand) scales(s *fleet.Scale, name string) (*status.Scales, er
 	if err := hasPool(now, *s); err != nil {
 		return nil, err
 	}
+	if err := p.checkScaled(w.cmd.Context(), *s); err != nil {
+		return nil, err
+	}
 	if now.Signed && p.settings.SigningKey == "" {
 		return nil, errors.New("the agents of this fleet have request keys, so a number that no key signed would count for nothing: name yours with --signing-key")
 	}
@@ -136,4 +140,21 @@ func hasPool(now status.Status, s fleet.Scale) error {
 		return fmt.Errorf("cluster %s has no pool %s, and no other pool of workers", s.Cluster, s.Pool)
 	}
 	return fmt.Errorf("cluster %s has no pool %s of workers: it has %s", s.Cluster, s.Pool, strings.Join(names, ", "))
+}
+
+// checkScaled returns an error where the newest revision has the number of machines of the pool:
+// the agent drops another one.
+func (p selection) checkScaled(ctx context.Context, s fleet.Scale) error {
+	f, err := p.loadAll(ctx, wiring.RenderOptions{})
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(f.Clusters, func(c fleet.Cluster) bool { return c.Key == s.Cluster })
+	if i < 0 { // the agent goes by an older revision
+		return nil
+	}
+	if pool, ok := f.Clusters[i].Pool(s.Pool); ok && pool.Scaling == nil {
+		return fmt.Errorf("pool %s of cluster %s has its number of machines from Git: change its replicas there, or leave the pool to an autoscaler (docs/autoscaler.md)", s.Pool, s.Cluster)
+	}
+	return nil
 }
