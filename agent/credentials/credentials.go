@@ -71,7 +71,7 @@ const (
 // Git sets the credentials of o to what the files hold now.
 func (c Files) Git(o *git.Options) error {
 	if c == (Files{Personal: true}) {
-		o.Auth, o.CABundle, o.KnownHosts, o.Proxy = git.Auth{}, nil, nil, fleet.Secret{}
+		o.Auth, o.CABundle, o.KnownHosts, o.Proxy, o.Address = git.Auth{}, nil, nil, fleet.Secret{}, ""
 		return git.Personal(o)
 	}
 	o.Auth, o.CABundle, o.KnownHosts, o.Proxy = git.Auth{}, nil, nil, fleet.NewSecret([]byte(c.Proxy))

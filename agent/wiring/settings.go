@@ -122,12 +122,20 @@ func IsFolder(source string) bool {
 	if strings.Contains(source, "://") || scpLike.MatchString(source) {
 		return false
 	}
+	if _, err := os.Stat(source); err != nil && hostLike.MatchString(source) {
+		return false
+	}
 	_, err := os.Stat(filepath.Join(source, "objects"))
 	_, err2 := os.Stat(filepath.Join(source, "HEAD"))
 	return err != nil || err2 != nil
 }
 
-var scpLike = regexp.MustCompile(`^[^/@]+@[^/:]+:`)
+// scpLike matches USER@HOST:PATH, and hostLike HOST:PATH. One letter before a colon is a drive of
+// Windows.
+var (
+	scpLike  = regexp.MustCompile(`^[^/@]+@[^/:]+:`)
+	hostLike = regexp.MustCompile(`^[^/\\:]{2,}:[^\\]`)
+)
 
 // Identity names the source in file names and tags: its last element and a hash
 // of its one spelling.

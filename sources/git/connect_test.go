@@ -98,7 +98,7 @@ func TestSSHCredentials(t *testing.T) {
 	unknown := good
 	unknown.KnownHosts = other.KnownHosts
 	_, err = open(t, unknown).Resolve(t.Context())
-	wantKind(t, err, fleet.Unauthorized, "key is unknown")
+	wantKind(t, err, fleet.Unauthorized, "key is unknown (get it with ssh-keyscan -p ")
 
 	foreign := good
 	foreign.Auth.Key = fleet.NewSecret(other.Key)

@@ -41,8 +41,10 @@ type Options struct {
 	CABundle []byte
 	// KnownHosts is the content of a known_hosts file. ssh requires it.
 	KnownHosts []byte
+	// Address is the host and port that ssh connects to, if not those of URL.
+	Address string
 
-	// Refresh, if not nil, sets Auth, Proxy, CABundle and KnownHosts to their current
+	// Refresh, if not nil, sets Auth, Proxy, CABundle, KnownHosts and Address to their current
 	// values. New and each connection call it, one at a time, so that rotated credentials
 	// are used without a restart.
 	Refresh func(*Options) error

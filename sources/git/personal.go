@@ -2,16 +2,21 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
+	"golang.org/x/crypto/ssh"
 
 	"fairlead.dev/fleet"
 )
@@ -21,9 +26,8 @@ const personalTimeout = 30 * time.Second
 
 // Personal sets the credentials of o to those that the program git would use for its URL on
 // this computer: for https, and for http on this computer, what credential helpers know; for
-// ssh the agent of SSH_AUTH_SOCK, or else the first key in ~/.ssh with one of OpenSSH's default
-// names, and the hosts of known_hosts. It asks no question. Where nothing is known, or the URL
-// has a password, o stays as it is. It has the form of Options.Refresh.
+// ssh what OpenSSH would use, ~/.ssh/config included. It asks no question. Where nothing is
+// known, or the URL has a password, o stays as it is. It has the form of Options.Refresh.
 func Personal(o *Options) error {
 	ep, err := parseURL(o.URL)
 	if err != nil {
@@ -36,7 +40,7 @@ func Personal(o *Options) error {
 		defer cancel()
 		o.Auth.Username, o.Auth.Password = filled(ctx, ep)
 	case ep.Protocol == "ssh":
-		personalSSH(o)
+		return personalSSH(o, ep)
 	}
 	return nil
 }
@@ -76,24 +80,91 @@ func filled(ctx context.Context, ep *transport.Endpoint) (string, fleet.Secret) 
 	return user, password
 }
 
-// personalSSH sets what OpenSSH would use.
-func personalSSH(o *Options) {
+// personalSSH sets what OpenSSH would use for ep: by what the program ssh says of the host, which
+// may be one of ~/.ssh/config, or without that program by its defaults.
+func personalSSH(o *Options, ep *transport.Endpoint) error {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = string(filepath.Separator)
 	}
-	for _, name := range []string{filepath.Join(home, ".ssh", "known_hosts"), "/etc/ssh/ssh_known_hosts"} {
-		if b, err := os.ReadFile(name); err == nil {
+	c := sshConfig(home, ep)
+	for _, key := range []string{"proxyjump", "proxycommand"} {
+		if way := c.first(key); way != "" && way != "none" {
+			return fleet.Errorf(fleet.Invalid, "use the repository URL", "~/.ssh/config reaches %s through another host (%s %s), which is not supported: use https", ep.Host, key, way)
+		}
+	}
+	if host := c.first("hostname"); host != "" {
+		o.Address = net.JoinHostPort(host, cmp.Or(c.first("port"), "22"))
+	}
+	if me, err := user.Current(); ep.User == "" && (err != nil || c.first("user") != me.Username) { // without one ssh names its user
+		o.Auth.Username = c.first("user")
+	}
+	known := append(strings.Fields(c.first("userknownhostsfile")), filepath.Join(home, ".ssh", "known_hosts"), "/etc/ssh/ssh_known_hosts")
+	slices.Sort(known)
+	for _, name := range slices.Compact(known) {
+		if b, err := os.ReadFile(name); err == nil { //nolint:gosec // the user's own files
 			o.KnownHosts = append(append(o.KnownHosts, b...), '\n')
 		}
 	}
-	if o.Auth.Agent = os.Getenv("SSH_AUTH_SOCK"); o.Auth.Agent != "" {
-		return
+	if o.Auth.Agent = os.Getenv("SSH_AUTH_SOCK"); o.Auth.Agent != "" && c.first("identitiesonly") != "yes" {
+		return nil
 	}
+	keys := c["identityfile"]
 	for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
-		if b, err := os.ReadFile(filepath.Join(home, ".ssh", name)); err == nil {
+		keys = append(keys, filepath.Join(home, ".ssh", name))
+	}
+	for _, name := range keys {
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			name = filepath.Join(home, rest)
+		}
+		b, err := os.ReadFile(name) //nolint:gosec // the user's own files
+		if err != nil {
+			continue
+		}
+		_, err = ssh.ParsePrivateKey(b)
+		if _, encrypted := errors.AsType[*ssh.PassphraseMissingError](err); !encrypted || o.Auth.Agent == "" { // the ssh-agent may have it
 			o.Auth.Key = fleet.NewSecret(b)
-			return
+		}
+		return nil
+	}
+	return nil
+}
+
+// An sshSettings is what OpenSSH goes by for a host, by the names of ssh_config(5) in lower case.
+type sshSettings map[string][]string
+
+func (c sshSettings) first(key string) string {
+	if values := c[key]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// sshConfig asks the program ssh what it goes by for ep; empty: it is not there. It makes no
+// connection. Source: ssh(1), -G.
+func sshConfig(home string, ep *transport.Endpoint) sshSettings {
+	ctx, cancel := context.WithTimeout(context.Background(), personalTimeout)
+	defer cancel()
+	args := []string{"-G"}
+	if me, err := user.Current(); err == nil && me.HomeDir != home { // ssh does not look at HOME
+		if _, err := os.Stat(filepath.Join(home, ".ssh", "config")); err == nil {
+			args = append(args, "-F", filepath.Join(home, ".ssh", "config"))
 		}
 	}
+	if ep.Port != 0 && ep.Port != defaultPort(ep.Protocol) {
+		args = append(args, "-p", strconv.Itoa(ep.Port))
+	}
+	if ep.User != "" {
+		args = append(args, "-l", ep.User)
+	}
+	out, err := exec.CommandContext(ctx, "ssh", append(args, "--", strings.Trim(ep.Host, "[]"))...).Output() //nolint:gosec // the host is no flag
+	c := make(sshSettings)
+	if err != nil {
+		return c
+	}
+	for line := range strings.Lines(string(out)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		c[key] = append(c[key], value)
+	}
+	return c
 }

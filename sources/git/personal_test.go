@@ -3,9 +3,13 @@ package git
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/test/needs"
 )
 
 // TestPersonal: a URL is shown what git and OpenSSH would show it on this computer, and no
@@ -49,5 +53,46 @@ func TestPersonal(t *testing.T) {
 				t.Errorf("%s: (-want +got)\n%s", tc.reason, d)
 			}
 		})
+	}
+}
+
+// TestPersonalSSHConfig: a host of ~/.ssh/config is reached as OpenSSH reaches it.
+func TestPersonalSSHConfig(t *testing.T) {
+	needs.Program(t, "ssh", "apt-get install openssh-client")
+	home := t.TempDir()
+	work := filepath.Join(home, ".ssh", "work")
+	for name, content := range map[string]string{
+		work: "work key", filepath.Join(home, ".ssh", "known_hosts"): "hosts", filepath.Join(home, ".ssh", "id_ed25519"): "own key",
+		filepath.Join(home, ".ssh", "config"): "Host git-work\n  HostName git.example.com\n  Port 2222\n  User git\n  IdentityFile " + work + "\n  IdentitiesOnly yes\n" +
+			"Host behind\n  ProxyJump door.example.com\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("SSH_AUTH_SOCK", "/run/agent")
+	type reached struct{ Address, User, Key, Agent string }
+	for url, want := range map[string]reached{
+		"git-work:team/fleet.git":                {"git.example.com:2222", "git", "work key", "/run/agent"},
+		"git@git-work:team/fleet.git":            {"git.example.com:2222", "", "work key", "/run/agent"},
+		"ssh://git@other.example.com:2022/fleet": {"other.example.com:2022", "", "", "/run/agent"},
+		"git@other.example.com:team/fleet.git":   {"other.example.com:22", "", "", "/run/agent"},
+		"ssh://deploy@git-work/team/fleet.git":   {"git.example.com:2222", "", "work key", "/run/agent"},
+	} {
+		o := Options{URL: url}
+		if err := Personal(&o); err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		if d := cmp.Diff(want, reached{o.Address, o.Auth.Username, string(o.Auth.Key.Reveal()), o.Auth.Agent}); d != "" {
+			t.Errorf("%s (-want +got)\n%s", url, d)
+		}
+	}
+	if err := Personal(&Options{URL: "behind:fleet.git"}); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "door.example.com") {
+		t.Errorf("a host behind another one: %v", err)
 	}
 }

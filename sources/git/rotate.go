@@ -95,5 +95,5 @@ func sameCredentials(a, b Options) bool {
 		a.Auth.App.ID == b.Auth.App.ID && a.Auth.App.Installation == b.Auth.App.Installation && a.Auth.App.Owner == b.Auth.App.Owner &&
 		a.Auth.App.API == b.Auth.App.API && same(a.Auth.App.Key, b.Auth.App.Key) &&
 		same(a.Auth.Key, b.Auth.Key) && same(a.Auth.Passphrase, b.Auth.Passphrase) && a.Auth.Agent == b.Auth.Agent &&
-		bytes.Equal(a.CABundle, b.CABundle) && bytes.Equal(a.KnownHosts, b.KnownHosts)
+		bytes.Equal(a.CABundle, b.CABundle) && bytes.Equal(a.KnownHosts, b.KnownHosts) && a.Address == b.Address
 }

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ type sshRemote struct {
 	address string
 	path    string
 	config  ssh.ClientConfig
+	hint    string // for an address that may lack its port
 	agent   string // socket of the ssh-agent whose keys are offered; empty: none
 	limit   int64
 
@@ -40,14 +42,15 @@ func newSSHRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) 
 		port = 22
 	}
 	r := &sshRemote{
-		address: net.JoinHostPort(strings.Trim(ep.Host, "[]"), strconv.Itoa(port)),
+		address: cmp.Or(o.Address, net.JoinHostPort(strings.Trim(ep.Host, "[]"), strconv.Itoa(port))),
 		path:    ep.Path,
 		limit:   o.Budget.Received,
+		hint:    portHint(o.URL, ep),
 
 		multiACK: isAzure(ep.Host),
 	}
 	if len(o.KnownHosts) == 0 {
-		return nil, fmt.Errorf("ssh needs known_hosts, the server's public key: get it with ssh-keyscan %s and compare it with what its operators publish", ep.Host)
+		return nil, fmt.Errorf("ssh needs known_hosts, the server's public key: %s", getKey(r.address))
 	}
 	hosts, err := knownHosts(o.KnownHosts)
 	if err != nil {
@@ -77,6 +80,33 @@ func newSSHRemote(ep *transport.Endpoint, auth Auth, o Options) (remote, error) 
 		return nil, errors.New("ssh needs a private key")
 	}
 	return r, nil
+}
+
+// hinted returns err with a hint, if there is one.
+func hinted(err error, hint string) error {
+	if hint == "" {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, hint)
+}
+
+// getKey says how to get the public key of the server at address.
+func getKey(address string) string {
+	host, port, _ := net.SplitHostPort(address)
+	if port != "22" {
+		host = "-p " + port + " " + host
+	}
+	return "get it with ssh-keyscan " + host + " and compare it with what its operators publish"
+}
+
+// portHint says how an address has a port, if the path of ep begins with a number, as in
+// git@host:2222/fleet.git, which has none.
+func portHint(raw string, ep *transport.Endpoint) string {
+	port, path, _ := strings.Cut(strings.TrimPrefix(ep.Path, "/"), "/")
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || path == "" || strings.Contains(raw, "://") {
+		return ""
+	}
+	return fmt.Sprintf("%s is a folder there: with a port the address is ssh://%s@%s:%s/%s", port, cmp.Or(ep.User, "git"), ep.Host, port, path)
 }
 
 func parseKey(auth Auth) (ssh.Signer, error) {
@@ -141,7 +171,7 @@ func (r *sshRemote) dial(ctx context.Context, service, protocol string) (*stream
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.address)
 	if err != nil {
-		return nil, err
+		return nil, hinted(err, r.hint)
 	}
 	// Closing the connection ends everything below, the handshake too.
 	unhook := context.AfterFunc(ctx, func() { conn.Close() })
@@ -149,6 +179,9 @@ func (r *sshRemote) dial(ctx context.Context, service, protocol string) (*stream
 	c, chans, reqs, err := ssh.NewClientConn(conn, r.address, &config)
 	if err != nil {
 		stop()
+		if knownhosts.IsHostUnknown(err) {
+			err = hinted(err, getKey(r.address))
+		}
 		return nil, errors.Join(err, context.Cause(ctx))
 	}
 	client := ssh.NewClient(c, chans, reqs)
