@@ -306,27 +306,15 @@ func (m *metalWorld) delete() {
 	m.allFree()
 }
 
-// waitFree waits until as many hosts are off and empty.
-func (m *metalWorld) waitFree(hosts int) {
-	m.t.Helper()
-	m.wait(fmt.Sprintf("%d hosts that are off and empty", hosts), func() (bool, string) {
-		free, why := 0, ""
-		for _, h := range m.c.Metal.Hosts {
-			if s := m.ironic.Host(h.Name).State(); s.On || s.Disk != nil {
-				why += fmt.Sprintf("%s: %+v; ", h.Name, s)
-			} else {
-				free++
-			}
-		}
-		return free >= hosts, why
-	})
-}
-
 // allFree waits until all hosts are off and empty.
 func (m *metalWorld) allFree() {
 	m.t.Helper()
-	m.waitFree(len(m.c.Metal.Hosts))
-	m.wait("machines that are off", func() (bool, string) {
+	m.wait("hosts that are off and empty", func() (bool, string) {
+		for _, h := range m.c.Metal.Hosts {
+			if s := m.ironic.Host(h.Name).State(); s.On || s.Disk != nil {
+				return false, fmt.Sprintf("%s: %+v", h.Name, s)
+			}
+		}
 		i := slices.IndexFunc(m.lab.Machines(), (*lab.Machine).On)
 		return i < 0, fmt.Sprintf("machine %d is on", i+1)
 	})

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -79,7 +80,16 @@ func (m *metalMixed) ironicAway() {
 		return ids
 	}
 	// A host whose cleaning is cut off is cleaned again by the next cluster of its namespace.
-	m.metal.waitFree(len(m.c.Metal.Hosts) - len(onMetal(before)))
+	m.wait("hosts without a machine that are available", func() (bool, string) {
+		s, err := m.status()
+		available := 0
+		for _, h := range s.Hosts {
+			if h.State == fleet.HostAvailable {
+				available++
+			}
+		}
+		return err == nil && available == len(m.c.Metal.Hosts)-len(onMetal(before)), fmt.Sprintf("%d are, error %v", available, err)
+	})
 	m.metal.ironic.Crash()
 	m.c.Workers, m.c.Metal.Workers = 1, 1
 	m.put("with Ironic away", m.c)
