@@ -86,5 +86,5 @@ func (p selection) statusOn(ctx context.Context, b sources.Branch) (status.Statu
 		return status.Status{}, err
 	}
 	s, err := status.Trusted(tree, verify)
-	return p.scope.Status(s), err
+	return p.of(s), err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/scope"
+	"fairlead.dev/agent/statusview"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
@@ -77,7 +78,12 @@ func wholeOf(s wiring.Settings) selection { return selection{settings: s, scope:
 // status returns what the status branch says of the selection.
 func (p selection) status(ctx context.Context, branch string) (status.Status, error) {
 	s, err := p.settings.ReadStatus(ctx, branch)
-	return p.scope.Status(s), err
+	return p.of(s), err
+}
+
+// of returns what s says of the selection, with clusters that were refused from the start.
+func (p selection) of(s status.Status) status.Status {
+	return p.scope.Status(statusview.WithRefused(s))
 }
 
 // locate finds the fleet that a path of this computer belongs to: the nearest folder above

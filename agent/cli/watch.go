@@ -91,7 +91,7 @@ func (p selection) watch(ctx context.Context, b sources.Branch, w io.Writer, sho
 		}
 		text := &bytes.Buffer{}
 		if err == nil {
-			err = show(output.Like(text, w), p.scope.Status(s))
+			err = show(output.Like(text, w), p.of(s))
 		}
 		if ctx.Err() != nil {
 			return nil // it was interrupted, as it is meant to end

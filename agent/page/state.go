@@ -66,6 +66,7 @@ type told struct {
 
 // next returns the state of n after s.
 func (s *state) next(n News) *state {
+	n.Status = statusview.WithRefused(n.Status)
 	out := &state{
 		News: n, seq: s.seq + 1, listed: s.listed,
 		byKey: make(map[fleet.Key]*cluster, len(n.Status.Clusters)), clusters: make([]*cluster, 0, len(n.Status.Clusters)),

@@ -166,6 +166,8 @@ func MessageOf(r fleet.Report, orphan bool) string {
 		text = "vanished from Git"
 	case r.Failure != "":
 		text = r.Failure
+	case r.Phase == PhaseRefused:
+		text = "refused: " + r.Problems[0].String()
 	case len(r.Problems) > 0:
 		text = "stays at this revision: " + r.Problems[0].String()
 	case Refused(r) != "":
