@@ -24,8 +24,8 @@ func (j *judgement) leavesLiving(facts inmemory.Facts, m inmemory.MachineFacts, 
 	if j.life.askedOf(m.Provider) != "" || p.Replace[m.Provider] != "" {
 		return
 	}
-	if same, known := p.Has(fleet.TemplateHash(m.Tags[fleet.TagTemplate])); !same || !known {
-		return
+	if same, known := p.Has(fleet.TemplateHash(m.Tags[fleet.TagTemplate])); !same || !known || len(j.turn.cluster.Rotate) > 0 {
+		return // a rotation replaces machines of the same template
 	}
 	have := 0
 	for _, o := range ours(facts, j.key) {
