@@ -44,13 +44,10 @@ func (v *visit) growth() error {
 	return nil
 }
 
-// jsonPatch refuses the operation copy, which can double an object.
-func jsonPatch(text []byte, l documents.Limits, at place) error {
-	f, err := documents.Parse(text, l)
-	if err != nil {
-		return refusalOf(at, at.file, err)
-	}
-	for _, d := range f.Documents {
+// jsonPatch refuses the operation copy, which can double an object, in the documents of a
+// patch.
+func jsonPatch(docs []*yaml.Node, at place) error {
+	for _, d := range docs {
 		if d.Kind != yaml.SequenceNode {
 			continue
 		}

@@ -53,6 +53,7 @@ type Scan struct {
 	Mentions []string
 
 	files  map[string][]byte // for the build, by path in the tree
+	keyed  []string          // folders of kustomizations whose patches have keyed lists, sorted
 	quotes quotes
 }
 
@@ -70,11 +71,10 @@ type Kustomizer struct {
 
 // New returns a Kustomizer.
 //
-// kustomize has one OpenAPI schema for the whole process. The first call of New adds the
-// merge keys of Cluster API's lists to it. Nothing may change it later: the scan refuses
-// overlays that would.
+// kustomize has one OpenAPI schema for the whole process. The first call of New loads it.
+// Nothing may change it: the scan refuses overlays that would.
 func New(l Limits) *Kustomizer {
-	teachSchema()
+	loadSchema()
 	return &Kustomizer{limits: l, builtin: builtin().marshal()}
 }
 

@@ -180,7 +180,7 @@ func (v *visit) patches() error {
 			if err := v.yamlFile(file, at, false); err != nil {
 				return err
 			}
-			if err := jsonPatch(v.files[file], v.limits.File, place{file: file}); err != nil {
+			if err := v.patch(v.files[file], place{file: file}); err != nil {
 				return err
 			}
 			v.weight.transforming += int64(len(v.files[file]))
@@ -189,12 +189,24 @@ func (v *visit) patches() error {
 		if err != nil {
 			return err
 		}
-		if err := jsonPatch([]byte(plain), v.limits.File, at); err != nil {
+		if err := v.patch([]byte(plain), at); err != nil {
 			return err
 		}
 		p.Patch = plain
 	}
 	return nil
+}
+
+// patch checks the text of a patch.
+func (v *visit) patch(text []byte, at place) error {
+	f, err := documents.Parse(text, v.limits.File)
+	if err != nil {
+		return refusalOf(at, at.file, err)
+	}
+	if keyedIn(objectsIn(f.Documents)) {
+		v.keyed[v.dir] = true
+	}
+	return jsonPatch(f.Documents, at)
 }
 
 func (v *visit) replacements() error {
