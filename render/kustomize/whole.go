@@ -45,7 +45,10 @@ const copyPrefix = ".fairlead: copy "
 // withWholeLists returns files with whole lists in patches. keyed are the folders of
 // kustomizations whose patches have keyed lists.
 func withWholeLists(overlay string, files map[string][]byte, keyed []string) (map[string][]byte, error) {
-	b := &builder{files: maps.Clone(files), keyed: map[string]bool{}, done: map[string]bool{}, referring: map[string][]byte{}}
+	b := &builder{
+		files: maps.Clone(files), keyed: map[string]bool{}, done: map[string]bool{},
+		referring: map[string][]byte{referencesFile: []byte("{}")},
+	}
 	for _, dir := range keyed {
 		b.keyed[dir] = true
 	}
@@ -93,11 +96,13 @@ func (b *builder) folder(dir string) error {
 func (b *builder) included(k kustomization) (bool, error) {
 	for _, ref := range k.Configurations {
 		file := path.Join(k.dir, ref)
-		without, err := withoutReferences(b.files[file])
-		if err != nil {
+		if b.referring[file] != nil {
+			continue
+		}
+		var err error
+		if b.referring[file], err = withoutReferences(b.files[file]); err != nil {
 			return false, err
 		}
-		b.referring[file] = without
 	}
 	for _, ref := range k.Resources {
 		if dir := path.Join(k.dir, ref); b.files[dir] == nil {
