@@ -152,8 +152,8 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 		s.Doubled = func(field string) {
 			o.warnings = append(o.warnings, fleet.Problem{
 				Overlay: o.dir, File: obj.File, Object: title(obj.Node), Field: field,
-				Message: "$$ becomes $, and the object uses no variable",
-				Hint:    "write $$$$ for two dollar signs, or annotate the object with " + substitute.Annotation + ": " + substitute.Disabled,
+				Message: "$$ becomes $",
+				Hint:    "write $ for one dollar sign and $$$$ for two, or annotate the object with " + substitute.Annotation + ": " + substitute.Disabled,
 			})
 		}
 		for _, e := range s.Object(obj.Node) {
