@@ -114,19 +114,19 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
-	dirs, lost, err := b.discover(ctx, base, newDigests(base), cfg)
+	found, err := b.discover(ctx, base, newDigests(base), cfg)
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
 	d := newDigests(tree)
-	changed := b.changed(dirs, cfg.fingerprint(), d)
+	changed := b.changed(found.dirs, cfg.fingerprint(), d)
 	built, err := b.build(ctx, rev, tree, cfg, d, changed)
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
-	f := b.assemble(rev, cfg, spoiled(tree, b.built), lost)
+	f := b.assemble(rev, cfg, spoiled(tree, b.built), found)
 	b.lines = findLines(tree.Tree, b.lines, f.Problems, f.Warnings)
-	b.report(Stats{Overlays: len(dirs), Built: built, Problems: len(f.Problems), Duration: time.Since(start)})
+	b.report(Stats{Overlays: len(found.dirs), Built: built, Problems: len(f.Problems), Duration: time.Since(start)})
 	return f, nil
 }
 
