@@ -69,7 +69,7 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fl
 	slices.SortFunc(f.Clusters, func(x, y fleet.Cluster) int { return x.Key.Compare(y.Key) })
 	b.shareNothing(&f)
 	f.Parts = b.parts(bases)
-	f.Warnings = slices.Concat(f.Warnings, partWarnings(f.Parts), b.strayWarnings(discovered.strays))
+	f.Warnings = slices.Concat(f.Warnings, partWarnings(f.Parts), b.unmatched(bases), b.strayWarnings(discovered.strays))
 	slices.SortStableFunc(f.Warnings, compareProblems)
 	f.Problems = append(f.Problems, homeless(f)...)
 	slices.SortStableFunc(f.Problems, compareProblems)

@@ -261,7 +261,7 @@ func (b *Builder) each(ctx context.Context, dirs []string, build func(ctx contex
 func (b *Builder) keep(cfg config, d *digests, dirs []string) {
 	for _, dir := range dirs {
 		if o := b.built[dir]; o != nil && o.decoded {
-			o.problems, o.warnings = bounded(o.problems), bounded(o.warnings)
+			o.problems, o.warnings, o.unmatched = bounded(o.problems), bounded(o.warnings), bounded(o.unmatched)
 			o.inputs = d.of(o.reads)
 			if !o.fleeting {
 				o.fingerprint = cfg.fingerprint()

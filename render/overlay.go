@@ -44,6 +44,8 @@ type overlay struct {
 	clusters []fleet.Cluster
 	problems []fleet.Problem
 	warnings []fleet.Problem
+	// unmatched are the patches whose target selects no object, in all kustomizations.
+	unmatched []fleet.Problem
 
 	fingerprint string
 	inputs      []input
@@ -60,6 +62,7 @@ func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, di
 	}()
 	scan, problem := b.kustomizer.Scan(tree, dir, cfg.roots()...)
 	o.file, o.reads, o.includes, o.mentions, o.part = scan.File, scan.Reads, scan.Includes, scan.Mentions, scan.Component
+	o.unmatched = scan.Warnings
 	if f, lacks := cfg.lacking(o.reads); lacks {
 		p := f.problem()
 		p.Overlay, p.File = dir, o.file

@@ -51,6 +51,9 @@ type Scan struct {
 	Includes []string
 	// Mentions are the folders that a refused kustomization names, and may include, sorted.
 	Mentions []string
+	// Warnings are the patches whose target selects no object, in the kustomizations that
+	// have them.
+	Warnings []fleet.Problem
 
 	files  map[string][]byte // for the build, by path in the tree
 	keyed  []string          // folders of kustomizations whose patches have keyed lists, sorted
@@ -86,5 +89,9 @@ func (k *Kustomizer) Scan(tree fs.FS, overlay string, apart ...string) (*Scan, *
 	s := newScanner(tree, overlay, k.limits, k.builtin)
 	s.apart = apart
 	problem := s.run()
-	return s.result(), problem
+	scan := s.result()
+	if problem == nil {
+		scan.Warnings = s.targets.warnings(overlay)
+	}
+	return scan, problem
 }

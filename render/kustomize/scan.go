@@ -36,6 +36,7 @@ type scanner struct {
 	stack    []string          // folders that are being walked
 	configs  []fieldSpecs      // configurations in overlays
 	feedback feedback
+	targets  targets
 	quotes   quotes
 }
 
@@ -73,7 +74,7 @@ func newScanner(tree fs.FS, overlay string, l Limits, c configuration) *scanner 
 	return &scanner{
 		tree: tree, overlay: overlay, limits: l, builtin: c,
 		reads: map[string]bool{}, files: map[string][]byte{}, includes: map[string]bool{}, mentions: map[string]bool{}, keyed: map[string]bool{},
-		weights: map[string]weight{}, parsed: map[string]int{}, quotes: quotes{},
+		weights: map[string]weight{}, parsed: map[string]int{}, quotes: quotes{}, targets: newTargets(),
 	}
 }
 
