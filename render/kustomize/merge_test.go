@@ -204,7 +204,7 @@ metadata: {name: cp}
 spec: {kubeadmConfigSpec: {files: [{path: /a}, {path: /b}]}}
 `
 	patch := func(name, files string) string {
-		return "apiVersion: controlplane.cluster.x-k8s.io/v1beta2\n    kind: KubeadmControlPlane\n    metadata: {name: " + name + "}\n    spec: {kubeadmConfigSpec: {files: " + files + "}}\n"
+		return "apiVersion: controlplane.cluster.x-k8s.io/v1beta2\n    kind: KubeadmControlPlane\n    metadata: {name: " + name + "}\n    spec:\n      kubeadmConfigSpec:\n        files: " + files + "\n"
 	}
 	cases := map[string]struct {
 		reason, archive string
@@ -252,6 +252,12 @@ spec: {kubeadmConfigSpec: {files: [{path: /a}, {path: /b}]}}
 				`[{path: /a, group: o}, {path: /c, owner: one}, {path: /e, owner: d}, {path: /d}]`,
 				`[{path: /a, group: o}, {path: /b}, {path: /e, owner: d}, {path: /d}]`,
 			},
+		},
+		"LastLineBreak": {
+			reason: "a text at the end of a patch keeps its line break in a file, and loses it in a kustomization, as kustomize has it",
+			archive: "-- o/kustomization.yaml --\nresources: [../base]\npatches:\n- path: f.yaml\n- patch: |\n    " + patch("cp", "\n        - path: /d\n          content: |\n            text") +
+				"-- o/f.yaml --\n" + strings.ReplaceAll(patch("cp", "\n        - path: /c\n          content: |\n            text"), "\n    ", "\n") + base,
+			want: []string{`[{path: /a}, {path: /b}, {path: /c, content: "text\n"}, {path: /d, content: text}]`},
 		},
 		"References": {
 			reason: "names in merged lists follow those of their objects, once",

@@ -1,7 +1,9 @@
 package kustomize
 
 import (
+	"bytes"
 	"path"
+	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // only here is kustomize's way to patch exported
@@ -23,9 +25,9 @@ func (b *builder) patches(k kustomization, objects resmap.ResMap) ([]types.Patch
 	applied := 0 // how many of out are applied to objects
 	for i, p := range k.Patches {
 		if p.Path != "" {
-			p.Path, p.Patch = "", string(b.files[path.Join(k.dir, p.Path)])
+			p.Path, p.Patch = "", untrimmed(b.files[path.Join(k.dir, p.Path)])
 		}
-		f, err := documents.Parse([]byte(p.Patch), documents.BuiltLimits())
+		f, err := documents.Parse([]byte(strings.TrimSpace(p.Patch)), documents.BuiltLimits())
 		if err != nil {
 			return nil, err
 		}
@@ -106,10 +108,19 @@ func wholePatch(p types.Patch, d *yaml.Node, objects resmap.ResMap) ([]types.Pat
 		if err != nil {
 			return nil, err
 		}
-		q.Patch.Patch = string(text)
+		q.Patch.Patch = untrimmed(text)
 		out = append(out, q.Patch)
 	}
 	return out, nil
+}
+
+// untrimmed returns text for a patch in a kustomization. kustomize trims such patches, and so
+// the line break at the end of a last text, but not those in files: a comment keeps it.
+func untrimmed(text []byte) string {
+	if bytes.HasPrefix(text, []byte("[")) || !bytes.HasSuffix(text, []byte("\n")) {
+		return string(text)
+	}
+	return string(text) + "# end\n"
 }
 
 // targetsOf returns the objects that the document d of the strategic merge patch p changes.
