@@ -82,7 +82,7 @@ func TestMergedAsByKustomize(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole, plain := kyaml.MustParse(patch), kyaml.MustParse(base)
-		if err := tree.whole(whole.YNode(), plain.YNode()); err != nil {
+		if err := tree.whole(whole.YNode(), plain.YNode(), nil, ""); err != nil {
 			t.Fatal(err)
 		}
 		// Without the kind, kustomize knows no keys.

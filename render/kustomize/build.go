@@ -33,8 +33,10 @@ func (k *Kustomizer) Build(s *Scan) (objects []Object, problem *fleet.Problem) {
 		return nil, s.failed(cleaned(err))
 	}
 	for _, r := range out.Resources() {
-		o := Object{File: s.origin(r), Node: withoutOrigin(r.YNode())}
+		o := Object{File: s.origin(r), Node: r.YNode()}
+		removeAnnotation(o.Node, originAnnotation)
 		s.quotes.restore(o.Node, "")
+		o.Former = former(r, o.Node)
 		objects = append(objects, o)
 	}
 	return objects, nil
@@ -72,21 +74,17 @@ var copies = regexp.MustCompile(regexp.QuoteMeta(copyPrefix) + `[0-9]+/`)
 
 const originAnnotation = "config.kubernetes.io/origin"
 
-// withoutOrigin removes the annotation that Build asked for.
-func withoutOrigin(n *yaml.Node) *yaml.Node {
+// removeAnnotation removes an annotation of the build from the object n.
+func removeAnnotation(n *yaml.Node, name string) {
 	meta := documents.Child(n, "metadata")
-	if meta == nil {
-		return n
-	}
 	notes := documents.Child(meta, "annotations")
 	if notes == nil {
-		return n
+		return
 	}
-	documents.Remove(notes, originAnnotation)
+	documents.Remove(notes, name)
 	if len(notes.Content) == 0 {
 		documents.Remove(meta, "annotations")
 	}
-	return n
 }
 
 // noise matches what kustomize writes around a message, from the outside in.

@@ -64,6 +64,9 @@ type Scan struct {
 type Object struct {
 	File string // its file in the tree, as far as known
 	Node *yaml.Node
+	// Former is Node with lists in the order that earlier versions gave them, or nil if it
+	// is the same.
+	Former *yaml.Node
 }
 
 // A Kustomizer scans and builds. It is safe for concurrent use.

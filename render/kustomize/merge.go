@@ -2,6 +2,7 @@ package kustomize
 
 import (
 	"slices"
+	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
@@ -14,19 +15,21 @@ import (
 const directive = "$patch"
 
 // whole replaces each keyed list in the mapping patch with the list that results from
-// merging it into the same list of base. base is nil if there is no such mapping.
-func (f *field) whole(patch, base *yaml.Node) error {
+// merging it into the same list of base. base is nil if there is no such mapping. The former
+// order of the lists is noted in o, unless it is nil; path is that of patch.
+func (f *field) whole(patch, base *yaml.Node, o orders, path string) error {
 	if patch.Kind != yaml.MappingNode || documents.Child(patch, directive) != nil {
 		return nil
 	}
 	for i := 0; i+1 < len(patch.Content); i += 2 {
 		below, value := f.fields[patch.Content[i].Value], patch.Content[i+1]
+		at := strings.TrimPrefix(path+"."+patch.Content[i].Value, ".")
 		if below == nil {
 			continue
 		}
 		old := documents.Child(base, patch.Content[i].Value)
 		if len(below.keys) == 0 || value.Kind != yaml.SequenceNode {
-			if err := below.whole(value, old); err != nil {
+			if err := below.whole(value, old, o, at); err != nil {
 				return err
 			}
 			continue
@@ -37,6 +40,9 @@ func (f *field) whole(patch, base *yaml.Node) error {
 		merged, err := below.merge(value, old)
 		if err != nil {
 			return err
+		}
+		if o != nil {
+			o.note(at, below, value, old, merged)
 		}
 		patch.Content[i+1] = merged
 	}
@@ -149,7 +155,7 @@ func (f *field) first(list []item, same func(item) bool) []item {
 // mappings, but for keyed lists below. base is nil for a new item.
 func (f *field) mergeItem(patch, base *yaml.Node) (*yaml.Node, error) {
 	patch = kyaml.CopyYNode(patch)
-	if err := f.whole(patch, base); err != nil {
+	if err := f.whole(patch, base, nil, ""); err != nil {
 		return nil, err
 	}
 	merged, err := merge2.Merge(kyaml.NewRNode(patch), kyaml.NewRNode(base), kyaml.MergeOptions{})

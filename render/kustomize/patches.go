@@ -78,18 +78,23 @@ func apply(p types.Patch, objects resmap.ResMap) bool {
 // wholePatch splits the document d of the strategic merge patch p: one patch has the whole
 // lists of each object that it changes, the other all but the lists.
 func wholePatch(p types.Patch, d *yaml.Node, objects resmap.ResMap) ([]types.Patch, error) {
-	kinds, all := keyedLists()
+	_, all := keyedLists()
 	var lists, rest []*yaml.Node
 	if targets := targetsOf(p, d, objects); len(targets) > 0 {
 		if part := all.cut(d); part != nil {
 			for _, t := range targets {
 				own := kyaml.CopyYNode(part)
-				if tree := kinds[kind{t.GetGvk().Group, t.GetKind()}]; tree != nil {
-					if err := tree.whole(own, t.YNode()); err != nil {
+				former := ordersOf(t)
+				if tree := treeOf(t); tree != nil {
+					if err := tree.whole(own, t.YNode(), former, ""); err != nil {
 						return nil, err
 					}
 				}
-				lists = append(lists, named(own, t))
+				own, err := named(own, t, former)
+				if err != nil {
+					return nil, err
+				}
+				lists = append(lists, own)
 			}
 		}
 	}
@@ -142,8 +147,8 @@ func targetsOf(p types.Patch, d *yaml.Node, objects resmap.ResMap) []*resource.R
 	return []*resource.Resource{one}
 }
 
-// named adds to the patch n what makes it a patch of t.
-func named(n *yaml.Node, t *resource.Resource) *yaml.Node {
+// named adds to the patch n what makes it a patch of t, whose lists have former orders.
+func named(n *yaml.Node, t *resource.Resource, former orders) (*yaml.Node, error) {
 	text := func(s string) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: yaml.DoubleQuotedStyle}
 	}
@@ -151,10 +156,18 @@ func named(n *yaml.Node, t *resource.Resource) *yaml.Node {
 	if ns := t.GetNamespace(); ns != "" {
 		meta.Content = append(meta.Content, text("namespace"), text(ns))
 	}
+	if len(former) > 0 || len(ordersOf(t)) > 0 {
+		note, err := former.annotation()
+		if err != nil {
+			return nil, err
+		}
+		meta.Content = append(meta.Content, text("annotations"),
+			&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{text(orderAnnotation), text(note)}})
+	}
 	n.Content = append([]*yaml.Node{
 		text("apiVersion"), text(t.GetApiVersion()), text("kind"), text(t.GetKind()), text("metadata"), meta,
 	}, n.Content...)
-	return n
+	return n, nil
 }
 
 // isEmpty reports whether a patch only names an object.
