@@ -173,8 +173,24 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 			continue
 		}
 		o.see(obj.Node)
-		o.objects = append(o.objects, Object{File: obj.File, YAML: data})
+		o.objects = append(o.objects, Object{File: obj.File, YAML: data, Former: former(obj, values, b.options.AllowUnset)})
 	}
+}
+
+// former returns obj as earlier versions rendered it, or nil if it is the same.
+func former(obj kustomize.Object, values map[string]string, allowUnset bool) []byte {
+	if obj.Former == nil {
+		return nil
+	}
+	s := &substitute.Substituter{Values: values, AllowUnset: allowUnset}
+	if errs := s.Object(obj.Former); len(errs) > 0 {
+		return nil // so has the object
+	}
+	data, err := documents.Marshal([]*yaml.Node{obj.Former})
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 // decode makes clusters of the objects of o, unless o has problems.
