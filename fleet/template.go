@@ -12,13 +12,15 @@ func (h TemplateHash) Schema() string {
 	return schema
 }
 
-// Has reports whether h is the hash of what machines of p are made of, in the schema
-// of h. In a schema that p has no hash of nobody knows.
+// Has reports whether h is a hash of what machines of p are made of, in the schema of h. In a
+// schema that p has no hash of nobody knows. p has several hashes in a schema if what is the
+// same for a machine was written in several ways.
 func (p *Pool) Has(h TemplateHash) (same, known bool) {
 	for _, own := range append([]TemplateHash{p.Template}, p.Former...) {
-		if own.Schema() == h.Schema() {
-			return own == h, true
+		if own == h {
+			return true, true
 		}
+		known = known || own.Schema() == h.Schema()
 	}
-	return false, false
+	return false, known
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // assemble makes the fleet from the overlays that are built. Of a spoiled overlay only its
-// existence counts. problems are those of no overlay.
-func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fleet.Problem, problems []fleet.Problem) fleet.Fleet {
-	f := fleet.Fleet{ID: cfg.id, Revision: rev, Config: cfg.Config, Problems: problems}
+// existence counts. discovered is what discovery found.
+func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fleet.Problem, discovered found) fleet.Fleet {
+	f := fleet.Fleet{ID: cfg.id, Revision: rev, Config: cfg.Config, Problems: discovered.lost}
 	owners := map[fleet.Key][]string{}
 	bases := b.bases()
 	dirs := slices.Sorted(maps.Keys(b.built))
@@ -63,12 +63,13 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fl
 			f.Clusters = append(f.Clusters, c)
 		}
 	}
-	f.Clusters, problems = withoutTwins(f.Clusters)
-	f.Problems = append(f.Problems, problems...)
+	var twins []fleet.Problem
+	f.Clusters, twins = withoutTwins(f.Clusters)
+	f.Problems = append(f.Problems, twins...)
 	slices.SortFunc(f.Clusters, func(x, y fleet.Cluster) int { return x.Key.Compare(y.Key) })
 	b.shareNothing(&f)
 	f.Parts = b.parts(bases)
-	f.Warnings = append(f.Warnings, partWarnings(f.Parts)...)
+	f.Warnings = slices.Concat(f.Warnings, partWarnings(f.Parts), b.unmatched(bases), b.strayWarnings(discovered.strays))
 	slices.SortStableFunc(f.Warnings, compareProblems)
 	f.Problems = append(f.Problems, homeless(f)...)
 	slices.SortStableFunc(f.Problems, compareProblems)

@@ -114,19 +114,19 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
-	dirs, lost, err := b.discover(ctx, base, newDigests(base), cfg)
+	found, err := b.discover(ctx, base, newDigests(base), cfg)
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
 	d := newDigests(tree)
-	changed := b.changed(dirs, cfg.fingerprint(), d)
+	changed := b.changed(found.dirs, cfg.fingerprint(), d)
 	built, err := b.build(ctx, rev, tree, cfg, d, changed)
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
-	f := b.assemble(rev, cfg, spoiled(tree, b.built), lost)
+	f := b.assemble(rev, cfg, spoiled(tree, b.built), found)
 	b.lines = findLines(tree.Tree, b.lines, f.Problems, f.Warnings)
-	b.report(Stats{Overlays: len(dirs), Built: built, Problems: len(f.Problems), Duration: time.Since(start)})
+	b.report(Stats{Overlays: len(found.dirs), Built: built, Problems: len(f.Problems), Duration: time.Since(start)})
 	return f, nil
 }
 
@@ -261,7 +261,7 @@ func (b *Builder) each(ctx context.Context, dirs []string, build func(ctx contex
 func (b *Builder) keep(cfg config, d *digests, dirs []string) {
 	for _, dir := range dirs {
 		if o := b.built[dir]; o != nil && o.decoded {
-			o.problems, o.warnings = bounded(o.problems), bounded(o.warnings)
+			o.problems, o.warnings, o.unmatched = bounded(o.problems), bounded(o.warnings), bounded(o.unmatched)
 			o.inputs = d.of(o.reads)
 			if !o.fleeting {
 				o.fingerprint = cfg.fingerprint()

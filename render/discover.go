@@ -125,6 +125,7 @@ func (g globs) roots() []string {
 type folder struct {
 	digest        string
 	kustomization bool
+	stray         stray // if it has no kustomization
 	children      map[string]*folder
 	lost          []lost
 	entries       int // number of entries in it and below
@@ -147,13 +148,19 @@ type walk struct {
 	tooMany map[string]bool    // by digest as well
 }
 
-// discover returns the folders of tree that may be overlays, sorted: those that are
-// selected and have a kustomization file. It skips folders whose names begin with a dot. It
-// reads only folders that changed since the last time. The problems are of folders that it
-// cannot read. tree is the fleet without pinned sources, which define no overlays.
-func (b *Builder) discover(ctx context.Context, tree *sops.Tree, d *digests, cfg config) ([]string, []fleet.Problem, error) {
-	var out []string
-	var problems []fleet.Problem
+// A found is what discovery found in a tree.
+type found struct {
+	dirs   []string        // folders that may be overlays, sorted
+	lost   []fleet.Problem // of folders that cannot be read
+	strays []fleet.Problem // of folders that are no overlays, and seem to be meant as such
+}
+
+// discover returns the folders of tree that may be overlays: those that are selected and
+// have a kustomization file. It skips folders whose names begin with a dot. It reads only
+// folders that changed since the last time. tree is the fleet without pinned sources, which
+// define no overlays.
+func (b *Builder) discover(ctx context.Context, tree *sops.Tree, d *digests, cfg config) (found, error) {
+	var out found
 	folders := map[string]*folder{}
 	w := &walk{tree: tree, digests: d, looked: map[string]*folder{}, tooMany: map[string]bool{}}
 	for _, root := range cfg.clusters.roots() {
@@ -162,17 +169,18 @@ func (b *Builder) discover(ctx context.Context, tree *sops.Tree, d *digests, cfg
 			continue
 		}
 		if err != nil {
-			return nil, nil, &fleet.Error{Kind: kindOfRead(err), Op: "look for overlays in " + root, Err: err}
+			return found{}, &fleet.Error{Kind: kindOfRead(err), Op: "look for overlays in " + root, Err: err}
 		}
 		folders[root] = f
-		if out, problems, err = f.overlays(ctx, root, cfg.clusters, out, problems); err != nil {
-			return nil, nil, err
+		if err := f.overlays(ctx, root, cfg.clusters, &out); err != nil {
+			return found{}, err
 		}
 	}
 	b.folders = folders
-	out = slices.DeleteFunc(out, cfg.pinned)
-	slices.Sort(out)
-	return slices.Compact(out), bounded(problems), nil
+	out.dirs = slices.DeleteFunc(out.dirs, cfg.pinned)
+	slices.Sort(out.dirs)
+	out.dirs, out.lost = slices.Compact(out.dirs), bounded(out.lost)
+	return out, nil
 }
 
 // look returns what is in dir, whose parents have above entries. old is the earlier result,
@@ -219,6 +227,7 @@ func (w *walk) into(ctx context.Context, f *folder, dir string, old *folder, abo
 			f.kustomization = true // an overlay that cannot be read
 		}
 	}
+	var files []string
 	for _, e := range entries {
 		name := e.Name()
 		switch {
@@ -242,31 +251,39 @@ func (w *walk) into(ctx context.Context, f *folder, dir string, old *folder, abo
 			f.children[name], f.entries = child, f.entries+child.entries
 		case slices.Contains(kustomize.FileNames(), name):
 			f.kustomization = true
+		default:
+			files = append(files, name)
 		}
+	}
+	if !f.kustomization {
+		f.stray = w.stray(dir, files)
 	}
 	return nil
 }
 
-// overlays appends the selected folders at and below dir, and a problem for each folder
+// overlays adds to out the selected folders at and below dir, and a problem for each folder
 // that cannot be read.
-func (f *folder) overlays(ctx context.Context, dir string, g globs, out []string, problems []fleet.Problem) ([]string, []fleet.Problem, error) {
+func (f *folder) overlays(ctx context.Context, dir string, g globs, out *found) error {
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+		return err
 	}
-	if f.kustomization && g.match(dir) {
-		out = append(out, dir)
+	if g.match(dir) {
+		if f.kustomization {
+			out.dirs = append(out.dirs, dir)
+		} else if f.stray.file != "" {
+			out.strays = append(out.strays, f.stray.problem(dir))
+		}
 	}
 	for _, l := range f.lost {
-		problems = append(problems, fleet.Problem{
+		out.lost = append(out.lost, fleet.Problem{
 			File: dir, Message: fmt.Sprintf("nobody can look into the folder %q: %s", l.name, l.why),
 			Hint: "rename or remove it; until then no cluster counts as gone",
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.children)) {
-		var err error
-		if out, problems, err = f.children[name].overlays(ctx, path.Join(dir, name), g, out, problems); err != nil {
-			return nil, nil, err
+		if err := f.children[name].overlays(ctx, path.Join(dir, name), g, out); err != nil {
+			return err
 		}
 	}
-	return out, problems, nil
+	return nil
 }

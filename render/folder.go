@@ -55,7 +55,7 @@ func (b *Builder) Folder(ctx context.Context, rev fleet.Revision, encrypted sour
 	case o.part && len(o.problems) == 0:
 		return fleet.Fleet{}, fleet.Errorf(fleet.NotFound, "render "+name, "it is a Component, which is nothing by itself")
 	}
-	f := fleet.Fleet{ID: cfg.id, Revision: rev, Config: cfg.Config, Clusters: o.clusters, Problems: bounded(o.problems), Warnings: bounded(o.warnings)}
+	f := fleet.Fleet{ID: cfg.id, Revision: rev, Config: cfg.Config, Clusters: o.clusters, Problems: bounded(o.problems), Warnings: bounded(slices.Concat(o.warnings, o.unmatched))}
 	findLines(tree.Tree, nil, f.Problems, f.Warnings)
 	slices.SortStableFunc(f.Problems, compareProblems)
 	return f, nil

@@ -106,14 +106,14 @@ func (b *Builder) selected(ctx context.Context, tree, base *sops.Tree, cfg confi
 		cfg.clusters.include = below.include
 	}
 	f := &Builder{options: b.options}
-	dirs, problems, err := f.discover(ctx, base, newDigests(base), cfg)
+	found, err := f.discover(ctx, base, newDigests(base), cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(dirs) == 0 {
+	if len(found.dirs) == 0 {
 		return nil, nil, fleet.Errorf(fleet.NotFound, "render "+name, "there is no kustomization.yaml in it or below it")
 	}
-	return dirs, problems, nil
+	return found.dirs, found.lost, nil
 }
 
 // file renders a YAML file without a kustomization.

@@ -44,6 +44,8 @@ type overlay struct {
 	clusters []fleet.Cluster
 	problems []fleet.Problem
 	warnings []fleet.Problem
+	// unmatched are the patches whose target selects no object, in all kustomizations.
+	unmatched []fleet.Problem
 
 	fingerprint string
 	inputs      []input
@@ -60,6 +62,7 @@ func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, di
 	}()
 	scan, problem := b.kustomizer.Scan(tree, dir, cfg.roots()...)
 	o.file, o.reads, o.includes, o.mentions, o.part = scan.File, scan.Reads, scan.Includes, scan.Mentions, scan.Component
+	o.unmatched = scan.Warnings
 	if f, lacks := cfg.lacking(o.reads); lacks {
 		p := f.problem()
 		p.Overlay, p.File = dir, o.file
@@ -152,8 +155,8 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 		s.Doubled = func(field string) {
 			o.warnings = append(o.warnings, fleet.Problem{
 				Overlay: o.dir, File: obj.File, Object: title(obj.Node), Field: field,
-				Message: "$$ becomes $, and the object uses no variable",
-				Hint:    "write $$$$ for two dollar signs, or annotate the object with " + substitute.Annotation + ": " + substitute.Disabled,
+				Message: "$$ becomes $",
+				Hint:    "write $ for one dollar sign and $$$$ for two, or annotate the object with " + substitute.Annotation + ": " + substitute.Disabled,
 			})
 		}
 		for _, e := range s.Object(obj.Node) {
@@ -170,8 +173,24 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 			continue
 		}
 		o.see(obj.Node)
-		o.objects = append(o.objects, Object{File: obj.File, YAML: data})
+		o.objects = append(o.objects, Object{File: obj.File, YAML: data, Former: former(obj, values, b.options.AllowUnset)})
 	}
+}
+
+// former returns obj as earlier versions rendered it, or nil if it is the same.
+func former(obj kustomize.Object, values map[string]string, allowUnset bool) []byte {
+	if obj.Former == nil {
+		return nil
+	}
+	s := &substitute.Substituter{Values: values, AllowUnset: allowUnset}
+	if errs := s.Object(obj.Former); len(errs) > 0 {
+		return nil // so has the object
+	}
+	data, err := documents.Marshal([]*yaml.Node{obj.Former})
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 // decode makes clusters of the objects of o, unless o has problems.

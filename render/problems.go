@@ -45,11 +45,12 @@ func bounded(problems []fleet.Problem) []fleet.Problem {
 // out. So it does not matter how a message quotes a value, and an ordinary word as a value
 // hides nothing.
 func (o *overlay) hideSecrets(tree *sops.Tree, again func(tree *sops.Tree) *overlay) {
-	if len(o.problems)+len(o.warnings) == 0 || !tree.Decrypted() {
+	if len(o.problems)+len(o.warnings)+len(o.unmatched) == 0 || !tree.Decrypted() {
 		return
 	}
 	known := again(tree.Redacted())
 	o.problems, o.warnings = withoutSecrets(o.problems, known.problems), withoutSecrets(o.warnings, known.warnings)
+	o.unmatched = withoutSecrets(o.unmatched, known.unmatched)
 }
 
 // withoutSecrets returns problems with the messages of known, which depend on no secret.

@@ -24,6 +24,9 @@ type Renderer interface {
 type Object struct {
 	File string // the file it came from, best known
 	YAML []byte // one document
+	// Former is the object with lists in the order in which earlier versions rendered them;
+	// nil: it is the same. Machines may have template hashes of it.
+	Former []byte
 }
 
 // A Decoder turns the objects of one overlay into clusters. Problems name file,

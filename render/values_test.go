@@ -11,13 +11,13 @@ import (
 	"fairlead.dev/render/topology"
 )
 
-// A change of $$ that nobody can have meant is a warning, and holds nothing back.
+// A $$ that escapes nothing is a warning, and holds nothing back.
 func TestRenderDoubledDollar(t *testing.T) {
 	b := newBuilder(render.Options{})
 	fleetOf := tree("-- clusters/a/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/a/c.yaml --\n" + clusterYAML("team", "a") + "spec: {command: /tmp/x.$$}\n")
 	for _, rev := range []string{"sha1:1", "sha1:2"} { // built, and kept
 		f := b.render(t, rev, fleetOf)
-		want := []string{"clusters/a/c.yaml: Cluster team/a: spec.command: $$ becomes $, and the object uses no variable (write $$$$ for two dollar signs, or annotate the object with fairlead.dev/substitute: disabled)"}
+		want := []string{"clusters/a/c.yaml: Cluster team/a: spec.command: $$ becomes $ (write $ for one dollar sign and $$$$ for two, or annotate the object with fairlead.dev/substitute: disabled)"}
 		if diff := cmp.Diff(want, lines(f.Warnings)); diff != "" || len(f.Clusters) != 1 || len(f.Problems) > 0 {
 			t.Errorf("got clusters %q, problems %q; warnings -want, +got:\n%s", keys(f), lines(f.Problems), diff)
 		}

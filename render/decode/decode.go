@@ -29,6 +29,16 @@ func New(id fleet.ID, providers []fleet.Kind) *Decoder {
 // place. A problem without a cluster holds back all clusters of the overlay:
 // then none is returned.
 func (d *Decoder) Decode(overlay string, objects []render.Object, libraries ...topology.Library) ([]fleet.Cluster, []fleet.Problem) {
+	clusters, problems := d.clusters(overlay, objects, libraries)
+	if former, differs := formerObjects(objects); differs && len(clusters) > 0 {
+		before, _ := d.clusters(overlay, former, libraries)
+		keepFormer(clusters, before)
+	}
+	return clusters, problems
+}
+
+// clusters does what Decode does.
+func (d *Decoder) clusters(overlay string, objects []render.Object, libraries []topology.Library) ([]fleet.Cluster, []fleet.Problem) {
 	s := d.set(overlay, objects)
 	d.expand(s, libraries)
 	s.blueprints()

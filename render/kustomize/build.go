@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 
@@ -22,20 +24,31 @@ func (k *Kustomizer) Build(s *Scan) (objects []Object, problem *fleet.Problem) {
 			objects, problem = nil, s.failed(fmt.Sprintf("kustomize failed on it: %v", r))
 		}
 	}()
-	out, err := krusty.MakeKustomizer(&krusty.Options{
-		Reorder:          krusty.ReorderOptionUnspecified,
-		LoadRestrictions: types.LoadRestrictionsNone, // only scanned files are there
-		PluginConfig:     types.DisabledPluginConfig(),
-	}).Run(newScanned(s.files), path.Join("/", s.Overlay))
-	if err != nil {
+	files, wholeErr := s.files, error(nil)
+	if len(s.keyed) > 0 {
+		files, wholeErr = withWholeLists(s.Overlay, s.files, s.keyed)
+	}
+	out, err := run(newScanned(files), s.Overlay)
+	if err = cmp.Or(err, wholeErr); err != nil {
 		return nil, s.failed(cleaned(err))
 	}
 	for _, r := range out.Resources() {
-		o := Object{File: s.origin(r), Node: withoutOrigin(r.YNode())}
+		o := Object{File: s.origin(r), Node: r.YNode()}
+		removeAnnotation(o.Node, originAnnotation)
 		s.quotes.restore(o.Node, "")
+		o.Former = former(r, o.Node)
 		objects = append(objects, o)
 	}
 	return objects, nil
+}
+
+// run builds the kustomization in dir.
+func run(files *scanned, dir string) (resmap.ResMap, error) {
+	return krusty.MakeKustomizer(&krusty.Options{
+		Reorder:          krusty.ReorderOptionUnspecified,
+		LoadRestrictions: types.LoadRestrictionsNone, // only scanned files are there
+		PluginConfig:     types.DisabledPluginConfig(),
+	}).Run(files, path.Join("/", dir))
 }
 
 func (s *Scan) failed(message string) *fleet.Problem {
@@ -50,29 +63,28 @@ func (s *Scan) origin(r *resource.Resource) string {
 	}
 	for _, p := range []string{o.Path, o.ConfiguredIn} {
 		if p != "" {
-			return path.Join(s.Overlay, p)
+			return copies.ReplaceAllString(path.Join(s.Overlay, p), "")
 		}
 	}
 	return s.File
 }
 
+// copies matches the folders with copies of components in a path.
+var copies = regexp.MustCompile(regexp.QuoteMeta(copyPrefix) + `[0-9]+/`)
+
 const originAnnotation = "config.kubernetes.io/origin"
 
-// withoutOrigin removes the annotation that Build asked for.
-func withoutOrigin(n *yaml.Node) *yaml.Node {
+// removeAnnotation removes an annotation of the build from the object n.
+func removeAnnotation(n *yaml.Node, name string) {
 	meta := documents.Child(n, "metadata")
-	if meta == nil {
-		return n
-	}
 	notes := documents.Child(meta, "annotations")
 	if notes == nil {
-		return n
+		return
 	}
-	documents.Remove(notes, originAnnotation)
+	documents.Remove(notes, name)
 	if len(notes.Content) == 0 {
 		documents.Remove(meta, "annotations")
 	}
-	return n
 }
 
 // noise matches what kustomize writes around a message, from the outside in.

@@ -44,17 +44,15 @@ func (v *visit) growth() error {
 	return nil
 }
 
-// jsonPatch refuses the operation copy, which can double an object.
-func jsonPatch(text []byte, l documents.Limits, at place) error {
-	f, err := documents.Parse(text, l)
-	if err != nil {
-		return refusalOf(at, at.file, err)
-	}
-	for _, d := range f.Documents {
+// jsonPatch notes what the documents of a patch change, if they are a JSON patch. It refuses
+// the operation copy, which can double an object.
+func (v *visit) jsonPatch(docs []*yaml.Node, at place) error {
+	for _, d := range docs {
 		if d.Kind != yaml.SequenceNode {
 			continue
 		}
 		for _, op := range d.Content {
+			v.targets.changed(documents.ChildText(op, "path"))
 			if c := documents.Child(op, "op"); c != nil && c.Value == "copy" {
 				return at.refuse("use a replacement, or add the value", "the operation copy is not supported")
 			}

@@ -13,6 +13,7 @@ type Input struct {
 	Overlay string            // folder
 	File    string            // its kustomization file
 	Files   map[string][]byte // all files that may be read, by path in the tree
+	Keyed   []string          // folders of kustomizations whose patches have keyed lists, sorted
 	Quotes  []Quote           // sorted
 }
 
@@ -30,7 +31,7 @@ func (e *OverBudget) Error() string { return e.Problem.String() }
 
 // Input returns what the build of s needs.
 func (s *Scan) Input() Input {
-	in := Input{Overlay: s.Overlay, File: s.File, Files: s.files}
+	in := Input{Overlay: s.Overlay, File: s.File, Files: s.files, Keyed: s.keyed}
 	for _, id := range slices.SortedFunc(maps.Keys(s.quotes), func(x, y quoted) int {
 		return cmp.Or(cmp.Compare(x.key, y.key), cmp.Compare(x.text, y.text))
 	}) {
@@ -41,7 +42,7 @@ func (s *Scan) Input() Input {
 
 // BuildInput does what Build does.
 func (k *Kustomizer) BuildInput(in Input) ([]Object, *fleet.Problem) {
-	s := &Scan{Overlay: in.Overlay, File: in.File, files: in.Files, quotes: quotes{}}
+	s := &Scan{Overlay: in.Overlay, File: in.File, files: in.Files, keyed: in.Keyed, quotes: quotes{}}
 	for _, q := range in.Quotes {
 		s.quotes[quoted{q.Key, q.Text}] = q.Quoted
 	}

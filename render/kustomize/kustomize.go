@@ -51,8 +51,12 @@ type Scan struct {
 	Includes []string
 	// Mentions are the folders that a refused kustomization names, and may include, sorted.
 	Mentions []string
+	// Warnings are the patches whose target selects no object, in the kustomizations that
+	// have them.
+	Warnings []fleet.Problem
 
 	files  map[string][]byte // for the build, by path in the tree
+	keyed  []string          // folders of kustomizations whose patches have keyed lists, sorted
 	quotes quotes
 }
 
@@ -60,6 +64,9 @@ type Scan struct {
 type Object struct {
 	File string // its file in the tree, as far as known
 	Node *yaml.Node
+	// Former is Node with lists in the order that earlier versions gave them, or nil if it
+	// is the same.
+	Former *yaml.Node
 }
 
 // A Kustomizer scans and builds. It is safe for concurrent use.
@@ -70,11 +77,10 @@ type Kustomizer struct {
 
 // New returns a Kustomizer.
 //
-// kustomize has one OpenAPI schema for the whole process. The first call of New adds the
-// merge keys of Cluster API's lists to it. Nothing may change it later: the scan refuses
-// overlays that would.
+// kustomize has one OpenAPI schema for the whole process. The first call of New loads it.
+// Nothing may change it: the scan refuses overlays that would.
 func New(l Limits) *Kustomizer {
-	teachSchema()
+	loadSchema()
 	return &Kustomizer{limits: l, builtin: builtin().marshal()}
 }
 
@@ -86,5 +92,9 @@ func (k *Kustomizer) Scan(tree fs.FS, overlay string, apart ...string) (*Scan, *
 	s := newScanner(tree, overlay, k.limits, k.builtin)
 	s.apart = apart
 	problem := s.run()
-	return s.result(), problem
+	scan := s.result()
+	if problem == nil {
+		scan.Warnings = s.targets.warnings(overlay)
+	}
+	return scan, problem
 }

@@ -54,7 +54,7 @@ func TestBuild(t *testing.T) {
 		want    string
 	}{
 		"FilesMergeByPath": {
-			reason: "a patch changes the file with the same path, adds another and keeps the third; commands are replaced",
+			reason: "a patch changes the file with the same path where it is, adds another at the end and keeps the third; commands are replaced",
 			archive: `
 -- o/kustomization.yaml --
 resources: [../base]
@@ -116,17 +116,17 @@ spec:
       apiServer:
         extraArgs:
           - {name: v, value: "9"}
-          - {name: audit, value: "on"}
           - {name: w, value: "2"}
+          - {name: audit, value: "on"}
     initConfiguration:
       nodeRegistration:
         taints:
           - {key: a, effect: NoExecute}
           - {key: a, effect: NoSchedule, value: new}
     files:
+      - {path: /a, content: a}
       - {path: /b, content: new, owner: root}
       - {path: /c, content: c}
-      - {path: /a, content: a}
     users:
       - {name: root, shell: zsh}
       - {name: guest}
@@ -160,7 +160,7 @@ spec:
 `,
 		},
 		"TopologyMergesByName": {
-			reason: "pools and variables of a topology are found by name",
+			reason: "pools and variables of a topology are found by name, and keep their places",
 			archive: `
 -- o/kustomization.yaml --
 resources: [c.yaml]
@@ -188,8 +188,8 @@ kind: Cluster
 metadata: {name: c}
 spec:
   topology:
-    variables: [{name: b, value: 3}, {name: a, value: 1}]
-    workers: {machineDeployments: [{name: md-1, replicas: 5}, {name: md-0, replicas: 1}]}
+    variables: [{name: a, value: 1}, {name: b, value: 3}]
+    workers: {machineDeployments: [{name: md-0, replicas: 1}, {name: md-1, replicas: 5}]}
 `,
 		},
 		"OwnConfiguration": {

@@ -56,9 +56,11 @@ func (v *visit) yamlFile(file string, at place, resource bool) error {
 		v.files[file] = f.Plain
 		v.parsed[file] = objects
 		v.quotes.learn(f.Documents)
+		v.targets.learn(file, f.Documents)
 	}
 	v.weight.add(weight{includes: 1, bytes: int64(len(v.files[file]))})
 	if resource {
+		v.targets.used[file] = true
 		v.weight.objects += objects
 	}
 	return v.within(v.weight, at)

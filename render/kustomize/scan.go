@@ -27,6 +27,7 @@ type scanner struct {
 	files    map[string][]byte
 	includes map[string]bool
 	mentions map[string]bool // folders that refused files name
+	keyed    map[string]bool // folders of kustomizations whose patches have keyed lists
 	kust     string          // the overlay's own kustomization file
 	part     bool            // it is a Component
 
@@ -35,6 +36,7 @@ type scanner struct {
 	stack    []string          // folders that are being walked
 	configs  []fieldSpecs      // configurations in overlays
 	feedback feedback
+	targets  targets
 	quotes   quotes
 }
 
@@ -71,8 +73,8 @@ func (w *weight) total() work {
 func newScanner(tree fs.FS, overlay string, l Limits, c configuration) *scanner {
 	return &scanner{
 		tree: tree, overlay: overlay, limits: l, builtin: c,
-		reads: map[string]bool{}, files: map[string][]byte{}, includes: map[string]bool{}, mentions: map[string]bool{},
-		weights: map[string]weight{}, parsed: map[string]int{}, quotes: quotes{},
+		reads: map[string]bool{}, files: map[string][]byte{}, includes: map[string]bool{}, mentions: map[string]bool{}, keyed: map[string]bool{},
+		weights: map[string]weight{}, parsed: map[string]int{}, quotes: quotes{}, targets: newTargets(),
 	}
 }
 
@@ -99,6 +101,7 @@ func (s *scanner) result() *Scan {
 		Includes:  slices.Sorted(maps.Keys(s.includes)),
 		Mentions:  slices.Sorted(maps.Keys(s.mentions)),
 		files:     s.files,
+		keyed:     slices.Sorted(maps.Keys(s.keyed)),
 		quotes:    s.quotes,
 	}
 }

@@ -65,6 +65,7 @@ func (v *visit) run() error {
 		return err
 	}
 	v.deprecated()
+	v.targets.kustomization(v.k)
 	steps := []func() error{
 		v.resources, v.patches, v.replacements, v.configurations,
 		v.crds, v.generated, v.plugins,
@@ -180,7 +181,7 @@ func (v *visit) patches() error {
 			if err := v.yamlFile(file, at, false); err != nil {
 				return err
 			}
-			if err := jsonPatch(v.files[file], v.limits.File, place{file: file}); err != nil {
+			if err := v.patch(v.files[file], place{file: file}); err != nil {
 				return err
 			}
 			v.weight.transforming += int64(len(v.files[file]))
@@ -189,19 +190,34 @@ func (v *visit) patches() error {
 		if err != nil {
 			return err
 		}
-		if err := jsonPatch([]byte(plain), v.limits.File, at); err != nil {
+		if err := v.patch([]byte(plain), at); err != nil {
 			return err
 		}
 		p.Patch = plain
+		if p.Target != nil {
+			v.targets.selected = append(v.targets.selected, selected{at.at("patches[%d].target", i), *p.Target})
+		}
 	}
 	return nil
+}
+
+// patch checks the text of a patch.
+func (v *visit) patch(text []byte, at place) error {
+	f, err := documents.Parse(text, v.limits.File)
+	if err != nil {
+		return refusalOf(at, at.file, err)
+	}
+	if keyedIn(objectsIn(f.Documents)) {
+		v.keyed[v.dir] = true
+	}
+	return v.jsonPatch(f.Documents, at)
 }
 
 func (v *visit) replacements() error {
 	for i := range v.k.Replacements {
 		r := &v.k.Replacements[i]
 		if r.Path == "" {
-			v.feedback.add(r.Replacement, v.at("replacements[%d]", i))
+			v.replacement(r.Replacement, v.at("replacements[%d]", i))
 			continue
 		}
 		at := v.at("replacements[%d].path", i)
@@ -218,10 +234,20 @@ func (v *visit) replacements() error {
 			return place{file: file}.refuse("write one replacement or a list of them", "%s", documents.OneLine(err))
 		}
 		for _, r := range list {
-			v.feedback.add(r, place{file: file})
+			v.replacement(r, place{file: file})
 		}
 	}
 	return v.feedback.check()
+}
+
+// replacement notes what r reads and writes.
+func (v *visit) replacement(r types.Replacement, at place) {
+	v.feedback.add(r, at)
+	for _, t := range r.Targets {
+		for _, path := range t.FieldPaths {
+			v.targets.changed(path)
+		}
+	}
 }
 
 func (v *visit) crds() error {
@@ -243,11 +269,13 @@ func (v *visit) crds() error {
 // and is not parsed.
 func (v *visit) generated() error {
 	for i := range v.k.ConfigMapGenerator {
+		v.targets.generated("ConfigMap", v.k.ConfigMapGenerator[i].GeneratorArgs)
 		if err := v.sources(&v.k.ConfigMapGenerator[i].GeneratorArgs, fmt.Sprintf("configMapGenerator[%d]", i)); err != nil {
 			return err
 		}
 	}
 	for i := range v.k.SecretGenerator {
+		v.targets.generated("Secret", v.k.SecretGenerator[i].GeneratorArgs)
 		if err := v.sources(&v.k.SecretGenerator[i].GeneratorArgs, fmt.Sprintf("secretGenerator[%d]", i)); err != nil {
 			return err
 		}

@@ -21,10 +21,8 @@ const keepHint = "write $${ to keep it for a shell"
 // An expander fills in one text. It collects names without a value.
 type expander struct {
 	*Substituter
-	unset []string
-
-	used    bool // the text has an expression
-	doubled bool // the text has $$ before something else than an expression
+	unset   []string
+	doubled bool // the text has $$ that escapes neither an expression nor another $$
 }
 
 var nameStart = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
@@ -42,6 +40,10 @@ func (e *expander) expand(text string, nesting int) (string, *syntaxError) {
 			return b.String(), nil
 		}
 		switch {
+		case strings.HasPrefix(after, "$$$"): // two dollar signs on purpose
+			b.WriteString("$$")
+			text = after[3:]
+			continue
 		case strings.HasPrefix(after, "$"):
 			b.WriteByte('$')
 			text = after[1:]
@@ -56,7 +58,6 @@ func (e *expander) expand(text string, nesting int) (string, *syntaxError) {
 		if !ok {
 			return "", &syntaxError{fmt.Sprintf("the expression $%s is not closed", shorten(after)), "close it with }, or " + keepHint}
 		}
-		e.used = true
 		value, err := e.expression(body, nesting)
 		if err != nil {
 			return "", err

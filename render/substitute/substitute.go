@@ -7,7 +7,7 @@
 //	${NAME%pattern} ${NAME%%pattern} ${NAME#pattern} ${NAME##pattern}
 //	                       the value without the shortest or longest end or
 //	                       beginning that matches; * and ? are wildcards
-//	$$                     a dollar sign: $${NAME} stays ${NAME}
+//	$$                     a dollar sign: $${NAME} stays ${NAME}, and $$$$ is $$
 //
 // A dollar sign before anything else stands for itself. Other expressions of
 // the shell are refused.
@@ -56,7 +56,8 @@ type Substituter struct {
 	// variable.
 	Filled func(field, name string)
 	// Doubled, if not nil, is called with the first field of an object in which $$ becomes
-	// a dollar sign without escaping an expression, where the object uses no variable.
+	// a dollar sign without escaping an expression or another $$. A lone dollar sign needs
+	// no escape, so that a shell's $$ or a password is meant.
 	Doubled func(field string)
 
 	written int
@@ -77,7 +78,7 @@ func (s *Substituter) Object(n *yaml.Node) []Error {
 	}
 	w := &walk{Substituter: s, kind: text(documents.Child(n, "kind")), unset: map[string]bool{}}
 	w.node(n, nil)
-	if s.Doubled != nil && w.doubled != "" && !w.used {
+	if s.Doubled != nil && w.doubled != "" {
 		s.Doubled(w.doubled)
 	}
 	return w.errs
@@ -127,8 +128,7 @@ type walk struct {
 	unset map[string]bool
 	errs  []Error
 
-	used    bool   // the object has an expression
-	doubled string // the first field with $$ before something else than an expression
+	doubled string // the first field with $$ that escapes nothing
 }
 
 func (w *walk) node(n *yaml.Node, path []string) {
@@ -223,7 +223,6 @@ func (w *walk) expand(text string, path []string) (string, bool) {
 	}
 	e := expander{Substituter: w.Substituter}
 	out, err := e.expand(text, 0)
-	w.used = w.used || e.used
 	if e.doubled && w.doubled == "" {
 		w.doubled = field(path)
 	}

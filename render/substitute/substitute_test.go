@@ -104,14 +104,17 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// Two dollar signs that become one are told of where nobody can have meant it.
+// Two dollar signs that become one, and escape nothing, are reported.
 func TestDoubled(t *testing.T) {
 	for in, want := range map[string]string{
 		"a: x\nb: /tmp/x.$$":       "b",
 		"a: {b: [x, pa$$word]}":    "a.b[1]",
-		"a: /tmp/x.$$\nb: ${NAME}": "",
+		"a: /tmp/x.$$\nb: ${NAME}": "a",
+		"a: ${NAME}$$":             "a",
 		"a: $${NAME}":              "",
-		"a: $$$$":                  "a",
+		"a: $$$$":                  "",
+		"a: $$$$$$":                "a",
+		"a: $$$${NAME}":            "",
 		"a: $NAME $(x) $":          "",
 		"metadata: {annotations: {fairlead.dev/substitute: disabled}}\na: $$": "",
 	} {

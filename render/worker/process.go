@@ -41,10 +41,11 @@ type answer struct {
 	Problem *fleet.Problem
 }
 
-// An object is a kustomize.Object without nil nodes.
+// An object is a kustomize.Object without a nil node.
 type object struct {
-	File string
-	Node yaml.Node
+	File   string
+	Node   yaml.Node
+	Former *yaml.Node
 }
 
 func (a answer) objects() []kustomize.Object {
@@ -53,7 +54,7 @@ func (a answer) objects() []kustomize.Object {
 	}
 	out := make([]kustomize.Object, len(a.Objects))
 	for i := range a.Objects {
-		out[i] = kustomize.Object{File: a.Objects[i].File, Node: &a.Objects[i].Node}
+		out[i] = kustomize.Object{File: a.Objects[i].File, Node: &a.Objects[i].Node, Former: a.Objects[i].Former}
 	}
 	return out
 }

@@ -87,12 +87,16 @@ func build(b *kustomize.Kustomizer, in kustomize.Input) answer {
 	}
 	total := 0
 	for _, o := range objects {
-		if total += size(o.Node); total > maxResult {
+		total += size(o.Node)
+		if o.Former != nil {
+			total += size(o.Former)
+		}
+		if total > maxResult {
 			return answer{Overlay: in.Overlay, Problem: &fleet.Problem{
 				Overlay: in.Overlay, File: in.File, Message: fmt.Sprintf("its objects have more than %d MiB", maxResult>>20), Hint: "split the overlay",
 			}}
 		}
-		a.Objects = append(a.Objects, object{o.File, *o.Node})
+		a.Objects = append(a.Objects, object{o.File, *o.Node, o.Former})
 	}
 	return a
 }

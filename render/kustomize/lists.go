@@ -1,44 +1,40 @@
 package kustomize
 
 import (
-	"encoding/json"
 	"strings"
 	"sync"
 
+	yaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"fairlead.dev/fleet/documents"
 )
 
-// teachSchema adds the merge keys below to kustomize's process-global schema, once. It is a
-// variable because that schema is one.
-var teachSchema = sync.OnceFunc(func() { //nolint:gochecknoglobals // as global as the schema that it changes
-	data, err := json.Marshal(map[string]any{"definitions": definitions()})
-	if err == nil {
-		err = openapi.AddSchema(data)
-	}
-	if err != nil {
-		panic("the merge keys of Cluster API's lists are no OpenAPI schema: " + err.Error())
-	}
-	// The first read loads the rest, which is not safe for concurrent use.
-	openapi.SchemaForResourceType(yaml.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"})
+// loadSchema makes kustomize read its process-global schema, once: the first read is not
+// safe for concurrent use. It is a variable because that schema is one.
+var loadSchema = sync.OnceFunc(func() { //nolint:gochecknoglobals // as global as the schema that it loads
+	openapi.SchemaForResourceType(kyaml.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"})
 })
 
 // mergeKeys maps lists, by their path, to the fields that identify an item. In these lists
-// a strategic merge patch finds the item to change. Other lists are replaced, as ordered
-// lists such as commands must be. Source: the listMapKey markers of Cluster API's types;
-// where there is none, the field that kubeadm or cloud-init use as identity.
+// a strategic merge patch finds the item to change; kubectl kustomize replaces them. Other
+// lists are replaced here too, as ordered lists such as commands must be. Source: the
+// listMapKey markers of Cluster API's types; for files and users, which have none, the field
+// that cloud-init identifies them by. A key in parentheses tells apart the values of one
+// argument: a patch that names the argument sets all its values.
 type mergeKeys map[string]string
 
 // kubeadmLists are the lists in a KubeadmConfigSpec.
 func kubeadmLists() mergeKeys {
 	m := mergeKeys{"files": "path", "users": "name"}
 	for _, c := range []string{"apiServer", "controllerManager", "scheduler", "etcd.local"} {
-		m["clusterConfiguration."+c+".extraArgs"] = "name"
+		m["clusterConfiguration."+c+".extraArgs"] = "name,(value)"
 		m["clusterConfiguration."+c+".extraVolumes"] = "name"
 		m["clusterConfiguration."+c+".extraEnvs"] = "name"
 	}
 	for _, c := range []string{"initConfiguration", "joinConfiguration"} {
-		m[c+".nodeRegistration.kubeletExtraArgs"] = "name"
+		m[c+".nodeRegistration.kubeletExtraArgs"] = "name,(value)"
 		m[c+".nodeRegistration.taints"] = "key,effect"
 	}
 	return m
@@ -96,8 +92,8 @@ func (m mergeKeys) below(root string) mergeKeys {
 	return out
 }
 
-// definitions returns the OpenAPI definitions of the kinds with merge keys.
-func definitions() map[string]any {
+// keyedLists returns the tree of the keyed lists of each kind, and one of all kinds.
+var keyedLists = sync.OnceValues(func() (map[kind]*field, *field) { //nolint:gochecknoglobals // a constant
 	kinds := []struct {
 		group, kind string
 		lists       []mergeKeys
@@ -126,67 +122,98 @@ func definitions() map[string]any {
 		{controlPlaneGroup, "RKE2ControlPlane", []mergeKeys{files().below("spec")}},
 		{controlPlaneGroup, "RKE2ControlPlaneTemplate", []mergeKeys{files().below("spec.template.spec")}},
 	}
-	defs := map[string]any{}
+	trees, all := map[kind]*field{}, &field{}
 	for _, k := range kinds {
-		for _, version := range []string{"v1beta1", "v1beta2"} {
-			root := &schema{}
-			for _, lists := range k.lists {
-				for p, keys := range lists {
-					root.list(strings.Split(p, "."), strings.Split(keys, ","))
-				}
+		tree := &field{}
+		for _, lists := range k.lists {
+			for p, keys := range lists {
+				tree.add(strings.Split(p, "."), keys)
+				all.add(strings.Split(p, "."), keys)
 			}
-			def := root.openAPI()
-			def["x-kubernetes-group-version-kind"] = []any{map[string]any{"group": k.group, "version": version, "kind": k.kind}}
-			defs["fairlead."+k.group+"."+version+"."+k.kind] = def
 		}
+		trees[kind{k.group, k.kind}] = tree
 	}
-	return defs
+	return trees, all
+})
+
+// A kind is a kind in any version.
+type kind struct{ group, name string }
+
+// A field is a field of an object that is or contains keyed lists. Its fields are, if it is
+// a list, those of its items.
+type field struct {
+	fields map[string]*field
+	keys   []string // empty: no keyed list
+	value  string   // the key in parentheses
 }
 
-// A schema is a tree of fields. One with keys is a list of objects.
-type schema struct {
-	fields map[string]*schema
-	keys   []string
-}
-
-// list makes the field at path a list whose items are identified by keys.
-func (s *schema) list(path, keys []string) {
+// add makes the field at path a keyed list.
+func (f *field) add(path []string, keys string) {
 	for _, name := range path {
-		if s.fields == nil {
-			s.fields = map[string]*schema{}
+		if f.fields == nil {
+			f.fields = map[string]*field{}
 		}
-		if s.fields[name] == nil {
-			s.fields[name] = &schema{}
+		if f.fields[name] == nil {
+			f.fields[name] = &field{}
 		}
-		s = s.fields[name]
+		f = f.fields[name]
 	}
-	s.keys = keys
+	f.keys = nil
+	for _, k := range strings.Split(keys, ",") {
+		if value, ok := strings.CutPrefix(k, "("); ok {
+			f.value = strings.TrimSuffix(value, ")")
+			continue
+		}
+		f.keys = append(f.keys, k)
+	}
 }
 
-// openAPI returns s in OpenAPI's form.
-func (s *schema) openAPI() map[string]any {
-	object := map[string]any{"type": "object"}
-	if len(s.fields) > 0 {
-		props := map[string]any{}
-		for name, f := range s.fields {
-			props[name] = f.openAPI()
+// cut removes the lists at the places of keyed lists from the mapping patch, with mappings
+// that are empty then, and returns them in a mapping of their own, or nil. What a directive
+// of the patch replaces or deletes stays.
+func (f *field) cut(patch *yaml.Node) *yaml.Node {
+	if patch.Kind != yaml.MappingNode || documents.Child(patch, directive) != nil {
+		return nil
+	}
+	var out *yaml.Node
+	for i := 0; i+1 < len(patch.Content); {
+		key, value := patch.Content[i], patch.Content[i+1]
+		part, gone := value, true
+		switch below := f.fields[key.Value]; {
+		case below == nil:
+			part = nil
+		case len(below.keys) > 0 && value.Kind == yaml.SequenceNode:
+		default:
+			part = below.cut(value)
+			gone = len(value.Content) == 0
 		}
-		object["properties"] = props
-	}
-	if s.keys == nil {
-		return object
-	}
-	list := map[string]any{
-		"type": "array", "items": object,
-		"x-kubernetes-patch-strategy":  "merge",
-		"x-kubernetes-patch-merge-key": s.keys[0],
-	}
-	if len(s.keys) > 1 {
-		keys := make([]any, len(s.keys))
-		for i, k := range s.keys {
-			keys[i] = k
+		if part == nil {
+			i += 2
+			continue
 		}
-		list["x-kubernetes-list-map-keys"] = keys
+		if out == nil {
+			out = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		}
+		out.Content = append(out.Content, key, part)
+		if gone {
+			patch.Content = append(patch.Content[:i:i], patch.Content[i+2:]...)
+			continue
+		}
+		i += 2
 	}
-	return list
+	return out
+}
+
+// has reports whether cut would return something.
+func (f *field) has(patch *yaml.Node) bool {
+	if patch.Kind != yaml.MappingNode || documents.Child(patch, directive) != nil {
+		return false
+	}
+	for name, below := range f.fields {
+		value := documents.Child(patch, name)
+		if value != nil && (len(below.keys) > 0 && value.Kind == yaml.SequenceNode || below.has(value)) {
+			return true
+		}
+	}
+	return false
 }

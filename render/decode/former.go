@@ -1,0 +1,67 @@
+package decode
+
+import (
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render"
+)
+
+// orderedSchema is the schema of hashes that depend on the order of all lists.
+const orderedSchema = "1"
+
+// formerObjects returns objects as earlier versions rendered them, and whether they differ.
+func formerObjects(objects []render.Object) ([]render.Object, bool) {
+	out := slices.Clone(objects)
+	differs := false
+	for i, o := range out {
+		if o.Former != nil {
+			out[i].YAML, differs = o.Former, true
+		}
+	}
+	return out, differs
+}
+
+// keepFormer adds to clusters what earlier versions made of the same definitions, in before:
+// the hashes of their pools, which machines may have, and the digest.
+func keepFormer(clusters, before []fleet.Cluster) {
+	for i := range clusters {
+		c := &clusters[i]
+		n := slices.IndexFunc(before, func(b fleet.Cluster) bool { return b.Key == c.Key })
+		if n < 0 {
+			continue
+		}
+		b := &before[n]
+		c.Digest = b.Digest
+		hashes := map[fleet.PoolName][]fleet.TemplateHash{}
+		for _, p := range b.Pools() {
+			hashes[p.Name] = p.Former
+		}
+		c.ControlPlane.Former = withFormer(c.ControlPlane.Former, hashes[c.ControlPlane.Name])
+		for w := range c.Workers {
+			p := &c.Workers[w]
+			p.Former = withFormer(p.Former, hashes[p.Name])
+		}
+		if c.Topology == nil || b.Topology == nil {
+			continue
+		}
+		for _, v := range c.Topology.Older {
+			old, _ := b.Topology.At(v.Version)
+			for name, blueprint := range v.Pools {
+				blueprint.Former = withFormer(blueprint.Former, old.Pools[name].Former)
+				v.Pools[name] = blueprint
+			}
+		}
+	}
+}
+
+// withFormer adds to hashes those of more in the ordered schema that are not there. The last
+// one, of the oldest schema, stays the last: digests have it.
+func withFormer(hashes, more []fleet.TemplateHash) []fleet.TemplateHash {
+	for _, h := range more {
+		if h.Schema() == orderedSchema && !slices.Contains(hashes, h) {
+			hashes = append([]fleet.TemplateHash{h}, hashes...)
+		}
+	}
+	return hashes
+}
