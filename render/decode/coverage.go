@@ -22,6 +22,17 @@ is here. **Honoured** fields change what Fairlead does, in part where a note say
 that names them. Fields with **no effect** may be there and are not wishes. Everything else is an unknown field, and
 a problem. Objects of other kinds are refused.
 
+A value has the bounds of upstream's resource definitions: smallest and largest numbers, lengths, patterns, values,
+required fields, and keys that a list has once. Those of each field are in ` + "`render/decode/bounds_table.go`" + `. Fairlead
+takes more than upstream in these places:
+
+| what | why |
+|---|---|
+| an empty text, list or mapping of a field that is not required | it asks for nothing, as a field that is not there |
+| a boolean that is required and not there | it is false |
+| ` + "`spec.selector` and the type of a rollout strategy that are not there" + ` | upstream's webhooks fill them in as well |
+| an argument that is there twice in ` + "`extraArgs` or `kubeletExtraArgs`" + ` of v1beta2 | kubeadm takes it: two issuers of service accounts, while one takes over |
+
 `)
 	common := commonFields()
 	gks := slices.Sorted(maps.Keys(d.kinds))

@@ -15,6 +15,8 @@ import (
 type Decoder struct {
 	fleet fleet.ID
 	kinds map[string]*kind // by groupKind
+	// bounds are those of the definitions of kinds.
+	bounds *bounds
 }
 
 var _ render.Decoder = (*Decoder)(nil)
@@ -22,7 +24,7 @@ var _ render.Decoder = (*Decoder)(nil)
 // New returns a Decoder for the fleet id that knows the kinds of Cluster API, and those of
 // providers and distributions.
 func New(id fleet.ID, providers []fleet.Kind) *Decoder {
-	return &Decoder{fleet: id, kinds: knownKinds(providers)}
+	return &Decoder{fleet: id, kinds: knownKinds(providers), bounds: knownBounds()}
 }
 
 // Decode implements render.Decoder. Clusters are sorted by key, problems by

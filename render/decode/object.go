@@ -18,6 +18,7 @@ import (
 	"fairlead.dev/render/topology"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -207,17 +208,32 @@ func (d *Decoder) decode(o *object, data []byte) {
 	if len(o.problems) > 0 {
 		return
 	}
-	if o.managed() {
-		return // the class may change it
+	beyond := d.bounds.outOfBounds(k, o.gvk.Version, o.raw)
+	var errs field.ErrorList
+	if !o.managed() { // else the class may change it
+		setNamespace(value, o.namespace)
+		var normalised any
+		if normalised, errs = k.normalise(value); len(errs)+len(beyond) == 0 {
+			o.value = normalised
+		}
 	}
-	setNamespace(value, o.namespace)
-	normalised, errs := k.normalise(value)
 	for _, err := range errs {
 		o.invalid = append(o.invalid, o.problem(flaw{o.written(err.Field), err.ErrorBody(), ""}))
 	}
-	if len(errs) == 0 {
-		o.value = normalised
+	for _, f := range beyond {
+		about := func(err *field.Error) bool {
+			return within(f.field, o.written(err.Field)) || within(o.written(err.Field), f.field)
+		}
+		if !slices.ContainsFunc(errs, about) { // else a rule says it better
+			o.invalid = append(o.invalid, o.problem(f))
+		}
 	}
+}
+
+// within reports whether the field at path is that at other or below it.
+func within(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, other)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // identity checks the name and namespace of an object.
