@@ -1268,10 +1268,8 @@ func boundsTable() map[string]section {
 			"object":     {required: true, values: []string{"machine", "metal3machine", "baremetalhost"}},
 		},
 		"infrastructure/metal3/api.FromPool@v1beta1": {
-			"apiGroup": {required: true},
-			"key":      {required: true},
-			"kind":     {required: true},
-			"name":     {required: true},
+			"key":  {required: true},
+			"name": {required: true},
 		},
 		"infrastructure/metal3/api.FromPool@v1beta2": {
 			"apiGroup": {least: 1, most: 512},
@@ -1295,7 +1293,6 @@ func boundsTable() map[string]section {
 			"values[]": {least: 1, most: 512},
 		},
 		"infrastructure/metal3/api.IPPoolReference@v1beta1": {
-			"kind": {required: true},
 			"name": {required: true},
 		},
 		"infrastructure/metal3/api.IPPoolReference@v1beta2": {

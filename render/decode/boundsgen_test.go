@@ -188,19 +188,21 @@ func (g *generator) fields(out section, t reflect.Type, s *crdSchema, path, bare
 			continue
 		}
 		required := slices.Contains(s.Required, f.name) && p.Default == nil && deref(f.typ).Kind() != reflect.Bool &&
-			!slices.Contains(webhooksFill(), typeName(t)+"."+f.name)
+			!slices.Contains(filledIn(), typeName(t)+"."+f.name)
 		g.value(out, f.typ, p, join(path, f.name), at, required)
 	}
 }
 
-// webhooksFill returns required fields that upstream's webhooks fill in, which run before the
-// schema is looked at.
-func webhooksFill() []string {
+// filledIn returns required fields that may be missing: those that upstream's webhooks fill
+// in, which run before the schema is looked at, and those of v1beta1 that v1beta2 has a
+// default for, which Fairlead fills in with it.
+func filledIn() []string {
 	return []string{
 		"core/v1beta1.MachineDeploymentSpec.selector", "core/v1beta2.MachineDeploymentSpec.selector",
 		"core/v1beta1.MachineSetSpec.selector", "core/v1beta2.MachineSetSpec.selector",
 		"core/v1beta2.MachineDeploymentRolloutStrategy.type",
 		"controlplane/kubeadm/v1beta2.KubeadmControlPlaneRolloutStrategy.type",
+		"infrastructure/metal3/api.FromPool.apiGroup", "infrastructure/metal3/api.FromPool.kind", "infrastructure/metal3/api.IPPoolReference.kind",
 	}
 }
 

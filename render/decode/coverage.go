@@ -31,6 +31,7 @@ takes more than upstream in these places:
 | an empty text, list or mapping of a field that is not required | it asks for nothing, as a field that is not there |
 | a boolean that is required and not there | it is false |
 | ` + "`spec.selector` and the type of a rollout strategy that are not there" + ` | upstream's webhooks fill them in as well |
+| the group and kind of an IPPool of Metal3 that are not there in v1beta1 | v1beta2 fills them in as well |
 | an argument that is there twice in ` + "`extraArgs` or `kubeletExtraArgs`" + ` of v1beta2 | kubeadm takes it: two issuers of service accounts, while one takes over |
 
 `)
