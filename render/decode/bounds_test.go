@@ -92,6 +92,37 @@ func TestBounds(t *testing.T) {
 			from:   older, change: []string{config, "users: [{name: '', gecos: a}]"},
 			want: []wantProblem{{kct, at + "users[0].name", "Required value", ""}},
 		},
+		"label": {
+			reason: "the object itself is labelled, not its template",
+			change: []string{"metadata: {name: w, namespace: prod}", "metadata: {name: w, namespace: prod, labels: {a: 'b c'}}"},
+			want: []wantProblem{{
+				kct, "metadata.labels.a",
+				`"a: b c" is not a label: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`, "",
+			}},
+		},
+		"annotation": {
+			change: []string{"metadata: {name: w, namespace: prod}", "metadata: {name: w, namespace: prod, annotations: {a/b/c: ''}}"},
+			want: []wantProblem{{
+				kct, "metadata.annotations.a/b/c",
+				`"a/b/c" is not a name of an annotation: a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`, "",
+			}},
+		},
+		"long annotation": {
+			change: []string{"metadata: {name: w, namespace: prod}", "metadata: {name: w, namespace: prod, annotations: {a: " + strings.Repeat("b", 256<<10) + "}}"},
+			want:   []wantProblem{{kct, "metadata.annotations", "must have at most 262144 bytes together, have 262145", ""}},
+		},
+		"version of CoreDNS": {
+			reason: "Cluster API reads a version in the tag",
+			change: []string{cluster, cluster + "      dns: {imageTag: latest}\n"},
+			want:   []wantProblem{{kcp, conf + "clusterConfiguration.dns.imageTag", `Invalid value: "latest": must be a version of CoreDNS such as "v1.12.0"`, ""}},
+		},
+		"version of CoreDNS that is good": {
+			change: []string{cluster, cluster + "      dns: {imageTag: v1.12.0_company.1}\n"},
+		},
+		"surge in quotes": {
+			reason: "Cluster API takes it",
+			change: []string{"  version: v1.34.1\n  machineTemplate:", "  version: v1.34.1\n  rollout: {strategy: {rollingUpdate: {maxSurge: \"1\"}}}\n  machineTemplate:"},
+		},
 		"another rule says it": {
 			reason: "one problem is enough",
 			change: []string{"selector: {matchLabels: {cluster.x-k8s.io/deployment-name: eu-md-0}}\n", "selector: {}\n"},

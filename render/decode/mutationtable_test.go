@@ -229,6 +229,7 @@ func kubeadmMutations() []mutation {
 		{field: ".resourceFieldRef.divisor", to: "2"},
 		{field: ".bootstrapTokens.token", to: "abcdef.0123456789abcdee"},
 		{field: ".diskLayout.partitionType", to: "Linux"},
+		{field: ".dns.imageTag", to: "v1.12.0"},
 		{field: ".secret.name", to: "t"},
 		{field: ".secret.key", to: "b"},
 	}

@@ -191,6 +191,7 @@ func (d *Decoder) decode(o *object, data []byte) {
 	c := checker{kind: k, version: o.gvk.Version}
 	c.check(o.raw, reflect.TypeOf(value), "", "")
 	o.identity(&c)
+	o.ownMetadata(&c)
 	o.ours(&c)
 	for _, f := range c.flaws {
 		o.problems = append(o.problems, o.problem(f))
@@ -252,6 +253,29 @@ func (o *object) identity(c *checker) {
 	}
 	for _, msg := range validation.IsDNS1123Label(o.namespace) {
 		c.addf("metadata.namespace", "", "%q is not a namespace: %s", o.namespace, msg)
+	}
+}
+
+// maxAnnotations is how many bytes the annotations of an object may have together.
+// Source: Kubernetes, "Annotations".
+const maxAnnotations = 256 << 10
+
+// ownMetadata checks labels and annotations of an object as API servers do.
+func (o *object) ownMetadata(c *checker) {
+	for _, key := range slices.Sorted(maps.Keys(o.labels)) {
+		for _, msg := range slices.Concat(validation.IsQualifiedName(key), validation.IsValidLabelValue(o.labels[key])) {
+			c.addf("metadata.labels."+key, "", "%q is not a label: %s", key+": "+shorten(o.labels[key]), msg)
+		}
+	}
+	bytes := 0
+	for _, key := range slices.Sorted(maps.Keys(o.notes)) {
+		bytes += len(key) + len(o.notes[key])
+		for _, msg := range validation.IsQualifiedName(strings.ToLower(key)) {
+			c.addf("metadata.annotations."+key, "", "%q is not a name of an annotation: %s", key, msg)
+		}
+	}
+	if bytes > maxAnnotations {
+		c.addf("metadata.annotations", "", "must have at most %d bytes together, have %d", maxAnnotations, bytes)
 	}
 }
 
