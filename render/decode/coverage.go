@@ -22,6 +22,11 @@ is here. **Honoured** fields change what Fairlead does, in part where a note say
 that names them. Fields with **no effect** may be there and are not wishes. Everything else is an unknown field, and
 a problem. Objects of other kinds are refused.
 
+Two Clusters of an overlay must not refer to one control plane or one infrastructure object: the second Cluster has a
+problem. An object in the folder of an overlay that changes no cluster is a warning: a control plane or template that
+nothing refers to, and a MachineHealthCheck, MachineDrainRule, ClusterResourceSet or HelmChartProxy that selects
+nothing. Objects of bases and of classes are no warning, since other overlays may use them.
+
 A value has the bounds of upstream's resource definitions: smallest and largest numbers, lengths, patterns, values,
 required fields, and keys that a list has once. Those of each field are in ` + "`render/decode/bounds_table.go`" + `. Fairlead
 takes more than upstream in these places:

@@ -19,7 +19,7 @@ type Decoder struct {
 	bounds *bounds
 }
 
-var _ render.Decoder = (*Decoder)(nil)
+var _ render.WarningDecoder = (*Decoder)(nil)
 
 // New returns a Decoder for the fleet id that knows the kinds of Cluster API, and those of
 // providers and distributions.
@@ -31,13 +31,19 @@ func New(id fleet.ID, providers []fleet.Kind) *Decoder {
 // place. A problem without a cluster holds back all clusters of the overlay:
 // then none is returned.
 func (d *Decoder) Decode(overlay string, objects []render.Object, libraries ...topology.Library) ([]fleet.Cluster, []fleet.Problem) {
+	clusters, problems, _ := d.DecodeAndWarn(overlay, objects, libraries...)
+	return clusters, problems
+}
+
+// DecodeAndWarn implements render.WarningDecoder.
+func (d *Decoder) DecodeAndWarn(overlay string, objects []render.Object, libraries ...topology.Library) (clusters []fleet.Cluster, problems, warnings []fleet.Problem) {
 	s := d.set(overlay, objects)
 	d.expand(s, libraries)
 	s.blueprints()
 	s.findMembers()
 	s.checkClusters()
+	s.checkShared()
 
-	var problems []fleet.Problem
 	held := false // by a problem of no cluster
 	for _, o := range s.objects {
 		owners := s.owners(o)
@@ -52,7 +58,6 @@ func (d *Decoder) Decode(overlay string, objects []render.Object, libraries ...t
 			}
 		}
 	}
-	var clusters []fleet.Cluster
 	for _, k := range s.keys {
 		b := &builder{decoder: d, set: s, fleet: d.fleet, key: k}
 		c := b.build(s.clusters[k])
@@ -63,7 +68,7 @@ func (d *Decoder) Decode(overlay string, objects []render.Object, libraries ...t
 		}
 	}
 	slices.SortStableFunc(problems, compareProblems)
-	return clusters, slices.Compact(problems)
+	return clusters, slices.Compact(problems), s.unused(clusters)
 }
 
 func compareProblems(a, b fleet.Problem) int {
