@@ -44,28 +44,28 @@ func TestBoundsTable(t *testing.T) {
 
 // A crdSchema is a part of a resource definition's schema.
 type crdSchema struct {
-	Type       string                `json:"type"`
-	Format     string                `json:"format"`
-	Pattern    string                `json:"pattern"`
-	Properties map[string]*crdSchema `json:"properties"`
-	Items      *crdSchema            `json:"items"`
-	Values     any                   `json:"additionalProperties"`
-	Required   []string              `json:"required"`
-	Default    any                   `json:"default"`
-	Enum       []any                 `json:"enum"`
-	Minimum    *int64                `json:"minimum"`
-	Maximum    *int64                `json:"maximum"`
+	Type       string                `json:"type,omitempty"`
+	Format     string                `json:"format,omitempty"`
+	Pattern    string                `json:"pattern,omitempty"`
+	Properties map[string]*crdSchema `json:"properties,omitempty"`
+	Items      *crdSchema            `json:"items,omitempty"`
+	Values     any                   `json:"additionalProperties,omitempty"`
+	Required   []string              `json:"required,omitempty"`
+	Default    any                   `json:"default,omitempty"`
+	Enum       []any                 `json:"enum,omitempty"`
+	Minimum    *int64                `json:"minimum,omitempty"`
+	Maximum    *int64                `json:"maximum,omitempty"`
 
-	MinLength     int `json:"minLength"`
-	MaxLength     int `json:"maxLength"`
-	MinItems      int `json:"minItems"`
-	MaxItems      int `json:"maxItems"`
-	MinProperties int `json:"minProperties"`
-	MaxProperties int `json:"maxProperties"`
+	MinLength     int `json:"minLength,omitempty"`
+	MaxLength     int `json:"maxLength,omitempty"`
+	MinItems      int `json:"minItems,omitempty"`
+	MaxItems      int `json:"maxItems,omitempty"`
+	MinProperties int `json:"minProperties,omitempty"`
+	MaxProperties int `json:"maxProperties,omitempty"`
 
-	ListType string                  `json:"x-kubernetes-list-type"`
-	ListKeys []string                `json:"x-kubernetes-list-map-keys"`
-	Rules    []struct{ Rule string } `json:"x-kubernetes-validations"`
+	ListType string                  `json:"x-kubernetes-list-type,omitempty"`
+	ListKeys []string                `json:"x-kubernetes-list-map-keys,omitempty"`
+	Rules    []struct{ Rule string } `json:"x-kubernetes-validations,omitempty"`
 }
 
 // entries returns the schema of the values of a mapping; nil: any.
