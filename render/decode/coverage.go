@@ -38,6 +38,17 @@ takes more than upstream in these places:
 | ` + "`spec.selector` and the type of a rollout strategy that are not there" + ` | upstream's webhooks fill them in as well |
 | the group and kind of an IPPool of Metal3 that are not there in v1beta1 | v1beta2 fills them in as well |
 | an argument that is there twice in ` + "`extraArgs` or `kubeletExtraArgs`" + ` of v1beta2 | kubeadm takes it: two issuers of service accounts, while one takes over |
+| gzip in files of Ignition | Ignition unpacks it |
+
+It refuses more than upstream in these:
+
+| what | why |
+|---|---|
+| a Cluster without infrastructure or control plane, or with half an endpoint | nothing completes it by hand |
+| a MachineDeployment without a version | Fairlead installs what the version says |
+| a negative ` + "`maxUnavailable`" + `, or a range of unhealthy machines such as ` + "`[3-1]`" + ` | no number of machines is meant |
+| ` + "`certificatesExpiryDays`" + ` of as many days as certificates are valid | every machine would be replaced again and again |
+| conditions of static pods and etcd members in a MachineHealthCheck | they are told for the control plane as a whole |
 
 `)
 	common := commonFields()
