@@ -196,7 +196,14 @@ func former(obj kustomize.Object, values map[string]string, allowUnset bool) []b
 // decode makes clusters of the objects of o, unless o has problems.
 func (b *Builder) decode(rev fleet.Revision, cfg config, o *overlay, libraries []topology.Library) *overlay {
 	o.read(func(objects []Object) {
-		o.clusters, o.problems = b.options.Decoder.Decode(o.dir, objects, libraries...)
+		d, ok := b.options.Decoder.(WarningDecoder)
+		if !ok {
+			o.clusters, o.problems = b.options.Decoder.Decode(o.dir, objects, libraries...)
+			return
+		}
+		var warnings []fleet.Problem
+		o.clusters, o.problems, warnings = d.DecodeAndWarn(o.dir, objects, libraries...)
+		o.warnings = append(o.warnings, warnings...)
 	})
 	for i := range o.clusters {
 		c := &o.clusters[i]

@@ -39,3 +39,11 @@ type Decoder interface {
 	// problem is in the library, and refuses its clusters.
 	Library(folder string, objects []Object) (topology.Library, []fleet.Problem)
 }
+
+// A WarningDecoder is a Decoder that also warns of objects that change no cluster.
+type WarningDecoder interface {
+	Decoder
+
+	// DecodeAndWarn is Decode. The warnings hold nothing back.
+	DecodeAndWarn(overlay string, objects []Object, libraries ...topology.Library) (clusters []fleet.Cluster, problems, warnings []fleet.Problem)
+}

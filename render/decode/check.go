@@ -12,6 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"fairlead.dev/fleet"
 )
 
 // A flaw is a problem with a field of an object.
@@ -165,6 +167,9 @@ func (c *checker) parsed(v any, t reflect.Type, path string) {
 
 // percentage checks a number or percentage.
 func (c *checker) percentage(n intstr.IntOrString, path string) {
+	if _, err := strconv.ParseUint(n.StrVal, 10, 31); err == nil && slices.Contains([]fleet.KindRole{fleet.ControlPlaneKind, fleet.ControlPlaneTemplateKind}, c.kind.role) {
+		return // Cluster API takes "1" as 1 there
+	}
 	if i, err := intstr.GetScaledValueFromIntOrPercent(&n, 100, true); err != nil {
 		c.addf(path, "", "must be a whole number or a percentage such as \"30%%\", is %q", n.String())
 	} else if i < 0 {

@@ -22,6 +22,34 @@ is here. **Honoured** fields change what Fairlead does, in part where a note say
 that names them. Fields with **no effect** may be there and are not wishes. Everything else is an unknown field, and
 a problem. Objects of other kinds are refused.
 
+Two Clusters of an overlay must not refer to one control plane or one infrastructure object: the second Cluster has a
+problem. An object in the folder of an overlay that changes no cluster is a warning: a control plane or template that
+nothing refers to, and a MachineHealthCheck, MachineDrainRule, ClusterResourceSet or HelmChartProxy that selects
+nothing. Objects of bases and of classes are no warning, since other overlays may use them.
+
+A value has the bounds of upstream's resource definitions: smallest and largest numbers, lengths, patterns, values,
+required fields, and keys that a list has once. Those of each field are in ` + "`render/decode/bounds_table.go`" + `. Fairlead
+takes more than upstream in these places:
+
+| what | why |
+|---|---|
+| an empty text, list or mapping of a field that is not required | it asks for nothing, as a field that is not there |
+| a boolean that is required and not there | it is false |
+| ` + "`spec.selector` and the type of a rollout strategy that are not there" + ` | upstream's webhooks fill them in as well |
+| the group and kind of an IPPool of Metal3 that are not there in v1beta1 | v1beta2 fills them in as well |
+| an argument that is there twice in ` + "`extraArgs` or `kubeletExtraArgs`" + ` of v1beta2 | kubeadm takes it: two issuers of service accounts, while one takes over |
+| gzip in files of Ignition | Ignition unpacks it |
+
+It refuses more than upstream in these:
+
+| what | why |
+|---|---|
+| a Cluster without infrastructure or control plane, or with half an endpoint | nothing completes it by hand |
+| a MachineDeployment without a version | Fairlead installs what the version says |
+| a negative ` + "`maxUnavailable`" + `, or a range of unhealthy machines such as ` + "`[3-1]`" + ` | no number of machines is meant |
+| ` + "`certificatesExpiryDays`" + ` of as many days as certificates are valid | every machine would be replaced again and again |
+| conditions of static pods and etcd members in a MachineHealthCheck | they are told for the control plane as a whole |
+
 `)
 	common := commonFields()
 	gks := slices.Sorted(maps.Keys(d.kinds))

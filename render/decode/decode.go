@@ -15,37 +15,45 @@ import (
 type Decoder struct {
 	fleet fleet.ID
 	kinds map[string]*kind // by groupKind
+	// bounds are those of the definitions of kinds.
+	bounds *bounds
 }
 
-var _ render.Decoder = (*Decoder)(nil)
+var _ render.WarningDecoder = (*Decoder)(nil)
 
 // New returns a Decoder for the fleet id that knows the kinds of Cluster API, and those of
 // providers and distributions.
 func New(id fleet.ID, providers []fleet.Kind) *Decoder {
-	return &Decoder{fleet: id, kinds: knownKinds(providers)}
+	return &Decoder{fleet: id, kinds: knownKinds(providers), bounds: knownBounds()}
 }
 
 // Decode implements render.Decoder. Clusters are sorted by key, problems by
 // place. A problem without a cluster holds back all clusters of the overlay:
 // then none is returned.
 func (d *Decoder) Decode(overlay string, objects []render.Object, libraries ...topology.Library) ([]fleet.Cluster, []fleet.Problem) {
-	clusters, problems := d.clusters(overlay, objects, libraries)
-	if former, differs := formerObjects(objects); differs && len(clusters) > 0 {
-		before, _ := d.clusters(overlay, former, libraries)
-		keepFormer(clusters, before)
-	}
+	clusters, problems, _ := d.DecodeAndWarn(overlay, objects, libraries...)
 	return clusters, problems
 }
 
-// clusters does what Decode does.
-func (d *Decoder) clusters(overlay string, objects []render.Object, libraries []topology.Library) ([]fleet.Cluster, []fleet.Problem) {
+// DecodeAndWarn implements render.WarningDecoder.
+func (d *Decoder) DecodeAndWarn(overlay string, objects []render.Object, libraries ...topology.Library) (clusters []fleet.Cluster, problems, warnings []fleet.Problem) {
+	clusters, problems, warnings = d.clusters(overlay, objects, libraries)
+	if former, differs := formerObjects(objects); differs && len(clusters) > 0 {
+		before, _, _ := d.clusters(overlay, former, libraries)
+		keepFormer(clusters, before)
+	}
+	return clusters, problems, warnings
+}
+
+// clusters does what DecodeAndWarn does.
+func (d *Decoder) clusters(overlay string, objects []render.Object, libraries []topology.Library) (clusters []fleet.Cluster, problems, warnings []fleet.Problem) {
 	s := d.set(overlay, objects)
 	d.expand(s, libraries)
 	s.blueprints()
 	s.findMembers()
 	s.checkClusters()
+	s.checkShared()
 
-	var problems []fleet.Problem
 	held := false // by a problem of no cluster
 	for _, o := range s.objects {
 		owners := s.owners(o)
@@ -60,7 +68,6 @@ func (d *Decoder) clusters(overlay string, objects []render.Object, libraries []
 			}
 		}
 	}
-	var clusters []fleet.Cluster
 	for _, k := range s.keys {
 		b := &builder{decoder: d, set: s, fleet: d.fleet, key: k}
 		c := b.build(s.clusters[k])
@@ -71,7 +78,7 @@ func (d *Decoder) clusters(overlay string, objects []render.Object, libraries []
 		}
 	}
 	slices.SortStableFunc(problems, compareProblems)
-	return clusters, slices.Compact(problems)
+	return clusters, slices.Compact(problems), s.unused(clusters)
 }
 
 func compareProblems(a, b fleet.Problem) int {

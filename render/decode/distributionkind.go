@@ -3,6 +3,7 @@ package decode
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,6 +81,9 @@ func completeControlPlane(m *fleet.ControlPlaneManifest, o metav1.Object) field.
 	}
 	m.Version = withV(m.Version)
 	m.MaxSurge = intstr.ValueOrDefault(m.MaxSurge, intstr.FromInt32(1))
+	if n, err := strconv.Atoi(m.MaxSurge.StrVal); m.MaxSurge.Type == intstr.String && err == nil {
+		*m.MaxSurge = intstr.FromInt(n) // Cluster API takes "1" as 1
+	}
 
 	spec := field.NewPath("spec")
 	template := spec.Child("machineTemplate")

@@ -18,4 +18,4 @@
 // the same order.
 package decode
 
-//go:generate go test -run "TestCoverage|TestEachHonouredFieldCounts" -update .
+//go:generate go test -run "TestCoverage|TestEachHonouredFieldCounts|TestBoundsTable" -update .

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+	"sync"
 )
 
 // A structField is one field of a type as JSON sees it.
@@ -29,9 +30,21 @@ func isLeaf(t reflect.Type) bool {
 	return true
 }
 
+// knownFields holds what fieldsOf found, by type.
+var knownFields sync.Map //nolint:gochecknoglobals // types never change
+
 // fieldsOf returns the JSON fields of the struct type t in the order of the
-// source, embedded structs included.
+// source, embedded structs included. They are shared: no caller changes them.
 func fieldsOf(t reflect.Type) []structField {
+	if known, ok := knownFields.Load(t); ok {
+		return known.([]structField)
+	}
+	fields := findFields(t)
+	knownFields.Store(t, fields)
+	return fields
+}
+
+func findFields(t reflect.Type) []structField {
 	var out []structField
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -3,6 +3,7 @@ package decode
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -248,6 +249,9 @@ func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Pa
 			errs = append(errs, field.Invalid(image.path, image.tag, "is not a tag of an image"))
 		}
 	}
+	if tag := cluster.DNS.ImageTag; isImageTag(tag) && !isVersionTag(tag) {
+		errs = append(errs, field.Invalid(clusterPath.Child("dns", "imageTag"), tag, `must be a version of CoreDNS such as "v1.12.0"`))
+	}
 	errs = append(errs, validateExternalEtcd(&cluster, clusterPath.Child("etcd"))...)
 	ca := cluster.CACertificateValidityPeriodDays
 	if ca == 0 {
@@ -296,5 +300,12 @@ func validateExternalEtcd(c *bootstrapv1.ClusterConfiguration, path *field.Path)
 // Source: OCI distribution specification, "Pulling manifests".
 func isImageTag(s string) bool {
 	const word = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
-	return len(s) <= 128 && strings.TrimLeft(s, word+".-") == "" && strings.Contains(word, s[:1])
+	return s != "" && len(s) <= 128 && strings.TrimLeft(s, word+".-") == "" && strings.Contains(word, s[:1])
+}
+
+// isVersionTag reports whether the tag of an image is a version, of which the last parts may
+// be missing.
+// Source: Cluster API, webhook of KubeadmControlPlane.
+func isVersionTag(s string) bool {
+	return regexp.MustCompile(`^v?[0-9]+(\.[0-9]+(\.[0-9]+([-+_].+)?)?)?$`).MatchString(s)
 }

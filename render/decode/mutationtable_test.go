@@ -40,6 +40,10 @@ func seeds(version string) map[string]string {
 		}
 		return "[{type: " + kind + ", status: Unknown, timeoutSeconds: 60}]"
 	}
+	argument := "[{name: a, value: b}]"
+	if version == "v1beta1" {
+		argument = "{a: b}"
+	}
 	return map[string]string{
 		"unhealthyNodeConditions":    condition("Ready"),
 		"unhealthyConditions":        condition("Ready"),
@@ -57,6 +61,20 @@ func seeds(version string) map[string]string {
 		"secret":            "{name: s, key: a}",
 		"extraVolumes":      "[{name: a, hostPath: /a, mountPath: /b}]",
 		"extraEnvs":         "[{name: A}]",
+		"secretKeyRef":      "{name: s, key: a}",
+		"configMapKeyRef":   "{name: s, key: a}",
+		"fileKeyRef":        "{volumeName: v, path: p, key: a}",
+		"resourceFieldRef":  "{resource: limits.cpu}",
+		"fieldRef":          "{fieldPath: spec.nodeName}",
+		"filesystems":       "[{device: /dev/a, filesystem: ext4, label: a}]",
+		"partitions":        "[{device: /dev/a, diskLayout: [{percentage: 50}]}]",
+		"file":              "{kubeConfigPath: /k}",
+		"kubeConfig":        "{user: {exec: {command: a}}}",
+		"env":               "[{name: A, value: b}]",
+		"strings":           "[{key: a, value: b}]",
+		"extraArgs":         argument,
+		"kubeletExtraArgs":  argument,
+		"strategy":          "{type: RollingUpdate}",
 	}
 }
 
@@ -67,9 +85,23 @@ func mutations() []mutation {
 
 // rebootMutations are of references to templates of a remediation, which no overlay here has.
 func rebootMutations() (out []mutation) {
-	for _, ref := range []string{".remediation.templateRef.", ".remediationTemplate."} {
+	other := map[string]any{"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "X", "name": "x"}
+	for _, ref := range []string{".healthCheck.remediation.templateRef", ".machineHealthCheck.remediationTemplate"} {
+		for _, kind := range []string{"ClusterClass ", "Cluster "} {
+			below := "spec."
+			if kind == "Cluster " {
+				below = "spec.topology."
+			}
+			for _, of := range []string{"controlPlane", "workers.machineDeployments"} {
+				for _, f := range []string{"apiVersion", "kind", "name"} {
+					out = append(out, mutation{field: kind + below + of + ref + "." + f, at: below + of + ref, to: other, problem: "which the overlay does not hold"})
+				}
+			}
+		}
+	}
+	for _, ref := range []string{"spec.remediation.templateRef", "spec.remediationTemplate"} {
 		for _, f := range []string{"apiVersion", "kind", "name"} {
-			out = append(out, mutation{field: ref + f, problem: "which the overlay does not hold"})
+			out = append(out, mutation{field: "MachineHealthCheck " + ref + "." + f, at: ref, to: other, problem: "which the overlay does not hold"})
 		}
 	}
 	return out
@@ -196,18 +228,26 @@ func kubeadmMutations() []mutation {
 		{field: ".external.endpoints", to: []any{"https://f:2379"}},
 		{field: ".resourceFieldRef.divisor", to: "2"},
 		{field: ".bootstrapTokens.token", to: "abcdef.0123456789abcdee"},
+		{field: ".diskLayout.partitionType", to: "Linux"},
+		{field: ".dns.imageTag", to: "v1.12.0"},
 		{field: ".secret.name", to: "t"},
 		{field: ".secret.key", to: "b"},
 	}
+	const ignition = "format: ignition"
 	for _, kind := range []struct{ below, given string }{
-		{"KubeadmControlPlane spec.kubeadmConfigSpec", "spec: {kubeadmConfigSpec: {format: ignition}}"},
-		{"KubeadmConfigTemplate spec.template.spec", "spec: {template: {spec: {format: ignition}}}"},
-		{"KubeadmConfig spec", "spec: {format: ignition}"},
+		{"KubeadmControlPlane spec.kubeadmConfigSpec", "spec: {kubeadmConfigSpec: {" + ignition + "}}"},
+		{"KubeadmConfigTemplate spec.template.spec", "spec: {template: {spec: {" + ignition + "}}}"},
+		{"KubeadmConfig spec", "spec: {" + ignition + "}"},
 	} {
+		for _, f := range []string{"name", "config"} {
+			out = append(out, mutation{field: kind.below + ".joinConfiguration.discovery.file.kubeConfig.user.authProvider." + f, given: strings.Replace(kind.given, ignition,
+				"joinConfiguration: {discovery: {file: {kubeConfigPath: /k, kubeConfig: {user: {authProvider: {name: a}, exec: null}}}}}", 1)})
+		}
 		config, given := kind.below+".ignition.containerLinuxConfig", kind.given
 		out = append(out,
 			mutation{field: config + ".additionalConfig", given: given, to: "systemd: {units: [{name: a.service}]}"},
 			mutation{field: config + ".strict", given: given},
+			mutation{field: kind.below + ".diskSetup.partitions.layout", given: strings.Replace(given, ignition, "diskSetup: {partitions: [{device: /dev/a, layout: true}]}", 1)},
 		)
 	}
 	return out

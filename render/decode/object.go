@@ -18,6 +18,7 @@ import (
 	"fairlead.dev/render/topology"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -190,6 +191,7 @@ func (d *Decoder) decode(o *object, data []byte) {
 	c := checker{kind: k, version: o.gvk.Version}
 	c.check(o.raw, reflect.TypeOf(value), "", "")
 	o.identity(&c)
+	o.ownMetadata(&c)
 	o.ours(&c)
 	for _, f := range c.flaws {
 		o.problems = append(o.problems, o.problem(f))
@@ -207,17 +209,32 @@ func (d *Decoder) decode(o *object, data []byte) {
 	if len(o.problems) > 0 {
 		return
 	}
-	if o.managed() {
-		return // the class may change it
+	beyond := d.bounds.outOfBounds(k, o.gvk.Version, o.raw)
+	var errs field.ErrorList
+	if !o.managed() { // else the class may change it
+		setNamespace(value, o.namespace)
+		var normalised any
+		if normalised, errs = k.normalise(value); len(errs)+len(beyond) == 0 {
+			o.value = normalised
+		}
 	}
-	setNamespace(value, o.namespace)
-	normalised, errs := k.normalise(value)
 	for _, err := range errs {
 		o.invalid = append(o.invalid, o.problem(flaw{o.written(err.Field), err.ErrorBody(), ""}))
 	}
-	if len(errs) == 0 {
-		o.value = normalised
+	for _, f := range beyond {
+		about := func(err *field.Error) bool {
+			return within(f.field, o.written(err.Field)) || within(o.written(err.Field), f.field)
+		}
+		if !slices.ContainsFunc(errs, about) { // else a rule says it better
+			o.invalid = append(o.invalid, o.problem(f))
+		}
 	}
+}
+
+// within reports whether the field at path is that at other or below it.
+func within(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, other)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // identity checks the name and namespace of an object.
@@ -236,6 +253,29 @@ func (o *object) identity(c *checker) {
 	}
 	for _, msg := range validation.IsDNS1123Label(o.namespace) {
 		c.addf("metadata.namespace", "", "%q is not a namespace: %s", o.namespace, msg)
+	}
+}
+
+// maxAnnotations is how many bytes the annotations of an object may have together.
+// Source: Kubernetes, "Annotations".
+const maxAnnotations = 256 << 10
+
+// ownMetadata checks labels and annotations of an object as API servers do.
+func (o *object) ownMetadata(c *checker) {
+	for _, key := range slices.Sorted(maps.Keys(o.labels)) {
+		for _, msg := range slices.Concat(validation.IsQualifiedName(key), validation.IsValidLabelValue(o.labels[key])) {
+			c.addf("metadata.labels."+key, "", "%q is not a label: %s", key+": "+shorten(o.labels[key]), msg)
+		}
+	}
+	bytes := 0
+	for _, key := range slices.Sorted(maps.Keys(o.notes)) {
+		bytes += len(key) + len(o.notes[key])
+		for _, msg := range validation.IsQualifiedName(strings.ToLower(key)) {
+			c.addf("metadata.annotations."+key, "", "%q is not a name of an annotation: %s", key, msg)
+		}
+	}
+	if bytes > maxAnnotations {
+		c.addf("metadata.annotations", "", "must have at most %d bytes together, have %d", maxAnnotations, bytes)
 	}
 }
 

@@ -130,7 +130,7 @@ func TestProblems(t *testing.T) {
 		"topology": {
 			change: []string{"spec:\n  clusterNetwork:", "spec:\n  topology: {version: v1.34.1}\n  clusterNetwork:"},
 			want: []wantProblem{{
-				cluster, "spec.topology.classRef.name",
+				cluster, "spec.topology.classRef",
 				"is required", "",
 			}},
 		},

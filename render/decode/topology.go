@@ -163,7 +163,10 @@ func (d *Decoder) expand(s *overlaySet, libraries []topology.Library) {
 		}
 		key, field := o.classKey()
 		if key.Name == "" {
-			o.add(field, "", "is required")
+			told := func(p fleet.Problem) bool { return within(field, p.Field) }
+			if !slices.ContainsFunc(o.invalid, told) {
+				o.add(field, "", "is required")
+			}
 			continue
 		}
 		o.class = s.byName[nameKey(clusterClass, key.Namespace, key.Name)]

@@ -126,7 +126,7 @@ func TestTopologyProblems(t *testing.T) {
 		},
 		"refused field of a topology": {
 			"what is not honoured is refused",
-			[]string{"name: md-0, replicas: 1", "name: md-0, replicas: 1, healthCheck: {remediation: {templateRef: {apiVersion: v1, kind: X, name: x}}}"},
+			[]string{"name: md-0, replicas: 1", "name: md-0, replicas: 1, healthCheck: {remediation: {templateRef: {apiVersion: x.io/v1, kind: X, name: x}}}"},
 			[]string{cluster + "spec.topology.workers.machineDeployments[0].healthCheck.remediation.templateRef: names X default/x, which the overlay does not hold (the overlay holds no X)"},
 		},
 		"field of the class": {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxNesting bounds expressions in defaults of expressions.
@@ -153,6 +154,9 @@ func trim(value, operator string) string {
 		if greedy {
 			n = len(value) - n
 		}
+		if cut := len(value) - n; op == "%" && !isBoundary(value, cut) || op == "#" && !isBoundary(value, n) {
+			continue // in the middle of a character
+		}
 		if op == "%" && match(pattern, value[len(value)-n:]) {
 			return value[:len(value)-n]
 		}
@@ -163,8 +167,11 @@ func trim(value, operator string) string {
 	return value
 }
 
+// isBoundary reports whether no character of s begins before i and ends after it.
+func isBoundary(s string, i int) bool { return i == len(s) || utf8.RuneStart(s[i]) }
+
 // match reports whether s as a whole matches pattern, in which * is any text and ? any
-// byte. It backtracks to the last * only, so it is quadratic at worst.
+// character. It backtracks to the last * only, so it is quadratic at worst.
 func match(pattern, s string) bool {
 	star, mark := -1, 0
 	p, i := 0, 0
@@ -173,7 +180,11 @@ func match(pattern, s string) bool {
 		case p < len(pattern) && pattern[p] == '*':
 			star, mark = p, i
 			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
+		case p < len(pattern) && pattern[p] == '?':
+			_, size := utf8.DecodeRuneInString(s[i:])
+			p++
+			i += size
+		case p < len(pattern) && pattern[p] == s[i]:
 			p++
 			i++
 		case star >= 0:

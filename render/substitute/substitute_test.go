@@ -14,7 +14,7 @@ import (
 
 func values() map[string]string {
 	return map[string]string{
-		"NAME": "eu-1", "COUNT": "3", "EMPTY": "", "VERSION": "v1.34.1", "YES": "yes", "LIST": `["10.0.0.0/8", "b"]`,
+		"NAME": "eu-1", "CITY": "Zürich", "CAFE": "café", "COUNT": "3", "EMPTY": "", "VERSION": "v1.34.1", "YES": "yes", "LIST": `["10.0.0.0/8", "b"]`,
 		"MAP": "{a: 1}", "DOCS": "a\n---\nkind: Secret", "KEYS": "a\nreplicas: 9", "COMMENT": "a # b", "QUOTED": `"007"`,
 		"BOMB": "[&a x, *a]", "HUGE": "1e309", "DOLLAR": "${NAME} $NAME", "FLAG": "true", "NONE": "[]", "FLOAT": "1.5", "COLON": "a: b", "BRACKET": "[a, b",
 	}
@@ -70,6 +70,7 @@ func TestObject(t *testing.T) {
 		"Escape":           {reason: "two dollar signs are one", in: "a: $${NAME}\nb: $$x $$", want: `{"a":"${NAME}","b":"$x $"}`},
 		"Dollar":           {reason: "a dollar sign is one", in: "a: $NAME $(x) $\nb: 'cost: 5$'", want: `{"a":"$NAME $(x) $","b":"cost: 5$"}`},
 		"TrimEnd":          {reason: "ends are trimmed", in: "a: \"${VERSION%.*}\"\nb: \"${VERSION%%.*}\"\nc: \"${VERSION#v}\"\nd: \"${VERSION##*.}\"\ne: \"${VERSION%x}\"", want: `{"a":"v1.34","b":"v1","c":"1.34.1","d":"1","e":"v1.34.1"}`},
+		"TrimCharacter":    {reason: "a character is trimmed whole", in: "a: \"${CAFE%?}\"\nb: \"${CITY#Z?}\"\nc: \"${CITY%%ü*}\"", want: `{"a":"caf","b":"rich","c":"Z"}`},
 		"Unset":            {reason: "a variable without a value is named once for an object", in: "a: ${NO}\nb: [x, '-${NO}', '${ALSO}']", errs: []string{"a: the variable NO has no value", "b[2]: the variable ALSO has no value"}},
 		"AllowUnset":       {reason: "it may be left standing", in: "a: ${NO}\nb: '${NO%x} ${NAME}'", want: `{"a":"${NO}","b":"${NO%x} eu-1"}`, allow: true},
 		"Unsupported":      {reason: "other expressions are refused", in: "a: ${NAME/a/b}\nb: ${#NAME}\nc: ${NAME^^}\nd: ${NAME:+x}\ne: ${1}\nf: ${}", errs: []string{"a: the expression ${NAME/a/b} is not supported", "b: the expression ${#NAME} is not supported", "c: the expression ${NAME^^} is not supported", "d: the expression ${NAME:+x} is not supported", "e: the expression ${1} is not supported", "f: the expression ${} is not supported"}, allow: true},

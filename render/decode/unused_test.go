@@ -1,0 +1,136 @@
+package decode_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+)
+
+// TestUnused: an object that changes no cluster is a warning, and holds nothing back.
+func TestUnused(t *testing.T) {
+	const (
+		mhc      = "selector: {matchLabels: {cluster.x-k8s.io/deployment-name: eu-md-0}}"
+		resource = "\n---\napiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSet\nmetadata: {name: s, namespace: prod}\n" +
+			"spec: {clusterSelector: {matchLabels: {stage: %}}, resources: [{kind: ConfigMap, name: c}]}\n---\n" +
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: prod}\ndata: {a: \"{apiVersion: v1, kind: Namespace, metadata: {name: a}}\"}\n"
+		rule = "\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDrainRule\nmetadata: {name: r, namespace: prod}\nspec: {drain: {behavior: Skip}, machines: [{selector: {matchLabels: {tier: %}}}]}\n"
+		more = "\n---\napiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: KubeadmConfigTemplate\nmetadata: {name: x, namespace: prod}\nspec: {template: {spec: {verbosity: 1}}}\n" +
+			"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestMachineTemplate\nmetadata: {name: x, namespace: prod}\nspec: {template: {spec: {flavor: small}}}\n" +
+			"---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: KubeadmControlPlane\nmetadata: {name: x, namespace: prod}\nspec: {version: v1.34.1, kubeadmConfigSpec: {verbosity: 1}, machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: TestMachineTemplate, name: m}}}}\n"
+	)
+	staged := strings.Replace(newest, "metadata: {name: eu, namespace: prod}", "metadata: {name: eu, namespace: prod, labels: {stage: prod}}", 1)
+	for name, c := range map[string]struct {
+		reason    string
+		manifests string
+		file      string // "prod/eu.yaml" where empty
+		want      []string
+	}{
+		"nothing": {manifests: newest},
+		"health check": {
+			reason:    "sick machines would stay",
+			manifests: strings.Replace(newest, mhc, "selector: {matchLabels: {cluster.x-k8s.io/deployment-name: eu-md-1}}", 1),
+			want: []string{"prod/eu.yaml: MachineHealthCheck prod/eu-hc: spec.selector: changes no cluster: it selects no machine of Cluster prod/eu " +
+				"(select labels of machines, such as cluster.x-k8s.io/deployment-name)"},
+		},
+		"health check of the control plane": {manifests: strings.Replace(newest, mhc, "selector: {matchLabels: {cluster.x-k8s.io/control-plane: ''}}", 1)},
+		"resource set": {
+			manifests: staged + strings.Replace(resource, "%", "dev", 1),
+			want: []string{"prod/eu.yaml: ClusterResourceSet prod/s: spec.clusterSelector: changes no cluster: it selects no Cluster of the overlay " +
+				"(select labels that a Cluster of namespace prod has)"},
+		},
+		"resource set that fits": {manifests: staged + strings.Replace(resource, "%", "prod", 1)},
+		"drain rule": {
+			manifests: newest + strings.Replace(rule, "%", "db", 1),
+			want: []string{"prod/eu.yaml: MachineDrainRule prod/r: spec.machines: changes no cluster: it selects no machine of a cluster of the overlay " +
+				"(select labels that machines and clusters have)"},
+		},
+		"drain rule that fits": {manifests: newest + strings.Replace(rule, "%", "web", 1)},
+		"nothing refers to them": {
+			manifests: newest + more,
+			want: []string{
+				"prod/eu.yaml: KubeadmConfigTemplate prod/x: changes no cluster: nothing in the overlay refers to it (refer to it, or remove it)",
+				"prod/eu.yaml: KubeadmControlPlane prod/x: changes no cluster: nothing in the overlay refers to it (refer to it, or remove it)",
+				"prod/eu.yaml: TestMachineTemplate prod/x: changes no cluster: nothing in the overlay refers to it (refer to it, or remove it)",
+			},
+		},
+		"of a base": {
+			reason:    "another overlay may use it",
+			manifests: newest + more, file: "bases/eu.yaml",
+		},
+		"overlay with a problem": {
+			reason:    "what is refused may refer to it",
+			manifests: strings.Replace(newest, "replicas: 3", "replcas: 3", 1) + more,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var in []render.Object
+			for _, o := range objects(c.manifests) {
+				if c.file != "" {
+					o.File = c.file
+				}
+				in = append(in, o)
+			}
+			clusters, problems, warnings := decode.New("f1", testKinds()).DecodeAndWarn("prod", in)
+			var got []string
+			for _, w := range warnings {
+				got = append(got, w.String())
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", c.reason, diff)
+			}
+			if len(clusters) != 1 && name != "overlay with a problem" {
+				t.Errorf("%d clusters, problems %v", len(clusters), problems)
+			}
+		})
+	}
+}
+
+// TestSharedObjects: two Clusters have no control plane or infrastructure in common.
+func TestSharedObjects(t *testing.T) {
+	second := "\n---\n" + strings.Replace(strings.SplitN(newest, "\n---\n", 2)[0], "name: eu, namespace: prod", "name: aa, namespace: prod", 1)
+	own := strings.NewReplacer("kind: KubeadmControlPlane, name: eu-cp", "kind: KubeadmControlPlane, name: aa-cp")
+	ownControlPlane := "\n---\n" + strings.Replace(strings.SplitN(newest, "\n---\n", 4)[2], "name: eu-cp", "name: aa-cp", 1)
+	const infrastructure = "prod/eu.yaml: Cluster prod/aa: spec.infrastructureRef.name: TestCluster prod/eu is what Cluster prod/eu refers to as well (give each cluster an object of its own)"
+	for name, c := range map[string]struct {
+		manifests string
+		want      []string
+		clusters  []string
+	}{
+		"both": {
+			manifests: newest + second,
+			want: []string{
+				"prod/eu.yaml: Cluster prod/aa: spec.controlPlaneRef.name: KubeadmControlPlane prod/eu-cp is what Cluster prod/eu refers to as well (give each cluster an object of its own)",
+				infrastructure,
+			},
+			clusters: []string{"prod/eu"}, // the one that was there first
+		},
+		"infrastructure": {manifests: newest + own.Replace(second) + ownControlPlane, want: []string{infrastructure}, clusters: []string{"prod/eu"}},
+		"one that is to go": {
+			manifests: newest + strings.Replace(second, "name: aa, namespace: prod", "name: aa, namespace: prod, annotations: {fairlead.dev/delete: 'true'}", 1),
+			clusters:  []string{"prod/aa", "prod/eu"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clusters, problems := decodeAll(c.manifests)
+			var got, keys []string
+			for _, p := range problems {
+				got = append(got, p.String())
+			}
+			for _, c := range clusters {
+				keys = append(keys, c.Key.String())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("problems: -want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(c.clusters, keys); diff != "" {
+				t.Errorf("clusters: -want +got:\n%s", diff)
+			}
+		})
+	}
+}
