@@ -15,6 +15,7 @@ import (
 type Decoder struct {
 	fleet fleet.ID
 	kinds map[string]*kind // by groupKind
+	draft Draft            // nil: no user data is checked
 }
 
 var _ render.Decoder = (*Decoder)(nil)
@@ -23,6 +24,13 @@ var _ render.Decoder = (*Decoder)(nil)
 // providers and distributions.
 func New(id fleet.ID, providers []fleet.Kind) *Decoder {
 	return &Decoder{fleet: id, kinds: knownKinds(providers)}
+}
+
+// WithDraft returns a Decoder that refuses manifests from which draft can make no user data.
+func (d *Decoder) WithDraft(draft Draft) *Decoder {
+	out := *d
+	out.draft = draft
+	return &out
 }
 
 // Decode implements render.Decoder. Clusters are sorted by key, problems by
