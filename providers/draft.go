@@ -55,6 +55,43 @@ func Joins(p fleet.Pool) []fleet.Join {
 	return []fleet.Join{fleet.JoinWorker}
 }
 
+// unmade returns the ways in which no machine of c can be made, at each of its versions.
+func unmade(d Distribution, c *fleet.Cluster) []fleet.Unmade {
+	if c.Delete || c.Abandon {
+		return nil // none is to be made
+	}
+	var out []fleet.Unmade
+	drafter := NewDrafter()
+	add := func(c *fleet.Cluster) {
+		for _, p := range c.Pools() {
+			for _, join := range Joins(p) {
+				if err := drafter.Draft(d, c, p, join); err != nil {
+					out = append(out, fleet.Unmade{Pool: p.Name, Version: p.Version, Join: join, Why: err.Error()})
+				}
+			}
+		}
+	}
+	add(c)
+	if c.Topology == nil {
+		return out
+	}
+	for _, v := range c.Topology.Older {
+		staged := *c
+		staged.Workers = nil
+		for _, p := range c.Pools() {
+			b, ok := v.Pools[p.Name]
+			switch {
+			case ok && p.Role == fleet.RoleControlPlane:
+				staged.ControlPlane = p.At(v.Version, b)
+			case ok:
+				staged.Workers = append(staged.Workers, p.At(v.Version, b))
+			}
+		}
+		add(&staged)
+	}
+	return out
+}
+
 // standIns returns values that are valid for each need of each distribution, and that no
 // cluster trusts: everybody knows the key. They are always the same.
 func standIns() fleet.SecretData {

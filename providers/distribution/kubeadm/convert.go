@@ -25,7 +25,7 @@ func newConverter(kubernetes string) (*converter, error) {
 		return nil, fleet.FieldErrorf("version", "%q is not a Kubernetes version", kubernetes)
 	}
 	if v.Major() != 1 || v.Minor() < 22 {
-		return nil, fleet.FieldErrorf("version", "Fairlead knows kubeadm of Kubernetes 1.22 and newer 1.x, not of %s", kubernetes)
+		return nil, fleet.FieldErrorf("version", "kubeadm of Kubernetes %s is not supported: the oldest is 1.22, and the newest are of 1.x", kubernetes)
 	}
 	return &converter{minor: v.Minor(), v1beta4: v.Minor() >= 31}, nil
 }
@@ -208,7 +208,7 @@ func (c *converter) args(field string, in []bootstrapv1.Arg) any {
 	byName := make(map[string]string, len(in))
 	for _, a := range in {
 		_, twice := byName[a.Name]
-		c.needsV1beta4(field+": argument "+a.Name+" twice", twice)
+		c.refuse(twice && !c.v1beta4, field, "argument %s twice: kubeadm has this from Kubernetes 1.31 on", a.Name)
 		var value string
 		if a.Value != nil {
 			value = *a.Value

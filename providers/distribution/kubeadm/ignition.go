@@ -65,7 +65,7 @@ func (w *writer) ignition() ([]byte, error) {
 	}
 	config := &own.config[len(own.config)-1]
 	if jinjaOfCloudInit.MatchString(string(config.Content)) {
-		return nil, fleet.FieldErrorf("nodeRegistration", "Ignition evaluates no Jinja expression: write a variable of the shell, " +
+		return nil, fleet.FieldErrorf("nodeRegistration", "Ignition evaluates no Jinja expression: write a variable of the shell, "+
 			"and let preKubeadmCommands put its value in with envsubst")
 	}
 	files.own(cloudinit.File{Path: ignitionScriptPath, Owner: rootOwner, Permissions: "0700", Content: cloudinit.Text(w.script(own.command))})
