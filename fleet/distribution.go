@@ -10,6 +10,27 @@ type Distribution struct {
 	// Steps are those that are due, by the version of the control plane that they are
 	// for: those of a cluster of a class may be for another version than Git's.
 	Steps map[string][]Step
+	// Unmade are the ways in which no machine can be made.
+	Unmade []Unmade `json:",omitempty"`
+}
+
+// An Unmade says why no machine of a pool can be made that joins in one way: its manifests give
+// no user data. The decoder refuses such manifests; the content of a Secret may be known later.
+type Unmade struct {
+	Pool    PoolName
+	Version string // of the pool
+	Join    Join
+	Why     string // "files[0] (/etc/motd): contentFrom.secret: …"
+}
+
+// WhyUnmade returns why no machine of p can be made that joins as join says; empty: it can.
+func (d *Distribution) WhyUnmade(p *Pool, join Join) string {
+	for _, u := range d.Unmade {
+		if u.Pool == p.Name && u.Version == p.Version && u.Join == join {
+			return u.Why
+		}
+	}
+	return ""
 }
 
 // Traits say how control planes of a kind work. The zero value is a stacked etcd whose

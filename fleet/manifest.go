@@ -78,6 +78,9 @@ type BootstrapManifest struct {
 	// kind of the control plane, and else of the configuration, also where a template
 	// says it: paths of fields that differ are told below spec of that kind.
 	Kind string
+	// Path is where the object has the configuration, in the newest version of its kind:
+	// "spec.kubeadmConfigSpec".
+	Path string
 	// Spec is a value whose JSON becomes Bootstrap.Spec.
 	Spec any
 	// Hashed is what of Spec counts in template hashes, of the same type; nil: all of it.

@@ -19,6 +19,16 @@ func (versions) Needs(*fleet.Cluster) []fleet.SecretNeed {
 	return []fleet.SecretNeed{{Name: "token", Inside: true}}
 }
 
+func (versions) UserData(in providers.BootstrapInput) (providers.UserData, error) {
+	if in.Pool.Version == "v1" {
+		return providers.UserData{}, fleet.Errorf(fleet.Unknown, "write user data", "it is not known")
+	}
+	if in.Pool.Version == "v2" {
+		return providers.UserData{}, fleet.Errorf(fleet.Invalid, "write user data", "%s of %s", in.Join, in.Cluster.ControlPlane.Version)
+	}
+	return providers.UserData{}, nil
+}
+
 func (versions) Steps(c *fleet.Cluster, _ *fleet.Workload) []fleet.Step {
 	p := c.ControlPlane
 	return []fleet.Step{{Name: p.Version + " of " + string(p.Template)}}
@@ -60,6 +70,9 @@ func TestFacts(t *testing.T) {
 		{Version: "v2.5", Pools: map[fleet.PoolName]fleet.Blueprint{"md": {Template: "m"}}},
 	}}
 	want.Steps["v2"], want.Steps["v1"] = step("v2 of t2"), step("v1 of t3")
+	want.Unmade = []fleet.Unmade{
+		{Pool: "cp", Version: "v2", Join: fleet.JoinInit, Why: "Init of v2"}, {Pool: "cp", Version: "v2", Join: fleet.JoinControlPlane, Why: "ControlPlane of v2"},
+	}
 	if diff := cmp.Diff(want, providers.Facts(versions{}, c, o)); diff != "" {
 		t.Errorf("of a class, -want +got:\n%s", diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/workload"
+	"fairlead.dev/render/decode"
 )
 
 // Built is what a program was built with: what it makes clusters on, and of which kinds
@@ -45,4 +46,17 @@ func (b Built) distributions(c *workload.Client) providers.Distributions {
 		return nil
 	}
 	return b.Distributions(c)
+}
+
+// draft returns what makes user data of machines that do not exist. A cluster whose kind of
+// control plane is not built in is not judged.
+func (b Built) draft() decode.Draft {
+	distributions, drafter := b.distributions(nil), providers.NewDrafter()
+	return func(c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
+		d, err := distributions.Of(c)
+		if err != nil {
+			return nil //nolint:nilerr // who looks at the cluster says so
+		}
+		return drafter.Draft(d, c, p, join)
+	}
 }

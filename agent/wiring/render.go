@@ -60,7 +60,7 @@ func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.
 	}
 	return render.New(render.Options{
 		Workers: workers, Pinned: o.Pinned,
-		Decoder: decode.New(fleet.ID(id), registry.Kinds()), FleetID: fleet.ID(id), Decrypter: decrypter,
+		Decoder: decode.New(fleet.ID(id), registry.Kinds()).WithDraft(s.Built.draft()), FleetID: fleet.ID(id), Decrypter: decrypter,
 		Values: o.Values, AllowUnset: o.AllowUnset, Observe: o.Observe, Log: s.Log,
 	}), nil
 }

@@ -27,7 +27,9 @@ func (d *draft) remediateFirst(g *group) bool {
 		d.noteLimited(m, v)
 		return true
 	}
-	d.asAttempt(m, func() { d.deleteMachine(m, m.unhealthy.message) })
+	if d.replaceable(g, m, fleet.JoinInit) {
+		d.asAttempt(m, func() { d.deleteMachine(m, m.unhealthy.message) })
+	}
 	return true
 }
 
@@ -69,7 +71,9 @@ func (d *draft) remediate(g *group) bool {
 		}
 		d.wait("machine %s is unhealthy and waits: %s", m.Name, why)
 	case remediation.Remove:
-		d.asAttempt(m, func() { d.removeControlPlane(m, m.unhealthy.message) })
+		if d.replaceable(g, m, fleet.JoinControlPlane) {
+			d.asAttempt(m, func() { d.removeControlPlane(m, m.unhealthy.message) })
+		}
 	}
 	return true
 }

@@ -61,13 +61,13 @@ func (d *draft) takeWorkerStep(g *group, may gate, s rollout.Step) {
 	case rollout.CreateFor:
 		d.create(g, fleet.JoinWorker, g.pool.FailureDomain, fmt.Sprintf("%s: replaces %s", differs(m, g.pool), m.Name))
 	case rollout.Remediate:
-		d.beginRemoval(m, m.unhealthy.message)
+		d.replaceWorker(g, m, m.unhealthy.message)
 	case rollout.RemoveMore:
 		d.beginRemoval(m, g.tooMany())
 	case rollout.Replace:
-		d.beginRemoval(m, "outdated: "+differs(m, g.pool))
+		d.replaceWorker(g, m, "outdated: "+differs(m, g.pool))
 	case rollout.ReplaceFirst:
-		d.beginRemoval(m, "outdated: "+differs(m, g.pool)+NoSpare)
+		d.replaceWorker(g, m, "outdated: "+differs(m, g.pool)+NoSpare)
 	case rollout.AwaitRemediation:
 		d.wait("machine %s is unhealthy and waits: others of pool %s are being replaced", m.Name, g.name)
 	case rollout.AwaitSpare:
@@ -137,7 +137,9 @@ func (d *draft) takeControlPlaneStep(g *group, s rollout.Step) {
 		if s.Kind == rollout.ReplaceFirst {
 			reason += NoSpare
 		}
-		d.retire(m, reason)
+		if d.replaceable(g, m, fleet.JoinControlPlane) {
+			d.retire(m, reason)
+		}
 	}
 }
 

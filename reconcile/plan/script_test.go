@@ -72,6 +72,7 @@ type script struct {
 	in      plan.Input
 	etcd    fleet.Etcd
 	traits  fleet.Traits      // other than kubeadm's
+	unmade  []fleet.PoolName  // pools whose machines cannot be made
 	known   bool              // whether etcd was looked at
 	before  string            // with what infrastructure was in line: "same", or anything else
 	kubeadm words             // what is known of kubeadm-config; nil: it is in line
@@ -119,6 +120,11 @@ func (s *script) finish() {
 	o.Distribution = facts(s.in.Desired, o)
 	o.Distribution.Traits.LeaveIsAsked, o.Distribution.Traits.NodeIsMember = s.traits.LeaveIsAsked, s.traits.NodeIsMember
 	for _, p := range s.in.Desired.Pools() {
+		for _, join := range []fleet.Join{fleet.JoinInit, fleet.JoinControlPlane, fleet.JoinWorker} {
+			if slices.Contains(s.unmade, p.Name) {
+				o.Distribution.Unmade = append(o.Distribution.Unmade, fleet.Unmade{Pool: p.Name, Version: p.Version, Join: join, Why: "no user data to " + string(join)})
+			}
+		}
 		for i := range 20 {
 			n := fleet.NewMachineName(s.in.Desired.Key, p.Name, p.Template, i)
 			s.alias[string(n)] = fmt.Sprintf("%s/%d@%s", p.Name, i, strings.TrimPrefix(string(p.Template), "1-"))

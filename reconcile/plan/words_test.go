@@ -202,6 +202,8 @@ func (s *script) read(f []string) error {
 		o.Workload.Nodes = append(o.Workload.Nodes, n)
 	case "distribution":
 		s.traits = fleet.Traits{LeaveIsAsked: w.is("leave-is-asked"), NodeIsMember: w.is("node-is-member")}
+	case "unmade":
+		s.unmade = append(s.unmade, fleet.PoolName(f[1]))
 	case "attempt":
 		s.attempt(fleet.ActionKind(f[1]), w, f[2:])
 	case "spell":

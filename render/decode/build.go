@@ -24,6 +24,7 @@ type builder struct {
 	// controlPlaneKind is the kind of the control plane; nil: not known.
 	controlPlaneKind *kind
 	controlPlaneName string // of the one whose machines are a pool; empty: there is none
+	configs          map[fleet.PoolName]config
 	problems         []fleet.Problem
 }
 
@@ -62,8 +63,11 @@ func (b *builder) build(root *object) *fleet.Cluster {
 	b.checkCloudProviders(c)
 	b.checkStrays()
 	c.Releases = b.releases(root)
-	c.Topology = b.topology(root)
+	c.Topology = b.topology(root, c)
 	b.checkNames(root, c)
+	if !b.broken(root) {
+		b.checkDrafts(c, true)
+	}
 	return c
 }
 
@@ -246,6 +250,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		p.MaxUnavailable = 1
 	}
 	addHashes(&p, hashSchemas())
+	b.configure(p.Name, config{pool: o, version: "spec.version", object: o, path: in.Bootstrap.Path})
 	return p
 }
 

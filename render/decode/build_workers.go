@@ -72,13 +72,14 @@ func (b *builder) made(o *object, p *fleet.Pool, machine *clusterv1.MachineSpec,
 	}
 	infra, provider := b.infrastructure(o, path+"infrastructureRef", machine.InfrastructureRef, role)
 	p.Infrastructure, p.Provider = infra, b.site(o, path+"infrastructureRef", machine.InfrastructureRef.Kind, provider)
-	b.bootstrap(o, p, path+"bootstrap.configRef", machine.Bootstrap.ConfigRef)
+	b.bootstrap(o, p, path, machine.Bootstrap.ConfigRef)
 	addHashes(p, hashSchemas())
 }
 
-// bootstrap adds to p the bootstrap configuration that ref, at field of o, refers to. It
-// has to belong to the distribution of the control plane.
-func (b *builder) bootstrap(o *object, p *fleet.Pool, field string, ref clusterv1.ContractVersionedObjectReference) {
+// bootstrap adds to p the bootstrap configuration that ref refers to, in the MachineSpec at
+// path of o. It has to belong to the distribution of the control plane.
+func (b *builder) bootstrap(o *object, p *fleet.Pool, path string, ref clusterv1.ContractVersionedObjectReference) {
+	field := path + "bootstrap.configRef"
 	t := b.resolve(o, field, ref)
 	if t == nil || len(t.problems) > 0 {
 		return
@@ -90,7 +91,7 @@ func (b *builder) bootstrap(o *object, p *fleet.Pool, field string, ref clusterv
 	if b.controlPlaneKind != nil {
 		distribution = b.controlPlaneKind.distribution
 	}
-	config, ok := t.value.(*fleet.BootstrapManifest)
+	in, ok := t.value.(*fleet.BootstrapManifest)
 	switch {
 	case !ok, t.kind.role != role:
 		b.addf(o, field, "", "must refer to a %s, not to %s", b.decoder.kindsOf(role, distribution), t.gvk.Kind)
@@ -98,8 +99,9 @@ func (b *builder) bootstrap(o *object, p *fleet.Pool, field string, ref clusterv
 		b.addf(o, field, "use a "+b.decoder.kindsOf(role, distribution), "refers to %s, which is for %s; the control plane of cluster %s is a %s",
 			t, t.kind.distribution, b.key, b.controlPlaneKind.name)
 	default:
-		p.Bootstrap = bootstrapFrom(config)
-		b.secrets(t, config)
+		p.Bootstrap = bootstrapFrom(in)
+		b.secrets(t, in)
+		b.configure(p.Name, config{pool: o, version: path + "version", object: t, path: in.Path})
 	}
 }
 

@@ -17,6 +17,7 @@ type Decoder struct {
 	kinds map[string]*kind // by groupKind
 	// bounds are those of the definitions of kinds.
 	bounds *bounds
+	draft  Draft // nil: no user data is checked
 }
 
 var _ render.WarningDecoder = (*Decoder)(nil)
@@ -25,6 +26,13 @@ var _ render.WarningDecoder = (*Decoder)(nil)
 // providers and distributions.
 func New(id fleet.ID, providers []fleet.Kind) *Decoder {
 	return &Decoder{fleet: id, kinds: knownKinds(providers), bounds: knownBounds()}
+}
+
+// WithDraft returns a Decoder that refuses manifests from which draft can make no user data.
+func (d *Decoder) WithDraft(draft Draft) *Decoder {
+	out := *d
+	out.draft = draft
+	return &out
 }
 
 // Decode implements render.Decoder. Clusters are sorted by key, problems by

@@ -12,7 +12,7 @@ const kubeadm = "kubeadm"
 
 // kubeadmManifest returns c, which is at path of its object, as pools have it.
 func kubeadmManifest(c *bootstrapv1.KubeadmConfigSpec, path *field.Path) *fleet.BootstrapManifest {
-	m := &fleet.BootstrapManifest{Spec: c, Hashed: essential(c)}
+	m := &fleet.BootstrapManifest{Path: path.String(), Spec: c, Hashed: essential(c)}
 	add := func(at *field.Path, name, key string) {
 		if name != "" {
 			m.Secrets = append(m.Secrets, fleet.SecretRef{Field: at.String(), Name: name, Key: key})

@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/render/topology"
 )
 
-// topology returns how the cluster of root is upgraded; nil for a cluster without a class.
-func (b *builder) topology(root *object) *fleet.Topology {
+// topology returns how c, the cluster of root, is upgraded; nil for a cluster without a class.
+func (b *builder) topology(root *object, c *fleet.Cluster) *fleet.Topology {
 	e := root.expansion
 	if e == nil {
 		return nil
@@ -31,7 +31,7 @@ func (b *builder) topology(root *object) *fleet.Topology {
 		return t // older versions have the same problems
 	}
 	for _, v := range e.Older {
-		t.Older = append(t.Older, b.older(root, v))
+		t.Older = append(t.Older, b.older(c, v))
 	}
 	return t
 }
@@ -43,9 +43,9 @@ func (b *builder) broken(root *object) bool {
 	})
 }
 
-// older returns the pools that the class makes at an older version. They are decoded like
+// older returns the pools of c that the class makes at an older version. They are decoded like
 // the cluster's own.
-func (b *builder) older(root *object, v topology.Older) fleet.ClassVersion {
+func (b *builder) older(c *fleet.Cluster, v topology.Older) fleet.ClassVersion {
 	set := *b.set
 	set.byName = maps.Clone(b.set.byName)
 	at := &builder{decoder: b.decoder, set: &set, fleet: b.fleet, key: b.key, controlPlaneKind: b.controlPlaneKind}
@@ -60,15 +60,22 @@ func (b *builder) older(root *object, v topology.Older) fleet.ClassVersion {
 		made = append(made, o)
 	}
 	out := fleet.ClassVersion{Version: v.Version, Pools: make(map[fleet.PoolName]fleet.Blueprint)}
+	then := *c
+	then.Workers = nil
 	for _, o := range made {
 		switch in := o.value.(type) {
 		case *clusterv1.Cluster:
 			p := at.controlPlane(o, in.Spec.ControlPlaneRef)
+			then.ControlPlane = p
 			out.Pools[p.Name] = p.Blueprint()
 		case *clusterv1.MachineDeployment:
 			p := at.workers(o, in, in.Spec.Template.Spec.Version)
+			then.Workers = append(then.Workers, p)
 			out.Pools[p.Name] = p.Blueprint()
 		}
+	}
+	if len(at.problems) == 0 {
+		at.checkDrafts(&then, false)
 	}
 	for _, p := range at.problems {
 		p.Cluster, p.Message = b.key, fmt.Sprintf("at version %s: %s", v.Version, p.Message)

@@ -97,7 +97,8 @@ func HasJinja(s string) bool {
 var (
 	errComment = errors.New("{# begins a Jinja comment that nothing ends, and cloud-init renders all of this with Jinja: " +
 		"write {% raw %}…{% endraw %} around it")
-	jinjaRaw = regexp.MustCompile(`(?s)\{%[-+]?\s*raw\s*-?%\}.*?\{%[-+]?\s*endraw\s*-?%\}`)
+	jinjaRaw     = regexp.MustCompile(`(?s)\{%[-+]?\s*raw\s*-?%\}.*?\{%[-+]?\s*endraw\s*-?%\}`)
+	jinjaRawOpen = regexp.MustCompile(`\{%[-+]?\s*raw\s*-?%\}`)
 )
 
 // OpensComment reports whether a Jinja comment begins in s, as in ${#list[@]},
@@ -111,6 +112,31 @@ func OpensComment(s string) bool {
 		}
 		if _, s, found = strings.Cut(comment, "#}"); !found {
 			return true
+		}
+	}
+}
+
+// unclosed returns the delimiter of the first Jinja expression or statement, or the block of
+// raw text, that begins in s and does not end; empty: each ends.
+func unclosed(s string) string {
+	s = jinjaRaw.ReplaceAllLiteralString(s, "")
+	if open := jinjaRawOpen.FindString(s); open != "" {
+		return open
+	}
+	for {
+		i := strings.Index(s, "{")
+		if i < 0 || i+1 == len(s) {
+			return ""
+		}
+		open := s[i : i+2]
+		end, ok := map[string]string{"{{": "}}", "{%": "%}", "{#": "#}"}[open]
+		if !ok {
+			s = s[i+1:]
+			continue
+		}
+		var found bool
+		if _, s, found = strings.Cut(s[i+2:], end); !found {
+			return open
 		}
 	}
 }
@@ -208,6 +234,10 @@ func restyle(n *yaml.Node) {
 func CheckJinja(s string) error {
 	if OpensComment(s) {
 		return errComment
+	}
+	if open := unclosed(s); open != "" {
+		return fmt.Errorf("%s begins something of Jinja that nothing ends, and cloud-init renders all of this with Jinja: "+
+			"end it, or write {%% raw %%}…{%% endraw %%} around it", open)
 	}
 	if !BreaksJinja(s) {
 		return nil

@@ -121,7 +121,7 @@ func normaliseControlPlane(v any) (any, field.ErrorList) {
 		m.APIPort = int32(n)
 	}
 	spec := settled(s.KThreesConfigSpec)
-	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Spec: controlPlaneConfig{spec}, Secrets: secretsOf(spec.Files, path)}
+	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Path: path.String(), Spec: controlPlaneConfig{spec}, Secrets: secretsOf(spec.Files, path)}
 	return m, errs
 }
 
@@ -141,7 +141,7 @@ func normaliseConfig(s configSpec, path *field.Path) (any, field.ErrorList) {
 	s = settled(s)
 	c := s.ServerConfig
 	s.ServerConfig = serverConfig{CloudProviderName: c.CloudProviderName, DisableCloudController: c.DisableCloudController} // an agent has no other
-	return &fleet.BootstrapManifest{Kind: configKind, Spec: s, Secrets: secretsOf(s.Files, path)}, errs
+	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: s, Secrets: secretsOf(s.Files, path)}, errs
 }
 
 // settled returns s without what does nothing, and with one way of saying who the cloud

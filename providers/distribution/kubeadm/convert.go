@@ -1,13 +1,14 @@
 package kubeadm
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"fairlead.dev/fleet"
 )
 
 // A converter turns Cluster API's kubeadm types into those of the kubeadm API
@@ -21,10 +22,10 @@ type converter struct {
 func newConverter(kubernetes string) (*converter, error) {
 	v, err := version.ParseGeneric(kubernetes)
 	if err != nil {
-		return nil, fmt.Errorf("version: %q is not a Kubernetes version", kubernetes)
+		return nil, fleet.FieldErrorf("version", "%q is not a Kubernetes version", kubernetes)
 	}
 	if v.Major() != 1 || v.Minor() < 22 {
-		return nil, fmt.Errorf("version: kubeadm of Kubernetes %s is too old, the oldest is 1.22", kubernetes)
+		return nil, fleet.FieldErrorf("version", "kubeadm of Kubernetes %s is not supported: the oldest is 1.22, and the newest are of 1.x", kubernetes)
 	}
 	return &converter{minor: v.Minor(), v1beta4: v.Minor() >= 31}, nil
 }
@@ -39,13 +40,13 @@ func (c *converter) apiVersion() string {
 // needsV1beta4 notes that field, which only v1beta4 has, is set: dropping it
 // would do something else than what was asked for.
 func (c *converter) needsV1beta4(field string, set bool) {
-	c.refuse(set && !c.v1beta4, "%s: kubeadm has this from Kubernetes 1.31 on", field)
+	c.refuse(set && !c.v1beta4, field, "kubeadm has this from Kubernetes 1.31 on")
 }
 
-// refuse notes what is wrong, where it is the first that is.
-func (c *converter) refuse(wrong bool, format string, args ...any) {
+// refuse notes what is wrong with field, where it is the first that is.
+func (c *converter) refuse(wrong bool, field, format string, args ...any) {
 	if wrong && c.err == nil {
-		c.err = fmt.Errorf(format, args...)
+		c.err = fleet.FieldErrorf(field, format, args...)
 	}
 }
 
@@ -53,7 +54,7 @@ func (c *converter) cluster(in bootstrapv1.ClusterConfiguration, init bootstrapv
 	const field = "clusterConfiguration."
 	c.needsV1beta4(field+"certificateValidityPeriodDays", in.CertificateValidityPeriodDays != 0)
 	c.refuse(in.EncryptionAlgorithm == bootstrapv1.EncryptionAlgorithmECDSAP384 && c.v1beta4 && c.minor < 34,
-		"%sencryptionAlgorithm: kubeadm has %s from Kubernetes 1.34 on", field, in.EncryptionAlgorithm)
+		field+"encryptionAlgorithm", "kubeadm has %s from Kubernetes 1.34 on", in.EncryptionAlgorithm)
 	out := clusterConfiguration{
 		APIVersion:           c.apiVersion(),
 		Kind:                 "ClusterConfiguration",
@@ -207,7 +208,7 @@ func (c *converter) args(field string, in []bootstrapv1.Arg) any {
 	byName := make(map[string]string, len(in))
 	for _, a := range in {
 		_, twice := byName[a.Name]
-		c.needsV1beta4(field+": argument "+a.Name+" twice", twice)
+		c.refuse(twice && !c.v1beta4, field, "argument %s twice: kubeadm has this from Kubernetes 1.31 on", a.Name)
 		var value string
 		if a.Value != nil {
 			value = *a.Value

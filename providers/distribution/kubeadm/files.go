@@ -3,13 +3,13 @@ package kubeadm
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"text/template"
 	"unicode/utf8"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/cloudinit"
 )
 
@@ -23,7 +23,7 @@ func (w *writer) userFiles() ([]cloudinit.File, error) {
 	for i, f := range w.spec.Files {
 		content, err := w.content(f)
 		if err != nil {
-			return nil, fmt.Errorf("files[%d] (%s): %w", i, f.Path, err)
+			return nil, &fleet.FieldError{Field: fmt.Sprintf("files[%d]", i), Item: f.Path, Err: err}
 		}
 		file := cloudinit.File{
 			Path:        cloudinit.Text(f.Path),
@@ -32,7 +32,7 @@ func (w *writer) userFiles() ([]cloudinit.File, error) {
 			Append:      f.Append != nil && *f.Append,
 		}
 		if file.Encoding, file.Content, err = encodeContent(f.Encoding, content); err != nil {
-			return nil, fmt.Errorf("files[%d] (%s): %w", i, f.Path, err)
+			return nil, &fleet.FieldError{Field: fmt.Sprintf("files[%d]", i), Item: f.Path, Err: err}
 		}
 		out = append(out, file)
 	}
@@ -46,7 +46,7 @@ func (w *writer) content(f bootstrapv1.File) ([]byte, error) {
 	if fromSecret {
 		var err error
 		if content, err = w.secret(f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key); err != nil {
-			return nil, fmt.Errorf("contentFrom.secret: %w", err)
+			return nil, fleet.FieldErrorf("contentFrom.secret", "%w", err)
 		}
 	}
 	if f.ContentFormat != bootstrapv1.FileContentFormatTemplate {
@@ -55,10 +55,10 @@ func (w *writer) content(f bootstrapv1.File) ([]byte, error) {
 	out, err := w.render(content)
 	if err != nil && fromSecret {
 		// A template's error quotes the template.
-		return nil, errors.New("contentFrom.secret: the content is not a template that can be rendered")
+		return nil, fleet.FieldErrorf("contentFrom.secret", "the content is not a template that can be rendered")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("content: %w", err)
+		return nil, fleet.FieldErrorf("content", "%w", err)
 	}
 	return out, nil
 }
@@ -115,9 +115,9 @@ func encodeContent(encoding bootstrapv1.Encoding, content []byte) (cloudinit.Tex
 		return "gzip+base64", cloudinit.Text(base64.StdEncoding.EncodeToString(content)), nil
 	case bootstrapv1.Base64, bootstrapv1.GzipBase64:
 		if !utf8.Valid(content) {
-			return "", "", fmt.Errorf("encoding: the content is not in %s", encoding)
+			return "", "", fleet.FieldErrorf("encoding", "the content is not in %s", encoding)
 		}
 		return cloudinit.Text(encoding), cloudinit.Text(content), cloudinit.CheckJinja(string(content))
 	}
-	return "", "", fmt.Errorf("encoding: there is no encoding %q", encoding)
+	return "", "", fleet.FieldErrorf("encoding", "there is no encoding %q", encoding)
 }

@@ -3,7 +3,6 @@ package kubeadm
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/cloudinit"
 	"fairlead.dev/providers/distribution/kubeadm/ignition"
 )
@@ -45,7 +45,7 @@ WantedBy=multi-user.target
 // the user's commands and kubeadm, once, at the first boot.
 func (w *writer) ignition() ([]byte, error) {
 	if len(w.spec.BootCommands) > 0 {
-		return nil, errors.New("bootCommands: Ignition has none: add a unit with ignition.containerLinuxConfig.additionalConfig")
+		return nil, fleet.FieldErrorf("bootCommands", "Ignition has none: add a unit with ignition.containerLinuxConfig.additionalConfig")
 	}
 	own, err := w.kubeadm(ignitionConfigPath, ignitionConfigPath)
 	if err != nil {
@@ -57,7 +57,7 @@ func (w *writer) ignition() ([]byte, error) {
 	}
 	for i, f := range w.spec.Files {
 		if err := w.ignitionFile(&files, f); err != nil {
-			return nil, fmt.Errorf("files[%d] (%s): %w", i, f.Path, err)
+			return nil, &fleet.FieldError{Field: fmt.Sprintf("files[%d]", i), Item: f.Path, Err: err}
 		}
 	}
 	for _, f := range own.config {
@@ -65,7 +65,7 @@ func (w *writer) ignition() ([]byte, error) {
 	}
 	config := &own.config[len(own.config)-1]
 	if jinjaOfCloudInit.MatchString(string(config.Content)) {
-		return nil, errors.New("nodeRegistration: Ignition evaluates no Jinja expression: write a variable of the shell, " +
+		return nil, fleet.FieldErrorf("nodeRegistration", "Ignition evaluates no Jinja expression: write a variable of the shell, "+
 			"and let preKubeadmCommands put its value in with envsubst")
 	}
 	files.own(cloudinit.File{Path: ignitionScriptPath, Owner: rootOwner, Permissions: "0700", Content: cloudinit.Text(w.script(own.command))})
@@ -115,12 +115,12 @@ func (l *ignitionFiles) own(f cloudinit.File) {
 func (l *ignitionFiles) add(path, owner, permissions string, content types.Resource, appends bool) error {
 	for _, lost := range []string{"/run/", "/var/run/", "/tmp/"} {
 		if strings.HasPrefix(path, lost) {
-			return fmt.Errorf("path: %s is empty when the machine has started, Ignition runs before: "+
+			return fleet.FieldErrorf("path", "%s is empty when the machine has started, Ignition runs before: "+
 				"choose another path, or write the file in preKubeadmCommands", strings.TrimSuffix(lost, "/"))
 		}
 	}
 	if !strings.HasPrefix(path, "/") {
-		return errors.New("path: must begin with /")
+		return fleet.FieldErrorf("path", "must begin with /")
 	}
 	mode, err := fileMode(permissions)
 	if err != nil {
@@ -150,7 +150,7 @@ func (l *ignitionFiles) add(path, owner, permissions string, content types.Resou
 // ignitionFile adds a file of the user's.
 func (w *writer) ignitionFile(files *ignitionFiles, f bootstrapv1.File) error {
 	if f.Path == ignitionConfigPath || f.Path == ignitionScriptPath {
-		return errors.New("path: this file holds how kubeadm is run: use preKubeadmCommands to change it")
+		return fleet.FieldErrorf("path", "this file holds how kubeadm is run: use preKubeadmCommands to change it")
 	}
 	content, err := w.content(f)
 	if err != nil {
@@ -163,13 +163,13 @@ func (w *writer) ignitionFile(files *ignitionFiles, f bootstrapv1.File) error {
 		r.Compression = &gzipped
 	case bootstrapv1.Base64, bootstrapv1.GzipBase64:
 		if content, err = base64.StdEncoding.DecodeString(string(bytes.Join(bytes.Fields(content), nil))); err != nil {
-			return errors.New("encoding: the content is not in base64") // an error would quote it
+			return fleet.FieldErrorf("encoding", "the content is not in base64") // an error would quote it
 		}
 		if f.Encoding == bootstrapv1.GzipBase64 {
 			r.Compression = &gzipped
 		}
 	default:
-		return fmt.Errorf("encoding: there is no encoding %q", f.Encoding)
+		return fleet.FieldErrorf("encoding", "there is no encoding %q", f.Encoding)
 	}
 	r.Source = dataURL(content)
 	return files.add(f.Path, f.Owner, f.Permissions, r, f.Append != nil && *f.Append)
@@ -189,7 +189,7 @@ func fileMode(permissions string) (*int, error) {
 	if permissions != "" {
 		n, err := strconv.ParseUint(strings.TrimPrefix(permissions, "0o"), 8, 12)
 		if err != nil {
-			return nil, fmt.Errorf("permissions: %q is not a mode in octal digits", permissions)
+			return nil, fleet.FieldErrorf("permissions", "%q is not a mode in octal digits", permissions)
 		}
 		mode = int(fs.FileMode(n))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/cloudinit"
 )
 
@@ -20,7 +21,7 @@ func (w *writer) ignitionMachine(out *types.Config, files *ignitionFiles) error 
 	for i, u := range w.spec.Users {
 		converted, err := w.ignitionUser(u)
 		if err != nil {
-			return fmt.Errorf("users[%d] (%s): %w", i, u.Name, err)
+			return &fleet.FieldError{Field: fmt.Sprintf("users[%d]", i), Item: u.Name, Err: err}
 		}
 		out.Passwd.Users = append(out.Passwd.Users, converted)
 		if u.Sudo != "" {
@@ -46,7 +47,7 @@ func (w *writer) ignitionMachine(out *types.Config, files *ignitionFiles) error 
 	}
 	for i, m := range w.spec.Mounts {
 		if err := w.ignitionMount(m, out); err != nil {
-			return fmt.Errorf("mounts[%d]: %w", i, err)
+			return fleet.FieldErrorf(fmt.Sprintf("mounts[%d]", i), "%w", err)
 		}
 	}
 	return nil
@@ -54,7 +55,7 @@ func (w *writer) ignitionMachine(out *types.Config, files *ignitionFiles) error 
 
 func (w *writer) ignitionUser(in bootstrapv1.User) (types.PasswdUser, error) {
 	if in.Inactive != nil && *in.Inactive {
-		return types.PasswdUser{}, errors.New("inactive: Ignition cannot make an account inactive: run usermod in preKubeadmCommands")
+		return types.PasswdUser{}, fleet.FieldErrorf("inactive", "Ignition cannot make an account inactive: run usermod in preKubeadmCommands")
 	}
 	u, err := w.user(in)
 	if err != nil {
@@ -111,10 +112,10 @@ func (w *writer) ignitionDisks(out *types.Storage) error {
 	for i, p := range w.spec.DiskSetup.Partitions {
 		field := fmt.Sprintf("diskSetup.partitions[%d]", i)
 		if len(p.DiskLayout) > 0 {
-			return fmt.Errorf("%s.diskLayout: Ignition knows sizes in MiB and no percentages%s", field, way)
+			return fleet.FieldErrorf(field+".diskLayout", "Ignition knows sizes in MiB and no percentages%s", way)
 		}
 		if p.TableType != "" && p.TableType != "gpt" {
-			return fmt.Errorf("%s.tableType: Ignition makes gpt tables alone", field)
+			return fleet.FieldErrorf(field+".tableType", "Ignition makes gpt tables alone")
 		}
 		disk := types.Disk{Device: p.Device, WipeTable: p.Overwrite}
 		if p.Layout != nil && *p.Layout {
@@ -125,10 +126,10 @@ func (w *writer) ignitionDisks(out *types.Storage) error {
 	for i, f := range w.spec.DiskSetup.Filesystems {
 		field := fmt.Sprintf("diskSetup.filesystems[%d]", i)
 		if f.Partition != "" {
-			return fmt.Errorf("%s.partition: Ignition wants the partition itself as the device, like /dev/vdb1", field)
+			return fleet.FieldErrorf(field+".partition", "Ignition wants the partition itself as the device, like /dev/vdb1")
 		}
 		if f.ReplaceFS != "" {
-			return fmt.Errorf("%s.replaceFS: Ignition cannot do this: use overwrite", field)
+			return fleet.FieldErrorf(field+".replaceFS", "Ignition cannot do this: use overwrite")
 		}
 		made := types.Filesystem{
 			Device: f.Device, Format: optional(f.Filesystem), Label: optional(f.Label), WipeFilesystem: f.Overwrite,

@@ -8,6 +8,7 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/cloudinit"
 )
 
@@ -20,7 +21,7 @@ func (w *writer) machine(out *cloudinit.Config) error {
 	for i, u := range w.spec.Users {
 		converted, err := w.user(u)
 		if err != nil {
-			return fmt.Errorf("users[%d] (%s): %w", i, u.Name, err)
+			return &fleet.FieldError{Field: fmt.Sprintf("users[%d]", i), Item: u.Name, Err: err}
 		}
 		out.Users = append(out.Users, converted)
 	}
@@ -29,7 +30,7 @@ func (w *writer) machine(out *cloudinit.Config) error {
 			out.DiskSetup = make(map[cloudinit.Text]cloudinit.Partitioning)
 		}
 		if _, ok := out.DiskSetup[cloudinit.Text(p.Device)]; ok {
-			return fmt.Errorf("diskSetup.partitions[%d].device: %s is partitioned twice", i, p.Device)
+			return fleet.FieldErrorf(fmt.Sprintf("diskSetup.partitions[%d].device", i), "%s is partitioned twice", p.Device)
 		}
 		out.DiskSetup[cloudinit.Text(p.Device)] = cloudinit.Partitioning{
 			TableType: cloudinit.Text(p.TableType),
@@ -62,7 +63,7 @@ func (w *writer) user(u bootstrapv1.User) (cloudinit.User, error) {
 			err = errors.New("the password is not UTF-8 text")
 		}
 		if err != nil {
-			return cloudinit.User{}, fmt.Errorf("passwdFrom.secret: %w", err)
+			return cloudinit.User{}, fleet.FieldErrorf("passwdFrom.secret", "%w", err)
 		}
 		passwd = string(content)
 	}

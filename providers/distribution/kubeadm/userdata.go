@@ -58,7 +58,7 @@ func userData(in providers.BootstrapInput, t inside.Token) (providers.UserData, 
 	case bootstrapv1.Ignition:
 		data, err = w.ignition()
 	default:
-		err = fmt.Errorf("format: %q is not supported, only %q and %q are", format, bootstrapv1.CloudConfig, bootstrapv1.Ignition)
+		err = fleet.FieldErrorf("format", "%q is not supported, only %q and %q are", format, bootstrapv1.CloudConfig, bootstrapv1.Ignition)
 	}
 	if errors.Is(err, errIncomplete) {
 		return providers.UserData{}, fleet.Errorf(fleet.Unknown, op, "%w", err)
@@ -142,7 +142,7 @@ func (w *writer) checkCommands() error {
 	} {
 		for i, c := range list.commands {
 			if err := cloudinit.CheckJinja(c); err != nil {
-				return fmt.Errorf("%s[%d]: %w", list.field, i, err)
+				return fleet.FieldErrorf(fmt.Sprintf("%s[%d]", list.field, i), "%w", err)
 			}
 		}
 	}
@@ -213,7 +213,7 @@ func (w *writer) kubeadmInit(convert *converter, path string, out *kubeadmParts)
 
 func (w *writer) kubeadmJoin(convert *converter, path string, out *kubeadmParts) error {
 	if w.in.Join == fleet.JoinWorker && w.spec.JoinConfiguration.ControlPlane != nil {
-		return errors.New("joinConfiguration.controlPlane: the machines of this pool are workers")
+		return fleet.FieldErrorf("joinConfiguration.controlPlane", "the machines of this pool are workers")
 	}
 	discovery, err := w.discover()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/cloudinit"
 )
@@ -20,7 +21,7 @@ func userFiles(in providers.BootstrapInput, files []File) ([]cloudinit.File, err
 		if f.Secret != "" {
 			s, ok := in.Cluster.Secrets[f.Secret][f.Key]
 			if !ok {
-				return nil, fmt.Errorf("files[%d] (%s): there is no key %s in a Secret %s of the overlay", i, f.Path, f.Key, f.Secret)
+				return nil, at(i, f, fmt.Errorf("there is no key %s in a Secret %s of the overlay", f.Key, f.Secret))
 			}
 			content = s.Reveal()
 		}
@@ -33,15 +34,20 @@ func userFiles(in providers.BootstrapInput, files []File) ([]cloudinit.File, err
 			file.Encoding = cloudinit.Text(strings.TrimPrefix(f.Encoding+"+base64", "+"))
 			file.Content = cloudinit.Text(base64.StdEncoding.EncodeToString(content))
 		case !valid:
-			return nil, fmt.Errorf("files[%d] (%s): encoding: the content is not in %s", i, f.Path, f.Encoding)
+			return nil, at(i, f, fleet.FieldErrorf("encoding", "the content is not in %s", f.Encoding))
 		default:
 			if err := cloudinit.CheckJinja(string(content)); err != nil {
-				return nil, fmt.Errorf("files[%d] (%s): %w", i, f.Path, err)
+				return nil, at(i, f, err)
 			}
 		}
 		out = append(out, file)
 	}
 	return out, nil
+}
+
+// at returns err as what is wrong with the file f, the one at i.
+func at(i int, f File, err error) error {
+	return &fleet.FieldError{Field: fmt.Sprintf("files[%d]", i), Item: f.Path, Err: err}
 }
 
 // parseLabels reads "key=value".

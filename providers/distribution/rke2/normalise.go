@@ -78,12 +78,12 @@ func completeServers(m *fleet.ControlPlaneManifest, s planeSpec, namespace strin
 	}
 	spec := s.serverSpec
 	spec.configSpec = settled(spec.configSpec)
-	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Spec: spec, Secrets: secretsOf(spec.Files, path)}
+	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Path: path.String(), Spec: spec, Secrets: secretsOf(spec.Files, path)}
 	return errs
 }
 
 func normaliseConfig(s configSpec, namespace string, path *field.Path) (any, field.ErrorList) {
-	return &fleet.BootstrapManifest{Kind: configKind, Spec: settled(s), Secrets: secretsOf(s.Files, path)}, validate(&s, namespace, path)
+	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: settled(s), Secrets: secretsOf(s.Files, path)}, validate(&s, namespace, path)
 }
 
 // settled returns s without what does nothing, and without what is the default.

@@ -13,6 +13,7 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	"github.com/coreos/vcontext/report"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 )
 
@@ -31,7 +32,7 @@ func Compile(base types.Config, additional string, strict bool) ([]byte, error) 
 	if strings.TrimSpace(additional) != "" {
 		addition, err := read([]byte(additional), strict)
 		if err != nil {
-			return nil, fmt.Errorf("ignition.containerLinuxConfig.additionalConfig: %w", err)
+			return nil, fleet.FieldErrorf("ignition.containerLinuxConfig.additionalConfig", "%w", err)
 		}
 		asked = cmp.Or(addition.Ignition.Version, asked)
 		base = v3_4.Merge(base, addition)

@@ -1,0 +1,122 @@
+package all_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/all"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+)
+
+// drafted decodes text, and makes the user data of its machines.
+func drafted(t testing.TB, text string) ([]fleet.Cluster, []string) {
+	t.Helper()
+	var objects []render.Object
+	for doc := range strings.SplitSeq(text, "\n---\n") {
+		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
+	}
+	distributions, drafter := all.Distributions(nil), providers.NewDrafter()
+	decoder := decode.New("f", kinds(t)).WithDraft(func(c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
+		d, err := distributions.Of(c)
+		if err != nil {
+			return err
+		}
+		return drafter.Draft(d, c, p, join)
+	})
+	clusters, problems := decoder.Decode("clusters/eu-1", objects)
+	var out []string
+	for _, p := range problems {
+		out = append(out, strings.Split(p.Object, " ")[0]+" "+p.Field+": "+p.Message)
+	}
+	return clusters, out
+}
+
+// TestDrafts: manifests from which no machine can be made are refused, at the field that is
+// wrong, for each distribution, pool and way to join. Other manifests are not.
+func TestDrafts(t *testing.T) {
+	const (
+		secret  = "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: prod}\nstringData: {k: %q}\n"
+		from    = "contentFrom: {secret: {name: s, key: k}}"
+		config  = "kubeadmConfigSpec: {clusterConfiguration: {encryptionAlgorithm: ECDSA-P256}}"
+		worker  = "spec: {template: {spec: {}}}"
+		machine = "spec: {template: {spec: {serverConfig: {cloudProviderName: \"\"}}}}"
+	)
+	template := func(fields string) []string { return []string{worker, "spec: {template: {spec: {" + fields + "}}}"} }
+	plane := func(fields string) []string { return []string{config, "kubeadmConfigSpec: {" + fields + "}"} }
+	with := func(content string, change []string) []string {
+		last := len(change) - 1
+		change[last] += fmt.Sprintf(secret, content)
+		return change
+	}
+	for name, tc := range map[string]struct {
+		distribution string
+		change       []string
+		want         string // one problem; empty: none
+	}{
+		"kubeadm":                     {"kubeadm", nil, ""},
+		"k3s":                         {"k3s", nil, ""},
+		"rke2":                        {"rke2", nil, ""},
+		"old Kubernetes":              {"kubeadm", []string{"v1.33.5", "v1.20.1"}, "KubeadmControlPlane spec.version: no machine can be made from this: kubeadm of Kubernetes v1.20.1 is not supported"},
+		"Kubernetes 2":                {"kubeadm", []string{"v1.33.5", "v2.0.0"}, "MachineDeployment spec.template.spec.version: no machine can be made from this: kubeadm of Kubernetes v2.0.0"},
+		"field of a newer kubeadm":    {"kubeadm", append(plane("clusterConfiguration: {apiServer: {extraEnvs: [{name: A, value: b}]}}"), "v1.33.5", "v1.30.1"), "KubeadmControlPlane spec.kubeadmConfigSpec.clusterConfiguration.apiServer.extraEnvs: no machine can be made from this: kubeadm has this from Kubernetes 1.31 on"},
+		"field of init":               {"kubeadm", append(plane("initConfiguration: {timeouts: {discoverySeconds: 5}}"), "v1.33.5", "v1.30.1"), "spec.kubeadmConfigSpec.initConfiguration.timeouts.discoverySeconds"},
+		"field of join":               {"kubeadm", append(plane("joinConfiguration: {nodeRegistration: {imagePullSerial: true}}"), "v1.33.5", "v1.30.1"), "spec.kubeadmConfigSpec.joinConfiguration.nodeRegistration.imagePullSerial"},
+		"argument twice":              {"kubeadm", append(plane("clusterConfiguration: {apiServer: {extraArgs: [{name: a, value: b}, {name: a, value: c}]}}"), "v1.33.5", "v1.30.1"), "spec.kubeadmConfigSpec.clusterConfiguration.apiServer.extraArgs: no machine can be made from this: argument a twice"},
+		"gate that is gone":           {"kubeadm", plane("clusterConfiguration: {featureGates: {EtcdLearnerMode: false}}"), "spec.kubeadmConfigSpec.clusterConfiguration.featureGates.EtcdLearnerMode"},
+		"template":                    {"kubeadm", template("files: [{path: /a, contentFormat: Template, content: '{{ nope }}'}]"), "KubeadmConfigTemplate spec.template.spec.files[0].content: no machine can be made from this: template"},
+		"statement that is open":      {"kubeadm", template("files: [{path: /a, content: '{% raw'}]"), "spec.template.spec.files[0]: no machine can be made from this: {% begins something of Jinja"},
+		"statement in a command":      {"kubeadm", template("preKubeadmCommands: [a, 'echo {{ x']"), "spec.template.spec.preKubeadmCommands[1]: no machine can be made from this: {{ begins"},
+		"device twice":                {"kubeadm", template("diskSetup: {partitions: [{device: /dev/a, layout: true}, {device: /dev/a, layout: true}]}"), "spec.template.spec.diskSetup.partitions[1].device"},
+		"worker as control plane":     {"kubeadm", template("joinConfiguration: {controlPlane: {}}"), "spec.template.spec.joinConfiguration.controlPlane: no machine can be made from this: the machines of this pool are workers"},
+		"Ignition in /run":            {"kubeadm", template("format: ignition, files: [{path: /run/a, content: a}]"), "spec.template.spec.files[0].path: no machine can be made from this: /run is empty"},
+		"Ignition of a relative path": {"kubeadm", template("format: ignition, files: [{path: a, content: a}]"), "spec.template.spec.files[0].path: no machine can be made from this: must begin with /"},
+		"Ignition's mount of nothing": {"kubeadm", template("format: ignition, mounts: [[nolabel, /data]]"), "spec.template.spec.mounts[0]"},
+		"Ignition's own config":       {"kubeadm", template("format: ignition, ignition: {containerLinuxConfig: {additionalConfig: 'a: ['}}"), "spec.template.spec.ignition.containerLinuxConfig.additionalConfig"},
+		"broken Secret":               {"kubeadm", with("{{ nope", template("files: [{path: /a, contentFormat: Template, "+from+"}]")), "spec.template.spec.files[0].contentFrom.secret: no machine can be made from this: the content is not a template"},
+		"Secret in Ignition":          {"kubeadm", with("no base64!", template("format: ignition, files: [{path: /a, encoding: base64, "+from+"}]")), "spec.template.spec.files[0].encoding: no machine can be made from this: the content is not in base64"},
+		"sealed Secret":               {"kubeadm", with("REDACTED", template("format: ignition, files: [{path: /a, encoding: base64, "+from+"}, {path: /b, encoding: gzip+base64, "+from+"}, {path: /c, contentFormat: Template, "+from+"}]")), ""},
+		"sealed Secret of cloud-init": {"kubeadm", with("REDACTED", template("files: [{path: /a, encoding: base64, "+from+"}, {path: /b, encoding: gzip+base64, "+from+"}, {path: /c, contentFormat: Template, "+from+"}]")), ""},
+		"external etcd":               {"kubeadm", plane("clusterConfiguration: {etcd: {external: {endpoints: ['https://10.0.0.5:2379'], caFile: /e/ca.crt, certFile: /e/c.crt, keyFile: /e/c.key}}}"), ""},
+		"cluster that is deleted":     {"kubeadm", append(template("format: ignition, files: [{path: a, content: a}]"), "kind: Cluster\nmetadata: {", "kind: Cluster\nmetadata: {annotations: {fairlead.dev/delete: \"true\"}, "), ""},
+		"file of K3s":                 {"k3s", []string{machine, strings.Replace(machine, "serverConfig", "files: [{path: /a, content: '{{ x'}], serverConfig", 1)}, "KThreesConfigTemplate spec.template.spec.files[0]: no machine can be made from this: {{ begins"},
+		"server of K3s":               {"k3s", []string{"kthreesConfigSpec: {", "kthreesConfigSpec: {preK3sCommands: ['{{ x'], "}, "KThreesControlPlane spec.kthreesConfigSpec: no machine can be made from this: command \"{{ x\""},
+		"file of RKE2":                {"rke2", template("files: [{path: /a, content: '{# x'}]"), "RKE2ConfigTemplate spec.template.spec.files[0]: no machine can be made from this: {# begins"},
+		"server of RKE2":              {"rke2", []string{"  registrationMethod", "  files: [{path: /a, content: '{{ x'}]\n  registrationMethod"}, "RKE2ControlPlane spec.files[0]: no machine can be made from this: {{ begins"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := distributions()[tc.distribution]
+			text := fmt.Sprintf(clusterManifests, d.kind, d.older, d.bootstrap) + d.manifests
+			for i := 0; i < len(tc.change); i += 2 {
+				changed := strings.ReplaceAll(text, tc.change[i], tc.change[i+1])
+				if changed == text {
+					t.Fatalf("the manifests have no %q", tc.change[i])
+				}
+				text = changed
+			}
+			clusters, problems := drafted(t, text)
+			all := strings.Join(problems, "\n")
+			if tc.want == "" && (len(problems) > 0 || len(clusters) != 1) || !strings.Contains(all, tc.want) || tc.want != "" && len(clusters) > 0 {
+				t.Errorf("%d clusters, problems:\n%s\nwant %q", len(clusters), all, tc.want)
+			}
+		})
+	}
+}
+
+// TestDraftsOfWorkersElsewhere: workers of a hosted control plane are checked, too.
+func TestDraftsOfWorkersElsewhere(t *testing.T) {
+	d := distributions()["kubeadm"]
+	base := fmt.Sprintf(clusterManifests, "ExternalControlPlane", d.older, d.bootstrap)
+	base = strings.Replace(base, "apiGroup: controlplane.cluster.x-k8s.io, kind: ExternalControlPlane", "apiGroup: fairlead.dev, kind: ExternalControlPlane", 1)
+	base += "apiVersion: fairlead.dev/v1alpha1\nkind: ExternalControlPlane\nmetadata: {name: eu-1-cp, namespace: prod}\nspec: {controlPlaneEndpoint: {host: eu.planes.example.com}}\n---\n" +
+		"apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: KubeadmConfigTemplate\nmetadata: {name: w, namespace: prod}\nspec: {template: {spec: {files: [{path: /a, content: '%s'}]}}}\n"
+	if clusters, problems := drafted(t, fmt.Sprintf(base, "fine")); len(problems) > 0 || len(clusters) != 1 {
+		t.Errorf("%d clusters, problems %v", len(clusters), problems)
+	}
+	if _, problems := drafted(t, fmt.Sprintf(base, "{{ x")); len(problems) != 1 || !strings.Contains(problems[0], "spec.template.spec.files[0]: no machine") {
+		t.Errorf("problems %v", problems)
+	}
+}
