@@ -12,15 +12,13 @@ func (h TemplateHash) Schema() string {
 	return schema
 }
 
-// Has reports whether h is a hash of what machines of p are made of, in the schema of h. In a
-// schema that p has no hash of nobody knows. p has several hashes in a schema if what is the
-// same for a machine was written in several ways.
+// Has reports whether h is the hash of what machines of p are made of, in the schema
+// of h. In a schema that p has no hash of nobody knows.
 func (p *Pool) Has(h TemplateHash) (same, known bool) {
 	for _, own := range append([]TemplateHash{p.Template}, p.Former...) {
-		if own == h {
-			return true, true
+		if own.Schema() == h.Schema() {
+			return own == h, true
 		}
-		known = known || own.Schema() == h.Schema()
 	}
-	return false, known
+	return false, false
 }

@@ -55,8 +55,8 @@ func keepFormer(clusters, before []fleet.Cluster) {
 	}
 }
 
-// withFormer adds to hashes those of more in the ordered schema that are not there. The last
-// one, of the oldest schema, stays the last: digests have it.
+// withFormer adds to hashes those of more in the ordered schema that are not there. They come
+// first, as no machine has the hash of the new order: what made it rendered the former one.
 func withFormer(hashes, more []fleet.TemplateHash) []fleet.TemplateHash {
 	for _, h := range more {
 		if h.Schema() == orderedSchema && !slices.Contains(hashes, h) {

@@ -152,8 +152,8 @@ func TestKeyedLists(t *testing.T) {
 		"MappingIsReplaced": {
 			reason: "$patch: replace in a mapping replaces the lists in it",
 			base:   `clusterConfiguration: {apiServer: {extraArgs: [{name: v, value: "1"}]}, featureGates: {A: true}}`,
-			patch:  `clusterConfiguration: {$patch: replace, apiServer: {extraArgs: [{name: w, value: "2"}]}}`,
-			want:   `clusterConfiguration: {apiServer: {extraArgs: [{name: w, value: "2"}]}}`,
+			patch:  `{clusterConfiguration: {$patch: replace, apiServer: {extraArgs: [{name: w, value: "2"}]}}, files: [{path: /a}]}`,
+			want:   `{clusterConfiguration: {apiServer: {extraArgs: [{name: w, value: "2"}]}}, files: [{path: /a}]}`,
 		},
 		"FieldsOfItems": {
 			reason: "an item is merged as a mapping: null removes a field, lists in it are replaced",

@@ -150,6 +150,23 @@ metadata: {name: a}
 data: {a: "${A}", b: ''}
 `
 
+// keyed is an overlay with a list that is merged by key, whose former order was another one.
+const keyed = `
+-- x/kustomization.yaml --
+resources: [c.yaml]
+patches:
+- patch: |
+    apiVersion: cluster.x-k8s.io/v1beta2
+    kind: Machine
+    metadata: {name: m}
+    spec: {taints: [{key: b, effect: e, value: v}]}
+-- x/c.yaml --
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Machine
+metadata: {name: m}
+spec: {taints: [{key: a, effect: e}, {key: b, effect: e}]}
+`
+
 // Another process builds the same objects, including the style of each scalar.
 func TestSame(t *testing.T) {
 	p := pool(t, patient)
@@ -161,6 +178,7 @@ func TestSame(t *testing.T) {
 		"inmemory":     {inmemory.Files(), "clusters/prod/eu-1"},
 		"clusterclass": {os.DirFS("../../fleet-examples/clusterclass"), "clusters/prod/eu-1"},
 		"quotes":       {archive(small), "x"},
+		"keyed lists":  {archive(keyed), "x"},
 	} {
 		s := scan(t, c.tree, c.overlay)
 		want, problem := here.Build(s)
