@@ -44,6 +44,8 @@ func mayParse() map[string]string {
 		"providers/distribution/kubeadm/inside.publish":         "the same",
 		"providers/helm/sdk.Chart":                              "unpack has the door bound what Helm parses",
 		"providers/helm/sdk.load":                               "Fairlead's own chart, which is in the program",
+		"render/kustomize.load":                                 "the scan of the overlay read it through the door",
+		"render/kustomize.withoutReferences":                    "the same",
 		"agent/secrets.decode":                                  "bytes in memory, that the program encrypted",
 		"agent/secrets/escrow.decode":                           "the same",
 		"providers/infrastructure/openstack.refOf":              "the same, of a tag",

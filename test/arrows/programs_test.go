@@ -20,6 +20,7 @@ func mayRun() map[string]string {
 		"sources/git.signer":             "what signs a person's commits",
 		"sources/git.Origin":             "git remote, for a person who asks for something",
 		"sources/git.run":                "git, in the clone of a person who rolls back or compares",
+		"sources/git.sshConfig":          "ssh -G, which connects to nothing, for a person who looks or asks",
 		"sources/git.start":              "git upload-pack, for a repository on its own file system",
 		"sources/git/gitserver.Init":     "git, for a demonstration and tests",
 		"sources/git/gitserver.New":      "the same",
