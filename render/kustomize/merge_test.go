@@ -253,6 +253,12 @@ spec: {kubeadmConfigSpec: {files: [{path: /a}, {path: /b}]}}
 				`[{path: /a, group: o}, {path: /b}, {path: /e, owner: d}, {path: /d}]`,
 			},
 		},
+		"EmptyFile": {
+			reason: "a resource without objects is a file",
+			archive: "-- o/kustomization.yaml --\nresources: [../base, none.yaml]\npatches:\n- patch: |\n    " + patch("cp", "[{path: /c}]") +
+				"-- o/none.yaml --\n" + base,
+			want: []string{`[{path: /a}, {path: /b}, {path: /c}]`},
+		},
 		"LastLineBreak": {
 			reason: "a text at the end of a patch keeps its line break in a file, and loses it in a kustomization, as kustomize has it",
 			archive: "-- o/kustomization.yaml --\nresources: [../base]\npatches:\n- path: f.yaml\n- patch: |\n    " + patch("cp", "\n        - path: /d\n          content: |\n            text") +

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // only here is kustomize's way to patch exported
+	"sigs.k8s.io/kustomize/api/builtins"
 	"sigs.k8s.io/kustomize/api/provider"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"

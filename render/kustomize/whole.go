@@ -105,10 +105,12 @@ func (b *builder) included(k kustomization) (bool, error) {
 		}
 	}
 	for _, ref := range k.Resources {
-		if dir := path.Join(k.dir, ref); b.files[dir] == nil {
-			if err := b.folder(dir); err != nil {
-				return false, err
-			}
+		dir := path.Join(k.dir, ref)
+		if _, file := b.files[dir]; file {
+			continue
+		}
+		if err := b.folder(dir); err != nil {
+			return false, err
 		}
 	}
 	touched := b.keyed[k.dir]
