@@ -157,3 +157,27 @@ spec:
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
+
+// A decoder that warns of each overlay.
+type warner struct{ fakeDecoder }
+
+func (w warner) DecodeAndWarn(overlay string, objects []render.Object, libraries ...topology.Library) (clusters []fleet.Cluster, problems, warnings []fleet.Problem) {
+	clusters, problems = w.Decode(overlay, objects, libraries...)
+	return clusters, problems, []fleet.Problem{{Overlay: overlay, File: objects[0].File, Object: "Cluster team/a", Field: "spec.command", Message: "it does nothing"}}
+}
+
+// What a decoder warns of is told with its line, and holds nothing back.
+func TestRenderTellsWarningsOfTheDecoder(t *testing.T) {
+	b := render.New(render.Options{Decoder: warner{}})
+	fleetOf := tree(fleetYAML + "-- clusters/a/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/a/c.yaml --\n" + clusterYAML("team", "a") + "spec:\n  command: x\n")
+	for range 2 { // built, and kept
+		f, err := b.Render(context.Background(), fleet.Revision{}, fleetOf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"clusters/a/c.yaml: Cluster team/a: spec.command: it does nothing"}
+		if diff := cmp.Diff(want, lines(f.Warnings)); diff != "" || len(f.Clusters) != 1 || f.Warnings[0].Line == 0 {
+			t.Errorf("%d clusters; warnings %v, -want +got:\n%s", len(f.Clusters), f.Warnings, diff)
+		}
+	}
+}
