@@ -47,7 +47,7 @@ func (r *Drafter) Draft(d Distribution, c *fleet.Cluster, p fleet.Pool, join fle
 	in := input(c, p, join)
 	key, err := identity(d, in)
 	if err != nil {
-		return nil //nolint:nilerr // what cannot be marshalled was not decoded
+		return nil // what cannot be marshalled was not decoded
 	}
 	r.mu.Lock()
 	found, ok := r.known[key]
