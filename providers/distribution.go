@@ -143,7 +143,6 @@ func (d Distributions) Of(c *fleet.Cluster) (Distribution, error) {
 // Facts returns what a plan for c, of which o was observed, has to know of d.
 func Facts(d Distribution, c *fleet.Cluster, o *fleet.Observed) fleet.Distribution {
 	out := fleet.Distribution{Traits: d.Traits(c), Needs: d.Needs(c), Steps: make(map[string][]fleet.Step)}
-	out.Unmade = unmade(d, c)
 	if c.Hosted != nil { // whoever sees to it keeps what is its own
 		return out
 	}

@@ -1,6 +1,7 @@
 package providers_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,11 +21,12 @@ func (versions) Needs(*fleet.Cluster) []fleet.SecretNeed {
 }
 
 func (versions) UserData(in providers.BootstrapInput) (providers.UserData, error) {
-	if in.Pool.Version == "v1" {
+	switch in.Pool.Version {
+	case "v1":
 		return providers.UserData{}, fleet.Errorf(fleet.Unknown, "write user data", "it is not known")
-	}
-	if in.Pool.Version == "v2" {
-		return providers.UserData{}, fleet.Errorf(fleet.Invalid, "write user data", "%s of %s", in.Join, in.Cluster.ControlPlane.Version)
+	case "v2":
+		motd := in.Cluster.Secrets["motd"]["key"]
+		return providers.UserData{}, fleet.Errorf(fleet.Invalid, "write user data", "%s of %s with %q", in.Join, in.Cluster.ControlPlane.Version, motd.Reveal())
 	}
 	return providers.UserData{}, nil
 }
@@ -70,10 +72,35 @@ func TestFacts(t *testing.T) {
 		{Version: "v2.5", Pools: map[fleet.PoolName]fleet.Blueprint{"md": {Template: "m"}}},
 	}}
 	want.Steps["v2"], want.Steps["v1"] = step("v2 of t2"), step("v1 of t3")
-	want.Unmade = []fleet.Unmade{
-		{Pool: "cp", Version: "v2", Join: fleet.JoinInit, Why: "Init of v2"}, {Pool: "cp", Version: "v2", Join: fleet.JoinControlPlane, Why: "ControlPlane of v2"},
-	}
 	if diff := cmp.Diff(want, providers.Facts(versions{}, c, o)); diff != "" {
 		t.Errorf("of a class, -want +got:\n%s", diff)
+	}
+}
+
+// TestUnmade: a way in which no machine can be made is known for each version of a class, and by
+// the content of Secrets that the manifests name.
+func TestUnmade(t *testing.T) {
+	drafter := providers.NewDrafter()
+	spec := fleet.Bootstrap{Spec: []byte(`{"secret":"motd"}`)}
+	c := &fleet.Cluster{ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, Version: "v3"}}
+	c.Topology = &fleet.Topology{Older: []fleet.ClassVersion{
+		{Version: "v1", Pools: map[fleet.PoolName]fleet.Blueprint{"cp": {}}},
+		{Version: "v2", Pools: map[fleet.PoolName]fleet.Blueprint{"cp": {Bootstrap: spec}}},
+	}}
+	want := func(content string) []fleet.Unmade {
+		return []fleet.Unmade{
+			{Pool: "cp", Version: "v2", Join: fleet.JoinInit, Why: "Init of v2 with " + content},
+			{Pool: "cp", Version: "v2", Join: fleet.JoinControlPlane, Why: "ControlPlane of v2 with " + content},
+		}
+	}
+	for _, content := range []string{"one", "two", "one"} {
+		c.Secrets = map[string]fleet.SecretData{"motd": {"key": fleet.NewSecret([]byte(content))}}
+		if diff := cmp.Diff(want(strconv.Quote(content)), drafter.Unmade(versions{}, c)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", content, diff)
+		}
+	}
+	c.Delete = true
+	if got := drafter.Unmade(versions{}, c); len(got) > 0 {
+		t.Errorf("of a cluster that is deleted: %v", got)
 	}
 }

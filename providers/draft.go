@@ -3,48 +3,121 @@ package providers
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
+	"maps"
 	"math/big"
+	"slices"
+	"sync"
 	"time"
 
 	"fairlead.dev/fleet"
 )
 
 // A Drafter makes user data of machines that do not exist, to find out whether they could be
-// made. It is safe for concurrent use.
-type Drafter struct{ standIn fleet.SecretData }
+// made. It keeps what it found out: equal manifests give equal user data. It is safe for
+// concurrent use.
+type Drafter struct {
+	standIn fleet.SecretData
+
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]error
+}
+
+// mostKnown bounds what a Drafter keeps. What it forgets is found out again.
+const mostKnown = 10_000
 
 // NewDrafter returns a Drafter.
-func NewDrafter() Drafter { return Drafter{standIns()} }
+func NewDrafter() *Drafter {
+	return &Drafter{standIn: standIns(), known: make(map[[sha256.Size]byte]error)}
+}
 
 // Draft makes the user data of a machine of p, a pool of c, that joins as join says. Values
 // that Git does not hold have stand-ins: certificates, keys, tokens, the endpoint, and the
-// name of the machine. The error says why no such machine can be made before the manifests
-// change, with a *fleet.FieldError if it is known which field of the bootstrap configuration
-// is wrong. "version" is that of the pool. Other errors of UserData are not returned: they are
-// about the stand-ins, or go away by themselves.
-func (r Drafter) Draft(d Distribution, c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
-	in := BootstrapInput{
-		Cluster: c, Pool: p, Machine: "stand-in", Join: join, Endpoint: c.NamedEndpoint(),
-		Secrets: make(map[fleet.SecretName]fleet.SecretData),
+// names of machine and cluster. The error says why no such machine can be made before the
+// manifests change, with a *fleet.FieldError if it is known which field of the bootstrap
+// configuration is wrong. "version" is that of the pool. Other errors of UserData are not
+// returned: they are about the stand-ins, or go away by themselves.
+func (r *Drafter) Draft(d Distribution, c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
+	in := input(c, p, join)
+	key, err := identity(d, in)
+	if err != nil {
+		return nil // what cannot be marshalled was not decoded
 	}
-	if in.Endpoint.IsZero() {
-		in.Endpoint = fleet.Endpoint{Host: "192.0.2.1", Port: 6443}
+	r.mu.Lock()
+	found, ok := r.known[key]
+	r.mu.Unlock()
+	if ok {
+		return found
 	}
-	for _, n := range d.Needs(c) {
+	for _, n := range d.Needs(in.Cluster) {
 		in.Secrets[n.Name] = r.standIn
 	}
-	_, err := d.UserData(in)
+	found = invalid(d.UserData(in))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.known) >= mostKnown {
+		clear(r.known)
+	}
+	r.known[key] = found
+	return found
+}
+
+// invalid returns the cause of err if it is of the kind Invalid. The operation names the
+// stand-in.
+func invalid(_ UserData, err error) error {
 	if fleet.KindOf(err) != fleet.Invalid {
 		return nil
 	}
 	if e, ok := errors.AsType[*fleet.Error](err); ok {
-		return e.Err // the operation names the stand-in
+		return e.Err
 	}
 	return err
+}
+
+// input returns what user data is made from, without needs. Of c it has only what the user
+// data of equal manifests has in common.
+func input(c *fleet.Cluster, p fleet.Pool, join fleet.Join) BootstrapInput {
+	of := func(p fleet.Pool) fleet.Pool {
+		return fleet.Pool{Role: p.Role, Kind: p.Kind, Version: p.Version, Bootstrap: p.Bootstrap, Taints: p.Taints, APIPort: p.APIPort, Ports: p.Ports}
+	}
+	like := &fleet.Cluster{
+		Key: fleet.Key{Namespace: "stand-in", Name: "stand-in"}, Network: c.Network, ControlPlane: of(c.ControlPlane),
+		Secrets: make(map[string]fleet.SecretData),
+	}
+	if c.Hosted != nil {
+		like.Hosted = &fleet.HostedControlPlane{Object: fleet.Object{GVK: c.Hosted.Object.GVK}, Version: c.Hosted.Version}
+	}
+	for name, data := range c.Secrets {
+		if quoted, err := json.Marshal(name); err == nil && bytes.Contains(p.Bootstrap.Spec, quoted) {
+			like.Secrets[name] = data
+		}
+	}
+	return BootstrapInput{
+		Cluster: like, Pool: of(p), Machine: "stand-in", Join: join,
+		Endpoint: fleet.Endpoint{Host: "192.0.2.1", Port: 6443}, Secrets: make(map[fleet.SecretName]fleet.SecretData),
+	}
+}
+
+// identity identifies in, with the content of its Secrets.
+func identity(d Distribution, in BootstrapInput) ([sha256.Size]byte, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%T\n", d)
+	if err := json.NewEncoder(h).Encode(in); err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Cluster.Secrets)) {
+		data := in.Cluster.Secrets[name]
+		for _, key := range slices.Sorted(maps.Keys(data)) {
+			fmt.Fprintf(h, "%q %q %x\n", name, key, sha256.Sum256(data[key].Reveal()))
+		}
+	}
+	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
 // Joins returns the ways in which machines of p come to be.
@@ -55,17 +128,16 @@ func Joins(p fleet.Pool) []fleet.Join {
 	return []fleet.Join{fleet.JoinWorker}
 }
 
-// unmade returns the ways in which no machine of c can be made, at each of its versions.
-func unmade(d Distribution, c *fleet.Cluster) []fleet.Unmade {
+// Unmade returns the ways in which no machine of c can be made, at each of its versions.
+func (r *Drafter) Unmade(d Distribution, c *fleet.Cluster) []fleet.Unmade {
 	if c.Delete || c.Abandon {
 		return nil // none is to be made
 	}
 	var out []fleet.Unmade
-	drafter := NewDrafter()
 	add := func(c *fleet.Cluster) {
 		for _, p := range c.Pools() {
 			for _, join := range Joins(p) {
-				if err := drafter.Draft(d, c, p, join); err != nil {
+				if err := r.Draft(d, c, p, join); err != nil {
 					out = append(out, fleet.Unmade{Pool: p.Name, Version: p.Version, Join: join, Why: err.Error()})
 				}
 			}

@@ -28,7 +28,8 @@ type LookerOptions struct {
 // A Looker looks at clusters. It is given nothing that could change one. It is safe
 // for concurrent use.
 type Looker struct {
-	o LookerOptions
+	o       LookerOptions
+	drafter *providers.Drafter
 	// answered is told how the API server of a cluster answered; nil: nobody is.
 	answered func(ctx context.Context, a providers.Access, err error)
 }
@@ -38,7 +39,7 @@ func NewLooker(o LookerOptions) *Looker {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Looker{o: o}
+	return &Looker{o: o, drafter: providers.NewDrafter()}
 }
 
 // secrets returns the secrets as the fleet of c uses them.
@@ -77,6 +78,7 @@ func (l *Looker) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, er
 		err = l.lookForUntagged(ctx, c, &o)
 	}
 	o.Distribution = providers.Facts(d, c, &o)
+	o.Distribution.Unmade = l.drafter.Unmade(d, c)
 	o.Until = l.o.Now()
 	stabilise(&o)
 	return o, err

@@ -55,7 +55,7 @@ func (b Built) draft() decode.Draft {
 	return func(c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
 		d, err := distributions.Of(c)
 		if err != nil {
-			return nil //nolint:nilerr // who looks at the cluster says so
+			return nil // who looks at the cluster says so
 		}
 		return drafter.Draft(d, c, p, join)
 	}

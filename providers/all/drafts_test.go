@@ -120,3 +120,34 @@ func TestDraftsOfWorkersElsewhere(t *testing.T) {
 		t.Errorf("problems %v", problems)
 	}
 }
+
+// BenchmarkDrafts decodes one cluster without and with its user data, and makes user data of all
+// its machines as each look at it does.
+func BenchmarkDrafts(b *testing.B) {
+	d := distributions()["kubeadm"]
+	c := d.cluster(b)
+	text := fmt.Sprintf(clusterManifests, d.kind, d.older, d.bootstrap) + d.manifests
+	var objects []render.Object
+	for doc := range strings.SplitSeq(text, "\n---\n") {
+		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
+	}
+	distribution, drafter := all.Distributions(nil)["KubeadmControlPlane"], providers.NewDrafter()
+	plain := decode.New("f", kinds(b))
+	for name, decoder := range map[string]*decode.Decoder{
+		"decoded": plain,
+		"drafted": plain.WithDraft(func(c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
+			return drafter.Draft(distribution, c, p, join)
+		}),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				decoder.Decode("clusters/eu-1", objects)
+			}
+		})
+	}
+	b.Run("unmade", func(b *testing.B) {
+		for b.Loop() {
+			drafter.Unmade(distribution, &c)
+		}
+	})
+}
