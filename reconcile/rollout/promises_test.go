@@ -35,6 +35,19 @@ func TestBrokenCanaryHoldsLaterStages(t *testing.T) {
 	w.want(t, "the canary is repaired", "v2 v1 v1 v1")
 }
 
+// After a restart nothing begins in later stages until the definition of a broken canary, and so
+// its stage, is known.
+func TestBrokenCanaryAfterRestart(t *testing.T) {
+	w := provisioned(4)
+	old, f := wavyFleet("1", "v1", 4, wavesOf()), wavyFleet("2", "v2", 4, wavesOf())
+	canary := f.Clusters[0]
+	f.Clusters = f.Clusters[1:]
+	f.Problems = []fleet.Problem{{Cluster: canary.Key, Overlay: canary.Overlay, Message: "a patch does not apply"}}
+	w.push(f)
+	w.restart(old, f)
+	w.want(t, "the canary is still broken", "v1 v1 v1 v1")
+}
+
 // The same commit upgrades a cluster and relabels it into the first stage: the cluster keeps its turn.
 func TestLabelSkipsNoStage(t *testing.T) {
 	w := provisioned(4)
@@ -87,9 +100,9 @@ func TestRemovedHealthCheckDoesNotWait(t *testing.T) {
 		}
 		w.push(f)
 	}
-	push("1", "v1", -1, checks("good", "harmful"))
+	push("1", "v1", 3, checks("good", "harmful"))
 	w.rest("c0", "c1")
-	push("2", "v2", -1, checks("good", "harmful"))
+	push("2", "v2", 3, checks("good", "harmful"))
 	push("3", "v2", 1, checks("good", "new"))
 	got, _ := w.s.Target(keyOf("c1"))
 	switch c := got.Cluster; {
@@ -102,7 +115,7 @@ func TestRemovedHealthCheckDoesNotWait(t *testing.T) {
 	}
 	push("4", "v2", 5, checks("good"))
 	push("5", "v2", -1, checks("good"))
-	if got, _ := w.s.Target(keyOf("c1")); got.Cluster.ControlPlane.MaxRemediations != -1 {
+	if got, _ := w.s.Target(keyOf("c1")); got.Cluster.ControlPlane.MaxRemediations != 3 {
 		t.Errorf("the limit of the present definition is lost: %d", got.Cluster.ControlPlane.MaxRemediations)
 	}
 }

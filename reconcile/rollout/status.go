@@ -62,7 +62,7 @@ func (s State) unheld() []fleet.Problem {
 		out = append(out, fleet.Problem{
 			Overlay: next.Overlay, Cluster: k,
 			Message: "the cluster is left alone until its turn for revision " + next.Revision.String() + ": the revision with its present definition cannot be used any more, so Fairlead neither repairs it nor renews its certificates",
-			Hint:    "restore that revision, or run fairlead release " + k.String() + " to apply the newest one now",
+			Hint:    "restore that revision, or run fairlead release " + k.String() + " --now --reason TEXT to apply the newest one now",
 		})
 	}
 	return out
