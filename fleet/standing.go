@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // A Standing is how far a cluster is with what comes to it in waves. Digests are of a
@@ -126,13 +128,17 @@ func (c *Cluster) RolloutDigest() string {
 }
 
 // WhileWaiting returns c with what does not wait of next, which does: that it is paused or
-// suspended, wishes, protection, the drift policy, and larger numbers of machines. That a pool
+// suspended, wishes, protection, the drift policy, health checks that are taken away, lower limits
+// of machines that these replace at once, and larger numbers of machines. That a pool
 // is to be smaller may be a part of what waits: fewer machines, but stronger ones.
 func (c *Cluster) WhileWaiting(next *Cluster) *Cluster {
 	out := *c
 	out.Paused, out.Suspension, out.Drift = next.Paused, next.Suspension, next.Drift
 	out.Protect, out.DeletionRefused = next.Protect, next.DeletionRefused
 	out.Rotate, out.Recreate, out.ForgetPlaces = next.Rotate, next.Recreate, next.ForgetPlaces
+	out.HealthChecks = slices.DeleteFunc(slices.Clone(c.HealthChecks), func(h clusterv1.MachineHealthCheck) bool {
+		return !slices.ContainsFunc(next.HealthChecks, func(n clusterv1.MachineHealthCheck) bool { return n.Name == h.Name })
+	})
 	if n := &next.ControlPlane; n.Name == c.ControlPlane.Name && n.Kind == c.ControlPlane.Kind {
 		out.ControlPlane = c.ControlPlane.whileWaiting(n)
 	}
@@ -149,6 +155,9 @@ func (c *Cluster) WhileWaiting(next *Cluster) *Cluster {
 func (p Pool) whileWaiting(next *Pool) Pool {
 	p.Replicas = max(p.Replicas, next.Replicas)
 	p.Paused, p.Replace, p.Remediate = next.Paused, next.Replace, next.Remediate
+	if n := next.MaxRemediations; n >= 0 && (p.MaxRemediations < 0 || n < p.MaxRemediations) { // negative: no limit
+		p.MaxRemediations = n
+	}
 	return p
 }
 

@@ -137,7 +137,7 @@ func (w *Window) At(t time.Time) (open bool, until time.Time) {
 func (w *Window) starts(from, until time.Time) (func() (time.Time, bool), error) {
 	var iterators []func() (time.Time, bool)
 	for _, o := range w.rules {
-		o.Dtstart, o.Until = onTheWall(from), onTheWall(until)
+		o.Dtstart, o.Until = w.firstDay(o, from), onTheWall(until)
 		r, err := rrule.NewRRule(o)
 		if err != nil {
 			return nil, err
@@ -152,6 +152,16 @@ func (w *Window) starts(from, until time.Time) (func() (time.Time, bool), error)
 		})
 	}
 	return merged(iterators), nil
+}
+
+// firstDay returns the day that o counts from, on the wall. A weekly rule without a start counts
+// from the Monday of that week: in a week that is cut off, BYSETPOS counts only the days that are left.
+func (w *Window) firstDay(o rrule.ROption, from time.Time) time.Time {
+	day := onTheWall(from)
+	if o.Freq != rrule.WEEKLY || !w.start.IsZero() {
+		return day
+	}
+	return day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
 }
 
 // onTheWall returns what a clock shows at t, as a time in UTC, where no hour is left out or comes

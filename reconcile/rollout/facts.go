@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"fairlead.dev/fleet"
 )
 
@@ -28,6 +26,8 @@ type fact struct {
 	turn     bool      // somebody asked for its stage: the same, but as many at once as else
 	approved bool      // somebody approved of what waits
 	came     fleet.WaveOrigin
+	broken   bool   // the newest revision has a problem with it, so nothing shows that the newest revision works there
+	unseen   bool   // this agent has not looked at it yet
 	shut     string // the window or freeze for which it may not begin
 	opens    time.Time
 }
@@ -55,12 +55,8 @@ func (s State) groups(g gates) []group {
 		if !s.live(c) || newest == nil && c.recorded == nil {
 			continue
 		}
-		var l labels.Set
-		if newest != nil {
-			l = newest.Labels
-		}
-		i := o.of(newest)
-		out[i].facts = append(out[i].facts, s.fact(k, c, g, l))
+		i := o.ofChange(c)
+		out[i].facts = append(out[i].facts, s.fact(k, c, g))
 	}
 	return out
 }
@@ -74,10 +70,11 @@ func (c cluster) newest() *fleet.Cluster {
 }
 
 // fact returns what counts of cluster k.
-func (s State) fact(k fleet.Key, c cluster, g gates, l labels.Set) fact {
+func (s State) fact(k fleet.Key, c cluster, g gates) fact {
 	w := c.wave
 	f := fact{
 		key: k, wanted: w.digest, held: w.digest, moving: w.moving(), since: w.since, arrived: w.arrived, at: w.at, trouble: w.trouble, came: w.came,
+		broken: len(c.problems) > 0, unseen: w.unseen,
 	}
 	if f.arrived == "" {
 		f.arrived = "nothing"
@@ -86,7 +83,8 @@ func (s State) fact(k fleet.Key, c cluster, g gates, l labels.Set) fact {
 		if f.wanted = c.nextDigest; f.held == "" {
 			f.held = "unknown"
 		}
-		f.shut, f.opens = g.of(l, longestDrain(cmp.Or(c.definition, c.next)))
+		held := cmp.Or(c.definition, c.next)
+		f.shut, f.opens = g.ofChange(held.Labels, c.next.Labels, longestDrain(held))
 	}
 	said := c.counted()
 	f.approved = said.Way == fleet.ReleaseApprove || said.Way == fleet.ReleaseNow

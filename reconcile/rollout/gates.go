@@ -65,6 +65,15 @@ func (g gates) of(l labels.Set, drain time.Duration) (why string, until time.Tim
 	return "", time.Time{}
 }
 
+// ofChange returns what of returns for a change from one set of labels to another: both have to
+// allow it, so that no commit relabels a cluster out of its gates.
+func (g gates) ofChange(from, to labels.Set, drain time.Duration) (why string, until time.Time) {
+	if why, until = g.of(from, drain); why != "" {
+		return why, until
+	}
+	return g.of(to, drain)
+}
+
 // next returns when a window or a freeze is next another one than now; zero: never.
 func (g gates) next() time.Time {
 	var at time.Time

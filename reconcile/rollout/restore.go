@@ -117,7 +117,7 @@ func (d *Decision) giveUp(k fleet.Key, rev fleet.Revision, refused string) {
 	s := &d.State
 	c := s.clusters[k]
 	c.recorded = nil
-	if c.next != nil { // it has what waits for it, once it is its turn
+	if c.next != nil { // currentProblems reports it until it is its turn
 		s.clusters[k] = c
 		return
 	}

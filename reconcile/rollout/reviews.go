@@ -64,7 +64,7 @@ func (s State) came(f *fleet.Fleet, old, now cluster) fleet.WaveOrigin {
 	case old.next != nil && (old.wave.release.Way != fleet.ReleaseApprove || old.wave.release.Of != old.nextDigest):
 		return fleet.WaveOrigin{}
 	}
-	before, after := orderOf(&s.config.Waves).stageOf(old.newest()), orderOf(&f.Config.Waves).stageOf(now.next)
+	before, after := orderOf(&s.config.Waves).stageOf(old), orderOf(&f.Config.Waves).stageOf(now)
 	if len(after.Reviewers) == 0 || !slices.Equal(before.Reviewers, after.Reviewers) {
 		return fleet.WaveOrigin{}
 	}
@@ -118,4 +118,14 @@ func (o order) of(c *fleet.Cluster) int {
 	return i
 }
 
-func (o order) stageOf(c *fleet.Cluster) fleet.Stage { return o.stages[o.of(c)] }
+// ofChange returns the stage of c, as its index. If something waits, that is the later one of the
+// stages before and after it: no commit relabels a cluster into an earlier stage.
+func (o order) ofChange(c cluster) int {
+	i := o.of(c.newest())
+	if c.next == nil || c.definition == nil {
+		return i
+	}
+	return max(i, o.of(c.definition))
+}
+
+func (o order) stageOf(c cluster) fleet.Stage { return o.stages[o.ofChange(c)] }

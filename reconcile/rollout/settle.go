@@ -52,6 +52,8 @@ func (d *Decision) settle(now time.Time) {
 	for _, of := range groups {
 		if of.first {
 			before = stop{}
+		} else if before.why == "" {
+			before = s.unplaced()
 		}
 		if len(of.facts) == 0 {
 			continue
@@ -68,6 +70,16 @@ func (d *Decision) settle(now time.Time) {
 	if !slices.EqualFunc(said, w.stages, sameStage) {
 		d.StatusChanged, d.AnswersDue = true, d.AnswersDue || len(w.releases) > 0
 	}
+}
+
+// unplaced stops later stages while a cluster that the newest revision has a problem with is known
+// by name alone: its labels, and so its stage, are not known yet.
+func (s *State) unplaced() stop {
+	keys := s.keysOf(func(c cluster) bool { return c.lacksDefinition() && c.next == nil && len(c.problems) > 0 })
+	if len(keys) == 0 {
+		return stop{}
+	}
+	return stop{why: "the stage of cluster " + keys[0].String() + " is not known: its last good definition is not rendered yet"}
 }
 
 // letGo holds each cluster to what is newest: nothing comes in waves, or does no more.

@@ -27,6 +27,9 @@ func runStage(s fleet.Stage, facts []fact, before stop, now time.Time) (course, 
 	r := stageRun{stage: s, facts: facts, now: now}
 	r.count()
 	own, state := before, fleet.StageWaiting
+	if own.why == "" && r.unseen != (fleet.Key{}) {
+		own.why = "the deadline of " + r.unseen.String() + " passed before this agent looked at the cluster: stage " + s.Name + " waits for that"
+	}
 	switch halt := r.halted(); {
 	case halt != "":
 		state = fleet.StageHalted
@@ -48,6 +51,7 @@ type stageRun struct {
 
 	clusters, moving, waiting int
 	unapproved                int       // of waiting
+	broken, unseen            fleet.Key // the first of each kind; zero: there is none
 	last                      time.Time // when the last one was done
 	first                     time.Time // since when the first is on its way
 	failed                    []fleet.FailedCluster
@@ -63,6 +67,9 @@ func (r *stageRun) count() {
 			continue
 		}
 		r.clusters++
+		if f.broken && r.broken == (fleet.Key{}) {
+			r.broken = f.key
+		}
 		if f.moving {
 			r.moving++
 			if r.first.IsZero() || f.since.Before(r.first) {
@@ -93,6 +100,10 @@ func (r *stageRun) failure(f fact) string {
 	if f.moving {
 		if d := r.stage.Deadline; d > 0 {
 			if late := f.since.Add(d); !r.now.Before(late) {
+				if f.unseen { // the agent could not see in time whether it was done
+					r.unseen = f.key
+					return f.trouble.plane
+				}
 				return "it is not done after " + d.String()
 			}
 			r.wakeAt(f.since.Add(d))
@@ -191,6 +202,10 @@ func (r *stageRun) finish(state fleet.StageState, own, before stop) (course, sto
 	}
 	next := before
 	busy := r.waiting+r.moving > 0
+	broken := ""
+	if r.broken != (fleet.Key{}) {
+		broken = "stage " + r.stage.Name + " is not done: the newest revision has a problem with cluster " + r.broken.String()
+	}
 	soaked := r.last.Add(r.stage.Soak)
 	soaking := r.stage.Soak > 0 && !r.last.IsZero() && r.now.Before(soaked)
 	switch {
@@ -200,6 +215,8 @@ func (r *stageRun) finish(state fleet.StageState, own, before stop) (course, sto
 		out.Why = r.unapprovedWhy()
 	case !busy && soaking:
 		out.State, out.Until = fleet.StageSoaking, soaked
+	case !busy && broken != "":
+		out.Why = broken
 	case !busy:
 		out.State = fleet.StageDone
 	case r.moving > 0:
@@ -217,6 +234,8 @@ func (r *stageRun) finish(state fleet.StageState, own, before stop) (course, sto
 		next = stop{why: "stage " + r.stage.Name + " is not done"}
 	case soaking:
 		next = stop{why: "stage " + r.stage.Name + " soaks", until: soaked}
+	case broken != "":
+		next = stop{why: broken}
 	}
 	if soaking {
 		r.wakeAt(soaked)

@@ -50,7 +50,22 @@ func (s State) currentProblems() []fleet.Problem {
 	for _, k := range slices.SortedFunc(maps.Keys(s.unavailable), fleet.Key.Compare) {
 		problems = append(problems, s.unavailable[k])
 	}
-	return problems
+	return append(problems, s.unheld()...)
+}
+
+// unheld returns a problem for each cluster that waits for its turn and is left alone until then:
+// the definition that it is held to is lost.
+func (s State) unheld() []fleet.Problem {
+	var out []fleet.Problem
+	for _, k := range s.keysOf(func(c cluster) bool { return c.next != nil && c.definition == nil && c.recorded == nil }) {
+		next := s.clusters[k].next
+		out = append(out, fleet.Problem{
+			Overlay: next.Overlay, Cluster: k,
+			Message: "the cluster is left alone until its turn for revision " + next.Revision.String() + ": the revision with its present definition cannot be used any more, so Fairlead neither repairs it nor renews its certificates",
+			Hint:    "restore that revision, or run fairlead release " + k.String() + " --now --reason TEXT to apply the newest one now",
+		})
+	}
+	return out
 }
 
 // orphans returns the clusters that vanished and are left alone, sorted.

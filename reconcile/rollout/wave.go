@@ -17,6 +17,7 @@ type wave struct {
 	since   time.Time      // when the definition was taken; zero: it was there from the beginning
 	arrived string         // of what it was last found to be wholly
 	at      time.Time      // when it was; zero: from the beginning
+	unseen  bool           // it is from the record, and no pass of this agent has looked at it
 	fresh   bool           // it was never whole: it is being made
 	waits   time.Time      // since when something waits
 	trouble trouble        // as of the last pass
@@ -47,7 +48,7 @@ func (w wave) moving() bool {
 // waveOf returns what a record says of a cluster. What was there before anything came in waves
 // counts as arrived, unless it was just being made.
 func waveOf(r *fleet.Report, s fleet.Standing) wave {
-	w := wave{digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, came: s.Came, trouble: troubleOf(*r)}
+	w := wave{unseen: true, digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, came: s.Came, trouble: troubleOf(*r)}
 	if s.Digest == "" {
 		m := r.Milestones
 		w.fresh = !m.Began.IsZero() && m.Provisioned.IsZero()
@@ -78,7 +79,7 @@ func troubleOf(r fleet.Report) trouble {
 func (old cluster) heldBack(c *fleet.Cluster, known bool) cluster {
 	taken := old.replacedBy(c)
 	out := cluster{definition: taken, inGit: true, damaged: old.damaged, wave: old.wave, serves: old.serves}
-	if !known || old.pruned || old.deleting() || old.abandoned() || old.definition == nil && old.recorded == nil {
+	if !known || old.pruned || old.deleting() || old.abandoned() || old.definition == nil && old.recorded == nil && old.next == nil {
 		out.wave = wave{fresh: true}
 		return out
 	}
@@ -130,7 +131,7 @@ func (c cluster) take(now time.Time) cluster {
 // passed returns w after a pass over what the cluster is held to.
 func (w wave) passed(p Pass, now time.Time) wave {
 	if p.Report.Phase != "" {
-		w.trouble = troubleOf(p.Report)
+		w.trouble, w.unseen = troubleOf(p.Report), false
 	}
 	if !p.AtRest || w.digest == "" || w.digest == w.arrived && !w.at.Before(w.since) && !w.fresh {
 		return w

@@ -1,0 +1,178 @@
+package rollout
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/fleet"
+)
+
+// frozenUntilJanuary freezes the clusters of ring prod.
+func frozenUntilJanuary() fleet.Waves {
+	return fleet.Waves{Freezes: []fleet.Freeze{{
+		Select: labels.SelectorFromSet(labels.Set{"ring": "prod"}), Reason: "sales",
+		From: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC), Until: time.Date(2027, 1, 8, 0, 0, 0, 0, time.UTC),
+	}}}
+}
+
+// A canary that cannot be rendered has not tried the revision: the stages after it wait.
+func TestBrokenCanaryHoldsLaterStages(t *testing.T) {
+	w := provisioned(4)
+	f := wavyFleet("2", "v2", 4, wavesOf())
+	canary := f.Clusters[0]
+	f.Clusters = f.Clusters[1:]
+	f.Problems = []fleet.Problem{{Cluster: canary.Key, Overlay: canary.Overlay, Message: "a patch does not apply"}}
+	w.push(f)
+	w.want(t, "the canary is broken", "v1 v1 v1 v1")
+	if got := w.stage(t, "canary"); got.State != fleet.StageWaiting || !strings.Contains(got.Why, "prod/c0") {
+		t.Errorf("stage canary is %s: %q", got.State, got.Why)
+	}
+	w.push(wavyFleet("3", "v2", 4, wavesOf()))
+	w.want(t, "the canary is repaired", "v2 v1 v1 v1")
+}
+
+// After a restart nothing begins in later stages until the definition of a broken canary, and so
+// its stage, is known.
+func TestBrokenCanaryAfterRestart(t *testing.T) {
+	w := provisioned(4)
+	old, f := wavyFleet("1", "v1", 4, wavesOf()), wavyFleet("2", "v2", 4, wavesOf())
+	canary := f.Clusters[0]
+	f.Clusters = f.Clusters[1:]
+	f.Problems = []fleet.Problem{{Cluster: canary.Key, Overlay: canary.Overlay, Message: "a patch does not apply"}}
+	w.push(f)
+	w.restart(old, f)
+	w.want(t, "the canary is still broken", "v1 v1 v1 v1")
+}
+
+// The same commit upgrades a cluster and relabels it into the first stage: the cluster keeps its turn.
+func TestLabelSkipsNoStage(t *testing.T) {
+	w := provisioned(4)
+	f := wavyFleet("2", "v2", 4, wavesOf())
+	f.Clusters[3].Labels["ring"] = "canary"
+	w.push(f)
+	w.want(t, "c3 waits for the canary", "v2 v1 v1 v1")
+	w.rest("c0")
+	w.want(t, "c3 waits for the soak", "v2 v1 v1 v1")
+	w.now = w.now.Add(time.Hour)
+	w.decide(Input{})
+	w.rest("c1", "c2")
+	w.want(t, "its turn", "v2 v2 v2 v2")
+}
+
+// The same commit upgrades a cluster and relabels it out of a freeze, or into one: the cluster waits.
+func TestLabelLeavesNoFreeze(t *testing.T) {
+	for name, i := range map[string]int{"out of the freeze": 1, "into the freeze": 0} {
+		t.Run(name, func(t *testing.T) {
+			w := &wavy{now: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}
+			w.push(wavyFleet("1", "v1", 2, frozenUntilJanuary()))
+			w.rest("c0", "c1")
+			f := wavyFleet("2", "v2", 2, frozenUntilJanuary())
+			f.Clusters[i].Labels["ring"] = map[string]string{"prod": "canary", "canary": "prod"}[f.Clusters[i].Labels["ring"]]
+			w.push(f)
+			k := f.Clusters[i].Key
+			if got, _ := w.s.Target(k); got.Definition.ControlPlane.Version != "v1" || !strings.Contains(got.Wait.Why, "frozen") {
+				t.Errorf("%s is held to %s: %q", k, got.Definition.ControlPlane.Version, got.Wait.Why)
+			}
+		})
+	}
+}
+
+// A health check that does harm goes away while an upgrade waits. A new one waits with the upgrade.
+func TestRemovedHealthCheckDoesNotWait(t *testing.T) {
+	checks := func(names ...string) (out []clusterv1.MachineHealthCheck) {
+		for _, name := range names {
+			h := clusterv1.MachineHealthCheck{}
+			h.Name = name
+			out = append(out, h)
+		}
+		return out
+	}
+	w := &wavy{now: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}
+	push := func(rev, version string, remediations int, checks []clusterv1.MachineHealthCheck) {
+		f := wavyFleet(rev, version, 2, frozenUntilJanuary())
+		for i := range f.Clusters {
+			c := &f.Clusters[i]
+			c.HealthChecks, c.ControlPlane.MaxRemediations, c.Digest = checks, remediations, rev
+		}
+		w.push(f)
+	}
+	push("1", "v1", 3, checks("good", "harmful"))
+	w.rest("c0", "c1")
+	push("2", "v2", 3, checks("good", "harmful"))
+	push("3", "v2", 1, checks("good", "new"))
+	got, _ := w.s.Target(keyOf("c1"))
+	switch c := got.Cluster; {
+	case c.ControlPlane.Version != "v1":
+		t.Errorf("the upgrade does not wait")
+	case len(c.HealthChecks) != 1 || c.HealthChecks[0].Name != "good":
+		t.Errorf("health checks while the upgrade waits: %+v", c.HealthChecks)
+	case c.ControlPlane.MaxRemediations != 1:
+		t.Errorf("at most %d remediations while the upgrade waits", c.ControlPlane.MaxRemediations)
+	}
+	push("4", "v2", 5, checks("good"))
+	push("5", "v2", -1, checks("good"))
+	if got, _ := w.s.Target(keyOf("c1")); got.Cluster.ControlPlane.MaxRemediations != 3 {
+		t.Errorf("the limit of the present definition is lost: %d", got.Cluster.ControlPlane.MaxRemediations)
+	}
+}
+
+// A frozen cluster whose present definition is lost has a problem until its turn, and no later
+// commit ends its freeze.
+func TestLostDefinitionIsAProblem(t *testing.T) {
+	w := &wavy{now: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}
+	w.push(wavyFleet("1", "v1", 2, frozenUntilJanuary()))
+	w.rest("c0", "c1")
+	newest := wavyFleet("2", "v2", 2, frozenUntilJanuary())
+	w.push(newest)
+	k := keyOf("c1")
+	target, _ := w.s.Target(k)
+	r := fleet.Report{Cluster: k, Revision: target.Definition.Revision, Digest: target.Definition.Digest, Overlay: target.Definition.Overlay, Phase: fleet.PhaseProvisioned}
+	w.s = Recorded(Record{Fleet: "f", Applied: newest.Revision, Reports: []fleet.Report{r}, Standings: w.s.Rollout().Standings})
+	w.decide(Input{Newest: &Revision{Revision: newest.Revision, Fleet: newest}})
+	w.decide(Input{Older: []Revision{{Revision: revision("1"), Refused: "there is no such commit"}}})
+	lost := func(when string) {
+		t.Helper()
+		target, _ := w.s.Target(k)
+		problems := w.s.Status().Problems
+		if target.Cluster != nil || target.Next == nil || len(problems) != 1 || problems[0].Cluster != k {
+			t.Errorf("%s: held to %v, next %v, problems %v", when, target.Cluster, target.Next, problems)
+		}
+	}
+	lost("after the start")
+	w.push(wavyFleet("3", "v3", 2, frozenUntilJanuary()))
+	lost("after another commit")
+	w.now = time.Date(2027, 1, 8, 0, 0, 0, 0, time.UTC)
+	w.decide(Input{})
+	if target, _ := w.s.Target(k); target.Cluster == nil || len(w.s.Status().Problems) > 0 {
+		t.Errorf("after the freeze: held to %v, problems %v", target.Cluster, w.s.Status().Problems)
+	}
+}
+
+// A deadline that passed without an agent halts a stage only once an agent has looked. Until then
+// no other cluster begins.
+func TestDeadlineWaitsForALook(t *testing.T) {
+	w := provisioned(5)
+	old, next := wavyFleet("1", "v1", 5, wavesOf()), wavyFleet("2", "v2", 5, wavesOf())
+	w.push(next)
+	w.rest("c0")
+	w.now = w.now.Add(time.Hour)
+	w.decide(Input{})
+	w.want(t, "two are on their way", "v2 v2 v2 v1 v1")
+	w.now = w.now.Add(3 * time.Hour)
+	w.restart(old, next)
+	if got := w.stage(t, "prod"); got.State == fleet.StageHalted || len(got.Failed) > 0 {
+		t.Errorf("nobody looked, and stage prod is %s: %s", got.State, got.Why)
+	}
+	w.rest("c1")
+	w.want(t, "c1 is done, and the agent has not looked at c2", "v2 v2 v2 v1 v1")
+	k := keyOf("c2")
+	target, _ := w.s.Target(k)
+	w.decide(Input{Passes: []Pass{{Target: target, Report: fleet.Report{Cluster: k, Phase: fleet.PhaseProvisioned}}}})
+	if got := w.stage(t, "prod"); got.State != fleet.StageHalted {
+		t.Errorf("the agent looked at c2, which is late, and stage prod is %s: %s", got.State, got.Why)
+	}
+}
