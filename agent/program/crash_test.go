@@ -81,10 +81,14 @@ func TestOutOfMemory(t *testing.T) {
 
 // The same holds for the first process of a container, which cannot end by its own signals.
 func TestOutOfMemoryInAContainer(t *testing.T) {
+	empty := t.TempDir()
+	if err := os.Mkdir(filepath.Join(empty, "clusters"), 0o750); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		dir, memory string
 		want        int
-	}{{large(t), "1048576", 134}, {t.TempDir(), "4294967296", 0}} {
+	}{{large(t), "1048576", 134}, {empty, "4294967296", 0}} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "plan", c.dir)
 		cmd.Env = append(os.Environ(), "FAIRLEAD_TEST_MEMORY="+c.memory)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
