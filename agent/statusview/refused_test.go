@@ -18,8 +18,11 @@ func TestWithRefused(t *testing.T) {
 		Damaged:  []status.Damage{{Cluster: damaged}},
 	}
 	s.Fleet.Problems = []fleet.Problem{
-		{Cluster: refused, Overlay: "clusters/prod/eu-1", Message: "a"}, {Cluster: known, Message: "b"}, {Message: "c"},
-		{Cluster: refused, Message: "d"}, {Cluster: damaged, Message: "e"},
+		{Cluster: refused, Overlay: "clusters/prod/eu-1", Message: "a"},
+		{Cluster: known, Message: "b"},
+		{Message: "c"},
+		{Cluster: refused, Message: "d"},
+		{Cluster: damaged, Message: "e"},
 	}
 	got := WithRefused(s)
 	type row struct {
