@@ -50,6 +50,14 @@ func (c *Cluster) AddressPools() (out []Object) {
 	return out
 }
 
+// SharesPool reports whether c and o have a pool in common.
+func (c *Cluster) SharesPool(o *Cluster) bool {
+	theirs := o.AddressPools()
+	return slices.ContainsFunc(c.AddressPools(), func(x Object) bool {
+		return slices.ContainsFunc(theirs, func(y Object) bool { return x.AddressPool() == y.AddressPool() })
+	})
+}
+
 // An AddressPool tells pools of addresses apart.
 type AddressPool struct {
 	Kind            schema.GroupKind

@@ -35,9 +35,12 @@ with a context that is called NAMESPACE-NAME. The rest of that file stays.`,
 	merge := cmd.Flags().Bool("merge", false, "put it into your own kubeconfig, as a context")
 	settings(cmd, "merge")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		p, err := f.here(cmd.Context(), nil)
-		if err != nil {
-			return err
+		p := wholeOf(f.from(nil, quiet(cmd.ErrOrStderr())))
+		if p.settings.Secrets == "" { // the store is that of the source
+			var err error
+			if p, err = f.here(cmd.Context(), nil); err != nil {
+				return err
+			}
 		}
 		k, err := p.keyOf(cmd.Context(), argv[0])
 		if err != nil {

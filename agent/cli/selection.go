@@ -182,7 +182,7 @@ func markedRoot(folder string) string {
 // checkHere returns an error where neither args nor flags name a source, and the current folder
 // is in no fleet: not even its files are to be read then.
 func (f *sourceFlags) checkHere(args []string) error {
-	if len(args) > 0 || f.settings.Source != "" {
+	if len(args) > 0 || f.settings.Source != "" || f.settings.StatusRepository != "" {
 		return nil
 	}
 	folder, err := os.Getwd()
