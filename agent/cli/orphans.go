@@ -71,9 +71,12 @@ after what was found elsewhere.`,
 			return err
 		}
 		defer w.Close()
-		s, err := newScan(cmd.Context(), p, f, w.Infrastructure)
+		s, note, err := newScan(cmd.Context(), p, f, w.Infrastructure)
 		if err != nil {
 			return err
+		}
+		if note != "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "note: "+note)
 		}
 		unseen := s.Look(cmd.Context(), time.Now())
 		if err := s.Write(cmd.OutOrStdout(), output.Format(*form)); err != nil {
@@ -111,21 +114,21 @@ after what was found elsewhere.`,
 }
 
 // newScan reads the fleet and its status branch. It fails where one of them cannot be read
-// in full.
-func newScan(ctx context.Context, p selection, f *sourceFlags, open func(string) (providers.Infrastructure, error)) (*orphans.Scan, error) {
+// in full; note says that the status of a clone's origin cannot be read.
+func newScan(ctx context.Context, p selection, f *sourceFlags, open func(string) (providers.Infrastructure, error)) (_ *orphans.Scan, note string, _ error) {
 	loaded, err := p.load(ctx, wiring.RenderOptions{})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	_, recorded, _, err := p.statusOf(ctx, cmp.Or(f.branch, loaded.Config.StatusBranch))
+	_, recorded, note, err := p.statusOf(ctx, cmp.Or(f.branch, loaded.Config.StatusBranch))
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the status branch: %w", err)
+		return nil, "", fmt.Errorf("cannot read the status branch: %w", err)
 	}
 	s, err := orphans.New(orphans.Options{Fleet: loaded, Status: recorded, Open: open})
 	if err == nil && len(loaded.Clusters) == 0 {
-		return nil, p.empty()
+		return nil, "", p.empty()
 	}
-	return s, err
+	return s, note, err
 }
 
 // askYesNo asks a question, and reports whether the answer is yes. The end of the input is

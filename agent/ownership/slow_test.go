@@ -2,6 +2,8 @@ package ownership_test
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +16,12 @@ import (
 type held struct {
 	branch
 
-	free chan struct{} // nil: nothing holds it
+	free  chan struct{} // nil: nothing holds it
+	reads atomic.Int32
 }
 
 func (h *held) Succession(ctx context.Context) (fleet.Owner, fleet.Succession, error) {
+	h.reads.Add(1)
 	if h.free != nil {
 		<-h.free
 	}
@@ -40,5 +44,30 @@ func TestChangeDoesNotWaitForAPush(t *testing.T) {
 			t.Errorf("a change began after %s: %v", time.Since(begun), err)
 		}
 		close(h.free)
+	})
+}
+
+// TestChangesShareARead: changes that begin while the owner is read wait for that read.
+func TestChangesShareARead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &held{}
+		c := owning(t, h, ownership.Options{})
+		time.Sleep(time.Minute)
+		h.free = make(chan struct{})
+		h.reads.Store(0)
+		var changes sync.WaitGroup
+		for _, name := range []string{"eu-1", "eu-2", "eu-3"} {
+			changes.Go(func() {
+				if err := c.MayAct(fleet.Key{Namespace: "prod", Name: name}); err != nil {
+					t.Errorf("a change of %s may not begin: %v", name, err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(h.free)
+		changes.Wait()
+		if n := h.reads.Load(); n != 1 {
+			t.Errorf("the owner was read %d times", n)
+		}
 	})
 }
