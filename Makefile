@@ -239,7 +239,7 @@ e2e-metal: build ## clusters on hosts of a real Ironic that boot as machines of 
 ON ?= memory hosts openstack
 
 .PHONY: test-upgrade
-test-upgrade: build ## an agent of the commit OLD is replaced by this one, and this one by it, in memory and on both labs; ON=hosts for one of memory, hosts, openstack
+test-upgrade: build ## an agent of the commit OLD is replaced by this one, and this one by it, in memory and on all labs; ON=hosts for one of memory, hosts, openstack, vsphere, metal
 	@test -n "$(OLD)" || { echo "say which commit: make test-upgrade OLD=v1.2.3"; exit 2; }
 	rm -rf bin/old && mkdir -p bin/old && git archive $(OLD) | tar -x -C bin/old
 	cd bin/old && CGO_ENABLED=0 go build -trimpath -o $(abspath bin/fairlead-old) ./agent/cmd/fairlead
@@ -247,6 +247,8 @@ test-upgrade: build ## an agent of the commit OLD is replaced by this one, and t
 	$(if $(filter memory,$(ON)),$(OTHER) go test ./test/takeover -count=1 -timeout 20m -v)
 	$(if $(filter hosts,$(ON)),$(OTHER) FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) go test ./test/e2e -count=1 -timeout 60m -v -run '^TestTakeover$$')
 	$(if $(filter openstack,$(ON)),$(OTHER) FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -timeout 60m -v -run '^(TestTakeover|TestAfterReleased)$$')
+	$(if $(filter vsphere,$(ON)),$(OTHER) FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_VSPHERE=1 go test ./test/e2e -count=1 -timeout 60m -v -run '^TestVSphereTakeover$$')
+	$(if $(filter metal,$(ON)),$(OTHER) FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_METAL=1 go test ./test/e2e -count=1 -timeout 60m -v -run '^TestMetalTakeover$$')
 
 test-upgrade: OTHER = FAIRLEAD_TEST_RELEASED=$(abspath bin/fairlead-old) FAIRLEAD_TEST_PROGRAM=$(abspath bin/fairlead)
 
