@@ -71,6 +71,8 @@ require (
 
 require github.com/teambition/rrule-go v1.8.2
 
+require github.com/benbjohnson/immutable v0.4.3 // indirect
+
 require (
 	cel.dev/expr v0.25.2 // indirect
 	dario.cat/mergo v1.0.1 // indirect

@@ -55,7 +55,7 @@ func (d *Decision) refuse(rev fleet.Revision, why string) {
 // Renamed says why f cannot follow: all that exists carries the fleet's id, and under
 // another one it would be created a second time and the first forgotten.
 func (s State) Renamed(f fleet.Fleet) error {
-	if s.id == "" || f.ID == s.id || len(s.clusters) == 0 {
+	if s.id == "" || f.ID == s.id || s.clusters.len() == 0 {
 		return nil
 	}
 	return fleet.Errorf(fleet.Invalid, "follow revision "+f.Revision.String(),
@@ -79,26 +79,26 @@ func (d *Decision) advance(f fleet.Fleet) {
 	s := &d.State
 	s.id, s.revision, s.applied, s.refused, s.orphansUnknown = f.ID, f.Revision, f.Revision, fleet.Revision{}, false
 	s.config, s.problems = f.Config, slices.Clone(f.Problems)
-	s.clusters = make(map[fleet.Key]cluster, len(f.Clusters))
+	clusters := make(map[fleet.Key]cluster, len(f.Clusters))
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
-		old := before.clusters[c.Key]
+		old := before.clusters.of(c.Key)
 		if f.Config.Waves.Declared() {
-			_, known := before.clusters[c.Key]
+			_, known := before.clusters.get(c.Key)
 			now := old.heldBack(c, known)
 			now.wave.came = before.came(&f, old, now)
-			s.clusters[c.Key] = now
+			clusters[c.Key] = now
 			continue
 		}
-		s.clusters[c.Key] = cluster{definition: old.replacedBy(c), inGit: true, damaged: old.damaged, serves: old.serves}
+		clusters[c.Key] = cluster{definition: old.replacedBy(c), inGit: true, damaged: old.damaged, serves: old.serves}
 	}
 	var vanished []fleet.Key
-	for k, old := range before.clusters {
-		if _, ok := s.clusters[k]; ok {
+	for k, old := range before.clusters.all() {
+		if _, ok := clusters[k]; ok {
 			continue
 		}
 		if problems := problemsOf(f.Problems, k, old.overlay()); len(problems) > 0 {
-			s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave, serves: old.serves, refused: refused[k]}
+			clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave, serves: old.serves, refused: refused[k]}
 			continue
 		}
 		c := cluster{definition: old.definition, recorded: old.recorded, pruned: old.pruned, orphan: !old.pruned, damaged: old.damaged, wave: old.wave, serves: old.serves}
@@ -108,8 +108,9 @@ func (d *Decision) advance(f fleet.Fleet) {
 		case !old.orphan && !old.pruned && !before.orphansUnknown:
 			vanished = append(vanished, k)
 		}
-		s.clusters[k] = c
+		clusters[k] = c
 	}
+	s.clusters = newClusterMap(clusters)
 	s.prune(f, sorted(vanished))
 	changed := before.changed(*s)
 	s.markBehind(before, changed)
@@ -158,8 +159,8 @@ func problemsOf(problems []fleet.Problem, k fleet.Key, overlay string) []fleet.P
 // changed returns the keys of next that a pass has something new to say about, sorted.
 func (s State) changed(next State) []fleet.Key {
 	var out []fleet.Key
-	for k, n := range next.clusters {
-		o, ok := s.clusters[k]
+	for k, n := range next.clusters.all() {
+		o, ok := s.clusters.get(k)
 		same := ok && s.config.Drift == next.config.Drift && o.definition == n.definition && o.next == n.next && o.refused == n.refused &&
 			o.inGit == n.inGit && o.orphan == n.orphan && slices.Equal(o.problems, n.problems)
 		if !same {

@@ -2,16 +2,24 @@ package rollout
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"fairlead.dev/fleet"
 )
 
-// BenchmarkDecide measures the news of a fleet of 2,000 clusters.
+// BenchmarkDecide measures the news of fleets of 1,000 and 10,000 clusters: what a pass and an
+// arrival cost does not grow with the fleet.
 func BenchmarkDecide(b *testing.B) {
+	for _, n := range []int{1000, 10000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) { benchmarkDecide(b, n) })
+	}
+}
+
+func benchmarkDecide(b *testing.B, n int) {
 	var clusters []fleet.Cluster
-	for i := range 2000 {
-		clusters = append(clusters, clusterOf(fleet.Key{Namespace: "prod", Name: fmt.Sprintf("c%04d", i)}, "1", "x"))
+	for i := range n {
+		clusters = append(clusters, clusterOf(fleet.Key{Namespace: "prod", Name: fmt.Sprintf("c%05d", i)}, "1", "x"))
 	}
 	f := fleetOf("1", fleet.Prune{}, clusters...)
 	s := follow(State{}, f).State
@@ -28,4 +36,9 @@ func BenchmarkDecide(b *testing.B) {
 			}
 		})
 	}
+	b.Run("status", func(b *testing.B) {
+		for b.Loop() {
+			s.Status()
+		}
+	})
 }

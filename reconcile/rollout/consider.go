@@ -12,7 +12,7 @@ import (
 // admit decides on a request that nobody answered. An empty answer leaves it for
 // later.
 func (s State) admit(r fleet.Request, q Requests, now time.Time) fleet.Answer {
-	c, known := s.clusters[r.Cluster]
+	c, known := s.clusters.get(r.Cluster)
 	if s.revision.IsZero() && (s.refused.IsZero() || r.Kind == fleet.RequestAbandon) {
 		return fleet.Answer{} // what Git has nobody knows yet
 	}

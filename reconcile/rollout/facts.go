@@ -2,8 +2,6 @@ package rollout
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -49,8 +47,7 @@ func (s State) groups(g gates) []group {
 	for i, stage := range o.stages {
 		out[i] = group{stage: stage, first: o.first[i]}
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(s.clusters), fleet.Key.Compare) {
-		c := s.clusters[k]
+	for k, c := range s.clusters.all() {
 		newest := c.newest()
 		if !s.live(c) || newest == nil && c.recorded == nil {
 			continue

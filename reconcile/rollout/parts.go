@@ -21,7 +21,7 @@ func (s State) live(c cluster) bool {
 func (s State) RefuseIncluders(f fleet.Fleet) fleet.Fleet {
 	at := map[string][]fleet.Key{} // live clusters, by folder
 	for _, k := range s.keysOf(s.live) {
-		folder := s.clusters[k].overlay()
+		folder := s.clusters.of(k).overlay()
 		at[folder] = append(at[folder], k)
 	}
 	declared := make(map[fleet.Key]bool, len(f.Clusters))
@@ -33,7 +33,7 @@ func (s State) RefuseIncluders(f fleet.Fleet) fleet.Fleet {
 	for _, p := range f.Parts {
 		keys := slices.Clone(at[p.Folder])
 		for _, k := range p.Clusters {
-			if c, known := s.clusters[k]; known && s.live(c) && !declared[k] && !slices.Contains(keys, k) {
+			if c, known := s.clusters.get(k); known && s.live(c) && !declared[k] && !slices.Contains(keys, k) {
 				keys = append(keys, k)
 			}
 		}

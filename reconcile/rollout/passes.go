@@ -26,24 +26,22 @@ type lastPass struct {
 func (d *Decision) applyPass(p Pass, in Input) {
 	s := &d.State
 	k := p.Report.Cluster
-	if _, known := s.clusters[k]; !known {
+	if _, known := s.clusters.get(k); !known {
 		return
 	}
 	d.serve(k, &p.Report)
-	now := s.clusters[k]
+	now := s.clusters.of(k)
 	if s.config.Waves.Declared() && now.definition != nil && now.definition == p.Target.of.definition {
 		if w := now.wave.passed(p, in.Now); w != now.wave {
-			s.cloneClusters()
 			d.StatusChanged = d.StatusChanged || w.arrived != now.wave.arrived || !w.at.Equal(now.wave.at)
 			now.wave = w
-			s.clusters[k] = now
+			s.clusters.put(k, now)
 			s.unsettle()
 		}
 	}
 	if now.behind && p.AtRest && now.next == nil && now.is(p.Target.of) && s.config.Drift == p.Target.drift {
-		s.cloneClusters()
 		now.behind = false
-		s.clusters[k] = now
+		s.clusters.put(k, now)
 		d.StatusChanged = true
 	}
 	if len(p.Target.Requests) == 0 || p.Target.Cluster == nil {
@@ -67,12 +65,12 @@ func (c cluster) is(o cluster) bool {
 // markBehind marks the clusters that are behind: those that were so before, and those
 // that changed and whose last report is not of their target.
 func (s *State) markBehind(before State, changed []fleet.Key) {
-	for k, c := range s.clusters {
-		old := before.clusters[k]
+	s.clusters = s.clusters.mapped(func(k fleet.Key, c cluster) cluster {
+		old := before.clusters.of(k)
 		_, isNew := slices.BinarySearchFunc(changed, k, fleet.Key.Compare)
 		c.behind = !c.orphan && (old.behind || c.next != nil || isNew && !c.atRest(old))
-		s.clusters[k] = c
-	}
+		return c
+	})
 }
 
 // atRest reports whether the record by which old is known tells that the cluster is as
@@ -86,8 +84,7 @@ func (c cluster) atRest(old cluster) bool {
 // forgetGone forgets those of keys that Git does not have.
 func (d *Decision) forgetGone(keys []fleet.Key) {
 	for _, k := range keys {
-		if c, known := d.State.clusters[k]; known && !c.inGit {
-			d.State.cloneClusters()
+		if c, known := d.State.clusters.get(k); known && !c.inGit {
 			d.forget(k)
 		}
 	}
@@ -96,7 +93,7 @@ func (d *Decision) forgetGone(keys []fleet.Key) {
 // forget has nothing known of cluster k any more.
 func (d *Decision) forget(k fleet.Key) {
 	s := &d.State
-	delete(s.clusters, k)
+	s.clusters.delete(k)
 	if _, ok := s.lastPasses[k]; ok {
 		s.lastPasses = maps.Clone(s.lastPasses)
 		delete(s.lastPasses, k)

@@ -147,7 +147,7 @@ func promised(t *rapid.T, in Input, d Decision) {
 		}
 	}
 	for _, k := range d.Forgotten {
-		if c := in.Before.clusters[k]; c.inGit {
+		if c := in.Before.clusters.of(k); c.inGit {
 			t.Fatalf("NothingForgottenThatGitHas: %s", k)
 		}
 	}

@@ -31,7 +31,7 @@ func (s *State) prune(f fleet.Fleet, vanished []fleet.Key) {
 			"put the files back, and remove them again with a higher limit or in steps")
 	default:
 		for _, k := range vanished {
-			s.clusters[k] = s.clusters[k].prune()
+			s.clusters.put(k, s.clusters.of(k).prune())
 		}
 	}
 }

@@ -26,9 +26,9 @@ func (d *Decision) grant(groups []group) bool {
 		}
 		n := 0
 		for _, k := range s.released(r, groups) {
-			c := s.clusters[k]
+			c := s.clusters.of(k)
 			c.wave.release = fleet.WaveRelease{Way: r.Release, Of: c.wanted(), Stage: r.Stage != ""}
-			s.clusters[k] = c
+			s.clusters.put(k, c)
 			n++
 		}
 		if n > 0 {
@@ -42,7 +42,7 @@ func (d *Decision) grant(groups []group) bool {
 // released returns the clusters that r is of, where what it is of still waits there.
 func (s State) released(r fleet.Request, groups []group) []fleet.Key {
 	if r.Stage == "" {
-		c, known := s.clusters[r.Cluster]
+		c, known := s.clusters.get(r.Cluster)
 		if !known || r.Of != "" && r.Of != c.wanted() {
 			return nil
 		}
@@ -113,7 +113,7 @@ func (s State) admitRelease(r fleet.Request) fleet.Answer {
 	if r.Stage != "" {
 		return s.admitStage(r)
 	}
-	c, known := s.clusters[r.Cluster]
+	c, known := s.clusters.get(r.Cluster)
 	switch {
 	case !known:
 		return refusal("the fleet has no cluster %s: fairlead status lists them", r.Cluster)

@@ -1,10 +1,6 @@
 package rollout
 
-import (
-	"slices"
-
-	"fairlead.dev/fleet"
-)
+import "fairlead.dev/fleet"
 
 // repair takes in the records of clusters that could not be read before. What such a
 // cluster went through, and where it lives, nobody knew, so nothing was done to it.
@@ -13,14 +9,15 @@ func (d *Decision) repair(records map[fleet.Key]*fleet.Report) {
 		return
 	}
 	s := &d.State
-	s.cloneClusters()
 	for k, record := range records {
-		c, known := s.clusters[k]
+		c, known := s.clusters.get(k)
 		if !known || c.damaged == "" {
 			continue
 		}
-		if s.clusters[k] = c.repaired(record); record == nil && !c.inGit {
-			delete(s.clusters, k)
+		if record == nil && !c.inGit {
+			s.clusters.delete(k)
+		} else {
+			s.clusters.put(k, c.repaired(record))
 		}
 		d.Changed, d.StatusChanged = append(d.Changed, k), true
 	}
@@ -41,19 +38,4 @@ func (c cluster) repaired(record *fleet.Report) cluster {
 		c.definition = atRevision(c.definition, record.Revision)
 	}
 	return c
-}
-
-// damaged returns a problem for each cluster of which nothing is known, sorted.
-func (s State) damaged() []fleet.Problem {
-	var out []fleet.Problem
-	for k, c := range s.clusters {
-		if c.damaged != "" {
-			out = append(out, fleet.Problem{
-				Cluster: k, Message: "nothing is done to the cluster: " + c.damaged,
-				Hint: "on the status branch, put the file back as it was; docs/disaster-recovery.md says what is lost where that cannot be",
-			})
-		}
-	}
-	slices.SortFunc(out, func(a, b fleet.Problem) int { return a.Cluster.Compare(b.Cluster) })
-	return out
 }

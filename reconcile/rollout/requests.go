@@ -140,7 +140,7 @@ func (s State) WakeAt(now time.Time) time.Time {
 // has. report is the newest of its cluster.
 func (s State) fulfil(r fleet.Request, report fleet.Report, now time.Time) fleet.Answer {
 	last, passed := s.lastPasses[r.Cluster]
-	c, known := s.clusters[r.Cluster]
+	c, known := s.clusters.get(r.Cluster)
 	done := fleet.Answer{State: fleet.RequestDone}
 	switch {
 	case r.Kind == fleet.RequestRelease:

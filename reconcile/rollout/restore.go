@@ -18,7 +18,7 @@ func (s State) MissingDefinitions() map[fleet.Revision][]fleet.Key {
 		return wanted
 	}
 	for _, k := range s.keysOf(cluster.lacksDefinition) {
-		rev := s.clusters[k].recorded.Revision
+		rev := s.clusters.of(k).recorded.Revision
 		wanted[rev] = append(wanted[rev], k)
 	}
 	return wanted
@@ -35,7 +35,6 @@ func (d *Decision) restore(r Revision) {
 	if len(keys) == 0 {
 		return
 	}
-	s.cloneClusters()
 	f, lost := fleet.Fleet{}, r.Refused
 	if r.Fleet != nil {
 		f = *r.Fleet
@@ -46,16 +45,16 @@ func (d *Decision) restore(r Revision) {
 	for _, k := range keys {
 		later := r.Unavailable
 		i := slices.IndexFunc(f.Clusters, func(c fleet.Cluster) bool { return c.Key == k })
-		if i < 0 && slices.Contains(f.Unavailable, s.clusters[k].overlay()) {
+		if i < 0 && slices.Contains(f.Unavailable, s.clusters.of(k).overlay()) {
 			later = lateError(f).Error()
 		}
-		switch over := s.clusters[k].deletedAndGone(); {
+		switch over := s.clusters.of(k).deletedAndGone(); {
 		case later != "" && !over:
 			d.postpone(k, r.Revision, later)
 		case later == "" && lost == "" && i >= 0:
 			// Its folder may have been built for another revision that has it only as a
 			// part; this one is where it is found again.
-			s.clusters[k] = s.clusters[k].restored(atRevision(&f.Clusters[i], r.Revision))
+			s.clusters.put(k, s.clusters.of(k).restored(atRevision(&f.Clusters[i], r.Revision)))
 			d.Changed = append(d.Changed, k)
 		case over:
 			d.forget(k)
@@ -105,7 +104,7 @@ func (d *Decision) postpone(k fleet.Key, rev fleet.Revision, why string) {
 		unavailable = make(map[fleet.Key]fleet.Problem)
 	}
 	unavailable[k] = fleet.Problem{
-		Overlay: d.State.clusters[k].overlay(), Cluster: k,
+		Overlay: d.State.clusters.of(k).overlay(), Cluster: k,
 		Message: "its last good definition, of revision " + rev.String() + ", cannot be got yet, and the cluster is left alone until then: " + oneLine(why),
 		Hint:    "repair the newest revision; the agent tries again by itself",
 	}
@@ -115,10 +114,10 @@ func (d *Decision) postpone(k fleet.Key, rev fleet.Revision, why string) {
 // giveUp leaves cluster k alone for good: nothing good is known of it.
 func (d *Decision) giveUp(k fleet.Key, rev fleet.Revision, refused string) {
 	s := &d.State
-	c := s.clusters[k]
+	c := s.clusters.of(k)
 	c.recorded = nil
 	if c.next != nil { // currentProblems reports it until it is its turn
-		s.clusters[k] = c
+		s.clusters.put(k, c)
 		return
 	}
 	why := "does not have it"
@@ -130,13 +129,13 @@ func (d *Decision) giveUp(k fleet.Key, rev fleet.Revision, refused string) {
 		Message: "the cluster is left alone: revision " + rev.String() + ", which had its last good definition, " + why,
 		Hint:    "repair the newest revision",
 	})
-	s.clusters[k] = c
+	s.clusters.put(k, c)
 }
 
 // dropResolved forgets the problems of last good definitions that are found, or not needed
 // any more.
 func (s *State) dropResolved(d *Decision) {
-	over := func(k fleet.Key, _ fleet.Problem) bool { return !s.clusters[k].lacksDefinition() }
+	over := func(k fleet.Key, _ fleet.Problem) bool { return !s.clusters.of(k).lacksDefinition() }
 	for k, p := range s.unavailable {
 		if over(k, p) {
 			s.unavailable = maps.Clone(s.unavailable)

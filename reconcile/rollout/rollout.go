@@ -67,7 +67,9 @@ func Decide(in Input) Decision {
 		d.State.unsettle()
 	}
 	d.repair(in.Repaired)
-	d.applyTagged(in.Tagged)
+	if len(in.Tagged) > 0 {
+		d.State.applyTagged(in.Tagged)
+	}
 	for _, p := range in.Passes {
 		d.applyPass(p, in)
 	}
@@ -84,6 +86,9 @@ func Decide(in Input) Decision {
 	d.settle(in.Now)
 	d.State.dropResolved(&d)
 	d.Changed, d.Forgotten = sorted(d.Changed), sorted(d.Forgotten)
+	if in.Newest != nil || len(in.Older)+len(in.Tagged)+len(d.Changed)+len(d.Forgotten) > 0 {
+		d.findUnknown()
+	}
 	return d
 }
 

@@ -10,6 +10,7 @@ import (
 // waves is what is decided of a fleet to which something comes in waves.
 type waves struct {
 	settled  bool      // nothing is new since
+	none     bool      // nothing comes in waves, and no cluster waits
 	at       time.Time // when that was decided
 	wake     time.Time // when time alone makes it another; zero: never
 	stages   []fleet.StageStatus
@@ -18,7 +19,7 @@ type waves struct {
 }
 
 // unsettle has the waves decided anew at the end of the decision.
-func (s *State) unsettle() { s.waves.settled = false }
+func (s *State) unsettle() { s.waves.settled, s.waves.none = false, false }
 
 // settle decides which clusters may be held to what is newest, and says of the others why not.
 func (d *Decision) settle(now time.Time) {
@@ -31,14 +32,16 @@ func (d *Decision) settle(now time.Time) {
 	if w.settled && !now.Before(w.at) && (w.wake.IsZero() || now.Before(w.wake)) {
 		return
 	}
-	s.cloneClusters()
-	for k, c := range s.clusters {
+	for k, c := range s.clusters.all() {
+		was := c.wave
 		c = c.measured(now)
 		if c.next != nil && c.definition != nil && c.nextDigest == c.wave.digest { // it differs in nothing that waits
 			c = c.take(now)
 			d.Changed = append(d.Changed, k)
 		}
-		s.clusters[k] = c
+		if c.wave != was {
+			s.clusters.put(k, c)
+		}
 	}
 	g := gatesAt(&s.config.Waves, now)
 	groups := s.groups(g)
@@ -85,10 +88,12 @@ func (s *State) unplaced() stop {
 // letGo holds each cluster to what is newest: nothing comes in waves, or does no more.
 func (d *Decision) letGo(now time.Time) {
 	s := &d.State
-	s.waves = waves{releases: s.waves.releases}
+	if s.waves.none {
+		return
+	}
+	s.waves = waves{releases: s.waves.releases, none: true}
 	for _, k := range s.keysOf(func(c cluster) bool { return c.next != nil }) {
-		s.cloneClusters()
-		s.clusters[k] = s.clusters[k].take(now)
+		s.clusters.put(k, s.clusters.of(k).take(now))
 		d.Changed, d.StatusChanged = append(d.Changed, k), true
 	}
 }
@@ -102,8 +107,8 @@ func sameStage(a, b fleet.StageStatus) bool {
 // ticket has cluster k go by its ticket.
 func (d *Decision) ticket(k fleet.Key, t ticket, now time.Time) {
 	s := &d.State
-	c := s.clusters[k]
-	old := c.wave.ticket
+	c := s.clusters.of(k)
+	was, old := c.wave, c.wave.ticket
 	c.wave.ticket = t
 	switch {
 	case c.next == nil:
@@ -124,13 +129,15 @@ func (d *Decision) ticket(k fleet.Key, t ticket, now time.Time) {
 		c.wave.release = fleet.WaveRelease{}
 		d.StatusChanged = true
 	}
-	s.clusters[k] = c
+	if c.wave != was {
+		s.clusters.put(k, c)
+	}
 }
 
 // stageSince returns since when the first of a stage's clusters waits or is being changed.
 func (s State) stageSince(facts []fact, first time.Time) time.Time {
 	for _, f := range facts {
-		if at := s.clusters[f.key].wave.waits; !f.out && !at.IsZero() && (first.IsZero() || at.Before(first)) {
+		if at := s.clusters.of(f.key).wave.waits; !f.out && !at.IsZero() && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 	}
@@ -145,7 +152,7 @@ func (s State) Rollout() fleet.RolloutStatus {
 	}
 	out.Stages = s.waves.stages
 	for _, k := range s.keysOf(s.live) {
-		c := s.clusters[k]
+		c := s.clusters.of(k)
 		if w, waits := c.wait(k); waits {
 			out.Waiting = append(out.Waiting, w)
 		}

@@ -115,7 +115,7 @@ func (d *Decision) applyWritten(w Written) {
 // mayScale reports whether n concerns a pool that may be scaled, as far as is known: of
 // a cluster that is known by name alone nothing is.
 func (s State) mayScale(n fleet.Scale) bool {
-	c, known := s.clusters[n.Cluster]
+	c, known := s.clusters.get(n.Cluster)
 	if s.revision.IsZero() || known && c.definition == nil {
 		return true
 	}
@@ -160,7 +160,7 @@ func (s State) InitialSizes(c *fleet.Cluster, r fleet.Report) []fleet.Scale {
 // has looked at it, and report what it found. The error is of kind NotFound where the
 // fleet has no such cluster, and Unavailable where nothing is known of it yet.
 func (s State) Scalable(k fleet.Key, report fleet.Report, passed bool) (fleet.Scalable, error) {
-	c, known := s.clusters[k]
+	c, known := s.clusters.get(k)
 	op := "scale cluster " + k.String()
 	switch {
 	case !known && s.Newest().IsZero():

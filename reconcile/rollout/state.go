@@ -17,9 +17,10 @@ type State struct {
 	problems    []fleet.Problem
 	refused     fleet.Revision // newest that can never be used
 	late        late
-	clusters    map[fleet.Key]cluster
+	clusters    clusterMap
 	unavailable map[fleet.Key]fleet.Problem // clusters whose last good definition cannot be got yet
 	tagged      map[string][]fleet.Key      // clusters with tags of the fleet, by provider
+	unknown     []fleet.Key                 // those of them that Git never had, sorted
 	accepted    map[fleet.Key][]fleet.Request
 	lastPasses  map[fleet.Key]lastPass // over clusters that something is asked of
 	sizes       map[fleet.Key][]fleet.Scale
@@ -65,17 +66,17 @@ type Record struct {
 // Recorded returns the state before the first revision: clusters are known by name
 // alone.
 func Recorded(r Record) State {
-	s := State{id: r.Fleet, applied: r.Applied, clusters: make(map[fleet.Key]cluster, len(r.Reports))}
+	s := State{id: r.Fleet, applied: r.Applied}
 	standings := make(map[fleet.Key]fleet.Standing, len(r.Standings))
 	for _, st := range r.Standings {
 		standings[st.Cluster] = st
 	}
 	for i := range r.Reports {
 		k := r.Reports[i].Cluster
-		s.clusters[k] = cluster{recorded: &r.Reports[i], orphan: slices.Contains(r.Orphans, k), wave: waveOf(&r.Reports[i], standings[k]), serves: servedVersion(&r.Reports[i])}
+		s.clusters.put(k, cluster{recorded: &r.Reports[i], orphan: slices.Contains(r.Orphans, k), wave: waveOf(&r.Reports[i], standings[k]), serves: servedVersion(&r.Reports[i])})
 	}
 	for k, why := range r.Damaged {
-		s.clusters[k] = cluster{damaged: why, orphan: true}
+		s.clusters.put(k, cluster{damaged: why, orphan: true})
 	}
 	return s
 }
@@ -116,22 +117,15 @@ func (c cluster) abandoned() bool {
 	return c.recorded != nil && c.recorded.Phase == fleet.PhaseAbandoned
 }
 
-// cloneClusters makes the clusters of s its own, to be changed: those of the state before stay.
-func (s *State) cloneClusters() {
-	if s.clusters = maps.Clone(s.clusters); s.clusters == nil {
-		s.clusters = make(map[fleet.Key]cluster)
-	}
-}
-
 // keysOf returns the clusters that which is true of, sorted.
 func (s State) keysOf(which func(cluster) bool) []fleet.Key {
 	var out []fleet.Key
-	for k, c := range s.clusters {
+	for k, c := range s.clusters.all() {
 		if which(c) {
 			out = append(out, k)
 		}
 	}
-	return sorted(out)
+	return out
 }
 
 // ID returns the id of the fleet; empty: nothing says it yet.
@@ -166,7 +160,7 @@ func (s State) Problems() []fleet.Problem { return s.problems }
 
 // Has reports whether cluster k is known.
 func (s State) Has(k fleet.Key) bool {
-	_, known := s.clusters[k]
+	_, known := s.clusters.get(k)
 	return known
 }
 
@@ -176,7 +170,7 @@ func (s State) Keys() []fleet.Key { return s.keysOf(func(cluster) bool { return 
 // Definitions returns what passes over cluster k work towards, and what waits for its turn: those of
 // both that there are.
 func (s State) Definitions(k fleet.Key) []*fleet.Cluster {
-	c := s.clusters[k]
+	c := s.clusters.of(k)
 	return slices.DeleteFunc([]*fleet.Cluster{c.definition, c.next}, func(d *fleet.Cluster) bool { return d == nil })
 }
 
@@ -188,7 +182,7 @@ func (s State) Damaged() []fleet.Key {
 // Providers returns the names of the infrastructure providers in use, sorted.
 func (s State) Providers() []string {
 	names := make(map[string]bool)
-	for _, c := range s.clusters {
+	for _, c := range s.clusters.all() {
 		if c.definition != nil {
 			for _, name := range c.definition.Providers() {
 				names[name] = true
@@ -206,7 +200,7 @@ func (s State) Providers() []string {
 // StoredSecrets returns the Secrets in the store that clusters refer to, sorted.
 func (s State) StoredSecrets() []fleet.Key {
 	var keys []fleet.Key
-	for _, c := range s.clusters {
+	for _, c := range s.clusters.all() {
 		if c.definition != nil {
 			keys = append(keys, c.definition.StoredSecrets()...)
 		}

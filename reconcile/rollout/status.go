@@ -25,19 +25,31 @@ type Status struct {
 
 // Status returns what people learn of the fleet.
 func (s State) Status() Status {
-	vanished := s.orphans()
 	out := Status{
-		Fleet: s.id, Revision: s.Newest(), Applied: s.applied, Broken: len(s.problems) > 0,
-		Behind:   s.keysOf(func(c cluster) bool { return c.behind }),
-		Problems: s.currentProblems(), Damaged: s.damaged(), Orphans: s.allOrphans(vanished),
-		Sources: s.config.Sources, Rollout: s.Rollout(), Clusters: len(s.clusters),
+		Fleet: s.id, Revision: s.Newest(), Applied: s.applied, Broken: len(s.problems) > 0 && s.late.revision.IsZero(), // what is in a late one nobody knows
+		Problems: s.currentProblems(), Sources: s.config.Sources, Rollout: s.Rollout(), Clusters: s.clusters.len(),
 	}
-	if !s.late.revision.IsZero() {
-		out.Broken = false // what is in it nobody knows
+	for k, c := range s.clusters.all() {
+		if c.behind {
+			out.Behind = append(out.Behind, k)
+		}
+		if c.orphan {
+			out.Orphans = append(out.Orphans, k)
+		}
+		if c.damaged != "" {
+			out.Damaged = append(out.Damaged, fleet.Problem{
+				Cluster: k, Message: "nothing is done to the cluster: " + c.damaged,
+				Hint: "on the status branch, put the file back as it was; docs/disaster-recovery.md says what is lost where that cannot be",
+			})
+		}
+		if c.next != nil && c.definition == nil && c.recorded == nil {
+			out.Problems = append(out.Problems, unheld(k, c.next))
+		}
 	}
 	if s.config.Prune.Enabled {
-		out.Blocked = len(vanished)
+		out.Blocked = len(out.Orphans)
 	}
+	out.Orphans = sorted(append(out.Orphans, s.unknown...))
 	return out
 }
 
@@ -50,55 +62,44 @@ func (s State) currentProblems() []fleet.Problem {
 	for _, k := range slices.SortedFunc(maps.Keys(s.unavailable), fleet.Key.Compare) {
 		problems = append(problems, s.unavailable[k])
 	}
-	return append(problems, s.unheld()...)
+	return problems
 }
 
-// unheld returns a problem for each cluster that waits for its turn and is left alone until then:
+// unheld is the problem of a cluster that waits for its turn for next and is left alone until then:
 // the definition that it is held to is lost.
-func (s State) unheld() []fleet.Problem {
-	var out []fleet.Problem
-	for _, k := range s.keysOf(func(c cluster) bool { return c.next != nil && c.definition == nil && c.recorded == nil }) {
-		next := s.clusters[k].next
-		out = append(out, fleet.Problem{
-			Overlay: next.Overlay, Cluster: k,
-			Message: "the cluster is left alone until its turn for revision " + next.Revision.String() + ": the revision with its present definition cannot be used any more, so Fairlead neither repairs it nor renews its certificates",
-			Hint:    "restore that revision, or run fairlead release " + k.String() + " --now --reason TEXT to apply the newest one now",
-		})
+func unheld(k fleet.Key, next *fleet.Cluster) fleet.Problem {
+	return fleet.Problem{
+		Overlay: next.Overlay, Cluster: k,
+		Message: "the cluster is left alone until its turn for revision " + next.Revision.String() + ": the revision with its present definition cannot be used any more, so Fairlead neither repairs it nor renews its certificates",
+		Hint:    "restore that revision, or run fairlead release " + k.String() + " --now --reason TEXT to apply the newest one now",
 	}
-	return out
-}
-
-// orphans returns the clusters that vanished and are left alone, sorted.
-func (s State) orphans() []fleet.Key {
-	return s.keysOf(func(c cluster) bool { return c.orphan })
-}
-
-// allOrphans returns vanished, the clusters that vanished from Git, and those that
-// providers in use have and Git never had, sorted.
-func (s State) allOrphans(vanished []fleet.Key) []fleet.Key {
-	out := slices.Clone(vanished)
-	for _, name := range s.Providers() {
-		for _, k := range s.tagged[name] {
-			if _, known := s.clusters[k]; !known {
-				out = append(out, k)
-			}
-		}
-	}
-	return sorted(out)
 }
 
 // applyTagged takes in which clusters with tags of the fleet providers have.
-func (d *Decision) applyTagged(news map[string][]fleet.Key) {
-	if len(news) == 0 {
-		return
-	}
-	s := &d.State
-	before := s.allOrphans(nil)
+func (s *State) applyTagged(news map[string][]fleet.Key) {
 	tagged := maps.Clone(s.tagged)
 	if tagged == nil {
 		tagged = make(map[string][]fleet.Key)
 	}
 	maps.Copy(tagged, news)
 	s.tagged = tagged
-	d.StatusChanged = d.StatusChanged || !slices.Equal(before, s.allOrphans(nil))
+}
+
+// findUnknown finds the clusters that providers in use have and Git never had.
+func (d *Decision) findUnknown() {
+	s := &d.State
+	if len(s.tagged) == 0 {
+		return
+	}
+	var now []fleet.Key
+	for _, name := range s.Providers() {
+		for _, k := range s.tagged[name] {
+			if !s.Has(k) {
+				now = append(now, k)
+			}
+		}
+	}
+	if now = sorted(now); !slices.Equal(now, s.unknown) {
+		s.unknown, d.StatusChanged = now, true
+	}
 }

@@ -36,7 +36,7 @@ const (
 
 // Target returns the target of cluster k, and whether the cluster is known.
 func (s State) Target(k fleet.Key) (Target, bool) {
-	c, known := s.clusters[k]
+	c, known := s.clusters.get(k)
 	t := Target{
 		Definition: c.definition, Requests: s.accepted[k], Problems: c.problems, InGit: c.inGit, Pruned: c.pruned,
 		of: c, drift: s.config.Drift,

@@ -14,7 +14,7 @@ func (s State) refuseVersions(f fleet.Fleet) (fleet.Fleet, map[fleet.Key]*fleet.
 	var problems []fleet.Problem
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
-		if step := s.clusters[c.Key].refuses(c); step.Why != "" {
+		if step := s.clusters.of(c.Key).refuses(c); step.Why != "" {
 			refused[c.Key] = c
 			problems = append(problems, versionProblem(c, step))
 		}
@@ -106,17 +106,15 @@ func servedVersion(r *fleet.Report) string {
 // definition that was refused for an older one may be taken now.
 func (d *Decision) serve(k fleet.Key, r *fleet.Report) {
 	s := &d.State
-	c := s.clusters[k]
+	c := s.clusters.of(k)
 	if v := servedVersion(r); v != "" && v != c.serves {
-		s.cloneClusters()
 		c.serves = v
-		s.clusters[k] = c
+		s.clusters.put(k, c)
 	}
 	next := c.refused
 	if next == nil || c.refuses(next).Why != "" {
 		return
 	}
-	s.cloneClusters()
 	s.problems = slices.DeleteFunc(slices.Clone(s.problems), func(p fleet.Problem) bool { return slices.Contains(c.problems, p) })
 	c.refused, c.problems = nil, nil
 	if s.config.Waves.Declared() {
@@ -126,6 +124,6 @@ func (d *Decision) serve(k fleet.Key, r *fleet.Report) {
 		c.definition, c.recorded = next, nil
 	}
 	c.behind = true
-	s.clusters[k] = c
+	s.clusters.put(k, c)
 	d.Changed, d.StatusChanged = append(d.Changed, k), true
 }

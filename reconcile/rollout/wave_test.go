@@ -220,7 +220,7 @@ func (w *wavy) promised(t *rapid.T, before State, asked bool) {
 	limits := map[string]int{"canary": 1, "prod": 2}
 	moving, began := map[string]int{}, map[string]int{}
 	for _, k := range w.s.Keys() {
-		old, now := before.clusters[k], w.s.clusters[k]
+		old, now := before.clusters.of(k), w.s.clusters.of(k)
 		stage := "prod"
 		if k.Name == "c0" {
 			stage = "canary"
@@ -293,7 +293,7 @@ func (w *wavy) ends(t *rapid.T, n int, newest *fleet.Fleet) {
 		}
 	}
 	for _, k := range w.s.Keys() {
-		if got, _ := w.s.Target(k); got.Definition.ControlPlane.Version != newest.Clusters[0].ControlPlane.Version && w.s.clusters[k].counted().Way != fleet.ReleaseSkip {
+		if got, _ := w.s.Target(k); got.Definition.ControlPlane.Version != newest.Clusters[0].ControlPlane.Version && w.s.clusters.of(k).counted().Way != fleet.ReleaseSkip {
 			t.Fatalf("AllEnds: %s is held to %s: %s; %+v", k, got.Definition.ControlPlane.Version, got.Wait, w.s.Rollout().Stages)
 		}
 	}
@@ -342,7 +342,7 @@ func TestThousand(t *testing.T) {
 		w.decide(Input{})
 		busy := false
 		for _, k := range w.s.Keys() {
-			if c := w.s.clusters[k]; c.wave.moving() && k.Name != bad {
+			if c := w.s.clusters.of(k); c.wave.moving() && k.Name != bad {
 				w.rest(k.Name)
 				decisions++
 				busy = true
@@ -355,7 +355,7 @@ func TestThousand(t *testing.T) {
 		}
 		if st := w.stage(t, "stage-2"); st.State == fleet.StageHalted && !halted {
 			halted = true
-			if w.s.clusters[keyOf("c0150")].next == nil {
+			if w.s.clusters.of(keyOf("c0150")).next == nil {
 				t.Errorf("stage-3 began")
 			}
 			if a := w.ask(t, fleet.Request{Cluster: keyOf(bad), Release: fleet.ReleaseSkip}); a.State != fleet.RequestDone {
@@ -367,7 +367,7 @@ func TestThousand(t *testing.T) {
 		}
 	}
 	for _, k := range w.s.Keys() {
-		if c := w.s.clusters[k]; c.next != nil || c.wave.moving() && k.Name != bad {
+		if c := w.s.clusters.of(k); c.next != nil || c.wave.moving() && k.Name != bad {
 			t.Fatalf("%s is not done: %+v", k, w.s.Rollout().Stages)
 		}
 	}
