@@ -71,7 +71,7 @@ require (
 
 require github.com/teambition/rrule-go v1.8.2
 
-require github.com/benbjohnson/immutable v0.4.3 // indirect
+require github.com/benbjohnson/immutable v0.4.3
 
 require (
 	cel.dev/expr v0.25.2 // indirect
