@@ -9,6 +9,8 @@
 package reports
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +40,7 @@ type Pass struct {
 type Store struct {
 	mu        sync.Mutex
 	last      map[fleet.Key]entry
+	extras    map[string]map[fleet.Key]fleet.Report // the reports that tell of places beside their first ones, by namespace; few do
 	followers []func(Change)
 }
 
@@ -48,7 +51,9 @@ type entry struct {
 }
 
 // New returns a store that knows of no cluster.
-func New() *Store { return &Store{last: make(map[fleet.Key]entry)} }
+func New() *Store {
+	return &Store{last: make(map[fleet.Key]entry), extras: make(map[string]map[fleet.Key]fleet.Report)}
+}
 
 // Follow has f called with each change from now on, one after the other in the
 // order in which they happen. f must not wait, nor use the store.
@@ -63,7 +68,7 @@ func (s *Store) Restore(list []fleet.Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range list {
-		s.last[r.Cluster] = entry{report: r}
+		s.keep(entry{report: r})
 	}
 }
 
@@ -81,13 +86,7 @@ func (s *Store) Last(k fleet.Key) (r fleet.Report, passed bool) {
 func (s *Store) NeighborPlaces(k fleet.Key) []fleet.Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []fleet.Report
-	for other := range s.last {
-		if other.Namespace == k.Namespace {
-			list = append(list, s.last[other].report)
-		}
-	}
-	return fleet.NeighborPlacesOf(k, list)
+	return fleet.NeighborPlacesOf(k, slices.Collect(maps.Values(s.extras[k.Namespace])))
 }
 
 // Put takes in the report of a pass and returns the newest one; pass is nil where no pass
@@ -106,9 +105,23 @@ func (s *Store) Put(r fleet.Report, pass *Pass) fleet.Report {
 			next.report.Failure, next.report.Problems, next.report.Actions = r.Failure, r.Problems, r.Actions
 		}
 	}
-	s.last[r.Cluster] = next
+	s.keep(next)
 	s.notify(Change{Cluster: r.Cluster, Report: next.report, Pass: pass})
 	return next.report
+}
+
+// keep makes e the newest of its cluster.
+func (s *Store) keep(e entry) {
+	k := e.report.Cluster
+	s.last[k] = e
+	if len(e.report.Residence.Extras()) == 0 {
+		delete(s.extras[k.Namespace], k)
+		return
+	}
+	if s.extras[k.Namespace] == nil {
+		s.extras[k.Namespace] = make(map[fleet.Key]fleet.Report)
+	}
+	s.extras[k.Namespace][k] = e.report
 }
 
 // Forget drops what is known of k: a cluster of that name that comes later is
@@ -117,6 +130,7 @@ func (s *Store) Forget(k fleet.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.last, k)
+	delete(s.extras[k.Namespace], k)
 	s.notify(Change{Cluster: k, Gone: true})
 }
 

@@ -67,3 +67,33 @@ func TestFollow(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// TestNeighborPlaces: places beside the first ones are told to the other clusters of the
+// namespace for as long as the newest report has them.
+func TestNeighborPlaces(t *testing.T) {
+	s := reports.New()
+	other := fleet.Key{Namespace: "prod", Name: "b"}
+	at := func(places ...fleet.Place) fleet.Report {
+		r := report(fleet.PhaseProvisioned, "v1", "")
+		r.Residence.Places = places
+		return r
+	}
+	expect := func(what string, k fleet.Key, want ...fleet.Place) {
+		t.Helper()
+		if d := cmp.Diff(want, s.NeighborPlaces(k)); d != "" {
+			t.Errorf("%s: (-want +got)\n%s", what, d)
+		}
+	}
+	s.Restore([]fleet.Report{at(fleet.Place{ID: "one"}, fleet.Place{ID: "two"})})
+	expect("as the record tells", other, fleet.Place{ID: "two"})
+	expect("a cluster itself", key)
+	expect("another namespace", fleet.Key{Namespace: "test", Name: "b"})
+	s.Put(at(fleet.Place{ID: "one"}, fleet.Place{ID: "three"}), nil)
+	s.Put(report("", "", "away"), nil)
+	expect("after passes", other, fleet.Place{ID: "three"})
+	s.Put(at(fleet.Place{ID: "one"}), nil)
+	expect("once it is left", other)
+	s.Put(at(fleet.Place{ID: "one"}, fleet.Place{ID: "two"}), nil)
+	s.Forget(key)
+	expect("once the cluster is forgotten", other)
+}
