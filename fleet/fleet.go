@@ -34,9 +34,12 @@ type Includer struct {
 	File   string // its kustomization file
 }
 
+// DefaultStatusBranch is the status branch of a fleet whose fleet.yaml names none.
+const DefaultStatusBranch = "fairlead/status"
+
 // Config is the content of fleet.yaml, with defaults filled in.
 type Config struct {
-	StatusBranch string // default "fairlead/status"
+	StatusBranch string // default: DefaultStatusBranch
 	// StatusHistory is how much of the history of the status branch stays; zero: all.
 	StatusHistory HistoryBound
 	Prune         Prune

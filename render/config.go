@@ -24,9 +24,6 @@ import (
 // ConfigFile is the file at the root of a fleet that describes it.
 const ConfigFile = "fleet.yaml"
 
-// DefaultStatusBranch is the status branch of a fleet whose ConfigFile names none.
-const DefaultStatusBranch = "fairlead/status"
-
 // Defaults of ConfigFile.
 const (
 	defaultClusters   = "clusters/**"
@@ -240,10 +237,10 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 	}
 	c.StatusBranch = m.Spec.Status.Branch
 	if c.StatusBranch == "" {
-		c.StatusBranch = DefaultStatusBranch
+		c.StatusBranch = fleet.DefaultStatusBranch
 	}
 	if !branchName.MatchString(c.StatusBranch) || strings.Contains(c.StatusBranch, "..") || strings.Contains(c.StatusBranch, "//") {
-		fail("spec.status.branch", fmt.Sprintf("%q cannot be the name of a branch", c.StatusBranch), "for example "+DefaultStatusBranch)
+		fail("spec.status.branch", fmt.Sprintf("%q cannot be the name of a branch", c.StatusBranch), "for example "+fleet.DefaultStatusBranch)
 	}
 	c.StatusHistory = checkedHistory(m.Spec.Status.History, fail)
 	c.Sources = checkedSources(m.Spec.Sources, fail)

@@ -1,9 +1,6 @@
 package begin
 
-import (
-	"fairlead.dev/fleet"
-	"fairlead.dev/render"
-)
+import "fairlead.dev/fleet"
 
 // mostMoves bounds how many times the status of a fleet is followed to another branch.
 const mostMoves = 10
@@ -16,7 +13,7 @@ func locate(in Input) Step {
 			return Step{Do: ReadTip}
 		}
 		if named = in.Tip.Branch; named == "" {
-			named = render.DefaultStatusBranch
+			named = fleet.DefaultStatusBranch
 		}
 	}
 	at, b, step := in.follow(named)
@@ -38,7 +35,7 @@ func locate(in Input) Step {
 	case in.Tip.Err != nil && in.Branch != "":
 		return Step{Do: Retry, Why: in.Tip.Err}
 	}
-	for _, other := range []string{in.Tip.Branch, render.DefaultStatusBranch} {
+	for _, other := range []string{in.Tip.Branch, fleet.DefaultStatusBranch} {
 		if other == "" || other == at {
 			continue
 		}

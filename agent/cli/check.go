@@ -20,7 +20,6 @@ import (
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/helm"
-	"fairlead.dev/render"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/status"
 )
@@ -99,7 +98,7 @@ type checking struct {
 func (k *checking) all(ctx context.Context) {
 	loaded := k.definitions(ctx)
 	remote, where := k.remote(ctx)
-	recorded := k.repository(ctx, remote, where, cmp.Or(k.f.branch, loaded.Config.StatusBranch, render.DefaultStatusBranch))
+	recorded := k.repository(ctx, remote, where, cmp.Or(k.f.branch, loaded.Config.StatusBranch, fleet.DefaultStatusBranch))
 	if loaded.Config.PullRequests.Planned {
 		k.forge(ctx, remote, where)
 	}

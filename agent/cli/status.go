@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/statusview"
 	"fairlead.dev/agent/wiring"
+	"fairlead.dev/fleet"
 	"fairlead.dev/render"
 	"fairlead.dev/sources/status"
 )
@@ -112,7 +113,7 @@ func (p selection) branch(ctx context.Context, given string) (string, error) {
 	config, err := renderer.Config(tree)
 	if _, ok := errors.AsType[*render.ConfigError](err); ok {
 		// People look at the status to see why a revision is refused.
-		return render.DefaultStatusBranch, nil
+		return fleet.DefaultStatusBranch, nil
 	}
 	return config.StatusBranch, err
 }

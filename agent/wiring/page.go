@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/agent/backoff"
 	"fairlead.dev/agent/page"
 	"fairlead.dev/agent/reports"
-	"fairlead.dev/render"
+	"fairlead.dev/fleet"
 )
 
 // Page says how a fleet is shown, and where.
@@ -45,7 +45,7 @@ func (s Settings) openPage(o Page, branch string) (*page.Page, error) {
 		return nil, err
 	}
 	return page.New(page.Options{
-		Hosts: o.Hosts, Source: withoutUser(s.Source), Path: s.Path, Branch: cmp.Or(branch, render.DefaultStatusBranch), Forge: forge, StatusForge: at,
+		Hosts: o.Hosts, Source: withoutUser(s.Source), Path: s.Path, Branch: cmp.Or(branch, fleet.DefaultStatusBranch), Forge: forge, StatusForge: at,
 		Started: time.Now(), Log: s.Log,
 	})
 }
@@ -87,7 +87,7 @@ func (s Settings) statusBranchName(ctx context.Context) (string, error) {
 		return s.StatusBranch, nil
 	}
 	if IsFolder(s.Source) && s.StatusRepository == "" {
-		return render.DefaultStatusBranch, nil // a folder has one
+		return fleet.DefaultStatusBranch, nil // a folder has one
 	}
 	source, err := s.OpenSource()
 	if err != nil {
