@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -195,7 +196,11 @@ func parseManifest(data []byte) (*Manifest, error) {
 	if len(strict) > 0 {
 		e := &ConfigError{}
 		for _, err := range strict {
-			e.Problems = append(e.Problems, configProblem(quoted(err.Error()), "this field does not exist", "see docs/fleet-yaml.md for those that do"))
+			field, hint := quoted(err.Error()), "see docs/fleet-yaml.md for those that do"
+			if name := documents.NearestField(field[strings.LastIndexByte(field, '.')+1:], reflect.TypeFor[Manifest]()); name != "" {
+				hint = fmt.Sprintf("did you mean %q? docs/fleet-yaml.md lists all fields", name)
+			}
+			e.Problems = append(e.Problems, configProblem(field, "this field does not exist", hint))
 		}
 		return nil, e
 	}
