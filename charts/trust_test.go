@@ -41,7 +41,7 @@ func TestTrustNamesEachRight(t *testing.T) {
 		{"shards": false, "rbac.namespaces": false, "rbac.allNamespaces": true},
 		{"shards": true, "rbac.namespaces": false, "rbac.allNamespaces": true},
 	} {
-		values := map[string]any{"image": map[string]any{"repository": "x/y"}, "source": map[string]any{"url": "https://git.example.com/f.git"}}
+		values := map[string]any{"image": map[string]any{"repository": "x/y", "tag": "v1"}, "source": map[string]any{"url": "https://git.example.com/f.git"}}
 		if when["shards"] {
 			values["shards"], values["replicas"] = 4, 2
 		}
