@@ -44,7 +44,8 @@ On --page-listen it serves a page of the fleet, for people to look at: docs/page
 		Example: `  fairlead agent --source https://git.example.com/fleet.git --token-file token
   fairlead agent --source git@git.example.com:fleet.git --ssh-key id_ed25519 --known-hosts known_hosts
   fairlead agent --source ./fleet`,
-		Args: args(cobra.NoArgs),
+		Args:        args(cobra.NoArgs),
+		Annotations: map[string]string{grouped: "true"},
 	}
 	f := addSource(cmd, p.Built)
 	f.addRender(cmd)

@@ -134,7 +134,16 @@ func mentions(text string, k fleet.Key) bool {
 
 func showHistory(w io.Writer, form output.Format, k fleet.Key, events []event) error {
 	t := output.Table{Header: []string{"AT", "COMMIT", "BY", "WHAT"}, Fit: true}
-	for _, e := range events {
+	for i, e := range events {
+		if same := alike(events[i:]); i > 0 && len(alike(events[i-1:])) > 1 {
+			continue // it is a part of the row above
+		} else if len(same) > 1 {
+			e.What = folded(same)
+		}
+		if i > 0 && events[i-1].Commit == e.Commit {
+			t.Add("", "", "", e.What)
+			continue
+		}
 		name, _, _ := strings.Cut(e.By, " <")
 		t.Add(e.At.Format(time.RFC3339), e.Commit[:min(12, len(e.Commit))], name, e.What)
 	}
@@ -143,4 +152,35 @@ func showHistory(w io.Writer, form output.Format, k fleet.Key, events []event) e
 		return err
 	}
 	return t.Write(w, form, events)
+}
+
+// alike returns the events at the beginning of events that one row shows: the same action for
+// the same reason in one commit, on other objects.
+func alike(events []event) []event {
+	action, _, reason := parts(events[0].What)
+	n := 1
+	for n < len(events) && reason != "" && events[n].Commit == events[0].Commit {
+		if a, _, r := parts(events[n].What); a != action || r != reason {
+			break
+		}
+		n++
+	}
+	return events[:n]
+}
+
+// folded returns what one row says of events that are alike.
+func folded(events []event) string {
+	action, first, reason := parts(events[0].What)
+	return fmt.Sprintf("%s %s and %d more: %s", action, first, len(events)-1, reason)
+}
+
+// parts returns the parts of "ACTION SUBJECT: REASON". reason is empty if what has another
+// form.
+func parts(what string) (action, subject, reason string) {
+	head, reason, _ := strings.Cut(what, ": ")
+	action, subject, ok := strings.Cut(head, " ")
+	if !ok || strings.Contains(subject, " ") {
+		return what, "", ""
+	}
+	return action, subject, reason
 }

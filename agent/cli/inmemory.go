@@ -34,9 +34,9 @@ and can be killed and started again without losing a machine.`,
 		if err != nil {
 			return err
 		}
-		l, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", listen)
+		l, err := server.Listen(cmd.Context(), "listen", listen)
 		if err != nil {
-			return fmt.Errorf("cannot serve: %w", err)
+			return err
 		}
 		cloud := inmemory.NewCloud(inmemory.CloudOptions{Log: log})
 		defer cloud.Close()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/oklog/run"
@@ -71,9 +70,9 @@ proxy that knows who may look. docs/page.md tells more.`,
 		if err != nil {
 			return err
 		}
-		l, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", listen)
+		l, err := server.Listen(cmd.Context(), "listen", listen)
 		if err != nil {
-			return fmt.Errorf("cannot serve: %w", err)
+			return err
 		}
 		where := redacted(cmp.Or(p.settings.StatusRepository, p.settings.Source))
 		if branch != "" {

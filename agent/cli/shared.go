@@ -58,7 +58,7 @@ func usage(cmd *cobra.Command) error {
 		hidden = hidden || !f.Hidden
 	})
 	if flags.HasFlags() {
-		fmt.Fprintf(w, "\nFlags:\n%s", flags.FlagUsages())
+		usageFlags(w, cmd, flags)
 	}
 	if hidden {
 		fmt.Fprintln(w, "\nfairlead options lists the flags that commands share.")
@@ -111,7 +111,7 @@ current context.`,
 	sharedFlags(s, built)
 	addContext(s)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		_, err := fmt.Fprint(cmd.OutOrStdout(), s.Flags().FlagUsages())
+		_, err := fmt.Fprint(cmd.OutOrStdout(), s.Flags().FlagUsagesWrapped(helpWidth))
 		return err
 	}
 	s.Flags().VisitAll(func(f *pflag.Flag) { // so that docs/cli.md has them

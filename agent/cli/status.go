@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/statusview"
 	"fairlead.dev/agent/wiring"
+	"fairlead.dev/fleet"
 	"fairlead.dev/render"
 	"fairlead.dev/sources/status"
 )
@@ -28,6 +29,10 @@ func newStatus(built wiring.Built) *cobra.Command {
 		Long: `Say how the clusters of a fleet are, from the status branch: no cluster and no
 cloud is asked. Names, which may have a *, and flags choose some of them.
 
+--sort waiting shows first the clusters that have waited for longest, or had a problem
+for longest; changes, those with most machines to create, replace or delete;
+machines, the largest.
+
 With --wait it waits until the agent has applied the newest revision of the source
 and a look has found every cluster as that revision says: provisioned, or deleted
 where that is wanted, with nothing left to do. Afterwards it shows the status. The
@@ -37,6 +42,7 @@ which waiting does not mend, and 5 if it takes longer.`,
   fairlead status 'prod/eu-*' -l ring=canary --problems
   git push && fairlead status --wait --timeout 10m
   fairlead status --watch
+  fairlead status --sort waiting
   fairlead status -o jsonpath='{.clusters[?(@.phase!="Provisioned")].name}'`,
 		Args: args(cobra.ArbitraryArgs),
 	}
@@ -47,10 +53,14 @@ which waiting does not mend, and 5 if it takes longer.`,
 	choose := addChoose(cmd)
 	wait := addWait(cmd, "wait for every cluster to be as the newest revision says")
 	watch := addWatch(cmd)
+	order := addSort(cmd, "name", "name")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		source, names := sourceAndNames(argv)
 		chosen, err := choose.of(names)
 		if err != nil {
+			return err
+		}
+		if err := order.check(); err != nil {
 			return err
 		}
 		p, branch, err := f.find(cmd, source)
@@ -59,7 +69,7 @@ which waiting does not mend, and 5 if it takes longer.`,
 		}
 		form := output.Format(*form)
 		if *watch {
-			return watchStatus(cmd, p, branch, form, chosen, wait)
+			return watchStatus(cmd, p, branch, form, chosen, wait, order)
 		}
 		s, outcome, err := p.await(cmd.Context(), branch, wait.time())
 		if err != nil {
@@ -69,7 +79,7 @@ which waiting does not mend, and 5 if it takes longer.`,
 		if s, err = chosen.from(s); err != nil {
 			return err
 		}
-		if err := showStatus(cmd.OutOrStdout(), form, s, all); err != nil {
+		if err := showStatus(cmd.OutOrStdout(), form, s, all, order); err != nil {
 			return err
 		}
 		if s.Owner.Agent == "" && form == output.FormatTable && p.origin(cmd.Context()) != "" {
@@ -81,7 +91,7 @@ which waiting does not mend, and 5 if it takes longer.`,
 }
 
 // watchStatus shows the status of the chosen clusters whenever it changes.
-func watchStatus(cmd *cobra.Command, p selection, branch string, form output.Format, chosen choice, wait *waitFlags) error {
+func watchStatus(cmd *cobra.Command, p selection, branch string, form output.Format, chosen choice, wait *waitFlags, order *sortFlag) error {
 	if wait.time() != 0 {
 		return &usageError{errors.New("--wait ends, and --watch does not: give one of them")}
 	}
@@ -91,7 +101,7 @@ func watchStatus(cmd *cobra.Command, p selection, branch string, form output.For
 		if err != nil {
 			return err
 		}
-		return showStatus(w, form, s, all)
+		return showStatus(w, form, s, all, order)
 	})
 }
 
@@ -118,13 +128,22 @@ func (p selection) branch(ctx context.Context, given string) (string, error) {
 }
 
 // showStatus shows s, which may be of some of all clusters of a fleet.
-func showStatus(w io.Writer, form output.Format, s status.Status, all int) error {
+func showStatus(w io.Writer, form output.Format, s status.Status, all int, order *sortFlag) error {
+	loads := order.sort(&s)
 	v := statusview.Of(s)
 	t := output.Table{
 		Header: []string{"CLUSTER", "PHASE", "MACHINES", "VERSION", "REVISION", "PROVIDER", "ENDPOINT", "LABELS", "MESSAGE"},
 		Wide:   []string{"PROVIDER", "ENDPOINT", "LABELS"}, Style: phaseStyle, Fit: true,
 	}
+	if loads != nil {
+		t.Header = []string{"CLUSTER", "PHASE", "MACHINES", "NOT-READY", "CHANGES", "WAITING-SINCE", "MESSAGE"}
+	}
 	for i, c := range v.Clusters {
+		if loads != nil {
+			l := loads[i]
+			t.Add(c.Name, c.Phase, fmt.Sprintf("%d/%d", c.Ready, c.Desired), strconv.Itoa(l.NotReady), strconv.Itoa(l.Changes), ago(l.Since, time.Now()), l.Waiting)
+			continue
+		}
 		t.Add(c.Name, c.Phase, fmt.Sprintf("%d/%d", c.Ready, c.Desired), c.Version, s.Clusters[i].Report.Revision.Short(),
 			c.Provider, c.Endpoint, labels.FormatLabels(c.Labels), c.Message())
 	}
@@ -143,7 +162,7 @@ func showStatus(w io.Writer, form output.Format, s status.Status, all int) error
 		if len(v.Clusters) != all {
 			fmt.Fprintf(w, "%d of %s\n", len(v.Clusters), output.Count(all, "cluster"))
 		}
-		fmt.Fprintf(w, "fleet %s at %s, owned by %s (epoch %d)\n", v.Fleet, v.Revision, v.Owner, v.Epoch)
+		fmt.Fprintf(w, "fleet %s at %s, owned by %s (epoch %d)\n", v.Fleet, shortRevision(s.Fleet.Revision), v.Owner, v.Epoch)
 	}
 	switch v.Signed {
 	case "", statusview.SignedYes:
@@ -173,6 +192,14 @@ func showStatus(w io.Writer, form output.Format, s status.Status, all int) error
 		fmt.Fprintln(w, "orphan: "+o+" vanished from Git and stays as it is")
 	}
 	return nil
+}
+
+// shortRevision returns r as people compare it: main@944b4b35c0a8.
+func shortRevision(r fleet.Revision) string {
+	if r.IsZero() {
+		return r.String()
+	}
+	return r.Ref + "@" + r.Short()
 }
 
 // showStages shows the stages of what comes in waves, and what people can do.
