@@ -8,7 +8,7 @@ import (
 )
 
 // An ErrorKind says what can be done about an error; the kind alone decides
-// recovery. docs/errors.md has the table.
+// recovery. docs/reference/errors.md has the table.
 type ErrorKind string
 
 // The kinds of error.

@@ -34,7 +34,7 @@ const (
 	defaultPruneLimit = 1
 )
 
-// Manifest is the content of ConfigFile. docs/fleet-yaml.md explains it.
+// Manifest is the content of ConfigFile. docs/reference/fleet-yaml.md explains it.
 type Manifest struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -196,9 +196,9 @@ func parseManifest(data []byte) (*Manifest, error) {
 	if len(strict) > 0 {
 		e := &ConfigError{}
 		for _, err := range strict {
-			field, hint := quoted(err.Error()), "see docs/fleet-yaml.md for those that do"
+			field, hint := quoted(err.Error()), "see docs/reference/fleet-yaml.md for those that do"
 			if name := documents.NearestField(field[strings.LastIndexByte(field, '.')+1:], reflect.TypeFor[Manifest]()); name != "" {
-				hint = fmt.Sprintf("did you mean %q? docs/fleet-yaml.md lists all fields", name)
+				hint = fmt.Sprintf("did you mean %q? docs/reference/fleet-yaml.md lists all fields", name)
 			}
 			e.Problems = append(e.Problems, configProblem(field, "this field does not exist", hint))
 		}
@@ -284,7 +284,7 @@ func asConfigError(err error) *ConfigError {
 	if e, ok := errors.AsType[*ConfigError](err); ok {
 		return e
 	}
-	p := configProblem("", documents.OneLine(err), "see docs/fleet-yaml.md")
+	p := configProblem("", documents.OneLine(err), "see docs/reference/fleet-yaml.md")
 	if r, ok := errors.AsType[*documents.Refusal](err); ok && r.Hint != "" {
 		p.Hint = r.Hint
 	}

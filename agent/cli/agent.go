@@ -38,9 +38,9 @@ On --listen it serves /metrics, /healthz and /readyz, and with --serve-inmemory 
 in-memory cloud, where it lives in the agent, under /inmemory/. /healthz fails where
 something in the agent does not end (--hung-after), which only a restart heals; that
 nothing can be reached does not make it fail. On --webhook-listen it hears of pushes,
-so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
-On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.
-On --page-listen it serves a page of the fleet, for people to look at: docs/page.md.`,
+so that they are acted on at once; polling goes on. docs/guides/webhooks.md tells more.
+On --autoscaler-listen cluster-autoscaler scales pools: docs/guides/autoscaler.md.
+On --page-listen it serves a page of the fleet, for people to look at: docs/guides/page.md.`,
 		Example: `  fairlead agent --source https://git.example.com/fleet.git --token-file token
   fairlead agent --source git@git.example.com:fleet.git --ssh-key id_ed25519 --known-hosts known_hosts
   fairlead agent --source ./fleet`,

@@ -26,11 +26,11 @@ home is written, and the secrets here are removed.
 
 Nothing is remembered: killed at any time, the same command goes on. --dry-run
 says what is done and what is to come. Before the hand-over --undo takes it back;
-after it, ` + "`fairlead pivot --here`" + ` brings the fleet back. docs/pivot.md tells more.
+after it, ` + "`fairlead pivot --here`" + ` brings the fleet back. docs/operations/pivot.md tells more.
 
 Where the home is gone, with the agent and the Secrets in it, --identity-file
 restores the secrets from escrow first and shows the plan, which must be empty but
-for the home; --take-over names the agent that is gone. docs/disaster-recovery.md
+for the home; --take-over names the agent that is gone. docs/operations/disaster-recovery.md
 tells more.`,
 		Example: `  fairlead bootstrap --source https://git.example.com/fleet.git --token-file token \
     --home ops/home --addons cni.yaml --image registry.example.com/fairlead:v1.0.0

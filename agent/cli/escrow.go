@@ -20,7 +20,7 @@ func newEscrow(built wiring.Built) *cobra.Command {
 		Use:   "escrow",
 		Short: "Check and restore the copy of all secrets",
 		Long: `Check and restore the copy of all secrets that the agent keeps where spec.escrow
-of fleet.yaml says. docs/disaster-recovery.md tells more.`,
+of fleet.yaml says. docs/operations/disaster-recovery.md tells more.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

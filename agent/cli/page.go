@@ -39,7 +39,7 @@ func newPage(built wiring.Built) *cobra.Command {
 no cloud is asked, and no secret is needed but a credential that may read the branch.
 
 The page changes nothing and has no login: it is for this computer, or for behind a
-proxy that knows who may look. docs/page.md tells more.`,
+proxy that knows who may look. docs/guides/page.md tells more.`,
 		Example: `  fairlead page https://git.example.com/fleet.git
   fairlead page ./fleet --listen 127.0.0.1:9000`,
 		Args: args(cobra.MaximumNArgs(1)),

@@ -26,7 +26,7 @@ func newScale(built wiring.Built) *cobra.Command {
 of cluster-autoscaler, or with cluster.x-k8s.io/replicas-managed-by. It becomes a file below
 scales/ on the status branch, signed with --signing-key, which is needed where the agent has
 --request-keys. The agent goes by it with its next look, within the sizes that Git gives.
-docs/autoscaler.md tells more.`,
+docs/guides/autoscaler.md tells more.`,
 		Example: `  fairlead scale prod/eu-1 eu-1-md-0 5 --reason "a sale begins"
   fairlead scale prod/eu-1 eu-1-md-0 4 --remove openstack:///8a2f6c1e-0d3b-4b7e-9a53-1f0f6f1c2d3e`,
 		Args: args(cobra.ExactArgs(3)),
@@ -154,7 +154,7 @@ func (p selection) checkScaled(ctx context.Context, s fleet.Scale) error {
 		return nil
 	}
 	if pool, ok := f.Clusters[i].Pool(s.Pool); ok && pool.Scaling == nil {
-		return fmt.Errorf("pool %s of cluster %s has its number of machines from Git: change its replicas there, or leave the pool to an autoscaler (docs/autoscaler.md)", s.Pool, s.Cluster)
+		return fmt.Errorf("pool %s of cluster %s has its number of machines from Git: change its replicas there, or leave the pool to an autoscaler (docs/guides/autoscaler.md)", s.Pool, s.Cluster)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func newSecrets(built wiring.Built) *cobra.Command {
 cloud, and say for whom files in Git are to be encrypted.
 
 They are in the secret store of the agent, so this runs where that is: with the
-same --source, or the same --secrets. docs/secrets.md tells more.`,
+same --source, or the same --secrets. docs/guides/secrets.md tells more.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

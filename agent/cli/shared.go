@@ -114,7 +114,7 @@ current context.`,
 		_, err := fmt.Fprint(cmd.OutOrStdout(), s.Flags().FlagUsagesWrapped(helpWidth))
 		return err
 	}
-	s.Flags().VisitAll(func(f *pflag.Flag) { // so that docs/cli.md has them
+	s.Flags().VisitAll(func(f *pflag.Flag) { // so that docs/reference/cli.md has them
 		hidden := *f
 		hidden.Hidden = true
 		cmd.Flags().AddFlag(&hidden)

@@ -50,7 +50,7 @@ func (s State) damaged() []fleet.Problem {
 		if c.damaged != "" {
 			out = append(out, fleet.Problem{
 				Cluster: k, Message: "nothing is done to the cluster: " + c.damaged,
-				Hint: "on the status branch, put the file back as it was; docs/disaster-recovery.md says what is lost where that cannot be",
+				Hint: "on the status branch, put the file back as it was; docs/operations/disaster-recovery.md says what is lost where that cannot be",
 			})
 		}
 	}
