@@ -26,9 +26,9 @@ type chooseFlags struct {
 // addChoose adds them to cmd.
 func addChoose(cmd *cobra.Command) *chooseFlags {
 	f := &chooseFlags{}
-	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only clusters of this namespace")
-	cmd.Flags().StringVarP(&f.labels, "selector", "l", "", "only clusters whose Cluster object has these labels, as kubectl selects")
-	cmd.Flags().BoolVar(&f.problems, "problems", false, "only clusters that somebody has to look at: a problem, a failure, a machine or an addon that failed, a change that is refused, a pool whose upgrade is deferred, provisioned and not available, or vanished from Git")
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the clusters")
+	cmd.Flags().StringVarP(&f.labels, "selector", "l", "", "label selector for Clusters, as in kubectl")
+	cmd.Flags().BoolVar(&f.problems, "problems", false, "only clusters that need attention: with a problem, a failure, a failed machine or addon, a refused change, a deferred upgrade, unavailable, or removed from Git")
 	settings(cmd, "problems")
 	return f
 }

@@ -23,7 +23,7 @@ const contextFlag = "context"
 // addContext adds the flag that chooses a context.
 func addContext(cmd *cobra.Command) {
 	defer share(cmd)()
-	cmd.Flags().String(contextFlag, "", "context to use: fairlead context list shows them (default: the current one, where neither the command line nor the folder one stands in says what fleet is meant)")
+	cmd.Flags().String(contextFlag, "", "context to use; see fairlead context list (default: the current one, if neither the command line nor the current folder names a fleet)")
 	// It fails only for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc(contextFlag, completeContexts)
 }
@@ -121,12 +121,10 @@ func inFleet() bool {
 func newContext(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context",
-		Short: "Keep names for fleets, and choose one",
-		Long: `Keep names for fleets, with the flags that lead to each, in fairlead/config.yaml in
-$XDG_CONFIG_HOME or ~/.config, and choose the one that commands are about where
-nothing else says it. In a clone of a fleet none is needed.
-
-A context holds no secret, only names of files with secrets.`,
+		Short: "Manage contexts (named fleets)",
+		Long: `Manage contexts: names of fleets with their flags, in fairlead/config.yaml in
+$XDG_CONFIG_HOME or ~/.config. The current context is used if neither the command line
+nor the current folder names a fleet. A context holds no secrets, only file names.`,
 		Example: `  fairlead context set prod --source https://git.example.com/fleet.git --request-keys keys/
   fairlead context use prod
   fairlead status --context staging`,
@@ -145,7 +143,7 @@ type contextView struct {
 }
 
 func newContextList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the contexts", Args: args(cobra.NoArgs)}
+	cmd := &cobra.Command{Use: "list", Short: "List contexts", Args: args(cobra.NoArgs)}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown, output.FormatName, output.FormatJSONPath)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return onContexts(func(c *contexts.Contexts) (bool, error) {
@@ -173,7 +171,7 @@ func newContextList() *cobra.Command {
 
 func newContextUse() *cobra.Command {
 	return &cobra.Command{
-		Use: "use NAME", Short: "Make a context the current one", Args: args(cobra.ExactArgs(1)), ValidArgsFunction: completeContexts,
+		Use: "use NAME", Short: "Set the current context", Args: args(cobra.ExactArgs(1)), ValidArgsFunction: completeContexts,
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return onContexts(func(c *contexts.Contexts) (bool, error) {
 				one, err := c.Known(argv[0])
@@ -190,7 +188,7 @@ func newContextUse() *cobra.Command {
 
 func newContextDelete() *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME", Short: "Forget a context", Args: args(cobra.ExactArgs(1)), ValidArgsFunction: completeContexts,
+		Use: "delete NAME", Short: "Delete a context", Args: args(cobra.ExactArgs(1)), ValidArgsFunction: completeContexts,
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return onContexts(func(c *contexts.Contexts) (bool, error) {
 				if _, err := c.Known(argv[0]); err != nil {
@@ -207,10 +205,10 @@ func newContextDelete() *cobra.Command {
 func newContextSet(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAME --source URL",
-		Short: "Make a context, or change flags of one",
-		Long: `Make a context of the shared flags that are given here, or change these flags of one.
-The first context becomes the current one. A flag with an empty value is taken out of
-it. Names of files are kept as they are from the root.`,
+		Short: "Create or change a context",
+		Long: `Create a context with the global flags given here, or change its flags. The first context
+becomes the current one. An empty value removes a flag. File names are stored as
+absolute paths.`,
 		Example: `  fairlead context set prod --source https://git.example.com/fleet.git --token-file ~/.fleet-token`,
 		Args:    args(cobra.ExactArgs(1)), ValidArgsFunction: completeContexts,
 		Annotations: map[string]string{asGiven: "true"},

@@ -18,9 +18,9 @@ import (
 func newEscrow(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "escrow",
-		Short: "Check and restore the copy of all secrets",
-		Long: `Check and restore the copy of all secrets that the agent keeps where spec.escrow
-of fleet.yaml says. docs/operations/disaster-recovery.md tells more.`,
+		Short: "Manage the encrypted backup of all secrets",
+		Long: `Manage the encrypted backup of all secrets that the agent keeps in the location of
+spec.escrow in fleet.yaml. See docs/operations/disaster-recovery.md.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -39,16 +39,16 @@ func addEscrow(cmd *cobra.Command, built wiring.Built) *escrowFlags {
 	f := &escrowFlags{sourceFlags: addSource(cmd, built)}
 	fs := cmd.Flags()
 	fs.StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch (default: the source)")
-	fs.StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "like those of the agent, with the public half of its --signing-key among them: one of them must have signed the newest commit of the escrow; may be repeated")
+	fs.StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "public keys, as for the agent. One of them must have signed the newest commit of the escrow; may be repeated")
 	addEscrowLocation(cmd, &f.location)
-	fs.StringVar(&f.identity, "identity-file", "", "file with an age identity that the escrow is encrypted for")
+	fs.StringVar(&f.identity, "identity-file", "", "file with an age identity that decrypts the escrow")
 	return f
 }
 
 // addEscrowLocation adds the flags that say where an escrow is.
 func addEscrowLocation(cmd *cobra.Command, location *fleet.Escrow) {
-	cmd.Flags().StringVar(&location.Folder, "escrow-folder", "", "folder of the escrow (default: what fleet.yaml says)")
-	cmd.Flags().StringVar(&location.Branch, "escrow-branch", "", "branch of the escrow in the status repository (default: what fleet.yaml says)")
+	cmd.Flags().StringVar(&location.Folder, "escrow-folder", "", "folder of the escrow (default: from fleet.yaml)")
+	cmd.Flags().StringVar(&location.Branch, "escrow-branch", "", "branch of the escrow in the status repository (default: from fleet.yaml)")
 }
 
 func checkOneLocation(location fleet.Escrow) error {
@@ -104,10 +104,10 @@ func openEscrow(cmd *cobra.Command, s wiring.Settings, location fleet.Escrow, id
 func newEscrowVerify(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Say what is in escrow, and whether it can be restored",
-		Long: `Say what is in escrow, and whether it can be restored. With --identity-file
-everything is decrypted and compared; without, files are compared with the index
-alone. The exit code is 1 where something cannot be restored.`,
+		Short: "Verify the backup",
+		Long: `Verify the backup. With --identity-file all files are decrypted and compared. Without it,
+files are only compared with the index. The exit code is 1 if something cannot be
+restored.`,
 		Example: `  fairlead secrets escrow verify --source https://git.example.com/fleet.git --identity-file escrow.txt`,
 		Args:    args(cobra.NoArgs),
 	}
@@ -153,11 +153,11 @@ type escrowRow struct {
 func newEscrowRestore(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore",
-		Short: "Restore the secrets in escrow into a secret store",
-		Long: `Restore the secrets in escrow into the secret store that --secrets names. What is
-there is left alone; what is there and differs is an error. Everything that was
-stored is read back and compared. It may be repeated. Encryption does not prove who
-wrote the escrow: name with --request-keys whose signature counts.`,
+		Short: "Restore secrets from the backup",
+		Long: `Restore secrets from the backup into the secret store of --secrets. Equal Secrets are
+kept; a different Secret is an error. Every restored Secret is read back and compared.
+The command can be repeated. Encryption does not prove who wrote the backup: set
+--request-keys to verify signatures.`,
 		Example: `  fairlead secrets escrow restore --source https://git.example.com/fleet.git --identity-file escrow.txt
   fairlead secrets escrow restore --escrow-folder /mnt/escrow --identity-file escrow.txt --secrets kubernetes:home.kubeconfig`,
 		Args: args(cobra.NoArgs),

@@ -29,10 +29,11 @@ type event struct {
 func newHistory(built wiring.Built) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "history NAMESPACE/NAME", GroupID: groupLook, Short: "Say what was done to a cluster, by which commits",
-		Long: `Say what was done to a cluster, the newest first, from the commits of the status branch:
-what the agent did and why, what failed, and what people asked for. As much of it as the
-branch keeps: spec.statusHistory in fleet.yaml bounds that.`,
+		Use: "history NAMESPACE/NAME", GroupID: groupLook, Short: "Show what changed in a cluster, by commit",
+		Long: `Show what changed in a cluster, newest first, from the commits of the status branch:
+actions with their reasons, failures, and requests. spec.status.history in fleet.yaml
+limits how much the branch keeps. Equal actions of a commit are one row; -o json has
+each of them.`,
 		Example: `  fairlead history prod/eu-1
   fairlead history prod/eu-1 --limit 100 -o json`,
 		Args: args(cobra.ExactArgs(1)),
@@ -41,7 +42,7 @@ branch keeps: spec.statusHistory in fleet.yaml bounds that.`,
 	f := addSource(cmd, built)
 	f.addStatus(cmd)
 	f.complete(oneCluster(0))
-	cmd.Flags().IntVar(&limit, "limit", 30, "how many lines at most")
+	cmd.Flags().IntVar(&limit, "limit", 30, "maximum number of lines")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := f.here(cmd.Context(), nil)
 		if err != nil {

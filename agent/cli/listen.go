@@ -18,10 +18,10 @@ type listenFlags struct {
 
 func (f *listenFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.files.Certificate, "listen-tls-cert", "", "file with the certificate to serve --listen with, PEM; without one it is plain HTTP")
-	fs.StringVar(&f.files.Key, "listen-tls-key", "", "file with its key, PEM")
-	fs.StringVar(&f.files.ClientCA, "listen-client-ca", "", "file with authorities, PEM: who shows a certificate of theirs may read metrics, and others may not; probes are for everybody")
-	fs.StringVar(&f.token, "listen-token-file", "", "file with bearer tokens, one a line: who has one may read metrics, and others may not; probes are for everybody")
+	fs.StringVar(&f.files.Certificate, "listen-tls-cert", "", "server certificate of --listen (PEM). Without it: plain HTTP")
+	fs.StringVar(&f.files.Key, "listen-tls-key", "", "private key of that certificate (PEM)")
+	fs.StringVar(&f.files.ClientCA, "listen-client-ca", "", "CA bundle (PEM) for client certificates. If set, reading metrics requires a client certificate; health probes do not")
+	fs.StringVar(&f.token, "listen-token-file", "", "file with bearer tokens, one per line. If set, reading metrics requires a token; health probes do not")
 }
 
 // check returns an error for flags that cannot be used with address.

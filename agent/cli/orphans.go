@@ -25,23 +25,18 @@ func newOrphans(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "orphans [PATH|URL]",
 		GroupID: groupLook,
-		Short:   "Say what a fleet left behind, and remove it",
-		Long: `Say what a fleet left behind: what carries its tags, or was made by one of its
-clusters for itself, and belongs to no cluster that Git has.
+		Short:   "List and delete orphaned resources",
+		Long: `List orphaned resources: resources with the tags of the fleet, or created by one of its
+clusters, that belong to no cluster in Git.
 
-It looks wherever the credentials of the clusters reach, and where the status branch
-says that they lived. All of the fleet must be readable and without problems: what
-is not in Git counts as proof here. What is younger than the time that a provider
-may take to show a change, and what belongs to a cluster that is being made or
-changed, is passed over.
+The command searches where the credentials of clusters lead, and where clusters lived
+according to the status branch. The fleet must be readable and without problems.
+Resources of clusters in creation or change, and very new ones, are skipped. A cluster
+that was removed from Git is listed and never deleted: restore it with the annotation
+fairlead.dev/delete: "true", or enable prune in fleet.yaml.
 
-A cluster that vanished from Git is told of and never touched: bring it back with
-the annotation fairlead.dev/delete: "true", or switch on prune in fleet.yaml.
-
-With --delete everything else is removed, after a question, or without with --yes;
-each thing is looked at again before. The exit code is 0 if nothing is left, 2 if
-something is, and 1 if something went wrong: what could not be looked at is told
-after what was found elsewhere.`,
+--delete deletes the rest after confirmation and a second check. The exit code is 0 if
+there are none, 2 if there are some, and 1 after an error.`,
 		Example: `  fairlead orphans --source https://git.example.com/fleet.git
   fairlead orphans ./fleet --delete
   fairlead orphans ./fleet -o json | jq -r '.orphans[].id'`,
@@ -52,8 +47,8 @@ after what was found elsewhere.`,
 	f.addStatus(cmd)
 	f.addSecrets(cmd)
 	f.addProviders(cmd)
-	cmd.Flags().BoolVar(&remove, "delete", false, "remove what is found")
-	cmd.Flags().BoolVar(&yes, "yes", false, "with --delete: do not ask")
+	cmd.Flags().BoolVar(&remove, "delete", false, "delete the orphans")
+	cmd.Flags().BoolVar(&yes, "yes", false, "with --delete: skip the confirmation")
 	confirms(cmd, "delete", "yes")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		if err := f.checkHere(argv); err != nil {

@@ -18,7 +18,7 @@ func outputFlag(cmd *cobra.Command, allowed ...output.Format) *string {
 			names[i] += "=TEMPLATE"
 		}
 	}
-	out := cmd.Flags().StringP("output", "o", names[0], "how to show it: "+strings.Join(names, ", "))
+	out := cmd.Flags().StringP("output", "o", names[0], "output format: "+strings.Join(names, ", "))
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		f := output.Format(*out)
 		if err := f.Check(); err != nil {

@@ -23,8 +23,8 @@ type recoveryFlags struct {
 func (r *recoveryFlags) add(cmd *cobra.Command) {
 	addEscrowLocation(cmd, &r.location)
 	fs := cmd.Flags()
-	fs.StringVar(&r.identity, "identity-file", "", "the home is gone: file with an age identity that the escrow is encrypted for. The secrets are restored first")
-	fs.BoolVar(&r.allowChanges, "allow-changes", false, "with --identity-file, go on where the plan is not empty but for the home")
+	fs.StringVar(&r.identity, "identity-file", "", "file with an age identity that decrypts the escrow, if the home is lost. Restores the secrets first")
+	fs.BoolVar(&r.allowChanges, "allow-changes", false, "with --identity-file, continue if the plan changes more than the home")
 	confirms(cmd, "identity-file", "allow-changes")
 }
 

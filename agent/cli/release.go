@@ -16,15 +16,12 @@ import (
 
 func newRelease(built wiring.Built) *cobra.Command {
 	var now, skip, approve bool
-	cmd := newRequest(built, "release NAMESPACE/NAME|STAGE", "Ask for what waits for its turn to come now, or to be passed over",
-		`Of a cluster: --now lets it go out of turn, whatever stages, windows and freezes
-say; --skip has nobody wait for it, and nothing of it begins, until something else
-is wanted of it. Of a stage, the same of all its clusters: with --now neither those
-before it, windows, freezes nor its halt count, and it changes as many clusters at a
-time as else. --approve says that what waits in a stage may come, where fleet.yaml
-asks a person. It counts for what waits now, and for nothing that is pushed later:
-where something else waits by the time of the answer, it is refused.
-Declared: the annotation fairlead.dev/release: now or skip on the Cluster.`,
+	cmd := newRequest(built, "release NAMESPACE/NAME|STAGE", "Release a cluster or a rollout stage from waiting, or skip it",
+		`--now changes the cluster now, or continues the stage, regardless of earlier stages,
+windows, freezes and a halt. --skip lets other clusters continue without this one, until
+its definition changes again. --approve approves a stage that needs approval. A release
+counts for what waits now; if something else was pushed meanwhile, it is refused. In Git:
+the annotation fairlead.dev/release: now or skip on the Cluster.`,
 		`  fairlead release prod --approve
   fairlead release prod/eu-1 --now --reason "the fix cannot wait for Friday"
   fairlead release prod/eu-2 --skip --reason "its cloud is down until Monday"`,
@@ -50,9 +47,9 @@ Declared: the annotation fairlead.dev/release: now or skip on the Cluster.`,
 			fmt.Fprintln(w.cmd.OutOrStdout(), what)
 			return w.ask(r)
 		})
-	cmd.Flags().BoolVar(&now, "now", false, "it comes now, out of turn")
-	cmd.Flags().BoolVar(&skip, "skip", false, "the others go on without it")
-	cmd.Flags().BoolVar(&approve, "approve", false, "of a stage: what waits may come")
+	cmd.Flags().BoolVar(&now, "now", false, "change it now, regardless of stages, windows and freezes")
+	cmd.Flags().BoolVar(&skip, "skip", false, "let other clusters continue without it")
+	cmd.Flags().BoolVar(&approve, "approve", false, "approve what waits in a stage")
 	confirms(cmd, "now", "skip", "approve")
 	return cmd
 }

@@ -37,11 +37,10 @@ type requestView struct {
 
 func newRequests(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "requests [NAMESPACE/NAME...]", GroupID: groupAsk, Short: "List what people asked for, and the answers",
-		Long: `List what people asked for with fairlead suspend, reconcile, replace, remediate,
-rotate, release and abandon, and what the agent answered. Answers are kept for a week; all of it
-is in the history of the status branch. --problems leaves those that are refused, or that
-nobody answered.`,
+		Use: "requests [NAMESPACE/NAME...]", GroupID: groupAsk, Short: "List requests and their results",
+		Long: `List requests of fairlead suspend, reconcile, replace, remediate, rotate, release and
+abandon, and their results. Results are kept for a week, and permanently in the history
+of the status branch. --problems lists requests that are refused or not yet read.`,
 		Example: `  fairlead requests
   fairlead requests prod/eu-1 --watch`,
 		Args: args(cobra.ArbitraryArgs),

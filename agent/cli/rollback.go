@@ -17,13 +17,12 @@ import (
 func newRollback(built wiring.Built) *cobra.Command {
 	var push bool
 	cmd := &cobra.Command{
-		Use: "rollback [REVISION]", GroupID: groupWrite, Short: "Commit that the fleet is as it was, and plan that",
-		Long: `Commit, in the clone that one stands in, that its fleet is as it was at REVISION, and say
-what that would change. No revision is the one before the newest commit. It is a new
-commit: what was pushed stays in the history.
+		Use: "rollback [REVISION]", GroupID: groupWrite, Short: "Commit an earlier revision as the newest, and show its plan",
+		Long: `Commit the content of an earlier revision in the clone of the current folder, and show
+its plan. REVISION defaults to the one before the newest commit. The history stays.
 
-Nothing is pushed without --push. git reset --hard HEAD~1 takes the commit back until
-then. The plan goes by what an agent last saw, as plan --last-seen does.`,
+Nothing is pushed without --push. Until then, 'git reset --hard HEAD~1' removes the
+commit. The plan uses the status branch, as plan --last-seen does.`,
 		Example: `  fairlead rollback
   fairlead rollback 59b20b8d5c6c --push`,
 		Args: args(cobra.MaximumNArgs(1)),
@@ -32,7 +31,7 @@ then. The plan goes by what an agent last saw, as plan --last-seen does.`,
 	f.addRender(cmd)
 	f.addStatus(cmd)
 	v := addValues(cmd)
-	cmd.Flags().BoolVar(&push, "push", false, "push the commit to origin after it is planned")
+	cmd.Flags().BoolVar(&push, "push", false, "push the commit to origin after showing the plan")
 	confirms(cmd, "push")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		ctx, w := cmd.Context(), cmd.OutOrStdout()

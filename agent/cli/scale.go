@@ -21,12 +21,11 @@ func newScale(built wiring.Built) *cobra.Command {
 	var remove []string
 	w := &requestCommand{}
 	cmd := &cobra.Command{
-		Use: "scale NAMESPACE/NAME POOL REPLICAS", GroupID: groupAsk, Short: "Say how many machines a pool has that Git leaves to be scaled",
-		Long: `Say how many machines a pool has that Git leaves to be scaled: one with the annotations
-of cluster-autoscaler, or with cluster.x-k8s.io/replicas-managed-by. It becomes a file below
-scales/ on the status branch, signed with --signing-key, which is needed where the agent has
---request-keys. The agent goes by it with its next look, within the sizes that Git gives.
-docs/guides/autoscaler.md tells more.`,
+		Use: "scale NAMESPACE/NAME POOL REPLICAS", GroupID: groupAsk, Short: "Set the number of machines of an autoscaled pool",
+		Long: `Set the number of machines of an autoscaled pool: one with the annotations of
+cluster-autoscaler or with cluster.x-k8s.io/replicas-managed-by. The command commits a
+file below scales/ to the status branch. The agent applies it within the limits in Git.
+Set --signing-key if the agent has --request-keys. See docs/guides/autoscaler.md.`,
 		Example: `  fairlead scale prod/eu-1 eu-1-md-0 5 --reason "a sale begins"
   fairlead scale prod/eu-1 eu-1-md-0 4 --remove openstack:///8a2f6c1e-0d3b-4b7e-9a53-1f0f6f1c2d3e`,
 		Args: args(cobra.ExactArgs(3)),
@@ -35,8 +34,8 @@ docs/guides/autoscaler.md tells more.`,
 	w.f.addStatus(cmd)
 	w.f.addSigning(cmd)
 	w.f.complete(clusterAndPool)
-	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who read it later")
-	cmd.Flags().StringArrayVar(&remove, "remove", nil, "provider id of a machine to go before others; may be repeated")
+	cmd.Flags().StringVar(&w.reason, "reason", "", "reason, recorded with the request")
+	cmd.Flags().StringArrayVar(&remove, "remove", nil, "provider ID of a machine to delete first; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		w.cmd = cmd
 		s, err := w.scale(argv, remove)

@@ -30,8 +30,8 @@ type valueFlags struct {
 
 func addValues(cmd *cobra.Command) *valueFlags {
 	v := &valueFlags{warn: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+text) }}
-	cmd.Flags().StringToStringVar(&v.set, "set", nil, "value of a variable, NAME=VALUE; it wins over the fleet's own")
-	cmd.Flags().BoolVar(&v.unset, "allow-unset", false, "leave ${VARIABLES} without a value standing")
+	cmd.Flags().StringToStringVar(&v.set, "set", nil, "value of a variable, NAME=VALUE, with precedence over the fleet")
+	cmd.Flags().BoolVar(&v.unset, "allow-unset", false, "keep ${VARIABLES} without a value")
 	settings(cmd, "allow-unset")
 	return v
 }

@@ -25,19 +25,14 @@ func newStatus(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status [PATH|URL] [NAMESPACE/NAME...]",
 		GroupID: groupLook,
-		Short:   "Say how the clusters of a fleet are",
-		Long: `Say how the clusters of a fleet are, from the status branch: no cluster and no
-cloud is asked. Names, which may have a *, and flags choose some of them.
+		Short:   "Show the status of clusters",
+		Long: `Show the status of clusters, from the status branch. Select clusters by name, which may
+contain *, and by flags. --sort waiting lists first the clusters that have waited or
+failed longest; changes, those with most pending machines; machines, the largest.
 
---sort waiting shows first the clusters that have waited for longest, or had a problem
-for longest; changes, those with most machines to create, replace or delete;
-machines, the largest.
-
-With --wait it waits until the agent has applied the newest revision of the source
-and a look has found every cluster as that revision says: provisioned, or deleted
-where that is wanted, with nothing left to do. Afterwards it shows the status. The
-exit code is 4 as soon as the revision is refused, as a whole or for some cluster,
-which waiting does not mend, and 5 if it takes longer.`,
+--wait waits until the agent has applied the newest revision and observed every cluster
+up to date: provisioned, or deleted if requested. Then it shows the status. The exit
+code is 4 if the revision is rejected, and 5 after a timeout.`,
 		Example: `  fairlead status
   fairlead status 'prod/eu-*' -l ring=canary --problems
   git push && fairlead status --wait --timeout 10m
@@ -51,7 +46,7 @@ which waiting does not mend, and 5 if it takes longer.`,
 	f.addStatus(cmd)
 	f.complete(clusterNames)
 	choose := addChoose(cmd)
-	wait := addWait(cmd, "wait for every cluster to be as the newest revision says")
+	wait := addWait(cmd, "wait until every cluster is up to date with the newest revision")
 	watch := addWatch(cmd)
 	order := addSort(cmd, "name", "name")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {

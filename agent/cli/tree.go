@@ -22,9 +22,9 @@ func newTree(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tree [NAMESPACE/NAME...]",
 		GroupID: groupLook,
-		Short:   "Show clusters, their machines and conditions as a tree",
-		Long: `Show clusters, their machines and conditions as a tree, from the status branch. Names,
-which may have a *, and flags choose some of them; without any, all are shown.
+		Short:   "Show clusters, machines and conditions as a tree",
+		Long: `Show clusters, machines and conditions as a tree, from the status branch. Select clusters
+by name, which may contain *, and by flags. The default is all clusters.
 
 Conditions are shown if they report a problem. Available machines of a pool are
 counted if there are many. --all shows all conditions and machines.`,

@@ -20,7 +20,7 @@ const watchTick = 2 * time.Second
 
 // addWatch adds the flag that has a command show the status whenever it changes.
 func addWatch(cmd *cobra.Command) *bool {
-	watch := cmd.Flags().BoolP("watch", "w", false, "show it again whenever it changes, until interrupted; where the output is no terminal, the lines that are new")
+	watch := cmd.Flags().BoolP("watch", "w", false, "show changes until interrupted; without a terminal, print new lines")
 	settings(cmd, "watch")
 	return watch
 }
