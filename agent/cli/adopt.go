@@ -91,18 +91,18 @@ The exit code is 1 if a cluster was not adopted.`,
 func (own *adoptFlags) check() error {
 	for _, needed := range []struct{ flag, value string }{{"kubeconfig", own.kubeconfig}, {"into", own.into}} {
 		if needed.value == "" {
-			return &usageError{fmt.Errorf("--%s is not given", needed.flag)}
+			return &usageError{fmt.Errorf("missing --%s", needed.flag)}
 		}
 	}
 	switch adopt.Classes(own.classes) {
 	case adopt.KeepClasses, adopt.ExpandClasses:
 	default:
-		return &usageError{fmt.Errorf("--classes %q is neither keep nor expand", own.classes)}
+		return &usageError{fmt.Errorf("invalid --classes %q: must be one of keep, expand", own.classes)}
 	}
 	switch adopt.Credentials(own.credentials) {
 	case adopt.InStore, adopt.InGit, adopt.Nowhere:
 	default:
-		return &usageError{fmt.Errorf("--provider-credentials %q is none of store, git and none", own.credentials)}
+		return &usageError{fmt.Errorf("invalid --provider-credentials %q: must be one of store, git, none", own.credentials)}
 	}
 	return nil
 }
@@ -121,10 +121,10 @@ func runAdopt(cmd *cobra.Command, f *sourceFlags, own *adoptFlags) error {
 	}
 	here.FleetID = string(id)
 	if here.Secrets == "" && f.settings.Source == "" {
-		return &usageError{errors.New("nothing says which secret store the agent has: give --secrets, or --source as the agent has it")}
+		return &usageError{errors.New("the secret store of the agent is unknown: set --secrets, or --source as the agent has it")}
 	}
 	if own.undo && f.settings.Source == "" && f.settings.StatusRepository == "" {
-		return &usageError{errors.New("nothing says whether an agent acts on the clusters by now: give --source as the agent has it, or --status-repository")}
+		return &usageError{errors.New("cannot tell whether an agent acts on the clusters: set --source as the agent has it, or --status-repository")}
 	}
 	management, err := adopt.Connect(ctx, own.kubeconfig, own.context)
 	if err != nil {
@@ -199,7 +199,7 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.Runtime, here, fo
 // derives it.
 func fleetOf(here, followed wiring.Settings, folder string) (fleet.ID, error) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("--into %s is no folder: clone the fleet's repository there, or make an empty one", folder)
+		return "", fmt.Errorf("--into %s is not a folder: clone the fleet repository there, or create an empty folder", folder)
 	}
 	var manifest render.Manifest
 	data, err := os.ReadFile(filepath.Join(folder, render.ConfigFile))
@@ -214,7 +214,7 @@ func fleetOf(here, followed wiring.Settings, folder string) (fleet.ID, error) {
 	case followed.FleetID != "":
 		return fleet.ID(followed.FleetID), nil
 	case followed.Source == here.Source:
-		return "", &usageError{fmt.Errorf("the fleet in %s has no name: give it one in fleet.yaml (metadata.name) or with --fleet-id, or name with --source what the agent follows", folder)}
+		return "", &usageError{fmt.Errorf("the fleet in %s has no name: set metadata.name in fleet.yaml, --fleet-id, or --source as the agent has it", folder)}
 	}
 	id, err := followed.Identity()
 	return fleet.ID(id), err

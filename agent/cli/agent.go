@@ -46,7 +46,7 @@ flags that confirm a dangerous action, such as --take-over. --listen serves /met
 	flags.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.settings.Source == "" {
-			return &usageError{fmt.Errorf("no source is given: name a repository or a folder with --source or FAIRLEAD_SOURCE")}
+			return &usageError{fmt.Errorf("missing --source: set a repository or folder with --source or FAIRLEAD_SOURCE")}
 		}
 		if err := flags.check(f.settings); err != nil {
 			return err
@@ -128,10 +128,10 @@ const minHungAfter = 10 * time.Minute
 func (f *agentFlags) check(s wiring.Settings) error {
 	o := &f.options
 	if o.Name == "" {
-		return &usageError{fmt.Errorf("the agent has no name: give one with --name")}
+		return &usageError{fmt.Errorf("missing --name: this computer has no host name")}
 	}
 	if f.hungAfter != 0 && f.hungAfter < minHungAfter {
-		return &usageError{fmt.Errorf("--hung-after is %s: give at least %s, which a slow server may take, or 0 for never", f.hungAfter, minHungAfter)}
+		return &usageError{fmt.Errorf("invalid --hung-after %s: must be at least %s, the time of a slow server, or 0 to disable the check", f.hungAfter, minHungAfter)}
 	}
 	if o.Interval <= 0 || o.Resync <= 0 || o.Workers <= 0 {
 		return &usageError{fmt.Errorf("--interval, --resync and --workers must be more than 0")}
@@ -146,7 +146,7 @@ func (f *agentFlags) check(s wiring.Settings) error {
 		return err
 	}
 	if f.pageListen == "" && (len(f.page.hosts) > 0 || f.page.forge != "") {
-		return &usageError{errors.New("--page-host and --page-forge are of a page that is not served: add --page-listen")}
+		return &usageError{errors.New("--page-host and --page-forge require --page-listen")}
 	}
 	if f.takeOver == "" {
 		return nil

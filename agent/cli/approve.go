@@ -44,9 +44,9 @@ access to the status branch can approve.`,
 		n, err := strconv.Atoi(argv[0])
 		switch {
 		case err != nil:
-			return &usageError{fmt.Errorf("%q is no number of a pull request", argv[0])}
+			return &usageError{fmt.Errorf("invalid NUMBER %q: must be the number of a pull request", argv[0])}
 		case plan == changes:
-			return &usageError{errors.New("say what is approved: --changes, or --plan")}
+			return &usageError{errors.New("missing --changes or --plan")}
 		}
 		a := fleet.Approval{PullRequest: n, Kind: fleet.ApproveChanges, Head: head, Reason: w.reason, At: time.Now().UTC().Truncate(time.Second)}
 		if plan {
@@ -65,7 +65,7 @@ func (w *requestCommand) approve(a fleet.Approval) error {
 		return err
 	}
 	if err := p.checkFollowed(ctx, branch); err != nil {
-		return fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
+		return fmt.Errorf("cannot approve: %w", err)
 	}
 	if p.settings.Author, err = git.ByHand(ctx); err != nil {
 		return err

@@ -29,9 +29,9 @@ func (f *autoscalerFlags) check() error {
 	}
 	switch {
 	case f.Address == "" && given > 0:
-		return &usageError{errors.New("certificates for autoscalers are given, and no address to serve them on: add --autoscaler-listen :8086")}
+		return &usageError{errors.New("--autoscaler-cert, --autoscaler-key and --autoscaler-ca-cert require --autoscaler-listen, such as :8086")}
 	case f.Address != "" && given < 3:
-		return &usageError{errors.New("--autoscaler-listen needs --autoscaler-cert, --autoscaler-key and --autoscaler-ca-cert: who may scale a cluster is told by certificate")}
+		return &usageError{errors.New("--autoscaler-listen requires --autoscaler-cert, --autoscaler-key and --autoscaler-ca-cert: a client certificate identifies the cluster that may be scaled")}
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ is stopped, with its secrets in --into.`,
 	fs.Lookup("name").DefValue = "the host name"
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if here == (to != "") {
-			return &usageError{fmt.Errorf("say where the fleet is to go: --to NAMESPACE/CLUSTER or --here")}
+			return &usageError{fmt.Errorf("missing --to NAMESPACE/CLUSTER or --here")}
 		}
 		if here {
 			return m.toHere(cmd, exit)

@@ -70,7 +70,7 @@ not check is UNKNOWN. The exit code is 1 if a check fails.`,
 		}
 		failed, unknown := k.report.Count(check.Fail), k.report.Count(check.Unknown)
 		if output.Format(*form) == output.FormatTable {
-			fmt.Fprintf(cmd.OutOrStdout(), "\n%s: %d failed, %d not known\n", output.Count(len(k.report.Lines), "check"), failed, unknown)
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s: %d failed, %d unknown\n", output.Count(len(k.report.Lines), "check"), failed, unknown)
 		}
 		if failed > 0 {
 			return &exitError{exitFailure}
@@ -123,7 +123,7 @@ func (k *checking) definitions(ctx context.Context) fleet.Fleet {
 	case err != nil:
 		k.report.Unreachable(what, where, err)
 	case len(loaded.Problems) > 0:
-		k.report.Unreachable(what, where, fmt.Errorf("%s, the first: %s (fairlead validate tells all)", output.Count(len(loaded.Problems), "problem"), loaded.Problems[0]))
+		k.report.Unreachable(what, where, fmt.Errorf("%s, the first: %s (run fairlead validate for all)", output.Count(len(loaded.Problems), "problem"), loaded.Problems[0]))
 	case len(loaded.Clusters) == 0:
 		k.report.Unreachable(what, where, k.p.empty())
 	default:

@@ -59,7 +59,7 @@ func fill(cmd *cobra.Command, argv []string) error {
 	name := chosen.Value.String()
 	switch {
 	case name != "" && named:
-		return &usageError{errors.New("a source is named, and a context by --context: give one of them")}
+		return &usageError{errors.New("a source and --context are both set: use one of them")}
 	case name == "" && (named || inFleet()):
 		return nil
 	}
@@ -195,7 +195,7 @@ func newContextDelete() *cobra.Command {
 					return false, err
 				}
 				c.Delete(argv[0])
-				fmt.Fprintf(cmd.OutOrStdout(), "context %s is deleted\n", argv[0])
+				fmt.Fprintf(cmd.OutOrStdout(), "context %s deleted\n", argv[0])
 				return true, nil
 			})
 		},
@@ -224,7 +224,7 @@ absolute paths.`,
 				return false, err
 			}
 			if one.Source() == "" {
-				return false, &usageError{fmt.Errorf("context %s leads nowhere: name its repository with --source", one.Name)}
+				return false, &usageError{fmt.Errorf("context %s has no source: set --source", one.Name)}
 			}
 			c.Set(one)
 			if len(c.List) == 1 {
@@ -251,7 +251,7 @@ func collect(cmd *cobra.Command, flags contexts.Flags) error {
 		}
 		for i, v := range values {
 			if redacted(v) != v {
-				failed = &usageError{fmt.Errorf("--%s has a password, which no context holds: name a file with --token-file or --credentials, or leave it to Git's credential helpers", f.Name)}
+				failed = &usageError{fmt.Errorf("--%s has a password, and a context holds no secrets: use --token-file, --credentials, or a Git credential helper", f.Name)}
 				return
 			}
 			if !declared(f, verbatim) {

@@ -87,7 +87,7 @@ func described(s status.Status, name string) (status.Cluster, int, error) {
 	}
 	c, ok := s.Cluster(k)
 	if err == nil && !ok || fleet.KindOf(err) == fleet.NotFound && !strings.Contains(name, "/") {
-		err = fleet.Errorf(fleet.NotFound, "describe "+name, "the status branch tells of no cluster and no machine that is called so: fairlead tree shows them")
+		err = fleet.Errorf(fleet.NotFound, "describe "+name, "cluster or machine not found. Run 'fairlead tree' to list them")
 	}
 	return c, -1, err
 }

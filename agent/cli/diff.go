@@ -55,7 +55,7 @@ cannot be rendered.`,
 			return err
 		}
 		if wiring.IsFolder(p.settings.Source) {
-			return &usageError{errors.New("a folder has no revisions: name a repository with --source, or stand in a clone of one")}
+			return &usageError{errors.New("a folder has no revisions: set --source to a repository, or change to a clone")}
 		}
 		var sides [2]map[string]any
 		for i, rev := range argv {
@@ -202,7 +202,7 @@ func showDiff(w io.Writer, form output.Format, changes []fieldChange) error {
 		t.Add(c.Object, c.Field, valueText(c.Before), valueText(c.After))
 	}
 	if t.Empty() && form == output.FormatTable {
-		_, err := fmt.Fprintln(w, "nothing differs")
+		_, err := fmt.Fprintln(w, "no differences")
 		return err
 	}
 	return t.Write(w, form, changes)

@@ -53,7 +53,7 @@ func addEscrowLocation(cmd *cobra.Command, location *fleet.Escrow) {
 
 func checkOneLocation(location fleet.Escrow) error {
 	if location.Folder != "" && location.Branch != "" {
-		return &usageError{errors.New("--escrow-folder and --escrow-branch are both given: name one place")}
+		return &usageError{errors.New("--escrow-folder and --escrow-branch are both set: use one of them")}
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func (f *escrowFlags) open(cmd *cobra.Command) (*escrow.Escrow, error) {
 	}
 	e, signed, err := openEscrow(cmd, f.from(nil, quiet(cmd.ErrOrStderr())), f.location, f.identity)
 	if err == nil && !signed && len(f.settings.RequestKeys) > 0 {
-		return nil, errors.New("the escrow is in a folder, which has no commits that one of --request-keys could have signed: leave them out where you know who wrote there")
+		return nil, errors.New("the escrow is in a folder, which has no signed commits: omit --request-keys if you trust the folder")
 	}
 	return e, err
 }
@@ -79,7 +79,7 @@ func openEscrow(cmd *cobra.Command, s wiring.Settings, location fleet.Escrow, id
 			return nil, false, err
 		}
 		if len(location.Recipients) == 0 {
-			return nil, false, errors.New("fleet.yaml asks for no escrow: name one with --escrow-folder or --escrow-branch")
+			return nil, false, errors.New("fleet.yaml has no spec.escrow: set --escrow-folder or --escrow-branch")
 		}
 	}
 	var identity fleet.Secret
@@ -93,9 +93,9 @@ func openEscrow(cmd *cobra.Command, s wiring.Settings, location fleet.Escrow, id
 	case err != nil:
 		return nil, false, err
 	case !signed && location.Folder != "":
-		fmt.Fprintf(cmd.ErrOrStderr(), "no signature of the escrow in %s is asked for: a folder has none\n", p)
+		fmt.Fprintf(cmd.ErrOrStderr(), "signatures of the escrow in %s are not checked: a folder has none\n", p)
 	case !signed:
-		fmt.Fprintf(cmd.ErrOrStderr(), "no signature of the escrow in %s is asked for: with --request-keys one of these must have signed it\n", p)
+		fmt.Fprintf(cmd.ErrOrStderr(), "signatures of the escrow in %s are not checked: set --request-keys to check them\n", p)
 	}
 	e, err = escrow.Open(cmd.Context(), p, identity)
 	return e, signed, err
@@ -167,7 +167,7 @@ The command can be repeated. Encryption does not prove who wrote the backup: set
 	f.addSecrets(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.identity == "" {
-			return &usageError{errors.New("no identity is given: name the file of the age identity that the escrow is encrypted for with --identity-file")}
+			return &usageError{errors.New("missing --identity-file: the file with an age identity that decrypts the escrow")}
 		}
 		e, err := f.open(cmd)
 		if err != nil {

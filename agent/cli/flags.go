@@ -70,7 +70,7 @@ func environment(cmd *cobra.Command, _ []string) error {
 			return
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			failed = &usageError{fmt.Errorf("the environment variable %s: %w", name, err)}
+			failed = &usageError{fmt.Errorf("environment variable %s: %w", name, err)}
 		}
 	})
 	return failed

@@ -64,7 +64,7 @@ set come from fleet.yaml or the base.`,
 		}
 		folder := scaffold.Folder(k)
 		if _, err := os.Lstat(filepath.Join(root, folder)); err == nil {
-			return fmt.Errorf("there is a folder %s already: change its files, or choose another name", filepath.Join(root, folder))
+			return fmt.Errorf("folder %s already exists: edit its files, or choose another name", filepath.Join(root, folder))
 		}
 		c, err := f.cluster(q, t, flavor, k.String())
 		if err != nil {
@@ -183,7 +183,7 @@ func (f *scaffoldFlags) cluster(q *questions, t scaffold.Template, flavor scaffo
 	for _, text := range f.values {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return c, &usageError{fmt.Errorf("--set %q: give NAME=VALUE", text)}
+			return c, &usageError{fmt.Errorf("invalid --set %q: must be NAME=VALUE", text)}
 		}
 		c.Values[name] = value
 	}

@@ -80,7 +80,7 @@ each of them.`,
 func historyOf(ctx context.Context, b sources.Branch, k fleet.Key, limit int) ([]event, error) {
 	logged, ok := b.(sources.Logged)
 	if !ok {
-		return nil, fleet.Errorf(fleet.Invalid, "read the history of "+k.String(), "the status of a folder has no history: that of a repository does")
+		return nil, fleet.Errorf(fleet.Invalid, "read the history of "+k.String(), "the status of a folder has no history: use a repository")
 	}
 	head, _, err := b.Read(ctx)
 	if err != nil {
@@ -149,7 +149,7 @@ func showHistory(w io.Writer, form output.Format, k fleet.Key, events []event) e
 		t.Add(e.At.Format(time.RFC3339), e.Commit[:min(12, len(e.Commit))], name, e.What)
 	}
 	if t.Empty() && form == output.FormatTable {
-		_, err := fmt.Fprintf(w, "the newest %d commits of the status branch tell nothing of %s\n", mostSearched, k)
+		_, err := fmt.Fprintf(w, "no changes of %[2]s found in the newest %[1]d commits of the status branch\n", mostSearched, k)
 		return err
 	}
 	return t.Write(w, form, events)

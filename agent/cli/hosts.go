@@ -57,7 +57,7 @@ that -o json shows under hardware.`,
 		}
 		if s.Owner.Agent == "" {
 			if err := p.checkFollowed(cmd.Context(), branch); err != nil {
-				return fmt.Errorf("there is no status here: %w", err)
+				return fmt.Errorf("no status found: %w", err)
 			}
 		}
 		var list []fleet.Host
@@ -67,7 +67,7 @@ that -o json shows under hardware.`,
 			}
 		}
 		if len(argv) == 1 && len(list) == 0 {
-			return errors.Join(append(s.DamagedHosts, fmt.Errorf("the status branch does not tell of a host %s that is asked for", argv[0]))...)
+			return errors.Join(append(s.DamagedHosts, fmt.Errorf("host %q not found", argv[0]))...)
 		}
 		return errors.Join(append(s.DamagedHosts, showHosts(cmd.OutOrStdout(), output.Format(*form), list))...)
 	}
@@ -106,7 +106,7 @@ func showHosts(w io.Writer, form output.Format, list []fleet.Host) error {
 		return t.Write(w, form, view)
 	}
 	if len(view) == 0 {
-		_, err := fmt.Fprintln(w, "the status branch tells of no such host")
+		_, err := fmt.Fprintln(w, "no hosts found")
 		return err
 	}
 	return t.Text(w)

@@ -78,7 +78,7 @@ of a Git repository becomes one. Nothing is committed.`,
 func unused(folder string) error {
 	for _, mark := range []string{render.ConfigFile, "clusters"} {
 		if _, err := os.Lstat(filepath.Join(folder, mark)); err == nil {
-			return fmt.Errorf("%s has a %s, so it is a fleet: fairlead generate cluster NAMESPACE/NAME --into %[1]s adds to it", folder, mark)
+			return fmt.Errorf("%s has a %s and is a fleet already: to add a cluster, run fairlead generate cluster NAMESPACE/NAME --into %[1]s", folder, mark)
 		}
 	}
 	return nil
@@ -210,7 +210,7 @@ func clusterOf(text string) (fleet.Key, error) {
 	}
 	for _, part := range []string{k.Namespace, k.Name} {
 		if wrong := names.IsDNS1123Label(part); len(wrong) > 0 {
-			return k, &usageError{fmt.Errorf("%q cannot name a cluster: %s", text, wrong[0])}
+			return k, &usageError{fmt.Errorf("invalid cluster name %q: %s", text, wrong[0])}
 		}
 	}
 	return k, nil

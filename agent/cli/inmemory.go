@@ -65,7 +65,7 @@ func (f *inMemoryFlags) served(s wiring.Settings, address string) (bool, error) 
 	elsewhere := s.Providers[inmemory.ProviderName][inmemory.SettingURL] != ""
 	if f.asked {
 		if f.serve && elsewhere {
-			return false, &usageError{fmt.Errorf("--%s is for the cloud of this agent, and --inmemory-url names another one: give one of the two", serveInMemory)}
+			return false, &usageError{fmt.Errorf("--%s and --inmemory-url are both set: use one of them", serveInMemory)}
 		}
 		return f.serve, nil
 	}

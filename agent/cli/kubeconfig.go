@@ -51,7 +51,7 @@ the context NAMESPACE-NAME, and keeps the rest of the file.`,
 		defer w.Close()
 		d, err := w.Secrets.Get(cmd.Context(), k, fleet.Kubeconfig)
 		if fleet.KindOf(err) == fleet.NotFound {
-			return fmt.Errorf("there is no kubeconfig of %s here: is it the right --source or --secrets, and has the cluster got that far?", k)
+			return fmt.Errorf("kubeconfig of cluster %q not found in the secret store. Check --source and --secrets. The kubeconfig exists once the control plane is being created", k)
 		}
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ the context NAMESPACE-NAME, and keeps the rest of the file.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s has the context %s\n", file, name)
+			fmt.Fprintf(cmd.OutOrStdout(), "context %[2]s added to %[1]s\n", file, name)
 			return nil
 		}
 		_, err = output.Exact(cmd.OutOrStdout()).Write(d[fleet.KubeconfigKey].Reveal())

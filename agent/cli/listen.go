@@ -28,13 +28,13 @@ func (f *listenFlags) add(cmd *cobra.Command) {
 func (f *listenFlags) check(address string) error {
 	switch {
 	case (f.files.Certificate == "") != (f.files.Key == ""):
-		return &usageError{errors.New("--listen-tls-cert and --listen-tls-key go together")}
+		return &usageError{errors.New("--listen-tls-cert and --listen-tls-key must be set together")}
 	case f.files != (certs.Files{}) && address == "", f.token != "" && address == "":
-		return &usageError{errors.New("--listen is empty: there is nothing to serve with a certificate or a token")}
+		return &usageError{errors.New("--listen is empty: remove the flags for its certificate and token")}
 	case f.files.ClientCA != "" && f.files.Certificate == "":
-		return &usageError{errors.New("--listen-client-ca needs --listen-tls-cert and --listen-tls-key: certificates are shown over TLS")}
+		return &usageError{errors.New("--listen-client-ca requires --listen-tls-cert and --listen-tls-key")}
 	case f.token != "" && f.files.Certificate == "" && !loopback(address):
-		return &usageError{errors.New("--listen-token-file needs --listen-tls-cert and --listen-tls-key: over plain HTTP a token is there for all to hear")}
+		return &usageError{errors.New("--listen-token-file requires --listen-tls-cert and --listen-tls-key: plain HTTP would expose the token")}
 	}
 	return nil
 }

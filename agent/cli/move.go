@@ -65,7 +65,7 @@ func (m *moveCommand) prepare(cmd *cobra.Command) (wiring.Settings, *pivot.Parts
 		return wiring.Settings{}, nil, pivot.Destination{}, nil, err
 	}
 	if m.f.settings.Source == "" || wiring.IsFolder(m.f.settings.Source) {
-		return fail(&usageError{errors.New("--source must be the URL of a repository: another place cannot read a folder of this computer")})
+		return fail(&usageError{errors.New("--source must be a repository URL: another cluster cannot read a folder of this computer")})
 	}
 	w := pivot.Destination{SkipCleanup: m.keep, Self: m.name}
 	if m.takeOver != "" {
@@ -150,7 +150,7 @@ func (m *moveCommand) toHome(cmd *cobra.Command, k fleet.Key) error {
 	}
 	if old, ok := ownership.HomeOf(owner.Agent); ok && old != k && !owner.Is(w.TakeOver) {
 		if !strings.HasPrefix(s.Secrets, "kubernetes:") {
-			return fmt.Errorf("the fleet is owned by the agent in cluster %s: name its kubeconfig with --secrets kubernetes:FILE", old)
+			return fmt.Errorf("the fleet is owned by the agent in cluster %s: set --secrets kubernetes:FILE with its kubeconfig", old)
 		}
 	}
 	// The old home may still have its agent, whoever owns the fleet now.

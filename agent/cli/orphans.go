@@ -59,7 +59,7 @@ there are none, 2 if there are some, and 1 after an error.`,
 			return err
 		}
 		if p.scope != scope.All {
-			return &usageError{fmt.Errorf("orphans are looked for in a whole fleet: name its root, %s", redacted(p.settings.Source))}
+			return &usageError{fmt.Errorf("orphans needs the whole fleet: use its root, %s", redacted(p.settings.Source))}
 		}
 		w, err := wiring.OpenRuntime(cmd.Context(), p.settings, modeOf(remove), nil)
 		if err != nil {
@@ -80,7 +80,7 @@ there are none, 2 if there are some, and 1 after an error.`,
 		left := len(s.Removable()) + len(s.Vanished())
 		if remove && len(s.Removable()) > 0 {
 			if !s.Recorded() {
-				return errors.Join(unseen, errors.New("no status of this fleet is known here, so nothing is removed: clusters that vanished from Git cannot be told from leftovers; name the repository of the status branch with --status-repository"))
+				return errors.Join(unseen, errors.New("no status branch found, so nothing is deleted: clusters removed from Git cannot be distinguished from orphans. Set --status-repository"))
 			}
 			if !yes {
 				ok, err := askYesNo(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Remove %s?", output.Count(len(s.Removable()), "thing")))
@@ -140,6 +140,6 @@ func askYesNo(ctx context.Context, in io.Reader, out io.Writer, question string)
 		return answer == "y" || answer == "yes", nil
 	case <-ctx.Done():
 		fmt.Fprintln(out)
-		return false, fmt.Errorf("nobody answered: %w", context.Cause(ctx))
+		return false, fmt.Errorf("no confirmation: %w", context.Cause(ctx))
 	}
 }

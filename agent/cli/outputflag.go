@@ -28,7 +28,7 @@ func outputFlag(cmd *cobra.Command, allowed ...output.Format) *string {
 			return nil
 		}
 		if !slices.Contains(allowed, f) || f == output.FormatJSONPath {
-			return &usageError{fmt.Errorf("there is no output %q here: use one of %s", *out, strings.Join(names, ", "))}
+			return &usageError{fmt.Errorf("invalid --output %q: must be one of %s", *out, strings.Join(names, ", "))}
 		}
 		return nil
 	}

@@ -46,7 +46,7 @@ func showPullRequest(ctx context.Context, w io.Writer, p selection, branch, prop
 	case i < 0 && err != nil:
 		return err
 	case i < 0:
-		return fleet.Errorf(fleet.NotFound, "show the plan of "+proposal, "the status branch has none: no pull request of that number is open, it is not planned yet, or spec.pullRequests in fleet.yaml has none planned, or no such ref")
+		return fleet.Errorf(fleet.NotFound, "show the plan of "+proposal, "no plan found on the status branch: no open pull request has that number, it is not planned yet, or spec.pullRequests in fleet.yaml excludes it")
 	}
 	plan := list[i]
 	if form == output.FormatJSON || form == output.FormatYAML {

@@ -31,7 +31,7 @@ func (r *recoveryFlags) add(cmd *cobra.Command) {
 // check refuses flags without effect.
 func (r *recoveryFlags) check() error {
 	if r.identity == "" && (r.location.Folder != "" || r.location.Branch != "" || r.allowChanges) {
-		return &usageError{errors.New("an escrow is opened with an identity: name its file with --identity-file")}
+		return &usageError{errors.New("missing --identity-file: the file with an age identity that decrypts the escrow")}
 	}
 	return checkOneLocation(r.location)
 }

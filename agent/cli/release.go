@@ -29,16 +29,16 @@ the annotation fairlead.dev/release: now or skip on the Cluster.`,
 			r := fleet.Request{Kind: fleet.RequestRelease}
 			for way, asked := range map[fleet.ReleaseWay]bool{fleet.ReleaseNow: now, fleet.ReleaseSkip: skip, fleet.ReleaseApprove: approve} {
 				if asked && r.Release != "" {
-					return &usageError{errors.New("give one of --now, --skip and --approve")}
+					return &usageError{errors.New("--now, --skip and --approve are exclusive: use one of them")}
 				} else if asked {
 					r.Release = way
 				}
 			}
 			switch {
 			case r.Release == "":
-				return &usageError{errors.New("give --now, --skip or --approve")}
+				return &usageError{errors.New("missing --now, --skip or --approve")}
 			case r.Release != fleet.ReleaseApprove && w.reason == "":
-				return &usageError{fmt.Errorf("give --reason: those who read later that --%s went past the rules see why", r.Release)}
+				return &usageError{fmt.Errorf("missing --reason: --%s bypasses the rollout, so the request records why", r.Release)}
 			}
 			what, err := w.waiting(&r, argv[0])
 			if err != nil {
@@ -71,7 +71,7 @@ func (w *requestCommand) waiting(r *fleet.Request, name string) (string, error) 
 		return "", err
 	}
 	if r.Release == fleet.ReleaseApprove {
-		return "", &usageError{errors.New("stages are approved, not clusters: name a stage")}
+		return "", &usageError{errors.New("--approve requires a stage, not a cluster")}
 	}
 	return waitingInCluster(r, s)
 }
@@ -84,9 +84,9 @@ func waitingInStage(r *fleet.Request, s fleet.RolloutStatus) (string, error) {
 			names = append(names, st.Name)
 		}
 		if len(names) == 0 {
-			return "", fmt.Errorf("the status branch tells of no cluster that is called %s, and of no stages", r.Stage)
+			return "", fmt.Errorf("cluster or stage %q not found", r.Stage)
 		}
-		return "", fmt.Errorf("the status branch tells of no stage and no cluster that is called %s: the stages are %s", r.Stage, strings.Join(names, ", "))
+		return "", fmt.Errorf("cluster or stage %q not found. Stages: %s", r.Stage, strings.Join(names, ", "))
 	}
 	st := s.Stages[i]
 	if st.Waiting == 0 && (r.Release != fleet.ReleaseSkip || st.Changing == 0) {
@@ -113,7 +113,7 @@ func waitingInCluster(r *fleet.Request, s status.Status) (string, error) {
 	}
 	i := slices.IndexFunc(s.Fleet.Rollout.Standings, func(st fleet.Standing) bool { return st.Cluster == r.Cluster })
 	if i < 0 || r.Release == fleet.ReleaseNow {
-		return "", fmt.Errorf("nothing waits for its turn in %s: fairlead status lists what does", r.Cluster)
+		return "", fmt.Errorf("nothing waits in cluster %s. Run 'fairlead status' to list what waits", r.Cluster)
 	}
 	r.Of = s.Fleet.Rollout.Standings[i].Digest
 	return fmt.Sprintf("nothing waits in %s; the others go on without it", r.Cluster), nil

@@ -68,7 +68,7 @@ rest is printed and the exit code is 1.`,
 		case p.scope == scope.All:
 			return p.empty()
 		default:
-			return fmt.Errorf("%s renders to nothing by itself: name the folder of the kustomization that includes it", p.scope)
+			return fmt.Errorf("%s cannot be rendered alone: use the folder of the kustomization that includes it", p.scope)
 		}
 		if !show {
 			if objects, err = redactSecrets(objects); err != nil {

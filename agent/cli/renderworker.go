@@ -86,7 +86,7 @@ func (b *byteFlag) String() string {
 func (b *byteFlag) Set(s string) error {
 	q, err := resource.ParseQuantity(s)
 	if err != nil || q.Value() < 1<<20 {
-		return fmt.Errorf("%q is no number of bytes such as 256Mi, of 1Mi or more", s)
+		return fmt.Errorf("invalid quantity %q: must be like 256Mi, at least 1Mi", s)
 	}
 	*b = byteFlag(q.Value())
 	return nil

@@ -50,18 +50,18 @@ func (f *replicaFlags) check(s wiring.Settings) error {
 	case f.Shards < 0 || f.Shards > maxShards:
 		return &usageError{fmt.Errorf("--shards must be from 0 to %d", maxShards)}
 	case f.Shards > 1 && !f.Elect:
-		return &usageError{fmt.Errorf("--shards is for replicas: add --leader-election")}
+		return &usageError{fmt.Errorf("--shards requires --leader-election")}
 	case !f.Elect:
 		return nil
 	}
 	if kind, _, _ := strings.Cut(s.Secrets, ":"); kind != "kubernetes" {
-		return &usageError{fmt.Errorf("--leader-election needs secrets that all replicas share: add --secrets kubernetes")}
+		return &usageError{fmt.Errorf("--leader-election requires --secrets kubernetes, which all replicas share")}
 	}
 	if err := f.Timing.Check(); err != nil {
 		return &usageError{fmt.Errorf("--leader-election-…: %w", err)}
 	}
 	if net.ParseIP(strings.Trim(f.Address, "[]")) == nil && strings.ContainsAny(f.Address, ":_/") {
-		return &usageError{fmt.Errorf("--replica-address %q is no host: give it without a port", f.Address)}
+		return &usageError{fmt.Errorf("invalid --replica-address %q: must be a host without a port", f.Address)}
 	}
 	return nil
 }

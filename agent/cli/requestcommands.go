@@ -62,12 +62,12 @@ or spec.paused.`,
 			}
 			switch {
 			case until != "" && during != 0:
-				return &usageError{errors.New("give --until or --for, not both")}
+				return &usageError{errors.New("--until and --for are both set: use one of them")}
 			case during != 0:
 				r.Until = time.Now().Add(during).UTC().Truncate(time.Second)
 			case until != "":
 				if r.Until, err = time.Parse(time.RFC3339, until); err != nil {
-					return &usageError{fmt.Errorf("--until %q is no time such as 2030-01-31T08:00:00Z", until)}
+					return &usageError{fmt.Errorf("invalid --until %q: must be like 2030-01-31T08:00:00Z", until)}
 				}
 			}
 			return w.ask(r)
@@ -92,11 +92,11 @@ func newResume(built wiring.Built) *cobra.Command {
 			}
 			if err := q.Withdraw(w.cmd.Context(), r, w.reason); err != nil {
 				if fleet.KindOf(err) == fleet.NotFound {
-					return fmt.Errorf("nobody asked for cluster %s to be suspended: where fairlead tree says Paused, Git does", r.Cluster)
+					return fmt.Errorf("cluster %s has no request to suspend it. If fairlead tree shows Paused, it is paused in Git", r.Cluster)
 				}
 				return err
 			}
-			fmt.Fprintf(w.cmd.OutOrStdout(), "taken back: %s\n", r)
+			fmt.Fprintf(w.cmd.OutOrStdout(), "withdrawn: %s\n", r)
 			return nil
 		})
 }
@@ -143,7 +143,7 @@ the Cluster.`,
 				return err
 			}
 			if r.What = fleet.Rotation(argv[0]); !slices.Contains(fleet.Rotations(), r.What) {
-				return &usageError{fmt.Errorf("%q cannot be rotated: choose one of %s", argv[0], rotations())}
+				return &usageError{fmt.Errorf("invalid WHAT %q: must be one of %s", argv[0], rotations())}
 			}
 			return w.ask(r)
 		})

@@ -81,7 +81,7 @@ of the status branch. --problems lists requests that are refused or not yet read
 		}
 		if len(list) == 0 && form == output.FormatTable {
 			if deaf := p.checkFollowed(cmd.Context(), branch); deaf != nil {
-				return fmt.Errorf("there are no requests here: %w", deaf)
+				return fmt.Errorf("no requests found: %w", deaf)
 			}
 		}
 		var s status.Status
@@ -127,7 +127,7 @@ func showRequests(w io.Writer, form output.Format, list []fleet.Request, checked
 		t.Add(r.String(), v.State, v.By, v.At.Format(time.RFC3339), v.Signed, v.Message)
 	}
 	if len(views) == 0 && (form == output.FormatTable || form == output.FormatWide) {
-		_, err := fmt.Fprintln(w, "nobody asked for anything")
+		_, err := fmt.Fprintln(w, "No requests found.")
 		return err
 	}
 	return t.Write(w, form, views)

@@ -41,11 +41,11 @@ commit. The plan uses the status branch, as plan --last-seen does.`,
 		}
 		clone := cloneOf(folder)
 		if clone == "" {
-			return &usageError{errors.New("this folder is in no clone: rollback commits to the one that it stands in")}
+			return &usageError{errors.New("this folder is not in a clone: change to a clone of the fleet")}
 		}
 		origin := originOf(ctx, clone)
 		if origin == "" {
-			return errors.New("this clone has no origin, whose status says how the fleet is: git remote add origin URL")
+			return errors.New("this clone has no origin: run git remote add origin URL")
 		}
 		rev := "HEAD~1"
 		if len(argv) == 1 {
@@ -72,7 +72,7 @@ commit. The plan uses the status branch, as plan --last-seen does.`,
 		case len(plan.Problems) > 0 || len(plan.Errors) > 0:
 			return &exitError{exitFailure} // it stays in the clone, for whoever knows better
 		case !push:
-			fmt.Fprintln(w, "\nnot pushed: look at it, and git push")
+			fmt.Fprintln(w, "\nnot pushed: review the commit, then run git push")
 			return nil
 		}
 		if err := git.WorkingTree(clone).Push(ctx); err != nil {
@@ -106,6 +106,6 @@ func goBack(cmd *cobra.Command, clone git.WorkingTree, root, rev string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "commit %.12s: the fleet is as it was at %.12s, %s\n\n", made, to, subject)
+	fmt.Fprintf(cmd.OutOrStdout(), "created commit %.12s with the content of %.12s, %s\n\n", made, to, subject)
 	return nil
 }

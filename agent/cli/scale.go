@@ -49,7 +49,7 @@ Set --signing-key if the agent has --request-keys. See docs/guides/autoscaler.md
 		if err := q.Set(cmd.Context(), s); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "decided: %s\n", s)
+		fmt.Fprintf(cmd.OutOrStdout(), "scaled: %s\n", s)
 		return nil
 	}
 	return cmd
@@ -59,7 +59,7 @@ Set --signing-key if the agent has --request-keys. See docs/guides/autoscaler.md
 func (w *requestCommand) scale(argv, remove []string) (fleet.Scale, error) {
 	n, err := strconv.Atoi(argv[2])
 	if err != nil || n < 0 || n > fleet.MaxReplicas {
-		return fleet.Scale{}, &usageError{fmt.Errorf("%q is no number of machines: it is from 0 to %d", argv[2], fleet.MaxReplicas)}
+		return fleet.Scale{}, &usageError{fmt.Errorf("invalid REPLICAS %q: must be from 0 to %d", argv[2], fleet.MaxReplicas)}
 	}
 	by, err := git.ByHand(w.cmd.Context())
 	if err != nil {
@@ -84,7 +84,7 @@ func (w *requestCommand) scales(s *fleet.Scale, name string) (*status.Scales, er
 		return nil, err
 	}
 	if err := p.checkFollowed(w.cmd.Context(), branch); err != nil {
-		return nil, fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
+		return nil, fmt.Errorf("cannot %s: %w", w.cmd.Name(), err)
 	}
 	now, err := p.settings.ReadStatus(w.cmd.Context(), branch)
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *requestCommand) scales(s *fleet.Scale, name string) (*status.Scales, er
 		return nil, err
 	}
 	if now.Signed && p.settings.SigningKey == "" {
-		return nil, errors.New("the agents of this fleet have request keys, so a number that no key signed would count for nothing: name yours with --signing-key")
+		return nil, errors.New("the agents of this fleet accept only signed requests: set --signing-key")
 	}
 	if p.settings.Author, err = git.ByHand(w.cmd.Context()); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func hasPool(now status.Status, s fleet.Scale) error {
 	}
 	c, ok := now.Cluster(s.Cluster)
 	if !ok {
-		return fmt.Errorf("the status branch tells of no cluster %s", s.Cluster)
+		return fmt.Errorf("cluster %q not found", s.Cluster)
 	}
 	var names []string
 	for _, p := range c.Report.Pools {
@@ -153,7 +153,7 @@ func (p selection) checkScaled(ctx context.Context, s fleet.Scale) error {
 		return nil
 	}
 	if pool, ok := f.Clusters[i].Pool(s.Pool); ok && pool.Scaling == nil {
-		return fmt.Errorf("pool %s of cluster %s has its number of machines from Git: change its replicas there, or leave the pool to an autoscaler (docs/guides/autoscaler.md)", s.Pool, s.Cluster)
+		return fmt.Errorf("pool %s of cluster %s has its number of machines in Git: change replicas there, or let an autoscaler set it (docs/guides/autoscaler.md)", s.Pool, s.Cluster)
 	}
 	return nil
 }

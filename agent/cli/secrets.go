@@ -53,7 +53,7 @@ func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (secrets.Store,
 	loaded, err := wholeOf(s).load(cmd.Context(), wiring.RenderOptions{})
 	if err != nil {
 		closeStore()
-		return nil, nil, fmt.Errorf("cannot tell which fleet's secrets these are: %w", err)
+		return nil, nil, fmt.Errorf("cannot determine the fleet of the secrets: %w", err)
 	}
 	return secrets.OfFleet(store, loaded.ID), closeStore, nil
 }
@@ -79,7 +79,7 @@ it does not exist.`,
 		defer closeStore()
 		ageStore, ok := store.(interface{ Recipient() string })
 		if !ok {
-			return errors.New("a secret store in Kubernetes has no age identity: make one with age-keygen, and give it to the agent with --age-identity-file")
+			return errors.New("a secret store in Kubernetes has no age identity: create one with age-keygen, and set --age-identity-file of the agent")
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), ageStore.Recipient())
 		return nil
@@ -126,7 +126,7 @@ fleet of --source. Without --source, every fleet of the store can use it.`,
 // readFiles reads files that are given as FILE or KEY=FILE.
 func readFiles(in io.Reader, files []string) (fleet.SecretData, error) {
 	if len(files) == 0 {
-		return nil, &usageError{errors.New("no value is given: name files with --from-file")}
+		return nil, &usageError{errors.New("missing --from-file")}
 	}
 	data := fleet.SecretData{}
 	for _, text := range files {
@@ -135,10 +135,10 @@ func readFiles(in io.Reader, files []string) (fleet.SecretData, error) {
 			key, file = filepath.Base(text), text
 		}
 		if key == "" || key == "-" || file == "" {
-			return nil, &usageError{fmt.Errorf("--from-file %q is not FILE or KEY=FILE", text)}
+			return nil, &usageError{fmt.Errorf("invalid --from-file %q: must be FILE or KEY=FILE", text)}
 		}
 		if _, twice := data[key]; twice {
-			return nil, &usageError{fmt.Errorf("two files are given for the key %s", key)}
+			return nil, &usageError{fmt.Errorf("key %s is set twice", key)}
 		}
 		var content []byte
 		var err error

@@ -78,7 +78,7 @@ code is 4 if the revision is rejected, and 5 after a timeout.`,
 			return err
 		}
 		if s.Owner.Agent == "" && form == output.FormatTable && p.origin(cmd.Context()) != "" {
-			fmt.Fprintf(cmd.OutOrStdout(), "this folder is a clone: name the repository with --source %s\n", p.origin(cmd.Context()))
+			fmt.Fprintf(cmd.OutOrStdout(), "this folder is a clone: set --source %s\n", p.origin(cmd.Context()))
 		}
 		return errors.Join(outcomeError(outcome, wait.time()), s.Whole())
 	}
@@ -88,7 +88,7 @@ code is 4 if the revision is rejected, and 5 after a timeout.`,
 // watchStatus shows the status of the chosen clusters whenever it changes.
 func watchStatus(cmd *cobra.Command, p selection, branch string, form output.Format, chosen choice, wait *waitFlags, order *sortFlag) error {
 	if wait.time() != 0 {
-		return &usageError{errors.New("--wait ends, and --watch does not: give one of them")}
+		return &usageError{errors.New("--wait and --watch are both set: use one of them")}
 	}
 	return p.keepShowing(cmd, branch, form, func(w io.Writer, s status.Status) error {
 		all := len(s.Clusters)
@@ -146,9 +146,9 @@ func showStatus(w io.Writer, form output.Format, s status.Status, all int, order
 		return t.Write(w, form, v)
 	}
 	if v.Owner == "" {
-		fmt.Fprintln(w, "there is no status here: no agent has worked on this fleet yet, or its status is on another branch (--status-branch)")
+		fmt.Fprintln(w, "no status found: no agent has run for this fleet yet, or its status is on another branch (--status-branch)")
 	} else if all == 0 {
-		fmt.Fprintln(w, "the status branch tells of no cluster")
+		fmt.Fprintln(w, "the status branch has no clusters")
 	} else if err := t.Write(w, form, v); err != nil {
 		return err
 	}
@@ -162,12 +162,12 @@ func showStatus(w io.Writer, form output.Format, s status.Status, all int, order
 	switch v.Signed {
 	case "", statusview.SignedYes:
 	case statusview.SignedNotChecked:
-		fmt.Fprintln(w, "the owner is signed, which was not checked: name the keys with --request-keys")
+		fmt.Fprintln(w, "the signature of the owner was not checked: set --request-keys to check it")
 	default:
-		fmt.Fprintln(w, "not to be believed: "+v.Signed)
+		fmt.Fprintln(w, "signature of the owner: "+v.Signed)
 	}
 	if v.Applied != "" && v.Applied != v.Revision {
-		fmt.Fprintf(w, "refused: everything stays at %s\n", v.Applied)
+		fmt.Fprintf(w, "rejected: all clusters stay at %s\n", v.Applied)
 	}
 	if v.Home != nil {
 		fmt.Fprintln(w, "home: "+v.Home.String())
@@ -184,7 +184,7 @@ func showStatus(w io.Writer, form output.Format, s status.Status, all int, order
 		fmt.Fprintln(w, "problem: "+p.String())
 	}
 	for _, o := range v.Orphans {
-		fmt.Fprintln(w, "orphan: "+o+" vanished from Git and stays as it is")
+		fmt.Fprintln(w, "orphan: "+o+" was removed from Git and is not managed")
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (f *webhookFlags) add(cmd *cobra.Command) {
 func (f *webhookFlags) webhooks(log *slog.Logger) (wiring.Webhooks, error) {
 	if f.listen == "" {
 		if len(f.files) > 0 || f.folder != "" {
-			return wiring.Webhooks{}, &usageError{errors.New("secrets of webhooks are given, and no address to hear them on: add --webhook-listen :9292")}
+			return wiring.Webhooks{}, &usageError{errors.New("webhook secrets require --webhook-listen, such as :9292")}
 		}
 		return wiring.Webhooks{}, nil
 	}
@@ -42,7 +42,7 @@ func (f *webhookFlags) webhooks(log *slog.Logger) (wiring.Webhooks, error) {
 		return wiring.Webhooks{}, &usageError{fmt.Errorf("--webhook-secret-file, --webhook-secret-dir: %w", err)}
 	}
 	if (f.certs.Certificate == "") != (f.certs.Key == "") {
-		return wiring.Webhooks{}, &usageError{errors.New("--webhook-tls-cert and --webhook-tls-key go together")}
+		return wiring.Webhooks{}, &usageError{errors.New("--webhook-tls-cert and --webhook-tls-key must be set together")}
 	}
 	if kinds := secrets.Plain(); f.certs.Certificate == "" && len(kinds) > 0 && !loopback(f.listen) {
 		log.Warn("hearing webhooks whose secret travels as it is, over plain HTTP: let nothing but TLS lead here, give --webhook-tls-cert, or use a signing token (whsec_…)", "kinds", kinds, "address", f.listen)
