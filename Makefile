@@ -87,7 +87,7 @@ generate: ## write again what is generated: coverage, CLI and metrics pages, gol
 	go test ./providers/distribution/kubeadm -run Golden -count=1 -update
 
 .PHONY: screenshots
-screenshots: ## take the pictures of docs/page.md (needs Chromium)
+screenshots: ## take the pictures of docs/guides/page.md (needs Chromium)
 	UPDATE=1 go test ./test/page -run Pictures -count=1
 
 .PHONY: test-page
@@ -141,7 +141,7 @@ soak-ha: ## replicas through bad days for SOAKTIME: kills, stops, API outages, p
 	FAIRLEAD_HA_SOAK=$(SOAKTIME) go test ./test/ha -run Soak -count=1 -timeout 0 -v
 
 .PHONY: bench-ha
-bench-ha: ## measure take-overs and pushes with replicas; docs/high-availability.md and docs/performance.md have the figures (about 20 minutes)
+bench-ha: ## measure take-overs and pushes with replicas; docs/operations/high-availability.md and docs/operations/performance.md have the figures (about 20 minutes)
 	FAIRLEAD_HA_MEASURE=1 go test ./test/ha -run Measure -count=1 -timeout 0 -v
 
 .PHONY: test-chart
@@ -154,12 +154,12 @@ test-kubeadm: ## hold what is written for kubeadm against kubeadm of every minor
 	go test ./providers/distribution/kubeadm ./providers/workload -run 'Kubeadm|RealUpgrade' -count=1 -v
 
 .PHONY: test-autoscaler
-test-autoscaler: ## run the cluster-autoscaler that FAIRLEAD_CLUSTER_AUTOSCALER names against an agent (40 s; needs kubectl; docs/autoscaler.md)
-	@test -x "$$FAIRLEAD_CLUSTER_AUTOSCALER" || { echo "set FAIRLEAD_CLUSTER_AUTOSCALER to a cluster-autoscaler: docs/autoscaler.md says how to build one"; exit 1; }
+test-autoscaler: ## run the cluster-autoscaler that FAIRLEAD_CLUSTER_AUTOSCALER names against an agent (40 s; needs kubectl; docs/guides/autoscaler.md)
+	@test -x "$$FAIRLEAD_CLUSTER_AUTOSCALER" || { echo "set FAIRLEAD_CLUSTER_AUTOSCALER to a cluster-autoscaler: docs/guides/autoscaler.md says how to build one"; exit 1; }
 	go test ./test/cli -run '^TestAutoscaler$$' -count=1 -v
 
 .PHONY: lab-openstack-up
-lab-openstack-up: ## start real OpenStack services on this machine (Debian 12, root); docs/lab-openstack.md
+lab-openstack-up: ## start real OpenStack services on this machine (Debian 12, root); docs/contributing/lab-openstack.md
 	test/lab/openstack/up
 
 .PHONY: lab-openstack-down
@@ -177,7 +177,7 @@ test-openstack: ## test all of it on the services that lab-openstack-up started
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -parallel 3 -timeout 60m
 
 .PHONY: lab-vsphere-up
-lab-vsphere-up: ## start a simulated vCenter on a port of this machine; LAB=default has its VMs be machines of that Kubernetes lab; docs/lab-vsphere.md
+lab-vsphere-up: ## start a simulated vCenter on a port of this machine; LAB=default has its VMs be machines of that Kubernetes lab; docs/contributing/lab-vsphere.md
 	go run ./test/lab/vsphere up $(if $(LAB),-machines $(LAB))
 
 .PHONY: lab-vsphere-down
@@ -185,7 +185,7 @@ lab-vsphere-down: ## stop it; what was on it is lost
 	go run ./test/lab/vsphere down
 
 .PHONY: lab-metal-up
-lab-metal-up: ## start a real Ironic with N (default 6) hosts whose BMCs are simulated; LAB=default has them be machines of that Kubernetes lab; docs/lab-metal.md
+lab-metal-up: ## start a real Ironic with N (default 6) hosts whose BMCs are simulated; LAB=default has them be machines of that Kubernetes lab; docs/contributing/lab-metal.md
 	go run ./test/lab/metal up -n $(or $(N),6) $(if $(LAB),-machines $(LAB))
 
 .PHONY: lab-metal-down
@@ -193,7 +193,7 @@ lab-metal-down: ## stop it; what was on it is lost
 	go run ./test/lab/metal down
 
 .PHONY: lab-images
-lab-images: ## make what machines of the Kubernetes lab are made of: two minors, from Debian packages and Go modules (root, once; docs/lab.md)
+lab-images: ## make what machines of the Kubernetes lab are made of: two minors, from Debian packages and Go modules (root, once; docs/contributing/lab.md)
 	go run ./test/lab/kubernetes/cmd images
 
 .PHONY: lab-up
@@ -230,7 +230,7 @@ e2e-vsphere: build ## clusters on VMs of a simulated vCenter that boot as machin
 		go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(VSPHERE),TestVSphere.*)$$'
 
 .PHONY: e2e-metal
-e2e-metal: build ## clusters on hosts of a real Ironic that boot as machines of the lab, and their life; METAL=TestMetalOne for one of the tests (root; needs `make lab-images` and the packages of docs/lab-metal.md)
+e2e-metal: build ## clusters on hosts of a real Ironic that boot as machines of the lab, and their life; METAL=TestMetalOne for one of the tests (root; needs `make lab-images` and the packages of docs/contributing/lab-metal.md)
 	@$(IMAGE) -platforms linux/$(shell go env GOARCH) -out $(abspath bin/e2e-image)
 	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_E2E_IMAGE=$(abspath bin/e2e-image) FAIRLEAD_TEST_METAL=1 \
 		go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(METAL),TestMetal.*)$$'
@@ -294,7 +294,7 @@ bench: ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem $(PKGS)
 
 .PHONY: bench-fleet
-bench-fleet: build ## measure whole fleets; BASE=<commit> compares with it pair by pair, BENCH=<pattern> names some; docs/performance.md has the figures
+bench-fleet: build ## measure whole fleets; BASE=<commit> compares with it pair by pair, BENCH=<pattern> names some; docs/operations/performance.md has the figures
 	$(if $(BASE),rm -rf bin/base && mkdir -p bin/base && git archive $(BASE) | tar -x -C bin/base)
 	$(if $(BASE),cd bin/base && go build -trimpath -ldflags '$(LDFLAGS)' -o fairlead ./agent/cmd/fairlead)
 	go run ./test/benchfleet -fairlead bin/fairlead $(if $(BASE),-base bin/base/fairlead) -run '$(BENCH)'

@@ -59,12 +59,12 @@ func (p *pulls) Problem() (fleet.Problem, bool) {
 	if p.problem == "" && p.blind != "" {
 		return fleet.Problem{
 			File: "fleet.yaml", Field: "spec.rollout", Message: "reviews approve of nothing: " + p.blind,
-			Hint: "see docs/rollouts.md",
+			Hint: "see docs/guides/rollouts.md",
 		}, true
 	}
 	return fleet.Problem{
 		File: "fleet.yaml", Field: "spec.pullRequests", Message: "pull requests are not planned: " + p.problem,
-		Hint: "see docs/pull-requests.md",
+		Hint: "see docs/guides/pull-requests.md",
 	}, p.problem != ""
 }
 

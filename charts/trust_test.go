@@ -16,15 +16,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// docs/trust.md names each right of the service account, and no other.
+// docs/concepts/trust.md names each right of the service account, and no other.
 func TestTrustNamesEachRight(t *testing.T) {
-	page, err := os.ReadFile("../docs/trust.md")
+	page, err := os.ReadFile("../docs/concepts/trust.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, found := strings.Cut(string(page), "<!-- rights -->\n")
 	if !found {
-		t.Fatal("docs/trust.md has no table of rights")
+		t.Fatal("docs/concepts/trust.md has no table of rights")
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(table, "\n")[2:]
@@ -41,7 +41,7 @@ func TestTrustNamesEachRight(t *testing.T) {
 		{"shards": false, "rbac.namespaces": false, "rbac.allNamespaces": true},
 		{"shards": true, "rbac.namespaces": false, "rbac.allNamespaces": true},
 	} {
-		values := map[string]any{"image": map[string]any{"repository": "x/y"}, "source": map[string]any{"url": "https://git.example.com/f.git"}}
+		values := map[string]any{"image": map[string]any{"repository": "x/y", "tag": "v1"}, "source": map[string]any{"url": "https://git.example.com/f.git"}}
 		if when["shards"] {
 			values["shards"], values["replicas"] = 4, 2
 		}
@@ -73,7 +73,7 @@ func TestTrustNamesEachRight(t *testing.T) {
 			}
 		}
 		if d := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); d != "" {
-			t.Errorf("%v: the chart grants (-), docs/trust.md says (+):\n%s", when, d)
+			t.Errorf("%v: the chart grants (-), docs/concepts/trust.md says (+):\n%s", when, d)
 		}
 	}
 }
@@ -123,11 +123,11 @@ func holds(t *testing.T, condition string, when map[string]bool) bool {
 	for part := range strings.SplitSeq(condition, " and ") {
 		m := regexp.MustCompile("^(no )?`([A-Za-z.]+)`$").FindStringSubmatch(part)
 		if m == nil {
-			t.Fatalf("docs/trust.md: a right is said to be given %q", condition)
+			t.Fatalf("docs/concepts/trust.md: a right is said to be given %q", condition)
 		}
 		set, known := when[m[2]]
 		if !known {
-			t.Fatalf("docs/trust.md: %s is no condition of the chart's roles", m[2])
+			t.Fatalf("docs/concepts/trust.md: %s is no condition of the chart's roles", m[2])
 		}
 		if set == (m[1] != "") {
 			return false

@@ -18,6 +18,7 @@ func TestRefusedValues(t *testing.T) {
 		want string
 	}{
 		"no image":                 {"image.repository=", "image.repository is empty"},
+		"tag of nobody":            {"image.tag=", "image.tag is empty, and this chart is a folder of the source code"},
 		"no source":                {"source.url=", "source.url is empty"},
 		"unknown key":              {"replica=2", "additional properties 'replica' not allowed"},
 		"unknown key inside":       {"agent.intervall=1m", "additional properties 'intervall' not allowed"},

@@ -8,7 +8,7 @@ import (
 )
 
 // An ErrorKind says what can be done about an error; the kind alone decides
-// recovery. docs/errors.md has the table.
+// recovery. docs/reference/errors.md has the table.
 type ErrorKind string
 
 // The kinds of error.
@@ -37,7 +37,12 @@ func Errorf(kind ErrorKind, op, format string, args ...any) error {
 }
 
 // Error implements error.
-func (e *Error) Error() string { return "cannot " + e.Op + ": " + e.Err.Error() }
+func (e *Error) Error() string {
+	if e.Op == "" {
+		return e.Err.Error()
+	}
+	return "cannot " + e.Op + ": " + e.Err.Error()
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ const (
 	defaultPruneLimit = 1
 )
 
-// Manifest is the content of ConfigFile. docs/fleet-yaml.md explains it.
+// Manifest is the content of ConfigFile. docs/reference/fleet-yaml.md explains it.
 type Manifest struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -192,7 +193,11 @@ func parseManifest(data []byte) (*Manifest, error) {
 	if len(strict) > 0 {
 		e := &ConfigError{}
 		for _, err := range strict {
-			e.Problems = append(e.Problems, configProblem(quoted(err.Error()), "this field does not exist", "see docs/fleet-yaml.md for those that do"))
+			field, hint := quoted(err.Error()), "see docs/reference/fleet-yaml.md for those that do"
+			if name := documents.NearestField(field[strings.LastIndexByte(field, '.')+1:], reflect.TypeFor[Manifest]()); name != "" {
+				hint = fmt.Sprintf("did you mean %q? docs/reference/fleet-yaml.md lists all fields", name)
+			}
+			e.Problems = append(e.Problems, configProblem(field, "this field does not exist", hint))
 		}
 		return nil, e
 	}
@@ -276,7 +281,7 @@ func asConfigError(err error) *ConfigError {
 	if e, ok := errors.AsType[*ConfigError](err); ok {
 		return e
 	}
-	p := configProblem("", documents.OneLine(err), "see docs/fleet-yaml.md")
+	p := configProblem("", documents.OneLine(err), "see docs/reference/fleet-yaml.md")
 	if r, ok := errors.AsType[*documents.Refusal](err); ok && r.Hint != "" {
 		p.Hint = r.Hint
 	}

@@ -97,14 +97,14 @@ func TestRenderConfig(t *testing.T) {
 
 // The example in the documentation is what it says it is.
 func TestDocumentation(t *testing.T) {
-	text, err := os.ReadFile("../docs/fleet-yaml.md")
+	text, err := os.ReadFile("../docs/reference/fleet-yaml.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, after, _ := strings.Cut(string(text), "```yaml\n")
 	example, _, ok := strings.Cut(after, "```")
 	if !ok {
-		t.Fatal("docs/fleet-yaml.md has no example")
+		t.Fatal("docs/reference/fleet-yaml.md has no example")
 	}
 	archive := tree("-- fleet.yaml --\n" + example + "-- clusters/prod/eu-1/kustomization.yaml --\nresources: [c.yaml]\n-- clusters/prod/eu-1/c.yaml --\n" +
 		clusterYAML("prod", "eu-1") + "spec: {version: \"${KUBERNETES_VERSION}\", pods: \"${POD_CIDRS}\"}\n" + "-- clusters/sandbox/a/kustomization.yaml --\nresources: [none]\n" +

@@ -95,7 +95,7 @@ func TestRenderFoldersRefused(t *testing.T) {
 		"[{path: a}]": `fleet.yaml:3: spec.folders[0].namespaces: no namespace is allowed (name those that the folder may define clusters in, or "*" for any)`,
 		"[{path: a, namespaces: [a], identities: [A]}]": "",
 		"[{path: a, namespaces: [A]}]":                  "",
-		"[{path: a, namespaces: [a], clusters: [x]}]":   "fleet.yaml:3: spec.folders[0].clusters: this field does not exist (see docs/fleet-yaml.md for those that do)",
+		"[{path: a, namespaces: [a], clusters: [x]}]":   "fleet.yaml:3: spec.folders[0].clusters: this field does not exist (see docs/reference/fleet-yaml.md for those that do)",
 	} {
 		_, err := render.New(render.Options{Decoder: fakeDecoder{}}).Render(t.Context(), fleet.Revision{}, tree(fleetYAML+"spec: {folders: "+folders+"}\n"))
 		if err == nil || want != "" && err.Error() != "cannot read fleet.yaml: "+want {

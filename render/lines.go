@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -57,6 +58,7 @@ func findLines(tree sources.Tree, known map[spot]int, problems ...[]fleet.Proble
 	slices.SortStableFunc(all, func(a, b *fleet.Problem) int { return strings.Compare(a.File, b.File) })
 	for _, p := range all {
 		p.Line = l.line(*p)
+		p.Message = strings.TrimPrefix(p.Message, fmt.Sprintf("line %d: ", p.Line)) // its place has the line
 	}
 	return l.found
 }

@@ -36,8 +36,9 @@ type overlay struct {
 	err      error    // why it was not built
 
 	contents
-	objects  []Object         // nil once they are decoded
-	filled   map[place]string // fields with the variable that set them; nil once decoded
+	objects  []Object           // nil once they are decoded
+	filled   map[place]variable // fields with the variable that set them; nil once decoded
+	lossy    map[string]string  // fields whose quotes a replacement drops; nil once decoded
 	decoded  bool
 	classes  topology.Library // the classes of a library
 	from     string           // fingerprints of the libraries' classes that its clusters are made from
@@ -62,7 +63,7 @@ func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, di
 	}()
 	scan, problem := b.kustomizer.Scan(tree, dir, cfg.roots()...)
 	o.file, o.reads, o.includes, o.mentions, o.part = scan.File, scan.Reads, scan.Includes, scan.Mentions, scan.Component
-	o.unmatched = scan.Warnings
+	o.unmatched, o.lossy = scan.Warnings, scan.Lossy
 	if f, lacks := cfg.lacking(o.reads); lacks {
 		p := f.problem()
 		p.Overlay, p.File = dir, o.file
@@ -147,7 +148,7 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 		return
 	}
 	set("", b.options.Values)
-	o.filled = map[place]string{}
+	o.filled = map[place]variable{}
 	s := &substitute.Substituter{Values: values, AllowUnset: b.options.AllowUnset}
 	for _, obj := range built {
 		var fields, names []string
@@ -164,7 +165,7 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 		}
 		for i, field := range fields {
 			if file := from[names[i]]; file != "" {
-				o.filled[place{identity(obj.Node), field}] = fmt.Sprintf("${%s} is set %s", names[i], file)
+				o.filled[place{identity(obj.Node), field}] = variable{"${" + names[i] + "}", file}
 			}
 		}
 		data, err := documents.Marshal([]*yaml.Node{obj.Node})
@@ -235,8 +236,8 @@ func (b *Builder) readLibrary(o *overlay) *overlay {
 // read decodes the objects of o, unless o has problems, and adds to each problem the
 // variable that set its value.
 func (o *overlay) read(decode func(objects []Object)) {
-	objects, filled := o.objects, o.filled
-	o.objects, o.filled, o.decoded = nil, nil, true
+	objects, filled, lossy := o.objects, o.filled, o.lossy
+	o.objects, o.filled, o.lossy, o.decoded = nil, nil, nil, true
 	if o.part || len(o.problems) > 0 {
 		return
 	}
@@ -249,11 +250,21 @@ func (o *overlay) read(decode func(objects []Object)) {
 	decode(objects)
 	for i := range o.problems {
 		p := &o.problems[i]
-		if where := filled[place{p.Object, p.Field}]; where != "" {
-			p.Hint = strings.TrimPrefix(p.Hint+"; "+where, "; ")
+		if v, ok := filled[place{p.Object, p.Field}]; ok {
+			p.Hint = strings.Replace(p.Hint, QuoteIt, fmt.Sprintf("write %q where it is used", v.text), 1)
+			p.Hint = strings.TrimPrefix(fmt.Sprintf("%s; %s is set %s", p.Hint, v.text, v.where), "; ")
+		} else if why := lossy[kustomize.WithoutItems(p.Field)]; why != "" {
+			p.Hint = strings.Replace(p.Hint, QuoteIt, why, 1)
 		}
 	}
 }
+
+// QuoteIt is the end of a Decoder's hint for a number or a boolean that has to be a text. A
+// Builder replaces it if a variable or a replacement set the value.
+const QuoteIt = "put it in quotes"
+
+// A variable is what set the value of a field: "${ZONE}", "in clusters/a/.env".
+type variable struct{ text, where string }
 
 // A place is a field of an object.
 type place struct{ object, field string }

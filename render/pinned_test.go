@@ -227,7 +227,7 @@ func TestSourcesConfig(t *testing.T) {
 
 // The example in the documentation pins what it says.
 func TestDocumentedSources(t *testing.T) {
-	text, err := os.ReadFile("../docs/fleet-yaml.md")
+	text, err := os.ReadFile("../docs/reference/fleet-yaml.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestDocumentedSources(t *testing.T) {
 	_, after, _ = strings.Cut(after, "```yaml\n")
 	example, _, ok := strings.Cut(after, "```")
 	if !ok {
-		t.Fatal("docs/fleet-yaml.md has no example of sources")
+		t.Fatal("docs/reference/fleet-yaml.md has no example of sources")
 	}
 	p := &pins{content: map[string]render.Content{"platform": {Tree: tree("-- cluster/kustomization.yaml --\nresources: [c.yaml]\n-- cluster/c.yaml --\n" + clusterYAML("team", "dev"))}}}
 	f := newBuilder(render.Options{Pinned: p}).render(t, "sha1:1", tree(fleetYAML+example+"-- clusters/prod/eu-1/kustomization.yaml --\nresources: [../../../sources/platform/cluster]\n"))

@@ -153,7 +153,7 @@ func checkedPlanRules(list []PlanRuleManifest, fail func(field, message, hint st
 		}
 		names[r.Name] = true
 		if err := rules.Check(r.Expression); err != nil {
-			fail(field+".expression", err.Error(), "it is CEL, and true of a plan that may pass: docs/pull-requests.md has what it knows")
+			fail(field+".expression", err.Error(), "it is CEL, and true of a plan that may pass: docs/guides/pull-requests.md has what it knows")
 		}
 		out = append(out, fleet.PlanRule{Name: r.Name, Expression: r.Expression, Message: r.Message})
 	}

@@ -65,7 +65,7 @@ func TestRenderOverlays(t *testing.T) {
 			clusters: []string{"team/other"},
 			problems: []string{
 				"clusters/base/kustomization.yaml: it may be a part of clusters/prod, whose kustomization is refused (mend that one; keep what several clusters share outside of the folders of clusters)",
-				"clusters/prod/kustomization.yaml: line 1: the file is not valid YAML: did not find expected ',' or ']'",
+				"clusters/prod/kustomization.yaml: the file is not valid YAML: did not find expected ',' or ']'",
 			},
 		},
 		"Component": {
@@ -236,7 +236,7 @@ a: [
 		"Folder":  {reason: "a folder is what the fleet selects below it", path: "clusters/", want: "# clusters/a/m.yaml\n{apiVersion: v1, kind: ConfigMap, metadata: {name: \"a\"}}\n"},
 		"Overlay": {reason: "a kustomization is itself, selected or not", path: "clusters/skip", want: "# clusters/a/m.yaml\n{apiVersion: v1, kind: ConfigMap, metadata: {name: \"a\"}}\n"},
 		"File":    {reason: "a file is its documents", path: "other/m.yaml", want: "# other/m.yaml\n{apiVersion: v1, kind: ConfigMap, metadata: {name: \"xa\"}}\n# other/m.yaml\n{apiVersion: v1, kind: ConfigMap, metadata: {name: \"${UNSET}\"}}\n"},
-		"Broken":  {reason: "a file that is no YAML has a problem", path: "other/bad.yaml", problem: "other/bad.yaml: line 1: the file is not valid YAML"},
+		"Broken":  {reason: "a file that is no YAML has a problem", path: "other/bad.yaml", problem: "other/bad.yaml: the file is not valid YAML"},
 		"Empty":   {reason: "a folder without overlays says so", path: "other", err: "cannot render other: there is no kustomization.yaml in it or below it"},
 		"Missing": {reason: "as does a path that is not there", path: "none", err: "cannot render none: open none: file does not exist"},
 	}

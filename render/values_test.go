@@ -55,6 +55,38 @@ func TestRenderTellsWhereValuesAreFrom(t *testing.T) {
 	}
 }
 
+// A quoteFinder is a decoder that wants texts in two fields.
+type quoteFinder struct{ fakeDecoder }
+
+func (quoteFinder) Decode(overlay string, _ []render.Object, _ ...topology.Library) ([]fleet.Cluster, []fleet.Problem) {
+	var out []fleet.Problem
+	for _, field := range []string{"spec.list[0].copied", "spec.other", "spec.zone"} {
+		out = append(out, fleet.Problem{Overlay: overlay, Object: "Cluster default/a", Field: field, Message: "bad", Hint: "a number: " + render.QuoteIt})
+	}
+	return nil, out
+}
+
+// The hint about missing quotes names what lacks them: the use of a variable or a replacement,
+// not the value, which may have them.
+func TestHintsOfQuotes(t *testing.T) {
+	b := render.New(render.Options{Decoder: quoteFinder{}})
+	f, err := b.Render(context.Background(), fleet.Revision{}, tree(fleetYAML+
+		"-- clusters/a/.env --\nN=1\n-- clusters/a/kustomization.yaml --\nresources: [c.yaml]\nreplacements:\n"+
+		"- source: {kind: Cluster, fieldPath: spec.text}\n  targets:\n  - {select: {kind: Cluster}, fieldPaths: [spec.list.0.copied]}\n"+
+		"-- clusters/a/c.yaml --\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec:\n  text: \"04\"\n  zone: ${N}\n  list: [{copied: 1}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"clusters/a: Cluster default/a: spec.list[0].copied: bad (a number: replacements[0] in clusters/a/kustomization.yaml drops the quotes of spec.text: use a variable instead of the replacement)",
+		"clusters/a: Cluster default/a: spec.other: bad (a number: put it in quotes)",
+		"clusters/a: Cluster default/a: spec.zone: bad (a number: write \"${N}\" where it is used; ${N} is set in clusters/a/.env)",
+	}
+	if diff := cmp.Diff(want, lines(f.Problems)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
 // A JSON patch loses quotes; what was quoted stays a text all the same.
 func TestRenderKeepsQuotes(t *testing.T) {
 	archive := `

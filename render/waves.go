@@ -161,7 +161,7 @@ func checkedReviewers(in StageManifest, field string, fail func(field, message, 
 	}
 	for _, name := range out {
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			fail(field, fmt.Sprintf("%q is no account", name), "write the name that the forge knows the account by, without @: docs/rollouts.md says which that is")
+			fail(field, fmt.Sprintf("%q is no account", name), "write the name that the forge knows the account by, without @: docs/guides/rollouts.md says which that is")
 		}
 	}
 	return out

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
-// TestCommand runs the commands of docs/migrate-from-cluster-api.md.
+// TestCommand runs the commands of docs/guides/migrate-from-cluster-api.md.
 func TestCommand(t *testing.T) {
 	w := newWorld(t)
 	server := httptest.NewServer(inmemory.Handler(w.cloud))

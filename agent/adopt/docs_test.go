@@ -25,12 +25,12 @@ func TestMain(m *testing.M) {
 // blocks matches the commands of a page, in their order.
 var blocks = regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$")
 
-// TestDocs runs every command of docs/migrate-from-cluster-api.md. Only the addresses of
+// TestDocs runs every command of docs/guides/migrate-from-cluster-api.md. Only the addresses of
 // the example are replaced. Then an agent follows what the commands pushed.
 func TestDocs(t *testing.T) {
 	s := newStack(t)
 	s.serveGit()
-	page, err := os.ReadFile("../../docs/migrate-from-cluster-api.md")
+	page, err := os.ReadFile("../../docs/guides/migrate-from-cluster-api.md")
 	if err != nil {
 		t.Fatal(err)
 	}

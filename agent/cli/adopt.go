@@ -35,31 +35,27 @@ func newAdopt(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "adopt --kubeconfig FILE --into FOLDER",
 		GroupID: groupRun,
-		Short:   "Take over clusters of a Cluster API management cluster",
-		Long: `Take over clusters of a Cluster API management cluster. No machine is touched.
+		Short:   "Import clusters from a Cluster API management cluster",
+		Long: `Import clusters from a Cluster API management cluster. No machine is changed.
 
-For each cluster, in this order:
+Steps for each cluster:
 
-  check    all that can be known is looked at, before anything is changed
-  write    its manifests go into FOLDER, a clone of the fleet's repository, with
+  check    check everything that can be checked, before any change
+  write    write its manifests to FOLDER, a clone of the fleet repository, with
            spec.paused: an agent that sees them does not act
-  secrets  its authorities and kubeconfig go into the secret store
-  pause    its Cluster is paused in the management cluster, until all controllers
-           say so
-  mark     what it runs on gets the ownership tags of the fleet
-  plan     must be empty
-  release  spec.paused is taken out of the manifests again
+  secrets  copy its CA certificates and kubeconfig to the secret store
+  pause    pause its Cluster in the management cluster, and wait for all controllers
+  mark     add the ownership tags of the fleet to its infrastructure
+  plan     plan it: the plan must be empty
+  release  remove spec.paused from the manifests
 
-Then commit and push FOLDER. Until then nobody acts on the cluster, and --undo
-gives it back. What was begun goes on with the same command, and what was done is
-not done again. A cluster that cannot be adopted as it is, is told with the field
-that keeps it, and left alone; the others go on.
+Then commit and push FOLDER. Until then --undo gives the cluster back. Run the same
+command again to continue after an interruption. If a cluster cannot be adopted, the
+command reports the field that prevents it, skips the cluster and continues.
 
---source names the repository that the agent follows, as the agent has it: the
-fleet's name and secret store follow from it. It is not needed where fleet.yaml
-in FOLDER has a name and --secrets is given.
-
-The exit code is 0 if all clusters are adopted, and 1 if some are not.`,
+--source is the repository as the agent has it: the name of the fleet and the secret
+store depend on it. It is optional if fleet.yaml in FOLDER has a name and --secrets is set.
+The exit code is 1 if a cluster was not adopted.`,
 		Example: `  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --source https://git.example.com/fleet.git --dry-run
   fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --secrets kubernetes:home.kubeconfig --cluster prod/eu-1
   fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --source https://git.example.com/fleet.git --cluster prod/eu-1 --undo`,
@@ -72,15 +68,15 @@ The exit code is 0 if all clusters are adopted, and 1 if some are not.`,
 	fs := cmd.Flags()
 	fs.StringVar(&own.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster")
 	fs.StringVar(&own.context, "context", "", "context of the kubeconfig (default: its current one)")
-	fs.StringVar(&own.into, "into", "", "folder of the fleet that manifests are written to")
+	fs.StringVar(&own.into, "into", "", "folder of the fleet to write manifests to")
 	fs.StringArrayVarP(&own.namespaces, "namespace", "n", nil, "namespace of clusters to adopt; may be repeated (default: all)")
 	fs.StringArrayVar(&own.clusters, "cluster", nil, "cluster to adopt, NAME or NAMESPACE/NAME; may be repeated (default: all)")
-	fs.StringVar(&own.classes, "classes", string(adopt.KeepClasses), "of clusters with a ClusterClass: keep it as a library, or expand it to what Cluster API made of it")
-	fs.StringVar(&own.credentials, "provider-credentials", string(adopt.InStore), "where Secrets that manifests refer to go: store, git (encrypted) or none")
-	fs.StringArrayVar(&own.recipients, "age-recipient", nil, "age recipient of Secrets that go to Git; may be repeated (default: that of the secret store, where it has one)")
-	fs.BoolVar(&own.drift, "accept-drift", false, "go on where Fairlead would mend something of the infrastructure, such as rules of security groups")
-	fs.BoolVar(&own.dryRun, "dry-run", false, "look at everything, tell each step, change nothing")
-	fs.BoolVar(&own.undo, "undo", false, "give clusters back that Fairlead has not acted on")
+	fs.StringVar(&own.classes, "classes", string(adopt.KeepClasses), "for clusters with a ClusterClass: keep it as a library, or expand it to the objects of Cluster API")
+	fs.StringVar(&own.credentials, "provider-credentials", string(adopt.InStore), "destination of Secrets that manifests refer to: store, git (encrypted) or none")
+	fs.StringArrayVar(&own.recipients, "age-recipient", nil, "age recipient of Secrets in Git; may be repeated (default: that of the secret store)")
+	fs.BoolVar(&own.drift, "accept-drift", false, "continue if Fairlead would correct the infrastructure, such as security group rules")
+	fs.BoolVar(&own.dryRun, "dry-run", false, "show each step and change nothing")
+	fs.BoolVar(&own.undo, "undo", false, "give back clusters that Fairlead has not changed yet")
 	confirms(cmd, "accept-drift", "undo")
 	settings(cmd, "dry-run")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -95,18 +91,18 @@ The exit code is 0 if all clusters are adopted, and 1 if some are not.`,
 func (own *adoptFlags) check() error {
 	for _, needed := range []struct{ flag, value string }{{"kubeconfig", own.kubeconfig}, {"into", own.into}} {
 		if needed.value == "" {
-			return &usageError{fmt.Errorf("--%s is not given", needed.flag)}
+			return &usageError{fmt.Errorf("missing --%s", needed.flag)}
 		}
 	}
 	switch adopt.Classes(own.classes) {
 	case adopt.KeepClasses, adopt.ExpandClasses:
 	default:
-		return &usageError{fmt.Errorf("--classes %q is neither keep nor expand", own.classes)}
+		return &usageError{fmt.Errorf("invalid --classes %q: must be one of keep, expand", own.classes)}
 	}
 	switch adopt.Credentials(own.credentials) {
 	case adopt.InStore, adopt.InGit, adopt.Nowhere:
 	default:
-		return &usageError{fmt.Errorf("--provider-credentials %q is none of store, git and none", own.credentials)}
+		return &usageError{fmt.Errorf("invalid --provider-credentials %q: must be one of store, git, none", own.credentials)}
 	}
 	return nil
 }
@@ -125,10 +121,10 @@ func runAdopt(cmd *cobra.Command, f *sourceFlags, own *adoptFlags) error {
 	}
 	here.FleetID = string(id)
 	if here.Secrets == "" && f.settings.Source == "" {
-		return &usageError{errors.New("nothing says which secret store the agent has: give --secrets, or --source as the agent has it")}
+		return &usageError{errors.New("the secret store of the agent is unknown: set --secrets, or --source as the agent has it")}
 	}
 	if own.undo && f.settings.Source == "" && f.settings.StatusRepository == "" {
-		return &usageError{errors.New("nothing says whether an agent acts on the clusters by now: give --source as the agent has it, or --status-repository")}
+		return &usageError{errors.New("cannot tell whether an agent acts on the clusters: set --source as the agent has it, or --status-repository")}
 	}
 	management, err := adopt.Connect(ctx, own.kubeconfig, own.context)
 	if err != nil {
@@ -203,7 +199,7 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.Runtime, here, fo
 // derives it.
 func fleetOf(here, followed wiring.Settings, folder string) (fleet.ID, error) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("--into %s is no folder: clone the fleet's repository there, or make an empty one", folder)
+		return "", fmt.Errorf("--into %s is not a folder: clone the fleet repository there, or create an empty folder", folder)
 	}
 	var manifest render.Manifest
 	data, err := os.ReadFile(filepath.Join(folder, render.ConfigFile))
@@ -218,7 +214,7 @@ func fleetOf(here, followed wiring.Settings, folder string) (fleet.ID, error) {
 	case followed.FleetID != "":
 		return fleet.ID(followed.FleetID), nil
 	case followed.Source == here.Source:
-		return "", &usageError{fmt.Errorf("the fleet in %s has no name: give it one in fleet.yaml (metadata.name) or with --fleet-id, or name with --source what the agent follows", folder)}
+		return "", &usageError{fmt.Errorf("the fleet in %s has no name: set metadata.name in fleet.yaml, --fleet-id, or --source as the agent has it", folder)}
 	}
 	id, err := followed.Identity()
 	return fleet.ID(id), err

@@ -20,31 +20,21 @@ func newAgent(p Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "agent",
 		GroupID: groupRun,
-		Short:   "Follow a fleet and keep its clusters as it says",
-		Long: `Follow a fleet and keep its clusters as it says.
+		Short:   "Run the agent",
+		Long: `Run the agent. It polls the repository, renders changes, creates, changes and deletes
+machines until the clusters match Git, and commits their status to the status branch.
+The first agent of a fleet becomes its owner, in owner.yaml on the status branch. An agent
+of another name, or of the same name with another secret store, exits with code 3, or
+waits with --wait-for-ownership.
 
-The agent polls the repository, renders what changed, creates, changes and
-deletes machines until the clusters are as Git says, and commits their status to
-the status branch. It keeps nothing on disk but the clusters' secrets.
-
-The first agent of a fleet becomes its owner, in owner.yaml on the status branch.
-An agent of another name, or of the same name with another secret store, refuses
-to act then and ends with exit code 3, or waits with --wait-for-ownership.
-
-Each flag but --take-over can be given as an environment variable: --ssh-key is
-FAIRLEAD_SSH_KEY. What confirms something is to be given where it is meant.
-
-On --listen it serves /metrics, /healthz and /readyz, and with --serve-inmemory the
-in-memory cloud, where it lives in the agent, under /inmemory/. /healthz fails where
-something in the agent does not end (--hung-after), which only a restart heals; that
-nothing can be reached does not make it fail. On --webhook-listen it hears of pushes,
-so that they are acted on at once; polling goes on. docs/webhooks.md tells more.
-On --autoscaler-listen cluster-autoscaler scales pools: docs/autoscaler.md.
-On --page-listen it serves a page of the fleet, for people to look at: docs/page.md.`,
+Every flag can be set with an environment variable (--ssh-key: FAIRLEAD_SSH_KEY), except
+flags that confirm a dangerous action, such as --take-over. --listen serves /metrics,
+/healthz and /readyz. See also docs/guides: webhooks.md, autoscaler.md and page.md.`,
 		Example: `  fairlead agent --source https://git.example.com/fleet.git --token-file token
   fairlead agent --source git@git.example.com:fleet.git --ssh-key id_ed25519 --known-hosts known_hosts
   fairlead agent --source ./fleet`,
-		Args: args(cobra.NoArgs),
+		Args:        args(cobra.NoArgs),
+		Annotations: map[string]string{grouped: "true"},
 	}
 	f := addSource(cmd, p.Built)
 	f.addRender(cmd)
@@ -56,7 +46,7 @@ On --page-listen it serves a page of the fleet, for people to look at: docs/page
 	flags.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.settings.Source == "" {
-			return &usageError{fmt.Errorf("no source is given: name a repository or a folder with --source or FAIRLEAD_SOURCE")}
+			return &usageError{fmt.Errorf("missing --source: set a repository or folder with --source or FAIRLEAD_SOURCE")}
 		}
 		if err := flags.check(f.settings); err != nil {
 			return err
@@ -103,22 +93,22 @@ type agentFlags struct {
 func (f *agentFlags) add(cmd *cobra.Command) {
 	fs, o := cmd.Flags(), &f.options
 	hostname, _ := os.Hostname() // without a host name people have to give --name
-	fs.StringVar(&o.Name, "name", hostname, "name of this agent, which owner.yaml tells agents apart by")
+	fs.StringVar(&o.Name, "name", hostname, "name of this agent, in owner.yaml")
 	// The default is the host name, which generated documentation cannot know.
 	fs.Lookup("name").DefValue = "the host name"
-	fs.DurationVar(&o.Interval, "interval", 30*time.Second, "between polls of the source")
-	fs.DurationVar(&o.Resync, "resync", 10*time.Minute, "between looks at a cluster where nothing happens")
-	fs.IntVar(&o.Workers, "workers", 16, "clusters to work on at once")
-	fs.BoolVar(&o.WaitForOwnership, "wait-for-ownership", false, "wait for the fleet where another agent owns it")
-	fs.DurationVar(&f.statusInterval, "status-interval", 10*time.Second, "for which status is gathered into one commit; headlines do not wait")
-	fs.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address to serve on; empty for none")
-	fs.DurationVar(&f.hungAfter, "hung-after", 30*time.Minute, "for which a poll or a render may take, and a pass twice as long, before /healthz says that the agent hangs; 0: it never does")
-	fs.BoolVar(&f.profiling, "pprof", false, "serve /debug/pprof as well")
-	fs.StringVar(&f.logFormat, "log-format", "text", "text or json")
-	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
-	fs.StringVar(&f.takeOver, "take-over", "", "owner that is gone, AGENT@EPOCH as fairlead status tells it, be it of the same name: take its place. Be sure that it is gone")
+	fs.DurationVar(&o.Interval, "interval", 30*time.Second, "interval between polls of the source")
+	fs.DurationVar(&o.Resync, "resync", 10*time.Minute, "interval between reconciliations of a cluster without changes")
+	fs.IntVar(&o.Workers, "workers", 16, "number of clusters to reconcile in parallel")
+	fs.BoolVar(&o.WaitForOwnership, "wait-for-ownership", false, "wait if another agent owns the fleet")
+	fs.DurationVar(&f.statusInterval, "status-interval", 10*time.Second, "interval between commits of status; changes of phases are committed immediately")
+	fs.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of metrics and health endpoints; empty disables them")
+	fs.DurationVar(&f.hungAfter, "hung-after", 30*time.Minute, "time limit for a poll or a render (twice that for a reconciliation) before /healthz fails. 0 disables the check")
+	fs.BoolVar(&f.profiling, "pprof", false, "serve /debug/pprof on --listen")
+	fs.StringVar(&f.logFormat, "log-format", "text", "log format: text or json")
+	fs.StringVar(&f.logLevel, "log-level", "info", "log level: debug, info, warn or error")
+	fs.StringVar(&f.takeOver, "take-over", "", "owner to replace, AGENT@EPOCH as fairlead status shows it. Make sure that it does not run")
 	confirms(cmd, "take-over")
-	fs.StringVar(&f.notifications, "notification-credentials", "", "folder with a folder for each target in spec.notifications of fleet.yaml, called as it, with files that say where its messages go: address, token, signingKey, username, password, from, ca.crt")
+	fs.StringVar(&f.notifications, "notification-credentials", "", "folder with a folder per target in spec.notifications of fleet.yaml, with the files address, token, signingKey, username, password, from, ca.crt")
 	settings(cmd, "wait-for-ownership", "pprof")
 	f.memory.add(cmd)
 	f.pagesFor.add(cmd)
@@ -126,7 +116,7 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	f.traces.add(cmd)
 	f.replicas.add(cmd)
 	f.scale.add(cmd)
-	fs.StringVar(&f.pageListen, "page-listen", "", "address to serve a page of the fleet on, such as :8090, for behind a proxy that knows who may look; empty for none")
+	fs.StringVar(&f.pageListen, "page-listen", "", "address of the web page, such as :8090, behind an authenticating proxy; empty disables it")
 	f.page.add(cmd)
 }
 
@@ -138,10 +128,10 @@ const minHungAfter = 10 * time.Minute
 func (f *agentFlags) check(s wiring.Settings) error {
 	o := &f.options
 	if o.Name == "" {
-		return &usageError{fmt.Errorf("the agent has no name: give one with --name")}
+		return &usageError{fmt.Errorf("missing --name: this computer has no host name")}
 	}
 	if f.hungAfter != 0 && f.hungAfter < minHungAfter {
-		return &usageError{fmt.Errorf("--hung-after is %s: give at least %s, which a slow server may take, or 0 for never", f.hungAfter, minHungAfter)}
+		return &usageError{fmt.Errorf("invalid --hung-after %s: must be at least %s, the time of a slow server, or 0 to disable the check", f.hungAfter, minHungAfter)}
 	}
 	if o.Interval <= 0 || o.Resync <= 0 || o.Workers <= 0 {
 		return &usageError{fmt.Errorf("--interval, --resync and --workers must be more than 0")}
@@ -156,7 +146,7 @@ func (f *agentFlags) check(s wiring.Settings) error {
 		return err
 	}
 	if f.pageListen == "" && (len(f.page.hosts) > 0 || f.page.forge != "") {
-		return &usageError{errors.New("--page-host and --page-forge are of a page that is not served: add --page-listen")}
+		return &usageError{errors.New("--page-host and --page-forge require --page-listen")}
 	}
 	if f.takeOver == "" {
 		return nil

@@ -19,35 +19,34 @@ func newApprove(built wiring.Built) *cobra.Command {
 	var head string
 	var plan, changes bool
 	cmd := &cobra.Command{
-		Use: "approve NUMBER", GroupID: groupAsk, Short: "Approve a pull request's plan, or that it is planned",
-		Long: `Approve something of one commit of a pull request.
+		Use: "approve NUMBER", GroupID: groupAsk, Short: "Approve a pull request, or its plan",
+		Long: `Approve one commit of a pull request. Another head needs another approval.
 
-With --changes its plan does not fail, whatever spec.pullRequests.fail in fleet.yaml
-says. With --plan it is planned though it comes from another repository: what it
-says is rendered, and what is known of the clusters is shown where it is reviewed.
-Another head needs another approval.
+With --changes its plan passes, whatever spec.pullRequests.fail in fleet.yaml says. With
+--plan it is planned although it comes from another repository: its content is rendered,
+and facts about the clusters are shown in the review.
 
-It is a small file that your own Git identity commits to the status branch. The
-right to push there is the right to approve.`,
+The command commits a file to the status branch with your Git identity. Anyone with push
+access to the status branch can approve.`,
 		Example: `  fairlead approve 12 --changes --head 59b20b8d5c6c0f1d0bc0b3c6b0d8b1ea3a4f7c11 --reason "eu-1 moves to eu-2"`,
 		Args:    args(cobra.ExactArgs(1)),
 	}
 	w.f = addSource(cmd, built)
 	w.f.addStatus(cmd)
 	w.f.addSigning(cmd)
-	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who read it later")
-	cmd.Flags().StringVar(&head, "head", "", "commit of the pull request that is approved, its whole hash")
-	cmd.Flags().BoolVar(&plan, "plan", false, "approve that it is planned, though it comes from another repository")
-	cmd.Flags().BoolVar(&changes, "changes", false, "approve what its plan says that it changes")
+	cmd.Flags().StringVar(&w.reason, "reason", "", "reason, recorded with the request")
+	cmd.Flags().StringVar(&head, "head", "", "full hash of the approved commit of the pull request")
+	cmd.Flags().BoolVar(&plan, "plan", false, "approve planning it, although it comes from another repository")
+	cmd.Flags().BoolVar(&changes, "changes", false, "approve the changes in its plan")
 	confirms(cmd, "plan", "changes")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		w.cmd = cmd
 		n, err := strconv.Atoi(argv[0])
 		switch {
 		case err != nil:
-			return &usageError{fmt.Errorf("%q is no number of a pull request", argv[0])}
+			return &usageError{fmt.Errorf("invalid NUMBER %q: must be the number of a pull request", argv[0])}
 		case plan == changes:
-			return &usageError{errors.New("say what is approved: --changes, or --plan")}
+			return &usageError{errors.New("missing --changes or --plan")}
 		}
 		a := fleet.Approval{PullRequest: n, Kind: fleet.ApproveChanges, Head: head, Reason: w.reason, At: time.Now().UTC().Truncate(time.Second)}
 		if plan {
@@ -66,7 +65,7 @@ func (w *requestCommand) approve(a fleet.Approval) error {
 		return err
 	}
 	if err := p.checkFollowed(ctx, branch); err != nil {
-		return fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
+		return fmt.Errorf("cannot approve: %w", err)
 	}
 	if p.settings.Author, err = git.ByHand(ctx); err != nil {
 		return err

@@ -13,10 +13,10 @@ type autoscalerFlags struct{ wiring.Autoscaler }
 
 func (f *autoscalerFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.Address, "autoscaler-listen", "", "address on which cluster-autoscaler finds its externalgrpc cloud provider, such as :8086; empty for none")
-	fs.StringVar(&f.Files.Certificate, "autoscaler-cert", "", "file with the certificate to show to autoscalers, PEM")
-	fs.StringVar(&f.Files.Key, "autoscaler-key", "", "file with its key, PEM")
-	fs.StringVar(&f.Files.ClientCA, "autoscaler-ca-cert", "", "file with the authorities that sign the certificates of autoscalers, PEM")
+	fs.StringVar(&f.Address, "autoscaler-listen", "", "address of the externalgrpc provider for cluster-autoscaler, such as :8086; empty disables it")
+	fs.StringVar(&f.Files.Certificate, "autoscaler-cert", "", "server certificate for autoscalers (PEM)")
+	fs.StringVar(&f.Files.Key, "autoscaler-key", "", "private key of that certificate (PEM)")
+	fs.StringVar(&f.Files.ClientCA, "autoscaler-ca-cert", "", "CA bundle for client certificates of autoscalers (PEM)")
 }
 
 // check returns an error for flags that cannot be used.
@@ -29,9 +29,9 @@ func (f *autoscalerFlags) check() error {
 	}
 	switch {
 	case f.Address == "" && given > 0:
-		return &usageError{errors.New("certificates for autoscalers are given, and no address to serve them on: add --autoscaler-listen :8086")}
+		return &usageError{errors.New("--autoscaler-cert, --autoscaler-key and --autoscaler-ca-cert require --autoscaler-listen, such as :8086")}
 	case f.Address != "" && given < 3:
-		return &usageError{errors.New("--autoscaler-listen needs --autoscaler-cert, --autoscaler-key and --autoscaler-ca-cert: who may scale a cluster is told by certificate")}
+		return &usageError{errors.New("--autoscaler-listen requires --autoscaler-cert, --autoscaler-key and --autoscaler-ca-cert: a client certificate identifies the cluster that may be scaled")}
 	}
 	return nil
 }

@@ -15,23 +15,17 @@ func newBootstrap(p Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "bootstrap --source URL --home NAMESPACE/CLUSTER",
 		GroupID: groupRun,
-		Short:   "Bring a fleet to life from here, and move into its home cluster",
-		Long: `Bring a fleet to life from here, and move into its home cluster.
+		Short:   "Create the home cluster from this machine and move the agent into it",
+		Long: `Create the home cluster from this machine and move the agent into it.
 
-An agent in this process makes the control plane of the home cluster, which is a
-cluster of the fleet like any other. Then the agent's chart is installed there,
-all secrets are moved and compared, the fleet is handed over in one push, and the
-new owner makes the workers and everything else. At the end the kubeconfig of the
-home is written, and the secrets here are removed.
+An agent in this process creates the control plane of the home, installs the chart
+there, copies the secrets, and hands the fleet over with one push. The new owner
+creates everything else. Then the command writes the kubeconfig of the home and
+deletes the secrets here. Run it again to continue after an interruption.
 
-Nothing is remembered: killed at any time, the same command goes on. --dry-run
-says what is done and what is to come. Before the hand-over --undo takes it back;
-after it, ` + "`fairlead pivot --here`" + ` brings the fleet back. docs/pivot.md tells more.
-
-Where the home is gone, with the agent and the Secrets in it, --identity-file
-restores the secrets from escrow first and shows the plan, which must be empty but
-for the home; --take-over names the agent that is gone. docs/disaster-recovery.md
-tells more.`,
+--dry-run shows completed and remaining steps. --undo reverts them until the hand-over;
+after it, use ` + "`" + `fairlead pivot --here` + "`" + `: docs/operations/pivot.md. --identity-file
+restores a lost home from escrow: docs/operations/disaster-recovery.md.`,
 		Example: `  fairlead bootstrap --source https://git.example.com/fleet.git --token-file token \
     --home ops/home --addons cni.yaml --image registry.example.com/fairlead:v1.0.0
   fairlead bootstrap --source https://git.example.com/fleet.git --token-file token --home ops/home --addons cni.yaml \
@@ -41,9 +35,9 @@ tells more.`,
 	m.add(cmd)
 	m.addHome(cmd)
 	hostname, _ := os.Hostname() // without a host name people have to give --name
-	cmd.Flags().StringVar(&home, "home", "", "cluster to live in, NAMESPACE/CLUSTER")
+	cmd.Flags().StringVar(&home, "home", "", "home cluster, NAMESPACE/CLUSTER")
 	cmd.Flags().StringVar(&m.name, "name", hostname, "name of the agent in this process")
-	cmd.Flags().StringVar(&m.takeOver, "take-over", "", "owner that is gone and cannot be asked, AGENT@EPOCH as the status branch tells it: take its place first. Be sure that it is gone")
+	cmd.Flags().StringVar(&m.takeOver, "take-over", "", "owner to replace, AGENT@EPOCH as fairlead status shows it. Make sure that it does not run")
 	confirms(cmd, "take-over")
 	cmd.Flags().Lookup("name").DefValue = "the host name"
 	m.recovery.add(cmd)
@@ -67,19 +61,16 @@ func newPivot(p Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pivot --to NAMESPACE/CLUSTER | --here",
 		GroupID: groupRun,
-		Short:   "Move the agent of a fleet to another cluster, or here",
-		Long: `Move the agent of a fleet to another cluster, or here.
+		Short:   "Move the agent to another cluster, or back to this machine",
+		Long: `Move the agent to another cluster, or back to this machine. No machine is changed.
 
-The owner goes on until the new agent has proven that it can act, and makes the
-push that hands the fleet over itself. No machine is touched.
+The owner continues until the new agent has proven that it can act, and hands the
+fleet over with one push. Run the command again to continue after an interruption.
+--dry-run shows completed and remaining steps. --undo reverts them until the hand-over.
 
---secrets names the secret store of the agent that owns the fleet: a folder, or
-kubernetes:KUBECONFIG where that agent lives in a cluster. With --here the fleet
-comes to an agent in this process, which goes on until it is stopped; its secrets
-come into --into.
-
-Nothing is remembered: killed at any time, the same command goes on. --dry-run
-says what is done and what is to come. Before the hand-over --undo takes it back.`,
+--secrets is the secret store of the current owner: a folder, or kubernetes:KUBECONFIG
+for an agent in a cluster. With --here an agent in this process owns the fleet until it
+is stopped, with its secrets in --into.`,
 		Example: `  fairlead pivot --source https://git.example.com/fleet.git --to ops/home --image registry.example.com/fairlead:v1.0.0
   fairlead pivot --source https://git.example.com/fleet.git --secrets kubernetes:home.kubeconfig --here`,
 		Args: args(cobra.NoArgs),
@@ -88,16 +79,16 @@ says what is done and what is to come. Before the hand-over --undo takes it back
 	m.addHome(cmd)
 	hostname, _ := os.Hostname()
 	fs := cmd.Flags()
-	fs.StringVar(&to, "to", "", "cluster to live in, NAMESPACE/CLUSTER")
-	fs.BoolVar(&here, "here", false, "bring the fleet to an agent in this process")
-	fs.StringVar(&m.into, "into", "", "with --here, folder for the secrets (default: a folder for the source in ~/.local/state/fairlead)")
-	fs.BoolVar(&exit, "exit", false, "with --here, end once the agent acts, though nobody does then")
+	fs.StringVar(&to, "to", "", "home cluster, NAMESPACE/CLUSTER")
+	fs.BoolVar(&here, "here", false, "move the fleet to an agent in this process")
+	fs.StringVar(&m.into, "into", "", "folder for secrets with --here (default: a folder for the source in ~/.local/state/fairlead)")
+	fs.BoolVar(&exit, "exit", false, "with --here, exit once the agent acts: then no agent runs")
 	confirms(cmd, "here", "exit")
-	fs.StringVar(&m.name, "name", hostname, "with --here, name of the agent in this process")
+	fs.StringVar(&m.name, "name", hostname, "name of the agent in this process, with --here")
 	fs.Lookup("name").DefValue = "the host name"
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if here == (to != "") {
-			return &usageError{fmt.Errorf("say where the fleet is to go: --to NAMESPACE/CLUSTER or --here")}
+			return &usageError{fmt.Errorf("missing --to NAMESPACE/CLUSTER or --here")}
 		}
 		if here {
 			return m.toHere(cmd, exit)

@@ -28,21 +28,16 @@ func newCheck(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "check [PATH|URL]",
 		GroupID: groupWrite,
-		Short:   "Say whether a fleet has all that it needs",
-		Long: `Say whether a fleet has all that it needs, before its first push and at any time:
-whether the definitions are right; whether the repository is reached, and may be pushed
-to, for its status; whether the forge takes the credential, where fleet.yaml has pull
-requests planned; whether each cluster's credentials lead to its cloud; and, of OpenStack,
-vSphere and bare metal, whether images, flavors, networks, rights, hosts and quota are there;
-whether the charts of addons are in their repositories and registries; and whether those whom
-notifications are for are reached, and take the credential, where they can be asked without
-a message.
+		Short:   "Check prerequisites: repository access, credentials, secrets, cloud",
+		Long: `Check prerequisites of a fleet: manifests; access to the repository and push access
+for its status; the credential of the Git provider, if fleet.yaml plans pull requests;
+credentials of each cloud; images, flavors, networks, rights, hosts and quota of
+OpenStack, vSphere and bare metal; charts of addons; targets of notifications that can
+be checked without a message.
 
-It looks as the agent would, with the credentials and secrets that are given here, and
-changes nothing. Of a clone, the definitions are those of the folder, and the repository
-is that of its origin. What could not be found out is UNKNOWN.
-
-The exit code is 1 if something fails, and 0 otherwise.`,
+The command uses the credentials and secrets given here and changes nothing. In a clone
+it checks the manifests of the folder and the repository of its origin. What it could
+not check is UNKNOWN. The exit code is 1 if a check fails.`,
 		Example: `  fairlead check
   fairlead check --problems --source https://git.example.com/fleet.git --secrets kubernetes
   fairlead check -o json | jq -r '.checks[] | select(.state == "FAIL") | .message'`,
@@ -54,8 +49,8 @@ The exit code is 1 if something fails, and 0 otherwise.`,
 	f.addSecrets(cmd)
 	f.addProviders(cmd)
 	f.addForge(cmd)
-	notifications := cmd.Flags().String("notification-credentials", "", "the folder that the agent has under this flag, to ask targets of notifications whether they take them; no message is sent")
-	problems := cmd.Flags().Bool("problems", false, "only what is not OK")
+	notifications := cmd.Flags().String("notification-credentials", "", "folder of notification credentials, as for the agent, to check targets without sending a message")
+	problems := cmd.Flags().Bool("problems", false, "show only checks that are not OK")
 	settings(cmd, "problems")
 	partOfFleet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
@@ -74,7 +69,7 @@ The exit code is 1 if something fails, and 0 otherwise.`,
 		}
 		failed, unknown := k.report.Count(check.Fail), k.report.Count(check.Unknown)
 		if output.Format(*form) == output.FormatTable {
-			fmt.Fprintf(cmd.OutOrStdout(), "\n%s: %d failed, %d not known\n", output.Count(len(k.report.Lines), "check"), failed, unknown)
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s: %d failed, %d unknown\n", output.Count(len(k.report.Lines), "check"), failed, unknown)
 		}
 		if failed > 0 {
 			return &exitError{exitFailure}
@@ -127,7 +122,7 @@ func (k *checking) definitions(ctx context.Context) fleet.Fleet {
 	case err != nil:
 		k.report.Unreachable(what, where, err)
 	case len(loaded.Problems) > 0:
-		k.report.Unreachable(what, where, fmt.Errorf("%s, the first: %s (fairlead validate tells all)", output.Count(len(loaded.Problems), "problem"), loaded.Problems[0]))
+		k.report.Unreachable(what, where, fmt.Errorf("%s, the first: %s (run fairlead validate for all)", output.Count(len(loaded.Problems), "problem"), loaded.Problems[0]))
 	case len(loaded.Clusters) == 0:
 		k.report.Unreachable(what, where, k.p.empty())
 	default:

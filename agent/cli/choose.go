@@ -26,9 +26,9 @@ type chooseFlags struct {
 // addChoose adds them to cmd.
 func addChoose(cmd *cobra.Command) *chooseFlags {
 	f := &chooseFlags{}
-	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "only clusters of this namespace")
-	cmd.Flags().StringVarP(&f.labels, "selector", "l", "", "only clusters whose Cluster object has these labels, as kubectl selects")
-	cmd.Flags().BoolVar(&f.problems, "problems", false, "only clusters that somebody has to look at: a problem, a failure, a machine or an addon that failed, a change that is refused, a pool whose upgrade is deferred, provisioned and not available, or vanished from Git")
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the clusters")
+	cmd.Flags().StringVarP(&f.labels, "selector", "l", "", "label selector for Clusters, as in kubectl")
+	cmd.Flags().BoolVar(&f.problems, "problems", false, "only clusters that need attention: with a problem, a failure, a failed machine or addon, a refused change, a deferred upgrade, unavailable, or removed from Git")
 	settings(cmd, "problems")
 	return f
 }
@@ -51,7 +51,7 @@ func (f *chooseFlags) of(argv []string) (choice, error) {
 	}
 	for _, n := range argv {
 		if _, err := path.Match(n, ""); err != nil || strings.Count(n, "/") > 1 || strings.Trim(n, "/") != n || n == "" {
-			return c, &usageError{fmt.Errorf("%q is no name of a cluster, as prod/eu-1, eu-1 or prod/eu-*", n)}
+			return c, &usageError{fmt.Errorf("invalid cluster name %q: must be like prod/eu-1, eu-1 or prod/eu-*", n)}
 		}
 	}
 	return c, nil
@@ -108,7 +108,12 @@ func knows(s status.Status, name string) error {
 	if slices.ContainsFunc(s.Clusters, func(c status.Cluster) bool { return named(name, c.Report.Cluster) }) {
 		return nil
 	}
-	return fleet.Errorf(fleet.NotFound, "find cluster "+name, "the status branch does not tell of a cluster %s: fairlead status shows those that it tells of", name)
+	return notFound(name)
+}
+
+// notFound is the error for a name of no cluster on the status branch.
+func notFound(name string) error {
+	return &fleet.Error{Kind: fleet.NotFound, Err: fmt.Errorf("cluster %q not found. Run 'fairlead status' to list clusters", name)}
 }
 
 // find returns the cluster called name: NAMESPACE/NAME, or a NAME that one cluster has. The
@@ -124,12 +129,12 @@ func find(s status.Status, name string) (fleet.Key, error) {
 	for _, r := range s.Requests {
 		known = append(known, r.Cluster)
 	}
-	return choose(known, name, "the status branch does not tell of a cluster %s: fairlead status shows those that it tells of")
+	return choose(known, name, notFound)
 }
 
 // choose returns the one of known that is called name: NAMESPACE/NAME, or a NAME that one of
-// them has. missing says that there is none, with its name for %s.
-func choose(known []fleet.Key, name, missing string) (fleet.Key, error) {
+// them has. missing returns the error if there is none.
+func choose(known []fleet.Key, name string, missing func(name string) error) (fleet.Key, error) {
 	if _, err := fleet.ParseKey(name); err != nil {
 		return fleet.Key{}, &usageError{err}
 	}
@@ -137,7 +142,7 @@ func choose(known []fleet.Key, name, missing string) (fleet.Key, error) {
 	found := slices.DeleteFunc(slices.Compact(known), func(k fleet.Key) bool { return name != k.Name && name != k.String() })
 	switch len(found) {
 	case 0:
-		return fleet.Key{}, fleet.Errorf(fleet.NotFound, "find cluster "+name, missing, name)
+		return fleet.Key{}, missing(name)
 	case 1:
 		return found[0], nil
 	}
@@ -145,7 +150,7 @@ func choose(known []fleet.Key, name, missing string) (fleet.Key, error) {
 	for i, k := range found {
 		names[i] = k.String()
 	}
-	return fleet.Key{}, &usageError{fmt.Errorf("%d clusters are called %s: say which, %s", len(found), name, strings.Join(names, " or "))}
+	return fleet.Key{}, &usageError{fmt.Errorf("%d clusters have the name %s: use %s", len(found), name, strings.Join(names, " or "))}
 }
 
 // isSource reports whether arg names a source, and no cluster. In a clone a folder with the

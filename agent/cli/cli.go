@@ -71,22 +71,18 @@ func New(p Program, s Streams) *cobra.Command {
 	version, built := p.Version, p.Built
 	root := &cobra.Command{
 		Use:   "fairlead",
-		Short: "Keep the line between a Git repository and running Kubernetes clusters",
-		Long: `Fairlead keeps the line between a Git repository and running Kubernetes clusters.
+		Short: "Manage Kubernetes clusters from a Git repository",
+		Long: `Manage Kubernetes clusters from a Git repository.
 
-You push Cluster API manifests; Fairlead provisions, scales, upgrades, heals and
-deletes the clusters, and commits their status back to a branch of the same
-repository. Git is the management cluster.
+Fairlead is an agent and a command line for Cluster API manifests in Git. The agent
+creates, scales, upgrades, repairs and deletes the clusters, and commits their status
+to a branch of the same repository. It needs no management cluster.
 
-Begin with a look at it:
-
-  fairlead demo
-
-or with what you have:
-
-  fairlead validate ./fleet      is it right?
-  fairlead plan ./fleet          what would it change?
-  fairlead agent --source ./fleet`,
+  fairlead demo                    try it in a minute
+  fairlead init                    create a fleet
+  fairlead validate                validate its manifests
+  fairlead plan                    show what the agent would change
+  fairlead agent --source ./fleet  run the agent`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: fill,
@@ -101,10 +97,11 @@ or with what you have:
 	root.SetErr(output.Plain(s.Err))
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
-		&cobra.Group{ID: groupRun, Title: "Run:"},
-		&cobra.Group{ID: groupLook, Title: "Look:"},
-		&cobra.Group{ID: groupAsk, Title: "Ask:"},
-		&cobra.Group{ID: groupWrite, Title: "Before you push:"},
+		&cobra.Group{ID: groupWrite, Title: "Create and validate:"},
+		&cobra.Group{ID: groupLook, Title: "Inspect:"},
+		&cobra.Group{ID: groupAsk, Title: "Operate (a request on the status branch):"},
+		&cobra.Group{ID: groupRun, Title: "Run and move the agent:"},
+		&cobra.Group{ID: groupSecrets, Title: "Secrets:"},
 	)
 	root.AddCommand(
 		newAgent(p),
@@ -154,10 +151,11 @@ or with what you have:
 
 // The groups of commands in the help.
 const (
-	groupRun   = "run"
-	groupLook  = "look"
-	groupWrite = "write"
-	groupAsk   = "ask"
+	groupRun     = "run"
+	groupLook    = "look"
+	groupWrite   = "write"
+	groupAsk     = "ask"
+	groupSecrets = "secrets"
 )
 
 // The exit codes of fairlead; `fairlead help exit-codes` explains them.
@@ -215,7 +213,7 @@ func message(cmd *cobra.Command, err error) string {
 		return ""
 	}
 	if _, ok := errors.AsType[*usageError](err); ok {
-		return err.Error() + "\nSee `" + cmd.CommandPath() + " --help`."
+		return err.Error() + "\nSee '" + cmd.CommandPath() + " --help' for usage."
 	}
 	return err.Error()
 }
@@ -223,18 +221,18 @@ func message(cmd *cobra.Command, err error) string {
 func newExitCodes() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
-		Short: "What the exit codes mean",
+		Short: "List of exit codes",
 		Long: `Exit codes of fairlead:
 
-    0  it worked; validate: no problems; plan: nothing to do
-    1  it failed; validate: there are problems; check: something fails; plan: the
-       revision has problems or something could not be looked at
-    2  plan: there are changes; orphans: there are some
+    0  success; validate: no problems; plan: no changes
+    1  error; validate: problems found; check: a check failed; plan: the revision
+       has problems, or something could not be observed
+    2  plan: changes found; orphans: orphans found
     3  agent: another agent owns the fleet
-    4  status --wait: the newest revision is refused, as a whole or for a cluster
-    5  status --wait: not every cluster was as Git says in time
-   64  the command line is not understood
-  134  the program itself failed, out of memory or by a mistake of its own: the
-       signal SIGABRT ended it, and what it says on standard error tells why`,
+    4  status --wait: the newest revision is rejected, as a whole or for a cluster
+    5  status --wait: timeout
+   64  usage error
+  134  crash of the program, out of memory or by a bug: it ended with SIGABRT, and
+       standard error has the reason`,
 	}
 }

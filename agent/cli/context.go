@@ -23,7 +23,7 @@ const contextFlag = "context"
 // addContext adds the flag that chooses a context.
 func addContext(cmd *cobra.Command) {
 	defer share(cmd)()
-	cmd.Flags().String(contextFlag, "", "context to use: fairlead context list shows them (default: the current one, where neither the command line nor the folder one stands in says what fleet is meant)")
+	cmd.Flags().String(contextFlag, "", "context to use; see fairlead context list (default: the current one, if neither the command line nor the current folder names a fleet)")
 	// It fails only for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc(contextFlag, completeContexts)
 }
@@ -59,7 +59,7 @@ func fill(cmd *cobra.Command, argv []string) error {
 	name := chosen.Value.String()
 	switch {
 	case name != "" && named:
-		return &usageError{errors.New("a source is named, and a context by --context: give one of them")}
+		return &usageError{errors.New("a source and --context are both set: use one of them")}
 	case name == "" && (named || inFleet()):
 		return nil
 	}
@@ -121,12 +121,10 @@ func inFleet() bool {
 func newContext(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context",
-		Short: "Keep names for fleets, and choose one",
-		Long: `Keep names for fleets, with the flags that lead to each, in fairlead/config.yaml in
-$XDG_CONFIG_HOME or ~/.config, and choose the one that commands are about where
-nothing else says it. In a clone of a fleet none is needed.
-
-A context holds no secret, only names of files with secrets.`,
+		Short: "Manage contexts (named fleets)",
+		Long: `Manage contexts: names of fleets with their flags, in fairlead/config.yaml in
+$XDG_CONFIG_HOME or ~/.config. The current context is used if neither the command line
+nor the current folder names a fleet. A context holds no secrets, only file names.`,
 		Example: `  fairlead context set prod --source https://git.example.com/fleet.git --request-keys keys/
   fairlead context use prod
   fairlead status --context staging`,
@@ -145,7 +143,7 @@ type contextView struct {
 }
 
 func newContextList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the contexts", Args: args(cobra.NoArgs)}
+	cmd := &cobra.Command{Use: "list", Short: "List contexts", Args: args(cobra.NoArgs)}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown, output.FormatName, output.FormatJSONPath)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return onContexts(func(c *contexts.Contexts) (bool, error) {
@@ -173,7 +171,7 @@ func newContextList() *cobra.Command {
 
 func newContextUse() *cobra.Command {
 	return &cobra.Command{
-		Use: "use NAME", Short: "Make a context the current one", Args: args(cobra.ExactArgs(1)), ValidArgsFunction: completeContexts,
+		Use: "use NAME", Short: "Set the current context", Args: args(cobra.ExactArgs(1)), ValidArgsFunction: completeContexts,
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return onContexts(func(c *contexts.Contexts) (bool, error) {
 				one, err := c.Known(argv[0])
@@ -190,14 +188,14 @@ func newContextUse() *cobra.Command {
 
 func newContextDelete() *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME", Short: "Forget a context", Args: args(cobra.ExactArgs(1)), ValidArgsFunction: completeContexts,
+		Use: "delete NAME", Short: "Delete a context", Args: args(cobra.ExactArgs(1)), ValidArgsFunction: completeContexts,
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return onContexts(func(c *contexts.Contexts) (bool, error) {
 				if _, err := c.Known(argv[0]); err != nil {
 					return false, err
 				}
 				c.Delete(argv[0])
-				fmt.Fprintf(cmd.OutOrStdout(), "context %s is deleted\n", argv[0])
+				fmt.Fprintf(cmd.OutOrStdout(), "context %s deleted\n", argv[0])
 				return true, nil
 			})
 		},
@@ -207,10 +205,10 @@ func newContextDelete() *cobra.Command {
 func newContextSet(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAME --source URL",
-		Short: "Make a context, or change flags of one",
-		Long: `Make a context of the shared flags that are given here, or change these flags of one.
-The first context becomes the current one. A flag with an empty value is taken out of
-it. Names of files are kept as they are from the root.`,
+		Short: "Create or change a context",
+		Long: `Create a context with the global flags given here, or change its flags. The first context
+becomes the current one. An empty value removes a flag. File names are stored as
+absolute paths.`,
 		Example: `  fairlead context set prod --source https://git.example.com/fleet.git --token-file ~/.fleet-token`,
 		Args:    args(cobra.ExactArgs(1)), ValidArgsFunction: completeContexts,
 		Annotations: map[string]string{asGiven: "true"},
@@ -226,7 +224,7 @@ it. Names of files are kept as they are from the root.`,
 				return false, err
 			}
 			if one.Source() == "" {
-				return false, &usageError{fmt.Errorf("context %s leads nowhere: name its repository with --source", one.Name)}
+				return false, &usageError{fmt.Errorf("context %s has no source: set --source", one.Name)}
 			}
 			c.Set(one)
 			if len(c.List) == 1 {
@@ -253,7 +251,7 @@ func collect(cmd *cobra.Command, flags contexts.Flags) error {
 		}
 		for i, v := range values {
 			if redacted(v) != v {
-				failed = &usageError{fmt.Errorf("--%s has a password, which no context holds: name a file with --token-file or --credentials, or leave it to Git's credential helpers", f.Name)}
+				failed = &usageError{fmt.Errorf("--%s has a password, and a context holds no secrets: use --token-file, --credentials, or a Git credential helper", f.Name)}
 				return
 			}
 			if !declared(f, verbatim) {

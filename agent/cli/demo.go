@@ -12,18 +12,14 @@ func newDemo(p Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "demo",
 		GroupID: groupRun,
-		Short:   "Watch pushes become running clusters, in a minute",
-		Long: `Watch pushes become running clusters, in a minute.
+		Short:   "Run a one-minute demo",
+		Long: `Run a one-minute demo: create a Git repository with an example fleet, serve it on this
+computer, start an agent, and push two clusters, more workers, a Kubernetes upgrade
+that is planned on a branch first, a mistake, its fix, and a deletion.
 
-The demonstration makes a Git repository of an example fleet, serves it over
-HTTP on this computer, starts an agent, and pushes: two clusters, more workers, a
-new Kubernetes version, whose plan is read on a branch before it is merged, a mistake,
-its repair, a deletion. The machines are
-simulated, everything else is real. A step counts only once it was seen on the
-status branch and at the API servers of the clusters; the exit code is 0 only if
-all were.
-
-It needs git, and no cloud, credentials or containers.`,
+The machines are simulated, everything else is real. Each step is verified on the status
+branch and at the API servers; the exit code is 0 if all succeed. The demo needs git,
+and no cloud, credentials or containers.`,
 		Example: `  fairlead demo
   fairlead demo --keep     leave it running, to try things`,
 		Args: args(cobra.NoArgs),
@@ -39,7 +35,7 @@ It needs git, and no cloud, credentials or containers.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "leave everything running at the end and say what to try")
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep everything running at the end")
 	settings(cmd, "keep")
 	return cmd
 }

@@ -24,10 +24,10 @@ const lastEvents = 8
 
 func newDescribe(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "describe NAMESPACE/NAME|MACHINE", GroupID: groupLook, Short: "Tell all of a cluster or a machine on one page",
-		Long: `Tell all of a cluster or a machine on one page, from the status branch: how it is and
-why, since when, in the provider's own words, what was done last and by which commits,
-what people asked for, and what comes next.`,
+		Use: "describe NAMESPACE/NAME|MACHINE", GroupID: groupLook, Short: "Show details of a cluster or a machine",
+		Long: `Show details of a cluster or a machine from the status branch: state and reasons, the
+messages of the provider, recent actions with their commits, requests, and pending
+actions.`,
 		Example: `  fairlead describe prod/eu-1
   fairlead describe eu-1-md-0-3f5fbe45`,
 		Args: args(cobra.ExactArgs(1)),
@@ -87,7 +87,7 @@ func described(s status.Status, name string) (status.Cluster, int, error) {
 	}
 	c, ok := s.Cluster(k)
 	if err == nil && !ok || fleet.KindOf(err) == fleet.NotFound && !strings.Contains(name, "/") {
-		err = fleet.Errorf(fleet.NotFound, "describe "+name, "the status branch tells of no cluster and no machine that is called so: fairlead tree shows them")
+		err = fleet.Errorf(fleet.NotFound, "describe "+name, "cluster or machine not found. Run 'fairlead tree' to list them")
 	}
 	return c, -1, err
 }

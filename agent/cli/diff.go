@@ -32,14 +32,14 @@ type fieldChange struct {
 
 func newDiff(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "diff REVISION REVISION", GroupID: groupWrite, Short: "Say which fields differ between two revisions, as rendered",
-		Long: `Say which fields of which objects differ between two revisions of a fleet, as they are
-rendered: what a change of a base or of a value comes to in each cluster. Values of
-Secrets are not shown. In a clone, a revision may be an expression such as HEAD~1, and
-need not be pushed. What a change does to machines, fairlead plan says.
+		Use: "diff REVISION REVISION", GroupID: groupWrite, Short: "Compare rendered manifests of two revisions",
+		Long: `Compare rendered manifests of two revisions, field by field: the effect of a change of
+a base or a value on each cluster. Values of Secrets are hidden. In a clone, a revision
+can be an expression such as HEAD~1 and need not be pushed. To see the effect on
+machines, use 'fairlead plan'.
 
-The exit code is 0 if nothing differs, 2 if something does, and 1 if a revision cannot
-be rendered.`,
+The exit code is 0 if there is no difference, 2 if there is one, and 1 if a revision
+cannot be rendered.`,
 		Example: `  fairlead diff main feature
   fairlead diff HEAD~1 HEAD`,
 		Args: args(cobra.ExactArgs(2)),
@@ -55,7 +55,7 @@ be rendered.`,
 			return err
 		}
 		if wiring.IsFolder(p.settings.Source) {
-			return &usageError{errors.New("a folder has no revisions: name a repository with --source, or stand in a clone of one")}
+			return &usageError{errors.New("a folder has no revisions: set --source to a repository, or change to a clone")}
 		}
 		var sides [2]map[string]any
 		for i, rev := range argv {
@@ -202,7 +202,7 @@ func showDiff(w io.Writer, form output.Format, changes []fieldChange) error {
 		t.Add(c.Object, c.Field, valueText(c.Before), valueText(c.After))
 	}
 	if t.Empty() && form == output.FormatTable {
-		_, err := fmt.Fprintln(w, "nothing differs")
+		_, err := fmt.Fprintln(w, "no differences")
 		return err
 	}
 	return t.Write(w, form, changes)

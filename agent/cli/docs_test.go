@@ -21,7 +21,7 @@ func program(version string) Program {
 	return Program{Version: version, Built: wiring.Built{Providers: all.Factories(), Distributions: all.Distributions, Kinds: all.Kinds(), ControlPlanes: all.ControlPlanes, Helm: all.Helm}}
 }
 
-// TestGeneratedCLI holds docs/cli.md against the commands. UPDATE=1 writes it.
+// TestGeneratedCLI holds docs/reference/cli.md against the commands. UPDATE=1 writes it.
 func TestGeneratedCLI(t *testing.T) {
 	root := New(program("dev"), Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 	root.InitDefaultCompletionCmd()
@@ -33,7 +33,7 @@ func TestGeneratedCLI(t *testing.T) {
 		}
 		documentAll(&b, c)
 	}
-	golden(t, "../../docs/cli.md", b.String())
+	golden(t, "../../docs/reference/cli.md", b.String())
 }
 
 // documentAll writes the documentation of c and of the commands below it.

@@ -18,9 +18,9 @@ import (
 func newEscrow(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "escrow",
-		Short: "Check and restore the copy of all secrets",
-		Long: `Check and restore the copy of all secrets that the agent keeps where spec.escrow
-of fleet.yaml says. docs/disaster-recovery.md tells more.`,
+		Short: "Manage the encrypted backup of all secrets",
+		Long: `Manage the encrypted backup of all secrets that the agent keeps in the location of
+spec.escrow in fleet.yaml. See docs/operations/disaster-recovery.md.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -39,21 +39,21 @@ func addEscrow(cmd *cobra.Command, built wiring.Built) *escrowFlags {
 	f := &escrowFlags{sourceFlags: addSource(cmd, built)}
 	fs := cmd.Flags()
 	fs.StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch (default: the source)")
-	fs.StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "like those of the agent, with the public half of its --signing-key among them: one of them must have signed the newest commit of the escrow; may be repeated")
+	fs.StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "public keys, as for the agent. One of them must have signed the newest commit of the escrow; may be repeated")
 	addEscrowLocation(cmd, &f.location)
-	fs.StringVar(&f.identity, "identity-file", "", "file with an age identity that the escrow is encrypted for")
+	fs.StringVar(&f.identity, "identity-file", "", "file with an age identity that decrypts the escrow")
 	return f
 }
 
 // addEscrowLocation adds the flags that say where an escrow is.
 func addEscrowLocation(cmd *cobra.Command, location *fleet.Escrow) {
-	cmd.Flags().StringVar(&location.Folder, "escrow-folder", "", "folder of the escrow (default: what fleet.yaml says)")
-	cmd.Flags().StringVar(&location.Branch, "escrow-branch", "", "branch of the escrow in the status repository (default: what fleet.yaml says)")
+	cmd.Flags().StringVar(&location.Folder, "escrow-folder", "", "folder of the escrow (default: from fleet.yaml)")
+	cmd.Flags().StringVar(&location.Branch, "escrow-branch", "", "branch of the escrow in the status repository (default: from fleet.yaml)")
 }
 
 func checkOneLocation(location fleet.Escrow) error {
 	if location.Folder != "" && location.Branch != "" {
-		return &usageError{errors.New("--escrow-folder and --escrow-branch are both given: name one place")}
+		return &usageError{errors.New("--escrow-folder and --escrow-branch are both set: use one of them")}
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func (f *escrowFlags) open(cmd *cobra.Command) (*escrow.Escrow, error) {
 	}
 	e, signed, err := openEscrow(cmd, f.from(nil, quiet(cmd.ErrOrStderr())), f.location, f.identity)
 	if err == nil && !signed && len(f.settings.RequestKeys) > 0 {
-		return nil, errors.New("the escrow is in a folder, which has no commits that one of --request-keys could have signed: leave them out where you know who wrote there")
+		return nil, errors.New("the escrow is in a folder, which has no signed commits: omit --request-keys if you trust the folder")
 	}
 	return e, err
 }
@@ -79,7 +79,7 @@ func openEscrow(cmd *cobra.Command, s wiring.Settings, location fleet.Escrow, id
 			return nil, false, err
 		}
 		if len(location.Recipients) == 0 {
-			return nil, false, errors.New("fleet.yaml asks for no escrow: name one with --escrow-folder or --escrow-branch")
+			return nil, false, errors.New("fleet.yaml has no spec.escrow: set --escrow-folder or --escrow-branch")
 		}
 	}
 	var identity fleet.Secret
@@ -93,9 +93,9 @@ func openEscrow(cmd *cobra.Command, s wiring.Settings, location fleet.Escrow, id
 	case err != nil:
 		return nil, false, err
 	case !signed && location.Folder != "":
-		fmt.Fprintf(cmd.ErrOrStderr(), "no signature of the escrow in %s is asked for: a folder has none\n", p)
+		fmt.Fprintf(cmd.ErrOrStderr(), "signatures of the escrow in %s are not checked: a folder has none\n", p)
 	case !signed:
-		fmt.Fprintf(cmd.ErrOrStderr(), "no signature of the escrow in %s is asked for: with --request-keys one of these must have signed it\n", p)
+		fmt.Fprintf(cmd.ErrOrStderr(), "signatures of the escrow in %s are not checked: set --request-keys to check them\n", p)
 	}
 	e, err = escrow.Open(cmd.Context(), p, identity)
 	return e, signed, err
@@ -104,10 +104,10 @@ func openEscrow(cmd *cobra.Command, s wiring.Settings, location fleet.Escrow, id
 func newEscrowVerify(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Say what is in escrow, and whether it can be restored",
-		Long: `Say what is in escrow, and whether it can be restored. With --identity-file
-everything is decrypted and compared; without, files are compared with the index
-alone. The exit code is 1 where something cannot be restored.`,
+		Short: "Verify the backup",
+		Long: `Verify the backup. With --identity-file all files are decrypted and compared. Without it,
+files are only compared with the index. The exit code is 1 if something cannot be
+restored.`,
 		Example: `  fairlead secrets escrow verify --source https://git.example.com/fleet.git --identity-file escrow.txt`,
 		Args:    args(cobra.NoArgs),
 	}
@@ -153,11 +153,11 @@ type escrowRow struct {
 func newEscrowRestore(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore",
-		Short: "Restore the secrets in escrow into a secret store",
-		Long: `Restore the secrets in escrow into the secret store that --secrets names. What is
-there is left alone; what is there and differs is an error. Everything that was
-stored is read back and compared. It may be repeated. Encryption does not prove who
-wrote the escrow: name with --request-keys whose signature counts.`,
+		Short: "Restore secrets from the backup",
+		Long: `Restore secrets from the backup into the secret store of --secrets. Equal Secrets are
+kept; a different Secret is an error. Every restored Secret is read back and compared.
+The command can be repeated. Encryption does not prove who wrote the backup: set
+--request-keys to verify signatures.`,
 		Example: `  fairlead secrets escrow restore --source https://git.example.com/fleet.git --identity-file escrow.txt
   fairlead secrets escrow restore --escrow-folder /mnt/escrow --identity-file escrow.txt --secrets kubernetes:home.kubeconfig`,
 		Args: args(cobra.NoArgs),
@@ -167,7 +167,7 @@ wrote the escrow: name with --request-keys whose signature counts.`,
 	f.addSecrets(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.identity == "" {
-			return &usageError{errors.New("no identity is given: name the file of the age identity that the escrow is encrypted for with --identity-file")}
+			return &usageError{errors.New("missing --identity-file: the file with an age identity that decrypts the escrow")}
 		}
 		e, err := f.open(cmd)
 		if err != nil {

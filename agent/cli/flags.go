@@ -62,7 +62,7 @@ func environment(cmd *cobra.Command, _ []string) error {
 		}
 		if declared(f, confirmation) {
 			if value != "" {
-				failed = &usageError{fmt.Errorf("the environment variable %s: --%s is to be given on the command line, by whoever means it: remove the variable", name, f.Name)}
+				failed = &usageError{fmt.Errorf("environment variable %s is set: set --%s on the command line only, and remove the variable", name, f.Name)}
 			}
 			return
 		}
@@ -70,7 +70,7 @@ func environment(cmd *cobra.Command, _ []string) error {
 			return
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			failed = &usageError{fmt.Errorf("the environment variable %s: %w", name, err)}
+			failed = &usageError{fmt.Errorf("environment variable %s: %w", name, err)}
 		}
 	})
 	return failed
@@ -100,10 +100,10 @@ func (f *sourceFlags) recreating(k fleet.Key, request string) *sourceFlags {
 }
 
 // pathUsage is the help of --path.
-const pathUsage = "folder of the fleet in the source, from its root: what is elsewhere is not looked at (default: all of it)"
+const pathUsage = "folder of the fleet in the source; other folders are ignored (default: the root)"
 
 // pathInFleetUsage is the help of --path of commands that accept a part of a fleet.
-const pathInFleetUsage = "folder of the fleet in the source, or a folder or file in that, where not all of it is meant: the fleet is the nearest folder upwards with a fleet.yaml or a folder clusters"
+const pathInFleetUsage = "folder of the fleet in the source, or a folder or file in the fleet. The fleet is the nearest parent folder with a fleet.yaml or a folder clusters"
 
 // partOfFleet has --path of cmd name a part of a fleet as well.
 func partOfFleet(cmd *cobra.Command) {
@@ -117,38 +117,38 @@ func addSource(cmd *cobra.Command, built wiring.Built) *sourceFlags {
 	defer share(cmd)()
 	f := &sourceFlags{cmd: cmd, settings: wiring.Settings{Built: built}}
 	s, c, fs := &f.settings, &f.settings.Credentials, cmd.Flags()
-	fs.StringVar(&s.Source, "source", "", "repository URL, folder, or oci://REGISTRY/REPOSITORY for what flux push artifact writes")
-	fs.StringVar(&s.Ref, "ref", "", "branch, tag or commit of the repository; semver:RANGE, or a tag with * in it, for the highest of the tags that match (default: its default branch); of a registry: tag or digest, sha256:…, or likewise a range of tags (default: latest)")
+	fs.StringVar(&s.Source, "source", "", "repository URL, folder, or oci://REGISTRY/REPOSITORY for artifacts of flux push artifact")
+	fs.StringVar(&s.Ref, "ref", "", "branch, tag or commit; semver:RANGE, or a tag with *, for the highest matching tag (default: the default branch). For a registry: tag, range of tags, or digest sha256:… (default: latest)")
 	fs.StringVar(&s.Path, "path", "", pathUsage)
-	fs.StringVar(&s.FleetID, "fleet-id", "", "name of a fleet whose fleet.yaml gives none (default: made from the source)")
-	fs.StringVar(&c.Dir, "credentials", "", "folder of credentials for the repository in files called as the keys of a Secret for Flux: username, password, bearerToken or token, identity, identity.password, known_hosts, ca.crt, tls.crt with tls.key, githubAppID with githubAppInstallationID or githubAppInstallationOwner and githubAppPrivateKey, githubAppBaseURL, proxy, and .dockerconfigjson for a registry")
+	fs.StringVar(&s.FleetID, "fleet-id", "", "name of the fleet if fleet.yaml has none (default: derived from the source)")
+	fs.StringVar(&c.Dir, "credentials", "", "folder of credentials for the repository. File names are the keys of a Flux Secret: username, password, bearerToken or token, identity, identity.password, known_hosts, ca.crt, tls.crt with tls.key, githubAppID with githubAppInstallationID or githubAppInstallationOwner and githubAppPrivateKey, githubAppBaseURL, proxy, and .dockerconfigjson for a registry")
 	fs.StringVar(&c.Username, "username", "", "user name for the repository")
 	fs.StringVar(&c.TokenFile, "token-file", "", "file with a token for the repository")
-	fs.StringVar(&c.BearerFile, "bearer-token-file", "", "file with a token that is sent as a bearer")
-	fs.StringVar(&c.CertFile, "client-cert", "", "certificate to show to the repository's server, PEM")
-	fs.StringVar(&c.CertKeyFile, "client-key", "", "private key of that certificate, PEM")
-	fs.StringVar(&c.Proxy, "proxy", "", "proxy for the repository, http://, https:// or socks5://HOST:PORT; a user and a password belong into the file proxy of --credentials (default: what HTTPS_PROXY says)")
-	fs.StringVar(&c.DockerConfigFile, "docker-config", "", "configuration of docker (config.json) with the credentials for a registry; credential helpers are not run")
-	fs.BoolVar(&s.PlainHTTP, "plain-http", false, "speak to a registry without TLS; one on this computer is anyway, unless --ca-file or --client-cert is given")
+	fs.StringVar(&c.BearerFile, "bearer-token-file", "", "file with a bearer token")
+	fs.StringVar(&c.CertFile, "client-cert", "", "client certificate for the repository (PEM)")
+	fs.StringVar(&c.CertKeyFile, "client-key", "", "private key of that certificate (PEM)")
+	fs.StringVar(&c.Proxy, "proxy", "", "proxy for the repository: http://, https:// or socks5://HOST:PORT. Put a user and password into the file proxy of --credentials (default: HTTPS_PROXY)")
+	fs.StringVar(&c.DockerConfigFile, "docker-config", "", "Docker configuration (config.json) with credentials for a registry; credential helpers are not run")
+	fs.BoolVar(&s.PlainHTTP, "plain-http", false, "use plain HTTP for a registry. Default for a registry on this computer, unless --ca-file or --client-cert is set")
 	settings(cmd, "plain-http")
 	fs.StringVar(&c.PasswordFile, "password-file", "", "file with the password of the user")
-	fs.StringVar(&c.SSHKeyFile, "ssh-key", "", "file with the private key for ssh")
+	fs.StringVar(&c.SSHKeyFile, "ssh-key", "", "SSH private key file")
 	fs.StringVar(&c.PassphraseFile, "ssh-passphrase-file", "", "file with the passphrase of the key")
-	fs.StringVar(&c.KnownHostsFile, "known-hosts", "", "known_hosts file; ssh needs one")
-	fs.StringArrayVar(&s.AgeIdentityFiles, "age-identity-file", nil, "file with age identities, or folder of such files, that decrypt files of the fleet, beside those of the secret store; may be repeated")
-	fs.StringVar(&s.SopsProgram, "sops-program", "", "program to run, sops 3.9 or newer by its name or path, for encrypted files of the fleet that are for PGP keys, Vault or the key service of a cloud and for no age identity that is here (default: none, such files are refused)")
-	fs.StringVar(&c.CAFile, "ca-file", "", "authorities to trust for https, PEM, beside the system's")
-	fs.StringArrayVar(&s.TrustedKeys, "trusted-keys", nil, "file with public keys of OpenPGP in armour, or of SSH as in authorized_keys or Git's allowed signers, or folder of such files: follow only commits that one of them signed, each since the last one followed, or a tag that one did; for a registry, with public keys in PEM: follow only artifacts that one of them signed with cosign, each made after the last one followed; may be repeated")
-	fs.BoolVar(&s.TrustMerges, "trust-merges", false, "with --trusted-keys, take who signs a merge to stand for all that it brings in: what is merged needs no signature")
+	fs.StringVar(&c.KnownHostsFile, "known-hosts", "", "known_hosts file, required for SSH")
+	fs.StringArrayVar(&s.AgeIdentityFiles, "age-identity-file", nil, "file or folder with additional age identities that decrypt files of the fleet; may be repeated")
+	fs.StringVar(&s.SopsProgram, "sops-program", "", "sops program (3.9 or newer), name or path, for files that are encrypted for PGP, Vault or a cloud KMS (default: none; such files are refused)")
+	fs.StringVar(&c.CAFile, "ca-file", "", "additional CA bundle for https (PEM)")
+	fs.StringArrayVar(&s.TrustedKeys, "trusted-keys", nil, "file or folder with public keys: OpenPGP (armored), SSH (authorized_keys or allowed signers). Follows only commits signed by one of them, all commits since the last followed one, or a signed tag. For a registry, PEM: follows only newer artifacts signed with cosign; may be repeated")
+	fs.BoolVar(&s.TrustMerges, "trust-merges", false, "with --trusted-keys, accept a signed merge for all commits that it merges")
 	settings(cmd, "trust-merges")
 	declare(cmd, verbatim, []string{"ref", "path", "fleet-id", "username"})
-	fs.Var((*allowFlag)(&s.AllowedSources), "allow-source", "beginning of the URLs of sources that fleet.yaml may pin, as https://git.example.com/platform, and after a = a folder like that of --credentials for them; the longest counts; may be repeated (default: none may be pinned)")
+	fs.Var((*allowFlag)(&s.AllowedSources), "allow-source", "URL prefix of sources that fleet.yaml may pin, such as https://git.example.com/platform, optionally with =FOLDER of credentials like --credentials. The longest prefix counts; may be repeated (default: none)")
 	return f
 }
 
 // addFolders adds the flag that replaces pinned sources by local folders.
 func (f *sourceFlags) addFolders(cmd *cobra.Command) {
-	cmd.Flags().StringToStringVar(&f.settings.SourceFolders, "source-folder", nil, "folder of this computer that stands for the repository of a pinned source, NAME=FOLDER: as it lies there, whatever fleet.yaml pins; may be repeated")
+	cmd.Flags().StringToStringVar(&f.settings.SourceFolders, "source-folder", nil, "local folder in place of a pinned source, NAME=FOLDER; may be repeated")
 }
 
 // An allowFlag is a list of sources that may be pinned.
@@ -189,23 +189,23 @@ func (a *allowFlag) Type() string { return "url" }
 // addStatus adds the flags that say where the status branch is.
 func (f *sourceFlags) addStatus(cmd *cobra.Command) {
 	defer share(cmd)()
-	cmd.Flags().StringVar(&f.branch, "status-branch", "", "name of the status branch (default: what fleet.yaml says, or fairlead/status)")
+	cmd.Flags().StringVar(&f.branch, "status-branch", "", "name of the status branch (default: from fleet.yaml, or fairlead/status)")
 	declare(cmd, verbatim, []string{"status-branch"})
-	cmd.Flags().StringVar(&f.settings.StatusCredentials.Dir, "status-credentials", "", "folder like that of --credentials, for the status branch (default: the credentials of the source)")
-	cmd.Flags().StringVar(&f.settings.StatusRepository, "status-repository", "", "repository of the status branch, or a folder; a source in a registry needs one (default: the source)")
-	cmd.Flags().StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "like --trusted-keys, of those who may ask for something on the status branch, and of the fleet's agents: requests, numbers of machines and changes of owner that none of them signed count for nothing. The key of --signing-key of an agent has to be one of them; may be repeated. Without it whoever may push there may do so")
+	cmd.Flags().StringVar(&f.settings.StatusCredentials.Dir, "status-credentials", "", "folder like --credentials, for the status branch (default: the credentials of the source)")
+	cmd.Flags().StringVar(&f.settings.StatusRepository, "status-repository", "", "repository or folder of the status branch, required for a source in a registry (default: the source)")
+	cmd.Flags().StringArrayVar(&f.settings.RequestKeys, "request-keys", nil, "public keys like --trusted-keys, of people who may make requests and of the agents of the fleet. Requests, scales and changes of owner without their signature are ignored. Must include the key of --signing-key; may be repeated (default: anyone with push access to the status branch may make requests)")
 }
 
 // addSigning adds the flag that says what signs commits to the status branch.
 func (f *sourceFlags) addSigning(cmd *cobra.Command) {
 	defer share(cmd)()
-	cmd.Flags().StringVar(&f.settings.SigningKey, "signing-key", "", "private key of SSH or OpenPGP to sign what is asked for and commits to the status branch with: a file, or a folder with identity or git.asc, and its passphrase in identity.password or passphrase")
+	cmd.Flags().StringVar(&f.settings.SigningKey, "signing-key", "", "private key (SSH or OpenPGP) to sign requests and commits to the status branch: a file, or a folder with identity or git.asc, and its passphrase in identity.password or passphrase")
 }
 
 // addSecrets adds the flag that says where secrets are.
 func (f *sourceFlags) addSecrets(cmd *cobra.Command) {
 	defer share(cmd)()
-	cmd.Flags().StringVar(&f.settings.Secrets, "secrets", "", "secret store: a folder of encrypted files, kubernetes (the cluster that this runs in), or kubernetes:KUBECONFIG (default: a folder for the source in ~/.local/state/fairlead)")
+	cmd.Flags().StringVar(&f.settings.Secrets, "secrets", "", "secret store: a folder of encrypted files, kubernetes (the cluster of this process), or kubernetes:KUBECONFIG (default: a folder for the source in ~/.local/state/fairlead)")
 }
 
 // addProviders adds the flags of the infrastructure providers.
@@ -255,7 +255,7 @@ func quiet(w io.Writer) *slog.Logger {
 func newLogger(w io.Writer, form, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, &usageError{fmt.Errorf("there is no log level %q: use debug, info, warn or error", level)}
+		return nil, &usageError{fmt.Errorf("invalid --log-level %q: must be one of debug, info, warn, error", level)}
 	}
 	o := &slog.HandlerOptions{Level: l, ReplaceAttr: boundedAttr}
 	switch form {
@@ -264,7 +264,7 @@ func newLogger(w io.Writer, form, level string) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
-	return nil, &usageError{fmt.Errorf("there is no log format %q: use text or json", form)}
+	return nil, &usageError{fmt.Errorf("invalid --log-format %q: must be one of text, json", form)}
 }
 
 // maxLogged bounds each value in the log, in bytes. Texts of servers are logged in full up

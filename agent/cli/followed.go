@@ -29,16 +29,16 @@ func (p selection) checkFollowed(ctx context.Context, branch string) error {
 	case isFolder && owner.Agent != "" && (folder.Followed() || !wiring.IsFolder(p.settings.Source)):
 		return nil
 	case isFolder && !wiring.IsFolder(p.settings.Source):
-		return fmt.Errorf("no agent has ever written the status of %s to the folder %s: start one, or name the right place with --status-repository", where, p.settings.StatusRepository)
+		return fmt.Errorf("no agent has ever written the status of %s to the folder %s: start an agent, or set --status-repository", where, p.settings.StatusRepository)
 	case isFolder && owner.Agent != "" && !folder.Told():
 		return fmt.Errorf("it is not known whether an agent follows the folder %s: agent %q owns its fleet, and is of a version that did not say so. "+
 			"Start an agent of this version in its place, fairlead agent --source %[1]s --name %[2]s, and ask again", where, owner.Agent)
 	case isFolder && p.origin(ctx) != "":
-		return fmt.Errorf("no agent follows the folder %s; it is a clone, so ask the agent of its repository: add --source %s", where, p.origin(ctx))
+		return fmt.Errorf("no agent follows the folder %s, which is a clone: add --source %s", where, p.origin(ctx))
 	case isFolder:
-		return fmt.Errorf("no agent follows the folder %s: name the repository of the fleet with --source, or start fairlead agent --source %[1]s", where)
+		return fmt.Errorf("no agent follows the folder %s: set --source to the fleet repository, or run fairlead agent --source %[1]s", where)
 	case owner.Agent == "":
-		return fmt.Errorf("no agent has ever followed %s: start one, or name the status branch with --status-branch or --status-repository", where)
+		return fmt.Errorf("no agent has ever followed %s: start an agent, or set --status-branch or --status-repository", where)
 	}
 	return nil
 }

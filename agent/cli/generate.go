@@ -21,7 +21,7 @@ func newGenerate(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "generate",
 		GroupID: groupWrite,
-		Short:   "Write manifests into a clone of the fleet",
+		Short:   "Generate manifests",
 		Args:    args(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -33,18 +33,18 @@ func newGenerateCluster(built wiring.Built) *cobra.Command {
 	var into string
 	cmd := &cobra.Command{
 		Use:   "cluster NAMESPACE/NAME",
-		Short: "Write the overlay of a cluster",
-		Long: `Write the overlay of a cluster into the fleet that one stands in: clusters/NAMESPACE/NAME,
-made like a cluster of the provider's example, which the flavor names. What it includes
-and the fleet has not, such as a component, is written as well; what is there is never
-changed. What no flag says is as fleet.yaml says, or the base's default.`,
+		Short: "Generate the overlay of a new cluster",
+		Long: `Generate the overlay clusters/NAMESPACE/NAME in the fleet of the current folder, like a
+cluster in the example of the provider. Missing parts that it includes, such as a
+component, are generated as well. Existing files are never changed. Values that are not
+set come from fleet.yaml or the base.`,
 		Example: `  fairlead generate cluster prod/eu-2 --kubernetes-version v1.34.1 --worker-machine-count 3
   fairlead generate cluster prod/eu-3 --flavor ha --set ENDPOINT=192.0.2.10
   fairlead generate cluster prod/eu-3 --flavor ha --list-variables`,
 		Args: args(cobra.ExactArgs(1)),
 	}
 	f := addScaffold(cmd, built)
-	cmd.Flags().StringVar(&into, "into", ".", "folder of the fleet, or one in it")
+	cmd.Flags().StringVar(&into, "into", ".", "folder of the fleet, or a folder in it")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		k, err := clusterOf(argv[0])
 		if err != nil {
@@ -64,7 +64,7 @@ changed. What no flag says is as fleet.yaml says, or the base's default.`,
 		}
 		folder := scaffold.Folder(k)
 		if _, err := os.Lstat(filepath.Join(root, folder)); err == nil {
-			return fmt.Errorf("there is a folder %s already: change its files, or choose another name", filepath.Join(root, folder))
+			return fmt.Errorf("folder %s already exists: edit its files, or choose another name", filepath.Join(root, folder))
 		}
 		c, err := f.cluster(q, t, flavor, k.String())
 		if err != nil {
@@ -95,13 +95,13 @@ type scaffoldFlags struct {
 func addScaffold(cmd *cobra.Command, built wiring.Built) *scaffoldFlags {
 	f := &scaffoldFlags{built: built}
 	fs := cmd.Flags()
-	fs.StringVar(&f.provider, "provider", "", "infrastructure provider: "+f.providers()+" (default: that of the fleet's bases)")
-	fs.StringVarP(&f.flavor, "flavor", "f", "", "kind of cluster: small, ha, or another one of the provider (default: small)")
-	fs.StringVar(&f.version, "kubernetes-version", "", "version of Kubernetes, as v1.34.1")
-	fs.IntVar(&f.controlPlane, "control-plane-machine-count", 0, "machines of the control plane")
-	fs.IntVar(&f.workers, "worker-machine-count", -1, "workers")
+	fs.StringVar(&f.provider, "provider", "", "infrastructure provider: "+f.providers()+" (default: that of the bases of the fleet). K3s is a flavor of inmemory")
+	fs.StringVarP(&f.flavor, "flavor", "f", "", "flavor of the cluster: small, ha, or another one of the provider (default: small)")
+	fs.StringVar(&f.version, "kubernetes-version", "", "Kubernetes version, such as v1.34.1")
+	fs.IntVar(&f.controlPlane, "control-plane-machine-count", 0, "number of control-plane machines")
+	fs.IntVar(&f.workers, "worker-machine-count", -1, "number of workers")
 	fs.StringArrayVar(&f.values, "set", nil, "value of another variable, NAME=VALUE; may be repeated")
-	fs.BoolVar(&f.list, "list-variables", false, "list the variables of the flavor with their values in the example, and write nothing")
+	fs.BoolVar(&f.list, "list-variables", false, "list the variables of the flavor with their values in the example, and exit")
 	declare(cmd, verbatim, []string{"provider", "flavor", "kubernetes-version"})
 	settings(cmd, "list-variables")
 	// It fails only for a flag that does not exist.
@@ -183,7 +183,7 @@ func (f *scaffoldFlags) cluster(q *questions, t scaffold.Template, flavor scaffo
 	for _, text := range f.values {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return c, &usageError{fmt.Errorf("--set %q: give NAME=VALUE", text)}
+			return c, &usageError{fmt.Errorf("invalid --set %q: must be NAME=VALUE", text)}
 		}
 		c.Values[name] = value
 	}

@@ -29,10 +29,11 @@ type event struct {
 func newHistory(built wiring.Built) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "history NAMESPACE/NAME", GroupID: groupLook, Short: "Say what was done to a cluster, by which commits",
-		Long: `Say what was done to a cluster, the newest first, from the commits of the status branch:
-what the agent did and why, what failed, and what people asked for. As much of it as the
-branch keeps: spec.statusHistory in fleet.yaml bounds that.`,
+		Use: "history NAMESPACE/NAME", GroupID: groupLook, Short: "Show what changed in a cluster, by commit",
+		Long: `Show what changed in a cluster, newest first, from the commits of the status branch:
+actions with their reasons, failures, and requests. spec.status.history in fleet.yaml
+limits how much the branch keeps. Equal actions of a commit are one row; -o json has
+each of them.`,
 		Example: `  fairlead history prod/eu-1
   fairlead history prod/eu-1 --limit 100 -o json`,
 		Args: args(cobra.ExactArgs(1)),
@@ -41,7 +42,7 @@ branch keeps: spec.statusHistory in fleet.yaml bounds that.`,
 	f := addSource(cmd, built)
 	f.addStatus(cmd)
 	f.complete(oneCluster(0))
-	cmd.Flags().IntVar(&limit, "limit", 30, "how many lines at most")
+	cmd.Flags().IntVar(&limit, "limit", 30, "maximum number of lines")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := f.here(cmd.Context(), nil)
 		if err != nil {
@@ -79,7 +80,7 @@ branch keeps: spec.statusHistory in fleet.yaml bounds that.`,
 func historyOf(ctx context.Context, b sources.Branch, k fleet.Key, limit int) ([]event, error) {
 	logged, ok := b.(sources.Logged)
 	if !ok {
-		return nil, fleet.Errorf(fleet.Invalid, "read the history of "+k.String(), "the status of a folder has no history: that of a repository does")
+		return nil, fleet.Errorf(fleet.Invalid, "read the history of "+k.String(), "the status of a folder has no history: use a repository")
 	}
 	head, _, err := b.Read(ctx)
 	if err != nil {
@@ -134,13 +135,53 @@ func mentions(text string, k fleet.Key) bool {
 
 func showHistory(w io.Writer, form output.Format, k fleet.Key, events []event) error {
 	t := output.Table{Header: []string{"AT", "COMMIT", "BY", "WHAT"}, Fit: true}
-	for _, e := range events {
+	for i, e := range events {
+		if same := alike(events[i:]); i > 0 && len(alike(events[i-1:])) > 1 {
+			continue // it is a part of the row above
+		} else if len(same) > 1 {
+			e.What = folded(same)
+		}
+		if i > 0 && events[i-1].Commit == e.Commit {
+			t.Add("", "", "", e.What)
+			continue
+		}
 		name, _, _ := strings.Cut(e.By, " <")
 		t.Add(e.At.Format(time.RFC3339), e.Commit[:min(12, len(e.Commit))], name, e.What)
 	}
 	if t.Empty() && form == output.FormatTable {
-		_, err := fmt.Fprintf(w, "the newest %d commits of the status branch tell nothing of %s\n", mostSearched, k)
+		_, err := fmt.Fprintf(w, "no changes of %[2]s found in the newest %[1]d commits of the status branch\n", mostSearched, k)
 		return err
 	}
 	return t.Write(w, form, events)
+}
+
+// alike returns the events at the beginning of events that one row shows: the same action for
+// the same reason in one commit, on other objects.
+func alike(events []event) []event {
+	action, _, reason := parts(events[0].What)
+	n := 1
+	for n < len(events) && reason != "" && events[n].Commit == events[0].Commit {
+		if a, _, r := parts(events[n].What); a != action || r != reason {
+			break
+		}
+		n++
+	}
+	return events[:n]
+}
+
+// folded returns what one row says of events that are alike.
+func folded(events []event) string {
+	action, first, reason := parts(events[0].What)
+	return fmt.Sprintf("%s %s and %d more: %s", action, first, len(events)-1, reason)
+}
+
+// parts returns the parts of "ACTION SUBJECT: REASON". reason is empty if what has another
+// form.
+func parts(what string) (action, subject, reason string) {
+	head, reason, _ := strings.Cut(what, ": ")
+	action, subject, ok := strings.Cut(head, " ")
+	if !ok || strings.Contains(subject, " ") {
+		return what, "", ""
+	}
+	return action, subject, reason
 }

@@ -28,9 +28,9 @@ type homeFlags struct {
 
 func (m *moveCommand) addHome(cmd *cobra.Command) {
 	h, fs := &m.home, cmd.Flags()
-	fs.StringArrayVar(&h.addons, "addons", nil, "manifest, or folder of them, that the home needs before pods can run, such as its network; may be repeated")
+	fs.StringArrayVar(&h.addons, "addons", nil, "manifest or folder that the home needs before pods can run, such as its CNI; may be repeated")
 	fs.StringVar(&h.image, "image", "", "image of the agent, REPOSITORY[:TAG][@DIGEST]")
-	fs.StringArrayVar(&h.values, "values", nil, "file with values of the agent's chart, which win over what is computed; may be repeated")
+	fs.StringArrayVar(&h.values, "values", nil, "file with values for the chart of the agent, with precedence over computed ones; may be repeated")
 	fs.StringVar(&h.namespace, "namespace", fleet.HomeNamespace, "namespace of the agent")
 	fs.StringVar(&h.release, "release", fleet.HomeRelease, "name of the Helm release of the agent")
 	fs.StringVar(&h.kubeconfig, "kubeconfig", "", "file to write the kubeconfig of the home to (default: CLUSTER.kubeconfig)")

@@ -21,12 +21,12 @@ func newHosts(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "hosts [NAMESPACE/NAME]",
 		GroupID: groupLook,
-		Short:   "Show the hosts of bare metal: state, who has them, what is in the way",
-		Long: `Show the hosts of inventories in Git, from the status branch: no BMC and no Ironic
-is asked. -o json and -o yaml have all that inspection found.
+		Short:   "List bare-metal hosts and their state",
+		Long: `List bare-metal hosts of inventories in Git and their state, from the status branch. -o json and
+-o yaml include the results of inspection.
 
---selector goes by the labels that Git says, --hardware by what inspection found,
-with the keys that -o json shows under hardware.`,
+--selector selects by labels in Git, --hardware by results of inspection, with the keys
+that -o json shows under hardware.`,
 		Example: `  fairlead hosts --source https://git.example.com/fleet.git
   fairlead hosts metal/rack1-03 --source ./fleet -o yaml
   fairlead hosts --source ./fleet --selector rack=r1 --hardware cpu.arch=x86_64`,
@@ -35,8 +35,8 @@ with the keys that -o json shows under hardware.`,
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
 	f := addSource(cmd, built)
 	f.addStatus(cmd)
-	cmd.Flags().StringVarP(&selector, "selector", "l", "", "only hosts with these labels, as kubectl selects")
-	cmd.Flags().StringVar(&facts, "hardware", "", "only hosts with this hardware: a selector over what inspection found")
+	cmd.Flags().StringVarP(&selector, "selector", "l", "", "label selector for hosts, as in kubectl")
+	cmd.Flags().StringVar(&facts, "hardware", "", "selector for results of inspection")
 	settings(cmd, "selector", "hardware")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		wanted, err := hostFilter(argv, selector, facts)
@@ -57,7 +57,7 @@ with the keys that -o json shows under hardware.`,
 		}
 		if s.Owner.Agent == "" {
 			if err := p.checkFollowed(cmd.Context(), branch); err != nil {
-				return fmt.Errorf("there is no status here: %w", err)
+				return fmt.Errorf("no status found: %w", err)
 			}
 		}
 		var list []fleet.Host
@@ -67,7 +67,7 @@ with the keys that -o json shows under hardware.`,
 			}
 		}
 		if len(argv) == 1 && len(list) == 0 {
-			return errors.Join(append(s.DamagedHosts, fmt.Errorf("the status branch does not tell of a host %s that is asked for", argv[0]))...)
+			return errors.Join(append(s.DamagedHosts, fmt.Errorf("host %q not found", argv[0]))...)
 		}
 		return errors.Join(append(s.DamagedHosts, showHosts(cmd.OutOrStdout(), output.Format(*form), list))...)
 	}
@@ -106,7 +106,7 @@ func showHosts(w io.Writer, form output.Format, list []fleet.Host) error {
 		return t.Write(w, form, view)
 	}
 	if len(view) == 0 {
-		_, err := fmt.Fprintln(w, "the status branch tells of no such host")
+		_, err := fmt.Fprintln(w, "no hosts found")
 		return err
 	}
 	return t.Text(w)

@@ -25,11 +25,11 @@ func newInit(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "init [FOLDER]",
 		GroupID: groupWrite,
-		Short:   "Begin a fleet repository, with its first cluster",
-		Long: `Begin a fleet repository, with its first cluster, from the example of a provider:
-fleet.yaml, the base that clusters share, and one overlay. What no flag says is asked
-for where standard input is a terminal; else it is as in the example. A FOLDER that
-is in no Git repository becomes one. Nothing is committed: look at it first.`,
+		Short:   "Create a fleet repository with a first cluster",
+		Long: `Create a fleet repository with a first cluster, from the example of a provider:
+fleet.yaml, a base that clusters share, and an overlay. Prompts for missing values if
+standard input is a terminal. Otherwise uses the values of the example. A FOLDER outside
+of a Git repository becomes one. Nothing is committed.`,
 		Example: `  fairlead init fleet
   fairlead init fleet --provider openstack --name harbour --cluster prod/eu-1 --flavor ha \
     --set OPENSTACK_EXTERNAL_NETWORK=public --set 'API_ALLOWED_CIDRS=["192.0.2.0/24"]'
@@ -38,10 +38,10 @@ is in no Git repository becomes one. Nothing is committed: look at it first.`,
 		Args: args(cobra.MaximumNArgs(1)),
 	}
 	f := addScaffold(cmd, built)
-	cmd.Flags().StringVar(&name, "name", "fleet", "name of the fleet, which tags of its machines carry")
+	cmd.Flags().StringVar(&name, "name", "fleet", "name of the fleet, in the tags of its machines")
 	cmd.Flags().StringVar(&cluster, "cluster", "default/one", "first cluster, NAMESPACE/NAME")
 	declare(cmd, verbatim, []string{"name"})
-	ask := cmd.Flags().Bool("ask", false, "ask for what no flag says (default: where standard input is a terminal)")
+	ask := cmd.Flags().Bool("ask", false, "prompt for missing values (default: if standard input is a terminal)")
 	settings(cmd, "ask")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		folder := "."
@@ -78,7 +78,7 @@ is in no Git repository becomes one. Nothing is committed: look at it first.`,
 func unused(folder string) error {
 	for _, mark := range []string{render.ConfigFile, "clusters"} {
 		if _, err := os.Lstat(filepath.Join(folder, mark)); err == nil {
-			return fmt.Errorf("%s has a %s, so it is a fleet: fairlead generate cluster NAMESPACE/NAME --into %[1]s adds to it", folder, mark)
+			return fmt.Errorf("%s has a %s and is a fleet already: to add a cluster, run fairlead generate cluster NAMESPACE/NAME --into %[1]s", folder, mark)
 		}
 	}
 	return nil
@@ -118,9 +118,9 @@ func (f *scaffoldFlags) begin(cmd *cobra.Command, folder, name string, t scaffol
 // next says what a person does with a new fleet in folder.
 func next(folder string) []string {
 	return []string{
-		"look through " + filepath.Join(folder, render.ConfigFile) + ", commit, and push to a repository of yours",
-		"fairlead check " + folder + " says what is missing before the first push",
-		"fairlead agent --source URL-OF-THE-REPOSITORY makes it so",
+		"Review " + filepath.Join(folder, render.ConfigFile) + ", commit, and push to your repository",
+		"Before the first push, run: fairlead check " + folder,
+		"To create the cluster, run: fairlead agent --source URL-OF-THE-REPOSITORY",
 	}
 }
 
@@ -210,7 +210,7 @@ func clusterOf(text string) (fleet.Key, error) {
 	}
 	for _, part := range []string{k.Namespace, k.Name} {
 		if wrong := names.IsDNS1123Label(part); len(wrong) > 0 {
-			return k, &usageError{fmt.Errorf("%q cannot name a cluster: %s", text, wrong[0])}
+			return k, &usageError{fmt.Errorf("invalid cluster name %q: %s", text, wrong[0])}
 		}
 	}
 	return k, nil

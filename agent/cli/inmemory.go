@@ -17,26 +17,24 @@ func newInMemory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "inmemory",
 		GroupID: groupRun,
-		Short:   "Run the in-memory cloud as a process of its own",
-		Long: `Run the in-memory cloud as a process of its own.
-
-Its machines live as long as the process. An agent uses it with --inmemory-url,
-and can be killed and started again without losing a machine.`,
+		Short:   "Run the in-memory infrastructure as a separate process",
+		Long: `Run the in-memory infrastructure as a separate process. Its machines exist as long as
+the process. An agent with --inmemory-url can be restarted without losing them.`,
 		Example: `  fairlead inmemory --listen 127.0.0.1:8090 &
   fairlead agent --source ./fleet --inmemory-url http://127.0.0.1:8090`,
 		Args: args(cobra.NoArgs),
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8090", "address to serve on")
-	cmd.Flags().StringVar(&format, "log-format", "text", "text or json")
-	cmd.Flags().StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	cmd.Flags().StringVar(&format, "log-format", "text", "log format: text or json")
+	cmd.Flags().StringVar(&level, "log-level", "info", "log level: debug, info, warn or error")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		log, err := newLogger(cmd.ErrOrStderr(), format, level)
 		if err != nil {
 			return err
 		}
-		l, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", listen)
+		l, err := server.Listen(cmd.Context(), "listen", listen)
 		if err != nil {
-			return fmt.Errorf("cannot serve: %w", err)
+			return err
 		}
 		cloud := inmemory.NewCloud(inmemory.CloudOptions{Log: log})
 		defer cloud.Close()
@@ -56,7 +54,7 @@ type inMemoryFlags struct {
 }
 
 func (f *inMemoryFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.serve, serveInMemory, false, "serve the in-memory cloud of this agent under /inmemory/ of --listen, to whoever reaches it")
+	cmd.Flags().BoolVar(&f.serve, serveInMemory, false, "serve the in-memory cloud of this agent under /inmemory/ of --listen, without authentication")
 	settings(cmd, serveInMemory)
 	cmd.Flags().Lookup(serveInMemory).DefValue = "where the source is on this computer and --listen is of it alone"
 }
@@ -67,7 +65,7 @@ func (f *inMemoryFlags) served(s wiring.Settings, address string) (bool, error) 
 	elsewhere := s.Providers[inmemory.ProviderName][inmemory.SettingURL] != ""
 	if f.asked {
 		if f.serve && elsewhere {
-			return false, &usageError{fmt.Errorf("--%s is for the cloud of this agent, and --inmemory-url names another one: give one of the two", serveInMemory)}
+			return false, &usageError{fmt.Errorf("--%s and --inmemory-url are both set: use one of them", serveInMemory)}
 		}
 		return f.serve, nil
 	}

@@ -16,14 +16,12 @@ func newKubeconfig(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "kubeconfig NAMESPACE/NAME",
 		GroupID: groupLook,
-		Short:   "Write the administrator's kubeconfig of a cluster",
-		Long: `Write the administrator's kubeconfig of a cluster.
+		Short:   "Print the admin kubeconfig of a cluster",
+		Long: `Print the admin kubeconfig of a cluster from the secret store of the agent. Use the same
+--source or --secrets as the agent.
 
-It comes from the secret store of the agent, so this runs where the agent's
-secrets are: with the same --source, or the same --secrets.
-
---merge puts it into your own kubeconfig, the first of KUBECONFIG or ~/.kube/config,
-with a context that is called NAMESPACE-NAME. The rest of that file stays.`,
+--merge adds it to your kubeconfig (the first file in KUBECONFIG, or ~/.kube/config) as
+the context NAMESPACE-NAME, and keeps the rest of the file.`,
 		Example: `  fairlead kubeconfig prod/eu-1 --merge && kubectl --context prod-eu-1 get nodes
   fairlead kubeconfig prod/eu-1 --source ./fleet > eu-1.kubeconfig
   kubectl --kubeconfig eu-1.kubeconfig get nodes`,
@@ -32,7 +30,7 @@ with a context that is called NAMESPACE-NAME. The rest of that file stays.`,
 	f := addSource(cmd, built)
 	f.addSecrets(cmd)
 	f.complete(oneCluster(0))
-	merge := cmd.Flags().Bool("merge", false, "put it into your own kubeconfig, as a context")
+	merge := cmd.Flags().Bool("merge", false, "add it to your kubeconfig as a context")
 	settings(cmd, "merge")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p := wholeOf(f.from(nil, quiet(cmd.ErrOrStderr())))
@@ -53,7 +51,7 @@ with a context that is called NAMESPACE-NAME. The rest of that file stays.`,
 		defer w.Close()
 		d, err := w.Secrets.Get(cmd.Context(), k, fleet.Kubeconfig)
 		if fleet.KindOf(err) == fleet.NotFound {
-			return fmt.Errorf("there is no kubeconfig of %s here: is it the right --source or --secrets, and has the cluster got that far?", k)
+			return fmt.Errorf("kubeconfig of cluster %q not found in the secret store. Check --source and --secrets. The kubeconfig exists once the control plane is being created", k)
 		}
 		if err != nil {
 			return err
@@ -67,7 +65,7 @@ with a context that is called NAMESPACE-NAME. The rest of that file stays.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s has the context %s\n", file, name)
+			fmt.Fprintf(cmd.OutOrStdout(), "context %[2]s added to %[1]s\n", file, name)
 			return nil
 		}
 		_, err = output.Exact(cmd.OutOrStdout()).Write(d[fleet.KubeconfigKey].Reveal())

@@ -18,23 +18,23 @@ type listenFlags struct {
 
 func (f *listenFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.files.Certificate, "listen-tls-cert", "", "file with the certificate to serve --listen with, PEM; without one it is plain HTTP")
-	fs.StringVar(&f.files.Key, "listen-tls-key", "", "file with its key, PEM")
-	fs.StringVar(&f.files.ClientCA, "listen-client-ca", "", "file with authorities, PEM: who shows a certificate of theirs may read metrics, and others may not; probes are for everybody")
-	fs.StringVar(&f.token, "listen-token-file", "", "file with bearer tokens, one a line: who has one may read metrics, and others may not; probes are for everybody")
+	fs.StringVar(&f.files.Certificate, "listen-tls-cert", "", "server certificate of --listen (PEM). Without it: plain HTTP")
+	fs.StringVar(&f.files.Key, "listen-tls-key", "", "private key of that certificate (PEM)")
+	fs.StringVar(&f.files.ClientCA, "listen-client-ca", "", "CA bundle (PEM) for client certificates. If set, reading metrics requires a client certificate; health probes do not")
+	fs.StringVar(&f.token, "listen-token-file", "", "file with bearer tokens, one per line. If set, reading metrics requires a token; health probes do not")
 }
 
 // check returns an error for flags that cannot be used with address.
 func (f *listenFlags) check(address string) error {
 	switch {
 	case (f.files.Certificate == "") != (f.files.Key == ""):
-		return &usageError{errors.New("--listen-tls-cert and --listen-tls-key go together")}
+		return &usageError{errors.New("--listen-tls-cert and --listen-tls-key must be set together")}
 	case f.files != (certs.Files{}) && address == "", f.token != "" && address == "":
-		return &usageError{errors.New("--listen is empty: there is nothing to serve with a certificate or a token")}
+		return &usageError{errors.New("--listen is empty: remove the flags for its certificate and token")}
 	case f.files.ClientCA != "" && f.files.Certificate == "":
-		return &usageError{errors.New("--listen-client-ca needs --listen-tls-cert and --listen-tls-key: certificates are shown over TLS")}
+		return &usageError{errors.New("--listen-client-ca requires --listen-tls-cert and --listen-tls-key")}
 	case f.token != "" && f.files.Certificate == "" && !loopback(address):
-		return &usageError{errors.New("--listen-token-file needs --listen-tls-cert and --listen-tls-key: over plain HTTP a token is there for all to hear")}
+		return &usageError{errors.New("--listen-token-file requires --listen-tls-cert and --listen-tls-key: plain HTTP would expose the token")}
 	}
 	return nil
 }

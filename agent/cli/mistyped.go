@@ -28,7 +28,7 @@ func inWords(cmd *cobra.Command, a []string, err error) error {
 		cmd.SuggestionsMinimumDistance = closeEnough
 		return fmt.Errorf("unknown command %q for %s%s", a[0], cmd.CommandPath(), didYouMean(cmd.SuggestionsFor(a[0])))
 	case len(a) < len(wanted):
-		return fmt.Errorf("%s is missing: %s %s", wanted[len(a)], cmd.CommandPath(), strings.Join(wanted, " "))
+		return fmt.Errorf("missing argument %s: %s %s", wanted[len(a)], cmd.CommandPath(), strings.Join(wanted, " "))
 	case len(a) > len(wanted):
 		return fmt.Errorf("%q is one argument too many: %s", a[len(wanted)], strings.TrimSpace(cmd.CommandPath()+" "+strings.Join(wanted, " ")))
 	}

@@ -48,14 +48,14 @@ func (m *moveCommand) add(cmd *cobra.Command) {
 	m.f.addSigning(cmd)
 	m.f.addProviders(cmd)
 	fs := cmd.Flags()
-	fs.BoolVar(&m.dryRun, "dry-run", false, "say what is done and what is to come, and do nothing")
-	fs.BoolVar(&m.undo, "undo", false, "take back what was begun, as long as the fleet was not handed over")
-	fs.BoolVar(&m.keep, "keep", false, "leave secrets, and an agent in a cluster, where they were")
+	fs.BoolVar(&m.dryRun, "dry-run", false, "show completed and remaining steps and change nothing")
+	fs.BoolVar(&m.undo, "undo", false, "revert the steps, until the hand-over of the fleet")
+	fs.BoolVar(&m.keep, "keep", false, "keep the secrets, and an agent in a cluster, at the old location")
 	confirms(cmd, "undo")
 	settings(cmd, "dry-run", "keep")
-	fs.DurationVar(&m.interval, "interval", 2*time.Second, "between polls of the agent in this process")
-	fs.StringVar(&m.logFormat, "log-format", "text", "text or json")
-	fs.StringVar(&m.logLevel, "log-level", "warn", "of the agent in this process: debug, info, warn or error")
+	fs.DurationVar(&m.interval, "interval", 2*time.Second, "interval between polls of the agent in this process")
+	fs.StringVar(&m.logFormat, "log-format", "text", "log format: text or json")
+	fs.StringVar(&m.logLevel, "log-level", "warn", "log level of the agent in this process: debug, info, warn or error")
 	fs.StringVar(&m.logFile, "log-file", "", "file for the log of the agent in this process (default: standard error)")
 }
 
@@ -65,7 +65,7 @@ func (m *moveCommand) prepare(cmd *cobra.Command) (wiring.Settings, *pivot.Parts
 		return wiring.Settings{}, nil, pivot.Destination{}, nil, err
 	}
 	if m.f.settings.Source == "" || wiring.IsFolder(m.f.settings.Source) {
-		return fail(&usageError{errors.New("--source must be the URL of a repository: another place cannot read a folder of this computer")})
+		return fail(&usageError{errors.New("--source must be a repository URL: another cluster cannot read a folder of this computer")})
 	}
 	w := pivot.Destination{SkipCleanup: m.keep, Self: m.name}
 	if m.takeOver != "" {
@@ -150,7 +150,7 @@ func (m *moveCommand) toHome(cmd *cobra.Command, k fleet.Key) error {
 	}
 	if old, ok := ownership.HomeOf(owner.Agent); ok && old != k && !owner.Is(w.TakeOver) {
 		if !strings.HasPrefix(s.Secrets, "kubernetes:") {
-			return fmt.Errorf("the fleet is owned by the agent in cluster %s: name its kubeconfig with --secrets kubernetes:FILE", old)
+			return fmt.Errorf("the fleet is owned by the agent in cluster %s: set --secrets kubernetes:FILE with its kubeconfig", old)
 		}
 	}
 	// The old home may still have its agent, whoever owns the fleet now.

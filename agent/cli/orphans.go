@@ -25,23 +25,18 @@ func newOrphans(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "orphans [PATH|URL]",
 		GroupID: groupLook,
-		Short:   "Say what a fleet left behind, and remove it",
-		Long: `Say what a fleet left behind: what carries its tags, or was made by one of its
-clusters for itself, and belongs to no cluster that Git has.
+		Short:   "List and delete orphaned resources",
+		Long: `List orphaned resources: resources with the tags of the fleet, or created by one of its
+clusters, that belong to no cluster in Git.
 
-It looks wherever the credentials of the clusters reach, and where the status branch
-says that they lived. All of the fleet must be readable and without problems: what
-is not in Git counts as proof here. What is younger than the time that a provider
-may take to show a change, and what belongs to a cluster that is being made or
-changed, is passed over.
+The command searches where the credentials of clusters lead, and where clusters lived
+according to the status branch. The fleet must be readable and without problems.
+Resources of clusters in creation or change, and very new ones, are skipped. A cluster
+that was removed from Git is listed and never deleted: restore it with the annotation
+fairlead.dev/delete: "true", or enable prune in fleet.yaml.
 
-A cluster that vanished from Git is told of and never touched: bring it back with
-the annotation fairlead.dev/delete: "true", or switch on prune in fleet.yaml.
-
-With --delete everything else is removed, after a question, or without with --yes;
-each thing is looked at again before. The exit code is 0 if nothing is left, 2 if
-something is, and 1 if something went wrong: what could not be looked at is told
-after what was found elsewhere.`,
+--delete deletes the rest after confirmation and a second check. The exit code is 0 if
+there are none, 2 if there are some, and 1 after an error.`,
 		Example: `  fairlead orphans --source https://git.example.com/fleet.git
   fairlead orphans ./fleet --delete
   fairlead orphans ./fleet -o json | jq -r '.orphans[].id'`,
@@ -52,8 +47,8 @@ after what was found elsewhere.`,
 	f.addStatus(cmd)
 	f.addSecrets(cmd)
 	f.addProviders(cmd)
-	cmd.Flags().BoolVar(&remove, "delete", false, "remove what is found")
-	cmd.Flags().BoolVar(&yes, "yes", false, "with --delete: do not ask")
+	cmd.Flags().BoolVar(&remove, "delete", false, "delete the orphans")
+	cmd.Flags().BoolVar(&yes, "yes", false, "with --delete: skip the confirmation")
 	confirms(cmd, "delete", "yes")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		if err := f.checkHere(argv); err != nil {
@@ -64,7 +59,7 @@ after what was found elsewhere.`,
 			return err
 		}
 		if p.scope != scope.All {
-			return &usageError{fmt.Errorf("orphans are looked for in a whole fleet: name its root, %s", redacted(p.settings.Source))}
+			return &usageError{fmt.Errorf("orphans needs the whole fleet: use its root, %s", redacted(p.settings.Source))}
 		}
 		w, err := wiring.OpenRuntime(cmd.Context(), p.settings, modeOf(remove), nil)
 		if err != nil {
@@ -85,7 +80,7 @@ after what was found elsewhere.`,
 		left := len(s.Removable()) + len(s.Vanished())
 		if remove && len(s.Removable()) > 0 {
 			if !s.Recorded() {
-				return errors.Join(unseen, errors.New("no status of this fleet is known here, so nothing is removed: clusters that vanished from Git cannot be told from leftovers; name the repository of the status branch with --status-repository"))
+				return errors.Join(unseen, errors.New("no status branch found, so nothing is deleted: clusters removed from Git cannot be distinguished from orphans. Set --status-repository"))
 			}
 			if !yes {
 				ok, err := askYesNo(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Remove %s?", output.Count(len(s.Removable()), "thing")))
@@ -145,6 +140,6 @@ func askYesNo(ctx context.Context, in io.Reader, out io.Writer, question string)
 		return answer == "y" || answer == "yes", nil
 	case <-ctx.Done():
 		fmt.Fprintln(out)
-		return false, fmt.Errorf("nobody answered: %w", context.Cause(ctx))
+		return false, fmt.Errorf("no confirmation: %w", context.Cause(ctx))
 	}
 }

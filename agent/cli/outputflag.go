@@ -18,7 +18,7 @@ func outputFlag(cmd *cobra.Command, allowed ...output.Format) *string {
 			names[i] += "=TEMPLATE"
 		}
 	}
-	out := cmd.Flags().StringP("output", "o", names[0], "how to show it: "+strings.Join(names, ", "))
+	out := cmd.Flags().StringP("output", "o", names[0], "output format: "+strings.Join(names, ", "))
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		f := output.Format(*out)
 		if err := f.Check(); err != nil {
@@ -28,7 +28,7 @@ func outputFlag(cmd *cobra.Command, allowed ...output.Format) *string {
 			return nil
 		}
 		if !slices.Contains(allowed, f) || f == output.FormatJSONPath {
-			return &usageError{fmt.Errorf("there is no output %q here: use one of %s", *out, strings.Join(names, ", "))}
+			return &usageError{fmt.Errorf("invalid --output %q: must be one of %s", *out, strings.Join(names, ", "))}
 		}
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/oklog/run"
@@ -22,8 +21,8 @@ type pageFlags struct {
 
 func (f *pageFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringArrayVar(&f.hosts, "page-host", nil, "host name that the page is asked for by, as that of an ingress; addresses and localhost always are; may be repeated")
-	fs.StringVar(&f.forge, "page-forge", "", "kind of the forge that the page links to: github, gitlab or gitea, which Forgejo is, too (default: what the host name tells, or none)")
+	fs.StringArrayVar(&f.hosts, "page-host", nil, "host name of the page, such as that of an ingress. IP addresses and localhost are always allowed; may be repeated")
+	fs.StringVar(&f.forge, "page-forge", "", "kind of Git provider for links: github, gitlab, or gitea, also for Forgejo (default: by the host name)")
 }
 
 func newPage(built wiring.Built) *cobra.Command {
@@ -35,12 +34,12 @@ func newPage(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "page [PATH|URL]",
 		GroupID: groupLook,
-		Short:   "Serve a page that shows a fleet",
-		Long: `Serve a page that shows a fleet, for a browser, from the status branch: no cluster and
-no cloud is asked, and no secret is needed but a credential that may read the branch.
+		Short:   "Serve a read-only web page of the fleet",
+		Long: `Serve a read-only web page of the fleet, from the status branch. It needs read access to
+that branch and no secrets.
 
-The page changes nothing and has no login: it is for this computer, or for behind a
-proxy that knows who may look. docs/page.md tells more.`,
+The page has no login: use it on this computer or behind an authenticating proxy. See
+docs/guides/page.md.`,
 		Example: `  fairlead page https://git.example.com/fleet.git
   fairlead page ./fleet --listen 127.0.0.1:9000`,
 		Args: args(cobra.MaximumNArgs(1)),
@@ -48,7 +47,7 @@ proxy that knows who may look. docs/page.md tells more.`,
 	f := addSource(cmd, built)
 	f.addStatus(cmd)
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8090", "address to serve on")
-	cmd.Flags().DurationVar(&interval, "interval", 10*time.Second, "between looks at the status branch")
+	cmd.Flags().DurationVar(&interval, "interval", 10*time.Second, "interval between reads of the status branch")
 	flags.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		if interval <= 0 {
@@ -71,9 +70,9 @@ proxy that knows who may look. docs/page.md tells more.`,
 		if err != nil {
 			return err
 		}
-		l, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", listen)
+		l, err := server.Listen(cmd.Context(), "listen", listen)
 		if err != nil {
-			return fmt.Errorf("cannot serve: %w", err)
+			return err
 		}
 		where := redacted(cmp.Or(p.settings.StatusRepository, p.settings.Source))
 		if branch != "" {

@@ -23,29 +23,18 @@ func newPlan(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plan [PATH|URL]",
 		GroupID: groupWrite,
-		Short:   "Say what a revision would change, and why",
-		Long: `Say what a revision would change, and why: every machine that would be created,
-replaced or deleted.
+		Short:   "Show what a revision would change, and why",
+		Long: `Show what a revision would change, and why: every machine that would be created,
+replaced or deleted. The command observes the real infrastructure, uses the code of the
+agent, and changes nothing. --ref plans a branch, tag or commit; PATH plans files before
+the commit. --base also shows which fields of which pools differ from another revision.
 
-It looks at the real infrastructure and changes nothing. The decisions are made
-by the code that the agent acts with. --ref compares any branch, tag or commit of
-a repository with what is; a PATH compares files before they are committed. The
-status of a clone is that of its origin, or of what --status-repository names.
+It needs the secrets of the agent (--source or --secrets) to query the API servers of
+clusters. Without them it plans with the infrastructure only and says so. --last-seen
+needs no credentials of clouds and clusters: it plans with the last state on the status
+branch. --out writes a plan to a file; --against compares the file with later actions.
 
---base names what to compare with, such as the branch that is to be changed: then
-it says which pools are made of something else, and in which fields, in every
-cluster that a class or a base is changed for.
-
-For what only the API servers of the clusters know, it needs the agent's secrets:
-the same --source, or the same --secrets. Without them it says so and plans by
-the infrastructure alone.
-
---last-seen plans without credentials for clouds and clusters: by what an agent last wrote
-to the status branch, and says how old that is. --out keeps a plan in a file, and
---against compares such a file with what was done since.
-
-The exit code is 0 if there is nothing to do, 2 if there are changes, and 1 if
-something is wrong.`,
+The exit code is 0 without changes, 2 with changes, and 1 after an error.`,
 		Example: `  fairlead plan --source https://git.example.com/fleet.git --ref feature
   fairlead plan ./fleet --status-repository https://git.example.com/fleet.git -o markdown
   fairlead plan --source https://git.example.com/fleet.git --ref feature --base main
@@ -63,13 +52,13 @@ something is wrong.`,
 	f.addSecrets(cmd)
 	f.addProviders(cmd)
 	v := addValues(cmd)
-	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit of the repository to compare with; of a folder another folder, or the URL of a repository")
-	proposal := cmd.Flags().String("pull-request", "", "show what the agent planned for the pull request of that number, or for that ref, by the status branch: nothing is planned here")
+	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit to compare with; for a folder, another folder or a repository URL")
+	proposal := cmd.Flags().String("pull-request", "", "show the agent's plan of a pull request, by its number or ref, from the status branch")
 	partOfFleet(cmd)
-	cmd.Flags().BoolVar(&f.lastSeen, "last-seen", false, "go by what an agent last wrote to the status branch: no cloud and no cluster is asked, and no credential for them is needed")
+	cmd.Flags().BoolVar(&f.lastSeen, "last-seen", false, "plan with the last state on the status branch, without credentials of clouds and clusters")
 	settings(cmd, "last-seen")
-	keep := cmd.Flags().String("out", "", "file to keep the plan in as well, for --against")
-	against := cmd.Flags().String("against", "", "show what became of the plan in this file, by the status branch: nothing is planned")
+	keep := cmd.Flags().String("out", "", "file to write the plan to, for --against")
+	against := cmd.Flags().String("against", "", "file of an earlier plan to compare with later actions, from the status branch")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		if err := f.checkHere(argv); err != nil {
 			return err

@@ -46,7 +46,7 @@ func showPullRequest(ctx context.Context, w io.Writer, p selection, branch, prop
 	case i < 0 && err != nil:
 		return err
 	case i < 0:
-		return fleet.Errorf(fleet.NotFound, "show the plan of "+proposal, "the status branch has none: no pull request of that number is open, it is not planned yet, or spec.pullRequests in fleet.yaml has none planned, or no such ref")
+		return fleet.Errorf(fleet.NotFound, "show the plan of "+proposal, "no plan found on the status branch: no open pull request has that number, it is not planned yet, or spec.pullRequests in fleet.yaml excludes it")
 	}
 	plan := list[i]
 	if form == output.FormatJSON || form == output.FormatYAML {
@@ -74,7 +74,7 @@ func showPullRequest(ctx context.Context, w io.Writer, p selection, branch, prop
 // forgeFlags say where an agent plans pull requests.
 func (f *sourceFlags) addForge(cmd *cobra.Command) {
 	fs, o := cmd.Flags(), &f.settings.Forge
-	fs.StringVar(&o.Kind, "forge", "", "kind of the forge that the source is on, where fleet.yaml has pull requests planned: "+strings.Join(forge.Kinds(), ", ")+"; Forgejo is gitea (default: by its host)")
-	fs.StringVar(&o.URL, "forge-url", "", "URL of the forge, as people visit it (default: https and the host of the source)")
-	fs.StringVar(&o.Credentials, "forge-credentials", "", "folder like that of --credentials, for the API of the forge (default: the credentials of the source)")
+	fs.StringVar(&o.Kind, "forge", "", "kind of the Git provider, if fleet.yaml plans pull requests: "+strings.Join(forge.Kinds(), ", ")+"; gitea for Forgejo (default: by the host)")
+	fs.StringVar(&o.URL, "forge-url", "", "URL of the Git provider in a browser (default: https and the host of the source)")
+	fs.StringVar(&o.Credentials, "forge-credentials", "", "folder like --credentials, for the API of the Git provider (default: the credentials of the source)")
 }

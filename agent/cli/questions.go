@@ -41,7 +41,7 @@ func (q *questions) ask(flag, what, was string) (string, error) {
 	}
 	line, err := q.in.ReadString('\n')
 	if errors.Is(err, io.EOF) {
-		return "", errors.New("standard input ended before all was asked: give flags for the rest, or --ask=false")
+		return "", errors.New("standard input ended before the last prompt: set flags for the other values, or --ask=false")
 	}
 	if err != nil {
 		return "", err

@@ -23,15 +23,15 @@ type recoveryFlags struct {
 func (r *recoveryFlags) add(cmd *cobra.Command) {
 	addEscrowLocation(cmd, &r.location)
 	fs := cmd.Flags()
-	fs.StringVar(&r.identity, "identity-file", "", "the home is gone: file with an age identity that the escrow is encrypted for. The secrets are restored first")
-	fs.BoolVar(&r.allowChanges, "allow-changes", false, "with --identity-file, go on where the plan is not empty but for the home")
+	fs.StringVar(&r.identity, "identity-file", "", "file with an age identity that decrypts the escrow, if the home is lost. Restores the secrets first")
+	fs.BoolVar(&r.allowChanges, "allow-changes", false, "with --identity-file, continue if the plan changes more than the home")
 	confirms(cmd, "identity-file", "allow-changes")
 }
 
 // check refuses flags without effect.
 func (r *recoveryFlags) check() error {
 	if r.identity == "" && (r.location.Folder != "" || r.location.Branch != "" || r.allowChanges) {
-		return &usageError{errors.New("an escrow is opened with an identity: name its file with --identity-file")}
+		return &usageError{errors.New("missing --identity-file: the file with an age identity that decrypts the escrow")}
 	}
 	return checkOneLocation(r.location)
 }

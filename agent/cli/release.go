@@ -16,15 +16,12 @@ import (
 
 func newRelease(built wiring.Built) *cobra.Command {
 	var now, skip, approve bool
-	cmd := newRequest(built, "release NAMESPACE/NAME|STAGE", "Ask for what waits for its turn to come now, or to be passed over",
-		`Of a cluster: --now lets it go out of turn, whatever stages, windows and freezes
-say; --skip has nobody wait for it, and nothing of it begins, until something else
-is wanted of it. Of a stage, the same of all its clusters: with --now neither those
-before it, windows, freezes nor its halt count, and it changes as many clusters at a
-time as else. --approve says that what waits in a stage may come, where fleet.yaml
-asks a person. It counts for what waits now, and for nothing that is pushed later:
-where something else waits by the time of the answer, it is refused.
-Declared: the annotation fairlead.dev/release: now or skip on the Cluster.`,
+	cmd := newRequest(built, "release NAMESPACE/NAME|STAGE", "Release a cluster or a rollout stage from waiting, or skip it",
+		`--now changes the cluster now, or continues the stage, regardless of earlier stages,
+windows, freezes and a halt. --skip lets other clusters continue without this one, until
+its definition changes again. --approve approves a stage that needs approval. A release
+counts for what waits now; if something else was pushed meanwhile, it is refused. In Git:
+the annotation fairlead.dev/release: now or skip on the Cluster.`,
 		`  fairlead release prod --approve
   fairlead release prod/eu-1 --now --reason "the fix cannot wait for Friday"
   fairlead release prod/eu-2 --skip --reason "its cloud is down until Monday"`,
@@ -32,16 +29,16 @@ Declared: the annotation fairlead.dev/release: now or skip on the Cluster.`,
 			r := fleet.Request{Kind: fleet.RequestRelease}
 			for way, asked := range map[fleet.ReleaseWay]bool{fleet.ReleaseNow: now, fleet.ReleaseSkip: skip, fleet.ReleaseApprove: approve} {
 				if asked && r.Release != "" {
-					return &usageError{errors.New("give one of --now, --skip and --approve")}
+					return &usageError{errors.New("--now, --skip and --approve are exclusive: use one of them")}
 				} else if asked {
 					r.Release = way
 				}
 			}
 			switch {
 			case r.Release == "":
-				return &usageError{errors.New("give --now, --skip or --approve")}
+				return &usageError{errors.New("missing --now, --skip or --approve")}
 			case r.Release != fleet.ReleaseApprove && w.reason == "":
-				return &usageError{fmt.Errorf("give --reason: those who read later that --%s went past the rules see why", r.Release)}
+				return &usageError{fmt.Errorf("missing --reason: --%s bypasses the rollout, so the request records why", r.Release)}
 			}
 			what, err := w.waiting(&r, argv[0])
 			if err != nil {
@@ -50,9 +47,9 @@ Declared: the annotation fairlead.dev/release: now or skip on the Cluster.`,
 			fmt.Fprintln(w.cmd.OutOrStdout(), what)
 			return w.ask(r)
 		})
-	cmd.Flags().BoolVar(&now, "now", false, "it comes now, out of turn")
-	cmd.Flags().BoolVar(&skip, "skip", false, "the others go on without it")
-	cmd.Flags().BoolVar(&approve, "approve", false, "of a stage: what waits may come")
+	cmd.Flags().BoolVar(&now, "now", false, "change it now, regardless of stages, windows and freezes")
+	cmd.Flags().BoolVar(&skip, "skip", false, "let other clusters continue without it")
+	cmd.Flags().BoolVar(&approve, "approve", false, "approve what waits in a stage")
 	confirms(cmd, "now", "skip", "approve")
 	return cmd
 }
@@ -74,7 +71,7 @@ func (w *requestCommand) waiting(r *fleet.Request, name string) (string, error) 
 		return "", err
 	}
 	if r.Release == fleet.ReleaseApprove {
-		return "", &usageError{errors.New("stages are approved, not clusters: name a stage")}
+		return "", &usageError{errors.New("--approve requires a stage, not a cluster")}
 	}
 	return waitingInCluster(r, s)
 }
@@ -87,9 +84,9 @@ func waitingInStage(r *fleet.Request, s fleet.RolloutStatus) (string, error) {
 			names = append(names, st.Name)
 		}
 		if len(names) == 0 {
-			return "", fmt.Errorf("the status branch tells of no cluster that is called %s, and of no stages", r.Stage)
+			return "", fmt.Errorf("cluster or stage %q not found", r.Stage)
 		}
-		return "", fmt.Errorf("the status branch tells of no stage and no cluster that is called %s: the stages are %s", r.Stage, strings.Join(names, ", "))
+		return "", fmt.Errorf("cluster or stage %q not found. Stages: %s", r.Stage, strings.Join(names, ", "))
 	}
 	st := s.Stages[i]
 	if st.Waiting == 0 && (r.Release != fleet.ReleaseSkip || st.Changing == 0) {
@@ -116,7 +113,7 @@ func waitingInCluster(r *fleet.Request, s status.Status) (string, error) {
 	}
 	i := slices.IndexFunc(s.Fleet.Rollout.Standings, func(st fleet.Standing) bool { return st.Cluster == r.Cluster })
 	if i < 0 || r.Release == fleet.ReleaseNow {
-		return "", fmt.Errorf("nothing waits for its turn in %s: fairlead status lists what does", r.Cluster)
+		return "", fmt.Errorf("nothing waits in cluster %s. Run 'fairlead status' to list what waits", r.Cluster)
 	}
 	r.Of = s.Fleet.Rollout.Standings[i].Digest
 	return fmt.Sprintf("nothing waits in %s; the others go on without it", r.Cluster), nil

@@ -20,13 +20,12 @@ func newRender(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "render [PATH|URL]",
 		GroupID: groupWrite,
-		Short:   "Show the objects that a fleet comes to",
-		Long: `Show the objects that a fleet comes to: built with kustomize, with variables
-filled in, before anything is decoded. Values of Secrets are shown as REDACTED,
-unless --show-secrets asks for them.
+		Short:   "Print rendered manifests",
+		Long: `Print rendered manifests: the output of kustomize with variables substituted. Values of
+Secrets are REDACTED, unless --show-secrets is set.
 
-PATH may be a fleet, one kustomization folder, or one file. The exit code is 1 if
-something cannot be rendered; what can be is shown all the same.`,
+PATH is a fleet, a kustomization folder or a file. If something cannot be rendered, the
+rest is printed and the exit code is 1.`,
 		Example: `  fairlead render clusters/prod/eu-1
   fairlead render template.yaml --set CLUSTER_NAME=eu-1
   fairlead render template.yaml --allow-unset
@@ -69,7 +68,7 @@ something cannot be rendered; what can be is shown all the same.`,
 		case p.scope == scope.All:
 			return p.empty()
 		default:
-			return fmt.Errorf("%s renders to nothing by itself: name the folder of the kustomization that includes it", p.scope)
+			return fmt.Errorf("%s cannot be rendered alone: use the folder of the kustomization that includes it", p.scope)
 		}
 		if !show {
 			if objects, err = redactSecrets(objects); err != nil {

@@ -66,9 +66,9 @@ func serveRenders(args []string, s Streams) int {
 // addRender adds the flags that limit rendering.
 func (f *sourceFlags) addRender(cmd *cobra.Command) {
 	l := &f.settings.RenderLimits
-	cmd.Flags().Var((*byteFlag)(&l.Memory), "render-memory", "memory that the build of one overlay may take, as 256Mi (default: 256Mi, or less where this process may take less than 800Mi)")
-	cmd.Flags().DurationVar(&l.Time, "render-time", 10*time.Second, "of a processor that the build of one overlay may take; by the clock it may take six times that")
-	cmd.Flags().IntVar(&l.Processes, "render-processes", 0, "overlays to build at once (default: by the processors, and as many as fit into two fifths of the memory that this process may take, by its cgroup or GOMEMLIMIT)")
+	cmd.Flags().Var((*byteFlag)(&l.Memory), "render-memory", "memory limit for building one overlay, such as 256Mi (default: 256Mi, or less if the memory limit of this process is below 800Mi)")
+	cmd.Flags().DurationVar(&l.Time, "render-time", 10*time.Second, "CPU time limit for building one overlay. The wall-clock limit is six times as long")
+	cmd.Flags().IntVar(&l.Processes, "render-processes", 0, "number of overlays to build in parallel (default: by CPUs, and by two fifths of the memory limit of the cgroup or GOMEMLIMIT)")
 }
 
 // A byteFlag is a flag for a number of bytes.
@@ -86,7 +86,7 @@ func (b *byteFlag) String() string {
 func (b *byteFlag) Set(s string) error {
 	q, err := resource.ParseQuantity(s)
 	if err != nil || q.Value() < 1<<20 {
-		return fmt.Errorf("%q is no number of bytes such as 256Mi, of 1Mi or more", s)
+		return fmt.Errorf("invalid quantity %q: must be like 256Mi, at least 1Mi", s)
 	}
 	*b = byteFlag(q.Value())
 	return nil

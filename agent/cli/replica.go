@@ -17,18 +17,18 @@ type replicaFlags struct{ wiring.Replicas }
 
 func (f *replicaFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.BoolVar(&f.Elect, "leader-election", false, "run beside replicas of the same --name, of which one leads; needs --secrets kubernetes")
+	fs.BoolVar(&f.Elect, "leader-election", false, "elect a leader among replicas of the same --name; requires --secrets kubernetes")
 	settings(cmd, "leader-election")
 	fs.StringVar(&f.Lease, "leader-election-lease", "", "name of the Lease (default: --name)")
 	fs.StringVar(&f.Namespace, "leader-election-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the Lease (default: POD_NAMESPACE, or that of the pod or kubeconfig)")
-	fs.DurationVar(&f.Timing.Duration, "leader-election-lease-duration", replicas.DefaultDuration, "for which a silent leader is respected")
-	fs.DurationVar(&f.Timing.Deadline, "leader-election-renew-deadline", replicas.DefaultDeadline, "for which the leader acts without having renewed the Lease")
-	fs.DurationVar(&f.Timing.Retry, "leader-election-retry-period", replicas.DefaultRetry, "between renewals, and between tries to lead")
+	fs.DurationVar(&f.Timing.Duration, "leader-election-lease-duration", replicas.DefaultDuration, "duration of the leader election lease")
+	fs.DurationVar(&f.Timing.Deadline, "leader-election-renew-deadline", replicas.DefaultDeadline, "time limit of the leader to renew the lease")
+	fs.DurationVar(&f.Timing.Retry, "leader-election-retry-period", replicas.DefaultRetry, "interval between renewals and between attempts to lead")
 	hostname, _ := os.Hostname()
-	fs.StringVar(&f.Name, "replica-name", orElse(os.Getenv("POD_NAME"), hostname), "name of this replica, for people (default: POD_NAME, or the host name)")
-	fs.StringVar(&f.Address, "replica-address", orElse(os.Getenv("POD_IP"), "127.0.0.1"), "address at which other replicas reach this one (default: POD_IP, or 127.0.0.1)")
-	fs.IntVar(&f.Shards, "shards", 0, "parts that the clusters are divided into and the replicas share, about four for each replica; 0: the leader does all")
-	fs.StringVar(&f.Listen, "replica-listen", ":9293", "address on which replicas hear each other, where there are shards")
+	fs.StringVar(&f.Name, "replica-name", orElse(os.Getenv("POD_NAME"), hostname), "name of this replica in logs and status (default: POD_NAME, or the host name)")
+	fs.StringVar(&f.Address, "replica-address", orElse(os.Getenv("POD_IP"), "127.0.0.1"), "address of this replica for other replicas (default: POD_IP, or 127.0.0.1)")
+	fs.IntVar(&f.Shards, "shards", 0, "number of shards of clusters, about four per replica. 0: the leader reconciles all clusters")
+	fs.StringVar(&f.Listen, "replica-listen", ":9293", "listen address for other replicas, with --shards")
 	for _, name := range []string{"leader-election-namespace", "replica-name", "replica-address"} {
 		fs.Lookup(name).DefValue = "" // of the machine, which documentation cannot know
 	}
@@ -50,18 +50,18 @@ func (f *replicaFlags) check(s wiring.Settings) error {
 	case f.Shards < 0 || f.Shards > maxShards:
 		return &usageError{fmt.Errorf("--shards must be from 0 to %d", maxShards)}
 	case f.Shards > 1 && !f.Elect:
-		return &usageError{fmt.Errorf("--shards is for replicas: add --leader-election")}
+		return &usageError{fmt.Errorf("--shards requires --leader-election")}
 	case !f.Elect:
 		return nil
 	}
 	if kind, _, _ := strings.Cut(s.Secrets, ":"); kind != "kubernetes" {
-		return &usageError{fmt.Errorf("--leader-election needs secrets that all replicas share: add --secrets kubernetes")}
+		return &usageError{fmt.Errorf("--leader-election requires --secrets kubernetes, which all replicas share")}
 	}
 	if err := f.Timing.Check(); err != nil {
 		return &usageError{fmt.Errorf("--leader-election-…: %w", err)}
 	}
 	if net.ParseIP(strings.Trim(f.Address, "[]")) == nil && strings.ContainsAny(f.Address, ":_/") {
-		return &usageError{fmt.Errorf("--replica-address %q is no host: give it without a port", f.Address)}
+		return &usageError{fmt.Errorf("invalid --replica-address %q: must be a host without a port", f.Address)}
 	}
 	return nil
 }

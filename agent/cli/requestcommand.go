@@ -41,7 +41,7 @@ func (w *requestCommand) status() (status.Status, error) {
 		return status.Status{}, err
 	}
 	if err := p.checkFollowed(w.cmd.Context(), branch); err != nil {
-		return status.Status{}, fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
+		return status.Status{}, fmt.Errorf("cannot %s: %w", w.cmd.Name(), err)
 	}
 	return p.settings.ReadStatus(w.cmd.Context(), branch)
 }
@@ -64,15 +64,15 @@ func (w *requestCommand) find(r *fleet.Request) error {
 	}
 	switch {
 	case len(found) == 0:
-		return errors.Join(fmt.Errorf("the status branch tells of no machine %s%s: fairlead tree shows them", r.Machine, with(r.ProviderID)), s.Whole())
+		return errors.Join(fmt.Errorf("machine %s%s not found. Run 'fairlead tree' to list machines", r.Machine, with(r.ProviderID)), s.Whole())
 	case len(found) > 1:
 		var ids []string
 		for _, f := range found {
 			ids = append(ids, string(f.ProviderID))
 		}
-		return &usageError{fmt.Errorf("%d machines are called %s: choose with --provider-id %s", len(found), r.Machine, strings.Join(ids, " or "))}
+		return &usageError{fmt.Errorf("%d machines have the name %s: set --provider-id %s", len(found), r.Machine, strings.Join(ids, " or "))}
 	case found[0].ProviderID == "":
-		return fmt.Errorf("machine %s has no provider id yet: it is being made", r.Machine)
+		return fmt.Errorf("machine %s has no provider ID yet: it is being created", r.Machine)
 	}
 	*r = found[0]
 	return nil
@@ -82,7 +82,7 @@ func with(id fleet.ProviderID) string {
 	if id == "" {
 		return ""
 	}
-	return " with the provider id " + string(id)
+	return " with provider ID " + string(id)
 }
 
 // target returns the fleet that the request is for, and the name of its status branch.
@@ -103,7 +103,7 @@ func (w *requestCommand) requests() (*status.Requests, error) {
 		return nil, err
 	}
 	if err := p.checkFollowed(w.cmd.Context(), branch); err != nil {
-		return nil, fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
+		return nil, fmt.Errorf("cannot %s: %w", w.cmd.Name(), err)
 	}
 	if p.settings.Author, err = git.ByHand(w.cmd.Context()); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (w *requestCommand) ask(r fleet.Request) error {
 	if err := q.Ask(ctx, r); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "asked to %s\n", r)
+	fmt.Fprintf(out, "requested: %s\n", r)
 	wait := w.wait.time()
 	if wait == 0 {
 		return nil
@@ -148,7 +148,7 @@ func (w *requestCommand) ask(r fleet.Request) error {
 			last = list[i].Answer
 			fmt.Fprintf(out, "%s%s\n", strings.ToLower(string(last.State)), colon(last.Message))
 		} else if i < 0 && err == nil {
-			return fmt.Errorf("the request was taken back")
+			return fmt.Errorf("the request was withdrawn")
 		}
 		switch {
 		case last.State == fleet.RequestDone, last.State == fleet.RequestAccepted && r.Kind == fleet.RequestSuspend:
@@ -162,13 +162,13 @@ func (w *requestCommand) ask(r fleet.Request) error {
 				return w.cmd.Context().Err()
 			}
 			if last.State == "" {
-				return fmt.Errorf("no agent answered within %s: is one running? It goes on waiting for an answer", wait)
+				return fmt.Errorf("no agent read the request within %s. Check that an agent runs. The request stays", wait)
 			}
 			look := "fairlead tree " + r.Cluster.String()
 			if r.Stage != "" {
 				look = "fairlead status"
 			}
-			return fmt.Errorf("it is not done after %s, and goes on: %s shows how far it is", wait, look)
+			return fmt.Errorf("not completed after %s; it continues. Run '%s' to see its progress", wait, look)
 		case <-tick.C:
 		}
 	}

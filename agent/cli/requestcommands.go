@@ -15,9 +15,9 @@ import (
 
 const requestLong = `
 
-It is a wish, not an order: a small file that your own Git identity commits to
-the status branch, where the agent answers it. The right to push there is the
-right to ask. fairlead requests lists what was asked for and the answers.`
+The command commits a request file to the status branch with your Git identity. The
+agent reads it and records the result, which 'fairlead requests' lists. Anyone with push
+access to the status branch can make requests.`
 
 // newRequest returns a command that writes a request about what its arguments name.
 func newRequest(built wiring.Built, use, short, long, example string, ask func(w *requestCommand, argv []string) error) *cobra.Command {
@@ -37,8 +37,8 @@ func newRequest(built wiring.Built, use, short, long, example string, ask func(w
 	default:
 		w.f.complete(oneCluster(len(names) - 1))
 	}
-	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who read it later")
-	w.wait = addWait(cmd, "wait for it to be answered and done")
+	cmd.Flags().StringVar(&w.reason, "reason", "", "reason, recorded with the request")
+	w.wait = addWait(cmd, "wait until the request is completed")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		w.cmd = cmd
 		return ask(w, argv)
@@ -49,10 +49,10 @@ func newRequest(built wiring.Built, use, short, long, example string, ask func(w
 func newSuspend(built wiring.Built) *cobra.Command {
 	var until string
 	var during time.Duration
-	cmd := newRequest(built, "suspend NAMESPACE/NAME", "Ask for a cluster to be left as it is",
-		`The cluster is looked at and reported, and nothing of it is changed, until the
-time is over or fairlead resume. Declared: the annotation
-fairlead.dev/suspend-until on the Cluster, or spec.paused.`,
+	cmd := newRequest(built, "suspend NAMESPACE/NAME", "Suspend reconciliation of a cluster",
+		`The agent observes and reports the cluster and changes nothing, until the time is over
+or 'fairlead resume'. In Git: the annotation fairlead.dev/suspend-until on the Cluster,
+or spec.paused.`,
 		`  fairlead suspend prod/eu-1 --for 2h --reason "storage is being moved"
   fairlead suspend prod/eu-1 --until 2030-01-31T08:00:00Z`,
 		func(w *requestCommand, argv []string) error {
@@ -62,24 +62,24 @@ fairlead.dev/suspend-until on the Cluster, or spec.paused.`,
 			}
 			switch {
 			case until != "" && during != 0:
-				return &usageError{errors.New("give --until or --for, not both")}
+				return &usageError{errors.New("--until and --for are both set: use one of them")}
 			case during != 0:
 				r.Until = time.Now().Add(during).UTC().Truncate(time.Second)
 			case until != "":
 				if r.Until, err = time.Parse(time.RFC3339, until); err != nil {
-					return &usageError{fmt.Errorf("--until %q is no time such as 2030-01-31T08:00:00Z", until)}
+					return &usageError{fmt.Errorf("invalid --until %q: must be like 2030-01-31T08:00:00Z", until)}
 				}
 			}
 			return w.ask(r)
 		})
-	cmd.Flags().StringVar(&until, "until", "", "when it ends by itself, such as 2030-01-31T08:00:00Z")
-	cmd.Flags().DurationVar(&during, "for", 0, "how long from now")
+	cmd.Flags().StringVar(&until, "until", "", "end of the suspension, such as 2030-01-31T08:00:00Z")
+	cmd.Flags().DurationVar(&during, "for", 0, "length of the suspension")
 	return cmd
 }
 
 func newResume(built wiring.Built) *cobra.Command {
-	return newRequest(built, "resume NAMESPACE/NAME", "Take back that a cluster is suspended",
-		"What Git pauses stays paused: remove it there.",
+	return newRequest(built, "resume NAMESPACE/NAME", "Resume reconciliation of a cluster",
+		"A cluster that is paused in Git stays paused until you change it in Git.",
 		`  fairlead resume prod/eu-1`,
 		func(w *requestCommand, argv []string) error {
 			r, err := w.request(fleet.RequestSuspend, argv[0])
@@ -92,18 +92,18 @@ func newResume(built wiring.Built) *cobra.Command {
 			}
 			if err := q.Withdraw(w.cmd.Context(), r, w.reason); err != nil {
 				if fleet.KindOf(err) == fleet.NotFound {
-					return fmt.Errorf("nobody asked for cluster %s to be suspended: where fairlead tree says Paused, Git does", r.Cluster)
+					return fmt.Errorf("cluster %s has no request to suspend it. If fairlead tree shows Paused, it is paused in Git", r.Cluster)
 				}
 				return err
 			}
-			fmt.Fprintf(w.cmd.OutOrStdout(), "taken back: %s\n", r)
+			fmt.Fprintf(w.cmd.OutOrStdout(), "withdrawn: %s\n", r)
 			return nil
 		})
 }
 
 func newReconcile(built wiring.Built) *cobra.Command {
-	return newRequest(built, "reconcile NAMESPACE/NAME", "Ask for a look at a cluster now",
-		"The agent looks by itself when something changes, and every few minutes.",
+	return newRequest(built, "reconcile NAMESPACE/NAME", "Reconcile a cluster now",
+		"The agent also reconciles a cluster when it changes, and every few minutes.",
 		`  fairlead reconcile prod/eu-1 --wait 1m`,
 		func(w *requestCommand, argv []string) error {
 			r, err := w.request(fleet.RequestReconcile, argv[0])
@@ -115,10 +115,10 @@ func newReconcile(built wiring.Built) *cobra.Command {
 }
 
 func newAbandon(built wiring.Built) *cobra.Command {
-	return newRequest(built, "abandon NAMESPACE/NAME", "Ask for a cluster to be forgotten, with nothing of it deleted",
-		`For a cluster that vanished from Git, or that is to be deleted and cannot be:
-its credentials are gone, its cloud is gone. The answer lists what stays behind.
-Declared: the annotation fairlead.dev/delete: abandon on the Cluster.`,
+	return newRequest(built, "abandon NAMESPACE/NAME", "Stop managing a cluster without deleting it",
+		`Use it for a cluster that was removed from Git, or that cannot be deleted because its
+credentials or its cloud are gone. The result lists what remains. In Git: the annotation
+fairlead.dev/delete: abandon on the Cluster.`,
 		`  fairlead abandon prod/eu-1 --reason "the region was closed"`,
 		func(w *requestCommand, argv []string) error {
 			r, err := w.request(fleet.RequestAbandon, argv[0])
@@ -130,12 +130,12 @@ Declared: the annotation fairlead.dev/delete: abandon on the Cluster.`,
 }
 
 func newRotate(built wiring.Built) *cobra.Command {
-	return newRequest(built, "rotate WHAT NAMESPACE/NAME", "Ask for certificates of a cluster to be made anew",
+	return newRequest(built, "rotate WHAT NAMESPACE/NAME", "Rotate certificates or keys of a cluster",
 		`WHAT is one of: `+rotations()+`.
-Certificates are rotated by replacing the machines of the control plane, one
-after the other; keys and authorities in stages, each of which does so. The one
-of the cluster itself, ca, takes two days and replaces all machines.
-Declared: any new value of the annotation fairlead.dev/rotate-WHAT on the Cluster.`,
+The agent replaces the machines of the control plane one by one. Keys and CA certificates
+are rotated in stages, each of which does this. The cluster CA, ca, takes two days and
+replaces all machines. In Git: a new value of the annotation fairlead.dev/rotate-WHAT on
+the Cluster.`,
 		`  fairlead rotate certificates prod/eu-1 --wait 30m`,
 		func(w *requestCommand, argv []string) error {
 			r, err := w.request(fleet.RequestRotate, argv[1])
@@ -143,7 +143,7 @@ Declared: any new value of the annotation fairlead.dev/rotate-WHAT on the Cluste
 				return err
 			}
 			if r.What = fleet.Rotation(argv[0]); !slices.Contains(fleet.Rotations(), r.What) {
-				return &usageError{fmt.Errorf("%q cannot be rotated: choose one of %s", argv[0], rotations())}
+				return &usageError{fmt.Errorf("invalid WHAT %q: must be one of %s", argv[0], rotations())}
 			}
 			return w.ask(r)
 		})
@@ -158,21 +158,20 @@ func rotations() string {
 }
 
 func newReplace(built wiring.Built) *cobra.Command {
-	return newMachineRequest(built, fleet.RequestReplace, "Ask for a machine to be replaced",
-		`It goes as if its template had changed: another one first, as far as the pool's
-maxSurge allows, then it is drained and deleted. Declared: the annotation
-fairlead.dev/replace with its provider id on its KubeadmControlPlane,
-MachineDeployment or MachineSet, or on the Machine itself where it stands alone.`,
+	return newMachineRequest(built, fleet.RequestReplace, "Replace a machine, creating its successor first",
+		`The agent replaces the machine as if its template had changed: it creates a new one,
+within maxSurge of the pool, then drains and deletes the old one. In Git: the annotation
+fairlead.dev/replace with its provider ID on its KubeadmControlPlane, MachineDeployment
+or MachineSet, or on a standalone Machine.`,
 		`  fairlead replace eu-1-md-0-3f5fbe45 --reason "its disk is slow" --wait 15m`)
 }
 
 func newRemediate(built wiring.Built) *cobra.Command {
-	return newMachineRequest(built, fleet.RequestRemediate, "Ask for a sick machine to be replaced",
-		`It goes as if a health check had found it sick, whatever the limits of health
-checks: it first, another one then. A control-plane machine goes where etcd can
-spare it. Declared: the annotation fairlead.dev/remediate with its provider id on
-its KubeadmControlPlane, MachineDeployment or MachineSet, or on the Machine itself
-where it stands alone.`,
+	return newMachineRequest(built, fleet.RequestRemediate, "Replace an unhealthy machine, deleting it first",
+		`The agent replaces the machine as if a health check had reported it, without the limits
+of health checks. A control-plane machine is deleted if etcd keeps its quorum without it.
+In Git: the annotation fairlead.dev/remediate with its provider ID on its
+KubeadmControlPlane, MachineDeployment or MachineSet, or on a standalone Machine.`,
 		`  fairlead remediate eu-1-md-0-3f5fbe45`)
 }
 
@@ -185,6 +184,6 @@ func newMachineRequest(built wiring.Built, kind fleet.RequestKind, short, long, 
 		}
 		return w.ask(r)
 	})
-	cmd.Flags().StringVar(&id, "provider-id", "", "which machine, where two have the name")
+	cmd.Flags().StringVar(&id, "provider-id", "", "provider ID of the machine, if two machines have the name")
 	return cmd
 }

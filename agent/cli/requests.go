@@ -37,11 +37,10 @@ type requestView struct {
 
 func newRequests(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "requests [NAMESPACE/NAME...]", GroupID: groupAsk, Short: "List what people asked for, and the answers",
-		Long: `List what people asked for with fairlead suspend, reconcile, replace, remediate,
-rotate, release and abandon, and what the agent answered. Answers are kept for a week; all of it
-is in the history of the status branch. --problems leaves those that are refused, or that
-nobody answered.`,
+		Use: "requests [NAMESPACE/NAME...]", GroupID: groupAsk, Short: "List requests and their results",
+		Long: `List requests of fairlead suspend, reconcile, replace, remediate, rotate, release and
+abandon, and their results. Results are kept for a week, and permanently in the history
+of the status branch. --problems lists requests that are refused or not yet read.`,
 		Example: `  fairlead requests
   fairlead requests prod/eu-1 --watch`,
 		Args: args(cobra.ArbitraryArgs),
@@ -82,7 +81,7 @@ nobody answered.`,
 		}
 		if len(list) == 0 && form == output.FormatTable {
 			if deaf := p.checkFollowed(cmd.Context(), branch); deaf != nil {
-				return fmt.Errorf("there are no requests here: %w", deaf)
+				return fmt.Errorf("no requests found: %w", deaf)
 			}
 		}
 		var s status.Status
@@ -128,7 +127,7 @@ func showRequests(w io.Writer, form output.Format, list []fleet.Request, checked
 		t.Add(r.String(), v.State, v.By, v.At.Format(time.RFC3339), v.Signed, v.Message)
 	}
 	if len(views) == 0 && (form == output.FormatTable || form == output.FormatWide) {
-		_, err := fmt.Fprintln(w, "nobody asked for anything")
+		_, err := fmt.Fprintln(w, "No requests found.")
 		return err
 	}
 	return t.Write(w, form, views)

@@ -17,13 +17,12 @@ import (
 func newRollback(built wiring.Built) *cobra.Command {
 	var push bool
 	cmd := &cobra.Command{
-		Use: "rollback [REVISION]", GroupID: groupWrite, Short: "Commit that the fleet is as it was, and plan that",
-		Long: `Commit, in the clone that one stands in, that its fleet is as it was at REVISION, and say
-what that would change. No revision is the one before the newest commit. It is a new
-commit: what was pushed stays in the history.
+		Use: "rollback [REVISION]", GroupID: groupWrite, Short: "Commit an earlier revision as the newest, and show its plan",
+		Long: `Commit the content of an earlier revision in the clone of the current folder, and show
+its plan. REVISION defaults to the one before the newest commit. The history stays.
 
-Nothing is pushed without --push. git reset --hard HEAD~1 takes the commit back until
-then. The plan goes by what an agent last saw, as plan --last-seen does.`,
+Nothing is pushed without --push. Until then, 'git reset --hard HEAD~1' removes the
+commit. The plan uses the status branch, as plan --last-seen does.`,
 		Example: `  fairlead rollback
   fairlead rollback 59b20b8d5c6c --push`,
 		Args: args(cobra.MaximumNArgs(1)),
@@ -32,7 +31,7 @@ then. The plan goes by what an agent last saw, as plan --last-seen does.`,
 	f.addRender(cmd)
 	f.addStatus(cmd)
 	v := addValues(cmd)
-	cmd.Flags().BoolVar(&push, "push", false, "push the commit to origin after it is planned")
+	cmd.Flags().BoolVar(&push, "push", false, "push the commit to origin after showing the plan")
 	confirms(cmd, "push")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		ctx, w := cmd.Context(), cmd.OutOrStdout()
@@ -42,11 +41,11 @@ then. The plan goes by what an agent last saw, as plan --last-seen does.`,
 		}
 		clone := cloneOf(folder)
 		if clone == "" {
-			return &usageError{errors.New("this folder is in no clone: rollback commits to the one that it stands in")}
+			return &usageError{errors.New("this folder is not in a clone: change to a clone of the fleet")}
 		}
 		origin := originOf(ctx, clone)
 		if origin == "" {
-			return errors.New("this clone has no origin, whose status says how the fleet is: git remote add origin URL")
+			return errors.New("this clone has no origin: run git remote add origin URL")
 		}
 		rev := "HEAD~1"
 		if len(argv) == 1 {
@@ -73,7 +72,7 @@ then. The plan goes by what an agent last saw, as plan --last-seen does.`,
 		case len(plan.Problems) > 0 || len(plan.Errors) > 0:
 			return &exitError{exitFailure} // it stays in the clone, for whoever knows better
 		case !push:
-			fmt.Fprintln(w, "\nnot pushed: look at it, and git push")
+			fmt.Fprintln(w, "\nnot pushed: review the commit, then run git push")
 			return nil
 		}
 		if err := git.WorkingTree(clone).Push(ctx); err != nil {
@@ -107,6 +106,6 @@ func goBack(cmd *cobra.Command, clone git.WorkingTree, root, rev string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "commit %.12s: the fleet is as it was at %.12s, %s\n\n", made, to, subject)
+	fmt.Fprintf(cmd.OutOrStdout(), "created commit %.12s with the content of %.12s, %s\n\n", made, to, subject)
 	return nil
 }

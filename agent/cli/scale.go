@@ -21,12 +21,11 @@ func newScale(built wiring.Built) *cobra.Command {
 	var remove []string
 	w := &requestCommand{}
 	cmd := &cobra.Command{
-		Use: "scale NAMESPACE/NAME POOL REPLICAS", GroupID: groupAsk, Short: "Say how many machines a pool has that Git leaves to be scaled",
-		Long: `Say how many machines a pool has that Git leaves to be scaled: one with the annotations
-of cluster-autoscaler, or with cluster.x-k8s.io/replicas-managed-by. It becomes a file below
-scales/ on the status branch, signed with --signing-key, which is needed where the agent has
---request-keys. The agent goes by it with its next look, within the sizes that Git gives.
-docs/autoscaler.md tells more.`,
+		Use: "scale NAMESPACE/NAME POOL REPLICAS", GroupID: groupAsk, Short: "Set the number of machines of an autoscaled pool",
+		Long: `Set the number of machines of an autoscaled pool: one with the annotations of
+cluster-autoscaler or with cluster.x-k8s.io/replicas-managed-by. The command commits a
+file below scales/ to the status branch. The agent applies it within the limits in Git.
+Set --signing-key if the agent has --request-keys. See docs/guides/autoscaler.md.`,
 		Example: `  fairlead scale prod/eu-1 eu-1-md-0 5 --reason "a sale begins"
   fairlead scale prod/eu-1 eu-1-md-0 4 --remove openstack:///8a2f6c1e-0d3b-4b7e-9a53-1f0f6f1c2d3e`,
 		Args: args(cobra.ExactArgs(3)),
@@ -35,8 +34,8 @@ docs/autoscaler.md tells more.`,
 	w.f.addStatus(cmd)
 	w.f.addSigning(cmd)
 	w.f.complete(clusterAndPool)
-	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for those who read it later")
-	cmd.Flags().StringArrayVar(&remove, "remove", nil, "provider id of a machine to go before others; may be repeated")
+	cmd.Flags().StringVar(&w.reason, "reason", "", "reason, recorded with the request")
+	cmd.Flags().StringArrayVar(&remove, "remove", nil, "provider ID of a machine to delete first; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		w.cmd = cmd
 		s, err := w.scale(argv, remove)
@@ -50,7 +49,7 @@ docs/autoscaler.md tells more.`,
 		if err := q.Set(cmd.Context(), s); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "decided: %s\n", s)
+		fmt.Fprintf(cmd.OutOrStdout(), "scaled: %s\n", s)
 		return nil
 	}
 	return cmd
@@ -60,7 +59,7 @@ docs/autoscaler.md tells more.`,
 func (w *requestCommand) scale(argv, remove []string) (fleet.Scale, error) {
 	n, err := strconv.Atoi(argv[2])
 	if err != nil || n < 0 || n > fleet.MaxReplicas {
-		return fleet.Scale{}, &usageError{fmt.Errorf("%q is no number of machines: it is from 0 to %d", argv[2], fleet.MaxReplicas)}
+		return fleet.Scale{}, &usageError{fmt.Errorf("invalid REPLICAS %q: must be from 0 to %d", argv[2], fleet.MaxReplicas)}
 	}
 	by, err := git.ByHand(w.cmd.Context())
 	if err != nil {
@@ -85,7 +84,7 @@ func (w *requestCommand) scales(s *fleet.Scale, name string) (*status.Scales, er
 		return nil, err
 	}
 	if err := p.checkFollowed(w.cmd.Context(), branch); err != nil {
-		return nil, fmt.Errorf("%s would be heard by nobody: %w", w.cmd.CommandPath(), err)
+		return nil, fmt.Errorf("cannot %s: %w", w.cmd.Name(), err)
 	}
 	now, err := p.settings.ReadStatus(w.cmd.Context(), branch)
 	if err != nil {
@@ -101,7 +100,7 @@ func (w *requestCommand) scales(s *fleet.Scale, name string) (*status.Scales, er
 		return nil, err
 	}
 	if now.Signed && p.settings.SigningKey == "" {
-		return nil, errors.New("the agents of this fleet have request keys, so a number that no key signed would count for nothing: name yours with --signing-key")
+		return nil, errors.New("the agents of this fleet accept only signed requests: set --signing-key")
 	}
 	if p.settings.Author, err = git.ByHand(w.cmd.Context()); err != nil {
 		return nil, err
@@ -125,7 +124,7 @@ func hasPool(now status.Status, s fleet.Scale) error {
 	}
 	c, ok := now.Cluster(s.Cluster)
 	if !ok {
-		return fmt.Errorf("the status branch tells of no cluster %s", s.Cluster)
+		return fmt.Errorf("cluster %q not found", s.Cluster)
 	}
 	var names []string
 	for _, p := range c.Report.Pools {
@@ -154,7 +153,7 @@ func (p selection) checkScaled(ctx context.Context, s fleet.Scale) error {
 		return nil
 	}
 	if pool, ok := f.Clusters[i].Pool(s.Pool); ok && pool.Scaling == nil {
-		return fmt.Errorf("pool %s of cluster %s has its number of machines from Git: change its replicas there, or leave the pool to an autoscaler (docs/autoscaler.md)", s.Pool, s.Cluster)
+		return fmt.Errorf("pool %s of cluster %s has its number of machines in Git: change replicas there, or let an autoscaler set it (docs/guides/autoscaler.md)", s.Pool, s.Cluster)
 	}
 	return nil
 }

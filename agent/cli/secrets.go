@@ -22,13 +22,11 @@ import (
 func newSecrets(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "secrets",
-		GroupID: groupRun,
-		Short:   "Give secrets to the agent that Git does not hold",
-		Long: `Give secrets to the agent that Git does not hold, such as the credentials of a
-cloud, and say for whom files in Git are to be encrypted.
-
-They are in the secret store of the agent, so this runs where that is: with the
-same --source, or the same --secrets. docs/secrets.md tells more.`,
+		GroupID: groupSecrets,
+		Short:   "Manage secrets in the agent's secret store",
+		Long: `Manage secrets in the agent's secret store, such as credentials of a cloud, and print the
+recipient for encrypted files in Git. Use the same --source or --secrets as the agent.
+See docs/guides/secrets.md.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -55,7 +53,7 @@ func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (secrets.Store,
 	loaded, err := wholeOf(s).load(cmd.Context(), wiring.RenderOptions{})
 	if err != nil {
 		closeStore()
-		return nil, nil, fmt.Errorf("cannot tell which fleet's secrets these are: %w", err)
+		return nil, nil, fmt.Errorf("cannot determine the fleet of the secrets: %w", err)
 	}
 	return secrets.OfFleet(store, loaded.ID), closeStore, nil
 }
@@ -63,10 +61,10 @@ func openStore(cmd *cobra.Command, f *sourceFlags, mayMake bool) (secrets.Store,
 func newSecretsRecipient(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recipient",
-		Short: "Print the age recipient to encrypt files in Git for",
-		Long: `Print the age recipient of the agent's secret store: whom files in Git are
-encrypted for with sops, so that the agent can read them. Of several identities it
-is that of the first. The store is made where there is none.`,
+		Short: "Print the age recipient for encrypting files in Git",
+		Long: `Print the age recipient of the secret store, for encrypting files in Git with sops. If
+there are several identities, it is that of the first. The command creates the store if
+it does not exist.`,
 		Example: `  fairlead secrets recipient --source ./fleet
   sops encrypt --in-place --age "$(fairlead secrets recipient)" --encrypted-regex '^(data|stringData)$' secret.yaml`,
 		Args: args(cobra.NoArgs),
@@ -81,7 +79,7 @@ is that of the first. The store is made where there is none.`,
 		defer closeStore()
 		ageStore, ok := store.(interface{ Recipient() string })
 		if !ok {
-			return errors.New("a secret store in Kubernetes has no age identity: make one with age-keygen, and give it to the agent with --age-identity-file")
+			return errors.New("a secret store in Kubernetes has no age identity: create one with age-keygen, and set --age-identity-file of the agent")
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), ageStore.Recipient())
 		return nil
@@ -94,19 +92,18 @@ func newSecretsSet(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAMESPACE/NAME --from-file [KEY=]FILE…",
 		Short: "Store a Secret",
-		Long: `Store a Secret, with the content of files as its values, in place of what was
-stored under its name. The key is the name of the file where none is given; FILE
-may be - for the standard input.
+		Long: `Store a Secret with the content of files. It replaces a stored Secret of that name.
+The default key is the name of the file; FILE can be - for standard input.
 
-In a store in Kubernetes, which several fleets may use, it is of the fleet that
---source names, and no other fleet uses it; without --source it is any fleet's.`,
+In a store in Kubernetes, which several fleets can share, the Secret belongs to the
+fleet of --source. Without --source, every fleet of the store can use it.`,
 		Example: `  fairlead secrets set prod/cloud-config --from-file clouds.yaml --from-file cacert=ca.pem
   pass show openstack | fairlead secrets set prod/cloud-config --from-file clouds.yaml=-`,
 		Args: args(cobra.ExactArgs(1)),
 	}
 	f := addSource(cmd, built)
 	f.addSecrets(cmd)
-	cmd.Flags().StringArrayVar(&files, "from-file", nil, "file whose content is the value of a key, FILE or KEY=FILE; may be repeated")
+	cmd.Flags().StringArrayVar(&files, "from-file", nil, "file with the value of a key, FILE or KEY=FILE; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		k, err := fleet.ParseKey(argv[0])
 		if err != nil {
@@ -129,7 +126,7 @@ In a store in Kubernetes, which several fleets may use, it is of the fleet that
 // readFiles reads files that are given as FILE or KEY=FILE.
 func readFiles(in io.Reader, files []string) (fleet.SecretData, error) {
 	if len(files) == 0 {
-		return nil, &usageError{errors.New("no value is given: name files with --from-file")}
+		return nil, &usageError{errors.New("missing --from-file")}
 	}
 	data := fleet.SecretData{}
 	for _, text := range files {
@@ -138,10 +135,10 @@ func readFiles(in io.Reader, files []string) (fleet.SecretData, error) {
 			key, file = filepath.Base(text), text
 		}
 		if key == "" || key == "-" || file == "" {
-			return nil, &usageError{fmt.Errorf("--from-file %q is not FILE or KEY=FILE", text)}
+			return nil, &usageError{fmt.Errorf("invalid --from-file %q: must be FILE or KEY=FILE", text)}
 		}
 		if _, twice := data[key]; twice {
-			return nil, &usageError{fmt.Errorf("two files are given for the key %s", key)}
+			return nil, &usageError{fmt.Errorf("key %s is set twice", key)}
 		}
 		var content []byte
 		var err error
@@ -163,9 +160,9 @@ func newSecretsGet(built wiring.Built) *cobra.Command {
 	var only string
 	cmd := &cobra.Command{
 		Use:   "get NAMESPACE/NAME",
-		Short: "Say what a Secret holds",
-		Long: `Say which keys a Secret has and how long their values are. The values themselves
-are shown with --show; with --key as well, one value alone and as it is.`,
+		Short: "Show a Secret",
+		Long: `Show the keys of a Secret and the lengths of their values. --show prints the values;
+--show with --key prints one value unchanged.`,
 		Example: `  fairlead secrets get prod/cloud-config
   fairlead secrets get prod/cloud-config --show --key clouds.yaml > clouds.yaml`,
 		Args: args(cobra.ExactArgs(1)),
@@ -235,7 +232,7 @@ func showSecret(w io.Writer, form output.Format, data fleet.SecretData, show boo
 func newSecretsList(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the Secrets that were set",
+		Short: "List Secrets",
 		Args:  args(cobra.NoArgs),
 	}
 	form := outputFlag(cmd, output.FormatTable, output.FormatJSON, output.FormatYAML, output.FormatMarkdown)
@@ -264,7 +261,7 @@ func newSecretsList(built wiring.Built) *cobra.Command {
 func newSecretsDelete(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAMESPACE/NAME",
-		Short: "Remove a Secret that was set",
+		Short: "Delete a Secret",
 		Args:  args(cobra.ExactArgs(1)),
 	}
 	f := addSource(cmd, built)

@@ -30,8 +30,8 @@ type valueFlags struct {
 
 func addValues(cmd *cobra.Command) *valueFlags {
 	v := &valueFlags{warn: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+text) }}
-	cmd.Flags().StringToStringVar(&v.set, "set", nil, "value of a variable, NAME=VALUE; it wins over the fleet's own")
-	cmd.Flags().BoolVar(&v.unset, "allow-unset", false, "leave ${VARIABLES} without a value standing")
+	cmd.Flags().StringToStringVar(&v.set, "set", nil, "value of a variable, NAME=VALUE, with precedence over the fleet")
+	cmd.Flags().BoolVar(&v.unset, "allow-unset", false, "keep ${VARIABLES} without a value")
 	settings(cmd, "allow-unset")
 	return v
 }
@@ -151,7 +151,7 @@ func locateIn(ctx context.Context, s wiring.Settings) (selection, error) {
 		return selection{}, err
 	}
 	if _, err := fs.Stat(tree, string(p.scope)); errors.Is(err, fs.ErrNotExist) {
-		return selection{}, fleet.Errorf(fleet.NotFound, "find the fleet", "there is no folder or file %q in the source at %s, which --path names", s.Path, rev)
+		return selection{}, fleet.Errorf(fleet.NotFound, "find the fleet", "--path: folder or file %q not found in the source at %s", s.Path, rev)
 	}
 	return p, nil
 }
@@ -194,7 +194,7 @@ func (f *sourceFlags) checkHere(args []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("there is no fleet in %s: neither there nor above it is a %s, a folder clusters or a clone of a repository; go to a clone of the fleet, or name it with --source", folder, render.ConfigFile)
+	return fmt.Errorf("there is no fleet in %s: no %s, folder clusters or clone in it or above it. Change to a clone of the fleet, or set --source", folder, render.ConfigFile)
 }
 
 // open returns the newest revision of the fleet, and its content.
@@ -284,5 +284,5 @@ func (p selection) empty() error {
 	if p.scope != scope.All {
 		where = string(p.scope) + " of " + where
 	}
-	return fmt.Errorf("there is no cluster in %s: is it the right place? Clusters are folders with a kustomization.yaml below clusters/, or below what fleet.yaml names", where)
+	return fmt.Errorf("there is no cluster in %s: clusters are folders with a kustomization.yaml below clusters/, or below the folders in fleet.yaml", where)
 }

@@ -58,13 +58,13 @@ func usage(cmd *cobra.Command) error {
 		hidden = hidden || !f.Hidden
 	})
 	if flags.HasFlags() {
-		fmt.Fprintf(w, "\nFlags:\n%s", flags.FlagUsages())
+		usageFlags(w, cmd, flags)
 	}
 	if hidden {
-		fmt.Fprintln(w, "\nfairlead options lists the flags that commands share.")
+		fmt.Fprintln(w, "\nUse 'fairlead options' for a list of global flags.")
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(w, "\n%s [command] --help tells more about a command.\n", cmd.CommandPath())
+		fmt.Fprintf(w, "\nUse '%s [command] --help' for more about a command.\n", cmd.CommandPath())
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func usageCommands(w io.Writer, cmd *cobra.Command) {
 	}
 	title := "Commands:"
 	if len(cmd.Groups()) > 0 {
-		title = "Besides:"
+		title = "Settings and help:"
 	}
 	list(title, "")
 }
@@ -95,26 +95,23 @@ func usageCommands(w io.Writer, cmd *cobra.Command) {
 func newOptions(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "options",
-		Short: "List the flags that commands share",
-		Long: `List the flags that commands share: where a fleet is, what is shown to its server, where
-its status branch and its secrets are, and what providers are told. Each command
-has those of them that it can use. The variable FAIRLEAD_ with the flag's name
-behind it sets a flag as well, as FAIRLEAD_TOKEN_FILE sets --token-file, and a
-context may hold them: fairlead context.
+		Short: "List global flags",
+		Long: `List global flags: source, credentials, status branch, secrets and providers. Each
+command has those that it can use. A variable FAIRLEAD_ with the name of the flag,
+such as FAIRLEAD_TOKEN_FILE for --token-file, sets a flag. A context can hold them.
 
-Which fleet a command is about, the first of these says: what the command line
-names; --context; the clone of a fleet that one stands in, by its origin; the
-current context.`,
+A command acts on the fleet of the command line, of --context, of the clone in the
+current folder (by its origin), or of the current context, in this order.`,
 		Args: args(cobra.NoArgs), Annotations: map[string]string{asGiven: "true"},
 	}
 	s := &cobra.Command{Use: "options"}
 	sharedFlags(s, built)
 	addContext(s)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		_, err := fmt.Fprint(cmd.OutOrStdout(), s.Flags().FlagUsages())
+		_, err := fmt.Fprint(cmd.OutOrStdout(), s.Flags().FlagUsagesWrapped(helpWidth))
 		return err
 	}
-	s.Flags().VisitAll(func(f *pflag.Flag) { // so that docs/cli.md has them
+	s.Flags().VisitAll(func(f *pflag.Flag) { // so that docs/reference/cli.md has them
 		hidden := *f
 		hidden.Hidden = true
 		cmd.Flags().AddFlag(&hidden)

@@ -25,19 +25,19 @@ func newStatus(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status [PATH|URL] [NAMESPACE/NAME...]",
 		GroupID: groupLook,
-		Short:   "Say how the clusters of a fleet are",
-		Long: `Say how the clusters of a fleet are, from the status branch: no cluster and no
-cloud is asked. Names, which may have a *, and flags choose some of them.
+		Short:   "Show the status of clusters",
+		Long: `Show the status of clusters, from the status branch. Select clusters by name, which may
+contain *, and by flags. --sort waiting lists first the clusters that have waited or
+failed longest; changes, those with most pending machines; machines, the largest.
 
-With --wait it waits until the agent has applied the newest revision of the source
-and a look has found every cluster as that revision says: provisioned, or deleted
-where that is wanted, with nothing left to do. Afterwards it shows the status. The
-exit code is 4 as soon as the revision is refused, as a whole or for some cluster,
-which waiting does not mend, and 5 if it takes longer.`,
+--wait waits until the agent has applied the newest revision and observed every cluster
+up to date: provisioned, or deleted if requested. Then it shows the status. The exit
+code is 4 if the revision is rejected, and 5 after a timeout.`,
 		Example: `  fairlead status
   fairlead status 'prod/eu-*' -l ring=canary --problems
   git push && fairlead status --wait --timeout 10m
   fairlead status --watch
+  fairlead status --sort waiting
   fairlead status -o jsonpath='{.clusters[?(@.phase!="Provisioned")].name}'`,
 		Args: args(cobra.ArbitraryArgs),
 	}
@@ -46,12 +46,16 @@ which waiting does not mend, and 5 if it takes longer.`,
 	f.addStatus(cmd)
 	f.complete(clusterNames)
 	choose := addChoose(cmd)
-	wait := addWait(cmd, "wait for every cluster to be as the newest revision says")
+	wait := addWait(cmd, "wait until every cluster is up to date with the newest revision")
 	watch := addWatch(cmd)
+	order := addSort(cmd, "name", "name")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		source, names := sourceAndNames(argv)
 		chosen, err := choose.of(names)
 		if err != nil {
+			return err
+		}
+		if err := order.check(); err != nil {
 			return err
 		}
 		p, branch, err := f.find(cmd, source)
@@ -60,7 +64,7 @@ which waiting does not mend, and 5 if it takes longer.`,
 		}
 		form := output.Format(*form)
 		if *watch {
-			return watchStatus(cmd, p, branch, form, chosen, wait)
+			return watchStatus(cmd, p, branch, form, chosen, wait, order)
 		}
 		s, outcome, err := p.await(cmd.Context(), branch, wait.time())
 		if err != nil {
@@ -70,11 +74,11 @@ which waiting does not mend, and 5 if it takes longer.`,
 		if s, err = chosen.from(s); err != nil {
 			return err
 		}
-		if err := showStatus(cmd.OutOrStdout(), form, s, all); err != nil {
+		if err := showStatus(cmd.OutOrStdout(), form, s, all, order); err != nil {
 			return err
 		}
 		if s.Owner.Agent == "" && form == output.FormatTable && p.origin(cmd.Context()) != "" {
-			fmt.Fprintf(cmd.OutOrStdout(), "this folder is a clone: name the repository with --source %s\n", p.origin(cmd.Context()))
+			fmt.Fprintf(cmd.OutOrStdout(), "this folder is a clone: set --source %s\n", p.origin(cmd.Context()))
 		}
 		return errors.Join(outcomeError(outcome, wait.time()), s.Whole())
 	}
@@ -82,9 +86,9 @@ which waiting does not mend, and 5 if it takes longer.`,
 }
 
 // watchStatus shows the status of the chosen clusters whenever it changes.
-func watchStatus(cmd *cobra.Command, p selection, branch string, form output.Format, chosen choice, wait *waitFlags) error {
+func watchStatus(cmd *cobra.Command, p selection, branch string, form output.Format, chosen choice, wait *waitFlags, order *sortFlag) error {
 	if wait.time() != 0 {
-		return &usageError{errors.New("--wait ends, and --watch does not: give one of them")}
+		return &usageError{errors.New("--wait and --watch are both set: use one of them")}
 	}
 	return p.keepShowing(cmd, branch, form, func(w io.Writer, s status.Status) error {
 		all := len(s.Clusters)
@@ -92,7 +96,7 @@ func watchStatus(cmd *cobra.Command, p selection, branch string, form output.For
 		if err != nil {
 			return err
 		}
-		return showStatus(w, form, s, all)
+		return showStatus(w, form, s, all, order)
 	})
 }
 
@@ -119,13 +123,22 @@ func (p selection) branch(ctx context.Context, given string) (string, error) {
 }
 
 // showStatus shows s, which may be of some of all clusters of a fleet.
-func showStatus(w io.Writer, form output.Format, s status.Status, all int) error {
+func showStatus(w io.Writer, form output.Format, s status.Status, all int, order *sortFlag) error {
+	loads := order.sort(&s)
 	v := statusview.Of(s)
 	t := output.Table{
 		Header: []string{"CLUSTER", "PHASE", "MACHINES", "VERSION", "REVISION", "PROVIDER", "ENDPOINT", "LABELS", "MESSAGE"},
 		Wide:   []string{"PROVIDER", "ENDPOINT", "LABELS"}, Style: phaseStyle, Fit: true,
 	}
+	if loads != nil {
+		t.Header = []string{"CLUSTER", "PHASE", "MACHINES", "NOT-READY", "CHANGES", "WAITING-SINCE", "MESSAGE"}
+	}
 	for i, c := range v.Clusters {
+		if loads != nil {
+			l := loads[i]
+			t.Add(c.Name, c.Phase, fmt.Sprintf("%d/%d", c.Ready, c.Desired), strconv.Itoa(l.NotReady), strconv.Itoa(l.Changes), ago(l.Since, time.Now()), l.Waiting)
+			continue
+		}
 		t.Add(c.Name, c.Phase, fmt.Sprintf("%d/%d", c.Ready, c.Desired), c.Version, s.Clusters[i].Report.Revision.Short(),
 			c.Provider, c.Endpoint, labels.FormatLabels(c.Labels), c.Message())
 	}
@@ -133,9 +146,9 @@ func showStatus(w io.Writer, form output.Format, s status.Status, all int) error
 		return t.Write(w, form, v)
 	}
 	if v.Owner == "" {
-		fmt.Fprintln(w, "there is no status here: no agent has worked on this fleet yet, or its status is on another branch (--status-branch)")
+		fmt.Fprintln(w, "no status found: no agent has run for this fleet yet, or its status is on another branch (--status-branch)")
 	} else if all == 0 {
-		fmt.Fprintln(w, "the status branch tells of no cluster")
+		fmt.Fprintln(w, "the status branch has no clusters")
 	} else if err := t.Write(w, form, v); err != nil {
 		return err
 	}
@@ -144,17 +157,17 @@ func showStatus(w io.Writer, form output.Format, s status.Status, all int) error
 		if len(v.Clusters) != all {
 			fmt.Fprintf(w, "%d of %s\n", len(v.Clusters), output.Count(all, "cluster"))
 		}
-		fmt.Fprintf(w, "fleet %s at %s, owned by %s (epoch %d)\n", v.Fleet, v.Revision, v.Owner, v.Epoch)
+		fmt.Fprintf(w, "fleet %s at %s, owned by %s (epoch %d)\n", v.Fleet, shortRevision(s.Fleet.Revision), v.Owner, v.Epoch)
 	}
 	switch v.Signed {
 	case "", statusview.SignedYes:
 	case statusview.SignedNotChecked:
-		fmt.Fprintln(w, "the owner is signed, which was not checked: name the keys with --request-keys")
+		fmt.Fprintln(w, "the signature of the owner was not checked: set --request-keys to check it")
 	default:
-		fmt.Fprintln(w, "not to be believed: "+v.Signed)
+		fmt.Fprintln(w, "signature of the owner: "+v.Signed)
 	}
 	if v.Applied != "" && v.Applied != v.Revision {
-		fmt.Fprintf(w, "refused: everything stays at %s\n", v.Applied)
+		fmt.Fprintf(w, "rejected: all clusters stay at %s\n", v.Applied)
 	}
 	if v.Home != nil {
 		fmt.Fprintln(w, "home: "+v.Home.String())
@@ -171,9 +184,17 @@ func showStatus(w io.Writer, form output.Format, s status.Status, all int) error
 		fmt.Fprintln(w, "problem: "+p.String())
 	}
 	for _, o := range v.Orphans {
-		fmt.Fprintln(w, "orphan: "+o+" vanished from Git and stays as it is")
+		fmt.Fprintln(w, "orphan: "+o+" was removed from Git and is not managed")
 	}
 	return nil
+}
+
+// shortRevision returns r as people compare it: main@944b4b35c0a8.
+func shortRevision(r fleet.Revision) string {
+	if r.IsZero() {
+		return r.String()
+	}
+	return r.Ref + "@" + r.Short()
 }
 
 // showStages shows the stages of what comes in waves, and what people can do.

@@ -18,8 +18,8 @@ type tracingFlags struct {
 
 func (f *tracingFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.endpoint, "otlp-endpoint", "", "URL of a collector that takes traces by OTLP over HTTP, such as http://127.0.0.1:4318; empty for no traces")
-	fs.Float64Var(&f.ratio, "otlp-ratio", 1, "of the polls and passes, how many to trace: more than 0, at most 1")
+	fs.StringVar(&f.endpoint, "otlp-endpoint", "", "URL of an OTLP/HTTP collector for traces, such as http://127.0.0.1:4318; empty disables tracing")
+	fs.Float64Var(&f.ratio, "otlp-ratio", 1, "fraction of polls and reconciliations to trace: more than 0, at most 1")
 }
 
 // open adds a tracer to s, if traces are asked for. The returned function sends the traces

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -21,12 +22,12 @@ func newTree(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tree [NAMESPACE/NAME...]",
 		GroupID: groupLook,
-		Short:   "Show clusters, their machines and conditions as a tree",
-		Long: `Show clusters, their machines and conditions as a tree, from the status branch. Names,
-which may have a *, and flags choose some of them; without any, all are shown.
+		Short:   "Show clusters, machines and conditions as a tree",
+		Long: `Show clusters, machines and conditions as a tree, from the status branch. Select clusters
+by name, which may contain *, and by flags. The default is all clusters.
 
-Of the conditions, those are shown that are not as they should be; --all shows
-the others too.`,
+Conditions are shown if they report a problem. Available machines of a pool are
+counted if there are many. --all shows all conditions and machines.`,
 		Example: `  fairlead tree prod/eu-1
   fairlead tree -n prod --problems
   fairlead tree --source https://git.example.com/fleet.git --all`,
@@ -38,7 +39,7 @@ the others too.`,
 	f.complete(clusterNames)
 	choose := addChoose(cmd)
 	watch := addWatch(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "show the conditions that are as they should be as well")
+	cmd.Flags().BoolVar(&all, "all", false, "show all conditions and machines, not only those with problems")
 	settings(cmd, "all")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		chosen, err := choose.of(argv)
@@ -109,10 +110,31 @@ func addNode(t *output.Table, n statusview.Node, first, rest string, all bool) {
 		fork, _ := forks(i == total-1)
 		t.Add(rest+fork+c.Type, string(c.Status), c.Reason, since(c), strings.ReplaceAll(c.Message, "\n", "; "))
 	}
-	for i, below := range n.Below {
+	for i := 0; i < len(n.Below); i++ {
+		if good := well(n.Below[i:]); !all && good >= mostWell {
+			i += good - 1
+			fork, _ := forks(len(shown)+i == total-1)
+			t.Add(rest+fork+output.Count(good, "machine"), "True", "Available", "", "--all shows them")
+			continue
+		}
 		fork, line := forks(len(shown)+i == total-1)
-		addNode(t, below, rest+fork, rest+line, all)
+		addNode(t, n.Below[i], rest+fork, rest+line, all)
 	}
+}
+
+// mostWell is how many available machines in a row the tree shows as one line.
+const mostWell = 5
+
+// well returns how many of the first nodes are available machines, with no condition to show.
+func well(nodes []statusview.Node) int {
+	for i, n := range nodes {
+		head, ok := n.Headline()
+		bad := slices.ContainsFunc(n.Conditions, func(c metav1.Condition) bool { return !statusview.Good(c) })
+		if !ok || head.Status != metav1.ConditionTrue || head.Reason != "Available" || bad || len(n.Below) > 0 || !strings.HasPrefix(n.Name, "Machine ") {
+			return i
+		}
+	}
+	return len(nodes)
 }
 
 func forks(last bool) (fork, line string) {

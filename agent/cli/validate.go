@@ -15,18 +15,14 @@ func newValidate(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "validate [PATH|URL]",
 		GroupID: groupWrite,
-		Short:   "Say whether a fleet is right",
-		Long: `Say whether a fleet is right.
+		Short:   "Validate manifests",
+		Long: `Validate manifests: render every overlay as the agent does and check every field. Each
+problem is one line: location, error, fix. A warning is about something that is allowed
+and may be a mistake. PATH is a fleet or a folder in it, also a kustomization that
+clusters share. The default is the current folder.
 
-Renders every overlay as the agent would and checks every field. Each problem is
-one line: where it is, what is wrong, what to do. A warning is of what is allowed
-and may not be meant. PATH may be a fleet or a folder in it, also a kustomization
-that several clusters share; no path is the current folder.
-
-With --base, versions of Kubernetes are compared with those of another revision: a
-control plane that skips a minor version, or goes back, is a problem.
-
-The exit code is 0 if all is good, warnings or not, and 1 if there are problems.`,
+--base compares Kubernetes versions with another revision: a control plane that skips a
+minor version, or goes back, is a problem. The exit code is 1 if there are problems.`,
 		Example: `  fairlead validate
   fairlead validate clusters/prod/eu-1
   fairlead validate https://git.example.com/fleet.git --ref feature --base main`,
@@ -37,7 +33,7 @@ The exit code is 0 if all is good, warnings or not, and 1 if there are problems.
 	f.addRender(cmd)
 	f.addFolders(cmd)
 	v := addValues(cmd)
-	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit of the repository to compare versions of Kubernetes with; of a folder another folder, or the URL of a repository")
+	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit to compare Kubernetes versions with; for a folder, another folder or a repository URL")
 	partOfFleet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		if err := f.checkHere(argv); err != nil {

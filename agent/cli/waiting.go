@@ -18,9 +18,9 @@ const defaultWait = "10m0s"
 // addWait adds the flags to cmd. usage says what for.
 func addWait(cmd *cobra.Command, usage string) *waitFlags {
 	f := &waitFlags{}
-	cmd.Flags().DurationVar(&f.wait, "wait", 0, usage+", so long, or as --timeout says")
+	cmd.Flags().DurationVar(&f.wait, "wait", 0, usage+", at most the given duration or --timeout")
 	cmd.Flags().Lookup("wait").NoOptDefVal = defaultWait
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "how long --wait waits (default: the time that --wait gives, or "+defaultWait+")")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "time limit of --wait (default: the duration of --wait, or "+defaultWait+")")
 	return f
 }
 

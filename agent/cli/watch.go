@@ -20,7 +20,7 @@ const watchTick = 2 * time.Second
 
 // addWatch adds the flag that has a command show the status whenever it changes.
 func addWatch(cmd *cobra.Command) *bool {
-	watch := cmd.Flags().BoolP("watch", "w", false, "show it again whenever it changes, until interrupted; where the output is no terminal, the lines that are new")
+	watch := cmd.Flags().BoolP("watch", "w", false, "show changes until interrupted; without a terminal, print new lines")
 	settings(cmd, "watch")
 	return watch
 }
@@ -30,7 +30,7 @@ func canWatch(form output.Format) error {
 	if form == output.FormatTable || form == output.FormatWide || form == output.FormatName {
 		return nil
 	}
-	return &usageError{fmt.Errorf("--watch shows tables: -o %s is one whole", form)}
+	return &usageError{fmt.Errorf("--watch cannot be used with -o %s", form)}
 }
 
 // find returns what a command is about, as here does, and the name of its status branch.
@@ -54,7 +54,7 @@ func (p selection) show(cmd *cobra.Command, branch string, form output.Format, w
 	}
 	if s.Owner.Agent == "" {
 		if err := p.checkFollowed(cmd.Context(), branch); err != nil {
-			return fmt.Errorf("there is no status here: %w", err)
+			return fmt.Errorf("no status found: %w", err)
 		}
 	}
 	return show(cmd.OutOrStdout(), s)
@@ -100,7 +100,7 @@ func (p selection) watch(ctx context.Context, b sources.Branch, w io.Writer, sho
 			if text.Len() == 0 && frame.Empty() {
 				return err
 			}
-			fmt.Fprintln(text, "not read: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+			fmt.Fprintln(text, "cannot read the status branch: "+strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 		if err := frame.Show(text.String()); err != nil {
 			return err

@@ -22,18 +22,18 @@ type webhookFlags struct {
 
 func (f *webhookFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.listen, "webhook-listen", "", "address to hear of pushes on, such as :9292, under /hook/KIND; empty for none")
-	fs.StringArrayVar(&f.files, "webhook-secret-file", nil, "secrets of a kind of webhook, KIND=FILE with one a line: github, gitlab, gitea, bitbucket or generic; may be repeated")
-	fs.StringVar(&f.certs.Certificate, "webhook-tls-cert", "", "file with the certificate to hear webhooks with, PEM; without one it is plain HTTP, for behind an Ingress")
-	fs.StringVar(&f.certs.Key, "webhook-tls-key", "", "file with its key, PEM")
-	fs.StringVar(&f.folder, "webhook-secret-dir", "", "folder of such files, each called as its kind: a mounted Kubernetes Secret")
+	fs.StringVar(&f.listen, "webhook-listen", "", "address of the webhook endpoint /hook/KIND, such as :9292; empty disables it")
+	fs.StringArrayVar(&f.files, "webhook-secret-file", nil, "secrets of a kind of webhook, KIND=FILE with one per line: github, gitlab, gitea, bitbucket or generic; may be repeated")
+	fs.StringVar(&f.certs.Certificate, "webhook-tls-cert", "", "server certificate of --webhook-listen (PEM). Without it: plain HTTP, for use behind an Ingress")
+	fs.StringVar(&f.certs.Key, "webhook-tls-key", "", "private key of that certificate (PEM)")
+	fs.StringVar(&f.folder, "webhook-secret-dir", "", "folder of such files, named by kind, such as a mounted Secret")
 }
 
 // webhooks returns the configuration of the webhook server.
 func (f *webhookFlags) webhooks(log *slog.Logger) (wiring.Webhooks, error) {
 	if f.listen == "" {
 		if len(f.files) > 0 || f.folder != "" {
-			return wiring.Webhooks{}, &usageError{errors.New("secrets of webhooks are given, and no address to hear them on: add --webhook-listen :9292")}
+			return wiring.Webhooks{}, &usageError{errors.New("webhook secrets require --webhook-listen, such as :9292")}
 		}
 		return wiring.Webhooks{}, nil
 	}
@@ -42,7 +42,7 @@ func (f *webhookFlags) webhooks(log *slog.Logger) (wiring.Webhooks, error) {
 		return wiring.Webhooks{}, &usageError{fmt.Errorf("--webhook-secret-file, --webhook-secret-dir: %w", err)}
 	}
 	if (f.certs.Certificate == "") != (f.certs.Key == "") {
-		return wiring.Webhooks{}, &usageError{errors.New("--webhook-tls-cert and --webhook-tls-key go together")}
+		return wiring.Webhooks{}, &usageError{errors.New("--webhook-tls-cert and --webhook-tls-key must be set together")}
 	}
 	if kinds := secrets.Plain(); f.certs.Certificate == "" && len(kinds) > 0 && !loopback(f.listen) {
 		log.Warn("hearing webhooks whose secret travels as it is, over plain HTTP: let nothing but TLS lead here, give --webhook-tls-cert, or use a signing token (whsec_…)", "kinds", kinds, "address", f.listen)

@@ -137,7 +137,7 @@ func (h *Home) set(s sources.HomeStatus, err error) bool {
 	if err != nil {
 		p = &fleet.Problem{
 			File: "fleet.yaml", Field: "spec.home", Message: fmt.Sprintf("the fleet does not get to its home %s: %s", s.Cluster, fleet.OneLine(err)),
-			Hint: "docs/pivot.md tells what a declared home needs",
+			Hint: "docs/operations/pivot.md tells what a declared home needs",
 		}
 	}
 	h.mu.Lock()

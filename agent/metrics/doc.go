@@ -1,5 +1,5 @@
 // Package metrics counts what an agent does and shows how its clusters are, in the format
-// of Prometheus. docs/metrics.md lists every series.
+// of Prometheus. docs/reference/metrics.md lists every series.
 //
 // What it guarantees:
 //

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/agent/replicas"
 )
 
-// TestGeneratedMetrics holds docs/metrics.md against the registry. UPDATE=1
+// TestGeneratedMetrics holds docs/reference/metrics.md against the registry. UPDATE=1
 // writes it.
 func TestGeneratedMetrics(t *testing.T) {
 	m := metrics.Used()
@@ -31,7 +31,7 @@ func TestGeneratedMetrics(t *testing.T) {
 		"so that dashboards and alerts for it work. A series goes when its object goes. Not there are what\n" +
 		"Fairlead has no object for (`capi_machineset_*`, `capi_machinepool_*`, `capi_kubeadmconfig_*`,\n" +
 		"`capi_machinehealthcheck_*`), the label `uid`, and the labels `customresource_*` that kube-state-metrics adds.\n\n" +
-		"[monitoring](monitoring.md) says how to use them.\n\n" +
+		"[monitoring](../operations/monitoring.md) says how to use them.\n\n" +
 		"| name | type | labels | |\n|---|---|---|---|\n")
 	for _, f := range families {
 		if strings.HasPrefix(f.GetName(), "go_") || strings.HasPrefix(f.GetName(), "process_") {
@@ -43,7 +43,7 @@ func TestGeneratedMetrics(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), f.GetHelp())
 	}
-	const file = "../../docs/metrics.md"
+	const file = "../../docs/reference/metrics.md"
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -55,6 +55,6 @@ func TestGeneratedMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("docs/metrics.md is not what the code says: run `make generate` (-file +code):\n%s", diff)
+		t.Errorf("docs/reference/metrics.md is not what the code says: run `make generate` (-file +code):\n%s", diff)
 	}
 }

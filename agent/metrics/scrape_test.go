@@ -10,7 +10,7 @@ import (
 )
 
 // TestSeriesBounded holds the number of series that each thing costs to what
-// docs/monitoring.md promises: a fleet of thousands must not surprise whoever
+// docs/operations/monitoring.md promises: a fleet of thousands must not surprise whoever
 // pays for Prometheus.
 func TestSeriesBounded(t *testing.T) {
 	conditions := func(n int) []fleet.Condition {

@@ -46,7 +46,7 @@ func objects(t *rapid.T, m *Metrics) map[string]int {
 
 // TestSeriesFollowObjects lets clusters, pools and machines come and go, passes
 // fail, and the fleet change hands: there are series of exactly what the last
-// pass over each cluster saw, and of each thing no more than docs/monitoring.md
+// pass over each cluster saw, and of each thing no more than docs/operations/monitoring.md
 // promises.
 func TestSeriesFollowObjects(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -302,6 +302,6 @@ func (n *Notifier) Problem() (fleet.Problem, bool) {
 	}
 	return fleet.Problem{
 		File: "fleet.yaml", Field: "spec.notifications", Message: "nobody is told of events: " + strings.Join(parts, "; "),
-		Hint: "docs/notifications.md says what each type of target needs",
+		Hint: "docs/guides/notifications.md says what each type of target needs",
 	}, true
 }

@@ -14,5 +14,5 @@
 // so Main is the first thing that a program does, and gets the process to itself.
 //
 // What this package exports is covered by the promise of compatibility in
-// docs/providers.md.
+// docs/contributing/providers.md.
 package program

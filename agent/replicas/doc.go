@@ -28,7 +28,7 @@
 //   - while the leader fence holds: the leader surely was the leader, and the owner of the
 //     fleet, a short time ago. It must have returned a nonce that the replica made then.
 //
-// docs/adr/0007-shards-by-session.md says why.
+// docs/contributing/adr/0007-shards-by-session.md says why.
 //
 // What replicas tell each other is JSON over HTTP. With gRPC each field of fleet.Cluster and
 // fleet.Report would stand in a .proto as well; as it is a new field travels by itself,

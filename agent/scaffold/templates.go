@@ -58,12 +58,12 @@ func Templates() []Template {
 				{Name: "ha", Folder: "clusters/prod/ha", Required: endpoint},
 				{Name: "hosted", Folder: "clusters/prod/edge", Required: []string{"CONTROL_PLANE_HOST"}, Files: hosted.Files(), Needs: []string{
 					"write your hosts, with their keys, into workers.yaml of the cluster",
-					"the Secrets NAME-kubeconfig, the way into the cluster, and hosts-ssh with the key of the hosts have to be in its namespace: docs/hosted-control-planes.md",
+					"the Secrets NAME-kubeconfig, the way into the cluster, and hosts-ssh with the key of the hosts have to be in its namespace: docs/guides/hosted-control-planes.md",
 				}},
 			},
 			Needs: []string{
 				"write your hosts, with their keys, into pools/hall-1.yaml",
-				"the Secret hosts-ssh with the key to reach them by has to be in the namespace of the cluster: docs/hosts.md",
+				"the Secret hosts-ssh with the key to reach them by has to be in the namespace of the cluster: docs/guides/hosts.md",
 			},
 		},
 		{
@@ -81,7 +81,7 @@ func Templates() []Template {
 			Flavors: []Flavor{{Name: "small", Folder: "clusters/dev/small", Required: endpoint}, {Name: "ha", Folder: "clusters/prod/ha", Required: endpoint}},
 			Needs: []string{
 				"write your hosts into hosts, a folder for each namespace",
-				"a Secret for each BMC and one for Ironic have to be in the namespace of the hosts: docs/metal3.md",
+				"a Secret for each BMC and one for Ironic have to be in the namespace of the hosts: docs/guides/metal3.md",
 			},
 		},
 		{
@@ -93,10 +93,10 @@ func Templates() []Template {
 				{Name: "flatcar", Folder: "clusters/edge/flatcar"},
 				{Name: "mixed", Folder: "clusters/prod/web", Files: mixed.Files(), Needs: []string{
 					"write your hosts, with their keys, into metal.yaml of the cluster",
-					"the Secrets cloud-config with clouds.yaml and hosts-ssh with the key of the hosts have to be in the namespace of the cluster: docs/mixed-infrastructure.md",
+					"the Secrets cloud-config with clouds.yaml and hosts-ssh with the key of the hosts have to be in the namespace of the cluster: docs/guides/mixed-infrastructure.md",
 				}},
 			},
-			Needs: []string{"the Secret cloud-config with clouds.yaml has to be in the namespace of the cluster: docs/openstack.md"},
+			Needs: []string{"the Secret cloud-config with clouds.yaml has to be in the namespace of the cluster: docs/guides/openstack.md"},
 		},
 		{
 			Provider: "vsphere", Files: vsphere.Files(), Kind: "VSphereCluster",
@@ -107,7 +107,7 @@ func Templates() []Template {
 				{Name: "zones", Folder: "clusters/prod/zones", Required: endpoint},
 				{Name: "volumes", Folder: "clusters/prod/volumes", Required: []string{"ENDPOINT", "VSPHERE_CLUSTER_ID"}},
 			},
-			Needs: []string{"the Secret vsphere with the account in vCenter has to be in the namespace of the cluster: docs/vsphere.md"},
+			Needs: []string{"the Secret vsphere with the account in vCenter has to be in the namespace of the cluster: docs/guides/vsphere.md"},
 		},
 	}
 }

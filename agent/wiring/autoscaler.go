@@ -2,15 +2,14 @@ package wiring
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"net"
 
 	"github.com/oklog/run"
 	corev1 "k8s.io/api/core/v1"
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/autoscaler"
+	"fairlead.dev/agent/server"
 	"fairlead.dev/fleet"
 )
 
@@ -20,20 +19,20 @@ func (s Autoscaler) run(ctx context.Context, a *agent.Agent, built Built, log *s
 	if s.Address == "" {
 		return a.Run(ctx)
 	}
-	server, err := autoscaler.New(a, s.Files, built.registered, log)
+	answers, err := autoscaler.New(a, s.Files, built.registered, log)
 	if err != nil {
 		return err
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Address)
+	l, err := server.Listen(ctx, "autoscaler-listen", s.Address)
 	if err != nil {
-		return fmt.Errorf("cannot serve autoscalers: %w", err)
+		return err
 	}
 	log.Info("serving autoscalers", "address", l.Addr().String())
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g run.Group
 	g.Add(func() error { return a.Run(ctx) }, func(error) { cancel() })
-	g.Add(func() error { return server.Serve(ctx, l) }, func(error) { cancel() })
+	g.Add(func() error { return answers.Serve(ctx, l) }, func(error) { cancel() })
 	return g.Run()
 }
 

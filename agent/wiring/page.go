@@ -173,5 +173,5 @@ func (p *Process) openPage(ctx context.Context) error {
 		return fmt.Errorf("--page-forge: %w", err)
 	}
 	p.replica.over = p.shown.over
-	return p.listen(ctx, "serving a page of the fleet", o.Address, p.shown, nil)
+	return p.listen(ctx, "serving a page of the fleet", "page-listen", o.Address, p.shown, nil)
 }

@@ -154,11 +154,11 @@ func (p *Process) Close() error {
 	return p.Runtime.Close()
 }
 
-// listen adds a listener, called what in the log.
-func (p *Process) listen(ctx context.Context, what, address string, h http.Handler, config *tls.Config) error {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+// listen adds a listener on the address that a flag sets, called what in the log.
+func (p *Process) listen(ctx context.Context, what, flag, address string, h http.Handler, config *tls.Config) error {
+	l, err := server.Listen(ctx, flag, address)
 	if err != nil {
-		return fmt.Errorf("cannot serve: %w", err)
+		return err
 	}
 	o := server.Options{TLS: config, Log: p.settings.Log}
 	p.settings.Log.Info(what, "url", o.Scheme()+l.Addr().String())
@@ -192,7 +192,7 @@ func (p *Process) openPages(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--listen-token-file: %w", err)
 	}
-	return p.listen(ctx, "serving", o.Address, protected, config)
+	return p.listen(ctx, "serving", "listen", o.Address, protected, config)
 }
 
 func (p *Process) openWebhooks(ctx context.Context) error {
@@ -215,5 +215,5 @@ func (p *Process) openWebhooks(ctx context.Context) error {
 		}
 		hooks.Peer, config = w.Peer(), w.Server(tls.NoClientCert, "h2", "http/1.1")
 	}
-	return p.listen(ctx, "hearing webhooks", o.Address, webhook.New(hooks), config)
+	return p.listen(ctx, "hearing webhooks", "webhook-listen", o.Address, webhook.New(hooks), config)
 }

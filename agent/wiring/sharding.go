@@ -3,7 +3,6 @@ package wiring
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net"
 
 	"github.com/oklog/run"
@@ -35,9 +34,9 @@ func (r *replica) share(ctx context.Context, c *replicas.Connection, lease strin
 	if err != nil {
 		return nil, err
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.o.Listen)
+	l, err := server.Listen(ctx, "replica-listen", r.o.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("cannot serve other replicas: %w", err)
+		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	r.identity = replicas.NewIdentity(r.o.Name, net.JoinHostPort(r.o.Address, port))

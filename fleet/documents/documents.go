@@ -95,6 +95,9 @@ func parse(plain []byte, l Limits, marked int) (*File, error) {
 		}
 		if err != nil {
 			r := syntax(err)
+			if line := indentedByTab(plain, r.Line); line > 0 {
+				return nil, &Refusal{Line: line, Message: "a tab indents the line", Hint: "YAML is indented with spaces: replace the tab"}
+			}
 			if loneVariable.Match(plain) {
 				r.Hint = "a ${VARIABLE} cannot stand for whole lines: write out what it stands for"
 			}
@@ -216,6 +219,21 @@ func tooLong(line int, l Limits) *Refusal {
 
 func tooDeep(line int, l Limits) *Refusal {
 	return &Refusal{Line: line, Message: fmt.Sprintf("the content is nested more than %d levels deep", l.Depth), Hint: "flatten it"}
+}
+
+// indentedByTab returns the line that is indented with a tab, among the line that the parser
+// cannot read and its neighbors: the parser may count one line more or less. It returns 0 if
+// there is none.
+func indentedByTab(plain []byte, bad int) int {
+	n := 0
+	for line := range bytes.Lines(plain) {
+		n++
+		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+		if n >= bad-1 && n <= bad+1 && bytes.ContainsRune(indent, '\t') {
+			return n
+		}
+	}
+	return 0
 }
 
 // loneVariable matches a line that is nothing but a variable, which templates

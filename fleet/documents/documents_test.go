@@ -28,6 +28,7 @@ func TestParse(t *testing.T) {
 		"MergeSelf":   {reason: "a mapping cannot be merged into itself", in: "a: &a\n  <<: *a", err: "line 2: the alias *a is within what it stands for", hint: "write the value out"},
 		"Infinity":    {reason: "infinity is no JSON", in: "a: .inf", err: "line 1: .inf is not a number that JSON can hold", hint: "quote it if it is text"},
 		"Binary":      {reason: "tags are refused", in: "a: !!binary aGk=", err: "line 1: the tag !!binary is not supported", hint: "use plain YAML"},
+		"Tab":         {reason: "the parser's own words do not name a tab", in: "a:\n  b: c\n\td: e\n", err: "line 3: a tab indents the line", hint: "YAML is indented with spaces: replace the tab"},
 		"Lone":        {reason: "a template that is filled in before it is parsed gets a hint", in: "a: b\n${MORE}\nc: d", err: "line 2: the file is not valid YAML: could not find expected ':'", hint: "a ${VARIABLE} cannot stand for whole lines: write out what it stands for"},
 	}
 	for name, tc := range cases {

@@ -39,7 +39,7 @@ func (s State) Status() Status {
 		if c.damaged != "" {
 			out.Damaged = append(out.Damaged, fleet.Problem{
 				Cluster: k, Message: "nothing is done to the cluster: " + c.damaged,
-				Hint: "on the status branch, put the file back as it was; docs/disaster-recovery.md says what is lost where that cannot be",
+				Hint: "on the status branch, put the file back as it was; docs/operations/disaster-recovery.md says what is lost where that cannot be",
 			})
 		}
 		if c.next != nil && c.definition == nil && c.recorded == nil {

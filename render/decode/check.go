@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/render"
 )
 
 // A flaw is a problem with a field of an object.
@@ -198,12 +199,12 @@ func (c *checker) describe(v any) (got, hint string) {
 		}
 		return fmt.Sprintf("the string %q", shorten(v)), ""
 	case bool:
-		return fmt.Sprintf("the boolean %t", v), "YAML reads y, yes, on, n, no and off as a boolean: put it in quotes"
+		return fmt.Sprintf("the boolean %t", v), "YAML reads it as a boolean: " + render.QuoteIt
 	case int64, float64:
 		if c.kind.secret {
-			return "a number", "put it in quotes"
+			return "a number", render.QuoteIt
 		}
-		return fmt.Sprintf("the number %v", v), "YAML reads it as a number: put it in quotes"
+		return fmt.Sprintf("the number %v", v), "YAML reads it as a number: " + render.QuoteIt
 	case []any:
 		return "a list", ""
 	case map[string]any:

@@ -11,12 +11,12 @@ import (
 	"fairlead.dev/render/decode"
 )
 
-var update = flag.Bool("update", false, "write docs/coverage.md")
+var update = flag.Bool("update", false, "write docs/reference/coverage.md")
 
-// TestCoverage keeps docs/coverage.md in line with the tables. Run
+// TestCoverage keeps docs/reference/coverage.md in line with the tables. Run
 // "go generate ./render/decode" to write it.
 func TestCoverage(t *testing.T) {
-	const file = "../../docs/coverage.md"
+	const file = "../../docs/reference/coverage.md"
 	registry, err := all.Registry()
 	if err != nil {
 		t.Fatal(err)
@@ -32,6 +32,6 @@ func TestCoverage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("docs/coverage.md is out of date: run go generate ./render/decode\n-want +got:\n%s", diff)
+		t.Errorf("docs/reference/coverage.md is out of date: run go generate ./render/decode\n-want +got:\n%s", diff)
 	}
 }

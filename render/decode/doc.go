@@ -5,7 +5,7 @@
 // Decoding is strict. A field that is unknown, of the wrong type, set twice or not honoured
 // yet is a problem that names file, object and field. So is a reference to something
 // outside of the overlay. Nothing is silently ignored, except fields that ask for nothing:
-// status, and what API servers write into metadata. docs/coverage.md, made from the same
+// status, and what API servers write into metadata. docs/reference/coverage.md, made from the same
 // tables, says which fields of each kind are honoured.
 //
 // A problem holds back the clusters that its object belongs to, and no others. An object

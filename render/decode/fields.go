@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"fairlead.dev/fleet/documents"
 )
 
 // A structField is one field of a type as JSON sees it.
@@ -104,34 +106,9 @@ func hasField(t reflect.Type, path string) bool {
 // nearest returns the name among fields that somebody who wrote got most
 // likely meant, or "".
 func nearest(got string, fields []structField) string {
-	best, bestDistance := "", len(got)/3+1
-	for _, f := range fields {
-		if strings.EqualFold(f.name, got) {
-			return f.name
-		}
-		if d := distance(strings.ToLower(got), strings.ToLower(f.name)); d < bestDistance {
-			best, bestDistance = f.name, d
-		}
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
 	}
-	return best
-}
-
-// distance is the Levenshtein distance of a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
+	return documents.Nearest(got, names)
 }

@@ -28,7 +28,7 @@ func (m mutability) add(k *kind, version, path, answer string) {
 	m[title][path] = answer
 }
 
-// keepMutability keeps docs/mutability.md in line with core, the answers for the
+// keepMutability keeps docs/reference/mutability.md in line with core, the answers for the
 // kinds of Cluster API, and with the tables for the others. Each field that is
 // honoured has an answer, and each entry of a table is for some field.
 func keepMutability(t *testing.T, core mutability) {
@@ -57,7 +57,7 @@ func keepMutability(t *testing.T, core mutability) {
 			t.Errorf("the answer for %q is for no field that is honoured", entry)
 		}
 	}
-	const file = "../../docs/mutability.md"
+	const file = "../../docs/reference/mutability.md"
 	got := core.markdown()
 	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -69,7 +69,7 @@ func keepMutability(t *testing.T, core mutability) {
 		t.Fatal(err)
 	}
 	if diff := gocmp.Diff(string(want), got); diff != "" {
-		t.Errorf("docs/mutability.md is out of date: run go generate ./render/decode\n-want +got:\n%s", diff)
+		t.Errorf("docs/reference/mutability.md is out of date: run go generate ./render/decode\n-want +got:\n%s", diff)
 	}
 }
 

@@ -17,14 +17,14 @@ import (
 	"fairlead.dev/render"
 )
 
-// TestEachHonouredFieldCounts changes each field that docs/coverage.md calls
+// TestEachHonouredFieldCounts changes each field that docs/reference/coverage.md calls
 // honoured, one at a time, in an overlay that is good, and looks whether what is
 // decoded changes: another cluster, or a problem where the table says so. A field
 // that is new and changes nothing fails, as does an entry of the table that is for
 // no field.
 //
 // From what changes it also knows what happens where the cluster runs: the answers
-// are docs/mutability.md, and a change without one fails.
+// are docs/reference/mutability.md, and a change without one fails.
 func TestEachHonouredFieldCounts(t *testing.T) {
 	kinds, used := registered(t), map[int]bool{}
 	answers := mutability{}

@@ -13,7 +13,7 @@ type parityCase struct {
 }
 
 // TestParityOfWebhooks holds Fairlead's verdicts against those of Cluster API 1.14.
-// docs/coverage.md has the differences in which Fairlead takes more.
+// docs/reference/coverage.md has the differences in which Fairlead takes more.
 func TestParityOfWebhooks(t *testing.T) {
 	const (
 		kcp        = "  version: v1.34.1\n  machineTemplate:"

@@ -81,7 +81,7 @@ func TestProblems(t *testing.T) {
 			change: []string{"name: eu-hc", "name: y"},
 			want: []wantProblem{{
 				"MachineHealthCheck", "metadata.name", "must be a string, is the boolean true",
-				"YAML reads y, yes, on, n, no and off as a boolean: put it in quotes",
+				"YAML reads it as a boolean: put it in quotes",
 			}},
 		},
 		"version as number": {

@@ -2,7 +2,10 @@ package kustomize
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -72,23 +75,39 @@ type target struct {
 	place
 	path      string
 	delimited bool
+	source    string // path of the field that is read
 }
 
 func (f *feedback) add(r types.Replacement, at place) {
 	f.replacements = append(f.replacements, r)
+	source := ""
 	if r.Source != nil {
-		path := r.Source.FieldPath
-		if path == "" {
-			path = "metadata.name"
-		}
-		f.sources = append(f.sources, path)
+		source = cmp.Or(r.Source.FieldPath, "metadata.name")
+		f.sources = append(f.sources, source)
 	}
 	for _, t := range r.Targets {
 		for _, path := range t.FieldPaths {
-			f.targets = append(f.targets, target{at, path, t.Options != nil && t.Options.Delimiter != ""})
+			f.targets = append(f.targets, target{at, path, t.Options != nil && t.Options.Delimiter != "", source})
 		}
 	}
 }
+
+// lossy returns, for the path of each field that a replacement writes, the reason why its
+// text may be read as a number or a boolean: kustomize drops the quotes of what it copies.
+func (f *feedback) lossy() map[string]string {
+	out := map[string]string{}
+	for _, t := range f.targets {
+		out[WithoutItems(t.path)] = strings.TrimSpace(fmt.Sprintf("%s in %s", t.field, t.file)) + " drops the quotes of " + t.source + ": use a variable instead of the replacement"
+	}
+	return out
+}
+
+// items matches the parts of a path that choose items of a list, in the path of a problem or
+// of a replacement.
+var items = regexp.MustCompile(`\.?\[[^\]]*\]|\.(\d+|\*|-)`)
+
+// WithoutItems returns the path of a field without the parts that choose items of lists.
+func WithoutItems(path string) string { return items.ReplaceAllString(path, "") }
 
 // check refuses replacements that write too much, or write into their sources.
 func (f *feedback) check() error {

@@ -54,6 +54,9 @@ type Scan struct {
 	// Warnings are the patches whose target selects no object, in the kustomizations that
 	// have them.
 	Warnings []fleet.Problem
+	// Lossy has, by the path of a field WithoutItems, why a replacement may have dropped the
+	// quotes of its text.
+	Lossy map[string]string
 
 	files  map[string][]byte // for the build, by path in the tree
 	keyed  []string          // folders of kustomizations whose patches have keyed lists, sorted

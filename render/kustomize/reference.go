@@ -37,6 +37,9 @@ func (s *scanner) resolve(dir, ref string, at place) (string, bool, error) {
 		s.reads[target] = true
 	}
 	if errors.Is(err, fs.ErrNotExist) {
+		if module := s.submodule(target); module != "" {
+			return "", false, at.refuse(pinIt, "%q is in the submodule %s, whose content is not fetched", ref, module)
+		}
 		return "", false, at.refuse("check the path; it is relative to the kustomization", "%q does not exist", ref)
 	}
 	if err != nil {
@@ -44,6 +47,30 @@ func (s *scanner) resolve(dir, ref string, at place) (string, bool, error) {
 	}
 	return target, info.IsDir(), nil
 }
+
+// pinIt is the hint for what is in a submodule.
+const pinIt = "pin its repository in fleet.yaml under spec.sources, or copy it into the repository"
+
+// submodule returns the submodule of Git that contains name, or "" if there is none.
+// The file .gitmodules is recorded as read.
+func (s *scanner) submodule(name string) string {
+	s.reads[gitmodules] = true
+	data, err := ReadFile(s.tree, gitmodules, s.limits.File)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(data)) {
+		key, value, ok := strings.Cut(line, "=")
+		dir := path.Clean(strings.Trim(strings.TrimSpace(value), `"`))
+		if ok && strings.TrimSpace(key) == "path" && (name == dir || strings.HasPrefix(name, dir+"/")) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// gitmodules is the file in which Git lists the submodules of a repository.
+const gitmodules = ".gitmodules"
 
 // home returns the folder of s.apart that contains name.
 func (s *scanner) home(name string) string {

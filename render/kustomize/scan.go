@@ -100,6 +100,7 @@ func (s *scanner) result() *Scan {
 		Reads:     slices.Sorted(maps.Keys(s.reads)),
 		Includes:  slices.Sorted(maps.Keys(s.includes)),
 		Mentions:  slices.Sorted(maps.Keys(s.mentions)),
+		Lossy:     s.feedback.lossy(),
 		files:     s.files,
 		keyed:     slices.Sorted(maps.Keys(s.keyed)),
 		quotes:    s.quotes,
@@ -224,6 +225,9 @@ func (s *scanner) kustomizationFile(dir string, from place) (string, []byte, err
 	}
 	switch len(found) {
 	case 0:
+		if module := s.submodule(dir); module != "" {
+			return "", nil, from.refuse(pinIt, "the folder %s is in the submodule %s, whose content is not fetched", dir, module)
+		}
 		return "", nil, from.refuse("add one, or name a file", "the folder %s has no kustomization.yaml", dir)
 	case 1:
 		data, err := s.read(found[0], place{file: found[0]})

@@ -35,7 +35,7 @@ func (s *scanner) kustomization(at place, data []byte) (*types.Kustomization, er
 	}
 	var k types.Kustomization
 	if err := k.Unmarshal(f.Plain); err != nil {
-		return nil, at.refuse("see the kustomization reference for its fields", "%s", strings.TrimPrefix(err.Error(), "invalid Kustomization: "))
+		return nil, undecodable(at, f.Documents[0], err)
 	}
 	k.FixKustomization()
 	if errs := k.EnforceFields(); len(errs) > 0 {

@@ -12,7 +12,7 @@
 // that it was made from. After a lost race the files are made again from the new head,
 // never merged.
 //
-// docs/status.md has an example.
+// docs/concepts/status.md has an example.
 package status
 
 import (

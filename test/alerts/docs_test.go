@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestGuide checks that docs/monitoring.md lists each alert, and that Prometheus accepts
+// TestGuide checks that docs/operations/monitoring.md lists each alert, and that Prometheus accepts
 // the configuration in it.
 func TestGuide(t *testing.T) {
-	b, err := os.ReadFile("../../docs/monitoring.md")
+	b, err := os.ReadFile("../../docs/operations/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,16 +25,16 @@ func TestGuide(t *testing.T) {
 	for _, a := range alerts {
 		row := fmt.Sprintf("| [%[1]s](runbooks/%[1]s.md) | %s | %s | %s |\n", a.Alert, a.Labels["severity"], a.For, a.Annotations["summary"])
 		if !strings.Contains(guide, row) {
-			t.Errorf("docs/monitoring.md lacks the row %s", row)
+			t.Errorf("docs/operations/monitoring.md lacks the row %s", row)
 		}
 	}
 	if n := strings.Count(guide, "](runbooks/"); n != len(alerts) {
-		t.Errorf("docs/monitoring.md points at %d runbooks, there are %d alerts", n, len(alerts))
+		t.Errorf("docs/operations/monitoring.md points at %d runbooks, there are %d alerts", n, len(alerts))
 	}
 	_, rest, ok := strings.Cut(guide, "<!-- begin prometheus -->\n```yaml\n")
 	config, _, ok2 := strings.Cut(rest, "```\n<!-- end prometheus -->")
 	if !ok || !ok2 {
-		t.Fatal("docs/monitoring.md shows no configuration")
+		t.Fatal("docs/operations/monitoring.md shows no configuration")
 	}
 	promtool := program(t, "promtool")
 	root, err := filepath.Abs("../..")
@@ -52,7 +52,7 @@ func TestGuide(t *testing.T) {
 }
 
 // TestGuideNamesWhatIs checks that the flags, values of the chart and queries in
-// docs/monitoring.md exist.
+// docs/operations/monitoring.md exist.
 func TestGuideNamesWhatIs(t *testing.T) {
 	read := func(file string) string {
 		t.Helper()
@@ -62,8 +62,8 @@ func TestGuideNamesWhatIs(t *testing.T) {
 		}
 		return string(b)
 	}
-	guide := read("../../docs/monitoring.md")
-	_, command, _ := strings.Cut(read("../../docs/cli.md"), "\n## fairlead agent\n")
+	guide := read("../../docs/operations/monitoring.md")
+	_, command, _ := strings.Cut(read("../../docs/reference/cli.md"), "\n## fairlead agent\n")
 	command, _, _ = strings.Cut(command, "\n## ")
 	flags := regexp.MustCompile("`(--(?:otlp|shards)[a-z-]*)").FindAllStringSubmatch(guide, -1)
 	if len(flags) < 3 {
@@ -104,7 +104,7 @@ func TestGuideNamesWhatIs(t *testing.T) {
 		if expr, ok := strings.CutPrefix(block, "promql\n"); ok && i%2 == 1 {
 			for line := range strings.Lines(expr) {
 				queries++
-				check(t, "docs/monitoring.md", line, readSeries(t))
+				check(t, "docs/operations/monitoring.md", line, readSeries(t))
 			}
 		}
 	}

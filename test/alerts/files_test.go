@@ -15,7 +15,7 @@ const (
 	rulesFile     = "../../charts/fairlead/alerts/fairlead.yaml"
 	ruleTests     = "../../charts/fairlead/alerts/tests/*.yaml"
 	dashboardGlob = "../../charts/fairlead/dashboards/*.json"
-	runbookDir    = "../../docs/runbooks"
+	runbookDir    = "../../docs/operations/runbooks"
 )
 
 // An alert is one rule.
@@ -54,10 +54,10 @@ func readAlerts(t *testing.T) []alert {
 }
 
 // readSeries returns the labels of each series that the agent has, by its name.
-// docs/metrics.md is generated from the registry.
+// docs/reference/metrics.md is generated from the registry.
 func readSeries(t *testing.T) map[string][]string {
 	t.Helper()
-	b, err := os.ReadFile("../../docs/metrics.md")
+	b, err := os.ReadFile("../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func readSeries(t *testing.T) map[string][]string {
 		out[m[1]] = labels
 	}
 	if len(out) < 50 {
-		t.Fatalf("docs/metrics.md has %d series, which cannot be all", len(out))
+		t.Fatalf("docs/reference/metrics.md has %d series, which cannot be all", len(out))
 	}
 	return out
 }

@@ -32,7 +32,7 @@ func TestAlertsAreWhole(t *testing.T) {
 		if d, err := model.ParseDuration(a.For); err != nil || time.Duration(d) < 5*time.Minute {
 			t.Errorf("%s waits for %q: a restart of the agent must not wake anybody", a.Alert, a.For)
 		}
-		if want := "https://fairlead.dev/docs/runbooks/" + a.Alert; a.Annotations["runbook_url"] != want {
+		if want := "https://fairlead.dev/docs/operations/runbooks/" + a.Alert; a.Annotations["runbook_url"] != want {
 			t.Errorf("%s has the runbook %q, want %s", a.Alert, a.Annotations["runbook_url"], want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestRunbooks(t *testing.T) {
 // TestRunbookCommands checks that the commands of fairlead in runbooks exist with their
 // flags, and so do the pages that they link.
 func TestRunbookCommands(t *testing.T) {
-	b, err := os.ReadFile("../../docs/cli.md")
+	b, err := os.ReadFile("../../docs/reference/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}

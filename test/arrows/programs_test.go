@@ -32,7 +32,7 @@ func mayRun() map[string]string {
 // that reads a repository over https or ssh runs none but itself.
 func TestProgramsThatAreRun(t *testing.T) {
 	only(t, mayRun(), func(_ string, fn *ast.FuncDecl) bool { return runsPrograms(fn) },
-		"runs a program: docs/trust.md says which ones are run, and so does mayRun",
+		"runs a program: docs/concepts/trust.md says which ones are run, and so does mayRun",
 		"of mayRun runs no program")
 }
 

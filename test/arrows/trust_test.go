@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// TestTrustIsShown: the last table of docs/trust.md has a line for each credential,
+// TestTrustIsShown: the last table of docs/concepts/trust.md has a line for each credential,
 // boundary, section and remedy, with a test that exists. Tests that its text names exist
 // too.
 func TestTrustIsShown(t *testing.T) {
-	b, err := os.ReadFile("../../docs/trust.md")
+	b, err := os.ReadFile("../../docs/concepts/trust.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	page, shown, ok := strings.Cut(string(b), "\n## What shows it\n")
 	if !ok {
-		t.Fatal("docs/trust.md does not say what shows it")
+		t.Fatal("docs/concepts/trust.md does not say what shows it")
 	}
 	rows := cells(shown)
 	used := map[string]bool{}
@@ -26,14 +26,14 @@ func TestTrustIsShown(t *testing.T) {
 		by, ok := rows[line]
 		switch used[line] = true; {
 		case !ok:
-			t.Errorf("docs/trust.md says %q, and its last table does not say what shows it", line)
+			t.Errorf("docs/concepts/trust.md says %q, and its last table does not say what shows it", line)
 		case !strings.Contains(by, "`Test") && !strings.Contains(by, "is not Fairlead's"):
 			t.Errorf("no test is named for %q", line)
 		}
 	}
 	for line := range rows {
 		if !used[line] {
-			t.Errorf("the last table of docs/trust.md has %q, which is no credential, boundary, section or remedy of it", line)
+			t.Errorf("the last table of docs/concepts/trust.md has %q, which is no credential, boundary, section or remedy of it", line)
 		}
 	}
 	out, err := exec.CommandContext(t.Context(), "git", "-C", "../..", "grep", "--no-index", "--exclude-standard", "-hE", "^func (Test|Fuzz)", "--", "*_test.go").Output()
@@ -46,7 +46,7 @@ func TestTrustIsShown(t *testing.T) {
 	}
 	for _, n := range regexp.MustCompile("`((?:Test|Fuzz)\\w*)").FindAllStringSubmatch(string(b), -1) {
 		if !there[n[1]] {
-			t.Errorf("docs/trust.md names %s, which is not there", n[1])
+			t.Errorf("docs/concepts/trust.md names %s, which is not there", n[1])
 		}
 	}
 }
@@ -72,12 +72,12 @@ func promisesOfTrust(t *testing.T, page string) []string {
 			out = append(out, title)
 		default:
 			if !strings.HasPrefix(title, "# ") {
-				t.Errorf("the section %q of docs/trust.md is new: say here what of it is to be shown", title)
+				t.Errorf("the section %q of docs/concepts/trust.md is new: say here what of it is to be shown", title)
 			}
 		}
 	}
 	if len(out) < 40 {
-		t.Errorf("docs/trust.md says %d things, which cannot be all", len(out))
+		t.Errorf("docs/concepts/trust.md says %d things, which cannot be all", len(out))
 	}
 	return out
 }

@@ -18,10 +18,10 @@ import (
 // block is what a guide has between fences.
 var block = regexp.MustCompile("(?ms)^```(sh|yaml)\n(.*?)^```$")
 
-// docs/install.md works as written, as far as a cluster without nodes goes.
+// docs/operations/install.md works as written, as far as a cluster without nodes goes.
 func TestInstallGuide(t *testing.T) {
 	needs.Program(t, "kubectl", "the guide uses it")
-	text, err := os.ReadFile("../../docs/install.md")
+	text, err := os.ReadFile("../../docs/operations/install.md")
 	if err != nil {
 		t.Fatal(err)
 	}

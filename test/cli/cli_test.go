@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { script.Main(m) }
 func TestScripts(t *testing.T) { script.Run(t, "testdata/script") }
 
 // TestAutoscaler runs the cluster-autoscaler that $FAIRLEAD_CLUSTER_AUTOSCALER names
-// against an agent: `make test-autoscaler`. docs/autoscaler.md says how it is built.
+// against an agent: `make test-autoscaler`. docs/guides/autoscaler.md says how it is built.
 func TestAutoscaler(t *testing.T) {
 	if os.Getenv("FAIRLEAD_CLUSTER_AUTOSCALER") == "" {
 		t.Skip("FAIRLEAD_CLUSTER_AUTOSCALER names no cluster-autoscaler")

@@ -166,7 +166,7 @@ func (w *world) heldBy(replicas int) bool {
 	return true
 }
 
-// hook is what runs in the forge after a push, as docs/webhooks.md has it. It
+// hook is what runs in the forge after a push, as docs/guides/webhooks.md has it. It
 // calls in the background, as forges do.
 const hook = `#!/bin/sh
 read -r _ new ref

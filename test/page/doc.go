@@ -2,5 +2,5 @@
 // pipe, looks at what fairlead serves. Without Chromium the tests skip.
 //
 //	make test-page       keeps a screenshot of each view in bin/page
-//	make screenshots     writes the pictures of docs/page.md
+//	make screenshots     writes the pictures of docs/guides/page.md
 package page

@@ -261,7 +261,7 @@ func TestWithoutScript(t *testing.T) {
 	tab.until(`document.readyState === "complete" && document.querySelectorAll("tbody tr").length === 2 && document.querySelector("form button")`)
 }
 
-// pictures are those of docs/page.md.
+// pictures are those of docs/guides/page.md.
 func pictures() map[string]struct {
 	path, scheme  string
 	width, height int
@@ -279,7 +279,7 @@ func pictures() map[string]struct {
 	}
 }
 
-// TestPictures: the pictures of docs/page.md are there and small. With UPDATE=1 it takes
+// TestPictures: the pictures of docs/guides/page.md are there and small. With UPDATE=1 it takes
 // them.
 func TestPictures(t *testing.T) {
 	take := os.Getenv("UPDATE") != ""
@@ -296,7 +296,7 @@ func TestPictures(t *testing.T) {
 		_, base = serve(t, n)
 	}
 	for name, p := range pictures() {
-		file := "../../docs/images/page-" + name + ".webp"
+		file := "../../docs/guides/images/page-" + name + ".webp"
 		if take {
 			tab := b.tab(p.width, p.height, p.scheme)
 			tab.do("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": fmt.Sprintf("Date.now = () => %d;", pagetest.Start().UnixMilli())}, nil)

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/test/needs"
 )
 
-// promised are the packages whose exported API is promised in docs/providers.md.
+// promised are the packages whose exported API is promised in docs/contributing/providers.md.
 func promised() []string {
 	return []string{"agent/program", "fleet", "providers", "providers/all", "providers/conformance", "providers/endpoint", "providers/objects"}
 }
@@ -26,7 +26,7 @@ const apiFile = "testdata/api.txt"
 
 // TestAPI: what the promised packages export is there as long as the version of the API
 // stays, and nothing is asked for in addition of who implements their interfaces. Whoever
-// means it writes the list again with UPDATE=1, and says so in docs/providers.md.
+// means it writes the list again with UPDATE=1, and says so in docs/contributing/providers.md.
 func TestAPI(t *testing.T) {
 	got := api(t)
 	if os.Getenv("UPDATE") != "" {
@@ -39,7 +39,7 @@ func TestAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const how = "strangers' providers do not build with it any more: keep what was there, or say in docs/providers.md what they have to change, and run UPDATE=1 go test ./test/promise -run TestAPI"
+	const how = "strangers' providers do not build with it any more: keep what was there, or say in docs/contributing/providers.md what they have to change, and run UPDATE=1 go test ./test/promise -run TestAPI"
 	was := strings.Split(strings.TrimSpace(string(data)), "\n")
 	for _, line := range was {
 		if _, found := slices.BinarySearch(got, line); !found {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-const guide = "../../docs/providers.md"
+const guide = "../../docs/contributing/providers.md"
 
 // shown is a piece of code in the guide, and where it is from: a file, or a declaration in
 // it.

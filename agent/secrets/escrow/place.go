@@ -74,7 +74,7 @@ func (p revisions) Read(ctx context.Context) (Snapshot, error) {
 	}
 	tree, err := p.s.Fetch(ctx, rev)
 	if fleet.KindOf(err) == fleet.Invalid {
-		return Snapshot{}, fleet.Errorf(fleet.Invalid, "read the escrow in "+p.name, "%w: where you know who wrote it, restore it step by step and without the keys (docs/disaster-recovery.md)", err)
+		return Snapshot{}, fleet.Errorf(fleet.Invalid, "read the escrow in "+p.name, "%w: where you know who wrote it, restore it step by step and without the keys (docs/operations/disaster-recovery.md)", err)
 	}
 	return Snapshot{FS: tree, base: rev}, err
 }

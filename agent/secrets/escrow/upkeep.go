@@ -159,7 +159,7 @@ func (u *Upkeep) setProblem(err error) {
 		u.p.Log.Error("cannot keep the escrow", "error", err)
 		p = &fleet.Problem{
 			File: "fleet.yaml", Field: "spec.escrow", Message: fmt.Sprintf("the escrow is behind: %v", err),
-			Hint: "docs/disaster-recovery.md tells what an escrow needs",
+			Hint: "docs/operations/disaster-recovery.md tells what an escrow needs",
 		}
 	}
 	u.mu.Lock()

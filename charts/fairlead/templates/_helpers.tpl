@@ -67,6 +67,9 @@ app.kubernetes.io/part-of: fairlead
 {{- if not .image.repository -}}
 {{- fail "image.repository is empty: name the image, such as --set image.registry=registry.example.com --set image.repository=platform/fairlead (make image-push builds and pushes it)" -}}
 {{- end -}}
+{{- if and (not .image.tag) (not .image.digest) (eq $.Chart.AppVersion "dev") -}}
+{{- fail "image.tag is empty, and this chart is a folder of the source code, whose version dev is the tag of no published image: set image.tag to the tag that you pushed with make image-push, or install a packed chart (make chart)" -}}
+{{- end -}}
 {{- if not .source.url -}}
 {{- fail "source.url is empty: name the fleet repository, such as --set source.url=https://git.example.com/fleet.git" -}}
 {{- end -}}

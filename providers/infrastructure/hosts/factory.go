@@ -21,9 +21,9 @@ const (
 // Factory returns the factory of this provider.
 func Factory() providers.Factory {
 	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Settings: []providers.Setting{
-		{Name: SettingTick, Usage: fmt.Sprintf("how old a look at a host may be, which clusters share (default %s)", DefaultTick)},
-		{Name: SettingSettle, Usage: fmt.Sprintf("how long a change of a host may take to show (default %s)", DefaultSettle)},
-		{Name: SettingAgent, Usage: "socket of the SSH agent for pools that say agent: true (default $SSH_AUTH_SOCK)"},
+		{Name: SettingTick, Usage: fmt.Sprintf("maximum age of cached data of a host, as a `duration`; clusters share the cache (default %s)", DefaultTick)},
+		{Name: SettingSettle, Usage: fmt.Sprintf("maximum `duration` until a change of a host is visible (default %s)", DefaultSettle)},
+		{Name: SettingAgent, Usage: "socket of the SSH agent for pools with agent: true (default $SSH_AUTH_SOCK)"},
 	}}
 }
 

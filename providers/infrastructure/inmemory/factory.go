@@ -25,8 +25,8 @@ const defaultSettle = time.Second
 //	cloud, ok := p.API().(*inmemory.Cloud)
 func Factory() providers.Factory {
 	return providers.Factory{Name: ProviderName, Kinds: Kinds(), New: open, Settings: []providers.Setting{
-		{Name: SettingURL, Usage: "URL of an in-memory cloud in another process, such as http://127.0.0.1:8080/inmemory"},
-		{Name: SettingSettle, Usage: fmt.Sprintf("how long the in-memory cloud may take to show a change (default %s)", defaultSettle)},
+		{Name: SettingURL, Usage: "`URL` of an in-memory cloud in another process, such as http://127.0.0.1:8080/inmemory"},
+		{Name: SettingSettle, Usage: fmt.Sprintf("maximum `duration` until a change is visible in the in-memory cloud (default %s)", defaultSettle)},
 	}}
 }
 

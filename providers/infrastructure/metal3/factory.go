@@ -23,10 +23,10 @@ const (
 // Factory returns the factory of this provider.
 func Factory() providers.Factory {
 	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Settings: []providers.Setting{
-		{Name: SettingTick, Usage: fmt.Sprintf("how old a look at an Ironic may be, which its clusters share (default %s)", DefaultTick)},
+		{Name: SettingTick, Usage: fmt.Sprintf("maximum age of cached Ironic data, as a `duration`; clusters of that Ironic share the cache (default %s)", DefaultTick)},
 		{Name: SettingRate, Usage: fmt.Sprintf("requests per second to an Ironic (default %d)", DefaultRate)},
-		{Name: SettingSettle, Usage: fmt.Sprintf("how long an Ironic may take to show a change (default %s)", DefaultSettle)},
-		{Name: SettingRetry, Usage: fmt.Sprintf("how long a host is left alone after a step of it failed (default %s)", DefaultRetry)},
+		{Name: SettingSettle, Usage: fmt.Sprintf("maximum `duration` until a change is visible in Ironic (default %s)", DefaultSettle)},
+		{Name: SettingRetry, Usage: fmt.Sprintf("`duration` before a failed step of a host is repeated (default %s)", DefaultRetry)},
 	}}
 }
 

@@ -59,7 +59,7 @@ func TestThousandHosts(t *testing.T) {
 }
 
 // BenchmarkThousand reports what a look at 1,000 hosts brings and costs: the listing, and what
-// a cluster makes of it. docs/performance.md has the figures.
+// a cluster makes of it. docs/operations/performance.md has the figures.
 //
 //	go test ./providers/infrastructure/metal3 -run '^$' -bench Thousand -benchtime 20x
 func BenchmarkThousand(b *testing.B) {

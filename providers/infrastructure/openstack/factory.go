@@ -23,9 +23,9 @@ const (
 // Factory returns the factory of this provider.
 func Factory() providers.Factory {
 	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Settings: []providers.Setting{
-		{Name: SettingTick, Usage: fmt.Sprintf("how old a look at an OpenStack project may be, which its clusters share (default %s)", cloud.DefaultTick)},
+		{Name: SettingTick, Usage: fmt.Sprintf("maximum age of cached data of an OpenStack project, as a `duration`; clusters of that project share the cache (default %s)", cloud.DefaultTick)},
 		{Name: SettingRate, Usage: fmt.Sprintf("requests per second to an OpenStack project (default %d)", cloud.DefaultRate)},
-		{Name: SettingSettle, Usage: fmt.Sprintf("how long OpenStack may take to show a change (default %s)", DefaultSettle)},
+		{Name: SettingSettle, Usage: fmt.Sprintf("maximum `duration` until a change is visible in OpenStack (default %s)", DefaultSettle)},
 	}}
 }
 

@@ -23,10 +23,10 @@ const (
 // Factory returns the factory of this provider.
 func Factory() providers.Factory {
 	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Settings: []providers.Setting{
-		{Name: SettingTick, Usage: fmt.Sprintf("how old a look at a vCenter may be, which its clusters share (default %s)", vcenter.DefaultTick)},
+		{Name: SettingTick, Usage: fmt.Sprintf("maximum age of cached vCenter data, as a `duration`; clusters of that vCenter share the cache (default %s)", vcenter.DefaultTick)},
 		{Name: SettingRate, Usage: fmt.Sprintf("requests per second to a vCenter (default %d)", vcenter.DefaultRate)},
-		{Name: SettingSettle, Usage: fmt.Sprintf("how long a vCenter may take to show a change (default %s)", DefaultSettle)},
-		{Name: SettingInsecure, Usage: "whether any certificate is taken where Git has no thumbprint of the vCenter, as Cluster API does (default false)"},
+		{Name: SettingSettle, Usage: fmt.Sprintf("maximum `duration` until a change is visible in vCenter (default %s)", DefaultSettle)},
+		{Name: SettingInsecure, Usage: "accept any certificate of a vCenter whose thumbprint is not in Git, as Cluster API does: true or false (default false)"},
 	}}
 }
 

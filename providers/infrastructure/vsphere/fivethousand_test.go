@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkFiveThousand has 5,000 machines of 250 clusters in one vCenter and reports what a look
-// brings and costs, and what is asked in a minute in which nothing happens. docs/performance.md
+// brings and costs, and what is asked in a minute in which nothing happens. docs/operations/performance.md
 // has the figures.
 //
 //	go test ./providers/infrastructure/vsphere -run '^$' -bench FiveThousand -benchtime 20x -timeout 30m

@@ -27,7 +27,7 @@ const (
 
 // BenchmarkThousand makes 1,000 machines of 50 clusters in one vCenter and reports the calls for
 // a machine, what a look brings and costs, and what is asked in a minute in which nothing
-// happens. docs/performance.md has the figures.
+// happens. docs/operations/performance.md has the figures.
 //
 //	go test ./providers/infrastructure/vsphere -run '^$' -bench Thousand -benchtime 20x -timeout 30m
 func BenchmarkThousand(b *testing.B) {

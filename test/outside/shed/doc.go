@@ -1,4 +1,4 @@
-// Package shed is the provider that docs/providers.md walks through. A shed is a folder,
+// Package shed is the provider that docs/contributing/providers.md walks through. A shed is a folder,
 // and a machine in it is a file: whatever a provider has to think of is here, and no more.
 //
 //	<folder>/clusters/<fleet>~<namespace>~<cluster>             what machines of a cluster share

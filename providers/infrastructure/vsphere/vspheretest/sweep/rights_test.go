@@ -14,7 +14,7 @@ import (
 )
 
 // guide has the table of privileges.
-const guide = "../../../../../docs/vsphere.md"
+const guide = "../../../../../docs/guides/vsphere.md"
 
 // objects are the kinds of objects in the table, and which of the vCenter they are.
 var objects = map[string][]string{
@@ -107,7 +107,7 @@ func TestRightsOneByOne(t *testing.T) {
 			named := ""
 			p.live(func() bool {
 				for _, err := range p.errors {
-					if text := err.Error(); strings.Contains(text, "the user lacks "+missing.privilege+" on ") && strings.Contains(text, "see Rights in docs/vsphere.md") {
+					if text := err.Error(); strings.Contains(text, "the user lacks "+missing.privilege+" on ") && strings.Contains(text, "see Rights in docs/guides/vsphere.md") {
 						named = err.Error()
 					}
 				}
