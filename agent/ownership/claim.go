@@ -179,7 +179,7 @@ func (c *Claim) confirm() {
 	switch {
 	case err != nil:
 		c.readAt = c.readAt.Add(unconfirmed - fresh)
-	case owner.Agent != was.Agent || owner.Place != was.Place && was.Place != "" || owner.Incarnation > was.Incarnation:
+	case owner.Agent != was.Agent || owner.Place != was.Place && was.Place != "" || owner.Incarnation > was.Incarnation || isTwin(owner, was):
 		c.owned = c.owned && (owner.Epoch < was.Epoch || owner == fleet.Owner{}) // the next poll ends this process
 	}
 }

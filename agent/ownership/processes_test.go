@@ -62,6 +62,27 @@ func TestSecondProcess(t *testing.T) {
 	})
 }
 
+// TestTwinProcess: a process with the same number that began after the status branch was put back
+// ends the first one.
+func TestTwinProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &processes{branch{owner: fleet.Owner{Agent: "me", Epoch: 1, Process: "a"}}}
+		first := acquire(t, p)
+		k := fleet.Key{Namespace: "prod", Name: "eu"}
+		p.mu.Lock()
+		p.owner.Process = "b"
+		p.mu.Unlock()
+		time.Sleep(3 * time.Second)
+		if first.MayAct(k) == nil {
+			t.Error("the first process acts beside the second one")
+		}
+		err := first.Check(t.Context(), written)
+		if _, lost := errors.AsType[*ownership.NotOwnerError](err); !lost || !strings.Contains(err.Error(), `process 1 of agent "me" acts for the fleet now, this is another process of it, with the same number`) {
+			t.Errorf("the first process ends with %v", err)
+		}
+	})
+}
+
 // TestGrantEnds: an owner that agreed to a move which does not go on withdraws it, so that
 // secrets can be stored again.
 func TestGrantEnds(t *testing.T) {

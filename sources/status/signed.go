@@ -69,6 +69,9 @@ func (a *Arbiter) read(t fs.FS) (now ownership, distrust, err error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if was := a.believed.owner; now.owner.Process == "" && now.owner.Incarnation == was.Incarnation {
+		now.owner.Process = was.Process // earlier versions do not keep it, and without a key it can be taken out
+	}
 	if err == nil {
 		err, distrust = a.check(now)
 	}
