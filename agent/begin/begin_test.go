@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
@@ -62,6 +63,7 @@ func know(in *begin.Input, words []string) {
 		in.At = fields["branch"]
 	case "owner":
 		in.Owner = &begin.Ownership{Err: failed(), Owner: owner(), Begun: has("begun"), Next: fleet.Succession{To: fields["next"]}}
+		in.Owner.Unpushed, _ = time.ParseDuration(fields["unpushed"])
 		if has("proved") {
 			in.Owner.Proof = &begin.Proof{}
 		}

@@ -32,6 +32,7 @@ func (c *Claim) Interval() time.Duration {
 // before, the last answer counts. A *NotOwnerError says that another agent or another process
 // acts for the fleet.
 func (c *Claim) Check(ctx context.Context, flush func(context.Context) error) error {
+	c.settle(ctx)
 	owner, next, err := c.branch().Succession(ctx)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -24,6 +24,12 @@ func (p *processes) Begin(_ context.Context, of fleet.Owner) (fleet.Owner, fleet
 	return p.owner, p.next, nil
 }
 
+func (p *processes) Assume(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error) {
+	return p.Begin(ctx, of)
+}
+
+func (p *processes) Settle(context.Context) error { return nil }
+
 func acquire(t *testing.T, p *processes) *ownership.Claim {
 	t.Helper()
 	c := ownership.New(ownership.Options{Self: "me", Interval: time.Minute}, ownership.Parts{Metrics: unseen{}, Ready: func(string) {}, Log: slog.New(slog.DiscardHandler)})

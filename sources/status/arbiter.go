@@ -26,6 +26,9 @@ type Arbiter struct {
 
 	mu       sync.Mutex
 	believed ownership // the newest that was read or written; zero: none yet
+	// assumed is the owner with this process, which acts before a push says so. Until then the
+	// branch says before. Zero: it did not act without a push.
+	assumed, before fleet.Owner
 }
 
 var _ sources.Arbiter = (*Arbiter)(nil)

@@ -33,37 +33,53 @@ type incarnationFile struct {
 // above its own, and does not act any more. Begin always pushes, so that a server that lags
 // behind cannot answer for the one that is pushed to.
 func (a *Arbiter) Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error) {
-	op := "begin to act for the fleet as " + of.Agent
+	op := opBegin(of)
 	var next ownership
 	err := commit(ctx, a.branch, op, func(t fs.FS, _ bool) (sources.Commit, error) {
-		now, distrust, err := a.read(t)
-		if err = errors.Join(err, distrust); err != nil {
-			return sources.Commit{}, err
-		}
-		if !now.owner.Is(of) || now.owner.Place != of.Place {
-			return sources.Commit{}, moved(op, now)
-		}
-		if now.signature != "" && a.Sign == nil {
-			return sources.Commit{}, fleet.Errorf(fleet.Invalid, op, "the owner of the fleet is signed, so the process that acts is: name a key with --signing-key")
-		}
-		written, _, err := readIncarnation(t, nil) // also one that is not believed: an agent without keys goes by it
+		now, err := a.next(t, of, op)
 		if err != nil {
 			return sources.Commit{}, err
 		}
 		next = now
-		next.owner.Incarnation = max(written, now.owner.Incarnation, a.newest().owner.Incarnation) + 1
-		next.owner.Process = rand.Text()
-		b, err := a.encodeIncarnation(next.owner, now.signature != "")
-		return sources.Commit{
-			Edits:   map[string][]byte{incarnationPath: b},
-			Message: fmt.Sprintf("owner: process %d of %s begins", next.owner.Incarnation, of.Agent), Trailers: trailers(fleet.Revision{}, of),
-		}, err
+		return a.beginning(next)
 	})
 	if err != nil {
 		return fleet.Owner{}, fleet.Succession{}, err
 	}
 	a.believe(next)
 	return next.owner, next.next, nil
+}
+
+func opBegin(of fleet.Owner) string { return "begin to act for the fleet as " + of.Agent }
+
+// next returns the ownership of of in t with the next number.
+func (a *Arbiter) next(t fs.FS, of fleet.Owner, op string) (ownership, error) {
+	now, distrust, err := a.read(t)
+	if err = errors.Join(err, distrust); err != nil {
+		return ownership{}, err
+	}
+	if !now.owner.Is(of) || now.owner.Place != of.Place {
+		return ownership{}, moved(op, now)
+	}
+	if now.signature != "" && a.Sign == nil {
+		return ownership{}, fleet.Errorf(fleet.Invalid, op, "the owner of the fleet is signed, so the process that acts is: name a key with --signing-key")
+	}
+	written, _, err := readIncarnation(t, nil) // also one that is not believed: an agent without keys goes by it
+	if err != nil {
+		return ownership{}, err
+	}
+	now.owner.Incarnation = max(written, now.owner.Incarnation, a.newest().owner.Incarnation) + 1
+	now.owner.Process = rand.Text()
+	return now, nil
+}
+
+// beginning returns the commit which says that the process of next acts.
+func (a *Arbiter) beginning(next ownership) (sources.Commit, error) {
+	b, err := a.encodeIncarnation(next.owner, next.signature != "")
+	return sources.Commit{
+		Edits:   map[string][]byte{incarnationPath: b},
+		Message: fmt.Sprintf("owner: process %d of %s begins", next.owner.Incarnation, next.owner.Agent), Trailers: trailers(fleet.Revision{}, next.owner),
+	}, err
 }
 
 // encodeIncarnation returns incarnation.yaml, signed where owners are signed.

@@ -86,7 +86,7 @@ func (a *Arbiter) read(t fs.FS) (now ownership, distrust, err error) {
 	case now != (ownership{}) && (a.Verify == nil || now.signature != ""):
 		a.believed = now
 	}
-	return now, nil, nil
+	return a.asAssumed(now), nil, nil
 }
 
 // check returns why now is not to be believed. The caller holds a.mu.
@@ -164,7 +164,7 @@ func (a *Arbiter) believe(r ownership) {
 func (a *Arbiter) newest() ownership {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.believed
+	return a.asAssumed(a.believed)
 }
 
 // sign signs next, which follows now, where owners are signed: by this agent, or by the one
