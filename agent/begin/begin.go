@@ -32,7 +32,9 @@ type Branch struct {
 	Owner   fleet.Owner // zero: the branch is not there, or has no owner
 	Fleet   fleet.ID    // whose status it has; empty: not known
 	MovedTo string      // the branch that the status was moved to; empty: it is here
-	Applied fleet.Revision
+	// Signposts are branches that have the status of fleets; the default branch has them.
+	Signposts map[fleet.ID]string
+	Applied   fleet.Revision
 }
 
 // An Ownership is what the status branch says of the owner.

@@ -58,7 +58,13 @@ func know(in *begin.Input, words []string) {
 	case "tip":
 		in.Tip = &begin.Tip{Err: failed(), Fleet: fleet.ID(fields["fleet"]), Branch: fields["branch"], Strays: has("strays")}
 	case "branch":
-		in.Branches[fields["name"]] = begin.Branch{Err: failed(), Owner: owner(), Fleet: fleet.ID(fields["fleet"]), MovedTo: fields["moved"]}
+		posts := map[fleet.ID]string{}
+		for name, branch := range fields {
+			if id, ok := strings.CutPrefix(name, "signpost-"); ok {
+				posts[fleet.ID(id)] = branch
+			}
+		}
+		in.Branches[fields["name"]] = begin.Branch{Signposts: posts, Err: failed(), Owner: owner(), Fleet: fleet.ID(fields["fleet"]), MovedTo: fields["moved"]}
 	case "at":
 		in.At = fields["branch"]
 	case "owner":
