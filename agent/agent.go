@@ -100,6 +100,9 @@ type StatusBranch struct {
 	// MoveTo moves the status to the branch of that name. It is called for a branch that
 	// Locate was called for.
 	MoveTo func(ctx context.Context, name string) error
+	// Signpost says on the default status branch that this branch has the status of the fleet;
+	// nil: there is one branch.
+	Signpost func(ctx context.Context, id fleet.ID) error
 	// Read returns what the branch says. Clusters that cannot be read are in it, and no
 	// error.
 	Read func(ctx context.Context) (status.Status, error)

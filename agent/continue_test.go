@@ -77,6 +77,52 @@ func TestStartFindsItsBranch(t *testing.T) {
 	})
 }
 
+// TestSignpost: the owner of a fleet that names its own status branch says so on the default branch,
+// once, and tries again after an error. It does not if a flag names the branch.
+func TestSignpost(t *testing.T) {
+	for name, c := range map[string]struct {
+		branch, flag string
+		want         int
+	}{
+		"its own branch":     {branch: "status", want: 2},
+		"the default branch": {branch: "fairlead/status"},
+		"a flag":             {branch: "status", flag: "status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fleetOf("1", fleet.Prune{})
+			w := newWorld(f)
+			f.Config.StatusBranch = c.branch
+			w.fleets[f.Revision.Digest] = f
+			p := w.parts()
+			open := p.StatusBranch
+			var calls []fleet.ID
+			p.StatusBranch = func(string) (StatusBranch, error) {
+				b, err := open("status")
+				b.Signpost = func(_ context.Context, id fleet.ID) error {
+					if calls = append(calls, id); len(calls) == 1 {
+						return fleet.Errorf(fleet.Unavailable, "commit", "no answer")
+					}
+					return nil
+				}
+				return b, err
+			}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- New(w.options(Options{StatusBranch: c.flag}), p).Run(ctx) }()
+				time.Sleep(10 * time.Minute)
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+			if len(calls) != c.want || c.want > 0 && calls[0] != f.ID {
+				t.Errorf("it is written %q", calls)
+			}
+		})
+	}
+}
+
 // TestStartWithDamagedFleetFile: a damaged fleet.yaml on the status branch stops no start,
 // and a cluster that Git does not have is not taken for one that vanished just now.
 func TestStartWithDamagedFleetFile(t *testing.T) {

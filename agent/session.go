@@ -47,6 +47,7 @@ type session struct {
 	trusted  *trusted
 
 	ownerProblem fleet.Problem // as last told; of the follower's goroutine
+	signpost     signpost      // of the follower's goroutine
 	survey       *survey.Survey
 	pulls        *pulls
 }
@@ -148,7 +149,7 @@ func (s *session) follow(ctx context.Context) error {
 	return follower.Run(ctx, follower.Parts{
 		Revisions: s.revisions(), Fleet: s.decisions, Trigger: s.trigger, Restore: s.restore, Recorded: s.branch.ReadCluster, Repaired: s.repaired,
 		Owned: s.owned, Interval: s.claim.Interval, Notices: s.otherBranch, Applied: s.revisionApplied,
-		Then:    []func(context.Context){s.pollRequests, s.pollScales, s.rollOn, s.pulls.polled, s.trusted.polled, s.ownerPolled},
+		Then:    []func(context.Context){s.pollRequests, s.pollScales, s.rollOn, s.pulls.polled, s.trusted.polled, s.ownerPolled, s.signpostPolled},
 		Unready: func(reason string) { s.ready.Set(readyRevision, reason) },
 		Metrics: s.p.Metrics, Watchdog: s.p.Watchdog, Tracer: s.p.Tracer, Log: s.p.Log,
 	})

@@ -111,5 +111,5 @@ func (a *Agent) look(ctx context.Context, b *branch, err error, tip *begin.Tip) 
 	if tip != nil && tip.Err == nil && !l.Applied.IsZero() {
 		tip.Strays = a.revisions().Continues(ctx, l.Applied, tip.Revision) != nil
 	}
-	return begin.Branch{Err: err, Owner: l.Owner, Fleet: l.Fleet, MovedTo: l.MovedTo, Applied: l.Applied}
+	return begin.Branch{Err: err, Owner: l.Owner, Fleet: l.Fleet, MovedTo: l.MovedTo, Applied: l.Applied, Signposts: l.Signposts}
 }

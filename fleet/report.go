@@ -121,6 +121,9 @@ type Owner struct {
 	// Incarnation is the number of the process that acts for the agent. It grows by one
 	// with each start. It tells processes of one name and place apart. 0: not known.
 	Incarnation int64
+	// Process is random text that tells processes with one number apart: a number comes back
+	// if the status branch is deleted, damaged or restored from a backup. Empty: not known.
+	Process string
 }
 
 // Is reports whether o is the agent and epoch of other, wherever it is: people

@@ -1,6 +1,8 @@
 package begin
 
 import (
+	"time"
+
 	"fairlead.dev/fleet"
 )
 
@@ -30,7 +32,9 @@ type Branch struct {
 	Owner   fleet.Owner // zero: the branch is not there, or has no owner
 	Fleet   fleet.ID    // whose status it has; empty: not known
 	MovedTo string      // the branch that the status was moved to; empty: it is here
-	Applied fleet.Revision
+	// Signposts are branches that have the status of fleets; the default branch has them.
+	Signposts map[fleet.ID]string
+	Applied   fleet.Revision
 }
 
 // An Ownership is what the status branch says of the owner.
@@ -43,6 +47,9 @@ type Ownership struct {
 	Unsigned bool
 	Proof    *Proof // nil: nothing was proved
 	Begun    bool   // this process is the one that acts for Owner
+	// Unpushed is for how long no push was accepted that makes this process the one that acts
+	// for Owner, while Owner stayed the same.
+	Unpushed time.Duration
 }
 
 // A Proof is what an agent proves before it claims a fleet without an owner.
@@ -82,6 +89,7 @@ const (
 	Prove     Do = "prove that this agent can act"
 	Claim     Do = "claim the fleet"
 	TakeOver  Do = "take the fleet over"
+	Assume    Do = "own the fleet before a push says so"
 	Own       Do = "own the fleet"
 	StandBy   Do = "wait for the fleet"
 	Prepare   Do = "prepare to get the fleet"
@@ -93,6 +101,9 @@ const (
 	Retry  Do = "try again" // Step.Why
 	Refuse Do = "end"       // Step.Why; nil: another agent owns the fleet
 )
+
+// patience is how long a start waits for a server that can be read and accepts no push.
+const patience = 5 * time.Minute
 
 // A Step is the next step of a start.
 type Step struct {
@@ -119,6 +130,8 @@ func own(in Input) Step {
 	switch {
 	case o == nil:
 		return Step{Do: ReadOwner}
+	case o.Err != nil && o.Unpushed >= patience && in.isSelf(o.Owner):
+		return Step{Do: Assume}
 	case o.Err != nil:
 		return Step{Do: Retry, Why: o.Err}
 	case o.Owner == (fleet.Owner{}) && o.Proof == nil:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
@@ -57,11 +58,18 @@ func know(in *begin.Input, words []string) {
 	case "tip":
 		in.Tip = &begin.Tip{Err: failed(), Fleet: fleet.ID(fields["fleet"]), Branch: fields["branch"], Strays: has("strays")}
 	case "branch":
-		in.Branches[fields["name"]] = begin.Branch{Err: failed(), Owner: owner(), Fleet: fleet.ID(fields["fleet"]), MovedTo: fields["moved"]}
+		posts := map[fleet.ID]string{}
+		for name, branch := range fields {
+			if id, ok := strings.CutPrefix(name, "signpost-"); ok {
+				posts[fleet.ID(id)] = branch
+			}
+		}
+		in.Branches[fields["name"]] = begin.Branch{Signposts: posts, Err: failed(), Owner: owner(), Fleet: fleet.ID(fields["fleet"]), MovedTo: fields["moved"]}
 	case "at":
 		in.At = fields["branch"]
 	case "owner":
 		in.Owner = &begin.Ownership{Err: failed(), Owner: owner(), Begun: has("begun"), Next: fleet.Succession{To: fields["next"]}}
+		in.Owner.Unpushed, _ = time.ParseDuration(fields["unpushed"])
 		if has("proved") {
 			in.Owner.Proof = &begin.Proof{}
 		}

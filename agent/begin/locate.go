@@ -36,7 +36,7 @@ func locate(in Input) Step {
 		return Step{Do: Retry, Why: in.Tip.Err}
 	}
 	for _, other := range []string{in.Tip.Branch, fleet.DefaultStatusBranch} {
-		if other == "" || other == at {
+		if other == "" {
 			continue
 		}
 		there, b, step := in.follow(other)
@@ -50,6 +50,9 @@ func locate(in Input) Step {
 			return step
 		}
 	}
+	if step, ok := in.signposted(at); ok {
+		return step
+	}
 	if in.Tip.Err != nil {
 		return Step{Do: Retry, Why: in.Tip.Err}
 	}
@@ -61,6 +64,38 @@ func locate(in Input) Step {
 func (in Input) movesBack(named, at string, b Branch) bool {
 	return at != named && in.Branch == "" && in.Tip.Err == nil && in.Tip.Branch == named &&
 		b.Fleet == in.Tip.Fleet && in.isSelf(b.Owner) && !in.Tip.Strays
+}
+
+// signposted decides what to do if a signpost says that the status is on another branch than at. It
+// returns false if there is no such signpost, or no owner where it leads.
+func (in Input) signposted(at string) (Step, bool) {
+	id, other := in.signpost()
+	if other == "" {
+		return Step{}, false
+	}
+	there, b, step := in.follow(other)
+	switch {
+	case step != nil:
+		return *step, true
+	case b.Owner == (fleet.Owner{}) || b.Fleet != id || in.Tip.Err != nil && !in.isSelf(b.Owner):
+		return Step{}, false
+	}
+	return in.elsewhere(at, there, b)
+}
+
+// signpost returns the signpost of this fleet. If no revision says which fleet this is, it is the
+// only signpost.
+func (in Input) signpost() (fleet.ID, string) {
+	posts := in.Branches[render.DefaultStatusBranch].Signposts
+	if in.Tip.Err == nil {
+		return in.Tip.Fleet, posts[in.Tip.Fleet]
+	}
+	for id, branch := range posts {
+		if len(posts) == 1 {
+			return id, branch
+		}
+	}
+	return "", ""
 }
 
 // elsewhere decides what to do if branch at, which is named, has no owner, and branch there

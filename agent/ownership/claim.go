@@ -98,6 +98,15 @@ type Claim struct {
 	readAt  time.Time        // that the owner was last read
 
 	restored restored
+	assumed  time.Time // that this process owned the fleet before a push said so; zero: a push said so
+
+	unpushed unpushed // of Acquire
+}
+
+// unpushed is a start that the server accepts no push of.
+type unpushed struct {
+	owner fleet.Owner
+	since time.Time
 }
 
 // allPasses is more than the number of workers.
@@ -179,7 +188,7 @@ func (c *Claim) confirm() {
 	switch {
 	case err != nil:
 		c.readAt = c.readAt.Add(unconfirmed - fresh)
-	case owner.Agent != was.Agent || owner.Place != was.Place && was.Place != "" || owner.Incarnation > was.Incarnation:
+	case owner.Agent != was.Agent || owner.Place != was.Place && was.Place != "" || owner.Incarnation > was.Incarnation || isTwin(owner, was):
 		c.owned = c.owned && (owner.Epoch < was.Epoch || owner == fleet.Owner{}) // the next poll ends this process
 	}
 }
@@ -198,6 +207,11 @@ type Beginner interface {
 	// Begin makes this process the one that acts for the owner of, and returns the owner with
 	// the number of the process, and the succession under way.
 	Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error)
+	// Assume returns what Begin would, without a push. From then on the branch is read as if
+	// it had been written, as long as nothing else changes there.
+	Assume(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error)
+	// Settle writes what Assume returned. It does nothing if that is written.
+	Settle(ctx context.Context) error
 }
 
 // Acquire makes this agent the owner of the fleet, and this process the one that acts for
@@ -229,6 +243,9 @@ func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 			continue
 		case begin.TakeOver:
 			in.Owner = c.act(ctx, *in.Owner, true)
+			continue
+		case begin.Assume:
+			in.Owner = c.assume(ctx, *in.Owner)
 			continue
 		case begin.Own:
 			c.begin(in.Owner.Owner, in.Owner.Next)
@@ -283,7 +300,12 @@ func (c *Claim) act(ctx context.Context, was begin.Ownership, takeOver bool) *be
 		return &now
 	}
 	if b, ok := c.branch().(Beginner); ok {
-		now.Owner, now.Next, now.Err = b.Begin(ctx, now.Owner)
+		var owner fleet.Owner
+		if owner, now.Next, now.Err = c.beginBounded(ctx, b, now.Owner); now.Err != nil {
+			now.Unpushed = c.unpushedFor(now.Owner, now.Err)
+			return &now
+		}
+		now.Owner = owner
 	} else if now.Owner != was.Owner {
 		now.Owner, now.Next, now.Err = c.branch().Succession(ctx)
 	}

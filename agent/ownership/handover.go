@@ -32,6 +32,7 @@ func (c *Claim) Interval() time.Duration {
 // before, the last answer counts. A *NotOwnerError says that another agent or another process
 // acts for the fleet.
 func (c *Claim) Check(ctx context.Context, flush func(context.Context) error) error {
+	c.settle(ctx)
 	owner, next, err := c.branch().Succession(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -85,7 +86,7 @@ func (c *Claim) isStale(owner fleet.Owner) bool {
 // another process of this one.
 func (c *Claim) accept(owner fleet.Owner) error {
 	was, _ := c.Owner()
-	if c.isSelf(owner) && owner.Incarnation == was.Incarnation {
+	if c.isSelf(owner) && owner.Incarnation == was.Incarnation && !isTwin(owner, was) {
 		c.setOwner(owner)
 		return nil
 	}
@@ -93,8 +94,12 @@ func (c *Claim) accept(owner fleet.Owner) error {
 	c.owner, c.owned = owner, false
 	c.mu.Unlock()
 	c.p.Metrics.SetOwner(fleet.Owner{})
-	return &NotOwnerError{Self: c.o.Self, Place: c.placeOfSelf(), Incarnation: was.Incarnation, Owner: owner}
+	return &NotOwnerError{Self: c.o.Self, Place: c.placeOfSelf(), Incarnation: was.Incarnation, Twin: isTwin(owner, was), Owner: owner}
 }
+
+// isTwin reports whether two processes have the same number: the status branch was put back to an
+// earlier state, or damaged, before the second one began.
+func isTwin(a, b fleet.Owner) bool { return a.Incarnation == b.Incarnation && a.Process != b.Process }
 
 // advance does the owner's next step of a succession.
 func (c *Claim) advance(ctx context.Context, owner fleet.Owner, next fleet.Succession, flush func(context.Context) error) error {

@@ -45,6 +45,8 @@ type NotOwnerError struct {
 	Unsigned bool // no trusted key signed that Owner is the owner
 	// Incarnation is the number of this process; 0: it did not act for the fleet.
 	Incarnation int64
+	// Twin says that Owner is another process with the same number.
+	Twin bool
 }
 
 // Error implements error.
@@ -56,9 +58,13 @@ func (e *NotOwnerError) Error() string {
 		return fmt.Sprintf("the fleet is owned by agent %q (epoch %d, place %s), as no key that counts says: start that agent with the same --request-keys, so that it signs, or, where there is none, this one with --take-over %[1]s@%[2]d",
 			e.Owner.Agent, e.Owner.Epoch, knownPlace(e.Owner.Place))
 	}
-	if e.Owner.Agent == e.Self && e.Owner.Place == e.Place && e.Owner.Incarnation != e.Incarnation {
-		return fmt.Sprintf("process %d of agent %q acts for the fleet now, this is process %d of it: run one process for a fleet, and give a copy of this machine or of its files another agent name (--name) and its own secret store",
-			e.Owner.Incarnation, e.Self, e.Incarnation)
+	if e.Owner.Agent == e.Self && e.Owner.Place == e.Place && (e.Owner.Incarnation != e.Incarnation || e.Twin) {
+		this := fmt.Sprintf("this is process %d of it", e.Incarnation)
+		if e.Twin {
+			this = "this is another process of it, with the same number since the status branch was put back to an earlier state or damaged"
+		}
+		return fmt.Sprintf("process %d of agent %q acts for the fleet now, %s: run one process for a fleet, and give a copy of this machine or of its files another agent name (--name) and its own secret store",
+			e.Owner.Incarnation, e.Self, this)
 	}
 	if e.Owner.Agent == e.Self {
 		return fmt.Sprintf("the fleet is owned by another agent of the name %[1]q, in %[2]s, and this one is in %[3]s: give one of them a name of its own (--name, agent.name of the chart), or, where the other is gone for good, start this one with --take-over %[1]s@%[4]d",

@@ -33,6 +33,11 @@ func (c *Claim) Problem() (fleet.Problem, bool) {
 				c.next.To, at(c.since), at(c.since.Add(grantLasts))),
 			Hint: "finish the move with the same command, or withdraw it with `fairlead pivot --undo`",
 		}, true
+	case c.owned && !c.assumed.IsZero():
+		return fleet.Problem{
+			Message: fmt.Sprintf("the status branch can be read and accepts no push: since %s this process acts for the fleet, and another process of agent %q would not know of it", at(c.assumed), c.o.Self),
+			Hint:    "make the branch accept pushes of the agent, and run one process for the fleet",
+		}, true
 	case c.owned && !c.restored.at.IsZero() && time.Since(c.restored.at) < toldRestored:
 		return fleet.Problem{
 			Message: fmt.Sprintf("the agent wrote the owner of the fleet on the status branch again at %s: %s", at(c.restored.at), c.restored.why),

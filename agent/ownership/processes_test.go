@@ -24,6 +24,12 @@ func (p *processes) Begin(_ context.Context, of fleet.Owner) (fleet.Owner, fleet
 	return p.owner, p.next, nil
 }
 
+func (p *processes) Assume(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error) {
+	return p.Begin(ctx, of)
+}
+
+func (p *processes) Settle(context.Context) error { return nil }
+
 func acquire(t *testing.T, p *processes) *ownership.Claim {
 	t.Helper()
 	c := ownership.New(ownership.Options{Self: "me", Interval: time.Minute}, ownership.Parts{Metrics: unseen{}, Ready: func(string) {}, Log: slog.New(slog.DiscardHandler)})
@@ -58,6 +64,27 @@ func TestSecondProcess(t *testing.T) {
 		}
 		if err := second.MayAct(k); err != nil {
 			t.Errorf("the second process may not act: %v", err)
+		}
+	})
+}
+
+// TestTwinProcess: a process with the same number that began after the status branch was put back
+// ends the first one.
+func TestTwinProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &processes{branch{owner: fleet.Owner{Agent: "me", Epoch: 1, Process: "a"}}}
+		first := acquire(t, p)
+		k := fleet.Key{Namespace: "prod", Name: "eu"}
+		p.mu.Lock()
+		p.owner.Process = "b"
+		p.mu.Unlock()
+		time.Sleep(3 * time.Second)
+		if first.MayAct(k) == nil {
+			t.Error("the first process acts beside the second one")
+		}
+		err := first.Check(t.Context(), written)
+		if _, lost := errors.AsType[*ownership.NotOwnerError](err); !lost || !strings.Contains(err.Error(), `process 1 of agent "me" acts for the fleet now, this is another process of it, with the same number`) {
+			t.Errorf("the first process ends with %v", err)
 		}
 	})
 }

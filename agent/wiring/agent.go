@@ -88,6 +88,15 @@ func (s Settings) statusBranches(source sources.Source, guard func() error, m *m
 			}
 			return status.Move(ctx, status.Guarded(b, guard), status.Guarded(to, guard), other)
 		}
+		if s.namesStatusBranches() {
+			branch.Signpost = func(ctx context.Context, id fleet.ID) error {
+				at, err := open(render.DefaultStatusBranch)
+				if err != nil {
+					return err
+				}
+				return status.Signpost(ctx, status.Guarded(at, guard), id, name)
+			}
+		}
 		return branch, nil
 	}
 }

@@ -74,6 +74,12 @@ func (s Settings) openBranch(name string, observe func(git.Usage)) (sources.Bran
 	return r.Branch(name, o)
 }
 
+// namesStatusBranches reports whether two names are two status branches: a folder has one.
+func (s Settings) namesStatusBranches() bool {
+	f, err := s.statusFolder()
+	return f == nil && err == nil && (s.StatusRepository != "" || !IsFolder(s.Source))
+}
+
 // OpenStatusRepository returns the repository that the status branch is in.
 func (s Settings) OpenStatusRepository() (*git.Repository, error) {
 	if oci.IsURL(s.Source) {

@@ -55,9 +55,10 @@ type Branch struct {
 
 	mu      sync.Mutex
 	clone   *clone
-	whole   bool  // the server cannot apply thin packs
-	content int64 // bytes of files, as last read
-	locked  int   // rejections of a locked branch in a row
+	whole   bool      // the server cannot apply thin packs
+	content int64     // bytes of files, as last read
+	locked  int       // rejections of a locked branch in a row
+	empty   time.Time // since when the repository has no ref; zero: it has one
 }
 
 var _ sources.Branch = (*Branch)(nil)
@@ -125,6 +126,9 @@ func (b *Branch) read(ctx context.Context) (plumbing.Hash, *tree.Tree, error) {
 	if err == nil {
 		head = ar.References[b.ref.String()]
 	}
+	if !head.IsZero() {
+		b.empty = time.Time{}
+	}
 	if head.IsZero() && b.content > 0 {
 		if err := b.checkEmpty(ctx); err != nil {
 			return plumbing.ZeroHash, nil, err
@@ -134,14 +138,24 @@ func (b *Branch) read(ctx context.Context) (plumbing.Hash, *tree.Tree, error) {
 	return head, t, err
 }
 
+// emptyFor is how long a repository has no ref until that says that the branch was deleted.
+const emptyFor = 15 * time.Minute
+
 // checkEmpty returns an error for a repository without any ref, as during a restore, while a
-// volume is not mounted, or in a new mirror: it does not say that the branch was deleted.
+// volume is not mounted, or in a new mirror: it does not say that the branch was deleted. It does
+// if it lasts, as in a repository that had this branch alone.
 func (b *Branch) checkEmpty(ctx context.Context) error {
 	ar, err := b.remote.all(ctx)
 	if err != nil && !isEmpty(err) {
 		return err
 	}
-	if err == nil && len(ar.References) > 0 {
+	now := b.options.Now()
+	switch {
+	case err == nil && len(ar.References) > 0:
+		return nil
+	case b.empty.IsZero():
+		b.empty = now
+	case now.Sub(b.empty) >= emptyFor:
 		return nil
 	}
 	return fleet.Errorf(fleet.Unavailable, "read branch "+b.name+" of "+b.repo, "the repository has no branch at all, and it had this one before")

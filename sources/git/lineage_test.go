@@ -287,6 +287,92 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
+// `git pull` of a clone that was behind makes the followed commit the second parent of a merge.
+// The commit stays followed if a trusted key signed each commit that led to it.
+func TestIncludesAfterPull(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after string // who signs the commits before and after the one that is looked for
+		bySide        bool   // the commit before comes in by a merge
+		strict, trust bool   // whether it is included, without and with TrustMerges
+		reason        string
+	}{
+		"signed":          {before: "ada", after: "ada", strict: true, trust: true, reason: "each commit could be followed"},
+		"unsigned":        {before: "", after: "ada", reason: "this is how a proposal looks that nobody reviewed"},
+		"other key":       {before: "eve", after: "ada", reason: "nobody who is trusted signed what the commit continues"},
+		"other key later": {before: "ada", after: "eve", reason: "nobody who is trusted signed the way to the merge"},
+		"unsigned later":  {before: "ada", after: "", reason: "nobody signed the way to the merge"},
+		"merged":          {before: "", bySide: true, after: "ada", trust: true, reason: "who signs a merge stands for it, if merges are trusted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSigners(t)
+			key := map[string]string{"ada": s.ada, "eve": s.eve}
+			s.commit(s.ada, "zero")
+			base := s.commit(s.ada, "base")
+			before := s.commit(key[c.before], "before")
+			if c.bySide {
+				s.in("checkout", "--quiet", "--detach", base)
+				s.signed(s.ada, "merge", "--quiet", "--no-ff", "-m", "a proposal", before)
+			}
+			followed := fleet.Revision{Ref: "main", Digest: "sha1:" + s.commit(s.ada, "followed")}
+			remote := s.commit(key[c.after], "followed later")
+			s.in("checkout", "--quiet", "--detach", base)
+			s.commit(s.ada, "local work")
+			s.signed(s.ada, "merge", "--quiet", "--no-ff", "-m", "Merge branch 'main' of example.com:fleet", remote)
+			head := s.tip(s.commit(s.ada, "more local work"))
+			for merges, want := range map[bool]bool{false: c.strict, true: c.trust} {
+				r := s.open("main", func(o *git.Options) { o.TrustMerges = merges })
+				err := r.Includes(t.Context(), head, followed)
+				if want {
+					if err == nil {
+						_, err = r.Fetch(t.Context(), followed)
+					}
+					if err != nil {
+						t.Errorf("merges %v: refused: %v (%s)", merges, err, c.reason)
+					}
+					continue
+				}
+				untrusted(t, err, "came in with a merge")
+			}
+		})
+	}
+}
+
+// If keys cannot be read, nobody knows whether a commit was followed.
+func TestIncludesWithoutKeys(t *testing.T) {
+	for _, brought := range []bool{false, true} {
+		s := newSigners(t)
+		base := s.commit(s.ada, "base")
+		h := s.commit(s.ada, "followed")
+		remote := h
+		if !brought {
+			remote = s.commit(s.ada, "followed later")
+		}
+		s.in("checkout", "--quiet", "--detach", base)
+		s.commit(s.ada, "local work")
+		s.signed(s.ada, "merge", "--quiet", "--no-ff", "-m", "merge", remote)
+		head := s.tip(s.in("rev-parse", "HEAD"))
+		r := s.open("main", func(o *git.Options) {
+			o.Verify = func([]byte, string) (string, error) {
+				return "", fleet.Errorf(fleet.Unavailable, "read keys", "no answer")
+			}
+		})
+		wantKind(t, r.Includes(t.Context(), head, fleet.Revision{Ref: "main", Digest: "sha1:" + h}), fleet.Unavailable, "no answer")
+	}
+}
+
+// A root that was merged continues nothing that was followed.
+func TestIncludesNoOtherRoot(t *testing.T) {
+	s := newSigners(t)
+	s.in("checkout", "--quiet", "--orphan", "other")
+	other := s.commit(s.ada, "another root")
+	s.in("checkout", "--quiet", "--orphan", "main-line")
+	s.commit(s.ada, "one")
+	s.signed(s.ada, "merge", "--quiet", "--no-ff", "--allow-unrelated-histories", "-m", "merge", other)
+	head := s.tip(s.in("rev-parse", "HEAD"))
+	r := s.open("main", nil)
+	untrusted(t, r.Includes(t.Context(), head, fleet.Revision{Ref: "main", Digest: "sha1:" + other}), "came in with a merge")
+}
+
 // A revision without a trusted signature is refused for that before its content is read.
 func TestVerifiedBeforeJudged(t *testing.T) {
 	s := newSigners(t)

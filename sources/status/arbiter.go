@@ -26,6 +26,9 @@ type Arbiter struct {
 
 	mu       sync.Mutex
 	believed ownership // the newest that was read or written; zero: none yet
+	// assumed is the owner with this process, which acts before a push says so. Until then the
+	// branch says before. Zero: it did not act without a push.
+	assumed, before fleet.Owner
 }
 
 var _ sources.Arbiter = (*Arbiter)(nil)
@@ -68,7 +71,7 @@ func (a *Arbiter) HandOver(ctx context.Context, from fleet.Owner, to, place stri
 	if to == "" || from.Agent == "" {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "an agent has no name")
 	}
-	next := ownership{owner: fleet.Owner{Agent: to, Epoch: from.Epoch + 1, Place: place, Incarnation: from.Incarnation}}
+	next := ownership{owner: fleet.Owner{Agent: to, Epoch: from.Epoch + 1, Place: place, Incarnation: from.Incarnation, Process: from.Process}}
 	r, err := a.change(ctx, op, naming, func(now ownership, mayHave bool) (ownership, string, error) {
 		switch {
 		case now.owner == next.owner && mayHave:
@@ -121,8 +124,8 @@ func (a *Arbiter) edits(t fs.FS, now, next ownership) (map[string][]byte, error)
 		}
 	}
 	var err error
-	if n := next.owner.Incarnation; n != now.owner.Incarnation {
-		if edits[incarnationPath], err = a.encodeIncarnation(n, next.signature != ""); err != nil {
+	if next.owner.Incarnation != now.owner.Incarnation {
+		if edits[incarnationPath], err = a.encodeIncarnation(next.owner, next.signature != ""); err != nil {
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +21,11 @@ const incarnationPath = "incarnation.yaml"
 type incarnationFile struct {
 	typeMeta
 	Number    int64  `json:"number"`              // of processes that began to act for the fleet
-	Signature string `json:"signature,omitempty"` // of all but itself, where owners are signed
+	Signature string `json:"signature,omitempty"` // of the number, where owners are signed
+	// Process is random. Versions that do not know it verify Signature without it, so it has a
+	// signature of its own.
+	Process          string `json:"process,omitempty"`
+	ProcessSignature string `json:"processSignature,omitempty"` // of number and process
 }
 
 // Begin makes this process the one that acts for the owner of, and returns the owner with
@@ -28,30 +33,15 @@ type incarnationFile struct {
 // above its own, and does not act any more. Begin always pushes, so that a server that lags
 // behind cannot answer for the one that is pushed to.
 func (a *Arbiter) Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error) {
-	op := "begin to act for the fleet as " + of.Agent
+	op := opBegin(of)
 	var next ownership
 	err := commit(ctx, a.branch, op, func(t fs.FS, _ bool) (sources.Commit, error) {
-		now, distrust, err := a.read(t)
-		if err = errors.Join(err, distrust); err != nil {
-			return sources.Commit{}, err
-		}
-		if !now.owner.Is(of) || now.owner.Place != of.Place {
-			return sources.Commit{}, moved(op, now)
-		}
-		if now.signature != "" && a.Sign == nil {
-			return sources.Commit{}, fleet.Errorf(fleet.Invalid, op, "the owner of the fleet is signed, so the process that acts is: name a key with --signing-key")
-		}
-		written, err := readIncarnation(t, nil) // also one that is not believed: an agent without keys goes by it
+		now, err := a.next(t, of, op)
 		if err != nil {
 			return sources.Commit{}, err
 		}
 		next = now
-		next.owner.Incarnation = max(written, now.owner.Incarnation, a.newest().owner.Incarnation) + 1
-		b, err := a.encodeIncarnation(next.owner.Incarnation, now.signature != "")
-		return sources.Commit{
-			Edits:   map[string][]byte{incarnationPath: b},
-			Message: fmt.Sprintf("owner: process %d of %s begins", next.owner.Incarnation, of.Agent), Trailers: trailers(fleet.Revision{}, of),
-		}, err
+		return a.beginning(next)
 	})
 	if err != nil {
 		return fleet.Owner{}, fleet.Succession{}, err
@@ -60,13 +50,48 @@ func (a *Arbiter) Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet
 	return next.owner, next.next, nil
 }
 
+func opBegin(of fleet.Owner) string { return "begin to act for the fleet as " + of.Agent }
+
+// next returns the ownership of of in t with the next number.
+func (a *Arbiter) next(t fs.FS, of fleet.Owner, op string) (ownership, error) {
+	now, distrust, err := a.read(t)
+	if err = errors.Join(err, distrust); err != nil {
+		return ownership{}, err
+	}
+	if !now.owner.Is(of) || now.owner.Place != of.Place {
+		return ownership{}, moved(op, now)
+	}
+	if now.signature != "" && a.Sign == nil {
+		return ownership{}, fleet.Errorf(fleet.Invalid, op, "the owner of the fleet is signed, so the process that acts is: name a key with --signing-key")
+	}
+	written, _, err := readIncarnation(t, nil) // also one that is not believed: an agent without keys goes by it
+	if err != nil {
+		return ownership{}, err
+	}
+	now.owner.Incarnation = max(written, now.owner.Incarnation, a.newest().owner.Incarnation) + 1
+	now.owner.Process = rand.Text()
+	return now, nil
+}
+
+// beginning returns the commit which says that the process of next acts.
+func (a *Arbiter) beginning(next ownership) (sources.Commit, error) {
+	b, err := a.encodeIncarnation(next.owner, next.signature != "")
+	return sources.Commit{
+		Edits:   map[string][]byte{incarnationPath: b},
+		Message: fmt.Sprintf("owner: process %d of %s begins", next.owner.Incarnation, next.owner.Agent), Trailers: trailers(fleet.Revision{}, next.owner),
+	}, err
+}
+
 // encodeIncarnation returns incarnation.yaml, signed where owners are signed.
-func (a *Arbiter) encodeIncarnation(number int64, signed bool) ([]byte, error) {
-	f := incarnationFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Incarnation"}, Number: number}
+func (a *Arbiter) encodeIncarnation(o fleet.Owner, signed bool) ([]byte, error) {
+	f := incarnationFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Incarnation"}, Number: o.Incarnation, Process: o.Process}
 	if (a.Verify != nil || signed) && a.Sign != nil {
-		content, err := signedIncarnation(f)
+		number, process, err := signedIncarnation(f)
 		if err == nil {
-			f.Signature, err = a.Sign(content)
+			f.Signature, err = a.Sign(number)
+		}
+		if err == nil && f.Process != "" {
+			f.ProcessSignature, err = a.Sign(process)
 		}
 		if err != nil {
 			return nil, fleet.Errorf(fleet.Invalid, "sign "+incarnationPath, "%w", err)
@@ -75,40 +100,52 @@ func (a *Arbiter) encodeIncarnation(number int64, signed bool) ([]byte, error) {
 	return encodeDocs(incarnationPath, f)
 }
 
-// signedIncarnation returns the content of incarnation.yaml that is signed.
-func signedIncarnation(f incarnationFile) ([]byte, error) {
-	f.Signature = ""
-	b, err := json.Marshal(f)
-	return append([]byte("fairlead-incarnation\n"), b...), err
+// signedIncarnation returns the two contents of incarnation.yaml that are signed.
+func signedIncarnation(f incarnationFile) (number, process []byte, err error) {
+	f.Signature, f.ProcessSignature = "", ""
+	process, err = json.Marshal(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.Process = ""
+	number, err = json.Marshal(f)
+	return append([]byte("fairlead-incarnation\n"), number...), append([]byte("fairlead-process\n"), process...), err
 }
 
-// readIncarnation returns the number of the process that acts. It is 0 without the file, if
-// the file is damaged, or if verify, which may be nil, refuses its signature. A damaged file
-// is written again by the owner.
-func readIncarnation(t fs.FS, verify Verify) (int64, error) {
+// readIncarnation returns the number of the process that acts, and its random text. The number is
+// 0 without the file, if the file is damaged, or if verify, which may be nil, refuses its
+// signature. A damaged file is written again by the owner. The text is empty if it is not known, as
+// in a file of an earlier version.
+func readIncarnation(t fs.FS, verify Verify) (number int64, process string, err error) {
 	b, err := fs.ReadFile(t, incarnationPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return 0, "", nil
 	}
 	if err != nil {
-		return 0, unreadable(incarnationPath, err)
+		return 0, "", unreadable(incarnationPath, err)
 	}
 	var f incarnationFile
 	if documents.Unmarshal(b, &f, limits()) != nil || f.Kind != "Incarnation" || f.Number < 1 || f.Number >= maxCount {
-		return 0, nil
+		return 0, "", nil
 	}
 	if verify == nil {
-		return f.Number, nil
+		return f.Number, f.Process, nil
 	}
-	content, err := signedIncarnation(f)
+	ofNumber, ofProcess, err := signedIncarnation(f)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	if err := verify.check(content, f.Signature); err != nil {
-		if fleet.KindOf(err) != fleet.Unknown {
-			return 0, err // the keys cannot be read
-		}
-		return 0, nil
+	switch err := verify.check(ofNumber, f.Signature); {
+	case err != nil && fleet.KindOf(err) != fleet.Unknown:
+		return 0, "", err // the keys cannot be read
+	case err != nil:
+		return 0, "", nil
 	}
-	return f.Number, nil
+	switch err := verify.check(ofProcess, f.ProcessSignature); {
+	case err != nil && fleet.KindOf(err) != fleet.Unknown:
+		return 0, "", err
+	case err != nil:
+		return f.Number, "", nil
+	}
+	return f.Number, f.Process, nil
 }

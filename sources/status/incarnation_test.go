@@ -2,8 +2,11 @@ package status_test
 
 import (
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -56,6 +59,85 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
+// TestSameNumber: a number comes back if the branch is deleted, damaged or put back to an earlier
+// state before a process begins. The process that began before reads that another one acts.
+func TestSameNumber(t *testing.T) {
+	for name, harm := range map[string]func(t *testing.T, b *branch){
+		"deleted":  func(_ *testing.T, b *branch) { b.log = nil },
+		"put back": func(_ *testing.T, b *branch) { b.log = b.log[:len(b.log)-1] },
+		"damaged":  func(t *testing.T, b *branch) { put(t, b, incarnationPath, "<<<<<<< HEAD\n") },
+	} {
+		for _, verified := range []bool{false, true} {
+			b := &branch{}
+			a, first := begun(t, b, verified)
+			harm(t, b)
+			_, second := begun(t, b, verified)
+			if first.Incarnation != 1 || second.Incarnation != 1 {
+				t.Errorf("%s: the processes are %d and %d", name, first.Incarnation, second.Incarnation)
+			}
+			w := status.NewWriter(b, status.Options{Owner: first, OwnerIn: a.In, Now: clock})
+			w.Put(report(fleet.PhaseWorkers))
+			if _, err := w.Flush(t.Context()); !errors.Is(err, status.ErrDeposed) || !strings.Contains(err.Error(), "another process of this agent with the same number 1 does") {
+				t.Errorf("%s: the first process writes: %v", name, err)
+			}
+			if now, err := a.Owner(t.Context()); err != nil || now != second || now == first {
+				t.Errorf("%s: the first process %+v reads %+v, %v", name, first, now, err)
+			}
+		}
+	}
+}
+
+// TestUnknownProcess: earlier versions write no process, and nobody without a key changes it.
+func TestUnknownProcess(t *testing.T) {
+	const signature = "\nprocessSignature: "
+	for name, c := range map[string]struct {
+		verified bool
+		change   func(file string) string
+	}{
+		"an earlier version": {false, func(string) string {
+			return "apiVersion: fairlead.dev/v1alpha1\nkind: Incarnation\nnumber: 1\n"
+		}},
+		"taken out": {true, func(file string) string { return regexp.MustCompile("(?m)^process:.*$").ReplaceAllString(file, "") }},
+		"forged": {true, func(file string) string {
+			return regexp.MustCompile("(?m)^process:.*$").ReplaceAllString(file, "process: X")
+		}},
+		"unsigned": {true, func(file string) string { return strings.Replace(file, signature, "\nother: ", 1) }},
+	} {
+		b := &branch{}
+		a, owner := begun(t, b, c.verified)
+		before := b.file(t, incarnationPath)
+		after := c.change(before)
+		if c.verified && !strings.Contains(before, signature) || after == before {
+			t.Fatalf("%s: nothing changed of\n%s", name, before)
+		}
+		put(t, b, incarnationPath, after)
+		if now, err := a.Owner(t.Context()); err != nil || now != owner {
+			t.Errorf("%s: the process %+v reads %+v, %v", name, owner, now, err)
+		}
+	}
+}
+
+// TestSignatureOfNumber: earlier versions verify the signature of a number without the process.
+func TestSignatureOfNumber(t *testing.T) {
+	b := &branch{}
+	a := arbiterOf(b, "a")
+	var signed []string
+	a.Sign = func(content []byte) (string, error) {
+		signed = append(signed, string(content))
+		return key("a").sign(content)
+	}
+	owner, err := a.Claim(t.Context(), "a", "here")
+	if err == nil {
+		_, _, err = a.Begin(t.Context(), owner)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "fairlead-incarnation\n" + `{"apiVersion":"fairlead.dev/v1alpha1","kind":"Incarnation","number":1}`; !slices.Contains(signed, want) {
+		t.Errorf("signed is %q, not %q", signed, want)
+	}
+}
+
 // TestBeginAlwaysPushes: a start whose push is not answered pushes again.
 func TestBeginAlwaysPushes(t *testing.T) {
 	b := &branch{}
@@ -78,6 +160,35 @@ func TestBeginAlwaysPushes(t *testing.T) {
 	if now, err := a.Owner(t.Context()); err != nil || now != owner {
 		t.Errorf("it reads %+v, %v", now, err)
 	}
+}
+
+// TestHandOverOfAProcess: a hand-over keeps the process until the next owner begins, also if the
+// answer to its push is lost.
+func TestHandOverOfAProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, yields := range []bool{false, true} {
+			b := &branch{}
+			a, owner := begun(t, b, false)
+			want := fleet.Owner{Agent: "b", Epoch: 2, Incarnation: owner.Incarnation, Process: owner.Process}
+			ready := fleet.Succession{ID: "1", To: "b", Step: fleet.StepReady}
+			if yields {
+				if err := a.Succeed(t.Context(), owner, fleet.Succession{}, ready); err != nil {
+					t.Fatal(err)
+				}
+			}
+			lose(b)
+			var got fleet.Owner
+			var err error
+			if yields {
+				got, err = a.Yield(t.Context(), owner, ready)
+			} else {
+				got, err = a.HandOver(t.Context(), owner, "b", "")
+			}
+			if err != nil || got != want {
+				t.Errorf("yields %v: the owner is %+v, %v, want %+v", yields, got, err, want)
+			}
+		}
+	})
 }
 
 // TestForgedIncarnation: with keys only a trusted key says which process acts.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"strings"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
@@ -28,6 +29,8 @@ type Location struct {
 	Fleet   fleet.ID    // empty: not known
 	Applied fleet.Revision
 	MovedTo string // the branch that has the status; empty: this one has it
+	// Signposts are branches that have the status of other fleets.
+	Signposts map[fleet.ID]string
 }
 
 // Locate returns whose status is in the tree of a branch. It reads no cluster. A damaged
@@ -38,7 +41,7 @@ func Locate(t fs.FS) (Location, error) {
 		return Location{}, err
 	}
 	s, _ := readFleet(t)
-	l := Location{Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied}
+	l := Location{Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, Signposts: readSignposts(t)}
 	b, err := fs.ReadFile(t, movedPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
@@ -75,7 +78,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	if err != nil {
 		return err
 	}
-	delete(files, movedPath)
+	maps.DeleteFunc(files, func(p string, _ []byte) bool { return p == movedPath || strings.HasPrefix(p, signpostsFolder+"/") })
 	err = commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
 		l, err := Locate(there)
 		if err != nil {
@@ -92,7 +95,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 				return sources.Commit{}, err
 			}
 			for name := range former {
-				if _, kept := files[name]; !kept {
+				if _, kept := files[name]; !kept && !strings.HasPrefix(name, signpostsFolder+"/") {
 					edits[name] = nil
 				}
 			}

@@ -41,7 +41,7 @@ func readOwnership(t fs.FS, verify Verify) (ownership, error) {
 	if err != nil {
 		return ownership{}, unreadable(ownerPath, err)
 	}
-	number, err := readIncarnation(t, verify)
+	number, process, err := readIncarnation(t, verify)
 	if err != nil {
 		return ownership{}, err
 	}
@@ -55,7 +55,7 @@ func readOwnership(t fs.FS, verify Verify) (ownership, error) {
 	if f.Epoch > maxCount || f.Serial < 0 || f.Serial > maxCount { // the next one has to be greater
 		return ownership{}, unreadable(ownerPath, fmt.Errorf("epoch and serial are at most %d", int64(maxCount)))
 	}
-	r := ownership{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place, Incarnation: number}, serial: f.Serial, signature: f.Signature}
+	r := ownership{owner: fleet.Owner{Agent: f.Agent, Epoch: f.Epoch, Place: f.Place, Incarnation: number, Process: process}, serial: f.Serial, signature: f.Signature}
 	if n := f.Successor; n != nil {
 		r.next = fleet.Succession{ID: n.ID, To: n.Agent, Step: fleet.SuccessionStep(n.Step), Message: n.Message, Place: n.Place}
 		if err := checkSuccession(r.next); err != nil {

@@ -69,6 +69,9 @@ func (a *Arbiter) read(t fs.FS) (now ownership, distrust, err error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if was := a.believed.owner; now.owner.Process == "" && now.owner.Incarnation == was.Incarnation {
+		now.owner.Process = was.Process // earlier versions do not keep it, and without a key it can be taken out
+	}
 	if err == nil {
 		err, distrust = a.check(now)
 	}
@@ -83,7 +86,7 @@ func (a *Arbiter) read(t fs.FS) (now ownership, distrust, err error) {
 	case now != (ownership{}) && (a.Verify == nil || now.signature != ""):
 		a.believed = now
 	}
-	return now, nil, nil
+	return a.asAssumed(now), nil, nil
 }
 
 // check returns why now is not to be believed. The caller holds a.mu.
@@ -161,7 +164,7 @@ func (a *Arbiter) believe(r ownership) {
 func (a *Arbiter) newest() ownership {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.believed
+	return a.asAssumed(a.believed)
 }
 
 // sign signs next, which follows now, where owners are signed: by this agent, or by the one

@@ -46,7 +46,7 @@ func (a *Arbiter) Yield(ctx context.Context, of fleet.Owner, s fleet.Succession)
 	if s.Step != fleet.StepReady {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "%s is not ready", s.To)
 	}
-	next := ownership{owner: fleet.Owner{Agent: s.To, Epoch: of.Epoch + 1, Place: s.Place, Incarnation: of.Incarnation}, next: s.At(fleet.StepHandedOver)}
+	next := ownership{owner: fleet.Owner{Agent: s.To, Epoch: of.Epoch + 1, Place: s.Place, Incarnation: of.Incarnation, Process: of.Process}, next: s.At(fleet.StepHandedOver)}
 	r, err := a.change(ctx, op, certain, func(now ownership, mayHave bool) (ownership, string, error) {
 		switch {
 		case now.owner == next.owner && mayHave:

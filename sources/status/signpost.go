@@ -1,0 +1,42 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
+	"fairlead.dev/sources"
+)
+
+// signpostsFolder is the folder of the default status branch with a file for each fleet whose
+// status is on another branch. An agent that cannot read the name of its branch in fleet.yaml, or
+// reads a new one there, finds its status by it.
+const signpostsFolder = "signposts"
+
+// Signpost says on branch b that the status of fleet id is on the branch called name.
+func Signpost(ctx context.Context, b sources.Branch, id fleet.ID, name string) error {
+	return commit(ctx, b, "write a signpost for fleet "+string(id), func(fs.FS, bool) (sources.Commit, error) {
+		p := signpostsFolder + "/" + string(id) + ".yaml"
+		content, err := encodeDocs(p, movedFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Signpost"}, Branch: name})
+		return sources.Commit{Edits: map[string][]byte{p: content}, Message: fmt.Sprintf("fleet %s: the status is on %s", id, name)}, err
+	})
+}
+
+// readSignposts returns the branches that signposts of t name. A damaged one counts for nothing: the
+// agent that runs writes it again when it starts.
+func readSignposts(t fs.FS) map[fleet.ID]string {
+	entries, _ := fs.ReadDir(t, signpostsFolder)
+	posts := make(map[fleet.ID]string, len(entries))
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".yaml")
+		b, err := fs.ReadFile(t, signpostsFolder+"/"+e.Name())
+		var f movedFile
+		if ok && err == nil && documents.Unmarshal(b, &f, limits()) == nil && f.Branch != "" {
+			posts[fleet.ID(id)] = f.Branch
+		}
+	}
+	return posts
+}
