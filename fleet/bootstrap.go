@@ -16,6 +16,9 @@ type Bootstrap struct {
 	// Hashed is what of Spec counts in template hashes; nil: all of it, and "null":
 	// nothing. Whoever decodes a pool needs it, and nobody later.
 	Hashed json.RawMessage
+	// Settled is Spec in one form for all that gives the same user data; nil: Spec is. Only
+	// the decoder needs it.
+	Settled json.RawMessage
 }
 
 // NewBootstrap returns the configuration spec, a value of the type of its kind.

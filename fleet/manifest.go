@@ -85,6 +85,9 @@ type BootstrapManifest struct {
 	Spec any
 	// Hashed is what of Spec counts in template hashes, of the same type; nil: all of it.
 	Hashed any
+	// Settled is Spec in one form for all that gives the same user data, of the same type: it
+	// counts in template hashes from schema 3 on. Nil: Spec is.
+	Settled any
 	// Secrets are the values of Secrets that it refers to, in its own namespace.
 	Secrets []SecretRef
 }

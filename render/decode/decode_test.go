@@ -74,7 +74,7 @@ func TestDecodeBothVersionsToOneModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := mustDecode(t, manifests)
 			// Literal hashes: a change of them rolls every machine of every fleet.
-			if diff := cmp.Diff([][]fleet.TemplateHash{{"2-2a2f12d142e8125a8ed0", "1-2a2f12d142e8125a8ed0"}, {"2-68d58f108e319e101d2e", "1-68d58f108e319e101d2e"}}, [][]fleet.TemplateHash{
+			if diff := cmp.Diff([][]fleet.TemplateHash{{"3-2a2f12d142e8125a8ed0", "2-2a2f12d142e8125a8ed0", "1-2a2f12d142e8125a8ed0"}, {"3-68d58f108e319e101d2e", "2-68d58f108e319e101d2e", "1-68d58f108e319e101d2e"}}, [][]fleet.TemplateHash{
 				append([]fleet.TemplateHash{got.ControlPlane.Template}, got.ControlPlane.Former...), append([]fleet.TemplateHash{got.Workers[0].Template}, got.Workers[0].Former...),
 			}); diff != "" {
 				t.Errorf("template hashes (-want +got):\n%s", diff)

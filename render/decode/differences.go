@@ -54,7 +54,7 @@ func configurationAt(p *fleet.Pool) string {
 
 // configurationOf returns the part of the configuration of p that its hash depends on.
 func configurationOf(p *fleet.Pool) any {
-	if data := essentialOf(p); data != nil {
+	if data := settledOf(p); data != nil {
 		return plainJSON(data)
 	}
 	return map[string]any{}

@@ -22,6 +22,7 @@ type hashSchema struct {
 // hashSchemas returns all schemas, the newest first, which is used for new machines.
 func hashSchemas() []hashSchema {
 	return []hashSchema{
+		{"3", func(p *fleet.Pool) []byte { return contentHash(p, settledOf(p)) }},
 		{"2", func(p *fleet.Pool) []byte { return contentHash(p, essentialOf(p)) }},
 		{"1", func(p *fleet.Pool) []byte { return contentHash(p, hashedBootstrap(&p.Bootstrap)) }},
 	}
@@ -60,6 +61,19 @@ func essentialOf(p *fleet.Pool) json.RawMessage {
 		return hashedKubeadm(p)
 	}
 	return hashedBootstrap(&p.Bootstrap)
+}
+
+// settledOf returns what of the bootstrap configuration of p schema 3 depends on, as JSON; nil:
+// nothing. Configurations that give the same user data are the same in it.
+func settledOf(p *fleet.Pool) json.RawMessage {
+	switch b := &p.Bootstrap; {
+	case b.Kind == "":
+		return settledKubeadm(p)
+	case b.Settled != nil:
+		return b.Settled
+	default:
+		return b.Spec
+	}
 }
 
 // contentHash is the hash of the content of p, with bootstrap as what counts of its
@@ -103,6 +117,9 @@ func bootstrapFrom(m *fleet.BootstrapManifest) fleet.Bootstrap {
 	b, err := fleet.NewBootstrap(m.Kind, m.Spec)
 	if err != nil {
 		panic(fmt.Sprintf("decode: %v", err)) // it was JSON
+	}
+	if m.Settled != nil {
+		b.Settled = marshal(m.Settled)
 	}
 	if m.Hashed == nil {
 		return b

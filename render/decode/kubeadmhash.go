@@ -17,6 +17,11 @@ import (
 // hashedKubeadm returns what of the configuration of p counts in hashes of schema 2, as JSON:
 // what another machine of p would be made of. Nil: nothing.
 func hashedKubeadm(p *fleet.Pool) json.RawMessage {
+	return kubeadmPart(p, hashedSpec)
+}
+
+// kubeadmPart returns what part returns of the configuration of p, as JSON. Nil: nothing.
+func kubeadmPart(p *fleet.Pool, part func(bootstrapv1.KubeadmConfigSpec, *fleet.Pool) bootstrapv1.KubeadmConfigSpec) json.RawMessage {
 	if p.Bootstrap.Spec == nil {
 		return nil
 	}
@@ -24,7 +29,7 @@ func hashedKubeadm(p *fleet.Pool) json.RawMessage {
 	if err := json.Unmarshal(p.Bootstrap.Spec, &c); err != nil {
 		panic(fmt.Sprintf("decode: %v", err)) // it was made of the type
 	}
-	c = hashedSpec(c, p)
+	c = part(c, p)
 	if data := marshal(&c); string(data) != "{}" {
 		return data
 	}

@@ -112,7 +112,7 @@ func answerTo(effect, path string) string {
 	case "Pool.APIPort":
 		return "in place: what leads to the API servers uses it"
 	case "Pool.Former":
-		return "machines with a template hash of schema 1 are replaced"
+		return "machines with a template hash of an older schema are replaced"
 	case "TemplateMachineSet":
 		return "next machines: a MachineSet that stands alone replaces none"
 	case "TemplateMachine":
@@ -125,6 +125,12 @@ func answerTo(effect, path string) string {
 		}
 		if strings.HasSuffix(path, ".format") {
 			return replaces // cloud-config, which the test names, is what none means
+		}
+		if strings.HasSuffix(path, ".containerLinuxConfig.strict") {
+			return "nothing: it decides what is refused"
+		}
+		if strings.HasSuffix(path, ".serverConfig.disableCloudController") {
+			return "nothing: servers alone run it"
 		}
 		if strings.Contains(path, ".initConfiguration.") {
 			return "nothing: the first machine of a cluster alone reads it"
@@ -248,7 +254,9 @@ func (m mutability) markdown() string {
 		"- **next machines**: those that are there stay as they are\n" +
 		"- **refused** and **told**: what is there stays, and the cluster, or what reads the manifests, says what to do\n\n" +
 		"Machines are compared by a hash of what they are made of. Its schema is the number that it begins with, in the tag `fairlead.dev/template` of a machine.\n" +
-		"Schema 2 leaves out what a machine that joins is not made of, as Cluster API does. A machine of schema 1 is compared by that one until it is replaced.\n\n" +
+		"Schema 2 leaves out what a machine that joins is not made of, as Cluster API does. Schema 3 also leaves out how configurations with the same user data differ.\n" +
+		"A machine of an older schema is compared by that one until it is replaced.\n\n" +
+		"What user data has from elsewhere replaces no machine; next machines have it: the values of Secrets (`contentFrom`, `passwdFrom`), and the version of the control plane in files with the format `Template`.\n\n" +
 		"A row stands for all fields below it that have no row of their own.\n")
 	for _, title := range slices.SortedFunc(maps.Keys(m), func(x, y string) int {
 		xn, xv, _ := strings.Cut(x, " ")

@@ -15,7 +15,7 @@ import (
 // by the one before has its hash among the former ones, as long as it is made of the
 // same, and what identifies the definition stays as it was.
 func TestANewSchema(t *testing.T) {
-	next := append([]hashSchema{{"3", func(p *fleet.Pool) []byte {
+	next := append([]hashSchema{{"4", func(p *fleet.Pool) []byte {
 		sum := sha256.Sum256([]byte(p.Version + string(p.Infrastructure.Spec)))
 		return sum[:4]
 	}}}, hashSchemas()...)
@@ -34,7 +34,7 @@ func TestANewSchema(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := pool(c.spec, next)
-			if p.Template.Schema() != "3" || p.Template == made.Template {
+			if p.Template.Schema() != "4" || p.Template == made.Template {
 				t.Errorf("machines are made with %s", p.Template)
 			}
 			if same, known := p.Has(made.Template); same != c.same || known != c.known {

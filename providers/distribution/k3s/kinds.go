@@ -1,6 +1,7 @@
 package k3s
 
 import (
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -121,7 +122,7 @@ func normaliseControlPlane(v any) (any, field.ErrorList) {
 		m.APIPort = int32(n)
 	}
 	spec := settled(s.KThreesConfigSpec)
-	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Path: path.String(), Spec: controlPlaneConfig{spec}, Secrets: secretsOf(spec.Files, path)}
+	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Path: path.String(), Spec: controlPlaneConfig{spec}, Settled: controlPlaneConfig{alike(spec)}, Secrets: secretsOf(spec.Files, path)}
 	return m, errs
 }
 
@@ -141,7 +142,9 @@ func normaliseConfig(s configSpec, path *field.Path) (any, field.ErrorList) {
 	s = settled(s)
 	c := s.ServerConfig
 	s.ServerConfig = serverConfig{CloudProviderName: c.CloudProviderName, DisableCloudController: c.DisableCloudController} // an agent has no other
-	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: s, Secrets: secretsOf(s.Files, path)}, errs
+	agent := alike(s)
+	agent.ServerConfig.DisableCloudController = nil // servers run it
+	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: s, Settled: agent, Secrets: secretsOf(s.Files, path)}, errs
 }
 
 // settled returns s without what does nothing, and with one way of saying who the cloud
@@ -160,6 +163,20 @@ func settled(s configSpec) configSpec {
 		}
 	}
 	c.DisableExternalCloudProvider = false
+	return s
+}
+
+// alike returns s in one form for all that gives the same user data.
+func alike(s configSpec) configSpec {
+	c := &s.ServerConfig
+	provider, disabled := cloudProvider(*c), c.DisableCloudController == nil || *c.DisableCloudController
+	c.CloudProviderName, c.DisableCloudController = &provider, &disabled
+	s.Files = slices.Clone(s.Files)
+	for i := range s.Files {
+		if f := s.Files[i].ContentFrom; f != nil && f.Secret.Name == "" {
+			s.Files[i].ContentFrom = nil
+		}
+	}
 	return s
 }
 

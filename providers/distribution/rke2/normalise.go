@@ -1,6 +1,7 @@
 package rke2
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -78,18 +79,55 @@ func completeServers(m *fleet.ControlPlaneManifest, s planeSpec, namespace strin
 	}
 	spec := s.serverSpec
 	spec.configSpec = settled(spec.configSpec)
-	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Path: path.String(), Spec: spec, Secrets: secretsOf(spec.Files, path)}
+	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Path: path.String(), Spec: spec, Settled: alikeServers(spec), Secrets: secretsOf(spec.Files, path)}
 	return errs
 }
 
 func normaliseConfig(s configSpec, namespace string, path *field.Path) (any, field.ErrorList) {
-	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: settled(s), Secrets: secretsOf(s.Files, path)}, validate(&s, namespace, path)
+	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: settled(s), Settled: alike(settled(s)), Secrets: secretsOf(s.Files, path)}, validate(&s, namespace, path)
 }
 
 // settled returns s without what does nothing, and without what is the default.
 func settled(s configSpec) configSpec {
 	s.GzipUserData, s.AgentConfig.Format = nil, ""
 	return s
+}
+
+// alikeServers returns s in one form for all that gives the same user data.
+func alikeServers(s serverSpec) serverSpec {
+	s.configSpec = alike(s.configSpec)
+	c := &s.ServerConfig
+	for _, program := range []**component{&c.KubeAPIServer, &c.KubeControllerManager, &c.KubeScheduler, &c.CloudControllerManager, &c.Etcd.CustomConfig} {
+		*program = orNil(*program)
+	}
+	disabled := slices.Clone(c.DisableComponents.KubernetesComponents)
+	slices.Sort(disabled)
+	c.DisableComponents.KubernetesComponents = slices.Compact(disabled)
+	if off := &c.Etcd.BackupConfig.DisableAutomaticSnapshots; *off != nil && !**off {
+		*off = nil
+	}
+	return s
+}
+
+// alike returns s in one form for all that gives the same user data.
+func alike(s configSpec) configSpec {
+	a := &s.AgentConfig
+	a.Kubelet, a.KubeProxy = orNil(a.Kubelet), orNil(a.KubeProxy)
+	s.Files = slices.Clone(s.Files)
+	for i := range s.Files {
+		if f := s.Files[i].ContentFrom; f != nil && (f.Secret == nil || f.Secret.Name == "") {
+			s.Files[i].ContentFrom = nil
+		}
+	}
+	return s
+}
+
+// orNil returns c, or nil if it says nothing.
+func orNil(c *component) *component {
+	if c == nil || len(c.ExtraEnv)+len(c.ExtraArgs)+len(c.ExtraMounts) == 0 && c.OverrideImage == "" {
+		return nil
+	}
+	return c
 }
 
 func validate(s *configSpec, namespace string, path *field.Path) field.ErrorList {
