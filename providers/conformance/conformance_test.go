@@ -282,6 +282,17 @@ func mutants() map[string]struct {
 				return err
 			},
 		}},
+		"removes an orphan that it listed": {"SecondLookPrecedesAChange", mutant{
+			removeOrphan: func(p providers.Infrastructure, ctx context.Context, o fleet.Orphan) error {
+				vms, err := p.(*inmemory.Provider).API().VMs(ctx, map[string]string{fleet.TagCluster: o.Cluster.String()})
+				for _, v := range vms {
+					if v.ID == o.ID {
+						err = errors.Join(err, api(p).DeleteVM(ctx, v.ID))
+					}
+				}
+				return err
+			},
+		}},
 		"fails to delete what is gone": {"DeleteMachineThatIsNotThere", mutant{
 			remove: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster, n fleet.MachineName, id fleet.ProviderID) error {
 				got, err := p.Observe(ctx, c)

@@ -191,7 +191,7 @@ func hooks() conformance.Hooks {
 			}
 			return func() (bool, bool) {
 				all, err := c.Cloud.VMs(t.Context(), map[string]string{fleet.TagCluster: "prod/theirs"})
-				return taken, err == nil && len(all) == 1 && all[0].Provider == id && all[0].State != fleet.MachineDeleting
+				return taken, err == nil && slices.ContainsFunc(all, func(v inmemory.VM) bool { return v.Provider == id && v.State != fleet.MachineDeleting })
 			}
 		},
 		FailBoot: func(t testing.TB, p providers.Infrastructure) {

@@ -55,12 +55,14 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 // RemoveOrphan implements providers.OrphanRemover.
 func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
 	op := "remove " + o.Kind + " " + o.Name
-	now, err := p.Orphans(ctx, id, clusters)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(now, func(n fleet.Orphan) bool { return n.Kind == o.Kind && n.ID == o.ID }) {
-		return nil // gone, or somebody's
+	for range 2 { // a listing may be old when somebody acts on it
+		now, err := p.Orphans(ctx, id, clusters)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(now, func(n fleet.Orphan) bool { return n.Kind == o.Kind && n.ID == o.ID && n.Cluster == o.Cluster }) {
+			return nil // gone, or somebody's
+		}
 	}
 	remove := p.api.DeleteNetwork
 	if o.Kind == orphanVM {

@@ -244,3 +244,38 @@ func TestDeletedForGood(t *testing.T) {
 		})
 	}
 }
+
+// TestRestoredServerStays: people restore a server after a look showed that Nova keeps it. It is not
+// deleted for good on what that look showed, whether one machine goes or all.
+func TestRestoredServerStays(t *testing.T) {
+	for reason, all := range map[string]bool{"one machine": false, "all": true} {
+		t.Run(reason, func(t *testing.T) {
+			inBubble(t, clusterSpec(), diskSpec(), func(w *world) {
+				w.cloud.Set(func(o *ost.Options) { o.Reclaim = time.Hour })
+				w.settle()
+				w.mustCreate(0)
+				w.await(0, fleet.MachineRunning)
+				id := w.server(0).ID()
+				w.cluster.Delete = all
+				w.delete(0)
+				time.Sleep(2 * tick)
+				w.observe() // Nova keeps it
+				restored := false
+				for _, path := range []string{"/servers/" + id, "/servers/" + id + "/action"} { // whichever is called first
+					w.cloud.Inject(ost.Fault{Path: path, Times: 1, Do: func(ost.Call) {
+						restored = w.cloud.Edit(ost.Servers, id, func(o ost.Object) { o["status"], o["OS-EXT-STS:vm_state"] = "ACTIVE", "active" })
+					}})
+				}
+				if all {
+					w.delete(0)
+				} else if err := w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster); err != nil {
+					w.Fatal(err)
+				}
+				time.Sleep(2 * tick)
+				if v, there := w.cloud.Object(ost.Servers, id); !restored || !there || v.String("status") != "ACTIVE" {
+					w.Errorf("restored %t: there is %t, %v, want the server that people restored", restored, there, v["status"])
+				}
+			})
+		})
+	}
+}

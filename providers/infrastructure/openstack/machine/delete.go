@@ -63,15 +63,25 @@ func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o snapshot.
 		return err
 	}
 	defer p.Changed(o)
-	now, err := p.Server(ctx, v.ID) // the listing may be old
+	now, err := again(ctx, p, o, v.ID)
 	if err != nil || now == nil {
 		return err
 	}
-	if owner, ok := cloud.MetadataOwner(now.Metadata); !ok || owner != o {
-		return nil // it is another's by now: the next look decides
-	}
 	k.noteDeletion(machineID{p, o}, v.ID)
 	return deleted("server "+v.Name, servers.Delete(ctx, client, v.ID).ExtractErr())
+}
+
+// again looks at the server with id, which was listed as that of o: the listing may be old. It
+// returns nil if the server is gone or another's by now. Then the next look decides.
+func again(ctx context.Context, p *cloud.Project, o snapshot.Owner, id string) (*servers.Server, error) {
+	now, err := p.Server(ctx, id)
+	if err != nil || now == nil {
+		return nil, err
+	}
+	if owner, ok := cloud.MetadataOwner(now.Metadata); !ok || owner != o {
+		return nil, nil //nolint:nilnil // the contract: it is not of o
+	}
+	return now, nil
 }
 
 // softDeleted is the status of a server that Nova keeps for a while after its
@@ -80,13 +90,17 @@ func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o snapshot.
 const softDeleted = "SOFT_DELETED"
 
 // purge ends a server that Nova keeps. Where that is not allowed, it is left to
-// Nova.
+// Nova. One that people restored since it was listed stays.
 func (k *Keeper) purge(ctx context.Context, p *cloud.Project, o snapshot.Owner, v *servers.Server) error {
 	client, err := p.Compute(ctx)
 	if err != nil {
 		return err
 	}
 	defer p.Changed(o)
+	now, err := again(ctx, p, o, v.ID)
+	if err != nil || now == nil || now.Status != softDeleted {
+		return err
+	}
 	k.noteDeletion(machineID{p, o}, v.ID)
 	err = servers.ForceDelete(ctx, client, v.ID).ExtractErr()
 	if gophercloud.ResponseCodeIs(err, 403) {

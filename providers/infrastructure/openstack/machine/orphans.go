@@ -161,6 +161,10 @@ func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id f
 	}
 	switch o.Kind {
 	case kindServer:
+		owner, _ := s.Servers.Owner(o.ID)
+		if now, err := again(ctx, p, owner, o.ID); err != nil || now == nil {
+			return true, err
+		}
 		c, err := p.Compute(ctx)
 		if err != nil {
 			return true, err
