@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +33,10 @@ by the code that the agent acts with. --ref compares any branch, tag or commit o
 a repository with what is; a PATH compares files before they are committed. The
 status of a clone is that of its origin, or of what --status-repository names.
 
---base names what to compare with, such as the branch that is to be changed: then
-it says which pools are made of something else, and in which fields, in every
+It compares fleet.yaml and the definitions of clusters with the revision that the agent
+applied last: a change that ends a promise, such as a freeze that is lifted, comes first.
+--base names another revision to compare with, such as the branch that is to be changed:
+then it says which pools are made of something else, and in which fields, in every
 cluster that a class or a base is changed for.
 
 For what only the API servers of the clusters know, it needs the agent's secrets:
@@ -64,6 +67,7 @@ something is wrong.`,
 	f.addProviders(cmd)
 	v := addValues(cmd)
 	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit of the repository to compare with; of a folder another folder, or the URL of a repository")
+	f.terms = true
 	proposal := cmd.Flags().String("pull-request", "", "show what the agent planned for the pull request of that number, or for that ref, by the status branch: nothing is planned here")
 	partOfFleet(cmd)
 	cmd.Flags().BoolVar(&f.lastSeen, "last-seen", false, "go by what an agent last wrote to the status branch: no cloud and no cluster is asked, and no credential for them is needed")
@@ -157,11 +161,6 @@ func makePlan(ctx context.Context, p selection, f *sourceFlags, v *valueFlags) (
 	if p.scope != scope.All && out.Empty() {
 		return nil, p.empty()
 	}
-	if f.base != "" {
-		if err := p.compare(ctx, out, f.base, v.options()); err != nil {
-			return nil, err
-		}
-	}
 	w, err := wiring.OpenRuntime(ctx, p.settings, wiring.ReadOnly, nil)
 	if err != nil {
 		return nil, err
@@ -171,9 +170,15 @@ func makePlan(ctx context.Context, p selection, f *sourceFlags, v *valueFlags) (
 		if err := out.Look(ctx, w.RecordedLooker(s, time.Now)); err != nil {
 			return nil, err
 		}
+		if err := p.compare(ctx, out, f, s.Fleet.Applied, v.options()); err != nil {
+			return nil, err
+		}
 		return out, p.noteAge(ctx, out, cmp.Or(f.branch, all.Config.StatusBranch))
 	}
 	if err := out.Look(ctx, w.Looker()); err != nil {
+		return nil, err
+	}
+	if err := p.compare(ctx, out, f, s.Fleet.Applied, v.options()); err != nil {
 		return nil, err
 	}
 	if s.Owner.Agent == "" && p.isClone() && note == "" {
@@ -210,9 +215,16 @@ func (p selection) notes(s status.Status, out *preview.Plan) []string {
 	return notes
 }
 
-// compare adds to out how p differs from the revision called name.
-func (p selection) compare(ctx context.Context, out *preview.Plan, name string, o wiring.RenderOptions) error {
-	b, err := p.base(ctx, name)
+// compare adds to out how p differs from --base; without it, what ends or changes since the revision
+// that the agent applied last.
+func (p selection) compare(ctx context.Context, out *preview.Plan, f *sourceFlags, applied fleet.Revision, o wiring.RenderOptions) error {
+	if f.base == "" {
+		if f.terms {
+			p.compareApplied(ctx, out, applied, o)
+		}
+		return nil
+	}
+	b, err := p.base(ctx, f.base)
 	if err != nil {
 		return err
 	}
@@ -222,6 +234,44 @@ func (p selection) compare(ctx context.Context, out *preview.Plan, name string, 
 	}
 	out.Compare(before)
 	return nil
+}
+
+// compareApplied adds to out what ends or changes since the revision that the agent applied last.
+func (p selection) compareApplied(ctx context.Context, out *preview.Plan, applied fleet.Revision, o wiring.RenderOptions) {
+	hash := applied.Hash()
+	if hash == "" || strings.HasSuffix(out.Revision, hash) {
+		return
+	}
+	s := p.settings
+	s.Ref = hash
+	before, err := fleet.Fleet{}, error(nil)
+	if wiring.IsFolder(s.Source) {
+		s.Source, s.Path, err = inClone(s.Source)
+	}
+	if err == nil {
+		before, err = selection{settings: s, scope: p.scope}.load(ctx, o)
+	}
+	if err != nil {
+		out.Notes = append(out.Notes, fmt.Sprintf("what fleet.yaml and definitions changed since revision %s, which the agent applied last, is not in this plan (name it with --base): %v", applied.Short(), err))
+		return
+	}
+	out.CompareTerms(before)
+}
+
+// inClone returns the clone that folder is in as a repository, and the path of folder in it.
+func inClone(folder string) (repository, path string, err error) {
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		return "", "", err
+	}
+	clone := cloneOf(abs)
+	if clone == "" {
+		return "", "", fmt.Errorf("%s is not in a clone", folder)
+	}
+	if path, err = filepath.Rel(clone, abs); path == "." {
+		path = ""
+	}
+	return "file://" + filepath.ToSlash(clone), filepath.ToSlash(path), err
 }
 
 // base returns the selection at the revision to compare with: a branch, tag or commit of
