@@ -16,7 +16,8 @@ type PullRequests struct {
 
 // A PlanPolicy says what makes the plan of a pull request fail, unless somebody accepts it.
 type PlanPolicy struct {
-	DeletedClusters       bool
+	DeletedClusters       bool // or abandoned, or left alone
+	EndedPromises         bool // something is managed, repaired or protected less, or secrets are for more people
 	ReplacedControlPlanes bool // machines of them are replaced or deleted
 	Problems              bool // something of the merge cannot be used
 	Machines              int  // more of them are created, replaced or deleted; 0: any number

@@ -23,6 +23,7 @@ type PullRequestsManifest struct {
 // PlanPolicyManifest is spec.pullRequests.fail of ConfigFile.
 type PlanPolicyManifest struct {
 	DeletedClusters       *bool `json:"deletedClusters,omitempty"`
+	EndedPromises         *bool `json:"endedPromises,omitempty"`
 	ReplacedControlPlanes *bool `json:"replacedControlPlanes,omitempty"`
 	Problems              *bool `json:"problems,omitempty"`
 	Machines              *int  `json:"machines,omitempty"`
@@ -83,6 +84,7 @@ func checkedPlanPolicy(p *fleet.PlanPolicy, m *PlanPolicyManifest, fail func(fie
 		to   *bool
 	}{
 		{m.DeletedClusters, &p.DeletedClusters},
+		{m.EndedPromises, &p.EndedPromises},
 		{m.ReplacedControlPlanes, &p.ReplacedControlPlanes},
 		{m.Problems, &p.Problems},
 		{m.VersionSkew, &p.VersionSkew},

@@ -86,7 +86,7 @@ func (in Input) signposted(at string) (Step, bool) {
 // signpost returns the signpost of this fleet. If no revision says which fleet this is, it is the
 // only signpost.
 func (in Input) signpost() (fleet.ID, string) {
-	posts := in.Branches[render.DefaultStatusBranch].Signposts
+	posts := in.Branches[fleet.DefaultStatusBranch].Signposts
 	if in.Tip.Err == nil {
 		return in.Tip.Fleet, posts[in.Tip.Fleet]
 	}

@@ -86,6 +86,7 @@ type sourceFlags struct {
 	settings  wiring.Settings
 	branch    string
 	base      string                        // revision to compare with
+	terms     bool                          // a plan compares with what was applied last
 	providers map[string]map[string]*string // settings of providers, by provider and name
 	gone      fleet.Key                     // cluster that is gone, and is planned to be created again
 	recreate  string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,9 @@ clusters. Without them it plans with the infrastructure only and says so. --last
 needs no credentials of clouds and clusters: it plans with the last state on the status
 branch. --out writes a plan to a file; --against compares the file with later actions.
 
+The plan compares fleet.yaml and the clusters with the revision that the agent applied
+last. Changes that end a promise, such as a removed freeze, come first.
+
 The exit code is 0 without changes, 2 with changes, and 1 after an error.`,
 		Example: `  fairlead plan --source https://git.example.com/fleet.git --ref feature
   fairlead plan ./fleet --status-repository https://git.example.com/fleet.git -o markdown
@@ -53,6 +57,7 @@ The exit code is 0 without changes, 2 with changes, and 1 after an error.`,
 	f.addProviders(cmd)
 	v := addValues(cmd)
 	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit to compare with; for a folder, another folder or a repository URL")
+	f.terms = true
 	proposal := cmd.Flags().String("pull-request", "", "show the agent's plan of a pull request, by its number or ref, from the status branch")
 	partOfFleet(cmd)
 	cmd.Flags().BoolVar(&f.lastSeen, "last-seen", false, "plan with the last state on the status branch, without credentials of clouds and clusters")
@@ -146,11 +151,6 @@ func makePlan(ctx context.Context, p selection, f *sourceFlags, v *valueFlags) (
 	if p.scope != scope.All && out.Empty() {
 		return nil, p.empty()
 	}
-	if f.base != "" {
-		if err := p.compare(ctx, out, f.base, v.options()); err != nil {
-			return nil, err
-		}
-	}
 	w, err := wiring.OpenRuntime(ctx, p.settings, wiring.ReadOnly, nil)
 	if err != nil {
 		return nil, err
@@ -160,9 +160,15 @@ func makePlan(ctx context.Context, p selection, f *sourceFlags, v *valueFlags) (
 		if err := out.Look(ctx, w.RecordedLooker(s, time.Now)); err != nil {
 			return nil, err
 		}
+		if err := p.compare(ctx, out, f, s.Fleet.Applied, v.options()); err != nil {
+			return nil, err
+		}
 		return out, p.noteAge(ctx, out, cmp.Or(f.branch, all.Config.StatusBranch))
 	}
 	if err := out.Look(ctx, w.Looker()); err != nil {
+		return nil, err
+	}
+	if err := p.compare(ctx, out, f, s.Fleet.Applied, v.options()); err != nil {
 		return nil, err
 	}
 	if s.Owner.Agent == "" && p.isClone() && note == "" {
@@ -199,9 +205,16 @@ func (p selection) notes(s status.Status, out *preview.Plan) []string {
 	return notes
 }
 
-// compare adds to out how p differs from the revision called name.
-func (p selection) compare(ctx context.Context, out *preview.Plan, name string, o wiring.RenderOptions) error {
-	b, err := p.base(ctx, name)
+// compare adds to out how p differs from --base; without it, what ends or changes since the revision
+// that the agent applied last.
+func (p selection) compare(ctx context.Context, out *preview.Plan, f *sourceFlags, applied fleet.Revision, o wiring.RenderOptions) error {
+	if f.base == "" {
+		if f.terms {
+			p.compareApplied(ctx, out, applied, o)
+		}
+		return nil
+	}
+	b, err := p.base(ctx, f.base)
 	if err != nil {
 		return err
 	}
@@ -211,6 +224,44 @@ func (p selection) compare(ctx context.Context, out *preview.Plan, name string, 
 	}
 	out.Compare(before)
 	return nil
+}
+
+// compareApplied adds to out what ends or changes since the revision that the agent applied last.
+func (p selection) compareApplied(ctx context.Context, out *preview.Plan, applied fleet.Revision, o wiring.RenderOptions) {
+	hash := applied.Hash()
+	if hash == "" || strings.HasSuffix(out.Revision, hash) {
+		return
+	}
+	s := p.settings
+	s.Ref = hash
+	before, err := fleet.Fleet{}, error(nil)
+	if wiring.IsFolder(s.Source) {
+		s.Source, s.Path, err = inClone(s.Source)
+	}
+	if err == nil {
+		before, err = selection{settings: s, scope: p.scope}.load(ctx, o)
+	}
+	if err != nil {
+		out.Notes = append(out.Notes, fmt.Sprintf("what fleet.yaml and definitions changed since revision %s, which the agent applied last, is not in this plan (name it with --base): %v", applied.Short(), err))
+		return
+	}
+	out.CompareTerms(before)
+}
+
+// inClone returns the clone that folder is in as a repository, and the path of folder in it.
+func inClone(folder string) (repository, path string, err error) {
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		return "", "", err
+	}
+	clone := cloneOf(abs)
+	if clone == "" {
+		return "", "", fmt.Errorf("%s is not in a clone", folder)
+	}
+	if path, err = filepath.Rel(clone, abs); path == "." {
+		path = ""
+	}
+	return "file://" + filepath.ToSlash(clone), filepath.ToSlash(path), err
 }
 
 // base returns the selection at the revision to compare with: a branch, tag or commit of

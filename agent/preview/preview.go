@@ -67,8 +67,11 @@ type Change struct {
 	Machine string `json:"machine,omitempty"`
 	By      string `json:"by,omitempty"`
 	Addon   string `json:"addon,omitempty"`
-	Host    string `json:"host,omitempty"` // clusters of a namespace share hosts: told for the first of them
+	Host    string `json:"host,omitempty"`  // clusters of a namespace share hosts: told for the first of them
+	Waits   bool   `json:"waits,omitempty"` // for its turn: see Turns
 	Reason  string `json:"reason"`
+
+	to string // identifies what it changes to, where the reason does not say it
 }
 
 func changeOf(c forecast.Change) Change {
@@ -144,7 +147,12 @@ func (p *Plan) Look(ctx context.Context, looker Looker) error {
 	}
 	_ = g.Wait()
 	for i, res := range results {
-		p.add(p.desired.Clusters[i].Key, res)
+		c := p.desired.Clusters[i]
+		n := len(p.Changes)
+		p.add(c.Key, res)
+		for j := range p.Changes[n:] {
+			p.Changes[n+j].Waits, p.Changes[n+j].to = p.waits(c.Key), identityOf(p.Changes[n+j], c)
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -155,8 +163,34 @@ func (p *Plan) Look(ctx context.Context, looker Looker) error {
 	p.move()
 	for _, k := range p.desired.Orphans {
 		p.Orphans = append(p.Orphans, k.String())
+		if !slices.Contains(p.o.Status.Fleet.Orphans, k) {
+			p.Changes = append(p.Changes, Change{Change: LeaveCluster, Cluster: k.String(), Reason: "the cluster vanished from Git: it stays, and nobody repairs it"})
+		}
 	}
+	p.abandon()
+	p.sort()
 	return nil
+}
+
+// sort puts what ends a promise first.
+func (p *Plan) sort() {
+	place := func(c Change) int {
+		if i := Ending(c.Change); i >= 0 {
+			return i
+		}
+		return len(endings())
+	}
+	slices.SortStableFunc(p.Changes, func(a, b Change) int { return place(a) - place(b) })
+}
+
+// abandon adds the clusters that Fairlead forgets.
+func (p *Plan) abandon() {
+	for _, c := range p.desired.Clusters {
+		last, known := p.o.Status.Cluster(c.Key)
+		if c.Abandon && known && last.Report.Phase != fleet.PhaseAbandoned {
+			p.Changes = append(p.Changes, Change{Change: AbandonCluster, Cluster: c.Key.String(), Reason: "Git says so: the cluster stays, and nobody repairs it"})
+		}
+	}
 }
 
 // A result is what one cluster differs in from what is.

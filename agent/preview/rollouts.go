@@ -18,9 +18,11 @@ type Rollout struct {
 	Because  []string `json:"because"`         // fields that differ
 }
 
-// Compare adds the pools that are made of something else than in before, the fleet at the
-// revision to compare with.
+// Compare adds what ends or changes with the plan's revision and not with before, the fleet at the
+// revision to compare with, and the pools that are made of something else than there. It follows Look:
+// what the plan has already is not added.
 func (p *Plan) Compare(before fleet.Fleet) {
+	p.CompareTerms(before)
 	was := make(map[fleet.Key]*fleet.Cluster, len(before.Clusters))
 	for i := range before.Clusters {
 		was[before.Clusters[i].Key] = &before.Clusters[i]

@@ -21,7 +21,7 @@ func (p *Plan) Write(w io.Writer, form output.Format) error {
 			machine += " → " + c.By
 		}
 		machine = cmp.Or(c.Addon, c.Host, machine)
-		t.Add(sign(forecast.ChangeKind(c.Change)), c.Change, c.Cluster, c.Pool, machine, c.Reason)
+		t.Add(sign(forecast.ChangeKind(c.Change)), c.Change, cmp.Or(c.Cluster, ConfigFile), c.Pool, machine, c.Reason)
 	}
 	switch form {
 	case output.FormatJSON, output.FormatYAML:
@@ -117,6 +117,7 @@ func (p *Plan) summary() string {
 	if counts[moveFleet] > 0 {
 		parts = append(parts, "move the fleet")
 	}
+	parts = Headline(counts, parts...)
 	switch {
 	case len(p.Errors) > 0:
 		parts = append(parts, "not everything could be looked at")
@@ -127,6 +128,9 @@ func (p *Plan) summary() string {
 }
 
 func sign(k forecast.ChangeKind) string {
+	if EndsPromise(string(k)) {
+		return "!"
+	}
 	switch k {
 	case forecast.CreateCluster, forecast.CreateMachine, forecast.InstallRelease:
 		return "+"
@@ -138,7 +142,7 @@ func sign(k forecast.ChangeKind) string {
 
 // changeStyle colours a row of the plan.
 func changeStyle(row []string) lipgloss.Style {
-	colours := map[string]string{"+": "2", "-": "1", "~": "3"}
+	colours := map[string]string{"+": "2", "-": "1", "~": "3", "!": "1"}
 	return lipgloss.NewStyle().Foreground(lipgloss.Color(colours[row[0]]))
 }
 

@@ -14,30 +14,22 @@ import (
 
 // A document is what is said of a merge.
 type document struct {
-	changes  []status.PlannedChange // what it changes, destruction first
-	anyway   int                    // what would be done without it, too
-	failures []string               // of the policy, sorted
-	accepted string                 // who accepted them all the same; empty: nobody
-	problems []string               // what of the merge cannot be used
-	errors   []string               // what could not be looked at
+	changes []status.PlannedChange // what it changes, destruction first
+	// pending is what comes without it, too, and withdrawn what comes only without it.
+	pending, withdrawn []status.PlannedChange
+
+	stands   string   // why a merge brings more than the plan has; empty: it does not
+	failures []string // of the policy, sorted
+	accepted string   // who accepted them all the same; empty: nobody
+	problems []string // what of the merge cannot be used
+	errors   []string // what could not be looked at
 	remarks  []string
 }
 
 // documentOf returns what after has that before does not.
 func documentOf(before, after *preview.Plan) document {
-	var d document
-	anyway := make(map[status.PlannedChange]bool, len(before.Changes))
-	for _, c := range before.Changes {
-		anyway[planned(c)] = true
-	}
-	for _, c := range after.Changes {
-		if p := planned(c); anyway[p] {
-			d.anyway++
-		} else {
-			p.Reason = fleet.StableText(c.Reason)
-			d.changes = append(d.changes, p)
-		}
-	}
+	since := after.Since(before)
+	d := document{pending: planned(since.Pending), withdrawn: planned(since.Withdrawn), changes: planned(since.Added)}
 	slices.SortStableFunc(d.changes, func(a, b status.PlannedChange) int {
 		if w := weight(a) - weight(b); w != 0 {
 			return w
@@ -61,11 +53,8 @@ func documentOf(before, after *preview.Plan) document {
 		d.remarks = append(d.remarks, "rolls: "+r.String())
 	}
 	for _, t := range after.Turns {
-		d.remarks = append(d.remarks, "turn: "+fleet.StableText(t.String()))
-	}
-	for _, o := range after.Orphans {
-		if !slices.Contains(before.Orphans, o) {
-			d.remarks = append(d.remarks, o+" vanishes from Git and stays as it is, left alone")
+		if !slices.Contains(before.Turns, t) {
+			d.remarks = append(d.remarks, "turn: "+fleet.StableText(t.String()))
 		}
 	}
 	for _, n := range after.Notes {
@@ -74,13 +63,22 @@ func documentOf(before, after *preview.Plan) document {
 	return d
 }
 
-// planned returns c without its reason, which two plans may word differently.
-func planned(c preview.Change) status.PlannedChange {
-	return status.PlannedChange{Change: c.Change, Cluster: c.Cluster, Pool: c.Pool, Machine: c.Machine, By: c.By, Addon: c.Addon}
+// planned returns changes as they are recorded.
+func planned(list []preview.Change) []status.PlannedChange {
+	var out []status.PlannedChange
+	for _, c := range list {
+		out = append(out, status.PlannedChange{
+			Change: c.Change, Cluster: c.Cluster, Pool: c.Pool, Machine: c.Machine, By: c.By, Addon: c.Addon, Host: c.Host, Waits: c.Waits, Reason: fleet.StableText(c.Reason),
+		})
+	}
+	return out
 }
 
-// weight orders changes: what is lost comes first.
+// weight orders changes: what ends a promise comes first, then what is lost.
 func weight(c status.PlannedChange) int {
+	if i := preview.Ending(c.Change); i >= 0 {
+		return i - preview.Ending(preview.WeakenPolicy) - 1
+	}
 	order := []forecast.ChangeKind{
 		forecast.DeleteCluster, forecast.DeleteMachine, forecast.ReplaceMachine, forecast.UninstallRelease, forecast.PruneResources,
 		forecast.RebootMachine, forecast.UpdateShared, forecast.UpdateNode, forecast.CreateCluster, forecast.CreateMachine,
@@ -104,7 +102,13 @@ func (d document) of(k forecast.ChangeKind) (n int) {
 // summary counts the changes: "delete 1 cluster, create 3 machines".
 func (d document) summary() string {
 	var parts []string
-	rest := len(d.changes)
+	counts := make(map[string]int)
+	rest := 0
+	for _, c := range d.changes {
+		if counts[c.Change]++; !preview.EndsPromise(c.Change) && c.Change != preview.ChangeSetting {
+			rest++
+		}
+	}
 	for _, k := range []struct {
 		kind       forecast.ChangeKind
 		verb, noun string
@@ -122,6 +126,10 @@ func (d document) summary() string {
 	}
 	if rest > 0 {
 		parts = append(parts, "update "+output.Count(rest, "other thing"))
+	}
+	parts = preview.Headline(counts, parts...)
+	if n := len(d.withdrawn); n > 0 {
+		parts = append(parts, "withdraw "+output.Count(n, "change"))
 	}
 	switch {
 	case len(d.errors) > 0:

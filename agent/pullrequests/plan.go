@@ -3,6 +3,7 @@ package pullrequests
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ func (q *PullRequests) propose(ctx context.Context, t *turn, p proposal) error {
 		})
 	}
 	_, accepted := t.approved(p, fleet.ApproveChanges)
-	key := fleet.DigestOf(p.Head, t.base, t.config, accepted)
+	key := fleet.DigestOf(p.Head, t.base, t.config, accepted, t.stands)
 	facts := q.facts(k.plan.Clusters)
 	if k.merged && key == k.key {
 		return q.concludeRef(ctx, t, p)
@@ -111,41 +112,26 @@ func (q *PullRequests) unplannable(out status.Plan, why string, details []string
 
 // compare says what the fleet after a merge changes that the fleet before it does not.
 func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out status.Plan, before, after fleet.Fleet, recorded status.Status) (status.Plan, error) {
-	was := make(map[fleet.Key]string)
-	for _, c := range before.Clusters {
-		was[c.Key] = c.Digest
-	}
-	now := make(map[fleet.Key]string)
-	for _, c := range after.Clusters {
-		now[c.Key] = c.Digest
-	}
-	skip := func(c *fleet.Cluster) bool { return was[c.Key] == now[c.Key] }
 	looks := &looks{q: q, seen: make(map[fleet.Key]*look)}
 	plans := [2]*preview.Plan{}
+	skip := func(c *fleet.Cluster) bool { return preview.Alike(plans[0], plans[1], c.Key) }
 	for i, f := range []fleet.Fleet{before, after} {
 		plans[i] = preview.New(preview.Options{Fleet: f, Status: recorded, Scope: scope.All, Skip: skip})
-		if err := plans[i].Look(ctx, looks); err != nil {
+	}
+	for _, p := range plans {
+		if err := p.Look(ctx, looks); err != nil {
 			return out, err
 		}
 	}
 	plans[1].Compare(before)
 	out.Look = looks.digest()
-	for k := range now {
-		if was[k] != now[k] {
-			out.Clusters = append(out.Clusters, k)
-		}
-	}
-	for k := range was {
-		if _, stays := now[k]; !stays {
-			out.Clusters = append(out.Clusters, k)
-		}
-	}
-	slices.SortFunc(out.Clusters, fleet.Key.Compare)
+	out.Clusters = differing(before, after, skip)
 	d := documentOf(plans[0], plans[1])
+	d.stands = t.stands
 	out.Changes = d.changes
 	d.failures = failures(ctx, t.config.Fail, d, out.Clusters, before, after)
 	out.Verdict = string(forge.Success)
-	out.Summary = d.summary()
+	out.Summary = d.headline(out)
 	switch a, accepted := t.approved(p, fleet.ApproveChanges); {
 	case len(d.errors) > 0:
 		out.Verdict = string(forge.Error)
@@ -156,10 +142,28 @@ func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out sta
 		}
 	case len(d.failures) > 0:
 		out.Verdict = string(forge.Failure)
-		out.Summary = "fails: " + strings.Join(d.failures, "; ")
+		out.Summary = strings.Join(append(slices.DeleteFunc([]string{d.stands}, func(s string) bool { return s == "" }), "fails: "+strings.Join(d.failures, "; ")), "; ")
 	}
 	out.Text = q.text(out, d)
 	return out, nil
+}
+
+// differing returns the clusters that are to be something else after a merge, or sooner or later.
+func differing(before, after fleet.Fleet, skip func(*fleet.Cluster) bool) []fleet.Key {
+	was := make(map[fleet.Key]string)
+	for _, c := range before.Clusters {
+		was[c.Key] = c.Digest
+	}
+	var out []fleet.Key
+	for _, c := range after.Clusters {
+		if was[c.Key] != c.Digest || !skip(&c) {
+			out = append(out, c.Key)
+		}
+		delete(was, c.Key)
+	}
+	out = slices.AppendSeq(out, maps.Keys(was))
+	slices.SortFunc(out, fleet.Key.Compare)
+	return out
 }
 
 // looks looks at each cluster once, by what is followed.

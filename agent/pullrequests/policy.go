@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/preview"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/render/rules"
@@ -61,11 +63,20 @@ func (j *judge) add(text string) {
 func (j *judge) changes() {
 	machines, clusters := 0, make(map[string]bool)
 	for _, c := range j.d.changes {
-		clusters[c.Cluster] = true
+		if c.Cluster != "" {
+			clusters[c.Cluster] = true
+		}
+		if j.policy.EndedPromises && preview.EndsPromise(c.Change) {
+			j.add("it ends a promise: " + strings.TrimSpace(c.Change+" "+c.Cluster))
+		}
 		switch forecast.ChangeKind(c.Change) {
 		case forecast.DeleteCluster:
 			if j.policy.DeletedClusters {
 				j.add("it deletes cluster " + c.Cluster)
+			}
+		case preview.AbandonCluster, preview.LeaveCluster:
+			if j.policy.DeletedClusters {
+				j.add("it gives up cluster " + c.Cluster + ", which nobody repairs then")
 			}
 		case forecast.ReplaceMachine, forecast.DeleteMachine:
 			machines++

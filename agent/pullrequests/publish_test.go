@@ -27,6 +27,7 @@ type world struct {
 
 	state     rollout.State
 	reports   map[fleet.Key]fleet.Report
+	recorded  status.Status // what the status branch says of clusters
 	plans     map[int]status.Plan
 	refPlans  map[string]status.Plan
 	named     []fleet.Revision // refs that are to be planned
@@ -156,7 +157,7 @@ func (a approvals) List(context.Context) ([]fleet.Approval, error) { return a.ap
 func (w *world) start() *PullRequests {
 	return New(Parts{
 		Forge: w.World, Source: w, Renderer: w, Fleet: w, Looker: w, Plans: board{w}, Approvals: approvals{w},
-		Recorded: func(context.Context) (status.Status, error) { return status.Status{}, nil },
+		Recorded: func(context.Context) (status.Status, error) { return w.recorded, nil },
 		Owner:    func() (fleet.Owner, bool) { return fleet.Owner{Agent: "me"}, !w.lost },
 		Interval: func() time.Duration { return time.Minute }, Log: slog.New(slog.DiscardHandler),
 	})

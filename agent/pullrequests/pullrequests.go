@@ -2,6 +2,7 @@ package pullrequests
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -219,6 +220,7 @@ type turn struct {
 	owner     fleet.Owner
 	config    fleet.PullRequests
 	base      fleet.Revision
+	stands    string        // why a merge brings more than the base and a head; empty: it does not
 	all       []proposal    // that are open
 	open      []proposal    // of those, onto the base and to be planned
 	plans     []status.Plan // on the status branch
@@ -251,7 +253,7 @@ func (t *turn) plan(name string) (status.Plan, bool) {
 
 // begin asks for all that a poll begins with.
 func (q *PullRequests) begin(ctx context.Context, owner fleet.Owner, config fleet.PullRequests) (*turn, error) {
-	t := &turn{owner: owner, config: config, base: q.p.Fleet.Now().Revision()}
+	t := &turn{owner: owner, config: config, base: q.p.Fleet.Now().Revision(), stands: standing(q.p.Fleet.Now())}
 	var err error
 	if q.p.Forge != nil {
 		if err := q.opened(ctx, t); err != nil {
@@ -279,6 +281,20 @@ func (q *PullRequests) begin(ctx context.Context, owner fleet.Owner, config flee
 		}
 	}
 	return t, nil
+}
+
+// standing says why a merge brings more than plans onto the revision that is applied have: a newer one
+// is there, and comes with the merge.
+func standing(now rollout.State) string {
+	newest := now.Newest()
+	if newest == now.Revision() {
+		return ""
+	}
+	why := "cannot be got yet"
+	if now.Refused() == newest {
+		why = "is refused"
+	}
+	return fmt.Sprintf("not all that a merge brings: %s, the newest commit, %s, and this is planned onto %s", newest.Short(), why, now.Revision().Short())
 }
 
 // opened adds the pull requests that are open to t.

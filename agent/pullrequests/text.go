@@ -1,11 +1,13 @@
 package pullrequests
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"strings"
 
 	"fairlead.dev/agent/output"
+	"fairlead.dev/agent/preview"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/sources/status"
@@ -70,9 +72,8 @@ func write(p status.Plan, d document, details bool) string {
 		writeCluster(&b, c, details)
 	}
 	list(&b, "", d.remarks)
-	if d.anyway > 0 {
-		fmt.Fprintf(&b, "- %s to come without this pull request, too, and not in this plan\n", output.Count(d.anyway, "change"))
-	}
+	besides(&b, "withdrawn by this pull request", d.withdrawn)
+	besides(&b, "pending without this pull request, too", d.pending)
 	fmt.Fprintf(&b, "\nHead `%s` merged onto %s", p.Head, span(p.Base))
 	if p.Tree != "" {
 		fmt.Fprintf(&b, ", as tree `%s`", strings.TrimPrefix(p.Tree, "sha1:"))
@@ -85,10 +86,28 @@ func write(p status.Plan, d document, details bool) string {
 }
 
 func (d document) headline(p status.Plan) string {
+	if d.stands != "" {
+		return d.stands + "; by the plan: " + d.summary()
+	}
 	if p.Tree == "" {
 		return p.Summary
 	}
 	return d.summary()
+}
+
+// besides writes changes that the plan does not add, a line for each cluster.
+func besides(b *strings.Builder, what string, changes []status.PlannedChange) {
+	if len(changes) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "- %s: %s\n", what, output.Count(len(changes), "change"))
+	for i, c := range clustersOf(changes) {
+		if i == maxRemarks {
+			fmt.Fprint(b, "  - and more clusters\n")
+			return
+		}
+		fmt.Fprintf(b, "  - %s: %s\n", span(c.shown()), span(document{changes: c.changes}.summary()))
+	}
 }
 
 func list(b *strings.Builder, what string, lines []string) {
@@ -106,6 +125,9 @@ type clusterChanges struct {
 	name    string
 	changes []status.PlannedChange
 }
+
+// shown returns what people call it.
+func (c clusterChanges) shown() string { return cmp.Or(c.name, preview.ConfigFile) }
 
 // clustersOf groups changes by cluster, in their order.
 func clustersOf(changes []status.PlannedChange) []clusterChanges {
@@ -127,18 +149,16 @@ func clustersOf(changes []status.PlannedChange) []clusterChanges {
 func writeCluster(b *strings.Builder, c clusterChanges, details bool) {
 	what := document{changes: c.changes}.summary()
 	if !details {
-		fmt.Fprintf(b, "- %s: %s\n", span(c.name), span(what))
+		fmt.Fprintf(b, "- %s: %s\n", span(c.shown()), span(what))
 		return
 	}
-	fmt.Fprintf(b, "<details><summary><code>%s</code>: %s</summary>\n\n", html.EscapeString(strings.Trim(span(c.name), "`")), html.EscapeString(what))
+	fmt.Fprintf(b, "<details><summary><code>%s</code>: %s</summary>\n\n", html.EscapeString(strings.Trim(span(c.shown()), "`")), html.EscapeString(what))
 	for _, one := range c.changes {
 		thing := strings.TrimSpace(one.Pool + " " + one.Machine)
 		if one.By != "" {
 			thing += " → " + one.By
 		}
-		if one.Addon != "" {
-			thing = one.Addon
-		}
+		thing = cmp.Or(one.Addon, one.Host, thing)
 		if thing != "" {
 			thing = " " + span(thing)
 		}
@@ -165,6 +185,9 @@ func interrupts(c status.PlannedChange) string {
 	case forecast.ReplaceMachine, forecast.DeleteMachine:
 		return "; what runs on it moves"
 	default:
+		if preview.EndsPromise(c.Change) {
+			return "; **this ends a promise**"
+		}
 		return ""
 	}
 }

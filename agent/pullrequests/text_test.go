@@ -26,7 +26,11 @@ var sample = []preview.Change{
 // TestText shows what people read.
 func TestText(t *testing.T) {
 	before := &preview.Plan{Changes: sample[4:], Orphans: []string{"prod/old"}}
-	after := &preview.Plan{Changes: sample, Orphans: []string{"prod/e", "prod/old"}}
+	after := &preview.Plan{Orphans: []string{"prod/e", "prod/old"}, Changes: append([]preview.Change{
+		{Change: preview.LeaveCluster, Cluster: "prod/e", Reason: "it vanished from Git"},
+		{Change: preview.ShareSecrets, Reason: "spec.escrow.recipients: add age1x"},
+	}, sample...)}
+	before.Changes = append(before.Changes[:1:1], preview.Change{Change: "create", Cluster: "prod/f", Machine: "f-1", Waits: true, Reason: "it is one of 3"})
 	d := documentOf(before, after)
 	d.failures = failures(t.Context(), fleet.PlanPolicy{DeletedClusters: true, ReplacedControlPlanes: true, Machines: 2}, d, nil, fleet.Fleet{},
 		fleet.Fleet{Clusters: []fleet.Cluster{{Key: fleet.Key{Namespace: "prod", Name: "a"}, ControlPlane: fleet.Pool{Name: "cp"}}}})

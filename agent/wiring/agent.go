@@ -90,7 +90,7 @@ func (s Settings) statusBranches(source sources.Source, guard func() error, m *m
 		}
 		if s.namesStatusBranches() {
 			branch.Signpost = func(ctx context.Context, id fleet.ID) error {
-				at, err := open(render.DefaultStatusBranch)
+				at, err := open(fleet.DefaultStatusBranch)
 				if err != nil {
 					return err
 				}

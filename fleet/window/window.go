@@ -18,6 +18,7 @@
 package window
 
 import (
+	"cmp"
 	"time"
 	_ "time/tzdata" // zones are the same everywhere
 
@@ -43,6 +44,7 @@ const (
 
 // A Window is open from time to time. It is safe for concurrent use.
 type Window struct {
+	rule     Rule            // that it was made from
 	rules    []rrule.ROption // of which each says when it opens
 	start    time.Time       // first day; zero: it always was
 	duration time.Duration
@@ -57,7 +59,7 @@ func (e *Error) Error() string { return e.Field + ": " + e.Message + " (" + e.Hi
 
 // New returns the window of r. The error is an *Error.
 func New(r Rule) (*Window, error) {
-	w := &Window{}
+	w := &Window{rule: r}
 	var err error
 	if w.zone, err = zone(r.Zone); err != nil {
 		return nil, err
@@ -82,6 +84,19 @@ func New(r Rule) (*Window, error) {
 		return nil, err
 	}
 	return w, w.check(r)
+}
+
+// String returns the rule in words: windows with equal words are open at the same times.
+func (w *Window) String() string {
+	r := w.rule
+	words := "cron " + r.Cron
+	if r.RRule != "" {
+		words = "rrule " + r.RRule
+	}
+	if r.Start != "" {
+		words += " from " + r.Start
+	}
+	return words + " for " + r.Duration + " in " + cmp.Or(r.Zone, "UTC")
 }
 
 // check refuses a window that never opens.

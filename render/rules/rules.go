@@ -39,7 +39,7 @@ type Plan struct {
 // A Change is one thing that would be done.
 type Change struct {
 	Change  string `cel:"change"`  // "create", "replace", "delete", "delete cluster", …
-	Cluster string `cel:"cluster"` // NAMESPACE/NAME
+	Cluster string `cel:"cluster"` // NAMESPACE/NAME; empty: it is of fleet.yaml
 	Pool    string `cel:"pool"`
 	Machine string `cel:"machine"`
 	Addon   string `cel:"addon"`

@@ -78,11 +78,13 @@ func (p Plan) Same(o Plan) bool { return p.Number == o.Number && p.Ref == o.Ref 
 // A PlannedChange is one thing that would be done.
 type PlannedChange struct {
 	Change  string `json:"change"`
-	Cluster string `json:"cluster"`
+	Cluster string `json:"cluster"` // empty: it is of fleet.yaml
 	Pool    string `json:"pool,omitempty"`
 	Machine string `json:"machine,omitempty"`
 	By      string `json:"by,omitempty"`
 	Addon   string `json:"addon,omitempty"`
+	Host    string `json:"host,omitempty"`
+	Waits   bool   `json:"waits,omitempty"` // for its turn in a rollout
 	Reason  string `json:"reason"`
 }
 
