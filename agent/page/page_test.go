@@ -64,7 +64,7 @@ func TestViews(t *testing.T) {
 		json string
 		want []string
 	}{
-		"/": {"/fleet.json", []string{"120 clusters", "state:failing", "prod/fra-0003", "No valid host was found", "vanished from Git", "addon csi: Deployment kube-system/csi-controller: denied by a policy", "the forge does not answer"}},
+		"/": {"/fleet.json", []string{"120 clusters", "state:failing", "prod/fra-0003", "No valid host was found", "removed from Git", "addon csi: Deployment kube-system/csi-controller: denied by a policy", "the forge does not answer"}},
 		"/c/prod/fra-0003": {"/c/prod/fra-0003.json", []string{
 			"No valid host was found", "v1.34.1 → v1.35.4 in 47 min, ", "fairlead reconcile prod/fra-0003 --source https://github.com/ops/fleet", "57s", "nova-a", "CreateMachine", "apiserver",
 			"https://github.com/ops/fleet/new/fairlead/status?filename=requests%2Fprod%2Ffra-0003%2Freconcile.yaml&amp;value=apiVersion", "fairlead remediate fra-0003-md-0-",
