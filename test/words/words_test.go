@@ -36,7 +36,6 @@ func later() []string {
 		"docs/guides/metal3.md",
 		"docs/guides/migrate-from-cluster-api.md",
 		"docs/guides/mixed-infrastructure.md",
-		"docs/guides/notifications.md",
 		"docs/guides/openstack.md",
 		"docs/guides/pull-requests.md",
 		"docs/guides/secrets.md",
