@@ -37,7 +37,6 @@ func later() []string {
 		"docs/guides/migrate-from-cluster-api.md",
 		"docs/guides/mixed-infrastructure.md",
 		"docs/guides/openstack.md",
-		"docs/guides/pull-requests.md",
 		"docs/guides/secrets.md",
 		"docs/guides/vsphere.md",
 		"docs/operations/disaster-recovery.md",
