@@ -75,8 +75,9 @@ race: ## run the tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 60m $(PKGS)
 
 .PHONY: lint
-lint: ## run golangci-lint with the rules of .golangci.yml
+lint: ## run golangci-lint with the rules of .golangci.yml, and check the words of pages, help and messages
 	$(TOOL) golangci-lint run
+	go test ./test/words
 
 .PHONY: generate
 generate: ## write again what is generated: coverage, CLI and metrics pages, golden files

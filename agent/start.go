@@ -46,13 +46,13 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 				break
 			}
 			delete(in.Branches, step.From)
-			a.p.Log.Info("the status of the fleet was moved", "from", step.From, "to", step.Branch)
+			a.p.Log.Info("status of the fleet moved", "from", step.From, "to", step.Branch)
 		case begin.Refuse:
 			return nil, step.Why
 		default:
 			wait := failures.Step()
 			a.ready.Set(readyRevision, "no revision can be used: "+step.Why.Error())
-			a.p.Log.Error("cannot read the fleet, trying again", "error", step.Why, "after", wait)
+			a.p.Log.Error("cannot read the fleet, retrying", "error", step.Why, "after", wait)
 			if !backoff.Sleep(ctx, wait) {
 				return nil, nil //nolint:nilnil // see above
 			}

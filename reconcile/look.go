@@ -218,7 +218,7 @@ func (r *Reconciler) answered(ctx context.Context, a providers.Access, err error
 		r.memory(a.Cluster).heard(r.o.Now()) // a refusal is an answer too
 	}
 	if err != nil {
-		r.o.Log.DebugContext(ctx, "looking at nodes failed", "cluster", a.Cluster, "error", err)
+		r.o.Log.DebugContext(ctx, "cannot observe nodes", "cluster", a.Cluster, "error", err)
 		return
 	}
 	r.watch(ctx, a)

@@ -59,7 +59,7 @@ flags that confirm a dangerous action, such as --take-over. --listen serves /met
 		klog.SetSlogLogger(log) // client-go's logger: there is one in a process
 		for flag, value := range map[string]string{"--source": f.settings.Source, "--status-repository": f.settings.StatusRepository} {
 			if redacted(value) != value {
-				log.Warn("the list of processes of this computer shows the password in a flag: name a file with --token-file or --credentials", "flag", flag)
+				log.Warn("password in a flag is visible in the process list: use --token-file or --credentials", "flag", flag)
 			}
 		}
 		s := f.from(nil, log)

@@ -265,7 +265,7 @@ func (k *checking) probe(ctx context.Context, t fleet.NotificationTarget) (strin
 func folderWritable(folder string) error {
 	info, err := os.Stat(folder)
 	if errors.Is(err, os.ErrPermission) || err == nil && info.Mode().Perm()&0o222 == 0 {
-		return fleet.Errorf(fleet.Unauthorized, "write to "+folder, "nobody may")
+		return fleet.Errorf(fleet.Unauthorized, "write to "+folder, "it is read-only")
 	}
 	return err
 }

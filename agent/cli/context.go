@@ -251,7 +251,7 @@ func collect(cmd *cobra.Command, flags contexts.Flags) error {
 		}
 		for i, v := range values {
 			if redacted(v) != v {
-				failed = &usageError{fmt.Errorf("--%s has a password, and a context holds no secrets: use --token-file, --credentials, or a Git credential helper", f.Name)}
+				failed = &usageError{fmt.Errorf("--%s has a password, and a context holds no credentials: use --token-file, --credentials, or a Git credential helper", f.Name)}
 				return
 			}
 			if !declared(f, verbatim) {

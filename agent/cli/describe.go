@@ -132,7 +132,7 @@ func (d description) whole(events []event) error {
 	}
 	var why []string
 	if orphan {
-		why = append(why, "it vanished from Git, and stays as it is")
+		why = append(why, "it was removed from Git and is not managed")
 	}
 	if r.Failure != "" {
 		why = append(why, r.Failure)
@@ -140,8 +140,8 @@ func (d description) whole(events []event) error {
 	for _, p := range r.Problems {
 		why = append(why, "stays at this revision: "+p.String())
 	}
-	d.list("Why it is not as Git says:", why)
-	d.list("Not as it should be:", notGood(d.cluster.Cluster.Status.Conditions))
+	d.list("Out of sync because:", why)
+	d.list("Conditions with problems:", notGood(d.cluster.Cluster.Status.Conditions))
 	if err := d.pools(); err != nil {
 		return err
 	}
@@ -228,16 +228,16 @@ func (d description) machine(i int, events []event) error {
 	if m.Machine.Message != "" {
 		d.list("The provider says:", []string{m.Machine.Message})
 	}
-	d.list("Not as it should be:", notGood(o.Status.Conditions))
+	d.list("Conditions with problems:", notGood(o.Status.Conditions))
 	d.requests(func(q fleet.Request) bool { return q.Machine == m.Machine.Name })
 	d.events(slices.DeleteFunc(events, func(e event) bool { return !strings.Contains(e.What, string(m.Machine.Name)) }))
 	var next []string
 	for _, w := range d.cluster.Report.Waiting {
 		if strings.Contains(w, string(m.Machine.Name)) {
-			next = append(next, "it waits for "+w)
+			next = append(next, "waiting for "+w)
 		}
 	}
-	d.list("What comes next:", next)
+	d.list("Pending:", next)
 	return nil
 }
 
@@ -283,24 +283,24 @@ func (d description) events(events []event) {
 	for _, e := range events[:min(lastEvents, len(events))] {
 		lines = append(lines, fmt.Sprintf("%s %.12s %s", e.At.Format(time.RFC3339), e.Commit, e.What))
 	}
-	d.list("Done last:", lines)
+	d.list("Recent actions:", lines)
 }
 
 // next says what comes next.
 func (d description) next(r fleet.Report, orphan bool) {
 	var lines []string
 	for _, w := range r.Waiting {
-		lines = append(lines, "it waits for "+w)
+		lines = append(lines, "waiting for "+w)
 	}
 	behind := slices.Contains(d.status.Fleet.Behind, r.Cluster)
 	switch {
 	case len(lines) > 0:
 	case behind:
-		lines = append(lines, "the next look goes on towards revision "+d.status.Fleet.Applied.Short())
+		lines = append(lines, "the next reconciliation continues with revision "+d.status.Fleet.Applied.Short())
 	case statusview.HeldBack(r) != "":
 		lines = append(lines, statusview.HeldBack(r))
 	case !orphan && r.Failure == "" && len(r.Problems) == 0 && r.Phase == fleet.PhaseProvisioned:
-		lines = append(lines, "nothing: it is as revision "+r.Revision.Short()+" says")
+		lines = append(lines, "none (up to date with revision "+r.Revision.Short()+")")
 	}
-	d.list("What comes next:", lines)
+	d.list("Pending:", lines)
 }

@@ -66,7 +66,7 @@ func (p selection) statusOf(ctx context.Context, branch string) (_ selection, s 
 	if err == nil || q.settings.StatusRepository == p.settings.StatusRepository {
 		return q, s, "", err
 	}
-	note = fmt.Sprintf("the status of this clone's origin cannot be read, so clusters that vanished from Git are not seen (name its repository with --status-repository): %v", err)
+	note = fmt.Sprintf("the status of this clone's origin cannot be read, so clusters removed from Git are not part of the plan (set --status-repository): %v", err)
 	s, err = p.settings.ReadStatus(ctx, branch)
 	return p, s, note, err
 }

@@ -117,7 +117,7 @@ func mergeKubeconfig(name string, c fleet.Key, content fleet.Secret) (string, er
 	}
 	into, err := readKubeconfig(b)
 	if err != nil {
-		return "", fleet.Errorf(fleet.Invalid, op, "%s: %s: it stays as it is", name, documents.OneLine(err))
+		return "", fleet.Errorf(fleet.Invalid, op, "%s: %s: the file is unchanged", name, documents.OneLine(err))
 	}
 	called := c.Namespace + "-" + c.Name
 	if err := into.add(called, from); err != nil {

@@ -172,7 +172,7 @@ func makePlan(ctx context.Context, p selection, f *sourceFlags, v *valueFlags) (
 		return nil, err
 	}
 	if s.Owner.Agent == "" && p.isClone() && note == "" {
-		out.Notes = append(out.Notes, "no status is known here, so clusters that vanished from Git are not seen: name the repository with --status-repository")
+		out.Notes = append(out.Notes, "no status branch found: clusters removed from Git are not part of this plan. Set --status-repository")
 	}
 	out.Notes = append(out.Notes, p.notes(s, out)...)
 	return out, nil
@@ -197,10 +197,10 @@ func (p selection) noteAge(ctx context.Context, out *preview.Plan, branch string
 func (p selection) notes(s status.Status, out *preview.Plan) []string {
 	var notes []string
 	if n := out.Requested(); s.Signed && !s.Checked && n > 0 {
-		notes = append(notes, fmt.Sprintf("%d requests and numbers of machines on the status branch are in this plan whoever signed them, and the agent goes by those that its keys signed: name them with --request-keys", n))
+		notes = append(notes, fmt.Sprintf("the plan contains %d requests and scales from the status branch without checking their signatures. The agent accepts only signed ones: set --request-keys", n))
 	}
 	if p.settings.Providers["inmemory"]["url"] == "" && slices.ContainsFunc(out.Desired(), func(c *fleet.Cluster) bool { return slices.Contains(c.Providers(), "inmemory") }) {
-		notes = append(notes, "the in-memory cloud of this process is new and empty: name that of a running agent with --inmemory-url")
+		notes = append(notes, "the in-memory cloud of this process is empty: set --inmemory-url to that of a running agent")
 	}
 	return notes
 }

@@ -37,7 +37,7 @@ func (f tracingFlags) open(ctx context.Context, version, name string, s *wiring.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if err := t.Close(ctx); err != nil {
-			s.Log.Warn("the last traces are lost", "error", err)
+			s.Log.Warn("last traces lost", "error", err)
 		}
 	}, nil
 }

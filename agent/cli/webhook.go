@@ -45,7 +45,7 @@ func (f *webhookFlags) webhooks(log *slog.Logger) (wiring.Webhooks, error) {
 		return wiring.Webhooks{}, &usageError{errors.New("--webhook-tls-cert and --webhook-tls-key must be set together")}
 	}
 	if kinds := secrets.Plain(); f.certs.Certificate == "" && len(kinds) > 0 && !loopback(f.listen) {
-		log.Warn("hearing webhooks whose secret travels as it is, over plain HTTP: let nothing but TLS lead here, give --webhook-tls-cert, or use a signing token (whsec_…)", "kinds", kinds, "address", f.listen)
+		log.Warn("webhook secrets are sent in plain text over HTTP: terminate TLS in front, set --webhook-tls-cert, or use a signing token (whsec_…)", "kinds", kinds, "address", f.listen)
 	}
 	return wiring.Webhooks{Address: f.listen, Secrets: secrets, Certificates: f.certs}, nil
 }

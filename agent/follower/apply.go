@@ -28,7 +28,7 @@ func (f *follower) poll(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		f.Log.ErrorContext(ctx, "cannot see the newest revision, keeping what is", "error", err)
+		f.Log.ErrorContext(ctx, "cannot read the newest revision, keeping the applied one", "error", err)
 		f.retries.postpone()
 		f.restoring.postpone()
 		f.continueApplied(ctx)
@@ -66,11 +66,11 @@ func (f *follower) apply(ctx context.Context, rev fleet.Revision) {
 	case ctx.Err() != nil:
 		return
 	case err != nil && !revisions.Settled(err):
-		f.Log.ErrorContext(ctx, "cannot get the revision, trying again", "revision", rev, "error", err)
+		f.Log.ErrorContext(ctx, "cannot fetch the revision, retrying", "revision", rev, "error", err)
 		f.delayed(rev, err)
 		return
 	case err != nil:
-		f.Log.ErrorContext(ctx, "the revision is refused, keeping what is", "revision", rev, "error", err)
+		f.Log.ErrorContext(ctx, "revision rejected, keeping the applied one", "revision", rev, "error", err)
 		f.untrusted = errors.Is(err, sources.ErrUntrusted)
 		f.refusedAgain(rev)
 		f.Metrics.SetRefused(true)
@@ -91,10 +91,10 @@ func (f *follower) apply(ctx context.Context, rev fleet.Revision) {
 func (f *follower) hold(rev fleet.Revision, next fleet.Fleet) {
 	d := f.Fleet.DecideBulk(rollout.Input{Newest: &rollout.Revision{Revision: rev, Fleet: &next, Notices: f.Notices(next)}})
 	problems := d.State.Problems()
-	f.Log.Info("holding to a new revision", "revision", rev,
+	f.Log.Info("applying new revision", "revision", rev,
 		"clusters", len(next.Clusters), "changed", len(d.Changed), "problems", len(problems))
 	for _, p := range problems {
-		f.Log.Warn("the revision has a problem", "revision", rev, "problem", p.String())
+		f.Log.Warn("problem in the revision", "revision", rev, "problem", p.String())
 	}
 	f.Applied()
 }
@@ -133,11 +133,11 @@ func (f *follower) continueApplied(ctx context.Context) {
 		return
 	case err != nil:
 		f.restoring.failed(f.recorded, err)
-		f.Log.ErrorContext(ctx, "cannot continue with the applied revision, trying again", "revision", f.recorded, "error", err)
+		f.Log.ErrorContext(ctx, "cannot read the applied revision, retrying", "revision", f.recorded, "error", err)
 		f.Unready("neither the newest revision nor the applied one can be used: " + err.Error())
 		return
 	}
-	f.Log.WarnContext(ctx, "the newest revision cannot be used, continuing with the applied one", "revision", f.recorded, "error", tip.Err)
+	f.Log.WarnContext(ctx, "cannot use the newest revision, keeping the applied one", "revision", f.recorded, "error", tip.Err)
 	f.hold(f.recorded, applied)
 	if f.refusal != nil {
 		f.refuse(*f.refusal)

@@ -122,7 +122,7 @@ func Run(ctx context.Context, p Parts) error {
 	changed := NewTrigger()
 	watch.Go(func() {
 		if err := p.Revisions.Notify(ctx, changed.Fire); err != nil && ctx.Err() == nil {
-			p.Log.Warn("cannot watch the source, polling alone", "error", err)
+			p.Log.Warn("cannot watch the source, only polling", "error", err)
 		}
 	})
 	for {
@@ -149,7 +149,7 @@ func (f *follower) begin(ctx context.Context) bool {
 		}
 		wait := failures.Step()
 		f.Unready("the status branch cannot be read: " + err.Error())
-		f.Log.Error("cannot read the status branch, trying again", "error", err, "after", wait)
+		f.Log.Error("cannot read the status branch, retrying", "error", err, "after", wait)
 		if !backoff.Sleep(ctx, wait) {
 			return false
 		}

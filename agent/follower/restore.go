@@ -32,7 +32,7 @@ func (f *follower) restoreDefinitions(ctx context.Context) {
 		case revisions.Settled(err):
 			r.Refused = err.Error()
 		default:
-			f.Log.ErrorContext(ctx, "cannot get the last good revision, trying again", "revision", rev, "clusters", keys, "error", err)
+			f.Log.ErrorContext(ctx, "cannot get the last good revision, retrying", "revision", rev, "clusters", keys, "error", err)
 			r.Unavailable = err.Error()
 		}
 		d := f.Fleet.DecideBulk(rollout.Input{Older: []rollout.Revision{r}})
@@ -48,9 +48,9 @@ func (f *follower) restoreDefinitions(ctx context.Context) {
 		for _, k := range keys {
 			switch {
 			case slices.Contains(d.Changed, k):
-				f.Log.Info("holding to the last good revision", "cluster", k, "revision", rev)
+				f.Log.Info("applying the last valid revision", "cluster", k, "revision", rev)
 			case !slices.Contains(left, k) && !slices.Contains(d.Forgotten, k):
-				f.Log.Error("cannot find the last good definition, leaving the cluster alone", "cluster", k, "revision", rev, "error", err)
+				f.Log.Error("cannot find the last valid definition, not changing the cluster", "cluster", k, "revision", rev, "error", err)
 			}
 		}
 		if fleet.KindOf(err) == fleet.Unavailable {
@@ -69,7 +69,7 @@ func (f *follower) rereadDamaged(ctx context.Context) {
 		if err != nil {
 			continue // with the next poll
 		}
-		f.Log.Info("the cluster's file on the status branch is not damaged any more", "cluster", k, "there", there)
+		f.Log.Info("file of the cluster on the status branch is readable again", "cluster", k, "there", there)
 		repaired[k] = nil
 		if there {
 			repaired[k] = &c.Report

@@ -88,7 +88,7 @@ func (k *Keeper) compact(ctx context.Context, b Branch, bound fleet.HistoryBound
 		k.complain(nil)
 		return time.Time{}
 	case fleet.KindOf(err) != fleet.Unauthorized:
-		k.p.Log.Warn("cannot compact the history of the status branch, trying again", "error", err)
+		k.p.Log.Warn("cannot compact the history of the status branch, retrying", "error", err)
 		return time.Time{}
 	}
 	k.complain(err)

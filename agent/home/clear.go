@@ -33,9 +33,9 @@ func (h *Home) Clear(ctx context.Context, b ownership.Branch, err error) {
 	move.Clusters = func(ctx context.Context) ([]fleet.Key, error) { return allClusters(ctx, b, f) }
 	m, err := h.p.Mover(move)
 	if err == nil {
-		h.p.Log.Info("the fleet is at home, clearing what is left here", "home", f.Config.Home.Cluster)
+		h.p.Log.Info("fleet is in its home, deleting leftovers here", "home", f.Config.Home.Cluster)
 		err = m.Run(ctx, func(step, why string) {
-			h.p.Log.Info("clearing what is left here", "step", step, "why", why)
+			h.p.Log.Info("deleting leftovers here", "step", step, "why", why)
 		})
 	}
 	if err != nil && ctx.Err() == nil {

@@ -277,7 +277,7 @@ func (h *Home) run(ctx context.Context, m Mover, home fleet.Home) bool {
 			return clearing
 		}
 		wait := failures.Step()
-		h.p.Log.Error("cannot move the fleet to its home, trying again", "home", home.Cluster, "error", err, "after", wait)
+		h.p.Log.Error("cannot move the fleet to its home, retrying", "home", home.Cluster, "error", err, "after", wait)
 		state.Message = ""
 		h.report(state, err)
 		if !backoff.Sleep(ctx, backoff.Jitter(wait)) {
@@ -297,24 +297,24 @@ func (h *Home) undo(ctx context.Context, b ownership.Branch, id fleet.ID, before
 	if before.Cluster != state.Cluster {
 		before = fleet.Home{Cluster: state.Cluster, Namespace: fleet.HomeNamespace, Release: fleet.HomeRelease}
 	}
-	h.p.Log.Info("taking back the move to a home that fleet.yaml does not name any more", "home", before.Cluster)
+	h.p.Log.Info("reverting the move to a home that fleet.yaml no longer names", "home", before.Cluster)
 	m, err := h.p.Mover(h.move(b, id, before))
 	if err != nil {
-		h.p.Log.Warn("the move is not taken back yet", "home", before.Cluster, "error", err)
+		h.p.Log.Warn("move not reverted yet", "home", before.Cluster, "error", err)
 		h.keepLeft(before, err)
 		return
 	}
 	failures := backoff.New(firstRetry, lastRetry)
 	err = m.Undo(ctx)
 	for wait := failures.Step(); err != nil && fleet.KindOf(err) != fleet.Invalid && wait < lastRetry; wait = failures.Step() {
-		h.p.Log.Warn("cannot take the move back, trying again", "home", before.Cluster, "error", err, "after", wait)
+		h.p.Log.Warn("cannot revert the move, retrying", "home", before.Cluster, "error", err, "after", wait)
 		if !backoff.Sleep(ctx, backoff.Jitter(wait)) {
 			return
 		}
 		err = m.Undo(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		h.p.Log.Warn("the move was not taken back to its end, trying again later", "home", before.Cluster, "error", err)
+		h.p.Log.Warn("move partly reverted, retrying later", "home", before.Cluster, "error", err)
 		h.keepLeft(before, err)
 	}
 }

@@ -94,10 +94,10 @@ func (h *Home) undoOne(ctx context.Context, b ownership.Branch, home fleet.Home)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		h.p.Log.Warn("cannot take back an earlier move, trying again", "home", home.Cluster, "error", err, "after", lastRetry)
+		h.p.Log.Warn("cannot revert an earlier move, retrying", "home", home.Cluster, "error", err, "after", lastRetry)
 		h.keepLeft(home, err)
 	default:
-		h.p.Log.Info("took back an earlier move", "home", home.Cluster)
+		h.p.Log.Info("reverted an earlier move", "home", home.Cluster)
 		h.forgetLeft(home.Cluster)
 	}
 }

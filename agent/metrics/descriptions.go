@@ -52,7 +52,7 @@ func newClusterDescs() clusterDescs {
 		success:   cluster("fairlead_cluster_last_success_timestamp_seconds", "When a pass over a cluster last succeeded wholly."),
 		problems:  cluster("fairlead_cluster_problems", "Problems that keep the newest revision from being applied to a cluster."),
 		drift:     cluster("fairlead_cluster_drift", "Differences between the shared infrastructure of a cluster and Git that were there at the last look."),
-		expiry:    cluster("fairlead_cluster_certificate_expiry_timestamp_seconds", "When certificates of a cluster expire: its authorities, the administrator's kubeconfig, what the API server that answered last serves with, and the first on a machine that K3s or RKE2 warns of.", "certificate"),
+		expiry:    cluster("fairlead_cluster_certificate_expiry_timestamp_seconds", "When certificates of a cluster expire: CA certificates, the admin kubeconfig, the serving certificate of the API server that answered last, and the first on a machine that K3s or RKE2 warns of.", "certificate"),
 		skew:      cluster("fairlead_cluster_version_skew", "Minor versions between the oldest control-plane machine of a cluster and its oldest kubelet."),
 
 		machineInfo: machine("info", "Information about a machine, always 1.",

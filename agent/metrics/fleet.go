@@ -34,7 +34,7 @@ func newFleetMetrics() fleetMetrics {
 		clusters: gauge("fairlead_fleet_clusters", "Clusters that the agent knows."),
 		problems: gauge("fairlead_fleet_problems", "Problems of the newest revision."),
 		orphans:  gauge("fairlead_fleet_orphans", "Clusters that are not in Git and are left alone."),
-		blocked:  gauge("fairlead_fleet_deletes_blocked", "Clusters that vanished from Git while prune is on, and are not deleted: too many at once, or protected."),
+		blocked:  gauge("fairlead_fleet_deletes_blocked", "Clusters removed from Git while prune is on that are not deleted: too many at once, or protected."),
 		refused:  gauge("fairlead_fleet_revision_refused", "1 while the newest revision cannot be used at all."),
 		success:  gauge("fairlead_fleet_last_success_timestamp_seconds", "When the agent last began to hold to a new revision."),
 

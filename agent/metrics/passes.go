@@ -24,7 +24,7 @@ func newPassMetrics() passMetrics {
 		actions: counters("fairlead_plan_actions_total", "Actions that plans asked for, by kind.", "action"),
 		passes:  counters("fairlead_reconcile_total", "Passes over clusters, by the phase found and the result.", "phase", "result"),
 		seconds: histogram("fairlead_reconcile_seconds", "Duration of passes over clusters."),
-		phases:  lifetimes("fairlead_cluster_phase_seconds", "How long clusters that are made anew take for each phase; Provisioned: for all of them.", "phase"),
+		phases:  lifetimes("fairlead_cluster_phase_seconds", "Duration of each phase of a new cluster; Provisioned: of all phases.", "phase"),
 		joins:   lifetimes("fairlead_machine_join_seconds", "From the creation of machines until they have their Node, by role.", "role"),
 	}
 }

@@ -26,7 +26,7 @@ func newStatusMetrics() statusMetrics {
 	return statusMetrics{
 		pushes:      counters("fairlead_status_push_total", "Commits to the status branch that landed, by result \"ok\", and the times that writing began to fail, by kind of error.", "result"),
 		pushSeconds: histogram("fairlead_status_push_seconds", "Duration of commits to the status branch."),
-		pushRaces:   counter("fairlead_status_push_races_total", "Commits to the status branch that lost against another one and were made again."),
+		pushRaces:   counter("fairlead_status_push_races_total", "Commits to the status branch that lost a race and were repeated."),
 		pushLag:     histogram("fairlead_status_lag_seconds", "From the first report in a status commit until it landed."),
 		pushSuccess: gauge("fairlead_status_push_last_success_timestamp_seconds", "When the status branch was last written."),
 		pushFailing: gauge("fairlead_status_failing", "1 while status cannot be written."),

@@ -37,9 +37,9 @@ func stageEvents(c status.Change) []fleet.Event {
 			e.Type = fleet.RolloutHalted
 		case s.State == fleet.StageApproval:
 			e.Type = fleet.RolloutApproval
-			e.Message += fmt.Sprintf(": something is new for %d of %d clusters", s.Waiting, s.Clusters)
+			e.Message += fmt.Sprintf(": changes wait for %d of %d clusters", s.Waiting, s.Clusters)
 		case was == fleet.StageHalted:
-			e.Type, e.Message = fleet.RolloutResumed, "stage "+s.Name+" is halted no more"
+			e.Type, e.Message = fleet.RolloutResumed, "stage "+s.Name+" is no longer halted"
 		default:
 			continue
 		}
@@ -57,7 +57,7 @@ func clusterEvents(c status.ClusterChange) []fleet.Event {
 		if ended(c.Old.Phase) {
 			return nil // that was told when it ended
 		}
-		e := is(fleet.ClusterDeleted, "it is deleted, and gone from Git")
+		e := is(fleet.ClusterDeleted, "it is deleted and removed from Git")
 		e.Revision = c.Old.Revision
 		return []fleet.Event{e}
 	}
@@ -65,9 +65,9 @@ func clusterEvents(c status.ClusterChange) []fleet.Event {
 	var out []fleet.Event
 	switch {
 	case c.New.Phase == fleet.PhaseDeleted && c.Old.Phase != fleet.PhaseDeleted:
-		out = append(out, is(fleet.ClusterDeleted, "nothing of it is left: its folder can go"))
+		out = append(out, is(fleet.ClusterDeleted, "all its resources are deleted: remove its folder"))
 	case c.New.Phase == fleet.PhaseAbandoned && c.Old.Phase != fleet.PhaseAbandoned:
-		out = append(out, is(fleet.ClusterAbandoned, "it is forgotten, and what it is made of stays"))
+		out = append(out, is(fleet.ClusterAbandoned, "it is no longer managed; its resources remain"))
 	case c.New.Phase != fleet.PhaseProvisioned:
 	case c.Upgraded == "" && !c.New.Milestones.Provisioned.IsZero() && c.Old.Milestones.Provisioned.IsZero():
 		out = append(out, is(fleet.ClusterProvisioned, "Kubernetes "+c.New.Version+", "+machines(c.New)))

@@ -39,9 +39,9 @@ func TestEventsOfClusters(t *testing.T) {
 		"Again":       {"it was scaled, or repaired", status.ClusterChange{Old: at(fleet.PhaseWorkers, provisioned), New: at(fleet.PhaseProvisioned, provisioned), Upgraded: "v1.34.1"}, nil},
 		"Upgraded":    {"all of it has another version", status.ClusterChange{Old: at(fleet.PhaseWorkers, provisioned), New: at(fleet.PhaseProvisioned, provisioned), Upgraded: "v1.33.5"}, []string{"ClusterUpgraded prod/eu-1: Kubernetes v1.33.5 → v1.34.1"}},
 		"Underway":    {"it is not upgraded before all of it is", status.ClusterChange{Old: at(fleet.PhaseControlPlane, provisioned), New: at(fleet.PhaseWorkers, provisioned), Upgraded: "v1.33.5"}, nil},
-		"Deleted":     {"nothing is left", status.ClusterChange{Old: at(fleet.PhaseDeleting), New: at(fleet.PhaseDeleted)}, []string{"ClusterDeleted prod/eu-1: nothing of it is left: its folder can go"}},
-		"Abandoned":   {"forgotten", status.ClusterChange{Old: at(fleet.PhaseDeleting), New: at(fleet.PhaseAbandoned)}, []string{"ClusterAbandoned prod/eu-1: it is forgotten, and what it is made of stays"}},
-		"Pruned":      {"deleted when it had left Git", status.ClusterChange{Old: at(fleet.PhaseDeleting), Gone: true}, []string{"ClusterDeleted prod/eu-1: it is deleted, and gone from Git"}},
+		"Deleted":     {"nothing is left", status.ClusterChange{Old: at(fleet.PhaseDeleting), New: at(fleet.PhaseDeleted)}, []string{"ClusterDeleted prod/eu-1: all its resources are deleted: remove its folder"}},
+		"Abandoned":   {"forgotten", status.ClusterChange{Old: at(fleet.PhaseDeleting), New: at(fleet.PhaseAbandoned)}, []string{"ClusterAbandoned prod/eu-1: it is no longer managed; its resources remain"}},
+		"Pruned":      {"deleted when it had left Git", status.ClusterChange{Old: at(fleet.PhaseDeleting), Gone: true}, []string{"ClusterDeleted prod/eu-1: it is deleted and removed from Git"}},
 		"Removed":     {"its folder went after it was deleted", status.ClusterChange{Old: at(fleet.PhaseDeleted), Gone: true}, nil},
 		"Machines": {"machines that go, each once", status.ClusterChange{
 			Old: at(fleet.PhaseWorkers), New: at(fleet.PhaseWorkers), Actions: []string{"CreateMachine b: pool md has 0 of 1 machines", "DeleteMachine a: unhealthy: Ready is False", "DeleteMachine a: unhealthy: Ready is False"},
@@ -97,8 +97,8 @@ func TestEventsOfStages(t *testing.T) {
 	}{
 		"Halted":   {"nothing goes on by itself", of(fleet.StageChanging, ""), halted, []string{"RolloutHalted fleet: stage prod is halted: prod/eu-1: it is not available"}},
 		"Still":    {"what lasts is told once", halted, of(fleet.StageHalted, "stage prod is halted: another one too"), nil},
-		"Resumed":  {"it is mended, or released", halted, of(fleet.StageChanging, ""), []string{"RolloutResumed fleet: stage prod is halted no more"}},
-		"Approval": {"somebody has to approve", of(fleet.StageWaiting, ""), of(fleet.StageApproval, "stage prod waits for the approval of a person"), []string{"RolloutApproval fleet: stage prod waits for the approval of a person: something is new for 4 of 9 clusters"}},
+		"Resumed":  {"it is mended, or released", halted, of(fleet.StageChanging, ""), []string{"RolloutResumed fleet: stage prod is no longer halted"}},
+		"Approval": {"somebody has to approve", of(fleet.StageWaiting, ""), of(fleet.StageApproval, "stage prod waits for the approval of a person"), []string{"RolloutApproval fleet: stage prod waits for the approval of a person: changes wait for 4 of 9 clusters"}},
 		"Goes on":  {"that is no news", of(fleet.StageWaiting, ""), of(fleet.StageChanging, ""), nil},
 		"Gone":     {"fleet.yaml has it no more", halted, nil, nil},
 	} {

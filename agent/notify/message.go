@@ -35,7 +35,7 @@ func (m Message) lines(line func(fleet.Event) string, text func(string) string) 
 		out = append(out, line(e))
 	}
 	if more := len(m.Events) - maxLines; more > 0 {
-		out = append(out, text(fmt.Sprintf("and %d more: fairlead status has how the fleet is", more)))
+		out = append(out, text(fmt.Sprintf("and %d more. Run fairlead status for the state of the fleet", more)))
 	}
 	return out
 }
@@ -45,8 +45,8 @@ func headline(t fleet.EventType) string {
 	words, ok := map[fleet.EventType]string{
 		fleet.ClusterProvisioned: "is provisioned", fleet.ClusterUpgraded: "is upgraded", fleet.ClusterDeleted: "is deleted",
 		fleet.ClusterAbandoned: "is abandoned", fleet.MachineDeleted: "had a machine deleted",
-		fleet.ProblemFound: "has a problem", fleet.ProblemSolved: "has a problem no more",
-		fleet.RolloutHalted: "has a rollout that is halted", fleet.RolloutResumed: "has a rollout that goes on", fleet.RolloutApproval: "has a rollout that waits for approval",
+		fleet.ProblemFound: "has a problem", fleet.ProblemSolved: "problem resolved",
+		fleet.RolloutHalted: "rollout halted", fleet.RolloutResumed: "rollout continues", fleet.RolloutApproval: "rollout waits for approval",
 	}[t]
 	if !ok {
 		return string(t)

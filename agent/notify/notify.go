@@ -185,7 +185,7 @@ func (n *Notifier) assign(targets []fleet.NotificationTarget, deliveries map[str
 				deliveries[name].events = append(deliveries[name].events, p.Event)
 			default:
 				dropped = append(dropped, fleet.Notification{Event: p.Event, Targets: []string{name}})
-				n.p.Log.Warn("nobody is told of an event", "target", name, "subject", p.Subject(), "event", p.Type, "message", p.Message,
+				n.p.Log.Warn("event not delivered to any target", "target", name, "subject", p.Subject(), "event", p.Type, "message", p.Message,
 					"reason", map[bool]string{true: "it could not be told for a day", false: "fleet.yaml has no such target any more"}[known])
 			}
 		}
@@ -250,7 +250,7 @@ func (n *Notifier) finish(deliveries map[string]*delivery, r result, w Told) {
 		d = max(d, min(no.after, keep))
 	}
 	l.after = time.Now().Add(d)
-	n.p.Log.Warn("cannot notify, trying again", "target", r.target, "error", r.err, "after", d)
+	n.p.Log.Warn("cannot notify, retrying", "target", r.target, "error", r.err, "after", d)
 	if lasts(r.err) || time.Since(oldest(l.events)) > most {
 		n.complain(r.target, fleet.OneLine(r.err))
 	}

@@ -120,7 +120,7 @@ func TestManyEvents(t *testing.T) {
 	}
 	n, err := s.Send(t.Context(), notify.Message{Fleet: "edge", Events: make([]fleet.Event, 25)})
 	text := r.got[0].body["text"].(string)
-	if n != 25 || err != nil || strings.Count(text, "\n") != 21 || !strings.HasSuffix(text, "and 5 more: fairlead status has how the fleet is") {
+	if n != 25 || err != nil || strings.Count(text, "\n") != 21 || !strings.HasSuffix(text, "and 5 more. Run fairlead status for the state of the fleet") {
 		t.Errorf("%d, %v\n%s", n, err, text)
 	}
 }

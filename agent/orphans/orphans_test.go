@@ -93,10 +93,10 @@ func TestScan(t *testing.T) {
 	}
 	want := `| PROVIDER | PLACE | KIND | NAME | ID | CLUSTER | CREATED | REASON |
 | --- | --- | --- | --- | --- | --- | --- | --- |
-|  |  | cluster | gone |  | prod/gone |  | it vanished from Git and nobody asked to delete it: not removed |
+|  |  | cluster | gone |  | prod/gone |  | it was removed from Git without a request to delete it: not deleted |
 | p |  | port | first | first | prod/running | 2026-01-31T07:00:00Z | a reason |
 | p |  | port | of unknown age | of unknown age | prod/running |  | a reason |
-| p |  | port | of one that vanished | of one that vanished | prod/gone | 2026-01-31T07:00:00Z | its cluster vanished from Git: left to the agent |
+| p |  | port | of one that vanished | of one that vanished | prod/gone | 2026-01-31T07:00:00Z | its cluster was removed from Git: the agent decides |
 | p |  | port | of nobody | of nobody | prod/forgotten | 2026-01-31T07:00:00Z | a reason |
 
 the provider q cannot look for orphans

@@ -35,7 +35,7 @@ func (s *Scan) Write(out io.Writer, form output.Format) error {
 	t := output.Table{Header: []string{"PROVIDER", "PLACE", "KIND", "NAME", "ID", "CLUSTER", "CREATED", "REASON"}}
 	for _, k := range s.vanished {
 		v.Vanished = append(v.Vanished, k.String())
-		t.Add("", "", "cluster", k.Name, "", k.String(), "", "it vanished from Git and nobody asked to delete it: not removed")
+		t.Add("", "", "cluster", k.Name, "", k.String(), "", "it was removed from Git without a request to delete it: not deleted")
 	}
 	for _, o := range s.orphans {
 		so := orphanView{Provider: o.Provider, Place: o.Place, Kind: o.Kind, ID: o.ID, Name: o.Name, Reason: o.Reason, Vanished: s.gone[o.Cluster]}
@@ -48,7 +48,7 @@ func (s *Scan) Write(out io.Writer, form output.Format) error {
 			so.Cluster = o.Cluster.String()
 		}
 		if so.Vanished {
-			so.Reason = "its cluster vanished from Git: left to the agent"
+			so.Reason = "its cluster was removed from Git: the agent decides"
 		}
 		v.Orphans = append(v.Orphans, so)
 		t.Add(so.Provider, so.Place, so.Kind, so.Name, so.ID, so.Cluster, created, so.Reason)

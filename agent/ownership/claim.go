@@ -253,7 +253,7 @@ func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 		case begin.Retry:
 			wait = failures.Step()
 			c.p.Ready("the owner of the fleet cannot be read: " + step.Why.Error())
-			c.p.Log.Error("cannot claim the fleet, trying again", "error", step.Why, "after", wait)
+			c.p.Log.Error("cannot claim the fleet, retrying", "error", step.Why, "after", wait)
 		default:
 			refusal := c.refusal(*in.Owner)
 			if step.Do == begin.Refuse {
@@ -291,7 +291,7 @@ func (c *Claim) find(ctx context.Context) *begin.Ownership {
 func (c *Claim) act(ctx context.Context, was begin.Ownership, takeOver bool) *begin.Ownership {
 	now := begin.Ownership{Next: was.Next}
 	if takeOver {
-		c.p.Log.Warn("taking over the fleet from an agent that is said to be gone", "agent", was.Owner.Agent, "epoch", was.Owner.Epoch, "place", was.Owner.Place)
+		c.p.Log.Warn("acquiring ownership from an agent that is declared gone", "agent", was.Owner.Agent, "epoch", was.Owner.Epoch, "place", was.Owner.Place)
 		now.Owner, now.Err = c.branch().HandOver(ctx, was.Owner, c.o.Self, c.placeOfSelf())
 	} else {
 		now.Owner, now.Err = c.branch().Claim(ctx, c.o.Self, c.placeOfSelf())

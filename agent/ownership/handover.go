@@ -42,7 +42,7 @@ func (c *Claim) Check(ctx context.Context, flush func(context.Context) error) er
 		return nil
 	}
 	if c.isStale(owner) {
-		c.p.Log.Warn("the status branch has an older owner than before, keeping the newer one", "agent", owner.Agent, "epoch", owner.Epoch)
+		c.p.Log.Warn("status branch has an older owner, keeping the newer one", "agent", owner.Agent, "epoch", owner.Epoch)
 		return nil
 	}
 	if err := c.accept(owner); err != nil {
@@ -66,10 +66,10 @@ func (c *Claim) restore(ctx context.Context, why error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	if err := arbiter.Restore(ctx, owner); err != nil {
-		c.p.Log.Warn("cannot restore the owner of the fleet, trying again", "error", err)
+		c.p.Log.Warn("cannot restore the owner of the fleet, retrying", "error", err)
 		return
 	}
-	c.p.Log.Warn("the owner of the fleet was written again", "reason", why)
+	c.p.Log.Warn("owner of the fleet written again", "reason", why)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.restored = restored{time.Now(), fleet.OneLine(why)}
@@ -109,9 +109,9 @@ func (c *Claim) advance(ctx context.Context, owner fleet.Owner, next fleet.Succe
 		return nil
 	}
 	if c.overdue(next) {
-		c.p.Log.Warn("withdrawing the hand-over, which does not go on", "to", next.To, "step", string(next.Step))
+		c.p.Log.Warn("withdrawing the stalled hand-over", "to", next.To, "step", string(next.Step))
 		if err := c.branch().Succeed(ctx, owner, next, fleet.Succession{}); err != nil && ctx.Err() == nil {
-			c.p.Log.Warn("cannot withdraw the hand-over, trying again", "error", err)
+			c.p.Log.Warn("cannot withdraw the hand-over, retrying", "error", err)
 		}
 		return nil
 	}
@@ -125,7 +125,7 @@ func (c *Claim) advance(ctx context.Context, owner fleet.Owner, next fleet.Succe
 		c.passes.Release(allPasses)
 		c.p.Log.Info("agreeing to hand the fleet over, storing no secrets meanwhile", "to", next.To)
 		if err := c.branch().Succeed(ctx, owner, next, next.At(fleet.StepGranted)); err != nil && ctx.Err() == nil {
-			c.p.Log.Warn("cannot agree to hand the fleet over, trying again", "error", err)
+			c.p.Log.Warn("cannot agree to hand the fleet over, retrying", "error", err)
 		}
 	case fleet.StepReady:
 		return c.handOver(ctx, owner, next, flush)
@@ -168,14 +168,14 @@ func (c *Claim) handOver(ctx context.Context, owner fleet.Owner, next fleet.Succ
 	defer c.passes.Release(allPasses)
 	// The last status says what the next owner has to clear.
 	if err := flush(ctx); err != nil {
-		c.p.Log.Warn("the last status before the hand-over is not written yet, trying again", "error", err)
+		c.p.Log.Warn("the last status before the hand-over is not written yet, retrying", "error", err)
 		return nil
 	}
 	switch now, err := c.branch().Yield(ctx, owner, next); {
 	case err == nil: // the push was confirmed: no read says more
 		return c.accept(now)
 	case ctx.Err() == nil:
-		c.p.Log.Warn("the hand-over was not confirmed, looking who owns the fleet", "error", err)
+		c.p.Log.Warn("hand-over not confirmed, reading the owner of the fleet", "error", err)
 	}
 	for failures := newBackoff(); ctx.Err() == nil; {
 		now, after, err := c.branch().Succession(ctx)
@@ -184,7 +184,7 @@ func (c *Claim) handOver(ctx context.Context, owner fleet.Owner, next fleet.Succ
 			return c.accept(now)
 		}
 		wait := failures.Step()
-		c.p.Log.Warn("cannot read the owner of the fleet, doing nothing until then", "error", err, "after", wait)
+		c.p.Log.Warn("cannot read the owner of the fleet, not acting until it is readable", "error", err, "after", wait)
 		backoff.Sleep(ctx, wait)
 	}
 	return nil
@@ -222,11 +222,11 @@ func (c *Claim) prepare(ctx context.Context, owner fleet.Owner, next fleet.Succe
 	if next.Step != fleet.StepMoved {
 		return
 	}
-	c.p.Log.Info("looking at every cluster before taking the fleet", "from", owner.Agent)
+	c.p.Log.Info("observing every cluster before acquiring ownership", "from", owner.Agent)
 	answer := next.At(fleet.StepReady)
 	answer.Place = c.placeOfSelf()
 	if err := r.run(ctx, next); err != nil {
-		c.p.Log.Warn("not ready to take the fleet", "error", err)
+		c.p.Log.Warn("not ready to acquire ownership", "error", err)
 		answer = next
 		answer.Message = fleet.OneLine(err)
 	}
@@ -234,6 +234,6 @@ func (c *Claim) prepare(ctx context.Context, owner fleet.Owner, next fleet.Succe
 		return
 	}
 	if err := c.branch().Succeed(ctx, owner, next, answer); err != nil && ctx.Err() == nil {
-		c.p.Log.Warn("cannot say that this agent is ready, trying again", "error", err)
+		c.p.Log.Warn("cannot record that this agent is ready, retrying", "error", err)
 	}
 }

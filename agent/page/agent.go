@@ -25,9 +25,9 @@ func agentView() view {
 		if v.Owner != "" {
 			add("Owner", fmt.Sprintf("%s, epoch %d", v.Owner, v.Epoch))
 		} else {
-			add("Owner", "nobody: no agent has worked on this fleet yet")
+			add("Owner", "none: no agent has run for this fleet yet")
 		}
-		add("Place of its secrets", s.Status.Owner.Place)
+		add("Secret store", s.Status.Owner.Place)
 		add("Signature of the owner", v.Signed)
 		if v.Moving != nil {
 			add("Moving", "to "+v.Moving.To+", step "+v.Moving.Step)
@@ -40,14 +40,14 @@ func agentView() view {
 		if v.Applied != v.Revision {
 			add("Applied", v.Applied)
 		}
-		add("Not yet as Git says", output.Count(len(f.Behind), "cluster"))
-		add("Vanished from Git", output.Count(len(f.Orphans), "cluster"))
+		add("Out of sync", output.Count(len(f.Behind), "cluster"))
+		add("Removed from Git", output.Count(len(f.Orphans), "cluster"))
 		for _, p := range f.Sources {
 			add("Pinned source "+p.Name, p.URL+" "+p.Commit+p.Digest)
 		}
 		add("Status branch", s.Head.String())
 		if len(s.History) > 0 {
-			out.Facts = append(out.Facts, Fact{Name: "Its newest commit", At: s.History[0].At.UTC()})
+			out.Facts = append(out.Facts, Fact{Name: "Last commit", At: s.History[0].At.UTC()})
 		}
 		out.Facts = append(out.Facts, s.Facts...)
 		return out, true

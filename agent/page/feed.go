@@ -219,7 +219,7 @@ func (f *Feed) take(now time.Time) {
 		}
 		made, err := status.ClusterOf(c.Report, old, now)
 		if err != nil {
-			f.p.Log.Warn("cannot show what a pass reports", "cluster", k, "error", err)
+			f.p.Log.Warn("cannot show the report of a reconciliation", "cluster", k, "error", err)
 			continue
 		}
 		switch { // the status branch has no certificate of a single server

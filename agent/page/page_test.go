@@ -64,7 +64,7 @@ func TestViews(t *testing.T) {
 		json string
 		want []string
 	}{
-		"/": {"/fleet.json", []string{"120 clusters", "state:failing", "prod/fra-0003", "No valid host was found", "vanished from Git", "addon csi: Deployment kube-system/csi-controller: denied by a policy", "the forge does not answer"}},
+		"/": {"/fleet.json", []string{"120 clusters", "state:failing", "prod/fra-0003", "No valid host was found", "removed from Git", "addon csi: Deployment kube-system/csi-controller: denied by a policy", "the forge does not answer"}},
 		"/c/prod/fra-0003": {"/c/prod/fra-0003.json", []string{
 			"No valid host was found", "v1.34.1 → v1.35.4 in 47 min, ", "fairlead reconcile prod/fra-0003 --source https://github.com/ops/fleet", "57s", "nova-a", "CreateMachine", "apiserver",
 			"https://github.com/ops/fleet/new/fairlead/status?filename=requests%2Fprod%2Ffra-0003%2Freconcile.yaml&amp;value=apiVersion", "fairlead remediate fra-0003-md-0-",
@@ -90,7 +90,7 @@ func TestViews(t *testing.T) {
 		"/problems":              {"/problems.json", []string{"2 problems", "clusters/dev/iad-0005/values.yaml:17", "WORKER_MACHINE_COUNT"}},
 		"/requests":              {"/requests.json", []string{"suspend cluster stage/nrt-0007", "its network is being moved", "Ada &lt;ada@example.com&gt;", "/edit/fairlead/status/requests/stage/nrt-0007/suspend.yaml"}},
 		"/history":               {"/history.json", []string{"prod/ams-0000: Workers → Provisioned", "CreateMachine"}},
-		"/agent":                 {"/agent.json", []string{"agent-a, epoch 3", "v1.0.0", `<dt>Last poll</dt><dd><time datetime="2026-11-20T08:59:40Z">`, "Its newest commit"}},
+		"/agent":                 {"/agent.json", []string{"agent-a, epoch 3", "v1.0.0", `<dt>Last poll</dt><dd><time datetime="2026-11-20T08:59:40Z">`, "Last commit"}},
 	} {
 		t.Run(path, func(t *testing.T) {
 			w := get(p, path)
@@ -178,7 +178,7 @@ func TestNobody(t *testing.T) {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
-	if body := get(p, "/").Body.String(); !strings.Contains(body, "No agent has worked on this fleet yet.") {
+	if body := get(p, "/").Body.String(); !strings.Contains(body, "No agent has run for this fleet yet. Start one: ") {
 		t.Error(body)
 	}
 }

@@ -123,7 +123,7 @@ func (p *Page) since(s *state, v view, q query, seq int) []byte {
 		if list, ok := data.(Fleet); ok {
 			p.listEvents(&b, s, list, seq)
 		} else if html, err := p.content(v.name, data); err != nil {
-			p.o.Log.Error("cannot show what changed", "view", v.name, "error", err)
+			p.o.Log.Error("cannot show changes", "view", v.name, "error", err)
 		} else {
 			fmt.Fprintf(&b, "data: %s\n", html)
 		}

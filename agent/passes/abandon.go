@@ -12,7 +12,7 @@ import (
 func (m *Maker) abandon(ctx context.Context, t rollout.Target) {
 	c := t.Cluster
 	if !t.InGit {
-		m.p.Log.Info("abandoning the cluster: nothing of it is deleted", "cluster", c.Key)
+		m.p.Log.Info("abandoning cluster without deleting it", "cluster", c.Key)
 		m.p.Fleet.Decide(rollout.Input{Gone: []fleet.Key{c.Key}})
 		return
 	}

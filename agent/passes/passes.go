@@ -126,10 +126,10 @@ func (m *Maker) passed(ctx context.Context, t rollout.Target, c *fleet.Cluster, 
 	m.p.Metrics.Passed(ctx, report.Phase, res.Plan.Actions, res.Err, took)
 	m.p.Did(res.Plan.Actions)
 	if res.Err != nil {
-		m.p.Log.WarnContext(ctx, "the pass failed", "cluster", c.Key, "error", res.Err, "after", res.After)
+		m.p.Log.WarnContext(ctx, "reconciliation failed", "cluster", c.Key, "error", res.Err, "after", res.After)
 	}
 	if report.Phase == fleet.PhaseDeleted && m.forget(c.Key) {
-		m.p.Log.Info("forgetting the cluster", "cluster", c.Key)
+		m.p.Log.Info("removing cluster from the status", "cluster", c.Key)
 		return
 	}
 	m.p.Sized(ctx, c, report)

@@ -259,7 +259,7 @@ func (p *Plan) move() {
 
 // prune adds the deletion of a cluster that vanished.
 func (p *Plan) prune(r fleet.Report) {
-	const reason = "the cluster vanished from Git and fleet.yaml says to prune"
+	const reason = "the cluster was removed from Git and fleet.yaml prunes"
 	if r.Phase == fleet.PhaseDeleted {
 		return
 	}

@@ -76,7 +76,7 @@ func (p *Plan) remarks() []string {
 		lines = append(lines, "rolls: "+r.String())
 	}
 	for _, o := range p.Orphans {
-		lines = append(lines, "orphan: "+o+" vanished from Git and stays as it is")
+		lines = append(lines, "orphan: "+o+" was removed from Git and is not managed")
 	}
 	for _, n := range p.Notes {
 		lines = append(lines, "note: "+n)

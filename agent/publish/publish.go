@@ -56,7 +56,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		}
 	}
 	if ctx.Err() != nil && err != nil {
-		p.p.Log.Warn("the last status was not written", "error", err)
+		p.p.Log.Warn("last status not written", "error", err)
 		return nil
 	}
 	return err

@@ -187,22 +187,22 @@ func (q *PullRequests) Poll(ctx context.Context) {
 		return
 	}
 	if q.p.Polled(err); err != nil {
-		q.p.Log.Warn("cannot see the pull requests, trying again", "error", err)
+		q.p.Log.Warn("cannot list pull requests, retrying", "error", err)
 		return
 	}
 	q.p.Unreviewed(q.unreviewed())
 	if err := q.approve(ctx, turn); err != nil && ctx.Err() == nil {
-		q.p.Log.Warn("cannot see who reviewed what waits for an approval, trying again", "error", err)
+		q.p.Log.Warn("cannot read reviews for an approval, retrying", "error", err)
 	}
 	if err := q.tell(ctx, turn); err != nil && ctx.Err() == nil {
-		q.p.Log.Warn("cannot set the status of a revision, trying again", "error", err)
+		q.p.Log.Warn("cannot set the status of a revision, retrying", "error", err)
 	}
 	for _, p := range turn.open {
 		if ctx.Err() != nil {
 			return
 		}
 		if err := q.propose(ctx, turn, p); err != nil {
-			q.p.Log.Warn("cannot plan a proposal, trying again", "proposal", p.name(), "head", p.Head, "error", err)
+			q.p.Log.Warn("cannot plan a proposal, retrying", "proposal", p.name(), "head", p.Head, "error", err)
 		}
 	}
 	for _, old := range turn.plans {
@@ -210,7 +210,7 @@ func (q *PullRequests) Poll(ctx context.Context) {
 			continue
 		}
 		if err := q.conclude(ctx, turn, old); err != nil {
-			q.p.Log.Warn("cannot tell a proposal what became of it, trying again", "proposal", old.Name(), "error", err)
+			q.p.Log.Warn("cannot report the result to a pull request, retrying", "proposal", old.Name(), "error", err)
 		}
 	}
 }
@@ -318,7 +318,7 @@ func (q *PullRequests) opened(ctx context.Context, t *turn) error {
 		}
 	}
 	if n := len(onto); n > maxOpen {
-		q.p.Log.Warn("there are more open pull requests than are planned, planning the newest", "open", n, "planned", maxOpen)
+		q.p.Log.Warn("too many open pull requests, planning the newest", "open", n, "planned", maxOpen)
 		onto = onto[n-maxOpen:]
 	}
 	t.open = append(t.open, onto...)

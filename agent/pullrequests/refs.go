@@ -35,12 +35,12 @@ func (q *PullRequests) refs(ctx context.Context, t *turn) error {
 		return slices.Contains(own, r.Ref) || strings.HasPrefix(r.Ref, "refs/tags/")
 	})
 	if n := len(list); n > maxOpen {
-		q.p.Log.Warn("there are more refs than are planned, planning the first by name", "refs", n, "planned", maxOpen)
+		q.p.Log.Warn("too many refs, planning the first by name", "refs", n, "planned", maxOpen)
 		list = list[:maxOpen]
 	}
 	for _, r := range list {
 		if len(r.Ref) > maxRef {
-			q.p.Log.Warn("a ref is not planned: its name is too long", "ref", r.Ref, "bytes", maxRef)
+			q.p.Log.Warn("ref not planned: its name is too long", "ref", r.Ref, "bytes", maxRef)
 			continue
 		}
 		p := proposal{PullRequest: forge.PullRequest{State: forge.Open, Head: r.Hash(), Base: t.base.Ref}, ref: r.Ref}

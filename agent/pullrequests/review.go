@@ -39,7 +39,7 @@ func (q *PullRequests) approve(ctx context.Context, t *turn) error {
 			errs = append(errs, err)
 			continue
 		}
-		q.p.Log.Info("approving of a stage as it was reviewed", "stage", r.Stage, "of", r.Of, "by", by)
+		q.p.Log.Info("approving a stage by review", "stage", r.Stage, "of", r.Of, "by", by)
 		err = q.p.Requests.Ask(ctx, fleet.Request{
 			Kind: fleet.RequestRelease, Stage: r.Stage, Release: fleet.ReleaseApprove, Of: r.Of, By: by, At: time.Now().UTC().Truncate(time.Second),
 		})

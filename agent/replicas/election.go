@@ -111,7 +111,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, t *Ter
 		case !over || ctx.Err() != nil:
 			return nil
 		}
-		e.o.Log.Warn("not the leader any more, standing for election again", "identity", e.o.Identity)
+		e.o.Log.Warn("lost leadership, joining the election again", "identity", e.o.Identity)
 	}
 }
 

@@ -44,7 +44,7 @@ func (l *lock) acquire(ctx context.Context) bool {
 		case err == nil && l.ours:
 			return l.fence.Grant(asked)
 		case err != nil && ctx.Err() == nil && !failing:
-			l.o.Log.Warn("cannot stand for election, trying again", "lease", l.o.Namespace+"/"+l.o.Name, "error", err)
+			l.o.Log.Warn("cannot join the election, retrying", "lease", l.o.Namespace+"/"+l.o.Name, "error", err)
 		}
 		failing = err != nil
 		if !backoff.Sleep(ctx, backoff.Jitter(l.o.Timing.Retry)) {
@@ -157,7 +157,7 @@ func (l *lock) keep(ctx context.Context, lose func()) {
 		case errors.Is(err, errInterrupted):
 			l.ours = false
 		case err != nil:
-			l.o.Log.Warn("cannot renew the lease, trying again", "lease", l.o.Namespace+"/"+l.o.Name, "error", err)
+			l.o.Log.Warn("cannot renew the lease, retrying", "lease", l.o.Namespace+"/"+l.o.Name, "error", err)
 			continue
 		case l.fence.Grant(asked):
 			continue
@@ -215,6 +215,6 @@ func (l *lock) release(ctx context.Context) {
 		}
 	}
 	if err != nil && !errors.Is(err, errInterrupted) {
-		l.o.Log.Warn("cannot give the lease back", "lease", l.o.Namespace+"/"+l.o.Name, "error", err)
+		l.o.Log.Warn("cannot release the lease", "lease", l.o.Namespace+"/"+l.o.Name, "error", err)
 	}
 }

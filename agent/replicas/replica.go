@@ -81,7 +81,7 @@ func New(o Options) *Replica {
 func (r *Replica) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := r.step(ctx); err != nil && ctx.Err() == nil {
-			r.o.Log.Warn("cannot keep the session of this replica, trying again", "error", err)
+			r.o.Log.Warn("cannot renew the session of this replica, retrying", "error", err)
 		}
 		pause(ctx, r.o.Timing.Retry)
 	}
@@ -95,7 +95,7 @@ func (r *Replica) Run(ctx context.Context) error {
 // shards that are due.
 func (r *Replica) step(ctx context.Context) error {
 	if session, fence := r.open(); session != nil && !fence.Holds() {
-		r.o.Log.Warn("the session of this replica was not renewed in time, giving up its shards")
+		r.o.Log.Warn("session of this replica expired, releasing its shards")
 		if r.o.Observe.Ended != nil {
 			r.o.Observe.Ended()
 		}
@@ -153,7 +153,7 @@ func (r *Replica) mismatched(l leases) bool {
 	r.mismatch = mismatch
 	r.mu.Unlock()
 	if changed {
-		r.o.Log.Warn("shards change hands only while all replicas have the same number of them", "same", !mismatch, "other", holder(other))
+		r.o.Log.Warn("replicas have different --shards, not moving shards", "same", !mismatch, "other", holder(other))
 	}
 	return mismatch
 }

@@ -132,7 +132,7 @@ func (r *Router) keepAlive(p *peer, identity string) {
 		}
 		if failed != (err != nil) {
 			failed = err != nil
-			r.replica.o.Log.Info("talking to a replica", "replica", identity, "error", err)
+			r.replica.o.Log.Info("connected to a replica", "replica", identity, "error", err)
 		}
 		for _, k := range changed {
 			r.changed(k)

@@ -92,7 +92,7 @@ func (r *Replica) evict(ctx context.Context, own string, known leases) {
 		}
 		err := r.api.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}})
 		if err == nil && !mine {
-			r.o.Log.Warn("ending the session of a replica that is silent", "replica", holder(l))
+			r.o.Log.Warn("ending the session of a silent replica", "replica", holder(l))
 		}
 	}
 	r.mu.Lock()

@@ -72,7 +72,7 @@ func (r *Replica) start(i int) {
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.reconciler = r.o.Reconciler(func(k fleet.Key) error { return r.may(s, k) }, func(k fleet.Key) { r.notify(k) })
 	r.shards[i] = s
-	r.o.Log.Info("holding a shard", "shard", i)
+	r.o.Log.Info("acquired a shard", "shard", i)
 	r.observeLocked()
 }
 
@@ -107,7 +107,7 @@ func (r *Replica) stop(i int) {
 	delete(r.shards, i)
 	r.observeLocked()
 	r.mu.Unlock()
-	r.o.Log.Info("gave up a shard", "shard", i)
+	r.o.Log.Info("released a shard", "shard", i)
 }
 
 // observeLocked tells how many shards there are. The caller has locked r.mu.

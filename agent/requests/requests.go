@@ -84,12 +84,12 @@ func (q *Requests) Poll(ctx context.Context, owner fleet.Owner) {
 	if len(d.Answers)+len(d.Expired) > 0 {
 		if err := q.write(ctx, owner, d); err != nil {
 			if ctx.Err() == nil {
-				q.p.Log.Warn("cannot answer what people ask for, trying again", "error", err)
+				q.p.Log.Warn("cannot record the results of requests, retrying", "error", err)
 			}
 			return
 		}
 		for _, r := range d.Answers {
-			q.p.Log.Info("answered a request", "request", r.String(), "by", r.By, "state", r.Answer.State, "message", r.Answer.Message)
+			q.p.Log.Info("request processed", "request", r.String(), "by", r.By, "state", r.Answer.State, "message", r.Answer.Message)
 		}
 	}
 	in.Requests.List = answered(list, d.Answers)
@@ -168,7 +168,7 @@ func (q *Requests) complain(err error) {
 		return
 	}
 	if err != nil {
-		q.p.Log.Warn("cannot read what people ask for", "error", err)
+		q.p.Log.Warn("cannot read requests", "error", err)
 	}
 	q.p.Notify()
 }

@@ -98,7 +98,7 @@ func (s *Scales) Poll(ctx context.Context, owner fleet.Owner) {
 	s.complain(err)
 	if len(d.Sign)+len(d.Drop) > 0 {
 		if err := s.write(ctx, owner, d.Sign, d.Drop); err != nil && ctx.Err() == nil {
-			s.p.Log.Warn("cannot write down numbers of machines, trying again", "error", err)
+			s.p.Log.Warn("cannot store scales, retrying", "error", err)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (s *Scales) First(ctx context.Context, owner fleet.Owner, c *fleet.Cluster,
 		return
 	}
 	if err := s.write(ctx, owner, found, nil); err != nil && ctx.Err() == nil {
-		s.p.Log.Warn("cannot write down numbers of machines, trying again with the next pass", "cluster", c.Key, "error", err)
+		s.p.Log.Warn("cannot store scales, retrying with the next reconciliation", "cluster", c.Key, "error", err)
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *Scales) write(ctx context.Context, owner fleet.Owner, list, gone []flee
 	}
 	s.p.Fleet.Decide(rollout.Input{Written: &rollout.Written{Sizes: list, Dropped: gone}})
 	for _, n := range list {
-		s.p.Log.Info("decided on a number of machines", "cluster", n.Cluster, "pool", n.Pool, "replicas", n.Replicas, "reason", n.Reason)
+		s.p.Log.Info("scale stored", "cluster", n.Cluster, "pool", n.Pool, "replicas", n.Replicas, "reason", n.Reason)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (s *Scales) complain(err error) {
 		return
 	}
 	if err != nil {
-		s.p.Log.Warn("cannot go by numbers of machines on the status branch", "error", err)
+		s.p.Log.Warn("cannot use scales of the status branch", "error", err)
 	}
 	s.p.Notify()
 }

@@ -163,7 +163,7 @@ func MessageOf(r fleet.Report, orphan bool) string {
 	var text string
 	switch {
 	case orphan: // what was said of it before is history
-		text = "vanished from Git"
+		text = "removed from Git"
 	case r.Failure != "":
 		text = r.Failure
 	case r.Phase == PhaseRefused:

@@ -111,7 +111,7 @@ func (s *Survey) ask(ctx context.Context, name string, again <-chan struct{}) {
 		}
 		known, err = s.list(ctx, name, can.Lister, known)
 		if err != nil && ctx.Err() == nil {
-			s.p.Log.Warn("cannot list clusters for orphans, keeping what is known", "provider", name, "error", err)
+			s.p.Log.Warn("cannot list clusters for orphans, keeping the last result", "provider", name, "error", err)
 			retry = time.After(retryAfter)
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Survey) watch(ctx context.Context, name string, w providers.Watcher) {
 			failures = backoff.New(time.Second, time.Minute)
 		}
 		wait := failures.Step()
-		s.p.Log.Warn("the watch of machines ended, beginning again", "provider", name, "error", err, "after", wait)
+		s.p.Log.Warn("watch of machines ended, restarting", "provider", name, "error", err, "after", wait)
 		backoff.Sleep(ctx, wait)
 	}
 }

@@ -68,7 +68,7 @@ func Open(ctx context.Context, o Options) (*Tracer, error) {
 	}
 	// There is one such handler in a process; no other package has OpenTelemetry.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		o.Log.Warn("traces are lost", "error", err)
+		o.Log.Warn("traces lost", "error", err)
 	}))
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter),

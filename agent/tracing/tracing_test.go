@@ -165,7 +165,7 @@ func TestCollectorGone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	err := tr.Close(ctx)
-	if err == nil && !strings.Contains(text.String(), "traces are lost") {
+	if err == nil && !strings.Contains(text.String(), "traces lost") {
 		t.Error("nobody is told that traces are lost")
 	}
 }

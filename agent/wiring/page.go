@@ -156,7 +156,7 @@ func (s *shown) run(ctx context.Context, settings Settings, o Page, facts func()
 		}
 		wait := failures.Step()
 		if ctx.Err() == nil {
-			settings.Log.Warn("cannot find the status branch, trying again", "error", err, "after", wait)
+			settings.Log.Warn("cannot find the status branch, retrying", "error", err, "after", wait)
 		}
 		if !backoff.Sleep(ctx, wait) {
 			return nil

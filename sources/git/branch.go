@@ -261,7 +261,7 @@ func (b *Branch) push(ctx context.Context, op string, old, head plumbing.Hash, e
 	defer b.remote.forget()
 	err := b.send(ctx, op, old, head, e)
 	if r, ok := errors.AsType[*rejection](err); ok && r.unpack && !b.whole {
-		b.log.Warn("the server cannot unpack what was sent, sending whole objects", "error", err)
+		b.log.Warn("server cannot unpack the deltas, sending whole objects", "error", err)
 		b.whole = true
 		if err = b.send(ctx, op, old, head, e); err != nil {
 			b.whole = false // thin packs were not the reason

@@ -79,7 +79,7 @@ func (b *Branch) history(ctx context.Context, tip plumbing.Hash, c sources.Compa
 	one := &clone{remote: b.remote, budget: b.budget}
 	k, err := one.graph(ctx, tip, 0, filter)
 	if errors.Is(err, errLong) || errors.Is(err, errBudget) {
-		b.log.Warn("the history is too much to read, looking at the newest part", "error", err)
+		b.log.Warn("history too large to read, using the newest part", "error", err)
 		k, err = one.graph(ctx, tip, cmp.Or(2*c.Bound.Commits, 10_000), filter)
 	}
 	if err != nil {

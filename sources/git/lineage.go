@@ -53,7 +53,7 @@ func (r *Repository) continues(ctx context.Context, from, to plumbing.Hash) erro
 		return err
 	}
 	if replaces(statement.data, from) {
-		r.log.Info("following a commit that says that it replaces the last one", "commit", to.String(), "replaces", from.String())
+		r.log.Info("following a commit that declares that it replaces the last one", "commit", to.String(), "replaces", from.String())
 		return nil
 	}
 	if !c.reaching[to] {

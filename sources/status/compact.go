@@ -61,7 +61,7 @@ func (w *Writer) compact(ctx context.Context, branch sources.Compactor, c source
 		return sources.History{}, err
 	}
 	if head != w.known.head {
-		w.options.Log.Info("the history of the status branch is compacted", "from", w.known.head, "to", head, "commits", h.Commits)
+		w.options.Log.Info("history of the status branch compacted", "from", w.known.head, "to", head, "commits", h.Commits)
 	}
 	w.known.head, w.history = head, h
 	return h, nil

@@ -131,9 +131,9 @@ func (w *Writer) tell(before, err error) {
 		return
 	}
 	if err == nil {
-		w.options.Log.Info("writing status works again")
+		w.options.Log.Info("status written again")
 	} else {
-		w.options.Log.Error("not writing status", "error", err)
+		w.options.Log.Error("cannot write status", "error", err)
 	}
 	if w.options.Observer.Error != nil {
 		w.options.Observer.Error(err)

@@ -240,7 +240,7 @@ func measurePush(t *testing.T, args []string, pushes int) {
 		})
 		acted = append(acted, first.Sub(began))
 		said := w.log(leader)[logs[leader]:]
-		for words, to := range map[string]*times{"result=accepted": &heard, "holding to a new revision": &held} {
+		for words, to := range map[string]*times{"result=accepted": &heard, "applying new revision": &held} {
 			at, ok := w.saidAt(said, words)
 			if !ok {
 				t.Fatalf("the leader did not say %q", words)

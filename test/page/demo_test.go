@@ -91,7 +91,7 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	fleet.open(base + "/c/prod/eu-1")
-	fleet.until(`document.body.innerText.includes("As Git says: nothing to do.") && document.querySelector("#certificates tbody tr")`)
+	fleet.until(`document.body.innerText.includes("Up to date: nothing to do.") && document.querySelector("#certificates tbody tr")`)
 	fleet.open(base + "/agent")
 	fleet.until(`document.body.innerText.includes("this process works on the fleet")`)
 	if text := strings.Join(append(fleet.said(), every.said()...), "\n"); strings.Contains(text, "policy") || strings.Contains(text, "Error:") {

@@ -41,7 +41,7 @@ func (c *Client) installOrUpgrade(ctx context.Context, cfg *action.Configuration
 		return fmt.Errorf("%w: %w", helm.ErrRefused, missing)
 	}
 	if old != nil && old.Info.Status == common.StatusUninstalling {
-		c.log.Info("finishing a removal that was cut off", "release", ch.ReleaseRef)
+		c.log.Info("resuming an interrupted removal", "release", ch.ReleaseRef)
 		if err := uninstall(ctx, cfg, ch.Name, ch.ReleaseOptions); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (c *Client) installOrUpgrade(ctx context.Context, cfg *action.Configuration
 		return install(ctx, cfg, old, ch)
 	}
 	if old.Info.Status.IsPending() {
-		c.log.Info("taking up a change that was cut off", "release", ch.ReleaseRef, "status", old.Info.Status)
+		c.log.Info("resuming an interrupted change", "release", ch.ReleaseRef, "status", old.Info.Status)
 		old.SetStatus(common.StatusFailed, "it was cut off")
 		if err := cfg.Releases.Update(old); err != nil {
 			return err

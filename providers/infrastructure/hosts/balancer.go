@@ -270,7 +270,7 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, all roster, name
 	if b.unserved(all, c, name) {
 		return fleet.Errorf(fleet.Conflict, "take machine "+string(name)+" out of the load balancer", "whether it leads to each machine that stays is not known: %w", err)
 	}
-	p.log.Warn("Going on though the load balancer still leads to a machine that goes", "cluster", c.Key.String(), "machine", name, "error", err)
+	p.log.Warn("continuing although the load balancer still uses a machine in deletion", "cluster", c.Key.String(), "machine", name, "error", err)
 	return nil
 }
 

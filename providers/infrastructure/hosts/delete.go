@@ -96,7 +96,7 @@ func (p *Provider) withdraw(ctx context.Context, all roster, c *host.Claim) {
 	others, _ := all.witnesses(c.Pool, c.Host)
 	forEach(others.answering(), func(s *observedHost) {
 		if _, err := p.run(ctx, s.host, host.Note(nil, []string{c.NoteName()})); err != nil {
-			p.log.Debug("Leaving a note that is outdated", "host", s.host.String(), "error", err)
+			p.log.Debug("keeping an outdated note", "host", s.host.String(), "error", err)
 		}
 	})
 }

@@ -174,8 +174,8 @@ func (r *reader) state(ctx context.Context, e *remote.Endpoint) (*host.State, er
 // logAnswer logs that a host began or ceased to answer.
 func (r *reader) logAnswer(h *machineHost, err error) {
 	if err != nil {
-		r.log.Warn("Going on without a host that does not answer", "host", h.String(), "error", err)
+		r.log.Warn("continuing without a host that does not answer", "host", h.String(), "error", err)
 		return
 	}
-	r.log.Info("Using a host again that answers", "host", h.String())
+	r.log.Info("host answers again", "host", h.String())
 }

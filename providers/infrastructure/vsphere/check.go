@@ -60,7 +60,7 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, got *observation
 func (p *Provider) checkPlacement(ctx context.Context, c *vcenter.Client, o snapshot.Owner, at placement, runs bool) error {
 	zone, err := examine(ctx, c, at)
 	if zone != nil && runs {
-		p.o.Log.WarnContext(ctx, "A failure domain is not what its tags say", "cluster", o.Cluster.String(), "error", zone)
+		p.o.Log.WarnContext(ctx, "failure domain does not match its tags", "cluster", o.Cluster.String(), "error", zone)
 		zone = nil
 	}
 	if err := fleet.JoinErrors(zone, err); err != nil {

@@ -105,7 +105,7 @@ func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observa
 		case step.Action == machine.PowerOn:
 			return p.noteRefusal(m.VM.InstanceUUID, err)
 		case step.Action == machine.Spread && fleet.KindOf(err) == fleet.Unauthorized:
-			p.o.Log.WarnContext(ctx, "Not keeping machines apart", "machine", string(m.Machine.Name), "error", err)
+			p.o.Log.WarnContext(ctx, "not separating machines", "machine", string(m.Machine.Name), "error", err)
 			j.rule = ""
 		case err != nil || !done:
 			return err

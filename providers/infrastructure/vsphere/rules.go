@@ -83,7 +83,7 @@ func (p *Provider) dropRuleOfLast(ctx context.Context, j *job) error {
 	rule := rulePrefix(o) + string(m.Machine.Pool)
 	err = p.dropRulesOf(ctx, &j.site.site, compute, func(name string) bool { return name == rule })
 	if err != nil && fleet.KindOf(err) != fleet.Unavailable {
-		p.o.Log.WarnContext(ctx, "Not removing a rule", "rule", rule, "error", err)
+		p.o.Log.WarnContext(ctx, "not removing a rule", "rule", rule, "error", err)
 		return nil
 	}
 	return err

@@ -41,7 +41,7 @@ func (j *job) again(ctx context.Context) (same bool, err error) {
 // the patience of the provider goes on, and the next look tells how it went.
 func (p *Provider) take(ctx context.Context, j *job, step machine.Step) (done bool, err error) {
 	s, vm := j.site, j.machine.VM.Ref
-	p.o.Log.InfoContext(ctx, "Changing a virtual machine", "machine", string(j.machine.Machine.Name), "vm", vm.Value, "step", step.What)
+	p.o.Log.InfoContext(ctx, "changing a virtual machine", "machine", string(j.machine.Machine.Name), "vm", vm.Value, "step", step.What)
 	var task vcenter.Ref
 	switch step.Action {
 	case machine.None:

@@ -95,7 +95,7 @@ func TestZoneTags(t *testing.T) {
 			if err := b.p.EnsureInfrastructure(t.Context(), "op", &c); err != nil {
 				t.Errorf("of a cluster with machines EnsureInfrastructure = %v", err)
 			}
-			if got := log.String(); strings.Contains(got, "A failure domain is not what its tags say") != (tc.want != "") {
+			if got := log.String(); strings.Contains(got, "failure domain does not match its tags") != (tc.want != "") {
 				t.Errorf("the log of a cluster with machines has %s", got)
 			}
 		})

@@ -123,14 +123,14 @@ func (c *Client) Close() {
 	c.mu.Unlock()
 	if restful != nil {
 		if err := restful.Logout(ctx); err != nil {
-			c.o.Log.Debug("The session of the REST services of a vCenter did not end", "server", c.Server(), "error", err)
+			c.o.Log.Debug("REST session of a vCenter did not end", "server", c.Server(), "error", err)
 		}
 	}
 	if opened {
 		req := methods.LogoutBody{Req: &types.Logout{This: *vim.ServiceContent.SessionManager}}
 		var res methods.LogoutBody
 		if err := c.ask(ctx, vim.Client, &req, &res); err != nil && !notAuthenticated(err) {
-			c.o.Log.Debug("The session of a vCenter did not end", "server", c.Server(), "error", err)
+			c.o.Log.Debug("session of a vCenter did not end", "server", c.Server(), "error", err)
 		}
 	}
 	c.base.CloseIdleConnections()

@@ -48,7 +48,7 @@ func (c *Client) Watch(ctx context.Context, owner func(token string) (snapshot.O
 				rest = firstRest
 				continue
 			}
-			c.o.Log.Debug("The watch of a vCenter broke off", "server", c.Server(), "error", err)
+			c.o.Log.Debug("watch of a vCenter interrupted", "server", c.Server(), "error", err)
 			next = nil
 		}
 		timer := time.NewTimer(rest)

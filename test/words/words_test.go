@@ -1,0 +1,220 @@
+// Package words holds the words of pages, help and messages against the table "Words to
+// avoid" of docs/glossary.md. `make lint` runs it.
+package words
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// later are the pages and packages that are still to be rewritten. One that has no word to
+// avoid any more has to leave the list.
+func later() []string {
+	return []string{
+		"docs/architecture.md",
+		"docs/concepts/control-plane.md",
+		"docs/concepts/machines.md",
+		"docs/concepts/status.md",
+		"docs/concepts/trust.md",
+		"docs/contributing/providers.md",
+		"docs/glossary.md",
+		"docs/guides/addons.md",
+		"docs/guides/hosts.md",
+		"docs/guides/k3s-and-rke2.md",
+		"docs/guides/metal3.md",
+		"docs/guides/migrate-from-cluster-api.md",
+		"docs/guides/mixed-infrastructure.md",
+		"docs/guides/openstack.md",
+		"docs/guides/secrets.md",
+		"docs/guides/vsphere.md",
+		"docs/operations/disaster-recovery.md",
+		"docs/operations/install.md",
+		"docs/operations/pivot.md",
+		"docs/reference/coverage.md",
+		"docs/reference/errors.md",
+		"docs/reference/fleet-yaml.md",
+		"docs/reference/mutability.md",
+	}
+}
+
+// messages are the folders of packages whose texts people read: help, results and errors.
+func messages() []string {
+	return []string{"agent/cli", "agent/metrics", "agent/server"}
+}
+
+// A word is one to avoid, with what to write instead.
+type word struct {
+	match *regexp.Regexp
+	write string
+}
+
+// avoided returns the words to avoid.
+func avoided(t *testing.T) []word {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs/glossary.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(text), "\n## Words to avoid\n")
+	if !ok {
+		t.Fatal("docs/glossary.md has no table of words to avoid")
+	}
+	var out []word
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 2 || strings.HasPrefix(cells[0], "-") || strings.TrimSpace(cells[0]) == "avoid" {
+			continue
+		}
+		for text := range strings.SplitSeq(cells[0], ",") {
+			out = append(out, word{regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(strings.TrimSpace(text)) + `\b`), strings.TrimSpace(cells[1])})
+		}
+	}
+	if len(out) < 10 {
+		t.Fatalf("docs/glossary.md has %d words to avoid, which cannot be all", len(out))
+	}
+	return out
+}
+
+// check returns the words to avoid in text, with lines from first on.
+func check(words []word, file string, first int, text string) []string {
+	var out []string
+	for i, line := range strings.Split(text, "\n") {
+		for _, w := range words {
+			if found := w.match.FindString(line); found != "" {
+				out = append(out, fmt.Sprintf("%s:%d: %q: write %s", file, first+i, found, w.write))
+			}
+		}
+	}
+	return out
+}
+
+var (
+	fence = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	code  = regexp.MustCompile("`[^`\n]*`")
+	link  = regexp.MustCompile(`\]\([^)\s]*\)`)
+)
+
+// prose returns the page without code and addresses, line by line.
+func prose(page string) string {
+	page = fence.ReplaceAllStringFunc(page, func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) })
+	return link.ReplaceAllString(code.ReplaceAllString(page, ""), "]")
+}
+
+// literals returns the words to avoid in the texts of a file of Go. A text without a space is
+// a name.
+func literals(words []word, name string, content []byte) ([]string, error) {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, name, content, 0)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		if _, ok := n.(*ast.ImportSpec); ok {
+			return false
+		}
+		if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+			if text, err := strconv.Unquote(l.Value); err == nil && strings.Contains(text, " ") {
+				out = append(out, check(words, name, set.Position(l.Pos()).Line, text)...)
+			}
+		}
+		return true
+	})
+	return out, nil
+}
+
+// found returns the words to avoid in all pages and packages, by file or folder.
+func found(t *testing.T, words []word) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	read := func(name string) []byte {
+		b, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	page := func(name string) {
+		text := prose(string(read(name)))
+		if name == "docs/glossary.md" {
+			text, _, _ = strings.Cut(text, "\n## Words to avoid\n")
+		}
+		out[name] = check(words, name, 1, text)
+	}
+	page("README.md")
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(root, path)
+		// Decisions are records of their time.
+		if name = filepath.ToSlash(name); err == nil && strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, "docs/contributing/adr/") {
+			page(name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range messages() {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no files: %v", folder, err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			name := folder + "/" + filepath.Base(path)
+			hits, err := literals(words, name, read(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[folder] = append(out[folder], hits...)
+		}
+	}
+	return out
+}
+
+// Pages, help and messages use no word to avoid.
+func TestWords(t *testing.T) {
+	left := later()
+	for name, hits := range found(t, avoided(t)) {
+		i := slices.Index(left, name)
+		switch {
+		case i < 0:
+			for _, h := range hits {
+				t.Error(h)
+			}
+		case len(hits) == 0:
+			t.Errorf("%s has no word to avoid any more: remove it from the list later", name)
+		}
+		if i >= 0 {
+			left = slices.Delete(left, i, i+1)
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("the list later names what is not there: %q", left)
+	}
+}
+
+// A page and a text with a word to avoid are noticed, code and names are not.
+func TestWordsAreNoticed(t *testing.T) {
+	words := avoided(t)
+	if got := check(words, "p", 1, prose("One.\n`anew`\n```\nanew\n```\nIt is made Anew.\n")); len(got) != 1 || !strings.HasPrefix(got[0], `p:6: "Anew": write `) {
+		t.Errorf("of a page: %q", got)
+	}
+	got, err := literals(words, "x.go", []byte("package x\n\n// anew\nconst a, b = \"anew\", \"is made anew\"\n"))
+	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], `x.go:4: "anew"`) {
+		t.Errorf("of texts: %q, %v", got, err)
+	}
+}
