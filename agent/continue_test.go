@@ -77,6 +77,38 @@ func TestStartFindsItsBranch(t *testing.T) {
 	})
 }
 
+// TestStartBesideASilentFleet: a new fleet waits some minutes for an agent that owns the default branch
+// and does not say which fleet it has.
+func TestStartBesideASilentFleet(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	p := w.parts()
+	open := p.StatusBranch
+	p.StatusBranch = func(name string) (StatusBranch, error) {
+		b, err := open("status")
+		b.Locate = func(context.Context) (l status.Location, err error) {
+			if name == "fairlead/status" {
+				l.Owner = fleet.Owner{Agent: "other", Place: "there", Epoch: 2}
+			}
+			return l, nil
+		}
+		return b, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
+		time.Sleep(14 * time.Minute)
+		expect(t, "the passes of the first minutes", w.took(), []string(nil))
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		expect(t, "the passes", w.took(), []string{"prod/a 1"})
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestSignpost: the owner of a fleet that names its own status branch says so on the default branch,
 // once, and tries again after an error. It does not if a flag names the branch.
 func TestSignpost(t *testing.T) {
