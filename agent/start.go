@@ -106,6 +106,9 @@ func (a *Agent) look(ctx context.Context, b *branch, err error, tip *begin.Tip) 
 		return begin.Branch{Owner: fleet.Owner{Agent: a.o.Name}}
 	}
 	l, err := b.Locate(ctx)
+	if errors.Is(err, status.ErrMovedUnknown) {
+		return begin.Branch{Err: err}
+	}
 	if errors.Is(err, status.ErrDistrusted) || fleet.KindOf(err) == fleet.Invalid {
 		return begin.Branch{Owner: fleet.Owner{Agent: a.o.Name}} // who owns the fleet is decided next
 	}
