@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -75,6 +76,69 @@ func TestStartFindsItsBranch(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestStartBesideASilentFleet: a new fleet waits some minutes for an agent that owns the default branch
+// and does not say which fleet it has.
+func TestStartBesideASilentFleet(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	p := w.parts()
+	open := p.StatusBranch
+	p.StatusBranch = func(name string) (StatusBranch, error) {
+		b, err := open("status")
+		b.Locate = func(context.Context) (l status.Location, err error) {
+			if name == "fairlead/status" {
+				l.Owner = fleet.Owner{Agent: "other", Place: "there", Epoch: 2}
+			}
+			return l, nil
+		}
+		return b, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
+		time.Sleep(14 * time.Minute)
+		expect(t, "the passes of the first minutes", w.took(), []string(nil))
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		expect(t, "the passes", w.took(), []string{"prod/a 1"})
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestStartWithDamagedMove: an agent does not act by the old status of a branch whose moved.yaml is
+// damaged, and does by a branch whose owner.yaml is.
+func TestStartWithDamagedMove(t *testing.T) {
+	for file, passes := range map[string][]string{"moved.yaml": nil, "owner.yaml": {"prod/a 1"}} {
+		w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+		p := w.parts()
+		open := p.StatusBranch
+		p.StatusBranch = func(string) (StatusBranch, error) {
+			b, err := open("status")
+			b.Locate = func(context.Context) (status.Location, error) {
+				files := fstest.MapFS{"owner.yaml": {Data: []byte("apiVersion: fairlead.dev/v1alpha1\nkind: Owner\nagent: me\nepoch: 1\n")}}
+				files[file] = &fstest.MapFile{Data: []byte("<<<<<<< HEAD\n")}
+				return status.Locate(files)
+			}
+			return b, err
+		}
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			expect(t, file, w.took(), passes)
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // TestSignpost: the owner of a fleet that names its own status branch says so on the default branch,

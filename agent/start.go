@@ -22,6 +22,7 @@ type branch struct {
 func (a *Agent) locate(ctx context.Context) (*branch, error) {
 	opened := make(map[string]*branch)
 	in := begin.Input{Flags: a.flags(ctx), Branches: make(map[string]begin.Branch)}
+	began := time.Now()
 	for failures := backoff.New(time.Second, a.o.Interval); ; {
 		switch step := begin.Decide(in); step.Do {
 		case begin.ReadTip:
@@ -56,7 +57,7 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			if !backoff.Sleep(ctx, wait) {
 				return nil, nil //nolint:nilnil // see above
 			}
-			in.Tip, in.Branches = nil, make(map[string]begin.Branch)
+			in.Tip, in.Branches, in.Waited = nil, make(map[string]begin.Branch), time.Since(began)
 		}
 		if ctx.Err() != nil {
 			return nil, nil //nolint:nilnil // see above
@@ -105,6 +106,9 @@ func (a *Agent) look(ctx context.Context, b *branch, err error, tip *begin.Tip) 
 		return begin.Branch{Owner: fleet.Owner{Agent: a.o.Name}}
 	}
 	l, err := b.Locate(ctx)
+	if errors.Is(err, status.ErrMovedUnknown) {
+		return begin.Branch{Err: err}
+	}
 	if errors.Is(err, status.ErrDistrusted) || fleet.KindOf(err) == fleet.Invalid {
 		return begin.Branch{Owner: fleet.Owner{Agent: a.o.Name}} // who owns the fleet is decided next
 	}

@@ -67,6 +67,7 @@ type Input struct {
 	Flags
 	Tip      *Tip
 	Branches map[string]Branch // by name
+	Waited   time.Duration     // since the start began to look for the status branch
 	At       string            // the status branch, once it is decided
 	Owner    *Ownership
 	Owned    bool // this process acts for the fleet

@@ -51,6 +51,7 @@ func know(in *begin.Input, words []string) {
 	}
 	switch words[0] {
 	case "flags":
+		in.Waited, _ = time.ParseDuration(fields["waited"])
 		in.Branch, in.Wait, in.Signed = fields["branch"], has("wait"), has("signed")
 		if has("take-over") {
 			in.TakeOver = fleet.Owner{Agent: fields["take-over"], Epoch: 3}

@@ -1,9 +1,17 @@
 package begin
 
-import "fairlead.dev/fleet"
+import (
+	"time"
+
+	"fairlead.dev/fleet"
+)
 
 // mostMoves bounds how many times the status of a fleet is followed to another branch.
 const mostMoves = 10
+
+// silent is how long another agent may own a branch without a word of which fleet it has, until a
+// fleet that is on no branch begins beside it. A fleet whose first revision is refused says nothing.
+const silent = 15 * time.Minute
 
 // locate decides which branch has the status.
 func locate(in Input) Step {
@@ -104,6 +112,8 @@ func (in Input) elsewhere(at, there string, b Branch) (Step, bool) {
 	switch {
 	case in.Tip.Err != nil: // fleet.yaml names no branch that can be believed
 		return Step{Do: Use, Branch: there}, true
+	case b.Fleet == "" && !in.isSelf(b.Owner) && in.Waited >= silent:
+		return Step{}, false
 	case b.Fleet == "":
 		return Step{Do: Retry, Why: fleet.Errorf(fleet.Unavailable, "find the status branch",
 			"agent %q owns a fleet on branch %q, and has not written which fleet yet", b.Owner.Agent, there)}, true

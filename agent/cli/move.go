@@ -253,7 +253,7 @@ func (m *moveCommand) withAgent(ctx context.Context, s wiring.Settings, o agent.
 	go func() {
 		defer close(done)
 		err := a.Run(ctx)
-		if _, handedOver := errors.AsType[*ownership.NotOwnerError](err); err != nil && !handedOver {
+		if err != nil && !handedOver(err) {
 			cancel(err)
 		}
 	}()
@@ -261,6 +261,13 @@ func (m *moveCommand) withAgent(ctx context.Context, s wiring.Settings, o agent.
 	cancel(nil)
 	<-done
 	return err
+}
+
+// handedOver reports whether an agent that ended with err handed the fleet over. It did not if
+// another process of it began.
+func handedOver(err error) bool {
+	lost, ok := errors.AsType[*ownership.NotOwnerError](err)
+	return ok && !lost.OtherProcess()
 }
 
 // kubeconfigFile is the file for the kubeconfig of the home.

@@ -58,7 +58,7 @@ func (e *NotOwnerError) Error() string {
 		return fmt.Sprintf("the fleet is owned by agent %q (epoch %d, place %s), as no key that counts says: start that agent with the same --request-keys, so that it signs, or, where there is none, this one with --take-over %[1]s@%[2]d",
 			e.Owner.Agent, e.Owner.Epoch, knownPlace(e.Owner.Place))
 	}
-	if e.Owner.Agent == e.Self && e.Owner.Place == e.Place && (e.Owner.Incarnation != e.Incarnation || e.Twin) {
+	if e.OtherProcess() {
 		this := fmt.Sprintf("this is process %d of it", e.Incarnation)
 		if e.Twin {
 			this = "this is another process of it, with the same number since the status branch was put back to an earlier state or damaged"
@@ -71,6 +71,11 @@ func (e *NotOwnerError) Error() string {
 			e.Self, knownPlace(e.Owner.Place), knownPlace(e.Place), e.Owner.Epoch)
 	}
 	return fmt.Sprintf("the fleet is owned by agent %q (epoch %d), this is %q", e.Owner.Agent, e.Owner.Epoch, e.Self)
+}
+
+// OtherProcess reports whether another process of this agent acts for the fleet.
+func (e *NotOwnerError) OtherProcess() bool {
+	return e.Owner.Agent == e.Self && e.Owner.Place == e.Place && (e.Owner.Incarnation != e.Incarnation || e.Twin)
 }
 
 func knownPlace(place string) string {

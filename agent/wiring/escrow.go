@@ -26,7 +26,7 @@ func (s Settings) OpenEscrow(e fleet.Escrow) (escrow.Place, error) {
 	if f, err := s.statusFolder(); f != nil && err == nil {
 		return nil, fleet.Errorf(fleet.Invalid, "open the escrow", "the status is in a folder, which has no other branches: name spec.escrow.folder or spec.escrow.repository")
 	}
-	b, err := s.OpenBranch(e.Branch)
+	b, err := s.openBranch(e.Branch, nil)
 	if err != nil {
 		return nil, err
 	}

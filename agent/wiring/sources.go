@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"fairlead.dev/agent/credentials"
+	"fairlead.dev/fleet"
 	"fairlead.dev/render/worker"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/dir"
@@ -44,9 +45,30 @@ func (s Settings) repository(url string) (*git.Repository, error) {
 	return git.New(git.Options{URL: url, Ref: s.Ref, Path: s.Path, Refresh: s.Credentials.Git, Verify: verify, Until: credentials.GitUntil(s.TrustedKeys), TrustMerges: s.TrustMerges, Log: s.Log})
 }
 
-// OpenBranch returns the status branch of that name. A folder has but one.
+// OpenBranch returns the status branch of that name, for a command or a page. A folder has but one.
+// A branch whose status was moved cannot be read: what is written there is never answered.
 func (s Settings) OpenBranch(name string) (sources.Branch, error) {
-	return s.openBranch(name, nil)
+	b, err := s.openBranch(name, nil)
+	if g, ok := b.(*git.Branch); ok {
+		return present{g, name}, err
+	}
+	return b, err
+}
+
+// A present branch cannot be read after its status was moved.
+type present struct {
+	*git.Branch
+
+	name string
+}
+
+// Read implements sources.Branch.
+func (p present) Read(ctx context.Context) (fleet.Revision, sources.Tree, error) {
+	head, t, err := p.Branch.Read(ctx)
+	if err == nil {
+		err = status.CheckMoved(t, p.name)
+	}
+	return head, t, err
 }
 
 func (s Settings) openBranch(name string, observe func(git.Usage)) (sources.Branch, error) {

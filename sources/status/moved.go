@@ -42,9 +42,21 @@ func Locate(t fs.FS) (Location, error) {
 	}
 	s, _ := readFleet(t)
 	l := Location{Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, Signposts: readSignposts(t)}
+	l.MovedTo, err = movedTo(t)
+	if err != nil {
+		return Location{}, err
+	}
+	return l, nil
+}
+
+// ErrMovedUnknown says that moved.yaml is damaged: nobody knows which branch has the status.
+var ErrMovedUnknown = errors.New("where the status was moved is not known")
+
+// movedTo returns the branch that the status was moved to; empty: it was not moved.
+func movedTo(t fs.FS) (string, error) {
 	b, err := fs.ReadFile(t, movedPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		return l, nil
+		return "", nil
 	}
 	var f movedFile
 	if err == nil {
@@ -54,10 +66,18 @@ func Locate(t fs.FS) (Location, error) {
 		err = errors.New("it names no branch")
 	}
 	if err != nil {
-		return Location{}, unreadable(movedPath, fmt.Errorf("%w. Fix: write into it which branch has the status of the fleet, or delete it if this one has", err))
+		return "", unreadable(movedPath, fmt.Errorf("%w: %w. Fix: write into it which branch has the status of the fleet, or delete it if this one has", ErrMovedUnknown, err))
 	}
-	l.MovedTo = f.Branch
-	return l, nil
+	return f.Branch, nil
+}
+
+// CheckMoved returns an error for the tree of a branch whose status was moved to another branch.
+func CheckMoved(t fs.FS, name string) error {
+	to, err := movedTo(t)
+	if err == nil && to != "" {
+		err = fleet.Errorf(fleet.NotFound, "read the status on branch "+name, "the status of the fleet was moved to branch %q, and what is here is old. Fix: set --status-branch %[1]s, or name that branch in spec.status.branch of fleet.yaml", to)
+	}
+	return err
 }
 
 // Move copies all files of the branch from to the branch to, called name, and then says on

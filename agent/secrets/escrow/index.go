@@ -18,7 +18,15 @@ import (
 const (
 	indexName    = "index.yaml"
 	indexVersion = 1
+	indexHeader  = "# Written by Fairlead. The files beside it are encrypted with age.\n"
+	// indexMark is in each index that says of each entry for whom it is encrypted. It is a
+	// comment because earlier versions refuse a field that they do not know.
+	indexMark = "# An entry without recipients is encrypted for those of the index.\n"
 )
+
+// unknownRecipients are those of an entry of an index without indexMark: the index may name
+// recipients that the file is not encrypted for.
+const unknownRecipients = "unknown"
 
 // An index tells what is in escrow.
 type index struct {
@@ -98,9 +106,14 @@ func readIndex(op string, files fs.FS) (index, error) {
 	if i.Version != indexVersion {
 		return index{}, fleet.Errorf(fleet.Invalid, op, "%s is of version %d, this program knows %d", indexName, i.Version, indexVersion)
 	}
+	marked := bytes.HasPrefix(b, []byte(indexHeader+indexMark))
 	for n, e := range i.Entries {
-		if len(e.Recipients) == 0 {
+		switch {
+		case len(e.Recipients) > 0:
+		case marked || e.Gone != "": // nobody can encrypt again what the fleet does not have any more
 			i.Entries[n].Recipients = i.Recipients
+		default:
+			i.Entries[n].Recipients = []string{unknownRecipients}
 		}
 		k, err := fleet.ParseKey(e.Name)
 		if err != nil || !fs.ValidPath(e.path()) || k.String() != e.Name || e.Kind != kindCluster && e.Kind != kindSecret {
@@ -119,12 +132,17 @@ func (i index) encode() ([]byte, error) {
 		}
 	}
 	b, err := yaml.Marshal(i)
-	return append([]byte("# Written by Fairlead. The files beside it are encrypted with age.\n"), b...), err
+	return append([]byte(indexHeader+indexMark), b...), err
 }
 
 // indexLimits are those of the index of some ten thousand clusters.
 func indexLimits() documents.Limits {
 	return documents.Limits{Bytes: 16 << 20, Documents: 10, Nodes: 400_000, Depth: 10, Expanded: 16 << 20}
+}
+
+// isFormer reports whether the file of e is encrypted for other recipients than those of the index.
+func (i index) isFormer(e entry) bool {
+	return !slices.Equal(e.Recipients, i.Recipients) && !slices.Equal(e.Recipients, []string{unknownRecipients})
 }
 
 // find returns the entry of that kind and name.

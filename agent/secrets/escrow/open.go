@@ -68,7 +68,7 @@ func open(files fs.FS, of index, e entry, identities []age.Identity) (item, stri
 	if err != nil {
 		return item{}, err.Error()
 	}
-	if identities == nil && !slices.Equal(e.Recipients, of.Recipients) {
+	if identities == nil && of.isFormer(e) {
 		return item{}, "the file is encrypted for former recipients: " + strings.Join(e.Recipients, ", ")
 	}
 	if identities == nil {

@@ -1,0 +1,50 @@
+package wiring
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
+)
+
+// TestMovedStatus: a command that names the branch which the status was moved from reads no old status
+// and writes no request that nobody answers. It says which branch has the status. Its history can be
+// looked at.
+func TestMovedStatus(t *testing.T) {
+	url := repository(t)
+	s := Settings{Source: url}
+	from, err := s.OpenBranch("fairlead/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := s.OpenBranch("fleet/state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := status.NewArbiter(from).Claim(t.Context(), "a", "here"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ReadStatus(t.Context(), "fairlead/status"); err != nil {
+		t.Fatal(err)
+	}
+	if err := status.Move(t.Context(), from, to, "fleet/state"); err != nil {
+		t.Fatal(err)
+	}
+	const want = `the status of the fleet was moved to branch "fleet/state", and what is here is old. Fix: set --status-branch fleet/state`
+	_, err = s.ReadStatus(t.Context(), "fairlead/status")
+	suspend := fleet.Request{Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}, Kind: fleet.RequestSuspend, By: "Ada <ada@example.com>", At: time.Now()}
+	for what, err := range map[string]error{"the status": err, "the request": status.NewRequests(from).Ask(t.Context(), suspend)} {
+		if fleet.KindOf(err) != fleet.NotFound || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if now, err := s.ReadStatus(t.Context(), "fleet/state"); err != nil || now.Owner.Agent != "a" {
+		t.Errorf("the branch that has the status says %+v, %v", now.Owner, err)
+	}
+	if _, ok := from.(sources.Logged); !ok {
+		t.Error("the history of the branch cannot be read")
+	}
+}
