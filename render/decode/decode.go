@@ -86,7 +86,7 @@ func (d *Decoder) clusters(overlay string, objects []render.Object, libraries []
 		}
 	}
 	slices.SortStableFunc(problems, compareProblems)
-	return clusters, slices.Compact(problems), s.unused(clusters)
+	return clusters, slices.Compact(problems), slices.Concat(s.unused(clusters), s.fractions())
 }
 
 func compareProblems(a, b fleet.Problem) int {
