@@ -146,6 +146,19 @@ func (c *Cluster) WorkersOf(name string) (Pool, bool) {
 	return c.Workers[i], true
 }
 
+// ListensAt returns where the API server of a machine of p listens that joins as join says; 0: it
+// has none.
+func (p *Pool) ListensAt(join Join) int32 {
+	switch join {
+	case JoinInit:
+		return cmp.Or(p.APIPort, 6443)
+	case JoinControlPlane:
+		return cmp.Or(p.JoinedAPIPort, 6443)
+	default:
+		return 0
+	}
+}
+
 // deployment returns what the MachineDeployment of p is called in Git. The pool has another name
 // where the control plane is called so too.
 func (p *Pool) deployment() string {
@@ -256,8 +269,10 @@ type Pool struct {
 	// Remediation bounds the attempts to replace unhealthy machines.
 	Remediation RemediationLimits `json:",omitzero"` // of a control plane
 
-	// APIPort is where the API servers of its machines listen; 0: 6443.
-	APIPort int32 `json:",omitzero"` // of a control plane
+	// APIPort is where the API server of its first machine listens, and JoinedAPIPort where
+	// those of machines that join do; 0: 6443.
+	APIPort       int32 `json:",omitzero"` // of a control plane
+	JoinedAPIPort int32 `json:",omitzero"` // of a control plane
 	// Ports are those beside it that machines of the cluster reach its machines at through
 	// the endpoint: what balances the load of API servers leads to them too, and firewalls
 	// let them in from wherever the API port is let in from.

@@ -48,8 +48,9 @@ type ControlPlaneManifest struct {
 
 	// Even says that any number of machines is good, since none has a member of etcd.
 	Even bool
-	// APIPort is where its API servers listen; 0: 6443.
-	APIPort int32
+	// APIPort is where the API server of its first machine listens, and JoinedAPIPort where
+	// those of machines that join do; 0: 6443.
+	APIPort, JoinedAPIPort int32
 	// Ports are those of Pool.Ports.
 	Ports                      []int32
 	SkipKubeProxy, SkipCoreDNS bool

@@ -84,7 +84,7 @@ func invalid(_ UserData, err error) error {
 // data of equal manifests has in common.
 func input(c *fleet.Cluster, p fleet.Pool, join fleet.Join) BootstrapInput {
 	of := func(p fleet.Pool) fleet.Pool {
-		return fleet.Pool{Role: p.Role, Kind: p.Kind, Version: p.Version, Bootstrap: p.Bootstrap, Taints: p.Taints, APIPort: p.APIPort, Ports: p.Ports}
+		return fleet.Pool{Role: p.Role, Kind: p.Kind, Version: p.Version, Bootstrap: p.Bootstrap, Taints: p.Taints, APIPort: p.APIPort, JoinedAPIPort: p.JoinedAPIPort, Ports: p.Ports}
 	}
 	like := &fleet.Cluster{
 		Key: fleet.Key{Namespace: "stand-in", Name: "stand-in"}, Network: c.Network, ControlPlane: of(c.ControlPlane),

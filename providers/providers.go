@@ -65,6 +65,7 @@ type MachineRequest struct {
 	Name          fleet.MachineName
 	FailureDomain string
 	UserData      UserData
+	APIPort       int32 // where the API server of the machine will listen, of a control plane
 	Origin        fleet.Origin
 	// Endpoint is where UserData has the API server: what Observe told.
 	Endpoint fleet.Endpoint

@@ -117,7 +117,11 @@ func fingerprints(libraries []topology.Library, keys []fleet.Key) string {
 		for _, l := range libraries {
 			if c := l.Classes[k]; c != nil {
 				found = true
-				s.WriteString(k.String() + " " + c.Digest + "\n")
+				s.WriteString(k.String() + " " + c.Digest)
+				if c.Former != nil {
+					s.WriteString(" " + c.Former.Digest)
+				}
+				s.WriteString("\n")
 			}
 		}
 		if found {

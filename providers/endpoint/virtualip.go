@@ -31,6 +31,7 @@ type VirtualIP struct {
 type Place struct {
 	Manifests  string // the folder of static pods
 	Kubeconfig string // with which administrators ask the API server of the machine
+	APIPort    int32  // where that listens; 0: 6443
 }
 
 // Kubeadm returns the Place of a server that kubeadm sets up. On the server that begins a
@@ -60,7 +61,7 @@ func (v VirtualIP) File(c *fleet.Cluster, e fleet.Endpoint, p Place) (File, erro
 	if err != nil {
 		return File{}, fleet.Errorf(fleet.Invalid, op, "it is no address: an address of the servers' network that nobody has is needed")
 	}
-	if port := cmp.Or(c.ControlPlane.APIPort, 6443); e.Port != port {
+	if port := cmp.Or(p.APIPort, 6443); e.Port != port {
 		return File{}, fleet.Errorf(fleet.Invalid, op, "its port is %d, and the API servers of %s listen at %d: name that one", e.Port, c.Key, port)
 	}
 	content, err := yaml.Marshal(v.pod(a, e.Port, p.Kubeconfig))

@@ -79,7 +79,7 @@ func TestVirtualIP(t *testing.T) {
 		"a name":            {"api.example.com", 6443},
 		"no port of theirs": {"10.0.0.7", 7443},
 	} {
-		_, err := v.File(&fleet.Cluster{ControlPlane: fleet.Pool{APIPort: tc.port}}, fleet.Endpoint{Host: tc.host, Port: 6443}, Place{})
+		_, err := v.File(&fleet.Cluster{}, fleet.Endpoint{Host: tc.host, Port: 6443}, Place{APIPort: tc.port})
 		if fleet.KindOf(err) != fleet.Invalid {
 			t.Errorf("%s: %v, want kind Invalid", reason, err)
 		}

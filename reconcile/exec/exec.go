@@ -265,7 +265,7 @@ func (e *Executor) createMachine(ctx context.Context, w Environment, a fleet.Act
 		return err
 	}
 	return infra.CreateMachine(ctx, a.Operation, providers.MachineRequest{
-		Cluster: c.At(a.Provider), Pool: p, Name: a.Machine, FailureDomain: a.FailureDomain, UserData: data,
+		Cluster: c.At(a.Provider), Pool: p, Name: a.Machine, FailureDomain: a.FailureDomain, UserData: data, APIPort: p.ListensAt(a.Join),
 		Origin:   fleet.Origin{Made: e.Now(), Remediation: a.Remediation, Trust: c.Trust(p.Role, marksOf(in.Secrets))},
 		Endpoint: w.Endpoint,
 	})

@@ -82,7 +82,7 @@ var at = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // A machine carries when it was asked for, the attempt that it is, and the wish
 // to rotate that it was made for.
 func TestMachinesCarryTheirOrigin(t *testing.T) {
-	c := &fleet.Cluster{ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane}, Rotate: map[fleet.Rotation]string{fleet.RotateCertificates: "1"}}
+	c := &fleet.Cluster{ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, APIPort: 7443}, Rotate: map[fleet.Rotation]string{fleet.RotateCertificates: "1"}}
 	r := fleet.Remediation{Machine: "cp-9", At: at.Add(-time.Hour), Retry: 1}
 	w, m, err := create(t, c, fleet.Action{Remediation: r}, store{"ca": true, "etcd": true, "proxy": true, "sa": true})
 	if err != nil {
@@ -93,6 +93,9 @@ func TestMachinesCarryTheirOrigin(t *testing.T) {
 	}
 	if m.r.Endpoint.Host != "10.0.0.7" || w.in.Endpoint != m.r.Endpoint {
 		t.Errorf("its user data has the API server at %v, and its provider is told %v", w.in.Endpoint, m.r.Endpoint)
+	}
+	if m.r.APIPort != 7443 {
+		t.Errorf("its provider is told that its API server listens at %d, want 7443", m.r.APIPort)
 	}
 	want := fleet.Origin{Made: at, Remediation: r, Trust: "certificates=" + fleet.Trust(fleet.TrustChecksum([]byte("1")))}
 	if m.r.Origin != want {

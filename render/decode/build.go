@@ -229,7 +229,7 @@ func (b *builder) controlPlane(root *object, ref clusterv1.ContractVersionedObje
 		Name: fleet.PoolName(o.name), Role: fleet.RoleControlPlane,
 		Replicas: int(*in.Replicas), Version: in.Version,
 		Bootstrap: bootstrapFrom(&in.Bootstrap), Infrastructure: infra,
-		APIPort: in.APIPort, Ports: in.Ports,
+		APIPort: in.APIPort, JoinedAPIPort: in.JoinedAPIPort, Ports: in.Ports,
 		Strategy: fleet.RollingUpdate, MaxSurge: in.MaxSurge.IntValue(), MaxUnavailable: 0,
 		MaxRemediations: 1, DeletionOrder: fleet.DeleteOldest,
 		Paused: isPaused(nil, o), Replace: requestedMachines(o.notes, fleet.ReplaceAnnotation), Remediate: requestedMachines(o.notes, fleet.RemediateAnnotation),

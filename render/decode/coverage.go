@@ -51,6 +51,7 @@ It refuses more than upstream in these:
 | conditions of static pods and etcd members in a MachineHealthCheck | they are told for the control plane as a whole |
 
 `)
+	d.countsTable(&b)
 	common := commonFields()
 	gks := slices.Sorted(maps.Keys(d.kinds))
 	for _, gk := range gks {

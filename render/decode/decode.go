@@ -46,8 +46,14 @@ func (d *Decoder) Decode(overlay string, objects []render.Object, libraries ...t
 // DecodeAndWarn implements render.WarningDecoder.
 func (d *Decoder) DecodeAndWarn(overlay string, objects []render.Object, libraries ...topology.Library) (clusters []fleet.Cluster, problems, warnings []fleet.Problem) {
 	clusters, problems, warnings = d.clusters(overlay, objects, libraries)
-	if former, differs := formerObjects(objects); differs && len(clusters) > 0 {
+	former, differs := formerObjects(objects)
+	if differs && len(clusters) > 0 {
 		before, _, _ := d.clusters(overlay, former, libraries)
+		keepDigests(clusters, before)
+		keepFormer(clusters, before)
+	}
+	if classes, differs := formerLibraries(libraries, clusters); differs {
+		before, _, _ := d.clusters(overlay, former, classes)
 		keepFormer(clusters, before)
 	}
 	return clusters, problems, warnings
@@ -86,7 +92,7 @@ func (d *Decoder) clusters(overlay string, objects []render.Object, libraries []
 		}
 	}
 	slices.SortStableFunc(problems, compareProblems)
-	return clusters, slices.Compact(problems), s.unused(clusters)
+	return clusters, slices.Compact(problems), slices.Concat(s.unused(clusters), s.fractions())
 }
 
 func compareProblems(a, b fleet.Problem) int {

@@ -1,10 +1,12 @@
 package decode
 
 import (
+	"maps"
 	"slices"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
+	"fairlead.dev/render/topology"
 )
 
 // orderedSchema is the schema of hashes that depend on the order of all lists.
@@ -22,8 +24,48 @@ func formerObjects(objects []render.Object) ([]render.Object, bool) {
 	return out, differs
 }
 
+// keepFormerClasses adds to the classes of l those of before that differ.
+func keepFormerClasses(l, before topology.Library) {
+	for key, class := range l.Classes {
+		if old := before.Classes[key]; old != nil && len(old.Problems) == 0 && old.Digest != class.Digest {
+			class.Former = old
+		}
+	}
+}
+
+// formerLibraries returns libraries as earlier versions rendered them, and whether that may count
+// for clusters.
+func formerLibraries(libraries []topology.Library, clusters []fleet.Cluster) ([]topology.Library, bool) {
+	if !slices.ContainsFunc(clusters, func(c fleet.Cluster) bool { return c.Topology != nil }) {
+		return libraries, false
+	}
+	out := slices.Clone(libraries)
+	differs := false
+	for i, l := range out {
+		classes := maps.Clone(l.Classes)
+		for key, class := range classes {
+			if class.Former != nil {
+				classes[key], differs = class.Former, true
+			}
+		}
+		out[i].Classes = classes
+	}
+	return out, differs
+}
+
+// keepDigests gives clusters the digests of the same clusters in before.
+func keepDigests(clusters, before []fleet.Cluster) {
+	for i := range clusters {
+		for _, b := range before {
+			if b.Key == clusters[i].Key {
+				clusters[i].Digest = b.Digest
+			}
+		}
+	}
+}
+
 // keepFormer adds to clusters what earlier versions made of the same definitions, in before:
-// the hashes of their pools, which machines may have, and the digest.
+// the hashes of their pools, which machines may have.
 func keepFormer(clusters, before []fleet.Cluster) {
 	for i := range clusters {
 		c := &clusters[i]
@@ -32,7 +74,6 @@ func keepFormer(clusters, before []fleet.Cluster) {
 			continue
 		}
 		b := &before[n]
-		c.Digest = b.Digest
 		hashes := map[fleet.PoolName][]fleet.TemplateHash{}
 		for _, p := range b.Pools() {
 			hashes[p.Name] = p.Former

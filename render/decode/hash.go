@@ -167,7 +167,7 @@ func digest(c *fleet.Cluster) string {
 	pool := func(p *fleet.Pool) {
 		part(&p.Infrastructure)
 		p.Template, p.Former = oldest(p.Template, p.Former), nil
-		p.APIPort = 0 // it is part of Bootstrap
+		p.APIPort, p.JoinedAPIPort = 0, 0 // they are part of Bootstrap
 	}
 	part(&plain.Infrastructure)
 	pool(&plain.ControlPlane)

@@ -107,6 +107,9 @@ func kubeadmControlPlaneManifest(k *controlplanev1.KubeadmControlPlane, path *fi
 		APIPort:   k.Spec.KubeadmConfigSpec.InitConfiguration.LocalAPIEndpoint.BindPort,
 		Bootstrap: *kubeadmManifest(&k.Spec.KubeadmConfigSpec, path),
 	}
+	if join := k.Spec.KubeadmConfigSpec.JoinConfiguration.ControlPlane; join != nil {
+		m.JoinedAPIPort = join.LocalAPIEndpoint.BindPort
+	}
 	_, m.SkipKubeProxy = k.Annotations[controlplanev1.SkipKubeProxyAnnotation]
 	_, m.SkipCoreDNS = k.Annotations[controlplanev1.SkipCoreDNSAnnotation]
 	return m

@@ -38,7 +38,7 @@ func machineKind() *kind {
 		ours:      poolAnnotations(),
 		refused: metadataRefused(map[string]string{
 			"spec.bootstrap.dataSecretName": "bootstrap data is made by Fairlead; use configRef with a KubeadmConfig, or that of another distribution",
-			"spec.providerID":               "machines are made by Fairlead, existing ones are not taken over",
+			"spec.providerID":               "remove it: Fairlead makes the machine, and the provider tells its id",
 		}),
 		limited: map[string]string{
 			"spec":                     "a change does not touch the machine that is there, as in Cluster API, but for deletion, minReadySeconds, readinessGates and taints: have it replaced",

@@ -38,7 +38,7 @@ func machineDeploymentKind() *kind {
 	}
 	refused := map[string]string{
 		"spec.template.spec.bootstrap.dataSecretName": "bootstrap data is made by Fairlead; use configRef with a KubeadmConfigTemplate, or that of another distribution",
-		"spec.template.spec.providerID":               "machines are made by Fairlead, existing ones are not taken over",
+		"spec.template.spec.providerID":               "remove it: Fairlead makes the machine, and the provider tells its id",
 	}
 	deletionBounds("spec.template.spec.deletion.", "spec.template.spec.", unused)
 	return &kind{

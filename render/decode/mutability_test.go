@@ -109,8 +109,8 @@ func answerTo(effect, path string) string {
 	switch effect {
 	case "Template":
 		return replaces
-	case "Pool.APIPort":
-		return "in place: what leads to the API servers uses it"
+	case "Pool.APIPort", "Pool.JoinedAPIPort":
+		return "next machines: what leads to an API server leads to where that machine listens"
 	case "Pool.Former":
 		return "machines with a template hash of an older schema are replaced"
 	case "TemplateMachineSet":

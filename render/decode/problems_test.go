@@ -168,7 +168,7 @@ func TestProblems(t *testing.T) {
 			},
 			want: []wantProblem{
 				{cluster, "spec.infrastructureRef", "must refer to an InfrastructureCluster of a provider, not to TestMachineTemplate", ""},
-				{md, "spec.template.spec.providerID", "is not supported: machines are made by Fairlead, existing ones are not taken over", ""},
+				{md, "spec.template.spec.providerID", "is not supported: remove it: Fairlead makes the machine, and the provider tells its id", ""},
 			},
 		},
 		"two providers": {

@@ -16,6 +16,16 @@ const clusterClass = "ClusterClass.cluster.x-k8s.io"
 
 // Library implements render.Decoder.
 func (d *Decoder) Library(folder string, objects []render.Object) (topology.Library, []fleet.Problem) {
+	l, problems := d.library(folder, objects)
+	if former, differs := formerObjects(objects); differs && len(problems) == 0 {
+		before, _ := d.library(folder, former)
+		keepFormerClasses(l, before)
+	}
+	return l, problems
+}
+
+// library does what Library does.
+func (d *Decoder) library(folder string, objects []render.Object) (topology.Library, []fleet.Problem) {
 	s := d.set(folder, objects)
 	compiled := s.compile()
 	s.blueprints()

@@ -62,6 +62,9 @@ type Class struct {
 	// Digest identifies everything that an expansion depends on: the class and its
 	// templates.
 	Digest string
+	// Former is the class as earlier versions rendered it, with lists in another order; nil: it is
+	// the same.
+	Former *Class
 	// Problems say what is wrong with the class. With problems it expands nothing.
 	Problems []fleet.Problem
 

@@ -11,6 +11,7 @@ func VirtualIP(in providers.BootstrapInput, p endpoint.Place) ([]File, error) {
 	if in.VirtualIP == nil || endpoint.Brought(in.Cluster, in.Endpoint) {
 		return nil, nil
 	}
+	p.APIPort = in.Cluster.ControlPlane.ListensAt(in.Join)
 	f, err := in.VirtualIP.File(in.Cluster, in.Endpoint, p)
 	if err != nil {
 		return nil, err

@@ -119,7 +119,7 @@ func normaliseControlPlane(v any) (any, field.ErrorList) {
 		if err != nil || n == 0 {
 			errs = append(errs, field.Invalid(path.Child("serverConfig", "httpsListenPort"), port, "must be a port"))
 		}
-		m.APIPort = int32(n)
+		m.APIPort, m.JoinedAPIPort = int32(n), int32(n)
 	}
 	spec := settled(s.KThreesConfigSpec)
 	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Path: path.String(), Spec: controlPlaneConfig{spec}, Settled: controlPlaneConfig{alike(spec)}, Secrets: secretsOf(spec.Files, path)}

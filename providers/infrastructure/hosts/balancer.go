@@ -115,7 +115,6 @@ func (b *balancer) configuration(r roster, c *fleet.Cluster, without string) ([]
 
 // servers returns what b is to lead to, but for the machine called without, sorted.
 func (b *balancer) servers(r roster, c *fleet.Cluster, without string) []haproxy.Server {
-	port := cmp.Or(c.ControlPlane.APIPort, 6443)
 	var out []haproxy.Server
 	list := r.machines(c)
 	for i := range list {
@@ -127,7 +126,7 @@ func (b *balancer) servers(r roster, c *fleet.Cluster, without string) []haproxy
 			m.Name, m.Role, doubt = of.Name, of.Role, of.Damaged
 		}
 		if endpoint.Leads(&m) && string(m.Name) != without && f.host != nil && doubt == "" {
-			out = append(out, haproxy.Server{Name: string(m.Name), Address: f.host.Address, Port: port})
+			out = append(out, haproxy.Server{Name: string(m.Name), Address: f.host.Address, Port: cmp.Or(f.claim.APIPort, c.ControlPlane.APIPort, 6443)})
 		}
 	}
 	slices.SortFunc(out, func(a, b haproxy.Server) int {

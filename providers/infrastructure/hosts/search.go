@@ -107,7 +107,7 @@ func (q *search) try(ctx context.Context, s *observedHost) (reason string, err e
 	defer q.p.deciding.Unlock(name)
 	c := &host.Claim{
 		ID: claims.NewID(), Pool: s.host.Pool, Host: s.host.Name, Domain: s.host.FailureDomain,
-		Created: time.Now().UTC().Truncate(time.Second), Tags: q.request.Tags(q.op),
+		Created: time.Now().UTC().Truncate(time.Second), Tags: q.request.Tags(q.op), APIPort: q.request.APIPort,
 	}
 	payload, reason, err := q.payload(s, c)
 	if err != nil || reason != "" {
@@ -176,7 +176,7 @@ func (q *search) payload(s *observedHost, c *host.Claim) (p host.Payload, reason
 	}
 	p.Ports = []int32{10250}
 	if q.request.Pool.Role == fleet.RoleControlPlane {
-		p.Ports = append(p.Ports, cmp.Or(q.request.Cluster.ControlPlane.APIPort, 6443), 2379, 2380)
+		p.Ports = append(p.Ports, cmp.Or(q.request.APIPort, q.request.Cluster.ControlPlane.APIPort, 6443), 2379, 2380)
 		p.Ports = append(p.Ports, q.request.Cluster.ControlPlane.Ports...)
 	}
 	p.More["secrets"] = []byte(strings.Join(secrets, "\n"))

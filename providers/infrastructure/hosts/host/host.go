@@ -23,11 +23,14 @@ import (
 
 // A Claim says whose a host is. Git and status show nothing that is not in it.
 type Claim struct {
-	ID      string            `json:"id"` // of this claim alone: 16 hexadecimal digits
-	Pool    string            `json:"pool,omitempty"`
-	Host    string            `json:"host,omitempty"` // empty in the note of what machines share
-	Domain  string            `json:"failureDomain,omitempty"`
-	Created time.Time         `json:"created,omitzero"` // by the agent's clock
+	ID      string    `json:"id"` // of this claim alone: 16 hexadecimal digits
+	Pool    string    `json:"pool,omitempty"`
+	Host    string    `json:"host,omitempty"` // empty in the note of what machines share
+	Domain  string    `json:"failureDomain,omitempty"`
+	Created time.Time `json:"created,omitzero"` // by the agent's clock
+	// APIPort is where the API server of the machine listens; 0: it is no control-plane machine,
+	// or of an earlier version, which noted none.
+	APIPort int32             `json:"apiPort,omitempty"`
 	Tags    map[string]string `json:"tags"`
 	// Releasing says, in a note, that the machine is to be removed.
 	Releasing bool `json:"releasing,omitempty"`

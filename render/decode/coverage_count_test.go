@@ -1,0 +1,23 @@
+package decode
+
+import (
+	"testing"
+
+	"fairlead.dev/providers/all"
+)
+
+// TestCoverageOfClusterAPI: at least 97 % of the fields of Cluster API's own kinds are honoured,
+// without those of MachinePools, which no provider here can keep.
+func TestCoverageOfClusterAPI(t *testing.T) {
+	registry, err := all.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, sum := New("", registry.Kinds()).counts()
+	for _, c := range kinds {
+		t.Logf("%s: %d fields, %d honoured, %d without effect, %d refused", c.kind, c.total(), c.honoured, c.unused, c.refused)
+	}
+	if without, _ := sum.permille(); without < 970 {
+		t.Errorf("%d of %d fields are honoured beside %d of MachinePools, want 97 %%", sum.honoured, sum.total()-sum.pools, sum.pools)
+	}
+}
