@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,7 @@ type adoptFlags struct {
 	classes, credentials      string
 	recipients                []string
 	drift, dryRun, undo       bool
+	grace                     time.Duration
 }
 
 func newAdopt(built wiring.Built) *cobra.Command {
@@ -79,6 +81,7 @@ The exit code is 0 if all clusters are adopted, and 1 if some are not.`,
 	fs.StringVar(&own.credentials, "provider-credentials", string(adopt.InStore), "where Secrets that manifests refer to go: store, git (encrypted) or none")
 	fs.StringArrayVar(&own.recipients, "age-recipient", nil, "age recipient of Secrets that go to Git; may be repeated (default: that of the secret store, where it has one)")
 	fs.BoolVar(&own.drift, "accept-drift", false, "go on where Fairlead would mend something of the infrastructure, such as rules of security groups")
+	fs.DurationVar(&own.grace, "pause-grace", time.Minute, "time for controllers that report no pause to end what they began before it")
 	fs.BoolVar(&own.dryRun, "dry-run", false, "look at everything, tell each step, change nothing")
 	fs.BoolVar(&own.undo, "undo", false, "give clusters back that Fairlead has not acted on")
 	confirms(cmd, "accept-drift", "undo")
@@ -188,7 +191,7 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.Runtime, here, fo
 			return followed.ReadStatus(ctx, cmp.Or(branch, "fairlead/status"))
 		},
 		Classes: adopt.Classes(own.classes), Credentials: adopt.Credentials(own.credentials), Recipients: recipients,
-		AcceptDrift: own.drift, DryRun: own.dryRun,
+		AcceptDrift: own.drift, DryRun: own.dryRun, PauseGrace: own.grace,
 		OnStep: func(k fleet.Key, step adopt.Step, text string) {
 			if k != last {
 				fmt.Fprintln(out, k)
