@@ -60,7 +60,10 @@ type Options struct {
 
 	Timeout      time.Duration // how long to wait for controllers to pause and for tags to show; default 2 minutes
 	PollInterval time.Duration // between two looks while waiting; default 1 s
-	Now          func() time.Time
+	// PauseGrace is how long controllers that report no pause may go on with what they began
+	// before it. Zero: they are trusted to be paused at once.
+	PauseGrace time.Duration
+	Now        func() time.Time
 	// OnStep is called with each step of a cluster, before the step is done.
 	OnStep func(k fleet.Key, step Step, text string)
 }

@@ -29,7 +29,7 @@ func TestCommand(t *testing.T) {
 		}
 		return out.String()
 	}
-	adopt := []string{"adopt", "--kubeconfig", w.management.kube.Kubeconfig, "--into", w.folder, "-n", w.ns}
+	adopt := []string{"adopt", "--kubeconfig", w.management.kube.Kubeconfig, "--into", w.folder, "-n", w.ns, "--pause-grace", "0s"}
 
 	if out := fairlead(64, adopt...); !strings.Contains(out, "has no name") {
 		t.Errorf("without a name of the fleet: %s", out)

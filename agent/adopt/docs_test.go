@@ -53,7 +53,7 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	env := append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "FAIRLEAD_NAMESPACE="+s.ns,
-		"FAIRLEAD_OPENSTACK_TICK=50ms", "FAIRLEAD_OPENSTACK_SETTLE=300ms", "FAIRLEAD_OPENSTACK_RATE=10000",
+		"FAIRLEAD_OPENSTACK_TICK=50ms", "FAIRLEAD_OPENSTACK_SETTLE=300ms", "FAIRLEAD_OPENSTACK_RATE=10000", "FAIRLEAD_PAUSE_GRACE=0s",
 		"GIT_AUTHOR_NAME=test", "GIT_AUTHOR_EMAIL=test@example.com", "GIT_COMMITTER_NAME=test", "GIT_COMMITTER_EMAIL=test@example.com",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=push.autoSetupRemote", "GIT_CONFIG_VALUE_0=true")
 	here := strings.NewReplacer("https://git.example.com/fleet.git", s.source, "prod/eu-1", s.ns+"/eu-1")

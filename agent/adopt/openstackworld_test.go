@@ -94,6 +94,9 @@ func (s *stack) flags() []string {
 func (s *stack) fairlead(want int, args ...string) string {
 	s.Helper()
 	var out bytes.Buffer
+	if args[0] == "adopt" {
+		args = append(slices.Clone(args), "--pause-grace", "0s")
+	}
 	if got := cli.Main(program(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}); got != want {
 		s.Fatalf("fairlead %s: exit code %d, want %d\n%s", strings.Join(args, " "), got, want, &out)
 	}

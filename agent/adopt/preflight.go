@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -140,9 +141,20 @@ func paused(o Object) bool {
 }
 
 // unpausedObjects names the objects whose controllers report that they are not paused yet.
-// A controller that reports nothing is trusted to follow Cluster API's contract: it reads
-// the Cluster before it acts.
 func (f *existing) unpausedObjects() []string {
+	return f.withPause(func(status string) bool { return status != "" && status != "True" })
+}
+
+// silentObjects names the objects whose controllers do not report whether they are paused, as those
+// of older contracts. They follow the rule of Cluster API to read the Cluster before they act. What
+// they began before the pause may still be under way.
+func (f *existing) silentObjects() []string {
+	return f.withPause(func(status string) bool { return status == "" })
+}
+
+// withPause names the objects whose condition Paused has a status that is one; empty: there is no
+// such condition.
+func (f *existing) withPause(is func(status string) bool) []string {
 	all := []Object{f.cluster}
 	if f.infra != nil {
 		all = append(all, f.infra)
@@ -152,14 +164,18 @@ func (f *existing) unpausedObjects() []string {
 	}
 	var out []string
 	for _, o := range append(all, f.machines...) {
+		status := ""
 		for _, path := range [][]string{{"status", "conditions"}, {"status", "v1beta2", "conditions"}} {
 			list, _, _ := unstructured.NestedSlice(o.Object, path...)
 			for _, item := range list {
 				c, _ := item.(map[string]any)
-				if c["type"] == clusterv1.PausedCondition && c["status"] != "True" {
-					out = append(out, strings.TrimSpace(o.GetKind()+" "+o.GetName()))
+				if s, _ := c["status"].(string); c["type"] == clusterv1.PausedCondition && (status == "" || status == "True") {
+					status = cmp.Or(s, "Unknown")
 				}
 			}
+		}
+		if is(status) {
+			out = append(out, strings.TrimSpace(o.GetKind()+" "+o.GetName()))
 		}
 	}
 	return out

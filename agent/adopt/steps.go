@@ -43,12 +43,16 @@ func (a *Adoption) pause(ctx context.Context, c *candidate) error {
 		}
 	}
 	var f *existing
-	err = a.await(ctx, a.o.Timeout, func() (string, error) {
+	began := a.o.Now()
+	err = a.await(ctx, a.o.Timeout+a.o.PauseGrace, func() (string, error) {
 		if f, err = a.read(ctx, c.key); err != nil {
 			return "", err
 		}
 		if unpaused := f.unpausedObjects(); len(unpaused) > 0 {
 			return "the controllers of " + strings.Join(unpaused[:min(3, len(unpaused))], ", ") + " have not paused yet", nil
+		}
+		if silent := f.silentObjects(); len(silent) > 0 && a.o.Now().Sub(began) < a.o.PauseGrace {
+			return "the controllers of " + strings.Join(silent[:min(3, len(silent))], ", ") + " do not report whether they have paused, and may go on with what they began", nil
 		}
 		return "", nil
 	})

@@ -152,6 +152,31 @@ func TestChangesBeforeThePause(t *testing.T) {
 	}
 }
 
+// Controllers of older contracts do not report that they have paused. What one of them began before
+// the pause is noticed: all is compared after the time that it may take.
+func TestControllersThatReportNoPause(t *testing.T) {
+	w := newWorld(t)
+	w.say(t, "KubeadmControlPlane", "eu-1-cp", "True") // the others report nothing
+	const grace = time.Hour
+	began := time.Now()
+	looks := 0
+	a := w.adoption(func(o *adopt.Options) {
+		o.PauseGrace = grace
+		o.Now = func() time.Time {
+			if looks++; looks == 2 {
+				w.change(kind("MachineDeployment"), "eu-1-md-0", true, func(o map[string]any) {
+					_ = unstructured.SetNestedField(o, int64(1), "status", "upToDateReplicas")
+				})
+			}
+			return began.Add(time.Duration(looks) * grace / 2)
+		}
+	})
+	r := a.Run(t.Context(), []fleet.Key{w.key()})
+	if r[0].Err == nil || !strings.Contains(r[0].Err.Error(), "still at work") || w.tagged() > 0 {
+		t.Errorf("got %v with %d marked after %d looks, want it to stop", r[0].Err, w.tagged(), looks)
+	}
+}
+
 // Somebody who undoes the pause ends the adoption before Fairlead may act.
 func TestPauseUndoneByOthers(t *testing.T) {
 	w := newWorld(t)

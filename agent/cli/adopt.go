@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,7 @@ type adoptFlags struct {
 	classes, credentials      string
 	recipients                []string
 	drift, dryRun, undo       bool
+	grace                     time.Duration
 }
 
 func newAdopt(built wiring.Built) *cobra.Command {
@@ -75,6 +77,7 @@ The exit code is 1 if a cluster was not adopted.`,
 	fs.StringVar(&own.credentials, "provider-credentials", string(adopt.InStore), "destination of Secrets that manifests refer to: store, git (encrypted) or none")
 	fs.StringArrayVar(&own.recipients, "age-recipient", nil, "age recipient of Secrets in Git; may be repeated (default: that of the secret store)")
 	fs.BoolVar(&own.drift, "accept-drift", false, "continue if Fairlead would correct the infrastructure, such as security group rules")
+	fs.DurationVar(&own.grace, "pause-grace", time.Minute, "time for controllers without a Paused condition to finish what they began before the pause")
 	fs.BoolVar(&own.dryRun, "dry-run", false, "show each step and change nothing")
 	fs.BoolVar(&own.undo, "undo", false, "give back clusters that Fairlead has not changed yet")
 	confirms(cmd, "accept-drift", "undo")
@@ -184,7 +187,7 @@ func (own *adoptFlags) adoption(m *adopt.Management, w *wiring.Runtime, here, fo
 			return followed.ReadStatus(ctx, cmp.Or(branch, "fairlead/status"))
 		},
 		Classes: adopt.Classes(own.classes), Credentials: adopt.Credentials(own.credentials), Recipients: recipients,
-		AcceptDrift: own.drift, DryRun: own.dryRun,
+		AcceptDrift: own.drift, DryRun: own.dryRun, PauseGrace: own.grace,
 		OnStep: func(k fleet.Key, step adopt.Step, text string) {
 			if k != last {
 				fmt.Fprintln(out, k)

@@ -135,6 +135,9 @@ func TestMissingHooks(t *testing.T) {
 	}
 }
 
+// otherName is what Git calls the cloud in clusters that name it in another way.
+const otherName = "the same cloud"
+
 // plain is a provider without abilities.
 type plain struct{ providers.Infrastructure }
 
@@ -219,6 +222,15 @@ func mutants() map[string]struct {
 			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 				got, err := p.Observe(ctx, c)
 				got.Machines = append(got.Machines, got.Machines...)
+				return got, err
+			},
+		}},
+		"takes another name of its place for another place": {"IDComesOnce", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				if c.Infrastructure.Name == otherName {
+					got.Machines = append(got.Machines, got.Machines...)
+				}
 				return got, err
 			},
 		}},

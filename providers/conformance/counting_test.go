@@ -115,6 +115,9 @@ func (c *counting) SetTags(ctx context.Context, id string, tags map[string]strin
 // hooks reach the cloud of a provider.
 func hooks() conformance.Hooks {
 	return conformance.Hooks{
+		OtherName: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
+			return change(c, func(c *fleet.Cluster) { c.Infrastructure.Name = otherName })
+		},
 		Pooled: func(_ testing.TB, c *fleet.Cluster, name, last string) *fleet.Cluster {
 			out, pool := *c, c.Workers[0]
 			pool.Infrastructure.Spec = []byte(`{"backend":{"inMemory":{"addressesFromPools":[{"kind":"GlobalInClusterIPPool","name":"` + name + `"}]}}}`)

@@ -206,3 +206,43 @@ func TestPoolLeftGit(t *testing.T) {
 		}
 	})
 }
+
+// TestFloatingIPThatGotAnotherUse: people give the address of a machine that is gone to something else
+// after a look showed that nothing has it. It stays, whether the machine or the cluster goes.
+func TestFloatingIPThatGotAnotherUse(t *testing.T) {
+	for policy, all := range map[api.ReclaimPolicy]bool{api.ReclaimDelete: false, api.ReclaimRetain: true} {
+		spec := machineSpec()
+		spec.FloatingIPPoolRef = &corev1.TypedLocalObjectReference{Kind: "OpenStackFloatingIPPool", Name: "web"}
+		inBubble(t, clusterSpec(), spec, func(w *world) {
+			w.settle()
+			w.cluster.Companions = []fleet.Object{object(w, "OpenStackFloatingIPPool", "web", nil, api.OpenStackFloatingIPPoolSpec{IdentityRef: identity(), ReclaimPolicy: policy})}
+			time.Sleep(2 * tick)
+			w.mustCreate(0)
+			m := w.await(0, fleet.MachineRunning)
+			address := m.Addresses[len(m.Addresses)-1]
+			i := slices.IndexFunc(w.cloud.Objects(ost.FloatingIPs), func(o ost.Object) bool { return o.String("floating_ip_address") == address })
+			id := w.cloud.Objects(ost.FloatingIPs)[i].ID()
+			if all {
+				w.delete(0)
+				w.calm() // the pool keeps the address
+			}
+			moved := false
+			w.cloud.Inject(ost.Fault{Path: "/floatingips/" + id, Times: 1, Do: func(ost.Call) {
+				moved = w.cloud.Edit(ost.FloatingIPs, id, func(o ost.Object) { o["port_id"] = "of-somebody" })
+			}})
+			if all {
+				w.cluster.Delete = true
+				for range 10 {
+					_, _ = w.removeOnce() // it waits for the address
+					time.Sleep(2 * tick)
+				}
+			} else {
+				w.delete(0)
+				w.calm()
+			}
+			if f, there := w.cloud.Object(ost.FloatingIPs, id); !moved || !there || f.String("port_id") != "of-somebody" {
+				w.Errorf("%s: moved %t, there %t: %v, want it where people put it", policy, moved, there, f["port_id"])
+			}
+		})
+	}
+}

@@ -189,6 +189,9 @@ func release(ctx context.Context, p *cloud.Project, f *floatingips.FloatingIP, o
 	if err != nil {
 		return err
 	}
+	if err := stillUnused(ctx, client, f); err != nil {
+		return err
+	}
 	if name, ok := poolOfText(f.Description); ok && keeps(name) {
 		text := cloud.FormatOwner(PoolText+name, o.Shared())
 		_, err = floatingips.Update(ctx, client, f.ID, floatingips.UpdateOpts{Description: &text, PortID: new(string)}).Extract()
@@ -198,4 +201,19 @@ func release(ctx context.Context, p *cloud.Project, f *floatingips.FloatingIP, o
 		return nil
 	}
 	return deleted("floating IP "+f.FloatingIP, floatingips.Delete(ctx, client, f.ID).Err)
+}
+
+// stillUnused looks at f again: the listing may be old. The kind Conflict says that people gave it to
+// something else since, or took the mark off it.
+func stillUnused(ctx context.Context, client *gophercloud.ServiceClient, f *floatingips.FloatingIP) error {
+	now, err := floatingips.Get(ctx, client, f.ID).Extract()
+	switch {
+	case openstackauth.NotFound(err):
+		return nil
+	case err != nil:
+		return openstackauth.WrapLook("look at floating IP "+f.FloatingIP, err)
+	case now.Description != f.Description, now.PortID != "" && now.PortID != f.PortID:
+		return fleet.Errorf(fleet.Conflict, "give back floating IP "+f.FloatingIP, "somebody gave it to port %q since it was listed, or changed its description", now.PortID)
+	}
+	return nil
 }

@@ -251,6 +251,10 @@ func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, k
 func (k *Keeper) DeleteParts(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o snapshot.Owner, keeps func(pool string) bool) error {
 	errs := []error{k.clean(ctx, p, partsOf(s, o), keeps, func(snapshot.Owner, *cloud.Snapshot) bool { return true })}
 	for _, f := range retainedFloatingIPs(s, o) {
+		if f.PortID != "" { // the machines are gone
+			errs = append(errs, fleet.Errorf(fleet.Conflict, "give back floating IP "+f.FloatingIP, "port %s of somebody else has it (detach it, or empty its description)", f.PortID))
+			continue
+		}
 		errs = append(errs, release(ctx, p, f, o, func(string) bool { return false }))
 		p.Changed(o)
 	}

@@ -187,7 +187,11 @@ func RemoveOrphan(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id f
 	case kindTrunk:
 		err = trunks.Delete(ctx, c, o.ID).Err
 	case kindFloatingIP:
-		err = floatingips.Delete(ctx, c, o.ID).Err
+		f := s.FloatingIPs.Get(o.ID)
+		if f == nil {
+			return true, nil
+		}
+		return true, release(ctx, p, f, snapshot.Owner{}, func(string) bool { return false })
 	default:
 		return false, nil
 	}

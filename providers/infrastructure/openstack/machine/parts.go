@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -71,14 +72,23 @@ func (p *parts) empty() bool {
 	return len(p.floating)+len(p.trunks)+len(p.ports)+len(p.volumes) == 0
 }
 
-// removable leaves out volumes that are being deleted, and those that take no deletion
-// until somebody acts.
+// removable leaves out volumes that are being deleted, those that take no deletion
+// until somebody acts, and floating IPs that somebody gave to a port of another.
 func (p *parts) removable() *parts {
 	out := *p
+	out.floating = slices.DeleteFunc(slices.Clone(p.floating), func(f *floatingips.FloatingIP) bool { return p.elsewhere(f) != "" })
 	out.volumes = slices.DeleteFunc(slices.Clone(p.volumes), func(v *volumes.Volume) bool {
 		return v.Status == "deleting" || !deletable(v.Status) && !passing(v.Status)
 	})
 	return &out
+}
+
+// elsewhere says which port that is none of p has f; empty: none has.
+func (p *parts) elsewhere(f *floatingips.FloatingIP) string {
+	if f.PortID == "" || slices.ContainsFunc(p.ports, func(t *cloud.Port) bool { return t.ID == f.PortID }) {
+		return ""
+	}
+	return fmt.Sprintf("port %s, which is no machine's, has floating IP %s (detach it, or empty its description)", f.PortID, f.FloatingIP)
 }
 
 // removeParts removes the parts of a machine whose server is gone. Where one of
@@ -88,7 +98,16 @@ func removeParts(ctx context.Context, p *cloud.Project, o snapshot.Owner, all *p
 	if err := all.checkUnused(ctx, p); err != nil {
 		return err
 	}
-	return deleteParts(ctx, p, o, all, keeps)
+	var errs []error
+	rest := *all
+	rest.floating = slices.DeleteFunc(slices.Clone(all.floating), func(f *floatingips.FloatingIP) bool {
+		why := all.elsewhere(f)
+		if why != "" {
+			errs = append(errs, fleet.Errorf(fleet.Conflict, "remove the parts of "+string(o.Machine), "%s", why))
+		}
+		return why != ""
+	})
+	return fleet.JoinErrors(append(errs, deleteParts(ctx, p, o, &rest, keeps))...)
 }
 
 // deleteParts removes parts: what holds others first. What cannot be removed does not
