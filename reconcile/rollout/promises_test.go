@@ -250,3 +250,28 @@ func TestStandingsOfOtherDigests(t *testing.T) {
 		})
 	}
 }
+
+// A canary that is paused or suspended has not tried the revision: the stages after it wait, until it has,
+// or until a person goes on without it.
+func TestPausedCanaryHoldsLaterStages(t *testing.T) {
+	paused := func(rev, version string) *fleet.Fleet {
+		f := wavyFleet(rev, version, 4, wavesOf())
+		f.Clusters[0].Paused, f.Clusters[0].Digest = true, "paused "+version
+		return f
+	}
+	w := provisioned(4)
+	w.push(paused("2", "v1"))
+	w.want(t, "nothing is new but the pause", "v1 v1 v1 v1")
+	if got := w.stage(t, "canary"); got.State != fleet.StageDone {
+		t.Errorf("nothing waits, and stage canary is %s: %q", got.State, got.Why)
+	}
+	w.push(paused("3", "v2"))
+	w.want(t, "the canary is paused", "v1 v1 v1 v1")
+	if got := w.stage(t, "canary"); got.State != fleet.StageWaiting || !strings.Contains(got.Why, "prod/c0") {
+		t.Errorf("stage canary is %s: %q", got.State, got.Why)
+	}
+	skipped := paused("4", "v2")
+	skipped.Clusters[0].RolloutRelease, skipped.Clusters[0].Digest = fleet.ReleaseSkip, "skipped"
+	w.push(skipped)
+	w.want(t, "a person goes on without it", "v1 v2 v2 v1")
+}
