@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -103,30 +102,6 @@ func (w Wait) String() string {
 	return w.Why + ", until " + w.Until.UTC().Format(time.RFC3339)
 }
 
-// RolloutDigest identifies what of c comes in waves: what its machines are made of, its
-// versions, what they share, and its addons. Clusters that differ in numbers of machines alone
-// have the same.
-func (c *Cluster) RolloutDigest() string {
-	var of []any
-	for _, p := range c.Pools() {
-		of = append(of, []string{string(p.Name), string(p.Role), string(p.Kind), p.Provider, p.Version, string(p.Template), p.RolloutAfter.UTC().Format(time.RFC3339)})
-	}
-	if h := c.Hosted; h != nil {
-		of = append(of, h.Version, hashed(h.Object))
-	}
-	of = append(of, c.Infrastructure.GVK.Kind, hashed(c.Infrastructure))
-	for _, g := range c.Guests {
-		of = append(of, g.Provider, hashed(g.Infrastructure))
-	}
-	for _, s := range c.ResourceSets {
-		of = append(of, s.Name, s.Mark())
-	}
-	for _, r := range c.Releases {
-		of = append(of, r.Namespace, r.Name, r.Digest)
-	}
-	return DigestOf(of...)
-}
-
 // WhileWaiting returns c with what does not wait of next, which does: that it is paused or
 // suspended, wishes, protection, the drift policy, health checks that are taken away, lower limits
 // of machines that these replace at once, and larger numbers of machines. That a pool
@@ -159,12 +134,4 @@ func (p Pool) whileWaiting(next *Pool) Pool {
 		p.MaxRemediations = n
 	}
 	return p
-}
-
-// hashed returns what of o counts in hashes.
-func hashed(o Object) string {
-	if o.Hashed != nil {
-		return string(o.Hashed)
-	}
-	return strings.TrimSpace(string(o.Spec))
 }

@@ -66,6 +66,9 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fl
 	var twins []fleet.Problem
 	f.Clusters, twins = withoutTwins(f.Clusters)
 	f.Problems = append(f.Problems, twins...)
+	var short []fleet.Problem
+	f.Clusters, short = withoutShortWindows(f)
+	f.Problems = append(f.Problems, short...)
 	slices.SortFunc(f.Clusters, func(x, y fleet.Cluster) int { return x.Key.Compare(y.Key) })
 	b.shareNothing(&f)
 	f.Parts = b.parts(bases)

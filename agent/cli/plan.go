@@ -222,7 +222,7 @@ func (p selection) compare(ctx context.Context, out *preview.Plan, f *sourceFlag
 	if err != nil {
 		return fmt.Errorf("cannot read what to compare with: %w", err)
 	}
-	out.Compare(before)
+	out.Compare(before, nil)
 	return nil
 }
 
@@ -245,7 +245,7 @@ func (p selection) compareApplied(ctx context.Context, out *preview.Plan, applie
 		out.Notes = append(out.Notes, fmt.Sprintf("what fleet.yaml and definitions changed since revision %s, which the agent applied last, is not in this plan (name it with --base): %v", applied.Short(), err))
 		return
 	}
-	out.CompareTerms(before)
+	out.CompareTerms(before, nil)
 }
 
 // inClone returns the clone that folder is in as a repository, and the path of folder in it.

@@ -10,7 +10,7 @@
 // It is given a rendered fleet and what the status branch says, wherever they come from:
 //
 //	p := preview.New(preview.Options{Fleet: rendered, Status: recorded, Scope: scope.All})
-//	p.Compare(base) // if there is a base
 //	err := p.Look(ctx, world.Looker())
+//	p.Compare(base, nil) // if there is a base
 //	err = p.Write(os.Stdout, output.FormatMarkdown)
 package preview

@@ -111,8 +111,14 @@ func Alike(a, b *Plan, k fleet.Key) bool {
 }
 
 // CompareTerms adds what ends or changes with the plan's revision and not with before, and no change
-// tells yet. It follows Look.
-func (p *Plan) CompareTerms(before fleet.Fleet) {
+// tells yet. It follows Look. A change that is in the plan of before, too, tells nothing of the
+// difference; a plan that is nil has none.
+func (p *Plan) CompareTerms(before fleet.Fleet, without *Plan) {
+	since := Difference{Added: slices.Clone(p.Changes)}
+	if without != nil {
+		since = p.Since(without)
+	}
+	changes := slices.Concat(since.Added, since.Withdrawn)
 	defer p.sort()
 	was, is := &before.Config, &p.o.Fleet.Config
 	if p.o.Scope == scope.All {
@@ -123,13 +129,24 @@ func (p *Plan) CompareTerms(before fleet.Fleet) {
 	for i := range p.o.Fleet.Clusters {
 		c := &p.o.Fleet.Clusters[i]
 		j, ok := slices.BinarySearchFunc(before.Clusters, c.Key, func(o fleet.Cluster, k fleet.Key) int { return o.Key.Compare(k) })
-		if !ok || before.Clusters[j].Digest == c.Digest && effective(c.Drift, was) == effective(c.Drift, is) {
+		if !ok {
+			if !tells(changes, c.Key.String(), "") {
+				p.addTerm(Change{Change: ChangeSetting, Cluster: c.Key.String(), Reason: "the cluster is new in Git, and nothing is to be done for it now"})
+			}
 			continue
 		}
-		for _, one := range p.terms(&before.Clusters[j], c, was, is) {
+		if before.Clusters[j].Digest == c.Digest {
+			continue
+		}
+		for _, one := range terms(&before.Clusters[j], c, was, is, changes) {
 			p.addTerm(one)
 		}
 	}
+}
+
+// tells reports whether one of changes is of a cluster, in that pool where one is named.
+func tells(changes []Change, cluster, pool string) bool {
+	return slices.ContainsFunc(changes, func(c Change) bool { return c.Cluster == cluster && (pool == "" || c.Pool == pool) })
 }
 
 // addTerm adds c unless the plan has it: once is enough of the same kind for a cluster.

@@ -167,7 +167,7 @@ func (p *Plan) Look(ctx context.Context, looker Looker) error {
 			p.Changes = append(p.Changes, Change{Change: LeaveCluster, Cluster: k.String(), Reason: "the cluster vanished from Git: it stays, and nobody repairs it"})
 		}
 	}
-	p.abandon()
+	p.care()
 	p.sort()
 	return nil
 }
@@ -183,9 +183,12 @@ func (p *Plan) sort() {
 	slices.SortStableFunc(p.Changes, func(a, b Change) int { return place(a) - place(b) })
 }
 
-// abandon adds the clusters that Fairlead forgets.
-func (p *Plan) abandon() {
+// care adds the clusters that Fairlead forgets, and those that it looks after again.
+func (p *Plan) care() {
 	for _, c := range p.desired.Clusters {
+		if slices.Contains(p.o.Status.Fleet.Orphans, c.Key) {
+			p.Changes = append(p.Changes, Change{Change: ChangeSetting, Cluster: c.Key.String(), Reason: "the cluster is in Git again: Fairlead looks after it"})
+		}
 		last, known := p.o.Status.Cluster(c.Key)
 		if c.Abandon && known && last.Report.Phase != fleet.PhaseAbandoned {
 			p.Changes = append(p.Changes, Change{Change: AbandonCluster, Cluster: c.Key.String(), Reason: "Git says so: the cluster stays, and nobody repairs it"})

@@ -21,8 +21,9 @@ type Rollout struct {
 // Compare adds what ends or changes with the plan's revision and not with before, the fleet at the
 // revision to compare with, and the pools that are made of something else than there. It follows Look:
 // what the plan has already is not added.
-func (p *Plan) Compare(before fleet.Fleet) {
-	p.CompareTerms(before)
+// The plan without is that of before, or nil.
+func (p *Plan) Compare(before fleet.Fleet, without *Plan) {
+	p.CompareTerms(before, without)
 	was := make(map[fleet.Key]*fleet.Cluster, len(before.Clusters))
 	for i := range before.Clusters {
 		was[before.Clusters[i].Key] = &before.Clusters[i]

@@ -79,8 +79,6 @@ func ofGit(field string) (why string) {
 		return "it names the definition"
 	case "deletionRefused":
 		return "it follows from others, and a problem tells it"
-	case "delete":
-		return "the deletion of the cluster is a change by itself"
 	case "residence", "neighborPlaces", "removals", "made", "rebooting", "neighbors", "aPIElsewhere", "apiElsewhere":
 		return "Git does not say it: it is remembered or observed"
 	case "former", "replace", "remediate":
@@ -113,7 +111,7 @@ func byMachines(field string) bool {
 // ofAll is byMachines for the fields of a Cluster.
 func ofAll(field string) bool {
 	switch top, _, _ := strings.Cut(strings.ReplaceAll(field, "[", "."), "."); top {
-	case "rotate", "recreate", "topology", "provider", "infrastructure", "companions", "guests", "endpoint", "network", "hosted", "resourceSets", "releases",
+	case "delete", "rotate", "recreate", "topology", "provider", "infrastructure", "companions", "guests", "endpoint", "network", "hosted", "resourceSets", "releases",
 		"secrets", "configMaps", "controlPlane", "workers":
 		return true
 	}
@@ -121,8 +119,8 @@ func ofAll(field string) bool {
 }
 
 // terms returns what of cluster before ends or changes with after. The config is that of each revision:
-// labels decide by it what holds changes of a cluster back.
-func (p *Plan) terms(before, after *fleet.Cluster, was, is *fleet.Config) []Change {
+// labels decide by it what holds changes of a cluster back. What one of changes tells is left out.
+func terms(before, after *fleet.Cluster, was, is *fleet.Config, changes []Change) []Change {
 	l := ledger{cluster: after.Key.String()}
 	pools := func(field string) bool { return field == "controlPlane" || field == "workers" }
 	whole := differ{skip: func(field string) bool { return pools(field) || ofGit(field) != "" }, opaque: opaque}
@@ -148,9 +146,7 @@ func (p *Plan) terms(before, after *fleet.Cluster, was, is *fleet.Config) []Chan
 			l.add(string(old.Name), ChangeSetting, difference{field: "pool", from: string(old.Name)}, true)
 		}
 	}
-	return l.changes(func(pool string) bool {
-		return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Cluster == l.cluster && (pool == "" || c.Pool == pool) })
-	})
+	return l.changes(func(pool string) bool { return tells(changes, l.cluster, pool) })
 }
 
 func effective(d fleet.DriftPolicy, c *fleet.Config) string {

@@ -162,7 +162,7 @@ func pair(change func(c *fleet.Cluster)) (before, after fleet.Cluster) {
 func told(was, is fleet.Config, before, after fleet.Cluster) []Change {
 	after.Digest = "2"
 	p := New(Options{Fleet: fleet.Fleet{Config: is, Clusters: []fleet.Cluster{after}}, Scope: scope.All})
-	p.Compare(fleet.Fleet{Config: was, Clusters: []fleet.Cluster{before}})
+	p.Compare(fleet.Fleet{Config: was, Clusters: []fleet.Cluster{before}}, nil)
 	return p.Changes
 }
 

@@ -123,7 +123,7 @@ func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out sta
 			return out, err
 		}
 	}
-	plans[1].Compare(before)
+	plans[1].Compare(before, plans[0])
 	out.Look = looks.digest()
 	out.Clusters = differing(before, after, skip)
 	d := documentOf(plans[0], plans[1])

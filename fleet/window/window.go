@@ -225,3 +225,26 @@ func merged(iterators []func() (time.Time, bool)) func() (time.Time, bool) {
 		return out, true
 	}
 }
+
+// Longest returns for how long w is open at most without a break, up to a bound of two months.
+func (w *Window) Longest() time.Duration {
+	const bound = 2 * mostDuration
+	from := w.start
+	if from.IsZero() {
+		from = time.Date(2024, 1, 1, 0, 0, 0, 0, w.zone)
+	}
+	next, err := w.starts(from, from.AddDate(5, 0, 0)) // with a leap year
+	if err != nil {
+		return 0 // New refused it
+	}
+	longest := w.duration
+	var opened, closes time.Time
+	for at, more := next(); more && longest < bound; at, more = next() {
+		if at.After(closes) {
+			opened = at
+		}
+		closes = at.Add(w.duration)
+		longest = max(longest, closes.Sub(opened))
+	}
+	return min(longest, bound)
+}

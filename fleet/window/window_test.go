@@ -149,3 +149,29 @@ func TestFreeze(t *testing.T) {
 		}
 	}
 }
+
+// TestLongest: spans that touch or overlap are one, as At has them.
+func TestLongest(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule window.Rule
+		want time.Duration
+	}{
+		"nights":             {window.Rule{Cron: "0 22 * * *", Duration: "6h"}, 6 * time.Hour},
+		"two that touch":     {window.Rule{Cron: "0 20,22 * * *", Duration: "2h"}, 4 * time.Hour},
+		"two that overlap":   {window.Rule{Cron: "0 20,21 * * *", Duration: "2h"}, 3 * time.Hour},
+		"a weekend":          {window.Rule{Cron: "0 0 * * 6,0", Duration: "24h"}, 48 * time.Hour},
+		"at the leap day":    {window.Rule{Cron: "0 0 28,29 2 *", Duration: "24h"}, 48 * time.Hour},
+		"always":             {window.Rule{Cron: "0 0 * * *", Duration: "24h"}, 62 * 24 * time.Hour},
+		"every second week":  {window.Rule{RRule: "FREQ=WEEKLY;INTERVAL=2;BYHOUR=22", Start: "2027-01-04", Duration: "3h"}, 3 * time.Hour},
+		"in another zone":    {window.Rule{Cron: "0 22 * * *", Duration: "90m", Zone: "Europe/Berlin"}, 90 * time.Minute},
+		"over a short night": {window.Rule{Cron: "0 0,3 * * *", Duration: "3h", Zone: "Europe/Berlin"}, 6 * time.Hour},
+	} {
+		w, err := window.New(c.rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.Longest(); got != c.want {
+			t.Errorf("%s: open for %s, want %s", name, got, c.want)
+		}
+	}
+}

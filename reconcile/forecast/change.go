@@ -43,4 +43,8 @@ type Forecast struct {
 	Changes []Change
 	// Notes say what of the definition it does not come to, and why, sorted.
 	Notes []string
+	// Observed and Memory are what is there and what is remembered then. Machines that are new have ids
+	// that the forecast gave them.
+	Observed fleet.Observed
+	Memory   fleet.Memory
 }

@@ -16,7 +16,7 @@ const mostSteps = 60
 // attempts does not matter to it, nor how long a provider takes.
 func Of(in plan.Input) Forecast {
 	if in.Desired.Abandon {
-		return Forecast{}
+		return Forecast{Observed: in.Observed, Memory: in.Memory}
 	}
 	m := newModel(in)
 	r := newRecord(in.Desired, in.Observed)
@@ -33,7 +33,7 @@ func Of(in plan.Input) Forecast {
 				r.unseen = m.settle(p)
 				settled = true
 			case !m.passTime(p):
-				return Forecast{Changes: r.changes(), Notes: notes(p)}
+				return Forecast{Changes: r.changes(), Notes: notes(p), Observed: m.observed, Memory: m.memory}
 			}
 			last = nil
 			continue
@@ -44,7 +44,7 @@ func Of(in plan.Input) Forecast {
 			m.carryOut(p.Desired, a)
 		}
 	}
-	return Forecast{Changes: r.changes(), Notes: []string{"the plan does not come to rest"}}
+	return Forecast{Changes: r.changes(), Notes: []string{"the plan does not come to rest"}, Observed: m.observed, Memory: m.memory}
 }
 
 func wanted(c *fleet.Cluster) (n int) {

@@ -20,6 +20,7 @@ type fact struct {
 	out      bool      // it is left alone, and nobody waits for it
 	why      string    // of out
 	ends     time.Time // of out; zero: with news
+	absent   bool      // of out: nothing shows that the newest revision works there, and nobody said to go on
 	now      bool      // somebody asked for it: neither stages, windows nor freezes
 	turn     bool      // somebody asked for its stage: the same, but as many at once as else
 	approved bool      // somebody approved of what waits
@@ -87,11 +88,11 @@ func (s State) fact(k fleet.Key, c cluster, g gates) fact {
 	f.approved = said.Way == fleet.ReleaseApprove || said.Way == fleet.ReleaseNow
 	switch suspended, until := s.suspended(k, c, g.now); {
 	case c.damaged != "":
-		f.out, f.why = true, c.damaged
+		f.out, f.absent, f.why = true, true, c.damaged
 	case said.Way == fleet.ReleaseNow:
 		f.now, f.turn = !said.Stage, said.Stage
 	case suspended:
-		f.out, f.why, f.ends = true, "the cluster is suspended or paused", until
+		f.out, f.absent, f.why, f.ends = true, said.Way != fleet.ReleaseSkip, "the cluster is suspended or paused", until
 	case w.fresh:
 		f.out, f.why = true, "the cluster is being made"
 	case said.Way == fleet.ReleaseSkip:

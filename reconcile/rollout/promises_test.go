@@ -176,3 +176,102 @@ func TestDeadlineWaitsForALook(t *testing.T) {
 		t.Errorf("the agent looked at c2, which is late, and stage prod is %s: %s", got.State, got.Why)
 	}
 }
+
+// What empties Nodes or has machines replaced waits as a version does.
+func TestWhatMovesPodsWaits(t *testing.T) {
+	for name, change := range map[string]func(c *fleet.Cluster){
+		"a taint that evicts": func(c *fleet.Cluster) {
+			c.Workers[0].Taints = []clusterv1.MachineTaint{{Key: "x", Effect: "NoExecute"}}
+		},
+		"certificates of control planes expire earlier": func(c *fleet.Cluster) { c.ControlPlane.CertificatesExpiryDays = 400 },
+		"a health check is added":                       func(c *fleet.Cluster) { c.HealthChecks = []clusterv1.MachineHealthCheck{{}} },
+		"kube-proxy is left to somebody else":           func(c *fleet.Cluster) { c.ControlPlane.SkipKubeProxy = true },
+		"surge":                                         func(c *fleet.Cluster) { c.Workers[0].MaxSurge = 100 },
+		"labels of Nodes":                               func(c *fleet.Cluster) { c.Workers[0].NodeLabels = map[string]string{"x": "y"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &wavy{now: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}
+			w.push(pooledFleet("1", nil))
+			w.rest("c0")
+			f := pooledFleet("2", change)
+			w.push(f)
+			if got, _ := w.s.Target(f.Clusters[0].Key); got.Next == nil {
+				t.Error("it comes to all clusters at once, in a freeze")
+			}
+		})
+	}
+}
+
+// pooledFleet has one frozen cluster with a pool of workers.
+func pooledFleet(rev string, change func(c *fleet.Cluster)) *fleet.Fleet {
+	f := wavyFleet(rev, "v1", 1, frozenUntilJanuary())
+	c := &f.Clusters[0]
+	c.Labels = map[string]string{"ring": "prod"}
+	c.Workers = []fleet.Pool{{Name: "md", Role: fleet.RoleWorker, Version: "v1", Template: "1"}}
+	if change != nil {
+		c.Digest = "changed"
+		change(c)
+	}
+	return f
+}
+
+// A standing of an agent that had other digests is no change: nothing is on its way after a restart,
+// and what waited still waits.
+func TestStandingsOfOtherDigests(t *testing.T) {
+	taint := func(c *fleet.Cluster) {
+		c.Workers[0].Taints = []clusterv1.MachineTaint{{Key: "x", Effect: "NoExecute"}}
+	}
+	for name, c := range map[string]struct {
+		newest *fleet.Fleet
+		waits  bool
+	}{
+		"nothing is new":                   {newest: pooledFleet("1", nil)},
+		"a taint came while nobody looked": {newest: pooledFleet("2", taint), waits: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := pooledFleet("1", nil)
+			is := &first.Clusters[0]
+			at := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
+			former := is.FormerRolloutDigest()
+			w := &wavy{now: at.AddDate(0, 0, 1), s: Recorded(Record{
+				Fleet: "f", Applied: first.Revision,
+				Reports:   []fleet.Report{{Cluster: is.Key, Overlay: is.Overlay, Revision: first.Revision, Digest: is.Digest, Phase: fleet.PhaseProvisioned}},
+				Standings: []fleet.Standing{{Cluster: is.Key, Digest: former, Arrived: former, Since: at, At: at}},
+			})}
+			w.push(c.newest)
+			w.decide(Input{Older: []Revision{{Revision: first.Revision, Fleet: first}}})
+			got, _ := w.s.Target(is.Key)
+			if got.Changing || (got.Next != nil) != c.waits || got.Cluster == nil || len(got.Cluster.Workers[0].Taints) > 0 {
+				t.Errorf("changing: %t, waits: %t", got.Changing, got.Next != nil)
+			}
+			if s := w.s.Rollout().Standings[0]; s.Digest != is.RolloutDigest() || s.Arrived != s.Digest || !s.Since.Equal(at) {
+				t.Errorf("its standing is %+v", s)
+			}
+		})
+	}
+}
+
+// A canary that is paused or suspended has not tried the revision: the stages after it wait, until it has,
+// or until a person goes on without it.
+func TestPausedCanaryHoldsLaterStages(t *testing.T) {
+	paused := func(rev, version string) *fleet.Fleet {
+		f := wavyFleet(rev, version, 4, wavesOf())
+		f.Clusters[0].Paused, f.Clusters[0].Digest = true, "paused "+version
+		return f
+	}
+	w := provisioned(4)
+	w.push(paused("2", "v1"))
+	w.want(t, "nothing is new but the pause", "v1 v1 v1 v1")
+	if got := w.stage(t, "canary"); got.State != fleet.StageDone {
+		t.Errorf("nothing waits, and stage canary is %s: %q", got.State, got.Why)
+	}
+	w.push(paused("3", "v2"))
+	w.want(t, "the canary is paused", "v1 v1 v1 v1")
+	if got := w.stage(t, "canary"); got.State != fleet.StageWaiting || !strings.Contains(got.Why, "prod/c0") {
+		t.Errorf("stage canary is %s: %q", got.State, got.Why)
+	}
+	skipped := paused("4", "v2")
+	skipped.Clusters[0].RolloutRelease, skipped.Clusters[0].Digest = fleet.ReleaseSkip, "skipped"
+	w.push(skipped)
+	w.want(t, "a person goes on without it", "v1 v2 v2 v1")
+}

@@ -51,7 +51,7 @@ type stageRun struct {
 
 	clusters, moving, waiting int
 	unapproved                int       // of waiting
-	broken, unseen            fleet.Key // the first of each kind; zero: there is none
+	broken, absent, unseen    fleet.Key // the first of each kind; zero: there is none
 	last                      time.Time // when the last one was done
 	first                     time.Time // since when the first is on its way
 	failed                    []fleet.FailedCluster
@@ -63,6 +63,9 @@ type stageRun struct {
 func (r *stageRun) count() {
 	for _, f := range r.facts {
 		if f.out {
+			if f.absent && f.held != f.wanted && r.absent == (fleet.Key{}) {
+				r.absent = f.key
+			}
 			r.wakeAt(f.ends)
 			continue
 		}
@@ -205,6 +208,8 @@ func (r *stageRun) finish(state fleet.StageState, own, before stop) (course, sto
 	broken := ""
 	if r.broken != (fleet.Key{}) {
 		broken = "stage " + r.stage.Name + " is not done: the newest revision has a problem with cluster " + r.broken.String()
+	} else if r.absent != (fleet.Key{}) {
+		broken = "stage " + r.stage.Name + " is not done: something waits in cluster " + r.absent.String() + ", which is suspended, paused or left alone (fairlead release " + r.absent.String() + " --skip goes on without it)"
 	}
 	soaked := r.last.Add(r.stage.Soak)
 	soaking := r.stage.Soak > 0 && !r.last.IsZero() && r.now.Before(soaked)

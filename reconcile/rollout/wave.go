@@ -108,6 +108,12 @@ func (c cluster) measured(now time.Time) cluster {
 	w := &c.wave
 	before, known := w.digest, w.digest != ""
 	w.of, w.digest = c.definition, c.definition.RolloutDigest()
+	if former := c.definition.FormerRolloutDigest(); before == former { // an older version wrote it
+		before = w.digest
+		if w.arrived == former {
+			w.arrived = w.digest
+		}
+	}
 	switch {
 	case known && before != w.digest: // it was taken, and nobody wrote that down; or digests are made otherwise
 		w.since = now.UTC().Truncate(time.Second)
