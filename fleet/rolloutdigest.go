@@ -86,12 +86,15 @@ func (t *Topology) inWaves() *Topology {
 	return &out
 }
 
+// formerSchema is the schema of template hashes of agents that wrote a FormerRolloutDigest.
+const formerSchema = "2"
+
 // FormerRolloutDigest is the RolloutDigest of agents for which only templates, versions, infrastructure
 // and addons waited. By it a standing that such an agent wrote is told from a change.
 func (c *Cluster) FormerRolloutDigest() string {
 	var of []any
 	for _, p := range c.Pools() {
-		of = append(of, []string{string(p.Name), string(p.Role), string(p.Kind), p.Provider, p.Version, string(p.Template), p.RolloutAfter.UTC().Format(time.RFC3339)})
+		of = append(of, []string{string(p.Name), string(p.Role), string(p.Kind), p.Provider, p.Version, string(p.templateIn(formerSchema)), p.RolloutAfter.UTC().Format(time.RFC3339)})
 	}
 	if h := c.Hosted; h != nil {
 		of = append(of, h.Version, hashed(h.Object))

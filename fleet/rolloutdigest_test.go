@@ -30,6 +30,35 @@ func TestEachFieldWaits(t *testing.T) {
 	check(reflect.TypeFor[Pool](), func(c *Cluster) reflect.Value { return reflect.ValueOf(&c.ControlPlane).Elem() })
 }
 
+// TestFormerRolloutDigest: agents that wrote it hashed templates by schema 2, also where a newer one is
+// there now.
+func TestFormerRolloutDigest(t *testing.T) {
+	t.Parallel()
+	then, now := aCluster(), aCluster()
+	then.Workers[0].Template, then.Workers[0].Former = "2-aa", []TemplateHash{"1-bb"}
+	now.Workers[0].Template, now.Workers[0].Former = "3-cc", []TemplateHash{"2-aa", "1-bb"}
+	if then.FormerRolloutDigest() != now.FormerRolloutDigest() {
+		t.Error("another schema of template hashes changes it")
+	}
+	now.Workers[0].Former[0] = "2-dd"
+	if then.FormerRolloutDigest() == now.FormerRolloutDigest() {
+		t.Error("another template does not change it")
+	}
+}
+
+// TestRolloutDigestStays: the status branch has digests, and stages, approvals and soaks go by them.
+// Whoever changes how they are made keeps the way before as FormerRolloutDigest.
+func TestRolloutDigestStays(t *testing.T) {
+	t.Parallel()
+	c := aCluster()
+	set(reflect.ValueOf(&c.ControlPlane).Elem())
+	set(reflect.ValueOf(&c.Workers[0]).Elem())
+	c.Infrastructure, c.Labels = Object{Spec: []byte(`{"a":1}`)}, map[string]string{"a": "b"}
+	if got, want := c.RolloutDigest(), "9c63a6c7b4087868e953"; got != want {
+		t.Errorf("the digest is %s, and was %s", got, want)
+	}
+}
+
 func aCluster() Cluster {
 	return Cluster{ControlPlane: Pool{Name: "cp"}, Workers: []Pool{{Name: "md"}}}
 }

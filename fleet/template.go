@@ -22,3 +22,14 @@ func (p *Pool) Has(h TemplateHash) (same, known bool) {
 	}
 	return false, false
 }
+
+// templateIn returns the hash of what machines of p are made of, in that schema; the newest one
+// where p has none in it.
+func (p *Pool) templateIn(schema string) TemplateHash {
+	for _, h := range p.Former {
+		if h.Schema() == schema {
+			return h
+		}
+	}
+	return p.Template
+}
