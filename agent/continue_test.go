@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
 
@@ -138,6 +139,58 @@ func TestStartWithDamagedMove(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A signedWorld is a source with trusted keys, whose newest revision does not continue the applied one.
+type signedWorld struct{ *world }
+
+func (signedWorld) Signed() bool { return true }
+
+func (signedWorld) Continues(context.Context, fleet.Revision, fleet.Revision) error {
+	return fleet.Errorf(fleet.Invalid, "follow", "%w", sources.ErrUntrusted)
+}
+
+func (signedWorld) Includes(context.Context, fleet.Revision, fleet.Revision) error { return nil }
+
+// TestStrayRevisionMovesNothing: the status is not moved for a revision that does not continue the one
+// that was followed, and is for one that does.
+func TestStrayRevisionMovesNothing(t *testing.T) {
+	for _, strays := range []bool{false, true} {
+		w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+		p := w.parts()
+		if strays {
+			p.Source = signedWorld{w}
+		}
+		open := p.StatusBranch
+		moves := 0
+		p.StatusBranch = func(name string) (StatusBranch, error) {
+			b, err := open("status")
+			b.Locate = func(context.Context) (l status.Location, err error) {
+				if name == "fairlead/status" {
+					l = status.Location{Owner: fleet.Owner{Agent: "me", Epoch: 2}, Fleet: "f", Applied: revision("0")}
+				}
+				return l, nil
+			}
+			b.MoveTo = func(context.Context, string) error {
+				moves++
+				return fleet.Errorf(fleet.Unavailable, "move", "not here")
+			}
+			return b, err
+		}
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
+			time.Sleep(time.Minute)
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+		if (moves == 0) != strays {
+			t.Errorf("strays %v: the status is moved %d times", strays, moves)
+		}
 	}
 }
 

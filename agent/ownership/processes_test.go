@@ -89,6 +89,65 @@ func TestTwinProcess(t *testing.T) {
 	})
 }
 
+// TestOtherPlace: an agent of the same name with another secret store, which a hand-over or a
+// take-over made the owner, stops changes before the next poll.
+func TestOtherPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &processes{branch{owner: fleet.Owner{Agent: "me", Epoch: 1, Place: "here"}}}
+		c := ownership.New(ownership.Options{Self: "me", Interval: time.Minute}, ownership.Parts{
+			Place:   func(context.Context) (string, error) { return "here", nil },
+			Metrics: unseen{}, Ready: func(string) {}, Log: slog.New(slog.DiscardHandler),
+		})
+		if owned, err := c.Acquire(t.Context(), ownership.Branch{Arbiter: p, Read: func(context.Context) (status.Status, error) { return status.Status{}, nil }}); !owned || err != nil {
+			t.Fatalf("the fleet is not owned: %v", err)
+		}
+		p.mu.Lock()
+		p.owner.Place = "there"
+		p.mu.Unlock()
+		time.Sleep(3 * time.Second)
+		if c.MayAct(fleet.Key{Namespace: "prod", Name: "eu"}) == nil {
+			t.Error("it acts beside an agent in another place")
+		}
+	})
+}
+
+// A counted branch counts reads, and cannot be read while it is down.
+type counted struct {
+	processes
+
+	reads int
+	down  bool
+}
+
+func (b *counted) Succession(ctx context.Context) (fleet.Owner, fleet.Succession, error) {
+	b.mu.Lock()
+	b.reads++
+	down := b.down
+	b.mu.Unlock()
+	if down {
+		return fleet.Owner{}, fleet.Succession{}, fleet.Errorf(fleet.Unavailable, "read", "no answer")
+	}
+	return b.processes.Succession(ctx)
+}
+
+// TestUnconfirmed: changes go on while the branch cannot be read, and do not each ask for it.
+func TestUnconfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &counted{}
+		c := owning(t, b, ownership.Options{})
+		b.down, b.reads = true, 0
+		for range 60 {
+			time.Sleep(time.Second)
+			if err := c.MayAct(fleet.Key{Namespace: "prod", Name: "eu"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if b.reads != 2 {
+			t.Errorf("in a minute the branch is read %d times", b.reads)
+		}
+	})
+}
+
 // TestGrantEnds: an owner that agreed to a move which does not go on withdraws it, so that
 // secrets can be stored again.
 func TestGrantEnds(t *testing.T) {

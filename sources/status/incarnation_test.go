@@ -275,6 +275,31 @@ func TestDeletedBranchIsWrittenAgain(t *testing.T) {
 	}
 }
 
+// TestBeginIsOfAPlace: an agent of the same name in another place does not begin for the owner.
+func TestBeginIsOfAPlace(t *testing.T) {
+	b := &branch{}
+	a, owner := begun(t, b, false)
+	commits := len(b.log)
+	owner.Place = "there"
+	if now, _, err := a.Begin(t.Context(), owner); fleet.KindOf(err) != fleet.Conflict || len(b.log) != commits {
+		t.Errorf("it begins: %+v, %v", now, err)
+	}
+}
+
+// TestMoveBesideAnotherFleet: the status of another fleet of the same owner is not overwritten.
+func TestMoveBesideAnotherFleet(t *testing.T) {
+	from, to := &branch{}, &branch{}
+	for id, b := range map[fleet.ID]*branch{"f": from, "g": to} {
+		if _, err := status.NewArbiter(b).Claim(t.Context(), "a", "here"); err != nil {
+			t.Fatal(err)
+		}
+		put(t, b, "fleet.yaml", "apiVersion: fairlead.dev/v1alpha1\nkind: FleetStatus\nfleet: "+string(id)+"\n")
+	}
+	if err := status.Move(t.Context(), from, to, "to"); fleet.KindOf(err) != fleet.Conflict || !strings.Contains(err.Error(), `it has the status of fleet "g"`) {
+		t.Errorf("it is overwritten: %v", err)
+	}
+}
+
 // TestMove: a status that is moved is whole on the new branch, and the old one says where it
 // is. A branch with the status of another fleet is not overwritten.
 func TestMove(t *testing.T) {

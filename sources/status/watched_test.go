@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"errors"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -45,6 +46,33 @@ func TestBranchIsPutBack(t *testing.T) {
 	put()
 	if b.file(t, "clusters/prod/eu-1.yaml") != cluster || b.file(t, "fleet.yaml") != summary {
 		t.Errorf("the branch tells something else than before it was put back:\n%s", b.file(t, "fleet.yaml"))
+	}
+}
+
+// TestReplacedBranchIsWrittenAgain: files of a branch that somebody put something else in the place of
+// are written again, however often that was read.
+func TestReplacedBranchIsWrittenAgain(t *testing.T) {
+	const request = "requests/prod/eu-1/suspend.yaml"
+	b := &branch{}
+	w := status.Watch(b)
+	a, owner := begun(t, w, false)
+	put(t, b, request, "by a person")
+	if _, err := a.Owner(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, request, "")
+	put(t, b, ownerPath, "")
+	put(t, b, "README.md", "something else")
+	for range 2 {
+		if _, err := a.Owner(t.Context()); !errors.Is(err, status.ErrDistrusted) {
+			t.Fatalf("a branch without an owner is %v", err)
+		}
+	}
+	if err := a.Restore(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	if got := contentOf(t, b, request); got != "by a person" {
+		t.Errorf("the request is %q", got)
 	}
 }
 
