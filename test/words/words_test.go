@@ -26,7 +26,6 @@ func later() []string {
 		"docs/architecture.md",
 		"docs/concepts/control-plane.md",
 		"docs/concepts/machines.md",
-		"docs/concepts/status.md",
 		"docs/concepts/trust.md",
 		"docs/contributing/providers.md",
 		"docs/glossary.md",
