@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -42,6 +43,9 @@ restores a lost home from escrow: docs/operations/disaster-recovery.md.`,
 	cmd.Flags().Lookup("name").DefValue = "the host name"
 	m.recovery.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if home == "" {
+			return &usageError{errors.New("missing --home NAMESPACE/CLUSTER")}
+		}
 		k, err := fleet.ParseKey(home)
 		if err != nil {
 			return &usageError{fmt.Errorf("--home: %w", err)}
