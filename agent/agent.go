@@ -101,7 +101,7 @@ type StatusBranch struct {
 	// Locate was called for.
 	MoveTo func(ctx context.Context, name string) error
 	// Signpost says on the default status branch that this branch has the status of the fleet;
-	// nil: there is one branch.
+	// nil: this is that branch, or there is one branch.
 	Signpost func(ctx context.Context, id fleet.ID) error
 	// Read returns what the branch says. Clusters that cannot be read are in it, and no
 	// error.

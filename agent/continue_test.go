@@ -198,18 +198,15 @@ func TestStrayRevisionMovesNothing(t *testing.T) {
 // once, and tries again after an error. It does not if a flag names the branch.
 func TestSignpost(t *testing.T) {
 	for name, c := range map[string]struct {
-		branch, flag string
-		want         int
+		flag string
+		want int
 	}{
-		"its own branch":     {branch: "status", want: 2},
-		"the default branch": {branch: "fairlead/status"},
-		"a flag":             {branch: "status", flag: "status"},
+		"its own branch": {want: 2},
+		"a flag":         {flag: "status"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := fleetOf("1", fleet.Prune{})
 			w := newWorld(f)
-			f.Config.StatusBranch = c.branch
-			w.fleets[f.Revision.Digest] = f
 			p := w.parts()
 			open := p.StatusBranch
 			var calls []fleet.ID

@@ -115,17 +115,17 @@ type signpost struct {
 	failure string // as last logged
 }
 
-// signpostPolled writes the signpost, once, if fleet.yaml names another branch than the default one.
+// signpostPolled writes the signpost, once, if fleet.yaml names the branch and it has a signpost.
 func (s *session) signpostPolled(ctx context.Context) {
 	id := s.decisions.Now().ID()
-	if s.signpost.written || s.branch.Signpost == nil || s.o.StatusBranch != "" || s.branch.name == fleet.DefaultStatusBranch || id == "" || s.claim.May(fleet.Key{}) != nil {
+	if s.signpost.written || s.branch.Signpost == nil || s.o.StatusBranch != "" || id == "" || s.claim.May(fleet.Key{}) != nil {
 		return
 	}
 	err := s.branch.Signpost(ctx, id)
 	s.signpost.written = err == nil
 	if err != nil && ctx.Err() == nil && err.Error() != s.signpost.failure {
 		s.signpost.failure = err.Error()
-		s.p.Log.Warn("cannot write on the default status branch where the status is, trying again", "branch", fleet.DefaultStatusBranch, "error", err)
+		s.p.Log.Warn("cannot write on the default status branch where the status is, trying again", "error", err)
 	}
 }
 

@@ -1,10 +1,12 @@
 package wiring
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"fairlead.dev/agent/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
@@ -46,5 +48,50 @@ func TestMovedStatus(t *testing.T) {
 	}
 	if _, ok := from.(sources.Logged); !ok {
 		t.Error("the history of the branch cannot be read")
+	}
+}
+
+// TestSignpost: an agent on a branch of its own writes on the default branch where the status is. On the
+// default branch, and in a folder, there is nothing to write.
+func TestSignpost(t *testing.T) {
+	folder := t.TempDir()
+	for name, c := range map[string]struct {
+		s    Settings
+		want bool
+	}{
+		"fleet/state":     {Settings{Source: repository(t)}, true},
+		"fairlead/status": {Settings{Source: repository(t)}, false},
+		"in/folder":       {Settings{Source: folder}, false},
+		"in/status":       {Settings{Source: repository(t), StatusRepository: folder}, false},
+	} {
+		c.s.Log = slog.New(slog.DiscardHandler)
+		source, err := c.s.OpenSource()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := c.s.statusBranches(source, nil, metrics.New("v0"))(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (b.Signpost != nil) != c.want {
+			t.Errorf("%s has a signpost: %v", name, !c.want)
+		}
+		if !c.want {
+			continue
+		}
+		if err := b.Signpost(t.Context(), "f"); err != nil {
+			t.Fatal(err)
+		}
+		at, err := c.s.OpenBranch("fairlead/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, tree, err := at.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err := status.Locate(tree); err != nil || l.Signposts["f"] != name {
+			t.Errorf("the default branch says %+v, %v", l, err)
+		}
 	}
 }
