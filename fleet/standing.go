@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -103,13 +104,17 @@ func (w Wait) String() string {
 	return w.Why + ", until " + w.Until.UTC().Format(time.RFC3339)
 }
 
+// rolloutSchema is the schema of template hashes in digests of rollouts. It stays the same when a
+// schema is added, so that nothing comes in waves because the agent is newer.
+const rolloutSchema = "2"
+
 // RolloutDigest identifies what of c comes in waves: what its machines are made of, its
 // versions, what they share, and its addons. Clusters that differ in numbers of machines alone
 // have the same.
 func (c *Cluster) RolloutDigest() string {
 	var of []any
 	for _, p := range c.Pools() {
-		of = append(of, []string{string(p.Name), string(p.Role), string(p.Kind), p.Provider, p.Version, string(p.Template), p.RolloutAfter.UTC().Format(time.RFC3339)})
+		of = append(of, []string{string(p.Name), string(p.Role), string(p.Kind), p.Provider, p.Version, string(cmp.Or(p.In(rolloutSchema), p.Template)), p.RolloutAfter.UTC().Format(time.RFC3339)})
 	}
 	if h := c.Hosted; h != nil {
 		of = append(of, h.Version, hashed(h.Object))
