@@ -16,7 +16,10 @@ type PoolRetry struct {
 
 // RetryOf returns the tries of p in list; zero: p had none with its template.
 func RetryOf(list []PoolRetry, p *Pool) PoolRetry {
-	if i := slices.IndexFunc(list, func(r PoolRetry) bool { return r.Pool == p.Name && r.Template == p.Template }); i >= 0 {
+	if i := slices.IndexFunc(list, func(r PoolRetry) bool {
+		same, _ := p.Has(r.Template)
+		return r.Pool == p.Name && same
+	}); i >= 0 {
 		return list[i]
 	}
 	return PoolRetry{}

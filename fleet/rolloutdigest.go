@@ -1,9 +1,14 @@
 package fleet
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
+
+// rolloutSchema is the schema of template hashes in digests of rollouts. It stays the same when a
+// schema is added, so that nothing comes in waves because the agent is newer.
+const rolloutSchema = "2"
 
 // NeverWaits says why a change of a field of a Cluster or a Pool needs no turn in a rollout; empty: it
 // waits. Each field waits that is not here, those that come later too.
@@ -64,6 +69,7 @@ func (c *Cluster) RolloutDigest() string {
 // inWaves returns p without what NeverWaits.
 func (p Pool) inWaves() Pool {
 	p.Replicas, p.Scaling, p.Replace, p.Remediate, p.Paused = 0, nil, nil, nil, false
+	p.Template = cmp.Or(p.In(rolloutSchema), p.Template)
 	p.Former, p.Bootstrap, p.Infrastructure = nil, Bootstrap{}, Object{}
 	p.RolloutAfter = p.RolloutAfter.UTC()
 	return p
@@ -86,15 +92,12 @@ func (t *Topology) inWaves() *Topology {
 	return &out
 }
 
-// formerSchema is the schema of template hashes of agents that wrote a FormerRolloutDigest.
-const formerSchema = "2"
-
 // FormerRolloutDigest is the RolloutDigest of agents for which only templates, versions, infrastructure
 // and addons waited. By it a standing that such an agent wrote is told from a change.
 func (c *Cluster) FormerRolloutDigest() string {
 	var of []any
 	for _, p := range c.Pools() {
-		of = append(of, []string{string(p.Name), string(p.Role), string(p.Kind), p.Provider, p.Version, string(p.templateIn(formerSchema)), p.RolloutAfter.UTC().Format(time.RFC3339)})
+		of = append(of, []string{string(p.Name), string(p.Role), string(p.Kind), p.Provider, p.Version, string(cmp.Or(p.In(rolloutSchema), p.Template)), p.RolloutAfter.UTC().Format(time.RFC3339)})
 	}
 	if h := c.Hosted; h != nil {
 		of = append(of, h.Version, hashed(h.Object))

@@ -12,24 +12,19 @@ func (h TemplateHash) Schema() string {
 	return schema
 }
 
+// In returns the hash of p in a schema; empty: it has none.
+func (p *Pool) In(schema string) TemplateHash {
+	for _, own := range append([]TemplateHash{p.Template}, p.Former...) {
+		if own.Schema() == schema {
+			return own
+		}
+	}
+	return ""
+}
+
 // Has reports whether h is the hash of what machines of p are made of, in the schema
 // of h. In a schema that p has no hash of nobody knows.
 func (p *Pool) Has(h TemplateHash) (same, known bool) {
-	for _, own := range append([]TemplateHash{p.Template}, p.Former...) {
-		if own.Schema() == h.Schema() {
-			return own == h, true
-		}
-	}
-	return false, false
-}
-
-// templateIn returns the hash of what machines of p are made of, in that schema; the newest one
-// where p has none in it.
-func (p *Pool) templateIn(schema string) TemplateHash {
-	for _, h := range p.Former {
-		if h.Schema() == schema {
-			return h
-		}
-	}
-	return p.Template
+	own := p.In(h.Schema())
+	return own != "" && own == h, own != ""
 }

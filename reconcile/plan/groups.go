@@ -153,8 +153,10 @@ func (f *facts) expect(of func(fleet.Role, fleet.PoolName) *group) {
 		}
 		g := of(role, a.Action.Pool)
 		g.pending = append(g.pending, a.Action.Machine)
-		if g.pool != nil && a.Action.Pool == g.name && a.Action.Template == g.pool.Template {
-			g.freshPending++
+		if g.pool != nil && a.Action.Pool == g.name {
+			if same, _ := g.pool.Has(a.Action.Template); same {
+				g.freshPending++
+			}
 		}
 		f.wake(f.settleOf(a.Action.Provider) - f.Now.Sub(a.At))
 	}

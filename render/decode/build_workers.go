@@ -31,7 +31,7 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 		p = p.Sized(replicas)
 	}
 	b.made(o, &p, machine, "spec.template.spec.", controlPlane)
-	p.NamePattern = b.namesOf(in.Spec.MachineNaming.Template, "machineSet.name", machineSetName(o.name, p.Template))
+	p.NamePattern = b.namesOf(in.Spec.MachineNaming.Template, "machineSet.name", machineSetName(o.name, &p))
 	return p
 }
 

@@ -72,7 +72,7 @@ func settledOf(p *fleet.Pool) json.RawMessage {
 	case b.Settled != nil:
 		return b.Settled
 	default:
-		return b.Spec
+		return hashedBootstrap(b)
 	}
 }
 

@@ -78,8 +78,12 @@ func (b *builder) namesOf(template, owner string, value string) string {
 	return pattern
 }
 
-// machineSetName returns a name in place of that of a MachineSet: one for each template.
-func machineSetName(deployment string, t fleet.TemplateHash) string {
-	_, hash, _ := strings.Cut(string(t), "-")
+// namingSchema is the schema of hashes in names of machines. It stays the same when a schema is
+// added: names are part of a definition, whose digest must not change with the version.
+const namingSchema = "2"
+
+// machineSetName returns a name in place of that of a MachineSet: one for each template of p.
+func machineSetName(deployment string, p *fleet.Pool) string {
+	_, hash, _ := strings.Cut(string(p.In(namingSchema)), "-")
 	return deployment + "-" + hash[:min(len(hash), 5)]
 }
