@@ -137,6 +137,10 @@ func faults() []fault {
 		{"machines of a pool that left Git go at once", "DepartedPoolGoesInTurn", []edit{
 			{"reconcile/plan/rollout/departed.go", "case budget > 0:", "case budget > 0 || BROKEN:"},
 		}},
+		{"members are known by their names", "NoLivingMachineLost", []edit{
+			{"providers/distribution/kubeadm/inside/members.go", "		node, s := statusOf(m.memberID, m.Name, statuses)\n", "		node, s := statusOf(m.memberID, m.Name, statuses)\n		if BROKEN {\n			node = m.Name\n		}\n"},
+			{"reconcile/plan/etcd.go", `name == "" || e.Members[i].Healthy)`, `name == "" || e.Members[i].Healthy && !BROKEN)`},
+		}},
 		{"a report tells the time", "SameFactsNoCommit", []edit{
 			{"agent/publish/publish.go", "\t\"sync\"\n", "\t\"sync\"\n\t\"time\"\n"},
 			{"agent/publish/publish.go", "p.p.Writer.Put(c.Report)", "if BROKEN && len(c.Report.Conditions) > 0 {\n\t\tc.Report.Conditions = slices.Clone(c.Report.Conditions)\n\t\tc.Report.Conditions[0].Message = time.Now().String()\n\t}\n\tp.p.Writer.Put(c.Report)"},
