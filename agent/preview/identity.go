@@ -119,6 +119,11 @@ func (p *Plan) CompareTerms(before fleet.Fleet, without *Plan) {
 		since = p.Since(without)
 	}
 	changes := slices.Concat(since.Added, since.Withdrawn)
+	for _, c := range p.desired.Clusters {
+		if without != nil && without.waits(c.Key) && !p.waits(c.Key) && !tells(changes, c.Key.String(), "") {
+			p.addTerm(Change{Change: ChangeSetting, Cluster: c.Key.String(), Reason: "what waits for its turn comes now"})
+		}
+	}
 	defer p.sort()
 	was, is := &before.Config, &p.o.Fleet.Config
 	if p.o.Scope == scope.All {

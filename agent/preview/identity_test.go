@@ -66,7 +66,7 @@ func TestIdentityHasWhatItChangesTo(t *testing.T) {
 	} {
 		other := is()
 		c.other(other)
-		if identityOf(c.change, is()) != identityOf(c.change, is()) || identityOf(c.change, is()) == identityOf(c.change, other) {
+		if first := identityOf(c.change, is()); first != identityOf(c.change, is()) || first == identityOf(c.change, other) {
 			t.Errorf("%s: what it changes to is not told apart", name)
 		}
 	}

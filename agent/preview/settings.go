@@ -23,7 +23,11 @@ func settings(was, is *fleet.Config) []Change {
 // fieldOfFile returns the field of fleet.yaml that a field of fleet.Config comes from.
 func fieldOfFile(field string) string {
 	for _, of := range [][2]string{
-		{"statusBranch", "status.branch"}, {"statusHistory", "status.history"}, {"waves.windows", "windows"}, {"waves.freezes", "freezes"}, {"waves.", "rollout."},
+		{"statusBranch", "status.branch"},
+		{"statusHistory", "status.history"},
+		{"waves.windows", "windows"},
+		{"waves.freezes", "freezes"},
+		{"waves.", "rollout."},
 		{"pullRequests.planned", "pullRequests"},
 	} {
 		if rest, ok := strings.CutPrefix(field, of[0]); ok {

@@ -18,7 +18,6 @@
 package window
 
 import (
-	"cmp"
 	"time"
 	_ "time/tzdata" // zones are the same everywhere
 
@@ -88,7 +87,10 @@ func New(r Rule) (*Window, error) {
 
 // String returns the rule in words: windows with equal words are open at the same times.
 func (w *Window) String() string {
-	r := w.rule
+	r, zone := w.rule, "UTC"
+	if r.Zone != "" {
+		zone = r.Zone
+	}
 	words := "cron " + r.Cron
 	if r.RRule != "" {
 		words = "rrule " + r.RRule
@@ -96,7 +98,7 @@ func (w *Window) String() string {
 	if r.Start != "" {
 		words += " from " + r.Start
 	}
-	return words + " for " + r.Duration + " in " + cmp.Or(r.Zone, "UTC")
+	return words + " for " + r.Duration + " in " + zone
 }
 
 // check refuses a window that never opens.

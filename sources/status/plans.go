@@ -39,6 +39,13 @@ const (
 // maxPlan bounds what is said of one pull request, in bytes.
 const maxPlan = 1 << 20
 
+// Bounds of what is recorded for programs, so that it can be read again: changes beyond them, the least
+// harmful, are left out.
+const (
+	mostPlanned = 20_000
+	mostReason  = 300 // bytes, or else characters
+)
+
 // A Plan is what merging a pull request, or a ref, would change, and what became of it.
 type Plan struct {
 	Number   int    // of the pull request; 0: there is none
@@ -184,8 +191,7 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 		return Plan{}, err
 	}
 	var f planFile
-	limits := documents.DefaultLimits()
-	if err := documents.Unmarshal(b, &f, limits); err != nil {
+	if err := documents.Unmarshal(b, &f, fleetLimits()); err != nil {
 		return Plan{}, err
 	}
 	if of := (Plan{Number: f.PullRequest, Ref: f.Ref}); f.Kind != "Plan" || f.APIVersion != apiVersion || of.path()+".yaml" != p || !fs.ValidPath("x"+f.Ref) {
@@ -212,7 +218,12 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 func planFileOf(p Plan) planFile {
 	f := planFile{
 		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Plan"}, PullRequest: p.Number, Ref: p.Ref, Head: p.Head, Base: p.Base, Tree: p.Tree, Look: p.Look,
-		Verdict: p.Verdict, Summary: p.Summary, Changes: p.Changes,
+		Verdict: p.Verdict, Summary: p.Summary, Changes: slices.Clone(p.Changes[:min(len(p.Changes), mostPlanned)]),
+	}
+	for i := range f.Changes {
+		if c := &f.Changes[i]; len(c.Reason) > mostReason {
+			c.Reason = oneLine(c.Reason, mostReason)
+		}
 	}
 	for _, k := range p.Clusters {
 		f.Clusters = append(f.Clusters, k.String())

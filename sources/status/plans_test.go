@@ -2,6 +2,7 @@ package status_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -114,5 +115,29 @@ func TestApprovals(t *testing.T) {
 	}
 	if got, err = q.List(t.Context()); err != nil || got[0].Distrusted != "" || !strings.HasPrefix(got[0].Signature, "signed fairlead-approval\n") {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// The plan of a large fleet can be read again, however much it changes.
+func TestLargePlan(t *testing.T) {
+	b := folderBranch(t)
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "me", "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := status.NewPlans(b)
+	p := status.Plan{Number: 1, Head: "h", Base: "b", Tree: "t", Verdict: "success", Summary: "replace 26000 machines", Text: "### plan\n"}
+	for i := range 26_000 {
+		name := fmt.Sprintf("edge-%05d", i)
+		p.Changes = append(p.Changes, status.PlannedChange{
+			Change: "replace", Cluster: "prod/" + name, Pool: "md-0", Machine: name + "-a", By: name + "-b", Addon: "x", Host: "x", Waits: true, Reason: strings.Repeat("outdated: ", 40),
+		})
+		p.Clusters = append(p.Clusters, fleet.Key{Namespace: "prod", Name: name})
+	}
+	if err := q.Write(t.Context(), owner, []status.Plan{p}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := q.List(t.Context()); err != nil || len(got) != 1 || len(got[0].Changes) != 20_000 || len(got[0].Clusters) != 26_000 {
+		t.Errorf("%d plans are read of one: %v", len(got), err)
 	}
 }
