@@ -55,7 +55,7 @@ func TestMergeKubeconfig(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mergeKubeconfig(file, k, fleet.NewSecret([]byte(oneKubeconfig))); err == nil || !strings.Contains(err.Error(), "it stays as it is") {
+	if _, err := mergeKubeconfig(file, k, fleet.NewSecret([]byte(oneKubeconfig))); err == nil || !strings.Contains(err.Error(), "the file is unchanged") {
 		t.Errorf("a file that cannot be read: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/agent/output"
@@ -51,5 +52,29 @@ func TestTreeOfPools(t *testing.T) {
 	}
 	if got := strings.Join(names, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), strings.Join(want, "\n"))
+	}
+}
+
+// TestTreeCountsMachines: many available machines of a pool are one line, unless all are
+// shown.
+func TestTreeCountsMachines(t *testing.T) {
+	r := fleet.Report{
+		Cluster: fleet.Key{Namespace: "prod", Name: "eu"}, Phase: fleet.PhaseProvisioned,
+		Pools: []fleet.PoolReport{{Name: "md", Role: fleet.RoleWorker, Version: "v1.34.1", Desired: 6, Current: 6}},
+	}
+	machines := make([]clusterv1.Machine, 6)
+	for i := range machines {
+		r.Machines = append(r.Machines, fleet.MachineReport{Machine: fleet.Machine{Name: fleet.MachineName("md-" + string(rune('a'+i))), Pool: "md", Role: fleet.RoleWorker}, Phase: fleet.MachinePhaseRunning})
+		machines[i].Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue, Reason: "Available"}}
+	}
+	machines[0].Status.Conditions[0].Status = metav1.ConditionFalse
+	for all, want := range map[bool]string{false: "└─5 machines", true: "Machine md-f"} {
+		var out strings.Builder
+		if err := showTree(&out, output.FormatTable, []status.Cluster{{Report: r, Machines: machines}}, fleet.RolloutStatus{}, all); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "Machine md-a") || all == strings.Contains(out.String(), "5 machines") {
+			t.Errorf("with all %v:\n%s", all, out.String())
+		}
 	}
 }
