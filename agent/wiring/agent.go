@@ -88,7 +88,7 @@ func (s Settings) statusBranches(source sources.Source, guard func() error, m *m
 			}
 			return status.Move(ctx, status.Guarded(b, guard), status.Guarded(to, guard), other)
 		}
-		if s.namesStatusBranches() && name != render.DefaultStatusBranch {
+		if s.namesStatusBranches() && name != fleet.DefaultStatusBranch {
 			branch.Signpost = func(ctx context.Context, id fleet.ID) error {
 				at, err := open(fleet.DefaultStatusBranch)
 				if err != nil {
