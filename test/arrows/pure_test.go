@@ -37,7 +37,7 @@ func pureRooms() map[string][]string {
 			"sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2", "sigs.k8s.io/cluster-api/api/core/v1beta2",
 		},
 		"reconcile/rollout": {
-			"cmp", "fmt", "maps", "slices", "strings", "time", module + "fleet",
+			"cmp", "fmt", "iter", "maps", "slices", "strings", "time", module + "fleet", "github.com/benbjohnson/immutable",
 			"k8s.io/apimachinery/pkg/labels", "sigs.k8s.io/cluster-api/api/core/v1beta2",
 		},
 		"fleet/window": {"fmt", "slices", "strconv", "strings", "time", "time/tzdata", "github.com/teambition/rrule-go"},
