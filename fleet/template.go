@@ -25,6 +25,10 @@ func (p *Pool) In(schema string) TemplateHash {
 // Has reports whether h is the hash of what machines of p are made of, in the schema
 // of h. In a schema that p has no hash of nobody knows.
 func (p *Pool) Has(h TemplateHash) (same, known bool) {
-	own := p.In(h.Schema())
-	return own != "" && own == h, own != ""
+	for _, own := range append([]TemplateHash{p.Template}, p.Former...) {
+		if own.Schema() == h.Schema() {
+			return own == h, true
+		}
+	}
+	return false, false
 }
