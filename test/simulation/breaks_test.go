@@ -39,8 +39,8 @@ func faults() []fault {
 		}},
 		{"broken files are taken for a deletion", "NothingDeletedThatGitHas", []edit{
 			{
-				advance, "s.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave, serves: old.serves, refused: refused[k]}",
-				"if BROKEN && old.definition != nil {\n\t\t\t\told.definition = deleted(old.definition)\n\t\t\t}\n\t\t\ts.clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave, serves: old.serves, refused: refused[k]}",
+				advance, "clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave, serves: old.serves, refused: refused[k]}",
+				"if BROKEN && old.definition != nil {\n\t\t\t\told.definition = deleted(old.definition)\n\t\t\t}\n\t\t\tclusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave, serves: old.serves, refused: refused[k]}",
 			},
 		}},
 		{"protected clusters are deleted", "ProtectedNeverDeleted", []edit{
