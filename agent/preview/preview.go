@@ -164,7 +164,7 @@ func (p *Plan) Look(ctx context.Context, looker Looker) error {
 	for _, k := range p.desired.Orphans {
 		p.Orphans = append(p.Orphans, k.String())
 		if !slices.Contains(p.o.Status.Fleet.Orphans, k) {
-			p.Changes = append(p.Changes, Change{Change: LeaveCluster, Cluster: k.String(), Reason: "the cluster vanished from Git: it stays, and nobody repairs it"})
+			p.Changes = append(p.Changes, Change{Change: LeaveCluster, Cluster: k.String(), Reason: "the cluster was removed from Git: it stays, and Fairlead does not manage it"})
 		}
 	}
 	p.care()
@@ -191,7 +191,7 @@ func (p *Plan) care() {
 		}
 		last, known := p.o.Status.Cluster(c.Key)
 		if c.Abandon && known && last.Report.Phase != fleet.PhaseAbandoned {
-			p.Changes = append(p.Changes, Change{Change: AbandonCluster, Cluster: c.Key.String(), Reason: "Git says so: the cluster stays, and nobody repairs it"})
+			p.Changes = append(p.Changes, Change{Change: AbandonCluster, Cluster: c.Key.String(), Reason: "Git says so: the cluster stays, and Fairlead does not manage it"})
 		}
 	}
 }

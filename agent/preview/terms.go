@@ -79,7 +79,7 @@ func ofGit(field string) (why string) {
 		return "it names the definition"
 	case "deletionRefused":
 		return "it follows from others, and a problem tells it"
-	case "residence", "neighborPlaces", "removals", "made", "rebooting", "neighbors", "aPIElsewhere", "apiElsewhere":
+	case "residence", "neighborPlaces", "removals", "made", "rebooting", "neighbors", "apiElsewhere":
 		return "Git does not say it: it is remembered or observed"
 	case "former", "replace", "remediate":
 		return "it follows from others, or from requests"
@@ -102,7 +102,7 @@ func opaque(field string) bool {
 func byMachines(field string) bool {
 	switch top, _, _ := strings.Cut(strings.ReplaceAll(field, "[", "."), "."); top {
 	case "version", "template", "bootstrap", "infrastructure", "namePattern", "failureDomain", "replicas", "labels", "nodeLabels", "annotations", "taints",
-		"rolloutAfter", "role", "kind", "provider", "aPIPort", "apiPort", "ports":
+		"rolloutAfter", "role", "kind", "provider", "apiPort", "ports":
 		return true
 	}
 	return false

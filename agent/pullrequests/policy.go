@@ -76,7 +76,7 @@ func (j *judge) changes() {
 			}
 		case preview.AbandonCluster, preview.LeaveCluster:
 			if j.policy.DeletedClusters {
-				j.add("it gives up cluster " + c.Cluster + ", which nobody repairs then")
+				j.add("it stops managing cluster " + c.Cluster)
 			}
 		case forecast.ReplaceMachine, forecast.DeleteMachine:
 			machines++

@@ -27,7 +27,7 @@ var sample = []preview.Change{
 func TestText(t *testing.T) {
 	before := &preview.Plan{Changes: sample[4:], Orphans: []string{"prod/old"}}
 	after := &preview.Plan{Orphans: []string{"prod/e", "prod/old"}, Changes: append([]preview.Change{
-		{Change: preview.LeaveCluster, Cluster: "prod/e", Reason: "it vanished from Git"},
+		{Change: preview.LeaveCluster, Cluster: "prod/e", Reason: "it was removed from Git"},
 		{Change: preview.ShareSecrets, Reason: "spec.escrow.recipients: add age1x"},
 	}, sample...)}
 	before.Changes = append(before.Changes[:1:1], preview.Change{Change: "create", Cluster: "prod/f", Machine: "f-1", Waits: true, Reason: "it is one of 3"})

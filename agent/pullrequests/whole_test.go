@@ -140,7 +140,7 @@ func TestLeavingGitIsPlanned(t *testing.T) {
 		change(&newest)
 		s, text := w.plannedAs(t, newest)
 		kind, _, _ := strings.Cut(name, " prod")
-		if s.Verdict != forge.Failure || !strings.Contains(s.Text, "it gives up cluster prod/a") || !strings.Contains(text, "**"+kind+"**") {
+		if s.Verdict != forge.Failure || !strings.Contains(s.Text, "it stops managing cluster prod/a") || !strings.Contains(text, "**"+kind+"**") {
 			t.Errorf("%s: %+v\n%s", name, s, text)
 		}
 	}
