@@ -32,7 +32,7 @@ func withGate(t *testing.T, n int) (*bench, *hoststest.Host) {
 // createControlPlane makes a machine of the control plane.
 func (b *bench) createControlPlane(c *fleet.Cluster, name fleet.MachineName) {
 	b.t.Helper()
-	r := providers.MachineRequest{Cluster: c, Pool: c.ControlPlane, Name: name, UserData: userData()}
+	r := providers.MachineRequest{Cluster: c, Pool: c.ControlPlane, Name: name, UserData: userData(), APIPort: 6443}
 	if err := b.p.CreateMachine(b.t.Context(), "op", r); err != nil {
 		b.t.Fatal(err)
 	}
@@ -191,6 +191,9 @@ func TestForgedClaim(t *testing.T) {
 	b.createControlPlane(c, "cp-0")
 	b.inLine(c)
 	claim := strings.TrimSpace(b.hosts[0].Read("/var/lib/fairlead/host/claim"))
+	if !strings.Contains(claim, `"apiPort":6443`) {
+		t.Errorf("the claim does not note the port of the API server: %s", claim)
+	}
 	forged := strings.NewReplacer(`"host":"h0"`, `"host":"h1"`, `"cp-0"`, `"x 1.2.3.4:1\nprogram evil\n\tcommand id\n#"`).Replace(claim)
 	forged = `{"id":"fedcba9876543210"` + forged[strings.Index(forged, ","):]
 	b.hosts[1].Write("/var/lib/fairlead/host/claim", forged+"\n")
