@@ -68,6 +68,15 @@ func (f *facts) failedLongAgo(m *machine) bool {
 	return true
 }
 
+// starts reports whether m still has time to join.
+func (f *facts) starts(m *machine) bool {
+	left := defaultStartup - f.Now.Sub(f.madeAt(m))
+	if left > 0 {
+		f.wake(left)
+	}
+	return left > 0
+}
+
 // joinedSince reports whether a machine of g that was made at that time or later has joined.
 func (g *group) joinedSince(f *facts, at time.Time) bool {
 	return slices.ContainsFunc(g.all, func(o *machine) bool { return o.node != nil && !f.madeAt(o).Before(at) })
@@ -79,11 +88,6 @@ func (f *facts) tries(g *group, failed []*machine) bool {
 		return true
 	}
 	return slices.ContainsFunc(g.all, func(m *machine) bool {
-		left := defaultStartup - f.Now.Sub(f.madeAt(m))
-		if m.leaving || m.node != nil || slices.Contains(failed, m) || left <= 0 {
-			return false
-		}
-		f.wake(left)
-		return true
+		return !m.leaving && m.node == nil && !slices.Contains(failed, m) && f.starts(m)
 	})
 }
