@@ -181,7 +181,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	settleTimes := settleTimes(guests)
 	in := plan.Input{
 		Desired: c, Observed: observed, Attempts: m.recent(observed.At, attemptsLast(settle, settleTimes)),
-		Since: m.since, Settle: settle, SettleTimes: settleTimes, Now: observed.At, ClockSet: r.clock.lastSet(),
+		Since: m.since, Watched: m.looked(observed.At), Settle: settle, SettleTimes: settleTimes, Now: observed.At, ClockSet: r.clock.lastSet(),
 		Answered: m.heardAt(), NeverAnswered: m.neverAnswered(), Memory: known,
 	}
 	p := plan.Compute(in)

@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 )
 
 func TestRecovery(t *testing.T) {
@@ -201,19 +202,53 @@ func TestAnyAnswerProvesLife(t *testing.T) {
 		fleet.Unauthorized: nil,
 		fleet.Unknown:      nil,
 	} {
-		c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
-		c.HealthChecks = []clusterv1.MachineHealthCheck{{ObjectMeta: metav1.ObjectMeta{Name: "all"}}}
-		s := newStub(c, 1)
+		c, s := checked(t)
 		s.down = fleet.Errorf(kind, "list nodes", "no")
 		r := s.reconciler(t, c)
-		r.Pass(t.Context(), c, fleet.Memory{})
-		s.now = s.now.Add(10 * time.Minute)
-		r.Pass(t.Context(), c, fleet.Memory{})
-		s.now = s.now.Add(10 * time.Minute)
+		s.passes(t, r, c, 10)
 		s.down = fleet.Errorf(fleet.Unavailable, "list nodes", "no")
-		r.Pass(t.Context(), c, fleet.Memory{})
+		s.passes(t, r, c, 2)
 		if !slices.Contains(want, "DeleteMachine") && len(s.calls) > 0 || want != nil && !slices.Contains(s.calls, "DeleteMachine") {
 			t.Errorf("%s: calls %v, want %v", kind, s.calls, want)
+		}
+	}
+}
+
+// checked returns a cluster of one machine with a health check, and its stub.
+func checked(t *testing.T) (*fleet.Cluster, *stub) {
+	c := clusterSpec{1, 0, "v1.33.5", false}.cluster(t)
+	c.HealthChecks = []clusterv1.MachineHealthCheck{{ObjectMeta: metav1.ObjectMeta{Name: "all"}}}
+	return c, newStub(c, 1)
+}
+
+// passes makes n passes of r over c, which is not known to have had a control plane, each
+// with a minute after it.
+func (s *stub) passes(t *testing.T, r *reconcile.Reconciler, c *fleet.Cluster, n int) {
+	for range n {
+		r.Pass(t.Context(), c, fleet.Memory{Residence: fleet.Residence{ControlPlane: fleet.NeverInitialized}})
+		s.now = s.now.Add(time.Minute)
+	}
+}
+
+// TestGapProvesNothing hides the infrastructure for a while, after the first look or before
+// it. The API server may have answered in that time: its silence counts from the first look
+// after it.
+func TestGapProvesNothing(t *testing.T) {
+	for _, before := range []int{0, 1} {
+		c, s := checked(t)
+		s.down = fleet.Errorf(fleet.Unavailable, "list nodes", "no")
+		r := s.reconciler(t, c)
+		s.passes(t, r, c, before)
+		s.lookErr = fleet.Errorf(fleet.Unavailable, "list machines", "no")
+		s.passes(t, r, c, 15)
+		s.lookErr = nil
+		s.passes(t, r, c, 10)
+		if len(s.calls) > 0 {
+			t.Errorf("%d looks before the gap: calls %v", before, s.calls)
+		}
+		s.passes(t, r, c, 2)
+		if !slices.Contains(s.calls, "DeleteMachine") {
+			t.Errorf("%d looks before the gap: calls %v after the time that a first machine has", before, s.calls)
 		}
 	}
 }

@@ -160,9 +160,12 @@ func (f *facts) startup(h *clusterv1.MachineHealthCheck, m *machine) health.Star
 // was made later than now was made by an agent with another clock.
 func (f *facts) knownSilent(m *machine) bool {
 	return f.NeverAnswered && !slices.ContainsFunc(f.machines, func(o *machine) bool {
-		return o.Name == m.Name && (o.madeBy().Before(f.Since) || o.Origin.Made.After(f.Now))
+		return o.Name == m.Name && (o.madeBy().Before(f.watchedSince()) || o.Origin.Made.After(f.Now))
 	})
 }
+
+// watchedSince is since when this agent has looked at the cluster as its owner without a gap.
+func (f *facts) watchedSince() time.Time { return latest(f.Since, f.Watched) }
 
 // madeBy is when m was asked for by the clock of the agent that did, or else by that
 // of its infrastructure.
@@ -196,13 +199,13 @@ func (f *facts) oneName() bool {
 }
 
 // silentSince is from when m is known to be silent. The agent before this one may
-// have ended before m became a control plane: then all that counts is how long this
-// one has called.
+// have ended before m became a control plane, and in a gap between two looks m may have
+// become one: then all that counts is how long this agent has called without a gap.
 func (f *facts) silentSince(m *machine) time.Time {
 	if f.knownSilent(m) {
 		return time.Time{}
 	}
-	return f.Since
+	return f.watchedSince()
 }
 
 // skipsRemediation reports whether people keep health checks away from m.

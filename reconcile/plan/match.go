@@ -198,7 +198,7 @@ func (f *facts) ambiguity(name fleet.MachineName, same []*machine) string {
 	case f.unreachable && f.knownSilent(same[0]):
 		return ""
 	case f.unreachable && f.firstTwice():
-		if left := defaultStartup - f.Now.Sub(f.Since); left > 0 {
+		if left := defaultStartup - f.Now.Sub(f.watchedSince()); left > 0 {
 			f.wake(left)
 			return "and none of them has answered yet"
 		}
@@ -214,8 +214,7 @@ func (f *facts) ambiguity(name fleet.MachineName, same []*machine) string {
 		return fmt.Sprintf("and etcd has a member %s that may be of any of them: delete the others yourself", name)
 	}
 	for _, m := range same {
-		if left := defaultStartup - f.Now.Sub(f.madeAt(m)); left > 0 {
-			f.wake(left)
+		if f.starts(m) {
 			return "and none of them has joined yet"
 		}
 	}

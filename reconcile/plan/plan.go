@@ -23,8 +23,12 @@ type Input struct {
 	// Since is when this agent began to look at the cluster as its owner. No
 	// machine is created before a settle window has passed from it: what
 	// another agent began may still surface.
-	Since  time.Time
-	Settle time.Duration // how long the provider of the first site may take to show a change
+	Since time.Time
+	// Watched is since when this agent has looked at the cluster without a gap; zero: since
+	// Since. A deadline for an answer of the API server counts from it: during a gap the
+	// server may have answered, and nothing would have heard it.
+	Watched time.Time
+	Settle  time.Duration // how long the provider of the first site may take to show a change
 	// SettleTimes are those of the others; one that is not there is Settle.
 	SettleTimes fleet.SettleTimes
 	Now         time.Time

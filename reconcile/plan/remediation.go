@@ -20,7 +20,9 @@ func (d *draft) remediateFirst(g *group) bool {
 	if !d.unreachable || !m.condemned || !d.failedFirst(m) {
 		return false
 	}
-	if !d.knownSilent(m) && d.unsettled() {
+	if left := d.longestSettle() - d.Now.Sub(d.silentSince(m)); left > 0 {
+		d.wake(left)
+		d.wait("machine %s stays until the API server has not answered for %s", m.Name, d.longestSettle())
 		return true
 	}
 	if v := d.verdict(m); v.Limit != remediation.None {

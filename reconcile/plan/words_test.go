@@ -55,6 +55,9 @@ func (s *script) read(f []string) error {
 		if w.is("since") {
 			s.in.Since = s.in.Now.Add(-w.duration("since"))
 		}
+		if w.is("watched") {
+			s.in.Watched = s.in.Now.Add(-w.duration("watched"))
+		}
 		if w.is("clock-set") {
 			s.in.ClockSet = s.in.Now.Add(-w.duration("clock-set"))
 		}
