@@ -20,8 +20,8 @@ type observation struct {
 	cluster *fleet.Cluster
 	spec    *api.VSphereClusterSpec
 	sites   []siteSeen
-	holders addresses.Holders // of addresses of pools, by the names that holder gives VMs, and endpoints
-	running map[string]bool   // those of them that are powered on
+	holders addresses.Holders // of addresses of pools, by the names that holder gives VMs, and endpoints; not to be changed
+	running map[string]bool   // those of them that are powered on; not to be changed
 	unknown error             // why it is not known what addresses a VM has; nil: it is
 	strays  map[*machine.Owned]stray
 }
@@ -41,7 +41,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if err != nil {
 		return nil, err
 	}
-	out := &observation{cluster: c, spec: spec, holders: make(addresses.Holders), running: make(map[string]bool)}
+	out := &observation{cluster: c, spec: spec}
 	var places []*vcenter.Client
 	for _, s := range sites {
 		if err := s.identify(ctx, c); err != nil {
@@ -57,10 +57,11 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		if err != nil {
 			return nil, err
 		}
-		vms := p.convert(look)
-		seen := siteSeen{site: s, look: look, owned: machine.Of(vms, c)}
+		l := p.seen.of(&s, look)
+		p.ledger.Saw(s.identity(), l.holders)
+		out.hold(l)
+		seen := siteSeen{site: s, look: look, owned: p.owned(l, c)}
 		seen.clones = clonesOf(look, c, seen.owned)
-		p.ledger.Saw(s.identity(), out.hold(&seen, machine.Copies(vms)))
 		out.sites = append(out.sites, seen)
 		places = append(places, s.Client)
 	}
@@ -130,78 +131,6 @@ func (o *observation) once() {
 			}
 		}
 	}
-}
-
-// convert returns the VMs of l that have tags, as package machine wants them.
-func (p *Provider) convert(l *vcenter.Look) []machine.VM {
-	busy := make(map[vcenter.Ref]string)
-	for _, t := range l.Tasks {
-		if t.Running() {
-			busy[t.Entity] = t.What
-		}
-	}
-	var out []machine.VM
-	for i := range l.VMs {
-		vm := &l.VMs[i]
-		if !vm.Tagged && !machine.Made(vm.InstanceUUID) {
-			continue
-		}
-		out = append(out, p.convertOne(vm, busy[vm.Ref]))
-	}
-	return out
-}
-
-// convertOne returns vm, on which the task busy runs, as package machine wants it.
-func (p *Provider) convertOne(vm *vcenter.VM, busy string) machine.VM {
-	v := machine.VM{
-		Ref: vm.Ref, Name: vm.Name, Configured: !vm.Unread, UUID: vm.UUID, InstanceUUID: vm.InstanceUUID, Template: vm.Template,
-		Tags: "?", Power: vm.Power, Connection: vm.Connection, Created: vm.Created, Booted: vm.Booted, ToolsRunning: vm.ToolsRunning, Busy: busy,
-	}
-	switch {
-	case vm.Tags != nil:
-		v.Tags, v.Read = vm.TagsValue, vm.Tags
-	case !vm.Tagged:
-		v.Tags = ""
-	}
-	for _, n := range vm.NICs {
-		v.NICs = append(v.NICs, machine.NIC{MAC: n.MacAddress, Card: n.DeviceConfigId >= 0, Addresses: n.IpAddress})
-	}
-	v.Refusal, v.Going = p.memoryOf(vm)
-	return v
-}
-
-// memoryOf returns why vm could not be powered on, if that was refused, and whether its
-// deletion was asked for while nobody could note that in it.
-func (p *Provider) memoryOf(vm *vcenter.VM) (refusal string, going bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.refusals[vm.InstanceUUID], p.going[vm.InstanceUUID]
-}
-
-// hold notes which addresses of pools the VMs of s have, whosesoever they are, without copies. Where
-// somebody damaged what one says of it, no address is given: it may be the one of that VM. It returns
-// those of s.
-func (o *observation) hold(s *siteSeen, copies map[vcenter.Ref]bool) addresses.Holders {
-	all := make(addresses.Holders)
-	for _, vm := range s.look.Tagged() {
-		if copies[vm.Ref] {
-			continue
-		}
-		runs := vm.Power != "poweredOff"
-		err := all.Add(s.holder(vm.Ref), vm.Tags[addresses.Tag])
-		e, wrong := all.AddEndpoint(vm.Tags)
-		if err = cmp.Or(err, wrong); err != nil {
-			o.unknown = fmt.Errorf("tags of %s: %w", s.look.Path(vm), err)
-		}
-		o.running[s.holder(vm.Ref)] = runs
-		if e != "" && runs {
-			o.running[e] = true
-		}
-	}
-	for c, ids := range all {
-		o.holders[c] = append(o.holders[c], ids...)
-	}
-	return all
 }
 
 // holder names a VM among those of all vCenters.

@@ -72,11 +72,11 @@ func (p *Provider) orphaned(l *vcenter.Look, id fleet.ID, clusters []*fleet.Clus
 	for _, c := range clusters {
 		known[c.Key] = true
 	}
-	all := p.convert(l)
+	all := &listing{machines: machine.NewIndex(convert(l))}
 	var out []machine.Owned
 	for _, k := range keysOf(l, id) {
 		if !known[k] {
-			out = append(out, machine.Of(all, &fleet.Cluster{Fleet: id, Key: k})...)
+			out = append(out, p.owned(all, &fleet.Cluster{Fleet: id, Key: k})...)
 		}
 	}
 	return out

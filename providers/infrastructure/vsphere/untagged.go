@@ -38,7 +38,7 @@ func (p *Provider) Untagged(ctx context.Context, c *fleet.Cluster, ids []fleet.P
 			return known && o.Shared() == snapshot.OwnerOf(c).Shared()
 		})
 		if len(vms) > 0 && !tagged { // of a copy and what it was made from, one stands for both
-			out = append(out, machine.Untagged(p.convertOne(&vms[0], ""), c))
+			out = append(out, machine.Untagged(p.converted(&vms[0]), c))
 		}
 	}
 	machine.Sort(out)

@@ -39,7 +39,7 @@ func (p *Provider) untaggedByName(ctx context.Context, o *observation, s *siteSe
 	for i := range vms {
 		vm := &vms[i]
 		if _, known := vm.Owner(); !known && !vm.Template && !vm.Unread {
-			out = append(out, machine.UntaggedByName(p.convertOne(vm, ""), s.look.Path(vm), pools[vm.Ref], o.cluster))
+			out = append(out, machine.UntaggedByName(p.converted(vm), s.look.Path(vm), pools[vm.Ref], o.cluster))
 		}
 	}
 	return out, nil

@@ -123,10 +123,7 @@ func OfCluster(uuid string, c *fleet.Cluster) bool { return madeFor(c)(uuid) }
 // madeFor returns OfCluster of c, for many UUIDs.
 func madeFor(c *fleet.Cluster) func(uuid string) bool {
 	want := clusterDigest(c.Fleet, c.Key.String())
-	return func(uuid string) bool {
-		digits := strings.ReplaceAll(strings.ToLower(uuid), "-", "")
-		return Made(uuid) && digits[:12]+digits[13:16] == want
-	}
+	return func(uuid string) bool { return clusterOf(uuid) == want }
 }
 
 // Made reports whether uuid is of the form that InstanceUUID makes. vCenter gives others.
