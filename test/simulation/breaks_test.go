@@ -139,7 +139,7 @@ func faults() []fault {
 		}},
 		{"members are known by their names", "NoLivingMachineLost", []edit{
 			{"providers/distribution/kubeadm/inside/members.go", "		node, s := statusOf(m.memberID, m.Name, statuses)\n", "		node, s := statusOf(m.memberID, m.Name, statuses)\n		if BROKEN {\n			node = m.Name\n		}\n"},
-			{"reconcile/plan/etcd.go", `name == "" || e.Members[i].Healthy)`, `name == "" || e.Members[i].Healthy && !BROKEN)`},
+			{"reconcile/plan/etcd.go", `name == "" || e.Members[i].Healthy ||`, `name == "" || e.Members[i].Healthy && !BROKEN ||`},
 		}},
 		{"a report tells the time", "SameFactsNoCommit", []edit{
 			{"agent/publish/publish.go", "\t\"sync\"\n", "\t\"sync\"\n\t\"time\"\n"},
