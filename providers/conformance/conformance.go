@@ -126,6 +126,7 @@ func Checks() []Check {
 		{"CreateMachinesAtOnce", createAtOnce},
 		{"IDComesOnce", idComesOnce},
 		{"EnsureInfrastructureKeepsMachines", ensureKeepsMachines},
+		{"MistakesChangeNothing", mistakesChangeNothing},
 		{"DeleteMachineTwice", deleteTwice},
 		{"DeleteMachineThatIsNotThere", deleteNothing},
 		{"DeleteMachineByID", deleteByID},

@@ -125,7 +125,7 @@ func TestMissingHooks(t *testing.T) {
 			}
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing", "PlaceIsShared",
-				"EndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
+				"MistakesChangeNothing", "EndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
 				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "SecondLookPrecedesAChange", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
 			}, c.Name)
 			if needs != r.Failed() {
@@ -137,6 +137,9 @@ func TestMissingHooks(t *testing.T) {
 
 // otherName is what Git calls the cloud in clusters that name it in another way.
 const otherName = "the same cloud"
+
+// mistaken is what Git calls the cloud where it means one that is not there.
+const mistaken = "cluod"
 
 // plain is a provider without abilities.
 type plain struct{ providers.Infrastructure }
@@ -254,6 +257,30 @@ func mutants() map[string]struct {
 					}
 				}
 				return errors.Join(err, p.EnsureInfrastructure(ctx, "", c))
+			},
+		}},
+		"takes away what a mistaken name leads away from": {"MistakesChangeNothing", mutant{
+			ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+				if c.Infrastructure.Name == mistaken {
+					return p.DeleteMachine(ctx, "", c, "m-0", "")
+				}
+				return p.EnsureInfrastructure(ctx, "", c)
+			},
+		}},
+		"looks nowhere for a mistaken name": {"MistakesChangeNothing", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				if c.Infrastructure.Name == mistaken {
+					return fleet.Infrastructure{}, nil
+				}
+				return p.Observe(ctx, c)
+			},
+		}},
+		"lets nothing go while a name is mistaken": {"MistakesChangeNothing", mutant{
+			remove: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster, n fleet.MachineName, id fleet.ProviderID) error {
+				if c.Infrastructure.Name == mistaken {
+					return fleet.Errorf(fleet.Invalid, "delete machine", "there is no cloud %s", mistaken)
+				}
+				return p.DeleteMachine(ctx, "", c, n, id)
 			},
 		}},
 		"deletes by name": {"ForeignMachineIsUntouched", mutant{

@@ -118,6 +118,9 @@ func hooks() conformance.Hooks {
 		OtherName: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
 			return change(c, func(c *fleet.Cluster) { c.Infrastructure.Name = otherName })
 		},
+		Mistaken: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster {
+			return []*fleet.Cluster{change(c, func(c *fleet.Cluster) { c.Infrastructure.Name = mistaken })}
+		},
 		Pooled: func(_ testing.TB, c *fleet.Cluster, name, last string) *fleet.Cluster {
 			out, pool := *c, c.Workers[0]
 			pool.Infrastructure.Spec = []byte(`{"backend":{"inMemory":{"addressesFromPools":[{"kind":"GlobalInClusterIPPool","name":"` + name + `"}]}}}`)

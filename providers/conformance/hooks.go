@@ -66,6 +66,10 @@ type Hooks struct {
 	// has those from 10.9.0.10 to last and is all that Git has.
 	Pooled func(t testing.TB, c *fleet.Cluster, name, last string) *fleet.Cluster
 
+	// Mistaken returns clusters that are c but for one mistake in Git each: a name that the
+	// infrastructure of p does not have, or a change that cannot be made.
+	Mistaken func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster
+
 	// FailureDomain is one that the provider can put machines of Cluster in.
 	FailureDomain string
 

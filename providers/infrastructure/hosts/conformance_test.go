@@ -238,6 +238,12 @@ func hooks(b *bench) conformance.Hooks {
 				h.Write("/opt/boot-fail", "")
 			}
 		},
+		Mistaken: func(t testing.TB, _ providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster {
+			m, pool := *c, c.Workers[0]
+			pool.Infrastructure = object(t, "HostMachineTemplate", "mistaken", &api.HostMachineSpec{Bootstrap: api.BootstrapAuto, PoolName: "pol"})
+			m.Workers = []fleet.Pool{pool}
+			return []*fleet.Cluster{&m}
+		},
 		FailureDomain: "rack-b",
 	}
 }

@@ -104,6 +104,12 @@ func runSuite(t *testing.T, cluster func() fleet.Cluster) {
 				}
 				return out
 			},
+			Mistaken: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster {
+				out, pool := *c, c.Workers[0]
+				pool.Infrastructure.Spec = []byte(`{"backend":7}`)
+				out.Workers = []fleet.Pool{pool}
+				return []*fleet.Cluster{&out}
+			},
 			FailBoot: func(t testing.TB, p providers.Infrastructure) {
 				if err := clouds[p].SetFaults(t.Context(), Faults{Lag: testLag, FailBoot: []string{"*"}}); err != nil {
 					t.Fatal(err)

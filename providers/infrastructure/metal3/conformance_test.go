@@ -104,6 +104,27 @@ func suiteHooks(worlds map[providers.Infrastructure]*suiteWorld) conformance.Hoo
 			out.Companions = []fleet.Object{newObject(t, "ipam.metal3.io", "IPPool", c.Key.Namespace, name, &api.IPPoolSpec{Pools: []api.Pool{{Start: new("10.9.0.10"), End: &last}}, Prefix: 24})}
 			return &out
 		},
+		Mistaken: func(t testing.TB, _ providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
+			for _, mistake := range []func(*api.MachineSpec){
+				func(s *api.MachineSpec) {
+					s.HostSelector = &api.HostSelector{MatchLabels: map[string]string{"rakc": "a"}}
+				},
+				func(s *api.MachineSpec) {
+					s.HostSelector = &api.HostSelector{MatchExpressions: []api.HostSelectorRequirement{{Key: "rack", Operator: "isnt", Values: []string{"a"}}}}
+				},
+			} {
+				spec, err := api.ReadMachine(c.Workers[0].Infrastructure)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mistake(spec)
+				m, pool := *c, c.Workers[0]
+				pool.Infrastructure = newObject(t, group, "Metal3MachineTemplate", c.Key.Namespace, "mistaken", spec)
+				m.Workers = []fleet.Pool{pool}
+				out = append(out, &m)
+			}
+			return out
+		},
 		FailureDomain: "rack-b",
 		UserDataLimit: 1 << 20,
 	}

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
+	"fairlead.dev/providers/infrastructure/openstack/api"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
 	"fairlead.dev/providers/openstackauth"
 )
@@ -144,6 +145,28 @@ func hooks(clouds map[providers.Infrastructure]*ost.Cloud) conformance.Hooks {
 					o["provisioning_status"], o["updated_at"] = "PENDING_UPDATE", time.Now().UTC().Format("2006-01-02T15:04:05")
 				})
 			}
+		},
+		Mistaken: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
+			for _, mistake := range []func(*api.OpenStackClusterSpec, *api.OpenStackMachineSpec){
+				func(s *api.OpenStackClusterSpec, _ *api.OpenStackMachineSpec) {
+					s.ManagedSubnets[0].CIDR = "10.7.0.0/24"
+				},
+				func(s *api.OpenStackClusterSpec, _ *api.OpenStackMachineSpec) {
+					s.Router = &api.RouterParam{Filter: &api.RouterFilter{Name: "egde"}}
+				},
+				func(s *api.OpenStackClusterSpec, _ *api.OpenStackMachineSpec) {
+					s.ExternalNetwork = &api.NetworkParam{Filter: &api.NetworkFilter{Name: "pubilc"}}
+				},
+				func(_ *api.OpenStackClusterSpec, m *api.OpenStackMachineSpec) { m.Flavor.Filter.Name = ptr("m1.smal") },
+				func(_ *api.OpenStackClusterSpec, m *api.OpenStackMachineSpec) { m.Image.Filter.Name = ptr("ubunut") },
+			} {
+				spec, machine := clusterSpec(), machineSpec()
+				mistake(spec, machine)
+				m := newCluster(t, clouds[p].CloudsYAML(ost.URL, "alice"), spec, machine)
+				m.Fleet, m.Key = c.Fleet, c.Key
+				out = append(out, &m)
+			}
+			return out
 		},
 		FailureDomain: "az2",
 		UserDataLimit: 49149, // of Nova

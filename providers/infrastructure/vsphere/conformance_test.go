@@ -152,6 +152,25 @@ func hooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 			out.Workers, out.Companions = []fleet.Pool{pool}, append(slices.Clone(c.Companions), poolOf(t, name, "10.9.0.10-"+last))
 			return &out
 		},
+		Mistaken: func(t testing.TB, _ providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
+			for _, mistake := range []func(*api.VSphereMachineSpec){
+				func(s *api.VSphereMachineSpec) { s.Template = "ubunut" },
+				func(s *api.VSphereMachineSpec) { s.Folder = "/DC0/vm/flete" },
+				func(s *api.VSphereMachineSpec) { s.Network.Devices[0].NetworkName = "VM Netwrok" },
+				func(s *api.VSphereMachineSpec) { s.StoragePolicyName = "godl" },
+			} {
+				spec, err := api.ReadMachine(c.Workers[0].Infrastructure)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mistake(spec)
+				m, pool := *c, c.Workers[0]
+				pool.Infrastructure = newObject(t, "VSphereMachineTemplate", "mistaken", spec)
+				m.Workers = []fleet.Pool{pool}
+				out = append(out, &m)
+			}
+			return out
+		},
 		FailureDomain: "zone-1",
 		UserDataLimit: 49149,
 	}

@@ -54,6 +54,7 @@ func TestConformance(t *testing.T) {
 			"ChangesAreTold":             "nothing tells when a file changes: the planner looks again",
 			"EndpointServes":             "whoever makes the shed serves the endpoint",
 			"RememberedPlace":            "a shed is one place",
+			"MistakesChangeNothing":      "Git names nothing that a shed would have to have",
 			"PlaceIsShared":              "a folder answers: no shed waits for another",
 			"FailedRequest":              "a file is there or is not, when the request ends",
 			"ReleasedMachine":            "a machine is its file: when it is gone, nothing is left",
