@@ -153,7 +153,7 @@ func (j *judgement) created(vm inmemory.VM) {
 		if m.ID != vm.ID && !m.Deleted && m.Name == vm.Name {
 			j.violates("OneMachinePerName", "%s and %s are called so", m.ID, vm.ID)
 		}
-		d, _ := j.life.damageOf(m.ID) // without one of these it is not known to be of the pool
+		d := j.life.damageAt(m.ID, j.turn.began) // without one of these it was not known to be of the pool
 		if m.Tags[fleet.TagPool] == string(p.Name) && d.tag != fleet.TagPool && d.tag != fleet.TagRole {
 			total++
 		}

@@ -27,20 +27,22 @@ type troubles struct {
 	away    bool // where passes look that begin now
 	forgot  bool // the empty place says that it is the one that was left: it lost its records
 	damaged map[string]damage
-	jammed  map[string]bool // networks on which something keeps Nodes from being drained
-	dead    map[string]bool // machines that never get their power back
+	mended  map[string]damage // which was put right, as it was last
+	jammed  map[string]bool   // networks on which something keeps Nodes from being drained
+	dead    map[string]bool   // machines that never get their power back
 }
 
 // A damage is what people or tools did to the tags of a machine.
 type damage struct {
-	tag   string
-	whole map[string]string // the tags before
-	since time.Time
+	tag    string
+	whole  map[string]string // the tags before
+	since  time.Time
+	mended time.Time
 }
 
 // bother draws the troubles of a life.
 func (l *life) bother() {
-	l.damaged, l.jammed, l.dead = make(map[string]damage), make(map[string]bool), make(map[string]bool)
+	l.damaged, l.mended, l.jammed, l.dead = make(map[string]damage), make(map[string]damage), make(map[string]bool), make(map[string]bool)
 	l.tags, l.exile, l.drains, l.first = l.chance(2), l.chance(4), l.chance(4), l.chance(3)
 	l.elsewhere = inmemory.NewCloud(inmemory.CloudOptions{ID: "elsewhere", Listen: l.net.Listen})
 	l.drains = l.drains && !l.hosted // what keeps Nodes from being drained would outlive its network
@@ -147,7 +149,9 @@ func (l *life) mendOne() {
 func (l *life) mend(id string) {
 	l.mu.Lock()
 	d := l.damaged[id]
+	d.mended = time.Now()
 	delete(l.damaged, id)
+	l.mended[id] = d
 	l.mu.Unlock()
 	if m, ok := l.machine(id); ok && !m.Deleted {
 		k, _ := fleet.ParseKey(d.whole[fleet.TagCluster])
@@ -169,6 +173,19 @@ func (l *life) damageOf(id string) (damage, bool) {
 	defer l.mu.Unlock()
 	d, ok := l.damaged[id]
 	return d, ok
+}
+
+// damageAt returns what was wrong with the tags of machine id at a time, or is since.
+func (l *life) damageAt(id string, at time.Time) damage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d, ok := l.damaged[id]; ok {
+		return d
+	}
+	if d := l.mended[id]; d.mended.After(at) {
+		return d
+	}
+	return damage{}
 }
 
 // anyMachine returns one of our machines that are as they have to be.
