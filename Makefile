@@ -138,7 +138,7 @@ test-ha: ## kill and stop replicas of the real program, and their kube-apiserver
 	FAIRLEAD_TEST_HA=1 go test ./test/ha -count=1 -timeout 40m -v
 
 .PHONY: soak-ha
-soak-ha: ## replicas through bad days for SOAKTIME: kills, stops, API outages, pushes, half of it with shards (needs `make kube`)
+soak-ha: ## replicas through bad days for SOAKTIME: kills, stops, API outages, pushes (needs `make kube`)
 	FAIRLEAD_HA_SOAK=$(SOAKTIME) go test ./test/ha -run Soak -count=1 -timeout 0 -v
 
 .PHONY: bench-ha

@@ -30,7 +30,6 @@ func TestGuardIsAsked(t *testing.T) {
 type postponing struct {
 	*world
 	passes int
-	ran    chan struct{} // closed while it is run
 	closed bool
 }
 
@@ -41,18 +40,12 @@ func (p *postponing) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	return p.world.Pass(ctx, c, known)
 }
 
-func (p *postponing) Attend(ctx context.Context) error {
-	close(p.ran)
-	<-ctx.Done()
-	return nil
-}
-
 func (p *postponing) Close() { p.closed = true }
 
 // TestPostponed tries again, and reports nothing of a pass that was none.
 func TestPostponed(t *testing.T) {
 	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
-	p := &postponing{world: w, ran: make(chan struct{})}
+	p := &postponing{world: w}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		a := w.agent(Options{})
@@ -61,7 +54,6 @@ func TestPostponed(t *testing.T) {
 		go func() { done <- a.Run(ctx) }()
 		time.Sleep(2500 * time.Millisecond)
 		synctest.Wait()
-		<-p.ran
 		if _, told := w.report(keyA); told {
 			t.Error("a postponed pass was reported")
 		}

@@ -132,7 +132,7 @@ func (s *session) run(ctx context.Context) error {
 	defer cancel()
 	var g run.Group
 	for _, f := range []func(context.Context) error{
-		s.follow, s.publisher.Run, s.reconciler.Attend, s.survey.Run,
+		s.follow, s.publisher.Run, s.survey.Run,
 		s.onceApplied(s.escrow.Run), s.onceApplied(s.keepHistory), s.onceApplied(s.notify),
 		s.onceApplied(func(ctx context.Context) error { return s.home.Run(ctx, s.branch.ownership()) }),
 		s.onceApplied(s.planPullRequests), s.makePasses,

@@ -26,8 +26,6 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // world is all that an agent works with, in memory.
 type world struct {
-	reconcile.Unattended
-
 	mu      sync.Mutex
 	head    fleet.Revision
 	fleets  map[string]fleet.Fleet // by revision digest; what is missing cannot be fetched
@@ -59,6 +57,8 @@ type world struct {
 	restored  []fleet.Owner        // in place of one that was not to be believed
 	onPass    func(*fleet.Cluster) // called with mu held
 }
+
+func (w *world) Close() {}
 
 func newWorld(fleets ...fleet.Fleet) *world {
 	w := &world{

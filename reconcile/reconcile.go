@@ -55,8 +55,6 @@ type Options struct {
 // A Reconciler makes passes over clusters. It is safe for concurrent use by
 // passes over different clusters.
 type Reconciler struct {
-	Unattended
-
 	o        Options
 	looker   *Looker
 	executor *exec.Executor

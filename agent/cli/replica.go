@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/agent/wiring"
 )
 
-// replicaFlags say how the replicas of one agent share its work.
+// replicaFlags say how the replicas of one agent choose the one that acts.
 type replicaFlags struct{ wiring.Replicas }
 
 func (f *replicaFlags) add(cmd *cobra.Command) {
@@ -27,15 +27,15 @@ func (f *replicaFlags) add(cmd *cobra.Command) {
 	hostname, _ := os.Hostname()
 	fs.StringVar(&f.Name, "replica-name", orElse(os.Getenv("POD_NAME"), hostname), "name of this replica in logs and status (default: POD_NAME, or the host name)")
 	fs.StringVar(&f.Address, "replica-address", orElse(os.Getenv("POD_IP"), "127.0.0.1"), "address of this replica for other replicas (default: POD_IP, or 127.0.0.1)")
-	fs.IntVar(&f.Shards, "shards", 0, "number of shards of clusters, about four per replica. 0: the leader reconciles all clusters")
-	fs.StringVar(&f.Listen, "replica-listen", ":9293", "listen address for other replicas, with --shards")
+	fs.Int("shards", 0, "no effect")
+	fs.String("replica-listen", "", "no effect")
+	for _, name := range []string{"shards", "replica-listen"} {
+		_ = fs.MarkDeprecated(name, "it has no effect: the leader reconciles all clusters, and the other replicas stand by")
+	}
 	for _, name := range []string{"leader-election-namespace", "replica-name", "replica-address"} {
 		fs.Lookup(name).DefValue = "" // of the machine, which documentation cannot know
 	}
 }
-
-// maxShards bounds the number of Leases.
-const maxShards = 1024
 
 func orElse(s, otherwise string) string {
 	if s == "" {
@@ -46,12 +46,7 @@ func orElse(s, otherwise string) string {
 
 // check returns an error for flags that cannot be used.
 func (f *replicaFlags) check(s wiring.Settings) error {
-	switch {
-	case f.Shards < 0 || f.Shards > maxShards:
-		return &usageError{fmt.Errorf("--shards must be from 0 to %d", maxShards)}
-	case f.Shards > 1 && !f.Elect:
-		return &usageError{fmt.Errorf("--shards requires --leader-election")}
-	case !f.Elect:
+	if !f.Elect {
 		return nil
 	}
 	if kind, _, _ := strings.Cut(s.Secrets, ":"); kind != "kubernetes" {

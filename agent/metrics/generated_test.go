@@ -9,17 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/agent/metrics"
-	"fairlead.dev/agent/replicas"
 )
 
 // TestGeneratedMetrics holds docs/reference/metrics.md against the registry. UPDATE=1
 // writes it.
 func TestGeneratedMetrics(t *testing.T) {
 	m := metrics.Used()
-	shards := replicas.NewMetrics()
-	shards.Observer().Held(1)
-	shards.Observer().Taken(true)
-	m.Register(shards.Collectors()...)
 	families, err := m.Registry().Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -21,8 +21,6 @@ var key = fleet.Key{Namespace: "prod", Name: "a"}
 
 // world is what passes are made with, and notes what is done with it.
 type world struct {
-	reconcile.Unattended
-
 	decisions *decisions.Decisions
 	result    reconcile.Result
 	begin     error          // why no pass may be made
@@ -33,6 +31,8 @@ type world struct {
 	done      []string
 	after     time.Duration // of the last AddAfter
 }
+
+func (w *world) Close() {}
 
 func (w *world) note(format string, args ...any) {
 	w.done = append(w.done, fmt.Sprintf(format, args...))

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"fairlead.dev/agent/kube"
 )
@@ -15,7 +14,6 @@ import (
 // A Connection leads to the cluster in which replicas find each other.
 type Connection struct {
 	Leases    coordinationv1client.LeasesGetter
-	Secrets   corev1client.SecretsGetter
 	Namespace string // that the kubeconfig or the pod names
 }
 
@@ -31,32 +29,24 @@ func Connect(kubeconfig string, t Timing) (*Connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot elect a leader: %w", err)
 	}
-	secrets, err := corev1client.NewForConfig(access.Config)
-	if err != nil {
-		return nil, fmt.Errorf("cannot elect a leader: %w", err)
-	}
-	return &Connection{Leases: leases, Secrets: secrets, Namespace: access.Namespace}, nil
+	return &Connection{Leases: leases, Namespace: access.Namespace}, nil
 }
 
 // NewIdentity returns an identity that no other process has: the name of the
-// pod or machine, the address at which the other replicas reach it, and
+// pod or machine, the host at which the other replicas reach it, and
 // something random.
 func NewIdentity(name, address string) string {
 	return name + "_" + address + "_" + strings.ToLower(rand.Text()[:8])
 }
 
-// Address returns the address in an identity that NewIdentity made.
-func Address(identity string) string {
+// At returns the address at which the replica with that identity, which NewIdentity made,
+// is reached on port; empty: the identity has no host. Former versions put a port there.
+func At(identity, port string) string {
 	parts := strings.Split(identity, "_")
 	if len(parts) < 3 {
 		return ""
 	}
-	return parts[len(parts)-2]
-}
-
-// At returns the address in identity, with another port.
-func At(identity, port string) string {
-	address := Address(identity)
+	address := parts[len(parts)-2]
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		address = host
 	}

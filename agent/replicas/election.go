@@ -55,9 +55,8 @@ func (t Timing) Check() error {
 type ElectionOptions struct {
 	Leases    coordinationv1client.LeasesGetter
 	Namespace string
-	Name      string            // of the Lease
-	Labels    map[string]string // of the Lease
-	Identity  string            // of this process: no other ever has it
+	Name      string // of the Lease
+	Identity  string // of this process: no other ever has it
 	Timing    Timing
 	// OnLeader is called with the identity of each new leader.
 	OnLeader func(identity string)
@@ -135,7 +134,13 @@ func (e *Elector) term(ctx context.Context, lead func(context.Context, *Term) er
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	done := make(chan error, 1)
-	go func() { done <- lead(working, t) }()
+	go func() {
+		if !l.outwait(working) {
+			done <- nil
+			return
+		}
+		done <- lead(working, t)
+	}()
 	err = returned(working, done)
 	over = leading.Err() != nil
 	t.fence.End()

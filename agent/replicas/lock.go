@@ -3,6 +3,8 @@ package replicas
 import (
 	"context"
 	"errors"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -18,8 +20,9 @@ import (
 // last seen.
 //
 // A term in which another replica may have led does not go on, and the Lease is not
-// given back while work goes on: client-go's takes a Lease back that another had
-// meanwhile, and gives one back as soon as it cannot renew it.
+// given back while work goes on. client-go's takes a Lease back that another had
+// meanwhile, and gives one back as soon as it cannot renew it, which
+// docs/contributing/adr/0026-a-leader-and-standbys.md shows.
 type lock struct {
 	o     ElectionOptions
 	api   coordinationv1client.LeaseInterface
@@ -28,8 +31,16 @@ type lock struct {
 	seen     *coordinationv1.Lease // as it was last read or written
 	since    time.Time             // when it was first seen like that
 	ours     bool                  // it was acquired, and nobody else had it since
+	alone    atomic.Bool           // no replica of a former version acts in a pass for a leader
 	reported string                // the leader that was last announced
 }
+
+// AgentLabel is the label of the Lease, with its name.
+const AgentLabel = "fairlead.dev/agent"
+
+// aloneAnnotation is the number of the holder after which nobody but the holder acts. Former
+// versions keep it, and count holders: it is out of date if one of them led since.
+const aloneAnnotation = "fairlead.dev/acts-alone"
 
 // errInterrupted ends a term.
 var errInterrupted = errors.New("another replica may have led in between")
@@ -68,6 +79,7 @@ func (l *lock) try(ctx context.Context) (asked Instant, err error) {
 	if !l.free() {
 		return asked, nil
 	}
+	l.alone.Store(there.ResourceVersion == "" || there.Annotations[aloneAnnotation] == strconv.Itoa(int(count(there))))
 	asked = l.o.Now()
 	now := metav1.NewMicroTime(asked.Wall)
 	next := there.DeepCopy()
@@ -83,14 +95,41 @@ func (l *lock) try(ctx context.Context) (asked Instant, err error) {
 // transitions returns how often a Lease that was as there will have had another holder:
 // never, if it is new.
 func transitions(there *coordinationv1.Lease) int32 {
-	switch n := there.Spec.LeaseTransitions; {
-	case there.ResourceVersion == "":
+	if there.ResourceVersion == "" {
 		return 0
-	case n == nil:
-		return 1
-	default:
-		return *n + 1
 	}
+	return count(there) + 1
+}
+
+// count returns how often l has had another holder.
+func count(l *coordinationv1.Lease) int32 {
+	if l.Spec.LeaseTransitions == nil {
+		return 0
+	}
+	return *l.Spec.LeaseTransitions
+}
+
+func holder(l coordinationv1.Lease) string {
+	if l.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *l.Spec.HolderIdentity
+}
+
+// outwait returns when no replica of a former version may act in a pass that a leader before
+// this one asked it for: its right to that lasts for a deadline since that leader led, by its
+// own clock, so it is over after the duration of the Lease by others. It returns false if ctx
+// ended before.
+func (l *lock) outwait(ctx context.Context) bool {
+	if l.alone.Load() {
+		return true
+	}
+	l.o.Log.Info("waiting until no replica of a former version acts", "for", l.o.Timing.Duration)
+	if !backoff.Sleep(ctx, l.o.Timing.Duration) {
+		return false
+	}
+	l.alone.Store(true) // the next renewal says so
+	return true
 }
 
 // see takes in the Lease as it is now.
@@ -130,8 +169,9 @@ func (l *lock) free() bool {
 func (l *lock) write(ctx context.Context, next *coordinationv1.Lease, identity string, length time.Duration, now metav1.MicroTime) error {
 	seconds := int32(length / time.Second)
 	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds, next.Spec.RenewTime = &identity, &seconds, &now
-	for k, v := range l.o.Labels {
-		metav1.SetMetaDataLabel(&next.ObjectMeta, k, v)
+	metav1.SetMetaDataLabel(&next.ObjectMeta, AgentLabel, l.o.Name)
+	if l.alone.Load() {
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, aloneAnnotation, strconv.Itoa(int(count(next))))
 	}
 	var written *coordinationv1.Lease
 	var err error

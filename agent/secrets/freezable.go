@@ -33,13 +33,6 @@ func (g *FreezableStore) Freeze(frozen string) {
 	g.frozen = frozen
 }
 
-// Frozen returns why writes are refused; empty: they are not.
-func (g *FreezableStore) Frozen() string {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.frozen
-}
-
 // Unfreeze implements ownership.Secrets.
 func (g *FreezableStore) Unfreeze() { g.Freeze("") }
 

@@ -29,14 +29,10 @@ func NewAgent(s Settings, o agent.Options, w *Runtime, m *metrics.Metrics) (*age
 	if err != nil {
 		return nil, err
 	}
-	passes := w.Passes
-	if s.Passes != nil {
-		passes = s.Passes
-	}
 	return agent.New(o, agent.Parts{
 		Source: source, Renderer: renderer,
 		StatusBranch:   s.statusBranches(source, o.Guard, m),
-		Reconciler:     passes,
+		Reconciler:     w.Passes,
 		Looker:         func() ownership.Looker { return w.Looker() },
 		Infrastructure: w.Infrastructure,
 		Escrow:         s.escrow(w, o.Guard),

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
-	"strings"
 
 	"fairlead.dev/agent/health"
 	"fairlead.dev/agent/output"
@@ -17,7 +16,6 @@ func (p *Process) facts() []page.Fact {
 		{Name: "Version", Value: fmt.Sprintf("%s, %s, %s/%s", p.o.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)},
 		{Name: "Replica", Value: p.replica.leads()},
 	}
-	out = append(out, p.replica.shares()...)
 	if p.replica.agent.Load() != nil {
 		out = append(out, page.Fact{Name: "Clusters waiting for a pass", Value: strconv.Itoa(p.replica.queued())})
 	}
@@ -30,42 +28,4 @@ func (p *Process) facts() []page.Fact {
 		}
 	}
 	return out
-}
-
-// shares say which replica holds which shards; nothing where the leader works on all clusters.
-func (r *replica) shares() []page.Fact {
-	shared := r.shared.Load()
-	if shared == nil {
-		return nil
-	}
-	shares, of := shared.Shares()
-	out := []page.Fact{{Name: "Shards", Value: fmt.Sprintf("%d, held by %s", of, output.Count(len(shares), "replica"))}}
-	for _, s := range shares {
-		out = append(out, page.Fact{Name: "Shards of " + s.Replica, Value: numbers(s.Shards)})
-	}
-	return out
-}
-
-// numbers returns sorted numbers in words: "0 to 3, 7".
-func numbers(list []int) string {
-	var out []string
-	for i := 0; i < len(list); {
-		end := i
-		for end+1 < len(list) && list[end+1] == list[end]+1 {
-			end++
-		}
-		switch end - i {
-		case 0:
-			out = append(out, strconv.Itoa(list[i]))
-		case 1:
-			out = append(out, strconv.Itoa(list[i]), strconv.Itoa(list[end]))
-		default:
-			out = append(out, fmt.Sprintf("%d to %d", list[i], list[end]))
-		}
-		i = end + 1
-	}
-	if len(out) == 0 {
-		return "none"
-	}
-	return strings.Join(out, ", ")
 }

@@ -15,8 +15,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Replicas say how the processes of one agent share its work. The zero Replicas are one
-// process.
+// Replicas say how the processes of one agent choose the one that acts. The zero Replicas
+// are one process.
 type Replicas struct {
 	Elect     bool   // a leader, by a Lease in the cluster that keeps the secrets
 	Namespace string // of the Lease; empty: that of the pod or kubeconfig
@@ -24,8 +24,6 @@ type Replicas struct {
 	Timing    replicas.Timing
 	Name      string // of this replica, for people
 	Address   string // host at which the others reach this replica
-	Shards    int    // parts that the clusters are divided into; less than two: the leader does all
-	Listen    string // address for the other replicas
 }
 
 // A replica is this process among those of one agent. Without leader election
@@ -40,7 +38,6 @@ type replica struct {
 	identity string
 	agent    atomic.Pointer[agent.Agent] // nil: another replica leads
 	leader   atomic.Pointer[string]
-	shared   atomic.Pointer[replicas.Replica] // nil: the leader works on all clusters
 }
 
 // lead runs an agent until ctx ends, or the term that guard tells of.
@@ -73,40 +70,25 @@ func (r *replica) run(ctx context.Context, s Settings, o agent.Options, w *Runti
 	lease := cmp.Or(r.o.Lease, o.Name)
 	s.Lease = Lease{Namespace: c.Namespace, Name: lease}
 	r.log, r.identity = s.Log, replicas.NewIdentity(r.o.Name, r.o.Address)
-	var sharding *sharding
-	if r.o.Shards > 1 {
-		if sharding, err = r.share(ctx, c, lease, o, w, m); err != nil {
-			return err
-		}
-		s.Passes = sharding.passes
-		r.shared.Store(sharding.replica)
-		o.Workers *= r.o.Shards // that wait for an answer; each replica bounds its own
-	}
 	e, err := replicas.NewElector(replicas.ElectionOptions{
-		Leases: c.Leases, Namespace: c.Namespace, Name: lease, Labels: replicas.Labels(lease),
+		Leases: c.Leases, Namespace: c.Namespace, Name: lease,
 		Identity: r.identity, Timing: r.o.Timing, OnLeader: func(id string) { r.leader.Store(&id) }, Log: s.Log,
 	})
 	if err != nil {
 		return err
 	}
-	elect := func(ctx context.Context) error {
-		return e.Run(ctx, func(ctx context.Context, t *replicas.Term) error {
-			return r.lead(ctx, s, o, w, m, t.Leading)
-		})
-	}
-	if sharding != nil {
-		return sharding.run(ctx, r, elect)
-	}
-	return elect(ctx)
+	return e.Run(ctx, func(ctx context.Context, t *replicas.Term) error {
+		return r.lead(ctx, s, o, w, m, t.Leading)
+	})
 }
 
 // Leader returns where the leader hears webhooks, and whether that is this
-// replica.
+// replica. A leader that does not act yet hears none: it polls when it begins.
 func (r *replica) Leader() (address string, self bool) {
 	if r.agent.Load() != nil {
 		return "", true
 	}
-	if id := r.leader.Load(); id != nil {
+	if id := r.leader.Load(); id != nil && *id != r.identity {
 		return replicas.At(*id, r.port), false
 	}
 	return "", false
@@ -117,10 +99,14 @@ func (r *replica) leads() string {
 	if r.agent.Load() != nil {
 		return "this process works on the fleet"
 	}
-	if id := r.leader.Load(); id != nil {
+	switch id := r.leader.Load(); {
+	case id == nil:
+		return "no leader was seen yet"
+	case *id == r.identity:
+		return "this process leads, and does not act yet"
+	default:
 		return "this process follows " + *id
 	}
-	return "no leader was seen yet"
 }
 
 // queued returns how many clusters wait for a pass in this replica.
@@ -158,11 +144,10 @@ func (r *replica) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		a.Ready().ServeHTTP(w, req)
 		return
 	}
-	switch id := r.leader.Load(); {
-	case id != nil:
-		fmt.Fprintln(w, "ready: following "+*id)
-	default:
+	if r.leader.Load() == nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprintln(w, "not ready: no leader was seen yet")
+		return
 	}
+	fmt.Fprintln(w, "ready: "+r.leads())
 }

@@ -17,8 +17,6 @@ import (
 	"fairlead.dev/agent/pivot/install"
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/agent/tracing"
-	"fairlead.dev/fleet"
-	"fairlead.dev/reconcile"
 	"fairlead.dev/render/worker"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/oci"
@@ -99,10 +97,6 @@ type Settings struct {
 	// worker.Pool. None: they are built in this process, without limits.
 	RenderCommand []string
 	RenderLimits  worker.Limits // of each; zero: the defaults
-
-	// Passes, if not nil, returns what makes the passes of an agent, in place of a
-	// reconciler in this process.
-	Passes func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes
 
 	// Reports is told of each new report of an agent; nil: nobody is.
 	Reports func(reports.Change)

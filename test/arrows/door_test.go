@@ -50,7 +50,6 @@ func mayParse() map[string]string {
 		"agent/secrets/escrow.decode":                           "the same",
 		"providers/infrastructure/openstack.refOf":              "the same, of a tag",
 		"render/decode.canonicalJSON":                           "the same, that the program wrote",
-		"agent/replicas.post":                                   "another replica answers, which has the fleet's token",
 		"providers/infrastructure/inmemory.handle":              "http.MaxBytesReader bounds the body",
 		"providers/infrastructure/inmemory/kubeapi.etcdHandler": "the same",
 		"providers/infrastructure/inmemory.watch":               "the simulated cloud answers, a value at a time",

@@ -1,10 +1,6 @@
 package ha
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -16,9 +12,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"fairlead.dev/agent/replicas"
-	"fairlead.dev/fleet"
 )
 
 // What replicas write to.
@@ -31,7 +24,7 @@ const (
 type actors struct {
 	mu     sync.Mutex
 	count  map[string]int           // by replica
-	last   map[string]string        // replica by subject: theStatus, theCloud, or a cluster
+	last   map[string]string        // replica by subject: theStatus or theCloud
 	turns  map[string][]string      // replicas, each for as long as no other changed anything
 	inside func(replica string)     // see inACreate
 	held   map[string]chan struct{} // by replica: closed when its creates are answered again
@@ -141,9 +134,6 @@ func (w *world) cloudFor(name string) string {
 	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if changes(r.URL.Path) {
 			w.actors.act(name, theCloud)
-			if cluster := clusterIn(r); cluster != "" {
-				w.actors.act(name, cluster)
-			}
 		}
 		proxy.ServeHTTP(out, r)
 	}))
@@ -159,66 +149,31 @@ func changes(path string) bool {
 	return !strings.HasSuffix(path, "/list") && !strings.HasSuffix(path, "/get") && !strings.HasSuffix(path, "/watch")
 }
 
-// clusterIn returns the cluster that r creates something for.
-func clusterIn(r *http.Request) string {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return ""
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	var in struct{ Tags map[string]string }
-	_ = json.Unmarshal(body, &in) // without tags it names no cluster
-	return in.Tags["fairlead.dev/cluster"]
-}
-
 // oneActs fails where a replica acted without the right to. A replica that acts after
 // another one must have acquired the Lease in between. A Lease counts its holders, so there
 // may not be more turns than holders.
 func (w *world) oneActs(what string) {
 	w.t.Helper()
-	leads, taken, err := w.holders()
+	holders, err := w.holders()
 	w.must(err)
 	w.actors.mu.Lock()
 	defer w.actors.mu.Unlock()
 	for _, on := range slices.Sorted(maps.Keys(w.actors.turns)) {
-		most := leads
-		switch key, isCluster := keyOf(on); {
-		case isCluster && len(taken) > 0:
-			most = taken[replicas.ShardOf(key, shards)]
-		case on == theCloud && len(taken) > 0:
-			continue // all act on it
-		}
-		if turns := w.actors.turns[on]; len(turns) > most {
-			w.t.Errorf("%s: %s acted on %s in turn, and its Lease had but %d holders", what, turns, on, most)
+		if turns := w.actors.turns[on]; len(turns) > holders {
+			w.t.Errorf("%s: %s acted on %s in turn, and the Lease had but %d holders", what, turns, on, holders)
 		}
 	}
 }
 
-func keyOf(on string) (fleet.Key, bool) {
-	namespace, name, ok := strings.Cut(on, "/")
-	return fleet.Key{Namespace: namespace, Name: name}, ok
-}
-
-// holders returns how often the leader's Lease and the Lease of each shard changed hands,
-// the first holder included.
-func (w *world) holders() (leads int, taken map[int]int, err error) {
-	list, err := w.api.Leases.Leases(w.namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "fairlead.dev/agent=" + lease})
+// holders returns how many holders the Lease had.
+func (w *world) holders() (int, error) {
+	l, err := w.api.Leases.Leases(w.namespace).Get(w.t.Context(), lease, metav1.GetOptions{})
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
-	taken = make(map[int]int)
-	for _, l := range list.Items {
-		n := 0
-		if l.Spec.LeaseTransitions != nil {
-			n = int(*l.Spec.LeaseTransitions)
-		}
-		var i int
-		switch _, err := fmt.Sscan(l.Labels["fairlead.dev/shard"], &i); {
-		case err == nil:
-			taken[i] = n
-		case l.Name == lease:
-			leads = n + 1
-		}
+	n := 1
+	if l.Spec.LeaseTransitions != nil {
+		n += int(*l.Spec.LeaseTransitions)
 	}
-	return leads, taken, nil
+	return n, nil
 }

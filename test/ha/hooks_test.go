@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,34 +60,30 @@ func (w *world) call(replica, id string) (int, string) {
 // repository by themselves for an hour, and tells each of them in turn.
 func TestWebhookReachesTheLeader(t *testing.T) {
 	long(t)
-	for name, args := range map[string][]string{"OneWorks": nil, "AllWork": {"--shards", strconv.Itoa(shards)}} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, append([]string{"--interval", "1h"}, args...)...)
-			w.push(1)
-			for _, r := range []string{"r0", "r1", "r2"} {
-				w.startReplica(r)
-			}
-			w.converged("the fleet is made, from what the leader saw at its start")
-			leader := w.newLeader("")
-			for i, r := range []string{"r0", "r1", "r2"} {
-				w.push(2 + i)
-				if code, text := w.call(r, fmt.Sprint("push ", i)); code != http.StatusAccepted || !strings.Contains(text, "looking") {
-					t.Fatalf("%s answers %d %s", r, code, text)
-				}
-				w.converged("the webhook reached " + r + ", and " + leader + " leads")
-			}
-			// While nobody leads a forge is told to come again, and who leads next
-			// looks for itself.
-			w.signal(leader, syscall.SIGKILL)
-			other := map[string]string{"r0": "r1", "r1": "r2", "r2": "r0"}[leader]
-			w.push(1)
-			if code, text := w.call(other, "in between"); code != http.StatusServiceUnavailable {
-				t.Errorf("%s answers %d %s, and nobody leads", other, code, text)
-			}
-			w.newLeader(leader)
-			w.converged("the leader was killed before it was told")
-		})
+	w := newWorld(t, "--interval", "1h")
+	w.push(1)
+	for _, r := range []string{"r0", "r1", "r2"} {
+		w.startReplica(r)
 	}
+	w.converged("the fleet is made, from what the leader saw at its start")
+	leader := w.newLeader("")
+	for i, r := range []string{"r0", "r1", "r2"} {
+		w.push(2 + i)
+		if code, text := w.call(r, fmt.Sprint("push ", i)); code != http.StatusAccepted || !strings.Contains(text, "looking") {
+			t.Fatalf("%s answers %d %s", r, code, text)
+		}
+		w.converged("the webhook reached " + r + ", and " + leader + " leads")
+	}
+	// While nobody leads a forge is told to come again, and who leads next
+	// looks for itself.
+	w.signal(leader, syscall.SIGKILL)
+	other := map[string]string{"r0": "r1", "r1": "r2", "r2": "r0"}[leader]
+	w.push(1)
+	if code, text := w.call(other, "in between"); code != http.StatusServiceUnavailable {
+		t.Errorf("%s answers %d %s, and nobody leads", other, code, text)
+	}
+	w.newLeader(leader)
+	w.converged("the leader was killed before it was told")
 }
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

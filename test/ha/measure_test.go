@@ -8,13 +8,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // measures reports whether measurements are asked for: they take long, and
@@ -85,41 +82,6 @@ func TestMeasureLeader(t *testing.T) {
 	}
 }
 
-// TestMeasureShards prints how long it takes until the rest holds all shards of
-// a replica that ended, and until all share evenly with one that joins.
-func TestMeasureShards(t *testing.T) {
-	measures(t)
-	for _, timing := range timings {
-		name := fmt.Sprintf("%ds-%ds-%ds", timing[0], timing[1], timing[2])
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, append(flagsOf(timing), "--shards", strconv.Itoa(shards))...)
-			for _, r := range []string{"r0", "r1", "r2"} {
-				w.startReplica(r)
-			}
-			w.push(1)
-			w.converged("the fleet is made")
-			for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
-				var held, even times
-				for range 5 {
-					w.shared(3)
-					leader := w.newLeader("")
-					other := map[string]string{"r0": "r1", "r1": "r2", "r2": "r0"}[leader]
-					began := time.Now()
-					w.end(other, end)
-					w.soon("two hold all", func() bool { return w.heldBy(2) })
-					held = append(held, time.Since(began))
-					began = time.Now()
-					w.startReplica(other)
-					w.soon("three share", func() bool { return w.heldBy(3) })
-					even = append(even, time.Since(began))
-					fmt.Printf("shards, %s, %s: the others hold all: %s\n", name, end, held)
-					fmt.Printf("shards, %s, a replica joins: shared evenly: %s\n", name, even)
-				}
-			}
-		})
-	}
-}
-
 // soon waits until so, and looks often.
 func (w *world) soon(what string, so func() bool) {
 	w.t.Helper()
@@ -134,36 +96,6 @@ func (a *actors) lastOn(subject string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.last[subject]
-}
-
-// heldBy reports whether so many replicas hold all shards, evenly.
-func (w *world) heldBy(replicas int) bool {
-	list, err := w.api.Leases.Leases(w.namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "fairlead.dev/agent=" + lease})
-	if err != nil {
-		return false
-	}
-	held := map[string]int{}
-	for _, l := range list.Items {
-		if l.Labels["fairlead.dev/lease"] == "session" {
-			held[l.Name] = 0
-		}
-	}
-	for _, l := range list.Items {
-		if l.Labels["fairlead.dev/lease"] == "shard" {
-			if _, alive := held[*l.Spec.HolderIdentity]; alive {
-				held[*l.Spec.HolderIdentity]++
-			}
-		}
-	}
-	if len(held) != replicas {
-		return false
-	}
-	for _, n := range held {
-		if n != shards/replicas {
-			return false
-		}
-	}
-	return true
 }
 
 // hook is what runs in the forge after a push, as docs/guides/webhooks.md has it. It
@@ -181,13 +113,8 @@ curl --silent --data "$body" --header "Content-Type: application/json" \
 // infrastructure, and to the commit with its status. Nobody polls.
 func TestMeasurePush(t *testing.T) {
 	measures(t)
-	for name, args := range map[string][]string{"OneWorks": nil, "AllWork": {"--shards", strconv.Itoa(shards)}} {
-		t.Run(name, func(t *testing.T) { measurePush(t, args, 60) })
-	}
-}
-
-func measurePush(t *testing.T, args []string, pushes int) {
-	w := newWorld(t, append([]string{"--interval", "1h"}, args...)...)
+	const pushes = 60
+	w := newWorld(t, "--interval", "1h")
 	w.push(1)
 	target := filepath.Join(w.dir, "target")
 	w.must(os.WriteFile(filepath.Join(w.bare, "hooks", "post-receive"), fmt.Appendf(nil, hook, w.url, hookSecret, target), 0o700)) //nolint:gosec // it is a program
@@ -255,11 +182,11 @@ func measurePush(t *testing.T, args []string, pushes int) {
 			return ""
 		})
 	}
-	fmt.Printf("push, %s: git push returned: %s\n", t.Name(), pushed)
-	fmt.Printf("push, %s: webhook answered: %s\n", t.Name(), heard)
-	fmt.Printf("push, %s: revision held to: %s\n", t.Name(), held)
-	fmt.Printf("push, %s: first action: %s\n", t.Name(), acted)
-	fmt.Printf("push, %s: status commit: %s\n", t.Name(), told)
+	fmt.Printf("push: git push returned: %s\n", pushed)
+	fmt.Printf("push: webhook answered: %s\n", heard)
+	fmt.Printf("push: revision held to: %s\n", held)
+	fmt.Printf("push: first action: %s\n", acted)
+	fmt.Printf("push: status commit: %s\n", told)
 }
 
 // statusHead returns the head of the status branch, or nothing.

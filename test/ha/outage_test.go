@@ -1,7 +1,6 @@
 package ha
 
 import (
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,58 +13,42 @@ import (
 // the outage everything goes on.
 func TestOutage(t *testing.T) {
 	long(t)
-	for name, args := range map[string][]string{"OneWorks": nil, "AllWork": {"--shards", strconv.Itoa(shards)}} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorldIn(t, kube.Start(t, kube.Own()), args...)
-			for _, r := range []string{"r0", "r1", "r2"} {
-				w.startReplica(r)
-			}
-			w.push(1)
-			w.converged("the fleet is made")
-			before, err := w.machines(t.Context())
-			w.must(err)
-			leader := w.newLeader("")
+	w := newWorldIn(t, kube.Start(t, kube.Own()))
+	for _, r := range []string{"r0", "r1", "r2"} {
+		w.startReplica(r)
+	}
+	w.push(1)
+	w.converged("the fleet is made")
+	before, err := w.machines(t.Context())
+	w.must(err)
+	leader := w.newLeader("")
 
-			down := w.inACreate(func(string) { w.kube.Down() })
-			w.push(3)
-			<-down
-			// Each holder of a Lease finds that it cannot renew it.
-			for name := range w.replicas {
-				if args == nil && name != leader {
-					continue
-				}
-				lost := "standing for election again"
-				if args != nil {
-					lost = "was not renewed in time, giving up its shards"
-				}
-				w.eventually(name+" acts no more", func() string {
-					if !strings.Contains(w.log(name), lost) {
-						return "it has not said: " + lost
-					}
-					return ""
-				})
-			}
-			acts := w.actors.acts()
-			w.push(4)
-			if now := w.actors.acts(); now != acts {
-				t.Errorf("replicas acted %d times without a Lease", now-acts)
-			}
-			w.signal(leader, syscall.SIGKILL)
-			w.kube.Up()
-			w.converged("the API server is back, and the leader is gone")
-			if args != nil {
-				w.shared(2)
-			}
-			w.startReplica(leader)
-			w.push(5)
-			w.converged("the leader is back")
-			after, err := w.machines(t.Context())
-			w.must(err)
-			for k, id := range before {
-				if after[k] != id {
-					t.Errorf("machine %s was %s and is %s", k, id, after[k])
-				}
-			}
-		})
+	down := w.inACreate(func(string) { w.kube.Down() })
+	w.push(3)
+	<-down
+	const lost = "lost leadership, joining the election again"
+	w.eventually("the leader acts no more", func() string {
+		if !strings.Contains(w.log(leader), lost) {
+			return "it has not logged: " + lost
+		}
+		return ""
+	})
+	acts := w.actors.acts()
+	w.push(4)
+	if now := w.actors.acts(); now != acts {
+		t.Errorf("replicas acted %d times without a Lease", now-acts)
+	}
+	w.signal(leader, syscall.SIGKILL)
+	w.kube.Up()
+	w.converged("the API server is back, and the leader is gone")
+	w.startReplica(leader)
+	w.push(5)
+	w.converged("the leader is back")
+	after, err := w.machines(t.Context())
+	w.must(err)
+	for k, id := range before {
+		if after[k] != id {
+			t.Errorf("machine %s was %s and is %s", k, id, after[k])
+		}
 	}
 }

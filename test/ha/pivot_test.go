@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,20 +23,19 @@ import (
 // laptop is an agent beside the replicas, whose name is that of their Lease.
 const laptop = "laptop"
 
-// TestPivotOfShards moves a fleet away from replicas that share its clusters, to
+// TestPivotOfReplicas moves a fleet away from replicas, to
 // an agent with a folder of secrets, and back, while machines are being made; the
 // leader is killed on the way. Whoever changes the cloud owns the fleet, and no
 // machine that was there goes.
-func TestPivotOfShards(t *testing.T) {
+func TestPivotOfReplicas(t *testing.T) {
 	long(t)
-	w := newWorld(t, "--shards", strconv.Itoa(shards), "--wait-for-ownership")
+	w := newWorld(t, "--wait-for-ownership")
 	m := w.move()
 	for _, r := range []string{"r0", "r1", "r2"} {
 		w.startReplica(r)
 	}
 	w.push(1)
 	m.settled(lease, "kubernetes:"+w.kube.Kubeconfig)
-	w.shared(3)
 	before, err := w.machines(t.Context())
 	w.must(err)
 

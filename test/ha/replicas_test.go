@@ -20,14 +20,18 @@ func (w *world) startReplica(name string) {
 		<-before
 	}
 	address := addressOf(name)
-	c := w.start(name, append([]string{
+	args := []string{
 		"agent", "--source", w.gitFor(name), "--name", lease, "--listen", "", "--interval", "500ms", "--status-interval", "500ms",
 		"--inmemory-url", w.cloudFor(name),
 		"--leader-election", "--leader-election-namespace", w.namespace, "--replica-name", name,
-		"--replica-address", address, "--replica-listen", address + ":0",
+		"--replica-address", address,
 		"--webhook-listen", net.JoinHostPort(address, w.hooks.port), "--webhook-secret-file", "generic=" + w.hooks.secret,
 		"--leader-election-lease-duration", "6s", "--leader-election-renew-deadline", "4s", "--leader-election-retry-period", "1s",
-	}, w.args...)...)
+	}
+	for _, a := range w.args {
+		args = append(args, strings.ReplaceAll(a, "ADDRESS", address))
+	}
+	c := w.start(name, args...)
 	w.mu.Lock()
 	w.replicas[name] = c
 	w.mu.Unlock()

@@ -19,8 +19,7 @@ import (
 // nothing.
 const calmEvery = time.Minute
 
-// TestSoak disturbs three replicas for FAIRLEAD_HA_SOAK, half of it with shards. Replicas
-// are killed at any time and while they create a machine, stopped for less and more than
+// TestSoak disturbs three replicas for FAIRLEAD_HA_SOAK. Replicas are killed at any time and while they create a machine, stopped for less and more than
 // their Lease lasts, ended and started. The API server goes away, and people push. After
 // each minute all come back, and everything has to be as in Git: never two machines with
 // one name, never two replicas that act at the same time, and no control-plane machine
@@ -37,15 +36,8 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	fmt.Printf("soak: FAIRLEAD_HA_SEED=%d\n", seed)
-	for i, args := range [][]string{nil, {"--shards", strconv.Itoa(shards)}} {
-		t.Run([]string{"OneWorks", "AllWork"}[i], func(t *testing.T) {
-			soak(t, rand.New(rand.NewPCG(seed, uint64(i))), length/2, args)
-		})
-	}
-}
-
-func soak(t *testing.T, r *rand.Rand, length time.Duration, args []string) {
-	w := newWorldIn(t, kube.Start(t, kube.Own()), args...)
+	r := rand.New(rand.NewPCG(seed, 0))
+	w := newWorldIn(t, kube.Start(t, kube.Own()))
 	names := []string{"r0", "r1", "r2"}
 	for _, n := range names {
 		w.startReplica(n)

@@ -199,8 +199,16 @@ func (w *world) watch() {
 	}
 }
 
-// converged waits until the cloud, the status and the plan are as in Git.
+// converged waits until the cloud, the status and the plan are as in Git, and fails if two
+// replicas acted at once.
 func (w *world) converged(what string) {
+	w.t.Helper()
+	w.asInGit(what)
+	w.oneActs(what)
+}
+
+// asInGit waits until the cloud, the status and the plan are as in Git.
+func (w *world) asInGit(what string) {
 	w.t.Helper()
 	w.eventually(what, func() string {
 		m, err := w.machines(w.t.Context())
@@ -221,7 +229,6 @@ func (w *world) converged(what string) {
 		w.t.Errorf("%s: machines were there twice: %v", what, w.twice)
 	}
 	w.mu.Unlock()
-	w.oneActs(what)
 }
 
 // eventually waits until missing returns an empty text.

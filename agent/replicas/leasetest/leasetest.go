@@ -6,9 +6,6 @@ package leasetest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -16,7 +13,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -28,14 +24,10 @@ type API struct {
 	version int
 	leases  map[string]*coordinationv1.Lease
 	writes  int
-	changed func(l *coordinationv1.Lease)
 }
 
 // New returns an API without Leases.
 func New() *API { return &API{leases: make(map[string]*coordinationv1.Lease)} }
-
-// OnChange calls changed with each Lease that is written, in order.
-func (a *API) OnChange(changed func(l *coordinationv1.Lease)) { a.changed = changed }
 
 // Writes returns how many writes there were.
 func (a *API) Writes() int {
@@ -129,28 +121,6 @@ func (l leases) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coo
 	return nil, apierrors.NewNotFound(resource(), name)
 }
 
-// List implements coordinationv1client.LeaseInterface.
-func (l leases) List(ctx context.Context, o metav1.ListOptions) (*coordinationv1.LeaseList, error) {
-	if err := l.read(ctx); err != nil {
-		return nil, err
-	}
-	selector, err := labels.Parse(o.LabelSelector)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	a := l.c.api
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	list := &coordinationv1.LeaseList{}
-	list.ResourceVersion = strconv.Itoa(a.version)
-	for _, name := range slices.Sorted(maps.Keys(a.leases)) {
-		if selector.Matches(labels.Set(a.leases[name].Labels)) {
-			list.Items = append(list.Items, *a.leases[name].DeepCopy())
-		}
-	}
-	return list, nil
-}
-
 // Create implements coordinationv1client.LeaseInterface.
 func (l leases) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
 	lease = lease.DeepCopy()
@@ -177,23 +147,6 @@ func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav
 	})
 }
 
-// Delete implements coordinationv1client.LeaseInterface.
-func (l leases) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
-	_, err := l.write(ctx, func(a *API) (*coordinationv1.Lease, error) {
-		now := a.leases[name]
-		if now == nil {
-			return nil, apierrors.NewNotFound(resource(), name)
-		}
-		if p := o.Preconditions; p != nil && (p.UID != nil && *p.UID != now.UID || p.ResourceVersion != nil && *p.ResourceVersion != now.ResourceVersion) {
-			return nil, apierrors.NewConflict(resource(), name, fmt.Errorf("the precondition failed: it is at %s", now.ResourceVersion))
-		}
-		delete(a.leases, name)
-		a.writes++
-		return nil, nil
-	})
-	return err
-}
-
 func (l leases) read(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -204,7 +157,7 @@ func (l leases) read(ctx context.Context) error {
 	return nil
 }
 
-// write makes change and stores what it returns, if that is something.
+// write makes change and stores what it returns.
 func (l leases) write(ctx context.Context, change func(a *API) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
 	if err := l.read(ctx); err != nil {
 		return nil, err
@@ -237,15 +190,12 @@ func (a *API) store(change func(a *API) (*coordinationv1.Lease, error)) (*coordi
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	lease, err := change(a)
-	if err != nil || lease == nil {
+	if err != nil {
 		return nil, err
 	}
 	a.version++
 	a.writes++
 	lease.ResourceVersion = strconv.Itoa(a.version)
 	a.leases[lease.Name] = lease
-	if a.changed != nil {
-		a.changed(lease.DeepCopy())
-	}
 	return lease.DeepCopy(), nil
 }
