@@ -34,17 +34,11 @@ func TestTrustNamesEachRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, when := range []map[string]bool{
-		{"shards": false, "rbac.namespaces": false, "rbac.allNamespaces": false},
-		{"shards": true, "rbac.namespaces": false, "rbac.allNamespaces": false},
-		{"shards": false, "rbac.namespaces": true, "rbac.allNamespaces": false},
-		{"shards": true, "rbac.namespaces": true, "rbac.allNamespaces": false},
-		{"shards": false, "rbac.namespaces": false, "rbac.allNamespaces": true},
-		{"shards": true, "rbac.namespaces": false, "rbac.allNamespaces": true},
+		{"rbac.namespaces": false, "rbac.allNamespaces": false},
+		{"rbac.namespaces": true, "rbac.allNamespaces": false},
+		{"rbac.namespaces": false, "rbac.allNamespaces": true},
 	} {
 		values := map[string]any{"image": map[string]any{"repository": "x/y", "tag": "v1"}, "source": map[string]any{"url": "https://git.example.com/f.git"}}
-		if when["shards"] {
-			values["shards"], values["replicas"] = 4, 2
-		}
 		if when["rbac.namespaces"] {
 			values["rbac"] = map[string]any{"namespaces": []any{"prod"}}
 		}

@@ -48,7 +48,7 @@ func TestRefusedValues(t *testing.T) {
 		"egress without API":       {"networkPolicy.enabled=true,networkPolicy.egress.enabled=true", "networkPolicy.egress.apiServer.cidrs is empty"},
 		"egress to nothing":        {"networkPolicy.enabled=true,networkPolicy.egress.enabled=true,networkPolicy.egress.apiServer.cidrs={10.0.0.1/32}", "networkPolicy.egress.rules is empty"},
 		"CIDR":                     {"networkPolicy.egress.apiServer.cidrs={kubernetes}", "networkPolicy/egress/apiServer/cidrs/0"},
-		"shards of one":            {"shards=4", "shards is set and replicas is less than 2"},
+		"shards":                   {"shards=4,replicas=2", "Remove shards from the values"},
 		"argument without a dash":  {"extraArgs={--openstack-rate,slow}", `extraArgs holds "slow"`},
 		"namespace twice":          {"rbac.namespaces={a,a}", "rbac/namespaces"},
 		"namespace that cannot be": {"rbac.namespaces={A_b}", "rbac/namespaces/0"},

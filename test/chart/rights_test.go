@@ -41,25 +41,9 @@ func TestRightsAreEnoughAndNoMore(t *testing.T) {
 		}
 	})
 
-	sharded := []string{"--set", "shards=4,replicas=2"}
-	alone := rights(t, k)
-	for _, right := range alone {
+	for _, right := range rights(t, k) {
 		t.Run("without "+right.verb+" "+right.resource, func(t *testing.T) { t.Parallel(); without(t, k, right) })
 	}
-	for _, right := range rights(t, k, sharded...) {
-		if right.resource == "leases" {
-			t.Run("sharded, without "+right.verb+" "+right.resource, func(t *testing.T) { t.Parallel(); without(t, k, right, sharded...) })
-		}
-	}
-	t.Run("sharded, in namespaces alone", func(t *testing.T) {
-		t.Parallel()
-		clusters := k.Namespace()
-		s := newSite(t, k, "--set", "shards=4,replicas=2,rbac.namespaces={"+clusters+"}")
-		s.moveTo(clusters)
-		if err := s.live(s.start()); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // without sees an agent that lacks a right fail for the lack of it.

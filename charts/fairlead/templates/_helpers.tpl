@@ -128,8 +128,8 @@ app.kubernetes.io/part-of: fairlead
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- if and .shards (lt (int .replicas) 2) -}}
-{{- fail "shards is set and replicas is less than 2: there is nobody to share with" -}}
+{{- if .shards -}}
+{{- fail "shards is set, and there are no shards any more: one replica leads and the others stand by. Remove shards from the values; replicas may stay. See docs/operations/high-availability.md" -}}
 {{- end -}}
 {{- range .extraArgs -}}
 {{- if not (hasPrefix "--" .) -}}
