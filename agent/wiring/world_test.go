@@ -59,7 +59,7 @@ func TestOpenSecrets(t *testing.T) {
 }
 
 // What a reconciler began to change in clusters ends with it, and nothing of it is kept:
-// each term of leadership has another one, and each shard.
+// each term of leadership has another one.
 func TestReconcilersLeaveNothing(t *testing.T) {
 	w, err := OpenRuntime(t.Context(), Settings{Built: builtIn(), Secrets: t.TempDir(), Log: slog.New(slog.DiscardHandler)}, ReadWrite, nil)
 	if err != nil {
