@@ -12,8 +12,8 @@
 //   - A term is one unbroken time of leading. A replica whose Lease was held by
 //     another in between begins a new one, with nothing of the old in memory.
 //   - Replicas of former versions shared the clusters of a fleet, and made passes that
-//     their leader asked them for. The first leader of this version waits until none of
-//     these passes may act.
+//     their leader asked them for. The first leader of this version waits until no such
+//     pass may act.
 //
 // docs/contributing/adr/0026-a-leader-and-standbys.md says why.
 //

@@ -76,7 +76,7 @@ func TestFormerVersions(t *testing.T) {
 	}
 }
 
-// TestLeaderThatWaitedInVain ends before the passes of a former version may be over: the next
+// TestLeaderThatEndsWhileItWaits ends before the passes of a former version may be over: the next
 // leader waits as well.
 func TestLeaderThatWaitedInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestLeaderThatWaitedInVain(t *testing.T) {
 		a.end()
 		<-a.done
 		b := w.start("b", nil)
-		w.silentFor("nobody has waited until the passes are over", 12*time.Second)
+		w.silentFor("a replica of a former version may act", 12*time.Second)
 		w.leader(8 * time.Second)
 		b.end()
 		<-b.done

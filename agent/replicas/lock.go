@@ -38,7 +38,7 @@ type lock struct {
 // AgentLabel is the label of the Lease, with its name.
 const AgentLabel = "fairlead.dev/agent"
 
-// aloneAnnotation is the number of the holder after which nobody but the holder acts. Former
+// aloneAnnotation is how many holders the Lease had had when only its holder acted. Former
 // versions keep it, and count holders: it is out of date if one of them led since.
 const aloneAnnotation = "fairlead.dev/acts-alone"
 

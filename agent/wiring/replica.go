@@ -83,7 +83,7 @@ func (r *replica) run(ctx context.Context, s Settings, o agent.Options, w *Runti
 }
 
 // Leader returns where the leader hears webhooks, and whether that is this
-// replica. A leader that does not act yet hears none: it polls when it begins.
+// replica. A leader that does not act yet polls when it begins.
 func (r *replica) Leader() (address string, self bool) {
 	if r.agent.Load() != nil {
 		return "", true

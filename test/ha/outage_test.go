@@ -27,7 +27,7 @@ func TestOutage(t *testing.T) {
 	w.push(3)
 	<-down
 	const lost = "lost leadership, joining the election again"
-	w.eventually("the leader acts no more", func() string {
+	w.eventually("the leader stops", func() string {
 		if !strings.Contains(w.log(leader), lost) {
 			return "it has not logged: " + lost
 		}

@@ -129,7 +129,7 @@ app.kubernetes.io/part-of: fairlead
 {{- end -}}
 {{- end -}}
 {{- if .shards -}}
-{{- fail "shards is set, and there are no shards any more: one replica leads and the others stand by. Remove shards from the values; replicas may stay. See docs/operations/high-availability.md" -}}
+{{- fail "shards is set, and replicas share no clusters: one replica leads, and the others stand by. Remove shards from the values; replicas may stay. See docs/operations/high-availability.md" -}}
 {{- end -}}
 {{- range .extraArgs -}}
 {{- if not (hasPrefix "--" .) -}}
