@@ -116,7 +116,7 @@ func (f foresight) As(next *fleet.Cluster, seen fleet.Observed) fleet.Observed {
 func (w *Runtime) absent() *reconcile.Looker {
 	return reconcile.NewLooker(reconcile.LookerOptions{
 		Infrastructure: func(string) (providers.Observer, error) { return nothing{}, nil },
-		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), Secrets: nothing{}, Now: time.Now,
+		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), Limits: w.built.limits(), Secrets: nothing{}, Now: time.Now,
 	})
 }
 
