@@ -56,7 +56,7 @@ type PullRequest struct {
 	Author string // who opened it, as Comment.Author has it; empty: nobody knows
 	Head   string // the commit that is proposed, in hex
 	Base   string // the branch that it is to be merged into, short
-	Fork   bool   // the head is in another repository, or nobody knows in which
+	Fork   bool   // the head is not a branch of this repository: anyone with read access may have proposed it
 	Result string // of a merged one: the commit that the base was at then, in hex; empty: not told
 }
 

@@ -145,6 +145,36 @@ func TestWhichArePlanned(t *testing.T) {
 	}
 }
 
+// Pull requests that are not planned take no place of one that is, and each head says why it is not.
+func TestUnplannedTakeNoPlace(t *testing.T) {
+	w := newWorld()
+	p := w.propose(1, w.fleets["base"])
+	for n := 1000; n < 1000+maxOpen; n++ {
+		w.Put(forge.PullRequest{Number: n, State: forge.Open, Head: forgetest.Hash(n), Base: "main", Fork: true, Author: "mallory"})
+	}
+	q := w.start()
+	q.Poll(t.Context())
+	if s, _ := w.Of(p.Head); s.Verdict != forge.Success {
+		t.Errorf("the status beside many forks is %+v", s)
+	}
+	if s, _ := w.Of(forgetest.Hash(1000)); s.Verdict != forge.Pending || s.Text != "not planned, its head is no branch of this repository: fairlead approve 1000 --plan --head "+forgetest.Hash(1000) {
+		t.Errorf("the status of a fork is %+v", s)
+	}
+	for n := 2; n < 2+maxOpen; n++ {
+		w.propose(n, w.fleets["base"])
+	}
+	q.Poll(t.Context())
+	if s, _ := w.Of(p.Head); s.Verdict != forge.Pending || s.Text != "not planned: more than 200 pull requests are open, and newer ones are planned" {
+		t.Errorf("the status of one that is left out is %+v", s)
+	}
+	newest := forge.PullRequest{Number: 2, State: forge.Closed, Head: forgetest.Hash(2), Base: "main"}
+	w.Put(newest)
+	q.Poll(t.Context())
+	if s, _ := w.Of(p.Head); s.Verdict != forge.Success {
+		t.Errorf("once there is a place again its status is %+v", s)
+	}
+}
+
 // A plan is made again when its head or what was approved of it changes, and else not.
 func TestPlannedAgain(t *testing.T) {
 	w := newWorld()

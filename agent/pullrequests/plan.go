@@ -17,18 +17,30 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// propose plans p where that has to be done, and publishes what was planned.
-func (q *PullRequests) propose(ctx context.Context, t *turn, p proposal) error {
+// of returns what was done for p.
+func (q *PullRequests) of(p proposal) *known {
 	k := q.known[p.name()]
 	if k == nil {
 		k = &known{}
 		q.known[p.name()] = k
 	}
-	if _, asked := t.approved(p, fleet.ApprovePlan); p.Fork && !t.config.Forks && !asked {
-		return q.setStatus(ctx, k, p, forge.Status{
-			Name: StatusName, Verdict: forge.Pending, Text: fmt.Sprintf("not planned, it is from another repository: fairlead approve %d --plan --head %s", p.Number, p.Head),
-		})
+	return k
+}
+
+// leave says on the head of p why it is not planned.
+func (q *PullRequests) leave(ctx context.Context, t *turn, p proposal) error {
+	why := fmt.Sprintf("not planned: more than %d pull requests are open, and newer ones are planned", maxOpen)
+	if t.strange(p) {
+		why = fmt.Sprintf("not planned, its head is no branch of this repository: fairlead approve %d --plan --head %s", p.Number, p.Head)
 	}
+	k := q.of(p)
+	k.key = ""
+	return q.setStatus(ctx, k, p, forge.Status{Name: StatusName, Verdict: forge.Pending, Text: why})
+}
+
+// propose plans p where that has to be done, and publishes what was planned.
+func (q *PullRequests) propose(ctx context.Context, t *turn, p proposal) error {
+	k := q.of(p)
 	_, accepted := t.approved(p, fleet.ApproveChanges)
 	key := fleet.DigestOf(p.Head, t.base, t.config, accepted, t.stands)
 	facts := q.facts(k.plan.Clusters)

@@ -205,6 +205,14 @@ func (q *PullRequests) Poll(ctx context.Context) {
 			q.p.Log.Warn("cannot plan a proposal, retrying", "proposal", p.name(), "head", p.Head, "error", err)
 		}
 	}
+	for _, p := range turn.unplanned {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := q.leave(ctx, turn, p); err != nil {
+			q.p.Log.Warn("cannot set the status of a pull request that is not planned, retrying", "proposal", p.name(), "head", p.Head, "error", err)
+		}
+	}
 	for _, old := range turn.plans {
 		if ctx.Err() != nil || turn.isOpen(old) {
 			continue
@@ -223,12 +231,20 @@ type turn struct {
 	stands    string        // why a merge brings more than the base and a head; empty: it does not
 	all       []proposal    // that are open
 	open      []proposal    // of those, onto the base and to be planned
+	unplanned []proposal    // onto the base and not to be planned
 	plans     []status.Plan // on the status branch
 	approvals []fleet.Approval
 }
 
 func (t *turn) isOpen(old status.Plan) bool {
 	return slices.ContainsFunc(t.all, func(p proposal) bool { return p.Number == old.Number && p.ref == old.Ref })
+}
+
+// strange reports whether p is of somebody who may not write to the repository, and nobody who may had
+// it planned.
+func (t *turn) strange(p proposal) bool {
+	_, asked := t.approved(p, fleet.ApprovePlan)
+	return p.Fork && !t.config.Forks && !asked
 }
 
 // approved reports whether somebody who may approved that of the head of p.
@@ -271,6 +287,7 @@ func (q *PullRequests) begin(ctx context.Context, owner fleet.Owner, config flee
 	if t.approvals, err = q.p.Approvals.List(ctx); err != nil && fleet.KindOf(err) != fleet.Invalid {
 		return nil, err
 	}
+	q.choose(t)
 	open := make(map[string]bool)
 	for _, p := range t.all {
 		open[p.name()] = true
@@ -310,17 +327,29 @@ func (q *PullRequests) opened(ctx context.Context, t *turn) error {
 	if err != nil {
 		return err
 	}
-	var onto []proposal
 	for _, p := range list {
 		t.all = append(t.all, proposal{PullRequest: p})
-		if p.Base == t.base.Ref && p.State == forge.Open {
-			onto = append(onto, proposal{PullRequest: p})
+	}
+	return nil
+}
+
+// choose adds the pull requests onto the followed branch to those that are planned: the newest, in the
+// order of their numbers. Those that are not to be planned take no place.
+func (q *PullRequests) choose(t *turn) {
+	var pulls []proposal
+	for _, p := range t.all {
+		switch {
+		case p.ref != "" || p.Base != t.base.Ref || p.State != forge.Open:
+		case t.strange(p):
+			t.unplanned = append(t.unplanned, p)
+		default:
+			pulls = append(pulls, p)
 		}
 	}
-	if n := len(onto); n > maxOpen {
-		q.p.Log.Warn("too many open pull requests, planning the newest", "open", n, "planned", maxOpen)
-		onto = onto[n-maxOpen:]
+	if n := len(pulls) - maxOpen; n > 0 {
+		q.p.Log.Warn("too many open pull requests, planning the newest", "open", len(pulls), "planned", maxOpen)
+		t.unplanned = append(pulls[:n:n], t.unplanned...)
+		pulls = pulls[n:]
 	}
-	t.open = append(t.open, onto...)
-	return nil
+	t.open = append(pulls, t.open...)
 }
