@@ -145,8 +145,8 @@ func (h *hub) PullRequest(ctx context.Context, number int) (PullRequest, error) 
 }
 
 // SetStatus implements Forge.
-func (h *hub) SetStatus(ctx context.Context, p PullRequest, s Status) error {
-	_, err := h.call(ctx, http.MethodPost, h.repo+"/statuses/"+p.Head, map[string]string{
+func (h *hub) SetStatus(ctx context.Context, commit string, s Status) error {
+	_, err := h.call(ctx, http.MethodPost, h.repo+"/statuses/"+commit, map[string]string{
 		"context": s.Name, "state": string(s.Verdict), "description": s.Text,
 	}, nil)
 	return err

@@ -39,7 +39,7 @@ func (q *PullRequests) conclude(ctx context.Context, t *turn, old status.Plan) e
 	if err != nil {
 		return err
 	}
-	if err := q.comment(ctx, k, old.Number, mark(q.p.Fleet.Now().ID(), q.plain())+o.text(k.plan)); err != nil {
+	if err := q.comment(ctx, k, old.Number, mark(q.p.Fleet.Now().ID())+o.text(k.plan)); err != nil {
 		return err
 	}
 	if !o.done || k.doubtful {

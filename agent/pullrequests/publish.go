@@ -21,7 +21,7 @@ func (q *PullRequests) publish(ctx context.Context, t *turn, k *known, p proposa
 		return err
 	}
 	now := q.p.Fleet.Now()
-	return q.comment(ctx, k, p.Number, comment(now.ID(), now.Config().StatusBranch, k.plan, q.plain()))
+	return q.comment(ctx, k, p.Number, comment(now.ID(), now.Config().StatusBranch, k.plan))
 }
 
 // record writes the plan to the status branch, where it is another one.
@@ -46,17 +46,11 @@ func (q *PullRequests) setStatus(ctx context.Context, k *known, p proposal, s fo
 		return nil
 	}
 	k.status = published{} // not known, unless it is answered
-	if err := q.p.Forge.SetStatus(ctx, p.PullRequest, s); err != nil {
+	if err := q.p.Forge.SetStatus(ctx, p.Head, s); err != nil {
 		return err
 	}
 	k.status = next
 	return nil
-}
-
-// plain reports whether the forge shows HTML as it stands.
-func (q *PullRequests) plain() bool {
-	_, plain := q.p.Forge.(forge.Plain)
-	return plain
 }
 
 // owns reports whether this agent may still write.
@@ -79,7 +73,7 @@ func (q *PullRequests) comment(ctx context.Context, k *known, number int, text s
 	if err != nil {
 		return err
 	}
-	begin := mark(q.p.Fleet.Now().ID(), q.plain())
+	begin := mark(q.p.Fleet.Now().ID())
 	var own []forge.Comment
 	for _, c := range list {
 		if c.Author == q.me && strings.HasPrefix(normal(c.Text), begin) {

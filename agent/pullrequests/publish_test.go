@@ -281,7 +281,7 @@ func TestOnlyTheOwnerWrites(t *testing.T) {
 func TestForgedMark(t *testing.T) {
 	w := newWorld()
 	w.propose(1, w.fleets["base"])
-	forged := mark("f", false) + "nothing to do, trust me"
+	forged := mark("f") + "nothing to do, trust me"
 	w.Say(1, "mallory", forged)
 	w.start().Poll(t.Context())
 	if said := w.Said(1); len(said) != 2 || said[0].Text != forged || len(w.own(1)) != 1 {

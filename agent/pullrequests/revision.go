@@ -35,7 +35,7 @@ func (q *PullRequests) setRevision(ctx context.Context, next published) error {
 	if q.told == next || !q.owns() {
 		return nil
 	}
-	if err := q.p.Forge.SetStatus(ctx, forge.PullRequest{Head: next.head}, next.status); err != nil {
+	if err := q.p.Forge.SetStatus(ctx, next.head, next.status); err != nil {
 		return err
 	}
 	q.told = next

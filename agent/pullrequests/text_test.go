@@ -86,30 +86,16 @@ func TestShortForm(t *testing.T) {
 	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: changes})
 	p := status.Plan{Number: 12, Head: "h", Base: "main", Tree: "t", Changes: d.changes}
 	p.Text = write(p, d, true)
-	got := comment("f", "fairlead/status", p, false)
-	if len(got) > maxComment || !strings.HasPrefix(got, mark("f", false)) {
+	got := comment("f", "fairlead/status", p)
+	if len(got) > maxComment || !strings.HasPrefix(got, mark("f")) {
 		t.Fatalf("%d bytes", len(got))
 	}
 	lost, first := strings.Index(got, "prod/lost"), strings.Index(got, "prod/c0000")
 	if lost < 0 || first < lost || !strings.Contains(got, "plans/pull-requests/12.md") || !strings.Contains(got, "more clusters") || !strings.HasSuffix(got, "changes.\n") {
 		t.Errorf("%.600s … %s", got, got[len(got)-300:])
 	}
-	if short := comment("f", "s", status.Plan{Text: "x"}, false); short != mark("f", false)+"x" {
+	if short := comment("f", "s", status.Plan{Text: "x"}); short != mark("f")+"x" {
 		t.Errorf("%q", short)
-	}
-}
-
-// Where HTML is shown as it stands there is none, and the text says the same.
-func TestPlain(t *testing.T) {
-	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: append(sample, preview.Change{Change: "create", Cluster: "prod/<b>&", Reason: "</details>\n<details>"})})
-	p := status.Plan{Number: 12, Head: strings.Repeat("a", 40), Base: "main", Tree: "sha1:c"}
-	p.Text = write(p, d, true)
-	got := comment("f", "status", p, true)
-	if !strings.HasPrefix(got, "[//]: # (fairlead:plan:f)\n\n### Fairlead plan: ") || !strings.Contains(got, "\n**`prod/a`**: replace 1 machine, create 1 machine\n") || !strings.Contains(got, "**`prod/<b>&`**: ") {
-		t.Error(got)
-	}
-	if strings.Contains(withoutSpans(got), "<") {
-		t.Errorf("there is HTML in it: %s", got)
 	}
 }
 

@@ -167,7 +167,7 @@ func Hub(t testing.TB, w *World, base, auth string, size int, app int64) *Server
 		},
 		"POST " + repo + "/statuses/([0-9a-f]{40})": func(r *http.Request, a []string) (int, any) {
 			in := Body(r)
-			if err := w.SetStatus(r.Context(), forge.PullRequest{Head: a[0]}, forge.Status{Name: in["context"], Verdict: forge.Verdict(in["state"]), Text: in["description"]}); err != nil {
+			if err := w.SetStatus(r.Context(), a[0], forge.Status{Name: in["context"], Verdict: forge.Verdict(in["state"]), Text: in["description"]}); err != nil {
 				return Failed(err)
 			}
 			return 201, M{}

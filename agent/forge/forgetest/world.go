@@ -37,9 +37,8 @@ type World struct {
 }
 
 var (
-	_ forge.Forge    = (*World)(nil)
-	_ forge.Reviewed = (*World)(nil)
-	_ Site           = (*World)(nil)
+	_ forge.Forge = (*World)(nil)
+	_ Site        = (*World)(nil)
 )
 
 // New returns a world in which me asks.
@@ -131,7 +130,7 @@ func (w *World) Last(number int) map[string]Word {
 	return last
 }
 
-// Reviews implements forge.Reviewed.
+// Reviews implements forge.Forge.
 func (w *World) Reviews(ctx context.Context, p forge.PullRequest) (out []forge.Review, err error) {
 	err = w.do(ctx, "reviews", false, func() error { return nil })
 	last := w.Last(p.Number)
@@ -254,9 +253,9 @@ func (w *World) PullRequest(ctx context.Context, number int) (out forge.PullRequ
 }
 
 // SetStatus implements forge.Forge.
-func (w *World) SetStatus(ctx context.Context, p forge.PullRequest, s forge.Status) error {
+func (w *World) SetStatus(ctx context.Context, commit string, s forge.Status) error {
 	return w.do(ctx, "status", true, func() error {
-		w.statuses[p.Head] = append(w.statuses[p.Head], s)
+		w.statuses[commit] = append(w.statuses[commit], s)
 		return nil
 	})
 }
@@ -293,4 +292,9 @@ func (w *World) Edit(ctx context.Context, number int, id, text string) error {
 		list[i].Text = text
 		return nil
 	})
+}
+
+// MayWrite implements forge.Forge.
+func (w *World) MayWrite(ctx context.Context) (bool, error) {
+	return true, w.do(ctx, "may write", false, func() error { return nil })
 }
