@@ -77,7 +77,12 @@ func (c client) call(ctx context.Context, method, path string, in, out any) (htt
 		return nil, unanswered(method, op, err)
 	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return nil, fleet.Errorf(kindOfStatus(method, res.StatusCode), op, "%w", &refusal{code: res.StatusCode, words: words(answer)})
+		no := &refusal{code: res.StatusCode, words: words(answer)}
+		now := time.Now()
+		if rest, limited := restOf(no.code, res.Header, no.words, now); limited {
+			return nil, fleet.Errorf(fleet.Unavailable, op, "%w", &Limited{Until: now.Add(rest), why: no})
+		}
+		return nil, fleet.Errorf(kindOfStatus(method, no.code), op, "%w", no)
 	}
 	if out != nil {
 		if err := json.Unmarshal(answer, out); err != nil {

@@ -8,7 +8,8 @@
 //
 //   - A credential is shown to the API of the forge alone, and no redirect is followed.
 //   - Answers are bounded, and lists are read to their end or are an error.
-//   - Errors have a kind, and the forge's own words.
+//   - Errors have a kind, and the forge's own words. An error that is a *Limited names the time
+//     until which the forge wants no requests.
 //   - What somebody else wrote is only passed on: no comment is an order.
 //
 // The kinds differ in what they call things: a pull request is GitLab's merge request.

@@ -22,6 +22,8 @@ type World struct {
 	// Before, if not nil, is called before each call of a forge.Forge, and may fail it; and
 	// After once it is done, and may keep its answer back.
 	Before, After func(call string) error
+	// Set, if not nil, is told of each status.
+	Set func(s forge.Status)
 	// Stale is how many of the newest comments a list does not show yet.
 	Stale int
 
@@ -256,6 +258,9 @@ func (w *World) PullRequest(ctx context.Context, number int) (out forge.PullRequ
 func (w *World) SetStatus(ctx context.Context, commit string, s forge.Status) error {
 	return w.do(ctx, "status", true, func() error {
 		w.statuses[commit] = append(w.statuses[commit], s)
+		if w.Set != nil {
+			w.Set(s)
+		}
 		return nil
 	})
 }
