@@ -1,7 +1,6 @@
 package pullrequests
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ type document struct {
 	// pending is what comes without it, too, and withdrawn what comes only without it.
 	pending, withdrawn []status.PlannedChange
 
+	fleet    fleet.ID // that it is of; empty: no other one is in the repository
 	stands   string   // why a merge brings more than the plan has; empty: it does not
 	failures []string // of the policy, sorted
 	accepted string   // who accepted them all the same; empty: nobody
@@ -141,5 +141,3 @@ func (d document) summary() string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-func joinErrors(errs ...error) error { return errors.Join(errs...) }

@@ -34,6 +34,9 @@ func (q *PullRequests) approve(ctx context.Context, t *turn) error {
 			continue // it was refused, and would be again
 		}
 		by, err := q.approvers(ctx, t, r)
+		if isLimit(err) {
+			return err
+		}
 		if err != nil || by == "" || !q.owns() {
 			errs = append(errs, err)
 			continue
@@ -74,7 +77,7 @@ func (q *PullRequests) approver(ctx context.Context, t *turn, reviewers []string
 		if old.Number == 0 || t.isOpen(old) {
 			continue
 		}
-		p, err := q.p.Forge.PullRequest(ctx, old.Number)
+		p, err := q.ended(ctx, old.Number)
 		if fleet.KindOf(err) == fleet.NotFound {
 			continue
 		}

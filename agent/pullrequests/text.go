@@ -22,11 +22,6 @@ const (
 	maxRemarks = 50
 )
 
-// mark begins the agent's comment, for the fleet of that name.
-func mark(id fleet.ID) string {
-	return "<!-- fairlead:plan:" + html.EscapeString(string(id)) + " -->\n"
-}
-
 // span returns text of others as a code span, in which nothing is a link, a name or a tag.
 func span(text string) string {
 	text = strings.ReplaceAll(fleet.PlainText(strings.Join(strings.Fields(text), " ")), "`", "'")
@@ -44,13 +39,10 @@ func short(text string, n int) string {
 	return text
 }
 
-// text returns the whole answer for people, without the mark.
-func (q *PullRequests) text(p status.Plan, d document) string { return write(p, d, true) }
-
 // write returns the answer, with the changes of each cluster, or with how many there are.
 func write(p status.Plan, d document, details bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### Fairlead plan: %s\n\n", span(d.headline(p)))
+	fmt.Fprintf(&b, "%s: %s\n\n", title("Fairlead plan", d.fleet), span(d.headline(p)))
 	for _, f := range d.failures {
 		fmt.Fprintf(&b, "- %s %s\n", map[bool]string{true: "accepted:", false: "**fails**:"}[d.accepted != ""], span(f))
 	}

@@ -64,7 +64,7 @@ func (s Settings) pullRequests(source sources.Source, w *Runtime, m *metrics.Met
 		}
 		return pullrequests.New(pullrequests.Parts{
 			Forge: f, Source: merging{repository, repository.Merges()}, Renderer: renderer, Fleet: p.Fleet, Looker: foresight{w.Looker(), w.absent(), w},
-			Plans: p.Plans, Approvals: p.Approvals, Requests: p.Requests, Unreviewed: p.Unreviewed, Recorded: p.Recorded, Owner: p.Owner, Interval: p.Interval,
+			Plans: p.Plans, Approvals: p.Approvals, Requests: p.Requests, Unreviewed: p.Unreviewed, Limited: p.Limited, Recorded: p.Recorded, Owner: p.Owner, Interval: p.Interval,
 			Polled: m.ForgePolled, Done: m.Planned, Log: s.Log,
 		}), nil
 	}
