@@ -1,6 +1,7 @@
 package pullrequests
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,8 +27,9 @@ type document struct {
 	remarks  []string
 }
 
-// documentOf returns what after has that before does not.
-func documentOf(before, after *preview.Plan) document {
+// documentOf returns what after has that before does not. If apart, errors of infrastructure are told by
+// their kind alone.
+func documentOf(before, after *preview.Plan, apart bool) document {
 	since := after.Since(before)
 	d := document{pending: planned(since.Pending), withdrawn: planned(since.Withdrawn), changes: planned(since.Added)}
 	slices.SortStableFunc(d.changes, func(a, b status.PlannedChange) int {
@@ -45,8 +47,12 @@ func documentOf(before, after *preview.Plan) document {
 			d.problems = append(d.problems, p.String())
 		}
 	}
-	for _, e := range after.Errors {
-		d.errors = append(d.errors, fleet.StableText(e))
+	for _, u := range after.Unseen {
+		why := fleet.StableText(u.Err.Error())
+		if apart && fleet.KindOf(u.Err) != fleet.Invalid {
+			why = fmt.Sprintf("cannot look at %s (%s): see the log of the agent", u.Cluster, fleet.KindOf(u.Err))
+		}
+		d.errors = append(d.errors, why)
 	}
 	slices.Sort(d.errors)
 	for _, r := range after.Rollouts {

@@ -434,3 +434,22 @@ func TestSourcesThatComeLater(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// What a cloud answers is told where the status branch is, which has it, too, and elsewhere not.
+func TestWordsOfClouds(t *testing.T) {
+	for apart, want := range map[bool]string{false: "cannot look: dial 10.0.0.7:6443", true: "cannot look at prod/a (Unavailable): see the log of the agent"} {
+		w := newWorld()
+		k := fleet.Key{Namespace: "prod", Name: "a"}
+		after := w.fleets["base"]
+		after.Clusters = []fleet.Cluster{{Key: k, Digest: "x", Fleet: "f"}}
+		w.dark = fleet.Errorf(fleet.Unavailable, "look", "dial 10.0.0.7:6443")
+		w.propose(1, after)
+		q := w.start()
+		q.p.Apart = apart
+		q.Poll(t.Context())
+		text := strings.Join(w.own(1), "") + w.plans[1].Text + q.failureOf(fleet.Report{Failure: "dial 10.0.0.7:6443"})
+		if !strings.Contains(text, want) || strings.Contains(text, "10.0.0.7") == apart {
+			t.Errorf("apart %v: %s", apart, text)
+		}
+	}
+}

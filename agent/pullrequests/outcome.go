@@ -162,7 +162,7 @@ func (q *PullRequests) waits(k fleet.Key, behind []fleet.Key) string {
 	case !target.InGit:
 		return ""
 	case r.Failure != "":
-		return "failed: " + fleet.StableText(r.Failure)
+		return "failed: " + q.failureOf(r)
 	case !passed || slices.Contains(behind, k):
 		if len(r.Waiting) > 0 {
 			return "it waits: " + fleet.StableText(strings.Join(r.Waiting, "; "))
@@ -170,6 +170,14 @@ func (q *PullRequests) waits(k fleet.Key, behind []fleet.Key) string {
 		return "it is on its way, in phase " + string(r.Phase)
 	}
 	return ""
+}
+
+// failureOf returns the words of a failure, or who has them.
+func (q *PullRequests) failureOf(r fleet.Report) string {
+	if q.p.Apart {
+		return "fairlead status has the reason"
+	}
+	return fleet.StableText(r.Failure)
 }
 
 // differs says what of the machines of a cluster that is as merged is not as planned.

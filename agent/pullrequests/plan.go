@@ -2,7 +2,6 @@ package pullrequests
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -92,9 +91,12 @@ func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out sta
 		}
 	}
 	plans[1].Compare(before, plans[0])
+	for _, u := range plans[1].Unseen {
+		q.p.Log.Warn("cannot look at a cluster for a plan", "proposal", p.name(), "cluster", u.Cluster, "error", u.Err)
+	}
 	out.Look = looks.digest()
 	out.Clusters = differing(before, after, skip)
-	d := documentOf(plans[0], plans[1])
+	d := documentOf(plans[0], plans[1], q.p.Apart)
 	d.stands, d.fleet = t.stands, q.fleetName()
 	out.Changes = d.changes
 	d.failures = failures(ctx, t.config.Fail, d, out.Clusters, before, after)
@@ -155,7 +157,7 @@ func (l *looks) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, err
 	target, known := l.q.p.Fleet.Now().Target(c.Key)
 	is := target.Cluster
 	if known && is == nil {
-		return fleet.Observed{}, fmt.Errorf("cannot look at %s before the merge: no definition of it can be used now (%s)", c.Key, target.Why)
+		return fleet.Observed{}, fleet.Errorf(fleet.Invalid, "look at "+c.Key.String()+" before the merge", "no definition of it can be used now (%s)", target.Why)
 	}
 	if is != nil {
 		r, _ := l.q.p.Fleet.Report(c.Key)

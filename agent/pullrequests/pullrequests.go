@@ -68,6 +68,9 @@ type Parts struct {
 	Recorded func(ctx context.Context) (status.Status, error)
 	// Owner returns the owner of the fleet, and whether that is this agent, which may act.
 	Owner func() (fleet.Owner, bool)
+	// Apart says that the status branch is in another repository, which others may read: what
+	// clouds and API servers answer is not told to those who read pull requests.
+	Apart bool
 	// Interval returns how long to wait until the next poll.
 	Interval func() time.Duration
 	// Unreviewed is told with each poll why reviews count for nothing though fleet.yaml wants

@@ -61,7 +61,7 @@ func (q *PullRequests) revisionStatus(rev fleet.Revision) forge.Status {
 		s.Verdict, s.Text = forge.Pending, "it is being read"
 	case failed >= 0:
 		r, _ := q.p.Fleet.Report(behind[failed])
-		s.Verdict, s.Text = forge.Pending, behind[failed].String()+" fails, trying again: "+fleet.StableText(r.Failure)
+		s.Verdict, s.Text = forge.Pending, behind[failed].String()+" fails, trying again: "+q.failureOf(r)
 	case len(behind) > 0:
 		s.Verdict, s.Text = forge.Pending, "not all clusters are as this says yet"
 	}

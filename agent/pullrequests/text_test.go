@@ -1,6 +1,7 @@
 package pullrequests
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ func TestText(t *testing.T) {
 		{Change: preview.ShareSecrets, Reason: "spec.escrow.recipients: add age1x"},
 	}, sample...)}
 	before.Changes = append(before.Changes[:1:1], preview.Change{Change: "create", Cluster: "prod/f", Machine: "f-1", Waits: true, Reason: "it is one of 3"})
-	d := documentOf(before, after)
+	d := documentOf(before, after, false)
 	d.failures = failures(t.Context(), fleet.PlanPolicy{DeletedClusters: true, ReplacedControlPlanes: true, Machines: 2}, d, nil, fleet.Fleet{},
 		fleet.Fleet{Clusters: []fleet.Cluster{{Key: fleet.Key{Namespace: "prod", Name: "a"}, ControlPlane: fleet.Pool{Name: "cp"}}}})
 	p := status.Plan{Number: 12, Head: strings.Repeat("a", 40), Base: "main@sha1:b", Tree: "sha1:c", Look: "01234567", Verdict: "failure"}
@@ -56,8 +57,8 @@ func TestNeutralised(t *testing.T) {
 	evil := "`<img src=x onerror=alert(1)>` @everyone ![x](http://evil) | <!-- fairlead:plan:f --> \x1b[2J\n# big\n</summary></details>"
 	d := documentOf(&preview.Plan{}, &preview.Plan{
 		Changes: []preview.Change{{Change: "delete", Cluster: evil, Pool: evil, Machine: evil, Reason: evil}, {Change: "create", Cluster: evil, Addon: evil, Reason: evil, By: evil}},
-		Errors:  []string{evil}, Notes: []string{evil}, Orphans: []string{evil},
-	})
+		Unseen:  []preview.Unseen{{Err: errors.New(evil)}}, Notes: []string{evil}, Orphans: []string{evil},
+	}, false)
 	d.problems, d.failures = []string{evil}, []string{evil}
 	for _, accepted := range []string{"", evil} {
 		d.accepted = accepted
@@ -83,7 +84,7 @@ func TestShortForm(t *testing.T) {
 		changes = append(changes, preview.Change{Change: "create", Cluster: fmt.Sprintf("prod/c%04d", i), Machine: "m", Reason: strings.Repeat("why ", 20)})
 	}
 	changes = append(changes, preview.Change{Change: "delete cluster", Cluster: "prod/lost", Reason: "it is to go"})
-	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: changes})
+	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: changes}, false)
 	p := status.Plan{Number: 12, Head: "h", Base: "main", Tree: "t", Changes: d.changes}
 	p.Text = write(p, d, true)
 	got := comment("f", "fairlead/status", p)
@@ -100,7 +101,7 @@ func TestShortForm(t *testing.T) {
 }
 
 func TestSortedByLoss(t *testing.T) {
-	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: sample})
+	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: sample}, false)
 	var kinds []string
 	for _, c := range d.changes {
 		kinds = append(kinds, c.Change)
