@@ -243,3 +243,40 @@ func TestDocumentedSources(t *testing.T) {
 		t.Errorf("%s%q", diff, lines(f.Problems))
 	}
 }
+
+// slow has pins wait until it is called off, for the revision whose pin is given.
+type slow struct {
+	*pins
+
+	commit string
+	asked  chan struct{}
+}
+
+func (s *slow) Open(ctx context.Context, list []fleet.PinnedSource) map[string]render.Content {
+	if list[0].Commit == s.commit {
+		close(s.asked)
+		<-ctx.Done()
+	}
+	return s.pins.Open(ctx, list)
+}
+
+// A Render that waits for a pinned source keeps no other one waiting.
+func TestPinnedThatIsSlow(t *testing.T) {
+	const other = "ffffffffffffffffffffffffffffffffffffffff"
+	p := &slow{&pins{content: map[string]render.Content{"platform": {Tree: platform()}}}, other, make(chan struct{})}
+	b := newBuilder(render.Options{Pinned: p})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := b.Render(ctx, fleet.Revision{Digest: "sha1:1"}, tree(strings.Replace(pinnedYAML, "0123456789abcdef0123456789abcdef01234567", other, 1)))
+		ended <- err
+	}()
+	<-p.asked
+	if f := b.render(t, "sha1:2", tree(pinnedYAML+using("clusters/a", "a"))); len(f.Clusters) != 1 {
+		t.Errorf("%d clusters", len(f.Clusters))
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the one that waited ends with %v", err)
+	}
+}

@@ -59,6 +59,7 @@ type Plan struct {
 	Changes  []PlannedChange
 	Clusters []fleet.Key // whose definitions it changes, sorted
 	Text     string      // for people, Markdown
+	Comment  string      // id of the comment on the pull request that says it; empty: not known
 }
 
 // Name returns what p is of, for people.
@@ -107,6 +108,7 @@ type planFile struct {
 	Summary     string          `json:"summary"`
 	Changes     []PlannedChange `json:"changes,omitempty"`
 	Clusters    []string        `json:"clusters,omitempty"`
+	Comment     string          `json:"comment,omitempty"`
 }
 
 // List returns all, sorted by number and by ref. Where single files cannot be read, the error names
@@ -199,6 +201,7 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 	}
 	out := Plan{
 		Number: f.PullRequest, Ref: f.Ref, Head: f.Head, Base: f.Base, Tree: f.Tree, Look: f.Look, Verdict: f.Verdict, Summary: f.Summary, Changes: f.Changes,
+		Comment: f.Comment,
 	}
 	for _, name := range f.Clusters {
 		k, err := fleet.ParseKey(name)
@@ -218,7 +221,7 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 func planFileOf(p Plan) planFile {
 	f := planFile{
 		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Plan"}, PullRequest: p.Number, Ref: p.Ref, Head: p.Head, Base: p.Base, Tree: p.Tree, Look: p.Look,
-		Verdict: p.Verdict, Summary: p.Summary, Changes: slices.Clone(p.Changes[:min(len(p.Changes), mostPlanned)]),
+		Verdict: p.Verdict, Summary: p.Summary, Comment: p.Comment, Changes: slices.Clone(p.Changes[:min(len(p.Changes), mostPlanned)]),
 	}
 	for i := range f.Changes {
 		if c := &f.Changes[i]; len(c.Reason) > mostReason {
