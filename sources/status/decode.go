@@ -103,6 +103,9 @@ func readFleet(t fs.FS) (Status, error) {
 		Applied: f.Applied.fleet(), Broken: f.Broken, Behind: keysOf(f.Behind), Orphans: keysOf(f.Orphans),
 		Rollout: f.Rollout.fleet(),
 	}}
+	if at, err := time.Parse(time.RFC3339, f.AppliedMade); err == nil {
+		s.Fleet.AppliedMade = at.UTC()
+	}
 	for _, p := range f.Sources {
 		s.Fleet.Sources = append(s.Fleet.Sources, fleet.PinnedSource{Name: p.Name, URL: p.URL, Commit: p.Commit, Digest: p.Digest, Tag: p.Tag, Path: p.Path})
 	}

@@ -87,6 +87,9 @@ func encodeFleet(s sources.FleetStatus, phases map[string]int, lines [][]byte) (
 		Problems: problemsOf(s.Problems),
 		Rollout:  rolloutOf(s.Rollout),
 	}
+	if !s.AppliedMade.IsZero() {
+		f.AppliedMade = s.AppliedMade.UTC().Format(time.RFC3339)
+	}
 	for _, k := range slices.SortedFunc(slices.Values(s.Behind), fleet.Key.Compare) {
 		f.Behind = append(f.Behind, k.String())
 	}

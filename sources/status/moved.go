@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"strings"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
@@ -28,7 +29,9 @@ type Location struct {
 	Owner   fleet.Owner // zero: the branch is not there, or has no owner
 	Fleet   fleet.ID    // empty: not known
 	Applied fleet.Revision
-	MovedTo string // the branch that has the status; empty: this one has it
+	// AppliedMade is when Applied was made; zero: not known.
+	AppliedMade time.Time
+	MovedTo     string // the branch that has the status; empty: this one has it
 	// Signposts are branches that have the status of other fleets.
 	Signposts map[fleet.ID]string
 }
@@ -41,7 +44,7 @@ func Locate(t fs.FS) (Location, error) {
 		return Location{}, err
 	}
 	s, _ := readFleet(t)
-	l := Location{Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, Signposts: readSignposts(t)}
+	l := Location{Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, AppliedMade: s.Fleet.AppliedMade, Signposts: readSignposts(t)}
 	l.MovedTo, err = movedTo(t)
 	if err != nil {
 		return Location{}, err
