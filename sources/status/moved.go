@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -63,7 +62,7 @@ func movedTo(t fs.FS) (string, error) {
 	}
 	var f movedFile
 	if err == nil {
-		err = documents.Unmarshal(b, &f, limits())
+		err = movedKind.decode(b, &f)
 	}
 	if err == nil && f.Branch == "" {
 		err = errors.New("it names no branch")
@@ -129,7 +128,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 		return err
 	}
 	return commit(ctx, from, op, func(fs.FS, bool) (sources.Commit, error) {
-		b, err := encodeDocs(movedPath, movedFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Moved"}, Branch: name})
+		b, err := movedKind.encode(movedPath, movedFile{typeMeta: movedKind.meta(), Branch: name})
 		return sources.Commit{
 			Edits: map[string][]byte{movedPath: b}, Message: fmt.Sprintf("fleet: the status was moved to %s", name), Trailers: trailers(fleet.Revision{}, here.Owner),
 		}, err
