@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -158,7 +157,12 @@ func (q *Plans) Write(ctx context.Context, of fleet.Owner, put, gone []Plan) err
 			edits[p] = content
 		}
 		for _, p := range put {
-			b, err := encodeDocs(p.Name(), planFileOf(p))
+			f := planFileOf(p)
+			b, err := planKind.encode(p.Name(), f)
+			for len(f.Changes) > 1 && fleet.KindOf(err) == fleet.Exhausted {
+				f.Changes = f.Changes[:len(f.Changes)/2]
+				b, err = planKind.encode(p.Name(), f)
+			}
 			if err != nil {
 				return sources.Commit{}, err
 			}
@@ -193,10 +197,10 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 		return Plan{}, err
 	}
 	var f planFile
-	if err := documents.Unmarshal(b, &f, fleetLimits()); err != nil {
+	if err := planKind.decode(b, &f); err != nil {
 		return Plan{}, err
 	}
-	if of := (Plan{Number: f.PullRequest, Ref: f.Ref}); f.Kind != "Plan" || f.APIVersion != apiVersion || of.path()+".yaml" != p || !fs.ValidPath("x"+f.Ref) {
+	if of := (Plan{Number: f.PullRequest, Ref: f.Ref}); of.path()+".yaml" != p || !fs.ValidPath("x"+f.Ref) {
 		return Plan{}, fmt.Errorf("it is not an %s Plan of the pull request, or the ref, that it is called after", apiVersion)
 	}
 	out := Plan{
@@ -220,7 +224,7 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 
 func planFileOf(p Plan) planFile {
 	f := planFile{
-		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Plan"}, PullRequest: p.Number, Ref: p.Ref, Head: p.Head, Base: p.Base, Tree: p.Tree, Look: p.Look,
+		typeMeta: planKind.meta(), PullRequest: p.Number, Ref: p.Ref, Head: p.Head, Base: p.Base, Tree: p.Tree, Look: p.Look,
 		Verdict: p.Verdict, Summary: p.Summary, Comment: p.Comment, Changes: slices.Clone(p.Changes[:min(len(p.Changes), mostPlanned)]),
 	}
 	for i := range f.Changes {
