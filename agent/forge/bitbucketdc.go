@@ -53,7 +53,7 @@ func (s *stash) Self(ctx context.Context) (string, error) {
 	}
 	name, err := url.QueryUnescape(header.Get("X-Ausername"))
 	if err != nil || name == "" {
-		return "", fleet.Errorf(fleet.Unauthorized, "ask the forge whose the credential is", "it takes who asks for nobody: give the token of a user, a project or a repository")
+		return "", fleet.Errorf(fleet.Unauthorized, "ask the forge whose the credential is", "it does not accept the credential: use the token of a user, a project or a repository")
 	}
 	return name, nil
 }

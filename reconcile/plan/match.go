@@ -200,7 +200,7 @@ func (f *facts) ambiguity(name fleet.MachineName, same []*machine) string {
 	case f.unreachable && f.firstTwice():
 		if left := defaultStartup - f.Now.Sub(f.Since); left > 0 {
 			f.wake(left)
-			return "and none of them has answered yet"
+			return "and no machine has answered yet"
 		}
 		return ""
 	case f.unreachable:
@@ -216,7 +216,7 @@ func (f *facts) ambiguity(name fleet.MachineName, same []*machine) string {
 	for _, m := range same {
 		if left := defaultStartup - f.Now.Sub(f.madeAt(m)); left > 0 {
 			f.wake(left)
-			return "and none of them has joined yet"
+			return "and no machine has joined yet"
 		}
 	}
 	return ""
