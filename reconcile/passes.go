@@ -26,7 +26,7 @@ type Passes interface {
 
 // ErrPostponed is the error of a pass that nobody can make at the moment: who works on the
 // cluster is changing, or enough passes wait for an answer of the place it is in.
-var ErrPostponed = errors.New("nobody works on the cluster at the moment")
+var ErrPostponed = errors.New("no replica works on the cluster at the moment")
 
 // Unattended is for Passes that need no Attend and no Close.
 type Unattended struct{}

@@ -86,8 +86,8 @@ func TestPinnedMissing(t *testing.T) {
 		late []string
 		hint string
 	}{
-		"away":    {away, []string{"clusters/a", "clusters/b2", "clusters/c"}, "its clusters stay as they are until it can be got"},
-		"refused": {refused, nil, "mend its item in spec.sources"},
+		"away":    {away, []string{"clusters/a", "clusters/b2", "clusters/c"}, "its clusters do not change until it can be fetched"},
+		"refused": {refused, nil, "fix its item in spec.sources"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pins{content: map[string]render.Content{"platform": {Err: tc.err}}}
@@ -190,7 +190,7 @@ func TestSourcesConfig(t *testing.T) {
 		"[{name: p, url: 'ssh://git@git.example.com/team/p.git', " + good + "}]":                     "",
 		"[{name: p, url: 'oci://registry.example.com/p', " + digest + "}]":                           "",
 		"[{name: p, url: 'https://git.example.com/p'}]":                                              "spec.sources[0].commit: the source is not pinned",
-		"[{name: p, url: 'https://git.example.com/p', branch: main}]":                                "spec.sources[0].branch: a branch moves, and with it clusters that nobody changed (pin a commit instead: git ls-remote https://git.example.com/p",
+		"[{name: p, url: 'https://git.example.com/p', branch: main}]":                                "spec.sources[0].branch: a branch moves, and clusters would change without a commit (pin a commit instead: git ls-remote https://git.example.com/p",
 		"[{name: p, url: 'https://git.example.com/p', branch: main, " + good + "}]":                  "spec.sources[0].branch: a branch moves",
 		"[{name: p, url: 'https://git.example.com/p', tag: v1}]":                                     "spec.sources[0].commit: the source is not pinned",
 		"[{name: p, url: 'https://git.example.com/p', commit: 0123abc}]":                             `spec.sources[0].commit: "0123abc" is not a commit`,

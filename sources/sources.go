@@ -149,7 +149,7 @@ type FleetStatus struct {
 	Broken   bool        // Problems belong to Revision, which is not applied completely
 	Behind   []fleet.Key // clusters that are not yet as in Applied, sorted
 	Problems []fleet.Problem
-	Orphans  []fleet.Key // clusters with status or infrastructure that vanished from Git and are not deleted, sorted
+	Orphans  []fleet.Key // clusters with status or infrastructure that were removed from Git and are not deleted, sorted
 	Home     HomeStatus
 	Rollout  fleet.RolloutStatus  // what comes to its clusters in waves
 	Sources  []fleet.PinnedSource // sources that Applied pins, sorted by name

@@ -51,7 +51,7 @@ func (q *PullRequests) revisionStatus(rev fleet.Revision) forge.Status {
 	})
 	switch {
 	case now.Refused() == rev:
-		s.Verdict, s.Text = forge.Failure, "refused, the last good revision is held to"
+		s.Verdict, s.Text = forge.Failure, "refused, clusters stay at the last good revision"
 		if len(problems) > 0 {
 			s.Text += ": " + problems[0].String()
 		}

@@ -49,7 +49,7 @@ func write(p status.Plan, d document, details bool) string {
 	if d.accepted != "" {
 		fmt.Fprintf(&b, "- %s\n", span(d.accepted))
 	} else if len(d.failures) > 0 && p.Tree != "" && p.Number > 0 {
-		fmt.Fprintf(&b, "- to have it pass all the same: `fairlead approve %d --changes --head %s --reason …`\n", p.Number, p.Head)
+		fmt.Fprintf(&b, "- to accept the changes anyway: `fairlead approve %d --changes --head %s --reason …`\n", p.Number, p.Head)
 	}
 	list(&b, "error: ", d.errors)
 	list(&b, "problem: ", d.problems)

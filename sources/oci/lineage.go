@@ -28,7 +28,7 @@ func (r *Repository) Continues(ctx context.Context, from, to fleet.Revision) err
 	}
 	op := "follow " + to.Short() + " of " + r.name.String()
 	return r.ordered(ctx, op, from.Digest, to.Digest, func() error {
-		return untrusted("it was not made after %[1]s, the last one that was followed: the tag was moved back; where that is meant, push the content anew, or name the digest with --ref", from.Digest)
+		return untrusted("it was not made after %[1]s, the last one that was followed: the tag was moved back; if that is intended, push the content again, or name the digest with --ref", from.Digest)
 	})
 }
 

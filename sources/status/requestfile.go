@@ -162,7 +162,7 @@ func checkRequest(r fleet.Request) error {
 		machine = true
 	case fleet.RequestSuspend, fleet.RequestReconcile, fleet.RequestAbandon, fleet.RequestRotate, fleet.RequestRelease:
 	default:
-		return fmt.Errorf("the wish %q is not known", r.Kind)
+		return fmt.Errorf("the request %q is not known", r.Kind)
 	}
 	switch r.Answer.State {
 	case "", fleet.RequestAccepted, fleet.RequestRefused, fleet.RequestDone:

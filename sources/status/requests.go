@@ -117,7 +117,7 @@ func (q *Requests) Withdraw(ctx context.Context, r fleet.Request, why string) er
 		case mayHave:
 			return edit{}, nil
 		}
-		return edit{}, fleet.Errorf(fleet.NotFound, op, "nobody asks for it")
+		return edit{}, fleet.Errorf(fleet.NotFound, op, "there is no such request")
 	})
 }
 
