@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// A protected cluster is not forgotten, though it vanished from Git.
+// A protected cluster is not forgotten, though it was removed from Git.
 func TestProtectedIsNotAbandoned(t *testing.T) {
 	wanted := fleetWithPool()
 	wanted.Clusters[0].Protect = true

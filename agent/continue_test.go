@@ -194,6 +194,89 @@ func TestStrayRevisionMovesNothing(t *testing.T) {
 	}
 }
 
+// A datedWorld is a signedWorld whose server dropped the applied revision: what continues it is known
+// only if somebody remembers when that was made.
+type datedWorld struct {
+	signedWorld
+
+	made map[fleet.Revision]time.Time
+}
+
+func (w datedWorld) Continues(_ context.Context, from, _ fleet.Revision) error {
+	if w.Made(from).IsZero() {
+		return fleet.Errorf(fleet.NotFound, "follow", "the artifact cannot be had")
+	}
+	return nil
+}
+
+func (w datedWorld) Made(rev fleet.Revision) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.made[rev]
+}
+
+func (w datedWorld) Remember(rev fleet.Revision, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.made[rev] = at
+}
+
+// TestAppliedRevisionIsDropped: an agent that starts after the registry dropped the applied artifact
+// follows the newest one, since the status says when the applied one was made. It moves the status by it,
+// and writes the time of the newest one.
+func TestAppliedRevisionIsDropped(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		flag string // --status-branch: then the status is not moved
+		made time.Time
+	}{
+		"the time is in the status":                          {made: at},
+		"the time is in the status, a flag names its branch": {flag: "status", made: at},
+		"the time is not in the status":                      {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := c.made
+			w := newWorld(fleetOf("0", fleet.Prune{}), fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+			w.head = revision("1")
+			w.record.Fleet.Applied, w.record.Fleet.AppliedMade = revision("0"), made
+			p := w.parts()
+			p.Source = datedWorld{signedWorld{w}, map[fleet.Revision]time.Time{revision("1"): at.Add(time.Hour)}}
+			open := p.StatusBranch
+			moved := false
+			p.StatusBranch = func(name string) (StatusBranch, error) {
+				b, err := open("status")
+				b.Locate = func(context.Context) (l status.Location, err error) {
+					if name == "fairlead/status" && !moved && c.flag == "" {
+						l = status.Location{Owner: fleet.Owner{Agent: "me", Epoch: 2}, Fleet: "f", Applied: revision("0"), AppliedMade: made}
+					}
+					return l, nil
+				}
+				b.MoveTo = func(context.Context, string) error {
+					moved = true
+					return nil
+				}
+				return b, err
+			}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- New(w.options(Options{StatusBranch: c.flag}), p).Run(ctx) }()
+				time.Sleep(time.Minute)
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+			if known := !made.IsZero(); moved != (known && c.flag == "") || (len(w.took()) > 0) != known {
+				t.Errorf("the status was moved: %v, passes: %v", moved, w.took())
+			}
+			if got := w.whole(); !made.IsZero() && !got.AppliedMade.Equal(at.Add(time.Hour)) {
+				t.Errorf("the status is %+v", got)
+			}
+		})
+	}
+}
+
 // TestSignpost: the owner of a fleet that names its own status branch says so on the default branch,
 // once, and tries again after an error. It does not if a flag names the branch.
 func TestSignpost(t *testing.T) {

@@ -30,6 +30,7 @@ func (s *session) act(d rollout.Decision) {
 // for. Single clusters that cannot be read are left alone until they are repaired.
 func (s *session) restore(ctx context.Context) (fleet.Revision, error) {
 	there, err := s.branch.Read(ctx)
+	s.revisions().Remember(there.Fleet.Applied, there.Fleet.AppliedMade)
 	record := &begin.Record{Err: err, Applied: there.Fleet.Applied}
 	if damage, ok := err.(*status.FleetDamage); ok { //nolint:errorlint // beside other errors it does not count
 		record.Err, record.Damage = nil, damage

@@ -21,6 +21,8 @@ type PullRequestParts struct {
 	Interval  func() time.Duration
 	// Unreviewed is told why reviews count for nothing; empty: they do, or are not to.
 	Unreviewed func(why string)
+	// Limited is told whether the forge limits requests.
+	Limited func(is bool)
 	// Refs says that fleet.yaml has refs planned, which needs no API of a forge.
 	Refs bool
 }
@@ -35,6 +37,7 @@ type pulls struct {
 	open    *pullrequests.PullRequests // nil: not opened yet
 	problem string                     // why they are not planned
 	blind   string                     // why reviews count for nothing
+	late    string                     // why plans are late
 }
 
 // polled is called after each poll of the source.
@@ -56,6 +59,12 @@ func (p *pulls) polled(context.Context) {
 func (p *pulls) Problem() (fleet.Problem, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.problem == "" && p.late != "" {
+		return fleet.Problem{
+			File: "fleet.yaml", Field: "spec.pullRequests", Message: "plans of pull requests are late: " + p.late,
+			Hint: "see docs/guides/pull-requests.md",
+		}, true
+	}
 	if p.problem == "" && p.blind != "" {
 		return fleet.Problem{
 			File: "fleet.yaml", Field: "spec.rollout", Message: "reviews approve of nothing: " + p.blind,
@@ -73,6 +82,15 @@ func (p *pulls) complain(why string) { p.note(&p.problem, why) }
 
 // unreviewed notes why reviews count for nothing; empty: they do, or are not to.
 func (p *pulls) unreviewed(why string) { p.note(&p.blind, why) }
+
+// limited notes whether the forge limits requests.
+func (p *pulls) limited(is bool) {
+	why := ""
+	if is {
+		why = "the Git provider limits requests, and the agent waits"
+	}
+	p.note(&p.late, why)
+}
 
 func (p *pulls) note(what *string, why string) {
 	p.mu.Lock()
@@ -116,7 +134,7 @@ func (s *session) openPullRequests(planned bool) (*pullrequests.PullRequests, er
 	}
 	q, err := s.p.PullRequests(PullRequestParts{
 		Fleet: s.decisions, Plans: s.branch.Plans, Approvals: s.branch.Approvals, Requests: s.branch.Asks, Recorded: s.branch.Read,
-		Unreviewed: s.pulls.unreviewed,
+		Unreviewed: s.pulls.unreviewed, Limited: s.pulls.limited,
 		Owner: func() (fleet.Owner, bool) {
 			owner, owned := s.claim.Owner()
 			return owner, owned && s.claim.May(fleet.Key{}) == nil

@@ -73,7 +73,7 @@ func newSession(a *Agent, b *branch) *session {
 		problems = append(problems, s.scales.Problem)
 	}
 	s.publisher = publish.New(publish.Parts{
-		Writer: s.writer, Fleet: a.decisions, Home: s.home.Status, Problems: problems, Owned: s.owned, Metrics: a.p.Metrics, Log: a.p.Log,
+		Writer: s.writer, Fleet: a.decisions, Home: s.home.Status, Made: a.revisions().Made, Problems: problems, Owned: s.owned, Metrics: a.p.Metrics, Log: a.p.Log,
 	})
 	a.reports.Follow(s.publisher.Report)
 	s.reconciler = a.p.Reconciler(a.claim.MayAct, a.queue.Add)

@@ -113,6 +113,7 @@ func (a *Agent) look(ctx context.Context, b *branch, err error, tip *begin.Tip) 
 		return begin.Branch{Owner: fleet.Owner{Agent: a.o.Name}} // who owns the fleet is decided next
 	}
 	if tip != nil && tip.Err == nil && !l.Applied.IsZero() {
+		a.revisions().Remember(l.Applied, l.AppliedMade)
 		tip.Strays = a.revisions().Continues(ctx, l.Applied, tip.Revision) != nil
 	}
 	return begin.Branch{Err: err, Owner: l.Owner, Fleet: l.Fleet, MovedTo: l.MovedTo, Applied: l.Applied, Signposts: l.Signposts}

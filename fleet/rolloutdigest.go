@@ -19,7 +19,7 @@ func NeverWaits(field string) string {
 	case "Labels of Cluster":
 		return "what they select is in other fields, and stages, windows and freezes go by the labels before and after"
 	case "Delete", "Abandon", "Protect", "LeaveExternal", "DeletionRefused", "Paused", "Suspension", "Drift":
-		return "it stops something, or ends the cluster: a deletion waits for nobody"
+		return "it stops something, or ends the cluster: a deletion does not wait"
 	case "RolloutRelease", "Rotate", "Recreate", "AllowVersion", "ForgetPlaces", "Replace", "Remediate":
 		return "a person asks for it, of this cluster"
 	case "Secrets", "ConfigMaps", "Companions", "NamespaceLabels":

@@ -80,7 +80,7 @@ func TestFacts(t *testing.T) {
 // TestUnmade: a way in which no machine can be made is known for each version of a class, and by
 // the content of Secrets that the manifests name.
 func TestUnmade(t *testing.T) {
-	drafter := providers.NewDrafter()
+	drafter := providers.NewDrafter(nil)
 	spec := fleet.Bootstrap{Spec: []byte(`{"secret":"motd"}`)}
 	c := &fleet.Cluster{ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, Version: "v3"}}
 	c.Topology = &fleet.Topology{Older: []fleet.ClassVersion{

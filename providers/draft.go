@@ -2,6 +2,7 @@ package providers
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"crypto/x509"
@@ -24,6 +25,7 @@ import (
 // concurrent use.
 type Drafter struct {
 	standIn fleet.SecretData
+	limits  Limits
 
 	mu    sync.Mutex
 	known map[[sha256.Size]byte]error
@@ -32,9 +34,32 @@ type Drafter struct {
 // mostKnown bounds what a Drafter keeps. What it forgets is found out again.
 const mostKnown = 10_000
 
-// NewDrafter returns a Drafter.
-func NewDrafter() *Drafter {
-	return &Drafter{standIn: standIns(), known: make(map[[sha256.Size]byte]error)}
+// Limits are functions by provider that refuse user data with which no machine of that provider
+// can boot, such as what is larger than its cloud takes. A provider without one takes all.
+type Limits map[string]func(UserData) error
+
+// longerStandIns is by how many bytes stand-ins are longer at most than what they stand for.
+// Certificates, which fill user data, are shorter than real ones.
+const longerStandIns = 1 << 10
+
+// refuse returns why no machine of that provider can boot with u, or with less than that; nil if
+// one may.
+func (l Limits) refuse(provider string, u UserData) error {
+	limit := l[provider]
+	if limit == nil {
+		return nil
+	}
+	content := u.Content.Reveal()
+	least := UserData{Format: u.Format, Content: fleet.NewSecret(content[:max(0, len(content)-longerStandIns)])}
+	if limit(least) == nil {
+		return nil
+	}
+	return limit(u)
+}
+
+// NewDrafter returns a Drafter of machines on providers with these limits.
+func NewDrafter(limits Limits) *Drafter {
+	return &Drafter{standIn: standIns(), limits: limits, known: make(map[[sha256.Size]byte]error)}
 }
 
 // Draft makes the user data of a machine of p, a pool of c, that joins as join says. Values
@@ -44,8 +69,8 @@ func NewDrafter() *Drafter {
 // configuration is wrong. "version" is that of the pool. Other errors of UserData are not
 // returned: they are about the stand-ins, or go away by themselves.
 func (r *Drafter) Draft(d Distribution, c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
-	in := input(c, p, join)
-	key, err := identity(d, in)
+	in, provider := input(c, p, join), cmp.Or(p.Provider, c.Provider)
+	key, err := identity(d, provider, in)
 	if err != nil {
 		return nil // what cannot be marshalled was not decoded
 	}
@@ -58,7 +83,11 @@ func (r *Drafter) Draft(d Distribution, c *fleet.Cluster, p fleet.Pool, join fle
 	for _, n := range d.Needs(in.Cluster) {
 		in.Secrets[n.Name] = r.standIn
 	}
-	found = invalid(d.UserData(in))
+	u, err := d.UserData(in)
+	if err == nil {
+		err = r.limits.refuse(provider, u)
+	}
+	found = invalid(err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.known) >= mostKnown {
@@ -70,7 +99,7 @@ func (r *Drafter) Draft(d Distribution, c *fleet.Cluster, p fleet.Pool, join fle
 
 // invalid returns the cause of err if it is of the kind Invalid. The operation names the
 // stand-in.
-func invalid(_ UserData, err error) error {
+func invalid(err error) error {
 	if fleet.KindOf(err) != fleet.Invalid {
 		return nil
 	}
@@ -104,10 +133,10 @@ func input(c *fleet.Cluster, p fleet.Pool, join fleet.Join) BootstrapInput {
 	}
 }
 
-// identity identifies in, with the content of its Secrets.
-func identity(d Distribution, in BootstrapInput) ([sha256.Size]byte, error) {
+// identity identifies in, with the content of its Secrets, for a machine of that provider.
+func identity(d Distribution, provider string, in BootstrapInput) ([sha256.Size]byte, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%T\n", d)
+	fmt.Fprintf(h, "%T %q\n", d, provider)
 	if err := json.NewEncoder(h).Encode(in); err != nil {
 		return [sha256.Size]byte{}, err
 	}

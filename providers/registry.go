@@ -17,6 +17,9 @@ type Factory struct {
 	Kinds    []fleet.Kind
 	Settings []Setting
 	New      func(ctx context.Context, o Options) (Infrastructure, error)
+	// Limit refuses user data with which no machine can boot, as CreateMachine does. Nil: none is
+	// known without asking the infrastructure.
+	Limit func(u UserData) error
 }
 
 // A Setting is what people may choose of a provider: flag "--<provider>-<name>",

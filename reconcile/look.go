@@ -22,6 +22,7 @@ type LookerOptions struct {
 	ControlPlanes  providers.HostedControlPlanes // nil: no cluster has a hosted one
 	Secrets        exec.SecretReader             // a SharedStore is read as the fleet of each cluster uses it
 	Given          exec.Given                    // nil: people gave the agent nothing
+	Limits         providers.Limits              // of user data
 	Now            func() time.Time              // default time.Now
 }
 
@@ -39,7 +40,7 @@ func NewLooker(o LookerOptions) *Looker {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Looker{o: o, drafter: providers.NewDrafter()}
+	return &Looker{o: o, drafter: providers.NewDrafter(o.Limits)}
 }
 
 // secrets returns the secrets as the fleet of c uses them.

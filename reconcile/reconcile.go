@@ -29,7 +29,8 @@ type Options struct {
 	Distributions  providers.Distributions
 	ControlPlanes  providers.HostedControlPlanes // nil: no cluster has a hosted one
 	Secrets        SecretStore
-	Given          exec.Given // nil: people gave the agent nothing
+	Given          exec.Given       // nil: people gave the agent nothing
+	Limits         providers.Limits // of user data
 
 	// May is asked before anything is changed, and again before each action. An
 	// error, such as one that names the fleet's real owner, leaves the pass at
@@ -92,7 +93,7 @@ func New(o Options) *Reconciler {
 		o: o,
 		looker: NewLooker(LookerOptions{
 			Infrastructure: func(name string) (providers.Observer, error) { return o.Infrastructure(name) },
-			Workload:       o.Workload, Distributions: o.Distributions, ControlPlanes: o.ControlPlanes, Secrets: o.Secrets, Given: o.Given, Now: o.Now,
+			Workload:       o.Workload, Distributions: o.Distributions, ControlPlanes: o.ControlPlanes, Secrets: o.Secrets, Given: o.Given, Limits: o.Limits, Now: o.Now,
 		}),
 		executor: &exec.Executor{
 			Workload: o.Workload, Charts: o.Charts, May: o.May,

@@ -86,7 +86,7 @@ func (l *Looker) lookAtSite(ctx context.Context, c *fleet.Cluster, provider stri
 	case provider == "":
 		return fleet.Infrastructure{}, fmt.Errorf("cannot observe infrastructure of %s: %w", c.Key, err)
 	case !slices.ContainsFunc(c.Guests, func(s fleet.Site) bool { return s.Provider == provider }):
-		return fleet.Infrastructure{}, fmt.Errorf("cannot look at what %s has on %s, which is not in Git any more (bring its objects and Secrets back until nothing is there; where it is gone for good, annotate the Cluster with %s: %s): %w",
+		return fleet.Infrastructure{}, fmt.Errorf("cannot look at what %s has on %s, which is not in Git any more (bring its objects and Secrets back until nothing is there; if it is gone permanently, annotate the Cluster with %s: %s): %w",
 			c.Key, provider, fleet.ForgetPlaceAnnotation, provider, err)
 	}
 	return fleet.Infrastructure{}, fmt.Errorf("cannot observe infrastructure of %s on %s: %w", c.Key, provider, err)

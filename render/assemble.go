@@ -51,7 +51,7 @@ func (b *Builder) assemble(rev fleet.Revision, cfg config, spoiled map[string]fl
 		if by := mentioned[dir]; by != "" && len(o.clusters) > 0 {
 			f.Problems = append(f.Problems, fleet.Problem{
 				Overlay: dir, File: o.file, Message: "it may be a part of " + by + ", whose kustomization is refused",
-				Hint: "mend that one; keep what several clusters share outside of the folders of clusters",
+				Hint: "fix that one; keep what several clusters share outside of the folders of clusters",
 			})
 			continue
 		}
@@ -88,7 +88,7 @@ func twice(c fleet.Cluster, o *overlay, others []string) fleet.Problem {
 		Cluster: c.Key,
 		File:    o.file,
 		Object:  "Cluster " + c.Key.String(),
-		Message: fmt.Sprintf("the cluster is defined in %s as well; none of them is applied", strings.Join(others, " and ")),
+		Message: fmt.Sprintf("the cluster is defined in %s as well; no definition of it is applied", strings.Join(others, " and ")),
 		Hint:    "rename one, or give it another namespace",
 	}
 }

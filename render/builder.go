@@ -63,7 +63,8 @@ type Stats struct {
 }
 
 // A Builder is a Renderer that keeps what it built, and builds only overlays whose inputs
-// changed. It is safe for concurrent use; one Render runs at a time.
+// changed. It is safe for concurrent use; one Render builds at a time, and none waits for the pinned
+// sources of another one.
 type Builder struct {
 	options    Options
 	kustomizer *kustomize.Kustomizer
@@ -101,9 +102,6 @@ func New(o Options) *Builder {
 // Render implements Renderer. The Revision of a cluster is the one for which
 // its overlay was last built.
 func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sources.Tree) (fleet.Fleet, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	defer b.rest()
 	start := time.Now()
 	base := b.options.Decrypter.Tree(ctx, encrypted)
 	cfg, err := b.config(base)
@@ -114,6 +112,9 @@ func (b *Builder) Render(ctx context.Context, rev fleet.Revision, encrypted sour
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.rest()
 	found, err := b.discover(ctx, base, newDigests(base), cfg)
 	if err != nil {
 		return fleet.Fleet{}, err

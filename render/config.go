@@ -85,7 +85,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 		return errors.New("a value is missing; write \"\" for an empty one")
 	}
 	if first := text[0]; (first == '-' || first >= '0' && first <= '9') && strings.ContainsAny(text, ".eE") {
-		return fmt.Errorf("%s is not a whole number; quote it to keep it as it is written", text)
+		return fmt.Errorf("%s is not a whole number; quote it to keep the text", text)
 	}
 	*v = Value(text)
 	return nil
@@ -257,7 +257,7 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 	c.Waves = fleet.Waves{Windows: checkedWindows(m.Spec.Windows, fail), Freezes: checkedFreezes(m.Spec.Freezes, fail)}
 	c.Waves.Stages, c.Waves.Classes = checkedRollout(m.Spec.Rollout, fail)
 	if !c.PullRequests.Planned && namesReviewers(c.Waves) {
-		fail("spec.rollout", "it names reviewers, and nobody would look at pull requests", "add spec.pullRequests, or remove reviewers")
+		fail("spec.rollout", "it names reviewers, and pull requests are not enabled", "add spec.pullRequests, or remove reviewers")
 	}
 	var err error
 	if c.clusters, err = newGlobs(m.Spec.Clusters.Include, m.Spec.Clusters.Exclude); err != nil {

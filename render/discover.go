@@ -276,7 +276,7 @@ func (f *folder) overlays(ctx context.Context, dir string, g globs, out *found) 
 	}
 	for _, l := range f.lost {
 		out.lost = append(out.lost, fleet.Problem{
-			File: dir, Message: fmt.Sprintf("nobody can look into the folder %q: %s", l.name, l.why),
+			File: dir, Message: fmt.Sprintf("cannot read the folder %q: %s", l.name, l.why),
 			Hint: "rename or remove it; until then no cluster counts as gone",
 		})
 	}

@@ -40,7 +40,7 @@ func checkedEscrow(m *EscrowManifest, statusBranch string, fail func(field, mess
 		e.Recipients = append(e.Recipients, r)
 	}
 	if len(m.Recipients) == 0 {
-		fail("spec.escrow.recipients", "there is nobody to encrypt for", "write public keys that age-keygen printed (age1…)")
+		fail("spec.escrow.recipients", "there is no recipient", "write public keys that age-keygen printed (age1…)")
 	}
 	slices.Sort(e.Recipients)
 	e.Recipients = slices.Compact(e.Recipients)

@@ -54,7 +54,7 @@ func checkedHome(m *HomeManifest, fail func(field, message, hint string)) fleet.
 		h.Release = fleet.HomeRelease
 	}
 	if texts := validation.IsDNS1123Label(h.Release); len(texts) > 0 || len(h.Release) > maxRelease {
-		texts = append(texts, fmt.Sprintf("must be no more than %d characters", maxRelease))
+		texts = append(texts, fmt.Sprintf("must be at most %d characters", maxRelease))
 		fail("spec.home.release", texts[0], "it is the name of the Helm release of the agent, by default "+fleet.HomeRelease)
 	}
 	if len(m.Values) > 0 && string(m.Values) != "null" {

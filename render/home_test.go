@@ -36,7 +36,7 @@ func TestHomeConfig(t *testing.T) {
 		"a path":       {"a folder is no cluster", &HomeManifest{Cluster: "clusters/ops/home"}, fleet.Home{}, `spec.home.cluster: "clusters/ops/home" is not`},
 		"image":        {"an empty tag and spaces", &HomeManifest{Cluster: "ops/home", Image: "fair lead"}, fleet.Home{}, `spec.home.image: "fair lead" is no image`},
 		"namespace":    {"no DNS label", &HomeManifest{Cluster: "ops/home", Namespace: "Fair"}, fleet.Home{}, "spec.home.namespace: a lowercase RFC 1123 label"},
-		"release":      {"too long for Helm", &HomeManifest{Cluster: "ops/home", Release: strings.Repeat("a", 54)}, fleet.Home{}, "spec.home.release: must be no more than 53"},
+		"release":      {"too long for Helm", &HomeManifest{Cluster: "ops/home", Release: strings.Repeat("a", 54)}, fleet.Home{}, "spec.home.release: must be at most 53"},
 		"a list":       {"values have names", values(`["a"]`), fleet.Home{}, "spec.home.values: it is no mapping"},
 		"another name": {"it would wait for a fleet that never comes", values(`{"agent":{"name":"x"}}`), fleet.Home{}, "spec.home.values.agent.name: it is what the fleet is handed over by"},
 		"another id":   {"it would take all machines for foreign", values(`{"source":{"fleetID":"x"}}`), fleet.Home{}, "spec.home.values.source.fleetID: it is"},

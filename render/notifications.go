@@ -74,7 +74,7 @@ func checkTarget(t fleet.NotificationTarget, at func(string) string, fail func(f
 	}
 	switch {
 	case t.Type == fleet.TargetEmail && len(t.Recipients) == 0:
-		fail(at("recipients"), "nobody would receive it", "write addresses, such as ops@example.com")
+		fail(at("recipients"), "it has no recipient", "write addresses, such as ops@example.com")
 	case t.Type != fleet.TargetEmail && len(t.Recipients) > 0:
 		fail(at("recipients"), fmt.Sprintf("a target of type %s has no recipients", t.Type), "remove the field, or write type: email")
 	}

@@ -94,7 +94,7 @@ func checkedSources(list []SourceManifest, fail func(field, message, hint string
 func checkedPin(at string, m SourceManifest, fail func(field, message, hint string)) {
 	find := "git ls-remote " + m.URL + " tells the commits of branches and tags"
 	if m.Branch != "" {
-		fail(at+".branch", "a branch moves, and with it clusters that nobody changed", "pin a commit instead: "+find)
+		fail(at+".branch", "a branch moves, and clusters would change without a commit", "pin a commit instead: "+find)
 	}
 	if strings.HasPrefix(m.URL, "oci:") {
 		if !digestName.MatchString(m.Digest) {
@@ -230,10 +230,10 @@ func (f failure) late() bool {
 func (f failure) problem() fleet.Problem {
 	p := fleet.Problem{
 		Message: fmt.Sprintf("the pinned source %s, %s at %s, is not there: %v", f.source.Name, f.source.URL, short(f.source.Pin()), f.err),
-		Hint:    "mend its item in spec.sources of " + ConfigFile,
+		Hint:    "fix its item in spec.sources of " + ConfigFile,
 	}
 	if f.late() {
-		p.Hint = "its clusters stay as they are until it can be got, which is tried again by itself"
+		p.Hint = "its clusters do not change until it can be fetched; the agent retries"
 	}
 	return p
 }

@@ -86,8 +86,8 @@ func TestPinnedMissing(t *testing.T) {
 		late []string
 		hint string
 	}{
-		"away":    {away, []string{"clusters/a", "clusters/b2", "clusters/c"}, "its clusters stay as they are until it can be got"},
-		"refused": {refused, nil, "mend its item in spec.sources"},
+		"away":    {away, []string{"clusters/a", "clusters/b2", "clusters/c"}, "its clusters do not change until it can be fetched"},
+		"refused": {refused, nil, "fix its item in spec.sources"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pins{content: map[string]render.Content{"platform": {Err: tc.err}}}
@@ -190,7 +190,7 @@ func TestSourcesConfig(t *testing.T) {
 		"[{name: p, url: 'ssh://git@git.example.com/team/p.git', " + good + "}]":                     "",
 		"[{name: p, url: 'oci://registry.example.com/p', " + digest + "}]":                           "",
 		"[{name: p, url: 'https://git.example.com/p'}]":                                              "spec.sources[0].commit: the source is not pinned",
-		"[{name: p, url: 'https://git.example.com/p', branch: main}]":                                "spec.sources[0].branch: a branch moves, and with it clusters that nobody changed (pin a commit instead: git ls-remote https://git.example.com/p",
+		"[{name: p, url: 'https://git.example.com/p', branch: main}]":                                "spec.sources[0].branch: a branch moves, and clusters would change without a commit (pin a commit instead: git ls-remote https://git.example.com/p",
 		"[{name: p, url: 'https://git.example.com/p', branch: main, " + good + "}]":                  "spec.sources[0].branch: a branch moves",
 		"[{name: p, url: 'https://git.example.com/p', tag: v1}]":                                     "spec.sources[0].commit: the source is not pinned",
 		"[{name: p, url: 'https://git.example.com/p', commit: 0123abc}]":                             `spec.sources[0].commit: "0123abc" is not a commit`,
@@ -241,5 +241,42 @@ func TestDocumentedSources(t *testing.T) {
 	f := newBuilder(render.Options{Pinned: p}).render(t, "sha1:1", tree(fleetYAML+example+"-- clusters/prod/eu-1/kustomization.yaml --\nresources: [../../../sources/platform/cluster]\n"))
 	if diff := cmp.Diff([]string{"team/dev"}, keys(f)); diff != "" || len(f.Problems) > 0 || f.Config.Sources[0].Path != "bases" {
 		t.Errorf("%s%q", diff, lines(f.Problems))
+	}
+}
+
+// slow has pins wait until it is called off, for the revision whose pin is given.
+type slow struct {
+	*pins
+
+	commit string
+	asked  chan struct{}
+}
+
+func (s *slow) Open(ctx context.Context, list []fleet.PinnedSource) map[string]render.Content {
+	if list[0].Commit == s.commit {
+		close(s.asked)
+		<-ctx.Done()
+	}
+	return s.pins.Open(ctx, list)
+}
+
+// A Render that waits for a pinned source keeps no other one waiting.
+func TestPinnedThatIsSlow(t *testing.T) {
+	const other = "ffffffffffffffffffffffffffffffffffffffff"
+	p := &slow{&pins{content: map[string]render.Content{"platform": {Tree: platform()}}}, other, make(chan struct{})}
+	b := newBuilder(render.Options{Pinned: p})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := b.Render(ctx, fleet.Revision{Digest: "sha1:1"}, tree(strings.Replace(pinnedYAML, "0123456789abcdef0123456789abcdef01234567", other, 1)))
+		ended <- err
+	}()
+	<-p.asked
+	if f := b.render(t, "sha1:2", tree(pinnedYAML+using("clusters/a", "a"))); len(f.Clusters) != 1 {
+		t.Errorf("%d clusters", len(f.Clusters))
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the one that waited ends with %v", err)
 	}
 }

@@ -64,7 +64,7 @@ func TestRenderOverlays(t *testing.T) {
 			archive:  cluster("clusters/base", "base") + cluster("clusters/other", "other") + "-- clusters/prod/kustomization.yaml --\n# as ../other\nresources: [\"../base\"\n",
 			clusters: []string{"team/other"},
 			problems: []string{
-				"clusters/base/kustomization.yaml: it may be a part of clusters/prod, whose kustomization is refused (mend that one; keep what several clusters share outside of the folders of clusters)",
+				"clusters/base/kustomization.yaml: it may be a part of clusters/prod, whose kustomization is refused (fix that one; keep what several clusters share outside of the folders of clusters)",
 				"clusters/prod/kustomization.yaml: the file is not valid YAML: did not find expected ',' or ']'",
 			},
 		},
@@ -78,8 +78,8 @@ func TestRenderOverlays(t *testing.T) {
 			archive:  cluster("clusters/a", "a") + cluster("clusters/b", "a") + cluster("clusters/c", "c"),
 			clusters: []string{"team/c"},
 			problems: []string{
-				"clusters/a/kustomization.yaml: Cluster team/a: the cluster is defined in clusters/b as well; none of them is applied (rename one, or give it another namespace)",
-				"clusters/b/kustomization.yaml: Cluster team/a: the cluster is defined in clusters/a as well; none of them is applied (rename one, or give it another namespace)",
+				"clusters/a/kustomization.yaml: Cluster team/a: the cluster is defined in clusters/b as well; no definition of it is applied (rename one, or give it another namespace)",
+				"clusters/b/kustomization.yaml: Cluster team/a: the cluster is defined in clusters/a as well; no definition of it is applied (rename one, or give it another namespace)",
 			},
 		},
 	}

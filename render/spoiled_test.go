@@ -56,11 +56,11 @@ func TestRenderSpoiled(t *testing.T) {
 			`base: "x" cannot be in a fleet: it is bad (` + hint + "; the overlay includes base)",
 		}},
 		"Folder": {"who knows what is in it", files, entry("clusters", "x\n", true), []string{"x/a", "x/b"}, []string{
-			`clusters: nobody can look into the folder "x\n": it is bad (rename or remove it; until then no cluster counts as gone)`,
+			`clusters: cannot read the folder "x\n": it is bad (rename or remove it; until then no cluster counts as gone)`,
 		}},
 		"Takeover": {"nobody takes over what is held up", takeover, entry("clusters/b", "x", false), []string{"x/a"}, []string{
 			`clusters/b: "x" cannot be in a fleet: it is bad (` + hint + ")",
-			"clusters/c/kustomization.yaml: Cluster x/b: the cluster is defined in clusters/b as well; none of them is applied (rename one, or give it another namespace)",
+			"clusters/c/kustomization.yaml: Cluster x/b: the cluster is defined in clusters/b as well; no definition of it is applied (rename one, or give it another namespace)",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestRenderTooMany(t *testing.T) {
 	if diff := cmp.Diff([]string{"x/a"}, keys(f)); diff != "" {
 		t.Error(diff)
 	}
-	want := []string{`clusters/b: nobody can look into the folder "many": it has more than 100000 files and folders (rename or remove it; until then no cluster counts as gone)`}
+	want := []string{`clusters/b: cannot read the folder "many": it has more than 100000 files and folders (rename or remove it; until then no cluster counts as gone)`}
 	if diff := cmp.Diff(want, lines(f.Problems)); diff != "" {
 		t.Error(diff)
 	}

@@ -155,7 +155,7 @@ func checkedReviewers(in StageManifest, field string, fail func(field, message, 
 	case len(out) > mostReviewers:
 		fail(field, fmt.Sprintf("there are %d, and at most %d", len(out), mostReviewers), "name those who decide")
 	case len(out) > 0 && !in.Approval:
-		fail(field, "the stage waits for no approval, so nobody would wait for a review either", "add approval: true")
+		fail(field, "the stage needs no approval, so a review would have no effect", "add approval: true")
 	case len(slices.Compact(slices.Clone(out))) < len(out):
 		fail(field, "somebody is named twice", "name each account once")
 	}

@@ -96,7 +96,7 @@ func TestWavesRefused(t *testing.T) {
 		"nobody waits": {stage("{name: a, select: {}, reviewers: [ada]}") + pulls, "spec.rollout.stages[0].reviewers: the stage waits for no approval"},
 		"named twice":  {stage("{name: a, select: {}, approval: true, reviewers: [ada, bob, ada]}") + pulls, "spec.rollout.stages[0].reviewers: somebody is named twice"},
 		"no account":   {stage(`{name: a, select: {}, approval: true, reviewers: ["Ada L"]}`) + pulls, `spec.rollout.stages[0].reviewers: "Ada L" is no account`},
-		"no look":      {stage("{name: a, select: {}, approval: true, reviewers: [ada]}"), "spec.rollout: it names reviewers, and nobody would look at pull requests"},
+		"no look":      {stage("{name: a, select: {}, approval: true, reviewers: [ada]}"), "spec.rollout: it names reviewers, and pull requests are not enabled"},
 		"window":       {"  windows: [{select: {}, cron: 0 0 31 2 *, duration: 1h}]\n", "spec.windows[0].cron: it never opens"},
 		"zone":         {"  windows: [{select: {}, cron: 0 0 * * *, duration: 1h, timeZone: Moon}]\n", `spec.windows[0].timeZone: "Moon" is no time zone`},
 		"all windows":  {"  windows: [{cron: 0 0 * * *, duration: 1h}]\n", "spec.windows[0].select: it does not say which clusters"},

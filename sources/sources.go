@@ -50,6 +50,18 @@ type Voucher interface {
 	Vouched(rev fleet.Revision) (until time.Time, err error)
 }
 
+// A Dated is a Lineage that orders revisions by the times at which they were made. Its server may
+// drop a revision that was followed, and with it its time.
+type Dated interface {
+	// Made returns when rev was made, if rev was fetched or remembered; zero: not known. It
+	// asks no server.
+	Made(rev fleet.Revision) time.Time
+
+	// Remember takes in when rev was made, which counts once the server does not have rev any
+	// more. A zero at says nothing.
+	Remember(rev fleet.Revision, at time.Time)
+}
+
 // A Notifier is a Source that notices when its content may have changed.
 type Notifier interface {
 	// Notify calls changed, debounced, until ctx ends.
@@ -130,11 +142,14 @@ type FleetStatus struct {
 	// Applied is the newest revision that clusters work towards. It differs from Revision
 	// where that was refused as a whole, which Broken says, or cannot be fetched yet. Zero:
 	// the agent that wrote the status does not know the field.
-	Applied  fleet.Revision
+	Applied fleet.Revision
+	// AppliedMade is when Applied was made, if its source is a Dated; zero: not known.
+	AppliedMade time.Time
+
 	Broken   bool        // Problems belong to Revision, which is not applied completely
 	Behind   []fleet.Key // clusters that are not yet as in Applied, sorted
 	Problems []fleet.Problem
-	Orphans  []fleet.Key // clusters with status or infrastructure that vanished from Git and are not deleted, sorted
+	Orphans  []fleet.Key // clusters with status or infrastructure that were removed from Git and are not deleted, sorted
 	Home     HomeStatus
 	Rollout  fleet.RolloutStatus  // what comes to its clusters in waves
 	Sources  []fleet.PinnedSource // sources that Applied pins, sorted by name

@@ -152,7 +152,7 @@ func (a *Adoption) adopt(ctx context.Context, k fleet.Key) ([]fleet.Problem, err
 	}
 	c, done, err := a.check(ctx, f)
 	if there, e := a.find(ctx, k); len(f.problems) > 0 && f.started && e == nil && (there == nil || there.Paused) {
-		f.addProblem(f.cluster, "spec.paused", "give it back with --undo, and begin again", "is paused for an adoption that was begun, and nobody acts on it")
+		f.addProblem(f.cluster, "spec.paused", "give it back with --undo, and begin again", "is paused for an adoption that was begun, and no one manages it")
 	}
 	if err != nil || len(f.problems) > 0 || done {
 		return f.problems, err
@@ -168,7 +168,7 @@ func (a *Adoption) adopt(ctx context.Context, k fleet.Key) ([]fleet.Problem, err
 	} {
 		if err := step(ctx, c); err != nil {
 			if c.started && !a.o.DryRun {
-				err = fmt.Errorf("%w; %s stays paused in the management cluster, and nobody acts on it: run this again to go on, or give it back with --undo", err, k)
+				err = fmt.Errorf("%w; %s stays paused in the management cluster, and no one manages it: run the command again, or undo it with --undo", err, k)
 			}
 			return nil, err
 		}

@@ -129,7 +129,7 @@ func (a *Adoption) compare(ctx context.Context, c *candidate) error {
 	c.docs = a.layout(c.existing)
 	for _, o := range c.credentials {
 		if a.inGit(c.existing, o) && len(a.o.Recipients) == 0 {
-			c.addProblem(o, "", "name an age recipient with --age-recipient; fairlead secrets recipient prints that of a store in a folder", "has to go to Git, and there is nobody to encrypt it for")
+			c.addProblem(o, "", "name an age recipient with --age-recipient; fairlead secrets recipient prints that of a store in a folder", "has to go to Git, and there is no recipient to encrypt it for")
 			return nil
 		}
 	}
@@ -266,7 +266,7 @@ func describe(c forecast.Change) string {
 // checkAdopter checks that the provider can take everything over.
 func (a *Adoption) checkAdopter(ctx context.Context, c *candidate) error {
 	for _, g := range c.desired.Guests {
-		c.addProblem(c.cluster, "spec.infrastructureRef", "take its pools out before, and have Fairlead make them anew after",
+		c.addProblem(c.cluster, "spec.infrastructureRef", "remove those pools before, and let Fairlead create them again afterwards",
 			"has workers on %s beside %s: machines of one provider alone are adopted", g.Provider, c.desired.Provider)
 	}
 	p, err := a.o.Infrastructure(c.desired.Provider)

@@ -24,7 +24,7 @@ func TestUnfinishedAdoptionIsReported(t *testing.T) {
 			cancel()
 		}
 	}
-	const stays = "stays paused in the management cluster, and nobody acts on it: run this again to go on, or give it back with --undo"
+	const stays = "stays paused in the management cluster, and no one manages it: run the command again, or undo it with --undo"
 	r := w.adoption(nil).Run(ctx, []fleet.Key{w.key()})[0]
 	w.call = nil
 	if r.Err == nil || !strings.Contains(r.Err.Error(), stays) || !w.paused() {
@@ -38,7 +38,7 @@ func TestUnfinishedAdoptionIsReported(t *testing.T) {
 	}
 	busy(1)
 	r = w.adoption(nil).Run(t.Context(), []fleet.Key{w.key()})[0]
-	if last := len(r.Problems) - 1; last < 1 || !strings.Contains(r.Problems[last].String(), "is paused for an adoption that was begun, and nobody acts on it (give it back with --undo") {
+	if last := len(r.Problems) - 1; last < 1 || !strings.Contains(r.Problems[last].String(), "is paused for an adoption that was begun, and no one manages it (give it back with --undo") {
 		t.Errorf("refused once it was begun: %v", r.Problems)
 	}
 	busy(2)

@@ -98,7 +98,7 @@ func TestProviderCredentials(t *testing.T) {
 	}
 	{ // to Git, encrypted for nobody
 		out := x.run(1, "--provider-credentials", "git", "--secrets", "kubernetes:"+x.management.kube.Kubeconfig)
-		if !strings.Contains(out, "Secret "+name+": has to go to Git, and there is nobody to encrypt it for (name an age recipient with --age-recipient") || x.paused() || len(x.taggedObjects()) > 0 {
+		if !strings.Contains(out, "Secret "+name+": has to go to Git, and there is no recipient to encrypt it for (name an age recipient with --age-recipient") || x.paused() || len(x.taggedObjects()) > 0 {
 			t.Errorf("paused there %t, marks on %q: %s", x.paused(), x.taggedObjects(), out)
 		}
 	}
@@ -126,7 +126,7 @@ func TestAcceptDrift(t *testing.T) {
 		"security_group_id": group, "direction": "ingress", "ethertype": "IPv4", "protocol": "tcp", "port_range_min": 8080, "port_range_max": 8080, "remote_ip_prefix": "0.0.0.0/0",
 	})
 	out := x.run(1)
-	for _, want := range []string{"the plan is not empty: Fairlead would ", "(--accept-drift lets it)", "stays paused in the management cluster, and nobody acts on it: run this again to go on, or give it back with --undo"} {
+	for _, want := range []string{"the plan is not empty: Fairlead would ", "(--accept-drift lets it)", "stays paused in the management cluster, and no one manages it: run the command again, or undo it with --undo"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q: %s", want, out)
 		}

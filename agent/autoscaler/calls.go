@@ -127,7 +127,7 @@ func (s *Server) NodeGroupDecreaseTargetSize(ctx context.Context, in *externalgr
 		case next < g.pool.Scaling.Min:
 			return fleet.Scale{}, status.Errorf(codes.InvalidArgument, "pool %s would have %d machines: at least %d are needed", in.GetId(), next, g.pool.Scaling.Min)
 		}
-		return g.scale(next, said("waits for %d instead of %d no more", next, n)), nil
+		return g.scale(next, said("reduced the expected size from %[2]d to %[1]d", next, n)), nil
 	})
 	return &externalgrpc.NodeGroupDecreaseTargetSizeResponse{}, err
 }

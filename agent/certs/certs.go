@@ -119,11 +119,11 @@ func (f Files) load() (*tls.Config, error) {
 	}
 	pem, err := os.ReadFile(f.ClientCA)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the authorities of clients: %w", err)
+		return nil, fmt.Errorf("cannot read the CA certificates of clients: %w", err)
 	}
 	c.ClientCAs = x509.NewCertPool()
 	if !c.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate of an authority", f.ClientCA)
+		return nil, fmt.Errorf("%s has no CA certificate", f.ClientCA)
 	}
 	return c, nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"fairlead.dev/agent/check"
 	"fairlead.dev/agent/credentials"
-	"fairlead.dev/agent/forge"
 	"fairlead.dev/agent/notify"
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/secrets"
@@ -209,12 +208,7 @@ func (k *checking) forge(ctx context.Context, s wiring.Settings, where string) {
 	}
 	k.report.Note(what, where, "pull requests are read as "+who, nil)
 	const writing = "write comments and statuses of pull requests"
-	rights, ok := f.(forge.Rights)
-	if !ok {
-		k.report.Note("rights", where, "", fleet.Errorf(fleet.Unknown, writing, "this kind of forge does not tell beforehand whether it may (it shows at the first pull request)"))
-		return
-	}
-	may, err := rights.MayWrite(ctx)
+	may, err := f.MayWrite(ctx)
 	if err == nil && !may {
 		err = fleet.Errorf(fleet.Unauthorized, writing, "%s has no right to (give it that to write to the repository)", who)
 	}

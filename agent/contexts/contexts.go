@@ -87,7 +87,7 @@ func Read(name string) (Contexts, error) {
 	}
 	var d document
 	if err := documents.UnmarshalStrict(content, &d, documents.DefaultLimits()); err != nil {
-		return Contexts{}, fleet.Errorf(fleet.Invalid, "read your contexts", "%s: %s: mend it, or remove it", name, documents.OneLine(err))
+		return Contexts{}, fleet.Errorf(fleet.Invalid, "read your contexts", "%s: %s: fix it, or remove it", name, documents.OneLine(err))
 	}
 	if d.APIVersion != apiVersion || d.Kind != kind {
 		return Contexts{}, fleet.Errorf(fleet.Invalid, "read your contexts", "%s is a %s of %s: it has to be a %s of %s", name, d.Kind, d.APIVersion, kind, apiVersion)

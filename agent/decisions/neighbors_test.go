@@ -91,7 +91,7 @@ func TestNeighborsChange(t *testing.T) {
 	restored := fleet.Neighbors{Endpoints: []string{"10.0.0.4"}, Machines: []string{"10.0.0.14"}}
 	check("b is as the status branch has it", restored)
 	follow(d, a)
-	check("b vanished from Git and is there still", restored)
+	check("b was removed from Git and is there still", restored)
 	d.Decide(rollout.Input{Gone: []fleet.Key{b.Key}})
 	check("b is gone", fleet.Neighbors{})
 }

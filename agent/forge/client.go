@@ -76,9 +76,13 @@ func (c client) call(ctx context.Context, method, path string, in, out any) (htt
 	if err != nil {
 		return nil, unanswered(method, op, err)
 	}
-	// Azure DevOps answers 203, with a page to sign in, to whom it does not know.
-	if res.StatusCode < 200 || res.StatusCode > 299 || res.StatusCode == http.StatusNonAuthoritativeInfo {
-		return nil, fleet.Errorf(kindOfStatus(method, res.StatusCode), op, "%w", &refusal{code: res.StatusCode, words: words(answer)})
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		no := &refusal{code: res.StatusCode, words: words(answer)}
+		now := time.Now()
+		if rest, limited := restOf(no.code, res.Header, no.words, now); limited {
+			return nil, fleet.Errorf(fleet.Unavailable, op, "%w", &Limited{Until: now.Add(rest), why: no})
+		}
+		return nil, fleet.Errorf(kindOfStatus(method, no.code), op, "%w", no)
 	}
 	if out != nil {
 		if err := json.Unmarshal(answer, out); err != nil {
@@ -144,7 +148,7 @@ func unanswered(method, op string, err error) error {
 
 func kindOfStatus(method string, code int) fleet.ErrorKind {
 	switch {
-	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNonAuthoritativeInfo:
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return fleet.Unauthorized
 	case code == http.StatusNotFound, code == http.StatusGone:
 		return fleet.NotFound

@@ -8,7 +8,8 @@
 //
 //   - A credential is shown to the API of the forge alone, and no redirect is followed.
 //   - Answers are bounded, and lists are read to their end or are an error.
-//   - Errors have a kind, and the forge's own words.
+//   - Errors have a kind, and the forge's own words. An error that is a *Limited names the time
+//     until which the forge wants no requests.
 //   - What somebody else wrote is only passed on: no comment is an order.
 //
 // The kinds differ in what they call things: a pull request is GitLab's merge request.
@@ -25,19 +26,22 @@ type Forge interface {
 	Open(ctx context.Context) ([]PullRequest, error)
 	// PullRequest returns one, open or not. One that does not exist is of kind NotFound.
 	PullRequest(ctx context.Context, number int) (PullRequest, error)
-	// SetStatus sets the status of the head of p, which is a commit alone where p has no
-	// number. The newest of one name counts, so it may be repeated.
-	SetStatus(ctx context.Context, p PullRequest, s Status) error
+	// SetStatus sets the status of a commit, named in hex. The newest of one name counts, so it
+	// may be repeated.
+	SetStatus(ctx context.Context, commit string, s Status) error
 	// Comments returns all comments of a pull request, the oldest first.
 	Comments(ctx context.Context, number int) ([]Comment, error)
 	// Write adds a comment, and returns its id.
 	Write(ctx context.Context, number int, text string) (id string, err error)
 	// Edit replaces the text of a comment.
 	Edit(ctx context.Context, number int, id, text string) error
+	// Reviews returns the last word of each who reviewed p, sorted by author. Somebody who only
+	// commented, took it back, or whose review was dismissed, has none.
+	Reviews(ctx context.Context, p PullRequest) ([]Review, error)
+	// MayWrite reports whether the credential may write comments and statuses. If the forge does
+	// not tell beforehand, the error is of kind Unknown.
+	MayWrite(ctx context.Context) (bool, error)
 }
-
-// Plain is a Forge that shows HTML in comments as it stands.
-type Plain interface{ Plain() }
 
 // A State is how far a pull request is.
 type State string
@@ -56,7 +60,7 @@ type PullRequest struct {
 	Author string // who opened it, as Comment.Author has it; empty: nobody knows
 	Head   string // the commit that is proposed, in hex
 	Base   string // the branch that it is to be merged into, short
-	Fork   bool   // the head is in another repository, or nobody knows in which
+	Fork   bool   // the head is not a branch of this repository: anyone with read access may have proposed it
 	Result string // of a merged one: the commit that the base was at then, in hex; empty: not told
 }
 

@@ -94,9 +94,9 @@ func (l *lab) PullRequest(ctx context.Context, number int) (PullRequest, error) 
 }
 
 // SetStatus implements Forge. A status that is as it was is refused, which is no error.
-func (l *lab) SetStatus(ctx context.Context, p PullRequest, s Status) error {
+func (l *lab) SetStatus(ctx context.Context, commit string, s Status) error {
 	state := map[Verdict]string{Pending: "pending", Success: "success", Failure: "failed", Error: "failed"}[s.Verdict]
-	_, err := l.call(ctx, http.MethodPost, l.project+"/statuses/"+p.Head, map[string]string{
+	_, err := l.call(ctx, http.MethodPost, l.project+"/statuses/"+commit, map[string]string{
 		"name": s.Name, "state": state, "description": s.Text,
 	}, nil)
 	if r, ok := errors.AsType[*refusal](err); ok && r.code == http.StatusBadRequest && strings.Contains(r.words, "Cannot transition status") {

@@ -101,7 +101,8 @@ func (p hubPull) pull() PullRequest {
 	if p.User != nil {
 		out.Author = p.User.Login
 	}
-	out.Fork = p.Head.Repo == nil || p.Base.Repo == nil || p.Head.Repo.FullName != p.Base.Repo.FullName
+	own := p.Head.Repo != nil && p.Base.Repo != nil && p.Head.Repo.FullName == p.Base.Repo.FullName
+	out.Fork = !own || !isBranch(p.Head.Ref)
 	switch {
 	case p.Merged || p.MergedAt != nil:
 		out.State, out.Result = Merged, p.Result
@@ -110,6 +111,11 @@ func (p hubPull) pull() PullRequest {
 	}
 	return out
 }
+
+// isBranch reports whether the ref of a head is the short name of a branch. Gitea names a ref,
+// refs/pull/NUMBER/head, if no branch has the head: if it was pushed to refs/for/… (AGit), which
+// anyone with read access may do, or if its branch was deleted.
+func isBranch(ref string) bool { return ref != "" && !strings.HasPrefix(ref, "refs/") }
 
 // Open implements Forge.
 func (h *hub) Open(ctx context.Context) ([]PullRequest, error) {
@@ -139,8 +145,8 @@ func (h *hub) PullRequest(ctx context.Context, number int) (PullRequest, error) 
 }
 
 // SetStatus implements Forge.
-func (h *hub) SetStatus(ctx context.Context, p PullRequest, s Status) error {
-	_, err := h.call(ctx, http.MethodPost, h.repo+"/statuses/"+p.Head, map[string]string{
+func (h *hub) SetStatus(ctx context.Context, commit string, s Status) error {
+	_, err := h.call(ctx, http.MethodPost, h.repo+"/statuses/"+commit, map[string]string{
 		"context": s.Name, "state": string(s.Verdict), "description": s.Text,
 	}, nil)
 	return err

@@ -30,12 +30,9 @@ func kinds() map[string]struct {
 		hosts []string
 		open  func(place) (Forge, error)
 	}{
-		"azure":                 {[]string{"dev.azure.com", "ssh.dev.azure.com"}, newAzure},
-		"bitbucket":             {[]string{bitbucketCloud}, newBitbucket},
-		"bitbucket-data-center": {nil, newBitbucketDataCenter},
-		"gitea":                 {[]string{"codeberg.org", "gitea.com"}, newGitea},
-		"github":                {[]string{"github.com"}, newGitHub},
-		"gitlab":                {[]string{"gitlab.com"}, newGitLab},
+		"gitea":  {[]string{"codeberg.org", "gitea.com"}, newGitea},
+		"github": {[]string{"github.com"}, newGitHub},
+		"gitlab": {[]string{"gitlab.com"}, newGitLab},
 	}
 }
 
@@ -60,7 +57,10 @@ func New(o Options) (Forge, error) {
 		kind = kindOfHost(p.root.Hostname())
 	}
 	k, ok := kinds()[kind]
-	if !ok {
+	switch {
+	case unsupported(kind):
+		return nil, fleet.Errorf(fleet.Invalid, "use the forge", "pull requests of %s are not planned (kind %q; supported: %s). Plan branches with spec.pullRequests.refs in fleet.yaml and no --forge, or run 'fairlead plan' in the CI of the Git provider: see docs/guides/pull-requests.md", p.root.Host, kind, strings.Join(Kinds(), ", "))
+	case !ok:
 		return nil, fleet.Errorf(fleet.Invalid, "use the forge", "%q is no kind of forge that is known for %s: name one with --forge, of %s", kind, p.root.Host, strings.Join(Kinds(), ", "))
 	}
 	f, err := k.open(p)
@@ -80,10 +80,17 @@ func kindOfHost(host string) string {
 	switch {
 	case strings.HasSuffix(host, ".ghe.com"):
 		return "github"
-	case strings.HasSuffix(host, ".visualstudio.com"):
+	case host == "bitbucket.org":
+		return "bitbucket"
+	case host == "dev.azure.com", host == "ssh.dev.azure.com", strings.HasSuffix(host, ".visualstudio.com"):
 		return "azure"
 	}
 	return ""
+}
+
+// unsupported reports whether kind is of a Git provider whose pull requests are not planned.
+func unsupported(kind string) bool {
+	return slices.Contains([]string{"azure", "bitbucket", "bitbucket-data-center"}, kind)
 }
 
 // A place is where a repository is on a forge.

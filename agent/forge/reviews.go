@@ -6,22 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
-)
-
-// Reviewed is a Forge that tells which commit of a pull request people reviewed.
-type Reviewed interface {
-	// Reviews returns the last word of each who reviewed p, sorted by author. Somebody who only
-	// commented, took it back, or whose review was dismissed, has none.
-	Reviews(ctx context.Context, p PullRequest) ([]Review, error)
-}
-
-var (
-	_ Reviewed = (*hub)(nil)
-	_ Reviewed = (*lab)(nil)
-	_ Reviewed = (*bucket)(nil)
-	_ Reviewed = (*stash)(nil)
 )
 
 // A Review is the last word of one person on a pull request.
@@ -48,7 +33,7 @@ type hubReview struct {
 	} `json:"user"` // null where the account is gone
 }
 
-// Reviews implements Reviewed. Of one author the newest counts, and one that was dismissed
+// Reviews implements Forge. Of one author the newest counts, and one that was dismissed
 // brings none before it back.
 func (h *hub) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
 	var all []hubReview
@@ -112,7 +97,7 @@ type labUser struct {
 	At    *time.Time `json:"approved_at"` // of an approval; older versions do not tell
 }
 
-// Reviews implements Reviewed. GitLab tells when somebody approved, and when which head came.
+// Reviews implements Forge. GitLab tells when somebody approved, and when which head came.
 func (l *lab) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
 	path := fmt.Sprintf("%s/merge_requests/%d", l.project, p.Number)
 	var approved struct {
@@ -153,84 +138,4 @@ func (l *lab) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
 		}
 	}
 	return sortedReviews(out), err
-}
-
-// Reviews implements Reviewed. The pull request says who approves now, and what was done to it
-// says since when, the newest first. What is further back than one page counts for nothing.
-func (b *bucket) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
-	path := fmt.Sprintf("%s/pullrequests/%d", b.repo, p.Number)
-	var now struct {
-		Participants []struct {
-			User     *bucketUser `json:"user"`
-			Approved bool        `json:"approved"`
-			State    string      `json:"state"`
-		} `json:"participants"`
-	}
-	var done struct {
-		Values []struct {
-			Update *struct {
-				At     time.Time  `json:"date"`
-				Source bucketSide `json:"source"`
-			} `json:"update"`
-			Approval *struct {
-				At   time.Time   `json:"date"`
-				User *bucketUser `json:"user"`
-			} `json:"approval"`
-		} `json:"values"`
-	}
-	_, err := b.call(ctx, http.MethodGet, path, nil, &now)
-	if err == nil {
-		_, err = b.call(ctx, http.MethodGet, path+"/activity?pagelen=50", nil, &done)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var moments []moment
-	approved := make(map[string]time.Time)
-	for _, v := range done.Values {
-		if u := v.Update; u != nil && u.Source.Commit != nil {
-			moments = append(moments, moment{u.Source.Commit.Hash, u.At})
-		}
-		if a := v.Approval; a != nil && a.User != nil && a.At.After(approved[a.User.UUID]) {
-			approved[a.User.UUID] = a.At
-		}
-	}
-	var out []Review
-	for _, one := range now.Participants {
-		if one.User == nil || !one.Approved && one.State != "changes_requested" {
-			continue
-		}
-		r := Review{Author: one.User.UUID, Approves: one.Approved && one.State != "changes_requested"}
-		if short := headAt(moments, approved[r.Author]); short != "" && strings.HasPrefix(p.Head, short) && r.Approves {
-			r.Commit = p.Head
-		}
-		out = append(out, r)
-	}
-	return sortedReviews(out), nil
-}
-
-type stashReviewer struct {
-	User struct {
-		Name string `json:"name"`
-	} `json:"user"`
-	Status string `json:"status"`
-	Commit string `json:"lastReviewedCommit"`
-}
-
-// Reviews implements Reviewed.
-func (s *stash) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
-	var now struct {
-		Reviewers    []stashReviewer `json:"reviewers"`
-		Participants []stashReviewer `json:"participants"`
-	}
-	if _, err := s.call(ctx, http.MethodGet, s.pullPath(p.Number), nil, &now); err != nil {
-		return nil, err
-	}
-	var out []Review
-	for _, r := range append(now.Reviewers, now.Participants...) {
-		if r.Status == "APPROVED" || r.Status == "NEEDS_WORK" {
-			out = append(out, Review{Author: r.User.Name, Commit: r.Commit, Approves: r.Status == "APPROVED"})
-		}
-	}
-	return sortedReviews(out), nil
 }

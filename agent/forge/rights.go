@@ -7,19 +7,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Rights is a Forge that tells beforehand what its credential may do.
-type Rights interface {
-	// MayWrite reports whether the credential may write comments and statuses. Where the
-	// forge does not tell, the error is of kind Unknown.
-	MayWrite(ctx context.Context) (bool, error)
-}
-
-var (
-	_ Rights = (*hub)(nil)
-	_ Rights = (*lab)(nil)
-)
-
-// MayWrite implements Rights: statuses are for whoever may push.
+// MayWrite implements Forge: statuses are for whoever may push.
 func (h *hub) MayWrite(ctx context.Context) (bool, error) {
 	if h.app != "" {
 		return false, fleet.Errorf(fleet.Unknown, "ask for the rights of the credential", "GitHub does not tell a repository's reader which permissions an app has there")
@@ -42,7 +30,7 @@ func (h *hub) MayWrite(ctx context.Context) (bool, error) {
 // Source: https://docs.gitlab.com/user/permissions.
 const labDeveloper = 30
 
-// MayWrite implements Rights.
+// MayWrite implements Forge.
 func (l *lab) MayWrite(ctx context.Context) (bool, error) {
 	type access struct {
 		Level int `json:"access_level"`

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"testing"
 
-	"fairlead.dev/agent/forge"
 	"fairlead.dev/agent/forge/forgetest"
 	"fairlead.dev/fleet"
 )
@@ -37,11 +36,7 @@ func TestRights(t *testing.T) {
 			}}
 			f, done := served(t, c.kind, c.path, c.app, s)
 			defer done()
-			rights, ok := f.(forge.Rights)
-			if !ok {
-				t.Fatal("it does not tell")
-			}
-			may, err := rights.MayWrite(t.Context())
+			may, err := f.MayWrite(t.Context())
 			if may != c.may || (err != nil) != (c.kindOf != "") || err != nil && fleet.KindOf(err) != c.kindOf {
 				t.Errorf("MayWrite = %v, %v", may, err)
 			}

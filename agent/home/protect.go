@@ -23,7 +23,7 @@ func (h *Home) Protect(ctx context.Context, c *fleet.Cluster) (*fleet.Cluster, [
 	}
 	c, p := rollout.ProtectHome(c)
 	if err != nil {
-		p.Message = "it is not deleted as long as nobody knows whether the agent of the fleet lives in it: " + fleet.OneLine(err)
+		p.Message = "it is not deleted while it is unknown whether the agent of the fleet runs in it: " + fleet.OneLine(err)
 	}
 	return c, []fleet.Problem{p}
 }

@@ -113,6 +113,26 @@ func TestMoveThatCannotBeTakenBackYet(t *testing.T) {
 	}
 }
 
+// TestHomeThatIsNamedAgainIsNotUndone: an earlier move waits to be taken back, and fleet.yaml names
+// its home again meanwhile.
+func TestHomeThatIsNamedAgainIsNotUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lab{declared: fleet.Home{Cluster: prod}}
+		h := l.open("laptop")
+		h.Restore(sources.HomeStatus{Cluster: prod, Undo: "ops/home"})
+		run(t, h, func() { // nothing is taken back in the first second
+			l.set(func() { l.declared = fleet.Home{Cluster: ops} })
+			h.Check()
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			expect(t, "the fleet moves there again", l.done(), "move to prod/eu", "undo prod/eu", "move to ops/home")
+			if s := h.Status(); s.Undo != "" {
+				t.Errorf("the status is %+v", s)
+			}
+		})
+	})
+}
+
 // TestUndoIsKept: what one agent remembers is what the next one restores.
 func TestUndoIsKept(t *testing.T) {
 	h := (&lab{}).open("laptop")

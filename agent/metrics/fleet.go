@@ -67,7 +67,7 @@ func (m *Metrics) SetSource(source string) {
 }
 
 // SetFleet shows the fleet as a whole: clusters are how many the agent knows, blocked how
-// many vanished from Git and are not deleted though the fleet prunes.
+// many were removed from Git and are not deleted though the fleet prunes.
 func (m *Metrics) SetFleet(s sources.FleetStatus, clusters, blocked int) {
 	source := ""
 	if named := m.fleet.source.Load(); named != nil {

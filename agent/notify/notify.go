@@ -301,7 +301,7 @@ func (n *Notifier) Problem() (fleet.Problem, bool) {
 		return fleet.Problem{}, false
 	}
 	return fleet.Problem{
-		File: "fleet.yaml", Field: "spec.notifications", Message: "nobody is told of events: " + strings.Join(parts, "; "),
+		File: "fleet.yaml", Field: "spec.notifications", Message: "events are not delivered: " + strings.Join(parts, "; "),
 		Hint: "docs/guides/notifications.md says what each type of target needs",
 	}, true
 }

@@ -4,7 +4,7 @@
 //
 // What it guarantees:
 //
-//   - Nothing of a cluster that vanished from Git is removed.
+//   - Nothing of a cluster that was removed from Git is removed.
 //   - What is too young to be known, and what belongs to a cluster in change, is passed over.
 //   - A fleet that cannot be read in full is not scanned.
 //

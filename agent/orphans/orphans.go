@@ -68,7 +68,7 @@ func New(o Options) (*Scan, error) {
 }
 
 // Recorded reports whether the status branch says anything: without it, a cluster that
-// vanished from Git cannot be told from leftovers.
+// was removed from Git cannot be told from leftovers.
 func (s *Scan) Recorded() bool { return s.recorded }
 
 // Vanished returns the clusters that are not in Git any more and that nobody asked to

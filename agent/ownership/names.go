@@ -67,7 +67,7 @@ func (e *NotOwnerError) Error() string {
 			e.Owner.Incarnation, e.Self, this)
 	}
 	if e.Owner.Agent == e.Self {
-		return fmt.Sprintf("the fleet is owned by another agent of the name %[1]q, in %[2]s, and this one is in %[3]s: give one of them a name of its own (--name, agent.name of the chart), or, where the other is gone for good, start this one with --take-over %[1]s@%[4]d",
+		return fmt.Sprintf("the fleet is owned by another agent of the name %[1]q, in %[2]s, and this one is in %[3]s: give one of them a name of its own (--name, agent.name of the chart), or, if the other is gone permanently, start this one with --take-over %[1]s@%[4]d",
 			e.Self, knownPlace(e.Owner.Place), knownPlace(e.Place), e.Owner.Epoch)
 	}
 	return fmt.Sprintf("the fleet is owned by agent %q (epoch %d), this is %q", e.Owner.Agent, e.Owner.Epoch, e.Self)

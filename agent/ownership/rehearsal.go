@@ -125,7 +125,7 @@ func (r *rehearsal) prove(ctx context.Context, wholly bool) error {
 	}
 	_ = g.Wait() // the errors are in errs
 	if err := cmp.Or(errs...); err != nil {
-		return fmt.Errorf("nobody owns the fleet, and this agent must not claim it: %w", err)
+		return fmt.Errorf("no agent owns the fleet, and this agent must not claim it: %w", err)
 	}
 	return nil
 }

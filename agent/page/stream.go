@@ -57,7 +57,7 @@ func (p *Page) listen(w http.ResponseWriter, r *http.Request) {
 	}
 	seq, known := p.sequence(since)
 	if s, _ := p.store.now(); !known || seq > s.seq {
-		send([]byte("event: reload\ndata: the server began anew\n\n"))
+		send([]byte("event: reload\ndata: the server restarted\n\n"))
 		return
 	}
 	ticks := time.NewTicker(beat)

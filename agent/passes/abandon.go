@@ -24,6 +24,6 @@ func (m *Maker) abandon(ctx context.Context, t rollout.Target) {
 	t.Requests = nil // there was no pass that went by them
 	m.p.Fleet.Passed(rollout.Pass{Target: t, Report: fleet.Report{
 		Cluster: c.Key, Revision: c.Revision, Overlay: c.Overlay, Labels: c.Labels, Digest: c.Digest, Provider: c.Provider,
-		Phase: fleet.PhaseAbandoned, Waiting: []string{"the cluster to vanish from Git; " + rollout.LeftBehind(there)},
+		Phase: fleet.PhaseAbandoned, Waiting: []string{"the cluster to be removed from Git; " + rollout.LeftBehind(there)},
 	}}, nil, func(fleet.Report) bool { return true })
 }

@@ -146,7 +146,7 @@ func TestNoPass(t *testing.T) {
 	}{
 		"an unknown cluster":     {key: fleet.Key{Namespace: "prod", Name: "b"}},
 		"another cluster's turn": {o: Options{Only: fleet.Key{Namespace: "prod", Name: "b"}}},
-		"one that vanished from Git": {w: func(w *world) {
+		"one that was removed from Git": {w: func(w *world) {
 			w.push("2", fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "b"}, Overlay: "clusters/b"})
 		}},
 		"a pass that is cut short": {ctx: ended, w: func(w *world) { w.begin = context.Canceled }},

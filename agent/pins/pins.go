@@ -58,6 +58,7 @@ type entry struct {
 	content render.Content // without tree and error: nothing yet
 	done    chan struct{}  // of the newest try; closed when it has ended
 	busy    bool
+	users   int  // calls of Open that wait for it, or read it
 	news    bool // Open would tell something else than it did
 	wait    time.Duration
 	next    time.Time
@@ -94,6 +95,7 @@ func (k *Keeper) Open(ctx context.Context, list []fleet.PinnedSource) map[string
 			e = &entry{}
 			k.entries[s] = e
 		}
+		e.users++
 		k.try(under, s, e)
 		if e.busy && (!known || k.o.Timeout == 0) {
 			waits = append(waits, e.done)
@@ -106,9 +108,7 @@ func (k *Keeper) Open(ctx context.Context, list []fleet.PinnedSource) map[string
 	out := map[string]render.Content{}
 	for _, s := range list {
 		e := k.entries[s]
-		if e == nil { // another list came meanwhile
-			e = &entry{}
-		}
+		e.users--
 		c := e.content
 		if c.Tree == nil && c.Err == nil {
 			c.Err = &fleet.Error{Kind: fleet.Unavailable, Op: "get it", Err: errTimeout}
@@ -118,13 +118,13 @@ func (k *Keeper) Open(ctx context.Context, list []fleet.PinnedSource) map[string
 	return out
 }
 
-// remember forgets what neither list nor the one before it has.
+// remember forgets what neither list nor the one before it has, and nobody waits for.
 func (k *Keeper) remember(list []fleet.PinnedSource) {
 	if !slices.Equal(list, k.lists[0]) {
 		k.lists[0], k.lists[1] = slices.Clone(list), k.lists[0]
 	}
 	for s := range k.entries {
-		if !slices.Contains(k.lists[0], s) && !slices.Contains(k.lists[1], s) {
+		if k.entries[s].users == 0 && !slices.Contains(k.lists[0], s) && !slices.Contains(k.lists[1], s) {
 			delete(k.entries, s)
 		}
 	}

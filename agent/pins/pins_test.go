@@ -161,3 +161,27 @@ func TestWithoutTimeout(t *testing.T) {
 		}
 	})
 }
+
+// Lists that are asked for at the same time keep each other's pins for as long as they wait.
+func TestListsAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		goOn, got := make(chan struct{}), make(chan map[string]render.Content, 1)
+		k := pins.New(pins.Options{Get: func(_ context.Context, s fleet.PinnedSource) render.Content {
+			if s.Name == "slow" {
+				<-goOn
+			}
+			return render.Content{Tree: memTree{}}
+		}})
+		go func() { got <- k.Open(t.Context(), []fleet.PinnedSource{pin("slow", "1")}) }()
+		synctest.Wait()
+		for _, name := range []string{"a", "b", "c"} {
+			if c := k.Open(t.Context(), []fleet.PinnedSource{pin(name, "1")}); c[name].Tree == nil {
+				t.Errorf("%s is not there: %v", name, c[name].Err)
+			}
+		}
+		close(goOn)
+		if c := <-got; c["slow"].Tree == nil {
+			t.Errorf("the one that took long is not there: %v", c["slow"].Err)
+		}
+	})
+}

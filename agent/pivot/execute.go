@@ -44,7 +44,7 @@ func (p *Pivot) execute(ctx context.Context, name Name, seen Observed) error {
 		}
 		return p.change("write the kubeconfig", func() error { return p.p.Kubeconfig.Write(d) })
 	}
-	return fmt.Errorf("nobody knows how to take the step %q", name)
+	return fmt.Errorf("unknown step %q", name)
 }
 
 // move copies every secret that the destination lacks, compares all of them, and tells the

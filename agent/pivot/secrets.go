@@ -205,7 +205,7 @@ func leftover(ctx context.Context, from, to secrets.Store, clusters []fleet.Key)
 				continue
 			}
 		} else if slices.Contains(missing, p) {
-			return nil, fleet.Errorf(fleet.Invalid, "remove secrets", "%s is not with the new owner as it is here: it is left here, with all others", p)
+			return nil, fleet.Errorf(fleet.Invalid, "remove secrets", "%s differs from the copy of the new owner: it stays here, with all others", p)
 		}
 		out = append(out, p)
 	}

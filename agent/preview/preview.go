@@ -52,11 +52,18 @@ type Plan struct {
 	Orphans  []string         `json:"orphans,omitempty"`
 	Notes    []string         `json:"notes,omitempty"`  // what was not looked at
 	Errors   []string         `json:"errors,omitempty"` // what could not be looked at
+	Unseen   []Unseen         `json:"-"`                // the same
 
 	o       Options       // narrowed to the scope
 	desired desired.Fleet // what an agent would hold to
 	at      string        // the revision, short
 	locked  []fleet.Key   // clusters with machines whose secrets are not here
+}
+
+// Unseen is a cluster that could not be looked at.
+type Unseen struct {
+	Cluster fleet.Key
+	Err     error
 }
 
 // A Change is one forecast.Change.
@@ -235,7 +242,7 @@ func (p *Plan) add(k fleet.Key, r result) {
 		p.Notes = append(p.Notes, fmt.Sprintf("the secrets of %s are not here, so its API server was not asked: name the agent's with --secrets", k))
 	}
 	if r.err != nil {
-		p.Errors = append(p.Errors, r.err.Error())
+		p.Errors, p.Unseen = append(p.Errors, r.err.Error()), append(p.Unseen, Unseen{k, r.err})
 	}
 }
 

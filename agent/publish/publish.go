@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"fairlead.dev/agent/reports"
 	"fairlead.dev/fleet"
@@ -29,6 +30,8 @@ type Parts struct {
 	Fleet  Fleet
 	// Home returns how far the fleet is on its way home.
 	Home func() sources.HomeStatus
+	// Made returns when a revision was made; zero: not known.
+	Made func(fleet.Revision) time.Time
 	// Problems are told beside those that revisions have; false: there is none.
 	Problems []func() (fleet.Problem, bool)
 	// Owned says that the fleet is another agent's, once the writer was deposed.
@@ -83,7 +86,7 @@ func (p *Publisher) PutFleet() {
 		}
 	}
 	s := sources.FleetStatus{
-		Fleet: now.Fleet, Revision: now.Revision, Applied: now.Applied, Broken: now.Broken, Behind: now.Behind,
+		Fleet: now.Fleet, Revision: now.Revision, Applied: now.Applied, AppliedMade: p.p.Made(now.Applied), Broken: now.Broken, Behind: now.Behind,
 		Problems: slices.Concat(problems, now.Damaged), Orphans: now.Orphans, Home: p.p.Home(), Sources: now.Sources, Rollout: now.Rollout,
 	}
 	p.p.Metrics.SetFleet(s, now.Clusters, now.Blocked)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -46,7 +47,7 @@ func (w *world) SetFleet(_ sources.FleetStatus, clusters, blocked int) {
 
 func (w *world) publisher(owned error, problems ...func() (fleet.Problem, bool)) *publish.Publisher {
 	return publish.New(publish.Parts{
-		Writer: w, Fleet: w, Home: func() sources.HomeStatus { return sources.HomeStatus{Step: "begin"} }, Problems: problems,
+		Writer: w, Fleet: w, Home: func() sources.HomeStatus { return sources.HomeStatus{Step: "begin"} }, Problems: problems, Made: func(fleet.Revision) time.Time { return time.Time{} },
 		Owned: func(context.Context) error { return owned }, Metrics: w, Log: slog.New(slog.DiscardHandler),
 	})
 }

@@ -1,7 +1,7 @@
 package pullrequests
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,6 +18,7 @@ type document struct {
 	// pending is what comes without it, too, and withdrawn what comes only without it.
 	pending, withdrawn []status.PlannedChange
 
+	fleet    fleet.ID // that it is of; empty: no other one is in the repository
 	stands   string   // why a merge brings more than the plan has; empty: it does not
 	failures []string // of the policy, sorted
 	accepted string   // who accepted them all the same; empty: nobody
@@ -26,8 +27,9 @@ type document struct {
 	remarks  []string
 }
 
-// documentOf returns what after has that before does not.
-func documentOf(before, after *preview.Plan) document {
+// documentOf returns what after has that before does not. If apart, errors of infrastructure are told by
+// their kind alone.
+func documentOf(before, after *preview.Plan, apart bool) document {
 	since := after.Since(before)
 	d := document{pending: planned(since.Pending), withdrawn: planned(since.Withdrawn), changes: planned(since.Added)}
 	slices.SortStableFunc(d.changes, func(a, b status.PlannedChange) int {
@@ -45,8 +47,12 @@ func documentOf(before, after *preview.Plan) document {
 			d.problems = append(d.problems, p.String())
 		}
 	}
-	for _, e := range after.Errors {
-		d.errors = append(d.errors, fleet.StableText(e))
+	for _, u := range after.Unseen {
+		why := fleet.StableText(u.Err.Error())
+		if apart && fleet.KindOf(u.Err) != fleet.Invalid {
+			why = fmt.Sprintf("cannot look at %s (%s): see the log of the agent", u.Cluster, fleet.KindOf(u.Err))
+		}
+		d.errors = append(d.errors, why)
 	}
 	slices.Sort(d.errors)
 	for _, r := range after.Rollouts {
@@ -141,5 +147,3 @@ func (d document) summary() string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-func joinErrors(errs ...error) error { return errors.Join(errs...) }

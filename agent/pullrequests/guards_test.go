@@ -53,8 +53,9 @@ func TestNothingIsAskedForNothing(t *testing.T) {
 	w := newWorld()
 	w.propose(1, w.fleets["base"])
 	q := w.start()
-	q.Poll(t.Context())
-	q.Poll(t.Context()) // which sees that there is one comment
+	for range 3 { // the second one sees that there is one comment, the third one records which
+		q.Poll(t.Context())
+	}
 	made := w.calls()
 	q.Poll(t.Context())
 	if got := strings.Join(*made, ", "); got != "open" {
@@ -142,6 +143,36 @@ func TestWhichArePlanned(t *testing.T) {
 		if _, planned := w.plans[n]; planned != want {
 			t.Errorf("pull request %d is planned: %v", n, planned)
 		}
+	}
+}
+
+// Pull requests that are not planned take no place of one that is, and each head says why it is not.
+func TestUnplannedTakeNoPlace(t *testing.T) {
+	w := newWorld()
+	p := w.propose(1, w.fleets["base"])
+	for n := 1000; n < 1000+maxOpen; n++ {
+		w.Put(forge.PullRequest{Number: n, State: forge.Open, Head: forgetest.Hash(n), Base: "main", Fork: true, Author: "mallory"})
+	}
+	q := w.start()
+	q.Poll(t.Context())
+	if s, _ := w.Of(p.Head); s.Verdict != forge.Success {
+		t.Errorf("the status beside many forks is %+v", s)
+	}
+	if s, _ := w.Of(forgetest.Hash(1000)); s.Verdict != forge.Pending || s.Text != "not planned, its head is no branch of this repository: fairlead approve 1000 --plan --head "+forgetest.Hash(1000) {
+		t.Errorf("the status of a fork is %+v", s)
+	}
+	for n := 2; n < 2+maxOpen; n++ {
+		w.propose(n, w.fleets["base"])
+	}
+	q.Poll(t.Context())
+	if s, _ := w.Of(p.Head); s.Verdict != forge.Pending || s.Text != "not planned: more than 200 pull requests are open, and newer ones are planned" {
+		t.Errorf("the status of one that is left out is %+v", s)
+	}
+	newest := forge.PullRequest{Number: 2, State: forge.Closed, Head: forgetest.Hash(2), Base: "main"}
+	w.Put(newest)
+	q.Poll(t.Context())
+	if s, _ := w.Of(p.Head); s.Verdict != forge.Success {
+		t.Errorf("once there is a place again its status is %+v", s)
 	}
 }
 

@@ -12,40 +12,69 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// conclude tells a pull request that was planned and is not open any more what became of it,
-// until all of it is as merged. Then nothing of it stays on the status branch.
-func (q *PullRequests) conclude(ctx context.Context, t *turn, old status.Plan) error {
+// maxTries is how often the result is offered to a pull request that takes no comment.
+const maxTries = 5
+
+// conclude tells the pull requests that were planned and are not open any more what became of them, until all
+// of it is as merged. Then nothing of them stays on the status branch.
+func (q *PullRequests) conclude(ctx context.Context, t *turn) error {
+	var ended []proposal
+	for _, old := range t.plans {
+		if !t.isOpen(old) {
+			ended = append(ended, proposal{forge.PullRequest{Number: old.Number, Head: old.Head}, old.Ref})
+		}
+	}
+	return q.each(ctx, ended, "cannot report the result to a pull request, retrying", func(p proposal) error {
+		old, _ := t.plan(p.name())
+		done, err := q.report(ctx, t, old)
+		if done {
+			t.gone = append(t.gone, old)
+		}
+		return err
+	})
+}
+
+// report tells a pull request what became of it, and reports whether nothing more is to be told.
+func (q *PullRequests) report(ctx context.Context, t *turn, old status.Plan) (done bool, err error) {
 	switch {
 	case old.Ref != "":
-		return q.p.Plans.Write(ctx, t.owner, nil, []status.Plan{old})
+		return true, nil
 	case q.p.Forge == nil:
-		return nil // nobody knows
+		return false, nil // nobody knows
 	}
-	p, err := q.p.Forge.PullRequest(ctx, old.Number)
+	p, err := q.ended(ctx, old.Number)
 	switch {
 	case fleet.KindOf(err) == fleet.NotFound, err == nil && p.State == forge.Closed:
-		return q.p.Plans.Write(ctx, t.owner, nil, []status.Plan{old})
+		return true, nil
 	case err != nil:
-		return err
+		return false, err
 	case p.State == forge.Open:
-		return nil // it was opened again, or the list was old
+		return false, nil // it was opened again, or the list was old
 	}
-	k := q.known[old.Name()]
-	if k == nil {
-		k = &known{plan: old, recorded: true}
-		q.known[old.Name()] = k
+	k := q.of(proposal{PullRequest: p})
+	if k.shown.Head == "" {
+		k.plan, k.shown, k.recorded = old, old, true
 	}
 	o, err := q.outcome(ctx, t, p, k.plan)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if err := q.comment(ctx, k, old.Number, mark(q.p.Fleet.Now().ID(), q.plain())+o.text(k.plan)); err != nil {
-		return err
+	err = q.comment(ctx, t, k, old.Number, mark(q.p.Fleet.Now().ID())+o.text(k.plan, q.fleetName()))
+	unheard := k.commenting.failures >= maxTries
+	return o.done && (unheard || err == nil && k.commenting.failures == 0 && !k.doubtful), err
+}
+
+// ended returns a pull request that is not open any more. One that was merged stays so, and is asked for once.
+func (q *PullRequests) ended(ctx context.Context, number int) (forge.PullRequest, error) {
+	k := q.known[status.Plan{Number: number}.Name()]
+	if k != nil && k.ended != nil {
+		return *k.ended, nil
 	}
-	if !o.done || k.doubtful {
-		return nil
+	p, err := q.p.Forge.PullRequest(ctx, number)
+	if err == nil && p.State == forge.Merged {
+		q.of(proposal{PullRequest: p}).ended = &p
 	}
-	return q.p.Plans.Write(ctx, t.owner, nil, []status.Plan{old})
+	return p, err
 }
 
 // An outcome is what became of a pull request that was merged.
@@ -133,7 +162,7 @@ func (q *PullRequests) waits(k fleet.Key, behind []fleet.Key) string {
 	case !target.InGit:
 		return ""
 	case r.Failure != "":
-		return "failed: " + fleet.StableText(r.Failure)
+		return "failed: " + q.failureOf(r)
 	case !passed || slices.Contains(behind, k):
 		if len(r.Waiting) > 0 {
 			return "it waits: " + fleet.StableText(strings.Join(r.Waiting, "; "))
@@ -141,6 +170,14 @@ func (q *PullRequests) waits(k fleet.Key, behind []fleet.Key) string {
 		return "it is on its way, in phase " + string(r.Phase)
 	}
 	return ""
+}
+
+// failureOf returns the words of a failure, or who has them.
+func (q *PullRequests) failureOf(r fleet.Report) string {
+	if q.p.Apart {
+		return "fairlead status has the reason"
+	}
+	return fleet.StableText(r.Failure)
 }
 
 // differs says what of the machines of a cluster that is as merged is not as planned.
@@ -171,15 +208,16 @@ func (q *PullRequests) differs(k fleet.Key, changes []status.PlannedChange) []st
 }
 
 // text returns the comment, without the mark.
-func (o outcome) text(plan status.Plan) string {
+func (o outcome) text(plan status.Plan, of fleet.ID) string {
 	var b strings.Builder
+	b.WriteString(title("Fairlead", of))
 	switch {
 	case !o.done:
-		b.WriteString("### Fairlead: merged, not done yet\n\n")
+		b.WriteString(": merged, not done yet\n\n")
 	case len(o.differs) > 0:
-		b.WriteString("### Fairlead: done, not all as planned\n\n")
+		b.WriteString(": done, not all as planned\n\n")
 	default:
-		b.WriteString("### Fairlead: done as planned\n\n")
+		b.WriteString(": done as planned\n\n")
 	}
 	list(&b, "waits: ", o.waits)
 	list(&b, "differs: ", o.differs)

@@ -2,12 +2,10 @@ package pullrequests
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"fairlead.dev/agent/forge"
 	"fairlead.dev/agent/preview"
@@ -16,47 +14,6 @@ import (
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
-
-// propose plans p where that has to be done, and publishes what was planned.
-func (q *PullRequests) propose(ctx context.Context, t *turn, p proposal) error {
-	k := q.known[p.name()]
-	if k == nil {
-		k = &known{}
-		q.known[p.name()] = k
-	}
-	if _, asked := t.approved(p, fleet.ApprovePlan); p.Fork && !t.config.Forks && !asked {
-		return q.setStatus(ctx, k, p, forge.Status{
-			Name: StatusName, Verdict: forge.Pending, Text: fmt.Sprintf("not planned, it is from another repository: fairlead approve %d --plan --head %s", p.Number, p.Head),
-		})
-	}
-	_, accepted := t.approved(p, fleet.ApproveChanges)
-	key := fleet.DigestOf(p.Head, t.base, t.config, accepted, t.stands)
-	facts := q.facts(k.plan.Clusters)
-	if k.merged && key == k.key {
-		return q.concludeRef(ctx, t, p)
-	}
-	if key != k.key || facts != k.facts && time.Since(k.at) >= lookGap {
-		ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("planning took more than %s", patience))
-		defer cancel()
-		q.p.Log.Info("planning a proposal", "proposal", p.name(), "head", p.Head, "base", t.base)
-		began := time.Now()
-		plan, err := q.make(ctx, t, p)
-		if err != nil {
-			q.p.Done("error", time.Since(began))
-			k.key = ""
-			text := short("cannot be planned, trying again: "+fleet.StableText(err.Error()), forge.MaxText)
-			return joinErrors(err, q.setStatus(ctx, k, p, forge.Status{Name: StatusName, Verdict: forge.Error, Text: text}))
-		}
-		if k.merged = plan.Verdict == verdictMerged; k.merged {
-			k.key, k.facts = key, facts
-			return q.concludeRef(ctx, t, p)
-		}
-		q.p.Done(plan.Verdict, time.Since(began))
-		k.recorded = k.recorded && plan.Text == k.plan.Text
-		k.key, k.at, k.plan, k.facts = key, time.Now(), plan, q.facts(plan.Clusters)
-	}
-	return q.publish(ctx, t, k, p)
-}
 
 // facts identifies what is known of clusters.
 func (q *PullRequests) facts(clusters []fleet.Key) string {
@@ -68,8 +25,9 @@ func (q *PullRequests) facts(clusters []fleet.Key) string {
 	return fleet.DigestOf(all...)
 }
 
-// make plans p. An error may pass; what is wrong with the merge is in the plan.
-func (q *PullRequests) make(ctx context.Context, t *turn, p proposal) (status.Plan, error) {
+// make plans p. An error may pass; what is wrong with the merge is in the plan. It is safe for concurrent
+// use.
+func (q *PullRequests) make(ctx context.Context, t *turn, p proposal) (made, error) {
 	head := fleet.Revision{Ref: p.name(), Digest: "sha1:" + p.Head}
 	out := status.Plan{Number: p.Number, Ref: p.ref, Head: p.Head, Base: t.base.String()}
 	merged, err := q.p.Source.Merge(ctx, t.base, head)
@@ -77,41 +35,50 @@ func (q *PullRequests) make(ctx context.Context, t *turn, p proposal) (status.Pl
 	case fleet.KindOf(err) == fleet.Invalid:
 		return q.unplannable(out, "it cannot be merged here", []string{fleet.OneLine(err)}), nil
 	case err != nil:
-		return out, err
+		return made{}, err
 	case merged.Contained && p.ref != "":
 		out.Verdict = verdictMerged
-		return out, nil
+		return made{Plan: out}, nil
 	case len(merged.Conflicts) > 0:
 		return q.unplannable(out, "it conflicts with "+t.base.Ref+": update the branch", merged.Conflicts), nil
 	}
 	out.Tree = merged.Digest
 	before, err := q.bases.of(ctx, q.p, t.base)
 	if err != nil {
-		return out, err
+		return made{}, err
 	}
 	after, err := q.p.Renderer.Render(ctx, head, merged.Tree)
 	if fleet.KindOf(err) == fleet.Invalid {
 		return q.unplannable(out, "the merge cannot be used", strings.Split(err.Error(), "; ")), nil
 	}
 	if err != nil {
-		return out, err
+		return made{}, err
+	}
+	if late := later(before, after); len(late) > 0 {
+		return made{}, fleet.Errorf(fleet.Unavailable, "render the merge", "cannot get yet what these read: %s", strings.Join(late, ", "))
 	}
 	recorded, err := q.p.Recorded(ctx)
 	if err != nil {
-		return out, err
+		return made{}, err
 	}
 	return q.compare(ctx, t, p, out, before, after, recorded)
 }
 
+// later returns the overlays whose sources cannot be got yet after a merge, and could before it.
+func later(before, after fleet.Fleet) []string {
+	return slices.DeleteFunc(slices.Clone(after.Unavailable), func(o string) bool { return slices.Contains(before.Unavailable, o) })
+}
+
 // unplannable returns the plan of what cannot be planned, because of the pull request itself.
-func (q *PullRequests) unplannable(out status.Plan, why string, details []string) status.Plan {
+func (q *PullRequests) unplannable(out status.Plan, why string, details []string) made {
 	out.Verdict, out.Summary = string(forge.Failure), why
-	out.Text = q.text(out, document{failures: []string{why}, remarks: details})
-	return out
+	d := document{fleet: q.fleetName(), failures: []string{why}, remarks: details}
+	out.Text = write(out, d, true)
+	return made{out, d}
 }
 
 // compare says what the fleet after a merge changes that the fleet before it does not.
-func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out status.Plan, before, after fleet.Fleet, recorded status.Status) (status.Plan, error) {
+func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out status.Plan, before, after fleet.Fleet, recorded status.Status) (made, error) {
 	looks := &looks{q: q, seen: make(map[fleet.Key]*look)}
 	plans := [2]*preview.Plan{}
 	skip := func(c *fleet.Cluster) bool { return preview.Alike(plans[0], plans[1], c.Key) }
@@ -120,14 +87,17 @@ func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out sta
 	}
 	for _, p := range plans {
 		if err := p.Look(ctx, looks); err != nil {
-			return out, err
+			return made{}, err
 		}
 	}
 	plans[1].Compare(before, plans[0])
+	for _, u := range plans[1].Unseen {
+		q.p.Log.Warn("cannot look at a cluster for a plan", "proposal", p.name(), "cluster", u.Cluster, "error", u.Err)
+	}
 	out.Look = looks.digest()
 	out.Clusters = differing(before, after, skip)
-	d := documentOf(plans[0], plans[1])
-	d.stands = t.stands
+	d := documentOf(plans[0], plans[1], q.p.Apart)
+	d.stands, d.fleet = t.stands, q.fleetName()
 	out.Changes = d.changes
 	d.failures = failures(ctx, t.config.Fail, d, out.Clusters, before, after)
 	out.Verdict = string(forge.Success)
@@ -144,8 +114,8 @@ func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out sta
 		out.Verdict = string(forge.Failure)
 		out.Summary = strings.Join(append(slices.DeleteFunc([]string{d.stands}, func(s string) bool { return s == "" }), "fails: "+strings.Join(d.failures, "; ")), "; ")
 	}
-	out.Text = q.text(out, d)
-	return out, nil
+	out.Text = write(out, d, true)
+	return made{out, d}, nil
 }
 
 // differing returns the clusters that are to be something else after a merge, or sooner or later.
@@ -187,7 +157,7 @@ func (l *looks) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, err
 	target, known := l.q.p.Fleet.Now().Target(c.Key)
 	is := target.Cluster
 	if known && is == nil {
-		return fleet.Observed{}, fmt.Errorf("cannot look at %s before the merge: no definition of it can be used now (%s)", c.Key, target.Why)
+		return fleet.Observed{}, fleet.Errorf(fleet.Invalid, "look at "+c.Key.String()+" before the merge", "no definition of it can be used now (%s)", target.Why)
 	}
 	if is != nil {
 		r, _ := l.q.p.Fleet.Report(c.Key)
@@ -229,11 +199,15 @@ func (l *looks) digest() string {
 
 // baseFleet is what is followed, rendered as pull requests are.
 type baseFleet struct {
+	mu  sync.Mutex
 	rev fleet.Revision
 	is  fleet.Fleet
 }
 
+// of returns the fleet at rev. Those who ask meanwhile wait for it.
 func (b *baseFleet) of(ctx context.Context, p Parts, rev fleet.Revision) (fleet.Fleet, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.rev == rev {
 		return b.is, nil
 	}

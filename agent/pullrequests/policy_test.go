@@ -17,7 +17,7 @@ func TestPolicy(t *testing.T) {
 	of := func(list ...fleet.Cluster) fleet.Fleet { return fleet.Fleet{Clusters: list} }
 	before := of(cluster(a, "v1.33.5", "gold"), cluster(c, "v1.33.5", "lab"))
 	after := of(cluster(a, "v1.34.1", "lab"))
-	all := documentOf(&preview.Plan{}, &preview.Plan{Changes: sample})
+	all := documentOf(&preview.Plan{}, &preview.Plan{Changes: sample}, false)
 	problem := document{problems: []string{"clusters/x: it is broken"}}
 	rule := func(expression, message string) fleet.PlanPolicy {
 		return fleet.PlanPolicy{Rules: []fleet.PlanRule{{Name: "r", Expression: expression, Message: message}}}

@@ -2,61 +2,101 @@ package pullrequests
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"fairlead.dev/agent/forge"
 	"fairlead.dev/fleet"
-	"fairlead.dev/sources/status"
 )
 
-// publish says what was planned: on the status branch first, which knows it after a restart,
-// then as a status, then as a comment.
-func (q *PullRequests) publish(ctx context.Context, t *turn, k *known, p proposal) error {
-	if err := q.record(ctx, t, k); err != nil || p.ref != "" {
-		return err
+// of returns what was done for p.
+func (q *PullRequests) of(p proposal) *known {
+	k := q.known[p.name()]
+	if k == nil {
+		k = &known{}
+		q.known[p.name()] = k
 	}
-	if err := q.setStatus(ctx, k, p, forge.Status{
-		Name: StatusName, Verdict: forge.Verdict(k.plan.Verdict), Text: short(fleet.PlainText(k.plan.Summary), forge.MaxText),
-	}); err != nil {
-		return err
-	}
-	now := q.p.Fleet.Now()
-	return q.comment(ctx, k, p.Number, comment(now.ID(), now.Config().StatusBranch, k.plan, q.plain()))
+	return k
 }
 
-// record writes the plan to the status branch, where it is another one.
-func (q *PullRequests) record(ctx context.Context, t *turn, k *known) error {
-	if k.recorded {
+// record writes all that is new to the status branch, in one commit. It is the first to be written, since it
+// is known after a restart.
+func (q *PullRequests) record(ctx context.Context, t *turn) error {
+	var about []*known
+	put := t.put
+	for _, p := range t.open {
+		k := q.of(p)
+		if k.merged {
+			put = append(put, q.mergedRef(t, p)...)
+			continue
+		}
+		if k.id != "" && !k.doubtful && k.id != k.shown.Comment {
+			k.shown.Comment, k.recorded = k.id, false
+		}
+		if !k.recorded && k.shown.Head != "" {
+			about, put = append(about, k), append(put, k.shown)
+		}
+	}
+	if len(put)+len(t.gone) == 0 {
 		return nil
 	}
-	if err := q.p.Plans.Write(ctx, t.owner, []status.Plan{k.plan}, nil); err != nil {
+	if err := q.p.Plans.Write(ctx, t.owner, put, t.gone); err != nil {
 		return err
 	}
-	k.recorded = true
+	for _, k := range about {
+		k.recorded = true
+	}
 	return nil
+}
+
+// publish says what was planned: as statuses, then in comments.
+func (q *PullRequests) publish(ctx context.Context, t *turn) error {
+	return q.each(ctx, t.open, "cannot publish a plan, retrying", func(p proposal) error {
+		k := q.of(p)
+		switch {
+		case p.ref != "":
+			return nil // it has neither
+		case k.failed.head == p.Head:
+			return q.setStatus(ctx, k, p, forge.Status{Name: q.named(PlanStatus), Verdict: forge.Error, Text: k.failed.text})
+		case !k.recorded || k.shown.Head != p.Head:
+			return nil
+		}
+		if err := q.setStatus(ctx, k, p, forge.Status{
+			Name: q.named(PlanStatus), Verdict: forge.Verdict(k.shown.Verdict), Text: short(fleet.PlainText(k.shown.Summary), forge.MaxText),
+		}); err != nil {
+			return err
+		}
+		now := q.p.Fleet.Now()
+		return q.comment(ctx, t, k, p.Number, comment(now.ID(), now.Config().StatusBranch, k.shown))
+	})
+}
+
+// leave says on the heads that are not planned why.
+func (q *PullRequests) leave(ctx context.Context, t *turn) error {
+	return q.each(ctx, t.unplanned, "cannot set the status of a pull request that is not planned, retrying", func(p proposal) error {
+		why := fmt.Sprintf("not planned: more than %d pull requests are open, and newer ones are planned", maxOpen)
+		if t.strange(p) {
+			why = fmt.Sprintf("not planned, its head is no branch of this repository: fairlead approve %d --plan --head %s", p.Number, p.Head)
+		}
+		k := q.of(p)
+		k.key = ""
+		return q.setStatus(ctx, k, p, forge.Status{Name: q.named(PlanStatus), Verdict: forge.Pending, Text: why})
+	})
 }
 
 // setStatus sets the status of the head of p, unless it was the last one that was set.
 func (q *PullRequests) setStatus(ctx context.Context, k *known, p proposal, s forge.Status) error {
-	if p.ref != "" {
-		return nil // it has none
-	}
 	next := published{head: p.Head, status: s}
 	if k.status == next || !q.owns() {
 		return nil
 	}
 	k.status = published{} // not known, unless it is answered
-	if err := q.p.Forge.SetStatus(ctx, p.PullRequest, s); err != nil {
+	if err := q.p.Forge.SetStatus(ctx, p.Head, s); err != nil {
 		return err
 	}
 	k.status = next
 	return nil
-}
-
-// plain reports whether the forge shows HTML as it stands.
-func (q *PullRequests) plain() bool {
-	_, plain := q.p.Forge.(forge.Plain)
-	return plain
 }
 
 // owns reports whether this agent may still write.
@@ -69,52 +109,96 @@ func (q *PullRequests) owns() bool {
 // lost and a list did not show it yet.
 const doubled = "_This comment was written twice: the first one counts._\n"
 
-// comment has the agent's comment on a pull request say text. It is the first one that
-// begins with the mark and is the agent's own: with anybody else's the mark is a forgery.
-func (q *PullRequests) comment(ctx context.Context, k *known, number int, text string) error {
-	if k.comment == text && !k.doubtful || !q.owns() {
+// comment has the agent's comment on a pull request say text. What fails is tried again after waits.
+func (q *PullRequests) comment(ctx context.Context, t *turn, k *known, number int, text string) error {
+	if k.comment == text && !k.doubtful || !k.commenting.due(text) || !q.owns() {
 		return nil
 	}
-	list, err := q.p.Forge.Comments(ctx, number)
-	if err != nil {
+	err := q.say(ctx, t, k, number, text)
+	if err == nil {
+		k.commenting.done()
+		return nil
+	}
+	if !isLimit(err) {
+		k.commenting.failed(text)
+	}
+	return err
+}
+
+// say edits the comment that is known, or finds it. It is the first one that begins with the mark and is
+// the agent's own: with anybody else's the mark is a forgery. The agent may have another account than when
+// it wrote it, which the status branch tells.
+func (q *PullRequests) say(ctx context.Context, t *turn, k *known, number int, text string) error {
+	if k.id != "" && !k.doubtful {
+		k.comment = ""
+		err := q.p.Forge.Edit(ctx, number, k.id, text)
+		if err == nil {
+			k.comment = text
+		}
+		if refused(err) { // it is gone, or another account's
+			k.id, k.shown.Comment = "", ""
+		}
 		return err
 	}
-	begin := mark(q.p.Fleet.Now().ID(), q.plain())
-	var own []forge.Comment
-	for _, c := range list {
-		if c.Author == q.me && strings.HasPrefix(normal(c.Text), begin) {
-			own = append(own, c)
-		}
-	}
-	if !q.owns() {
-		return nil
+	own, err := q.ownComments(ctx, t, k, number)
+	if err != nil || !q.owns() {
+		return err
 	}
 	if len(own) == 0 {
 		if k.doubtful && k.comment == text {
 			return nil // a list that does not show it yet
 		}
-		k.comment, k.doubtful = "", true
-		if _, err := q.p.Forge.Write(ctx, number, text); err != nil {
+		k.comment, k.id, k.doubtful = "", "", true
+		id, err := q.p.Forge.Write(ctx, number, text)
+		if err != nil {
 			return err
 		}
-		k.comment = text
+		k.comment, k.id = text, id
 		return nil
 	}
 	for i, c := range own {
 		want := text
 		if i > 0 {
-			want = begin + doubled
+			want = mark(q.p.Fleet.Now().ID()) + doubled
 		}
 		if same(c.Text, want) {
 			continue
 		}
 		k.comment = ""
 		if err := q.p.Forge.Edit(ctx, number, c.ID, want); err != nil {
+			if c.Author != t.me && refused(err) {
+				k.shown.Comment = "" // it cannot be edited by this account
+			}
 			return err
 		}
 	}
-	k.comment, k.doubtful = text, false
+	k.comment, k.id, k.doubtful = text, own[0].ID, false
 	return nil
+}
+
+// ownComments returns the comments on a pull request that the agent wrote, the oldest first.
+func (q *PullRequests) ownComments(ctx context.Context, t *turn, k *known, number int) ([]forge.Comment, error) {
+	if t.me == "" {
+		var err error
+		if t.me, err = q.p.Forge.Self(ctx); err != nil {
+			t.me = ""
+			return nil, err
+		}
+	}
+	list, err := q.p.Forge.Comments(ctx, number)
+	begin := mark(q.p.Fleet.Now().ID())
+	return slices.DeleteFunc(list, func(c forge.Comment) bool {
+		return c.Author != t.me && c.ID != k.shown.Comment || !strings.HasPrefix(normal(c.Text), begin)
+	}), err
+}
+
+// refused reports whether trying the same again cannot help.
+func refused(err error) bool {
+	switch fleet.KindOf(err) {
+	case fleet.Unauthorized, fleet.NotFound, fleet.Invalid, fleet.Exhausted:
+		return true
+	}
+	return false
 }
 
 // normal returns a text as forges that keep lines in their own way have it.

@@ -57,7 +57,7 @@ func newWorld() *world {
 		merged: make(map[string]sources.Merged), fleets: make(map[string]fleet.Fleet),
 	}
 	is := fleet.Fleet{ID: "f", Revision: base, Config: fleet.Config{
-		StatusBranch: "status", PullRequests: fleet.PullRequests{Planned: true, Fail: fleet.PlanPolicy{DeletedClusters: true, Problems: true}},
+		StatusBranch: fleet.DefaultStatusBranch, PullRequests: fleet.PullRequests{Planned: true, Fail: fleet.PlanPolicy{DeletedClusters: true, Problems: true}},
 	}}
 	w.fleets["base"] = is
 	w.follow(is)
@@ -182,7 +182,8 @@ func TestWrittenWhereBytesDiffer(t *testing.T) {
 		q.Poll(t.Context())
 	}
 	s, sets := w.Of(p.Head)
-	if len(w.own(1)) != 1 || sets != 1 || s.Verdict != forge.Success || s.Text != "nothing to do" || w.commits != 1 {
+	// one commit for the plan, and one for the comment that says it
+	if len(w.own(1)) != 1 || sets != 1 || s.Verdict != forge.Success || s.Text != "nothing to do" || w.commits != 2 {
 		t.Fatalf("%q, %d times %+v, %d commits", w.own(1), sets, s, w.commits)
 	}
 	writes := w.Writes()
@@ -281,7 +282,7 @@ func TestOnlyTheOwnerWrites(t *testing.T) {
 func TestForgedMark(t *testing.T) {
 	w := newWorld()
 	w.propose(1, w.fleets["base"])
-	forged := mark("f", false) + "nothing to do, trust me"
+	forged := mark("f") + "nothing to do, trust me"
 	w.Say(1, "mallory", forged)
 	w.start().Poll(t.Context())
 	if said := w.Said(1); len(said) != 2 || said[0].Text != forged || len(w.own(1)) != 1 {

@@ -2,9 +2,8 @@ package pullrequests
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"fairlead.dev/agent/forge"
@@ -13,9 +12,6 @@ import (
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
-
-// StatusName is what the status of a planned commit is called.
-const StatusName = "fairlead/plan"
 
 // A Fleet is what pull requests would change.
 type Fleet interface {
@@ -58,7 +54,7 @@ type Source interface {
 }
 
 // Parts are what PullRequests are put together from. All but Forge, Requests, Unreviewed,
-// Polled and Done are required.
+// Polled, Limited and Done are required.
 type Parts struct {
 	Forge     forge.Forge // nil: the server has no API, so refs alone are planned
 	Source    Source
@@ -72,6 +68,9 @@ type Parts struct {
 	Recorded func(ctx context.Context) (status.Status, error)
 	// Owner returns the owner of the fleet, and whether that is this agent, which may act.
 	Owner func() (fleet.Owner, bool)
+	// Apart says that the status branch is in another repository, which others may read: what
+	// clouds and API servers answer is not told to those who read pull requests.
+	Apart bool
 	// Interval returns how long to wait until the next poll.
 	Interval func() time.Duration
 	// Unreviewed is told with each poll why reviews count for nothing though fleet.yaml wants
@@ -79,6 +78,8 @@ type Parts struct {
 	Unreviewed func(why string)
 	// Polled is told of each poll, and why it saw nothing.
 	Polled func(err error)
+	// Limited is told with each poll whether the forge limits requests, so that plans are late.
+	Limited func(is bool)
 	// Done is told of each plan: how it ended, and how long it took.
 	Done func(verdict string, took time.Duration)
 	Log  *slog.Logger
@@ -90,8 +91,6 @@ const (
 	lookGap = 2 * time.Minute
 	// maxOpen is how many pull requests are planned, the newest, and how many refs.
 	maxOpen = 200
-	// patience is how long the plan of one pull request may take.
-	patience = 10 * time.Minute
 )
 
 // PullRequests are those of one repository. Poll and Run are of one goroutine.
@@ -99,11 +98,12 @@ type PullRequests struct {
 	p    Parts
 	wake chan struct{}
 
-	me    string            // who the forge takes the agent for; empty: not asked yet
 	known map[string]*known // by the name of a proposal
+	jobs  map[string]*job   // that are under way, by the name of a proposal
 	told  published         // status of the last revision that one was set of
 	bases baseFleet
 	asked map[string]string // of stages that reviews approved of: the digest of what
+	until time.Time         // the forge is not asked before
 }
 
 // A proposal is a pull request, or a ref that nobody opened one for.
@@ -118,16 +118,26 @@ func (p proposal) name() string { return status.Plan{Number: p.Number, Ref: p.re
 
 // known is what was done for one proposal.
 type known struct {
-	key      string // of the plan; empty: it has to be made
-	facts    string // what was known of its clusters
-	at       time.Time
-	plan     status.Plan
-	status   published // the last that was set
-	comment  string    // text that the comment has; empty: not known
-	doubtful bool      // a comment was written, and may be there twice or not at all
-	recorded bool      // plan is on the status branch
-	merged   bool      // the base has all of it
+	key      string      // of the plan; empty: it has to be made
+	facts    string      // what was known of its clusters
+	at       time.Time   // when it was made
+	plan     status.Plan // the newest
+	shown    status.Plan // what is said: it differs from plan in what that was planned onto, at most
+	recorded bool        // shown is on the status branch
+	status   published   // the last that was set
+	comment  string      // text that the comment has; empty: not known
+	id       string      // of the comment, as this process wrote or found it; empty: not known
+	doubtful bool        // a comment was written, and may be there twice or not at all
+	merged   bool        // the base has all of it
+
+	failed     failure            // why the head cannot be planned
+	ended      *forge.PullRequest // it was merged, which is final; nil: not known
+	planning   retry
+	commenting retry
 }
+
+// failure is why a head cannot be planned.
+type failure struct{ head, text string }
 
 // published is a status on a commit.
 type published struct {
@@ -146,7 +156,10 @@ func New(p Parts) *PullRequests {
 	if p.Polled == nil {
 		p.Polled = func(error) {}
 	}
-	return &PullRequests{p: p, wake: make(chan struct{}, 1), known: make(map[string]*known), asked: make(map[string]string)}
+	if p.Limited == nil {
+		p.Limited = func(bool) {}
+	}
+	return &PullRequests{p: p, wake: make(chan struct{}, 1), known: make(map[string]*known), jobs: make(map[string]*job), asked: make(map[string]string)}
 }
 
 // Wake has Run poll now. It does not wait; calls that come close together are one.
@@ -159,6 +172,7 @@ func (q *PullRequests) Wake() {
 
 // Run polls until ctx ends, which is no error.
 func (q *PullRequests) Run(ctx context.Context) error {
+	defer q.wait()
 	for {
 		q.Poll(ctx)
 		timer := time.NewTimer(q.p.Interval())
@@ -175,152 +189,80 @@ func (q *PullRequests) Run(ctx context.Context) error {
 }
 
 // Poll plans what has to be planned, and says what has to be said. What fails is logged, and
-// made up for by the next Poll.
+// made up for by the next Poll. While the forge limits requests, Poll does nothing.
 func (q *PullRequests) Poll(ctx context.Context) {
 	owner, owned := q.p.Owner()
 	config := q.p.Fleet.Now().Config().PullRequests
-	if !owned || !config.Planned {
+	if !owned || !config.Planned || time.Now().Before(q.until) {
 		return
 	}
-	turn, err := q.begin(ctx, owner, config)
+	t, err := q.begin(ctx, owner, config)
 	if ctx.Err() != nil {
 		return
 	}
-	if q.p.Polled(err); err != nil {
+	if q.p.Polled(err); q.limited(err) {
+		return
+	}
+	if err != nil {
 		q.p.Log.Warn("cannot list pull requests, retrying", "error", err)
 		return
 	}
 	q.p.Unreviewed(q.unreviewed())
-	if err := q.approve(ctx, turn); err != nil && ctx.Err() == nil {
-		q.p.Log.Warn("cannot read reviews for an approval, retrying", "error", err)
-	}
-	if err := q.tell(ctx, turn); err != nil && ctx.Err() == nil {
-		q.p.Log.Warn("cannot set the status of a revision, retrying", "error", err)
-	}
-	for _, p := range turn.open {
-		if ctx.Err() != nil {
+	for _, step := range []struct {
+		cannot string
+		do     func(context.Context, *turn) error
+	}{
+		{"cannot read reviews for an approval, retrying", q.approve},
+		{"cannot set the status of a revision, retrying", q.tell},
+		{"", q.conclude},
+		{"", q.plan},
+		{"cannot write plans to the status branch, retrying", q.record},
+		{"", q.publish},
+		{"", q.leave},
+	} {
+		err := step.do(ctx, t)
+		if ctx.Err() != nil || q.limited(err) {
 			return
 		}
-		if err := q.propose(ctx, turn, p); err != nil {
-			q.p.Log.Warn("cannot plan a proposal, retrying", "proposal", p.name(), "head", p.Head, "error", err)
+		if err != nil {
+			q.p.Log.Warn(step.cannot, "error", err)
 		}
 	}
-	for _, old := range turn.plans {
-		if ctx.Err() != nil || turn.isOpen(old) {
-			continue
+	q.p.Limited(false)
+}
+
+// limited reports whether err is that the forge limits requests. Then it is not asked again before the
+// time that it names.
+func (q *PullRequests) limited(err error) bool {
+	l, is := errors.AsType[*forge.Limited](err)
+	if is {
+		q.until = l.Until
+		q.p.Log.Warn("the Git provider limits requests, waiting", "until", l.Until.UTC(), "error", err)
+		q.p.Limited(true)
+	}
+	return is
+}
+
+// isLimit reports whether err is that the forge limits requests.
+func isLimit(err error) bool {
+	_, is := errors.AsType[*forge.Limited](err)
+	return is
+}
+
+// each does something for each proposal of list. What fails is logged, but for a limit of the forge, which
+// ends it.
+func (q *PullRequests) each(ctx context.Context, list []proposal, cannot string, do func(proposal) error) error {
+	for _, p := range list {
+		if ctx.Err() != nil {
+			return nil
 		}
-		if err := q.conclude(ctx, turn, old); err != nil {
-			q.p.Log.Warn("cannot report the result to a pull request, retrying", "proposal", old.Name(), "error", err)
-		}
-	}
-}
-
-// A turn is one poll.
-type turn struct {
-	owner     fleet.Owner
-	config    fleet.PullRequests
-	base      fleet.Revision
-	stands    string        // why a merge brings more than the base and a head; empty: it does not
-	all       []proposal    // that are open
-	open      []proposal    // of those, onto the base and to be planned
-	plans     []status.Plan // on the status branch
-	approvals []fleet.Approval
-}
-
-func (t *turn) isOpen(old status.Plan) bool {
-	return slices.ContainsFunc(t.all, func(p proposal) bool { return p.Number == old.Number && p.ref == old.Ref })
-}
-
-// approved reports whether somebody who may approved that of the head of p.
-func (t *turn) approved(p proposal, kind fleet.ApprovalKind) (fleet.Approval, bool) {
-	i := slices.IndexFunc(t.approvals, func(a fleet.Approval) bool {
-		return a.PullRequest == p.Number && a.Kind == kind && a.Head == p.Head && a.Distrusted == ""
-	})
-	if i < 0 {
-		return fleet.Approval{}, false
-	}
-	return t.approvals[i], true
-}
-
-// plan returns what the status branch says of the proposal of that name.
-func (t *turn) plan(name string) (status.Plan, bool) {
-	i := slices.IndexFunc(t.plans, func(p status.Plan) bool { return p.Name() == name })
-	if i < 0 {
-		return status.Plan{}, false
-	}
-	return t.plans[i], true
-}
-
-// begin asks for all that a poll begins with.
-func (q *PullRequests) begin(ctx context.Context, owner fleet.Owner, config fleet.PullRequests) (*turn, error) {
-	t := &turn{owner: owner, config: config, base: q.p.Fleet.Now().Revision(), stands: standing(q.p.Fleet.Now())}
-	var err error
-	if q.p.Forge != nil {
-		if err := q.opened(ctx, t); err != nil {
-			return nil, err
-		}
-	}
-	if len(config.Refs) > 0 {
-		if err := q.refs(ctx, t); err != nil {
-			return nil, err
-		}
-	}
-	if t.plans, err = q.p.Plans.List(ctx); err != nil && fleet.KindOf(err) != fleet.Invalid {
-		return nil, err
-	}
-	if t.approvals, err = q.p.Approvals.List(ctx); err != nil && fleet.KindOf(err) != fleet.Invalid {
-		return nil, err
-	}
-	open := make(map[string]bool)
-	for _, p := range t.all {
-		open[p.name()] = true
-	}
-	for name := range q.known {
-		if _, recorded := t.plan(name); !recorded && !open[name] {
-			delete(q.known, name)
-		}
-	}
-	return t, nil
-}
-
-// standing says why a merge brings more than plans onto the revision that is applied have: a newer one
-// is there, and comes with the merge.
-func standing(now rollout.State) string {
-	newest := now.Newest()
-	if newest == now.Revision() {
-		return ""
-	}
-	why := "cannot be got yet"
-	if now.Refused() == newest {
-		why = "is refused"
-	}
-	return fmt.Sprintf("not all that a merge brings: %s, the newest commit, %s, and this is planned onto %s", newest.Short(), why, now.Revision().Short())
-}
-
-// opened adds the pull requests that are open to t.
-func (q *PullRequests) opened(ctx context.Context, t *turn) error {
-	var err error
-	if q.me == "" {
-		if q.me, err = q.p.Forge.Self(ctx); err != nil {
-			q.me = ""
+		err := do(p)
+		if isLimit(err) {
 			return err
 		}
-	}
-	list, err := q.p.Forge.Open(ctx)
-	if err != nil {
-		return err
-	}
-	var onto []proposal
-	for _, p := range list {
-		t.all = append(t.all, proposal{PullRequest: p})
-		if p.Base == t.base.Ref && p.State == forge.Open {
-			onto = append(onto, proposal{PullRequest: p})
+		if err != nil && ctx.Err() == nil {
+			q.p.Log.Warn(cannot, "proposal", p.name(), "head", p.Head, "error", err)
 		}
 	}
-	if n := len(onto); n > maxOpen {
-		q.p.Log.Warn("too many open pull requests, planning the newest", "open", n, "planned", maxOpen)
-		onto = onto[n-maxOpen:]
-	}
-	t.open = append(t.open, onto...)
 	return nil
 }

@@ -49,9 +49,9 @@ func (q *PullRequests) refs(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// concludeRef says, in the file of a ref that the base has all of, what became of it. One
-// that was not planned before has none.
-func (q *PullRequests) concludeRef(ctx context.Context, t *turn, p proposal) error {
+// mergedRef returns what became of a ref that the base has all of, for its file, if that is news. A ref that
+// was not planned before has no file.
+func (q *PullRequests) mergedRef(t *turn, p proposal) []status.Plan {
 	old, planned := t.plan(p.name())
 	if !planned || old.Verdict == verdictDone {
 		return nil
@@ -61,12 +61,12 @@ func (q *PullRequests) concludeRef(ctx context.Context, t *turn, p proposal) err
 		o.differs = append(o.differs, "what was merged is a later head than what was planned last")
 	}
 	now := old
-	now.Text = o.text(old)
+	now.Text = o.text(old, q.fleetName())
 	if now.Verdict = verdictMerged; o.done {
 		now.Verdict = verdictDone
 	}
 	if now.Text == old.Text && now.Verdict == old.Verdict {
 		return nil
 	}
-	return q.p.Plans.Write(ctx, t.owner, []status.Plan{now}, nil)
+	return []status.Plan{now}
 }

@@ -20,7 +20,7 @@ func TestRefs(t *testing.T) {
 	w.follow(is)
 	const name = "refs/heads/proposals/x"
 	head := fleet.Revision{Ref: name, Digest: "sha1:" + forgetest.Hash(1)}
-	w.named = []fleet.Revision{{Ref: "refs/heads/main", Digest: "sha1:" + forgetest.Hash(77)}, {Ref: "refs/heads/status", Digest: "sha1:" + forgetest.Hash(78)}, head}
+	w.named = []fleet.Revision{{Ref: "refs/heads/main", Digest: "sha1:" + forgetest.Hash(77)}, {Ref: "refs/heads/fairlead/status", Digest: "sha1:" + forgetest.Hash(78)}, head}
 	after := is
 	after.Clusters = []fleet.Cluster{{Key: fleet.Key{Namespace: "prod", Name: "a"}, Digest: "x", Fleet: "f", Delete: true}}
 	w.merged[head.Hash()] = sources.Merged{Tree: tree{fstest.MapFS{}, "after"}, Digest: "sha1:t"}

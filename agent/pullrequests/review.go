@@ -25,8 +25,7 @@ type Requests interface {
 // reaches the fleet as that of somebody who asked by hand does.
 func (q *PullRequests) approve(ctx context.Context, t *turn) error {
 	waiting := q.p.Fleet.Now().Reviewable()
-	f, tells := q.p.Forge.(forge.Reviewed)
-	if !tells || q.p.Requests == nil {
+	if q.p.Forge == nil || q.p.Requests == nil {
 		return nil
 	}
 	var errs []error
@@ -34,7 +33,10 @@ func (q *PullRequests) approve(ctx context.Context, t *turn) error {
 		if q.asked[r.Stage] == r.Of {
 			continue // it was refused, and would be again
 		}
-		by, err := q.approvers(ctx, t, f, r)
+		by, err := q.approvers(ctx, t, r)
+		if isLimit(err) {
+			return err
+		}
 		if err != nil || by == "" || !q.owns() {
 			errs = append(errs, err)
 			continue
@@ -52,10 +54,10 @@ func (q *PullRequests) approve(ctx context.Context, t *turn) error {
 }
 
 // approvers says who approved of all that r waits with, and where; empty: nobody did of some of it.
-func (q *PullRequests) approvers(ctx context.Context, t *turn, f forge.Reviewed, r rollout.Reviewable) (string, error) {
+func (q *PullRequests) approvers(ctx context.Context, t *turn, r rollout.Reviewable) (string, error) {
 	var by []string
 	for _, o := range r.Origins {
-		one, err := q.approver(ctx, t, f, r.Reviewers, o)
+		one, err := q.approver(ctx, t, r.Reviewers, o)
 		if err != nil || one == "" {
 			return "", err
 		}
@@ -67,7 +69,7 @@ func (q *PullRequests) approvers(ctx context.Context, t *turn, f forge.Reviewed,
 
 // approver says who of reviewers approved of the pull request that was the step o, and of which;
 // empty: nobody did.
-func (q *PullRequests) approver(ctx context.Context, t *turn, f forge.Reviewed, reviewers []string, o fleet.WaveOrigin) (string, error) {
+func (q *PullRequests) approver(ctx context.Context, t *turn, reviewers []string, o fleet.WaveOrigin) (string, error) {
 	named := func(r forge.Review) bool {
 		return slices.ContainsFunc(reviewers, func(name string) bool { return strings.EqualFold(name, r.Author) })
 	}
@@ -75,7 +77,7 @@ func (q *PullRequests) approver(ctx context.Context, t *turn, f forge.Reviewed, 
 		if old.Number == 0 || t.isOpen(old) {
 			continue
 		}
-		p, err := q.p.Forge.PullRequest(ctx, old.Number)
+		p, err := q.ended(ctx, old.Number)
 		if fleet.KindOf(err) == fleet.NotFound {
 			continue
 		}
@@ -88,7 +90,7 @@ func (q *PullRequests) approver(ctx context.Context, t *turn, f forge.Reviewed, 
 			}
 			continue
 		}
-		list, err := f.Reviews(ctx, p)
+		list, err := q.p.Forge.Reviews(ctx, p)
 		if err != nil {
 			return "", err
 		}
@@ -132,12 +134,8 @@ func (q *PullRequests) unreviewed() string {
 		stages = append(stages, c.Stages...)
 	}
 	i := slices.IndexFunc(stages, func(s fleet.Stage) bool { return len(s.Reviewers) > 0 })
-	_, tells := q.p.Forge.(forge.Reviewed)
-	switch {
-	case i < 0 || tells && q.p.Requests != nil:
+	if i < 0 || q.p.Forge != nil && q.p.Requests != nil {
 		return ""
-	case q.p.Forge == nil:
-		return fmt.Sprintf("stage %s names reviewers, and the source is on no forge that is known: name one with --forge", stages[i].Name)
 	}
-	return fmt.Sprintf("stage %s names reviewers, and this forge does not tell which commit a review is of: approve with fairlead release %s --approve", stages[i].Name, stages[i].Name)
+	return fmt.Sprintf("stage %s names reviewers, and the source is on no Git provider whose reviews can be read: name one with --forge, or approve with fairlead release %s --approve", stages[i].Name, stages[i].Name)
 }

@@ -9,9 +9,6 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// RevisionName is what the status of a pushed commit is called.
-const RevisionName = "fairlead/revision"
-
 // tell sets the status of the newest revision, where fleet.yaml asks for it: whether it can
 // be used, and whether all is as it says. One that a later commit took the place of before is
 // told so.
@@ -35,7 +32,7 @@ func (q *PullRequests) setRevision(ctx context.Context, next published) error {
 	if q.told == next || !q.owns() {
 		return nil
 	}
-	if err := q.p.Forge.SetStatus(ctx, forge.PullRequest{Head: next.head}, next.status); err != nil {
+	if err := q.p.Forge.SetStatus(ctx, next.head, next.status); err != nil {
 		return err
 	}
 	q.told = next
@@ -45,7 +42,7 @@ func (q *PullRequests) setRevision(ctx context.Context, next published) error {
 // revisionStatus says how far a revision is. It counts nothing that changes all the time.
 func (q *PullRequests) revisionStatus(rev fleet.Revision) forge.Status {
 	now := q.p.Fleet.Now()
-	s := forge.Status{Name: RevisionName, Verdict: forge.Success, Text: "all clusters are as this says"}
+	s := forge.Status{Name: q.named(RevisionStatus), Verdict: forge.Success, Text: "all clusters are as this says"}
 	problems := now.Problems()
 	behind := now.Status().Behind
 	failed := slices.IndexFunc(behind, func(k fleet.Key) bool {
@@ -54,7 +51,7 @@ func (q *PullRequests) revisionStatus(rev fleet.Revision) forge.Status {
 	})
 	switch {
 	case now.Refused() == rev:
-		s.Verdict, s.Text = forge.Failure, "refused, the last good revision is held to"
+		s.Verdict, s.Text = forge.Failure, "refused, clusters stay at the last good revision"
 		if len(problems) > 0 {
 			s.Text += ": " + problems[0].String()
 		}
@@ -64,7 +61,7 @@ func (q *PullRequests) revisionStatus(rev fleet.Revision) forge.Status {
 		s.Verdict, s.Text = forge.Pending, "it is being read"
 	case failed >= 0:
 		r, _ := q.p.Fleet.Report(behind[failed])
-		s.Verdict, s.Text = forge.Pending, behind[failed].String()+" fails, trying again: "+fleet.StableText(r.Failure)
+		s.Verdict, s.Text = forge.Pending, behind[failed].String()+" fails, trying again: "+q.failureOf(r)
 	case len(behind) > 0:
 		s.Verdict, s.Text = forge.Pending, "not all clusters are as this says yet"
 	}

@@ -22,15 +22,6 @@ const (
 	maxRemarks = 50
 )
 
-// mark begins the agent's comment, for the fleet of that name. Where HTML is shown as it
-// stands it is the definition of a link that nothing has.
-func mark(id fleet.ID, plain bool) string {
-	if plain {
-		return "[//]: # (fairlead:plan:" + html.EscapeString(string(id)) + ")\n\n"
-	}
-	return "<!-- fairlead:plan:" + html.EscapeString(string(id)) + " -->\n"
-}
-
 // span returns text of others as a code span, in which nothing is a link, a name or a tag.
 func span(text string) string {
 	text = strings.ReplaceAll(fleet.PlainText(strings.Join(strings.Fields(text), " ")), "`", "'")
@@ -48,20 +39,17 @@ func short(text string, n int) string {
 	return text
 }
 
-// text returns the whole answer for people, without the mark.
-func (q *PullRequests) text(p status.Plan, d document) string { return write(p, d, true) }
-
 // write returns the answer, with the changes of each cluster, or with how many there are.
 func write(p status.Plan, d document, details bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### Fairlead plan: %s\n\n", span(d.headline(p)))
+	fmt.Fprintf(&b, "%s: %s\n\n", title("Fairlead plan", d.fleet), span(d.headline(p)))
 	for _, f := range d.failures {
 		fmt.Fprintf(&b, "- %s %s\n", map[bool]string{true: "accepted:", false: "**fails**:"}[d.accepted != ""], span(f))
 	}
 	if d.accepted != "" {
 		fmt.Fprintf(&b, "- %s\n", span(d.accepted))
 	} else if len(d.failures) > 0 && p.Tree != "" && p.Number > 0 {
-		fmt.Fprintf(&b, "- to have it pass all the same: `fairlead approve %d --changes --head %s --reason …`\n", p.Number, p.Head)
+		fmt.Fprintf(&b, "- to accept the changes anyway: `fairlead approve %d --changes --head %s --reason …`\n", p.Number, p.Head)
 	}
 	list(&b, "error: ", d.errors)
 	list(&b, "problem: ", d.problems)
@@ -194,19 +182,16 @@ func interrupts(c status.PlannedChange) string {
 
 // comment returns the comment for what is written on the status branch: the same where it
 // is short enough, or else how much of what changes in which cluster.
-func comment(id fleet.ID, branch string, p status.Plan, plain bool) string {
+func comment(id fleet.ID, branch string, p status.Plan) string {
 	whole := p.Text
-	if plain {
-		whole = withoutHTML(whole)
-	}
-	text := mark(id, plain) + whole
+	text := mark(id) + whole
 	if len(text) <= maxComment {
 		return text
 	}
 	more := fmt.Sprintf("All of it is in `%s` on the branch %s, and `fairlead plan --pull-request %d` shows it.\n", p.Path(), span(branch), p.Number)
 	headline, _, _ := strings.Cut(whole, "\n")
 	var b strings.Builder
-	b.WriteString(mark(id, plain) + headline + "\n\n" + more + "\n")
+	b.WriteString(mark(id) + headline + "\n\n" + more + "\n")
 	groups := clustersOf(p.Changes)
 	for i, c := range groups {
 		if b.Len() > maxComment-2000 {
@@ -219,23 +204,4 @@ func comment(id fleet.ID, branch string, p status.Plan, plain bool) string {
 		b.WriteString(whole[i:])
 	}
 	return b.String()
-}
-
-// withoutHTML returns what write wrote, for a forge that shows HTML as it stands: clusters
-// have a line of their own, and do not fold. What others say begins no line.
-func withoutHTML(text string) string {
-	const open, name, shut = "<details><summary><code>", "</code>: ", "</summary>"
-	var out []string
-	for line := range strings.Lines(text) {
-		rest, cluster := strings.CutPrefix(line, open)
-		switch {
-		case cluster:
-			who, what, _ := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(rest, "\n"), shut), name)
-			out = append(out, "**"+span(html.UnescapeString(who))+"**: "+html.UnescapeString(what)+"\n")
-		case line == "</details>\n":
-		default:
-			out = append(out, line)
-		}
-	}
-	return strings.Join(out, "")
 }

@@ -1,6 +1,7 @@
 package pullrequests
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ func TestText(t *testing.T) {
 		{Change: preview.ShareSecrets, Reason: "spec.escrow.recipients: add age1x"},
 	}, sample...)}
 	before.Changes = append(before.Changes[:1:1], preview.Change{Change: "create", Cluster: "prod/f", Machine: "f-1", Waits: true, Reason: "it is one of 3"})
-	d := documentOf(before, after)
+	d := documentOf(before, after, false)
 	d.failures = failures(t.Context(), fleet.PlanPolicy{DeletedClusters: true, ReplacedControlPlanes: true, Machines: 2}, d, nil, fleet.Fleet{},
 		fleet.Fleet{Clusters: []fleet.Cluster{{Key: fleet.Key{Namespace: "prod", Name: "a"}, ControlPlane: fleet.Pool{Name: "cp"}}}})
 	p := status.Plan{Number: 12, Head: strings.Repeat("a", 40), Base: "main@sha1:b", Tree: "sha1:c", Look: "01234567", Verdict: "failure"}
@@ -56,8 +57,8 @@ func TestNeutralised(t *testing.T) {
 	evil := "`<img src=x onerror=alert(1)>` @everyone ![x](http://evil) | <!-- fairlead:plan:f --> \x1b[2J\n# big\n</summary></details>"
 	d := documentOf(&preview.Plan{}, &preview.Plan{
 		Changes: []preview.Change{{Change: "delete", Cluster: evil, Pool: evil, Machine: evil, Reason: evil}, {Change: "create", Cluster: evil, Addon: evil, Reason: evil, By: evil}},
-		Errors:  []string{evil}, Notes: []string{evil}, Orphans: []string{evil},
-	})
+		Unseen:  []preview.Unseen{{Err: errors.New(evil)}}, Notes: []string{evil}, Orphans: []string{evil},
+	}, false)
 	d.problems, d.failures = []string{evil}, []string{evil}
 	for _, accepted := range []string{"", evil} {
 		d.accepted = accepted
@@ -83,38 +84,24 @@ func TestShortForm(t *testing.T) {
 		changes = append(changes, preview.Change{Change: "create", Cluster: fmt.Sprintf("prod/c%04d", i), Machine: "m", Reason: strings.Repeat("why ", 20)})
 	}
 	changes = append(changes, preview.Change{Change: "delete cluster", Cluster: "prod/lost", Reason: "it is to go"})
-	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: changes})
+	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: changes}, false)
 	p := status.Plan{Number: 12, Head: "h", Base: "main", Tree: "t", Changes: d.changes}
 	p.Text = write(p, d, true)
-	got := comment("f", "fairlead/status", p, false)
-	if len(got) > maxComment || !strings.HasPrefix(got, mark("f", false)) {
+	got := comment("f", "fairlead/status", p)
+	if len(got) > maxComment || !strings.HasPrefix(got, mark("f")) {
 		t.Fatalf("%d bytes", len(got))
 	}
 	lost, first := strings.Index(got, "prod/lost"), strings.Index(got, "prod/c0000")
 	if lost < 0 || first < lost || !strings.Contains(got, "plans/pull-requests/12.md") || !strings.Contains(got, "more clusters") || !strings.HasSuffix(got, "changes.\n") {
 		t.Errorf("%.600s … %s", got, got[len(got)-300:])
 	}
-	if short := comment("f", "s", status.Plan{Text: "x"}, false); short != mark("f", false)+"x" {
+	if short := comment("f", "s", status.Plan{Text: "x"}); short != mark("f")+"x" {
 		t.Errorf("%q", short)
 	}
 }
 
-// Where HTML is shown as it stands there is none, and the text says the same.
-func TestPlain(t *testing.T) {
-	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: append(sample, preview.Change{Change: "create", Cluster: "prod/<b>&", Reason: "</details>\n<details>"})})
-	p := status.Plan{Number: 12, Head: strings.Repeat("a", 40), Base: "main", Tree: "sha1:c"}
-	p.Text = write(p, d, true)
-	got := comment("f", "status", p, true)
-	if !strings.HasPrefix(got, "[//]: # (fairlead:plan:f)\n\n### Fairlead plan: ") || !strings.Contains(got, "\n**`prod/a`**: replace 1 machine, create 1 machine\n") || !strings.Contains(got, "**`prod/<b>&`**: ") {
-		t.Error(got)
-	}
-	if strings.Contains(withoutSpans(got), "<") {
-		t.Errorf("there is HTML in it: %s", got)
-	}
-}
-
 func TestSortedByLoss(t *testing.T) {
-	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: sample})
+	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: sample}, false)
 	var kinds []string
 	for _, c := range d.changes {
 		kinds = append(kinds, c.Change)

@@ -35,8 +35,8 @@ type lock struct {
 	reported string                // the leader that was last announced
 }
 
-// AgentLabel is the label of the Lease, with its name.
-const AgentLabel = "fairlead.dev/agent"
+// agentLabel is the label of the Lease, with its name: former versions find it by that.
+const agentLabel = "fairlead.dev/agent"
 
 // aloneAnnotation is how many holders the Lease had had when only its holder acted. Former
 // versions keep it, and count holders: it is out of date if one of them led since.
@@ -169,7 +169,7 @@ func (l *lock) free() bool {
 func (l *lock) write(ctx context.Context, next *coordinationv1.Lease, identity string, length time.Duration, now metav1.MicroTime) error {
 	seconds := int32(length / time.Second)
 	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds, next.Spec.RenewTime = &identity, &seconds, &now
-	metav1.SetMetaDataLabel(&next.ObjectMeta, AgentLabel, l.o.Name)
+	metav1.SetMetaDataLabel(&next.ObjectMeta, agentLabel, l.o.Name)
 	if l.alone.Load() {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, aloneAnnotation, strconv.Itoa(int(count(next))))
 	}

@@ -114,6 +114,22 @@ func (r *Revisions) Vouched(rev fleet.Revision) (until time.Time, err error) {
 	return time.Time{}, nil
 }
 
+// Made returns when rev was made, if that has to be known when its server does not have it any
+// more; zero: not known.
+func (r *Revisions) Made(rev fleet.Revision) time.Time {
+	if d, ok := r.lineage().(sources.Dated); ok && !rev.IsZero() {
+		return d.Made(rev)
+	}
+	return time.Time{}
+}
+
+// Remember takes in when rev was made, which was followed by an agent before.
+func (r *Revisions) Remember(rev fleet.Revision, at time.Time) {
+	if d, ok := r.lineage().(sources.Dated); ok && !rev.IsZero() {
+		d.Remember(rev, at)
+	}
+}
+
 // Stale reports whether a revision that was rendered may come to another fleet.
 func (r *Revisions) Stale() bool { return r.p.Renderer.Stale() }
 

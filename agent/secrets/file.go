@@ -227,7 +227,7 @@ func (f *File) unreadable(c fleet.Key, err error) error {
 		return fleet.Errorf(fleet.Unauthorized, op, "%s is encrypted for another identity than %s: restore the identity that it was written with",
 			name, f.identities.from)
 	}
-	return fleet.Errorf(fleet.Unknown, op, "%s is damaged (%w): restore it from a backup; it is left as it is", name, err)
+	return fleet.Errorf(fleet.Unknown, op, "%s is damaged (%w): restore it from a backup; Fairlead does not change it", name, err)
 }
 
 func (f *File) write(c fleet.Key, all contents) error {

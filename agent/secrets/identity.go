@@ -72,7 +72,7 @@ func createIdentity(root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	content := fmt.Sprintf("# Whoever has this file can read every secret beside it. Keep a copy in a safe place.\n# public key: %s\n%s\n",
+	content := fmt.Sprintf("# Anyone with this file can read every secret beside it. Keep a copy in a safe place.\n# public key: %s\n%s\n",
 		id.Recipient(), id)
 	return files.Replace(root, IdentityFile, []byte(content), 0o600)
 }

@@ -40,7 +40,7 @@ func HeldBack(r fleet.Report) string {
 
 // Troubled reports whether somebody has to look at the cluster of r: it cannot be made as
 // Git says, a look failed, one of its machines failed or is held, one of its addons failed, one of
-// its pools is not upgraded, or it is provisioned and not available. orphan: it vanished from Git.
+// its pools is not upgraded, or it is provisioned and not available. orphan: it was removed from Git.
 func Troubled(r fleet.Report, orphan bool) bool {
 	bad := func(m fleet.MachineReport) bool {
 		return m.Phase == fleet.MachinePhaseFailed || m.Machine.Damaged != ""

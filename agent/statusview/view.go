@@ -158,7 +158,7 @@ func (h *Home) String() string {
 func (c Cluster) Message() string { return c.message }
 
 // MessageOf returns the most important thing to say of the cluster of r, on one line.
-// orphan: it vanished from Git.
+// orphan: it was removed from Git.
 func MessageOf(r fleet.Report, orphan bool) string {
 	var text string
 	switch {

@@ -48,10 +48,19 @@ func (b Built) distributions(c *workload.Client) providers.Distributions {
 	return b.Distributions(c)
 }
 
+// limits returns those of b's providers.
+func (b Built) limits() providers.Limits {
+	out := make(providers.Limits)
+	for _, f := range b.Providers {
+		out[f.Name] = f.Limit
+	}
+	return out
+}
+
 // draft returns what makes user data of machines that do not exist. A cluster whose kind of
 // control plane is not built in is not judged.
 func (b Built) draft() decode.Draft {
-	distributions, drafter := b.distributions(nil), providers.NewDrafter()
+	distributions, drafter := b.distributions(nil), providers.NewDrafter(b.limits())
 	return func(c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
 		d, err := distributions.Of(c)
 		if err != nil {

@@ -96,7 +96,7 @@ func (s Settings) allowed(url string) (AllowedSource, error) {
 		}
 	}
 	if longest == 0 {
-		return best, fleet.Errorf(fleet.Invalid, op, "no --allow-source allows %s: whoever runs this says which sources fleet.yaml may pin", name)
+		return best, fleet.Errorf(fleet.Invalid, op, "no --allow-source allows %s: set the flag for each source that fleet.yaml may pin", name)
 	}
 	return best, nil
 }

@@ -2,7 +2,6 @@ package wiring
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"fairlead.dev/agent"
@@ -64,7 +63,7 @@ func (s Settings) pullRequests(source sources.Source, w *Runtime, m *metrics.Met
 		}
 		return pullrequests.New(pullrequests.Parts{
 			Forge: f, Source: merging{repository, repository.Merges()}, Renderer: renderer, Fleet: p.Fleet, Looker: foresight{w.Looker(), w.absent(), w},
-			Plans: p.Plans, Approvals: p.Approvals, Requests: p.Requests, Unreviewed: p.Unreviewed, Recorded: p.Recorded, Owner: p.Owner, Interval: p.Interval,
+			Plans: p.Plans, Approvals: p.Approvals, Requests: p.Requests, Unreviewed: p.Unreviewed, Limited: p.Limited, Recorded: p.Recorded, Apart: s.StatusRepository != "", Owner: p.Owner, Interval: p.Interval,
 			Polled: m.ForgePolled, Done: m.Planned, Log: s.Log,
 		}), nil
 	}
@@ -99,7 +98,7 @@ func (f foresight) Look(ctx context.Context, now, next *fleet.Cluster) (fleet.Ob
 		return f.is.Look(ctx, now)
 	}
 	if next.Hosted != nil {
-		return fleet.Observed{}, fmt.Errorf("cannot foresee %s: its control plane is kept by somebody else, who is not asked before the merge", next.Key)
+		return fleet.Observed{}, fleet.Errorf(fleet.Invalid, "foresee "+next.Key.String(), "its control plane is kept by somebody else, who is not asked before the merge")
 	}
 	return f.absent.Look(ctx, next)
 }
@@ -116,7 +115,7 @@ func (f foresight) As(next *fleet.Cluster, seen fleet.Observed) fleet.Observed {
 func (w *Runtime) absent() *reconcile.Looker {
 	return reconcile.NewLooker(reconcile.LookerOptions{
 		Infrastructure: func(string) (providers.Observer, error) { return nothing{}, nil },
-		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), Secrets: nothing{}, Now: time.Now,
+		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), Limits: w.built.limits(), Secrets: nothing{}, Now: time.Now,
 	})
 }
 

@@ -158,13 +158,14 @@ func TestPullRequests(t *testing.T) {
 
 	h.git("checkout", "--quiet", "--detach", first)
 	second := h.commit("refs/heads/main", map[string]string{"NOTES": "moved on\n"})
-	h.says(one, forges.Success, "create 1 cluster", second)
-	if n := h.world.Writes() - writes; n > 1 {
-		t.Errorf("%d writes for another base of the same plan, want an edit", n)
-	}
+	h.until("that the newest commit is followed", func(s sources.FleetStatus) bool { return s.Applied.Hash() == second })
 
 	two := h.propose(2, true, map[string]string{"clusters/staging/eu-2/values.yaml": ""})
-	h.says(two, forges.Pending, "from another repository")
+	h.says(two, forges.Pending, "its head is no branch of this repository")
+	h.says(one, forges.Success, "create 1 cluster", first)
+	if n := h.world.Writes() - writes; n != 1 {
+		t.Errorf("%d writes for another base of the same plan and a fork, want the status of the fork alone", n)
+	}
 	if text := h.comment(2); text != "" {
 		t.Errorf("a fork's is planned: %s", text)
 	}

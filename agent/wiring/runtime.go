@@ -212,7 +212,7 @@ func (w *Runtime) given(ctx context.Context, id fleet.ID, k fleet.Key) (fleet.Se
 func (w *Runtime) Looker() *reconcile.Looker {
 	return reconcile.NewLooker(reconcile.LookerOptions{
 		Infrastructure: func(name string) (providers.Observer, error) { return w.Infrastructure(name) },
-		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.freezable, Given: w.given,
+		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), Limits: w.built.limits(), ControlPlanes: w.controlPlanes(), Secrets: w.freezable, Given: w.given,
 	})
 }
 
@@ -275,7 +275,7 @@ func (w *Runtime) enter(ctx context.Context, c *fleet.Cluster) (leave func(), ok
 func (w *Runtime) reconciler(may func(fleet.Key) error, changed func(fleet.Key)) (*reconcile.Reconciler, func()) {
 	charts, end := w.newCharts(may, changed)
 	return reconcile.New(reconcile.Options{
-		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Distributions: w.built.distributions(w.Workload), ControlPlanes: w.controlPlanes(), Secrets: w.freezable, Given: w.given,
+		Infrastructure: w.Infrastructure, Workload: w.Workload, Charts: charts, Distributions: w.built.distributions(w.Workload), Limits: w.built.limits(), ControlPlanes: w.controlPlanes(), Secrets: w.freezable, Given: w.given,
 		May: may, Changed: changed, Span: w.tracer.Span, Log: w.log,
 	}), end
 }

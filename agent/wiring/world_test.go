@@ -143,6 +143,6 @@ func TestProvidersGetSecretsOfTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.Observe(t.Context(), c); err == nil || !strings.Contains(err.Error(), l.Addr().String()) {
-		t.Errorf("with the Secret: %v, want that nobody answers at %s", err, l.Addr())
+		t.Errorf("with the Secret: %v, want that nothing answers at %s", err, l.Addr())
 	}
 }

@@ -56,6 +56,13 @@ func bounded(data []byte, l Limits) ([]byte, error) {
 	return data, nil
 }
 
+// Check returns why a file is not read within limits l. It parses only a file that may be beyond
+// them. The error is always a *Refusal.
+func Check(data []byte, l Limits) error {
+	_, err := bounded(data, l)
+	return err
+}
+
 // mayHave reports whether data may have an anchor (&) or an alias (*): the mark where a
 // token can begin, before a character of a name. What is written out is only read by
 // another parser, so this asks the bytes and not the one parser what it saw.

@@ -53,8 +53,8 @@ func Kinds(provider string) []fleet.Kind {
 			Normalise: normalise,
 			Networks:  networks,
 			Refused: map[string]string{
-				"spec.addressReuseGracePeriodSeconds": "an address is given again when the infrastructure shows no machine that has it, and nobody keeps a record of when that was: " +
-					"leave the field out; the search for a free address seldom comes to the one that was let go last",
+				"spec.addressReuseGracePeriodSeconds": "an address is given again when the infrastructure shows no machine that has it, and there is no record of when that was: " +
+					"leave the field out; the search for a free address rarely finds the one that was released last",
 			},
 		}
 	}

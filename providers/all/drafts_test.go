@@ -19,7 +19,7 @@ func drafted(t testing.TB, text string) ([]fleet.Cluster, []string) {
 	for doc := range strings.SplitSeq(text, "\n---\n") {
 		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
 	}
-	distributions, drafter := all.Distributions(nil), providers.NewDrafter()
+	distributions, drafter := all.Distributions(nil), providers.NewDrafter(nil)
 	decoder := decode.New("f", kinds(t)).WithDraft(func(c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
 		d, err := distributions.Of(c)
 		if err != nil {
@@ -131,7 +131,7 @@ func BenchmarkDrafts(b *testing.B) {
 	for doc := range strings.SplitSeq(text, "\n---\n") {
 		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
 	}
-	distribution, drafter := all.Distributions(nil)["KubeadmControlPlane"], providers.NewDrafter()
+	distribution, drafter := all.Distributions(nil)["KubeadmControlPlane"], providers.NewDrafter(nil)
 	plain := decode.New("f", kinds(b))
 	for name, decoder := range map[string]*decode.Decoder{
 		"decoded": plain,

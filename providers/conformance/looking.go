@@ -32,7 +32,7 @@ func lookingChangesNothing(t testing.TB, o Options) {
 	b.ensure(gone)
 	b.create(gone, "m-0")
 	b.settle()
-	b.look("another cluster vanished from Git")
+	b.look("another cluster was removed from Git")
 	if o.Retag != nil {
 		back := b.wipe(b.machine("m-0").ProviderID)
 		b.settle()

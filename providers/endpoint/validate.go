@@ -31,7 +31,7 @@ func (v *VirtualIP) Normalise(at *field.Path, host string, hostAt *field.Path) f
 		errs = append(errs, field.Invalid(at.Child("interface"), v.Interface, "must be the name of a network interface, like eth0"))
 	}
 	if _, err := netip.ParseAddr(host); err != nil && host != "" {
-		errs = append(errs, field.Invalid(hostAt, host, "must be an address of the servers' network that nobody has, since the servers put it on themselves"))
+		errs = append(errs, field.Invalid(hostAt, host, "must be an unused address of the servers' network, since the servers add it to an interface"))
 	}
 	return errs
 }

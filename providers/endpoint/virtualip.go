@@ -59,7 +59,7 @@ func (v VirtualIP) File(c *fleet.Cluster, e fleet.Endpoint, p Place) (File, erro
 	op := "make a virtual address of " + e.Host
 	a, err := netip.ParseAddr(e.Host)
 	if err != nil {
-		return File{}, fleet.Errorf(fleet.Invalid, op, "it is no address: an address of the servers' network that nobody has is needed")
+		return File{}, fleet.Errorf(fleet.Invalid, op, "it is no address: use an unused address of the servers' network")
 	}
 	if port := cmp.Or(p.APIPort, 6443); e.Port != port {
 		return File{}, fleet.Errorf(fleet.Invalid, op, "its port is %d, and the API servers of %s listen at %d: name that one", e.Port, c.Key, port)

@@ -46,7 +46,7 @@ func kindOf(err error) (kind fleet.ErrorKind, hint string) {
 		return e.Kind(), ""
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return fleet.Unauthorized, "the server's certificate is not of the authority that this cluster was made with"
+		return fleet.Unauthorized, "the server's certificate is not of the CA of this cluster"
 	}
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {
 		return fleet.Unauthorized, "the server's certificate is expired or not valid yet"

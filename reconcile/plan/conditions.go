@@ -72,7 +72,7 @@ func (f *facts) infrastructureConditions(l *ledger) {
 	if missing := f.missing(); missing != "" {
 		problem = "Missing: " + missing
 		if f.authoritiesLost() {
-			problem += ". The cluster trusts them, so they are never made anew: restore them. No machine is changed until then"
+			problem += ". The cluster trusts them, so they are never created again: restore them. No machine is changed until then"
 		}
 	}
 	l.need(controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition,

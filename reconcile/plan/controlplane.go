@@ -97,7 +97,7 @@ func (f *facts) controlPlaneDone() bool {
 // Nothing is deleted unless people ask for it: the data of etcd may be worth something.
 func (d *draft) noteDeletionBegan() {
 	if d.residence.ControlPlane == fleet.DeletionBegan {
-		d.note("the deletion of the cluster had begun with its control plane, so that what is left of it may lack the majority of etcd: wish for the deletion again (%s) and let it end, or restore etcd", fleet.DeleteAnnotation)
+		d.note("the deletion of the cluster had begun with its control plane, so that what is left of it may lack the majority of etcd: request the deletion again (%s) and let it end, or restore etcd", fleet.DeleteAnnotation)
 	}
 }
 
@@ -165,7 +165,7 @@ func (f *facts) lostControlPlane() string {
 	}
 	for _, w := range f.workers() {
 		if len(w.all) > 0 {
-			return fmt.Sprintf("all control-plane machines are gone while workers are there: a new control plane would be empty. Restore the cluster, or have it deleted (%s) and then made anew", fleet.DeleteAnnotation)
+			return fmt.Sprintf("all control-plane machines are gone while workers are there: a new control plane would be empty. Restore the cluster, or delete it (%s) and create it again", fleet.DeleteAnnotation)
 		}
 	}
 	if s := f.unseen(); s != nil {

@@ -25,6 +25,6 @@ func (d *draft) tellExpiry() {
 	if len(nodes) == 0 {
 		return
 	}
-	d.note("certificates on %s expire, the first on %s: a machine has new ones once its service starts anew, or another takes its place",
+	d.note("certificates on %s expire, the first on %s: restart the service on the machine, or replace the machine",
 		text.Some(nodes), first.UTC().Format(time.DateOnly))
 }

@@ -23,7 +23,7 @@ func (f *facts) identify() {
 	}
 	for _, m := range f.machines {
 		if n := listed[m.ProviderID]; n > 1 && m.ProviderID != "" {
-			m.held = fmt.Sprintf("machine %s stays as it is: its provider lists %d machines with this id, and an id is one machine", m.title(), n)
+			m.held = fmt.Sprintf("machine %s is held: its provider lists %d machines with this id, and an id is one machine", m.title(), n)
 			f.held = append(f.held, m)
 		} else if m.Damaged != "" {
 			f.distrust(m, m.Damaged)

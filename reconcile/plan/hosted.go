@@ -63,7 +63,7 @@ func (d *draft) keepGiven() {
 	case !s.Kubeconfig.Exists:
 		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the cluster has no kubeconfig"})
 	default:
-		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the control plane has another kubeconfig or authority than is stored"})
+		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "kubeconfig or CA of the control plane differ from the stored ones"})
 	}
 	given := d.Observed.Distribution.NeedsTo(func(n fleet.SecretNeed) bool { return n.Hosted })
 	if slices.ContainsFunc(d.Observed.Secrets.Missing, func(n fleet.SecretName) bool { return !slices.Contains(given, n) }) && !d.unsettled() {

@@ -45,7 +45,7 @@ func TestDrainsBegin(t *testing.T) {
 	if begun != 22 {
 		t.Errorf("%d drains begin beside 10 that are under way, want 22", begun)
 	}
-	if want := "pool md waits to drain more nodes: 32 nodes of the cluster are being drained, and no more are at a time"; !strings.Contains(strings.Join(p.Waiting, "\n"), want) {
+	if want := "pool md waits to drain more nodes: 32 nodes of the cluster are being drained, which is the limit"; !strings.Contains(strings.Join(p.Waiting, "\n"), want) {
 		t.Errorf("waiting %q, want %q", p.Waiting, want)
 	}
 }

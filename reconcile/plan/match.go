@@ -200,7 +200,7 @@ func (f *facts) ambiguity(name fleet.MachineName, same []*machine) string {
 	case f.unreachable && f.firstTwice():
 		if left := defaultStartup - f.Now.Sub(f.watchedSince()); left > 0 {
 			f.wake(left)
-			return "and none of them has answered yet"
+			return "and no machine has answered yet"
 		}
 		return ""
 	case f.unreachable:
@@ -215,7 +215,7 @@ func (f *facts) ambiguity(name fleet.MachineName, same []*machine) string {
 	}
 	for _, m := range same {
 		if f.starts(m) {
-			return "and none of them has joined yet"
+			return "and no machine has joined yet"
 		}
 	}
 	return ""

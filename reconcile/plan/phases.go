@@ -82,7 +82,7 @@ func (d *draft) planInfrastructure() {
 	case d.notGiven() != "":
 		d.wait("the external etcd needs %s: add it to Git, encrypted, or to where the agent keeps secrets", d.notGiven())
 	case d.authoritiesLost():
-		d.note("authorities that are missing (%s): restore them, they are never made anew once machines exist", d.missing())
+		d.note("missing CA certificates (%s): restore them; they are never created again once machines exist", d.missing())
 	case d.unsettled():
 	default:
 		d.do(fleet.Action{Kind: fleet.EnsureCertificates, Reason: "the cluster has no " + d.missing()})
@@ -168,7 +168,7 @@ func (d *draft) keepKubeconfig() {
 		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: fmt.Sprintf("the API server moved from %s:%d to %s:%d",
 			k.Endpoint.Host, k.Endpoint.Port, e.Host, e.Port)})
 	case k.Former:
-		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the authority of the cluster is being rotated"})
+		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the CA of the cluster is being rotated"})
 	case d.Now.After(half):
 		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "less than half of the kubeconfig's life is left"})
 	default:

@@ -102,7 +102,7 @@ func (r *rebooting) told(m *machine) string {
 	switch r.Kind {
 	case remediation.RebootOff:
 		if m.Silent {
-			return which + ": it is to be switched off, and whoever manages its power does not answer"
+			return which + ": it is to be switched off, and its power management does not answer"
 		}
 		return which + ": it is switched off first"
 	case remediation.RebootNode:

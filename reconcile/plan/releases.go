@@ -31,7 +31,7 @@ const (
 )
 
 // keepReleases has the charts of HelmChartProxies installed, from when the control
-// plane is initialized, and removed when Git has them no more.
+// plane is initialized, and removed when Git no longer has them.
 // Source: cluster-api-addon-provider-helm, controllers/helmchartproxy.
 func (d *draft) keepReleases() {
 	if d.unreachable || !d.initialized() {

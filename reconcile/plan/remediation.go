@@ -143,7 +143,7 @@ func (d *draft) noteLimited(m *machine, v remediation.Verdict) {
 	last, limits := m.Origin.Remediation, m.pool.Remediation
 	why := &defect{
 		controlplanev1.KubeadmControlPlaneMachineCannotBeRemediatedReason,
-		fmt.Sprintf("machine %s is unhealthy and stays: remediation.maxRetry of %s is %d, and that many attempts failed one after the other; mend the cause in the template, or have the machine replaced by hand",
+		fmt.Sprintf("machine %s is unhealthy and stays: remediation.maxRetry of %s is %d, and that many attempts failed one after the other; fix the cause in the template, or replace the machine by hand",
 			m.Name, m.pool.Name, value(limits.MaxRetry)),
 	}
 	if v.Limit == remediation.Deferred {

@@ -118,7 +118,7 @@ func hooked(m *machine, prefix, reason string) *obstacle {
 		return nil
 	}
 	return &obstacle{reason: reason, message: fmt.Sprintf(
-		"node %s has hooks, which go once whoever set them takes them away: %s", m.node.Name, text.Some(hooks))}
+		"node %s has hooks, which their owners have to remove: %s", m.node.Name, text.Some(hooks))}
 }
 
 // undrained returns the pods that m still has to be rid of, and whether the time

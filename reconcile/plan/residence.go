@@ -79,10 +79,10 @@ func (f *facts) contradiction() string {
 
 // putBack is the advice where a look leads elsewhere.
 func putBack(what string) string {
-	return "put back " + what + ", or abandon the cluster; where it is gone for good, " + recreateAdvice
+	return "put back " + what + ", or abandon the cluster; if it is gone permanently, " + recreateAdvice
 }
 
-const recreateAdvice = "annotate the Cluster with " + fleet.RecreateAnnotation + " to have it made anew"
+const recreateAdvice = "annotate the Cluster with " + fleet.RecreateAnnotation + " to have it recreated"
 
 // nothingThere reports whether nothing with the cluster's tags was seen on the first site.
 func (f *facts) nothingThere() bool {
@@ -93,11 +93,11 @@ func (f *facts) nothingThere() bool {
 // or what was there is to go.
 func (f *facts) vanished() string {
 	r, k := f.residence, f.Observed.Secrets.Kubeconfig
-	const advice = ": look whether the credentials still lead there and show all of it, or abandon the cluster; where it is gone for good, "
+	const advice = ": check that the credentials still lead there and show all of it, or abandon the cluster; if it is gone permanently, "
 	switch {
 	case f.Desired.Hosted != nil:
 		if n := f.aliveElsewhere(); n != "" {
-			return fmt.Sprintf("node %s is ready, and nothing of the cluster is in %s: look whether the credentials still lead there and show all of it, or abandon the cluster", n, f.where())
+			return fmt.Sprintf("node %s is ready, and nothing of the cluster is in %s: check that the credentials still lead there and show all of it, or abandon the cluster", n, f.where())
 		}
 	case f.answersWithNodes():
 		return fmt.Sprintf("the API server at %s answers and has nodes, and nothing of the cluster is in %s%s%s", host(k.Endpoint), f.where(), advice, recreateAdvice)

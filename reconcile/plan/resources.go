@@ -59,10 +59,10 @@ func (d *draft) keepResourceSet(s *fleet.ResourceSet, have *fleet.ResourceSetSta
 	case len(names) > 0:
 		apply(names, d.whyApply(s, have, names))
 	case have.Strategy != s.Strategy || have.Prune != s.Prune:
-		apply(nil, "its strategy is to be known when Git holds it no more")
+		apply(nil, "its strategy has to be known after it left Git")
 	case s.Strategy != fleet.ReconcileStrategy:
 	case len(d.retired(s, have)) > 0:
-		d.prune(*s, have, "Git has them no more")
+		d.prune(*s, have, "they were removed from Git")
 	case d.Now.Sub(have.Applied) >= refreshResources && (d.Desired.Drift == "" || d.Desired.Drift == fleet.DriftCorrect):
 		var all []string
 		for _, r := range s.Resources {

@@ -71,16 +71,16 @@ func TestResourceSets(t *testing.T) {
 		"cut off":        {sets: []fleet.ResourceSet{cni(nil, a)}, states: []fleet.ResourceSetState{state("new", false, nil, a)}, want: []string{"ApplyResources cni [ConfigMap/cni] []: applying it was cut off"}, told: "False NotApplied cni is being applied"},
 		"once, changed":  {sets: []fleet.ResourceSet{cni(once, a)}, states: []fleet.ResourceSetState{state("old", true, wasOnce, a, b)}, told: "True Applied "},
 		"other strategy": {sets: []fleet.ResourceSet{cni(nil, a)}, states: []fleet.ResourceSetState{state("new", true, wasOnce, a)}, want: []string{"ApplyResources cni [ConfigMap/cni] []: ConfigMap/cni changed"}, told: "False NotApplied cni is being applied"},
-		"to be pruned":   {sets: []fleet.ResourceSet{cni(func(s *fleet.ResourceSet) { s.Prune = true }, a)}, states: []fleet.ResourceSetState{state("new", true, nil, a)}, want: []string{"ApplyResources cni [] []: its strategy is to be known when Git holds it no more"}, told: "True Applied "},
-		"an object left": {sets: []fleet.ResourceSet{cni(nil, a)}, states: []fleet.ResourceSetState{state("new", true, nil, a, b)}, want: []string{"PruneResources cni [] [ConfigMap net/b]: Git has them no more: ConfigMap net/b"}, told: "True Applied "},
+		"to be pruned":   {sets: []fleet.ResourceSet{cni(func(s *fleet.ResourceSet) { s.Prune = true }, a)}, states: []fleet.ResourceSetState{state("new", true, nil, a)}, want: []string{"ApplyResources cni [] []: its strategy has to be known after it left Git"}, told: "True Applied "},
+		"an object left": {sets: []fleet.ResourceSet{cni(nil, a)}, states: []fleet.ResourceSetState{state("new", true, nil, a, b)}, want: []string{"PruneResources cni [] [ConfigMap net/b]: they were removed from Git: ConfigMap net/b"}, told: "True Applied "},
 		"one left, not all is applied": {
 			sets: []fleet.ResourceSet{cni(nil, a)}, states: []fleet.ResourceSetState{state("old", true, nil, a, b)},
 			want: []string{"ApplyResources cni [ConfigMap/cni] []: ConfigMap/cni changed"}, told: "False NotApplied cni is being applied",
 		},
-		"a namespace left": {sets: []fleet.ResourceSet{cni(nil, a)}, states: []fleet.ResourceSetState{state("new", true, nil, a, namespace)}, want: []string{"PruneResources cni [] []: Git has them no more"}, told: "True Applied "},
+		"a namespace left": {sets: []fleet.ResourceSet{cni(nil, a)}, states: []fleet.ResourceSetState{state("new", true, nil, a, namespace)}, want: []string{"PruneResources cni [] []: they were removed from Git"}, told: "True Applied "},
 		"one left for another set": {
 			sets: []fleet.ResourceSet{cni(nil, a), {Name: "other", Strategy: fleet.ApplyOnce, Paused: true, Resources: []fleet.Resource{{Objects: []fleet.Manifest{{ObjectRef: b}}}}}}, states: []fleet.ResourceSetState{state("new", true, nil, a, b)},
-			want: []string{"PruneResources cni [] []: Git has them no more"}, told: "True Applied other is paused",
+			want: []string{"PruneResources cni [] []: they were removed from Git"}, told: "True Applied other is paused",
 		},
 		"gone":               {states: []fleet.ResourceSetState{state("new", true, nil, a, b)}, told: "True Applied cni is not in Git any more for this cluster, which keeps its 2 objects"},
 		"gone, applied once": {states: []fleet.ResourceSetState{state("new", true, wasOnce, a)}, want: []string{"PruneResources cni [] []: it is not in Git any more for this cluster"}, told: "True Applied "},
@@ -165,12 +165,12 @@ func TestResourcePreview(t *testing.T) {
 	tried[0].Since, tried[0].Tried = in.Now.Add(-time.Hour), in.Now
 	lately := in
 	lately.Observed.Workload.ResourceSets = tried[:1]
-	want := []string{"apply resources cni: not all of it could be applied before", "prune resources cni: Git has them no more: ConfigMap net/b"}
+	want := []string{"apply resources cni: not all of it could be applied before", "prune resources cni: they were removed from Git: ConfigMap net/b"}
 	if d := cmp.Diff(want, preview(lately)); d != "" {
 		t.Errorf("changes after a failure: -want +got\n%s", d)
 	}
 	want = []string{
-		"apply resources cni: ConfigMap/cni changed", "prune resources cni: Git has them no more: ConfigMap net/b",
+		"apply resources cni: ConfigMap/cni changed", "prune resources cni: they were removed from Git: ConfigMap net/b",
 		"prune resources gone: it is not in Git any more for this cluster: Secret net/c",
 	}
 	if d := cmp.Diff(want, preview(in)); d != "" {

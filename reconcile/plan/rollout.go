@@ -89,7 +89,7 @@ const NoSpare = "; no host is free for its replacement, so it goes first"
 func (d *draft) beginRemoval(m *machine, reason string) {
 	if d.toDrain(m) {
 		if d.drains >= drainsAtOnce {
-			d.wait("pool %s waits to drain more nodes: %d nodes of the cluster are being drained, and no more are at a time", m.poolName(), drainsAtOnce)
+			d.wait("pool %s waits to drain more nodes: %d nodes of the cluster are being drained, which is the limit", m.poolName(), drainsAtOnce)
 			d.wake(drainPace)
 			return
 		}

@@ -39,13 +39,13 @@ func (f *facts) findSites() {
 		s := add(o.Provider)
 		s.seen, s.away = o.Infrastructure, o.Silence
 		if home := firstPlace(s.known.Places); s.away == "" && home != "" && len(s.seen.Places) > 0 && s.seen.Places[0].ID != home {
-			s.away = fmt.Sprintf("the cluster's machines on %s are in %s, and the credentials lead to %s: put back the credentials, or, where the former is gone for good, annotate the Cluster with %s: %s",
+			s.away = fmt.Sprintf("the cluster's machines on %s are in %s, and the credentials lead to %s: put back the credentials, or, if the former is gone permanently, annotate the Cluster with %s: %s",
 				o.Provider, home, s.seen.Places[0].ID, fleet.ForgetPlaceAnnotation, home)
 		}
 	}
 	for _, provider := range f.Desired.GuestProviders() {
 		if f.site(provider) == nil {
-			add(provider).away = "nobody looked there"
+			add(provider).away = "it was not observed"
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (f *facts) away(g *group) string {
 	if s := f.site(g.pool.Provider); s != nil {
 		return s.away
 	}
-	return "nobody looked there"
+	return "it was not observed"
 }
 
 // unseen returns a site that is away and may have machines of the cluster, or nil. One that
@@ -140,9 +140,9 @@ func (d *draft) noteAway() {
 		if s.away == "" {
 			continue
 		}
-		stays := "what is there stays as it is"
+		stays := "what is there stays"
 		if pools := d.poolsOn(s); pools != "" {
-			stays = "its pools stay as they are: " + pools
+			stays = "its pools do not change: " + pools
 		}
 		d.note("%s is away, and %s (%s)", d.title(s), stays, s.away)
 	}
@@ -230,7 +230,7 @@ func (d *draft) awaitSites() bool {
 	case s.provider == "":
 		d.wait("the deletion waits for %s, where machines of the cluster may be", d.title(s))
 	default:
-		d.wait("the deletion waits for %s, where machines of the cluster may be; where it is gone for good, annotate the Cluster with %s: %s and take its objects out of Git",
+		d.wait("the deletion waits for %s, where machines of the cluster may be; if it is gone permanently, annotate the Cluster with %s: %s and take its objects out of Git",
 			d.title(s), fleet.ForgetPlaceAnnotation, s.provider)
 	}
 	return true

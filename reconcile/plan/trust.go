@@ -51,7 +51,7 @@ func (d *draft) keepTrust() {
 		return
 	}
 	if d.Desired.Hosted != nil {
-		d.note("rotation of %s: the control plane is not Fairlead's, and neither are its authorities: whoever keeps it rotates them", r)
+		d.note("rotation of %s: the control plane is not Fairlead's, and neither are its CA certificates: its operator rotates them", r)
 		return
 	}
 	next := now.Stage.Next(r.Authority())

@@ -37,7 +37,7 @@ func standings(s State) map[string]standing {
 	out := make(map[string]standing)
 	for _, k := range s.Keys() {
 		t, _ := s.Target(k)
-		now := standing{Orphan: t.Why == whyVanished, Problems: len(t.Problems)}
+		now := standing{Orphan: t.Why == whyRemoved, Problems: len(t.Problems)}
 		if t.Cluster != nil {
 			now.Revision, now.Delete = t.Cluster.Revision.Hash(), t.Cluster.Delete
 		}

@@ -24,7 +24,7 @@ func (s State) admit(r fleet.Request, q Requests, now time.Time) fleet.Answer {
 	case r.Kind == fleet.RequestAbandon:
 		return admitAbandon(r, c, q)
 	case c.orphan:
-		return refusal(whyVanished + ": put it back, or abandon it")
+		return refusal(whyRemoved + ": put it back, or abandon it")
 	case c.definition == nil:
 		return refusal(whyNoDefinition + ": fairlead status says why")
 	}

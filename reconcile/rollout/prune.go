@@ -23,11 +23,11 @@ func (s *State) prune(f fleet.Fleet, vanished []fleet.Key) {
 	list := strings.Join(names, ", ")
 	switch limit := f.Config.Prune.Limit; {
 	case len(f.Clusters) == 0 && len(f.Problems) == 0:
-		refuse("the revision has no clusters at all: nothing is deleted, "+list+" stay as they are",
+		refuse("the revision has no clusters at all: nothing is deleted, "+list+" stay",
 			"put the files back, or delete a cluster with the annotation "+fleet.DeleteAnnotation)
 	case !f.Config.Prune.Enabled:
 	case len(vanished) > limit:
-		refuse(fmt.Sprintf("%d clusters vanished and prune.limit is %d: nothing is deleted, %s stay as they are", len(vanished), limit, list),
+		refuse(fmt.Sprintf("%d clusters were removed from Git and prune.limit is %d: nothing is deleted, %s stay", len(vanished), limit, list),
 			"put the files back, and remove them again with a higher limit or in steps")
 	default:
 		for _, k := range vanished {

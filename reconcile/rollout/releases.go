@@ -66,7 +66,7 @@ func grantedText(r fleet.Request, n int) string {
 	case fleet.ReleaseApprove:
 		return "what waits in " + clusters(n) + " is approved"
 	case fleet.ReleaseSkip:
-		return "nobody waits for " + clusters(n) + ", until something else is wanted of them"
+		return "others do not wait for " + clusters(n) + ", until their definition changes"
 	}
 	return "what waits in " + clusters(n) + " comes now"
 }

@@ -25,7 +25,7 @@ type State struct {
 	lastPasses  map[fleet.Key]lastPass // over clusters that something is asked of
 	sizes       map[fleet.Key][]fleet.Scale
 	waves       waves
-	// orphansUnknown says that the record does not say which clusters vanished before.
+	// orphansUnknown says that the record does not say which clusters were removed before.
 	orphansUnknown bool
 }
 
@@ -41,8 +41,8 @@ type cluster struct {
 	recorded   *fleet.Report   // where there is no definition: says where the last good one may be found
 	problems   []fleet.Problem // why the newest revision is not applied
 	inGit      bool            // the newest revision has it, good or broken
-	orphan     bool            // vanished from Git and left alone
-	pruned     bool            // vanished from Git and to be deleted
+	orphan     bool            // removed from Git and left alone
+	pruned     bool            // removed from Git and to be deleted
 	next       *fleet.Cluster  // newest definition, which waits for its turn; nil: nothing does
 	nextDigest string          // of next
 	wave       wave
@@ -81,7 +81,7 @@ func Recorded(r Record) State {
 	return s
 }
 
-// WithoutOrphans returns s for a record that does not say which clusters vanished from Git
+// WithoutOrphans returns s for a record that does not say which clusters were removed from Git
 // before. A cluster that the first revision does not have is left alone, and not deleted.
 func (s State) WithoutOrphans() State {
 	s.orphansUnknown = true

@@ -16,7 +16,7 @@ type Status struct {
 	Behind   []fleet.Key    // not yet as Applied says, sorted
 	Problems []fleet.Problem
 	Damaged  []fleet.Problem // a problem for each cluster of which nothing is known, sorted
-	Orphans  []fleet.Key     // vanished from Git, or with tags of the fleet and never in Git; sorted
+	Orphans  []fleet.Key     // removed from Git, or with tags of the fleet and never in Git; sorted
 	Sources  []fleet.PinnedSource
 	Rollout  fleet.RolloutStatus
 	Clusters int // that are known

@@ -20,7 +20,7 @@ type Target struct {
 	Back       bool            // and that is what it was found whole at before
 	Problems   []fleet.Problem // why the newest revision is not applied
 	InGit      bool            // the newest revision has it, good or broken
-	Pruned     bool            // vanished from Git and to be deleted
+	Pruned     bool            // removed from Git and to be deleted
 	// Why says, for people, why nothing is done to the cluster; empty: it is worked on.
 	Why string
 
@@ -30,7 +30,7 @@ type Target struct {
 
 // Why nothing is done to a cluster.
 const (
-	whyVanished     = "the cluster vanished from Git and is left alone"
+	whyRemoved      = "the cluster was removed from Git and is left alone"
 	whyNoDefinition = "no definition of the cluster can be used"
 )
 
@@ -45,7 +45,7 @@ func (s State) Target(k fleet.Key) (Target, bool) {
 	case c.damaged != "":
 		t.Why = c.damaged
 	case c.orphan:
-		t.Why = whyVanished
+		t.Why = whyRemoved
 	case c.definition == nil:
 		t.Why = whyNoDefinition
 	}

@@ -509,12 +509,12 @@ func TestReleases(t *testing.T) {
 		"skip the failed": {
 			fleet.Request{Cluster: keyOf("c2"), Release: fleet.ReleaseSkip},
 			"v2 v2 v2 v2 v2 v1", fleet.StageChanging,
-			"nobody waits for 1 cluster, until something else is wanted of them", fleet.RequestDone,
+			"others do not wait for 1 cluster, until their definition changes", fleet.RequestDone,
 		},
 		"skip the stage": {
 			fleet.Request{Stage: "prod", Release: fleet.ReleaseSkip},
 			"v2 v2 v2 v1 v1 v1", fleet.StageDone,
-			"nobody waits for 4 clusters, until something else is wanted of them", fleet.RequestDone,
+			"others do not wait for 4 clusters, until their definition changes", fleet.RequestDone,
 		},
 		"nothing waits": {
 			fleet.Request{Cluster: keyOf("c1"), Release: fleet.ReleaseNow},

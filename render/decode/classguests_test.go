@@ -129,7 +129,7 @@ metadata: {name: eu, namespace: prod}
 spec: SPEC
 `
 	const network = "identityRef: {name: a, cloudName: b}, managedSubnets: [{cidr: 10.6.0.0/24}]"
-	const why = ": Forbidden: the control plane is hosted, and whoever keeps it serves its endpoint: leave the field out"
+	const why = ": Forbidden: the control plane is hosted, and its operator serves its endpoint: leave the field out"
 	host := []string{"fairlead.dev", "HostCluster", "v1alpha1"}
 	dev := []string{"infrastructure.cluster.x-k8s.io", "DevCluster", "v1beta2"}
 	stack := []string{"infrastructure.cluster.x-k8s.io", "OpenStackCluster", "v1beta2"}

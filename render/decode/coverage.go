@@ -19,7 +19,7 @@ func (d *Decoder) Coverage() []byte {
 
 Made by ` + "`go generate ./render/decode`" + ` from the tables that the decoder itself uses. Every field of every kind
 is here. **Honoured** fields change what Fairlead does, in part where a note says so. **Refused** fields are a problem
-that names them. Fields with **no effect** may be there and are not wishes. Everything else is an unknown field, and
+that names them. Fields with **no effect** may be present and are not settings. Everything else is an unknown field, and
 a problem. Objects of other kinds are refused.
 
 Two Clusters of an overlay must not refer to one control plane or one infrastructure object: the second Cluster has a
@@ -48,7 +48,7 @@ It refuses more than upstream in these:
 | a MachineDeployment without a version | Fairlead installs what the version says |
 | a negative ` + "`maxUnavailable`" + `, or a range of unhealthy machines such as ` + "`[3-1]`" + ` | no number of machines is meant |
 | ` + "`certificatesExpiryDays`" + ` of as many days as certificates are valid | every machine would be replaced again and again |
-| conditions of static pods and etcd members in a MachineHealthCheck | they are told for the control plane as a whole |
+| conditions of static pods and etcd members in a MachineHealthCheck | they are reported for the control plane as a whole |
 
 `)
 	d.countsTable(&b)

@@ -13,7 +13,7 @@ import (
 )
 
 func clusterClassKind() *kind {
-	const extension = "it asks an extension of the Runtime SDK, which is a server, and rendering asks nobody; write patches as definitions"
+	const extension = "it needs an extension of the Runtime SDK, which is a server, and rendering calls no server; write patches as definitions"
 	refused := map[string]string{
 		"spec.patches.external": extension,
 		"spec.upgrade.external": extension,

@@ -25,7 +25,7 @@ func helmChartProxyKind() *kind {
 			"spec.options.dependencyUpdate":             "charts in repositories hold the charts that they depend on; package it again with helm package --dependency-update",
 			"spec.options.install.includeCRDs":          "definitions of kinds in the folder crds of a chart are installed without it; with it Helm finds them there already, and refuses",
 			"spec.options.uninstall.description":        "the commit that took the chart out of Git says why",
-			"spec.options.upgrade.recreate":             "Helm has it no more; annotate the pod template of the chart with a checksum of what its pods are to restart for",
+			"spec.options.upgrade.recreate":             "Helm no longer has it; annotate the pod template of the chart with a checksum of what its pods are to restart for",
 			"spec.options.upgrade.reuseValues":          reuse,
 			"spec.options.upgrade.resetThenReuseValues": reuse,
 		}),
@@ -49,7 +49,7 @@ func helmChartProxyKind() *kind {
 		},
 		unused: metadataUnused(map[string]string{
 			"spec.options.enableClientCache":   "a chart is fetched once for all clusters",
-			"spec.options.options":             "notes of charts are shown to nobody",
+			"spec.options.options":             "notes of charts are not shown",
 			"spec.options.upgrade.resetValues": "values are those of Git, whatever was there before",
 		}),
 	}

@@ -259,7 +259,7 @@ func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Pa
 	}
 	if days := cluster.CertificateValidityPeriodDays; days > ca {
 		errs = append(errs, field.Invalid(clusterPath.Child("certificateValidityPeriodDays"), days,
-			fmt.Sprintf("must not be longer than that of the authorities, %d", ca)))
+			fmt.Sprintf("must not be longer than that of the CA certificates, %d", ca)))
 	}
 	before, after := c.InitConfiguration.Timeouts.ControlPlaneComponentHealthCheckSeconds, c.JoinConfiguration.Timeouts.ControlPlaneComponentHealthCheckSeconds
 	if (before == nil) != (after == nil) || before != nil && *before != *after {

@@ -14,7 +14,7 @@ import (
 
 // machineAnnotations are those of a machine that do something.
 const machineAnnotations = "cluster.x-k8s.io/skip-remediation, machine.cluster.x-k8s.io/exclude-node-draining and exclude-wait-for-node-volume-detach, each of them also on a Node for one machine; " +
-	"pre-drain.delete.hook.machine.cluster.x-k8s.io/* and pre-terminate.delete.hook.machine.cluster.x-k8s.io/* go to the Node when it joins, where whoever waits for the hook takes them away; others do nothing"
+	"pre-drain.delete.hook.machine.cluster.x-k8s.io/* and pre-terminate.delete.hook.machine.cluster.x-k8s.io/* go to the Node when it joins, where the owner of the hook removes them; others do nothing"
 
 // nodeLabelsNote says which labels of a machine its Node has as well.
 const nodeLabelsNote = "node-role.kubernetes.io/*, *.node-restriction.kubernetes.io/* and *.node.cluster.x-k8s.io/* also go to the Node"

@@ -93,7 +93,7 @@ func (k *kind) written(version, path string) string {
 // serverFields are the fields that an API server fills in: an exported manifest
 // has them, and they wish for nothing.
 func serverFields() map[string]string {
-	server := "written by API servers, not a wish"
+	server := "written by API servers, not a setting"
 	return map[string]string{
 		"metadata.creationTimestamp":          server,
 		"metadata.deletionGracePeriodSeconds": server,
@@ -273,7 +273,7 @@ func unsupported() map[string]string {
 		"Metal3Machine.infrastructure.cluster.x-k8s.io":                 "Fairlead makes machines itself; use a Metal3MachineTemplate, in a MachineDeployment of one replica for a machine that stands alone",
 		"Metal3Data.infrastructure.cluster.x-k8s.io":                    metal3 + "keep the Metal3DataTemplate that it is made from",
 		"Metal3DataClaim.infrastructure.cluster.x-k8s.io":               metal3 + "keep the Metal3DataTemplate that it claims from",
-		"Metal3Remediation.infrastructure.cluster.x-k8s.io":             metal3 + "sick machines are told of by a MachineHealthCheck",
+		"Metal3Remediation.infrastructure.cluster.x-k8s.io":             metal3 + "a MachineHealthCheck reports unhealthy machines",
 		"IPClaim.ipam.metal3.io":                                        metal3 + "a machine has its addresses in the extra of its node in Ironic; what keeps an address for a host is preAllocations of the IPPool",
 		"IPAddress.ipam.metal3.io":                                      metal3 + "a machine has its addresses in the extra of its node in Ironic; what keeps an address for a host is preAllocations of the IPPool",
 		"HardwareData.metal3.io":                                        metal3 + "what a host is made of is found by its inspection",

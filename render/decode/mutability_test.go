@@ -147,7 +147,7 @@ func answerTo(effect, path string) string {
 		return "replaces machines, those that it is about, when it is time"
 	case "Cluster.Network":
 		if strings.HasSuffix(path, "apiServerPort") {
-			return "refused on OpenStack, which is told; else as controlPlaneEndpoint"
+			return "refused on OpenStack, with a problem; else as controlPlaneEndpoint"
 		}
 		return "refused: the cluster keeps what it was made with, and says so"
 	case "Cluster.Endpoint":
@@ -251,7 +251,7 @@ func (m mutability) markdown() string {
 	b.WriteString("# What can change, and what happens then\n\nMade by `go generate ./render/decode`. Each field that is [honoured](coverage.md), on a cluster that runs:\n\n" +
 		"- **in place**: what is there changes, and no machine goes\n" +
 		"- **replaces machines**: they are outdated, and are rolled\n" +
-		"- **next machines**: those that are there stay as they are\n" +
+		"- **next machines**: existing ones do not change\n" +
 		"- **refused** and **told**: what is there stays, and the cluster, or what reads the manifests, says what to do\n\n" +
 		"Machines are compared by a hash of what they are made of. Its schema is the number that it begins with, in the tag `fairlead.dev/template` of a machine.\n" +
 		"Schema 2 leaves out what a machine that joins is not made of, as Cluster API does. Schema 3 also leaves out how configurations with the same user data differ.\n" +

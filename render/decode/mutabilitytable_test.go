@@ -19,7 +19,7 @@ func metal3Answers() map[string]string {
 		nextOnHost = "next machines on the host"
 		prepared   = "in place once no machine has the host: it is prepared again; while one has, the host is held and says what waits"
 		serviced   = "in place once no machine has the host, or by servicing while people keep the machine off; else the host is held and says what waits"
-		told       = "in place: Ironic is told"
+		told       = "in place: Ironic is updated"
 	)
 	return map[string]string{
 		"Metal3Cluster spec.controlPlaneEndpoint": answerTo("Cluster.Endpoint", ""),
@@ -50,8 +50,8 @@ func metal3Answers() map[string]string {
 // otherAnswers are those of all other kinds.
 func otherAnswers() map[string]string {
 	const (
-		stays     = "refused: the machines are on it, the cluster says so and stays as it is"
-		known     = "refused: the machines know the API server by it, the cluster says so and stays as it is"
+		stays     = "refused: the machines are on it, the cluster reports it and does not change"
+		known     = "refused: the machines know the API server by it, the cluster reports it and does not change"
 		nextLook  = "in place: with the next look"
 		placed    = "next machines"
 		nextFloat = "next machines that take an address"
@@ -67,9 +67,9 @@ func otherAnswers() map[string]string {
 		"OpenStackCluster spec.networkMTU":                                    stays,
 		"OpenStackCluster spec.disablePortSecurity":                           stays,
 		"OpenStackCluster spec.network":                                       stays,
-		"OpenStackCluster spec.subnets":                                       "next machines, where subnets are added; refused where the machines have addresses in none of them",
+		"OpenStackCluster spec.subnets":                                       "next machines, where subnets are added; refused if the machines have no addresses in them",
 		"OpenStackCluster spec.primarySubnet":                                 stays,
-		"OpenStackCluster spec.router":                                        "refused for a managed network, which is connected to another; in place for one that exists: whom allowedCIDRs lets in",
+		"OpenStackCluster spec.router":                                        "refused for a managed network, which is connected to another; in place for one that exists: the addresses that allowedCIDRs lets in",
 		"OpenStackCluster spec.externalNetwork":                               stays,
 		"OpenStackCluster spec.enableExternalNetwork":                         stays,
 		"OpenStackCluster spec.disableExternalNetwork":                        stays,
@@ -92,7 +92,7 @@ func otherAnswers() map[string]string {
 		"OpenStackCluster spec.controlPlaneEndpoint":                          answerTo("Cluster.Endpoint", ""),
 		"OpenStackCluster spec.controlPlaneAvailabilityZones":                 "next machines; a zone that Nova does not have is refused",
 		"OpenStackCluster spec.controlPlaneOmitAvailabilityZone":              placed,
-		"OpenStackCluster spec.bastion":                                       "in place: the bastion is made anew, or removed",
+		"OpenStackCluster spec.bastion":                                       "in place: the bastion is recreated, or removed",
 		"OpenStackCluster spec.identityRef":                                   "in place: with the next look; it has to be for the same project",
 		"OpenStackClusterIdentity spec":                                       nextLook,
 		"OpenStackFloatingIPPool spec":                                        nextFloat,
@@ -102,7 +102,7 @@ func otherAnswers() map[string]string {
 		"Image spec.resource":                                                 "next machines: another image is made, and the former one goes when no server boots from it",
 		"Image spec.resource.content":                                         "replaces machines that boot from it: another image is made",
 		"Image spec.resource.properties":                                      "replaces machines that boot from it: another image is made",
-		"Image spec.managedOptions":                                           "in place: when nobody wants the image any more",
+		"Image spec.managedOptions":                                           "in place: when no cluster uses the image any more",
 		"Image spec.cloudCredentialsRef":                                      "in place: with the next look; it has to be for the same project",
 
 		"InClusterIPPool spec":       nextFloat,
@@ -143,7 +143,7 @@ func otherAnswers() map[string]string {
 
 		"ExternalControlPlane metadata": "nothing: no annotation of this kind does anything",
 
-		"HelmChartProxy ": "in place: the release is upgraded, or as reconcileStrategy says; elsewhere it is installed anew",
+		"HelmChartProxy ": "in place: the release is upgraded, or as reconcileStrategy says; elsewhere it is installed again",
 		"ConfigMap ":      "in place: what names it is applied again",
 		"Secret ":         "in place for credentials and what is applied to the cluster; next machines for their files",
 		"Namespace ":      inPlace,

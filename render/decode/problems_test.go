@@ -408,7 +408,7 @@ func TestProblems(t *testing.T) {
 			want: []wantProblem{
 				{
 					kcp, "spec.kubeadmConfigSpec.clusterConfiguration.certificateValidityPeriodDays",
-					"Invalid value: 4000: must not be longer than that of the authorities, 3650", "",
+					"Invalid value: 4000: must not be longer than that of the CA certificates, 3650", "",
 				},
 				{kcp, "spec.kubeadmConfigSpec.clusterConfiguration.dns.imageTag", `Invalid value: "-x": is not a tag of an image`, ""},
 			},

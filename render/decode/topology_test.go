@@ -150,7 +150,7 @@ func TestTopologyProblems(t *testing.T) {
 		"external patch": {
 			"what asks a server is refused",
 			[]string{"  - name: backend\n", "  - name: asks\n    external: {generatePatchesExtension: x}\n  - name: backend\n"},
-			[]string{class + "spec.patches[0].external: is not supported: it asks an extension of the Runtime SDK, which is a server, and rendering asks nobody; write patches as definitions"},
+			[]string{class + "spec.patches[0].external: is not supported: it needs an extension of the Runtime SDK, which is a server, and rendering calls no server; write patches as definitions"},
 		},
 		"field of a template": {
 			"what a template says is said of the template",

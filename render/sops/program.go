@@ -268,7 +268,7 @@ func (m *metadata) whom() string {
 	if n := len(names); n > most {
 		names = append(names[:most], fmt.Sprintf("%d more", n-most))
 	}
-	return cmp.Or(list(names), "nobody")
+	return cmp.Or(list(names), "no one")
 }
 
 // tools says what sops itself needs for m.

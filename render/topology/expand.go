@@ -52,7 +52,7 @@ func (c *Class) Expand(o Object) (*Expansion, []fleet.Problem) {
 	x := &expansion{class: c, object: o, engine: e, cost: rulesCost}
 	if len(c.Problems) > 0 {
 		first := c.Problems[0]
-		x.problem("spec.topology.classRef.name", "mend the class; this is the first of its problems", "ClusterClass %s is refused: %s", c.Key, first)
+		x.problem("spec.topology.classRef.name", "fix the class; this is the first of its problems", "ClusterClass %s is refused: %s", c.Key, first)
 		return nil, x.problems
 	}
 	if err := x.read(); err != nil {

@@ -50,8 +50,6 @@ const (
 	AsBearer Authorization = iota
 	// AsToken shows a password as a bearer too, for forges whose API knows tokens alone.
 	AsToken
-	// AsPassword shows a token as a password, with the name of its user or none.
-	AsPassword
 )
 
 // App returns the id of the GitHub App that the credential is; empty: it is none.
@@ -96,30 +94,24 @@ func (a *API) Do(ctx context.Context, r *http.Request, as Authorization) (*http.
 
 // authorize shows the credential of h.
 func (h *httpRemote) authorize(ctx context.Context, r *http.Request, as Authorization) error {
-	show := func(user, token string) {
-		if as != AsPassword {
-			r.Header.Set("Authorization", "Bearer "+token)
-			return
-		}
-		r.SetBasicAuth(user, token)
-	}
+	bearer := func(token string) { r.Header.Set("Authorization", "Bearer "+token) }
 	if in, ok := h.auth.(*installation); ok {
 		if err := in.ready(ctx); err != nil {
 			return err
 		}
 		in.mu.Lock()
 		defer in.mu.Unlock()
-		show("", in.token)
+		bearer(in.token)
 		return nil
 	}
 	switch c := h.credential; {
 	case !c.Bearer.IsZero():
-		show(c.Username, string(c.Bearer.Reveal()))
+		bearer(string(c.Bearer.Reveal()))
 	case !c.Token.IsZero():
-		show(c.Username, string(c.Token.Reveal()))
+		bearer(string(c.Token.Reveal()))
 	case !c.Password.IsZero():
 		if as == AsToken {
-			show("", string(c.Password.Reveal()))
+			bearer(string(c.Password.Reveal()))
 			return nil
 		}
 		r.SetBasicAuth(c.Username, string(c.Password.Reveal()))

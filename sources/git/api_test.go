@@ -52,7 +52,6 @@ func TestAPI(t *testing.T) {
 	}{
 		"a token":                    {token, git.AsBearer, "Bearer s3cret"},
 		"a bearer":                   {git.Auth{Bearer: secret("s3cret")}, git.AsBearer, "Bearer s3cret"},
-		"a token as a password":      {token, git.AsPassword, "Basic OnMzY3JldA=="},
 		"a user":                     {git.Auth{Username: "bot", Password: secret("s3cret")}, git.AsBearer, "Basic Ym90OnMzY3JldA=="},
 		"a password that is a token": {git.Auth{Username: "bot", Password: secret("s3cret")}, git.AsToken, "Bearer s3cret"},
 		"nothing":                    {git.Auth{}, git.AsBearer, ""},

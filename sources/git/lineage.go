@@ -64,7 +64,7 @@ func (r *Repository) continues(ctx context.Context, from, to plumbing.Hash) erro
 	}
 	for _, h := range c.steps(to, r.merges) {
 		if err := r.verifiedCommit(h, c.store.objects[h].data); err != nil {
-			return fmt.Errorf("commit %[1]s came before it: %[2]w; to follow it all the same, push a signed commit on top whose message has the line %[3]s: %[4]s", h, err, ReplacesTrailer, from)
+			return fmt.Errorf("commit %[1]s came before it: %[2]w; to follow it anyway, push a signed commit on top whose message has the line %[3]s: %[4]s", h, err, ReplacesTrailer, from)
 		}
 	}
 	return nil
@@ -80,7 +80,7 @@ func (r *Repository) statedBy(to plumbing.Hash, o rawObject, tagged bool) error 
 }
 
 func unproved(h, at plumbing.Hash) error {
-	return untrusted("commit %s is older than what was followed with keys: nobody who is trusted signed commit %s", h, at)
+	return untrusted("commit %s is older than what was followed with keys: no trusted key signed commit %s", h, at)
 }
 
 func discontinued(from plumbing.Hash) error {

@@ -48,7 +48,7 @@ func (r *Repository) verifiedTag(t tag, h plumbing.Hash) error {
 		return fmt.Errorf("tag %s: %w", t.name, errMissing)
 	}
 	if raw.kind != plumbing.TagObject {
-		return r.signedBy("the tag "+t.name, h, nil, "", errors.New("it is a lightweight one, which nobody can sign: make it with git tag -s"))
+		return r.signedBy("the tag "+t.name, h, nil, "", errors.New("it is a lightweight tag, which cannot be signed: create it with git tag -s"))
 	}
 	content, signature := signedTag(raw.data)
 	header, _, _ := bytes.Cut(content, []byte("\n\n"))

@@ -1,6 +1,9 @@
 package oci_test
 
 import (
+	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,4 +34,70 @@ func TestMadeInTheFuture(t *testing.T) {
 		t.Error(err)
 	}
 	wantError(t, repo.Continues(t.Context(), future, today), fleet.Invalid, "so nothing can be told from its time")
+}
+
+// TestDroppedByTheRegistry: a registry that keeps artifacts for some time drops the one that was followed
+// last. Its time counts, if somebody kept it, and brings no older artifact back.
+func TestDroppedByTheRegistry(t *testing.T) {
+	registry := ocitest.New(t)
+	r := registry.Repository("fleet")
+	key, public := ocitest.NewKey(t)
+	keys, err := oci.NewKeys(map[string][]byte{"a.pub": public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	push := func(n int) fleet.Revision {
+		d := r.Artifact(t, "main", at(n), map[string]string{"a": fmt.Sprint(n)}, nil)
+		r.Sign(t, d, key, nil)
+		return fleet.Revision{Ref: "main", Digest: d}
+	}
+	older, followed, newer := push(1), push(2), push(3)
+	before := open(t, r, oci.Options{Ref: "main", Verify: keys.Verify})
+	if _, err := before.Fetch(t.Context(), followed); err != nil {
+		t.Fatal(err)
+	}
+	before.Remember(followed, at(9))
+	made := before.Made(followed)
+	if !made.Equal(at(2)) || !before.Made(newer).IsZero() {
+		t.Errorf("they were made at %v and %v", made, before.Made(newer))
+	}
+	after := open(t, r, oci.Options{Ref: "main", Verify: keys.Verify})
+	after.Remember(followed, at(9)) // the artifact says otherwise while it is there
+	if err := after.Continues(t.Context(), followed, newer); err != nil {
+		t.Error(err)
+	}
+	registry.Forget("fleet", followed.Digest)
+	after = open(t, r, oci.Options{Ref: "main", Verify: keys.Verify})
+	wantError(t, after.Continues(t.Context(), followed, newer), fleet.NotFound, "name a digest with --ref")
+	after.Remember(followed, time.Time{})
+	wantError(t, after.Continues(t.Context(), followed, newer), fleet.NotFound, "name a digest with --ref")
+	after.Remember(followed, made)
+	if err := after.Continues(t.Context(), followed, newer); err != nil {
+		t.Error(err)
+	}
+	wantError(t, after.Continues(t.Context(), followed, older), fleet.Invalid, "was moved back")
+	registry.Fault(func(w http.ResponseWriter, req *http.Request) bool {
+		if strings.Contains(req.URL.Path, followed.Digest) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}
+		return false
+	})
+	wantError(t, after.Continues(t.Context(), followed, newer), fleet.Unavailable, "")
+}
+
+// TestTimeOfTheFollowedIsKept: a process that sees many artifacts keeps the time of the one that it follows.
+func TestTimeOfTheFollowedIsKept(t *testing.T) {
+	repo := open(t, ocitest.New(t).Repository("fleet"), oci.Options{Ref: "main"})
+	rev := func(n int) fleet.Revision { return fleet.Revision{Ref: "main", Digest: fmt.Sprintf("sha256:%064d", n)} }
+	repo.Remember(rev(0), at(1))
+	for n := range 200 {
+		repo.Remember(rev(n+1), at(2))
+		if got := repo.Made(rev(0)); !got.Equal(at(1)) {
+			t.Fatalf("after %d others it is %v", n, got)
+		}
+	}
+	if !repo.Made(rev(1)).IsZero() {
+		t.Error("all others are kept, too")
+	}
 }

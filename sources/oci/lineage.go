@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"oras.land/oras-go/v2/registry/remote"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/tags"
 )
@@ -26,7 +28,7 @@ func (r *Repository) Continues(ctx context.Context, from, to fleet.Revision) err
 	}
 	op := "follow " + to.Short() + " of " + r.name.String()
 	return r.ordered(ctx, op, from.Digest, to.Digest, func() error {
-		return untrusted("it was not made after %[1]s, the last one that was followed: the tag was moved back; where that is meant, push the content anew, or name the digest with --ref", from.Digest)
+		return untrusted("it was not made after %[1]s, the last one that was followed: the tag was moved back; if that is intended, push the content again, or name the digest with --ref", from.Digest)
 	})
 }
 
@@ -56,9 +58,9 @@ func (r *Repository) ordered(ctx context.Context, op, before, after string, othe
 	if err != nil {
 		return classify(ctx, op, err)
 	}
-	a, err := r.manifest(ctx, remote, before)
+	old, err := r.madeAt(ctx, remote, before)
 	if err != nil {
-		return classify(ctx, op, fmt.Errorf("the artifact %s, which has to have been made before it, cannot be had (name a digest with --ref where it is gone): %w", before, err))
+		return classify(ctx, op, err)
 	}
 	b, err := r.manifest(ctx, remote, after)
 	if err != nil {
@@ -66,10 +68,6 @@ func (r *Repository) ordered(ctx context.Context, op, before, after string, othe
 	}
 	if err := r.verified(ctx, remote, after); err != nil {
 		return classify(ctx, op, err)
-	}
-	old, err := created(a)
-	if err != nil {
-		return classify(ctx, op, untrusted("artifact %s: %w", before, err))
 	}
 	young, err := created(b)
 	if err != nil {
@@ -86,4 +84,22 @@ func (r *Repository) ordered(ctx context.Context, op, before, after string, othe
 		return classify(ctx, op, otherwise())
 	}
 	return nil
+}
+
+// madeAt returns when the artifact of that digest was made, by its manifest. If the registry does
+// not have it any more, it counts what is remembered.
+func (r *Repository) madeAt(ctx context.Context, remote *remote.Repository, digest string) (time.Time, error) {
+	m, err := r.manifest(ctx, remote, digest)
+	if err != nil {
+		gone := fleet.KindOf(classify(ctx, "get the manifest", err)) == fleet.NotFound
+		if at := r.made.of(digest); gone && !at.IsZero() {
+			return at, nil
+		}
+		return time.Time{}, fmt.Errorf("the artifact %s, which has to have been made before it, cannot be had (name a digest with --ref where it is gone): %w", digest, err)
+	}
+	at, err := created(m)
+	if err != nil {
+		return time.Time{}, untrusted("artifact %s: %w", digest, err)
+	}
+	return at, nil
 }

@@ -34,6 +34,7 @@ type Repository struct {
 	known map[string]ocispec.Manifest
 
 	signatures map[string]proof // that counted, by digest
+	made       made
 }
 
 // A snapshot is the content of one fetched artifact.
@@ -175,6 +176,9 @@ func (r *Repository) fetch(ctx context.Context, digest string) (snapshot, error)
 	}
 	if err := r.verified(ctx, remote, digest); err != nil {
 		return snapshot{}, err
+	}
+	if at, err := created(m); err == nil {
+		r.made.keep(digest, at)
 	}
 	if i := slices.IndexFunc(r.kept, func(s snapshot) bool { return s.digest == digest }); i >= 0 {
 		return r.kept[i], nil

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -83,6 +82,7 @@ func (q *Approvals) Approve(ctx context.Context, a fleet.Approval) error {
 	if err := checkApproval(a); err != nil {
 		return fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
+	a.Reason, a.By = fleet.PlainLines(a.Reason), fleet.PlainLines(a.By) // as the file has them: see plain
 	if q.Sign != nil {
 		content, err := approvalContent(a)
 		if err == nil {
@@ -92,7 +92,7 @@ func (q *Approvals) Approve(ctx context.Context, a fleet.Approval) error {
 			return fleet.Errorf(fleet.Invalid, op, "cannot sign it: %w", err)
 		}
 	}
-	b, err := encodeDocs(op, approvalFileOf(a))
+	b, err := approvalKind.encode(op, approvalFileOf(a))
 	if err != nil {
 		return err
 	}
@@ -111,11 +111,8 @@ func readApproval(t fs.FS, p string) (fleet.Approval, error) {
 		return fleet.Approval{}, err
 	}
 	var f approvalFile
-	if err := documents.UnmarshalStrict(b, &f, smallLimits()); err != nil {
+	if err := approvalKind.decode(b, &f); err != nil {
 		return fleet.Approval{}, err
-	}
-	if f.Kind != "Approval" || f.APIVersion != apiVersion {
-		return fleet.Approval{}, fmt.Errorf("it is not an %s Approval", apiVersion)
 	}
 	a := fleet.Approval{
 		PullRequest: f.PullRequest, Kind: fleet.ApprovalKind(f.Approve), Head: f.Head, Reason: f.Reason, By: f.By, At: f.At, Signature: f.Signature,
@@ -154,7 +151,7 @@ func isCommit(s string) bool {
 
 func approvalFileOf(a fleet.Approval) approvalFile {
 	return approvalFile{
-		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Approval"}, PullRequest: a.PullRequest, Approve: string(a.Kind), Head: a.Head,
+		typeMeta: approvalKind.meta(), PullRequest: a.PullRequest, Approve: string(a.Kind), Head: a.Head,
 		Reason: a.Reason, By: a.By, At: a.At.UTC(), Signature: a.Signature,
 	}
 }

@@ -103,7 +103,7 @@ func (a *Arbiter) Restore(ctx context.Context, of fleet.Owner) error {
 		case a.Verify == nil:
 			return was, fmt.Sprintf("owner: %s (epoch %d) stays: what was here is older", of.Agent, of.Epoch), nil
 		}
-		return was, fmt.Sprintf("owner: %s (epoch %d) stays: nobody who counts signed another", of.Agent, of.Epoch), nil
+		return was, fmt.Sprintf("owner: %s (epoch %d) stays: no request key signed another", of.Agent, of.Epoch), nil
 	})
 	return err
 }

@@ -95,7 +95,7 @@ func joinActions(a, b []string) []string {
 
 func deposedBy(now, self fleet.Owner) error {
 	if now == (fleet.Owner{}) {
-		return fmt.Errorf("%w: nobody does, the status branch has no %s; it was %s with epoch %d", ErrDeposed, ownerPath, self.Agent, self.Epoch)
+		return fmt.Errorf("%w: no agent does, the status branch has no %s; it was %s with epoch %d", ErrDeposed, ownerPath, self.Agent, self.Epoch)
 	}
 	if now.Is(self) && now.Place == self.Place && now.Incarnation == self.Incarnation {
 		return fmt.Errorf("%w: another process of this agent with the same number %d does", ErrDeposed, now.Incarnation)

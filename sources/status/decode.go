@@ -95,7 +95,7 @@ func readFleet(t fs.FS) (Status, error) {
 		return Status{}, unreadable(fleetPath, err)
 	}
 	var f fleetFile
-	if err := documents.Unmarshal(withoutLines(b), &f, fleetLimits()); err != nil {
+	if err := fleetKind.decode(withoutLines(b), &f); err != nil {
 		return Status{}, unreadable(fleetPath, err)
 	}
 	s := Status{Fleet: sources.FleetStatus{
@@ -103,6 +103,9 @@ func readFleet(t fs.FS) (Status, error) {
 		Applied: f.Applied.fleet(), Broken: f.Broken, Behind: keysOf(f.Behind), Orphans: keysOf(f.Orphans),
 		Rollout: f.Rollout.fleet(),
 	}}
+	if at, err := time.Parse(time.RFC3339, f.AppliedMade); err == nil {
+		s.Fleet.AppliedMade = at.UTC()
+	}
 	for _, p := range f.Sources {
 		s.Fleet.Sources = append(s.Fleet.Sources, fleet.PinnedSource{Name: p.Name, URL: p.URL, Commit: p.Commit, Digest: p.Digest, Tag: p.Tag, Path: p.Path})
 	}
@@ -161,20 +164,6 @@ func readCluster(t fs.FS, p string) cached {
 	return f
 }
 
-// limits bound one document of a status branch, which may be hostile: they are far above
-// the report on a cluster of ten thousand machines.
-func limits() documents.Limits {
-	return documents.Limits{Bytes: 16 << 20, Documents: 10, Nodes: 300_000, Depth: 50, Expanded: 16 << 20}
-}
-
-// fleetLimits bound fleet.yaml. A mistake in a base may be three problems of each of ten thousand
-// clusters, which are half a million nodes.
-func fleetLimits() documents.Limits {
-	l := limits()
-	l.Nodes = 590_000
-	return l
-}
-
 // mostDocuments bounds the machines of one cluster.
 const mostDocuments = 50_000
 
@@ -187,16 +176,16 @@ func decodeCluster(b []byte) (Cluster, error) {
 	for doc := range bytes.SplitSeq(b, []byte("\n---\n")) {
 		var err error
 		switch kind := kindOf(doc); kind {
-		case "ClusterReport":
+		case string(clusterKind):
 			var f reportFile
-			err = documents.Unmarshal(doc, &f, limits())
+			err = clusterKind.decode(doc, &f)
 			c.Report, c.Upgrade, c.Addons = reportOf(f), f.Upgrade.status(), readAddons(f.Addons)
 			c.Report.Addons = reportsOf(c.Addons)
 		case "Cluster":
-			err = documents.Unmarshal(doc, &c.Cluster, limits())
+			err = documents.Unmarshal(doc, &c.Cluster, clusterKind.limits())
 		case "Machine":
 			var m clusterv1.Machine
-			err = documents.Unmarshal(doc, &m, limits())
+			err = documents.Unmarshal(doc, &m, clusterKind.limits())
 			if err == nil && m.Name == "" && m.Spec.ProviderID == "" { // a machine with damaged tags has only an id
 				err = errors.New("a Machine has neither a name nor a provider id")
 			}

@@ -17,17 +17,18 @@ import (
 
 // known is the content of the branch at head, as far as the writer knows.
 type known struct {
-	head     fleet.Revision
-	stale    bool // somebody else may have written since
-	owner    fleet.Owner
-	ownerIn  func(fs.FS) (fleet.Owner, error)
-	fleet    sources.FleetStatus
-	fleetSum checksum
-	clusters map[fleet.Key]cached
-	hosts    map[fleet.Key]cachedHost
-	cache    cache
-	notify   *Notifications // nil: nobody is told anything
-	outbox   outbox
+	head      fleet.Revision
+	stale     bool // somebody else may have written since
+	owner     fleet.Owner
+	ownerIn   func(fs.FS) (fleet.Owner, error)
+	fleet     sources.FleetStatus
+	fleetSum  checksum
+	clusters  map[fleet.Key]cached
+	hosts     map[fleet.Key]cachedHost
+	cache     cache
+	notify    *Notifications // nil: nobody is told anything
+	oversized oversized
+	outbox    outbox
 }
 
 // load reads the branch. Files of clusters and of the fleet that cannot be read count as
@@ -61,18 +62,19 @@ func (n *known) load(ctx context.Context, b sources.Branch) error {
 
 // A draft is a commit that is being made.
 type draft struct {
-	edits    map[string][]byte
-	changes  []change // sorted by key
-	clusters map[fleet.Key]cached
-	removed  []fleet.Key
-	hosts    map[fleet.Key]cachedHost // all of them
-	moved    []hostChange             // sorted by key
-	fleet    sources.FleetStatus
-	fleetOld sources.FleetStatus
-	fleetSum checksum
-	revision fleet.Revision
-	outbox   outbox
-	told     []fleet.Notification
+	edits     map[string][]byte
+	changes   []change // sorted by key
+	clusters  map[fleet.Key]cached
+	removed   []fleet.Key
+	hosts     map[fleet.Key]cachedHost // all of them
+	moved     []hostChange             // sorted by key
+	fleet     sources.FleetStatus
+	fleetOld  sources.FleetStatus
+	fleetSum  checksum
+	revision  fleet.Revision
+	outbox    outbox
+	told      []fleet.Notification
+	oversized oversized
 }
 
 // A change is what is new of one cluster.
@@ -86,7 +88,10 @@ type change struct {
 
 // draft makes the files that differ from what is known.
 func (n *known) draft(b batch, now time.Time) (*draft, error) {
-	d := &draft{edits: map[string][]byte{}, clusters: map[fleet.Key]cached{}, fleet: n.fleet, fleetOld: n.fleet, told: b.told}
+	d := &draft{edits: map[string][]byte{}, clusters: map[fleet.Key]cached{}, fleet: n.fleet, fleetOld: n.fleet, told: b.told, oversized: maps.Clone(n.oversized)}
+	if d.oversized == nil {
+		d.oversized = make(oversized)
+	}
 	if b.fleet != nil {
 		d.fleet = *b.fleet
 	}
@@ -96,6 +101,9 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 		old, had := n.clusters[k]
 		c := newCluster(r, old.cluster, now)
 		content, err := encodeCluster(c)
+		if d.oversized.left(ClusterPath(k), k, err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -115,6 +123,7 @@ func (n *known) draft(b batch, now time.Time) (*draft, error) {
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(b.forgets), fleet.Key.Compare) {
+		delete(d.oversized, ClusterPath(k))
 		if old, had := n.clusters[k]; had {
 			d.edits[ClusterPath(k)] = nil
 			d.removed = append(d.removed, k)
@@ -151,12 +160,12 @@ func (n *known) fleetFile(d *draft) ([]byte, error) {
 			phases[string(p)]++
 		}
 	}
-	return encodeFleet(d.fleet, phases, lines)
+	return encodeFleet(d.oversized.with(d.fleet), phases, lines)
 }
 
 // apply notes that d was committed as head.
 func (n *known) apply(d *draft, head fleet.Revision) {
-	n.head, n.fleet, n.fleetSum, n.hosts, n.outbox = head, d.fleet, d.fleetSum, d.hosts, d.outbox
+	n.head, n.fleet, n.fleetSum, n.hosts, n.outbox, n.oversized = head, d.fleet, d.fleetSum, d.hosts, d.outbox, d.oversized
 	maps.Copy(n.clusters, d.clusters)
 	for _, k := range d.removed {
 		delete(n.clusters, k)

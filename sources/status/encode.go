@@ -33,7 +33,7 @@ const (
 func encodeCluster(c Cluster) ([]byte, error) {
 	r := c.Report
 	docs := []any{reportFile{
-		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "ClusterReport"},
+		typeMeta: clusterKind.meta(),
 		Metadata: meta{Namespace: r.Cluster.Namespace, Name: r.Cluster.Name},
 		Phase:    string(r.Phase),
 		Revision: revisionOf(r.Revision),
@@ -52,7 +52,7 @@ func encodeCluster(c Cluster) ([]byte, error) {
 	for _, m := range c.Machines {
 		docs = append(docs, m)
 	}
-	return encodeDocs("cluster "+r.Cluster.String(), docs...)
+	return clusterKind.encode("cluster "+r.Cluster.String(), docs...)
 }
 
 func endsOf(certificates map[string]time.Time) map[string]string {
@@ -78,7 +78,7 @@ func poolsOf(list []fleet.PoolReport) []pool {
 // last, since people read the rest first.
 func encodeFleet(s sources.FleetStatus, phases map[string]int, lines [][]byte) ([]byte, error) {
 	f := fleetFile{
-		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "FleetStatus"},
+		typeMeta: fleetKind.meta(),
 		Fleet:    string(s.Fleet),
 		Revision: revisionOf(s.Revision),
 		Applied:  revisionOf(s.Applied),
@@ -86,6 +86,9 @@ func encodeFleet(s sources.FleetStatus, phases map[string]int, lines [][]byte) (
 		Phases:   phases,
 		Problems: problemsOf(s.Problems),
 		Rollout:  rolloutOf(s.Rollout),
+	}
+	if !s.AppliedMade.IsZero() {
+		f.AppliedMade = s.AppliedMade.UTC().Format(time.RFC3339)
 	}
 	for _, k := range slices.SortedFunc(slices.Values(s.Behind), fleet.Key.Compare) {
 		f.Behind = append(f.Behind, k.String())
@@ -102,7 +105,11 @@ func encodeFleet(s sources.FleetStatus, phases map[string]int, lines [][]byte) (
 			f.Home.Cluster = h.Cluster.String()
 		}
 	}
-	b, err := encodeDocs("the fleet", f)
+	b, err := fleetKind.encode("the fleet", f)
+	for len(f.Problems) > 1 && fleet.KindOf(err) == fleet.Exhausted {
+		f.Problems = fewer(f.Problems, len(s.Problems))
+		b, err = fleetKind.encode("the fleet", f)
+	}
 	if err != nil || len(lines) == 0 {
 		return b, err
 	}
@@ -136,10 +143,10 @@ func lineOf(r fleet.Report) clusterLine {
 }
 
 // encodeOwnership returns owner.yaml.
-func encodeOwnership(r ownership) ([]byte, error) { return encodeDocs(ownerPath, ownerFileOf(r)) }
+func encodeOwnership(r ownership) ([]byte, error) { return ownerKind.encode(ownerPath, ownerFileOf(r)) }
 
 func ownerFileOf(r ownership) ownerFile {
-	f := ownerFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Owner"}, Agent: r.owner.Agent, Epoch: r.owner.Epoch, Place: r.owner.Place, Serial: r.serial, Signature: r.signature}
+	f := ownerFile{typeMeta: ownerKind.meta(), Agent: r.owner.Agent, Epoch: r.owner.Epoch, Place: r.owner.Place, Serial: r.serial, Signature: r.signature}
 	if n := r.next; n != (fleet.Succession{}) {
 		f.Successor = &successor{ID: n.ID, Agent: n.To, Step: string(n.Step), Message: n.Message, Place: n.Place}
 	}

@@ -3,14 +3,12 @@ package status
 import (
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 )
 
 // Annotations of a host's file: what BareMetalHost has no field for.
@@ -81,7 +79,7 @@ type hostProvisioning struct {
 // encodeHost returns the file of h, of which the reports of the clusters by tell.
 func encodeHost(h fleet.Host, by []fleet.Key) ([]byte, error) {
 	f := hostFile{
-		typeMeta: typeMeta{APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost"},
+		typeMeta: hostKind.meta(),
 		Metadata: hostMeta{Namespace: h.Namespace, Name: h.Name, Labels: h.Labels, Annotations: hostAnnotations(h, by), CreationTimestamp: timeText(h.Enrolled)},
 		Spec:     hostSpec{BootMACAddress: h.BootMAC, Online: h.Online},
 		Status: hostStatus{
@@ -102,7 +100,7 @@ func encodeHost(h fleet.Host, by []fleet.Key) ([]byte, error) {
 	if h.Hardware != nil {
 		f.Status.Provisioning.BootMode = h.Hardware.BootMode
 	}
-	return encodeDocs("host "+h.Key().String(), f)
+	return hostKind.encode("host "+h.Key().String(), f)
 }
 
 func hostAnnotations(h fleet.Host, by []fleet.Key) map[string]string {
@@ -150,11 +148,8 @@ func readHost(t fs.FS, p string) cachedHost {
 // decodeHost is the inverse of encodeHost.
 func decodeHost(b []byte) (fleet.Host, []fleet.Key, error) {
 	var f hostFile
-	if err := documents.Unmarshal(b, &f, smallLimits()); err != nil {
+	if err := hostKind.decode(b, &f); err != nil {
 		return fleet.Host{}, nil, err
-	}
-	if f.Kind != "BareMetalHost" {
-		return fleet.Host{}, nil, fmt.Errorf("it is a %q, not a BareMetalHost", f.Kind)
 	}
 	a := f.Metadata.Annotations
 	h := fleet.Host{

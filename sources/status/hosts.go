@@ -58,6 +58,9 @@ func (n *known) draftHosts(d *draft, b *batch) error {
 		if list := b.reports[k].Hosts; list != nil {
 			tell(d.hosts, k, list)
 		}
+		for _, h := range b.reports[k].Hosts {
+			delete(d.oversized, hostPath(h.Key()))
+		}
 	}
 	for k := range b.forgets {
 		tell(d.hosts, k, nil)
@@ -69,6 +72,7 @@ func (n *known) draftHosts(d *draft, b *batch) error {
 		now, has := d.hosts[k]
 		switch {
 		case !has:
+			delete(d.oversized, hostPath(k))
 			d.edits[hostPath(k)] = nil
 			d.moved = append(d.moved, hostChange{old: old.host, new: old.host, gone: true})
 			continue
@@ -76,6 +80,13 @@ func (n *known) draftHosts(d *draft, b *batch) error {
 			continue
 		}
 		content, err := encodeHost(now.host, now.by)
+		if d.oversized.left(hostPath(k), now.host.Consumer.Cluster, err) {
+			d.hosts[k] = old
+			if !had {
+				delete(d.hosts, k)
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -84,7 +83,7 @@ func (a *Arbiter) beginning(next ownership) (sources.Commit, error) {
 
 // encodeIncarnation returns incarnation.yaml, signed where owners are signed.
 func (a *Arbiter) encodeIncarnation(o fleet.Owner, signed bool) ([]byte, error) {
-	f := incarnationFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Incarnation"}, Number: o.Incarnation, Process: o.Process}
+	f := incarnationFile{typeMeta: incarnationKind.meta(), Number: o.Incarnation, Process: o.Process}
 	if (a.Verify != nil || signed) && a.Sign != nil {
 		number, process, err := signedIncarnation(f)
 		if err == nil {
@@ -97,7 +96,7 @@ func (a *Arbiter) encodeIncarnation(o fleet.Owner, signed bool) ([]byte, error) 
 			return nil, fleet.Errorf(fleet.Invalid, "sign "+incarnationPath, "%w", err)
 		}
 	}
-	return encodeDocs(incarnationPath, f)
+	return incarnationKind.encode(incarnationPath, f)
 }
 
 // signedIncarnation returns the two contents of incarnation.yaml that are signed.
@@ -125,7 +124,7 @@ func readIncarnation(t fs.FS, verify Verify) (number int64, process string, err 
 		return 0, "", unreadable(incarnationPath, err)
 	}
 	var f incarnationFile
-	if documents.Unmarshal(b, &f, limits()) != nil || f.Kind != "Incarnation" || f.Number < 1 || f.Number >= maxCount {
+	if incarnationKind.decode(b, &f) != nil || f.Number < 1 || f.Number >= maxCount {
 		return 0, "", nil
 	}
 	if verify == nil {

@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"maps"
 	"strings"
+	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -28,7 +28,9 @@ type Location struct {
 	Owner   fleet.Owner // zero: the branch is not there, or has no owner
 	Fleet   fleet.ID    // empty: not known
 	Applied fleet.Revision
-	MovedTo string // the branch that has the status; empty: this one has it
+	// AppliedMade is when Applied was made; zero: not known.
+	AppliedMade time.Time
+	MovedTo     string // the branch that has the status; empty: this one has it
 	// Signposts are branches that have the status of other fleets.
 	Signposts map[fleet.ID]string
 }
@@ -41,7 +43,7 @@ func Locate(t fs.FS) (Location, error) {
 		return Location{}, err
 	}
 	s, _ := readFleet(t)
-	l := Location{Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, Signposts: readSignposts(t)}
+	l := Location{Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, AppliedMade: s.Fleet.AppliedMade, Signposts: readSignposts(t)}
 	l.MovedTo, err = movedTo(t)
 	if err != nil {
 		return Location{}, err
@@ -60,7 +62,7 @@ func movedTo(t fs.FS) (string, error) {
 	}
 	var f movedFile
 	if err == nil {
-		err = documents.Unmarshal(b, &f, limits())
+		err = movedKind.decode(b, &f)
 	}
 	if err == nil && f.Branch == "" {
 		err = errors.New("it names no branch")
@@ -126,7 +128,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 		return err
 	}
 	return commit(ctx, from, op, func(fs.FS, bool) (sources.Commit, error) {
-		b, err := encodeDocs(movedPath, movedFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Moved"}, Branch: name})
+		b, err := movedKind.encode(movedPath, movedFile{typeMeta: movedKind.meta(), Branch: name})
 		return sources.Commit{
 			Edits: map[string][]byte{movedPath: b}, Message: fmt.Sprintf("fleet: the status was moved to %s", name), Trailers: trailers(fleet.Revision{}, here.Owner),
 		}, err

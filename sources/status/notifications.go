@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 )
 
 // notificationsPath is the file with what people are still to be told.
@@ -94,7 +93,7 @@ func readOutbox(t fs.FS) outbox {
 	}
 	o.there = true
 	var f notificationsFile
-	if err != nil || documents.Unmarshal(b, &f, limits()) != nil {
+	if err != nil || notificationsKind.decode(b, &f) != nil {
 		return o
 	}
 	for name, version := range f.Versions {
@@ -118,7 +117,7 @@ func readOutbox(t fs.FS) outbox {
 
 // encode returns the file.
 func (o outbox) encode() ([]byte, error) {
-	f := notificationsFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Notifications"}, Versions: map[string]string{}}
+	f := notificationsFile{typeMeta: notificationsKind.meta(), Versions: map[string]string{}}
 	for k, version := range o.versions {
 		f.Versions[k.String()] = version
 	}
@@ -132,7 +131,7 @@ func (o outbox) encode() ([]byte, error) {
 		}
 		f.Pending = append(f.Pending, i)
 	}
-	return encodeDocs("notifications", f)
+	return notificationsKind.encode("notifications", f)
 }
 
 // notifications adds to d what people are to be told of it, and takes out what they were

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 )
 
 // ownership is the content of owner.yaml and incarnation.yaml.
@@ -46,10 +45,10 @@ func readOwnership(t fs.FS, verify Verify) (ownership, error) {
 		return ownership{}, err
 	}
 	var f ownerFile
-	if err := documents.UnmarshalStrict(b, &f, limits()); err != nil {
+	if err := ownerKind.decode(b, &f); err != nil {
 		return ownership{}, unreadable(ownerPath, err)
 	}
-	if f.Kind != "Owner" || f.APIVersion != apiVersion || f.Agent == "" || f.Epoch < 1 {
+	if f.Agent == "" || f.Epoch < 1 {
 		return ownership{}, unreadable(ownerPath, fmt.Errorf("it is not an %s Owner with agent and epoch", apiVersion))
 	}
 	if f.Epoch > maxCount || f.Serial < 0 || f.Serial > maxCount { // the next one has to be greater

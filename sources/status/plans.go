@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -59,6 +58,7 @@ type Plan struct {
 	Changes  []PlannedChange
 	Clusters []fleet.Key // whose definitions it changes, sorted
 	Text     string      // for people, Markdown
+	Comment  string      // id of the comment on the pull request that says it; empty: not known
 }
 
 // Name returns what p is of, for people.
@@ -107,6 +107,7 @@ type planFile struct {
 	Summary     string          `json:"summary"`
 	Changes     []PlannedChange `json:"changes,omitempty"`
 	Clusters    []string        `json:"clusters,omitempty"`
+	Comment     string          `json:"comment,omitempty"`
 }
 
 // List returns all, sorted by number and by ref. Where single files cannot be read, the error names
@@ -156,7 +157,12 @@ func (q *Plans) Write(ctx context.Context, of fleet.Owner, put, gone []Plan) err
 			edits[p] = content
 		}
 		for _, p := range put {
-			b, err := encodeDocs(p.Name(), planFileOf(p))
+			f := planFileOf(p)
+			b, err := planKind.encode(p.Name(), f)
+			for len(f.Changes) > 1 && fleet.KindOf(err) == fleet.Exhausted {
+				f.Changes = f.Changes[:len(f.Changes)/2]
+				b, err = planKind.encode(p.Name(), f)
+			}
 			if err != nil {
 				return sources.Commit{}, err
 			}
@@ -191,14 +197,15 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 		return Plan{}, err
 	}
 	var f planFile
-	if err := documents.Unmarshal(b, &f, fleetLimits()); err != nil {
+	if err := planKind.decode(b, &f); err != nil {
 		return Plan{}, err
 	}
-	if of := (Plan{Number: f.PullRequest, Ref: f.Ref}); f.Kind != "Plan" || f.APIVersion != apiVersion || of.path()+".yaml" != p || !fs.ValidPath("x"+f.Ref) {
+	if of := (Plan{Number: f.PullRequest, Ref: f.Ref}); of.path()+".yaml" != p || !fs.ValidPath("x"+f.Ref) {
 		return Plan{}, fmt.Errorf("it is not an %s Plan of the pull request, or the ref, that it is called after", apiVersion)
 	}
 	out := Plan{
 		Number: f.PullRequest, Ref: f.Ref, Head: f.Head, Base: f.Base, Tree: f.Tree, Look: f.Look, Verdict: f.Verdict, Summary: f.Summary, Changes: f.Changes,
+		Comment: f.Comment,
 	}
 	for _, name := range f.Clusters {
 		k, err := fleet.ParseKey(name)
@@ -217,8 +224,8 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 
 func planFileOf(p Plan) planFile {
 	f := planFile{
-		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Plan"}, PullRequest: p.Number, Ref: p.Ref, Head: p.Head, Base: p.Base, Tree: p.Tree, Look: p.Look,
-		Verdict: p.Verdict, Summary: p.Summary, Changes: slices.Clone(p.Changes[:min(len(p.Changes), mostPlanned)]),
+		typeMeta: planKind.meta(), PullRequest: p.Number, Ref: p.Ref, Head: p.Head, Base: p.Base, Tree: p.Tree, Look: p.Look,
+		Verdict: p.Verdict, Summary: p.Summary, Comment: p.Comment, Changes: slices.Clone(p.Changes[:min(len(p.Changes), mostPlanned)]),
 	}
 	for i := range f.Changes {
 		if c := &f.Changes[i]; len(c.Reason) > mostReason {

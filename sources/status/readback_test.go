@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -78,7 +79,7 @@ func TestFleetIsReadBack(t *testing.T) {
 	k := fleet.Key{Namespace: "prod", Name: "eu-1"}
 	rev := fleet.Revision{Ref: "main", Digest: "sha1:5b3c7e0a1f2d5b3c7e0a1f2d5b3c7e0a1f2d5b3c"}
 	want := sources.FleetStatus{
-		Fleet: "edge", Revision: rev, Applied: rev, Broken: true, Behind: []fleet.Key{k}, Orphans: []fleet.Key{k},
+		Fleet: "edge", Revision: rev, Applied: rev, AppliedMade: time.Date(2026, 3, 1, 12, 0, 7, 0, time.UTC), Broken: true, Behind: []fleet.Key{k}, Orphans: []fleet.Key{k},
 		Problems: []fleet.Problem{{File: "a.yaml", Line: 2, Message: "is wrong", Hint: "mend it"}},
 		Home:     sources.HomeStatus{Cluster: k, Step: "install", Message: "waits", Left: "home.ops.old", Undo: "ops/a ops/b@agents/one"},
 		Sources:  []fleet.PinnedSource{{Name: "base", URL: "https://git.example.com/base", Commit: "5b3c7e0a1f2d5b3c7e0a1f2d5b3c7e0a1f2d5b3c", Path: "clusters"}},
@@ -99,5 +100,8 @@ func TestFleetIsReadBack(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got.Fleet); d != "" {
 		t.Errorf("-want +got:\n%s", d)
+	}
+	if l, err := status.Locate(plainTree{b.files}); err != nil || l.Applied != rev || l.AppliedMade != want.AppliedMade {
+		t.Errorf("located: %+v, %v", l, err)
 	}
 }

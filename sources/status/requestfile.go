@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 )
 
 // requestFile is one request.
@@ -116,23 +115,14 @@ func readFolder[T any](t fs.FS, dir string, read func(fs.FS, string) (T, error),
 	return out, errors.Join(errs...)
 }
 
-// smallLimits are those of a file that people write by hand, and that is read with
-// each poll.
-func smallLimits() documents.Limits {
-	return documents.Limits{Bytes: 256 << 10, Documents: 2, Nodes: 20_000, Depth: 50, Expanded: 256 << 10}
-}
-
 func readRequest(t fs.FS, p string, complete completer) (fleet.Request, error) {
 	b, err := fs.ReadFile(t, p)
 	if err != nil {
 		return fleet.Request{}, err
 	}
 	var f requestFile
-	if err := documents.UnmarshalStrict(b, &f, smallLimits()); err != nil {
+	if err := requestKind.decode(b, &f); err != nil {
 		return fleet.Request{}, err
-	}
-	if f.Kind != "Request" || f.APIVersion != apiVersion {
-		return fleet.Request{}, fmt.Errorf("it is not an %s Request", apiVersion)
 	}
 	r := fleet.Request{
 		Kind: fleet.RequestKind(f.Wish), Machine: fleet.MachineName(f.Machine), ProviderID: fleet.ProviderID(f.ProviderID),
@@ -172,7 +162,7 @@ func checkRequest(r fleet.Request) error {
 		machine = true
 	case fleet.RequestSuspend, fleet.RequestReconcile, fleet.RequestAbandon, fleet.RequestRotate, fleet.RequestRelease:
 	default:
-		return fmt.Errorf("the wish %q is not known", r.Kind)
+		return fmt.Errorf("the request %q is not known", r.Kind)
 	}
 	switch r.Answer.State {
 	case "", fleet.RequestAccepted, fleet.RequestRefused, fleet.RequestDone:
@@ -249,7 +239,7 @@ func requestPath(r fleet.Request) string {
 
 func fileOf(r fleet.Request) requestFile {
 	f := requestFile{
-		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Request"},
+		typeMeta: requestKind.meta(),
 		Wish:     string(r.Kind), Stage: r.Stage, Release: string(r.Release), Of: r.Of, Machine: string(r.Machine), ProviderID: string(r.ProviderID),
 		What: string(r.What), Reason: r.Reason, By: r.By, At: r.At.UTC(), Signature: r.Signature,
 	}

@@ -81,6 +81,7 @@ func (q *Requests) Ask(ctx context.Context, r fleet.Request) error {
 		return fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
 	r.Answer = fleet.Answer{}
+	r.Reason, r.By = fleet.PlainLines(r.Reason), fleet.PlainLines(r.By) // as the file has them: see plain
 	if q.Sign != nil {
 		content, err := signedContent(r)
 		if err == nil {
@@ -116,7 +117,7 @@ func (q *Requests) Withdraw(ctx context.Context, r fleet.Request, why string) er
 		case mayHave:
 			return edit{}, nil
 		}
-		return edit{}, fleet.Errorf(fleet.NotFound, op, "nobody asks for it")
+		return edit{}, fleet.Errorf(fleet.NotFound, op, "there is no such request")
 	})
 }
 
@@ -197,7 +198,7 @@ func (q *Requests) change(ctx context.Context, op string, decide func(t fs.FS, a
 			}
 		}
 		for _, r := range e.put {
-			if edits[requestPath(r)], err = encodeDocs(r.String(), fileOf(r)); err != nil {
+			if edits[requestPath(r)], err = requestKind.encode(r.String(), fileOf(r)); err != nil {
 				return sources.Commit{}, err
 			}
 		}

@@ -24,7 +24,7 @@ func TestStandings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var f rolloutFile
-	if err := documents.UnmarshalStrict(b, &f, smallLimits()); err != nil {
+	if err := documents.UnmarshalStrict(b, &f, fleetKind.limits()); err != nil {
 		t.Fatal(err)
 	}
 	got := f.fleet()

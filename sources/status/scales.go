@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -179,8 +178,9 @@ func (q *Scales) commit(t fs.FS, list, gone []fleet.Scale) (sources.Commit, erro
 func (q *Scales) encode(s fleet.Scale) ([]byte, error) {
 	if q.Sign == nil {
 		s.At = time.Time{} // it is there to tell an old signed one from a new one
-		return encodeDocs(s.String(), scaleFileOf(s))
+		return scaleKind.encode(s.String(), scaleFileOf(s))
 	}
+	s.Reason = fleet.PlainLines(s.Reason) // as the file has it: see plain
 	f := scaleFileOf(s)
 	content, err := signedScaleContent(s)
 	if err == nil {
@@ -189,7 +189,7 @@ func (q *Scales) encode(s fleet.Scale) ([]byte, error) {
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, "sign "+s.String(), "%w", err)
 	}
-	return encodeDocs(s.String(), f)
+	return scaleKind.encode(s.String(), f)
 }
 
 func because(reason string) string {
@@ -211,7 +211,7 @@ func readScale(t fs.FS, p string) (signedScale, error) {
 		return signedScale{}, err
 	}
 	var f scaleFile
-	if err := documents.UnmarshalStrict(b, &f, limits()); err != nil {
+	if err := scaleKind.decode(b, &f); err != nil {
 		return signedScale{}, err
 	}
 	s, err := scaleIn(p, f)
@@ -220,9 +220,6 @@ func readScale(t fs.FS, p string) (signedScale, error) {
 
 // scaleIn returns what f, the file at p, says.
 func scaleIn(p string, f scaleFile) (s fleet.Scale, err error) {
-	if f.Kind != "Scale" || f.APIVersion != apiVersion {
-		return fleet.Scale{}, fmt.Errorf("it is not an %s Scale", apiVersion)
-	}
 	s = fleet.Scale{Pool: fleet.PoolName(f.Pool), Replicas: f.Replicas, Reason: f.Reason}
 	if s.Cluster, err = fleet.ParseKey(f.Cluster); err != nil {
 		return fleet.Scale{}, err
@@ -251,7 +248,7 @@ func scalePath(s fleet.Scale) string {
 
 func scaleFileOf(s fleet.Scale) scaleFile {
 	f := scaleFile{
-		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Scale"},
+		typeMeta: scaleKind.meta(),
 		Cluster:  s.Cluster.String(), Pool: string(s.Pool), Replicas: s.Replicas, Reason: s.Reason,
 	}
 	for _, id := range s.Remove {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -20,7 +19,7 @@ const signpostsFolder = "signposts"
 func Signpost(ctx context.Context, b sources.Branch, id fleet.ID, name string) error {
 	return commit(ctx, b, "write a signpost for fleet "+string(id), func(fs.FS, bool) (sources.Commit, error) {
 		p := signpostsFolder + "/" + string(id) + ".yaml"
-		content, err := encodeDocs(p, movedFile{typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Signpost"}, Branch: name})
+		content, err := signpostKind.encode(p, movedFile{typeMeta: signpostKind.meta(), Branch: name})
 		return sources.Commit{Edits: map[string][]byte{p: content}, Message: fmt.Sprintf("fleet %s: the status is on %s", id, name)}, err
 	})
 }
@@ -34,7 +33,7 @@ func readSignposts(t fs.FS) map[fleet.ID]string {
 		id, ok := strings.CutSuffix(e.Name(), ".yaml")
 		b, err := fs.ReadFile(t, signpostsFolder+"/"+e.Name())
 		var f movedFile
-		if ok && err == nil && documents.Unmarshal(b, &f, limits()) == nil && f.Branch != "" {
+		if ok && err == nil && signpostKind.decode(b, &f) == nil && f.Branch != "" {
 			posts[fleet.ID(id)] = f.Branch
 		}
 	}

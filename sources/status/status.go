@@ -147,17 +147,19 @@ type successor struct {
 // fleetFile is fleet.yaml.
 type fleetFile struct {
 	typeMeta
-	Fleet    string         `json:"fleet,omitempty"`
-	Revision *revision      `json:"revision,omitempty"`
-	Applied  *revision      `json:"applied,omitempty"`
-	Broken   bool           `json:"broken,omitempty"`
-	Behind   []string       `json:"behind,omitempty"` // namespace/name
-	Phases   map[string]int `json:"phases,omitempty"` // clusters by phase
-	Problems []problem      `json:"problems,omitempty"`
-	Orphans  []string       `json:"orphans,omitempty"`
-	Home     *homeFile      `json:"home,omitempty"`
-	Sources  []pinnedSource `json:"sources,omitempty"` // that Applied pins
-	Rollout  *rolloutFile   `json:"rollout,omitempty"`
+	Fleet    string    `json:"fleet,omitempty"`
+	Revision *revision `json:"revision,omitempty"`
+	Applied  *revision `json:"applied,omitempty"`
+	// AppliedMade is when Applied was made, in RFC 3339, of artifacts of a registry.
+	AppliedMade string         `json:"appliedMade,omitempty"`
+	Broken      bool           `json:"broken,omitempty"`
+	Behind      []string       `json:"behind,omitempty"` // namespace/name
+	Phases      map[string]int `json:"phases,omitempty"` // clusters by phase
+	Problems    []problem      `json:"problems,omitempty"`
+	Orphans     []string       `json:"orphans,omitempty"`
+	Home        *homeFile      `json:"home,omitempty"`
+	Sources     []pinnedSource `json:"sources,omitempty"` // that Applied pins
+	Rollout     *rolloutFile   `json:"rollout,omitempty"`
 	// After these come the clusters, a list of clusterLine.
 }
 

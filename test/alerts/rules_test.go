@@ -56,7 +56,7 @@ func TestRunbooks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range []string{"# " + name + "\n", "\n## Meaning\n", "\n## Impact\n", "\n## Diagnosis\n", "\n```\n", "\n## Mending\n"} {
+		for _, part := range []string{"# " + name + "\n", "\n## Meaning\n", "\n## Impact\n", "\n## Diagnosis\n", "\n```\n", "\n## Fix\n"} {
 			if !strings.Contains(string(b), part) {
 				t.Errorf("%s lacks %q", f, strings.TrimSpace(part))
 			}

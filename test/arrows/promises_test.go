@@ -16,14 +16,14 @@ func TestPromisesAreHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, promises, ok := strings.Cut(string(page), "\n## Promises\n")
+	_, promises, ok := strings.Cut(string(page), "\n## Guarantees\n")
 	if !ok {
-		t.Fatal("docs/architecture.md has no promises")
+		t.Fatal("docs/architecture.md has no section Guarantees")
 	}
 	promises, _, _ = strings.Cut(promises, "\n## ")
 	code := identifiers(t)
 	for promise := range strings.SplitSeq(promises, "\n- ") {
-		_, held, _ := strings.Cut(promise, "Held")
+		_, held, _ := strings.Cut(promise, "Tests:")
 		named := regexp.MustCompile("`([A-Z]\\w*)(?:/\\w+)?`").FindAllStringSubmatch(held, -1)
 		if len(named) == 0 && strings.HasPrefix(promise, "**") {
 			t.Errorf("no test is named for the promise %q", firstLine(promise))

@@ -13,7 +13,7 @@ import (
 type room struct {
 	folder string
 	may    []string // folders of the rooms that it may import
-	all    bool     // it may import every room
+	all    bool     // it may import every package
 }
 
 // words are rooms that every room may import.
@@ -31,7 +31,7 @@ func TestRooms(t *testing.T) {
 		}
 		own, ok := roomOf(rooms, name)
 		if !ok {
-			t.Errorf("%s is in no room of docs/architecture.md: add a row", name)
+			t.Errorf("%s has no row in docs/architecture.md: add one", name)
 			continue
 		}
 		needed[own.folder] = append(needed[own.folder], "")
@@ -85,9 +85,9 @@ func table(t *testing.T) []room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text2, ok := strings.Cut(string(text), "\n## Rooms\n")
+	_, text2, ok := strings.Cut(string(text), "\n## Packages\n")
 	if !ok {
-		t.Fatal("docs/architecture.md has no section Rooms")
+		t.Fatal("docs/architecture.md has no section Packages")
 	}
 	section, _, _ := strings.Cut(text2, "\n## ")
 	var rooms []room
@@ -96,7 +96,7 @@ func table(t *testing.T) []room {
 		if row == nil {
 			continue
 		}
-		r := room{folder: row[1], all: strings.Contains(row[2], "every room")}
+		r := room{folder: row[1], all: strings.Contains(row[2], "every package")}
 		for _, m := range folder.FindAllStringSubmatch(row[2], -1) {
 			r.may = append(r.may, m[1])
 		}

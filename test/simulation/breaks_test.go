@@ -32,7 +32,7 @@ func faults() []fault {
 		{"paused clusters are worked on", "SuspendedUntouched", []edit{
 			{"reconcile/plan/draft.go", "if d.paused() {", "if d.paused() && !BROKEN {"},
 		}},
-		{"what vanished from Git is deleted", "OrphansUntouched", []edit{
+		{"what was removed from Git is deleted", "OrphansUntouched", []edit{
 			{prune, "case len(f.Clusters) == 0 && len(f.Problems) == 0:", "case len(f.Clusters) == 0 && len(f.Problems) == 0 && !BROKEN:"},
 			{prune, "case !f.Config.Prune.Enabled:", "case !f.Config.Prune.Enabled && !BROKEN:"},
 			{prune, "case len(vanished) > limit:", "case len(vanished) > limit && !BROKEN:"},

@@ -132,8 +132,12 @@ func Hub(t testing.TB, w *World, base, auth string, size int, app int64) *Server
 			"head": M{"sha": p.Head, "ref": "feature", "repo": from},
 			"base": M{"sha": Hash(9), "ref": p.Base, "repo": M{"full_name": "team/fleet"}},
 		}
-		if p.Fork && p.Number%2 == 0 {
+		switch {
+		case !p.Fork || p.Number%2 == 1:
+		case p.Number%4 == 0:
 			out["head"] = M{"sha": p.Head, "ref": "feature", "repo": nil} // it is gone
+		case strings.HasSuffix(base, "/v1"): // AGit: Gitea names the base
+			out["head"] = M{"sha": p.Head, "ref": fmt.Sprintf("refs/pull/%d/head", p.Number), "repo": M{"full_name": "team/fleet"}}
 		}
 		if p.State == forge.Merged {
 			out["merged"], out["merged_at"] = true, "2026-01-02T03:04:05Z"
@@ -163,7 +167,7 @@ func Hub(t testing.TB, w *World, base, auth string, size int, app int64) *Server
 		},
 		"POST " + repo + "/statuses/([0-9a-f]{40})": func(r *http.Request, a []string) (int, any) {
 			in := Body(r)
-			if err := w.SetStatus(r.Context(), forge.PullRequest{Head: a[0]}, forge.Status{Name: in["context"], Verdict: forge.Verdict(in["state"]), Text: in["description"]}); err != nil {
+			if err := w.SetStatus(r.Context(), a[0], forge.Status{Name: in["context"], Verdict: forge.Verdict(in["state"]), Text: in["description"]}); err != nil {
 				return Failed(err)
 			}
 			return 201, M{}

@@ -76,24 +76,22 @@ func Run(t *testing.T, s Site, many int, open func(t *testing.T) forge.Forge) {
 	}
 	for _, v := range []forge.Verdict{forge.Pending, forge.Pending, forge.Failure, forge.Success, forge.Success} {
 		want := forge.Status{Name: "fairlead/plan", Verdict: v, Text: string(v) + " <b>"}
-		must(f.SetStatus(ctx, all[0], want))
+		must(f.SetStatus(ctx, all[0].Head, want))
 		if got := s.Status(t, all[0].Head, want.Name); got != want {
 			t.Errorf("the status is %+v, want %+v", got, want)
 		}
 	}
 	alone := forge.Status{Name: "fairlead/revision", Verdict: forge.Failure, Text: "refused"}
-	must(f.SetStatus(ctx, forge.PullRequest{Head: all[1].Head}, alone))
+	must(f.SetStatus(ctx, all[1].Head, alone))
 	if got := s.Status(t, all[1].Head, alone.Name); got != alone {
 		t.Errorf("the status of a commit alone is %+v, want %+v", got, alone)
 	}
 	runComments(t, s, many, f)
-	if r, ok := f.(forge.Reviewed); ok {
-		runReviews(t, s, all[1], r)
-	}
+	runReviews(t, s, all[1], f)
 }
 
 // runReviews has bob and dora review p, and holds what the forge tells of it to the contract.
-func runReviews(t *testing.T, s Site, p forge.PullRequest, f forge.Reviewed) {
+func runReviews(t *testing.T, s Site, p forge.PullRequest, f forge.Forge) {
 	is := func(what string, want ...forge.Review) {
 		t.Helper()
 		got, err := f.Reviews(t.Context(), p)

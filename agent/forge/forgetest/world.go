@@ -22,6 +22,8 @@ type World struct {
 	// Before, if not nil, is called before each call of a forge.Forge, and may fail it; and
 	// After once it is done, and may keep its answer back.
 	Before, After func(call string) error
+	// Set, if not nil, is told of each status.
+	Set func(s forge.Status)
 	// Stale is how many of the newest comments a list does not show yet.
 	Stale int
 
@@ -37,9 +39,8 @@ type World struct {
 }
 
 var (
-	_ forge.Forge    = (*World)(nil)
-	_ forge.Reviewed = (*World)(nil)
-	_ Site           = (*World)(nil)
+	_ forge.Forge = (*World)(nil)
+	_ Site        = (*World)(nil)
 )
 
 // New returns a world in which me asks.
@@ -131,7 +132,7 @@ func (w *World) Last(number int) map[string]Word {
 	return last
 }
 
-// Reviews implements forge.Reviewed.
+// Reviews implements forge.Forge.
 func (w *World) Reviews(ctx context.Context, p forge.PullRequest) (out []forge.Review, err error) {
 	err = w.do(ctx, "reviews", false, func() error { return nil })
 	last := w.Last(p.Number)
@@ -254,9 +255,12 @@ func (w *World) PullRequest(ctx context.Context, number int) (out forge.PullRequ
 }
 
 // SetStatus implements forge.Forge.
-func (w *World) SetStatus(ctx context.Context, p forge.PullRequest, s forge.Status) error {
+func (w *World) SetStatus(ctx context.Context, commit string, s forge.Status) error {
 	return w.do(ctx, "status", true, func() error {
-		w.statuses[p.Head] = append(w.statuses[p.Head], s)
+		w.statuses[commit] = append(w.statuses[commit], s)
+		if w.Set != nil {
+			w.Set(s)
+		}
 		return nil
 	})
 }
@@ -293,4 +297,9 @@ func (w *World) Edit(ctx context.Context, number int, id, text string) error {
 		list[i].Text = text
 		return nil
 	})
+}
+
+// MayWrite implements forge.Forge.
+func (w *World) MayWrite(ctx context.Context) (bool, error) {
+	return true, w.do(ctx, "may write", false, func() error { return nil })
 }

@@ -81,7 +81,7 @@ func plans() []status.Plan {
 				{Change: "replace", Cluster: Key(4).String(), Pool: "cp", Machine: "gru-0004-cp-1", By: "gru-0004-cp-2", Reason: "spec.version: v1.35.4 → v1.36.0"},
 			},
 			Text: "### Fairlead plan: `delete 1 cluster, replace 1 machine`\n\n- **fails**: `it deletes cluster " + Key(2).String() + "`\n" +
-				"- to have it pass all the same: `fairlead approve 14 --changes --head " + head(14) + " --reason …`\n\n" +
+				"- to accept the changes anyway: `fairlead approve 14 --changes --head " + head(14) + " --reason …`\n\n" +
 				"<details><summary><code>" + Key(2).String() + "</code>: delete 1 cluster</summary>\n\n- **delete cluster**: `fairlead.dev/delete says so`; **everything on it ends**\n\n</details>\n\n" +
 				"<details><summary><code>" + Key(4).String() + "</code>: replace 1 machine</summary>\n\n- **replace** `cp gru-0004-cp-1 → gru-0004-cp-2`: `spec.version: v1.35.4 → v1.36.0`; what runs on it moves\n\n</details>\n\n" +
 				"Head `" + head(14) + "` merged onto `" + Revision().String() + "`. It is planned again when one of them changes.\n",

@@ -1,6 +1,7 @@
 package escrow
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,9 @@ func TestVerify(t *testing.T) {
 			}
 			if _, err := to.Get(t.Context(), eu1, fleet.ClusterCA); err == nil {
 				t.Error("what is wrong was restored")
+			}
+			if _, err := to.Get(t.Context(), eu2, fleet.ClusterCA); err != nil && name != "exchanged" {
+				t.Errorf("the damage costs another cluster: %v", err)
 			}
 		})
 	}
@@ -139,6 +143,26 @@ func TestHostileIndex(t *testing.T) {
 		if _, err := readIndex("read", fstest.MapFS{indexName: {Data: []byte(text)}}); fleet.KindOf(err) != fleet.Invalid {
 			t.Errorf("%q: %v, want the kind Invalid", text, err)
 		}
+	}
+}
+
+// TestIndexIsReadBack: an index that could not be read again is not written.
+func TestIndexIsReadBack(t *testing.T) {
+	i := index{Fleet: "edge", Recipients: []string{"age1"}}
+	for n := range 500 {
+		i.Entries = append(i.Entries, entry{Kind: kindCluster, Name: fmt.Sprintf("prod/eu-%d", n), Holds: fleet.SecretNames(), Digest: sumOf(nil), Sum: sumOf(nil), Recipients: i.Recipients})
+	}
+	b, err := i.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i, err := readIndex("read", fstest.MapFS{indexName: {Data: b}}); err != nil || len(i.Entries) != 500 {
+		t.Errorf("%d entries, %v", len(i.Entries), err)
+	}
+	i.Entries[0].Digest = strings.Repeat("0", 17<<20)
+	if b, err := i.encode(); fleet.KindOf(err) != fleet.Exhausted {
+		_, err := readIndex("read", fstest.MapFS{indexName: {Data: b}})
+		t.Errorf("an index was written that is read with %v", err)
 	}
 }
 

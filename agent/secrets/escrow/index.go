@@ -132,7 +132,14 @@ func (i index) encode() ([]byte, error) {
 		}
 	}
 	b, err := yaml.Marshal(i)
-	return append([]byte(indexHeader+indexMark), b...), err
+	if err != nil {
+		return nil, err
+	}
+	b = append([]byte(indexHeader+indexMark), b...)
+	if err := documents.Check(b, indexLimits()); err != nil { // nobody could restore from it
+		return nil, fleet.Errorf(fleet.Exhausted, "write "+indexName, "%w", err)
+	}
+	return b, nil
 }
 
 // indexLimits are those of the index of some ten thousand clusters.

@@ -52,7 +52,7 @@ func (p ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, stored prov
 	case err != nil:
 		return out, err
 	case ca.IsZero():
-		out.State.Message = fmt.Sprintf("its authority is not known: the kubeconfig in Secret %s has no certificate-authority-data; add Secret %s-%s with %s", from, c.Key.Name, fleet.ClusterCA, fleet.TLSCertKey)
+		out.State.Message = fmt.Sprintf("its CA is not known: the kubeconfig in Secret %s has no certificate-authority-data; add Secret %s-%s with %s", from, c.Key.Name, fleet.ClusterCA, fleet.TLSCertKey)
 		return out, nil
 	}
 	out.State.Ready = true

@@ -53,7 +53,7 @@ func Kinds() []fleet.Kind {
 	return []fleet.Kind{{
 		Distribution: "kubeadm", Role: fleet.HostedControlPlaneKind, Group: "fairlead.dev", Kind: Kind, Versions: []string{"v1alpha1"},
 		New: func(string) any { return new(ExternalControlPlane) }, Normalise: normalise,
-		Limited: map[string]string{"spec.version": "what is expected; pools are held to what the API server says that it is"},
+		Limited: map[string]string{"spec.version": "the expected version; pools follow the version of the API server"},
 	}}
 }
 

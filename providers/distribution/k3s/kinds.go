@@ -74,7 +74,7 @@ func kind(k fleet.Kind, prefix string, servers bool) fleet.Kind {
 	if k.Unused == nil {
 		k.Unused = make(map[string]string)
 	}
-	k.Unused[prefix+"serverConfig.etcdProxyImage"] = "members of etcd are told by the servers, and no proxy is needed"
+	k.Unused[prefix+"serverConfig.etcdProxyImage"] = "the servers report members of etcd, and no proxy is needed"
 	k.Values = map[string][]string{prefix + "files.encoding": {"base64", "gzip", "gzip+base64"}}
 	if !servers {
 		for _, f := range []string{

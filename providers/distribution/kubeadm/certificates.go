@@ -29,7 +29,7 @@ func (w *writer) certificates() ([]cloudinit.File, error) {
 		}
 		d := w.in.Secrets[a.name]
 		if d[fleet.TLSCertKey].IsZero() || d[fleet.TLSKeyKey].IsZero() {
-			return nil, fmt.Errorf("%w: authority %s is missing", errIncomplete, a.name)
+			return nil, fmt.Errorf("%w: CA %s is missing", errIncomplete, a.name)
 		}
 		out = append(out, pair(d, path.Join(dir, a.cert), path.Join(dir, a.key))...)
 	}

@@ -25,7 +25,7 @@ func (w *writer) discover() ([]cloudinit.File, error) {
 	if len(b.CACertHashes) == 0 {
 		certs, err := pki.Certificates(w.in.Secrets[fleet.ClusterCA][fleet.TLSCertKey].Reveal())
 		if err != nil {
-			return nil, fmt.Errorf("%w: authority ca: %w", errIncomplete, err)
+			return nil, fmt.Errorf("%w: cluster CA: %w", errIncomplete, err)
 		}
 		for _, c := range certs {
 			b.CACertHashes = append(b.CACertHashes, pki.Hash(c))

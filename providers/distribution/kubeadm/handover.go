@@ -100,7 +100,7 @@ func replaceable(c *fleet.Cluster) error {
 	} {
 		for _, a := range x.args {
 			if x.own(a.Name) {
-				return fmt.Errorf("clusterConfiguration.%s.extraArgs: %s is the cluster's own word on whom to trust: take it away before the authority is rotated", x.field, a.Name)
+				return fmt.Errorf("clusterConfiguration.%s.extraArgs: %s sets which CA is trusted: remove it before the CA is rotated", x.field, a.Name)
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func replaceable(c *fleet.Cluster) error {
 		d := join.Discovery
 		file := d.File.IsDefined() && (!d.File.KubeConfig.IsDefined() || len(d.File.KubeConfig.Cluster.CertificateAuthorityData) > 0)
 		if len(d.BootstrapToken.CACertHashes) > 0 || file {
-			return fmt.Errorf("pool %s: joinConfiguration.discovery names the authority that machines join by: leave it out, so that they find the new one", p.Name)
+			return fmt.Errorf("pool %s: joinConfiguration.discovery names the CA that machines trust when they join: leave it out, so that they find the new one", p.Name)
 		}
 		for _, a := range join.NodeRegistration.KubeletExtraArgs {
 			if a.Name == "rotate-certificates" && a.Value != nil && *a.Value == "false" {

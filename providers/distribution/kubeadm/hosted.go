@@ -48,7 +48,7 @@ func (Hosted) NewSecrets(*fleet.Cluster, time.Time) (map[fleet.SecretName]fleet.
 }
 
 // errHosted says what is not Fairlead's to do.
-var errHosted = errors.New("the control plane is hosted: whoever keeps it does this")
+var errHosted = errors.New("the control plane is hosted: its operator does this")
 
 func refused(c fleet.Key, op string) error {
 	return fleet.Errorf(fleet.Invalid, op+" of cluster "+c.String(), "%w", errHosted)
@@ -56,7 +56,7 @@ func refused(c fleet.Key, op string) error {
 
 // Rotate implements providers.Distribution.
 func (Hosted) Rotate(c *fleet.Cluster, name fleet.SecretName, _ fleet.SecretData, _ fleet.RotationState) (fleet.SecretData, error) {
-	return nil, refused(c.Key, "rotate authority "+string(name))
+	return nil, refused(c.Key, "rotate the CA "+string(name))
 }
 
 // NewKubeconfig implements providers.Distribution.

@@ -57,7 +57,7 @@ func (Distribution) Needs(c *fleet.Cluster) []fleet.SecretNeed {
 func (d Distribution) NewSecrets(c *fleet.Cluster, now time.Time) (map[fleet.SecretName]fleet.SecretData, error) {
 	spec, err := specOf(c.ControlPlane.Bootstrap)
 	if err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, "make authorities of cluster "+c.Key.String(), "%w", err)
+		return nil, fleet.Errorf(fleet.Invalid, "create the CA certificates of cluster "+c.Key.String(), "%w", err)
 	}
 	conf := spec.ClusterConfiguration
 	days := cmp.Or(int(conf.CACertificateValidityPeriodDays), authorityDays)
@@ -69,7 +69,7 @@ func (d Distribution) NewSecrets(c *fleet.Cluster, now time.Time) (map[fleet.Sec
 		name := need.Name
 		made, err := newAuthority(name, conf.EncryptionAlgorithm, days, now)
 		if err != nil {
-			return nil, fleet.Errorf(fleet.Invalid, "make authority "+string(name)+" of cluster "+c.Key.String(),
+			return nil, fleet.Errorf(fleet.Invalid, "create the CA "+string(name)+" of cluster "+c.Key.String(),
 				"clusterConfiguration: %w", err)
 		}
 		out[name] = made
@@ -89,14 +89,14 @@ func newAuthority(name fleet.SecretName, alg bootstrapv1.EncryptionAlgorithmType
 	case fleet.ServiceAccount:
 		return pki.NewKeyPair(alg)
 	}
-	return nil, fmt.Errorf("there is no authority %q", name)
+	return nil, fmt.Errorf("there is no CA %q", name)
 }
 
 // NewKubeconfig implements providers.Distribution.
 func (Distribution) NewKubeconfig(c *fleet.Cluster, e fleet.Endpoint, secrets map[fleet.SecretName]fleet.SecretData, now time.Time) (fleet.SecretData, error) {
 	authority, err := pki.Load(secrets[fleet.ClusterCA])
 	if err != nil {
-		return nil, fleet.Errorf(fleet.Unknown, "issue the kubeconfig of cluster "+c.Key.String(), "authority ca: %w", err)
+		return nil, fleet.Errorf(fleet.Unknown, "issue the kubeconfig of cluster "+c.Key.String(), "cluster CA: %w", err)
 	}
 	return kubeconfig.Issue(c, e, authority.Bundle, authority, now)
 }
@@ -110,7 +110,7 @@ func (Distribution) InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState
 func tokenOf(in providers.BootstrapInput) (inside.Token, error) {
 	t, err := token(in.Cluster.Key, in.Secrets[fleet.ClusterCA], in.Machine)
 	if err != nil {
-		return inside.Token{}, fleet.Errorf(fleet.Unknown, "make the bootstrap token of machine "+string(in.Machine), "authority ca: %w", err)
+		return inside.Token{}, fleet.Errorf(fleet.Unknown, "make the bootstrap token of machine "+string(in.Machine), "cluster CA: %w", err)
 	}
 	return t, nil
 }

@@ -15,7 +15,7 @@ import (
 // bundle matters: kubeadm and the API server take the first for the one that
 // signs.
 func (Distribution) Rotate(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretData, to fleet.RotationState) (fleet.SecretData, error) {
-	op := "rotate authority " + string(name) + " of cluster " + c.Key.String()
+	op := "rotate the CA " + string(name) + " of cluster " + c.Key.String()
 	now := fleet.RotationOf(d)
 	if now.Stage == to.Stage && now.Wish == to.Wish {
 		return d, nil // it was done before
@@ -79,7 +79,7 @@ func successor(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretData, to f
 	}
 	before, err := pki.Load(d)
 	if err != nil {
-		return nil, fmt.Errorf("authority ca: %w", err)
+		return nil, fmt.Errorf("cluster CA: %w", err)
 	}
 	after, err := pki.Load(made)
 	if err != nil {

@@ -224,7 +224,7 @@ func (d Distribution) authorities(in providers.BootstrapInput) ([]cloudinit.File
 		s := in.Secrets[a.Name]
 		cert, key := authorityFile(s), s[fleet.TLSKeyKey]
 		if len(cert) == 0 || key.IsZero() {
-			return nil, fmt.Errorf("%w: authority %s is missing", errIncomplete, a.Name)
+			return nil, fmt.Errorf("%w: CA %s is missing", errIncomplete, a.Name)
 		}
 		out = append(out,
 			cloudinit.File{Path: cloudinit.Text(path.Join(dir, a.File+".crt")), Owner: rootOwner, Permissions: "0644", Content: cloudinit.Text(cert)},

@@ -76,7 +76,7 @@ func (d Distribution) NewSecrets(c *fleet.Cluster, now time.Time) (map[fleet.Sec
 	for _, a := range d.program.Authorities {
 		made, err := pki.NewCA(a.CommonName, "", authorityDays, now)
 		if err != nil {
-			return nil, fleet.Errorf(fleet.Unknown, "make authority "+string(a.Name)+" of cluster "+c.Key.String(), "%w", err)
+			return nil, fleet.Errorf(fleet.Unknown, "create the CA "+string(a.Name)+" of cluster "+c.Key.String(), "%w", err)
 		}
 		out[a.Name] = made
 	}
@@ -91,7 +91,7 @@ func (d Distribution) NewSecrets(c *fleet.Cluster, now time.Time) (map[fleet.Sec
 // Rotate implements providers.Distribution. Servers keep their authorities in their
 // datastore, where nothing that machines boot with changes them.
 func (d Distribution) Rotate(c *fleet.Cluster, name fleet.SecretName, _ fleet.SecretData, _ fleet.RotationState) (fleet.SecretData, error) {
-	return nil, fleet.Errorf(fleet.Invalid, "rotate authority "+string(name)+" of cluster "+c.Key.String(),
+	return nil, fleet.Errorf(fleet.Invalid, "rotate the CA "+string(name)+" of cluster "+c.Key.String(),
 		"servers of %s keep it in their datastore: use %[1]s certificate rotate-ca on one of them", d.program.Name)
 }
 
@@ -101,11 +101,11 @@ func (d Distribution) NewKubeconfig(c *fleet.Cluster, e fleet.Endpoint, secrets 
 	op := "issue the kubeconfig of cluster " + c.Key.String()
 	server, err := pki.Load(secrets[fleet.ClusterCA])
 	if err != nil {
-		return nil, fleet.Errorf(fleet.Unknown, op, "authority ca: %w", err)
+		return nil, fleet.Errorf(fleet.Unknown, op, "cluster CA: %w", err)
 	}
 	client, err := pki.Load(secrets[fleet.ClientCA])
 	if err != nil {
-		return nil, fleet.Errorf(fleet.Unknown, op, "authority cca: %w", err)
+		return nil, fleet.Errorf(fleet.Unknown, op, "client CA: %w", err)
 	}
 	return kubeconfig.Issue(c, e, server.Bundle, client, now)
 }

@@ -35,7 +35,7 @@ func (d Distribution) Admit(ctx context.Context, a providers.Access, in provider
 func tokenOf(in providers.BootstrapInput) (jointoken.Token, error) {
 	authority, err := pki.Load(in.Secrets[fleet.ClusterCA])
 	if err != nil {
-		return jointoken.Token{}, fleet.Errorf(fleet.Unknown, "make the bootstrap token of machine "+string(in.Machine), "authority ca: %w", err)
+		return jointoken.Token{}, fleet.Errorf(fleet.Unknown, "make the bootstrap token of machine "+string(in.Machine), "cluster CA: %w", err)
 	}
 	return jointoken.Of(authority, in.Cluster.Key, in.Machine)
 }
@@ -45,7 +45,7 @@ func tokenOf(in providers.BootstrapInput) (jointoken.Token, error) {
 func joinToken(in providers.BootstrapInput) (string, error) {
 	file := authorityFile(in.Secrets[fleet.ClusterCA])
 	if len(file) == 0 {
-		return "", fmt.Errorf("%w: authority ca is missing", errIncomplete)
+		return "", fmt.Errorf("%w: cluster CA is missing", errIncomplete)
 	}
 	if in.Join == fleet.JoinWorker {
 		t, err := tokenOf(in)

@@ -70,7 +70,7 @@ func kind(k fleet.Kind, prefix string) fleet.Kind {
 	k.Distribution, k.NonNegative = name, true
 	k.Refused = map[string]string{
 		prefix + "privateRegistriesConfig":                      "put it into files as /etc/rancher/rke2/registries.yaml",
-		prefix + "agentConfig.dataDir":                          "authorities are where RKE2 looks for them by default",
+		prefix + "agentConfig.dataDir":                          "CA certificates are where RKE2 looks for them by default",
 		prefix + "agentConfig.nodeAnnotations":                  "put them on the machines: machineTemplate.metadata, or the template of the MachineDeployment",
 		prefix + "agentConfig.nodeName":                         "Nodes are called as their machines",
 		prefix + "agentConfig.cisProfile":                       "prepare the image for it, and write profile into files as /etc/rancher/rke2/config.yaml.d/50-cis.yaml",

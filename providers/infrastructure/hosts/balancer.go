@@ -230,7 +230,7 @@ func (p *Provider) releaseBalancers(ctx context.Context, list []*observedHost) e
 // more.
 func (p *Provider) deleteBalancer(ctx context.Context, b *balancer) (gone bool, err error) {
 	if b.named != nil && b.named.silent() {
-		return false, fmt.Errorf("the host of its load balancer does not answer: %w (if it is switched off or gone for good, say lost: true of it)", b.named.err)
+		return false, fmt.Errorf("the host of its load balancer does not answer: %w (if it is switched off or gone permanently, set lost: true for it)", b.named.err)
 	}
 	list := b.others
 	if b.id != "" {

@@ -20,7 +20,7 @@ const (
 
 // Factory returns the factory of this provider.
 func Factory() providers.Factory {
-	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Settings: []providers.Setting{
+	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Limit: func(u providers.UserData) error { return limitUserData("run user data", u) }, Settings: []providers.Setting{
 		{Name: SettingTick, Usage: fmt.Sprintf("maximum age of cached data of a host, as a `duration`; clusters share the cache (default %s)", DefaultTick)},
 		{Name: SettingSettle, Usage: fmt.Sprintf("maximum `duration` until a change of a host is visible (default %s)", DefaultSettle)},
 		{Name: SettingAgent, Usage: "socket of the SSH agent for pools with agent: true (default $SSH_AUTH_SOCK)"},

@@ -293,7 +293,7 @@ esac
 `)
 	b.ensure(c)
 	err := b.p.CreateMachine(t.Context(), "op", request(c, "m-0", userData("true")))
-	wantKind(t, err, fleet.Exhausted, "h0 runs firewalld, which lets nobody reach port 10250", "--add-port=10250/tcp")
+	wantKind(t, err, fleet.Exhausted, "h0 runs firewalld, which closes port 10250", "--add-port=10250/tcp")
 	h.Write("/opt/open", "10250/tcp\n")
 	b.p.Forget()
 	b.create(c, "m-0", userData("true"))

@@ -13,13 +13,21 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts/api"
 )
 
+// limitUserData refuses user data that the script on a host cannot run.
+func limitUserData(what string, u providers.UserData) error {
+	if u.Format != "cloud-config" {
+		return fleet.Errorf(fleet.Invalid, what, "hosts take cloud-config, and the user data is in the format %q (Ignition runs at the first boot of a disk alone)", u.Format)
+	}
+	return nil
+}
+
 // CreateMachine implements providers.Infrastructure: it claims the first free host
 // that fits and has it run the user data.
 func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
 	c := r.Cluster
 	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
-	if r.UserData.Format != "cloud-config" {
-		return fleet.Errorf(fleet.Invalid, what, "hosts take cloud-config, and the user data is in the format %q (Ignition runs at the first boot of a disk alone)", r.UserData.Format)
+	if err := limitUserData(what, r.UserData); err != nil {
+		return err
 	}
 	spec, err := api.ReadMachine(r.Pool.Infrastructure)
 	if err != nil {

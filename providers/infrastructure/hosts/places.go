@@ -53,7 +53,7 @@ func (r roster) checkFormerPools(c *fleet.Cluster) error {
 		if known || len(gone) == 0 {
 			continue // of a host that leaves its pool, the others of the pool tell
 		}
-		return fleet.Errorf(fleet.Invalid, "look at the hosts of "+p.ID, "Git holds it no more, and machines of the cluster were on its hosts %s (bring it back until they are removed, with lost: true for hosts that are gone; where all of it is gone for good, annotate the Cluster with %s: %s)",
+		return fleet.Errorf(fleet.Invalid, "look at the hosts of "+p.ID, "Git no longer has it, and machines of the cluster were on its hosts %s (bring it back until they are removed, with lost: true for hosts that are gone; if all of it is gone permanently, annotate the Cluster with %s: %s)",
 			strings.Join(gone, ", "), fleet.ForgetPlaceAnnotation, p.ID)
 	}
 	return nil

@@ -107,7 +107,7 @@ func (r roster) checkQuorum(spec *api.HostClusterSpec) error {
 				kind = fleet.Unauthorized
 			}
 			return fleet.Errorf(kind, "know what is on the hosts of HostPool "+s.host.Pool,
-				"%d of %d do not answer, and the others cannot tell for so many: %w (bring them back, or say lost: true of those that are switched off or gone for good)",
+				"%d of %d do not answer, and the others cannot tell for so many: %w (bring them back, or set lost: true for those that are switched off or gone permanently)",
 				silent, len(all), first.err)
 		}
 	}
@@ -236,7 +236,7 @@ func (f *hostMachine) machine() fleet.Machine {
 		if f.host == nil {
 			m.Message = fmt.Sprintf("its host %s is in no HostPool any more (put it back until the machine is deleted, with lost: true if it is gone)", f.claim.Host)
 		} else {
-			m.Message = fmt.Sprintf("its host does not answer: %v (if it is switched off or gone for good, say lost: true of it)", f.err)
+			m.Message = fmt.Sprintf("its host does not answer: %v (if it is switched off or gone permanently, set lost: true for it)", f.err)
 		}
 		return m
 	}

@@ -143,7 +143,7 @@ func (p *Provider) claim(ctx context.Context, s *observedHost, c *host.Claim, pa
 		return "restarts after its release", nil
 	case strings.HasPrefix(answer, host.Closed+" "):
 		port := strings.TrimPrefix(answer, host.Closed+" ")
-		return fmt.Sprintf("runs firewalld, which lets nobody reach port %.5s (as root of the host: firewall-cmd --permanent --add-port=%.5s/tcp && firewall-cmd --reload, and what the network of pods needs; or systemctl disable --now firewalld)", port, port), nil
+		return fmt.Sprintf("runs firewalld, which closes port %.5s (as root of the host: firewall-cmd --permanent --add-port=%.5s/tcp && firewall-cmd --reload, and what the network of pods needs; or systemctl disable --now firewalld)", port, port), nil
 	case answer == host.Slow:
 		return "took too long to write the user data", nil
 	}

@@ -106,7 +106,7 @@ func checkAuthority(p pair) error {
 		return err
 	}
 	if !both.Leaf.IsCA {
-		return errors.New("the certificate is not that of an authority")
+		return errors.New("the certificate is not a CA certificate")
 	}
 	if time.Now().After(both.Leaf.NotAfter) || time.Now().Before(both.Leaf.NotBefore) {
 		return errors.New("the certificate is expired or not yet valid")

@@ -216,7 +216,7 @@ func elsewhere(v any) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "backend", "inMemory", "virtualIP"),
-		"the control plane is hosted, and whoever keeps it serves its endpoint: leave the field out")}
+		"the control plane is hosted, and its operator serves its endpoint: leave the field out")}
 }
 
 // normaliseClusterTemplate implements fleet.Kind for DevClusterTemplate.

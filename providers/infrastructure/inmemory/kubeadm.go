@@ -121,7 +121,7 @@ func (b *kubeadm) init(c *Cloud, v *vm) error {
 			b.cluster.ControlPlaneEndpoint, want)
 	}
 	if !v.answers() {
-		return errWait{"nobody answers at " + want + ": dial tcp: connect: no route to host"}
+		return errWait{"nothing answers at " + want + ": dial tcp: connect: no route to host"}
 	}
 	if n.cluster != nil && slices.ContainsFunc(n.cluster.members, func(m *member) bool { return m.vm.alive() }) {
 		return fmt.Errorf("made a second cluster of its own beside the one that answers at %s: nothing will ever reach it", want)

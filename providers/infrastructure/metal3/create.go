@@ -57,6 +57,12 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	return wrap(what, q.run(ctx))
 }
 
+// limitUserData refuses user data that a config drive has no room for.
+func limitUserData(u providers.UserData) error {
+	_, err := userData("make a config drive", u)
+	return err
+}
+
 // userData returns u as the text that a config drive has.
 func userData(what string, u providers.UserData) (string, error) {
 	data, err := u.Fit(userDataLimit)

@@ -49,7 +49,7 @@ func (p *Provider) release(ctx context.Context, o *observation, was *seenHost, o
 	case h.machine.Damaged != "":
 		return fleet.Errorf(fleet.Conflict, op, "what host %s is is not certain: %s (put its tags right, or release it in Ironic)", h, h.machine.Damaged)
 	case h.lost:
-		return fleet.Errorf(fleet.Conflict, op, "%s (where the host is gone for good, annotate the Cluster with %s: %s)", h.machine.Message, fleet.ForgetPlaceAnnotation, hostsOf(o.at))
+		return fleet.Errorf(fleet.Conflict, op, "%s (if the host is gone permanently, annotate the Cluster with %s: %s)", h.machine.Message, fleet.ForgetPlaceAnnotation, hostsOf(o.at))
 	case h.declared.Paused:
 		return fleet.Errorf(fleet.Conflict, op, "host %s is paused, or detached (remove that annotation of its BareMetalHost, and its machine is deleted)", h)
 	case h.machine.Silent:

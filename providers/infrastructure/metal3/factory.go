@@ -22,7 +22,7 @@ const (
 
 // Factory returns the factory of this provider.
 func Factory() providers.Factory {
-	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Settings: []providers.Setting{
+	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Limit: limitUserData, Settings: []providers.Setting{
 		{Name: SettingTick, Usage: fmt.Sprintf("maximum age of cached Ironic data, as a `duration`; clusters of that Ironic share the cache (default %s)", DefaultTick)},
 		{Name: SettingRate, Usage: fmt.Sprintf("requests per second to an Ironic (default %d)", DefaultRate)},
 		{Name: SettingSettle, Usage: fmt.Sprintf("maximum `duration` until a change is visible in Ironic (default %s)", DefaultSettle)},

@@ -47,7 +47,7 @@ func (p *Provider) hostOf(o *observation, h *seenHost) fleet.Host {
 	case h.next.Step != host.None:
 		out.Next = fleet.HostStep{Do: string(h.next.Step), Why: whyOf(h)}
 	case h.declared.Settling && h.next.Phase == host.Registering:
-		out.Waits = "whoever remembers a machine on it, which Ironic does not know yet"
+		out.Waits = "a cluster that remembers a machine on it, which Ironic does not know yet"
 	case h.node != nil && underWay(h.node):
 		out.Waits = string(h.node.State)
 		if h.node.State == ironic.DeployWait || h.node.State == ironic.CleanWait || h.node.State == ironic.InspectWait || h.node.State == ironic.ServiceWait {

@@ -27,7 +27,7 @@ func remember(c *fleet.Cluster, at fleet.Place) (remembered, error) {
 		}
 		out := make(remembered)
 		if err := json.Unmarshal([]byte(p.Access), &out); err != nil {
-			return nil, fleet.Errorf(fleet.Conflict, "read which machines were on "+p.ID, "the status branch has no such list (where they are gone for good, annotate the Cluster with %s: %s)", fleet.ForgetPlaceAnnotation, p.ID)
+			return nil, fleet.Errorf(fleet.Conflict, "read which machines were on "+p.ID, "the status branch has no such list (if they are gone permanently, annotate the Cluster with %s: %s)", fleet.ForgetPlaceAnnotation, p.ID)
 		}
 		return out, nil
 	}

@@ -137,7 +137,7 @@ func TestSettlesByOneClock(t *testing.T) {
 	w.p = metal3.New(metal3.Options{Ironic: ironic.Options{Rate: 10_000}, Tick: tick, Settle: time.Hour, Retry: retry})
 	t.Cleanup(w.p.Close)
 	waits := func(i fleet.Infrastructure) bool {
-		return hostOf(i, "m1").Waits == "whoever remembers a machine on it, which Ironic does not know yet"
+		return hostOf(i, "m1").Waits == "a cluster that remembers a machine on it, which Ironic does not know yet"
 	}
 	w.until(&w.c, "waits", waits)
 	w.set("m1", "provision_updated_at", time.Now().Add(-2*time.Hour).UTC().Format(time.RFC3339))

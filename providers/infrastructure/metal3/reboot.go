@@ -45,7 +45,7 @@ func (o *observation) power(ctx context.Context, op string, h *seenHost, to flee
 	case h.machine.Damaged != "":
 		return fleet.Errorf(fleet.Conflict, op, "what host %s is is not certain: %s", h, h.machine.Damaged)
 	case h.machine.Silent:
-		return fleet.Errorf(fleet.Unavailable, op, "the BMC of host %s does not answer, and nobody else switches it: %s", h, h.machine.Message)
+		return fleet.Errorf(fleet.Unavailable, op, "the BMC of host %s does not answer, and nothing else switches it: %s", h, h.machine.Message)
 	case n.State != ironic.Active || n.Maintenance || h.declared.Paused || h.declared.Shared != "" || h.object == nil:
 		return fleet.Errorf(fleet.Conflict, op, "host %s is %s: %s", h, n.State, h.next.Held)
 	case n.PowerTarget != "" || n.Locked: // its power changes, and the next look tells

@@ -110,7 +110,7 @@ func TestSwitchRefused(t *testing.T) {
 	}{
 		"paused":         {note("baremetalhost.metal3.io/paused"), fleet.Conflict, "it is paused"},
 		"detached":       {note("baremetalhost.metal3.io/detached"), fleet.Conflict, "it is paused"},
-		"left Git":       {func(w *world) { w.c.Companions = nil }, fleet.Conflict, "Git has it no more"},
+		"left Git":       {func(w *world) { w.c.Companions = nil }, fleet.Conflict, "Git no longer has it"},
 		"in maintenance": {func(w *world) { w.set("m1", "maintenance", true) }, fleet.Conflict, "it is in maintenance"},
 		"damaged": {func(w *world) {
 			extra, _ := w.node("m1")["extra"].(map[string]any)

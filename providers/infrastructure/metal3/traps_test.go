@@ -272,7 +272,7 @@ func TestHostLeavesGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := hostOf(got, "m1")
-	if m := machineOf(got, worker); m.State != fleet.MachineRunning || !h.Gone || !strings.Contains(h.Held, "Git has it no more") {
+	if m := machineOf(got, worker); m.State != fleet.MachineRunning || !h.Gone || !strings.Contains(h.Held, "Git no longer has it") {
 		t.Errorf("the machine is %+v, its host %+v", m, h)
 	}
 	w.remove(c, worker)

@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
+	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/openstackauth"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // Factory returns the factory of this provider.
 func Factory() providers.Factory {
-	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Settings: []providers.Setting{
+	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Limit: machine.LimitUserData, Settings: []providers.Setting{
 		{Name: SettingTick, Usage: fmt.Sprintf("maximum age of cached data of an OpenStack project, as a `duration`; clusters of that project share the cache (default %s)", cloud.DefaultTick)},
 		{Name: SettingRate, Usage: fmt.Sprintf("requests per second to an OpenStack project (default %d)", cloud.DefaultRate)},
 		{Name: SettingSettle, Usage: fmt.Sprintf("maximum `duration` until a change is visible in OpenStack (default %s)", DefaultSettle)},

@@ -102,7 +102,7 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 			return openstackauth.Wrap(op, err)
 		}
 		if err != nil {
-			p.log().Warn("Leaving the endpoint as it is", "cluster", c.Key.String(), "machine", name, "error", err)
+			p.log().Warn("Leaving the endpoint unchanged", "cluster", c.Key.String(), "machine", name, "error", err)
 		}
 		errs = append(errs, p.keeper.Delete(ctx, at.project, o, id, pools{c}.keep))
 	}

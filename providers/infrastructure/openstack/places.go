@@ -143,7 +143,7 @@ func (p *Provider) addRemembered(ctx context.Context, c *fleet.Cluster, all []pr
 // remembered identity has now.
 func (p *Provider) reopen(ctx context.Context, c *fleet.Cluster, at fleet.Place) (projectRef, error) {
 	op := "look in " + at.ID + ", which Git does not lead to any more and which had machines of the cluster"
-	gone := "where the project is gone for good, annotate the Cluster with " + fleet.ForgetPlaceAnnotation + ": " + at.ID
+	gone := "if the project is gone permanently, annotate the Cluster with " + fleet.ForgetPlaceAnnotation + ": " + at.ID
 	ref, ok := refOf(at)
 	if !ok {
 		return projectRef{}, fleet.Errorf(fleet.Unauthorized, op, "it is not known with which credentials (bring back the pool until nothing is there; %s)", gone)

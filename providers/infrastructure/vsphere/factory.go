@@ -9,6 +9,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
+	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // Factory returns the factory of this provider.
 func Factory() providers.Factory {
-	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Settings: []providers.Setting{
+	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Limit: machine.LimitUserData, Settings: []providers.Setting{
 		{Name: SettingTick, Usage: fmt.Sprintf("maximum age of cached vCenter data, as a `duration`; clusters of that vCenter share the cache (default %s)", vcenter.DefaultTick)},
 		{Name: SettingRate, Usage: fmt.Sprintf("requests per second to a vCenter (default %d)", vcenter.DefaultRate)},
 		{Name: SettingSettle, Usage: fmt.Sprintf("maximum `duration` until a change is visible in vCenter (default %s)", DefaultSettle)},

@@ -89,7 +89,7 @@ func (o *observation) lost() error {
 	for _, at := range o.cluster.OtherPlaces() {
 		if a, _ := accessOf(at); a.Instance != "" && o.siteOf(a.Instance) == nil {
 			return fleet.Errorf(fleet.Unauthorized, "look in "+at.ID+", which had machines of the cluster",
-				"%s leads to another vCenter now (lead it back; if the vCenter is gone for good, annotate the Cluster with %s: %s)", a.Server, fleet.ForgetPlaceAnnotation, at.ID)
+				"%s leads to another vCenter now (lead it back; if the vCenter is gone permanently, annotate the Cluster with %s: %s)", a.Server, fleet.ForgetPlaceAnnotation, at.ID)
 		}
 	}
 	return nil

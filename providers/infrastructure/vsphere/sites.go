@@ -101,7 +101,7 @@ func (p *Provider) sites(ctx context.Context, c *fleet.Cluster) ([]site, *api.VS
 		a, ok := accessOf(at)
 		if !ok {
 			return nil, nil, fleet.Errorf(fleet.Unauthorized, "look in "+at.ID+", which Git does not lead to any more and which had machines of the cluster",
-				"it is not known how (bring back the pool until nothing is there; where the vCenter is gone for good, annotate the Cluster with %s: %s)", fleet.ForgetPlaceAnnotation, at.ID)
+				"it is not known how (bring back the pool until nothing is there; if the vCenter is gone permanently, annotate the Cluster with %s: %s)", fleet.ForgetPlaceAnnotation, at.ID)
 		}
 		add(a)
 	}

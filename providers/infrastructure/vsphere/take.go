@@ -65,7 +65,7 @@ func (p *Provider) take(ctx context.Context, j *job, step machine.Step) (done bo
 	case machine.Destroy:
 		task, err = s.Destroy(ctx, vm, "")
 	default:
-		return false, fleet.Errorf(fleet.Unknown, step.What, "nobody knows how")
+		return false, fleet.Errorf(fleet.Unknown, step.What, "unknown step")
 	}
 	if err != nil || task.Value == "" {
 		return err == nil, err

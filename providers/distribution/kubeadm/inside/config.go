@@ -94,7 +94,7 @@ func (c *Client) SyncConfig(ctx context.Context, a providers.Access, config []by
 		var old map[string]any
 		if err := documents.Unmarshal([]byte(live.Data[configKey]), &old, documents.DefaultLimits()); err != nil {
 			return fleet.Errorf(fleet.Invalid, op, "%s of the ConfigMap kube-system/kubeadm-config is no YAML: %w "+
-				"(mend it, or delete the ConfigMap, which is then made anew)", configKey, err)
+				"(fix it, or delete the ConfigMap, which is then created again)", configKey, err)
 		}
 		text, err := yaml.Marshal(mergeConfiguration(old, want))
 		if err != nil {

@@ -55,7 +55,7 @@ func (k *kept) etcdClient(n *workload.Conn, a providers.Access) (*etcdClient, er
 	}
 	issuer, err := newIssuer(cert, key, n.Now)
 	if err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, "reach etcd of cluster "+a.Cluster.String(), "etcd authority: %w", err)
+		return nil, fleet.Errorf(fleet.Invalid, "reach etcd of cluster "+a.Cluster.String(), "etcd CA: %w", err)
 	}
 	if k.etcd != nil {
 		k.etcd.close()

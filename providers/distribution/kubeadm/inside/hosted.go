@@ -23,7 +23,7 @@ func (c *Client) ObserveHosted(ctx context.Context, a providers.Access, w *fleet
 			var m corev1.ConfigMap
 			switch err := n.GetCached(ctx, path, "", &m); {
 			case apierrors.IsNotFound(err):
-				w.Closed = "the control plane has no " + nameIn(path) + ", which kubeadm join reads: whoever keeps it writes that, as kubeadm init does"
+				w.Closed = "the control plane has no " + nameIn(path) + ", which kubeadm join reads: its operator has to create it, as kubeadm init does"
 				return nil
 			case err != nil:
 				return err

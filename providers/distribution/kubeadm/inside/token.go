@@ -53,11 +53,11 @@ func publish(ctx context.Context, n *workload.Conn, authorities []byte) error {
 	}
 	kubeconfig, err := documents.Plain([]byte(info.Data[bootstrapapi.KubeConfigKey]), documents.DefaultLimits())
 	if err != nil {
-		return fleet.Errorf(fleet.Invalid, "name the cluster's authorities", "ConfigMap %s/%s: %s is not a kubeconfig: %w", info.Namespace, info.Name, bootstrapapi.KubeConfigKey, err)
+		return fleet.Errorf(fleet.Invalid, "name the cluster's CA certificates", "ConfigMap %s/%s: %s is not a kubeconfig: %w", info.Namespace, info.Name, bootstrapapi.KubeConfigKey, err)
 	}
 	k, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return fleet.Errorf(fleet.Invalid, "name the cluster's authorities", "ConfigMap %s/%s: %s is not a kubeconfig: %w", info.Namespace, info.Name, bootstrapapi.KubeConfigKey, err)
+		return fleet.Errorf(fleet.Invalid, "name the cluster's CA certificates", "ConfigMap %s/%s: %s is not a kubeconfig: %w", info.Namespace, info.Name, bootstrapapi.KubeConfigKey, err)
 	}
 	changed := false
 	for _, c := range k.Clusters {

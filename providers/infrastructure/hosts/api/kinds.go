@@ -96,7 +96,7 @@ func serving(in any) field.ErrorList {
 func elsewhere(in any) field.ErrorList {
 	var v validator
 	if s, ok := in.(*HostClusterSpec); ok {
-		const why = "the control plane is hosted, and whoever keeps it serves its endpoint: leave the field out"
+		const why = "the control plane is hosted, and its operator serves its endpoint: leave the field out"
 		v.Forbidden(field.NewPath("spec", "loadBalancer"), s.LoadBalancer != nil, why)
 		v.Forbidden(field.NewPath("spec", "virtualIP"), s.VirtualIP != nil, why)
 	}

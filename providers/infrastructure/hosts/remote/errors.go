@@ -58,7 +58,7 @@ func classify(e *Endpoint, err error) error {
 		if len(key.Want) == 0 {
 			return fleet.Errorf(fleet.Unauthorized, op, "its key is not in known_hosts (compare it with what the host says itself, ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub, and add it)")
 		}
-		return fleet.Errorf(fleet.Unauthorized, op, "its key is another one than known_hosts says, so it may be another host that poses as it (if it was installed anew, compare its key and correct known_hosts)")
+		return fleet.Errorf(fleet.Unauthorized, op, "its key is another one than known_hosts says, so it may be another host that poses as it (if it was reinstalled, compare its key and correct known_hosts)")
 	}
 	if _, ok := errors.AsType[*xknownhosts.RevokedError](err); ok {
 		return fleet.Errorf(fleet.Unauthorized, op, "known_hosts says that its key is revoked")

@@ -87,7 +87,7 @@ func New(o Options) (*Server, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if _, err := tls.X509KeyPair(o.CACert, o.CAKey); err != nil {
-		return nil, fleet.Errorf(fleet.Invalid, "make the API server", "cluster authority: %w", err)
+		return nil, fleet.Errorf(fleet.Invalid, "make the API server", "cluster CA: %w", err)
 	}
 	s := &Server{o: o, catalog: shared()}
 	s.SetVersion(o.Version)

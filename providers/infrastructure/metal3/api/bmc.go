@@ -80,7 +80,7 @@ func ParseBMC(address string, verify bool) (BMC, error) {
 	b, known := bmcTypes()[kind]
 	switch {
 	case !known && goneBMCs[kind] != "":
-		return BMC{}, fmt.Errorf("has the scheme %s, which Metal3 and Ironic have no more: use %s", kind, goneBMCs[kind])
+		return BMC{}, fmt.Errorf("has the scheme %s, which Metal3 and Ironic no longer have: use %s", kind, goneBMCs[kind])
 	case !known:
 		return BMC{}, fmt.Errorf("has the scheme %s, which is none of redfish-virtualmedia, ilo5-virtualmedia, idrac-virtualmedia, redfish-uefihttp, "+
 			"redfish, ilo5-redfish, idrac-redfish and ipmi", u.Scheme)
@@ -89,7 +89,7 @@ func ParseBMC(address string, verify bool) (BMC, error) {
 	case u.User != nil:
 		return BMC{}, fmt.Errorf("holds an account, which Git and Ironic would show: write it into the Secret that credentialsName names")
 	case u.Fragment != "":
-		return BMC{}, fmt.Errorf("has a part after #, which nobody reads")
+		return BMC{}, fmt.Errorf("has a part after #, which is not used")
 	}
 	b.Type, b.Host, b.VerifyCA = kind, u.Host, verify
 	if err := hostOf(u); err != nil {
@@ -99,7 +99,7 @@ func ParseBMC(address string, verify bool) (BMC, error) {
 		return b.ipmi(u)
 	}
 	if u.RawQuery != "" {
-		return BMC{}, fmt.Errorf("has a part after ?, which nobody reads")
+		return BMC{}, fmt.Errorf("has a part after ?, which is not used")
 	}
 	b.Protocol = cmp.Or(protocol, "https")
 	if path := strings.Trim(u.Path, "/"); path != "" && path != "redfish/v1" {

@@ -41,7 +41,7 @@ func serving(in any) field.ErrorList {
 	var v validator
 	if s, ok := in.(*Metal3ClusterSpec); ok {
 		v.Required(specPath.Child("controlPlaneEndpoint", "host"), s.ControlPlaneEndpoint.Host,
-			"nothing is made for an endpoint on bare metal: give an address of the machines' network that nobody has, which keepalived or kube-vip announces "+
+			"nothing is made for an endpoint on bare metal: give an unused address of the machines' network, which keepalived or kube-vip announces "+
 				"(from the files of the control plane, or with virtualIP: {}), or the address of a load balancer")
 	}
 	return v.Errs
@@ -51,7 +51,7 @@ func serving(in any) field.ErrorList {
 func elsewhere(in any) field.ErrorList {
 	var v validator
 	if s, ok := in.(*Metal3ClusterSpec); ok {
-		v.Forbidden(specPath.Child("virtualIP"), s.VirtualIP != nil, "the control plane is hosted, and whoever keeps it serves its endpoint: leave the field out")
+		v.Forbidden(specPath.Child("virtualIP"), s.VirtualIP != nil, "the control plane is hosted, and its operator serves its endpoint: leave the field out")
 	}
 	return v.Errs
 }

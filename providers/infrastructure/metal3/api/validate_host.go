@@ -134,7 +134,7 @@ func (v *validator) bmc(at *field.Path, s *BareMetalHostSpec) {
 		return
 	}
 	if s.BootMACAddress == "" && (b.NeedsMAC || s.InspectionMode == InspectDisabled) {
-		v.Add(field.Required(at.Child("bootMACAddress"), "nobody else says it: by "+b.Type+" hosts do not, and they are not inspected with inspectionMode: disabled"))
+		v.Add(field.Required(at.Child("bootMACAddress"), "it is needed, because by "+b.Type+" hosts do not report it, and with inspectionMode: disabled they are not inspected"))
 	}
 	v.Forbidden(at.Child("bootMode"), s.BootMode == UEFISecureBoot && b.Driver == "ipmi", "secure boot cannot be switched on by IPMI: use a BMC that speaks Redfish, or bootMode: UEFI")
 	v.Forbidden(at.Child("inspectionMode"), s.InspectionMode == InspectFast && b.Driver == "ipmi", "IPMI says nothing of what a host is made of: use agent")
@@ -152,7 +152,7 @@ func (v *validator) inspection(at *field.Path, o *BareMetalHost) {
 	key := field.NewPath("metadata", "annotations").Key(InspectAnnotation)
 	switch mode := o.Spec.InspectionMode; {
 	case value == "":
-		v.Forbidden(key, true, "nobody takes it away when the host was inspected: write "+InspectAfterAnnotation+" with a time instead, after which the host is inspected again")
+		v.Forbidden(key, true, "it would stay in Git after the inspection: write "+InspectAfterAnnotation+" with a time instead, after which the host is inspected again")
 	case value != "" && value != string(InspectDisabled):
 		v.Add(field.NotSupported(key, value, []InspectionMode{InspectDisabled}))
 	case value != "" && mode != "" && mode != InspectDisabled:
@@ -178,7 +178,7 @@ func (v *validator) annotations(o *BareMetalHost) {
 			if err := json.Unmarshal([]byte(cmp.Or(value, "{}")), &how); err != nil || !slices.Contains([]string{"", "hard", "soft"}, how.Mode) {
 				v.Invalid(at, value, `must be empty, or like {"mode": "hard"}`)
 			}
-			v.Forbidden(at, name == RebootAnnotation, "nobody takes it away when the host was rebooted: write "+RebootAnnotation+"/ and a name, which keeps the host off until you take that away, or drain the Node and use fairlead's requests")
+			v.Forbidden(at, name == RebootAnnotation, "it would stay in Git after the reboot: write "+RebootAnnotation+"/ and a name, which keeps the host off until you take that away, or drain the Node and use fairlead's requests")
 			v.Forbidden(at, how.Mode == "soft", "a host is switched off at once: shut its system down before, and write hard")
 		case name == ReservedAnnotation:
 			cluster, pool, both := strings.Cut(value, "/")

@@ -57,7 +57,7 @@ func (v *validator) image(at *field.Path, i *Image) {
 		v.Forbidden(at.Child("checksumType"), i.ChecksumType != "", "an image of a registry is known by its digest: leave the field out")
 		return
 	case i.DiskFormat == LiveISO:
-		const why = "the BMC boots a live image as it is, and nobody would compare it: leave the field out"
+		const why = "the BMC boots a live image without comparing it: leave the field out"
 		v.Forbidden(at.Child("checksum"), sum != "", why)
 		v.Forbidden(at.Child("checksumType"), i.ChecksumType != "", why)
 		return

@@ -88,7 +88,7 @@ type Step string
 const (
 	None             Step = "" // nothing is to be done, or something is waited for
 	Create           Step = "enrol it"
-	Renew            Step = "enrol it anew" // its node goes, and is made again
+	Renew            Step = "enrol it again" // its node goes, and is made again
 	Manage           Step = "verify it"
 	Inspect          Step = "inspect it"
 	Provide          Step = "make it available"

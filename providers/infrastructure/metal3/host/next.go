@@ -37,7 +37,7 @@ func Next(h Declared, n *ironic.Node) Decision {
 		h = ended(h, n)
 	}
 	if h.Gone {
-		return held(phase, "Git has it no more: it stays as it is (put it back, or remove it from Ironic)")
+		return held(phase, "Git no longer has it: it stays in Ironic (put it back, or remove it from Ironic)")
 	}
 	switch {
 	case h.Moved == "", phase == External, own(h, n) && (n.State == ironic.Active || n.Serviced()):

@@ -47,7 +47,7 @@ func TestNext(t *testing.T) {
 		"password":             {"the kind says how soon again", host.Declared{}, &ironic.Node{State: ironic.Enroll, LastError: "HTTP GET http://bmc/redfish/v1 returned code 401."}, host.Registering, host.Manage, "", fleet.Unauthorized},
 		"silent BMC":           {"the kind says how soon again", host.Declared{}, &ironic.Node{State: ironic.Enroll, LastError: "Unable to connect to http://bmc"}, host.Registering, host.Manage, "", fleet.Unavailable},
 		"locked":               {"something is under way", host.Declared{}, &ironic.Node{State: ironic.Enroll, Locked: true}, host.Registering, host.None, "", ""},
-		"left Git":             {"it is deprovisioned by wish alone", host.Declared{Gone: true}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.None, "Git has it no more: it stays as it is (put it back, or remove it from Ironic)", ""},
+		"left Git":             {"it is deprovisioned by wish alone", host.Declared{Gone: true}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.None, "Git no longer has it: it stays in Ironic (put it back, or remove it from Ironic)", ""},
 		"manageable":           {"it is off and nobody's", host.Declared{Inspect: true}, &ironic.Node{State: ironic.Manageable, Power: off}, host.Registering, host.Inspect, "", ""},
 		"inspected":            {"once is enough", host.Declared{Inspect: true}, &ironic.Node{State: ironic.Manageable, Power: off, Inspected: inspected}, host.Registering, host.Provide, "", ""},
 		"inspected long ago":   {"people want to know anew", host.Declared{Inspect: true, InspectAgain: true}, &ironic.Node{State: ironic.Manageable, Power: off, Inspected: inspected}, host.Registering, host.Inspect, "", ""},
@@ -124,7 +124,7 @@ func TestNext(t *testing.T) {
 		"active, silent":   {"Ironic heals that", host.Declared{Online: true, Machine: machine()}, &ironic.Node{State: ironic.Active, Instance: ours, Maintenance: true, Fault: ironic.PowerFault, MaintenanceReason: "no answer"}, host.Provisioned, host.None, "", fleet.Unavailable},
 		"active, foreign":  {"it is another's", host.Declared{Online: true}, &ironic.Node{State: ironic.Active, Power: off, Instance: theirs}, host.Provisioned, host.None, "it is active as " + theirs + ", which is no machine of this cluster (release it there)", ""},
 		"active, nobody's": {"somebody removed the claim", host.Declared{Online: true}, &ironic.Node{State: ironic.Active, Power: on}, host.Provisioned, host.None, "it is active and no machine's (release it in Ironic)", ""},
-		"active, left Git": {"machines outlive manifests of hosts", host.Declared{Gone: true, Machine: machine()}, &ironic.Node{State: ironic.Active, Power: on, Instance: ours}, host.Provisioned, host.None, "Git has it no more: it stays as it is (put it back, or remove it from Ironic)", ""},
+		"active, left Git": {"machines outlive manifests of hosts", host.Declared{Gone: true, Machine: machine()}, &ironic.Node{State: ironic.Active, Power: on, Instance: ours}, host.Provisioned, host.None, "Git no longer has it: it stays in Ironic (put it back, or remove it from Ironic)", ""},
 
 		// What came from elsewhere, and what runs already.
 		"external":             {"it is adopted as it is", host.Declared{External: true, Online: true}, &ironic.Node{State: ironic.Manageable, Power: on}, host.Registering, host.Adopt, "", ""},

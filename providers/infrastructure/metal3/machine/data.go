@@ -220,6 +220,6 @@ func (d *Data) address(ref api.IPPoolReference) (Address, error) {
 
 // failed says why there is no data for the machine on the host.
 func (d *Data) failed(format string, args ...any) error {
-	op := "say what machine " + string(d.Machine.Name) + " is told on host " + d.Host.Namespace + "/" + d.Host.Name
+	op := "make the data of machine " + string(d.Machine.Name) + " on host " + d.Host.Namespace + "/" + d.Host.Name
 	return fleet.Errorf(fleet.Invalid, op, format, args...)
 }

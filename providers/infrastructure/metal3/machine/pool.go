@@ -190,5 +190,5 @@ func (p *Pool) Address(a netip.Addr) (Address, error) {
 			return Address{Prefix: part.all.Prefix(a), Gateway: part.gateway, DNS: part.dns}, nil
 		}
 	}
-	return Address{}, fleet.Errorf(fleet.Conflict, "say what network "+a.String()+" is in", "%s gives it no more (put it back into its pools until the machine is gone)", p.ID)
+	return Address{}, fleet.Errorf(fleet.Conflict, "say what network "+a.String()+" is in", "%s no longer gives it (put it back into its pools until the machine is gone)", p.ID)
 }

@@ -133,7 +133,7 @@ func companionKinds() []fleet.Kind {
 			Normalise: normalise,
 			Secrets:   secrets,
 			Refused: map[string]string{
-				"spec.resource.content.download.decompress": "Glance keeps what it downloads as it is: give the URL of the unpacked image, or upload it and import it by name",
+				"spec.resource.content.download.decompress": "Glance does not unpack what it downloads: give the URL of the unpacked image, or upload it and import it by name",
 				"spec.resyncPeriod":                         "images are looked at with the rest of the project: leave the field out",
 			},
 		},

@@ -89,7 +89,7 @@ func elsewhere(in any) field.ErrorList {
 	if !ok || s.APIServer == nil {
 		return nil
 	}
-	const why = "the control plane is hosted, and whoever keeps it serves its endpoint: leave the field out"
+	const why = "the control plane is hosted, and its operator serves its endpoint: leave the field out"
 	a, at := s.APIServer, field.NewPath("spec", "apiServer")
 	v.Forbidden(at.Child("managedLoadBalancer"), a.ManagedLoadBalancer.IsEnabled(), why)
 	v.Forbidden(at.Child("enableFloatingIP"), a.EnableFloatingIP != nil && *a.EnableFloatingIP, why)

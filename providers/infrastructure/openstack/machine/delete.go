@@ -107,7 +107,7 @@ func (k *Keeper) purge(ctx context.Context, p *cloud.Project, o snapshot.Owner, 
 		k.noteRetained(v.ID)
 		return nil
 	}
-	return deleted("server "+v.Name+" for good", err)
+	return deleted("server "+v.Name+" permanently", err)
 }
 
 // Leaving reports whether Nova is removing v.

@@ -10,6 +10,12 @@ import (
 // Source: Nova, api/openstack/compute/schemas/servers.py.
 const largestUserData = 65535
 
+// LimitUserData refuses user data that Nova does not take.
+func LimitUserData(u providers.UserData) error {
+	_, err := encode(u)
+	return err
+}
+
 // encode returns user data as Nova takes it.
 func encode(u providers.UserData) ([]byte, error) {
 	if u.Content.IsZero() {

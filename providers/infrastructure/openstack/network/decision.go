@@ -58,7 +58,7 @@ func (v *view) notFound(d *decision, err error) {
 }
 
 // differs notes that Git asks for a change that cannot be made to what exists:
-// what is there stays as it is, and machines go on.
+// what is there stays, and machines go on.
 func (d *decision) differs(field, format string, args ...any) {
 	d.faults = append(d.faults, cannotChange(field, format, args...))
 }

@@ -207,7 +207,7 @@ func (v *view) recover(d *decision, lb loadbalancers.LoadBalancer) {
 		if err := loadbalancers.Failover(ctx, c, lb.ID).ExtractErr(); err != nil {
 			err = openstackauth.Wrap("fail over load balancer "+lb.Name, err)
 			if fleet.KindOf(err) == fleet.Unauthorized {
-				return fleet.Errorf(fleet.Unavailable, "mend load balancer "+lb.Name,
+				return fleet.Errorf(fleet.Unavailable, "fix load balancer "+lb.Name,
 					"it is in ERROR, and a failover is refused: %w (have an operator of the cloud run: openstack loadbalancer failover %s)", err, lb.ID)
 			}
 			return err

@@ -83,7 +83,7 @@ func Kinds() []fleet.Kind {
 	return append([]fleet.Kind{cluster, clusters, machine, machines, identity, domain, zone}, addresses.Kinds(ProviderName)...)
 }
 
-const writtenBack = "written by the controller that made the modules, not a wish"
+const writtenBack = "written by the controller that made the modules, not a setting"
 
 // refusedOfMachine are the refused fields of a machine whose spec is at a path.
 func refusedOfMachine(at string) map[string]string {

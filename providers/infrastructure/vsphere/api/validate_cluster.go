@@ -50,7 +50,7 @@ func serving(in any) field.ErrorList {
 	var v validator
 	if s, ok := in.(*VSphereClusterSpec); ok && s.EndpointPool() == nil {
 		v.Required(specPath.Child("controlPlaneEndpoint", "host"), s.ControlPlaneEndpoint.Host,
-			"vSphere makes nothing for an endpoint: give an address of the machines' network that nobody has, which kube-vip announces "+
+			"vSphere makes nothing for an endpoint: give an unused address of the machines' network, which kube-vip announces "+
 				"(from the files of the control plane, or with virtualIP: {}), or the address of a load balancer; "+
 				"or name a pool of addresses in virtualIP.addressFromPool")
 	}
@@ -61,7 +61,7 @@ func serving(in any) field.ErrorList {
 func elsewhere(in any) field.ErrorList {
 	var v validator
 	if s, ok := in.(*VSphereClusterSpec); ok {
-		v.Forbidden(specPath.Child("virtualIP"), s.VirtualIP != nil, "the control plane is hosted, and whoever keeps it serves its endpoint: leave the field out")
+		v.Forbidden(specPath.Child("virtualIP"), s.VirtualIP != nil, "the control plane is hosted, and its operator serves its endpoint: leave the field out")
 	}
 	return v.Errs
 }

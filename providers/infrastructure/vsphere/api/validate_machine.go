@@ -35,7 +35,7 @@ func (v *validator) machine(at *field.Path, s *VSphereMachineSpec) {
 		s.Datacenter = ""
 	}
 	enum(v, at.Child("cloneMode"), s.CloneMode, FullClone, LinkedClone)
-	v.Forbidden(at.Child("snapshot"), s.Snapshot != "" && s.CloneMode == FullClone, "a full clone is of the template as it is now: leave the field out, or use cloneMode: linkedClone")
+	v.Forbidden(at.Child("snapshot"), s.Snapshot != "" && s.CloneMode == FullClone, "a full clone is of the present template: leave the field out, or use cloneMode: linkedClone")
 	v.compute(at, s)
 	v.disks(at, s)
 	v.devices(at, s)

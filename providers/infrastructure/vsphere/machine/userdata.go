@@ -58,6 +58,12 @@ func userDataSettings(u providers.UserData) ([]Setting, error) {
 	return out, nil
 }
 
+// LimitUserData refuses user data that does not fit.
+func LimitUserData(u providers.UserData) error {
+	_, err := fit(u)
+	return err
+}
+
 // fit returns the content of u in at most UserDataLimit bytes: compressed where it is larger,
 // which Ignition undoes too where the encoding says so. What does not fit even so is Invalid.
 func fit(u providers.UserData) ([]byte, error) {

@@ -1,0 +1,49 @@
+package pullrequests
+
+import (
+	"html"
+
+	"fairlead.dev/fleet"
+)
+
+// Names of commit statuses. A fleet with a status branch of its own, which may share its repository with
+// others, has its name behind them.
+const (
+	PlanStatus     = "fairlead/plan"
+	RevisionStatus = "fairlead/revision"
+)
+
+// named returns the name of a status of this fleet.
+func (q *PullRequests) named(status string) string {
+	if of := q.fleetName(); of != "" {
+		return status + "/" + string(of)
+	}
+	return status
+}
+
+// title begins a headline: two fleets may both comment on a pull request.
+func title(what string, of fleet.ID) string {
+	if of == "" {
+		return "### " + what
+	}
+	return "### " + what + " of " + span(string(of))
+}
+
+// fleetName returns the name of the fleet for titles; empty: it is alone in its repository.
+func (q *PullRequests) fleetName() fleet.ID {
+	now := q.p.Fleet.Now()
+	if shared(now.Config()) {
+		return now.ID()
+	}
+	return ""
+}
+
+// shared reports whether other fleets may be in the repository: each of them has a status branch of its own.
+func shared(c fleet.Config) bool {
+	return c.StatusBranch != "" && c.StatusBranch != fleet.DefaultStatusBranch
+}
+
+// mark begins the agent's comment, for the fleet of that name.
+func mark(id fleet.ID) string {
+	return "<!-- fairlead:plan:" + html.EscapeString(string(id)) + " -->\n"
+}

@@ -1,0 +1,47 @@
+package status
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+)
+
+// oversized tells of files that were not written because nobody could read them, by path. Such a file
+// stays as it was, and all others are written.
+type oversized map[string]fleet.Problem
+
+// left reports whether err says that the file at p, of cluster k, is too large, and notes that it is
+// left as it was.
+func (o oversized) left(p string, k fleet.Key, err error) bool {
+	delete(o, p)
+	if fleet.KindOf(err) != fleet.Exhausted {
+		return false
+	}
+	o[p] = fleet.Problem{
+		Cluster: k, File: p,
+		Message: "the status is too large to be read again, so the file on the status branch stays as it was: " + fleet.OneLine(err),
+		Hint:    "split the cluster, or reduce the number of machines or conditions that its health checks observe",
+	}
+	return true
+}
+
+// with returns s with the problems of o.
+func (o oversized) with(s sources.FleetStatus) sources.FleetStatus {
+	s.Problems = slices.Clone(s.Problems)
+	for _, p := range slices.Sorted(maps.Keys(o)) {
+		s.Problems = append(s.Problems, o[p])
+	}
+	return s
+}
+
+// fewer returns half of the problems in list, of so many, and one that says how many are left out.
+func fewer(list []problem, of int) []problem {
+	kept := len(list) / 2
+	return append(slices.Clone(list[:kept]), problem{
+		Message: fmt.Sprintf("%d more problems are left out: fleet.yaml of the status branch would be too large to be read again", of-kept),
+		Hint:    "fairlead validate lists the problems of a revision",
+	})
+}
