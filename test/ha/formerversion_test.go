@@ -44,9 +44,9 @@ func TestFormerVersion(t *testing.T) {
 	w.startReplica("r3")
 	w.startReplica("r4")
 	leader := w.newLeader("")
-	for workers := 2; !isNew[leader]; workers++ {
+	for !isNew[leader] {
 		killed := w.inACreate(func(string) { w.signal(leader, syscall.SIGKILL) })
-		w.push(workers)
+		w.push(w.workers + 1)
 		<-killed
 		leader = w.newLeader(leader)
 	}
@@ -63,7 +63,7 @@ func TestFormerVersion(t *testing.T) {
 			w.end(r, syscall.SIGTERM)
 		}
 	}
-	w.push(3)
+	w.push(w.workers + 1)
 	w.asInGit("the former version is gone")
 	after, err := w.machines(t.Context())
 	w.must(err)
