@@ -100,7 +100,7 @@ type Cluster struct {
 	Secrets         map[string]SecretData  // by object name, in the cluster's namespace
 	ConfigMaps      map[string]map[string]string
 
-	// Neighbors are for its provider, as Residence, and are told to other replicas.
+	// Neighbors are for its provider, as Residence.
 	Neighbors Neighbors `json:",omitzero"`
 
 	// APIElsewhere says that c is what the provider of a guest sees: see At.

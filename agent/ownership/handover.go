@@ -117,7 +117,7 @@ func (c *Claim) advance(ctx context.Context, owner fleet.Owner, next fleet.Succe
 	}
 	switch next.Step {
 	case fleet.StepAsked:
-		// Passes that began before store secrets yet, in other replicas too.
+		// Passes that began before store secrets yet.
 		if err := c.passes.Acquire(ctx, allPasses); err != nil {
 			return nil // ctx ended
 		}

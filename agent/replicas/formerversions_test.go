@@ -78,7 +78,7 @@ func TestFormerVersions(t *testing.T) {
 
 // TestLeaderThatEndsWhileItWaits ends before the passes of a former version may be over: the next
 // leader waits as well.
-func TestLeaderThatWaitedInVain(t *testing.T) {
+func TestLeaderThatEndsWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		defer w.end()
