@@ -194,7 +194,8 @@ func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, d provide
 }
 
 // mayAnswer reports whether it is of use to call the API server: a
-// control-plane machine runs, or none can be seen at all. What answers in spite
+// control-plane machine runs, or may run though its infrastructure calls it failed, or none can
+// be seen at all. What answers in spite
 // of that is a cluster whose machines lost their tags, or that lives elsewhere: a
 // second one must not be made beside it, nor its secrets be deleted.
 func mayAnswer(c *fleet.Cluster, i fleet.Infrastructure) bool {
@@ -206,7 +207,7 @@ func mayAnswer(c *fleet.Cluster, i fleet.Infrastructure) bool {
 		if m.Role != fleet.RoleControlPlane && m.Damaged == "" { // one with damaged tags may be one
 			continue
 		}
-		if there = true; m.State == fleet.MachineRunning {
+		if there = true; m.State == fleet.MachineRunning || m.State == fleet.MachineFailed {
 			return true
 		}
 	}

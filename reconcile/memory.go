@@ -19,8 +19,7 @@ type memory struct {
 	repeats  int                 // passes in a row that did the same
 	failures int                 // passes in a row that failed
 	answered time.Time           // when the API server of the cluster last did
-	seen     time.Time           // when this agent last looked at the cluster
-	watched  time.Time           // since when it has, without a gap
+	watched  time.Time           // since when no look failed; zero: the last one did, or there was none
 	follows  string              // kubeconfig that the node watch runs with
 	report   fleet.Report        // of the last pass that could look
 	lives    fleet.Residence     // as the last plan told
@@ -96,21 +95,21 @@ func (m *memory) neverAnswered() bool {
 	return m.answered.IsZero()
 }
 
-// longestGap is how far two looks at a cluster may be from each other, so that what did
-// not answer both did not answer between them either. A cluster whose API server does not
-// answer is looked at much more often, as long as its infrastructure answers.
-const longestGap = 2 * time.Minute
-
-// looked records a look at the cluster, and returns since when there was no gap between
-// two of them. A clock that is set makes a gap too.
+// looked records a look at the cluster, and returns since when none failed.
 func (m *memory) looked(now time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now.Sub(m.seen).Abs() > longestGap {
+	if m.watched.IsZero() {
 		m.watched = now
 	}
-	m.seen = now
 	return m.watched
+}
+
+// blind records that a look at the cluster failed.
+func (m *memory) blind() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.watched = time.Time{}
 }
 
 // did records what a pass did and returns how many passes in a row did just

@@ -169,6 +169,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	observed, err := r.Look(looking, c)
 	seen(err)
 	if err != nil {
+		m.blind()
 		return []error{err}
 	}
 	res.Observed = observed

@@ -224,32 +224,67 @@ func checked(t *testing.T) (*fleet.Cluster, *stub) {
 // passes makes n passes of r over c, which is not known to have had a control plane, each
 // with a minute after it.
 func (s *stub) passes(t *testing.T, r *reconcile.Reconciler, c *fleet.Cluster, n int) {
+	s.passesOf(t, r, c, fleet.Memory{Residence: fleet.Residence{ControlPlane: fleet.NeverInitialized}}, n)
+}
+
+// passesOf makes n passes of r over c, of which that is remembered, each with a minute after it.
+func (s *stub) passesOf(t *testing.T, r *reconcile.Reconciler, c *fleet.Cluster, known fleet.Memory, n int) {
 	for range n {
-		r.Pass(t.Context(), c, fleet.Memory{Residence: fleet.Residence{ControlPlane: fleet.NeverInitialized}})
+		r.Pass(t.Context(), c, known)
 		s.now = s.now.Add(time.Minute)
 	}
 }
 
-// TestGapProvesNothing hides the infrastructure for a while, after the first look or before
+// TestFailedLooksProveNothing hides the infrastructure for a while, after the first look or before
 // it. The API server may have answered in that time: its silence counts from the first look
-// after it.
-func TestGapProvesNothing(t *testing.T) {
+// after it, whether or not anything is remembered of the control plane.
+func TestFailedLooksProveNothing(t *testing.T) {
 	for _, before := range []int{0, 1} {
 		c, s := checked(t)
+		s.seen.Machines[0].Created = s.now.Add(time.Second) // this agent asked for it
 		s.down = fleet.Errorf(fleet.Unavailable, "list nodes", "no")
 		r := s.reconciler(t, c)
-		s.passes(t, r, c, before)
+		known := fleet.Memory{Residence: fleet.Residence{Provider: c.Provider}}
+		if before == 0 {
+			known.Residence.ControlPlane = fleet.NeverInitialized
+		}
+		s.passesOf(t, r, c, known, before)
 		s.lookErr = fleet.Errorf(fleet.Unavailable, "list machines", "no")
-		s.passes(t, r, c, 15)
+		s.passesOf(t, r, c, known, 15)
 		s.lookErr = nil
-		s.passes(t, r, c, 10)
+		s.passesOf(t, r, c, known, 10)
 		if len(s.calls) > 0 {
-			t.Errorf("%d looks before the gap: calls %v", before, s.calls)
+			t.Errorf("%d looks before: calls %v", before, s.calls)
 		}
-		s.passes(t, r, c, 2)
+		s.passesOf(t, r, c, known, 2)
 		if !slices.Contains(s.calls, "DeleteMachine") {
-			t.Errorf("%d looks before the gap: calls %v after the time that a first machine has", before, s.calls)
+			t.Errorf("%d looks before: calls %v after the time that a first machine has", before, s.calls)
 		}
+	}
+}
+
+// TestRareLooksProveSilence: looks may be far apart, in a large fleet or while something else is
+// refused. None of them failed, so the first machine is known to be silent.
+func TestRareLooksProveSilence(t *testing.T) {
+	c, s := checked(t)
+	s.down = fleet.Errorf(fleet.Unavailable, "list nodes", "no")
+	r := s.reconciler(t, c)
+	for range 3 {
+		s.passes(t, r, c, 1)
+		s.now = s.now.Add(9 * time.Minute)
+	}
+	if !slices.Contains(s.calls, "DeleteMachine") {
+		t.Errorf("calls %v", s.calls)
+	}
+}
+
+// TestFailedMachineIsCalled: a machine that its infrastructure calls failed may run and answer.
+func TestFailedMachineIsCalled(t *testing.T) {
+	c, s := checked(t)
+	s.seen.Machines[0].State = fleet.MachineFailed
+	s.passes(t, s.reconciler(t, c), c, 30)
+	if slices.Contains(s.calls, "DeleteMachine") {
+		t.Errorf("calls %v", s.calls)
 	}
 }
 

@@ -148,7 +148,7 @@ func (d *draft) replaceFirst(g *group) bool {
 	if !d.unreachable || m.current || !d.failedFirst(m) {
 		return false
 	}
-	if left := defaultStartup - d.Now.Sub(d.silentSince(m)); !d.knownSilent(m) && left > 0 {
+	if left := defaultStartup - d.Now.Sub(d.silentSince(m)); left > 0 {
 		d.wake(left)
 		return false
 	}

@@ -118,7 +118,7 @@ func (f *facts) orphan(g *group) *fleet.Member {
 		}
 		name := e.Members[i].Node
 		mayOwn := func(m *machine) bool {
-			return nodeName(m) == name || m.member == nil && (m.node == nil || name == "" || e.Members[i].Healthy || e.Members[i].Learner && f.starts(m))
+			return nodeName(m) == name || m.member == nil && (m.node == nil || name == "" || e.Members[i].Healthy || e.Members[i].Learner && f.joins(m))
 		}
 		if slices.ContainsFunc(g.all, mayOwn) || slices.ContainsFunc(g.held, mayOwn) || slices.ContainsFunc(f.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) {
 			continue
@@ -126,6 +126,11 @@ func (f *facts) orphan(g *group) *fleet.Member {
 		return &e.Members[i]
 	}
 	return nil
+}
+
+// joins reports whether m, which has a Node, has time yet to join etcd: the Node comes first.
+func (f *facts) joins(m *machine) bool {
+	return f.Now.Sub(latest(f.madeAt(m), m.node.Created)) < defaultStartup
 }
 
 // outlived reports whether o is a member that does not answer, while another one of

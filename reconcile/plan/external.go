@@ -46,7 +46,7 @@ func (d *draft) awaitAnswer() bool {
 	if !d.mayAnswer() || d.NeverAnswered || !d.Observed.Secrets.Kubeconfig.Exists {
 		return false
 	}
-	left := answerGrace - d.Now.Sub(latest(d.watchedSince(), d.Answered))
+	left := answerGrace - d.Now.Sub(latest(d.Since, d.Watched, d.Answered))
 	if left <= 0 {
 		return false
 	}

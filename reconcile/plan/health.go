@@ -155,17 +155,19 @@ func (f *facts) startup(h *clusterv1.MachineHealthCheck, m *machine) health.Star
 }
 
 // knownSilent reports whether the API server has not answered once in the life
-// of the machines that have m's name, all of which this agent watched: by the clock
-// of the agent that made them, since that of the infrastructure may be ahead. One that
-// was made later than now was made by an agent with another clock.
+// of the machines that have m's name, all of which were made while this agent owned the
+// cluster: by the clock of the agent that made them, since that of the infrastructure may be
+// ahead. One that was made later than now was made by an agent with another clock.
 func (f *facts) knownSilent(m *machine) bool {
-	return f.NeverAnswered && !slices.ContainsFunc(f.machines, func(o *machine) bool {
-		return o.Name == m.Name && (o.madeBy().Before(f.watchedSince()) || o.Origin.Made.After(f.Now))
-	})
+	return f.NeverAnswered && !f.olderThan(m, f.Since)
 }
 
-// watchedSince is since when this agent has looked at the cluster as its owner without a gap.
-func (f *facts) watchedSince() time.Time { return latest(f.Since, f.Watched) }
+// olderThan reports whether a machine that has m's name was made before then.
+func (f *facts) olderThan(m *machine, then time.Time) bool {
+	return slices.ContainsFunc(f.machines, func(o *machine) bool {
+		return o.Name == m.Name && (o.madeBy().Before(then) || o.Origin.Made.After(f.Now))
+	})
+}
 
 // madeBy is when m was asked for by the clock of the agent that did, or else by that
 // of its infrastructure.
@@ -198,14 +200,15 @@ func (f *facts) oneName() bool {
 	})
 }
 
-// silentSince is from when m is known to be silent. The agent before this one may
-// have ended before m became a control plane, and in a gap between two looks m may have
-// become one: then all that counts is how long this agent has called without a gap.
+// silentSince is from when m is known to be silent; zero: in its whole life. The agent before
+// this one may have ended before m became a control plane, and while looks fail m may become
+// one: then all that counts is how long this agent has called since.
 func (f *facts) silentSince(m *machine) time.Time {
-	if f.knownSilent(m) {
+	watched := latest(f.Watched, f.ClockSet) // a machine that slept finds its clock set
+	if f.knownSilent(m) && !f.olderThan(m, watched) {
 		return time.Time{}
 	}
-	return f.watchedSince()
+	return latest(f.Since, watched)
 }
 
 // skipsRemediation reports whether people keep health checks away from m.

@@ -195,10 +195,8 @@ func (f *facts) findDuplicates() {
 // empty where it is: the first of them is the one then, if any.
 func (f *facts) ambiguity(name fleet.MachineName, same []*machine) string {
 	switch {
-	case f.unreachable && f.knownSilent(same[0]):
-		return ""
-	case f.unreachable && f.firstTwice():
-		if left := defaultStartup - f.Now.Sub(f.watchedSince()); left > 0 {
+	case f.unreachable && (f.knownSilent(same[0]) || f.firstTwice()):
+		if left := defaultStartup - f.Now.Sub(f.silentSince(same[0])); left > 0 {
 			f.wake(left)
 			return "and no machine has answered yet"
 		}

@@ -5,20 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
-
-// listings are what the last looks at vCenters say of all VMs there, by what the vCenter says of
-// itself: clusters that share a look share what follows from it.
-type listings struct {
-	mu     sync.Mutex
-	latest map[string]*listing
-}
 
 // A listing is what a look at a vCenter says of all VMs there, whosesoever they are. It is not changed.
 type listing struct {
@@ -29,19 +21,9 @@ type listing struct {
 	unknown  error             // why it is not known what addresses a VM has; nil: it is
 }
 
-// of returns what look says, which was a look at s.
-func (all *listings) of(s *site, look *vcenter.Look) *listing {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	l := all.latest[s.identity()]
-	if l == nil || l.look != look {
-		l = newListing(s, look)
-		if all.latest == nil {
-			all.latest = make(map[string]*listing)
-		}
-		all.latest[s.identity()] = l
-	}
-	return l
+// listingOf returns what look says, which was a look at s. Clusters that share a look share it.
+func listingOf(s *site, look *vcenter.Look) *listing {
+	return look.Derived(func() any { return newListing(s, look) }).(*listing)
 }
 
 func newListing(s *site, look *vcenter.Look) *listing {

@@ -57,7 +57,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		if err != nil {
 			return nil, err
 		}
-		l := p.seen.of(&s, look)
+		l := listingOf(&s, look)
 		p.ledger.Saw(s.identity(), l.holders)
 		out.hold(l)
 		seen := siteSeen{site: s, look: look, owned: p.owned(l, c)}

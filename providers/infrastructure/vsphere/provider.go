@@ -24,7 +24,6 @@ type Provider struct {
 	secrets objects.Secrets
 	watch   *snapshot.Watch[*vcenter.Client]
 	ledger  addresses.Ledger
-	seen    listings
 
 	mu       sync.Mutex
 	found    map[snapshot.Owner]*known // what this process found that machines of clusters need

@@ -16,7 +16,7 @@ func TestIndexLeavesNothingOut(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	clusters := make([]*fleet.Cluster, 3)
 	for i := range clusters {
-		clusters[i] = &fleet.Cluster{Fleet: "f", Key: fleet.Key{Namespace: "n", Name: fmt.Sprint("c", i)}}
+		clusters[i] = &fleet.Cluster{Fleet: []fleet.ID{"f", "f", "g"}[i], Key: fleet.Key{Namespace: "n", Name: fmt.Sprint("c", i%2)}}
 	}
 	for range 2000 {
 		all := randomVMs(random, clusters)

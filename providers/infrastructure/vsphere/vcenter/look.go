@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/mo"
@@ -24,6 +25,15 @@ type Look struct {
 
 	index  map[Ref]int
 	places map[Ref]place
+
+	derived sync.Once
+	value   any
+}
+
+// Derived returns what make makes of l the first time. All who use l have to ask for the same.
+func (l *Look) Derived(make func() any) any {
+	l.derived.Do(func() { l.value = make() })
+	return l.value
 }
 
 // A place is a folder or a data center.
