@@ -115,6 +115,10 @@ git update-ref %[2]s "$(git commit-tree -p "$old" -m damage "$(git write-tree)")
 // startTwice starts the agent beside the one that runs. The one that began to act first has to end
 // by itself, since it is the same agent: exit code 3 says that another one owns the fleet.
 func (w *world) startTwice(ctx context.Context) error {
+	// A start asks the server half a dozen times, and waits up to a minute after each failure: the
+	// second process might not begin in time.
+	w.bad.Store(false)
+	defer w.bad.Store(true)
 	first := w.agent
 	if err := w.startAgent(); err != nil {
 		return err
