@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -44,15 +46,33 @@ func (w *world) restart() error {
 	return w.startAgent()
 }
 
-// deleteStatus deletes the status branch, and waits until the agent has written it again.
+// deleteStatus deletes the status branch, and waits until the agent has written it again. An agent
+// that has not read the branch, or goes on with a former one, has nothing to write.
 func (w *world) deleteStatus(ctx context.Context) error {
-	if !w.hasStatus() {
-		return nil // no agent has begun yet
+	if acts, err := w.actsHere(); err != nil || !acts {
+		return err
 	}
 	if err := w.inBare("update-ref", "-d", w.statusRef()); err != nil {
 		return err
 	}
 	return w.await(ctx, "the status branch was deleted, and is not written again", w.hasStatus)
+}
+
+// actsHere reports whether the status branch names the process that runs.
+func (w *world) actsHere() (bool, error) {
+	log, err := os.ReadFile(filepath.Join(w.dir, "agent.log"))
+	if err != nil {
+		return false, err
+	}
+	last := log[max(0, bytes.LastIndex(log, []byte("msg=starting "))):]
+	owning := regexp.MustCompile(`msg="owning the fleet" .* process=(\d+)\n`).FindSubmatch(last)
+	if owning == nil || !w.hasStatus() {
+		return false, nil
+	}
+	cmd := exec.CommandContext(context.Background(), "git", "show", w.statusRef()+":incarnation.yaml")
+	cmd.Dir = w.bare
+	out, _ := cmd.Output() // the file may be missing
+	return bytes.Contains(out, []byte("\nnumber: "+string(owning[1])+"\n")), nil
 }
 
 func (w *world) statusRef() string { return "refs/heads/" + w.branch }
