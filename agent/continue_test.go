@@ -79,6 +79,50 @@ func TestStartFindsItsBranch(t *testing.T) {
 	})
 }
 
+// TestStartBesideAnotherFleet: where the newest revision is refused, the agent leaves the default branch
+// alone, which has another fleet of an agent with its name and secret store, and goes on with its own status.
+func TestStartBesideAnotherFleet(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	w.head, w.owner = revision("2"), fleet.Owner{Agent: "me", Epoch: 4}
+	w.fleets[revision("2").Digest] = fleet.Fleet{}
+	w.refused[revision("2").Digest] = fleet.Errorf(fleet.Invalid, "render", "fleet.yaml")
+	w.record.Fleet.Applied = revision("1")
+	p := w.parts()
+	open := p.StatusBranch
+	used := make(map[string]bool)
+	p.StatusBranch = func(name string) (StatusBranch, error) {
+		b, err := open("status")
+		l := status.Location{Owner: w.owner, Fleet: "other", Applied: revision("1"), Signposts: map[fleet.ID]string{"f": "f/state"}}
+		if name == "f/state" {
+			l = status.Location{Owner: w.owner, Fleet: "f", Applied: revision("1")}
+		}
+		b.Locate = func(context.Context) (status.Location, error) { return l, nil }
+		read := b.Read
+		b.Read = func(ctx context.Context) (status.Status, error) {
+			w.mu.Lock()
+			used[name] = true
+			w.mu.Unlock()
+			return read(ctx)
+		}
+		return b, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect(t, "the passes", w.took(), []string{"prod/a 1"})
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	if used["fairlead/status"] || !used["f/state"] {
+		t.Errorf("the status is read on %v", used)
+	}
+}
+
 // TestStartBesideASilentFleet: a new fleet waits some minutes for an agent that owns the default branch
 // and does not say which fleet it has.
 func TestStartBesideASilentFleet(t *testing.T) {

@@ -33,6 +33,11 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 				return nil, err
 			}
 			in.Branches[step.Branch] = a.look(ctx, b, err, in.Tip)
+		case begin.Render:
+			b := in.Branches[step.Branch]
+			f, err := a.revisions().Next(ctx, fleet.Revision{}, b.Applied)
+			b.Rendered = &begin.Rendered{Fleet: f.ID, Err: err}
+			in.Branches[step.Branch] = b
 		case begin.Use:
 			return a.open(step.Branch, opened)
 		case begin.Move:

@@ -35,6 +35,14 @@ type Branch struct {
 	// Signposts are branches that have the status of fleets; the default branch has them.
 	Signposts map[fleet.ID]string
 	Applied   fleet.Revision
+	// Rendered is what came of Applied. Nil: it was not rendered.
+	Rendered *Rendered
+}
+
+// Rendered is what came of a revision that a status branch has as applied.
+type Rendered struct {
+	Err   error    // why it cannot be used
+	Fleet fleet.ID // that it defines
 }
 
 // An Ownership is what the status branch says of the owner.
@@ -82,9 +90,10 @@ type Do string
 // second who owns the fleet, those of the third what clusters are held to.
 const (
 	ReadTip    Do = "read the newest revision"
-	ReadBranch Do = "read branch"     // Step.Branch
-	Use        Do = "use branch"      // Step.Branch
-	Move       Do = "move the status" // from Step.From to Step.Branch
+	ReadBranch Do = "read branch"                           // Step.Branch
+	Render     Do = "render the applied revision of branch" // Step.Branch
+	Use        Do = "use branch"                            // Step.Branch
+	Move       Do = "move the status"                       // from Step.From to Step.Branch
 
 	ReadOwner Do = "read the owner"
 	Prove     Do = "prove that this agent can act"

@@ -66,6 +66,17 @@ func know(in *begin.Input, words []string) {
 			}
 		}
 		in.Branches[fields["name"]] = begin.Branch{Signposts: posts, Err: failed(), Owner: owner(), Fleet: fleet.ID(fields["fleet"]), MovedTo: fields["moved"]}
+		b := in.Branches[fields["name"]]
+		if has("applied") {
+			b.Applied = fleet.Revision{Ref: "main", Digest: fields["applied"]}
+		}
+		if has("renders") {
+			b.Rendered = &begin.Rendered{Fleet: fleet.ID(fields["renders"])}
+		}
+		if has("renders-not") {
+			b.Rendered = &begin.Rendered{Err: errors.New(fields["renders-not"])}
+		}
+		in.Branches[fields["name"]] = b
 	case "at":
 		in.At = fields["branch"]
 	case "owner":
@@ -155,6 +166,10 @@ func (w *world) start(f begin.Flags, d day) (begin.Do, string) {
 				}
 			}
 			in.Branches[step.Branch] = b
+		case begin.Render:
+			b := in.Branches[step.Branch]
+			b.Rendered = &begin.Rendered{Fleet: "fleet", Err: failed()}
+			in.Branches[step.Branch] = b
 		case begin.Move:
 			w.move(step, true)
 			w.acted = f.Place
@@ -202,7 +217,7 @@ func TestStartIsContinuation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"fairlead/status", "fleet/state"})
 		w := &world{named: name.Draw(t, "named"), branches: map[string]begin.Branch{
-			"fairlead/status": {Owner: fleet.Owner{Agent: "ops", Place: "here", Epoch: 3}, Fleet: "fleet"},
+			"fairlead/status": {Owner: fleet.Owner{Agent: "ops", Place: "here", Epoch: 3}, Fleet: "fleet", Applied: fleet.Revision{Ref: "main", Digest: "applied"}},
 		}}
 		flags := func(place string) begin.Flags {
 			return begin.Flags{Self: "ops", Place: place, Branch: rapid.SampledFrom([]string{"", "", "fairlead/status", "third"}).Draw(t, "flag")}
@@ -234,6 +249,74 @@ func TestStartIsContinuation(t *testing.T) {
 		}
 		if owner := w.branches[at].Owner; owner.Epoch != 3 {
 			t.Fatalf("the status began anew at %s: %+v", at, w)
+		}
+	})
+}
+
+// TestFleetsOfOneRepository: several fleets have their status in one repository, and their agents have one
+// name and one secret store. An agent whose newest revision is refused goes on with the status of its own
+// fleet, and never touches that of another one, whichever branches their commits name.
+func TestFleetsOfOneRepository(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		branches := map[string]begin.Branch{}
+		posts := map[fleet.ID]string{}
+		named := map[fleet.ID]string{}
+		begun := map[fleet.ID]bool{}
+		oneSource := rapid.Bool().Draw(t, "one source") // in folders of its own; or else each has a repository
+		start := func(id fleet.ID, refused bool) (begin.Do, string) {
+			in := begin.Input{Flags: begin.Flags{Self: "ops", Place: "here"}, Branches: map[string]begin.Branch{}}
+			for range 40 {
+				switch step := begin.Decide(in); step.Do {
+				case begin.ReadTip:
+					in.Tip = &begin.Tip{Fleet: id, Branch: named[id]}
+					if refused {
+						in.Tip = &begin.Tip{Err: errors.New("refused")}
+					}
+				case begin.ReadBranch:
+					b := branches[step.Branch]
+					if step.Branch == fleet.DefaultStatusBranch {
+						b.Signposts = posts
+					}
+					in.Branches[step.Branch] = b
+				case begin.Render:
+					b := in.Branches[step.Branch]
+					b.Rendered = &begin.Rendered{Fleet: id}
+					if !oneSource && b.Fleet != id {
+						b.Rendered = &begin.Rendered{Err: errors.New("not found")}
+					}
+					in.Branches[step.Branch] = b
+				default:
+					return step.Do, step.Branch
+				}
+			}
+			return "does not end", ""
+		}
+		ids := []fleet.ID{"a", "b", "c"}
+		// One of them may be on the default branch.
+		first := rapid.SampledFrom(append(ids, "")).Draw(t, "on the default branch")
+		for range rapid.IntRange(1, 12).Draw(t, "starts") {
+			id := rapid.SampledFrom(ids).Draw(t, "fleet")
+			named[id] = string(id) + "/state"
+			if id == first {
+				named[id] = fleet.DefaultStatusBranch
+			}
+			refused := rapid.Bool().Draw(t, "refused")
+			do, at := start(id, refused)
+			alone := len(begun) == 0 || len(begun) == 1 && begun[id]
+			switch {
+			case !refused && (do != begin.Use || at != named[id]):
+				t.Fatalf("fleet %s: %s %s, want its branch %s", id, do, at, named[id])
+			case !refused:
+				branches[at] = begin.Branch{Owner: fleet.Owner{Agent: "ops", Place: "here", Epoch: 1}, Fleet: id, Applied: fleet.Revision{Ref: "main", Digest: string(id)}}
+				begun[id] = true
+				if at != fleet.DefaultStatusBranch {
+					posts[id] = at
+				}
+			case begun[id] && (do != begin.Use || at != named[id]):
+				t.Fatalf("fleet %s, refused: %s %s, and its status is on %s", id, do, at, named[id])
+			case !begun[id] && do != begin.Retry && (oneSource || alone || len(begun) > 1):
+				t.Fatalf("fleet %s, which is new and refused: %s %s", id, do, at)
+			}
 		}
 	})
 }

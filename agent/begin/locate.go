@@ -1,6 +1,9 @@
 package begin
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -17,17 +20,16 @@ const silent = 15 * time.Minute
 func locate(in Input) Step {
 	named := in.Branch
 	if named == "" {
-		if in.Tip == nil {
+		switch {
+		case in.Tip == nil:
 			return Step{Do: ReadTip}
+		case in.Tip.Err != nil:
+			return in.recognize()
 		}
-		if named = in.Tip.Branch; named == "" {
-			named = fleet.DefaultStatusBranch
-		}
+		named = cmp.Or(in.Tip.Branch, fleet.DefaultStatusBranch)
 	}
 	at, b, step := in.follow(named)
 	switch {
-	case step != nil && step.Do == Retry && in.Tip != nil && in.Tip.Err != nil:
-		return Step{Do: Retry, Why: in.Tip.Err}
 	case step != nil:
 		return *step
 	case b.Owner != (fleet.Owner{}) && in.movesBack(named, at, b):
@@ -40,7 +42,7 @@ func locate(in Input) Step {
 	switch {
 	case in.Tip == nil:
 		return Step{Do: ReadTip}
-	case in.Tip.Err != nil && in.Branch != "":
+	case in.Tip.Err != nil:
 		return Step{Do: Retry, Why: in.Tip.Err}
 	}
 	for _, other := range []string{in.Tip.Branch, fleet.DefaultStatusBranch} {
@@ -61,23 +63,57 @@ func locate(in Input) Step {
 	if step, ok := in.signposted(at); ok {
 		return step
 	}
-	if in.Tip.Err != nil {
-		return Step{Do: Retry, Why: in.Tip.Err}
-	}
 	return Step{Do: Use, Branch: at}
+}
+
+// recognize decides which branch has the status if the newest revision cannot be used: then nothing
+// says which fleet this is, nor which branch it names. Of the default branch and those of signposts,
+// which may have the status of other fleets, it is the one whose applied revision defines, here, the
+// fleet that the status is of.
+func (in Input) recognize() Step {
+	posts := in.Branches[fleet.DefaultStatusBranch].Signposts
+	names := []string{fleet.DefaultStatusBranch}
+	for _, id := range slices.Sorted(maps.Keys(posts)) {
+		names = append(names, posts[id])
+	}
+	var owned []string
+	byDefault := false
+	for i, name := range names {
+		at, b, step := in.follow(name)
+		switch {
+		case step != nil && step.Do == Retry: // of another fleet, or this one has to wait in any case
+			continue
+		case step != nil:
+			return *step
+		case b.Owner == (fleet.Owner{}) || i > 0 && posts[b.Fleet] != name || slices.Contains(owned, at):
+			continue
+		case !b.Applied.IsZero() && b.Rendered == nil:
+			return Step{Do: Render, Branch: at}
+		case b.Rendered != nil && b.Rendered.Err == nil && b.Fleet != "" && b.Rendered.Fleet != b.Fleet:
+			continue // it is of another fleet
+		case b.Rendered != nil && b.Rendered.Err == nil && b.Fleet != "":
+			return Step{Do: Use, Branch: at}
+		}
+		owned, byDefault = append(owned, at), byDefault || i == 0
+	}
+	// A branch that cannot be recognized is used if no other one comes into question.
+	if len(owned) == 1 && (byDefault || len(posts) == 1 && in.isSelf(in.Branches[owned[0]].Owner)) {
+		return Step{Do: Use, Branch: owned[0]}
+	}
+	return Step{Do: Retry, Why: in.Tip.Err}
 }
 
 // movesBack reports whether this agent takes the status, which was moved from the branch named to
 // the branch at, back: Git names the former one again.
 func (in Input) movesBack(named, at string, b Branch) bool {
-	return at != named && in.Branch == "" && in.Tip.Err == nil && in.Tip.Branch == named &&
+	return at != named && in.Branch == "" && in.Tip.Branch == named &&
 		b.Fleet == in.Tip.Fleet && in.isSelf(b.Owner) && !in.Tip.Strays
 }
 
 // signposted decides what to do if a signpost says that the status is on another branch than at. It
 // returns false if there is no such signpost, or no owner where it leads.
 func (in Input) signposted(at string) (Step, bool) {
-	id, other := in.signpost()
+	other := in.Branches[fleet.DefaultStatusBranch].Signposts[in.Tip.Fleet]
 	if other == "" {
 		return Step{}, false
 	}
@@ -85,33 +121,16 @@ func (in Input) signposted(at string) (Step, bool) {
 	switch {
 	case step != nil:
 		return *step, true
-	case b.Owner == (fleet.Owner{}) || b.Fleet != id || in.Tip.Err != nil && !in.isSelf(b.Owner):
+	case b.Owner == (fleet.Owner{}) || b.Fleet != in.Tip.Fleet:
 		return Step{}, false
 	}
 	return in.elsewhere(at, there, b)
-}
-
-// signpost returns the signpost of this fleet. If no revision says which fleet this is, it is the
-// only signpost.
-func (in Input) signpost() (fleet.ID, string) {
-	posts := in.Branches[fleet.DefaultStatusBranch].Signposts
-	if in.Tip.Err == nil {
-		return in.Tip.Fleet, posts[in.Tip.Fleet]
-	}
-	for id, branch := range posts {
-		if len(posts) == 1 {
-			return id, branch
-		}
-	}
-	return "", ""
 }
 
 // elsewhere decides what to do if branch at, which is named, has no owner, and branch there
 // has one. It returns false if the status there is of another fleet.
 func (in Input) elsewhere(at, there string, b Branch) (Step, bool) {
 	switch {
-	case in.Tip.Err != nil: // fleet.yaml names no branch that can be believed
-		return Step{Do: Use, Branch: there}, true
 	case b.Fleet == "" && !in.isSelf(b.Owner) && in.Waited >= silent:
 		return Step{}, false
 	case b.Fleet == "":

@@ -18,9 +18,8 @@ const (
 	retryLast  = 10 * time.Minute
 )
 
-// tries are the revisions that could not be got, and when each is tried again. What a
-// server does not give now it may give a moment later: only what is in a revision refuses
-// it.
+// tries are the revisions that could not be got, and when each is tried again. An
+// error of the server delays a revision. Only its content refuses it.
 type tries map[fleet.Revision]try
 
 type try struct {

@@ -4,8 +4,8 @@
 //	k := history.New(history.Parts{Bound: bound, …})
 //	err := k.Run(ctx, writer)
 //
-// What it guarantees: who does not own the fleet compacts nothing, and a server that
-// refuses is told, and left alone for a day or until the bound is another one.
+// What it guarantees: an agent that does not own the fleet compacts nothing. If the server
+// refuses, a problem says so, and the next attempt is a day later, or when the bound changes.
 package history
 
 import (

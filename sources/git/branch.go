@@ -53,12 +53,12 @@ type Branch struct {
 	options BranchOptions
 	log     *slog.Logger
 
-	mu      sync.Mutex
-	clone   *clone
-	whole   bool      // the server cannot apply thin packs
-	content int64     // bytes of files, as last read
-	locked  int       // rejections of a locked branch in a row
-	empty   time.Time // since when the repository has no ref; zero: it has one
+	mu          sync.Mutex
+	clone       *clone
+	noThinPacks bool      // the server cannot apply thin packs
+	content     int64     // bytes of files, as last read
+	locked      int       // rejections of a locked branch in a row
+	empty       time.Time // since when the repository has no ref; zero: it has one
 }
 
 var _ sources.Branch = (*Branch)(nil)
@@ -165,7 +165,7 @@ func (b *Branch) tree(ctx context.Context, head plumbing.Hash) (*tree.Tree, erro
 	if head.IsZero() {
 		return b.clone.store.index.Tree("")
 	}
-	return b.clone.at(ctx, head)
+	return b.clone.treeAt(ctx, head)
 }
 
 func (b *Branch) revision(h plumbing.Hash) fleet.Revision {
@@ -185,7 +185,7 @@ func (b *Branch) Commit(ctx context.Context, base fleet.Revision, c sources.Comm
 	var old, oldTree plumbing.Hash
 	if !base.IsZero() {
 		old = hashOf(base.Digest)
-		if _, err := b.clone.at(ctx, old); err != nil {
+		if _, err := b.clone.treeAt(ctx, old); err != nil {
 			return fleet.Revision{}, classify(ctx, op, err)
 		}
 		parent, err := b.clone.store.commit(old)
@@ -260,11 +260,11 @@ func (b *Branch) push(ctx context.Context, op string, old, head plumbing.Hash, e
 	b.remote.forget()
 	defer b.remote.forget()
 	err := b.send(ctx, op, old, head, e)
-	if r, ok := errors.AsType[*rejection](err); ok && r.unpack && !b.whole {
+	if r, ok := errors.AsType[*rejection](err); ok && r.unpack && !b.noThinPacks {
 		b.log.Warn("server cannot unpack the deltas, sending whole objects", "error", err)
-		b.whole = true
+		b.noThinPacks = true
 		if err = b.send(ctx, op, old, head, e); err != nil {
-			b.whole = false // thin packs were not the reason
+			b.noThinPacks = false // thin packs were not the reason
 		}
 	}
 	return err
@@ -287,7 +287,7 @@ func (b *Branch) send(ctx context.Context, op string, old, head plumbing.Hash, e
 	if now := ar.References[b.ref.String()]; now != old {
 		return fleet.Errorf(fleet.Conflict, op, "the branch is at %s, not at %s: somebody else wrote", now, old)
 	}
-	pack, err := encodePack(e, !b.whole && !ar.Capabilities.Supports(noThin))
+	pack, err := encodePack(e, !b.noThinPacks && !ar.Capabilities.Supports(noThin))
 	if err != nil {
 		return classify(ctx, op, err)
 	}

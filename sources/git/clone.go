@@ -66,30 +66,30 @@ func (c *clone) renewed() *clone {
 // forget drops all objects from memory.
 func (c *clone) forget() { *c = *c.renewed() }
 
-// at returns the tree of the commit h, and fetches what is missing. When the store is much
+// treeAt returns the tree of the commit h, and fetches what is missing. When the store is much
 // larger than one revision, a new store is started with the newest commit. Trees of the old
 // store stay valid.
-func (c *clone) at(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
-	return c.checked(ctx, h, h, func() error { return nil })
+func (c *clone) treeAt(ctx context.Context, h plumbing.Hash) (*tree.Tree, error) {
+	return c.verifiedTreeAt(ctx, h, h, func() error { return nil })
 }
 
-// checked is at for the commit h that the server serves under tip: h itself, or an
+// verifiedTreeAt is treeAt for the commit h that the server serves under tip: h itself, or an
 // annotated tag of h. The tree is read only after check succeeds.
-func (c *clone) checked(ctx context.Context, h, tip plumbing.Hash, check func() error) (*tree.Tree, error) {
+func (c *clone) verifiedTreeAt(ctx context.Context, h, tip plumbing.Hash, check func() error) (*tree.Tree, error) {
 	if c.store.size() > max(keep, 4*c.first) {
 		c.shrink()
 	}
 	offered := len(c.have)
-	t, err := c.try(ctx, h, tip, check)
+	t, err := c.fetchTree(ctx, h, tip, check)
 	if errors.Is(err, errNotGiven) {
 		c.reach.all = true
 		c.forget()
-		return c.try(ctx, h, tip, check)
+		return c.fetchTree(ctx, h, tip, check)
 	}
 	if errors.Is(err, errMissing) && offered > 0 {
 		// The server assumed objects that the clone does not have.
 		c.forget()
-		return c.try(ctx, h, tip, check)
+		return c.fetchTree(ctx, h, tip, check)
 	}
 	return t, err
 }
@@ -124,7 +124,7 @@ func (c *clone) commit(ctx context.Context, h, tip plumbing.Hash, check func() e
 	return commit, err
 }
 
-func (c *clone) try(ctx context.Context, h, tip plumbing.Hash, check func() error) (*tree.Tree, error) {
+func (c *clone) fetchTree(ctx context.Context, h, tip plumbing.Hash, check func() error) (*tree.Tree, error) {
 	commit, err := c.commit(ctx, h, tip, check)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ func (r *Repository) Held() int64 { return r.clone.store.size() }
 // ToldOfPart asks the server for refs. It reports whether the server listed only the refs
 // that were asked for, and how many.
 func (r *Repository) ToldOfPart(ctx context.Context) (bool, int, error) {
-	ar, err := r.remote.some(ctx)
+	ar, err := r.remote.askWanted(ctx)
 	if err != nil {
 		return false, 0, err
 	}

@@ -27,9 +27,9 @@ type graph struct {
 	objects  map[plumbing.Hash]*graphObject
 	at       map[int64]*graphObject // by offset in the pack; nil: another kind of object
 
-	held  int64          // bytes that are kept for good, with perObject for each object
-	whole []*graphObject // objects rebuilt from deltas, the oldest first
-	used  int64          // bytes of those
+	held    int64          // bytes that are kept for good, with perObject for each object
+	rebuilt []*graphObject // objects rebuilt from deltas, the oldest first
+	used    int64          // bytes of those
 }
 
 // A graphObject is a commit or a folder.
@@ -177,9 +177,9 @@ func (k *graph) content(b *graphObject) ([]byte, error) {
 // remember keeps the content of b, and drops what was rebuilt long ago.
 func (k *graph) remember(b *graphObject, data []byte) {
 	b.data = data
-	k.whole = append(k.whole, b)
-	for k.used += int64(len(data)); k.used > keepWhole && len(k.whole) > 1; k.whole = k.whole[1:] {
-		old := k.whole[0]
+	k.rebuilt = append(k.rebuilt, b)
+	for k.used += int64(len(data)); k.used > keepWhole && len(k.rebuilt) > 1; k.rebuilt = k.rebuilt[1:] {
+		old := k.rebuilt[0]
 		k.used -= int64(len(old.data))
 		old.data = nil
 	}

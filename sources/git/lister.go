@@ -48,7 +48,7 @@ func (l *lister) poll(ctx context.Context) (listing, error) {
 	l.mu.Lock()
 	asked, pushes, wanted := time.Now(), l.pushes, len(l.wanted)
 	l.mu.Unlock()
-	ar, err := l.some(ctx)
+	ar, err := l.askWanted(ctx)
 	if err != nil {
 		return listing{}, err
 	}
@@ -71,11 +71,11 @@ func (l *lister) next(ctx context.Context) (listing, error) {
 	if known != nil {
 		return *known, nil
 	}
-	return l.some(ctx)
+	return l.askWanted(ctx)
 }
 
-// some asks the server for the wanted refs. The answer may have more.
-func (l *lister) some(ctx context.Context) (listing, error) {
+// askWanted asks the server for the wanted refs. The answer may have more.
+func (l *lister) askWanted(ctx context.Context) (listing, error) {
 	l.mu.Lock()
 	prefixes := slices.Sorted(maps.Keys(l.wanted))
 	l.mu.Unlock()

@@ -106,7 +106,7 @@ func (m *Merges) merge(ctx context.Context, base, head plumbing.Hash) (sources.M
 	var roots [3]plumbing.Hash
 	for i, h := range []plumbing.Hash{since, base, head} {
 		if i > 0 { // the files of both, which those of the merge are among
-			if _, err := m.clone.try(ctx, h, h, func() error { return nil }); err != nil {
+			if _, err := m.clone.fetchTree(ctx, h, h, func() error { return nil }); err != nil {
 				return sources.Merged{}, err
 			}
 		}

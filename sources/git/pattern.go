@@ -32,7 +32,7 @@ func newestTag(ar *packp.AdvRefs, ref string) (string, error) {
 		}
 	}
 	if p.Highest() == "" {
-		return "", fleet.Errorf(fleet.NotFound, "find ref", "no tag matches %q; there are %s", ref, some(ar))
+		return "", fleet.Errorf(fleet.NotFound, "find ref", "no tag matches %q; there are %s", ref, sampleOfRefs(ar))
 	}
 	return p.Highest(), nil
 }

@@ -139,7 +139,7 @@ func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tre
 	ctx, cancel := withTimeout(ctx, r.budget.Timeout)
 	defer cancel()
 	h := hashOf(rev.Digest)
-	t, err := r.clone.checked(ctx, h, r.tip(h), func() error { return r.verified(h) })
+	t, err := r.clone.verifiedTreeAt(ctx, h, r.tip(h), func() error { return r.verified(h) })
 	if err != nil {
 		return nil, classify(ctx, op, err)
 	}
@@ -220,13 +220,13 @@ func find(ar *packp.AdvRefs, name string) (string, plumbing.Hash, tag, error) {
 		}
 		return name, h, t, nil
 	}
-	return "", plumbing.ZeroHash, tag{}, fleet.Errorf(fleet.NotFound, "find ref", "%q does not exist (or not any more); there are %s", name, some(ar))
+	return "", plumbing.ZeroHash, tag{}, fleet.Errorf(fleet.NotFound, "find ref", "%q does not exist (or not any more); there are %s", name, sampleOfRefs(ar))
 }
 
 // head returns the default branch.
 func head(ar *packp.AdvRefs) (string, plumbing.Hash, error) {
 	if ar.Head == nil {
-		return "", plumbing.ZeroHash, fleet.Errorf(fleet.NotFound, "find the default branch", "HEAD points to a branch that does not exist; there are %s", some(ar))
+		return "", plumbing.ZeroHash, fleet.Errorf(fleet.NotFound, "find the default branch", "HEAD points to a branch that does not exist; there are %s", sampleOfRefs(ar))
 	}
 	for _, s := range ar.Capabilities.Get(capability.SymRef) {
 		if branch, ok := strings.CutPrefix(s, "HEAD:refs/heads/"); ok {
@@ -236,8 +236,8 @@ func head(ar *packp.AdvRefs) (string, plumbing.Hash, error) {
 	return "HEAD", *ar.Head, nil
 }
 
-// some lists a few refs for people.
-func some(ar *packp.AdvRefs) string {
+// sampleOfRefs lists a few refs for people.
+func sampleOfRefs(ar *packp.AdvRefs) string {
 	var names []string
 	for n := range ar.References {
 		for _, p := range []string{"refs/heads/", "refs/tags/"} {

@@ -24,7 +24,7 @@ type rewriter struct {
 // rewrite returns the last commit of a new history for h. The newest kept commits stay.
 func (w *rewriter) rewrite(h history, kept int) (plumbing.Hash, error) {
 	cut := h[kept]
-	groups, err := w.last(cut)
+	groups, err := w.lastCommits(cut)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
@@ -35,7 +35,7 @@ func (w *rewriter) rewrite(h history, kept int) (plumbing.Hash, error) {
 		if err != nil {
 			return plumbing.ZeroHash, err
 		}
-		line = append(line, branching{w.again(g.of.raw, tree), g.files})
+		line = append(line, branching{w.copyCommit(g.of.raw, tree), g.files})
 	}
 	for len(line) > fanIn {
 		var above []branching
@@ -53,7 +53,7 @@ func (w *rewriter) rewrite(h history, kept int) (plumbing.Hash, error) {
 		return plumbing.ZeroHash, err
 	}
 	for _, c := range slices.Backward(h[:kept]) {
-		head = w.again(c.raw, c.tree, head)
+		head = w.copyCommit(c.raw, c.tree, head)
 	}
 	return head, nil
 }
@@ -90,9 +90,9 @@ func (w *rewriter) join(tree plumbing.Hash, message string, parents []branching)
 	return w.editor.encode(c, plumbing.ZeroHash)
 }
 
-// again copies the commit raw, with another folder and other parents, and without its
+// copyCommit copies the commit raw, with another folder and other parents, and without its
 // signature.
-func (w *rewriter) again(raw []byte, tree plumbing.Hash, parents ...plumbing.Hash) plumbing.Hash {
+func (w *rewriter) copyCommit(raw []byte, tree plumbing.Hash, parents ...plumbing.Hash) plumbing.Hash {
 	headers, message, _ := bytes.Cut(raw, []byte("\n\n"))
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "tree %s\n", tree)
@@ -142,9 +142,9 @@ type group struct {
 	files map[string]leaf
 }
 
-// last returns the commits that last changed the files of from, as git log of a file does,
+// lastCommits returns the commits that last changed the files of from, as git log of a file does,
 // the oldest first. It leaves out files whose last commit is not in the graph.
-func (w *rewriter) last(from *step) ([]group, error) {
+func (w *rewriter) lastCommits(from *step) ([]group, error) {
 	order, err := w.order(from)
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (w *rewriter) last(from *step) ([]group, error) {
 		if len(files) == 0 {
 			continue
 		}
-		here, err := w.pass(c, files, looked)
+		here, err := w.handToParents(c, files, looked)
 		if err != nil {
 			return nil, err
 		}
@@ -178,9 +178,9 @@ func (w *rewriter) last(from *step) ([]group, error) {
 	return out, nil
 }
 
-// pass passes each of the files of c on to the first parent with the same file, and returns
+// handToParents passes each of the files of c on to the first parent with the same file, and returns
 // the files that no parent has.
-func (w *rewriter) pass(c *step, files map[string]leaf, looked map[plumbing.Hash]map[string]leaf) (map[string]leaf, error) {
+func (w *rewriter) handToParents(c *step, files map[string]leaf, looked map[plumbing.Hash]map[string]leaf) (map[string]leaf, error) {
 	for _, p := range c.parents {
 		if w.objects[p] == nil {
 			return nil, nil // a parent was not fetched

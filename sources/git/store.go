@@ -27,10 +27,10 @@ type store struct {
 	most  int    // maximum of entries in one folder
 	large int64  // size from which a file's content is not kept; 0: all is kept
 
-	mu      sync.RWMutex
-	objects map[plumbing.Hash]rawObject
-	bytes   int64
-	whole   map[plumbing.Hash]bool // trees that are complete with everything below
+	mu       sync.RWMutex
+	objects  map[plumbing.Hash]rawObject
+	bytes    int64
+	complete map[plumbing.Hash]bool // trees that are complete with everything below
 	// lacking says that files are missing which were deltas of files that are not kept.
 	lacking bool
 }
@@ -45,7 +45,7 @@ var _ tree.Objects = (*store)(nil)
 
 func newStore(b tree.Budget) *store {
 	b = b.WithDefaults()
-	s := &store{objects: map[plumbing.Hash]rawObject{}, whole: map[plumbing.Hash]bool{}, most: b.Files, large: b.FileBytes}
+	s := &store{objects: map[plumbing.Hash]rawObject{}, complete: map[plumbing.Hash]bool{}, most: b.Files, large: b.FileBytes}
 	s.index = tree.NewIndex(s, b)
 	return s
 }

@@ -63,7 +63,7 @@ func (s *store) missing(root plumbing.Hash) ([]plumbing.Hash, error) {
 	for todo := []plumbing.Hash{root}; len(todo) > 0; {
 		h := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if s.whole[h] {
+		if s.complete[h] {
 			continue
 		}
 		entries, err := s.entries(h)
@@ -85,7 +85,7 @@ func (s *store) missing(root plumbing.Hash) ([]plumbing.Hash, error) {
 	}
 	if len(out) == 0 {
 		for _, h := range seen {
-			s.whole[h] = true
+			s.complete[h] = true
 		}
 	}
 	return out, nil

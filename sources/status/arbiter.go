@@ -50,7 +50,7 @@ func (a *Arbiter) Claim(ctx context.Context, self, place string) (fleet.Owner, e
 	if self == "" {
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, "claim the fleet", "the agent has no name")
 	}
-	r, err := a.change(ctx, "claim the fleet for "+self, naming, func(now ownership, _ bool) (ownership, string, error) {
+	r, err := a.change(ctx, "claim the fleet for "+self, acceptOwnName, func(now ownership, _ bool) (ownership, string, error) {
 		switch {
 		case now.owner == (fleet.Owner{}):
 			return ownership{owner: fleet.Owner{Agent: self, Epoch: 1, Place: place}}, fmt.Sprintf("owner: %s (epoch 1)", self), nil
@@ -72,7 +72,7 @@ func (a *Arbiter) HandOver(ctx context.Context, from fleet.Owner, to, place stri
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "an agent has no name")
 	}
 	next := ownership{owner: fleet.Owner{Agent: to, Epoch: from.Epoch + 1, Place: place, Incarnation: from.Incarnation, Process: from.Process}}
-	r, err := a.change(ctx, op, naming, func(now ownership, mayHave bool) (ownership, string, error) {
+	r, err := a.change(ctx, op, acceptOwnName, func(now ownership, mayHave bool) (ownership, string, error) {
 		switch {
 		case now.owner == next.owner && mayHave:
 			return now, "", nil // the push that was not answered did land
@@ -93,7 +93,7 @@ func passing(from, to fleet.Owner) string {
 // not to be believed. If owner.yaml is gone, it writes all files again that the branch had
 // and lacks now.
 func (a *Arbiter) Restore(ctx context.Context, of fleet.Owner) error {
-	_, err := a.change(ctx, "restore the owner "+of.Agent, restoring, func(now ownership, _ bool) (ownership, string, error) {
+	_, err := a.change(ctx, "restore the owner "+of.Agent, overwrite, func(now ownership, _ bool) (ownership, string, error) {
 		was := a.newest()
 		switch {
 		case was.owner != of:
@@ -138,8 +138,9 @@ type decision func(now ownership, mayHave bool) (next ownership, why string, err
 
 // change reads the owner, has decide say who is to be the owner, and commits
 // that, until there is an answer. decide learns whether an earlier push of this
-// change may have landed. What doubt says is done about what is not to be believed.
-func (a *Arbiter) change(ctx context.Context, op string, doubt doubt, decide decision) (ownership, error) {
+// change may have landed. untrusted says what it does
+// with an owner that is not to be believed.
+func (a *Arbiter) change(ctx context.Context, op string, untrusted ifUntrusted, decide decision) (ownership, error) {
 	var next ownership
 	committed := false
 	err := commit(ctx, a.branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
@@ -148,11 +149,11 @@ func (a *Arbiter) change(ctx context.Context, op string, doubt doubt, decide dec
 		if err != nil {
 			return sources.Commit{}, err
 		}
-		if distrust != nil && !a.bears(doubt, now) {
+		if distrust != nil && !a.accepts(untrusted, now) {
 			return sources.Commit{}, distrust
 		}
 		switch {
-		case distrust == nil && doubt == restoring:
+		case distrust == nil && untrusted == overwrite:
 			next = now
 			return sources.Commit{}, nil
 		case distrust != nil:

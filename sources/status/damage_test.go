@@ -140,7 +140,7 @@ func asJSON(t *testing.T, v any) string {
 }
 
 // costs says which subjects a damaged file of each kind may cost, but for their names.
-var costs = map[string][]string{ //nolint:gochecknoglobals // a table
+var costs = map[string][]string{
 	// Without an owner nobody may act, so nothing is asked of signposts, moves and notifications.
 	"Owner":         {"the owner", "the process", "signpost demo", "signpost edge", "the move", "notifications"},
 	"Incarnation":   {"the process"},

@@ -23,7 +23,7 @@ func (o oversized) left(p string, k fleet.Key, err error) bool {
 	o[p] = fleet.Problem{
 		Cluster: k, File: p,
 		Message: "the status is too large to be read again, so the file on the status branch stays as it was: " + fleet.OneLine(err),
-		Hint:    "split the cluster, or reduce the number of machines or conditions that its health checks observe",
+		Hint:    "the agent goes on, and an agent that starts later knows only what the file says",
 	}
 	return true
 }

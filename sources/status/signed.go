@@ -132,19 +132,20 @@ func (a *Arbiter) In(t fs.FS) (fleet.Owner, error) {
 	return now.owner, nil
 }
 
-// A doubt says what a change does with an owner that is not to be believed.
-type doubt int
+// An ifUntrusted says what a change does with an owner that is not to be believed.
+type ifUntrusted int
 
 const (
-	certain   doubt = iota // fails
-	naming                 // accepts it where no owner was known before and it names this agent
-	restoring              // replaces it
+	fail          ifUntrusted = iota
+	acceptOwnName             // accept it where no owner was known before and it names this agent
+	overwrite
 )
 
-func (a *Arbiter) bears(d doubt, now ownership) bool {
+// accepts reports whether a change goes on with an owner that is not to be believed.
+func (a *Arbiter) accepts(do ifUntrusted, now ownership) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return d == restoring || d == naming && a.believed == (ownership{}) && now != (ownership{})
+	return do == overwrite || do == acceptOwnName && a.believed == (ownership{}) && now != (ownership{})
 }
 
 func (a *Arbiter) believes(now ownership) bool {

@@ -28,7 +28,7 @@ func (a *Arbiter) Succeed(ctx context.Context, of fleet.Owner, from, to fleet.Su
 			return fleet.Errorf(fleet.Invalid, op, "%w", err)
 		}
 	}
-	_, err := a.change(ctx, op, certain, func(now ownership, mayHave bool) (ownership, string, error) {
+	_, err := a.change(ctx, op, fail, func(now ownership, mayHave bool) (ownership, string, error) {
 		switch {
 		case now.owner == of && now.next == to && (mayHave || from == to):
 			return now, "", nil // the push that was not answered did land
@@ -47,7 +47,7 @@ func (a *Arbiter) Yield(ctx context.Context, of fleet.Owner, s fleet.Succession)
 		return fleet.Owner{}, fleet.Errorf(fleet.Invalid, op, "%s is not ready", s.To)
 	}
 	next := ownership{owner: fleet.Owner{Agent: s.To, Epoch: of.Epoch + 1, Place: s.Place, Incarnation: of.Incarnation, Process: of.Process}, next: s.At(fleet.StepHandedOver)}
-	r, err := a.change(ctx, op, certain, func(now ownership, mayHave bool) (ownership, string, error) {
+	r, err := a.change(ctx, op, fail, func(now ownership, mayHave bool) (ownership, string, error) {
 		switch {
 		case now.owner == next.owner && mayHave:
 			return now, "", nil // the push that was not answered did land

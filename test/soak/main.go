@@ -4,7 +4,7 @@
 // is slow, forgetful and at times away. All the while the agent is killed with
 // SIGKILL and started again with nothing but its secrets, or started twice, and its
 // status branch is deleted, damaged, renamed and at times answered for by an empty
-// repository.
+// repository, or by one that lags behind what was pushed.
 //
 // Then the days get better, and everything must be as Git says: one machine for
 // each name, nothing to plan; and once every cluster is deleted nothing left

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -16,7 +18,7 @@ import (
 // do to them.
 func (w *world) trouble(ctx context.Context, r *rand.Rand, f *fleet) error {
 	w.troubles++
-	switch r.IntN(5) {
+	switch r.IntN(6) {
 	case 0:
 		return w.deleteStatus(ctx)
 	case 1:
@@ -24,12 +26,14 @@ func (w *world) trouble(ctx context.Context, r *rand.Rand, f *fleet) error {
 		defer w.empty.Store(false)
 		return wait(ctx, time.Duration(500+r.IntN(3000))*time.Millisecond)
 	case 2:
-		if err := w.damageStatus(); err != nil {
+		if err := w.damageStatus(r); err != nil {
 			return err
 		}
 		return w.restart()
 	case 3:
 		return w.startTwice(ctx)
+	case 4:
+		return w.lag(ctx, r)
 	}
 	return w.renameStatus(f)
 }
@@ -42,15 +46,33 @@ func (w *world) restart() error {
 	return w.startAgent()
 }
 
-// deleteStatus deletes the status branch, and waits until the agent has written it again.
+// deleteStatus deletes the status branch, and waits until the agent has written it again. An agent
+// that has not read the branch, or goes on with a former one, has nothing to write.
 func (w *world) deleteStatus(ctx context.Context) error {
-	if !w.hasStatus() {
-		return nil // no agent has begun yet
+	if acts, err := w.actsHere(); err != nil || !acts {
+		return err
 	}
 	if err := w.inBare("update-ref", "-d", w.statusRef()); err != nil {
 		return err
 	}
 	return w.await(ctx, "the status branch was deleted, and is not written again", w.hasStatus)
+}
+
+// actsHere reports whether the status branch names the process that runs.
+func (w *world) actsHere() (bool, error) {
+	log, err := os.ReadFile(filepath.Join(w.dir, "agent.log"))
+	if err != nil {
+		return false, err
+	}
+	last := log[max(0, bytes.LastIndex(log, []byte("msg=starting "))):]
+	owning := regexp.MustCompile(`msg="owning the fleet" .* process=(\d+)\n`).FindSubmatch(last)
+	if owning == nil || !w.hasStatus() {
+		return false, nil
+	}
+	cmd := exec.CommandContext(context.Background(), "git", "show", w.statusRef()+":incarnation.yaml")
+	cmd.Dir = w.bare
+	out, _ := cmd.Output() // the file may be missing
+	return bytes.Contains(out, []byte("\nnumber: "+string(owning[1])+"\n")), nil
 }
 
 func (w *world) statusRef() string { return "refs/heads/" + w.branch }
@@ -59,8 +81,35 @@ func (w *world) hasStatus() bool {
 	return w.inBare("rev-parse", "--verify", "--quiet", w.statusRef()) == nil
 }
 
-// damageStatus damages fleet.yaml of the status branch.
-func (w *world) damageStatus() error {
+// behind is the repository that a server that lags answers reads from.
+const behind = "behind.git"
+
+// lag has the server answer reads as of now for some time, in which people push and the agent may
+// start again.
+func (w *world) lag(ctx context.Context, r *rand.Rand) error {
+	to := filepath.Join(filepath.Dir(w.bare), behind)
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	if err := os.CopyFS(to, os.DirFS(w.bare)); err != nil {
+		return fmt.Errorf("copy the repository: %w", err)
+	}
+	w.lags.Store(true)
+	defer w.lags.Store(false)
+	if err := wait(ctx, time.Duration(500+r.IntN(2000))*time.Millisecond); err != nil {
+		return err
+	}
+	if r.IntN(2) == 0 {
+		if err := w.restart(); err != nil {
+			return err
+		}
+	}
+	return wait(ctx, time.Duration(500+r.IntN(2000))*time.Millisecond)
+}
+
+// damageStatus damages a file of the status branch that the agent derives again.
+func (w *world) damageStatus(r *rand.Rand) error {
+	file, content := []string{"fleet.yaml", "incarnation.yaml"}[r.IntN(2)], []string{"{", "", `\0\1\377`}[r.IntN(3)]
 	if !w.hasStatus() {
 		return nil
 	}
@@ -70,10 +119,10 @@ export GIT_INDEX_FILE=%[1]s
 rm -f "$GIT_INDEX_FILE"
 old=$(git rev-parse %[2]s)
 git read-tree "$old"
-blob=$(printf '{' | git hash-object -w --stdin)
-git update-index --add --cacheinfo "100644,$blob,fleet.yaml"
+blob=$(printf '%[4]s' | git hash-object -w --stdin)
+git update-index --add --cacheinfo "100644,$blob,%[3]s"
 git update-ref %[2]s "$(git commit-tree -p "$old" -m damage "$(git write-tree)")" "$old" || true # the agent was faster
-`, index, w.statusRef())
+`, index, w.statusRef(), file, content)
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", script)
 	cmd.Dir = w.bare
 	cmd.Env = append(os.Environ(), person()...)
@@ -86,6 +135,10 @@ git update-ref %[2]s "$(git commit-tree -p "$old" -m damage "$(git write-tree)")
 // startTwice starts the agent beside the one that runs. The one that began to act first has to end
 // by itself, since it is the same agent: exit code 3 says that another one owns the fleet.
 func (w *world) startTwice(ctx context.Context) error {
+	// A start asks the server half a dozen times, and waits up to a minute after each failure: the
+	// second process might not begin in time.
+	w.bad.Store(false)
+	defer w.bad.Store(true)
 	first := w.agent
 	if err := w.startAgent(); err != nil {
 		return err

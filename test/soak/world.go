@@ -30,6 +30,7 @@ type world struct {
 	git    *httptest.Server
 	bad    atomic.Bool // the server fails
 	empty  atomic.Bool // the server answers as if the repository were empty
+	lags   atomic.Bool // the server answers reads as of some time ago, and takes pushes
 	branch string      // with the status
 
 	cloud    *exec.Cmd
@@ -65,6 +66,11 @@ func newWorld(ctx context.Context, binary, dir string) (*world, error) {
 	w.git = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if w.empty.Load() {
 			r.URL.Path = strings.Replace(r.URL.Path, "/fleet.git", "/empty.git", 1)
+			good.ServeHTTP(out, r)
+			return
+		}
+		if w.lags.Load() && !strings.Contains(r.URL.Path+r.URL.RawQuery, "git-receive-pack") {
+			r.URL.Path = strings.Replace(r.URL.Path, "/fleet.git", "/"+behind, 1)
 			good.ServeHTTP(out, r)
 			return
 		}
