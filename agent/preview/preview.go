@@ -137,6 +137,10 @@ func (p *Plan) Requested() (n int) {
 // atOnce bounds the clusters that are looked at at the same time.
 const atOnce = 16
 
+// mostForecast bounds the machines that all plans of the forecast of one cluster look at. A pool of 5,000
+// machines that are replaced takes half a million.
+const mostForecast = 20_000_000
+
 // Look compares each cluster with what is, and adds what would change. The error is that
 // of ctx: what could not be looked at is in p.Errors.
 func (p *Plan) Look(ctx context.Context, looker Looker) error {
@@ -221,8 +225,8 @@ func compare(ctx context.Context, looker Looker, c *fleet.Cluster, m fleet.Memor
 		seen.Secrets.Missing = nil
 	}
 	in := plan.Input{Desired: c, Memory: m, Observed: seen, Now: seen.At}
-	f := forecast.Of(in)
-	r.changes, r.obstacles = f.Changes, f.Notes
+	f, err := forecast.Within(mostForecast, ctx.Err, in)
+	r.changes, r.obstacles, r.err = f.Changes, f.Notes, err
 	return r
 }
 

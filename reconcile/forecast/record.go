@@ -16,7 +16,8 @@ type record struct {
 	unseen  bool // nobody has seen what is in the cluster: what is done there is no news
 	deletes bool // something of a cluster that is to go was there
 	before  []fleet.Machine
-	reasons map[subject]string // why a removal began
+	there   map[fleet.MachineName]bool // of before
+	reasons map[subject]string         // why a removal began
 	pools   []*poolRecord
 	shared  []Change
 	nodes   map[fleet.MachineName]Change // by machines that were there before
@@ -35,8 +36,9 @@ type subject struct {
 // A poolRecord is what was done to the machines of one pool.
 type poolRecord struct {
 	name     fleet.PoolName
-	gone     []departure // of machines that were there before, in order
-	made     []fleet.Action
+	gone     []departure                  // of machines that were there before, in order
+	made     []fleet.Action               // without a machine: it is gone again
+	at       map[fleet.MachineName]int    // in made
 	versions map[fleet.MachineName]string // of machines that were made
 	between  []fleet.Action               // made, and gone again
 }
@@ -48,7 +50,10 @@ type departure struct {
 }
 
 func newRecord(c *fleet.Cluster, o fleet.Observed) *record {
-	r := &record{cluster: c, reasons: map[subject]string{}, before: o.Infrastructure.Machines, nodes: map[fleet.MachineName]Change{}}
+	r := &record{cluster: c, reasons: map[subject]string{}, before: o.Infrastructure.Machines, there: map[fleet.MachineName]bool{}, nodes: map[fleet.MachineName]Change{}}
+	for i := range r.before {
+		r.there[r.before[i].Name] = true
+	}
 	for _, p := range c.Pools() {
 		r.pool(p.Name)
 	}
@@ -59,7 +64,7 @@ func (r *record) pool(name fleet.PoolName) *poolRecord {
 	if i := slices.IndexFunc(r.pools, func(p *poolRecord) bool { return p.name == name }); i >= 0 {
 		return r.pools[i]
 	}
-	p := &poolRecord{name: name, versions: map[fleet.MachineName]string{}}
+	p := &poolRecord{name: name, at: map[fleet.MachineName]int{}, versions: map[fleet.MachineName]string{}}
 	r.pools = append(r.pools, p)
 	return p
 }
@@ -69,14 +74,15 @@ func (r *record) change(kind ChangeKind, pool fleet.PoolName, m fleet.MachineNam
 }
 
 // note takes down a, which is about to be done to what o shows.
-func (r *record) note(desired *fleet.Cluster, o *fleet.Observed, a fleet.Action) {
+func (r *record) note(desired *fleet.Cluster, m *model, a fleet.Action) {
+	o := &m.observed
 	if a.Provider != "" && !desired.Delete && (a.Kind == fleet.EnsureInfrastructure || a.Kind == fleet.DeleteInfrastructure) {
 		r.shared = append(r.shared, r.change(UpdateShared, "", "", a.Reason))
 		return
 	}
 	switch s := (subject{a.Machine, a.ProviderID}); a.Kind {
 	case fleet.DrainNode, fleet.RemoveMember:
-		r.begin(o, s, a.Reason)
+		r.begin(m, s, a.Reason)
 	case fleet.DeleteInfrastructure, fleet.DeleteSecrets, fleet.DeleteControlPlane:
 		r.deletes = true
 	case fleet.EnsureInfrastructure:
@@ -93,13 +99,14 @@ func (r *record) note(desired *fleet.Cluster, o *fleet.Observed, a fleet.Action)
 	case fleet.CreateMachine:
 		p, _ := desired.Pool(a.Pool)
 		of := r.pool(a.Pool)
-		of.made, of.versions[a.Machine] = append(of.made, a), p.Version
+		of.at[a.Machine], of.versions[a.Machine] = len(of.made), p.Version
+		of.made = append(of.made, a)
 	case fleet.DeleteMachine:
-		r.noteDeleted(o, a)
+		r.noteDeleted(m, a)
 	case fleet.SwitchOff:
 		r.reboots = append(r.reboots, r.change(RebootMachine, a.Pool, a.Machine, a.Reason))
 	case fleet.SyncNode:
-		if differs(desired, o, a) && slices.ContainsFunc(r.before, func(m fleet.Machine) bool { return m.Name == a.Machine }) {
+		if r.there[a.Machine] && differs(desired, m, a) {
 			r.nodes[a.Machine] = r.change(UpdateNode, a.Pool, a.Machine, a.Reason)
 		}
 	case fleet.ApplyResources, fleet.PruneResources, fleet.InstallRelease, fleet.UninstallRelease:
@@ -126,9 +133,9 @@ func (r *record) noteHosts(list []fleet.Host) {
 // differs reports whether a, which syncs a Node, changes more than whose word the Node
 // has for being in line: a machine that joined, or that another controller looked
 // after, only gets Fairlead's annotations.
-func differs(desired *fleet.Cluster, o *fleet.Observed, a fleet.Action) bool {
-	i := slices.IndexFunc(o.Workload.Nodes, func(n fleet.Node) bool { return n.Name == a.Node })
-	if i < 0 || o.Workload.Nodes[i].Annotations[clusterv1.MachineAnnotation] == "" {
+func differs(desired *fleet.Cluster, m *model, a fleet.Action) bool {
+	n := m.node(a.Node)
+	if n == nil || n.Annotations[clusterv1.MachineAnnotation] == "" {
 		return false
 	}
 	p, known := desired.Pool(a.Pool)
@@ -138,35 +145,35 @@ func differs(desired *fleet.Cluster, o *fleet.Observed, a fleet.Action) bool {
 	if a.Outdated {
 		p = p.OfOutdated()
 	}
-	return !fleet.NodeInSync(desired, p, a.Machine, fleet.SignedNode(desired.Key, p, a.Machine, o.Workload.Nodes[i]))
+	return !fleet.NodeInSync(desired, p, a.Machine, fleet.SignedNode(desired.Key, p, a.Machine, *n))
 }
 
-func (r *record) noteDeleted(o *fleet.Observed, a fleet.Action) {
+func (r *record) noteDeleted(m *model, a fleet.Action) {
 	r.deletes = true
-	i := slices.IndexFunc(o.Infrastructure.Machines, func(m fleet.Machine) bool {
-		return m.Name == a.Machine && (a.ProviderID == "" || a.ProviderID == m.ProviderID)
-	})
-	if i < 0 {
+	o := m.machine(a.Machine, a.ProviderID)
+	if o == nil {
 		return
 	}
-	m, of := o.Infrastructure.Machines[i], r.pool(a.Pool)
-	r.begin(o, subject{m.Name, m.ProviderID}, a.Reason)
+	of := r.pool(a.Pool)
+	r.begin(m, subject{o.Name, o.ProviderID}, a.Reason)
 	switch {
-	case strings.HasPrefix(string(m.ProviderID), madeID):
-		j := slices.IndexFunc(of.made, func(c fleet.Action) bool { return c.Machine == a.Machine })
+	case strings.HasPrefix(string(o.ProviderID), madeID):
+		j := of.at[a.Machine]
 		of.between = append(of.between, of.made[j])
-		of.made = slices.Delete(of.made, j, j+1)
-	case m.State == fleet.MachineDeleting:
+		of.made[j].Machine = ""
+	case o.State == fleet.MachineDeleting:
 		r.resumed = append(r.resumed, r.change(DeleteMachine, a.Pool, a.Machine, a.Reason))
 	default:
-		of.gone = append(of.gone, departure{m, r.reasons[subject{m.Name, m.ProviderID}]})
+		of.gone = append(of.gone, departure{*o, r.reasons[subject{o.Name, o.ProviderID}]})
 	}
 }
 
 // begin takes down why the removal of s began, unless it is known.
-func (r *record) begin(o *fleet.Observed, s subject, reason string) {
-	if i := slices.IndexFunc(o.Infrastructure.Machines, func(m fleet.Machine) bool { return m.Name == s.name }); s.id == "" && i >= 0 {
-		s.id = o.Infrastructure.Machines[i].ProviderID
+func (r *record) begin(m *model, s subject, reason string) {
+	if s.id == "" {
+		if o := m.machine(s.name, ""); o != nil {
+			s.id = o.ProviderID
+		}
 	}
 	if _, known := r.reasons[s]; !known {
 		r.reasons[s] = reason
@@ -258,6 +265,14 @@ func (r *record) deletion() []Change {
 // changesOf pairs the machines of p that go with those that come. Where more go than
 // come, the last to go are the ones that are replaced.
 func (r *record) changesOf(p *poolRecord) []Change {
+	p.made = slices.DeleteFunc(p.made, func(a fleet.Action) bool { return a.Machine == "" })
+	goes := map[fleet.MachineName]bool{}
+	for i := range p.gone {
+		goes[p.gone[i].Name] = true
+	}
+	for i := range r.resumed {
+		goes[r.resumed[i].Machine] = true
+	}
 	spare := max(len(p.gone)-len(p.made), 0)
 	var out []Change
 	for i, d := range p.gone {
@@ -274,8 +289,7 @@ func (r *record) changesOf(p *poolRecord) []Change {
 	}
 	for _, m := range r.before {
 		c, synced := r.nodes[m.Name]
-		goes := slices.ContainsFunc(p.gone, func(d departure) bool { return d.Name == m.Name })
-		if synced && c.Pool == p.name && !goes && !slices.ContainsFunc(r.resumed, func(o Change) bool { return o.Machine == m.Name }) {
+		if synced && c.Pool == p.name && !goes[m.Name] {
 			out = append(out, c)
 		}
 	}
