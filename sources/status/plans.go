@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,9 +76,29 @@ func (p Plan) Path() string { return p.path() + ".md" }
 
 func (p Plan) path() string {
 	if p.Ref != "" {
-		return path.Join("plans", p.Ref)
+		return path.Join("plans", escapedRef(p.Ref))
 	}
 	return path.Join(plansDir, strconv.Itoa(p.Number))
+}
+
+// fileLike are the segments of a ref that may be called as the file of another ref, and what those become.
+var fileLike = regexp.MustCompile(`^(.+)(\.|%(?:25)*2E)(md|yaml)$`) //nolint:gochecknoglobals // constant
+
+// escapedRef returns the path of the plans of a ref, which no other ref has a file or a folder at: a folder
+// whose name ends as a file does has %2E for the dot, or %252E for %2E.
+func escapedRef(ref string) string {
+	segments := strings.Split(ref, "/")
+	for i, s := range segments[:len(segments)-1] {
+		m := fileLike.FindStringSubmatch(s)
+		switch {
+		case m == nil:
+		case m[2] == ".":
+			segments[i] = m[1] + "%2E" + m[3]
+		default:
+			segments[i] = m[1] + "%25" + m[2][1:] + m[3]
+		}
+	}
+	return strings.Join(segments, "/")
 }
 
 // Same reports whether p and o are of one pull request, or one ref.

@@ -141,3 +141,38 @@ func TestLargePlan(t *testing.T) {
 		t.Errorf("%d plans are read of one: %v", len(got), err)
 	}
 }
+
+// TestRefsInEachOthersWay: refs of which one is called as the file of another, or as what stands for that, all
+// have their plans.
+func TestRefsInEachOthersWay(t *testing.T) {
+	b := folderBranch(t)
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "me", "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := status.NewPlans(b)
+	refs := []string{
+		"refs/heads/proposals/x.md/y", "refs/heads/proposals/x", "refs/heads/proposals/x.yaml/y", "refs/heads/proposals/x%2Emd/y",
+		"refs/heads/proposals/x%252Emd/y", "refs/heads/proposals/x.md.yaml/z.md",
+	}
+	paths := map[string]bool{}
+	for _, ref := range refs {
+		p := status.Plan{Ref: ref, Head: "h", Base: "b", Verdict: "success", Text: ref + "\n"}
+		paths[p.Path()] = true
+		if err := q.Write(t.Context(), owner, []status.Plan{p}, nil); err != nil {
+			t.Errorf("%s: %v", ref, err)
+		}
+	}
+	got, err := q.List(t.Context())
+	if len(got) != len(refs) || len(paths) != len(refs) || err != nil {
+		t.Errorf("%d plans at %d paths: %v", len(got), len(paths), err)
+	}
+	for _, p := range got {
+		if p.Text != p.Ref+"\n" {
+			t.Errorf("%s has the text of %q", p.Ref, p.Text)
+		}
+	}
+	if p := (status.Plan{Ref: "refs/heads/proposals/a.md"}).Path(); p != "plans/refs/heads/proposals/a.md.md" {
+		t.Errorf("a ref that is in the way of no other one has its plan at %s", p)
+	}
+}
