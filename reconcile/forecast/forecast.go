@@ -64,9 +64,6 @@ func Within(budget int, stopped func() error, in plan.Input) (Forecast, error) {
 
 // forecast returns what was done on m.
 func (r *record) forecast(m *model, notes []string) Forecast {
-	if m.unsorted {
-		m.sort()
-	}
 	return Forecast{Changes: r.changes(), Notes: notes, Observed: m.observed, Memory: m.memory}
 }
 

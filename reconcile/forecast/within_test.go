@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,6 +69,9 @@ func TestStepsDoNotGrow(t *testing.T) {
 		f, err := Within(1_000_000, func() error { plans++; return nil }, in)
 		if err != nil || len(f.Changes) != n+4 { // with the cluster and its control plane
 			t.Fatalf("%d machines: %d changes, %v", n, len(f.Changes), err)
+		}
+		if !slices.IsSortedFunc(f.Observed.Infrastructure.Machines, func(a, b fleet.Machine) int { return compare(string(a.Name), string(b.Name)) }) {
+			t.Error("the machines are in no order")
 		}
 		return plans
 	}
