@@ -45,6 +45,7 @@ const maxPlan = 1 << 20
 const (
 	mostPlanned = 20_000
 	mostReason  = 300 // bytes, or else characters
+	mostWords   = 1000
 )
 
 // A Plan is what merging a pull request, or a ref, would change, and what became of it.
@@ -59,8 +60,9 @@ type Plan struct {
 	Summary  string // in one line
 	Changes  []PlannedChange
 	Clusters []fleet.Key // whose definitions it changes, sorted
-	Text     string      // for people, Markdown
-	Comment  string      // id of the comment on the pull request that says it; empty: not known
+	Said     PlanWords
+	Text     string // for people, Markdown
+	Comment  string // id of the comment on the pull request that says it; empty: not known
 }
 
 // Name returns what p is of, for people.
@@ -104,6 +106,27 @@ func escapedRef(ref string) string {
 // Same reports whether p and o are of one pull request, or one ref.
 func (p Plan) Same(o Plan) bool { return p.Number == o.Number && p.Ref == o.Ref }
 
+// PlanWords are what is said of a plan beside its changes.
+type PlanWords struct {
+	Failures []string `json:"failures,omitempty"` // of the policy
+	Accepted string   `json:"accepted,omitempty"` // who accepted them
+	Problems []string `json:"problems,omitempty"` // what of the merge cannot be used
+	Errors   []string `json:"errors,omitempty"`   // what could not be looked at
+	Remarks  []string `json:"remarks,omitempty"`
+}
+
+// bounded returns w as it can be read again.
+func (w PlanWords) bounded() PlanWords {
+	for _, list := range []*[]string{&w.Failures, &w.Problems, &w.Errors, &w.Remarks} {
+		*list = slices.Clone((*list)[:min(len(*list), mostWords)])
+		for i, text := range *list {
+			(*list)[i] = oneLine(text, mostReason)
+		}
+	}
+	w.Accepted = oneLine(w.Accepted, mostReason)
+	return w
+}
+
 // A PlannedChange is one thing that would be done.
 type PlannedChange struct {
 	Change  string `json:"change"`
@@ -130,6 +153,7 @@ type planFile struct {
 	Changes     []PlannedChange `json:"changes,omitempty"`
 	Clusters    []string        `json:"clusters,omitempty"`
 	Comment     string          `json:"comment,omitempty"`
+	PlanWords
 }
 
 // List returns all, sorted by number and by ref. Where single files cannot be read, the error names
@@ -222,7 +246,7 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 	}
 	out := Plan{
 		Number: f.PullRequest, Ref: f.Ref, Head: f.Head, Base: f.Base, Tree: f.Tree, Look: f.Look, Verdict: f.Verdict, Summary: f.Summary, Changes: f.Changes,
-		Comment: f.Comment,
+		Comment: f.Comment, Said: f.PlanWords,
 	}
 	for _, name := range f.Clusters {
 		k, err := fleet.ParseKey(name)
@@ -242,7 +266,7 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 func planFileOf(p Plan) planFile {
 	f := planFile{
 		typeMeta: typeMeta{APIVersion: apiVersion, Kind: "Plan"}, PullRequest: p.Number, Ref: p.Ref, Head: p.Head, Base: p.Base, Tree: p.Tree, Look: p.Look,
-		Verdict: p.Verdict, Summary: p.Summary, Comment: p.Comment, Changes: slices.Clone(p.Changes[:min(len(p.Changes), mostPlanned)]),
+		Verdict: p.Verdict, Summary: p.Summary, Comment: p.Comment, PlanWords: p.Said.bounded(), Changes: slices.Clone(p.Changes[:min(len(p.Changes), mostPlanned)]),
 	}
 	for i := range f.Changes {
 		if c := &f.Changes[i]; len(c.Reason) > mostReason {

@@ -34,7 +34,8 @@ func TestPlans(t *testing.T) {
 	one := status.Plan{
 		Number: 1, Head: strings.Repeat("a", 40), Base: "main@sha1:b", Tree: "sha1:c", Look: "d", Verdict: "success", Summary: "create 1 machine",
 		Changes:  []status.PlannedChange{{Change: "create", Cluster: "prod/a", Pool: "md", Machine: "a-1", Reason: "why: \"so\""}},
-		Clusters: []fleet.Key{{Namespace: "prod", Name: "a"}}, Text: "### plan\n",
+		Clusters: []fleet.Key{{Namespace: "prod", Name: "a"}}, Text: "### plan\n", Comment: "17",
+		Said: status.PlanWords{Failures: []string{"f"}, Accepted: "by Ada", Problems: []string{"p"}, Errors: []string{"e: \"x\""}, Remarks: []string{"r"}},
 	}
 	two := status.Plan{Number: 2, Head: "h", Base: "b", Verdict: "failure", Summary: "conflict", Text: "no\n"}
 	if err := q.Write(t.Context(), owner, []status.Plan{two, one}, nil); err != nil {
