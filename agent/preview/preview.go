@@ -107,6 +107,9 @@ func New(o Options) *Plan {
 	return p
 }
 
+// Followed returns the ref that the agent follows, as the status branch has it; empty: no agent has told.
+func (p *Plan) Followed() string { return p.o.Status.Fleet.Revision.Ref }
+
 // Empty reports whether there is nothing in the scope, which may be the wrong one.
 func (p *Plan) Empty() bool {
 	return len(p.desired.Clusters)+len(p.desired.Problems)+len(p.desired.Pruned)+len(p.desired.Orphans) == 0
