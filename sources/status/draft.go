@@ -73,6 +73,7 @@ type draft struct {
 	revision fleet.Revision
 	outbox   outbox
 	told     []fleet.Notification
+	dropped  []fleet.Notification // too many wait
 }
 
 // A change is what is new of one cluster.
