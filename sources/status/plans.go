@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
@@ -27,6 +28,16 @@ type Plans struct {
 	branch sources.Branch
 	// Owner, if not nil, returns the owner in a tree, as Arbiter.In does.
 	Owner func(fs.FS) (fleet.Owner, error)
+
+	mu   sync.Mutex
+	kept map[string]keptPlan // what List read last, by file
+}
+
+// keptPlan is what was read of a plan, and of which content.
+type keptPlan struct {
+	digest string
+	plan   Plan
+	err    error
 }
 
 // NewPlans returns those on branch.
@@ -156,28 +167,55 @@ type planFile struct {
 	PlanWords
 }
 
-// List returns all, sorted by number and by ref. Where single files cannot be read, the error names
+// List returns all, which are not to be changed, sorted by number and by ref. Where single files cannot be read, the error names
 // them and is of kind Invalid, and the list has all the others.
 func (q *Plans) List(ctx context.Context) ([]Plan, error) {
-	_, t, err := q.branch.Read(ctx)
+	_, tree, err := q.branch.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	kept := make(map[string]keptPlan, len(q.kept))
 	var out []Plan
 	var errs []error
 	for _, dir := range []string{plansDir, refPlansDir} {
-		list, err := readFolder(t, dir, func(t fs.FS, p string) (Plan, error) {
+		list, err := readFolder(tree, dir, func(t fs.FS, p string) (Plan, error) {
 			if strings.HasSuffix(p, ".md") {
 				return Plan{}, nil
 			}
-			return readPlan(t, p)
+			digest, err := digestOf(tree, p)
+			if err != nil {
+				return Plan{}, err
+			}
+			k, same := q.kept[p]
+			if !same || k.digest != digest {
+				k.digest = digest
+				k.plan, k.err = readPlan(t, p)
+			}
+			kept[p] = k
+			return k.plan, k.err
 		}, func(a, b Plan) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Ref, b.Ref)) })
 		if err != nil && fleet.KindOf(err) != fleet.Invalid {
 			return nil, err
 		}
 		out, errs = append(out, list...), append(errs, err)
 	}
+	q.kept = kept
 	return slices.DeleteFunc(out, func(p Plan) bool { return p.Same(Plan{}) }), errors.Join(errs...) // texts are no plans
+}
+
+// digestOf identifies the content of the file of a plan and of its text.
+func digestOf(t sources.Tree, file string) (string, error) {
+	digest, err := t.Digest(file)
+	if err != nil {
+		return "", err
+	}
+	text, err := t.Digest(strings.TrimSuffix(file, ".yaml") + ".md")
+	if errors.Is(err, fs.ErrNotExist) {
+		return digest, nil
+	}
+	return digest + " " + text, err
 }
 
 // Write writes put, and removes what is said of those that are gone, as of, the owner of the

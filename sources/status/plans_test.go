@@ -177,3 +177,33 @@ func TestRefsInEachOthersWay(t *testing.T) {
 		t.Errorf("a ref that is in the way of no other one has its plan at %s", p)
 	}
 }
+
+// TestPlansAreReadOnce: a plan whose files are as they were is not read again, and one with another text is.
+func TestPlansAreReadOnce(t *testing.T) {
+	b := folderBranch(t)
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "me", "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := status.NewPlans(b)
+	p := status.Plan{Number: 1, Head: "h", Base: "b", Verdict: "success", Changes: []status.PlannedChange{{Change: "create"}}, Text: "one\n"}
+	list := func(text string) *status.PlannedChange {
+		t.Helper()
+		p.Text = text
+		if err := q.Write(t.Context(), owner, []status.Plan{p}, nil); err != nil {
+			t.Fatal(err)
+		}
+		got, err := q.List(t.Context())
+		if err != nil || len(got) != 1 || got[0].Text != text {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		return &got[0].Changes[0]
+	}
+	first := list("one\n")
+	if list("one\n") != first {
+		t.Error("it was read again")
+	}
+	if list("two\n") == first {
+		t.Error("the other text was not read")
+	}
+}
