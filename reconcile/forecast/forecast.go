@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"math"
 	"slices"
 
 	"fairlead.dev/fleet"
@@ -13,10 +12,13 @@ import (
 // wanted: a model that never comes to rest is a defect, and must not be an endless one.
 const mostSteps = 60
 
+// unbounded is the budget of a forecast that takes as long as it takes.
+const unbounded = int(^uint(0) >> 1)
+
 // Of returns what repeated plans for in come to. What an agent remembers of its own
 // attempts does not matter to it, nor how long a provider takes.
 func Of(in plan.Input) Forecast {
-	f, _ := Within(math.MaxInt, func() error { return nil }, in)
+	f, _ := Within(unbounded, func() error { return nil }, in)
 	return f
 }
 
