@@ -103,19 +103,21 @@ func apply(cmd *cobra.Command, c contexts.Context) error {
 	return nil
 }
 
-// inFleet reports whether the current folder is in a fleet.
+// inFleet reports whether the current folder is in a fleet: one with a fleet.yaml, or with a folder clusters
+// that is not Flux's.
 func inFleet() bool {
 	folder, err := os.Getwd()
 	if err != nil {
 		return false
 	}
 	root := rootOf(folder)
-	for _, mark := range []string{render.ConfigFile, "clusters"} {
-		if _, err := os.Stat(filepath.Join(root, mark)); err == nil {
-			return true
-		}
+	if _, err := os.Stat(filepath.Join(root, render.ConfigFile)); err == nil {
+		return true
 	}
-	return false
+	clusters := filepath.Join(root, "clusters")
+	_, err = os.Stat(clusters)
+	flux, _ := filepath.Glob(filepath.Join(clusters, "*", "flux-system"))
+	return err == nil && len(flux) == 0
 }
 
 func newContext(built wiring.Built) *cobra.Command {

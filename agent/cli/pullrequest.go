@@ -26,6 +26,7 @@ type pullRequestView struct {
 	Verdict     string                 `json:"verdict"`
 	Summary     string                 `json:"summary"`
 	Changes     []status.PlannedChange `json:"changes"`
+	status.PlanWords
 }
 
 // showPullRequest shows what the agent planned for a pull request, by its number, or for a
@@ -52,7 +53,7 @@ func showPullRequest(ctx context.Context, w io.Writer, p selection, branch, prop
 	if form == output.FormatJSON || form == output.FormatYAML {
 		v := pullRequestView{
 			PullRequest: plan.Number, Ref: plan.Ref, Head: plan.Head, Base: plan.Base, Tree: plan.Tree, Look: plan.Look, Verdict: plan.Verdict, Summary: plan.Summary,
-			Changes: append([]status.PlannedChange{}, plan.Changes...),
+			Changes: append([]status.PlannedChange{}, plan.Changes...), PlanWords: plan.Said,
 		}
 		err = (&output.Table{}).Write(w, form, v)
 	} else {

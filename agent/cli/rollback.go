@@ -1,16 +1,19 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/output"
 	"fairlead.dev/agent/scope"
 	"fairlead.dev/agent/wiring"
+	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git"
 )
 
@@ -75,13 +78,25 @@ commit. The plan uses the status branch, as plan --last-seen does.`,
 			fmt.Fprintln(w, "\nnot pushed: review the commit, then run git push")
 			return nil
 		}
-		if err := git.WorkingTree(clone).Push(ctx); err != nil {
+		if err := pushFollowed(ctx, git.WorkingTree(clone), plan.Followed()); err != nil {
 			return err
 		}
 		fmt.Fprintln(w, "\npushed")
 		return nil
 	}
 	return cmd
+}
+
+// pushFollowed pushes the current branch, which has to be the one that the agent follows.
+func pushFollowed(ctx context.Context, clone git.WorkingTree, followed string) error {
+	branch, err := clone.Branch(ctx)
+	if err != nil {
+		return err
+	}
+	if name := strings.TrimPrefix(followed, "refs/heads/"); name != "" && name != branch {
+		return fleet.Errorf(fleet.Invalid, "push the commit", "the current branch is %q, and the agent follows %q. Nothing was pushed. Fix: run 'git reset --hard HEAD~1', then 'git checkout %s', then 'fairlead rollback' again", branch, name, name)
+	}
+	return clone.Push(ctx)
 }
 
 // goBack commits to the clone that the fleet at root is as it was at rev.

@@ -32,7 +32,7 @@ type email struct {
 }
 
 // newEmail returns what writes to recipients by c.
-func newEmail(c Credentials, recipients []string, now func() time.Time) (Sender, error) {
+func newEmail(c Credentials, recipients []string, now func() time.Time) (endpoint, error) {
 	server, err := url.Parse(c.Address)
 	if err != nil || server.Hostname() == "" || server.Scheme != "smtp" && server.Scheme != "smtps" {
 		return nil, errors.New("its address is no URL that begins with smtp:// or smtps://, such as smtps://mail.example.com")

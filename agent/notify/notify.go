@@ -93,12 +93,14 @@ type delivery struct {
 	waits  *wait.Backoff
 	done   map[string]bool // ids that were told and are still on the branch
 	events []fleet.Event   // that wait
+	tried  map[string]bool // ids of a message that may have been taken; empty: none
 }
 
 // result is how a message ended.
 type result struct {
 	target string
 	told   []fleet.Event
+	left   []fleet.Event // of the message
 	err    error
 }
 
@@ -150,13 +152,23 @@ func (n *Notifier) start(ctx context.Context, deliveries map[string]*delivery, w
 			continue
 		}
 		l.busy = true
-		m := Message{Fleet: n.p.Fleet(), Events: l.events}
+		m := Message{Fleet: n.p.Fleet(), Events: l.message()}
 		sending.Go(func() {
 			told, err := n.send(ctx, t, m)
-			ended <- result{target: t.Name, told: m.Events[:told], err: err}
+			ended <- result{target: t.Name, told: m.Events[:told], left: m.Events[told:], err: err}
 		})
 	}
 	return next
+}
+
+// message returns the events of the next message: those of one that may have been taken, and no others, so
+// that it has the same id; or all.
+func (l *delivery) message() []fleet.Event {
+	again := slices.DeleteFunc(slices.Clone(l.events), func(e fleet.Event) bool { return !l.tried[e.ID] })
+	if len(again) > 0 {
+		return again
+	}
+	return l.events
 }
 
 // assign gives what is to be told to the targets. What is too old, or for a target
@@ -239,6 +251,12 @@ func (n *Notifier) finish(deliveries map[string]*delivery, r result, w Told) {
 	}
 	if len(told) > 0 {
 		w.Told(told)
+	}
+	l.tried = make(map[string]bool, len(r.left))
+	if no, ok := errors.AsType[*refusal](r.err); !ok || no.status >= http.StatusInternalServerError {
+		for _, e := range r.left {
+			l.tried[e.ID] = true
+		}
 	}
 	if r.err == nil {
 		l.waits, l.after = backoff.New(first, most), time.Time{}

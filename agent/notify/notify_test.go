@@ -137,6 +137,7 @@ func TestRun(t *testing.T) {
 		w.fails["mail"] = errors.New("connection refused")
 		w.event("2", "chat", "mail")
 		w.event("3", "chat", "mail")
+		w.event("4", "mail")
 		var chat []string
 		for _, s := range w.said() {
 			if strings.HasPrefix(s, "chat") {
@@ -158,8 +159,8 @@ func TestRun(t *testing.T) {
 		}
 		delete(w.fails, "mail")
 		time.Sleep(10 * time.Minute)
-		if diff := cmp.Diff([]string{"mail: 2 3"}, w.said()); diff != "" {
-			t.Errorf("what waited is one message (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"mail: 2", "mail: 3 4"}, w.said()); diff != "" {
+			t.Errorf("what may have been taken comes as it was, then the rest (-want +got):\n%s", diff)
 		}
 		if _, there := n.Problem(); there || w.changed != 2 {
 			t.Errorf("the problem stays, or changed %d times", w.changed)
@@ -235,6 +236,23 @@ func TestRetryAfter(t *testing.T) {
 		w.event("2", "mail")
 		if p, there := n.Problem(); !there || !strings.Contains(p.Message, "mail: it answers 403") {
 			t.Errorf("a refusal is no problem at once: %q", p.Message)
+		}
+	})
+}
+
+// TestRefusedIsNotTaken: what a target refused was not taken, so all that waits comes in one message.
+func TestRefusedIsNotTaken(t *testing.T) {
+	tell(t, func(t *testing.T, w *world, _ *notify.Notifier) {
+		w.fails["mail"] = notify.Refused(403, 0)
+		w.event("1", "mail")
+		w.event("2", "mail")
+		w.mu.Lock()
+		delete(w.fails, "mail")
+		w.sent = nil
+		w.mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		if diff := cmp.Diff([]string{"mail: 1 2"}, w.said()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 }

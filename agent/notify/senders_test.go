@@ -234,6 +234,43 @@ func TestErrorsShowNoSecret(t *testing.T) {
 	}
 }
 
+// TestEchoedSecrets: secrets that a target repeats in its answer are in no error, since errors are on the
+// status branch.
+func TestEchoedSecrets(t *testing.T) {
+	var seen http.Header
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = r.Header
+		http.Error(w, "not allowed: "+r.Header.Get("Authorization")+" at "+r.URL.Path+"?"+r.URL.RawQuery+" of https://"+r.Host+r.RequestURI, http.StatusForbidden)
+	}))
+	defer s.Close()
+	for name, c := range map[string]struct {
+		target fleet.NotificationTarget
+		with   notify.Credentials
+	}{
+		"a webhook": {fleet.NotificationTarget{Type: fleet.TargetWebhook}, notify.Credentials{Address: s.URL + "/hooks/s3cret-path?key=s3cret-query", Token: secret("tok-12345")}},
+		"slack":     {fleet.NotificationTarget{Type: fleet.TargetSlack}, notify.Credentials{Address: s.URL + "/services/T0000001/s3cret-path"}},
+		"matrix":    {fleet.NotificationTarget{Type: fleet.TargetMatrix, Channel: "!room:example.com"}, notify.Credentials{Address: s.URL, Token: secret("tok-12345")}},
+	} {
+		_, err := send(t, c.target, c.with)
+		if err == nil || !strings.Contains(err.Error(), "not allowed") {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, word := range []string{"tok-12345", "s3cret"} {
+			if strings.Contains(err.Error(), word) {
+				t.Errorf("%s: %q is in %v (of %v)", name, word, err, seen)
+			}
+		}
+	}
+	to, err := notify.Open(fleet.NotificationTarget{Type: fleet.TargetMatrix, Channel: "!room:example.com"}, notify.Credentials{Address: s.URL, Token: secret("tok-12345")}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := to.(notify.Prober).Probe(t.Context()); err == nil || strings.Contains(err.Error(), "tok-12345") {
+		t.Errorf("a probe says %v", err)
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		target fleet.NotificationTarget

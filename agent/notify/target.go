@@ -2,12 +2,15 @@ package notify
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/mail"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +34,16 @@ type Credentials struct {
 	Authorities []byte // PEM, beside the system's
 }
 
-// Open returns what tells t by c.
+// Open returns what tells t by c. Secrets of c are in no error, also if the target repeats them.
 func Open(t fleet.NotificationTarget, c Credentials, now func() time.Time) (Sender, error) {
+	s, err := open(t, c, now)
+	if err != nil {
+		return nil, err
+	}
+	return guarded{s, c.hider()}, nil
+}
+
+func open(t fleet.NotificationTarget, c Credentials, now func() time.Time) (endpoint, error) {
 	if t.Type == fleet.TargetEmail {
 		return newEmail(c, t.Recipients, now)
 	}
@@ -62,6 +73,77 @@ func Open(t fleet.NotificationTarget, c Credentials, now func() time.Time) (Send
 	}
 	return nil, fmt.Errorf("targets of type %q are not known", t.Type)
 }
+
+// An endpoint is a Sender that can be probed.
+type endpoint interface {
+	Sender
+	Prober
+}
+
+// guarded is an endpoint whose errors have no secrets.
+type guarded struct {
+	endpoint
+
+	hide *strings.Replacer
+}
+
+// Send implements Sender.
+func (g guarded) Send(ctx context.Context, m Message) (int, error) {
+	told, err := g.endpoint.Send(ctx, m)
+	return told, g.hidden(err)
+}
+
+// Probe implements Prober.
+func (g guarded) Probe(ctx context.Context) (string, error) {
+	found, err := g.endpoint.Probe(ctx)
+	return g.hide.Replace(found), g.hidden(err)
+}
+
+// hidden returns err with other words for secrets.
+func (g guarded) hidden(err error) error {
+	if err == nil {
+		return nil
+	}
+	return hiddenError{g.hide.Replace(err.Error()), err}
+}
+
+// A hiddenError is an error whose words have no secrets.
+type hiddenError struct {
+	text string
+	err  error
+}
+
+func (e hiddenError) Error() string { return e.text }
+
+func (e hiddenError) Unwrap() error { return e.err }
+
+// hider replaces the secrets in words of others, as they are and as they are sent. An address is a secret
+// from its path on.
+func (c Credentials) hider() *strings.Replacer {
+	secrets := []string{string(c.Token.Reveal()), string(c.SigningKey.Reveal()), string(c.Password.Reveal()), c.Address}
+	if u, err := url.Parse(c.Address); err == nil {
+		password, _ := u.User.Password()
+		secrets = append(secrets, u.RequestURI(), u.Path, u.EscapedPath(), u.RawQuery, password)
+		for _, values := range u.Query() {
+			secrets = append(secrets, values...)
+		}
+		secrets = append(secrets, strings.Split(u.Path, "/")...)
+	}
+	if c.Username != "" && !c.Password.IsZero() {
+		secrets = append(secrets, base64.StdEncoding.EncodeToString([]byte(c.Username+":"+string(c.Password.Reveal()))))
+	}
+	var pairs []string
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	for _, s := range slices.Compact(secrets) {
+		if len(s) >= leastSecret {
+			pairs = append(pairs, s, "[hidden]")
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// leastSecret is how many bytes a secret has at least: shorter parts of an address are words.
+const leastSecret = 8
 
 // Folder returns the credentials of targets from a folder that has a folder for each, called
 // as the target, with a file for each credential: address, token, signingKey, username,

@@ -95,7 +95,7 @@ func (v view) patterns() []string {
 	case v.path != "":
 		return []string{"/" + v.path + "/{namespace}/{name}"}
 	case v.name == "plan":
-		return []string{"/pull-requests/{number}"}
+		return []string{"/pull-requests/{proposal}"}
 	}
 	return []string{"/" + v.name, "/" + v.name + ".json"}
 }
@@ -129,17 +129,8 @@ func (p *Page) queryOf(r *http.Request) query {
 	}
 	return query{
 		filter: fleet.PlainText(r.FormValue("q")), by: r.FormValue("by"), from: max(from, 0), options: &p.o,
-		key: fleet.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}, number: numberOf(strings.TrimSuffix(r.PathValue("number"), ".json")),
+		key: fleet.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}, proposal: strings.TrimSuffix(r.PathValue("proposal"), ".json"),
 	}
-}
-
-// numberOf returns the number that text is; 0, which nothing has, where it is none.
-func numberOf(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil || strconv.Itoa(n) != text {
-		return 0
-	}
-	return n
 }
 
 // serve answers with v, as HTML or as JSON.
@@ -245,8 +236,7 @@ func (p *Page) frame(s *state, v view, q query) frame {
 	}
 	switch {
 	case v.name == "plan":
-		name := strconv.Itoa(q.number)
-		out.Root, out.Title, out.View, out.JSON = "../", "Pull request #"+name, "pull-requests/"+name, name+".json"
+		out.Root, out.Title, out.View, out.JSON = "../", titleOf(s, q), "pull-requests/"+q.proposal, q.proposal+".json"
 	case v.path != "":
 		out.Root, out.Title, out.View, out.JSON = "../../", q.key.String()+v.of, v.path+"/"+q.key.String(), q.key.Name+".json"
 	}

@@ -1,7 +1,7 @@
 package page
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +16,13 @@ type PullRequests struct {
 	Plans []PlanRow `json:"pullRequests"` // the newest first
 }
 
-// A PlanRow is the plan of one pull request in short.
+// A PlanRow is the plan of one pull request, or of a ref, in short.
 type PlanRow struct {
-	Number   int      `json:"number"`
+	Number   int      `json:"number,omitempty"`
+	Ref      string   `json:"ref,omitempty"` // of a plan without a pull request
+	Name     string   `json:"-"`             // for people
+	Of       string   `json:"-"`             // as fairlead plan --pull-request takes it
+	Address  string   `json:"-"`             // below pull-requests/
 	URL      string   `json:"url,omitempty"` // of the pull request
 	Sign     Sign     `json:"-"`
 	Verdict  string   `json:"verdict"` // success, failure, error
@@ -26,7 +30,7 @@ type PlanRow struct {
 	Head     string   `json:"head"`
 	HeadURL  string   `json:"headURL,omitempty"`
 	Base     string   `json:"base"`
-	Behind   bool     `json:"behind,omitempty"` // what is followed now is another revision than Base
+	Behind   bool     `json:"behind,omitempty"` // what is followed now is another revision than Base; the plan may be the same for it
 	Clusters []string `json:"clusters,omitempty"`
 }
 
@@ -57,14 +61,14 @@ func pullRequestsView() view {
 		for _, p := range s.Plans {
 			out.Plans = append(out.Plans, planRow(p, s, q.options))
 		}
-		slices.SortFunc(out.Plans, func(a, b PlanRow) int { return b.Number - a.Number })
+		slices.SortFunc(out.Plans, func(a, b PlanRow) int { return cmp.Or(b.Number-a.Number, cmp.Compare(a.Ref, b.Ref)) })
 		return out, true
 	}}
 }
 
 func planView() view {
 	return view{name: "plan", build: func(s *state, q query) (any, bool) {
-		i := slices.IndexFunc(s.Plans, func(p status.Plan) bool { return p.Number == q.number })
+		i := slices.IndexFunc(s.Plans, func(p status.Plan) bool { return addressOf(p) == q.proposal })
 		if i < 0 {
 			return nil, false
 		}
@@ -75,7 +79,7 @@ func planView() view {
 func planOf(p status.Plan, s *state, o *Options) Plan {
 	out := Plan{
 		PlanRow: planRow(p, s, o), Tree: p.Tree, Look: p.Look, Changes: p.Changes, Text: p.Text,
-		TextURL: o.StatusForge.Tip(o.Branch, fmt.Sprintf("plans/pull-requests/%d.md", p.Number)),
+		TextURL: o.StatusForge.Tip(o.Branch, p.Path()),
 	}
 	if out.Changes == nil {
 		out.Changes = []status.PlannedChange{}
@@ -93,11 +97,18 @@ func planOf(p status.Plan, s *state, o *Options) Plan {
 func planRow(p status.Plan, s *state, o *Options) PlanRow {
 	followed := s.Status.Fleet.Revision
 	out := PlanRow{
-		Number: p.Number, URL: o.Forge.PullRequest(p.Number), Sign: Problem, Verdict: p.Verdict, Summary: p.Summary,
+		Number: p.Number, Ref: p.Ref, Of: strconv.Itoa(p.Number), Address: addressOf(p), Sign: Problem, Verdict: p.Verdict, Summary: p.Summary,
 		Head: p.Head, HeadURL: o.Forge.Commit(p.Head), Base: p.Base, Behind: !followed.IsZero() && p.Base != followed.String(),
 	}
+	out.Name = "#" + out.Of
+	if p.Ref != "" {
+		out.Of = strings.TrimPrefix(p.Ref, "refs/heads/")
+		out.Name = out.Of
+	} else {
+		out.URL = o.Forge.PullRequest(p.Number)
+	}
 	switch p.Verdict {
-	case "success":
+	case "success", "done":
 		out.Sign = OK
 	case "failure":
 		out.Sign = Failing
@@ -106,6 +117,25 @@ func planRow(p status.Plan, s *state, o *Options) PlanRow {
 		out.Clusters = append(out.Clusters, k.String())
 	}
 	return out
+}
+
+// addressOf returns the address of a plan below pull-requests/. No ref has a tilde, and none of the addresses
+// ends as a file of JSON does.
+func addressOf(p status.Plan) string {
+	if p.Ref == "" {
+		return strconv.Itoa(p.Number)
+	}
+	return strings.ReplaceAll(p.Ref, "/", "~") + "~"
+}
+
+// titleOf returns the title of the page of a plan.
+func titleOf(s *state, q query) string {
+	for _, p := range s.Plans {
+		if addressOf(p) == q.proposal && p.Ref != "" {
+			return "Ref " + planRow(p, s, q.options).Name
+		}
+	}
+	return "Pull request #" + q.proposal
 }
 
 // inShort returns a revision, as Revision.String writes it, with the beginning of its hash.

@@ -8,6 +8,8 @@ import (
 
 	"fairlead.dev/agent/page"
 	"fairlead.dev/agent/page/pagetest"
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
 )
 
 // TestPlanText: the Markdown of a plan is shown as such, and all else in it as text.
@@ -66,4 +68,33 @@ func TestPlanStream(t *testing.T) {
 			t.Errorf("it is told %q", got)
 		}
 	})
+}
+
+// TestPlansOfRefs: plans of refs are told apart, each by its name and at its address.
+func TestPlansOfRefs(t *testing.T) {
+	cluster := []fleet.Key{{Namespace: "dev", Name: "dub-0002"}}
+	p := shown(t, 3, func(n *page.News) {
+		n.Plans = []status.Plan{
+			{Ref: "refs/heads/proposals/harmless", Head: strings.Repeat("a", 40), Verdict: "success", Summary: "nothing to do", Text: "### Fairlead plan: `nothing to do`\n"},
+			{Ref: "refs/heads/proposals/x.json", Head: strings.Repeat("b", 40), Verdict: "failure", Summary: "delete 7 clusters", Text: "### Fairlead plan: `delete 7 clusters`\n", Clusters: cluster},
+		}
+	})
+	for path, want := range map[string][]string{
+		"/pull-requests":  {`<a href="pull-requests/refs~heads~proposals~harmless~">proposals/harmless</a>`, `<a href="pull-requests/refs~heads~proposals~x.json~">proposals/x.json</a>`},
+		"/c/dev/dub-0002": {`<a href="../../pull-requests/refs~heads~proposals~x.json~">proposals/x.json</a>`},
+		"/pull-requests/refs~heads~proposals~x.json~":        {"Ref proposals/x.json</h1>", "<title>", "delete 7 clusters"},
+		"/pull-requests/refs~heads~proposals~harmless~":      {"Ref proposals/harmless</h1>", "nothing to do"},
+		"/pull-requests/refs~heads~proposals~x.json~.json":   {`"ref": "refs/heads/proposals/x.json"`, "delete 7 clusters"},
+		"/pull-requests/refs~heads~proposals~harmless~.json": {`"ref": "refs/heads/proposals/harmless"`},
+	} {
+		body := get(p, path).Body.String()
+		for _, text := range want {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s does not have %s:\n%.2000s", path, text, body)
+			}
+		}
+	}
+	if code := get(p, "/pull-requests/0").Code; code != 404 {
+		t.Errorf("pull request 0 answers %d", code)
+	}
 }

@@ -96,8 +96,8 @@ func (p *Page) viewAt(r *http.Request) (view, query, bool) {
 			name = v.name
 		}
 	}
-	if number, plan := strings.CutPrefix(name, "pull-requests/"); plan {
-		q.number = numberOf(number)
+	if proposal, plan := strings.CutPrefix(name, "pull-requests/"); plan {
+		q.proposal = proposal
 		name = "plan"
 	}
 	for _, v := range p.views {
@@ -114,7 +114,7 @@ func (p *Page) since(s *state, v view, q query, seq int) []byte {
 	if s.seq == seq {
 		return []byte("event: beat\ndata: \n\n")
 	}
-	return p.share(s, fmt.Sprintf("events %s %s %d %s %d %d", v.name, q.key, q.number, q.address(), q.from, seq), func() []byte {
+	return p.share(s, fmt.Sprintf("events %s %s %q %s %d %d", v.name, q.key, q.proposal, q.address(), q.from, seq), func() []byte {
 		data, found := v.build(s, q)
 		if !found {
 			return []byte("event: gone\ndata: \n\n")

@@ -35,7 +35,7 @@ type query struct {
 	filter, by string
 	from       int // the first row
 	key        fleet.Key
-	number     int // of a pull request
+	proposal   string // a pull request or a ref, as addressOf has it
 	options    *Options
 }
 

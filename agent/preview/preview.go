@@ -107,6 +107,9 @@ func New(o Options) *Plan {
 	return p
 }
 
+// Followed returns the ref that the agent follows, as the status branch has it; empty: no agent has told.
+func (p *Plan) Followed() string { return p.o.Status.Fleet.Revision.Ref }
+
 // Empty reports whether there is nothing in the scope, which may be the wrong one.
 func (p *Plan) Empty() bool {
 	return len(p.desired.Clusters)+len(p.desired.Problems)+len(p.desired.Pruned)+len(p.desired.Orphans) == 0
@@ -136,6 +139,10 @@ func (p *Plan) Requested() (n int) {
 
 // atOnce bounds the clusters that are looked at at the same time.
 const atOnce = 16
+
+// mostForecast bounds the machines that all plans of the forecast of one cluster look at. A pool of 5,000
+// machines that are replaced takes half a million.
+const mostForecast = 20_000_000
 
 // Look compares each cluster with what is, and adds what would change. The error is that
 // of ctx: what could not be looked at is in p.Errors.
@@ -221,8 +228,8 @@ func compare(ctx context.Context, looker Looker, c *fleet.Cluster, m fleet.Memor
 		seen.Secrets.Missing = nil
 	}
 	in := plan.Input{Desired: c, Memory: m, Observed: seen, Now: seen.At}
-	f := forecast.Of(in)
-	r.changes, r.obstacles = f.Changes, f.Notes
+	f, err := forecast.Within(mostForecast, ctx.Err, in)
+	r.changes, r.obstacles, r.err = f.Changes, f.Notes, err
 	return r
 }
 

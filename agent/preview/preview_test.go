@@ -2,6 +2,8 @@ package preview
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -28,5 +30,22 @@ func TestPlanIsPlain(t *testing.T) {
 		if strings.ContainsAny(b.String(), steering) {
 			t.Errorf("%s: %.300q", f, b.String())
 		}
+	}
+}
+
+// seen shows a cluster of which nothing is there, after which nobody waits any more.
+type seen struct{ stop func() }
+
+func (s seen) Look(context.Context, *fleet.Cluster) (fleet.Observed, error) {
+	s.stop()
+	return fleet.Observed{}, nil
+}
+
+// A forecast ends with the context of its plan.
+func TestForecastEnds(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "a"}, Provider: "sim"}
+	if r := compare(ctx, seen{stop}, c, fleet.Memory{}); !errors.Is(r.err, context.Canceled) || len(r.changes) > 0 {
+		t.Errorf("%d changes, %v", len(r.changes), r.err)
 	}
 }

@@ -69,6 +69,11 @@ func documentOf(before, after *preview.Plan, apart bool) document {
 	return d
 }
 
+// words returns what is said beside the changes, for programs.
+func (d document) words() status.PlanWords {
+	return status.PlanWords{Failures: d.failures, Accepted: d.accepted, Problems: d.problems, Errors: d.errors, Remarks: d.remarks}
+}
+
 // planned returns changes as they are recorded.
 func planned(list []preview.Change) []status.PlannedChange {
 	var out []status.PlannedChange

@@ -73,7 +73,7 @@ func later(before, after fleet.Fleet) []string {
 func (q *PullRequests) unplannable(out status.Plan, why string, details []string) made {
 	out.Verdict, out.Summary = string(forge.Failure), why
 	d := document{fleet: q.fleetName(), failures: []string{why}, remarks: details}
-	out.Text = write(out, d, true)
+	out.Text, out.Said = write(out, d, true), d.words()
 	return made{out, d}
 }
 
@@ -114,7 +114,7 @@ func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out sta
 		out.Verdict = string(forge.Failure)
 		out.Summary = strings.Join(append(slices.DeleteFunc([]string{d.stands}, func(s string) bool { return s == "" }), "fails: "+strings.Join(d.failures, "; ")), "; ")
 	}
-	out.Text = write(out, d, true)
+	out.Text, out.Said = write(out, d, true), d.words()
 	return made{out, d}, nil
 }
 

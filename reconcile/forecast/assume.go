@@ -168,7 +168,9 @@ func (m *model) heal(machine *fleet.Machine, known fleet.MachineReport) {
 
 // alone reports whether no other machine has the name of machine.
 func (m *model) alone(machine *fleet.Machine) bool {
-	return !slices.ContainsFunc(m.observed.Infrastructure.Machines, func(o fleet.Machine) bool { return o.Name == machine.Name && o.ProviderID != machine.ProviderID }) && m.node(string(machine.Name)) == nil
+	machines := m.observed.Infrastructure.Machines
+	other := slices.ContainsFunc(m.indexed().machines[machine.Name], func(i int) bool { return machines[i].ProviderID != machine.ProviderID })
+	return !other && m.node(string(machine.Name)) == nil
 }
 
 // condemned reports whether a health check, or a person, found a machine unhealthy.

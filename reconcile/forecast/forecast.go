@@ -12,11 +12,22 @@ import (
 // wanted: a model that never comes to rest is a defect, and must not be an endless one.
 const mostSteps = 60
 
+// unbounded is the budget of a forecast that takes as long as it takes.
+const unbounded = int(^uint(0) >> 1)
+
 // Of returns what repeated plans for in come to. What an agent remembers of its own
 // attempts does not matter to it, nor how long a provider takes.
 func Of(in plan.Input) Forecast {
+	f, _ := Within(unbounded, func() error { return nil }, in)
+	return f
+}
+
+// Within is Of for what others define, which may take long to come to rest. It ends with the error of stopped,
+// which is asked before each plan, or with one of kind Exhausted if all plans together look at more machines
+// than the budget.
+func Within(budget int, stopped func() error, in plan.Input) (Forecast, error) {
 	if in.Desired.Abandon {
-		return Forecast{Observed: in.Observed, Memory: in.Memory}
+		return Forecast{Observed: in.Observed, Memory: in.Memory}, nil
 	}
 	m := newModel(in)
 	r := newRecord(in.Desired, in.Observed)
@@ -24,6 +35,12 @@ func Of(in plan.Input) Forecast {
 	r.noteHosts(in.Observed.Infrastructure.Hosts)
 	settled := false
 	for range mostSteps * (4 + len(in.Observed.Infrastructure.Machines) + wanted(in.Desired)) {
+		if err := stopped(); err != nil {
+			return Forecast{}, err
+		}
+		if budget -= len(m.observed.Infrastructure.Machines); budget < 0 {
+			return Forecast{}, fleet.Errorf(fleet.Exhausted, "forecast "+in.Desired.Key.String(), "it takes too many steps for its machines")
+		}
 		p := plan.Compute(m.input())
 		m.memory = p.Memory
 		did := operations(p.Actions)
@@ -33,18 +50,23 @@ func Of(in plan.Input) Forecast {
 				r.unseen = m.settle(p)
 				settled = true
 			case !m.passTime(p):
-				return Forecast{Changes: r.changes(), Notes: notes(p), Observed: m.observed, Memory: m.memory}
+				return r.forecast(m, notes(p)), nil
 			}
 			last = nil
 			continue
 		}
 		last = did
 		for _, a := range p.Actions {
-			r.note(p.Desired, &m.observed, a)
+			r.note(p.Desired, m, a)
 			m.carryOut(p.Desired, a)
 		}
 	}
-	return Forecast{Changes: r.changes(), Notes: []string{"the plan does not come to rest"}, Observed: m.observed, Memory: m.memory}
+	return r.forecast(m, []string{"the plan does not come to rest"}), nil
+}
+
+// forecast returns what was done on m.
+func (r *record) forecast(m *model, notes []string) Forecast {
+	return Forecast{Changes: r.changes(), Notes: notes, Observed: m.observed, Memory: m.memory}
 }
 
 func wanted(c *fleet.Cluster) (n int) {

@@ -42,7 +42,7 @@ func (m *model) assumeServed() {
 
 // deleteHosted deletes it, and all that it knew.
 func (m *model) deleteHosted() {
-	m.observed.ControlPlane, m.observed.Workload = &fleet.HostedState{}, fleet.Workload{}
+	m.observed.ControlPlane, m.observed.Workload, m.index = &fleet.HostedState{}, fleet.Workload{}, nil
 }
 
 // storeHosted stores what a hosted control plane gives, which answers from then on.

@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,9 +19,11 @@ type model struct {
 	silent   bool // the API server never answered
 	observed fleet.Observed
 
-	deleted []fleet.Attempt // machines: their names are not given again at once
-	made    int             // machines that were made
-	members uint64
+	index    *index          // nil: it has to be made
+	unsorted bool            // the lists are in no order
+	deleted  []fleet.Attempt // machines: their names are not given again at once
+	made     int             // machines that were made
+	members  uint64
 }
 
 // blink is for how long an attempt is remembered in a time that does not pass.
@@ -35,9 +36,13 @@ const (
 )
 
 func (m *model) input() plan.Input {
+	if m.unsorted {
+		m.sort()
+	}
 	return plan.Input{
 		Desired: m.git, Observed: m.observed, Memory: m.memory, Now: m.now,
 		Attempts: m.deleted, Settle: blink, NeverAnswered: m.silent && !m.observed.Workload.Reachable,
+		Drains: len(m.observed.Infrastructure.Machines) / rounds,
 	}
 }
 
@@ -69,7 +74,7 @@ func (m *model) carryOut(desired *fleet.Cluster, a fleet.Action) {
 	case fleet.SwitchOff, fleet.SwitchOn:
 		m.power(desired, a)
 	case fleet.DeleteInfrastructure:
-		o.Infrastructure = fleet.Infrastructure{Places: o.Infrastructure.Places}
+		o.Infrastructure, m.index = fleet.Infrastructure{Places: o.Infrastructure.Places}, nil
 	case fleet.DeleteSecrets:
 		o.Secrets = fleet.SecretState{Missing: o.Distribution.NeedsTo(func(n fleet.SecretNeed) bool { return !n.Given })}
 	default:
@@ -94,7 +99,7 @@ func (m *model) carryOutInside(desired *fleet.Cluster, a fleet.Action) {
 			n.Draining, n.DrainStarted, n.Drained, n.Unschedulable = false, time.Time{}, time.Time{}, false
 		}
 	case fleet.DeleteNode:
-		w.Nodes = slices.DeleteFunc(w.Nodes, func(n fleet.Node) bool { return n.Name == a.Node })
+		m.removeNode(a.Node)
 	case fleet.RemoveMember:
 		w.Etcd.Members = slices.DeleteFunc(w.Etcd.Members, func(e fleet.Member) bool { return e.ID == a.Member })
 	case fleet.ApplyStep:
@@ -168,11 +173,7 @@ func (m *model) createMachine(desired *fleet.Cluster, a fleet.Action) {
 	if a.Join == fleet.JoinInit {
 		m.observed.Workload.Reachable, m.observed.Workload.Message = true, ""
 	}
-	i := &m.observed.Infrastructure
-	i.Machines = append(i.Machines, made)
-	slices.SortFunc(i.Machines, func(a, b fleet.Machine) int {
-		return cmp.Or(compare(string(a.Name), string(b.Name)), compare(string(a.ProviderID), string(b.ProviderID)))
-	})
+	m.addMachine(made)
 	m.join(desired, &made)
 }
 
@@ -184,31 +185,49 @@ func (m *model) deleteMachine(a fleet.Action) {
 	}
 	i, w := &m.observed.Infrastructure, &m.observed.Workload
 	var gone fleet.ProviderID
-	i.Machines = slices.DeleteFunc(i.Machines, func(o fleet.Machine) bool {
-		is := o.Name == a.Machine && (a.ProviderID == "" || a.ProviderID == o.ProviderID) && !o.Silent
-		if is {
-			gone = o.ProviderID
+	for o := m.listed(a); o >= 0; o = m.listed(a) {
+		gone = i.Machines[o].ProviderID
+		m.removeMachine(o)
+	}
+	x := m.indexed()
+	if len(x.machines[a.Machine]) == 0 {
+		if j, known := x.nodes[string(a.Machine)]; known {
+			m.stop(&w.Nodes[j])
 		}
-		return is
-	})
-	shared := slices.ContainsFunc(i.Machines, func(o fleet.Machine) bool { return o.Name == a.Machine })
-	for j := range w.Nodes {
-		if n := &w.Nodes[j]; n.ProviderID == gone && gone != "" || n.Name == string(a.Machine) && !shared {
-			n.Ready = false
-			if n.ControlPlane {
-				m.serve(n.Name, false)
-			}
-			for k := range members(w) {
-				if w.Etcd.Members[k].Node == n.Name {
-					w.Etcd.Members[k].Healthy = false
-				}
-			}
+	}
+	if gone != "" {
+		for _, j := range x.nodesOf[gone] {
+			m.stop(&w.Nodes[j])
 		}
 	}
 	if m.git.Hosted == nil && !slices.ContainsFunc(i.Machines, func(o fleet.Machine) bool { return o.Role == fleet.RoleControlPlane }) {
-		*w = fleet.Workload{} // the data of etcd went with its machines
+		*w, m.index = fleet.Workload{}, nil // the data of etcd went with its machines
 		if !m.observed.Distribution.Traits.External() {
 			w.Etcd = &fleet.Etcd{}
+		}
+	}
+}
+
+// listed returns where a machine that a deletes is, unless it is silent; -1: nowhere.
+func (m *model) listed(a fleet.Action) int {
+	machines := m.observed.Infrastructure.Machines
+	for _, i := range m.indexed().machines[a.Machine] {
+		if o := &machines[i]; (a.ProviderID == "" || a.ProviderID == o.ProviderID) && !o.Silent {
+			return i
+		}
+	}
+	return -1
+}
+
+// stop has a Node, and its member of etcd, whose machine went, be not ready.
+func (m *model) stop(n *fleet.Node) {
+	n.Ready = false
+	if n.ControlPlane {
+		m.serve(n.Name, false)
+	}
+	for k := range members(&m.observed.Workload) {
+		if e := &m.observed.Workload.Etcd.Members[k]; e.Node == n.Name {
+			e.Healthy = false
 		}
 	}
 }

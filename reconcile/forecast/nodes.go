@@ -10,17 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-func (m *model) node(name string) *fleet.Node {
-	nodes := m.observed.Workload.Nodes
-	if i := slices.IndexFunc(nodes, func(n fleet.Node) bool { return n.Name == name }); i >= 0 {
-		return &nodes[i]
-	}
-	return nil
-}
-
 // join gives a machine its Node, which is ready for long, and its member of etcd.
 func (m *model) join(desired *fleet.Cluster, machine *fleet.Machine) {
-	w := &m.observed.Workload
 	p, known := desired.Pool(machine.Pool)
 	if machine.Role == fleet.RoleControlPlane && desired.Hosted == nil {
 		p, known = desired.ControlPlane, true
@@ -40,8 +31,7 @@ func (m *model) join(desired *fleet.Cluster, machine *fleet.Machine) {
 	maps.Copy(n.Labels, p.NodeLabels)
 	maps.Copy(n.Annotations, fleet.NodeAnnotations(desired.Key, p, machine.Name))
 	n.Taints = fleet.NodeTaints(p, n.Annotations, nil)
-	w.Nodes = append(w.Nodes, n)
-	slices.SortFunc(w.Nodes, func(a, b fleet.Node) int { return compare(a.Name, b.Name) })
+	m.addNode(n)
 	m.enroll(&n)
 }
 

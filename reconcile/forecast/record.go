@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/reconcile/plan"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -16,7 +15,8 @@ type record struct {
 	unseen  bool // nobody has seen what is in the cluster: what is done there is no news
 	deletes bool // something of a cluster that is to go was there
 	before  []fleet.Machine
-	reasons map[subject]string // why a removal began
+	there   map[fleet.MachineName]bool // of before
+	reasons map[subject]string         // why a removal began
 	pools   []*poolRecord
 	shared  []Change
 	nodes   map[fleet.MachineName]Change // by machines that were there before
@@ -35,8 +35,9 @@ type subject struct {
 // A poolRecord is what was done to the machines of one pool.
 type poolRecord struct {
 	name     fleet.PoolName
-	gone     []departure // of machines that were there before, in order
-	made     []fleet.Action
+	gone     []departure                  // of machines that were there before, in order
+	made     []fleet.Action               // without a machine: it is gone again
+	at       map[fleet.MachineName]int    // in made
 	versions map[fleet.MachineName]string // of machines that were made
 	between  []fleet.Action               // made, and gone again
 }
@@ -48,7 +49,10 @@ type departure struct {
 }
 
 func newRecord(c *fleet.Cluster, o fleet.Observed) *record {
-	r := &record{cluster: c, reasons: map[subject]string{}, before: o.Infrastructure.Machines, nodes: map[fleet.MachineName]Change{}}
+	r := &record{cluster: c, reasons: map[subject]string{}, before: o.Infrastructure.Machines, there: map[fleet.MachineName]bool{}, nodes: map[fleet.MachineName]Change{}}
+	for i := range r.before {
+		r.there[r.before[i].Name] = true
+	}
 	for _, p := range c.Pools() {
 		r.pool(p.Name)
 	}
@@ -59,7 +63,7 @@ func (r *record) pool(name fleet.PoolName) *poolRecord {
 	if i := slices.IndexFunc(r.pools, func(p *poolRecord) bool { return p.name == name }); i >= 0 {
 		return r.pools[i]
 	}
-	p := &poolRecord{name: name, versions: map[fleet.MachineName]string{}}
+	p := &poolRecord{name: name, at: map[fleet.MachineName]int{}, versions: map[fleet.MachineName]string{}}
 	r.pools = append(r.pools, p)
 	return p
 }
@@ -69,14 +73,15 @@ func (r *record) change(kind ChangeKind, pool fleet.PoolName, m fleet.MachineNam
 }
 
 // note takes down a, which is about to be done to what o shows.
-func (r *record) note(desired *fleet.Cluster, o *fleet.Observed, a fleet.Action) {
+func (r *record) note(desired *fleet.Cluster, m *model, a fleet.Action) {
+	o := &m.observed
 	if a.Provider != "" && !desired.Delete && (a.Kind == fleet.EnsureInfrastructure || a.Kind == fleet.DeleteInfrastructure) {
 		r.shared = append(r.shared, r.change(UpdateShared, "", "", a.Reason))
 		return
 	}
 	switch s := (subject{a.Machine, a.ProviderID}); a.Kind {
 	case fleet.DrainNode, fleet.RemoveMember:
-		r.begin(o, s, a.Reason)
+		r.begin(m, s, a.Reason)
 	case fleet.DeleteInfrastructure, fleet.DeleteSecrets, fleet.DeleteControlPlane:
 		r.deletes = true
 	case fleet.EnsureInfrastructure:
@@ -93,13 +98,14 @@ func (r *record) note(desired *fleet.Cluster, o *fleet.Observed, a fleet.Action)
 	case fleet.CreateMachine:
 		p, _ := desired.Pool(a.Pool)
 		of := r.pool(a.Pool)
-		of.made, of.versions[a.Machine] = append(of.made, a), p.Version
+		of.at[a.Machine], of.versions[a.Machine] = len(of.made), p.Version
+		of.made = append(of.made, a)
 	case fleet.DeleteMachine:
-		r.noteDeleted(o, a)
+		r.noteDeleted(m, a)
 	case fleet.SwitchOff:
 		r.reboots = append(r.reboots, r.change(RebootMachine, a.Pool, a.Machine, a.Reason))
 	case fleet.SyncNode:
-		if differs(desired, o, a) && slices.ContainsFunc(r.before, func(m fleet.Machine) bool { return m.Name == a.Machine }) {
+		if r.there[a.Machine] && differs(desired, m, a) {
 			r.nodes[a.Machine] = r.change(UpdateNode, a.Pool, a.Machine, a.Reason)
 		}
 	case fleet.ApplyResources, fleet.PruneResources, fleet.InstallRelease, fleet.UninstallRelease:
@@ -126,9 +132,9 @@ func (r *record) noteHosts(list []fleet.Host) {
 // differs reports whether a, which syncs a Node, changes more than whose word the Node
 // has for being in line: a machine that joined, or that another controller looked
 // after, only gets Fairlead's annotations.
-func differs(desired *fleet.Cluster, o *fleet.Observed, a fleet.Action) bool {
-	i := slices.IndexFunc(o.Workload.Nodes, func(n fleet.Node) bool { return n.Name == a.Node })
-	if i < 0 || o.Workload.Nodes[i].Annotations[clusterv1.MachineAnnotation] == "" {
+func differs(desired *fleet.Cluster, m *model, a fleet.Action) bool {
+	n := m.node(a.Node)
+	if n == nil || n.Annotations[clusterv1.MachineAnnotation] == "" {
 		return false
 	}
 	p, known := desired.Pool(a.Pool)
@@ -138,35 +144,35 @@ func differs(desired *fleet.Cluster, o *fleet.Observed, a fleet.Action) bool {
 	if a.Outdated {
 		p = p.OfOutdated()
 	}
-	return !fleet.NodeInSync(desired, p, a.Machine, fleet.SignedNode(desired.Key, p, a.Machine, o.Workload.Nodes[i]))
+	return !fleet.NodeInSync(desired, p, a.Machine, fleet.SignedNode(desired.Key, p, a.Machine, *n))
 }
 
-func (r *record) noteDeleted(o *fleet.Observed, a fleet.Action) {
+func (r *record) noteDeleted(m *model, a fleet.Action) {
 	r.deletes = true
-	i := slices.IndexFunc(o.Infrastructure.Machines, func(m fleet.Machine) bool {
-		return m.Name == a.Machine && (a.ProviderID == "" || a.ProviderID == m.ProviderID)
-	})
-	if i < 0 {
+	o := m.machine(a.Machine, a.ProviderID)
+	if o == nil {
 		return
 	}
-	m, of := o.Infrastructure.Machines[i], r.pool(a.Pool)
-	r.begin(o, subject{m.Name, m.ProviderID}, a.Reason)
+	of := r.pool(a.Pool)
+	r.begin(m, subject{o.Name, o.ProviderID}, a.Reason)
 	switch {
-	case strings.HasPrefix(string(m.ProviderID), madeID):
-		j := slices.IndexFunc(of.made, func(c fleet.Action) bool { return c.Machine == a.Machine })
+	case strings.HasPrefix(string(o.ProviderID), madeID):
+		j := of.at[a.Machine]
 		of.between = append(of.between, of.made[j])
-		of.made = slices.Delete(of.made, j, j+1)
-	case m.State == fleet.MachineDeleting:
+		of.made[j].Machine = ""
+	case o.State == fleet.MachineDeleting:
 		r.resumed = append(r.resumed, r.change(DeleteMachine, a.Pool, a.Machine, a.Reason))
 	default:
-		of.gone = append(of.gone, departure{m, r.reasons[subject{m.Name, m.ProviderID}]})
+		of.gone = append(of.gone, departure{*o, r.reasons[subject{o.Name, o.ProviderID}]})
 	}
 }
 
 // begin takes down why the removal of s began, unless it is known.
-func (r *record) begin(o *fleet.Observed, s subject, reason string) {
-	if i := slices.IndexFunc(o.Infrastructure.Machines, func(m fleet.Machine) bool { return m.Name == s.name }); s.id == "" && i >= 0 {
-		s.id = o.Infrastructure.Machines[i].ProviderID
+func (r *record) begin(m *model, s subject, reason string) {
+	if s.id == "" {
+		if o := m.machine(s.name, ""); o != nil {
+			s.id = o.ProviderID
+		}
 	}
 	if _, known := r.reasons[s]; !known {
 		r.reasons[s] = reason
@@ -199,115 +205,4 @@ func (r *record) noteAddon(desired *fleet.Cluster, o *fleet.Observed, a fleet.Ac
 		}
 	}
 	r.addons = append(r.addons, c)
-}
-
-// changes returns what all that was done comes to: the cluster, its machines by pool,
-// what they share, hosts of the inventory, its addons.
-func (r *record) changes() []Change {
-	if r.cluster.Delete && !r.cluster.Protect {
-		return r.deletion()
-	}
-	var out, updates []Change
-	for _, c := range r.shared {
-		if c.Kind == CreateCluster {
-			out = append(out, c)
-		} else {
-			updates = append(updates, c)
-		}
-	}
-	for _, p := range r.pools {
-		out = append(out, r.changesOf(p)...)
-	}
-	out = slices.Concat(out, r.reboots, updates, r.hosts, r.resumed)
-	if r.unseen {
-		return out
-	}
-	slices.SortStableFunc(r.addons, func(a, b Change) int { return r.order(a) - r.order(b) })
-	return append(out, r.addons...)
-}
-
-// order puts addons that Git has before others, and ClusterResourceSets before releases.
-func (r *record) order(c Change) int {
-	switch _, known := r.cluster.ResourceSet(c.Addon); {
-	case known:
-		return 0
-	case c.Kind == ApplyResources || c.Kind == PruneResources:
-		return 1
-	case c.Kind == UninstallRelease:
-		return 3
-	}
-	return 2
-}
-
-// deletion returns what goes with the whole cluster.
-func (r *record) deletion() []Change {
-	const reason = "the cluster is to be deleted"
-	var out []Change
-	if !r.deletes {
-		return nil
-	}
-	for _, p := range r.pools {
-		for _, d := range p.gone {
-			out = append(out, r.change(DeleteMachine, d.Pool, d.Name, d.reason))
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Change) int { return compare(string(a.Machine), string(b.Machine)) })
-	return slices.Concat([]Change{r.change(DeleteCluster, "", "", reason)}, out, r.resumed)
-}
-
-// changesOf pairs the machines of p that go with those that come. Where more go than
-// come, the last to go are the ones that are replaced.
-func (r *record) changesOf(p *poolRecord) []Change {
-	spare := max(len(p.gone)-len(p.made), 0)
-	var out []Change
-	for i, d := range p.gone {
-		if i < spare {
-			out = append(out, r.change(DeleteMachine, p.name, d.Name, d.reason))
-			continue
-		}
-		c := r.change(ReplaceMachine, p.name, d.Name, p.why(d, len(p.gone)-spare))
-		c.By = p.made[i-spare].Machine
-		out = append(out, c)
-	}
-	for _, a := range p.made[len(p.gone)-spare:] {
-		out = append(out, r.change(CreateMachine, p.name, a.Machine, a.Reason))
-	}
-	for _, m := range r.before {
-		c, synced := r.nodes[m.Name]
-		goes := slices.ContainsFunc(p.gone, func(d departure) bool { return d.Name == m.Name })
-		if synced && c.Pool == p.name && !goes && !slices.ContainsFunc(r.resumed, func(o Change) bool { return o.Machine == m.Name }) {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// outdatedVersion begins the reason of a removal for the version, which is then the
-// next one on the way and not the last.
-const outdatedVersion = "outdated: version "
-
-// why says why d is replaced. Where others come in between, of other versions or of the
-// same one, it says so too.
-func (p *poolRecord) why(d departure, replaced int) string {
-	last := p.versions[p.made[len(p.made)-1].Machine]
-	var stops []string
-	for _, a := range p.between {
-		if v := p.versions[a.Machine]; v != last && v != d.Version && !slices.Contains(stops, v) {
-			stops = append(stops, v)
-		}
-	}
-	if strings.HasPrefix(d.reason, outdatedVersion) {
-		text := fmt.Sprintf("%s%s → %s", outdatedVersion, d.Version, last)
-		if len(stops) > 0 {
-			text += " by way of " + strings.Join(stops, ", ")
-		}
-		if strings.HasSuffix(d.reason, plan.NoSpare) {
-			text += plan.NoSpare
-		}
-		return text
-	}
-	if times := 1 + len(p.between)/max(replaced, 1); times > 1 {
-		return fmt.Sprintf("%s, %d times in all", d.reason, times)
-	}
-	return d.reason
 }

@@ -55,11 +55,12 @@ type facts struct {
 	named          map[fleet.MachineName][]*machine
 	claimed        map[fleet.MachineName]bool // names that a Node has which no provider id gives a machine
 	attempts       map[fleet.OperationID]fleet.Attempt
-	final          map[removal]bool           // removals of this agent that cannot be taken back, or not now
-	taken          map[fleet.MachineName]bool // names that no new machine may have
-	unreachable    bool                       // the API server does not answer: nothing is known of nodes
-	overLimit      []string                   // health checks that found too many unhealthy machines to act
-	staging        *staging.Stage             // of a cluster that a class makes
+	asked          map[fleet.MachineName]time.Time // when a machine of the name was asked for last
+	final          map[removal]bool                // removals of this agent that cannot be taken back, or not now
+	taken          map[fleet.MachineName]bool      // names that no new machine may have
+	unreachable    bool                            // the API server does not answer: nothing is known of nodes
+	overLimit      []string                        // health checks that found too many unhealthy machines to act
+	staging        *staging.Stage                  // of a cluster that a class makes
 
 	residence    fleet.Residence           // where the cluster lives: what was remembered, and what this look adds
 	contradicted string                    // in what the look contradicts that; nothing is done then
@@ -123,11 +124,16 @@ type removal struct {
 // for the one that has it now.
 func (f *facts) indexAttempts() map[removal]bool {
 	leaving := map[removal]bool{}
-	f.final = map[removal]bool{}
+	f.final, f.asked = map[removal]bool{}, map[fleet.MachineName]time.Time{}
 	back := map[removal]time.Time{} // when drains were taken back
 	for _, a := range f.Attempts {
-		if a.Action.Kind == fleet.UncordonNode {
+		switch a.Action.Kind {
+		case fleet.UncordonNode:
 			back[removal{a.Action.Machine, a.Action.ProviderID}] = a.At
+		case fleet.CreateMachine:
+			if a.At.After(f.asked[a.Action.Machine]) {
+				f.asked[a.Action.Machine] = a.At
+			}
 		}
 	}
 	for _, a := range f.Attempts {
@@ -154,9 +160,7 @@ func (f *facts) indexAttempts() map[removal]bool {
 // about one that is gone. Names are given again, and so are provider ids where the host is
 // the same.
 func (f *facts) madeSince(a fleet.Attempt) bool {
-	return slices.ContainsFunc(f.Attempts, func(b fleet.Attempt) bool {
-		return b.Action.Kind == fleet.CreateMachine && b.Action.Machine == a.Action.Machine && b.At.After(a.At)
-	})
+	return f.asked[a.Action.Machine].After(a.At)
 }
 
 // wrapMachines wraps the observed machines.

@@ -44,6 +44,8 @@ type Input struct {
 	// NeverAnswered says that the API server of the cluster has not answered
 	// once since Since, not even to refuse. False also means that it is not known.
 	NeverAnswered bool
+	// Drains is how many Nodes are drained at a time, if that is more than an agent has drained.
+	Drains int
 }
 
 // A Plan is what may be done now. Its actions do not depend on each other: what

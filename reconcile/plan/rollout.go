@@ -88,8 +88,8 @@ const NoSpare = "; no host is free for its replacement, so it goes first"
 // now on. It stays if too many Nodes are being drained.
 func (d *draft) beginRemoval(m *machine, reason string) {
 	if d.toDrain(m) {
-		if d.drains >= drainsAtOnce {
-			d.wait("pool %s waits to drain more nodes: %d nodes of the cluster are being drained, which is the limit", m.poolName(), drainsAtOnce)
+		if most := max(drainsAtOnce, d.Drains); d.drains >= most {
+			d.wait("pool %s waits to drain more nodes: %d nodes of the cluster are being drained, which is the limit", m.poolName(), most)
 			d.wake(drainPace)
 			return
 		}

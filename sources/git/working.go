@@ -101,6 +101,11 @@ func (w WorkingTree) Subject(ctx context.Context, commit string) (string, error)
 	return w.run(ctx, "read commit "+commit, "show", "--no-patch", "--format=%s", commit)
 }
 
+// Branch returns the name of the current branch of w.
+func (w WorkingTree) Branch(ctx context.Context) (string, error) {
+	return w.run(ctx, "find the current branch of "+string(w), "symbolic-ref", "--quiet", "--short", "HEAD")
+}
+
 // Push pushes the current branch of w to origin, as it is called.
 func (w WorkingTree) Push(ctx context.Context) error {
 	_, err := w.run(ctx, "push", "push", "--quiet", "origin", "HEAD")

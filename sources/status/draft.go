@@ -75,6 +75,7 @@ type draft struct {
 	outbox    outbox
 	told      []fleet.Notification
 	oversized oversized
+	dropped   []fleet.Notification // too many wait
 }
 
 // A change is what is new of one cluster.

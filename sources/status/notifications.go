@@ -167,7 +167,8 @@ func (n *known) notifications(d *draft, told []fleet.Notification, now time.Time
 			o.pending = append(o.pending, fleet.Notification{Event: e, Targets: targets})
 		}
 	}
-	o.pending = o.pending[max(0, len(o.pending)-maxPending):]
+	over := max(0, len(o.pending)-maxPending)
+	d.dropped, o.pending = o.pending[:over], o.pending[over:]
 	o.note(d)
 	content, err := o.encode()
 	if err != nil {

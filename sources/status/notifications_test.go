@@ -3,6 +3,7 @@ package status_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -138,7 +139,18 @@ func TestNotificationsAreBounded(t *testing.T) {
 		r.Cluster.Name = fmt.Sprintf("c-%04d", i)
 		reports = append(reports, r)
 	}
-	flushed(t, b, l, nil, reports...)
+	var log strings.Builder
+	w := writer(b, status.Options{Notifications: l.notifications(), Now: clock, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, r := range reports {
+		w.Put(r)
+	}
+	w.PutFleet(sources.FleetStatus{Fleet: "demo"})
+	if _, err := w.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), "event not delivered"); n != 100 || !strings.Contains(log.String(), "prod/c-0000") || strings.Contains(log.String(), "prod/c-0100") {
+		t.Errorf("the log names %d that go:\n%.500s", n, log.String())
+	}
 	if n := len(l.pending); n != 1000 || l.pending[0].Cluster.Name != "c-0100" {
 		t.Errorf("%d wait, the first of %s", n, l.pending[0].Cluster)
 	}

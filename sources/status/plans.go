@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -25,6 +27,16 @@ type Plans struct {
 	branch sources.Branch
 	// Owner, if not nil, returns the owner in a tree, as Arbiter.In does.
 	Owner func(fs.FS) (fleet.Owner, error)
+
+	mu   sync.Mutex
+	kept map[string]keptPlan // what List read last, by file
+}
+
+// keptPlan is what was read of a plan, and of which content.
+type keptPlan struct {
+	digest string
+	plan   Plan
+	err    error
 }
 
 // NewPlans returns those on branch.
@@ -43,6 +55,7 @@ const maxPlan = 1 << 20
 const (
 	mostPlanned = 20_000
 	mostReason  = 300 // bytes, or else characters
+	mostWords   = 1000
 )
 
 // A Plan is what merging a pull request, or a ref, would change, and what became of it.
@@ -57,8 +70,9 @@ type Plan struct {
 	Summary  string // in one line
 	Changes  []PlannedChange
 	Clusters []fleet.Key // whose definitions it changes, sorted
-	Text     string      // for people, Markdown
-	Comment  string      // id of the comment on the pull request that says it; empty: not known
+	Said     PlanWords
+	Text     string // for people, Markdown
+	Comment  string // id of the comment on the pull request that says it; empty: not known
 }
 
 // Name returns what p is of, for people.
@@ -74,13 +88,54 @@ func (p Plan) Path() string { return p.path() + ".md" }
 
 func (p Plan) path() string {
 	if p.Ref != "" {
-		return path.Join("plans", p.Ref)
+		return path.Join("plans", escapedRef(p.Ref))
 	}
 	return path.Join(plansDir, strconv.Itoa(p.Number))
 }
 
+// fileLike are the segments of a ref that may be called as the file of another ref, and what those become.
+var fileLike = regexp.MustCompile(`^(.+)(\.|%(?:25)*2E)(md|yaml)$`) //nolint:gochecknoglobals // constant
+
+// escapedRef returns the path of the plans of a ref, which no other ref has a file or a folder at: a folder
+// whose name ends as a file does has %2E for the dot, or %252E for %2E.
+func escapedRef(ref string) string {
+	segments := strings.Split(ref, "/")
+	for i, s := range segments[:len(segments)-1] {
+		m := fileLike.FindStringSubmatch(s)
+		switch {
+		case m == nil:
+		case m[2] == ".":
+			segments[i] = m[1] + "%2E" + m[3]
+		default:
+			segments[i] = m[1] + "%25" + m[2][1:] + m[3]
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
 // Same reports whether p and o are of one pull request, or one ref.
 func (p Plan) Same(o Plan) bool { return p.Number == o.Number && p.Ref == o.Ref }
+
+// PlanWords are what is said of a plan beside its changes.
+type PlanWords struct {
+	Failures []string `json:"failures,omitempty"` // of the policy
+	Accepted string   `json:"accepted,omitempty"` // who accepted them
+	Problems []string `json:"problems,omitempty"` // what of the merge cannot be used
+	Errors   []string `json:"errors,omitempty"`   // what could not be looked at
+	Remarks  []string `json:"remarks,omitempty"`
+}
+
+// bounded returns w as it can be read again.
+func (w PlanWords) bounded() PlanWords {
+	for _, list := range []*[]string{&w.Failures, &w.Problems, &w.Errors, &w.Remarks} {
+		*list = slices.Clone((*list)[:min(len(*list), mostWords)])
+		for i, text := range *list {
+			(*list)[i] = oneLine(text, mostReason)
+		}
+	}
+	w.Accepted = oneLine(w.Accepted, mostReason)
+	return w
+}
 
 // A PlannedChange is one thing that would be done.
 type PlannedChange struct {
@@ -108,30 +163,58 @@ type planFile struct {
 	Changes     []PlannedChange `json:"changes,omitempty"`
 	Clusters    []string        `json:"clusters,omitempty"`
 	Comment     string          `json:"comment,omitempty"`
+	PlanWords
 }
 
-// List returns all, sorted by number and by ref. Where single files cannot be read, the error names
+// List returns all, which are not to be changed, sorted by number and by ref. Where single files cannot be read, the error names
 // them and is of kind Invalid, and the list has all the others.
 func (q *Plans) List(ctx context.Context) ([]Plan, error) {
-	_, t, err := q.branch.Read(ctx)
+	_, tree, err := q.branch.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	kept := make(map[string]keptPlan, len(q.kept))
 	var out []Plan
 	var errs []error
 	for _, dir := range []string{plansDir, refPlansDir} {
-		list, err := readFolder(t, dir, func(t fs.FS, p string) (Plan, error) {
+		list, err := readFolder(tree, dir, func(t fs.FS, p string) (Plan, error) {
 			if strings.HasSuffix(p, ".md") {
 				return Plan{}, nil
 			}
-			return readPlan(t, p)
+			digest, err := digestOf(tree, p)
+			if err != nil {
+				return Plan{}, err
+			}
+			k, same := q.kept[p]
+			if !same || k.digest != digest {
+				k.digest = digest
+				k.plan, k.err = readPlan(t, p)
+			}
+			kept[p] = k
+			return k.plan, k.err
 		}, func(a, b Plan) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Ref, b.Ref)) })
 		if err != nil && fleet.KindOf(err) != fleet.Invalid {
 			return nil, err
 		}
 		out, errs = append(out, list...), append(errs, err)
 	}
+	q.kept = kept
 	return slices.DeleteFunc(out, func(p Plan) bool { return p.Same(Plan{}) }), errors.Join(errs...) // texts are no plans
+}
+
+// digestOf identifies the content of the file of a plan and of its text.
+func digestOf(t sources.Tree, file string) (string, error) {
+	digest, err := t.Digest(file)
+	if err != nil {
+		return "", err
+	}
+	text, err := t.Digest(strings.TrimSuffix(file, ".yaml") + ".md")
+	if errors.Is(err, fs.ErrNotExist) {
+		return digest, nil
+	}
+	return digest + " " + text, err
 }
 
 // Write writes put, and removes what is said of those that are gone, as of, the owner of the
@@ -205,7 +288,7 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 	}
 	out := Plan{
 		Number: f.PullRequest, Ref: f.Ref, Head: f.Head, Base: f.Base, Tree: f.Tree, Look: f.Look, Verdict: f.Verdict, Summary: f.Summary, Changes: f.Changes,
-		Comment: f.Comment,
+		Comment: f.Comment, Said: f.PlanWords,
 	}
 	for _, name := range f.Clusters {
 		k, err := fleet.ParseKey(name)
@@ -225,7 +308,7 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 func planFileOf(p Plan) planFile {
 	f := planFile{
 		typeMeta: planKind.meta(), PullRequest: p.Number, Ref: p.Ref, Head: p.Head, Base: p.Base, Tree: p.Tree, Look: p.Look,
-		Verdict: p.Verdict, Summary: p.Summary, Comment: p.Comment, Changes: slices.Clone(p.Changes[:min(len(p.Changes), mostPlanned)]),
+		Verdict: p.Verdict, Summary: p.Summary, Comment: p.Comment, PlanWords: p.Said.bounded(), Changes: slices.Clone(p.Changes[:min(len(p.Changes), mostPlanned)]),
 	}
 	for i := range f.Changes {
 		if c := &f.Changes[i]; len(c.Reason) > mostReason {

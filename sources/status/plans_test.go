@@ -34,7 +34,8 @@ func TestPlans(t *testing.T) {
 	one := status.Plan{
 		Number: 1, Head: strings.Repeat("a", 40), Base: "main@sha1:b", Tree: "sha1:c", Look: "d", Verdict: "success", Summary: "create 1 machine",
 		Changes:  []status.PlannedChange{{Change: "create", Cluster: "prod/a", Pool: "md", Machine: "a-1", Reason: "why: \"so\""}},
-		Clusters: []fleet.Key{{Namespace: "prod", Name: "a"}}, Text: "### plan\n",
+		Clusters: []fleet.Key{{Namespace: "prod", Name: "a"}}, Text: "### plan\n", Comment: "17",
+		Said: status.PlanWords{Failures: []string{"f"}, Accepted: "by Ada", Problems: []string{"p"}, Errors: []string{"e: \"x\""}, Remarks: []string{"r"}},
 	}
 	two := status.Plan{Number: 2, Head: "h", Base: "b", Verdict: "failure", Summary: "conflict", Text: "no\n"}
 	if err := q.Write(t.Context(), owner, []status.Plan{two, one}, nil); err != nil {
@@ -139,5 +140,70 @@ func TestLargePlan(t *testing.T) {
 	}
 	if got, err := q.List(t.Context()); err != nil || len(got) != 1 || len(got[0].Changes) != 20_000 || len(got[0].Clusters) != 26_000 {
 		t.Errorf("%d plans are read of one: %v", len(got), err)
+	}
+}
+
+// TestRefsInEachOthersWay: refs of which one is called as the file of another, or as what stands for that, all
+// have their plans.
+func TestRefsInEachOthersWay(t *testing.T) {
+	b := folderBranch(t)
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "me", "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := status.NewPlans(b)
+	refs := []string{
+		"refs/heads/proposals/x.md/y", "refs/heads/proposals/x", "refs/heads/proposals/x.yaml/y", "refs/heads/proposals/x%2Emd/y",
+		"refs/heads/proposals/x%252Emd/y", "refs/heads/proposals/x.md.yaml/z.md",
+	}
+	paths := map[string]bool{}
+	for _, ref := range refs {
+		p := status.Plan{Ref: ref, Head: "h", Base: "b", Verdict: "success", Text: ref + "\n"}
+		paths[p.Path()] = true
+		if err := q.Write(t.Context(), owner, []status.Plan{p}, nil); err != nil {
+			t.Errorf("%s: %v", ref, err)
+		}
+	}
+	got, err := q.List(t.Context())
+	if len(got) != len(refs) || len(paths) != len(refs) || err != nil {
+		t.Errorf("%d plans at %d paths: %v", len(got), len(paths), err)
+	}
+	for _, p := range got {
+		if p.Text != p.Ref+"\n" {
+			t.Errorf("%s has the text of %q", p.Ref, p.Text)
+		}
+	}
+	if p := (status.Plan{Ref: "refs/heads/proposals/a.md"}).Path(); p != "plans/refs/heads/proposals/a.md.md" {
+		t.Errorf("a ref that is in the way of no other one has its plan at %s", p)
+	}
+}
+
+// TestPlansAreReadOnce: a plan whose files are as they were is not read again, and one with another text is.
+func TestPlansAreReadOnce(t *testing.T) {
+	b := folderBranch(t)
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "me", "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := status.NewPlans(b)
+	p := status.Plan{Number: 1, Head: "h", Base: "b", Verdict: "success", Changes: []status.PlannedChange{{Change: "create"}}, Text: "one\n"}
+	list := func(text string) *status.PlannedChange {
+		t.Helper()
+		p.Text = text
+		if err := q.Write(t.Context(), owner, []status.Plan{p}, nil); err != nil {
+			t.Fatal(err)
+		}
+		got, err := q.List(t.Context())
+		if err != nil || len(got) != 1 || got[0].Text != text {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		return &got[0].Changes[0]
+	}
+	first := list("one\n")
+	if list("one\n") != first {
+		t.Error("it was read again")
+	}
+	if list("two\n") == first {
+		t.Error("the other text was not read")
 	}
 }

@@ -98,6 +98,9 @@ func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, err
 		return fleet.Revision{}, 0, err
 	}
 	w.known.apply(d, head)
+	for _, n := range d.dropped {
+		w.options.Log.Warn("event not delivered to any target", "targets", n.Targets, "subject", n.Subject(), "event", n.Type, "message", n.Message, "reason", "too many events wait")
+	}
 	w.pending()
 	if w.history.Commits > 0 {
 		w.history.Commits++

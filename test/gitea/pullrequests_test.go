@@ -156,8 +156,8 @@ func (h *harbour) settled() {
 	})
 }
 
-// TestPullRequests: on a real Gitea pull requests are planned, planned again after another
-// merge, held back by the policy, approved, merged, and told what became of them.
+// TestPullRequests: on a real Gitea pull requests are planned, keep their comment after another
+// merge, are held back by the policy, approved, merged, and told what became of them.
 func TestPullRequests(t *testing.T) {
 	h := newHarbour(t, "{fail: {machines: 9}}")
 	h.Call(http.MethodPost, h.repo+"/branch_protections", m{
@@ -183,8 +183,7 @@ func TestPullRequests(t *testing.T) {
 
 	// Another agent of the fleet waits, and writes nothing.
 	h.agent("other")
-	other := h.merge(t, h.planned("other", map[string]string{"NOTES": "moved on\n"}))
-	h.says(one, forge.Success, "create 1 cluster", other.Result)
+	h.merge(t, h.planned("other", map[string]string{"NOTES": "moved on\n"}))
 
 	three := h.propose("three", false, map[string]string{"clusters/staging/eu-2/kustomization.yaml": h.files["clusters/staging/eu-2/kustomization.yaml"] + `
 patches:
@@ -201,9 +200,12 @@ patches:
 	h.says(three, forge.Success, "delete 1 cluster", "accepted:", "Ada", "it moves")
 
 	fork := h.propose("fork", true, h.another("eu-4"))
-	h.says(fork, forge.Pending, "from another repository")
+	h.says(fork, forge.Pending, "its head is no branch of this repository")
 	if text := h.comment(fork.Number); text != "" {
 		t.Errorf("a fork's is planned: %s", text)
+	}
+	if again := h.comment(one.Number); again != text { // though the base is another one
+		t.Errorf("the plan says the same, and was written again:\n%s", again)
 	}
 	h.merge(t, one)
 	h.says(one, forge.Success, "", "done as planned", "staging/eu-3")

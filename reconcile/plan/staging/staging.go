@@ -61,9 +61,13 @@ func New(c *fleet.Cluster, machines []Machine) *Stage {
 		Topology: topology, to: d.ControlPlane.Version, cluster: &d, slots: topology.Concurrency, has: map[fleet.PoolName]span{},
 		kept: map[fleet.PoolName]bool{}, frozen: map[fleet.PoolName]string{}, turn: map[fleet.PoolName]string{},
 	}
+	read := make(map[string]bool)
 	for _, m := range machines {
-		if _, err := version.ParseSemantic(m.Version); err != nil {
-			return nil
+		if !read[m.Version] {
+			if _, err := version.ParseSemantic(m.Version); err != nil {
+				return nil
+			}
+			read[m.Version] = true
 		}
 		s.see(m.Pool, m.Version)
 	}
@@ -160,9 +164,12 @@ func (s *Stage) tooOld(control string) string {
 // older reports whether version a is older than b. Versions that differ in their
 // build alone are in the order of the class.
 func (s *Stage) older(a, b string) bool {
+	if a == b {
+		return false
+	}
 	x, errA := version.ParseSemantic(a)
 	y, errB := version.ParseSemantic(b)
-	if errA != nil || errB != nil || a == b {
+	if errA != nil || errB != nil {
 		return false
 	}
 	if x.LessThan(y) || y.LessThan(x) {
