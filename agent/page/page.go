@@ -133,7 +133,7 @@ func (p *Page) queryOf(r *http.Request) query {
 	}
 }
 
-// numberOf returns the number that text is; 0, which nothing has, where it is none.
+// numberOf parses text as a positive integer in canonical form. It returns 0 if text is not one.
 func numberOf(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || strconv.Itoa(n) != text {

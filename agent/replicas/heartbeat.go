@@ -11,8 +11,8 @@ import (
 // maxNonces is how many nonces may come back late.
 const maxNonces = 8
 
-// A leaderFence is the leader's word that it leads and owns the fleet. It counts from
-// when the nonce was made that came back. The replica's mutex guards it.
+// A leaderFence is the leader's confirmation that it leads and owns the fleet. It is valid from
+// the creation of the nonce that it answers. The replica's mutex guards it.
 type leaderFence struct {
 	leader string // identity
 	fence  *Fence

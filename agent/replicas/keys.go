@@ -50,7 +50,7 @@ func Seed(ctx context.Context, api corev1client.SecretInterface, agent string) (
 	return s.Data[seedKey], nil
 }
 
-// serverName is what every replica is called in its certificate: they are equal.
+// serverName is the one DNS name in all certificates: any replica may be the server.
 const serverName = "replica.fairlead.dev"
 
 // life is how long the certificate of a replica is good for, which is made when

@@ -98,8 +98,8 @@ func (l leases) otherCount(n int) (coordinationv1.Lease, bool) {
 }
 
 // balance says which of n shards the session self is to release and to acquire.
-// Equal leases give all sessions answers that fit each other: every one has its
-// share, and those who hold most keep the bigger ones.
+// All replicas compute the same assignment from the same Leases: every session has its
+// share, and sessions that hold most keep the larger shares.
 func (l leases) balance(self string, n int) (release, acquire []int) {
 	held := make(map[string][]int, len(l.sessions))
 	var free []int

@@ -23,8 +23,7 @@ import (
 // placeFile holds what a File is called. It is made on first use.
 const placeFile = ".place"
 
-// Place returns a name of the folder that no other folder has. A copy has the
-// same.
+// Place names the folder. A copy of it, and each process that uses it, has the same name.
 func (f *File) Place(ctx context.Context) (string, error) {
 	op := "name the folder of secrets " + f.root.Name()
 	release, err := lock(ctx, f.root, locksFolder+"/place")

@@ -132,12 +132,12 @@ func (a *Arbiter) In(t fs.FS) (fleet.Owner, error) {
 	return now.owner, nil
 }
 
-// A doubt says what a change does with an owner that is not to be believed.
+// A doubt says what a change does with an owner that is not trusted.
 type doubt int
 
 const (
 	certain   doubt = iota // fails
-	naming                 // accepts it where no owner was known before and it names this agent
+	naming                 // accepts it if no owner was known before and it names this agent
 	restoring              // replaces it
 )
 
