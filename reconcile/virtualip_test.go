@@ -79,7 +79,7 @@ func TestNobodyServesTheEndpoint(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 		vms := w.ours()
-		if len(vms) != 1 || !strings.Contains(vms[0].Message, "nobody answers at") {
+		if len(vms) != 1 || !strings.Contains(vms[0].Message, "nothing answers at") {
 			t.Errorf("machines %+v", vms)
 		}
 	})

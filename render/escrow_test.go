@@ -26,7 +26,7 @@ func TestEscrowConfig(t *testing.T) {
 		"sorted":         {"their order means nothing", &EscrowManifest{Recipients: []string{recipientA, recipientB, recipientA}}, fleet.Escrow{Recipients: []string{recipientB, recipientA}, Branch: "fairlead/escrow"}, ""},
 		"folder":         {"a mount", &EscrowManifest{Recipients: []string{recipientA}, Folder: "/mnt/escrow"}, fleet.Escrow{Recipients: []string{recipientA}, Folder: "/mnt/escrow"}, ""},
 		"repository":     {"a repository of its own", &EscrowManifest{Recipients: []string{recipientA}, Repository: "https://h/x", Branch: "main"}, fleet.Escrow{Recipients: []string{recipientA}, Repository: "https://h/x", Branch: "main"}, ""},
-		"nobody":         {"nobody could open it", &EscrowManifest{}, fleet.Escrow{}, "spec.escrow.recipients: there is nobody"},
+		"nobody":         {"nobody could open it", &EscrowManifest{}, fleet.Escrow{}, "spec.escrow.recipients: there is no recipient"},
 		"nonsense":       {"not a key", &EscrowManifest{Recipients: []string{"age1x"}}, fleet.Escrow{}, `spec.escrow.recipients[0]: "age1x" is no age recipient`},
 		"a private key":  {"it would be shown otherwise", &EscrowManifest{Recipients: []string{"AGE-SECRET-KEY-1SECRET"}}, fleet.Escrow{}, "spec.escrow.recipients[0]: it is a private key"},
 		"two places":     {"one is enough", &EscrowManifest{Recipients: []string{recipientA}, Folder: "/a", Branch: "safe"}, fleet.Escrow{}, "spec.escrow.folder: it is given beside"},

@@ -46,7 +46,7 @@ func TestRenderConfig(t *testing.T) {
 				"spec.notifications[0].name: a lowercase RFC 1123 label", "spec.notifications[0].type: \"pager\" is not known", "spec.notifications[1].channel: the room is missing",
 				"spec.notifications[2].channel: a target of type webhook has no channel", "spec.notifications[2].clusters[0]: \"prod\" is no pattern", "spec.notifications[2].events[0]: \"Bang\" is no event",
 				"spec.notifications[2].name: two targets are called \"b\"", "spec.notifications[2].recipients: a target of type webhook has no recipients",
-				"spec.notifications[3].recipients: nobody would receive it", "spec.notifications[4].recipients[0]: \"A <a@b.c>\" is no address",
+				"spec.notifications[3].recipients: it has no recipient", "spec.notifications[4].recipients[0]: \"A <a@b.c>\" is no address",
 			},
 		},
 		"LimitZero":  {reason: "a limit of none is one", file: "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nspec: {prune: {enabled: true, limit: 0}}\n", id: "from-url", want: fleet.Config{StatusBranch: "fairlead/status", Prune: fleet.Prune{Enabled: true}}},

@@ -93,7 +93,7 @@ func TestWavesRefused(t *testing.T) {
 		"one name":     {"  rollout: {stages: [{name: a, select: {}}], classes: [{class: n/a, stages: [{name: a, select: {}}]}]}\n", `spec.rollout.classes[0].stages[0].name: "a" is the name of another stage`},
 		"soak":         {stage("{name: a, select: {}, soak: a day}"), `spec.rollout.stages[0].soak: "a day" is no length of time`},
 		"deadline":     {stage("{name: a, select: {}, deadline: -1h}"), "spec.rollout.stages[0].deadline: -1h is not from"},
-		"nobody waits": {stage("{name: a, select: {}, reviewers: [ada]}") + pulls, "spec.rollout.stages[0].reviewers: the stage waits for no approval"},
+		"nobody waits": {stage("{name: a, select: {}, reviewers: [ada]}") + pulls, "spec.rollout.stages[0].reviewers: the stage needs no approval"},
 		"named twice":  {stage("{name: a, select: {}, approval: true, reviewers: [ada, bob, ada]}") + pulls, "spec.rollout.stages[0].reviewers: somebody is named twice"},
 		"no account":   {stage(`{name: a, select: {}, approval: true, reviewers: ["Ada L"]}`) + pulls, `spec.rollout.stages[0].reviewers: "Ada L" is no account`},
 		"no look":      {stage("{name: a, select: {}, approval: true, reviewers: [ada]}"), "spec.rollout: it names reviewers, and pull requests are not enabled"},

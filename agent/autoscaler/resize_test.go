@@ -62,7 +62,7 @@ func TestResize(t *testing.T) {
 	if err := fewer(-1); err != nil {
 		t.Fatal(err)
 	}
-	wrote(5, "cluster-autoscaler waits for 5 instead of 6 no more")
+	wrote(5, "cluster-autoscaler reduced the expected size from 6 to 5")
 	fails(t, "machines that are there", fewer(-2), codes.InvalidArgument, "has 4 machines: to have 3, name those to delete")
 	fails(t, "none less", fewer(1), codes.InvalidArgument, "below 0")
 

@@ -131,7 +131,7 @@ func TestBadFiles(t *testing.T) {
 	}
 	write(t, f, 1)
 	f.ClientCA = f.Key
-	if _, err := Watch(f); err == nil || !strings.Contains(err.Error(), "no certificate of an authority") {
+	if _, err := Watch(f); err == nil || !strings.Contains(err.Error(), "no CA certificate") {
 		t.Errorf("no authority: %v", err)
 	}
 }

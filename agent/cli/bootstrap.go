@@ -31,7 +31,8 @@ restores a lost home from escrow: docs/operations/disaster-recovery.md.`,
     --home ops/home --addons cni.yaml --image registry.example.com/fairlead:v1.0.0
   fairlead bootstrap --source https://git.example.com/fleet.git --token-file token --home ops/home --addons cni.yaml \
     --image registry.example.com/fairlead:v1.0.0 --identity-file escrow.txt --take-over home.ops.home@3`,
-		Args: args(cobra.NoArgs),
+		Args:        args(cobra.NoArgs),
+		Annotations: map[string]string{grouped: "true"},
 	}
 	m.add(cmd)
 	m.addHome(cmd)
@@ -77,7 +78,8 @@ for an agent in a cluster. With --here an agent in this process owns the fleet u
 is stopped, with its secrets in --into.`,
 		Example: `  fairlead pivot --source https://git.example.com/fleet.git --to ops/home --image registry.example.com/fairlead:v1.0.0
   fairlead pivot --source https://git.example.com/fleet.git --secrets kubernetes:home.kubeconfig --here`,
-		Args: args(cobra.NoArgs),
+		Args:        args(cobra.NoArgs),
+		Annotations: map[string]string{grouped: "true"},
 	}
 	m.add(cmd)
 	m.addHome(cmd)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,12 +28,42 @@ func TestFlagsOfAgentAreGrouped(t *testing.T) {
 			}
 		}
 	})
-	root.SetArgs([]string{"agent", "--help"})
-	if err := root.Execute(); err != nil {
-		t.Fatal(err)
-	}
-	source, credentials := strings.Index(out.String(), "\nSource:\n"), strings.Index(out.String(), "\nCredentials:\n")
-	if source < 0 || credentials < source || strings.Index(out.String(), "--source string") < source || strings.Contains(out.String(), "\nFlags:") {
-		t.Errorf("the flags are not in the order of their groups:\n%s", out.String())
+}
+
+// The help of commands that run an agent fits on a screen, describes the main flags and names all
+// others. `fairlead options` describes all.
+func TestHelpFitsOnAScreen(t *testing.T) {
+	for _, name := range []string{"agent", "bootstrap", "pivot"} {
+		said := func(args ...string) string {
+			t.Helper()
+			var out bytes.Buffer
+			root := New(program("dev"), Streams{Out: &out, Err: &out})
+			root.SetArgs(args)
+			if err := root.Execute(); err != nil {
+				t.Fatal(err)
+			}
+			return out.String()
+		}
+		help, all := said(name, "--help"), said("options", name)
+		if n := strings.Count(help, "\n"); n > 65 {
+			t.Errorf("the help of %s has %d lines:\n%s", name, n, help)
+		}
+		if !strings.Contains(help, "--source string") || !strings.Contains(help, "fairlead options "+name) {
+			t.Errorf("the help of %s describes no main flag, or does not name fairlead options:\n%s", name, help)
+		}
+		source, credentials := strings.Index(all, "Source:\n"), strings.Index(all, "\nCredentials:\n")
+		if source < 0 || credentials < source {
+			t.Errorf("the flags of %s are not in the order of their groups:\n%s", name, all)
+		}
+		cmd, _, err := New(program("dev"), Streams{}).Find([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			flag := regexp.MustCompile(`--` + f.Name + `\b[^-]`)
+			if !f.Hidden && f.Name != "help" && (!flag.MatchString(help+" ") || !flag.MatchString(all)) {
+				t.Errorf("--%s of %s is missing in its help, or in fairlead options", f.Name, name)
+			}
+		})
 	}
 }

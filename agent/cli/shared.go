@@ -94,20 +94,31 @@ func usageCommands(w io.Writer, cmd *cobra.Command) {
 
 func newOptions(built wiring.Built) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "options",
-		Short: "List global flags",
-		Long: `List global flags: source, credentials, status branch, secrets and providers. Each
-command has those that it can use. A variable FAIRLEAD_ with the name of the flag,
-such as FAIRLEAD_TOKEN_FILE for --token-file, sets a flag. A context can hold them.
+		Use:   "options [COMMAND]",
+		Short: "List global flags, or all flags of a command",
+		Long: `List global flags: source, credentials, status branch, secrets and providers; or all
+flags of a command, by topic. Each command has the global flags that it can use.
+
+A variable FAIRLEAD_ with the name of the flag, such as FAIRLEAD_TOKEN_FILE for
+--token-file, sets a flag. A context can hold flags.
 
 A command acts on the fleet of the command line, of --context, of the clone in the
 current folder (by its origin), or of the current context, in this order.`,
-		Args: args(cobra.NoArgs), Annotations: map[string]string{asGiven: "true"},
+		Example: "  fairlead options agent",
+		Args:    args(cobra.MaximumNArgs(3)), Annotations: map[string]string{asGiven: "true"},
 	}
 	s := &cobra.Command{Use: "options"}
 	sharedFlags(s, built)
 	addContext(s)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		if len(names) > 0 {
+			of, rest, err := cmd.Root().Find(names)
+			if err != nil || len(rest) > 0 || of == cmd.Root() {
+				return &usageError{fmt.Errorf("unknown command %q", strings.Join(names, " "))}
+			}
+			describeFlags(cmd.OutOrStdout(), of)
+			return nil
+		}
 		_, err := fmt.Fprint(cmd.OutOrStdout(), s.Flags().FlagUsagesWrapped(helpWidth))
 		return err
 	}

@@ -136,7 +136,7 @@ func (c Contexts) Known(name string) (Context, error) {
 		names[i] = o.Name
 	}
 	if len(names) == 0 {
-		return Context{}, fleet.Errorf(fleet.NotFound, "find the context "+name, "there is none yet: make it with fairlead context set %s --source URL", name)
+		return Context{}, fleet.Errorf(fleet.NotFound, "find the context "+name, "there are no contexts yet. Create it with 'fairlead context set %s --source URL'", name)
 	}
 	return Context{}, fleet.Errorf(fleet.NotFound, "find the context "+name, "there are %s", strings.Join(names, ", "))
 }

@@ -92,7 +92,7 @@ func (c client) call(ctx context.Context, method, path string, in, out any) (htt
 	return res.Header, nil
 }
 
-// A refusal is an answer that is none.
+// A refusal is an HTTP response other than 2xx.
 type refusal struct {
 	code  int
 	words string

@@ -53,7 +53,8 @@ const (
 	Closed State = "closed" // without a merge
 )
 
-// A PullRequest is one that somebody proposes. All of it but Number is what others say.
+// A PullRequest is an open pull request. Everything except Number is untrusted: its author wrote
+// it.
 type PullRequest struct {
 	Number int
 	State  State

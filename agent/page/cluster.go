@@ -147,6 +147,9 @@ func clusterOf(s *state, q query) (any, bool) {
 	return out, true
 }
 
+// AllConditions returns the number of conditions.
+func (v Cluster) AllConditions() int { return len(v.Conditions) + len(v.Good) }
+
 // parted returns the conditions that are not as they should be, and the others.
 func parted(list []metav1.Condition) (bad, good []metav1.Condition) {
 	bad, good = []metav1.Condition{}, []metav1.Condition{}

@@ -34,6 +34,7 @@ type Fleet struct {
 	Previous, Next string `json:"-"`
 	shown          []*cluster
 	Seen           bool          `json:"-"` // an agent has written a status
+	Source, Branch string        `json:"-"` // where it would be
 	RowsHTML       template.HTML `json:"-"`
 }
 
@@ -95,7 +96,7 @@ func fleetView() view {
 
 // fleetOf returns the view of the fleet that q asks for.
 func fleetOf(s *state, q query) Fleet {
-	f := Fleet{All: len(s.clusters), Filter: q.filter, By: q.by, From: q.from, Seen: s.Status.Owner.Agent != "", Rows: []Row{}, Groups: []Group{}}
+	f := Fleet{All: len(s.clusters), Filter: q.filter, By: q.by, From: q.from, Seen: s.Status.Owner.Agent != "", Source: q.options.Source, Branch: q.options.Branch, Rows: []Row{}, Groups: []Group{}}
 	f.Labels = s.labels
 	if !slices.Contains(f.Bys(), f.By) {
 		f.By = fields()[0]

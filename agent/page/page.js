@@ -68,8 +68,9 @@ function tell(text) {
 // Times are told as ages; a stream that is silent is told as well.
 function ages() {
   for (const t of all("time")) {
-    const s = Math.max(0, (Date.now() - Date.parse(t.dateTime)) / 1000);
-    const text = s < 120 ? ~~s + " s" : s < 7200 ? ~~(s / 60) + " min" : s < 172800 ? ~~(s / 3600) + " h" : ~~(s / 86400) + " d";
+    const age = (Date.now() - Date.parse(t.dateTime)) / 1000, s = Math.abs(age);
+    const long = s < 120 ? ~~s + " s" : s < 7200 ? ~~(s / 60) + " min" : s < 172800 ? ~~(s / 3600) + " h" : ~~(s / 86400) + " d";
+    const text = age < -5 ? "in " + long : long + " ago";
     if (t.textContent === text) continue;
     t.title ||= t.textContent;
     t.textContent = text;

@@ -80,6 +80,7 @@ func TestViews(t *testing.T) {
 		"/c/dev/nrt-0017": {"/c/dev/nrt-0017.json", []string{"<dt>Addon</dt><dd class=\"said\">csi is Failed: Deployment kube-system/csi-controller: denied by a policy", "cilium 1.18.2", "release kube-system/cilium revision 3", `from <a href="https://github.com/ops/fleet/commit/72c6fb6d1f2d4c6b8a9e0f1d2c3b4a5968778695">72c6fb6d1f2d</a>`}},
 		"/c/dev/nrt-0047": {"/c/dev/nrt-0047.json", []string{
 			`<dt>Now</dt><dd><span class="under">CreateMachine nrt-0047-md-0-`, "DrainNode", "Began 18 Nov 2026 09:00Z", `<rect class="pControlPlane" x="195" width="312" height="8"><title>ControlPlane 1m31s</title>`,
+			`<rect class="pControlPlane" width="12" height="12"/></svg> ControlPlane 1m31s</span>`, "<h2>Conditions ", " OK</h2>",
 			`href="../../tree/dev/nrt-0047"`, `href="../../history/dev/nrt-0047"`,
 		}},
 		"/tree/prod/fra-0003": {"/tree/prod/fra-0003.json", []string{
@@ -178,7 +179,7 @@ func TestNobody(t *testing.T) {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
-	if body := get(p, "/").Body.String(); !strings.Contains(body, "No agent has run for this fleet yet. Start one: ") {
+	if body := get(p, "/").Body.String(); !strings.Contains(body, "has no status branch fairlead/status. Start one: <code>fairlead agent --source "+options().Source+"</code>") {
 		t.Error(body)
 	}
 }

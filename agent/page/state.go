@@ -56,7 +56,7 @@ type cluster struct {
 	cell, tab []byte // rendered
 }
 
-// told is what is told of a cluster beside its file.
+// told is what the status of the fleet says about a cluster.
 type told struct {
 	damage string // why the file cannot be read
 	orphan bool

@@ -111,7 +111,7 @@ func TestClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, _ := moving(from, to)
-	if err := p.clean(t.Context()); err == nil || !strings.Contains(err.Error(), "ops/late is not with the new owner") {
+	if err := p.clean(t.Context()); err == nil || !strings.Contains(err.Error(), "ops/late differs from the copy of the new owner") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := from.Get(t.Context(), opsHome(), fleet.ClusterCA); err != nil {

@@ -92,7 +92,7 @@ func (q *PullRequests) outcome(ctx context.Context, t *turn, p forge.PullRequest
 		return o, nil
 	}
 	if p.Result == "" {
-		o.differs = append(o.differs, "the forge does not tell what it was merged as")
+		o.differs = append(o.differs, "the forge does not report the merge commit")
 	} else {
 		result := fleet.Revision{Ref: t.base.Ref, Digest: "sha1:" + p.Result}
 		m, err := q.p.Source.Merge(ctx, t.base, result)
@@ -107,7 +107,7 @@ func (q *PullRequests) outcome(ctx context.Context, t *turn, p forge.PullRequest
 			return o, err
 		}
 		if m.Digest != plan.Tree || plan.Head != p.Head {
-			o.differs = append(o.differs, "what was merged is not what was planned last: other changes came with it, or a later head")
+			o.differs = append(o.differs, "the merge differs from the last plan: it has other changes, or a later head")
 		}
 	}
 	became := q.became(plan)

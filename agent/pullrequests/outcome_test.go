@@ -28,7 +28,7 @@ func TestOutcome(t *testing.T) {
 		stays     bool
 	}{
 		"as planned":           {&made, true, "sha1:t", "", forge.Merged, "done as planned", false},
-		"another merge":        {&made, true, "sha1:u", "", forge.Merged, "what was merged is not what was planned last", false},
+		"another merge":        {&made, true, "sha1:u", "", forge.Merged, "the merge differs from the last plan", false},
 		"not followed yet":     {&made, false, "sha1:t", "", forge.Merged, "the agent does not follow the merge yet", true},
 		"refused":              {&made, true, "sha1:t", "it is nonsense", forge.Merged, "it is nonsense", true},
 		"not seen yet":         {nil, true, "sha1:t", "", forge.Merged, "it is on its way", true},

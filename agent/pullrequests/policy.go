@@ -90,7 +90,7 @@ func (j *judge) changes() {
 		}
 	}
 	if j.policy.Machines > 0 && machines > j.policy.Machines {
-		j.add(fmt.Sprintf("it concerns %d machines, more than %d", machines, j.policy.Machines))
+		j.add(fmt.Sprintf("it changes %d machines, more than %d", machines, j.policy.Machines))
 	}
 	if j.policy.Clusters > 0 && len(clusters) > j.policy.Clusters {
 		j.add(fmt.Sprintf("it changes %d clusters, more than %d", len(clusters), j.policy.Clusters))

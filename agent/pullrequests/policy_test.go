@@ -35,7 +35,7 @@ func TestPolicy(t *testing.T) {
 		"deleted clusters":       {fleet.PlanPolicy{DeletedClusters: true}, all, after, []string{"it deletes cluster prod/c"}},
 		"control planes":         {fleet.PlanPolicy{ReplacedControlPlanes: true}, all, after, []string{"it replaces the control plane of prod/a"}},
 		"as many":                {fleet.PlanPolicy{Machines: 3}, all, after, nil},
-		"too many":               {fleet.PlanPolicy{Machines: 2}, all, after, []string{"it concerns 3 machines, more than 2"}},
+		"too many":               {fleet.PlanPolicy{Machines: 2}, all, after, []string{"it changes 3 machines, more than 2"}},
 		"as many clusters":       {fleet.PlanPolicy{Clusters: 4}, all, after, nil},
 		"too many clusters":      {fleet.PlanPolicy{Clusters: 3}, all, after, []string{"it changes 4 clusters, more than 3"}},
 		"a problem":              {fleet.PlanPolicy{Problems: true}, problem, after, []string{"it has 1 problem"}},

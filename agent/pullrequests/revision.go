@@ -19,7 +19,7 @@ func (q *PullRequests) tell(ctx context.Context, t *turn) error {
 	}
 	next := published{head: newest.Hash(), status: q.revisionStatus(newest)}
 	if last := q.told; last.head != "" && last.head != next.head && last.status.Verdict == forge.Pending {
-		last.status.Verdict, last.status.Text = forge.Error, "another commit came before all was as this one says"
+		last.status.Verdict, last.status.Text = forge.Error, "another commit followed before all clusters were up to date"
 		if err := q.setRevision(ctx, last); err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (q *PullRequests) setRevision(ctx context.Context, next published) error {
 // revisionStatus says how far a revision is. It counts nothing that changes all the time.
 func (q *PullRequests) revisionStatus(rev fleet.Revision) forge.Status {
 	now := q.p.Fleet.Now()
-	s := forge.Status{Name: q.named(RevisionStatus), Verdict: forge.Success, Text: "all clusters are as this says"}
+	s := forge.Status{Name: q.named(RevisionStatus), Verdict: forge.Success, Text: "all clusters are up to date"}
 	problems := now.Problems()
 	behind := now.Status().Behind
 	failed := slices.IndexFunc(behind, func(k fleet.Key) bool {
@@ -63,7 +63,7 @@ func (q *PullRequests) revisionStatus(rev fleet.Revision) forge.Status {
 		r, _ := q.p.Fleet.Report(behind[failed])
 		s.Verdict, s.Text = forge.Pending, behind[failed].String()+" fails, trying again: "+q.failureOf(r)
 	case len(behind) > 0:
-		s.Verdict, s.Text = forge.Pending, "not all clusters are as this says yet"
+		s.Verdict, s.Text = forge.Pending, "not all clusters are up to date yet"
 	}
 	s.Text = short(fleet.PlainText(s.Text), forge.MaxText)
 	return s

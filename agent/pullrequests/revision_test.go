@@ -43,13 +43,13 @@ func TestRevisionStatus(t *testing.T) {
 	passed(fleet.Report{Cluster: k, Failure: "no quota"})
 	says("it fails", one, forge.Pending, "prod/a fails, trying again: no quota", 2)
 	passed(fleet.Report{Cluster: k, Phase: fleet.PhaseProvisioned})
-	says("it is done", one, forge.Success, "all clusters are as this says", 3)
+	says("it is done", one, forge.Success, "all clusters are up to date", 3)
 	two := push(3, true)
 	says("another one", two, forge.Pending, "not all clusters", 1)
 	bad := fleet.Revision{Ref: "main", Digest: "sha1:" + forgetest.Hash(4)}
 	w.state = rollout.Decide(rollout.Input{Before: w.state, Newest: &rollout.Revision{Revision: bad, Refused: "it is nonsense"}}).State
 	says("it is refused", bad.Hash(), forge.Failure, "it is nonsense", 1)
-	says("what it took the place of", two, forge.Error, "another commit came before", 2)
+	says("what it took the place of", two, forge.Error, "another commit followed before", 2)
 	says("what was done stays so", one, forge.Success, "", 3)
 	w.lost = true
 	says("by an agent that lost the fleet", push(5, true), "", "", 0)

@@ -181,7 +181,7 @@ func TestRefused(t *testing.T) {
 			_, _, err := tmpl.Cluster(scaffold.Cluster{Key: key, Values: map[string]string{"WORKERS": "1"}})
 			return err
 		},
-		"name it with --provider": func() error { _, err := scaffold.Find(fstest.MapFS{}); return err },
+		"set --provider": func() error { _, err := scaffold.Find(fstest.MapFS{}); return err },
 		"clusters of inmemory and vsphere": func() error {
 			_, err := scaffold.Find(fstest.MapFS{"a.yaml": {Data: []byte("kind: DevCluster\n")}, "b.yaml": {Data: []byte("kind: VSphereCluster\n")}})
 			return err

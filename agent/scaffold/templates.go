@@ -152,7 +152,7 @@ func Find(tree fs.FS) (Template, error) {
 		names = append(names, t.Provider)
 	}
 	if len(names) == 0 {
-		return Template{}, fmt.Errorf("it is not known which provider the clusters of this fleet are of: name it with --provider")
+		return Template{}, fmt.Errorf("cannot tell the provider of this fleet from its clusters: set --provider")
 	}
 	return Template{}, fmt.Errorf("this fleet has clusters of %s: name the one that is meant with --provider", strings.Join(names, " and "))
 }

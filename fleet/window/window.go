@@ -181,8 +181,8 @@ func (w *Window) firstDay(o rrule.ROption, from time.Time) time.Time {
 	return day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
 }
 
-// onTheWall returns what a clock shows at t, as a time in UTC, where no hour is left out or comes
-// twice: a day whose midnight is left out would not be counted.
+// onTheWall returns the wall-clock time at t as a time in UTC, so that recurrence rules never see
+// a change of clocks: a day without midnight would not count.
 func onTheWall(t time.Time) time.Time {
 	if t.IsZero() {
 		return t

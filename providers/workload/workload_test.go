@@ -246,7 +246,7 @@ func TestErrorKinds(t *testing.T) {
 	}{
 		"wrong server authority": {
 			"the cluster is not the one that the kubeconfig is for",
-			c.ca.kubeconfig(t, c.url, other.certPEM, hour), fleet.Unauthorized, "not of the authority that this cluster was made with",
+			c.ca.kubeconfig(t, c.url, other.certPEM, hour), fleet.Unauthorized, "not of the CA of this cluster",
 		},
 		"client certificate of another authority": {
 			"the server does not know us", other.kubeconfig(t, c.url, c.ca.certPEM, hour), fleet.Unauthorized, "Unauthorized",

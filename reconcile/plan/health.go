@@ -87,7 +87,7 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 		case m.pool.Kind == fleet.LoneMachine:
 			m.leave()
 		default:
-			m.condemned = f.rebootedFirst(h, m) || m.condemned
+			m.condemned = f.unhealthyAfterReboots(h, m) || m.condemned
 		}
 	}
 }

@@ -18,9 +18,9 @@ type rebooting struct {
 	was   fleet.Reboot // as it is remembered; zero: none has begun
 }
 
-// rebootedFirst reports whether m, which h found unhealthy and may have replaced, is to be
-// replaced: reboots come before, where h says so.
-func (f *facts) rebootedFirst(h *clusterv1.MachineHealthCheck, m *machine) (condemned bool) {
+// unhealthyAfterReboots reports whether m, which h found unhealthy and may have replaced, is to be
+// replaced: if h has a strategy for reboots, these come first.
+func (f *facts) unhealthyAfterReboots(h *clusterv1.MachineHealthCheck, m *machine) (condemned bool) {
 	rules, ok := f.Desired.Reboots[h.Name]
 	if !ok || f.providerOf(m) != rules.Provider || m.ProviderID == "" {
 		return true

@@ -7,26 +7,26 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A fact is what counts of a cluster for whether it may be held to what is newest.
+// A fact has what decides whether a cluster may take its newest definition.
 type fact struct {
 	key      fleet.Key
 	wanted   string    // digest of the newest
-	held     string    // digest of what it is held to
-	moving   bool      // it is on its way to that
+	held     string    // digest of its present definition
+	moving   bool      // it is not complete with that yet
 	since    time.Time // when it took that
 	arrived  string
 	at       time.Time
 	trouble  trouble
-	out      bool      // it is left alone, and nobody waits for it
+	out      bool      // it is left alone, and no stage waits for it
 	why      string    // of out
 	ends     time.Time // of out; zero: with news
-	absent   bool      // of out: nothing shows that the newest revision works there, and nobody said to go on
-	now      bool      // somebody asked for it: neither stages, windows nor freezes
-	turn     bool      // somebody asked for its stage: the same, but as many at once as else
-	approved bool      // somebody approved of what waits
+	absent   bool      // of out: nothing shows that the newest revision works there, and no request skips it
+	now      bool      // a request releases it from stages, windows and freezes
+	turn     bool      // a request releases its stage: the same, but not more at once
+	approved bool      // a person approved the waiting definition
 	came     fleet.WaveOrigin
 	broken   bool   // the newest revision has a problem with it, so nothing shows that the newest revision works there
-	unseen   bool   // this agent has not looked at it yet
+	unseen   bool   // this agent has not observed it yet
 	shut     string // the window or freeze for which it may not begin
 	opens    time.Time
 }

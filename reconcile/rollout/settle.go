@@ -25,7 +25,7 @@ func (s *State) unsettle() { s.waves.settled, s.waves.none = false, false }
 func (d *Decision) settle(now time.Time) {
 	s := &d.State
 	if !s.config.Waves.Declared() {
-		d.letGo(now)
+		d.endStaging(now)
 		return
 	}
 	w := &s.waves
@@ -85,8 +85,8 @@ func (s *State) unplaced() stop {
 	return stop{why: "the stage of cluster " + keys[0].String() + " is not known: its last good definition is not rendered yet"}
 }
 
-// letGo holds each cluster to what is newest: nothing comes in waves, or does no more.
-func (d *Decision) letGo(now time.Time) {
+// endStaging gives each cluster its newest definition: fleet.yaml has no stages, windows or freezes.
+func (d *Decision) endStaging(now time.Time) {
 	s := &d.State
 	if s.waves.none {
 		return

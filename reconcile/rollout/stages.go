@@ -9,14 +9,14 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A course is how one stage is, with the tickets of its clusters.
+// A course is the status of one stage, with the tickets of its clusters.
 type course struct {
 	status  fleet.StageStatus
 	tickets []ticket // of its facts
 	wake    time.Time
 }
 
-// A stop is what the stages before say.
+// A stop says why later stages have to wait.
 type stop struct {
 	why   string
 	until time.Time

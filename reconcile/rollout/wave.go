@@ -9,38 +9,37 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A wave is what is known of how a cluster takes what comes in waves. Digests are of
+// A wave is the place of a cluster in staged rollouts. Digests are of
 // fleet.Cluster.RolloutDigest.
 type wave struct {
-	of      *fleet.Cluster // that digest is of
-	digest  string         // of the definition; empty: it is not known yet
-	since   time.Time      // when the definition was taken; zero: it was there from the beginning
-	arrived string         // of what it was last found to be wholly
-	at      time.Time      // when it was; zero: from the beginning
-	unseen  bool           // it is from the record, and no pass of this agent has looked at it
-	fresh   bool           // it was never whole: it is being made
-	waits   time.Time      // since when something waits
-	trouble trouble        // as of the last pass
-	ticket  ticket         // of what waits, or why nothing does
+	of      *fleet.Cluster // the definition with that digest
+	digest  string         // of the definition; empty: not known yet
+	since   time.Time      // when the cluster took the definition; zero: before staging
+	arrived string         // of the definition with which it was last complete
+	at      time.Time      // when it was complete; zero: before staging
+	unseen  bool           // it is from the record, and this agent has not observed the cluster
+	fresh   bool           // it was never complete: it is being created
+	waits   time.Time      // since when a definition waits
+	trouble trouble        // of the last reconciliation
+	ticket  ticket         // of the waiting definition
 	release fleet.WaveRelease
-	came    fleet.WaveOrigin // that brought what waits; zero: a review approves of nothing
+	came    fleet.WaveOrigin // of the waiting definition; zero: no review approves it
 }
 
-// A trouble is what a pass found that makes a cluster a failed one.
+// A trouble is a finding of a reconciliation that makes a cluster count as failed.
 type trouble struct {
 	plane string // its control plane is lost; empty: it is there
 	any   string // something of it is; empty: all of it is there
 }
 
-// A ticket says whether a cluster may be held to what waits, and why not.
+// A ticket says whether a cluster may take the waiting definition, and if not, why and until when.
 type ticket struct {
 	stage string
 	why   string // empty: it may
 	until time.Time
 }
 
-// moving reports whether the cluster is on its way: what was whole before it took the new has
-// proved nothing of it.
+// moving reports whether the cluster has not been found complete since it took its definition.
 func (w wave) moving() bool {
 	return !w.fresh && (w.arrived != w.digest || w.at.Before(w.since))
 }

@@ -104,13 +104,15 @@ func hashedBootstrap(b *fleet.Bootstrap) json.RawMessage {
 	switch {
 	case b.Hashed == nil:
 		return b.Spec
-	case string(b.Hashed) == hashedNothing:
+	case string(b.Hashed) == emptyHashInput:
 		return nil
 	}
 	return b.Hashed
 }
 
-const hashedNothing = "null"
+// emptyHashInput is the content of Hashed that says that nothing is hashed; a nil Hashed says that
+// the spec is.
+const emptyHashInput = "null"
 
 // bootstrapFrom returns m as a pool has it.
 func bootstrapFrom(m *fleet.BootstrapManifest) fleet.Bootstrap {
@@ -127,7 +129,7 @@ func bootstrapFrom(m *fleet.BootstrapManifest) fleet.Bootstrap {
 	switch data := marshal(m.Hashed); {
 	case reflect.ValueOf(m.Hashed).IsZero():
 		if b.Spec != nil {
-			b.Hashed = json.RawMessage(hashedNothing)
+			b.Hashed = json.RawMessage(emptyHashInput)
 		}
 	case !bytes.Equal(data, b.Spec):
 		b.Hashed = data

@@ -40,7 +40,7 @@ func kubeadmPart(p *fleet.Pool, part func(bootstrapv1.KubeadmConfigSpec, *fleet.
 // what means the same. Machines that ran kubeadm init are compared in the same way.
 // Source: Cluster API, controlplane/kubeadm/pkg/filters.go.
 func hashedSpec(c bootstrapv1.KubeadmConfigSpec, p *fleet.Pool) bootstrapv1.KubeadmConfigSpec {
-	c = essential(&c)
+	c = madeFrom(&c)
 	c.InitConfiguration = bootstrapv1.InitConfiguration{}
 	if p.Role == fleet.RoleControlPlane {
 		normalizeClusterConfiguration(&c.ClusterConfiguration, p.Version)

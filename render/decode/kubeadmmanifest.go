@@ -12,7 +12,7 @@ const kubeadm = "kubeadm"
 
 // kubeadmManifest returns c, which is at path of its object, as pools have it.
 func kubeadmManifest(c *bootstrapv1.KubeadmConfigSpec, path *field.Path) *fleet.BootstrapManifest {
-	m := &fleet.BootstrapManifest{Path: path.String(), Spec: c, Hashed: essential(c)}
+	m := &fleet.BootstrapManifest{Path: path.String(), Spec: c, Hashed: madeFrom(c)}
 	add := func(at *field.Path, name, key string) {
 		if name != "" {
 			m.Secrets = append(m.Secrets, fleet.SecretRef{Field: at.String(), Name: name, Key: key})
@@ -27,11 +27,10 @@ func kubeadmManifest(c *bootstrapv1.KubeadmConfigSpec, path *field.Path) *fleet.
 	return m
 }
 
-// essential returns c without what does not make a machine different: what is
-// only for the way into the cluster, what is changed in the running cluster,
-// and values that are the same as none.
+// madeFrom returns the part of c that a machine is made from: without what is only for joining,
+// what changes in the running cluster, and kubeadm's defaults.
 // Source: Cluster API, controlplane/kubeadm/pkg/filters.go.
-func essential(c *bootstrapv1.KubeadmConfigSpec) bootstrapv1.KubeadmConfigSpec {
+func madeFrom(c *bootstrapv1.KubeadmConfigSpec) bootstrapv1.KubeadmConfigSpec {
 	out := *c.DeepCopy()
 	out.ClusterConfiguration.ControlPlaneEndpoint = ""
 	out.ClusterConfiguration.DNS = bootstrapv1.DNS{}

@@ -201,7 +201,7 @@ func TestSignedTags(t *testing.T) {
 	tag("", "v1")
 	untrusted(t, get(r), "it is not signed")
 	s.git("update-ref", "refs/tags/v1", first)
-	untrusted(t, get(r), "a lightweight one")
+	untrusted(t, get(r), "a lightweight tag")
 	tag(s.ada, "v0")
 	s.git("update-ref", "refs/tags/v1", "refs/tags/v0")
 	untrusted(t, get(r), `what was signed does not say "tag v1"`)

@@ -84,7 +84,7 @@ func TestDeposedWritesNothing(t *testing.T) {
 func TestDeletedBranch(t *testing.T) {
 	w := writer(&branch{}, status.Options{})
 	w.Put(report(fleet.PhaseWorkers))
-	if _, err := w.Flush(t.Context()); !errors.Is(err, status.ErrDeposed) || !strings.Contains(err.Error(), "nobody does") {
+	if _, err := w.Flush(t.Context()); !errors.Is(err, status.ErrDeposed) || !strings.Contains(err.Error(), "no agent does") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -153,7 +153,7 @@ func TestBrokenRequests(t *testing.T) {
 	good := "apiVersion: fairlead.dev/v1alpha1\nkind: Request\nwish: reconcile\ncluster: prod/eu-1\nby: a\nat: 2026-11-21T08:00:00Z\n"
 	for name, c := range map[string]struct{ path, text, want string }{
 		"unknown field":  {"requests/prod/eu-1/reconcile.yaml", good + "urgent: true\n", `unknown field "urgent"`},
-		"unknown wish":   {"requests/prod/eu-1/explode.yaml", strings.Replace(good, "reconcile", "explode", 1), `the wish "explode" is not known`},
+		"unknown wish":   {"requests/prod/eu-1/explode.yaml", strings.Replace(good, "reconcile", "explode", 1), `the request "explode" is not known`},
 		"wrong place":    {"requests/prod/eu-2/reconcile.yaml", good, "is called requests/prod/eu-1/reconcile.yaml"},
 		"no machine":     {"requests/prod/eu-1/replace.yaml", strings.Replace(good, "reconcile", "replace", 1), "needs machine and providerID"},
 		"nobody":         {"requests/prod/eu-1/reconcile.yaml", strings.Replace(good, "by: a\n", "", 1), "needs by and at"},

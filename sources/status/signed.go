@@ -132,7 +132,7 @@ func (a *Arbiter) In(t fs.FS) (fleet.Owner, error) {
 	return now.owner, nil
 }
 
-// An ifUntrusted says what a change does with an owner that is not to be believed.
+// An ifUntrusted says what a change does with an owner that is not trusted.
 type ifUntrusted int
 
 const (

@@ -23,7 +23,7 @@ const (
 	upkeepDeadline = 5 * time.Minute
 )
 
-// A Copy is an escrow that is kept up to date. See Keeper.
+// A Copy keeps an escrow up to date. See Keeper.
 type Copy interface {
 	// Keep brings the copy up to date for clusters, all that the fleet has, and for the
 	// Secrets that people gave; where these may not be listed, for those of named, which

@@ -76,7 +76,7 @@ func TestObserve(t *testing.T) {
 		"with a given authority":  {given: given("eu-ca", fleet.SecretData{"tls.crt": fleet.NewSecret([]byte("given"))}), stored: store{"kubeconfig": kubeconfig("", "token: t")}, ca: "given"},
 		"with another authority":  {given: given("eu-ca", fleet.SecretData{"tls.crt": fleet.NewSecret([]byte("given"))}), stored: store{"kubeconfig": good}, ca: "CA"},
 		"nowhere":                 {message: "add Secret prod/eu-kubeconfig to Git"},
-		"without authority":       {stored: store{"kubeconfig": kubeconfig("", "token: t")}, message: "its authority is not known"},
+		"without authority":       {stored: store{"kubeconfig": kubeconfig("", "token: t")}, message: "its CA is not known"},
 		"a program":               {stored: store{"kubeconfig": kubeconfig(authority, "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never}")}, message: "program"},
 		"a file of a token":       {stored: store{"kubeconfig": kubeconfig(authority, "tokenFile: /var/run/secrets/token")}, message: "it names files"},
 		"a file of a key":         {stored: store{"kubeconfig": kubeconfig(authority, "client-certificate: /c, client-key: /k")}, message: "it names files"},

@@ -117,8 +117,8 @@ func TestRefused(t *testing.T) {
 			})
 		}, "Invalid", "joinConfiguration.controlPlane"},
 		"no endpoint":          {func(in *providers.BootstrapInput) { in.Endpoint = fleet.Endpoint{} }, "Unknown", "the endpoint is not known yet"},
-		"no authority":         {func(in *providers.BootstrapInput) { in.Secrets = nil }, "Unknown", "authority ca"},
-		"no authority of etcd": {func(in *providers.BootstrapInput) { in.Join = fleet.JoinControlPlane; delete(in.Secrets, "etcd") }, "Unknown", "authority etcd is missing"},
+		"no authority":         {func(in *providers.BootstrapInput) { in.Secrets = nil }, "Unknown", "cluster CA"},
+		"no authority of etcd": {func(in *providers.BootstrapInput) { in.Join = fleet.JoinControlPlane; delete(in.Secrets, "etcd") }, "Unknown", "CA etcd is missing"},
 	} {
 		in := input(t, fleet.JoinWorker, "v1.35.0", bootstrapv1.KubeadmConfigSpec{})
 		in.Cluster.Secrets["files"]["template"] = fleet.NewSecret([]byte("{{ .very.secret.thing | nope }}"))

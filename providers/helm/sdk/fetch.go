@@ -186,7 +186,7 @@ func (d *repository) get(ctx context.Context, address string, most int64) ([]byt
 	return b.Bytes(), nil
 }
 
-// A statusError is an answer that is none.
+// A statusError is an HTTP response other than 2xx.
 type statusError struct {
 	address string
 	code    int

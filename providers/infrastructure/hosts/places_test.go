@@ -34,7 +34,7 @@ func TestPoolLeavesGit(t *testing.T) {
 	}
 	c.Residence = fleet.Residence{Provider: "hosts", Places: []fleet.Place{places[0].Place, places[1].Place}}
 	c.Companions = []fleet.Object{second}
-	words := []string{"HostPool prod/first", "Git holds it no more", "bring it back", "fairlead.dev/forget-place: HostPool prod/first"}
+	words := []string{"HostPool prod/first", "Git no longer has it", "bring it back", "fairlead.dev/forget-place: HostPool prod/first"}
 	_, err = b.p.Observe(t.Context(), c)
 	wantKind(t, err, fleet.Invalid, words...)
 	wantKind(t, b.p.EnsureInfrastructure(t.Context(), "op", c), fleet.Invalid, words...)

@@ -23,7 +23,7 @@ func TestLeafIsNoAuthority(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = checkAuthority(pair{cert: []byte(pemText("CERTIFICATE", der)), key: []byte(ecPEM(t, k))})
-	if err == nil || !strings.Contains(err.Error(), "not that of an authority") {
+	if err == nil || !strings.Contains(err.Error(), "not a CA certificate") {
 		t.Errorf("error = %v, want the certificate refused", err)
 	}
 }

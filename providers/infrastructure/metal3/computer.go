@@ -150,8 +150,8 @@ func (o *observation) computerOf(n *ironic.Node) string {
 	return api.Computer(n.DriverInfo) // a second look at the node may show another
 }
 
-// unproven reports whether nothing is known of a host but what this fleet told Ironic: its BMC never
-// answered. It is enrolled anew where Git says otherwise.
+// unproven reports whether the BMC of a host never answered, so that only this fleet's own entry in
+// Ironic is known. The host is enrolled again if Git differs.
 func (o *observation) unproven(h *seenHost) bool {
 	return h.node != nil && h.node.State == ironic.Enroll && h.node.Instance == "" && h.record.isZero() && !o.isForeign(h)
 }

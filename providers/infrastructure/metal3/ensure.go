@@ -129,7 +129,7 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 		return o.client.Power(ctx, id, ironic.Off)
 	case host.Prepare:
 		return o.prepare(ctx, h, id, func(ctx context.Context, id string, steps []ironic.Step) error {
-			return o.ofNobody(ctx, h, id, func() error { return o.client.Clean(ctx, id, steps) })
+			return o.ifUnclaimed(ctx, h, id, func() error { return o.client.Clean(ctx, id, steps) })
 		})
 	case host.Service:
 		return o.prepare(ctx, h, id, o.client.Service)
@@ -143,9 +143,9 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 	return nil
 }
 
-// ofNobody does what nothing may run on h for, unless somebody claimed it since: what was noted before
-// took its time.
-func (o *observation) ofNobody(ctx context.Context, h *seenHost, id string, do func() error) error {
+// ifUnclaimed runs do if no machine claimed the node of h since the listing, which may be old. Do
+// may restart or erase the host.
+func (o *observation) ifUnclaimed(ctx context.Context, h *seenHost, id string, do func() error) error {
 	n, err := o.client.Node(ctx, id)
 	if err != nil {
 		return err

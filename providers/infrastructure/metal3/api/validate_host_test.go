@@ -88,7 +88,7 @@ func TestAnnotationsOfHosts(t *testing.T) {
 		want, reason      string
 	}{
 		"Paused":         {PausedAnnotation, "", "", "", "anybody may pause it"},
-		"Reboot":         {RebootAnnotation, "", "", "nobody takes it away when the host was rebooted", "Git is not written"},
+		"Reboot":         {RebootAnnotation, "", "", "it would stay in Git after the reboot", "Git is not written"},
 		"RebootNamed":    {RebootAnnotation + "/me", "", "", "", "it is off until that goes"},
 		"RebootHard":     {RebootAnnotation + "/me", `{"mode": "hard"}`, "", "", "as upstream has it"},
 		"RebootSoft":     {RebootAnnotation + "/me", `{"mode": "soft"}`, "", "a host is switched off at once", "it may hang"},
@@ -97,7 +97,7 @@ func TestAnnotationsOfHosts(t *testing.T) {
 		"Detached":       {DetachedAnnotation, "true", "", "", "any value will do"},
 		"DetachedDelete": {DetachedAnnotation, `{"deleteAction": "keep"}`, "", "must be empty, or like", "upstream takes it for delay"},
 		"Inspect":        {InspectAnnotation, "disabled", "", "bootMACAddress: Required value", "it is the same as the field"},
-		"InspectAgain":   {InspectAnnotation, "", "", "nobody takes it away when the host was inspected", "Git is not written"},
+		"InspectAgain":   {InspectAnnotation, "", "", "it would stay in Git after the inspection", "Git is not written"},
 		"InspectOther":   {InspectAnnotation, "fast", "", "Unsupported value", "as upstream says"},
 		"InspectBoth":    {InspectAnnotation, "disabled", InspectAgent, "says the contrary", "as upstream says"},
 		"Hardware":       {HardwareAnnotation, "{}", "", "inspection finds it out", "as upstream says"},

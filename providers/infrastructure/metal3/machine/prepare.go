@@ -36,8 +36,8 @@ type PreparationRecord struct {
 type Asked struct {
 	Disks    string `json:"disks,omitempty"`
 	Firmware string `json:"firmware,omitempty"`
-	// At is when the node came into the state that it was asked for in: it did not begin where the
-	// node is in that state still.
+	// At is provision_updated_at of the node when the request was noted. If it is unchanged, Ironic
+	// has not begun.
 	At time.Time `json:"at"`
 }
 

@@ -116,9 +116,9 @@ func (k *Keeper) forgetGone(p *cloud.Project, o snapshot.Owner, s *cloud.Snapsho
 }
 
 // classifyParts sorts the parts that machines of cluster o have without a server.
-// Awaited are those whose server may still show, left those that are left over. Parts of
-// neither are of a machine that the planner knows to be missing by now: creating it
-// again takes them over. now is when the look began.
+// Awaited parts are younger than the settle window: their server may still appear. Left parts are
+// orphans. Parts between both are kept for the planner's next create. now is when the observation
+// began.
 func (k *Keeper) classifyParts(p *cloud.Project, o snapshot.Owner, without map[snapshot.Owner]*parts, with map[snapshot.Owner]bool, now time.Time) (awaited, left map[snapshot.Owner]*parts) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -24,7 +24,7 @@ func TestMachineChecks(t *testing.T) {
 		"SHA256":       {machine + "thumbprint: '" + strings.Repeat("ab:", 31) + "ab'", "", "govmomi compares both"},
 		"BetweenSHAs":  {machine + "thumbprint: '" + strings.Repeat("ab:", 25) + "ab'", "must be the SHA-1 or SHA-256 fingerprint", "no hash has 26 bytes"},
 		"CloneMode":    {machine + "cloneMode: quick", "cloneMode: Unsupported value", "v1beta1 has no list in its schema"},
-		"FullSnapshot": {machine + "cloneMode: fullClone\nsnapshot: s", "snapshot: Forbidden: a full clone is of the template as it is now", "Cluster API ignores it"},
+		"FullSnapshot": {machine + "cloneMode: fullClone\nsnapshot: s", "snapshot: Forbidden: a full clone is of the present template", "Cluster API ignores it"},
 		"Snapshot":     {machine + "snapshot: s", "", "it asks for a linked clone"},
 		"OneCPU":       {machine + "numCPUs: 1", "numCPUs: Invalid value: 1: must be at least 2", "Cluster API makes two"},
 		"NegativeCPU":  {machine + "numCPUs: -4", "numCPUs: Invalid value", "it is no number of processors"},

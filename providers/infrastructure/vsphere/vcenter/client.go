@@ -153,7 +153,7 @@ func (c *Client) Now() time.Time {
 	return time.Now().Add(c.ahead)
 }
 
-// Ref returns the id that vCenter gave itself: other addresses of it have the same.
+// Ref returns the instance UUID of the vCenter, which is the same at all its addresses.
 func (c *Client) Ref(ctx context.Context) (string, error) {
 	vim, err := c.conn(ctx)
 	if err != nil {
