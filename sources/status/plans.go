@@ -94,7 +94,7 @@ func (p Plan) path() string {
 }
 
 // fileLike are the segments of a ref that may be called as the file of another ref, and what those become.
-var fileLike = regexp.MustCompile(`^(.+)(\.|%(?:25)*2E)(md|yaml)$`) //nolint:gochecknoglobals // constant
+var fileLike = regexp.MustCompile(`^(.+)(\.|%(?:25)*2E)(md|yaml)$`)
 
 // escapedRef returns the path of the plans of a ref, which no other ref has a file or a folder at: a folder
 // whose name ends as a file does has %2E for the dot, or %252E for %2E.
