@@ -27,6 +27,7 @@ type cluster struct {
 	version       string
 	broken        bool // its files make no sense
 	deleted       bool // its deletion is wished
+	wasDeleted    bool // its deletion was wished before
 	gone          bool // its files are not there
 }
 
@@ -81,7 +82,7 @@ func (f *fleet) disturb(r *rand.Rand) error {
 	case c.gone:
 		c.gone, what = false, "put back"
 	case c.deleted && n < 6:
-		*c = cluster{controlPlanes: 1, workers: 1, version: c.version} // machines of it may be there
+		*c = cluster{controlPlanes: 1, workers: 1, version: c.version, wasDeleted: true} // machines of it may be there
 		what = "wished for again"
 	case c.deleted:
 		c.gone, what = true, "removed while it is deleted"
@@ -109,6 +110,16 @@ func (f *fleet) repair() error {
 		f.clusters[i].broken, f.clusters[i].gone = false, false
 	}
 	return f.push("repaired")
+}
+
+// wereDeleted names the clusters that are wished for, and whose deletion was before.
+func (f *fleet) wereDeleted() (names []string) {
+	for i, c := range f.clusters {
+		if c.wasDeleted && !c.deleted {
+			names = append(names, fmt.Sprintf("soak/c%d", i))
+		}
+	}
+	return names
 }
 
 // delete wishes for the deletion of the named clusters, or for them again.

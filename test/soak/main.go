@@ -162,7 +162,7 @@ func finishDeletions(ctx context.Context, w *world, f *fleet) error {
 	if err == nil {
 		return nil
 	}
-	halves, known := w.halfDeleted()
+	halves, known := w.halfDeleted(f.wereDeleted())
 	if known != nil || len(halves) == 0 {
 		return errors.Join(fmt.Errorf("with the fleet repaired: %w", err), known)
 	}
