@@ -19,7 +19,9 @@ type memory struct {
 	repeats  int                 // passes in a row that did the same
 	failures int                 // passes in a row that failed
 	answered time.Time           // when the API server of the cluster last did
-	watched  time.Time           // since when no look failed; zero: the last one did, or there was none
+	seen     time.Time           // when this agent last looked at the cluster
+	blinded  bool                // looks failed since
+	watched  time.Time           // since when looks did not fail for long; zero: there was none
 	follows  string              // kubeconfig that the node watch runs with
 	report   fleet.Report        // of the last pass that could look
 	lives    fleet.Residence     // as the last plan told
@@ -95,13 +97,18 @@ func (m *memory) neverAnswered() bool {
 	return m.answered.IsZero()
 }
 
-// looked records a look at the cluster, and returns since when none failed.
+// longestBlind is how long looks may fail without making a difference: one that fails now and
+// then must not keep a deadline from ever being over.
+const longestBlind = 2 * time.Minute
+
+// looked records a look at the cluster, and returns since when looks did not fail for long.
 func (m *memory) looked(now time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.watched.IsZero() {
+	if m.watched.IsZero() || m.blinded && now.Sub(m.seen) > longestBlind {
 		m.watched = now
 	}
+	m.seen, m.blinded = now, false
 	return m.watched
 }
 
@@ -109,7 +116,7 @@ func (m *memory) looked(now time.Time) time.Time {
 func (m *memory) blind() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.watched = time.Time{}
+	m.blinded = true
 }
 
 // did records what a pass did and returns how many passes in a row did just

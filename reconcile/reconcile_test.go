@@ -263,6 +263,31 @@ func TestFailedLooksProveNothing(t *testing.T) {
 	}
 }
 
+// TestSingleFailedLooks: looks that fail now and then keep no first machine from being replaced, and no
+// cluster from being deleted.
+func TestSingleFailedLooks(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		c, s := checked(t)
+		r := s.reconciler(t, c)
+		s.passes(t, r, c, 1)
+		c.Delete = gone
+		s.down = fleet.Errorf(fleet.Unavailable, "list nodes", "no")
+		if !gone {
+			r = s.reconciler(t, c) // one that never heard an answer
+		}
+		for i := range 60 {
+			s.lookErr = nil
+			if i%2 == 1 {
+				s.lookErr = fleet.Errorf(fleet.Unavailable, "list machines", "no")
+			}
+			s.passes(t, r, c, 1)
+		}
+		if !slices.Contains(s.calls, "DeleteMachine") {
+			t.Errorf("the cluster is to be deleted: %t, calls %v", gone, s.calls)
+		}
+	}
+}
+
 // TestRareLooksProveSilence: looks may be far apart, in a large fleet or while something else is
 // refused. None of them failed, so the first machine is known to be silent.
 func TestRareLooksProveSilence(t *testing.T) {

@@ -24,9 +24,9 @@ type Input struct {
 	// machine is created before a settle window has passed from it: what
 	// another agent began may still surface.
 	Since time.Time
-	// Watched is since when no look of this agent at the cluster failed. A deadline for an
-	// answer of the API server counts from it: the server is not called by a look that fails,
-	// and may have answered meanwhile.
+	// Watched is since when looks of this agent at the cluster did not fail for long. A
+	// deadline for an answer of the API server counts from it: the server is not called by a
+	// look that fails, and may have answered meanwhile.
 	Watched time.Time
 	Settle  time.Duration // how long the provider of the first site may take to show a change
 	// SettleTimes are those of the others; one that is not there is Settle.
