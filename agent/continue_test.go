@@ -392,3 +392,51 @@ func TestStartWithDamagedFleetFile(t *testing.T) {
 		}
 	})
 }
+
+// TestStartWhileItsBranchIsAway: the newest revision is refused, and the status of this fleet cannot be read
+// now. The default branch, which has another fleet of an agent with the same name and secret store, is left alone.
+func TestStartWhileItsBranchIsAway(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	w.head, w.owner = revision("2"), fleet.Owner{Agent: "me", Epoch: 4}
+	w.fleets[revision("2").Digest] = fleet.Fleet{}
+	w.refused[revision("2").Digest] = fleet.Errorf(fleet.Invalid, "render", "fleet.yaml")
+	w.record.Fleet.Applied = revision("1")
+	p := w.parts()
+	open := p.StatusBranch
+	used := make(map[string]bool)
+	began := time.Now()
+	p.StatusBranch = func(name string) (StatusBranch, error) {
+		b, err := open("status")
+		b.Locate = func(context.Context) (status.Location, error) {
+			if name != "f/state" { // its source is another repository, which has revision 9
+				return status.Location{Owner: w.owner, Fleet: "other", Applied: revision("9"), Signposts: map[fleet.ID]string{"f": "f/state"}}, nil
+			}
+			if time.Since(began) < 10*time.Second {
+				return status.Location{}, fleet.Errorf(fleet.Unavailable, "read", "502 Bad Gateway")
+			}
+			return status.Location{Owner: w.owner, Fleet: "f", Applied: revision("1")}, nil
+		}
+		read := b.Read
+		b.Read = func(ctx context.Context) (status.Status, error) {
+			w.mu.Lock()
+			used[name] = true
+			w.mu.Unlock()
+			return read(ctx)
+		}
+		return b, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began = time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
+		time.Sleep(time.Minute)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	if used["fairlead/status"] || !used["f/state"] {
+		t.Errorf("the status is read on %v", used)
+	}
+}

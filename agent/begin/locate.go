@@ -77,11 +77,12 @@ func (in Input) recognize() Step {
 		names = append(names, posts[id])
 	}
 	var owned []string
-	byDefault := false
+	byDefault, unread := false, false
 	for i, name := range names {
 		at, b, step := in.follow(name)
 		switch {
 		case step != nil && step.Do == Retry: // of another fleet, or this one has to wait in any case
+			unread = true
 			continue
 		case step != nil:
 			return *step
@@ -97,7 +98,7 @@ func (in Input) recognize() Step {
 		owned, byDefault = append(owned, at), byDefault || i == 0
 	}
 	// A branch that cannot be recognized is used if no other one comes into question.
-	if len(owned) == 1 && (byDefault || len(posts) == 1 && in.isSelf(in.Branches[owned[0]].Owner)) {
+	if len(owned) == 1 && !unread && (byDefault || len(posts) == 1 && in.isSelf(in.Branches[owned[0]].Owner)) {
 		return Step{Do: Use, Branch: owned[0]}
 	}
 	return Step{Do: Retry, Why: in.Tip.Err}

@@ -61,7 +61,11 @@ func resetOf(h http.Header, now time.Time) (time.Duration, bool) {
 			return at.Sub(now), true
 		}
 	}
-	for _, name := range []string{"X-RateLimit-Reset", "RateLimit-Reset"} {
+	for _, limit := range []string{"X-RateLimit-", "RateLimit-"} {
+		if left := h.Get(limit + "Remaining"); left != "" && left != "0" {
+			continue // it is another limit
+		}
+		name := limit + "Reset"
 		if n, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil {
 			return time.Unix(n, 0).Sub(now), true
 		}

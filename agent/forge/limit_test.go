@@ -51,12 +51,14 @@ func TestLimits(t *testing.T) {
 		body string
 		want time.Duration // 0: it is no limit
 	}{
-		"seconds":                      {429, header("Retry-After", "90"), "", 90 * time.Second},
-		"a date":                       {429, header("Retry-After", "Sat, 01 Jan 2000 00:02:00 GMT"), "", 2 * time.Minute},
-		"a date of another clock":      {429, header("Retry-After", "Sat, 01 Jan 2000 01:02:00 GMT", "Date", "Sat, 01 Jan 2000 01:00:00 GMT"), "", 2 * time.Minute},
-		"github's limit of an hour":    {403, header("X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "946685700"), "", 15 * time.Minute},
-		"github's secondary limit":     {403, header("Retry-After", "60"), secondary, time.Minute},
-		"the same without a time":      {403, nil, secondary, time.Minute},
+		"seconds":                   {429, header("Retry-After", "90"), "", 90 * time.Second},
+		"a date":                    {429, header("Retry-After", "Sat, 01 Jan 2000 00:02:00 GMT"), "", 2 * time.Minute},
+		"a date of another clock":   {429, header("Retry-After", "Sat, 01 Jan 2000 01:02:00 GMT", "Date", "Sat, 01 Jan 2000 01:00:00 GMT"), "", 2 * time.Minute},
+		"github's limit of an hour": {403, header("X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "946685700"), "", 15 * time.Minute},
+		"github's secondary limit":  {403, header("Retry-After", "60"), secondary, time.Minute},
+		"the same without a time":   {403, nil, secondary, time.Minute},
+		// GitHub: if Retry-After is absent and X-RateLimit-Remaining is not 0, wait at least one minute.
+		"the same, with the header of the other limit": {403, header("X-RateLimit-Remaining", "4800", "X-RateLimit-Reset", "946687800"), secondary, time.Minute},
 		"gitlab's":                     {429, header("RateLimit-Remaining", "0", "RateLimit-Reset", "946684830"), "", 30 * time.Second},
 		"no time":                      {429, nil, "", time.Minute},
 		"a time that has passed":       {429, header("X-RateLimit-Reset", "1"), "", time.Second},

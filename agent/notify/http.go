@@ -13,8 +13,6 @@ import (
 	"net/url"
 	"strconv"
 	"time"
-
-	"fairlead.dev/fleet"
 )
 
 const (
@@ -103,7 +101,7 @@ func (c client) send(ctx context.Context, method, path, contentType string, body
 	if a.StatusCode/100 == 2 {
 		return answer, err
 	}
-	no := &refusal{status: a.StatusCode, words: fleet.OneLine(errors.New(fleet.PlainText(string(answer))))}
+	no := &refusal{status: a.StatusCode, words: string(answer)} // guarded makes it a line
 	if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		no.after = time.Duration(seconds) * time.Second
 	}

@@ -104,7 +104,7 @@ func (g guarded) hidden(err error) error {
 	if err == nil {
 		return nil
 	}
-	return hiddenError{g.hide.Replace(err.Error()), err}
+	return hiddenError{fleet.OneLine(errors.New(fleet.PlainText(g.hide.Replace(err.Error())))), err} // the cut must not leave half a secret
 }
 
 // A hiddenError is an error whose words have no secrets.
@@ -134,16 +134,18 @@ func (c Credentials) hider() *strings.Replacer {
 	}
 	var pairs []string
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	own := []string{string(c.Token.Reveal()), string(c.SigningKey.Reveal()), string(c.Password.Reveal())}
 	for _, s := range slices.Compact(secrets) {
-		if len(s) >= leastSecret {
+		if len(s) >= leastPart || len(s) >= leastSecret && slices.Contains(own, s) {
 			pairs = append(pairs, s, "[hidden]")
 		}
 	}
 	return strings.NewReplacer(pairs...)
 }
 
-// leastSecret is how many bytes a secret has at least: shorter parts of an address are words.
-const leastSecret = 8
+// leastPart is how many bytes a part of an address has that is a secret: shorter ones are words. A
+// credential shorter than leastSecret would be hidden in any text.
+const leastPart, leastSecret = 8, 4
 
 // Folder returns the credentials of targets from a folder that has a folder for each, called
 // as the target, with a file for each credential: address, token, signingKey, username,

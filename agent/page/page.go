@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -236,7 +237,7 @@ func (p *Page) frame(s *state, v view, q query) frame {
 	}
 	switch {
 	case v.name == "plan":
-		out.Root, out.Title, out.View, out.JSON = "../", titleOf(s, q), "pull-requests/"+q.proposal, q.proposal+".json"
+		out.Root, out.Title, out.View, out.JSON = "../", titleOf(s, q), "pull-requests/"+q.proposal, url.PathEscape(q.proposal)+".json"
 	case v.path != "":
 		out.Root, out.Title, out.View, out.JSON = "../../", q.key.String()+v.of, v.path+"/"+q.key.String(), q.key.Name+".json"
 	}

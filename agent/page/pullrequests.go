@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,7 +98,7 @@ func planOf(p status.Plan, s *state, o *Options) Plan {
 func planRow(p status.Plan, s *state, o *Options) PlanRow {
 	followed := s.Status.Fleet.Revision
 	out := PlanRow{
-		Number: p.Number, Ref: p.Ref, Of: strconv.Itoa(p.Number), Address: addressOf(p), Sign: Problem, Verdict: p.Verdict, Summary: p.Summary,
+		Number: p.Number, Ref: p.Ref, Of: strconv.Itoa(p.Number), Address: url.PathEscape(addressOf(p)), Sign: Problem, Verdict: p.Verdict, Summary: p.Summary,
 		Head: p.Head, HeadURL: o.Forge.Commit(p.Head), Base: p.Base, Behind: !followed.IsZero() && p.Base != followed.String(),
 	}
 	out.Name = "#" + out.Of

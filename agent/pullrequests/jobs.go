@@ -1,8 +1,11 @@
 package pullrequests
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -40,7 +43,8 @@ type job struct {
 type made struct {
 	status.Plan
 
-	said document
+	said  document
+	facts string // what was known of its clusters
 }
 
 // plan plans those of t that have to be planned, several at once. It returns when all are planned, or
@@ -55,7 +59,9 @@ func (q *PullRequests) plan(ctx context.Context, t *turn) error {
 			due = append(due, p)
 		}
 	}
-	slices.SortStableFunc(due, func(a, b proposal) int { return q.failures(a) - q.failures(b) })
+	slices.SortStableFunc(due, func(a, b proposal) int {
+		return cmp.Or(q.failures(a)-q.failures(b), q.of(a).at.Compare(q.of(b).at)) // those that were not planned for the longest time first
+	})
 	ended := make(chan *job, len(due))
 	running := 0
 	for {
@@ -95,7 +101,8 @@ func keyOf(t *turn, p proposal) string {
 // due reports whether p has to be planned now.
 func (q *PullRequests) due(t *turn, p proposal) bool {
 	k, key := q.of(p), keyOf(t, p)
-	if k.merged && key == k.key || !k.planning.due(p.Head) {
+	mended := k.failed.key != key && time.Since(k.failed.at) >= lookGap // by another base, perhaps
+	if k.merged && key == k.key || !k.planning.due(p.Head) && !mended {
 		return false
 	}
 	return key != k.key || q.facts(k.plan.Clusters) != k.facts && time.Since(k.at) >= lookGap
@@ -117,7 +124,7 @@ func (q *PullRequests) free(again bool) bool {
 			n++
 		}
 	}
-	return len(q.jobs) < atOnce && (!again || n < atOnceFailed)
+	return len(q.jobs)+len(q.ending) < atOnce && (!again || n < atOnceFailed)
 }
 
 // begun begins to plan p. Its end is sent to ended.
@@ -142,13 +149,14 @@ func (q *PullRequests) begun(ctx context.Context, t *turn, p proposal, ended cha
 func (q *PullRequests) reap(t *turn) {
 	open := make(map[string]string, len(t.open))
 	for _, p := range t.open {
-		open[p.name()] = keyOf(t, p)
+		open[p.name()] = p.Head
 	}
-	for name, j := range q.jobs {
-		if open[name] != j.key {
+	q.ending = slices.DeleteFunc(q.ending, (*job).ended)
+	for name, j := range q.jobs { // one onto a former base ends, and is made again: bases may come faster than plans
+		if open[name] != j.p.Head {
 			j.cancel()
-			<-j.done
 			delete(q.jobs, name)
+			q.ending = append(q.ending, j)
 			continue
 		}
 		select {
@@ -159,9 +167,19 @@ func (q *PullRequests) reap(t *turn) {
 	}
 }
 
+// ended reports whether j has ended.
+func (j *job) ended() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // wait ends all jobs.
 func (q *PullRequests) wait() {
-	for _, j := range q.jobs {
+	for _, j := range slices.AppendSeq(q.ending, maps.Values(q.jobs)) {
 		j.cancel()
 		<-j.done
 	}
@@ -175,7 +193,8 @@ func (q *PullRequests) collect(t *turn, j *job) {
 		q.p.Done("error", time.Since(j.began))
 		q.p.Log.Warn("cannot plan a proposal, retrying", "proposal", j.p.name(), "head", j.p.Head, "error", j.err)
 		k.planning.failed(j.p.Head)
-		k.key, k.failed = "", failure{j.p.Head, short("cannot be planned, trying again: "+fleet.StableText(j.err.Error()), forge.MaxText)}
+		k.merged = false
+		k.key, k.failed = "", failure{j.p.Head, short("cannot be planned, trying again: "+fleet.StableText(j.err.Error()), forge.MaxText), j.key, time.Now()}
 		return
 	}
 	k.planning.done()
@@ -184,7 +203,7 @@ func (q *PullRequests) collect(t *turn, j *job) {
 		return
 	}
 	q.p.Done(j.made.Verdict, time.Since(j.began))
-	k.plan, k.facts = j.made.Plan, q.facts(j.made.Clusters)
+	k.plan, k.facts = j.made.Plan, j.made.facts
 	if k.shown.Head == "" {
 		k.shown, k.recorded = t.plan(j.p.name())
 	}
@@ -198,6 +217,9 @@ func (q *PullRequests) collect(t *turn, j *job) {
 // restates reports whether a plan says what shown says, whatever either was planned onto.
 func restates(shown status.Plan, m made) bool {
 	again := m.Plan
+	if reflect.ValueOf(shown.Said).IsZero() && !reflect.ValueOf(again.Said).IsZero() { // a former version wrote it
+		return false
+	}
 	if (again.Tree == "") != (shown.Tree == "") || (again.Look == "") != (shown.Look == "") {
 		return false
 	}

@@ -40,7 +40,7 @@ func (q *PullRequests) report(ctx context.Context, t *turn, old status.Plan) (do
 	case old.Ref != "":
 		return true, nil
 	case q.p.Forge == nil:
-		return false, nil // nobody knows
+		return true, nil // nothing says any more what becomes of it
 	}
 	p, err := q.ended(ctx, old.Number)
 	switch {
@@ -164,6 +164,9 @@ func (q *PullRequests) waits(k fleet.Key, behind []fleet.Key) string {
 	case r.Failure != "":
 		return "failed: " + q.failureOf(r)
 	case !passed || slices.Contains(behind, k):
+		if len(r.Waiting) > 0 && q.p.Apart {
+			return "it waits: fairlead status has the reason"
+		}
 		if len(r.Waiting) > 0 {
 			return "it waits: " + fleet.StableText(strings.Join(r.Waiting, "; "))
 		}

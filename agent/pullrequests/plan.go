@@ -16,11 +16,18 @@ import (
 )
 
 // facts identifies what is known of clusters.
-func (q *PullRequests) facts(clusters []fleet.Key) string {
+func (q *PullRequests) facts(clusters []fleet.Key) string { return factsOf(clusters, q.fact) }
+
+// fact identifies what is known of a cluster.
+func (q *PullRequests) fact(k fleet.Key) string {
+	r, passed := q.p.Fleet.Report(k)
+	return fleet.DigestOf(k, passed, r.Phase, r.Machines, r.Failure, r.Waiting)
+}
+
+func factsOf(clusters []fleet.Key, fact func(fleet.Key) string) string {
 	var all []any
 	for _, c := range clusters {
-		r, passed := q.p.Fleet.Report(c)
-		all = append(all, c, passed, r.Phase, r.Machines, r.Failure, r.Waiting)
+		all = append(all, fact(c))
 	}
 	return fleet.DigestOf(all...)
 }
@@ -74,7 +81,7 @@ func (q *PullRequests) unplannable(out status.Plan, why string, details []string
 	out.Verdict, out.Summary = string(forge.Failure), why
 	d := document{fleet: q.fleetName(), failures: []string{why}, remarks: details}
 	out.Text, out.Said = write(out, d, true), d.words()
-	return made{out, d}
+	return made{out, d, q.facts(nil)}
 }
 
 // compare says what the fleet after a merge changes that the fleet before it does not.
@@ -84,6 +91,13 @@ func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out sta
 	skip := func(c *fleet.Cluster) bool { return preview.Alike(plans[0], plans[1], c.Key) }
 	for i, f := range []fleet.Fleet{before, after} {
 		plans[i] = preview.New(preview.Options{Fleet: f, Status: recorded, Scope: scope.All, Skip: skip})
+	}
+	known := make(map[fleet.Key]string) // before anything is looked at: what changes then is planned with again
+	for _, c := range slices.Concat(before.Clusters, after.Clusters) {
+		known[c.Key] = ""
+	}
+	for k := range known {
+		known[k] = q.fact(k)
 	}
 	for _, p := range plans {
 		if err := p.Look(ctx, looks); err != nil {
@@ -115,7 +129,7 @@ func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out sta
 		out.Summary = strings.Join(append(slices.DeleteFunc([]string{d.stands}, func(s string) bool { return s == "" }), "fails: "+strings.Join(d.failures, "; ")), "; ")
 	}
 	out.Text, out.Said = write(out, d, true), d.words()
-	return made{out, d}, nil
+	return made{out, d, factsOf(out.Clusters, func(k fleet.Key) string { return known[k] })}, nil
 }
 
 // differing returns the clusters that are to be something else after a merge, or sooner or later.

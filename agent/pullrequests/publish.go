@@ -2,12 +2,14 @@ package pullrequests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"fairlead.dev/agent/forge"
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
 )
 
 // of returns what was done for p.
@@ -24,7 +26,7 @@ func (q *PullRequests) of(p proposal) *known {
 // is known after a restart.
 func (q *PullRequests) record(ctx context.Context, t *turn) error {
 	var about []*known
-	put := t.put
+	var put []status.Plan
 	for _, p := range t.open {
 		k := q.of(p)
 		if k.merged {
@@ -41,13 +43,30 @@ func (q *PullRequests) record(ctx context.Context, t *turn) error {
 	if len(put)+len(t.gone) == 0 {
 		return nil
 	}
-	if err := q.p.Plans.Write(ctx, t.owner, put, t.gone); err != nil {
+	err := q.p.Plans.Write(ctx, t.owner, put, t.gone)
+	if kind := fleet.KindOf(err); len(put) > 1 && (kind == fleet.Exhausted || kind == fleet.Invalid) {
+		return q.recordEach(ctx, t, put, about) // one of them keeps the others
+	}
+	if err != nil {
 		return err
 	}
 	for _, k := range about {
 		k.recorded = true
 	}
 	return nil
+}
+
+// recordEach writes each of put to the status branch in a commit of its own.
+func (q *PullRequests) recordEach(ctx context.Context, t *turn, put []status.Plan, about []*known) error {
+	var errs []error
+	for _, p := range put {
+		err := q.p.Plans.Write(ctx, t.owner, []status.Plan{p}, nil)
+		errs = append(errs, err)
+		for _, k := range about {
+			k.recorded = k.recorded || err == nil && k.shown.Same(p)
+		}
+	}
+	return errors.Join(append(errs, q.p.Plans.Write(ctx, t.owner, nil, t.gone))...)
 }
 
 // publish says what was planned: as statuses, then in comments.
@@ -74,7 +93,12 @@ func (q *PullRequests) publish(ctx context.Context, t *turn) error {
 
 // leave says on the heads that are not planned why.
 func (q *PullRequests) leave(ctx context.Context, t *turn) error {
-	return q.each(ctx, t.unplanned, "cannot set the status of a pull request that is not planned, retrying", func(p proposal) error {
+	planned := make(map[string]bool, len(t.open))
+	for _, p := range t.open {
+		planned[p.Head] = true // a stranger may propose a head that is planned
+	}
+	left := slices.DeleteFunc(slices.Clone(t.unplanned), func(p proposal) bool { return planned[p.Head] })
+	return q.each(ctx, left, "cannot set the status of a pull request that is not planned, retrying", func(p proposal) error {
 		why := fmt.Sprintf("not planned: more than %d pull requests are open, and newer ones are planned", maxOpen)
 		if t.strange(p) {
 			why = fmt.Sprintf("not planned, its head is no branch of this repository: fairlead approve %d --plan --head %s", p.Number, p.Head)

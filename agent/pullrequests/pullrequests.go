@@ -98,12 +98,13 @@ type PullRequests struct {
 	p    Parts
 	wake chan struct{}
 
-	known map[string]*known // by the name of a proposal
-	jobs  map[string]*job   // that are under way, by the name of a proposal
-	told  published         // status of the last revision that one was set of
-	bases baseFleet
-	asked map[string]string // of stages that reviews approved of: the digest of what
-	until time.Time         // the forge is not asked before
+	known  map[string]*known // by the name of a proposal
+	jobs   map[string]*job   // that are under way, by the name of a proposal
+	told   published         // status of the last revision that one was set of
+	ending []*job            // that are of no use any more, and have not ended
+	bases  baseFleet
+	asked  map[string]string // of stages that reviews approved of: the digest of what
+	until  time.Time         // the forge is not asked before
 }
 
 // A proposal is a pull request, or a ref that nobody opened one for.
@@ -137,7 +138,11 @@ type known struct {
 }
 
 // failure is why a head cannot be planned.
-type failure struct{ head, text string }
+type failure struct {
+	head, text string
+	key        string // of what could not be planned
+	at         time.Time
+}
 
 // published is a status on a commit.
 type published struct {
@@ -193,7 +198,11 @@ func (q *PullRequests) Run(ctx context.Context) error {
 func (q *PullRequests) Poll(ctx context.Context) {
 	owner, owned := q.p.Owner()
 	config := q.p.Fleet.Now().Config().PullRequests
-	if !owned || !config.Planned || time.Now().Before(q.until) {
+	if !owned || !config.Planned {
+		q.p.Limited(false)
+		return
+	}
+	if time.Now().Before(q.until) {
 		return
 	}
 	t, err := q.begin(ctx, owner, config)

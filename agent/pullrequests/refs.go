@@ -15,9 +15,6 @@ const (
 	verdictMerged = "merged"
 	// verdictDone is its plan once all is as merged.
 	verdictDone = "done"
-	// maxRef bounds the name of a ref that is planned, in bytes, since its plan is a file of
-	// that name.
-	maxRef = 200
 )
 
 // refs adds the refs that fleet.yaml has planned to t.
@@ -39,8 +36,8 @@ func (q *PullRequests) refs(ctx context.Context, t *turn) error {
 		list = list[:maxOpen]
 	}
 	for _, r := range list {
-		if len(r.Ref) > maxRef {
-			q.p.Log.Warn("ref not planned: its name is too long", "ref", r.Ref, "bytes", maxRef)
+		if err := (status.Plan{Ref: r.Ref}).CheckName(); err != nil {
+			q.p.Log.Warn("ref not planned", "error", err)
 			continue
 		}
 		p := proposal{PullRequest: forge.PullRequest{State: forge.Open, Head: r.Hash(), Base: t.base.Ref}, ref: r.Ref}

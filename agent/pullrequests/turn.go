@@ -23,7 +23,7 @@ type turn struct {
 	plans     []status.Plan // on the status branch
 	approvals []fleet.Approval
 	me        string        // who the forge takes the agent for; empty: not asked yet
-	put, gone []status.Plan // for the status branch, with the plans that are made
+	gone      []status.Plan // whose files leave the status branch
 }
 
 func (t *turn) isOpen(old status.Plan) bool {
@@ -129,6 +129,7 @@ func (q *PullRequests) choose(t *turn) {
 			pulls = append(pulls, p)
 		}
 	}
+	t.unplanned = t.unplanned[max(0, len(t.unplanned)-maxOpen):] // strangers must not use up what the forge allows
 	if n := len(pulls) - maxOpen; n > 0 {
 		q.p.Log.Warn("too many open pull requests, planning the newest", "open", len(pulls), "planned", maxOpen)
 		t.unplanned = append(pulls[:n:n], t.unplanned...)

@@ -44,6 +44,7 @@ func (n *known) load(ctx context.Context, b sources.Branch) error {
 	}
 	s, _ := n.cache.read(t)
 	n.head, n.stale, n.owner, n.fleet = head, false, owner, s.Fleet
+	n.fleet.Problems = withoutTooLarge(n.fleet.Problems)
 	n.fleetSum, n.outbox = sumOf(t, fleetPath), readOutbox(t)
 	n.clusters = make(map[fleet.Key]cached, len(s.Clusters))
 	for _, f := range n.cache.files {

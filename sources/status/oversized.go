@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -12,6 +13,9 @@ import (
 // oversized tells of files that were not written because nobody could read them, by path. Such a file
 // stays as it was, and all others are written.
 type oversized map[string]fleet.Problem
+
+// tooLarge is what the message of each such problem begins with.
+const tooLarge = "the status is too large to be read again, so the file on the status branch stays as it was: "
 
 // left reports whether err says that the file at p, of cluster k, is too large, and notes that it is
 // left as it was.
@@ -22,7 +26,7 @@ func (o oversized) left(p string, k fleet.Key, err error) bool {
 	}
 	o[p] = fleet.Problem{
 		Cluster: k, File: p,
-		Message: "the status is too large to be read again, so the file on the status branch stays as it was: " + fleet.OneLine(err),
+		Message: tooLarge + fleet.OneLine(err),
 		Hint:    "the agent goes on, and an agent that starts later knows only what the file says",
 	}
 	return true
@@ -30,18 +34,23 @@ func (o oversized) left(p string, k fleet.Key, err error) bool {
 
 // with returns s with the problems of o.
 func (o oversized) with(s sources.FleetStatus) sources.FleetStatus {
-	s.Problems = slices.Clone(s.Problems)
+	s.Problems = withoutTooLarge(s.Problems) // those of an earlier process may be solved
 	for _, p := range slices.Sorted(maps.Keys(o)) {
 		s.Problems = append(s.Problems, o[p])
 	}
 	return s
 }
 
-// fewer returns half of the problems in list, of so many, and one that says how many are left out.
+// fewer returns less than half of the problems in list, of so many, and one that says how many are left out.
 func fewer(list []problem, of int) []problem {
-	kept := len(list) / 2
+	kept := (len(list) - 1) / 2
 	return append(slices.Clone(list[:kept]), problem{
 		Message: fmt.Sprintf("%d more problems are left out: fleet.yaml of the status branch would be too large to be read again", of-kept),
 		Hint:    "fairlead validate lists the problems of a revision",
 	})
+}
+
+// withoutTooLarge returns list without problems of files that are too large.
+func withoutTooLarge(list []fleet.Problem) []fleet.Problem {
+	return slices.DeleteFunc(slices.Clone(list), func(p fleet.Problem) bool { return strings.HasPrefix(p.Message, tooLarge) })
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -95,6 +97,24 @@ func (p Plan) path() string {
 
 // fileLike are the segments of a ref that may be called as the file of another ref, and what those become.
 var fileLike = regexp.MustCompile(`^(.+)(\.|%(?:25)*2E)(md|yaml)$`)
+
+// longestPlanPath bounds the path of a plan, in bytes.
+const longestPlanPath = 230
+
+// CheckName says why the ref of p cannot have a plan: its plan is a file that is called after it, and
+// nobody could read a status branch with it.
+func (p Plan) CheckName() error {
+	odd := func(r rune) bool {
+		return r == '\\' || r == utf8.RuneError || !unicode.IsGraphic(r) || unicode.Is(unicode.Cf, r)
+	}
+	switch {
+	case strings.ContainsFunc(p.Ref, odd):
+		return fleet.Errorf(fleet.Invalid, "plan "+strconv.Quote(p.Ref), "its name has a character that the name of a file must not have")
+	case len(p.Path()) > longestPlanPath:
+		return fleet.Errorf(fleet.Invalid, "plan "+p.Ref, "its name is too long")
+	}
+	return nil
+}
 
 // escapedRef returns the path of the plans of a ref, which no other ref has a file or a folder at: a folder
 // whose name ends as a file does has %2E for the dot, or %252E for %2E.
@@ -240,6 +260,9 @@ func (q *Plans) Write(ctx context.Context, of fleet.Owner, put, gone []Plan) err
 			edits[p] = content
 		}
 		for _, p := range put {
+			if err := p.CheckName(); err != nil {
+				return sources.Commit{}, err
+			}
 			f := planFileOf(p)
 			b, err := planKind.encode(p.Name(), f)
 			for len(f.Changes) > 1 && fleet.KindOf(err) == fleet.Exhausted {
