@@ -156,7 +156,7 @@ func hooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 			for _, mistake := range []func(*api.VSphereMachineSpec){
 				func(s *api.VSphereMachineSpec) { s.Template = "ubunut" },
 				func(s *api.VSphereMachineSpec) { s.Folder = "/DC0/vm/flete" },
-				func(s *api.VSphereMachineSpec) { s.Network.Devices[0].NetworkName = "VM Netwrok" },
+				func(s *api.VSphereMachineSpec) { s.Network.Devices[0].NetworkName = "VM Ntework" },
 				func(s *api.VSphereMachineSpec) { s.StoragePolicyName = "godl" },
 			} {
 				spec, err := api.ReadMachine(c.Workers[0].Infrastructure)
