@@ -80,46 +80,62 @@ func TestStartFindsItsBranch(t *testing.T) {
 }
 
 // TestStartBesideAnotherFleet: where the newest revision is refused, the agent leaves the default branch
-// alone, which has another fleet of an agent with its name and secret store, and goes on with its own status.
+// alone, which has another fleet of an agent with its name and secret store, and goes on with its own status,
+// also if that cannot be read at first.
 func TestStartBesideAnotherFleet(t *testing.T) {
-	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
-	w.head, w.owner = revision("2"), fleet.Owner{Agent: "me", Epoch: 4}
-	w.fleets[revision("2").Digest] = fleet.Fleet{}
-	w.refused[revision("2").Digest] = fleet.Errorf(fleet.Invalid, "render", "fleet.yaml")
-	w.record.Fleet.Applied = revision("1")
-	p := w.parts()
-	open := p.StatusBranch
-	used := make(map[string]bool)
-	p.StatusBranch = func(name string) (StatusBranch, error) {
-		b, err := open("status")
-		l := status.Location{Owner: w.owner, Fleet: "other", Applied: revision("1"), Signposts: map[fleet.ID]string{"f": "f/state"}}
-		if name == "f/state" {
-			l = status.Location{Owner: w.owner, Fleet: "f", Applied: revision("1")}
-		}
-		b.Locate = func(context.Context) (status.Location, error) { return l, nil }
-		read := b.Read
-		b.Read = func(ctx context.Context) (status.Status, error) {
-			w.mu.Lock()
-			used[name] = true
-			w.mu.Unlock()
-			return read(ctx)
-		}
-		return b, err
-	}
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		expect(t, "the passes", w.took(), []string{"prod/a 1"})
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	if used["fairlead/status"] || !used["f/state"] {
-		t.Errorf("the status is read on %v", used)
+	for reason, c := range map[string]struct {
+		other fleet.Revision // that the other fleet applied last
+		away  time.Duration  // of the branch with the status of this fleet
+	}{
+		"the other fleet has the same source":                             {revision("1"), 0},
+		"the other fleet has another source, and the own branch was away": {revision("9"), 10 * time.Second},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+			w.head, w.owner = revision("2"), fleet.Owner{Agent: "me", Epoch: 4}
+			w.fleets[revision("2").Digest] = fleet.Fleet{}
+			w.refused[revision("2").Digest] = fleet.Errorf(fleet.Invalid, "render", "fleet.yaml")
+			w.record.Fleet.Applied = revision("1")
+			p := w.parts()
+			open := p.StatusBranch
+			used := make(map[string]bool)
+			synctest.Test(t, func(t *testing.T) {
+				back := time.Now().Add(c.away)
+				p.StatusBranch = func(name string) (StatusBranch, error) {
+					b, err := open("status")
+					b.Locate = func(context.Context) (status.Location, error) {
+						switch {
+						case name != "f/state":
+							return status.Location{Owner: w.owner, Fleet: "other", Applied: c.other, Signposts: map[fleet.ID]string{"f": "f/state"}}, nil
+						case time.Now().Before(back):
+							return status.Location{}, fleet.Errorf(fleet.Unavailable, "read", "502 Bad Gateway")
+						}
+						return status.Location{Owner: w.owner, Fleet: "f", Applied: revision("1")}, nil
+					}
+					read := b.Read
+					b.Read = func(ctx context.Context) (status.Status, error) {
+						w.mu.Lock()
+						used[name] = true
+						w.mu.Unlock()
+						return read(ctx)
+					}
+					return b, err
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				expect(t, "the passes", w.took(), []string{"prod/a 1"})
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+			if used["fairlead/status"] || !used["f/state"] {
+				t.Errorf("the status is read on %v", used)
+			}
+		})
 	}
 }
 
@@ -391,52 +407,4 @@ func TestStartWithDamagedFleetFile(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// TestStartWhileItsBranchIsAway: the newest revision is refused, and the status of this fleet cannot be read
-// now. The default branch, which has another fleet of an agent with the same name and secret store, is left alone.
-func TestStartWhileItsBranchIsAway(t *testing.T) {
-	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
-	w.head, w.owner = revision("2"), fleet.Owner{Agent: "me", Epoch: 4}
-	w.fleets[revision("2").Digest] = fleet.Fleet{}
-	w.refused[revision("2").Digest] = fleet.Errorf(fleet.Invalid, "render", "fleet.yaml")
-	w.record.Fleet.Applied = revision("1")
-	p := w.parts()
-	open := p.StatusBranch
-	used := make(map[string]bool)
-	began := time.Now()
-	p.StatusBranch = func(name string) (StatusBranch, error) {
-		b, err := open("status")
-		b.Locate = func(context.Context) (status.Location, error) {
-			if name != "f/state" { // its source is another repository, which has revision 9
-				return status.Location{Owner: w.owner, Fleet: "other", Applied: revision("9"), Signposts: map[fleet.ID]string{"f": "f/state"}}, nil
-			}
-			if time.Since(began) < 10*time.Second {
-				return status.Location{}, fleet.Errorf(fleet.Unavailable, "read", "502 Bad Gateway")
-			}
-			return status.Location{Owner: w.owner, Fleet: "f", Applied: revision("1")}, nil
-		}
-		read := b.Read
-		b.Read = func(ctx context.Context) (status.Status, error) {
-			w.mu.Lock()
-			used[name] = true
-			w.mu.Unlock()
-			return read(ctx)
-		}
-		return b, err
-	}
-	synctest.Test(t, func(t *testing.T) {
-		began = time.Now()
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
-		time.Sleep(time.Minute)
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	if used["fairlead/status"] || !used["f/state"] {
-		t.Errorf("the status is read on %v", used)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -29,8 +28,9 @@ const (
 // A job plans one proposal, in a goroutine of its own, which outlives the poll if it takes long.
 type job struct {
 	p      proposal
-	key    string
-	again  bool // planning failed before
+	wish   string // see wishOf
+	key    string // see keyOf
+	again  bool   // planning failed before
 	began  time.Time
 	cancel context.CancelFunc
 	done   chan struct{} // closed when made and err are set
@@ -92,11 +92,14 @@ func (q *PullRequests) plan(ctx context.Context, t *turn) error {
 	}
 }
 
-// keyOf identifies what a plan of p is made of, but for what is seen of its clusters.
-func keyOf(t *turn, p proposal) string {
+// wishOf identifies what people ask of a plan of p: its head, the policy, and what they accept.
+func wishOf(t *turn, p proposal) string {
 	_, accepted := t.approved(p, fleet.ApproveChanges)
-	return fleet.DigestOf(p.Head, t.base, t.config, accepted, t.stands)
+	return fleet.DigestOf(p.Head, t.config, accepted)
 }
+
+// keyOf identifies what a plan of p is made of, but for what is seen of its clusters.
+func keyOf(t *turn, p proposal) string { return fleet.DigestOf(wishOf(t, p), t.base, t.stands) }
 
 // due reports whether p has to be planned now.
 func (q *PullRequests) due(t *turn, p proposal) bool {
@@ -131,7 +134,7 @@ func (q *PullRequests) free(again bool) bool {
 func (q *PullRequests) begun(ctx context.Context, t *turn, p proposal, ended chan<- *job) {
 	wait := min(patience<<min(q.failures(p), 10), longestPatience)
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("planning took more than %s", wait))
-	j := &job{p: p, key: keyOf(t, p), again: q.failures(p) > 0, began: time.Now(), cancel: cancel, done: make(chan struct{})}
+	j := &job{p: p, wish: wishOf(t, p), key: keyOf(t, p), again: q.failures(p) > 0, began: time.Now(), cancel: cancel, done: make(chan struct{})}
 	q.jobs[p.name()] = j
 	q.p.Log.Info("planning a proposal", "proposal", p.name(), "head", p.Head, "base", t.base)
 	go func() {
@@ -149,11 +152,11 @@ func (q *PullRequests) begun(ctx context.Context, t *turn, p proposal, ended cha
 func (q *PullRequests) reap(t *turn) {
 	open := make(map[string]string, len(t.open))
 	for _, p := range t.open {
-		open[p.name()] = p.Head
+		open[p.name()] = wishOf(t, p)
 	}
 	q.ending = slices.DeleteFunc(q.ending, (*job).ended)
-	for name, j := range q.jobs { // one onto a former base ends, and is made again: bases may come faster than plans
-		if open[name] != j.p.Head {
+	for name, j := range q.jobs { // a plan onto an older base is completed: commits may come faster than plans
+		if open[name] != j.wish {
 			j.cancel()
 			delete(q.jobs, name)
 			q.ending = append(q.ending, j)
@@ -217,7 +220,7 @@ func (q *PullRequests) collect(t *turn, j *job) {
 // restates reports whether a plan says what shown says, whatever either was planned onto.
 func restates(shown status.Plan, m made) bool {
 	again := m.Plan
-	if reflect.ValueOf(shown.Said).IsZero() && !reflect.ValueOf(again.Said).IsZero() { // a former version wrote it
+	if shown.Said.IsZero() && !again.Said.IsZero() { // a former version wrote it
 		return false
 	}
 	if (again.Tree == "") != (shown.Tree == "") || (again.Look == "") != (shown.Look == "") {

@@ -44,8 +44,8 @@ func (q *PullRequests) record(ctx context.Context, t *turn) error {
 		return nil
 	}
 	err := q.p.Plans.Write(ctx, t.owner, put, t.gone)
-	if kind := fleet.KindOf(err); len(put) > 1 && (kind == fleet.Exhausted || kind == fleet.Invalid) {
-		return q.recordEach(ctx, t, put, about) // one of them keeps the others
+	if isUnwritable(err) && len(put)+len(t.gone) > 1 {
+		return q.recordEach(ctx, t, put, about)
 	}
 	if err != nil {
 		return err
@@ -56,12 +56,20 @@ func (q *PullRequests) record(ctx context.Context, t *turn) error {
 	return nil
 }
 
+// isUnwritable reports whether err is about one plan, which keeps all others of its commit from being written.
+func isUnwritable(err error) bool {
+	kind := fleet.KindOf(err)
+	return kind == fleet.Exhausted || kind == fleet.Invalid
+}
+
 // recordEach writes each of put to the status branch in a commit of its own.
 func (q *PullRequests) recordEach(ctx context.Context, t *turn, put []status.Plan, about []*known) error {
 	var errs []error
 	for _, p := range put {
 		err := q.p.Plans.Write(ctx, t.owner, []status.Plan{p}, nil)
-		errs = append(errs, err)
+		if errs = append(errs, err); err != nil && !isUnwritable(err) {
+			return errors.Join(errs...)
+		}
 		for _, k := range about {
 			k.recorded = k.recorded || err == nil && k.shown.Same(p)
 		}

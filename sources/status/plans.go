@@ -145,6 +145,11 @@ type PlanWords struct {
 	Remarks  []string `json:"remarks,omitempty"`
 }
 
+// IsZero reports whether w says nothing.
+func (w PlanWords) IsZero() bool {
+	return w.Accepted == "" && len(w.Failures)+len(w.Problems)+len(w.Errors)+len(w.Remarks) == 0
+}
+
 // bounded returns w as it can be read again.
 func (w PlanWords) bounded() PlanWords {
 	for _, list := range []*[]string{&w.Failures, &w.Problems, &w.Errors, &w.Remarks} {

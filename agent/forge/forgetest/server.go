@@ -119,31 +119,7 @@ func Hub(t testing.TB, w *World, base, auth string, size int, app int64) *Server
 		}
 		return out
 	}
-	pull := func(p forge.PullRequest) M {
-		state, from := "open", M{"full_name": "team/fleet"}
-		if p.State != forge.Open {
-			state = "closed"
-		}
-		if p.Fork {
-			from = M{"full_name": "mallory/fleet"}
-		}
-		out := M{
-			"number": p.Number, "state": state, "merge_commit_sha": p.Result, "user": M{"login": p.Author, "type": "User"},
-			"head": M{"sha": p.Head, "ref": "feature", "repo": from},
-			"base": M{"sha": Hash(9), "ref": p.Base, "repo": M{"full_name": "team/fleet"}},
-		}
-		switch {
-		case !p.Fork || p.Number%2 == 1:
-		case p.Number%4 == 0:
-			out["head"] = M{"sha": p.Head, "ref": "feature", "repo": nil} // it is gone
-		case strings.HasSuffix(base, "/v1"): // AGit: Gitea names the base
-			out["head"] = M{"sha": p.Head, "ref": fmt.Sprintf("refs/pull/%d/head", p.Number), "repo": M{"full_name": "team/fleet"}}
-		}
-		if p.State == forge.Merged {
-			out["merged"], out["merged_at"] = true, "2026-01-02T03:04:05Z"
-		}
-		return out
-	}
+	pull := func(p forge.PullRequest) M { return hubPull(p, strings.HasSuffix(base, "/v1")) }
 	repo := base + "/repos/team/fleet"
 	s.Routes = map[string]func(*http.Request, []string) (int, any){
 		"GET " + base + "/user": func(*http.Request, []string) (int, any) { return 200, M{"id": 7, "login": w.Me} },
@@ -200,6 +176,32 @@ func Hub(t testing.TB, w *World, base, auth string, size int, app int64) *Server
 		}
 	}
 	return s
+}
+
+// hubPull is the pull request that GitHub or Gitea has of p. Heads of forks are in another repository, in one
+// that is gone, or, as AGit of Gitea has them, in a ref of the base.
+func hubPull(p forge.PullRequest, gitea bool) M {
+	state, head := "open", M{"sha": p.Head, "ref": "feature", "repo": M{"full_name": "team/fleet"}}
+	if p.State != forge.Open {
+		state = "closed"
+	}
+	switch {
+	case !p.Fork:
+	case p.Number%4 == 0:
+		head["repo"] = nil
+	case p.Number%2 == 0 && gitea:
+		head["ref"] = fmt.Sprintf("refs/pull/%d/head", p.Number)
+	default:
+		head["repo"] = M{"full_name": "mallory/fleet"}
+	}
+	out := M{
+		"number": p.Number, "state": state, "merge_commit_sha": p.Result, "user": M{"login": p.Author, "type": "User"},
+		"head": head, "base": M{"sha": Hash(9), "ref": p.Base, "repo": M{"full_name": "team/fleet"}},
+	}
+	if p.State == forge.Merged {
+		out["merged"], out["merged_at"] = true, "2026-01-02T03:04:05Z"
+	}
+	return out
 }
 
 // hubReviews are the reviews that GitHub or Gitea has of words: who takes one back has its newest
