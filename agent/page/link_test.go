@@ -30,6 +30,10 @@ func TestLinkOfRef(t *testing.T) {
 		u.Fragment = "" // a browser does not send it
 		if r := get(p, "/"+u.String()); r.Code != 200 {
 			t.Errorf("%s: link %s is answered with %d", name, m[1], r.Code)
+		} else if m := regexp.MustCompile(`href="([^"]*\.json)"`).FindStringSubmatch(r.Body.String()); m == nil {
+			t.Errorf("%s: no link to its JSON", name)
+		} else if at, err := u.Parse(html.UnescapeString(m[1])); err != nil || at.Fragment != "" || get(p, "/"+strings.TrimPrefix(at.String(), "/")).Code != 200 {
+			t.Errorf("%s: link to its JSON %s, %v", name, m[1], err)
 		}
 	}
 }

@@ -400,3 +400,19 @@ func TestSignedTextIsReadBack(t *testing.T) {
 		t.Errorf("%d signatures were looked at", checked)
 	}
 }
+
+// TestOrdersAreReadStrictly: what an agent of another version wrote beside the known fields does not keep a
+// status from being read, but an order that is known in part only is no order.
+func TestOrdersAreReadStrictly(t *testing.T) {
+	orders := []string{"Owner", "Request", "Scale", "Approval"}
+	for kind := range status.FileKinds() {
+		api := "fairlead.dev/v1alpha1"
+		if kind == "BareMetalHost" {
+			api = "metal3.io/v1alpha1"
+		}
+		err := status.ReadAs(kind, []byte("apiVersion: "+api+"\nkind: "+kind+"\nlater: 1\n"))
+		if strict := slices.Contains(orders, kind); (err != nil) != strict {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}

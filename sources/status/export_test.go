@@ -8,3 +8,9 @@ func FileKinds() map[string]int {
 	}
 	return out
 }
+
+// ReadAs reads b as a file of that kind.
+func ReadAs(kind string, b []byte) error {
+	var f struct{ typeMeta }
+	return fileKind(kind).decode(b, &f)
+}

@@ -34,7 +34,7 @@ func (o oversized) left(p string, k fleet.Key, err error) bool {
 
 // with returns s with the problems of o.
 func (o oversized) with(s sources.FleetStatus) sources.FleetStatus {
-	s.Problems = withoutTooLarge(s.Problems) // those of an earlier process may be solved
+	s.Problems = slices.Clone(s.Problems)
 	for _, p := range slices.Sorted(maps.Keys(o)) {
 		s.Problems = append(s.Problems, o[p])
 	}
@@ -50,7 +50,8 @@ func fewer(list []problem, of int) []problem {
 	})
 }
 
-// withoutTooLarge returns list without problems of files that are too large.
+// withoutTooLarge returns list, as a process read it, without problems of files that are too large: those of
+// an earlier process may be solved.
 func withoutTooLarge(list []fleet.Problem) []fleet.Problem {
 	return slices.DeleteFunc(slices.Clone(list), func(p fleet.Problem) bool { return strings.HasPrefix(p.Message, tooLarge) })
 }

@@ -105,7 +105,7 @@ const longestPlanPath = 230
 // nobody could read a status branch with it.
 func (p Plan) CheckName() error {
 	odd := func(r rune) bool {
-		return r == '\\' || r == utf8.RuneError || !unicode.IsGraphic(r) || unicode.Is(unicode.Cf, r)
+		return r == '\\' || r == utf8.RuneError || !unicode.IsGraphic(r)
 	}
 	switch {
 	case strings.ContainsFunc(p.Ref, odd):
