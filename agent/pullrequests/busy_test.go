@@ -227,15 +227,15 @@ func TestPolicyChangesMeanwhile(t *testing.T) {
 	})
 }
 
-// deaf merges, and ends when it is let go of: no context ends it before.
-type deaf struct {
+// endless merges, and ends when it is let go of: no context ends it before.
+type endless struct {
 	*world
 
 	running, most *atomic.Int32
 	over          chan struct{}
 }
 
-func (d deaf) Merge(context.Context, fleet.Revision, fleet.Revision) (sources.Merged, error) {
+func (d endless) Merge(context.Context, fleet.Revision, fleet.Revision) (sources.Merged, error) {
 	d.most.Store(max(d.most.Load(), d.running.Add(1)))
 	<-d.over
 	d.running.Add(-1)
@@ -246,7 +246,7 @@ func (d deaf) Merge(context.Context, fleet.Revision, fleet.Revision) (sources.Me
 func TestPlansOfNoUseCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		d := deaf{w, new(atomic.Int32), new(atomic.Int32), make(chan struct{})}
+		d := endless{w, new(atomic.Int32), new(atomic.Int32), make(chan struct{})}
 		q := w.start()
 		q.p.Source = d
 		for n := 100; n < 110; n++ { // each time all heads are others

@@ -14,15 +14,15 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// picky takes no plan of pull request 2, and none at all while it is away.
-type picky struct {
+// refusingOne takes no plan of pull request 2, and none at all while it is away.
+type refusingOne struct {
 	board
 
 	away  bool
 	asked *int
 }
 
-func (b picky) Write(ctx context.Context, of fleet.Owner, put, gone []status.Plan) error {
+func (b refusingOne) Write(ctx context.Context, of fleet.Owner, put, gone []status.Plan) error {
 	*b.asked++
 	for _, p := range put {
 		if p.Number == 2 {
@@ -41,7 +41,7 @@ func TestOneThatCannotBeWritten(t *testing.T) {
 	p := w.propose(1, w.fleets["base"])
 	w.propose(2, w.fleets["base"])
 	q := w.start()
-	q.p.Plans = picky{board: board{w}, asked: new(int)}
+	q.p.Plans = refusingOne{board: board{w}, asked: new(int)}
 	w.settled(t, q)
 	if s, _ := w.Of(p.Head); s.Verdict != forge.Success || len(w.own(1)) != 1 {
 		t.Errorf("the status of another one is %+v, comments %q", s, w.own(1))
@@ -60,16 +60,16 @@ func TestNoneCanBeWritten(t *testing.T) {
 		w.propose(n, w.fleets["base"])
 	}
 	q, asked := w.start(), 0
-	q.p.Plans = picky{board: board{w}, away: true, asked: &asked}
+	q.p.Plans = refusingOne{board: board{w}, away: true, asked: &asked}
 	if q.Poll(t.Context()); asked != 2 {
 		t.Errorf("it was asked %d times", asked)
 	}
 }
 
-// dim shows a cluster whose API server does not answer, as it says.
-type dim struct{ *world }
+// unreachable shows a cluster whose API server does not answer, as it says.
+type unreachable struct{ *world }
 
-func (dim) Look(context.Context, *fleet.Cluster, *fleet.Cluster) (fleet.Observed, error) {
+func (unreachable) Look(context.Context, *fleet.Cluster, *fleet.Cluster) (fleet.Observed, error) {
 	return fleet.Observed{
 		Infrastructure: fleet.Infrastructure{Exists: true, Ready: true, Machines: []fleet.Machine{
 			{Name: "a-cp-1", Role: fleet.RoleControlPlane, ProviderID: "x://1", State: fleet.MachineRunning},
@@ -87,7 +87,7 @@ func TestWordsOfWaiting(t *testing.T) {
 	p := w.propose(1, after)
 	q := w.start()
 	q.p.Apart = true
-	q.p.Looker = dim{w}
+	q.p.Looker = unreachable{w}
 	w.settled(t, q)
 	if said := w.own(1); len(said) != 1 || strings.Contains(said[0]+w.plans[1].Text, "10.0.0.7") {
 		t.Errorf("of a plan: %s", said)

@@ -98,8 +98,8 @@ func (p Plan) path() string {
 // fileLike are the segments of a ref that may be called as the file of another ref, and what those become.
 var fileLike = regexp.MustCompile(`^(.+)(\.|%(?:25)*2E)(md|yaml)$`)
 
-// longestPlanPath bounds the path of a plan, in bytes.
-const longestPlanPath = 230
+// longestPlanPath bounds the path of a plan in bytes, and deepestPlanPath in folders.
+const longestPlanPath, deepestPlanPath = 230, 20
 
 // CheckName says why the ref of p cannot have a plan: its plan is a file that is called after it, and
 // nobody could read a status branch with it.
@@ -110,7 +110,7 @@ func (p Plan) CheckName() error {
 	switch {
 	case strings.ContainsFunc(p.Ref, odd):
 		return fleet.Errorf(fleet.Invalid, "plan "+strconv.Quote(p.Ref), "its name has a character that the name of a file must not have")
-	case len(p.Path()) > longestPlanPath:
+	case len(p.Path()) > longestPlanPath, strings.Count(p.Path(), "/") > deepestPlanPath:
 		return fleet.Errorf(fleet.Invalid, "plan "+p.Ref, "its name is too long")
 	}
 	return nil
