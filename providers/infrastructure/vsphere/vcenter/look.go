@@ -30,9 +30,9 @@ type Look struct {
 	value   any
 }
 
-// Derived returns what make makes of l the first time. All who use l have to ask for the same.
-func (l *Look) Derived(make func() any) any {
-	l.derived.Do(func() { l.value = make() })
+// Derived returns what derive returned when it was called first, for all who use l. They have to ask for the same.
+func (l *Look) Derived(derive func() any) any {
+	l.derived.Do(func() { l.value = derive() })
 	return l.value
 }
 
