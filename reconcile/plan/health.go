@@ -179,9 +179,9 @@ func (m *machine) madeBy() time.Time {
 }
 
 // failedFirst reports whether m is the only machine of the cluster, and is known
-// never to have become a control plane. Nobody remembers that it did then, and this
-// agent watched it all its life, or what is remembered says that none ever answered
-// and this agent has heard nothing yet.
+// never to have become a control plane. Nobody remembers that it did then, and it was
+// made while this agent owned the cluster, or what is remembered says that none ever
+// answered and this agent has heard nothing yet.
 func (f *facts) failedFirst(m *machine) bool {
 	return f.Desired.Hosted == nil && len(f.machines) == 1 && f.residence.ControlPlane != fleet.InitializedOnce && (f.knownSilent(m) || f.NeverAnswered && f.residence.ControlPlane == fleet.NeverInitialized)
 }
@@ -204,7 +204,7 @@ func (f *facts) oneName() bool {
 // this one may have ended before m became a control plane, and while looks fail m may become
 // one: then all that counts is how long this agent has called since.
 func (f *facts) silentSince(m *machine) time.Time {
-	watched := latest(f.Watched, f.ClockSet) // a machine that slept finds its clock set
+	watched := latest(f.Watched, f.ClockSet) // the clock of a computer is set when it wakes up
 	if f.knownSilent(m) && !f.olderThan(m, watched) {
 		return time.Time{}
 	}
