@@ -133,20 +133,46 @@ func (q *PullRequests) free(again bool) bool {
 // begun begins to plan p. Its end is sent to ended.
 func (q *PullRequests) begun(ctx context.Context, t *turn, p proposal, ended chan<- *job) {
 	wait := min(patience<<min(q.failures(p), 10), longestPatience)
-	ctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("planning took more than %s", wait))
+	ctx, cancel := context.WithCancel(ctx)
 	j := &job{p: p, wish: wishOf(t, p), key: keyOf(t, p), again: q.failures(p) > 0, began: time.Now(), cancel: cancel, done: make(chan struct{})}
 	q.jobs[p.name()] = j
 	q.p.Log.Info("planning a proposal", "proposal", p.name(), "head", p.Head, "base", t.base)
 	go func() {
 		defer cancel()
-		j.made, j.err = q.make(ctx, t, p)
-		if cause := context.Cause(ctx); j.err != nil && cause != nil {
-			j.err = fmt.Errorf("%w: %w", cause, j.err)
-		}
+		j.made, j.err = q.patiently(ctx, wait, t, p)
 		close(j.done)
 		ended <- j
 	}()
 }
+
+// patiently plans p. It takes no longer than wait from when it may merge.
+func (q *PullRequests) patiently(ctx context.Context, wait time.Duration, t *turn, p proposal) (made, error) {
+	if err := q.lock(ctx); err != nil {
+		return made{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("planning took more than %s", wait))
+	defer cancel()
+	merged, err := q.p.Source.Merge(ctx, t.base, headOf(p))
+	q.unlock()
+	m, err := q.make(ctx, t, p, merged, err)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	return m, err
+}
+
+// lock waits until nobody else merges: the source merges one at a time, and a head that the server does not
+// send takes minutes.
+func (q *PullRequests) lock(ctx context.Context) error {
+	select {
+	case q.merging <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (q *PullRequests) unlock() { <-q.merging }
 
 // reap collects the jobs of earlier polls that ended, and ends those whose plan is of no use.
 func (q *PullRequests) reap(t *turn) {

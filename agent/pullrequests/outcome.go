@@ -95,7 +95,7 @@ func (q *PullRequests) outcome(ctx context.Context, t *turn, p forge.PullRequest
 		o.differs = append(o.differs, "the forge does not report the merge commit")
 	} else {
 		result := fleet.Revision{Ref: t.base.Ref, Digest: "sha1:" + p.Result}
-		m, err := q.p.Source.Merge(ctx, t.base, result)
+		m, err := q.merge(ctx, t, t.base, result)
 		if err != nil && fleet.KindOf(err) != fleet.Invalid {
 			return o, err
 		}
@@ -103,7 +103,7 @@ func (q *PullRequests) outcome(ctx context.Context, t *turn, p forge.PullRequest
 			o.waits = append(o.waits, "the agent does not follow the merge yet")
 			return o, nil
 		}
-		if m, err = q.p.Source.Merge(ctx, result, result); err != nil {
+		if m, err = q.merge(ctx, t, result, result); err != nil {
 			return o, err
 		}
 		if m.Digest != plan.Tree || plan.Head != p.Head {

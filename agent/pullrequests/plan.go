@@ -32,12 +32,10 @@ func factsOf(clusters []fleet.Key, fact func(fleet.Key) string) string {
 	return fleet.DigestOf(all...)
 }
 
-// make plans p. An error may pass; what is wrong with the merge is in the plan. It is safe for concurrent
-// use.
-func (q *PullRequests) make(ctx context.Context, t *turn, p proposal) (made, error) {
-	head := fleet.Revision{Ref: p.name(), Digest: "sha1:" + p.Head}
+// make plans p, by its merge and why there is none. An error may pass; what is wrong with the merge is in the
+// plan. It is safe for concurrent use.
+func (q *PullRequests) make(ctx context.Context, t *turn, p proposal, merged sources.Merged, err error) (made, error) {
 	out := status.Plan{Number: p.Number, Ref: p.ref, Head: p.Head, Base: t.base.String()}
-	merged, err := q.p.Source.Merge(ctx, t.base, head)
 	switch {
 	case fleet.KindOf(err) == fleet.Invalid:
 		return q.unplannable(out, "it cannot be merged here", []string{fleet.OneLine(err)}), nil
@@ -54,7 +52,7 @@ func (q *PullRequests) make(ctx context.Context, t *turn, p proposal) (made, err
 	if err != nil {
 		return made{}, err
 	}
-	after, err := q.p.Renderer.Render(ctx, head, merged.Tree)
+	after, err := q.p.Renderer.Render(ctx, headOf(p), merged.Tree)
 	if fleet.KindOf(err) == fleet.Invalid {
 		return q.unplannable(out, "the merge cannot be used", strings.Split(err.Error(), "; ")), nil
 	}

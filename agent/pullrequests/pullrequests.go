@@ -97,6 +97,8 @@ const (
 type PullRequests struct {
 	p    Parts
 	wake chan struct{}
+	// merging holds an element while something is merged.
+	merging chan struct{}
 
 	known  map[string]*known // by the name of a proposal
 	jobs   map[string]*job   // that are under way, by the name of a proposal
@@ -112,6 +114,11 @@ type proposal struct {
 	forge.PullRequest
 
 	ref string // its full name; empty: it is a pull request
+}
+
+// headOf returns the revision that p proposes.
+func headOf(p proposal) fleet.Revision {
+	return fleet.Revision{Ref: p.name(), Digest: "sha1:" + p.Head}
 }
 
 // name returns what p is called.
@@ -164,7 +171,7 @@ func New(p Parts) *PullRequests {
 	if p.Limited == nil {
 		p.Limited = func(bool) {}
 	}
-	return &PullRequests{p: p, wake: make(chan struct{}, 1), known: make(map[string]*known), jobs: make(map[string]*job), asked: make(map[string]string)}
+	return &PullRequests{p: p, wake: make(chan struct{}, 1), merging: make(chan struct{}, 1), known: make(map[string]*known), jobs: make(map[string]*job), asked: make(map[string]string)}
 }
 
 // Wake has Run poll now. It does not wait; calls that come close together are one.

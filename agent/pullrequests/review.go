@@ -11,7 +11,6 @@ import (
 	"fairlead.dev/agent/forge"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
-	"fairlead.dev/sources/status"
 )
 
 // Requests are what people ask for. See sources/status.Requests.
@@ -115,14 +114,14 @@ func (q *PullRequests) brought(ctx context.Context, t *turn, p forge.PullRequest
 	if p.State != forge.Merged || p.Base != t.base.Ref || p.Head == "" {
 		return false, nil
 	}
-	merged, err := q.p.Source.Merge(ctx, o.From, fleet.Revision{Ref: status.Plan{Number: p.Number}.Name(), Digest: "sha1:" + p.Head})
+	merged, err := q.merge(ctx, t, o.From, headOf(proposal{PullRequest: p}))
 	if fleet.KindOf(err) == fleet.Invalid {
 		return false, nil
 	}
 	if err != nil || merged.Contained || len(merged.Conflicts) > 0 {
 		return false, err
 	}
-	is, err := q.p.Source.Merge(ctx, o.To, o.To)
+	is, err := q.merge(ctx, t, o.To, o.To)
 	return is.Digest == merged.Digest, err
 }
 

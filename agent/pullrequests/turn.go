@@ -8,6 +8,7 @@ import (
 	"fairlead.dev/agent/forge"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
+	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
 
@@ -24,6 +25,7 @@ type turn struct {
 	approvals []fleet.Approval
 	me        string        // who the forge takes the agent for; empty: not asked yet
 	gone      []status.Plan // whose files leave the status branch
+	unmerged  error         // why this poll merges nothing more
 }
 
 func (t *turn) isOpen(old status.Plan) bool {
@@ -55,6 +57,26 @@ func (t *turn) plan(name string) (status.Plan, bool) {
 		return status.Plan{}, false
 	}
 	return t.plans[i], true
+}
+
+// merge merges head onto base for a poll, which waits no longer than pollTime for that, and once.
+func (q *PullRequests) merge(ctx context.Context, t *turn, base, head fleet.Revision) (sources.Merged, error) {
+	if t.unmerged != nil {
+		return sources.Merged{}, t.unmerged
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, pollTime, fleet.Errorf(fleet.Unavailable, "merge "+head.Short(), "not merged within %s", pollTime))
+	defer cancel()
+	err := q.lock(ctx)
+	var m sources.Merged
+	if err == nil {
+		m, err = q.p.Source.Merge(ctx, base, head)
+		q.unlock()
+	}
+	if err != nil && ctx.Err() != nil {
+		t.unmerged = context.Cause(ctx)
+		err = t.unmerged
+	}
+	return m, err
 }
 
 // begin asks for all that a poll begins with.
