@@ -135,7 +135,9 @@ func TestHostGroup(t *testing.T) {
 		if err := b.p.CreateMachine(t.Context(), fleet.OperationID("op-"+name), r); err != nil {
 			t.Fatal(err)
 		}
-		b.until("the clone", func(i fleet.Infrastructure) bool { return len(i.Upkeep) == 1 })
+		b.until("the clone", func(i fleet.Infrastructure) bool {
+			return slices.Contains(i.Upkeep, "finish machine "+string(name)+" and power it on")
+		})
 		b.ensure()
 		if name == "m-0" { // and somebody else, who read the group before, writes it
 			grouped("m-0")
