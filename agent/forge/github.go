@@ -84,11 +84,11 @@ type githubPull struct {
 	User     *struct {
 		Login string `json:"login"`
 	} `json:"user"` // null where the account is gone
-	Head hubSide `json:"head"`
-	Base hubSide `json:"base"`
+	Head githubSide `json:"head"`
+	Base githubSide `json:"base"`
 }
 
-type hubSide struct {
+type githubSide struct {
 	SHA  string `json:"sha"`
 	Ref  string `json:"ref"`
 	Repo *struct {
