@@ -37,7 +37,7 @@ func (x *adoption) done() bool {
 
 // Adoptable implements providers.Adopter.
 func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
-	all, got, err := p.takeovers(ctx, c, machines)
+	all, got, err := p.adoptions(ctx, c, machines)
 	if err != nil {
 		return nil, ofAll("adopt "+c.Key.String(), err)
 	}
@@ -59,7 +59,7 @@ func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []p
 // that of its machine, which Ironic refuses where anybody has the node.
 func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
 	op := "adopt " + c.Key.String()
-	all, got, err := p.takeovers(ctx, c, machines)
+	all, got, err := p.adoptions(ctx, c, machines)
 	if err != nil {
 		return ofAll(op, err)
 	}

@@ -15,9 +15,9 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// takeovers returns the hosts of machines. Where one cannot be taken over, there are only the
+// adoptions returns the hosts of machines. Where one cannot be taken over, there are only the
 // reasons.
-func (p *Provider) takeovers(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]adoption, *observation, error) {
+func (p *Provider) adoptions(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]adoption, *observation, error) {
 	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return nil, nil, err
@@ -25,7 +25,7 @@ func (p *Provider) takeovers(ctx context.Context, c *fleet.Cluster, machines []p
 	var out []adoption
 	var errs []error
 	for _, m := range machines {
-		x, err := got.takeover(m)
+		x, err := got.adoptionOf(m)
 		if err == nil {
 			err = x.apart(out)
 		}
@@ -50,8 +50,8 @@ func ofMachine(name fleet.MachineName, err error) error {
 	return fleet.Errorf(fleet.KindOf(err), "take over machine "+string(name), "%w", cause)
 }
 
-// takeover finds the host of m, by its provider id.
-func (o *observation) takeover(m providers.AdoptedMachine) (*adoption, error) {
+// adoptionOf finds the host of m, by its provider id.
+func (o *observation) adoptionOf(m providers.AdoptedMachine) (*adoption, error) {
 	const op = "find its host"
 	c := o.cluster
 	tags, ok := providers.AdoptionTags(c, m)
