@@ -147,10 +147,10 @@ func (o *observation) consumerOf(h *seenHost) fleet.HostConsumer {
 		k, _ := fleet.ParseKey(h.tags[fleet.TagCluster])
 		return fleet.HostConsumer{Cluster: k, Machine: fleet.MachineName(h.tags[fleet.TagMachine])}
 	}
-	if h.node == nil || !h.record.holds(h.node) {
+	if h.node == nil || !h.record.occupied(h.node) {
 		return fleet.HostConsumer{}
 	}
-	tags := h.record.identity(h.node)
+	tags := h.record.ownerTags(h.node)
 	if tags == nil {
 		return fleet.HostConsumer{Instance: h.node.Instance}
 	}

@@ -134,7 +134,7 @@ func (o *observation) join() error {
 		}
 		_, host, _ := machine.ParseNodeName(n.Name)
 		r := o.listing.records[n.UUID]
-		if n.UUID == ironic.NodeID(string(o.cluster.Fleet), o.cluster.Key.Namespace, host) || o.cluster.Owns(r.identity(n)) {
+		if n.UUID == ironic.NodeID(string(o.cluster.Fleet), o.cluster.Key.Namespace, host) || o.cluster.Owns(r.ownerTags(n)) {
 			note(n.Name)
 		}
 	}
@@ -165,9 +165,9 @@ func (o *observation) recognise(h *seenHost) {
 	switch n := h.node; {
 	case n == nil:
 		h.tags, h.lost = was, was != nil
-	case h.record.holds(n) && o.cluster.Owns(h.record.identity(n)):
-		h.tags = h.record.identity(n)
-	case h.record.holds(n) && was != nil && (instanceOf(was) == n.Instance || n.Instance == ""):
+	case h.record.occupied(n) && o.cluster.Owns(h.record.ownerTags(n)):
+		h.tags = h.record.ownerTags(n)
+	case h.record.occupied(n) && was != nil && (instanceOf(was) == n.Instance || n.Instance == ""):
 		h.tags = was // its own tags do not tell any more
 	case n.Instance == "" && h.record.isZero() && was != nil && (n.State != ironic.Available || n.Power == ironic.PowerOn) && !cleans(n):
 		h.tags, h.lost = was, true

@@ -113,7 +113,7 @@ func (o *observation) endpointHolder() string {
 }
 
 // isTaken reports whether a machine has h.
-func (h *seenHost) isTaken() bool { return h.node != nil && h.record.holds(h.node) }
+func (h *seenHost) isTaken() bool { return h.node != nil && h.record.occupied(h.node) }
 
 // inTheWay says why no machine gets h; empty: one may.
 func (o *observation) inTheWay(h *seenHost) string {
