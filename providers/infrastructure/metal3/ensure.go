@@ -119,7 +119,7 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 	case host.Adopt:
 		return o.client.Adopt(ctx, id)
 	case host.Deploy:
-		if o.loses(h) {
+		if o.mustGiveBackAddress(h) {
 			return o.client.Unclaim(ctx, id, h.node.Instance)
 		}
 		return o.client.Deploy(ctx, id, machine.DeployStep(h.node.Info))

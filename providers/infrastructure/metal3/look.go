@@ -461,7 +461,7 @@ func (p *Provider) upkeep(o *observation, h *seenHost, at time.Time) string {
 	switch {
 	case h.tags == nil:
 		return string(d.Step) + ": host " + h.String()
-	case d.Step == host.Deploy && o.loses(h):
+	case d.Step == host.Deploy && o.mustGiveBackAddress(h):
 		return "give back host " + h.String() + " of machine " + string(h.machine.Name) + ", whose address of a pool another machine has: it is created again"
 	case d.Step == host.Deploy && !o.wants(h):
 		return ""
