@@ -159,12 +159,12 @@ func (q *search) unfit(h *seenHost) (string, error) {
 // mismatch returns why a machine cannot have h, or "".
 func (q *search) mismatch(h *seenHost) (string, error) {
 	if h.object == nil {
-		return q.o.inTheWay(h), nil
+		return q.o.whyNotFree(h), nil
 	}
 	if why, err := q.unfit(h); why != "" || err != nil {
 		return why, err
 	}
-	if why := q.o.inTheWay(h); why != "" {
+	if why := q.o.whyNotFree(h); why != "" {
 		return why, nil
 	}
 	return q.o.reusedBy(h, q.request.Pool.Name)

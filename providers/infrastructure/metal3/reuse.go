@@ -42,7 +42,7 @@ func (q *search) awaited() error {
 		}
 		switch {
 		case why != "":
-		case q.o.inTheWay(h) == "" && !q.p.isClaimed(h.node.UUID, time.Now()):
+		case q.o.whyNotFree(h) == "" && !q.p.isClaimed(h.node.UUID, time.Now()):
 			return nil
 		case q.comes(h):
 			coming = h
