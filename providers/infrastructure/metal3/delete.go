@@ -53,7 +53,7 @@ func (p *Provider) release(ctx context.Context, o *observation, was *seenHost, o
 	case h.declared.Paused:
 		return fleet.Errorf(fleet.Conflict, op, "host %s is paused, or detached (remove that annotation of its BareMetalHost, and its machine is deleted)", h)
 	case h.machine.Silent:
-		p.noteGoing(o, h.tags)
+		p.noteDeletionRequested(o, h.tags)
 		return nil
 	}
 	n, c := h.node, o.cluster
@@ -76,14 +76,14 @@ func (p *Provider) release(ctx context.Context, o *observation, was *seenHost, o
 		if n.State == ironic.Deleting {
 			return nil
 		}
-		p.noteGoing(o, h.tags) // Ironic lets nobody interrupt what it does: it goes when that ended
+		p.noteDeletionRequested(o, h.tags) // Ironic lets nobody interrupt what it does: it goes when that ended
 		return nil
 	default:
-		p.noteGoing(o, h.tags)
+		p.noteDeletionRequested(o, h.tags)
 		return nil
 	}
 	if ironic.IsLocked(err) {
-		p.noteGoing(o, h.tags)
+		p.noteDeletionRequested(o, h.tags)
 		return nil
 	}
 	if err == nil {

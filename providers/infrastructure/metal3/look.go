@@ -321,7 +321,7 @@ func (p *Provider) machineOf(o *observation, h *seenHost) fleet.Machine {
 	if m.Damaged != "" {
 		return m
 	}
-	switch going := p.isGoing(lifeOf(h.tags)); {
+	switch going := p.isDeletionRequested(lifeOf(h.tags)); {
 	case m.State == fleet.MachineDeleting:
 		m.Interrupted = h.node.State == ironic.Error && !m.Silent && !h.node.Locked
 	case going:
@@ -414,16 +414,16 @@ func (o *observation) released(h *seenHost) (fleet.Machine, bool) {
 	return m, true
 }
 
-// isGoing reports whether the deletion of a machine was asked for while Ironic could not release it.
-func (p *Provider) isGoing(l life) bool {
+// isDeletionRequested reports whether the deletion of a machine was requested and could not be sent to Ironic yet.
+func (p *Provider) isDeletionRequested(l life) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, going := p.going[l]
 	return going
 }
 
-// noteGoing notes that for the machine with tags.
-func (p *Provider) noteGoing(o *observation, tags map[string]string) {
+// noteDeletionRequested records that for the machine with tags.
+func (p *Provider) noteDeletionRequested(o *observation, tags map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.going[lifeOf(tags)] = snapshot.OwnerOf(o.cluster)
