@@ -46,7 +46,7 @@ func (p *Provider) hostOf(o *observation, h *seenHost) fleet.Host {
 		out.Next = fleet.HostStep{Do: h.outdated, Why: "Git says something else than when it was enrolled"}
 	case h.next.Step != host.None:
 		out.Next = fleet.HostStep{Do: string(h.next.Step), Why: whyOf(h)}
-	case h.declared.Settling && h.next.Phase == host.Registering:
+	case h.declared.TooNew && h.next.Phase == host.Registering:
 		out.Waits = "a cluster that remembers a machine on it, which Ironic does not know yet"
 	case h.node != nil && underWay(h.node):
 		out.Waits = string(h.node.State)

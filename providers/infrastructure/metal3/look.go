@@ -220,9 +220,9 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost) {
 	d.Tags = tagsOf(h)
 	h.compare()
 	if n := h.node; n != nil && h.tags == nil && n.Instance == "" && h.record.isZero() {
-		d.Elsewhere = o.rememberedElsewhere(machine.NodeName(h.Namespace, h.Name))
+		d.RememberedBy = o.rememberedElsewhere(machine.NodeName(h.Namespace, h.Name))
 		d.New = n.Inspected.IsZero() && h.prepared == (machine.PreparationRecord{})
-		d.Settling = d.New && p.isNew(n, time.Now())
+		d.TooNew = d.New && p.isNew(n, time.Now())
 	}
 	if h.tags != nil {
 		_, ran := o.memory[machine.NodeName(h.Namespace, h.Name)]

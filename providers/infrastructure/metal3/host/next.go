@@ -75,8 +75,8 @@ func whyInUse(h Declared, n *ironic.Node) string {
 	switch {
 	case n.Instance != "":
 		return fmt.Sprintf("it is claimed as %s, which is no machine of this cluster (release it there)", n.Instance)
-	case h.Elsewhere != "":
-		return h.Elsewhere + " ran on it, and is to be adopted"
+	case h.RememberedBy != "":
+		return h.RememberedBy + " ran on it, and is to be adopted"
 	case h.Node != "":
 		return fmt.Sprintf("Node %s runs on it (adopt it, or delete the Node)", h.Node)
 	case h.Tags == Unsettled:

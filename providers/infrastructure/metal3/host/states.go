@@ -69,7 +69,7 @@ func prepare(p Phase, h Declared, n *ironic.Node) Decision {
 	if why := whyMayRun(h, n); why != "" {
 		return held(p, "%s", why)
 	}
-	if h.Settling {
+	if h.TooNew {
 		return wait(p)
 	}
 	if toBeInspected(h, n) {
