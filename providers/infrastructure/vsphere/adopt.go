@@ -33,7 +33,7 @@ func (x *adoption) done() bool { return maps.Equal(x.vm.Tags, x.tags) }
 // Adoptable implements providers.Adopter.
 func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
 	op := "adopt " + c.Key.String()
-	all, err := p.claims(ctx, c, machines)
+	all, err := p.adoptions(ctx, c, machines)
 	var out []string
 	for i := range all {
 		if !all[i].done() {
@@ -48,7 +48,7 @@ func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []p
 // which its guest does not see, whether it runs or not.
 func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
 	op := "adopt " + c.Key.String()
-	all, err := p.claims(ctx, c, machines)
+	all, err := p.adoptions(ctx, c, machines)
 	if err != nil {
 		return wrap(op, err)
 	}
@@ -104,8 +104,8 @@ func (p *Provider) writeTags(ctx context.Context, c *fleet.Cluster, x *adoption,
 	return err
 }
 
-// claims returns the VMs of machines. Where one cannot be taken over, there are only the reasons.
-func (p *Provider) claims(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]adoption, error) {
+// adoptions returns the VMs of machines. Where one cannot be taken over, there are only the reasons.
+func (p *Provider) adoptions(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]adoption, error) {
 	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (p *Provider) claims(ctx context.Context, c *fleet.Cluster, machines []prov
 	var out []adoption
 	var errs []error
 	for _, m := range machines {
-		x, err := p.claim(ctx, c, got, m)
+		x, err := p.adoption(ctx, c, got, m)
 		if err == nil {
 			err = x.apart(out)
 		}
@@ -129,8 +129,8 @@ func (p *Provider) claims(ctx context.Context, c *fleet.Cluster, machines []prov
 	return out, nil
 }
 
-// claim finds the VM of m where Git has machines of its pool and failure domain.
-func (p *Provider) claim(ctx context.Context, c *fleet.Cluster, got *observation, m providers.AdoptedMachine) (*adoption, error) {
+// adoption finds the VM of m where Git has machines of its pool and failure domain.
+func (p *Provider) adoption(ctx context.Context, c *fleet.Cluster, got *observation, m providers.AdoptedMachine) (*adoption, error) {
 	const op = "find its VM"
 	tags, ok := providers.AdoptionTags(c, m)
 	pool, there := c.Pool(m.Pool)
