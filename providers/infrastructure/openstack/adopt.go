@@ -31,7 +31,7 @@ type adoption struct {
 
 // Adoptable implements providers.Adopter.
 func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
-	all, err := p.claims(ctx, "adopt "+c.Key.String(), c, machines)
+	all, err := p.adoptions(ctx, "adopt "+c.Key.String(), c, machines)
 	var out []string
 	for _, x := range all {
 		if !x.done {
@@ -46,7 +46,7 @@ func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []p
 // one at a time, as Octavia wants it.
 func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
 	op := "adopt " + c.Key.String()
-	all, err := p.claims(ctx, op, c, machines)
+	all, err := p.adoptions(ctx, op, c, machines)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 			}
 		}
 	}
-	all, err := p.claims(ctx, op, c, machines)
+	all, err := p.adoptions(ctx, op, c, machines)
 	if err != nil {
 		return err
 	}
@@ -138,9 +138,9 @@ func awaitBalancer(ctx context.Context, p *cloud.Project, id string) error {
 	}
 }
 
-// claims returns everything of c with the marks that it should have. Where one
+// adoptions returns everything of c with the marks that it should have. Where one
 // thing is missing or somebody else's, there is only the error.
-func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]adoption, error) {
+func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]adoption, error) {
 	if err := fits(op, c); err != nil {
 		return nil, err
 	}
