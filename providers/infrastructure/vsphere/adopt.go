@@ -20,7 +20,7 @@ import (
 // have. Nothing else is: rules, groups and modules stay as they are.
 type adoption struct {
 	machine fleet.MachineName
-	site    *siteSeen
+	site    *observedSite
 	vm      *vcenter.VM
 	path    string
 	claims  []addresses.Claim // of pools
@@ -173,7 +173,7 @@ func (p *Provider) adoption(ctx context.Context, c *fleet.Cluster, got *observat
 }
 
 // only returns the one VM of vms, which have a UUID, that may be a machine.
-func (s *siteSeen) only(op, uuid string, vms []vcenter.VM) (*adoption, error) {
+func (s *observedSite) only(op, uuid string, vms []vcenter.VM) (*adoption, error) {
 	if len(vms) == 0 {
 		return nil, fleet.Errorf(fleet.NotFound, op, "vCenter %s shows its user %s no VM with the UUID %s", s.access.Server, s.User(), uuid)
 	}

@@ -59,7 +59,7 @@ func (o *observation) outdated(m *machine.Owned) bool {
 // loses returns the address of a pool of m, which is powered off, that another machine has and runs
 // with, or keeps; nil: there is none. See package addresses. So it is with the address of the
 // endpoint, as long as the cluster never was one and none of its machines runs.
-func (o *observation) loses(s *siteSeen, m *machine.Owned) *addresses.Claim {
+func (o *observation) loses(s *observedSite, m *machine.Owned) *addresses.Claim {
 	claims, err := addresses.Parse(m.Tags[addresses.Tag])
 	e, wrong := addresses.EndpointOf(m.Tags)
 	if err != nil || wrong != nil || m.VM.Power != "poweredOff" {

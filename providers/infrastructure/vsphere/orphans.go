@@ -111,7 +111,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	op := "remove orphan " + o.Name
 	sites, failed := p.allSites(ctx, clusters)
 	for i := range sites {
-		s := &siteSeen{site: sites[i]}
+		s := &observedSite{site: sites[i]}
 		if s.place().ID != o.Place {
 			continue
 		}

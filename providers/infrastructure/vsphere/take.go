@@ -12,7 +12,7 @@ import (
 
 // A job is a machine that something is to be done to.
 type job struct {
-	site    *siteSeen
+	site    *observedSite
 	machine *machine.Owned
 	compute *vcenter.Entity // that it runs on; nil while it is on its way out
 	group   string          // of VMs, of its zone; empty: there is none
