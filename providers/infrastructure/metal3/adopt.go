@@ -20,7 +20,7 @@ var _ providers.Adopter = (*Provider)(nil)
 // says whose it is.
 type adoption struct {
 	machine fleet.MachineName
-	host    *seenHost
+	host    *observedHost
 	claims  []addresses.Claim // of pools
 	tags    map[string]string
 }
@@ -89,8 +89,8 @@ func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []provi
 
 // unnoted returns the hosts of all, and those that are free, of which it is not noted that they are as
 // Git says: who enrolled them prepared them before machines had them.
-func (o *observation) unnoted(all []adoption) []*seenHost {
-	var out []*seenHost
+func (o *observation) unnoted(all []adoption) []*observedHost {
+	var out []*observedHost
 	for i := range o.hosts {
 		h := &o.hosts[i]
 		free := h.node != nil && h.node.Instance == "" && h.node.State == ironic.Available
@@ -116,7 +116,7 @@ func (o *observation) notePrepared(ctx context.Context, all []adoption) error {
 }
 
 // isForeign reports whether another controller enrolled h.
-func (o *observation) isForeign(h *seenHost) bool {
+func (o *observation) isForeign(h *observedHost) bool {
 	return h.node != nil && h.node.UUID != ironic.NodeID(string(o.cluster.Fleet), h.Namespace, h.Name)
 }
 

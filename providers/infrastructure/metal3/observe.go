@@ -62,7 +62,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 
 // runs reports whether the machine on h runs, or may: what is remembered of the cluster names
 // it then.
-func (h *seenHost) runs() bool {
+func (h *observedHost) runs() bool {
 	return h.lost || h.node.State == ironic.Active || h.node.Serviced() || h.node.State == ironic.Error || h.node.State == ironic.Deleting || h.declared.Machine.Running
 }
 
@@ -113,10 +113,10 @@ func (o *observation) endpointHolder() string {
 }
 
 // isTaken reports whether a machine has h.
-func (h *seenHost) isTaken() bool { return h.node != nil && h.record.occupied(h.node) }
+func (h *observedHost) isTaken() bool { return h.node != nil && h.record.occupied(h.node) }
 
 // whyNotFree returns why no machine may claim h; empty if one may.
-func (o *observation) whyNotFree(h *seenHost) string {
+func (o *observation) whyNotFree(h *observedHost) string {
 	n := h.node
 	switch {
 	case h.object == nil:

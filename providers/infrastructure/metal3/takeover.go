@@ -67,7 +67,7 @@ func (o *observation) adoptionOf(m providers.AdoptedMachine) (*adoption, error) 
 	if !ok {
 		return nil, fleet.Errorf(fleet.Invalid, op, "its provider id %q is none of Metal3, which is like %snamespace/host/machine", m.ID, machine.IDPrefix)
 	}
-	i := slices.IndexFunc(o.hosts, func(h seenHost) bool { return h.Namespace == namespace && h.Name == name && h.object != nil })
+	i := slices.IndexFunc(o.hosts, func(h observedHost) bool { return h.Namespace == namespace && h.Name == name && h.object != nil })
 	if i < 0 {
 		return nil, fleet.Errorf(fleet.Invalid, op, "Git has no BareMetalHost %s/%s", namespace, name)
 	}
@@ -86,7 +86,7 @@ func (o *observation) adoptionOf(m providers.AdoptedMachine) (*adoption, error) 
 }
 
 // running says why h is none that a machine of another controller runs on.
-func (h *seenHost) running(op string, o *observation) error {
+func (h *observedHost) running(op string, o *observation) error {
 	n := h.node
 	switch {
 	case n == nil:
@@ -162,7 +162,7 @@ func (x *adoption) apart(others []adoption) error {
 
 // claimsOf returns the addresses of pools that m has, in the order in which its data template names
 // pools.
-func claimsOf(c *fleet.Cluster, h *seenHost, spec *api.MachineSpec, m *providers.AdoptedMachine) ([]addresses.Claim, error) {
+func claimsOf(c *fleet.Cluster, h *observedHost, spec *api.MachineSpec, m *providers.AdoptedMachine) ([]addresses.Claim, error) {
 	const op = "find its addresses"
 	have, err := addresses.Parse(m.Addresses)
 	if err != nil {
