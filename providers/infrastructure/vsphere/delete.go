@@ -43,7 +43,7 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 			case m.VM.Busy != "":
 				errs = append(errs, fleet.Errorf(fleet.Unavailable, op, "%s is under way on its VM", m.VM.Busy))
 			default:
-				errs = append(errs, p.remove(ctx, &job{site: s, machine: m}, removalOf(c, m)))
+				errs = append(errs, p.remove(ctx, &work{site: s, machine: m}, removalOf(c, m)))
 				s.Changed(o)
 			}
 		}
@@ -57,7 +57,7 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 }
 
 // remove does the next steps of the deletion of a machine, if a second look still finds it.
-func (p *Provider) remove(ctx context.Context, j *job, r machine.Removal) error {
+func (p *Provider) remove(ctx context.Context, j *work, r machine.Removal) error {
 	m := j.machine
 	if same, err := j.again(ctx); err != nil || !same {
 		return err

@@ -73,7 +73,7 @@ func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observa
 	}
 	defer p.unlock(o)
 	defer s.Changed(o)
-	j := &job{site: s, machine: m}
+	j := &work{site: s, machine: m}
 	before := got.upkeep(s, m, s.Now())
 	if same, err := j.again(ctx); err != nil || !same || got.upkeep(s, m, s.Now()) != before {
 		return err
@@ -119,7 +119,7 @@ const mostSteps = 20
 
 // wanted returns what the machine is to be, and notes where it is; nil where Git has its pool
 // no more.
-func (j *job) wanted(ctx context.Context, c *fleet.Cluster, got *observation) (*machine.Wanted, error) {
+func (j *work) wanted(ctx context.Context, c *fleet.Cluster, got *observation) (*machine.Wanted, error) {
 	m, o := j.machine, snapshot.OwnerOf(c)
 	pool, ok := c.Pool(m.Machine.Pool)
 	if !ok {

@@ -25,7 +25,7 @@ func (o *observation) holdBack(ctx context.Context) error {
 			if lost == nil && !old {
 				continue
 			}
-			d, err := (&job{site: s, machine: m}).details(ctx, nil)
+			d, err := (&work{site: s, machine: m}).details(ctx, nil)
 			if vcenter.NotFound(err) {
 				continue
 			} else if err != nil {

@@ -131,7 +131,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 			default:
 				defer s.Changed(owner)
 				p.forgetFound(owner)
-				return wrap(op, p.remove(ctx, &job{site: s, machine: &m}, machine.Removal{Mode: api.PowerOffTrySoft, Timeout: time.Minute}))
+				return wrap(op, p.remove(ctx, &work{site: s, machine: &m}, machine.Removal{Mode: api.PowerOffTrySoft, Timeout: time.Minute}))
 			}
 		}
 	}
