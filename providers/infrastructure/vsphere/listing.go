@@ -117,7 +117,7 @@ func (p *Provider) owned(l *listing, c *fleet.Cluster) []machine.Owned {
 	for i := range vms {
 		p.remind(&vms[i])
 	}
-	return machine.Of(vms, c)
+	return machine.MachinesOf(vms, c)
 }
 
 // remind notes in vm why it could not be powered on, if that was refused, and whether its deletion

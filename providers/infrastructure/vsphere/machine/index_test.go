@@ -22,7 +22,7 @@ func TestIndexLeavesNothingOut(t *testing.T) {
 		all := randomVMs(random, clusters)
 		x := NewIndex(all)
 		for _, c := range clusters {
-			if got, want := Of(x.Candidates(c), c), Of(all, c); !reflect.DeepEqual(got, want) {
+			if got, want := MachinesOf(x.Candidates(c), c), MachinesOf(all, c); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s of %+v:\n%+v\nwant\n%+v", c.Key, all, got, want)
 			}
 		}

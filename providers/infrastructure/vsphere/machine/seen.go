@@ -54,12 +54,12 @@ type Owned struct {
 // Deleting reports whether its deletion began, or was asked for.
 func (o *Owned) Deleting() bool { return o.VM.Going || !deletingSince(o.Tags).IsZero() }
 
-// Of returns the machines of c among all VMs of a vCenter, or those that an Index has for it, in the
+// MachinesOf returns the machines of c among all VMs of a vCenter, or those that an Index has for it, in the
 // order of these. A copy of a
 // machine is none while the machine is there. What has tags of c and is nowhere what they
 // were made for, or is that and has other tags, is shown as damaged, and so are two of which
 // nobody can tell which is the machine.
-func Of(all []VM, c *fleet.Cluster) []Owned {
+func MachinesOf(all []VM, c *fleet.Cluster) []Owned {
 	machines := originals(all, c)
 	made := madeFor(c)
 	var out []Owned
