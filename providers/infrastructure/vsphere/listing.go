@@ -78,7 +78,7 @@ func convert(l *vcenter.Look) []machine.VM {
 	var out []machine.VM
 	for i := range l.VMs {
 		vm := &l.VMs[i]
-		if !vm.Tagged && !machine.Made(vm.InstanceUUID) {
+		if !vm.Tagged && !machine.IsMadeUUID(vm.InstanceUUID) {
 			continue
 		}
 		out = append(out, convertOne(vm, busy[vm.Ref]))

@@ -68,11 +68,11 @@ func (o *observation) poolsByName(s *observedSite) map[vcenter.Ref]*fleet.Pool {
 	for i := range s.look.VMs {
 		vm := &s.look.VMs[i]
 		name := fleet.MachineName(vm.Name)
-		pool := names.Made(name)
+		pool := names.PoolByName(name)
 		if pool == nil && adopted {
 			pool = names.Adopted(name)
 		}
-		if pool == nil || vm.Unread || taken[name] || machine.Made(vm.InstanceUUID) {
+		if pool == nil || vm.Unread || taken[name] || machine.IsMadeUUID(vm.InstanceUUID) {
 			continue // nobody's, or known by its UUIDs
 		}
 		if _, known := vm.Owner(); !known {

@@ -56,7 +56,7 @@ func (x *Index) Candidates(c *fleet.Cluster) []VM {
 
 // clusterOf returns the digest of the cluster that InstanceUUID made uuid for; empty: it did not.
 func clusterOf(uuid string) string {
-	if !Made(uuid) {
+	if !IsMadeUUID(uuid) {
 		return ""
 	}
 	digits := strings.ReplaceAll(strings.ToLower(uuid), "-", "")
