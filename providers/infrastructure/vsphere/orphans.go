@@ -31,7 +31,7 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 			failed = append(failed, err)
 			continue
 		}
-		instance, err := s.Ref(ctx)
+		instance, err := s.InstanceUUID(ctx)
 		if err != nil {
 			failed = append(failed, err)
 			continue
