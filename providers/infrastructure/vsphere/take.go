@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
 
-// A work is a change of one machine.
+// work is what a change of one machine needs.
 type work struct {
 	site    *observedSite
 	machine *machine.Owned

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// TestIndexLeavesNothingOut: what Of finds among the candidates of a cluster is what it finds among all
+// TestIndexLeavesNothingOut: what MachinesOf finds among the candidates of a cluster is what it finds among all
 // VMs, whatever tags and UUIDs these have.
 func TestIndexLeavesNothingOut(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

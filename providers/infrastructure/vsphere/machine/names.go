@@ -24,7 +24,9 @@ func PoolOf(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool {
 
 // PoolLike returns the pool of c whose machines are called like name, whatever template they
 // were made from; nil where there is none.
-func PoolLike(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool { return NamesOf(c).PoolByName(name) }
+func PoolLike(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool {
+	return NamesOf(c).PoolByName(name)
+}
 
 // Names tell the pool of a machine by what it is called.
 type Names []pattern
