@@ -143,14 +143,14 @@ func (d *draft) rebootMachines() {
 				continue
 			}
 			a.Kind = fleet.SwitchOff
-			d.do(a)
+			d.request(a)
 		case remediation.RebootNode:
-			d.do(fleet.Action{Kind: fleet.DeleteNode, Node: m.node.Name, Machine: m.Name, Reason: "its machine is off, and is rebooted"})
+			d.request(fleet.Action{Kind: fleet.DeleteNode, Node: m.node.Name, Machine: m.Name, Reason: "its machine is off, and is rebooted"})
 		case remediation.RebootOn:
 			if a.Kind = fleet.SwitchOn; m.unhealthy == nil {
 				a.Reason = "its reboot goes on"
 			}
-			d.do(a)
+			d.request(a)
 		case remediation.RebootAwait:
 			if r.Left > 0 {
 				d.wake(r.Left)

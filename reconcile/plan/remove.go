@@ -58,7 +58,7 @@ func (d *draft) drained(m *machine, reason string) bool {
 		return true
 	}
 	if d.toDrain(m) {
-		d.do(d.draining(m, reason))
+		d.request(d.draining(m, reason))
 		return false
 	}
 	o := d.obstacle(m)
@@ -66,7 +66,7 @@ func (d *draft) drained(m *machine, reason string) bool {
 		return true
 	}
 	if o.drain {
-		_ = d.act(d.draining(m, reason)) // the obstacle says what it waits for
+		_ = d.tryRequest(d.draining(m, reason)) // the obstacle says what it waits for
 		d.wake(drainPace)
 	}
 	if o.left > 0 {
@@ -245,7 +245,7 @@ func (d *draft) deleteMachine(m *machine, reason string) {
 	}
 	a := deleteOf(m)
 	a.Reason = reason
-	d.do(a)
+	d.request(a)
 }
 
 // interrupted reports whether the removal of m stopped half way and may go on.
@@ -265,7 +265,7 @@ func (d *draft) resumeRemovals() {
 		}
 		a := deleteOf(m)
 		a.Reason = whyResumed
-		d.do(a)
+		d.request(a)
 	}
 }
 
