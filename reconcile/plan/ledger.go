@@ -28,7 +28,9 @@ func (l *ledger) unknown(kind, reason, message string) {
 
 // setWanted is like set for a condition that should be true: it has a message only
 // when it is not, and is true exactly when there is none.
-func (l *ledger) setWanted(kind, yes, no, problem string) { l.set(kind, problem == "", yes, no, problem) }
+func (l *ledger) setWanted(kind, yes, no, problem string) {
+	l.set(kind, problem == "", yes, no, problem)
+}
 
 // setUnwanted is like set for a condition that should be false: it is true exactly
 // when there is a message.

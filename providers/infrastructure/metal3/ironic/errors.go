@@ -60,7 +60,7 @@ var (
 	busy        = regexp.MustCompile(`database is locked`)                     // SQLite
 )
 
-// A said is an error in Ironic's words.
+// An ironicError is an error with the text of Ironic.
 type ironicError struct {
 	words string
 	next  string // what to do about it, where that is known
