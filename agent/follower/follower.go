@@ -100,8 +100,8 @@ type follower struct {
 	followed  fleet.Revision    // newest revision that was followed, by this agent or one before; zero: none, or nobody signs
 	recorded  fleet.Revision    // that the status branch had as applied when the agent began
 	refusal   *rollout.Revision // what is told of the newest revision; nil: it is good, or not known
-	retries   retries             // of the newest revision
-	restoring retries             // of last good definitions
+	retries   retries           // of the newest revision
+	restoring retries           // of last good definitions
 
 	triggered time.Time       // when a triggered poll was last made
 	before    fleet.Revision  // newest revision then
