@@ -75,7 +75,7 @@ func (b *Builder) strayWarnings(strays []fleet.Problem) []fleet.Problem {
 		for _, name := range o.reads {
 			read[path.Dir(name)] = true
 		}
-		if o.unread {
+		if o.scanFailed {
 			unread = append(unread, o.dir+"/")
 		}
 	}
