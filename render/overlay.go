@@ -26,14 +26,14 @@ type overlay struct {
 	dir  string
 	file string // its kustomization file
 
-	reads    []string // paths that the build read
-	includes []string // folders of other kustomizations
-	mentions []string // folders that may be included
-	scanFailed   bool     // the scan failed, so includes may be incomplete
-	part     bool     // it is a Component
-	overBudget bool     // it exceeded the budget, and may be built another time
-	fetchFailed     bool     // something could not be fetched, and may be another time
-	err      error    // why it was not built
+	reads       []string // paths that the build read
+	includes    []string // folders of other kustomizations
+	mentions    []string // folders that may be included
+	scanFailed  bool     // the scan failed, so includes may be incomplete
+	part        bool     // it is a Component
+	overBudget  bool     // it exceeded the budget, and may be built another time
+	fetchFailed bool     // something could not be fetched, and may be another time
+	err         error    // why it was not built
 
 	contents
 	objects  []Object           // nil once they are decoded
