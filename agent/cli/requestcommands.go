@@ -138,13 +138,15 @@ replaces all machines. In Git: a new value of the annotation fairlead.dev/rotate
 the Cluster.`,
 		`  fairlead rotate certificates prod/eu-1 --wait 30m`,
 		func(w *requestCommand, argv []string) error {
+			what := fleet.Rotation(argv[0])
+			if !slices.Contains(fleet.Rotations(), what) {
+				return &usageError{fmt.Errorf("invalid WHAT %q: must be one of %s", argv[0], rotations())}
+			}
 			r, err := w.request(fleet.RequestRotate, argv[1])
 			if err != nil {
 				return err
 			}
-			if r.What = fleet.Rotation(argv[0]); !slices.Contains(fleet.Rotations(), r.What) {
-				return &usageError{fmt.Errorf("invalid WHAT %q: must be one of %s", argv[0], rotations())}
-			}
+			r.What = what
 			return w.ask(r)
 		})
 }
