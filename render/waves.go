@@ -119,7 +119,7 @@ func checkedRollout(m *RolloutManifest, fail func(field, message, hint string)) 
 	return stages, classes
 }
 
-// checkedStages returns the stages of list, at field, none of which is called as one of seen.
+// checkedStages returns the stages of list, at field. Their names must not be in seen.
 func checkedStages(list []StageManifest, at string, seen map[string]bool, fail func(field, message, hint string)) []fleet.Stage {
 	out := make([]fleet.Stage, 0, len(list))
 	for i, in := range list {
@@ -208,8 +208,8 @@ func checkedSpan(text, field, hint string, fail func(field, message, hint string
 	return d
 }
 
-// checkedSelector returns what selects clusters. One that is left out is refused: whether it is
-// all or none nobody should have to guess.
+// checkedSelector returns the selector of clusters. A missing one is refused, since it could mean
+// all clusters or none.
 func checkedSelector(s *metav1.LabelSelector, field string, fail func(field, message, hint string)) labels.Selector {
 	if s == nil {
 		fail(field, "it does not say which clusters", "write matchLabels or matchExpressions over the labels of Clusters, or {} for all")
