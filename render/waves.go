@@ -136,7 +136,7 @@ func checkedStages(list []StageManifest, at string, seen map[string]bool, fail f
 		s.Select = checkedSelector(in.Select, field+"select", fail)
 		var err error
 		if s.AtOnce, s.Percent, err = in.AtOnce.checked(); err != nil {
-			fail(field+"atOnce", err.Error(), `it is how many clusters are changed at a time, such as 2 or "10%"`)
+			fail(field+"atOnce", err.Error(), `write the number of clusters that change at a time, such as 2 or "10%"`)
 		}
 		if in.Failures < 0 {
 			fail(field+"failures", fmt.Sprintf("%d is negative", in.Failures), "it is how many clusters may fail before nothing more begins")
@@ -186,7 +186,7 @@ func (q *Quantity) checked() (number, percent int, err error) {
 	case n < 1:
 		return 0, 0, errors.New("nothing would ever be changed")
 	case isPercent && n > 100:
-		return 0, 0, fmt.Errorf("%s is more than all", string(*q))
+		return 0, 0, fmt.Errorf("%s is more than 100%%", string(*q))
 	case isPercent:
 		return 0, n, nil
 	}
@@ -212,7 +212,7 @@ func checkedSpan(text, field, hint string, fail func(field, message, hint string
 // all clusters or none.
 func checkedSelector(s *metav1.LabelSelector, field string, fail func(field, message, hint string)) labels.Selector {
 	if s == nil {
-		fail(field, "it does not say which clusters", "write matchLabels or matchExpressions over the labels of Clusters, or {} for all")
+		fail(field, "missing label selector", "write matchLabels or matchExpressions over the labels of Clusters, or {} for all")
 		return labels.Nothing()
 	}
 	out, err := metav1.LabelSelectorAsSelector(s)
@@ -255,7 +255,7 @@ func checkedFreezes(list []FreezeManifest, fail func(field, message, hint string
 		f, err := window.NewFreeze(in.From, in.Until, in.TimeZone)
 		failWindow(field, err, fail)
 		if in.Reason == "" {
-			fail(field+"reason", "it does not say why", "those who wait read it")
+			fail(field+"reason", "missing reason", "people whose changes wait read it")
 		}
 		out = append(out, fleet.Freeze{Select: checkedSelector(in.Select, field+"select", fail), From: f.From, Until: f.Until, Reason: in.Reason})
 	}

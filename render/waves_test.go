@@ -79,11 +79,11 @@ func TestWavesRefused(t *testing.T) {
 		"name":         {stage("{name: A_b, select: {}}"), "spec.rollout.stages[0].name: a lowercase RFC 1123 label"},
 		"twice":        {stage("{name: a, select: {}}, {name: a, select: {}}"), `spec.rollout.stages[1].name: "a" is the name of another stage`},
 		"rest":         {stage("{name: rest, select: {}}"), `spec.rollout.stages[0].name: "rest" is the name of another stage`},
-		"no select":    {stage("{name: a}"), "spec.rollout.stages[0].select: it does not say which clusters"},
+		"no select":    {stage("{name: a}"), "spec.rollout.stages[0].select: missing label selector"},
 		"operator":     {stage("{name: a, select: {matchExpressions: [{key: a, operator: Like}]}}"), `spec.rollout.stages[0].select: "Like" is not a valid label selector operator`},
 		"select typo":  {stage("{name: a, select: {matchLabel: {a: b}}}"), "spec.rollout.stages[0].select.matchLabel: this field does not exist"},
 		"none":         {stage("{name: a, select: {}, atOnce: 0}"), "spec.rollout.stages[0].atOnce: nothing would ever be changed"},
-		"percent":      {stage(`{name: a, select: {}, atOnce: "101%"}`), "spec.rollout.stages[0].atOnce: 101% is more than all"},
+		"percent":      {stage(`{name: a, select: {}, atOnce: "101%"}`), "spec.rollout.stages[0].atOnce: 101% is more than 100%"},
 		"half":         {stage("{name: a, select: {}, atOnce: 1.5}"), `spec.rollout.stages[0].atOnce: "1.5" is neither`},
 		"failures":     {stage("{name: a, select: {}, failures: -1}"), "spec.rollout.stages[0].failures: -1 is negative"},
 		"class":        {"  rollout: {classes: [{class: a/b/c, stages: [{name: a, select: {}}]}]}\n", "spec.rollout.classes[0].class: "},
@@ -99,9 +99,9 @@ func TestWavesRefused(t *testing.T) {
 		"no look":      {stage("{name: a, select: {}, approval: true, reviewers: [ada]}"), "spec.rollout: it names reviewers, and pull requests are not enabled"},
 		"window":       {"  windows: [{select: {}, cron: 0 0 31 2 *, duration: 1h}]\n", "spec.windows[0].cron: it never opens"},
 		"zone":         {"  windows: [{select: {}, cron: 0 0 * * *, duration: 1h, timeZone: Moon}]\n", `spec.windows[0].timeZone: "Moon" is no time zone`},
-		"all windows":  {"  windows: [{cron: 0 0 * * *, duration: 1h}]\n", "spec.windows[0].select: it does not say which clusters"},
+		"all windows":  {"  windows: [{cron: 0 0 * * *, duration: 1h}]\n", "spec.windows[0].select: missing label selector"},
 		"freeze":       {"  freezes: [{select: {}, from: 2027-01-02, until: 2027-01-01, reason: x}]\n", "spec.freezes[0].until: 2027-01-01 is not after from"},
-		"no reason":    {"  freezes: [{select: {}, from: 2027-01-01, until: 2027-01-02}]\n", "spec.freezes[0].reason: it does not say why"},
+		"no reason":    {"  freezes: [{select: {}, from: 2027-01-01, until: 2027-01-02}]\n", "spec.freezes[0].reason: missing reason"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -141,7 +141,7 @@ func (f cronField) number(text string) (int, bool) {
 }
 
 func (f cronField) wrong(text string) error {
-	return &Error{"cron", fmt.Sprintf("%q is not understood as %s", text, f.name), fmt.Sprintf("write numbers from %d to %d as 1,3 or 1-5 or */2; what cron cannot say, such as the last Friday, rrule can", f.least, f.most)}
+	return &Error{"cron", fmt.Sprintf("%q is invalid for %s", text, f.name), fmt.Sprintf("write numbers from %d to %d, such as 1,3 or 1-5 or */2; for the last Friday of a month and the like use rrule", f.least, f.most)}
 }
 
 // recurrence returns the rule of an RRULE. Without a first day it has to say by itself on
@@ -214,7 +214,7 @@ func NewFreeze(from, until, zoneName string) (Freeze, error) {
 		f.Until = last.AddDate(0, 0, 1)
 	}
 	if !f.From.Before(f.Until) {
-		return Freeze{}, &Error{"until", until + " is not after from: the freeze never comes", "the last day of a freeze is frozen too"}
+		return Freeze{}, &Error{"until", until + " is not after from", "a freeze includes its last day: for one day, from and until are equal"}
 	}
 	return f, nil
 }
