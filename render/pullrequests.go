@@ -123,7 +123,7 @@ func checkedPlanGroups(list []PlanGroupManifest, fail func(field, message, hint 
 	for i, g := range list {
 		field := fmt.Sprintf("%s[%d]", at, i)
 		if g.Name == "" || names[g.Name] {
-			fail(field+".name", fmt.Sprintf("%q is empty or the name of another group", g.Name), "give each group a name of its own, which the plan shows")
+			fail(field+".name", fmt.Sprintf("missing or duplicate name %q", g.Name), "give each group a name of its own, which the plan shows")
 		}
 		names[g.Name] = true
 		selector, err := metav1.LabelSelectorAsSelector(g.Select)
@@ -132,7 +132,7 @@ func checkedPlanGroups(list []PlanGroupManifest, fail func(field, message, hint 
 			fail(field+".select", err.Error(), "it is a label selector, with matchLabels or matchExpressions")
 			continue
 		case g.Select == nil:
-			fail(field+".select", "it is missing", "say which clusters are in the group, by their labels; {} is all")
+			fail(field+".select", "missing label selector", "select the clusters of the group by their labels; {} is all")
 			continue
 		}
 		out = append(out, fleet.PlanGroup{Name: g.Name, Selector: selector.String()})
@@ -151,7 +151,7 @@ func checkedPlanRules(list []PlanRuleManifest, fail func(field, message, hint st
 	for i, r := range list {
 		field := fmt.Sprintf("%s[%d]", at, i)
 		if r.Name == "" || names[r.Name] {
-			fail(field+".name", fmt.Sprintf("%q is empty or the name of another rule", r.Name), "give each rule a name of its own, which the plan shows")
+			fail(field+".name", fmt.Sprintf("missing or duplicate name %q", r.Name), "give each rule a name of its own, which the plan shows")
 		}
 		names[r.Name] = true
 		if err := rules.Check(r.Expression); err != nil {

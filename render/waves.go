@@ -96,7 +96,7 @@ func checkedRollout(m *RolloutManifest, fail func(field, message, hint string)) 
 		total += len(c.Stages)
 	}
 	if total == 0 || total > mostStages {
-		fail("spec.rollout.stages", fmt.Sprintf("there are %d stages, and not from 1 to %d", total, mostStages), "remove spec.rollout where nothing is to wait")
+		fail("spec.rollout.stages", fmt.Sprintf("there are %d stages, and not from 1 to %d", total, mostStages), "remove spec.rollout if no change has to wait")
 		return nil, nil
 	}
 	seen := map[string]bool{fleet.RestStage: true}
@@ -127,9 +127,9 @@ func checkedStages(list []StageManifest, at string, seen map[string]bool, fail f
 		s := fleet.Stage{Name: in.Name, Failures: in.Failures, Approval: in.Approval}
 		switch texts := validation.IsDNS1123Label(in.Name); {
 		case len(texts) > 0:
-			fail(field+"name", texts[0], "status, metrics and requests call the stage by it")
+			fail(field+"name", texts[0], "status, metrics and requests name the stage by it")
 		case seen[in.Name]:
-			fail(field+"name", fmt.Sprintf("%q is the name of another stage", in.Name), fmt.Sprintf("give each its own; %s is that of the clusters that none selects", fleet.RestStage))
+			fail(field+"name", fmt.Sprintf("%q is the name of another stage", in.Name), fmt.Sprintf("give each stage a name of its own; %s is the stage of clusters that no stage selects", fleet.RestStage))
 		}
 		seen[in.Name] = true
 		s.Reviewers = checkedReviewers(in, field+"reviewers", fail)
@@ -139,7 +139,7 @@ func checkedStages(list []StageManifest, at string, seen map[string]bool, fail f
 			fail(field+"atOnce", err.Error(), `write the number of clusters that change at a time, such as 2 or "10%"`)
 		}
 		if in.Failures < 0 {
-			fail(field+"failures", fmt.Sprintf("%d is negative", in.Failures), "it is how many clusters may fail before nothing more begins")
+			fail(field+"failures", fmt.Sprintf("%d is negative", in.Failures), "write the number of clusters that may fail before the stage is halted")
 		}
 		s.Soak = checkedSpan(in.Soak, field+"soak", "it is how long the next stage waits once this one is done, such as 24h", fail)
 		s.Deadline = checkedSpan(in.Deadline, field+"deadline", "it is after how long a cluster that is not done counts as failed, such as 2h", fail)
@@ -153,15 +153,15 @@ func checkedReviewers(in StageManifest, field string, fail func(field, message, 
 	out := slices.Sorted(slices.Values(in.Reviewers))
 	switch {
 	case len(out) > mostReviewers:
-		fail(field, fmt.Sprintf("there are %d, and at most %d", len(out), mostReviewers), "name those who decide")
+		fail(field, fmt.Sprintf("there are %d, and at most %d", len(out), mostReviewers), "list only accounts that approve this stage")
 	case len(out) > 0 && !in.Approval:
 		fail(field, "the stage needs no approval, so a review would have no effect", "add approval: true")
 	case len(slices.Compact(slices.Clone(out))) < len(out):
-		fail(field, "somebody is named twice", "name each account once")
+		fail(field, "an account is listed twice", "name each account once")
 	}
 	for _, name := range out {
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			fail(field, fmt.Sprintf("%q is no account", name), "write the name that the forge knows the account by, without @: docs/guides/rollouts.md says which that is")
+			fail(field, fmt.Sprintf("%q is no account", name), "write the name of the account at the Git provider, without @: see docs/guides/rollouts.md")
 		}
 	}
 	return out
@@ -201,7 +201,7 @@ func checkedSpan(text, field, hint string, fail func(field, message, hint string
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		fail(field, fmt.Sprintf("%q is no length of time", text), hint)
+		fail(field, fmt.Sprintf("invalid duration %q", text), hint)
 	case d <= 0 || d > mostSpan:
 		fail(field, text+" is not from a moment to a year", hint)
 	}

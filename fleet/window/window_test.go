@@ -89,11 +89,11 @@ func TestRefused(t *testing.T) {
 		rule window.Rule
 		want string
 	}{
-		"neither":      {window.Rule{Duration: "1h"}, "cron: a window opens by cron or by rrule"},
-		"both":         {window.Rule{Cron: "0 0 * * *", RRule: "FREQ=DAILY;BYHOUR=1", Duration: "1h"}, "cron: a window opens by cron or by rrule"},
+		"neither":      {window.Rule{Duration: "1h"}, "cron: a window needs either cron or rrule"},
+		"both":         {window.Rule{Cron: "0 0 * * *", RRule: "FREQ=DAILY;BYHOUR=1", Duration: "1h"}, "cron: a window needs either cron or rrule"},
 		"zone":         {window.Rule{Cron: "0 0 * * *", Duration: "1h", Zone: "Berlin"}, `timeZone: "Berlin" is no time zone`},
 		"local":        {window.Rule{Cron: "0 0 * * *", Duration: "1h", Zone: "Local"}, `timeZone: "Local" is no time zone`},
-		"no duration":  {window.Rule{Cron: "0 0 * * *"}, `duration: "" is no length of time`},
+		"no duration":  {window.Rule{Cron: "0 0 * * *"}, `duration: invalid duration ""`},
 		"short":        {window.Rule{Cron: "0 0 * * *", Duration: "1s"}, "duration: 1s is not from a minute to 31 days"},
 		"parts":        {rule("0 0 * *"), `cron: "0 0 * *" has 4 parts and not five`},
 		"minute":       {rule("60 0 * * *"), `cron: "60" is invalid for the minute`},
@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 		"last":         {rule("0 0 L * *"), `cron: "L" is invalid for the day of the month`},
 		"step":         {rule("0 */0 * * *"), `cron: "*/0" is invalid for the hour`},
 		"often":        {rule("* * * * *"), "cron: it opens 1440 times a day"},
-		"never":        {rule("0 0 31 2 *"), "cron: it never opens: no such date comes"},
+		"never":        {rule("0 0 31 2 *"), "cron: it never opens: no date matches"},
 		"never, rrule": {rrule("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30;BYHOUR=1"), "rrule: it never opens"},
 		"hourly":       {rrule("FREQ=HOURLY;BYHOUR=1"), "rrule: it comes more often than daily"},
 		"count":        {rrule("FREQ=DAILY;BYHOUR=1;COUNT=3"), "rrule: COUNT and UNTIL are not honoured"},
