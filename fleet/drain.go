@@ -58,7 +58,7 @@ func (r DrainRules) Behaviors(pods []Pod, unreachable bool, now time.Time) []Dra
 	behaviors, orders := make([]DrainBehavior, len(pods)), make([]int32, len(pods))
 	first := int32(math.MaxInt32)
 	for i := range pods {
-		behaviors[i], orders[i] = r.fate(&pods[i], unreachable, now)
+		behaviors[i], orders[i] = r.behaviorOf(&pods[i], unreachable, now)
 		if behaviors[i] != DrainSkip {
 			first = min(first, orders[i])
 		}
@@ -71,9 +71,9 @@ func (r DrainRules) Behaviors(pods []Pod, unreachable bool, now time.Time) []Dra
 	return behaviors
 }
 
-// fate says what becomes of p, and in which order. The label of the pod comes
-// before all rules.
-func (r DrainRules) fate(p *Pod, unreachable bool, now time.Time) (DrainBehavior, int32) {
+// behaviorOf returns how a drain treats p, and in which order. The label of the pod precedes
+// all rules.
+func (r DrainRules) behaviorOf(p *Pod, unreachable bool, now time.Time) (DrainBehavior, int32) {
 	if p.Fixed || unreachable && !p.Deleted.IsZero() && now.Sub(p.Deleted) > unreachableGrace {
 		return DrainSkip, 0
 	}
@@ -81,7 +81,7 @@ func (r DrainRules) fate(p *Pod, unreachable bool, now time.Time) (DrainBehavior
 	case "skip":
 		return DrainSkip, 0
 	case "wait-completed", "waitcompleted":
-		return ends(p), 0
+		return untilCompleted(p), 0
 	}
 	i := slices.IndexFunc(r, func(r clusterv1.MachineDrainRule) bool { return selectsPod(&r, p) })
 	if i < 0 {
@@ -91,7 +91,7 @@ func (r DrainRules) fate(p *Pod, unreachable bool, now time.Time) (DrainBehavior
 	case clusterv1.MachineDrainRuleDrainBehaviorSkip:
 		return DrainSkip, 0
 	case clusterv1.MachineDrainRuleDrainBehaviorWaitCompleted:
-		return ends(p), 0
+		return untilCompleted(p), 0
 	default:
 		return DrainEvict, value(d.Order)
 	}
@@ -104,7 +104,8 @@ func value(n *int32) int32 {
 	return *n
 }
 
-func ends(p *Pod) DrainBehavior {
+// untilCompleted waits for p unless it has finished.
+func untilCompleted(p *Pod) DrainBehavior {
 	if p.Finished {
 		return DrainSkip
 	}

@@ -8,8 +8,7 @@ import (
 )
 
 // Abilities are what an Infrastructure can do beyond the contract; nil: it cannot. The
-// provider declares them, and whatever stands before it declares them again, as they
-// are to be used.
+// provider declares them. Each decorator declares them again, so that its calls are used.
 type Abilities struct {
 	Watcher        Watcher
 	Lister         Lister
@@ -26,7 +25,7 @@ type Abilities struct {
 	Closer         Closer
 }
 
-// AbilitiesOf returns what p declares; nothing where p declares nothing.
+// AbilitiesOf returns the abilities that p declares.
 func AbilitiesOf(p Observer) Abilities {
 	if d, ok := p.(interface{ Abilities() Abilities }); ok {
 		return d.Abilities()
@@ -34,10 +33,10 @@ func AbilitiesOf(p Observer) Abilities {
 	return Abilities{}
 }
 
-// Watcher is an Infrastructure that can tell when machines change.
+// Watcher is an Infrastructure that reports changes of machines.
 type Watcher interface {
-	// Watch calls changed with the cluster until ctx ends. Events may be lost
-	// and repeated: they say when to look, never what is.
+	// Watch calls changed with the cluster of a changed machine until ctx ends. Events may be
+	// lost and repeated: after each one the cluster is observed again.
 	Watch(ctx context.Context, changed func(fleet.Key)) error
 }
 
@@ -47,78 +46,72 @@ type Lister interface {
 	Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error)
 }
 
-// OrphanRemover is an Infrastructure that finds what a fleet left behind.
+// OrphanRemover is an Infrastructure that finds and removes orphaned resources.
 type OrphanRemover interface {
-	// Orphans lists what carries the tags of fleet id, or was made by one of its
-	// clusters for itself, and belongs to none of clusters: their machines and
-	// shared infrastructure are no orphans, parts of machines that are gone are.
-	// It looks wherever the credentials of clusters reach. Sorted. An error says what
-	// could not be looked at; what was found elsewhere is given with it.
+	// Orphans lists resources that carry the tags of fleet id, or that one of its clusters
+	// created for itself, and that belong to no cluster of clusters. Parts of deleted machines
+	// are orphans, too. It lists every place that the credentials of clusters lead to, sorted.
+	// If a place cannot be listed, it returns an error and the orphans of the other places.
 	Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error)
 
-	// RemoveOrphan removes o, one of what Orphans gave for the same arguments,
-	// after it made sure that o still is an orphan. Nothing there is success.
+	// RemoveOrphan removes o, which Orphans returned for the same arguments, if it still is an
+	// orphan. It succeeds if o does not exist.
 	RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error
 }
 
-// An UntaggedFinder is an Infrastructure some of whose machines carry nothing but their tags that
-// says whose they are: where somebody takes these off, Observe does not tell the machine from what
-// is of others.
+// An UntaggedFinder is an Infrastructure on which only tags identify some machines: if a person
+// removes the tags, Observe cannot distinguish the machine from those of others.
 type UntaggedFinder interface {
-	// Untagged returns those of ids that are there and do not carry the tags of c, each with its
-	// id and with what is wrong as Damaged. It knows neither their names nor their pools for
-	// certain. What is gone, and what carries the tags of c, is left out. As with Observe, a part
+	// Untagged returns the machines of ids that exist without the tags of c, each with its id, and
+	// the reason in Damaged. Names and pools may be missing. As with Observe, an incomplete result
 	// is an error.
 	Untagged(ctx context.Context, c *fleet.Cluster, ids []fleet.ProviderID) ([]fleet.Machine, error)
 }
 
-// A NodeIdentifier is an Infrastructure whose Nodes nobody gives an id: there is no
-// cloud controller manager for it.
+// A NodeIdentifier is an Infrastructure without a cloud controller manager that sets the
+// provider ids of Nodes.
 type NodeIdentifier interface {
-	// NodeID is the provider id that a machine's kubelet registers its Node with, in
-	// variables of user data.
+	// NodeID is the provider id with which the kubelet of a machine registers its Node. It may
+	// contain variables of user data.
 	NodeID() string
 }
 
-// VirtualIPs is an Infrastructure that makes nothing for the endpoints of some clusters:
-// their servers serve them.
+// VirtualIPs is an Infrastructure that creates no endpoint for some clusters: their servers
+// share an address.
 type VirtualIPs interface {
-	// VirtualIP returns how the servers of c serve its endpoint, which is an address that
-	// they have by turns; nil where something else does. It asks nobody. The distribution of c
-	// adds what that takes to the user data of servers, unless people bring their own.
+	// VirtualIP returns how the servers of c serve its endpoint, an address that one of them has
+	// at a time; nil if something else serves it. It makes no requests. The distribution of c adds
+	// the program for it to the user data of servers, unless the manifests already contain one.
 	VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error)
 }
 
-// A Rebooter is an Infrastructure that can reboot machines. Its looks tell the Power of each.
+// A Rebooter is an Infrastructure that can reboot machines. Its observations have their Power.
 type Rebooter interface {
-	// SwitchMachine has the machine called name, with an id, switched on or off. It does not
-	// wait: Power of the next look tells. What is on or off already is success, and so is a
-	// machine that is not there. Off is without asking the machine, which may hang: when it
-	// shows as off nothing of it runs. As long as Git, or [fleet.Cluster.Rebooting], says so, a
-	// machine that is off stays off.
+	// SwitchMachine switches the machine with that name and id on or off. It does not wait: the
+	// next observation shows its Power. It succeeds if the machine is already on or off, or does
+	// not exist. Off is a hard power-off, since the machine may hang: nothing of it runs when it
+	// is observed as off. A machine stays off while Git, or [fleet.Cluster.Rebooting], requires it.
 	SwitchMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID, to fleet.HostPower) error
 }
 
-// An EndpointKeeper is an Infrastructure that leads the endpoint of a control plane to single
-// machines, by the members of a load balancer or by a floating address.
+// An EndpointKeeper is an Infrastructure that connects the endpoint of a control plane with single
+// machines, by members of a load balancer or by a floating address.
 type EndpointKeeper interface {
-	// LeaveEndpoint has the endpoint of c lead to other machines of the control plane than
-	// the one called name, with an id, which leaves etcd next and is deleted then: an API
-	// server without etcd answers nothing. Where the endpoint would not lead to each machine
-	// that stays, or cannot be changed now, the error is of kind Conflict and the machine
-	// keeps its etcd. It may be repeated. A machine that is not there is success, and so is
-	// the only one of a control plane.
+	// LeaveEndpoint takes the machine with that name and id off the endpoint of c. The machine
+	// leaves etcd next, and is deleted then: an API server without etcd answers no request. If a
+	// remaining machine would not be behind the endpoint, or the endpoint cannot be changed now,
+	// the error has the kind Conflict, and the machine stays in etcd. It may be repeated. It
+	// succeeds for a machine that does not exist, and for the only one of a control plane.
 	LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error
 }
 
-// A Placer is an Infrastructure that asks several places, of which one may be silent while
-// the others answer.
+// A Placer is an Infrastructure with several places, of which one may not answer while the
+// others do.
 type Placer interface {
-	// PlaceOf names what is asked for c, in the words of people: an API by its address. It is
-	// the same for all clusters that wait where it does not answer. It asks nothing but the
-	// store of Secrets.
+	// PlaceOf names the API that serves c, for example by its address, for messages. Clusters
+	// that wait for the same API have the same place. It reads Secrets, and makes no other request.
 	PlaceOf(ctx context.Context, c *fleet.Cluster) (string, error)
 }
 
-// A Closer is an Infrastructure that keeps something open, such as connections.
+// A Closer is an Infrastructure with connections or other resources to close.
 type Closer interface{ Close() }

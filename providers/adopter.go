@@ -6,26 +6,23 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// An Adopter is an Infrastructure that can take over what Cluster API's own
-// controllers made for a cluster. It changes whose things are, never the things.
+// An Adopter is an Infrastructure that can adopt what Cluster API's own controllers created
+// for a cluster. It changes the owner of resources, never the resources.
 //
-// Each method looks at everything first: where one thing cannot be taken over,
-// none is. Errors of kind Conflict say what belongs to somebody else, of kind
-// NotFound what is missing, of kind Invalid what Git would have to say for it.
-// All of it may be repeated: what was done is confirmed.
+// Each method observes everything first: if one resource cannot be adopted, none is. Errors
+// of kind Conflict name what belongs to another owner, of kind NotFound what is missing, of
+// kind Invalid what Git has to say instead. Every method may be repeated.
 type Adopter interface {
-	// Adoptable lists what Adopt would mark as c's and does not carry the mark
-	// yet, for people, sorted. Empty means that all of it does.
+	// Adoptable lists what Adopt would mark as c's and has no mark yet, for people, sorted.
+	// It is empty if everything is marked.
 	Adoptable(ctx context.Context, c *fleet.Cluster, machines []AdoptedMachine) ([]string, error)
 
-	// Adopt marks the machines, their parts and what they share with c's
-	// ownership tags. The machines get the template hash of their pool: what they
-	// were made from counts as what Git says.
+	// Adopt marks the machines, their parts and their shared infrastructure with c's ownership
+	// tags. The machines get the template hash of their pool, and so count as up to date.
 	Adopt(ctx context.Context, c *fleet.Cluster, machines []AdoptedMachine) error
 
-	// Release takes the marks of Adopt off again. What carries other marks of c
-	// was made or changed since: then nothing is released, and the error is of
-	// kind Conflict.
+	// Release removes the marks of Adopt. If something has other marks of c, it was created or
+	// changed since: then nothing is released, and the error has the kind Conflict.
 	Release(ctx context.Context, c *fleet.Cluster, machines []AdoptedMachine) error
 }
 
@@ -44,12 +41,11 @@ type AdoptedMachine struct {
 	Index string
 }
 
-// AdoptionID is the operation id on what Adopt marked. Whatever has another one
-// was made since.
+// AdoptionID is the operation id on what Adopt marked. Resources with another one were created
+// since.
 func AdoptionID(k fleet.Key) fleet.OperationID { return fleet.NewOperationID(k, "Adopt", "") }
 
-// AdoptionTags returns the ownership tags of an adopted machine; false where c
-// has no such pool.
+// AdoptionTags returns the ownership tags of an adopted machine; false if c has no such pool.
 func AdoptionTags(c *fleet.Cluster, m AdoptedMachine) (map[string]string, bool) {
 	p, ok := c.Pool(m.Pool)
 	if !ok {

@@ -1,9 +1,8 @@
 package providers
 
-// Changes tells, of each contract and ability that asks somebody, which of its methods
-// change anything anywhere; those that it embeds count as its own. A dry run refuses
-// them, and nothing but package exec of the reconciler calls them, but for the few that
-// test/arrows names.
+// Changes returns, for each contract and ability that makes requests, which of its methods
+// change something; embedded methods count. A dry run refuses these methods, and only package
+// exec of the reconciler calls them, with the exceptions that test/arrows lists.
 func Changes() map[string]map[string]bool {
 	const looks, changes = false, true
 	return map[string]map[string]bool{

@@ -9,30 +9,31 @@ import (
 // Charts installs charts of Helm into workload clusters. It is safe for concurrent
 // use.
 //
-// Helm waits for hooks, and for pods where it is told to, longer than a pass may
-// take: Install and Uninstall begin, and return. What they do shows in the labels
-// of the release, and as long as it is not done well in Tries. It ends with the
-// right to act on the cluster, and with Forget.
+// Helm may wait for hooks and pods longer than a reconciliation may take. So Install and
+// Uninstall begin the change and return. Labels of the release show a finished change; Tries
+// shows one that runs or has failed. A change ends if the agent may no longer act on the
+// cluster, and with Forget.
 //
-// An Infrastructure whose clusters run nothing may be one.
+// An Infrastructure whose clusters run no pods may implement it.
 type Charts interface {
-	// Install begins to install r, or to upgrade what is there to it. One that is as
-	// r says is left as it is. One that somebody else installed is taken over where
-	// r says so, and gives the kind Conflict otherwise.
+	// Install begins to install r, or to upgrade an existing release to r. It does nothing if
+	// the release is up to date. A release that others installed is adopted if r says so;
+	// otherwise the error has the kind Conflict.
 	Install(ctx context.Context, a Access, r fleet.Release) error
 
-	// Uninstall begins to remove a release, of whichever HelmChartProxy. Nothing
-	// there is success. One that somebody else installed gives the kind Conflict.
+	// Uninstall begins to remove a release of any HelmChartProxy. It succeeds if the release
+	// does not exist. For a release that others installed the error has the kind Conflict.
 	Uninstall(ctx context.Context, a Access, ref fleet.ReleaseRef) error
 
-	// Tries returns the changes of a cluster that run or that failed last, sorted.
+	// Tries returns the changes of releases of a cluster that run, or whose last attempt failed,
+	// sorted.
 	Tries(k fleet.Key) []fleet.ReleaseTry
 
-	// Forget ends what runs for a cluster, and what is known of it.
+	// Forget ends running changes of a cluster, and drops its state.
 	Forget(k fleet.Key)
 }
 
-// NoCharts refuses to install any.
+// NoCharts refuses to install charts.
 type NoCharts struct{}
 
 var _ Charts = NoCharts{}
@@ -53,8 +54,7 @@ func (NoCharts) Tries(fleet.Key) []fleet.ReleaseTry { return nil }
 // Forget implements Charts.
 func (NoCharts) Forget(fleet.Key) {}
 
-// ChartsOf returns what installs charts into the clusters of p: p itself where it
-// does, or else charts.
+// ChartsOf returns the Charts of p if it declares them, and charts otherwise.
 func ChartsOf(p Infrastructure, charts Charts) Charts {
 	if own := AbilitiesOf(p).Charts; own != nil {
 		return own

@@ -6,25 +6,25 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Checker is an Infrastructure that can say, before anything is made, whether what Git
-// names is there and whether there is room for it. It is for people who ask: no pass does.
+// A Checker is an Infrastructure that checks before the creation of anything whether what Git
+// names exists, and whether quota and capacity suffice. Only commands of people call it.
 type Checker interface {
-	// Check looks for what the machines of clusters need beyond what Observe sees. The
-	// findings come in the order of clusters. An error says that nobody could look at all.
+	// Check looks up what the machines of clusters need and Observe does not return. The
+	// findings are in the order of clusters. It returns an error if nothing could be checked.
 	Check(ctx context.Context, clusters []*fleet.Cluster) ([]Finding, error)
 }
 
-// A Finding is one thing that clusters need.
+// A Finding is one thing that clusters need, and whether it exists.
 type Finding struct {
 	Clusters []fleet.Key
-	What     string // in a word or two, as "flavor" or "quota"
+	What     string // its kind, such as "flavor" or "quota"
 	Text     string // what was found; empty with Err
-	// Err says why clusters cannot be made, and what to do. Of kind Unknown, Unavailable or
-	// Unanswered it says why that is not known.
+	// Err says why clusters cannot be created, and what to do. If its kind is Unknown,
+	// Unavailable or Unanswered, it says why this could not be checked.
 	Err error
 }
 
-// checker stands before the calls of a Checker.
+// checker decorates a Checker.
 type checker struct {
 	in     Checker
 	around Around

@@ -20,8 +20,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Drafter makes user data of machines that do not exist, to find out whether they could be
-// made. It keeps what it found out: equal manifests give equal user data. It is safe for
+// A Drafter creates user data of machines that do not exist, to check whether they could be
+// created. It caches results, since equal manifests give equal user data. It is safe for
 // concurrent use.
 type Drafter struct {
 	standIn fleet.SecretData
@@ -31,15 +31,15 @@ type Drafter struct {
 	known map[[sha256.Size]byte]error
 }
 
-// mostKnown bounds what a Drafter keeps. What it forgets is found out again.
+// mostKnown bounds the cache of a Drafter.
 const mostKnown = 10_000
 
 // Limits are functions by provider that refuse user data with which no machine of that provider
-// can boot, such as what is larger than its cloud takes. A provider without one takes all.
+// can boot, for example if it is too large. A provider without one accepts everything.
 type Limits map[string]func(UserData) error
 
-// longerStandIns is by how many bytes stand-ins are longer at most than what they stand for.
-// Certificates, which fill user data, are shorter than real ones.
+// longerStandIns is the number of bytes by which stand-ins may be longer than the real values.
+// Certificates, the largest part of user data, are shorter than real ones.
 const longerStandIns = 1 << 10
 
 // refuse returns why no machine of that provider can boot with u, or with less than that; nil if
@@ -62,12 +62,12 @@ func NewDrafter(limits Limits) *Drafter {
 	return &Drafter{standIn: standIns(), limits: limits, known: make(map[[sha256.Size]byte]error)}
 }
 
-// Draft makes the user data of a machine of p, a pool of c, that joins as join says. Values
-// that Git does not hold have stand-ins: certificates, keys, tokens, the endpoint, and the
-// names of machine and cluster. The error says why no such machine can be made before the
-// manifests change, with a *fleet.FieldError if it is known which field of the bootstrap
-// configuration is wrong. "version" is that of the pool. Other errors of UserData are not
-// returned: they are about the stand-ins, or go away by themselves.
+// Draft creates the user data of a machine of p, a pool of c, that joins as join says. Values
+// that are not in Git have stand-ins: certificates, keys, tokens, the endpoint, and the names of
+// machine and cluster. The error says why no such machine can be created before the manifests
+// change, with a *fleet.FieldError if the wrong field of the bootstrap configuration is known.
+// "version" is that of the pool. Other errors of UserData are not returned: they concern the
+// stand-ins, or are temporary.
 func (r *Drafter) Draft(d Distribution, c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
 	in, provider := input(c, p, join), cmp.Or(p.Provider, c.Provider)
 	key, err := identity(d, provider, in)
@@ -109,8 +109,8 @@ func invalid(err error) error {
 	return err
 }
 
-// input returns what user data is made from, without needs. Of c it has only what the user
-// data of equal manifests has in common.
+// input returns the input of user data, without needs. It has only those fields of c that are
+// equal for equal manifests.
 func input(c *fleet.Cluster, p fleet.Pool, join fleet.Join) BootstrapInput {
 	of := func(p fleet.Pool) fleet.Pool {
 		return fleet.Pool{Role: p.Role, Kind: p.Kind, Version: p.Version, Bootstrap: p.Bootstrap, Taints: p.Taints, APIPort: p.APIPort, JoinedAPIPort: p.JoinedAPIPort, Ports: p.Ports}
@@ -149,7 +149,7 @@ func identity(d Distribution, provider string, in BootstrapInput) ([sha256.Size]
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// Joins returns the ways in which machines of p come to be.
+// Joins returns the ways in which machines of p join.
 func Joins(p fleet.Pool) []fleet.Join {
 	if p.Role == fleet.RoleControlPlane {
 		return []fleet.Join{fleet.JoinInit, fleet.JoinControlPlane}
@@ -157,7 +157,7 @@ func Joins(p fleet.Pool) []fleet.Join {
 	return []fleet.Join{fleet.JoinWorker}
 }
 
-// Unmade returns the ways in which no machine of c can be made, at each of its versions.
+// Unmade returns the ways in which no machine of c can be created, at each of its versions.
 func (r *Drafter) Unmade(d Distribution, c *fleet.Cluster) []fleet.Unmade {
 	if c.Delete || c.Abandon {
 		return nil // none is to be made
@@ -193,8 +193,8 @@ func (r *Drafter) Unmade(d Distribution, c *fleet.Cluster) []fleet.Unmade {
 	return out
 }
 
-// standIns returns values that are valid for each need of each distribution, and that no
-// cluster trusts: everybody knows the key. They are always the same.
+// standIns returns values that are valid for each need of each distribution. They are constant,
+// and no cluster trusts them, since their key is public.
 func standIns() fleet.SecretData {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	authority := &x509.Certificate{

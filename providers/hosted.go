@@ -9,35 +9,34 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A HostedControlPlane sees to control planes that are no machines of their clusters. Which
-// one a cluster has follows from the kind of its control plane: see HostedControlPlanes.
-// What machines boot with there is a Distribution's, as for all clusters. It is safe for
-// concurrent use.
+// A HostedControlPlane manages control planes that are not on machines of their clusters. The
+// kind of its control plane decides which one a cluster has: see HostedControlPlanes. User data
+// of machines is that of a Distribution, as for all clusters. It is safe for concurrent use.
 //
-// A control plane is made before what the machines of its cluster share, and deleted after
+// A control plane is created before the shared infrastructure of its cluster, and deleted after
 // it. Errors are *fleet.Error, as those of Infrastructure.
 type HostedControlPlane interface {
-	// Observe reports how the control plane of c is, all of it or an error, and changes
-	// nothing anywhere. stored has what is in the secret store. One that does not answer is
-	// no error: it is not ready.
+	// Observe reports the state of the control plane of c, all of it or an error, and changes
+	// nothing. stored has the content of the secret store. A control plane that does not answer is
+	// not ready, and no error.
 	Observe(ctx context.Context, c *fleet.Cluster, stored SecretReader) (HostedObservation, error)
 
-	// Ensure creates, repairs or upgrades it. It does not wait: Observe tells when it is
-	// ready, and what Ensure would change of it. It may be repeated with the same op.
+	// Ensure creates, repairs or upgrades it. It does not wait: Observe reports when it is ready,
+	// and what Ensure would change. It may be repeated with the same op.
 	Ensure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error
 
-	// Delete removes it. Nothing there is success.
+	// Delete deletes it. It succeeds if nothing exists.
 	Delete(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error
 
-	// Settle is how long a change may take to show in Observe.
+	// Settle is the time that a change may take to show in Observe.
 	Settle() time.Duration
 }
 
-// HostedObservation is what was seen of a hosted control plane.
+// HostedObservation is the observed state of a hosted control plane.
 type HostedObservation struct {
 	State fleet.HostedState // but for Stale, which whoever compares the secrets adds
-	// Secrets are what it gives: its kubeconfig, and of its authority (fleet.ClusterCA) the
-	// certificate. Both are there where it is ready.
+	// Secrets are those that it provides: its kubeconfig, and the certificate of its CA
+	// (fleet.ClusterCA). Both exist if it is ready.
 	Secrets map[fleet.SecretName]fleet.SecretData
 }
 
@@ -47,12 +46,12 @@ type SecretReader interface {
 	Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error)
 }
 
-// HostedControlPlanes are those that a program was built with, by the kind of the control
-// plane: "ExternalControlPlane".
+// HostedControlPlanes are those of a program, by the kind of the control plane:
+// "ExternalControlPlane".
 type HostedControlPlanes map[string]HostedControlPlane
 
-// Of returns what sees to the control plane of c; nil where machines are it. A kind that
-// none is for gives the kind Invalid.
+// Of returns the HostedControlPlane for c; nil if its control plane is on machines. For an
+// unknown kind the error has the kind Invalid.
 func (h HostedControlPlanes) Of(c *fleet.Cluster) (HostedControlPlane, error) {
 	if c.Hosted == nil {
 		return nil, nil //nolint:nilnil // there is none, and nothing is wrong

@@ -12,15 +12,15 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// An Observer looks at what a cluster runs on, and changes nothing.
+// An Observer observes the infrastructure of clusters, and changes nothing.
 type Observer interface {
 	// Observe reports everything that carries c's tags. It returns all of it or
 	// an error, never a part: the planner takes absence as proof. It changes
-	// nothing anywhere: who may look need not be who may act.
+	// nothing: agents without ownership and commands call it, too.
 	Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error)
 }
 
-// Infrastructure creates what a cluster runs on. It is safe for concurrent use.
+// Infrastructure creates the machines and networks of clusters. It is safe for concurrent use.
 //
 // Every change may be repeated with the same operation id: the second call
 // finishes or confirms what the first began. Everything created carries the
@@ -32,29 +32,28 @@ type Observer interface {
 type Infrastructure interface {
 	Observer
 
-	// EnsureInfrastructure creates or repairs what c's machines share. It does
-	// not wait: Observe tells when it is ready. Where c.ServedElsewhere, all of them are
-	// workers, and nothing is made for the API server: it answers at c.Endpoint.
+	// EnsureInfrastructure creates or repairs what c's machines share. It does not wait: Observe
+	// reports when it is ready. If c.ServedElsewhere, all machines are workers, and nothing is
+	// created for the API server, which is at c.Endpoint.
 	EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error
 
-	// DeleteInfrastructure removes it. Nothing there is success. While machines
-	// of c are on it the error is of kind Conflict.
+	// DeleteInfrastructure deletes it. It succeeds if nothing exists. While machines of c are on
+	// it, the error has the kind Conflict.
 	DeleteInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error
 
-	// CreateMachine starts the machine and does not wait for it. A machine that
-	// exists with the same name and template is adopted; one that differs gives
-	// the kind Conflict. A name that is free is given again, and has the same op then:
-	// an API that remembers tokens of requests, and answers a repeated one with what
-	// came of the first, is given one of op and r.Origin.Made, which is when this
-	// machine was decided on. What an agent that ended before asked for shows within
-	// Settle, and is asked for again only after that.
+	// CreateMachine requests the machine and does not wait for it. An existing machine with the
+	// same name and template is adopted; for one that differs the error has the kind Conflict.
+	//
+	// A later machine of the same name has the same op. If the API remembers idempotency tokens,
+	// derive the token from op and r.Origin.Made, the time at which this machine was decided.
+	// What a former agent requested shows within Settle, and is not requested again before.
 	CreateMachine(ctx context.Context, op fleet.OperationID, r MachineRequest) error
 
-	// DeleteMachine removes the machine called name; where id is not empty, only
-	// the one with that id. Nothing there is success.
+	// DeleteMachine deletes the machine with that name, and that id if it is not empty. It
+	// succeeds if the machine does not exist.
 	DeleteMachine(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error
 
-	// Settle is how long a change may take to show in Observe.
+	// Settle is the time that a change may take to show in Observe.
 	Settle() time.Duration
 }
 
@@ -67,7 +66,7 @@ type MachineRequest struct {
 	UserData      UserData
 	APIPort       int32 // where the API server of the machine will listen, of a control plane
 	Origin        fleet.Origin
-	// Endpoint is where UserData has the API server: what Observe told.
+	// Endpoint is the address of the API server in UserData, as Observe returned it.
 	Endpoint fleet.Endpoint
 }
 
@@ -78,10 +77,10 @@ func (r MachineRequest) Tags(op fleet.OperationID) map[string]string {
 	return tags
 }
 
-// A WorkloadObserver looks into workload clusters, and changes nothing in them.
+// A WorkloadObserver observes workload clusters through their API servers, and changes nothing.
 type WorkloadObserver interface {
-	// Observe reports nodes, the inventories of resource sets and the labels of releases
-	// of Helm. What a Distribution observes is not in it.
+	// Observe reports nodes, the inventories of resource sets and the labels of releases of Helm,
+	// without what a Distribution adds.
 	Observe(ctx context.Context, a Access) (fleet.Workload, error)
 }
 
@@ -91,61 +90,58 @@ type WorkloadObserver interface {
 type Workload interface {
 	WorkloadObserver
 
-	// SyncNode brings labels, annotations and taints of node, which is that of
-	// machine m, in line with its pool p, and removes the uninitialized taint. A node
-	// may be called otherwise than its machine.
+	// SyncNode sets labels, annotations and taints of node, that of machine m, as its pool p
+	// requires, and removes the uninitialized taint. Node and machine may have different names.
 	SyncNode(ctx context.Context, a Access, node string, m fleet.MachineName, p fleet.Pool) error
 
-	// Drain takes one step: it marks and cordons the node, evicts the pods whose
-	// turn it is by rules, and notes when none is left that has to go. What is
-	// there shows in Node.Pods of the next Observe. A node with a pre-drain hook
-	// is marked and nothing else.
+	// Drain takes one step: it marks and cordons the node, evicts the pods that are next by rules,
+	// and records when no pod is left to evict. Node.Pods of the next Observe has the remaining
+	// pods. A node with a pre-drain hook is only marked.
 	Drain(ctx context.Context, a Access, node string, rules fleet.DrainRules) error
 
-	// Uncordon takes Drain back: it removes its marks from the node, and the cordon unless the
-	// node was cordoned before. A node that is not marked, or not there, stays as it is.
+	// Uncordon reverts Drain: it removes its marks from the node, and the cordon unless the node
+	// was cordoned before. It does nothing for a node without marks, or that does not exist.
 	Uncordon(ctx context.Context, a Access, node string) error
 
-	// DeleteNode removes a Node object. Nothing there is success.
+	// DeleteNode deletes a Node object. It succeeds if the Node does not exist.
 	DeleteNode(ctx context.Context, a Access, node string) error
 
-	// ApplyResources applies those resources of s that are called names, and keeps
-	// the inventory of s in the cluster: what is about to be applied before, what
-	// was and what was refused after. Objects of ApplyOnce that are there stay as
-	// they are. What the API server refuses of one object holds up no other and is
-	// no error: it shows in the next Observe.
+	// ApplyResources applies the resources of s with these names. It updates the inventory of s in
+	// the cluster before, with what is to be applied, and after, with the results. Existing objects
+	// of ApplyOnce are not changed. A refusal of one object by the API server delays no other and is
+	// no error: the next Observe has it.
 	ApplyResources(ctx context.Context, a Access, s fleet.ResourceSet, names []string) error
 
-	// PruneResources deletes objects of s, those that still carry its name, and
-	// forgets what s does not have any more; with the last object its inventory
-	// goes. Nothing there is success, refusals are as in ApplyResources.
+	// PruneResources deletes objects of s that still carry its name, and removes them from its
+	// inventory, which is deleted with the last object. It succeeds if an object does not exist;
+	// refusals are as in ApplyResources.
 	PruneResources(ctx context.Context, a Access, s fleet.ResourceSet, objects []fleet.ObjectRef) error
 
-	// DeleteExternalResources asks the controllers of the cluster to remove what
-	// resources keep outside of it: Services are deleted, claims of volumes are, and
-	// so are the pods that use these claims and the StatefulSets that would claim
-	// anew, whatever their disruption budgets say. It does not wait: what is left
-	// shows in Workload.External of the next Observe. What is not there is success.
+	// DeleteExternalResources deletes Services and PersistentVolumeClaims, so that the controllers
+	// of the cluster remove their load balancers and volumes. It also deletes the pods that use
+	// these claims, and the StatefulSets that would recreate them, regardless of disruption
+	// budgets. It does not wait: Workload.External of the next Observe has what is left. It
+	// succeeds if an object does not exist.
 	DeleteExternalResources(ctx context.Context, a Access, resources []fleet.ExternalResource) error
 
-	// Watch calls changed when nodes of the cluster change, until Forget or ctx
-	// ends. A second call for the same cluster replaces the first one's access.
+	// Watch calls changed when nodes of the cluster change, until Forget is called or ctx ends.
+	// A second call for the same cluster replaces the access of the first one.
 	Watch(ctx context.Context, a Access, changed func())
 
-	// Forget closes what is kept for a cluster.
+	// Forget closes the connections and watches of a cluster.
 	Forget(k fleet.Key)
 }
 
-// Access is what is needed to reach the API server of a cluster.
+// Access has the credentials for the API server of a cluster.
 type Access struct {
 	Cluster    fleet.Key
 	Kubeconfig fleet.Secret
-	// Secrets are those that the Distribution needs inside, by name; what is not there
-	// is not stored.
+	// Secrets are those that the Distribution needs inside the cluster, by name. A missing one is
+	// not stored.
 	Secrets map[fleet.SecretName]fleet.SecretData
 
-	// Certificates has a Distribution look when the certificates of servers expire.
+	// Certificates makes a Distribution read the expiry of the certificates of servers.
 	Certificates bool
-	// External has Observe look for external resources.
+	// External makes Observe list external resources.
 	External bool
 }

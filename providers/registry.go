@@ -11,32 +11,32 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Factory makes one kind of Infrastructure.
+// A Factory creates one kind of Infrastructure.
 type Factory struct {
 	Name     string
 	Kinds    []fleet.Kind
 	Settings []Setting
 	New      func(ctx context.Context, o Options) (Infrastructure, error)
-	// Limit refuses user data with which no machine can boot, as CreateMachine does. Nil: none is
-	// known without asking the infrastructure.
+	// Limit refuses user data with which no machine can boot, as CreateMachine does. Nil: a limit is
+	// not known without a request to the infrastructure.
 	Limit func(u UserData) error
 }
 
-// A Setting is what people may choose of a provider: flag "--<provider>-<name>",
-// or environment FAIRLEAD_<PROVIDER>_<NAME>.
+// A Setting is a setting of a provider: the flag "--<provider>-<name>", or the environment
+// variable FAIRLEAD_<PROVIDER>_<NAME>.
 type Setting struct{ Name, Usage string }
 
-// Options are what every provider is made with.
+// Options are the options of every provider.
 type Options struct {
 	Log *slog.Logger
-	// Settings are values of those of the factory, by name; those that are not there,
-	// or empty, have their defaults.
+	// Settings are the values of the factory's settings, by name. Missing and empty ones have
+	// their defaults.
 	Settings map[string]string
-	// Secret returns a Secret that Git does not hold, from where the agent keeps
-	// secrets. One that is not there gives the kind NotFound.
+	// Secret returns a Secret that is not in Git from the agent's secret store. If it does not
+	// exist, the error has the kind NotFound.
 	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
-	// Requested is told of each request to the provider's cloud, from any
-	// goroutine; nil: nobody is.
+	// Requested is called for each request to the provider's cloud, from any goroutine; nil:
+	// it is not called.
 	Requested func(r Request)
 }
 
@@ -48,8 +48,7 @@ type Request struct {
 	Took    time.Duration
 }
 
-// A Registry holds the factories that a program was built with, and the kinds of its
-// distributions.
+// A Registry has the factories of a program, and the kinds of its distributions.
 type Registry struct {
 	factories map[string]Factory
 	kinds     []fleet.Kind
@@ -67,7 +66,7 @@ func NewRegistry(fs ...Factory) (*Registry, error) {
 	return r, nil
 }
 
-// Open makes the provider called name.
+// Open creates the provider with that name.
 func (r *Registry) Open(ctx context.Context, name string, o Options) (Infrastructure, error) {
 	f, ok := r.factories[name]
 	if !ok {

@@ -14,15 +14,15 @@ type Use struct {
 	Changes bool      // whether it may change anything, anywhere
 }
 
-// An Around stands before the calls of abilities. It makes the call, or returns the
-// error that the caller gets instead.
+// An Around decorates the calls of abilities. It makes the call, or returns the error that the
+// caller gets instead.
 type Around func(ctx context.Context, u Use, call func() error) error
 
-// Through returns a with around before each call of its abilities. What it returns has
-// the methods of that one ability and no others, so that nothing leads past around.
+// Through returns a with each call of its abilities decorated by around. Each returned ability
+// has only its own methods, so that no type assertion bypasses around.
 //
-// Five abilities have no calls to stand before, and stay as they are: Watcher, whose
-// only call lasts, NodeIdentifier, VirtualIPs, Placer and Closer.
+// Five abilities are returned unchanged: Watcher, whose only call lasts, NodeIdentifier,
+// VirtualIPs, Placer and Closer.
 func (a Abilities) Through(around Around) Abilities {
 	var out Abilities
 	if a.Watcher != nil {
@@ -184,10 +184,10 @@ func (c charts) Uninstall(ctx context.Context, a Access, ref fleet.ReleaseRef) e
 	return c.around(ctx, u, func() error { return c.in.Uninstall(ctx, a, ref) })
 }
 
-// Tries implements Charts: it asks nobody.
+// Tries implements Charts. It makes no request, so it is not decorated.
 func (c charts) Tries(k fleet.Key) []fleet.ReleaseTry { return c.in.Tries(k) }
 
-// Forget implements Charts. Whoever may not end what runs does not.
+// Forget implements Charts. It does nothing if around refuses the call.
 func (c charts) Forget(k fleet.Key) {
 	u := Use{Method: "Forget", Op: "end what runs for " + k.String(), Cluster: k, Changes: true}
 	_ = c.around(context.Background(), u, func() error { c.in.Forget(k); return nil })

@@ -13,22 +13,21 @@ import (
 	"fairlead.dev/providers/cloudconfig"
 )
 
-// UserData is what a machine boots with. It is plain text: to compress and to
-// encode it is the provider's work, and so is the limit of its cloud. Nova takes
-// 65535 bytes of base64, which are 49149 bytes; EC2 takes 16384 bytes.
+// UserData is what a machine boots with. It is plain text: the provider compresses and encodes
+// it, and checks the limit of its cloud. Nova accepts 65535 bytes of base64, which are 49149
+// bytes; EC2 accepts 16384 bytes.
 //
-// A control plane brings its authorities along. With ECDSA keys its user data
-// has about 5 kB, with RSA-2048 keys 13 kB (8 kB compressed), with RSA-4096 keys
-// 23 kB (15 kB compressed), and the user's files and commands on top.
+// User data of a control plane contains its CA keys. With ECDSA keys it has about 5 kB, with
+// RSA-2048 keys 13 kB (8 kB compressed), with RSA-4096 keys 23 kB (15 kB compressed), plus the
+// user's files and commands.
 type UserData struct {
 	Format  string // "cloud-config", "ignition"
 	Content fleet.Secret
 }
 
-// Fit returns the content in at most limit bytes: as it is or, where it is
-// larger, compressed, which cloud-init undoes and Ignition does not. What does
-// not fit even so is an error of kind Invalid, and so is what neither of them reads.
-// Equal user data gives equal bytes.
+// Fit returns the content in at most limit bytes. Larger content is compressed, which
+// cloud-init supports and Ignition does not. If it does not fit, or neither of them can read it,
+// the error has the kind Invalid. Equal user data gives equal bytes.
 // Source: cloud-init, user data formats, "Gzip compressed content".
 func (u UserData) Fit(limit int) ([]byte, error) {
 	if u.Format != "cloud-config" && u.Format != "ignition" {
@@ -61,7 +60,7 @@ func (u UserData) Fit(limit int) ([]byte, error) {
 			"encryptionAlgorithm ECDSA-P256 makes the certificates of a control plane smaller%s", size, limit, u.largest())
 }
 
-// largest names the files that fill the user data, for people; empty where none is known.
+// largest names the largest files of the user data, for people; empty if unknown.
 func (u UserData) largest() string {
 	type file struct {
 		path string

@@ -249,7 +249,7 @@ func (b *Builder) each(ctx context.Context, dirs []string, build func(ctx contex
 			delete(b.built, dir)
 			continue
 		}
-		if old != nil && o.unread {
+		if old != nil && o.scanFailed {
 			// The folders that it includes are still not overlays.
 			o.includes = union(o.includes, old.includes)
 		}
@@ -264,7 +264,7 @@ func (b *Builder) keep(cfg config, d *digests, dirs []string) {
 		if o := b.built[dir]; o != nil && o.decoded {
 			o.problems, o.warnings, o.unmatched = bounded(o.problems), bounded(o.warnings), bounded(o.unmatched)
 			o.inputs = d.of(o.reads)
-			if !o.fleeting {
+			if !o.overBudget {
 				o.fingerprint = cfg.fingerprint()
 			}
 		}

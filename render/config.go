@@ -233,7 +233,7 @@ func (b *Builder) checked(m *Manifest) (config, error) {
 	if l := m.Spec.Prune.Limit; l != nil {
 		c.Prune.Limit = *l
 		if *l < 0 {
-			fail("spec.prune.limit", fmt.Sprintf("%d is negative", *l), "it is how many clusters one revision may delete")
+			fail("spec.prune.limit", fmt.Sprintf("%d is negative", *l), "write the number of clusters that one revision may delete")
 		}
 	}
 	c.Drift = fleet.DriftPolicy(m.Spec.Drift)

@@ -27,18 +27,18 @@ func checkedHistory(m *HistoryManifest, fail func(field, message, hint string)) 
 		return b
 	}
 	if m.Commits == nil && m.Days == nil {
-		fail("spec.status.history", "it says no bound", "give commits, days or both, or remove it")
+		fail("spec.status.history", "it has no limit", "give commits, days or both, or remove it")
 	}
 	if n := m.Commits; n != nil {
 		b.Commits = *n
 		if *n < leastCommits || *n > mostCommits {
-			fail("spec.status.history.commits", fmt.Sprintf("%d is not from %d to %d", *n, leastCommits, mostCommits), "it is how many commits of the status branch stay")
+			fail("spec.status.history.commits", fmt.Sprintf("%d is not from %d to %d", *n, leastCommits, mostCommits), "write the number of commits that the status branch keeps")
 		}
 	}
 	if n := m.Days; n != nil {
 		b.Age = time.Duration(min(max(*n, 1), mostDays)) * 24 * time.Hour
 		if *n < 1 || *n > mostDays {
-			fail("spec.status.history.days", fmt.Sprintf("%d is not from 1 to %d", *n, mostDays), "it is for how many days commits of the status branch stay")
+			fail("spec.status.history.days", fmt.Sprintf("%d is not from 1 to %d", *n, mostDays), "write the number of days for which the status branch keeps commits")
 		}
 	}
 	return b

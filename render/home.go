@@ -84,7 +84,7 @@ func checkHomeValues(raw json.RawMessage, fail func(field, message, hint string)
 		}
 		if _, ok := group[fixed.key]; ok {
 			field := "spec.home.values." + fixed.group + "." + fixed.key
-			fail(field, "it is what the fleet is handed over by, and cannot be another", "remove it")
+			fail(field, "Fairlead sets this value for the hand-over, so it cannot be changed", "remove it")
 		}
 	}
 }

@@ -38,8 +38,8 @@ func TestHomeConfig(t *testing.T) {
 		"namespace":    {"no DNS label", &HomeManifest{Cluster: "ops/home", Namespace: "Fair"}, fleet.Home{}, "spec.home.namespace: a lowercase RFC 1123 label"},
 		"release":      {"too long for Helm", &HomeManifest{Cluster: "ops/home", Release: strings.Repeat("a", 54)}, fleet.Home{}, "spec.home.release: must be at most 53"},
 		"a list":       {"values have names", values(`["a"]`), fleet.Home{}, "spec.home.values: it is no mapping"},
-		"another name": {"it would wait for a fleet that never comes", values(`{"agent":{"name":"x"}}`), fleet.Home{}, "spec.home.values.agent.name: it is what the fleet is handed over by"},
-		"another id":   {"it would take all machines for foreign", values(`{"source":{"fleetID":"x"}}`), fleet.Home{}, "spec.home.values.source.fleetID: it is"},
+		"another name": {"it would wait for a fleet that never comes", values(`{"agent":{"name":"x"}}`), fleet.Home{}, "spec.home.values.agent.name: Fairlead sets this value"},
+		"another id":   {"it would take all machines for foreign", values(`{"source":{"fleetID":"x"}}`), fleet.Home{}, "spec.home.values.source.fleetID: Fairlead sets this value"},
 		"outside":      {"only the repository is read", &HomeManifest{Cluster: "ops/home", Addons: []string{"a.yaml", "../b.yaml"}}, fleet.Home{}, `spec.home.addons[1]: "../b.yaml" is no path in the repository`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -101,7 +101,7 @@ func (b *Builder) libraries(tree *sops.Tree) []topology.Library {
 // that may pass.
 func (b *Builder) lateLibrary() bool {
 	for _, o := range b.built {
-		if o.late && !o.contents.clusters {
+		if o.fetchFailed && !o.contents.clusters {
 			return true
 		}
 	}

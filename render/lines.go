@@ -16,18 +16,18 @@ import (
 	"fairlead.dev/sources"
 )
 
-// How much is read to find lines in one revision: a file that is larger, and what comes
-// after so much, is told without a line.
+// Limits of what is read to find lines in one revision: problems in larger files, and in files after
+// that total, have no line.
 const (
 	mostPlacedFile = 1 << 20
 	mostPlaced     = 16 << 20
 )
 
-// A spot is what is looked for in a file.
+// A spot is a place to find in a file.
 type spot struct{ digest, object, field string }
 
-// A locator finds the lines of problems in the files of a tree, as they are written there:
-// before kustomize, variables and decryption.
+// A locator finds the lines of problems in the files of a tree, before kustomize, variables and
+// decryption.
 type locator struct {
 	tree   sources.Tree
 	known  map[spot]int // of an earlier revision
@@ -167,8 +167,8 @@ func (f writtenFile) object(title string) *yaml.Node {
 	return nil
 }
 
-// mayBecome reports whether a name as it is written, with variables, may become name, which
-// may have got a prefix and a suffix.
+// mayBecome reports whether written, a name with variables in a file, may become name, which may
+// have a prefix and a suffix.
 func mayBecome(written, name string) bool {
 	parts := regexp.MustCompile(`\$\{[^}]*\}`).Split(written, -1)
 	for _, p := range parts {

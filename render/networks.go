@@ -136,7 +136,7 @@ func hostsOf(c *fleet.Cluster) []fleet.Object {
 	return slices.DeleteFunc(slices.Clone(list), func(o fleet.Object) bool { return strings.HasPrefix(o.GVK.Group, "ipam.") })
 }
 
-// endpointOf returns the endpoint that Git names for c, as it is spelt by everybody; zero: none.
+// endpointOf returns the endpoint that Git names for c in canonical form; zero: none.
 func endpointOf(c *fleet.Cluster) fleet.Endpoint {
 	e := c.NamedEndpoint()
 	e.Host = strings.ToLower(strings.TrimSuffix(e.Host, "."))
@@ -153,8 +153,7 @@ type addressRange struct {
 	first, last netip.Addr
 }
 
-// ranges reads addresses, prefixes and ranges, and leaves out what is none: whoever decodes that
-// says so.
+// ranges parses addresses, prefixes and ranges, and skips invalid ones, which the decoder reports.
 func ranges(list []string) []addressRange {
 	var out []addressRange
 	for _, text := range list {

@@ -29,7 +29,7 @@ type NotificationManifest struct {
 // checkedNotifications validates list, and returns its targets sorted by name.
 func checkedNotifications(list []NotificationManifest, fail func(field, message, hint string)) []fleet.NotificationTarget {
 	if len(list) > maxTargets {
-		fail("spec.notifications", fmt.Sprintf("%d targets are more than %d", len(list), maxTargets), "have what receives them pass them on")
+		fail("spec.notifications", fmt.Sprintf("%d targets are more than %d", len(list), maxTargets), "use fewer targets that forward events")
 		return nil
 	}
 	var out []fleet.NotificationTarget

@@ -26,14 +26,14 @@ type overlay struct {
 	dir  string
 	file string // its kustomization file
 
-	reads    []string // paths that the build read
-	includes []string // folders of other kustomizations
-	mentions []string // folders that may be included
-	unread   bool     // the scan failed, so includes may be incomplete
-	part     bool     // it is a Component
-	fleeting bool     // it exceeded the budget, and may be built another time
-	late     bool     // something could not be fetched, and may be another time
-	err      error    // why it was not built
+	reads       []string // paths that the build read
+	includes    []string // folders of other kustomizations
+	mentions    []string // folders that may be included
+	scanFailed  bool     // the scan failed, so includes may be incomplete
+	part        bool     // it is a Component
+	overBudget  bool     // it exceeded the budget, and may be built another time
+	fetchFailed bool     // something could not be fetched, and may be another time
+	err         error    // why it was not built
 
 	contents
 	objects  []Object           // nil once they are decoded
@@ -67,11 +67,11 @@ func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, di
 	if f, lacks := cfg.lacking(o.reads); lacks {
 		p := f.problem()
 		p.Overlay, p.File = dir, o.file
-		o.unread, o.fleeting, o.late, o.problems = true, true, f.late(), []fleet.Problem{p}
+		o.scanFailed, o.overBudget, o.fetchFailed, o.problems = true, true, f.late(), []fleet.Problem{p}
 		return o
 	}
 	if problem != nil {
-		o.unread = true
+		o.scanFailed = true
 		o.problems = append(o.problems, *problem)
 		return o
 	}
@@ -80,7 +80,7 @@ func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, di
 	}
 	built, problem, err := b.run(ctx, scan)
 	if over, ok := errors.AsType[*kustomize.OverBudget](err); ok {
-		o.fleeting, problem = true, &over.Problem
+		o.overBudget, problem = true, &over.Problem
 	} else if err != nil {
 		o.err = err
 		return o
@@ -97,7 +97,7 @@ func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, di
 // could not be fetched.
 func (o *overlay) unanswered(is bool) {
 	if is && len(o.problems) > 0 {
-		o.fleeting, o.late = true, true
+		o.overBudget, o.fetchFailed = true, true
 	}
 }
 

@@ -275,7 +275,7 @@ func lateOf(built map[string]*overlay, mentioned map[string]string) []string {
 	var out []string
 	for dir, o := range built {
 		by := built[mentioned[dir]]
-		if o.late && len(o.problems) > 0 || by != nil && by.late {
+		if o.fetchFailed && len(o.problems) > 0 || by != nil && by.fetchFailed {
 			out = append(out, dir)
 		}
 	}

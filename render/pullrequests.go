@@ -123,7 +123,7 @@ func checkedPlanGroups(list []PlanGroupManifest, fail func(field, message, hint 
 	for i, g := range list {
 		field := fmt.Sprintf("%s[%d]", at, i)
 		if g.Name == "" || names[g.Name] {
-			fail(field+".name", fmt.Sprintf("%q is no name, or that of another group", g.Name), "give each group a name, which the plan says")
+			fail(field+".name", fmt.Sprintf("missing or duplicate name %q", g.Name), "give each group a name of its own, which the plan shows")
 		}
 		names[g.Name] = true
 		selector, err := metav1.LabelSelectorAsSelector(g.Select)
@@ -132,7 +132,7 @@ func checkedPlanGroups(list []PlanGroupManifest, fail func(field, message, hint 
 			fail(field+".select", err.Error(), "it is a label selector, with matchLabels or matchExpressions")
 			continue
 		case g.Select == nil:
-			fail(field+".select", "it is missing", "say which clusters are in the group, by their labels; {} is all")
+			fail(field+".select", "missing label selector", "select the clusters of the group by their labels; {} is all")
 			continue
 		}
 		out = append(out, fleet.PlanGroup{Name: g.Name, Selector: selector.String()})
@@ -151,11 +151,11 @@ func checkedPlanRules(list []PlanRuleManifest, fail func(field, message, hint st
 	for i, r := range list {
 		field := fmt.Sprintf("%s[%d]", at, i)
 		if r.Name == "" || names[r.Name] {
-			fail(field+".name", fmt.Sprintf("%q is no name, or that of another rule", r.Name), "give each rule a name, which the plan says")
+			fail(field+".name", fmt.Sprintf("missing or duplicate name %q", r.Name), "give each rule a name of its own, which the plan shows")
 		}
 		names[r.Name] = true
 		if err := rules.Check(r.Expression); err != nil {
-			fail(field+".expression", err.Error(), "it is CEL, and true of a plan that may pass: docs/guides/pull-requests.md has what it knows")
+			fail(field+".expression", err.Error(), "write a CEL expression that is true if the plan may pass; docs/guides/pull-requests.md has its variables")
 		}
 		out = append(out, fleet.PlanRule{Name: r.Name, Expression: r.Expression, Message: r.Message})
 	}

@@ -29,7 +29,7 @@ var (
 	clusterVersion    = regexp.MustCompile(`(?m)^apiVersion: *["']?cluster\.x-k8s\.io/`)
 )
 
-// stray returns the stray among the files of a folder. It reads them as they are written.
+// stray returns the stray among the files of a folder. It reads them before substitution.
 func (w *walk) stray(dir string, files []string) stray {
 	slices.Sort(files)
 	read := 0
@@ -75,7 +75,7 @@ func (b *Builder) strayWarnings(strays []fleet.Problem) []fleet.Problem {
 		for _, name := range o.reads {
 			read[path.Dir(name)] = true
 		}
-		if o.unread {
+		if o.scanFailed {
 			unread = append(unread, o.dir+"/")
 		}
 	}

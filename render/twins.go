@@ -23,9 +23,9 @@ type twin struct {
 	other subject
 }
 
-// withoutTwins returns those of clusters whose objects have their identities alone, and the problems
-// of the others: of two objects about one thing nobody knows which one is right. The deletion of a cluster
-// is never refused: its provider touches no host that another one is about.
+// withoutTwins returns the clusters whose objects have unique identities, and the problems of the
+// others: of two objects about one thing, the right one is unknown. The deletion of a cluster is never
+// refused: its provider changes no host that another object describes.
 func withoutTwins(clusters []fleet.Cluster) (apart []fleet.Cluster, problems []fleet.Problem) {
 	twins := twinsOf(clusters)
 	if len(twins) == 0 {

@@ -96,7 +96,7 @@ func checkedRollout(m *RolloutManifest, fail func(field, message, hint string)) 
 		total += len(c.Stages)
 	}
 	if total == 0 || total > mostStages {
-		fail("spec.rollout.stages", fmt.Sprintf("there are %d stages, and not from 1 to %d", total, mostStages), "remove spec.rollout where nothing is to wait")
+		fail("spec.rollout.stages", fmt.Sprintf("there are %d stages, and not from 1 to %d", total, mostStages), "remove spec.rollout if no change has to wait")
 		return nil, nil
 	}
 	seen := map[string]bool{fleet.RestStage: true}
@@ -119,7 +119,7 @@ func checkedRollout(m *RolloutManifest, fail func(field, message, hint string)) 
 	return stages, classes
 }
 
-// checkedStages returns the stages of list, at field, none of which is called as one of seen.
+// checkedStages returns the stages of list, at field. Their names must not be in seen.
 func checkedStages(list []StageManifest, at string, seen map[string]bool, fail func(field, message, hint string)) []fleet.Stage {
 	out := make([]fleet.Stage, 0, len(list))
 	for i, in := range list {
@@ -127,19 +127,19 @@ func checkedStages(list []StageManifest, at string, seen map[string]bool, fail f
 		s := fleet.Stage{Name: in.Name, Failures: in.Failures, Approval: in.Approval}
 		switch texts := validation.IsDNS1123Label(in.Name); {
 		case len(texts) > 0:
-			fail(field+"name", texts[0], "status, metrics and requests call the stage by it")
+			fail(field+"name", texts[0], "status, metrics and requests name the stage by it")
 		case seen[in.Name]:
-			fail(field+"name", fmt.Sprintf("%q is the name of another stage", in.Name), fmt.Sprintf("give each its own; %s is that of the clusters that none selects", fleet.RestStage))
+			fail(field+"name", fmt.Sprintf("%q is the name of another stage", in.Name), fmt.Sprintf("give each stage a name of its own; %s is the stage of clusters that no stage selects", fleet.RestStage))
 		}
 		seen[in.Name] = true
 		s.Reviewers = checkedReviewers(in, field+"reviewers", fail)
 		s.Select = checkedSelector(in.Select, field+"select", fail)
 		var err error
 		if s.AtOnce, s.Percent, err = in.AtOnce.checked(); err != nil {
-			fail(field+"atOnce", err.Error(), `it is how many clusters are changed at a time, such as 2 or "10%"`)
+			fail(field+"atOnce", err.Error(), `write the number of clusters that change at a time, such as 2 or "10%"`)
 		}
 		if in.Failures < 0 {
-			fail(field+"failures", fmt.Sprintf("%d is negative", in.Failures), "it is how many clusters may fail before nothing more begins")
+			fail(field+"failures", fmt.Sprintf("%d is negative", in.Failures), "write the number of clusters that may fail before the stage is halted")
 		}
 		s.Soak = checkedSpan(in.Soak, field+"soak", "it is how long the next stage waits once this one is done, such as 24h", fail)
 		s.Deadline = checkedSpan(in.Deadline, field+"deadline", "it is after how long a cluster that is not done counts as failed, such as 2h", fail)
@@ -153,15 +153,15 @@ func checkedReviewers(in StageManifest, field string, fail func(field, message, 
 	out := slices.Sorted(slices.Values(in.Reviewers))
 	switch {
 	case len(out) > mostReviewers:
-		fail(field, fmt.Sprintf("there are %d, and at most %d", len(out), mostReviewers), "name those who decide")
+		fail(field, fmt.Sprintf("there are %d, and at most %d", len(out), mostReviewers), "list only accounts that approve this stage")
 	case len(out) > 0 && !in.Approval:
 		fail(field, "the stage needs no approval, so a review would have no effect", "add approval: true")
 	case len(slices.Compact(slices.Clone(out))) < len(out):
-		fail(field, "somebody is named twice", "name each account once")
+		fail(field, "an account is listed twice", "name each account once")
 	}
 	for _, name := range out {
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			fail(field, fmt.Sprintf("%q is no account", name), "write the name that the forge knows the account by, without @: docs/guides/rollouts.md says which that is")
+			fail(field, fmt.Sprintf("%q is no account", name), "write the name of the account at the Git provider, without @: see docs/guides/rollouts.md")
 		}
 	}
 	return out
@@ -186,7 +186,7 @@ func (q *Quantity) checked() (number, percent int, err error) {
 	case n < 1:
 		return 0, 0, errors.New("nothing would ever be changed")
 	case isPercent && n > 100:
-		return 0, 0, fmt.Errorf("%s is more than all", string(*q))
+		return 0, 0, fmt.Errorf("%s is more than 100%%", string(*q))
 	case isPercent:
 		return 0, n, nil
 	}
@@ -201,18 +201,18 @@ func checkedSpan(text, field, hint string, fail func(field, message, hint string
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		fail(field, fmt.Sprintf("%q is no length of time", text), hint)
+		fail(field, fmt.Sprintf("invalid duration %q", text), hint)
 	case d <= 0 || d > mostSpan:
 		fail(field, text+" is not from a moment to a year", hint)
 	}
 	return d
 }
 
-// checkedSelector returns what selects clusters. One that is left out is refused: whether it is
-// all or none nobody should have to guess.
+// checkedSelector returns the selector of clusters. A missing one is refused, since it could mean
+// all clusters or none.
 func checkedSelector(s *metav1.LabelSelector, field string, fail func(field, message, hint string)) labels.Selector {
 	if s == nil {
-		fail(field, "it does not say which clusters", "write matchLabels or matchExpressions over the labels of Clusters, or {} for all")
+		fail(field, "missing label selector", "write matchLabels or matchExpressions over the labels of Clusters, or {} for all")
 		return labels.Nothing()
 	}
 	out, err := metav1.LabelSelectorAsSelector(s)
@@ -255,7 +255,7 @@ func checkedFreezes(list []FreezeManifest, fail func(field, message, hint string
 		f, err := window.NewFreeze(in.From, in.Until, in.TimeZone)
 		failWindow(field, err, fail)
 		if in.Reason == "" {
-			fail(field+"reason", "it does not say why", "those who wait read it")
+			fail(field+"reason", "missing reason", "people whose changes wait read it")
 		}
 		out = append(out, fleet.Freeze{Select: checkedSelector(in.Select, field+"select", fail), From: f.From, Until: f.Until, Reason: in.Reason})
 	}

@@ -135,7 +135,7 @@ func (k *checking) definitions(ctx context.Context) fleet.Fleet {
 func (k *checking) remote(ctx context.Context) (wiring.Settings, string) {
 	s := k.p.settings
 	if s.Credentials == (credentials.Files{}) {
-		s.Credentials.Personal = true // as for whoever looks or asks
+		s.Credentials.Personal = true // as other commands of people do
 	}
 	if wiring.IsFolder(s.Source) && s.StatusRepository == "" {
 		if clone := cloneOf(absolute(s.Source)); clone != "" {

@@ -28,8 +28,8 @@ func addContext(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc(contextFlag, completeContexts)
 }
 
-// addContexts adds the flag to root and all commands below it that are about a fleet. What
-// runs agents is told everything on its command line.
+// addContexts adds the flag to cmd and all commands below it that are about a fleet. Commands that
+// run an agent take all settings from their command line.
 func addContexts(cmd *cobra.Command) {
 	for _, below := range cmd.Commands() {
 		addContexts(below)
@@ -66,7 +66,7 @@ func fill(cmd *cobra.Command, argv []string) error {
 	file, err := contexts.File(os.Getenv)
 	if err != nil {
 		if name == "" {
-			return nil // nobody asked for one
+			return nil // no context is selected
 		}
 		return err
 	}

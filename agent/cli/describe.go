@@ -241,7 +241,7 @@ func (d description) machine(i int, events []event) error {
 	return nil
 }
 
-// sinceReady says how long the condition that stands for an object is as it is.
+// sinceReady returns the time since the last transition of the condition that summarizes an object.
 func sinceReady(conditions []metav1.Condition) string {
 	for _, c := range conditions {
 		if (c.Type == clusterv1.ClusterAvailableCondition || c.Type == clusterv1.ReadyCondition) && !c.LastTransitionTime.IsZero() {

@@ -63,6 +63,11 @@ func (f *escrowFlags) open(cmd *cobra.Command) (*escrow.Escrow, error) {
 	if err := checkOneLocation(f.location); err != nil {
 		return nil, err
 	}
+	if f.location.Folder == "" && f.location.Branch == "" { // fleet.yaml names it
+		if err := f.checkHere(nil); err != nil {
+			return nil, err
+		}
+	}
 	e, signed, err := openEscrow(cmd, f.from(nil, quiet(cmd.ErrOrStderr())), f.location, f.identity)
 	if err == nil && !signed && len(f.settings.RequestKeys) > 0 {
 		return nil, errors.New("the escrow is in a folder, which has no signed commits: omit --request-keys if you trust the folder")

@@ -90,7 +90,7 @@ type sourceFlags struct {
 	providers map[string]map[string]*string // settings of providers, by provider and name
 	gone      fleet.Key                     // cluster that is gone, and is planned to be created again
 	recreate  string
-	lastSeen  bool // plans go by the status branch, and ask nobody
+	lastSeen  bool // plan from the status branch, without requests to infrastructure
 }
 
 // recreating returns f for a plan that creates k again.

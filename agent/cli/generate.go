@@ -51,7 +51,7 @@ set come from fleet.yaml or the base.`,
 			return err
 		}
 		if _, err := os.Stat(into); err != nil {
-			return fmt.Errorf("cannot find the fleet: %w", err)
+			return noFleetAt(into, err)
 		}
 		root := rootOf(absolute(into))
 		q := newQuestions(cmd, false)

@@ -54,9 +54,9 @@ func (f *sourceFlags) here(ctx context.Context, args []string) (selection, error
 	return within(s, clone, root, folder)
 }
 
-// statusOf returns what the status branch says of p, and p with the repository of that branch. A
-// folder that is a clone, with no status of its own and no --status-repository, has the status of
-// its origin. Where that cannot be read, note says so, and p stays as it is.
+// statusOf returns the status of p from the status branch, and p with the repository of that branch.
+// A folder that is a clone, without a status of its own and without --status-repository, has the
+// status of its origin. If that cannot be read, note says so, and p is unchanged.
 func (p selection) statusOf(ctx context.Context, branch string) (_ selection, s status.Status, note string, err error) {
 	q, err := p.withOrigin(ctx)
 	if err != nil {

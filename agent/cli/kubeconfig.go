@@ -51,7 +51,7 @@ the context NAMESPACE-NAME, and keeps the rest of the file.`,
 		defer w.Close()
 		d, err := w.Secrets.Get(cmd.Context(), k, fleet.Kubeconfig)
 		if fleet.KindOf(err) == fleet.NotFound {
-			return fmt.Errorf("kubeconfig of cluster %q not found in the secret store. Check --source and --secrets. The kubeconfig exists once the control plane is being created", k)
+			return p.noKubeconfig(k)
 		}
 		if err != nil {
 			return err
@@ -72,6 +72,18 @@ the context NAMESPACE-NAME, and keeps the rest of the file.`,
 		return err
 	}
 	return cmd
+}
+
+// noKubeconfig returns the error for a secret store without the kubeconfig of k.
+func (p selection) noKubeconfig(k fleet.Key) error {
+	store, exists, err := p.settings.SecretStore()
+	switch {
+	case err != nil:
+		return err
+	case !exists:
+		return fmt.Errorf("kubeconfig of cluster %q not found: secret store %s does not exist. Set --source or --secrets as for the agent", k, store)
+	}
+	return fmt.Errorf("kubeconfig of cluster %q not found in secret store %s. Set --source or --secrets as for the agent. The kubeconfig exists once the control plane is being created", k, store)
 }
 
 // keyOf returns the cluster called name. A name without a namespace is that of the one cluster

@@ -100,8 +100,8 @@ func ownKubeconfig() (string, error) {
 	return filepath.Join(home, ".kube", "config"), nil
 }
 
-// mergeKubeconfig puts content, which leads to c, into the file called name, which nobody else
-// may read. It returns the name of its context.
+// mergeKubeconfig adds content, the kubeconfig of c, to the file name with mode 0600. It returns the
+// name of the context.
 func mergeKubeconfig(name string, c fleet.Key, content fleet.Secret) (string, error) {
 	op := "merge the kubeconfig of " + c.String()
 	from, err := readKubeconfig(content.Reveal())

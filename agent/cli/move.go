@@ -153,7 +153,7 @@ func (m *moveCommand) toHome(cmd *cobra.Command, k fleet.Key) error {
 			return fmt.Errorf("the fleet is owned by the agent in cluster %s: set --secrets kubernetes:FILE with its kubeconfig", old)
 		}
 	}
-	// The old home may still have its agent, whoever owns the fleet now.
+	// The old home may still have its agent, even if another agent owns the fleet now.
 	if strings.HasPrefix(s.Secrets, "kubernetes:") {
 		if p.Old, err = m.home.old(s, m.loaded.ID); err != nil {
 			return err

@@ -178,7 +178,7 @@ func makePlan(ctx context.Context, p selection, f *sourceFlags, v *valueFlags) (
 	return out, nil
 }
 
-// noteAge notes in out what it stands on: nobody was asked.
+// noteAge notes in out the age of the status that the plan is based on.
 func (p selection) noteAge(ctx context.Context, out *preview.Plan, branch string) error {
 	b, err := p.settings.OpenBranch(branch)
 	if err != nil {

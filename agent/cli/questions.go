@@ -30,8 +30,8 @@ func newQuestions(cmd *cobra.Command, wanted bool) *questions {
 	return &questions{cmd: cmd, in: bufio.NewReader(cmd.InOrStdin()), asks: asks}
 }
 
-// ask returns the answer to what, or was for an empty one. It does not ask where the flag was
-// given, or nobody is to be asked.
+// ask returns the answer to the question what, or was for an empty answer. It does not ask if the
+// flag is set, or standard input is no terminal.
 func (q *questions) ask(flag, what, was string) (string, error) {
 	if !q.asks || flag != "" && q.cmd.Flags().Changed(flag) {
 		return was, nil

@@ -56,20 +56,23 @@ or spec.paused.`,
 		`  fairlead suspend prod/eu-1 --for 2h --reason "storage is being moved"
   fairlead suspend prod/eu-1 --until 2030-01-31T08:00:00Z`,
 		func(w *requestCommand, argv []string) error {
-			r, err := w.request(fleet.RequestSuspend, argv[0])
-			if err != nil {
-				return err
-			}
+			var end time.Time
 			switch {
 			case until != "" && during != 0:
 				return &usageError{errors.New("--until and --for are both set: use one of them")}
 			case during != 0:
-				r.Until = time.Now().Add(during).UTC().Truncate(time.Second)
+				end = time.Now().Add(during).UTC().Truncate(time.Second)
 			case until != "":
-				if r.Until, err = time.Parse(time.RFC3339, until); err != nil {
+				var err error
+				if end, err = time.Parse(time.RFC3339, until); err != nil {
 					return &usageError{fmt.Errorf("invalid --until %q: must be like 2030-01-31T08:00:00Z", until)}
 				}
 			}
+			r, err := w.request(fleet.RequestSuspend, argv[0])
+			if err != nil {
+				return err
+			}
+			r.Until = end
 			return w.ask(r)
 		})
 	cmd.Flags().StringVar(&until, "until", "", "end of the suspension, such as 2030-01-31T08:00:00Z")
@@ -138,13 +141,15 @@ replaces all machines. In Git: a new value of the annotation fairlead.dev/rotate
 the Cluster.`,
 		`  fairlead rotate certificates prod/eu-1 --wait 30m`,
 		func(w *requestCommand, argv []string) error {
+			what := fleet.Rotation(argv[0])
+			if !slices.Contains(fleet.Rotations(), what) {
+				return &usageError{fmt.Errorf("invalid WHAT %q: must be one of %s", argv[0], rotations())}
+			}
 			r, err := w.request(fleet.RequestRotate, argv[1])
 			if err != nil {
 				return err
 			}
-			if r.What = fleet.Rotation(argv[0]); !slices.Contains(fleet.Rotations(), r.What) {
-				return &usageError{fmt.Errorf("invalid WHAT %q: must be one of %s", argv[0], rotations())}
-			}
+			r.What = what
 			return w.ask(r)
 		})
 }

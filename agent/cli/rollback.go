@@ -73,7 +73,7 @@ commit. The plan uses the status branch, as plan --last-seen does.`,
 		}
 		switch {
 		case len(plan.Problems) > 0 || len(plan.Errors) > 0:
-			return &exitError{exitFailure} // it stays in the clone, for whoever knows better
+			return &exitError{exitFailure} // the commit stays in the clone, and may be pushed by hand
 		case !push:
 			fmt.Fprintln(w, "\nnot pushed: review the commit, then run git push")
 			return nil

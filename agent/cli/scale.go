@@ -149,7 +149,7 @@ func (p selection) checkScaled(ctx context.Context, s fleet.Scale) error {
 		return err
 	}
 	i := slices.IndexFunc(f.Clusters, func(c fleet.Cluster) bool { return c.Key == s.Cluster })
-	if i < 0 { // the agent goes by an older revision
+	if i < 0 { // the agent uses an older revision
 		return nil
 	}
 	if pool, ok := f.Clusters[i].Pool(s.Pool); ok && pool.Scaling == nil {

@@ -100,7 +100,7 @@ func locate(ctx context.Context, s wiring.Settings) (selection, error) {
 	}
 	info, err := os.Stat(abs)
 	if err != nil {
-		return selection{}, fmt.Errorf("cannot find the fleet: %w", err)
+		return selection{}, noFleetAt(abs, err)
 	}
 	folder := abs
 	if !info.IsDir() {
@@ -113,6 +113,14 @@ func locate(ctx context.Context, s wiring.Settings) (selection, error) {
 	}
 	s.Source = root
 	return selection{settings: s, scope: scope.Scope(filepath.ToSlash(rel))}, nil
+}
+
+// noFleetAt returns the error for a path that os.Stat refused with err.
+func noFleetAt(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot find the fleet: folder or file %q not found. Name a folder of the fleet, or the URL of its repository", path)
+	}
+	return fmt.Errorf("cannot find the fleet: %w", err)
 }
 
 // locateIn finds the fleet that a path of a repository belongs to.

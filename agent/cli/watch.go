@@ -94,7 +94,7 @@ func (p selection) watch(ctx context.Context, b sources.Branch, w io.Writer, sho
 			err = show(output.Like(text, w), p.of(s))
 		}
 		if ctx.Err() != nil {
-			return nil // it was interrupted, as it is meant to end
+			return nil // an interrupt is the usual end
 		}
 		if err != nil {
 			if text.Len() == 0 && frame.Empty() {

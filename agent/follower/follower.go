@@ -100,8 +100,8 @@ type follower struct {
 	followed  fleet.Revision    // newest revision that was followed, by this agent or one before; zero: none, or nobody signs
 	recorded  fleet.Revision    // that the status branch had as applied when the agent began
 	refusal   *rollout.Revision // what is told of the newest revision; nil: it is good, or not known
-	retries   tries             // of the newest revision
-	restoring tries             // of last good definitions
+	retries   retries           // of the newest revision
+	restoring retries           // of last good definitions
 
 	triggered time.Time       // when a triggered poll was last made
 	before    fleet.Revision  // newest revision then
@@ -111,7 +111,7 @@ type follower struct {
 // Run follows the source until ctx ends, which is no error, or until Parts.Owned says why it
 // is not followed any more.
 func Run(ctx context.Context, p Parts) error {
-	f := &follower{Parts: p, retries: tries{}, restoring: tries{}}
+	f := &follower{Parts: p, retries: retries{}, restoring: retries{}}
 	if !f.begin(ctx) {
 		return nil
 	}

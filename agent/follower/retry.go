@@ -18,21 +18,21 @@ const (
 	retryLast  = 10 * time.Minute
 )
 
-// tries are the revisions that could not be got, and when each is tried again. An
+// retries are the revisions that could not be fetched, and when each is fetched again. An
 // error of the server delays a revision. Only its content refuses it.
-type tries map[fleet.Revision]try
+type retries map[fleet.Revision]retry
 
-type try struct {
+type retry struct {
 	times int
 	wait  time.Duration
 	next  time.Time
 }
 
-// due reports whether it is time to try rev, again or for the first time.
-func (t tries) due(rev fleet.Revision) bool { return !time.Now().Before(t[rev].next) }
+// due reports whether rev may be fetched now.
+func (t retries) due(rev fleet.Revision) bool { return !time.Now().Before(t[rev].next) }
 
-// failed notes that rev could not be got, and returns how often in a row.
-func (t tries) failed(rev fleet.Revision, err error) int {
+// failed records that rev could not be fetched, and returns how often in a row.
+func (t retries) failed(rev fleet.Revision, err error) int {
 	last := t[rev]
 	first := retryFirst
 	switch fleet.KindOf(err) {
@@ -40,18 +40,18 @@ func (t tries) failed(rev fleet.Revision, err error) int {
 		first = retrySlow
 	}
 	wait := min(max(2*last.wait, first), retryLast)
-	t[rev] = try{last.times + 1, wait, time.Now().Add(backoff.Jitter(wait))}
+	t[rev] = retry{last.times + 1, wait, time.Now().Add(backoff.Jitter(wait))}
 	return last.times + 1
 }
 
-// only forgets all revisions but those that keep has.
-func (t tries) only(keep func(fleet.Revision) bool) {
-	maps.DeleteFunc(t, func(rev fleet.Revision, _ try) bool { return !keep(rev) })
+// only drops all revisions for which keep is false.
+func (t retries) only(keep func(fleet.Revision) bool) {
+	maps.DeleteFunc(t, func(rev fleet.Revision, _ retry) bool { return !keep(rev) })
 }
 
-// postpone puts off what is due: nothing can be tried while the server does not even
-// tell its refs.
-func (t tries) postpone() {
+// postpone delays revisions that are due: nothing can be fetched while the server does not
+// list its refs.
+func (t retries) postpone() {
 	for rev, try := range t {
 		if t.due(rev) {
 			try.next = time.Now().Add(max(try.wait, retrySlow))
@@ -61,7 +61,7 @@ func (t tries) postpone() {
 }
 
 // within returns wait, or less where something is to be tried again before that.
-func (t tries) within(wait time.Duration) time.Duration {
+func (t retries) within(wait time.Duration) time.Duration {
 	for _, try := range t {
 		wait = min(wait, max(retryFirst/2, time.Until(try.next)))
 	}

@@ -21,7 +21,7 @@ func TestTries(t *testing.T) {
 			"a key that is wrong":   {fleet.Errorf(fleet.Unauthorized, "fetch", "no"), 30 * time.Second},
 			"a limit":               {fleet.Errorf(fleet.Exhausted, "fetch", "too many"), 30 * time.Second},
 		} {
-			tr := tries{}
+			tr := retries{}
 			expect(t, name+" is tried for the first time", tr.due(rev("1")), true)
 			for i, want := 1, c.first; i < 20; i, want = i+1, min(2*want, 10*time.Minute) {
 				expect(t, name+" fails so often", tr.failed(rev("1"), c.err), i)
@@ -37,7 +37,7 @@ func TestTries(t *testing.T) {
 // While the server does not even tell its refs nothing else is asked of it.
 func TestPostpone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := tries{}
+		tr := retries{}
 		tr.failed(rev("1"), errors.New("away"))
 		time.Sleep(2 * time.Second)
 		tr.postpone()

@@ -77,7 +77,7 @@ func (c client) call(ctx context.Context, method, path string, in, out any) (htt
 		return nil, unanswered(method, op, err)
 	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		no := &refusal{code: res.StatusCode, words: words(answer)}
+		no := &statusError{code: res.StatusCode, words: words(answer)}
 		now := time.Now()
 		if rest, limited := restOf(no.code, res.Header, no.words, now); limited {
 			return nil, fleet.Errorf(fleet.Unavailable, op, "%w", &Limited{Until: now.Add(rest), why: no})
@@ -92,13 +92,13 @@ func (c client) call(ctx context.Context, method, path string, in, out any) (htt
 	return res.Header, nil
 }
 
-// A refusal is an HTTP response other than 2xx.
-type refusal struct {
+// A statusError is an HTTP response other than 2xx.
+type statusError struct {
 	code  int
 	words string
 }
 
-func (r *refusal) Error() string { return fmt.Sprintf("HTTP %d: %s", r.code, r.words) }
+func (r *statusError) Error() string { return fmt.Sprintf("HTTP %d: %s", r.code, r.words) }
 
 // words returns what a forge says of an error, on one line.
 func words(answer []byte) string {

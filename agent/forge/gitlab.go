@@ -12,26 +12,26 @@ import (
 	"fairlead.dev/sources/git"
 )
 
-// A lab is GitLab, whose pull requests are merge requests, and whose comments are notes.
+// A gitlab is GitLab, whose pull requests are merge requests, and whose comments are notes.
 // Source: https://docs.gitlab.com/api.
-type lab struct {
+type gitlab struct {
 	client
 
 	project string // "/projects/…"
 }
 
-var _ Forge = (*lab)(nil)
+var _ Forge = (*gitlab)(nil)
 
 func newGitLab(p place) (Forge, error) {
 	api, err := p.api("/api/v4")
 	if err != nil {
 		return nil, err
 	}
-	return &lab{client: client{api: api, as: git.AsToken}, project: "/projects/" + url.PathEscape(p.path)}, nil
+	return &gitlab{client: client{api: api, as: git.AsToken}, project: "/projects/" + url.PathEscape(p.path)}, nil
 }
 
 // Self implements Forge.
-func (l *lab) Self(ctx context.Context) (string, error) {
+func (l *gitlab) Self(ctx context.Context) (string, error) {
 	var me struct {
 		Username string `json:"username"`
 	}
@@ -73,7 +73,7 @@ func (m labMerge) pull() PullRequest {
 }
 
 // Open implements Forge.
-func (l *lab) Open(ctx context.Context) ([]PullRequest, error) {
+func (l *gitlab) Open(ctx context.Context) ([]PullRequest, error) {
 	var out []PullRequest
 	err := pages("merge requests", func(page int) (bool, error) {
 		var list []labMerge
@@ -87,19 +87,19 @@ func (l *lab) Open(ctx context.Context) ([]PullRequest, error) {
 }
 
 // PullRequest implements Forge.
-func (l *lab) PullRequest(ctx context.Context, number int) (PullRequest, error) {
+func (l *gitlab) PullRequest(ctx context.Context, number int) (PullRequest, error) {
 	var m labMerge
 	_, err := l.call(ctx, http.MethodGet, fmt.Sprintf("%s/merge_requests/%d", l.project, number), nil, &m)
 	return m.pull(), err
 }
 
 // SetStatus implements Forge. A status that is as it was is refused, which is no error.
-func (l *lab) SetStatus(ctx context.Context, commit string, s Status) error {
+func (l *gitlab) SetStatus(ctx context.Context, commit string, s Status) error {
 	state := map[Verdict]string{Pending: "pending", Success: "success", Failure: "failed", Error: "failed"}[s.Verdict]
 	_, err := l.call(ctx, http.MethodPost, l.project+"/statuses/"+commit, map[string]string{
 		"name": s.Name, "state": state, "description": s.Text,
 	}, nil)
-	if r, ok := errors.AsType[*refusal](err); ok && r.code == http.StatusBadRequest && strings.Contains(r.words, "Cannot transition status") {
+	if r, ok := errors.AsType[*statusError](err); ok && r.code == http.StatusBadRequest && strings.Contains(r.words, "Cannot transition status") {
 		return nil
 	}
 	return err
@@ -115,7 +115,7 @@ type labNote struct {
 }
 
 // Comments implements Forge.
-func (l *lab) Comments(ctx context.Context, number int) ([]Comment, error) {
+func (l *gitlab) Comments(ctx context.Context, number int) ([]Comment, error) {
 	var out []Comment
 	err := pages("notes", func(page int) (bool, error) {
 		var list []labNote
@@ -131,14 +131,14 @@ func (l *lab) Comments(ctx context.Context, number int) ([]Comment, error) {
 }
 
 // Write implements Forge.
-func (l *lab) Write(ctx context.Context, number int, text string) (string, error) {
+func (l *gitlab) Write(ctx context.Context, number int, text string) (string, error) {
 	var n labNote
 	_, err := l.call(ctx, http.MethodPost, fmt.Sprintf("%s/merge_requests/%d/notes", l.project, number), map[string]string{"body": text}, &n)
 	return strconv.FormatInt(n.ID, 10), err
 }
 
 // Edit implements Forge.
-func (l *lab) Edit(ctx context.Context, number int, id, text string) error {
+func (l *gitlab) Edit(ctx context.Context, number int, id, text string) error {
 	_, err := l.call(ctx, http.MethodPut, fmt.Sprintf("%s/merge_requests/%d/notes/%s", l.project, number, id), map[string]string{"body": text}, nil)
 	return err
 }

@@ -22,8 +22,8 @@ func sortedReviews(list []Review) []Review {
 	return list
 }
 
-// A hubReview is a review of a hub. The two call a refusal differently, and what is dismissed.
-type hubReview struct {
+// A githubReview is a review of a githubLike. GitHub and Gitea name a refusal and a dismissal differently.
+type githubReview struct {
 	ID        int64  `json:"id"`
 	State     string `json:"state"`
 	Commit    string `json:"commit_id"`
@@ -35,10 +35,10 @@ type hubReview struct {
 
 // Reviews implements Forge. Of one author the newest counts, and one that was dismissed
 // brings none before it back.
-func (h *hub) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
-	var all []hubReview
+func (h *githubLike) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
+	var all []githubReview
 	err := pages("reviews", func(page int) (bool, error) {
-		var list []hubReview
+		var list []githubReview
 		header, err := h.call(ctx, http.MethodGet, fmt.Sprintf("%s/pulls/%d/reviews?%s&page=%d", h.repo, p.Number, h.size, page), nil, &list)
 		all = append(all, list...)
 		return len(list) > 0 && linksNext(header), err
@@ -46,7 +46,7 @@ func (h *hub) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b hubReview) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(all, func(a, b githubReview) int { return cmp.Compare(a.ID, b.ID) })
 	last := make(map[string]*Review)
 	for _, r := range all {
 		if r.User == nil {
@@ -98,7 +98,7 @@ type labUser struct {
 }
 
 // Reviews implements Forge. GitLab tells when somebody approved, and when which head came.
-func (l *lab) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
+func (l *gitlab) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
 	path := fmt.Sprintf("%s/merge_requests/%d", l.project, p.Number)
 	var approved struct {
 		By []labUser `json:"approved_by"`

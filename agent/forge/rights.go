@@ -8,7 +8,7 @@ import (
 )
 
 // MayWrite implements Forge: statuses are for whoever may push.
-func (h *hub) MayWrite(ctx context.Context) (bool, error) {
+func (h *githubLike) MayWrite(ctx context.Context) (bool, error) {
 	if h.app != "" {
 		return false, fleet.Errorf(fleet.Unknown, "ask for the rights of the credential", "GitHub does not tell a repository's reader which permissions an app has there")
 	}
@@ -31,7 +31,7 @@ func (h *hub) MayWrite(ctx context.Context) (bool, error) {
 const labDeveloper = 30
 
 // MayWrite implements Forge.
-func (l *lab) MayWrite(ctx context.Context) (bool, error) {
+func (l *gitlab) MayWrite(ctx context.Context) (bool, error) {
 	type access struct {
 		Level int `json:"access_level"`
 	}

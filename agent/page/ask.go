@@ -84,8 +84,8 @@ func (o asker) ofWait(w fleet.Wait) Ask {
 	})
 }
 
-// ask returns the way to ask for r. Its file says neither who asks nor when: the commit
-// does. A file that is there already is written anew.
+// ask returns the command and the link for the request r. The file has neither author nor time:
+// the commit has them. An existing file is overwritten.
 func (o asker) ask(what, command string, r fleet.Request) Ask {
 	text := fmt.Sprintf("apiVersion: fairlead.dev/v1alpha1\nkind: Request\nwish: %s\n", r.Kind)
 	if r.Stage != "" {

@@ -1,17 +1,17 @@
-// Package page serves a fleet as pages for a browser: what fairlead status, tree and
-// requests say, as HTML that the server makes, kept fresh by server-sent events.
+// Package page serves a fleet as pages for a browser: the output of fairlead status, tree and
+// requests, as HTML rendered by the server and updated by server-sent events.
 //
-// A page answers GET alone, and asks nobody. What it shows is a State, which a Feed makes
-// from the status branch, and in an agent from the newest reports as well. Each view is one
-// file with its template: what it shows is a function of the State and of the address, and
-// is the JSON at that address too.
+// A page answers GET only, and makes no requests. It shows a State, which a Feed makes from the
+// status branch, and in an agent also from the newest reports. Each view is one file with its
+// template: its content is a function of the State and of the address, and also the JSON at that
+// address.
 //
 // What it guarantees:
 //
-//   - Nothing is changed by a visit, and nothing is fetched from elsewhere by a browser.
-//   - Texts of others are shown as text, whatever they contain.
-//   - What is not fresh says so.
-//   - A tab costs one stream; all tabs of one address share what is rendered.
+//   - A visit changes nothing, and a browser fetches nothing from other servers.
+//   - Foreign texts are shown as text, whatever they contain.
+//   - Outdated content is marked with its age.
+//   - A tab costs one stream; all tabs of one address share the rendered content.
 //
 // For example:
 //

@@ -18,8 +18,8 @@ import (
 
 // Options say how a fleet is shown.
 type Options struct {
-	// Hosts are the names that the page is asked for by, beside addresses and localhost.
-	// Others are refused: a name that somebody else's page has lead here is none of them.
+	// Hosts are the host names of the page, in addition to addresses and localhost. Requests
+	// for other names are refused, against DNS rebinding.
 	Hosts []string
 	// Source is the repository of the fleet, as commands name it; without credentials.
 	Source string
@@ -30,10 +30,10 @@ type Options struct {
 	// Forge and StatusForge link to files of the source and of the status branch. Zero:
 	// there are no links.
 	Forge, StatusForge Forge
-	// Started tells this process from others: a tab that goes on after another one begins
-	// anew.
+	// Started identifies this process: a tab that was connected to another process starts
+	// again.
 	Started time.Time
-	// Streams is how many tabs may listen at once; 0: 512.
+	// Streams is the largest number of tabs that listen at once; 0: 512.
 	Streams int
 	Log     *slog.Logger
 }

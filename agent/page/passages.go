@@ -24,8 +24,8 @@ type span struct {
 	Code, Strong bool
 }
 
-// passages reads the Markdown of a plan: headings, lists, folded parts, code and bold text.
-// What is none of it is text, as is all HTML but the folds.
+// passages parses the Markdown of a plan: headings, lists, folded parts, code and bold text.
+// Everything else is text, and so is all HTML except the folds.
 func passages(markdown string) []passage {
 	var out []passage
 	open := passage{}

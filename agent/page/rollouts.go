@@ -5,10 +5,10 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Rollouts is the view of what comes to the clusters in waves.
+// Rollouts is the view of staged rollouts.
 type Rollouts struct {
 	Stages  []Stage           `json:"stages"`  // in their order
-	Waiting []statusview.Wait `json:"waiting"` // clusters that are not held to what is newest
+	Waiting []statusview.Wait `json:"waiting"` // clusters that wait for the newest definition
 	More    int               `json:"-"`       // that wait beside those that are shown
 
 	Shown []statusview.Wait `json:"-"`
@@ -23,7 +23,7 @@ type Stage struct {
 	Ask      []Ask        `json:"ask,omitempty"`
 }
 
-// A FailedHere is a cluster that failed on the way to what it is held to.
+// A FailedHere is a cluster that failed in the stage.
 type FailedHere struct {
 	Cluster string `json:"cluster"`
 	Why     string `json:"why"`

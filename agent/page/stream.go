@@ -16,7 +16,7 @@ const (
 	sendTimeout = 10 * time.Second       // for a browser to take what is sent
 )
 
-// number is what seq is called outside: it begins anew with each process.
+// number returns the event id for seq, which is unique for this process.
 func (p *Page) number(seq int) string {
 	return strconv.FormatInt(p.o.Started.UnixMilli(), 36) + "-" + strconv.Itoa(seq)
 }

@@ -75,7 +75,7 @@ func (l *lock) try(ctx context.Context) (asked Instant, err error) {
 	if err != nil {
 		return asked, err
 	}
-	l.see(there)
+	l.observe(there)
 	if !l.free() {
 		return asked, nil
 	}
@@ -132,8 +132,8 @@ func (l *lock) outwait(ctx context.Context) bool {
 	return true
 }
 
-// see takes in the Lease as it is now.
-func (l *lock) see(there *coordinationv1.Lease) {
+// observe records the present content of the Lease.
+func (l *lock) observe(there *coordinationv1.Lease) {
 	if l.seen == nil || l.seen.ResourceVersion != there.ResourceVersion || l.seen.UID != there.UID {
 		l.since = l.o.Now().Monotonic
 	}
@@ -181,7 +181,7 @@ func (l *lock) write(ctx context.Context, next *coordinationv1.Lease, identity s
 		written, err = l.api.Update(ctx, next, metav1.UpdateOptions{})
 	}
 	if err == nil {
-		l.see(written)
+		l.observe(written)
 	}
 	return err
 }
@@ -218,14 +218,14 @@ func (l *lock) renew(ctx context.Context, asked Instant) error {
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return err
 	}
-	if err := l.again(ctx); err != nil {
+	if err := l.reread(ctx); err != nil {
 		return err
 	}
 	return l.write(ctx, l.seen.DeepCopy(), l.o.Identity, l.o.Timing.Duration, now)
 }
 
-// again reads a Lease that is not as it was last seen.
-func (l *lock) again(ctx context.Context) error {
+// reread reads a Lease that changed since it was observed.
+func (l *lock) reread(ctx context.Context) error {
 	there, err := l.api.Get(ctx, l.o.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -235,7 +235,7 @@ func (l *lock) again(ctx context.Context) error {
 	case holder(*there) != l.o.Identity || there.UID != l.seen.UID:
 		return errInterrupted
 	}
-	l.see(there)
+	l.observe(there)
 	return nil
 }
 
@@ -250,7 +250,7 @@ func (l *lock) release(ctx context.Context) {
 	now := metav1.NewMicroTime(l.o.Now().Wall)
 	err := l.write(ctx, l.seen.DeepCopy(), "", time.Second, now)
 	if apierrors.IsConflict(err) {
-		if err = l.again(ctx); err == nil {
+		if err = l.reread(ctx); err == nil {
 			err = l.write(ctx, l.seen.DeepCopy(), "", time.Second, now)
 		}
 	}

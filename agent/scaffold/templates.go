@@ -128,7 +128,7 @@ func Of(provider string) (Template, error) {
 	if len(flavorOf) > 0 {
 		return Template{}, fmt.Errorf("%s is a flavor and no provider: use %s", provider, strings.Join(flavorOf, " or "))
 	}
-	return Template{}, fmt.Errorf("there is no template for provider %q: there are %s", provider, strings.Join(names, ", "))
+	return Template{}, fmt.Errorf("invalid --provider %q: must be one of %s", provider, strings.Join(names, ", "))
 }
 
 // Find returns the template of the provider whose clusters the bases and classes of tree make. The error

@@ -17,23 +17,37 @@ import (
 // kubernetesStore is what Settings.Secrets says of a store in Kubernetes.
 const kubernetesStore = "kubernetes"
 
-// OpenSecrets opens the secret store. With ReadOnly none is made where there is none.
+// OpenSecrets opens the secret store. With ReadOnly a missing folder is an empty store, and is
+// not created.
 func (s Settings) OpenSecrets(ctx context.Context, mode Mode) (secrets.Store, error) {
 	if kind, kubeconfig, _ := strings.Cut(s.Secrets, ":"); kind == kubernetesStore {
 		return secrets.OpenKubernetes(kubeconfig)
 	}
-	d, err := s.secretsDir()
+	d, exists, err := s.SecretStore()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(d); errors.Is(err, fs.ErrNotExist) && mode != ReadWrite {
+	if !exists && mode != ReadWrite {
 		return secrets.NewMemory(), nil
 	}
 	return secrets.OpenFile(ctx, d, secrets.Options{})
 }
 
-// secretsDir returns the folder of the secret store, which need not be there.
-// It is for a store that is a folder.
+// SecretStore names the secret store, and reports whether it exists: a folder, or a store in
+// Kubernetes as --secrets names it, which always counts as existing.
+func (s Settings) SecretStore() (name string, exists bool, err error) {
+	if kind, _, _ := strings.Cut(s.Secrets, ":"); kind == kubernetesStore {
+		return s.Secrets, true, nil
+	}
+	d, err := s.secretsDir()
+	if err != nil {
+		return "", false, err
+	}
+	_, err = os.Stat(d)
+	return d, !errors.Is(err, fs.ErrNotExist), nil
+}
+
+// secretsDir returns the folder of a secret store that is a folder. It may not exist.
 func (s Settings) secretsDir() (string, error) {
 	if s.Secrets != "" {
 		return s.Secrets, nil

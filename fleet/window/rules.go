@@ -29,9 +29,9 @@ func duration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, &Error{"duration", quote(text) + " is no length of time", "write it as 6h or 90m"}
+		return 0, &Error{"duration", "invalid duration " + quote(text), "write it as 6h or 90m"}
 	case d < leastDuration || d > mostDuration:
-		return 0, &Error{"duration", text + " is not from a minute to 31 days", "a window that is always open is none"}
+		return 0, &Error{"duration", text + " is not from a minute to 31 days", "remove a window that is always open"}
 	}
 	return d, nil
 }
@@ -68,7 +68,7 @@ func cron(line string) ([]rrule.ROption, error) {
 		}
 	}
 	if n := len(values[0]) * len(values[1]); n > mostADay {
-		return nil, &Error{"cron", fmt.Sprintf("it opens %d times a day, and may %d times", n, mostADay), "say when it opens, and with duration for how long"}
+		return nil, &Error{"cron", fmt.Sprintf("it opens %d times a day, and may %d times", n, mostADay), "write the opening time, and its length as duration"}
 	}
 	base := rrule.ROption{Freq: rrule.DAILY, Byminute: values[0], Byhour: values[1], Bysecond: []int{0}}
 	if parts[3] != "*" {
@@ -141,7 +141,7 @@ func (f cronField) number(text string) (int, bool) {
 }
 
 func (f cronField) wrong(text string) error {
-	return &Error{"cron", fmt.Sprintf("%q is not understood as %s", text, f.name), fmt.Sprintf("write numbers from %d to %d as 1,3 or 1-5 or */2; what cron cannot say, such as the last Friday, rrule can", f.least, f.most)}
+	return &Error{"cron", fmt.Sprintf("%q is invalid for %s", text, f.name), fmt.Sprintf("write numbers from %d to %d, such as 1,3 or 1-5 or */2; for the last Friday of a month and the like use rrule", f.least, f.most)}
 }
 
 // recurrence returns the rule of an RRULE. Without a first day it has to say by itself on
@@ -167,7 +167,7 @@ func recurrence(text string, anchored bool) ([]rrule.ROption, error) {
 	case len(o.Bysecond) > 0:
 		return wrong("BYSECOND is not honoured", "leave it out: windows open on the minute")
 	case len(o.Byhour)*max(1, len(o.Byminute)) > mostADay:
-		return wrong(fmt.Sprintf("it opens more than %d times a day", mostADay), "say when it opens, and with duration for how long")
+		return wrong(fmt.Sprintf("it opens more than %d times a day", mostADay), "write the opening time, and its length as duration")
 	case !anchored && o.Interval > 1:
 		return wrong("INTERVAL counts from a day that is not given", "add start: 2027-01-04")
 	case !anchored && !saysDays(o):
@@ -214,7 +214,7 @@ func NewFreeze(from, until, zoneName string) (Freeze, error) {
 		f.Until = last.AddDate(0, 0, 1)
 	}
 	if !f.From.Before(f.Until) {
-		return Freeze{}, &Error{"until", until + " is not after from: the freeze never comes", "the last day of a freeze is frozen too"}
+		return Freeze{}, &Error{"until", until + " is not after from", "a freeze includes its last day: for one day, from and until are equal"}
 	}
 	return f, nil
 }

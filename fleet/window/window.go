@@ -77,7 +77,7 @@ func New(r Rule) (*Window, error) {
 	case r.Cron == "" && r.RRule != "":
 		w.rules, err = recurrence(r.RRule, r.Start != "")
 	default:
-		err = &Error{"cron", "a window opens by cron or by rrule, by one of them", `for example cron: "0 22 * * 5,6"`}
+		err = &Error{"cron", "a window needs either cron or rrule", `for example cron: "0 22 * * 5,6"`}
 	}
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (w *Window) check(r Rule) error {
 		return &Error{field, err.Error(), "see RFC 5545, 3.3.10"}
 	}
 	if _, comes := starts(); !comes {
-		return &Error{field, "it never opens: no such date comes", "name one that does"}
+		return &Error{field, "it never opens: no date matches", "write a rule that matches a date"}
 	}
 	return nil
 }

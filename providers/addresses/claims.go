@@ -32,8 +32,8 @@ func Format(claims []Claim) string {
 	return strings.Join(parts, ",")
 }
 
-// Parse reads a value of Tag. One that Format never wrote gives the kind Conflict: somebody
-// changed it, and nobody knows what the machine has.
+// Parse reads a value of Tag. If Format did not write it, the error has the kind Conflict: it was
+// changed, and the addresses of the machine are unknown.
 func Parse(value string) ([]Claim, error) {
 	if value == "" {
 		return nil, nil
@@ -50,9 +50,8 @@ func Parse(value string) ([]Claim, error) {
 	return out, nil
 }
 
-// Holders are the machines that have an address of a pool, by what the infrastructure shows:
-// of all fleets and clusters, in whatever state. The id of a machine is unique in its place,
-// and does not change.
+// Holders are the observed machines with an address of a pool, of all fleets and clusters, in any
+// state. The id of a machine is unique in its place, and does not change.
 type Holders map[Claim][]string
 
 // Add adds the machine called id with the value of its Tag.
@@ -64,7 +63,7 @@ func (h Holders) Add(id, value string) error {
 	return err
 }
 
-// Taken returns the addresses that somebody has, whichever pool gave them.
+// Taken returns the addresses of all holders, of any pool.
 func (h Holders) Taken() map[netip.Addr]bool {
 	out := make(map[netip.Addr]bool, len(h))
 	for c := range h {
@@ -73,7 +72,7 @@ func (h Holders) Taken() map[netip.Addr]bool {
 	return out
 }
 
-// Of returns who has a, whichever pool gave it, sorted.
+// Of returns the holders of a, of any pool, sorted.
 func (h Holders) Of(a netip.Addr) []string {
 	var out []string
 	for c, ids := range h {
@@ -85,9 +84,9 @@ func (h Holders) Of(a netip.Addr) []string {
 	return slices.Compact(out)
 }
 
-// Loses reports whether the machine called id, which does not run, has to give back a: another
-// one runs with it, or keeps it. Of several that do not run the one with the lowest id keeps it,
-// which is the same to everybody who looks.
+// Loses reports whether the machine id, which does not run, has to give back a, because another
+// one runs with it or keeps it. Of several machines that do not run, the one with the lowest id
+// keeps it, so that all agents decide equally.
 func (h Holders) Loses(id string, a netip.Addr, runs func(id string) bool) bool {
 	all := h.Of(a)
 	return slices.ContainsFunc(all, func(other string) bool { return other != id && (runs(other) || all[0] != id) })

@@ -6,9 +6,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// EndpointTag is the tag of all machines of a cluster whose endpoint is an address of a pool: it
-// says which, as Format does of one claim. Each machine has it from birth, so that the address
-// is the cluster's as long as one of them is there.
+// EndpointTag is the tag of all machines of a cluster whose endpoint is an address of a pool. Its
+// value is that of Format for one claim. Each machine has it from its creation, so that the cluster
+// keeps the address while one of them exists.
 const EndpointTag = "fairlead.dev/endpoint-address"
 
 // EndpointClaimName is the name of the claim of the endpoint of c.
@@ -16,14 +16,14 @@ func EndpointClaimName(c *fleet.Cluster) string {
 	return string(c.Fleet) + " " + c.Key.String() + " endpoint"
 }
 
-// EndpointHolder names the endpoint of the cluster that a machine with these tags is of, among
-// Holders: all its machines hold the address as one.
+// EndpointHolder names the endpoint of the cluster of a machine with these tags, among Holders: all
+// machines of the cluster are one holder.
 func EndpointHolder(tags map[string]string) string {
 	return "the endpoint of cluster " + tags[fleet.TagCluster] + " of fleet " + tags[fleet.TagFleet]
 }
 
-// EndpointOf reads which address of a pool a machine with these tags knows the endpoint at. The
-// zero Claim is none.
+// EndpointOf returns the claim of the endpoint in the tags of a machine; the zero Claim if there is
+// none.
 func EndpointOf(tags map[string]string) (Claim, error) {
 	claims, err := Parse(tags[EndpointTag])
 	if err != nil || len(claims) == 0 {
@@ -49,7 +49,7 @@ func (h Holders) AddEndpoint(tags map[string]string) (holder string, err error) 
 	return holder, nil
 }
 
-// HolderOf returns who has an address of any pool, other than the one called own; empty: nobody.
+// HolderOf returns the holder of an address of any pool, except own; empty if there is none.
 func (h Holders) HolderOf(a netip.Addr, own string) string {
 	out := ""
 	for c, ids := range h {

@@ -9,9 +9,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Ledger is what one process knows of addresses beyond the place where a machine is to be: what
-// it asked for lately and need not show yet, and what a pool gave in other places. The zero value
-// is empty and ready to use. It is safe for concurrent use.
+// A Ledger is what one process knows of addresses in addition to the place of a machine: addresses
+// that it requested lately and that may not be observed yet, and addresses that a pool gave in other
+// places. The zero value is empty and ready to use. It is safe for concurrent use.
 type Ledger struct {
 	mu     sync.Mutex
 	held   map[Claim]reservation
@@ -24,7 +24,7 @@ type reservation struct {
 	until time.Time // when it shows for certain, or never will
 }
 
-// Known is what a look says of the addresses of a place.
+// Known is what an observation shows of the addresses of a place.
 type Known struct {
 	Place string
 	Taken map[netip.Addr]bool // never given
@@ -41,8 +41,8 @@ func (k Known) Strict() Known {
 	return Known{Place: k.Place, Taken: taken}
 }
 
-// Saw notes who has addresses in place, by a look at all of it. The caller does not change h after
-// that.
+// Saw records the holders of addresses in place, by an observation of all of it. The caller must not
+// change h later.
 func (l *Ledger) Saw(place string, h Holders) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,17 +52,17 @@ func (l *Ledger) Saw(place string, h Holders) {
 	l.places[place] = h
 }
 
-// Forget forgets who has addresses in place: nobody looks there any more.
+// Forget drops the holders of addresses in place, which is no longer observed.
 func (l *Ledger) Forget(place string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.places, place)
 }
 
-// Reserve allocates an address of p for the claim called name, and keeps it until then. It is
-// none that k has as Taken, that p gave in any place, or that is reserved for another claim, of p
-// or in the same place. The claim that has one keeps it. What k has as Seen is given where there
-// is no other.
+// Reserve allocates an address of p for the claim with that name, and keeps it until then. The
+// address is not Taken in k, not given by p in any place, and not reserved for another claim of p
+// or in the same place. A claim with a reservation keeps it. An address that is Seen in k is given
+// if there is no other.
 func (l *Ledger) Reserve(p *Pool, name string, k Known, now, until time.Time) (Claim, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (l *Ledger) Reserve(p *Pool, name string, k Known, now, until time.Time) (C
 	return c, nil
 }
 
-// given returns the addresses that the pool called id gave, in whatever place.
+// given returns the addresses that the pool id gave in any place.
 func (l *Ledger) given(id string) map[netip.Addr]bool {
 	out := make(map[netip.Addr]bool)
 	for _, h := range l.places {
@@ -109,7 +109,7 @@ func (l *Ledger) given(id string) map[netip.Addr]bool {
 	return out
 }
 
-// Release forgets the reservation of c: the request for it was refused, or it shows.
+// Release drops the reservation of c, because its request was refused, or the address is observed.
 func (l *Ledger) Release(c Claim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

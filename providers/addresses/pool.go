@@ -22,7 +22,7 @@ type Ref struct {
 	Name     string `json:"name"`
 }
 
-// A Pool is what addresses are given from.
+// A Pool is a set of addresses to give.
 type Pool struct {
 	ID      string // "InClusterIPPool/prod/nodes", "GlobalInClusterIPPool/nodes"
 	Gateway netip.Addr
@@ -33,8 +33,8 @@ type Pool struct {
 	endpoints map[netip.Addr]bool
 }
 
-// Find returns the pool among the companions of c that r names. One that is not there gives
-// the kind Invalid.
+// Find returns the pool among the companions of c that r names. If there is none, the error has the
+// kind Invalid.
 func Find(c *fleet.Cluster, r Ref) (*Pool, error) {
 	o := objects.Companion(c, r.Kind, r.Name)
 	if o == nil {
@@ -56,8 +56,8 @@ func Find(c *fleet.Cluster, r Ref) (*Pool, error) {
 	return p, nil
 }
 
-// SpareEndpoints has p not give the address of the endpoint that Git names for c, nor those of
-// other clusters of its fleet.
+// SpareEndpoints excludes the address of the endpoint that Git names for c, and those of other
+// clusters of its fleet, from p.
 func (p *Pool) SpareEndpoints(c *fleet.Cluster) {
 	p.endpoints = make(map[netip.Addr]bool)
 	for _, host := range append([]string{c.NamedEndpoint().Host}, c.Neighbors.Endpoints...) {
@@ -140,13 +140,13 @@ func parseRange(s string) (netipx.IPRange, error) {
 	return r, err
 }
 
-// Prefix returns a with the length of the network's prefix, as a machine is told it.
+// Prefix returns a with the length of the network's prefix, for the configuration of a machine.
 func (p *Pool) Prefix(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, p.network.Bits()) }
 
 // Contains reports whether p gives a.
 func (p *Pool) Contains(a netip.Addr) bool { return p.set.Contains(a) }
 
-// Size returns how many addresses p gives, math.MaxInt where there are more.
+// Size returns the number of addresses of p, at most math.MaxInt.
 func (p *Pool) Size() int {
 	var n uint64
 	for _, r := range p.set.Ranges() {
@@ -155,9 +155,9 @@ func (p *Pool) Size() int {
 	return int(n) //nolint:gosec // it is bounded
 }
 
-// Allocate returns an address of p for the claim called name that is neither among taken nor
-// the endpoints: the same one as long as these are the same. Where all are taken the error is
-// of the kind Exhausted.
+// Allocate returns an address of p for the claim with that name that is neither taken nor an
+// endpoint. The result is the same for equal arguments. If all are taken, the error has the kind
+// Exhausted.
 func (p *Pool) Allocate(name string, taken map[netip.Addr]bool) (netip.Addr, error) {
 	size, used := p.Size(), 0
 	for a := range taken {

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Claim says whose a thing is.
+// A Claim identifies the owner of a thing.
 type Claim struct {
 	ID   string            // of this claim alone
 	Tags map[string]string // ownership tags
@@ -46,10 +46,10 @@ func NewID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// First calls try with each of things until one is claimed, which claimed says. try returns
-// why a thing cannot be had, and then the next one is tried; or an error, and then none is:
-// nobody knows whether it was claimed. why has a reason for each thing that was passed over,
-// which begins with its name.
+// First calls try with each of things until one is claimed, and reports in claimed whether one
+// was. If try returns a reason why a thing cannot be claimed, the next one is tried. If it returns
+// an error, First ends, since the thing may have been claimed. why has a reason for each thing that
+// was passed over, which begins with its name.
 func First[T any](things []T, name func(T) string, try func(T) (reason string, err error)) (claimed bool, why []string, err error) {
 	for _, t := range things {
 		reason, err := try(t)
@@ -64,7 +64,7 @@ func First[T any](things []T, name func(T) string, try func(T) (reason string, e
 	return false, why, nil
 }
 
-// Why says for people why none of many things could be had, in at most most reasons.
+// Why returns for people why no thing could be claimed, in at most most reasons.
 func Why(why []string, most int) string {
 	if more := len(why) - most; more > 0 {
 		why = append(why[:most:most], fmt.Sprintf("and %d more", more))
@@ -72,14 +72,13 @@ func Why(why []string, most int) string {
 	return strings.Join(why, "; ")
 }
 
-// Locks are names that goroutines of one process decide about, each one at a time. The zero
-// value is ready to use.
+// Locks are locks by name for goroutines of one process. The zero value is ready to use.
 type Locks struct {
 	mu   sync.Mutex
 	held map[string]bool
 }
 
-// TryLock locks name for the caller, until Unlock; false means that somebody has it.
+// TryLock locks name for the caller until Unlock, and reports false if it is locked.
 func (l *Locks) TryLock(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +99,7 @@ func (l *Locks) Unlock(name string) {
 	delete(l.held, name)
 }
 
-// The bounds of tags are above all that Fairlead writes.
+// The bounds of tags are larger than all tags that Fairlead writes.
 const (
 	mostName = 256
 	mostTag  = 1 << 10
@@ -108,8 +107,8 @@ const (
 
 var plainTemplate = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// OfMachine reports whether tags are those of a machine, or were before it lost some: a claim
-// for something else has none of those that only machines have.
+// OfMachine reports whether tags are those of a machine, even if some are missing: another claim
+// has no tag that only machines have.
 func OfMachine(tags map[string]string) bool {
 	for _, tag := range []string{fleet.TagMachine, fleet.TagRole, fleet.TagPool, fleet.TagTemplate, fleet.TagVersion} {
 		if _, ok := tags[tag]; ok {
@@ -119,7 +118,7 @@ func OfMachine(tags map[string]string) bool {
 	return false
 }
 
-// Damage says what of the tags of a claim is not as Fairlead writes it; "" is nothing.
+// Damage returns how the tags of a claim differ from what Fairlead writes; empty: they do not.
 func Damage(tags map[string]string) string {
 	for name, value := range tags {
 		if len(name) > mostName || len(value) > mostTag || strings.ContainsFunc(name+value, unicode.IsControl) {

@@ -1,19 +1,19 @@
-// Package claims is how several agents share things that exist before anybody uses them, such
-// as hosts: whoever wants one claims it, and the thing itself, or what keeps it, says whose it
-// is. There is no list beside them that could be lost, or say something else.
+// Package claims lets several agents share things that exist before they are used, such as
+// hosts. An agent claims a thing, and the claim is stored on the thing, or by its server. There
+// is no separate list that could be lost or contradict it.
 //
 // A claim is a compare-and-swap: of any number of agents, of one fleet or of several, that
-// want a thing at one time, one gets it. [Store] says what a provider needs of whatever keeps
-// its claims: a file that is linked (hosts), a field that a server changes only where it is
-// empty (Ironic's instance_uuid). Package claimstest holds a Store against it.
+// claim a thing at one time, one gets it. [Store] is what stores the claims of a provider: a file
+// that is linked (hosts), a field that a server changes only if it is empty (Ironic's
+// instance_uuid). Package claimstest tests a Store.
 //
-// What else providers with shared things need:
+// For providers with shared things:
 //
-//   - [First] tries things in their order, and says of each why not.
-//   - [Locks] have one goroutine of a process decide about a thing at a time, so that an agent
+//   - [First] tries things in their order, and returns the reason for each that it passed over.
+//   - [Locks] let one goroutine of a process decide about a thing at a time, so that an agent
 //     does not race with itself.
-//   - [OfMachine] and [Damage] read the tags of a claim, which whoever is on the thing may have
-//     changed: a claim that is damaged may be forged, and nothing is done because of it.
+//   - [OfMachine] and [Damage] read the tags of a claim. A user of the thing may have changed
+//     them: a damaged claim may be forged, so no action follows from it.
 //
 // For example:
 //

@@ -10,70 +10,74 @@ import (
 // Hooks reach behind the back of a provider: they see what it did, and have its
 // infrastructure misbehave.
 type Hooks struct {
-	// Changes tells what p has had its infrastructure change so far: one line for
-	// each request that might change something, or whatever else is another text as
-	// soon as anything was changed.
+	// Changes returns the changes that p requested so far: one line for each request that may
+	// change something, or another text that differs after each change. Observation changes
+	// nothing.
 	Changes func(t testing.TB, p providers.Infrastructure) string
 
-	// Contents lists everything that is on the infrastructure of p, whosesoever it
-	// is: one line for each thing, with its kind and id.
+	// Contents lists everything on the infrastructure of p, of any owner: one line for each thing,
+	// with its kind and id. Nothing is left of a deleted machine or cluster.
 	Contents func(t testing.TB, p providers.Infrastructure) []string
 
-	// LoseAnswer has the nth change that p asks for from now, counted from 1, be
-	// made, and the answer be lost. What it returns ends that, and reports whether
-	// it came to it.
+	// LoseAnswer carries out the nth change that p requests from now, counted from 1, and loses
+	// its answer. The returned function ends this, and reports whether an answer was lost. A
+	// timeout is not a no.
 	LoseAnswer func(t testing.TB, p providers.Infrastructure, nth int) (end func() bool)
 
-	// Interrupt has what p begins from now on break off where a crash or a restart
-	// would have it, until end is called. Nil: a lost answer does it.
+	// Interrupt interrupts each change that p begins from now on where a crash or a restart could,
+	// until end is called. Nil: LoseAnswer is used instead.
 	Interrupt func(t testing.TB, p providers.Infrastructure) (end func())
 
-	// Retag changes the tags of the machine with that id, behind the back of p.
+	// Retag changes the tags of the machine with that id, without p. Damaged tags are reported.
 	Retag func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(tags map[string]string))
 
-	// TakeOver has another cluster get what the machine with that id runs on, with tags of its own: once,
-	// after p listed machines next and before p asks for anything else. What it returns reports whether
-	// it came to that, and whether what the other cluster got is there.
+	// TakeOver gives what the machine with that id runs on to another cluster, with tags of its own: once,
+	// after the next listing of machines by p and before the next request of p. The returned function
+	// reports whether that happened, and whether what the other cluster got still exists. A deletion
+	// requests the machine again by id.
 	TakeOver func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) (after func() (taken, there bool))
 
-	// FailBoot has the next machines of p not start, and their infrastructure say so.
+	// FailBoot makes the next machines of p fail to start, as their infrastructure reports: their
+	// state is Failed, with a reason.
 	FailBoot func(t testing.TB, p providers.Infrastructure)
 
-	// FailCreate has requests for machines of p fail after they were taken, until end is
-	// called.
+	// FailCreate makes requests for machines of p fail after they were accepted, until end is
+	// called. They are Infrastructure.Failures.
 	FailCreate func(t testing.TB, p providers.Infrastructure) (end func())
 
-	// SlowRelease has the hosts of machines of p be busy for many settle windows after
-	// the machines went.
+	// SlowRelease keeps the hosts of machines of p busy for many settle windows after the
+	// machines were deleted: their state is Released.
 	SlowRelease func(t testing.TB, p providers.Infrastructure)
 
-	// Elsewhere returns c with its workers in another place of p's infrastructure than
-	// what machines share, and with all that leads there.
+	// Elsewhere returns c with its workers in another place of p's infrastructure than its shared
+	// infrastructure, and with the credentials for that place.
 	Elsewhere func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster
 
-	// OtherName returns c with its workers where they are, in a place of p's infrastructure that
-	// Git names in another way. Nil: a place has one name.
+	// OtherName returns c with its workers in the same place of p's infrastructure, under another
+	// name in Git. Nil: a place has one name.
 	OtherName func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster
 
-	// Served returns the machines that the endpoint of c leads to.
+	// Served returns the machines behind the endpoint of c. After a removal each remaining one is
+	// behind it.
 	Served func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) []fleet.MachineName
 
-	// Jam has the endpoints of p go on leading where they lead, and take no change any
-	// more. Nil: they cannot come to that.
+	// Jam makes the endpoints of p refuse every change, while they still serve their machines.
+	// Nil: this cannot happen.
 	Jam func(t testing.TB, p providers.Infrastructure)
 
-	// Pooled returns c with an address for each of its workers of the pool called name, which
-	// has those from 10.9.0.10 to last and is all that Git has.
+	// Pooled returns c with an address for each of its workers, from the only pool in Git: it is
+	// called name, and has the addresses from 10.9.0.10 to last.
 	Pooled func(t testing.TB, c *fleet.Cluster, name, last string) *fleet.Cluster
 
-	// Mistaken returns clusters that are c but for one mistake in Git each: a name that the
-	// infrastructure of p does not have, or a change that cannot be made.
+	// Mistaken returns copies of c with one mistake in Git each: a name that does not exist on the
+	// infrastructure of p, or a change that is impossible.
 	Mistaken func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster
 
-	// FailureDomain is one that the provider can put machines of Cluster in.
+	// FailureDomain is a failure domain for machines of Cluster.
 	FailureDomain string
 
-	// UserDataLimit is how many bytes of user data are too many, whatever they are.
+	// UserDataLimit is a size of user data in bytes that the infrastructure does not accept,
+	// whatever its content.
 	UserDataLimit int
 }
 

@@ -43,15 +43,15 @@ func Brought(c *fleet.Cluster, e fleet.Endpoint) bool {
 		return false
 	}
 	for _, f := range spec.Files {
-		if about(f.Path) || isManifest(f.Path) && names(f.text(c), e.Host) {
+		if mentionsAnnouncer(f.Path) || isManifest(f.Path) && hasWord(f.text(c), e.Host) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(commands(c.ControlPlane.Bootstrap.Spec), about)
+	return slices.ContainsFunc(commands(c.ControlPlane.Bootstrap.Spec), mentionsAnnouncer)
 }
 
-// about reports whether text is about a program that serves endpoints.
-func about(text string) bool {
+// mentionsAnnouncer reports whether text contains the name of a program that serves endpoints.
+func mentionsAnnouncer(text string) bool {
 	return slices.ContainsFunc(announcers(), func(name string) bool { return strings.Contains(text, name) })
 }
 
@@ -104,8 +104,8 @@ func (f broughtFile) text(c *fleet.Cluster) string {
 	return string(data)
 }
 
-// names reports whether text has host as a word of its own.
-func names(text, host string) bool {
+// hasWord reports whether text contains host as a separate word.
+func hasWord(text, host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		host = a.String()
 	}

@@ -1,6 +1,5 @@
-// Package limit bounds how much is asked of a place at once, and keeps a place that does
-// not answer from holding up what is asked of others. A place is what a provider asks: a
-// cloud, a vCenter, an Ironic.
+// Package limit bounds the concurrent calls to a place, and prevents that a place that does not
+// answer delays calls to others. A place is an API of a provider: a cloud, a vCenter, an Ironic.
 package limit
 
 import (
@@ -21,12 +20,12 @@ type Options struct {
 	Passes int
 }
 
-// A Provider makes calls wait for their turn. One whose context ends before
-// that was not sent: its error is of kind Unavailable.
+// A Provider queues calls. If the context of a call ends in the queue, the call was not sent: its
+// error has the kind Unavailable.
 //
-// While a place does not answer, one look at a time asks it, and all others get its last
-// error at once. This holds for providers that are a providers.Placer: clusters of another
-// one share the bounds and nothing else.
+// While a place does not answer, one observation at a time calls it, and all others get its last
+// error immediately. This applies to providers that are a providers.Placer: clusters of other
+// providers share the bounds only.
 type Provider struct {
 	p      providers.Infrastructure
 	placer providers.Placer // nil: the places of clusters are not known
@@ -55,7 +54,7 @@ const (
 
 var _ providers.Infrastructure = (*Provider)(nil)
 
-// New returns p within the bounds.
+// New returns p with these bounds.
 func New(p providers.Infrastructure, o Options) *Provider {
 	return &Provider{
 		p: p, placer: providers.AbilitiesOf(p).Placer, o: o,
@@ -128,7 +127,7 @@ func (l *Provider) Abilities() providers.Abilities {
 	return out
 }
 
-// A closer ends the looks that nobody waits for before the provider inside is closed.
+// A closer ends observations without a caller before it closes the provider inside.
 type closer struct {
 	l  *Provider
 	in providers.Closer
@@ -145,8 +144,8 @@ func (c closer) Close() {
 	c.in.Close()
 }
 
-// InFlight returns how many calls are under way at the place that has most of them, of how
-// many that may be; 0 of 0 where there is no bound.
+// InFlight returns the number of calls in flight at the place with most of them, and their limit;
+// 0 and 0 without a limit.
 func (l *Provider) InFlight() (now, most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,8 +155,8 @@ func (l *Provider) InFlight() (now, most int) {
 	return now, l.o.InFlight
 }
 
-// Enter begins a pass over c, which leave ends. It reports false if the place of c is not
-// known to answer and enough passes wait for it: the pass is to be made later.
+// Enter begins a reconciliation of c, which leave ends. It reports false if the place of c may not
+// answer and enough reconciliations wait for it: c has to be reconciled later.
 func (l *Provider) Enter(ctx context.Context, c *fleet.Cluster) (leave func(), ok bool) {
 	return l.placeOf(ctx, c).enterPass()
 }

@@ -8,11 +8,11 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Store returns a Secret that Git does not hold.
+// A Store returns a Secret that is not in Git.
 type Store = func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
 
-// Kept returns a Store that asks store for a Secret that it found only once in age: the looks at many
-// clusters need the same ones. Errors are not kept. Nil stays nil.
+// Kept returns a Store that caches the Secrets of store for age, since observations of many clusters
+// need the same ones. Errors are not cached. Nil stays nil.
 func Kept(store Store, age time.Duration) Store {
 	if store == nil {
 		return nil

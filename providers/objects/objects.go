@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Read returns the spec of o, an object of kind that was normalised. One of another
-// kind gives the error kind Invalid.
+// Read returns the spec of o, a normalised object of that kind. For another kind the error has
+// the kind Invalid.
 func Read[T any](o fleet.Object, kind string) (*T, error) {
 	if o.GVK.Kind != kind {
 		return nil, fleet.Errorf(fleet.Invalid, "read "+kind+" "+o.Name, "it is a %s", o.GVK.Kind)
@@ -24,7 +24,7 @@ func Read[T any](o fleet.Object, kind string) (*T, error) {
 	return spec, nil
 }
 
-// Companion returns the companion of c called name, nil where there is none.
+// Companion returns the companion of c with that name; nil if there is none.
 func Companion(c *fleet.Cluster, kind, name string) *fleet.Object {
 	i := slices.IndexFunc(c.Companions, func(o fleet.Object) bool { return o.GVK.Kind == kind && o.Name == name })
 	if i < 0 {
@@ -54,8 +54,8 @@ type Secrets struct {
 	Example string
 }
 
-// Find returns the Secret called k: that of git, which the object came with, else that
-// of the store. One that neither has gives the kind Unauthorized, with what to do.
+// Find returns the Secret k: that of git, which is the object's overlay, otherwise that of the
+// store. If neither has it, the error has the kind Unauthorized, and says what to do.
 func (s Secrets) Find(ctx context.Context, k fleet.Key, git map[fleet.Key]fleet.SecretData) (fleet.SecretData, error) {
 	if d, ok := git[k]; ok {
 		return d, nil

@@ -9,8 +9,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Cache keeps the newest snapshot of one place, and has at most one made at a time.
-// It is safe for concurrent use.
+// A Cache keeps the newest snapshot of one place, and makes at most one at a time. It is safe
+// for concurrent use.
 type Cache[S any] struct {
 	maxAge time.Duration
 	op     string
@@ -33,18 +33,18 @@ type listing[S any] struct {
 	err   error
 }
 
-// longest is how long a list may take. All that ask wait for it.
+// longest is the time limit of a listing, for which all callers wait.
 const longest = 5 * time.Minute
 
-// NewCache returns a Cache of what list returns. No snapshot is given that began longer
-// than maxAge ago. op is what list does, for errors: "list what is in the project". The
-// context of a list does not end with the one of whoever asked first, but after five minutes.
+// NewCache returns a Cache of the results of list. It returns no snapshot that began longer
+// than maxAge ago. op describes list in errors: "list what is in the project". The context of a
+// listing is independent of the callers' contexts, and ends after five minutes.
 func NewCache[S any](maxAge time.Duration, op string, list func(context.Context) (S, error)) *Cache[S] {
 	return &Cache[S]{maxAge: maxAge, op: op, list: list, changes: make(map[Owner]uint64), cluster: make(map[Owner]uint64)}
 }
 
-// Changed says that something of o was changed, or may have been: what was listed
-// before is not good enough for it any more.
+// Changed records that something of o was changed, or may have been: o needs a listing that
+// begins later.
 func (c *Cache[S]) Changed(o Owner) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,10 +53,9 @@ func (c *Cache[S]) Changed(o Owner) {
 	c.cluster[o.Shared()] = c.seq
 }
 
-// Get returns a snapshot that is good enough for o. For a cluster it was begun after
-// every change of it that Changed was told of; for a machine after those of the machine
-// and of what all machines share. All that ask at one time share one listing. A context
-// that ends gives the kind Unavailable.
+// Get returns a snapshot that is new enough for o. For a cluster it began after every call of
+// Changed for it; for a machine after those for the machine and for the shared infrastructure.
+// Concurrent callers share one listing. If the context ends, the error has the kind Unavailable.
 func (c *Cache[S]) Get(ctx context.Context, o Owner) (S, error) {
 	var none S
 	for {
@@ -75,8 +74,8 @@ func (c *Cache[S]) Get(ctx context.Context, o Owner) (S, error) {
 	}
 }
 
-// latestOrCurrent returns a listing that ended and is good for o, or one to wait for:
-// one that will be good, or one that has to end before the next begins.
+// latestOrCurrent returns a finished listing that is new enough for o, or one to wait for: one
+// that will be new enough, or one that has to end before the next begins.
 func (c *Cache[S]) latestOrCurrent(ctx context.Context, o Owner) *listing[S] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +110,7 @@ func (c *Cache[S]) run(ctx context.Context, l *listing[S]) {
 	close(l.done)
 }
 
-// sees reports whether l was begun after o's last change.
+// sees reports whether l began after o's last change.
 func (c *Cache[S]) sees(l *listing[S], o Owner) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,20 +17,20 @@ const (
 	forgetAfter = time.Hour // how long a cluster is watched that nobody looks at any more
 )
 
-// A Watch tells when clusters look different. It looks at the places P that this
+// A Watch reports clusters whose observed state changed. It observes the places P that this
 // process uses. It is safe for concurrent use.
 type Watch[P comparable] struct {
 	mu       sync.Mutex
 	clusters map[Owner]used[P]
 }
 
-// used is when a cluster was looked at, and where it is.
+// used is when a cluster was observed, and its places.
 type used[P comparable] struct {
 	at     time.Time
 	places []P
 }
 
-// A View is how a place looks.
+// A View is the observed state of a place.
 type View struct {
 	Prints map[Owner]string // equal for a cluster of which nothing changed
 	Busy   bool             // something is on its way: the next look comes soon
@@ -39,14 +39,14 @@ type View struct {
 // NewWatch returns a Watch of no cluster.
 func NewWatch[P comparable]() *Watch[P] { return &Watch[P]{clusters: make(map[Owner]used[P])} }
 
-// Looked notes that o was looked at in places, and is no longer elsewhere.
+// Looked records that o was observed in places, and is in no others.
 func (w *Watch[P]) Looked(o Owner, places []P) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clusters[o] = used[P]{time.Now(), slices.Clone(places)}
 }
 
-// Places returns the places that clusters are in, each once, in no order.
+// Places returns the places of clusters, each once, in no order.
 func (w *Watch[P]) Places() []P {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,10 +75,9 @@ func (w *Watch[P]) In(p P) map[Owner]bool {
 	return out
 }
 
-// Run calls changed for clusters that look different, and for all in a place that
-// cannot be looked at any more, until ctx ends. It looks at each place once a tick while
-// something is on its way there, else seldom. A place that does not answer delays no
-// other.
+// Run calls changed for clusters whose observed state changed, and for all clusters of a place
+// that can no longer be observed, until ctx ends. It observes each place once a tick while a
+// change is pending there, otherwise seldom. A place that does not answer delays no other.
 func (w *Watch[P]) Run(ctx context.Context, tick time.Duration, look func(context.Context, P) (View, error), changed func(fleet.Key)) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -111,7 +110,7 @@ func (w *Watch[P]) Run(ctx context.Context, tick time.Duration, look func(contex
 	}
 }
 
-// follow looks at p again and again until ctx ends.
+// follow observes p repeatedly until ctx ends.
 func (w *Watch[P]) follow(ctx context.Context, p P, tick time.Duration, look func(context.Context, P) (View, error), changed func(fleet.Key)) {
 	var last map[Owner]string // nil: p was not seen yet
 	failed := 0
@@ -139,7 +138,7 @@ func (w *Watch[P]) follow(ctx context.Context, p P, tick time.Duration, look fun
 	}
 }
 
-// compare calls changed for the clusters in p that look different.
+// compare calls changed for the clusters in p whose observed state changed.
 func (w *Watch[P]) compare(p P, last, now map[Owner]string, changed func(fleet.Key)) {
 	if last == nil {
 		return
@@ -151,7 +150,7 @@ func (w *Watch[P]) compare(p P, last, now map[Owner]string, changed func(fleet.K
 	}
 }
 
-// sleep waits, and reports false when ctx ended before.
+// sleep waits for a time, and reports false if ctx ended before.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -14,12 +14,12 @@ type Step struct {
 	Do      func(ctx context.Context) error // makes the change and enters its outcome into what was seen
 }
 
-// Perform takes the steps of decide that are possible, and returns the errors of those
-// that failed. It decides again after each step, since that makes others possible. No
-// step is tried twice. What one step cannot do holds up only what depends on it, but for
-// a call without an answer: nothing follows on that before somebody looked.
+// Perform takes the steps of decide that are possible, and returns the errors of those that
+// failed. It decides again after each step, since that makes others possible. It tries no step
+// twice. A failed step delays only steps that depend on it. After a call without an answer no
+// other step is taken before the next observation.
 //
-// wrap says what could not be done for an error of the provider's SDK; nil stays nil.
+// wrap adds what could not be done to an error of the provider's SDK; nil stays nil.
 func Perform(ctx context.Context, decide func() []Step, wrap func(what string, err error) error) []error {
 	tried := make(map[string]bool)
 	var errs []error

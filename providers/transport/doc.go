@@ -1,6 +1,6 @@
-// Package transport is what infrastructure providers send requests of HTTP through. It
-// keeps to a rate, waits where the other side asks for patience, tells of each request,
-// and says of an error whether the request may have been carried out.
+// Package transport sends HTTP requests of infrastructure providers. It limits their rate, waits
+// if the server demands it, reports each request, and returns for an error whether the request
+// may have been carried out.
 //
 //	t := transport.New(transport.Options{PerSecond: 20, Sent: metrics})
 //	client := http.Client{Transport: t, Timeout: 2 * time.Minute}

@@ -14,17 +14,17 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// An UnsentError says that a request never left.
+// An UnsentError is the error of a request that was not sent.
 type UnsentError struct{ Err error }
 
 func (e *UnsentError) Error() string { return e.Err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *UnsentError) Unwrap() error { return e.Err }
 
-// KindOf returns the kind of an error of a request that got no answer: Unavailable where
-// it was not sent, or changes nothing, and Unanswered where it may have been carried
-// out. It reports false for other errors.
+// KindOf returns the kind of an error of a request without an answer: Unavailable if it was not
+// sent or changes nothing, and Unanswered if it may have been carried out. It reports false for
+// other errors.
 func KindOf(err error) (fleet.ErrorKind, bool) {
 	if _, ok := errors.AsType[*UnsentError](err); ok {
 		return fleet.Unavailable, true
@@ -70,7 +70,7 @@ func Plain(err error) error {
 	return fmt.Errorf("%s %s: %w", strings.ToUpper(e.Op), u.Scheme+"://"+u.Host+u.Path, e.Err)
 }
 
-// longestText is how many bytes of an answer are told.
+// longestText is the largest number of bytes of a response in an error.
 const longestText = 600
 
 var (
@@ -78,9 +78,8 @@ var (
 	spaces = regexp.MustCompile(`\s+`)
 )
 
-// Text returns what the body of an error says, for people: on one line, without HTML, as
-// proxies answer, and not too long. Of an object of JSON it is what message finds in it,
-// where it finds something.
+// Text returns the text of the body of an error, for people: on one line, bounded, and without the
+// HTML of proxies. If the body is a JSON object and message finds a text in it, that is the text.
 func Text(body []byte, message func(object map[string]json.RawMessage) string) string {
 	text := string(body)
 	var object map[string]json.RawMessage

@@ -7,10 +7,10 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// hold is how long at keeps its action from being begun again. What a provider
-// did may take a settle window to show, and so may what it did not answer. All
-// else shows at once and may be repeated, but not faster than is of use.
-func (f *facts) hold(at fleet.Attempt) time.Duration {
+// repeatAfter is the time after which the action of at may be requested again. What a provider
+// did may take a settle window to show, and so may a request without an answer. All
+// other effects show at once: the action may be repeated, but not more often than is useful.
+func (f *facts) repeatAfter(at fleet.Attempt) time.Duration {
 	switch at.Action.Kind {
 	case fleet.CreateMachine, fleet.DeleteMachine:
 		return f.settleOf(at.Action.Provider)
@@ -100,20 +100,20 @@ func (d *draft) settling(window time.Duration) bool {
 	return true
 }
 
-// do adds a to the plan, unless the same action is open or too recent: then it
-// says that a is waited for.
-func (d *draft) do(a fleet.Action) {
-	if why := d.act(a); why != "" {
+// request adds a to the plan, unless the same action is open or too recent: then it
+// notes that the cluster waits for a.
+func (d *draft) request(a fleet.Action) {
+	if why := d.tryRequest(a); why != "" {
 		d.wait("%s: %s", a, why)
 	}
 }
 
-// act is do without the words: it returns why a is not added, or "".
-func (d *draft) act(a fleet.Action) string {
+// tryRequest is request without a note: it returns why a was not added, or "".
+func (d *draft) tryRequest(a fleet.Action) string {
 	a.Cluster = d.Desired.Key
 	a.Operation = d.operation(a)
 	if at, ok := d.attempts[a.Operation]; ok {
-		hold := d.hold(at)
+		hold := d.repeatAfter(at)
 		if d.recent(at, hold) {
 			d.wake(hold - d.Now.Sub(at.At))
 			if at.Answered {
@@ -169,7 +169,7 @@ func (d *draft) create(g *group, join fleet.Join, domain, reason string) {
 	if join != fleet.JoinWorker {
 		a.Remediation = d.out.Remediation
 	}
-	d.do(a)
+	d.request(a)
 }
 
 // deleteOf returns the action that deletes the infrastructure of m.

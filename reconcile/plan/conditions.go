@@ -61,7 +61,7 @@ func (f *facts) infrastructureConditions(l *ledger) {
 	if away := f.sites[0].away; away != "" && problem == "" {
 		l.unknown(clusterv1.ClusterInfrastructureReadyCondition, "SiteAway", away)
 	} else {
-		l.need(clusterv1.ClusterInfrastructureReadyCondition,
+		l.setWanted(clusterv1.ClusterInfrastructureReadyCondition,
 			clusterv1.ClusterInfrastructureReadyReason, clusterv1.ClusterInfrastructureNotReadyReason, problem)
 	}
 
@@ -75,7 +75,7 @@ func (f *facts) infrastructureConditions(l *ledger) {
 			problem += ". The cluster trusts them, so they are never created again: restore them. No machine is changed until then"
 		}
 	}
-	l.need(controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition,
+	l.setWanted(controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition,
 		controlplanev1.KubeadmControlPlaneCertificatesAvailableReason,
 		controlplanev1.KubeadmControlPlaneCertificatesNotAvailableReason, problem)
 }
@@ -85,7 +85,7 @@ func (d *draft) controlPlaneConditions(l *ledger) {
 	if !d.everInitialized() && !d.initialized() {
 		problem = "Control plane not yet initialized"
 	}
-	l.need(clusterv1.ClusterControlPlaneInitializedCondition,
+	l.setWanted(clusterv1.ClusterControlPlaneInitializedCondition,
 		clusterv1.ClusterControlPlaneInitializedReason, clusterv1.ClusterControlPlaneNotInitializedReason, problem)
 
 	switch {
@@ -97,7 +97,7 @@ func (d *draft) controlPlaneConditions(l *ledger) {
 	if away := d.sites[0].away; away != "" && !d.unreachable && d.Desired.Hosted == nil {
 		l.unknown(clusterv1.ClusterControlPlaneAvailableCondition, "SiteAway", away)
 	} else {
-		l.need(clusterv1.ClusterControlPlaneAvailableCondition,
+		l.setWanted(clusterv1.ClusterControlPlaneAvailableCondition,
 			clusterv1.ClusterControlPlaneAvailableReason, clusterv1.ClusterControlPlaneNotAvailableReason, problem)
 	}
 
@@ -163,7 +163,7 @@ func (f *facts) machineSummaries(l *ledger) {
 	case len(short) == 0 && len(unseen) > 0:
 		l.unknown(clusterv1.ClusterWorkersAvailableCondition, clusterv1.ClusterWorkersAvailableUnknownReason, text.Some(unseen))
 	default:
-		l.need(clusterv1.ClusterWorkersAvailableCondition,
+		l.setWanted(clusterv1.ClusterWorkersAvailableCondition,
 			clusterv1.ClusterWorkersAvailableReason, clusterv1.ClusterWorkersNotAvailableReason, text.Some(short))
 	}
 }
@@ -184,7 +184,7 @@ func (f *facts) summary(l *ledger, groups []*group, ready, upToDate string) {
 			l.unknown(kind, unknown, unseen)
 			return
 		}
-		l.need(kind, yes, no, problem)
+		l.setWanted(kind, yes, no, problem)
 	}
 	if len(all) == 0 && unseen == "" {
 		l.set(ready, true, clusterv1.NoReplicasReason, "", "")
@@ -247,9 +247,9 @@ func (f *facts) progressConditions(l *ledger) {
 			rolling = append(rolling, string(g.name)+": "+g.outdated())
 		}
 	}
-	l.note(clusterv1.ClusterRollingOutCondition, clusterv1.ClusterRollingOutReason, clusterv1.ClusterNotRollingOutReason, text.Some(rolling))
-	l.note(clusterv1.ClusterScalingUpCondition, clusterv1.ClusterScalingUpReason, clusterv1.ClusterNotScalingUpReason, text.Some(up))
-	l.note(clusterv1.ClusterScalingDownCondition, clusterv1.ClusterScalingDownReason, clusterv1.ClusterNotScalingDownReason, text.Some(down))
+	l.setUnwanted(clusterv1.ClusterRollingOutCondition, clusterv1.ClusterRollingOutReason, clusterv1.ClusterNotRollingOutReason, text.Some(rolling))
+	l.setUnwanted(clusterv1.ClusterScalingUpCondition, clusterv1.ClusterScalingUpReason, clusterv1.ClusterNotScalingUpReason, text.Some(up))
+	l.setUnwanted(clusterv1.ClusterScalingDownCondition, clusterv1.ClusterScalingDownReason, clusterv1.ClusterNotScalingDownReason, text.Some(down))
 	remediating := after("Replacing unhealthy machines: ", named(sick, func(*machine) bool { return true }))
 	l.set(clusterv1.ClusterRemediatingCondition, remediating != "",
 		clusterv1.ClusterRemediatingReason, clusterv1.ClusterNotRemediatingReason,
@@ -297,7 +297,7 @@ func (f *facts) availableCondition(l *ledger) {
 		l.unknown(clusterv1.ClusterAvailableCondition, clusterv1.ClusterAvailableUnknownReason, strings.Join(bad, "; "))
 		return
 	}
-	l.need(clusterv1.ClusterAvailableCondition, clusterv1.ClusterAvailableReason, clusterv1.ClusterNotAvailableReason, strings.Join(bad, "; "))
+	l.setWanted(clusterv1.ClusterAvailableCondition, clusterv1.ClusterAvailableReason, clusterv1.ClusterNotAvailableReason, strings.Join(bad, "; "))
 }
 
 // after returns prefix and text, or nothing without a text.

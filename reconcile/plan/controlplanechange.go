@@ -46,7 +46,7 @@ func (d *draft) removeControlPlane(m *machine, reason string) {
 		d.wait("machine %s stays: %s", m.Name, why)
 	case member == nil && d.joinsFirst(m):
 		d.wait("machine %s has not joined yet", m.Name)
-	case !d.drained(m, reason):
+	case !d.drainFirst(m, reason):
 	case member != nil:
 		d.removeMember(m, member, reason)
 	default:

@@ -26,10 +26,10 @@ func (d *draft) delete() {
 	case d.deleteNodes():
 	case d.deleteGuests():
 	case d.Observed.Infrastructure.Exists:
-		d.do(fleet.Action{Kind: fleet.DeleteInfrastructure, Reason: "the cluster is to be deleted, and its machines are gone"})
+		d.request(fleet.Action{Kind: fleet.DeleteInfrastructure, Reason: "the cluster is to be deleted, and its machines are gone"})
 	case d.deleteHosted():
 	case d.hasSecrets():
-		d.do(fleet.Action{Kind: fleet.DeleteSecrets, Reason: "the cluster is deleted"})
+		d.request(fleet.Action{Kind: fleet.DeleteSecrets, Reason: "the cluster is deleted"})
 	default:
 		d.out.Phase = fleet.PhaseDeleted
 	}
@@ -55,7 +55,7 @@ func (f *facts) controlPlaneGoes() bool {
 	}
 	return slices.ContainsFunc(g.all, func(m *machine) bool { return m.State == fleet.MachineDeleting }) ||
 		slices.ContainsFunc(f.Attempts, func(a fleet.Attempt) bool {
-			return deletesMachine(a.Action) && a.Action.Pool == g.name && f.recent(a, f.hold(a))
+			return deletesMachine(a.Action) && a.Action.Pool == g.name && f.recent(a, f.repeatAfter(a))
 		})
 }
 
@@ -110,7 +110,7 @@ func (d *draft) keptByHooks(g *group, m *machine) bool {
 			kept = true
 			d.wait("%s", k.message)
 			if o == m && !m.node.Draining {
-				d.do(d.draining(m, "the cluster is to be deleted"))
+				d.request(d.draining(m, "the cluster is to be deleted"))
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func (d *draft) mendDrift(s *site) {
 	}
 	foreign := slices.DeleteFunc(slices.Clone(i.Drift), func(text string) bool { return slices.Contains(i.Upkeep, text) })
 	if len(foreign) == 0 || d.fingerprint(s) != mark || d.Desired.Drift == "" || d.Desired.Drift == fleet.DriftCorrect {
-		d.do(fleet.Action{Kind: fleet.EnsureInfrastructure, Provider: s.provider, Reason: strings.Join(i.Drift, "; ")})
+		d.request(fleet.Action{Kind: fleet.EnsureInfrastructure, Provider: s.provider, Reason: strings.Join(i.Drift, "; ")})
 		return
 	}
 	if d.Desired.Drift == fleet.DriftReport {

@@ -24,7 +24,7 @@ func (d *draft) etcdKnown() bool {
 
 // removeMember takes the etcd member e out, which leaves with m.
 func (d *draft) removeMember(m *machine, e *fleet.Member, reason string) {
-	d.do(fleet.Action{
+	d.request(fleet.Action{
 		Kind: fleet.RemoveMember, Pool: m.poolName(), Machine: m.Name, ProviderID: m.ProviderID, Node: e.Node, Member: e.ID, Reason: reason,
 		Spared: d.Observed.Workload.Etcd.Spares(e.ID),
 	})
@@ -212,7 +212,7 @@ func (d *draft) removeOrphan(o *fleet.Member) {
 		d.wait("%s has no machine and stays: %s", describeMember(o), why)
 		return
 	}
-	d.do(fleet.Action{
+	d.request(fleet.Action{
 		Kind: fleet.RemoveMember, Pool: d.controlPlane().name, Machine: fleet.MachineName(o.Node), Node: o.Node, Member: o.ID,
 		Reason: describeMember(o) + " has no machine",
 	})

@@ -30,7 +30,7 @@ func (d *draft) etcdCondition(l *ledger) {
 	default:
 		bad = d.ailingMembers(e)
 	}
-	l.need(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
+	l.setWanted(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
 		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyReason,
 		controlplanev1.KubeadmControlPlaneEtcdClusterNotHealthyReason, text.Some(bad))
 }

@@ -32,7 +32,7 @@ func (d *draft) deleteExternal() bool {
 	if d.heldByHooks() {
 		return true
 	}
-	d.do(fleet.Action{
+	d.request(fleet.Action{
 		Kind: fleet.DeleteExternalResources, External: left,
 		Reason: "the cluster is to be deleted, and Kubernetes made " + namesOf(left),
 	})

@@ -146,7 +146,7 @@ func (f *facts) indexAttempts() map[removal]bool {
 		case fleet.DeleteMachine, fleet.DrainNode, fleet.RemoveMember:
 			of := removal{a.Action.Machine, a.Action.ProviderID}
 			drain := a.Action.Kind == fleet.DrainNode
-			if !f.recent(a, f.hold(a)) || f.madeSince(a) || drain && back[of].After(a.At) {
+			if !f.recent(a, f.repeatAfter(a)) || f.madeSince(a) || drain && back[of].After(a.At) {
 				continue
 			}
 			leaving[of] = true

@@ -21,12 +21,12 @@ func (d *draft) planHosted() {
 	case p.Exists && refused != "": // its keeper would change all of it at once
 		d.refuse("%s", refused)
 	case !p.Exists:
-		d.do(fleet.Action{Kind: fleet.EnsureControlPlane, Reason: "the cluster has no control plane"})
+		d.request(fleet.Action{Kind: fleet.EnsureControlPlane, Reason: "the cluster has no control plane"})
 	case !p.Ready:
 		d.wait("the control plane is not ready%s", because(p.Message))
-		d.do(fleet.Action{Kind: fleet.EnsureControlPlane, Reason: "the control plane is not ready"})
+		d.request(fleet.Action{Kind: fleet.EnsureControlPlane, Reason: "the control plane is not ready"})
 	case len(p.Drift) > 0:
-		d.do(fleet.Action{Kind: fleet.EnsureControlPlane, Reason: strings.Join(p.Drift, "; ")})
+		d.request(fleet.Action{Kind: fleet.EnsureControlPlane, Reason: strings.Join(p.Drift, "; ")})
 	}
 	if !p.Ready {
 		return
@@ -61,13 +61,13 @@ func (d *draft) keepGiven() {
 	switch s := d.Observed.Secrets; {
 	case !d.Observed.ControlPlane.Stale:
 	case !s.Kubeconfig.Exists:
-		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the cluster has no kubeconfig"})
+		d.request(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the cluster has no kubeconfig"})
 	default:
-		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "kubeconfig or CA of the control plane differ from the stored ones"})
+		d.request(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "kubeconfig or CA of the control plane differ from the stored ones"})
 	}
 	given := d.Observed.Distribution.NeedsTo(func(n fleet.SecretNeed) bool { return n.Hosted })
 	if slices.ContainsFunc(d.Observed.Secrets.Missing, func(n fleet.SecretName) bool { return !slices.Contains(given, n) }) && !d.unsettled() {
-		d.do(fleet.Action{Kind: fleet.EnsureCertificates, Reason: "the cluster has nothing to make bootstrap tokens of"})
+		d.request(fleet.Action{Kind: fleet.EnsureCertificates, Reason: "the cluster has nothing to make bootstrap tokens of"})
 	}
 }
 
@@ -158,7 +158,7 @@ func (d *draft) deleteNodes() bool {
 			d.wait("node %s is still ready, though its machine is gone", n.Name)
 			continue
 		}
-		d.do(fleet.Action{
+		d.request(fleet.Action{
 			Kind: fleet.DeleteNode, Node: n.Name, Machine: fleet.MachineName(n.Name),
 			Reason: "the cluster is to be deleted, and its machine is gone",
 		})
@@ -172,6 +172,6 @@ func (d *draft) deleteHosted() bool {
 	if d.Desired.Hosted == nil || d.Observed.ControlPlane.External || !d.Observed.ControlPlane.Exists {
 		return false
 	}
-	d.do(fleet.Action{Kind: fleet.DeleteControlPlane, Reason: "the cluster is to be deleted, and its machines are gone"})
+	d.request(fleet.Action{Kind: fleet.DeleteControlPlane, Reason: "the cluster is to be deleted, and its machines are gone"})
 	return true
 }

@@ -26,13 +26,15 @@ func (l *ledger) unknown(kind, reason, message string) {
 	*l = append(*l, fleet.Condition{Type: kind, Status: fleet.StatusUnknown, Reason: reason, Message: message})
 }
 
-// need is like set for a condition that should be true: it has a message only
+// setWanted is like set for a condition that should be true: it has a message only
 // when it is not, and is true exactly when there is none.
-func (l *ledger) need(kind, yes, no, problem string) { l.set(kind, problem == "", yes, no, problem) }
+func (l *ledger) setWanted(kind, yes, no, problem string) {
+	l.set(kind, problem == "", yes, no, problem)
+}
 
-// note is like set for a condition that should be false: it is true exactly
+// setUnwanted is like set for a condition that should be false: it is true exactly
 // when there is a message.
-func (l *ledger) note(kind, yes, no, text string) { l.set(kind, text != "", yes, no, text) }
+func (l *ledger) setUnwanted(kind, yes, no, text string) { l.set(kind, text != "", yes, no, text) }
 
 func (l ledger) sorted() []fleet.Condition {
 	slices.SortFunc(l, func(a, b fleet.Condition) int { return cmp.Compare(a.Type, b.Type) })

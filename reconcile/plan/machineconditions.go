@@ -17,7 +17,7 @@ func (f *facts) machineConditions(m *machine) []fleet.Condition {
 	if m.State != fleet.MachineRunning {
 		problem = cmp.Or(m.Message, "Machine is "+string(m.State))
 	}
-	l.need(clusterv1.MachineInfrastructureReadyCondition,
+	l.setWanted(clusterv1.MachineInfrastructureReadyCondition,
 		clusterv1.MachineInfrastructureReadyReason, clusterv1.MachineInfrastructureNotReadyReason, problem)
 
 	l.set(clusterv1.MachineBootstrapConfigReadyCondition, true, clusterv1.MachineBootstrapConfigReadyReason, "", "")
@@ -32,7 +32,7 @@ func (f *facts) machineConditions(m *machine) []fleet.Condition {
 	case !m.current:
 		problem = "Pool is not in Git any more"
 	}
-	l.need(clusterv1.MachineUpToDateCondition, clusterv1.MachineUpToDateReason, clusterv1.MachineNotUpToDateReason, problem)
+	l.setWanted(clusterv1.MachineUpToDateCondition, clusterv1.MachineUpToDateReason, clusterv1.MachineNotUpToDateReason, problem)
 
 	switch {
 	case f.unreachable:
@@ -75,7 +75,7 @@ func (f *facts) nodeConditions(l *ledger, m *machine) {
 	}
 	m.nodeHealthyCondition(l)
 	problem := f.notReady(m)
-	l.need(clusterv1.MachineReadyCondition, clusterv1.MachineReadyReason, clusterv1.MachineNotReadyReason, problem)
+	l.setWanted(clusterv1.MachineReadyCondition, clusterv1.MachineReadyReason, clusterv1.MachineNotReadyReason, problem)
 	reason := clusterv1.NotReadyReason
 	if problem == "" && !m.available {
 		reason = clusterv1.MachineWaitingForMinReadySecondsReason

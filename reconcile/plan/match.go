@@ -27,14 +27,14 @@ func (f *facts) matchNodes() {
 		f.taken[fleet.MachineName(n.Name)] = true
 		m := byID[n.ProviderID]
 		if m == nil {
-			m = byID[anywhere(n.ProviderID)]
+			m = byID[withoutRegion(n.ProviderID)]
 		}
 		switch {
 		case m == nil:
 			rest = append(rest, n)
 		case m.node == nil:
 			m.node, m.proven = n, true
-		case likelier(n, m.node):
+		case betterNode(n, m.node):
 			rest = append(rest, m.node)
 			m.node = n
 		default:
@@ -82,19 +82,19 @@ func (f *facts) index() {
 	}
 }
 
-// likelier reports whether a is rather the Node of a machine than b, when both have
-// its id: the one that is ready, then the newer one.
-func likelier(a, b *fleet.Node) bool {
+// betterNode reports whether a is more likely the Node of a machine than b, if both have
+// its id: the ready one first, then the newer one.
+func betterNode(a, b *fleet.Node) bool {
 	if a.Ready != b.Ready {
 		return a.Ready
 	}
 	return a.Created.After(b.Created)
 }
 
-// anywhere returns id without the place in it: "openstack://region/id" is
+// withoutRegion returns id without the region in it: "openstack://region/id" is
 // "openstack:///id". A cloud provider writes the region where it knows one, and
 // an infrastructure whose ids are unique everywhere leaves it out.
-func anywhere(id fleet.ProviderID) fleet.ProviderID {
+func withoutRegion(id fleet.ProviderID) fleet.ProviderID {
 	scheme, rest, ok := strings.Cut(string(id), "://")
 	i := strings.LastIndex(rest, "/")
 	if !ok || i < 0 {
@@ -105,7 +105,7 @@ func anywhere(id fleet.ProviderID) fleet.ProviderID {
 
 // sameServer reports whether the Node with id node is on the machine with id machine.
 func sameServer(machine, node fleet.ProviderID) bool {
-	return machine == node || machine == anywhere(node)
+	return machine == node || machine == withoutRegion(node)
 }
 
 // matchMembers gives each control-plane machine its etcd member, which is

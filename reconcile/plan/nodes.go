@@ -44,7 +44,7 @@ func (d *draft) keepToken(m *machine) {
 		d.wake(AttemptsLast - age)
 		return
 	}
-	d.do(fleet.Action{Kind: fleet.RefreshToken, Pool: m.Pool, Machine: m.Name, Reason: "the machine has not joined yet"})
+	d.request(fleet.Action{Kind: fleet.RefreshToken, Pool: m.Pool, Machine: m.Name, Reason: "the machine has not joined yet"})
 	d.wake(AttemptsLast)
 }
 
@@ -57,7 +57,7 @@ func (d *draft) sync(m *machine) {
 	if !d.wasOurs(m.node) {
 		reason = "the machine joined"
 	}
-	d.do(fleet.Action{Kind: fleet.SyncNode, Pool: m.pool.Name, Machine: m.Name, Node: m.node.Name, Outdated: !m.current, Reason: reason})
+	d.request(fleet.Action{Kind: fleet.SyncNode, Pool: m.pool.Name, Machine: m.Name, Node: m.node.Name, Outdated: !m.current, Reason: reason})
 }
 
 // poolOfNode returns the pool that the Node of m is to be in line with.
@@ -93,7 +93,7 @@ func (d *draft) deleteNode(n *fleet.Node) {
 	if !d.mayLeave(n) {
 		return
 	}
-	d.do(fleet.Action{
+	d.request(fleet.Action{
 		Kind: fleet.DeleteNode, Node: n.Name, Machine: fleet.MachineName(n.Name),
 		Reason: "its machine is gone",
 	})

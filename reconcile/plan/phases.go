@@ -85,7 +85,7 @@ func (d *draft) planInfrastructure() {
 		d.note("missing CA certificates (%s): restore them; they are never created again once machines exist", d.missing())
 	case d.unsettled():
 	default:
-		d.do(fleet.Action{Kind: fleet.EnsureCertificates, Reason: "the cluster has no " + d.missing()})
+		d.request(fleet.Action{Kind: fleet.EnsureCertificates, Reason: "the cluster has no " + d.missing()})
 	}
 	if i := d.Observed.Infrastructure; !i.Ready {
 		reason := "the cluster has no infrastructure"
@@ -93,7 +93,7 @@ func (d *draft) planInfrastructure() {
 			reason = "the infrastructure is not ready"
 			d.wait("infrastructure is not ready%s", because(i.Message))
 		}
-		d.do(fleet.Action{Kind: fleet.EnsureInfrastructure, Reason: reason})
+		d.request(fleet.Action{Kind: fleet.EnsureInfrastructure, Reason: reason})
 	} else {
 		d.mendDrift(d.sites[0])
 	}
@@ -163,14 +163,14 @@ func (d *draft) keepKubeconfig() {
 	half := k.NotBefore.Add(k.NotAfter.Sub(k.NotBefore) / 2)
 	switch {
 	case !k.Exists:
-		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the cluster has no kubeconfig"})
+		d.request(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the cluster has no kubeconfig"})
 	case k.Endpoint != e:
-		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: fmt.Sprintf("the API server moved from %s:%d to %s:%d",
+		d.request(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: fmt.Sprintf("the API server moved from %s:%d to %s:%d",
 			k.Endpoint.Host, k.Endpoint.Port, e.Host, e.Port)})
 	case k.Former:
-		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the CA of the cluster is being rotated"})
+		d.request(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "the CA of the cluster is being rotated"})
 	case d.Now.After(half):
-		d.do(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "less than half of the kubeconfig's life is left"})
+		d.request(fleet.Action{Kind: fleet.EnsureKubeconfig, Reason: "less than half of the kubeconfig's life is left"})
 	default:
 		d.wake(half.Sub(d.Now) + time.Second)
 	}

@@ -56,7 +56,7 @@ func (f *facts) nextReboot(m *machine, rules fleet.RebootRules, may bool) {
 	}
 	m.reboot = &rebooting{r.Next(), rules, was}
 	if m.unhealthy != nil && m.reboot.Kind != remediation.RebootGiveUp {
-		m.stays = &defect{clusterv1.MachineOwnerRemediatedWaitingForRemediationReason, m.reboot.told(m)}
+		m.stays = &defect{clusterv1.MachineOwnerRemediatedWaitingForRemediationReason, m.reboot.progress(m)}
 	}
 }
 
@@ -93,8 +93,8 @@ func (f *facts) rulesOf(m *machine) fleet.RebootRules {
 	return fleet.RebootRules{}
 }
 
-// told says for people what is done about m before it is replaced.
-func (r *rebooting) told(m *machine) string {
+// progress describes what is done about m before it is replaced.
+func (r *rebooting) progress(m *machine) string {
 	which := fmt.Sprintf("machine %s is unhealthy, and is rebooted before it is replaced", m.Name)
 	if r.Retry > 0 {
 		which += fmt.Sprintf(" (for the %s time)", ordinal(r.Retry+1))
@@ -133,7 +133,7 @@ func (d *draft) rebootMachines() {
 		if r == nil {
 			continue
 		}
-		a := fleet.Action{Pool: m.poolName(), Provider: m.Provider, Machine: m.Name, ProviderID: m.ProviderID, Reason: r.told(m)}
+		a := fleet.Action{Pool: m.poolName(), Provider: m.Provider, Machine: m.Name, ProviderID: m.ProviderID, Reason: r.progress(m)}
 		if m.unhealthy != nil {
 			a.Reason = "before it is replaced: " + m.unhealthy.message
 		}
@@ -143,14 +143,14 @@ func (d *draft) rebootMachines() {
 				continue
 			}
 			a.Kind = fleet.SwitchOff
-			d.do(a)
+			d.request(a)
 		case remediation.RebootNode:
-			d.do(fleet.Action{Kind: fleet.DeleteNode, Node: m.node.Name, Machine: m.Name, Reason: "its machine is off, and is rebooted"})
+			d.request(fleet.Action{Kind: fleet.DeleteNode, Node: m.node.Name, Machine: m.Name, Reason: "its machine is off, and is rebooted"})
 		case remediation.RebootOn:
 			if a.Kind = fleet.SwitchOn; m.unhealthy == nil {
 				a.Reason = "its reboot goes on"
 			}
-			d.do(a)
+			d.request(a)
 		case remediation.RebootAwait:
 			if r.Left > 0 {
 				d.wake(r.Left)
@@ -159,7 +159,7 @@ func (d *draft) rebootMachines() {
 			continue
 		}
 		if m.unhealthy != nil && m.Role == fleet.RoleControlPlane { // pools tell why a machine stays
-			d.wait("%s", r.told(m))
+			d.wait("%s", r.progress(m))
 		}
 	}
 }

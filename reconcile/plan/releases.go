@@ -41,7 +41,7 @@ func (d *draft) keepReleases() {
 		r := &d.Desired.Releases[i]
 		try := d.releaseTry(r.ReleaseRef)
 		if why := d.whyInstall(r); why != "" && !r.Paused && !d.busy(r.ReleaseRef) && (try.Digest != r.Digest || !d.tooSoonAfter(try)) {
-			d.do(fleet.Action{Kind: fleet.InstallRelease, Addon: r.Proxy, Release: r.ReleaseRef, Mark: r.Digest, Reason: why})
+			d.request(fleet.Action{Kind: fleet.InstallRelease, Addon: r.Proxy, Release: r.ReleaseRef, Mark: r.Digest, Reason: why})
 		}
 	}
 	for i := range d.Observed.Workload.Releases {
@@ -50,7 +50,7 @@ func (d *draft) keepReleases() {
 			continue
 		}
 		if try := d.releaseTry(have.ReleaseRef); try.Digest != "" || !d.tooSoonAfter(try) {
-			d.do(fleet.Action{Kind: fleet.UninstallRelease, Addon: have.Proxy, Release: have.ReleaseRef, Reason: whyReleaseNotInGit})
+			d.request(fleet.Action{Kind: fleet.UninstallRelease, Addon: have.Proxy, Release: have.ReleaseRef, Reason: whyReleaseNotInGit})
 		}
 	}
 }

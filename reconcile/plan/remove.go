@@ -30,13 +30,13 @@ func (f *facts) countDrains() int {
 
 // toDrain reports whether the removal of m begins with a drain.
 func (f *facts) toDrain(m *machine) bool {
-	return m.State != fleet.MachineDeleting && m.node != nil && !m.node.Draining && !f.told(m, clusterv1.ExcludeNodeDrainingAnnotation)
+	return m.State != fleet.MachineDeleting && m.node != nil && !m.node.Draining && !f.hasAnnotation(m, clusterv1.ExcludeNodeDrainingAnnotation)
 }
 
 // removeWorker plans the next step of removing m: drain, then delete. Its Node
 // goes once the machine is gone.
 func (d *draft) removeWorker(m *machine, reason string) {
-	if d.drained(m, reason) {
+	if d.drainFirst(m, reason) {
 		d.deleteMachine(m, reason)
 	}
 }
@@ -49,16 +49,16 @@ type obstacle struct {
 	drain   bool          // another step of draining may clear it
 }
 
-// drained reports whether nothing has to be moved away from m any more and
-// nobody else keeps it, and plans the next step of that otherwise. Every Node
-// that may be drained is, once at least: that marks it as ours, so that it can be
-// removed when the machine is gone.
-func (d *draft) drained(m *machine, reason string) bool {
+// drainFirst reports whether m may be deleted: nothing has to be moved away from it, and
+// no hook keeps it. Otherwise it plans the next step of that. Every Node
+// that may be drained is drained at least once: this marks it as ours, so that it can be
+// deleted when the machine is gone.
+func (d *draft) drainFirst(m *machine, reason string) bool {
 	if m.State == fleet.MachineDeleting || m.node == nil {
 		return true
 	}
 	if d.toDrain(m) {
-		d.do(d.draining(m, reason))
+		d.request(d.draining(m, reason))
 		return false
 	}
 	o := d.obstacle(m)
@@ -66,7 +66,7 @@ func (d *draft) drained(m *machine, reason string) bool {
 		return true
 	}
 	if o.drain {
-		_ = d.act(d.draining(m, reason)) // the obstacle says what it waits for
+		_ = d.tryRequest(d.draining(m, reason)) // the obstacle says what it waits for
 		d.wake(drainPace)
 	}
 	if o.left > 0 {
@@ -89,9 +89,9 @@ func (d *draft) draining(m *machine, reason string) fleet.Action {
 	return a
 }
 
-// told reports whether people put an annotation on the machines of m's pool, which may
-// have been removed from Git since, or on the Node of m alone.
-func (f *facts) told(m *machine, annotation string) bool {
+// hasAnnotation reports whether people put an annotation on the machines of m's pool, which may
+// have been removed from Git since, or on the Node of m.
+func (f *facts) hasAnnotation(m *machine, annotation string) bool {
 	return has(f.removedBy(m).Annotations, annotation) || m.node != nil && has(m.node.Annotations, annotation)
 }
 
@@ -125,7 +125,7 @@ func hooked(m *machine, prefix, reason string) *obstacle {
 // for that is over.
 func (f *facts) undrained(m *machine) (o *obstacle, over bool) {
 	n := m.node
-	if f.told(m, clusterv1.ExcludeNodeDrainingAnnotation) {
+	if f.hasAnnotation(m, clusterv1.ExcludeNodeDrainingAnnotation) {
 		return nil, false
 	}
 	var texts []string
@@ -150,7 +150,7 @@ func (f *facts) undrained(m *machine) (o *obstacle, over bool) {
 		reason: clusterv1.MachineDeletingDrainingNodeReason, drain: true,
 		message: fmt.Sprintf("node %s is draining%s", n.Name, because(text.Some(texts))),
 	}
-	if t := f.bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }); t > 0 && !n.DrainStarted.IsZero() {
+	if t := f.drainLimit(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }); t > 0 && !n.DrainStarted.IsZero() {
 		if o.left = t - f.Now.Sub(f.from(n.DrainStarted)); o.left <= 0 {
 			return nil, true
 		}
@@ -183,7 +183,7 @@ func podText(p *fleet.Pod, t fleet.DrainBehavior) string {
 // any. over says that draining was given up.
 func (f *facts) undetached(m *machine, over bool) *obstacle {
 	n := m.node
-	if n.Unreachable() || f.told(m, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation) {
+	if n.Unreachable() || f.hasAnnotation(m, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation) {
 		return nil
 	}
 	staying := map[string]bool{}
@@ -213,13 +213,13 @@ func (f *facts) undetached(m *machine, over bool) *obstacle {
 		reason:  clusterv1.MachineDeletingWaitingForVolumeDetachReason,
 		message: fmt.Sprintf("node %s has volumes that are to be detached: %s", n.Name, text.Some(texts)),
 	}
-	t := f.bound(m, func(p *fleet.Pool) int { return p.NodeVolumeDetachTimeoutSeconds })
+	t := f.drainLimit(m, func(p *fleet.Pool) int { return p.NodeVolumeDetachTimeoutSeconds })
 	if t == 0 {
 		return o
 	}
 	since := f.from(n.Drained)
 	if over {
-		since = f.from(n.DrainStarted).Add(f.bound(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }))
+		since = f.from(n.DrainStarted).Add(f.drainLimit(m, func(p *fleet.Pool) int { return p.NodeDrainTimeoutSeconds }))
 	}
 	if since.IsZero() {
 		o.drain = true // which notes since when there is nothing else to wait for
@@ -231,9 +231,9 @@ func (f *facts) undetached(m *machine, over bool) *obstacle {
 	return o
 }
 
-// bound returns how long the pool of m lets a step of a removal take, 0 for no
-// bound.
-func (f *facts) bound(m *machine, seconds func(*fleet.Pool) int) time.Duration {
+// drainLimit returns the time that the pool of m allows for a step of a removal, 0 for no
+// limit.
+func (f *facts) drainLimit(m *machine, seconds func(*fleet.Pool) int) time.Duration {
 	return time.Duration(seconds(f.removedBy(m))) * time.Second
 }
 
@@ -245,7 +245,7 @@ func (d *draft) deleteMachine(m *machine, reason string) {
 	}
 	a := deleteOf(m)
 	a.Reason = reason
-	d.do(a)
+	d.request(a)
 }
 
 // interrupted reports whether the removal of m stopped half way and may go on.
@@ -265,7 +265,7 @@ func (d *draft) resumeRemovals() {
 		}
 		a := deleteOf(m)
 		a.Reason = whyResumed
-		d.do(a)
+		d.request(a)
 	}
 }
 

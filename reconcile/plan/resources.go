@@ -51,7 +51,7 @@ func (f *facts) resourceState(name string) *fleet.ResourceSetState {
 
 func (d *draft) keepResourceSet(s *fleet.ResourceSet, have *fleet.ResourceSetState) {
 	apply := func(names []string, reason string) {
-		d.do(fleet.Action{Kind: fleet.ApplyResources, Addon: s.Name, Resources: names, Mark: s.Mark(), Reason: reason})
+		d.request(fleet.Action{Kind: fleet.ApplyResources, Addon: s.Name, Resources: names, Mark: s.Mark(), Reason: reason})
 	}
 	names := s.Pending(*have)
 	switch {
@@ -153,7 +153,7 @@ func (d *draft) prune(s fleet.ResourceSet, have *fleet.ResourceSetState, why str
 	if len(gone) > 0 {
 		reason = why + ": " + text.Some(texts(gone))
 	}
-	d.do(fleet.Action{Kind: fleet.PruneResources, Addon: s.Name, Objects: gone, Mark: have.Tried.UTC().Format(time.RFC3339Nano), Reason: reason})
+	d.request(fleet.Action{Kind: fleet.PruneResources, Addon: s.Name, Objects: gone, Mark: have.Tried.UTC().Format(time.RFC3339Nano), Reason: reason})
 }
 
 func texts(refs []fleet.ObjectRef) []string {

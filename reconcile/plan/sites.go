@@ -169,7 +169,7 @@ func (d *draft) keepSites() {
 				reason = d.title(s) + " is not ready"
 				d.wait("%s is not ready%s", d.title(s), because(s.seen.Message))
 			}
-			d.do(fleet.Action{Kind: fleet.EnsureInfrastructure, Provider: s.provider, Reason: reason})
+			d.request(fleet.Action{Kind: fleet.EnsureInfrastructure, Provider: s.provider, Reason: reason})
 		default:
 			d.mendDrift(s)
 		}
@@ -185,7 +185,7 @@ func (d *draft) leaveSite(s *site) {
 	if !d.emptied(s) {
 		return
 	}
-	d.do(fleet.Action{Kind: fleet.DeleteInfrastructure, Provider: s.provider, Reason: "no pool is on " + s.provider + " any more, and its machines are gone"})
+	d.request(fleet.Action{Kind: fleet.DeleteInfrastructure, Provider: s.provider, Reason: "no pool is on " + s.provider + " any more, and its machines are gone"})
 }
 
 // wakeToForget asks for a look when nothing that was asked of s can show any more: what
@@ -214,7 +214,7 @@ func (d *draft) deleteGuests() bool {
 	for _, s := range d.guests() {
 		if s.seen.Exists {
 			found = true
-			d.do(fleet.Action{Kind: fleet.DeleteInfrastructure, Provider: s.provider, Reason: "the cluster is to be deleted, and its machines are gone"})
+			d.request(fleet.Action{Kind: fleet.DeleteInfrastructure, Provider: s.provider, Reason: "the cluster is to be deleted, and its machines are gone"})
 		}
 	}
 	return found

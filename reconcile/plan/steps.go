@@ -26,7 +26,7 @@ func (d *draft) stepBeforeJoin(g *group) bool {
 		return false
 	}
 	if !d.unsettled() { // a machine that nobody knows of would join with it
-		d.do(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Pool: g.name, Reason: s.Reason})
+		d.request(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Pool: g.name, Reason: s.Reason})
 	}
 	return true
 }
@@ -42,7 +42,7 @@ func (d *draft) stepAfterControlPlane() {
 	if !due || g.pool.Paused || !g.settled() || slices.ContainsFunc(g.all, func(m *machine) bool { return m.node == nil }) {
 		return
 	}
-	d.do(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Pool: g.name, Reason: s.Reason})
+	d.request(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Pool: g.name, Reason: s.Reason})
 }
 
 // withdrawRemovals takes back what servers were asked for and nothing that is planned asks for:
@@ -54,7 +54,7 @@ func (d *draft) withdrawRemovals() {
 	}
 	for _, s := range d.Observed.Distribution.Steps[g.pool.Version] {
 		if s.When == fleet.UnlessLeaving && !d.takesOut(s.Node) {
-			d.do(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Pool: g.name, Node: s.Node, Reason: s.Reason})
+			d.request(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Pool: g.name, Node: s.Node, Reason: s.Reason})
 		}
 	}
 }
@@ -66,5 +66,5 @@ func (d *draft) takesOut(node string) bool {
 		return (a.Kind == fleet.RemoveMember || a.Kind == fleet.DeleteMachine || a.Kind == fleet.DeleteNode) && (a.Node == node || string(a.Machine) == node)
 	}
 	return slices.ContainsFunc(d.out.Actions, of) ||
-		slices.ContainsFunc(d.Attempts, func(a fleet.Attempt) bool { return of(a.Action) && d.recent(a, d.hold(a)) })
+		slices.ContainsFunc(d.Attempts, func(a fleet.Attempt) bool { return of(a.Action) && d.recent(a, d.repeatAfter(a)) })
 }

@@ -66,7 +66,7 @@ func (f *facts) revocable(m *machine) bool {
 
 // keepTakenBack plans that the Node of m, whose removal is taken back, takes pods again.
 func (d *draft) keepTakenBack(m *machine) {
-	d.do(fleet.Action{
+	d.request(fleet.Action{
 		Kind: fleet.UncordonNode, Pool: m.pool.Name, Machine: m.Name, Node: m.node.Name,
 		Reason: fmt.Sprintf("its removal is taken back: pool %s wants %s", m.pool.Name, machines(m.pool.Replicas)),
 	})

@@ -93,7 +93,7 @@ func (d *draft) keepTrust() {
 		fleet.RotationHold:   "all that signs is of the new one",
 		fleet.RotationDone:   "the new one alone is trusted",
 	}[next]
-	d.do(fleet.Action{
+	d.request(fleet.Action{
 		Kind: fleet.RotateAuthority, Authority: r.Authority(), Stage: next, Wish: wish,
 		Reason: fmt.Sprintf("rotation of %s: %s", r, why),
 	})

@@ -109,7 +109,7 @@ func (b *builder) collect(root *object, c *fleet.Cluster) {
 		switch v := o.value.(type) {
 		case *clusterv1.MachineDeployment:
 			if v.Spec.ClusterName == b.key.Name {
-				c.Workers = append(c.Workers, b.workers(o, v, c.Version()))
+				c.Workers = append(c.Workers, b.deploymentPool(o, v, c.Version()))
 			}
 		case *clusterv1.Machine:
 			if v.Spec.ClusterName == b.key.Name {

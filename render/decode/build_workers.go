@@ -9,10 +9,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPlane string) fleet.Pool {
+// deploymentPool returns the pool of a MachineDeployment.
+func (b *builder) deploymentPool(o *object, in *clusterv1.MachineDeployment, controlPlane string) fleet.Pool {
 	machine := &in.Spec.Template.Spec
 	replicas := int(*in.Spec.Replicas)
-	p := worker(b.poolName(o), o, machine, in.Spec.Template.Labels, in.Spec.Template.Annotations)
+	p := workerPool(b.poolName(o), o, machine, in.Spec.Template.Labels, in.Spec.Template.Annotations)
 	p.Replicas = replicas
 	p.Strategy, p.DeletionOrder = fleet.Strategy(in.Spec.Rollout.Strategy.Type), fleet.DeletionOrder(in.Spec.Deletion.Order)
 	p.Paused = isPaused(in.Spec.Paused, o)
@@ -30,23 +31,24 @@ func (b *builder) workers(o *object, in *clusterv1.MachineDeployment, controlPla
 		p.Scaling.Rollout = rollout
 		p = p.Sized(replicas)
 	}
-	b.made(o, &p, machine, "spec.template.spec.", controlPlane)
+	b.addMachineTemplate(o, &p, machine, "spec.template.spec.", controlPlane)
 	p.NamePattern = b.namesOf(in.Spec.MachineNaming.Template, "machineSet.name", machineSetName(o.name, &p))
 	return p
 }
 
 // machine returns a standalone Machine as a pool of one machine.
 func (b *builder) machine(o *object, in *clusterv1.Machine, controlPlane string) fleet.Pool {
-	p := worker(fleet.PoolName(o.name), o, &in.Spec, in.Labels, in.Annotations)
+	p := workerPool(fleet.PoolName(o.name), o, &in.Spec, in.Labels, in.Annotations)
 	p.Kind, p.Replicas, p.Strategy = fleet.LoneMachine, 1, fleet.OnDelete
 	p.Paused = isPaused(nil, o)
 	fleet.Rollout{}.Resolve(&p)
-	b.made(o, &p, &in.Spec, "spec.", controlPlane)
+	b.addMachineTemplate(o, &p, &in.Spec, "spec.", controlPlane)
 	return p
 }
 
-// worker returns the pool of workers of o, called name, without what its machines are made from.
-func worker(name fleet.PoolName, o *object, machine *clusterv1.MachineSpec, labels, annotations map[string]string) fleet.Pool {
+// workerPool returns the pool of workers of o with that name, without bootstrap configuration and
+// infrastructure template.
+func workerPool(name fleet.PoolName, o *object, machine *clusterv1.MachineSpec, labels, annotations map[string]string) fleet.Pool {
 	return fleet.Pool{
 		Name: name, Role: fleet.RoleWorker, Version: machine.Version,
 		FailureDomain:   machine.FailureDomain,
@@ -61,8 +63,8 @@ func worker(name fleet.PoolName, o *object, machine *clusterv1.MachineSpec, labe
 	}
 }
 
-// made adds to p what its machines are made from, which is at path of o.
-func (b *builder) made(o *object, p *fleet.Pool, machine *clusterv1.MachineSpec, path, controlPlane string) {
+// addMachineTemplate adds bootstrap configuration and infrastructure template, at path of o, to p.
+func (b *builder) addMachineTemplate(o *object, p *fleet.Pool, machine *clusterv1.MachineSpec, path, controlPlane string) {
 	if why := validateSkew(machine.Version, controlPlane); why != "" {
 		b.addf(o, path+"version", "", "%s %s", machine.Version, why)
 	}

@@ -116,8 +116,7 @@ func completeControlPlane(m *fleet.ControlPlaneManifest, o metav1.Object) field.
 	return append(errs, m.Metadata.Validate(template.Child("metadata"))...)
 }
 
-// checkRotations refuses wishes to make trust anew that the control plane of root cannot
-// go through.
+// checkRotations refuses rotations that the control plane of root does not support.
 func (b *builder) checkRotations(root *object, c *fleet.Cluster) {
 	if b.controlPlaneKind == nil {
 		return

@@ -137,9 +137,9 @@ func bootstrapFrom(m *fleet.BootstrapManifest) fleet.Bootstrap {
 	return b
 }
 
-// oldest returns the hash in the oldest schema, which stays the same when a schema is
+// firstSchemaHash returns the hash in the oldest schema, which stays the same when a schema is
 // added.
-func oldest(h fleet.TemplateHash, former []fleet.TemplateHash) fleet.TemplateHash {
+func firstSchemaHash(h fleet.TemplateHash, former []fleet.TemplateHash) fleet.TemplateHash {
 	if n := len(former); n > 0 {
 		return former[n-1]
 	}
@@ -168,7 +168,7 @@ func digest(c *fleet.Cluster) string {
 	}
 	pool := func(p *fleet.Pool) {
 		part(&p.Infrastructure)
-		p.Template, p.Former = oldest(p.Template, p.Former), nil
+		p.Template, p.Former = firstSchemaHash(p.Template, p.Former), nil
 		p.APIPort, p.JoinedAPIPort = 0, 0 // they are part of Bootstrap
 	}
 	part(&plain.Infrastructure)

@@ -86,9 +86,8 @@ func selectsNothing(s *metav1.LabelSelector) bool {
 	return len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
-// selectedBy reports whether o, a Cluster, is one of those that an addon is for.
-// It reads the addon as it was written: one whose selector cannot be read is for
-// every cluster of its namespace, so that its problem is told there.
+// selectedBy reports whether addon selects o, a Cluster. It reads the addon before decoding: if its
+// selector is invalid, it selects every cluster of its namespace, so that they have its problem.
 func (o *object) selectedBy(addon *object) bool {
 	if addon.namespace != o.namespace {
 		return false

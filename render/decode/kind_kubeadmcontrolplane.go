@@ -115,8 +115,8 @@ func kubeadmControlPlaneManifest(k *controlplanev1.KubeadmControlPlane, path *fi
 	return m
 }
 
-// leastExpiryDays and certificateDays bound when certificates may be replaced:
-// how long they live where nobody says, and the least that Cluster API takes.
+// leastExpiryDays and certificateDays bound the time at which certificates are replaced: the minimum
+// of Cluster API, and their default lifetime.
 const (
 	leastExpiryDays = 7
 	certificateDays = 365

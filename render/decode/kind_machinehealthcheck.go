@@ -118,9 +118,8 @@ func normaliseMachineHealthCheck(v any) (any, field.ErrorList) {
 	return h, errs
 }
 
-// machineConditions checks what c says of the conditions of machines: the types
-// that Cluster API refuses, and those that Fairlead does not tell of and nobody
-// writes on Nodes.
+// machineConditions checks the conditions of machines in c. It refuses the types that Cluster API
+// refuses, and those that neither Fairlead reports nor Nodes have.
 // Source: Cluster API, api/core/v1beta2, UnhealthyMachineCondition.
 func machineConditions(c *clusterv1.MachineHealthCheckChecks, path *field.Path) field.ErrorList {
 	var errs field.ErrorList

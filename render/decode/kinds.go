@@ -76,7 +76,7 @@ func (k *kind) allowed(t reflect.Type, path string) []string {
 	return k.enums[t]
 }
 
-// written returns path as it is called in version.
+// written returns the name of path in version.
 func (k *kind) written(version, path string) string {
 	longest := ""
 	for newest := range k.renamed[version] {

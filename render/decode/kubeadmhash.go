@@ -109,8 +109,8 @@ func sortedArgs(args []bootstrapv1.Arg) []bootstrapv1.Arg {
 	return out
 }
 
-// sortedByKey returns list, which may be changed, in the order of its keys, or as it is if a key
-// is there twice.
+// sortedByKey sorts list in place by its keys, and returns it. A list with a duplicate key is not
+// sorted.
 func sortedByKey[T any](list []T, key func(T) string) []T {
 	seen := make(map[string]bool, len(list))
 	for _, v := range list {

@@ -111,8 +111,8 @@ func (s *overlaySet) findMembers() {
 // of the one that the cluster refers to, including that one. Each makes its provider a site
 // of the cluster. Source: people who mix providers in Cluster API write them like this,
 // since controllers of machines look for a cluster of their own kind with the name in
-// spec.infrastructureRef. A class gives the one that the cluster refers to a name that nobody
-// writes: objects of other providers may be called like the cluster itself there.
+// spec.infrastructureRef. A class generates the name of the one that the cluster refers to: then
+// objects of other providers may have the name of the cluster.
 func (s *overlaySet) sites(cluster fleet.Key) []*object {
 	root := s.clusters[cluster]
 	in, ok := root.value.(*clusterv1.Cluster)

@@ -69,7 +69,7 @@ func (b *builder) older(c *fleet.Cluster, v topology.Older) fleet.ClassVersion {
 			then.ControlPlane = p
 			out.Pools[p.Name] = p.Blueprint()
 		case *clusterv1.MachineDeployment:
-			p := at.workers(o, in, in.Spec.Template.Spec.Version)
+			p := at.deploymentPool(o, in, in.Spec.Template.Spec.Version)
 			then.Workers = append(then.Workers, p)
 			out.Pools[p.Name] = p.Blueprint()
 		}
@@ -96,7 +96,7 @@ func anonymous(t *fleet.Topology, hide func(*fleet.Object)) *fleet.Topology {
 		pools := make(map[fleet.PoolName]fleet.Blueprint, len(out.Older[i].Pools))
 		for name, b := range out.Older[i].Pools {
 			hide(&b.Infrastructure)
-			b.Template, b.Former = oldest(b.Template, b.Former), nil
+			b.Template, b.Former = firstSchemaHash(b.Template, b.Former), nil
 			pools[name] = b
 		}
 		out.Older[i].Pools = pools

@@ -94,8 +94,8 @@ func releaseOptions(o *helmOptions) fleet.ReleaseOptions {
 	return out
 }
 
-// releaseDigest is over what r installs and how, not over what its repository
-// asks for: new credentials install nothing anew.
+// releaseDigest is a digest of what r installs and how, without the credentials of its repository:
+// new credentials reinstall nothing.
 func releaseDigest(r *fleet.Release) string {
 	h := sha256.New()
 	h.Write(marshal([]any{r.Proxy, r.Strategy, r.Prune, r.Chart, r.Options}))
@@ -120,8 +120,8 @@ func (b *builder) secretValue(o *object, field, name, key string) fleet.Secret {
 	return d[key]
 }
 
-// chartValues returns the values that a template of o comes to for the cluster of
-// root, as JSON of a mapping.
+// chartValues returns the result of the values template of o for the cluster of root, as JSON of a
+// mapping.
 func (b *builder) chartValues(root, o *object, text string) fleet.Secret {
 	bad := func(err error) fleet.Secret {
 		b.addf(o, "spec.valuesTemplate", "", "for cluster %s: %s", b.key, err)

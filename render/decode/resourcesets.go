@@ -25,8 +25,8 @@ type writtenBy struct {
 	content string // may be secret
 }
 
-// sameObject returns r as it is in a cluster, where an object without a namespace is in
-// "default", if its kind has namespaces.
+// sameObject returns r with the namespace that it has in a cluster: "default" if r has none and its
+// kind is namespaced.
 func sameObject(r fleet.ObjectRef) fleet.ObjectRef {
 	if r.Namespace == metav1.NamespaceDefault {
 		r.Namespace = ""

@@ -43,8 +43,8 @@ func (s *overlaySet) owns(o *object) bool {
 	return s.path == "." || strings.HasPrefix(path.Clean(o.file), s.path+"/")
 }
 
-// effectless says why o changes none of the clusters of the overlay, and what to do; empty:
-// it changes one.
+// effectless returns why o changes no cluster of the overlay, and what to do; empty if it changes
+// one.
 func (s *overlaySet) effectless(o *object, clusters []fleet.Cluster) (field, what, hint string) {
 	const remove = "refer to it, or remove it"
 	switch o.kind.role {

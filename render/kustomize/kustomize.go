@@ -36,7 +36,7 @@ func DefaultLimits() Limits {
 	return Limits{File: documents.DefaultLimits(), Depth: 20, Includes: 1000, Objects: 2000, Bytes: 16 << 20, Tries: 10_000}
 }
 
-// A Scan is what the build of an overlay may read.
+// A Scan is everything that the build of an overlay may read.
 type Scan struct {
 	Overlay string // folder
 	File    string // its kustomization file
@@ -87,10 +87,10 @@ func New(l Limits) *Kustomizer {
 	return &Kustomizer{limits: l, builtin: builtin().marshal()}
 }
 
-// Scan reads the kustomization in the folder overlay of tree, and everything that it
-// includes. Where something is refused, that is the problem, and the Scan has what was read
-// until then, so that a change of it is noticed. Everything may use what is in one of the
-// folders apart, which use only files of their own folder.
+// Scan reads the kustomization in the folder overlay of tree, and everything that it includes. If
+// something is refused, it returns the problem, and the Scan has what was read before, so that a
+// change of it is noticed. Every kustomization may use the folders apart, which may use only files
+// of their own folder.
 func (k *Kustomizer) Scan(tree fs.FS, overlay string, apart ...string) (*Scan, *fleet.Problem) {
 	s := newScanner(tree, overlay, k.limits, k.builtin)
 	s.apart = apart

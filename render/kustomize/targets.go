@@ -13,10 +13,9 @@ import (
 	"fairlead.dev/fleet/documents"
 )
 
-// The targets of an overlay are what its patches select, with what they may select from.
-// They know only objects as they are written. Where names, namespaces or kinds change in the
-// build, any is taken for the right one: there is no warning of a patch that changes
-// something.
+// The targets of an overlay are the selectors of its patches, with the objects that they may select.
+// These are the objects before the build. If the build changes names, namespaces or kinds, any value
+// matches: there is no warning for a patch that changes something.
 type targets struct {
 	selected []selected
 	ids      map[string][]resid.ResId // of the objects in files

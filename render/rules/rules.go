@@ -46,7 +46,7 @@ type Change struct {
 	Reason  string `cel:"reason"`
 }
 
-// A Cluster is one as it is and as it would be.
+// A Cluster is a changed cluster, with its versions before and after.
 type Cluster struct {
 	Name      string            `cel:"name"` // NAMESPACE/NAME
 	Labels    map[string]string `cel:"labels"`
@@ -55,13 +55,13 @@ type Cluster struct {
 	Namespace string            `cel:"namespace"` // of Name
 }
 
-// Check says why expression decides nothing. The error is of kind Invalid.
+// Check returns why expression is invalid. The error has the kind Invalid.
 func Check(expression string) error {
 	_, err := compiled(expression)
 	return err
 }
 
-// Holds reports whether expression is true of p. The error says why nobody knows.
+// Holds reports whether expression is true of p. It returns an error if expression has no result.
 func Holds(ctx context.Context, expression string, p Plan) (bool, error) {
 	program, err := compiled(expression)
 	if err != nil {

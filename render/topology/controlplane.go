@@ -9,14 +9,14 @@ import (
 
 // controlPlane adds the control plane, its machine template and its health check.
 // Source: Cluster API, exp/topology/desiredstate.
-func (x *expansion) controlPlane() made {
+func (x *expansion) controlPlane() createdRef {
 	class, topology := &x.class.spec.ControlPlane, &x.cluster.Spec.Topology.ControlPlane
 	labels := merged(x.ours(), topology.Metadata.Labels, class.Metadata.Labels)
 	notes := merged(topology.Metadata.Annotations, class.Metadata.Annotations)
 	name := x.setName(x.cluster.Spec.ControlPlaneRef, class.Naming.Template, "control-plane", "spec.controlPlane.naming.template")
 	machineName := simpleName(x.object.name()+"-", x.object.key(), "control-plane-machine", "")
 
-	t := &item{place: controlPlane, template: x.class.templates[class.TemplateRef]}
+	t := &patchTarget{place: controlPlane, template: x.class.templates[class.TemplateRef]}
 	inner := child(t.template.Raw, "spec", "template", "metadata")
 	t.labels = merged(labels, texts(inner["labels"]))
 	t.notes = merged(clonedFrom(t.template), notes, texts(inner["annotations"]))
@@ -29,14 +29,14 @@ func (x *expansion) controlPlane() made {
 		known["replicas"] = *topology.Replicas
 	}
 	t.builtin = map[string]any{"controlPlane": known}
-	machine := &item{
+	machine := &patchTarget{
 		place: controlPlaneMachine, template: x.class.templates[class.MachineInfrastructure.TemplateRef],
 		overrides: t.overrides, builtin: t.builtin,
 	}
 	x.patch(t)
 	x.patch(machine)
-	_, machines := x.copied(machine, machineName, nil)
-	e, m := x.instance(t, name)
+	_, machines := x.cloneTemplate(machine, machineName, nil)
+	e, m := x.fromTemplate(t, name)
 	e.from("metadata.name", x.class.object, x.class.written("spec.controlPlane.naming.template"))
 	x.complete(e, t, machines, labels, notes)
 	x.healthCheck(name, x.controlPlaneHealth(), map[string]string{
@@ -45,9 +45,9 @@ func (x *expansion) controlPlane() made {
 	return m
 }
 
-// A completion fills in the fields of a control plane that the topology and the class
+// controlPlaneFields sets the fields of a control plane that the topology and the class
 // define. Their values in the template count as they were before patches.
-type completion struct {
+type controlPlaneFields struct {
 	*expansion
 	e        *Expanded
 	old      bool // the template follows the contract of v1beta1
@@ -63,8 +63,8 @@ type completion struct {
 const topologyControlPlane = "spec.topology.controlPlane"
 
 // complete fills in e, the control plane made from t.
-func (x *expansion) complete(e *Expanded, t *item, machines made, labels, notes map[string]string) {
-	c := &completion{
+func (x *expansion) complete(e *Expanded, t *patchTarget, machines createdRef, labels, notes map[string]string) {
+	c := &controlPlaneFields{
 		expansion: x, e: e, old: t.template.Contract == V1Beta1,
 		topology: &x.cluster.Spec.Topology.ControlPlane, class: &x.class.spec.ControlPlane,
 		spec: child(e.Raw, "spec"), before: child(t.template.Raw, "spec", "template", "spec", "machineTemplate"),
@@ -90,14 +90,14 @@ func (x *expansion) complete(e *Expanded, t *item, machines made, labels, notes 
 }
 
 // innerBefore returns the part of the unpatched machineTemplate that describes a machine.
-func (c *completion) innerBefore() map[string]any {
+func (c *controlPlaneFields) innerBefore() map[string]any {
 	if c.old {
 		return c.before
 	}
 	return child(c.before, "spec")
 }
 
-func (c *completion) metadata(labels, notes map[string]string) {
+func (c *controlPlaneFields) metadata(labels, notes map[string]string) {
 	meta := child(c.before, "metadata")
 	c.machine["metadata"] = metadataOnly(merged(labels, texts(meta["labels"])), merged(notes, texts(meta["annotations"])))
 	given := len(c.topology.Metadata.Labels)+len(c.topology.Metadata.Annotations) > 0
@@ -105,7 +105,7 @@ func (c *completion) metadata(labels, notes map[string]string) {
 }
 
 // lists fills in taints and readiness gates.
-func (c *completion) lists() {
+func (c *controlPlaneFields) lists() {
 	fill := func(name string, list any, given, fromCluster bool) {
 		if v, ok := c.innerBefore()[name]; ok {
 			c.inner[name] = v
@@ -121,7 +121,7 @@ func (c *completion) lists() {
 }
 
 // bounds fills in the timeouts of deleting machines.
-func (c *completion) bounds() {
+func (c *controlPlaneFields) bounds() {
 	deletion, before, prefix, suffix := c.inner, c.innerBefore(), c.prefix, ""
 	if !c.old {
 		deletion, before, prefix, suffix = maps.Clone(child(c.inner, "deletion")), child(before, "deletion"), prefix+".deletion", "Seconds"
@@ -157,7 +157,7 @@ func (c *completion) bounds() {
 	}
 }
 
-func (c *completion) rollout() {
+func (c *controlPlaneFields) rollout() {
 	after, field := c.topology.Rollout.After, "spec.rollout.after"
 	switch {
 	case after.IsZero():

@@ -66,13 +66,13 @@ func (c *Class) Expand(o Object) (*Expansion, []fleet.Problem) {
 	}
 	x.builtin = x.clusterBuiltin()
 	out := &Expansion{Upgrade: x.upgrade()}
-	out.Objects = x.make(x.cluster.Spec.Topology.Version, &out.Upgrade)
+	out.Objects = x.objectsAt(x.cluster.Spec.Topology.Version, &out.Upgrade)
 	x.engine.budget, x.cost = &budget{left: maxWork}, rulesCost // for all older versions together
 	for _, v := range x.older() {
 		if len(x.problems) > 0 {
 			break
 		}
-		made := Older{Version: v, Objects: x.make(v, nil)}
+		made := Older{Version: v, Objects: x.objectsAt(v, nil)}
 		for i := range x.problems {
 			x.problems[i].Message = fmt.Sprintf("at version %s: %s", v, x.problems[i].Message)
 		}
@@ -86,9 +86,9 @@ func (c *Class) Expand(o Object) (*Expansion, []fleet.Problem) {
 	return out, nil
 }
 
-// make returns what the class makes at a version. It adds the names of pools to u, unless u
+// objectsAt returns the objects of the class at a version. It adds the names of pools to u, unless u
 // is nil.
-func (x *expansion) make(version string, u *Upgrade) []*Expanded {
+func (x *expansion) objectsAt(version string, u *Upgrade) []*Expanded {
 	x.version, x.out = version, nil
 	infrastructure := x.infrastructure()
 	control := x.controlPlane()

@@ -83,26 +83,26 @@ func (x *expansion) setName(ref clusterv1.ContractVersionedObjectReference, nami
 	return name
 }
 
-// A made object is what others refer to.
-type made struct {
+// A createdRef refers to a created object.
+type createdRef struct {
 	gvk  schema.GroupVersionKind
 	name string
 }
 
-func (m made) ref() clusterv1.ContractVersionedObjectReference {
+func (m createdRef) ref() clusterv1.ContractVersionedObjectReference {
 	return clusterv1.ContractVersionedObjectReference{APIGroup: m.gvk.Group, Kind: m.gvk.Kind, Name: m.name}
 }
 
 // fields returns the reference as a version of Cluster API writes it.
-func (m made) fields(old bool, namespace string) map[string]any {
+func (m createdRef) fields(old bool, namespace string) map[string]any {
 	if old {
 		return map[string]any{"apiVersion": m.gvk.GroupVersion().String(), "kind": m.gvk.Kind, "name": m.name, "namespace": namespace}
 	}
 	return map[string]any{"apiGroup": m.gvk.Group, "kind": m.gvk.Kind, "name": m.name}
 }
 
-// instance makes of a patched template the object that it is a template of.
-func (x *expansion) instance(t *item, name string) (*Expanded, made) {
+// fromTemplate creates an object from a patched template.
+func (x *expansion) fromTemplate(t *patchTarget, name string) (*Expanded, createdRef) {
 	gvk := t.template.gvk()
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "Template")
 	patched := child(t.spec, "template")
@@ -120,11 +120,11 @@ func (x *expansion) instance(t *item, name string) (*Expanded, made) {
 	e.from("metadata", t.template, "spec.template.metadata")
 	x.trace(e, t, "spec")
 	x.out = append(x.out, e)
-	return e, made{gvk, name}
+	return e, createdRef{gvk, name}
 }
 
-// copied makes of a patched template the cluster's own copy of it.
-func (x *expansion) copied(t *item, name string, labels map[string]string) (*Expanded, made) {
+// cloneTemplate creates a copy of a patched template for the cluster.
+func (x *expansion) cloneTemplate(t *patchTarget, name string, labels map[string]string) (*Expanded, createdRef) {
 	meta := child(t.template.Raw, "metadata")
 	notes := texts(meta["annotations"])
 	delete(notes, lastApplied)
@@ -138,23 +138,23 @@ func (x *expansion) copied(t *item, name string, labels map[string]string) (*Exp
 	e.from("", t.template, "")
 	x.trace(e, t, "spec.template.spec")
 	x.out = append(x.out, e)
-	return e, made{t.template.gvk(), name}
+	return e, createdRef{t.template.gvk(), name}
 }
 
-func (x *expansion) infrastructure() made {
+func (x *expansion) infrastructure() createdRef {
 	class := &x.class.spec.Infrastructure
-	t := &item{place: infrastructureCluster, template: x.class.templates[class.TemplateRef]}
+	t := &patchTarget{place: infrastructureCluster, template: x.class.templates[class.TemplateRef]}
 	inner := child(t.template.Raw, "spec", "template", "metadata")
 	t.labels, t.notes = merged(x.ours(), texts(inner["labels"])), merged(clonedFrom(t.template), texts(inner["annotations"]))
 	name := x.setName(x.cluster.Spec.InfrastructureRef, class.Naming.Template, "infrastructure", "spec.infrastructure.naming.template")
 	x.patch(t)
-	e, m := x.instance(t, name)
+	e, m := x.fromTemplate(t, name)
 	e.from("metadata.name", x.class.object, x.class.written("spec.infrastructure.naming.template"))
 	return m
 }
 
 // root adds the Cluster itself, with its references instead of its topology.
-func (x *expansion) root(infrastructure, control made) {
+func (x *expansion) root(infrastructure, control createdRef) {
 	raw := maps.Clone(x.object.Raw)
 	meta, spec := maps.Clone(child(raw, "metadata")), maps.Clone(child(raw, "spec"))
 	meta["labels"] = anyMap(merged(x.ours(), texts(meta["labels"])))

@@ -21,8 +21,8 @@ const (
 	poolMachine
 )
 
-// An item is one template that is made an object.
-type item struct {
+// A patchTarget is one template from which an object is created.
+type patchTarget struct {
 	place     place
 	class     string // class of machines, at poolBootstrap and poolMachine
 	template  Object
@@ -47,7 +47,7 @@ type operation struct {
 }
 
 // selects reports whether a patch applies to t.
-func selects(s *clusterv1.PatchSelector, t *item) bool {
+func selects(s *clusterv1.PatchSelector, t *patchTarget) bool {
 	if t.template.text("apiVersion") != s.APIVersion || t.template.text("kind") != s.Kind {
 		return false
 	}
@@ -70,7 +70,7 @@ func selects(s *clusterv1.PatchSelector, t *item) bool {
 }
 
 // patch computes the operations of all patches on t, in their order, and applies them.
-func (x *expansion) patch(t *item) {
+func (x *expansion) patch(t *patchTarget) {
 	before := len(x.problems)
 	for i := range x.class.spec.Patches {
 		p := &x.class.spec.Patches[i]
@@ -101,7 +101,7 @@ func (x *expansion) patch(t *item) {
 var oneVariable = regexp.MustCompile(`^\s*{{-?\s*\.(\w+)\s*-?}}\s*$`)
 
 // enabled reports whether a patch is to be applied to t.
-func (x *expansion) enabled(p *clusterv1.ClusterClassPatch, t *item, at string) bool {
+func (x *expansion) enabled(p *clusterv1.ClusterClassPatch, t *patchTarget, at string) bool {
 	if p.EnabledIf == "" {
 		return true
 	}
@@ -116,7 +116,7 @@ func (x *expansion) enabled(p *clusterv1.ClusterClassPatch, t *item, at string) 
 }
 
 // operation adds what one JSON patch does to t.
-func (x *expansion) operation(p *clusterv1.ClusterClassPatch, in *clusterv1.JSONPatch, t *item, at string) {
+func (x *expansion) operation(p *clusterv1.ClusterClassPatch, in *clusterv1.JSONPatch, t *patchTarget, at string) {
 	op := operation{patch: p.Name, field: at, op: in.Op, path: in.Path}
 	var err error
 	switch {
@@ -143,7 +143,7 @@ func (x *expansion) operation(p *clusterv1.ClusterClassPatch, in *clusterv1.JSON
 }
 
 // variables returns the variables that hold for t, builtin among them.
-func (x *expansion) variables(t *item) map[string]json.RawMessage {
+func (x *expansion) variables(t *patchTarget) map[string]json.RawMessage {
 	if t.values == nil {
 		t.values = maps.Clone(x.globals)
 		maps.Copy(t.values, t.overrides)
@@ -158,14 +158,14 @@ func (x *expansion) variables(t *item) map[string]json.RawMessage {
 }
 
 // spendVariable takes the cost of reading a variable from the budget.
-func (x *expansion) spendVariable(t *item, path string) error {
+func (x *expansion) spendVariable(t *patchTarget, path string) error {
 	name, _, _ := strings.Cut(path, ".")
 	name, _, _ = strings.Cut(name, "[")
 	return x.engine.budget.spend(1000 + 10*len(x.variables(t)[name]))
 }
 
 // evaluate runs a template with the variables of t.
-func (x *expansion) evaluate(template string, t *item) ([]byte, error) {
+func (x *expansion) evaluate(template string, t *patchTarget) ([]byte, error) {
 	data, err := x.data(t, template)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (x *expansion) evaluate(template string, t *item) ([]byte, error) {
 
 // data returns the variables of t for a template. A template that may change them gets a
 // copy.
-func (x *expansion) data(t *item, template string) (map[string]any, error) {
+func (x *expansion) data(t *patchTarget, template string) (map[string]any, error) {
 	functions := strings.ToLower(template)
 	changes := strings.Contains(functions, "set") || strings.Contains(functions, "merge")
 	if t.data != nil && !changes {
@@ -199,7 +199,7 @@ func (x *expansion) data(t *item, template string) (map[string]any, error) {
 // withMetadata returns the template with the labels and annotations of its object, which
 // patches may read and replace. Source: Cluster API,
 // core/reconcilers/topology/cluster/patches/engine.go.
-func (x *expansion) withMetadata(t *item) map[string]any {
+func (x *expansion) withMetadata(t *patchTarget) map[string]any {
 	doc := maps.Clone(t.template.Raw)
 	if t.place != infrastructureCluster && t.place != controlPlane {
 		return doc
@@ -228,7 +228,7 @@ func child(m map[string]any, path ...string) map[string]any {
 
 // trace adds the patches of t to the sources of the object: prefix is where the object has
 // the template's spec.template.spec.
-func (x *expansion) trace(e *Expanded, t *item, prefix string) {
+func (x *expansion) trace(e *Expanded, t *patchTarget, prefix string) {
 	for _, op := range t.ops {
 		parts := strings.Split(strings.TrimPrefix(op.path, "/"), "/")
 		for i, p := range parts {

@@ -9,7 +9,7 @@ import (
 )
 
 // apply does the operations of t and fills in its spec.
-func (x *expansion) apply(t *item) {
+func (x *expansion) apply(t *patchTarget) {
 	doc := marshal(x.withMetadata(t))
 	cost := 0
 	for _, op := range t.ops {

@@ -60,10 +60,10 @@ func (x *expansion) pool(md *clusterv1.MachineDeploymentTopology, class *cluster
 		known["replicas"] = *md.Replicas
 	}
 	overrides := x.values(at+".variables.overrides", md.Variables.Overrides, false)
-	made := func(p place, ref clusterv1.ClusterClassTemplateReference, name string) made {
-		t := &item{place: p, class: md.Class, template: x.class.templates[ref], overrides: overrides, builtin: map[string]any{"machineDeployment": known}}
+	made := func(p place, ref clusterv1.ClusterClassTemplateReference, name string) createdRef {
+		t := &patchTarget{place: p, class: md.Class, template: x.class.templates[ref], overrides: overrides, builtin: map[string]any{"machineDeployment": known}}
 		x.patch(t)
-		_, m := x.copied(t, name, pool)
+		_, m := x.cloneTemplate(t, name, pool)
 		return m
 	}
 	bootstrap := made(poolBootstrap, class.Bootstrap.TemplateRef, bootstrapName)

@@ -9,8 +9,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// An Upgrade is what a Cluster and its class say of how pools are upgraded. It
-// is for whoever knows what is there; the objects are those of one version.
+// An Upgrade is how the pools of a Cluster are upgraded, by the Cluster and its class. The planner
+// uses it with the observed versions; the expanded objects are those of one version.
 type Upgrade struct {
 	Listed      bool              // the class lists kubernetesVersions
 	Concurrency int               // pools at once, at least one

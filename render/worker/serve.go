@@ -52,8 +52,9 @@ func Serve(in io.Reader, out io.Writer, memory int64) error {
 	return serve(builder, requests, ended, tell)
 }
 
-// serve ends with its input, also during a build: its parent is gone. A build begins once the
-// answer before it is told to its end: the parent may have it, and ask again, before that.
+// serve ends when its input ends, also during a build, since its parent has ended. A build begins
+// once the previous answer is written completely: the parent may read it and send the next request
+// before that.
 func serve(b *kustomize.Kustomizer, requests <-chan request, ended <-chan error, tell func(answer) error) error {
 	told := make(chan error, 1)
 	next := requests

@@ -19,13 +19,13 @@ import (
 // asked for the configuration, since it alone evaluates includes and conditions. An error
 // of kind Invalid says what is missing.
 func ByHand(ctx context.Context) (BranchOptions, error) {
-	const op = "find out who you are"
+	const op = "determine the author of the commit"
 	o := BranchOptions{
 		Name:  cmp.Or(os.Getenv("GIT_AUTHOR_NAME"), configured(ctx, "user.name")),
 		Email: cmp.Or(os.Getenv("GIT_AUTHOR_EMAIL"), configured(ctx, "user.email")),
 	}
 	if o.Name == "" || o.Email == "" {
-		return o, fleet.Errorf(fleet.Invalid, op, "Git knows no name and address to commit with: git config --global user.name NAME; git config --global user.email MAIL")
+		return o, fleet.Errorf(fleet.Invalid, op, "Git has no user.name and user.email. Run git config --global user.name NAME and git config --global user.email ADDRESS")
 	}
 	if configured(ctx, "--type=bool", "commit.gpgSign") != "true" {
 		return o, nil

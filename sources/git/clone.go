@@ -216,10 +216,10 @@ func (c *clone) fetch(ctx context.Context, h plumbing.Hash) error {
 	return nil
 }
 
-// history returns a store with the commits of tip that are not in the history of base,
-// without their content where the server can leave that out. Where the server does not know
+// commitsSince returns a store with the commits of tip that are not in the history of base,
+// without their content if the server can omit it. If the server does not know
 // base, it has all commits of tip.
-func (c *clone) history(ctx context.Context, tip, base plumbing.Hash) (*store, error) {
+func (c *clone) commitsSince(ctx context.Context, tip, base plumbing.Hash) (*store, error) {
 	s, err := c.remote.open(ctx, uploadPack)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (b *Branch) Compact(ctx context.Context, base fleet.Revision, c sources.Com
 		return fleet.Revision{}, sources.History{}, classify(ctx, op, err)
 	}
 	if c.Keeps(h.times()) == len(h) {
-		return base, h.told(), nil
+		return base, h.length(), nil
 	}
 	if k.filtered {
 		if k, h, err = b.history(ctx, tip, c, packp.FilterBlobNone()); err != nil {
@@ -67,7 +67,7 @@ func (b *Branch) Compact(ctx context.Context, base fleet.Revision, c sources.Com
 			b.clone.has(head)
 		}
 	}
-	return b.revision(head), append(history{{when: w.who.When.Unix()}}, h[:kept]...).told(), nil
+	return b.revision(head), append(history{{when: w.who.When.Unix()}}, h[:kept]...).length(), nil
 }
 
 // maxCompaction bounds the time of a compaction.
@@ -118,6 +118,6 @@ func (h history) times() []time.Time {
 	return out
 }
 
-func (h history) told() sources.History {
+func (h history) length() sources.History {
 	return sources.History{Commits: len(h), Oldest: time.Unix(h[len(h)-1].when, 0).UTC()}
 }

@@ -125,7 +125,7 @@ type chain struct {
 
 // between returns the commits of to that are not in the history of from.
 func (r *Repository) between(ctx context.Context, from, to plumbing.Hash) (*chain, error) {
-	st, err := r.clone.history(ctx, r.tip(to), from)
+	st, err := r.clone.commitsSince(ctx, r.tip(to), from)
 	if err != nil {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func (m *Merges) since(ctx context.Context, base, head plumbing.Hash) (plumbing.
 	if base == head {
 		return base, nil
 	}
-	own, err := m.clone.history(ctx, head, base)
+	own, err := m.clone.commitsSince(ctx, head, base)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
@@ -179,7 +179,7 @@ func (m *Merges) continues(ctx context.Context, a, b plumbing.Hash) (bool, error
 	if a == b {
 		return true, nil
 	}
-	beyond, err := m.clone.history(ctx, b, a)
+	beyond, err := m.clone.commitsSince(ctx, b, a)
 	if err != nil {
 		return false, err
 	}

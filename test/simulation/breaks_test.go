@@ -89,7 +89,7 @@ func faults() []fault {
 		{"secrets go before machines", "SecretsGoLast", []edit{
 			{
 				"reconcile/plan/deletion.go", "case d.deleteExternal():",
-				"case BROKEN && d.hasSecrets():\n\t\td.do(fleet.Action{Kind: fleet.DeleteSecrets})\n\tcase d.deleteExternal():",
+				"case BROKEN && d.hasSecrets():\n\t\td.request(fleet.Action{Kind: fleet.DeleteSecrets})\n\tcase d.deleteExternal():",
 			},
 		}},
 		{"damaged tags are taken as they are", "WhatIsHeldIsLeftAlone", []edit{

@@ -26,13 +26,13 @@ const (
 	oldSigned = 24 * time.Hour
 )
 
-// handover returns what a control-plane machine needs while two authorities of
+// trustBothCAs returns what a control-plane machine needs while two CAs of
 // the cluster are trusted, and the command that comes after kubeadm's; nothing
 // where there is one. kube-controller-manager takes one certificate to sign with,
 // which kubeadm would have it read from the file of both. And who trusts the new
 // authority alone, like a machine that joins when it signs, believes an API
 // server of the old one by the certificate that crosses them.
-func (w *writer) handover(dir string) (files []cloudinit.File, after string, err error) {
+func (w *writer) trustBothCAs(dir string) (files []cloudinit.File, after string, err error) {
 	ca := w.in.Secrets[fleet.ClusterCA]
 	first, rest := pem.Decode(ca[fleet.TLSCertKey].Reveal())
 	if first == nil || len(bytes.TrimSpace(rest)) == 0 {
@@ -79,10 +79,10 @@ func (w *writer) signingDuration() time.Duration {
 	return 365 * 24 * time.Hour
 }
 
-// replaceable says what of c's manifests stands in the way of another authority
-// of the cluster: whatever says by itself whom to trust, which nobody would
-// change meanwhile.
-func replaceable(c *fleet.Cluster) error {
+// checkRotatable returns what in c's manifests prevents a rotation of the CA
+// of the cluster: settings that fix trusted certificates, which a rotation would
+// not change.
+func checkRotatable(c *fleet.Cluster) error {
 	spec, err := specOf(c.ControlPlane.Bootstrap)
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func successor(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretData, to f
 		}
 		return made, nil
 	}
-	if err := replaceable(c); err != nil {
+	if err := checkRotatable(c); err != nil {
 		return nil, err
 	}
 	made, err := pki.NewSuccessor("kubernetes-"+to.Wish, conf.EncryptionAlgorithm, days, to.Since)

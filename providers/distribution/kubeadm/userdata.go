@@ -172,7 +172,7 @@ func (w *writer) kubeadm(initPath, joinPath string) (kubeadmParts, error) {
 			return out, err
 		}
 		var more []cloudinit.File
-		more, after, err = w.handover(cmp.Or(w.spec.ClusterConfiguration.CertificatesDir, certificatesDir))
+		more, after, err = w.trustBothCAs(cmp.Or(w.spec.ClusterConfiguration.CertificatesDir, certificatesDir))
 		if err != nil {
 			return out, err
 		}

@@ -67,15 +67,15 @@ func (k *kept) warnings(ctx context.Context, n *workload.Conn) map[string]warnin
 		n.GetSelected(ctx, eventsPath, eventsOfNodes+expiryFine, &fine) != nil {
 		return old
 	}
-	next := follow(old, warned.Items, fine.Items, now)
+	next := updateWarnings(old, warned.Items, fine.Items, now)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.read, k.warned = now, next
 	return next
 }
 
-// follow returns the warnings that hold now, where old held before.
-func follow(old map[string]warning, warned, fine []corev1.Event, now time.Time) map[string]warning {
+// updateWarnings returns the present warnings; old are the former ones.
+func updateWarnings(old map[string]warning, warned, fine []corev1.Event, now time.Time) map[string]warning {
 	out := make(map[string]warning)
 	for node, w := range old {
 		if now.Sub(w.seen) < warningHolds {

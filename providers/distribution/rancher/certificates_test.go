@@ -39,7 +39,7 @@ func TestFollowWarnings(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			got := make(map[string]time.Time)
-			for node, w := range follow(tc.old, tc.warned, tc.fine, now) {
+			for node, w := range updateWarnings(tc.old, tc.warned, tc.fine, now) {
 				got[node] = w.notAfter
 			}
 			if d := cmp.Diff(tc.want, got); d != "" {

@@ -53,7 +53,7 @@ func (d Distribution) Members(ctx context.Context, a providers.Access) (*fleet.E
 		if err != nil {
 			return err
 		}
-		out, err = judge(ctx, n, list)
+		out, err = memberHealth(ctx, n, list)
 		return err
 	})
 	return out, err
@@ -102,8 +102,8 @@ func (d Distribution) list(ctx context.Context, n *workload.Conn, a providers.Ac
 	return answer.Members, nil
 }
 
-// judge returns what is known of the members in list: how they are, their Nodes tell.
-func judge(ctx context.Context, n *workload.Conn, list []member) (*fleet.Etcd, error) {
+// memberHealth returns the members in list with their health, which conditions of their Nodes show.
+func memberHealth(ctx context.Context, n *workload.Conn, list []member) (*fleet.Etcd, error) {
 	var nodes corev1.NodeList
 	if err := n.GetCached(ctx, nodesPath, etcdRole, &nodes); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (d Distribution) RemoveMember(ctx context.Context, a providers.Access, m fl
 		if i < 0 {
 			return nil
 		}
-		etcd, err := judge(ctx, n, list)
+		etcd, err := memberHealth(ctx, n, list)
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (d Distribution) RemoveMember(ctx context.Context, a providers.Access, m fl
 		if victim.Name == "" {
 			return conflict("it never started, and servers can be asked by name alone: they take it out themselves within five minutes")
 		}
-		if err := d.ask(ctx, n, a.Cluster, victim); err != nil {
+		if err := d.requestRemoval(ctx, n, a.Cluster, victim); err != nil {
 			return err
 		}
 		n.Renew()
@@ -190,8 +190,8 @@ func (d Distribution) RemoveMember(ctx context.Context, a providers.Access, m fl
 	})
 }
 
-// ask has the servers take out m.
-func (d Distribution) ask(ctx context.Context, n *workload.Conn, c fleet.Key, m member) error {
+// requestRemoval makes the servers remove m from etcd.
+func (d Distribution) requestRemoval(ctx context.Context, n *workload.Conn, c fleet.Key, m member) error {
 	at := nodesPath + "/" + nodeOf(m.Name)
 	var node corev1.Node
 	err := n.Get(ctx, at, &node)

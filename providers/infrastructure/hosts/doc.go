@@ -1,13 +1,13 @@
-// Package hosts is the infrastructure provider for machines that exist already and
-// are reached over SSH. It puts together what its rooms do:
+// Package hosts is the infrastructure provider for existing machines, which it reaches over SSH. It
+// combines its packages:
 //
-//	api       the kinds that people write: HostCluster, HostMachineTemplate, HostPool, Host
+//	api       the kinds in Git: HostCluster, HostMachineTemplate, HostPool, Host
 //	remote    scripts on hosts over SSH
-//	host      what is kept on a host: claims, notes, how far a machine is
+//	host      what is stored on a host: claims, notes, progress of a machine
 //	userdata  user data, as steps for a host
 //	haproxy   the configuration of load balancers
 //
-// What it knows is on the hosts. A claim on a host says whose it is, and the other
-// hosts of the pool hold a note of it, so that a host which does not answer is
-// neither forgotten nor taken for free: see roster.go.
+// All state is on the hosts. A claim on a host names its owner, and the other hosts of the pool have
+// a note of it, so that a host that does not answer neither loses its machine nor counts as free: see
+// roster.go.
 package hosts

@@ -25,9 +25,9 @@ func addressesOf(tags map[string]string) []string {
 	return out
 }
 
-// loses reports whether the machine on h, which is not deployed, has an address of a pool that
+// mustGiveBackAddress reports whether the machine on h, which is not deployed, has an address of a pool that
 // another machine has, of whatever pool, and is deployed with, or keeps: see package addresses.
-func (o *observation) loses(h *seenHost) bool {
+func (o *observation) mustGiveBackAddress(h *observedHost) bool {
 	claims, err := addresses.Parse(h.tags[addresses.Tag])
 	if err != nil || h.node == nil || h.node.State != ironic.Available {
 		return false

@@ -15,18 +15,18 @@ import (
 
 var _ providers.Adopter = (*Provider)(nil)
 
-// A takeover is a host with a machine that Metal3 made, and the tags that it is to have. Nothing
+// An adoption is a host with a machine that Metal3 made, and the tags that it is to have. Nothing
 // else of it is changed: neither power nor provision state, and of what Ironic has of it only what
 // says whose it is.
-type takeover struct {
+type adoption struct {
 	machine fleet.MachineName
-	host    *seenHost
+	host    *observedHost
 	claims  []addresses.Claim // of pools
 	tags    map[string]string
 }
 
 // done reports whether the host has all tags of x. When it was deployed was told when it got them.
-func (x *takeover) done() bool {
+func (x *adoption) done() bool {
 	r, want := x.host.record, x.tags
 	if at := r.extra[TagCreated]; at != "" {
 		want = maps.Clone(want)
@@ -37,7 +37,7 @@ func (x *takeover) done() bool {
 
 // Adoptable implements providers.Adopter.
 func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
-	all, got, err := p.takeovers(ctx, c, machines)
+	all, got, err := p.adoptions(ctx, c, machines)
 	if err != nil {
 		return nil, ofAll("adopt "+c.Key.String(), err)
 	}
@@ -59,7 +59,7 @@ func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []p
 // that of its machine, which Ironic refuses where anybody has the node.
 func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
 	op := "adopt " + c.Key.String()
-	all, got, err := p.takeovers(ctx, c, machines)
+	all, got, err := p.adoptions(ctx, c, machines)
 	if err != nil {
 		return ofAll(op, err)
 	}
@@ -89,12 +89,12 @@ func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []provi
 
 // unnoted returns the hosts of all, and those that are free, of which it is not noted that they are as
 // Git says: who enrolled them prepared them before machines had them.
-func (o *observation) unnoted(all []takeover) []*seenHost {
-	var out []*seenHost
+func (o *observation) unnoted(all []adoption) []*observedHost {
+	var out []*observedHost
 	for i := range o.hosts {
 		h := &o.hosts[i]
 		free := h.node != nil && h.node.Instance == "" && h.node.State == ironic.Available
-		ours := slices.ContainsFunc(all, func(x takeover) bool { return x.host == h })
+		ours := slices.ContainsFunc(all, func(x adoption) bool { return x.host == h })
 		if h.object != nil && !h.spec.ExternallyProvisioned && o.isForeign(h) && h.prepared == (machine.PreparationRecord{}) && (free || ours) && h.git.What(h.prepared) != "" {
 			out = append(out, h)
 		}
@@ -103,7 +103,7 @@ func (o *observation) unnoted(all []takeover) []*seenHost {
 }
 
 // notePrepared notes that.
-func (o *observation) notePrepared(ctx context.Context, all []takeover) error {
+func (o *observation) notePrepared(ctx context.Context, all []adoption) error {
 	for _, h := range o.unnoted(all) {
 		now := h.git.Ask(h.prepared, h.node.Updated).Ended(true)
 		err := o.client.Note(ctx, h.node.UUID, machine.PreparationKey, now, nil)
@@ -116,7 +116,7 @@ func (o *observation) notePrepared(ctx context.Context, all []takeover) error {
 }
 
 // isForeign reports whether another controller enrolled h.
-func (o *observation) isForeign(h *seenHost) bool {
+func (o *observation) isForeign(h *observedHost) bool {
 	return h.node != nil && h.node.UUID != ironic.NodeID(string(o.cluster.Fleet), h.Namespace, h.Name)
 }
 

@@ -69,7 +69,7 @@ func (o *observation) hostsFor(pool fleet.Pool, taken map[fleet.Key]bool) (strin
 		}
 		selected++
 		enrolled := h.node != nil
-		if found >= missing || taken[h.Key] || enrolled && o.inTheWay(h) != "" {
+		if found >= missing || taken[h.Key] || enrolled && o.whyNotFree(h) != "" {
 			continue
 		}
 		if taken[h.Key] = true; !enrolled {

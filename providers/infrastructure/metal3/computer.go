@@ -79,7 +79,7 @@ func sharedWith(what string) string {
 }
 
 // shared says which other host has the computer of h; empty: none has, as far as is known.
-func (o *observation) shared(h *seenHost) string {
+func (o *observation) shared(h *observedHost) string {
 	if h.node != nil {
 		if other := o.listing.computers.sharer(h.node); other != nil {
 			return sharedWith("node " + nameOf(other) + " of Ironic")
@@ -96,7 +96,7 @@ func (o *observation) shared(h *seenHost) string {
 }
 
 // unenrolledOf returns the computers of hosts that Ironic does not have, as Git says.
-func unenrolledOf(hosts []seenHost) computers {
+func unenrolledOf(hosts []observedHost) computers {
 	var nodes []ironic.Node
 	for i := range hosts {
 		if h := &hosts[i]; h.node == nil {
@@ -110,7 +110,7 @@ func nameOf(n *ironic.Node) string { return cmp.Or(n.Name, n.UUID) }
 
 // moved says in what Git has another computer than Ironic for h; empty: in nothing. moves reports
 // whether people say that the BMC of the computer has the address of Git now.
-func (o *observation) moved(h *seenHost) (why string, moves bool) {
+func (o *observation) moved(h *observedHost) (why string, moves bool) {
 	n := h.node
 	if n == nil || h.object == nil {
 		return "", false
@@ -152,6 +152,6 @@ func (o *observation) computerOf(n *ironic.Node) string {
 
 // unproven reports whether the BMC of a host never answered, so that only this fleet's own entry in
 // Ironic is known. The host is enrolled again if Git differs.
-func (o *observation) unproven(h *seenHost) bool {
+func (o *observation) unproven(h *observedHost) bool {
 	return h.node != nil && h.node.State == ironic.Enroll && h.node.Instance == "" && h.record.isZero() && !o.isForeign(h)
 }

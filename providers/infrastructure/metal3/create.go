@@ -110,7 +110,7 @@ func (q *search) run(ctx context.Context) error {
 	if err := q.awaited(); err != nil {
 		return err
 	}
-	claimed, why, err := claims.First(q.order(), func(h *seenHost) string { return h.Name }, func(h *seenHost) (string, error) {
+	claimed, why, err := claims.First(q.order(), func(h *observedHost) string { return h.Name }, func(h *observedHost) (string, error) {
 		if reason, err := q.mismatch(h); reason != "" || err != nil {
 			return reason, err
 		}
@@ -129,8 +129,8 @@ func (q *search) run(ctx context.Context) error {
 // order returns hosts as they are tried: in the order of Git, where nodeReuse is wished for
 // those first that a machine of the pool had before, and last those whose last deployment
 // failed.
-func (q *search) order() []*seenHost {
-	rank := func(h *seenHost) int {
+func (q *search) order() []*observedHost {
+	rank := func(h *observedHost) int {
 		switch {
 		case h.record.failed:
 			return 2
@@ -139,16 +139,16 @@ func (q *search) order() []*seenHost {
 		}
 		return 1
 	}
-	var out []*seenHost
+	var out []*observedHost
 	for i := range q.o.hosts {
 		out = append(out, &q.o.hosts[i])
 	}
-	slices.SortStableFunc(out, func(a, b *seenHost) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(out, func(a, b *observedHost) int { return rank(a) - rank(b) })
 	return out
 }
 
 // unfit says why the machine cannot have h, whether it is free or not; empty: it can.
-func (q *search) unfit(h *seenHost) (string, error) {
+func (q *search) unfit(h *observedHost) (string, error) {
 	why, err := q.o.unsuited(q.spec, q.request.Pool.Name, h)
 	if domain := q.request.FailureDomain; why == "" && err == nil && domain != "" && h.object.Labels[api.FailureDomainLabel] != domain {
 		why = "is not in failure domain " + domain
@@ -157,14 +157,14 @@ func (q *search) unfit(h *seenHost) (string, error) {
 }
 
 // mismatch returns why a machine cannot have h, or "".
-func (q *search) mismatch(h *seenHost) (string, error) {
+func (q *search) mismatch(h *observedHost) (string, error) {
 	if h.object == nil {
-		return q.o.inTheWay(h), nil
+		return q.o.whyNotFree(h), nil
 	}
 	if why, err := q.unfit(h); why != "" || err != nil {
 		return why, err
 	}
-	if why := q.o.inTheWay(h); why != "" {
+	if why := q.o.whyNotFree(h); why != "" {
 		return why, nil
 	}
 	return q.o.reusedBy(h, q.request.Pool.Name)
@@ -172,7 +172,7 @@ func (q *search) mismatch(h *seenHost) (string, error) {
 
 // try claims one host, and has it deployed. A reason says that the next one is to be tried; an
 // error, that none is.
-func (q *search) try(ctx context.Context, h *seenHost) (reason string, err error) {
+func (q *search) try(ctx context.Context, h *observedHost) (reason string, err error) {
 	p, id := q.p, h.node.UUID
 	if !p.deciding.TryLock(id) {
 		return "is being claimed for another machine", nil
@@ -222,7 +222,7 @@ func (q *search) try(ctx context.Context, h *seenHost) (reason string, err error
 
 // assign returns the claim of h for the machine. What is free of pools and indexes is decided one
 // by one.
-func (q *search) assign(h *seenHost) (ironic.Claim, []addresses.Claim, error) {
+func (q *search) assign(h *observedHost) (ironic.Claim, []addresses.Claim, error) {
 	q.o.assigning.Lock()
 	defer q.o.assigning.Unlock()
 	claim, held, err := q.claim(h)
@@ -234,7 +234,7 @@ func (q *search) assign(h *seenHost) (ironic.Claim, []addresses.Claim, error) {
 }
 
 // claim returns the claim of h for the machine, with the addresses that are held for it.
-func (q *search) claim(h *seenHost) (ironic.Claim, []addresses.Claim, error) {
+func (q *search) claim(h *observedHost) (ironic.Claim, []addresses.Claim, error) {
 	r := q.request
 	tags := maps.Clone(r.Tags(q.op))
 	tags[TagCreated] = time.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
@@ -267,7 +267,7 @@ func (q *search) claim(h *seenHost) (ironic.Claim, []addresses.Claim, error) {
 }
 
 // hostOf returns what a machine is told of h.
-func (q *search) hostOf(h *seenHost) machine.Host {
+func (q *search) hostOf(h *observedHost) machine.Host {
 	return machine.Host{
 		Namespace: h.Namespace, Name: h.Name, UUID: h.node.UUID, Labels: h.object.Labels, Annotations: h.object.Annotations, BootMAC: h.spec.BootMACAddress,
 		NICs: q.nics,
@@ -276,7 +276,7 @@ func (q *search) hostOf(h *seenHost) machine.Host {
 
 // interfaces finds out what network cards h has, where its machine is to be told of them by name: as
 // people say, or as a ramdisk found.
-func (q *search) interfaces(ctx context.Context, h *seenHost) (err error) {
+func (q *search) interfaces(ctx context.Context, h *observedHost) (err error) {
 	if q.nics = nil; !q.spec.Data.NamesInterfaces() {
 		return nil
 	}

@@ -39,7 +39,7 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 }
 
 // release has the machine on h go, if a second look still finds it there.
-func (p *Provider) release(ctx context.Context, o *observation, was *seenHost, op string) error {
+func (p *Provider) release(ctx context.Context, o *observation, was *observedHost, op string) error {
 	h, err := p.again(ctx, o, was)
 	switch {
 	case err != nil:
@@ -53,7 +53,7 @@ func (p *Provider) release(ctx context.Context, o *observation, was *seenHost, o
 	case h.declared.Paused:
 		return fleet.Errorf(fleet.Conflict, op, "host %s is paused, or detached (remove that annotation of its BareMetalHost, and its machine is deleted)", h)
 	case h.machine.Silent:
-		p.noteGoing(o, h.tags)
+		p.noteDeletionRequested(o, h.tags)
 		return nil
 	}
 	n, c := h.node, o.cluster
@@ -76,14 +76,14 @@ func (p *Provider) release(ctx context.Context, o *observation, was *seenHost, o
 		if n.State == ironic.Deleting {
 			return nil
 		}
-		p.noteGoing(o, h.tags) // Ironic lets nobody interrupt what it does: it goes when that ended
+		p.noteDeletionRequested(o, h.tags) // Ironic lets nobody interrupt what it does: it goes when that ended
 		return nil
 	default:
-		p.noteGoing(o, h.tags)
+		p.noteDeletionRequested(o, h.tags)
 		return nil
 	}
 	if ironic.IsLocked(err) {
-		p.noteGoing(o, h.tags)
+		p.noteDeletionRequested(o, h.tags)
 		return nil
 	}
 	if err == nil {
@@ -94,7 +94,7 @@ func (p *Provider) release(ctx context.Context, o *observation, was *seenHost, o
 
 // noteFailure notes at Ironic that the deployment of h failed, or that no reboot was of use: other
 // machines try it last.
-func (o *observation) noteFailure(ctx context.Context, h *seenHost) error {
+func (o *observation) noteFailure(ctx context.Context, h *observedHost) error {
 	_, err := o.client.Claim(ctx, h.node.UUID, ironic.Claim{Instance: h.node.Instance, Info: h.node.Info, Extra: extraOf(h.tags, true)})
 	return err
 }

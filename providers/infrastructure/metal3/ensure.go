@@ -58,7 +58,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 
 // step takes the next step of h, where a second look decides the same. Who is at it already, or was
 // quicker, did what was to be done.
-func (p *Provider) step(ctx context.Context, o *observation, h *seenHost) error {
+func (p *Provider) step(ctx context.Context, o *observation, h *observedHost) error {
 	id := o.nodeID(h)
 	if !p.deciding.TryLock(id) {
 		return nil
@@ -86,7 +86,7 @@ func (p *Provider) step(ctx context.Context, o *observation, h *seenHost) error 
 }
 
 // take asks for the next step of h.
-func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id string) error {
+func (p *Provider) take(ctx context.Context, o *observation, h *observedHost, id string) error {
 	if h.outdated != "" {
 		info, properties, err := p.wanted(ctx, o, h)
 		if err != nil {
@@ -119,7 +119,7 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 	case host.Adopt:
 		return o.client.Adopt(ctx, id)
 	case host.Deploy:
-		if o.loses(h) {
+		if o.mustGiveBackAddress(h) {
 			return o.client.Unclaim(ctx, id, h.node.Instance)
 		}
 		return o.client.Deploy(ctx, id, machine.DeployStep(h.node.Info))
@@ -145,7 +145,7 @@ func (p *Provider) take(ctx context.Context, o *observation, h *seenHost, id str
 
 // ifUnclaimed runs do if no machine claimed the node of h since the listing, which may be old. Do
 // may restart or erase the host.
-func (o *observation) ifUnclaimed(ctx context.Context, h *seenHost, id string, do func() error) error {
+func (o *observation) ifUnclaimed(ctx context.Context, h *observedHost, id string, do func() error) error {
 	n, err := o.client.Node(ctx, id)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (o *observation) ifUnclaimed(ctx context.Context, h *seenHost, id string, d
 
 // prepare has Ironic do to h what Git wants of it. That is noted before, so that whoever looks next
 // knows what ended then.
-func (o *observation) prepare(ctx context.Context, h *seenHost, id string, begin func(context.Context, string, []ironic.Step) error) error {
+func (o *observation) prepare(ctx context.Context, h *observedHost, id string, begin func(context.Context, string, []ironic.Step) error) error {
 	if h.declared.Preparation == host.Unprepared {
 		asked := h.wish.Ask(h.prepared, h.node.Updated)
 		if err := o.client.Note(ctx, id, machine.PreparationKey, asked, h.wish.Interfaces(h.prepared, h.spec)); err != nil {
@@ -174,7 +174,7 @@ func (o *observation) prepare(ctx context.Context, h *seenHost, id string, begin
 }
 
 // enrol has Ironic know h. An Ironic that does not inspect by a ramdisk inspects as it does.
-func (p *Provider) enrol(ctx context.Context, o *observation, h *seenHost, id string) error {
+func (p *Provider) enrol(ctx context.Context, o *observation, h *observedHost, id string) error {
 	bmc, err := api.ParseBMC(h.spec.BMC.Address, !h.spec.BMC.DisableCertificateVerification)
 	if err != nil {
 		return fleet.Errorf(fleet.Invalid, "enrol host "+h.String(), "spec.bmc.address %w", err)
@@ -203,7 +203,7 @@ func (p *Provider) enrol(ctx context.Context, o *observation, h *seenHost, id st
 }
 
 // reclaim claims h for the machine that is remembered to run on it.
-func (o *observation) reclaim(ctx context.Context, h *seenHost, id string) error {
+func (o *observation) reclaim(ctx context.Context, h *observedHost, id string) error {
 	if !h.lost {
 		return nil
 	}
@@ -271,7 +271,7 @@ func (p *Provider) knows(n *ironic.Node, info map[string]any, refused bool) bool
 }
 
 // wanted returns driver_info and properties of h as Git has them.
-func (p *Provider) wanted(ctx context.Context, o *observation, h *seenHost) (info, properties map[string]any, err error) {
+func (p *Provider) wanted(ctx context.Context, o *observation, h *observedHost) (info, properties map[string]any, err error) {
 	k := fleet.Key{Namespace: h.Namespace, Name: h.spec.BMC.CredentialsName}
 	secret, err := p.secrets.Find(ctx, k, h.object.Secrets)
 	if err != nil {
@@ -330,7 +330,7 @@ func secretText(s fleet.SecretData, key string) string { return string(s[key].Re
 
 // outdated says what Ironic was told of h that Git says otherwise now; empty: nothing. The
 // account is compared where Git has it, and where the BMC refused the one that Ironic has.
-func (p *Provider) outdated(ctx context.Context, o *observation, h *seenHost) string {
+func (p *Provider) outdated(ctx context.Context, o *observation, h *observedHost) string {
 	n := h.node
 	if n == nil || h.object == nil || n.Locked || underWay(n) || h.declared.Paused || h.declared.Moved+h.declared.Shared != "" {
 		return ""
@@ -367,7 +367,7 @@ const rootKey = "root_device"
 // findsRoot reports whether Ironic itself says which disk of h an image is written to: the volume that
 // it made, which is there still where Git says no more of volumes.
 // Source: Ironic, common/raid.py, update_raid_info.
-func (h *seenHost) findsRoot() bool {
+func (h *observedHost) findsRoot() bool {
 	if r := h.spec.RAID; r != nil && (r.HardwareRAIDVolumes != nil || r.SoftwareRAIDVolumes != nil) {
 		return h.spec.RootDeviceHints == nil && len(r.HardwareRAIDVolumes)+len(r.SoftwareRAIDVolumes) > 0
 	}

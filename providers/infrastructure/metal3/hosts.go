@@ -14,7 +14,7 @@ import (
 )
 
 // hostOf tells of h.
-func (p *Provider) hostOf(o *observation, h *seenHost) fleet.Host {
+func (p *Provider) hostOf(o *observation, h *observedHost) fleet.Host {
 	out := fleet.Host{
 		Namespace: h.Namespace, Name: h.Name, Provider: api.ProviderName, State: hostState(h), Online: h.spec.Online, Gone: h.object == nil,
 		Consumer: o.consumerOf(h), Held: h.next.Held, BMC: h.spec.BMC.Address, BootMAC: h.spec.BootMACAddress,
@@ -46,7 +46,7 @@ func (p *Provider) hostOf(o *observation, h *seenHost) fleet.Host {
 		out.Next = fleet.HostStep{Do: h.outdated, Why: "Git says something else than when it was enrolled"}
 	case h.next.Step != host.None:
 		out.Next = fleet.HostStep{Do: string(h.next.Step), Why: whyOf(h)}
-	case h.declared.Settling && h.next.Phase == host.Registering:
+	case h.declared.TooNew && h.next.Phase == host.Registering:
 		out.Waits = "a cluster that remembers a machine on it, which Ironic does not know yet"
 	case h.node != nil && underWay(h.node):
 		out.Waits = string(h.node.State)
@@ -59,7 +59,7 @@ func (p *Provider) hostOf(o *observation, h *seenHost) fleet.Host {
 
 // fits returns the pools of the cluster whose machines may have h, whether it is free or not. A
 // template that cannot be read is told where a machine is made of it.
-func (o *observation) fits(h *seenHost) []fleet.PoolName {
+func (o *observation) fits(h *observedHost) []fleet.PoolName {
 	if h.spec.ExternallyProvisioned || h.node != nil && h.node.Retired {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (o *observation) fits(h *seenHost) []fleet.PoolName {
 
 // unsuited says why machines of a pool may not have h, whether it is free or not and whatever their
 // failure domain is; empty: they may.
-func (o *observation) unsuited(spec *api.MachineSpec, pool fleet.PoolName, h *seenHost) (string, error) {
+func (o *observation) unsuited(spec *api.MachineSpec, pool fleet.PoolName, h *observedHost) (string, error) {
 	selected, err := spec.HostSelector.Selects(h.labels())
 	switch {
 	case !h.mayHave(o.cluster.Key.Name, pool):
@@ -93,13 +93,13 @@ func (o *observation) unsuited(spec *api.MachineSpec, pool fleet.PoolName, h *se
 }
 
 // mayHave reports whether h is for machines of a pool: people may have reserved it.
-func (h *seenHost) mayHave(cluster string, pool fleet.PoolName) bool {
+func (h *observedHost) mayHave(cluster string, pool fleet.PoolName) bool {
 	who, reserved := h.object.Annotations[api.ReservedAnnotation]
 	return !reserved || who == cluster || who == cluster+"/"+string(pool)
 }
 
 // labels returns those of h that selectors go by: of its manifest, and of what inspection found.
-func (h *seenHost) labels() map[string]string {
+func (h *observedHost) labels() map[string]string {
 	out := maps.Clone(h.object.Labels)
 	if out == nil {
 		out = make(map[string]string)
@@ -124,7 +124,7 @@ func (h *seenHost) labels() map[string]string {
 }
 
 // whyOf says why the next step of h is taken.
-func whyOf(h *seenHost) string {
+func whyOf(h *observedHost) string {
 	switch {
 	case h.next.Err != nil:
 		return "it failed before"
@@ -142,15 +142,15 @@ func whyOf(h *seenHost) string {
 }
 
 // consumerOf says who has h.
-func (o *observation) consumerOf(h *seenHost) fleet.HostConsumer {
+func (o *observation) consumerOf(h *observedHost) fleet.HostConsumer {
 	if h.tags != nil {
 		k, _ := fleet.ParseKey(h.tags[fleet.TagCluster])
 		return fleet.HostConsumer{Cluster: k, Machine: fleet.MachineName(h.tags[fleet.TagMachine])}
 	}
-	if h.node == nil || !h.record.holds(h.node) {
+	if h.node == nil || !h.record.occupied(h.node) {
 		return fleet.HostConsumer{}
 	}
-	tags := h.record.identity(h.node)
+	tags := h.record.ownerTags(h.node)
 	if tags == nil {
 		return fleet.HostConsumer{Instance: h.node.Instance}
 	}
@@ -163,7 +163,7 @@ func (o *observation) consumerOf(h *seenHost) fleet.HostConsumer {
 }
 
 // hostState says how far h is, in the words of BareMetalHost.
-func hostState(h *seenHost) fleet.HostState {
+func hostState(h *observedHost) fleet.HostState {
 	switch h.next.Phase {
 	case host.Absent:
 		return fleet.HostUnmanaged

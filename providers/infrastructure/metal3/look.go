@@ -25,15 +25,15 @@ type observation struct {
 	listing    *listing
 	at         fleet.Place // the Ironic among the places of the cluster
 	memory     remembered
-	hosts      []seenHost // those of Git in its order, then those that left Git
-	machines   []*seenHost
+	hosts      []observedHost // those of Git in its order, then those that left Git
+	machines   []*observedHost
 	unenrolled computers // of hosts of Git that Ironic does not have
 	// elsewhere returns what other clusters of the namespace remember. It is read where a host is new.
 	elsewhere func() (remembered, error)
 }
 
-// A seenHost is a host as Git and Ironic have it.
-type seenHost struct {
+// An observedHost is a host with what Git and Ironic say about it.
+type observedHost struct {
 	fleet.Key
 	object   *fleet.Object // nil: Git has it no more
 	spec     *api.BareMetalHostSpec
@@ -134,7 +134,7 @@ func (o *observation) join() error {
 		}
 		_, host, _ := machine.ParseNodeName(n.Name)
 		r := o.listing.records[n.UUID]
-		if n.UUID == ironic.NodeID(string(o.cluster.Fleet), o.cluster.Key.Namespace, host) || o.cluster.Owns(r.identity(n)) {
+		if n.UUID == ironic.NodeID(string(o.cluster.Fleet), o.cluster.Key.Namespace, host) || o.cluster.Owns(r.ownerTags(n)) {
 			note(n.Name)
 		}
 	}
@@ -149,8 +149,8 @@ func (o *observation) join() error {
 }
 
 // seen returns a host with its node and the machine of the cluster that is on it.
-func (o *observation) seen(k fleet.Key, object *fleet.Object, spec *api.BareMetalHostSpec) seenHost {
-	h := seenHost{Key: k, object: object, spec: spec, node: o.listing.byName[machine.NodeName(k.Namespace, k.Name)]}
+func (o *observation) seen(k fleet.Key, object *fleet.Object, spec *api.BareMetalHostSpec) observedHost {
+	h := observedHost{Key: k, object: object, spec: spec, node: o.listing.byName[machine.NodeName(k.Namespace, k.Name)]}
 	if h.node != nil {
 		h.record = o.listing.records[h.node.UUID]
 	}
@@ -159,15 +159,15 @@ func (o *observation) seen(k fleet.Key, object *fleet.Object, spec *api.BareMeta
 }
 
 // recognise finds the machine of the cluster that is on h.
-func (o *observation) recognise(h *seenHost) {
+func (o *observation) recognise(h *observedHost) {
 	was := o.memory[machine.NodeName(h.Namespace, h.Name)]
 	h.tags, h.lost = nil, false
 	switch n := h.node; {
 	case n == nil:
 		h.tags, h.lost = was, was != nil
-	case h.record.holds(n) && o.cluster.Owns(h.record.identity(n)):
-		h.tags = h.record.identity(n)
-	case h.record.holds(n) && was != nil && (instanceOf(was) == n.Instance || n.Instance == ""):
+	case h.record.occupied(n) && o.cluster.Owns(h.record.ownerTags(n)):
+		h.tags = h.record.ownerTags(n)
+	case h.record.occupied(n) && was != nil && (instanceOf(was) == n.Instance || n.Instance == ""):
 		h.tags = was // its own tags do not tell any more
 	case n.Instance == "" && h.record.isZero() && was != nil && (n.State != ironic.Available || n.Power == ironic.PowerOn) && !cleans(n):
 		h.tags, h.lost = was, true
@@ -176,7 +176,7 @@ func (o *observation) recognise(h *seenHost) {
 
 // again looks at h once more, by the id of its node, and decides again: the listing may be old, and
 // another process or people may have been at the host since. A host without a node is as it was.
-func (p *Provider) again(ctx context.Context, o *observation, h *seenHost) (*seenHost, error) {
+func (p *Provider) again(ctx context.Context, o *observation, h *observedHost) (*observedHost, error) {
 	if h.node == nil {
 		return h, nil
 	}
@@ -187,14 +187,14 @@ func (p *Provider) again(ctx context.Context, o *observation, h *seenHost) (*see
 	if err != nil {
 		return nil, err
 	}
-	now := &seenHost{Key: h.Key, object: h.object, spec: h.spec, git: h.git, bmc: h.bmc, node: &n, record: recordOf(&n)}
+	now := &observedHost{Key: h.Key, object: h.object, spec: h.spec, git: h.git, bmc: h.bmc, node: &n, record: recordOf(&n)}
 	o.recognise(now)
 	p.decide(ctx, o, now)
 	return now, nil
 }
 
 // sameMachine reports whether the same machine is on a and b, two looks at one host, or none is.
-func sameMachine(a, b *seenHost) bool {
+func sameMachine(a, b *observedHost) bool {
 	if a.tags == nil || b.tags == nil {
 		return a.tags == nil && b.tags == nil
 	}
@@ -202,7 +202,7 @@ func sameMachine(a, b *seenHost) bool {
 }
 
 // decide says what is next to be done to h.
-func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost) {
+func (p *Provider) decide(ctx context.Context, o *observation, h *observedHost) {
 	d := &h.declared
 	d.Gone, d.Online, d.External, d.Inspect = h.object == nil, h.spec.Online, h.spec.ExternallyProvisioned, h.spec.InspectionMode != api.InspectDisabled
 	if h.object != nil {
@@ -220,9 +220,9 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost) {
 	d.Tags = tagsOf(h)
 	h.compare()
 	if n := h.node; n != nil && h.tags == nil && n.Instance == "" && h.record.isZero() {
-		d.Elsewhere = o.rememberedElsewhere(machine.NodeName(h.Namespace, h.Name))
+		d.RememberedBy = o.rememberedElsewhere(machine.NodeName(h.Namespace, h.Name))
 		d.New = n.Inspected.IsZero() && h.prepared == (machine.PreparationRecord{})
-		d.Settling = d.New && p.isNew(n, time.Now())
+		d.TooNew = d.New && p.isNew(n, time.Now())
 	}
 	if h.tags != nil {
 		_, ran := o.memory[machine.NodeName(h.Namespace, h.Name)]
@@ -240,7 +240,7 @@ func (p *Provider) decide(ctx context.Context, o *observation, h *seenHost) {
 
 // compare finds out how far h is prepared as Git says. While a machine is on it, its disks are no
 // matter.
-func (h *seenHost) compare() {
+func (h *observedHost) compare() {
 	if h.object == nil || h.node == nil || h.spec.ExternallyProvisioned {
 		return
 	}
@@ -285,7 +285,7 @@ func adopts(n *ironic.Node) bool {
 
 // tagsOf says whose the tags of the node of h are. A host that is available or cleaned was off
 // since its machine went, and one that is off runs none.
-func tagsOf(h *seenHost) host.Tags {
+func tagsOf(h *observedHost) host.Tags {
 	n := h.node
 	switch {
 	case n == nil || h.record.extra == nil:
@@ -299,7 +299,7 @@ func tagsOf(h *seenHost) host.Tags {
 }
 
 // machineOf returns the machine on h.
-func (p *Provider) machineOf(o *observation, h *seenHost) fleet.Machine {
+func (p *Provider) machineOf(o *observation, h *observedHost) fleet.Machine {
 	read := h.tags
 	if h.node != nil && h.record.extra != nil && !h.lost {
 		read = h.record.extra
@@ -321,7 +321,7 @@ func (p *Provider) machineOf(o *observation, h *seenHost) fleet.Machine {
 	if m.Damaged != "" {
 		return m
 	}
-	switch going := p.isGoing(lifeOf(h.tags)); {
+	switch going := p.isDeletionRequested(lifeOf(h.tags)); {
 	case m.State == fleet.MachineDeleting:
 		m.Interrupted = h.node.State == ironic.Error && !m.Silent && !h.node.Locked
 	case going:
@@ -332,7 +332,7 @@ func (p *Provider) machineOf(o *observation, h *seenHost) fleet.Machine {
 
 // powerOf returns the power of the machine on h, where it may be rebooted: it runs, and Git does
 // not keep it off.
-func powerOf(h *seenHost) fleet.HostPower {
+func powerOf(h *observedHost) fleet.HostPower {
 	if h.lost || h.node == nil || h.node.State != ironic.Active || h.object == nil || !h.spec.Online || h.declared.Paused || h.declared.Shared != "" {
 		return fleet.HostPowerUnknown
 	}
@@ -347,7 +347,7 @@ func powerOf(h *seenHost) fleet.HostPower {
 }
 
 // stateOf says what the state of the host means for the machine on it.
-func stateOf(h *seenHost) (s fleet.MachineState, message string, silent bool) {
+func stateOf(h *observedHost) (s fleet.MachineState, message string, silent bool) {
 	n := h.node
 	if h.lost {
 		return fleet.MachineRunning, "Ironic does not know that it is on host " + h.String() + ", and may have lost its database: the host is enrolled and adopted as it runs", true
@@ -397,7 +397,7 @@ func stateOf(h *seenHost) (s fleet.MachineState, message string, silent bool) {
 }
 
 // released returns the machine that was on h, while h is busy with what it left.
-func (o *observation) released(h *seenHost) (fleet.Machine, bool) {
+func (o *observation) released(h *observedHost) (fleet.Machine, bool) {
 	if h.node == nil || !cleans(h.node) || h.node.Target == ironic.Manageable || !o.cluster.Owns(h.record.extra) {
 		return fleet.Machine{}, false
 	}
@@ -414,16 +414,16 @@ func (o *observation) released(h *seenHost) (fleet.Machine, bool) {
 	return m, true
 }
 
-// isGoing reports whether the deletion of a machine was asked for while Ironic could not release it.
-func (p *Provider) isGoing(l life) bool {
+// isDeletionRequested reports whether the deletion of a machine was requested and could not be sent to Ironic yet.
+func (p *Provider) isDeletionRequested(l life) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, going := p.going[l]
 	return going
 }
 
-// noteGoing notes that for the machine with tags.
-func (p *Provider) noteGoing(o *observation, tags map[string]string) {
+// noteDeletionRequested records that for the machine with tags.
+func (p *Provider) noteDeletionRequested(o *observation, tags map[string]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.going[lifeOf(tags)] = snapshot.OwnerOf(o.cluster)
@@ -443,7 +443,7 @@ func (p *Provider) keepGoing(o *observation) {
 }
 
 // upkeep says what EnsureInfrastructure would do to h now; empty: nothing.
-func (p *Provider) upkeep(o *observation, h *seenHost, at time.Time) string {
+func (p *Provider) upkeep(o *observation, h *observedHost, at time.Time) string {
 	if soon, _ := p.lastTry(o.nodeID(h), h, at); soon {
 		return ""
 	}
@@ -461,7 +461,7 @@ func (p *Provider) upkeep(o *observation, h *seenHost, at time.Time) string {
 	switch {
 	case h.tags == nil:
 		return string(d.Step) + ": host " + h.String()
-	case d.Step == host.Deploy && o.loses(h):
+	case d.Step == host.Deploy && o.mustGiveBackAddress(h):
 		return "give back host " + h.String() + " of machine " + string(h.machine.Name) + ", whose address of a pool another machine has: it is created again"
 	case d.Step == host.Deploy && !o.wants(h):
 		return ""
@@ -470,13 +470,13 @@ func (p *Provider) upkeep(o *observation, h *seenHost, at time.Time) string {
 }
 
 // wants reports whether Git has the pool of the machine on h.
-func (o *observation) wants(h *seenHost) bool {
+func (o *observation) wants(h *observedHost) bool {
 	_, ok := o.cluster.Pool(h.machine.Pool)
 	return ok
 }
 
 // nodeID is the UUID of the node of h, or of the one that it is to be enrolled as.
-func (o *observation) nodeID(h *seenHost) string {
+func (o *observation) nodeID(h *observedHost) string {
 	if h.node != nil {
 		return h.node.UUID
 	}
@@ -484,7 +484,7 @@ func (o *observation) nodeID(h *seenHost) string {
 }
 
 // state is that of the node of h; empty: there is none.
-func (h *seenHost) state() ironic.State {
+func (h *observedHost) state() ironic.State {
 	if h.node == nil {
 		return ""
 	}

@@ -62,7 +62,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 
 // runs reports whether the machine on h runs, or may: what is remembered of the cluster names
 // it then.
-func (h *seenHost) runs() bool {
+func (h *observedHost) runs() bool {
 	return h.lost || h.node.State == ironic.Active || h.node.Serviced() || h.node.State == ironic.Error || h.node.State == ironic.Deleting || h.declared.Machine.Running
 }
 
@@ -80,7 +80,7 @@ func (o *observation) unready() string {
 	for i := range o.hosts {
 		h := &o.hosts[i]
 		switch {
-		case o.inTheWay(h) == "":
+		case o.whyNotFree(h) == "":
 			return ""
 		case h.object != nil && h.next.Held == "" && h.next.Err == nil && h.next.Phase != host.External && h.tags == nil && !h.isTaken():
 			why = append(why, fmt.Sprintf("host %s is %s", h.String(), h.next.Phase))
@@ -113,10 +113,10 @@ func (o *observation) endpointHolder() string {
 }
 
 // isTaken reports whether a machine has h.
-func (h *seenHost) isTaken() bool { return h.node != nil && h.record.holds(h.node) }
+func (h *observedHost) isTaken() bool { return h.node != nil && h.record.occupied(h.node) }
 
-// inTheWay says why no machine gets h; empty: one may.
-func (o *observation) inTheWay(h *seenHost) string {
+// whyNotFree returns why no machine may claim h; empty if one may.
+func (o *observation) whyNotFree(h *observedHost) string {
 	n := h.node
 	switch {
 	case h.object == nil:

@@ -120,7 +120,7 @@ func (s *site) releaseOrphan(ctx context.Context, op string, l *listing, n *iron
 		return wrap(op, err)
 	}
 	r := recordOf(&now)
-	if !r.holds(&now) || now.Instance != n.Instance || lifeOf(r.identity(&now)) != lifeOf(tags) {
+	if !r.occupied(&now) || now.Instance != n.Instance || lifeOf(r.ownerTags(&now)) != lifeOf(tags) {
 		return nil // it is another machine's since, or nobody's
 	}
 	n = &now

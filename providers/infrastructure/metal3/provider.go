@@ -158,7 +158,7 @@ func (p *Provider) isNew(n *ironic.Node, at time.Time) bool {
 }
 
 // noteTry notes what came of the step of h, whose node is called id; nil: it went well.
-func (p *Provider) noteTry(id string, h *seenHost, err error) {
+func (p *Provider) noteTry(id string, h *observedHost, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
@@ -170,7 +170,7 @@ func (p *Provider) noteTry(id string, h *seenHost, err error) {
 
 // lastTry returns why the last step of h failed, and whether it is too soon for another. A node
 // that is in another state since went on.
-func (p *Provider) lastTry(id string, h *seenHost, at time.Time) (soon bool, err error) {
+func (p *Provider) lastTry(id string, h *observedHost, at time.Time) (soon bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t, ok := p.tries[id]

@@ -39,7 +39,7 @@ func (p *Provider) SwitchMachine(ctx context.Context, _ fleet.OperationID, c *fl
 }
 
 // power has the machine on h switched.
-func (o *observation) power(ctx context.Context, op string, h *seenHost, to fleet.HostPower) error {
+func (o *observation) power(ctx context.Context, op string, h *observedHost, to fleet.HostPower) error {
 	n := h.node
 	switch {
 	case h.machine.Damaged != "":

@@ -98,10 +98,10 @@ func isAdopted(tags map[string]string) bool {
 	return err == nil && tags[fleet.TagOperation] == string(providers.AdoptionID(k))
 }
 
-// identity returns the tags that say whose n is: those that its instance_uuid follows from. One
-// whose release failed, or that is being released, has no instance_uuid any more, and extra
-// alone tells. Nil: n is no machine's, or nobody can tell.
-func (r record) identity(n *ironic.Node) map[string]string {
+// ownerTags returns the tags that identify the machine on n: those from which its instance_uuid is derived. One
+// whose release failed, or that is being released, has no instance_uuid: then extra
+// counts. Nil: no machine is on n, or its tags cannot be determined.
+func (r record) ownerTags(n *ironic.Node) map[string]string {
 	switch {
 	case n.Instance == "":
 		return r.extra
@@ -115,8 +115,8 @@ func (r record) identity(n *ironic.Node) map[string]string {
 	return nil
 }
 
-// holds reports whether a machine has n. From cleaning on it is gone: the host was off.
-func (r record) holds(n *ironic.Node) bool {
+// occupied reports whether a machine has n. From cleaning on the machine is gone, since the host was off.
+func (r record) occupied(n *ironic.Node) bool {
 	return n.Instance != "" || n.State == ironic.Deleting || n.State == ironic.Error
 }
 

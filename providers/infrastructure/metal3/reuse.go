@@ -14,7 +14,7 @@ import (
 // Source: CAPM3, docs/node_reuse.md.
 
 // hadPool returns the pool of the machine of the cluster that h has or had last; empty: of none.
-func (o *observation) hadPool(h *seenHost) fleet.PoolName {
+func (o *observation) hadPool(h *observedHost) fleet.PoolName {
 	if h.tags != nil {
 		return h.machine.Pool
 	}
@@ -30,7 +30,7 @@ func (q *search) awaited() error {
 	if !q.spec.NodeReuse {
 		return nil
 	}
-	var coming *seenHost
+	var coming *observedHost
 	for i := range q.o.hosts {
 		h := &q.o.hosts[i]
 		if q.o.hadPool(h) != q.request.Pool.Name || h.object == nil || h.node == nil || h.record.failed {
@@ -42,7 +42,7 @@ func (q *search) awaited() error {
 		}
 		switch {
 		case why != "":
-		case q.o.inTheWay(h) == "" && !q.p.isClaimed(h.node.UUID, time.Now()):
+		case q.o.whyNotFree(h) == "" && !q.p.isClaimed(h.node.UUID, time.Now()):
 			return nil
 		case q.comes(h):
 			coming = h
@@ -55,14 +55,14 @@ func (q *search) awaited() error {
 }
 
 // comes reports whether h is on its way to be available by itself.
-func (q *search) comes(h *seenHost) bool {
+func (q *search) comes(h *observedHost) bool {
 	n := h.node
 	leaves := h.tags != nil && h.machine.State == fleet.MachineDeleting && !h.machine.Silent
 	return (leaves || h.tags == nil && n.Instance == "") && h.next.Held == "" && !n.Maintenance && n.Failure() == nil
 }
 
 // reusedBy says which other pool h is kept for; empty: none.
-func (o *observation) reusedBy(h *seenHost, pool fleet.PoolName) (string, error) {
+func (o *observation) reusedBy(h *observedHost, pool fleet.PoolName) (string, error) {
 	p, ok := o.cluster.Pool(o.hadPool(h))
 	if !ok || p.Name == pool {
 		return "", nil

@@ -122,10 +122,10 @@ func (s *site) list(ctx context.Context) (*listing, error) {
 			continue
 		}
 		l.records[n.UUID] = r
-		if !r.holds(n) {
+		if !r.occupied(n) {
 			continue
 		}
-		tags := r.identity(n)
+		tags := r.ownerTags(n)
 		if err := l.holders.Add(n.UUID, tags[addresses.Tag]); err != nil {
 			l.unknown = wrap("read what addresses host "+n.Name+" has", err)
 		}

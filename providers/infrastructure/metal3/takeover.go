@@ -15,17 +15,17 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// takeovers returns the hosts of machines. Where one cannot be taken over, there are only the
+// adoptions returns the hosts of machines. Where one cannot be taken over, there are only the
 // reasons.
-func (p *Provider) takeovers(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]takeover, *observation, error) {
+func (p *Provider) adoptions(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]adoption, *observation, error) {
 	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return nil, nil, err
 	}
-	var out []takeover
+	var out []adoption
 	var errs []error
 	for _, m := range machines {
-		x, err := got.takeover(m)
+		x, err := got.adoptionOf(m)
 		if err == nil {
 			err = x.apart(out)
 		}
@@ -50,8 +50,8 @@ func ofMachine(name fleet.MachineName, err error) error {
 	return fleet.Errorf(fleet.KindOf(err), "take over machine "+string(name), "%w", cause)
 }
 
-// takeover finds the host of m, by its provider id.
-func (o *observation) takeover(m providers.AdoptedMachine) (*takeover, error) {
+// adoptionOf finds the host of m, by its provider id.
+func (o *observation) adoptionOf(m providers.AdoptedMachine) (*adoption, error) {
 	const op = "find its host"
 	c := o.cluster
 	tags, ok := providers.AdoptionTags(c, m)
@@ -67,11 +67,11 @@ func (o *observation) takeover(m providers.AdoptedMachine) (*takeover, error) {
 	if !ok {
 		return nil, fleet.Errorf(fleet.Invalid, op, "its provider id %q is none of Metal3, which is like %snamespace/host/machine", m.ID, machine.IDPrefix)
 	}
-	i := slices.IndexFunc(o.hosts, func(h seenHost) bool { return h.Namespace == namespace && h.Name == name && h.object != nil })
+	i := slices.IndexFunc(o.hosts, func(h observedHost) bool { return h.Namespace == namespace && h.Name == name && h.object != nil })
 	if i < 0 {
 		return nil, fleet.Errorf(fleet.Invalid, op, "Git has no BareMetalHost %s/%s", namespace, name)
 	}
-	x := &takeover{machine: m.Name, host: &o.hosts[i], tags: tags}
+	x := &adoption{machine: m.Name, host: &o.hosts[i], tags: tags}
 	if err := x.host.running(op, o); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (o *observation) takeover(m providers.AdoptedMachine) (*takeover, error) {
 }
 
 // running says why h is none that a machine of another controller runs on.
-func (h *seenHost) running(op string, o *observation) error {
+func (h *observedHost) running(op string, o *observation) error {
 	n := h.node
 	switch {
 	case n == nil:
@@ -104,7 +104,7 @@ func (h *seenHost) running(op string, o *observation) error {
 }
 
 // tag adds to the tags of x what the host says, and what its machine has of Metal3.
-func (x *takeover) tag(m providers.AdoptedMachine) {
+func (x *adoption) tag(m providers.AdoptedMachine) {
 	h, n := x.host, x.host.node
 	if d := h.object.Labels[api.FailureDomainLabel]; d != "" {
 		x.tags[TagFailureDomain] = d
@@ -127,7 +127,7 @@ func (x *takeover) tag(m providers.AdoptedMachine) {
 }
 
 // free says whose the host of x is already.
-func (x *takeover) free(op string, c *fleet.Cluster) error {
+func (x *adoption) free(op string, c *fleet.Cluster) error {
 	r := x.host.record
 	for _, tags := range []map[string]string{r.extra, r.info} {
 		switch {
@@ -142,7 +142,7 @@ func (x *takeover) free(op string, c *fleet.Cluster) error {
 }
 
 // apart says what of x one of others has too, which are taken over at one time.
-func (x *takeover) apart(others []takeover) error {
+func (x *adoption) apart(others []adoption) error {
 	for i := range others {
 		o := &others[i]
 		if o.host == x.host {
@@ -162,7 +162,7 @@ func (x *takeover) apart(others []takeover) error {
 
 // claimsOf returns the addresses of pools that m has, in the order in which its data template names
 // pools.
-func claimsOf(c *fleet.Cluster, h *seenHost, spec *api.MachineSpec, m *providers.AdoptedMachine) ([]addresses.Claim, error) {
+func claimsOf(c *fleet.Cluster, h *observedHost, spec *api.MachineSpec, m *providers.AdoptedMachine) ([]addresses.Claim, error) {
 	const op = "find its addresses"
 	have, err := addresses.Parse(m.Addresses)
 	if err != nil {
@@ -199,7 +199,7 @@ func claimsOf(c *fleet.Cluster, h *seenHost, spec *api.MachineSpec, m *providers
 }
 
 // checkFree says which of the addresses and the index of x another machine of a fleet has.
-func (o *observation) checkFree(x *takeover) error {
+func (o *observation) checkFree(x *adoption) error {
 	const op = "keep its addresses"
 	if len(x.claims) > 0 && o.listing.unknown != nil {
 		return wrap(op, o.listing.unknown)

@@ -36,8 +36,8 @@ func lostTags(n *ironic.Node) string {
 }
 
 // machineOn returns the host of a machine of the cluster whose node n is; nil: none is on it.
-func (o *observation) machineOn(n *ironic.Node) *seenHost {
-	i := slices.IndexFunc(o.machines, func(h *seenHost) bool { return h.node != nil && h.node.UUID == n.UUID })
+func (o *observation) machineOn(n *ironic.Node) *observedHost {
+	i := slices.IndexFunc(o.machines, func(h *observedHost) bool { return h.node != nil && h.node.UUID == n.UUID })
 	if i < 0 {
 		return nil
 	}

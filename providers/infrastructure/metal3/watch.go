@@ -33,7 +33,7 @@ func (p *Provider) view(s *site, l *listing) snapshot.View {
 		n := &l.nodes[i]
 		namespace, _, _ := machine.ParseNodeName(n.Name)
 		sum := sha256.Sum256(fmt.Append(nil, n.Name, n.State, n.Target, n.Power, n.Fault, n.Maintenance, n.LastError, n.Instance, n.Extra))
-		if tags := l.records[n.UUID].identity(n); tags != nil && l.records[n.UUID].holds(n) {
+		if tags := l.records[n.UUID].ownerTags(n); tags != nil && l.records[n.UUID].occupied(n) {
 			k, _ := fleet.ParseKey(tags[fleet.TagCluster])
 			o := snapshot.Owner{Fleet: fleet.ID(tags[fleet.TagFleet]), Cluster: k}
 			out.Prints[o] += string(sum[:])
@@ -82,8 +82,8 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 // machineTags returns the tags of the machine that has n; nil: none of Fairlead's does.
 func (l *listing) machineTags(n *ironic.Node) map[string]string {
 	r := l.records[n.UUID]
-	if !r.holds(n) {
+	if !r.occupied(n) {
 		return nil
 	}
-	return r.identity(n)
+	return r.ownerTags(n)
 }

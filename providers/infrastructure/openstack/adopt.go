@@ -16,9 +16,9 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// A claim is one thing that Cluster API's provider made for a cluster, and the
+// An adoption is one thing that Cluster API's provider made for a cluster, and the
 // mark that it is to carry.
-type claim struct {
+type adoption struct {
 	what     string // "port eu-1-md-0-x7k2p-0"
 	owner    snapshot.Owner
 	has      snapshot.Owner // zero: nobody's
@@ -31,7 +31,7 @@ type claim struct {
 
 // Adoptable implements providers.Adopter.
 func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
-	all, err := p.claims(ctx, "adopt "+c.Key.String(), c, machines)
+	all, err := p.adoptions(ctx, "adopt "+c.Key.String(), c, machines)
 	var out []string
 	for _, x := range all {
 		if !x.done {
@@ -46,7 +46,7 @@ func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []p
 // one at a time, as Octavia wants it.
 func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
 	op := "adopt " + c.Key.String()
-	all, err := p.claims(ctx, op, c, machines)
+	all, err := p.adoptions(ctx, op, c, machines)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 			}
 		}
 	}
-	all, err := p.claims(ctx, op, c, machines)
+	all, err := p.adoptions(ctx, op, c, machines)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func serverOf(id fleet.ProviderID) string {
 }
 
 // apply does one change, when the load balancer that it is part of takes changes.
-func (x claim) apply(ctx context.Context, do func(context.Context) error) error {
+func (x adoption) apply(ctx context.Context, do func(context.Context) error) error {
 	defer x.project.Changed(x.owner.Shared())
 	if x.balancer != "" {
 		if err := awaitBalancer(ctx, x.project, x.balancer); err != nil {
@@ -138,9 +138,9 @@ func awaitBalancer(ctx context.Context, p *cloud.Project, id string) error {
 	}
 }
 
-// claims returns everything of c with the marks that it should have. Where one
+// adoptions returns everything of c with the marks that it should have. Where one
 // thing is missing or somebody else's, there is only the error.
-func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]claim, error) {
+func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]adoption, error) {
 	if err := fits(op, c); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (p *Provider) claims(ctx context.Context, op string, c *fleet.Cluster, mach
 			return nil, fleet.Errorf(fleet.Conflict, op, "%s belongs to cluster %s of fleet %s", x.what, x.has.Cluster, x.has.Fleet)
 		}
 	}
-	slices.SortStableFunc(f.claims, func(a, b claim) int { return cmp.Compare(a.balancer, b.balancer) })
+	slices.SortStableFunc(f.claims, func(a, b adoption) int { return cmp.Compare(a.balancer, b.balancer) })
 	return f.claims, nil
 }
 

@@ -29,7 +29,7 @@ type finder struct {
 	owner    snapshot.Owner
 	name     string // of the cluster there: "namespace-name"
 	project  string // id of the project of what machines share
-	claims   []claim
+	claims   []adoption
 }
 
 // The names of what machines share.
@@ -49,12 +49,12 @@ const (
 	theirPool  = "Created by cluster-api-provider-openstack OpenStackFloatingIPPool "
 )
 
-// describe adds a claim of a thing whose mark is in its description. before is
+// describe adds the adoption of a thing whose mark is in its description. before is
 // what it says without one.
 func (f *finder) describe(p *cloud.Project, what, description string, o snapshot.Owner, text, before, balancer string, set func(context.Context, string) error) {
 	has, _ := cloud.ParseOwner(description)
 	want := cloud.FormatOwner(text, o)
-	f.claims = append(f.claims, claim{
+	f.claims = append(f.claims, adoption{
 		what: what, owner: o, has: has, done: description == want, balancer: balancer, project: p,
 		mark:    func(ctx context.Context) error { return set(ctx, want) },
 		release: func(ctx context.Context) error { return set(ctx, before) },

@@ -146,7 +146,7 @@ func (f *finder) member(p *cloud.Project, client *gophercloud.ServiceClient, lb,
 	set := func(ctx context.Context, tags []string) error {
 		return lbpools.UpdateMember(ctx, client, pool, m.ID, memberTags(tags)).Err
 	}
-	f.claims = append(f.claims, claim{
+	f.claims = append(f.claims, adoption{
 		what: "member " + m.Name, owner: o, has: has, done: slices.Contains(m.Tags, mark), balancer: lb, project: p,
 		mark:    func(ctx context.Context) error { return set(ctx, append(slices.Clone(plain), mark)) },
 		release: func(ctx context.Context) error { return set(ctx, append([]string{}, plain...)) },

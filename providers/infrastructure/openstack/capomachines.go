@@ -66,7 +66,7 @@ func (f *finder) server(at projectState, v servers.Server, o snapshot.Owner, tag
 		}
 		return servers.ResetMetadata(ctx, client, v.ID, servers.MetadataOpts(m)).Err
 	}
-	f.claims = append(f.claims, claim{
+	f.claims = append(f.claims, adoption{
 		what: "server " + v.Name, owner: o, has: has, done: maps.Equal(v.Metadata, want), project: p,
 		mark:    func(ctx context.Context) error { return set(ctx, want) },
 		release: func(ctx context.Context) error { return set(ctx, unmarked(v.Metadata)) },
@@ -122,7 +122,7 @@ func (f *finder) volume(p *cloud.Project, t volumes.Volume, o snapshot.Owner, ta
 		}
 		return volumes.Update(ctx, client, t.ID, volumeMetadata(m)).Err
 	}
-	f.claims = append(f.claims, claim{
+	f.claims = append(f.claims, adoption{
 		what: fmt.Sprintf("volume %s", t.Name), owner: o, has: has, done: maps.Equal(t.Metadata, want), project: p,
 		mark:    func(ctx context.Context) error { return set(ctx, want) },
 		release: func(ctx context.Context) error { return set(ctx, unmarked(t.Metadata)) },

@@ -1,12 +1,11 @@
-// Package openstack is the infrastructure provider for OpenStack. It puts
-// together what its rooms do:
+// Package openstack is the infrastructure provider for OpenStack. It combines its packages:
 //
-//	api      the kinds that people write: OpenStackCluster, OpenStackMachineTemplate, …
+//	api      the kinds in Git: OpenStackCluster, OpenStackMachineTemplate, …
 //	cloud    projects, snapshots of them, marks of ownership, errors
-//	network  what the machines of a cluster share
-//	image    images that Glance makes for them
+//	network  the shared infrastructure of a cluster
+//	image    images that Glance imports
 //	machine  servers with their parts
 //
-// Every look of every cluster of a project is served from one snapshot, which is
-// as old as a tick at most; see package cloud.
+// All observations of clusters of a project share one snapshot, which is at most one tick old; see
+// package cloud.
 package openstack

@@ -16,11 +16,11 @@ import (
 	"fairlead.dev/providers/snapshot"
 )
 
-// A claim is a VM that Cluster API's provider made for a cluster, and the tags that it is to
+// An adoption is a VM that Cluster API's provider made for a cluster, and the tags that it is to
 // have. Nothing else is: rules, groups and modules stay as they are.
-type claim struct {
+type adoption struct {
 	machine fleet.MachineName
-	site    *siteSeen
+	site    *observedSite
 	vm      *vcenter.VM
 	path    string
 	claims  []addresses.Claim // of pools
@@ -28,12 +28,12 @@ type claim struct {
 }
 
 // done reports whether the VM has all tags of x.
-func (x *claim) done() bool { return maps.Equal(x.vm.Tags, x.tags) }
+func (x *adoption) done() bool { return maps.Equal(x.vm.Tags, x.tags) }
 
 // Adoptable implements providers.Adopter.
 func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]string, error) {
 	op := "adopt " + c.Key.String()
-	all, err := p.claims(ctx, c, machines)
+	all, err := p.adoptions(ctx, c, machines)
 	var out []string
 	for i := range all {
 		if !all[i].done() {
@@ -48,7 +48,7 @@ func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []p
 // which its guest does not see, whether it runs or not.
 func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
 	op := "adopt " + c.Key.String()
-	all, err := p.claims(ctx, c, machines)
+	all, err := p.adoptions(ctx, c, machines)
 	if err != nil {
 		return wrap(op, err)
 	}
@@ -79,7 +79,7 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 		s := &got.sites[i]
 		for j := range s.owned {
 			vm := s.look.VM(s.owned[j].VM.Ref)
-			x := &claim{machine: s.owned[j].Machine.Name, site: s, vm: vm, path: s.look.Path(vm)}
+			x := &adoption{machine: s.owned[j].Machine.Name, site: s, vm: vm, path: s.look.Path(vm)}
 			if err := p.writeTags(ctx, c, x, ""); err != nil {
 				return wrap(op+": take the mark off VM "+x.path, err)
 			}
@@ -89,7 +89,7 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 }
 
 // writeTags has the VM of x carry value, or, where it is empty, no tags. It waits until that is so.
-func (p *Provider) writeTags(ctx context.Context, c *fleet.Cluster, x *claim, value string) error {
+func (p *Provider) writeTags(ctx context.Context, c *fleet.Cluster, x *adoption, value string) error {
 	defer x.site.Changed(snapshot.OwnerOf(c).Part(x.machine))
 	task, err := x.site.Reconfigure(ctx, x.vm.Ref, types.VirtualMachineConfigSpec{
 		ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: machine.TagsKey, Value: value}},
@@ -104,16 +104,16 @@ func (p *Provider) writeTags(ctx context.Context, c *fleet.Cluster, x *claim, va
 	return err
 }
 
-// claims returns the VMs of machines. Where one cannot be taken over, there are only the reasons.
-func (p *Provider) claims(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]claim, error) {
+// adoptions returns the VMs of machines. Where one cannot be taken over, there are only the reasons.
+func (p *Provider) adoptions(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]adoption, error) {
 	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return nil, err
 	}
-	var out []claim
+	var out []adoption
 	var errs []error
 	for _, m := range machines {
-		x, err := p.claim(ctx, c, got, m)
+		x, err := p.adoption(ctx, c, got, m)
 		if err == nil {
 			err = x.apart(out)
 		}
@@ -129,8 +129,8 @@ func (p *Provider) claims(ctx context.Context, c *fleet.Cluster, machines []prov
 	return out, nil
 }
 
-// claim finds the VM of m where Git has machines of its pool and failure domain.
-func (p *Provider) claim(ctx context.Context, c *fleet.Cluster, got *observation, m providers.AdoptedMachine) (*claim, error) {
+// adoption finds the VM of m where Git has machines of its pool and failure domain.
+func (p *Provider) adoption(ctx context.Context, c *fleet.Cluster, got *observation, m providers.AdoptedMachine) (*adoption, error) {
 	const op = "find its VM"
 	tags, ok := providers.AdoptionTags(c, m)
 	pool, there := c.Pool(m.Pool)
@@ -173,7 +173,7 @@ func (p *Provider) claim(ctx context.Context, c *fleet.Cluster, got *observation
 }
 
 // only returns the one VM of vms, which have a UUID, that may be a machine.
-func (s *siteSeen) only(op, uuid string, vms []vcenter.VM) (*claim, error) {
+func (s *observedSite) only(op, uuid string, vms []vcenter.VM) (*adoption, error) {
 	if len(vms) == 0 {
 		return nil, fleet.Errorf(fleet.NotFound, op, "vCenter %s shows its user %s no VM with the UUID %s", s.access.Server, s.User(), uuid)
 	}
@@ -182,11 +182,11 @@ func (s *siteSeen) only(op, uuid string, vms []vcenter.VM) (*claim, error) {
 	if len(vms) > 1 {
 		return nil, fleet.Errorf(fleet.Conflict, op, "%s and %s have the same UUID %s (give the copy another uuid.bios, or remove it)", path, s.look.Path(&vms[1]), uuid)
 	}
-	return &claim{site: s, vm: vm, path: path}, nil
+	return &adoption{site: s, vm: vm, path: path}, nil
 }
 
 // check says why the VM of x cannot be taken over for c.
-func (x *claim) check(op string, c *fleet.Cluster) error {
+func (x *adoption) check(op string, c *fleet.Cluster) error {
 	owner, known := x.vm.Owner()
 	switch why := x.vm.Unreachable(); {
 	case x.vm.Template:
@@ -208,7 +208,7 @@ func (x *claim) check(op string, c *fleet.Cluster) error {
 }
 
 // apart says what of x one of others has too, which are claimed by the same request.
-func (x *claim) apart(others []claim) error {
+func (x *adoption) apart(others []adoption) error {
 	for i := range others {
 		o := &others[i]
 		if o.site.Client == x.site.Client && o.vm.Ref == x.vm.Ref {

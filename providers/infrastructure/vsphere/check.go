@@ -82,7 +82,7 @@ func examine(ctx context.Context, c *vcenter.Client, at placement) (zone, err er
 }
 
 // checkFound checks what was found for machines of o at a placement, unless this process did.
-func (p *Provider) checkFound(ctx context.Context, c *vcenter.Client, o snapshot.Owner, at placement, found *finding) error {
+func (p *Provider) checkFound(ctx context.Context, c *vcenter.Client, o snapshot.Owner, at placement, found *requirements) error {
 	print := at.print(c.User())
 	if p.checked(o, print) {
 		return nil
@@ -130,7 +130,7 @@ func (p placement) print(user string) string {
 }
 
 // check finds what is needed besides: groups of the zone with their rule, tags, and rights.
-func (f *finding) check(ctx context.Context, c *vcenter.Client, p placement) error {
+func (f *requirements) check(ctx context.Context, c *vcenter.Client, p placement) error {
 	var errs []error
 	for _, id := range p.TagIDs {
 		_, err := c.Tag(ctx, id)
@@ -142,7 +142,7 @@ func (f *finding) check(ctx context.Context, c *vcenter.Client, p placement) err
 	return fleet.JoinErrors(append(errs, f.checkRights(ctx, c, p.VSphereMachineSpec))...)
 }
 
-func (f *finding) checkGroups(ctx context.Context, c *vcenter.Client, zone, vms, hosts string) error {
+func (f *requirements) checkGroups(ctx context.Context, c *vcenter.Client, zone, vms, hosts string) error {
 	op := "use the hosts of zone " + zone
 	if f.compute == nil || !f.compute.Cluster {
 		return fleet.Errorf(fleet.Invalid, op, "its machines are not on a cluster, which alone has groups of hosts")
@@ -166,7 +166,7 @@ func (f *finding) checkGroups(ctx context.Context, c *vcenter.Client, zone, vms,
 }
 
 // checkRights asks for all rights at once that machines like s take.
-func (f *finding) checkRights(ctx context.Context, c *vcenter.Client, s *api.VSphereMachineSpec) error {
+func (f *requirements) checkRights(ctx context.Context, c *vcenter.Client, s *api.VSphereMachineSpec) error {
 	on := f.objects()
 	var needs []vcenter.Need
 	for _, r := range (&machine.Request{Spec: s, Template: f.template, Place: f.place}).Rights() {
@@ -187,7 +187,7 @@ func (f *finding) checkRights(ctx context.Context, c *vcenter.Client, s *api.VSp
 }
 
 // objects are those that a user needs rights on, by their kind.
-func (f *finding) objects() map[machine.Object][]vcenter.Ref {
+func (f *requirements) objects() map[machine.Object][]vcenter.Ref {
 	out := map[machine.Object][]vcenter.Ref{
 		machine.OnVCenter: {f.all.Root()}, machine.OnPool: {f.place.Pool}, machine.OnNetwork: f.networks,
 		machine.OnTemplate: {f.ref}, machine.OnFolder: {f.place.Folder}, machine.OnDatastore: f.stores,

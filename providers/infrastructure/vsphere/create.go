@@ -116,7 +116,7 @@ func (p *Provider) clone(ctx context.Context, op fleet.OperationID, r providers.
 }
 
 // siteFor returns the vCenter of a placement: one that was looked at, or another.
-func (p *Provider) siteFor(ctx context.Context, got *observation, at placement) (*siteSeen, error) {
+func (p *Provider) siteFor(ctx context.Context, got *observation, at placement) (*observedSite, error) {
 	if s := siteOfSeen(got.sites, at.Server); s != nil {
 		return s, nil
 	}
@@ -135,10 +135,10 @@ func (p *Provider) siteFor(ctx context.Context, got *observation, at placement) 
 	if same := got.siteOf(s.access.Instance); same != nil {
 		return same, same.join(&s)
 	}
-	return &siteSeen{site: s}, nil
+	return &observedSite{site: s}, nil
 }
 
-func siteOfSeen(all []siteSeen, server string) *siteSeen {
+func siteOfSeen(all []observedSite, server string) *observedSite {
 	for i := range all {
 		if all[i].is(server) {
 			return &all[i]

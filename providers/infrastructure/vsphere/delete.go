@@ -37,13 +37,13 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 			case m.Machine.Damaged != "":
 				errs = append(errs, fleet.Errorf(fleet.Conflict, op, "what VM %s is is not certain: %s (put its tags right, or delete it in vCenter)", s.look.Path(s.look.VM(m.VM.Ref)), m.Machine.Damaged))
 			case m.Machine.Silent:
-				p.noteGoing(m.VM.InstanceUUID)
+				p.noteDeletionRequested(m.VM.InstanceUUID)
 				s.Changed(o)
 			case m.VM.Busy != "" && m.Deleting():
 			case m.VM.Busy != "":
 				errs = append(errs, fleet.Errorf(fleet.Unavailable, op, "%s is under way on its VM", m.VM.Busy))
 			default:
-				errs = append(errs, p.remove(ctx, &job{site: s, machine: m}, removalOf(c, m)))
+				errs = append(errs, p.remove(ctx, &work{site: s, machine: m}, removalOf(c, m)))
 				s.Changed(o)
 			}
 		}
@@ -57,7 +57,7 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 }
 
 // remove does the next steps of the deletion of a machine, if a second look still finds it.
-func (p *Provider) remove(ctx context.Context, j *job, r machine.Removal) error {
+func (p *Provider) remove(ctx context.Context, j *work, r machine.Removal) error {
 	m := j.machine
 	if same, err := j.again(ctx); err != nil || !same {
 		return err
@@ -101,8 +101,8 @@ func (p *Provider) remove(ctx context.Context, j *job, r machine.Removal) error 
 	return nil
 }
 
-// noteGoing notes that the deletion of vm was asked for, which vCenter does not reach.
-func (p *Provider) noteGoing(vm string) {
+// noteDeletionRequested records that the deletion of vm, which vCenter does not reach, was requested.
+func (p *Provider) noteDeletionRequested(vm string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.going[vm] = true

@@ -1,17 +1,15 @@
-// Package vsphere is the infrastructure provider for machines on vSphere, as Cluster API's
-// provider vSphere makes them: clones of templates in a vCenter. It puts together what its
-// rooms do:
+// Package vsphere is the infrastructure provider for machines on vSphere, as Cluster API's provider
+// vSphere: clones of templates in a vCenter. It combines its packages:
 //
-//	api       the kinds that people write: VSphereCluster, VSphereMachineTemplate, …
-//	vcenter   everything that speaks to a vCenter
-//	machine   what a VM is made of, and what is next to be done to it: pure
+//	api       the kinds in Git: VSphereCluster, VSphereMachineTemplate, …
+//	vcenter   all requests to a vCenter
+//	machine   the specification of a VM, and its next step: pure
 //
-// What it knows is in vCenter. A look is one listing per vCenter and account, which all
-// clusters there share. A machine is asked for with one call, and what follows on the clone
-// is Upkeep, which EnsureInfrastructure does: no task is stored, so an agent that starts anew
-// goes on where the last one ended. Names of VMs are unique in a folder of vCenter, so that
-// nothing is made twice.
+// All state is in vCenter. An observation is one listing per vCenter and account, which all clusters
+// there share. A machine is requested with one call. The steps after the clone are Upkeep, which
+// EnsureInfrastructure does: no task is stored, so that a new agent continues where the last one
+// ended. Names of VMs are unique in a folder of vCenter, so that nothing is created twice.
 //
-// Machines share nothing in vCenter. That there is a cluster is known by its machines, and by
-// this process from the moment that it found everything which the machines need.
+// Machines share nothing in vCenter. A cluster exists if it has machines, or once this process has
+// found everything that its machines need.
 package vsphere

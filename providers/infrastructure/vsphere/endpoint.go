@@ -92,7 +92,7 @@ func (o *observation) endpointClaim(remembered string) addresses.Claim {
 // takes no address from a pool for good: they may say anything.
 func (o *observation) known(server string) addresses.Known {
 	place := server
-	if i := slices.IndexFunc(o.sites, func(s siteSeen) bool { return s.is(server) }); i >= 0 {
+	if i := slices.IndexFunc(o.sites, func(s observedSite) bool { return s.is(server) }); i >= 0 {
 		place = o.sites[i].identity()
 	}
 	out := addresses.Known{Place: place, Taken: o.holders.Taken(), Seen: o.cluster.Neighbors.Addresses()}

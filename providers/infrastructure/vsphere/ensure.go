@@ -66,14 +66,14 @@ func (p *Provider) finish(ctx context.Context, c *fleet.Cluster, got *observatio
 
 // finishOne does what is to be done to m, step by step, as long as tasks take seconds, if a second look
 // finds the same to be done.
-func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observation, s *siteSeen, m *machine.Owned) error {
+func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observation, s *observedSite, m *machine.Owned) error {
 	o := snapshot.OwnerOf(c).Part(m.Machine.Name)
 	if !p.tryLock(o) {
 		return nil // whoever has it does it
 	}
 	defer p.unlock(o)
 	defer s.Changed(o)
-	j := &job{site: s, machine: m}
+	j := &work{site: s, machine: m}
 	before := got.upkeep(s, m, s.Now())
 	if same, err := j.again(ctx); err != nil || !same || got.upkeep(s, m, s.Now()) != before {
 		return err
@@ -119,7 +119,7 @@ const mostSteps = 20
 
 // wanted returns what the machine is to be, and notes where it is; nil where Git has its pool
 // no more.
-func (j *job) wanted(ctx context.Context, c *fleet.Cluster, got *observation) (*machine.Wanted, error) {
+func (j *work) wanted(ctx context.Context, c *fleet.Cluster, got *observation) (*machine.Wanted, error) {
 	m, o := j.machine, snapshot.OwnerOf(c)
 	pool, ok := c.Pool(m.Machine.Pool)
 	if !ok {
@@ -166,7 +166,7 @@ func (j *job) wanted(ctx context.Context, c *fleet.Cluster, got *observation) (*
 }
 
 // computeOf returns the cluster or host that m is on; nil where the user may not see it.
-func (s *siteSeen) computeOf(all *vcenter.Inventory, m *machine.Owned) *vcenter.Entity {
+func (s *observedSite) computeOf(all *vcenter.Inventory, m *machine.Owned) *vcenter.Entity {
 	vm := s.look.VM(m.VM.Ref)
 	if vm == nil {
 		return nil

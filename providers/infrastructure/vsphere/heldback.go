@@ -21,11 +21,11 @@ func (o *observation) holdBack(ctx context.Context) error {
 			if !mayChange(m) || !halfMade(m) {
 				continue
 			}
-			lost, old := o.loses(s, m), o.outdated(m)
+			lost, old := o.mustGiveBackAddress(s, m), o.outdated(m)
 			if lost == nil && !old {
 				continue
 			}
-			d, err := (&job{site: s, machine: m}).details(ctx, nil)
+			d, err := (&work{site: s, machine: m}).details(ctx, nil)
 			if vcenter.NotFound(err) {
 				continue
 			} else if err != nil {
@@ -56,10 +56,10 @@ func (o *observation) outdated(m *machine.Owned) bool {
 	return ok && pool.Template != m.Machine.Template
 }
 
-// loses returns the address of a pool of m, which is powered off, that another machine has and runs
+// mustGiveBackAddress returns the address of a pool of m, which is powered off, that another machine has and runs
 // with, or keeps; nil: there is none. See package addresses. So it is with the address of the
 // endpoint, as long as the cluster never was one and none of its machines runs.
-func (o *observation) loses(s *siteSeen, m *machine.Owned) *addresses.Claim {
+func (o *observation) mustGiveBackAddress(s *observedSite, m *machine.Owned) *addresses.Claim {
 	claims, err := addresses.Parse(m.Tags[addresses.Tag])
 	e, wrong := addresses.EndpointOf(m.Tags)
 	if err != nil || wrong != nil || m.VM.Power != "poweredOff" {

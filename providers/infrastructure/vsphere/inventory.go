@@ -10,8 +10,8 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
 
-// A finding is what machines of a placement need of a vCenter.
-type finding struct {
+// Requirements are what machines of a placement need in a vCenter.
+type requirements struct {
 	ref      vcenter.Ref // of the template
 	template machine.Template
 	place    machine.Place
@@ -25,9 +25,9 @@ type finding struct {
 	networks []vcenter.Ref
 }
 
-// find finds what machines at p need, but for storage. What is not there, or cannot be used,
-// is an error that says what is there.
-func find(ctx context.Context, c *vcenter.Client, p placement) (*finding, error) {
+// find finds what machines at p need, except storage. If something is missing or cannot be used,
+// the error says what exists.
+func find(ctx context.Context, c *vcenter.Client, p placement) (*requirements, error) {
 	all, err := c.Inventory(ctx)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func find(ctx context.Context, c *vcenter.Client, p placement) (*finding, error)
 	if err != nil {
 		return nil, err
 	}
-	out := &finding{
+	out := &requirements{
 		ref: t.Ref, compute: all.ComputeOf(pool), all: all, dc: dc, pool: pool,
 		template: machine.Template{Name: t.Path, VM: !t.Template, Hardware: t.Hardware, Devices: t.Devices, Snapshot: t.Snapshot},
 		place:    machine.Place{Folder: folder.Ref, Pool: pool.Ref, Grouped: !p.hosts().IsZero()},
@@ -79,7 +79,7 @@ func find(ctx context.Context, c *vcenter.Client, p placement) (*finding, error)
 
 // reach finds the datastores that machines can be on: those that the group of hosts reaches, where the
 // zone has one that is there.
-func (f *finding) reach(ctx context.Context, c *vcenter.Client, group string) error {
+func (f *requirements) reach(ctx context.Context, c *vcenter.Client, group string) error {
 	if f.compute == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (f *finding) reach(ctx context.Context, c *vcenter.Client, group string) er
 }
 
 // reacher names, for messages, whose datastores machines can be on.
-func (f *finding) reacher() string {
+func (f *requirements) reacher() string {
 	if f.hosts != "" {
 		return "the group of hosts " + f.hosts + " of " + f.compute.Path
 	}
@@ -133,7 +133,7 @@ func findTemplate(ctx context.Context, c *vcenter.Client, dc *vcenter.Entity, na
 
 // storage finds the datastore and the storage policies of p. Where Git names no datastore it
 // is the one with the most room that the policy allows, else that of the template.
-func (f *finding) storage(ctx context.Context, c *vcenter.Client, p placement) error {
+func (f *requirements) storage(ctx context.Context, c *vcenter.Client, p placement) error {
 	var err error
 	if p.CryptoProfile != "" {
 		if f.place.Encryption, err = c.Policy(ctx, p.CryptoProfile); err != nil {
@@ -172,7 +172,7 @@ func (f *finding) storage(ctx context.Context, c *vcenter.Client, p placement) e
 }
 
 // usable returns the datastores that machines can be on: the one that is named, or all.
-func (f *finding) usable() []*vcenter.Entity {
+func (f *requirements) usable() []*vcenter.Entity {
 	var out []*vcenter.Entity
 	for _, r := range f.reached {
 		d := f.all.Entity(r)

@@ -78,7 +78,7 @@ func convert(l *vcenter.Look) []machine.VM {
 	var out []machine.VM
 	for i := range l.VMs {
 		vm := &l.VMs[i]
-		if !vm.Tagged && !machine.Made(vm.InstanceUUID) {
+		if !vm.Tagged && !machine.IsMadeUUID(vm.InstanceUUID) {
 			continue
 		}
 		out = append(out, convertOne(vm, busy[vm.Ref]))
@@ -117,7 +117,7 @@ func (p *Provider) owned(l *listing, c *fleet.Cluster) []machine.Owned {
 	for i := range vms {
 		p.remind(&vms[i])
 	}
-	return machine.Of(vms, c)
+	return machine.MachinesOf(vms, c)
 }
 
 // remind notes in vm why it could not be powered on, if that was refused, and whether its deletion

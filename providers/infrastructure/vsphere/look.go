@@ -19,15 +19,15 @@ import (
 type observation struct {
 	cluster *fleet.Cluster
 	spec    *api.VSphereClusterSpec
-	sites   []siteSeen
+	sites   []observedSite
 	holders addresses.Holders // of addresses of pools, by the names that holder gives VMs, and endpoints; not to be changed
 	running map[string]bool   // those of them that are powered on; not to be changed
 	unknown error             // why it is not known what addresses a VM has; nil: it is
 	strays  map[*machine.Owned]stray
 }
 
-// siteSeen is one vCenter with what it has of the cluster.
-type siteSeen struct {
+// An observedSite is one vCenter with what it has of the cluster.
+type observedSite struct {
 	site
 	look   *vcenter.Look
 	owned  []machine.Owned
@@ -60,7 +60,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		l := listingOf(&s, look)
 		p.ledger.Saw(s.identity(), l.holders)
 		out.hold(l)
-		seen := siteSeen{site: s, look: look, owned: p.owned(l, c)}
+		seen := observedSite{site: s, look: look, owned: p.owned(l, c)}
 		seen.clones = clonesOf(look, c, seen.owned)
 		out.sites = append(out.sites, seen)
 		places = append(places, s.Client)
@@ -74,7 +74,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 }
 
 // siteOf returns the vCenter that says of itself that it is instance, or nil.
-func (o *observation) siteOf(instance string) *siteSeen {
+func (o *observation) siteOf(instance string) *observedSite {
 	for i := range o.sites {
 		if s := &o.sites[i]; instance != "" && s.access.Instance == instance {
 			return s

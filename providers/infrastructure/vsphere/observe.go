@@ -84,7 +84,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 }
 
 // upkeep says what EnsureInfrastructure would do to o; empty: nothing.
-func (o *observation) upkeep(s *siteSeen, m *machine.Owned, at time.Time) string {
+func (o *observation) upkeep(s *observedSite, m *machine.Owned, at time.Time) string {
 	switch {
 	case !mayChange(m):
 		return ""

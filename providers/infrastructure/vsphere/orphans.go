@@ -31,7 +31,7 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 			failed = append(failed, err)
 			continue
 		}
-		instance, err := s.Ref(ctx)
+		instance, err := s.InstanceUUID(ctx)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -111,7 +111,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	op := "remove orphan " + o.Name
 	sites, failed := p.allSites(ctx, clusters)
 	for i := range sites {
-		s := &siteSeen{site: sites[i]}
+		s := &observedSite{site: sites[i]}
 		if s.place().ID != o.Place {
 			continue
 		}
@@ -131,7 +131,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 			default:
 				defer s.Changed(owner)
 				p.forgetFound(owner)
-				return wrap(op, p.remove(ctx, &job{site: s, machine: &m}, machine.Removal{Mode: api.PowerOffTrySoft, Timeout: time.Minute}))
+				return wrap(op, p.remove(ctx, &work{site: s, machine: &m}, machine.Removal{Mode: api.PowerOffTrySoft, Timeout: time.Minute}))
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func (p *Provider) dropRulesOf(ctx context.Context, s *site, compute *vcenter.En
 
 // dropRuleOfLast removes the rule of the pool of j, which goes, unless another machine of the pool stays
 // on the same compute cluster. No rule keeps a machine from going: what cannot be removed is logged.
-func (p *Provider) dropRuleOfLast(ctx context.Context, j *job) error {
+func (p *Provider) dropRuleOfLast(ctx context.Context, j *work) error {
 	m := j.machine
 	o, known := j.site.look.VM(m.VM.Ref).Owner()
 	all, err := j.site.Inventory(ctx)

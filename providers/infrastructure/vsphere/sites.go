@@ -46,7 +46,7 @@ func (s *site) is(server string) bool {
 // identify asks s which vCenter it is. A name is not one: a vCenter that c was on keeps its place
 // under any name, and another vCenter that has the name by now is another place.
 func (s *site) identify(ctx context.Context, c *fleet.Cluster) (err error) {
-	if s.access.Instance, err = s.Ref(ctx); err != nil {
+	if s.access.Instance, err = s.InstanceUUID(ctx); err != nil {
 		return err
 	}
 	s.id = s.String()

@@ -10,9 +10,9 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
 
-// A job is a machine that something is to be done to.
-type job struct {
-	site    *siteSeen
+// work is what a change of one machine needs.
+type work struct {
+	site    *observedSite
 	machine *machine.Owned
 	compute *vcenter.Entity // that it runs on; nil while it is on its way out
 	group   string          // of VMs, of its zone; empty: there is none
@@ -23,7 +23,7 @@ type job struct {
 
 // again reads the VM of j once more and reports whether it is what the look showed: that may be minutes
 // old. Its power is as it is now then.
-func (j *job) again(ctx context.Context) (same bool, err error) {
+func (j *work) again(ctx context.Context) (same bool, err error) {
 	was := j.site.look.VM(j.machine.VM.Ref)
 	now, err := j.site.Again(ctx, was.Ref)
 	switch {
@@ -39,7 +39,7 @@ func (j *job) again(ctx context.Context) (same bool, err error) {
 
 // take does step to the machine, and reports whether it is done: a task that takes longer than
 // the patience of the provider goes on, and the next look tells how it went.
-func (p *Provider) take(ctx context.Context, j *job, step machine.Step) (done bool, err error) {
+func (p *Provider) take(ctx context.Context, j *work, step machine.Step) (done bool, err error) {
 	s, vm := j.site, j.machine.VM.Ref
 	p.o.Log.InfoContext(ctx, "changing a virtual machine", "machine", string(j.machine.Machine.Name), "vm", vm.Value, "step", step.What)
 	var task vcenter.Ref
@@ -103,7 +103,7 @@ func (p *Provider) await(ctx context.Context, c *vcenter.Client, task vcenter.Re
 }
 
 // details reads what a look does not tell of the machine, for one that is to be s.
-func (j *job) details(ctx context.Context, w *machine.Wanted) (*machine.Details, error) {
+func (j *work) details(ctx context.Context, w *machine.Wanted) (*machine.Details, error) {
 	d, err := j.site.Details(ctx, j.machine.VM.Ref, machine.MetadataKey, machine.MetadataKey+".encoding")
 	if err != nil {
 		return nil, err

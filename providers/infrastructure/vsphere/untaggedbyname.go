@@ -13,7 +13,7 @@ import (
 // cluster, and that are called like one in a folder of its machines. They may be one whose tags
 // somebody took off, and are damaged: no second machine of that name is made in another folder. A
 // cluster that is paused may have no tags yet.
-func (p *Provider) untaggedByName(ctx context.Context, o *observation, s *siteSeen) ([]fleet.Machine, error) {
+func (p *Provider) untaggedByName(ctx context.Context, o *observation, s *observedSite) ([]fleet.Machine, error) {
 	pools := o.poolsByName(s)
 	if len(pools) == 0 {
 		return nil, nil
@@ -47,7 +47,7 @@ func (p *Provider) untaggedByName(ctx context.Context, o *observation, s *siteSe
 
 // poolsByName returns the VMs in s that may be such machines, with the pools that their names
 // tell. Those that Cluster API gives tell nothing where no machine that was adopted is left.
-func (o *observation) poolsByName(s *siteSeen) map[vcenter.Ref]*fleet.Pool {
+func (o *observation) poolsByName(s *observedSite) map[vcenter.Ref]*fleet.Pool {
 	if o.cluster.Paused {
 		return nil
 	}
@@ -68,11 +68,11 @@ func (o *observation) poolsByName(s *siteSeen) map[vcenter.Ref]*fleet.Pool {
 	for i := range s.look.VMs {
 		vm := &s.look.VMs[i]
 		name := fleet.MachineName(vm.Name)
-		pool := names.Made(name)
+		pool := names.PoolByName(name)
 		if pool == nil && adopted {
 			pool = names.Adopted(name)
 		}
-		if pool == nil || vm.Unread || taken[name] || machine.Made(vm.InstanceUUID) {
+		if pool == nil || vm.Unread || taken[name] || machine.IsMadeUUID(vm.InstanceUUID) {
 			continue // nobody's, or known by its UUIDs
 		}
 		if _, known := vm.Owner(); !known {
@@ -83,7 +83,7 @@ func (o *observation) poolsByName(s *siteSeen) map[vcenter.Ref]*fleet.Pool {
 }
 
 // folders returns those of s that machines of the cluster are in, or may be by Git.
-func (o *observation) folders(ctx context.Context, s *siteSeen) ([]vcenter.Ref, error) {
+func (o *observation) folders(ctx context.Context, s *observedSite) ([]vcenter.Ref, error) {
 	all, err := s.Inventory(ctx)
 	if err != nil {
 		return nil, err

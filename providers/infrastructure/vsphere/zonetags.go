@@ -12,7 +12,7 @@ import (
 // checkZone says which objects of vCenter have not the tags by which z is a region and a zone: a
 // cloud provider and the CSI driver know Nodes' by them, and schedule volumes by that. Nil has none.
 // Source: CAPV, controllers/vspheredeploymentzone_controller_domain.go.
-func (f *finding) checkZone(ctx context.Context, c *vcenter.Client, z *api.Zone) error {
+func (f *requirements) checkZone(ctx context.Context, c *vcenter.Client, z *api.Zone) error {
 	if z == nil {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (f *finding) checkZone(ctx context.Context, c *vcenter.Client, z *api.Zone)
 }
 
 // objectsOf returns the objects of t that have the tags of a failure domain of a type.
-func (f *finding) objectsOf(ctx context.Context, c *vcenter.Client, kind api.FailureDomainType, t *api.Topology) ([]*vcenter.Entity, error) {
+func (f *requirements) objectsOf(ctx context.Context, c *vcenter.Client, kind api.FailureDomainType, t *api.Topology) ([]*vcenter.Entity, error) {
 	if kind == api.DatacenterFailureDomain {
 		return []*vcenter.Entity{f.dc}, nil
 	}

@@ -81,17 +81,17 @@ func (r *rolling) remediate() {
 
 // shrink removes up-to-date machines that are too many.
 func (r *rolling) shrink() {
-	r.cut(r.stay-r.Replicas, r.current)
+	r.removeSurplus(r.stay-r.Replicas, r.current)
 }
 
-// cut removes so many of list in the order in which they go. One that cannot be spared
+// removeSurplus removes that many of list, in the order of deletion. One that cannot be spared
 // keeps none of the others that can: what does not work may go at any time.
-func (r *rolling) cut(surplus int, list []int) {
+func (r *rolling) removeSurplus(surplus int, list []int) {
 	kept := -1
 	for _, i := range r.byDeletion(list) {
 		switch {
 		case surplus <= 0 || r.gone[i]:
-		case r.spend(i):
+		case r.useBudget(i):
 			surplus--
 			r.remove(RemoveMore, i)
 		case kept < 0:
@@ -147,14 +147,14 @@ func (r *rolling) replace() {
 		r.add(AwaitRoll, -1)
 		return
 	}
-	budget := len(r.current) + len(r.outdated) + r.Pending - r.begun - r.minimum - r.unproven()
+	budget := len(r.current) + len(r.outdated) + r.Pending - r.begun - r.minimum - r.notYetAvailable()
 	list := r.byDeletion(r.outdated)
 	for _, available := range []bool{false, true} {
 		for _, i := range list {
 			if r.Machines[i].Available != available {
 				continue
 			}
-			if budget <= 0 || !r.spend(i) {
+			if budget <= 0 || !r.useBudget(i) {
 				r.add(AwaitAvailable, i)
 				return
 			}
@@ -168,9 +168,9 @@ func (r *rolling) replace() {
 	}
 }
 
-// unproven counts the up-to-date machines that are not available, or not there yet: as
-// long as they do not work, their number slows the rollout down.
-func (r *rolling) unproven() int {
+// notYetAvailable counts the up-to-date machines that are not available, or do not exist yet. They
+// use the budget, so a broken template stops the rollout.
+func (r *rolling) notYetAvailable() int {
 	n := r.PendingCurrent
 	for _, i := range r.current {
 		if !r.gone[i] && !r.Machines[i].Available {
@@ -183,12 +183,12 @@ func (r *rolling) unproven() int {
 // replaceOnDelete removes outdated machines only where the pool has too many.
 func (r *rolling) replaceOnDelete() {
 	list := slices.DeleteFunc(slices.Clone(r.outdated), func(i int) bool { return r.gone[i] })
-	r.cut(min(r.stay, r.Replicas)+len(list)+r.Pending-r.PendingCurrent-r.Replicas, list)
+	r.removeSurplus(min(r.stay, r.Replicas)+len(list)+r.Pending-r.PendingCurrent-r.Replicas, list)
 }
 
-// spend takes machine i out of what is available, unless too little would be left.
-// Whatever is not available may go at any time.
-func (r *rolling) spend(i int) bool {
+// useBudget takes machine i out of the available ones, unless too few would be left.
+// A machine that is not available may go at any time.
+func (r *rolling) useBudget(i int) bool {
 	if !r.Machines[i].Available {
 		return true
 	}

@@ -1,6 +1,5 @@
-// Package host decides what is next to be done to a host of bare metal: it compares what Git
-// says of it with what Ironic shows, and names one request. It is pure: it asks nobody, and
-// the same look gives the same decision.
+// Package host decides the next step of a bare-metal host: it compares Git with Ironic, and returns
+// one request. It is pure: it makes no requests, and the same observation gives the same decision.
 //
 //	d := host.Next(declared, node)
 //	switch d.Step {
@@ -8,19 +7,17 @@
 //		err = client.Provide(ctx, node.UUID)
 //	…
 //
-// What it guarantees, in every state that Ironic knows:
+// What it guarantees, in every state of Ironic:
 //
-//   - A host that may be in use is neither inspected nor provided nor deployed to: one that
-//     is a machine's, that a Node names, whose tags are those of a machine that is not known
-//     to be gone, that is on, or that is new while people keep it off. It is held, and the
-//     reason says what people can do.
-//   - Nothing is done through a node whose computer another host has. What runs on a computer
-//     that Git calls another one goes on there, and is released there.
-//   - What is another's is left alone, and so is what people keep in maintenance, what they
-//     paused, and a host that left Git.
-//   - Disks and firmware are changed where nothing may run: on the way to be available; firmware also
+//   - A host that may be in use is not inspected, provided or deployed to: one of a machine, one that
+//     a Node names, one with the tags of a machine that is not known to be gone, one that is on, and a
+//     new one that Git keeps off. It is held, with a reason that says what people can do.
+//   - Nothing is done through a node whose computer belongs to another host. If Git and Ironic disagree
+//     about the computer, the machine runs on, and is released, on that of Ironic.
+//   - Hosts of others, hosts in maintenance, paused hosts and hosts that left Git are not changed.
+//   - Disks and firmware change only while nothing may run: before the host is available; firmware also
 //     while people keep the machine on the host off.
-//   - A host is released by wish alone, and not while its BMC is silent: Ironic would forget
-//     whose it is while the machine runs on.
-//   - Where something is under way, nothing is asked for.
+//   - A host is released only on request, and not while its BMC does not answer: Ironic would drop its
+//     owner while the machine runs on.
+//   - While an operation is in progress, nothing is requested.
 package host

@@ -17,14 +17,14 @@ type Declared struct {
 	InspectAgain bool
 	// Erase is people's wish that whatever may run on a host that is on is lost.
 	Erase bool
-	// Elsewhere says which machine another cluster remembers on the host, where Ironic knows of none;
-	// "": no cluster does that is known.
-	Elsewhere string
+	// RememberedBy names the machine that another cluster remembers on the host, if Ironic knows no machine;
+	// empty: no known cluster remembers one.
+	RememberedBy string
 	// New says that the host is new to Ironic, and that nobody looked yet what it is made of.
 	New bool
-	// Settling says that the host is new to Ironic, which may have lost its database: whoever
-	// remembers a machine on it has the time to claim it.
-	Settling bool
+	// TooNew says that the host is new to Ironic, which may have lost its database: a cluster that
+	// remembers a machine on it gets the time to claim it.
+	TooNew bool
 	// Node names the Node of a cluster whose provider id is of this host; "": none.
 	Node string
 	Tags Tags

@@ -70,13 +70,13 @@ func own(h Declared, n *ironic.Node) bool {
 	return h.Machine != nil && h.Machine.Instance != "" && n.Instance == h.Machine.Instance
 }
 
-// inUse says why something may run on a host that is no machine's of h yet; "": nothing does.
-func inUse(h Declared, n *ironic.Node) string {
+// whyInUse returns why something may run on a host that has no machine of h yet; empty: nothing does.
+func whyInUse(h Declared, n *ironic.Node) string {
 	switch {
 	case n.Instance != "":
 		return fmt.Sprintf("it is claimed as %s, which is no machine of this cluster (release it there)", n.Instance)
-	case h.Elsewhere != "":
-		return h.Elsewhere + " ran on it, and is to be adopted"
+	case h.RememberedBy != "":
+		return h.RememberedBy + " ran on it, and is to be adopted"
 	case h.Node != "":
 		return fmt.Sprintf("Node %s runs on it (adopt it, or delete the Node)", h.Node)
 	case h.Tags == Unsettled:
@@ -87,10 +87,10 @@ func inUse(h Declared, n *ironic.Node) string {
 	return ""
 }
 
-// mayRun is inUse, and that a host which is on may be at work for people whom nobody knows. So may a new
-// one that they keep off: Ironic may have lost its database, and the host be in service.
-func mayRun(h Declared, n *ironic.Node) string {
-	if why := inUse(h, n); why != "" {
+// whyMayRun is whyInUse, and also holds a host that is on, since others may use it. So may a new
+// host that Git keeps off: Ironic may have lost its database while the host was in service.
+func whyMayRun(h Declared, n *ironic.Node) string {
+	if why := whyInUse(h, n); why != "" {
 		return why
 	}
 	if n.Power == ironic.PowerOn && !h.Erase {

@@ -27,8 +27,8 @@ func every(look func(h host.Declared, n ironic.Node)) {
 		{Preparation: host.PreparationAsked, Outstanding: "x", KeptOff: true},
 		{Preparation: host.PreparationEnded, Outstanding: "x"},
 		{Preparation: host.PreparationDropped},
-		{Settling: true},
-		{Elsewhere: "x"},
+		{TooNew: true},
+		{RememberedBy: "x"},
 	}
 	computers := []host.Declared{{Shared: "x"}, {Moved: "x"}, {Moved: "x", Unproven: true}, {New: true, KeptOff: true}}
 	machines := []*host.Machine{nil, machine(), machine(running), machine(leaving), machine(running, leaving)}
@@ -53,7 +53,7 @@ func every(look func(h host.Declared, n ironic.Node)) {
 									}
 									for _, p := range preparations {
 										h.Preparation, h.KeptOff, h.Outstanding = p.Preparation, p.KeptOff, p.Outstanding
-										h.Settling, h.Elsewhere = p.Settling, p.Elsewhere
+										h.TooNew, h.RememberedBy = p.TooNew, p.RememberedBy
 										look(h, n)
 									}
 									if h.Erase || h.External || h.Gone {
@@ -85,7 +85,7 @@ func TestSafety(t *testing.T) {
 			m = *h.Machine
 		}
 		mine := h.Machine != nil && n.Instance == ours
-		free := n.Instance == "" && h.Elsewhere == "" && h.Node == "" && h.Tags != host.Unsettled
+		free := n.Instance == "" && h.RememberedBy == "" && h.Node == "" && h.Tags != host.Unsettled
 		kept := n.Maintenance && !(n.State == ironic.CleanFailed && n.Fault == ironic.CleanFault || n.State == ironic.ServiceFailed && n.Fault == ironic.ServiceFault)
 		at := func(s ...ironic.State) bool { return slices.Contains(s, n.State) }
 		ok := false
@@ -93,7 +93,7 @@ func TestSafety(t *testing.T) {
 		case host.None:
 			return
 		case host.Inspect, host.Provide, host.Prepare:
-			if h.Settling || h.Elsewhere != "" || h.New && h.KeptOff && !h.Erase {
+			if h.TooNew || h.RememberedBy != "" || h.New && h.KeptOff && !h.Erase {
 				break
 			}
 			prepares := h.Preparation == host.Unprepared || h.Preparation == host.PreparationAsked

@@ -60,16 +60,16 @@ func manageable(p Phase, h Declared, n *ironic.Node) Decision {
 
 // prepare brings a host on its way to available that is nobody's.
 func prepare(p Phase, h Declared, n *ironic.Node) Decision {
-	if why := inUse(h, n); why != "" {
+	if why := whyInUse(h, n); why != "" {
 		return held(p, "%s", why)
 	}
 	if n.Power == ironic.PowerUnknown {
 		return wait(p) // whether it is on decides
 	}
-	if why := mayRun(h, n); why != "" {
+	if why := whyMayRun(h, n); why != "" {
 		return held(p, "%s", why)
 	}
-	if h.Settling {
+	if h.TooNew {
 		return wait(p)
 	}
 	if toBeInspected(h, n) {
@@ -113,7 +113,7 @@ func available(p Phase, h Declared, n *ironic.Node) Decision {
 	case own(h, n):
 		return do(p, Deploy)
 	}
-	if why := mayRun(h, n); why != "" {
+	if why := whyMayRun(h, n); why != "" {
 		return held(p, "%s", why)
 	}
 	switch {
@@ -239,7 +239,7 @@ func unreleased(p Phase, _ Declared, n *ironic.Node) Decision {
 // cleanFailed goes on with cleaning: nothing has run on the host since it began. The ramdisk
 // may, and is switched off, so that a host which is on is one that may be in use.
 func cleanFailed(p Phase, h Declared, n *ironic.Node) Decision {
-	if why := inUse(h, n); why != "" {
+	if why := whyInUse(h, n); why != "" {
 		return held(p, "%s", why)
 	}
 	switch {

@@ -1,17 +1,16 @@
-// Package ironic speaks to one Ironic: it lists nodes, enrols them, asks for what their
-// states allow, and claims them for machines. It knows no kinds of Metal3, and decides
-// nothing: what is to be done comes from its caller.
+// Package ironic makes requests to one Ironic: it lists nodes, enrols them, requests what their
+// states allow, and claims them for machines. It knows no kinds of Metal3 and makes no decisions.
 //
 // What it guarantees:
 //
-//   - A listing is whole or an error. An Ironic that lost its database answers with an empty
-//     one, which is no proof that there are no machines: the caller knows what Git says.
-//   - A claim is one request that Ironic refuses, under its lock of the node, where the node
-//     is another machine's or the machine has another node. It checks no state.
-//   - What makes something may be repeated: ids follow from names.
-//   - Nothing waits. The next listing tells how it went.
-//   - One place says what an error means ([Wrap]), and what failed since ([Node.Failure]).
-//   - The account is sent to the endpoint alone, wherever answers and redirects lead.
+//   - A listing is complete or an error. An Ironic that lost its database returns an empty one, which
+//     does not prove that there are no machines: the caller compares with Git.
+//   - A claim is one request that Ironic refuses, under its lock of the node, if the node has another
+//     machine or the machine another node. It checks no state.
+//   - Creations may be repeated: ids follow from names.
+//   - No call waits. The next listing has the result.
+//   - One place classifies errors ([Wrap]), and failures in a node ([Node.Failure]).
+//   - The account is sent to the endpoint only, whatever responses and redirects say.
 //
 // For example:
 //

@@ -60,41 +60,41 @@ var (
 	busy        = regexp.MustCompile(`database is locked`)                     // SQLite
 )
 
-// A said is an error in Ironic's words.
-type said struct {
+// An ironicError is an error with the text of Ironic.
+type ironicError struct {
 	words string
 	next  string // what to do about it, where that is known
 }
 
-func (e *said) Error() string {
+func (e *ironicError) Error() string {
 	if e.next == "" {
 		return e.words
 	}
 	return e.words + " (" + e.next + ")"
 }
 
-func says(err error, what *regexp.Regexp) bool {
-	e, ok := errors.AsType[*said](err)
+func matches(err error, what *regexp.Regexp) bool {
+	e, ok := errors.AsType[*ironicError](err)
 	return ok && what.MatchString(e.words)
 }
 
 // IsLocked reports whether err says that something else is under way at the node: the same
 // again, soon.
-func IsLocked(err error) bool { return says(err, locked) }
+func IsLocked(err error) bool { return matches(err, locked) }
 
 // IsAssociated reports whether err says that the node is another machine's.
-func IsAssociated(err error) bool { return says(err, associated) }
+func IsAssociated(err error) bool { return matches(err, associated) }
 
 // LacksInterface reports whether err says that Ironic is not set up with an interface that was
 // asked for.
-func LacksInterface(err error) bool { return says(err, lacking) }
+func LacksInterface(err error) bool { return matches(err, lacking) }
 
 // HasHost reports whether err says that the machine has another node.
-func HasHost(err error) bool { return says(err, hasHost) }
+func HasHost(err error) bool { return matches(err, hasHost) }
 
 // IsWrongState reports whether err says that the state of the node, or its maintenance, does
 // not allow what was asked for.
-func IsWrongState(err error) bool { return says(err, inState) || says(err, maintained) }
+func IsWrongState(err error) bool { return matches(err, inState) || matches(err, maintained) }
 
 // response returns the answer that err is of; false where it is of none.
 func response(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
@@ -169,9 +169,9 @@ func explain(err error) error {
 		words = fmt.Sprintf("%d %s", r.Actual, http.StatusText(r.Actual))
 	}
 	if r.Actual >= http.StatusInternalServerError && !json.Valid(r.Body) { // Ironic says what is wrong in JSON
-		return &said{words: words, next: "what stands before Ironic says so: see whether Ironic runs"}
+		return &ironicError{words: words, next: "what stands before Ironic says so: see whether Ironic runs"}
 	}
-	return &said{words: words, next: nextStep(r.Actual, words)}
+	return &ironicError{words: words, next: nextStep(r.Actual, words)}
 }
 
 // What to do about an Ironic that does not speak a version of its API.
@@ -182,7 +182,7 @@ const (
 
 // ofSteps returns err of a request that only later releases know.
 func ofSteps(err error) error {
-	if e, ok := errors.AsType[*said](err); ok && e.next == tooOld {
+	if e, ok := errors.AsType[*ironicError](err); ok && e.next == tooOld {
 		e.next = tooOldForSteps
 	}
 	return err

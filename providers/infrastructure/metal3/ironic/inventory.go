@@ -12,7 +12,7 @@ import (
 func (c *Client) Interfaces(ctx context.Context, node string) (map[string]string, error) {
 	out := make(map[string]string)
 	data, err := nodes.GetInventory(ctx, c.service, node).Extract()
-	if err = WrapLook("look what network cards host "+node+" has", err); says(err, noInventory) {
+	if err = WrapLook("look what network cards host "+node+" has", err); matches(err, noInventory) {
 		return out, nil
 	}
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package cloud reaches the projects of OpenStack clouds: one [Project] per
-// credential, with its clients, its limits and the one [Snapshot] of all that is
-// in it, and the marks that say whose a thing is. Sessions, and what an error means, are
-// of package openstackauth.
+// Package cloud reaches the projects of OpenStack clouds: one [Project] per credential, with its
+// clients, its limits and one [Snapshot] of everything in it, and the marks of owners. Sessions and the
+// classification of errors are in package openstackauth.
 //
-// A caller that changes something wraps the error with [openstackauth.Wrap] and calls
-// [Project.Changed] when the call is over, whatever came of it:
+// A caller that changes something wraps the error with [openstackauth.Wrap] and calls [Project.Changed]
+// when the call is over, also after an error:
 //
 //	client, err := p.Network(ctx)
 //	if err != nil {

@@ -1,18 +1,16 @@
-// Package image has Glance make images from what a URL gives, for Images of the
-// OpenStack Resource Controller, and removes them when nobody wants them any more.
+// Package image makes Glance import images from a URL, for Images of the OpenStack Resource Controller,
+// and deletes them when no cluster needs them.
 //
 // # Identity
 //
-// An image carries tags from the call that makes it: of the fleet, of all that it is
-// made with, and of each cluster that uses it. Clusters of a fleet in one project
-// that want the same share one image. What carries no tag of the fleet is never
-// adopted, changed or deleted.
+// An image carries tags from the call that creates it: of the fleet, of its definition, and of each
+// cluster that uses it. Clusters of a fleet in one project with equal definitions share one image. An
+// image without a tag of the fleet is never adopted, changed or deleted.
 //
-// # The way of an image
+// # Life cycle of an image
 //
-// It is made, and then Glance is asked to download its content ("web-download").
-// Both are found again by whoever comes next. An import that failed leaves the image
-// queued, and is asked for again after some minutes. An image goes when the last
-// cluster that uses it lets go of it, unless a cluster that used it wishes that it
-// stays, and never while servers of others boot from it.
+// It is created, and then Glance is requested to download its content ("web-download"). A later agent
+// finds both. After a failed import the image is queued, and the import is requested again after some
+// minutes. An image is deleted when the last cluster stops using it, unless a cluster that used it keeps
+// it, and never while servers of others boot from it.
 package image

@@ -93,7 +93,7 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 	}
 	out.leftovers = left
 	for owner, all := range left {
-		if now := all.removable(); !now.empty() {
+		if now := all.notDeleting(); !now.empty() {
 			out.Drift = append(out.Drift, fmt.Sprintf("left over of %s: %s", owner.Machine, now))
 		}
 	}

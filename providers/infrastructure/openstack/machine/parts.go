@@ -72,9 +72,9 @@ func (p *parts) empty() bool {
 	return len(p.floating)+len(p.trunks)+len(p.ports)+len(p.volumes) == 0
 }
 
-// removable leaves out volumes that are being deleted, those that take no deletion
-// until somebody acts, and floating IPs that somebody gave to a port of another.
-func (p *parts) removable() *parts {
+// notDeleting returns p without volumes that are being deleted, volumes that accept no deletion
+// until people act, and floating IPs that people gave to another port.
+func (p *parts) notDeleting() *parts {
 	out := *p
 	out.floating = slices.DeleteFunc(slices.Clone(p.floating), func(f *floatingips.FloatingIP) bool { return p.elsewhere(f) != "" })
 	out.volumes = slices.DeleteFunc(slices.Clone(p.volumes), func(v *volumes.Volume) bool {

@@ -57,9 +57,9 @@ func (v *view) notFound(d *decision, err error) {
 	d.faults, d.missing = append(d.faults, err), d.missing || !v.started()
 }
 
-// differs notes that Git asks for a change that cannot be made to what exists:
-// what is there stays, and machines go on.
-func (d *decision) differs(field, format string, args ...any) {
+// cannotFollow records that Git requires a change that is impossible for existing resources:
+// they stay, and machines go on.
+func (d *decision) cannotFollow(field, format string, args ...any) {
 	d.faults = append(d.faults, cannotChange(field, format, args...))
 }
 

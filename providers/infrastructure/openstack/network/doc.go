@@ -1,11 +1,10 @@
-// Package network makes and removes what the machines of a cluster share on
-// OpenStack: network, subnets, router, security groups, and the endpoint of the
-// API server, which is a load balancer, a floating IP or a fixed address.
+// Package network creates and deletes the shared infrastructure of a cluster on OpenStack: network,
+// subnets, router, security groups, and the endpoint of the API server, which is a load balancer, a
+// floating IP or a fixed address.
 //
-// One pure decision serves looking and doing: from a snapshot of the project and
-// from Git it follows what is there, what is missing, what differs and what can
-// not be. Observe tells it, Ensure does those of its steps that are possible at
-// this moment, and neither waits:
+// One pure decision serves observation and change: from a snapshot of the project and from Git follows
+// what exists, what is missing, what differs and what is impossible. Observe reports it, Ensure takes
+// those of its steps that are possible now, and neither waits:
 //
 //	st := network.Observe(snapshot, cluster, spec)
 //	if !st.Ready || len(st.Drift) > 0 {
@@ -14,20 +13,18 @@
 //
 // # Identity
 //
-// Networks, subnets, routers, security groups, floating IPs, ports, load balancers,
-// listeners and pools carry the mark of their cluster in their description, which
-// is set in the call that makes them. What they are for is the text before the
-// mark. Names are for people. Members of a pool have no description: their mark is
-// a tag. Monitors and rules belong to what they are part of, whoever made them,
-// and interfaces of a router to the subnet that they are in.
+// Networks, subnets, routers, security groups, floating IPs, ports, load balancers, listeners and pools
+// carry the mark of their cluster in their description, set in the call that creates them. The text
+// before the mark is their purpose. Names are for people. Members of a pool have no description: their
+// mark is a tag. Monitors and rules belong to the resource that they are part of, and interfaces of a
+// router to their subnet, whoever created them.
 //
-// What has no mark of the cluster is used where Git names it and is never
-// changed or removed, but for two things that Git asks for by naming them: a
-// floating IP is attached to the endpoint if it is attached to nothing, and a
-// router gets an interface in the cluster's subnets, which is removed with them.
+// Resources without the mark of the cluster are used if Git names them, and are never changed or
+// deleted, with two exceptions: a named floating IP is attached to the endpoint if it is attached to
+// nothing, and a named router gets an interface in the cluster's subnets, which is removed with them.
 //
 // # Repetition
 //
-// A call that was repeated may have made a thing twice. The older one stays,
-// unless only the younger is in use; the other goes once nothing uses it.
+// A repeated call may have created something twice. The older one stays, unless only the younger one is
+// in use; the other one is deleted once nothing uses it.
 package network

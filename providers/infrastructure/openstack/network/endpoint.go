@@ -81,17 +81,17 @@ func (v *view) endpoint(d *decision) {
 		return
 	}
 	if kept, ok := v.keptFloatingIP(); ok && !v.wantsFloating(d) {
-		d.differs("apiServer.enableFloatingIP", "the machines know the API server by the floating IP %s "+putBack, kept.FloatingIP)
+		d.cannotFollow("apiServer.enableFloatingIP", "the machines know the API server by the floating IP %s "+putBack, kept.FloatingIP)
 	}
 	if known := v.knownPort(); known != 0 && known != v.askedPort() {
-		d.differs("the port of the API server", "the machines know it at %d, Git says %d "+putBack, known, v.askedPort())
+		d.cannotFollow("the port of the API server", "the machines know it at %d, Git says %d "+putBack, known, v.askedPort())
 	}
 	if v.endedLoadBalancer(d) {
 		return
 	}
 	fixed := ptr.Deref(v.apiServer().FixedIP, "")
 	if kept, ok := v.keptFixedIP(d); ok && kept != fixed {
-		d.differs("apiServer.fixedIP", "the machines know the API server at %s, Git says %s "+putBack, kept, cmp.Or(fixed, "none"))
+		d.cannotFollow("apiServer.fixedIP", "the machines know the API server at %s, Git says %s "+putBack, kept, cmp.Or(fixed, "none"))
 		fixed = kept
 	}
 	switch {

@@ -23,7 +23,7 @@ func (v *view) floatingIP(d *decision, port string) *floatingips.FloatingIP {
 	asked := v.askedFloatingIP()
 	if mine != nil && asked != "" && !sameAddress(mine.FloatingIP, asked) {
 		if v.started() {
-			d.differs("the floating IP of the API server", "the machines know the API server at %s, Git says %s (put it back, or make a new cluster)", mine.FloatingIP, asked)
+			d.cannotFollow("the floating IP of the API server", "the machines know the API server at %s, Git says %s (put it back, or make a new cluster)", mine.FloatingIP, asked)
 			asked = mine.FloatingIP
 		} else {
 			surplus, mine = append(surplus, *mine), nil
@@ -38,7 +38,7 @@ func (v *view) floatingIP(d *decision, port string) *floatingips.FloatingIP {
 	}
 	if kept, ok := v.keptFloatingIP(); ok {
 		if asked != "" && !sameAddress(kept.FloatingIP, asked) {
-			d.differs("the floating IP of the API server", "the machines know the API server at %s, Git says %s "+putBack, kept.FloatingIP, asked)
+			d.cannotFollow("the floating IP of the API server", "the machines know the API server at %s, Git says %s "+putBack, kept.FloatingIP, asked)
 		}
 		return &kept
 	}

@@ -69,7 +69,7 @@ func (v *view) groupsDiffer(d *decision) bool {
 	}
 	control, worker := of(api.SecurityGroupControlPlane), of(api.SecurityGroupWorker)
 	if wanted && v.started() && len(v.ports) > 0 && d.placement.PortSecurity && len(control)+len(worker) == 0 {
-		d.differs(field, "the machines were made without such groups "+putBack)
+		d.cannotFollow(field, "the machines were made without such groups "+putBack)
 		d.placement.Ungrouped = true
 		return true
 	}
@@ -81,7 +81,7 @@ func (v *view) groupsDiffer(d *decision) bool {
 			*id = (*name)[0].ID
 		}
 	}
-	d.differs(field, "the machines are in such groups "+putBack)
+	d.cannotFollow(field, "the machines are in such groups "+putBack)
 	return true
 }
 

@@ -78,10 +78,10 @@ func clusterPorts(spec *api.OpenStackMachineSpec) []string {
 	return out
 }
 
-// elsewhere returns the network that the machines are on where that is another
-// than named, the one that Git names now. Where one of them is on named, or a load
-// balancer for which Git names no place of its own, named was it before.
-func (v *view) elsewhere(named string) (cloud.Network, bool) {
+// networkOfMachines returns the network of the machines if it is another network
+// than named, the one that Git names now. If one of them is on named, or a load
+// balancer for which Git names no network of its own, nothing changed.
+func (v *view) networkOfMachines(named string) (cloud.Network, bool) {
 	if slices.Contains(v.onNetworks, named) {
 		return cloud.Network{}, false
 	}
@@ -104,9 +104,9 @@ func (v *view) usedNetwork() (cloud.Network, bool) {
 	})
 }
 
-// stay places the next machines where the others are: on those subnets of n that
+// placeWhereMachinesAre places the next machines where the others are: on those subnets of n that
 // these have addresses in where Git names subnets, else on all.
-func (v *view) stay(d *decision, n cloud.Network) {
+func (v *view) placeWhereMachinesAre(d *decision, n cloud.Network) {
 	d.refused = true
 	on := filter(v.all.subnets, func(s subnets.Subnet) bool { return s.NetworkID == n.ID })
 	if len(v.spec.Subnets) == 0 && v.spec.PrimarySubnet == nil {
@@ -137,7 +137,7 @@ func (v *view) keptNetwork(d *decision) bool {
 		return false
 	}
 	n := v.mine.networks[i]
-	d.differs(v.networkField(), "the machines are on network %s, which was made for the cluster "+putBack, n.Name)
+	d.cannotFollow(v.networkField(), "the machines are on network %s, which was made for the cluster "+putBack, n.Name)
 	d.placement.on(n, v.portSecurity(n), filter(v.mine.subnets, func(s subnets.Subnet) bool { return s.NetworkID == n.ID }))
 	v.connected(d)
 	return true
@@ -212,21 +212,21 @@ func (v *view) addresses(d *decision, found []subnets.Subnet) {
 		}
 	}
 	slices.Sort(names)
-	d.differs(field, "the machines have addresses in %s "+putBack, words(names, func(s string) string { return s }))
+	d.cannotFollow(field, "the machines have addresses in %s "+putBack, words(names, func(s string) string { return s }))
 	v.ports = here
 	if n, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == d.placement.Network }); ok {
-		v.stay(d, n)
+		v.placeWhereMachinesAre(d, n)
 	}
 }
 
-// unmanaged keeps the machines of a cluster that no network was made for where
-// they are, where Git asks for one since.
-func (v *view) unmanaged(d *decision) {
+// networkOfOthers keeps the machines of a cluster without a managed network where
+// they are, if Git requires a managed network now.
+func (v *view) networkOfOthers(d *decision) {
 	n, ok := find(v.all.networks, func(n cloud.Network) bool { return len(v.ports) > 0 && n.ID == v.ports[0].NetworkID })
 	if !ok {
 		d.fault(cannotChange("managedSubnets", "the cluster has machines, and no network that was made for it %s", putBack))
 		return
 	}
-	d.differs("managedSubnets", "the machines are on network %s, which was not made for the cluster "+putBack, n.Name)
-	v.stay(d, n)
+	d.cannotFollow("managedSubnets", "the machines are on network %s, which was not made for the cluster "+putBack, n.Name)
+	v.placeWhereMachinesAre(d, n)
 }

@@ -54,7 +54,7 @@ func (v *view) listeners(d *decision, lb loadbalancers.LoadBalancer) {
 		}
 		if isFor(l.Description, ForEndpoint) && v.started() {
 			moved = true
-			d.differs("the port of the API server", "the machines know it at %d, Git says %d (put it back, or make a new cluster)", l.ProtocolPort, v.port())
+			d.cannotFollow("the port of the API server", "the machines know it at %d, Git says %d (put it back, or make a new cluster)", l.ProtocolPort, v.port())
 			continue
 		}
 		d.add(v.lbStep(lb, fmt.Sprintf("remove listener %d of load balancer %s", l.ProtocolPort, lb.Name), false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
@@ -134,7 +134,7 @@ func (v *view) pool(d *decision, lb loadbalancers.LoadBalancer, l listeners.List
 	p, ok := find(v.mine.pools, func(p pool) bool { return p.ID == l.DefaultPoolID })
 	if !ok {
 		if l.DefaultPoolID != "" {
-			d.differs("listener "+l.ID, "its pool %s is not of the cluster (take it off the listener)", l.DefaultPoolID)
+			d.cannotFollow("listener "+l.ID, "its pool %s is not of the cluster (take it off the listener)", l.DefaultPoolID)
 			return
 		}
 		o := pools.CreateOpts{

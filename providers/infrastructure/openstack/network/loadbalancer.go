@@ -41,7 +41,7 @@ func (v *view) loadBalancer(d *decision) {
 		d.add(v.removeLoadBalancer(s))
 	}
 	for _, e := range extra {
-		d.differs("load balancer "+e.ID, "the cluster has two that are in use, %s too (remove its members)", lb.ID)
+		d.cannotFollow("load balancer "+e.ID, "the cluster has two that are in use, %s too (remove its members)", lb.ID)
 	}
 	if lb == nil {
 		if len(going) > 0 {
@@ -52,12 +52,12 @@ func (v *view) loadBalancer(d *decision) {
 		return
 	}
 	v.lbDiffers(d, *lb)
-	v.front(d, *lb)
+	v.serveThrough(d, *lb)
 	v.listeners(d, *lb)
 }
 
-// front serves the API server at the address of lb, or at the floating IP on it.
-func (v *view) front(d *decision, lb loadbalancers.LoadBalancer) {
+// serveThrough serves the API server at the address of lb, or at the floating IP on it.
+func (v *view) serveThrough(d *decision, lb loadbalancers.LoadBalancer) {
 	floating := v.floating(d)
 	switch {
 	case lb.ProvisioningStatus == lbPendingCreate:

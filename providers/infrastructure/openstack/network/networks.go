@@ -46,7 +46,7 @@ func (v *view) external(d *decision) {
 	}
 	d.placement.ExternalNetwork = n.ID
 	if used, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == v.usedExternal() }); ok && v.started() && used.ID != n.ID {
-		d.differs("externalNetwork", "the cluster has its router and its floating IPs on network %s "+putBack, used.Name)
+		d.cannotFollow("externalNetwork", "the cluster has its router and its floating IPs on network %s "+putBack, used.Name)
 		d.placement.ExternalNetwork = used.ID
 	}
 }
@@ -77,12 +77,12 @@ func (v *view) existingNetwork(d *decision) {
 		return
 	}
 	n, found, err := v.namedNetwork()
-	if at, ok := v.elsewhere(n.ID); ok {
+	if at, ok := v.networkOfMachines(n.ID); ok {
 		if err == nil {
 			err = cannotChange(v.networkField(), "the machines are on network %s "+putBack, at.Name)
 		}
 		d.faults = append(d.faults, err)
-		v.stay(d, at)
+		v.placeWhereMachinesAre(d, at)
 		return
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func (v *view) existingNetwork(d *decision) {
 			return
 		}
 		d.faults = append(d.faults, err)
-		v.stay(d, at)
+		v.placeWhereMachinesAre(d, at)
 		v.connected(d)
 		return
 	}
@@ -156,10 +156,10 @@ func (v *view) managedNetwork(d *decision) {
 		d.add(v.removeNetwork(s))
 	}
 	for _, e := range extra {
-		d.differs("network "+e.ID, "the cluster has two networks that are in use, %s too (remove its ports)", n.ID)
+		d.cannotFollow("network "+e.ID, "the cluster has two networks that are in use, %s too (remove its ports)", n.ID)
 	}
 	if n == nil && v.started() {
-		v.unmanaged(d)
+		v.networkOfOthers(d)
 		return
 	}
 	if n == nil {
@@ -220,9 +220,9 @@ func (v *view) networkDiffers(d *decision, n cloud.Network) {
 		return
 	}
 	if m.MTU != nil && n.MTU != 0 && int(*m.MTU) != n.MTU {
-		d.differs("managedNetwork.mtu", "network %s was made with %d, and its machines use that "+putBack, n.Name, n.MTU)
+		d.cannotFollow("managedNetwork.mtu", "network %s was made with %d, and its machines use that "+putBack, n.Name, n.MTU)
 	}
 	if m.EnablePortSecurity != nil && *m.EnablePortSecurity != v.portSecurity(n) {
-		d.differs("managedNetwork.enablePortSecurity", "network %s was made with %t "+putBack, n.Name, v.portSecurity(n))
+		d.cannotFollow("managedNetwork.enablePortSecurity", "network %s was made with %t "+putBack, n.Name, v.portSecurity(n))
 	}
 }

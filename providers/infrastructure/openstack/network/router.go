@@ -31,11 +31,11 @@ func (v *view) managedRouter(d *decision) {
 		d.add(v.removeRouter(s))
 	}
 	for _, e := range extra {
-		d.differs("router "+e.ID, "the cluster has two routers that are in use, %s too (remove its interfaces)", r.ID)
+		d.cannotFollow("router "+e.ID, "the cluster has two routers that are in use, %s too (remove its interfaces)", r.ID)
 	}
 	if r == nil && v.started() {
 		if v.connected(d); d.placement.router != nil {
-			d.differs("router", "the network is connected to router %s, which was not made for the cluster "+putBack, d.placement.router.Name)
+			d.cannotFollow("router", "the network is connected to router %s, which was not made for the cluster "+putBack, d.placement.router.Name)
 			return
 		}
 	}
@@ -43,7 +43,7 @@ func (v *view) managedRouter(d *decision) {
 	case d.placement.ExternalNetwork == "" && r == nil:
 		return // nothing to lead to
 	case d.placement.ExternalNetwork == "":
-		d.differs("enableExternalNetwork", "router %s leads to network %s, and the machines use that "+putBack, r.Name, r.GatewayInfo.NetworkID)
+		d.cannotFollow("enableExternalNetwork", "router %s leads to network %s, and the machines use that "+putBack, r.Name, r.GatewayInfo.NetworkID)
 	case r == nil:
 		external := d.placement.ExternalNetwork
 		d.add(step{what: "make router " + v.name(), essential: true, do: func(ctx context.Context, sess *session) error {
@@ -104,7 +104,7 @@ func (v *view) gateway(d *decision, r routers.Router) {
 		return
 	}
 	if has := r.GatewayInfo.NetworkID; has != "" && has != d.placement.ExternalNetwork {
-		d.differs("externalNetwork", "router %s leads to network %s, where the floating IPs are "+putBack, r.Name, has)
+		d.cannotFollow("externalNetwork", "router %s leads to network %s, where the floating IPs are "+putBack, r.Name, has)
 		return
 	}
 	want, ok := v.gatewayAddresses(d)
@@ -164,7 +164,7 @@ func (v *view) interfaces(d *decision, r routers.Router) {
 	for _, s := range d.placement.subnets {
 		p, ok := find(v.all.ports, func(p cloud.Port) bool { return ofRouter(p) && inSubnet(p, s.ID) })
 		if ok && p.DeviceID != r.ID {
-			d.differs("router", "subnet %s is connected to router %s (name that one, or disconnect it)", s.CIDR, p.DeviceID)
+			d.cannotFollow("router", "subnet %s is connected to router %s (name that one, or disconnect it)", s.CIDR, p.DeviceID)
 			v.connected(d)
 		}
 		if ok {

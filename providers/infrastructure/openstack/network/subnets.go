@@ -42,7 +42,7 @@ func (v *view) managedSubnets(d *decision, n cloud.Network) {
 	}
 	d.placement.on(n, v.portSecurity(n), withLeft(found, there))
 	for _, prefix := range slices.Sorted(maps.Keys(there)) {
-		d.differs("managedSubnets", "the network has the subnet %s, which Git no longer has, and a subnet cannot be changed or given up "+putBack, prefix)
+		d.cannotFollow("managedSubnets", "the network has the subnet %s, which Git no longer has, and a subnet cannot be changed or given up "+putBack, prefix)
 	}
 	if len(there) > 0 {
 		return

@@ -213,7 +213,7 @@ func TestWholeDeletion(t *testing.T) {
 	r := machine.RemovalOf(spec(func(s *api.VSphereMachineSpec) { s.PowerOffMode = api.PowerOffTrySoft }))
 	var got []machine.Action
 	for at := now; len(got) < 10; at = at.Add(time.Second) {
-		all := machine.Of([]machine.VM{w.v}, cluster())
+		all := machine.MachinesOf([]machine.VM{w.v}, cluster())
 		s := machine.NextOfDeletion(&all[0], &w.d, r, at)
 		if got = append(got, s.Action); s.Action == machine.Destroy {
 			break

@@ -107,6 +107,6 @@ var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 // owned is m-0 as it is seen in its cluster.
 func owned(change func(v *machine.VM)) *machine.Owned {
-	all := machine.Of([]machine.VM{vm(change)}, cluster())
+	all := machine.MachinesOf([]machine.VM{vm(change)}, cluster())
 	return &all[0]
 }

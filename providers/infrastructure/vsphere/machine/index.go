@@ -36,7 +36,7 @@ func NewIndex(all []VM) *Index {
 	return x
 }
 
-// Candidates returns all VMs that Of asks about for c, in their order: those with tags of c, those with
+// Candidates returns all VMs that MachinesOf asks about for c, in their order: those with tags of c, those with
 // a UUID that was made for c, and whatever has tags of the same UUIDs as one of these.
 func (x *Index) Candidates(c *fleet.Cluster) []VM {
 	at := slices.Concat(x.tagged[[2]string{string(c.Fleet), c.Key.String()}], x.made[clusterDigest(c.Fleet, c.Key.String())])
@@ -56,7 +56,7 @@ func (x *Index) Candidates(c *fleet.Cluster) []VM {
 
 // clusterOf returns the digest of the cluster that InstanceUUID made uuid for; empty: it did not.
 func clusterOf(uuid string) string {
-	if !Made(uuid) {
+	if !IsMadeUUID(uuid) {
 		return ""
 	}
 	digits := strings.ReplaceAll(strings.ToLower(uuid), "-", "")

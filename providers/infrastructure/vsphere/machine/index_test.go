@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// TestIndexLeavesNothingOut: what Of finds among the candidates of a cluster is what it finds among all
+// TestIndexLeavesNothingOut: what MachinesOf finds among the candidates of a cluster is what it finds among all
 // VMs, whatever tags and UUIDs these have.
 func TestIndexLeavesNothingOut(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -22,7 +22,7 @@ func TestIndexLeavesNothingOut(t *testing.T) {
 		all := randomVMs(random, clusters)
 		x := NewIndex(all)
 		for _, c := range clusters {
-			if got, want := Of(x.Candidates(c), c), Of(all, c); !reflect.DeepEqual(got, want) {
+			if got, want := MachinesOf(x.Candidates(c), c), MachinesOf(all, c); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s of %+v:\n%+v\nwant\n%+v", c.Key, all, got, want)
 			}
 		}

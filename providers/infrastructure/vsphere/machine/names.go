@@ -24,7 +24,9 @@ func PoolOf(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool {
 
 // PoolLike returns the pool of c whose machines are called like name, whatever template they
 // were made from; nil where there is none.
-func PoolLike(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool { return NamesOf(c).Made(name) }
+func PoolLike(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool {
+	return NamesOf(c).PoolByName(name)
+}
 
 // Names tell the pool of a machine by what it is called.
 type Names []pattern
@@ -59,8 +61,8 @@ func NamesOf(c *fleet.Cluster) Names {
 	return out
 }
 
-// Made returns the pool whose machines are called like name here, or nil.
-func (n Names) Made(name fleet.MachineName) *fleet.Pool {
+// PoolByName returns the pool whose machines have names like name, or nil.
+func (n Names) PoolByName(name fleet.MachineName) *fleet.Pool {
 	for i := range n {
 		p := &n[i]
 		if p.alone {

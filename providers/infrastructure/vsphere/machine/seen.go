@@ -54,12 +54,12 @@ type Owned struct {
 // Deleting reports whether its deletion began, or was asked for.
 func (o *Owned) Deleting() bool { return o.VM.Going || !deletingSince(o.Tags).IsZero() }
 
-// Of returns the machines of c among all VMs of a vCenter, or those that an Index has for it, in the
+// MachinesOf returns the machines of c among all VMs of a vCenter, or those that an Index has for it, in the
 // order of these. A copy of a
 // machine is none while the machine is there. What has tags of c and is nowhere what they
 // were made for, or is that and has other tags, is shown as damaged, and so are two of which
 // nobody can tell which is the machine.
-func Of(all []VM, c *fleet.Cluster) []Owned {
+func MachinesOf(all []VM, c *fleet.Cluster) []Owned {
 	machines := originals(all, c)
 	made := madeFor(c)
 	var out []Owned
@@ -69,20 +69,20 @@ func Of(all []VM, c *fleet.Cluster) []Owned {
 		owned := err == nil && c.Owns(tags)
 		if !owned {
 			if made(v.UUID) || made(v.InstanceUUID) {
-				out = append(out, v.owned(tags, v.lost(tags, err, c), c))
+				out = append(out, v.owned(tags, v.whyDamaged(tags, err, c), c))
 			}
 			continue
 		}
 		id := uuidsOf(tags)
 		doubt := ""
 		switch is := machines[id]; {
-		case v.is(id) && len(is) > 1:
+		case v.hasUUID(id) && len(is) > 1:
 			doubt = fmt.Sprintf("%d VMs have its tags and its UUID %s (remove the copies, or take %s off them)", len(is), id.Instance, TagsKey)
 		case slices.Contains(is, i):
-		case v.is(id): // a copy with one of its UUIDs
+		case v.hasUUID(id): // a copy with one of its UUIDs
 			continue
 		case made(v.UUID) || made(v.InstanceUUID):
-			doubt = v.lost(tags, nil, c)
+			doubt = v.whyDamaged(tags, nil, c)
 		case len(is) > 0, v.Template:
 			continue // a copy
 		default:
@@ -108,7 +108,7 @@ func (v *VM) tags() (map[string]string, error) {
 // machine.
 func Untagged(v VM, c *fleet.Cluster) fleet.Machine {
 	tags, err := v.tags()
-	return v.owned(tags, v.lost(tags, err, c), c).Machine
+	return v.owned(tags, v.whyDamaged(tags, err, c), c).Machine
 }
 
 // UntaggedByName returns v, of which nothing but its name and its folder says that it is a machine of pool,
@@ -133,7 +133,7 @@ func originals(all []VM, c *fleet.Cluster) map[UUIDs][]int {
 			continue
 		}
 		id := uuidsOf(tags)
-		if !v.is(id) {
+		if !v.hasUUID(id) {
 			continue
 		}
 		out[id] = append(out[id], i)
@@ -189,14 +189,14 @@ func (v *VM) fits() int {
 	return n
 }
 
-// is reports whether v has one of the UUIDs id, which it was made or adopted with: vCenter changes
-// one that another VM has too.
-func (v *VM) is(id UUIDs) bool {
+// hasUUID reports whether v has one of the UUIDs id, with which it was created or adopted: vCenter changes
+// a UUID that another VM has, too.
+func (v *VM) hasUUID(id UUIDs) bool {
 	return strings.EqualFold(v.UUID, id.BIOS) || strings.EqualFold(v.InstanceUUID, id.Instance)
 }
 
-// lost says what is wrong with the tags of v, which is of c by its UUID.
-func (v *VM) lost(tags map[string]string, err error, c *fleet.Cluster) string {
+// whyDamaged returns what is wrong with the tags of v, which belongs to c by its UUID.
+func (v *VM) whyDamaged(tags map[string]string, err error, c *fleet.Cluster) string {
 	if err != nil {
 		return err.Error()
 	}

@@ -58,7 +58,7 @@ func TestOf(t *testing.T) {
 		"the tag of the role lost":           {[]machine.VM{vm(retagged("fairlead.dev/role", ""))}, []string{"m-0 fairlead.dev/role is missing"}},
 		"the tags of another of the cluster": {[]machine.VM{vm(retagged("fairlead.dev/machine", "m-1"))}, []string{"m-1 do not make"}},
 	} {
-		got := machine.Of(tc.vms, cluster())
+		got := machine.MachinesOf(tc.vms, cluster())
 		var names []string
 		for _, o := range got {
 			names = append(names, string(o.Machine.Name))

@@ -126,8 +126,8 @@ func madeFor(c *fleet.Cluster) func(uuid string) bool {
 	return func(uuid string) bool { return clusterOf(uuid) == want }
 }
 
-// Made reports whether uuid is of the form that InstanceUUID makes. vCenter gives others.
-func Made(uuid string) bool {
+// IsMadeUUID reports whether uuid has the form of those from InstanceUUID. vCenter's have another form.
+func IsMadeUUID(uuid string) bool {
 	digits := strings.ReplaceAll(uuid, "-", "")
 	return len(digits) == 32 && digits[12] == '8'
 }

@@ -153,8 +153,8 @@ func (c *Client) Now() time.Time {
 	return time.Now().Add(c.ahead)
 }
 
-// Ref returns the instance UUID of the vCenter, which is the same at all its addresses.
-func (c *Client) Ref(ctx context.Context) (string, error) {
+// InstanceUUID returns the instance UUID of the vCenter, which is the same at all its addresses.
+func (c *Client) InstanceUUID(ctx context.Context) (string, error) {
 	vim, err := c.conn(ctx)
 	if err != nil {
 		return "", err

@@ -1,17 +1,16 @@
-// Package vcenter speaks to one vCenter as one user. It knows no kinds of Cluster API: it
-// tells what is there ([Client.Look]), finds inventory by the names that people write, asks
-// for changes and returns the tasks that vCenter does them in, and it is the one place that
-// says what an error of vCenter means ([Wrap]).
+// Package vcenter makes requests to one vCenter as one user. It knows no kinds of Cluster API: it
+// observes ([Client.Look]), finds inventory by names, requests changes and returns the tasks of vCenter,
+// and is the only place that classifies errors of vCenter ([Wrap]).
 //
 // What it guarantees:
 //
-//   - A look is whole or an error. What hides something, as rights or a session that ended,
-//     is an error where vCenter tells it.
-//   - A session that ended is opened again, and what was asked is asked once more: vCenter
-//     did nothing of it. A password that is refused is tried again after a minute at first
-//     and ten minutes at last, whoever uses it: accounts get locked.
-//   - Nothing waits for a task. The next look tells how it went, also to another agent.
-//   - Requests keep a rate, and each is told with the name of its method.
+//   - An observation is complete or an error. If vCenter reports that something is hidden, by rights or
+//     an expired session, that is an error.
+//   - An expired session is opened again, and the request is repeated once: vCenter did not carry it
+//     out. A refused password is tried again after a minute at first and up to ten minutes later, for all
+//     users of it, since accounts get locked.
+//   - No call waits for a task. The next observation has its result, also for another agent.
+//   - Requests are limited in rate, and each is reported with the name of its method.
 //
 // For example:
 //

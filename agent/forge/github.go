@@ -11,9 +11,9 @@ import (
 	"fairlead.dev/sources/git"
 )
 
-// A hub is GitHub, or Gitea, whose API is made like it.
+// A githubLike is GitHub, or Gitea, whose API is like that of GitHub.
 // Source: https://docs.github.com/en/rest, https://docs.gitea.com/api.
-type hub struct {
+type githubLike struct {
 	client
 
 	repo  string // "/repos/OWNER/NAME"
@@ -22,7 +22,7 @@ type hub struct {
 	whole bool   // comments come in one answer
 }
 
-var _ Forge = (*hub)(nil)
+var _ Forge = (*githubLike)(nil)
 
 // newGitHub opens GitHub, or a GitHub Enterprise Server.
 func newGitHub(p place) (Forge, error) {
@@ -43,7 +43,7 @@ func newGitHub(p place) (Forge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &hub{client: client{api: api, accept: "application/vnd.github+json"}, repo: "/repos/" + repo, app: api.App(), size: "per_page=100"}, nil
+	return &githubLike{client: client{api: api, accept: "application/vnd.github+json"}, repo: "/repos/" + repo, app: api.App(), size: "per_page=100"}, nil
 }
 
 // newGitea opens Gitea or Forgejo.
@@ -56,14 +56,14 @@ func newGitea(p place) (Forge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &hub{client: client{api: api, as: git.AsBearer}, repo: "/repos/" + repo, size: "limit=50", whole: true}, nil
+	return &githubLike{client: client{api: api, as: git.AsBearer}, repo: "/repos/" + repo, size: "limit=50", whole: true}, nil
 }
 
 // appPrefix tells an app from users, whose names have no space.
 const appPrefix = "the app "
 
 // Self implements Forge. The token of an app is no user: its comments are known by the app.
-func (h *hub) Self(ctx context.Context) (string, error) {
+func (h *githubLike) Self(ctx context.Context) (string, error) {
 	if h.app != "" {
 		return appPrefix + h.app, nil
 	}
@@ -74,8 +74,8 @@ func (h *hub) Self(ctx context.Context) (string, error) {
 	return me.Login, err
 }
 
-// A hubPull is a pull request of a hub.
-type hubPull struct {
+// A githubPull is a pull request of a githubLike.
+type githubPull struct {
 	Number   int     `json:"number"`
 	State    string  `json:"state"`
 	Merged   bool    `json:"merged"`
@@ -84,11 +84,11 @@ type hubPull struct {
 	User     *struct {
 		Login string `json:"login"`
 	} `json:"user"` // null where the account is gone
-	Head hubSide `json:"head"`
-	Base hubSide `json:"base"`
+	Head githubSide `json:"head"`
+	Base githubSide `json:"base"`
 }
 
-type hubSide struct {
+type githubSide struct {
 	SHA  string `json:"sha"`
 	Ref  string `json:"ref"`
 	Repo *struct {
@@ -96,7 +96,7 @@ type hubSide struct {
 	} `json:"repo"` // null where a fork is gone
 }
 
-func (p hubPull) pull() PullRequest {
+func (p githubPull) pull() PullRequest {
 	out := PullRequest{Number: p.Number, State: Open, Head: p.Head.SHA, Base: p.Base.Ref}
 	if p.User != nil {
 		out.Author = p.User.Login
@@ -118,10 +118,10 @@ func (p hubPull) pull() PullRequest {
 func isBranch(ref string) bool { return ref != "" && !strings.HasPrefix(ref, "refs/") }
 
 // Open implements Forge.
-func (h *hub) Open(ctx context.Context) ([]PullRequest, error) {
+func (h *githubLike) Open(ctx context.Context) ([]PullRequest, error) {
 	var out []PullRequest
 	err := pages("pull requests", func(page int) (bool, error) {
-		var list []hubPull
+		var list []githubPull
 		header, err := h.call(ctx, http.MethodGet, fmt.Sprintf("%s/pulls?state=open&%s&page=%d", h.repo, h.size, page), nil, &list)
 		for _, p := range list {
 			out = append(out, p.pull())
@@ -138,14 +138,14 @@ func sorted(list []PullRequest) []PullRequest {
 }
 
 // PullRequest implements Forge.
-func (h *hub) PullRequest(ctx context.Context, number int) (PullRequest, error) {
-	var p hubPull
+func (h *githubLike) PullRequest(ctx context.Context, number int) (PullRequest, error) {
+	var p githubPull
 	_, err := h.call(ctx, http.MethodGet, fmt.Sprintf("%s/pulls/%d", h.repo, number), nil, &p)
 	return p.pull(), err
 }
 
 // SetStatus implements Forge.
-func (h *hub) SetStatus(ctx context.Context, commit string, s Status) error {
+func (h *githubLike) SetStatus(ctx context.Context, commit string, s Status) error {
 	_, err := h.call(ctx, http.MethodPost, h.repo+"/statuses/"+commit, map[string]string{
 		"context": s.Name, "state": string(s.Verdict), "description": s.Text,
 	}, nil)
@@ -166,7 +166,7 @@ type hubComment struct {
 }
 
 // author returns who wrote c. A user may write through an app, and is not the app then.
-func (h *hub) author(c hubComment) string {
+func (h *githubLike) author(c hubComment) string {
 	if a := c.App; h.app != "" && a != nil && c.User.Type == "Bot" && (h.app == strconv.FormatInt(a.ID, 10) || h.app == a.ClientID) {
 		return appPrefix + h.app
 	}
@@ -174,7 +174,7 @@ func (h *hub) author(c hubComment) string {
 }
 
 // Comments implements Forge.
-func (h *hub) Comments(ctx context.Context, number int) ([]Comment, error) {
+func (h *githubLike) Comments(ctx context.Context, number int) ([]Comment, error) {
 	var out []Comment
 	err := pages("comments", func(page int) (bool, error) {
 		var list []hubComment
@@ -188,14 +188,14 @@ func (h *hub) Comments(ctx context.Context, number int) ([]Comment, error) {
 }
 
 // Write implements Forge.
-func (h *hub) Write(ctx context.Context, number int, text string) (string, error) {
+func (h *githubLike) Write(ctx context.Context, number int, text string) (string, error) {
 	var c hubComment
 	_, err := h.call(ctx, http.MethodPost, fmt.Sprintf("%s/issues/%d/comments", h.repo, number), map[string]string{"body": text}, &c)
 	return strconv.FormatInt(c.ID, 10), err
 }
 
 // Edit implements Forge.
-func (h *hub) Edit(ctx context.Context, _ int, id, text string) error {
+func (h *githubLike) Edit(ctx context.Context, _ int, id, text string) error {
 	_, err := h.call(ctx, http.MethodPatch, h.repo+"/issues/comments/"+id, map[string]string{"body": text}, nil)
 	return err
 }
