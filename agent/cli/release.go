@@ -17,11 +17,12 @@ import (
 func newRelease(built wiring.Built) *cobra.Command {
 	var now, skip, approve bool
 	cmd := newRequest(built, "release NAMESPACE/NAME|STAGE", "Release a cluster or a rollout stage from waiting, or skip it",
-		`--now changes the cluster now, or continues the stage, regardless of earlier stages,
-windows, freezes and a halt. --skip lets other clusters continue without this one, until
-its definition changes again. --approve approves a stage that needs approval. A release
-counts for what waits now; if something else was pushed meanwhile, it is refused. In Git:
-the annotation fairlead.dev/release: now or skip on the Cluster.`,
+		`--now begins the change of a cluster, or begins or continues a stage, regardless of
+earlier stages, windows, freezes and a halt. With --skip other clusters and stages do not
+wait for this one, until its definition changes again. --approve approves a stage that
+needs approval. A release applies to the changes that wait now. If other changes were
+pushed meanwhile, it is refused. In Git: the annotation
+fairlead.dev/release: now or skip on the Cluster.`,
 		`  fairlead release prod --approve
   fairlead release prod/eu-1 --now --reason "the fix cannot wait for Friday"
   fairlead release prod/eu-2 --skip --reason "its cloud is down until Monday"`,
@@ -48,8 +49,8 @@ the annotation fairlead.dev/release: now or skip on the Cluster.`,
 			return w.ask(r)
 		})
 	cmd.Flags().BoolVar(&now, "now", false, "change it now, regardless of stages, windows and freezes")
-	cmd.Flags().BoolVar(&skip, "skip", false, "let other clusters continue without it")
-	cmd.Flags().BoolVar(&approve, "approve", false, "approve what waits in a stage")
+	cmd.Flags().BoolVar(&skip, "skip", false, "do not wait for it")
+	cmd.Flags().BoolVar(&approve, "approve", false, "approve the changes that wait in a stage")
 	confirms(cmd, "now", "skip", "approve")
 	return cmd
 }

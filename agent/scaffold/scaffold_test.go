@@ -175,8 +175,8 @@ func TestRefused(t *testing.T) {
 	}
 	key := fleet.Key{Namespace: "lab", Name: "one"}
 	for want, ask := range map[string]func() error{
-		"there are hosts, inmemory": func() error { _, err := scaffold.Of("cloud"); return err },
-		"there are small, ha, k3s":  func() error { _, _, err := tmpl.Cluster(scaffold.Cluster{Key: key, Flavor: "huge"}); return err },
+		"must be one of hosts, inmemory": func() error { _, err := scaffold.Of("cloud"); return err },
+		"there are small, ha, k3s":       func() error { _, _, err := tmpl.Cluster(scaffold.Cluster{Key: key, Flavor: "huge"}); return err },
 		"has no variable WORKERS": func() error {
 			_, _, err := tmpl.Cluster(scaffold.Cluster{Key: key, Values: map[string]string{"WORKERS": "1"}})
 			return err
