@@ -17,18 +17,21 @@ func TestRefusedRequests(t *testing.T) {
 	stray := machine("stray", fleet.RoleWorker)
 	stray.Machine.Pool = "old"
 	w.set(machine("cp", fleet.RoleControlPlane), gone, stray)
-	for r, want := range map[fleet.Request]string{
-		{Kind: fleet.RequestReconcile, Cluster: fleet.Key{Namespace: "prod", Name: "none"}}:             "Refused: the fleet has no cluster prod/none: fairlead status lists them",
-		{Kind: fleet.RequestRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}:            "Refused: it is the last machine of the control plane: replace makes another one first",
-		{Kind: fleet.RequestRemediate, Cluster: keyA, Machine: "going", ProviderID: "sim://going"}:      "Refused: the machine is being deleted already",
-		{Kind: fleet.RequestReplace, Cluster: keyA, Machine: "stray", ProviderID: "sim://stray"}:        "Refused: pool old is not in Git any more: its machines go",
-		{Kind: fleet.RequestSuspend, Cluster: keyA, Until: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}: "Refused: 1999-01-01T00:00:00Z is over",
-		{Kind: fleet.RequestAbandon, Cluster: keyA}:                                                     "Refused: the cluster is in Git: remove it there, or annotate it with fairlead.dev/delete: abandon",
+	for _, c := range []struct {
+		r    fleet.Request
+		want string
+	}{
+		{fleet.Request{Kind: fleet.RequestReconcile, Cluster: fleet.Key{Namespace: "prod", Name: "none"}}, "Refused: the fleet has no cluster prod/none: fairlead status lists them"},
+		{fleet.Request{Kind: fleet.RequestRemediate, Cluster: keyA, Machine: "cp", ProviderID: "sim://cp"}, "Refused: it is the last machine of the control plane: replace makes another one first"},
+		{fleet.Request{Kind: fleet.RequestRemediate, Cluster: keyA, Machine: "going", ProviderID: "sim://going"}, "Refused: the machine is being deleted already"},
+		{fleet.Request{Kind: fleet.RequestReplace, Cluster: keyA, Machine: "stray", ProviderID: "sim://stray"}, "Refused: pool old is not in Git any more: its machines go"},
+		{fleet.Request{Kind: fleet.RequestSuspend, Cluster: keyA, Until: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}, "Refused: 1999-01-01T00:00:00Z is over"},
+		{fleet.Request{Kind: fleet.RequestAbandon, Cluster: keyA}, "Refused: the cluster is in Git: remove it there, or annotate it with fairlead.dev/delete: abandon"},
 	} {
-		t.Run(r.String(), func(t *testing.T) {
+		t.Run(c.r.String(), func(t *testing.T) {
 			bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
-				w.desk.ask(r)
-				expect(t, "answer", w.desk.said(r), want)
+				w.desk.ask(c.r)
+				expect(t, "answer", w.desk.said(c.r), c.want)
 			})
 		})
 	}

@@ -67,6 +67,8 @@ type Request struct {
 	At         time.Time   // when it was asked for
 	Signature  string      // of what is asked for, in armour; empty: none
 	Distrusted string      // why no key that counts signed it; empty: one did, or nobody asks
+	Signer     string      // whose key signed it, as the trusted keys name them; empty: nobody asks, or it is distrusted
+	Reviewers  []string    // release (approve): accounts whose reviews it stands for; only the agent names them
 	Unreadable bool        // its file cannot be read, and has the name of a suspension
 	Answer     Answer
 }
@@ -104,7 +106,8 @@ func (r Request) InEffect() bool {
 
 // Identical reports whether o is the same asking, whatever was answered.
 func (r Request) Identical(o Request) bool {
-	return r.SameSubject(o) && r.At.Equal(o.At) && r.By == o.By && r.ProviderID == o.ProviderID && r.Until.Equal(o.Until) && r.Reason == o.Reason && r.Of == o.Of
+	return r.SameSubject(o) && r.At.Equal(o.At) && r.By == o.By && r.ProviderID == o.ProviderID && r.Until.Equal(o.Until) && r.Reason == o.Reason && r.Of == o.Of &&
+		slices.Equal(r.Reviewers, o.Reviewers)
 }
 
 // SameSubject reports whether r and o ask for the same thing: there is one request for

@@ -18,6 +18,14 @@ type Standing struct {
 	Waits   time.Time // since when something waits; zero: nothing does
 	Release WaveRelease
 	Came    WaveOrigin // that brought what waits; zero: nothing waits, or more than one did, or nobody asks
+	People  WavePeople
+}
+
+// WavePeople are the people who took part in what waits of a cluster.
+type WavePeople struct {
+	Of        string     // the RolloutDigest of what waits; empty: nothing waits, or nobody asks
+	Authors   []string   // who wrote it, each as Person has it, sorted; empty: not known
+	Approvals []Approver // not of enough people yet
 }
 
 // A WaveOrigin is the step of Git that brought all that waits of a cluster: before it nothing waited,
@@ -75,6 +83,9 @@ type StageStatus struct {
 	Waiting  int
 	Failed   []FailedCluster
 	Digest   string // of all that waits in it, for an approval; empty: nothing does
+	// Approvals is how many people have to approve, and Approved who did; zero: it is for anyone.
+	Approvals int
+	Approved  []string
 }
 
 // A FailedCluster is one that failed on the way to what it is held to, or soon after.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,6 +19,12 @@ type Waves struct {
 // Declared reports whether anything waits at all.
 func (w *Waves) Declared() bool {
 	return len(w.Stages)+len(w.Classes)+len(w.Windows)+len(w.Freezes) > 0
+}
+
+// AsksAuthors reports whether it matters who wrote what waits.
+func (w *Waves) AsksAuthors() bool {
+	asks := func(s Stage) bool { return s.Approvals > 0 }
+	return slices.ContainsFunc(w.Stages, asks) || slices.ContainsFunc(w.Classes, func(c ClassStages) bool { return slices.ContainsFunc(c.Stages, asks) })
 }
 
 // ClassStages are the stages of the clusters of one ClusterClass. The last one selects all that
@@ -47,6 +54,9 @@ type Stage struct {
 	Deadline time.Duration
 	// Approval says that a person has to approve of what waits before it begins.
 	Approval bool
+	// Approvals is how many different people have to approve, who wrote nothing of what waits; zero:
+	// one person, who may have written it.
+	Approvals int
 	// Reviewers are the accounts on the forge whose review of what changed is such an approval.
 	Reviewers []string
 }

@@ -38,6 +38,8 @@ type StageManifest struct {
 	Failures int                   `json:"failures,omitempty"`
 	Deadline string                `json:"deadline,omitempty"`
 	Approval bool                  `json:"approval,omitempty"`
+	// Approvals is how many different people have to approve.
+	Approvals *int `json:"approvals,omitempty"`
 	// Reviewers are accounts on the forge.
 	Reviewers []string `json:"reviewers,omitempty"`
 }
@@ -82,6 +84,8 @@ const (
 	mostStages  = 50
 	mostWindows = 200
 	mostSpan    = 366 * 24 * time.Hour
+	// mostApprovals are those of one stage.
+	mostApprovals = 10
 	// mostReviewers are those of one stage.
 	mostReviewers = 50
 )
@@ -132,6 +136,7 @@ func checkedStages(list []StageManifest, at string, seen map[string]bool, fail f
 			fail(field+"name", fmt.Sprintf("%q is the name of another stage", in.Name), fmt.Sprintf("give each stage a name of its own; %s is the stage of clusters that no stage selects", fleet.RestStage))
 		}
 		seen[in.Name] = true
+		s.Approvals = checkedApprovals(in, field+"approvals", fail)
 		s.Reviewers = checkedReviewers(in, field+"reviewers", fail)
 		s.Select = checkedSelector(in.Select, field+"select", fail)
 		var err error
@@ -146,6 +151,21 @@ func checkedStages(list []StageManifest, at string, seen map[string]bool, fail f
 		out = append(out, s)
 	}
 	return out
+}
+
+// checkedApprovals returns how many people have to approve; zero: the stage does not say it.
+func checkedApprovals(in StageManifest, field string, fail func(field, message, hint string)) int {
+	switch n := in.Approvals; {
+	case n == nil:
+		return 0
+	case *n < 1 || *n > mostApprovals:
+		fail(field, fmt.Sprintf("%d is not from 1 to %d", *n, mostApprovals), "it is the number of people who must approve")
+	case !in.Approval:
+		fail(field, "the stage needs no approval, so the number would have no effect", "add approval: true")
+	default:
+		return *n
+	}
+	return 0
 }
 
 // checkedReviewers returns who approves of a stage by a review, sorted.

@@ -26,7 +26,7 @@ func TestWaves(t *testing.T) {
     stages:
     - {name: canary, select: {matchLabels: {ring: canary}}, soak: 24h}
     - {name: prod, select: {matchExpressions: [{key: ring, operator: NotIn, values: [lab]}]}, atOnce: 10%, failures: 1, deadline: 2h}
-    - {name: lab, select: {}, atOnce: 5, approval: true, reviewers: [dora, "{bob-1}"]}
+    - {name: lab, select: {}, atOnce: 5, approval: true, approvals: 2, reviewers: [dora, "{bob-1}"]}
     classes:
     - {class: classes/edge, stages: [{name: edge, select: {}, atOnce: 50%}]}
   windows:
@@ -43,7 +43,7 @@ func TestWaves(t *testing.T) {
 	if !w.Declared() || len(w.Stages) != 3 || len(w.Windows) != 2 || len(w.Freezes) != 1 {
 		t.Fatalf("got %+v", w)
 	}
-	if c := w.Classes; len(c) != 1 || c[0].Class.String() != "classes/edge" || c[0].Stages[0].Percent != 50 || !w.Stages[2].Approval || strings.Join(w.Stages[2].Reviewers, " ") != "dora {bob-1}" {
+	if c := w.Classes; len(c) != 1 || c[0].Class.String() != "classes/edge" || c[0].Stages[0].Percent != 50 || !w.Stages[2].Approval || w.Stages[2].Approvals != 2 || !w.AsksAuthors() || strings.Join(w.Stages[2].Reviewers, " ") != "dora {bob-1}" {
 		t.Errorf("classes are %+v", c)
 	}
 	canary, prod := w.Stages[0], w.Stages[1]
@@ -93,6 +93,9 @@ func TestWavesRefused(t *testing.T) {
 		"one name":     {"  rollout: {stages: [{name: a, select: {}}], classes: [{class: n/a, stages: [{name: a, select: {}}]}]}\n", `spec.rollout.classes[0].stages[0].name: "a" is the name of another stage`},
 		"soak":         {stage("{name: a, select: {}, soak: a day}"), `spec.rollout.stages[0].soak: invalid duration "a day"`},
 		"deadline":     {stage("{name: a, select: {}, deadline: -1h}"), "spec.rollout.stages[0].deadline: -1h is not from"},
+		"no approvals": {stage("{name: a, select: {}, approval: true, approvals: 0}"), "spec.rollout.stages[0].approvals: 0 is not from 1 to 10"},
+		"many of them": {stage("{name: a, select: {}, approval: true, approvals: 11}"), "spec.rollout.stages[0].approvals: 11 is not from 1 to 10"},
+		"of nothing":   {stage("{name: a, select: {}, approvals: 2}"), "spec.rollout.stages[0].approvals: the stage needs no approval"},
 		"nobody waits": {stage("{name: a, select: {}, reviewers: [ada]}") + pulls, "spec.rollout.stages[0].reviewers: the stage needs no approval"},
 		"named twice":  {stage("{name: a, select: {}, approval: true, reviewers: [ada, bob, ada]}") + pulls, "spec.rollout.stages[0].reviewers: an account is listed twice"},
 		"no account":   {stage(`{name: a, select: {}, approval: true, reviewers: ["Ada L"]}`) + pulls, `spec.rollout.stages[0].reviewers: "Ada L" is no account`},

@@ -62,6 +62,14 @@ type Dated interface {
 	Remember(rev fleet.Revision, at time.Time)
 }
 
+// An Authored is a Source that knows who wrote a revision.
+type Authored interface {
+	// Authors returns who wrote what to has and from does not, each as fleet.Person has it,
+	// sorted: authors, committers, and the people whose trusted keys signed. A merge only joins
+	// what others wrote. Errors are as Fetch's.
+	Authors(ctx context.Context, from, to fleet.Revision) ([]string, error)
+}
+
 // A Notifier is a Source that notices when its content may have changed.
 type Notifier interface {
 	// Notify calls changed, debounced, until ctx ends.

@@ -61,6 +61,9 @@ func fill(cmd *cobra.Command, argv []string) error {
 	case name != "" && named:
 		return &usageError{errors.New("a source and --context are both set: use one of them")}
 	case name == "" && (named || inFleet()):
+		if !named {
+			noteUnused(cmd)
+		}
 		return nil
 	}
 	file, err := contexts.File(os.Getenv)
@@ -101,6 +104,26 @@ func apply(cmd *cobra.Command, c contexts.Context) error {
 		}
 	}
 	return nil
+}
+
+// noteUnused says on standard error that the current folder is used in the place of the current context,
+// if only a folder clusters makes it a fleet, which others have, too.
+func noteUnused(cmd *cobra.Command) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return
+	}
+	root := rootOf(folder)
+	if _, err := os.Stat(filepath.Join(root, render.ConfigFile)); err == nil {
+		return
+	}
+	file, err := contexts.File(os.Getenv)
+	if err != nil {
+		return
+	}
+	if known, err := contexts.Read(file); err == nil && known.Current != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "using the fleet in %s, which has a folder clusters and no %s. Set --context %s for the current context.\n", root, render.ConfigFile, known.Current)
+	}
 }
 
 // inFleet reports whether the current folder is in a fleet: one with a fleet.yaml, or with a folder clusters

@@ -1,9 +1,16 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+
+	"fairlead.dev/agent/contexts"
+	"fairlead.dev/agent/wiring"
 )
 
 // A clone of Flux is no fleet, though it has a folder clusters: the current context counts there.
@@ -36,5 +43,47 @@ func TestInFleet(t *testing.T) {
 				t.Errorf("inFleet() = %v", got)
 			}
 		})
+	}
+}
+
+// TestFolderClusters: a folder clusters without fleet.yaml is used in the place of the current context, with a
+// note, and a folder without clusters has an error that says what is missing.
+func TestFolderClusters(t *testing.T) {
+	config := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	t.Setenv("HOME", config)
+	file, err := contexts.File(os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, content string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := t.TempDir()
+	write(filepath.Join(root, "clusters", "README"), "")
+	t.Chdir(root)
+	run := func() (string, error) {
+		cmd := &cobra.Command{Use: "x"}
+		var out strings.Builder
+		cmd.SetErr(&out)
+		noteUnused(cmd)
+		return out.String(), selection{settings: wiring.Settings{Source: root}}.empty()
+	}
+	if note, err := run(); note != "" || !strings.Contains(err.Error(), "It has no fleet.yaml: if it is no fleet, change to a clone of one") {
+		t.Errorf("without a context: %q, %v", note, err)
+	}
+	known := contexts.Contexts{Current: "prod", List: []contexts.Context{{Name: "prod", Flags: contexts.Flags{"source": {"https://git.example.com/fleet.git"}}}}}
+	if err := known.Write(file); err != nil {
+		t.Fatal(err)
+	}
+	if note, _ := run(); !strings.Contains(note, "which has a folder clusters and no fleet.yaml. Set --context prod for the current context.") {
+		t.Errorf("the note is %q", note)
+	}
+	write(filepath.Join(root, "fleet.yaml"), "")
+	if note, err := run(); note != "" || strings.Contains(err.Error(), "It has no fleet.yaml") {
+		t.Errorf("with fleet.yaml: %q, %v", note, err)
 	}
 }

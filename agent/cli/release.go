@@ -104,7 +104,19 @@ func waitingInStage(r *fleet.Request, s fleet.RolloutStatus) (string, error) {
 	if more := len(lines) - most; more > 0 {
 		lines = append(lines[:most], fmt.Sprintf("  and %d more", more))
 	}
+	if st.Approvals > 0 {
+		lines = append(lines, approvals(st))
+	}
 	return fmt.Sprintf("in stage %s %s wait:\n%s", r.Stage, output.Count(st.Waiting, "cluster"), strings.Join(lines, "\n")), nil
+}
+
+// approvals says how many people have to approve in a stage, and who did.
+func approvals(st fleet.StageStatus) string {
+	text := fmt.Sprintf("  %d of %d approvals", len(st.Approved), st.Approvals)
+	if len(st.Approved) > 0 {
+		text += ": " + strings.Join(st.Approved, ", ")
+	}
+	return text
 }
 
 func waitingInCluster(r *fleet.Request, s status.Status) (string, error) {

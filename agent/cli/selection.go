@@ -292,5 +292,16 @@ func (p selection) empty() error {
 	if p.scope != scope.All {
 		where = string(p.scope) + " of " + where
 	}
-	return fmt.Errorf("there is no cluster in %s: clusters are folders with a kustomization.yaml below clusters/, or below the folders in fleet.yaml", where)
+	return fmt.Errorf("there is no cluster in %s: clusters are folders with a kustomization.yaml below clusters/, or below the folders in fleet.yaml%s", where, p.withoutConfig())
+}
+
+// withoutConfig says what to do if the source is a folder without fleet.yaml, which may be no fleet.
+func (p selection) withoutConfig() string {
+	if !wiring.IsFolder(p.settings.Source) {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(p.settings.Source, filepath.FromSlash(p.settings.Path), render.ConfigFile)); err == nil {
+		return ""
+	}
+	return ". It has no " + render.ConfigFile + ": if it is no fleet, change to a clone of one, or set --source or --context"
 }

@@ -62,6 +62,12 @@ func (f *follower) follow(ctx context.Context, rev fleet.Revision) {
 // used leaves everything as it is, and that is reported.
 func (f *follower) apply(ctx context.Context, rev fleet.Revision) {
 	next, err := f.sameFleet(f.Revisions.Next(ctx, f.followed, rev))
+	var authors []string
+	if err == nil {
+		if authors, err = f.authors(ctx, rev, next); revisions.Settled(err) {
+			err = fleet.Errorf(fleet.Unavailable, "apply "+rev.Short(), "a stage has approvals, and who wrote the revision is not known: %w", err)
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -84,12 +90,20 @@ func (f *follower) apply(ctx context.Context, rev fleet.Revision) {
 		f.followed = rev
 	}
 	f.Metrics.SetRefused(false)
-	f.hold(rev, next)
+	f.hold(rev, next, authors)
 }
 
-// hold has the fleet held to rev, which was rendered as next.
-func (f *follower) hold(rev fleet.Revision, next fleet.Fleet) {
-	d := f.Fleet.DecideBulk(rollout.Input{Newest: &rollout.Revision{Revision: rev, Fleet: &next, Notices: f.Notices(next)}})
+// authors returns who wrote rev, which was rendered as next, if that matters.
+func (f *follower) authors(ctx context.Context, rev fleet.Revision, next fleet.Fleet) ([]string, error) {
+	if !next.Config.Waves.AsksAuthors() {
+		return nil, nil
+	}
+	return f.Revisions.Authors(ctx, f.Fleet.Now().Applied(), rev)
+}
+
+// hold has the fleet held to rev, which was rendered as next, and which authors wrote.
+func (f *follower) hold(rev fleet.Revision, next fleet.Fleet, authors []string) {
+	d := f.Fleet.DecideBulk(rollout.Input{Newest: &rollout.Revision{Revision: rev, Fleet: &next, Authors: authors, Notices: f.Notices(next)}})
 	problems := d.State.Problems()
 	f.Log.Info("applying new revision", "revision", rev,
 		"clusters", len(next.Clusters), "changed", len(d.Changed), "problems", len(problems))
@@ -138,7 +152,7 @@ func (f *follower) continueApplied(ctx context.Context) {
 		return
 	}
 	f.Log.WarnContext(ctx, "cannot use the newest revision, keeping the applied one", "revision", f.recorded, "error", tip.Err)
-	f.hold(f.recorded, applied)
+	f.hold(f.recorded, applied, nil)
 	if f.refusal != nil {
 		f.refuse(*f.refusal)
 	}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"fairlead.dev/agent/decisions"
 	"fairlead.dev/agent/reports"
@@ -38,6 +40,8 @@ type world struct {
 	unread    error                  // why the status branch cannot be read
 	lost      error                  // the fleet is another agent's
 	damaged   error                  // why the file of keyB cannot be read
+	approvals int                    // that a stage needs
+	anonymous error                  // why it is not known who wrote a revision
 	lacking   map[string][]fleet.Key // clusters that a revision has a problem with
 	done      []string
 	unready   string
@@ -90,6 +94,9 @@ func (w *world) Render(_ context.Context, r fleet.Revision, _ sources.Tree) (fle
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := fleet.Fleet{ID: "f", Revision: r}
+	if w.approvals > 0 {
+		f.Config.Waves.Stages = []fleet.Stage{{Name: "prod", Select: labels.Everything(), Approval: true, Approvals: w.approvals}}
+	}
 	for _, k := range []fleet.Key{keyA, keyB} {
 		if slices.Contains(w.lacking[r.Hash()], k) {
 			f.Problems = append(f.Problems, fleet.Problem{Overlay: "clusters/" + k.String(), Message: "broken"})
@@ -98,6 +105,13 @@ func (w *world) Render(_ context.Context, r fleet.Revision, _ sources.Tree) (fle
 		f.Clusters = append(f.Clusters, fleet.Cluster{Key: k, Overlay: "clusters/" + k.String(), Revision: r, Digest: r.Digest})
 	}
 	return f, nil
+}
+
+func (w *world) Authors(_ context.Context, from, to fleet.Revision) ([]string, error) {
+	w.note("authors from " + from.Hash() + " to " + to.Hash())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return []string{"ada@example.com"}, w.anonymous
 }
 
 func (w *world) Stale() bool {
@@ -187,6 +201,30 @@ func TestFollow(t *testing.T) {
 		sleep(30 * time.Second)
 		expect(t, "what may be rendered otherwise", w.took(), []string{"poll", "render 2", "applied", "then"})
 	})
+}
+
+// TestAuthorsOfARevision: if a stage has approvals, a revision is applied once it is known who wrote it.
+func TestAuthorsOfARevision(t *testing.T) {
+	for _, why := range []error{errors.New("away"), fleet.Errorf(fleet.Invalid, "read", "the history is too large")} {
+		w := newWorld()
+		w.approvals = 2
+		w.bubble(t, nil, func(t *testing.T) {
+			expect(t, "the first revision", slices.DeleteFunc(w.took(), isRoutine), []string{"restore", "render 1", "applied"})
+			w.set(func() { w.head, w.anonymous = "2", why })
+			sleep(time.Hour)
+			expect(t, "what was good stays", w.decisions.Now().Revision(), rev("1"))
+			late, problem := w.decisions.Now().Unavailable()
+			expect(t, "it is told", late, rev("2"))
+			expect(t, "with the reason", strings.Contains(problem.Message, why.Error()), true)
+			w.took()
+			w.set(func() { w.anonymous = nil })
+			sleep(11 * time.Minute)
+			expect(t, "it is known", slices.DeleteFunc(w.took(), isRoutine), []string{"render 2", "authors from 1 to 2", "applied"})
+			w.set(func() { w.head, w.approvals = "3", 0 })
+			sleep(time.Minute)
+			expect(t, "it does not matter", slices.DeleteFunc(w.took(), isRoutine), []string{"render 3", "applied"})
+		})
+	}
 }
 
 // Nothing is rendered before what the agent before this one decided was read.

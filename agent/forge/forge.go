@@ -38,6 +38,9 @@ type Forge interface {
 	// Reviews returns the last word of each who reviewed p, sorted by author. Somebody who only
 	// commented, took it back, or whose review was dismissed, has none.
 	Reviews(ctx context.Context, p PullRequest) ([]Review, error)
+	// Authors returns the accounts that wrote commits of p, as Comment.Author has them, sorted. A
+	// commit whose account the forge does not know has none.
+	Authors(ctx context.Context, p PullRequest) ([]string, error)
 	// MayWrite reports whether the credential may write comments and statuses. If the forge does
 	// not tell beforehand, the error is of kind Unknown.
 	MayWrite(ctx context.Context) (bool, error)

@@ -248,3 +248,33 @@ func TestNew(t *testing.T) {
 		})
 	}
 }
+
+// TestAuthors: authors and committers wrote a pull request, as far as the forge knows their accounts.
+// What a list leaves out is an error.
+func TestAuthors(t *testing.T) {
+	many := slices.Repeat([]string{"bob"}, 250)
+	for name, c := range map[string]struct {
+		kind, base string
+		size       int
+		wrote      []string
+		want       string
+		err        bool
+	}{
+		"gitea":             {"gitea", "/api/v1", 50, []string{"bob", "dora", "", "bob"}, "bob dora web-flow", false},
+		"many on gitea":     {"gitea", "/api/v1", 50, append(many, "dora"), "bob dora web-flow", false},
+		"github":            {"github", "/api/v3", 100, []string{"dora", "", "bob"}, "bob dora web-flow", false},
+		"too many of them":  {"github", "/api/v3", 100, many, "", true},
+		"just not too many": {"github", "/api/v3", 100, append(many[:248:248], "dora"), "bob dora web-flow", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := forgetest.New("fairlead")
+			w.Wrote(7, c.wrote...)
+			f, done := served(t, c.kind, "/team/fleet.git", "", forgetest.Hub(t, w, c.base, "Bearer s3cret", c.size, 0))
+			defer done()
+			got, err := f.Authors(t.Context(), forge.PullRequest{Number: 7})
+			if (err != nil) != c.err || err == nil && strings.Join(got, " ") != c.want {
+				t.Errorf("got %v, %v, want %s", got, err, c.want)
+			}
+		})
+	}
+}

@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
+
+	"fairlead.dev/fleet"
 )
 
 // A Review is the last word of one person on a pull request.
@@ -69,6 +73,34 @@ func (h *githubLike) Reviews(ctx context.Context, p PullRequest) ([]Review, erro
 		}
 	}
 	return sortedReviews(out), nil
+}
+
+// mostCommits is how many commits of a pull request GitHub lists: the newest are left out.
+const mostCommits = 250
+
+// Authors implements Forge.
+func (h *githubLike) Authors(ctx context.Context, p PullRequest) ([]string, error) {
+	type account struct {
+		Login string `json:"login"`
+	}
+	accounts, commits := map[string]bool{}, 0
+	err := pages("commits", func(page int) (bool, error) {
+		var list []struct{ Author, Committer *account } // null where no account has the address
+		header, err := h.call(ctx, http.MethodGet, fmt.Sprintf("%s/pulls/%d/commits?%s&page=%d", h.repo, p.Number, h.size, page), nil, &list)
+		for _, c := range list {
+			for _, a := range []*account{c.Author, c.Committer} {
+				if a != nil && a.Login != "" {
+					accounts[a.Login] = true
+				}
+			}
+		}
+		commits += len(list)
+		return len(list) > 0 && linksNext(header), err
+	})
+	if err == nil && !h.whole && commits >= mostCommits {
+		err = fleet.Errorf(fleet.Invalid, "list who wrote pull request "+strconv.Itoa(p.Number), "GitHub lists no more than %d of its commits: approve with fairlead release", mostCommits)
+	}
+	return slices.Sorted(maps.Keys(accounts)), err
 }
 
 // A moment is when a pull request came to have a head.
@@ -139,3 +171,7 @@ func (l *gitlab) Reviews(ctx context.Context, p PullRequest) ([]Review, error) {
 	}
 	return sortedReviews(out), err
 }
+
+// Authors implements Forge. GitLab names no accounts of commits; a project can refuse approvals by
+// users who added commits.
+func (*gitlab) Authors(context.Context, PullRequest) ([]string, error) { return nil, nil }

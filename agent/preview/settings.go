@@ -79,7 +79,7 @@ func loosens(d difference, rest string, was *fleet.Waves) bool {
 		return d.from != ""
 	case field == "approval":
 		return d.to == "false"
-	case field == "soak":
+	case field == "soak" || field == "approvals":
 		return to < from
 	case field == "failures":
 		return to > from

@@ -211,6 +211,8 @@ func TestWhatEndsAPromise(t *testing.T) {
 		"less soak":                     {was: staged(fleet.Stage{Soak: time.Hour}), is: staged(fleet.Stage{Soak: time.Minute}), want: LoosenRollout},
 		"more soak":                     {was: staged(fleet.Stage{Soak: time.Minute}), is: staged(fleet.Stage{Soak: time.Hour}), want: ChangeSetting},
 		"no approval any more":          {was: staged(fleet.Stage{Approval: true}), is: staged(fleet.Stage{}), want: LoosenRollout},
+		"fewer approvals":               {was: staged(fleet.Stage{Approvals: 2}), is: staged(fleet.Stage{Approvals: 1}), want: LoosenRollout},
+		"more approvals":                {was: staged(fleet.Stage{}), is: staged(fleet.Stage{Approvals: 2}), want: ChangeSetting},
 		"one more reviewer":             {was: staged(fleet.Stage{}), is: staged(fleet.Stage{Reviewers: []string{"mallory"}}), want: LoosenRollout},
 		"all at once":                   {was: staged(fleet.Stage{AtOnce: 1}), is: staged(fleet.Stage{}), want: LoosenRollout},
 		"clusters that vanish go":       {is: fleet.Config{Prune: fleet.Prune{Enabled: true}}, want: EndProtection},

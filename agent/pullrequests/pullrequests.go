@@ -139,6 +139,7 @@ type known struct {
 	merged   bool        // the base has all of it
 
 	failed     failure            // why the head cannot be planned
+	authors    []string           // of a merged one; nil: not known
 	ended      *forge.PullRequest // it was merged, which is final; nil: not known
 	planning   retry
 	commenting retry

@@ -32,7 +32,7 @@ func (q *PullRequests) approve(ctx context.Context, t *turn) error {
 		if q.asked[r.Stage] == r.Of {
 			continue // it was refused, and would be again
 		}
-		by, err := q.approvers(ctx, t, r)
+		by, accounts, err := q.approvers(ctx, t, r)
 		if isLimit(err) {
 			return err
 		}
@@ -42,7 +42,7 @@ func (q *PullRequests) approve(ctx context.Context, t *turn) error {
 		}
 		q.p.Log.Info("approving a stage by review", "stage", r.Stage, "of", r.Of, "by", by)
 		err = q.p.Requests.Ask(ctx, fleet.Request{
-			Kind: fleet.RequestRelease, Stage: r.Stage, Release: fleet.ReleaseApprove, Of: r.Of, By: by, At: time.Now().UTC().Truncate(time.Second),
+			Kind: fleet.RequestRelease, Stage: r.Stage, Release: fleet.ReleaseApprove, Of: r.Of, By: by, Reviewers: accounts, At: time.Now().UTC().Truncate(time.Second),
 		})
 		if err == nil || fleet.KindOf(err) == fleet.Conflict { // somebody asks for it already
 			q.asked[r.Stage], err = r.Of, nil
@@ -52,26 +52,30 @@ func (q *PullRequests) approve(ctx context.Context, t *turn) error {
 	return errors.Join(errs...)
 }
 
-// approvers says who approved of all that r waits with, and where; empty: nobody did of some of it.
-func (q *PullRequests) approvers(ctx context.Context, t *turn, r rollout.Reviewable) (string, error) {
-	var by []string
+// approvers says who approved of all that r waits with, and where; empty: not enough people approved
+// of some of it. If the stage says how many, it returns their accounts, too.
+func (q *PullRequests) approvers(ctx context.Context, t *turn, r rollout.Reviewable) (by string, accounts []string, err error) {
+	var words []string
 	for _, o := range r.Origins {
-		one, err := q.approver(ctx, t, r.Reviewers, o)
-		if err != nil || one == "" {
-			return "", err
+		of, who, err := q.approversOf(ctx, t, r.Reviewers, o)
+		if err != nil || len(who) < max(1, r.Approvals) {
+			return "", nil, err
 		}
-		by = append(by, one)
+		who = who[:max(1, r.Approvals)]
+		words, accounts = append(words, fmt.Sprintf("%s, reviewing pull request %d", strings.Join(who, " and "), of)), append(accounts, who...)
 	}
-	slices.Sort(by)
-	return strings.Join(slices.Compact(by), "; "), nil
+	if r.Approvals == 0 {
+		accounts = nil
+	}
+	slices.Sort(words)
+	slices.Sort(accounts)
+	return strings.Join(slices.Compact(words), "; "), slices.Compact(accounts), nil
 }
 
-// approver says who of reviewers approved of the pull request that was the step o, and of which;
-// empty: nobody did.
-func (q *PullRequests) approver(ctx context.Context, t *turn, reviewers []string, o fleet.WaveOrigin) (string, error) {
-	named := func(r forge.Review) bool {
-		return slices.ContainsFunc(reviewers, func(name string) bool { return strings.EqualFold(name, r.Author) })
-	}
+// approversOf returns the pull request that was the step o, and those of reviewers who approved of it
+// and wrote no part of it.
+func (q *PullRequests) approversOf(ctx context.Context, t *turn, reviewers []string, o fleet.WaveOrigin) (number int, who []string, err error) {
+	named := func(r forge.Review) bool { return containsFold(reviewers, r.Author) }
 	for _, old := range slices.Backward(t.plans) {
 		if old.Number == 0 || t.isOpen(old) {
 			continue
@@ -81,30 +85,52 @@ func (q *PullRequests) approver(ctx context.Context, t *turn, reviewers []string
 			continue
 		}
 		if err != nil {
-			return "", err
+			return 0, nil, err
 		}
 		if is, err := q.brought(ctx, t, p, o); err != nil || !is {
 			if err != nil {
-				return "", err
+				return 0, nil, err
 			}
 			continue
 		}
 		list, err := q.p.Forge.Reviews(ctx, p)
 		if err != nil {
-			return "", err
+			return 0, nil, err
 		}
 		if slices.ContainsFunc(list, func(r forge.Review) bool { return named(r) && !r.Approves }) {
-			return "", nil
+			return 0, nil, nil
 		}
-		i := slices.IndexFunc(list, func(r forge.Review) bool {
-			return named(r) && r.Commit == p.Head && !strings.EqualFold(r.Author, p.Author)
-		})
-		if i < 0 {
-			return "", nil
+		for _, r := range list {
+			if named(r) && r.Commit == p.Head {
+				who = append(who, r.Author)
+			}
 		}
-		return fmt.Sprintf("%s, reviewing pull request %d", list[i].Author, p.Number), nil
+		if len(who) == 0 {
+			return 0, nil, nil
+		}
+		authors, err := q.authors(ctx, p)
+		return p.Number, slices.DeleteFunc(who, func(a string) bool { return containsFold(authors, a) }), err
 	}
-	return "", nil
+	return 0, nil, nil
+}
+
+// authors returns the accounts that wrote p, which is merged: who opened it, and who wrote its
+// commits, as far as the forge knows. That is final, and is asked for once.
+func (q *PullRequests) authors(ctx context.Context, p forge.PullRequest) ([]string, error) {
+	k := q.of(proposal{PullRequest: p})
+	if k.authors == nil {
+		list, err := q.p.Forge.Authors(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		k.authors = append(list, p.Author)
+	}
+	return k.authors, nil
+}
+
+// containsFold reports whether list has an account, in any case.
+func containsFold(list []string, account string) bool {
+	return slices.ContainsFunc(list, func(one string) bool { return strings.EqualFold(one, account) })
 }
 
 // brought reports whether p was the step o and nothing besides: what was followed before, merged

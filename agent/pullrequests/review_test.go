@@ -55,12 +55,15 @@ func (g *gated) Merge(_ context.Context, onto, head fleet.Revision) (sources.Mer
 	return sources.Merged{}, fleet.Errorf(fleet.Invalid, "merge", "they have no common history")
 }
 
-func newGated(t *testing.T) *gated {
+func newGated(t *testing.T, change ...func(*fleet.Stage)) *gated {
 	t.Helper()
 	w := newWorld()
 	g := &gated{world: w, desk: &desk{world: w}, from: base, to: fleet.Revision{Ref: "main", Digest: "sha1:" + forgetest.Hash(78)}}
 	f := w.fleets["base"]
 	f.Config.Waves.Stages = []fleet.Stage{{Name: "prod", Select: labels.Everything(), AtOnce: 1, Approval: true, Reviewers: []string{"Dora", "bob", "carol"}}}
+	for _, set := range change {
+		set(&f.Config.Waves.Stages[0])
+	}
 	f.Clusters = []fleet.Cluster{waiting("v1")}
 	w.state = rollout.State{}
 	w.follow(f)
@@ -134,6 +137,17 @@ func TestReviewApproves(t *testing.T) {
 			g.Review(t, 1, "carol", forgetest.Approve)
 			g.merge()
 		}, ""},
+		"who wrote a commit of it": {func(t *testing.T, g *gated) {
+			g.Wrote(1, "carol", "", "Bob")
+			g.Review(t, 1, "bob", forgetest.Approve)
+			g.merge()
+		}, ""},
+		"who wrote a commit of it, and another": {func(t *testing.T, g *gated) {
+			g.Wrote(1, "carol", "bob")
+			g.Review(t, 1, "bob", forgetest.Approve)
+			g.Review(t, 1, "dora", forgetest.Approve)
+			g.merge()
+		}, "dora, reviewing pull request 1"},
 		"a comment": {func(t *testing.T, g *gated) {
 			g.Say(1, "bob", "approved, LGTM")
 			g.Review(t, 1, "bob", forgetest.Remark)
@@ -215,6 +229,55 @@ func TestReviewApproves(t *testing.T) {
 			}
 			if d := cmp.Diff(want, g.desk.asked); d != "" {
 				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestReviewsOfSeveral: as many reviews as the stage needs are one approval, and fewer are none.
+func TestReviewsOfSeveral(t *testing.T) {
+	for name, c := range map[string]struct {
+		need    int
+		wrote   string
+		reviews []string
+		by      string
+		who     []string
+	}{
+		"one of one":             {1, "", []string{"bob"}, "bob, reviewing pull request 1", []string{"bob"}},
+		"one of two":             {2, "", []string{"bob"}, "", nil},
+		"two of two":             {2, "", []string{"dora", "bob"}, "bob and dora, reviewing pull request 1", []string{"bob", "dora"}},
+		"two of one":             {1, "", []string{"dora", "bob"}, "bob, reviewing pull request 1", []string{"bob"}},
+		"two, and one opened it": {2, "", []string{"bob", "carol"}, "", nil},
+		"two, and one wrote it":  {2, "dora", []string{"bob", "dora"}, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGated(t, func(s *fleet.Stage) { s.Approvals = c.need })
+			g.Wrote(1, c.wrote)
+			for _, who := range c.reviews {
+				g.Review(t, 1, who, forgetest.Approve)
+			}
+			g.merge()
+			calls := 0
+			g.Before = func(call string) error {
+				if call == "authors" {
+					calls++
+				}
+				return nil
+			}
+			for range 3 {
+				g.q.Poll(t.Context())
+			}
+			var want []fleet.Request
+			if c.by != "" {
+				want = []fleet.Request{{
+					Kind: fleet.RequestRelease, Stage: "prod", Release: fleet.ReleaseApprove, Of: g.state.Rollout().Stages[0].Digest, By: c.by, Reviewers: c.who,
+				}}
+			}
+			if d := cmp.Diff(want, g.desk.asked); d != "" {
+				t.Error(d)
+			}
+			if calls != 1 {
+				t.Errorf("the forge was asked %d times who wrote it", calls)
 			}
 		})
 	}

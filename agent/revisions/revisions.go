@@ -92,6 +92,15 @@ func (r *Revisions) Continues(ctx context.Context, followed, rev fleet.Revision)
 	return nil
 }
 
+// Authors returns who wrote what rev has and applied does not, each as fleet.Person has it. It
+// returns nobody where the source does not know.
+func (r *Revisions) Authors(ctx context.Context, applied, rev fleet.Revision) ([]string, error) {
+	if a, ok := r.p.Source.(sources.Authored); ok && !applied.IsZero() {
+		return a.Authors(ctx, applied, rev)
+	}
+	return nil, nil
+}
+
 // Older renders rev, which is said to have been followed before followed.
 func (r *Revisions) Older(ctx context.Context, followed, rev fleet.Revision) (fleet.Fleet, error) {
 	if l := r.lineage(); l != nil {

@@ -79,9 +79,11 @@ func (d *draft) drainFirst(m *machine, reason string) bool {
 // draining returns a step of draining m. The Node is not brought in line at the
 // same time: two writers would be in each other's way, and it goes.
 func (d *draft) draining(m *machine, reason string) fleet.Action {
-	d.out.Actions = slices.DeleteFunc(d.out.Actions, func(a fleet.Action) bool {
-		return a.Kind == fleet.SyncNode && a.Node == m.node.Name
-	})
+	if d.synced[m.node.Name] {
+		d.out.Actions = slices.DeleteFunc(d.out.Actions, func(a fleet.Action) bool {
+			return a.Kind == fleet.SyncNode && a.Node == m.node.Name
+		})
+	}
 	a := fleet.Action{Kind: fleet.DrainNode, Pool: m.poolName(), Machine: m.Name, Node: m.node.Name, Reason: reason}
 	if m.duplicate {
 		a.ProviderID = m.ProviderID // the machine that has its name stays

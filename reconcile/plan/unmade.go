@@ -6,6 +6,10 @@ import "fairlead.dev/fleet"
 // to be made in its place. The removal waits as long as the manifests give no user data for the
 // new machine, which joins as join says: the pool would stay one machine short.
 func (d *draft) replaceable(g *group, m *machine, join fleet.Join) bool {
+	why := d.Observed.Distribution.WhyUnmade(g.pool, join)
+	if why == "" {
+		return true
+	}
 	stay := 0
 	for _, o := range g.all {
 		if !o.leaving && !o.duplicate {
@@ -15,11 +19,8 @@ func (d *draft) replaceable(g *group, m *machine, join fleet.Join) bool {
 	if stay > g.pool.Replicas {
 		return true // the replacement is there
 	}
-	why := d.Observed.Distribution.WhyUnmade(g.pool, join)
-	if why != "" {
-		d.wait("machine %s stays, since no machine can be made in its place: %s", m.Name, why)
-	}
-	return why == ""
+	d.wait("machine %s stays, since no machine can be made in its place: %s", m.Name, why)
+	return false
 }
 
 // replaceWorker begins the removal of the worker m of g if a machine can be made in its place.

@@ -26,7 +26,7 @@ func (d *Decision) applyRevision(r Revision) {
 	case refused != "":
 		d.refuse(r.Revision, refused)
 	case r.Fleet != nil:
-		d.advance(*r.Fleet)
+		d.advance(*r.Fleet, r.Authors)
 		s.problems = append(s.problems, r.Notices...)
 	}
 }
@@ -73,7 +73,7 @@ func (s State) Renamed(f fleet.Fleet) error {
 //
 // One whose control plane may not go to the version that f has is one that f has a problem
 // with. A cluster whose folder another overlay includes did not vanish: see RefuseIncluders.
-func (d *Decision) advance(f fleet.Fleet) {
+func (d *Decision) advance(f fleet.Fleet, authors []string) {
 	before := d.State
 	f, refused := before.refuseVersions(before.RefuseIncluders(f))
 	s := &d.State
@@ -86,7 +86,7 @@ func (d *Decision) advance(f fleet.Fleet) {
 		if f.Config.Waves.Declared() {
 			_, known := before.clusters.get(c.Key)
 			now := old.heldBack(c, known)
-			now.wave.came = before.came(&f, old, now)
+			now.wave.came, now.wave.people = before.came(&f, old, now), now.peopleAfter(old, authors)
 			clusters[c.Key] = now
 			continue
 		}

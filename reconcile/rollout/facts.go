@@ -25,6 +25,7 @@ type fact struct {
 	turn     bool      // a request releases its stage: the same, but not more at once
 	approved bool      // a person approved the waiting definition
 	came     fleet.WaveOrigin
+	people   fleet.WavePeople
 	broken   bool   // the newest revision has a problem with it, so nothing shows that the newest revision works there
 	unseen   bool   // this agent has not observed it yet
 	shut     string // the window or freeze for which it may not begin
@@ -84,6 +85,7 @@ func (s State) fact(k fleet.Key, c cluster, g gates) fact {
 		held := cmp.Or(c.definition, c.next)
 		f.shut, f.opens = g.ofChange(held.Labels, c.next.Labels, longestDrain(held))
 	}
+	f.people = c.people()
 	said := c.counted()
 	f.approved = said.Way == fleet.ReleaseApprove || said.Way == fleet.ReleaseNow
 	switch suspended, until := s.suspended(k, c, g.now); {

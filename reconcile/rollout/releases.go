@@ -24,15 +24,18 @@ func (d *Decision) grant(groups []group) bool {
 			kept = append(kept, s.waves.granted[i])
 			continue
 		}
-		n := 0
+		n, more := 0, 0
+		needed := approvalsOf(groups, r)
 		for _, k := range s.released(r, groups) {
-			c := s.clusters.of(k)
-			c.wave.release = fleet.WaveRelease{Way: r.Release, Of: c.wanted(), Stage: r.Stage != ""}
+			c, missing, counts := s.clusters.of(k).releasedBy(r, needed)
+			if !counts {
+				continue
+			}
 			s.clusters.put(k, c)
-			n++
+			n, more = n+1, max(more, missing)
 		}
 		if n > 0 {
-			kept, news = append(kept, granted{r, grantedText(r, n)}), true
+			kept, news = append(kept, granted{r, grantedText(r, n, more)}), true
 		}
 	}
 	s.waves.granted = kept
@@ -61,9 +64,13 @@ func (s State) released(r fleet.Request, groups []group) []fleet.Key {
 	return out
 }
 
-func grantedText(r fleet.Request, n int) string {
+// grantedText says what became of r, which n clusters go by, and more people have to approve.
+func grantedText(r fleet.Request, n, more int) string {
 	switch r.Release {
 	case fleet.ReleaseApprove:
+		if more > 0 {
+			return "the approval counts for what waits in " + clusters(n) + "; " + people(more) + " more must approve"
+		}
 		return "what waits in " + clusters(n) + " is approved"
 	case fleet.ReleaseSkip:
 		return "others do not wait for " + clusters(n) + ", until their definition changes"
@@ -142,6 +149,9 @@ func (s State) admitStage(r fleet.Request) fleet.Answer {
 		return refusal("something else waits in stage %s by now: look at it, and ask again", r.Stage)
 	case r.Of == "" && r.Release == fleet.ReleaseApprove:
 		return refusal("it does not say of what: add of, the digest of stage %s in fleet.yaml of the status branch", r.Stage)
+	}
+	if why := s.uncounted(r); why != "" {
+		return refusal("%s", why)
 	}
 	return fleet.Answer{State: fleet.RequestAccepted}
 }

@@ -14,6 +14,7 @@ type Reviewable struct {
 	Stage     string
 	Of        string             // digest of all that waits in the stage, as in its status
 	Reviewers []string           // who may approve of it
+	Approvals int                // how many of them have to, as the stage says; zero: one
 	Origins   []fleet.WaveOrigin // each once, without Of
 }
 
@@ -29,7 +30,7 @@ func (s State) Reviewable() []Reviewable {
 		if !asks(g.stage) || of == "" {
 			continue
 		}
-		r := Reviewable{Stage: g.stage.Name, Of: of, Reviewers: g.stage.Reviewers}
+		r := Reviewable{Stage: g.stage.Name, Of: of, Reviewers: g.stage.Reviewers, Approvals: g.stage.Approvals}
 		known := true
 		for _, f := range g.facts {
 			if !f.unapproved() {
@@ -51,7 +52,7 @@ func (s State) Reviewable() []Reviewable {
 // came returns where what waits of now came from, a cluster that was old in s before f. It is zero
 // where that is not one step of Git, or nobody knows: something waited before and was not approved,
 // or could not be used, or came while no agent was there. It is zero as well where f changes who
-// may approve: no change names its own reviewer.
+// may approve, or how many have to: no change names its own reviewer.
 func (s State) came(f *fleet.Fleet, old, now cluster) fleet.WaveOrigin {
 	waited := old.wave.came
 	switch {
@@ -65,7 +66,7 @@ func (s State) came(f *fleet.Fleet, old, now cluster) fleet.WaveOrigin {
 		return fleet.WaveOrigin{}
 	}
 	before, after := orderOf(&s.config.Waves).stageOf(old), orderOf(&f.Config.Waves).stageOf(now)
-	if len(after.Reviewers) == 0 || !slices.Equal(before.Reviewers, after.Reviewers) {
+	if len(after.Reviewers) == 0 || before.Approvals != after.Approvals || !slices.Equal(before.Reviewers, after.Reviewers) {
 		return fleet.WaveOrigin{}
 	}
 	return fleet.WaveOrigin{Of: now.nextDigest, From: s.revision, To: f.Revision}

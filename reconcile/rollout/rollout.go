@@ -32,6 +32,7 @@ type Input struct {
 type Revision struct {
 	Revision    fleet.Revision
 	Fleet       *fleet.Fleet    // as it was rendered
+	Authors     []string        // with Fleet, who wrote what came since State.Applied, each as fleet.Person has it; empty: not known
 	Notices     []fleet.Problem // with Fleet, that keep no cluster from being applied
 	Refused     string          // why it can never be used
 	Unavailable string          // why it cannot be got yet

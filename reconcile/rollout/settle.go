@@ -101,7 +101,8 @@ func (d *Decision) endStaging(now time.Time) {
 // sameStage reports whether a and b say the same.
 func sameStage(a, b fleet.StageStatus) bool {
 	return slices.Equal(a.Failed, b.Failed) && a.Name == b.Name && a.State == b.State && a.Why == b.Why && a.Until.Equal(b.Until) && a.Since.Equal(b.Since) &&
-		a.Clusters == b.Clusters && a.Changing == b.Changing && a.Waiting == b.Waiting && a.Digest == b.Digest
+		a.Clusters == b.Clusters && a.Changing == b.Changing && a.Waiting == b.Waiting && a.Digest == b.Digest &&
+		a.Approvals == b.Approvals && slices.Equal(a.Approved, b.Approved)
 }
 
 // ticket has cluster k go by its ticket.
@@ -157,9 +158,13 @@ func (s State) Rollout() fleet.RolloutStatus {
 			out.Waiting = append(out.Waiting, w)
 		}
 		if w := c.wave; w.digest != "" {
-			out.Standings = append(out.Standings, fleet.Standing{
+			standing := fleet.Standing{
 				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release, Came: w.came,
-			})
+			}
+			if w.people != nil {
+				standing.People = *w.people
+			}
+			out.Standings = append(out.Standings, standing)
 		}
 	}
 	return out

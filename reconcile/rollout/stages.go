@@ -165,17 +165,6 @@ func (r *stageRun) give(own stop) {
 	}
 }
 
-// unapprovedWhy says whose word the stage waits for. A review counts where it can be of all that
-// waits.
-func (r *stageRun) unapprovedWhy() string {
-	text := "stage " + r.stage.Name + " waits for the approval of a person"
-	unknown := func(f fact) bool { return f.unapproved() && f.came.Of != f.wanted }
-	if len(r.stage.Reviewers) == 0 || slices.ContainsFunc(r.facts, unknown) {
-		return text
-	}
-	return text + ", which a review by one of " + strings.Join(r.stage.Reviewers, ", ") + " is"
-}
-
 // begin has f on its way to what is wanted. One that was on its way takes no other place.
 func (r *stageRun) begin(f *fact) {
 	f.held = f.wanted
@@ -202,6 +191,10 @@ func clusters(n int) string {
 func (r *stageRun) finish(state fleet.StageState, own, before stop) (course, stop) {
 	out := fleet.StageStatus{
 		Name: r.stage.Name, Clusters: r.clusters, Changing: r.moving, Waiting: r.waiting, Failed: r.failed, Digest: waitsOf(r.facts), State: state, Since: r.first,
+	}
+	if r.unapproved > 0 && r.stage.Approval {
+		out.Approvals = r.stage.Approvals
+		out.Approved, _ = r.approved()
 	}
 	next := before
 	busy := r.waiting+r.moving > 0

@@ -134,6 +134,10 @@ func (s State) ID() fleet.ID { return s.id }
 // Revision returns the newest revision that was rendered; zero before the first.
 func (s State) Revision() fleet.Revision { return s.revision }
 
+// Applied returns the newest revision that clusters work towards; before the first, what the agent
+// before applied.
+func (s State) Applied() fleet.Revision { return s.applied }
+
 // Refused returns the newest revision where that can never be used; zero otherwise.
 func (s State) Refused() fleet.Revision { return s.refused }
 

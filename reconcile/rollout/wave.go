@@ -23,7 +23,8 @@ type wave struct {
 	trouble trouble        // of the last reconciliation
 	ticket  ticket         // of the waiting definition
 	release fleet.WaveRelease
-	came    fleet.WaveOrigin // of the waiting definition; zero: no review approves it
+	came    fleet.WaveOrigin  // of the waiting definition; zero: no review approves it
+	people  *fleet.WavePeople // of the waiting definition; never changed; nil: nobody is known
 }
 
 // A trouble is a finding of a reconciliation that makes a cluster count as failed.
@@ -48,6 +49,9 @@ func (w wave) moving() bool {
 // counts as arrived, unless it was just being made.
 func waveOf(r *fleet.Report, s fleet.Standing) wave {
 	w := wave{unseen: true, digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, came: s.Came, trouble: troubleOf(*r)}
+	if s.People.Of != "" {
+		w.people = &s.People
+	}
 	if s.Digest == "" {
 		m := r.Milestones
 		w.fresh = !m.Began.IsZero() && m.Provisioned.IsZero()
@@ -127,7 +131,8 @@ func (c cluster) take(now time.Time) cluster {
 	if c.nextDigest != c.wave.digest || c.definition == nil {
 		c.wave.since = now.UTC().Truncate(time.Second)
 	}
-	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble, c.wave.came = c.next, c.nextDigest, time.Time{}, trouble{}, fleet.WaveOrigin{}
+	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble = c.next, c.nextDigest, time.Time{}, trouble{}
+	c.wave.came, c.wave.people = fleet.WaveOrigin{}, nil
 	c.definition, c.recorded, c.next, c.nextDigest = c.next, nil, nil, ""
 	c.problems, c.behind = nil, true
 	return c

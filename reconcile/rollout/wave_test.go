@@ -380,7 +380,9 @@ func TestThousand(t *testing.T) {
 // ask has a request accepted, as a poll does, and returns the answer that the next poll writes.
 func (w *wavy) ask(t *testing.T, r fleet.Request) fleet.Answer {
 	t.Helper()
-	r.Kind, r.By, r.At = fleet.RequestRelease, "Ada", w.now
+	if r.Kind, r.At = fleet.RequestRelease, w.now; r.By == "" {
+		r.By = "Ada"
+	}
 	q := Requests{List: []fleet.Request{r}}
 	for range 3 {
 		d := Decide(Input{Before: w.s, Now: w.now, Requests: &q}) // what is to be answered
@@ -704,6 +706,7 @@ func TestReviewable(t *testing.T) {
 		"nothing waits":              {[]func(*wavy){push("2", "v1", ada)}, nil},
 		"nobody is named":            {[]func(*wavy){push("2", "v2", reviewed())}, nil},
 		"it names who may approve":   {[]func(*wavy){push("2", "v2", reviewed("ada", "mallory"))}, nil},
+		"it says how many approve":   {[]func(*wavy){push("2", "v2", func() fleet.Waves { w := reviewed("ada"); w.Stages[1].Approvals = 1; return w }())}, nil},
 		"the same once more":         {[]func(*wavy){push("2", "v2", ada), push("3", "v2", ada)}, []fleet.WaveOrigin{two}},
 		"on top of what waits":       {[]func(*wavy){push("2", "v2", ada), push("3", "v3", ada)}, nil},
 		"and the same again":         {[]func(*wavy){push("2", "v2", ada), push("3", "v3", ada), push("4", "v3", ada)}, nil},

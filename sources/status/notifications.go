@@ -20,6 +20,9 @@ const notificationsPath = "notifications.yaml"
 // maxPending bounds the notifications that wait. Of more, the oldest go.
 const maxPending = 1000
 
+// mostProblems is how many problems by one commit are told one by one. More of them are one notification.
+const mostProblems = 20
+
 // Notifications say what people are told of a commit. Events are written with the commit
 // that they happened by, and stay on the branch until somebody says that they were told: an
 // agent that ends between the two tells them again, with the same id, and loses none.
@@ -160,12 +163,16 @@ func (n *known) notifications(d *draft, told []fleet.Notification, now time.Time
 			}
 		}
 	}
+	var fresh []fleet.Notification
 	for _, e := range n.notify.Events(o.change(d)) {
-		e.At = now.UTC().Truncate(time.Second)
-		e.ID = eventID(n.head, e)
 		if targets := n.notify.Targets(e); len(targets) > 0 {
-			o.pending = append(o.pending, fleet.Notification{Event: e, Targets: targets})
+			fresh = append(fresh, fleet.Notification{Event: e, Targets: targets})
 		}
+	}
+	for _, f := range summarized(fresh) {
+		f.At = now.UTC().Truncate(time.Second)
+		f.ID = eventID(n.head, f.Event)
+		o.pending = append(o.pending, f)
 	}
 	over := max(0, len(o.pending)-maxPending)
 	d.dropped, o.pending = o.pending[:over], o.pending[over:]
@@ -203,6 +210,43 @@ func (o outbox) note(d *draft) {
 			o.versions[c.key] = c.new.Version
 		}
 	}
+}
+
+// summarized returns list with one notification in the place of many problems that the same targets are
+// told of, as if a base of many clusters breaks.
+func summarized(list []fleet.Notification) []fleet.Notification {
+	type audience struct {
+		of      fleet.EventType
+		targets string
+	}
+	alike := make(map[audience][]fleet.Notification)
+	of := func(n fleet.Notification) audience { return audience{n.Type, strings.Join(n.Targets, " ")} }
+	for _, n := range list {
+		if n.Type == fleet.ProblemFound || n.Type == fleet.ProblemSolved {
+			alike[of(n)] = append(alike[of(n)], n)
+		}
+	}
+	var out []fleet.Notification
+	for _, n := range list {
+		switch group := alike[of(n)]; {
+		case len(group) <= mostProblems:
+			out = append(out, n)
+		case n.Event == group[0].Event:
+			n.Cluster, n.Message = fleet.Key{}, summary(group)
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// summary returns the number of the problems of list, the first clusters, and the first message.
+func summary(list []fleet.Notification) string {
+	const most = 3
+	var names []string
+	for _, n := range list[:most] {
+		names = append(names, n.Subject())
+	}
+	return fmt.Sprintf("%d problems, of %s and %d more. The first: %s", len(list), strings.Join(names, ", "), len(list)-most, list[0].Message)
 }
 
 // eventID identifies an event that happens by a commit on head.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,6 +154,49 @@ func TestNotificationsAreBounded(t *testing.T) {
 	}
 	if n := len(l.pending); n != 1000 || l.pending[0].Cluster.Name != "c-0100" {
 		t.Errorf("%d wait, the first of %s", n, l.pending[0].Cluster)
+	}
+}
+
+// TestManyProblems: a commit that breaks 1,000 clusters is one notification, for each who is told of the same
+// clusters. Other events, and few problems, are told one by one.
+func TestManyProblems(t *testing.T) {
+	const broken = 1000
+	b, l := owned(t), &listener{enabled: true, known: true}
+	n := l.notifications()
+	key := func(i int) fleet.Key { return fleet.Key{Namespace: "prod", Name: fmt.Sprintf("c-%04d", i)} }
+	n.Events = func(status.Change) []fleet.Event {
+		list := []fleet.Event{{Type: fleet.ClusterDeleted, Cluster: key(0), Message: "it is deleted"}}
+		for _, of := range []fleet.EventType{fleet.ProblemFound, fleet.ProblemSolved} {
+			for i := range broken {
+				list = append(list, fleet.Event{Type: of, Cluster: key(i), Message: "its base is broken"})
+			}
+		}
+		return list
+	}
+	n.Targets = func(e fleet.Event) []string {
+		switch e.Cluster.Name {
+		case "c-0998", "c-0999":
+			return []string{"chat", "mail"}
+		}
+		return []string{"chat"}
+	}
+	w := writer(b, status.Options{Notifications: n, Now: clock})
+	w.PutFleet(sources.FleetStatus{Fleet: "demo"})
+	if _, err := w.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const all = "fleet: 998 problems, of prod/c-0000, prod/c-0001, prod/c-0002 and 995 more. The first: its base is broken [chat]"
+	two := []string{"prod/c-0998: its base is broken [chat mail]", "prod/c-0999: its base is broken [chat mail]"}
+	want := slices.Concat([]string{"prod/c-0000: it is deleted [chat]", all}, two, []string{all}, two)
+	if d := cmp.Diff(want, l.told()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	ids := map[string]bool{}
+	for _, p := range l.pending {
+		ids[p.ID] = true
+	}
+	if len(ids) != len(want) {
+		t.Errorf("%d ids of %d notifications", len(ids), len(want))
 	}
 }
 

@@ -21,6 +21,7 @@ type requestFile struct {
 	Stage      string      `json:"stage,omitempty"`
 	Release    string      `json:"release,omitempty"`
 	Of         string      `json:"of,omitempty"`
+	Reviewers  []string    `json:"reviewers,omitempty"`
 	Machine    string      `json:"machine,omitempty"`
 	ProviderID string      `json:"providerID,omitempty"`
 	What       string      `json:"what,omitempty"`
@@ -134,7 +135,7 @@ func readRequest(t fs.FS, p string, complete completer) (fleet.Request, error) {
 	if a := f.Answer; a != nil {
 		r.Answer = fleet.Answer{State: fleet.RequestState(a.State), Message: a.Message, At: a.At}
 	}
-	r.Stage, r.Release, r.Of = f.Stage, fleet.ReleaseWay(f.Release), f.Of
+	r.Stage, r.Release, r.Of, r.Reviewers = f.Stage, fleet.ReleaseWay(f.Release), f.Of, f.Reviewers
 	if f.Cluster != "" || f.Stage == "" {
 		if r.Cluster, err = fleet.ParseKey(f.Cluster); err != nil {
 			return fleet.Request{}, err
@@ -197,6 +198,8 @@ func checkRequest(r fleet.Request) error {
 // checkRelease refuses a release of nothing, and what belongs to releases alone elsewhere.
 func checkRelease(r fleet.Request) error {
 	switch is := r.Kind == fleet.RequestRelease; {
+	case len(r.Reviewers) > 0 && r.Release != fleet.ReleaseApprove:
+		return errors.New("only to approve has reviewers: leave reviewers out")
 	case !is && (r.Stage != "" || r.Release != "" || r.Of != ""):
 		return errors.New("only to release has stage, release and of: leave them out")
 	case is && !slices.Contains(fleet.ReleaseWays(), r.Release):
@@ -240,7 +243,7 @@ func requestPath(r fleet.Request) string {
 func fileOf(r fleet.Request) requestFile {
 	f := requestFile{
 		typeMeta: requestKind.meta(),
-		Wish:     string(r.Kind), Stage: r.Stage, Release: string(r.Release), Of: r.Of, Machine: string(r.Machine), ProviderID: string(r.ProviderID),
+		Wish:     string(r.Kind), Stage: r.Stage, Release: string(r.Release), Of: r.Of, Reviewers: r.Reviewers, Machine: string(r.Machine), ProviderID: string(r.ProviderID),
 		What: string(r.What), Reason: r.Reason, By: r.By, At: r.At.UTC(), Signature: r.Signature,
 	}
 	if r.Stage == "" {

@@ -61,16 +61,37 @@ func (q *Requests) list(t fs.FS, complete completer) ([]fleet.Request, error) {
 		}
 		content, bad := signedContent(list[i])
 		if bad == nil {
-			bad = q.Verify.check(content, list[i].Signature)
+			list[i].Signer, bad = q.Verify(content, list[i].Signature)
+		}
+		if bad == nil && len(list[i].Reviewers) > 0 {
+			bad = q.ownKey(list[i].Signer)
 		}
 		if bad != nil && fleet.KindOf(bad) != fleet.Unknown {
 			return nil, bad
 		}
 		if bad != nil {
-			list[i].Distrusted = bad.Error()
+			list[i].Signer, list[i].Distrusted = "", bad.Error()
 		}
 	}
 	return list, err
+}
+
+// ownKey returns why signer is not this agent, which alone stands for the reviews of others. A
+// process that signs nothing does not know it.
+func (q *Requests) ownKey(signer string) error {
+	if q.Sign == nil {
+		return nil
+	}
+	probe := []byte("fairlead-probe\n")
+	signature, err := q.Sign(probe)
+	if err != nil {
+		return err
+	}
+	own, err := q.Verify(probe, signature)
+	if err == nil && own != signer {
+		err = fmt.Errorf("it names reviewers, and was signed by %s and not by the agent", signer)
+	}
+	return err
 }
 
 // Ask leaves r on the branch. While the same is asked for already the error is

@@ -292,3 +292,54 @@ func TestSignedRequests(t *testing.T) {
 		t.Errorf("a request that was changed counts: %+v", got[0])
 	}
 }
+
+// TestReviewersOfARequest: the agent alone names reviewers, and whose key signed a request is known.
+func TestReviewersOfARequest(t *testing.T) {
+	_, url := served(t, gitserver.Options{})
+	b := gitBranch(t, url)
+	key := func(who string) func([]byte) (string, error) {
+		return func(content []byte) (string, error) { return who + ": " + strings.ToUpper(string(content)), nil }
+	}
+	verify := func(content []byte, signature string) (string, error) {
+		who, of, _ := strings.Cut(signature, ": ")
+		if of != strings.ToUpper(string(content)) {
+			return "", errors.New("it is not signed")
+		}
+		return who, nil
+	}
+	approval := fleet.Request{
+		Kind: fleet.RequestRelease, Stage: "prod", Release: fleet.ReleaseApprove, Of: "1", By: "two people", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Reviewers: []string{"bob", "dora"},
+	}
+	for _, c := range []struct {
+		signer, reader string // empty: no key
+		want           string
+	}{
+		{"the agent", "the agent", ""},
+		{"eve", "the agent", "it names reviewers, and was signed by eve and not by the agent"},
+		{"eve", "", ""}, // a command that has no key
+	} {
+		asks, reads := status.NewRequests(b), status.NewRequests(b)
+		asks.Sign, reads.Verify = key(c.signer), verify
+		if c.reader != "" {
+			reads.Sign = key(c.reader)
+		}
+		if err := asks.Ask(t.Context(), approval); err != nil {
+			t.Fatal(err)
+		}
+		list, err := reads.List(t.Context())
+		if err != nil || len(list) != 1 || list[0].Distrusted != c.want || strings.Join(list[0].Reviewers, " ") != "bob dora" {
+			t.Fatalf("got %+v, %v, want %q", list, err, c.want)
+		}
+		if want := map[bool]string{true: c.signer}[c.want == ""]; list[0].Signer != want {
+			t.Errorf("signed by %q, want %q", list[0].Signer, want)
+		}
+		if err := asks.Withdraw(t.Context(), approval, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := fleet.Request{Kind: fleet.RequestReconcile, Cluster: fleet.Key{Namespace: "prod", Name: "a"}, By: "ada", At: approval.At, Reviewers: []string{"bob"}}
+	if err := status.NewRequests(b).Ask(t.Context(), other); fleet.KindOf(err) != fleet.Invalid {
+		t.Errorf("a request that is no approval names reviewers: %v", err)
+	}
+}

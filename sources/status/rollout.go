@@ -1,6 +1,7 @@
 package status
 
 import (
+	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -11,6 +12,19 @@ type rolloutFile struct {
 	Stages    []stageFile    `json:"stages,omitempty"`
 	Waiting   []waitFile     `json:"waiting,omitempty"`
 	Standings []standingFile `json:"standings,omitempty"`
+	// People are those that several standings share: they name their place in the list, from 1.
+	People []peopleFile `json:"people,omitempty"`
+}
+
+// peopleFile is fleet.WavePeople without the digest.
+type peopleFile struct {
+	Authors   []string       `json:"authors,omitempty"`
+	Approvals []approverFile `json:"approvals,omitempty"`
+}
+
+type approverFile struct {
+	By  string `json:"by"`
+	Key string `json:"key,omitempty"`
 }
 
 type stageFile struct {
@@ -24,6 +38,9 @@ type stageFile struct {
 	Waiting  int          `json:"waiting,omitempty"`
 	Failed   []failedFile `json:"failed,omitempty"`
 	Digest   string       `json:"digest,omitempty"`
+
+	Approvals int      `json:"approvals,omitempty"`
+	Approved  []string `json:"approved,omitempty"`
 }
 
 type failedFile struct {
@@ -51,6 +68,13 @@ type standingFile struct {
 
 	Release *waveRelease `json:"release,omitempty"`
 	Came    *originFile  `json:"came,omitempty"`
+	People  *peoplePlace `json:"people,omitempty"`
+}
+
+// peoplePlace names an item of rolloutFile.People.
+type peoplePlace struct {
+	Of    string `json:"of"`
+	Place int    `json:"place"` // from 1
 }
 
 // originFile is a fleet.WaveOrigin.
@@ -89,6 +113,7 @@ func rolloutOf(s fleet.RolloutStatus) *rolloutFile {
 		line := stageFile{
 			Name: st.Name, State: string(st.State), Why: oneLine(st.Why, 500), Until: stamp(st.Until), Since: stamp(st.Since),
 			Clusters: st.Clusters, Changing: st.Changing, Waiting: st.Waiting, Digest: st.Digest,
+			Approvals: st.Approvals, Approved: st.Approved,
 		}
 		for _, c := range st.Failed {
 			line.Failed = append(line.Failed, failedFile{c.Cluster.String(), oneLine(c.Why, 500)})
@@ -106,9 +131,41 @@ func rolloutOf(s fleet.RolloutStatus) *rolloutFile {
 		if c.Came != (fleet.WaveOrigin{}) {
 			line.Came = &originFile{c.Came.Of, revisionOf(c.Came.From), revisionOf(c.Came.To)}
 		}
+		if p := c.People; p.Of != "" {
+			line.People = &peoplePlace{p.Of, f.place(p)}
+		}
 		f.Standings = append(f.Standings, line)
 	}
 	return f
+}
+
+// place returns the place of p among the people of f, and adds them if they are not there.
+func (f *rolloutFile) place(p fleet.WavePeople) int {
+	one := peopleFile{Authors: p.Authors}
+	for _, a := range p.Approvals {
+		one.Approvals = append(one.Approvals, approverFile(a))
+	}
+	same := func(o peopleFile) bool {
+		return slices.Equal(o.Authors, one.Authors) && slices.Equal(o.Approvals, one.Approvals)
+	}
+	if i := slices.IndexFunc(f.People, same); i >= 0 {
+		return i + 1
+	}
+	f.People = append(f.People, one)
+	return len(f.People)
+}
+
+// peopleAt is the inverse of place. A place that is not there has no people.
+func (f *rolloutFile) peopleAt(p *peoplePlace) fleet.WavePeople {
+	if p == nil || p.Place < 1 || p.Place > len(f.People) {
+		return fleet.WavePeople{}
+	}
+	one := f.People[p.Place-1]
+	out := fleet.WavePeople{Of: p.Of, Authors: one.Authors}
+	for _, a := range one.Approvals {
+		out.Approvals = append(out.Approvals, fleet.Approver(a))
+	}
+	return out
 }
 
 // fleet is the inverse of rolloutOf. Lines whose cluster cannot be read are skipped.
@@ -121,6 +178,7 @@ func (f *rolloutFile) fleet() fleet.RolloutStatus {
 		out := fleet.StageStatus{
 			Name: st.Name, State: fleet.StageState(st.State), Why: st.Why, Until: stamped(st.Until), Since: stamped(st.Since),
 			Clusters: st.Clusters, Changing: st.Changing, Waiting: st.Waiting, Digest: st.Digest,
+			Approvals: st.Approvals, Approved: st.Approved,
 		}
 		for _, c := range st.Failed {
 			if k, err := fleet.ParseKey(c.Cluster); err == nil {
@@ -148,6 +206,7 @@ func (f *rolloutFile) fleet() fleet.RolloutStatus {
 		if c.Came != nil {
 			out.Came = fleet.WaveOrigin{Of: c.Came.Of, From: c.Came.From.fleet(), To: c.Came.To.fleet()}
 		}
+		out.People = f.peopleAt(c.People)
 		s.Standings = append(s.Standings, out)
 	}
 	return s

@@ -168,6 +168,21 @@ func Hub(t testing.TB, w *World, base, auth string, size int, app int64) *Server
 			}
 			return 200, hubReviews(w.Words(Number(a[0])), strings.HasSuffix(base, "/v1"))
 		},
+		"GET " + repo + `/pulls/(\d+)/commits`: func(_ *http.Request, a []string) (int, any) {
+			out := []M{}
+			for i, who := range w.Commits(Number(a[0])) {
+				var account any
+				if who != "" {
+					account = M{"login": who}
+				}
+				c := M{"sha": Hash(i), "author": account, "committer": M{"login": "web-flow"}}
+				if i%2 == 1 { // the other way round
+					c["author"], c["committer"] = nil, account
+				}
+				out = append(out, c)
+			}
+			return 200, out
+		},
 		"PATCH " + repo + `/issues/comments/(\d+)`: func(r *http.Request, a []string) (int, any) { return s.Edited(r, a[0], Body(r)["body"]) },
 	}
 	s.Page = func(w http.ResponseWriter, more bool, page int) {

@@ -33,6 +33,7 @@ type World struct {
 	statuses map[string][]forge.Status // by commit, the oldest first
 	reviews  map[int][]Word            // by pull request, the oldest first
 	heads    map[int][]Moment          // by pull request, the oldest first
+	authors  map[int][]string          // by pull request, of each commit
 	last     int                       // id of a comment
 	writes   int
 	second   int // of the forge's clock
@@ -46,7 +47,7 @@ var (
 // New returns a world in which me asks.
 func New(me string) *World {
 	return &World{
-		Me: me, comments: make(map[int][]forge.Comment), statuses: make(map[string][]forge.Status), reviews: make(map[int][]Word), heads: make(map[int][]Moment),
+		Me: me, comments: make(map[int][]forge.Comment), statuses: make(map[string][]forge.Status), reviews: make(map[int][]Word), heads: make(map[int][]Moment), authors: make(map[int][]string),
 	}
 }
 
@@ -140,6 +141,27 @@ func (w *World) Reviews(ctx context.Context, p forge.PullRequest) (out []forge.R
 		out = append(out, forge.Review{Author: who, Commit: last[who].Commit, Approves: last[who].Verb == Approve})
 	}
 	return out, err
+}
+
+// Wrote has accounts write the commits of a pull request, one each. An empty one is not known.
+func (w *World) Wrote(number int, accounts ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.authors[number] = accounts
+}
+
+// Commits returns the accounts that wrote the commits of a pull request.
+func (w *World) Commits(number int) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.authors[number])
+}
+
+// Authors implements forge.Forge.
+func (w *World) Authors(ctx context.Context, p forge.PullRequest) ([]string, error) {
+	err := w.do(ctx, "authors", false, func() error { return nil })
+	list := slices.Compact(slices.Sorted(slices.Values(w.Commits(p.Number))))
+	return slices.DeleteFunc(list, func(a string) bool { return a == "" }), err
 }
 
 // Say adds a comment of somebody, and returns its id.
