@@ -56,12 +56,30 @@ func (q *PullRequests) report(ctx context.Context, t *turn, old status.Plan) (do
 		k.plan, k.shown, k.recorded = old, old, true
 	}
 	o, err := q.outcome(ctx, t, p, k.plan)
+	if err == nil && !o.done {
+		err = q.keepBase(ctx, t, k)
+	}
 	if err != nil {
 		return false, err
 	}
 	err = q.comment(ctx, t, k, old.Number, mark(q.p.Fleet.Now().ID())+o.text(k.plan, q.fleetName()))
 	unheard := k.commenting.failures >= maxTries
 	return o.done && (unheard || err == nil && k.commenting.failures == 0 && !k.doubtful), err
+}
+
+// keepBase writes to the status branch what a plan that was merged was last made onto: the next process
+// compares the merge with it. While the pull request is open that is not written with each commit to the base.
+func (q *PullRequests) keepBase(ctx context.Context, t *turn, k *known) error {
+	if k.plan.Tree == k.shown.Tree || k.plan.Head != k.shown.Head {
+		return nil
+	}
+	next := k.shown
+	next.Base, next.Tree = k.plan.Base, k.plan.Tree
+	err := q.p.Plans.Write(ctx, t.owner, []status.Plan{next}, nil)
+	if err == nil {
+		k.shown, k.recorded = next, true
+	}
+	return err
 }
 
 // ended returns a pull request that is not open any more. One that was merged stays so, and is asked for once.

@@ -81,3 +81,34 @@ type old struct{ *forgetest.World }
 
 // Open implements forge.Forge.
 func (old) Open(context.Context) ([]forge.PullRequest, error) { return nil, nil }
+
+// TestMergedOntoANewerBase: a plan that says the same onto a newer base is compared with the merge onto that base,
+// by the next process, too.
+func TestMergedOntoANewerBase(t *testing.T) {
+	w := newWorld()
+	k := fleet.Key{Namespace: "prod", Name: "a"}
+	merged := w.fleets["base"]
+	merged.Clusters = []fleet.Cluster{{Key: k, Digest: "x", Fleet: "f", Overlay: "clusters/a"}}
+	p := w.propose(1, merged)
+	q := w.start()
+	w.settled(t, q)
+	w.push(78)
+	newer := w.merged[p.Head]
+	newer.Digest = "sha1:newer"
+	w.merged[p.Head] = newer
+	w.settled(t, q)
+	if old := w.plans[1]; old.Tree == newer.Digest || q.known["pull request 1"].plan.Tree != newer.Digest {
+		t.Fatalf("the plan on the branch is of %s, and the last one of %s", old.Tree, q.known["pull request 1"].plan.Tree)
+	}
+	p.State, p.Result = forge.Merged, forgetest.Hash(50)
+	w.Put(p)
+	w.merged[p.Result] = sources.Merged{Digest: newer.Digest, Contained: true}
+	merged.Revision.Digest = "sha1:" + p.Result
+	w.follow(merged)
+	w.settled(t, q) // the cluster is on its way
+	q = w.start()
+	w.settled(t, q)
+	if got := strings.Join(w.own(1), "\n"); !strings.Contains(got, "merged, not done yet") || strings.Contains(got, "differs") {
+		t.Errorf("it says\n%s", got)
+	}
+}

@@ -14,8 +14,9 @@ func TestAuthors(t *testing.T) {
 	s := newSigners(t)
 	as := func(author, committer string, args ...string) string {
 		t.Helper()
-		env := []string{"GIT_AUTHOR_EMAIL=" + author, "GIT_COMMITTER_EMAIL=" + committer, "git", "-C", s.work,
-			"-c", "gpg.format=ssh", "-c", "user.signingKey=" + s.ada}
+		env := []string{
+			"GIT_AUTHOR_EMAIL=" + author, "GIT_COMMITTER_EMAIL=" + committer, "git", "-C", s.work, "-c", "gpg.format=ssh", "-c", "user.signingKey=" + s.ada,
+		}
 		s.run("", "env", append(env, args...)...)
 		return s.in("rev-parse", "HEAD")
 	}
