@@ -98,7 +98,7 @@ func (h *githubLike) Authors(ctx context.Context, p PullRequest) ([]string, erro
 		return len(list) > 0 && linksNext(header), err
 	})
 	if err == nil && !h.whole && commits >= mostCommits {
-		err = fleet.Errorf(fleet.Invalid, "list who wrote pull request "+strconv.Itoa(p.Number), "GitHub lists no more than %d of its commits: approve with fairlead release", mostCommits)
+		err = fleet.Errorf(fleet.Invalid, "list who wrote pull request "+strconv.Itoa(p.Number), "GitHub lists at most %d of its commits: approve with fairlead release", mostCommits)
 	}
 	return slices.Sorted(maps.Keys(accounts)), err
 }
