@@ -44,8 +44,12 @@ func (q *PullRequests) approve(ctx context.Context, t *turn) error {
 		err = q.p.Requests.Ask(ctx, fleet.Request{
 			Kind: fleet.RequestRelease, Stage: r.Stage, Release: fleet.ReleaseApprove, Of: r.Of, By: by, Reviewers: accounts, At: time.Now().UTC().Truncate(time.Second),
 		})
-		if err == nil || fleet.KindOf(err) == fleet.Conflict { // somebody asks for it already
-			q.asked[r.Stage], err = r.Of, nil
+		conflict := fleet.KindOf(err) == fleet.Conflict // somebody asks for it already, who may be one of several
+		if err == nil || conflict && r.Approvals == 0 {
+			q.asked[r.Stage] = r.Of
+		}
+		if conflict {
+			err = nil
 		}
 		errs = append(errs, err)
 	}

@@ -283,6 +283,22 @@ func TestReviewsOfSeveral(t *testing.T) {
 	}
 }
 
+// TestReviewsBesideARequest: reviews count once the request of another person, which is not enough, is answered.
+func TestReviewsBesideARequest(t *testing.T) {
+	g := newGated(t, func(s *fleet.Stage) { s.Approvals = 2 })
+	for _, who := range []string{"bob", "dora"} {
+		g.Review(t, 1, who, forgetest.Approve)
+	}
+	g.merge()
+	g.desk.err = fleet.Errorf(fleet.Conflict, "ask", "it is asked for already")
+	g.q.Poll(t.Context())
+	g.desk.err = nil
+	g.q.Poll(t.Context())
+	if n := len(g.desk.asked); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
 // What cannot be asked now is asked later, and by another process once more.
 func TestReviewApprovesInTheEnd(t *testing.T) {
 	g := newGated(t)
