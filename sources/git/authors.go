@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -12,6 +13,9 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
+
+// coAuthor names the others who wrote a commit, in its message: Git providers write it when they squash.
+const coAuthor = "Co-authored-by"
 
 var _ sources.Authored = (*Repository)(nil)
 
@@ -51,6 +55,11 @@ func (r *Repository) authorsOf(h plumbing.Hash, raw rawObject, people map[string
 	}
 	people[fleet.Person(commit.Author.Email)] = true
 	people[fleet.Person(commit.Committer.Email)] = true
+	for line := range strings.Lines(commit.Message) {
+		if name, who, ok := strings.Cut(line, ":"); ok && strings.EqualFold(name, coAuthor) {
+			people[fleet.Person(who)] = true
+		}
+	}
 	if r.verify == nil {
 		return nil
 	}

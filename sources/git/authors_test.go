@@ -9,7 +9,8 @@ import (
 	"fairlead.dev/sources/git"
 )
 
-// TestAuthors: authors, committers and signers of what is new wrote it. Who only merged did not.
+// TestAuthors: authors, also those that a message names, committers and signers of what is new wrote it. A person
+// who only merged did not.
 func TestAuthors(t *testing.T) {
 	s := newSigners(t)
 	as := func(author, committer string, args ...string) string {
@@ -26,12 +27,12 @@ func TestAuthors(t *testing.T) {
 	}
 	start := commit("old@example.com", "old@example.com")
 	from := s.tip(start)
-	commit("Bob@example.com", "web@example.com", "-S")
+	commit("Bob@example.com", "web@example.com", "-S", "-m", "Co-Authored-By: Eve <Eve@example.com>")
 	s.in("checkout", "--quiet", "-b", "side", start)
 	commit("carol@example.com", "carol@example.com")
 	s.in("checkout", "--quiet", "-")
 	to := s.tip(as("dora@example.com", "dora@example.com", "merge", "--quiet", "--no-ff", "-m", "a merge", "side"))
-	people := []string{"bob@example.com", "carol@example.com", "web@example.com"}
+	people := []string{"bob@example.com", "carol@example.com", "eve@example.com", "web@example.com"}
 	for name, c := range map[string]struct {
 		change func(*git.Options)
 		want   []string
