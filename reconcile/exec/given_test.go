@@ -30,6 +30,7 @@ import (
 	"fairlead.dev/providers/distribution/pki"
 	"fairlead.dev/reconcile/exec"
 	"fairlead.dev/test/kube/binaries"
+	"fairlead.dev/test/ports"
 )
 
 // withExternalEtcd is a cluster whose etcd is elsewhere, at url.
@@ -193,12 +194,11 @@ func runEtcd(t *testing.T, binary string, d fleet.SecretData) (url string) {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := ports.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 // ask returns what etcd at url says of its health, once it answers.

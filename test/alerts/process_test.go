@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"fairlead.dev/agent/cli"
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/providers/all"
+	"fairlead.dev/test/ports"
 )
 
 // A process is an agent that runs, as the command does.
@@ -78,12 +78,11 @@ func (b *buffer) tail() string {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := ports.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 // eventually waits for a condition, which is to say what it still lacks.

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/test/ports"
 )
 
 // settings are the flags.
@@ -167,7 +168,7 @@ func (b *bench) start(ctx context.Context, binary, source, dir string) error {
 	var addresses [2]string
 	for i := range addresses {
 		var err error
-		if addresses[i], err = freeAddress(); err != nil {
+		if addresses[i], err = ports.Free(); err != nil {
 			return err
 		}
 	}
@@ -189,13 +190,4 @@ func (b *bench) start(ctx context.Context, binary, source, dir string) error {
 		return errors.Join(err, p.stop(), cloud.stop())
 	}
 	return nil
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }

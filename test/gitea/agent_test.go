@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"fairlead.dev/fleet-examples/inmemory"
 	"fairlead.dev/test/gitea"
+	"fairlead.dev/test/ports"
 )
 
 // program builds Fairlead and returns how to run it in dir, with a cloud in memory.
@@ -40,12 +40,11 @@ func program(t *testing.T, dir string) func(args ...string) *exec.Cmd {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := ports.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 // start starts c, which ends with the test. What it said is shown where the test fails.

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"fairlead.dev/test/needs"
+	"fairlead.dev/test/ports"
 )
 
 // A Server is a Gitea with one user, who may do everything.
@@ -213,12 +214,11 @@ func (s *Server) Try(method, path string, in, out any) error {
 
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	address, err := ports.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,13 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"fairlead.dev/test/ports"
 )
 
 // An SSHServer is a real sshd on loopback, for tests. It serves repositories to one key,
@@ -122,12 +125,15 @@ func newKey() ([]byte, ssh.PublicKey, error) {
 }
 
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := ports.Free()
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(port)
 }
 
 // waitFor waits until something listens on address.

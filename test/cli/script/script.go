@@ -5,7 +5,6 @@ package script
 import (
 	"errors"
 	"flag"
-	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -25,6 +24,7 @@ import (
 	"fairlead.dev/providers/all"
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
 	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/test/ports"
 )
 
 // Main is the main function of a package that runs scripts: it is the program itself where a
@@ -102,15 +102,15 @@ func setup(env *testscript.Env) error {
 	}
 	env.Values[guideOf{}], env.Values[placeOf{}] = &guide{}, &place{}
 	env.Values[platformOf{}], env.Values[vCenterOf{}] = &atomic.Bool{}, new(*vspheretest.VCenter)
-	cloud, err := freeAddress()
+	cloud, err := ports.Free()
 	if err != nil {
 		return err
 	}
-	listen, err := freeAddress()
+	listen, err := ports.Free()
 	if err != nil {
 		return err
 	}
-	hook, err := freeAddress()
+	hook, err := ports.Free()
 	if err != nil {
 		return err
 	}
@@ -161,15 +161,6 @@ func example(dir string) error {
 		}
 	}
 	return nil
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // push commits all that is in the clone and pushes it: push MESSAGE
