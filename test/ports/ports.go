@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	mu    sync.Mutex
-	given = make(map[string]bool)
+	mu    sync.Mutex              //nolint:gochecknoglobals // the ports of a process are one
+	given = make(map[string]bool) //nolint:gochecknoglobals // the ports of a process are one
 )
 
 // Free returns an address of the loopback interface on which nothing listens. It returns no address twice: a
@@ -18,7 +18,7 @@ func Free() (string, error) {
 	mu.Lock()
 	defer mu.Unlock()
 	for range 1000 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it waits for nothing
 		if err != nil {
 			return "", err
 		}
