@@ -9,7 +9,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export GOFLAGS ?= -trimpath
 LDFLAGS := -s -w -X main.version=$(VERSION)
 # The package that takes longest begins first: it is not what the others wait for at the end.
-PKGS    := ./test/cli ./...
+PKGS    := ./test/system/cli ./...
 TOOL    := go tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
 SOAKTIME ?= 60s
@@ -17,7 +17,7 @@ SOAKTIME ?= 60s
 IMAGE_OUT ?= bin/image
 CHART_OUT ?= bin
 # ko builds the image on a base that tools/release/image makes.
-IMAGE = ko=$$(go run ./test/kube/binaries/build ko) && cd tools/release && go run ./image -ko $$ko -root ../.. \
+IMAGE = ko=$$(go run ./test/lab/kube/binaries/build ko) && cd tools/release && go run ./image -ko $$ko -root ../.. \
 	-version $(VERSION) -revision $$(git rev-parse HEAD) -created $$(git log -1 --format=%ct)
 
 .PHONY: help
@@ -30,7 +30,7 @@ build: ## build bin/fairlead
 
 .PHONY: build-costs
 build-costs: ## build with an empty cache and print what each dependency costs (some minutes, Linux)
-	@go run ./test/costs
+	@go run ./test/bench/costs
 
 .PHONY: cross
 cross: ## see that it builds for Linux, macOS and Windows, on amd64 and arm64 (about 15 minutes with a cold cache)
@@ -48,18 +48,18 @@ test test-all: export GOGC ?= 400
 AT_ONCE ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
 # Packages whose tests take longer than 20 s in `make test` with nothing but Go, git and make, on two cores with
 # warm caches, the slowest first (`make test-times` prints them):
-#   test/cli                            fifty scripts, each with programs that poll one another
+#   test/system/cli                            fifty scripts, each with programs that poll one another
 #   sources/git                         real Git servers, and histories of thousands of commits
-#   test/simulation, reconcile, reconcile/plan   random lives and worlds
-#   test/benchfleet, test/promise, test/sites, test/hostile, agent/wiring   agents of the whole program
+#   test/long/simulation, reconcile, reconcile/plan   random lives and worlds
+#   test/bench/benchfleet, test/rules/promise, test/system/sites, test/system/hostile, agent/wiring   agents of the whole program
 #   providers/infrastructure/vsphere, vspheretest/sweep   a simulated vCenter for nearly each test
 #   providers/infrastructure/metal3, openstack, openstack/network   the suite of checks, and crashes at each call
 #   sources/status                      real Git servers, and writers that race
-RUN_TESTS = set -o pipefail; go test -vet=off -p $(AT_ONCE) -timeout 30m -json $(PKGS) | go run ./test/report -keep bin/test-times.json
+RUN_TESTS = set -o pipefail; go test -vet=off -p $(AT_ONCE) -timeout 30m -json $(PKGS) | go run ./test/run/report -keep bin/test-times.json
 
 .PHONY: test
 test: ## run the tests: what a change must pass
-	@needs=$$(test/needs/missing); [ -z "$$needs" ] || echo "some tests skip until you apt-get install" $$needs >&2
+	@needs=$$(test/run/needs/missing); [ -z "$$needs" ] || echo "some tests skip until you apt-get install" $$needs >&2
 	@$(RUN_TESTS)
 
 .PHONY: test-all
@@ -69,7 +69,7 @@ test-all: ## run the tests in their whole form: more random histories, more cras
 
 .PHONY: test-times
 test-times: ## print the ten slowest packages of the last `make test` or `make test-all`, and the sum of all
-	@go run ./test/report -times bin/test-times.json
+	@go run ./test/run/report -times bin/test-times.json
 
 .PHONY: race
 race: ## run the tests with the race detector
@@ -78,29 +78,29 @@ race: ## run the tests with the race detector
 .PHONY: lint
 lint: ## run golangci-lint with the rules of .golangci.yml, and check the words of pages, help and messages
 	$(TOOL) golangci-lint run
-	go test ./test/words
+	go test ./test/rules/words
 
 .PHONY: generate
 generate: ## write again what is generated: coverage, CLI and metrics pages, golden files
 	go generate ./...
-	UPDATE=1 go test ./agent/metrics ./agent/cli -run Generated -count=1
-	UPDATE=1 go test ./test/promise -run 'TestAPI|TestGuide' -count=1
+	UPDATE=1 go test ./agent/observability/metrics ./agent/console/cli -run Generated -count=1
+	UPDATE=1 go test ./test/rules/promise -run 'TestAPI|TestGuide' -count=1
 	go test ./sources/status -run TestDocs -count=1 -update
 	go test ./providers/distribution/kubeadm -run Golden -count=1 -update
 
 .PHONY: screenshots
-screenshots: ## take the pictures of docs/guides/page.md (needs Chromium)
-	UPDATE=1 go test ./test/page -run Pictures -count=1
+screenshots: ## take the pictures of docs/guides/fleet/page.md (needs Chromium)
+	UPDATE=1 go test ./test/system/page -run Pictures -count=1
 
 .PHONY: test-page
 test-page: ## look at each view of the page in Chromium, and keep the screenshots in bin/page
 	mkdir -p bin/page
-	go test ./test/page -count=1 -artifacts -outputdir $(CURDIR)/bin/page
+	go test ./test/system/page -count=1 -artifacts -outputdir $(CURDIR)/bin/page
 
 .PHONY: bench-page
 bench-page: ## measure the page: first paint of 1,000 and 10,000 clusters, what is sent, and 100 open tabs (needs Chromium)
-	FAIRLEAD_MEASURE=1 go test ./test/page -run 'TestMeasure(Paint|Tabs)' -count=1 -v
-	go test ./agent/page -run none -bench .
+	FAIRLEAD_MEASURE=1 go test ./test/system/page -run 'TestMeasure(Paint|Tabs)' -count=1 -v
+	go test ./agent/console/page -run none -bench .
 
 .PHONY: verify
 verify: generate ## regenerate and fail on a difference
@@ -120,45 +120,45 @@ properties: ## let the planner's safety properties try thousands of new worlds (
 .PHONY: sweep
 sweep: ## crash agents at every single call of a cluster's life, and of a fleet's move (about two hours; needs `make kube`)
 	FAIRLEAD_SWEEP=all go test ./reconcile ./providers/infrastructure/openstack/openstacktest/sweep ./providers/infrastructure/vsphere/vspheretest/sweep ./providers/infrastructure/metal3 ./agent/wiring -run Sweep -timeout 120m -v
-	FAIRLEAD_SWEEP=all go test ./test/pivot -timeout 120m -v
+	FAIRLEAD_SWEEP=all go test ./test/system/pivot -timeout 120m -v
 
 .PHONY: soak
 soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes
-	go run ./test/soak -fairlead bin/fairlead -for $(SOAKTIME)
+	go run ./test/long/soak -fairlead bin/fairlead -for $(SOAKTIME)
 
 .PHONY: simulation
 simulation: ## seeded random lives of fleets in simulated time, for SOAKTIME; a life that fails says how to live it again
-	go test ./test/simulation -run TestLives -count=1 -timeout 0 -v -for=$(SOAKTIME)
+	go test ./test/long/simulation -run TestLives -count=1 -timeout 0 -v -for=$(SOAKTIME)
 
 .PHONY: simulation-guards
 simulation-guards: ## break Fairlead in one way after the other, and see that the guard that is there for it notices within 120 lives (about 10 minutes)
-	go test ./test/simulation -run TestGuards -count=1 -timeout 0 -v -guards -lives=120
+	go test ./test/long/simulation -run TestGuards -count=1 -timeout 0 -v -guards -lives=120
 
 .PHONY: test-ha
 test-ha: ## kill and stop replicas of the real program, and their kube-apiserver (about 8 minutes; needs `make kube`)
-	FAIRLEAD_TEST_HA=1 go test ./test/ha -count=1 -timeout 40m -v
+	FAIRLEAD_TEST_HA=1 go test ./test/long/ha -count=1 -timeout 40m -v
 
 .PHONY: soak-ha
 soak-ha: ## replicas through bad days for SOAKTIME: kills, stops, API outages, pushes (needs `make kube`)
-	FAIRLEAD_HA_SOAK=$(SOAKTIME) go test ./test/ha -run Soak -count=1 -timeout 0 -v
+	FAIRLEAD_HA_SOAK=$(SOAKTIME) go test ./test/long/ha -run Soak -count=1 -timeout 0 -v
 
 .PHONY: bench-ha
 bench-ha: ## measure take-overs and pushes with replicas; docs/operations/high-availability.md and docs/operations/performance.md have the figures (about 20 minutes)
-	FAIRLEAD_HA_MEASURE=1 go test ./test/ha -run Measure -count=1 -timeout 0 -v
+	FAIRLEAD_HA_MEASURE=1 go test ./test/long/ha -run Measure -count=1 -timeout 0 -v
 
 .PHONY: test-chart
 test-chart: ## run the agent from its image as the chart installs it; take its rights one by one; upgrade it (about 10 minutes; needs `make kube`)
-	FAIRLEAD_TEST_CHART=1 go test ./test/chart -count=1 -timeout 60m -v
+	FAIRLEAD_TEST_CHART=1 go test ./test/system/chart -count=1 -timeout 60m -v
 
 .PHONY: test-kubeadm
 test-kubeadm: ## hold what is written for kubeadm against kubeadm of every minor version, and an upgrade against kubeadm's own (builds what is missing, 3 minutes each)
-	go run ./test/kube/binaries/build kubeadm-1.33 kubeadm-1.34 kubeadm-1.35 kubeadm-1.36
+	go run ./test/lab/kube/binaries/build kubeadm-1.33 kubeadm-1.34 kubeadm-1.35 kubeadm-1.36
 	go test ./providers/distribution/kubeadm ./providers/workload -run 'Kubeadm|RealUpgrade' -count=1 -v
 
 .PHONY: test-autoscaler
-test-autoscaler: ## run the cluster-autoscaler that FAIRLEAD_CLUSTER_AUTOSCALER names against an agent (40 s; needs kubectl; docs/guides/autoscaler.md)
-	@test -x "$$FAIRLEAD_CLUSTER_AUTOSCALER" || { echo "set FAIRLEAD_CLUSTER_AUTOSCALER to a cluster-autoscaler: docs/guides/autoscaler.md says how to build one"; exit 1; }
-	go test ./test/cli -run '^TestAutoscaler$$' -count=1 -v
+test-autoscaler: ## run the cluster-autoscaler that FAIRLEAD_CLUSTER_AUTOSCALER names against an agent (40 s; needs kubectl; docs/guides/clusters/autoscaler.md)
+	@test -x "$$FAIRLEAD_CLUSTER_AUTOSCALER" || { echo "set FAIRLEAD_CLUSTER_AUTOSCALER to a cluster-autoscaler: docs/guides/clusters/autoscaler.md says how to build one"; exit 1; }
+	go test ./test/system/cli -run '^TestAutoscaler$$' -count=1 -v
 
 .PHONY: lab-openstack-up
 lab-openstack-up: ## start real OpenStack services on this machine (Debian 12, root); docs/contributing/lab-openstack.md
@@ -176,7 +176,7 @@ lab-openstack-reset: ## put them back to how they were after their first start
 test-openstack: ## test all of it on the services that lab-openstack-up started
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/lab/openstack/lab -count=1
 	FAIRLEAD_TEST_OPENSTACK=1 go test ./providers/infrastructure/openstack/... -run 'OnTheLab|SameAsLab' -count=1 -p 1 -timeout 60m
-	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -parallel 3 -timeout 60m
+	FAIRLEAD_TEST_OPENSTACK=1 go test ./test/e2e/openstack -count=1 -parallel 3 -timeout 60m
 
 .PHONY: lab-vsphere-up
 lab-vsphere-up: ## start a simulated vCenter on a port of this machine; LAB=default has its VMs be machines of that Kubernetes lab; docs/contributing/lab-vsphere.md
@@ -246,9 +246,9 @@ test-upgrade: build ## an agent of the commit OLD is replaced by this one, and t
 	rm -rf bin/old && mkdir -p bin/old && git archive $(OLD) | tar -x -C bin/old
 	cd bin/old && CGO_ENABLED=0 go build -trimpath -o $(abspath bin/fairlead-old) ./agent/cmd/fairlead
 	rm -rf bin/old
-	$(if $(filter memory,$(ON)),$(OTHER) go test ./test/takeover -count=1 -timeout 20m -v)
+	$(if $(filter memory,$(ON)),$(OTHER) go test ./test/system/takeover -count=1 -timeout 20m -v)
 	$(if $(filter hosts,$(ON)),$(OTHER) FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) go test ./test/e2e -count=1 -timeout 60m -v -run '^TestTakeover$$')
-	$(if $(filter openstack,$(ON)),$(OTHER) FAIRLEAD_TEST_OPENSTACK=1 go test ./test/openstack -count=1 -timeout 60m -v -run '^(TestTakeover|TestAfterReleased)$$')
+	$(if $(filter openstack,$(ON)),$(OTHER) FAIRLEAD_TEST_OPENSTACK=1 go test ./test/e2e/openstack -count=1 -timeout 60m -v -run '^(TestTakeover|TestAfterReleased)$$')
 	$(if $(filter vsphere,$(ON)),$(OTHER) FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_VSPHERE=1 go test ./test/e2e -count=1 -timeout 60m -v -run '^TestVSphereTakeover$$')
 	$(if $(filter metal,$(ON)),$(OTHER) FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_METAL=1 go test ./test/e2e -count=1 -timeout 60m -v -run '^TestMetalTakeover$$')
 
@@ -259,24 +259,24 @@ e2e-k3s: build ## the same with the real K3s, where FAIRLEAD_K3S names its binar
 	$(if $(FAIRLEAD_K3S),FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_K3S=$(abspath $(FAIRLEAD_K3S)) )go test ./test/e2e -count=1 -timeout 60m -v -run '^TestK3s$$'
 
 .PHONY: kube
-kube: ## build the Kubernetes API server, etcd, helm and others that tests run, once for all checkouts (test/kube)
-	go run ./test/kube/binaries/build
+kube: ## build the Kubernetes API server, etcd, helm and others that tests run, once for all checkouts (test/lab/kube)
+	go run ./test/lab/kube/binaries/build
 
 .PHONY: gitea
-gitea: ## build Gitea, which test/gitea runs, once for all checkouts (11 minutes of a core)
-	go run ./test/gitea/build
+gitea: ## build Gitea, which test/lab/gitea runs, once for all checkouts (11 minutes of a core)
+	go run ./test/lab/gitea/build
 
 .PHONY: test-forge
 test-forge: ## plan pull requests on a real Gitea, and kill the agent at each call of it (about 10 minutes; needs `make gitea`)
-	FAIRLEAD_TEST_FORGE=1 go test ./test/gitea -count=1 -timeout 60m -v
+	FAIRLEAD_TEST_FORGE=1 go test ./test/lab/gitea -count=1 -timeout 60m -v
 
 .PHONY: prometheus
 prometheus: ## fetch the programs of Prometheus and Alertmanager that tests run (Debian)
-	test/alerts/install
+	test/system/alerts/install
 
 .PHONY: test-alerts
 test-alerts: prometheus ## let a real Prometheus and Alertmanager watch agents to which bad things happen (about 5 minutes)
-	FAIRLEAD_TEST_ALERTS=1 go test ./test/alerts -count=1 -timeout 30m -parallel 6 -v
+	FAIRLEAD_TEST_ALERTS=1 go test ./test/system/alerts -count=1 -timeout 30m -parallel 6 -v
 
 .PHONY: image
 image: ## build the image (amd64, arm64) into bin/image, an OCI layout, with its SBOM beside it
@@ -299,11 +299,11 @@ bench: ## run the Go benchmarks
 bench-fleet: build ## measure whole fleets; BASE=<commit> compares with it pair by pair, BENCH=<pattern> names some; docs/operations/performance.md has the figures
 	$(if $(BASE),rm -rf bin/base && mkdir -p bin/base && git archive $(BASE) | tar -x -C bin/base)
 	$(if $(BASE),cd bin/base && go build -trimpath -ldflags '$(LDFLAGS)' -o fairlead ./agent/cmd/fairlead)
-	go run ./test/benchfleet -fairlead bin/fairlead $(if $(BASE),-base bin/base/fairlead) -run '$(BENCH)'
+	go run ./test/bench/benchfleet -fairlead bin/fairlead $(if $(BASE),-base bin/base/fairlead) -run '$(BENCH)'
 
 .PHONY: waves
 waves: build ## change a class under 1,000 clusters in five stages: never more at once than may be, halted by one that fails, released, done (some minutes)
-	go run ./test/benchfleet -fairlead bin/fairlead -run 'waves-1000$$'
+	go run ./test/bench/benchfleet -fairlead bin/fairlead -run 'waves-1000$$'
 
 .PHONY: cover
 cover: ## run the tests with coverage and print the total

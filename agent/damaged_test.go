@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fairlead.dev/agent/desired"
+	"fairlead.dev/agent/loop/desired"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )

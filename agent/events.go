@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"fairlead.dev/agent/begin"
-	"fairlead.dev/agent/desired"
+	"fairlead.dev/agent/loop/begin"
+	"fairlead.dev/agent/loop/desired"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"

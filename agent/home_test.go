@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fairlead.dev/agent/home"
+	"fairlead.dev/agent/ownership/home"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )

@@ -3,7 +3,7 @@ package agent
 import (
 	"net/http/httptest"
 
-	"fairlead.dev/agent/server"
+	"fairlead.dev/agent/observability/server"
 )
 
 // get asks the agent's own pages.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"fairlead.dev/agent/home"
 	"fairlead.dev/agent/ownership"
+	"fairlead.dev/agent/ownership/home"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"fairlead.dev/agent/pullrequests"
+	"fairlead.dev/agent/plans/pullrequests"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -62,18 +62,18 @@ func (p *pulls) Problem() (fleet.Problem, bool) {
 	if p.problem == "" && p.late != "" {
 		return fleet.Problem{
 			File: "fleet.yaml", Field: "spec.pullRequests", Message: "plans of pull requests are late: " + p.late,
-			Hint: "see docs/guides/pull-requests.md",
+			Hint: "see docs/guides/fleet/pull-requests.md",
 		}, true
 	}
 	if p.problem == "" && p.blind != "" {
 		return fleet.Problem{
 			File: "fleet.yaml", Field: "spec.rollout", Message: "reviews approve of nothing: " + p.blind,
-			Hint: "see docs/guides/rollouts.md",
+			Hint: "see docs/guides/fleet/rollouts.md",
 		}, true
 	}
 	return fleet.Problem{
 		File: "fleet.yaml", Field: "spec.pullRequests", Message: "pull requests are not planned: " + p.problem,
-		Hint: "see docs/guides/pull-requests.md",
+		Hint: "see docs/guides/fleet/pull-requests.md",
 	}, p.problem != ""
 }
 

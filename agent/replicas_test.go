@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/observability/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fairlead.dev/agent/desired"
+	"fairlead.dev/agent/loop/desired"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
 	"fairlead.dev/sources/status"

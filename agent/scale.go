@@ -3,7 +3,7 @@ package agent
 import (
 	"context"
 
-	"fairlead.dev/agent/scales"
+	"fairlead.dev/agent/inputs/scales"
 	"fairlead.dev/fleet"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"fairlead.dev/agent/backoff"
-	"fairlead.dev/agent/begin"
+	"fairlead.dev/agent/loop/backoff"
+	"fairlead.dev/agent/loop/begin"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )

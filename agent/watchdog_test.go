@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fairlead.dev/agent/health"
+	"fairlead.dev/agent/observability/health"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )

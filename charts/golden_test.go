@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fairlead.dev/test/kube/binaries"
+	"fairlead.dev/test/lab/kube/binaries"
 )
 
 var update = flag.Bool("update", false, "write golden files and README.md again")

@@ -12,17 +12,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestPageGuide: what docs/guides/page.md says of oauth2-proxy and an Ingress fits together: the proxy
+// TestPageGuide: what docs/guides/fleet/page.md says of oauth2-proxy and an Ingress fits together: the proxy
 // leads to the Service that the values make, by the name that the page answers to, and the
 // Ingress leads to the proxy. Without these values there is no page.
 func TestPageGuide(t *testing.T) {
-	text, err := os.ReadFile("../docs/guides/page.md")
+	text, err := os.ReadFile("../docs/guides/fleet/page.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	if len(blocks) != 2 {
-		t.Fatalf("docs/guides/page.md has %d blocks of YAML, want the values and the Ingress", len(blocks))
+		t.Fatalf("docs/guides/fleet/page.md has %d blocks of YAML, want the values and the Ingress", len(blocks))
 	}
 	base, err := os.ReadFile("testdata/minimal.values.yaml")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
-	"fairlead.dev/test/exampletest"
+	"fairlead.dev/test/run/exampletest"
 )
 
 // The example renders two clusters of the class, with the pools, versions and

@@ -9,11 +9,11 @@ import (
 
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/hosted"
-	"fairlead.dev/providers/controlplane/external"
+	"fairlead.dev/providers/hosted/external"
 	hosts "fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/test/exampletest"
+	"fairlead.dev/test/run/exampletest"
 )
 
 func hostedRendered(t *testing.T) fleet.Cluster {

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts/userdata"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/test/exampletest"
+	"fairlead.dev/test/run/exampletest"
 )
 
 func hostsRendered(t *testing.T) map[string]fleet.Cluster {

@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3/machine"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/test/exampletest"
+	"fairlead.dev/test/run/exampletest"
 )
 
 func metal3Rendered(t *testing.T) map[string]fleet.Cluster {

@@ -15,7 +15,7 @@ import (
 	vsphere "fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/test/exampletest"
+	"fairlead.dev/test/run/exampletest"
 )
 
 // mixedRendered returns the clusters by name: web, with workers on hosts over SSH, and batch, with workers

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/test/exampletest"
+	"fairlead.dev/test/run/exampletest"
 )
 
 func openStackRendered(t *testing.T) map[string]fleet.Cluster {

@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/providers/distribution/rke2"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/test/exampletest"
+	"fairlead.dev/test/run/exampletest"
 )
 
 // The example renders one cluster, whose infrastructure and secrets are what comes first.

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/vsphere"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
-	"fairlead.dev/test/exampletest"
+	"fairlead.dev/test/run/exampletest"
 )
 
 // What the cloud provider and the CSI driver read in the cluster prod/volumes.

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/fleet"
 	example "fairlead.dev/fleet-examples/vsphere"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
-	"fairlead.dev/test/exampletest"
+	"fairlead.dev/test/run/exampletest"
 )
 
 // vSphereDescribe says what of a cluster its overlay decides.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // Abilities are what an Infrastructure can do beyond the contract; nil: it cannot. The

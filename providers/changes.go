@@ -2,7 +2,7 @@ package providers
 
 // Changes returns, for each contract and ability that makes requests, which of its methods
 // change something; embedded methods count. A dry run refuses these methods, and only package
-// exec of the reconciler calls them, with the exceptions that test/arrows lists.
+// exec of the reconciler calls them, with the exceptions that test/rules/arrows lists.
 func Changes() map[string]map[string]bool {
 	const looks, changes = false, true
 	return map[string]map[string]bool{

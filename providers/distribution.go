@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // A Distribution implements one kind of control plane: user data and trust of machines, members

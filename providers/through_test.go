@@ -13,11 +13,11 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/dryrun"
-	"fairlead.dev/providers/endpoint"
-	"fairlead.dev/providers/limit"
-	"fairlead.dev/providers/retry"
-	"fairlead.dev/providers/trace"
+	"fairlead.dev/providers/decorators/dryrun"
+	"fairlead.dev/providers/decorators/limit"
+	"fairlead.dev/providers/decorators/retry"
+	"fairlead.dev/providers/decorators/trace"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // plain are the abilities whose calls decorators do not stand before, and why.

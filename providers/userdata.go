@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/cloudconfig"
+	"fairlead.dev/providers/driver/cloudconfig"
 )
 
 // UserData is what a machine boots with. It is plain text: the provider compresses and encodes

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/reconcile"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // dwell makes passes for d with an agent that knows nothing but what was remembered,

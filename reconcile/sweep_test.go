@@ -10,7 +10,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // life takes a cluster through creation, scaling, an upgrade and deletion.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"fairlead.dev/render"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // dirTree is a sources.Tree of a folder that does not change.

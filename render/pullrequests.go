@@ -155,7 +155,7 @@ func checkedPlanRules(list []PlanRuleManifest, fail func(field, message, hint st
 		}
 		names[r.Name] = true
 		if err := rules.Check(r.Expression); err != nil {
-			fail(field+".expression", err.Error(), "write a CEL expression that is true if the plan may pass; docs/guides/pull-requests.md has its variables")
+			fail(field+".expression", err.Error(), "write a CEL expression that is true if the plan may pass; docs/guides/fleet/pull-requests.md has its variables")
 		}
 		out = append(out, fleet.PlanRule{Name: r.Name, Expression: r.Expression, Message: r.Message})
 	}

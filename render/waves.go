@@ -181,7 +181,7 @@ func checkedReviewers(in StageManifest, field string, fail func(field, message, 
 	}
 	for _, name := range out {
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			fail(field, fmt.Sprintf("%q is no account", name), "write the name of the account at the Git provider, without @: see docs/guides/rollouts.md")
+			fail(field, fmt.Sprintf("%q is no account", name), "write the name of the account at the Git provider, without @: see docs/guides/fleet/rollouts.md")
 		}
 	}
 	return out

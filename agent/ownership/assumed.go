@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"fairlead.dev/agent/begin"
+	"fairlead.dev/agent/loop/begin"
 	"fairlead.dev/fleet"
 )
 

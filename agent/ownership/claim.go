@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
-	"fairlead.dev/agent/backoff"
-	"fairlead.dev/agent/begin"
+	"fairlead.dev/agent/loop/backoff"
+	"fairlead.dev/agent/loop/begin"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"

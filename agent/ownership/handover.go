@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"fairlead.dev/agent/backoff"
+	"fairlead.dev/agent/loop/backoff"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"fairlead.dev/agent/kube"
+	"fairlead.dev/agent/wiring/kube"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile"
 )

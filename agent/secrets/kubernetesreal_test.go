@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/kube"
+	"fairlead.dev/test/lab/kube"
 )
 
 // A real store is in a kube-apiserver, to which admin may do everything.

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/kube"
+	"fairlead.dev/test/lab/kube"
 )
 
 func TestRealServerRestarts(t *testing.T) {

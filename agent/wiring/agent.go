@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/credentials"
-	"fairlead.dev/agent/metrics"
-	"fairlead.dev/agent/notify"
+	"fairlead.dev/agent/observability/metrics"
+	"fairlead.dev/agent/observability/notify"
 	"fairlead.dev/agent/ownership"
+	"fairlead.dev/agent/secrets/credentials"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
 	"fairlead.dev/sources"

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/autoscaler"
-	"fairlead.dev/agent/server"
+	"fairlead.dev/agent/inputs/autoscaler"
+	"fairlead.dev/agent/observability/server"
 	"fairlead.dev/fleet"
 )
 

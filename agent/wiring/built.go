@@ -3,8 +3,8 @@ package wiring
 import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/helm"
 	"fairlead.dev/providers/workload"
+	"fairlead.dev/providers/workload/helm"
 	"fairlead.dev/render/decode"
 )
 

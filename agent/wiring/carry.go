@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"fairlead.dev/agent/credentials"
 	"fairlead.dev/agent/secrets"
+	"fairlead.dev/agent/secrets/credentials"
 	"fairlead.dev/fleet"
 )
 

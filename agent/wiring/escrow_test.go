@@ -13,8 +13,8 @@ import (
 
 	"filippo.io/age"
 
-	"fairlead.dev/agent/credentials"
 	"fairlead.dev/agent/secrets"
+	"fairlead.dev/agent/secrets/credentials"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git/gitserver"

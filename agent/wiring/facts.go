@@ -5,9 +5,9 @@ import (
 	"runtime"
 	"strconv"
 
-	"fairlead.dev/agent/health"
-	"fairlead.dev/agent/output"
-	"fairlead.dev/agent/page"
+	"fairlead.dev/agent/console/output"
+	"fairlead.dev/agent/console/page"
+	"fairlead.dev/agent/observability/health"
 )
 
 // facts are what the page says of this process.

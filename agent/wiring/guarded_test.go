@@ -14,7 +14,7 @@ import (
 	"filippo.io/age"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/observability/metrics"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git/gitserver"

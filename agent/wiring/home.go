@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"fairlead.dev/agent/ownership"
-	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/install"
+	"fairlead.dev/agent/ownership/pivot"
+	"fairlead.dev/agent/ownership/pivot/install"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/charts"
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/workload/helm"
 	"fairlead.dev/sources/oci"
 )
 
@@ -194,7 +194,7 @@ func providerArgs(settings map[string]map[string]string) []any {
 }
 
 // merge returns a with the values of b in it. Helm's own merging belongs to its SDK, which
-// providers/helm/sdk alone imports, and mergo takes an empty value for none.
+// providers/workload/helm/sdk alone imports, and mergo takes an empty value for none.
 func merge(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	for k, v := range b {

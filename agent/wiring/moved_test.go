@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/observability/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/agent/ownership"
-	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/install"
+	"fairlead.dev/agent/ownership/pivot"
+	"fairlead.dev/agent/ownership/pivot/install"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/observability/metrics"
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"

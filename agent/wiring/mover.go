@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"time"
 
-	"fairlead.dev/agent/home"
 	"fairlead.dev/agent/ownership"
-	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/install"
+	"fairlead.dev/agent/ownership/home"
+	"fairlead.dev/agent/ownership/pivot"
+	"fairlead.dev/agent/ownership/pivot/install"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/workload/helm"
 	"fairlead.dev/reconcile"
 	"fairlead.dev/sources"
 )

@@ -7,7 +7,7 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/ownership"
-	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/ownership/pivot"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/agent/secrets/escrow"
 	"fairlead.dev/fleet"

@@ -9,10 +9,10 @@ import (
 
 	"fairlead.dev/agent"
 	"fairlead.dev/agent/ownership"
-	"fairlead.dev/agent/pivot"
-	"fairlead.dev/agent/pivot/install"
+	"fairlead.dev/agent/ownership/pivot"
+	"fairlead.dev/agent/ownership/pivot/install"
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/helm"
+	"fairlead.dev/providers/workload/helm"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"fairlead.dev/sources/status"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // ofMove reports whether a moment is one of a move, rather than of what every owner

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"fairlead.dev/agent/ownership"
-	"fairlead.dev/agent/pivot"
+	"fairlead.dev/agent/ownership/pivot"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"fairlead.dev/agent/backoff"
-	"fairlead.dev/agent/page"
-	"fairlead.dev/agent/reports"
+	"fairlead.dev/agent/console/page"
+	"fairlead.dev/agent/loop/backoff"
+	"fairlead.dev/agent/loop/reports"
 	"fairlead.dev/fleet"
 )
 

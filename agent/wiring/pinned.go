@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"fairlead.dev/agent/credentials"
-	"fairlead.dev/agent/pins"
+	"fairlead.dev/agent/inputs/pins"
+	"fairlead.dev/agent/secrets/credentials"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
 	"fairlead.dev/render/worker"

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"fairlead.dev/agent/credentials"
+	"fairlead.dev/agent/secrets/credentials"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // Safety: who writes fleet.yaml chooses no credential: each goes to the sources that

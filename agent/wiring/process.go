@@ -12,13 +12,13 @@ import (
 	"github.com/oklog/run"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/autoscaler"
-	"fairlead.dev/agent/certs"
-	"fairlead.dev/agent/health"
-	"fairlead.dev/agent/metrics"
-	"fairlead.dev/agent/server"
-	"fairlead.dev/agent/tracing"
-	"fairlead.dev/agent/webhook"
+	"fairlead.dev/agent/inputs/autoscaler"
+	"fairlead.dev/agent/inputs/webhook"
+	"fairlead.dev/agent/observability/health"
+	"fairlead.dev/agent/observability/metrics"
+	"fairlead.dev/agent/observability/server"
+	"fairlead.dev/agent/observability/tracing"
+	"fairlead.dev/agent/secrets/certs"
 )
 
 // ProcessOptions say what one process of an agent is made of, beside its settings. What is

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/credentials"
-	forges "fairlead.dev/agent/forge"
-	"fairlead.dev/agent/metrics"
-	"fairlead.dev/agent/pullrequests"
+	"fairlead.dev/agent/observability/metrics"
+	forges "fairlead.dev/agent/plans/forge"
+	"fairlead.dev/agent/plans/pullrequests"
+	"fairlead.dev/agent/secrets/credentials"
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/reconcile"
@@ -19,7 +19,7 @@ import (
 
 // A Forge says where the pull requests of the source are.
 type Forge struct {
-	Kind string // one of those of agent/forge; empty: by the host of the source
+	Kind string // one of those of agent/plans/forge; empty: by the host of the source
 	URL  string // as people visit it; empty: the host of the source
 	// Credentials are a folder as in Credentials.Dir; empty: those of the source.
 	Credentials string

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	forges "fairlead.dev/agent/forge"
-	"fairlead.dev/agent/forge/forgetest"
+	forges "fairlead.dev/agent/plans/forge"
+	"fairlead.dev/agent/plans/forge/forgetest"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet-examples/inmemory"
 	"fairlead.dev/sources"

@@ -3,7 +3,7 @@ package wiring
 import (
 	"context"
 
-	"fairlead.dev/agent/revisions"
+	"fairlead.dev/agent/inputs/revisions"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/metrics"
-	"fairlead.dev/agent/replicas"
+	"fairlead.dev/agent/observability/metrics"
+	"fairlead.dev/agent/ownership/replicas"
 	"fairlead.dev/fleet"
 )
 

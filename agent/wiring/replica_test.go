@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"fairlead.dev/agent/replicas"
+	"fairlead.dev/agent/ownership/replicas"
 )
 
 // TestReplicaThatDoesNotLead says where webhooks go on to, and that a replica is ready once it has

@@ -16,11 +16,11 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"fairlead.dev/agent/credentials"
+	"fairlead.dev/agent/secrets/credentials"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git/gitserver"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // mountSecret writes files into dir as a kubelet does: a folder for each version

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"fairlead.dev/agent/credentials"
+	"fairlead.dev/agent/secrets/credentials"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/status"
 )

@@ -9,7 +9,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // TestSigningKey: git takes what an agent signs for good, with each kind of key, and

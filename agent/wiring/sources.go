@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"fairlead.dev/agent/credentials"
+	"fairlead.dev/agent/secrets/credentials"
 	"fairlead.dev/fleet"
 	"fairlead.dev/render/worker"
 	"fairlead.dev/sources"

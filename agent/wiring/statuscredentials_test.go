@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"fairlead.dev/agent/credentials"
+	"fairlead.dev/agent/secrets/credentials"
 )
 
 // The status branch is written with credentials of its own where there are any,

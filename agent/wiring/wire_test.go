@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"fairlead.dev/agent"
-	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/observability/metrics"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git/gitserver"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // A forge is a real Git server behind something that may answer badly, and a clone

@@ -10,10 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"fairlead.dev/agent/metrics"
+	"fairlead.dev/agent/observability/metrics"
 	"fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/waits"
+	"fairlead.dev/test/run/waits"
 )
 
 func TestMain(m *testing.M) { os.Exit(waits.Main(m)) }

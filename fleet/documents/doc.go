@@ -2,7 +2,7 @@
 // what people, forges, hosts, registries and chart repositories can write. What goes
 // through it is bounded before anything is built of it: bytes, documents, nodes, depth,
 // and the bytes that it has where each alias is written out, keys included. Nobody else
-// imports a YAML parser; test/arrows sees to it.
+// imports a YAML parser; test/rules/arrows sees to it.
 //
 // There are two readings. Parse is strict, and for files of a fleet: it refuses what two
 // YAML parsers could read in two ways, and what it returns is plain, without aliases,

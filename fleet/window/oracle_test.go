@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet/window"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // A weekly window with BYSETPOS opens on the days that a walk over whole weeks finds, in each

@@ -7,18 +7,18 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/controlplane/external"
 	"fairlead.dev/providers/distribution/k3s"
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/distribution/rke2"
-	"fairlead.dev/providers/helm"
-	"fairlead.dev/providers/helm/sdk"
+	"fairlead.dev/providers/hosted/external"
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/infrastructure/metal3"
 	"fairlead.dev/providers/infrastructure/openstack"
 	"fairlead.dev/providers/infrastructure/vsphere"
 	"fairlead.dev/providers/workload"
+	"fairlead.dev/providers/workload/helm"
+	"fairlead.dev/providers/workload/helm/sdk"
 )
 
 // Factories returns the factory of each provider.

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/providers/all"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // A configured pool is a bootstrap configuration that says much, and where it stands.

@@ -21,7 +21,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/workload"
-	"fairlead.dev/test/kube"
+	"fairlead.dev/test/lab/kube"
 )
 
 // A realCluster is a kube-apiserver without anything that runs behind it: the

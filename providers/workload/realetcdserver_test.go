@@ -34,7 +34,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/workload"
-	"fairlead.dev/test/kube/binaries"
+	"fairlead.dev/test/lab/kube/binaries"
 )
 
 // A realEtcd is a cluster of etcd members, each of which has a pod.

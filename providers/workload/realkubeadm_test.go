@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/kube"
-	"fairlead.dev/test/kube/binaries"
+	"fairlead.dev/test/lab/kube"
+	"fairlead.dev/test/lab/kube/binaries"
 )
 
 // TestRealUpgrade leaves in a cluster what kubeadm init of the older version

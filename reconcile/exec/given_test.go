@@ -25,12 +25,12 @@ import (
 
 	stores "fairlead.dev/agent/secrets"
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/cloudconfig"
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/distribution/pki"
+	"fairlead.dev/providers/driver/cloudconfig"
 	"fairlead.dev/reconcile/exec"
-	"fairlead.dev/test/kube/binaries"
-	"fairlead.dev/test/ports"
+	"fairlead.dev/test/lab/kube/binaries"
+	"fairlead.dev/test/run/ports"
 )
 
 // withExternalEtcd is a cluster whose etcd is elsewhere, at url.

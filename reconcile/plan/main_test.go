@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // TestMain lets the properties try the same worlds each time, so that a change

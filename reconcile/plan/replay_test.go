@@ -7,7 +7,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/plan"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // A replay is one way of a pool from one state at rest to another.

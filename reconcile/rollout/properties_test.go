@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // TestMain lets the properties try the same histories each time, so that a change that

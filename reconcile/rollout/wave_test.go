@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // nightly is open for so long from each midnight on.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/providers/all"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // boundsFile is the table that TestBoundsTable writes.

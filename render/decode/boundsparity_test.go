@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 
 	"fairlead.dev/providers/all"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // TestParityOfBounds fills objects of every kind and version with values that upstream's

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet"
-	planes "fairlead.dev/providers/controlplane/external"
+	planes "fairlead.dev/providers/hosted/external"
 	hostsapi "fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	stackapi "fairlead.dev/providers/infrastructure/openstack/api"

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"

@@ -16,7 +16,7 @@ import (
 	vsphere "fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // anyKinds are kinds of infrastructure that take everything as it is.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet"
-	planes "fairlead.dev/providers/controlplane/external"
+	planes "fairlead.dev/providers/hosted/external"
 	"fairlead.dev/render/decode"
 )
 

@@ -294,7 +294,7 @@ func unsupported() map[string]string {
 		"VirtualMachine.vmoperator.vmware.com":                          supervisor + "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io",
 		"KamajiControlPlane.controlplane.cluster.x-k8s.io":              kamaji,
 		"KamajiControlPlaneTemplate.controlplane.cluster.x-k8s.io":      kamaji,
-		"K0smotronControlPlane.controlplane.cluster.x-k8s.io":           "machines that k0s sets up are not built in: have workers of kubeadm join a control plane that they can, with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/hosted-control-planes.md)",
+		"K0smotronControlPlane.controlplane.cluster.x-k8s.io":           "machines that k0s sets up are not built in: have workers of kubeadm join a control plane that they can, with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)",
 	}
 }
 
@@ -305,4 +305,4 @@ const supervisor = "a supervisor's own controllers make its machines, so that it
 const metal3 = "remove it from the overlay, a controller of Metal3 writes it, and there is none here: "
 
 // kamaji is the way out for a control plane that Kamaji makes.
-const kamaji = "have Kamaji make the control plane with a TenantControlPlane, and refer to that with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/hosted-control-planes.md)"
+const kamaji = "have Kamaji make the control plane with a TenantControlPlane, and refer to that with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"

@@ -206,9 +206,9 @@ data:
 	}
 }
 
-// TestAddonsGuide decodes what docs/guides/addons.md shows.
+// TestAddonsGuide decodes what docs/guides/clusters/addons.md shows.
 func TestAddonsGuide(t *testing.T) {
-	text, err := os.ReadFile("../../docs/guides/addons.md")
+	text, err := os.ReadFile("../../docs/guides/clusters/addons.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // TestTablesNameFields finds entries of tables that no version has: they would

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"fairlead.dev/render/kustomize"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // objectsOf decodes objects, by kind, namespace and name.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet/documents"
-	"fairlead.dev/test/kube/binaries"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/lab/kube/binaries"
+	"fairlead.dev/test/run/needs"
 )
 
 // forPGP returns the file of testdata with a PGP key in place of the age recipients, and

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // configure makes text the only configuration of Git.

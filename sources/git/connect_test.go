@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/git/gitserver"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 func secret(s string) fleet.Secret { return fleet.NewSecret([]byte(s)) }

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/sources/tree"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // blob writes a blob into the bare repository, without checks.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // TestPersonal: a URL is shown what git and OpenSSH would show it on this computer, and no

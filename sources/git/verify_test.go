@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/sources/git/signature"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // keys are made by the programs that people use.

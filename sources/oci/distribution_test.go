@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/oci"
 	"fairlead.dev/sources/oci/ocitest"
-	"fairlead.dev/test/kube/binaries"
+	"fairlead.dev/test/lab/kube/binaries"
 )
 
 // distribution runs the registry of the CNCF with a configuration, and returns its address.

@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/sources/oci"
 	"fairlead.dev/sources/oci/ocitest"
 	"fairlead.dev/sources/tree"
-	"fairlead.dev/test/kube/binaries"
+	"fairlead.dev/test/lab/kube/binaries"
 )
 
 // at returns the nth of the moments at which artifacts are made.

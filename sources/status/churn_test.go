@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/sources/status"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // A cost is what commits to a status branch take, in bytes for each of them.

@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 var us1 = fleet.Key{Namespace: "prod", Name: "us-1"}

@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// editor is who puts their hosts into the example, as docs/guides/hosts.md asks for.
+// editor is who puts their hosts into the example, as docs/guides/infrastructure/hosts.md asks for.
 const editor = `#!/bin/sh
 set -e
 test "$1 $2" = "pools/hall-1.yaml clusters/dev/small/values.yaml"
@@ -50,11 +50,11 @@ var (
 	network = regexp.MustCompile(`https://\S+/kube-flannel\.yml`)
 )
 
-// docs/guides/hosts.md, from empty hosts to nodes that are ready, as it is written.
+// docs/guides/infrastructure/hosts.md, from empty hosts to nodes that are ready, as it is written.
 func TestGuide(t *testing.T) {
 	w := newWorld(t, "", "first", "second")
 	api, worker := w.lab.Machines()[0], w.lab.Machines()[1]
-	text, err := os.ReadFile("../../docs/guides/hosts.md")
+	text, err := os.ReadFile("../../docs/guides/infrastructure/hosts.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestGuide(t *testing.T) {
 					"https://git.example.com/fleet.git", w.source).Replace(b)
 			}
 		}
-		t.Fatalf("docs/guides/hosts.md has no block with %q", part)
+		t.Fatalf("docs/guides/infrastructure/hosts.md has no block with %q", part)
 		return ""
 	}
 	user := take("useradd")

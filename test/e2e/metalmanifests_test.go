@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/fleet"
 	metal3 "fairlead.dev/providers/infrastructure/metal3/api"
 	vsphere "fairlead.dev/providers/infrastructure/vsphere/api"
-	"fairlead.dev/test/exampletest"
+	"fairlead.dev/test/run/exampletest"
 )
 
 // TestMetalManifests: what the tests on bare metal push is understood, also where no lab is.

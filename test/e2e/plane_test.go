@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"fairlead.dev/test/kube/binaries"
+	"fairlead.dev/test/lab/kube/binaries"
 	"fairlead.dev/test/lab/kubernetes/lab"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/takeover"
+	"fairlead.dev/test/system/takeover"
 )
 
 // Agents of two versions take the place of each other on hosts.

@@ -6,9 +6,9 @@ import (
 	"os"
 	"strings"
 
-	"fairlead.dev/agent/cli"
-	"fairlead.dev/agent/supervise"
+	"fairlead.dev/agent/console/cli"
 	"fairlead.dev/agent/wiring"
+	"fairlead.dev/agent/wiring/supervise"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/inmemory"

@@ -2,7 +2,7 @@
 // Kubernetes clusters. `fairlead help` says how.
 package main
 
-import "fairlead.dev/agent/program"
+import "fairlead.dev/agent/wiring/program"
 
 // version is set by the linker.
 var version = "dev"

@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/git/gitserver"
-	"fairlead.dev/test/kube"
+	"fairlead.dev/test/lab/kube"
 )
 
 // The Secrets of a real API server come back from a branch of a real Git server

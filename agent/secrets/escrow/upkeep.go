@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"fairlead.dev/agent/backoff"
+	"fairlead.dev/agent/loop/backoff"
 	"fairlead.dev/fleet"
 )
 

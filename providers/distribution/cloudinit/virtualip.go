@@ -2,7 +2,7 @@ package cloudinit
 
 import (
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // VirtualIP returns the file by which a server, which has what p says, serves the endpoint

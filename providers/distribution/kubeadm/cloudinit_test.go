@@ -14,7 +14,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // instanceData is what cloud-init knows of the machine that renders.

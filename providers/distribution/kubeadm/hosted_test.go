@@ -19,10 +19,10 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/controlplane/external"
 	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/hosted/external"
 	"fairlead.dev/providers/workload"
-	"fairlead.dev/test/kube"
+	"fairlead.dev/test/lab/kube"
 )
 
 // noSecrets is a secret store with nothing in it.

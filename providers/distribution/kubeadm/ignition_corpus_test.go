@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // The Flatcar templates of other projects give configs that Ignition takes, with

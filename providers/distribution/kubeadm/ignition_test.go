@@ -21,7 +21,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // ignite returns the config as the Ignition of Flatcar and Fedora CoreOS reads it.

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/providers/distribution/cloudinit"
 	"fairlead.dev/providers/distribution/kubeadm/inside"
 	"fairlead.dev/providers/distribution/kubeconfig"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // The places on a machine that tools rely on, as Cluster API has them.

@@ -15,7 +15,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/kube/binaries"
+	"fairlead.dev/test/lab/kube/binaries"
 )
 
 // accepts has the real kubeadm of a minor version read a configuration, as

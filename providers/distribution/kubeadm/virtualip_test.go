@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/kubeadm"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // announcing returns the user data of a machine whose endpoint servers have by turns.

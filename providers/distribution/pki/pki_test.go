@@ -14,7 +14,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 var now = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)

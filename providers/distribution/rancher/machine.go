@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/cloudinit"
 	"fairlead.dev/providers/distribution/kubeconfig"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // A Machine is what a machine is set up with, beside what is the same for all.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/claims"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/claims"
+	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/haproxy"
 	"fairlead.dev/providers/infrastructure/hosts/host"

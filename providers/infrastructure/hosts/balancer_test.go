@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/hoststest"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // needHAProxy skips the test where hosts have no HAProxy.

@@ -6,7 +6,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/claims"
+	"fairlead.dev/providers/driver/claims"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 )
 

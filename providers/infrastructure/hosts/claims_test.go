@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"fairlead.dev/providers/claims"
-	"fairlead.dev/providers/claims/claimstest"
+	"fairlead.dev/providers/driver/claims"
+	"fairlead.dev/providers/driver/claims/claimstest"
 	"fairlead.dev/providers/infrastructure/hosts/hoststest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // TestCloudInit: the host's own cloud-init runs the user data, without a restart and

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/claims"
+	"fairlead.dev/providers/driver/claims"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 )
 

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/objects"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
-	"fairlead.dev/providers/objects"
 )
 
 // A reader looks at hosts. It has nothing to change one with: what is asked of it

@@ -12,13 +12,13 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/claims"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/claims"
+	"fairlead.dev/providers/driver/endpoint"
+	"fairlead.dev/providers/driver/objects"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
 	"fairlead.dev/providers/infrastructure/hosts/userdata"
-	"fairlead.dev/providers/objects"
 )
 
 // A Provider is the infrastructure provider of machines that exist.

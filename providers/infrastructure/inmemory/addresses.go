@@ -6,7 +6,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
 )
 
 // giveAddresses has vm, which is for r, take an address of each of the pools that refs name.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"fairlead.dev/providers/cloudconfig"
+	"fairlead.dev/providers/driver/cloudconfig"
 )
 
 // A disk is what cloud-init leaves on a machine: files, and the commands that

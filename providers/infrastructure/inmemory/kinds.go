@@ -11,8 +11,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/addresses"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // ProviderName is the name of the provider in the registry and in its kinds.

@@ -10,8 +10,8 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/addresses"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // A Provider is the infrastructure provider of a cloud in memory.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
 )
 
 // vm is a VM with what is in it.

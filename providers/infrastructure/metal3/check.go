@@ -6,9 +6,9 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
-	"fairlead.dev/providers/snapshot"
 )
 
 var _ providers.Checker = (*Provider)(nil)

@@ -10,12 +10,12 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/addresses"
-	"fairlead.dev/providers/claims"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/claims"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
-	"fairlead.dev/providers/snapshot"
 )
 
 // userDataLimit is how many bytes of user data a config drive has room for.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/host"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
-	"fairlead.dev/providers/snapshot"
 )
 
 // DeleteMachine implements providers.Infrastructure: it has Ironic release the host. One whose

@@ -8,8 +8,8 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/transport"
 	"fairlead.dev/providers/infrastructure/metal3/api"
-	"fairlead.dev/providers/transport"
 )
 
 // The settings of the provider.

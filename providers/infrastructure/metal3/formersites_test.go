@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
 )
 
 // TestFormerPasswordsAreForgotten: an Ironic whose password changes each half an hour is kept as

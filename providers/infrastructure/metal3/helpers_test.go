@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/metal3test"
-	"fairlead.dev/test/waits"
+	"fairlead.dev/test/run/waits"
 )
 
 // shared is the Ironic of most tests: each has hosts in a namespace of its own.

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/host"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
-	"fairlead.dev/providers/snapshot"
 )
 
 // An observation is what was seen of a cluster and of the hosts of its namespace.

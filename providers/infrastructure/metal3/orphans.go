@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
-	"fairlead.dev/providers/snapshot"
 )
 
 // orphanHost is the kind of an orphan.

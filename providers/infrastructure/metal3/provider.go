@@ -9,14 +9,14 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/addresses"
-	"fairlead.dev/providers/claims"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/claims"
+	"fairlead.dev/providers/driver/endpoint"
+	"fairlead.dev/providers/driver/objects"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
-	"fairlead.dev/providers/objects"
-	"fairlead.dev/providers/snapshot"
 )
 
 // A Provider is the infrastructure provider of bare metal.

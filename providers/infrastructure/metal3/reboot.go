@@ -5,8 +5,8 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
-	"fairlead.dev/providers/snapshot"
 )
 
 var _ providers.Rebooter = (*Provider)(nil)

@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/metal3test"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // A history is a random life of hosts: two clusters take machines from one inventory, each by an

@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/metal3test"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // TestSweep: whatever change an agent ends at, before Ironic has it or when the answer is on its

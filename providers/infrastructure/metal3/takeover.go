@@ -8,11 +8,11 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
-	"fairlead.dev/providers/snapshot"
 )
 
 // adoptions returns the hosts of machines. Where one cannot be taken over, there are only the

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
-	"fairlead.dev/providers/snapshot"
 )
 
 // Untagged implements providers.UntaggedFinder. The provider id of a machine names its host, and its

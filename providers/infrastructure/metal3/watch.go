@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
-	"fairlead.dev/providers/snapshot"
 )
 
 // Watch implements providers.Watcher: it lists each Ironic in use, seldom while nothing is under

@@ -10,10 +10,10 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
 )
 
 // A bastion is a server that is part of what machines share. It is no machine:

@@ -13,11 +13,11 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
-	"fairlead.dev/providers/snapshot"
 )
 
 // A finder looks for what Cluster API's provider for OpenStack made of a cluster,

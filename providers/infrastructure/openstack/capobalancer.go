@@ -11,9 +11,9 @@ import (
 	lbpools "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
-	"fairlead.dev/providers/snapshot"
 )
 
 // octavia returns a setter that asks Octavia of p.

@@ -15,8 +15,8 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/snapshot"
 )
 
 // machines finds the servers and what is part of each.

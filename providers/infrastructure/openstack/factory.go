@@ -8,10 +8,10 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
-	"fairlead.dev/providers/openstackauth"
 )
 
 // The settings of the provider.

@@ -5,10 +5,10 @@ import (
 	"context"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/objects"
+	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/objects"
-	"fairlead.dev/providers/openstackauth"
 )
 
 // home returns the project of what c's machines share.

@@ -10,11 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
-	"fairlead.dev/providers/openstackauth"
 )
 
 func TestIdentity(t *testing.T) {

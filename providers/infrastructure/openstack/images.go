@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
 )
 
 // A login is a credential of the cluster, and the project that it leads to.

@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
 )
 
 // Orphans implements providers.OrphanRemover. It looks at every project that clusters

@@ -2,12 +2,12 @@ package openstack
 
 import (
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/objects"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
-	"fairlead.dev/providers/objects"
-	"fairlead.dev/providers/snapshot"
 )
 
 const poolKind = "OpenStackFloatingIPPool"

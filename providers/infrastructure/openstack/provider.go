@@ -8,13 +8,13 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/objects"
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/image"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
 	"fairlead.dev/providers/infrastructure/openstack/network"
-	"fairlead.dev/providers/objects"
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
 )
 
 // A Provider is the infrastructure provider of OpenStack.

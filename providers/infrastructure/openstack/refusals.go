@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // refusals remembers why the last removal of what a cluster has was refused, in the words

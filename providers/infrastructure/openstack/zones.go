@@ -10,9 +10,9 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/openstackauth"
 )
 
 // zones returns the availability zones of Nova that take servers, sorted.

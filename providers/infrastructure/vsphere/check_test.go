@@ -70,7 +70,7 @@ func TestRightsFirst(t *testing.T) {
 	wantKind(t, "EnsureInfrastructure", err, fleet.Unauthorized, "pool eu-1-cp", "the user lacks",
 		"Resource.AssignVMToPool on /DC0/host/DC0_C0/Resources/DC0_C0_RP1;", "Datastore.AllocateSpace on /DC0/datastore/LocalDS_0;",
 		"Network.Assign on /DC0/network/DC0_DVPG0;", "VirtualMachine.Provisioning.DeployTemplate on /DC0/vm/templates/ubuntu-2204-kube-v1.34.0;",
-		"VirtualMachine.Config.Memory, VirtualMachine.Interact.PowerOn on "+b.folder()+" (", "docs/guides/vsphere.md")
+		"VirtualMachine.Config.Memory, VirtualMachine.Interact.PowerOn on "+b.folder()+" (", "docs/guides/infrastructure/vsphere.md")
 	if n := strings.Count(told(err), "Network.Assign"); n != 1 {
 		t.Errorf("it is told %d times, want once for pools that are alike: %v", n, err)
 	}

@@ -5,8 +5,8 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
-	"fairlead.dev/providers/snapshot"
 )
 
 var _ providers.Checker = (*Provider)(nil)

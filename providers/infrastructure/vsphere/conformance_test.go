@@ -13,8 +13,8 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/addresses"
 	"fairlead.dev/providers/conformance"
+	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
 )

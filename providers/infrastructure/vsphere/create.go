@@ -9,10 +9,10 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
-	"fairlead.dev/providers/snapshot"
 )
 
 // CreateMachine implements providers.Infrastructure: it asks for a clone. What follows on it is

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
-	"fairlead.dev/providers/snapshot"
 )
 
 // DeleteMachine implements providers.Infrastructure: it does the next steps of the deletion,

@@ -8,8 +8,8 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/addresses"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 )
 

@@ -5,10 +5,10 @@ import (
 	"sync"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
-	"fairlead.dev/providers/snapshot"
 )
 
 // EnsureInfrastructure implements providers.Infrastructure: it finds what machines of c need,

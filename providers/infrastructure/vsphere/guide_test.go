@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
 )
 
-// symptoms produces what the table of docs/guides/vsphere.md "When something is wrong" tells, by the
+// symptoms produces what the table of docs/guides/infrastructure/vsphere.md "When something is wrong" tells, by the
 // words that a row begins with, and returns what people are told.
 var symptoms = map[string]func(b *bench) string{
 	"it is not there, or the user may not see it; there are: …": func(b *bench) string {
@@ -188,7 +188,7 @@ func told(err error) string {
 // TestTroubleshooting: each message that the guide lists is what people are told.
 func TestTroubleshooting(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/guides/vsphere.md")
+	text, err := os.ReadFile("../../../docs/guides/infrastructure/vsphere.md")
 	if err != nil {
 		t.Fatal(err)
 	}

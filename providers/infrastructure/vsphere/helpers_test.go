@@ -18,7 +18,7 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
-	"fairlead.dev/test/waits"
+	"fairlead.dev/test/run/waits"
 )
 
 func TestMain(m *testing.M) { os.Exit(waits.Main(m)) }

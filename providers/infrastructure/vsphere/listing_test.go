@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
 )
 
 // TestHoldersOfTwoVCenters: a cluster knows the holders of all its vCenters, and that those of one are

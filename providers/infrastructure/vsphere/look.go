@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
-	"fairlead.dev/providers/snapshot"
 )
 
 // An observation is what was seen of a cluster.

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
-	"fairlead.dev/providers/snapshot"
 )
 
 // orphanVM is the kind of an orphan.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
-	"fairlead.dev/providers/snapshot"
 )
 
 // rulePrefix is what the names of the rules begin with that keep machines of pools of o apart; the name

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"fairlead.dev/test/ports"
+	"fairlead.dev/test/run/ports"
 )
 
 // An SSHServer is a real sshd on loopback, for tests. It serves repositories to one key,

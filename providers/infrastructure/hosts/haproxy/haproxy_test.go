@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"fairlead.dev/providers/infrastructure/hosts/haproxy"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 func TestConfig(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/claims"
+	"fairlead.dev/providers/driver/claims"
 )
 
 // What a host says is written by whoever is root there, which may be somebody who

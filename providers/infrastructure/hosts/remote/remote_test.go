@@ -17,7 +17,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/hosts/hoststest"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 func endpoint(w *hoststest.World, h *hoststest.Host) *remote.Endpoint {

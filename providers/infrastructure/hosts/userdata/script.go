@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"fairlead.dev/providers/cloudconfig"
+	"fairlead.dev/providers/driver/cloudconfig"
 )
 
 //go:embed steps.sh

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/cloudconfig"
+	"fairlead.dev/providers/driver/cloudconfig"
 )
 
 // Metadata are the variables of a machine, which user data names as

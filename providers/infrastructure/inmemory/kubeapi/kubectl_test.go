@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // kubectl returns a function that runs the real kubectl against c.

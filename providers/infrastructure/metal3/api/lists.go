@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
 )
 
 // The families of addresses.

@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // The kinds of v1beta1, where they differ from those of v1beta2.

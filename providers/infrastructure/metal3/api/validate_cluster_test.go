@@ -3,7 +3,7 @@ package api
 import (
 	"testing"
 
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 const image = "image: {url: 'http://a.example.com/b.raw', checksum: 'http://a.example.com/b.sum'}"

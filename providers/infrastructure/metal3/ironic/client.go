@@ -9,7 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/httpbasic"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/transport"
+	"fairlead.dev/providers/driver/transport"
 )
 
 // Microversion is that of Ironic's API which is spoken: Ironic 21.3 (2023.1) has it. It has

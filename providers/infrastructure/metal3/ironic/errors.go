@@ -12,7 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/transport"
+	"fairlead.dev/providers/driver/transport"
 )
 
 // What credentials and answers lack.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/objects"
 	"fairlead.dev/providers/infrastructure/metal3/api"
-	"fairlead.dev/providers/objects"
 )
 
 // A Pool is an IPPool, or a pool of the in-cluster IPAM provider.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // The account of every Ironic.

@@ -2,7 +2,7 @@ package api
 
 import (
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/driver/objects"
 )
 
 // ReadCluster returns the spec of an OpenStackCluster that was normalised.

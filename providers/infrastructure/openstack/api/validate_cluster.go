@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/driver/objects"
 )
 
 // cluster checks the spec of a cluster and fills in its defaults.

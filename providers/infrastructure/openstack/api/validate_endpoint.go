@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/driver/objects"
 )
 
 // apiServer checks where the API server is to answer, and fills in defaults.

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/driver/objects"
 )
 
 // machine checks the spec of a machine and fills in its defaults.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
-	"fairlead.dev/providers/openstackauth"
 )
 
 // One refusal answers for all clusters for a while, so that the account is not locked.

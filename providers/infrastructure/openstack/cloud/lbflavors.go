@@ -5,7 +5,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
 
-	"fairlead.dev/providers/openstackauth"
+	"fairlead.dev/providers/driver/openstackauth"
 )
 
 // LoadBalancerFlavors returns the flavors of Octavia, remembered for some minutes.

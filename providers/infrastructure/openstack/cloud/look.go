@@ -23,8 +23,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/pagination"
 	"golang.org/x/sync/errgroup"
 
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // listsAtOnce is how many listings of one look run at the same time.

@@ -8,8 +8,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	"github.com/gophercloud/gophercloud/v2/pagination"
 
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // memberCache remembers the members of pools by id. Their address and port never

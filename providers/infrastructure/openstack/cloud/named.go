@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // deletedServers remembers, by id, servers that Nova does not know. Nova gives no id

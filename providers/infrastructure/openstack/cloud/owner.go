@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // RoleBastion is the role tag of a bastion, which is no machine of the cluster.

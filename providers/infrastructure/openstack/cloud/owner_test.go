@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/snapshot"
 )
 
 func eu1() snapshot.Owner {

@@ -1,6 +1,6 @@
 package cloud
 
-import "fairlead.dev/providers/snapshot"
+import "fairlead.dev/providers/driver/snapshot"
 
 // A Part is a port or a volume of a machine.
 type Part struct {

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // A Project is one project of one cloud, as one user. It is safe for concurrent

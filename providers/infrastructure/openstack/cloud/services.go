@@ -6,7 +6,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
 
-	"fairlead.dev/providers/openstackauth"
+	"fairlead.dev/providers/driver/openstackauth"
 )
 
 // novaMicroversion is that of Stein (2019). From it on a listing tells of servers

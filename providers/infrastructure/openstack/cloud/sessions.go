@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"fairlead.dev/providers/openstackauth"
+	"fairlead.dev/providers/driver/openstackauth"
 )
 
 // Options say how to reach clouds. Zero values mean the defaults.

@@ -9,9 +9,9 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
-	"fairlead.dev/providers/steps"
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 )
 
 // A decision is what follows for one image that is wanted.

@@ -7,9 +7,9 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
 )
 
 // KindOrphan is the kind of orphan that this package knows.

@@ -9,9 +9,9 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/limits"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/openstackauth"
 )
 
 // A Part is something that a server needs, and the name that Git has for it.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/snapshot"
 )
 
 // A Keeper makes and removes servers. It does one thing at a time for each machine, and

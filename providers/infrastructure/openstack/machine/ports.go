@@ -17,10 +17,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
-	"fairlead.dev/providers/openstackauth"
 )
 
 // A port is one that a server is to have, with everything looked up.

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/snapshot"
 )
 
 // A Request is a server to make.

@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/openstackauth"
 )
 
 // The bounds of waiting for Cinder. Nova takes a volume only when it is made, so

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
-	"fairlead.dev/providers/snapshot"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // grow makes a cluster with two machines of the control plane.

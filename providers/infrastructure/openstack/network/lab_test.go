@@ -17,11 +17,11 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/network"
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
 	"fairlead.dev/test/lab/openstack/lab"
 )
 

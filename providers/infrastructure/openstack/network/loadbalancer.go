@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/openstackauth"
 )
 
 // The provisioning statuses of Octavia. While one is pending, the load balancer

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/network"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
-	"fairlead.dev/providers/snapshot"
 )
 
 // Orphans are what a cluster left that the fleet has no more; removing them

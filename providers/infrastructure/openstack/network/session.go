@@ -8,9 +8,9 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 
+	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
-	"fairlead.dev/providers/openstackauth"
-	"fairlead.dev/providers/snapshot"
 )
 
 // A session is the project that steps change, and for whom they do.

@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // folder is a sources.Tree of a folder that does not change.

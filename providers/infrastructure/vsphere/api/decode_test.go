@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // TestKindsThatAreRefused: what needs a management cluster, or what a controller writes, is

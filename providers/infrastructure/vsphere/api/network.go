@@ -1,6 +1,6 @@
 package api
 
-import "fairlead.dev/providers/addresses"
+import "fairlead.dev/providers/driver/addresses"
 
 // NetworkSpec are the network devices of a machine.
 type NetworkSpec struct {

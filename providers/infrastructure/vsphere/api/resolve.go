@@ -3,7 +3,7 @@ package api
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
 )
 
 // resolveCluster is the function Resolve of a VSphereCluster: the pool of its endpoint is in Git.

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"fairlead.dev/providers/addresses"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // VSphereCluster is what the machines of a cluster share: a vCenter and the address of its

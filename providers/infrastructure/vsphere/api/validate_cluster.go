@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"fairlead.dev/providers/addresses"
-	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/objects"
 )
 
 // defaultAPIPort is the port of an endpoint that names none.

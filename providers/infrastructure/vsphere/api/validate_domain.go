@@ -3,7 +3,7 @@ package api
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/driver/objects"
 )
 
 // failureDomain checks the spec of a failure domain.

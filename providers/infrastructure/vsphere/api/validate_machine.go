@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/driver/objects"
 )
 
 // What a machine has that says nothing else, as in Cluster API.

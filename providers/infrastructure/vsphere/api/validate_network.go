@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"fairlead.dev/providers/addresses"
-	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/objects"
 )
 
 // network checks the network devices of a machine.

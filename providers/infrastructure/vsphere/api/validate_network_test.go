@@ -3,7 +3,7 @@ package api
 import (
 	"testing"
 
-	"fairlead.dev/providers/addresses"
+	"fairlead.dev/providers/driver/addresses"
 )
 
 func TestNetworkChecks(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/objects"
+	"fairlead.dev/providers/driver/objects"
 )
 
 // A Zone is a VSphereDeploymentZone with its VSphereFailureDomain: what both set for the

@@ -21,7 +21,7 @@ type Right struct {
 	Privilege string
 }
 
-// Rights returns all rights that machines may take. docs/guides/vsphere.md has them as a table.
+// Rights returns all rights that machines may take. docs/guides/infrastructure/vsphere.md has them as a table.
 // Source: VMware vSphere Web Services API, the required privileges of each method.
 func Rights() []Right {
 	var out []Right

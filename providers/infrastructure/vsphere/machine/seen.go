@@ -11,8 +11,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/addresses"
-	"fairlead.dev/providers/endpoint"
+	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // A VM is one that was seen.

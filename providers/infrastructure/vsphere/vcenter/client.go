@@ -13,8 +13,8 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 
-	"fairlead.dev/providers/snapshot"
-	"fairlead.dev/providers/transport"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/transport"
 )
 
 // The defaults of Options.

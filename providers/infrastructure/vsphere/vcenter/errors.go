@@ -9,7 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/transport"
+	"fairlead.dev/providers/driver/transport"
 )
 
 // Wrap turns an error of a request to vCenter, or of a task, into a *fleet.Error that says

@@ -10,7 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"fairlead.dev/providers/transport"
+	"fairlead.dev/providers/driver/transport"
 )
 
 // A saidError is what vCenter said, in one line, with the error that it was.

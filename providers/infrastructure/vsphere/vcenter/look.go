@@ -13,7 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // A Look is all that a vCenter shows to its user: VMs, and what was asked for of late. It

@@ -9,7 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 func names(vms []*VM) string {

@@ -48,7 +48,7 @@ func (c *Client) CheckRights(ctx context.Context, needs []Need) error {
 	for i, p := range paths {
 		paths[i] = strings.Join(lacks[p], ", ") + " on " + p
 	}
-	return fleet.Errorf(fleet.Unauthorized, op, "the user lacks %s (give it a role with them there: see Rights in docs/guides/vsphere.md)", strings.Join(paths, "; "))
+	return fleet.Errorf(fleet.Unauthorized, op, "the user lacks %s (give it a role with them there: see Rights in docs/guides/infrastructure/vsphere.md)", strings.Join(paths, "; "))
 }
 
 // granted returns those of needs that the session has, without their paths.

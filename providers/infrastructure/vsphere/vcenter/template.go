@@ -12,7 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // A Template is what VMs are cloned from: a template or a VM.

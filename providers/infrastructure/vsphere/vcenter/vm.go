@@ -9,7 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // TagsKey is the key of a VM's ExtraConfig that holds its ownership tags, as JSON. One

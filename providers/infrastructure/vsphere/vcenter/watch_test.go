@@ -12,7 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/snapshot"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // watching runs a Watch until the test ends, and returns what it tells.

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"fairlead.dev/providers/transport"
+	"fairlead.dev/providers/driver/transport"
 )
 
 // A Call is one request that was made of a vCenter, for metrics and tests.

@@ -20,8 +20,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/snapshot"
-	"fairlead.dev/test/waits"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/test/run/waits"
 )
 
 func TestMain(m *testing.M) {

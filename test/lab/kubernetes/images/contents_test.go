@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // A program comes with its loader and all libraries of it, also those of

@@ -8,14 +8,14 @@ import (
 	"os/exec"
 	"strings"
 
-	"fairlead.dev/test/kube/binaries"
+	"fairlead.dev/test/lab/kube/binaries"
 )
 
 // Versions returns the versions of Kubernetes that the lab can have, the newest
 // first: two minors, so that a cluster can be upgraded.
 func Versions() []string { return []string{"v1.36.3", "v1.35.4"} }
 
-// wrapper returns where a version is built, as fairlead.dev/test/kube/binaries
+// wrapper returns where a version is built, as fairlead.dev/test/lab/kube/binaries
 // names it.
 func wrapper(version string) (string, error) {
 	switch version {

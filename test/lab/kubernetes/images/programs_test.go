@@ -16,7 +16,7 @@ func TestVersionsAreThoseOfTheWrappers(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
-		c.Dir = filepath.Join("../../../kube/binaries", from)
+		c.Dir = filepath.Join("../../kube/binaries", from)
 		out, err := c.CombinedOutput()
 		if got := strings.TrimSpace(string(out)); err != nil || got != v {
 			t.Errorf("%s/go.mod requires Kubernetes %s, the list says %s (%v)", from, got, v, err)

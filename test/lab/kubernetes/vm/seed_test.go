@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"fairlead.dev/test/needs"
+	"fairlead.dev/test/run/needs"
 )
 
 // TestSeed: the disk has the label and the names that cloud-init looks for.

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
-	"fairlead.dev/providers/openstackauth"
 )
 
 const group = "infrastructure.cluster.x-k8s.io"

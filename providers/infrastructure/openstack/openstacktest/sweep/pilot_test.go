@@ -10,10 +10,10 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
-	"fairlead.dev/providers/snapshot"
 )
 
 // A pilot keeps one cluster as the agent does: it looks, does what may be done

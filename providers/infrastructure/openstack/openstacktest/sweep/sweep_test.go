@@ -10,7 +10,7 @@ import (
 
 	"fairlead.dev/fleet"
 	ost "fairlead.dev/providers/infrastructure/openstack/openstacktest"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // stages are the life of a cluster. After each of them nothing is left to do.

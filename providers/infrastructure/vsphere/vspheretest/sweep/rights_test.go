@@ -10,11 +10,11 @@ import (
 
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // guide has the table of privileges.
-const guide = "../../../../../docs/guides/vsphere.md"
+const guide = "../../../../../docs/guides/infrastructure/vsphere.md"
 
 // objects are the kinds of objects in the table, and which of the vCenter they are.
 var objects = map[string][]string{
@@ -107,7 +107,7 @@ func TestRightsOneByOne(t *testing.T) {
 			named := ""
 			p.live(func() bool {
 				for _, err := range p.errors {
-					if text := err.Error(); strings.Contains(text, "the user lacks "+missing.privilege+" on ") && strings.Contains(text, "see Rights in docs/guides/vsphere.md") {
+					if text := err.Error(); strings.Contains(text, "the user lacks "+missing.privilege+" on ") && strings.Contains(text, "see Rights in docs/guides/infrastructure/vsphere.md") {
 						named = err.Error()
 					}
 				}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
-	"fairlead.dev/test/short"
+	"fairlead.dev/test/run/short"
 )
 
 // Whatever call to vCenter a program ends at, before it or after it: in the end there is what a

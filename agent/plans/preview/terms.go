@@ -1,0 +1,292 @@
+package preview
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"fairlead.dev/agent/console/output"
+	"fairlead.dev/fleet"
+)
+
+// The kinds of changes that end a promise, and of what else a revision changes though no machine
+// changes for it now.
+const (
+	ShareSecrets   = "share secrets"       // somebody else can read secrets, or they are kept elsewhere
+	AbandonCluster = "abandon cluster"     // Fairlead forgets the cluster, which stays as it is
+	LeaveCluster   = "leave cluster alone" // it vanishes from Git, and nothing is done to it
+	StopManaging   = "stop managing"       // a part of a cluster, for a time or for good
+	ReduceRepairs  = "reduce repairs"
+	EndProtection  = "end protection"
+	LoosenRollout  = "loosen rollout" // stages, windows and freezes hold less back
+	WeakenPolicy   = "weaken policy"  // plans of pull requests fail less often, or are of fewer
+	ChangeSetting  = "change setting"
+)
+
+// endings are the kinds that end a promise, with the words for so many of them, in the order in which
+// people learn of them.
+func endings() []struct{ kind, verb, noun, after string } {
+	return []struct{ kind, verb, noun, after string }{
+		{ShareSecrets, "share secrets by", "change", ""},
+		{AbandonCluster, "abandon", "cluster", ""},
+		{LeaveCluster, "leave", "cluster", " alone"},
+		{StopManaging, "stop managing", "thing", ""},
+		{ReduceRepairs, "reduce repairs by", "change", ""},
+		{EndProtection, "end", "protection", ""},
+		{LoosenRollout, "loosen the rollout by", "change", ""},
+		{WeakenPolicy, "weaken the policy by", "change", ""},
+	}
+}
+
+// EndsPromise reports whether a change of that kind ends a promise: that something is managed, repaired
+// or protected, or who can read it.
+func EndsPromise(kind string) bool { return Ending(kind) >= 0 }
+
+// Ending returns the place of a kind among those that end a promise, the most harmful first; negative:
+// it ends none.
+func Ending(kind string) int {
+	for i, e := range endings() {
+		if e.kind == kind {
+			return i
+		}
+	}
+	return -1
+}
+
+// Headline returns the words of a summary: what ends a promise, then others, then what else changes.
+func Headline(counts map[string]int, others ...string) []string {
+	var parts []string
+	for _, e := range endings() {
+		if n := counts[e.kind]; n > 0 {
+			parts = append(parts, e.verb+" "+output.Count(n, e.noun)+e.after)
+		}
+	}
+	parts = append(parts, others...)
+	if n := counts[ChangeSetting]; n > 0 {
+		parts = append(parts, "change "+output.Count(n, "setting"))
+	}
+	return parts
+}
+
+// ofGit says why a plan tells nothing of a field of a Cluster or a Pool that changes: by path, as a
+// differ has it.
+func ofGit(field string) (why string) {
+	switch field {
+	case "fleet", "key", "overlay", "revision", "digest":
+		return "it names the definition"
+	case "deletionRefused":
+		return "it follows from others, and a problem tells it"
+	case "residence", "neighborPlaces", "removals", "made", "rebooting", "neighbors", "apiElsewhere":
+		return "Git does not say it: it is remembered or observed"
+	case "former", "replace", "remediate":
+		return "it follows from others, or from requests"
+	}
+	return ""
+}
+
+// opaque reports whether the values of a field are not for people: they may be secret, or are long.
+func opaque(field string) bool {
+	for _, of := range []string{"secrets", "configMaps", "bootstrap", "releases[", "resourceSets[", "older", "companions[", "guests[", "drainRules["} {
+		if strings.HasPrefix(field, of) && (!strings.HasSuffix(of, "[") || strings.HasSuffix(field, "]")) {
+			return true
+		}
+	}
+	return strings.HasSuffix(field, ".older")
+}
+
+// byMachines reports whether a forecast tells of a field: machines, Nodes, addons or infrastructure
+// change with it. It is told as a setting only where the forecast has nothing to do for it now.
+func byMachines(field string) bool {
+	switch top, _, _ := strings.Cut(strings.ReplaceAll(field, "[", "."), "."); top {
+	case "version", "template", "bootstrap", "infrastructure", "namePattern", "failureDomain", "replicas", "labels", "nodeLabels", "annotations", "taints",
+		"rolloutAfter", "role", "kind", "provider", "apiPort", "ports":
+		return true
+	}
+	return false
+}
+
+// ofAll is byMachines for the fields of a Cluster.
+func ofAll(field string) bool {
+	switch top, _, _ := strings.Cut(strings.ReplaceAll(field, "[", "."), "."); top {
+	case "delete", "rotate", "recreate", "topology", "provider", "infrastructure", "companions", "guests", "endpoint", "network", "hosted", "resourceSets", "releases",
+		"secrets", "configMaps", "controlPlane", "workers":
+		return true
+	}
+	return false
+}
+
+// terms returns what of cluster before ends or changes with after. The config is that of each revision:
+// labels decide by it what holds changes of a cluster back. What one of changes tells is left out.
+func terms(before, after *fleet.Cluster, was, is *fleet.Config, changes []Change) []Change {
+	l := ledger{cluster: after.Key.String()}
+	pools := func(field string) bool { return field == "controlPlane" || field == "workers" }
+	whole := differ{skip: func(field string) bool { return pools(field) || ofGit(field) != "" }, opaque: opaque}
+	for _, d := range whole.differences(*before, *after) {
+		if d.field == "drift" {
+			d.from, d.to = effective(before.Drift, was), effective(after.Drift, is)
+		}
+		l.add("", endingOf(d, before, after, was, is), d, ofAll(d.field))
+	}
+	for _, pool := range after.Pools() {
+		old, ok := before.Pool(pool.Name)
+		if !ok {
+			l.add(string(pool.Name), ChangeSetting, difference{field: "pool", to: string(pool.Name)}, true)
+			continue
+		}
+		each := differ{skip: func(field string) bool { return field == "name" || ofGit(field) != "" }, opaque: opaque}
+		for _, d := range each.differences(old, pool) {
+			l.add(string(pool.Name), endingOfPool(d), d, byMachines(d.field))
+		}
+	}
+	for _, old := range before.Pools() {
+		if _, ok := after.Pool(old.Name); !ok {
+			l.add(string(old.Name), ChangeSetting, difference{field: "pool", from: string(old.Name)}, true)
+		}
+	}
+	return l.changes(func(pool string) bool { return tells(changes, l.cluster, pool) })
+}
+
+func effective(d fleet.DriftPolicy, c *fleet.Config) string {
+	for _, one := range []fleet.DriftPolicy{d, c.Drift} {
+		if one != "" {
+			return string(one)
+		}
+	}
+	return string(fleet.DriftCorrect)
+}
+
+// A ledger collects the terms of one cluster, those of a kind and a pool as one change.
+type ledger struct {
+	cluster string
+	lines   []line
+}
+
+type line struct {
+	pool, kind, text string
+	told             bool // a forecast tells it, if there is anything to do for it
+}
+
+func (l *ledger) add(pool, kind string, d difference, told bool) {
+	l.lines = append(l.lines, line{pool, kind, d.String(), told})
+}
+
+// changes returns what was added. What a forecast tells of a pool, or of the cluster, is left out.
+func (l *ledger) changes(forecast func(pool string) bool) []Change {
+	var out []Change
+	for _, one := range l.lines {
+		if one.told && one.kind == ChangeSetting && forecast(one.pool) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(c Change) bool { return c.Change == one.kind && c.Pool == one.pool })
+		if i < 0 {
+			out = append(out, Change{Change: one.kind, Cluster: l.cluster, Pool: one.pool, Reason: one.text})
+			continue
+		}
+		out[i].Reason += "; " + one.text
+	}
+	return out
+}
+
+// endingOf returns the kind of a difference between two definitions of a cluster.
+func endingOf(d difference, before, after *fleet.Cluster, was, is *fleet.Config) string {
+	switch top, _, _ := strings.Cut(strings.ReplaceAll(d.field, "[", "."), "."); top {
+	case "abandon":
+		if after.Abandon {
+			return AbandonCluster
+		}
+	case "paused":
+		if after.Paused {
+			return StopManaging
+		}
+	case "suspension":
+		if after.Suspension != nil {
+			return StopManaging
+		}
+	case "forgetPlaces":
+		if d.to != "" {
+			return StopManaging
+		}
+	case "protect", "leaveExternal":
+		if d.to == "false" {
+			return EndProtection
+		}
+	case "allowVersion":
+		if d.to != "" {
+			return EndProtection
+		}
+	case "drift":
+		if d.from == string(fleet.DriftCorrect) {
+			return ReduceRepairs
+		}
+	case "healthChecks":
+		if d.from != "" || d.opaque {
+			return ReduceRepairs
+		}
+	case "rolloutRelease":
+		if after.RolloutRelease == fleet.ReleaseNow || after.RolloutRelease == fleet.ReleaseApprove {
+			return LoosenRollout
+		}
+	case "labels":
+		return endingOfLabels(before, after, was, is)
+	}
+	return ChangeSetting
+}
+
+// endingOfLabels says what a cluster leaves with other labels: a freeze, a window, a stage, or a group
+// of the policy.
+func endingOfLabels(before, after *fleet.Cluster, was, is *fleet.Config) string {
+	leaves := func(s labels.Selector) bool {
+		return s != nil && s.Matches(labels.Set(before.Labels)) && !s.Matches(labels.Set(after.Labels))
+	}
+	for _, c := range []*fleet.Config{was, is} {
+		stages := slices.Clone(c.Waves.Stages)
+		for _, of := range c.Waves.Classes {
+			stages = append(stages, of.Stages...)
+		}
+		switch {
+		case slices.ContainsFunc(c.Waves.Freezes, func(f fleet.Freeze) bool { return leaves(f.Select) }),
+			slices.ContainsFunc(c.Waves.Windows, func(w fleet.Window) bool { return leaves(w.Select) }),
+			slices.ContainsFunc(stages, func(s fleet.Stage) bool { return leaves(s.Select) }):
+			return LoosenRollout
+		}
+		for _, g := range c.PullRequests.Fail.Groups {
+			if s, err := labels.Parse(g.Selector); err == nil && leaves(s) {
+				return WeakenPolicy
+			}
+		}
+	}
+	return ChangeSetting
+}
+
+// endingOfPool returns the kind of a difference between two definitions of a pool.
+func endingOfPool(d difference) string {
+	switch d.field {
+	case "paused", "skipKubeProxy", "skipCoreDNS":
+		if d.to == "true" {
+			return StopManaging
+		}
+	case "maxRemediations", "certificatesExpiryDays", "remediation.maxRetry":
+		if from, to := number(d.from), number(d.to); d.to != "" && to >= 0 && (from < 0 || to < from) {
+			return ReduceRepairs
+		}
+	case "remediation.retryPeriodSeconds", "remediation.minHealthyPeriodSeconds":
+		return ReduceRepairs
+	}
+	return ChangeSetting
+}
+
+// number returns the number that a text is, a length of time in seconds; without one: negative, which
+// is no limit.
+func number(text string) float64 {
+	if d, err := time.ParseDuration(text); err == nil {
+		return d.Seconds()
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}

@@ -1,0 +1,171 @@
+package pullrequests
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"fairlead.dev/agent/console/output"
+	"fairlead.dev/agent/plans/preview"
+	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile/forecast"
+	"fairlead.dev/render/rules"
+)
+
+// A judge says what of a plan the policy does not allow.
+type judge struct {
+	policy fleet.PlanPolicy
+	d      document
+	before map[string]*fleet.Cluster
+	after  map[string]*fleet.Cluster
+	about  []fleet.Key // whose definitions a merge changes, sorted
+
+	out  []string
+	seen map[string]bool
+}
+
+// failures says what of d the policy does not allow.
+func failures(ctx context.Context, policy fleet.PlanPolicy, d document, about []fleet.Key, before, after fleet.Fleet) []string {
+	j := &judge{policy: policy, d: d, before: byName(before), after: byName(after), about: about, seen: make(map[string]bool)}
+	j.changes()
+	j.groups()
+	if policy.VersionSkew {
+		j.versions()
+	}
+	if policy.Problems && len(d.problems) > 0 {
+		j.add("it has " + output.Count(len(d.problems), "problem"))
+	}
+	j.rules(ctx)
+	return j.out
+}
+
+func byName(f fleet.Fleet) map[string]*fleet.Cluster {
+	out := make(map[string]*fleet.Cluster, len(f.Clusters))
+	for i := range f.Clusters {
+		out[f.Clusters[i].Key.String()] = &f.Clusters[i]
+	}
+	return out
+}
+
+// add adds a failure, once.
+func (j *judge) add(text string) {
+	if !j.seen[text] {
+		j.seen[text] = true
+		j.out = append(j.out, text)
+	}
+}
+
+// changes judges what is done, and how much.
+func (j *judge) changes() {
+	machines, clusters := 0, make(map[string]bool)
+	for _, c := range j.d.changes {
+		if c.Cluster != "" {
+			clusters[c.Cluster] = true
+		}
+		if j.policy.EndedPromises && preview.EndsPromise(c.Change) {
+			j.add("it ends a promise: " + strings.TrimSpace(c.Change+" "+c.Cluster))
+		}
+		switch forecast.ChangeKind(c.Change) {
+		case forecast.DeleteCluster:
+			if j.policy.DeletedClusters {
+				j.add("it deletes cluster " + c.Cluster)
+			}
+		case preview.AbandonCluster, preview.LeaveCluster:
+			if j.policy.DeletedClusters {
+				j.add("it stops managing cluster " + c.Cluster)
+			}
+		case forecast.ReplaceMachine, forecast.DeleteMachine:
+			machines++
+			after := j.after[c.Cluster]
+			if j.policy.ReplacedControlPlanes && after != nil && c.Pool != "" && c.Pool == string(after.ControlPlane.Name) {
+				j.add("it replaces the control plane of " + c.Cluster)
+			}
+		case forecast.CreateMachine:
+			machines++
+		default:
+		}
+	}
+	if j.policy.Machines > 0 && machines > j.policy.Machines {
+		j.add(fmt.Sprintf("it changes %d machines, more than %d", machines, j.policy.Machines))
+	}
+	if j.policy.Clusters > 0 && len(clusters) > j.policy.Clusters {
+		j.add(fmt.Sprintf("it changes %d clusters, more than %d", len(clusters), j.policy.Clusters))
+	}
+}
+
+// groups judges whose clusters are changed: by what they are as well as by what they would be,
+// so that a label that a pull request takes away is no way around.
+func (j *judge) groups() {
+	for _, g := range j.policy.Groups {
+		selector, err := labels.Parse(g.Selector)
+		if err != nil { // fleet.yaml was checked
+			j.add("group " + g.Name + " cannot be read")
+			continue
+		}
+		for _, c := range j.d.changes {
+			for _, is := range []*fleet.Cluster{j.before[c.Cluster], j.after[c.Cluster]} {
+				if is != nil && selector.Matches(labels.Set(is.Labels)) {
+					j.add("it changes " + c.Cluster + " of group " + g.Name)
+				}
+			}
+		}
+	}
+}
+
+// versions judges steps of Kubernetes. That nodes fit to their control plane is a rule of each
+// definition.
+// Source: Kubernetes, version skew policy.
+func (j *judge) versions() {
+	for _, k := range j.about {
+		before, after := j.before[k.String()], j.after[k.String()]
+		if before == nil || after == nil {
+			continue
+		}
+		from, to := before.ControlPlane.Version, after.ControlPlane.Version
+		was, bad := version.ParseSemantic(from)
+		next, worse := version.ParseSemantic(to)
+		switch {
+		case bad != nil || worse != nil: // a control plane that somebody else keeps
+		case next.LessThan(was):
+			j.add(fmt.Sprintf("it takes %s back from %s to %s", k, from, to))
+		case next.Major() != was.Major() || next.Minor() > was.Minor()+1:
+			j.add(fmt.Sprintf("it takes %s from %s to %s, which skips a minor version", k, from, to))
+		}
+	}
+}
+
+// rules judges by what fleet.yaml says in CEL. What cannot be decided fails.
+func (j *judge) rules(ctx context.Context) {
+	if len(j.policy.Rules) == 0 {
+		return
+	}
+	plan := rules.Plan{Problems: slices.Clone(j.d.problems)}
+	for _, c := range j.d.changes {
+		plan.Changes = append(plan.Changes, rules.Change{Change: c.Change, Cluster: c.Cluster, Pool: c.Pool, Machine: c.Machine, Addon: c.Addon, Reason: c.Reason})
+	}
+	for _, k := range j.about {
+		c := rules.Cluster{Name: k.String(), Namespace: k.Namespace}
+		if before := j.before[k.String()]; before != nil {
+			c.Labels, c.Is = before.Labels, before.ControlPlane.Version
+		}
+		if after := j.after[k.String()]; after != nil {
+			c.Labels, c.WillBe = after.Labels, after.ControlPlane.Version
+		}
+		plan.Clusters = append(plan.Clusters, c)
+	}
+	for _, r := range j.policy.Rules {
+		holds, err := rules.Holds(ctx, r.Expression, plan)
+		switch {
+		case err != nil:
+			j.add("rule " + r.Name + " cannot be decided: " + fleet.OneLine(err))
+		case !holds && r.Message != "":
+			j.add("rule " + r.Name + ": " + r.Message)
+		case !holds:
+			j.add("rule " + r.Name + " does not hold")
+		}
+	}
+}

@@ -1,0 +1,193 @@
+// Command benchfleet measures whole fleets: a real Git server, an agent and an in-memory
+// cloud in separate processes, and clusters without simulated delay. It prints a Markdown
+// table. With -base it measures two programs alternately, so that other load affects both.
+//
+//	go run ./test/bench/benchfleet -fairlead bin/fairlead
+//	go run ./test/bench/benchfleet -fairlead bin/fairlead -run 'create-10$'
+//	go run ./test/bench/benchfleet -fairlead bin/fairlead -run 'waves-40$'
+//	go run ./test/bench/benchfleet -fairlead bin/fairlead -base bin/fairlead-base -pairs 5
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/test/run/ports"
+)
+
+// settings are the flags.
+type settings struct {
+	binary, base string
+	pairs        int
+	which        string
+	keep         bool
+}
+
+func main() {
+	var s settings
+	flag.StringVar(&s.binary, "fairlead", "bin/fairlead", "the program to measure")
+	flag.StringVar(&s.base, "base", "", "a program to compare it with")
+	flag.IntVar(&s.pairs, "pairs", 3, "how often to measure each program, with -base")
+	flag.StringVar(&s.which, "run", "", "regular expression of the measurements to make; empty: all")
+	flag.BoolVar(&s.keep, "keep", false, "keep the folders with logs")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, s); err != nil {
+		fmt.Fprintln(os.Stderr, "benchfleet:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, s settings) error {
+	only, err := regexp.Compile(s.which)
+	if err != nil {
+		return err
+	}
+	programs := []string{s.binary}
+	if s.base != "" {
+		programs = append(programs, s.base)
+	} else {
+		s.pairs = 1
+	}
+	printHead(len(programs) > 1)
+	for _, m := range measurements() {
+		if !only.MatchString(m.name) || m.apart && s.which == "" {
+			continue
+		}
+		runs := make([][][]figure, len(programs))
+		for i := range s.pairs {
+			for j := range programs {
+				j = (i + j) % len(programs) // which is first changes from pair to pair
+				figures, err := measure(ctx, programs[j], m, s.keep)
+				if err != nil {
+					return fmt.Errorf("%s with %s: %w", m.name, programs[j], err)
+				}
+				runs[j] = append(runs[j], figures)
+			}
+		}
+		printRows(m.name, runs)
+	}
+	return nil
+}
+
+func printHead(compared bool) {
+	if compared {
+		fmt.Println("| measurement | figure | new | base | new/base |\n|---|---|---|---|---|")
+		return
+	}
+	fmt.Println("| measurement | figure | result |\n|---|---|---|")
+}
+
+// printRows prints the median of each figure over the runs of a program, of which
+// there are one or two.
+func printRows(name string, runs [][][]figure) {
+	for i, f := range runs[0][0] {
+		row := fmt.Sprintf("| %s | %s |", name, f.name)
+		var medians []float64
+		for _, program := range runs {
+			medians = append(medians, median(program, i))
+			row += fmt.Sprintf(" %.4g %s |", medians[len(medians)-1], f.unit)
+		}
+		if len(medians) > 1 {
+			ratio := "-"
+			if medians[1] > 0 {
+				ratio = fmt.Sprintf("%.2f", medians[0]/medians[1])
+			}
+			row += " " + ratio + " |"
+		}
+		fmt.Println(row)
+	}
+}
+
+// median returns the median of figure i over runs.
+func median(runs [][]figure, i int) float64 {
+	var values []float64
+	for _, figures := range runs {
+		values = append(values, figures[i].value)
+	}
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+func measure(ctx context.Context, binary string, m measurement, keep bool) (result []figure, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "fairlead-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if keep || err != nil {
+			fmt.Fprintln(os.Stderr, m.name+": logs are in "+dir)
+			return
+		}
+		os.RemoveAll(dir)
+	}()
+	server, err := gitserver.New(dir, gitserver.Options{})
+	if err != nil {
+		return nil, err
+	}
+	path, err := server.Init("fleet.git")
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	h := &http.Server{Handler: server, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = h.Serve(l) }() // ends with Close
+	defer h.Close()
+	b := &bench{repo: repository{dir: path}}
+	if err := b.repo.commit("base", shape{}, 0, 0, true); err != nil {
+		return nil, err
+	}
+	if err := b.start(ctx, binary, "http://"+l.Addr().String()+"/fleet.git", dir); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.agent.stop(), b.cloud.stop()) }()
+	return m.do(ctx, b)
+}
+
+// start runs the cloud and the agent of the program at binary on the repository at
+// source, with all that they write in dir.
+func (b *bench) start(ctx context.Context, binary, source, dir string) error {
+	var addresses [2]string
+	for i := range addresses {
+		var err error
+		if addresses[i], err = ports.Free(); err != nil {
+			return err
+		}
+	}
+	cloud, err := start(dir, "cloud", binary, "inmemory", "--listen", addresses[0], "--log-level", "warn")
+	if err != nil {
+		return err
+	}
+	if err := cloud.serves(ctx, "http://"+addresses[0]); err != nil {
+		return errors.Join(err, cloud.stop())
+	}
+	p, err := start(dir, "agent", binary, "agent", "--source", source, "--listen", addresses[1],
+		"--interval", "500ms", "--secrets", filepath.Join(dir, "secrets"), "--inmemory-url", "http://"+addresses[0])
+	if err != nil {
+		return errors.Join(err, cloud.stop())
+	}
+	b.cloud, b.agent = cloud, &agent{process: p, listen: addresses[1]}
+	b.binary, b.source, b.at = binary, source, "http://"+addresses[0]
+	if err := p.serves(ctx, "http://"+addresses[1]+"/metrics"); err != nil {
+		return errors.Join(err, p.stop(), cloud.stop())
+	}
+	return nil
+}
