@@ -27,15 +27,6 @@ func boundsTable() map[string]section {
 			"kind": {required: true, values: []string{"Secret", "ConfigMap"}},
 			"name": {required: true, least: 1, most: 253},
 		},
-		"addresses.Ref@v1beta1": {
-			"kind": {required: true},
-			"name": {required: true},
-		},
-		"addresses.Ref@v1beta2": {
-			"apiGroup": {required: true, least: 1, most: 253, pattern: "dnsName"},
-			"kind":     {required: true, least: 1, most: 63, pattern: "kind"},
-			"name":     {required: true, least: 1, most: 253, pattern: "dnsName"},
-		},
 		"bootstrap/kubeadm/v1beta1.APIEndpoint": {
 			"advertiseAddress": {least: 1, most: 39},
 		},
@@ -1206,6 +1197,15 @@ func boundsTable() map[string]section {
 		},
 		"core/v1beta2.WorkersTopology": {
 			"machineDeployments": {least: 1, most: 2000, keys: []string{"name"}},
+		},
+		"driver/addresses.Ref@v1beta1": {
+			"kind": {required: true},
+			"name": {required: true},
+		},
+		"driver/addresses.Ref@v1beta2": {
+			"apiGroup": {required: true, least: 1, most: 253, pattern: "dnsName"},
+			"kind":     {required: true, least: 1, most: 63, pattern: "kind"},
+			"name":     {required: true, least: 1, most: 253, pattern: "dnsName"},
 		},
 		"infrastructure/inmemory.APIEndpoint@v1beta1": {},
 		"infrastructure/inmemory.APIEndpoint@v1beta2": {
