@@ -1378,44 +1378,20 @@ func boundsTable() map[string]section {
 			"key":   {required: true, least: 1, most: 512},
 			"value": {required: true, least: 1, most: 512},
 		},
-		"infrastructure/metal3/api.Metal3Cluster": {},
 		"infrastructure/metal3/api.Metal3ClusterSpec": {
 			"controlPlaneEndpoint": {least: 1},
 			"failureDomains":       {least: 1, most: 100, keys: []string{"name"}},
 		},
-		"infrastructure/metal3/api.Metal3ClusterTemplate": {
-			"spec": {required: true},
-		},
-		"infrastructure/metal3/api.Metal3ClusterTemplateResource": {
-			"metadata": {least: 1},
-			"spec":     {required: true},
-		},
-		"infrastructure/metal3/api.Metal3ClusterTemplateSpec": {
-			"template": {required: true},
-		},
-		"infrastructure/metal3/api.Metal3DataTemplate": {},
 		"infrastructure/metal3/api.Metal3MachineSpec": {
 			"automatedCleaningMode": {values: []string{"metadata", "disabled"}},
 		},
-		"infrastructure/metal3/api.Metal3MachineTemplate": {
-			"spec": {required: true},
-		},
-		"infrastructure/metal3/api.Metal3MachineTemplateResource": {
-			"spec": {required: true},
-		},
 		"infrastructure/metal3/api.Metal3MachineTemplateSpec": {
-			"template": {required: true},
+			"template":      {required: true},
+			"template.spec": {required: true},
 		},
 		"infrastructure/metal3/api.Metal3ObjectRef": {
 			"name":      {least: 1, most: 253},
 			"namespace": {least: 1, most: 253},
-		},
-		"infrastructure/metal3/api.Metal3RemediationTemplate": {},
-		"infrastructure/metal3/api.Metal3RemediationTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/metal3/api.Metal3RemediationTemplateSpec": {
-			"template": {required: true},
 		},
 		"infrastructure/metal3/api.NetworkData": {
 			"services.dns":           {least: 1, most: 512, keys: []string{""}},
@@ -1591,15 +1567,6 @@ func boundsTable() map[string]section {
 			"mtu":                {high: new(int64(9000))},
 			"name":               {most: 15, pattern: "word"},
 		},
-		"infrastructure/metal3/api.v1beta1Cluster":         {},
-		"infrastructure/metal3/api.v1beta1ClusterTemplate": {},
-		"infrastructure/metal3/api.v1beta1ClusterTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/metal3/api.v1beta1ClusterTemplateSpec": {
-			"template": {required: true},
-		},
-		"infrastructure/metal3/api.v1beta1DataTemplate": {},
 		"infrastructure/metal3/api.v1beta1Image": {
 			"checksumType": {values: []string{"md5", "sha256", "sha512"}},
 			"format":       {values: []string{"raw", "qcow2", "vdi", "vmdk", "live-iso"}},
@@ -1608,22 +1575,12 @@ func boundsTable() map[string]section {
 		"infrastructure/metal3/api.v1beta1MachineSpec": {
 			"automatedCleaningMode": {values: []string{"metadata", "disabled"}},
 		},
-		"infrastructure/metal3/api.v1beta1MachineTemplate": {},
-		"infrastructure/metal3/api.v1beta1MachineTemplateResource": {
-			"spec": {required: true},
-		},
 		"infrastructure/metal3/api.v1beta1MachineTemplateSpec": {
-			"template": {required: true},
+			"template":      {required: true},
+			"template.spec": {required: true},
 		},
 		"infrastructure/metal3/api.v1beta1NetworkData": {
 			"services.dns[]": {pattern: "ip"},
-		},
-		"infrastructure/metal3/api.v1beta1RemediationTemplate": {},
-		"infrastructure/metal3/api.v1beta1RemediationTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/metal3/api.v1beta1RemediationTemplateSpec": {
-			"template": {required: true},
 		},
 		"infrastructure/openstack/api.APIServer": {
 			"port": {low: new(int64(0)), high: new(int64(65535))},
@@ -2236,6 +2193,37 @@ func boundsTable() map[string]section {
 		"k8s.io/api/core/v1.TypedLocalObjectReference": {
 			"kind": {required: true},
 			"name": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/metal3/api.Metal3RemediationSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/metal3/api.v1beta1ClusterSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/metal3/api.v1beta1RemediationSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.Object[infrastructure/metal3/api.Metal3ClusterSpec]":      {},
+		"kinds.Object[infrastructure/metal3/api.Metal3DataTemplateSpec]": {},
+		"kinds.Object[infrastructure/metal3/api.Metal3MachineTemplateSpec]": {
+			"spec": {required: true},
+		},
+		"kinds.Object[infrastructure/metal3/api.v1beta1ClusterSpec]":                         {},
+		"kinds.Object[infrastructure/metal3/api.v1beta1DataTemplateSpec]":                    {},
+		"kinds.Object[infrastructure/metal3/api.v1beta1MachineTemplateSpec]":                 {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.Metal3RemediationSpec]]":  {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1ClusterSpec]]":     {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1RemediationSpec]]": {},
+		"kinds.Object[kinds.Template[infrastructure/metal3/api.Metal3ClusterSpec]]": {
+			"spec": {required: true},
+		},
+		"kinds.Template[infrastructure/metal3/api.Metal3ClusterSpec]": {
+			"template":          {required: true},
+			"template.metadata": {least: 1},
+			"template.spec":     {required: true},
 		},
 		"meta/v1.LabelSelectorRequirement": {
 			"key":      {required: true},

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"fairlead.dev/providers/kinds"
 	"fairlead.dev/test/run/kindstest"
 )
 
@@ -116,7 +117,7 @@ func TestAnnotationsOfHosts(t *testing.T) {
 		"Status":         {"baremetalhost.metal3.io/status", "{}", "", "written by a controller", "no controller is here"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &BareMetalHost{
+			o := &kinds.Object[BareMetalHostSpec]{
 				ObjectMeta: metav1.ObjectMeta{Name: "h", Annotations: map[string]string{tc.annotation: tc.value}},
 				Spec:       BareMetalHostSpec{BMC: BMCDetails{Address: "redfish://10.0.0.5", CredentialsName: "b"}, InspectionMode: tc.mode},
 			}
@@ -124,11 +125,11 @@ func TestAnnotationsOfHosts(t *testing.T) {
 			kindstest.Check(t, kindstest.Text(errs), tc.want, tc.reason)
 		})
 	}
-	_, errs := host.Normalise(&BareMetalHost{
+	_, errs := host.Normalise(&kinds.Object[BareMetalHostSpec]{
 		ObjectMeta: metav1.ObjectMeta{Name: "h", Labels: map[string]string{CPUsLabel: "8"}}, Spec: BareMetalHostSpec{BMC: BMCDetails{Address: "redfish://10.0.0.5", CredentialsName: "b"}},
 	})
 	kindstest.Check(t, kindstest.Text(errs), "it says what inspection found", "inspection would say otherwise")
-	_, errs = host.Normalise(&BareMetalHost{
+	_, errs = host.Normalise(&kinds.Object[BareMetalHostSpec]{
 		ObjectMeta: metav1.ObjectMeta{Name: "7f1ed0a2-7b34-4d2c-9d5f-0d6f6f3b1c11"},
 		Spec:       BareMetalHostSpec{BMC: BMCDetails{Address: "redfish://10.0.0.5", CredentialsName: "b"}},
 	})
