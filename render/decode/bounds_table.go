@@ -1668,8 +1668,6 @@ func boundsTable() map[string]section {
 			"filter": {least: 1},
 			"id":     {pattern: "uuid"},
 		},
-		"infrastructure/openstack/api.OpenStackCluster":         {},
-		"infrastructure/openstack/api.OpenStackClusterIdentity": {},
 		"infrastructure/openstack/api.OpenStackClusterIdentitySpec": {
 			"secretRef": {required: true},
 		},
@@ -1685,19 +1683,10 @@ func boundsTable() map[string]section {
 			"subnets[]":                     {least: 1, most: 1},
 			"tags":                          {keys: []string{""}},
 		},
-		"infrastructure/openstack/api.OpenStackClusterTemplate": {},
-		"infrastructure/openstack/api.OpenStackClusterTemplateResource": {
-			"metadata": {least: 1},
-			"spec":     {required: true},
-		},
-		"infrastructure/openstack/api.OpenStackClusterTemplateSpec": {
-			"template": {required: true},
-		},
 		"infrastructure/openstack/api.OpenStackCredentialSecretReference": {
 			"name":      {required: true},
 			"namespace": {required: true},
 		},
-		"infrastructure/openstack/api.OpenStackFloatingIPPool": {},
 		"infrastructure/openstack/api.OpenStackFloatingIPPoolSpec": {
 			"floatingIPNetwork": {least: 1, most: 1},
 			"identityRef":       {required: true},
@@ -1708,7 +1697,6 @@ func boundsTable() map[string]section {
 			"name":      {required: true, least: 1},
 			"type":      {values: []string{"Secret", "ClusterIdentity"}},
 		},
-		"infrastructure/openstack/api.OpenStackMachine": {},
 		"infrastructure/openstack/api.OpenStackMachineSpec": {
 			"additionalBlockDevices":            {keys: []string{"name"}},
 			"flavor":                            {required: true, least: 1, most: 1},
@@ -1718,13 +1706,6 @@ func boundsTable() map[string]section {
 			"serverGroup":                       {least: 1, most: 1},
 			"serverMetadata":                    {keys: []string{"key"}},
 			"tags":                              {keys: []string{""}},
-		},
-		"infrastructure/openstack/api.OpenStackMachineTemplate": {},
-		"infrastructure/openstack/api.OpenStackMachineTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/openstack/api.OpenStackMachineTemplateSpec": {
-			"template": {required: true},
 		},
 		"infrastructure/openstack/api.PortOpts": {
 			"network":          {least: 1, most: 1},
@@ -1839,7 +1820,6 @@ func boundsTable() map[string]section {
 		"infrastructure/openstack/api.v1beta1Bastion": {
 			"floatingIP": {pattern: "ipv4"},
 		},
-		"infrastructure/openstack/api.v1beta1Cluster": {},
 		"infrastructure/openstack/api.v1beta1ClusterSpec": {
 			"apiServerPort":                 {low: new(int64(0)), high: new(int64(65535))},
 			"controlPlaneAvailabilityZones": {keys: []string{""}},
@@ -1852,14 +1832,6 @@ func boundsTable() map[string]section {
 			"subnets[]":                     {least: 1, most: 1},
 			"tags":                          {keys: []string{""}},
 		},
-		"infrastructure/openstack/api.v1beta1ClusterTemplate": {},
-		"infrastructure/openstack/api.v1beta1ClusterTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/openstack/api.v1beta1ClusterTemplateSpec": {
-			"template": {required: true},
-		},
-		"infrastructure/openstack/api.v1beta1Machine": {},
 		"infrastructure/openstack/api.v1beta1MachineSpec": {
 			"additionalBlockDevices":            {keys: []string{"name"}},
 			"flavor":                            {least: 1},
@@ -1870,13 +1842,6 @@ func boundsTable() map[string]section {
 			"serverGroup":                       {least: 1, most: 1},
 			"serverMetadata":                    {keys: []string{"key"}},
 			"tags":                              {keys: []string{""}},
-		},
-		"infrastructure/openstack/api.v1beta1MachineTemplate": {},
-		"infrastructure/openstack/api.v1beta1MachineTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/openstack/api.v1beta1MachineTemplateSpec": {
-			"template": {required: true},
 		},
 		"infrastructure/openstack/api.v1beta1ManagedSecurityGroups": {
 			"allNodesSecurityGroupRules":          {keys: []string{"name"}},
@@ -2073,6 +2038,18 @@ func boundsTable() map[string]section {
 			"template":      {required: true},
 			"template.spec": {required: true},
 		},
+		"kinds.BareTemplate[infrastructure/openstack/api.OpenStackMachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/openstack/api.v1beta1ClusterSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/openstack/api.v1beta1MachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
 		"kinds.BareTemplate[infrastructure/vsphere/api.VSphereClusterSpec]": {
 			"template":      {required: true},
 			"template.spec": {required: true},
@@ -2085,6 +2062,12 @@ func boundsTable() map[string]section {
 		"kinds.Object[infrastructure/metal3/api.v1beta1ClusterSpec]":                  {},
 		"kinds.Object[infrastructure/metal3/api.v1beta1DataTemplateSpec]":             {},
 		"kinds.Object[infrastructure/metal3/api.v1beta1MachineTemplateSpec]":          {},
+		"kinds.Object[infrastructure/openstack/api.OpenStackClusterIdentitySpec]":     {},
+		"kinds.Object[infrastructure/openstack/api.OpenStackClusterSpec]":             {},
+		"kinds.Object[infrastructure/openstack/api.OpenStackFloatingIPPoolSpec]":      {},
+		"kinds.Object[infrastructure/openstack/api.OpenStackMachineSpec]":             {},
+		"kinds.Object[infrastructure/openstack/api.v1beta1ClusterSpec]":               {},
+		"kinds.Object[infrastructure/openstack/api.v1beta1MachineSpec]":               {},
 		"kinds.Object[infrastructure/vsphere/api.VSphereClusterIdentitySpec]@v1beta1": {},
 		"kinds.Object[infrastructure/vsphere/api.VSphereClusterIdentitySpec]@v1beta2": {
 			"spec": {required: true},
@@ -2147,19 +2130,28 @@ func boundsTable() map[string]section {
 			"spec.template":                             {required: true, least: 1, most: 2048},
 			"spec.thumbprint":                           {least: 1, most: 1024},
 		},
-		"kinds.Object[infrastructure/vsphere/api.v1beta1FailureDomainSpec]":                  {},
-		"kinds.Object[infrastructure/vsphere/api.v1beta1MachineSpec]":                        {},
-		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.Metal3RemediationSpec]]":  {},
-		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1ClusterSpec]]":     {},
-		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1RemediationSpec]]": {},
-		"kinds.Object[kinds.BareTemplate[infrastructure/vsphere/api.VSphereClusterSpec]]":    {},
+		"kinds.Object[infrastructure/vsphere/api.v1beta1FailureDomainSpec]":                   {},
+		"kinds.Object[infrastructure/vsphere/api.v1beta1MachineSpec]":                         {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.Metal3RemediationSpec]]":   {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1ClusterSpec]]":      {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1RemediationSpec]]":  {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/openstack/api.OpenStackMachineSpec]]": {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/openstack/api.v1beta1ClusterSpec]]":   {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/openstack/api.v1beta1MachineSpec]]":   {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/vsphere/api.VSphereClusterSpec]]":     {},
 		"kinds.Object[kinds.Template[infrastructure/metal3/api.Metal3ClusterSpec]]": {
 			"spec": {required: true},
 		},
-		"kinds.Object[kinds.Template[infrastructure/vsphere/api.VSphereClusterSpec]]": {},
-		"kinds.Object[kinds.Template[infrastructure/vsphere/api.VSphereMachineSpec]]": {},
-		"kinds.Object[kinds.Template[infrastructure/vsphere/api.v1beta1MachineSpec]]": {},
+		"kinds.Object[kinds.Template[infrastructure/openstack/api.OpenStackClusterSpec]]": {},
+		"kinds.Object[kinds.Template[infrastructure/vsphere/api.VSphereClusterSpec]]":     {},
+		"kinds.Object[kinds.Template[infrastructure/vsphere/api.VSphereMachineSpec]]":     {},
+		"kinds.Object[kinds.Template[infrastructure/vsphere/api.v1beta1MachineSpec]]":     {},
 		"kinds.Template[infrastructure/metal3/api.Metal3ClusterSpec]": {
+			"template":          {required: true},
+			"template.metadata": {least: 1},
+			"template.spec":     {required: true},
+		},
+		"kinds.Template[infrastructure/openstack/api.OpenStackClusterSpec]": {
 			"template":          {required: true},
 			"template.metadata": {least: 1},
 			"template.spec":     {required: true},
