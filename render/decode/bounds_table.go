@@ -1212,7 +1212,6 @@ func boundsTable() map[string]section {
 			"host": {least: 1, most: 512},
 			"port": {low: new(int64(1)), high: new(int64(65535))},
 		},
-		"infrastructure/inmemory.DevCluster": {},
 		"infrastructure/inmemory.DevClusterSpec@v1beta1": {
 			"backend": {required: true},
 		},
@@ -1220,27 +1219,8 @@ func boundsTable() map[string]section {
 			"backend":              {required: true},
 			"controlPlaneEndpoint": {least: 1},
 		},
-		"infrastructure/inmemory.DevClusterTemplate": {},
-		"infrastructure/inmemory.DevClusterTemplateResource@v1beta1": {
-			"spec": {required: true},
-		},
-		"infrastructure/inmemory.DevClusterTemplateResource@v1beta2": {
-			"metadata": {least: 1},
-			"spec":     {required: true},
-		},
-		"infrastructure/inmemory.DevClusterTemplateSpec": {
-			"template": {required: true},
-		},
-		"infrastructure/inmemory.DevMachine": {},
 		"infrastructure/inmemory.DevMachineSpec": {
 			"backend": {required: true},
-		},
-		"infrastructure/inmemory.DevMachineTemplate": {},
-		"infrastructure/inmemory.DevMachineTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/inmemory.DevMachineTemplateSpec": {
-			"template": {required: true},
 		},
 		"infrastructure/inmemory.Provisioning": {
 			"startupDuration": {required: true},
@@ -2054,6 +2034,8 @@ func boundsTable() map[string]section {
 			"template":      {required: true},
 			"template.spec": {required: true},
 		},
+		"kinds.Object[infrastructure/inmemory.DevClusterSpec]":           {},
+		"kinds.Object[infrastructure/inmemory.DevMachineSpec]":           {},
 		"kinds.Object[infrastructure/metal3/api.Metal3ClusterSpec]":      {},
 		"kinds.Object[infrastructure/metal3/api.Metal3DataTemplateSpec]": {},
 		"kinds.Object[infrastructure/metal3/api.Metal3MachineTemplateSpec]": {
@@ -2139,6 +2121,8 @@ func boundsTable() map[string]section {
 		"kinds.Object[kinds.BareTemplate[infrastructure/openstack/api.v1beta1ClusterSpec]]":   {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/openstack/api.v1beta1MachineSpec]]":   {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/vsphere/api.VSphereClusterSpec]]":     {},
+		"kinds.Object[kinds.Template[infrastructure/inmemory.DevClusterSpec]]":                {},
+		"kinds.Object[kinds.Template[infrastructure/inmemory.DevMachineSpec]]":                {},
 		"kinds.Object[kinds.Template[infrastructure/metal3/api.Metal3ClusterSpec]]": {
 			"spec": {required: true},
 		},
@@ -2146,6 +2130,19 @@ func boundsTable() map[string]section {
 		"kinds.Object[kinds.Template[infrastructure/vsphere/api.VSphereClusterSpec]]":     {},
 		"kinds.Object[kinds.Template[infrastructure/vsphere/api.VSphereMachineSpec]]":     {},
 		"kinds.Object[kinds.Template[infrastructure/vsphere/api.v1beta1MachineSpec]]":     {},
+		"kinds.Template[infrastructure/inmemory.DevClusterSpec]@v1beta1": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.Template[infrastructure/inmemory.DevClusterSpec]@v1beta2": {
+			"template":          {required: true},
+			"template.metadata": {least: 1},
+			"template.spec":     {required: true},
+		},
+		"kinds.Template[infrastructure/inmemory.DevMachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
 		"kinds.Template[infrastructure/metal3/api.Metal3ClusterSpec]": {
 			"template":          {required: true},
 			"template.metadata": {least: 1},
