@@ -62,11 +62,11 @@ func typeName(t reflect.Type) string {
 	if t.Name() == "" {
 		return ""
 	}
-	pkg := t.PkgPath()
+	name := t.PkgPath() + "." + t.Name()
 	for _, prefix := range []string{"sigs.k8s.io/cluster-api/api/", "fairlead.dev/providers/", "k8s.io/apimachinery/pkg/apis/"} {
-		pkg = strings.TrimPrefix(pkg, prefix)
+		name = strings.ReplaceAll(name, prefix, "") // also of what a generic type is made with
 	}
-	return pkg + "." + t.Name()
+	return name
 }
 
 // of returns the name of the section of t in a version; empty: it has none.

@@ -27,15 +27,6 @@ func boundsTable() map[string]section {
 			"kind": {required: true, values: []string{"Secret", "ConfigMap"}},
 			"name": {required: true, least: 1, most: 253},
 		},
-		"addresses.Ref@v1beta1": {
-			"kind": {required: true},
-			"name": {required: true},
-		},
-		"addresses.Ref@v1beta2": {
-			"apiGroup": {required: true, least: 1, most: 253, pattern: "dnsName"},
-			"kind":     {required: true, least: 1, most: 63, pattern: "kind"},
-			"name":     {required: true, least: 1, most: 253, pattern: "dnsName"},
-		},
 		"bootstrap/kubeadm/v1beta1.APIEndpoint": {
 			"advertiseAddress": {least: 1, most: 39},
 		},
@@ -1207,12 +1198,20 @@ func boundsTable() map[string]section {
 		"core/v1beta2.WorkersTopology": {
 			"machineDeployments": {least: 1, most: 2000, keys: []string{"name"}},
 		},
+		"driver/addresses.Ref@v1beta1": {
+			"kind": {required: true},
+			"name": {required: true},
+		},
+		"driver/addresses.Ref@v1beta2": {
+			"apiGroup": {required: true, least: 1, most: 253, pattern: "dnsName"},
+			"kind":     {required: true, least: 1, most: 63, pattern: "kind"},
+			"name":     {required: true, least: 1, most: 253, pattern: "dnsName"},
+		},
 		"infrastructure/inmemory.APIEndpoint@v1beta1": {},
 		"infrastructure/inmemory.APIEndpoint@v1beta2": {
 			"host": {least: 1, most: 512},
 			"port": {low: new(int64(1)), high: new(int64(65535))},
 		},
-		"infrastructure/inmemory.DevCluster": {},
 		"infrastructure/inmemory.DevClusterSpec@v1beta1": {
 			"backend": {required: true},
 		},
@@ -1220,27 +1219,8 @@ func boundsTable() map[string]section {
 			"backend":              {required: true},
 			"controlPlaneEndpoint": {least: 1},
 		},
-		"infrastructure/inmemory.DevClusterTemplate": {},
-		"infrastructure/inmemory.DevClusterTemplateResource@v1beta1": {
-			"spec": {required: true},
-		},
-		"infrastructure/inmemory.DevClusterTemplateResource@v1beta2": {
-			"metadata": {least: 1},
-			"spec":     {required: true},
-		},
-		"infrastructure/inmemory.DevClusterTemplateSpec": {
-			"template": {required: true},
-		},
-		"infrastructure/inmemory.DevMachine": {},
 		"infrastructure/inmemory.DevMachineSpec": {
 			"backend": {required: true},
-		},
-		"infrastructure/inmemory.DevMachineTemplate": {},
-		"infrastructure/inmemory.DevMachineTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/inmemory.DevMachineTemplateSpec": {
-			"template": {required: true},
 		},
 		"infrastructure/inmemory.Provisioning": {
 			"startupDuration": {required: true},
@@ -1378,44 +1358,20 @@ func boundsTable() map[string]section {
 			"key":   {required: true, least: 1, most: 512},
 			"value": {required: true, least: 1, most: 512},
 		},
-		"infrastructure/metal3/api.Metal3Cluster": {},
 		"infrastructure/metal3/api.Metal3ClusterSpec": {
 			"controlPlaneEndpoint": {least: 1},
 			"failureDomains":       {least: 1, most: 100, keys: []string{"name"}},
 		},
-		"infrastructure/metal3/api.Metal3ClusterTemplate": {
-			"spec": {required: true},
-		},
-		"infrastructure/metal3/api.Metal3ClusterTemplateResource": {
-			"metadata": {least: 1},
-			"spec":     {required: true},
-		},
-		"infrastructure/metal3/api.Metal3ClusterTemplateSpec": {
-			"template": {required: true},
-		},
-		"infrastructure/metal3/api.Metal3DataTemplate": {},
 		"infrastructure/metal3/api.Metal3MachineSpec": {
 			"automatedCleaningMode": {values: []string{"metadata", "disabled"}},
 		},
-		"infrastructure/metal3/api.Metal3MachineTemplate": {
-			"spec": {required: true},
-		},
-		"infrastructure/metal3/api.Metal3MachineTemplateResource": {
-			"spec": {required: true},
-		},
 		"infrastructure/metal3/api.Metal3MachineTemplateSpec": {
-			"template": {required: true},
+			"template":      {required: true},
+			"template.spec": {required: true},
 		},
 		"infrastructure/metal3/api.Metal3ObjectRef": {
 			"name":      {least: 1, most: 253},
 			"namespace": {least: 1, most: 253},
-		},
-		"infrastructure/metal3/api.Metal3RemediationTemplate": {},
-		"infrastructure/metal3/api.Metal3RemediationTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/metal3/api.Metal3RemediationTemplateSpec": {
-			"template": {required: true},
 		},
 		"infrastructure/metal3/api.NetworkData": {
 			"services.dns":           {least: 1, most: 512, keys: []string{""}},
@@ -1591,15 +1547,6 @@ func boundsTable() map[string]section {
 			"mtu":                {high: new(int64(9000))},
 			"name":               {most: 15, pattern: "word"},
 		},
-		"infrastructure/metal3/api.v1beta1Cluster":         {},
-		"infrastructure/metal3/api.v1beta1ClusterTemplate": {},
-		"infrastructure/metal3/api.v1beta1ClusterTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/metal3/api.v1beta1ClusterTemplateSpec": {
-			"template": {required: true},
-		},
-		"infrastructure/metal3/api.v1beta1DataTemplate": {},
 		"infrastructure/metal3/api.v1beta1Image": {
 			"checksumType": {values: []string{"md5", "sha256", "sha512"}},
 			"format":       {values: []string{"raw", "qcow2", "vdi", "vmdk", "live-iso"}},
@@ -1608,22 +1555,12 @@ func boundsTable() map[string]section {
 		"infrastructure/metal3/api.v1beta1MachineSpec": {
 			"automatedCleaningMode": {values: []string{"metadata", "disabled"}},
 		},
-		"infrastructure/metal3/api.v1beta1MachineTemplate": {},
-		"infrastructure/metal3/api.v1beta1MachineTemplateResource": {
-			"spec": {required: true},
-		},
 		"infrastructure/metal3/api.v1beta1MachineTemplateSpec": {
-			"template": {required: true},
+			"template":      {required: true},
+			"template.spec": {required: true},
 		},
 		"infrastructure/metal3/api.v1beta1NetworkData": {
 			"services.dns[]": {pattern: "ip"},
-		},
-		"infrastructure/metal3/api.v1beta1RemediationTemplate": {},
-		"infrastructure/metal3/api.v1beta1RemediationTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/metal3/api.v1beta1RemediationTemplateSpec": {
-			"template": {required: true},
 		},
 		"infrastructure/openstack/api.APIServer": {
 			"port": {low: new(int64(0)), high: new(int64(65535))},
@@ -1711,8 +1648,6 @@ func boundsTable() map[string]section {
 			"filter": {least: 1},
 			"id":     {pattern: "uuid"},
 		},
-		"infrastructure/openstack/api.OpenStackCluster":         {},
-		"infrastructure/openstack/api.OpenStackClusterIdentity": {},
 		"infrastructure/openstack/api.OpenStackClusterIdentitySpec": {
 			"secretRef": {required: true},
 		},
@@ -1728,19 +1663,10 @@ func boundsTable() map[string]section {
 			"subnets[]":                     {least: 1, most: 1},
 			"tags":                          {keys: []string{""}},
 		},
-		"infrastructure/openstack/api.OpenStackClusterTemplate": {},
-		"infrastructure/openstack/api.OpenStackClusterTemplateResource": {
-			"metadata": {least: 1},
-			"spec":     {required: true},
-		},
-		"infrastructure/openstack/api.OpenStackClusterTemplateSpec": {
-			"template": {required: true},
-		},
 		"infrastructure/openstack/api.OpenStackCredentialSecretReference": {
 			"name":      {required: true},
 			"namespace": {required: true},
 		},
-		"infrastructure/openstack/api.OpenStackFloatingIPPool": {},
 		"infrastructure/openstack/api.OpenStackFloatingIPPoolSpec": {
 			"floatingIPNetwork": {least: 1, most: 1},
 			"identityRef":       {required: true},
@@ -1751,7 +1677,6 @@ func boundsTable() map[string]section {
 			"name":      {required: true, least: 1},
 			"type":      {values: []string{"Secret", "ClusterIdentity"}},
 		},
-		"infrastructure/openstack/api.OpenStackMachine": {},
 		"infrastructure/openstack/api.OpenStackMachineSpec": {
 			"additionalBlockDevices":            {keys: []string{"name"}},
 			"flavor":                            {required: true, least: 1, most: 1},
@@ -1761,13 +1686,6 @@ func boundsTable() map[string]section {
 			"serverGroup":                       {least: 1, most: 1},
 			"serverMetadata":                    {keys: []string{"key"}},
 			"tags":                              {keys: []string{""}},
-		},
-		"infrastructure/openstack/api.OpenStackMachineTemplate": {},
-		"infrastructure/openstack/api.OpenStackMachineTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/openstack/api.OpenStackMachineTemplateSpec": {
-			"template": {required: true},
 		},
 		"infrastructure/openstack/api.PortOpts": {
 			"network":          {least: 1, most: 1},
@@ -1882,7 +1800,6 @@ func boundsTable() map[string]section {
 		"infrastructure/openstack/api.v1beta1Bastion": {
 			"floatingIP": {pattern: "ipv4"},
 		},
-		"infrastructure/openstack/api.v1beta1Cluster": {},
 		"infrastructure/openstack/api.v1beta1ClusterSpec": {
 			"apiServerPort":                 {low: new(int64(0)), high: new(int64(65535))},
 			"controlPlaneAvailabilityZones": {keys: []string{""}},
@@ -1895,14 +1812,6 @@ func boundsTable() map[string]section {
 			"subnets[]":                     {least: 1, most: 1},
 			"tags":                          {keys: []string{""}},
 		},
-		"infrastructure/openstack/api.v1beta1ClusterTemplate": {},
-		"infrastructure/openstack/api.v1beta1ClusterTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/openstack/api.v1beta1ClusterTemplateSpec": {
-			"template": {required: true},
-		},
-		"infrastructure/openstack/api.v1beta1Machine": {},
 		"infrastructure/openstack/api.v1beta1MachineSpec": {
 			"additionalBlockDevices":            {keys: []string{"name"}},
 			"flavor":                            {least: 1},
@@ -1913,13 +1822,6 @@ func boundsTable() map[string]section {
 			"serverGroup":                       {least: 1, most: 1},
 			"serverMetadata":                    {keys: []string{"key"}},
 			"tags":                              {keys: []string{""}},
-		},
-		"infrastructure/openstack/api.v1beta1MachineTemplate": {},
-		"infrastructure/openstack/api.v1beta1MachineTemplateResource": {
-			"spec": {required: true},
-		},
-		"infrastructure/openstack/api.v1beta1MachineTemplateSpec": {
-			"template": {required: true},
 		},
 		"infrastructure/openstack/api.v1beta1ManagedSecurityGroups": {
 			"allNodesSecurityGroupRules":          {keys: []string{"name"}},
@@ -2007,14 +1909,6 @@ func boundsTable() map[string]section {
 			"networks":              {most: 128},
 			"networks[]":            {least: 1, most: 2048},
 		},
-		"infrastructure/vsphere/api.VSphereCluster@v1beta1": {},
-		"infrastructure/vsphere/api.VSphereCluster@v1beta2": {
-			"spec": {required: true},
-		},
-		"infrastructure/vsphere/api.VSphereClusterIdentity@v1beta1": {},
-		"infrastructure/vsphere/api.VSphereClusterIdentity@v1beta2": {
-			"spec": {required: true},
-		},
 		"infrastructure/vsphere/api.VSphereClusterIdentitySpec@v1beta1": {
 			"secretName": {least: 1},
 		},
@@ -2026,17 +1920,6 @@ func boundsTable() map[string]section {
 			"controlPlaneEndpoint": {least: 1},
 			"server":               {required: true, least: 1, most: 1024},
 			"thumbprint":           {least: 1, most: 1024},
-		},
-		"infrastructure/vsphere/api.VSphereClusterTemplate": {},
-		"infrastructure/vsphere/api.VSphereClusterTemplateResource": {
-			"metadata": {least: 1},
-		},
-		"infrastructure/vsphere/api.VSphereClusterTemplateSpec": {
-			"template": {required: true, least: 1},
-		},
-		"infrastructure/vsphere/api.VSphereDeploymentZone@v1beta1": {},
-		"infrastructure/vsphere/api.VSphereDeploymentZone@v1beta2": {
-			"spec": {required: true},
 		},
 		"infrastructure/vsphere/api.VSphereDeploymentZoneSpec@v1beta1": {
 			"placementConstraint": {required: true},
@@ -2056,9 +1939,6 @@ func boundsTable() map[string]section {
 			"provisioningMode": {values: []string{"Thin", "Thick", "EagerlyZeroed"}},
 			"sizeGiB":          {required: true, low: new(int64(1))},
 		},
-		"infrastructure/vsphere/api.VSphereFailureDomain": {
-			"spec": {required: true},
-		},
 		"infrastructure/vsphere/api.VSphereFailureDomainSpec": {
 			"region":   {required: true},
 			"topology": {required: true},
@@ -2072,7 +1952,120 @@ func boundsTable() map[string]section {
 			"kind": {required: true, values: []string{"VSphereClusterIdentity", "Secret"}},
 			"name": {required: true, least: 1, most: 253},
 		},
-		"infrastructure/vsphere/api.VSphereMachine": {
+		"infrastructure/vsphere/api.VirtualMachineResources": {
+			"limits":   {least: 1},
+			"requests": {least: 1},
+			"shares":   {least: 1},
+		},
+		"infrastructure/vsphere/api.v1beta1FailureDomain": {
+			"name":        {required: true},
+			"tagCategory": {required: true},
+			"type":        {required: true, values: []string{"Datacenter", "ComputeCluster", "HostGroup"}},
+		},
+		"infrastructure/vsphere/api.v1beta1FailureDomainSpec": {
+			"region":   {required: true},
+			"topology": {required: true},
+			"zone":     {required: true},
+		},
+		"infrastructure/vsphere/api.v1beta1MachineSpec": {
+			"cryptoProfile":     {least: 1, most: 128},
+			"dataDisks":         {most: 29, keys: []string{"name"}},
+			"ftEncryptionMode":  {values: []string{"ftEncryptionDisabled", "ftEncryptionOpportunistic", "ftEncryptionRequired"}},
+			"migrateEncryption": {values: []string{"disabled", "opportunistic", "required"}},
+			"network":           {required: true},
+			"powerOffMode":      {values: []string{"hard", "soft", "trySoft"}},
+			"resources":         {least: 1},
+			"template":          {required: true, least: 1},
+		},
+		"infrastructure/vsphere/api.v1beta1NetworkSpec": {
+			"devices":               {required: true},
+			"devices[].networkName": {required: true},
+		},
+		"k8s.io/api/core/v1.ConfigMapKeySelector": {
+			"key": {required: true},
+		},
+		"k8s.io/api/core/v1.FileKeySelector": {
+			"key":        {required: true},
+			"path":       {required: true},
+			"volumeName": {required: true},
+		},
+		"k8s.io/api/core/v1.ObjectFieldSelector": {
+			"fieldPath": {required: true},
+		},
+		"k8s.io/api/core/v1.ResourceFieldSelector": {
+			"resource": {required: true},
+		},
+		"k8s.io/api/core/v1.SecretKeySelector": {
+			"key": {required: true},
+		},
+		"k8s.io/api/core/v1.Taint": {
+			"effect": {required: true},
+			"key":    {required: true},
+		},
+		"k8s.io/api/core/v1.TypedLocalObjectReference": {
+			"kind": {required: true},
+			"name": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/metal3/api.Metal3RemediationSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/metal3/api.v1beta1ClusterSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/metal3/api.v1beta1RemediationSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/openstack/api.OpenStackMachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/openstack/api.v1beta1ClusterSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/openstack/api.v1beta1MachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.BareTemplate[infrastructure/vsphere/api.VSphereClusterSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.Object[infrastructure/inmemory.DevClusterSpec]":           {},
+		"kinds.Object[infrastructure/inmemory.DevMachineSpec]":           {},
+		"kinds.Object[infrastructure/metal3/api.Metal3ClusterSpec]":      {},
+		"kinds.Object[infrastructure/metal3/api.Metal3DataTemplateSpec]": {},
+		"kinds.Object[infrastructure/metal3/api.Metal3MachineTemplateSpec]": {
+			"spec": {required: true},
+		},
+		"kinds.Object[infrastructure/metal3/api.v1beta1ClusterSpec]":                  {},
+		"kinds.Object[infrastructure/metal3/api.v1beta1DataTemplateSpec]":             {},
+		"kinds.Object[infrastructure/metal3/api.v1beta1MachineTemplateSpec]":          {},
+		"kinds.Object[infrastructure/openstack/api.OpenStackClusterIdentitySpec]":     {},
+		"kinds.Object[infrastructure/openstack/api.OpenStackClusterSpec]":             {},
+		"kinds.Object[infrastructure/openstack/api.OpenStackFloatingIPPoolSpec]":      {},
+		"kinds.Object[infrastructure/openstack/api.OpenStackMachineSpec]":             {},
+		"kinds.Object[infrastructure/openstack/api.v1beta1ClusterSpec]":               {},
+		"kinds.Object[infrastructure/openstack/api.v1beta1MachineSpec]":               {},
+		"kinds.Object[infrastructure/vsphere/api.VSphereClusterIdentitySpec]@v1beta1": {},
+		"kinds.Object[infrastructure/vsphere/api.VSphereClusterIdentitySpec]@v1beta2": {
+			"spec": {required: true},
+		},
+		"kinds.Object[infrastructure/vsphere/api.VSphereClusterSpec]@v1beta1": {},
+		"kinds.Object[infrastructure/vsphere/api.VSphereClusterSpec]@v1beta2": {
+			"spec": {required: true},
+		},
+		"kinds.Object[infrastructure/vsphere/api.VSphereDeploymentZoneSpec]@v1beta1": {},
+		"kinds.Object[infrastructure/vsphere/api.VSphereDeploymentZoneSpec]@v1beta2": {
+			"spec": {required: true},
+		},
+		"kinds.Object[infrastructure/vsphere/api.VSphereFailureDomainSpec]": {
+			"spec": {required: true},
+		},
+		"kinds.Object[infrastructure/vsphere/api.VSphereMachineSpec]": {
 			"spec":                                      {required: true},
 			"spec.additionalDisksGiB":                   {most: 128},
 			"spec.cloneMode":                            {values: []string{"fullClone", "linkedClone"}},
@@ -2119,123 +2112,99 @@ func boundsTable() map[string]section {
 			"spec.template":                             {required: true, least: 1, most: 2048},
 			"spec.thumbprint":                           {least: 1, most: 1024},
 		},
-		"infrastructure/vsphere/api.VSphereMachineTemplate": {},
-		"infrastructure/vsphere/api.VSphereMachineTemplateResource": {
-			"spec.additionalDisksGiB":                   {most: 128},
-			"spec.cloneMode":                            {values: []string{"fullClone", "linkedClone"}},
-			"spec.cryptoProfile":                        {least: 1, most: 128},
-			"spec.dataDisks":                            {most: 29, keys: []string{"name"}},
-			"spec.datacenter":                           {least: 1, most: 2048},
-			"spec.datastore":                            {least: 1, most: 2048},
-			"spec.diskGiB":                              {low: new(int64(1))},
-			"spec.folder":                               {least: 1, most: 2048},
-			"spec.ftEncryptionMode":                     {values: []string{"ftEncryptionDisabled", "ftEncryptionOpportunistic", "ftEncryptionRequired"}},
-			"spec.guestSoftPowerOffTimeoutSeconds":      {low: new(int64(1))},
-			"spec.hardwareVersion":                      {least: 1, most: 128},
-			"spec.memoryMiB":                            {low: new(int64(1))},
-			"spec.migrateEncryption":                    {values: []string{"disabled", "opportunistic", "required"}},
-			"spec.naming":                               {least: 1},
-			"spec.network":                              {required: true},
-			"spec.network.devices":                      {required: true, most: 128},
-			"spec.network.devices[].addressesFromPools": {most: 128},
-			"spec.network.devices[].deviceName":         {least: 1, most: 1024},
-			"spec.network.devices[].gateway4":           {least: 1, most: 64},
-			"spec.network.devices[].gateway6":           {least: 1, most: 64},
-			"spec.network.devices[].macAddr":            {least: 1, most: 23},
-			"spec.network.devices[].nameservers":        {most: 128},
-			"spec.network.devices[].nameservers[]":      {least: 1, most: 64},
-			"spec.network.devices[].networkName":        {required: true, least: 1, most: 2048},
-			"spec.network.devices[].routes":             {most: 512},
-			"spec.network.devices[].searchDomains":      {most: 128},
-			"spec.network.devices[].searchDomains[]":    {least: 1, most: 1024},
-			"spec.network.routes":                       {most: 512},
-			"spec.numCPUs":                              {low: new(int64(2))},
-			"spec.numCoresPerSocket":                    {low: new(int64(0))},
-			"spec.os":                                   {least: 1, most: 128},
-			"spec.pciDevices":                           {most: 128},
-			"spec.powerOffMode":                         {values: []string{"hard", "soft", "trySoft"}},
-			"spec.resourcePool":                         {least: 1, most: 2048},
-			"spec.resources":                            {least: 1},
-			"spec.server":                               {least: 1, most: 1024},
-			"spec.snapshot":                             {least: 1, most: 1024},
-			"spec.storagePolicyName":                    {least: 1, most: 1024},
-			"spec.tagIDs":                               {most: 128},
-			"spec.tagIDs[]":                             {least: 1, most: 1024},
-			"spec.template":                             {required: true, least: 1, most: 2048},
-			"spec.thumbprint":                           {least: 1, most: 1024},
-		},
-		"infrastructure/vsphere/api.VSphereMachineTemplateSpec": {
-			"template": {required: true, least: 1},
-		},
-		"infrastructure/vsphere/api.VirtualMachineResources": {
-			"limits":   {least: 1},
-			"requests": {least: 1},
-			"shares":   {least: 1},
-		},
-		"infrastructure/vsphere/api.v1beta1ClusterTemplate": {},
-		"infrastructure/vsphere/api.v1beta1ClusterTemplateResource": {
+		"kinds.Object[infrastructure/vsphere/api.v1beta1FailureDomainSpec]":                   {},
+		"kinds.Object[infrastructure/vsphere/api.v1beta1MachineSpec]":                         {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.Metal3RemediationSpec]]":   {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1ClusterSpec]]":      {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1RemediationSpec]]":  {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/openstack/api.OpenStackMachineSpec]]": {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/openstack/api.v1beta1ClusterSpec]]":   {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/openstack/api.v1beta1MachineSpec]]":   {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/vsphere/api.VSphereClusterSpec]]":     {},
+		"kinds.Object[kinds.Template[infrastructure/inmemory.DevClusterSpec]]":                {},
+		"kinds.Object[kinds.Template[infrastructure/inmemory.DevMachineSpec]]":                {},
+		"kinds.Object[kinds.Template[infrastructure/metal3/api.Metal3ClusterSpec]]": {
 			"spec": {required: true},
 		},
-		"infrastructure/vsphere/api.v1beta1ClusterTemplateSpec": {
-			"template": {required: true},
+		"kinds.Object[kinds.Template[infrastructure/openstack/api.OpenStackClusterSpec]]": {},
+		"kinds.Object[kinds.Template[infrastructure/vsphere/api.VSphereClusterSpec]]":     {},
+		"kinds.Object[kinds.Template[infrastructure/vsphere/api.VSphereMachineSpec]]":     {},
+		"kinds.Object[kinds.Template[infrastructure/vsphere/api.v1beta1MachineSpec]]":     {},
+		"kinds.Template[infrastructure/inmemory.DevClusterSpec]@v1beta1": {
+			"template":      {required: true},
+			"template.spec": {required: true},
 		},
-		"infrastructure/vsphere/api.v1beta1FailureDomain": {
-			"name":        {required: true},
-			"tagCategory": {required: true},
-			"type":        {required: true, values: []string{"Datacenter", "ComputeCluster", "HostGroup"}},
+		"kinds.Template[infrastructure/inmemory.DevClusterSpec]@v1beta2": {
+			"template":          {required: true},
+			"template.metadata": {least: 1},
+			"template.spec":     {required: true},
 		},
-		"infrastructure/vsphere/api.v1beta1FailureDomainObject": {},
-		"infrastructure/vsphere/api.v1beta1FailureDomainSpec": {
-			"region":   {required: true},
-			"topology": {required: true},
-			"zone":     {required: true},
+		"kinds.Template[infrastructure/inmemory.DevMachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
 		},
-		"infrastructure/vsphere/api.v1beta1Machine": {},
-		"infrastructure/vsphere/api.v1beta1MachineSpec": {
-			"cryptoProfile":     {least: 1, most: 128},
-			"dataDisks":         {most: 29, keys: []string{"name"}},
-			"ftEncryptionMode":  {values: []string{"ftEncryptionDisabled", "ftEncryptionOpportunistic", "ftEncryptionRequired"}},
-			"migrateEncryption": {values: []string{"disabled", "opportunistic", "required"}},
-			"network":           {required: true},
-			"powerOffMode":      {values: []string{"hard", "soft", "trySoft"}},
-			"resources":         {least: 1},
+		"kinds.Template[infrastructure/metal3/api.Metal3ClusterSpec]": {
+			"template":          {required: true},
+			"template.metadata": {least: 1},
+			"template.spec":     {required: true},
+		},
+		"kinds.Template[infrastructure/openstack/api.OpenStackClusterSpec]": {
+			"template":          {required: true},
+			"template.metadata": {least: 1},
+			"template.spec":     {required: true},
+		},
+		"kinds.Template[infrastructure/vsphere/api.VSphereClusterSpec]": {
 			"template":          {required: true, least: 1},
+			"template.metadata": {least: 1},
 		},
-		"infrastructure/vsphere/api.v1beta1MachineTemplate": {},
-		"infrastructure/vsphere/api.v1beta1MachineTemplateResource": {
-			"spec": {required: true},
+		"kinds.Template[infrastructure/vsphere/api.VSphereMachineSpec]": {
+			"template":                                           {required: true, least: 1},
+			"template.spec.additionalDisksGiB":                   {most: 128},
+			"template.spec.cloneMode":                            {values: []string{"fullClone", "linkedClone"}},
+			"template.spec.cryptoProfile":                        {least: 1, most: 128},
+			"template.spec.dataDisks":                            {most: 29, keys: []string{"name"}},
+			"template.spec.datacenter":                           {least: 1, most: 2048},
+			"template.spec.datastore":                            {least: 1, most: 2048},
+			"template.spec.diskGiB":                              {low: new(int64(1))},
+			"template.spec.folder":                               {least: 1, most: 2048},
+			"template.spec.ftEncryptionMode":                     {values: []string{"ftEncryptionDisabled", "ftEncryptionOpportunistic", "ftEncryptionRequired"}},
+			"template.spec.guestSoftPowerOffTimeoutSeconds":      {low: new(int64(1))},
+			"template.spec.hardwareVersion":                      {least: 1, most: 128},
+			"template.spec.memoryMiB":                            {low: new(int64(1))},
+			"template.spec.migrateEncryption":                    {values: []string{"disabled", "opportunistic", "required"}},
+			"template.spec.naming":                               {least: 1},
+			"template.spec.network":                              {required: true},
+			"template.spec.network.devices":                      {required: true, most: 128},
+			"template.spec.network.devices[].addressesFromPools": {most: 128},
+			"template.spec.network.devices[].deviceName":         {least: 1, most: 1024},
+			"template.spec.network.devices[].gateway4":           {least: 1, most: 64},
+			"template.spec.network.devices[].gateway6":           {least: 1, most: 64},
+			"template.spec.network.devices[].macAddr":            {least: 1, most: 23},
+			"template.spec.network.devices[].nameservers":        {most: 128},
+			"template.spec.network.devices[].nameservers[]":      {least: 1, most: 64},
+			"template.spec.network.devices[].networkName":        {required: true, least: 1, most: 2048},
+			"template.spec.network.devices[].routes":             {most: 512},
+			"template.spec.network.devices[].searchDomains":      {most: 128},
+			"template.spec.network.devices[].searchDomains[]":    {least: 1, most: 1024},
+			"template.spec.network.routes":                       {most: 512},
+			"template.spec.numCPUs":                              {low: new(int64(2))},
+			"template.spec.numCoresPerSocket":                    {low: new(int64(0))},
+			"template.spec.os":                                   {least: 1, most: 128},
+			"template.spec.pciDevices":                           {most: 128},
+			"template.spec.powerOffMode":                         {values: []string{"hard", "soft", "trySoft"}},
+			"template.spec.resourcePool":                         {least: 1, most: 2048},
+			"template.spec.resources":                            {least: 1},
+			"template.spec.server":                               {least: 1, most: 1024},
+			"template.spec.snapshot":                             {least: 1, most: 1024},
+			"template.spec.storagePolicyName":                    {least: 1, most: 1024},
+			"template.spec.tagIDs":                               {most: 128},
+			"template.spec.tagIDs[]":                             {least: 1, most: 1024},
+			"template.spec.template":                             {required: true, least: 1, most: 2048},
+			"template.spec.thumbprint":                           {least: 1, most: 1024},
 		},
-		"infrastructure/vsphere/api.v1beta1MachineTemplateSpec": {
-			"template": {required: true},
-		},
-		"infrastructure/vsphere/api.v1beta1NetworkSpec": {
-			"devices":               {required: true},
-			"devices[].networkName": {required: true},
-		},
-		"k8s.io/api/core/v1.ConfigMapKeySelector": {
-			"key": {required: true},
-		},
-		"k8s.io/api/core/v1.FileKeySelector": {
-			"key":        {required: true},
-			"path":       {required: true},
-			"volumeName": {required: true},
-		},
-		"k8s.io/api/core/v1.ObjectFieldSelector": {
-			"fieldPath": {required: true},
-		},
-		"k8s.io/api/core/v1.ResourceFieldSelector": {
-			"resource": {required: true},
-		},
-		"k8s.io/api/core/v1.SecretKeySelector": {
-			"key": {required: true},
-		},
-		"k8s.io/api/core/v1.Taint": {
-			"effect": {required: true},
-			"key":    {required: true},
-		},
-		"k8s.io/api/core/v1.TypedLocalObjectReference": {
-			"kind": {required: true},
-			"name": {required: true},
+		"kinds.Template[infrastructure/vsphere/api.v1beta1MachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
 		},
 		"meta/v1.LabelSelectorRequirement": {
 			"key":      {required: true},

@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/rancher"
+	"fairlead.dev/providers/kinds"
 )
 
 const (
@@ -21,47 +23,29 @@ const (
 
 // Kinds returns the kinds of Cluster API's provider for K3s.
 func Kinds() []fleet.Kind {
+	const newest, older = "v1beta2", "v1beta1"
 	return []fleet.Kind{
 		kind(fleet.Kind{
-			Role: fleet.ControlPlaneKind, Group: controlPlaneGroup, Kind: controlPlaneKind, Versions: []string{"v1beta2", "v1beta1"},
-			New: func(version string) any {
-				if version == "v1beta1" {
-					return &oldControlPlane{}
-				}
-				return &controlPlane{}
-			},
-			Normalise: normaliseControlPlane, Rotations: []fleet.Rotation{fleet.RotateCertificates},
+			Role: fleet.ControlPlaneKind, Group: controlPlaneGroup, Kind: controlPlaneKind, Rotations: []fleet.Rotation{fleet.RotateCertificates},
 			Unused: rancher.Machines("spec.machineTemplate.", "infrastructureRef", "spec.infrastructureTemplate"),
 			Renamed: map[string]map[string]string{
 				"v1beta2": {"spec.machineTemplate.spec": "spec.machineTemplate"},
 				"v1beta1": {"spec.machineTemplate.spec.infrastructureRef": "spec.infrastructureTemplate"},
 			},
-		}, "spec.kthreesConfigSpec.", true),
+		}, "spec.kthreesConfigSpec.", true, kinds.Objects(normaliseControlPlane, newest), kinds.Objects(normaliseOldControlPlane, older)),
 		kind(fleet.Kind{
-			Role: fleet.ControlPlaneTemplateKind, Group: controlPlaneGroup, Kind: controlPlaneKind + "Template",
-			Versions: []string{"v1beta2"}, V1Beta1Contract: []string{"v1beta2"},
-			New:    func(string) any { return &controlPlaneTemplate{} },
+			Role: fleet.ControlPlaneTemplateKind, Group: controlPlaneGroup, Kind: controlPlaneKind + "Template", V1Beta1Contract: []string{newest},
 			Unused: rancher.Machines("spec.template.spec.machineTemplate.", "infrastructureRef", ""),
-		}, "spec.template.spec.kthreesConfigSpec.", true),
-		kind(fleet.Kind{
-			Role: fleet.BootstrapConfigKind, Group: bootstrapGroup, Kind: configKind, Versions: []string{"v1beta2", "v1beta1"},
-			New: func(string) any { return &config{} },
-			Normalise: func(v any) (any, field.ErrorList) {
-				return normaliseConfig(v.(*config).Spec, field.NewPath("spec"))
-			},
-		}, "spec.", false),
-		kind(fleet.Kind{
-			Role: fleet.BootstrapConfigTemplateKind, Group: bootstrapGroup, Kind: configKind + "Template", Versions: []string{"v1beta2", "v1beta1"},
-			New: func(string) any { return &configTemplate{} },
-			Normalise: func(v any) (any, field.ErrorList) {
-				return normaliseConfig(v.(*configTemplate).Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
-			},
-		}, "spec.template.spec.", false),
+		}, "spec.template.spec.kthreesConfigSpec.", true, kinds.Templates[templateSpec](nil, newest)),
+		kind(fleet.Kind{Role: fleet.BootstrapConfigKind, Group: bootstrapGroup, Kind: configKind},
+			"spec.", false, kinds.Objects(normaliseConfig, newest, older)),
+		kind(fleet.Kind{Role: fleet.BootstrapConfigTemplateKind, Group: bootstrapGroup, Kind: configKind + "Template"},
+			"spec.template.spec.", false, kinds.BareTemplates(normaliseConfig, newest, older)),
 	}
 }
 
 // kind completes k, whose configuration is at prefix: that of servers, or of workers.
-func kind(k fleet.Kind, prefix string, servers bool) fleet.Kind {
+func kind(k fleet.Kind, prefix string, servers bool, versions ...kinds.Version) fleet.Kind {
 	k.Distribution, k.NonNegative = name, true
 	k.Refused = map[string]string{
 		prefix + "version":              "it comes from the version of the KThreesControlPlane or MachineDeployment; set it there",
@@ -84,7 +68,7 @@ func kind(k fleet.Kind, prefix string, servers bool) fleet.Kind {
 			k.Unused[prefix+"serverConfig."+f] = "is for servers, and these machines are agents"
 		}
 	}
-	return k
+	return kinds.Of(k, versions...)
 }
 
 // A controlPlaneConfig is what pools of servers have of their control plane.
@@ -92,14 +76,9 @@ type controlPlaneConfig struct {
 	KThreesConfigSpec configSpec `json:"kthreesConfigSpec,omitzero"`
 }
 
-func normaliseControlPlane(v any) (any, field.ErrorList) {
-	c, ok := v.(*controlPlane)
-	m := &fleet.ControlPlaneManifest{}
-	if !ok {
-		c = newest(v.(*oldControlPlane))
-	}
-	s := &c.Spec
-	m.Object, m.Replicas, m.Version, m.Metadata = c, s.Replicas, s.Version, s.MachineTemplate.ObjectMeta
+// normaliseControlPlane is a kinds.Normaliser.
+func normaliseControlPlane(o metav1.Object, at *field.Path, s *controlPlaneSpec) (any, field.ErrorList) {
+	m := &fleet.ControlPlaneManifest{Object: o, Replicas: s.Replicas, Version: s.Version, Metadata: s.MachineTemplate.ObjectMeta}
 	m.OldInfrastructureRef = &s.MachineTemplate.InfrastructureRef
 	m.Deletion = clusterv1.MachineDeletionSpec{
 		NodeDrainTimeoutSeconds:        rancher.Seconds(s.MachineTemplate.NodeDrainTimeout),
@@ -111,9 +90,9 @@ func normaliseControlPlane(v any) (any, field.ErrorList) {
 	if r := s.RemediationStrategy; r != nil {
 		m.Remediation = fleet.RemediationLimits{MaxRetry: r.MaxRetry, RetryPeriodSeconds: rancher.Seconds(r.RetryPeriod), MinHealthyPeriodSeconds: rancher.Seconds(r.MinHealthyPeriod)}
 	}
-	path := field.NewPath("spec", "kthreesConfigSpec")
+	path := at.Child("kthreesConfigSpec")
 	errs := validate(&s.KThreesConfigSpec, path)
-	errs = append(errs, rancher.ValidateVersion(s.Version, "+k3s", field.NewPath("spec", "version"))...)
+	errs = append(errs, rancher.ValidateVersion(s.Version, "+k3s", at.Child("version"))...)
 	if port := s.KThreesConfigSpec.ServerConfig.HTTPSListenPort; port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
@@ -126,20 +105,21 @@ func normaliseControlPlane(v any) (any, field.ErrorList) {
 	return m, errs
 }
 
-// newest returns old as the newest version says it.
-func newest(old *oldControlPlane) *controlPlane {
-	o := &old.Spec
-	c := &controlPlane{TypeMeta: old.TypeMeta, ObjectMeta: old.ObjectMeta}
+// normaliseOldControlPlane is normaliseControlPlane for the older version.
+func normaliseOldControlPlane(o metav1.Object, at *field.Path, s *oldControlPlaneSpec) (any, field.ErrorList) {
+	old := o.(*kinds.Object[oldControlPlaneSpec])
+	c := &kinds.Object[controlPlaneSpec]{TypeMeta: old.TypeMeta, ObjectMeta: old.ObjectMeta}
 	c.Spec = controlPlaneSpec{
-		Replicas: o.Replicas, Version: o.Version, KThreesConfigSpec: o.KThreesConfigSpec, RolloutAfter: o.UpgradeAfter, RemediationStrategy: o.RemediationStrategy,
-		MachineTemplate: machineTemplate{ObjectMeta: o.MachineTemplate.ObjectMeta, InfrastructureRef: o.InfrastructureTemplate, NodeDrainTimeout: o.NodeDrainTimeout},
+		Replicas: s.Replicas, Version: s.Version, KThreesConfigSpec: s.KThreesConfigSpec, RolloutAfter: s.UpgradeAfter, RemediationStrategy: s.RemediationStrategy,
+		MachineTemplate: machineTemplate{ObjectMeta: s.MachineTemplate.ObjectMeta, InfrastructureRef: s.InfrastructureTemplate, NodeDrainTimeout: s.NodeDrainTimeout},
 	}
-	return c
+	return normaliseControlPlane(c, at, &c.Spec)
 }
 
-func normaliseConfig(s configSpec, path *field.Path) (any, field.ErrorList) {
-	errs := validate(&s, path)
-	s = settled(s)
+// normaliseConfig is a kinds.Normaliser.
+func normaliseConfig(_ metav1.Object, path *field.Path, in *configSpec) (any, field.ErrorList) {
+	errs := validate(in, path)
+	s := settled(*in)
 	c := s.ServerConfig
 	s.ServerConfig = serverConfig{CloudProviderName: c.CloudProviderName, DisableCloudController: c.DisableCloudController} // an agent has no other
 	agent := alike(s)

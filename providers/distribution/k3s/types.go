@@ -6,19 +6,35 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// The kinds of Cluster API's provider for K3s: what of them JSON has. A field of the older
+// The specs of the kinds of Cluster API's provider for K3s: what of them JSON has. A field of the older
 // version alone says so.
 // Source: k3s-io/cluster-api-k3s, bootstrap/api and controlplane/api.
-
-type controlPlane struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              controlPlaneSpec `json:"spec,omitempty"`
-}
 
 type controlPlaneSpec struct {
 	Replicas            *int32               `json:"replicas,omitempty"`
 	Version             string               `json:"version"`
+	KThreesConfigSpec   configSpec           `json:"kthreesConfigSpec,omitempty"`
+	RolloutAfter        *metav1.Time         `json:"rolloutAfter,omitempty"`
+	MachineTemplate     machineTemplate      `json:"machineTemplate,omitempty"`
+	RemediationStrategy *remediationStrategy `json:"remediationStrategy,omitempty"`
+}
+
+// An oldControlPlaneSpec is that of v1beta1.
+type oldControlPlaneSpec struct {
+	Replicas               *int32                 `json:"replicas,omitempty"`
+	Version                string                 `json:"version"`
+	InfrastructureTemplate corev1.ObjectReference `json:"infrastructureTemplate"`
+	KThreesConfigSpec      configSpec             `json:"kthreesConfigSpec,omitempty"`
+	UpgradeAfter           *metav1.Time           `json:"upgradeAfter,omitempty"`
+	NodeDrainTimeout       *metav1.Duration       `json:"nodeDrainTimeout,omitempty"`
+	MachineTemplate        struct {
+		ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
+	} `json:"machineTemplate,omitempty"`
+	RemediationStrategy *remediationStrategy `json:"remediationStrategy,omitempty"`
+}
+
+// A templateSpec is that of the control planes of a class.
+type templateSpec struct {
 	KThreesConfigSpec   configSpec           `json:"kthreesConfigSpec,omitempty"`
 	RolloutAfter        *metav1.Time         `json:"rolloutAfter,omitempty"`
 	MachineTemplate     machineTemplate      `json:"machineTemplate,omitempty"`
@@ -37,56 +53,6 @@ type remediationStrategy struct {
 	MaxRetry         *int32           `json:"maxRetry,omitempty"`
 	RetryPeriod      *metav1.Duration `json:"retryPeriod,omitempty"`
 	MinHealthyPeriod *metav1.Duration `json:"minHealthyPeriod,omitempty"`
-}
-
-// An oldControlPlane is that of v1beta1.
-type oldControlPlane struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              struct {
-		Replicas               *int32                 `json:"replicas,omitempty"`
-		Version                string                 `json:"version"`
-		InfrastructureTemplate corev1.ObjectReference `json:"infrastructureTemplate"`
-		KThreesConfigSpec      configSpec             `json:"kthreesConfigSpec,omitempty"`
-		UpgradeAfter           *metav1.Time           `json:"upgradeAfter,omitempty"`
-		NodeDrainTimeout       *metav1.Duration       `json:"nodeDrainTimeout,omitempty"`
-		MachineTemplate        struct {
-			ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
-		} `json:"machineTemplate,omitempty"`
-		RemediationStrategy *remediationStrategy `json:"remediationStrategy,omitempty"`
-	} `json:"spec,omitempty"`
-}
-
-type controlPlaneTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              struct {
-		Template struct {
-			ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
-			Spec       struct {
-				KThreesConfigSpec   configSpec           `json:"kthreesConfigSpec,omitempty"`
-				RolloutAfter        *metav1.Time         `json:"rolloutAfter,omitempty"`
-				MachineTemplate     machineTemplate      `json:"machineTemplate,omitempty"`
-				RemediationStrategy *remediationStrategy `json:"remediationStrategy,omitempty"`
-			} `json:"spec"`
-		} `json:"template"`
-	} `json:"spec"`
-}
-
-type config struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              configSpec `json:"spec,omitempty"`
-}
-
-type configTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              struct {
-		Template struct {
-			Spec configSpec `json:"spec,omitempty"`
-		} `json:"template"`
-	} `json:"spec"`
 }
 
 type configSpec struct {

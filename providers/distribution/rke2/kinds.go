@@ -3,10 +3,9 @@ package rke2
 import (
 	"maps"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/rancher"
+	"fairlead.dev/providers/kinds"
 )
 
 const (
@@ -20,52 +19,32 @@ const (
 
 // Kinds returns the kinds of Cluster API's provider for RKE2.
 func Kinds() []fleet.Kind {
-	both := []string{"v1beta2", "v1beta1"}
+	const newest, older = "v1beta2", "v1beta1"
 	plane := kind(fleet.Kind{
-		Role: fleet.ControlPlaneKind, Group: controlPlaneGroup, Kind: controlPlaneKind, Versions: both,
-		New: func(version string) any {
-			if version == "v1beta1" {
-				return &oldControlPlane{}
-			}
-			return &controlPlane{}
-		},
-		Normalise: normaliseControlPlane, Rotations: []fleet.Rotation{fleet.RotateCertificates},
+		Role: fleet.ControlPlaneKind, Group: controlPlaneGroup, Kind: controlPlaneKind, Rotations: []fleet.Rotation{fleet.RotateCertificates},
 		Unused: rancher.Machines("spec.machineTemplate.", "infrastructureRef", "spec.infrastructureRef"),
 		Renamed: map[string]map[string]string{
 			"v1beta2": {"spec.rollout.strategy": "spec.rolloutStrategy"},
 			"v1beta1": {"spec.machineTemplate.spec": "spec.machineTemplate", "spec.rollout.strategy": "spec.rolloutStrategy"},
 		},
-	}, "spec.")
+	}, "spec.", kinds.Objects(normaliseControlPlane, newest), kinds.Objects(normaliseOldControlPlane, older))
 	servers(&plane, "spec.")
 	template := kind(fleet.Kind{
-		Role: fleet.ControlPlaneTemplateKind, Group: controlPlaneGroup, Kind: controlPlaneKind + "Template", Versions: []string{"v1beta2"},
-		New:    func(string) any { return &controlPlaneTemplate{} },
+		Role: fleet.ControlPlaneTemplateKind, Group: controlPlaneGroup, Kind: controlPlaneKind + "Template",
 		Unused: rancher.Machines("spec.template.spec.machineTemplate.", "infrastructureRef", ""),
-	}, "spec.template.spec.")
+	}, "spec.template.spec.", kinds.Templates[templateSpec](nil, newest))
 	servers(&template, "spec.template.spec.")
 	return []fleet.Kind{
 		plane, template,
-		kind(fleet.Kind{
-			Role: fleet.BootstrapConfigKind, Group: bootstrapGroup, Kind: configKind, Versions: both,
-			New: func(string) any { return &config{} },
-			Normalise: func(v any) (any, field.ErrorList) {
-				c := v.(*config)
-				return normaliseConfig(c.Spec, c.Namespace, field.NewPath("spec"))
-			},
-		}, "spec."),
-		kind(fleet.Kind{
-			Role: fleet.BootstrapConfigTemplateKind, Group: bootstrapGroup, Kind: configKind + "Template", Versions: both,
-			New: func(string) any { return &configTemplate{} },
-			Normalise: func(v any) (any, field.ErrorList) {
-				c := v.(*configTemplate)
-				return normaliseConfig(c.Spec.Template.Spec, c.Namespace, field.NewPath("spec", "template", "spec"))
-			},
-		}, "spec.template.spec."),
+		kind(fleet.Kind{Role: fleet.BootstrapConfigKind, Group: bootstrapGroup, Kind: configKind},
+			"spec.", kinds.Objects(normaliseConfig, newest, older)),
+		kind(fleet.Kind{Role: fleet.BootstrapConfigTemplateKind, Group: bootstrapGroup, Kind: configKind + "Template"},
+			"spec.template.spec.", kinds.BareTemplates(normaliseConfig, newest, older)),
 	}
 }
 
 // kind completes k, whose configuration of machines is at prefix.
-func kind(k fleet.Kind, prefix string) fleet.Kind {
+func kind(k fleet.Kind, prefix string, versions ...kinds.Version) fleet.Kind {
 	const asFile = "put the content into files, and name the path"
 	k.Distribution, k.NonNegative = name, true
 	k.Refused = map[string]string{
@@ -95,7 +74,7 @@ func kind(k fleet.Kind, prefix string) fleet.Kind {
 		prefix + "files.encoding":     {"base64", "gzip", "gzip+base64"},
 		prefix + "agentConfig.format": {"cloud-config"},
 	}
-	return k
+	return kinds.Of(k, versions...)
 }
 
 // servers adds to k what it says of servers at prefix.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -18,40 +19,42 @@ const (
 	detachSeconds = 300
 )
 
-func normaliseControlPlane(v any) (any, field.ErrorList) {
-	m := &fleet.ControlPlaneManifest{Object: v, Ports: []int32{joinPort}}
-	var s planeSpec
-	var namespace string
-	switch c := v.(type) {
-	case *controlPlane:
-		s, namespace = c.Spec.planeSpec, c.Namespace
-		template := &c.Spec.MachineTemplate
-		m.Replicas, m.Version, m.Metadata, m.InfrastructureRef = c.Spec.Replicas, c.Spec.Version, template.ObjectMeta, template.Spec.InfrastructureRef
-		m.Deletion = clusterv1.MachineDeletionSpec{
+// normaliseControlPlane is a kinds.Normaliser.
+func normaliseControlPlane(o metav1.Object, at *field.Path, s *controlPlaneSpec) (any, field.ErrorList) {
+	template := &s.MachineTemplate
+	m := &fleet.ControlPlaneManifest{
+		Object: o, Replicas: s.Replicas, Version: s.Version, Metadata: template.ObjectMeta, InfrastructureRef: template.Spec.InfrastructureRef,
+		Deletion: clusterv1.MachineDeletionSpec{
 			NodeDrainTimeoutSeconds:        template.Spec.Deletion.NodeDrainTimeoutSeconds,
 			NodeVolumeDetachTimeoutSeconds: template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds,
-		}
-	case *oldControlPlane:
-		s, namespace = c.Spec.planeSpec, c.Namespace
-		template := &c.Spec.MachineTemplate
-		m.Replicas, m.Version, m.Metadata, m.OldInfrastructureRef = c.Spec.Replicas, c.Spec.Version, template.ObjectMeta, &template.InfrastructureRef
-		if template.InfrastructureRef.Name == "" {
-			m.OldInfrastructureRef = &c.Spec.InfrastructureRef
-		}
-		drain := template.NodeDrainTimeout
-		if drain == nil {
-			drain = c.Spec.NodeDrainTimeout
-		}
-		m.Deletion = clusterv1.MachineDeletionSpec{
-			NodeDrainTimeoutSeconds: rancher.Seconds(drain), NodeVolumeDetachTimeoutSeconds: rancher.Seconds(template.NodeVolumeDetachTimeout),
-		}
+		},
 	}
-	return m, completeServers(m, s, namespace)
+	return m, completeServers(m, s.planeSpec, o.GetNamespace(), at)
 }
 
-// completeServers fills into m what s says, an object in namespace, and says what is wrong
-// with it.
-func completeServers(m *fleet.ControlPlaneManifest, s planeSpec, namespace string) field.ErrorList {
+// normaliseOldControlPlane is normaliseControlPlane for the older version.
+func normaliseOldControlPlane(o metav1.Object, at *field.Path, s *oldControlPlaneSpec) (any, field.ErrorList) {
+	template := &s.MachineTemplate
+	ref, drain := &template.InfrastructureRef, template.NodeDrainTimeout
+	if ref.Name == "" {
+		ref = &s.InfrastructureRef
+	}
+	if drain == nil {
+		drain = s.NodeDrainTimeout
+	}
+	m := &fleet.ControlPlaneManifest{
+		Object: o, Replicas: s.Replicas, Version: s.Version, Metadata: template.ObjectMeta, OldInfrastructureRef: ref,
+		Deletion: clusterv1.MachineDeletionSpec{
+			NodeDrainTimeoutSeconds: rancher.Seconds(drain), NodeVolumeDetachTimeoutSeconds: rancher.Seconds(template.NodeVolumeDetachTimeout),
+		},
+	}
+	return m, completeServers(m, s.planeSpec, o.GetNamespace(), at)
+}
+
+// completeServers fills into m what s says, which is at path in an object in namespace, and says
+// what is wrong with it.
+func completeServers(m *fleet.ControlPlaneManifest, s planeSpec, namespace string, path *field.Path) field.ErrorList {
+	m.Ports = []int32{joinPort}
 	drain, detach := int32(drainSeconds), int32(detachSeconds)
 	if m.Deletion.NodeDrainTimeoutSeconds == nil {
 		m.Deletion.NodeDrainTimeoutSeconds = &drain
@@ -65,7 +68,6 @@ func completeServers(m *fleet.ControlPlaneManifest, s planeSpec, namespace strin
 	if r := s.RemediationStrategy; r != nil {
 		m.Remediation = fleet.RemediationLimits{MaxRetry: r.MaxRetry, RetryPeriodSeconds: rancher.Seconds(r.RetryPeriod), MinHealthyPeriodSeconds: rancher.Seconds(r.MinHealthyPeriod)}
 	}
-	path := field.NewPath("spec")
 	errs := validate(&s.configSpec, namespace, path)
 	errs = append(errs, rancher.ValidateVersion(m.Version, "+rke2r", path.Child("version"))...)
 	if s.ServerConfig.CNIMultusEnable && s.ServerConfig.CNI == "" {
@@ -83,8 +85,9 @@ func completeServers(m *fleet.ControlPlaneManifest, s planeSpec, namespace strin
 	return errs
 }
 
-func normaliseConfig(s configSpec, namespace string, path *field.Path) (any, field.ErrorList) {
-	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: settled(s), Settled: alike(settled(s)), Secrets: secretsOf(s.Files, path)}, validate(&s, namespace, path)
+// normaliseConfig is a kinds.Normaliser.
+func normaliseConfig(o metav1.Object, path *field.Path, s *configSpec) (any, field.ErrorList) {
+	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: settled(*s), Settled: alike(settled(*s)), Secrets: secretsOf(s.Files, path)}, validate(s, o.GetNamespace(), path)
 }
 
 // settled returns s without what does nothing, and without what is the default.

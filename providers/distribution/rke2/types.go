@@ -7,18 +7,30 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// The kinds of Cluster API's provider for RKE2: what of them JSON has.
+// The specs of the kinds of Cluster API's provider for RKE2: what of them JSON has.
 // Source: rancher/cluster-api-provider-rke2, bootstrap/api and controlplane/api.
 
-type controlPlane struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              struct {
-		planeSpec       `json:",inline"`
-		Replicas        *int32          `json:"replicas,omitempty"`
-		Version         string          `json:"version"`
-		MachineTemplate machineTemplate `json:"machineTemplate,omitzero"`
-	} `json:"spec"`
+type controlPlaneSpec struct {
+	planeSpec       `json:",inline"`
+	Replicas        *int32          `json:"replicas,omitempty"`
+	Version         string          `json:"version"`
+	MachineTemplate machineTemplate `json:"machineTemplate,omitzero"`
+}
+
+// An oldControlPlaneSpec is that of v1beta1.
+type oldControlPlaneSpec struct {
+	planeSpec         `json:",inline"`
+	Replicas          *int32                 `json:"replicas,omitempty"`
+	Version           string                 `json:"version"`
+	MachineTemplate   oldMachineTemplate     `json:"machineTemplate,omitempty"`
+	InfrastructureRef corev1.ObjectReference `json:"infrastructureRef,omitzero"`
+	NodeDrainTimeout  *metav1.Duration       `json:"nodeDrainTimeout,omitempty"`
+}
+
+// A templateSpec is that of the control planes of a class.
+type templateSpec struct {
+	planeSpec       `json:",inline"`
+	MachineTemplate machineTemplate `json:"machineTemplate,omitzero"`
 }
 
 // A planeSpec is what a control plane and a template of one both say.
@@ -62,56 +74,12 @@ type remediationStrategy struct {
 	MinHealthyPeriod *metav1.Duration `json:"minHealthyPeriod,omitempty"`
 }
 
-// An oldControlPlane is that of v1beta1.
-type oldControlPlane struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              struct {
-		planeSpec         `json:",inline"`
-		Replicas          *int32                 `json:"replicas,omitempty"`
-		Version           string                 `json:"version"`
-		MachineTemplate   oldMachineTemplate     `json:"machineTemplate,omitempty"`
-		InfrastructureRef corev1.ObjectReference `json:"infrastructureRef,omitzero"`
-		NodeDrainTimeout  *metav1.Duration       `json:"nodeDrainTimeout,omitempty"`
-	} `json:"spec"`
-}
-
 type oldMachineTemplate struct {
 	ObjectMeta              clusterv1.ObjectMeta   `json:"metadata,omitempty"`
 	InfrastructureRef       corev1.ObjectReference `json:"infrastructureRef,omitzero"`
 	NodeDrainTimeout        *metav1.Duration       `json:"nodeDrainTimeout,omitempty"`
 	NodeVolumeDetachTimeout *metav1.Duration       `json:"nodeVolumeDetachTimeout,omitempty"`
 	NodeDeletionTimeout     *metav1.Duration       `json:"nodeDeletionTimeout,omitempty"`
-}
-
-type controlPlaneTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              struct {
-		Template struct {
-			ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitzero"`
-			Spec       struct {
-				planeSpec       `json:",inline"`
-				MachineTemplate machineTemplate `json:"machineTemplate,omitzero"`
-			} `json:"spec"`
-		} `json:"template"`
-	} `json:"spec"`
-}
-
-type config struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              configSpec `json:"spec,omitzero"`
-}
-
-type configTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              struct {
-		Template struct {
-			Spec configSpec `json:"spec"`
-		} `json:"template"`
-	} `json:"spec"`
 }
 
 type configSpec struct {

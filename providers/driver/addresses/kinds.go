@@ -1,7 +1,6 @@
 package addresses
 
 import (
-	"encoding/json"
 	"net/netip"
 	"slices"
 
@@ -10,6 +9,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/objects"
+	"fairlead.dev/providers/kinds"
 )
 
 // The kinds of pools.
@@ -19,17 +19,8 @@ const (
 	GlobalPoolKind = "GlobalInClusterIPPool"
 )
 
-// An InClusterIPPool is a pool, of a namespace or of none, with the fields of the in-cluster
-// IPAM provider's kinds of that name in v1alpha2.
-type InClusterIPPool struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   PoolSpec        `json:"spec,omitempty"`
-	Status json.RawMessage `json:"status,omitempty"`
-}
-
-// PoolSpec is the spec of a pool.
+// PoolSpec is the spec of a pool, of a namespace or of none, with the fields of the in-cluster
+// IPAM provider's kinds in v1alpha2.
 type PoolSpec struct {
 	// Addresses are single ones, ranges ("10.0.0.10-10.0.0.20") and prefixes.
 	Addresses []string `json:"addresses"`
@@ -46,26 +37,23 @@ type PoolSpec struct {
 // addresses of them.
 func Kinds(provider string) []fleet.Kind {
 	kind := func(name string, global bool) fleet.Kind {
-		return fleet.Kind{
+		return kinds.Of(fleet.Kind{
 			Provider: provider, Role: fleet.InfrastructureCompanion, ClusterScoped: global,
-			Group: Group, Kind: name, Versions: []string{"v1alpha2"},
-			New:       func(string) any { return new(InClusterIPPool) },
-			Normalise: normalise,
-			Networks:  networks,
+			Group: Group, Kind: name, Networks: networks,
 			Refused: map[string]string{
 				"spec.addressReuseGracePeriodSeconds": "an address is given again when the infrastructure shows no machine that has it, and there is no record of when that was: " +
 					"leave the field out; the search for a free address rarely finds the one that was released last",
 			},
-		}
+		}, kinds.Objects(normalise, "v1alpha2"))
 	}
 	return []fleet.Kind{kind(PoolKind, false), kind(GlobalPoolKind, true)}
 }
 
-// normalise implements fleet.Kind. Its rules are those of the in-cluster IPAM provider's
+// normalise is a kinds.Normaliser. Its rules are those of the in-cluster IPAM provider's
 // webhook, and that a pool has an address to give.
-func normalise(v any) (any, field.ErrorList) {
+func normalise(_ metav1.Object, at *field.Path, s *PoolSpec) (any, field.ErrorList) {
 	var errs objects.Validator
-	spec, at := v.(*InClusterIPPool).Spec, field.NewPath("spec")
+	spec := *s
 	if len(spec.Addresses) == 0 {
 		errs.Add(field.Required(at.Child("addresses"), `addresses such as "10.0.0.10-10.0.0.20"`))
 	}

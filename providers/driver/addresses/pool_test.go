@@ -14,7 +14,7 @@ import (
 // pool is that of a spec that people write.
 func pool(t *testing.T, s PoolSpec) *Pool {
 	t.Helper()
-	v, errs := normalise(&InClusterIPPool{Spec: s})
+	v, errs := normalise(nil, field.NewPath("spec"), &s)
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
@@ -184,7 +184,7 @@ func TestNormalise(t *testing.T) {
 		"nothing wrong":            {good(func(*PoolSpec) {}), ""},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			_, errs := normalise(&InClusterIPPool{Spec: tc.spec})
+			_, errs := normalise(nil, field.NewPath("spec"), &tc.spec)
 			if tc.want == "" != (len(errs) == 0) || tc.want != "" && !strings.Contains(errs.ToAggregate().Error(), tc.want) {
 				t.Errorf("%v, want %q", errs.ToAggregate(), tc.want)
 			}

@@ -22,6 +22,9 @@ type Collector interface{ Add(errs ...*field.Error) }
 
 var _ Collector = (*Validator)(nil)
 
+// Errors returns what was collected.
+func (v *Validator) Errors() field.ErrorList { return v.Errs }
+
 // Add notes errs.
 func (v *Validator) Add(errs ...*field.Error) { v.Errs = append(v.Errs, errs...) }
 

@@ -1,7 +1,6 @@
 package external
 
 import (
-	"encoding/json"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,21 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/kinds"
 )
 
 // Kind is what spec.controlPlaneRef of a Cluster names.
 const Kind = "ExternalControlPlane"
 
-// ExternalControlPlane is a control plane that somebody else keeps.
-type ExternalControlPlane struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   Spec            `json:"spec,omitempty"`
-	Status json.RawMessage `json:"status,omitempty"`
-}
-
-// Spec is the spec of an ExternalControlPlane.
+// Spec is the spec of an ExternalControlPlane: a control plane that somebody else keeps.
 type Spec struct {
 	// Version is the version of Kubernetes that it is expected to serve. Pools are held to
 	// the one that it serves in fact.
@@ -50,16 +41,15 @@ type SecretRef struct {
 
 // Kinds returns the kinds of this package.
 func Kinds() []fleet.Kind {
-	return []fleet.Kind{{
-		Distribution: "kubeadm", Role: fleet.HostedControlPlaneKind, Group: "fairlead.dev", Kind: Kind, Versions: []string{"v1alpha1"},
-		New: func(string) any { return new(ExternalControlPlane) }, Normalise: normalise,
+	return []fleet.Kind{kinds.Of(fleet.Kind{
+		Distribution: "kubeadm", Role: fleet.HostedControlPlaneKind, Group: "fairlead.dev", Kind: Kind,
 		Limited: map[string]string{"spec.version": "the expected version; pools follow the version of the API server"},
-	}}
+	}, kinds.Objects(normalise, "v1alpha1"))}
 }
 
-// normalise implements fleet.Kind.
-func normalise(in any) (any, field.ErrorList) {
-	spec, at := in.(*ExternalControlPlane).Spec, field.NewPath("spec")
+// normalise is a kinds.Normaliser.
+func normalise(_ metav1.Object, at *field.Path, in *Spec) (any, field.ErrorList) {
+	spec := *in
 	var errs field.ErrorList
 	e, endpoint := &spec.ControlPlaneEndpoint, at.Child("controlPlaneEndpoint")
 	switch {

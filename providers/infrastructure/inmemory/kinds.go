@@ -2,17 +2,16 @@ package inmemory
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/endpoint"
+	"fairlead.dev/providers/kinds"
 )
 
 // ProviderName is the name of the provider in the registry and in its kinds.
@@ -24,18 +23,9 @@ const group = "infrastructure.cluster.x-k8s.io"
 // defaultPort is where an API server listens when nothing says otherwise.
 const defaultPort = 6443
 
-// DevCluster is the shared infrastructure of a cluster, with the fields of
-// Cluster API's kind of that name. Both versions have the same fields, but for
-// those of the docker backend, which is refused.
-type DevCluster struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   DevClusterSpec  `json:"spec,omitempty"`
-	Status json.RawMessage `json:"status,omitempty"`
-}
-
-// DevClusterSpec is the spec of a DevCluster.
+// DevClusterSpec is the shared infrastructure of a cluster, with the fields of
+// Cluster API's DevCluster. Both versions have the same fields, but for those of
+// the docker backend, which is refused.
 type DevClusterSpec struct {
 	// ControlPlaneEndpoint is where the API server is to answer: a loopback
 	// address. Without one the cloud takes a free address.
@@ -61,58 +51,8 @@ type DevClusterInMemory struct {
 	VirtualIP *endpoint.VirtualIP `json:"virtualIP,omitempty"`
 }
 
-// DevClusterTemplate is what a ClusterClass makes a DevCluster from.
-type DevClusterTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   DevClusterTemplateSpec `json:"spec,omitempty"`
-	Status json.RawMessage        `json:"status,omitempty"`
-}
-
-// DevClusterTemplateSpec is the spec of a DevClusterTemplate.
-type DevClusterTemplateSpec struct {
-	Template DevClusterTemplateResource `json:"template"`
-}
-
-// DevClusterTemplateResource is the DevCluster in a template.
-type DevClusterTemplateResource struct {
-	Metadata clusterv1.ObjectMeta `json:"metadata,omitzero"`
-	Spec     DevClusterSpec       `json:"spec"`
-}
-
-// DevMachine is what a Machine that stands alone is made from, with the fields of
-// Cluster API's kind of that name.
-type DevMachine struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   DevMachineSpec  `json:"spec,omitempty"`
-	Status json.RawMessage `json:"status,omitempty"`
-}
-
-// DevMachineTemplate is what machines are made from, with the fields of Cluster
-// API's kind of that name.
-type DevMachineTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   DevMachineTemplateSpec `json:"spec,omitempty"`
-	Status json.RawMessage        `json:"status,omitempty"`
-}
-
-// DevMachineTemplateSpec is the spec of a DevMachineTemplate.
-type DevMachineTemplateSpec struct {
-	Template DevMachineTemplateResource `json:"template"`
-}
-
-// DevMachineTemplateResource is the machine in a template.
-type DevMachineTemplateResource struct {
-	Metadata clusterv1.ObjectMeta `json:"metadata,omitzero"`
-	Spec     DevMachineSpec       `json:"spec"`
-}
-
-// DevMachineSpec is the spec of one machine.
+// DevMachineSpec is the spec of one machine, with the fields of Cluster API's
+// DevMachine.
 type DevMachineSpec struct {
 	ProviderID string            `json:"providerID,omitempty"`
 	Backend    DevMachineBackend `json:"backend"`
@@ -153,44 +93,26 @@ func Kinds() []fleet.Kind {
 	const docker = "the docker backend runs containers on the machine of a management cluster, which Fairlead does not have: " +
 		"use backend.inMemory, or a provider of real machines"
 	const ownID = "the provider gives each machine its own id: leave the field out"
-	versions := []string{"v1beta2", "v1beta1"}
-	return slices.Concat(addresses.Kinds(ProviderName), []fleet.Kind{
-		{
-			Provider: ProviderName, Role: fleet.InfrastructureCluster,
-			Group: group, Kind: "DevCluster", Versions: versions,
-			New:       func(string) any { return new(DevCluster) },
-			Normalise: normaliseCluster, Elsewhere: elsewhere,
-			Refused: map[string]string{"spec.backend.docker": docker},
-		},
-		{
-			Provider: ProviderName, Role: fleet.InfrastructureClusterTemplate,
-			Group: group, Kind: "DevClusterTemplate", Versions: versions,
-			New:       func(string) any { return new(DevClusterTemplate) },
-			Normalise: normaliseClusterTemplate,
-			Refused:   map[string]string{"spec.template.spec.backend.docker": docker},
-		},
-		{
-			Provider: ProviderName, Role: fleet.InfrastructureMachineTemplate,
-			Group: group, Kind: "DevMachineTemplate", Versions: versions,
-			New:       func(string) any { return new(DevMachineTemplate) },
-			Normalise: normaliseTemplate,
-			Resolve:   resolvePools(field.NewPath("spec", "template", "spec")),
-			Refused: map[string]string{
-				"spec.template.spec.backend.docker": docker,
-				"spec.template.spec.providerID":     ownID,
-				"spec.template.metadata": "a machine of this provider has no labels and annotations of its own: " +
-					"put them into the machine template of the MachineDeployment or KubeadmControlPlane",
-			},
-		},
-		{
-			Provider: ProviderName, Role: fleet.InfrastructureMachine,
-			Group: group, Kind: "DevMachine", Versions: versions,
-			New:       func(string) any { return new(DevMachine) },
-			Normalise: normaliseMachine,
-			Resolve:   resolvePools(field.NewPath("spec")),
-			Refused:   map[string]string{"spec.backend.docker": docker, "spec.providerID": ownID},
-		},
+	const newest, older = "v1beta2", "v1beta1"
+	kind := func(role fleet.KindRole, name string, version kinds.Version, refused map[string]string) fleet.Kind {
+		return kinds.Of(fleet.Kind{Provider: ProviderName, Role: role, Group: group, Kind: name, Refused: refused}, version)
+	}
+	cluster := kind(fleet.InfrastructureCluster, "DevCluster", kinds.Objects(normaliseCluster, newest, older),
+		map[string]string{"spec.backend.docker": docker})
+	cluster.Elsewhere = elsewhere
+	clusters := kind(fleet.InfrastructureClusterTemplate, "DevClusterTemplate", kinds.Templates(normaliseCluster, newest, older),
+		map[string]string{"spec.template.spec.backend.docker": docker})
+	machines := kind(fleet.InfrastructureMachineTemplate, "DevMachineTemplate", kinds.Templates(normaliseMachine, newest, older), map[string]string{
+		"spec.template.spec.backend.docker": docker,
+		"spec.template.spec.providerID":     ownID,
+		"spec.template.metadata": "a machine of this provider has no labels and annotations of its own: " +
+			"put them into the machine template of the MachineDeployment or KubeadmControlPlane",
 	})
+	machines.Resolve = resolvePools(field.NewPath("spec", "template", "spec"))
+	machine := kind(fleet.InfrastructureMachine, "DevMachine", kinds.Objects(normaliseMachine, newest, older),
+		map[string]string{"spec.backend.docker": docker, "spec.providerID": ownID})
+	machine.Resolve = resolvePools(field.NewPath("spec"))
+	return append(addresses.Kinds(ProviderName), cluster, clusters, machines, machine)
 }
 
 // resolvePools checks that the pools of a machine's spec, which is at the path at, are in Git.
@@ -204,11 +126,6 @@ func resolvePools(at *field.Path) func(any, func(string) map[string]any) (any, f
 	}
 }
 
-// normaliseCluster implements fleet.Kind for DevCluster.
-func normaliseCluster(v any) (any, field.ErrorList) {
-	return normaliseClusterSpec(v.(*DevCluster).Spec, field.NewPath("spec"))
-}
-
 // elsewhere implements fleet.Kind for DevCluster.
 func elsewhere(v any) field.ErrorList {
 	s, ok := v.(DevClusterSpec)
@@ -219,13 +136,9 @@ func elsewhere(v any) field.ErrorList {
 		"the control plane is hosted, and its operator serves its endpoint: leave the field out")}
 }
 
-// normaliseClusterTemplate implements fleet.Kind for DevClusterTemplate.
-func normaliseClusterTemplate(v any) (any, field.ErrorList) {
-	return normaliseClusterSpec(v.(*DevClusterTemplate).Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
-}
-
-func normaliseClusterSpec(spec DevClusterSpec, at *field.Path) (any, field.ErrorList) {
-	var errs field.ErrorList
+// normaliseCluster is a kinds.Normaliser.
+func normaliseCluster(_ metav1.Object, at *field.Path, s *DevClusterSpec) (any, field.ErrorList) {
+	spec, errs := *s, field.ErrorList(nil)
 	if len(spec.Backend.Docker) == 0 && spec.Backend.InMemory == nil {
 		errs = append(errs, backendRequired(at.Child("backend")))
 	}
@@ -246,17 +159,8 @@ func normaliseClusterSpec(spec DevClusterSpec, at *field.Path) (any, field.Error
 	return spec, errs
 }
 
-// normaliseTemplate implements fleet.Kind for DevMachineTemplate.
-func normaliseTemplate(v any) (any, field.ErrorList) {
-	return normaliseMachineSpec(v.(*DevMachineTemplate).Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
-}
-
-// normaliseMachine implements fleet.Kind for DevMachine.
-func normaliseMachine(v any) (any, field.ErrorList) {
-	return normaliseMachineSpec(v.(*DevMachine).Spec, field.NewPath("spec"))
-}
-
-func normaliseMachineSpec(spec DevMachineSpec, at *field.Path) (any, field.ErrorList) {
+// normaliseMachine is a kinds.Normaliser.
+func normaliseMachine(_ metav1.Object, at *field.Path, spec *DevMachineSpec) (any, field.ErrorList) {
 	at = at.Child("backend")
 	if spec.Backend.InMemory == nil {
 		if len(spec.Backend.Docker) == 0 {

@@ -5,21 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	kjson "sigs.k8s.io/json"
 
-	"fairlead.dev/fleet"
+	"fairlead.dev/test/run/kindstest"
 )
-
-func kindOf(t *testing.T, name string) fleet.Kind {
-	t.Helper()
-	for _, k := range Kinds() {
-		if k.Kind == name {
-			return k
-		}
-	}
-	t.Fatalf("no kind %s", name)
-	return fleet.Kind{}
-}
 
 func TestNormalise(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -95,13 +83,9 @@ func TestNormalise(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := kindOf(t, tc.kind)
+			k := kindstest.Kind(t, Kinds(), tc.kind)
 			for _, version := range []string{"v1beta1", "v1beta2"} {
-				v := k.New(version)
-				if strict, err := kjson.UnmarshalStrict([]byte(tc.in), v); err != nil || len(strict) > 0 {
-					t.Fatalf("decoding: %v %v", err, strict)
-				}
-				spec, errs := k.Normalise(v)
+				spec, errs := k.Normalise(kindstest.Object(t, k, version, tc.in))
 				var fields []string
 				for _, e := range errs {
 					fields = append(fields, e.Field)
@@ -132,8 +116,6 @@ func TestRefusedFieldsDecode(t *testing.T) {
 		"DevMachineTemplate": `{"spec":{"template":{"metadata":{"labels":{"a":"b"}},"spec":{"providerID":"x",
 			"backend":{"docker":{"customImage":"kindest/node"}}}}}}`,
 	} {
-		if strict, err := kjson.UnmarshalStrict([]byte(in), kindOf(t, kind).New("v1beta1")); err != nil || len(strict) > 0 {
-			t.Errorf("decoding %s: %v %v", kind, err, strict)
-		}
+		kindstest.Object(t, kindstest.Kind(t, Kinds(), kind), "v1beta1", in)
 	}
 }

@@ -45,7 +45,7 @@ func resolveCluster(spec any, companions func(kind string) map[string]any) (any,
 	if err != nil {
 		return spec, nil //nolint:nilerr // a name is nobody's
 	}
-	for _, kind := range []string{"HostPool", "Host"} {
+	for _, kind := range []string{poolKind, hostKind} {
 		for _, c := range companions(kind) {
 			if slices.Contains(networks(c), virtual.String()) {
 				return spec, field.ErrorList{field.Invalid(field.NewPath("spec", "controlPlaneEndpoint", "host"), s.ControlPlaneEndpoint.Host,

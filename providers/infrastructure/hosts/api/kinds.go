@@ -1,12 +1,11 @@
 package api
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/objects"
+	"fairlead.dev/providers/kinds"
 )
 
 // ProviderName is the name of the provider in the registry and in its kinds.
@@ -15,72 +14,38 @@ const ProviderName = "hosts"
 // group is the API group of the kinds.
 const group = "fairlead.dev"
 
-// The kinds that machines are made from.
+// The kinds that are read by their names.
 const (
+	clusterKind  = "HostCluster"
 	machineKind  = "HostMachine"
 	templateKind = "HostMachineTemplate"
+	poolKind     = "HostPool"
+	hostKind     = "Host"
 )
 
 // Kinds returns the kinds of this provider.
 func Kinds() []fleet.Kind {
-	versions := []string{"v1alpha1"}
-	kind := func(role fleet.KindRole, name string, object func() any) fleet.Kind {
-		return fleet.Kind{
-			Provider: ProviderName, Role: role, Group: group, Kind: name, Versions: versions,
-			New: func(string) any { return object() }, Normalise: normalise, Secrets: secrets,
-		}
+	const version = "v1alpha1"
+	kind := func(role fleet.KindRole, name string, versions ...kinds.Version) fleet.Kind {
+		return kinds.Of(fleet.Kind{Provider: ProviderName, Role: role, Group: group, Kind: name, Secrets: secrets}, versions...)
 	}
 	const ownID = "each machine gets an id of its own: leave the field out"
-	machine := kind(fleet.InfrastructureMachine, machineKind, func() any { return new(HostMachine) })
+	checked := kinds.Checked((*validator).machine)
+	machine := kind(fleet.InfrastructureMachine, machineKind, kinds.Objects(checked, version))
 	machine.Refused = map[string]string{"spec.providerID": ownID}
-	template := kind(fleet.InfrastructureMachineTemplate, templateKind, func() any { return new(HostMachineTemplate) })
+	template := kind(fleet.InfrastructureMachineTemplate, templateKind, kinds.Templates(checked, version))
 	template.Refused = map[string]string{
 		"spec.template.spec.providerID": ownID,
 		"spec.template.metadata": "a machine of this provider has no labels and annotations of its own: " +
 			"put them into the machine template of the MachineDeployment or KubeadmControlPlane",
 	}
-	cluster := kind(fleet.InfrastructureCluster, "HostCluster", func() any { return new(HostCluster) })
+	cluster := kind(fleet.InfrastructureCluster, clusterKind, kinds.Objects(kinds.Checked((*validator).cluster), version))
 	cluster.Serving, cluster.Elsewhere, cluster.Resolve = serving, elsewhere, resolveCluster
-	pool := kind(fleet.InfrastructureCompanion, "HostPool", func() any { return new(HostPool) })
-	host := kind(fleet.InfrastructureCompanion, "Host", func() any { return new(Host) })
+	clusters := kind(fleet.InfrastructureClusterTemplate, "HostClusterTemplate", kinds.Templates(kinds.Checked((*validator).clusterTemplate), version))
+	pool := kind(fleet.InfrastructureCompanion, poolKind, kinds.Objects(kinds.Checked((*validator).pool), version))
+	host := kind(fleet.InfrastructureCompanion, hostKind, kinds.Objects(kinds.Checked((*validator).hostObject), version))
 	pool.Networks, host.Networks = networks, networks
-	return []fleet.Kind{
-		cluster,
-		kind(fleet.InfrastructureClusterTemplate, "HostClusterTemplate", func() any { return new(HostClusterTemplate) }),
-		machine,
-		template,
-		pool,
-		host,
-	}
-}
-
-// normalise implements fleet.Kind.
-func normalise(in any) (any, field.ErrorList) {
-	var v validator
-	spec, template := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
-	switch o := in.(type) {
-	case *HostCluster:
-		v.cluster(spec, &o.Spec)
-		return &o.Spec, v.Errs
-	case *HostClusterTemplate:
-		v.cluster(template, &o.Spec.Template.Spec)
-		v.endpoint(template, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.Errs
-	case *HostMachine:
-		v.machine(spec, &o.Spec)
-		return &o.Spec, v.Errs
-	case *HostMachineTemplate:
-		v.machine(template, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.Errs
-	case *HostPool:
-		v.pool(spec, &o.Spec)
-		return &o.Spec, v.Errs
-	case *Host:
-		v.Required(spec.Child("poolName"), o.Spec.PoolName, "name the HostPool that the host belongs to")
-		v.host(spec, &o.Spec.HostDetails)
-		return &o.Spec, v.Errs
-	}
-	return nil, field.ErrorList{field.InternalError(spec, fmt.Errorf("%T is no kind of this provider", in))}
+	return []fleet.Kind{cluster, clusters, machine, template, pool, host}
 }
 
 // serving implements fleet.Kind.
@@ -134,7 +99,7 @@ func secrets(spec any, namespace string) []fleet.Key {
 
 // ReadCluster returns the spec of a HostCluster that was normalised.
 func ReadCluster(o fleet.Object) (*HostClusterSpec, error) {
-	return objects.Read[HostClusterSpec](o, "HostCluster")
+	return objects.Read[HostClusterSpec](o, clusterKind)
 }
 
 // ReadMachine returns the spec of a HostMachine, or of the machines of a
@@ -148,8 +113,8 @@ func ReadMachine(o fleet.Object) (*HostMachineSpec, error) {
 
 // ReadPool returns the spec of a HostPool that was normalised.
 func ReadPool(o fleet.Object) (*HostPoolSpec, error) {
-	return objects.Read[HostPoolSpec](o, "HostPool")
+	return objects.Read[HostPoolSpec](o, poolKind)
 }
 
 // ReadHost returns the spec of a Host that was normalised.
-func ReadHost(o fleet.Object) (*HostSpec, error) { return objects.Read[HostSpec](o, "Host") }
+func ReadHost(o fleet.Object) (*HostSpec, error) { return objects.Read[HostSpec](o, hostKind) }

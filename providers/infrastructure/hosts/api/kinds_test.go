@@ -4,13 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
-
 	"fairlead.dev/providers/infrastructure/hosts/api"
+	"fairlead.dev/test/run/kindstest"
 )
 
-// normalised decodes text as an object of kind and returns its spec as YAML, or what is
-// wrong with it.
 // TestServing: where hosts have workers alone, their HostCluster names no endpoint.
 func TestServing(t *testing.T) {
 	for text, want := range map[string]string{
@@ -19,47 +16,25 @@ func TestServing(t *testing.T) {
 		"spec: {loadBalancer: {poolName: hall, hostName: gate}}": "",
 	} {
 		k := api.Kinds()[0]
-		v := k.New("v1alpha1")
-		if err := yaml.UnmarshalStrict([]byte(text), v); err != nil {
-			t.Fatal(err)
-		}
-		spec, errs := k.Normalise(v)
+		spec, errs := k.Normalise(kindstest.Object(t, k, "v1alpha1", text))
 		if len(errs) > 0 {
 			t.Errorf("%s is refused for a guest: %v", text, errs)
 			continue
 		}
-		got := ""
-		if errs := k.Serving(spec); len(errs) > 0 {
-			got = errs.ToAggregate().Error()
-		}
-		if !strings.Contains(got, want) || (got == "") != (want == "") {
-			t.Errorf("%s: got %q, want %q", text, got, want)
-		}
+		kindstest.Check(t, kindstest.Text(k.Serving(spec)), want, text)
 	}
 }
 
+// normalised decodes text as an object of kind and returns its spec as YAML, or what is
+// wrong with it.
 func normalised(t *testing.T, kind, text string) string {
 	t.Helper()
-	for _, k := range api.Kinds() {
-		if k.Kind != kind {
-			continue
-		}
-		v := k.New("v1alpha1")
-		if err := yaml.UnmarshalStrict([]byte(text), v); err != nil {
-			t.Fatal(err)
-		}
-		spec, errs := k.Normalise(v)
-		if len(errs) > 0 {
-			return errs.ToAggregate().Error()
-		}
-		b, err := yaml.Marshal(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
+	k := kindstest.Kind(t, api.Kinds(), kind)
+	spec, errs := k.Normalise(kindstest.Object(t, k, "v1alpha1", text))
+	if len(errs) > 0 {
+		return kindstest.Text(errs)
 	}
-	t.Fatalf("there is no kind %s", kind)
-	return ""
+	return kindstest.YAML(t, spec)
 }
 
 func TestNormalise(t *testing.T) {

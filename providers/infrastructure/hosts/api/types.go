@@ -1,25 +1,13 @@
 package api
 
 import (
-	"encoding/json"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/providers/driver/endpoint"
 )
 
-// HostCluster is what the machines of a cluster share: the address of its API
+// HostClusterSpec is what the machines of a cluster share: the address of its API
 // servers.
-type HostCluster struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   HostClusterSpec `json:"spec,omitempty"`
-	Status json.RawMessage `json:"status,omitempty"`
-}
-
-// HostClusterSpec is the spec of a HostCluster.
 type HostClusterSpec struct {
 	// ControlPlaneEndpoint is where the API servers answer: a virtual IP that the
 	// control plane itself announces (kube-vip, keepalived), a load balancer in
@@ -47,55 +35,6 @@ type APIEndpoint struct {
 	Port int32  `json:"port,omitempty"`
 }
 
-// HostClusterTemplate is what a ClusterClass makes a HostCluster from.
-type HostClusterTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   HostClusterTemplateSpec `json:"spec,omitempty"`
-	Status json.RawMessage         `json:"status,omitempty"`
-}
-
-// HostClusterTemplateSpec is the spec of a HostClusterTemplate.
-type HostClusterTemplateSpec struct {
-	Template HostClusterTemplateResource `json:"template"`
-}
-
-// HostClusterTemplateResource is the HostCluster in a template.
-type HostClusterTemplateResource struct {
-	Metadata clusterv1.ObjectMeta `json:"metadata,omitzero"`
-	Spec     HostClusterSpec      `json:"spec"`
-}
-
-// HostMachine says which host a Machine that stands alone may take.
-type HostMachine struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   HostMachineSpec `json:"spec,omitempty"`
-	Status json.RawMessage `json:"status,omitempty"`
-}
-
-// HostMachineTemplate says which hosts machines may take.
-type HostMachineTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   HostMachineTemplateSpec `json:"spec,omitempty"`
-	Status json.RawMessage         `json:"status,omitempty"`
-}
-
-// HostMachineTemplateSpec is the spec of a HostMachineTemplate.
-type HostMachineTemplateSpec struct {
-	Template HostMachineTemplateResource `json:"template"`
-}
-
-// HostMachineTemplateResource is the machine in a template.
-type HostMachineTemplateResource struct {
-	Metadata clusterv1.ObjectMeta `json:"metadata,omitzero"`
-	Spec     HostMachineSpec      `json:"spec"`
-}
-
 // HostMachineSpec is what a machine asks of its host. Of the hosts that fit, the
 // first free one in the order of Git is taken.
 type HostMachineSpec struct {
@@ -121,17 +60,8 @@ const (
 	BootstrapScript    BootstrapMode = "Script"    // a shell script that Fairlead makes of the user data
 )
 
-// HostPool is a group of hosts that are reached alike. The hosts of a pool keep
+// HostPoolSpec is a group of hosts that are reached alike. The hosts of a pool keep
 // notes about each other: a pool of three tells of a dead host what it carried.
-type HostPool struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   HostPoolSpec    `json:"spec,omitempty"`
-	Status json.RawMessage `json:"status,omitempty"`
-}
-
-// HostPoolSpec is the spec of a HostPool.
 type HostPoolSpec struct {
 	// SSH is how its hosts are reached.
 	SSH SSH `json:"ssh"`
@@ -151,17 +81,8 @@ type PoolHost struct {
 	HostDetails `json:",inline"`
 }
 
-// Host is a host in an object of its own, of the same fields as in the list of a
+// HostSpec is a host in an object of its own, of the same fields as in the list of a
 // HostPool. Its labels are those of its metadata.
-type Host struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   HostSpec        `json:"spec,omitempty"`
-	Status json.RawMessage `json:"status,omitempty"`
-}
-
-// HostSpec is the spec of a Host.
 type HostSpec struct {
 	PoolName string `json:"poolName"`
 

@@ -39,6 +39,12 @@ func (v *validator) cluster(at *field.Path, s *HostClusterSpec) {
 	s.ControlPlaneEndpoint.Port = cmp.Or(s.ControlPlaneEndpoint.Port, defaultAPIPort)
 }
 
+// clusterTemplate checks the spec of the clusters of a class.
+func (v *validator) clusterTemplate(at *field.Path, s *HostClusterSpec) {
+	v.cluster(at, s)
+	v.endpoint(at, s)
+}
+
 // endpoint checks that s says where the API server answers, if machines on hosts serve it.
 func (v *validator) endpoint(at *field.Path, s *HostClusterSpec) {
 	if s.LoadBalancer == nil && s.ControlPlaneEndpoint.Host == "" {
@@ -98,6 +104,11 @@ func (v *validator) pool(at *field.Path, s *HostPoolSpec) {
 		v.Errs = append(v.Errs, metav1validation.ValidateLabels(h.Labels, at.Child("labels"))...)
 		v.host(at, &h.HostDetails)
 	}
+}
+
+func (v *validator) hostObject(at *field.Path, s *HostSpec) {
+	v.Required(at.Child("poolName"), s.PoolName, "name the HostPool that the host belongs to")
+	v.host(at, &s.HostDetails)
 }
 
 func (v *validator) host(at *field.Path, h *HostDetails) {

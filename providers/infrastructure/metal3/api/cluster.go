@@ -1,43 +1,12 @@
 package api
 
 import (
-	"encoding/json"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/providers/driver/endpoint"
 )
 
-// Metal3Cluster is what the machines of a cluster share: the address of its API servers.
-type Metal3Cluster struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   Metal3ClusterSpec `json:"spec,omitempty"`
-	Status json.RawMessage   `json:"status,omitempty"`
-}
-
-// Metal3ClusterTemplate is what a ClusterClass makes a Metal3Cluster from.
-type Metal3ClusterTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec Metal3ClusterTemplateSpec `json:"spec,omitempty"`
-}
-
-// Metal3ClusterTemplateSpec is the spec of a Metal3ClusterTemplate.
-type Metal3ClusterTemplateSpec struct {
-	Template Metal3ClusterTemplateResource `json:"template,omitzero"`
-}
-
-// Metal3ClusterTemplateResource is the cluster in a template.
-type Metal3ClusterTemplateResource struct {
-	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitzero"`
-	Spec       Metal3ClusterSpec    `json:"spec,omitzero"`
-}
-
-// Metal3ClusterSpec is the spec of a Metal3Cluster.
+// Metal3ClusterSpec is what the machines of a cluster share: the address of its API servers.
 type Metal3ClusterSpec struct {
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitzero"`
 	// CloudProviderEnabled says that something in the cluster gives Nodes their providerID;

@@ -16,17 +16,9 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
+	"fairlead.dev/test/run/kindstest"
 	"fairlead.dev/test/run/needs"
 )
-
-// folder is a sources.Tree of a folder that does not change.
-type folder struct{ fs.FS }
-
-// Digest implements sources.Tree.
-func (f folder) Digest(name string) (string, error) {
-	_, err := fs.Stat(f, name)
-	return name, err
-}
 
 var wholeLine = regexp.MustCompile(`(?m)^\$\{\w+\}$`)
 
@@ -64,11 +56,7 @@ func objectsOf(t *testing.T, files ...string) []render.Object {
 			t.Fatal(err)
 		}
 		data = wholeLine.ReplaceAll(data, nil)
-		more, problems, err := render.New(render.Options{Values: values()}).Objects(t.Context(), folder{fstest.MapFS{f: {Data: data}}}, f)
-		if err != nil || len(problems) > 0 {
-			t.Fatalf("rendering %s: %v %v", f, err, problems)
-		}
-		out = append(out, more...)
+		out = append(out, kindstest.Render(t, fstest.MapFS{f: {Data: data}}, values(), f)...)
 	}
 	return out
 }

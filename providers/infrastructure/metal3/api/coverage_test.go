@@ -1,44 +1,26 @@
 package api_test
 
 import (
-	"maps"
-	"regexp"
 	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/providers/infrastructure/metal3/api"
-	"fairlead.dev/render/decode"
+	"fairlead.dev/test/run/kindstest"
 )
 
 // TestCoverage: of what Metal3 takes and acts on, this is not honoured, and all that is said
 // of fields is said of one that is there.
 func TestCoverage(t *testing.T) {
-	row := regexp.MustCompile("(?m)^## (\\w+) v1\\w*$|^\\| `(spec.*?)` \\| (honoured|refused|no effect) \\|")
-	kind, honoured, others := "", 0, map[string]string{}
-	for _, m := range row.FindAllStringSubmatch(string(decode.New("f", api.Kinds()).Coverage()), -1) {
+	honoured, others := 0, map[string]string{}
+	for _, f := range kindstest.Coverage(t, api.Kinds()) {
 		switch {
-		case m[1] != "":
-			kind = m[1]
-		case !strings.HasPrefix(kind, "Metal3") && !strings.HasPrefix(kind, "Host") && kind != "BareMetalHost" && kind != "IPPool":
-		case m[3] == "honoured":
+		case strings.HasPrefix(f.Kind, "InCluster") || strings.HasPrefix(f.Kind, "GlobalInCluster"):
+		case f.Status == "honoured":
 			honoured++
 		default:
-			others[kind+" "+m[2]] = m[3]
-		}
-	}
-	seen := maps.Clone(others)
-	for _, k := range api.Kinds() {
-		if k.Kind == "InClusterIPPool" || k.Kind == "GlobalInClusterIPPool" {
-			continue
-		}
-		for status, paths := range map[string]map[string]string{"refused": k.Refused, "no effect": k.Unused} {
-			for path := range paths {
-				if seen[k.Kind+" "+path] != status {
-					t.Errorf("%s %s is said to be %s, and is no field", k.Kind, path, status)
-				}
-			}
+			others[f.Kind+" "+f.Path] = f.Status
 		}
 	}
 	without := map[string]string{ // what a controller writes, what Metal3 does not read, and what is said elsewhere here

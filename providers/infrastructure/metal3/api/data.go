@@ -1,21 +1,6 @@
 package api
 
-import (
-	"encoding/json"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// Metal3DataTemplate is what machines are told of themselves: metadata and their network.
-type Metal3DataTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   Metal3DataTemplateSpec `json:"spec,omitempty"`
-	Status json.RawMessage        `json:"status,omitempty"`
-}
-
-// Metal3DataTemplateSpec is the spec of a Metal3DataTemplate.
+// Metal3DataTemplateSpec is what machines are told of themselves: metadata and their network.
 type Metal3DataTemplateSpec struct {
 	ClusterName string       `json:"clusterName,omitempty"` // read by nobody
 	MetaData    *MetaData    `json:"metaData,omitempty"`

@@ -1,19 +1,17 @@
 package api_test
 
 import (
-	"strings"
 	"testing"
 
 	"fairlead.dev/providers/infrastructure/metal3/api"
-	"fairlead.dev/render"
-	"fairlead.dev/render/decode"
+	"fairlead.dev/test/run/kindstest"
 )
 
 // TestKindsThatAreRefused: what a controller of Metal3 writes, or what nothing here does, is
 // refused by its name with the way out.
 func TestKindsThatAreRefused(t *testing.T) {
 	const capm3, ipam, bmo = "infrastructure.cluster.x-k8s.io/v1beta2", "ipam.metal3.io/v1alpha1", "metal3.io/v1alpha1"
-	for _, tc := range []struct{ apiVersion, kind, hint string }{
+	kindstest.Refused(t, api.Kinds(), [][3]string{
 		{capm3, "Metal3Machine", "use a Metal3MachineTemplate"},
 		{"infrastructure.cluster.x-k8s.io/v1beta1", "Metal3Machine", "use a Metal3MachineTemplate"},
 		{capm3, "Metal3Data", "keep the Metal3DataTemplate"},
@@ -31,13 +29,7 @@ func TestKindsThatAreRefused(t *testing.T) {
 		{bmo, "BareMetalSwitch", "do it by hand"},
 		{bmo, "BMCEventSubscription", "remove it from the overlay"},
 		{bmo, "DataImage", "put what it holds into the image"},
-	} {
-		object := "apiVersion: " + tc.apiVersion + "\nkind: " + tc.kind + "\nmetadata: {name: m, namespace: default}\n"
-		_, problems := decode.New("f", api.Kinds()).Decode("o", []render.Object{{File: "f.yaml", YAML: []byte(object)}})
-		if len(problems) != 1 || !strings.Contains(problems[0].Message, tc.kind+" is not supported") || !strings.Contains(problems[0].Hint, tc.hint) {
-			t.Errorf("%s %s: got %v, want that it is not supported, and %q", tc.apiVersion, tc.kind, problems, tc.hint)
-		}
-	}
+	}...)
 }
 
 // TestFieldsThatAreRefused: a field that is known and not honoured is refused with the way out.
@@ -63,13 +55,6 @@ func TestFieldsThatAreRefused(t *testing.T) {
 		{machine + "metaData: {name: x}}}}", "Metal3DataTemplate"},
 		{machine + "networkData: {name: x}}}}", "Metal3DataTemplate"},
 	} {
-		_, problems := decode.New("f", api.Kinds()).Decode("o", []render.Object{{File: "f.yaml", YAML: []byte(tc.object + "\n")}})
-		said := ""
-		for _, p := range problems {
-			said += p.Message + " " + p.Hint + "\n"
-		}
-		if !strings.Contains(said, tc.hint) {
-			t.Errorf("%s:\ngot %q, want %q", tc.object, said, tc.hint)
-		}
+		kindstest.Problem(t, api.Kinds(), tc.object+"\n", tc.hint)
 	}
 }

@@ -1,22 +1,8 @@
 package api
 
-import (
-	"encoding/json"
+import corev1 "k8s.io/api/core/v1"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// BareMetalHost is a computer of the inventory.
-type BareMetalHost struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   BareMetalHostSpec `json:"spec,omitempty"`
-	Status json.RawMessage   `json:"status,omitempty"`
-}
-
-// BareMetalHostSpec is the spec of a BareMetalHost.
+// BareMetalHostSpec is a computer of the inventory.
 type BareMetalHostSpec struct {
 	Taints          []corev1.Taint   `json:"taints,omitempty"` // refused
 	BMC             BMCDetails       `json:"bmc,omitempty"`

@@ -1,14 +1,15 @@
 package api
 
 import (
-	"fmt"
 	"maps"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/kinds"
 )
 
 // ProviderName is the name of the provider in the registry and in its kinds.
@@ -45,128 +46,94 @@ var (
 
 // Kinds returns the kinds of this provider.
 func Kinds() []fleet.Kind {
-	kind := func(role fleet.KindRole, group, name string, newest, older func() any) fleet.Kind {
+	const newest, older, alpha = "v1beta2", "v1beta1", "v1alpha1"
+	kind := func(role fleet.KindRole, group, name string, versions ...kinds.Version) fleet.Kind {
 		k := fleet.Kind{
-			Provider: ProviderName, Role: role, Group: group, Kind: name, Versions: []string{"v1alpha1"},
-			New: func(version string) any {
-				if version == "v1beta1" {
-					return older()
-				}
-				return newest()
-			},
-			Normalise: normalise, Secrets: secrets, Refused: make(map[string]string), Unused: make(map[string]string),
-		}
-		if older != nil {
-			k.Versions = []string{"v1beta2", "v1beta1"}
+			Provider: ProviderName, Role: role, Group: group, Kind: name,
+			Secrets: secrets, Refused: make(map[string]string), Unused: make(map[string]string),
 		}
 		maps.Copy(k.Refused, notYet()[name])
-		return k
+		return kinds.Of(k, versions...)
 	}
-	cluster := kind(fleet.InfrastructureCluster, group, clusterKind, func() any { return new(Metal3Cluster) }, func() any { return new(v1beta1Cluster) })
+	cluster := kind(fleet.InfrastructureCluster, group, clusterKind,
+		kinds.Objects(kinds.Checked((*validator).cluster), newest),
+		kinds.Objects(kinds.Converted((*validator).convertCluster, (*validator).cluster), older))
 	cluster.Serving, cluster.Elsewhere = serving, elsewhere
 	clusters := kind(fleet.InfrastructureClusterTemplate, group, clusterTemplateKind,
-		func() any { return new(Metal3ClusterTemplate) }, func() any { return new(v1beta1ClusterTemplate) })
+		kinds.Templates(kinds.Checked((*validator).clusterTemplate), newest),
+		kinds.BareTemplates(kinds.Converted((*validator).convertCluster, (*validator).clusterTemplate), older))
 
 	machines := kind(fleet.InfrastructureMachineTemplate, group, templateKind,
-		func() any { return new(Metal3MachineTemplate) }, func() any { return new(v1beta1MachineTemplate) })
+		kinds.Objects(normaliseMachines, newest), kinds.Objects(normaliseOldMachines, older))
 	maps.Copy(machines.Refused, refusedOfMachine())
-	machines.Renamed = map[string]map[string]string{"v1beta1": {"spec.template.spec.image.diskFormat": "spec.template.spec.image.format"}}
+	machines.Renamed = map[string]map[string]string{older: {"spec.template.spec.image.diskFormat": "spec.template.spec.image.format"}}
 	machines.Resolve, machines.Hashed = resolveMachine, hashed
 
-	data := kind(fleet.InfrastructureCompanion, group, dataTemplateKind, func() any { return new(Metal3DataTemplate) }, func() any { return new(v1beta1DataTemplate) })
+	data := kind(fleet.InfrastructureCompanion, group, dataTemplateKind,
+		kinds.Objects(kinds.Checked((*validator).dataTemplate), newest),
+		kinds.Objects(kinds.Converted((*validator).convertDataTemplate, (*validator).dataTemplate), older))
 	data.Refused["spec.templateReference"] = "it is gone in v1beta2: indexes are counted for each Metal3DataTemplate; leave the field out"
 	data.Unused["spec.clusterName"] = "no code of Metal3 reads it"
 	data.Resolve = resolveData
-	data.Renamed = map[string]map[string]string{"v1beta1": {}}
+	data.Renamed = map[string]map[string]string{older: {}}
 	for _, what := range []string{"ipAddresses", "prefixes", "gateways", "dnsServers"} {
-		data.Renamed["v1beta1"]["spec.metaData."+what+"FromPool"] = "spec.metaData." + what + "FromIPPool"
+		data.Renamed[older]["spec.metaData."+what+"FromPool"] = "spec.metaData." + what + "FromIPPool"
 	}
 
-	pool := kind(fleet.InfrastructureCompanion, PoolGroup, PoolKind, func() any { return new(IPPool) }, nil)
+	pool := kind(fleet.InfrastructureCompanion, PoolGroup, PoolKind, kinds.Objects(kinds.Checked((*validator).pool), alpha))
 	pool.Networks = networks
 	pool.Unused["spec.clusterName"] = "a pool is for all clusters of its namespace"
 	pool.Unused["spec.namePrefix"] = "there are no IPAddress objects to be named"
 	pool.Limited = map[string]string{"spec.allocationStrategy": "either way the search for a free address begins where a hash of the machine's name says"}
 
-	host := kind(fleet.InfrastructureCompanion, hostGroup, HostKind, func() any { return new(BareMetalHost) }, nil)
+	host := kind(fleet.InfrastructureCompanion, hostGroup, HostKind, kinds.Objects(normaliseHost, alpha))
 	maps.Copy(host.Refused, refusedOfHost())
 	host.Unused["spec.description"] = "it is for people"
 	host.Identities = identities
-	settings := kind(fleet.InfrastructureCompanion, hostGroup, settingsKind, func() any { return new(HostFirmwareSettings) }, nil)
-	components := kind(fleet.InfrastructureCompanion, hostGroup, componentsKind, func() any { return new(HostFirmwareComponents) }, nil)
+	settings := kind(fleet.InfrastructureCompanion, hostGroup, settingsKind, kinds.Objects(normaliseSettings, alpha))
+	components := kind(fleet.InfrastructureCompanion, hostGroup, componentsKind, kinds.Objects(normaliseComponents, alpha))
 	settings.Resolve, components.Resolve = resolveFirmware, resolveFirmware
 	remediation := kind(fleet.InfrastructureCompanion, group, remediationKind,
-		func() any { return new(Metal3RemediationTemplate) }, func() any { return new(v1beta1RemediationTemplate) })
+		kinds.BareTemplates(kinds.Checked((*validator).remediation), newest),
+		kinds.BareTemplates(kinds.Converted((*validator).convertRemediation, (*validator).remediation), older))
 	remediation.Reboots = reboots
-	remediation.Renamed = map[string]map[string]string{"v1beta1": {"spec.template.spec.strategy.timeoutSeconds": "spec.template.spec.strategy.timeout"}}
+	remediation.Renamed = map[string]map[string]string{older: {"spec.template.spec.strategy.timeoutSeconds": "spec.template.spec.strategy.timeout"}}
 
 	return append([]fleet.Kind{cluster, clusters, machines, data, pool, host, settings, components, remediation}, addresses.Kinds(ProviderName)...)
 }
 
-// normalise implements fleet.Kind.
-func normalise(in any) (any, field.ErrorList) {
+func normaliseMachines(o metav1.Object, _ *field.Path, in *Metal3MachineTemplateSpec) (any, field.ErrorList) {
 	var v validator
-	switch o := in.(type) {
-	case *Metal3Cluster:
-		v.cluster(specPath, &o.Spec)
-		return &o.Spec, v.Errs
-	case *v1beta1Cluster:
-		s := v.convertCluster(specPath, &o.Spec)
-		v.cluster(specPath, s)
-		return s, v.Errs
-	case *Metal3ClusterTemplate:
-		v.clusterTemplate(templatePath, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.Errs
-	case *v1beta1ClusterTemplate:
-		s := v.convertCluster(templatePath, &o.Spec.Template.Spec)
-		v.clusterTemplate(templatePath, s)
-		return s, v.Errs
-	case *Metal3MachineTemplate:
-		s := &MachineSpec{Metal3MachineSpec: o.Spec.Template.Spec, NodeReuse: deref(o.Spec.NodeReuse)}
-		v.machine(templatePath, &s.Metal3MachineSpec, o.Namespace)
-		return s, v.Errs
-	case *v1beta1MachineTemplate:
-		s := &MachineSpec{Metal3MachineSpec: *v.convertMachine(templatePath, &o.Spec.Template.Spec), NodeReuse: o.Spec.NodeReuse}
-		v.machine(templatePath, &s.Metal3MachineSpec, o.Namespace)
-		return s, v.Errs
-	case *Metal3DataTemplate:
-		v.dataTemplate(specPath, &o.Spec)
-		return &o.Spec, v.Errs
-	case *v1beta1DataTemplate:
-		s := convertDataTemplate(&o.Spec)
-		v.dataTemplate(specPath, s)
-		return s, v.Errs
-	}
-	return normaliseOthers(in)
+	s := &MachineSpec{Metal3MachineSpec: in.Template.Template.Spec, NodeReuse: deref(in.NodeReuse)}
+	v.machine(templatePath, &s.Metal3MachineSpec, o.GetNamespace())
+	return s, v.Errs
 }
 
-// normaliseOthers is normalise for what is neither of clusters nor of machines.
-func normaliseOthers(in any) (any, field.ErrorList) {
+func normaliseOldMachines(o metav1.Object, _ *field.Path, in *v1beta1MachineTemplateSpec) (any, field.ErrorList) {
 	var v validator
-	switch o := in.(type) {
-	case *IPPool:
-		v.pool(specPath, &o.Spec)
-		return &o.Spec, v.Errs
-	case *BareMetalHost:
-		v.host(specPath, o)
-		return &o.Spec, v.Errs
-	case *HostFirmwareSettings:
-		o.Spec.host = o.Name
-		v.settings(specPath, &o.Spec)
-		return &o.Spec, v.Errs
-	case *HostFirmwareComponents:
-		o.Spec.host = o.Name
-		v.components(specPath, &o.Spec)
-		return &o.Spec, v.Errs
-	case *Metal3RemediationTemplate:
-		v.remediation(templatePath, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.Errs
-	case *v1beta1RemediationTemplate:
-		s := v.convertRemediation(templatePath, &o.Spec.Template.Spec)
-		v.remediation(templatePath, s)
-		return s, v.Errs
-	}
-	return nil, field.ErrorList{field.InternalError(specPath, fmt.Errorf("%T is no kind of this provider", in))}
+	s := &MachineSpec{Metal3MachineSpec: *v.convertMachine(templatePath, &in.Template.Spec), NodeReuse: in.NodeReuse}
+	v.machine(templatePath, &s.Metal3MachineSpec, o.GetNamespace())
+	return s, v.Errs
+}
+
+func normaliseHost(o metav1.Object, at *field.Path, s *BareMetalHostSpec) (any, field.ErrorList) {
+	var v validator
+	v.host(at, o, s)
+	return s, v.Errs
+}
+
+func normaliseSettings(o metav1.Object, at *field.Path, s *HostFirmwareSettingsSpec) (any, field.ErrorList) {
+	var v validator
+	s.host = o.GetName()
+	v.settings(at, s)
+	return s, v.Errs
+}
+
+func normaliseComponents(o metav1.Object, at *field.Path, s *HostFirmwareComponentsSpec) (any, field.ErrorList) {
+	var v validator
+	s.host = o.GetName()
+	v.components(at, s)
+	return s, v.Errs
 }
 
 // reboots implements fleet.Kind.

@@ -5,29 +5,16 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/providers/kinds"
 )
-
-// Metal3MachineTemplate is what machines are made from.
-type Metal3MachineTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec Metal3MachineTemplateSpec `json:"spec,omitempty"`
-}
 
 // Metal3MachineTemplateSpec is the spec of a Metal3MachineTemplate.
 type Metal3MachineTemplateSpec struct {
-	Template Metal3MachineTemplateResource `json:"template,omitzero"`
+	kinds.Template[Metal3MachineSpec] `json:",inline"` // whose metadata is refused
+
 	// NodeReuse has a machine that comes in place of one of the same pool take its host.
 	NodeReuse *bool `json:"nodeReuse,omitempty"`
-}
-
-// Metal3MachineTemplateResource is the machine in a template.
-type Metal3MachineTemplateResource struct {
-	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitzero"` // refused
-	Spec       Metal3MachineSpec    `json:"spec,omitempty"`
 }
 
 // Metal3MachineSpec is the spec of one machine: what is written to which host.

@@ -1,21 +1,6 @@
 package api
 
-import (
-	"encoding/json"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// IPPool is a pool that machines have addresses of.
-type IPPool struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   IPPoolSpec      `json:"spec,omitempty"`
-	Status json.RawMessage `json:"status,omitempty"`
-}
-
-// IPPoolSpec is the spec of an IPPool.
+// IPPoolSpec is a pool that machines have addresses of.
 type IPPoolSpec struct {
 	ClusterName *string `json:"clusterName,omitempty"` // no effect
 	// Pools are the addresses; one is used up before the next begins.

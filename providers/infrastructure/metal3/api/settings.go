@@ -1,38 +1,15 @@
 package api
 
-import (
-	"encoding/json"
+import "k8s.io/apimachinery/pkg/util/intstr"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-)
-
-// HostFirmwareSettings are settings of the firmware (BIOS) of the BareMetalHost of its name.
-type HostFirmwareSettings struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   HostFirmwareSettingsSpec `json:"spec,omitempty"`
-	Status json.RawMessage          `json:"status,omitempty"`
-}
-
-// HostFirmwareSettingsSpec is the spec of HostFirmwareSettings.
+// HostFirmwareSettingsSpec are settings of the firmware (BIOS) of the BareMetalHost of the same name.
 type HostFirmwareSettingsSpec struct {
 	Settings map[string]intstr.IntOrString `json:"settings"`
 
 	host string // whose they are
 }
 
-// HostFirmwareComponents are versions of the firmware of the BareMetalHost of its name.
-type HostFirmwareComponents struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   HostFirmwareComponentsSpec `json:"spec,omitempty"`
-	Status json.RawMessage            `json:"status,omitempty"`
-}
-
-// HostFirmwareComponentsSpec is the spec of HostFirmwareComponents.
+// HostFirmwareComponentsSpec are versions of the firmware of the BareMetalHost of the same name.
 type HostFirmwareComponentsSpec struct {
 	Updates []FirmwareUpdate `json:"updates"`
 
@@ -45,26 +22,7 @@ type FirmwareUpdate struct {
 	URL       string `json:"url"`
 }
 
-// Metal3RemediationTemplate is what is done with a host whose Node is sick.
-type Metal3RemediationTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   Metal3RemediationTemplateSpec `json:"spec,omitempty"`
-	Status json.RawMessage               `json:"status,omitempty"`
-}
-
-// Metal3RemediationTemplateSpec is the spec of a Metal3RemediationTemplate.
-type Metal3RemediationTemplateSpec struct {
-	Template Metal3RemediationTemplateResource `json:"template,omitzero"`
-}
-
-// Metal3RemediationTemplateResource is the remediation in a template.
-type Metal3RemediationTemplateResource struct {
-	Spec Metal3RemediationSpec `json:"spec,omitzero"`
-}
-
-// Metal3RemediationSpec is the spec of a remediation.
+// Metal3RemediationSpec is what is done with a host whose Node is unhealthy.
 type Metal3RemediationSpec struct {
 	Strategy *RemediationStrategy `json:"strategy,omitempty"`
 }

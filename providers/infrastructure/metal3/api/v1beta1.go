@@ -1,24 +1,14 @@
 package api
 
 import (
-	"encoding/json"
-
 	corev1 "k8s.io/api/core/v1"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/providers/driver/endpoint"
+	"fairlead.dev/providers/kinds"
 )
 
-// The kinds of v1beta1, where they differ from those of v1beta2.
-
-type v1beta1Cluster struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   v1beta1ClusterSpec `json:"spec,omitempty"`
-	Status json.RawMessage    `json:"status,omitempty"`
-}
+// The specs of v1beta1, where they differ from those of v1beta2.
 
 type v1beta1ClusterSpec struct {
 	ControlPlaneEndpoint APIEndpoint                     `json:"controlPlaneEndpoint,omitempty"`
@@ -34,35 +24,10 @@ type v1beta1FailureDomain struct {
 	Attributes   map[string]string `json:"attributes,omitempty"`
 }
 
-type v1beta1ClusterTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec v1beta1ClusterTemplateSpec `json:"spec,omitempty"`
-}
-
-type v1beta1ClusterTemplateSpec struct {
-	Template v1beta1ClusterTemplateResource `json:"template"`
-}
-
-type v1beta1ClusterTemplateResource struct {
-	Spec v1beta1ClusterSpec `json:"spec"`
-}
-
-type v1beta1MachineTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec v1beta1MachineTemplateSpec `json:"spec,omitempty"`
-}
-
 type v1beta1MachineTemplateSpec struct {
-	Template  v1beta1MachineTemplateResource `json:"template"`
-	NodeReuse bool                           `json:"nodeReuse"`
-}
+	kinds.BareTemplate[v1beta1MachineSpec] `json:",inline"`
 
-type v1beta1MachineTemplateResource struct {
-	Spec v1beta1MachineSpec `json:"spec"`
+	NodeReuse bool `json:"nodeReuse"`
 }
 
 type v1beta1MachineSpec struct {
@@ -83,14 +48,6 @@ type v1beta1Image struct {
 	Checksum     string        `json:"checksum,omitempty"`
 	ChecksumType *ChecksumType `json:"checksumType,omitempty"`
 	DiskFormat   *DiskFormat   `json:"format,omitempty"`
-}
-
-type v1beta1DataTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   v1beta1DataTemplateSpec `json:"spec,omitempty"`
-	Status json.RawMessage         `json:"status,omitempty"`
 }
 
 type v1beta1DataTemplateSpec struct {
@@ -135,22 +92,6 @@ type v1beta1Bond struct {
 	MACAddress         *NetworkLinkEthernetMac `json:"macAddress"`
 	Parameters         map[string]any          `json:"parameters,omitempty"`
 	BondLinks          []string                `json:"bondLinks"`
-}
-
-type v1beta1RemediationTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   v1beta1RemediationTemplateSpec `json:"spec,omitempty"`
-	Status json.RawMessage                `json:"status,omitempty"`
-}
-
-type v1beta1RemediationTemplateSpec struct {
-	Template v1beta1RemediationTemplateResource `json:"template"`
-}
-
-type v1beta1RemediationTemplateResource struct {
-	Spec v1beta1RemediationSpec `json:"spec"`
 }
 
 type v1beta1RemediationSpec struct {

@@ -53,7 +53,7 @@ func (v *validator) convertMachine(at *field.Path, in *v1beta1MachineSpec) *Meta
 	return out
 }
 
-func convertDataTemplate(in *v1beta1DataTemplateSpec) *Metal3DataTemplateSpec {
+func (v *validator) convertDataTemplate(_ *field.Path, in *v1beta1DataTemplateSpec) *Metal3DataTemplateSpec {
 	out := &Metal3DataTemplateSpec{ClusterName: in.ClusterName}
 	if m := in.MetaData; m != nil {
 		data := MetaData(*m)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"fairlead.dev/providers/driver/endpoint"
+	"fairlead.dev/test/run/kindstest"
 )
 
 const image = "image: {url: 'http://a.example.com/b.raw', checksum: 'http://a.example.com/b.sum'}"
@@ -26,12 +27,12 @@ func TestClusterChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := normalised(t, "Metal3Cluster", tc.version, tc.spec, nil)
-			check(t, got, tc.want, tc.reason)
+			kindstest.Check(t, got, tc.want, tc.reason)
 		})
 	}
 	out, _ := normalised(t, "Metal3Cluster", "v1beta1", "controlPlaneEndpoint: {host: a}\nnoCloudProvider: false\nfailureDomains: {b: {}, a: {controlPlane: true}}", nil)
 	const want = "cloudProviderEnabled: true\ncontrolPlaneEndpoint:\n  host: a\n  port: 6443\nfailureDomains:\n- controlPlane: true\n  name: a\n- name: b\n"
-	if got := asYAML(t, out); got != want {
+	if got := kindstest.YAML(t, out); got != want {
 		t.Errorf("v1beta1 as v1beta2: got\n%s, want\n%s", got, want)
 	}
 	if errs := serving(out); len(errs) > 0 {
@@ -83,11 +84,11 @@ func TestMachineChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			companions := map[string]map[string]any{"Metal3DataTemplate": {"d": &Metal3DataTemplateSpec{ClusterName: "c"}}}
 			_, got := normalised(t, "Metal3MachineTemplate", "v1beta2", tc.spec, companions)
-			check(t, got, tc.want, tc.reason)
+			kindstest.Check(t, got, tc.want, tc.reason)
 		})
 	}
 	_, got := normalised(t, "Metal3MachineTemplate", "v1beta1", image+"\ndataTemplate: {name: d, kind: Secret}", nil)
-	check(t, got, "dataTemplate.kind: Forbidden", "v1beta1 has a reference to anything")
+	kindstest.Check(t, got, "dataTemplate.kind: Forbidden", "v1beta1 has a reference to anything")
 }
 
 // TestVersionsOfMachines: what is written in v1beta1 is the same in v1beta2.
@@ -111,10 +112,10 @@ image:
   diskFormat: raw
   url: http://a/b
 `
-	if a, b := asYAML(t, older), asYAML(t, newer); a != want || b != want {
+	if a, b := kindstest.YAML(t, older), kindstest.YAML(t, newer); a != want || b != want {
 		t.Errorf("got\n%s, and\n%s, want\n%s", a, b, want)
 	}
-	if got := asYAML(t, hashed(newer)); got != `data:
+	if got := kindstest.YAML(t, hashed(newer)); got != `data:
   metaData:
     namespaces:
     - key: ns

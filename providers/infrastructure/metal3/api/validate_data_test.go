@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/test/run/kindstest"
 )
 
 func pools() map[string]map[string]any {
@@ -41,7 +43,7 @@ func TestMetaDataChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := normalised(t, "Metal3DataTemplate", "v1beta2", "{metaData: {"+tc.metaData+"}}", pools())
-			check(t, got, tc.want, tc.reason)
+			kindstest.Check(t, got, tc.want, tc.reason)
 		})
 	}
 }
@@ -77,7 +79,7 @@ func TestLinkChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := normalised(t, "Metal3DataTemplate", "v1beta2", "networkData: {links: {"+tc.links+"}}", nil)
-			check(t, got, tc.want, tc.reason)
+			kindstest.Check(t, got, tc.want, tc.reason)
 		})
 	}
 }
@@ -111,7 +113,7 @@ func TestNetworkChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const links = "{links: {ethernets: [{type: phy, id: a, macAddress: {fromHostInterface: eth0}}]}, networks: {"
 			_, got := normalised(t, "Metal3DataTemplate", "v1beta2", "networkData: "+links+tc.networks+"}}", pools())
-			check(t, got, tc.want, tc.reason)
+			kindstest.Check(t, got, tc.want, tc.reason)
 		})
 	}
 }
@@ -137,7 +139,7 @@ networkData:
 	if wrong+wrong2 != "" {
 		t.Fatal(wrong, wrong2)
 	}
-	if d := gocmp.Diff(asYAML(t, newer), asYAML(t, older)); d != "" {
+	if d := gocmp.Diff(kindstest.YAML(t, newer), kindstest.YAML(t, older)); d != "" {
 		t.Errorf("-v1beta2 +v1beta1:\n%s", d)
 	}
 	if got := newer.(*Metal3DataTemplateSpec).Pools(); len(got) != 1 || got[0] != (IPPoolReference{"p", "IPPool", "ipam.metal3.io"}) {
@@ -171,7 +173,7 @@ func TestPoolChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := normalised(t, "IPPool", "v1alpha1", tc.spec, nil)
-			check(t, got, tc.want, tc.reason)
+			kindstest.Check(t, got, tc.want, tc.reason)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -84,16 +85,15 @@ var (
 // host checks a host and fills in its defaults. Its rules are those of baremetal-operator's
 // webhook, and that a host is known well enough to be managed.
 // Source: baremetal-operator, internal/webhooks/metal3.io/v1alpha1/baremetalhost_validation.go.
-func (v *validator) host(at *field.Path, o *BareMetalHost) {
-	s := &o.Spec
-	if uuidForm.MatchString(o.Name) {
-		v.Invalid(field.NewPath("metadata", "name"), o.Name, "must be no UUID: Ironic takes it for the id of a node")
+func (v *validator) host(at *field.Path, o metav1.Object, s *BareMetalHostSpec) {
+	if uuidForm.MatchString(o.GetName()) {
+		v.Invalid(field.NewPath("metadata", "name"), o.GetName(), "must be no UUID: Ironic takes it for the id of a node")
 	}
 	s.BootMode = cmp.Or(s.BootMode, UEFI)
 	enum(v, at.Child("bootMode"), s.BootMode, UEFI, UEFISecureBoot, Legacy)
 	s.AutomatedCleaningMode = cmp.Or(s.AutomatedCleaningMode, CleaningMetadata)
 	enum(v, at.Child("automatedCleaningMode"), s.AutomatedCleaningMode, CleaningMetadata, CleaningDisabled)
-	v.inspection(at, o)
+	v.inspection(at, o.GetAnnotations(), s)
 	s.InspectionMode = cmp.Or(s.InspectionMode, InspectAgent)
 	v.bmc(at, s)
 	if s.BootMACAddress != "" {
@@ -110,8 +110,8 @@ func (v *validator) host(at *field.Path, o *BareMetalHost) {
 	v.Forbidden(at.Child("disablePowerOff"), s.DisablePowerOff && !s.Online, "online is false, and the host could not be switched off: leave out one of them")
 	v.hints(at.Child("rootDeviceHints"), s.RootDeviceHints)
 	v.raid(at, s)
-	v.annotations(o)
-	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
+	v.annotations(o.GetAnnotations(), s)
+	for _, name := range slices.Sorted(maps.Keys(o.GetLabels())) {
 		v.Forbidden(field.NewPath("metadata", "labels").Key(name), strings.HasPrefix(name, HardwarePrefix), "it says what inspection found: leave it out, or give it another name")
 	}
 }
@@ -143,14 +143,14 @@ func (v *validator) bmc(at *field.Path, s *BareMetalHostSpec) {
 
 // inspection checks the annotation and the field that say whether the host is inspected, and
 // makes the field say it.
-func (v *validator) inspection(at *field.Path, o *BareMetalHost) {
-	enum(v, at.Child("inspectionMode"), o.Spec.InspectionMode, InspectAgent, InspectFast, InspectDisabled)
-	value, has := o.Annotations[InspectAnnotation]
+func (v *validator) inspection(at *field.Path, annotations map[string]string, s *BareMetalHostSpec) {
+	enum(v, at.Child("inspectionMode"), s.InspectionMode, InspectAgent, InspectFast, InspectDisabled)
+	value, has := annotations[InspectAnnotation]
 	if !has {
 		return
 	}
 	key := field.NewPath("metadata", "annotations").Key(InspectAnnotation)
-	switch mode := o.Spec.InspectionMode; {
+	switch mode := s.InspectionMode; {
 	case value == "":
 		v.Forbidden(key, true, "it would stay in Git after the inspection: write "+InspectAfterAnnotation+" with a time instead, after which the host is inspected again")
 	case value != "" && value != string(InspectDisabled):
@@ -158,15 +158,15 @@ func (v *validator) inspection(at *field.Path, o *BareMetalHost) {
 	case value != "" && mode != "" && mode != InspectDisabled:
 		v.Invalid(key, value, "says the contrary of spec.inspectionMode: take the annotation away")
 	case value != "":
-		o.Spec.InspectionMode = InspectDisabled
+		s.InspectionMode = InspectDisabled
 	}
 }
 
 // annotations checks the annotations of a host that say what is to be done.
-func (v *validator) annotations(o *BareMetalHost) {
+func (v *validator) annotations(annotations map[string]string, s *BareMetalHostSpec) {
 	at := field.NewPath("metadata", "annotations")
-	for _, name := range slices.Sorted(maps.Keys(o.Annotations)) {
-		value, at := o.Annotations[name], at.Key(name)
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		value, at := annotations[name], at.Key(name)
 		switch {
 		case name == statusAnnotation:
 			v.Forbidden(at, true, "it is written by a controller, for moves between management clusters: take it away")
@@ -186,12 +186,12 @@ func (v *validator) annotations(o *BareMetalHost) {
 				v.Invalid(at, value, `must be the name of a cluster, or "cluster/pool"`)
 			}
 		case name == InspectAfterAnnotation:
-			if _, err := InspectAfter(o.Annotations); err != nil {
+			if _, err := InspectAfter(annotations); err != nil {
 				v.Invalid(at, value, `must be a time such as "2026-11-26T12:00:00Z"`)
 			}
-			v.Forbidden(at, o.Spec.InspectionMode == InspectDisabled, "the host is not inspected: choose another inspectionMode, or take the annotation away")
+			v.Forbidden(at, s.InspectionMode == InspectDisabled, "the host is not inspected: choose another inspectionMode, or take the annotation away")
 		case name == EraseAnnotation && value != "true": // which earlier releases took for each enrolment
-			if _, err := EraseWish(o.Annotations); err != nil {
+			if _, err := EraseWish(annotations); err != nil {
 				v.Invalid(at, value, `must be a time such as "2026-11-26T12:00:00Z": what was enrolled before it may be erased`)
 			}
 		case name == DetachedAnnotation:
@@ -203,10 +203,10 @@ func (v *validator) annotations(o *BareMetalHost) {
 				v.Invalid(at, value, `must be empty, or like {"deleteAction": "delay"} or {"deleteAction": "delete"}`)
 			}
 		case name == HardwareAnnotation && value != "":
-			if _, err := Interfaces(o.Annotations); err != nil {
+			if _, err := Interfaces(annotations); err != nil {
 				v.Invalid(at, value, err.Error())
 			}
-			v.Forbidden(at, o.Spec.InspectionMode != InspectDisabled, "inspection finds it out: set inspectionMode: disabled, or take the annotation away")
+			v.Forbidden(at, s.InspectionMode != InspectDisabled, "inspection finds it out: set inspectionMode: disabled, or take the annotation away")
 		}
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/providers/kinds"
+	"fairlead.dev/test/run/kindstest"
 )
 
 const bmc = "bmc: {address: 'redfish://10.0.0.5/redfish/v1/Systems/1', credentialsName: b}\nonline: true\n"
@@ -60,7 +63,7 @@ func TestHostChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := normalised(t, "BareMetalHost", "v1alpha1", tc.spec, nil)
-			check(t, got, tc.want, tc.reason)
+			kindstest.Check(t, got, tc.want, tc.reason)
 		})
 	}
 	out, _ := normalised(t, "BareMetalHost", "v1alpha1", bmc+"bootMACAddress: 52:54:00:00:00:AB", nil)
@@ -73,7 +76,7 @@ bootMode: UEFI
 inspectionMode: agent
 online: true
 `
-	if got := asYAML(t, out); got != want {
+	if got := kindstest.YAML(t, out); got != want {
 		t.Errorf("defaults: got\n%s, want\n%s", got, want)
 	}
 	if got := secrets(out, "ns"); len(got) != 1 || got[0].String() != "ns/b" {
@@ -82,6 +85,7 @@ online: true
 }
 
 func TestAnnotationsOfHosts(t *testing.T) {
+	host := kindstest.Kind(t, Kinds(), HostKind)
 	for name, tc := range map[string]struct {
 		annotation, value string
 		mode              InspectionMode
@@ -113,27 +117,23 @@ func TestAnnotationsOfHosts(t *testing.T) {
 		"Status":         {"baremetalhost.metal3.io/status", "{}", "", "written by a controller", "no controller is here"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &BareMetalHost{
+			o := &kinds.Object[BareMetalHostSpec]{
 				ObjectMeta: metav1.ObjectMeta{Name: "h", Annotations: map[string]string{tc.annotation: tc.value}},
 				Spec:       BareMetalHostSpec{BMC: BMCDetails{Address: "redfish://10.0.0.5", CredentialsName: "b"}, InspectionMode: tc.mode},
 			}
-			_, errs := normalise(o)
-			got := ""
-			if len(errs) > 0 {
-				got = errs.ToAggregate().Error()
-			}
-			check(t, got, tc.want, tc.reason)
+			_, errs := host.Normalise(o)
+			kindstest.Check(t, kindstest.Text(errs), tc.want, tc.reason)
 		})
 	}
-	_, errs := normalise(&BareMetalHost{
+	_, errs := host.Normalise(&kinds.Object[BareMetalHostSpec]{
 		ObjectMeta: metav1.ObjectMeta{Name: "h", Labels: map[string]string{CPUsLabel: "8"}}, Spec: BareMetalHostSpec{BMC: BMCDetails{Address: "redfish://10.0.0.5", CredentialsName: "b"}},
 	})
-	check(t, errs.ToAggregate().Error(), "it says what inspection found", "inspection would say otherwise")
-	_, errs = normalise(&BareMetalHost{
+	kindstest.Check(t, kindstest.Text(errs), "it says what inspection found", "inspection would say otherwise")
+	_, errs = host.Normalise(&kinds.Object[BareMetalHostSpec]{
 		ObjectMeta: metav1.ObjectMeta{Name: "7f1ed0a2-7b34-4d2c-9d5f-0d6f6f3b1c11"},
 		Spec:       BareMetalHostSpec{BMC: BMCDetails{Address: "redfish://10.0.0.5", CredentialsName: "b"}},
 	})
-	check(t, errs.ToAggregate().Error(), "metadata.name: Invalid value", "Ironic takes it for the id of a node")
+	kindstest.Check(t, kindstest.Text(errs), "metadata.name: Invalid value", "Ironic takes it for the id of a node")
 }
 
 func TestFirmwareAndRemediationChecks(t *testing.T) {
@@ -154,15 +154,15 @@ func TestFirmwareAndRemediationChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := normalised(t, tc.kind, tc.version, tc.spec, map[string]map[string]any{HostKind: {"x": &BareMetalHostSpec{}}})
-			check(t, got, tc.want, tc.reason)
+			kindstest.Check(t, got, tc.want, tc.reason)
 		})
 	}
 	for kind, spec := range map[string]string{settingsKind: "settings: {a: b}", componentsKind: "updates: [{component: bios, url: 'http://a/b'}]"} {
 		_, got := normalised(t, kind, "v1alpha1", spec, map[string]map[string]any{HostKind: {"y": &BareMetalHostSpec{}}})
-		check(t, got, "must be the name of a BareMetalHost that Git has", "it would do nothing")
+		kindstest.Check(t, got, "must be the name of a BareMetalHost that Git has", "it would do nothing")
 	}
 	out, _ := normalised(t, "Metal3RemediationTemplate", "v1beta1", "strategy: {timeout: 5m}", nil)
-	if got := asYAML(t, out); got != "strategy:\n  retryLimit: 1\n  timeoutSeconds: 300\n  type: Reboot\n" {
+	if got := kindstest.YAML(t, out); got != "strategy:\n  retryLimit: 1\n  timeoutSeconds: 300\n  type: Reboot\n" {
 		t.Errorf("v1beta1 as v1beta2: got\n%s", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/metal3/api"
+	"fairlead.dev/providers/kinds"
 )
 
 var (
@@ -38,7 +39,7 @@ func data() *Data {
 // template reads the spec of a Metal3DataTemplate, normalised as the decoder does it.
 func template(t *testing.T, text string) *api.Metal3DataTemplateSpec {
 	t.Helper()
-	o := new(api.Metal3DataTemplate)
+	o := new(kinds.Object[api.Metal3DataTemplateSpec])
 	if err := yaml.UnmarshalStrict([]byte(text), &o.Spec); err != nil {
 		t.Fatal(err)
 	}

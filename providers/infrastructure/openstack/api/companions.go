@@ -1,22 +1,9 @@
 package api
 
-import (
-	"encoding/json"
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// OpenStackClusterIdentity makes a Secret usable from other namespaces. It has
-// no namespace itself.
-type OpenStackClusterIdentity struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   OpenStackClusterIdentitySpec `json:"spec,omitempty"`
-	Status json.RawMessage              `json:"status,omitempty"`
-}
-
-// OpenStackClusterIdentitySpec is the spec of an OpenStackClusterIdentity.
+// OpenStackClusterIdentitySpec makes a Secret usable from other namespaces. An
+// OpenStackClusterIdentity has no namespace itself.
 type OpenStackClusterIdentitySpec struct {
 	SecretRef OpenStackCredentialSecretReference `json:"secretRef"`
 	// NamespaceSelector says which namespaces may use it; nil means all.
@@ -29,16 +16,7 @@ type OpenStackCredentialSecretReference struct {
 	Namespace string `json:"namespace"`
 }
 
-// OpenStackFloatingIPPool is what machines get floating IPs from.
-type OpenStackFloatingIPPool struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   OpenStackFloatingIPPoolSpec `json:"spec,omitempty"`
-	Status json.RawMessage             `json:"status,omitempty"`
-}
-
-// OpenStackFloatingIPPoolSpec is the spec of an OpenStackFloatingIPPool.
+// OpenStackFloatingIPPoolSpec is what machines get floating IPs from.
 type OpenStackFloatingIPPoolSpec struct {
 	// PreAllocatedFloatingIPs exist; they are given out first and never deleted.
 	PreAllocatedFloatingIPs []string `json:"preAllocatedFloatingIPs,omitempty"`

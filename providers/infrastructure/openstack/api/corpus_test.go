@@ -1,32 +1,19 @@
 package api_test
 
 import (
-	"context"
 	"encoding/json"
-	"io/fs"
 	"os"
-	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/openstack/api"
-	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
+	"fairlead.dev/test/run/kindstest"
 	"fairlead.dev/test/run/needs"
 )
-
-// folder is a sources.Tree of a folder that does not change.
-type folder struct{ fs.FS }
-
-// Digest implements sources.Tree.
-func (f folder) Digest(name string) (string, error) {
-	_, err := fs.Stat(f, name)
-	return name, err
-}
 
 // values are what upstream's env.rc and its readers give the variables of the
 // templates.
@@ -60,7 +47,6 @@ func values() map[string]string {
 // its variables, gives a cluster with these kinds and nothing to complain about.
 func TestCorpus(t *testing.T) {
 	dir := needs.Corpus(t)
-	tree := folder{os.DirFS(dir)}
 	type found struct {
 		Cluster, Provider, Version string
 		ControlPlane               int
@@ -90,12 +76,7 @@ func TestCorpus(t *testing.T) {
 		"capo/templates/cluster-template-without-lb.yaml":     func(f *found) { f.ControlPlane, f.LoadBalancer = 1, false },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := render.New(render.Options{Values: values()})
-			objects, problems, err := b.Objects(context.Background(), tree, name)
-			if err != nil || len(problems) > 0 {
-				t.Fatalf("rendering: %v %v", err, problems)
-			}
-			clusters, problems := decode.New("f", api.Kinds()).Decode(name, objects)
+			clusters, problems := decode.New("f", api.Kinds()).Decode(name, kindstest.Render(t, os.DirFS(dir), values(), name))
 			for _, p := range problems {
 				t.Error(p)
 			}
@@ -138,38 +119,26 @@ func TestCorpus(t *testing.T) {
 
 // TestServersByHand: what Fairlead makes itself is refused, with the way out.
 func TestServersByHand(t *testing.T) {
-	object := "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: OpenStackServer\nmetadata: {name: m}\n"
-	_, problems := decode.New("f", api.Kinds()).Decode("o", []render.Object{{File: "f.yaml", YAML: []byte(object)}})
-	if len(problems) != 1 || !strings.Contains(problems[0].Message, "OpenStackServer is not supported") || !strings.Contains(problems[0].Hint, "OpenStackMachineTemplate") {
-		t.Errorf("got %v, want that it is not supported and what is", problems)
-	}
+	kindstest.Refused(t, api.Kinds(), [3]string{"infrastructure.cluster.x-k8s.io/v1beta2", "OpenStackServer", "OpenStackMachineTemplate"})
 }
 
 // TestMachine reads an OpenStackMachine, of a Machine that stands alone, in both
 // versions as the machine of a template is.
 func TestMachine(t *testing.T) {
 	for version, flavor := range map[string]string{"v1beta2": "{filter: {name: small}}", "v1beta1": "small"} {
-		spec := func(kind, wrap, end string) string {
-			return "apiVersion: infrastructure.cluster.x-k8s.io/" + version + "\nkind: " + kind + "\nmetadata: {name: m}\nspec: " + wrap + "{flavor: " + flavor + ", image: {filter: {name: debian}}}" + end
-		}
+		spec := "{flavor: " + flavor + ", image: {filter: {name: debian}}}"
 		var read [2]*api.OpenStackMachineSpec
-		for i, doc := range []string{spec("OpenStackMachine", "", ""), spec("OpenStackMachineTemplate", "{template: {spec: ", "}}")} {
-			for _, k := range api.Kinds() {
-				o := k.New(version)
-				if !strings.Contains(doc, "kind: "+k.Kind+"\n") || yaml.UnmarshalStrict([]byte(doc), o) != nil {
-					continue
-				}
-				normal, errs := k.Normalise(o)
-				if len(errs) > 0 {
-					t.Fatalf("%s: %v", doc, errs)
-				}
-				data, err := json.Marshal(normal)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if read[i], err = api.ReadMachine(fleet.Object{GVK: schema.GroupVersionKind{Kind: k.Kind}, Spec: data}); err != nil {
-					t.Fatal(err)
-				}
+		for i, kind := range []string{"OpenStackMachine", "OpenStackMachineTemplate"} {
+			normal, errs := kindstest.Normalised(t, kindstest.Kind(t, api.Kinds(), kind), version, spec, nil)
+			if len(errs) > 0 {
+				t.Fatalf("%s: %v", kind, errs)
+			}
+			data, err := json.Marshal(normal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if read[i], err = api.ReadMachine(fleet.Object{GVK: schema.GroupVersionKind{Kind: kind}, Spec: data}); err != nil {
+				t.Fatal(err)
 			}
 		}
 		if d := gocmp.Diff(read[1], read[0]); d != "" || read[0] == nil || *read[0].Flavor.Filter.Name != "small" {

@@ -14,17 +14,6 @@ const imageGroup = "openstack.k-orc.cloud"
 // imageKind is the kind of an image there, which imageRef names.
 const imageKind = "Image"
 
-// An Image is an image of Glance as the OpenStack Resource Controller describes it:
-// one that exists, or one that is made from a URL.
-// Source: k-orc/openstack-resource-controller, api/v1alpha1.
-type Image struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   ImageSpec       `json:"spec,omitempty"`
-	Status json.RawMessage `json:"status,omitempty"`
-}
-
 // A ManagementPolicy says who makes an image.
 type ManagementPolicy string
 
@@ -34,7 +23,9 @@ const (
 	Unmanaged ManagementPolicy = "unmanaged" // it exists, and Import finds it
 )
 
-// ImageSpec is the spec of an Image.
+// ImageSpec is an image of Glance as the OpenStack Resource Controller describes it:
+// one that exists, or one that is made from a URL.
+// Source: k-orc/openstack-resource-controller, api/v1alpha1.
 type ImageSpec struct {
 	ManagementPolicy ManagementPolicy `json:"managementPolicy,omitempty"`
 	Import           *ImageImport     `json:"import,omitempty"`   // with Unmanaged, and only then

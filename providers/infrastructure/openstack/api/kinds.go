@@ -1,11 +1,11 @@
 package api
 
 import (
-	"fmt"
-
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/kinds"
 )
 
 // ProviderName is the name of the provider in the registry and in its kinds.
@@ -14,10 +14,13 @@ const ProviderName = "openstack"
 // group is the API group of the kinds.
 const group = "infrastructure.cluster.x-k8s.io"
 
-// The kinds that machines are made from.
+// The kinds that are read by their names.
 const (
+	clusterKind  = "OpenStackCluster"
 	machineKind  = "OpenStackMachine"
 	templateKind = "OpenStackMachineTemplate"
+	identityKind = "OpenStackClusterIdentity"
+	poolKind     = "OpenStackFloatingIPPool"
 )
 
 // MaxDescription is how many characters of a description are the user's: what
@@ -30,12 +33,15 @@ const maxNameSuffix = 128
 
 // Kinds returns the kinds of this provider.
 func Kinds() []fleet.Kind {
+	const newest, older, alpha = "v1beta2", "v1beta1", "v1alpha1"
+	kind := func(role fleet.KindRole, group, name string, versions ...kinds.Version) fleet.Kind {
+		return kinds.Of(fleet.Kind{Provider: ProviderName, Role: role, Group: group, Kind: name, Secrets: secrets}, versions...)
+	}
 	const (
 		providerID = "Nova gives each server its own id: leave the field out"
 		identity   = "the bastion is made with the identity of the cluster: leave the field out"
 		floatingIP = "a bastion has one floating IP: name it in bastion.floatingIP, or leave that out too and one is made"
 	)
-	versions := []string{"v1beta2", "v1beta1"}
 	bastion := func(at string) map[string]string {
 		return map[string]string{
 			at + "bastion.spec.providerID":        providerID,
@@ -43,101 +49,49 @@ func Kinds() []fleet.Kind {
 			at + "bastion.spec.floatingIPPoolRef": floatingIP,
 		}
 	}
-	return append([]fleet.Kind{
-		{
-			Provider: ProviderName, Role: fleet.InfrastructureCluster,
-			Group: group, Kind: "OpenStackCluster", Versions: versions,
-			New: func(version string) any {
-				if version == "v1beta1" {
-					return new(v1beta1Cluster)
-				}
-				return new(OpenStackCluster)
-			},
-			Normalise: normalise, Elsewhere: elsewhere, Networks: networks,
-			Renamed: map[string]map[string]string{"v1beta1": {
-				"spec.apiServer.managedLoadBalancer": "spec.apiServerLoadBalancer",
-				"spec.apiServer.enableFloatingIP":    "spec.disableAPIServerFloatingIP",
-				"spec.apiServer.floatingIP":          "spec.apiServerFloatingIP",
-				"spec.apiServer.fixedIP":             "spec.apiServerFixedIP",
-			}},
-			Resolve: resolveBelow(field.NewPath("spec")),
-			Secrets: secrets,
-			Refused: bastion("spec."),
-		},
-		{
-			Provider: ProviderName, Role: fleet.InfrastructureClusterTemplate,
-			Group: group, Kind: "OpenStackClusterTemplate", Versions: versions,
-			New: func(version string) any {
-				if version == "v1beta1" {
-					return new(v1beta1ClusterTemplate)
-				}
-				return new(OpenStackClusterTemplate)
-			},
-			Normalise: normalise,
-			Resolve:   resolveBelow(field.NewPath("spec", "template", "spec")),
-			Secrets:   secrets,
-			Refused:   bastion("spec.template.spec."),
-		},
-		{
-			Provider: ProviderName, Role: fleet.InfrastructureMachineTemplate,
-			Group: group, Kind: templateKind, Versions: versions,
-			New: func(version string) any {
-				if version == "v1beta1" {
-					return new(v1beta1MachineTemplate)
-				}
-				return new(OpenStackMachineTemplate)
-			},
-			Normalise: normalise,
-			Resolve:   resolveBelow(field.NewPath("spec", "template", "spec")),
-			Secrets:   secrets,
-			Refused:   map[string]string{"spec.template.spec.providerID": providerID},
-		},
-		{
-			Provider: ProviderName, Role: fleet.InfrastructureMachine,
-			Group: group, Kind: machineKind, Versions: versions,
-			New: func(version string) any {
-				if version == "v1beta1" {
-					return new(v1beta1Machine)
-				}
-				return new(OpenStackMachine)
-			},
-			Normalise: normalise,
-			Resolve:   resolveBelow(field.NewPath("spec")),
-			Secrets:   secrets,
-			Refused:   map[string]string{"spec.providerID": providerID},
-		},
-	}, companionKinds()...)
+	spec, template := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
+
+	checked, converted := kinds.Checked((*validator).cluster), asWritten(kinds.Converted((*validator).convertCluster, (*validator).cluster))
+	cluster := kind(fleet.InfrastructureCluster, group, clusterKind, kinds.Objects(checked, newest), kinds.Objects(converted, older))
+	cluster.Elsewhere, cluster.Networks, cluster.Resolve, cluster.Refused = elsewhere, networks, resolveBelow(spec), bastion("spec.")
+	cluster.Renamed = map[string]map[string]string{older: {
+		"spec.apiServer.managedLoadBalancer": "spec.apiServerLoadBalancer",
+		"spec.apiServer.enableFloatingIP":    "spec.disableAPIServerFloatingIP",
+		"spec.apiServer.floatingIP":          "spec.apiServerFloatingIP",
+		"spec.apiServer.fixedIP":             "spec.apiServerFixedIP",
+	}}
+	clusters := kind(fleet.InfrastructureClusterTemplate, group, "OpenStackClusterTemplate", kinds.Templates(checked, newest), kinds.BareTemplates(converted, older))
+	clusters.Resolve, clusters.Refused = resolveBelow(template), bastion("spec.template.spec.")
+
+	checkedMachine, convertedMachine := kinds.Checked((*validator).machine), asWritten(kinds.Converted((*validator).convertMachine, (*validator).machine))
+	machines := kind(fleet.InfrastructureMachineTemplate, group, templateKind, kinds.BareTemplates(checkedMachine, newest), kinds.BareTemplates(convertedMachine, older))
+	machines.Resolve, machines.Refused = resolveBelow(template), map[string]string{"spec.template.spec.providerID": providerID}
+	machine := kind(fleet.InfrastructureMachine, group, machineKind, kinds.Objects(checkedMachine, newest), kinds.Objects(convertedMachine, older))
+	machine.Resolve, machine.Refused = resolveBelow(spec), map[string]string{"spec.providerID": providerID}
+
+	login := kind(fleet.InfrastructureCompanion, group, identityKind, kinds.Objects(kinds.Checked((*validator).clusterIdentity), alpha))
+	login.ClusterScoped = true
+	pool := kind(fleet.InfrastructureCompanion, group, poolKind, kinds.Objects(kinds.Checked((*validator).pool), alpha))
+	image := kind(fleet.InfrastructureCompanion, imageGroup, imageKind, kinds.Objects(normaliseImage, alpha))
+	image.Refused = map[string]string{
+		"spec.resource.content.download.decompress": "Glance does not unpack what it downloads: give the URL of the unpacked image, or upload it and import it by name",
+		"spec.resyncPeriod":                         "images are looked at with the rest of the project: leave the field out",
+	}
+	return []fleet.Kind{cluster, clusters, machines, machine, login, pool, image}
 }
 
-// companionKinds returns the kinds that clusters and machines refer to.
-func companionKinds() []fleet.Kind {
-	return []fleet.Kind{
-		{
-			Provider: ProviderName, Role: fleet.InfrastructureCompanion,
-			Group: group, Kind: "OpenStackClusterIdentity", Versions: []string{"v1alpha1"}, ClusterScoped: true,
-			New:       func(string) any { return new(OpenStackClusterIdentity) },
-			Normalise: normalise,
-			Secrets:   secrets,
-		},
-		{
-			Provider: ProviderName, Role: fleet.InfrastructureCompanion,
-			Group: group, Kind: "OpenStackFloatingIPPool", Versions: []string{"v1alpha1"},
-			New:       func(string) any { return new(OpenStackFloatingIPPool) },
-			Normalise: normalise,
-			Secrets:   secrets,
-		},
-		{
-			Provider: ProviderName, Role: fleet.InfrastructureCompanion,
-			Group: imageGroup, Kind: imageKind, Versions: []string{"v1alpha1"},
-			New:       func(string) any { return new(Image) },
-			Normalise: normalise,
-			Secrets:   secrets,
-			Refused: map[string]string{
-				"spec.resource.content.download.decompress": "Glance does not unpack what it downloads: give the URL of the unpacked image, or upload it and import it by name",
-				"spec.resyncPeriod":                         "images are looked at with the rest of the project: leave the field out",
-			},
-		},
+// asWritten returns n with the paths of its errors as people wrote them in v1beta1.
+func asWritten[S any](n kinds.Normaliser[S]) kinds.Normaliser[S] {
+	return func(o metav1.Object, at *field.Path, spec *S) (any, field.ErrorList) {
+		out, errs := n(o, at, spec)
+		return out, writtenAsV1Beta1(errs)
 	}
+}
+
+func normaliseImage(o metav1.Object, at *field.Path, s *ImageSpec) (any, field.ErrorList) {
+	var v validator
+	v.orcImage(at, s, o.GetName())
+	return s, v.Errs
 }
 
 // resolveBelow returns resolve for a kind whose spec is at a path.
@@ -145,53 +99,6 @@ func resolveBelow(at *field.Path) func(any, func(string) map[string]any) (any, f
 	return func(spec any, companions func(kind string) map[string]any) (any, field.ErrorList) {
 		return resolve(spec, companions, at)
 	}
-}
-
-// normalise implements fleet.Kind. Paths of errors are those of the version that
-// was read.
-func normalise(in any) (any, field.ErrorList) {
-	var v validator
-	spec, template := field.NewPath("spec"), field.NewPath("spec", "template", "spec")
-	switch o := in.(type) {
-	case *OpenStackCluster:
-		v.cluster(spec, &o.Spec)
-		return &o.Spec, v.Errs
-	case *OpenStackClusterTemplate:
-		v.cluster(template, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.Errs
-	case *OpenStackMachine:
-		v.machine(spec, &o.Spec)
-		return &o.Spec, v.Errs
-	case *OpenStackMachineTemplate:
-		v.machine(template, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.Errs
-	case *OpenStackClusterIdentity:
-		v.clusterIdentity(spec, &o.Spec)
-		return &o.Spec, v.Errs
-	case *OpenStackFloatingIPPool:
-		v.pool(spec, &o.Spec)
-		return &o.Spec, v.Errs
-	case *Image:
-		v.orcImage(spec, &o.Spec, o.Name)
-		return &o.Spec, v.Errs
-	case *v1beta1Cluster:
-		s := v.convertCluster(spec, &o.Spec)
-		v.cluster(spec, s)
-		return s, v.writtenAsV1Beta1()
-	case *v1beta1ClusterTemplate:
-		s := v.convertCluster(template, &o.Spec.Template.Spec)
-		v.cluster(template, s)
-		return s, v.writtenAsV1Beta1()
-	case *v1beta1Machine:
-		s := v.convertMachine(spec, &o.Spec)
-		v.machine(spec, s)
-		return s, v.writtenAsV1Beta1()
-	case *v1beta1MachineTemplate:
-		s := v.convertMachine(template, &o.Spec.Template.Spec)
-		v.machine(template, s)
-		return s, v.writtenAsV1Beta1()
-	}
-	return nil, field.ErrorList{field.InternalError(spec, fmt.Errorf("%T is no kind of this provider", in))}
 }
 
 // secrets implements fleet.Kind.

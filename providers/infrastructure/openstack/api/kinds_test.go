@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/test/run/kindstest"
 )
 
 const minimalCluster = `
@@ -119,19 +120,19 @@ managedSubnets: [{cidr: 10.6.0.0/24}]`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			version := kindOf(t, tc.kind).Versions[0]
+			version := kindstest.Kind(t, Kinds(), tc.kind).Versions[0]
 			spec, errs := normalised(t, tc.kind, version, tc.in)
 			if len(errs) > 0 {
 				t.Fatalf("%s: %v", tc.reason, errs)
 			}
-			if d := cmp.Diff(canonical(t, tc.want), asYAML(t, spec)); d != "" {
+			if d := cmp.Diff(canonical(t, tc.want), kindstest.YAML(t, spec)); d != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, d)
 			}
-			again, errs := normalised(t, tc.kind, version, asYAML(t, spec))
+			again, errs := normalised(t, tc.kind, version, kindstest.YAML(t, spec))
 			if len(errs) > 0 {
 				t.Fatalf("what was normalised is not right: %v", errs)
 			}
-			if d := cmp.Diff(asYAML(t, spec), asYAML(t, again)); d != "" {
+			if d := cmp.Diff(kindstest.YAML(t, spec), kindstest.YAML(t, again)); d != "" {
 				t.Errorf("what was normalised is normalised otherwise: %s", d)
 			}
 		})
@@ -152,7 +153,7 @@ func TestSecrets(t *testing.T) {
 		"identity":            {"OpenStackClusterIdentity", `{secretRef: {name: a, namespace: vault}}`, []fleet.Key{{Namespace: "vault", Name: "a"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := kindOf(t, tc.kind)
+			k := kindstest.Kind(t, Kinds(), tc.kind)
 			spec, errs := normalised(t, tc.kind, k.Versions[0], tc.spec)
 			if len(errs) > 0 {
 				t.Fatal(errs)

@@ -1,39 +1,6 @@
 package api
 
-import (
-	"encoding/json"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// OpenStackMachine is what a Machine that stands alone is made from.
-type OpenStackMachine struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   OpenStackMachineSpec `json:"spec,omitempty"`
-	Status json.RawMessage      `json:"status,omitempty"`
-}
-
-// OpenStackMachineTemplate is what machines are made from.
-type OpenStackMachineTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   OpenStackMachineTemplateSpec `json:"spec,omitempty"`
-	Status json.RawMessage              `json:"status,omitempty"`
-}
-
-// OpenStackMachineTemplateSpec is the spec of an OpenStackMachineTemplate.
-type OpenStackMachineTemplateSpec struct {
-	Template OpenStackMachineTemplateResource `json:"template,omitzero"`
-}
-
-// OpenStackMachineTemplateResource is the machine in a template.
-type OpenStackMachineTemplateResource struct {
-	Spec OpenStackMachineSpec `json:"spec,omitzero"`
-}
+import corev1 "k8s.io/api/core/v1"
 
 // OpenStackMachineSpec is the spec of one machine: a server of Nova.
 type OpenStackMachineSpec struct {

@@ -7,7 +7,7 @@ import (
 
 // ReadCluster returns the spec of an OpenStackCluster that was normalised.
 func ReadCluster(o fleet.Object) (*OpenStackClusterSpec, error) {
-	return objects.Read[OpenStackClusterSpec](o, "OpenStackCluster")
+	return objects.Read[OpenStackClusterSpec](o, clusterKind)
 }
 
 // ReadMachine returns the spec of an OpenStackMachine, or of the machines of an
@@ -22,13 +22,13 @@ func ReadMachine(o fleet.Object) (*OpenStackMachineSpec, error) {
 // ReadIdentity returns the spec of an OpenStackClusterIdentity that was
 // normalised.
 func ReadIdentity(o fleet.Object) (*OpenStackClusterIdentitySpec, error) {
-	return objects.Read[OpenStackClusterIdentitySpec](o, "OpenStackClusterIdentity")
+	return objects.Read[OpenStackClusterIdentitySpec](o, identityKind)
 }
 
 // ReadFloatingIPPool returns the spec of an OpenStackFloatingIPPool that was
 // normalised.
 func ReadFloatingIPPool(o fleet.Object) (*OpenStackFloatingIPPoolSpec, error) {
-	return objects.Read[OpenStackFloatingIPPoolSpec](o, "OpenStackFloatingIPPool")
+	return objects.Read[OpenStackFloatingIPPoolSpec](o, poolKind)
 }
 
 // IsImage reports whether o is an Image.

@@ -1,41 +1,8 @@
 package api
 
-import (
-	"encoding/json"
+import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-)
-
-// OpenStackCluster is what the machines of a cluster share.
-type OpenStackCluster struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   OpenStackClusterSpec `json:"spec,omitempty"`
-	Status json.RawMessage      `json:"status,omitempty"`
-}
-
-// OpenStackClusterTemplate is what a ClusterClass makes an OpenStackCluster from.
-type OpenStackClusterTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec OpenStackClusterTemplateSpec `json:"spec,omitempty"`
-}
-
-// OpenStackClusterTemplateSpec is the spec of an OpenStackClusterTemplate.
-type OpenStackClusterTemplateSpec struct {
-	Template OpenStackClusterTemplateResource `json:"template,omitzero"`
-}
-
-// OpenStackClusterTemplateResource is the cluster in a template.
-type OpenStackClusterTemplateResource struct {
-	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitzero"`
-	Spec       OpenStackClusterSpec `json:"spec,omitzero"`
-}
-
-// OpenStackClusterSpec is the spec of an OpenStackCluster. Where it names a
+// OpenStackClusterSpec is what the machines of a cluster share. Where it names a
 // network that exists, Fairlead makes none; what it does not name is made where
 // ManagedSubnets says so.
 type OpenStackClusterSpec struct {

@@ -1,37 +1,11 @@
 package api
 
 import (
-	"encoding/json"
-
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// The kinds of v1beta1, where they differ from those of v1beta2.
-
-type v1beta1Cluster struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   v1beta1ClusterSpec `json:"spec,omitempty"`
-	Status json.RawMessage    `json:"status,omitempty"`
-}
-
-type v1beta1ClusterTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec v1beta1ClusterTemplateSpec `json:"spec,omitempty"`
-}
-
-type v1beta1ClusterTemplateSpec struct {
-	Template v1beta1ClusterTemplateResource `json:"template,omitzero"`
-}
-
-type v1beta1ClusterTemplateResource struct {
-	Spec v1beta1ClusterSpec `json:"spec,omitzero"`
-}
+// The specs of v1beta1, where they differ from those of v1beta2.
 
 type v1beta1ClusterSpec struct {
 	ManagedSubnets                   []SubnetSpec                  `json:"managedSubnets,omitempty"`
@@ -70,30 +44,6 @@ type v1beta1Bastion struct {
 	Spec             *v1beta1MachineSpec `json:"spec,omitempty"`
 	AvailabilityZone *string             `json:"availabilityZone,omitempty"`
 	FloatingIP       *string             `json:"floatingIP,omitempty"`
-}
-
-type v1beta1Machine struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   v1beta1MachineSpec `json:"spec,omitempty"`
-	Status json.RawMessage    `json:"status,omitempty"`
-}
-
-type v1beta1MachineTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   v1beta1MachineTemplateSpec `json:"spec,omitempty"`
-	Status json.RawMessage            `json:"status,omitempty"`
-}
-
-type v1beta1MachineTemplateSpec struct {
-	Template v1beta1MachineTemplateResource `json:"template"`
-}
-
-type v1beta1MachineTemplateResource struct {
-	Spec v1beta1MachineSpec `json:"spec"`
 }
 
 type v1beta1MachineSpec struct {

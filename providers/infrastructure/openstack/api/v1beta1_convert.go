@@ -113,8 +113,8 @@ func not(b *bool) *bool {
 	return new(!*b)
 }
 
-// writtenAsV1Beta1 returns the errors with the paths that people wrote.
-func (v *validator) writtenAsV1Beta1() field.ErrorList {
+// writtenAsV1Beta1 returns errs with the paths that people wrote.
+func writtenAsV1Beta1(errs field.ErrorList) field.ErrorList {
 	names := strings.NewReplacer(
 		"spec.apiServer.managedLoadBalancer", "spec.apiServerLoadBalancer",
 		"spec.apiServer.enableFloatingIP", "spec.disableAPIServerFloatingIP",
@@ -129,8 +129,8 @@ func (v *validator) writtenAsV1Beta1() field.ErrorList {
 		"spec.flavor.filter", "spec.flavor",
 		"spec.flavor.id", "spec.flavorID",
 	)
-	for _, e := range v.Errs {
+	for _, e := range errs {
 		e.Field = names.Replace(e.Field)
 	}
-	return v.Errs
+	return errs
 }

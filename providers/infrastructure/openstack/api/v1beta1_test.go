@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/test/run/kindstest"
 )
 
 // everyClusterField is a cluster with each field of v1beta1 that another cluster
@@ -115,10 +117,10 @@ func TestV1Beta1IsTheSame(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			if d := cmp.Diff(asYAML(t, want), asYAML(t, old)); d != "" {
+			if d := cmp.Diff(kindstest.YAML(t, want), kindstest.YAML(t, old)); d != "" {
 				t.Errorf("-v1beta2 +v1beta1:\n%s", d)
 			}
-			if d := cmp.Diff(canonical(t, tc.new), asYAML(t, want)); d != "" && name == "all that is made" {
+			if d := cmp.Diff(canonical(t, tc.new), kindstest.YAML(t, want)); d != "" && name == "all that is made" {
 				t.Errorf("v1beta2 is changed: %s", d)
 			}
 		})

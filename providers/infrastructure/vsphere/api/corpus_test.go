@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"io/fs"
 	"os"
 	"testing"
 
@@ -11,17 +10,9 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
+	"fairlead.dev/test/run/kindstest"
 	"fairlead.dev/test/run/needs"
 )
-
-// folder is a sources.Tree of a folder that does not change.
-type folder struct{ fs.FS }
-
-// Digest implements sources.Tree.
-func (f folder) Digest(name string) (string, error) {
-	_, err := fs.Stat(f, name)
-	return name, err
-}
 
 // values are what people give the variables of upstream's templates.
 func values() map[string]string {
@@ -66,7 +57,7 @@ spec: {addresses: [10.0.0.20-10.0.0.99], prefix: 24, gateway: 10.0.0.1}
 // TestCorpus: every template that upstream ships for a vCenter, with values for its
 // variables, gives a cluster with these kinds and nothing to complain about.
 func TestCorpus(t *testing.T) {
-	dir := needs.Corpus(t)
+	dir := needs.Corpus(t, "capv", "templates")
 	type found struct {
 		Cluster, Provider, Version, Server, Endpoint string
 		ControlPlane, Workers                        int
@@ -80,7 +71,6 @@ func TestCorpus(t *testing.T) {
 		ControlPlane: 3, Workers: 2, Template: "ubuntu-2204-kube-v1.34.1", Pool: "*/Resources", PowerOff: "trySoft", DHCP: true,
 		Secret: fleet.Key{Namespace: "default", Name: "capv"},
 	}
-	const templates = "capv/templates/"
 	for name, c := range map[string]struct {
 		files  []string
 		change func(*found)
@@ -92,14 +82,7 @@ func TestCorpus(t *testing.T) {
 		"class":         {[]string{"clusterclass-template.yaml", "cluster-template-topology.yaml"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := []render.Object{{File: "pool.yaml", YAML: []byte(pool)}}
-			for _, f := range c.files {
-				more, problems, err := render.New(render.Options{Values: values()}).Objects(t.Context(), folder{os.DirFS(dir)}, templates+f)
-				if err != nil || len(problems) > 0 {
-					t.Fatalf("rendering: %v %v", err, problems)
-				}
-				objects = append(objects, more...)
-			}
+			objects := append(kindstest.Render(t, os.DirFS(dir), values(), c.files...), render.Object{File: "pool.yaml", YAML: []byte(pool)})
 			clusters, problems := decode.New("f", api.Kinds()).Decode("o", objects)
 			for _, p := range problems {
 				t.Error(p)

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,26 +9,20 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/providers/infrastructure/vsphere/api"
-	"fairlead.dev/render/decode"
+	"fairlead.dev/test/run/kindstest"
 )
 
 // TestCoverage: of the fields that Cluster API takes and acts on, all are honoured but the
 // metadata of machines, which are no objects here.
 func TestCoverage(t *testing.T) {
-	row := regexp.MustCompile("(?m)^## (VSphere.*)$|^\\| `(spec.*?)` \\| (honoured|refused|no effect) \\|")
-	kind, honoured, others := "", 0, map[string]string{}
-	for _, m := range row.FindAllStringSubmatch(string(decode.New("f", api.Kinds()).Coverage()), -1) {
+	honoured, others := 0, map[string]string{}
+	for _, f := range kindstest.Coverage(t, api.Kinds()) {
 		switch {
-		case m[1] != "":
-			kind = m[1]
-		case !strings.HasPrefix(kind, "VSphere"):
-		case m[3] == "honoured":
+		case !strings.HasPrefix(f.Kind, "VSphere"):
+		case f.Status == "honoured":
 			honoured++
 		default:
-			others[kind+" "+strings.TrimPrefix(strings.TrimPrefix(m[2], "spec."), "template.spec.")] = m[3]
-		}
-		if strings.HasPrefix(m[0], "| `spec.addresses`") {
-			kind = "" // of pools
+			others[f.Kind+" "+f.Version+" "+strings.TrimPrefix(strings.TrimPrefix(f.Path, "spec."), "template.spec.")] = f.Status
 		}
 	}
 	upstream := map[string]string{

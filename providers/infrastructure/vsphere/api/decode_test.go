@@ -8,8 +8,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/providers/infrastructure/vsphere/api"
-	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
+	"fairlead.dev/test/run/kindstest"
 	"fairlead.dev/test/run/needs"
 )
 
@@ -17,7 +17,7 @@ import (
 // refused by its name with the way out.
 func TestKindsThatAreRefused(t *testing.T) {
 	const supervisor = "vmware.infrastructure.cluster.x-k8s.io/v1beta2"
-	for _, tc := range []struct{ apiVersion, kind, hint string }{
+	kindstest.Refused(t, api.Kinds(), [][3]string{
 		{supervisor, "VSphereCluster", "a VSphereCluster of infrastructure.cluster.x-k8s.io"},
 		{supervisor, "VSphereClusterTemplate", "a VSphereClusterTemplate of infrastructure.cluster.x-k8s.io"},
 		{supervisor, "VSphereMachine", "a VSphereMachine of infrastructure.cluster.x-k8s.io"},
@@ -26,31 +26,18 @@ func TestKindsThatAreRefused(t *testing.T) {
 		{supervisor, "ProviderServiceAccount", "remove it from the overlay"},
 		{"vmoperator.vmware.com/v1alpha5", "VirtualMachine", "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io"},
 		{"infrastructure.cluster.x-k8s.io/v1beta2", "VSphereVM", "a VSphereMachineTemplate"},
-	} {
-		object := "apiVersion: " + tc.apiVersion + "\nkind: " + tc.kind + "\nmetadata: {name: m, namespace: default}\n"
-		_, problems := decode.New("f", api.Kinds()).Decode("o", []render.Object{{File: "f.yaml", YAML: []byte(object)}})
-		if len(problems) != 1 || !strings.Contains(problems[0].Message, tc.kind+" is not supported") || !strings.Contains(problems[0].Hint, tc.hint) {
-			t.Errorf("%s %s: got %v, want that it is not supported, and %q", tc.apiVersion, tc.kind, problems, tc.hint)
-		}
-	}
+	}...)
 }
 
 // TestCorpusOfSupervisors: of what upstream ships for a supervisor, its kinds are refused by
 // their names, and nothing else is wrong but that they are missing.
 func TestCorpusOfSupervisors(t *testing.T) {
-	dir := needs.Corpus(t)
+	dir := needs.Corpus(t, "capv", "templates")
 	for files, want := range map[string]map[string]int{
 		"cluster-template-supervisor.yaml":                                                {"VSphereCluster": 1, "VSphereMachineTemplate": 2},
 		"clusterclass-template-supervisor.yaml cluster-template-topology-supervisor.yaml": {"VSphereClusterTemplate": 1, "VSphereMachineTemplate": 2},
 	} {
-		var objects []render.Object
-		for file := range strings.FieldsSeq(files) {
-			more, problems, err := render.New(render.Options{Values: values()}).Objects(t.Context(), folder{os.DirFS(dir)}, "capv/templates/"+file)
-			if err != nil || len(problems) > 0 {
-				t.Fatalf("rendering: %v %v", err, problems)
-			}
-			objects = append(objects, more...)
-		}
+		objects := kindstest.Render(t, os.DirFS(dir), values(), strings.Fields(files)...)
 		_, problems := decode.New("f", api.Kinds()).Decode("o", objects)
 		got := map[string]int{}
 		for _, p := range problems {

@@ -1,20 +1,7 @@
 package api
 
-import (
-	"encoding/json"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// VSphereFailureDomain is a part of a vCenter that fails as a whole. It has no namespace.
-type VSphereFailureDomain struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec VSphereFailureDomainSpec `json:"spec,omitempty"`
-}
-
-// VSphereFailureDomainSpec is the spec of a VSphereFailureDomain.
+// VSphereFailureDomainSpec is a part of a vCenter that fails as a whole. A VSphereFailureDomain
+// has no namespace.
 type VSphereFailureDomainSpec struct {
 	Region   FailureDomain `json:"region,omitzero"`
 	Zone     FailureDomain `json:"zone,omitzero"`
@@ -61,17 +48,8 @@ type FailureDomainHosts struct {
 // IsZero reports whether no hosts are named.
 func (h FailureDomainHosts) IsZero() bool { return h == FailureDomainHosts{} }
 
-// VSphereDeploymentZone is a failure domain that machines can be put in. Its name is the
-// failure domain of machines. It has no namespace.
-type VSphereDeploymentZone struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   VSphereDeploymentZoneSpec `json:"spec,omitempty"`
-	Status json.RawMessage           `json:"status,omitempty"`
-}
-
-// VSphereDeploymentZoneSpec is the spec of a VSphereDeploymentZone.
+// VSphereDeploymentZoneSpec is a failure domain that machines can be put in. The name of a
+// VSphereDeploymentZone is the failure domain of machines. It has no namespace.
 type VSphereDeploymentZoneSpec struct {
 	Server string `json:"server,omitempty"` // empty: that of the cluster
 	// FailureDomain names a VSphereFailureDomain.

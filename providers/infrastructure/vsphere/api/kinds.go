@@ -1,12 +1,11 @@
 package api
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/kinds"
 )
 
 // ProviderName is the name of the provider in the registry and in its kinds.
@@ -34,34 +33,23 @@ var (
 
 // Kinds returns the kinds of this provider.
 func Kinds() []fleet.Kind {
-	kind := func(role fleet.KindRole, name string, newest, older func() any) fleet.Kind {
-		return fleet.Kind{
-			Provider: ProviderName, Role: role, Group: group, Kind: name, Versions: []string{"v1beta2", "v1beta1"},
-			New: func(version string) any {
-				if version == "v1beta1" {
-					return older()
-				}
-				return newest()
-			},
-			Normalise: normalise, Secrets: secrets,
-		}
-	}
-	same := func(role fleet.KindRole, name string, object func() any) fleet.Kind {
-		return kind(role, name, object, object)
+	const newest, older = "v1beta2", "v1beta1"
+	kind := func(role fleet.KindRole, name string, versions ...kinds.Version) fleet.Kind {
+		return kinds.Of(fleet.Kind{Provider: ProviderName, Role: role, Group: group, Kind: name, Secrets: secrets}, versions...)
 	}
 
-	cluster := same(fleet.InfrastructureCluster, clusterKind, func() any { return new(VSphereCluster) })
+	cluster := kind(fleet.InfrastructureCluster, clusterKind, kinds.Objects(kinds.Checked((*validator).cluster), newest, older))
 	cluster.Serving, cluster.Elsewhere, cluster.Resolve = serving, elsewhere, resolveCluster
 	cluster.Unused = map[string]string{"spec.clusterModules": writtenBack}
 	clusters := kind(fleet.InfrastructureClusterTemplate, clusterTemplateKind,
-		func() any { return new(VSphereClusterTemplate) }, func() any { return new(v1beta1ClusterTemplate) })
+		kinds.Templates(kinds.Checked((*validator).clusterTemplate), newest), kinds.BareTemplates(kinds.Checked((*validator).clusterTemplate), older))
 	clusters.Unused = map[string]string{"spec.template.spec.clusterModules": writtenBack}
 
-	machine := kind(fleet.InfrastructureMachine, machineKind, func() any { return new(VSphereMachine) }, func() any { return new(v1beta1Machine) })
+	checked, converted := kinds.Checked((*validator).machine), kinds.Converted((*validator).convertMachine, (*validator).machine)
+	machine := kind(fleet.InfrastructureMachine, machineKind, kinds.Objects(checked, newest), kinds.Objects(converted, older))
 	machine.Refused, machine.Limited, machine.Renamed = refusedOfMachine("spec."), limitedOfMachine("spec."), renamedOfMachine("spec.")
 	machine.Resolve, machine.Hashed = resolveBelow(specPath), hashed
-	machines := kind(fleet.InfrastructureMachineTemplate, templateKind,
-		func() any { return new(VSphereMachineTemplate) }, func() any { return new(v1beta1MachineTemplate) })
+	machines := kind(fleet.InfrastructureMachineTemplate, templateKind, kinds.Templates(checked, newest), kinds.Templates(converted, older))
 	const below = "spec.template.spec."
 	machines.Refused, machines.Limited, machines.Renamed = refusedOfMachine(below), limitedOfMachine(below), renamedOfMachine(below)
 	machines.Refused["spec.template.metadata"] = "a machine of this provider has no labels and annotations of its own: " +
@@ -70,13 +58,14 @@ func Kinds() []fleet.Kind {
 		"use addressesFromPools, or a VSphereMachine for a Machine that stands alone"
 	machines.Resolve, machines.Hashed = resolveBelow(templatePath), hashed
 
-	identity := same(fleet.InfrastructureCompanion, identityKind, func() any { return new(VSphereClusterIdentity) })
+	identity := kind(fleet.InfrastructureCompanion, identityKind, kinds.Objects(kinds.Checked((*validator).identity), newest, older))
 	identity.Limited = map[string]string{"spec.secretName": "a Secret in the namespace " + IdentityNamespace}
 	domain := kind(fleet.InfrastructureCompanion, failureDomainKind,
-		func() any { return new(VSphereFailureDomain) }, func() any { return new(v1beta1FailureDomainObject) })
+		kinds.Objects(kinds.Checked((*validator).failureDomain), newest),
+		kinds.Objects(kinds.Converted((*validator).convertFailureDomain, (*validator).failureDomain), older))
 	const tags = "false: tags of vCenter are made by people"
 	domain.Limited = map[string]string{"spec.region.autoConfigure": tags, "spec.zone.autoConfigure": tags}
-	zone := same(fleet.InfrastructureCompanion, deploymentZoneKind, func() any { return new(VSphereDeploymentZone) })
+	zone := kind(fleet.InfrastructureCompanion, deploymentZoneKind, kinds.Objects(kinds.Checked((*validator).deploymentZone), newest, older))
 	for _, k := range []*fleet.Kind{&identity, &domain, &zone} {
 		k.ClusterScoped = true
 	}
@@ -111,50 +100,6 @@ func renamedOfMachine(at string) map[string]map[string]string {
 		at + "guestSoftPowerOffTimeoutSeconds": at + "guestSoftPowerOffTimeout",
 		at + "naming":                          at + "namingStrategy",
 	}}
-}
-
-// normalise implements fleet.Kind.
-func normalise(in any) (any, field.ErrorList) {
-	var v validator
-	switch o := in.(type) {
-	case *VSphereCluster:
-		v.cluster(specPath, &o.Spec)
-		return &o.Spec, v.Errs
-	case *VSphereClusterTemplate:
-		v.clusterTemplate(templatePath, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.Errs
-	case *v1beta1ClusterTemplate:
-		v.clusterTemplate(templatePath, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.Errs
-	case *VSphereMachine:
-		v.machine(specPath, &o.Spec)
-		return &o.Spec, v.Errs
-	case *v1beta1Machine:
-		s := v.convertMachine(specPath, &o.Spec)
-		v.machine(specPath, s)
-		return s, v.Errs
-	case *VSphereMachineTemplate:
-		v.machine(templatePath, &o.Spec.Template.Spec)
-		return &o.Spec.Template.Spec, v.Errs
-	case *v1beta1MachineTemplate:
-		s := v.convertMachine(templatePath, &o.Spec.Template.Spec)
-		v.machine(templatePath, s)
-		return s, v.Errs
-	case *VSphereClusterIdentity:
-		v.identity(specPath, &o.Spec)
-		return &o.Spec, v.Errs
-	case *VSphereFailureDomain:
-		v.failureDomain(specPath, &o.Spec)
-		return &o.Spec, v.Errs
-	case *v1beta1FailureDomainObject:
-		s := v.convertFailureDomain(specPath, &o.Spec)
-		v.failureDomain(specPath, s)
-		return s, v.Errs
-	case *VSphereDeploymentZone:
-		v.deploymentZone(specPath, &o.Spec)
-		return &o.Spec, v.Errs
-	}
-	return nil, field.ErrorList{field.InternalError(specPath, fmt.Errorf("%T is no kind of this provider", in))}
 }
 
 // hashed implements fleet.Kind: how a vCenter is known and how a machine is switched off are

@@ -1,40 +1,6 @@
 package api
 
-import (
-	"encoding/json"
-
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-)
-
-// VSphereMachine is what a Machine that stands alone is made from.
-type VSphereMachine struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   VSphereMachineSpec `json:"spec,omitempty"`
-	Status json.RawMessage    `json:"status,omitempty"`
-}
-
-// VSphereMachineTemplate is what machines are made from.
-type VSphereMachineTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec VSphereMachineTemplateSpec `json:"spec,omitempty"`
-}
-
-// VSphereMachineTemplateSpec is the spec of a VSphereMachineTemplate.
-type VSphereMachineTemplateSpec struct {
-	Template VSphereMachineTemplateResource `json:"template,omitzero"`
-}
-
-// VSphereMachineTemplateResource is the machine in a template.
-type VSphereMachineTemplateResource struct {
-	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitzero"` // refused
-	Spec       VSphereMachineSpec   `json:"spec,omitzero"`
-}
+import "k8s.io/apimachinery/pkg/api/resource"
 
 // VSphereMachineSpec is the spec of one machine: a clone of a template.
 type VSphereMachineSpec struct {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/test/run/kindstest"
 )
 
 func TestVMName(t *testing.T) {
@@ -46,6 +47,6 @@ func TestNamingChecks(t *testing.T) {
 		"UPPER-{{ .machine.name }}":                                     "not valid",
 	} {
 		_, got := normalised(t, "VSphereMachine", "v1beta2", "template: t\n"+network+"naming: {template: '"+text+"'}", nil)
-		check(t, got, want, text)
+		kindstest.Check(t, got, want, text)
 	}
 }

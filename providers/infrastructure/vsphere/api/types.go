@@ -1,45 +1,14 @@
 package api
 
 import (
-	"encoding/json"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/endpoint"
 )
 
-// VSphereCluster is what the machines of a cluster share: a vCenter and the address of its
+// VSphereClusterSpec is what the machines of a cluster share: a vCenter and the address of its
 // API servers.
-type VSphereCluster struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   VSphereClusterSpec `json:"spec,omitempty"`
-	Status json.RawMessage    `json:"status,omitempty"`
-}
-
-// VSphereClusterTemplate is what a ClusterClass makes a VSphereCluster from.
-type VSphereClusterTemplate struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec VSphereClusterTemplateSpec `json:"spec,omitempty"`
-}
-
-// VSphereClusterTemplateSpec is the spec of a VSphereClusterTemplate.
-type VSphereClusterTemplateSpec struct {
-	Template VSphereClusterTemplateResource `json:"template,omitzero"`
-}
-
-// VSphereClusterTemplateResource is the cluster in a template.
-type VSphereClusterTemplateResource struct {
-	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitzero"`
-	Spec       VSphereClusterSpec   `json:"spec,omitzero"`
-}
-
-// VSphereClusterSpec is the spec of a VSphereCluster.
 type VSphereClusterSpec struct {
 	// Server is the vCenter, as host or host:port.
 	Server string `json:"server,omitempty"`
@@ -115,17 +84,8 @@ type VSphereIdentityReference struct {
 	Name string              `json:"name,omitempty"`
 }
 
-// VSphereClusterIdentity lets clusters of several namespaces use one account. It has no
-// namespace itself.
-type VSphereClusterIdentity struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   VSphereClusterIdentitySpec `json:"spec,omitempty"`
-	Status json.RawMessage            `json:"status,omitempty"`
-}
-
-// VSphereClusterIdentitySpec is the spec of a VSphereClusterIdentity.
+// VSphereClusterIdentitySpec lets clusters of several namespaces use one account. A
+// VSphereClusterIdentity has no namespace itself.
 type VSphereClusterIdentitySpec struct {
 	// SecretName is a Secret with the keys username and password in the namespace
 	// IdentityNamespace.

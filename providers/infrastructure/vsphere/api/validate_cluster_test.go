@@ -3,6 +3,8 @@ package api
 import (
 	"strings"
 	"testing"
+
+	"fairlead.dev/test/run/kindstest"
 )
 
 func TestClusterChecks(t *testing.T) {
@@ -27,12 +29,12 @@ func TestClusterChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, version := range []string{"v1beta1", "v1beta2"} {
 				_, got := normalised(t, "VSphereCluster", version, tc.spec, nil)
-				check(t, got, tc.want, tc.reason)
+				kindstest.Check(t, got, tc.want, tc.reason)
 				if strings.Contains(tc.want, "server: Required") || strings.Contains(tc.want, "identityRef: Required") {
 					tc.want = "" // patches of a class add it
 				}
 				_, got = normalised(t, "VSphereClusterTemplate", version, tc.spec, nil)
-				check(t, got, strings.TrimPrefix(tc.want, "spec."), tc.reason+", in a template")
+				kindstest.Check(t, got, strings.TrimPrefix(tc.want, "spec."), tc.reason+", in a template")
 				if tc.want == "" {
 					return
 				}
@@ -41,13 +43,13 @@ func TestClusterChecks(t *testing.T) {
 	}
 	s, _ := normalised(t, "VSphereCluster", "v1beta1", whole+"controlPlaneEndpoint: {host: '', port: 0}\nclusterModules: [{controlPlane: true, targetObjectName: a, moduleUUID: b}]", nil)
 	const want = "controlPlaneEndpoint:\n  port: 6443\nidentityRef:\n  kind: Secret\n  name: s\nserver: vc.example.com\n"
-	if got := asYAML(t, s); got != want {
+	if got := kindstest.YAML(t, s); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
 func TestServing(t *testing.T) {
-	k := kindOf(t, "VSphereCluster")
+	k := kindstest.Kind(t, Kinds(), "VSphereCluster")
 	with := &VSphereClusterSpec{ControlPlaneEndpoint: APIEndpoint{Host: "10.0.0.1"}}
 	if errs := k.Serving(with); len(errs) > 0 {
 		t.Errorf("a host is given: %v", errs)
@@ -70,7 +72,7 @@ func TestServing(t *testing.T) {
 // TestEndpointPool: a pool stands for a host, has to be in Git, and is passed over where Git names
 // a host.
 func TestEndpointPool(t *testing.T) {
-	k := kindOf(t, "VSphereCluster")
+	k := kindstest.Kind(t, Kinds(), "VSphereCluster")
 	const spec = "server: s\nidentityRef: {kind: Secret, name: s}\nvirtualIP: {addressFromPool: {kind: GlobalInClusterIPPool, name: vips}}\n"
 	for host, want := range map[string]string{"": "vips", "10.0.0.1": ""} {
 		in, wrong := normalised(t, k.Kind, "v1beta2", spec+"controlPlaneEndpoint: {host: '"+host+"'}", map[string]map[string]any{"GlobalInClusterIPPool": {"vips": nil}})
@@ -90,7 +92,7 @@ func TestEndpointPool(t *testing.T) {
 		}
 	}
 	_, got := normalised(t, k.Kind, "v1beta1", spec, nil)
-	check(t, got, "spec.virtualIP.addressFromPool: Not found", "Git has no such pool")
+	kindstest.Check(t, got, "spec.virtualIP.addressFromPool: Not found", "Git has no such pool")
 }
 
 // TestSecrets: which Secrets come with an object.
@@ -103,7 +105,7 @@ func TestSecrets(t *testing.T) {
 	} {
 		s, wrong := normalised(t, tc.kind, "v1beta2", tc.spec, nil)
 		got := ""
-		for _, k := range kindOf(t, tc.kind).Secrets(s, "prod") {
+		for _, k := range kindstest.Kind(t, Kinds(), tc.kind).Secrets(s, "prod") {
 			got += k.String()
 		}
 		if got != tc.want || wrong != "" {
@@ -142,7 +144,7 @@ func TestCompanionChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, version := range []string{"v1beta1", "v1beta2"} {
 				_, got := normalised(t, tc.kind, version, tc.spec, nil)
-				check(t, got, tc.want, tc.reason)
+				kindstest.Check(t, got, tc.want, tc.reason)
 			}
 		})
 	}
@@ -152,9 +154,9 @@ func TestCompanionChecks(t *testing.T) {
 func TestAutoConfigure(t *testing.T) {
 	const spec = "region: {name: r, type: Datacenter, tagCategory: k8s-region, autoConfigure: %}\nzone: {name: z, type: Datacenter, tagCategory: c}\ntopology: {datacenter: d}"
 	_, got := normalised(t, "VSphereFailureDomain", "v1beta1", strings.Replace(spec, "%", "true", 1), nil)
-	check(t, got, "spec.region.autoConfigure: Forbidden: no tags are made in vCenter, by Cluster API neither: make the tag r of the category k8s-region there, give it to each Datacenter", "it is silently ignored by Cluster API")
+	kindstest.Check(t, got, "spec.region.autoConfigure: Forbidden: no tags are made in vCenter, by Cluster API neither: make the tag r of the category k8s-region there, give it to each Datacenter", "it is silently ignored by Cluster API")
 	_, got = normalised(t, "VSphereFailureDomain", "v1beta1", strings.Replace(spec, "%", "false", 1), nil)
-	check(t, got, "", "false is what happens")
+	kindstest.Check(t, got, "", "false is what happens")
 }
 
 // TestControlPlaneOfZone: true where nothing is said.

@@ -3,6 +3,8 @@ package api
 import (
 	"strings"
 	"testing"
+
+	"fairlead.dev/test/run/kindstest"
 )
 
 // network is what a machine needs besides its template.
@@ -79,7 +81,7 @@ func TestMachineChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, kind := range []string{"VSphereMachine", "VSphereMachineTemplate"} {
 				_, got := normalised(t, kind, "v1beta2", tc.spec, nil)
-				check(t, got, tc.want, tc.reason)
+				kindstest.Check(t, got, tc.want, tc.reason)
 			}
 		})
 	}
@@ -100,7 +102,7 @@ powerOffMode: hard
 server: VC.example.com
 template: t
 `
-	if text := asYAML(t, got); text != want || wrong != "" {
+	if text := kindstest.YAML(t, got); text != want || wrong != "" {
 		t.Errorf("got %s\n%s\nwant\n%s", wrong, text, want)
 	}
 }
@@ -112,7 +114,7 @@ func TestOlderMachine(t *testing.T) {
 	for _, kind := range []string{"VSphereMachine", "VSphereMachineTemplate"} {
 		a, wrong := normalised(t, kind, "v1beta1", older+network, nil)
 		b, alsoWrong := normalised(t, kind, "v1beta2", newer+network, nil)
-		if one, other := asYAML(t, a), asYAML(t, b); one != other || wrong+alsoWrong != "" {
+		if one, other := kindstest.YAML(t, a), kindstest.YAML(t, b); one != other || wrong+alsoWrong != "" {
 			t.Errorf("%s: %s %s v1beta1\n%s\nv1beta2\n%s", kind, wrong, alsoWrong, one, other)
 		}
 	}
@@ -122,7 +124,7 @@ func TestOlderMachine(t *testing.T) {
 		"namingStrategy: {}":               "",
 	} {
 		_, got := normalised(t, "VSphereMachine", "v1beta1", "template: t\npowerOffMode: trySoft\n"+network+spec, nil)
-		check(t, got, want, "v1beta1")
+		kindstest.Check(t, got, want, "v1beta1")
 	}
 }
 
@@ -151,15 +153,15 @@ func TestQuantities(t *testing.T) {
 
 // TestHashed: what changes in place replaces no machines, and everything else does.
 func TestHashed(t *testing.T) {
-	k := kindOf(t, "VSphereMachineTemplate")
+	k := kindstest.Kind(t, Kinds(), "VSphereMachineTemplate")
 	text := func(spec string) string {
 		s, wrong := normalised(t, k.Kind, "v1beta2", "template: t\n"+network+spec, nil)
 		if wrong != "" {
 			t.Fatal(wrong)
 		}
-		before := asYAML(t, s)
-		out := asYAML(t, k.Hashed(s))
-		if asYAML(t, s) != before {
+		before := kindstest.YAML(t, s)
+		out := kindstest.YAML(t, k.Hashed(s))
+		if kindstest.YAML(t, s) != before {
 			t.Error("the spec was changed")
 		}
 		return out

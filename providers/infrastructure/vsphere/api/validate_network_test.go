@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/test/run/kindstest"
 )
 
 func TestNetworkChecks(t *testing.T) {
@@ -50,13 +51,13 @@ func TestNetworkChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pools := map[string]map[string]any{"InClusterIPPool": {"p": addresses.PoolSpec{}}}
 			_, got := normalised(t, "VSphereMachine", "v1beta2", "template: t\nnetwork: {devices: [{"+tc.device+"}]}", pools)
-			check(t, got, tc.want, tc.reason)
+			kindstest.Check(t, got, tc.want, tc.reason)
 		})
 	}
 	_, got := normalised(t, "VSphereMachine", "v1beta2", "template: t\nnetwork: {devices: [{networkName: lan, dhcp4: true}], routes: [{to: x}]}", nil)
-	check(t, got, "spec.network.routes[0].to: Invalid value", "routes of the machine are checked too")
+	kindstest.Check(t, got, "spec.network.routes[0].to: Invalid value", "routes of the machine are checked too")
 	_, got = normalised(t, "VSphereMachine", "v1beta2", "template: t\nnetwork: {devices: []}", nil)
-	check(t, got, "network.devices: Required value: a machine needs a network", "nobody could reach it")
+	kindstest.Check(t, got, "network.devices: Required value: a machine needs a network", "nobody could reach it")
 }
 
 // TestNetworksOfZones: what failure domains say of a device need not be said of the machine.
@@ -78,10 +79,10 @@ func TestNetworksOfZones(t *testing.T) {
 			}
 			domains := map[string]map[string]any{"VSphereFailureDomain": {"d": d}}
 			_, got := normalised(t, "VSphereMachineTemplate", "v1beta2", "template: t\nnetwork: {devices: ["+tc.devices+"]}", domains)
-			check(t, got, tc.want, tc.reason)
+			kindstest.Check(t, got, tc.want, tc.reason)
 			domains["VSphereFailureDomain"]["broken"] = nil
 			_, got = normalised(t, "VSphereMachineTemplate", "v1beta2", "template: t\nnetwork: {devices: ["+tc.devices+"]}", domains)
-			check(t, got, "", "one that cannot be read may say it")
+			kindstest.Check(t, got, "", "one that cannot be read may say it")
 		})
 	}
 }

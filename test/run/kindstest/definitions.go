@@ -1,4 +1,4 @@
-package api
+package kindstest
 
 import (
 	"maps"
@@ -10,11 +10,23 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/test/run/needs"
 )
+
+// Definitions are the resource definitions of a project, in the corpus.
+type Definitions struct {
+	Project string   // folder in the corpus
+	Group   string   // of the kinds that are compared
+	Missing []string // kinds of Group that the provider does not have, sorted
+	Own     string   // part of the paths of fields that are Fairlead's own; empty: there are none
+	// Untyped are paths for which the definition gives a type that they do not have.
+	Untyped []string
+}
 
 type schema struct {
 	Type                 string
@@ -23,7 +35,7 @@ type schema struct {
 	AdditionalProperties *schema
 }
 
-type crd struct {
+type definition struct {
 	Spec struct {
 		Group    string
 		Names    struct{ Kind string }
@@ -35,59 +47,57 @@ type crd struct {
 	}
 }
 
-// definitions are upstream's, by group and kind.
-func definitions(t *testing.T) map[string]crd {
+// byKind returns the definitions of d.Group by kind.
+func (d Definitions) byKind(t *testing.T) map[string]definition {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(needs.Corpus(t, "crds", "capm3"), "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(needs.Corpus(t, "crds", d.Project), "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no definitions: %v", err)
 	}
-	out := map[string]crd{}
+	out := map[string]definition{}
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var d crd
-		if err := yaml.Unmarshal(data, &d); err != nil {
+		var found definition
+		if err := yaml.Unmarshal(data, &found); err != nil {
 			t.Fatal(err)
 		}
-		out[d.Spec.Group+"/"+d.Spec.Names.Kind] = d
+		if found.Spec.Group == d.Group {
+			out[found.Spec.Names.Kind] = found
+		}
 	}
 	return out
 }
 
-// TestFieldsOfCRDs: the Go types have the fields of upstream's resource definitions, of the
-// same JSON types, and no others than virtualIP, which is Fairlead's own. Of all kinds of the
-// group, those alone are missing that controllers write.
-func TestFieldsOfCRDs(t *testing.T) {
-	defs := definitions(t)
-	missing := map[string]bool{}
-	for name := range defs {
-		_, kind, _ := strings.Cut(name, "/")
-		missing[kind] = true
-	}
-	for _, k := range Kinds() {
-		if k.Group != group {
-			continue // hosts and pools, whose definitions are not in the corpus
+// Compare checks that the Go types of kinds have the fields of upstream's definitions, of the
+// same JSON types, and no others than Own. The kinds are all of those definitions but Missing.
+func (d Definitions) Compare(t *testing.T, kinds []fleet.Kind) {
+	t.Helper()
+	defs := d.byKind(t)
+	missing := maps.Clone(defs)
+	for _, k := range kinds {
+		if k.Group != d.Group {
+			continue // its definition is not in the corpus
 		}
 		delete(missing, k.Kind)
-		d := defs[group+"/"+k.Kind]
-		if want := d.Spec.Scope == "Cluster"; k.ClusterScoped != want {
+		of := defs[k.Kind].Spec
+		if want := of.Scope == "Cluster"; k.ClusterScoped != want {
 			t.Errorf("%s: cluster scoped is %v, want %v", k.Kind, k.ClusterScoped, want)
 		}
 		var versions []string
-		for _, v := range d.Spec.Versions {
+		for _, v := range of.Versions {
 			versions = append(versions, v.Name)
-			want := map[string]string{}
+			want, got := map[string]string{}, map[string]string{}
 			fieldsOfSchema(v.Schema.OpenAPIV3Schema.Properties["spec"], "spec", want)
-			if path := "spec.networkData.links.bonds[].parameters[].value"; want[path] != "" {
-				want[path] = "" // upstream writes "object" of what bonds have numbers in
+			for _, path := range d.Untyped {
+				if want[path] != "" {
+					want[path] = ""
+				}
 			}
-			got := map[string]string{}
-			spec, _ := reflect.TypeOf(k.New(v.Name)).Elem().FieldByName("Spec")
-			fieldsOfType(spec.Type, "spec", got)
-			maps.DeleteFunc(got, func(path, _ string) bool { return strings.Contains(path, ".virtualIP") })
+			fieldsOfType(specType(k, v.Name), "spec", got)
+			maps.DeleteFunc(got, func(path, _ string) bool { return d.Own != "" && strings.Contains(path, d.Own) })
 			if diff := gocmp.Diff(want, got); diff != "" {
 				t.Errorf("%s %s: fields: -want +got:\n%s", k.Kind, v.Name, diff)
 			}
@@ -95,15 +105,16 @@ func TestFieldsOfCRDs(t *testing.T) {
 				t.Errorf("%s %s: found only %v", k.Kind, v.Name, slices.Sorted(maps.Keys(want)))
 			}
 		}
-		if diff := gocmp.Diff(slices.Sorted(slices.Values(k.Versions)), slices.Sorted(slices.Values(versions))); diff != "" {
-			t.Errorf("%s: versions: %s", k.Kind, diff)
+		if diff := gocmp.Diff(slices.Sorted(slices.Values(versions)), slices.Sorted(slices.Values(k.Versions))); diff != "" {
+			t.Errorf("%s: versions: -want +got:\n%s", k.Kind, diff)
 		}
 	}
-	if diff := gocmp.Diff([]string{"Metal3Data", "Metal3DataClaim", "Metal3Machine", "Metal3Remediation"}, slices.Sorted(maps.Keys(missing))); diff != "" {
+	if diff := gocmp.Diff(d.Missing, slices.Sorted(maps.Keys(missing))); diff != "" {
 		t.Errorf("kinds of upstream that are missing: -want +got:\n%s", diff)
 	}
 }
 
+// fieldsOfSchema adds the JSON types of s and what is below it, by path, to out.
 func fieldsOfSchema(s schema, path string, out map[string]string) {
 	out[path] = s.Type
 	for name, p := range s.Properties {
@@ -117,10 +128,11 @@ func fieldsOfSchema(s schema, path string, out map[string]string) {
 	}
 }
 
+// fieldsOfType adds those of a Go type.
 func fieldsOfType(t reflect.Type, path string, out map[string]string) {
 	switch t {
-	case reflect.TypeFor[any]():
-		out[path] = "" // anything
+	case reflect.TypeFor[any](), reflect.TypeFor[resource.Quantity]():
+		out[path] = "" // of several types
 		return
 	case reflect.TypeFor[metav1.Duration]():
 		out[path] = "string"
