@@ -3,9 +3,9 @@ package hosts
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 )
 
@@ -71,19 +71,12 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 // announce has the other hosts of the pool take a note of c.
 func (p *Provider) announce(ctx context.Context, all roster, c *host.Claim) error {
 	others, enough := all.witnesses(c.Pool, c.Host)
-	var mu sync.Mutex
-	var errs []error
-	held := 0
-	forEach(others.answering(), func(s *observedHost) {
+	asked := others.answering()
+	errs := steps.Each(asked, parallel, func(s *observedHost) error {
 		_, err := p.run(ctx, s.host, host.Note([]host.Claim{*c}, nil))
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil {
-			errs = append(errs, err)
-			return
-		}
-		held++
+		return err
 	})
+	held := len(asked) - len(errs)
 	if held >= enough {
 		return nil
 	}
@@ -94,9 +87,11 @@ func (p *Provider) announce(ctx context.Context, all roster, c *host.Claim) erro
 // withdraw drops the notes of a claim that was not made. One that stays is stale.
 func (p *Provider) withdraw(ctx context.Context, all roster, c *host.Claim) {
 	others, _ := all.witnesses(c.Pool, c.Host)
-	forEach(others.answering(), func(s *observedHost) {
-		if _, err := p.run(ctx, s.host, host.Note(nil, []string{c.NoteName()})); err != nil {
+	steps.Each(others.answering(), parallel, func(s *observedHost) error {
+		_, err := p.run(ctx, s.host, host.Note(nil, []string{c.NoteName()}))
+		if err != nil {
 			p.log.Debug("keeping an outdated note", "host", s.host.String(), "error", err)
 		}
+		return err
 	})
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -15,6 +13,7 @@ import (
 	"fairlead.dev/providers/driver/claims"
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/objects"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
@@ -122,34 +121,19 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 
 // startWaiting starts the machines of list that wait for it.
 func (p *Provider) startWaiting(ctx context.Context, list []hostMachine) error {
-	var work roster
-	ids := make(map[*observedHost]string)
-	for i := range list {
-		if f := &list[i]; p.waits(f, time.Now()) {
-			s := &observedHost{host: f.host, state: f.state}
-			work, ids[s] = append(work, s), f.claim.ID
-		}
-	}
-	var mu sync.Mutex
-	var errs []error
-	forEach(work, func(s *observedHost) {
-		if _, err := p.run(ctx, s.host, host.Resume(ids[s])); err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, wrap("start the machine on host "+s.host.String(), err))
-		}
-	})
-	return fleet.JoinErrors(errs...)
+	waiting := slices.DeleteFunc(list, func(f hostMachine) bool { return !p.waits(&f, time.Now()) })
+	return fleet.JoinErrors(steps.Each(waiting, parallel, func(f hostMachine) error {
+		_, err := p.run(ctx, f.host, host.Resume(f.claim.ID))
+		return wrap("start the machine on host "+f.host.String(), err)
+	})...)
 }
 
 // note brings the notes of c on the hosts in line with what is there: unnoted are the
 // machines that too few note.
 func (p *Provider) note(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, r roster, unnoted []hostMachine) error {
 	stale, shared := r.staleNotes(c, time.Now()), sharedNote(c, op)
-	var done, asked atomic.Int32
-	var mu sync.Mutex
-	var errs []error
-	forEach(r.answering(), func(s *observedHost) {
+	asked := r.answering()
+	errs := steps.Each(asked, parallel, func(s *observedHost) error {
 		var put []host.Claim
 		if !s.holds(&shared) {
 			put = append(put, shared)
@@ -165,18 +149,13 @@ func (p *Provider) note(ctx context.Context, op fleet.OperationID, c *fleet.Clus
 				drop = append(drop, n.NoteName())
 			}
 		}
-		asked.Add(1)
-		if len(put)+len(drop) > 0 {
-			if _, err := p.run(ctx, s.host, host.Note(put, drop)); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-				return
-			}
+		if len(put)+len(drop) == 0 {
+			return nil
 		}
-		done.Add(1)
+		_, err := p.run(ctx, s.host, host.Note(put, drop))
+		return err
 	})
-	if 2*done.Load() < asked.Load() || done.Load() == 0 {
+	if done := len(asked) - len(errs); 2*done < len(asked) || done == 0 {
 		return fleet.JoinErrors(errs...)
 	}
 	return nil
@@ -204,9 +183,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	if gone, err := p.deleteBalancer(ctx, b); err != nil || !gone {
 		return wrap(op, err)
 	}
-	var mu sync.Mutex
-	var errs []error
-	forEach(r.answering(), func(s *observedHost) {
+	errs := steps.Each(r.answering(), parallel, func(s *observedHost) error {
 		var drop []string
 		for _, n := range s.state.Notes {
 			if c.Owns(n.Tags) {
@@ -214,13 +191,10 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 			}
 		}
 		if len(drop) == 0 {
-			return
+			return nil
 		}
-		if _, err := p.run(ctx, s.host, host.Note(nil, drop)); err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, err)
-		}
+		_, err := p.run(ctx, s.host, host.Note(nil, drop))
+		return err
 	})
 	return wrap(op, fleet.JoinErrors(errs...))
 }

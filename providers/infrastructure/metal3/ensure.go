@@ -8,11 +8,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/host"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
@@ -32,26 +32,19 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err != nil {
 		return wrap(op, err)
 	}
-	var mu sync.Mutex
-	var errs []error
-	var all sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	var due []*observedHost
 	for i := range got.hosts {
-		h := &got.hosts[i]
-		if p.upkeep(got, h, time.Now()) == "" {
-			continue
+		if h := &got.hosts[i]; p.upkeep(got, h, time.Now()) != "" {
+			due = append(due, h)
 		}
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			if err := p.step(ctx, got, h); err != nil && h.tags != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-			}
-		})
 	}
-	all.Wait()
+	errs := steps.Each(due, atOnce, func(h *observedHost) error {
+		err := p.step(ctx, got, h)
+		if h.tags == nil {
+			return nil
+		}
+		return err
+	})
 	p.noteFound(o, true)
 	return wrap(op, fleet.JoinErrors(errs...))
 }

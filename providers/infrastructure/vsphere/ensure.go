@@ -2,11 +2,11 @@ package vsphere
 
 import (
 	"context"
-	"sync"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
@@ -38,42 +38,30 @@ const atOnce = 8
 
 // finish does what is to be done to machines of c.
 func (p *Provider) finish(ctx context.Context, c *fleet.Cluster, got *observation) []error {
-	var mu sync.Mutex
-	var errs []error
-	var all sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	var due []*work
 	for i := range got.sites {
 		s := &got.sites[i]
 		for j := range s.owned {
-			m := &s.owned[j]
-			if got.upkeep(s, m, s.Now()) == "" {
-				continue
+			if m := &s.owned[j]; got.upkeep(s, m, s.Now()) != "" {
+				due = append(due, &work{site: s, machine: m})
 			}
-			slots <- struct{}{}
-			all.Go(func() {
-				defer func() { <-slots }()
-				if err := p.finishOne(ctx, c, got, s, m); err != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					errs = append(errs, wrap("finish machine "+string(m.Machine.Name), err))
-				}
-			})
 		}
 	}
-	all.Wait()
-	return errs
+	return steps.Each(due, atOnce, func(j *work) error {
+		return wrap("finish machine "+string(j.machine.Machine.Name), p.finishOne(ctx, c, got, j))
+	})
 }
 
-// finishOne does what is to be done to m, step by step, as long as tasks take seconds, if a second look
-// finds the same to be done.
-func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observation, s *observedSite, m *machine.Owned) error {
+// finishOne does what is to be done to a machine, step by step, as long as tasks take seconds, if a
+// second look finds the same to be done.
+func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observation, j *work) error {
+	s, m := j.site, j.machine
 	o := snapshot.OwnerOf(c).Part(m.Machine.Name)
 	if !p.tryLock(o) {
 		return nil // whoever has it does it
 	}
 	defer p.unlock(o)
 	defer s.Changed(o)
-	j := &work{site: s, machine: m}
 	before := got.upkeep(s, m, s.Now())
 	if same, err := j.again(ctx); err != nil || !same || got.upkeep(s, m, s.Now()) != before {
 		return err
