@@ -10,7 +10,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/driver/claims"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/objects"
 	"fairlead.dev/providers/driver/steps"
@@ -26,7 +26,7 @@ type Provider struct {
 	dialer *remote.Dialer
 	writes changer
 
-	deciding claims.Locks // machines being made and hosts being claimed, in this process
+	deciding driver.Locks[string] // machines being made and hosts being claimed, in this process
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)

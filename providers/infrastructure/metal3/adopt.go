@@ -170,6 +170,6 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 	if err := got.forgetPrepared(ctx); err != nil {
 		return wrap(op, err)
 	}
-	p.noteFound(snapshot.OwnerOf(c), false)
+	p.found.Forget(snapshot.OwnerOf(c))
 	return nil
 }

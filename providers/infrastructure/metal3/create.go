@@ -42,7 +42,7 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if adopted, err := got.adopt(what, r); adopted || err != nil {
 		return err
 	}
-	if len(got.machines) == 0 && !p.wasFound(o) {
+	if len(got.machines) == 0 && !p.found.Has(o.Shared()) {
 		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
 	}
 	spec, err := api.ReadMachine(r.Pool.Infrastructure)
@@ -228,7 +228,9 @@ func (q *search) assign(h *observedHost) (ironic.Claim, []addresses.Claim, error
 	claim, held, err := q.claim(h)
 	if err == nil {
 		tags, _ := claim.Info[infoKey].(map[string]string)
-		q.p.noteClaimed(h.node.UUID, claimed{claim.Instance, tags[TagIndex], time.Now().Add(q.p.o.Settle)})
+		at := time.Now()
+		q.p.claimed.ForgetIf(func(_ string, c claimed) bool { return at.After(c.until) })
+		q.p.claimed.Note(h.node.UUID, claimed{claim.Instance, tags[TagIndex], at.Add(q.p.o.Settle)})
 	}
 	return claim, held, err
 }
@@ -300,9 +302,7 @@ func (p *Provider) indexes(l *listing, prefix string) map[int32]bool {
 	for index := range l.indexes {
 		add(index)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.claimed {
+	for _, c := range p.claimed.All() {
 		if time.Now().Before(c.until) {
 			add(c.index)
 		}
@@ -312,26 +312,12 @@ func (p *Provider) indexes(l *listing, prefix string) map[int32]bool {
 
 // isClaimed reports whether this process claimed a node that need not show it yet.
 func (p *Provider) isClaimed(node string, at time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c, ok := p.claimed[node]
-	if ok && at.After(c.until) {
-		delete(p.claimed, node)
-		return false
-	}
-	return ok
-}
-
-func (p *Provider) noteClaimed(node string, c claimed) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.claimed[node] = c
+	c, ok := p.claimed.Of(node)
+	return ok && !at.After(c.until)
 }
 
 // undo forgets a claim that was refused, or given back.
 func (p *Provider) undo(node string, held []addresses.Claim) {
 	p.releaseAddresses(held)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.claimed, node)
+	p.claimed.Forget(node)
 }

@@ -53,7 +53,7 @@ func (p *Provider) release(ctx context.Context, o *observation, was *observedHos
 	case h.declared.Paused:
 		return fleet.Errorf(fleet.Conflict, op, "host %s is paused, or detached (remove that annotation of its BareMetalHost, and its machine is deleted)", h)
 	case h.machine.Silent:
-		p.noteDeletionRequested(o, h.tags)
+		p.going.Note(lifeOf(h.tags), snapshot.OwnerOf(o.cluster))
 		return nil
 	}
 	n, c := h.node, o.cluster
@@ -76,14 +76,14 @@ func (p *Provider) release(ctx context.Context, o *observation, was *observedHos
 		if n.State == ironic.Deleting {
 			return nil
 		}
-		p.noteDeletionRequested(o, h.tags) // Ironic lets nobody interrupt what it does: it goes when that ended
+		p.going.Note(lifeOf(h.tags), snapshot.OwnerOf(o.cluster)) // Ironic lets nobody interrupt what it does: it goes when that ended
 		return nil
 	default:
-		p.noteDeletionRequested(o, h.tags)
+		p.going.Note(lifeOf(h.tags), snapshot.OwnerOf(o.cluster))
 		return nil
 	}
 	if ironic.IsLocked(err) {
-		p.noteDeletionRequested(o, h.tags)
+		p.going.Note(lifeOf(h.tags), snapshot.OwnerOf(o.cluster))
 		return nil
 	}
 	if err == nil {
@@ -110,6 +110,6 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	if len(got.machines) > 0 {
 		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", got.machines[0].machine.Name)
 	}
-	p.noteFound(snapshot.OwnerOf(c), false)
+	p.found.Forget(snapshot.OwnerOf(c))
 	return nil
 }

@@ -45,7 +45,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 		}
 		return err
 	})
-	p.noteFound(o, true)
+	p.found.Note(o, true)
 	return wrap(op, fleet.JoinErrors(errs...))
 }
 
@@ -88,7 +88,7 @@ func (p *Provider) take(ctx context.Context, o *observation, h *observedHost, id
 		if err := o.client.Configure(ctx, id, info, properties); err != nil {
 			return err
 		}
-		p.noteTold(id, info)
+		p.told.Note(id, accountOf(info, true))
 		return nil
 	}
 	switch h.next.Step {
@@ -237,13 +237,6 @@ func accountOf(info map[string]any, told bool) account {
 // isHidden reports whether Ironic does not show the value of a key of driver_info.
 func isHidden(key string) bool { return strings.Contains(key, "password") }
 
-// noteTold notes that this process told Ironic info of a node.
-func (p *Provider) noteTold(id string, info map[string]any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.told[id] = accountOf(info, true)
-}
-
 // knows reports whether Ironic has info of n, as far as can be seen. It shows all but passwords: of
 // those it has what this process told it, or found in Git at its first look, unless the BMC refuses that.
 func (p *Provider) knows(n *ironic.Node, info map[string]any, refused bool) bool {
@@ -252,14 +245,8 @@ func (p *Provider) knows(n *ironic.Node, info map[string]any, refused bool) bool
 			return false
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	now := accountOf(info, false)
-	have, seen := p.told[n.UUID]
-	if !seen {
-		p.told[n.UUID] = now
-		have = now
-	}
+	have := p.told.NoteFirst(n.UUID, now)
 	return have.sum == now.sum && (have.told || !refused)
 }
 

@@ -104,7 +104,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 				continue
 			}
 			defer s.listings.Changed(owner)
-			p.noteFound(owner, false)
+			p.found.Forget(owner)
 			return s.releaseOrphan(ctx, op, l, n)
 		}
 		return nil

@@ -68,13 +68,11 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 			}
 		}
 	}
-	p.mu.Lock()
-	for o := range p.found {
+	for o := range p.found.All() {
 		if o.Fleet == id {
 			out = append(out, o.Cluster)
 		}
 	}
-	p.mu.Unlock()
 	slices.SortFunc(out, fleet.Key.Compare)
 	return slices.Compact(out), ironic.WrapLook("list clusters", fleet.JoinErrors(failed...))
 }

@@ -71,7 +71,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*observation, er
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), projects)
 	p.keeper.Forget(snapshot.OwnerOf(c), projects)
-	out.net = network.Observe(out.homeSnapshot(), c, spec, p.leaving.at(time.Now())...)
+	out.net = network.Observe(out.homeSnapshot(), c, spec, p.left(time.Now())...)
 	return out, nil
 }
 

@@ -21,10 +21,10 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	c := r.Cluster
 	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
 	o := snapshot.OwnerOf(c).Part(r.Name)
-	if !p.tryLock(o) {
+	if !p.busy.TryLock(o) {
 		return fleet.Errorf(fleet.Conflict, what, "it is being worked on")
 	}
-	defer p.unlock(o)
+	defer p.busy.Unlock(o)
 	got, err := p.look(ctx, c, o)
 	if err != nil {
 		return wrap(what, err)
@@ -32,7 +32,7 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if adopted, err := got.adopt(what, r); adopted || err != nil {
 		return err
 	}
-	if len(got.machines()) == 0 && !p.wasFound(o) {
+	if len(got.machines()) == 0 && !p.found.Has(o.Shared()) {
 		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
 	}
 	return wrap(what, p.clone(ctx, op, r, got))

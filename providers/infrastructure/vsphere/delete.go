@@ -19,10 +19,10 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 		return fleet.Errorf(fleet.Invalid, op, "no name was given")
 	}
 	o := snapshot.OwnerOf(c).Part(name)
-	if !p.tryLock(o) {
+	if !p.busy.TryLock(o) {
 		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
 	}
-	defer p.unlock(o)
+	defer p.busy.Unlock(o)
 	got, err := p.look(ctx, c, o)
 	if err != nil {
 		return wrap(op, err)
@@ -37,7 +37,7 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 			case m.Machine.Damaged != "":
 				errs = append(errs, fleet.Errorf(fleet.Conflict, op, "what VM %s is is not certain: %s (put its tags right, or delete it in vCenter)", s.look.Path(s.look.VM(m.VM.Ref)), m.Machine.Damaged))
 			case m.Machine.Silent:
-				p.noteDeletionRequested(m.VM.InstanceUUID)
+				p.going.Note(m.VM.InstanceUUID, true)
 				s.Changed(o)
 			case m.VM.Busy != "" && m.Deleting():
 			case m.VM.Busy != "":
@@ -91,7 +91,7 @@ func (p *Provider) remove(ctx context.Context, j *work, r machine.Removal) error
 			p.forget(m.VM.InstanceUUID)
 			return nil
 		case step.Action == machine.ShutDownGuest:
-			p.noteAsked(m.VM.InstanceUUID)
+			p.asked.Note(m.VM.InstanceUUID, true)
 			return nil
 		case !done || step.Action == machine.Destroy:
 			return nil
@@ -101,25 +101,9 @@ func (p *Provider) remove(ctx context.Context, j *work, r machine.Removal) error
 	return nil
 }
 
-// noteDeletionRequested records that the deletion of vm, which vCenter does not reach, was requested.
-func (p *Provider) noteDeletionRequested(vm string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.going[vm] = true
-}
-
-// noteAsked notes that this process asked the guest of vm to shut down.
-func (p *Provider) noteAsked(vm string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked[vm] = true
-}
-
 // unasked reports whether m is to go and runs, and its guest was not asked to shut down by this
 // process: one that ended may have noted that m goes, and not have asked any more. To ask
 // twice does no harm.
 func (p *Provider) unasked(m *machine.Owned) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return m.VM.Power == "poweredOn" && m.VM.Busy == "" && !m.Machine.Silent && !p.asked[m.VM.InstanceUUID]
+	return m.VM.Power == "poweredOn" && m.VM.Busy == "" && !m.Machine.Silent && !p.asked.Has(m.VM.InstanceUUID)
 }

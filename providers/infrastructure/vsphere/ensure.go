@@ -57,10 +57,10 @@ func (p *Provider) finish(ctx context.Context, c *fleet.Cluster, got *observatio
 func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observation, j *work) error {
 	s, m := j.site, j.machine
 	o := snapshot.OwnerOf(c).Part(m.Machine.Name)
-	if !p.tryLock(o) {
+	if !p.busy.TryLock(o) {
 		return nil // whoever has it does it
 	}
-	defer p.unlock(o)
+	defer p.busy.Unlock(o)
 	defer s.Changed(o)
 	before := got.upkeep(s, m, s.Now())
 	if same, err := j.again(ctx); err != nil || !same || got.upkeep(s, m, s.Now()) != before {
@@ -170,14 +170,12 @@ func isTrue(b *bool) bool { return b != nil && *b }
 // noteRefusal notes why vm could not be powered on, which the machine says from then on, and
 // returns what else went wrong. No error: it was.
 func (p *Provider) noteRefusal(vm string, err error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.refusals, vm)
+	p.refusals.Forget(vm)
 	switch kind := fleet.KindOf(err); {
 	case err == nil, vcenter.PoweredAlready(err):
 		return nil
 	case kind == fleet.Invalid || kind == fleet.Unknown || kind == fleet.Conflict || kind == fleet.NotFound:
-		p.refusals[vm] = err.Error()
+		p.refusals.Note(vm, err.Error())
 		return nil
 	}
 	return err
@@ -185,11 +183,9 @@ func (p *Provider) noteRefusal(vm string, err error) error {
 
 // forget forgets what this process knows of vm, which is gone.
 func (p *Provider) forget(vm string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.refusals, vm)
-	delete(p.asked, vm)
-	delete(p.going, vm)
+	p.refusals.Forget(vm)
+	p.asked.Forget(vm)
+	p.going.Forget(vm)
 }
 
 // DeleteInfrastructure implements providers.Infrastructure.

@@ -58,7 +58,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if err != nil {
 		return fleet.Infrastructure{}, vcenter.WrapLook(op, err)
 	}
-	if len(out.Machines) > 0 || p.wasFound(snapshot.OwnerOf(c)) {
+	if len(out.Machines) > 0 || p.found.Has(snapshot.OwnerOf(c)) {
 		out.Exists, out.Ready = true, len(out.Machines) > 0 || len(unchecked) == 0
 		out.Places[0].Used = true
 		if out.Endpoint, err = p.endpoint(got); err != nil {

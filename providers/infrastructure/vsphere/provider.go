@@ -3,11 +3,11 @@ package vsphere
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/objects"
@@ -25,12 +25,12 @@ type Provider struct {
 	watch   *snapshot.Watch[*vcenter.Client]
 	ledger  addresses.Ledger
 
-	mu       sync.Mutex
-	found    map[snapshot.Owner]*known // what this process found that machines of clusters need
-	busy     map[snapshot.Owner]bool   // machines that something is asked of right now
-	refusals map[string]string         // why VMs could not be powered on, by instance UUID: other ids are of one vCenter
-	asked    map[string]bool           // VMs whose guest this process asked to shut down, by the same
-	going    map[string]bool           // VMs whose deletion was asked for while vCenter did not reach them, by the same
+	busy     driver.Locks[snapshot.Owner]        // machines that something is asked of right now
+	found    driver.Memory[snapshot.Owner, bool] // clusters of which this process found everything that their machines need
+	checked  driver.Memory[checked, bool]        // placements that this process checked
+	refusals driver.Memory[string, string]       // why VMs could not be powered on, by instance UUID: other ids are of one vCenter
+	asked    driver.Memory[string, bool]         // VMs whose guest this process asked to shut down, by the same
+	going    driver.Memory[string, bool]         // VMs whose deletion was asked for while vCenter did not reach them, by the same
 }
 
 var (
@@ -79,8 +79,6 @@ func New(o Options) *Provider {
 	return &Provider{
 		o: o, pool: vcenter.NewPool(o.VCenter), watch: snapshot.NewWatch[*vcenter.Client](),
 		secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
-		found:   make(map[snapshot.Owner]*known), busy: make(map[snapshot.Owner]bool), refusals: make(map[string]string), asked: make(map[string]bool),
-		going: make(map[string]bool),
 	}
 }
 
@@ -105,23 +103,6 @@ func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
 		return nil, err
 	}
 	return spec.VirtualIP.Announced(), nil
-}
-
-// tryLock reserves a machine for the caller, until unlock; false: somebody has it.
-func (p *Provider) tryLock(o snapshot.Owner) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.busy[o] {
-		return false
-	}
-	p.busy[o] = true
-	return true
-}
-
-func (p *Provider) unlock(o snapshot.Owner) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.busy, o)
 }
 
 // wrap says what could not be done, for an error that has a kind or none.

@@ -112,7 +112,7 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 		}
 		out = append(out, keysOf(l, id)...)
 	}
-	for _, o := range p.foundClusters() {
+	for o := range p.found.All() {
 		if o.Fleet == id {
 			out = append(out, o.Cluster)
 		}

@@ -47,10 +47,10 @@ type made struct {
 // request returns r for what is in the project.
 func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner, request func(*cloud.Snapshot) (Request, error)) error {
 	op := "create machine " + o.Cluster.Namespace + "/" + string(o.Machine)
-	if !k.tryLock(machineID{p, o}) {
+	if !k.busy.TryLock(machineID{p, o}) {
 		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
 	}
-	defer k.unlock(machineID{p, o})
+	defer k.busy.Unlock(machineID{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return openstackauth.WrapLook(op, err)

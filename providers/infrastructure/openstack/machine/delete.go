@@ -20,10 +20,10 @@ const IDPrefix = "openstack:///"
 // says which pools keep their floating IPs. Nothing there is success.
 func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner, id fleet.ProviderID, keeps func(pool string) bool) error {
 	op := "delete machine " + o.Cluster.Namespace + "/" + string(o.Machine)
-	if !k.tryLock(machineID{p, o}) {
+	if !k.busy.TryLock(machineID{p, o}) {
 		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
 	}
-	defer k.unlock(machineID{p, o})
+	defer k.busy.Unlock(machineID{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return openstackauth.WrapLook(op, err)

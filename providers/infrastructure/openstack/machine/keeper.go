@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
@@ -16,8 +17,9 @@ import (
 type Keeper struct {
 	settle time.Duration
 
+	busy driver.Locks[machineID]
+
 	mu        sync.Mutex
-	busy      map[machineID]bool
 	firstSeen map[machineID]time.Time // when parts without a server were first seen
 	hadServer map[machineID]bool      // a server was seen: parts without one are leftovers
 	deleting  map[string]machineID    // servers, by id, whose deletion was asked for
@@ -33,26 +35,9 @@ type machineID struct {
 // NewKeeper returns a Keeper for a cloud that shows every change after settle.
 func NewKeeper(settle time.Duration) *Keeper {
 	return &Keeper{
-		settle: settle, busy: make(map[machineID]bool), firstSeen: make(map[machineID]time.Time), hadServer: make(map[machineID]bool),
+		settle: settle, firstSeen: make(map[machineID]time.Time), hadServer: make(map[machineID]bool),
 		deleting: make(map[string]machineID), retained: make(map[string]bool),
 	}
-}
-
-// tryLock reserves a machine for the caller, until unlock; false: somebody has it.
-func (k *Keeper) tryLock(m machineID) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.busy[m] {
-		return false
-	}
-	k.busy[m] = true
-	return true
-}
-
-func (k *Keeper) unlock(m machineID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.busy, m)
 }
 
 // Forget drops what is known of machines of o in other projects than projects, such as
@@ -135,7 +120,7 @@ func (k *Keeper) classifyParts(p *cloud.Project, o snapshot.Owner, without map[s
 			k.firstSeen[m] = now
 		}
 		switch {
-		case k.busy[m] || !k.overdue(m, now, k.settle):
+		case k.busy.Locked(m) || !k.overdue(m, now, k.settle):
 			awaited[owner] = all
 		case k.overdue(m, now, 2*k.settle):
 			left[owner] = all

@@ -270,10 +270,10 @@ func (k *Keeper) clean(ctx context.Context, p *cloud.Project, all map[snapshot.O
 }
 
 func (k *Keeper) cleanOne(ctx context.Context, p *cloud.Project, o snapshot.Owner, keeps func(pool string) bool, may func(snapshot.Owner, *cloud.Snapshot) bool) error {
-	if !k.tryLock(machineID{p, o}) {
+	if !k.busy.TryLock(machineID{p, o}) {
 		return nil
 	}
-	defer k.unlock(machineID{p, o})
+	defer k.busy.Unlock(machineID{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return err
