@@ -10,6 +10,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 )
 
@@ -33,29 +34,23 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err != nil {
 		return err
 	}
-	if !p.deciding.TryLock("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name)) {
-		return fleet.Errorf(fleet.Conflict, what, "it is being created already")
+	end, err := p.deciding.Begin(what, "machine "+string(c.Fleet)+" "+c.Key.String()+" "+string(r.Name))
+	if err != nil {
+		return err
 	}
-	defer p.deciding.Unlock("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name))
+	defer end()
 	all, err := p.look(ctx, c)
 	if err != nil {
 		return wrap(what, err)
 	}
+	var seen []driver.Seen
 	for _, f := range all.machines(c) {
-		if f.claim.Tags[fleet.TagMachine] != string(r.Name) {
-			continue
-		}
 		m := f.machine()
-		if f.forged != "" {
-			return fleet.Errorf(fleet.Conflict, what, "there is a claim of that name, which may be forged: %s", f.forged)
-		}
-		if m.State == fleet.MachineDeleting {
-			return fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
-		}
-		if m.Template != r.Pool.Template {
-			return fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", m.Template)
-		}
-		return nil // adopted
+		m.Name = fleet.MachineName(f.claim.Tags[fleet.TagMachine]) // whether it is one or not
+		seen = append(seen, driver.Seen{Machine: m, Where: "host " + f.claim.Host})
+	}
+	if there, err := driver.IsThere(what, r.Name, r.Pool.Template, seen); there || err != nil {
+		return err
 	}
 	if len(all.shared(c)) == 0 {
 		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")

@@ -2,7 +2,6 @@ package metal3
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/claims"
 	"fairlead.dev/providers/driver/snapshot"
@@ -30,16 +30,16 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	c := r.Cluster
 	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
 	o := snapshot.OwnerOf(c).Part(r.Name)
-	lock := fmt.Sprintf("machine %s %s %s", c.Fleet, c.Key, r.Name)
-	if !p.deciding.TryLock(lock) {
-		return fleet.Errorf(fleet.Conflict, what, "it is being worked on")
+	end, err := p.busy.Begin(what, o)
+	if err != nil {
+		return err
 	}
-	defer p.deciding.Unlock(lock)
+	defer end()
 	got, err := p.look(ctx, c, o)
 	if err != nil {
 		return wrap(what, err)
 	}
-	if adopted, err := got.adopt(what, r); adopted || err != nil {
+	if there, err := driver.IsThere(what, r.Name, r.Pool.Template, got.seenMachines()); there || err != nil {
 		return err
 	}
 	if len(got.machines) == 0 && !p.found.Has(o.Shared()) {
@@ -75,22 +75,13 @@ func userData(what string, u providers.UserData) (string, error) {
 	return string(data), nil
 }
 
-// adopt reports whether the machine of r is there.
-func (o *observation) adopt(what string, r providers.MachineRequest) (bool, error) {
-	for _, h := range o.machines {
-		switch m := h.machine; {
-		case m.Name != r.Name:
-		case m.Damaged != "":
-			return false, fleet.Errorf(fleet.Conflict, what, "host %s has a machine of that name, and what it is is not certain: %s", h, m.Damaged)
-		case m.State == fleet.MachineDeleting:
-			return false, fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
-		case m.Template != r.Pool.Template:
-			return false, fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", m.Template)
-		default:
-			return true, nil
-		}
+// seenMachines returns the machines of the cluster.
+func (o *observation) seenMachines() []driver.Seen {
+	out := make([]driver.Seen, len(o.machines))
+	for i, h := range o.machines {
+		out[i] = driver.Seen{Machine: h.machine, Where: "host " + h.String()}
 	}
-	return false, nil
+	return out
 }
 
 // A search looks for a host for one machine.

@@ -2,7 +2,6 @@ package metal3
 
 import (
 	"context"
-	"fmt"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/snapshot"
@@ -19,11 +18,11 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 		return fleet.Errorf(fleet.Invalid, op, "no name was given")
 	}
 	o := snapshot.OwnerOf(c).Part(name)
-	lock := fmt.Sprintf("machine %s %s %s", c.Fleet, c.Key, name)
-	if !p.deciding.TryLock(lock) {
-		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
+	end, err := p.busy.Begin(op, o)
+	if err != nil {
+		return err
 	}
-	defer p.deciding.Unlock(lock)
+	defer end()
 	got, err := p.look(ctx, c, o)
 	if err != nil {
 		return wrap(op, err)

@@ -25,7 +25,8 @@ type Provider struct {
 	secrets  objects.Secrets
 	watch    *snapshot.Watch[*site]
 	ledger   addresses.Ledger
-	deciding driver.Locks[string] // machines and hosts that something is asked of right now
+	busy     driver.Locks[snapshot.Owner] // machines that something is asked of right now
+	deciding driver.Locks[string]         // hosts that something is asked of right now
 
 	found   driver.Memory[snapshot.Owner, bool] // clusters that this process made ready
 	going   driver.Memory[life, snapshot.Owner] // machines whose deletion was asked for while Ironic could not release them, with their cluster

@@ -114,7 +114,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if c.Delete {
 		out.Message = p.deletion(c, got, out.Message, out.Exists)
 	}
-	sortMachines(out.Machines)
+	driver.SortMachines(out.Machines)
 	slices.Sort(drift)
 	out.Drift = slices.Compact(drift)
 	return out, nil

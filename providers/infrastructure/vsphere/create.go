@@ -9,6 +9,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
@@ -21,15 +22,16 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	c := r.Cluster
 	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
 	o := snapshot.OwnerOf(c).Part(r.Name)
-	if !p.busy.TryLock(o) {
-		return fleet.Errorf(fleet.Conflict, what, "it is being worked on")
+	end, err := p.busy.Begin(what, o)
+	if err != nil {
+		return err
 	}
-	defer p.busy.Unlock(o)
+	defer end()
 	got, err := p.look(ctx, c, o)
 	if err != nil {
 		return wrap(what, err)
 	}
-	if adopted, err := got.adopt(what, r); adopted || err != nil {
+	if there, err := driver.IsThere(what, r.Name, r.Pool.Template, got.seenMachines()); there || got.isCloned(r.Name) || err != nil {
 		return err
 	}
 	if len(got.machines()) == 0 && !p.found.Has(o.Shared()) {
@@ -38,29 +40,22 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	return wrap(what, p.clone(ctx, op, r, got))
 }
 
-// adopt reports whether the machine of r is there, or is being cloned.
-func (o *observation) adopt(what string, r providers.MachineRequest) (bool, error) {
+// seenMachines returns the machines of the cluster whose VMs are there.
+func (o *observation) seenMachines() []driver.Seen {
+	var out []driver.Seen
 	for _, s := range o.sites {
 		for _, m := range s.owned {
-			switch {
-			case m.Machine.Name != r.Name:
-			case m.Machine.Damaged != "":
-				return false, fleet.Errorf(fleet.Conflict, what, "there is a VM of that name, %s, which may be another's: %s", s.look.Path(s.look.VM(m.VM.Ref)), m.Machine.Damaged)
-			case m.Machine.State == fleet.MachineDeleting:
-				return false, fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
-			case m.Machine.Template != r.Pool.Template:
-				return false, fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", m.Machine.Template)
-			default:
-				return true, nil
-			}
-		}
-		for _, k := range s.clones {
-			if k.token.name == r.Name && k.machine != nil {
-				return true, nil
-			}
+			out = append(out, driver.Seen{Machine: m.Machine, Where: "VM " + s.look.Path(s.look.VM(m.VM.Ref))})
 		}
 	}
-	return false, nil
+	return out
+}
+
+// isCloned reports whether the VM of a machine is being cloned.
+func (o *observation) isCloned(name fleet.MachineName) bool {
+	return slices.ContainsFunc(o.sites, func(s observedSite) bool {
+		return slices.ContainsFunc(s.clones, func(k clone) bool { return k.token.name == name && k.machine != nil })
+	})
 }
 
 // clone asks for the VM of r.

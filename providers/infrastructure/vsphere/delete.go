@@ -19,10 +19,11 @@ func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fl
 		return fleet.Errorf(fleet.Invalid, op, "no name was given")
 	}
 	o := snapshot.OwnerOf(c).Part(name)
-	if !p.busy.TryLock(o) {
-		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
+	end, err := p.busy.Begin(op, o)
+	if err != nil {
+		return err
 	}
-	defer p.busy.Unlock(o)
+	defer end()
 	got, err := p.look(ctx, c, o)
 	if err != nil {
 		return wrap(op, err)

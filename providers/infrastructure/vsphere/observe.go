@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
@@ -76,7 +77,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 			out.Machines = append(out.Machines, m)
 		}
 	}
-	machine.Sort(out.Machines)
+	driver.SortMachines(out.Machines)
 	slices.Sort(out.Upkeep)
 	out.Drift = slices.Clone(out.Upkeep)
 	slices.SortFunc(out.Failures, func(a, b fleet.Failure) int { return strings.Compare(string(a.Machine), string(b.Machine)) })

@@ -20,10 +20,11 @@ const IDPrefix = "openstack:///"
 // says which pools keep their floating IPs. Nothing there is success.
 func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner, id fleet.ProviderID, keeps func(pool string) bool) error {
 	op := "delete machine " + o.Cluster.Namespace + "/" + string(o.Machine)
-	if !k.busy.TryLock(machineID{p, o}) {
-		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
+	end, err := k.busy.Begin(op, machineID{p, o})
+	if err != nil {
+		return err
 	}
-	defer k.busy.Unlock(machineID{p, o})
+	defer end()
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return openstackauth.WrapLook(op, err)
