@@ -16,15 +16,18 @@ func (l *Locks[K]) Begin(op string, k K) (end func(), err error) {
 	return func() { l.Unlock(k) }, nil
 }
 
-// A Seen is a machine as it was observed, and where: "host prod/n0", "VM /dc/vm/eu-1-md-0-5f2a90c1".
-type Seen struct {
+// A Seen is a machine as it was observed, the thing that it is, and where: "host prod/n0",
+// "VM /dc/vm/eu-1-md-0-5f2a90c1".
+type Seen[T any] struct {
 	fleet.Machine
 	Where string
+	Thing T
+	Begun bool // it was requested, and does not show yet what it is made from
 }
 
 // IsThere reports whether one of seen is the machine called name, made from template: a create adopts
 // it. The error has the kind Conflict if one of that name is another machine, or may be.
-func IsThere(op string, name fleet.MachineName, template fleet.TemplateHash, seen []Seen) (there bool, err error) {
+func IsThere[T any](op string, name fleet.MachineName, template fleet.TemplateHash, seen []Seen[T]) (there bool, err error) {
 	for i := range seen {
 		switch m := &seen[i]; {
 		case m.Name != name:
@@ -32,7 +35,7 @@ func IsThere(op string, name fleet.MachineName, template fleet.TemplateHash, see
 			return false, fleet.Errorf(fleet.Conflict, op, "%s has a machine of that name, and what it is is not certain: %s", m.Where, m.Damaged)
 		case m.State == fleet.MachineDeleting:
 			return false, fleet.Errorf(fleet.Conflict, op, "the last machine of that name is still being deleted")
-		case m.Template != template:
+		case m.Template != template && !m.Begun:
 			return false, fleet.Errorf(fleet.Conflict, op, "it exists with another template, %s", m.Template)
 		default:
 			there = true

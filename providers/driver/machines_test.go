@@ -24,25 +24,26 @@ func TestBegin(t *testing.T) {
 }
 
 func TestIsThere(t *testing.T) {
-	machine := func(change func(*fleet.Machine)) driver.Seen {
+	machine := func(change func(*fleet.Machine)) driver.Seen[string] {
 		m := fleet.Machine{Name: "m-0", Template: "1-new", State: fleet.MachineRunning}
 		change(&m)
-		return driver.Seen{Machine: m, Where: "host prod/n0"}
+		return driver.Seen[string]{Machine: m, Where: "host prod/n0"}
 	}
 	other := machine(func(m *fleet.Machine) { m.Name, m.Damaged = "m-1", "it lost its tags" })
 	good := machine(func(*fleet.Machine) {})
 	for reason, tc := range map[string]struct {
-		seen  []driver.Seen
+		seen  []driver.Seen[string]
 		there bool
 		err   string // of kind Conflict
 	}{
 		"nothing is there":         {nil, false, ""},
-		"another machine is there": {[]driver.Seen{other}, false, ""},
-		"it is there":              {[]driver.Seen{other, good}, true, ""},
-		"it is being made":         {[]driver.Seen{machine(func(m *fleet.Machine) { m.State = fleet.MachinePending })}, true, ""},
-		"the last one goes":        {[]driver.Seen{good, machine(func(m *fleet.Machine) { m.State = fleet.MachineDeleting })}, false, "still being deleted"},
-		"it is made otherwise":     {[]driver.Seen{machine(func(m *fleet.Machine) { m.Template = "1-old" })}, false, "with another template, 1-old"},
-		"it may be another's":      {[]driver.Seen{good, machine(func(m *fleet.Machine) { m.Damaged = "it lost its tags" })}, false, "host prod/n0 has a machine of that name, and what it is is not certain: it lost its tags"},
+		"another machine is there": {[]driver.Seen[string]{other}, false, ""},
+		"it is there":              {[]driver.Seen[string]{other, good}, true, ""},
+		"it is being made":         {[]driver.Seen[string]{machine(func(m *fleet.Machine) { m.State = fleet.MachinePending })}, true, ""},
+		"the last one goes":        {[]driver.Seen[string]{good, machine(func(m *fleet.Machine) { m.State = fleet.MachineDeleting })}, false, "still being deleted"},
+		"it is begun":              {[]driver.Seen[string]{{Machine: fleet.Machine{Name: "m-0", State: fleet.MachinePending}, Begun: true}}, true, ""},
+		"it is made otherwise":     {[]driver.Seen[string]{machine(func(m *fleet.Machine) { m.Template = "1-old" })}, false, "with another template, 1-old"},
+		"it may be another's":      {[]driver.Seen[string]{good, machine(func(m *fleet.Machine) { m.Damaged = "it lost its tags" })}, false, "host prod/n0 has a machine of that name, and what it is is not certain: it lost its tags"},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			there, err := driver.IsThere("create machine prod/m-0", "m-0", "1-new", tc.seen)

@@ -10,7 +10,6 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 )
 
@@ -22,11 +21,8 @@ func limitUserData(what string, u providers.UserData) error {
 	return nil
 }
 
-// CreateMachine implements providers.Infrastructure: it claims the first free host
-// that fits and has it run the user data.
-func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-	c := r.Cluster
-	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
+// Create implements driver.Driver: it claims the first free host that fits and has it run the user data.
+func (p machines) Create(ctx context.Context, what string, op fleet.OperationID, r providers.MachineRequest, all roster) error {
 	if err := limitUserData(what, r.UserData); err != nil {
 		return err
 	}
@@ -34,28 +30,7 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err != nil {
 		return err
 	}
-	end, err := p.deciding.Begin(what, "machine "+string(c.Fleet)+" "+c.Key.String()+" "+string(r.Name))
-	if err != nil {
-		return err
-	}
-	defer end()
-	all, err := p.look(ctx, c)
-	if err != nil {
-		return wrap(what, err)
-	}
-	var seen []driver.Seen
-	for _, f := range all.machines(c) {
-		m := f.machine()
-		m.Name = fleet.MachineName(f.claim.Tags[fleet.TagMachine]) // whether it is one or not
-		seen = append(seen, driver.Seen{Machine: m, Where: "host " + f.claim.Host})
-	}
-	if there, err := driver.IsThere(what, r.Name, r.Pool.Template, seen); there || err != nil {
-		return err
-	}
-	if len(all.shared(c)) == 0 {
-		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
-	}
-	q := &search{p: p, request: r, op: op, spec: spec, all: all}
+	q := &search{p: p.Provider, request: r, op: op, spec: spec, all: all}
 	return q.claim(ctx, what)
 }
 

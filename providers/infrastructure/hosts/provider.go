@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/objects"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
@@ -22,11 +23,12 @@ import (
 
 // A Provider is the infrastructure provider of machines that exist.
 type Provider struct {
+	*driver.Machines[roster, *hostMachine]
 	*reader
 	dialer *remote.Dialer
 	writes changer
 
-	deciding driver.Locks[string] // machines being made and hosts being claimed, in this process
+	deciding driver.Locks[string] // hosts being claimed, in this process
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)
@@ -55,14 +57,43 @@ func New(o Options) *Provider {
 	}
 	dialer := remote.NewDialer(o.AgentSocket)
 	c := connections{dialer}
-	return &Provider{
+	p := &Provider{
 		reader: &reader{
 			log: o.Log, tick: o.Tick, settle: o.Settle, cache: &lookCache{looks: make(map[string]*cachedLook)}, hosts: c,
 			secrets: objects.Secrets{Store: o.Secret, Example: "ssh-privatekey=FILE"},
 		},
 		dialer: dialer, writes: c,
 	}
+	p.Machines = driver.New(machines{p})
+	return p
 }
+
+// machines are those of a provider, for package driver.
+type machines struct{ *Provider }
+
+var _ driver.Driver[roster, *hostMachine] = machines{}
+
+// Look implements driver.Driver.
+func (p machines) Look(ctx context.Context, c *fleet.Cluster, _ snapshot.Owner) (roster, error) {
+	return p.look(ctx, c)
+}
+
+// Seen implements driver.Driver.
+func (p machines) Seen(c *fleet.Cluster, all roster) []driver.Seen[*hostMachine] {
+	var out []driver.Seen[*hostMachine]
+	for _, f := range all.machines(c) {
+		m := f.machine()
+		m.Name = fleet.MachineName(f.claim.Tags[fleet.TagMachine]) // whether it is one or not
+		out = append(out, driver.Seen[*hostMachine]{Machine: m, Where: "host " + f.claim.Host, Thing: &f})
+	}
+	return out
+}
+
+// Exists implements driver.Driver.
+func (p machines) Exists(c *fleet.Cluster, all roster) bool { return len(all.shared(c)) > 0 }
+
+// Wrap implements driver.Driver.
+func (p machines) Wrap(what string, err error) error { return wrap(what, err) }
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
@@ -161,27 +192,19 @@ func (p *Provider) note(ctx context.Context, op fleet.OperationID, c *fleet.Clus
 	return nil
 }
 
-// DeleteInfrastructure implements providers.Infrastructure. The load balancer goes
-// before the notes do, which tell that there still is something.
-func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
-	op := "delete infrastructure of " + c.Key.String()
+// RemoveShared implements driver.Driver. The load balancer goes before the notes do, which tell that
+// there still is something.
+func (p machines) RemoveShared(ctx context.Context, _ string, c *fleet.Cluster, r roster) error {
 	spec, err := api.ReadCluster(c.Infrastructure)
 	if err != nil {
 		return err
-	}
-	r, err := p.look(ctx, c)
-	if err != nil {
-		return wrap(op, err)
 	}
 	b, err := r.balancer(c, spec)
 	if err != nil {
 		return err
 	}
-	if list := r.machines(c); len(list) > 0 {
-		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", list[0].claim.ProviderID())
-	}
 	if gone, err := p.deleteBalancer(ctx, b); err != nil || !gone {
-		return wrap(op, err)
+		return err
 	}
 	errs := steps.Each(r.answering(), parallel, func(s *observedHost) error {
 		var drop []string
@@ -196,7 +219,7 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 		_, err := p.run(ctx, s.host, host.Note(nil, drop))
 		return err
 	})
-	return wrap(op, fleet.JoinErrors(errs...))
+	return fleet.JoinErrors(errs...)
 }
 
 // run runs a script that changes a host; what was seen of it is outdated then.

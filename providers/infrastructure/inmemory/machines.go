@@ -46,9 +46,9 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err != nil {
 		return err
 	}
-	var seen []driver.Seen
+	var seen []driver.Seen[VM]
 	for _, v := range there {
-		seen = append(seen, driver.Seen{Machine: fleet.Machine{Name: r.Name, Template: fleet.TemplateHash(v.Tags[fleet.TagTemplate]), State: v.State}})
+		seen = append(seen, driver.Seen[VM]{Machine: fleet.Machine{Name: r.Name, Template: fleet.TemplateHash(v.Tags[fleet.TagTemplate]), State: v.State}})
 	}
 	if is, err := driver.IsThere(what, r.Name, r.Pool.Template, seen); is || err != nil {
 		return err

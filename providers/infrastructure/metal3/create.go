@@ -9,7 +9,6 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/claims"
 	"fairlead.dev/providers/driver/snapshot"
@@ -23,28 +22,10 @@ import (
 // kept in the database, which takes less.
 const userDataLimit = 1 << 20
 
-// CreateMachine implements providers.Infrastructure: it claims the first free host that fits, with
-// all that the machine boots with, and has it deployed. A machine with addresses of pools is
-// deployed when a later look shows that nobody else has them: that is Upkeep.
-func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-	c := r.Cluster
-	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
-	o := snapshot.OwnerOf(c).Part(r.Name)
-	end, err := p.busy.Begin(what, o)
-	if err != nil {
-		return err
-	}
-	defer end()
-	got, err := p.look(ctx, c, o)
-	if err != nil {
-		return wrap(what, err)
-	}
-	if there, err := driver.IsThere(what, r.Name, r.Pool.Template, got.seenMachines()); there || err != nil {
-		return err
-	}
-	if len(got.machines) == 0 && !p.found.Has(o.Shared()) {
-		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
-	}
+// Create implements driver.Driver: it claims the first free host that fits, with all that the machine
+// boots with, and has it deployed. A machine with addresses of pools is deployed when a later look shows
+// that nobody else has them: that is Upkeep.
+func (p machines) Create(ctx context.Context, what string, op fleet.OperationID, r providers.MachineRequest, got *observation) error {
 	spec, err := api.ReadMachine(r.Pool.Infrastructure)
 	if err != nil {
 		return err
@@ -53,7 +34,7 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err != nil {
 		return err
 	}
-	q := &search{p: p, o: got, request: r, op: op, spec: spec, userData: data}
+	q := &search{p: p.Provider, o: got, request: r, op: op, spec: spec, userData: data}
 	return wrap(what, q.run(ctx))
 }
 
@@ -73,15 +54,6 @@ func userData(what string, u providers.UserData) (string, error) {
 		return "", fleet.Errorf(fleet.Invalid, what, "its user data has %d bytes, and %d is the limit: move large files into the image, or let preKubeadmCommands fetch them", len(plain), userDataLimit)
 	}
 	return string(data), nil
-}
-
-// seenMachines returns the machines of the cluster.
-func (o *observation) seenMachines() []driver.Seen {
-	out := make([]driver.Seen, len(o.machines))
-	for i, h := range o.machines {
-		out[i] = driver.Seen{Machine: h.machine, Where: "host " + h.String()}
-	}
-	return out
 }
 
 // A search looks for a host for one machine.

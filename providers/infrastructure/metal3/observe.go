@@ -49,7 +49,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if len(running) > 0 {
 		out.Places = append(out.Places, running.seen(got.at))
 	}
-	if len(got.machines) > 0 || p.found.Has(snapshot.OwnerOf(c)) {
+	if (machines{p}).Exists(c, got) {
 		out.Exists, out.Endpoint, out.Places[0].Used = true, endpoint.Wanted(c), true
 		out.Message = got.unready()
 		out.Ready = out.Message == ""

@@ -21,12 +21,13 @@ import (
 
 // A Provider is the infrastructure provider of bare metal.
 type Provider struct {
+	*driver.Machines[*observation, *observedHost]
+
 	o        Options
 	secrets  objects.Secrets
 	watch    *snapshot.Watch[*site]
 	ledger   addresses.Ledger
-	busy     driver.Locks[snapshot.Owner] // machines that something is asked of right now
-	deciding driver.Locks[string]         // hosts that something is asked of right now
+	deciding driver.Locks[string] // hosts that something is asked of right now
 
 	found   driver.Memory[snapshot.Owner, bool] // clusters that this process made ready
 	going   driver.Memory[life, snapshot.Owner] // machines whose deletion was asked for while Ironic could not release them, with their cluster
@@ -88,11 +89,40 @@ func New(o Options) *Provider {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Provider{
+	p := &Provider{
 		o: o, watch: snapshot.NewWatch[*site](), secrets: objects.Secrets{Store: objects.Kept(o.Secret, o.Tick), Example: "username=FILE --from-file password=FILE"},
 		sites: make(map[ironic.Credential]*site),
 	}
+	p.Machines = driver.New(machines{p})
+	return p
 }
+
+// machines are those of a provider, for package driver.
+type machines struct{ *Provider }
+
+var _ driver.Driver[*observation, *observedHost] = machines{}
+
+// Look implements driver.Driver.
+func (p machines) Look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*observation, error) {
+	return p.look(ctx, c, o)
+}
+
+// Seen implements driver.Driver.
+func (p machines) Seen(_ *fleet.Cluster, got *observation) []driver.Seen[*observedHost] {
+	var out []driver.Seen[*observedHost]
+	for _, h := range got.machines {
+		out = append(out, driver.Seen[*observedHost]{Machine: h.machine, Where: "host " + h.String(), Thing: h})
+	}
+	return out
+}
+
+// Exists implements driver.Driver.
+func (p machines) Exists(c *fleet.Cluster, got *observation) bool {
+	return len(got.machines) > 0 || p.found.Has(snapshot.OwnerOf(c))
+}
+
+// Wrap implements driver.Driver.
+func (p machines) Wrap(what string, err error) error { return wrap(what, err) }
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {

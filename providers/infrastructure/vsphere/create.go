@@ -9,53 +9,15 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 )
 
-// CreateMachine implements providers.Infrastructure: it asks for a clone. What follows on it is
-// Upkeep.
-func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-	c := r.Cluster
-	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
-	o := snapshot.OwnerOf(c).Part(r.Name)
-	end, err := p.busy.Begin(what, o)
-	if err != nil {
-		return err
-	}
-	defer end()
-	got, err := p.look(ctx, c, o)
-	if err != nil {
-		return wrap(what, err)
-	}
-	if there, err := driver.IsThere(what, r.Name, r.Pool.Template, got.seenMachines()); there || got.isCloned(r.Name) || err != nil {
-		return err
-	}
-	if len(got.machines()) == 0 && !p.found.Has(o.Shared()) {
-		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
-	}
+// Create implements driver.Driver: it asks for a clone. What follows on it is Upkeep.
+func (p machines) Create(ctx context.Context, what string, op fleet.OperationID, r providers.MachineRequest, got *observation) error {
 	return wrap(what, p.clone(ctx, op, r, got))
-}
-
-// seenMachines returns the machines of the cluster whose VMs are there.
-func (o *observation) seenMachines() []driver.Seen {
-	var out []driver.Seen
-	for _, s := range o.sites {
-		for _, m := range s.owned {
-			out = append(out, driver.Seen{Machine: m.Machine, Where: "VM " + s.look.Path(s.look.VM(m.VM.Ref))})
-		}
-	}
-	return out
-}
-
-// isCloned reports whether the VM of a machine is being cloned.
-func (o *observation) isCloned(name fleet.MachineName) bool {
-	return slices.ContainsFunc(o.sites, func(s observedSite) bool {
-		return slices.ContainsFunc(s.clones, func(k clone) bool { return k.token.name == name && k.machine != nil })
-	})
 }
 
 // clone asks for the VM of r.

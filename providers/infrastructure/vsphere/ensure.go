@@ -48,7 +48,12 @@ func (p *Provider) finish(ctx context.Context, c *fleet.Cluster, got *observatio
 		}
 	}
 	return steps.Each(due, atOnce, func(j *work) error {
-		return wrap("finish machine "+string(j.machine.Machine.Name), p.finishOne(ctx, c, got, j))
+		o := snapshot.OwnerOf(c).Part(j.machine.Machine.Name)
+		err := p.Try(o, func() error {
+			defer j.site.Changed(o)
+			return p.finishOne(ctx, c, got, j)
+		})
+		return wrap("finish machine "+string(o.Machine), err)
 	})
 }
 
@@ -56,12 +61,6 @@ func (p *Provider) finish(ctx context.Context, c *fleet.Cluster, got *observatio
 // second look finds the same to be done.
 func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observation, j *work) error {
 	s, m := j.site, j.machine
-	o := snapshot.OwnerOf(c).Part(m.Machine.Name)
-	if !p.busy.TryLock(o) {
-		return nil // whoever has it does it
-	}
-	defer p.busy.Unlock(o)
-	defer s.Changed(o)
 	before := got.upkeep(s, m, s.Now())
 	if same, err := j.again(ctx); err != nil || !same || got.upkeep(s, m, s.Now()) != before {
 		return err
@@ -188,20 +187,11 @@ func (p *Provider) forget(vm string) {
 	p.going.Forget(vm)
 }
 
-// DeleteInfrastructure implements providers.Infrastructure.
-func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
-	op := "delete infrastructure of " + c.Key.String()
-	o := snapshot.OwnerOf(c)
-	got, err := p.look(ctx, c, o)
-	if err != nil {
-		return wrap(op, err)
-	}
-	if list := got.machines(); len(list) > 0 {
-		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", list[0].Name)
-	}
+// RemoveShared implements driver.Driver.
+func (p machines) RemoveShared(ctx context.Context, _ string, c *fleet.Cluster, got *observation) error {
 	if err := p.dropRules(ctx, got); err != nil {
-		return wrap(op, err)
+		return err
 	}
-	p.forgetFound(o)
+	p.forgetFound(snapshot.OwnerOf(c))
 	return nil
 }

@@ -19,13 +19,14 @@ import (
 
 // A Provider is the infrastructure provider of vSphere.
 type Provider struct {
+	*driver.Machines[*observation, seenVM]
+
 	o       Options
 	pool    *vcenter.Pool
 	secrets objects.Secrets
 	watch   *snapshot.Watch[*vcenter.Client]
 	ledger  addresses.Ledger
 
-	busy     driver.Locks[snapshot.Owner]        // machines that something is asked of right now
 	found    driver.Memory[snapshot.Owner, bool] // clusters of which this process found everything that their machines need
 	checked  driver.Memory[checked, bool]        // placements that this process checked
 	refusals driver.Memory[string, string]       // why VMs could not be powered on, by instance UUID: other ids are of one vCenter
@@ -76,11 +77,56 @@ func New(o Options) *Provider {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.VCenter.Ours = machine.IsMadeUUID
-	return &Provider{
+	p := &Provider{
 		o: o, pool: vcenter.NewPool(o.VCenter), watch: snapshot.NewWatch[*vcenter.Client](),
 		secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
 	}
+	p.Machines = driver.New(machines{p})
+	return p
 }
+
+// machines are those of a provider, for package driver.
+type machines struct{ *Provider }
+
+var _ driver.Driver[*observation, seenVM] = machines{}
+
+// A seenVM is the VM of a machine, or the clone that is to become one.
+type seenVM struct {
+	site    *observedSite
+	machine *machine.Owned // nil: it is being cloned
+}
+
+// Look implements driver.Driver.
+func (p machines) Look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*observation, error) {
+	return p.look(ctx, c, o)
+}
+
+// Seen implements driver.Driver.
+func (p machines) Seen(_ *fleet.Cluster, got *observation) []driver.Seen[seenVM] {
+	var out []driver.Seen[seenVM]
+	for i := range got.sites {
+		s := &got.sites[i]
+		for j := range s.owned {
+			m := &s.owned[j]
+			out = append(out, driver.Seen[seenVM]{Machine: m.Machine, Where: "VM " + s.look.Path(s.look.VM(m.VM.Ref)), Thing: seenVM{s, m}})
+		}
+		for _, k := range s.clones {
+			if k.machine != nil {
+				out = append(out, driver.Seen[seenVM]{Machine: *k.machine, Where: "vCenter " + s.String(), Thing: seenVM{site: s}, Begun: true})
+			}
+		}
+	}
+	return out
+}
+
+// Exists implements driver.Driver: the cluster has machines, or this process found everything that they
+// need.
+func (p machines) Exists(c *fleet.Cluster, got *observation) bool {
+	return len(got.machines()) > 0 || p.found.Has(snapshot.OwnerOf(c))
+}
+
+// Wrap implements driver.Driver.
+func (p machines) Wrap(what string, err error) error { return wrap(what, err) }
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {

@@ -84,13 +84,13 @@ func isThere(op string, s *cloud.Snapshot, r Request) (bool, error) {
 	if err := CheckIdentity(s, r.Owner); err != nil {
 		return false, err
 	}
-	var seen []driver.Seen
+	var seen []driver.Seen[*servers.Server]
 	for _, v := range s.Servers.Of(r.Owner) {
 		m := fleet.Machine{Name: r.Owner.Machine, Template: fleet.TemplateHash(cloud.Tags(v.Metadata)[fleet.TagTemplate])}
 		if Leaving(v) {
 			m.State = fleet.MachineDeleting
 		}
-		seen = append(seen, driver.Seen{Machine: m})
+		seen = append(seen, driver.Seen[*servers.Server]{Machine: m, Thing: v})
 	}
 	return driver.IsThere(op, r.Owner.Machine, fleet.TemplateHash(r.Tags[fleet.TagTemplate]), seen)
 }
