@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/snapshot"
-	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
@@ -33,38 +33,47 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	return wrap(op, fleet.JoinErrors(append(errs, p.finish(ctx, c, got)...)...))
 }
 
-// atOnce is how many machines are worked on at one time.
-const atOnce = 8
-
 // finish does what is to be done to machines of c.
 func (p *Provider) finish(ctx context.Context, c *fleet.Cluster, got *observation) []error {
-	var due []*work
+	var all []*work
 	for i := range got.sites {
 		s := &got.sites[i]
 		for j := range s.owned {
-			if m := &s.owned[j]; got.upkeep(s, m, s.Now()) != "" {
-				due = append(due, &work{site: s, machine: m})
-			}
+			all = append(all, &work{site: s, machine: &s.owned[j]})
 		}
 	}
-	return steps.Each(due, atOnce, func(j *work) error {
-		o := snapshot.OwnerOf(c).Part(j.machine.Machine.Name)
-		err := p.Try(o, func() error {
-			defer j.site.Changed(o)
-			return p.finishOne(ctx, c, got, j)
-		})
-		return wrap("finish machine "+string(o.Machine), err)
-	})
+	return driver.Step(ctx, stepper{p, c, got}, all)
 }
 
-// finishOne does what is to be done to a machine, step by step, as long as tasks take seconds, if a
-// second look finds the same to be done.
-func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observation, j *work) error {
-	s, m := j.site, j.machine
-	before := got.upkeep(s, m, s.Now())
-	if same, err := j.again(ctx); err != nil || !same || got.upkeep(s, m, s.Now()) != before {
-		return err
-	}
+// A stepper takes next steps of the machines of an observation.
+type stepper struct {
+	*Provider
+	cluster *fleet.Cluster
+	got     *observation
+}
+
+// Next implements driver.Stepper.
+func (p stepper) Next(j *work) string { return p.got.upkeep(j.site, j.machine, j.site.Now()) }
+
+// Alone implements driver.Stepper.
+func (p stepper) Alone(j *work, do func() error) error {
+	o := snapshot.OwnerOf(p.cluster).Part(j.machine.Machine.Name)
+	return wrap("finish machine "+string(o.Machine), p.Try(o, func() error {
+		defer j.site.Changed(o)
+		return do()
+	}))
+}
+
+// Again implements driver.Stepper.
+func (p stepper) Again(ctx context.Context, j *work) (now *work, same bool, err error) {
+	same, err = j.again(ctx)
+	return j, same, err
+}
+
+// Do implements driver.Stepper: it does what is to be done to a machine, step by step, as long as tasks
+// take seconds.
+func (p stepper) Do(ctx context.Context, j *work) error {
+	c, got, s, m := p.cluster, p.got, j.site, j.machine
 	if in, ok := got.strays[m]; ok {
 		j.group, j.compute, j.grouped = in.group, in.compute, []vcenter.Ref{m.VM.Ref}
 		_, err := p.take(ctx, j, machine.Step{Action: machine.JoinGroup, What: string(machine.JoinGroup)})
