@@ -105,7 +105,7 @@ func (k *Keeper) purge(ctx context.Context, p *cloud.Project, o snapshot.Owner, 
 	k.noteDeletion(machineID{p, o}, v.ID)
 	err = servers.ForceDelete(ctx, client, v.ID).ExtractErr()
 	if gophercloud.ResponseCodeIs(err, 403) {
-		k.noteRetained(v.ID)
+		k.retained.Note(v.ID, true)
 		return nil
 	}
 	return deleted("server "+v.Name+" permanently", err)
