@@ -62,7 +62,7 @@ func (s Settings) pullRequests(source sources.Source, w *Runtime, m *metrics.Met
 			return nil, err
 		}
 		return pullrequests.New(pullrequests.Parts{
-			Forge: f, Source: merging{repository, repository.Merges()}, Renderer: renderer, Fleet: p.Fleet, Looker: foresight{w.Looker(), w.absent(), w},
+			Forge: f, Source: merging{repository, repository.Merges()}, Renderer: renderer, Fleet: p.Fleet, Looker: mergeLooker{w.Looker(), w.absent(), w},
 			Plans: p.Plans, Approvals: p.Approvals, Requests: p.Requests, Unreviewed: p.Unreviewed, Limited: p.Limited, Recorded: p.Recorded, Apart: s.StatusRepository != "", Owner: p.Owner, Interval: p.Interval,
 			Polled: m.ForgePolled, Done: m.Planned, Log: s.Log,
 		}), nil
@@ -84,16 +84,16 @@ var _ pullrequests.Source = merging{}
 
 var _ pullrequests.Renderer = (*render.Builder)(nil)
 
-// foresight looks at clusters as they will be seen.
-type foresight struct {
+// A mergeLooker observes existing clusters, and treats new ones as empty.
+type mergeLooker struct {
 	is, absent *reconcile.Looker
 	runtime    *Runtime
 }
 
-var _ pullrequests.Looker = foresight{}
+var _ pullrequests.Looker = mergeLooker{}
 
 // Look implements pullrequests.Looker.
-func (f foresight) Look(ctx context.Context, now, next *fleet.Cluster) (fleet.Observed, error) {
+func (f mergeLooker) Look(ctx context.Context, now, next *fleet.Cluster) (fleet.Observed, error) {
 	if now != nil {
 		return f.is.Look(ctx, now)
 	}
@@ -104,7 +104,7 @@ func (f foresight) Look(ctx context.Context, now, next *fleet.Cluster) (fleet.Ob
 }
 
 // As implements pullrequests.Looker.
-func (f foresight) As(next *fleet.Cluster, seen fleet.Observed) fleet.Observed {
+func (f mergeLooker) As(next *fleet.Cluster, seen fleet.Observed) fleet.Observed {
 	if d, err := f.runtime.built.distributions(f.runtime.Workload).Of(next); err == nil {
 		seen.Distribution = providers.Facts(d, next, &seen)
 	}
@@ -114,20 +114,20 @@ func (f foresight) As(next *fleet.Cluster, seen fleet.Observed) fleet.Observed {
 // absent returns what looks at clusters of which nothing is there: nobody is asked.
 func (w *Runtime) absent() *reconcile.Looker {
 	return reconcile.NewLooker(reconcile.LookerOptions{
-		Infrastructure: func(string) (providers.Observer, error) { return nothing{}, nil },
-		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), Limits: w.built.limits(), Secrets: nothing{}, Now: time.Now,
+		Infrastructure: func(string) (providers.Observer, error) { return emptyWorld{}, nil },
+		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), Limits: w.built.limits(), Secrets: emptyWorld{}, Now: time.Now,
 	})
 }
 
-// nothing is where nothing is.
-type nothing struct{}
+// emptyWorld has no infrastructure and no secrets.
+type emptyWorld struct{}
 
 // Observe implements providers.Observer.
-func (nothing) Observe(context.Context, *fleet.Cluster) (fleet.Infrastructure, error) {
+func (emptyWorld) Observe(context.Context, *fleet.Cluster) (fleet.Infrastructure, error) {
 	return fleet.Infrastructure{}, nil
 }
 
 // Get implements exec.SecretReader.
-func (nothing) Get(_ context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error) {
+func (emptyWorld) Get(_ context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error) {
 	return fleet.SecretData{}, fleet.Errorf(fleet.NotFound, "read a secret", "%s has no %s yet", c, name)
 }

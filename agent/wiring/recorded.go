@@ -18,7 +18,7 @@ import (
 func (w *Runtime) RecordedLooker(s status.Status, now func() time.Time) *reconcile.Looker {
 	return reconcile.NewLooker(reconcile.LookerOptions{
 		Infrastructure: func(name string) (providers.Observer, error) { return recorded{s, name}, nil },
-		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), Limits: w.built.limits(), Secrets: nothing{}, Now: now,
+		Workload:       w.Workload, Distributions: w.built.distributions(w.Workload), Limits: w.built.limits(), Secrets: emptyWorld{}, Now: now,
 	})
 }
 

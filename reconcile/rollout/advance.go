@@ -86,7 +86,7 @@ func (d *Decision) advance(f fleet.Fleet, authors []string) {
 		if f.Config.Waves.Declared() {
 			_, known := before.clusters.get(c.Key)
 			now := old.heldBack(c, known)
-			now.wave.came, now.wave.people = before.came(&f, old, now), now.peopleAfter(old, authors)
+			now.wave.origin, now.wave.people = before.originOf(&f, old, now), now.peopleAfter(old, authors)
 			clusters[c.Key] = now
 			continue
 		}

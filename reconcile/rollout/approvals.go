@@ -79,7 +79,7 @@ func (s State) uncounted(r fleet.Request) string {
 	}
 	by, wrote, did := r.Approver(), false, false
 	for _, g := range groups {
-		for _, f := range g.facts {
+		for _, f := range g.candidates {
 			switch {
 			case g.stage.Name != r.Stage || !f.unapproved():
 			case by.Wrote(f.people.Authors):
@@ -106,7 +106,7 @@ func (r *stageRun) approved() (by []string, missing int) {
 		return nil, 0
 	}
 	first := true
-	for _, f := range r.facts {
+	for _, f := range r.candidates {
 		if !f.unapproved() {
 			continue
 		}
@@ -126,8 +126,8 @@ func (r *stageRun) approved() (by []string, missing int) {
 // waits.
 func (r *stageRun) unapprovedWhy() string {
 	reviewers := strings.Join(r.stage.Reviewers, ", ")
-	unknown := func(f fact) bool { return f.unapproved() && f.came.Of != f.wanted }
-	reviewed := len(r.stage.Reviewers) > 0 && !slices.ContainsFunc(r.facts, unknown)
+	unknown := func(f candidate) bool { return f.unapproved() && f.origin.Of != f.wanted }
+	reviewed := len(r.stage.Reviewers) > 0 && !slices.ContainsFunc(r.candidates, unknown)
 	if r.stage.Approvals == 0 {
 		text := "stage " + r.stage.Name + " waits for the approval of a person"
 		if reviewed {

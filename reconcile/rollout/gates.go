@@ -26,9 +26,9 @@ func gatesAt(w *fleet.Waves, now time.Time) gates {
 	return g
 }
 
-// of says why a change of a cluster with these labels may not begin, and until when; empty: it
+// closedFor says why a change of a cluster with these labels may not begin, and until when; empty: it
 // may. A drain that may take so long has to be over before the gate closes.
-func (g gates) of(l labels.Set, drain time.Duration) (why string, until time.Time) {
+func (g gates) closedFor(l labels.Set, drain time.Duration) (why string, until time.Time) {
 	for _, f := range g.waves.Freezes {
 		if f.Select.Matches(l) && !g.now.Before(f.From) && g.now.Before(f.Until) {
 			return "it is frozen: " + f.Reason, f.Until
@@ -65,13 +65,13 @@ func (g gates) of(l labels.Set, drain time.Duration) (why string, until time.Tim
 	return "", time.Time{}
 }
 
-// ofChange returns what of returns for a change from one set of labels to another: both have to
+// closedForChange returns what closedFor returns for a change from one set of labels to another: both have to
 // allow it, so that no commit relabels a cluster out of its gates.
-func (g gates) ofChange(from, to labels.Set, drain time.Duration) (why string, until time.Time) {
-	if why, until = g.of(from, drain); why != "" {
+func (g gates) closedForChange(from, to labels.Set, drain time.Duration) (why string, until time.Time) {
+	if why, until = g.closedFor(from, drain); why != "" {
 		return why, until
 	}
-	return g.of(to, drain)
+	return g.closedFor(to, drain)
 }
 
 // next returns when a window or a freeze is next another one than now; zero: never.

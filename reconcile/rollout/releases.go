@@ -7,8 +7,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A granted release is one that counts for what waited, and what came of it, for people.
-type granted struct {
+// A grantedRelease is one that counts for what waited, and what came of it, for people.
+type grantedRelease struct {
 	request fleet.Request
 	message string
 }
@@ -17,10 +17,10 @@ type granted struct {
 // It reports whether it had any.
 func (d *Decision) grant(groups []group) bool {
 	s := &d.State
-	var kept []granted
+	var kept []grantedRelease
 	news := false
 	for _, r := range s.waves.releases {
-		if i := slices.IndexFunc(s.waves.granted, func(g granted) bool { return g.request.Identical(r) }); i >= 0 {
+		if i := slices.IndexFunc(s.waves.granted, func(g grantedRelease) bool { return g.request.Identical(r) }); i >= 0 {
 			kept = append(kept, s.waves.granted[i])
 			continue
 		}
@@ -35,7 +35,7 @@ func (d *Decision) grant(groups []group) bool {
 			n, more = n+1, max(more, missing)
 		}
 		if n > 0 {
-			kept, news = append(kept, granted{r, grantedText(r, n, more)}), true
+			kept, news = append(kept, grantedRelease{r, grantedText(r, n, more)}), true
 		}
 	}
 	s.waves.granted = kept
@@ -52,12 +52,12 @@ func (s State) released(r fleet.Request, groups []group) []fleet.Key {
 		return []fleet.Key{r.Cluster}
 	}
 	i := slices.IndexFunc(groups, func(g group) bool { return g.stage.Name == r.Stage })
-	if i < 0 || r.Of != "" && r.Of != waitsOf(groups[i].facts) {
+	if i < 0 || r.Of != "" && r.Of != waitsOf(groups[i].candidates) {
 		return nil
 	}
 	var out []fleet.Key
-	for _, f := range groups[i].facts {
-		if !f.out && (f.held != f.wanted || f.moving && r.Release == fleet.ReleaseSkip) {
+	for _, f := range groups[i].candidates {
+		if !f.excluded && (f.held != f.wanted || f.moving && r.Release == fleet.ReleaseSkip) {
 			out = append(out, f.key)
 		}
 	}
@@ -78,9 +78,9 @@ func grantedText(r fleet.Request, n, more int) string {
 	return "what waits in " + clusters(n) + " comes now"
 }
 
-// counted returns what people said of what is wanted of c: a release, or the annotation. What
+// activeRelease returns what people said of what is wanted of c: a release, or the annotation. What
 // they said of something else counts no more.
-func (c cluster) counted() fleet.WaveRelease {
+func (c cluster) activeRelease() fleet.WaveRelease {
 	if r := c.wave.release; r.Way != "" && r.Of == c.wanted() {
 		return r
 	}
@@ -99,10 +99,10 @@ func (c cluster) wanted() string {
 }
 
 // waitsOf returns the digest of all that waits in a stage; empty: nothing does.
-func waitsOf(facts []fact) string {
+func waitsOf(candidates []candidate) string {
 	var waits []any
-	for _, f := range facts {
-		if !f.out && f.held != f.wanted {
+	for _, f := range candidates {
+		if !f.excluded && f.held != f.wanted {
 			waits = append(waits, f.key.String()+"="+f.wanted)
 		}
 	}
@@ -158,7 +158,7 @@ func (s State) admitStage(r fleet.Request) fleet.Answer {
 
 // fulfilRelease returns the answer to r, which was accepted.
 func (s State) fulfilRelease(r fleet.Request) fleet.Answer {
-	if i := slices.IndexFunc(s.waves.granted, func(g granted) bool { return g.request.Identical(r) }); i >= 0 {
+	if i := slices.IndexFunc(s.waves.granted, func(g grantedRelease) bool { return g.request.Identical(r) }); i >= 0 {
 		return fleet.Answer{State: fleet.RequestDone, Message: s.waves.granted[i].message}
 	}
 	if s.waves.settled && slices.ContainsFunc(s.waves.releases, r.Identical) {

@@ -26,17 +26,17 @@ func (s State) Reviewable() []Reviewable {
 		return nil
 	}
 	for _, g := range s.groups(gatesAt(&s.config.Waves, s.waves.at)) {
-		of := waitsOf(g.facts)
+		of := waitsOf(g.candidates)
 		if !asks(g.stage) || of == "" {
 			continue
 		}
 		r := Reviewable{Stage: g.stage.Name, Of: of, Reviewers: g.stage.Reviewers, Approvals: g.stage.Approvals}
 		known := true
-		for _, f := range g.facts {
+		for _, f := range g.candidates {
 			if !f.unapproved() {
 				continue
 			}
-			from := f.came
+			from := f.origin
 			known = known && from.Of == f.wanted
 			if from.Of = ""; !slices.Contains(r.Origins, from) {
 				r.Origins = append(r.Origins, from)
@@ -49,12 +49,12 @@ func (s State) Reviewable() []Reviewable {
 	return out
 }
 
-// came returns where what waits of now came from, a cluster that was old in s before f. It is zero
+// originOf returns where what waits of now came from, a cluster that was old in s before f. It is zero
 // where that is not one step of Git, or nobody knows: something waited before and was not approved,
 // or could not be used, or came while no agent was there. It is zero as well where f changes who
 // may approve, or how many have to: no change names its own reviewer.
-func (s State) came(f *fleet.Fleet, old, now cluster) fleet.WaveOrigin {
-	waited := old.wave.came
+func (s State) originOf(f *fleet.Fleet, old, now cluster) fleet.WaveOrigin {
+	waited := old.wave.origin
 	switch {
 	case now.next == nil:
 		return fleet.WaveOrigin{}

@@ -14,8 +14,8 @@ type waves struct {
 	at       time.Time // when that was decided
 	wake     time.Time // when time alone makes it another; zero: never
 	stages   []fleet.StageStatus
-	releases []fleet.Request // that people made and that stand
-	granted  []granted       // those of them that count already
+	releases []fleet.Request  // that people made and that stand
+	granted  []grantedRelease // those of them that count already
 }
 
 // unsettle has the waves decided anew at the end of the decision.
@@ -51,23 +51,23 @@ func (d *Decision) settle(now time.Time) {
 	}
 	said := w.stages
 	w.settled, w.at, w.wake, w.stages = true, now, g.next(), nil
-	var before stop
+	var before hold
 	for _, of := range groups {
 		if of.first {
-			before = stop{}
+			before = hold{}
 		} else if before.why == "" {
 			before = s.unplaced()
 		}
-		if len(of.facts) == 0 {
+		if len(of.candidates) == 0 {
 			continue
 		}
-		var c course
-		c, before = runStage(of.stage, of.facts, before, now)
+		var c stageResult
+		c, before = runStage(of.stage, of.candidates, before, now)
 		w.wake = earlier(w.wake, c.wake, now)
-		for i, f := range of.facts {
-			d.ticket(f.key, c.tickets[i], now)
+		for i, f := range of.candidates {
+			d.setVerdict(f.key, c.verdicts[i], now)
 		}
-		c.status.Since = s.stageSince(of.facts, c.status.Since)
+		c.status.Since = s.stageSince(of.candidates, c.status.Since)
 		w.stages = append(w.stages, c.status)
 	}
 	if !slices.EqualFunc(said, w.stages, sameStage) {
@@ -77,12 +77,12 @@ func (d *Decision) settle(now time.Time) {
 
 // unplaced stops later stages while a cluster that the newest revision has a problem with is known
 // by name alone: its labels, and so its stage, are not known yet.
-func (s *State) unplaced() stop {
+func (s *State) unplaced() hold {
 	keys := s.keysOf(func(c cluster) bool { return c.lacksDefinition() && c.next == nil && len(c.problems) > 0 })
 	if len(keys) == 0 {
-		return stop{}
+		return hold{}
 	}
-	return stop{why: "the stage of cluster " + keys[0].String() + " is not known: its last good definition is not rendered yet"}
+	return hold{why: "the stage of cluster " + keys[0].String() + " is not known: its last good definition is not rendered yet"}
 }
 
 // endStaging gives each cluster its newest definition: fleet.yaml has no stages, windows or freezes.
@@ -105,12 +105,12 @@ func sameStage(a, b fleet.StageStatus) bool {
 		a.Approvals == b.Approvals && slices.Equal(a.Approved, b.Approved)
 }
 
-// ticket has cluster k go by its ticket.
-func (d *Decision) ticket(k fleet.Key, t ticket, now time.Time) {
+// setVerdict stores the verdict of cluster k, and has it take what waits where it may.
+func (d *Decision) setVerdict(k fleet.Key, t verdict, now time.Time) {
 	s := &d.State
 	c := s.clusters.of(k)
-	was, old := c.wave, c.wave.ticket
-	c.wave.ticket = t
+	was, old := c.wave, c.wave.verdict
+	c.wave.verdict = t
 	switch {
 	case c.next == nil:
 		if !c.wave.waits.IsZero() {
@@ -136,9 +136,9 @@ func (d *Decision) ticket(k fleet.Key, t ticket, now time.Time) {
 }
 
 // stageSince returns since when the first of a stage's clusters waits or is being changed.
-func (s State) stageSince(facts []fact, first time.Time) time.Time {
-	for _, f := range facts {
-		if at := s.clusters.of(f.key).wave.waits; !f.out && !at.IsZero() && (first.IsZero() || at.Before(first)) {
+func (s State) stageSince(candidates []candidate, first time.Time) time.Time {
+	for _, f := range candidates {
+		if at := s.clusters.of(f.key).wave.waits; !f.excluded && !at.IsZero() && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 	}
@@ -159,7 +159,7 @@ func (s State) Rollout() fleet.RolloutStatus {
 		}
 		if w := c.wave; w.digest != "" {
 			standing := fleet.Standing{
-				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release, Came: w.came,
+				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release, Came: w.origin,
 			}
 			if w.people != nil {
 				standing.People = *w.people
@@ -175,7 +175,7 @@ func (c cluster) wait(k fleet.Key) (fleet.Wait, bool) {
 	if c.next == nil {
 		return fleet.Wait{}, false
 	}
-	t := c.wave.ticket
+	t := c.wave.verdict
 	return fleet.Wait{
 		Cluster: k, Stage: t.stage, Revision: c.next.Revision, Digest: c.nextDigest, Why: t.why, Until: t.until, Since: c.wave.waits,
 	}, true

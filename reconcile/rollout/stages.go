@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,22 +10,22 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A course is the status of one stage, with the tickets of its clusters.
-type course struct {
-	status  fleet.StageStatus
-	tickets []ticket // of its facts
-	wake    time.Time
+// A stageResult is the status of one stage, with the verdicts of its clusters.
+type stageResult struct {
+	status   fleet.StageStatus
+	verdicts []verdict // of its candidates
+	wake     time.Time
 }
 
-// A stop says why later stages have to wait.
-type stop struct {
+// A hold says why later stages have to wait.
+type hold struct {
 	why   string
 	until time.Time
 }
 
-// runStage returns the course of s with these clusters, at now, and what later stages wait for.
-func runStage(s fleet.Stage, facts []fact, before stop, now time.Time) (course, stop) {
-	r := stageRun{stage: s, facts: facts, now: now}
+// runStage returns the result of s with these clusters, at now, and what later stages wait for.
+func runStage(s fleet.Stage, candidates []candidate, before hold, now time.Time) (stageResult, hold) {
+	r := stageRun{stage: s, candidates: candidates, now: now}
 	r.count()
 	own, state := before, fleet.StageWaiting
 	if own.why == "" && r.unseen != (fleet.Key{}) {
@@ -34,20 +35,20 @@ func runStage(s fleet.Stage, facts []fact, before stop, now time.Time) (course, 
 	case halt != "":
 		state = fleet.StageHalted
 		if own.why == "" {
-			own = stop{why: "stage " + s.Name + " is halted: " + halt}
+			own = hold{why: "stage " + s.Name + " is halted: " + halt}
 		}
 	case own.why == "" && s.Approval && r.unapproved > 0 && r.unapproved == r.waiting && r.moving == 0:
 		state = fleet.StageApproval
 	}
-	r.give(own)
+	r.giveVerdicts(own)
 	return r.finish(state, own, before)
 }
 
 // stageRun is one run of runStage.
 type stageRun struct {
-	stage fleet.Stage
-	facts []fact
-	now   time.Time
+	stage      fleet.Stage
+	candidates []candidate
+	now        time.Time
 
 	clusters, moving, waiting int
 	unapproved                int       // of waiting
@@ -56,13 +57,13 @@ type stageRun struct {
 	first                     time.Time // since when the first is on its way
 	failed                    []fleet.FailedCluster
 	wake                      time.Time
-	tickets                   []ticket
+	verdicts                  []verdict
 }
 
 // count counts what the stage has of each kind.
 func (r *stageRun) count() {
-	for _, f := range r.facts {
-		if f.out {
+	for _, f := range r.candidates {
+		if f.excluded {
 			if f.absent && f.held != f.wanted && r.absent == (fleet.Key{}) {
 				r.absent = f.key
 			}
@@ -96,7 +97,7 @@ func (r *stageRun) count() {
 
 // failure says why f failed, on its way or in its soak. Where something newer is wanted that is
 // another try: no failure is in the way of what repairs it.
-func (r *stageRun) failure(f fact) string {
+func (r *stageRun) failure(f candidate) string {
 	if f.held != f.wanted {
 		return ""
 	}
@@ -136,39 +137,39 @@ func (r *stageRun) halted() string {
 	return strings.Join(parts, "; ")
 }
 
-// give gives each cluster its ticket. Those that may begin are on their way from then on.
-func (r *stageRun) give(own stop) {
+// giveVerdicts gives each cluster its verdict. Those that may begin are on their way from then on.
+func (r *stageRun) giveVerdicts(own hold) {
 	limit := r.stage.Limit(r.clusters)
-	r.facts = slices.Clone(r.facts)
-	for i := range r.facts {
-		f := &r.facts[i]
-		t := ticket{stage: r.stage.Name}
+	r.candidates = slices.Clone(r.candidates)
+	for i := range r.candidates {
+		f := &r.candidates[i]
+		t := verdict{stage: r.stage.Name}
 		switch {
 		case f.held == f.wanted:
-		case f.now, !f.out && f.arrived == f.wanted: // it was asked for, or goes back
+		case f.forced, !f.excluded && f.arrived == f.wanted: // it was asked for, or goes back
 			r.begin(f)
-		case f.out:
+		case f.excluded:
 			t.why, t.until = f.why, f.ends
-		case own.why != "" && !f.turn:
+		case own.why != "" && !f.stageForced:
 			t.why, t.until = own.why, own.until
 		case r.stage.Approval && !f.approved:
 			t.why = r.unapprovedWhy()
-		case f.shut != "" && !f.turn:
-			t.why, t.until = f.shut, f.opens
+		case f.closed != "" && !f.stageForced:
+			t.why, t.until = f.closed, f.opens
 		case !f.moving && r.moving >= limit:
 			t.why = fmt.Sprintf("stage %s changes %s at a time", r.stage.Name, clusters(limit))
 		default:
 			r.begin(f)
 		}
 		r.wakeAt(t.until)
-		r.tickets = append(r.tickets, t)
+		r.verdicts = append(r.verdicts, t)
 	}
 }
 
 // begin has f on its way to what is wanted. One that was on its way takes no other place.
-func (r *stageRun) begin(f *fact) {
+func (r *stageRun) begin(f *candidate) {
 	f.held = f.wanted
-	if f.out {
+	if f.excluded {
 		return
 	}
 	r.waiting--
@@ -187,10 +188,10 @@ func clusters(n int) string {
 	return fmt.Sprintf("%d clusters", n)
 }
 
-// finish returns the course, and what later stages wait for.
-func (r *stageRun) finish(state fleet.StageState, own, before stop) (course, stop) {
+// finish returns the result, and what later stages wait for.
+func (r *stageRun) finish(state fleet.StageState, own, before hold) (stageResult, hold) {
 	out := fleet.StageStatus{
-		Name: r.stage.Name, Clusters: r.clusters, Changing: r.moving, Waiting: r.waiting, Failed: r.failed, Digest: waitsOf(r.facts), State: state, Since: r.first,
+		Name: r.stage.Name, Clusters: r.clusters, Changing: r.moving, Waiting: r.waiting, Failed: r.failed, Digest: waitsOf(r.candidates), State: state, Since: r.first,
 	}
 	if r.unapproved > 0 && r.stage.Approval {
 		out.Approvals = r.stage.Approvals
@@ -227,25 +228,25 @@ func (r *stageRun) finish(state fleet.StageState, own, before stop) (course, sto
 	switch {
 	case next.why != "":
 	case state == fleet.StageHalted:
-		next = stop{why: out.Why}
+		next = hold{why: out.Why}
 	case busy:
-		next = stop{why: "stage " + r.stage.Name + " is not done"}
+		next = hold{why: "stage " + r.stage.Name + " is not done"}
 	case soaking:
-		next = stop{why: "stage " + r.stage.Name + " soaks", until: soaked}
+		next = hold{why: "stage " + r.stage.Name + " soaks", until: soaked}
 	case broken != "":
-		next = stop{why: broken}
+		next = hold{why: broken}
 	}
 	if soaking {
 		r.wakeAt(soaked)
 	}
-	return course{status: out, tickets: r.tickets, wake: r.wake}, next
+	return stageResult{status: out, verdicts: r.verdicts, wake: r.wake}, next
 }
 
 // shut returns why none of those that wait may begin, and until when that is so of the first.
 func (r *stageRun) shut() (why string, until time.Time) {
-	for i, f := range r.facts {
-		t := r.tickets[i]
-		if !f.out && t.why != "" && (why == "" || !t.until.IsZero() && (until.IsZero() || t.until.Before(until))) {
+	for i, f := range r.candidates {
+		t := r.verdicts[i]
+		if !f.excluded && t.why != "" && (why == "" || !t.until.IsZero() && (until.IsZero() || t.until.Before(until))) {
 			why, until = t.why, t.until
 		}
 	}
@@ -264,4 +265,100 @@ func earlier(a, b, now time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// A candidate has what decides whether a cluster may take its newest definition.
+type candidate struct {
+	key         fleet.Key
+	wanted      string    // digest of the newest
+	held        string    // digest of its present definition
+	moving      bool      // it is not complete with that yet
+	since       time.Time // when it took that
+	arrived     string
+	at          time.Time
+	trouble     trouble
+	excluded    bool      // it is left alone, and no stage waits for it
+	why         string    // of excluded
+	ends        time.Time // of excluded; zero: with news
+	absent      bool      // of excluded: nothing shows that the newest revision works there, and no request skips it
+	forced      bool      // a request releases it from stages, windows and freezes
+	stageForced bool      // a request releases its stage: the same, but not more at once
+	approved    bool      // a person approved the waiting definition
+	origin      fleet.WaveOrigin
+	people      fleet.WavePeople
+	broken      bool   // the newest revision has a problem with it, so nothing shows that the newest revision works there
+	unseen      bool   // this agent has not observed it yet
+	closed      string // the window or freeze for which it may not begin
+	opens       time.Time
+}
+
+// unapproved reports whether something waits that somebody may have to approve of.
+func (f candidate) unapproved() bool { return !f.excluded && f.held != f.wanted && !f.approved }
+
+// A group is a stage with its clusters, sorted.
+type group struct {
+	stage      fleet.Stage
+	candidates []candidate
+	first      bool // it waits for no other
+}
+
+// groups returns all stages with their clusters, as orderOf has them.
+func (s State) groups(g gates) []group {
+	o := orderOf(&s.config.Waves)
+	out := make([]group, len(o.stages))
+	for i, stage := range o.stages {
+		out[i] = group{stage: stage, first: o.first[i]}
+	}
+	for k, c := range s.clusters.all() {
+		newest := c.newest()
+		if !s.live(c) || newest == nil && c.recorded == nil {
+			continue
+		}
+		i := o.ofChange(c)
+		out[i].candidates = append(out[i].candidates, s.candidate(k, c, g))
+	}
+	return out
+}
+
+// newest returns the newest definition of c.
+func (c cluster) newest() *fleet.Cluster {
+	if c.next != nil {
+		return c.next
+	}
+	return c.definition
+}
+
+// candidate returns what counts of cluster k.
+func (s State) candidate(k fleet.Key, c cluster, g gates) candidate {
+	w := c.wave
+	f := candidate{
+		key: k, wanted: w.digest, held: w.digest, moving: w.moving(), since: w.since, arrived: w.arrived, at: w.at, trouble: w.trouble, origin: w.origin,
+		broken: len(c.problems) > 0, unseen: w.unseen,
+	}
+	if f.arrived == "" {
+		f.arrived = "nothing"
+	}
+	if c.next != nil {
+		if f.wanted = c.nextDigest; f.held == "" {
+			f.held = "unknown"
+		}
+		held := cmp.Or(c.definition, c.next)
+		f.closed, f.opens = g.closedForChange(held.Labels, c.next.Labels, longestDrain(held))
+	}
+	f.people = c.people()
+	said := c.activeRelease()
+	f.approved = said.Way == fleet.ReleaseApprove || said.Way == fleet.ReleaseNow
+	switch suspended, until := s.suspended(k, c, g.now); {
+	case c.damaged != "":
+		f.excluded, f.absent, f.why = true, true, c.damaged
+	case said.Way == fleet.ReleaseNow:
+		f.forced, f.stageForced = !said.Stage, said.Stage
+	case suspended:
+		f.excluded, f.absent, f.why, f.ends = true, said.Way != fleet.ReleaseSkip, "the cluster is suspended or paused", until
+	case w.fresh:
+		f.excluded, f.why = true, "the cluster is being made"
+	case said.Way == fleet.ReleaseSkip:
+		f.excluded, f.why = true, "it is skipped"
+	}
+	return f
 }

@@ -21,9 +21,9 @@ type wave struct {
 	fresh   bool           // it was never complete: it is being created
 	waits   time.Time      // since when a definition waits
 	trouble trouble        // of the last reconciliation
-	ticket  ticket         // of the waiting definition
+	verdict verdict        // of the waiting definition
 	release fleet.WaveRelease
-	came    fleet.WaveOrigin  // of the waiting definition; zero: no review approves it
+	origin  fleet.WaveOrigin  // of the waiting definition; zero: no review approves it
 	people  *fleet.WavePeople // of the waiting definition; never changed; nil: nobody is known
 }
 
@@ -33,8 +33,8 @@ type trouble struct {
 	any   string // something of it is; empty: all of it is there
 }
 
-// A ticket says whether a cluster may take the waiting definition, and if not, why and until when.
-type ticket struct {
+// A verdict says whether a cluster may take the waiting definition, and if not, why and until when.
+type verdict struct {
 	stage string
 	why   string // empty: it may
 	until time.Time
@@ -48,7 +48,7 @@ func (w wave) moving() bool {
 // waveOf returns what a record says of a cluster. What was there before anything came in waves
 // counts as arrived, unless it was just being made.
 func waveOf(r *fleet.Report, s fleet.Standing) wave {
-	w := wave{unseen: true, digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, came: s.Came, trouble: troubleOf(*r)}
+	w := wave{unseen: true, digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, origin: s.Came, trouble: troubleOf(*r)}
 	if s.People.Of != "" {
 		w.people = &s.People
 	}
@@ -132,7 +132,7 @@ func (c cluster) take(now time.Time) cluster {
 		c.wave.since = now.UTC().Truncate(time.Second)
 	}
 	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble = c.next, c.nextDigest, time.Time{}, trouble{}
-	c.wave.came, c.wave.people = fleet.WaveOrigin{}, nil
+	c.wave.origin, c.wave.people = fleet.WaveOrigin{}, nil
 	c.definition, c.recorded, c.next, c.nextDigest = c.next, nil, nil, ""
 	c.problems, c.behind = nil, true
 	return c

@@ -225,7 +225,7 @@ func (w *wavy) promised(t *rapid.T, before State, asked bool) {
 		if k.Name == "c0" {
 			stage = "canary"
 		}
-		if now.wave.moving() && now.counted().Way == "" {
+		if now.wave.moving() && now.activeRelease().Way == "" {
 			moving[stage]++
 		}
 		if old.definition == nil || now.wave.digest == old.wave.digest || asked {
@@ -293,7 +293,7 @@ func (w *wavy) ends(t *rapid.T, n int, newest *fleet.Fleet) {
 		}
 	}
 	for _, k := range w.s.Keys() {
-		if got, _ := w.s.Target(k); got.Definition.ControlPlane.Version != newest.Clusters[0].ControlPlane.Version && w.s.clusters.of(k).counted().Way != fleet.ReleaseSkip {
+		if got, _ := w.s.Target(k); got.Definition.ControlPlane.Version != newest.Clusters[0].ControlPlane.Version && w.s.clusters.of(k).activeRelease().Way != fleet.ReleaseSkip {
 			t.Fatalf("AllEnds: %s is held to %s: %s; %+v", k, got.Definition.ControlPlane.Version, got.Wait, w.s.Rollout().Stages)
 		}
 	}

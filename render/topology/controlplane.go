@@ -49,15 +49,15 @@ func (x *expansion) controlPlane() createdRef {
 // define. Their values in the template count as they were before patches.
 type controlPlaneFields struct {
 	*expansion
-	e        *Expanded
-	old      bool // the template follows the contract of v1beta1
-	topology *clusterv1.ControlPlaneTopology
-	class    *clusterv1.ControlPlaneClass
-	spec     map[string]any // of the control plane
-	machine  map[string]any // its machineTemplate
-	inner    map[string]any // its part that describes a machine, at prefix
-	prefix   string
-	before   map[string]any // machineTemplate of the unpatched template
+	e             *Expanded
+	old           bool // the template follows the contract of v1beta1
+	topology      *clusterv1.ControlPlaneTopology
+	class         *clusterv1.ControlPlaneClass
+	spec          map[string]any // of the control plane
+	machine       map[string]any // its machineTemplate
+	machineFields map[string]any // its part that describes a machine, at prefix
+	prefix        string
+	unpatched     map[string]any // machineTemplate of the unpatched template
 }
 
 const topologyControlPlane = "spec.topology.controlPlane"
@@ -67,19 +67,19 @@ func (x *expansion) complete(e *Expanded, t *patchTarget, machines createdRef, l
 	c := &controlPlaneFields{
 		expansion: x, e: e, old: t.template.Contract == V1Beta1,
 		topology: &x.cluster.Spec.Topology.ControlPlane, class: &x.class.spec.ControlPlane,
-		spec: child(e.Raw, "spec"), before: child(t.template.Raw, "spec", "template", "spec", "machineTemplate"),
+		spec: child(e.Raw, "spec"), unpatched: child(t.template.Raw, "spec", "template", "spec", "machineTemplate"),
 		prefix: "spec.machineTemplate",
 	}
 	c.machine = mapping(c.spec, "machineTemplate")
-	c.inner = c.machine
+	c.machineFields = c.machine
 	if !c.old {
-		c.inner, c.prefix = mapping(c.machine, "spec"), c.prefix+".spec"
+		c.machineFields, c.prefix = mapping(c.machine, "spec"), c.prefix+".spec"
 	}
 	c.metadata(labels, notes)
-	c.inner["infrastructureRef"] = machines.fields(c.old, x.object.Namespace)
+	c.machineFields["infrastructureRef"] = machines.fields(c.old, x.object.Namespace)
 	e.from(c.prefix+".infrastructureRef", x.class.object, x.class.written("spec.controlPlane.machineInfrastructure.templateRef"))
 	c.lists()
-	c.bounds()
+	c.timeouts()
 	c.rollout()
 	c.spec["version"] = x.version
 	e.from("spec.version", x.object, "spec.topology.version")
@@ -89,16 +89,16 @@ func (x *expansion) complete(e *Expanded, t *patchTarget, machines createdRef, l
 	e.from("spec.replicas", x.object, topologyControlPlane+".replicas")
 }
 
-// innerBefore returns the part of the unpatched machineTemplate that describes a machine.
-func (c *controlPlaneFields) innerBefore() map[string]any {
+// machineFieldsBefore returns the part of the unpatched machineTemplate that describes a machine.
+func (c *controlPlaneFields) machineFieldsBefore() map[string]any {
 	if c.old {
-		return c.before
+		return c.unpatched
 	}
-	return child(c.before, "spec")
+	return child(c.unpatched, "spec")
 }
 
 func (c *controlPlaneFields) metadata(labels, notes map[string]string) {
-	meta := child(c.before, "metadata")
+	meta := child(c.unpatched, "metadata")
 	c.machine["metadata"] = metadataOnly(merged(labels, texts(meta["labels"])), merged(notes, texts(meta["annotations"])))
 	given := len(c.topology.Metadata.Labels)+len(c.topology.Metadata.Annotations) > 0
 	c.sourceOf(c.e, "spec.machineTemplate.metadata", topologyControlPlane+".metadata", "spec.controlPlane.metadata", given)
@@ -107,11 +107,11 @@ func (c *controlPlaneFields) metadata(labels, notes map[string]string) {
 // lists fills in taints and readiness gates.
 func (c *controlPlaneFields) lists() {
 	fill := func(name string, list any, given, fromCluster bool) {
-		if v, ok := c.innerBefore()[name]; ok {
-			c.inner[name] = v
+		if v, ok := c.machineFieldsBefore()[name]; ok {
+			c.machineFields[name] = v
 		}
 		if given {
-			c.inner[name] = plain(list)
+			c.machineFields[name] = plain(list)
 			c.sourceOf(c.e, c.prefix+"."+name, topologyControlPlane+"."+name, "spec.controlPlane."+name, fromCluster)
 		}
 	}
@@ -120,11 +120,11 @@ func (c *controlPlaneFields) lists() {
 	fill("taints", taints, taints != nil, c.topology.Taints != nil)
 }
 
-// bounds fills in the timeouts of deleting machines.
-func (c *controlPlaneFields) bounds() {
-	deletion, before, prefix, suffix := c.inner, c.innerBefore(), c.prefix, ""
+// timeouts fills in the timeouts of deleting machines.
+func (c *controlPlaneFields) timeouts() {
+	deletion, before, prefix, suffix := c.machineFields, c.machineFieldsBefore(), c.prefix, ""
 	if !c.old {
-		deletion, before, prefix, suffix = maps.Clone(child(c.inner, "deletion")), child(before, "deletion"), prefix+".deletion", "Seconds"
+		deletion, before, prefix, suffix = maps.Clone(child(c.machineFields, "deletion")), child(before, "deletion"), prefix+".deletion", "Seconds"
 		if deletion == nil {
 			deletion = map[string]any{}
 		}
@@ -153,7 +153,7 @@ func (c *controlPlaneFields) bounds() {
 		c.sourceOf(c.e, prefix+"."+field, topologyControlPlane+from, "spec.controlPlane"+from, bound.topology != nil)
 	}
 	if !c.old && len(deletion) > 0 {
-		c.inner["deletion"] = deletion
+		c.machineFields["deletion"] = deletion
 	}
 }
 

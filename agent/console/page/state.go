@@ -47,7 +47,7 @@ type state struct {
 // A cluster is one of a state. States share those that did not change.
 type cluster struct {
 	status.Cluster
-	told
+	fleetFlags
 
 	row     Row
 	changed int // the state in which it last changed
@@ -56,8 +56,8 @@ type cluster struct {
 	cell, tab []byte // rendered
 }
 
-// told is what the status of the fleet says about a cluster.
-type told struct {
+// fleetFlags is what the status of the fleet says about a cluster.
+type fleetFlags struct {
 	damage string // why the file cannot be read
 	orphan bool
 	behind bool
@@ -79,12 +79,12 @@ func (s *state) next(n News) *state {
 	for i := range n.Status.Clusters {
 		c := &n.Status.Clusters[i]
 		k := c.Report.Cluster
-		out.add(s.byKey[k], c, told{orphan: orphans[k], behind: behind[k], waits: waits[k]})
+		out.add(s.byKey[k], c, fleetFlags{orphan: orphans[k], behind: behind[k], waits: waits[k]})
 	}
 	for _, d := range n.Status.Damaged {
 		if _, twice := out.byKey[d.Cluster]; !twice {
 			c := &status.Cluster{Report: fleet.Report{Cluster: d.Cluster}}
-			out.add(s.byKey[d.Cluster], c, told{damage: d.Err.Error()})
+			out.add(s.byKey[d.Cluster], c, fleetFlags{damage: d.Err.Error()})
 		}
 	}
 	if len(out.clusters) != len(s.clusters) {
@@ -96,12 +96,12 @@ func (s *state) next(n News) *state {
 }
 
 // add adds c, which was old before; nil: it was not there.
-func (s *state) add(old *cluster, c *status.Cluster, t told) {
+func (s *state) add(old *cluster, c *status.Cluster, t fleetFlags) {
 	if old == nil {
 		s.listed = s.seq
 	}
 	if old == nil || !old.same(c, t) {
-		old = &cluster{Cluster: *c, told: t, changed: s.seq}
+		old = &cluster{Cluster: *c, fleetFlags: t, changed: s.seq}
 		old.row = rowOf(old)
 	}
 	s.byKey[c.Report.Cluster] = old
@@ -117,8 +117,8 @@ func setOf(list []fleet.Key) map[fleet.Key]bool {
 }
 
 // same reports whether c shows o already.
-func (c *cluster) same(o *status.Cluster, t told) bool {
-	return c.told == t && (c.shares(o) || reflect.DeepEqual(&c.Cluster, o))
+func (c *cluster) same(o *status.Cluster, t fleetFlags) bool {
+	return c.fleetFlags == t && (c.shares(o) || reflect.DeepEqual(&c.Cluster, o))
 }
 
 // shares reports whether c and o are one that was decoded once, as feeds give again what did

@@ -49,7 +49,7 @@ type made struct {
 
 // plan plans those of t that have to be planned, several at once. It returns when all are planned, or
 // after pollTime.
-func (q *PullRequests) plan(ctx context.Context, t *turn) error {
+func (q *PullRequests) plan(ctx context.Context, t *poll) error {
 	q.reap(t)
 	timer := time.NewTimer(pollTime)
 	defer timer.Stop()
@@ -93,16 +93,16 @@ func (q *PullRequests) plan(ctx context.Context, t *turn) error {
 }
 
 // wishOf identifies what people ask of a plan of p: its head, the policy, and what they accept.
-func wishOf(t *turn, p proposal) string {
+func wishOf(t *poll, p proposal) string {
 	_, accepted := t.approved(p, fleet.ApproveChanges)
 	return fleet.DigestOf(p.Head, t.config, accepted)
 }
 
 // keyOf identifies what a plan of p is made of, but for what is seen of its clusters.
-func keyOf(t *turn, p proposal) string { return fleet.DigestOf(wishOf(t, p), t.base, t.stands) }
+func keyOf(t *poll, p proposal) string { return fleet.DigestOf(wishOf(t, p), t.base, t.stands) }
 
 // due reports whether p has to be planned now.
-func (q *PullRequests) due(t *turn, p proposal) bool {
+func (q *PullRequests) due(t *poll, p proposal) bool {
 	k, key := q.of(p), keyOf(t, p)
 	mended := k.failed.key != key && time.Since(k.failed.at) >= lookGap // by another base, perhaps
 	if k.merged && key == k.key || !k.planning.due(p.Head) && !mended {
@@ -131,7 +131,7 @@ func (q *PullRequests) free(again bool) bool {
 }
 
 // begun begins to plan p. Its end is sent to ended.
-func (q *PullRequests) begun(ctx context.Context, t *turn, p proposal, ended chan<- *job) {
+func (q *PullRequests) begun(ctx context.Context, t *poll, p proposal, ended chan<- *job) {
 	wait := min(patience<<min(q.failures(p), 10), longestPatience)
 	ctx, cancel := context.WithCancel(ctx)
 	j := &job{p: p, wish: wishOf(t, p), key: keyOf(t, p), again: q.failures(p) > 0, began: time.Now(), cancel: cancel, done: make(chan struct{})}
@@ -146,7 +146,7 @@ func (q *PullRequests) begun(ctx context.Context, t *turn, p proposal, ended cha
 }
 
 // patiently plans p. It takes no longer than wait from when it may merge.
-func (q *PullRequests) patiently(ctx context.Context, wait time.Duration, t *turn, p proposal) (made, error) {
+func (q *PullRequests) patiently(ctx context.Context, wait time.Duration, t *poll, p proposal) (made, error) {
 	if err := q.lock(ctx); err != nil {
 		return made{}, err
 	}
@@ -175,7 +175,7 @@ func (q *PullRequests) lock(ctx context.Context) error {
 func (q *PullRequests) unlock() { <-q.merging }
 
 // reap collects the jobs of earlier polls that ended, and ends those whose plan is of no use.
-func (q *PullRequests) reap(t *turn) {
+func (q *PullRequests) reap(t *poll) {
 	open := make(map[string]string, len(t.open))
 	for _, p := range t.open {
 		open[p.name()] = wishOf(t, p)
@@ -215,7 +215,7 @@ func (q *PullRequests) wait() {
 }
 
 // collect takes over what a job made.
-func (q *PullRequests) collect(t *turn, j *job) {
+func (q *PullRequests) collect(t *poll, j *job) {
 	delete(q.jobs, j.p.name())
 	k := q.of(j.p)
 	if j.err != nil {

@@ -17,7 +17,7 @@ const maxTries = 5
 
 // conclude tells the pull requests that were planned and are not open any more what became of them, until all
 // of it is as merged. Then nothing of them stays on the status branch.
-func (q *PullRequests) conclude(ctx context.Context, t *turn) error {
+func (q *PullRequests) conclude(ctx context.Context, t *poll) error {
 	var ended []proposal
 	for _, old := range t.plans {
 		if !t.isOpen(old) {
@@ -35,7 +35,7 @@ func (q *PullRequests) conclude(ctx context.Context, t *turn) error {
 }
 
 // report tells a pull request what became of it, and reports whether nothing more is to be told.
-func (q *PullRequests) report(ctx context.Context, t *turn, old status.Plan) (done bool, err error) {
+func (q *PullRequests) report(ctx context.Context, t *poll, old status.Plan) (done bool, err error) {
 	switch {
 	case old.Ref != "":
 		return true, nil
@@ -69,7 +69,7 @@ func (q *PullRequests) report(ctx context.Context, t *turn, old status.Plan) (do
 
 // keepBase writes to the status branch what a plan that was merged was last made onto: the next process
 // compares the merge with it. While the pull request is open that is not written with each commit to the base.
-func (q *PullRequests) keepBase(ctx context.Context, t *turn, k *known) error {
+func (q *PullRequests) keepBase(ctx context.Context, t *poll, k *known) error {
 	if k.plan.Tree == k.shown.Tree || k.plan.Head != k.shown.Head {
 		return nil
 	}
@@ -104,7 +104,7 @@ type outcome struct {
 }
 
 // outcome compares what is with what was planned.
-func (q *PullRequests) outcome(ctx context.Context, t *turn, p forge.PullRequest, plan status.Plan) (outcome, error) {
+func (q *PullRequests) outcome(ctx context.Context, t *poll, p forge.PullRequest, plan status.Plan) (outcome, error) {
 	var o outcome
 	if o.waits = q.refused(); len(o.waits) > 0 {
 		return o, nil

@@ -34,7 +34,7 @@ func factsOf(clusters []fleet.Key, fact func(fleet.Key) string) string {
 
 // make plans p, by its merge and why there is none. An error may pass; what is wrong with the merge is in the
 // plan. It is safe for concurrent use.
-func (q *PullRequests) make(ctx context.Context, t *turn, p proposal, merged sources.Merged, err error) (made, error) {
+func (q *PullRequests) make(ctx context.Context, t *poll, p proposal, merged sources.Merged, err error) (made, error) {
 	out := status.Plan{Number: p.Number, Ref: p.ref, Head: p.Head, Base: t.base.String()}
 	switch {
 	case fleet.KindOf(err) == fleet.Invalid:
@@ -83,7 +83,7 @@ func (q *PullRequests) unplannable(out status.Plan, why string, details []string
 }
 
 // compare says what the fleet after a merge changes that the fleet before it does not.
-func (q *PullRequests) compare(ctx context.Context, t *turn, p proposal, out status.Plan, before, after fleet.Fleet, recorded status.Status) (made, error) {
+func (q *PullRequests) compare(ctx context.Context, t *poll, p proposal, out status.Plan, before, after fleet.Fleet, recorded status.Status) (made, error) {
 	looks := &looks{q: q, seen: make(map[fleet.Key]*look)}
 	plans := [2]*preview.Plan{}
 	skip := func(c *fleet.Cluster) bool { return preview.Alike(plans[0], plans[1], c.Key) }

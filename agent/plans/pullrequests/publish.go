@@ -24,7 +24,7 @@ func (q *PullRequests) of(p proposal) *known {
 
 // record writes all that is new to the status branch, in one commit. It is the first to be written, since it
 // is known after a restart.
-func (q *PullRequests) record(ctx context.Context, t *turn) error {
+func (q *PullRequests) record(ctx context.Context, t *poll) error {
 	var about []*known
 	var put []status.Plan
 	for _, p := range t.open {
@@ -63,7 +63,7 @@ func isUnwritable(err error) bool {
 }
 
 // recordEach writes each of put to the status branch in a commit of its own.
-func (q *PullRequests) recordEach(ctx context.Context, t *turn, put []status.Plan, about []*known) error {
+func (q *PullRequests) recordEach(ctx context.Context, t *poll, put []status.Plan, about []*known) error {
 	var errs []error
 	for _, p := range put {
 		err := q.p.Plans.Write(ctx, t.owner, []status.Plan{p}, nil)
@@ -78,7 +78,7 @@ func (q *PullRequests) recordEach(ctx context.Context, t *turn, put []status.Pla
 }
 
 // publish says what was planned: as statuses, then in comments.
-func (q *PullRequests) publish(ctx context.Context, t *turn) error {
+func (q *PullRequests) publish(ctx context.Context, t *poll) error {
 	return q.each(ctx, t.open, "cannot publish a plan, retrying", func(p proposal) error {
 		k := q.of(p)
 		switch {
@@ -100,7 +100,7 @@ func (q *PullRequests) publish(ctx context.Context, t *turn) error {
 }
 
 // leave says on the heads that are not planned why.
-func (q *PullRequests) leave(ctx context.Context, t *turn) error {
+func (q *PullRequests) leave(ctx context.Context, t *poll) error {
 	planned := make(map[string]bool, len(t.open))
 	for _, p := range t.open {
 		planned[p.Head] = true // a stranger may propose a head that is planned
@@ -142,7 +142,7 @@ func (q *PullRequests) owns() bool {
 const doubled = "_This comment was written twice: the first one counts._\n"
 
 // comment has the agent's comment on a pull request say text. What fails is tried again after waits.
-func (q *PullRequests) comment(ctx context.Context, t *turn, k *known, number int, text string) error {
+func (q *PullRequests) comment(ctx context.Context, t *poll, k *known, number int, text string) error {
 	if k.comment == text && !k.doubtful || !k.commenting.due(text) || !q.owns() {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (q *PullRequests) comment(ctx context.Context, t *turn, k *known, number in
 // say edits the comment that is known, or finds it. It is the first one that begins with the mark and is
 // the agent's own: with anybody else's the mark is a forgery. The agent may have another account than when
 // it wrote it, which the status branch tells.
-func (q *PullRequests) say(ctx context.Context, t *turn, k *known, number int, text string) error {
+func (q *PullRequests) say(ctx context.Context, t *poll, k *known, number int, text string) error {
 	if k.id != "" && !k.doubtful {
 		k.comment = ""
 		err := q.p.Forge.Edit(ctx, number, k.id, text)
@@ -209,7 +209,7 @@ func (q *PullRequests) say(ctx context.Context, t *turn, k *known, number int, t
 }
 
 // ownComments returns the comments on a pull request that the agent wrote, the oldest first.
-func (q *PullRequests) ownComments(ctx context.Context, t *turn, k *known, number int) ([]forge.Comment, error) {
+func (q *PullRequests) ownComments(ctx context.Context, t *poll, k *known, number int) ([]forge.Comment, error) {
 	if t.me == "" {
 		var err error
 		if t.me, err = q.p.Forge.Self(ctx); err != nil {

@@ -227,7 +227,7 @@ func (q *PullRequests) Poll(ctx context.Context) {
 	q.p.Unreviewed(q.unreviewed())
 	for _, step := range []struct {
 		cannot string
-		do     func(context.Context, *turn) error
+		do     func(context.Context, *poll) error
 	}{
 		{"cannot read reviews for an approval, retrying", q.approve},
 		{"cannot set the status of a revision, retrying", q.tell},

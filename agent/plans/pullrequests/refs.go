@@ -18,7 +18,7 @@ const (
 )
 
 // refs adds the refs that fleet.yaml has planned to t.
-func (q *PullRequests) refs(ctx context.Context, t *turn) error {
+func (q *PullRequests) refs(ctx context.Context, t *poll) error {
 	list, err := q.p.Source.Refs(ctx, t.config.Refs)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (q *PullRequests) refs(ctx context.Context, t *turn) error {
 
 // mergedRef returns what became of a ref that the base has all of, for its file, if that is news. A ref that
 // was not planned before has no file.
-func (q *PullRequests) mergedRef(t *turn, p proposal) []status.Plan {
+func (q *PullRequests) mergedRef(t *poll, p proposal) []status.Plan {
 	old, planned := t.plan(p.name())
 	if !planned || old.Verdict == verdictDone {
 		return nil

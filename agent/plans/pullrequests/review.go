@@ -22,7 +22,7 @@ type Requests interface {
 
 // approve asks, in the name of those who reviewed what waits, that it may come. Their word
 // reaches the fleet as that of somebody who asked by hand does.
-func (q *PullRequests) approve(ctx context.Context, t *turn) error {
+func (q *PullRequests) approve(ctx context.Context, t *poll) error {
 	waiting := q.p.Fleet.Now().Reviewable()
 	if q.p.Forge == nil || q.p.Requests == nil {
 		return nil
@@ -58,7 +58,7 @@ func (q *PullRequests) approve(ctx context.Context, t *turn) error {
 
 // approvers says who approved of all that r waits with, and where; empty: not enough people approved
 // of some of it. If the stage says how many, it returns their accounts, too.
-func (q *PullRequests) approvers(ctx context.Context, t *turn, r rollout.Reviewable) (by string, accounts []string, err error) {
+func (q *PullRequests) approvers(ctx context.Context, t *poll, r rollout.Reviewable) (by string, accounts []string, err error) {
 	var words []string
 	for _, o := range r.Origins {
 		of, who, err := q.approversOf(ctx, t, r.Reviewers, o)
@@ -78,7 +78,7 @@ func (q *PullRequests) approvers(ctx context.Context, t *turn, r rollout.Reviewa
 
 // approversOf returns the pull request that was the step o, and those of reviewers who approved of it
 // and wrote no part of it.
-func (q *PullRequests) approversOf(ctx context.Context, t *turn, reviewers []string, o fleet.WaveOrigin) (number int, who []string, err error) {
+func (q *PullRequests) approversOf(ctx context.Context, t *poll, reviewers []string, o fleet.WaveOrigin) (number int, who []string, err error) {
 	named := func(r forge.Review) bool { return containsFold(reviewers, r.Author) }
 	for _, old := range slices.Backward(t.plans) {
 		if old.Number == 0 || t.isOpen(old) {
@@ -140,7 +140,7 @@ func containsFold(list []string, account string) bool {
 // brought reports whether p was the step o and nothing besides: what was followed before, merged
 // with the head of p, is what was followed then. However the forge merged it, that is what those
 // who reviewed the head could see.
-func (q *PullRequests) brought(ctx context.Context, t *turn, p forge.PullRequest, o fleet.WaveOrigin) (bool, error) {
+func (q *PullRequests) brought(ctx context.Context, t *poll, p forge.PullRequest, o fleet.WaveOrigin) (bool, error) {
 	if p.State != forge.Merged || p.Base != t.base.Ref || p.Head == "" {
 		return false, nil
 	}

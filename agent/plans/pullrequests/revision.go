@@ -12,7 +12,7 @@ import (
 // tell sets the status of the newest revision, where fleet.yaml asks for it: whether it can
 // be used, and whether all is as it says. One that a later commit took the place of before is
 // told so.
-func (q *PullRequests) tell(ctx context.Context, t *turn) error {
+func (q *PullRequests) tell(ctx context.Context, t *poll) error {
 	newest := q.p.Fleet.Now().Newest()
 	if !t.config.Revisions || q.p.Forge == nil || newest.IsZero() {
 		return nil

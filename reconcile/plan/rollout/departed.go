@@ -4,7 +4,7 @@ package rollout
 // most as many are busy at a time as may be unavailable in a rollout, and one if none may be: a
 // pool that was removed by mistake keeps the others when it comes back.
 func Departed(p Pool) []Step {
-	r := &rolling{Pool: p, gone: make([]bool, len(p.Machines))}
+	r := &rolling{Pool: p, removed: make([]bool, len(p.Machines))}
 	budget, kept := max(p.MaxUnavailable, 1), -1
 	var list []int
 	for i := range p.Machines {

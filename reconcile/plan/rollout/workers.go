@@ -9,7 +9,7 @@ import (
 
 // Workers returns the steps of a worker pool, in the order in which they are taken.
 func Workers(p Pool) []Step {
-	r := &rolling{Pool: p, gone: make([]bool, len(p.Machines)), minimum: max(p.Replicas-p.MaxUnavailable, 0)}
+	r := &rolling{Pool: p, removed: make([]bool, len(p.Machines)), minimum: max(p.Replicas-p.MaxUnavailable, 0)}
 	for i := range p.Machines {
 		switch m := &p.Machines[i]; {
 		case m.Leaving:
@@ -27,10 +27,10 @@ func Workers(p Pool) []Step {
 	if r.MaxSurge, r.scaleIn = p.surge(r.total); r.scaleIn && p.MaxUnavailable == 0 {
 		r.minimum = max(p.Replicas-1, 0)
 	}
-	r.stay = len(r.current) + p.PendingCurrent
+	r.kept = len(r.current) + p.PendingCurrent
 	r.remediate()
-	r.shrink()
-	r.grow()
+	r.scaleDown()
+	r.scaleUp()
 	r.replace()
 	return r.steps
 }
@@ -40,15 +40,15 @@ type rolling struct {
 	Pool
 	steps             []Step
 	current, outdated []int  // machines whose removal had not begun
-	gone              []bool // the machines that steps remove
+	removed           []bool // the machines that steps remove
 
 	total     int // machines that are or may be there
-	stay      int // up-to-date machines that stay, and those that are asked for
+	kept      int // up-to-date machines that stay, and those that are asked for
 	available int
 	minimum   int  // machines that must stay available
 	scaleIn   bool // no host is free for a machine more
 	leaving   int  // machines whose removal has begun
-	begun     int  // of these, how many by these steps
+	removals  int  // of these, how many by these steps
 }
 
 func (r *rolling) add(k Kind, machine int) {
@@ -79,9 +79,9 @@ func (r *rolling) remediate() {
 	}
 }
 
-// shrink removes up-to-date machines that are too many.
-func (r *rolling) shrink() {
-	r.removeSurplus(r.stay-r.Replicas, r.current)
+// scaleDown removes up-to-date machines that are too many.
+func (r *rolling) scaleDown() {
+	r.removeSurplus(r.kept-r.Replicas, r.current)
 }
 
 // removeSurplus removes that many of list, in the order of deletion. One that cannot be spared
@@ -90,7 +90,7 @@ func (r *rolling) removeSurplus(surplus int, list []int) {
 	kept := -1
 	for _, i := range r.byDeletion(list) {
 		switch {
-		case surplus <= 0 || r.gone[i]:
+		case surplus <= 0 || r.removed[i]:
 		case r.useBudget(i):
 			surplus--
 			r.remove(RemoveMore, i)
@@ -103,10 +103,10 @@ func (r *rolling) removeSurplus(surplus int, list []int) {
 	}
 }
 
-// grow creates what is missing, in place of outdated machines too as far as the
+// scaleUp creates what is missing, in place of outdated machines too as far as the
 // surge allows.
-func (r *rolling) grow() {
-	lacks := r.Replicas - r.stay - r.Held // none comes in place of one that is held
+func (r *rolling) scaleUp() {
+	lacks := r.Replicas - r.kept - r.Held // none comes in place of one that is held
 	room := r.Replicas - r.total
 	if !r.OnDelete && !r.NoRoll {
 		room += r.MaxSurge
@@ -147,7 +147,7 @@ func (r *rolling) replace() {
 		r.add(AwaitRoll, -1)
 		return
 	}
-	budget := len(r.current) + len(r.outdated) + r.Pending - r.begun - r.minimum - r.notYetAvailable()
+	budget := len(r.current) + len(r.outdated) + r.Pending - r.removals - r.minimum - r.notYetAvailable()
 	list := r.byDeletion(r.outdated)
 	for _, available := range []bool{false, true} {
 		for _, i := range list {
@@ -173,7 +173,7 @@ func (r *rolling) replace() {
 func (r *rolling) notYetAvailable() int {
 	n := r.PendingCurrent
 	for _, i := range r.current {
-		if !r.gone[i] && !r.Machines[i].Available {
+		if !r.removed[i] && !r.Machines[i].Available {
 			n++
 		}
 	}
@@ -182,8 +182,8 @@ func (r *rolling) notYetAvailable() int {
 
 // replaceOnDelete removes outdated machines only where the pool has too many.
 func (r *rolling) replaceOnDelete() {
-	list := slices.DeleteFunc(slices.Clone(r.outdated), func(i int) bool { return r.gone[i] })
-	r.removeSurplus(min(r.stay, r.Replicas)+len(list)+r.Pending-r.PendingCurrent-r.Replicas, list)
+	list := slices.DeleteFunc(slices.Clone(r.outdated), func(i int) bool { return r.removed[i] })
+	r.removeSurplus(min(r.kept, r.Replicas)+len(list)+r.Pending-r.PendingCurrent-r.Replicas, list)
 }
 
 // useBudget takes machine i out of the available ones, unless too few would be left.
@@ -202,10 +202,10 @@ func (r *rolling) useBudget(i int) bool {
 // remove begins the removal of machine i.
 func (r *rolling) remove(k Kind, i int) {
 	r.leaving++
-	r.begun++
-	r.gone[i] = true
+	r.removals++
+	r.removed[i] = true
 	if r.Machines[i].Current {
-		r.stay--
+		r.kept--
 	}
 	r.add(k, i)
 }

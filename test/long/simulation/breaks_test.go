@@ -174,7 +174,7 @@ func faultsOfWaves() []fault {
 			{stages, "case !f.moving && r.moving >= limit:", "case !f.moving && r.moving >= limit && !BROKEN:"},
 		}},
 		{"windows are always open", "BeginsInItsWindow", []edit{
-			{stages, `case f.shut != "" && !f.turn:`, `case f.shut != "" && !f.turn && !BROKEN:`},
+			{stages, `case f.closed != "" && !f.stageForced:`, `case f.closed != "" && !f.stageForced && !BROKEN:`},
 		}},
 		{"stages do not wait for each other", "StagesInOrder", []edit{
 			{stages, "	case busy:\n", "	case busy && BROKEN:\n	case busy:\n"},
@@ -189,7 +189,7 @@ func faultsOfWaves() []fault {
 			{gates, "!g.now.Before(f.From) && g.now.Before(f.Until)", "!g.now.Before(f.From) && (BROKEN || g.now.Before(f.Until))"},
 		}},
 		{"a halt is there whatever people ask", "WhatIsReleasedGoesOn", []edit{
-			{stages, `case own.why != "" && !f.turn:`, `case own.why != "" && (!f.turn || BROKEN):`},
+			{stages, `case own.why != "" && !f.stageForced:`, `case own.why != "" && (!f.stageForced || BROKEN):`},
 		}},
 		{"what waits never comes", "ConvergesToDesired", []edit{
 			{settle, `	case t.why == "":`, `	case t.why == "" && !BROKEN:`},

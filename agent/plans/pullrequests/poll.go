@@ -12,8 +12,8 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// A turn is one poll.
-type turn struct {
+// A poll has what is read once: the open pull requests, the recorded plans, the approvals.
+type poll struct {
 	owner     fleet.Owner
 	config    fleet.PullRequests
 	base      fleet.Revision
@@ -28,19 +28,19 @@ type turn struct {
 	unmerged  error         // why this poll merges nothing more
 }
 
-func (t *turn) isOpen(old status.Plan) bool {
+func (t *poll) isOpen(old status.Plan) bool {
 	return slices.ContainsFunc(t.all, func(p proposal) bool { return p.Number == old.Number && p.ref == old.Ref })
 }
 
 // strange reports whether p is of somebody who may not write to the repository, and nobody who may had
 // it planned.
-func (t *turn) strange(p proposal) bool {
+func (t *poll) strange(p proposal) bool {
 	_, asked := t.approved(p, fleet.ApprovePlan)
 	return p.Fork && !t.config.Forks && !asked
 }
 
 // approved reports whether somebody who may approved that of the head of p.
-func (t *turn) approved(p proposal, kind fleet.ApprovalKind) (fleet.Approval, bool) {
+func (t *poll) approved(p proposal, kind fleet.ApprovalKind) (fleet.Approval, bool) {
 	i := slices.IndexFunc(t.approvals, func(a fleet.Approval) bool {
 		return a.PullRequest == p.Number && a.Kind == kind && a.Head == p.Head && a.Distrusted == ""
 	})
@@ -51,7 +51,7 @@ func (t *turn) approved(p proposal, kind fleet.ApprovalKind) (fleet.Approval, bo
 }
 
 // plan returns what the status branch says of the proposal of that name.
-func (t *turn) plan(name string) (status.Plan, bool) {
+func (t *poll) plan(name string) (status.Plan, bool) {
 	i := slices.IndexFunc(t.plans, func(p status.Plan) bool { return p.Name() == name })
 	if i < 0 {
 		return status.Plan{}, false
@@ -60,7 +60,7 @@ func (t *turn) plan(name string) (status.Plan, bool) {
 }
 
 // merge merges head onto base for a poll, which waits no longer than pollTime for that, and once.
-func (q *PullRequests) merge(ctx context.Context, t *turn, base, head fleet.Revision) (sources.Merged, error) {
+func (q *PullRequests) merge(ctx context.Context, t *poll, base, head fleet.Revision) (sources.Merged, error) {
 	if t.unmerged != nil {
 		return sources.Merged{}, t.unmerged
 	}
@@ -80,8 +80,8 @@ func (q *PullRequests) merge(ctx context.Context, t *turn, base, head fleet.Revi
 }
 
 // begin asks for all that a poll begins with.
-func (q *PullRequests) begin(ctx context.Context, owner fleet.Owner, config fleet.PullRequests) (*turn, error) {
-	t := &turn{owner: owner, config: config, base: q.p.Fleet.Now().Revision(), stands: standing(q.p.Fleet.Now())}
+func (q *PullRequests) begin(ctx context.Context, owner fleet.Owner, config fleet.PullRequests) (*poll, error) {
+	t := &poll{owner: owner, config: config, base: q.p.Fleet.Now().Revision(), stands: standing(q.p.Fleet.Now())}
 	var err error
 	if q.p.Forge != nil {
 		if err := q.opened(ctx, t); err != nil {
@@ -127,7 +127,7 @@ func standing(now rollout.State) string {
 }
 
 // opened adds the pull requests that are open to t.
-func (q *PullRequests) opened(ctx context.Context, t *turn) error {
+func (q *PullRequests) opened(ctx context.Context, t *poll) error {
 	list, err := q.p.Forge.Open(ctx)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (q *PullRequests) opened(ctx context.Context, t *turn) error {
 
 // choose adds the pull requests onto the followed branch to those that are planned: the newest, in the
 // order of their numbers. Those that are not to be planned take no place.
-func (q *PullRequests) choose(t *turn) {
+func (q *PullRequests) choose(t *poll) {
 	var pulls []proposal
 	for _, p := range t.all {
 		switch {
