@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -70,33 +69,6 @@ func Why(why []string, most int) string {
 		why = append(why[:most:most], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(why, "; ")
-}
-
-// Locks are locks by name for goroutines of one process. The zero value is ready to use.
-type Locks struct {
-	mu   sync.Mutex
-	held map[string]bool
-}
-
-// TryLock locks name for the caller until Unlock, and reports false if it is locked.
-func (l *Locks) TryLock(name string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held[name] {
-		return false
-	}
-	if l.held == nil {
-		l.held = make(map[string]bool)
-	}
-	l.held[name] = true
-	return true
-}
-
-// Unlock unlocks name.
-func (l *Locks) Unlock(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.held, name)
 }
 
 // The bounds of tags are larger than all tags that Fairlead writes.

@@ -135,14 +135,3 @@ func TestFirst(t *testing.T) {
 		})
 	}
 }
-
-func TestLocks(t *testing.T) {
-	var l claims.Locks
-	if !l.TryLock("a") || l.TryLock("a") || !l.TryLock("b") {
-		t.Error("a name is locked by one at a time")
-	}
-	l.Unlock("a")
-	if !l.TryLock("a") {
-		t.Error("what was unlocked is free")
-	}
-}

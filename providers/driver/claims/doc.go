@@ -10,8 +10,6 @@
 // For providers with shared things:
 //
 //   - [First] tries things in their order, and returns the reason for each that it passed over.
-//   - [Locks] let one goroutine of a process decide about a thing at a time, so that an agent
-//     does not race with itself.
 //   - [OfMachine] and [Damage] read the tags of a claim. A user of the thing may have changed
 //     them: a damaged claim may be forged, so no action follows from it.
 //

@@ -8,5 +8,5 @@
 //	errs := steps.Perform(ctx, func() []steps.Step { return v.decide() }, wrap)
 //
 // Each step adds its result to the observation for the next decision, and marks other snapshots
-// as outdated.
+// as outdated. Each works on several machines at one time.
 package steps

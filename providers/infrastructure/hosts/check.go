@@ -6,6 +6,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/claims"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 )
@@ -15,20 +16,15 @@ var _ providers.Checker = (*Provider)(nil)
 // Check implements providers.Checker: whether each host answers that Git has, and whether one is
 // free for each machine that is not there yet. Failure domains do not count.
 func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]providers.Finding, error) {
-	var out []providers.Finding
 	told, taken := make(map[string]bool), make(map[string]bool)
-	for _, c := range clusters {
-		note := func(what, text string, err error) {
-			out = append(out, providers.Finding{Clusters: []fleet.Key{c.Key}, What: what, Text: text, Err: err})
-		}
+	return driver.Check(clusters, "hosts", func(c *fleet.Cluster, note driver.Note) error {
 		shared, err := api.ReadCluster(c.Infrastructure)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		all, err := p.look(ctx, c)
 		if err != nil {
-			note("hosts", "", wrap("look at the hosts of "+c.Key.String(), err))
-			continue
+			return wrap("look at the hosts of "+c.Key.String(), err)
 		}
 		for _, s := range all {
 			if s.silent() && !told[s.id()] {
@@ -40,8 +36,8 @@ func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]prov
 			text, err := all.hostsFor(c, pool, shared.LoadBalancer, taken)
 			note("hosts", text, err)
 		}
-	}
-	return out, nil
+		return nil
+	}), nil
 }
 
 // id identifies the host among those of all namespaces.

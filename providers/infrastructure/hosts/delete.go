@@ -3,9 +3,10 @@ package hosts
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 )
 
@@ -25,65 +26,41 @@ func (p *Provider) LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fle
 	return nil
 }
 
-// DeleteMachine implements providers.Infrastructure: it has the host clean itself and
-// give the claim up at last. A host that does not answer does so when it comes back;
-// until then the machine is on its way out.
-func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
-	op := "delete machine " + c.Key.Namespace + "/" + string(name)
-	if name == "" {
-		return fleet.Errorf(fleet.Invalid, op, "no name was given")
+// Remove implements driver.Driver: it has the host clean itself and give the claim up at last. A host
+// that does not answer does so when it comes back; until then the machine is on its way out.
+func (p machines) Remove(ctx context.Context, _ string, c *fleet.Cluster, all roster, m driver.Seen[*hostMachine]) error {
+	f := m.Thing
+	op := "release host " + f.claim.Host
+	if f.forged != "" {
+		return fleet.Errorf(fleet.Conflict, op, "its claim may be forged: %s (look at the host, and clean it by hand)", f.forged)
 	}
-	all, err := p.look(ctx, c)
-	if err != nil {
-		return wrap(op, err)
+	if f.host == nil {
+		return fleet.Errorf(fleet.Conflict, op, "it is in no HostPool any more, so that it cannot be cleaned (put it back until the machine is deleted, with lost: true if it is gone)")
 	}
-	for _, f := range all.machines(c) {
-		if f.claim.Tags[fleet.TagMachine] != string(name) || id != "" && f.claim.ProviderID() != id {
-			continue
-		}
-		if f.forged != "" {
-			return fleet.Errorf(fleet.Conflict, op, "its claim may be forged: %s (look at the host, and clean it by hand)", f.forged)
-		}
-		if f.host == nil {
-			return fleet.Errorf(fleet.Conflict, op, "its host %s is in no HostPool any more, so that it cannot be cleaned (put it back until the machine is deleted, with lost: true if it is gone)", f.claim.Host)
-		}
-		if f.state != nil && f.claim.Tags[fleet.TagRole] == string(fleet.RoleControlPlane) {
-			if err := p.leave(ctx, c, all, name, true); err != nil {
-				return wrap(op, err)
-			}
-		}
-		note := f.claim
-		note.Releasing = true
-		noted := p.announce(ctx, all, &note)
-		if f.state == nil {
-			if noted != nil {
-				return wrap(op, noted)
-			}
-			continue
-		}
-		if _, err := p.run(ctx, f.host, host.Release(f.claim.ID, f.host.restarts())); err != nil {
-			return wrap(op, err)
+	if f.state != nil && f.claim.Tags[fleet.TagRole] == string(fleet.RoleControlPlane) {
+		if err := p.leave(ctx, c, all, m.Name, true); err != nil {
+			return err
 		}
 	}
-	return nil
+	note := f.claim
+	note.Releasing = true
+	noted := p.announce(ctx, all, &note)
+	if f.state == nil {
+		return noted
+	}
+	_, err := p.run(ctx, f.host, host.Release(f.claim.ID, f.host.restarts()))
+	return err
 }
 
 // announce has the other hosts of the pool take a note of c.
 func (p *Provider) announce(ctx context.Context, all roster, c *host.Claim) error {
 	others, enough := all.witnesses(c.Pool, c.Host)
-	var mu sync.Mutex
-	var errs []error
-	held := 0
-	forEach(others.answering(), func(s *observedHost) {
+	asked := others.answering()
+	errs := steps.Each(asked, parallel, func(s *observedHost) error {
 		_, err := p.run(ctx, s.host, host.Note([]host.Claim{*c}, nil))
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil {
-			errs = append(errs, err)
-			return
-		}
-		held++
+		return err
 	})
+	held := len(asked) - len(errs)
 	if held >= enough {
 		return nil
 	}
@@ -94,9 +71,11 @@ func (p *Provider) announce(ctx context.Context, all roster, c *host.Claim) erro
 // withdraw drops the notes of a claim that was not made. One that stays is stale.
 func (p *Provider) withdraw(ctx context.Context, all roster, c *host.Claim) {
 	others, _ := all.witnesses(c.Pool, c.Host)
-	forEach(others.answering(), func(s *observedHost) {
-		if _, err := p.run(ctx, s.host, host.Note(nil, []string{c.NoteName()})); err != nil {
+	steps.Each(others.answering(), parallel, func(s *observedHost) error {
+		_, err := p.run(ctx, s.host, host.Note(nil, []string{c.NoteName()}))
+		if err != nil {
 			p.log.Debug("keeping an outdated note", "host", s.host.String(), "error", err)
 		}
+		return err
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/objects"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
@@ -81,20 +82,6 @@ func (s *lookCache) of(e *remote.Endpoint) *cachedLook {
 	return k
 }
 
-// forEach calls do for each host, several at a time.
-func forEach(r roster, do func(*observedHost)) {
-	var wg sync.WaitGroup
-	tokens := make(chan struct{}, parallel)
-	for _, s := range r {
-		wg.Go(func() {
-			tokens <- struct{}{}
-			defer func() { <-tokens }()
-			do(s)
-		})
-	}
-	wg.Wait()
-}
-
 // look sees every host of c's namespace. Its error is that of ctx or of too few
 // answers: what is in the roster then is all that there is.
 func (r *reader) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
@@ -110,10 +97,11 @@ func (r *reader) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
 	for _, h := range list {
 		out = append(out, &observedHost{host: h})
 	}
-	forEach(out, func(s *observedHost) {
+	steps.Each(out, parallel, func(s *observedHost) error {
 		if !s.host.Lost {
 			s.state, s.err = r.lookAt(ctx, s.host)
 		}
+		return nil // what can be told without it is told
 	})
 	if err := context.Cause(ctx); err != nil {
 		return nil, fleet.Errorf(fleet.Unavailable, "look at the hosts of "+c.Key.String(), "%w", err)

@@ -21,11 +21,8 @@ func limitUserData(what string, u providers.UserData) error {
 	return nil
 }
 
-// CreateMachine implements providers.Infrastructure: it claims the first free host
-// that fits and has it run the user data.
-func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-	c := r.Cluster
-	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
+// Create implements driver.Driver: it claims the first free host that fits and has it run the user data.
+func (p machines) Create(ctx context.Context, what string, op fleet.OperationID, r providers.MachineRequest, all roster) error {
 	if err := limitUserData(what, r.UserData); err != nil {
 		return err
 	}
@@ -33,34 +30,7 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err != nil {
 		return err
 	}
-	if !p.deciding.TryLock("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name)) {
-		return fleet.Errorf(fleet.Conflict, what, "it is being created already")
-	}
-	defer p.deciding.Unlock("machine " + string(c.Fleet) + " " + c.Key.String() + " " + string(r.Name))
-	all, err := p.look(ctx, c)
-	if err != nil {
-		return wrap(what, err)
-	}
-	for _, f := range all.machines(c) {
-		if f.claim.Tags[fleet.TagMachine] != string(r.Name) {
-			continue
-		}
-		m := f.machine()
-		if f.forged != "" {
-			return fleet.Errorf(fleet.Conflict, what, "there is a claim of that name, which may be forged: %s", f.forged)
-		}
-		if m.State == fleet.MachineDeleting {
-			return fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
-		}
-		if m.Template != r.Pool.Template {
-			return fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", m.Template)
-		}
-		return nil // adopted
-	}
-	if len(all.shared(c)) == 0 {
-		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
-	}
-	q := &search{p: p, request: r, op: op, spec: spec, all: all}
+	q := &search{p: p.Provider, request: r, op: op, spec: spec, all: all}
 	return q.claim(ctx, what)
 }
 

@@ -1,12 +1,12 @@
 package hosts
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 )
@@ -51,9 +51,7 @@ func (r *reader) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastru
 	}
 	slices.Sort(out.Drift)
 	slices.Sort(out.Upkeep)
-	slices.SortFunc(out.Machines, func(a, b fleet.Machine) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
-	})
+	driver.SortMachines(out.Machines)
 	return out, nil
 }
 

@@ -1,11 +1,10 @@
 package hosts
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 )
@@ -18,12 +17,8 @@ const orphanMachine = "host"
 // clusters. It looks at the hosts that Git holds for clusters; one that does not answer
 // is an error, beside what the others have.
 func (r *reader) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
-	list, err := r.orphans(ctx, id, clusters)
-	out := make([]fleet.Orphan, 0, len(list))
-	for _, f := range list {
-		out = append(out, f.orphan())
-	}
-	return out, err
+	found, err := r.lost(ctx, id, clusters)
+	return driver.Orphans(found), err
 }
 
 // orphan returns f as people see it.
@@ -37,55 +32,49 @@ func (f *hostMachine) orphan() fleet.Orphan {
 	return o
 }
 
-func (r *reader) orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]hostMachine, error) {
-	var out []hostMachine
-	var errs []error
-	seenClaims, silent := make(map[string]bool), make(map[string]bool)
-	for _, c := range clusters {
-		if c.Provider != api.ProviderName {
-			continue
-		}
-		all, err := r.look(ctx, c)
-		if err != nil {
-			errs = append(errs, wrap("list orphans", err))
-			continue
-		}
-		for _, s := range all {
-			if s.silent() {
-				if !silent[s.host.Name] { // clusters may share a pool
-					errs = append(errs, wrap("list orphans", s.err))
+func (r *reader) lost(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]driver.Lost[hostMachine], error) {
+	silent := make(map[string]bool) // clusters may share a pool
+	s := driver.Search[*fleet.Cluster, hostMachine]{
+		Places: func(c *fleet.Cluster) ([]*fleet.Cluster, error) {
+			if c.Provider != api.ProviderName {
+				return nil, nil
+			}
+			return []*fleet.Cluster{c}, nil
+		},
+		Same: func(a, b *fleet.Cluster) (bool, error) { return a == b, nil },
+		List: func(c *fleet.Cluster) (out []driver.Lost[hostMachine], err error) {
+			all, err := r.look(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			var errs []error
+			for _, s := range all {
+				switch {
+				case s.silent():
+					if !silent[s.host.Name] {
+						errs = append(errs, s.err)
+					}
+					silent[s.host.Name] = true
+				case s.host.Lost, s.state.Claim == nil, s.state.Progress == host.Releasing:
+				case driver.IsLost(s.state.Claim.Tags, id, clusters):
+					f := hostMachine{claim: *s.state.Claim, host: s.host, state: s.state}
+					out = append(out, driver.Lost[hostMachine]{Orphan: f.orphan(), Key: f.claim.ID, Thing: f})
 				}
-				silent[s.host.Name] = true
-				continue
 			}
-			if s.host.Lost || s.state.Claim == nil || seenClaims[s.state.Claim.ID] {
-				continue
-			}
-			k := s.state.Claim
-			theirs := slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Key.String() == k.Tags[fleet.TagCluster] })
-			leaving := s.state.Progress == host.Releasing
-			if k.Tags[fleet.TagFleet] != string(id) || theirs || leaving {
-				continue
-			}
-			seenClaims[k.ID] = true
-			out = append(out, hostMachine{claim: *k, host: s.host, state: s.state})
-		}
+			return out, fleet.JoinErrors(errs...)
+		},
 	}
-	slices.SortFunc(out, func(a, b hostMachine) int {
-		x, y := a.orphan(), b.orphan()
-		return cmp.Or(x.Cluster.Compare(y.Cluster), cmp.Compare(x.Place, y.Place), cmp.Compare(x.Name, y.Name))
-	})
-	return out, fleet.JoinErrors(errs...)
+	found, failed := s.In(clusters)
+	return found, wrap("list orphans", fleet.JoinErrors(failed...))
 }
 
 // RemoveOrphan implements providers.OrphanRemover: the host cleans itself, and is free.
 func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
-	list, unseen := p.orphans(ctx, id, clusters)
-	for _, f := range list {
-		if string(f.claim.ProviderID()) == o.ID {
-			_, err := p.run(ctx, f.host, host.Release(f.claim.ID, f.host.restarts()))
-			return wrap("remove "+o.Kind+" "+o.Name, err)
-		}
+	found, unseen := p.lost(ctx, id, clusters)
+	is := driver.Find(found, o)
+	if is == nil {
+		return unseen // else it is gone, or somebody's
 	}
-	return unseen // else it is gone, or somebody's
+	_, err := p.run(ctx, is.Thing.host, host.Release(is.Thing.claim.ID, is.Thing.host.restarts()))
+	return wrap("remove "+o.Kind+" "+o.Name, err)
 }

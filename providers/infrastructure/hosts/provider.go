@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/driver/claims"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/objects"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
@@ -23,11 +23,12 @@ import (
 
 // A Provider is the infrastructure provider of machines that exist.
 type Provider struct {
+	*driver.Machines[roster, *hostMachine]
 	*reader
 	dialer *remote.Dialer
 	writes changer
 
-	deciding claims.Locks // machines being made and hosts being claimed, in this process
+	deciding driver.Locks[string] // hosts being claimed, in this process
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)
@@ -56,14 +57,43 @@ func New(o Options) *Provider {
 	}
 	dialer := remote.NewDialer(o.AgentSocket)
 	c := connections{dialer}
-	return &Provider{
+	p := &Provider{
 		reader: &reader{
 			log: o.Log, tick: o.Tick, settle: o.Settle, cache: &lookCache{looks: make(map[string]*cachedLook)}, hosts: c,
 			secrets: objects.Secrets{Store: o.Secret, Example: "ssh-privatekey=FILE"},
 		},
 		dialer: dialer, writes: c,
 	}
+	p.Machines = driver.New(machines{p})
+	return p
 }
+
+// machines are those of a provider, for package driver.
+type machines struct{ *Provider }
+
+var _ driver.Driver[roster, *hostMachine] = machines{}
+
+// Look implements driver.Driver.
+func (p machines) Look(ctx context.Context, c *fleet.Cluster, _ snapshot.Owner) (roster, error) {
+	return p.look(ctx, c)
+}
+
+// Seen implements driver.Driver.
+func (p machines) Seen(c *fleet.Cluster, all roster) []driver.Seen[*hostMachine] {
+	var out []driver.Seen[*hostMachine]
+	for _, f := range all.machines(c) {
+		m := f.machine()
+		m.Name = fleet.MachineName(f.claim.Tags[fleet.TagMachine]) // whether it is one or not
+		out = append(out, driver.Seen[*hostMachine]{Machine: m, Where: "host " + f.claim.Host, Thing: &f})
+	}
+	return out
+}
+
+// Exists implements driver.Driver.
+func (p machines) Exists(c *fleet.Cluster, all roster) bool { return len(all.shared(c)) > 0 }
+
+// Wrap implements driver.Driver.
+func (p machines) Wrap(what string, err error) error { return wrap(what, err) }
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
@@ -122,34 +152,19 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 
 // startWaiting starts the machines of list that wait for it.
 func (p *Provider) startWaiting(ctx context.Context, list []hostMachine) error {
-	var work roster
-	ids := make(map[*observedHost]string)
-	for i := range list {
-		if f := &list[i]; p.waits(f, time.Now()) {
-			s := &observedHost{host: f.host, state: f.state}
-			work, ids[s] = append(work, s), f.claim.ID
-		}
-	}
-	var mu sync.Mutex
-	var errs []error
-	forEach(work, func(s *observedHost) {
-		if _, err := p.run(ctx, s.host, host.Resume(ids[s])); err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, wrap("start the machine on host "+s.host.String(), err))
-		}
-	})
-	return fleet.JoinErrors(errs...)
+	waiting := slices.DeleteFunc(list, func(f hostMachine) bool { return !p.waits(&f, time.Now()) })
+	return fleet.JoinErrors(steps.Each(waiting, parallel, func(f hostMachine) error {
+		_, err := p.run(ctx, f.host, host.Resume(f.claim.ID))
+		return wrap("start the machine on host "+f.host.String(), err)
+	})...)
 }
 
 // note brings the notes of c on the hosts in line with what is there: unnoted are the
 // machines that too few note.
 func (p *Provider) note(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, r roster, unnoted []hostMachine) error {
 	stale, shared := r.staleNotes(c, time.Now()), sharedNote(c, op)
-	var done, asked atomic.Int32
-	var mu sync.Mutex
-	var errs []error
-	forEach(r.answering(), func(s *observedHost) {
+	asked := r.answering()
+	errs := steps.Each(asked, parallel, func(s *observedHost) error {
 		var put []host.Claim
 		if !s.holds(&shared) {
 			put = append(put, shared)
@@ -165,48 +180,33 @@ func (p *Provider) note(ctx context.Context, op fleet.OperationID, c *fleet.Clus
 				drop = append(drop, n.NoteName())
 			}
 		}
-		asked.Add(1)
-		if len(put)+len(drop) > 0 {
-			if _, err := p.run(ctx, s.host, host.Note(put, drop)); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-				return
-			}
+		if len(put)+len(drop) == 0 {
+			return nil
 		}
-		done.Add(1)
+		_, err := p.run(ctx, s.host, host.Note(put, drop))
+		return err
 	})
-	if 2*done.Load() < asked.Load() || done.Load() == 0 {
+	if done := len(asked) - len(errs); 2*done < len(asked) || done == 0 {
 		return fleet.JoinErrors(errs...)
 	}
 	return nil
 }
 
-// DeleteInfrastructure implements providers.Infrastructure. The load balancer goes
-// before the notes do, which tell that there still is something.
-func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
-	op := "delete infrastructure of " + c.Key.String()
+// RemoveShared implements driver.Driver. The load balancer goes before the notes do, which tell that
+// there still is something.
+func (p machines) RemoveShared(ctx context.Context, _ string, c *fleet.Cluster, r roster) error {
 	spec, err := api.ReadCluster(c.Infrastructure)
 	if err != nil {
 		return err
-	}
-	r, err := p.look(ctx, c)
-	if err != nil {
-		return wrap(op, err)
 	}
 	b, err := r.balancer(c, spec)
 	if err != nil {
 		return err
 	}
-	if list := r.machines(c); len(list) > 0 {
-		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", list[0].claim.ProviderID())
-	}
 	if gone, err := p.deleteBalancer(ctx, b); err != nil || !gone {
-		return wrap(op, err)
+		return err
 	}
-	var mu sync.Mutex
-	var errs []error
-	forEach(r.answering(), func(s *observedHost) {
+	errs := steps.Each(r.answering(), parallel, func(s *observedHost) error {
 		var drop []string
 		for _, n := range s.state.Notes {
 			if c.Owns(n.Tags) {
@@ -214,15 +214,12 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 			}
 		}
 		if len(drop) == 0 {
-			return
+			return nil
 		}
-		if _, err := p.run(ctx, s.host, host.Note(nil, drop)); err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, err)
-		}
+		_, err := p.run(ctx, s.host, host.Note(nil, drop))
+		return err
 	})
-	return wrap(op, fleet.JoinErrors(errs...))
+	return fleet.JoinErrors(errs...)
 }
 
 // run runs a script that changes a host; what was seen of it is outdated then.

@@ -8,6 +8,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 )
 
 // machines lists those of c, or those of them called name, that are part of it.
@@ -45,16 +46,12 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err != nil {
 		return err
 	}
+	var seen []driver.Seen[VM]
 	for _, v := range there {
-		if v.State == fleet.MachineDeleting {
-			return fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
-		}
-		if v.Tags[fleet.TagTemplate] != string(r.Pool.Template) {
-			return fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", v.Tags[fleet.TagTemplate])
-		}
+		seen = append(seen, driver.Seen[VM]{Machine: fleet.Machine{Name: r.Name, Template: fleet.TemplateHash(v.Tags[fleet.TagTemplate]), State: v.State}})
 	}
-	if len(there) > 0 {
-		return nil // adopted
+	if is, err := driver.IsThere(what, r.Name, r.Pool.Template, seen); is || err != nil {
+		return err
 	}
 	networks, err := p.networks(ctx, what, c)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/endpoint"
 )
@@ -106,12 +107,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		m.Power = powerOf(v)
 		out.Machines = append(out.Machines, m)
 	}
-	slices.SortFunc(out.Machines, func(a, b fleet.Machine) int {
-		if d := strings.Compare(string(a.Name), string(b.Name)); d != 0 {
-			return d
-		}
-		return strings.Compare(string(a.ProviderID), string(b.ProviderID))
-	})
+	driver.SortMachines(out.Machines)
 	slices.SortFunc(out.Failures, func(a, b fleet.Failure) int { return strings.Compare(string(a.Machine), string(b.Machine)) })
 	return out, nil
 }

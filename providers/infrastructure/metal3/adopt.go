@@ -7,7 +7,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/driver/addresses"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
@@ -15,24 +15,18 @@ import (
 
 var _ providers.Adopter = (*Provider)(nil)
 
-// An adoption is a host with a machine that Metal3 made, and the tags that it is to have. Nothing
-// else of it is changed: neither power nor provision state, and of what Ironic has of it only what
-// says whose it is.
-type adoption struct {
-	machine fleet.MachineName
-	host    *observedHost
-	claims  []addresses.Claim // of pools
-	tags    map[string]string
-}
+// An adoption is of a host with a machine that Metal3 made. Nothing else of the host is changed: neither
+// power nor provision state, and of what Ironic has of it only what says whose it is.
+type adoption = driver.Adoption[*observedHost]
 
-// done reports whether the host has all tags of x. When it was deployed was told when it got them.
-func (x *adoption) done() bool {
-	r, want := x.host.record, x.tags
+// isMarked reports whether the host of x has all its tags. When it was deployed was told when it got them.
+func isMarked(x *adoption) bool {
+	r, want := x.Thing.record, x.Tags
 	if at := r.extra[TagCreated]; at != "" {
 		want = maps.Clone(want)
 		want[TagCreated] = at
 	}
-	return maps.Equal(r.extra, want) && maps.Equal(r.info, want) && instanceOf(want) == x.host.node.Instance
+	return maps.Equal(r.extra, want) && maps.Equal(r.info, want) && instanceOf(want) == x.Thing.node.Instance
 }
 
 // Adoptable implements providers.Adopter.
@@ -43,8 +37,8 @@ func (p *Provider) Adoptable(ctx context.Context, c *fleet.Cluster, machines []p
 	}
 	var out []string
 	for i := range all {
-		if !all[i].done() {
-			out = append(out, "host "+all[i].host.String())
+		if x := &all[i]; !isMarked(x) {
+			out = append(out, x.Where)
 		}
 	}
 	for _, h := range got.unnoted(all) {
@@ -65,23 +59,23 @@ func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []provi
 	}
 	for i := range all {
 		x := &all[i]
-		if x.done() {
+		if isMarked(x) {
 			continue
 		}
-		switch now, err := p.again(ctx, got, x.host); {
+		switch now, err := p.again(ctx, got, x.Thing); {
 		case err != nil:
 			return wrap(op, err)
-		case now.node.Instance != x.host.node.Instance || now.node.State != x.host.node.State:
-			return fleet.Errorf(fleet.Conflict, op, "host %s changed while it was being adopted: it is %s now", x.host, now.node.State)
+		case now.node.Instance != x.Thing.node.Instance || now.node.State != x.Thing.node.State:
+			return fleet.Errorf(fleet.Conflict, op, "%s changed while it was being adopted: it is %s now", x.Where, now.node.State)
 		}
-		m := ironic.Mark{Extra: extraOf(x.tags, false), Info: x.tags}
-		if x.host.node.Instance == "" {
-			m.Instance = instanceOf(x.tags)
+		m := ironic.Mark{Extra: extraOf(x.Tags, false), Info: x.Tags}
+		if x.Thing.node.Instance == "" {
+			m.Instance = instanceOf(x.Tags)
 		}
-		err := got.client.Mark(ctx, x.host.node.UUID, m)
-		got.listings.Changed(snapshot.OwnerOf(c).Part(x.machine))
+		err := got.client.Mark(ctx, x.ID, m)
+		got.listings.Changed(snapshot.OwnerOf(c).Part(x.Machine))
 		if err != nil {
-			return wrap(op+": mark host "+x.host.String(), err)
+			return wrap(op+": mark "+x.Where, err)
 		}
 	}
 	return wrap(op, got.notePrepared(ctx, all))
@@ -94,7 +88,7 @@ func (o *observation) unnoted(all []adoption) []*observedHost {
 	for i := range o.hosts {
 		h := &o.hosts[i]
 		free := h.node != nil && h.node.Instance == "" && h.node.State == ironic.Available
-		ours := slices.ContainsFunc(all, func(x adoption) bool { return x.host == h })
+		ours := slices.ContainsFunc(all, func(x adoption) bool { return x.Thing == h })
 		if h.object != nil && !h.spec.ExternallyProvisioned && o.isForeign(h) && h.prepared == (machine.PreparationRecord{}) && (free || ours) && h.git.What(h.prepared) != "" {
 			out = append(out, h)
 		}
@@ -149,12 +143,16 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 	if err != nil {
 		return wrap(op, err)
 	}
+	var seen []fleet.Machine
 	for _, h := range got.machines {
-		m := &h.machine
-		known := slices.ContainsFunc(machines, func(a providers.AdoptedMachine) bool { return a.ID == m.ProviderID })
-		if !known || m.Operation != providers.AdoptionID(c.Key) || m.State == fleet.MachineDeleting || m.Damaged != "" || h.lost {
-			return fleet.Errorf(fleet.Conflict, op, "machine %s was made or changed since it was adopted", m.Name)
+		m := h.machine
+		if h.lost {
+			m.Damaged = m.Message
 		}
+		seen = append(seen, m)
+	}
+	if err := driver.MayRelease(op, c, seen, machines, func(id fleet.ProviderID) string { return string(id) }); err != nil {
+		return err
 	}
 	for _, h := range got.machines {
 		instance := ""
@@ -170,6 +168,6 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 	if err := got.forgetPrepared(ctx); err != nil {
 		return wrap(op, err)
 	}
-	p.noteFound(snapshot.OwnerOf(c), false)
+	p.found.Forget(snapshot.OwnerOf(c))
 	return nil
 }

@@ -224,7 +224,7 @@ func TestAdoptRefuses(t *testing.T) {
 		}, fleet.Conflict, "was not adopted for it"},
 		"on the host of the other": {func(w *world, m *providers.AdoptedMachine) {
 			m.ID = fleet.ProviderID("metal3://" + w.namespace + "/m1/x")
-		}, fleet.Conflict, "is the host of machine eu-1-md-0-m1 too"},
+		}, fleet.Conflict, "is that of machine eu-1-md-0-m1 too"},
 		"of one computer": {func(w *world, _ *providers.AdoptedMachine) {
 			info := w.hosts["m1"].DriverInfo()
 			w.set("m2", "driver_info", info)

@@ -6,6 +6,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
@@ -17,22 +18,18 @@ var _ providers.Checker = (*Provider)(nil)
 // there yet, which its pool selects, which is reserved for nobody else and which nothing else
 // uses. Failure domains do not count.
 func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]providers.Finding, error) {
-	var out []providers.Finding
 	taken := make(map[fleet.Key]bool)
-	for _, c := range clusters {
-		note := func(text string, err error) {
-			out = append(out, providers.Finding{Clusters: []fleet.Key{c.Key}, What: "hosts", Text: text, Err: err})
-		}
+	return driver.Check(clusters, "hosts", func(c *fleet.Cluster, note driver.Note) error {
 		got, err := p.look(ctx, c, snapshot.OwnerOf(c))
 		if err != nil {
-			note("", ironic.WrapLook("look at the hosts of "+c.Key.String(), err))
-			continue
+			return ironic.WrapLook("look at the hosts of "+c.Key.String(), err)
 		}
 		for _, pool := range c.Pools() {
-			note(got.hostsFor(pool, taken))
+			text, err := got.hostsFor(pool, taken)
+			note("hosts", text, err)
 		}
-	}
-	return out, nil
+		return nil
+	}), nil
 }
 
 // hostsFor takes hosts for the machines of pool that are not there yet, and says which.

@@ -2,7 +2,6 @@ package metal3
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -23,28 +22,10 @@ import (
 // kept in the database, which takes less.
 const userDataLimit = 1 << 20
 
-// CreateMachine implements providers.Infrastructure: it claims the first free host that fits, with
-// all that the machine boots with, and has it deployed. A machine with addresses of pools is
-// deployed when a later look shows that nobody else has them: that is Upkeep.
-func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-	c := r.Cluster
-	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
-	o := snapshot.OwnerOf(c).Part(r.Name)
-	lock := fmt.Sprintf("machine %s %s %s", c.Fleet, c.Key, r.Name)
-	if !p.deciding.TryLock(lock) {
-		return fleet.Errorf(fleet.Conflict, what, "it is being worked on")
-	}
-	defer p.deciding.Unlock(lock)
-	got, err := p.look(ctx, c, o)
-	if err != nil {
-		return wrap(what, err)
-	}
-	if adopted, err := got.adopt(what, r); adopted || err != nil {
-		return err
-	}
-	if len(got.machines) == 0 && !p.wasFound(o) {
-		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
-	}
+// Create implements driver.Driver: it claims the first free host that fits, with all that the machine
+// boots with, and has it deployed. A machine with addresses of pools is deployed when a later look shows
+// that nobody else has them: that is Upkeep.
+func (p machines) Create(ctx context.Context, what string, op fleet.OperationID, r providers.MachineRequest, got *observation) error {
 	spec, err := api.ReadMachine(r.Pool.Infrastructure)
 	if err != nil {
 		return err
@@ -53,7 +34,7 @@ func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r pr
 	if err != nil {
 		return err
 	}
-	q := &search{p: p, o: got, request: r, op: op, spec: spec, userData: data}
+	q := &search{p: p.Provider, o: got, request: r, op: op, spec: spec, userData: data}
 	return wrap(what, q.run(ctx))
 }
 
@@ -73,24 +54,6 @@ func userData(what string, u providers.UserData) (string, error) {
 		return "", fleet.Errorf(fleet.Invalid, what, "its user data has %d bytes, and %d is the limit: move large files into the image, or let preKubeadmCommands fetch them", len(plain), userDataLimit)
 	}
 	return string(data), nil
-}
-
-// adopt reports whether the machine of r is there.
-func (o *observation) adopt(what string, r providers.MachineRequest) (bool, error) {
-	for _, h := range o.machines {
-		switch m := h.machine; {
-		case m.Name != r.Name:
-		case m.Damaged != "":
-			return false, fleet.Errorf(fleet.Conflict, what, "host %s has a machine of that name, and what it is is not certain: %s", h, m.Damaged)
-		case m.State == fleet.MachineDeleting:
-			return false, fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
-		case m.Template != r.Pool.Template:
-			return false, fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", m.Template)
-		default:
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // A search looks for a host for one machine.
@@ -228,7 +191,9 @@ func (q *search) assign(h *observedHost) (ironic.Claim, []addresses.Claim, error
 	claim, held, err := q.claim(h)
 	if err == nil {
 		tags, _ := claim.Info[infoKey].(map[string]string)
-		q.p.noteClaimed(h.node.UUID, claimed{claim.Instance, tags[TagIndex], time.Now().Add(q.p.o.Settle)})
+		at := time.Now()
+		q.p.claimed.ForgetIf(func(_ string, c claimed) bool { return at.After(c.until) })
+		q.p.claimed.Note(h.node.UUID, claimed{claim.Instance, tags[TagIndex], at.Add(q.p.o.Settle)})
 	}
 	return claim, held, err
 }
@@ -300,9 +265,7 @@ func (p *Provider) indexes(l *listing, prefix string) map[int32]bool {
 	for index := range l.indexes {
 		add(index)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.claimed {
+	for _, c := range p.claimed.All() {
 		if time.Now().Before(c.until) {
 			add(c.index)
 		}
@@ -312,26 +275,12 @@ func (p *Provider) indexes(l *listing, prefix string) map[int32]bool {
 
 // isClaimed reports whether this process claimed a node that need not show it yet.
 func (p *Provider) isClaimed(node string, at time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c, ok := p.claimed[node]
-	if ok && at.After(c.until) {
-		delete(p.claimed, node)
-		return false
-	}
-	return ok
-}
-
-func (p *Provider) noteClaimed(node string, c claimed) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.claimed[node] = c
+	c, ok := p.claimed.Of(node)
+	return ok && !at.After(c.until)
 }
 
 // undo forgets a claim that was refused, or given back.
 func (p *Provider) undo(node string, held []addresses.Claim) {
 	p.releaseAddresses(held)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.claimed, node)
+	p.claimed.Forget(node)
 }

@@ -2,40 +2,20 @@ package metal3
 
 import (
 	"context"
-	"fmt"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/host"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 )
 
-// DeleteMachine implements providers.Infrastructure: it has Ironic release the host. One whose
-// BMC is silent is not released: Ironic would forget whose it is while the machine runs on. It
-// is on its way out, and is released when the BMC is back.
-func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
-	op := "delete machine " + c.Key.Namespace + "/" + string(name)
-	if name == "" {
-		return fleet.Errorf(fleet.Invalid, op, "no name was given")
-	}
-	o := snapshot.OwnerOf(c).Part(name)
-	lock := fmt.Sprintf("machine %s %s %s", c.Fleet, c.Key, name)
-	if !p.deciding.TryLock(lock) {
-		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
-	}
-	defer p.deciding.Unlock(lock)
-	got, err := p.look(ctx, c, o)
-	if err != nil {
-		return wrap(op, err)
-	}
-	var errs []error
-	for _, h := range got.machines {
-		if h.machine.Name == name && (id == "" || h.machine.ProviderID == id) {
-			errs = append(errs, p.release(ctx, got, h, op))
-			got.listings.Changed(o)
-		}
-	}
-	return wrap(op, fleet.JoinErrors(errs...))
+// Remove implements driver.Driver: it has Ironic release the host. One whose BMC is silent is not
+// released: Ironic would forget whose it is while the machine runs on. It is on its way out, and is
+// released when the BMC is back.
+func (p machines) Remove(ctx context.Context, what string, c *fleet.Cluster, got *observation, m driver.Seen[*observedHost]) error {
+	defer got.listings.Changed(snapshot.OwnerOf(c).Part(m.Name))
+	return p.release(ctx, got, m.Thing, what)
 }
 
 // release has the machine on h go, if a second look still finds it there.
@@ -53,7 +33,7 @@ func (p *Provider) release(ctx context.Context, o *observation, was *observedHos
 	case h.declared.Paused:
 		return fleet.Errorf(fleet.Conflict, op, "host %s is paused, or detached (remove that annotation of its BareMetalHost, and its machine is deleted)", h)
 	case h.machine.Silent:
-		p.noteDeletionRequested(o, h.tags)
+		p.going.Note(lifeOf(h.tags), snapshot.OwnerOf(o.cluster))
 		return nil
 	}
 	n, c := h.node, o.cluster
@@ -76,14 +56,14 @@ func (p *Provider) release(ctx context.Context, o *observation, was *observedHos
 		if n.State == ironic.Deleting {
 			return nil
 		}
-		p.noteDeletionRequested(o, h.tags) // Ironic lets nobody interrupt what it does: it goes when that ended
+		p.going.Note(lifeOf(h.tags), snapshot.OwnerOf(o.cluster)) // Ironic lets nobody interrupt what it does: it goes when that ended
 		return nil
 	default:
-		p.noteDeletionRequested(o, h.tags)
+		p.going.Note(lifeOf(h.tags), snapshot.OwnerOf(o.cluster))
 		return nil
 	}
 	if ironic.IsLocked(err) {
-		p.noteDeletionRequested(o, h.tags)
+		p.going.Note(lifeOf(h.tags), snapshot.OwnerOf(o.cluster))
 		return nil
 	}
 	if err == nil {
@@ -99,17 +79,8 @@ func (o *observation) noteFailure(ctx context.Context, h *observedHost) error {
 	return err
 }
 
-// DeleteInfrastructure implements providers.Infrastructure. Hosts stay enrolled: they are no
-// cluster's.
-func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
-	op := "delete infrastructure of " + c.Key.String()
-	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
-	if err != nil {
-		return wrap(op, err)
-	}
-	if len(got.machines) > 0 {
-		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", got.machines[0].machine.Name)
-	}
-	p.noteFound(snapshot.OwnerOf(c), false)
+// RemoveShared implements driver.Driver. Hosts stay enrolled: they are no cluster's.
+func (p machines) RemoveShared(_ context.Context, _ string, c *fleet.Cluster, _ *observation) error {
+	p.found.Forget(snapshot.OwnerOf(c))
 	return nil
 }

@@ -8,19 +8,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/host"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
 )
-
-// atOnce is how many hosts are worked on at one time.
-const atOnce = 8
 
 // EnsureInfrastructure implements providers.Infrastructure: it takes the next step of each host
 // that may take one. What fails of a host that is nobody's is told of that host, and holds up
@@ -32,53 +29,57 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err != nil {
 		return wrap(op, err)
 	}
-	var mu sync.Mutex
-	var errs []error
-	var all sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	var hosts []*observedHost
 	for i := range got.hosts {
-		h := &got.hosts[i]
-		if p.upkeep(got, h, time.Now()) == "" {
-			continue
-		}
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			if err := p.step(ctx, got, h); err != nil && h.tags != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-			}
-		})
+		hosts = append(hosts, &got.hosts[i])
 	}
-	all.Wait()
-	p.noteFound(o, true)
+	errs := driver.Step(ctx, stepper{p, got}, hosts)
+	p.found.Note(o, true)
 	return wrap(op, fleet.JoinErrors(errs...))
 }
 
-// step takes the next step of h, where a second look decides the same. Who is at it already, or was
-// quicker, did what was to be done.
-func (p *Provider) step(ctx context.Context, o *observation, h *observedHost) error {
-	id := o.nodeID(h)
+// A stepper takes next steps of the hosts of an observation.
+type stepper struct {
+	*Provider
+	got *observation
+}
+
+// Next implements driver.Stepper.
+func (p stepper) Next(h *observedHost) string { return p.upkeep(p.got, h, time.Now()) }
+
+// Alone implements driver.Stepper.
+func (p stepper) Alone(h *observedHost, do func() error) error {
+	id := p.got.nodeID(h)
 	if !p.deciding.TryLock(id) {
 		return nil
 	}
 	defer p.deciding.Unlock(id)
-	owner := snapshot.OwnerOf(o.cluster)
+	owner := snapshot.OwnerOf(p.got.cluster)
 	if h.tags != nil {
 		owner = owner.Part(fleet.MachineName(h.tags[fleet.TagMachine]))
 	}
-	defer o.listings.Changed(owner)
-	at := time.Now()
-	now, err := p.again(ctx, o, h)
-	if err != nil || !sameMachine(now, h) || p.upkeep(o, now, at) != p.upkeep(o, h, at) {
-		return err // the next look decides
+	defer p.got.listings.Changed(owner)
+	err := do()
+	if h.tags == nil {
+		return nil
 	}
-	err = p.take(ctx, o, now, id)
+	return err
+}
+
+// Again implements driver.Stepper.
+func (p stepper) Again(ctx context.Context, h *observedHost) (now *observedHost, same bool, err error) {
+	now, err = p.again(ctx, p.got, h)
+	return now, err == nil && sameMachine(now, h), err
+}
+
+// Do implements driver.Stepper.
+func (p stepper) Do(ctx context.Context, h *observedHost) error {
+	id := p.got.nodeID(h)
+	err := p.take(ctx, p.got, h, id)
 	if ironic.IsLocked(err) {
 		return nil
 	}
-	p.noteTry(id, now, err)
+	p.noteTry(id, h, err)
 	if ironic.IsWrongState(err) { // it changed since, or this Ironic does not do it in that state: then it is not asked at each look
 		return nil
 	}
@@ -95,7 +96,7 @@ func (p *Provider) take(ctx context.Context, o *observation, h *observedHost, id
 		if err := o.client.Configure(ctx, id, info, properties); err != nil {
 			return err
 		}
-		p.noteTold(id, info)
+		p.told.Note(id, accountOf(info, true))
 		return nil
 	}
 	switch h.next.Step {
@@ -244,13 +245,6 @@ func accountOf(info map[string]any, told bool) account {
 // isHidden reports whether Ironic does not show the value of a key of driver_info.
 func isHidden(key string) bool { return strings.Contains(key, "password") }
 
-// noteTold notes that this process told Ironic info of a node.
-func (p *Provider) noteTold(id string, info map[string]any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.told[id] = accountOf(info, true)
-}
-
 // knows reports whether Ironic has info of n, as far as can be seen. It shows all but passwords: of
 // those it has what this process told it, or found in Git at its first look, unless the BMC refuses that.
 func (p *Provider) knows(n *ironic.Node, info map[string]any, refused bool) bool {
@@ -259,14 +253,8 @@ func (p *Provider) knows(n *ironic.Node, info map[string]any, refused bool) bool
 			return false
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	now := accountOf(info, false)
-	have, seen := p.told[n.UUID]
-	if !seen {
-		p.told[n.UUID] = now
-		have = now
-	}
+	have := p.told.NoteFirst(n.UUID, now)
 	return have.sum == now.sum && (have.told || !refused)
 }
 

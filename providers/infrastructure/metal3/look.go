@@ -2,7 +2,6 @@ package metal3
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -321,7 +320,7 @@ func (p *Provider) machineOf(o *observation, h *observedHost) fleet.Machine {
 	if m.Damaged != "" {
 		return m
 	}
-	switch going := p.isDeletionRequested(lifeOf(h.tags)); {
+	switch going := p.going.Has(lifeOf(h.tags)); {
 	case m.State == fleet.MachineDeleting:
 		m.Interrupted = h.node.State == ironic.Error && !m.Silent && !h.node.Locked
 	case going:
@@ -414,21 +413,6 @@ func (o *observation) released(h *observedHost) (fleet.Machine, bool) {
 	return m, true
 }
 
-// isDeletionRequested reports whether the deletion of a machine was requested and could not be sent to Ironic yet.
-func (p *Provider) isDeletionRequested(l life) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, going := p.going[l]
-	return going
-}
-
-// noteDeletionRequested records that for the machine with tags.
-func (p *Provider) noteDeletionRequested(o *observation, tags map[string]string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.going[lifeOf(tags)] = snapshot.OwnerOf(o.cluster)
-}
-
 // keepGoing forgets the machines of the cluster of o that are not there any more: people or another
 // process may have released their hosts.
 func (p *Provider) keepGoing(o *observation) {
@@ -437,9 +421,7 @@ func (p *Provider) keepGoing(o *observation) {
 		there[lifeOf(h.tags)] = true
 	}
 	owner := snapshot.OwnerOf(o.cluster)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.going, func(l life, of snapshot.Owner) bool { return of == owner && !there[l] })
+	p.going.ForgetIf(func(l life, of snapshot.Owner) bool { return of == owner && !there[l] })
 }
 
 // upkeep says what EnsureInfrastructure would do to h now; empty: nothing.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/host"
@@ -43,14 +44,12 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		}
 		out.Hosts = append(out.Hosts, p.hostOf(got, h))
 	}
-	slices.SortFunc(out.Machines, func(a, b fleet.Machine) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
-	})
+	driver.SortMachines(out.Machines)
 	fleet.SortHosts(out.Hosts)
 	if len(running) > 0 {
 		out.Places = append(out.Places, running.seen(got.at))
 	}
-	if len(got.machines) > 0 || p.wasFound(snapshot.OwnerOf(c)) {
+	if (machines{p}).Exists(c, got) {
 		out.Exists, out.Endpoint, out.Places[0].Used = true, endpoint.Wanted(c), true
 		out.Message = got.unready()
 		out.Ready = out.Message == ""

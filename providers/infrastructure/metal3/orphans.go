@@ -1,12 +1,11 @@
 package metal3
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
@@ -16,60 +15,51 @@ import (
 // orphanHost is the kind of an orphan.
 const orphanHost = "host"
 
+// A lostHost is a host that a machine has whose cluster is gone.
+type lostHost struct {
+	site    *site
+	listing *listing
+	node    *ironic.Node
+}
+
 // Orphans implements providers.OrphanRemover: hosts that machines of clusters have which are
 // gone.
 func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
-	sites, failed := p.allSites(ctx, clusters)
-	var out []fleet.Orphan
-	seen := make(map[string]bool) // nodes: two accounts, or two addresses, may lead to one Ironic
-	for _, s := range sites {
-		l, err := s.listings.Get(ctx, snapshot.Owner{})
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		for _, n := range l.orphaned(id, clusters) {
-			if !seen[n.UUID] {
-				out = append(out, orphan(s, l, n))
+	found, failed := p.lost(ctx, id, clusters, nil)
+	return driver.Orphans(found), ironic.WrapLook("look for orphans", fleet.JoinErrors(failed...))
+}
+
+// lost looks for them; where only is one of them, in its Ironic alone, and anew: it is to be removed.
+func (p *Provider) lost(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, only *fleet.Orphan) ([]driver.Lost[lostHost], []error) {
+	s := driver.Search[*site, lostHost]{
+		Places: func(c *fleet.Cluster) ([]*site, error) {
+			s, _, err := p.siteOf(ctx, c)
+			return []*site{s}, err
+		},
+		Same: func(a, b *site) (bool, error) { return a == b, nil },
+		List: func(s *site) (out []driver.Lost[lostHost], err error) {
+			var owner snapshot.Owner
+			if only != nil {
+				if s.place().ID != only.Place {
+					return nil, nil
+				}
+				owner = snapshot.Owner{Fleet: id, Cluster: only.Cluster}
+				s.listings.Changed(owner)
 			}
-			seen[n.UUID] = true
-		}
+			l, err := s.listings.Get(ctx, owner)
+			if err != nil {
+				return nil, err
+			}
+			for i := range l.nodes {
+				n := &l.nodes[i]
+				if driver.IsLost(l.machineTags(n), id, clusters) { // two accounts, or two addresses, may lead to one Ironic
+					out = append(out, driver.Lost[lostHost]{Orphan: orphan(s, l, n), Key: n.UUID, Thing: lostHost{s, l, n}})
+				}
+			}
+			return out, nil
+		},
 	}
-	slices.SortFunc(out, func(a, b fleet.Orphan) int {
-		return cmp.Or(a.Cluster.Compare(b.Cluster), cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID, b.ID))
-	})
-	return out, ironic.WrapLook("look for orphans", fleet.JoinErrors(failed...))
-}
-
-// allSites returns the Ironics of clusters, each account of each once.
-func (p *Provider) allSites(ctx context.Context, clusters []*fleet.Cluster) (out []*site, failed []error) {
-	for _, c := range clusters {
-		s, _, err := p.siteOf(ctx, c)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out, failed
-}
-
-// orphaned returns the nodes that machines of fleet id have whose clusters are none of known.
-func (l *listing) orphaned(id fleet.ID, known []*fleet.Cluster) []*ironic.Node {
-	there := make(map[string]bool)
-	for _, c := range known {
-		there[c.Key.String()] = true
-	}
-	var out []*ironic.Node
-	for i := range l.nodes {
-		n := &l.nodes[i]
-		if tags := l.machineTags(n); tags != nil && tags[fleet.TagFleet] == string(id) && !there[tags[fleet.TagCluster]] {
-			out = append(out, n)
-		}
-	}
-	return out
+	return s.In(clusters)
 }
 
 func orphan(s *site, l *listing, n *ironic.Node) fleet.Orphan {
@@ -88,28 +78,16 @@ func orphan(s *site, l *listing, n *ironic.Node) fleet.Orphan {
 // RemoveOrphan implements providers.OrphanRemover: the host is released, and stays enrolled.
 func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
 	op := "remove orphan " + o.Name
-	sites, failed := p.allSites(ctx, clusters)
-	for _, s := range sites {
-		if s.place().ID != o.Place {
-			continue
-		}
-		owner := snapshot.Owner{Fleet: id, Cluster: o.Cluster}
-		s.listings.Changed(owner) // what is decided on is as new as can be
-		l, err := s.listings.Get(ctx, owner)
-		if err != nil {
-			return ironic.WrapLook(op, err)
-		}
-		for _, n := range l.orphaned(id, clusters) {
-			if n.UUID != o.ID {
-				continue
-			}
-			defer s.listings.Changed(owner)
-			p.noteFound(owner, false)
-			return s.releaseOrphan(ctx, op, l, n)
-		}
-		return nil
+	owner := snapshot.Owner{Fleet: id, Cluster: o.Cluster}
+	found, failed := p.lost(ctx, id, clusters, &o)
+	is := driver.Find(found, o)
+	if is == nil {
+		return ironic.WrapLook(op, fleet.JoinErrors(failed...)) // what nobody saw may be there
 	}
-	return ironic.WrapLook(op, fleet.JoinErrors(failed...))
+	s := is.Thing.site
+	defer s.listings.Changed(owner)
+	p.found.Forget(owner)
+	return s.releaseOrphan(ctx, op, is.Thing.listing, is.Thing.node)
 }
 
 // releaseOrphan releases n, whose cluster is gone.

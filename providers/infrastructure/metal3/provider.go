@@ -9,8 +9,8 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
-	"fairlead.dev/providers/driver/claims"
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/objects"
 	"fairlead.dev/providers/driver/snapshot"
@@ -21,20 +21,23 @@ import (
 
 // A Provider is the infrastructure provider of bare metal.
 type Provider struct {
+	*driver.Machines[*observation, *observedHost]
+
 	o        Options
 	secrets  objects.Secrets
 	watch    *snapshot.Watch[*site]
 	ledger   addresses.Ledger
-	deciding claims.Locks // machines and hosts that something is asked of right now
+	deciding driver.Locks[string] // hosts that something is asked of right now
 
-	mu      sync.Mutex
-	sites   map[ironic.Credential]*site
-	found   map[snapshot.Owner]bool // clusters that this process made ready
-	going   map[life]snapshot.Owner // machines whose deletion was asked for while Ironic could not release them, with their cluster
-	claimed map[string]claimed      // nodes that this process claimed and that need not show it yet
-	told    map[string]account      // what accounts of BMCs Ironic has as far as this process knows, by node
-	tries   map[string]try          // what came of the last step of a node, where it failed
-	first   map[enrolment]time.Time // when this process first saw nodes that are new to Ironic
+	found   driver.Memory[snapshot.Owner, bool] // clusters that this process made ready
+	going   driver.Memory[life, snapshot.Owner] // machines whose deletion was asked for while Ironic could not release them, with their cluster
+	claimed driver.Memory[string, claimed]      // nodes that this process claimed and that need not show it yet
+	told    driver.Memory[string, account]      // what accounts of BMCs Ironic has as far as this process knows, by node
+	tries   driver.Memory[string, try]          // what came of the last step of a node, where it failed
+	first   driver.Memory[enrolment, time.Time] // when this process first saw nodes that are new to Ironic
+
+	mu    sync.Mutex
+	sites map[ironic.Credential]*site
 }
 
 // claimed is a claim of this process, until it shows for certain.
@@ -86,12 +89,40 @@ func New(o Options) *Provider {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Provider{
+	p := &Provider{
 		o: o, watch: snapshot.NewWatch[*site](), secrets: objects.Secrets{Store: objects.Kept(o.Secret, o.Tick), Example: "username=FILE --from-file password=FILE"},
-		sites: make(map[ironic.Credential]*site), found: make(map[snapshot.Owner]bool), going: make(map[life]snapshot.Owner),
-		claimed: make(map[string]claimed), tries: make(map[string]try), told: make(map[string]account), first: make(map[enrolment]time.Time),
+		sites: make(map[ironic.Credential]*site),
 	}
+	p.Machines = driver.New(machines{p})
+	return p
 }
+
+// machines are those of a provider, for package driver.
+type machines struct{ *Provider }
+
+var _ driver.Driver[*observation, *observedHost] = machines{}
+
+// Look implements driver.Driver.
+func (p machines) Look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*observation, error) {
+	return p.look(ctx, c, o)
+}
+
+// Seen implements driver.Driver.
+func (p machines) Seen(_ *fleet.Cluster, got *observation) []driver.Seen[*observedHost] {
+	var out []driver.Seen[*observedHost]
+	for _, h := range got.machines {
+		out = append(out, driver.Seen[*observedHost]{Machine: h.machine, Where: "host " + h.String(), Thing: h})
+	}
+	return out
+}
+
+// Exists implements driver.Driver.
+func (p machines) Exists(c *fleet.Cluster, got *observation) bool {
+	return len(got.machines) > 0 || p.found.Has(snapshot.OwnerOf(c))
+}
+
+// Wrap implements driver.Driver.
+func (p machines) Wrap(what string, err error) error { return wrap(what, err) }
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
@@ -126,54 +157,26 @@ func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
 // wrap says what could not be done, for an error that has a kind or none.
 func wrap(op string, err error) error { return ironic.Wrap(op, err) }
 
-// noteFound notes whether this process made the cluster of o ready.
-func (p *Provider) noteFound(o snapshot.Owner, found bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if found {
-		p.found[o.Shared()] = true
-		return
-	}
-	delete(p.found, o.Shared())
-}
-
-func (p *Provider) wasFound(o snapshot.Owner) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.found[o.Shared()]
-}
-
 // isNew reports whether this process has known n for less than the time in which whoever remembers a
 // machine on its host claims it. Ironic's clock may be another.
 func (p *Provider) isNew(n *ironic.Node, at time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	mark, _ := n.DriverInfo[enrolledKey].(string)
-	k := enrolment{n.UUID, mark}
-	first, known := p.first[k]
-	if !known {
-		p.first[k], first = at, at
-	}
-	return at.Sub(first) < p.o.Settle
+	return at.Sub(p.first.NoteFirst(enrolment{n.UUID, mark}, at)) < p.o.Settle
 }
 
 // noteTry notes what came of the step of h, whose node is called id; nil: it went well.
 func (p *Provider) noteTry(id string, h *observedHost, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if err == nil {
-		delete(p.tries, id)
+		p.tries.Forget(id)
 		return
 	}
-	p.tries[id] = try{time.Now(), h.state(), err}
+	p.tries.Note(id, try{time.Now(), h.state(), err})
 }
 
 // lastTry returns why the last step of h failed, and whether it is too soon for another. A node
 // that is in another state since went on.
 func (p *Provider) lastTry(id string, h *observedHost, at time.Time) (soon bool, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	t, ok := p.tries[id]
+	t, ok := p.tries.Of(id)
 	if !ok || t.state != h.state() {
 		return false, nil
 	}

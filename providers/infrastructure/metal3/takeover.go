@@ -8,6 +8,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/api"
@@ -22,67 +23,56 @@ func (p *Provider) adoptions(ctx context.Context, c *fleet.Cluster, machines []p
 	if err != nil {
 		return nil, nil, err
 	}
-	var out []adoption
-	var errs []error
-	for _, m := range machines {
-		x, err := got.adoptionOf(m)
-		if err == nil {
-			err = x.apart(out)
-		}
-		if err != nil {
-			errs = append(errs, ofMachine(m.Name, err))
-			continue
-		}
-		out = append(out, *x)
-	}
-	if err := fleet.JoinErrors(errs...); err != nil {
-		return nil, nil, err
-	}
-	return out, got, nil
+	out, err := driver.Adoptions(machines, got.adoptionOf, ofMachine)
+	return out, got, err
 }
 
-// ofMachine returns err with the machine that it is of.
-func ofMachine(name fleet.MachineName, err error) error {
+// ofMachine returns err, which is of one machine, as what could not be done.
+func ofMachine(op string, err error) error {
 	cause := err
 	if e, ok := errors.AsType[*fleet.Error](err); ok {
 		cause = e.Err
 	}
-	return fleet.Errorf(fleet.KindOf(err), "take over machine "+string(name), "%w", cause)
+	return fleet.Errorf(fleet.KindOf(err), op, "%w", cause)
 }
 
 // adoptionOf finds the host of m, by its provider id.
-func (o *observation) adoptionOf(m providers.AdoptedMachine) (*adoption, error) {
+func (o *observation) adoptionOf(m providers.AdoptedMachine) (x adoption, err error) {
 	const op = "find its host"
 	c := o.cluster
 	tags, ok := providers.AdoptionTags(c, m)
 	pool, there := c.Pool(m.Pool)
 	if !ok || !there {
-		return nil, fleet.Errorf(fleet.Invalid, op, "the cluster has no pool %s", m.Pool)
+		return x, fleet.Errorf(fleet.Invalid, op, "the cluster has no pool %s", m.Pool)
 	}
 	spec, err := api.ReadMachine(pool.Infrastructure)
 	if err != nil {
-		return nil, err
+		return x, err
 	}
 	namespace, name, _, ok := machine.ParseProviderID(m.ID)
 	if !ok {
-		return nil, fleet.Errorf(fleet.Invalid, op, "its provider id %q is none of Metal3, which is like %snamespace/host/machine", m.ID, machine.IDPrefix)
+		return x, fleet.Errorf(fleet.Invalid, op, "its provider id %q is none of Metal3, which is like %snamespace/host/machine", m.ID, machine.IDPrefix)
 	}
 	i := slices.IndexFunc(o.hosts, func(h observedHost) bool { return h.Namespace == namespace && h.Name == name && h.object != nil })
 	if i < 0 {
-		return nil, fleet.Errorf(fleet.Invalid, op, "Git has no BareMetalHost %s/%s", namespace, name)
+		return x, fleet.Errorf(fleet.Invalid, op, "Git has no BareMetalHost %s/%s", namespace, name)
 	}
-	x := &adoption{machine: m.Name, host: &o.hosts[i], tags: tags}
-	if err := x.host.running(op, o); err != nil {
-		return nil, err
+	h := &o.hosts[i]
+	if err := h.running(op, o); err != nil {
+		return x, err
 	}
-	if x.claims, err = claimsOf(c, x.host, spec, &m); err != nil {
-		return nil, err
+	x = adoption{Machine: m.Name, Thing: h, ID: h.node.UUID, Where: "host " + h.String(), Index: m.Index, Tags: tags}
+	if x.Claims, err = claimsOf(c, h, spec, &m); err != nil {
+		return x, err
 	}
-	x.tag(m)
-	if err := x.free(op, c); err != nil {
-		return nil, err
+	addTags(&x, m)
+	if err := isFree(&x, op, c); err != nil {
+		return x, err
 	}
-	return x, o.checkFree(x)
+	if err := x.KeepsAddresses(o.listing.holders, wrap("keep its addresses", o.listing.unknown)); err != nil {
+		return x, err
+	}
+	return x, o.keepsIndex(&x)
 }
 
 // running says why h is none that a machine of another controller runs on.
@@ -103,58 +93,39 @@ func (h *observedHost) running(op string, o *observation) error {
 	return nil
 }
 
-// tag adds to the tags of x what the host says, and what its machine has of Metal3.
-func (x *adoption) tag(m providers.AdoptedMachine) {
-	h, n := x.host, x.host.node
+// addTags adds to the tags of x what the host says, and what its machine has of Metal3.
+func addTags(x *adoption, m providers.AdoptedMachine) {
+	h, n := x.Thing, x.Thing.node
 	if d := h.object.Labels[api.FailureDomainLabel]; d != "" {
-		x.tags[TagFailureDomain] = d
+		x.Tags[TagFailureDomain] = d
 	}
 	if !n.Updated.IsZero() {
-		x.tags[TagCreated] = n.Updated.UTC().Truncate(time.Second).Format(time.RFC3339)
+		x.Tags[TagCreated] = n.Updated.UTC().Truncate(time.Second).Format(time.RFC3339)
 	}
 	if m.ID != machine.ProviderID(h.Namespace, h.Name, m.Name) {
-		x.tags[TagProviderID] = string(m.ID)
+		x.Tags[TagProviderID] = string(m.ID)
 	}
 	if m.Index != "" {
-		x.tags[TagIndex] = m.Index
+		x.Tags[TagIndex] = m.Index
 	}
-	if len(x.claims) > 0 {
-		x.tags[addresses.Tag] = addresses.Format(x.claims)
+	if len(x.Claims) > 0 {
+		x.Tags[addresses.Tag] = addresses.Format(x.Claims)
 	}
-	if n.Instance != "" && n.Instance != instanceOf(x.tags) {
-		x.tags[TagInstance] = n.Instance
+	if n.Instance != "" && n.Instance != instanceOf(x.Tags) {
+		x.Tags[TagInstance] = n.Instance
 	}
 }
 
-// free says whose the host of x is already.
-func (x *adoption) free(op string, c *fleet.Cluster) error {
-	r := x.host.record
+// isFree says whose the host of x is already.
+func isFree(x *adoption, op string, c *fleet.Cluster) error {
+	r := x.Thing.record
 	for _, tags := range []map[string]string{r.extra, r.info} {
 		switch {
 		case tags == nil:
 		case !c.Owns(tags):
-			return fleet.Errorf(fleet.Conflict, op, "host %s belongs to cluster %s of fleet %s", x.host, tags[fleet.TagCluster], tags[fleet.TagFleet])
-		case tags[fleet.TagOperation] != string(providers.AdoptionID(c.Key)), tags[fleet.TagMachine] != string(x.machine):
-			return fleet.Errorf(fleet.Conflict, op, "host %s was not adopted for it, and carries a mark of machine %s of the cluster", x.host, tags[fleet.TagMachine])
-		}
-	}
-	return nil
-}
-
-// apart says what of x one of others has too, which are taken over at one time.
-func (x *adoption) apart(others []adoption) error {
-	for i := range others {
-		o := &others[i]
-		if o.host == x.host {
-			return fleet.Errorf(fleet.Conflict, "find its host", "%s is the host of machine %s too (one of both has another's provider id)", x.host, o.machine)
-		}
-		if index := x.tags[TagIndex]; index != "" && index == o.tags[TagIndex] {
-			return fleet.Errorf(fleet.Conflict, "keep its index", "machine %s is %s too", o.machine, index)
-		}
-		for _, c := range x.claims {
-			if slices.Contains(o.claims, c) {
-				return fleet.Errorf(fleet.Conflict, "keep its addresses", "machine %s has %s of %s too", o.machine, c.Address, c.Pool)
-			}
+			return fleet.Errorf(fleet.Conflict, op, "%s belongs to cluster %s of fleet %s", x.Where, tags[fleet.TagCluster], tags[fleet.TagFleet])
+		case tags[fleet.TagOperation] != string(providers.AdoptionID(c.Key)), tags[fleet.TagMachine] != string(x.Machine):
+			return fleet.Errorf(fleet.Conflict, op, "%s was not adopted for it, and carries a mark of machine %s of the cluster", x.Where, tags[fleet.TagMachine])
 		}
 	}
 	return nil
@@ -163,11 +134,6 @@ func (x *adoption) apart(others []adoption) error {
 // claimsOf returns the addresses of pools that m has, in the order in which its data template names
 // pools.
 func claimsOf(c *fleet.Cluster, h *observedHost, spec *api.MachineSpec, m *providers.AdoptedMachine) ([]addresses.Claim, error) {
-	const op = "find its addresses"
-	have, err := addresses.Parse(m.Addresses)
-	if err != nil {
-		return nil, err
-	}
 	d := &machine.Data{
 		Host:    machine.Host{Namespace: h.Namespace, Name: h.Name, Labels: h.object.Labels, Annotations: h.object.Annotations},
 		Machine: machine.Machine{Name: m.Name},
@@ -179,41 +145,23 @@ func claimsOf(c *fleet.Cluster, h *observedHost, spec *api.MachineSpec, m *provi
 	if err != nil {
 		return nil, err
 	}
-	var out []addresses.Claim
+	var pools []string
 	for _, ref := range refs {
 		pool, err := machine.FindPool(c, ref)
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(have, func(x addresses.Claim) bool { return x.Pool == pool.ID })
-		if i < 0 {
-			return nil, fleet.Errorf(fleet.NotFound, op, "no claim of it has one of %s, which Git names", pool.ID)
-		}
-		out = append(out, have[i])
-		have = slices.Delete(have, i, i+1)
+		pools = append(pools, pool.ID)
 	}
-	if len(have) > 0 {
-		return nil, fleet.Errorf(fleet.Conflict, op, "it has %s of %s, and its data template does not name that pool", have[0].Address, have[0].Pool)
-	}
-	return out, nil
+	return driver.ClaimsOf(*m, pools, "claim", "its data template does not name that pool")
 }
 
-// checkFree says which of the addresses and the index of x another machine of a fleet has.
-func (o *observation) checkFree(x *adoption) error {
-	const op = "keep its addresses"
-	if len(x.claims) > 0 && o.listing.unknown != nil {
-		return wrap(op, o.listing.unknown)
-	}
-	for _, c := range x.claims {
-		if slices.ContainsFunc(o.listing.holders[c], func(other string) bool { return other != x.host.node.UUID }) {
-			return fleet.Errorf(fleet.Conflict, op, "another machine of a fleet has %s of %s by its tags", c.Address, c.Pool)
-		}
-	}
-	index := x.tags[TagIndex]
+// keepsIndex says which other machine of a fleet has the index of x.
+func (o *observation) keepsIndex(x *adoption) error {
 	for i := range o.listing.nodes {
 		n := &o.listing.nodes[i]
-		if index != "" && n.UUID != x.host.node.UUID && o.listing.machineTags(n)[TagIndex] == index {
-			return fleet.Errorf(fleet.Conflict, "keep its index", "another machine of a fleet is %s by its tags", index)
+		if x.Index != "" && n.UUID != x.ID && o.listing.machineTags(n)[TagIndex] == x.Index {
+			return fleet.Errorf(fleet.Conflict, "keep its index", "another machine of a fleet is %s by its tags", x.Index)
 		}
 	}
 	return nil

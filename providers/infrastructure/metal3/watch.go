@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
@@ -33,9 +33,8 @@ func (p *Provider) view(s *site, l *listing) snapshot.View {
 		n := &l.nodes[i]
 		namespace, _, _ := machine.ParseNodeName(n.Name)
 		sum := sha256.Sum256(fmt.Append(nil, n.Name, n.State, n.Target, n.Power, n.Fault, n.Maintenance, n.LastError, n.Instance, n.Extra))
-		if tags := l.records[n.UUID].ownerTags(n); tags != nil && l.records[n.UUID].occupied(n) {
-			k, _ := fleet.ParseKey(tags[fleet.TagCluster])
-			o := snapshot.Owner{Fleet: fleet.ID(tags[fleet.TagFleet]), Cluster: k}
+		if tags := l.machineTags(n); tags != nil {
+			o, _ := driver.OwnerOf(tags)
 			out.Prints[o] += string(sum[:])
 		} else {
 			free[namespace] += string(sum[:])
@@ -50,33 +49,22 @@ func (p *Provider) view(s *site, l *listing) snapshot.View {
 }
 
 // Clusters implements providers.Lister: of the Ironics that this process uses, and those that it
-// made ready. An Ironic that does not answer hides no cluster of another.
+// made ready.
 func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
-	var out []fleet.Key
-	var failed []error
-	for _, s := range p.watch.Places() {
+	out, failed := driver.Clusters(id, p.watch.Places(), func(s *site) ([]snapshot.Owner, error) {
 		l, err := s.listings.Get(ctx, snapshot.Owner{})
 		if err != nil {
-			failed = append(failed, err)
-			continue
+			return nil, err
 		}
+		var out []snapshot.Owner
 		for i := range l.nodes {
-			if tags := l.machineTags(&l.nodes[i]); tags != nil && tags[fleet.TagFleet] == string(id) {
-				if k, err := fleet.ParseKey(tags[fleet.TagCluster]); err == nil {
-					out = append(out, k)
-				}
+			if o, ok := driver.OwnerOf(l.machineTags(&l.nodes[i])); ok {
+				out = append(out, o)
 			}
 		}
-	}
-	p.mu.Lock()
-	for o := range p.found {
-		if o.Fleet == id {
-			out = append(out, o.Cluster)
-		}
-	}
-	p.mu.Unlock()
-	slices.SortFunc(out, fleet.Key.Compare)
-	return slices.Compact(out), ironic.WrapLook("list clusters", fleet.JoinErrors(failed...))
+		return out, nil
+	}, &p.found)
+	return out, ironic.WrapLook("list clusters", fleet.JoinErrors(failed...))
 }
 
 // machineTags returns the tags of the machine that has n; nil: none of Fairlead's does.

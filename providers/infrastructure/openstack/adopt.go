@@ -11,6 +11,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
@@ -69,11 +70,8 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 		return openstackauth.WrapLook(op, err)
 	}
 	for _, at := range got.projects {
-		for _, m := range at.machines.Machines {
-			known := slices.ContainsFunc(machines, func(a providers.AdoptedMachine) bool { return serverOf(a.ID) == serverOf(m.ProviderID) })
-			if !known || m.Operation != providers.AdoptionID(c.Key) {
-				return fleet.Errorf(fleet.Conflict, op, "server %s was made or changed since it was adopted", m.Name)
-			}
+		if err := driver.MayRelease(op, c, at.machines.Machines, machines, serverOf); err != nil {
+			return err
 		}
 	}
 	all, err := p.adoptions(ctx, op, c, machines)

@@ -5,6 +5,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
@@ -17,19 +18,15 @@ var _ providers.Checker = (*Provider)(nil)
 // each project whether the machines that are not there yet fit into the quota of Nova.
 func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]providers.Finding, error) {
 	k := checking{provider: p}
-	for _, c := range clusters {
-		if err := k.cluster(ctx, c); err != nil {
-			k.note(c, "cloud", "", openstackauth.WrapLook("look at what "+c.Key.String()+" needs", err))
-		}
-	}
-	k.quotas(ctx)
-	return k.out, nil
+	out := driver.Check(clusters, "cloud", func(c *fleet.Cluster, note driver.Note) error {
+		return openstackauth.WrapLook("look at what "+c.Key.String()+" needs", k.cluster(ctx, c, note))
+	})
+	return append(out, k.quotas(ctx)...), nil
 }
 
-// checking gathers findings.
+// checking gathers what clusters need.
 type checking struct {
 	provider *Provider
-	out      []providers.Finding
 	needs    []need
 }
 
@@ -40,31 +37,27 @@ type need struct {
 	clusters []fleet.Key
 }
 
-func (k *checking) note(c *fleet.Cluster, what, text string, err error) {
-	k.out = append(k.out, providers.Finding{Clusters: []fleet.Key{c.Key}, What: what, Text: text, Err: err})
-}
-
-func (k *checking) cluster(ctx context.Context, c *fleet.Cluster) error {
+func (k *checking) cluster(ctx context.Context, c *fleet.Cluster, note driver.Note) error {
 	got, err := k.provider.look(ctx, c)
 	if err != nil {
 		return err
 	}
 	if len(got.net.Faults) == 0 {
-		k.note(c, "networks", "all that Git names are there", nil)
+		note("networks", "all that Git names are there", nil)
 	}
 	for _, err := range got.net.Faults {
-		k.note(c, "networks", "", openstackauth.Wrap("use what Git names", err))
+		note("networks", "", openstackauth.Wrap("use what Git names", err))
 	}
 	_, unknown, err := failureDomains(ctx, got.home, got.spec)
 	if err != nil {
 		return err
 	}
 	if unknown != nil || len(got.spec.ControlPlaneAvailabilityZones) > 0 {
-		k.note(c, "zones", "Nova has those that Git names", unknown)
+		note("zones", "Nova has those that Git names", unknown)
 	}
 	seen := make(map[string]bool)
 	for _, pool := range c.Pools() {
-		if err := k.pool(ctx, c, got, pool, seen); err != nil {
+		if err := k.pool(ctx, c, got, pool, seen, note); err != nil {
 			return err
 		}
 	}
@@ -72,7 +65,7 @@ func (k *checking) cluster(ctx context.Context, c *fleet.Cluster) error {
 }
 
 // pool notes what servers of pool are made of, each of it once for a cluster.
-func (k *checking) pool(ctx context.Context, c *fleet.Cluster, got *observation, pool fleet.Pool, seen map[string]bool) error {
+func (k *checking) pool(ctx context.Context, c *fleet.Cluster, got *observation, pool fleet.Pool, seen map[string]bool, note driver.Note) error {
 	spec, err := api.ReadMachine(pool.Infrastructure)
 	if err != nil {
 		return err
@@ -90,7 +83,7 @@ func (k *checking) pool(ctx context.Context, c *fleet.Cluster, got *observation,
 	for _, part := range machine.Parts(ctx, project, spec, image) {
 		if key := part.What + part.Name; !seen[key] {
 			seen[key] = true
-			k.note(c, part.What, part.Name+" is there", part.Err)
+			note(part.What, part.Name+" is there", part.Err)
 		}
 	}
 	missing := pool.Replicas
@@ -127,10 +120,11 @@ func (k *checking) add(ctx context.Context, project *cloud.Project, size machine
 	return nil
 }
 
-// quotas notes for each project whether there is room.
-func (k *checking) quotas(ctx context.Context) {
+// quotas says for each project whether there is room.
+func (k *checking) quotas(ctx context.Context) (out []providers.Finding) {
 	for _, n := range k.needs {
 		text, err := machine.Room(ctx, n.project, n.size)
-		k.out = append(k.out, providers.Finding{Clusters: n.clusters, What: "quota", Text: text, Err: err})
+		out = append(out, providers.Finding{Clusters: n.clusters, What: "quota", Text: text, Err: err})
 	}
+	return out
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -49,7 +48,7 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *observation
 	if err := network.Leave(ctx, got.home, got.homeSnapshot(), c, got.spec, name); err != nil {
 		return err
 	}
-	p.leaving.note(strings.TrimPrefix(string(at.machines.Machines[i].ProviderID), machine.IDPrefix), time.Now())
+	p.leaving.Note(strings.TrimPrefix(string(at.machines.Machines[i].ProviderID), machine.IDPrefix), time.Now())
 	return nil
 }
 
@@ -57,27 +56,9 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *observation
 // deletes the machine within that time, or it decided otherwise.
 const leavingFor = 15 * time.Minute
 
-// departures remembers the servers that left the endpoint and are not deleted yet, so
-// that nothing leads it to them again. An agent that starts knows none: it leads the
-// endpoint to them until it removes them.
-type departures struct {
-	mu    sync.Mutex
-	since map[string]time.Time // by id of the server
-}
-
-func (d *departures) note(id string, now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.since == nil {
-		d.since = make(map[string]time.Time)
-	}
-	d.since[id] = now
-}
-
-// at returns the ids of the servers that left the endpoint recently.
-func (d *departures) at(now time.Time) []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	maps.DeleteFunc(d.since, func(_ string, since time.Time) bool { return now.Sub(since) >= leavingFor })
-	return slices.Collect(maps.Keys(d.since))
+// left returns the ids of the servers that left the endpoint recently. An agent that starts knows none:
+// it leads the endpoint to them until it removes them.
+func (p *Provider) left(now time.Time) []string {
+	p.leaving.ForgetIf(func(_ string, since time.Time) bool { return now.Sub(since) >= leavingFor })
+	return slices.Collect(maps.Keys(p.leaving.All()))
 }

@@ -1,7 +1,6 @@
 package openstack
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -71,7 +70,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*observation, er
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), projects)
 	p.keeper.Forget(snapshot.OwnerOf(c), projects)
-	out.net = network.Observe(out.homeSnapshot(), c, spec, p.leaving.at(time.Now())...)
+	out.net = network.Observe(out.homeSnapshot(), c, spec, p.left(time.Now())...)
 	return out, nil
 }
 
@@ -126,11 +125,4 @@ func (s *observation) images(c *fleet.Cluster, out *fleet.Infrastructure) error 
 		out.Upkeep = nil
 	}
 	return nil
-}
-
-// sortMachines orders by name, then provider id.
-func sortMachines(all []fleet.Machine) {
-	slices.SortFunc(all, func(a, b fleet.Machine) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
-	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/objects"
 	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/driver/snapshot"
@@ -24,9 +25,9 @@ type Provider struct {
 	keeper   *machine.Keeper
 	images   *image.Keeper
 	watch    *snapshot.Watch[*cloud.Project]
-	secrets  objects.Secrets // with clouds.yaml
-	leaving  departures
-	refused  refusals
+	secrets  objects.Secrets                       // with clouds.yaml
+	leaving  driver.Memory[string, time.Time]      // when servers, by id, left the endpoint that are not deleted yet: nothing leads it to them again
+	refused  driver.Memory[snapshot.Owner, string] // why the last removal of what a cluster has was refused
 }
 
 var _ providers.Infrastructure = (*Provider)(nil)
@@ -113,7 +114,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if c.Delete {
 		out.Message = p.deletion(c, got, out.Message, out.Exists)
 	}
-	sortMachines(out.Machines)
+	driver.SortMachines(out.Machines)
 	slices.Sort(drift)
 	out.Drift = slices.Compact(drift)
 	return out, nil
@@ -154,7 +155,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err != nil {
 		return openstackauth.WrapLook(op, err)
 	}
-	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec, p.leaving.at(time.Now())...)}
+	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec, p.left(time.Now())...)}
 	for _, at := range got.projects {
 		if at.images != nil {
 			errs = append(errs, at.images.Ensure(ctx))
@@ -200,6 +201,6 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 		}
 	}
 	err = fleet.JoinErrors(errs...)
-	p.refused.note(o, err)
+	p.noteRefusal(o, err)
 	return openstackauth.Wrap(op, err)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
@@ -74,23 +75,14 @@ func byID[T any](all []*T) []string {
 }
 
 // Clusters implements providers.Lister. It looks at the projects that this
-// process uses. What it finds elsewhere is given with the error of a project that it
-// cannot look at.
+// process uses.
 func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
-	var out []fleet.Key
-	var errs []error
-	for _, project := range p.watch.Places() {
+	out, failed := driver.Clusters(id, p.watch.Places(), func(project *cloud.Project) ([]snapshot.Owner, error) {
 		s, err := project.Snapshot(ctx, snapshot.Owner{})
 		if err != nil {
-			errs = append(errs, err)
-			continue
+			return nil, err
 		}
-		for _, o := range s.Clusters() {
-			if o.Fleet == id {
-				out = append(out, o.Cluster)
-			}
-		}
-	}
-	slices.SortFunc(out, fleet.Key.Compare)
-	return slices.Compact(out), openstackauth.WrapLook("list clusters", fleet.JoinErrors(errs...))
+		return s.Clusters(), nil
+	}, nil)
+	return out, openstackauth.WrapLook("list clusters", fleet.JoinErrors(failed...))
 }

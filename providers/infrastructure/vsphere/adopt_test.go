@@ -197,7 +197,7 @@ func TestAdoptedAddresses(t *testing.T) {
 	other.Addresses = m.Addresses
 	wantKind(t, "one address for two", b.p.Adopt(t.Context(), b.c, []providers.AdoptedMachine{m, other}), fleet.Conflict, "machine eu-1-md-0-fghij", "machine eu-1-md-0-abcde has 10.7.0.11")
 	b.adopt(m)
-	wantKind(t, "the address of another", b.p.Adopt(t.Context(), b.c, []providers.AdoptedMachine{other}), fleet.Conflict, "another VM of a fleet has 10.7.0.11")
+	wantKind(t, "the address of another", b.p.Adopt(t.Context(), b.c, []providers.AdoptedMachine{other}), fleet.Conflict, "another machine of a fleet has 10.7.0.11")
 	if err := b.ask("m-0"); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestAdoptRefuses(t *testing.T) {
 		}, fleet.Conflict, "is being deleted"},
 		"the VM of the other": {func(b *bench, m *providers.AdoptedMachine) {
 			m.ID = fleet.ProviderID("vsphere://" + b.vms("eu-1-md-0-abcde")[0].UUID)
-		}, fleet.Conflict, "eu-1-md-0-abcde is the VM of machine eu-1-md-0-abcde too"},
+		}, fleet.Conflict, "eu-1-md-0-abcde is that of machine eu-1-md-0-abcde too"},
 		"an address of no device": {
 			func(_ *bench, m *providers.AdoptedMachine) { m.Addresses = "InClusterIPPool/prod/nodes=10.7.0.11" },
 			fleet.Conflict, "it has 10.7.0.11 of InClusterIPPool/prod/nodes, and no device of it names that pool",

@@ -13,10 +13,10 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
 
-// known is what this process found of one cluster.
-type known struct {
-	whole  bool            // everything that machines of all pools needed, once
-	prints map[string]bool // of placements that were checked
+// checked is a placement of machines of a cluster that was checked.
+type checked struct {
+	cluster snapshot.Owner
+	print   string
 }
 
 // check finds what machines of each pool need, in each zone that they may be in, where this
@@ -43,7 +43,7 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, got *observation
 				continue // another pool has machines of that kind there
 			}
 			now[print] = true
-			if !p.checked(o, print) {
+			if !p.checked.Has(checked{o.Shared(), print}) {
 				errs = append(errs, wrap(what, p.checkPlacement(ctx, s.Client, o, at, runs)))
 			}
 		}
@@ -51,7 +51,8 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, got *observation
 	if err := fleet.JoinErrors(errs...); err != nil {
 		return err
 	}
-	p.setFound(o, now)
+	p.found.Note(o, true)
+	p.keepChecked(o, now)
 	return nil
 }
 
@@ -66,7 +67,7 @@ func (p *Provider) checkPlacement(ctx context.Context, c *vcenter.Client, o snap
 	if err := fleet.JoinErrors(zone, err); err != nil {
 		return err
 	}
-	p.noteChecked(o, at.print(c.User()))
+	p.checked.Note(checked{o.Shared(), at.print(c.User())}, true)
 	return nil
 }
 
@@ -84,13 +85,13 @@ func examine(ctx context.Context, c *vcenter.Client, at placement) (zone, err er
 // checkFound checks what was found for machines of o at a placement, unless this process did.
 func (p *Provider) checkFound(ctx context.Context, c *vcenter.Client, o snapshot.Owner, at placement, found *requirements) error {
 	print := at.print(c.User())
-	if p.checked(o, print) {
+	if p.checked.Has(checked{o.Shared(), print}) {
 		return nil
 	}
 	if err := found.check(ctx, c, at); err != nil {
 		return err
 	}
-	p.noteChecked(o, print)
+	p.checked.Note(checked{o.Shared(), print}, true)
 	return nil
 }
 
@@ -99,7 +100,7 @@ func (p *Provider) checkFound(ctx context.Context, c *vcenter.Client, o snapshot
 // with machines is as another process left it: nothing is said.
 func (p *Provider) unchecked(c *fleet.Cluster, got *observation) ([]string, error) {
 	o := snapshot.OwnerOf(c)
-	if !p.wasFound(o) {
+	if !p.found.Has(o) {
 		return nil, nil
 	}
 	var out []string
@@ -110,7 +111,7 @@ func (p *Provider) unchecked(c *fleet.Cluster, got *observation) ([]string, erro
 		}
 		if slices.ContainsFunc(placed, func(at placement) bool {
 			s := siteOfSeen(got.sites, at.Server)
-			return s == nil || !p.checked(o, at.print(s.User()))
+			return s == nil || !p.checked.Has(checked{o, at.print(s.User())})
 		}) {
 			out = append(out, "find what machines of pool "+string(pool.Name)+" need, which Git changed")
 		}
@@ -201,53 +202,13 @@ func (f *requirements) objects() map[machine.Object][]vcenter.Ref {
 	return out
 }
 
-// wasFound reports whether this process once found everything that machines of o need.
-func (p *Provider) wasFound(o snapshot.Owner) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	k := p.found[o.Shared()]
-	return k != nil && k.whole
+// keepChecked forgets the placements of the cluster of o that were checked, but for those with prints.
+func (p *Provider) keepChecked(o snapshot.Owner, prints map[string]bool) {
+	p.checked.ForgetIf(func(k checked, _ bool) bool { return k.cluster == o.Shared() && !prints[k.print] })
 }
 
-// foundClusters returns those that this process found everything for, in no order.
-func (p *Provider) foundClusters() []snapshot.Owner {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var out []snapshot.Owner
-	for o, k := range p.found {
-		if k.whole {
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
-// setFound notes that everything was found that machines of o need, at these placements.
-func (p *Provider) setFound(o snapshot.Owner, prints map[string]bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.found[o.Shared()] = &known{whole: true, prints: prints}
-}
-
+// forgetFound forgets what was found of the cluster of o.
 func (p *Provider) forgetFound(o snapshot.Owner) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.found, o.Shared())
-}
-
-// checked reports whether this process checked a placement of o.
-func (p *Provider) checked(o snapshot.Owner, print string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	k := p.found[o.Shared()]
-	return k != nil && k.prints[print]
-}
-
-func (p *Provider) noteChecked(o snapshot.Owner, print string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.found[o.Shared()] == nil {
-		p.found[o.Shared()] = &known{prints: make(map[string]bool)}
-	}
-	p.found[o.Shared()].prints[print] = true
+	p.found.Forget(o.Shared())
+	p.keepChecked(o, nil)
 }

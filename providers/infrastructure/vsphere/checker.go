@@ -5,6 +5,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
@@ -14,21 +15,17 @@ var _ providers.Checker = (*Provider)(nil)
 // Check implements providers.Checker: for each pool, wherever its machines may be, that what
 // Git names is in the inventory, and that the account may do with it what the agent does.
 func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]providers.Finding, error) {
-	var out []providers.Finding
-	for _, c := range clusters {
-		note := func(text string, err error) {
-			out = append(out, providers.Finding{Clusters: []fleet.Key{c.Key}, What: "inventory and rights", Text: text, Err: err})
-		}
+	const what = "inventory and rights"
+	return driver.Check(clusters, what, func(c *fleet.Cluster, note driver.Note) error {
 		got, err := p.look(ctx, c, snapshot.OwnerOf(c))
 		if err != nil {
-			note("", vcenter.WrapLook("look at what "+c.Key.String()+" needs", err))
-			continue
+			return vcenter.WrapLook("look at what "+c.Key.String()+" needs", err)
 		}
 		for _, pool := range c.Pools() {
-			note("what machines of pool "+string(pool.Name)+" need is there, and may be used", p.checkPool(ctx, got, &pool))
+			note(what, "what machines of pool "+string(pool.Name)+" need is there, and may be used", p.checkPool(ctx, got, &pool))
 		}
-	}
-	return out, nil
+		return nil
+	}), nil
 }
 
 func (p *Provider) checkPool(ctx context.Context, got *observation, pool *fleet.Pool) error {

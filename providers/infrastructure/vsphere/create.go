@@ -15,52 +15,9 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 )
 
-// CreateMachine implements providers.Infrastructure: it asks for a clone. What follows on it is
-// Upkeep.
-func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-	c := r.Cluster
-	what := "create machine " + c.Key.Namespace + "/" + string(r.Name)
-	o := snapshot.OwnerOf(c).Part(r.Name)
-	if !p.tryLock(o) {
-		return fleet.Errorf(fleet.Conflict, what, "it is being worked on")
-	}
-	defer p.unlock(o)
-	got, err := p.look(ctx, c, o)
-	if err != nil {
-		return wrap(what, err)
-	}
-	if adopted, err := got.adopt(what, r); adopted || err != nil {
-		return err
-	}
-	if len(got.machines()) == 0 && !p.wasFound(o) {
-		return fleet.Errorf(fleet.Conflict, what, "the infrastructure of the cluster is not there")
-	}
+// Create implements driver.Driver: it asks for a clone. What follows on it is Upkeep.
+func (p machines) Create(ctx context.Context, what string, op fleet.OperationID, r providers.MachineRequest, got *observation) error {
 	return wrap(what, p.clone(ctx, op, r, got))
-}
-
-// adopt reports whether the machine of r is there, or is being cloned.
-func (o *observation) adopt(what string, r providers.MachineRequest) (bool, error) {
-	for _, s := range o.sites {
-		for _, m := range s.owned {
-			switch {
-			case m.Machine.Name != r.Name:
-			case m.Machine.Damaged != "":
-				return false, fleet.Errorf(fleet.Conflict, what, "there is a VM of that name, %s, which may be another's: %s", s.look.Path(s.look.VM(m.VM.Ref)), m.Machine.Damaged)
-			case m.Machine.State == fleet.MachineDeleting:
-				return false, fleet.Errorf(fleet.Conflict, what, "the last machine of that name is still being deleted")
-			case m.Machine.Template != r.Pool.Template:
-				return false, fleet.Errorf(fleet.Conflict, what, "it exists with another template, %s", m.Machine.Template)
-			default:
-				return true, nil
-			}
-		}
-		for _, k := range s.clones {
-			if k.token.name == r.Name && k.machine != nil {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
 }
 
 // clone asks for the VM of r.

@@ -4,56 +4,34 @@ import (
 	"context"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
 
-// DeleteMachine implements providers.Infrastructure: it does the next steps of the deletion,
-// as long as tasks take seconds. One that waits for its guest, or for a task, is on its way
-// out, and says when it is to be asked for again. So is one that vCenter does not reach: it goes
-// when it is back. This process alone knows that, where its deletion did not begin before.
-func (p *Provider) DeleteMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
-	op := "delete machine " + c.Key.Namespace + "/" + string(name)
-	if name == "" {
-		return fleet.Errorf(fleet.Invalid, op, "no name was given")
+// Remove implements driver.Driver: it does the next steps of the deletion, as long as tasks take
+// seconds. One that waits for its guest, or for a task, is on its way out, and says when it is to be
+// asked for again. So is one that vCenter does not reach: it goes when it is back. This process alone
+// knows that, where its deletion did not begin before.
+func (p machines) Remove(ctx context.Context, what string, c *fleet.Cluster, _ *observation, seen driver.Seen[seenVM]) error {
+	s, m := seen.Thing.site, seen.Thing.machine
+	switch {
+	case m == nil:
+		return fleet.Errorf(fleet.Unavailable, what, "its VM is being cloned, and is deleted when it is there")
+	case m.Machine.Damaged != "":
+		return fleet.Errorf(fleet.Conflict, what, "what %s is is not certain: %s (put its tags right, or delete it in vCenter)", seen.Where, m.Machine.Damaged)
+	case m.Machine.Silent:
+		p.going.Note(m.VM.InstanceUUID, true)
+		s.Changed(snapshot.OwnerOf(c).Part(seen.Name))
+		return nil
+	case m.VM.Busy != "" && m.Deleting():
+		return nil
+	case m.VM.Busy != "":
+		return fleet.Errorf(fleet.Unavailable, what, "%s is under way on its VM", m.VM.Busy)
 	}
-	o := snapshot.OwnerOf(c).Part(name)
-	if !p.tryLock(o) {
-		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
-	}
-	defer p.unlock(o)
-	got, err := p.look(ctx, c, o)
-	if err != nil {
-		return wrap(op, err)
-	}
-	var errs []error
-	for i := range got.sites {
-		s := &got.sites[i]
-		for j := range s.owned {
-			m := &s.owned[j]
-			switch {
-			case m.Machine.Name != name || id != "" && m.Machine.ProviderID != id:
-			case m.Machine.Damaged != "":
-				errs = append(errs, fleet.Errorf(fleet.Conflict, op, "what VM %s is is not certain: %s (put its tags right, or delete it in vCenter)", s.look.Path(s.look.VM(m.VM.Ref)), m.Machine.Damaged))
-			case m.Machine.Silent:
-				p.noteDeletionRequested(m.VM.InstanceUUID)
-				s.Changed(o)
-			case m.VM.Busy != "" && m.Deleting():
-			case m.VM.Busy != "":
-				errs = append(errs, fleet.Errorf(fleet.Unavailable, op, "%s is under way on its VM", m.VM.Busy))
-			default:
-				errs = append(errs, p.remove(ctx, &work{site: s, machine: m}, removalOf(c, m)))
-				s.Changed(o)
-			}
-		}
-		for _, k := range s.clones {
-			if k.machine != nil && k.machine.Name == name && id == "" {
-				errs = append(errs, fleet.Errorf(fleet.Unavailable, op, "its VM is being cloned, and is deleted when it is there"))
-			}
-		}
-	}
-	return wrap(op, fleet.JoinErrors(errs...))
+	defer s.Changed(snapshot.OwnerOf(c).Part(seen.Name))
+	return p.remove(ctx, &work{site: s, machine: m}, removalOf(c, m))
 }
 
 // remove does the next steps of the deletion of a machine, if a second look still finds it.
@@ -91,7 +69,7 @@ func (p *Provider) remove(ctx context.Context, j *work, r machine.Removal) error
 			p.forget(m.VM.InstanceUUID)
 			return nil
 		case step.Action == machine.ShutDownGuest:
-			p.noteAsked(m.VM.InstanceUUID)
+			p.asked.Note(m.VM.InstanceUUID, true)
 			return nil
 		case !done || step.Action == machine.Destroy:
 			return nil
@@ -101,25 +79,9 @@ func (p *Provider) remove(ctx context.Context, j *work, r machine.Removal) error
 	return nil
 }
 
-// noteDeletionRequested records that the deletion of vm, which vCenter does not reach, was requested.
-func (p *Provider) noteDeletionRequested(vm string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.going[vm] = true
-}
-
-// noteAsked notes that this process asked the guest of vm to shut down.
-func (p *Provider) noteAsked(vm string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked[vm] = true
-}
-
 // unasked reports whether m is to go and runs, and its guest was not asked to shut down by this
 // process: one that ended may have noted that m goes, and not have asked any more. To ask
 // twice does no harm.
 func (p *Provider) unasked(m *machine.Owned) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return m.VM.Power == "poweredOn" && m.VM.Busy == "" && !m.Machine.Silent && !p.asked[m.VM.InstanceUUID]
+	return m.VM.Power == "poweredOn" && m.VM.Busy == "" && !m.Machine.Silent && !p.asked.Has(m.VM.InstanceUUID)
 }

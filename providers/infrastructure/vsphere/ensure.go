@@ -2,9 +2,9 @@ package vsphere
 
 import (
 	"context"
-	"sync"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
@@ -33,51 +33,47 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	return wrap(op, fleet.JoinErrors(append(errs, p.finish(ctx, c, got)...)...))
 }
 
-// atOnce is how many machines are worked on at one time.
-const atOnce = 8
-
 // finish does what is to be done to machines of c.
 func (p *Provider) finish(ctx context.Context, c *fleet.Cluster, got *observation) []error {
-	var mu sync.Mutex
-	var errs []error
-	var all sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	var all []*work
 	for i := range got.sites {
 		s := &got.sites[i]
 		for j := range s.owned {
-			m := &s.owned[j]
-			if got.upkeep(s, m, s.Now()) == "" {
-				continue
-			}
-			slots <- struct{}{}
-			all.Go(func() {
-				defer func() { <-slots }()
-				if err := p.finishOne(ctx, c, got, s, m); err != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					errs = append(errs, wrap("finish machine "+string(m.Machine.Name), err))
-				}
-			})
+			all = append(all, &work{site: s, machine: &s.owned[j]})
 		}
 	}
-	all.Wait()
-	return errs
+	return driver.Step(ctx, stepper{p, c, got}, all)
 }
 
-// finishOne does what is to be done to m, step by step, as long as tasks take seconds, if a second look
-// finds the same to be done.
-func (p *Provider) finishOne(ctx context.Context, c *fleet.Cluster, got *observation, s *observedSite, m *machine.Owned) error {
-	o := snapshot.OwnerOf(c).Part(m.Machine.Name)
-	if !p.tryLock(o) {
-		return nil // whoever has it does it
-	}
-	defer p.unlock(o)
-	defer s.Changed(o)
-	j := &work{site: s, machine: m}
-	before := got.upkeep(s, m, s.Now())
-	if same, err := j.again(ctx); err != nil || !same || got.upkeep(s, m, s.Now()) != before {
-		return err
-	}
+// A stepper takes next steps of the machines of an observation.
+type stepper struct {
+	*Provider
+	cluster *fleet.Cluster
+	got     *observation
+}
+
+// Next implements driver.Stepper.
+func (p stepper) Next(j *work) string { return p.got.upkeep(j.site, j.machine, j.site.Now()) }
+
+// Alone implements driver.Stepper.
+func (p stepper) Alone(j *work, do func() error) error {
+	o := snapshot.OwnerOf(p.cluster).Part(j.machine.Machine.Name)
+	return wrap("finish machine "+string(o.Machine), p.Try(o, func() error {
+		defer j.site.Changed(o)
+		return do()
+	}))
+}
+
+// Again implements driver.Stepper.
+func (p stepper) Again(ctx context.Context, j *work) (now *work, same bool, err error) {
+	same, err = j.again(ctx)
+	return j, same, err
+}
+
+// Do implements driver.Stepper: it does what is to be done to a machine, step by step, as long as tasks
+// take seconds.
+func (p stepper) Do(ctx context.Context, j *work) error {
+	c, got, s, m := p.cluster, p.got, j.site, j.machine
 	if in, ok := got.strays[m]; ok {
 		j.group, j.compute, j.grouped = in.group, in.compute, []vcenter.Ref{m.VM.Ref}
 		_, err := p.take(ctx, j, machine.Step{Action: machine.JoinGroup, What: string(machine.JoinGroup)})
@@ -182,14 +178,12 @@ func isTrue(b *bool) bool { return b != nil && *b }
 // noteRefusal notes why vm could not be powered on, which the machine says from then on, and
 // returns what else went wrong. No error: it was.
 func (p *Provider) noteRefusal(vm string, err error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.refusals, vm)
+	p.refusals.Forget(vm)
 	switch kind := fleet.KindOf(err); {
 	case err == nil, vcenter.PoweredAlready(err):
 		return nil
 	case kind == fleet.Invalid || kind == fleet.Unknown || kind == fleet.Conflict || kind == fleet.NotFound:
-		p.refusals[vm] = err.Error()
+		p.refusals.Note(vm, err.Error())
 		return nil
 	}
 	return err
@@ -197,27 +191,16 @@ func (p *Provider) noteRefusal(vm string, err error) error {
 
 // forget forgets what this process knows of vm, which is gone.
 func (p *Provider) forget(vm string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.refusals, vm)
-	delete(p.asked, vm)
-	delete(p.going, vm)
+	p.refusals.Forget(vm)
+	p.asked.Forget(vm)
+	p.going.Forget(vm)
 }
 
-// DeleteInfrastructure implements providers.Infrastructure.
-func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
-	op := "delete infrastructure of " + c.Key.String()
-	o := snapshot.OwnerOf(c)
-	got, err := p.look(ctx, c, o)
-	if err != nil {
-		return wrap(op, err)
-	}
-	if list := got.machines(); len(list) > 0 {
-		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", list[0].Name)
-	}
+// RemoveShared implements driver.Driver.
+func (p machines) RemoveShared(ctx context.Context, _ string, c *fleet.Cluster, got *observation) error {
 	if err := p.dropRules(ctx, got); err != nil {
-		return wrap(op, err)
+		return err
 	}
-	p.forgetFound(o)
+	p.forgetFound(snapshot.OwnerOf(c))
 	return nil
 }

@@ -123,7 +123,6 @@ func (p *Provider) owned(l *listing, c *fleet.Cluster) []machine.Owned {
 // remind notes in vm why it could not be powered on, if that was refused, and whether its deletion
 // was asked for while nobody could note that in it.
 func (p *Provider) remind(vm *machine.VM) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	vm.Refusal, vm.Going = p.refusals[vm.InstanceUUID], p.going[vm.InstanceUUID]
+	vm.Refusal, _ = p.refusals.Of(vm.InstanceUUID)
+	vm.Going = p.going.Has(vm.InstanceUUID)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
@@ -153,7 +154,7 @@ func (o *observation) machines() []fleet.Machine {
 			}
 		}
 	}
-	machine.Sort(out)
+	driver.SortMachines(out)
 	return out
 }
 

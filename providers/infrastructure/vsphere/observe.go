@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
@@ -58,7 +59,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	if err != nil {
 		return fleet.Infrastructure{}, vcenter.WrapLook(op, err)
 	}
-	if len(out.Machines) > 0 || p.wasFound(snapshot.OwnerOf(c)) {
+	if len(out.Machines) > 0 || p.found.Has(snapshot.OwnerOf(c)) {
 		out.Exists, out.Ready = true, len(out.Machines) > 0 || len(unchecked) == 0
 		out.Places[0].Used = true
 		if out.Endpoint, err = p.endpoint(got); err != nil {
@@ -76,7 +77,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 			out.Machines = append(out.Machines, m)
 		}
 	}
-	machine.Sort(out.Machines)
+	driver.SortMachines(out.Machines)
 	slices.Sort(out.Upkeep)
 	out.Drift = slices.Clone(out.Upkeep)
 	slices.SortFunc(out.Failures, func(a, b fleet.Failure) int { return strings.Compare(string(a.Machine), string(b.Machine)) })

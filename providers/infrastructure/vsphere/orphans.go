@@ -1,13 +1,14 @@
 package vsphere
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/api"
@@ -18,80 +19,75 @@ import (
 // orphanVM is the kind of an orphan.
 const orphanVM = "VM"
 
+// A lostVM is the VM of a machine whose cluster is gone.
+type lostVM struct {
+	site    *observedSite
+	machine *machine.Owned
+}
+
 // Orphans implements providers.OrphanRemover. It looks at every vCenter that clusters are on,
 // as far as their accounts see.
 func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
-	sites, failed := p.allSites(ctx, clusters)
-	var out []fleet.Orphan
-	seen := make(map[string]bool) // by two accounts, or in one vCenter by two names
-	for i := range sites {
-		s := &sites[i]
-		look, err := s.Look(ctx, snapshot.Owner{})
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		instance, err := s.InstanceUUID(ctx)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		for _, m := range p.orphaned(look, id, clusters) {
-			if one := instance + "/" + m.VM.Ref.Value; !seen[one] {
-				seen[one] = true
-				out = append(out, orphan(s, look, &m))
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b fleet.Orphan) int {
-		return cmp.Or(a.Cluster.Compare(b.Cluster), cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID, b.ID))
-	})
-	return out, vcenter.WrapLook("look for orphans", fleet.JoinErrors(failed...))
+	found, failed := p.lost(ctx, id, clusters, nil)
+	return driver.Orphans(found), vcenter.WrapLook("look for orphans", fleet.JoinErrors(failed...))
 }
 
-// allSites returns the vCenters of clusters, each account of each once.
-func (p *Provider) allSites(ctx context.Context, clusters []*fleet.Cluster) (out []site, failed []error) {
-	for _, c := range clusters {
-		sites, _, err := p.sites(ctx, c)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		for _, s := range sites {
-			if !slices.ContainsFunc(out, func(t site) bool { return t.Client == s.Client }) {
-				out = append(out, s)
+// lost looks for them; where only is one of them, in its vCenter alone.
+func (p *Provider) lost(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, only *fleet.Orphan) ([]driver.Lost[lostVM], []error) {
+	s := driver.Search[site, lostVM]{
+		Places: func(c *fleet.Cluster) ([]site, error) {
+			sites, _, err := p.sites(ctx, c)
+			return sites, err
+		},
+		Same: func(a, b site) (bool, error) { return a.Client == b.Client, nil },
+		List: func(at site) (out []driver.Lost[lostVM], err error) {
+			s := &observedSite{site: at}
+			var owner snapshot.Owner
+			if only != nil {
+				if s.place().ID != only.Place {
+					return nil, nil
+				}
+				owner = snapshot.Owner{Fleet: id, Cluster: only.Cluster}
 			}
-		}
+			if s.look, err = s.Look(ctx, owner); err != nil {
+				return nil, err
+			}
+			instance, err := s.InstanceUUID(ctx)
+			if err != nil {
+				return nil, err
+			}
+			s.owned = p.orphaned(s.look, id, clusters)
+			for i := range s.owned {
+				m := &s.owned[i]
+				out = append(out, driver.Lost[lostVM]{Orphan: orphan(&at, s.look, m), Key: instance + "/" + m.VM.Ref.Value, Thing: lostVM{s, m}})
+			}
+			return out, nil
+		},
 	}
-	return out, failed
+	return s.In(clusters)
 }
 
 // orphaned returns the machines in l of clusters of fleet id that are none of clusters.
 func (p *Provider) orphaned(l *vcenter.Look, id fleet.ID, clusters []*fleet.Cluster) []machine.Owned {
-	known := make(map[fleet.Key]bool)
-	for _, c := range clusters {
-		known[c.Key] = true
-	}
 	all := &listing{machines: machine.NewIndex(convert(l))}
 	var out []machine.Owned
-	for _, k := range keysOf(l, id) {
-		if !known[k] {
-			out = append(out, p.owned(all, &fleet.Cluster{Fleet: id, Key: k})...)
+	for _, o := range ownersIn(l) {
+		if o.Fleet == id && !slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Key == o.Cluster }) {
+			out = append(out, p.owned(all, &fleet.Cluster{Fleet: id, Key: o.Cluster})...)
 		}
 	}
 	return out
 }
 
-// keysOf returns the clusters of fleet id that VMs in l have the tags of, sorted.
-func keysOf(l *vcenter.Look, id fleet.ID) []fleet.Key {
-	var out []fleet.Key
+// ownersIn returns the clusters that VMs in l have the tags of, each once, in no order.
+func ownersIn(l *vcenter.Look) []snapshot.Owner {
+	all := make(map[snapshot.Owner]bool)
 	for _, vm := range l.Tagged() {
-		if o, ok := vm.Owner(); ok && o.Fleet == id {
-			out = append(out, o.Cluster)
+		if o, ok := vm.Owner(); ok {
+			all[o.Shared()] = true
 		}
 	}
-	slices.SortFunc(out, fleet.Key.Compare)
-	return slices.Compact(out)
+	return slices.Collect(maps.Keys(all))
 }
 
 func orphan(s *site, l *vcenter.Look, m *machine.Owned) fleet.Orphan {
@@ -109,31 +105,20 @@ func orphan(s *site, l *vcenter.Look, m *machine.Owned) fleet.Orphan {
 // RemoveOrphan implements providers.OrphanRemover.
 func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
 	op := "remove orphan " + o.Name
-	sites, failed := p.allSites(ctx, clusters)
-	for i := range sites {
-		s := &observedSite{site: sites[i]}
-		if s.place().ID != o.Place {
-			continue
-		}
-		owner := snapshot.Owner{Fleet: id, Cluster: o.Cluster}
-		look, err := s.Look(ctx, owner)
-		if err != nil {
-			return vcenter.WrapLook(op, err)
-		}
-		s.look, s.owned = look, p.orphaned(look, id, clusters)
-		for _, m := range s.owned {
-			switch {
-			case m.VM.Ref.Value != o.ID:
-			case m.Machine.Damaged != "":
-				return fleet.Errorf(fleet.Conflict, op, "what it is is not certain: %s", m.Machine.Damaged)
-			case m.VM.Busy != "":
-				return fleet.Errorf(fleet.Unavailable, op, "%s is under way on it", m.VM.Busy)
-			default:
-				defer s.Changed(owner)
-				p.forgetFound(owner)
-				return wrap(op, p.remove(ctx, &work{site: s, machine: &m}, machine.Removal{Mode: api.PowerOffTrySoft, Timeout: time.Minute}))
-			}
-		}
+	owner := snapshot.Owner{Fleet: id, Cluster: o.Cluster}
+	found, failed := p.lost(ctx, id, clusters, &o)
+	is := driver.Find(found, o)
+	if is == nil {
+		return vcenter.WrapLook(op, fleet.JoinErrors(failed...)) // what nobody saw may be there
 	}
-	return vcenter.WrapLook(op, fleet.JoinErrors(failed...))
+	s, m := is.Thing.site, is.Thing.machine
+	switch {
+	case m.Machine.Damaged != "":
+		return fleet.Errorf(fleet.Conflict, op, "what it is is not certain: %s", m.Machine.Damaged)
+	case m.VM.Busy != "":
+		return fleet.Errorf(fleet.Unavailable, op, "%s is under way on it", m.VM.Busy)
+	}
+	defer s.Changed(owner)
+	p.forgetFound(owner)
+	return wrap(op, p.remove(ctx, &work{site: s, machine: m}, machine.Removal{Mode: api.PowerOffTrySoft, Timeout: time.Minute}))
 }

@@ -3,11 +3,11 @@ package vsphere
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/objects"
@@ -19,18 +19,19 @@ import (
 
 // A Provider is the infrastructure provider of vSphere.
 type Provider struct {
+	*driver.Machines[*observation, seenVM]
+
 	o       Options
 	pool    *vcenter.Pool
 	secrets objects.Secrets
 	watch   *snapshot.Watch[*vcenter.Client]
 	ledger  addresses.Ledger
 
-	mu       sync.Mutex
-	found    map[snapshot.Owner]*known // what this process found that machines of clusters need
-	busy     map[snapshot.Owner]bool   // machines that something is asked of right now
-	refusals map[string]string         // why VMs could not be powered on, by instance UUID: other ids are of one vCenter
-	asked    map[string]bool           // VMs whose guest this process asked to shut down, by the same
-	going    map[string]bool           // VMs whose deletion was asked for while vCenter did not reach them, by the same
+	found    driver.Memory[snapshot.Owner, bool] // clusters of which this process found everything that their machines need
+	checked  driver.Memory[checked, bool]        // placements that this process checked
+	refusals driver.Memory[string, string]       // why VMs could not be powered on, by instance UUID: other ids are of one vCenter
+	asked    driver.Memory[string, bool]         // VMs whose guest this process asked to shut down, by the same
+	going    driver.Memory[string, bool]         // VMs whose deletion was asked for while vCenter did not reach them, by the same
 }
 
 var (
@@ -76,13 +77,56 @@ func New(o Options) *Provider {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.VCenter.Ours = machine.IsMadeUUID
-	return &Provider{
+	p := &Provider{
 		o: o, pool: vcenter.NewPool(o.VCenter), watch: snapshot.NewWatch[*vcenter.Client](),
 		secrets: objects.Secrets{Store: o.Secret, Example: "username=FILE --from-file password=FILE"},
-		found:   make(map[snapshot.Owner]*known), busy: make(map[snapshot.Owner]bool), refusals: make(map[string]string), asked: make(map[string]bool),
-		going: make(map[string]bool),
 	}
+	p.Machines = driver.New(machines{p})
+	return p
 }
+
+// machines are those of a provider, for package driver.
+type machines struct{ *Provider }
+
+var _ driver.Driver[*observation, seenVM] = machines{}
+
+// A seenVM is the VM of a machine, or the clone that is to become one.
+type seenVM struct {
+	site    *observedSite
+	machine *machine.Owned // nil: it is being cloned
+}
+
+// Look implements driver.Driver.
+func (p machines) Look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*observation, error) {
+	return p.look(ctx, c, o)
+}
+
+// Seen implements driver.Driver.
+func (p machines) Seen(_ *fleet.Cluster, got *observation) []driver.Seen[seenVM] {
+	var out []driver.Seen[seenVM]
+	for i := range got.sites {
+		s := &got.sites[i]
+		for j := range s.owned {
+			m := &s.owned[j]
+			out = append(out, driver.Seen[seenVM]{Machine: m.Machine, Where: "VM " + s.look.Path(s.look.VM(m.VM.Ref)), Thing: seenVM{s, m}})
+		}
+		for _, k := range s.clones {
+			if k.machine != nil {
+				out = append(out, driver.Seen[seenVM]{Machine: *k.machine, Where: "vCenter " + s.String(), Thing: seenVM{site: s}, Begun: true})
+			}
+		}
+	}
+	return out
+}
+
+// Exists implements driver.Driver: the cluster has machines, or this process found everything that they
+// need.
+func (p machines) Exists(c *fleet.Cluster, got *observation) bool {
+	return len(got.machines()) > 0 || p.found.Has(snapshot.OwnerOf(c))
+}
+
+// Wrap implements driver.Driver.
+func (p machines) Wrap(what string, err error) error { return wrap(what, err) }
 
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
@@ -105,23 +149,6 @@ func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
 		return nil, err
 	}
 	return spec.VirtualIP.Announced(), nil
-}
-
-// tryLock reserves a machine for the caller, until unlock; false: somebody has it.
-func (p *Provider) tryLock(o snapshot.Owner) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.busy[o] {
-		return false
-	}
-	p.busy[o] = true
-	return true
-}
-
-func (p *Provider) unlock(o snapshot.Owner) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.busy, o)
 }
 
 // wrap says what could not be done, for an error that has a kind or none.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
@@ -41,6 +42,6 @@ func (p *Provider) Untagged(ctx context.Context, c *fleet.Cluster, ids []fleet.P
 			out = append(out, machine.Untagged(p.converted(&vms[0]), c))
 		}
 	}
-	machine.Sort(out)
+	driver.SortMachines(out)
 	return out, nil
 }

@@ -5,11 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
@@ -100,25 +100,16 @@ func (p *Provider) view(c *vcenter.Client, l *vcenter.Look) snapshot.View {
 }
 
 // Clusters implements providers.Lister: of the vCenters that this process uses, and those that
-// it found everything for. Where one of them does not answer, those of the others come with its error.
+// it found everything for.
 func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
-	var out []fleet.Key
-	var failed []error
-	for _, c := range p.watch.Places() {
+	out, failed := driver.Clusters(id, p.watch.Places(), func(c *vcenter.Client) ([]snapshot.Owner, error) {
 		l, err := c.Look(ctx, snapshot.Owner{})
 		if err != nil {
-			failed = append(failed, err)
-			continue
+			return nil, err
 		}
-		out = append(out, keysOf(l, id)...)
-	}
-	for _, o := range p.foundClusters() {
-		if o.Fleet == id {
-			out = append(out, o.Cluster)
-		}
-	}
-	slices.SortFunc(out, fleet.Key.Compare)
-	return slices.Compact(out), vcenter.WrapLook("list clusters", fleet.JoinErrors(failed...))
+		return ownersIn(l), nil
+	}, &p.found)
+	return out, vcenter.WrapLook("list clusters", fleet.JoinErrors(failed...))
 }
 
 // tick is how often a Watch looks.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -47,10 +48,11 @@ type made struct {
 // request returns r for what is in the project.
 func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner, request func(*cloud.Snapshot) (Request, error)) error {
 	op := "create machine " + o.Cluster.Namespace + "/" + string(o.Machine)
-	if !k.tryLock(machineID{p, o}) {
-		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
+	end, err := k.busy.Begin(op, machineID{p, o})
+	if err != nil {
+		return err
 	}
-	defer k.unlock(machineID{p, o})
+	defer end()
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return openstackauth.WrapLook(op, err)
@@ -59,7 +61,7 @@ func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 	if err != nil {
 		return openstackauth.Wrap(op, err)
 	}
-	if adopted, err := adopt(s, r); adopted || err != nil {
+	if there, err := isThere(op, s, r); there || err != nil {
 		return openstackauth.Wrap(op, err)
 	}
 	k.forget(machineID{p, o})
@@ -77,22 +79,20 @@ func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner,
 	return nil
 }
 
-// adopt reports whether the server of r is there.
-func adopt(s *cloud.Snapshot, r Request) (bool, error) {
+// isThere reports whether the server of r is there.
+func isThere(op string, s *cloud.Snapshot, r Request) (bool, error) {
 	if err := CheckIdentity(s, r.Owner); err != nil {
 		return false, err
 	}
-	there := s.Servers.Of(r.Owner)
-	for _, v := range there {
-		tags := cloud.Tags(v.Metadata)
+	var seen []driver.Seen[*servers.Server]
+	for _, v := range s.Servers.Of(r.Owner) {
+		m := fleet.Machine{Name: r.Owner.Machine, Template: fleet.TemplateHash(cloud.Tags(v.Metadata)[fleet.TagTemplate])}
 		if Leaving(v) {
-			return false, fleet.Errorf(fleet.Conflict, "adopt it", "the last server of that name is still being deleted")
+			m.State = fleet.MachineDeleting
 		}
-		if have := tags[fleet.TagTemplate]; have != r.Tags[fleet.TagTemplate] {
-			return false, fleet.Errorf(fleet.Conflict, "adopt it", "it exists with another template, %s", have)
-		}
+		seen = append(seen, driver.Seen[*servers.Server]{Machine: m, Thing: v})
 	}
-	return len(there) > 0, nil
+	return driver.IsThere(op, r.Owner.Machine, fleet.TemplateHash(r.Tags[fleet.TagTemplate]), seen)
 }
 
 func (m *maker) make(ctx context.Context) error {

@@ -20,10 +20,11 @@ const IDPrefix = "openstack:///"
 // says which pools keep their floating IPs. Nothing there is success.
 func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner, id fleet.ProviderID, keeps func(pool string) bool) error {
 	op := "delete machine " + o.Cluster.Namespace + "/" + string(o.Machine)
-	if !k.tryLock(machineID{p, o}) {
-		return fleet.Errorf(fleet.Conflict, op, "it is being worked on")
+	end, err := k.busy.Begin(op, machineID{p, o})
+	if err != nil {
+		return err
 	}
-	defer k.unlock(machineID{p, o})
+	defer end()
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return openstackauth.WrapLook(op, err)
@@ -104,7 +105,7 @@ func (k *Keeper) purge(ctx context.Context, p *cloud.Project, o snapshot.Owner, 
 	k.noteDeletion(machineID{p, o}, v.ID)
 	err = servers.ForceDelete(ctx, client, v.ID).ExtractErr()
 	if gophercloud.ResponseCodeIs(err, 403) {
-		k.noteRetained(v.ID)
+		k.retained.Note(v.ID, true)
 		return nil
 	}
 	return deleted("server "+v.Name+" permanently", err)

@@ -1,11 +1,10 @@
 package machine
 
 import (
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
@@ -16,12 +15,12 @@ import (
 type Keeper struct {
 	settle time.Duration
 
-	mu        sync.Mutex
-	busy      map[machineID]bool
-	firstSeen map[machineID]time.Time // when parts without a server were first seen
-	hadServer map[machineID]bool      // a server was seen: parts without one are leftovers
-	deleting  map[string]machineID    // servers, by id, whose deletion was asked for
-	retained  map[string]bool         // servers, by id, that Nova does not delete before their time
+	busy driver.Locks[machineID]
+
+	firstSeen driver.Memory[machineID, time.Time] // when parts without a server were first seen
+	hadServer driver.Memory[machineID, bool]      // a server was seen: parts without one are leftovers
+	deleting  driver.Memory[string, machineID]    // servers, by id, whose deletion was asked for
+	retained  driver.Memory[string, bool]         // servers, by id, that Nova does not delete before their time
 }
 
 // machineID is a machine in a project.
@@ -31,85 +30,45 @@ type machineID struct {
 }
 
 // NewKeeper returns a Keeper for a cloud that shows every change after settle.
-func NewKeeper(settle time.Duration) *Keeper {
-	return &Keeper{
-		settle: settle, busy: make(map[machineID]bool), firstSeen: make(map[machineID]time.Time), hadServer: make(map[machineID]bool),
-		deleting: make(map[string]machineID), retained: make(map[string]bool),
-	}
-}
-
-// tryLock reserves a machine for the caller, until unlock; false: somebody has it.
-func (k *Keeper) tryLock(m machineID) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.busy[m] {
-		return false
-	}
-	k.busy[m] = true
-	return true
-}
-
-func (k *Keeper) unlock(m machineID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.busy, m)
-}
+func NewKeeper(settle time.Duration) *Keeper { return &Keeper{settle: settle} }
 
 // Forget drops what is known of machines of o in other projects than projects, such as
 // that of a credential that was rotated away.
 func (k *Keeper) Forget(o snapshot.Owner, projects []*cloud.Project) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	elsewhere := func(m machineID) bool { return m.machine.Shared() == o && !slices.Contains(projects, m.project) }
-	maps.DeleteFunc(k.firstSeen, func(m machineID, _ time.Time) bool { return elsewhere(m) })
-	maps.DeleteFunc(k.hadServer, func(m machineID, _ bool) bool { return elsewhere(m) })
-	maps.DeleteFunc(k.deleting, func(_ string, m machineID) bool { return elsewhere(m) })
+	k.firstSeen.ForgetIf(func(m machineID, _ time.Time) bool { return elsewhere(m) })
+	k.hadServer.ForgetIf(func(m machineID, _ bool) bool { return elsewhere(m) })
+	k.deleting.ForgetIf(func(_ string, m machineID) bool { return elsewhere(m) })
 }
 
 // forget drops what is known of an earlier machine of that name.
 func (k *Keeper) forget(m machineID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.hadServer, m)
-	delete(k.firstSeen, m)
+	k.hadServer.Forget(m)
+	k.firstSeen.Forget(m)
 }
 
 // noteDeletion notes that the deletion of m was asked for; id is that of its server, or
 // empty.
 func (k *Keeper) noteDeletion(m machineID, id string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.hadServer[m] = true
+	k.hadServer.Note(m, true)
 	if id != "" {
-		k.deleting[id] = m
+		k.deleting.Note(id, m)
 	}
-}
-
-// noteRetained notes that Nova does not delete the server with id before its time.
-func (k *Keeper) noteRetained(id string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.retained[id] = true
 }
 
 // mayPurge reports whether a server that Nova keeps after its deletion is to be deleted
 // for good: this process asked for the deletion, or the whole cluster goes (all). One
 // that somebody else deleted may be restored.
 func (k *Keeper) mayPurge(id string, all bool) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, asked := k.deleting[id]
-	return (asked || all) && !k.retained[id]
+	return (all || k.deleting.Has(id)) && !k.retained.Has(id)
 }
 
 // forgetGone drops the servers of cluster o in p that s does not have any more.
 func (k *Keeper) forgetGone(p *cloud.Project, o snapshot.Owner, s *cloud.Snapshot) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	maps.DeleteFunc(k.deleting, func(id string, m machineID) bool {
+	k.deleting.ForgetIf(func(id string, m machineID) bool {
 		gone := m.project == p && m.machine.Shared() == o && s.Servers.Get(id) == nil
 		if gone {
-			delete(k.retained, id)
+			k.retained.Forget(id)
 		}
 		return gone
 	})
@@ -120,22 +79,18 @@ func (k *Keeper) forgetGone(p *cloud.Project, o snapshot.Owner, s *cloud.Snapsho
 // orphans. Parts between both are kept for the planner's next create. now is when the observation
 // began.
 func (k *Keeper) classifyParts(p *cloud.Project, o snapshot.Owner, without map[snapshot.Owner]*parts, with map[snapshot.Owner]bool, now time.Time) (awaited, left map[snapshot.Owner]*parts) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	awaited, left = make(map[snapshot.Owner]*parts), make(map[snapshot.Owner]*parts)
 	here := func(m machineID) bool { return m.project == p && m.machine.Shared() == o && without[m.machine] == nil }
-	maps.DeleteFunc(k.firstSeen, func(m machineID, _ time.Time) bool { return here(m) })
-	maps.DeleteFunc(k.hadServer, func(m machineID, _ bool) bool { return here(m) && !with[m.machine] })
+	k.firstSeen.ForgetIf(func(m machineID, _ time.Time) bool { return here(m) })
+	k.hadServer.ForgetIf(func(m machineID, _ bool) bool { return here(m) && !with[m.machine] })
 	for owner := range with {
-		k.hadServer[machineID{p, owner}] = true
+		k.hadServer.Note(machineID{p, owner}, true)
 	}
 	for owner, all := range without {
 		m := machineID{p, owner}
-		if _, ok := k.firstSeen[m]; !ok {
-			k.firstSeen[m] = now
-		}
+		k.firstSeen.NoteFirst(m, now)
 		switch {
-		case k.busy[m] || !k.overdue(m, now, k.settle):
+		case k.busy.Locked(m) || !k.overdue(m, now, k.settle):
 			awaited[owner] = all
 		case k.overdue(m, now, 2*k.settle):
 			left[owner] = all
@@ -146,12 +101,8 @@ func (k *Keeper) classifyParts(p *cloud.Project, o snapshot.Owner, without map[s
 
 // overdue reports whether the parts of m get no server any more, or got none for d.
 func (k *Keeper) overdue(m machineID, now time.Time, d time.Duration) bool {
-	first, seen := k.firstSeen[m]
-	return k.hadServer[m] || seen && now.Sub(first) >= d
+	first, seen := k.firstSeen.Of(m)
+	return k.hadServer.Has(m) || seen && now.Sub(first) >= d
 }
 
-func (k *Keeper) isLeftover(m machineID, now time.Time) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.overdue(m, now, 2*k.settle)
-}
+func (k *Keeper) isLeftover(m machineID, now time.Time) bool { return k.overdue(m, now, 2*k.settle) }

@@ -12,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
@@ -99,9 +100,7 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 	}
 	slices.Sort(out.Drift)
 	slices.Sort(out.Stuck)
-	slices.SortFunc(out.Machines, func(a, b fleet.Machine) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
-	})
+	driver.SortMachines(out.Machines)
 	slices.SortFunc(out.Bastions, func(a, b *servers.Server) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
@@ -270,10 +269,10 @@ func (k *Keeper) clean(ctx context.Context, p *cloud.Project, all map[snapshot.O
 }
 
 func (k *Keeper) cleanOne(ctx context.Context, p *cloud.Project, o snapshot.Owner, keeps func(pool string) bool, may func(snapshot.Owner, *cloud.Snapshot) bool) error {
-	if !k.tryLock(machineID{p, o}) {
+	if !k.busy.TryLock(machineID{p, o}) {
 		return nil
 	}
-	defer k.unlock(machineID{p, o})
+	defer k.busy.Unlock(machineID{p, o})
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -297,11 +296,4 @@ func (v *VM) addresses(c *fleet.Cluster, tags map[string]string) []string {
 		}
 	}
 	return append(four, six...)
-}
-
-// Sort orders machines as fleet.Infrastructure has them.
-func Sort(list []fleet.Machine) {
-	slices.SortFunc(list, func(a, b fleet.Machine) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ProviderID, b.ProviderID))
-	})
 }
