@@ -1,6 +1,11 @@
 package all_test
 
 import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,6 +92,42 @@ func TestSettings(t *testing.T) {
 			if d := cmp.Diff(names, got); d != "" {
 				t.Errorf("settings of %s: %s", provider, d)
 			}
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the tables of settings in the READMEs of providers")
+
+// TestSettingsInREADMEs: the table of settings in the README of a provider says what the help says.
+func TestSettingsInREADMEs(t *testing.T) {
+	table := regexp.MustCompile(`(?m)^\| setting \| what it is \| default \|\n(\|.*\n)*`)
+	for _, name := range []string{"hosts", "inmemory", "metal3", "openstack", "vsphere"} {
+		file := filepath.Join("..", "infrastructure", name, "README.md")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "| setting | what it is | default |\n|---|---|---|\n"
+		for _, f := range all.Factories() {
+			for _, s := range f.Settings {
+				if f.Name == name {
+					what, standard, _ := strings.Cut(strings.ReplaceAll(s.Usage, "`", ""), " (default ")
+					want += "| `" + s.Name + "` | " + what + " | "
+					if standard != "" {
+						want += "`" + strings.TrimSuffix(standard, ")") + "` "
+					}
+					want += "|\n"
+				}
+			}
+		}
+		switch got := table.FindString(string(text)); {
+		case got == want:
+		case got != "" && *update:
+			if err := os.WriteFile(file, []byte(strings.Replace(string(text), got, want, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			t.Errorf("the settings in %s (rewrite them with -update): %s", file, cmp.Diff(want, got))
 		}
 	}
 }

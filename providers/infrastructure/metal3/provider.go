@@ -62,9 +62,9 @@ var _ providers.Infrastructure = (*Provider)(nil)
 // Options are what a provider is made with. Zero values mean the defaults.
 type Options struct {
 	Ironic ironic.Options
-	Tick   time.Duration // how old a look at an Ironic may be, which its clusters share
-	Settle time.Duration // see DefaultSettle
-	Retry  time.Duration // how long a host is left alone after a step of it failed
+	Tick   time.Duration `setting:"tick" usage:"maximum age of cached Ironic data, as a 'duration'; clusters of that Ironic share the cache"`
+	Settle time.Duration `setting:"settle" usage:"maximum 'duration' until a change is visible in Ironic"` // see DefaultSettle
+	Retry  time.Duration `setting:"retry" usage:"'duration' before a failed step of a host is repeated"`
 	Log    *slog.Logger
 	// Secret returns a Secret that Git does not hold; nil means that there are none.
 	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)

@@ -12,8 +12,8 @@ import (
 // Options say how to reach clouds. Zero values mean the defaults.
 type Options struct {
 	Log     *slog.Logger
-	Tick    time.Duration            // how old a shared snapshot may be; see DefaultTick
-	Rate    float64                  // requests per second and project; see DefaultRate; negative: no bound
+	Tick    time.Duration            `setting:"tick" usage:"maximum age of cached data of an OpenStack project, as a 'duration'; clusters of that project share the cache"`
+	Rate    float64                  `setting:"rate" usage:"requests per second to an OpenStack project"` // negative: no bound
 	Timeout time.Duration            // of one request; default 2 min
 	Observe func(openstackauth.Call) // called with each request
 	Base    http.RoundTripper        // instead of the network, in tests

@@ -26,9 +26,9 @@ const (
 
 // Options say how to reach vCenters. Zero values mean the defaults.
 type Options struct {
-	Rate    float64       // requests per second to one vCenter as one user
+	Rate    float64       `setting:"rate" usage:"requests per second to a vCenter"` // as one user
 	Timeout time.Duration // of one request
-	Tick    time.Duration // how old a look may be
+	Tick    time.Duration `setting:"tick" usage:"maximum age of cached vCenter data, as a 'duration'; clusters of that vCenter share the cache"`
 	Observe func(Call)    // told of each request, from any goroutine; nil: nobody is
 	Log     *slog.Logger
 
