@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/objects"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/transport/logins"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
@@ -26,9 +27,9 @@ type Provider struct {
 	watch    *snapshot.Watch[*site]
 	ledger   addresses.Ledger
 	deciding claims.Locks // machines and hosts that something is asked of right now
+	sites    *logins.Pool[ironic.Credential, *site]
 
 	mu      sync.Mutex
-	sites   map[ironic.Credential]*site
 	found   map[snapshot.Owner]bool // clusters that this process made ready
 	going   map[life]snapshot.Owner // machines whose deletion was asked for while Ironic could not release them, with their cluster
 	claimed map[string]claimed      // nodes that this process claimed and that need not show it yet
@@ -86,11 +87,13 @@ func New(o Options) *Provider {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Provider{
+	p := &Provider{
 		o: o, watch: snapshot.NewWatch[*site](), secrets: objects.Secrets{Store: objects.Kept(o.Secret, o.Tick), Example: "username=FILE --from-file password=FILE"},
-		sites: make(map[ironic.Credential]*site), found: make(map[snapshot.Owner]bool), going: make(map[life]snapshot.Owner),
+		found: make(map[snapshot.Owner]bool), going: make(map[life]snapshot.Owner),
 		claimed: make(map[string]claimed), tries: make(map[string]try), told: make(map[string]account), first: make(map[enrolment]time.Time),
 	}
+	p.sites = logins.New[ironic.Credential, *site](p.ledger.Forget)
+	return p
 }
 
 // Abilities tells what it can do beyond the contract.
@@ -99,13 +102,7 @@ func (p *Provider) Abilities() providers.Abilities {
 }
 
 // Close closes the connections to Ironics.
-func (p *Provider) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, s := range p.sites {
-		s.client.Close()
-	}
-}
+func (p *Provider) Close() { p.sites.Close() }
 
 // Settle implements providers.Infrastructure.
 func (p *Provider) Settle() time.Duration { return p.o.Settle }
