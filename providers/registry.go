@@ -22,10 +22,6 @@ type Factory struct {
 	Limit func(u UserData) error
 }
 
-// A Setting is a setting of a provider: the flag "--<provider>-<name>", or the environment
-// variable FAIRLEAD_<PROVIDER>_<NAME>.
-type Setting struct{ Name, Usage string }
-
 // Options are the options of every provider.
 type Options struct {
 	Log *slog.Logger

@@ -38,11 +38,7 @@ actions.`,
 		return append(oneCluster(0)(s, argv), machineNames(s, argv)...)
 	})
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		p, err := f.here(cmd.Context(), nil)
-		if err != nil {
-			return err
-		}
-		branch, err := p.branch(cmd.Context(), f.branch)
+		p, branch, err := f.find(cmd, nil)
 		if err != nil {
 			return err
 		}

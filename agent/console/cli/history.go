@@ -44,11 +44,7 @@ each of them.`,
 	f.complete(oneCluster(0))
 	cmd.Flags().IntVar(&limit, "limit", 30, "maximum number of lines")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		p, err := f.here(cmd.Context(), nil)
-		if err != nil {
-			return err
-		}
-		branch, err := p.branch(cmd.Context(), f.branch)
+		p, branch, err := f.find(cmd, nil)
 		if err != nil {
 			return err
 		}

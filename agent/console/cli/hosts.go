@@ -43,11 +43,7 @@ that -o json shows under hardware.`,
 		if err != nil {
 			return &usageError{err}
 		}
-		p, err := f.here(cmd.Context(), nil)
-		if err != nil {
-			return err
-		}
-		branch, err := p.branch(cmd.Context(), f.branch)
+		p, branch, err := f.find(cmd, nil)
 		if err != nil {
 			return err
 		}

@@ -51,10 +51,7 @@ there are none, 2 if there are some, and 1 after an error.`,
 	cmd.Flags().BoolVar(&yes, "yes", false, "with --delete: skip the confirmation")
 	confirms(cmd, "delete", "yes")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		if err := f.checkHere(argv); err != nil {
-			return err
-		}
-		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
+		p, err := f.located(cmd, argv)
 		if err != nil {
 			return err
 		}

@@ -65,10 +65,7 @@ The exit code is 0 without changes, 2 with changes, and 1 after an error.`,
 	keep := cmd.Flags().String("out", "", "file to write the plan to, for --against")
 	against := cmd.Flags().String("against", "", "file of an earlier plan to compare with later actions, from the status branch")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		if err := f.checkHere(argv); err != nil {
-			return err
-		}
-		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
+		p, err := f.located(cmd, argv)
 		if err != nil {
 			return err
 		}

@@ -41,10 +41,7 @@ rest is printed and the exit code is 1.`,
 	cmd.Flags().BoolVar(&show, "show-secrets", false, "show the values of Secrets")
 	confirms(cmd, "show-secrets")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		if err := f.checkHere(argv); err != nil {
-			return err
-		}
-		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
+		p, err := f.located(cmd, argv)
 		if err != nil {
 			return err
 		}

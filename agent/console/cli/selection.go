@@ -205,6 +205,14 @@ func (f *sourceFlags) checkHere(args []string) error {
 	return fmt.Errorf("there is no fleet in %s: no %s, folder clusters or clone in it or above it. Change to a clone of the fleet, or set --source", folder, render.ConfigFile)
 }
 
+// located returns what args select, where checkHere finds a fleet.
+func (f *sourceFlags) located(cmd *cobra.Command, args []string) (selection, error) {
+	if err := f.checkHere(args); err != nil {
+		return selection{}, err
+	}
+	return locate(cmd.Context(), f.from(args, quiet(cmd.ErrOrStderr())))
+}
+
 // open returns the newest revision of the fleet, and its content.
 func (p selection) open(ctx context.Context) (fleet.Revision, sources.Tree, error) {
 	source := p.source
@@ -228,14 +236,20 @@ func (p selection) load(ctx context.Context, o wiring.RenderOptions) (fleet.Flee
 	return p.scope.Fleet(f), err
 }
 
+// openRenderer returns what renders the newest revision of the fleet, and its content.
+func (p selection) openRenderer(ctx context.Context, o wiring.RenderOptions) (*render.Builder, fleet.Revision, sources.Tree, error) {
+	rev, tree, err := p.open(ctx)
+	if err != nil {
+		return nil, rev, nil, err
+	}
+	renderer, err := p.settings.NewRenderer(o)
+	return renderer, rev, tree, err
+}
+
 // loadFolder renders the kustomization of a folder that the fleet does not select. The
 // error is of kind NotFound where there is none.
 func (p selection) loadFolder(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
-	rev, tree, err := p.open(ctx)
-	if err != nil {
-		return fleet.Fleet{}, err
-	}
-	renderer, err := p.settings.NewRenderer(o)
+	renderer, rev, tree, err := p.openRenderer(ctx, o)
 	if err != nil {
 		return fleet.Fleet{}, err
 	}
@@ -247,11 +261,7 @@ func (p selection) loadFolder(ctx context.Context, o wiring.RenderOptions) (flee
 
 // loadAll renders the whole fleet of the selection.
 func (p selection) loadAll(ctx context.Context, o wiring.RenderOptions) (fleet.Fleet, error) {
-	rev, tree, err := p.open(ctx)
-	if err != nil {
-		return fleet.Fleet{}, err
-	}
-	renderer, err := p.settings.NewRenderer(o)
+	renderer, rev, tree, err := p.openRenderer(ctx, o)
 	if err != nil {
 		return fleet.Fleet{}, err
 	}

@@ -36,10 +36,7 @@ minor version, or goes back, is a problem. The exit code is 1 if there are probl
 	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit to compare Kubernetes versions with; for a folder, another folder or a repository URL")
 	partOfFleet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
-		if err := f.checkHere(argv); err != nil {
-			return err
-		}
-		p, err := locate(cmd.Context(), f.from(argv, quiet(cmd.ErrOrStderr())))
+		p, err := f.located(cmd, argv)
 		if err != nil {
 			return err
 		}

@@ -27,13 +27,6 @@ func New(c *workload.Client) providers.Distribution {
 		},
 		Agreed:  []string{"cluster-cidr", "service-cidr", "cluster-dns", "cluster-domain", "disable-cloud-controller", "disable=servicelb"},
 		Machine: machine,
-		Registered: func(p fleet.Pool) (labels, taints []string) {
-			s, err := specOf(p)
-			if err != nil {
-				return nil, nil
-			}
-			return s.AgentConfig.NodeLabels, s.AgentConfig.NodeTaints
-		},
 	}, c)
 }
 
@@ -73,7 +66,7 @@ func machine(in providers.BootstrapInput) (rancher.Machine, error) {
 	}
 	m := rancher.Machine{
 		Config: config, Labels: a.NodeLabels, Taints: a.NodeTaints, KubeletArgs: slices.Clone(a.KubeletArgs),
-		Files: filesOf(s.Files), Before: s.PreK3sCommands, Afterward: s.PostK3sCommands,
+		Files: rancher.Files(s.Files), Before: s.PreK3sCommands, Afterward: s.PostK3sCommands,
 	}
 	if provider := cloudProvider(c); provider != "" {
 		m.KubeletArgs = append(m.KubeletArgs, "cloud-provider="+provider)

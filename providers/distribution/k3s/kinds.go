@@ -1,12 +1,10 @@
 package k3s
 
 import (
-	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/distribution/rancher"
@@ -80,15 +78,9 @@ type controlPlaneConfig struct {
 func normaliseControlPlane(o metav1.Object, at *field.Path, s *controlPlaneSpec) (any, field.ErrorList) {
 	m := &fleet.ControlPlaneManifest{Object: o, Replicas: s.Replicas, Version: s.Version, Metadata: s.MachineTemplate.ObjectMeta}
 	m.OldInfrastructureRef = &s.MachineTemplate.InfrastructureRef
-	m.Deletion = clusterv1.MachineDeletionSpec{
-		NodeDrainTimeoutSeconds:        rancher.Seconds(s.MachineTemplate.NodeDrainTimeout),
-		NodeVolumeDetachTimeoutSeconds: rancher.Seconds(s.MachineTemplate.NodeVolumeDetachTimeout),
-	}
+	m.Deletion, m.Remediation = s.MachineTemplate.Deletion(), s.RemediationStrategy.Limits()
 	if s.RolloutAfter != nil {
 		m.RolloutAfter = *s.RolloutAfter
-	}
-	if r := s.RemediationStrategy; r != nil {
-		m.Remediation = fleet.RemediationLimits{MaxRetry: r.MaxRetry, RetryPeriodSeconds: rancher.Seconds(r.RetryPeriod), MinHealthyPeriodSeconds: rancher.Seconds(r.MinHealthyPeriod)}
 	}
 	path := at.Child("kthreesConfigSpec")
 	errs := validate(&s.KThreesConfigSpec, path)
@@ -101,7 +93,7 @@ func normaliseControlPlane(o metav1.Object, at *field.Path, s *controlPlaneSpec)
 		m.APIPort, m.JoinedAPIPort = int32(n), int32(n)
 	}
 	spec := settled(s.KThreesConfigSpec)
-	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Path: path.String(), Spec: controlPlaneConfig{spec}, Settled: controlPlaneConfig{alike(spec)}, Secrets: secretsOf(spec.Files, path)}
+	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Path: path.String(), Spec: controlPlaneConfig{spec}, Settled: controlPlaneConfig{alike(spec)}, Secrets: rancher.Secrets(spec.Files, path.Child("files"))}
 	return m, errs
 }
 
@@ -111,7 +103,7 @@ func normaliseOldControlPlane(o metav1.Object, at *field.Path, s *oldControlPlan
 	c := &kinds.Object[controlPlaneSpec]{TypeMeta: old.TypeMeta, ObjectMeta: old.ObjectMeta}
 	c.Spec = controlPlaneSpec{
 		Replicas: s.Replicas, Version: s.Version, KThreesConfigSpec: s.KThreesConfigSpec, RolloutAfter: s.UpgradeAfter, RemediationStrategy: s.RemediationStrategy,
-		MachineTemplate: machineTemplate{ObjectMeta: s.MachineTemplate.ObjectMeta, InfrastructureRef: s.InfrastructureTemplate, NodeDrainTimeout: s.NodeDrainTimeout},
+		MachineTemplate: rancher.MachineTemplate{ObjectMeta: s.MachineTemplate.ObjectMeta, InfrastructureRef: s.InfrastructureTemplate, NodeDrainTimeout: s.NodeDrainTimeout},
 	}
 	return normaliseControlPlane(c, at, &c.Spec)
 }
@@ -124,7 +116,7 @@ func normaliseConfig(_ metav1.Object, path *field.Path, in *configSpec) (any, fi
 	s.ServerConfig = serverConfig{CloudProviderName: c.CloudProviderName, DisableCloudController: c.DisableCloudController} // an agent has no other
 	agent := alike(s)
 	agent.ServerConfig.DisableCloudController = nil // servers run it
-	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: s, Settled: agent, Secrets: secretsOf(s.Files, path)}, errs
+	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: s, Settled: agent, Secrets: rancher.Secrets(s.Files, path.Child("files"))}, errs
 }
 
 // settled returns s without what does nothing, and with one way of saying who the cloud
@@ -151,33 +143,12 @@ func alike(s configSpec) configSpec {
 	c := &s.ServerConfig
 	provider, disabled := cloudProvider(*c), c.DisableCloudController == nil || *c.DisableCloudController
 	c.CloudProviderName, c.DisableCloudController = &provider, &disabled
-	s.Files = slices.Clone(s.Files)
-	for i := range s.Files {
-		if f := s.Files[i].ContentFrom; f != nil && f.Secret.Name == "" {
-			s.Files[i].ContentFrom = nil
-		}
-	}
+	s.Files = rancher.Settled(s.Files)
 	return s
 }
 
 func validate(s *configSpec, path *field.Path) field.ErrorList {
-	errs := rancher.ValidateFiles(filesOf(s.Files), path.Child("files"))
+	errs := rancher.ValidateFiles(rancher.Files(s.Files), path.Child("files"))
 	errs = append(errs, rancher.ValidateLabels(s.AgentConfig.NodeLabels, path.Child("agentConfig", "nodeLabels"))...)
 	return append(errs, rancher.ValidateTaints(s.AgentConfig.NodeTaints, path.Child("agentConfig", "nodeTaints"))...)
-}
-
-func filesOf(files []file) []rancher.File {
-	var out []rancher.File
-	for _, f := range files {
-		r := rancher.File{Path: f.Path, Owner: f.Owner, Permissions: f.Permissions, Encoding: f.Encoding, Content: f.Content}
-		if f.ContentFrom != nil {
-			r.Secret, r.Key = f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-func secretsOf(files []file, path *field.Path) []fleet.SecretRef {
-	return rancher.Secrets(filesOf(files), path.Child("files"))
 }

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/providers/distribution/rancher"
 )
 
 // The specs of the kinds of Cluster API's provider for K3s: what of them JSON has. A field of the older
@@ -11,12 +13,12 @@ import (
 // Source: k3s-io/cluster-api-k3s, bootstrap/api and controlplane/api.
 
 type controlPlaneSpec struct {
-	Replicas            *int32               `json:"replicas,omitempty"`
-	Version             string               `json:"version"`
-	KThreesConfigSpec   configSpec           `json:"kthreesConfigSpec,omitempty"`
-	RolloutAfter        *metav1.Time         `json:"rolloutAfter,omitempty"`
-	MachineTemplate     machineTemplate      `json:"machineTemplate,omitempty"`
-	RemediationStrategy *remediationStrategy `json:"remediationStrategy,omitempty"`
+	Replicas            *int32                       `json:"replicas,omitempty"`
+	Version             string                       `json:"version"`
+	KThreesConfigSpec   configSpec                   `json:"kthreesConfigSpec,omitempty"`
+	RolloutAfter        *metav1.Time                 `json:"rolloutAfter,omitempty"`
+	MachineTemplate     rancher.MachineTemplate      `json:"machineTemplate,omitempty"`
+	RemediationStrategy *rancher.RemediationStrategy `json:"remediationStrategy,omitempty"`
 }
 
 // An oldControlPlaneSpec is that of v1beta1.
@@ -30,29 +32,15 @@ type oldControlPlaneSpec struct {
 	MachineTemplate        struct {
 		ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty"`
 	} `json:"machineTemplate,omitempty"`
-	RemediationStrategy *remediationStrategy `json:"remediationStrategy,omitempty"`
+	RemediationStrategy *rancher.RemediationStrategy `json:"remediationStrategy,omitempty"`
 }
 
 // A templateSpec is that of the control planes of a class.
 type templateSpec struct {
-	KThreesConfigSpec   configSpec           `json:"kthreesConfigSpec,omitempty"`
-	RolloutAfter        *metav1.Time         `json:"rolloutAfter,omitempty"`
-	MachineTemplate     machineTemplate      `json:"machineTemplate,omitempty"`
-	RemediationStrategy *remediationStrategy `json:"remediationStrategy,omitempty"`
-}
-
-type machineTemplate struct {
-	ObjectMeta              clusterv1.ObjectMeta   `json:"metadata,omitempty"`
-	InfrastructureRef       corev1.ObjectReference `json:"infrastructureRef"`
-	NodeDrainTimeout        *metav1.Duration       `json:"nodeDrainTimeout,omitempty"`
-	NodeVolumeDetachTimeout *metav1.Duration       `json:"nodeVolumeDetachTimeout,omitempty"`
-	NodeDeletionTimeout     *metav1.Duration       `json:"nodeDeletionTimeout,omitempty"`
-}
-
-type remediationStrategy struct {
-	MaxRetry         *int32           `json:"maxRetry,omitempty"`
-	RetryPeriod      *metav1.Duration `json:"retryPeriod,omitempty"`
-	MinHealthyPeriod *metav1.Duration `json:"minHealthyPeriod,omitempty"`
+	KThreesConfigSpec   configSpec                   `json:"kthreesConfigSpec,omitempty"`
+	RolloutAfter        *metav1.Time                 `json:"rolloutAfter,omitempty"`
+	MachineTemplate     rancher.MachineTemplate      `json:"machineTemplate,omitempty"`
+	RemediationStrategy *rancher.RemediationStrategy `json:"remediationStrategy,omitempty"`
 }
 
 type configSpec struct {
@@ -96,14 +84,7 @@ type agentConfig struct {
 	AirGappedInstallScriptPath string   `json:"airGappedInstallScriptPath,omitempty"`
 }
 
-type file struct {
-	Path        string      `json:"path"`
-	Owner       string      `json:"owner,omitempty"`
-	Permissions string      `json:"permissions,omitempty"`
-	Encoding    string      `json:"encoding,omitempty"`
-	Content     string      `json:"content,omitempty"`
-	ContentFrom *fileSource `json:"contentFrom,omitempty"`
-}
+type file = rancher.FileSpec[fileSource]
 
 type fileSource struct {
 	Secret struct {
@@ -111,3 +92,6 @@ type fileSource struct {
 		Key  string `json:"key"`
 	} `json:"secret"`
 }
+
+// SecretKey implements rancher.FileSource.
+func (s fileSource) SecretKey() (name, key string) { return s.Secret.Name, s.Secret.Key }

@@ -3,11 +3,14 @@ package rancher
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 )
@@ -32,13 +35,94 @@ func Machines(prefix, ref, old string) map[string]string {
 	return out
 }
 
-// Seconds returns d in whole seconds.
-func Seconds(d *metav1.Duration) *int32 {
+// A MachineTemplate is what a control plane says of its machines, with references and durations as
+// Cluster API had them in v1beta1.
+type MachineTemplate struct {
+	ObjectMeta              clusterv1.ObjectMeta   `json:"metadata,omitempty"`
+	InfrastructureRef       corev1.ObjectReference `json:"infrastructureRef,omitzero"`
+	NodeDrainTimeout        *metav1.Duration       `json:"nodeDrainTimeout,omitempty"`
+	NodeVolumeDetachTimeout *metav1.Duration       `json:"nodeVolumeDetachTimeout,omitempty"`
+	NodeDeletionTimeout     *metav1.Duration       `json:"nodeDeletionTimeout,omitempty"`
+}
+
+// Deletion says how machines are deleted.
+func (t *MachineTemplate) Deletion() clusterv1.MachineDeletionSpec {
+	return clusterv1.MachineDeletionSpec{NodeDrainTimeoutSeconds: seconds(t.NodeDrainTimeout), NodeVolumeDetachTimeoutSeconds: seconds(t.NodeVolumeDetachTimeout)}
+}
+
+// A RemediationStrategy bounds how often servers are replaced.
+type RemediationStrategy struct {
+	MaxRetry         *int32           `json:"maxRetry,omitempty"`
+	RetryPeriod      *metav1.Duration `json:"retryPeriod,omitempty"`
+	MinHealthyPeriod *metav1.Duration `json:"minHealthyPeriod,omitempty"`
+}
+
+// Limits returns the bounds of r; nil has none.
+func (r *RemediationStrategy) Limits() fleet.RemediationLimits {
+	if r == nil {
+		return fleet.RemediationLimits{}
+	}
+	return fleet.RemediationLimits{MaxRetry: r.MaxRetry, RetryPeriodSeconds: seconds(r.RetryPeriod), MinHealthyPeriodSeconds: seconds(r.MinHealthyPeriod)}
+}
+
+// seconds returns d in whole seconds.
+func seconds(d *metav1.Duration) *int32 {
 	if d == nil {
 		return nil
 	}
 	n := int32(d.Duration.Seconds())
 	return &n
+}
+
+// A FileSpec is a file that people ask for. Its content may come from an S.
+type FileSpec[S FileSource] struct {
+	Path        string `json:"path"`
+	Owner       string `json:"owner,omitempty"`
+	Permissions string `json:"permissions,omitempty"`
+	Encoding    string `json:"encoding,omitempty"`
+	Content     string `json:"content,omitempty"`
+	ContentFrom *S     `json:"contentFrom,omitempty"`
+}
+
+// A FileSource names a Secret and a key in it, or nothing.
+type FileSource interface{ SecretKey() (name, key string) }
+
+// Files returns files as machines have them.
+func Files[S FileSource](files []FileSpec[S]) []File {
+	var out []File
+	for _, f := range files {
+		r := File{Path: f.Path, Owner: f.Owner, Permissions: f.Permissions, Encoding: f.Encoding, Content: f.Content}
+		if f.ContentFrom != nil {
+			r.Secret, r.Key = (*f.ContentFrom).SecretKey()
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// Settled returns files without sources that name nothing.
+func Settled[S FileSource](files []FileSpec[S]) []FileSpec[S] {
+	files = slices.Clone(files)
+	for i, f := range files {
+		if f.ContentFrom == nil {
+			continue
+		}
+		if name, _ := (*f.ContentFrom).SecretKey(); name == "" {
+			files[i].ContentFrom = nil
+		}
+	}
+	return files
+}
+
+// Secrets are the references of files to Secrets. The files are at path.
+func Secrets[S FileSource](files []FileSpec[S], path *field.Path) []fleet.SecretRef {
+	var out []fleet.SecretRef
+	for i, f := range Files(files) {
+		if f.Secret != "" {
+			out = append(out, fleet.SecretRef{Field: path.Index(i).Child("contentFrom", "secret").String(), Name: f.Secret, Key: f.Key})
+		}
+	}
+	return out
 }
 
 // ValidateVersion checks that v names a release of the program: "v1.34.1" and build and a
@@ -77,17 +161,6 @@ func ValidateFiles(files []File, path *field.Path) field.ErrorList {
 		}
 	}
 	return errs
-}
-
-// Secrets are the references of files, which are at path.
-func Secrets(files []File, path *field.Path) []fleet.SecretRef {
-	var out []fleet.SecretRef
-	for i, f := range files {
-		if f.Secret != "" {
-			out = append(out, fleet.SecretRef{Field: path.Index(i).Child("contentFrom", "secret").String(), Name: f.Secret, Key: f.Key})
-		}
-	}
-	return out
 }
 
 // ValidateLabels checks labels that kubelets register with, "key=value".

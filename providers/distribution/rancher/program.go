@@ -26,9 +26,6 @@ type Program struct {
 	Agreed []string
 	// Machine returns what a machine is set up with.
 	Machine func(in providers.BootstrapInput) (Machine, error)
-	// Registered returns labels, as "key=value", and taints, as "key=value:effect", that
-	// machines of a pool register with.
-	Registered func(p fleet.Pool) (labels, taints []string)
 }
 
 // An Authority is one that servers of a Program read from files.
@@ -117,6 +114,6 @@ func (Distribution) InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState
 
 // Registered implements providers.Distribution.
 func (d Distribution) Registered(p fleet.Pool) (map[string]string, []corev1.Taint) {
-	labels, taints := d.program.Registered(p)
-	return parseLabels(labels), parseTaints(taints)
+	m, _ := d.program.Machine(providers.BootstrapInput{Cluster: &fleet.Cluster{}, Pool: p, Join: fleet.JoinWorker}) // of what cannot be read there is nothing
+	return parseLabels(m.Labels), parseTaints(m.Taints)
 }

@@ -1,6 +1,7 @@
 package rke2
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -35,18 +36,15 @@ func normaliseControlPlane(o metav1.Object, at *field.Path, s *controlPlaneSpec)
 // normaliseOldControlPlane is normaliseControlPlane for the older version.
 func normaliseOldControlPlane(o metav1.Object, at *field.Path, s *oldControlPlaneSpec) (any, field.ErrorList) {
 	template := &s.MachineTemplate
-	ref, drain := &template.InfrastructureRef, template.NodeDrainTimeout
+	ref := &template.InfrastructureRef
 	if ref.Name == "" {
 		ref = &s.InfrastructureRef
 	}
-	if drain == nil {
-		drain = s.NodeDrainTimeout
-	}
+	deletion := *template
+	deletion.NodeDrainTimeout = cmp.Or(template.NodeDrainTimeout, s.NodeDrainTimeout)
 	m := &fleet.ControlPlaneManifest{
 		Object: o, Replicas: s.Replicas, Version: s.Version, Metadata: template.ObjectMeta, OldInfrastructureRef: ref,
-		Deletion: clusterv1.MachineDeletionSpec{
-			NodeDrainTimeoutSeconds: rancher.Seconds(drain), NodeVolumeDetachTimeoutSeconds: rancher.Seconds(template.NodeVolumeDetachTimeout),
-		},
+		Deletion: deletion.Deletion(),
 	}
 	return m, completeServers(m, s.planeSpec, o.GetNamespace(), at)
 }
@@ -65,9 +63,7 @@ func completeServers(m *fleet.ControlPlaneManifest, s planeSpec, namespace strin
 	if r := s.RolloutStrategy; r != nil && r.RollingUpdate != nil {
 		m.MaxSurge = r.RollingUpdate.MaxSurge
 	}
-	if r := s.RemediationStrategy; r != nil {
-		m.Remediation = fleet.RemediationLimits{MaxRetry: r.MaxRetry, RetryPeriodSeconds: rancher.Seconds(r.RetryPeriod), MinHealthyPeriodSeconds: rancher.Seconds(r.MinHealthyPeriod)}
-	}
+	m.Remediation = s.RemediationStrategy.Limits()
 	errs := validate(&s.configSpec, namespace, path)
 	errs = append(errs, rancher.ValidateVersion(m.Version, "+rke2r", path.Child("version"))...)
 	if s.ServerConfig.CNIMultusEnable && s.ServerConfig.CNI == "" {
@@ -81,13 +77,13 @@ func completeServers(m *fleet.ControlPlaneManifest, s planeSpec, namespace strin
 	}
 	spec := s.serverSpec
 	spec.configSpec = settled(spec.configSpec)
-	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Path: path.String(), Spec: spec, Settled: alikeServers(spec), Secrets: secretsOf(spec.Files, path)}
+	m.Bootstrap = fleet.BootstrapManifest{Kind: controlPlaneKind, Path: path.String(), Spec: spec, Settled: alikeServers(spec), Secrets: rancher.Secrets(spec.Files, path.Child("files"))}
 	return errs
 }
 
 // normaliseConfig is a kinds.Normaliser.
 func normaliseConfig(o metav1.Object, path *field.Path, s *configSpec) (any, field.ErrorList) {
-	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: settled(*s), Settled: alike(settled(*s)), Secrets: secretsOf(s.Files, path)}, validate(s, o.GetNamespace(), path)
+	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: settled(*s), Settled: alike(settled(*s)), Secrets: rancher.Secrets(s.Files, path.Child("files"))}, validate(s, o.GetNamespace(), path)
 }
 
 // settled returns s without what does nothing, and without what is the default.
@@ -116,12 +112,7 @@ func alikeServers(s serverSpec) serverSpec {
 func alike(s configSpec) configSpec {
 	a := &s.AgentConfig
 	a.Kubelet, a.KubeProxy = orNil(a.Kubelet), orNil(a.KubeProxy)
-	s.Files = slices.Clone(s.Files)
-	for i := range s.Files {
-		if f := s.Files[i].ContentFrom; f != nil && (f.Secret == nil || f.Secret.Name == "") {
-			s.Files[i].ContentFrom = nil
-		}
-	}
+	s.Files = rancher.Settled(s.Files)
 	return s
 }
 
@@ -134,7 +125,7 @@ func orNil(c *component) *component {
 }
 
 func validate(s *configSpec, namespace string, path *field.Path) field.ErrorList {
-	errs := rancher.ValidateFiles(filesOf(s.Files), path.Child("files"))
+	errs := rancher.ValidateFiles(rancher.Files(s.Files), path.Child("files"))
 	for i, f := range s.Files {
 		if f.ContentFrom != nil && f.ContentFrom.Secret != nil && f.ContentFrom.Secret.Namespace != "" && f.ContentFrom.Secret.Namespace != namespace {
 			errs = append(errs, field.Invalid(path.Child("files").Index(i).Child("contentFrom", "secret", "namespace"), f.ContentFrom.Secret.Namespace,
@@ -146,20 +137,4 @@ func validate(s *configSpec, namespace string, path *field.Path) field.ErrorList
 	}
 	errs = append(errs, rancher.ValidateLabels(s.AgentConfig.NodeLabels, path.Child("agentConfig", "nodeLabels"))...)
 	return append(errs, rancher.ValidateTaints(s.AgentConfig.NodeTaints, path.Child("agentConfig", "nodeTaints"))...)
-}
-
-func filesOf(files []file) []rancher.File {
-	var out []rancher.File
-	for _, f := range files {
-		r := rancher.File{Path: f.Path, Owner: f.Owner, Permissions: f.Permissions, Encoding: f.Encoding, Content: f.Content}
-		if f.ContentFrom != nil && f.ContentFrom.Secret != nil {
-			r.Secret, r.Key = f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-func secretsOf(files []file, path *field.Path) []fleet.SecretRef {
-	return rancher.Secrets(filesOf(files), path.Child("files"))
 }

@@ -30,13 +30,6 @@ func New(c *workload.Client) providers.Distribution {
 		},
 		Agreed:  []string{"cluster-cidr", "service-cidr", "cluster-dns", "cluster-domain", "disable-cloud-controller", "embedded-registry", "supervisor-metrics"},
 		Machine: machine,
-		Registered: func(p fleet.Pool) (labels, taints []string) {
-			s, err := specOf(p)
-			if err != nil {
-				return nil, nil
-			}
-			return s.AgentConfig.NodeLabels, s.AgentConfig.NodeTaints
-		},
 	}, c)
 }
 
@@ -71,7 +64,7 @@ func machine(in providers.BootstrapInput) (rancher.Machine, error) {
 	m := rancher.Machine{
 		Config: config, Labels: a.NodeLabels, Taints: a.NodeTaints, KubeletArgs: of(a.Kubelet).ExtraArgs, Address: plane.RegistrationAddress,
 		CloudProvider: plane.ServerConfig.CloudProviderName != "",
-		Files:         filesOf(s.Files), Before: s.PreRKE2Commands, Afterward: s.PostRKE2Commands,
+		Files:         rancher.Files(s.Files), Before: s.PreRKE2Commands, Afterward: s.PostRKE2Commands,
 		Commands: rancher.Installed("https://get.rke2.io", fmt.Sprintf("INSTALL_RKE2_VERSION='%s' INSTALL_RKE2_TYPE='%s'", in.Pool.Version, role)),
 	}
 	if a.AirGapped {

@@ -5,6 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"fairlead.dev/providers/distribution/rancher"
 )
 
 // The specs of the kinds of Cluster API's provider for RKE2: what of them JSON has.
@@ -20,11 +22,11 @@ type controlPlaneSpec struct {
 // An oldControlPlaneSpec is that of v1beta1.
 type oldControlPlaneSpec struct {
 	planeSpec         `json:",inline"`
-	Replicas          *int32                 `json:"replicas,omitempty"`
-	Version           string                 `json:"version"`
-	MachineTemplate   oldMachineTemplate     `json:"machineTemplate,omitempty"`
-	InfrastructureRef corev1.ObjectReference `json:"infrastructureRef,omitzero"`
-	NodeDrainTimeout  *metav1.Duration       `json:"nodeDrainTimeout,omitempty"`
+	Replicas          *int32                  `json:"replicas,omitempty"`
+	Version           string                  `json:"version"`
+	MachineTemplate   rancher.MachineTemplate `json:"machineTemplate,omitempty"`
+	InfrastructureRef corev1.ObjectReference  `json:"infrastructureRef,omitzero"`
+	NodeDrainTimeout  *metav1.Duration        `json:"nodeDrainTimeout,omitempty"`
 }
 
 // A templateSpec is that of the control planes of a class.
@@ -36,9 +38,9 @@ type templateSpec struct {
 // A planeSpec is what a control plane and a template of one both say.
 type planeSpec struct {
 	serverSpec                  `json:",inline"`
-	ManifestsConfigMapReference corev1.ObjectReference `json:"manifestsConfigMapReference,omitzero"`
-	RolloutStrategy             *rolloutStrategy       `json:"rolloutStrategy,omitempty"`
-	RemediationStrategy         *remediationStrategy   `json:"remediationStrategy,omitempty"`
+	ManifestsConfigMapReference corev1.ObjectReference       `json:"manifestsConfigMapReference,omitzero"`
+	RolloutStrategy             *rolloutStrategy             `json:"rolloutStrategy,omitempty"`
+	RemediationStrategy         *rancher.RemediationStrategy `json:"remediationStrategy,omitempty"`
 }
 
 // A serverSpec is what machines of a control plane are set up with.
@@ -66,20 +68,6 @@ type rolloutStrategy struct {
 	RollingUpdate *struct {
 		MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 	} `json:"rollingUpdate,omitempty"`
-}
-
-type remediationStrategy struct {
-	MaxRetry         *int32           `json:"maxRetry,omitempty"`
-	RetryPeriod      *metav1.Duration `json:"retryPeriod,omitempty"`
-	MinHealthyPeriod *metav1.Duration `json:"minHealthyPeriod,omitempty"`
-}
-
-type oldMachineTemplate struct {
-	ObjectMeta              clusterv1.ObjectMeta   `json:"metadata,omitempty"`
-	InfrastructureRef       corev1.ObjectReference `json:"infrastructureRef,omitzero"`
-	NodeDrainTimeout        *metav1.Duration       `json:"nodeDrainTimeout,omitempty"`
-	NodeVolumeDetachTimeout *metav1.Duration       `json:"nodeVolumeDetachTimeout,omitempty"`
-	NodeDeletionTimeout     *metav1.Duration       `json:"nodeDeletionTimeout,omitempty"`
 }
 
 type configSpec struct {
@@ -180,14 +168,7 @@ type backup struct {
 	S3                        refused `json:"s3,omitempty"`
 }
 
-type file struct {
-	Path        string      `json:"path"`
-	Owner       string      `json:"owner,omitempty"`
-	Permissions string      `json:"permissions,omitempty"`
-	Encoding    string      `json:"encoding,omitempty"`
-	Content     string      `json:"content,omitempty"`
-	ContentFrom *fileSource `json:"contentFrom,omitempty"`
-}
+type file = rancher.FileSpec[fileSource]
 
 type fileSource struct {
 	Secret *struct {
@@ -196,4 +177,12 @@ type fileSource struct {
 		Key       string `json:"key"`
 	} `json:"secret,omitempty"`
 	ConfigMap refused `json:"configMap,omitempty"`
+}
+
+// SecretKey implements rancher.FileSource.
+func (s fileSource) SecretKey() (name, key string) {
+	if s.Secret == nil {
+		return "", ""
+	}
+	return s.Secret.Name, s.Secret.Key
 }

@@ -109,9 +109,42 @@ func (l *Ledger) given(id string) map[netip.Addr]bool {
 	return out
 }
 
-// Release drops the reservation of c, because its request was refused, or the address is observed.
-func (l *Ledger) Release(c Claim) {
+// ReserveAll returns n claims, of the references of one machine. Give reserves the one of reference i;
+// what was given to those before is Taken in its k. If one fails, those before are released.
+func (l *Ledger) ReserveAll(n int, k Known, give func(i int, k Known) (Claim, error)) ([]Claim, error) {
+	taken := make(map[netip.Addr]bool)
+	maps.Copy(taken, k.Taken)
+	k.Taken = taken
+	var out []Claim
+	for i := range n {
+		c, err := give(i, k)
+		if err != nil {
+			l.Release(out...)
+			return nil, err
+		}
+		taken[c.Address] = true
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// ReserveFor reserves an address of each of the pools that refs name for a machine of c: see Reserve.
+func (l *Ledger) ReserveFor(c *fleet.Cluster, machine fleet.MachineName, refs []Ref, k Known, now, until time.Time) ([]Claim, error) {
+	return l.ReserveAll(len(refs), k, func(i int, k Known) (Claim, error) {
+		pool, err := Find(c, refs[i])
+		if err != nil {
+			return Claim{}, err
+		}
+		return l.Reserve(pool, ClaimName(c, machine, i), k, now, until)
+	})
+}
+
+// Release drops the reservations of claims, because their request was refused, or the addresses are
+// observed.
+func (l *Ledger) Release(claims ...Claim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.held, c)
+	for _, c := range claims {
+		delete(l.held, c)
+	}
 }

@@ -103,3 +103,33 @@ func TestLedger(t *testing.T) {
 		})
 	}
 }
+
+// A machine gets a different address for each of its references, or none: what was reserved before one
+// of them failed is free again.
+func TestReserveAll(t *testing.T) {
+	p := pool(t, PoolSpec{Addresses: []string{"10.0.0.10-10.0.0.11"}, Prefix: 24})
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	var l Ledger
+	reserve := func(n int, name string) ([]Claim, error) {
+		return l.ReserveAll(n, Known{}, func(i int, k Known) (Claim, error) {
+			return l.Reserve(p, name+string(rune('0'+i)), k, now, now.Add(time.Minute))
+		})
+	}
+	if got, err := reserve(3, "a"); fleet.KindOf(err) != fleet.Exhausted || got != nil {
+		t.Errorf("three of two addresses are %v, %v, want kind Exhausted", got, err)
+	}
+	got, err := reserve(2, "b")
+	if err != nil || len(got) != 2 || got[0] == got[1] {
+		t.Errorf("two of two addresses are %v, %v", got, err)
+	}
+	taken := make(map[netip.Addr]bool)
+	_, _ = l.ReserveAll(2, Known{Taken: taken}, func(i int, k Known) (Claim, error) {
+		if len(k.Taken) != i {
+			t.Errorf("reference %d is told of %v", i, k.Taken)
+		}
+		return Claim{Pool: p.ID, Address: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})}, nil
+	})
+	if len(taken) > 0 {
+		t.Errorf("what was given to it is changed: %v", taken)
+	}
+}

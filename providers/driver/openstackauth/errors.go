@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -20,31 +19,20 @@ import (
 // could not be done, in the cloud's own words. It is the one place that knows
 // what such an error means. No error stays none.
 func Wrap(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if e, ok := err.(*fleet.Error); ok && (e.Op == op || e.Op == "") { //nolint:errorlint // only the outermost may say the same twice
-		return &fleet.Error{Kind: e.Kind, Op: op, Err: e.Err}
-	}
-	_, several := err.(interface{ Unwrap() []error })
-	if _, ok := errors.AsType[*fleet.Error](err); ok || several {
-		return &fleet.Error{Kind: fleet.KindOf(err), Op: op, Err: err}
-	}
-	if e, ok := reauthentication(err); ok {
-		return &fleet.Error{Kind: transport.Look(kindOf(e)), Op: op, Err: fmt.Errorf("authentication: %w", explain(e))}
-	}
-	return &fleet.Error{Kind: kindOf(err), Op: op, Err: explain(err)}
+	return transport.Wrap(op, err, func(err error) (fleet.ErrorKind, error) {
+		if _, several := err.(interface{ Unwrap() []error }); several {
+			return fleet.KindOf(err), err
+		}
+		if e, ok := reauthentication(err); ok {
+			return transport.Look(kindOf(e)), fmt.Errorf("authentication: %w", explain(e))
+		}
+		return kindOf(err), explain(err)
+	})
 }
 
 // WrapLook is Wrap for calls that only look: one without an answer may be
 // repeated at once.
-func WrapLook(op string, err error) error {
-	err = Wrap(op, err)
-	if e, ok := errors.AsType[*fleet.Error](err); ok {
-		e.Kind = transport.Look(e.Kind)
-	}
-	return err
-}
+func WrapLook(op string, err error) error { return transport.Looked(Wrap(op, err)) }
 
 // NotFound reports whether err says that the thing is not there.
 func NotFound(err error) bool {
@@ -75,7 +63,8 @@ func Response(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
 
 func kindOf(err error) fleet.ErrorKind {
 	if r, ok := Response(err); ok {
-		return kindOfStatus(r.Method, r.Actual, errorText(r.Body))
+		kind, _ := transport.Classify(rules, answer(r))
+		return kind
 	}
 	if kind, ok := transport.KindOf(err); ok {
 		return kind
@@ -88,49 +77,25 @@ func kindOf(err error) fleet.ErrorKind {
 
 var exhausted = regexp.MustCompile(`(?i)quota|overlimit|no more ip addresses|ip ?address(es)? ?(generation failure|exhausted)|no available ip|not enough hosts|no valid host`)
 
-func kindOfStatus(method string, status int, text string) fleet.ErrorKind {
-	switch status {
-	case http.StatusUnauthorized:
-		return fleet.Unauthorized
-	case http.StatusForbidden:
-		if exhausted.MatchString(text) {
-			return fleet.Exhausted
-		}
-		return fleet.Unauthorized
-	case http.StatusNotFound, http.StatusGone:
-		return fleet.NotFound
-	case http.StatusConflict:
-		if exhausted.MatchString(text) {
-			return fleet.Exhausted
-		}
-		return fleet.Conflict
-	case http.StatusRequestEntityTooLarge:
-		return fleet.Exhausted // Cinder's and old Nova's answer to a quota
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		if exhausted.MatchString(text) {
-			return fleet.Exhausted
-		}
-		return fleet.Unavailable
-	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusRequestTimeout:
-		if method == http.MethodGet {
-			return fleet.Unavailable
-		}
-		return fleet.Unanswered
-	case http.StatusNotImplemented, http.StatusNotAcceptable, http.StatusMethodNotAllowed:
-		return fleet.Invalid
-	}
-	if status == http.StatusBadRequest && inTransit.MatchString(text) {
-		return fleet.Conflict
-	}
-	if status >= 400 && status < 500 {
-		return fleet.Invalid
-	}
-	return fleet.Unknown
+// rules say what answers of OpenStack's services mean.
+//
+//nolint:gochecknoglobals // a constant that Go cannot write as one
+var rules = []transport.Rule{
+	{Statuses: []int{http.StatusUnauthorized}, Kind: fleet.Unauthorized, Next: "renew the credential in the Secret that identityRef names"},
+	{Words: regexp.MustCompile(`(?i)quota`), Next: "have the quota of the project raised, or remove what is not needed"},
+	{Words: regexp.MustCompile(`key_name`), Next: "Nova keeps key pairs by user: correct sshKeyName, or make it as the user of the credential"},
+	{Statuses: []int{http.StatusForbidden}, Next: "the credential lacks the role for this"},
+	{Statuses: []int{http.StatusForbidden, http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable}, Words: exhausted, Kind: fleet.Exhausted},
+	{Statuses: []int{http.StatusNotFound, http.StatusGone}, Kind: fleet.NotFound},
+	{Statuses: []int{http.StatusRequestEntityTooLarge}, Kind: fleet.Exhausted}, // Cinder's and old Nova's answer to a quota
+	{Statuses: []int{http.StatusNotImplemented}, Kind: fleet.Invalid},
+	// So Cinder refuses what it takes once a volume has another status, as when it is detached.
+	{Statuses: []int{http.StatusBadRequest}, Words: regexp.MustCompile(`(?i)invalid volume: volume status must be`), Kind: fleet.Conflict},
 }
 
-// inTransit is how Cinder refuses what it takes once a volume has another status, as
-// when it is detached.
-var inTransit = regexp.MustCompile(`(?i)invalid volume: volume status must be`)
+func answer(r gophercloud.ErrUnexpectedResponseCode) transport.Answer {
+	return transport.Answer{Method: r.Method, Status: r.Actual, Words: transport.Text(r.Body, message)}
+}
 
 // explain returns what the other side said, with what to do where that is known.
 func explain(err error) error {
@@ -138,28 +103,11 @@ func explain(err error) error {
 	if !ok {
 		return transport.Plain(err)
 	}
-	text := errorText(r.Body)
-	if text == "" {
-		text = fmt.Sprintf("%d %s", r.Actual, http.StatusText(r.Actual))
-	}
-	if next := nextStep(r.Actual, text); next != "" {
+	text := answer(r).String()
+	if _, next := transport.Classify(rules, answer(r)); next != "" {
 		text += " (" + next + ")"
 	}
 	return errors.New(text)
-}
-
-func nextStep(status int, text string) string {
-	switch {
-	case status == http.StatusUnauthorized:
-		return "renew the credential in the Secret that identityRef names"
-	case strings.Contains(strings.ToLower(text), "quota"):
-		return "have the quota of the project raised, or remove what is not needed"
-	case strings.Contains(text, "key_name"):
-		return "Nova keeps key pairs by user: correct sshKeyName, or make it as the user of the credential"
-	case status == http.StatusForbidden:
-		return "the credential lacks the role for this"
-	}
-	return ""
 }
 
 // origin names the other side of a URL, without what a query may hold.
@@ -170,9 +118,6 @@ func origin(raw string) string {
 	}
 	return u.Scheme + "://" + u.Host
 }
-
-// errorText returns what the body of an error says.
-func errorText(body []byte) string { return transport.Text(body, message) }
 
 // message finds the message of an error. Keystone, Nova, Cinder, Glance and Neutron wrap
 // an object with "message", Octavia has "faultstring".

@@ -13,6 +13,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/transport"
+	"fairlead.dev/providers/driver/transport/logins"
 )
 
 // Options say how to reach clouds.
@@ -35,8 +36,7 @@ type Session struct {
 	mu         sync.Mutex
 	provider   *gophercloud.ProviderClient // nil until connected
 	id         string
-	refused    error // of the last attempt to connect, until refusedUntil
-	until      time.Time
+	gate       *logins.Gate // of attempts to connect
 	clients    map[string]*gophercloud.ServiceClient
 	absent     map[string]bool
 	catalogue  []tokens.CatalogEntry
@@ -63,8 +63,8 @@ func New(c Credential, o Options) (*Session, error) {
 	return &Session{
 		source: c.From, login: l, timeout: o.Timeout,
 		transport: transport.New(transport.Options{Base: base, PerSecond: o.Rate, Sent: sent}), endpoints: at,
-		connecting: make(chan struct{}, 1),
-		clients:    make(map[string]*gophercloud.ServiceClient), absent: make(map[string]bool),
+		connecting: make(chan struct{}, 1), gate: logins.NewGate(refusedTTL, refusedTTL),
+		clients: make(map[string]*gophercloud.ServiceClient), absent: make(map[string]bool),
 	}, nil
 }
 
@@ -90,24 +90,25 @@ func (s *Session) connect(ctx context.Context) (*gophercloud.ProviderClient, err
 		return nil, fleet.Errorf(fleet.Unavailable, "authenticate", "%w", ctx.Err())
 	}
 	s.mu.Lock()
-	provider, refused, until := s.provider, s.refused, s.until
+	provider := s.provider
 	s.mu.Unlock()
 	if provider != nil {
 		return provider, nil
 	}
-	if refused != nil && time.Now().Before(until) {
-		return nil, refused
+	if err := s.gate.Enter(""); err != nil {
+		return nil, err
 	}
 	provider, id, err := s.authenticate(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err != nil {
 		if fleet.KindOf(err) == fleet.Unauthorized {
-			s.refused, s.until = err, time.Now().Add(refusedTTL)
+			s.gate.Refused("", err)
 		}
 		return nil, err
 	}
-	s.provider, s.id, s.refused = provider, id, nil
+	s.gate.Accepted()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.provider, s.id = provider, id
 	return provider, nil
 }
 
@@ -126,7 +127,7 @@ func (s *Session) authenticate(ctx context.Context) (*gophercloud.ProviderClient
 		}
 		return nil, "", err
 	}
-	client.ReauthFunc = s.withoutRetry(client.ReauthFunc)
+	client.ReauthFunc = withoutRetry(client.ReauthFunc)
 	s.useCatalogue(client) //nolint:contextcheck // gophercloud asks for endpoints without one
 	project, err := projectOf(client.GetAuthResult())
 	if err != nil {
@@ -137,23 +138,18 @@ func (s *Session) authenticate(ctx context.Context) (*gophercloud.ProviderClient
 
 // withoutRetry is renew for a credential that may have been withdrawn: refused, it is
 // not tried again for a while.
-func (s *Session) withoutRetry(renew func(context.Context) error) func(context.Context) error {
+func withoutRetry(renew func(context.Context) error) func(context.Context) error {
 	if renew == nil {
 		return nil
 	}
-	var refused error // guarded by s.mu, as until
-	var until time.Time
+	gate := logins.NewGate(refusedTTL, refusedTTL)
 	return func(ctx context.Context) error {
-		s.mu.Lock()
-		err, wait := refused, time.Now().Before(until)
-		s.mu.Unlock()
-		if wait {
+		err := gate.Enter("")
+		if err != nil {
 			return err
 		}
 		if err = renew(ctx); err != nil && kindOf(err) == fleet.Unauthorized {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			refused, until = err, time.Now().Add(refusedTTL)
+			gate.Refused("", err)
 		}
 		return err
 	}

@@ -35,9 +35,10 @@ var _ providers.Infrastructure = (*Provider)(nil)
 
 // Options are what a provider is made with. Zero values mean the defaults.
 type Options struct {
-	Log          *slog.Logger
-	Tick, Settle time.Duration
-	AgentSocket  string // of an SSH agent; empty: there is none
+	Log         *slog.Logger
+	Tick        time.Duration `setting:"tick" usage:"maximum age of cached data of a host, as a 'duration'; clusters share the cache"`
+	Settle      time.Duration `setting:"settle" usage:"maximum 'duration' until a change of a host is visible"`
+	AgentSocket string        `setting:"agent-socket" usage:"socket of the SSH agent for pools with agent: true (default $SSH_AUTH_SOCK)"` // empty: there is none
 	// Secret returns a Secret that Git does not hold; nil means that there are none.
 	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
 }

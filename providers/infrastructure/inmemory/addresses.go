@@ -29,23 +29,13 @@ func (p *Provider) giveAddresses(ctx context.Context, r providers.MachineRequest
 			return fleet.Errorf(fleet.Conflict, "give addresses", "server %s of cluster %s: %w", v.Name, v.Tags[fleet.TagCluster], err)
 		}
 	}
-	var claims []addresses.Claim
-	for i, ref := range refs {
-		pool, err := addresses.Find(r.Cluster, ref)
-		if err != nil {
-			return err
-		}
-		known := addresses.Known{Taken: holders.Taken(), Seen: r.Cluster.Neighbors.Addresses()}
-		for _, c := range claims {
-			known.Taken[c.Address] = true
-		}
-		now := time.Now()
-		claim, err := p.ledger.Reserve(pool, addresses.ClaimName(r.Cluster, r.Name, i), known, now, now.Add(p.settle))
-		if err != nil {
-			return err
-		}
-		claims = append(claims, claim)
-		vm.Addresses = append(vm.Addresses, claim.Address.String())
+	now := time.Now()
+	claims, err := p.ledger.ReserveFor(r.Cluster, r.Name, refs, addresses.Known{Taken: holders.Taken(), Seen: r.Cluster.Neighbors.Addresses()}, now, now.Add(p.settle))
+	if err != nil {
+		return err
+	}
+	for _, c := range claims {
+		vm.Addresses = append(vm.Addresses, c.Address.String())
 	}
 	vm.Tags[addresses.Tag] = addresses.Format(claims)
 	return nil

@@ -53,40 +53,28 @@ func (p *Provider) reserve(o *observation, r providers.MachineRequest, d *machin
 	if o.listing.unknown != nil {
 		return nil, o.listing.unknown
 	}
-	at := time.Now()
-	var out []addresses.Claim
 	d.Addresses = make(map[api.IPPoolReference]machine.Address, len(refs))
-	for i, ref := range refs {
-		pool, err := machine.FindPool(o.cluster, ref)
+	known := addresses.Known{Place: o.endpoint, Taken: o.listing.holders.Taken(), Seen: o.cluster.Neighbors.Addresses()}
+	now := time.Now()
+	return p.ledger.ReserveAll(len(refs), known, func(i int, known addresses.Known) (addresses.Claim, error) {
+		pool, err := machine.FindPool(o.cluster, refs[i])
 		if err != nil {
-			p.releaseAddresses(out)
-			return nil, err
-		}
-		known := addresses.Known{Place: o.endpoint, Taken: o.listing.holders.Taken(), Seen: o.cluster.Neighbors.Addresses()}
-		for _, c := range out {
-			known.Taken[c.Address] = true
+			return addresses.Claim{}, err
 		}
 		who := machine.Claim{Name: addresses.ClaimName(r.Cluster, r.Name, i), Host: d.Host.Name, Index: d.Machine.Index}
 		if t.DataTemplate != nil {
 			who.Template = t.DataTemplate.Name
 		}
-		a, err := pool.Reserve(&p.ledger, who, known, at, at.Add(p.o.Settle))
-		if err == nil {
-			out = append(out, addresses.Claim{Pool: pool.ID, Address: a})
-			d.Addresses[ref], err = pool.Address(a)
-		}
+		a, err := pool.Reserve(&p.ledger, who, known, now, now.Add(p.o.Settle))
 		if err != nil {
-			p.releaseAddresses(out)
-			return nil, err
+			return addresses.Claim{}, err
 		}
-	}
-	return out, nil
-}
-
-func (p *Provider) releaseAddresses(claims []addresses.Claim) {
-	for _, c := range claims {
-		p.ledger.Release(c)
-	}
+		claim := addresses.Claim{Pool: pool.ID, Address: a}
+		if d.Addresses[refs[i]], err = pool.Address(a); err != nil {
+			p.ledger.Release(claim)
+		}
+		return claim, err
+	})
 }
 
 // failureDomains returns those that the Metal3Cluster has.

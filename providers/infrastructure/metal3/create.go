@@ -221,7 +221,7 @@ func (q *search) claim(h *observedHost) (ironic.Claim, []addresses.Claim, error)
 	}
 	drive, err := d.ConfigDrive(q.spec.Data, q.userData)
 	if err != nil {
-		q.p.releaseAddresses(held)
+		q.p.ledger.Release(held...)
 		return ironic.Claim{}, nil, err
 	}
 	info := machine.InstanceInfo(q.spec, h.spec)
@@ -281,6 +281,6 @@ func (p *Provider) isClaimed(node string, at time.Time) bool {
 
 // undo forgets a claim that was refused, or given back.
 func (p *Provider) undo(node string, held []addresses.Claim) {
-	p.releaseAddresses(held)
+	p.ledger.Release(held...)
 	p.claimed.Forget(node)
 }

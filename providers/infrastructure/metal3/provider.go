@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -14,6 +13,7 @@ import (
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/objects"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/transport/logins"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
@@ -27,6 +27,7 @@ type Provider struct {
 	secrets  objects.Secrets
 	watch    *snapshot.Watch[*site]
 	ledger   addresses.Ledger
+	sites    *logins.Pool[ironic.Credential, *site]
 	deciding driver.Locks[string] // hosts that something is asked of right now
 
 	found   driver.Memory[snapshot.Owner, bool] // clusters that this process made ready
@@ -35,9 +36,6 @@ type Provider struct {
 	told    driver.Memory[string, account]      // what accounts of BMCs Ironic has as far as this process knows, by node
 	tries   driver.Memory[string, try]          // what came of the last step of a node, where it failed
 	first   driver.Memory[enrolment, time.Time] // when this process first saw nodes that are new to Ironic
-
-	mu    sync.Mutex
-	sites map[ironic.Credential]*site
 }
 
 // claimed is a claim of this process, until it shows for certain.
@@ -65,9 +63,9 @@ var _ providers.Infrastructure = (*Provider)(nil)
 // Options are what a provider is made with. Zero values mean the defaults.
 type Options struct {
 	Ironic ironic.Options
-	Tick   time.Duration // how old a look at an Ironic may be, which its clusters share
-	Settle time.Duration // see DefaultSettle
-	Retry  time.Duration // how long a host is left alone after a step of it failed
+	Tick   time.Duration `setting:"tick" usage:"maximum age of cached Ironic data, as a 'duration'; clusters of that Ironic share the cache"`
+	Settle time.Duration `setting:"settle" usage:"maximum 'duration' until a change is visible in Ironic"` // see DefaultSettle
+	Retry  time.Duration `setting:"retry" usage:"'duration' before a failed step of a host is repeated"`
 	Log    *slog.Logger
 	// Secret returns a Secret that Git does not hold; nil means that there are none.
 	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
@@ -91,8 +89,8 @@ func New(o Options) *Provider {
 	}
 	p := &Provider{
 		o: o, watch: snapshot.NewWatch[*site](), secrets: objects.Secrets{Store: objects.Kept(o.Secret, o.Tick), Example: "username=FILE --from-file password=FILE"},
-		sites: make(map[ironic.Credential]*site),
 	}
+	p.sites = logins.New[ironic.Credential, *site](p.ledger.Forget)
 	p.Machines = driver.New(machines{p})
 	return p
 }
@@ -130,13 +128,7 @@ func (p *Provider) Abilities() providers.Abilities {
 }
 
 // Close closes the connections to Ironics.
-func (p *Provider) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, s := range p.sites {
-		s.client.Close()
-	}
-}
+func (p *Provider) Close() { p.sites.Close() }
 
 // Settle implements providers.Infrastructure.
 func (p *Provider) Settle() time.Duration { return p.o.Settle }

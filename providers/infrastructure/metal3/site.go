@@ -2,8 +2,6 @@ package metal3
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +9,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/transport/logins"
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/machine"
@@ -23,7 +22,6 @@ type site struct {
 	listings *snapshot.Cache[*listing]
 	// assigning is held while it is decided which addresses and index a machine gets.
 	assigning sync.Mutex
-	used      time.Time // last; guarded by the lock of the provider
 }
 
 // createdAt returns when n was enrolled. A listing does not tell it: Ironic refuses created_at among the
@@ -35,10 +33,6 @@ func (s *site) createdAt(ctx context.Context, n *ironic.Node) (time.Time, error)
 	found, err := s.client.Node(ctx, n.UUID)
 	return found.Created, err
 }
-
-// unusedFor is after how long without use a site is closed: its account has another password,
-// or its last cluster went.
-const unusedFor = time.Hour
 
 // A listing is all that an Ironic has.
 type listing struct {
@@ -68,37 +62,21 @@ func (p *Provider) siteOf(ctx context.Context, c *fleet.Cluster) (*site, fleet.S
 	if err != nil {
 		return nil, nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s := p.sites[credential]; s != nil {
-		s.used = time.Now()
-		p.closeUnused()
-		return s, data, nil
-	}
-	p.closeUnused()
-	client, err := ironic.New(credential, p.o.Ironic)
-	if err != nil {
-		return nil, nil, err
-	}
-	s := &site{client: client, endpoint: strings.TrimSuffix(credential.Endpoint, "/v1/"), used: time.Now()}
-	s.listings = snapshot.NewCache(p.o.Tick, "list hosts", s.list)
-	p.sites[credential] = s
-	return s, data, nil
+	endpoint := strings.TrimSuffix(credential.Endpoint, "/v1/")
+	s, err := p.sites.Client(credential, endpoint, func(*logins.Gate) (*site, error) {
+		client, err := ironic.New(credential, p.o.Ironic)
+		if err != nil {
+			return nil, err
+		}
+		s := &site{client: client, endpoint: endpoint}
+		s.listings = snapshot.NewCache(p.o.Tick, "list hosts", s.list)
+		return s, nil
+	})
+	return s, data, err
 }
 
-// closeUnused closes the sites that no cluster leads to any more. The caller holds mu.
-func (p *Provider) closeUnused() {
-	for former, s := range p.sites {
-		if time.Since(s.used) <= unusedFor {
-			continue
-		}
-		s.client.Close()
-		delete(p.sites, former)
-		if !slices.ContainsFunc(slices.Collect(maps.Values(p.sites)), func(other *site) bool { return other.endpoint == s.endpoint }) {
-			p.ledger.Forget(s.endpoint)
-		}
-	}
-}
+// Close closes the connections to the Ironic.
+func (s *site) Close() { s.client.Close() }
 
 // list lists all nodes, once for all clusters.
 func (s *site) list(ctx context.Context) (*listing, error) {

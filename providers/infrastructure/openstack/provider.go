@@ -35,7 +35,7 @@ var _ providers.Infrastructure = (*Provider)(nil)
 // Options say how to reach clouds. Zero values mean the defaults.
 type Options struct {
 	Cloud  cloud.Options
-	Settle time.Duration // see DefaultSettle
+	Settle time.Duration `setting:"settle" usage:"maximum 'duration' until a change is visible in OpenStack"` // see DefaultSettle
 	// Secret returns a Secret that Git does not hold; nil means that there are none.
 	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)
 }

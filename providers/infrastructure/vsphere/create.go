@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"net/netip"
-	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -59,7 +58,7 @@ func (p *Provider) clone(ctx context.Context, op fleet.OperationID, r providers.
 	}
 	name, clone, err := machine.Clone(machine.Request{Tags: tags, Spec: at.VSphereMachineSpec, UserData: r.UserData, Template: found.template, Place: found.place})
 	if err != nil {
-		p.release(claims)
+		p.ledger.Release(claims...)
 		return err
 	}
 	o := snapshot.OwnerOf(c).Part(r.Name)
@@ -67,7 +66,7 @@ func (p *Provider) clone(ctx context.Context, op fleet.OperationID, r providers.
 	k := token{machine.InstanceUUID(tags), r.Name, op}
 	_, err = s.Clone(ctx, found.ref, found.place.Folder, name, *clone, k.String())
 	if fleet.Refused(err) {
-		p.release(claims)
+		p.ledger.Release(claims...)
 	}
 	return err
 }
@@ -107,40 +106,22 @@ func siteOfSeen(all []observedSite, server string) *observedSite {
 // reserve returns the addresses of pools that the machine of r gets, in the order in which its
 // devices name pools.
 func (p *Provider) reserve(r providers.MachineRequest, spec placement, got *observation) ([]addresses.Claim, error) {
-	at := time.Now()
-	var out []addresses.Claim
-	if got.unknown != nil && slices.ContainsFunc(spec.Network.Devices, func(d api.NetworkDeviceSpec) bool { return len(d.AddressesFromPools) > 0 }) {
+	var refs []addresses.Ref
+	for _, d := range spec.Network.Devices {
+		refs = append(refs, d.AddressesFromPools...)
+	}
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	if got.unknown != nil {
 		return nil, got.unknown
 	}
-	for _, d := range spec.Network.Devices {
-		for _, ref := range d.AddressesFromPools {
-			pool, err := addresses.Find(r.Cluster, ref)
-			if err != nil {
-				p.release(out)
-				return nil, err
-			}
-			known := got.known(spec.Server)
-			if e, err := netip.ParseAddr(r.Endpoint.Host); err == nil {
-				known.Taken[e] = true
-			}
-			for _, c := range out {
-				known.Taken[c.Address] = true
-			}
-			claim, err := p.ledger.Reserve(pool, addresses.ClaimName(r.Cluster, r.Name, len(out)), known, at, at.Add(p.o.Settle))
-			if err != nil {
-				p.release(out)
-				return nil, err
-			}
-			out = append(out, claim)
-		}
+	known := got.known(spec.Server)
+	if e, err := netip.ParseAddr(r.Endpoint.Host); err == nil {
+		known.Taken[e] = true
 	}
-	return out, nil
-}
-
-func (p *Provider) release(claims []addresses.Claim) {
-	for _, c := range claims {
-		p.ledger.Release(c)
-	}
+	now := time.Now()
+	return p.ledger.ReserveFor(r.Cluster, r.Name, refs, known, now, now.Add(p.o.Settle))
 }
 
 // pooled returns the addresses of pools that a machine with these claims has, by device.

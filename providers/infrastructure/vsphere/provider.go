@@ -42,10 +42,10 @@ var (
 // Options are what a provider is made with. Zero values mean the defaults.
 type Options struct {
 	VCenter  vcenter.Options
-	Settle   time.Duration // see DefaultSettle
+	Settle   time.Duration `setting:"settle" usage:"maximum 'duration' until a change is visible in vCenter"` // see DefaultSettle
 	Patience time.Duration // how long a call waits for a task that takes seconds
 	Relook   time.Duration // see DefaultRelook
-	Insecure bool          // take any certificate where Git has no thumbprint
+	Insecure bool          `setting:"insecure" usage:"accept any certificate of a vCenter whose thumbprint is not in Git, as Cluster API does: true or false"`
 	Log      *slog.Logger
 	// Secret returns a Secret that Git does not hold; nil means that there are none.
 	Secret func(ctx context.Context, k fleet.Key) (fleet.SecretData, error)

@@ -26,7 +26,7 @@ const (
 
 // Options say how to ask. Zero values mean the defaults.
 type Options struct {
-	Rate    float64              // requests per second; no bound by default
+	Rate    float64              `setting:"rate" usage:"requests per second to an Ironic"` // no bound by default
 	Timeout time.Duration        // of one request; default a minute
 	Sent    func(transport.Call) // told of each request; nil: nobody is
 }

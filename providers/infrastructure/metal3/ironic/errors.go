@@ -12,6 +12,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/driver/transport"
 )
 
@@ -36,13 +37,7 @@ func Wrap(op string, err error) error {
 
 // WrapLook is Wrap for requests that only look: one without an answer may be repeated at
 // once.
-func WrapLook(op string, err error) error {
-	err = Wrap(op, err)
-	if e, ok := errors.AsType[*fleet.Error](err); ok {
-		e.Kind = transport.Look(e.Kind)
-	}
-	return err
-}
+func WrapLook(op string, err error) error { return transport.Looked(Wrap(op, err)) }
 
 // Words of Ironic that decide. Its API tells errors apart by words alone.
 // Source: Ironic, common/exception.py.
@@ -96,17 +91,10 @@ func HasHost(err error) bool { return matches(err, hasHost) }
 // not allow what was asked for.
 func IsWrongState(err error) bool { return matches(err, inState) || matches(err, maintained) }
 
-// response returns the answer that err is of; false where it is of none.
-func response(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
-	if e, ok := errors.AsType[*gophercloud.ErrUnexpectedResponseCode](err); ok {
-		return *e, true
-	}
-	return errors.AsType[gophercloud.ErrUnexpectedResponseCode](err)
-}
-
 func kindOf(err error) fleet.ErrorKind {
-	if r, ok := response(err); ok {
-		return kindOfStatus(r.Method, r.Actual, transport.Text(r.Body, message))
+	if r, ok := openstackauth.Response(err); ok {
+		kind, _ := transport.Classify(rules, answer(r))
+		return kind
 	}
 	if errors.Is(err, errNoList) {
 		return fleet.Unauthorized
@@ -120,58 +108,43 @@ func kindOf(err error) fleet.ErrorKind {
 	return fleet.Unknown
 }
 
-// kindOfStatus is what can be done about an answer.
-func kindOfStatus(method string, status int, words string) fleet.ErrorKind {
-	switch {
-	case noHost.MatchString(words), locked.MatchString(words), busy.MatchString(words):
-		return fleet.Unavailable
-	case inState.MatchString(words), maintained.MatchString(words), protected.MatchString(words):
-		return fleet.Conflict
-	}
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return fleet.Unauthorized
-	case http.StatusNotFound:
-		if missing.MatchString(words) {
-			return fleet.NotFound
-		}
-		return fleet.Unauthorized // no node is missing: what answers is no Ironic, and the Secret says where it is
-	case http.StatusConflict:
-		return fleet.Conflict
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return fleet.Unavailable
-	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusRequestTimeout:
-		if method == http.MethodGet {
-			return fleet.Unavailable
-		}
-		return fleet.Unanswered
-	}
-	switch {
-	case status >= 300 && status < 400:
-		return fleet.Unauthorized
-	case status >= 400 && status < 500:
-		return fleet.Invalid
-	}
-	return fleet.Unknown
+// rules say what answers of Ironic mean.
+//
+//nolint:gochecknoglobals // a constant that Go cannot write as one
+var rules = []transport.Rule{
+	{Statuses: []int{http.StatusNotFound}, Words: missing, Kind: fleet.NotFound},
+	{Words: noHost, Kind: fleet.Unavailable, Next: "start a conductor, and enable the driver in ironic.conf"},
+	{Words: protected, Kind: fleet.Conflict, Next: "unset protected of the node in Ironic"},
+	{Statuses: []int{http.StatusUnauthorized}, Next: "correct username and password in Ironic's Secret"},
+	{Statuses: []int{http.StatusNotAcceptable}, Next: tooOld},
+	{Statuses: []int{http.StatusNotFound, 3}, Next: "correct the endpoint in Ironic's Secret"},
+	{Words: locked, Kind: fleet.Unavailable},
+	{Words: busy, Kind: fleet.Unavailable},
+	{Words: inState, Kind: fleet.Conflict},
+	{Words: maintained, Kind: fleet.Conflict},
+	// No node is missing, or it sends elsewhere: what answers is no Ironic, and the Secret says where it is.
+	{Statuses: []int{http.StatusUnauthorized, http.StatusNotFound, 3}, Kind: fleet.Unauthorized},
+}
+
+func answer(r gophercloud.ErrUnexpectedResponseCode) transport.Answer {
+	return transport.Answer{Method: r.Method, Status: r.Actual, Words: transport.Text(r.Body, message)}
 }
 
 // explain returns what Ironic said, with what to do where that is known.
 func explain(err error) error {
-	r, ok := response(err)
+	r, ok := openstackauth.Response(err)
 	if !ok {
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 			return fmt.Errorf("%w (correct ca.crt in Ironic's Secret)", transport.Plain(err))
 		}
 		return transport.Plain(err)
 	}
-	words := transport.Text(r.Body, message)
-	if words == "" {
-		words = fmt.Sprintf("%d %s", r.Actual, http.StatusText(r.Actual))
-	}
+	words := answer(r).String()
 	if r.Actual >= http.StatusInternalServerError && !json.Valid(r.Body) { // Ironic says what is wrong in JSON
 		return &ironicError{words: words, next: "what stands before Ironic says so: see whether Ironic runs"}
 	}
-	return &ironicError{words: words, next: nextStep(r.Actual, words)}
+	_, next := transport.Classify(rules, answer(r))
+	return &ironicError{words: words, next: next}
 }
 
 // What to do about an Ironic that does not speak a version of its API.
@@ -186,22 +159,6 @@ func ofSteps(err error) error {
 		e.next = tooOldForSteps
 	}
 	return err
-}
-
-func nextStep(status int, words string) string {
-	switch {
-	case noHost.MatchString(words):
-		return "start a conductor, and enable the driver in ironic.conf"
-	case protected.MatchString(words):
-		return "unset protected of the node in Ironic"
-	case status == http.StatusUnauthorized:
-		return "correct username and password in Ironic's Secret"
-	case status == http.StatusNotAcceptable:
-		return tooOld
-	case status == http.StatusNotFound && !missing.MatchString(words), status >= 300 && status < 400:
-		return "correct the endpoint in Ironic's Secret"
-	}
-	return ""
 }
 
 // steps are what failed of a node in a state.

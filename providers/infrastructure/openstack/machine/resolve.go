@@ -24,18 +24,23 @@ import (
 // A found thing is one that a filter may mean.
 type found struct{ id, name string }
 
-// ask returns what a filter finds, remembered for some minutes.
-func ask(ctx context.Context, p *cloud.Project, what string, filter any, pager func() (pagination.Pager, error), extract func(pagination.Page) ([]found, error)) ([]found, error) {
+// ask returns what a filter finds, remembered for some minutes: list asks a service for Ts.
+func ask[T any](
+	ctx context.Context, p *cloud.Project, what string, filter any, service func(context.Context) (*gophercloud.ServiceClient, error),
+	list func(*gophercloud.ServiceClient) pagination.Pager, extract func(pagination.Page) ([]T, error), as func(T) found,
+) ([]found, error) {
 	return cloud.Lookup(p, what+" "+words(filter), func() ([]found, error) {
 		op := "list " + what + "s"
-		pages, err := pager()
+		c, err := service(ctx)
 		if err != nil {
 			return nil, openstackauth.WrapLook(op, err)
 		}
 		var out []found
-		err = pages.EachPage(ctx, func(_ context.Context, page pagination.Page) (bool, error) {
+		err = list(c).EachPage(ctx, func(_ context.Context, page pagination.Page) (bool, error) {
 			part, err := extract(page)
-			out = append(out, part...)
+			for _, t := range part {
+				out = append(out, as(t))
+			}
 			return true, err
 		})
 		return out, openstackauth.WrapLook(op, err)
@@ -80,21 +85,11 @@ func imageID(ctx context.Context, p *cloud.Project, param api.ImageParam, as Ima
 	if as.Import != nil {
 		f = *as.Import
 	}
-	all, err := ask(ctx, p, "image", f, func() (pagination.Pager, error) {
-		c, err := p.Image(ctx)
-		if err != nil {
-			return pagination.Pager{}, err
-		}
+	all, err := ask(ctx, p, "image", f, p.Image, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return images.List(c, images.ListOpts{
 			Name: ptr.Deref(f.Name, ""), Tags: f.Tags, Visibility: images.ImageVisibility(ptr.Deref(f.Visibility, "")), Status: images.ImageStatusActive,
-		}), nil
-	}, func(page pagination.Page) (out []found, err error) {
-		list, err := images.ExtractImages(page)
-		for _, i := range list {
-			out = append(out, found{i.ID, i.Name})
-		}
-		return out, err
-	})
+		})
+	}, images.ExtractImages, func(i images.Image) found { return found{i.ID, i.Name} })
 	if err != nil {
 		return "", err
 	}
@@ -106,19 +101,9 @@ func flavorID(ctx context.Context, p *cloud.Project, param api.FlavorParam) (str
 		return *param.ID, nil
 	}
 	f := ptr.Deref(param.Filter, api.FlavorFilter{})
-	all, err := ask(ctx, p, "flavor", nil, func() (pagination.Pager, error) {
-		c, err := p.Compute(ctx)
-		if err != nil {
-			return pagination.Pager{}, err
-		}
-		return flavors.ListDetail(c, flavors.ListOpts{}), nil
-	}, func(page pagination.Page) (out []found, err error) {
-		list, err := flavors.ExtractFlavors(page)
-		for _, i := range list {
-			out = append(out, found{i.ID, i.Name})
-		}
-		return out, err
-	})
+	all, err := ask(ctx, p, "flavor", nil, p.Compute, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return flavors.ListDetail(c, flavors.ListOpts{})
+	}, flavors.ExtractFlavors, func(f flavors.Flavor) found { return found{f.ID, f.Name} })
 	if err != nil {
 		return "", err
 	}
@@ -134,19 +119,9 @@ func serverGroupID(ctx context.Context, p *cloud.Project, param *api.ServerGroup
 		return *param.ID, nil
 	}
 	f := ptr.Deref(param.Filter, api.ServerGroupFilter{})
-	all, err := ask(ctx, p, "server group", nil, func() (pagination.Pager, error) {
-		c, err := p.Compute(ctx)
-		if err != nil {
-			return pagination.Pager{}, err
-		}
-		return servergroups.List(c, servergroups.ListOpts{}), nil
-	}, func(page pagination.Page) (out []found, err error) {
-		list, err := servergroups.ExtractServerGroups(page)
-		for _, i := range list {
-			out = append(out, found{i.ID, i.Name})
-		}
-		return out, err
-	})
+	all, err := ask(ctx, p, "server group", nil, p.Compute, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return servergroups.List(c, servergroups.ListOpts{})
+	}, servergroups.ExtractServerGroups, func(g servergroups.ServerGroup) found { return found{g.ID, g.Name} })
 	if err != nil {
 		return "", err
 	}
@@ -163,27 +138,18 @@ func securityGroupIDs(ctx context.Context, p *cloud.Project, field string, param
 			continue
 		}
 		f := ptr.Deref(param.Filter, api.SecurityGroupFilter{})
-		all, err := ask(ctx, p, "security group", f, func() (pagination.Pager, error) {
+		all, err := ask(ctx, p, "security group", f, func(ctx context.Context) (*gophercloud.ServiceClient, error) {
 			c, err := p.Network(ctx)
-			if err != nil {
-				return pagination.Pager{}, err
+			if err == nil && f.ProjectID == "" { // an administrator sees those of everyone
+				f.ProjectID, err = p.ID(ctx)
 			}
-			if f.ProjectID == "" { // an administrator sees those of everyone
-				if f.ProjectID, err = p.ID(ctx); err != nil {
-					return pagination.Pager{}, err
-				}
-			}
+			return c, err
+		}, func(c *gophercloud.ServiceClient) pagination.Pager {
 			return groups.List(c, groups.ListOpts{
 				Name: f.Name, Description: f.Description, ProjectID: f.ProjectID,
 				Tags: join(f.Tags), TagsAny: join(f.TagsAny), NotTags: join(f.NotTags), NotTagsAny: join(f.NotTagsAny),
-			}), nil
-		}, func(page pagination.Page) (out []found, err error) {
-			list, err := groups.ExtractGroups(page)
-			for _, g := range list {
-				out = append(out, found{g.ID, g.Name})
-			}
-			return out, err
-		})
+			})
+		}, groups.ExtractGroups, func(g groups.SecGroup) found { return found{g.ID, g.Name} })
 		if err != nil {
 			return nil, err
 		}

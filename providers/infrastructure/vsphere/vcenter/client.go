@@ -1,6 +1,7 @@
 package vcenter
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/driver/transport"
+	"fairlead.dev/providers/driver/transport/logins"
 )
 
 // The defaults of Options.
@@ -26,9 +28,9 @@ const (
 
 // Options say how to reach vCenters. Zero values mean the defaults.
 type Options struct {
-	Rate    float64       // requests per second to one vCenter as one user
+	Rate    float64       `setting:"rate" usage:"requests per second to a vCenter"` // as one user
 	Timeout time.Duration // of one request
-	Tick    time.Duration // how old a look may be
+	Tick    time.Duration `setting:"tick" usage:"maximum age of cached vCenter data, as a 'duration'; clusters of that vCenter share the cache"`
 	Observe func(Call)    // told of each request, from any goroutine; nil: nobody is
 	Log     *slog.Logger
 
@@ -49,7 +51,7 @@ type Client struct {
 	credential Credential
 	at         *url.URL
 	o          Options
-	login      *gate
+	login      *logins.Gate
 	base       *transport.Transport
 
 	connecting chan struct{} // holds one: who connects
@@ -77,23 +79,13 @@ type Client struct {
 }
 
 // open returns the client of c. Nothing is asked of vCenter yet.
-func open(c Credential, o Options, login *gate) (*Client, error) {
+func open(c Credential, o Options, login *logins.Gate) (*Client, error) {
 	at, err := c.parse()
 	if err != nil {
 		return nil, err
 	}
-	if o.Rate == 0 {
-		o.Rate = DefaultRate
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.Tick == 0 {
-		o.Tick = DefaultTick
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Rate, o.Timeout, o.Tick = cmp.Or(o.Rate, DefaultRate), cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.Tick, DefaultTick)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	plain := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own
 	plain.TLSClientConfig, plain.MaxIdleConnsPerHost, plain.ForceAttemptHTTP2 = c.tlsConfig(), 8, false
 	plain.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{} // HTTP 1.1, as govmomi

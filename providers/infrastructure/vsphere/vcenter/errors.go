@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -16,29 +17,12 @@ import (
 // what could not be done, in vCenter's own words. It is the one place that knows what such
 // an error means. No error stays none.
 func Wrap(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if e, ok := err.(*fleet.Error); ok && (e.Op == op || e.Op == "") { //nolint:errorlint // only the outermost may say the same twice
-		return &fleet.Error{Kind: e.Kind, Op: op, Err: e.Err}
-	}
-	if _, ok := errors.AsType[*fleet.Error](err); ok {
-		return &fleet.Error{Kind: fleet.KindOf(err), Op: op, Err: err}
-	}
-	return &fleet.Error{Kind: kindOf(err), Op: op, Err: explain(err)}
+	return transport.Wrap(op, err, func(err error) (fleet.ErrorKind, error) { return kindOf(err), explain(err) })
 }
 
 // WrapLook is Wrap for requests that only look: one without an answer may be repeated at
 // once.
-func WrapLook(op string, err error) error { return look(Wrap(op, err)) }
-
-// look is err, of this package, as that of a request that only looked.
-func look(err error) error {
-	if e, ok := errors.AsType[*fleet.Error](err); ok {
-		e.Kind = transport.Look(e.Kind)
-	}
-	return err
-}
+func WrapLook(op string, err error) error { return transport.Looked(Wrap(op, err)) }
 
 // FaultOf returns the fault of vCenter that err is of; nil where it is of none.
 func FaultOf(err error) types.BaseMethodFault {
@@ -120,10 +104,11 @@ func causeOf(err error) error {
 
 func kindOf(err error) fleet.ErrorKind {
 	if f := FaultOf(err); f != nil {
-		return kindOfFault(f)
+		return ruleOf(f).kind
 	}
 	if e, ok := errors.AsType[*statusError](err); ok {
-		return kindOfStatus(e)
+		kind, _ := transport.Classify(rules, e.answer())
+		return kind
 	}
 	if _, ok := errors.AsType[*certificateError](err); ok {
 		return fleet.Unauthorized
@@ -134,137 +119,96 @@ func kindOf(err error) fleet.ErrorKind {
 	return fleet.Unknown
 }
 
-// kindOfFault is what can be done about a fault, of a request or of a task.
+// A faultRule says what faults of some types mean.
+type faultRule struct {
+	of   faultTypes
+	kind fleet.ErrorKind
+	next string // what to do about it, where that is known
+}
+
+type faultTypes = []func(types.BaseMethodFault) bool
+
+func is[F any](f types.BaseMethodFault) bool {
+	_, ok := f.(F)
+	return ok
+}
+
+// faultRules say what faults mean, of a request or of a task. The first that is of a fault holds.
 // Source: VMware vSphere Web Services API, the descriptions of faults.
-func kindOfFault(f types.BaseMethodFault) fleet.ErrorKind {
-	for _, k := range []func(types.BaseMethodFault) fleet.ErrorKind{kindOfAccess, kindOfThing, kindOfState, kindOfCapacity, kindOfRequest} {
-		if kind := k(f); kind != fleet.Unknown {
-			return kind
+//
+//nolint:gochecknoglobals // a constant that Go cannot write as one
+var faultRules = []faultRule{
+	// Who asks.
+	{of: faultTypes{is[*types.NotAuthenticated]}, kind: fleet.Unavailable}, // a session that ended: nothing was done
+	{of: faultTypes{is[*types.PasswordExpired]}, kind: fleet.Unauthorized, next: "set another password in vCenter and in the Secret"},
+	{of: faultTypes{is[types.BaseInvalidLogin], is[types.BaseNoPermission]}, kind: fleet.Unauthorized},
+	{of: faultTypes{is[*types.RestrictedVersion]}, kind: fleet.Invalid},
+	{of: faultTypes{is[types.BaseNotEnoughLicenses]}, kind: fleet.Exhausted},
+	// Whether a thing is there.
+	{of: faultTypes{is[*types.ManagedObjectNotFound]}, kind: fleet.NotFound},
+	{of: faultTypes{is[*types.DuplicateName], is[*types.AlreadyExists], is[*types.FileAlreadyExists], is[*types.AlreadyUpgraded]}, kind: fleet.Conflict},
+	{of: faultTypes{is[*types.FileNotFound]}, kind: fleet.Conflict}, // of a VM that is there: it lacks a part
+	// What passes: it is busy, and nothing was done.
+	{of: faultTypes{
+		is[types.BaseTaskInProgress], is[*types.LimitExceeded], is[*types.TooManyConcurrentNativeClones], is[*types.ResourceInUse],
+		is[*types.FileLocked], is[*types.ConcurrentAccess], is[*types.LicenseServerUnavailable],
+	}, kind: fleet.Unavailable},
+	// It is away.
+	{of: faultTypes{
+		is[types.BaseInvalidHostState], is[*types.HostNotConnected], is[*types.HostNotReachable], is[*types.InvalidDatastoreState],
+		is[*types.InaccessibleDatastore], is[*types.NoActiveHostInCluster], is[*types.ResourceNotAvailable], is[types.BaseHostConnectFault],
+	}, kind: fleet.Unavailable},
+	{of: faultTypes{is[*types.Timedout], is[types.BaseHostCommunication]}, kind: fleet.Unanswered}, // the host may have done it, or do it still
+	{of: faultTypes{is[types.BaseInvalidState], is[*types.RequestCanceled], is[*types.ToolsUnavailable]}, kind: fleet.Conflict},
+	// There is no room.
+	{of: faultTypes{is[*types.NoDiskSpace], is[*types.InsufficientStorageSpace]}, kind: fleet.Exhausted, next: "free space of the datastore, or choose another"},
+	{of: faultTypes{
+		is[types.BaseInsufficientResourcesFault], is[types.BaseNoCompatibleHost], is[*types.NoCompatibleDatastore],
+		is[*types.DatastoreNotWritableOnHost], is[*types.TooManyNativeClonesOnFile], is[*types.QuarantineModeFault],
+	}, kind: fleet.Exhausted},
+	// What was asked for.
+	{of: faultTypes{is[*types.GenericVmConfigFault]}, kind: fleet.Unknown}, // anything that a host says when a VM does not start
+	{of: faultTypes{is[*types.CannotAccessFile]}, kind: fleet.Unavailable}, // locked, or its datastore is away
+	{of: faultTypes{
+		is[types.BaseInvalidArgument], is[types.BaseNotSupported], is[types.BaseVmConfigFault], is[types.BaseInvalidDatastore], is[types.BaseInvalidFolder],
+		is[types.BaseCustomizationFault], is[types.BaseMigrationFault], is[*types.InvalidName], is[*types.InvalidType], is[*types.InvalidProperty],
+		is[*types.MismatchedNetworkPolicies], is[*types.OutOfBounds], is[*types.MethodNotFound], is[*types.InvalidRequest], is[*types.TooManyNativeCloneLevels],
+	}, kind: fleet.Invalid},
+}
+
+// ruleOf returns the rule for f.
+func ruleOf(f types.BaseMethodFault) faultRule {
+	for _, r := range faultRules {
+		if slices.ContainsFunc(r.of, func(is func(types.BaseMethodFault) bool) bool { return is(f) }) {
+			return r
 		}
 	}
-	return fleet.Unknown
+	return faultRule{kind: fleet.Unknown}
 }
 
-// kindOfAccess is of faults about who asks.
-func kindOfAccess(f types.BaseMethodFault) fleet.ErrorKind {
-	switch f.(type) {
-	case *types.NotAuthenticated:
-		return fleet.Unavailable // a session that ended: nothing was done
-	case types.BaseInvalidLogin, *types.PasswordExpired, types.BaseNoPermission:
-		return fleet.Unauthorized
-	case *types.RestrictedVersion:
-		return fleet.Invalid
-	case types.BaseNotEnoughLicenses:
-		return fleet.Exhausted
-	}
-	return fleet.Unknown
-}
-
-// kindOfThing is of faults about whether a thing is there.
-func kindOfThing(f types.BaseMethodFault) fleet.ErrorKind {
-	switch f.(type) {
-	case *types.ManagedObjectNotFound:
-		return fleet.NotFound
-	case *types.DuplicateName, *types.AlreadyExists, *types.FileAlreadyExists, *types.AlreadyUpgraded:
-		return fleet.Conflict
-	case *types.FileNotFound:
-		return fleet.Conflict // of a VM that is there: it lacks a part
-	}
-	return fleet.Unknown
-}
-
-// kindOfState is of faults that pass.
-func kindOfState(f types.BaseMethodFault) fleet.ErrorKind {
-	switch f.(type) {
-	case types.BaseTaskInProgress, *types.LimitExceeded, *types.TooManyConcurrentNativeClones, *types.ResourceInUse,
-		*types.FileLocked, *types.ConcurrentAccess, *types.LicenseServerUnavailable:
-		return fleet.Unavailable // busy, and nothing was done
-	case types.BaseInvalidHostState, *types.HostNotConnected, *types.HostNotReachable, *types.InvalidDatastoreState,
-		*types.InaccessibleDatastore, *types.NoActiveHostInCluster, *types.ResourceNotAvailable, types.BaseHostConnectFault:
-		return fleet.Unavailable // away
-	case *types.Timedout, types.BaseHostCommunication:
-		return fleet.Unanswered // the host may have done it, or do it still
-	case types.BaseInvalidState, *types.RequestCanceled, *types.ToolsUnavailable:
-		return fleet.Conflict
-	}
-	return fleet.Unknown
-}
-
-// kindOfCapacity is of faults for want of room.
-func kindOfCapacity(f types.BaseMethodFault) fleet.ErrorKind {
-	switch f.(type) {
-	case *types.NoDiskSpace, types.BaseInsufficientResourcesFault, types.BaseNoCompatibleHost, *types.NoCompatibleDatastore,
-		*types.DatastoreNotWritableOnHost, *types.TooManyNativeClonesOnFile, *types.QuarantineModeFault:
-		return fleet.Exhausted
-	}
-	return fleet.Unknown
-}
-
-// kindOfRequest is of faults about what was asked for.
-func kindOfRequest(f types.BaseMethodFault) fleet.ErrorKind {
-	switch f.(type) {
-	case *types.GenericVmConfigFault:
-		return fleet.Unknown // anything that a host says when a VM does not start
-	case *types.CannotAccessFile:
-		return fleet.Unavailable // locked, or its datastore is away
-	case types.BaseInvalidArgument, types.BaseNotSupported, types.BaseVmConfigFault, types.BaseInvalidDatastore, types.BaseInvalidFolder,
-		types.BaseCustomizationFault, types.BaseMigrationFault, *types.InvalidName, *types.InvalidType, *types.InvalidProperty,
-		*types.MismatchedNetworkPolicies, *types.OutOfBounds, *types.MethodNotFound, *types.InvalidRequest, *types.TooManyNativeCloneLevels:
-		return fleet.Invalid
-	}
-	return fleet.Unknown
-}
-
-// kindOfStatus is of answers that are neither a result nor a fault of SOAP: vCenter's
-// REST services, or the proxy before them.
-func kindOfStatus(e *statusError) fleet.ErrorKind {
-	switch e.Code {
-	case http.StatusUnauthorized:
-		return fleet.Unavailable // a session that ended: nothing was done
-	case http.StatusForbidden:
-		return fleet.Unauthorized
-	case http.StatusNotFound, http.StatusGone:
-		return fleet.NotFound
-	case http.StatusConflict:
-		return fleet.Conflict
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return fleet.Unavailable
-	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusRequestTimeout:
-		if e.Method == http.MethodGet {
-			return fleet.Unavailable
-		}
-		return fleet.Unanswered
-	case http.StatusBadRequest:
-		return kindOfREST(e.Body)
-	}
-	if e.Code > 400 && e.Code < 500 {
-		return fleet.Invalid
-	}
-	return fleet.Unknown
-}
-
-// kindOfREST is of what REST services answer with 400: the type of the error tells.
+// rules are of answers that are neither a result nor a fault of SOAP: of vCenter's REST services,
+// which tell by a code why they answer with 400, or of the proxy before them.
 // Source: vSphere Automation API, com.vmware.vapi.std.errors.
-func kindOfREST(body []byte) fleet.ErrorKind {
+//
+//nolint:gochecknoglobals // a constant that Go cannot write as one
+var rules = []transport.Rule{
+	{Statuses: []int{http.StatusUnauthorized}, Kind: fleet.Unavailable}, // a session that ended: nothing was done
+	{Statuses: []int{http.StatusNotFound, http.StatusGone}, Kind: fleet.NotFound},
+	{Statuses: []int{http.StatusBadRequest}, Codes: []string{"already_exists", "already_in_desired_state", "concurrent_change", "not_allowed_in_current_state", "resource_in_use"}, Kind: fleet.Conflict},
+	{Statuses: []int{http.StatusBadRequest}, Codes: []string{"not_found"}, Kind: fleet.NotFound},
+	{Statuses: []int{http.StatusBadRequest}, Codes: []string{"unauthorized", "unauthenticated"}, Kind: fleet.Unauthorized},
+	{Statuses: []int{http.StatusBadRequest}, Codes: []string{"resource_busy", "service_unavailable", "resource_inaccessible", "timed_out"}, Kind: fleet.Unavailable},
+	{Statuses: []int{http.StatusBadRequest}, Codes: []string{"unable_to_allocate_resource"}, Kind: fleet.Exhausted},
+	{Statuses: []int{http.StatusBadRequest}, Codes: []string{"internal_server_error", "error"}, Kind: fleet.Unknown},
+}
+
+// restCode finds the code of an error of a REST service, of both styles.
+func restCode(body []byte) string {
 	var said struct {
 		Type  string `json:"type"`
 		Error string `json:"error_type"`
 	}
 	_ = json.Unmarshal(body, &said)
 	_, name, _ := strings.Cut(said.Type, "errors.")
-	switch strings.ToLower(name + said.Error) {
-	case "already_exists", "already_in_desired_state", "concurrent_change", "not_allowed_in_current_state", "resource_in_use":
-		return fleet.Conflict
-	case "not_found":
-		return fleet.NotFound
-	case "unauthorized", "unauthenticated":
-		return fleet.Unauthorized
-	case "resource_busy", "service_unavailable", "resource_inaccessible", "timed_out":
-		return fleet.Unavailable
-	case "unable_to_allocate_resource":
-		return fleet.Exhausted
-	case "internal_server_error", "error":
-		return fleet.Unknown
-	}
-	return fleet.Invalid
+	return strings.ToLower(name + said.Error)
 }

@@ -67,7 +67,7 @@ func faultText(err error, f types.BaseMethodFault) string {
 	return strings.Join(out, ": ") + faultDetail(f)
 }
 
-// faultDetail is what a fault says in fields and not in its message.
+// faultDetail is what a fault says in fields and not in its message, or what to do about it.
 func faultDetail(f types.BaseMethodFault) string {
 	switch f := f.(type) {
 	case *types.NoPermission:
@@ -76,10 +76,9 @@ func faultDetail(f types.BaseMethodFault) string {
 		if f.InvalidProperty != "" {
 			return " (" + f.InvalidProperty + ")"
 		}
-	case *types.InsufficientStorageSpace, *types.NoDiskSpace:
-		return " (free space of the datastore, or choose another)"
-	case *types.PasswordExpired:
-		return " (set another password in vCenter and in the Secret)"
+	}
+	if next := ruleOf(f).next; next != "" {
+		return " (" + next + ")"
 	}
 	return ""
 }

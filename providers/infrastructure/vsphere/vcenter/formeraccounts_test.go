@@ -22,8 +22,8 @@ func TestFormerAccountsAreForgotten(t *testing.T) {
 			}
 			time.Sleep(45 * time.Minute)
 		}
-		if len(p.clients) > 2 || len(p.gates) > 2 {
-			t.Errorf("%d clients and %d gates are kept for one account that is in use", len(p.clients), len(p.gates))
+		if clients, accounts := p.clients.Sizes(); clients > 2 || accounts > 2 {
+			t.Errorf("%d clients and %d gates are kept for one account that is in use", clients, accounts)
 		}
 	})
 }

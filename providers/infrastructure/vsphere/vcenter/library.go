@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vapi/vcenter"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/transport"
 )
 
 // LibraryTemplate returns the VM behind an item of a content library, which is cloned as any
@@ -35,7 +36,7 @@ func (c *Client) LibraryTemplate(ctx context.Context, libraryName, item string) 
 		out = Ref{Type: "VirtualMachine", Value: info.VmTemplate}
 		return nil
 	})
-	return out, look(err)
+	return out, transport.Looked(err)
 }
 
 func libraryItem(ctx context.Context, r *rest.Client, op, libraryName, name string) (*library.Item, error) {

@@ -51,14 +51,14 @@ func (c *Client) restClient(ctx context.Context, ended *rest.Client) (*rest.Clie
 		return r, nil
 	}
 	digest := c.credential.Digest()
-	if err := c.login.enter(digest); err != nil {
+	if err := c.login.Enter(digest); err != nil {
 		return nil, err
 	}
 	r = rest.NewClient(vim)
 	r.Client.Client.Transport = answers{c.base}
 	if err := r.Login(ctx, url.UserPassword(c.credential.User, string(c.credential.Password.Reveal()))); err != nil {
 		if e, ok := errors.AsType[*statusError](err); ok && e.Code == http.StatusUnauthorized {
-			return nil, c.login.refused(digest, fleet.Errorf(fleet.Unauthorized, op, "%w", e))
+			return nil, c.refused(digest, fleet.Errorf(fleet.Unauthorized, op, "%w", e))
 		}
 		return nil, WrapLook(op, err)
 	}

@@ -37,7 +37,7 @@ func (c *Client) connect(ctx context.Context, seen uint64) error {
 		return nil
 	}
 	digest := c.credential.Digest()
-	if err := c.login.enter(digest); err != nil {
+	if err := c.login.Enter(digest); err != nil {
 		return err
 	}
 	if vim == nil {
@@ -60,11 +60,11 @@ func (c *Client) connect(ctx context.Context, seen uint64) error {
 	if err := c.ask(ctx, vim.Client, &req, &res); err != nil {
 		err = WrapLook(op, err)
 		if fleet.KindOf(err) == fleet.Unauthorized && FaultOf(err) != nil {
-			return c.login.refused(digest, err)
+			return c.refused(digest, err)
 		}
 		return err
 	}
-	c.login.accepted()
+	c.login.Accepted()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.vim, c.opened, c.key = vim, true, res.Res.Returnval.Key

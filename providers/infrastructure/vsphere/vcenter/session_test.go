@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/session"
@@ -88,30 +86,6 @@ func TestWrongPassword(t *testing.T) {
 	if got := w.called(); got != "RetrieveServiceContent Login RetrievePropertiesEx" {
 		t.Errorf("the right password after the wrong one called %s", got)
 	}
-}
-
-func TestGate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, began := newGate(), time.Now()
-		var tried []string
-		for time.Since(began) < 30*time.Minute {
-			if g.enter("old") == nil {
-				tried = append(tried, time.Since(began).String())
-				_ = g.refused("old", fleet.Errorf(fleet.Unauthorized, "log in", "no"))
-			}
-			time.Sleep(30 * time.Second)
-		}
-		if got := strings.Join(tried, " "); got != "0s 1m0s 3m0s 7m0s 15m0s 25m0s" {
-			t.Errorf("a refused password was tried at %s", got)
-		}
-		if g.enter("new") != nil {
-			t.Error("another password has to wait for the refused one")
-		}
-		g.accepted()
-		if g.enter("old") != nil {
-			t.Error("after a success there is a refusal")
-		}
-	})
 }
 
 func TestCertificates(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/vmware/govmomi/vapi/tags"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/transport"
 )
 
 // A Tag is one of people's, in a category.
@@ -25,7 +26,7 @@ func (c *Client) Tag(ctx context.Context, id string) (*Tag, error) {
 		out, err = tagOf(ctx, m, t)
 		return err
 	})
-	return out, look(err)
+	return out, transport.Looked(err)
 }
 
 func tagOf(ctx context.Context, m *tags.Manager, t *tags.Tag) (*Tag, error) {
@@ -44,7 +45,7 @@ func (c *Client) TagIDsOf(ctx context.Context, ref Ref) ([]string, error) {
 		return err
 	})
 	slices.Sort(out)
-	return out, look(err)
+	return out, transport.Looked(err)
 }
 
 // TagsOf returns the tags of ref, in no order.
@@ -70,7 +71,7 @@ func (c *Client) TagsOf(ctx context.Context, ref Ref) ([]Tag, error) {
 		}
 		return nil
 	})
-	return out, look(err)
+	return out, transport.Looked(err)
 }
 
 // AttachTags gives ref the tags with ids. Those that it has are no error.

@@ -109,11 +109,10 @@ type statusError struct {
 	Body   []byte
 }
 
-func (e *statusError) Error() string {
-	if text := transport.Text(e.Body, restMessage); text != "" {
-		return text
-	}
-	return fmt.Sprintf("%d %s", e.Code, http.StatusText(e.Code))
+func (e *statusError) Error() string { return e.answer().String() }
+
+func (e *statusError) answer() transport.Answer {
+	return transport.Answer{Method: e.Method, Status: e.Code, Code: restCode(e.Body), Words: transport.Text(e.Body, restMessage)}
 }
 
 // A certificateError says that the server is not proven to be the one.
