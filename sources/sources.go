@@ -41,6 +41,12 @@ type Lineage interface {
 	Includes(ctx context.Context, head, rev fleet.Revision) error
 }
 
+// A Starter is a Lineage that refuses some revisions as the first one that is followed.
+type Starter interface {
+	// Starts returns why rev must not be followed before any other one.
+	Starts(ctx context.Context, rev fleet.Revision) error
+}
+
 // A Voucher is a Lineage that remembers how the revisions were signed that it fetched.
 type Voucher interface {
 	// Vouched returns until when a trusted key vouches for rev; zero: for good, as far as the

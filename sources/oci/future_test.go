@@ -34,6 +34,17 @@ func TestMadeInTheFuture(t *testing.T) {
 		t.Error(err)
 	}
 	wantError(t, repo.Continues(t.Context(), future, today), fleet.Invalid, "so nothing can be told from its time")
+	// Nor is it the first one that is followed, also after another tag.
+	wantError(t, repo.Starts(t.Context(), future), fleet.Invalid, "which is in the future")
+	other := fleet.Revision{Ref: "other", Digest: yesterday.Digest}
+	wantError(t, repo.Continues(t.Context(), other, future), fleet.Invalid, "which is in the future")
+	if err := repo.Starts(t.Context(), today); err != nil {
+		t.Error(err)
+	}
+	named := open(t, r, oci.Options{Ref: future.Digest, Verify: keys.Verify})
+	if err := named.Starts(t.Context(), future); err != nil {
+		t.Errorf("a digest that people name: %v", err)
+	}
 }
 
 // TestDroppedByTheRegistry: a registry that keeps artifacts for some time drops the one that was followed

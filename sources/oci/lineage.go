@@ -8,6 +8,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 	"fairlead.dev/sources/tags"
 )
 
@@ -22,14 +23,60 @@ func (r *Repository) Signed() bool { return r.options.Verify != nil }
 // the options is a new beginning, and so is another tag than that of from, unless a range
 // of tags is followed.
 func (r *Repository) Continues(ctx context.Context, from, to fleet.Revision) error {
-	if r.options.Verify == nil || from.Digest == to.Digest || !digestName.MatchString(from.Digest) ||
-		digestName.MatchString(r.options.Ref) || !tags.IsPattern(r.options.Ref) && from.Ref != to.Ref {
+	if from.Digest == to.Digest {
 		return nil
+	}
+	if r.options.Verify == nil || !digestName.MatchString(from.Digest) ||
+		digestName.MatchString(r.options.Ref) || !tags.IsPattern(r.options.Ref) && from.Ref != to.Ref {
+		return r.Starts(ctx, to)
 	}
 	op := "follow " + to.Short() + " of " + r.name.String()
 	return r.ordered(ctx, op, from.Digest, to.Digest, func() error {
 		return untrusted("it was not made after %[1]s, the last one that was followed: the tag was moved back; if that is intended, push the content again, or name the digest with --ref", from.Digest)
 	})
+}
+
+var _ sources.Starter = (*Repository)(nil)
+
+// Starts implements sources.Starter. An artifact from the future would be the last one of its tag that
+// is followed. A digest in the options names the artifact itself.
+func (r *Repository) Starts(ctx context.Context, rev fleet.Revision) error {
+	if r.options.Verify == nil || digestName.MatchString(r.options.Ref) {
+		return nil
+	}
+	op := "follow " + rev.Short() + " of " + r.name.String()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Budget.Timeout, errSlow)
+	defer cancel()
+	remote, err := r.client.repository()
+	if err != nil {
+		return classify(ctx, op, err)
+	}
+	if _, err := r.signedAt(ctx, remote, rev.Digest); err != nil {
+		return classify(ctx, op, err)
+	}
+	return nil
+}
+
+// signedAt returns when the artifact of that digest was made, which a trusted key has to have signed.
+// It refuses one from the future.
+func (r *Repository) signedAt(ctx context.Context, remote *remote.Repository, digest string) (time.Time, error) {
+	m, err := r.manifest(ctx, remote, digest)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if err := r.verified(ctx, remote, digest); err != nil {
+		return time.Time{}, err
+	}
+	at, err := created(m)
+	if err != nil {
+		return time.Time{}, untrusted("%w", err)
+	}
+	if now := time.Now(); at.After(now.Add(maxAhead)) {
+		return time.Time{}, untrusted("it says that it was made at %s, which is in the future (it is %s here): set the clock of the computer that made it, or the clock of this one, and push the content again", at.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	}
+	return at, nil
 }
 
 // Includes implements sources.Lineage: rev is older than head. Fetch verifies its
@@ -62,22 +109,11 @@ func (r *Repository) ordered(ctx context.Context, op, before, after string, othe
 	if err != nil {
 		return classify(ctx, op, err)
 	}
-	b, err := r.manifest(ctx, remote, after)
+	young, err := r.signedAt(ctx, remote, after)
 	if err != nil {
 		return classify(ctx, op, err)
 	}
-	if err := r.verified(ctx, remote, after); err != nil {
-		return classify(ctx, op, err)
-	}
-	young, err := created(b)
-	if err != nil {
-		return classify(ctx, op, untrusted("%w", err))
-	}
-	now := time.Now()
-	if young.After(now.Add(maxAhead)) {
-		return classify(ctx, op, untrusted("it says that it was made at %s, which is in the future (it is %s here): set the clock of the computer that made it, or the clock of this one, and push the content again", young.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
-	}
-	if old.After(now.Add(maxAhead)) {
+	if now := time.Now(); old.After(now.Add(maxAhead)) {
 		return classify(ctx, op, untrusted("artifact %s says that it was made at %s, which is in the future (it is %s here), so nothing can be told from its time: set the clock of this computer if that is wrong, or else name the digest to follow with --ref", before, old.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
 	}
 	if young.Before(old) { // times have seconds: of two that were pushed in one, each may be the newer

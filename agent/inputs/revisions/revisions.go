@@ -86,8 +86,12 @@ func (r *Revisions) Next(ctx context.Context, followed, rev fleet.Revision) (fle
 // Continues returns why rev must not take the place of followed; zero: nothing was followed
 // yet.
 func (r *Revisions) Continues(ctx context.Context, followed, rev fleet.Revision) error {
-	if l := r.lineage(); l != nil && !followed.IsZero() {
+	l := r.lineage()
+	if l != nil && !followed.IsZero() {
 		return l.Continues(ctx, followed, rev)
+	}
+	if s, ok := l.(sources.Starter); ok {
+		return s.Starts(ctx, rev)
 	}
 	return nil
 }
