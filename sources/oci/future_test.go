@@ -41,6 +41,10 @@ func TestMadeInTheFuture(t *testing.T) {
 	if err := repo.Starts(t.Context(), today); err != nil {
 		t.Error(err)
 	}
+	unsaid := push(time.Time{}, "4") // no time that counts
+	if err := repo.Starts(t.Context(), unsaid); err != nil {
+		t.Errorf("an artifact that does not say when it was made: %v", err)
+	}
 	named := open(t, r, oci.Options{Ref: future.Digest, Verify: keys.Verify})
 	if err := named.Starts(t.Context(), future); err != nil {
 		t.Errorf("a digest that people name: %v", err)

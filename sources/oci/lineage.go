@@ -2,6 +2,7 @@ package oci
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,7 +40,7 @@ func (r *Repository) Continues(ctx context.Context, from, to fleet.Revision) err
 var _ sources.Starter = (*Repository)(nil)
 
 // Starts implements sources.Starter. An artifact from the future would be the last one of its tag that
-// is followed. A digest in the options names the artifact itself.
+// is followed. One that does not say when it was made is not known to be from there. A digest in the options names the artifact itself.
 func (r *Repository) Starts(ctx context.Context, rev fleet.Revision) error {
 	if r.options.Verify == nil || digestName.MatchString(r.options.Ref) {
 		return nil
@@ -53,7 +54,7 @@ func (r *Repository) Starts(ctx context.Context, rev fleet.Revision) error {
 	if err != nil {
 		return classify(ctx, op, err)
 	}
-	if _, err := r.signedAt(ctx, remote, rev.Digest); err != nil {
+	if _, err := r.signedAt(ctx, remote, rev.Digest); err != nil && !errors.Is(err, errNoTime) {
 		return classify(ctx, op, err)
 	}
 	return nil

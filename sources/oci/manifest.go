@@ -60,12 +60,15 @@ func contentOf(m ocispec.Manifest, most int64) (ocispec.Descriptor, error) {
 	return d, nil
 }
 
+// errNoTime says that an artifact does not say when it was made.
+var errNoTime = errors.New("its annotation " + createdKey + " is not the time at which it was made: push it with flux push artifact, without --reproducible")
+
 // created returns the time at which the artifact was made, by its manifest.
 func created(m ocispec.Manifest) (time.Time, error) {
 	text := m.Annotations[createdKey]
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || at.Unix() <= 0 {
-		return time.Time{}, errors.New("its annotation " + createdKey + " is not the time at which it was made: push it with flux push artifact, without --reproducible")
+		return time.Time{}, errNoTime
 	}
 	return at, nil
 }
