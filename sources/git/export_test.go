@@ -11,6 +11,9 @@ func (b *Branch) Held() int64 { return b.clone.store.size() }
 // Held returns the bytes that r keeps in memory.
 func (r *Repository) Held() int64 { return r.clone.store.size() }
 
+// Forget has r start with an empty store, as a large one does with a fetch.
+func (r *Repository) Forget() { r.clone.forget() }
+
 // ToldOfPart asks the server for refs. It reports whether the server listed only the refs
 // that were asked for, and how many.
 func (r *Repository) ToldOfPart(ctx context.Context) (bool, int, error) {

@@ -287,6 +287,32 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
+// TestVouchedAfterForget: that a key was withdrawn is told of the revision that clusters are held to, also
+// after what was fetched with it was dropped from memory.
+func TestVouchedAfterForget(t *testing.T) {
+	s := newSigners(t)
+	head := s.tip(s.commit(s.ada, "one"))
+	withdrawn := false
+	r := s.open("main", func(o *git.Options) {
+		o.Verify = func(content []byte, signature string) (string, error) {
+			if withdrawn {
+				return "", errors.New("a key that is not trusted")
+			}
+			return s.trust.Verify(content, signature)
+		}
+	})
+	if _, err := r.Fetch(t.Context(), head); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Vouched(head); err != nil {
+		t.Fatal(err)
+	}
+	r.Forget()
+	withdrawn = true
+	_, err := r.Vouched(head)
+	untrusted(t, err, "a key that is not trusted")
+}
+
 // `git pull` of a clone that was behind makes the followed commit the second parent of a merge.
 // The commit stays followed if a trusted key signed each commit that led to it.
 func TestIncludesAfterPull(t *testing.T) {

@@ -40,6 +40,10 @@ type Repository struct {
 	clone  *clone
 	tags   map[plumbing.Hash]tag  // by commit that Resolve returned, where Ref is a tag
 	proved map[plumbing.Hash]bool // commits in the history of one that was followed
+	// vouched is the commit that Vouched was last asked about, and vouchedBy what signed it, which
+	// the store may forget.
+	vouched   plumbing.Hash
+	vouchedBy rawObject
 }
 
 // A tag is the name that Resolve found a commit by.

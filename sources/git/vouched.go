@@ -3,6 +3,8 @@ package git
 import (
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
 )
@@ -18,9 +20,16 @@ func (r *Repository) Vouched(rev fleet.Revision) (until time.Time, err error) {
 	defer r.mu.Unlock()
 	h := hashOf(rev.Digest)
 	raw, ok := r.clone.store.get(r.tip(h))
+	if !ok && r.vouched == h {
+		raw, ok = r.vouchedBy, true
+		if raw.kind == plumbing.TagObject {
+			r.clone.store.put(raw.kind, raw.data)
+		}
+	}
 	if !ok {
 		return time.Time{}, nil
 	}
+	r.vouched, r.vouchedBy = h, raw
 	_, signature := signedTag(raw.data)
 	if _, tagged := r.tags[h]; tagged {
 		err = r.verifiedTag(r.tags[h], h)

@@ -1,6 +1,7 @@
 package oci_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 	"fairlead.dev/sources/oci"
 	"fairlead.dev/sources/oci/ocitest"
 )
@@ -114,5 +116,43 @@ func TestTimeOfTheFollowedIsKept(t *testing.T) {
 	}
 	if !repo.Made(rev(1)).IsZero() {
 		t.Error("all others are kept, too")
+	}
+}
+
+// TestVouchedIsKept: that a key was withdrawn is told of the artifact that clusters are held to, however
+// many were fetched since.
+func TestVouchedIsKept(t *testing.T) {
+	r := ocitest.New(t).Repository("fleet")
+	key, public := ocitest.NewKey(t)
+	keys, err := oci.NewKeys(map[string][]byte{"a.pub": public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	withdrawn := false
+	repo := open(t, r, oci.Options{Ref: "main", Verify: func(payload, signature []byte) (string, error) {
+		if withdrawn {
+			return "", errors.New("a key that is not trusted")
+		}
+		return keys.Verify(payload, signature)
+	}})
+	fetch := func(n int) fleet.Revision {
+		d := r.Artifact(t, "main", at(n), map[string]string{"a": fmt.Sprint(n)}, nil)
+		r.Sign(t, d, key, nil)
+		rev := fleet.Revision{Ref: "main", Digest: d}
+		if _, err := repo.Fetch(t.Context(), rev); err != nil {
+			t.Fatal(err)
+		}
+		return rev
+	}
+	followed := fetch(0)
+	if _, err := repo.Vouched(followed); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 70 {
+		fetch(n + 1)
+	}
+	withdrawn = true
+	if _, err := repo.Vouched(followed); !errors.Is(err, sources.ErrUntrusted) {
+		t.Errorf("a key was withdrawn, and it tells %v", err)
 	}
 }

@@ -34,6 +34,7 @@ type Repository struct {
 	known map[string]ocispec.Manifest
 
 	signatures map[string]proof // that counted, by digest
+	vouched    string           // digest that Vouched was last asked about, whose signature is kept
 	made       made
 }
 

@@ -16,7 +16,11 @@ type proof struct{ payload, signature []byte }
 // remember keeps the signature that counted for the artifact of that digest.
 func (r *Repository) remember(digest string, s proof) {
 	if len(r.signatures) >= maxSignaturesKept {
+		vouched, ok := r.signatures[r.vouched]
 		clear(r.signatures)
+		if ok {
+			r.signatures[r.vouched] = vouched
+		}
 	}
 	r.signatures[digest] = s
 }
@@ -27,6 +31,7 @@ var _ sources.Voucher = (*Repository)(nil)
 func (r *Repository) Vouched(rev fleet.Revision) (until time.Time, err error) {
 	r.mu.Lock()
 	s, ok := r.signatures[rev.Digest]
+	r.vouched = rev.Digest
 	r.mu.Unlock()
 	if r.options.Verify == nil || !ok {
 		return time.Time{}, nil
