@@ -63,10 +63,11 @@ func (j *judgement) change() {
 		j.violates("SuspendedUntouched", "the cluster is paused")
 	}
 	said := j.life.said(c.Revision, j.key)
-	if said.paused {
+	latest, at := j.in.latest()
+	if j.life.pausedFrom(c.Revision, latest, j.key) {
 		j.violates("SuspendedUntouched", "it is paused in %s", c.Revision)
 	}
-	if latest, at := j.in.latest(); !at.IsZero() && j.turn.began.After(at.Add(time.Second)) {
+	if !at.IsZero() && j.turn.began.After(at.Add(time.Second)) {
 		if j.life.said(latest, j.key).gone && !said.deleted {
 			j.violates("OrphansUntouched", "it vanished with %s", latest)
 		}

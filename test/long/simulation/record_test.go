@@ -38,6 +38,30 @@ func (l *life) said(rev fleet.Revision, k fleet.Key) wish {
 	return wish{}
 }
 
+// pausedFrom reports whether cluster k is paused in revision from and in every one after it, up to
+// latest: one that waits for its turn at an older definition is resumed by a newer one at once.
+func (l *life) pausedFrom(from, latest fleet.Revision, k fleet.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	paused := false
+	for n, wishes := range l.history {
+		rev := revision(n + 1)
+		if rev.Digest != from.Digest && (rev.Digest < from.Digest || rev.Digest > latest.Digest) {
+			continue
+		}
+		for i, w := range wishes {
+			switch {
+			case key(i) != k, w.gone, w.broken:
+			case !w.paused:
+				return false
+			default:
+				paused = true
+			}
+		}
+	}
+	return paused
+}
+
 func (l *life) logf(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
