@@ -24,6 +24,10 @@ const tokenTTL = 15 * time.Minute
 // Nodes and members of etcd may have changed since.
 const planLife = 5 * time.Minute
 
+// longestChange is when a change of the infrastructure without an answer is given up. Calls have
+// limits of their own in most providers; the next pass over the cluster is not to hang on those.
+const longestChange = 10 * time.Minute
+
 // ErrStale is why an action was not begun that was decided on too long ago. Nothing
 // is wrong then: another look decides anew.
 var ErrStale = errors.New("not started: what it was decided on was seen too long ago")
@@ -115,12 +119,37 @@ func (e *Executor) run(ctx context.Context, w Environment, a fleet.Action) error
 	e.Log.InfoContext(ctx, "Carrying out action", "cluster", a.Cluster, "action", a.Name(),
 		"subject", a.Subject(), "operation", a.Operation, "reason", a.Reason)
 	w.Memory.Begin(a, e.Now())
-	err := e.do(ctx, w, a)
+	err := e.end(ctx, w, a)
 	w.Memory.End(a, err, e.Now())
 	if err != nil {
 		return fmt.Errorf("cannot %s: %w", describe(a), err)
 	}
 	return nil
+}
+
+// end does a, or gives it up: calls of API servers have limits of their own.
+func (e *Executor) end(ctx context.Context, w Environment, a fleet.Action) error {
+	if !onInfrastructure(a.Kind) {
+		return e.do(ctx, w, a)
+	}
+	ctx, cancel := context.WithTimeout(ctx, longestChange)
+	defer cancel()
+	err := e.do(ctx, w, a)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w (given up after %s without an answer)", err, longestChange)
+	}
+	return err
+}
+
+// onInfrastructure reports whether an action of that kind changes the infrastructure, or a control
+// plane that somebody else keeps.
+func onInfrastructure(kind fleet.ActionKind) bool {
+	switch kind {
+	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.CreateMachine, fleet.DeleteMachine,
+		fleet.SwitchOff, fleet.SwitchOn, fleet.EnsureControlPlane, fleet.DeleteControlPlane:
+		return true
+	}
+	return false
 }
 
 // may says whether the right to act still holds.

@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
-// mostPass is how long a pass may take: a look ends in 4 minutes, and each action in 2.
+// mostPass is how long a pass may take: a look ends in 4 minutes, and each action in 10.
 const mostPass = 15 * time.Minute
 
 // leavesLiving checks that nobody takes m, a machine of pool p that works and is as Git says,
