@@ -263,6 +263,38 @@ func TestFailedLooksProveNothing(t *testing.T) {
 	}
 }
 
+// TestListedTwiceProvesNothing: a first machine without its name that its provider lists twice for a
+// while is one machine, and no proof that there ever was a control plane. Listed once and named again, it
+// has the time of a first machine.
+func TestListedTwiceProvesNothing(t *testing.T) {
+	c, s := checked(t)
+	s.seen.Machines[0].Created = s.now.Add(time.Second)
+	s.down = fleet.Errorf(fleet.Unavailable, "list nodes", "no")
+	r := s.reconciler(t, c)
+	known := fleet.Memory{Residence: fleet.Residence{ControlPlane: fleet.NeverInitialized}}
+	pass := func() fleet.Initialization {
+		res := r.Pass(t.Context(), c, known)
+		s.now = s.now.Add(time.Minute)
+		known.Residence = res.Plan.Residence
+		return known.Residence.ControlPlane
+	}
+	s.seen.Machines[0].ProviderID = "sim://1"
+	whole := s.seen.Machines[0]
+	twin := whole
+	twin.Name, twin.Damaged = "", "its name is missing"
+	s.seen.Machines = []fleet.Machine{twin, twin}
+	if got := pass(); got != fleet.NeverInitialized {
+		t.Errorf("listed twice: what is remembered of the control plane is %q", got)
+	}
+	s.seen.Machines = []fleet.Machine{whole}
+	for range 13 {
+		pass()
+	}
+	if !slices.Contains(s.calls, "DeleteMachine") {
+		t.Errorf("calls %v after the time that a first machine has", s.calls)
+	}
+}
+
 // TestSingleFailedLooks: looks that fail now and then keep no first machine from being replaced, and no
 // cluster from being deleted.
 func TestSingleFailedLooks(t *testing.T) {

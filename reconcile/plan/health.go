@@ -193,10 +193,14 @@ func (f *facts) firstTwice() bool {
 	return f.Desired.Hosted == nil && f.oneName() && f.NeverAnswered && f.Memory.Residence.ControlPlane == fleet.NeverInitialized
 }
 
-// oneName reports whether all machines of the cluster have the same name.
+// oneName reports whether all machines of the cluster have the same name. One that is listed twice
+// is one machine, though its name may be damaged.
 func (f *facts) oneName() bool {
 	return !slices.ContainsFunc(f.machines, func(m *machine) bool {
-		return m != f.machines[0] && (m.Name == "" || m.Name != f.machines[0].Name)
+		first := f.machines[0]
+		sameName := m.Name != "" && m.Name == first.Name
+		sameID := m.ProviderID != "" && m.ProviderID == first.ProviderID
+		return m != first && !sameName && !sameID
 	})
 }
 
