@@ -40,6 +40,7 @@ type Pages struct {
 	Certificates certs.Files // without one it is plain HTTP
 	Access       server.Access
 	Profiling    bool
+	AllClusters  bool // have series of their own, and not the unhealthy ones alone
 	// InMemory serves the in-memory cloud of the process as well, once it is open, and
 	// OpenInMemory opens it at once.
 	InMemory, OpenInMemory bool
@@ -83,6 +84,7 @@ type listener struct {
 func Start(ctx context.Context, s Settings, o ProcessOptions) (*Process, error) {
 	m := metrics.New(o.Version)
 	m.SetSource(s.Source)
+	m.ShowAll(o.Pages.AllClusters)
 	s.Watchdog = health.NewWatchdog(o.HungAfter)
 	if s.Tracer != nil {
 		s.Log = slog.New(tracing.LogHandler(s.Log.Handler()))

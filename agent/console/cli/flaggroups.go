@@ -31,7 +31,7 @@ func flagGroups() []flagGroup {
 		{"Reconciliation", []string{"name", "take-over", "wait-for-ownership", "resync", "workers"}},
 		{"Rendering", []string{"render-*"}},
 		{"High availability", []string{"leader-election*", "replica-*", "shards"}},
-		{"HTTP endpoints", []string{"listen", "listen-*", "hung-after", "pprof", "serve-inmemory"}},
+		{"HTTP endpoints", []string{"listen", "listen-*", "metrics-clusters", "hung-after", "pprof", "serve-inmemory"}},
 		{"Webhooks", []string{"webhook-*"}},
 		{"Pull requests", []string{"forge", "forge-*"}},
 		{"Notifications", []string{"notification-*"}},

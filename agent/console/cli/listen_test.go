@@ -78,7 +78,12 @@ func TestListenFlags(t *testing.T) {
 		"clients' over plain HTTP":   {listenFlags{files: certs.Files{ClientCA: "ca"}}, ":8080", false},
 		"a certificate for no pages": {listenFlags{files: certs.Files{Certificate: "c", Key: "k"}}, "", false},
 		"a token for no pages":       {listenFlags{token: "t"}, "", false},
+		"series of all clusters":     {listenFlags{clusters: "all"}, ":8080", true},
+		"series of some clusters":    {listenFlags{clusters: "some"}, ":8080", false},
 	} {
+		if c.flags.clusters == "" {
+			c.flags.clusters = unhealthyClusters
+		}
 		if err := c.flags.check(c.address); (err == nil) != c.ok || err != nil && exitCode(err) != 64 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -3,12 +3,11 @@ package metrics
 import (
 	"hash/fnv"
 	"io"
-	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fairlead.dev/agent/loop/reports"
@@ -16,14 +15,11 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// clusterCollector shows the newest pass over each cluster with the names that
-// dashboards for Cluster API use. A series is there as long as its object is in the
-// newest report.
-type clusterCollector struct {
-	descs clusterDescs
-
+// clusterStates are the newest passes over clusters. A series is there as long as its object is in
+// the newest report.
+type clusterStates struct {
 	mu       sync.Mutex
-	clusters map[fleet.Key]clusterState
+	clusters map[fleet.Key]*clusterState
 }
 
 // clusterState is what is shown of one cluster. It never changes: put makes a new one.
@@ -49,8 +45,8 @@ type transition struct {
 	at     time.Time
 }
 
-func newClusterCollector() *clusterCollector {
-	return &clusterCollector{descs: newClusterDescs(), clusters: make(map[fleet.Key]clusterState)}
+func newClusterStates() *clusterStates {
+	return &clusterStates{clusters: make(map[fleet.Key]*clusterState)}
 }
 
 // Restore takes from the status branch when phases and conditions changed before this
@@ -59,7 +55,7 @@ func (m *Metrics) Restore(clusters []status.Cluster) {
 	m.clusters.mu.Lock()
 	defer m.clusters.mu.Unlock()
 	for _, c := range clusters {
-		s := clusterState{report: c.Report, fingerprint: fingerprint(c.Report), conditions: make(map[subject]transition)}
+		s := &clusterState{report: c.Report, fingerprint: fingerprint(c.Report), conditions: make(map[subject]transition)}
 		note := func(machine fleet.MachineName, list []metav1.Condition) {
 			for _, cond := range list {
 				at := cond.LastTransitionTime.Time
@@ -79,11 +75,14 @@ func (m *Metrics) Restore(clusters []status.Cluster) {
 }
 
 // put shows the report of a pass that ended at now, and returns the report before it.
-func (c *clusterCollector) put(r fleet.Report, p reports.Pass, now time.Time) (before fleet.Report, known bool) {
+func (c *clusterStates) put(r fleet.Report, p reports.Pass, now time.Time) (before fleet.Report, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old, known := c.clusters[r.Cluster]
-	s := clusterState{
+	if !known {
+		old = &clusterState{}
+	}
+	s := &clusterState{
 		report: r, pass: p, fingerprint: fingerprint(r), progress: now, phase: now, success: old.success,
 		conditions: make(map[subject]transition),
 	}
@@ -136,33 +135,28 @@ func fingerprint(r fleet.Report) uint64 {
 	return h.Sum64()
 }
 
-func (c *clusterCollector) forget(k fleet.Key) {
+func (c *clusterStates) forget(k fleet.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.clusters, k)
 }
 
-func (c *clusterCollector) reset() {
+func (c *clusterStates) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.clusters)
 }
 
-// Describe implements prometheus.Collector.
-func (c *clusterCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range c.descs.all() {
-		ch <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c *clusterCollector) Collect(ch chan<- prometheus.Metric) {
+// all returns the clusters that a pass has seen, by name.
+func (c *clusterStates) all() []*clusterState {
 	c.mu.Lock()
-	clusters := maps.Clone(c.clusters)
-	c.mu.Unlock()
-	for _, s := range clusters {
-		if s.pass.Definition != nil { // else no pass has seen the cluster yet
-			c.descs.collect(ch, s)
+	defer c.mu.Unlock()
+	out := make([]*clusterState, 0, len(c.clusters))
+	for _, s := range c.clusters {
+		if s.pass.Definition != nil {
+			out = append(out, s)
 		}
 	}
+	slices.SortFunc(out, func(a, b *clusterState) int { return a.report.Cluster.Compare(b.report.Cluster) })
+	return out
 }

@@ -24,7 +24,7 @@ func TestTimes(t *testing.T) {
 		s := m.clusters.clusters[keyA]
 		return times{s.phase, s.progress, s.conditions[subject{"", "Available"}].at, s.success}
 	}
-	m := New("v0")
+	m := everything()
 	pass := func(minute int, change func(p *passing)) {
 		p := passed()
 		change(&p)
@@ -70,12 +70,12 @@ func TestTimes(t *testing.T) {
 // TestRestoreShowsNothing keeps what another agent saw from being shown as seen
 // by this one.
 func TestRestoreShowsNothing(t *testing.T) {
-	m := New("v0")
+	m := everything()
 	m.Restore([]status.Cluster{{Report: passed().Report}})
 	if strings.Contains(scrape(m), `namespace="prod"`) {
 		t.Error("a cluster is shown that was not looked at")
 	}
-	if _, err := m.registry.Gather(); err != nil {
+	if _, err := m.Gather(); err != nil {
 		t.Errorf("a cluster that was not looked at hinders the others: %v", err)
 	}
 }
@@ -99,7 +99,7 @@ func TestUnseen(t *testing.T) {
 // the last that was seen stands.
 func TestExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := New("v0")
+		m := everything()
 		day := 24 * time.Hour
 		pass := func(seen bool, days map[string]int) {
 			o := fleet.Observed{}
@@ -124,7 +124,7 @@ func TestExpiry(t *testing.T) {
 		}
 		left := func() map[string]int {
 			out := make(map[string]int)
-			families, err := m.registry.Gather()
+			families, err := m.Gather()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +183,7 @@ func TestPausedSeries(t *testing.T) {
 		"others in sight": {"another condition is true", false, []fleet.Condition{{Type: "Available", Status: fleet.True}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, p := New("v0"), passed()
+			m, p := everything(), passed()
 			p.Cluster.Paused, p.Report.Conditions = c.inGit, c.conditions
 			m.pass(t.Context(), p)
 			text := scrape(m)
@@ -218,7 +218,7 @@ func TestPhaseSeries(t *testing.T) {
 		"let go, and left alone": {fleet.PhaseAbandoned, endpoint, "Deleting"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, p := New("v0"), passed()
+			m, p := everything(), passed()
 			p.Report.Phase, p.Report.Endpoint = c.phase, c.endpoint
 			m.pass(t.Context(), p)
 			text := scrape(m)

@@ -15,7 +15,7 @@ import (
 // writes it.
 func TestGeneratedMetrics(t *testing.T) {
 	m := metrics.Used()
-	families, err := m.Registry().Gather()
+	families, err := m.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

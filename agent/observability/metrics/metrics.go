@@ -2,15 +2,12 @@ package metrics
 
 import (
 	"context"
-	"log/slog"
-	"net/http"
 	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"fairlead.dev/fleet"
 )
@@ -22,7 +19,8 @@ type Metrics struct {
 	now      func() time.Time
 	traceID  atomic.Pointer[func(ctx context.Context) string] // nil: no exemplars
 
-	clusters      *clusterCollector
+	clusters      *clusterStates
+	everything    atomic.Bool // all clusters have series of their own
 	source        sourceMetrics
 	status        statusMetrics
 	fleet         fleetMetrics
@@ -39,13 +37,13 @@ type Metrics struct {
 func New(version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), now: time.Now,
-		clusters: newClusterCollector(), source: newSourceMetrics(), status: newStatusMetrics(), fleet: newFleetMetrics(),
+		clusters: newClusterStates(), source: newSourceMetrics(), status: newStatusMetrics(), fleet: newFleetMetrics(),
 		passes: newPassMetrics(), calls: newCallMetrics(), queue: newQueueMetrics(), owner: newOwnerMetrics(), escrow: newEscrowMetrics(), notifications: newNotificationMetrics(),
 		pullRequests: newPullRequestMetrics(),
 	}
 	build := gauges("fairlead_build_info", "The program, always 1.", "version", "go_version")
 	build.WithLabelValues(version, runtime.Version()).Set(1)
-	m.Register(m.clusters, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.Register(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, group := range []interface{ collectors() []prometheus.Collector }{
 		&m.source, &m.status, &m.fleet, &m.passes, &m.calls, &m.queue, &m.owner, &m.escrow, &m.notifications, &m.pullRequests,
 	} {
@@ -60,14 +58,6 @@ func (m *Metrics) Register(c ...prometheus.Collector) { m.registry.MustRegister(
 // SetExemplars makes each histogram name a trace beside what it counts: traceID returns
 // the trace that ctx is part of, or nothing.
 func (m *Metrics) SetExemplars(traceID func(ctx context.Context) string) { m.traceID.Store(&traceID) }
-
-// Handler serves the metrics.
-func (m *Metrics) Handler(log *slog.Logger) http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError,
-		EnableOpenMetrics: m.traceID.Load() != nil, // no other format has exemplars
-	})
-}
 
 // observe counts d, with the trace that ctx is part of.
 func (m *Metrics) observe(ctx context.Context, o prometheus.Observer, d time.Duration) {

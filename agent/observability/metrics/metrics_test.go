@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -12,8 +13,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"fairlead.dev/agent/loop/reports"
 	"fairlead.dev/fleet"
@@ -24,12 +27,17 @@ import (
 // of the package.
 func Used() *Metrics { return used() }
 
-// Registry returns what m has.
-func (m *Metrics) Registry() prometheus.Gatherer { return m.registry }
+// Gather returns all families of m, as a scrape shows them.
+func (m *Metrics) Gather() ([]*dto.MetricFamily, error) {
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	byName, err := parser.TextToMetricFamilies(strings.NewReader(scrape(m)))
+	return slices.SortedFunc(maps.Values(byName), func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) }), err
+}
 
 // used returns metrics with at least one series of each name.
 func used() *Metrics {
 	m := New("v0")
+	m.ShowAll(true)
 	m.SetQueue(func() int { return 3 })
 	ctx := context.Background()
 	m.now = func() time.Time { return noon }
@@ -80,6 +88,13 @@ type passing struct {
 	Actions  []fleet.Action
 	Err      error
 	Took     time.Duration
+}
+
+// everything returns metrics that show all clusters.
+func everything() *Metrics {
+	m := New("v0")
+	m.ShowAll(true)
+	return m
 }
 
 // pass counts p, and shows it as the store of reports would.

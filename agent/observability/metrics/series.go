@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -13,108 +12,177 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// emit shows one series.
-type emit func(d *prometheus.Desc, v float64, labels ...string)
+// clusterFamilies are all series of clusters, of their pools and of their machines.
+func clusterFamilies() []clusterFamily {
+	out := []clusterFamily{
+		ofClusters("capi_cluster_annotation_paused", "1 of a cluster that is paused or suspended; there is no series of others.", []string{"paused_value"},
+			func(s *clusterState, show emit) {
+				if s.paused() {
+					show(1, "true")
+				}
+			}),
+		ofClusters("capi_cluster_info", "Information about a cluster, always 1.", []string{
+			"provider", "version", "topology_version", "revision", "control_plane_endpoint_host", "control_plane_endpoint_port",
+			"control_plane_reference_kind", "control_plane_reference_name", "infrastructure_reference_kind", "infrastructure_reference_name",
+		}, func(s *clusterState, show emit) {
+			c, r := s.pass.Definition, s.report
+			show(1, r.Provider, r.Version, r.Version, r.Revision.String(), r.Endpoint.Host, port(r.Endpoint.Port),
+				c.ControlPlaneKind(), c.ControlPlaneName(), c.Infrastructure.GVK.Kind, c.Infrastructure.Name)
+		}),
+		ofClusters("capi_cluster_spec_paused", "1 while a cluster is paused or suspended.", nil,
+			func(s *clusterState, show emit) { show(number(s.paused())) }),
+		ofClusters("capi_cluster_status_condition", "1 for the status that a condition of a cluster has.", []string{"type", "status"},
+			func(s *clusterState, show emit) {
+				for _, c := range s.report.Conditions {
+					states(statuses(), string(c.Status), func(state string, v float64) { show(v, c.Type, state) })
+				}
+			}),
+		ofClusters("capi_cluster_status_condition_last_transition_time", "When a condition of a cluster got its status.", []string{"type", "status"},
+			func(s *clusterState, show emit) {
+				for _, c := range s.report.Conditions {
+					t := s.conditions[subject{"", c.Type}]
+					when(show, t.at, c.Type, string(t.status))
+				}
+			}),
+		ofClusters("capi_cluster_status_phase", "1 for the phase that a cluster is in.", []string{"phase"},
+			func(s *clusterState, show emit) {
+				states(upstreamPhases(), string(status.ClusterPhase(s.report)), func(state string, v float64) { show(v, state) })
+			}),
+		ofClusters("fairlead_cluster_certificate_expiry_timestamp_seconds", "When certificates of a cluster expire: CA certificates, the admin kubeconfig, the serving certificate of the API server that answered last, and the first on a machine that K3s or RKE2 warns of.", []string{"certificate"},
+			func(s *clusterState, show emit) {
+				for certificate, t := range s.pass.NotAfter {
+					when(show, t, certificate)
+				}
+			}),
+		ofClusters("fairlead_cluster_drift", "Differences between the shared infrastructure of a cluster and Git that were there at the last look.", nil,
+			func(s *clusterState, show emit) { show(float64(s.pass.Drift)) }),
+		ofClusters("fairlead_cluster_failing", "1 while passes over a cluster fail, wholly or in part.", nil,
+			func(s *clusterState, show emit) { show(number(s.pass.Err != nil)) }),
+		ofClusters("fairlead_cluster_last_success_timestamp_seconds", "When a pass over a cluster last succeeded wholly.", nil,
+			func(s *clusterState, show emit) { when(show, s.success) }),
+		ofClusters("fairlead_cluster_phase", "1 for the step that a cluster is at: finer than capi_cluster_status_phase.", []string{"phase"},
+			func(s *clusterState, show emit) { show(1, string(s.report.Phase)) }),
+		ofClusters("fairlead_cluster_phase_timestamp_seconds", "Since when a cluster is at its step.", nil,
+			func(s *clusterState, show emit) { when(show, s.phase) }),
+		ofClusters("fairlead_cluster_problems", "Problems that keep the newest revision from being applied to a cluster.", nil,
+			func(s *clusterState, show emit) { show(float64(len(s.report.Problems))) }),
+		ofClusters("fairlead_cluster_progress_timestamp_seconds", "When a cluster last changed its step, or one of its machines what it is at.", nil,
+			func(s *clusterState, show emit) { when(show, s.progress) }),
+		ofClusters("fairlead_cluster_version_skew", "Minor versions between the oldest control-plane machine of a cluster and its oldest kubelet.", nil,
+			func(s *clusterState, show emit) {
+				if n, ok := skew(s.report.Machines); ok {
+					show(float64(n))
+				}
+			}),
 
-func (d clusterDescs) collect(ch chan<- prometheus.Metric, s clusterState) {
-	show := func(desc *prometheus.Desc, v float64, labels ...string) {
-		for i, l := range labels {
-			labels[i] = fleet.PlainText(l)
-		}
-		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
+		ofMachines("created", "When a machine was made, in seconds since 1970.", nil,
+			func(_ *clusterState, m *fleet.MachineReport, show emit) { when(show, m.Machine.Created) }),
+		ofMachines("info", "Information about a machine, always 1.", []string{"pool", "control_plane_name", "version", "kubelet_version", "failure_domain", "provider_id"},
+			func(_ *clusterState, m *fleet.MachineReport, show emit) {
+				controlPlane := ""
+				if m.Machine.Role == fleet.RoleControlPlane {
+					controlPlane = string(m.Machine.Pool)
+				}
+				show(1, string(m.Machine.Pool), controlPlane, m.Machine.Version, m.Version, m.Machine.FailureDomain, string(m.Machine.ProviderID))
+			}),
+		ofMachines("status_condition", "1 for the status that a condition of a machine has.", []string{"type", "status"},
+			func(_ *clusterState, m *fleet.MachineReport, show emit) {
+				for _, c := range m.Conditions {
+					if !followsFromOthers(c.Type) {
+						states(statuses(), string(c.Status), func(state string, v float64) { show(v, c.Type, state) })
+					}
+				}
+			}),
+		ofMachines("status_condition_last_transition_time", "When a condition of a machine got its status.", []string{"type", "status"},
+			func(s *clusterState, m *fleet.MachineReport, show emit) {
+				for _, c := range m.Conditions {
+					if !followsFromOthers(c.Type) {
+						t := s.conditions[subject{m.Machine.Name, c.Type}]
+						when(show, t.at, c.Type, string(t.status))
+					}
+				}
+			}),
+		ofMachines("status_noderef", "The Node of a machine, always 1.", []string{"node_name"},
+			func(_ *clusterState, m *fleet.MachineReport, show emit) {
+				if m.Node != "" {
+					show(1, m.Node)
+				}
+			}),
+		ofMachines("status_phase", "1 for the phase that a machine is in.", []string{"phase"},
+			func(_ *clusterState, m *fleet.MachineReport, show emit) {
+				states(machinePhases(), string(m.Phase), func(state string, v float64) { show(v, state) })
+			}),
 	}
-	d.collectCluster(show, s)
-	for _, p := range s.report.Pools {
-		if p.Kind != fleet.LoneMachine { // a lone machine has the series of machines
-			d.collectPool(show, s, p)
-		}
+	deployments := poolKind{"capi_machinedeployment", "MachineDeployment", func(p fleet.PoolReport) bool {
+		return p.Role != fleet.RoleControlPlane && p.Kind != fleet.LoneMachine // which has the series of machines
+	}}
+	controlPlanes := poolKind{"capi_kubeadmcontrolplane", "KubeadmControlPlane", func(p fleet.PoolReport) bool { return p.Role == fleet.RoleControlPlane }}
+	out = append(append(out, poolFamilies(controlPlanes)...), poolFamilies(deployments)...)
+	return append(out,
+		ofPools(deployments, "spec_paused", "1 while a POOL is paused.", nil,
+			func(_ *clusterState, _ fleet.PoolReport, pool fleet.Pool, _ bool, show emit) {
+				show(number(pool.Paused))
+			}),
+		ofPools(deployments, "spec_strategy_rollingupdate_max_unavailable", "Machines that a POOL may lack during a rollout.", nil,
+			func(_ *clusterState, _ fleet.PoolReport, pool fleet.Pool, inGit bool, show emit) {
+				if inGit {
+					show(float64(pool.MaxUnavailable))
+				}
+			}),
+		ofPools(deployments, "status_phase", "1 for the phase that a POOL is in.", []string{"phase"},
+			func(_ *clusterState, p fleet.PoolReport, _ fleet.Pool, _ bool, show emit) {
+				states(deploymentPhases(), deploymentPhase(p), func(state string, v float64) { show(v, state) })
+			}),
+	)
+}
+
+// poolFamilies are the series that all kinds of pools have.
+func poolFamilies(k poolKind) []clusterFamily {
+	count := func(name, help string, of func(p fleet.PoolReport) int) clusterFamily {
+		return ofPools(k, name, help, nil, func(_ *clusterState, p fleet.PoolReport, _ fleet.Pool, _ bool, show emit) { show(float64(of(p))) })
 	}
-	seen := make(map[fleet.MachineName]bool, len(s.report.Machines))
-	for _, m := range s.report.Machines {
-		if !seen[m.Machine.Name] { // a provider may have two of one name; a series may not
-			seen[m.Machine.Name] = true
-			d.collectMachine(show, s, m)
-		}
+	return []clusterFamily{
+		ofPools(k, "info", "Information about a POOL, always 1.", []string{"version"},
+			func(_ *clusterState, p fleet.PoolReport, _ fleet.Pool, _ bool, show emit) { show(1, p.Version) }),
+		count("spec_replicas", "Machines that a POOL asks for.", func(p fleet.PoolReport) int { return p.Desired }),
+		ofPools(k, "spec_strategy_rollingupdate_max_surge", "Machines that a POOL may have beyond its replicas during a rollout.", nil,
+			func(_ *clusterState, _ fleet.PoolReport, pool fleet.Pool, inGit bool, show emit) {
+				if inGit {
+					show(float64(pool.MaxSurge))
+				}
+			}),
+		ofPools(k, "status_condition", "1 for the status that a condition of a POOL has.", []string{"type", "status"},
+			func(s *clusterState, p fleet.PoolReport, pool fleet.Pool, _ bool, show emit) {
+				for _, c := range poolConditions(s.report, p, pool) {
+					states(statuses(), string(c.Status), func(state string, v float64) { show(v, c.Type, state) })
+				}
+			}),
+		count("status_replicas", "Machines of a POOL.", func(p fleet.PoolReport) int { return p.Current }),
+		count("status_replicas_available", "Available machines of a POOL.", func(p fleet.PoolReport) int { return p.Available }),
+		count("status_replicas_ready", "Ready machines of a POOL.", func(p fleet.PoolReport) int { return p.Ready }),
+		count("status_replicas_unavailable", "Machines that a POOL lacks to be wholly available.", func(p fleet.PoolReport) int { return max(0, p.Desired-p.Available) }),
+		count("status_replicas_updated", "Machines of a POOL that are made from its newest template.", func(p fleet.PoolReport) int { return p.UpToDate }),
+		count("status_replicas_uptodate", "The same with its newer name.", func(p fleet.PoolReport) int { return p.UpToDate }),
 	}
 }
 
-func (d clusterDescs) collectCluster(show emit, s clusterState) {
-	c, r := s.pass.Definition, s.report
-	ns, name := r.Cluster.Namespace, r.Cluster.Name
-	when := func(desc *prometheus.Desc, t time.Time, labels ...string) {
-		if !t.IsZero() {
-			show(desc, seconds(t), append([]string{ns, name}, labels...)...)
-		}
-	}
-	show(d.info, 1, ns, name, r.Provider, r.Version, r.Version, r.Revision.String(), r.Endpoint.Host, port(r.Endpoint.Port),
-		c.ControlPlaneKind(), c.ControlPlaneName(), c.Infrastructure.GVK.Kind, c.Infrastructure.Name)
-	paused := isPaused(c, r)
-	show(d.paused, number(paused), ns, name)
-	if paused {
-		show(d.annotationPaused, 1, ns, name, "true")
-	}
-	states(upstreamPhases(), string(status.ClusterPhase(r)), func(state string, v float64) { show(d.phase, v, ns, name, state) })
-	for _, cond := range r.Conditions {
-		states(statuses(), string(cond.Status), func(state string, v float64) { show(d.condition, v, ns, name, cond.Type, state) })
-		t := s.conditions[subject{"", cond.Type}]
-		when(d.transition, t.at, cond.Type, string(t.status))
-	}
-	show(d.step, 1, ns, name, string(r.Phase))
-	when(d.stepSince, s.phase)
-	when(d.progress, s.progress)
-	when(d.success, s.success)
-	show(d.failing, number(s.pass.Err != nil), ns, name)
-	show(d.problems, float64(len(r.Problems)), ns, name)
-	show(d.drift, float64(s.pass.Drift), ns, name)
-	for certificate, t := range s.pass.NotAfter {
-		when(d.expiry, t, certificate)
-	}
-	if n, ok := skew(r.Machines); ok {
-		show(d.skew, float64(n), ns, name)
+// when shows t, if there is one.
+func when(show emit, t time.Time, labels ...string) {
+	if !t.IsZero() {
+		show(seconds(t), labels...)
 	}
 }
 
-// isPaused reports whether nothing is done on a cluster for the time being: by
+// paused reports whether nothing is done on a cluster for the time being: by
 // what the last look found, which knows of suspensions, and where there was none
 // by what Git says.
-func isPaused(c *fleet.Cluster, r fleet.Report) bool {
-	for _, cond := range r.Conditions {
+func (s *clusterState) paused() bool {
+	for _, cond := range s.report.Conditions {
 		if cond.Type == clusterv1.PausedCondition {
 			return cond.Status == fleet.True
 		}
 	}
-	return c.Paused
-}
-
-func (d clusterDescs) collectPool(show emit, s clusterState, p fleet.PoolReport) {
-	r := s.report
-	pool, inGit := s.pass.Definition.Pool(p.Name)
-	desc := d.deployment
-	labels := []string{r.Cluster.Namespace, string(p.Name), r.Cluster.Name}
-	with := func(more ...string) []string { return append(append([]string(nil), labels...), more...) }
-	if p.Role == fleet.RoleControlPlane {
-		desc = d.controlPlane
-	} else {
-		show(d.deploymentPaused, number(pool.Paused), labels...)
-		states(deploymentPhases(), deploymentPhase(p), func(state string, v float64) { show(d.deploymentPhase, v, with(state)...) })
-		if inGit {
-			show(d.deploymentUnavailable, float64(pool.MaxUnavailable), labels...)
-		}
-	}
-	show(desc.info, 1, with(p.Version)...)
-	show(desc.desired, float64(p.Desired), labels...)
-	show(desc.current, float64(p.Current), labels...)
-	show(desc.updated, float64(p.UpToDate), labels...)
-	show(desc.upToDate, float64(p.UpToDate), labels...)
-	show(desc.ready, float64(p.Ready), labels...)
-	show(desc.available, float64(p.Available), labels...)
-	show(desc.unavailable, float64(max(0, p.Desired-p.Available)), labels...)
-	if inGit {
-		show(desc.surge, float64(pool.MaxSurge), labels...)
-	}
-	for _, cond := range poolConditions(r, p, pool) {
-		states(statuses(), string(cond.Status), func(state string, v float64) { show(desc.condition, v, with(cond.Type, state)...) })
-	}
+	return s.pass.Definition.Paused
 }
 
 // followsFromOthers reports whether a condition of machines says nothing that other
@@ -125,33 +193,6 @@ func followsFromOthers(condition string) bool {
 		return true
 	}
 	return false
-}
-
-func (d clusterDescs) collectMachine(show emit, s clusterState, m fleet.MachineReport) {
-	r := s.report
-	labels := []string{r.Cluster.Namespace, string(m.Machine.Name), r.Cluster.Name}
-	with := func(more ...string) []string { return append(append([]string(nil), labels...), more...) }
-	controlPlane := ""
-	if m.Machine.Role == fleet.RoleControlPlane {
-		controlPlane = string(m.Machine.Pool)
-	}
-	show(d.machineInfo, 1, with(string(m.Machine.Pool), controlPlane, m.Machine.Version, m.Version, m.Machine.FailureDomain, string(m.Machine.ProviderID))...)
-	if !m.Machine.Created.IsZero() {
-		show(d.machineCreated, seconds(m.Machine.Created), labels...)
-	}
-	if m.Node != "" {
-		show(d.machineNode, 1, with(m.Node)...)
-	}
-	states(machinePhases(), string(m.Phase), func(state string, v float64) { show(d.machinePhase, v, with(state)...) })
-	for _, cond := range m.Conditions {
-		if followsFromOthers(cond.Type) {
-			continue
-		}
-		states(statuses(), string(cond.Status), func(state string, v float64) { show(d.machineCondition, v, with(cond.Type, state)...) })
-		if t := s.conditions[subject{m.Machine.Name, cond.Type}]; !t.at.IsZero() {
-			show(d.machineTransition, seconds(t.at), with(cond.Type, string(t.status))...)
-		}
-	}
 }
 
 // poolConditions returns the conditions of a pool. Those of a control plane are

@@ -46,6 +46,9 @@
 - --log-format={{ .Values.agent.logFormat }}
 - --log-level={{ .Values.agent.logLevel }}
 - --listen=:8080
+{{- with .Values.metrics.clusters }}
+- --metrics-clusters={{ . }}
+{{- end }}
 {{- if ((.Values.metrics).tls).existingSecret }}
 - --listen-tls-cert=/etc/fairlead/metrics-tls/tls.crt
 - --listen-tls-key=/etc/fairlead/metrics-tls/tls.key

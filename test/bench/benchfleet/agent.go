@@ -23,69 +23,62 @@ type agent struct {
 
 // A sample is what the agent's metrics say at one time.
 type sample struct {
-	clusters map[string]string         // name to phase
-	machines map[string]map[string]int // cluster to phase to count
-	desired  map[string]int            // cluster to replicas of its worker pool
-	problems int                       // that the agent found in the repository
+	phases   map[string]int // clusters by phase
+	problems int            // that the agent found in the repository
 }
 
-// look reads the metrics.
+// count returns how many clusters are in that phase.
+func (s sample) count(phase string) int { return s.phases[phase] }
+
+// all returns how many clusters there are.
+func (s sample) all() (n int) {
+	for _, in := range s.phases {
+		n += in
+	}
+	return n
+}
+
+// look reads the metrics. Programs that have no totals show each cluster.
 func (a *agent) look(ctx context.Context) (sample, error) {
-	s := sample{clusters: map[string]string{}, machines: map[string]map[string]int{}, desired: map[string]int{}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.listen+"/metrics", nil)
 	if err != nil {
-		return s, err
+		return sample{}, err
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return s, err
+		return sample{}, err
 	}
 	defer res.Body.Close()
-	lines := bufio.NewScanner(res.Body)
-	for lines.Scan() {
-		metric, labels, value, ok := parse(lines.Text())
-		if !ok || value == 0 {
+	return readSample(res.Body)
+}
+
+func readSample(text io.Reader) (sample, error) {
+	totals, each := map[string]int{}, map[string]int{}
+	s := sample{phases: totals}
+	for lines := bufio.NewScanner(text); ; {
+		if !lines.Scan() {
+			if len(totals) == 0 {
+				s.phases = each
+			}
+			return s, lines.Err()
+		}
+		series, number, _ := strings.Cut(lines.Text(), " ")
+		metric, labels, _ := strings.Cut(series, "{")
+		value, err := strconv.ParseFloat(number, 64)
+		if err != nil || value == 0 {
 			continue
 		}
+		_, phase, _ := strings.Cut(labels, `phase="`)
+		phase, _, _ = strings.Cut(phase, `"`)
 		switch metric {
 		case "fairlead_fleet_problems":
 			s.problems = int(value)
+		case "fairlead_clusters":
+			totals[phase] += int(value)
 		case "fairlead_cluster_phase":
-			s.clusters[labels["name"]] = labels["phase"]
-		case "capi_machine_status_phase":
-			c := labels["cluster_name"]
-			if s.machines[c] == nil {
-				s.machines[c] = map[string]int{}
-			}
-			s.machines[c][labels["phase"]]++
-		case "capi_machinedeployment_spec_replicas":
-			s.desired[labels["cluster_name"]] = int(value)
+			each[phase]++
 		}
 	}
-	return s, lines.Err()
-}
-
-// parse reads one line of the Prometheus text format.
-func parse(line string) (metric string, labels map[string]string, value float64, ok bool) {
-	if number, found := strings.CutPrefix(line, "fairlead_fleet_problems "); found {
-		value, err := strconv.ParseFloat(number, 64)
-		return "fairlead_fleet_problems", nil, value, err == nil
-	}
-	if !strings.HasPrefix(line, "capi_machine") && !strings.HasPrefix(line, "fairlead_cluster_phase") {
-		return "", nil, 0, false
-	}
-	metric, rest, ok := strings.Cut(line, "{")
-	body, number, ok2 := strings.Cut(rest, "} ")
-	value, err := strconv.ParseFloat(number, 64)
-	if !ok || !ok2 || err != nil {
-		return "", nil, 0, false
-	}
-	labels = map[string]string{}
-	for pair := range strings.SplitSeq(body, ",") {
-		k, v, _ := strings.Cut(pair, "=")
-		labels[k] = strings.Trim(v, `"`)
-	}
-	return metric, labels, value, true
 }
 
 // until samples the metrics until done returns true.
@@ -109,11 +102,7 @@ func (a *agent) until(ctx context.Context, every time.Duration, done func(sample
 		case err := <-a.ended:
 			return fmt.Errorf("the agent ended: %w", err)
 		case <-ctx.Done():
-			phases := map[string]int{}
-			for _, p := range seen.clusters {
-				phases[p]++
-			}
-			return fmt.Errorf("gave up: %w; clusters by phase: %v", ctx.Err(), phases)
+			return fmt.Errorf("gave up: %w; clusters by phase: %v", ctx.Err(), seen.phases)
 		}
 	}
 }

@@ -68,15 +68,6 @@ func provisioned(n int) func(sample) bool {
 	return func(s sample) bool { return s.count("Provisioned") >= n }
 }
 
-func (s sample) count(phase string) (n int) {
-	for _, p := range s.clusters {
-		if p == phase {
-			n++
-		}
-	}
-	return n
-}
-
 // every returns how often to sample n clusters, so that sampling stays cheap.
 func every(n int) time.Duration {
 	return max(50*time.Millisecond, time.Duration(n)*time.Millisecond)
@@ -156,13 +147,12 @@ func (b *bench) remove(ctx context.Context, s shape, n int) ([]figure, error) {
 		if err := b.repo.commit("delete", s, 0, n, false); err != nil {
 			return err
 		}
-		return b.agent.until(ctx, every(n), func(seen sample) bool { return seen.count("Deleted")+n-len(seen.clusters) >= n })
+		return b.agent.until(ctx, every(n), func(seen sample) bool { return seen.count("Deleted")+n-seen.all() >= n })
 	})
 }
 
 // push scales one of n clusters. It measures, by the agent's log, when the new machine was
-// requested and when it joined: sampling the metrics of a thousand clusters would take
-// longer.
+// requested and when it joined.
 func (b *bench) push(ctx context.Context, s shape, n int) ([]figure, error) {
 	if _, err := b.create(ctx, s, n); err != nil {
 		return nil, err

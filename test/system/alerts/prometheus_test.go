@@ -38,7 +38,7 @@ func TestOnPrometheus(t *testing.T) {
 	eventually(t, "somebody is woken because there is no agent", func() error { return watch.woken("FairleadAbsent", "") })
 	well := newWorld(t, "well")
 	well.push()
-	p := well.start("one")
+	p := well.start("one", "--metrics-clusters", "all") // the dashboard of one cluster shows it while it is well
 	well.settled(p, 1)
 	watch.scrape("well", "one", p)
 	eventually(t, "there is an agent", func() error { return watch.calm("FairleadAbsent", "") })

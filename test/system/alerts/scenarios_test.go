@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -49,9 +50,12 @@ func scenarios() []scenario {
 			also: []string{"FairleadClusterStuck", "FairleadClusterFailing", "FairleadMachinesUnavailable", "FairleadControlPlaneUnavailable"},
 		},
 		{
-			alert: "FairleadTwoLeaders", // the second knows neither the secrets nor the record of the first
+			alert: "FairleadTwoLeaders", // the second has a copy of the secrets, and not the record, of the first
 			also:  []string{"FairleadDown", "FairleadClusterFailing", "FairleadClusterStuck", "FairleadControlPlaneUnavailable", "FairleadMachinesUnavailable"},
 			break_: func(w *world, watch *watch) {
+				if out, err := exec.Command("cp", "-a", filepath.Join(w.dir, "secrets-one"), filepath.Join(w.dir, "secrets-two")).CombinedOutput(); err != nil {
+					w.t.Fatalf("%v: %s", err, out)
+				}
 				watch.scrape(w.name, "two", w.start("two", "--status-repository", w.git.URL+"/other.git"))
 			},
 			mend: func(w *world, watch *watch) { watch.leave(w.agents["two"]); w.stop("two") },

@@ -188,8 +188,8 @@ func (w *world) settled(p *process, clusters int) {
 		}
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
-		if n := strings.Count(string(text), `phase="Provisioned"} 1`+"\n"); err == nil && n < 2*clusters {
-			err = fmt.Errorf("%d of %d series say so", n, 2*clusters)
+		if total := fmt.Sprintf("fairlead_clusters{namespace=%q,phase=\"Provisioned\"} %d\n", w.name, clusters); err == nil && !strings.Contains(string(text), total) {
+			err = fmt.Errorf("there is no %s", total)
 		}
 		if err == nil && strings.Contains(string(text), "fairlead_cluster_failing{name=\"eu-2\",namespace=\""+w.name+"\"} 1") {
 			err = errors.New("the last pass failed")
