@@ -116,6 +116,7 @@ to a branch of the same repository. It needs no management cluster.
 		newGenerate(built),
 		newCheck(built),
 		newValidate(built),
+		newExplain(built),
 		newRender(built),
 		newPlan(built),
 		newStatus(built),
