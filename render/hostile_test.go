@@ -122,7 +122,7 @@ func hostileCases() map[string]hostileCase {
 		"windows": `C:\a`, "up": "../../../etc/passwd",
 	}
 	// Why each is refused; the others are remote.
-	why := map[string]string{"absolute": "is an absolute path", "windows": "is an absolute path", "up": "leads out of the repository"}
+	why := map[string]string{"absolute": "is an absolute path", "windows": "is an absolute path", "up": "is outside of the repository"}
 	for name, ref := range refs {
 		if why[name] == "" {
 			why[name] = "is a remote reference"

@@ -113,6 +113,7 @@ func (b *Builder) run(ctx context.Context, scan *kustomize.Scan) ([]kustomize.Ob
 // substitute fills in the variables of built, and stores the objects.
 func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomize.Object) {
 	values, from := maps.Clone(cfg.values), map[string]string{}
+	var given []valuesFile
 	set := func(file string, more map[string]string) {
 		maps.Copy(values, more)
 		for name := range more {
@@ -131,6 +132,7 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 		return
 	}
 	set(file, env)
+	given = append(given, valuesFile{file, "", env})
 	fail := func(obj kustomize.Object, e substitute.Error) {
 		o.problems = append(o.problems, fleet.Problem{
 			Overlay: o.dir, File: obj.File, Object: title(obj.Node), Field: e.Field, Message: e.Message, Hint: e.Hint,
@@ -142,6 +144,9 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 			fail(obj, e)
 		}
 		set(obj.File, more)
+		if ok {
+			given = append(given, valuesFile{obj.File, "data.", more})
+		}
 		return ok
 	})
 	if len(o.problems) > 0 {
@@ -149,7 +154,8 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 	}
 	set("", b.options.Values)
 	o.filled = map[place]variable{}
-	s := &substitute.Substituter{Values: values, AllowUnset: b.options.AllowUnset}
+	used := map[string]bool{}
+	s := &substitute.Substituter{Values: values, AllowUnset: b.options.AllowUnset, Used: func(name string) { used[name] = true }}
 	for _, obj := range built {
 		var fields, names []string
 		s.Filled = func(field, name string) { fields, names = append(fields, field), append(names, name) }
@@ -176,6 +182,31 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 		o.see(obj.Node)
 		o.objects = append(o.objects, Object{File: obj.File, YAML: data, Former: former(obj, values, b.options.AllowUnset)})
 	}
+	if len(o.problems) == 0 { // an object with a problem is not read to its end
+		o.unmatched = append(o.unmatched, unused(o.dir, given, used)...)
+	}
+}
+
+// A valuesFile is a file that sets variables, which are fields below a path.
+type valuesFile struct {
+	name, below string
+	values      map[string]string
+}
+
+// unused returns the warnings of variables that no object of the overlay in dir has.
+func unused(dir string, files []valuesFile, used map[string]bool) []fleet.Problem {
+	var out []fleet.Problem
+	for _, f := range files {
+		for _, name := range slices.Sorted(maps.Keys(f.values)) {
+			if !used[name] {
+				out = append(out, fleet.Problem{
+					Overlay: dir, File: f.name, Field: f.below + name,
+					Message: "the variable is not used: no object has ${" + name + "}", Hint: "remove it, or correct its name",
+				})
+			}
+		}
+	}
+	return out
 }
 
 // former returns obj as earlier versions rendered it, or nil if it is the same.

@@ -121,10 +121,10 @@ func TestPinnedMissing(t *testing.T) {
 func TestPinnedStaysApart(t *testing.T) {
 	secret := "-- clusters/b/secret.yaml --\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"
 	cases := map[string]struct{ fleet, source, problem string }{
-		"Resource": {source: "-- dev/kustomization.yaml --\nresources: [../../../clusters/b/secret.yaml]\n", problem: `"../../../clusters/b/secret.yaml" leads out of the source that is in sources/platform`},
-		"Folder":   {source: "-- dev/kustomization.yaml --\nresources: [../../../clusters/b]\n", problem: "leads out of the source"},
-		"Patch":    {source: "-- dev/kustomization.yaml --\nresources: [c.yaml]\npatches: [{path: ../../../clusters/b/secret.yaml}]\n", problem: "leads out of the source"},
-		"File":     {source: "-- dev/kustomization.yaml --\nsecretGenerator: [{name: x, files: [../../../clusters/b/secret.yaml]}]\n", problem: "leads out of the source"},
+		"Resource": {source: "-- dev/kustomization.yaml --\nresources: [../../../clusters/b/secret.yaml]\n", problem: `"../../../clusters/b/secret.yaml" is outside of the source in sources/platform`},
+		"Folder":   {source: "-- dev/kustomization.yaml --\nresources: [../../../clusters/b]\n", problem: "is outside of the source"},
+		"Patch":    {source: "-- dev/kustomization.yaml --\nresources: [c.yaml]\npatches: [{path: ../../../clusters/b/secret.yaml}]\n", problem: "is outside of the source"},
+		"File":     {source: "-- dev/kustomization.yaml --\nsecretGenerator: [{name: x, files: [../../../clusters/b/secret.yaml]}]\n", problem: "is outside of the source"},
 		"Remote":   {source: "-- dev/kustomization.yaml --\nresources: ['https://example.com/x.yaml']\n", problem: "nothing is fetched while rendering"},
 		"Broken":   {source: "-- dev/kustomization.yaml --\nresources: [\n", problem: "not valid YAML"},
 		"Folder there": {

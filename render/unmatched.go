@@ -7,9 +7,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// unmatched returns the warnings of patches whose target selects no object. A kustomization
-// that several overlays include may have patches for some of them: its patch is a warning,
-// once, if it selects nothing in any of them. Folders in bases are no overlays.
+// unmatched returns the warnings of patches whose target selects no object, and of variables that
+// no object has. A folder that several overlays include may have patches and variables for some of
+// them: one is a warning, once, if it does nothing in any of them. Folders in bases are no overlays.
 func (b *Builder) unmatched(bases map[string]bool) []fleet.Problem {
 	type patch struct{ file, field string }
 	dirs := slices.DeleteFunc(slices.Sorted(maps.Keys(b.built)), func(dir string) bool { return bases[dir] || b.built[dir].part })

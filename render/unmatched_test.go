@@ -77,3 +77,63 @@ func TestUnmatchedPatches(t *testing.T) {
 		})
 	}
 }
+
+// A variable that no object has is a warning.
+func TestUnusedVariables(t *testing.T) {
+	base := "-- base/kustomization.yaml --\nresources: [c.yaml]\n-- base/c.yaml --\n" + clusterYAML("team", "${N}-${M:=x}")
+	overlay := func(dir, resources, env string) string {
+		return "-- clusters/" + dir + "/kustomization.yaml --\nresources: [../../base" + resources + "]\n-- clusters/" + dir + "/.env --\n" + env
+	}
+	values := func(file, data string) string {
+		return "-- " + file + " --\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: values\n  annotations: {fairlead.dev/substitute: 'true'}\ndata: {" + data + "}\n"
+	}
+	const shared = "-- shared/kustomization.yaml --\nresources: [values.yaml]\n"
+	const why = "the variable is not used: no object has "
+	cases := map[string]struct {
+		reason, archive string
+		want            []string
+		problems        int
+	}{
+		"Used": {
+			reason:  "one with a default counts as well",
+			archive: overlay("a", "", "N=a\nM=b\n") + base,
+		},
+		"Env": {
+			reason:  "a mistyped name",
+			archive: overlay("a", "", "N=a\nMM=b\n") + base,
+			want:    []string{"clusters/a/.env: MM: " + why + "${MM} (remove it, or correct its name)"},
+		},
+		"ConfigMap": {
+			reason:  "its file and field are named",
+			archive: overlay("a", ", values.yaml", "") + values("clusters/a/values.yaml", "N: a, X: b") + base,
+			want:    []string{"clusters/a/values.yaml: data.X: " + why + "${X} (remove it, or correct its name)"},
+		},
+		"SharedForOne": {
+			reason: "shared values may be for one of the overlays",
+			archive: overlay("a", ", ../../shared", "N=a\n") + overlay("b", ", ../../shared, m.yaml", "N=b\n") +
+				"-- clusters/b/m.yaml --\napiVersion: v1\nkind: Secret\nmetadata: {name: '${X}'}\n" + shared + values("shared/values.yaml", "X: b") + base,
+		},
+		"SharedForNobody": {
+			reason:  "shared values that no overlay uses are one warning",
+			archive: overlay("a", ", ../../shared", "N=a\n") + overlay("b", ", ../../shared", "N=b\n") + shared + values("shared/values.yaml", "X: b") + base,
+			want:    []string{"shared/values.yaml: data.X: " + why + "${X} (remove it, or correct its name)"},
+		},
+		"Problem": {
+			reason:   "an object with a problem is not read to its end",
+			archive:  overlay("a", "", "MM=b\n") + base,
+			problems: 1,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBuilder(render.Options{})
+			fleetOf := tree(tc.archive)
+			for _, rev := range []string{"sha1:1", "sha1:2"} { // built, and kept
+				f := b.render(t, rev, fleetOf)
+				if diff := cmp.Diff(tc.want, lines(f.Warnings)); diff != "" || len(f.Problems) != tc.problems {
+					t.Errorf("%s: got problems %q; warnings -want, +got:\n%s", tc.reason, lines(f.Problems), diff)
+				}
+			}
+		})
+	}
+}

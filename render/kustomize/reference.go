@@ -27,10 +27,10 @@ func (s *scanner) resolve(dir, ref string, at place) (string, bool, error) {
 	}
 	target := path.Join(dir, ref)
 	if target == ".." || strings.HasPrefix(target, "../") {
-		return "", false, at.refuse("use what is in the repository", "%q leads out of the repository", ref)
+		return "", false, at.refuse("keep what it needs in the repository, or pin its repository in spec.sources of fleet.yaml", "%q is outside of the repository", ref)
 	}
 	if home := s.home(dir); home != "" && home != s.home(target) {
-		return "", false, at.refuse("keep what it needs in the same source", "%q leads out of the source that is in %s", ref, home)
+		return "", false, at.refuse("keep what it needs in the same source", "%q is outside of the source in %s", ref, home)
 	}
 	info, err := fs.Stat(s.tree, target)
 	if err != nil || !info.IsDir() {

@@ -110,6 +110,9 @@ func (e *expander) expression(body string, nesting int) (string, *syntaxError) {
 	if name == "" {
 		return "", unsupported(body)
 	}
+	if e.Used != nil {
+		e.Used(name)
+	}
 	for _, op := range []string{":=", ":-", "=", "-"} {
 		text, ok := strings.CutPrefix(operator, op)
 		if !ok {

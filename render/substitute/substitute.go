@@ -52,6 +52,8 @@ type Substituter struct {
 	Values map[string]string
 	// AllowUnset leaves expressions without a value in the text.
 	AllowUnset bool
+	// Used, if not nil, is called with the name of each variable in an expression.
+	Used func(name string)
 	// Filled, if not nil, is called with each field whose whole value comes from a
 	// variable.
 	Filled func(field, name string)

@@ -88,7 +88,7 @@ func TestPathThatIsNotThere(t *testing.T) {
 	}
 	for _, path := range []string{"/a", "a/", "../a", "a//b"} {
 		_, err := git.New(git.Options{URL: p.url, Path: path})
-		wantKind(t, err, fleet.Invalid, "is no folder in a repository")
+		wantKind(t, err, fleet.Invalid, "must be a folder relative to the root of the repository")
 	}
 }
 

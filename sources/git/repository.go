@@ -80,7 +80,7 @@ func New(o Options) (*Repository, error) {
 	}
 	begin := cmp.Or(o.Path, ".")
 	if !fs.ValidPath(begin) {
-		return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "%q is no folder in a repository: write it from the root, without a slash at either end", begin)
+		return nil, fleet.Errorf(fleet.Invalid, "follow "+name, "invalid --path %q: must be a folder relative to the root of the repository, such as fleets/prod", begin)
 	}
 	r.clone = newClone(r.remote, o.Budget, reach{path: begin, lazy: true})
 	return r, nil

@@ -52,6 +52,9 @@ func Main(p Program, args []string, s Streams) int {
 	cmd := New(p, s)
 	cmd.SetArgs(joinWait(args))
 	ran, err := cmd.ExecuteContextC(ctx)
+	if err == nil {
+		err = unknownBelow(ran)
+	}
 	if text := message(ran, err); text != "" {
 		fmt.Fprintln(s.Err, "fairlead: "+fleet.PlainLines(text))
 	}
@@ -99,7 +102,7 @@ to a branch of the same repository. It needs no management cluster.
 	root.AddGroup(
 		&cobra.Group{ID: groupWrite, Title: "Create and validate:"},
 		&cobra.Group{ID: groupLook, Title: "Inspect:"},
-		&cobra.Group{ID: groupAsk, Title: "Operate (a request on the status branch):"},
+		&cobra.Group{ID: groupAsk, Title: "Request changes from the agent (by commits to the status branch):"},
 		&cobra.Group{ID: groupRun, Title: "Run and move the agent:"},
 		&cobra.Group{ID: groupSecrets, Title: "Secrets:"},
 	)
@@ -113,6 +116,7 @@ to a branch of the same repository. It needs no management cluster.
 		newGenerate(built),
 		newCheck(built),
 		newValidate(built),
+		newExplain(built),
 		newRender(built),
 		newPlan(built),
 		newStatus(built),
@@ -146,6 +150,7 @@ to a branch of the same repository. It needs no management cluster.
 	)
 	addContexts(root)
 	root.SetUsageFunc(usage)
+	helpOnCommands(root)
 	return root
 }
 

@@ -53,6 +53,9 @@ set come from fleet.yaml or the base.`,
 		if _, err := os.Stat(into); err != nil {
 			return noFleetAt(into, err)
 		}
+		if f.provider == "" && markedRoot(absolute(into)) == "" {
+			return fmt.Errorf("%w. Change to a clone of the fleet, set --into, or create a fleet with 'fairlead init'", noFleet(absolute(into)))
+		}
 		root := rootOf(absolute(into))
 		q := newQuestions(cmd, false)
 		t, flavor, err := f.template(q, &root)

@@ -35,6 +35,39 @@ func inWords(cmd *cobra.Command, a []string, err error) error {
 	return err
 }
 
+// unknownBelow returns the error where the command line names a command below cmd that does not
+// exist. Cobra checks that only if no help is requested.
+func unknownBelow(cmd *cobra.Command) error {
+	if a := cmd.Flags().Args(); cmd.HasSubCommands() && len(a) > 0 {
+		return &usageError{inWords(cmd, a, nil)}
+	}
+	return nil
+}
+
+// helpOnCommands has --help and the command help show nothing for a command that does not exist,
+// which is an error. Cobra shows the help of the command above it.
+func helpOnCommands(root *cobra.Command) {
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, argv []string) {
+		if unknownBelow(cmd) == nil {
+			show(cmd, argv)
+		}
+	})
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		return
+	}
+	help.RunE = func(_ *cobra.Command, names []string) error {
+		of, rest, err := root.Find(names)
+		if err != nil || of.HasSubCommands() && len(rest) > 0 {
+			return &usageError{inWords(of, rest, err)}
+		}
+		of.InitDefaultHelpFlag()
+		return of.Help()
+	}
+}
+
 // positional returns the positional arguments of cmd, as its usage line has them.
 func positional(cmd *cobra.Command) []string {
 	line, _, _ := strings.Cut(cmd.Use, " --")

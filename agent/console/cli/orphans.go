@@ -75,6 +75,12 @@ there are none, 2 if there are some, and 1 after an error.`,
 			return err
 		}
 		left := len(s.Removable()) + len(s.Vanished())
+		if !s.Recorded() && left == 0 {
+			return errors.Join(unseen, fmt.Errorf("no status of %s found, so only the locations of clusters in Git were searched. Set --source to the repository that the agent follows, or --status-repository", redacted(p.settings.Source)))
+		}
+		if !s.Recorded() && !remove {
+			fmt.Fprintln(cmd.ErrOrStderr(), "note: no status branch found, so clusters removed from Git cannot be distinguished from orphans. Set --status-repository")
+		}
 		if remove && len(s.Removable()) > 0 {
 			if !s.Recorded() {
 				return errors.Join(unseen, errors.New("no status branch found, so nothing is deleted: clusters removed from Git cannot be distinguished from orphans. Set --status-repository"))

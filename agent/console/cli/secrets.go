@@ -248,6 +248,11 @@ func newSecretsList(built wiring.Built) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if len(keys) == 0 {
+			if err := f.storeExists(cmd); err != nil {
+				return err
+			}
+		}
 		t, names := output.Table{Header: []string{"NAMESPACE", "NAME"}}, []string{}
 		for _, k := range keys {
 			t.Add(k.Namespace, k.Name)
@@ -256,6 +261,15 @@ func newSecretsList(built wiring.Built) *cobra.Command {
 		return t.Write(cmd.OutOrStdout(), output.Format(*form), names)
 	}
 	return cmd
+}
+
+// storeExists returns an error if the secret store of f does not exist.
+func (f *sourceFlags) storeExists(cmd *cobra.Command) error {
+	store, exists, err := f.from(nil, quiet(cmd.ErrOrStderr())).SecretStore()
+	if err == nil && !exists {
+		err = fmt.Errorf("secret store %s does not exist. Set --source or --secrets as for the agent", store)
+	}
+	return err
 }
 
 func newSecretsDelete(built wiring.Built) *cobra.Command {

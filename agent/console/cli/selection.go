@@ -202,7 +202,12 @@ func (f *sourceFlags) checkHere(args []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("there is no fleet in %s: no %s, folder clusters or clone in it or above it. Change to a clone of the fleet, or set --source", folder, render.ConfigFile)
+	return fmt.Errorf("%w. Change to a clone of the fleet, or set --source", noFleet(folder))
+}
+
+// noFleet returns what is wrong with a folder without markedRoot.
+func noFleet(folder string) error {
+	return fmt.Errorf("there is no fleet in %s: no %s, folder clusters or clone in it or above it", folder, render.ConfigFile)
 }
 
 // located returns what args select, where checkHere finds a fleet.

@@ -26,12 +26,12 @@ func asks(v Cluster, k fleet.Key, there []fleet.Request, options *Options) []Ask
 	of := " --source " + options.Source
 	o := newAsker(there, options)
 	out := []Ask{
-		o.ask("Look at it now", "fairlead reconcile "+k.String()+of, fleet.Request{Kind: fleet.RequestReconcile, Cluster: k}),
+		o.ask("Reconcile now", "fairlead reconcile "+k.String()+of, fleet.Request{Kind: fleet.RequestReconcile, Cluster: k}),
 	}
 	if v.Sign == Suspended {
-		out = append(out, Ask{What: "Go on", Command: "fairlead resume " + k.String() + of})
+		out = append(out, Ask{What: "Resume", Command: "fairlead resume " + k.String() + of})
 	} else {
-		out = append(out, o.ask("Leave it alone", "fairlead suspend "+k.String()+" --for 2h --reason '…'"+of, fleet.Request{Kind: fleet.RequestSuspend, Cluster: k}))
+		out = append(out, o.ask("Suspend", "fairlead suspend "+k.String()+" --for 2h --reason '…'"+of, fleet.Request{Kind: fleet.RequestSuspend, Cluster: k}))
 	}
 	for _, m := range v.Machines {
 		if len(out) == mostAsks || m.ID == "" || m.Sign == Deleting || m.Sign == Creating {
@@ -68,10 +68,10 @@ func (o asker) ofStage(st fleet.StageStatus) []Ask {
 	switch st.State {
 	case fleet.StageApproval:
 		r.Release = fleet.ReleaseApprove
-		return []Ask{o.ask("Approve of what waits in "+st.Name, command+" --approve --source "+o.Source, r)}
+		return []Ask{o.ask("Approve stage "+st.Name, command+" --approve --source "+o.Source, r)}
 	case fleet.StageHalted:
 		r.Release = fleet.ReleaseNow
-		return []Ask{o.ask("Let "+st.Name+" go on", command+" --now --reason '…' --source "+o.Source, r)}
+		return []Ask{o.ask("Continue stage "+st.Name, command+" --now --reason '…' --source "+o.Source, r)}
 	default:
 		return nil
 	}
@@ -79,7 +79,7 @@ func (o asker) ofStage(st fleet.StageStatus) []Ask {
 
 // ofWait returns what may be asked for of a cluster that waits for its turn.
 func (o asker) ofWait(w fleet.Wait) Ask {
-	return o.ask("Let it come now", "fairlead release "+w.Cluster.String()+" --now --reason '…' --source "+o.Source, fleet.Request{
+	return o.ask("Release now", "fairlead release "+w.Cluster.String()+" --now --reason '…' --source "+o.Source, fleet.Request{
 		Kind: fleet.RequestRelease, Cluster: w.Cluster, Release: fleet.ReleaseNow, Of: w.Digest,
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/agent/console/output"
 	"fairlead.dev/agent/console/statusview"
@@ -182,6 +183,9 @@ func (v *Cluster) machines(c *cluster) {
 		}
 		if one.Sign == OK && len(one.Conditions) > 0 {
 			one.Sign = Problem
+			if !slices.ContainsFunc(one.Conditions, func(c metav1.Condition) bool { return c.Type != clusterv1.PausedCondition }) {
+				one.Sign = Suspended
+			}
 		}
 		counts[one.Sign]++
 		pool, ok := at[m.Machine.Pool]
@@ -190,7 +194,7 @@ func (v *Cluster) machines(c *cluster) {
 			v.Pools = append(v.Pools, Pool{Name: string(m.Machine.Pool), Kind: "leaving", Zones: []Zone{}})
 		}
 		v.Pools[pool].add(m.Machine.FailureDomain, one)
-		if one.Sign != OK && one.Sign != Outdated {
+		if one.Sign != OK && one.Sign != Outdated && one.Sign != Suspended {
 			v.Machines = append(v.Machines, one)
 		}
 	}

@@ -91,7 +91,7 @@ func waitsFor(r fleet.Report) string {
 	case Refused(r) != "":
 		return ": " + Refused(r)
 	case len(r.Waiting) > 0:
-		return ", it waits for " + r.Waiting[0]
+		return ": waiting: " + r.Waiting[0]
 	}
 	return ""
 }

@@ -173,7 +173,7 @@ func MessageOf(r fleet.Report, orphan bool) string {
 	case Refused(r) != "":
 		text = "refused: " + Refused(r)
 	case len(r.Waiting) > 0:
-		text = "waits for " + r.Waiting[0]
+		text = "waiting: " + r.Waiting[0]
 	default:
 		text = cmp.Or(failedAddon(r), HeldBack(r))
 	}

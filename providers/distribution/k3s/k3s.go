@@ -83,7 +83,7 @@ func machine(in providers.BootstrapInput) (rancher.Machine, error) {
 	return m, nil
 }
 
-// cloudProvider returns the cloud provider that kubelets are told of.
+// cloudProvider returns the cloud provider for the kubelets.
 // Source: cluster-api-k3s, webhook of KThreesConfig.
 func cloudProvider(c serverConfig) string {
 	if c.CloudProviderName == nil {

@@ -43,7 +43,7 @@ func (c *converter) needsV1beta4(field string, set bool) {
 	c.refuse(set && !c.v1beta4, field, "kubeadm has this from Kubernetes 1.31 on")
 }
 
-// refuse notes what is wrong with field, where it is the first that is.
+// refuse records the error of field if it is the first error.
 func (c *converter) refuse(wrong bool, field, format string, args ...any) {
 	if wrong && c.err == nil {
 		c.err = fleet.FieldErrorf(field, format, args...)

@@ -2,7 +2,7 @@ package kubeadm
 
 import "fairlead.dev/fleet"
 
-// featureGates returns the gates that kubeadm is told, and refuses those that it cannot have.
+// featureGates returns the feature gates for kubeadm, and refuses unsupported ones.
 func (c *converter) featureGates(in map[string]bool) map[string]bool {
 	out, wrong := fleet.KubeadmGates(in, c.minor)
 	for _, g := range wrong {

@@ -47,7 +47,7 @@ func (Hosted) NewSecrets(*fleet.Cluster, time.Time) (map[fleet.SecretName]fleet.
 	return map[fleet.SecretName]fleet.SecretData{fleet.BootstrapSeed: {fleet.SeedKey: fleet.NewSecret(seed)}}, nil
 }
 
-// errHosted says what is not Fairlead's to do.
+// errHosted means that the operator of the control plane has to do it.
 var errHosted = errors.New("the control plane is hosted: its operator does this")
 
 func refused(c fleet.Key, op string) error {

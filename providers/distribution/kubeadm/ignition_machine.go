@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/providers/distribution/cloudinit"
 )
 
-// ignitionMachine fills in what is about the machine and not about kubeadm.
+// ignitionMachine fills in the settings of the machine that are not kubeadm's.
 func (w *writer) ignitionMachine(out *types.Config, files *ignitionFiles) error {
 	var passwords []string // users who log in with one
 	for i, u := range w.spec.Users {
@@ -185,7 +185,7 @@ func (w *writer) ignitionMount(m bootstrapv1.MountPoints, out *types.Config) err
 	out.Systemd.Units = append(out.Systemd.Units, types.Unit{
 		Name: unit.UnitNamePathEscape(where) + ".mount", Enabled: &enabled, Contents: &contents,
 	})
-	// Ignition mounts what it makes, so that files below where land on it.
+	// Ignition mounts the new file systems, so that files below are written to them.
 	for i, f := range out.Storage.Filesystems {
 		if f.Device == what && f.Path == nil {
 			out.Storage.Filesystems[i].Path = &where
@@ -219,7 +219,7 @@ func mountDevice(what string, made []bootstrapv1.Filesystem) string {
 // fsck checks it.
 func isNumber(s string) bool { return len(s) == 1 && s[0] >= '0' && s[0] <= '9' }
 
-// isWithoutDevice reports whether what is mounted as this type is a share, a tag or a name.
+// isWithoutDevice reports whether the source of a mount of this type is a share, a tag or a name.
 func isWithoutDevice(kind string) bool {
 	return slices.Contains([]string{"none", "tmpfs", "ramfs", "hugetlbfs", "overlay", "nfs", "nfs4", "9p", "virtiofs", "ceph", "glusterfs", "lustre"}, kind) ||
 		strings.HasPrefix(kind, "fuse")

@@ -38,7 +38,7 @@ type warning struct {
 	seen     time.Time // by the agent's, last
 }
 
-// kept is what is kept with the connection to a cluster.
+// kept is stored with the connection to a cluster.
 type kept struct {
 	mu     sync.Mutex
 	read   time.Time          // when events were read last

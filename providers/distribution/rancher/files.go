@@ -45,7 +45,7 @@ func userFiles(in providers.BootstrapInput, files []File) ([]cloudinit.File, err
 	return out, nil
 }
 
-// at returns err as what is wrong with the file f, the one at i.
+// at returns err as an error of the file f, the one at i.
 func at(i int, f File, err error) error {
 	return &fleet.FieldError{Field: fmt.Sprintf("files[%d]", i), Item: f.Path, Err: err}
 }

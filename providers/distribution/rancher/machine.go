@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/providers/driver/endpoint"
 )
 
-// A Machine is what a machine is set up with, beside what is the same for all.
+// A Machine has the settings of one machine, beside those that are the same for all.
 type Machine struct {
 	// Config is config.yaml, by flag: a string, a bool, a number or a list of strings.
 	// Empty values are left out.

@@ -77,7 +77,7 @@ func kind(k fleet.Kind, prefix string, versions ...kinds.Version) fleet.Kind {
 	return kinds.Of(k, versions...)
 }
 
-// servers adds to k what it says of servers at prefix.
+// servers adds to k the fields of servers at prefix.
 func servers(k *fleet.Kind, prefix string) {
 	const address = "servers come and go: use control-plane-endpoint, or address with one that leads to all of them"
 	maps.Copy(k.Refused, map[string]string{

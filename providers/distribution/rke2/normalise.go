@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/providers/distribution/rancher"
 )
 
-// How long machines are drained and volumes waited for where nobody says.
+// Default time limits of drains and of waiting for volumes.
 // Source: cluster-api-provider-rke2, webhook of RKE2ControlPlane.
 const (
 	drainSeconds  = 120
@@ -86,7 +86,7 @@ func normaliseConfig(o metav1.Object, path *field.Path, s *configSpec) (any, fie
 	return &fleet.BootstrapManifest{Kind: configKind, Path: path.String(), Spec: settled(*s), Settled: alike(settled(*s)), Secrets: rancher.Secrets(s.Files, path.Child("files"))}, validate(s, o.GetNamespace(), path)
 }
 
-// settled returns s without what does nothing, and without what is the default.
+// settled returns s without fields that have no effect or have their default.
 func settled(s configSpec) configSpec {
 	s.GzipUserData, s.AgentConfig.Format = nil, ""
 	return s

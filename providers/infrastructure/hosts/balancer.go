@@ -25,7 +25,7 @@ type balancer struct {
 	others  []*observedHost // hosts with claims of load balancers of c that Git does not name
 
 	endpoint fleet.Endpoint
-	config   []byte // as it is to be
+	config   []byte // the wanted configuration
 
 	// unknown are claims, by id, of control-plane machines that too few other hosts
 	// note and the load balancer does not lead to: a few may have made them up.
@@ -83,13 +83,13 @@ func (b *balancer) lookForUnknown(r roster, c *fleet.Cluster) error {
 		return err
 	}
 	if b.named.state == nil || b.named.state.Balanced == host.Sum(all) {
-		return nil // nothing is written where it does not answer
+		return nil // nothing is written to a host that does not answer
 	}
 	b.unknown = unknown
 	return nil
 }
 
-// doubt says why f may not be what it says, or "".
+// doubt returns why f may be false, or "".
 func (b *balancer) doubt(f *hostMachine) string {
 	if f.forged == "" && b.unknown[f.claim.ID] {
 		return "too few other hosts of HostPool " + f.claim.Pool + " note its claim, which Fairlead has them do before it makes one"
@@ -121,7 +121,7 @@ func (b *balancer) servers(r roster, c *fleet.Cluster, without string) []haproxy
 		f := &list[i]
 		m := f.machine()
 		doubt := b.doubt(f)
-		if noted := r.noted(f); doubt != "" && noted != nil { // it is in doubt, and what it was is not
+		if noted := r.noted(f); doubt != "" && noted != nil { // the claim is in doubt, and the former one is not
 			of := fleet.MachineFromTags(noted.Tags)
 			m.Name, m.Role, doubt = of.Name, of.Role, of.Damaged
 		}
@@ -155,7 +155,7 @@ func (b *balancer) observe(r roster, c *fleet.Cluster, out *fleet.Infrastructure
 	}
 }
 
-// ensureBalancer claims the host of b and has it run as it is to.
+// ensureBalancer claims the host of b and starts the load balancer on it.
 func (p *Provider) ensureBalancer(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, b *balancer) error {
 	if err := p.releaseBalancers(ctx, b.others); err != nil || b.named == nil {
 		return err

@@ -61,7 +61,7 @@ type lookCache struct {
 }
 
 type cachedLook struct {
-	busy  chan struct{} // holds one token while nobody looks
+	busy  chan struct{} // holds one token while the host is not being observed
 	state *host.State
 	err   error
 	at    time.Time // zero: there is no look, or it is outdated
@@ -101,7 +101,7 @@ func (r *reader) look(ctx context.Context, c *fleet.Cluster) (roster, error) {
 		if !s.host.Lost {
 			s.state, s.err = r.lookAt(ctx, s.host)
 		}
-		return nil // what can be told without it is told
+		return nil // facts that need no connection are reported
 	})
 	if err := context.Cause(ctx); err != nil {
 		return nil, fleet.Errorf(fleet.Unavailable, "look at the hosts of "+c.Key.String(), "%w", err)

@@ -85,7 +85,7 @@ var (
 	inURL = regexp.MustCompile(`(://[^\s/:@]+:)[^\s/@]+@`)
 )
 
-// mostLog is how much of a log is told: it stays in Git.
+// mostLog is how much of a log is reported: it stays in Git.
 const mostLog = 1500
 
 // quoteLog returns the end of a log for a message, without what may be a secret. Those

@@ -15,7 +15,7 @@ import (
 type noteCount struct {
 	claim host.Claim
 	held  int
-	doubt string // why it may not be what it says
+	doubt string // why it may be false
 }
 
 // notes returns those of machines of c, in the order in which hosts hold them; of
@@ -114,7 +114,7 @@ func (r roster) electors(k *host.Claim, s *observedHost) roster {
 	return of(s.host.Pool)
 }
 
-// doubt says why the claim on s may not be what it says, or "".
+// doubt returns why the claim on s may be false, or "".
 func (r roster) doubt(s *observedHost) string {
 	k := s.state.Claim
 	if d := k.Damage(); d != "" {

@@ -28,7 +28,7 @@ func (f *hostMachine) orphan() fleet.Orphan {
 		Provider: api.ProviderName, Place: f.host.Pool, Kind: orphanMachine, ID: string(f.claim.ProviderID()),
 		Name: f.host.Name, Reason: "the fleet has no cluster " + key, Created: f.claim.Created,
 	}
-	o.Cluster, _ = fleet.ParseKey(key) // zero where it is none
+	o.Cluster, _ = fleet.ParseKey(key) // zero if there is none
 	return o
 }
 
@@ -73,7 +73,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	found, unseen := p.lost(ctx, id, clusters)
 	is := driver.Find(found, o)
 	if is == nil {
-		return unseen // else it is gone, or somebody's
+		return unseen // else it is gone, or has an owner
 	}
 	_, err := p.run(ctx, is.Thing.host, host.Release(is.Thing.claim.ID, is.Thing.host.restarts()))
 	return wrap("remove "+o.Kind+" "+o.Name, err)

@@ -96,7 +96,7 @@ func (p machines) Exists(c *fleet.Cluster, all roster) bool { return len(all.sha
 // Wrap implements driver.Driver.
 func (p machines) Wrap(what string, err error) error { return wrap(what, err) }
 
-// Abilities tells what it can do beyond the contract.
+// Abilities returns the abilities beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
 	return providers.Abilities{OrphanRemover: p, NodeIdentifier: p, VirtualIPs: p, Checker: p, EndpointKeeper: p, Closer: p}
 }

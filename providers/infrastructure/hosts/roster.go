@@ -95,7 +95,7 @@ func (r roster) checkQuorum(spec *api.HostClusterSpec) error {
 		for _, o := range all {
 			if o.silent() {
 				silent++
-				// What a person can correct is told before what may pass.
+				// A problem that a person can fix is reported before one that may pass.
 				if first == nil || fleet.KindOf(first.err) != fleet.Unauthorized && fleet.KindOf(o.err) == fleet.Unauthorized {
 					first = o
 				}
@@ -121,7 +121,7 @@ type hostMachine struct {
 	state     *host.State  // nil: it does not answer, and others note the claim
 	err       error        // why it does not
 	releasing bool         // notes say that the machine is to be removed
-	forged    string       // why the claim may not be what it says; nothing is done because of it
+	forged    string       // why the claim may be false; nothing is done because of it
 }
 
 // machines returns those of c, in the order of hosts.

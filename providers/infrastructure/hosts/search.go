@@ -150,7 +150,7 @@ func (p *Provider) claim(ctx context.Context, s *observedHost, c *host.Claim, pa
 	return fmt.Sprintf("answers %.60q", answer), nil
 }
 
-// describeClaim says, as a reason, what is on a host; nil is the claim of somebody else.
+// describeClaim returns, as a reason, the use of a host; nil is the claim of another fleet.
 func describeClaim(k *host.Claim) string {
 	switch {
 	case k == nil:

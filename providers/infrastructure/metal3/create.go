@@ -50,7 +50,7 @@ func userData(what string, u providers.UserData) (string, error) {
 	switch plain := u.Content.Reveal(); {
 	case err != nil:
 		return "", err
-	case len(data) != len(plain): // Ironic is told it in JSON, which has no bytes
+	case len(data) != len(plain): // Ironic receives it in JSON, which has no bytes
 		return "", fleet.Errorf(fleet.Invalid, what, "its user data has %d bytes, and %d is the limit: move large files into the image, or let preKubeadmCommands fetch them", len(plain), userDataLimit)
 	}
 	return string(data), nil
@@ -231,7 +231,7 @@ func (q *search) claim(h *observedHost) (ironic.Claim, []addresses.Claim, error)
 	}, held, nil
 }
 
-// hostOf returns what a machine is told of h.
+// hostOf returns the facts about h for its machine.
 func (q *search) hostOf(h *observedHost) machine.Host {
 	return machine.Host{
 		Namespace: h.Namespace, Name: h.Name, UUID: h.node.UUID, Labels: h.object.Labels, Annotations: h.object.Annotations, BootMAC: h.spec.BootMACAddress,

@@ -330,7 +330,7 @@ func (p *Provider) outdated(ctx context.Context, o *observation, h *observedHost
 	}
 	info, _, err := p.wanted(ctx, o, h)
 	if err != nil {
-		return "" // whoever needs it is told
+		return "" // the machine that needs it reports it
 	}
 	// Where others enrolled it, its BMC takes the account that they gave until it refuses.
 	ours := n.DriverInfo[markKey] != nil || !o.isForeign(h)

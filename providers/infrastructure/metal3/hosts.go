@@ -141,7 +141,7 @@ func whyOf(h *observedHost) string {
 	return "Git has it, and it is " + string(h.node.State)
 }
 
-// consumerOf says who has h.
+// consumerOf returns the consumer of h.
 func (o *observation) consumerOf(h *observedHost) fleet.HostConsumer {
 	if h.tags != nil {
 		k, _ := fleet.ParseKey(h.tags[fleet.TagCluster])

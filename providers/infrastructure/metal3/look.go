@@ -34,7 +34,7 @@ type observation struct {
 // An observedHost is a host with what Git and Ironic say about it.
 type observedHost struct {
 	fleet.Key
-	object   *fleet.Object // nil: Git has it no more
+	object   *fleet.Object // nil: removed from Git
 	spec     *api.BareMetalHostSpec
 	bmc      api.BMC      // of spec; zero: it cannot be read
 	node     *ironic.Node // nil: Ironic has none
@@ -45,7 +45,7 @@ type observedHost struct {
 	declared host.Declared
 	next     host.Decision
 	git      machine.Preparation       // what Git wants of it before machines have it
-	wish     machine.Preparation       // what of it may be done now: with a machine on it, what is serviceable
+	wish     machine.Preparation       // the part that may be done now: with a machine on the host, the serviceable part
 	prepared machine.PreparationRecord // what of it was done
 	moves    bool                      // people say that its BMC has another address than Ironic has
 	outdated string                    // what Ironic was told of it and is not so any more; empty: nothing
@@ -114,7 +114,7 @@ func (o *observation) join() error {
 		known[machine.NodeName(k.Namespace, k.Name)] = true
 		h := o.seen(k, &object, spec)
 		if h.bmc, err = api.ParseBMC(spec.BMC.Address, true); err != nil {
-			h.bmc = api.BMC{} // whoever enrols it is told
+			h.bmc = api.BMC{} // enrolling the host reports it
 		}
 		h.git = machine.Preparation{RAID: spec.RAID, Settings: firmware[k].Settings, Updates: firmware[k].Components}
 		o.hosts = append(o.hosts, h)
@@ -200,7 +200,7 @@ func sameMachine(a, b *observedHost) bool {
 	return lifeOf(a.tags) == lifeOf(b.tags)
 }
 
-// decide says what is next to be done to h.
+// decide returns the next step of a host.
 func (p *Provider) decide(ctx context.Context, o *observation, h *observedHost) {
 	d := &h.declared
 	d.Gone, d.Online, d.External, d.Inspect = h.object == nil, h.spec.Online, h.spec.ExternallyProvisioned, h.spec.InspectionMode != api.InspectDisabled
@@ -273,7 +273,7 @@ func underWay(n *ironic.Node) bool {
 	return false
 }
 
-// adopts reports whether n is on its way to be what runs on its host.
+// adopts reports whether n is being adopted as the machine on its host.
 func adopts(n *ironic.Node) bool {
 	switch n.State {
 	case ironic.Enroll, ironic.Verifying, ironic.Manageable, ironic.Adopting, ironic.AdoptFailed:
@@ -336,7 +336,7 @@ func powerOf(h *observedHost) fleet.HostPower {
 		return fleet.HostPowerUnknown
 	}
 	switch {
-	case h.node.PowerTarget != "": // on its way
+	case h.node.PowerTarget != "": // a change is under way
 	case h.node.Power == ironic.PowerOn:
 		return fleet.HostOn
 	case h.node.Power == ironic.PowerOff:
@@ -395,7 +395,7 @@ func stateOf(h *observedHost) (s fleet.MachineState, message string, silent bool
 	return s, "", silent
 }
 
-// released returns the machine that was on h, while h is busy with what it left.
+// released returns the machine that was on h, while h is busy with its release.
 func (o *observation) released(h *observedHost) (fleet.Machine, bool) {
 	if h.node == nil || !cleans(h.node) || h.node.Target == ironic.Manageable || !o.cluster.Owns(h.record.extra) {
 		return fleet.Machine{}, false

@@ -82,7 +82,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	found, failed := p.lost(ctx, id, clusters, &o)
 	is := driver.Find(found, o)
 	if is == nil {
-		return ironic.WrapLook(op, fleet.JoinErrors(failed...)) // what nobody saw may be there
+		return ironic.WrapLook(op, fleet.JoinErrors(failed...)) // an unread host may be there
 	}
 	s := is.Thing.site
 	defer s.listings.Changed(owner)
@@ -99,7 +99,7 @@ func (s *site) releaseOrphan(ctx context.Context, op string, l *listing, n *iron
 	}
 	r := recordOf(&now)
 	if !r.occupied(&now) || now.Instance != n.Instance || lifeOf(r.ownerTags(&now)) != lifeOf(tags) {
-		return nil // it is another machine's since, or nobody's
+		return nil // another machine has it since, or none
 	}
 	n = &now
 	if damage := r.damage(n, tags); damage != "" {

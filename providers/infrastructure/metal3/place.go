@@ -13,7 +13,7 @@ import (
 // that the Ironic had when the cluster first had something there.
 const ironicPrefix = "Ironic "
 
-// An access is what is kept with an Ironic that has another address now than its id says.
+// An access is stored with an Ironic whose address differs from the one in its id.
 type access struct {
 	Endpoint string `json:"endpoint"`
 }

@@ -34,7 +34,7 @@ type Provider struct {
 	going   driver.Memory[life, snapshot.Owner] // machines whose deletion was asked for while Ironic could not release them, with their cluster
 	claimed driver.Memory[string, claimed]      // nodes that this process claimed and that need not show it yet
 	told    driver.Memory[string, account]      // what accounts of BMCs Ironic has as far as this process knows, by node
-	tries   driver.Memory[string, try]          // what came of the last step of a node, where it failed
+	tries   driver.Memory[string, try]          // the result of the last step of a node, if it failed
 	first   driver.Memory[enrolment, time.Time] // when this process first saw nodes that are new to Ironic
 }
 
@@ -122,7 +122,7 @@ func (p machines) Exists(c *fleet.Cluster, got *observation) bool {
 // Wrap implements driver.Driver.
 func (p machines) Wrap(what string, err error) error { return wrap(what, err) }
 
-// Abilities tells what it can do beyond the contract.
+// Abilities returns the abilities beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
 	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, Adopter: p, UntaggedFinder: p, NodeIdentifier: p, VirtualIPs: p, Checker: p, Rebooter: p, Placer: p, Closer: p}
 }

@@ -20,7 +20,7 @@ const (
 	TagCreated       = "fairlead.dev/created" // when the host was claimed
 )
 
-// Tags of machines that were adopted: what they have of the controller that made them.
+// Tags of adopted machines: what the controller that created them recorded.
 const (
 	TagInstance   = "fairlead.dev/instance"    // its instance_uuid, where that is not the one that follows from the tags
 	TagProviderID = "fairlead.dev/provider-id" // its provider id, where that has another name than the machine's
@@ -30,7 +30,7 @@ const (
 // where another writes extra at the same time.
 const infoKey = "fairlead"
 
-// Keys of what is kept at ironic.ExtraKey.
+// Keys of the record at ironic.ExtraKey.
 const (
 	tagsKey   = "tags"
 	failedKey = "failed" // the last deployment of the host failed

@@ -54,7 +54,7 @@ func (q *search) awaited() error {
 	return fleet.Errorf(fleet.Exhausted, "claim a host", "nodeReuse is set, and host %s, which a machine of pool %s had, is %s: waiting until it is available", coming, q.request.Pool.Name, coming.node.State)
 }
 
-// comes reports whether h is on its way to be available by itself.
+// comes reports whether h becomes available by itself.
 func (q *search) comes(h *observedHost) bool {
 	n := h.node
 	leaves := h.tags != nil && h.machine.State == fleet.MachineDeleting && !h.machine.Silent
@@ -68,7 +68,7 @@ func (o *observation) reusedBy(h *observedHost, pool fleet.PoolName) (string, er
 		return "", nil
 	}
 	spec, err := api.ReadMachine(p.Infrastructure)
-	if err != nil || !spec.NodeReuse { // a template that cannot be read is told where a machine is made of it
+	if err != nil || !spec.NodeReuse { // a template that cannot be read is reported when a machine is created from it
 		return "", nil
 	}
 	there := 0

@@ -130,7 +130,7 @@ func (p placement) print(user string) string {
 	return string(sum[:])
 }
 
-// check finds what is needed besides: groups of the zone with their rule, tags, and rights.
+// check finds missing or wrong groups of the zone with their rule, tags, and rights.
 func (f *requirements) check(ctx context.Context, c *vcenter.Client, p placement) error {
 	var errs []error
 	for _, id := range p.TagIDs {

@@ -33,7 +33,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	return wrap(op, fleet.JoinErrors(append(errs, p.finish(ctx, c, got)...)...))
 }
 
-// finish does what is to be done to machines of c.
+// finish carries out the open steps of machines of c.
 func (p *Provider) finish(ctx context.Context, c *fleet.Cluster, got *observation) []error {
 	var all []*work
 	for i := range got.sites {
@@ -142,7 +142,7 @@ func (j *work) wanted(ctx context.Context, c *fleet.Cluster, got *observation) (
 	}
 	j.compute = j.site.computeOf(all, m)
 	if j.group = at.hosts().VMGroupName; j.group != "" {
-		for i := range j.site.owned { // also those that a change of somebody else took out of the group
+		for i := range j.site.owned { // also those that another user removed from the group
 			o := &j.site.owned[i]
 			if o.Machine.FailureDomain == m.Machine.FailureDomain && o.Machine.Damaged == "" && j.site.computeOf(all, o) == j.compute {
 				j.grouped = append(j.grouped, o.VM.Ref)

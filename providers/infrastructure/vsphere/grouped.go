@@ -68,7 +68,7 @@ func (o *observation) groupOf(m *machine.Owned) string {
 	}
 	at, err := place(o.cluster, o.spec, &pool, m.Machine.FailureDomain)
 	if err != nil {
-		return "" // who makes a machine is told
+		return "" // creating a machine reports it
 	}
 	return at.hosts().VMGroupName
 }

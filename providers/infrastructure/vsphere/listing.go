@@ -53,7 +53,7 @@ func (l *listing) hold(s *site, copies map[vcenter.Ref]bool) {
 	}
 }
 
-// hold adds who has addresses of pools in another vCenter.
+// hold adds the holders of addresses of pools in another vCenter.
 func (o *observation) hold(l *listing) {
 	if o.holders == nil {
 		o.holders, o.running, o.unknown = l.holders, l.running, l.unknown
@@ -104,14 +104,14 @@ func convertOne(vm *vcenter.VM, busy string) machine.VM {
 	return v
 }
 
-// converted is convertOne with what is known of vm beside it.
+// converted is convertOne with the remembered facts about vm.
 func (p *Provider) converted(vm *vcenter.VM) machine.VM {
 	v := convertOne(vm, "")
 	p.remind(&v)
 	return v
 }
 
-// owned returns the machines of c in l, with what is known of them beside their VMs.
+// owned returns the machines of c in l, with the remembered facts about their VMs.
 func (p *Provider) owned(l *listing, c *fleet.Cluster) []machine.Owned {
 	vms := l.machines.Candidates(c)
 	for i := range vms {

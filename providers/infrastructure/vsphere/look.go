@@ -27,7 +27,7 @@ type observation struct {
 	strays  map[*machine.Owned]stray
 }
 
-// An observedSite is one vCenter with what it has of the cluster.
+// An observedSite is one vCenter with the machines of the cluster in it.
 type observedSite struct {
 	site
 	look   *vcenter.Look
@@ -164,7 +164,7 @@ type clone struct {
 	task    vcenter.Task
 	unread  *vcenter.VM    // the VM, where vCenter does not tell its configuration
 	machine *fleet.Machine // while it may become one
-	failure *fleet.Failure // where it failed
+	failure *fleet.Failure // why the observation failed
 }
 
 // A token says what a clone was asked for.

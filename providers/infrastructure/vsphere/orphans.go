@@ -109,7 +109,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	found, failed := p.lost(ctx, id, clusters, &o)
 	is := driver.Find(found, o)
 	if is == nil {
-		return vcenter.WrapLook(op, fleet.JoinErrors(failed...)) // what nobody saw may be there
+		return vcenter.WrapLook(op, fleet.JoinErrors(failed...)) // an unread VM may be there
 	}
 	s, m := is.Thing.site, is.Thing.machine
 	switch {

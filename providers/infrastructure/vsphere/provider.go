@@ -128,7 +128,7 @@ func (p machines) Exists(c *fleet.Cluster, got *observation) bool {
 // Wrap implements driver.Driver.
 func (p machines) Wrap(what string, err error) error { return wrap(what, err) }
 
-// Abilities tells what it can do beyond the contract.
+// Abilities returns the abilities beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
 	return providers.Abilities{Watcher: p, Lister: p, OrphanRemover: p, Adopter: p, UntaggedFinder: p, NodeIdentifier: p, VirtualIPs: p, Checker: p, Placer: p, Closer: p}
 }

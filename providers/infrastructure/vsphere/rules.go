@@ -39,7 +39,7 @@ func (p *Provider) dropRules(ctx context.Context, got *observation) error {
 func (p *Provider) dropRulesOf(ctx context.Context, s *site, compute *vcenter.Entity, drop func(name string) bool) error {
 	g, err := s.Groups(ctx, compute.Ref)
 	switch fleet.KindOf(err) {
-	case fleet.Unauthorized, fleet.Invalid, fleet.NotFound: // whoever may not look into it made no rule there
+	case fleet.Unauthorized, fleet.Invalid, fleet.NotFound: // without access to it, this account created no rule there
 		return nil
 	}
 	if err != nil {

@@ -115,7 +115,7 @@ func (p *Provider) sites(ctx context.Context, c *fleet.Cluster) ([]site, *api.VS
 		if err != nil {
 			return nil, nil, err
 		}
-		a.Instance = "" // it says so itself
+		a.Instance = "" // the vCenter reports it itself
 		out = append(out, site{Client: client, access: a, named: i < named})
 	}
 	return out, spec, nil

@@ -14,7 +14,7 @@ import (
 type work struct {
 	site    *observedSite
 	machine *machine.Owned
-	compute *vcenter.Entity // that it runs on; nil while it is on its way out
+	compute *vcenter.Entity // that it runs on; nil while it is being deleted
 	group   string          // of VMs, of its zone; empty: there is none
 	grouped []vcenter.Ref   // VMs of the zone on compute
 	rule    string          // that keeps its pool apart; empty: none does

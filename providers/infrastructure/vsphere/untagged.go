@@ -38,7 +38,7 @@ func (p *Provider) Untagged(ctx context.Context, c *fleet.Cluster, ids []fleet.P
 			o, known := vm.Owner()
 			return known && o.Shared() == snapshot.OwnerOf(c).Shared()
 		})
-		if len(vms) > 0 && !tagged { // of a copy and what it was made from, one stands for both
+		if len(vms) > 0 && !tagged { // a copy and its original count as one
 			out = append(out, machine.Untagged(p.converted(&vms[0]), c))
 		}
 	}

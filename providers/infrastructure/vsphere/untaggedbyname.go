@@ -73,7 +73,7 @@ func (o *observation) poolsByName(s *observedSite) map[vcenter.Ref]*fleet.Pool {
 			pool = names.Adopted(name)
 		}
 		if pool == nil || vm.Unread || taken[name] || machine.IsMadeUUID(vm.InstanceUUID) {
-			continue // nobody's, or known by its UUIDs
+			continue // without an owner, or known by its UUIDs
 		}
 		if _, known := vm.Owner(); !known {
 			out[vm.Ref] = pool

@@ -158,7 +158,7 @@ func TestLive(t *testing.T) {
 	tab.eval(`document.querySelector("details").open = true; document.querySelector("#ask a").focus(); 0`)
 	fail(3, "the cloud is on fire")
 	tab.until(`document.querySelector(".plan").innerText.includes("the cloud is on fire")`)
-	if got := tab.eval(`document.querySelector("details").open && document.activeElement.innerText.startsWith("Write it in the forge")`); got != "true" {
+	if got := tab.eval(`document.querySelector("details").open && document.activeElement.innerText.startsWith("Create the request file in the Git provider")`); got != "true" {
 		t.Error("what was open is closed, or the focus is gone")
 	}
 }

@@ -90,7 +90,7 @@ func read(data []byte, strict bool) (types.Config, error) {
 	return readContainerLinux(data)
 }
 
-// reported returns what a report holds as an error; err where it holds nothing.
+// reported returns the content of a report as an error; err if it is empty.
 func reported(r report.Report, err error) error {
 	var lines []string
 	for _, e := range r.Entries {

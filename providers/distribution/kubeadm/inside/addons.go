@@ -20,7 +20,7 @@ import (
 const (
 	kubeProxyPath = "/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy"
 	coreDNSPath   = "/apis/apps/v1/namespaces/kube-system/deployments/coredns"
-	// The container images of Kubernetes that nobody chose are here.
+	// Images that have no override come from this registry.
 	defaultRepository = "registry.k8s.io"
 )
 
@@ -34,7 +34,7 @@ func syncKubeProxy(ctx context.Context, n *workload.Conn, version, all string) e
 	}
 	now := imageOf(live.Spec.Template.Spec, name)
 	if now == "" {
-		return nil // somebody's own
+		return nil // not installed by kubeadm
 	}
 	repository, tag := splitImage(now)
 	was := repository + ":" + tag
@@ -43,7 +43,7 @@ func syncKubeProxy(ctx context.Context, n *workload.Conn, version, all string) e
 	}
 	// A tag knows no +, which begins the build of a version.
 	want := repository + ":" + strings.ReplaceAll(version, "+", "_")
-	if was == want { // somebody's digest of it stays
+	if was == want { // a digest that another user set stays
 		return nil
 	}
 	return n.Patch(ctx, kubeProxyPath, containerPatch(name, want, nil))
@@ -59,7 +59,7 @@ func syncCoreDNS(ctx context.Context, n *workload.Conn, c bootstrapv1.ClusterCon
 	}
 	now := imageOf(live.Spec.Template.Spec, "coredns")
 	if now == "" {
-		return nil // somebody's own
+		return nil // not installed by kubeadm
 	}
 	repository, tag := splitImage(now)
 	was, from := repository+":"+tag, tag
@@ -75,7 +75,7 @@ func syncCoreDNS(ctx context.Context, n *workload.Conn, c bootstrapv1.ClusterCon
 		tag = c.DNS.ImageTag
 	}
 	want := repository + ":" + tag
-	if was == want { // somebody's digest of it stays
+	if was == want { // a digest that another user set stays
 		return nil
 	}
 	if err := migrateCorefile(ctx, n, &live, from, tag); err != nil {

@@ -28,7 +28,7 @@ const (
 	configPath     = configMapsPath + "/" + configName
 )
 
-// The annotations of kubeadm-config, and the names of what they are about.
+// The annotations of kubeadm-config, with the names of their subjects.
 const (
 	configAnnotation = "fairlead.dev/config"
 	addonsAnnotation = "fairlead.dev/addons"

@@ -15,7 +15,7 @@ type Client struct{ clusters *workload.Client }
 // New returns a Client that reaches clusters through c.
 func New(c *workload.Client) *Client { return &Client{c} }
 
-// kept is what is kept with the connection to a cluster.
+// kept is stored with the connection to a cluster.
 type kept struct {
 	mu     sync.Mutex
 	etcd   *etcdClient

@@ -57,7 +57,7 @@ type BootstrapMode string
 const (
 	BootstrapAuto      BootstrapMode = "Auto"      // cloud-init where the host has it, else Script
 	BootstrapCloudInit BootstrapMode = "CloudInit" // the host's cloud-init; hosts without it are not taken
-	BootstrapScript    BootstrapMode = "Script"    // a shell script that Fairlead makes of the user data
+	BootstrapScript    BootstrapMode = "Script"    // a shell script that Fairlead creates from the user data
 )
 
 // HostPoolSpec is a group of hosts that are reached alike. The hosts of a pool keep
@@ -93,7 +93,7 @@ type HostSpec struct {
 type HostDetails struct {
 	// Address is an IP address or a DNS name.
 	Address string `json:"address"`
-	// SSH says what is different for this host; what it leaves out is as in the pool.
+	// SSH has the differences of this host. Missing fields are as in the pool.
 	SSH *SSH `json:"ssh,omitempty"`
 	// FailureDomain is the rack, room or power feed that the host shares with others.
 	FailureDomain string `json:"failureDomain,omitempty"`

@@ -20,7 +20,7 @@ const (
 	defaultUser    = "root"
 )
 
-// A validator fills in defaults and collects what is wrong.
+// A validator fills in defaults and collects errors.
 type validator struct{ objects.Validator }
 
 func (v *validator) cluster(at *field.Path, s *HostClusterSpec) {

@@ -22,7 +22,7 @@ const (
 	mostLine  = 256     // of what a host says of itself
 )
 
-// parseClaim returns nil for what is no claim of Fairlead.
+// parseClaim returns nil if the text is no claim of Fairlead.
 func parseClaim(b []byte) *Claim {
 	c := new(Claim)
 	if len(b) > mostClaim || json.Unmarshal(b, c) != nil || !plain(c.Tags[fleet.TagFleet]) {

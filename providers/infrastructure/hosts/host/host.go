@@ -110,7 +110,7 @@ func Parse(out []byte) (*State, error) {
 		}
 	}
 	s.Boot, s.Hostname, s.OS, s.Arch = v["boot"], v["hostname"], v["os"], v["arch"]
-	s.CPUs, _ = strconv.Atoi(v["cpus"]) // 0 where it does not say
+	s.CPUs, _ = strconv.Atoi(v["cpus"]) // 0 if it is not reported
 	kib, _ := strconv.ParseInt(v["memory"], 10, 64)
 	s.Memory = kib << 10
 	s.CloudInit, s.HAProxy, s.Balanced = v["cloudinit"] != "", v["haproxy"] != "", v["balanced"]

@@ -39,12 +39,12 @@ var notes string
 
 // What Take answers.
 const (
-	Taken   = "taken"   // somebody else has the host
+	Taken   = "taken"   // another fleet has the host
 	Full    = "full"    // there is no room on its disk
 	Slow    = "slow"    // it took longer than 15 seconds, and was given up
 	Claimed = "claimed" // the host is ours, and the user data is being run
 
-	Closed     = "closed"     // and a port, that firewalld lets nobody reach
+	Closed     = "closed"     // a port that firewalld blocks
 	Restarting = "restarting" // it was released just now, and is about to restart
 )
 

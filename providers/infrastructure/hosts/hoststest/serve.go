@@ -12,7 +12,7 @@ import (
 // A Fault is what goes wrong with connections to a host.
 type Fault struct {
 	Refuse bool // they are closed at once
-	Hang   bool // nobody answers
+	Hang   bool // the server does not answer
 	CutAt  int  // they break after so many bytes from the client; 0: they do not
 }
 

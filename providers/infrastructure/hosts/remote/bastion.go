@@ -15,7 +15,7 @@ import (
 // an SSH server takes few connections at a time that have not logged in yet.
 // Source: sshd_config(5), MaxStartups.
 type gateway struct {
-	busy   chan struct{} // holds one token while nobody connects
+	busy   chan struct{} // holds one token while no connection is being made
 	client *ssh.Client   // nil: there is none
 	mu     sync.Mutex
 	uses   map[*ssh.Client]int // tunnels through each client that is open

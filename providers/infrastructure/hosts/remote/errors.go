@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// An ExitError says that a script failed: what it did before, it did.
+// An ExitError says that a script failed. Its effects until then remain.
 type ExitError struct {
 	Host   string
 	Status int

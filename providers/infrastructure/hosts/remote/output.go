@@ -30,7 +30,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the end of its input.
 type tail struct {
 	kept []byte
 	most int

@@ -20,7 +20,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// An Endpoint is an SSH server and what it takes to log in.
+// An Endpoint is an SSH server with the credentials for it.
 type Endpoint struct {
 	Title   string // for messages: "host rack1-a"
 	Address string
@@ -64,7 +64,7 @@ type Dialer struct {
 	gateways map[string]*gateway // by id of the bastion
 }
 
-// idle is how long a connection is kept that nobody uses.
+// idle is how long an unused connection is kept.
 const idle = 10 * time.Minute
 
 // NewDialer returns a dialer that uses the SSH agent at socket, if not empty.
@@ -74,7 +74,7 @@ func NewDialer(socket string) *Dialer {
 
 // A link is the connection to one endpoint.
 type link struct {
-	busy   chan struct{} // holds one token while nobody uses it
+	busy   chan struct{} // holds one token while it is not in use
 	client *ssh.Client
 	used   time.Time
 }
@@ -86,7 +86,7 @@ func (l *link) drop() {
 	}
 }
 
-// link returns that of e, and closes those that nobody used for long.
+// link returns the link of e, and closes links that were unused for long.
 func (d *Dialer) link(e *Endpoint) *link {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,7 +103,7 @@ func (d *Dialer) link(e *Endpoint) *link {
 	return l
 }
 
-// forget closes those links that nobody uses right now and old says it of.
+// forget closes unused links for which old returns true.
 func (d *Dialer) forget(old func(*link) bool) {
 	for id, l := range d.links {
 		if !old(l) {

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// The bounds of what is taken for a secret.
+// The bounds of values that count as secrets.
 const (
 	leastSecret = 6
 	mostSecrets = 4000

@@ -26,11 +26,11 @@ type BMC struct {
 	Interfaces map[string]string
 	// Network says that the host boots its ramdisk by network: something gives it an address.
 	Network bool
-	// NeedsMAC says that nobody but people knows the MAC address that the host boots from.
+	// NeedsMAC says that the MAC address that the host boots from must be set in Git.
 	NeedsMAC bool
 }
 
-// bmcTypes are the schemes of addresses, with what they mean.
+// bmcTypes are the schemes of addresses, with their meaning.
 // Source: baremetal-operator, pkg/hardwareutils/bmc.
 func bmcTypes() map[string]BMC {
 	idrac := func(boot string) map[string]string {

@@ -1,8 +1,8 @@
 package api
 
-// Metal3DataTemplateSpec is what machines are told of themselves: metadata and their network.
+// Metal3DataTemplateSpec is the metadata and the network configuration that machines receive.
 type Metal3DataTemplateSpec struct {
-	ClusterName string       `json:"clusterName,omitempty"` // read by nobody
+	ClusterName string       `json:"clusterName,omitempty"` // not used
 	MetaData    *MetaData    `json:"metaData,omitempty"`
 	NetworkData *NetworkData `json:"networkData,omitempty"`
 }

@@ -28,7 +28,7 @@ type BareMetalHostSpec struct {
 	AutomatedCleaningMode AutomatedCleaningMode `json:"automatedCleaningMode,omitempty"` // default metadata
 	CustomDeploy          *CustomDeploy         `json:"customDeploy,omitempty"`          // refused
 	Architecture          string                `json:"architecture,omitempty"`
-	// DisablePowerOff has the host rebooted where it would be switched off and on.
+	// DisablePowerOff has the host rebooted instead of switched off and on.
 	DisablePowerOff   bool               `json:"disablePowerOff,omitempty"`
 	InspectionMode    InspectionMode     `json:"inspectionMode,omitempty"` // default agent
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
@@ -102,7 +102,7 @@ type SoftwareRAIDVolume struct {
 	PhysicalDisks []RootDeviceHints `json:"physicalDisks,omitempty"`
 }
 
-// FirmwareConfig is refused: Metal3 reads it no more.
+// FirmwareConfig is refused: Metal3 no longer reads it.
 type FirmwareConfig struct {
 	VirtualizationEnabled             *bool `json:"virtualizationEnabled,omitempty"`
 	SimultaneousMultithreadingEnabled *bool `json:"simultaneousMultithreadingEnabled,omitempty"`

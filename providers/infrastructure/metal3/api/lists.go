@@ -49,7 +49,7 @@ func compareRefs(a, b IPPoolReference) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// groupOf returns the API group of a kind of pools, empty where it is none.
+// groupOf returns the API group of a kind of pools; empty if there is none.
 func groupOf(kind string) string {
 	switch kind {
 	case PoolKind:

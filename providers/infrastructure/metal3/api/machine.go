@@ -17,16 +17,16 @@ type Metal3MachineTemplateSpec struct {
 	NodeReuse *bool `json:"nodeReuse,omitempty"`
 }
 
-// Metal3MachineSpec is the spec of one machine: what is written to which host.
+// Metal3MachineSpec is the spec of one machine: the image and the selection of its host.
 type Metal3MachineSpec struct {
 	ProviderID string `json:"providerID,omitempty"` // refused
-	// Image is what is written to the disk of the host.
+	// Image is written to the disk of the host.
 	Image        Image                   `json:"image,omitzero"`
 	CustomDeploy CustomDeploy            `json:"customDeploy,omitzero"`
 	UserData     *corev1.SecretReference `json:"userData,omitempty"` // refused
 	// HostSelector selects hosts by their labels; nil selects all.
 	HostSelector *HostSelector `json:"hostSelector,omitempty"`
-	// DataTemplate names the Metal3DataTemplate of what the machine is told of itself.
+	// DataTemplate names the Metal3DataTemplate with the machine's metadata and network.
 	DataTemplate *Metal3ObjectRef        `json:"dataTemplate,omitempty"`
 	MetaData     *corev1.SecretReference `json:"metaData,omitempty"`    // refused
 	NetworkData  *corev1.SecretReference `json:"networkData,omitempty"` // refused
@@ -56,7 +56,7 @@ const (
 	CleaningDisabled AutomatedCleaningMode = "disabled" // nothing is
 )
 
-// Image is what is written to a disk.
+// Image is an image to write to a disk.
 type Image struct {
 	URL string `json:"url,omitempty"`
 	// Checksum is that of the image, in hexadecimal digits, or a URL of a file that has it.

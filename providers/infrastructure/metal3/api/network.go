@@ -18,7 +18,7 @@ type NetworkDataLink struct {
 type NetworkDataLinkEthernet struct {
 	Type       string                  `json:"type,omitempty"`
 	ID         string                  `json:"id,omitempty"`
-	Name       string                  `json:"name,omitempty"` // what it is to be called; default as the system calls it
+	Name       string                  `json:"name,omitempty"` // the name to give it; default: the name in the system
 	MTU        int32                   `json:"mtu,omitempty"`  // default 1500
 	MACAddress *NetworkLinkEthernetMac `json:"macAddress,omitempty"`
 }

@@ -22,9 +22,9 @@ func resolveMachine(spec any, companions func(kind string) map[string]any) (any,
 		return spec, field.ErrorList{field.NotFound(templatePath.Child("dataTemplate", "name"), dataTemplateKind+" "+s.DataTemplate.Name)}
 	}
 	out := *s
-	if data, ok := found.(*Metal3DataTemplateSpec); ok { // else it could not be read, which is told of it
+	if data, ok := found.(*Metal3DataTemplateSpec); ok { // else it could not be read, which is reported for it
 		copied := *data
-		copied.ClusterName = "" // read by nobody
+		copied.ClusterName = "" // not used
 		out.Data = &copied
 	}
 	return &out, nil

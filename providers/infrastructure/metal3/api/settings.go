@@ -16,13 +16,13 @@ type HostFirmwareComponentsSpec struct {
 	host string // whose they are
 }
 
-// A FirmwareUpdate is what is flashed to a component: "bios", "bmc", or "nic:" and a name.
+// A FirmwareUpdate is an image to flash to a component: "bios", "bmc", or "nic:" and a name.
 type FirmwareUpdate struct {
 	Component string `json:"component"`
 	URL       string `json:"url"`
 }
 
-// Metal3RemediationSpec is what is done with a host whose Node is unhealthy.
+// Metal3RemediationSpec is the remediation of a host whose Node is unhealthy.
 type Metal3RemediationSpec struct {
 	Strategy *RemediationStrategy `json:"strategy,omitempty"`
 }

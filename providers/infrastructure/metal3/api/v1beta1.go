@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/providers/kinds"
 )
 
-// The specs of v1beta1, where they differ from those of v1beta2.
+// The specs of v1beta1 that differ from those of v1beta2.
 
 type v1beta1ClusterSpec struct {
 	ControlPlaneEndpoint APIEndpoint                     `json:"controlPlaneEndpoint,omitempty"`

@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// The functions here return what is of v1beta1 as v1beta2 has it.
+// The functions here convert parts of v1beta1 to v1beta2.
 // Source: CAPM3, api/v1beta1/conversion.go.
 
 func (v *validator) convertCluster(at *field.Path, in *v1beta1ClusterSpec) *Metal3ClusterSpec {

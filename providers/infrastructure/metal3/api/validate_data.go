@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/providers/driver/objects"
 )
 
-// dataTemplate checks what machines are told of themselves, and fills in its defaults.
+// dataTemplate checks metadata and network of machines, and fills in its defaults.
 func (v *validator) dataTemplate(at *field.Path, s *Metal3DataTemplateSpec) {
 	if s.MetaData != nil {
 		v.metaData(at.Child("metaData"), s.MetaData)

@@ -162,7 +162,7 @@ func (v *validator) inspection(at *field.Path, annotations map[string]string, s 
 	}
 }
 
-// annotations checks the annotations of a host that say what is to be done.
+// annotations checks the annotations of a host that request actions.
 func (v *validator) annotations(annotations map[string]string, s *BareMetalHostSpec) {
 	at := field.NewPath("metadata", "annotations")
 	for _, name := range slices.Sorted(maps.Keys(annotations)) {

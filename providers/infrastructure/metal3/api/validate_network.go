@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/providers/driver/objects"
 )
 
-// networkData checks the network of a machine, and writes what is said in two ways in one.
+// networkData checks the network of a machine, and unifies the two ways to write it.
 func (v *validator) networkData(at *field.Path, n *NetworkData) {
 	ids := make(map[string]bool)
 	if n.Links != nil {

@@ -93,7 +93,7 @@ const (
 	defaultRetries, defaultTimeout, minTimeout = 1, 600, 100
 )
 
-// remediation checks what is done with a sick host, and fills in its defaults.
+// remediation checks the remediation of an unhealthy host, and fills in its defaults.
 func (v *validator) remediation(at *field.Path, s *Metal3RemediationSpec) {
 	if s.Strategy == nil {
 		s.Strategy = &RemediationStrategy{}

@@ -8,7 +8,7 @@ import (
 
 // A Declared is what Git, and the look at clusters, say of a host.
 type Declared struct {
-	Gone     bool // Git has it no more
+	Gone     bool // removed from Git
 	Paused   bool // people keep Fairlead from it: annotations paused, detached
 	Online   bool // spec.online
 	External bool // spec.externallyProvisioned
@@ -20,7 +20,7 @@ type Declared struct {
 	// RememberedBy names the machine that another cluster remembers on the host, if Ironic knows no machine;
 	// empty: no known cluster remembers one.
 	RememberedBy string
-	// New says that the host is new to Ironic, and that nobody looked yet what it is made of.
+	// New says that the host is new to Ironic and not yet inspected.
 	New bool
 	// TooNew says that the host is new to Ironic, which may have lost its database: a cluster that
 	// remembers a machine on it gets the time to claim it.
@@ -67,7 +67,7 @@ const (
 	Unprepared         PreparationState = "unprepared"
 	PreparationAsked   PreparationState = "asked"   // noted at the node, which did not begin
 	PreparationEnded   PreparationState = "ended"   // the state of the node says how
-	PreparationDropped PreparationState = "dropped" // Git wants no more what is noted
+	PreparationDropped PreparationState = "dropped" // Git no longer wants the recorded preparation
 )
 
 // A Machine is one of a host.
@@ -110,7 +110,7 @@ const (
 // A Phase is where a host is, for people.
 type Phase string
 
-// The phases, as Metal3 calls them where it has one.
+// The phases, with the names that Metal3 uses, if it has one.
 const (
 	Absent         Phase = "absent"
 	Registering    Phase = "registering"
@@ -126,7 +126,7 @@ const (
 	Unknown        Phase = "unknown"
 )
 
-// A Decision is what is next to be done to a host.
+// A Decision is the next step of a host.
 type Decision struct {
 	Phase Phase
 	Step  Step

@@ -34,10 +34,10 @@ var states = map[ironic.State]func(Phase, Declared, *ironic.Node) Decision{ //no
 	ironic.ServiceFailed: serviceFailed,
 }
 
-// under waits for what is under way.
+// under waits for an operation under way.
 func under(p Phase, _ Declared, _ *ironic.Node) Decision { return wait(p) }
 
-// onHold is where somebody told Ironic to stop in the middle of its steps.
+// onHold means that another user told Ironic to stop in the middle of its steps.
 func onHold(p Phase, _ Declared, _ *ironic.Node) Decision {
 	return held(p, "Ironic was told to hold there (unhold it in Ironic)")
 }
@@ -58,7 +58,7 @@ func manageable(p Phase, h Declared, n *ironic.Node) Decision {
 	return prepare(p, h, n)
 }
 
-// prepare brings a host on its way to available that is nobody's.
+// prepare brings a host without an owner towards available.
 func prepare(p Phase, h Declared, n *ironic.Node) Decision {
 	if why := whyInUse(h, n); why != "" {
 		return held(p, "%s", why)
@@ -131,7 +131,7 @@ func available(p Phase, h Declared, n *ironic.Node) Decision {
 	return do(p, Claim)
 }
 
-// toBeInspected reports whether it is to be found out what n is made of, or once more.
+// toBeInspected reports whether n needs an inspection, or another one.
 func toBeInspected(h Declared, n *ironic.Node) bool {
 	return h.Inspect && (n.Inspected.IsZero() || h.InspectAgain)
 }
@@ -276,7 +276,7 @@ func release(p Phase, h Declared, n *ironic.Node) (d Decision, decided bool) {
 			return do(p, Unclaim), true
 		}
 	}
-	return Decision{}, false // only what is active can be released: it gets there as without a wish
+	return Decision{}, false // only an active host can be released: it becomes active as without a request
 }
 
 // ended is h without a machine that is to go and is not on the host any more: it is gone from

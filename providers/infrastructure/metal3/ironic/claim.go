@@ -17,7 +17,7 @@ const ExtraKey = "fairlead"
 type Claim struct {
 	Instance string         // see InstanceID
 	Info     map[string]any // instance_info: what to deploy
-	Extra    map[string]any // what is kept at ExtraKey, also while a release fails
+	Extra    map[string]any // the value kept at ExtraKey, also while a release fails
 	// Deploy is the deploy interface of the node; empty: the one that Ironic is set up to use;
 	// nil: as it was.
 	Deploy *string

@@ -28,7 +28,7 @@ const (
 type Options struct {
 	Rate    float64              `setting:"rate" usage:"requests per second to an Ironic"` // no bound by default
 	Timeout time.Duration        // of one request; default a minute
-	Sent    func(transport.Call) // told of each request; nil: nobody is
+	Sent    func(transport.Call) // called for each request; may be nil
 }
 
 // A Client asks one Ironic as one account. It is safe for concurrent use.

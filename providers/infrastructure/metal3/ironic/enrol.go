@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Spec is what Ironic is told of a host when it is enrolled.
+// A Spec has the properties of a host with which it is enrolled.
 type Spec struct {
 	UUID, Name     string // see NodeID
 	Driver         string // "redfish"

@@ -140,7 +140,7 @@ func explain(err error) error {
 		return transport.Plain(err)
 	}
 	words := answer(r).String()
-	if r.Actual >= http.StatusInternalServerError && !json.Valid(r.Body) { // Ironic says what is wrong in JSON
+	if r.Actual >= http.StatusInternalServerError && !json.Valid(r.Body) { // Ironic reports errors in JSON
 		return &ironicError{words: words, next: "what stands before Ironic says so: see whether Ironic runs"}
 	}
 	_, next := transport.Classify(rules, answer(r))

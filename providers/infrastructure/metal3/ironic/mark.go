@@ -8,9 +8,9 @@ import (
 
 // A Mark says whose a node is that another controller deployed.
 type Mark struct {
-	Extra any // what is kept at ExtraKey
-	Info  any // what is kept at ExtraKey of instance_info
-	// Instance is the instance_uuid of a node that has none; empty: it keeps what it has.
+	Extra any // the value kept at ExtraKey
+	Info  any // the value kept at ExtraKey of instance_info
+	// Instance is the instance_uuid of a node that has none; empty: it keeps its own.
 	Instance string
 }
 

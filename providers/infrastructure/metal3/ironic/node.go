@@ -47,7 +47,7 @@ const (
 // A Power is what a BMC says of its host.
 type Power string
 
-// What hosts are. Ironic writes null where it does not know.
+// The properties of hosts. Ironic writes null for unknown ones.
 const (
 	PowerUnknown Power = ""
 	PowerOn      Power = "power on"
@@ -79,7 +79,7 @@ type Node struct {
 	Fault             string // why Ironic put it into maintenance; empty: people did, or it is in none
 	LastError         string
 	Locked            bool   // something is under way at it
-	Instance          string // the machine whose it is; empty: nobody's
+	Instance          string // the machine that has the node; empty: none
 	Info              map[string]any
 	HasDrive          bool // Info has a config drive, which Ironic does not show
 	Extra             map[string]any
@@ -95,7 +95,7 @@ type Node struct {
 	Created           time.Time // when it was enrolled
 }
 
-// fields are what is asked of every node.
+// fields are requested of every node.
 const fields = "uuid,name,driver,provision_state,target_provision_state,power_state,target_power_state,maintenance,maintenance_reason,fault," +
 	"last_error,reservation,instance_uuid,instance_info,extra,properties,driver_info,boot_interface,deploy_interface,automated_clean,protected,retired,inspection_finished_at,provision_updated_at"
 

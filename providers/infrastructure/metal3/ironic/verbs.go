@@ -29,7 +29,7 @@ func (c *Client) Provide(ctx context.Context, node string) error {
 	return c.provision(ctx, "make available host ", node, nodes.ProvisionStateOpts{Target: nodes.TargetProvide})
 }
 
-// Adopt makes a manageable host active as it is: neither its power nor its disk is touched.
+// Adopt makes a manageable host active without a change of its power or disk.
 // It wants instance_info with an image.
 func (c *Client) Adopt(ctx context.Context, node string) error {
 	return c.provision(ctx, "adopt host ", node, nodes.ProvisionStateOpts{Target: nodes.TargetAdopt})

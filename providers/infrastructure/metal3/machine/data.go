@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3/api"
 )
 
-// A Host is what is known of the host that a machine is on.
+// A Host has the known facts about the host of a machine.
 type Host struct {
 	Namespace, Name     string
 	UUID                string // of its node in Ironic

@@ -16,12 +16,12 @@ type Pool struct {
 	ID    string // as addresses.Pool.ID: "IPPool/prod/nodes"
 	name  string
 	parts []part
-	pre   map[string]netip.Addr // pre-allocated addresses, by whom
+	pre   map[string]netip.Addr // pre-allocated addresses, by holder
 }
 
 // A part is an entry of an IPPool.
 type part struct {
-	pool    *addresses.Pool // without what is pre-allocated
+	pool    *addresses.Pool // without pre-allocated addresses
 	all     *addresses.Pool
 	gateway netip.Addr
 	dns     []netip.Addr

@@ -52,7 +52,7 @@ func ReadPreparation(driverInfo map[string]any) PreparationRecord {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		return PreparationRecord{} // somebody else wrote it: it is prepared again
+		return PreparationRecord{} // of another writer: it is prepared again
 	}
 	return out
 }
@@ -123,13 +123,13 @@ func (w *Preparation) after(was PreparationRecord) PreparationRecord {
 	return out
 }
 
-// Ask returns what is kept when w is asked for at a node that is in its state since at.
+// Ask returns the record to keep when w is requested at a node that is in its state since at.
 func (w *Preparation) Ask(was PreparationRecord, at time.Time) PreparationRecord {
 	after := w.after(was)
 	return PreparationRecord{Disks: was.Disks, Firmware: was.Firmware, Asked: &Asked{Disks: after.Disks, Firmware: after.Firmware, At: at}}
 }
 
-// Ended returns what is kept when what was asked for ended.
+// Ended returns the record to keep when the request ended.
 func (p PreparationRecord) Ended(well bool) PreparationRecord {
 	if well && p.Asked != nil {
 		p.Disks, p.Firmware = p.Asked.Disks, p.Asked.Firmware
@@ -197,7 +197,7 @@ func (w *Preparation) Interfaces(was PreparationRecord, h *api.BareMetalHostSpec
 	return map[string]string{raidInterface: b.Interfaces[raidInterface]}
 }
 
-// Disks returns how Ironic is to put the disks of h together; nil: it is told nothing.
+// Disks returns the RAID configuration of h for Ironic; nil: none.
 func (w *Preparation) Disks(was PreparationRecord, h *api.BareMetalHostSpec) ironic.Disks {
 	if disks, _ := w.outstanding(was); !disks {
 		return nil

@@ -77,7 +77,7 @@ func (a *agent) lookUp() bool {
 		} `json:"node"`
 	}
 	if a.host.i.ask(a.ctx, http.MethodGet, "/v1/lookup?addresses="+url.QueryEscape(a.host.mac), nil, &found) != nil {
-		return false // as long as nobody waits for it
+		return false // until a listener is there
 	}
 	a.host.mu.Lock()
 	defer a.host.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// certificate makes one for the address that an API is served at, which nobody else signed.
+// certificate returns a self-signed certificate for the address of an API.
 func certificate(at net.Addr) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

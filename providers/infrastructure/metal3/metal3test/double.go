@@ -30,7 +30,7 @@ type double struct {
 	lost  int               // how many times the database was lost: what was under way ends with it
 }
 
-// A node is one as the API shows it, with what it masks.
+// A node is a node as the API shows it, with its masked fields.
 type node map[string]any
 
 func (n node) text(key string) string { s, _ := n[key].(string); return s }
@@ -83,7 +83,7 @@ func (d *double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answerNode is what is asked of one node.
+// answerNode answers requests for one node.
 func (d *double) answerNode(w http.ResponseWriter, what string, n node, body any) {
 	object, _ := body.(map[string]any)
 	if by := n.text("reservation"); by != "" && !strings.HasPrefix(what, "GET ") {
@@ -138,7 +138,7 @@ func associated(n node, id string) CallFault {
 	return CallFault{Status: http.StatusConflict, Message: fmt.Sprintf("Node %s is associated with instance %s.", n.text("uuid"), id)}
 }
 
-// shown returns n as it is read: without the config drive and passwords.
+// shown returns n as clients read it: without the config drive and passwords.
 func shown(n node) node {
 	out := maps.Clone(n)
 	if info, _ := n["instance_info"].(map[string]any); info["configdrive"] != nil {

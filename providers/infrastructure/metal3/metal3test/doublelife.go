@@ -168,7 +168,7 @@ func (d *double) inspected(n node) {
 	n.set("manageable", "", "")
 }
 
-// clean makes n available, with its disk empty where it is cleaned.
+// clean makes n available, with an empty disk if it is cleaned.
 func (d *double) clean(n node) {
 	if n["automated_clean"] == false {
 		n.set("available", "", "")
@@ -207,7 +207,7 @@ func (d *double) cleaned(n node, to string, steps []map[string]any) {
 	n.set(to, "", "")
 }
 
-// serviced ends a service: n is active, and what is on its host was started.
+// serviced ends a service: n is active, and its host was started.
 func (d *double) serviced(n node, steps []map[string]any) {
 	h, why := d.host(n)
 	if why == "" {

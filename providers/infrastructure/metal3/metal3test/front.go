@@ -192,7 +192,7 @@ func matches(pattern, s string) bool {
 	return pattern == "" || ok
 }
 
-// answer counts a request, has go wrong what is to, and forwards what remains.
+// answer counts a request, injects the planned failures, and forwards the rest.
 func (f *Front) answer(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -246,7 +246,7 @@ func refuse(w http.ResponseWriter, f CallFault) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error_message": string(inner)})
 }
 
-// forward asks Ironic, and answers 503 as a proxy does where it is away.
+// forward asks Ironic, and answers 503, as a proxy does, if Ironic is away.
 func (i *Ironic) forward(w http.ResponseWriter, r *http.Request, body []byte) {
 	if i.double != nil {
 		again := r.Clone(r.Context())

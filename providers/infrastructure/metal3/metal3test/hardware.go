@@ -59,7 +59,7 @@ const (
 	AtPower      At = "power"      // a reset
 	AtBoot       At = "boot"       // the start of the ramdisk
 	AtClean      At = "clean"      // a step of cleaning
-	AtWrite      At = "write"      // the image on its way to the disk
+	AtWrite      At = "write"      // while the image is written to the disk
 	AtBootloader At = "bootloader" // what boots it
 )
 

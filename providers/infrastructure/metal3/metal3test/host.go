@@ -18,7 +18,7 @@ type Host struct {
 	password string
 	on       bool
 	shown    bool   // what the BMC says of power
-	target   string // what it starts from next
+	target   string // the next boot device
 	always   bool   // target is meant for every start
 	media    string // the image in its virtual CD drive
 	stick    string // the image in its virtual USB stick
@@ -73,7 +73,7 @@ func (h *Host) DriverInfo() map[string]any {
 
 func (h *Host) path() string { return systems + "/" + h.name }
 
-// State tells what it does.
+// State returns its current state.
 func (h *Host) State() State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,7 +90,7 @@ func (h *Host) Install(d Disk) {
 	h.shown = true
 }
 
-// Press switches it on or off as somebody does who stands before it.
+// Press switches it on or off, like a person at its power button.
 func (h *Host) Press(on bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

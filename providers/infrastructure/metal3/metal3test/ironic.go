@@ -30,8 +30,8 @@ type Options struct {
 	PageLimit int           // nodes on one page of a listing; default 1000, as Ironic's
 	Silence   time.Duration // how long a ramdisk may be silent before Ironic gives up; default a minute
 	Double    bool          // a double answers, see [double]: nothing has to be installed
-	Hardware  Hardware      // what hosts do with what is on their disks; nil: nothing
-	Log       func(string)  // told of power and of what fails; nil: nobody is
+	Hardware  Hardware      // what hosts do with the content of their disks; nil: nothing
+	Log       func(string)  // called for power changes and failures; may be nil
 }
 
 // An Ironic is one that runs, with its hosts.
@@ -140,7 +140,7 @@ func (i *Ironic) begin(ctx context.Context) error {
 	return i.Resume(ctx)
 }
 
-// Close ends it and removes what it left.
+// Close ends it and removes its leftovers.
 func (i *Ironic) Close() {
 	i.end()
 	i.Crash()

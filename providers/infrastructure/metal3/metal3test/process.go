@@ -106,7 +106,7 @@ func (i *Ironic) configure() error {
 // inside is its folder as Ironic sees it.
 func (i *Ironic) inside() string { return strings.TrimPrefix(i.dir, i.root) }
 
-// python returns a command of Ironic. It dies with this process, and goes by no proxy.
+// python returns a command of Ironic. It ends with this process, and uses no proxy.
 func (i *Ironic) python(program string, args ...string) *exec.Cmd {
 	code := "import sys; sys.argv[0] = 'ironic'; from ironic.cmd." + program + " import main; sys.exit(main())"
 	c := exec.Command("/usr/bin/python3", append([]string{"-c", code, "--config-file", filepath.Join(i.inside(), configFile)}, args...)...)

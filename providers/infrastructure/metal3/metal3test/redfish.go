@@ -148,7 +148,7 @@ func (h *Host) answerBMC(r *http.Request, at string, body map[string]any) any {
 			if target, ok := boot["BootSourceOverrideTarget"].(string); ok {
 				h.target = target
 			}
-			if enabled, ok := boot["BootSourceOverrideEnabled"].(string); ok { // Ironic sends it where it is another one
+			if enabled, ok := boot["BootSourceOverrideEnabled"].(string); ok { // Ironic sends it if it differs
 				h.always = enabled == "Continuous"
 			}
 			return http.StatusNoContent
@@ -161,7 +161,7 @@ func (h *Host) answerBMC(r *http.Request, at string, body map[string]any) any {
 
 func enabled() map[string]any { return map[string]any{"State": "Enabled", "Health": "OK"} }
 
-// action does what is posted, and returns the status of the answer.
+// action carries out a posted action, and returns the status of the answer.
 func (h *Host) action(ctx context.Context, what string, body map[string]any) int {
 	image, _ := body["Image"].(string)
 	switch what {
@@ -204,7 +204,7 @@ func (i *Ironic) readDrive(ctx context.Context, from string) (map[string]string,
 	return i.unpackISO(ctx, iso)
 }
 
-// resource is what is at a path; nil: nothing is.
+// resource returns the resource at a path; nil: there is none.
 func (h *Host) resource(what, at string) map[string]any {
 	switch what {
 	case "/Systems":

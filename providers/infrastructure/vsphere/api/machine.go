@@ -31,7 +31,7 @@ const (
 	PowerOffTrySoft PowerOffMode = "trySoft" // by the guest, and hard when the time is over
 )
 
-// VirtualMachineCloneSpec is what is cloned, where to, and what is different in the clone.
+// VirtualMachineCloneSpec names the template, the location, and the differences of the clone.
 // What names something of the inventory is a name, an inventory path or the id of a managed
 // object. What is empty is as in the template, if nothing else is said.
 type VirtualMachineCloneSpec struct {

@@ -9,7 +9,7 @@ type NetworkSpec struct {
 	Routes []NetworkRouteSpec `json:"routes,omitempty"`
 }
 
-// A NetworkDeviceSpec is one network card, and what the guest is told of it.
+// A NetworkDeviceSpec is one network card with its settings in the guest.
 type NetworkDeviceSpec struct {
 	NetworkConfiguration `json:",inline"`
 

@@ -79,7 +79,7 @@ func (v *validator) incomplete(at *field.Path, devices []NetworkDeviceSpec, doma
 	}
 }
 
-// Addressed reports whether it is said where the device gets its addresses, or that it has none.
+// Addressed reports whether the source of the device's addresses is set, or that it has none.
 func (d *NetworkDeviceSpec) Addressed() bool {
 	return d.addressed() || len(d.IPAddrs) > 0 || isTrue(d.SkipIPAllocation)
 }

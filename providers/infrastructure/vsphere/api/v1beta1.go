@@ -2,7 +2,7 @@ package api
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// The specs of v1beta1, where they differ from those of v1beta2.
+// The specs of v1beta1 that differ from those of v1beta2.
 
 type v1beta1MachineSpec struct {
 	VirtualMachineCloneSpec `json:",inline"`

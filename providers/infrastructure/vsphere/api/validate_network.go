@@ -102,7 +102,7 @@ func (v *validator) configuration(at *field.Path, n *NetworkConfiguration) {
 	n.AddressesFromPools = addresses.NormaliseRefs(&v.Errs, at.Child("addressesFromPools"), n.AddressesFromPools)
 }
 
-// overrides checks what is taken of DHCP's answer. They do nothing where it is switched off.
+// overrides checks the overrides of DHCP's answer. They have no effect if DHCP is off.
 func (v *validator) overrides(at *field.Path, o *DHCPOverrides, on *bool, flag string) {
 	if o == nil {
 		return

@@ -160,7 +160,7 @@ func (r *Request) hardware() *types.VirtualMachineConfigSpec {
 	return out
 }
 
-// allocation returns a share of a resource; nil where nothing is said.
+// allocation returns a share of a resource; nil if it is not set.
 func allocation(request, limit *int64, shares int32) *types.ResourceAllocationInfo {
 	if request == nil && limit == nil && shares == 0 {
 		return nil

@@ -32,7 +32,7 @@ func diskFile(d *types.VirtualDisk) (string, bool) {
 	return b.GetVirtualDeviceFileBackingInfo().FileName, true
 }
 
-// diskUUID returns the UUID of a disk, which it keeps wherever it is moved; empty where it has none.
+// diskUUID returns the UUID of a disk, which stays when the disk is moved; empty if it has none.
 func diskUUID(d *types.VirtualDisk) string {
 	switch b := d.Backing.(type) {
 	case *types.VirtualDiskFlatVer2BackingInfo:
@@ -251,7 +251,7 @@ func pciBacking(d api.PCIDeviceSpec) types.BaseVirtualDeviceBackingInfo {
 	}
 }
 
-// pciName is equal for devices of which one is as good as the other.
+// pciName is equal for devices that can replace each other.
 func pciName(b types.BaseVirtualDeviceBackingInfo) string {
 	switch v := b.(type) {
 	case *types.VirtualPCIPassthroughVmiopBackingInfo:

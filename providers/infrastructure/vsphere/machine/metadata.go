@@ -14,7 +14,7 @@ import (
 // IDPrefix is what the provider id of a VM begins with; its BIOS UUID follows.
 const IDPrefix = "vsphere://"
 
-// An Identity is what a machine is told of itself.
+// An Identity is the metadata that a machine receives about itself.
 type Identity struct {
 	UUID       string // of InstanceUUID
 	Hostname   fleet.MachineName

@@ -28,7 +28,7 @@ func PoolLike(c *fleet.Cluster, name fleet.MachineName) *fleet.Pool {
 	return NamesOf(c).PoolByName(name)
 }
 
-// Names tell the pool of a machine by what it is called.
+// Names derive the pool of a machine from its name.
 type Names []pattern
 
 // A pattern is what machines of a pool are called: with one part between these that tells them

@@ -22,12 +22,12 @@ type VM struct {
 	UUID         string // of its BIOS
 	InstanceUUID string
 	Tags         string            // the value of TagsKey; empty: there is none
-	Read         map[string]string // what Tags says; nil: nobody read it yet, or it says nothing
+	Read         map[string]string // the content of Tags; nil: not read yet, or empty
 	Template     bool
 	Power        types.VirtualMachinePowerState
 	Connection   types.VirtualMachineConnectionState
 	Created      time.Time
-	Booted       time.Time // when it was powered on; zero where it is not
+	Booted       time.Time // when it was powered on; zero if it is off
 	NICs         []NIC     // as the tools in the guest say
 	ToolsRunning bool
 	Busy         string // the task that runs on it, in vCenter's words; empty: none does
@@ -45,7 +45,7 @@ type NIC struct {
 // An Owned is a VM that is a machine of a cluster.
 type Owned struct {
 	VM      VM
-	Tags    map[string]string // nil where they cannot be read
+	Tags    map[string]string // nil if they cannot be read
 	Machine fleet.Machine
 	Held    string // why it must not be powered on; empty: it may be
 }
@@ -194,7 +194,7 @@ func (v *VM) hasUUID(id UUIDs) bool {
 	return strings.EqualFold(v.UUID, id.BIOS) || strings.EqualFold(v.InstanceUUID, id.Instance)
 }
 
-// whyDamaged returns what is wrong with the tags of v, which belongs to c by its UUID.
+// whyDamaged returns the defect of the tags of v, which belongs to c by its UUID.
 func (v *VM) whyDamaged(tags map[string]string, err error, c *fleet.Cluster) string {
 	if err != nil {
 		return err.Error()
@@ -244,7 +244,7 @@ func (v *VM) owned(tags map[string]string, doubt string, c *fleet.Cluster) Owned
 	return o
 }
 
-// ProviderID returns the id that the Node of v registers with; empty where it is not known.
+// ProviderID returns the id that the Node of v registers with; empty if it is not known.
 func (v *VM) ProviderID() fleet.ProviderID {
 	if v.UUID == "" {
 		return ""

@@ -14,7 +14,7 @@ import (
 // encoding.
 const MetadataKey = "guestinfo.metadata"
 
-// The keys of the extra configuration that a machine reads what it boots with from.
+// The keys of the extra configuration from which a machine reads its boot data.
 // Source: cloud-init, DataSourceVMware; Ignition, docs/supported-platforms.md.
 const (
 	userDataKey     = "guestinfo.userdata"

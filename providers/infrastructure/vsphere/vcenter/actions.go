@@ -66,7 +66,7 @@ func (c *Client) UpgradeHardware(ctx context.Context, vm Ref, version, token str
 	})
 }
 
-// PowerOn gives vm power. One that has it gives an error of which PoweredAlready holds.
+// PowerOn powers vm on. If it is on already, PoweredAlready holds of the error.
 func (c *Client) PowerOn(ctx context.Context, vm Ref, token string) (Ref, error) {
 	return c.start(ctx, "power on "+vm.Value, token, func(ctx context.Context, vim *vim25.Client) (Ref, error) {
 		res, err := methods.PowerOnVM_Task(ctx, vim, &types.PowerOnVM_Task{This: vm})

@@ -31,7 +31,7 @@ type Options struct {
 	Rate    float64       `setting:"rate" usage:"requests per second to a vCenter"` // as one user
 	Timeout time.Duration // of one request
 	Tick    time.Duration `setting:"tick" usage:"maximum age of cached vCenter data, as a 'duration'; clusters of that vCenter share the cache"`
-	Observe func(Call)    // told of each request, from any goroutine; nil: nobody is
+	Observe func(Call)    // called for each request, from any goroutine; may be nil
 	Log     *slog.Logger
 
 	// Ours reports whether the instance UUID of a VM without tags may be one that Fairlead gave

@@ -25,7 +25,7 @@ type Credential struct {
 
 	User     string
 	Password fleet.Secret
-	From     string // where it was found, for messages: "Secret prod/vsphere"
+	From     string // its origin, for messages: "Secret prod/vsphere"
 }
 
 // Digest is equal for credentials that make the same session. Whoever has another

@@ -24,7 +24,7 @@ func Wrap(op string, err error) error {
 // once.
 func WrapLook(op string, err error) error { return transport.Looked(Wrap(op, err)) }
 
-// FaultOf returns the fault of vCenter that err is of; nil where it is of none.
+// FaultOf returns the fault of vCenter in err; nil if it has none.
 func FaultOf(err error) types.BaseMethodFault {
 	for err != nil {
 		if f, ok := err.(interface{ Fault() types.BaseMethodFault }); ok {

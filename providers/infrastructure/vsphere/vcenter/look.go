@@ -231,7 +231,7 @@ func (l *Look) add(o types.ObjectContent, token func(Ref) string) error {
 // meanwhile, or an error.
 func missing(o types.ObjectContent) (gone bool, err error) {
 	if o.Obj.Type == "Task" {
-		return len(o.MissingSet) > 0, nil // of somebody else, or it ended long ago
+		return len(o.MissingSet) > 0, nil // of another owner, or it ended long ago
 	}
 	if len(o.MissingSet) == 0 {
 		return false, nil
@@ -243,7 +243,7 @@ func missing(o types.ObjectContent) (gone bool, err error) {
 	return false, fmt.Errorf("it does not show %s of %s %s: %w", m.Path, o.Obj.Type, o.Obj.Value, soap.WrapVimFault(m.Fault.Fault))
 }
 
-// detailed reports whether vm may be somebody's.
+// detailed reports whether vm may have an owner.
 func (c *Client) detailed(vm *VM) bool {
 	return vm.Tagged || vm.Unread || c.o.Ours != nil && c.o.Ours(vm.InstanceUUID)
 }
@@ -285,7 +285,7 @@ func (c *Client) addDetails(ctx context.Context, l *Look) error {
 	return nil
 }
 
-// Again reads the one with ref once more, as a look shows it; nil: it is gone. What a look shows may be old.
+// Again reads the VM with ref again, as an observation shows it; nil: it is gone. An observation may be old.
 func (c *Client) Again(ctx context.Context, ref Ref) (*VM, error) {
 	op := "read virtual machine " + ref.Value
 	objects, err := c.details(ctx, []Ref{ref}, append(alwaysPaths(), detailPaths(c.o.Keys)...))
@@ -349,7 +349,7 @@ func (c *Client) remember(l *Look) {
 	}
 }
 
-// learn replaces what is remembered with what l shows, and tells who watches.
+// learn replaces the remembered configuration with that of l, and notifies watchers.
 func (c *Client) learn(l *Look) {
 	known := make(map[Ref]identity)
 	for _, vm := range l.VMs {

@@ -43,7 +43,7 @@ func (c *Client) withUUID(ctx context.Context, uuid string) ([]VM, error) {
 	return out, nil
 }
 
-// Detailed returns VMs, whosesoever they are, with all that a look has of those that are somebody's.
+// Detailed returns VMs of any owner, with all details that an observation has of owned VMs.
 // What is gone is left out.
 func (c *Client) Detailed(ctx context.Context, refs []Ref) ([]VM, error) {
 	out, err := again(ctx, c, func(ctx context.Context) ([]VM, error) { return c.detailedOnce(ctx, refs) })

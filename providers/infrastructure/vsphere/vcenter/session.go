@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// connect logs in, unless somebody did since session number seen.
+// connect logs in, unless another goroutine did since session number seen.
 //
 // No session is kept alive beyond its use: what Watch waits for does that, and looks of every
 // tick where it does not wait, and one that nobody needs ends by itself. vCenter has room for a

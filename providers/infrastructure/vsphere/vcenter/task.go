@@ -16,13 +16,13 @@ type Task struct {
 	Ref types.ManagedObjectReference
 	// What is the operation: "VirtualMachine.clone".
 	What string
-	// Entity is what it is done to: of a clone the template.
+	// Entity is the object of the task: of a clone the template.
 	Entity types.ManagedObjectReference
-	// Token is what it was asked for with; empty where that is not known. See Clone.
+	// Token is the token of its request; empty if it is not known. See Clone.
 	Token    string
 	State    types.TaskInfoState
 	Progress int32                        // percent
-	Result   types.ManagedObjectReference // what it made; zero where it made nothing
+	Result   types.ManagedObjectReference // the created object; zero if there is none
 	Queued   time.Time                    // by vCenter's clock, as Ended
 	Ended    time.Time
 	Err      error // *fleet.Error, where State is error

@@ -83,7 +83,7 @@ func (l *Look) Find(dc *Entity, query string) (*VM, error) {
 	return nil, fleet.Errorf(fleet.Invalid, op, "several are meant (write the path of one): %s", list(paths))
 }
 
-// Template finds what is to be cloned, see Look.Find, and reads what it is made of.
+// Template finds the template to clone, see Look.Find, and reads its properties.
 func (c *Client) Template(ctx context.Context, dc *Entity, query string) (*Template, error) {
 	l, err := c.Look(ctx, snapshot.Owner{})
 	if err != nil {

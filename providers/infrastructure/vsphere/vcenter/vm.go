@@ -32,8 +32,8 @@ type VM struct {
 	Unread bool
 
 	Tagged    bool              // there is a key TagsKey
-	TagsValue string            // what it is
-	Tags      map[string]string // what TagsValue says; nil where it is no object of strings
+	TagsValue string            // the value of that field
+	Tags      map[string]string // the content of TagsValue; nil if it is no object of strings
 
 	// Details.
 	UUID         string // of the BIOS, which guests see; lower case
@@ -43,7 +43,7 @@ type VM struct {
 	Host         Ref
 	Pool         Ref       // zero of a template
 	Created      time.Time // zero where vCenter does not know
-	Booted       time.Time // when it was powered on; zero where it is not
+	Booted       time.Time // when it was powered on; zero if it is off
 	Hardware     string    // version: "vmx-19"
 	VMX          string    // path of the file: "[datastore1] name/name.vmx"
 	ToolsRunning bool
@@ -53,7 +53,7 @@ type VM struct {
 	Config       map[string]string // of Options.Keys: those that are there
 }
 
-// Owner returns whose vm is, by its tags; false where they name nobody.
+// Owner returns the owner of vm, by its tags; false if they name none.
 func (vm *VM) Owner() (snapshot.Owner, bool) {
 	k, err := fleet.ParseKey(vm.Tags[fleet.TagCluster])
 	if err != nil || vm.Tags[fleet.TagFleet] == "" || !strings.Contains(vm.Tags[fleet.TagCluster], "/") {
@@ -88,7 +88,7 @@ func alwaysPaths() []string {
 	return []string{"name", "parent", "config.instanceUuid", configPath(TagsKey)}
 }
 
-// detailPaths are read of VMs that may be somebody's.
+// detailPaths are read of VMs that may have an owner.
 func detailPaths(keys []string) []string {
 	out := []string{
 		"config.uuid", "config.template", "config.version", "config.createDate", "config.files.vmPathName",

@@ -68,7 +68,7 @@ func (c *Client) Watch(ctx context.Context, owner func(token string) (snapshot.O
 	}
 }
 
-// subjects are what is followed since a look, and how each looked when that was last told.
+// subjects are the followed objects since an observation, with their last reported state.
 type subjects struct {
 	look *Look
 	all  map[Ref]subject
@@ -99,7 +99,7 @@ type subject struct {
 	print string
 }
 
-// followed returns the VMs of l that somebody owns and the tasks that run.
+// followed returns the owned VMs of l and the running tasks.
 func followed(l *Look, owner func(string) (snapshot.Owner, bool)) map[Ref]subject {
 	out := make(map[Ref]subject)
 	if l == nil {

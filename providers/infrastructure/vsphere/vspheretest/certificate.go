@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// certificate makes one that nobody signed, as a vCenter has after its installation.
+// certificate returns a self-signed certificate, as a vCenter has after its installation.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -132,7 +132,7 @@ func (c *clone) run(ctx *vcsim.Context, f *fate) (types.AnyType, *failure) {
 // made is a VM that was just made.
 type made struct {
 	*vcsim.VirtualMachine
-	config *types.VirtualMachineConfigInfo // what is hidden of it
+	config *types.VirtualMachineConfigInfo // the hidden part of its configuration
 }
 
 // reveal shows a VM whole.

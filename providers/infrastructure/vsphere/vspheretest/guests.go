@@ -147,7 +147,7 @@ func noGuest() []types.PropertyChange {
 	}
 }
 
-// powered is told that a machine was switched on or off, under its lock.
+// powered is called when a machine is switched on or off, under its lock.
 func (v *VCenter) powered(ctx *vcsim.Context, ref types.ManagedObjectReference, on bool) {
 	vm, ok := v.Registry().Get(ref).(*vcsim.VirtualMachine)
 	if !ok || vm.Config == nil {
@@ -166,7 +166,7 @@ func (v *VCenter) powered(ctx *vcsim.Context, ref types.ManagedObjectReference, 
 	}
 }
 
-// gone is told that a machine leaves the inventory, under its lock.
+// gone is called when a machine leaves the inventory, under its lock.
 func (v *VCenter) gone(_ *vcsim.Context, ref types.ManagedObjectReference) {
 	if vm, ok := v.Registry().Get(ref).(*vcsim.VirtualMachine); ok && v.opts.Power != nil {
 		m := v.read(vm)

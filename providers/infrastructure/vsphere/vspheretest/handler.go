@@ -68,7 +68,7 @@ var overridden = map[string]bool{
 	"FindAllByUuid": true,
 }
 
-// A collector is vcsim's PropertyCollector, of which it makes one for each session.
+// A collector is vcsim's PropertyCollector. Each session has one.
 type collector struct{ vcsim.PropertyCollector }
 
 // RetrievePropertiesEx hides what a user may not see.

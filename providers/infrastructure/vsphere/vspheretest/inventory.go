@@ -41,7 +41,7 @@ func (v *VCenter) Rules(path string) []types.BaseClusterRuleInfo {
 	return conf.Rule
 }
 
-// Local is a client of people for whom nothing goes wrong, and whose calls nobody counts.
+// Local is a client whose calls never fail and are not counted.
 func (v *VCenter) Local() *vim25.Client {
 	c, err := vim25.NewClient(context.Background(), v.model.Service)
 	if err != nil {

@@ -44,7 +44,7 @@ func (v *VCenter) Copy(ref types.ManagedObjectReference, name string) Machine {
 	return v.clone(ref, *vm.Parent, *vm.ResourcePool, name)
 }
 
-// AddMachine makes a VM that is nobody's, of the first template of its data center.
+// AddMachine creates a VM without an owner, of the first template of its data center.
 func (v *VCenter) AddMachine(folder, name string) Machine {
 	dc := "/" + splitPath(folder)[0]
 	template := v.Ref(dc + "/vm/templates/" + v.opts.Templates[0].Name)

@@ -16,7 +16,7 @@ import (
 type Grant struct {
 	Path       string   // of the object: "/", "/DC0/vm/fleet"
 	Privileges []string // by their ids; System.Anonymous, System.View and System.Read come with each
-	Alone      bool     // what is below has none of it
+	Alone      bool     // objects below do not inherit it
 	None       bool     // no access, as the role of that name
 }
 

@@ -16,7 +16,7 @@ const (
 	attachTags   = "InventoryService.Tagging.AttachTag"
 )
 
-// sessionCookie is how a service of SOAP is told the session of vCenter.
+// sessionCookie is the cookie with which a SOAP service receives the session of vCenter.
 var sessionCookie = regexp.MustCompile(`<vcSessionCookie[^>]*>([^<]*)<`)
 
 // forbidsService answers calls of storage policies and tags that a user may not make, and

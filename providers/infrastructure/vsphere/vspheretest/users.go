@@ -8,14 +8,14 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// A user is somebody who may log in.
+// A user is an account that may log in.
 type user struct {
 	password string
 	admin    bool
 	grants   []Grant
 }
 
-// AddUser lets somebody log in who has grants alone. The same name again changes both.
+// AddUser adds an account with the given grants alone. The same name again replaces both.
 func (v *VCenter) AddUser(name, password string, grants ...Grant) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

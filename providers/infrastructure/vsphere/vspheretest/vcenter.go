@@ -57,7 +57,7 @@ type Options struct {
 // A VCenter is a vCenter in this process.
 type VCenter struct {
 	model *vcsim.Model
-	inner *vcsim.Server // listens, and nobody is told where
+	inner *vcsim.Server // listens on an address that tests do not know
 	serve *http.Server
 	url   *url.URL
 	cert  *x509.Certificate
@@ -140,7 +140,7 @@ func (v *VCenter) create() error {
 	starting.Lock()
 	defer starting.Unlock()
 	m := vcsim.VPX()
-	m.ServiceContent.About.InstanceUuid = uuid.NewString() // vcsim gives all the same
+	m.ServiceContent.About.InstanceUuid = uuid.NewString() // vcsim gives all instances the same
 	m.Datacenter, m.Cluster, m.ClusterHost, m.Pool = v.opts.Datacenters, v.opts.Clusters, v.opts.ClusterHosts, v.opts.Pools
 	m.Datastore, m.Portgroup, m.Host, m.Machine = v.opts.Datastores, v.opts.Portgroups, 0, 0
 	if err := m.Create(); err != nil {

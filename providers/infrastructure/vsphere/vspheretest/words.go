@@ -105,7 +105,7 @@ func splice(text []byte, from, to int, s string) []byte {
 	return bytes.Join([][]byte{text[:from], []byte(s), text[to:]}, nil)
 }
 
-// say gives the words of a fault of which this is the XML.
+// say returns the words of the fault in the given XML.
 func say(kind string, text []byte) string {
 	f := faultNamed(kind)
 	if f == nil {
@@ -115,7 +115,7 @@ func say(kind string, text []byte) string {
 	for _, field := range []string{"Name", "Datastore", "InvalidProperty", "ExistingState", "File", "Reason"} {
 		value := regexp.MustCompile(`<` + strings.ToLower(field[:1]) + field[1:] + `>([^<]*)<`).FindSubmatch(text)
 		if into := v.FieldByName(field); value != nil && into.IsValid() && into.Kind() == reflect.String {
-			into.SetString(string(value[1])) // escaped, as it is in what is answered
+			into.SetString(string(value[1])) // escaped, as in the answer
 		}
 	}
 	if o, ok := f.(*types.ManagedObjectNotFound); ok {
