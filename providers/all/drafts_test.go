@@ -19,7 +19,11 @@ func drafted(t testing.TB, text string) ([]fleet.Cluster, []string) {
 	for doc := range strings.SplitSeq(text, "\n---\n") {
 		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
 	}
-	distributions, drafter := all.Distributions(nil), providers.NewDrafter(nil)
+	limits := make(providers.Limits)
+	for _, f := range all.Factories() {
+		limits[f.Name] = providers.Limit{VirtualIP: f.VirtualIP}
+	}
+	distributions, drafter := all.Distributions(nil), providers.NewDrafter(limits)
 	decoder := decode.New("f", kinds(t)).WithDraft(func(c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
 		d, err := distributions.Of(c)
 		if err != nil {
@@ -118,6 +122,67 @@ func TestDraftsOfWorkersElsewhere(t *testing.T) {
 	}
 	if _, problems := drafted(t, fmt.Sprintf(base, "{{ x")); len(problems) != 1 || !strings.Contains(problems[0], "spec.template.spec.files[0]: no machine") {
 		t.Errorf("problems %v", problems)
+	}
+}
+
+// TestDraftsOfVirtualAddresses: servers that have the address of the endpoint by turns listen at its
+// port, since nothing leads from one port to another.
+func TestDraftsOfVirtualAddresses(t *testing.T) {
+	const (
+		inMemory = "backend: {inMemory: {}}"
+		virtual  = "backend: {inMemory: {virtualIP: {}}}, controlPlaneEndpoint: {host: 10.0.0.7, port: %d}"
+		network  = "clusterNetwork: {"
+		config   = "kubeadmConfigSpec: {clusterConfiguration: {encryptionAlgorithm: ECDSA-P256}}"
+		first    = "kubeadmConfigSpec: {initConfiguration: {localAPIEndpoint: {bindPort: 7443}}}"
+		joining  = "kubeadmConfigSpec: {joinConfiguration: {controlPlane: {localAPIEndpoint: {bindPort: 7443}}}}"
+		both     = "kubeadmConfigSpec: {initConfiguration: {localAPIEndpoint: {bindPort: 7443}}, joinConfiguration: {controlPlane: {localAPIEndpoint: {bindPort: 7443}}}}"
+		brought  = "kubeadmConfigSpec: {files: [{path: /etc/kubernetes/manifests/vip.yaml, content: 'value: 10.0.0.7'}], initConfiguration: {localAPIEndpoint: {bindPort: 7443}}}"
+		k3s      = "kthreesConfigSpec: {"
+	)
+	at := func(port int, change ...string) []string {
+		return append([]string{inMemory, fmt.Sprintf(virtual, port)}, change...)
+	}
+	for name, tc := range map[string]struct {
+		distribution string
+		change       []string
+		want         string // of each problem; empty: none
+	}{
+		"6443":                          {"kubeadm", at(6443), ""},
+		"another port of the endpoint":  {"kubeadm", at(443), "its port is 443, but the API server of the machine listens at 6443"},
+		"another port of the first":     {"kubeadm", at(6443, config, first), "its port is 6443, but the API server of the machine listens at 7443"},
+		"another port of joining ones":  {"kubeadm", at(6443, config, joining), "its port is 6443, but the API server of the machine listens at 7443"},
+		"another port of all":           {"kubeadm", at(7443, config, both), ""},
+		"port of the network":           {"kubeadm", []string{inMemory, "backend: {inMemory: {virtualIP: {}}}", network, network + "apiServerPort: 443, "}, "its port is 443, but"},
+		"port of the Cluster":           {"kubeadm", at(6443, network, "controlPlaneEndpoint: {host: 10.0.0.8, port: 8443}\n  "+network), "its port is 8443, but"},
+		"name in the Cluster":           {"kubeadm", []string{inMemory, "backend: {inMemory: {virtualIP: {}}}", network, "controlPlaneEndpoint: {host: api.example.com, port: 6443}\n  " + network}, "it is no address"},
+		"people's own":                  {"kubeadm", at(6443, config, brought), ""},
+		"load balancer at another port": {"kubeadm", []string{inMemory, inMemory + ", controlPlaneEndpoint: {host: 10.0.0.7, port: 443}", config, first}, ""},
+		"K3s":                           {"k3s", at(6443), ""},
+		"K3s at another port":           {"k3s", at(443), "its port is 443, but"},
+		"K3s at the port of endpoint":   {"k3s", at(7443, "serverConfig: {", "serverConfig: {httpsListenPort: '7443', "), ""},
+		"RKE2":                          {"rke2", at(6443), ""},
+		"RKE2 at another port":          {"rke2", at(9345), "its port is 9345, but"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := distributions()[tc.distribution]
+			text := fmt.Sprintf(clusterManifests, d.kind, d.older, d.bootstrap) + d.manifests
+			for i := 0; i < len(tc.change); i += 2 {
+				changed := strings.Replace(text, tc.change[i], tc.change[i+1], 1)
+				if changed == text {
+					t.Fatalf("the manifests have no %q", tc.change[i])
+				}
+				text = changed
+			}
+			clusters, problems := drafted(t, text)
+			if tc.want == "" && (len(problems) > 0 || len(clusters) != 1) || tc.want != "" && len(problems) == 0 {
+				t.Errorf("%d clusters, problems %q", len(clusters), problems)
+			}
+			for _, p := range problems {
+				if !strings.Contains(p, "no machine can be made from this") || !strings.Contains(p, tc.want) {
+					t.Errorf("problem %q, want %q", p, tc.want)
+				}
+			}
+		})
 	}
 }
 
