@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // A Drafter creates user data of machines that do not exist, to check whether they could be
@@ -34,9 +35,34 @@ type Drafter struct {
 // mostKnown bounds the cache of a Drafter.
 const mostKnown = 10_000
 
-// Limits are functions by provider that refuse user data with which no machine of that provider
-// can boot, for example if it is too large. A provider without one accepts everything.
-type Limits map[string]func(UserData) error
+// Limits are, by provider, what user data of its machines depends on.
+type Limits map[string]Limit
+
+// A Limit is what user data of the machines of a provider depends on.
+type Limit struct {
+	// UserData refuses user data with which no machine of the provider can boot, for example if
+	// it is too large. Nil: it accepts everything.
+	UserData func(UserData) error
+	// VirtualIP is that of the Factory.
+	VirtualIP func(c *fleet.Cluster) (*endpoint.VirtualIP, error)
+}
+
+// serve adds to in, for a server of c on that provider, how servers serve the endpoint of c. If
+// they do, the port of the endpoint is that which its API servers have.
+func (l Limits) serve(provider string, c *fleet.Cluster, in *BootstrapInput) error {
+	virtualIP := l[provider].VirtualIP
+	if virtualIP == nil || in.Join == fleet.JoinWorker {
+		return nil
+	}
+	v, err := virtualIP(c)
+	if v == nil || err != nil {
+		return err
+	}
+	named := c.NamedEndpoint()
+	in.VirtualIP = v
+	in.Endpoint = fleet.Endpoint{Host: cmp.Or(named.Host, in.Endpoint.Host), Port: cmp.Or(named.Port, c.Network.APIServerPort, in.Endpoint.Port)}
+	return nil
+}
 
 // longerStandIns is the number of bytes by which stand-ins may be longer than the real values.
 // Certificates, the largest part of user data, are shorter than real ones.
@@ -45,7 +71,7 @@ const longerStandIns = 1 << 10
 // refuse returns why no machine of that provider can boot with u, or with less than that; nil if
 // one may.
 func (l Limits) refuse(provider string, u UserData) error {
-	limit := l[provider]
+	limit := l[provider].UserData
 	if limit == nil {
 		return nil
 	}
@@ -70,6 +96,9 @@ func NewDrafter(limits Limits) *Drafter {
 // stand-ins, or are temporary.
 func (r *Drafter) Draft(d Distribution, c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
 	in, provider := input(c, p, join), cmp.Or(p.Provider, c.Provider)
+	if err := r.limits.serve(provider, c, &in); err != nil {
+		return invalid(err)
+	}
 	key, err := identity(d, provider, in)
 	if err != nil {
 		return nil // what cannot be marshalled was not decoded

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/endpoint"
 )
 
 // A Factory creates one kind of Infrastructure.
@@ -20,6 +21,9 @@ type Factory struct {
 	// Limit refuses user data with which no machine can boot, as CreateMachine does. Nil: a limit is
 	// not known without a request to the infrastructure.
 	Limit func(u UserData) error
+	// VirtualIP returns what VirtualIPs returns, from the manifests alone. Nil: no cluster has a
+	// virtual address.
+	VirtualIP func(c *fleet.Cluster) (*endpoint.VirtualIP, error)
 }
 
 // Options are the options of every provider.

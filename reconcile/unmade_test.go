@@ -23,8 +23,10 @@ func TestNothingIsRemovedForATemplateWithoutUserData(t *testing.T) {
 		"  clusterName: eu-1\n  replicas", "  rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}}\n  clusterName: eu-1\n  replicas",
 	}
 	for name, change := range map[string][]string{
-		"control plane": {machines, "  kubeadmConfigSpec: {" + files + "}\n" + machines},
-		"workers":       {"{joinConfiguration", "{" + files + ", joinConfiguration"},
+		"control plane":           {machines, "  kubeadmConfigSpec: {" + files + "}\n" + machines},
+		"control plane, Ignition": {machines, "  kubeadmConfigSpec: {format: ignition, " + files + "}\n" + machines},
+		"workers":                 {"{joinConfiguration", "{" + files + ", joinConfiguration"},
+		"workers, Ignition":       {"{joinConfiguration", "{format: ignition, " + files + ", joinConfiguration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -52,7 +52,7 @@ func (b Built) distributions(c *workload.Client) providers.Distributions {
 func (b Built) limits() providers.Limits {
 	out := make(providers.Limits)
 	for _, f := range b.Providers {
-		out[f.Name] = f.Limit
+		out[f.Name] = providers.Limit{UserData: f.Limit, VirtualIP: f.VirtualIP}
 	}
 	return out
 }

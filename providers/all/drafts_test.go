@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/all"
@@ -19,7 +21,11 @@ func drafted(t testing.TB, text string) ([]fleet.Cluster, []string) {
 	for doc := range strings.SplitSeq(text, "\n---\n") {
 		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
 	}
-	distributions, drafter := all.Distributions(nil), providers.NewDrafter(nil)
+	limits := make(providers.Limits)
+	for _, f := range all.Factories() {
+		limits[f.Name] = providers.Limit{VirtualIP: f.VirtualIP}
+	}
+	distributions, drafter := all.Distributions(nil), providers.NewDrafter(limits)
 	decoder := decode.New("f", kinds(t)).WithDraft(func(c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
 		d, err := distributions.Of(c)
 		if err != nil {
@@ -78,12 +84,17 @@ func TestDrafts(t *testing.T) {
 		"Ignition's own config":       {"kubeadm", template("format: ignition, ignition: {containerLinuxConfig: {additionalConfig: 'a: ['}}"), "spec.template.spec.ignition.containerLinuxConfig.additionalConfig"},
 		"broken Secret":               {"kubeadm", with("{{ nope", template("files: [{path: /a, contentFormat: Template, "+from+"}]")), "spec.template.spec.files[0].contentFrom.secret: no machine can be made from this: the content is not a template"},
 		"Secret in Ignition":          {"kubeadm", with("no base64!", template("format: ignition, files: [{path: /a, encoding: base64, "+from+"}]")), "spec.template.spec.files[0].encoding: no machine can be made from this: the content is not in base64"},
+		"no base64":                   {"kubeadm", template("files: [{path: /a, encoding: base64, content: aGVsbG8}]"), "spec.template.spec.files[0].encoding: no machine can be made from this: the content is not in base64"},
+		"no gzip":                     {"kubeadm", template("files: [{path: /a, encoding: gzip+base64, content: aGVsbG8=}]"), "spec.template.spec.files[0].encoding: no machine can be made from this: the content is not in gzip"},
+		"no gzip of Ignition":         {"kubeadm", template("format: ignition, files: [{path: /a, encoding: gzip+base64, content: aGVsbG8=}]"), "spec.template.spec.files[0].encoding: no machine can be made from this: the content is not in gzip"},
 		"sealed Secret":               {"kubeadm", with("REDACTED", template("format: ignition, files: [{path: /a, encoding: base64, "+from+"}, {path: /b, encoding: gzip+base64, "+from+"}, {path: /c, contentFormat: Template, "+from+"}]")), ""},
 		"sealed Secret of cloud-init": {"kubeadm", with("REDACTED", template("files: [{path: /a, encoding: base64, "+from+"}, {path: /b, encoding: gzip+base64, "+from+"}, {path: /c, contentFormat: Template, "+from+"}]")), ""},
 		"external etcd":               {"kubeadm", plane("clusterConfiguration: {etcd: {external: {endpoints: ['https://10.0.0.5:2379'], caFile: /e/ca.crt, certFile: /e/c.crt, keyFile: /e/c.key}}}"), ""},
 		"cluster that is deleted":     {"kubeadm", append(template("format: ignition, files: [{path: a, content: a}]"), "kind: Cluster\nmetadata: {", "kind: Cluster\nmetadata: {annotations: {fairlead.dev/delete: \"true\"}, "), ""},
 		"file of K3s":                 {"k3s", []string{machine, strings.Replace(machine, "serverConfig", "files: [{path: /a, content: '{{ x'}], serverConfig", 1)}, "KThreesConfigTemplate spec.template.spec.files[0]: no machine can be made from this: {{ begins"},
 		"server of K3s":               {"k3s", []string{"kthreesConfigSpec: {", "kthreesConfigSpec: {preK3sCommands: ['{{ x'], "}, "KThreesControlPlane spec.kthreesConfigSpec: no machine can be made from this: command \"{{ x\""},
+		"no base64 of K3s":            {"k3s", []string{machine, strings.Replace(machine, "serverConfig", "files: [{path: /a, encoding: base64, content: aGVsbG8}], serverConfig", 1)}, "KThreesConfigTemplate spec.template.spec.files[0].encoding: no machine can be made from this: the content is not in base64"},
+		"no gzip of RKE2":             {"rke2", template("files: [{path: /a, encoding: gzip, content: hello}]"), "RKE2ConfigTemplate spec.template.spec.files[0].encoding: no machine can be made from this: the content is not in gzip"},
 		"file of RKE2":                {"rke2", template("files: [{path: /a, content: '{# x'}]"), "RKE2ConfigTemplate spec.template.spec.files[0]: no machine can be made from this: {# begins"},
 		"server of RKE2":              {"rke2", []string{"  registrationMethod", "  files: [{path: /a, content: '{{ x'}]\n  registrationMethod"}, "RKE2ControlPlane spec.files[0]: no machine can be made from this: {{ begins"},
 	} {
@@ -118,6 +129,129 @@ func TestDraftsOfWorkersElsewhere(t *testing.T) {
 	}
 	if _, problems := drafted(t, fmt.Sprintf(base, "{{ x")); len(problems) != 1 || !strings.Contains(problems[0], "spec.template.spec.files[0]: no machine") {
 		t.Errorf("problems %v", problems)
+	}
+}
+
+// TestUnmade: each look at a cluster knows the pools and ways to join of which no machine can be
+// made, for each distribution and format, and a plan removes no machine for them. Here a Secret
+// breaks a file of all pools.
+func TestUnmade(t *testing.T) {
+	const (
+		config   = "kubeadmConfigSpec: {clusterConfiguration: {encryptionAlgorithm: ECDSA-P256}}"
+		template = "spec: {template: {spec: {}}}"
+		k3s      = "spec: {template: {spec: {serverConfig: {cloudProviderName: \"\"}}}}"
+		file     = "files: [{path: /etc/motd, %scontentFrom: {secret: {name: s, key: k}}}]"
+	)
+	for name, tc := range map[string]struct {
+		distribution string
+		broken       string // content of the Secret
+		field        string // of files
+		change       []string
+	}{
+		"kubeadm":           {"kubeadm", "{{ nope", "contentFormat: Template, ", []string{config, "kubeadmConfigSpec: {%s}", template, "spec: {template: {spec: {%s}}}"}},
+		"kubeadm, Ignition": {"kubeadm", "aGVsbG8", "encoding: base64, ", []string{config, "kubeadmConfigSpec: {format: ignition, %s}", template, "spec: {template: {spec: {format: ignition, %s}}}"}},
+		"k3s":               {"k3s", "aGVsbG8", "encoding: base64, ", []string{"kthreesConfigSpec: {", "kthreesConfigSpec: {%s, ", k3s, "spec: {template: {spec: {%s}}}"}},
+		"rke2":              {"rke2", "aGVsbG8", "encoding: base64, ", []string{"  registrationMethod", "  %s\n  registrationMethod", template, "spec: {template: {spec: {%s}}}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := distributions()[tc.distribution]
+			text := fmt.Sprintf(clusterManifests, d.kind, d.older, d.bootstrap) + d.manifests
+			for i := 0; i < len(tc.change); i += 2 {
+				changed := strings.Replace(text, tc.change[i], fmt.Sprintf(tc.change[i+1], fmt.Sprintf(file, tc.field)), 1)
+				if changed == text {
+					t.Fatalf("the manifests have no %q", tc.change[i])
+				}
+				text = changed
+			}
+			unmade := func(content string) map[string]bool {
+				var objects []render.Object
+				for doc := range strings.SplitSeq(text+fmt.Sprintf("\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: prod}\nstringData: {k: %q}\n", content), "\n---\n") {
+					objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
+				}
+				clusters, problems := decode.New("f", kinds(t)).Decode("clusters/eu-1", objects)
+				if len(clusters) != 1 {
+					t.Fatal(problems)
+				}
+				c, out := &clusters[0], make(map[string]bool)
+				impl, err := all.Distributions(nil).Of(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, u := range providers.NewDrafter(nil).Unmade(impl, c) {
+					p, _ := c.Pool(u.Pool)
+					out[string(p.Role)+" "+string(u.Join)] = true
+				}
+				return out
+			}
+			want := map[string]bool{"control-plane Init": true, "control-plane ControlPlane": true, "worker Worker": true}
+			if diff := cmp.Diff(want, unmade(tc.broken)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if got := unmade("aGVsbG8="); len(got) > 0 {
+				t.Errorf("with a good Secret: %v", got)
+			}
+		})
+	}
+}
+
+// TestDraftsOfVirtualAddresses: servers that have the address of the endpoint by turns listen at its
+// port, since nothing leads from one port to another.
+func TestDraftsOfVirtualAddresses(t *testing.T) {
+	const (
+		inMemory = "backend: {inMemory: {}}"
+		virtual  = "backend: {inMemory: {virtualIP: {}}}, controlPlaneEndpoint: {host: 10.0.0.7, port: %d}"
+		network  = "clusterNetwork: {"
+		config   = "kubeadmConfigSpec: {clusterConfiguration: {encryptionAlgorithm: ECDSA-P256}}"
+		first    = "kubeadmConfigSpec: {initConfiguration: {localAPIEndpoint: {bindPort: 7443}}}"
+		joining  = "kubeadmConfigSpec: {joinConfiguration: {controlPlane: {localAPIEndpoint: {bindPort: 7443}}}}"
+		both     = "kubeadmConfigSpec: {initConfiguration: {localAPIEndpoint: {bindPort: 7443}}, joinConfiguration: {controlPlane: {localAPIEndpoint: {bindPort: 7443}}}}"
+		brought  = "kubeadmConfigSpec: {files: [{path: /etc/kubernetes/manifests/vip.yaml, content: 'value: 10.0.0.7'}], initConfiguration: {localAPIEndpoint: {bindPort: 7443}}}"
+		k3s      = "kthreesConfigSpec: {"
+	)
+	at := func(port int, change ...string) []string {
+		return append([]string{inMemory, fmt.Sprintf(virtual, port)}, change...)
+	}
+	for name, tc := range map[string]struct {
+		distribution string
+		change       []string
+		want         string // of each problem; empty: none
+	}{
+		"6443":                          {"kubeadm", at(6443), ""},
+		"another port of the endpoint":  {"kubeadm", at(443), "its port is 443, but the API server of the machine listens at 6443"},
+		"another port of the first":     {"kubeadm", at(6443, config, first), "its port is 6443, but the API server of the machine listens at 7443"},
+		"another port of joining ones":  {"kubeadm", at(6443, config, joining), "its port is 6443, but the API server of the machine listens at 7443"},
+		"another port of all":           {"kubeadm", at(7443, config, both), ""},
+		"port of the network":           {"kubeadm", []string{inMemory, "backend: {inMemory: {virtualIP: {}}}", network, network + "apiServerPort: 443, "}, "its port is 443, but"},
+		"port of the Cluster":           {"kubeadm", at(6443, network, "controlPlaneEndpoint: {host: 10.0.0.8, port: 8443}\n  "+network), "its port is 8443, but"},
+		"name in the Cluster":           {"kubeadm", []string{inMemory, "backend: {inMemory: {virtualIP: {}}}", network, "controlPlaneEndpoint: {host: api.example.com, port: 6443}\n  " + network}, "it is no address"},
+		"people's own":                  {"kubeadm", at(6443, config, brought), ""},
+		"load balancer at another port": {"kubeadm", []string{inMemory, inMemory + ", controlPlaneEndpoint: {host: 10.0.0.7, port: 443}", config, first}, ""},
+		"K3s":                           {"k3s", at(6443), ""},
+		"K3s at another port":           {"k3s", at(443), "its port is 443, but"},
+		"K3s at the port of endpoint":   {"k3s", at(7443, "serverConfig: {", "serverConfig: {httpsListenPort: '7443', "), ""},
+		"RKE2":                          {"rke2", at(6443), ""},
+		"RKE2 at another port":          {"rke2", at(9345), "its port is 9345, but"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := distributions()[tc.distribution]
+			text := fmt.Sprintf(clusterManifests, d.kind, d.older, d.bootstrap) + d.manifests
+			for i := 0; i < len(tc.change); i += 2 {
+				changed := strings.Replace(text, tc.change[i], tc.change[i+1], 1)
+				if changed == text {
+					t.Fatalf("the manifests have no %q", tc.change[i])
+				}
+				text = changed
+			}
+			clusters, problems := drafted(t, text)
+			if tc.want == "" && (len(problems) > 0 || len(clusters) != 1) || tc.want != "" && len(problems) == 0 {
+				t.Errorf("%d clusters, problems %q", len(clusters), problems)
+			}
+			for _, p := range problems {
+				if !strings.Contains(p, "no machine can be made from this") || !strings.Contains(p, tc.want) {
+					t.Errorf("problem %q, want %q", p, tc.want)
+				}
+			}
+		})
 	}
 }
 

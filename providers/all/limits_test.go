@@ -21,11 +21,11 @@ import (
 func TestDraftsFit(t *testing.T) {
 	limits := make(providers.Limits)
 	for _, f := range all.Factories() {
-		if limits[f.Name] = f.Limit; f.Limit == nil && f.Name != "inmemory" { // it has no limit of its own
+		if limits[f.Name] = (providers.Limit{UserData: f.Limit}); f.Limit == nil && f.Name != "inmemory" { // it has no limit of its own
 			t.Errorf("%s does not say what user data it refuses", f.Name)
 		}
 	}
-	most := fits(t, limits["openstack"])
+	most := fits(t, limits["openstack"].UserData)
 	for name, tc := range map[string]struct {
 		provider string
 		size     int // of files that nothing compresses well
@@ -58,7 +58,7 @@ func TestDraftsFit(t *testing.T) {
 func fits(t *testing.T, limit func(providers.UserData) error) int {
 	t.Helper()
 	return sort.Search(50_000, func(size int) bool {
-		return len(draftedOn(t, "openstack", providers.Limits{"openstack": limit}, withFiles("ignition", size))) > 0
+		return len(draftedOn(t, "openstack", providers.Limits{"openstack": {UserData: limit}}, withFiles("ignition", size))) > 0
 	}) - 1
 }
 
@@ -105,10 +105,10 @@ func draftedOn(t *testing.T, provider string, limits providers.Limits, text stri
 // to be too much as well.
 func TestDraftsAreLongerThanMachines(t *testing.T) {
 	var sizes []int
-	draftedOn(t, "openstack", providers.Limits{"openstack": func(u providers.UserData) error {
+	draftedOn(t, "openstack", providers.Limits{"openstack": {UserData: func(u providers.UserData) error {
 		sizes = append(sizes, len(u.Content.Reveal()))
 		return fleet.Errorf(fleet.Invalid, "hand over the user data", "it is too large")
-	}}, withFiles("ignition", 10))
+	}}}, withFiles("ignition", 10))
 	if len(sizes) < 2 || sizes[1]-sizes[0] != 1<<10 {
 		t.Errorf("asked about %d bytes, want a kilobyte less first", sizes)
 	}

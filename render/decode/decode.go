@@ -92,7 +92,7 @@ func (d *Decoder) clusters(overlay string, objects []render.Object, libraries []
 		}
 	}
 	slices.SortStableFunc(problems, compareProblems)
-	return clusters, slices.Compact(problems), slices.Concat(s.unused(clusters), s.fractions())
+	return clusters, slices.Compact(problems), slices.Concat(s.unused(clusters), s.fractions(), s.ports(clusters))
 }
 
 func compareProblems(a, b fleet.Problem) int {

@@ -259,6 +259,12 @@ spec: {kubeadmConfigSpec: {files: [{path: /a}, {path: /b}]}}
 				"-- o/none.yaml --\n" + base,
 			want: []string{`[{path: /a}, {path: /b}, {path: /c}]`},
 		},
+		"EmptyComponent": {
+			reason: "a component that has nothing but an empty list changes nothing, as with kubectl kustomize",
+			archive: "-- o/kustomization.yaml --\nresources: [../base]\ncomponents: [../none]\npatches:\n- patch: |\n    " + patch("cp", "[{path: /c}]") +
+				"-- none/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: []\n" + base,
+			want: []string{`[{path: /a}, {path: /b}, {path: /c}]`},
+		},
 		"LastLineBreak": {
 			reason: "a text at the end of a patch keeps its line break in a file, and loses it in a kustomization, as kustomize has it",
 			archive: "-- o/kustomization.yaml --\nresources: [../base]\npatches:\n- path: f.yaml\n- patch: |\n    " + patch("cp", "\n        - path: /d\n          content: |\n            text") +

@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,14 +48,29 @@ func (s *scanner) kustomization(at place, data []byte) (*types.Kustomization, er
 	return &k, nil
 }
 
-// put stores k as the kustomization file for the build.
+// put stores k as the kustomization file for the build. Empty lists are left out, so that a
+// kustomization with nothing else gets empty options: kustomize refuses a file without fields.
 func (s *scanner) put(file string, k *types.Kustomization) error {
 	data, err := k8syaml.Marshal(k)
+	if err == nil && !hasFields(data) {
+		k.GeneratorOptions = &types.GeneratorOptions{}
+		data, err = k8syaml.Marshal(k)
+	}
 	if err != nil {
 		return place{file: file}.refuse("", "cannot be written again: %v", err)
 	}
 	s.files[file] = data
 	return nil
+}
+
+// hasFields reports whether a kustomization has a field beside its version and kind.
+func hasFields(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		if !bytes.HasPrefix(line, []byte("apiVersion:")) && !bytes.HasPrefix(line, []byte("kind:")) {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *visit) run() error {

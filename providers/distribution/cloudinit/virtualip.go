@@ -12,7 +12,7 @@ func VirtualIP(in providers.BootstrapInput, p endpoint.Place) ([]File, error) {
 		return nil, nil
 	}
 	p.APIPort = in.Cluster.ControlPlane.ListensAt(in.Join)
-	f, err := in.VirtualIP.File(in.Cluster, in.Endpoint, p)
+	f, err := in.VirtualIP.File(in.Endpoint, p)
 	if err != nil {
 		return nil, err
 	}

@@ -105,6 +105,9 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 // what content is in the encoding that the user names. YAML holds no bytes that
 // are not text, so those travel in base64.
 func encodeContent(encoding bootstrapv1.Encoding, content []byte) (cloudinit.Text, cloudinit.Text, error) {
+	if err := cloudinit.CheckEncoding(string(encoding), content); err != nil {
+		return "", "", err
+	}
 	switch encoding {
 	case "":
 		if !utf8.Valid(content) {

@@ -156,6 +156,9 @@ func (w *writer) ignitionFile(files *ignitionFiles, f bootstrapv1.File) error {
 	if err != nil {
 		return err
 	}
+	if err := cloudinit.CheckEncoding(string(f.Encoding), content); err != nil {
+		return err
+	}
 	var r types.Resource
 	switch f.Encoding {
 	case "":

@@ -182,19 +182,20 @@ func TestOpensComment(t *testing.T) {
 	}
 }
 
-// Whatever the content and the encoding, the file that cloud-init writes is
-// what the encoding says the content is.
+// Whatever the content and the encoding, the file that cloud-init writes is what the encoding says
+// the content is. Content that is not in its encoding is refused.
 func FuzzFileContent(f *testing.F) {
 	f.Add("", []byte("plain\r\n \x00"))
 	f.Add("", []byte{0xff, 0xfe})
 	f.Add("base64", []byte("aGVsbG8="))
 	f.Add("gzip", []byte{0x1f, 0x8b, 0x08, 0xff})
 	f.Add("gzip+base64", []byte("H4sI"))
+	f.Add("gzip+base64", []byte("H4sIAAAAAAAAA8tIzcnJBwCGphA2BQAAAA=="))
 	f.Fuzz(func(t *testing.T, encoding string, content []byte) {
 		e, c, err := encodeContent(bootstrapv1.Encoding(encoding), content)
 		if err != nil {
 			known := encoding == "" || encoding == "base64" || encoding == "gzip" || encoding == "gzip+base64"
-			if known && utf8.Valid(content) && !cloudinit.HasJinja(string(content)) && !cloudinit.OpensComment(string(content)) {
+			if known && utf8.Valid(content) && cloudinit.CheckEncoding(encoding, content) == nil && !cloudinit.HasJinja(string(content)) && !cloudinit.OpensComment(string(content)) {
 				t.Fatalf("%q %q: %v", encoding, content, err)
 			}
 			return

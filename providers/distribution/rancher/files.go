@@ -29,6 +29,9 @@ func userFiles(in providers.BootstrapInput, files []File) ([]cloudinit.File, err
 			Path: cloudinit.Text(f.Path), Owner: cloudinit.Text(f.Owner), Permissions: cloudinit.Text(f.Permissions),
 			Encoding: cloudinit.Text(f.Encoding), Content: cloudinit.Text(content),
 		}
+		if err := cloudinit.CheckEncoding(f.Encoding, content); err != nil {
+			return nil, at(i, f, err)
+		}
 		switch valid := utf8.Valid(content); {
 		case f.Encoding == "gzip", f.Encoding == "" && !valid: // YAML holds no bytes that are not text
 			file.Encoding = cloudinit.Text(strings.TrimPrefix(f.Encoding+"+base64", "+"))

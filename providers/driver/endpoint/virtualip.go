@@ -53,16 +53,16 @@ type File struct {
 	Content []byte
 }
 
-// File returns the static pod that serves e, for a server of c that has p. Equal arguments
+// File returns the static pod that serves e, for a server that has p. Equal arguments
 // give equal bytes. An endpoint that no server can have gives the kind Invalid.
-func (v VirtualIP) File(c *fleet.Cluster, e fleet.Endpoint, p Place) (File, error) {
+func (v VirtualIP) File(e fleet.Endpoint, p Place) (File, error) {
 	op := "make a virtual address of " + e.Host
 	a, err := netip.ParseAddr(e.Host)
 	if err != nil {
 		return File{}, fleet.Errorf(fleet.Invalid, op, "it is no address: use an unused address of the servers' network")
 	}
 	if port := cmp.Or(p.APIPort, 6443); e.Port != port {
-		return File{}, fleet.Errorf(fleet.Invalid, op, "its port is %d, and the API servers of %s listen at %d: name that one", e.Port, c.Key, port)
+		return File{}, fleet.Errorf(fleet.Invalid, op, "its port is %d, but the API server of the machine listens at %d: use one port for both (localAPIEndpoint.bindPort of kubeadm, https-listen-port of K3s)", e.Port, port)
 	}
 	content, err := yaml.Marshal(v.pod(a, e.Port, p.Kubeconfig))
 	if err != nil {

@@ -50,7 +50,7 @@ func TestVirtualIP(t *testing.T) {
 	v, e := VirtualIP{Interface: "eth0"}, fleet.Endpoint{Host: "10.0.0.7", Port: 6443}
 	file := func(version string, join fleet.Join) string {
 		t.Helper()
-		f, err := v.File(&fleet.Cluster{}, e, Kubeadm(version, join))
+		f, err := v.File(e, Kubeadm(version, join))
 		if err != nil || f.Path != "/etc/kubernetes/manifests/kube-vip.yaml" {
 			t.Fatalf("%s, %v", f.Path, err)
 		}
@@ -79,7 +79,7 @@ func TestVirtualIP(t *testing.T) {
 		"a name":            {"api.example.com", 6443},
 		"no port of theirs": {"10.0.0.7", 7443},
 	} {
-		_, err := v.File(&fleet.Cluster{}, fleet.Endpoint{Host: tc.host, Port: 6443}, Place{APIPort: tc.port})
+		_, err := v.File(fleet.Endpoint{Host: tc.host, Port: 6443}, Place{APIPort: tc.port})
 		if fleet.KindOf(err) != fleet.Invalid {
 			t.Errorf("%s: %v, want kind Invalid", reason, err)
 		}

@@ -12,7 +12,7 @@ import (
 func Factory() providers.Factory {
 	return providers.Factory{
 		Name: api.ProviderName, Kinds: api.Kinds(), New: open, Settings: providers.SettingsOf(Options{Tick: DefaultTick, Settle: DefaultSettle}),
-		Limit: func(u providers.UserData) error { return limitUserData("run user data", u) },
+		Limit: func(u providers.UserData) error { return limitUserData("run user data", u) }, VirtualIP: virtualIP,
 	}
 }
 

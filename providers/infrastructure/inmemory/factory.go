@@ -24,7 +24,7 @@ func defaults() settings { return settings{Settle: time.Second} }
 //	p, ok := infrastructure.(*inmemory.Provider)
 //	cloud, ok := p.API().(*inmemory.Cloud)
 func Factory() providers.Factory {
-	return providers.Factory{Name: ProviderName, Kinds: Kinds(), New: open, Settings: providers.SettingsOf(defaults())}
+	return providers.Factory{Name: ProviderName, Kinds: Kinds(), New: open, VirtualIP: virtualIP, Settings: providers.SettingsOf(defaults())}
 }
 
 func open(_ context.Context, o providers.Options) (providers.Infrastructure, error) {

@@ -43,7 +43,10 @@ func (p *Provider) Abilities() providers.Abilities {
 }
 
 // VirtualIP implements providers.VirtualIPs.
-func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
+func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) { return virtualIP(c) }
+
+// virtualIP returns how servers of c serve its endpoint, as the manifests say it.
+func virtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
 	var spec DevClusterSpec
 	if len(c.Infrastructure.Spec) == 0 { // of a cluster that was decoded from no manifest
 		return nil, nil //nolint:nilnil // the contract: something else serves it

@@ -12,7 +12,7 @@ import (
 // Factory returns the factory of this provider.
 func Factory() providers.Factory {
 	defaults := Options{Ironic: ironic.Options{Rate: DefaultRate}, Tick: DefaultTick, Settle: DefaultSettle, Retry: DefaultRetry}
-	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Limit: limitUserData, Settings: providers.SettingsOf(defaults)}
+	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Limit: limitUserData, VirtualIP: virtualIP, Settings: providers.SettingsOf(defaults)}
 }
 
 func open(_ context.Context, o providers.Options) (providers.Infrastructure, error) {

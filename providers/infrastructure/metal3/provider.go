@@ -138,7 +138,10 @@ func (p *Provider) Settle() time.Duration { return p.o.Settle }
 func (p *Provider) NodeID() string { return machine.IDPrefix + "{{ ds.meta_data.providerid }}" }
 
 // VirtualIP implements providers.VirtualIPs.
-func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
+func (p *Provider) VirtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) { return virtualIP(c) }
+
+// virtualIP returns how servers of c serve its endpoint, as the manifests say it.
+func virtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
 	spec, err := api.ReadCluster(c.Infrastructure)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 // Factory returns the factory of this provider.
 func Factory() providers.Factory {
 	defaults := Options{VCenter: vcenter.Options{Tick: vcenter.DefaultTick, Rate: vcenter.DefaultRate}, Settle: DefaultSettle}
-	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Limit: machine.LimitUserData, Settings: providers.SettingsOf(defaults)}
+	return providers.Factory{Name: api.ProviderName, Kinds: api.Kinds(), New: open, Limit: machine.LimitUserData, VirtualIP: virtualIP, Settings: providers.SettingsOf(defaults)}
 }
 
 func open(_ context.Context, o providers.Options) (providers.Infrastructure, error) {
