@@ -68,7 +68,7 @@ func TestCostOfAPush(t *testing.T) {
 	clear(calls)
 	w.push(79)
 	w.settled(t, q)
-	if want := map[string]int{"open": 3, "self": 1, "status": 200, "comments": 200}; !maps.Equal(calls, want) {
+	if want := map[string]int{"open": 3, "status": 200, "comment": 200}; !maps.Equal(calls, want) {
 		t.Errorf("a push while the agent restarts costs %v, want %v", calls, want)
 	}
 }
@@ -139,6 +139,36 @@ func TestLimitedForge(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A comment whose id is known is read alone: a conversation may be too long to be read. What a forge
+// trims is no other text.
+func TestLongConversation(t *testing.T) {
+	w := newWorld()
+	w.propose(1, w.fleets["base"])
+	w.settled(t, w.start())
+	id := w.Said(1)[0].ID
+	if err := w.Edit(t.Context(), 1, id, strings.ReplaceAll(strings.TrimSpace(w.Said(1)[0].Text), "\n", "\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]int{}
+	w.Before = func(call string) error {
+		if calls[call]++; call == "comments" {
+			return fleet.Errorf(fleet.Exhausted, call, "the answer has more than 8388608 bytes")
+		}
+		return nil
+	}
+	q := w.start() // another process
+	w.settled(t, q)
+	if want := map[string]int{"open": 3, "status": 1, "comment": 1}; !maps.Equal(calls, want) {
+		t.Errorf("where all is said it costs %v, want %v", calls, want)
+	}
+	next := rollout.Revision{Revision: fleet.Revision{Ref: "main", Digest: "sha1:" + forgetest.Hash(80)}, Refused: "a typing error"}
+	w.state = rollout.Decide(rollout.Input{Before: w.state, Now: time.Now(), Newest: &next}).State
+	w.settled(t, w.start())
+	if said := w.Said(1); len(said) != 1 || !strings.Contains(said[0].Text, "is refused") || calls["comments"] != 0 {
+		t.Errorf("%d lists, and it says %q", calls["comments"], said)
 	}
 }
 

@@ -169,7 +169,7 @@ func TestPullRequests(t *testing.T) {
 	h.settled()
 
 	one := h.propose("one", false, h.another("eu-3"))
-	h.Comment(t, one.Number, "<!-- fairlead:plan:harbour -->\nnothing to do, trust me")
+	h.Remark(t, one.Number, "<!-- fairlead:plan:harbour -->\nnothing to do, trust me")
 	h.says(one, forge.Success, "create 1 cluster", "staging/eu-3", "**create**", one.Head)
 	text := h.comment(one.Number)
 	if strings.Contains(text, "eu-2") {

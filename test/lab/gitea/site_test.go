@@ -116,8 +116,8 @@ func (s *site) Pull(t testing.TB, state forge.State, fork bool) forge.PullReques
 	return p
 }
 
-// Comment implements forgetest.Site.
-func (s *site) Comment(_ testing.TB, number int, text string) {
+// Remark implements forgetest.Site.
+func (s *site) Remark(_ testing.TB, number int, text string) {
 	s.Call(http.MethodPost, fmt.Sprintf("%s/issues/%d/comments?sudo=mallory", s.repo, number), m{"body": text}, nil)
 }
 
