@@ -225,6 +225,35 @@ func TestAnotherAccount(t *testing.T) {
 	}
 }
 
+// The account changes right after a comment was written, before a list showed it.
+func TestAnotherAccountAtOnce(t *testing.T) {
+	for _, mayEdit := range []bool{true, false} {
+		w := newWorld()
+		p := w.propose(1, w.fleets["base"])
+		q := w.start()
+		q.Poll(t.Context())
+		w.Me = "fairlead-2"
+		w.Before = func(call string) error {
+			if call == "edit" && !mayEdit && len(w.Said(1)) == 1 {
+				return fleet.Errorf(fleet.Unauthorized, call, "it is another account's")
+			}
+			return nil
+		}
+		m := w.merged[p.Head]
+		p.Head = forgetest.Hash(300)
+		w.merged[p.Head] = m
+		w.Put(p)
+		w.settled(t, q)
+		said, want := w.Said(1), []string{"fairlead"}
+		if !mayEdit {
+			want = append(want, "fairlead-2")
+		}
+		if len(said) != len(want) || said[len(said)-1].Author != want[len(want)-1] || !strings.Contains(said[len(said)-1].Text, p.Head) {
+			t.Errorf("may edit %v: %q", mayEdit, said)
+		}
+	}
+}
+
 // An account that may not edit the comment of the one before it writes its own.
 func TestAnotherAccountWithoutRights(t *testing.T) {
 	for name, restart := range map[string]bool{"the same process": false, "another one": true} {

@@ -211,7 +211,7 @@ func (q *PullRequests) say(ctx context.Context, t *poll, k *known, number int, t
 		k.comment = ""
 		if err := q.p.Forge.Edit(ctx, number, c.ID, want); err != nil {
 			if c.Author != t.me && refused(err) {
-				k.shown.Comment = "" // it cannot be edited by this account
+				k.id, k.shown.Comment = "", "" // it cannot be edited by this account
 			}
 			return err
 		}
@@ -245,7 +245,7 @@ func (q *PullRequests) ownComments(ctx context.Context, t *poll, k *known, numbe
 	list, err := q.p.Forge.Comments(ctx, number)
 	begin := mark(q.p.Fleet.Now().ID())
 	return slices.DeleteFunc(list, func(c forge.Comment) bool {
-		return c.Author != t.me && c.ID != k.shown.Comment || !strings.HasPrefix(normal(c.Text), begin)
+		return c.Author != t.me && c.ID != k.shown.Comment && c.ID != k.id || !strings.HasPrefix(normal(c.Text), begin)
 	}), err
 }
 
