@@ -267,7 +267,7 @@ gitea: ## build Gitea, which test/lab/gitea runs, once for all checkouts (11 min
 	go run ./test/lab/gitea/build
 
 .PHONY: test-forge
-test-forge: ## plan pull requests on a real Gitea, and kill the agent at each call of it (about 10 minutes; needs `make gitea`)
+test-forge: ## plan pull requests on a real Gitea, and kill the agent at each call of it (about 25 minutes; needs `make gitea`)
 	FAIRLEAD_TEST_FORGE=1 go test ./test/lab/gitea -count=1 -timeout 60m -v
 
 .PHONY: prometheus

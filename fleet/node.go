@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -33,23 +32,31 @@ const (
 // that list labels and taints are the
 // memory of what came from the pool, so that it can be taken away again.
 func NodeAnnotations(k Key, p Pool, m MachineName) map[string]string {
-	return maps.Collect(nodeAnnotations(k, &p, m))
+	out := make(map[string]string)
+	eachNodeAnnotation(k, &p, m, func(key, value string) bool {
+		out[key] = value
+		return true
+	})
+	return out
 }
 
-func nodeAnnotations(k Key, p *Pool, m MachineName) iter.Seq2[string, string] {
+// eachNodeAnnotation calls yield with each annotation, until it returns false, which it returns, too. A
+// plan asks for each of thousands of machines: nothing is allocated for most of them.
+func eachNodeAnnotation(k Key, p *Pool, m MachineName, yield func(key, value string) bool) bool {
 	owner := "MachineDeployment"
 	if p.Role == RoleControlPlane {
 		owner = ObjectKind(p.Role, p.Kind)
 	}
-	alone := p.Kind == LoneMachine
-	return func(yield func(string, string) bool) {
-		_ = yield(clusterv1.ClusterNameAnnotation, k.Name) &&
-			yield(clusterv1.ClusterNamespaceAnnotation, k.Namespace) &&
-			yield(clusterv1.MachineAnnotation, string(m)) &&
-			(alone || yield(clusterv1.OwnerKindAnnotation, owner) && yield(clusterv1.OwnerNameAnnotation, string(p.Name))) &&
-			yield(clusterv1.LabelsFromMachineAnnotation, strings.Join(slices.Sorted(maps.Keys(p.NodeLabels)), ",")) &&
-			yield(clusterv1.TaintsFromMachineAnnotation, strings.Join(taintIDs(p), ","))
+	labels := ""
+	if len(p.NodeLabels) > 0 {
+		labels = strings.Join(slices.Sorted(maps.Keys(p.NodeLabels)), ",")
 	}
+	return yield(clusterv1.ClusterNameAnnotation, k.Name) &&
+		yield(clusterv1.ClusterNamespaceAnnotation, k.Namespace) &&
+		yield(clusterv1.MachineAnnotation, string(m)) &&
+		(p.Kind == LoneMachine || yield(clusterv1.OwnerKindAnnotation, owner) && yield(clusterv1.OwnerNameAnnotation, string(p.Name))) &&
+		yield(clusterv1.LabelsFromMachineAnnotation, labels) &&
+		yield(clusterv1.TaintsFromMachineAnnotation, strings.Join(taintIDs(p), ","))
 }
 
 // IsOf reports whether n says that a machine of cluster k is or was behind it, by the annotations
@@ -97,6 +104,9 @@ func taintIDs(p *Pool) []string {
 // others unchanged.
 func NodeTaints(p Pool, old map[string]string, now []corev1.Taint) []corev1.Taint {
 	memory, synced := old[clusterv1.TaintsFromMachineAnnotation]
+	if len(p.Taints)+len(now) == 0 {
+		return nil
+	}
 	ours := strings.Split(memory, ",")
 	for _, t := range []corev1.Taint{clusterv1.NodeUninitializedTaint, clusterv1.NodeOutdatedRevisionTaint} {
 		ours = append(ours, t.Key+":"+string(t.Effect))
@@ -139,11 +149,22 @@ func compareTaints(a, b corev1.Taint) int {
 // labels, annotations and taints that the pool asks for, so that syncing it
 // would change nothing.
 func NodeInSync(c *Cluster, p Pool, m MachineName, n Node) bool {
-	if !contains(n.Annotations, nodeAnnotations(c.Key, &p, m)) || !contains(n.Labels, maps.All(p.NodeLabels)) {
+	annotated := eachNodeAnnotation(c.Key, &p, m, func(key, value string) bool {
+		got, ok := n.Annotations[key]
+		return ok && got == value
+	})
+	if !annotated {
 		return false
 	}
+	for key, value := range p.NodeLabels {
+		if got, ok := n.Labels[key]; !ok || got != value {
+			return false
+		}
+	}
+	taints := slices.Clone(n.Taints)
+	slices.SortFunc(taints, compareTaints)
 	return slices.EqualFunc(
-		slices.SortedFunc(slices.Values(n.Taints), compareTaints),
+		taints,
 		NodeTaints(p, n.Annotations, n.Taints),
 		func(a, b corev1.Taint) bool { return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect },
 	)
@@ -160,21 +181,11 @@ func SignedNode(k Key, p Pool, m MachineName, n Node) Node {
 		return n
 	}
 	n.Annotations = maps.Clone(n.Annotations)
-	for key, value := range nodeAnnotations(k, &p, m) {
+	for key, value := range NodeAnnotations(k, p, m) {
 		_, there := n.Annotations[key]
 		if !there || foreign && (key == clusterv1.OwnerKindAnnotation || key == clusterv1.OwnerNameAnnotation) {
 			n.Annotations[key] = value
 		}
 	}
 	return n
-}
-
-// contains reports whether all of part is in m.
-func contains(m map[string]string, part iter.Seq2[string, string]) bool {
-	for k, v := range part {
-		if got, ok := m[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
 }

@@ -71,8 +71,8 @@ type Dated interface {
 // An Authored is a Source that knows who wrote a revision.
 type Authored interface {
 	// Authors returns who wrote what to has and from does not, each as fleet.Person has it,
-	// sorted: authors, co-authors, committers, and the people whose trusted keys signed. A merge
-	// only joins what others wrote. Errors are as Fetch's.
+	// sorted: authors, co-authors, committers, and the people whose trusted keys signed. Who
+	// made a merge wrote a part of it if it has more than it joins. Errors are as Fetch's.
 	Authors(ctx context.Context, from, to fleet.Revision) ([]string, error)
 }
 

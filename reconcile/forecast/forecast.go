@@ -41,10 +41,14 @@ func Within(budget int, stopped func() error, in plan.Input) (Forecast, error) {
 		if budget -= len(m.observed.Infrastructure.Machines); budget < 0 {
 			return Forecast{}, fleet.Errorf(fleet.Exhausted, "forecast "+in.Desired.Key.String(), "it takes too many steps for its machines")
 		}
-		p := plan.Compute(m.input())
+		next := m.input()
+		next.Unreported = true
+		p := plan.Compute(next)
 		m.memory = p.Memory
 		did := operations(p.Actions)
 		if len(did) == 0 || slices.Equal(did, last) {
+			next.Unreported = false
+			p = plan.Compute(next)
 			switch {
 			case !settled:
 				r.unseen = m.settle(p)

@@ -31,6 +31,13 @@ func (c *chaos) step() {
 	if again := plan.Compute(in); !reflect.DeepEqual(p, again) {
 		t.Fatalf("SameInputSamePlan: %+v\nthen %+v", p, again)
 	}
+	in.Unreported = true
+	brief, unreported := plan.Compute(in), p
+	unreported.Conditions, unreported.Pools, unreported.Machines, unreported.Addons = nil, nil, nil, nil
+	if !reflect.DeepEqual(unreported, brief) {
+		t.Fatalf("UnreportedIsTheSame: %+v\nthen %+v", unreported, brief)
+	}
+	in.Unreported = false
 	c.judge(in, p)
 	actions := rapid.Permutation(p.Actions).Draw(t, "order")
 	for _, a := range actions {

@@ -15,7 +15,7 @@ type draft struct {
 	going      map[*machine]bool    // whose removal begins with this plan, and which is not available from now on
 	stays      map[*machine]*defect // which are unhealthy, and why the attempts at them go no further
 	unbegun    map[*machine]bool    // whose reboot waits
-	synced     map[string]bool      // Nodes that this plan brings in line
+	drained    map[string]bool      // Nodes that this plan drains
 	given      map[fleet.MachineName]bool
 	askedAgain map[*group]bool // for which a machine that could not be made is asked for again
 	next       map[*group]int  // the lowest index whose name may be free
@@ -27,7 +27,7 @@ type draft struct {
 func newDraft(f *facts) *draft {
 	d := &draft{
 		facts: f, remarks: f.remarks.clone(),
-		going: map[*machine]bool{}, stays: map[*machine]*defect{}, unbegun: map[*machine]bool{}, synced: map[string]bool{}, given: map[fleet.MachineName]bool{}, next: map[*group]int{}, askedAgain: map[*group]bool{},
+		going: map[*machine]bool{}, stays: map[*machine]*defect{}, unbegun: map[*machine]bool{}, drained: map[string]bool{}, given: map[fleet.MachineName]bool{}, next: map[*group]int{}, askedAgain: map[*group]bool{},
 	}
 	d.drains = f.countDrains()
 	d.out.Clock, d.out.ObservedConditions, d.out.Residence, d.out.Removals = f.clock, f.conditions, f.residence, f.removals

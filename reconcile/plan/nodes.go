@@ -57,7 +57,6 @@ func (d *draft) sync(m *machine) {
 	if !d.wasOurs(m.node) {
 		reason = "the machine joined"
 	}
-	d.synced[m.node.Name] = true
 	d.request(fleet.Action{Kind: fleet.SyncNode, Pool: m.pool.Name, Machine: m.Name, Node: m.node.Name, Outdated: !m.current, Reason: reason})
 }
 

@@ -44,6 +44,8 @@ type Input struct {
 	// NeverAnswered says that the API server of the cluster has not answered
 	// once since Since, not even to refuse. False also means that it is not known.
 	NeverAnswered bool
+	// Unreported says that the plan is only carried out: Conditions, Pools, Machines and Addons stay empty.
+	Unreported bool
 	// Drains is how many Nodes are drained at a time, if that is more than an agent has drained.
 	Drains int
 }
@@ -97,9 +99,12 @@ func Compute(in Input) Plan {
 		d.resumeRemovals()
 		d.withdrawRemovals()
 	}
+	d.leaveDrained()
 	d.out.Reboots, d.out.Retries = d.reboots(), d.retries()
 	d.conclude()
 	d.passMilestones()
-	d.report()
+	if !in.Unreported {
+		d.report()
+	}
 	return d.finish()
 }

@@ -77,18 +77,22 @@ func (d *draft) drainFirst(m *machine, reason string) bool {
 }
 
 // draining returns a step of draining m. The Node is not brought in line at the
-// same time: two writers would be in each other's way, and it goes.
+// same time: see leaveDrained.
 func (d *draft) draining(m *machine, reason string) fleet.Action {
-	if d.synced[m.node.Name] {
-		d.out.Actions = slices.DeleteFunc(d.out.Actions, func(a fleet.Action) bool {
-			return a.Kind == fleet.SyncNode && a.Node == m.node.Name
-		})
-	}
+	d.drained[m.node.Name] = true
 	a := fleet.Action{Kind: fleet.DrainNode, Pool: m.poolName(), Machine: m.Name, Node: m.node.Name, Reason: reason}
 	if m.duplicate {
 		a.ProviderID = m.ProviderID // the machine that has its name stays
 	}
 	return a
+}
+
+// leaveDrained has no Node brought in line that is drained: two writers would be in each other's way, and
+// it goes.
+func (d *draft) leaveDrained() {
+	if len(d.drained) > 0 {
+		d.out.Actions = slices.DeleteFunc(d.out.Actions, func(a fleet.Action) bool { return a.Kind == fleet.SyncNode && d.drained[a.Node] })
+	}
 }
 
 // hasAnnotation reports whether people put an annotation on the machines of m's pool, which may

@@ -30,6 +30,11 @@ func (f *facts) topologyState() (reason, message string) {
 	return f.staging.Progress()
 }
 
+func isVersion(v string) bool {
+	_, err := version.ParseSemantic(v)
+	return err == nil
+}
+
 // stage has Git ask for the pools as they are to be now, on the way to what it
 // asks for. A cluster without a class is on a way only where its control plane may not go on.
 func (f *facts) stage() {
@@ -40,7 +45,7 @@ func (f *facts) stage() {
 	machines := make([]staging.Machine, 0, len(f.machines))
 	stays := slices.ContainsFunc(f.machines, func(m *machine) bool { return m.Role == fleet.RoleControlPlane && !m.leaving })
 	for _, m := range f.machines {
-		if _, err := version.ParseSemantic(m.Version); err != nil && m.held != "" {
+		if m.held != "" && !isVersion(m.Version) {
 			continue // it is no part of what is staged until it is put right
 		}
 		if !class && stays && m.Role == fleet.RoleControlPlane && m.leaving {

@@ -19,6 +19,17 @@ const coAuthor = "Co-authored-by"
 
 var _ sources.Authored = (*Repository)(nil)
 
+// mostJoins bounds the merges of one revision that are compared with what they join. Who made others is an
+// author.
+const mostJoins = 50
+
+// A join is a merge, with who wrote it if it changes more than it joins.
+type join struct {
+	hash    plumbing.Hash
+	parents []plumbing.Hash
+	people  map[string]bool
+}
+
 // Authors implements sources.Authored. Of a history that was rewritten it returns who wrote the
 // commits that from does not have.
 func (r *Repository) Authors(ctx context.Context, from, to fleet.Revision) ([]string, error) {
@@ -28,23 +39,68 @@ func (r *Repository) Authors(ctx context.Context, from, to fleet.Revision) ([]st
 	op := "find out who wrote " + to.Short() + " of " + r.name
 	ctx, cancel := withTimeout(ctx, r.budget.Timeout)
 	defer cancel()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c, err := r.between(ctx, hashOf(from.Digest), hashOf(to.Digest))
+	people, joins, err := r.wrote(ctx, hashOf(from.Digest), hashOf(to.Digest))
 	if err != nil {
 		return nil, classify(ctx, op, err)
 	}
-	people := make(map[string]bool)
-	for h, parents := range c.parents {
-		if len(parents) > 1 {
-			continue
+	for i, j := range joins {
+		only := false
+		if i < mostJoins {
+			if only, err = r.joinsOnly(ctx, j); err != nil {
+				return nil, err
+			}
 		}
-		if err := r.authorsOf(h, c.store.objects[h], people); err != nil {
-			return nil, classify(ctx, op, err)
+		if !only {
+			maps.Copy(people, j.people)
 		}
 	}
 	delete(people, "")
 	return slices.Sorted(maps.Keys(people)), nil
+}
+
+// wrote returns who wrote the commits of to that are not in the history of from, and the merges among them,
+// sorted.
+func (r *Repository) wrote(ctx context.Context, from, to plumbing.Hash) (people map[string]bool, joins []join, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, err := r.between(ctx, from, to)
+	if err != nil {
+		return nil, nil, err
+	}
+	people = make(map[string]bool)
+	for h, parents := range c.parents {
+		who := people
+		if len(parents) > 1 {
+			who = make(map[string]bool)
+			joins = append(joins, join{h, parents, who})
+		}
+		if err := r.authorsOf(h, c.store.objects[h], who); err != nil {
+			return nil, nil, err
+		}
+	}
+	slices.SortFunc(joins, func(a, b join) int { return slices.Compare(a.hash[:], b.hash[:]) })
+	if len(joins) > 0 && r.joins == nil {
+		r.joins = r.Merges()
+	}
+	return people, joins, nil
+}
+
+// joinsOnly reports whether a merge has what its two parents have, file by file, and nothing else. A
+// conflict has no digest: whoever settled it changed more.
+func (r *Repository) joinsOnly(ctx context.Context, j join) (bool, error) {
+	if len(j.parents) != 2 {
+		return false, nil
+	}
+	at := func(h plumbing.Hash) fleet.Revision { return fleet.Revision{Digest: digestOf(h)} }
+	both, err := r.joins.Merge(ctx, at(j.parents[0]), at(j.parents[1]))
+	if k := fleet.KindOf(err); k == fleet.Invalid || k == fleet.Exhausted {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	is, err := r.joins.Merge(ctx, at(j.hash), at(j.hash))
+	return is.Digest == both.Digest, err
 }
 
 // authorsOf adds to people those of a commit.

@@ -1,6 +1,8 @@
 package git_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +10,67 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git"
 )
+
+// TestAuthorsOfMerges: who made a merge wrote what only the merge changes: it settles a conflict, or adds to
+// what it joins.
+func TestAuthorsOfMerges(t *testing.T) {
+	for name, c := range map[string]struct {
+		ours, theirs, merge map[string]string // file: content; "": it is removed
+		want                []string
+	}{
+		"other files":        {map[string]string{"a/x": "1"}, map[string]string{"a/y": "1"}, nil, []string{"carol@example.com", "eve@example.com"}},
+		"a file is added":    {map[string]string{"a/x": "1"}, map[string]string{"a/y": "1"}, map[string]string{"z": "1"}, []string{"carol@example.com", "dora@example.com", "eve@example.com"}},
+		"a file is changed":  {map[string]string{"a/x": "1"}, map[string]string{"a/y": "1"}, map[string]string{"f": "2"}, []string{"carol@example.com", "dora@example.com", "eve@example.com"}},
+		"theirs is left out": {map[string]string{"a/x": "1"}, map[string]string{"a/y": "1"}, map[string]string{"a/y": ""}, []string{"carol@example.com", "dora@example.com", "eve@example.com"}},
+		"a conflict":         {map[string]string{"f": "1\nb\nc\nd\n"}, map[string]string{"f": "a\nb\nc\n4\n"}, nil, []string{"carol@example.com", "dora@example.com", "eve@example.com"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSigners(t)
+			as := func(who string, args ...string) string {
+				t.Helper()
+				s.run("", "env", append([]string{"GIT_AUTHOR_EMAIL=" + who, "GIT_COMMITTER_EMAIL=" + who, "git", "-C", s.work}, args...)...)
+				return s.in("rev-parse", "HEAD")
+			}
+			write := func(files map[string]string) {
+				t.Helper()
+				for file, content := range files {
+					file = filepath.Join(s.work, file)
+					if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					if content == "" {
+						if err := os.Remove(file); err != nil {
+							t.Fatal(err)
+						}
+						continue
+					}
+					if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.in("add", "--all")
+			}
+			commit := func(who string, files map[string]string) string {
+				t.Helper()
+				write(files)
+				return as(who, "commit", "--quiet", "--allow-empty", "-m", "a change")
+			}
+			start := commit("old@example.com", map[string]string{"f": "a\nb\nc\nd\n"})
+			from := s.tip(start)
+			s.in("checkout", "--quiet", "-b", "side")
+			commit("carol@example.com", c.theirs)
+			s.in("checkout", "--quiet", "-")
+			commit("eve@example.com", c.ours)
+			s.in("merge", "--quiet", "--no-ff", "--no-commit", "side")
+			write(c.merge)
+			to := s.tip(as("dora@example.com", "commit", "--quiet", "-m", "a merge"))
+			got, err := s.open("main", nil).Authors(t.Context(), from, to)
+			if d := cmp.Diff(c.want, got); err != nil || d != "" {
+				t.Errorf("%v %s", err, d)
+			}
+		})
+	}
+}
 
 // TestAuthors: authors, also those that a message names, committers and signers of what is new wrote it. A person
 // who only merged did not.

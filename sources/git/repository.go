@@ -44,6 +44,7 @@ type Repository struct {
 	// the store may forget.
 	vouched   plumbing.Hash
 	vouchedBy rawObject
+	joins     *Merges // compares merges with what they join; nil: there was none
 }
 
 // A tag is the name that Resolve found a commit by.

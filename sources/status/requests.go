@@ -24,6 +24,9 @@ type Requests struct {
 	Sign func(content []byte) (string, error)
 	// Verify, if not nil, has List say of each why it counts for nothing.
 	Verify Verify
+	// Known, if not nil, reports whether one of the keys that count is called after a person, as fleet.Person
+	// has it: a new request in the name of that person has to be signed by such a key.
+	Known func(person string) (bool, error)
 	// Owner, if not nil, returns the owner in a tree, as Arbiter.In does.
 	Owner func(fs.FS) (fleet.Owner, error)
 
@@ -66,6 +69,9 @@ func (q *Requests) list(t fs.FS, complete completer) ([]fleet.Request, error) {
 		if bad == nil && len(list[i].Reviewers) > 0 {
 			bad = q.ownKey(list[i].Signer)
 		}
+		if bad == nil {
+			bad = q.impersonated(list[i])
+		}
 		if bad != nil && fleet.KindOf(bad) != fleet.Unknown {
 			return nil, bad
 		}
@@ -74,6 +80,19 @@ func (q *Requests) list(t fs.FS, complete completer) ([]fleet.Request, error) {
 		}
 	}
 	return list, err
+}
+
+// impersonated returns why r, which is new, is not by the person that it names: another one signed it.
+func (q *Requests) impersonated(r fleet.Request) error {
+	by := fleet.Person(r.By)
+	if q.Known == nil || r.Answer.State != "" || slices.ContainsFunc(strings.Split(r.Signer, ","), func(who string) bool { return fleet.Person(who) == by }) {
+		return nil
+	}
+	known, err := q.Known(by)
+	if err != nil || !known {
+		return err
+	}
+	return fmt.Errorf("it says that it is by %s, and was signed by %s", by, r.Signer)
 }
 
 // ownKey returns why signer is not this agent, which alone stands for the reviews of others. A

@@ -293,6 +293,53 @@ func TestSignedRequests(t *testing.T) {
 	}
 }
 
+// TestSignedForAnother: a new request in the name of somebody whose key is known has to be signed by that key.
+// Where the keys are not called after people nothing can be told.
+func TestSignedForAnother(t *testing.T) {
+	_, url := served(t, gitserver.Options{})
+	b := gitBranch(t, url)
+	owner, err := status.NewArbiter(b).Claim(t.Context(), "a", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		by, signer, want string
+	}{
+		"her own":           {"Ada <ada@example.com>", "Ada@example.com", ""},
+		"one of her names":  {"Ada <ada@example.com>", "ada@laptop,ada@example.com", ""},
+		"a computer's name": {"Eve <eve@example.com>", "eve@laptop", ""},
+		"somebody else's":   {"Bob <bob@example.com>", "ada@example.com", "it says that it is by bob@example.com, and was signed by ada@example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asks, reads := status.NewRequests(b), status.NewRequests(b)
+			asks.Sign = func([]byte) (string, error) { return c.signer, nil }
+			reads.Verify = func(_ []byte, signature string) (string, error) { return signature, nil }
+			reads.Known = func(person string) (bool, error) {
+				return person == "bob@example.com" || person == "ada@example.com", nil
+			}
+			r := wish()
+			r.By = c.by
+			do := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			do(asks.Ask(t.Context(), r))
+			list, err := reads.List(t.Context())
+			if do(err); len(list) != 1 || list[0].Distrusted != c.want {
+				t.Fatalf("got %+v, want %q", list, c.want)
+			}
+			accepted := answered(list[0], fleet.RequestAccepted, "yes")
+			do(reads.Answer(t.Context(), owner, []fleet.Request{accepted}, nil))
+			if list, err = reads.List(t.Context()); err != nil || list[0].Distrusted != "" {
+				t.Errorf("what was accepted counts no more: %+v, %v", list, err)
+			}
+			do(asks.Withdraw(t.Context(), list[0], ""))
+		})
+	}
+}
+
 // TestReviewersOfARequest: the agent alone names reviewers, and whose key signed a request is known.
 func TestReviewersOfARequest(t *testing.T) {
 	_, url := served(t, gitserver.Options{})

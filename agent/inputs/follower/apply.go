@@ -65,7 +65,7 @@ func (f *follower) apply(ctx context.Context, rev fleet.Revision) {
 	var authors []string
 	if err == nil {
 		if authors, err = f.authors(ctx, rev, next); revisions.Settled(err) {
-			err = fleet.Errorf(fleet.Unavailable, "apply "+rev.Short(), "a stage has approvals, and who wrote the revision is not known: %w", err)
+			err = fleet.Errorf(fleet.Unavailable, "apply "+rev.Short(), "a stage has approvals, and who wrote the revision is not known: %w. Fix: point the branch at a commit closer to %s, wait until it is applied, and push the rest; or remove approvals from fleet.yaml", err, f.Fleet.Now().Applied().Short())
 		}
 	}
 	switch {

@@ -216,6 +216,7 @@ func TestAuthorsOfARevision(t *testing.T) {
 			late, problem := w.decisions.Now().Unavailable()
 			expect(t, "it is told", late, rev("2"))
 			expect(t, "with the reason", strings.Contains(problem.Message, why.Error()), true)
+			expect(t, "and with what to do", strings.Contains(problem.Message, "Fix: point the branch at a commit closer to 1,"), fleet.KindOf(why) == fleet.Invalid)
 			w.took()
 			w.set(func() { w.anonymous = nil })
 			sleep(11 * time.Minute)

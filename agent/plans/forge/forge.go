@@ -31,6 +31,8 @@ type Forge interface {
 	SetStatus(ctx context.Context, commit string, s Status) error
 	// Comments returns all comments of a pull request, the oldest first.
 	Comments(ctx context.Context, number int) ([]Comment, error)
+	// Comment returns one comment of a pull request. One that does not exist is of kind NotFound.
+	Comment(ctx context.Context, number int, id string) (Comment, error)
 	// Write adds a comment, and returns its id.
 	Write(ctx context.Context, number int, text string) (id string, err error)
 	// Edit replaces the text of a comment.

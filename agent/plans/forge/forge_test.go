@@ -107,6 +107,13 @@ func lab(t *testing.T, w *forgetest.World) *forgetest.Server {
 			}
 			return 200, out
 		},
+		"GET " + project + `/merge_requests/(\d+)/notes/(\d+)`: func(r *http.Request, a []string) (int, any) {
+			c, err := w.Comment(r.Context(), forgetest.Number(a[0]), a[1])
+			if err != nil {
+				return forgetest.Failed(err)
+			}
+			return 200, note(c)
+		},
 		"POST " + project + `/merge_requests/(\d+)/notes`: func(r *http.Request, a []string) (int, any) {
 			return s.Commented(r, forgetest.Number(a[0]), forgetest.Body(r)["body"], note)
 		},

@@ -1,13 +1,17 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git"
 )
 
@@ -153,9 +157,11 @@ func (h *githubLike) SetStatus(ctx context.Context, commit string, s Status) err
 }
 
 type hubComment struct {
-	ID   int64  `json:"id"`
-	Body string `json:"body"`
-	User struct {
+	ID    int64  `json:"id"`
+	Body  string `json:"body"`
+	Issue string `json:"issue_url"`        // ends with its number
+	Pull  string `json:"pull_request_url"` // Gitea has this one for a pull request, and no other
+	User  struct {
 		Login string `json:"login"`
 		Type  string `json:"type"`
 	} `json:"user"`
@@ -180,11 +186,28 @@ func (h *githubLike) Comments(ctx context.Context, number int) ([]Comment, error
 		var list []hubComment
 		header, err := h.call(ctx, http.MethodGet, fmt.Sprintf("%s/issues/%d/comments?%s&page=%d", h.repo, number, h.size, page), nil, &list)
 		for _, c := range list {
-			out = append(out, Comment{ID: strconv.FormatInt(c.ID, 10), Author: h.author(c), Text: c.Body})
+			out = append(out, h.commentOf(c))
 		}
 		return !h.whole && len(list) > 0 && linksNext(header), err
 	})
 	return out, err
+}
+
+func (h *githubLike) commentOf(c hubComment) Comment {
+	return Comment{ID: strconv.FormatInt(c.ID, 10), Author: h.author(c), Text: c.Body}
+}
+
+// Comment implements Forge. The id of a comment on another pull request is one that does not exist.
+func (h *githubLike) Comment(ctx context.Context, number int, id string) (Comment, error) {
+	var c hubComment
+	_, err := h.call(ctx, http.MethodGet, h.repo+"/issues/comments/"+url.PathEscape(id), nil, &c)
+	if err != nil {
+		return Comment{}, err
+	}
+	if on := cmp.Or(c.Pull, c.Issue); path.Base(on) != strconv.Itoa(number) {
+		return Comment{}, fleet.Errorf(fleet.NotFound, "get comment "+id, "it is not on pull request %d", number)
+	}
+	return h.commentOf(c), nil
 }
 
 // Write implements Forge.

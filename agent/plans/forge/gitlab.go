@@ -114,6 +114,10 @@ type labNote struct {
 	} `json:"author"`
 }
 
+func (n labNote) comment() Comment {
+	return Comment{ID: strconv.FormatInt(n.ID, 10), Author: n.Author.Username, Text: n.Body}
+}
+
 // Comments implements Forge.
 func (l *gitlab) Comments(ctx context.Context, number int) ([]Comment, error) {
 	var out []Comment
@@ -122,12 +126,22 @@ func (l *gitlab) Comments(ctx context.Context, number int) ([]Comment, error) {
 		header, err := l.call(ctx, http.MethodGet, fmt.Sprintf("%s/merge_requests/%d/notes?order_by=created_at&sort=asc&per_page=100&page=%d", l.project, number, page), nil, &list)
 		for _, n := range list {
 			if !n.System {
-				out = append(out, Comment{ID: strconv.FormatInt(n.ID, 10), Author: n.Author.Username, Text: n.Body})
+				out = append(out, n.comment())
 			}
 		}
 		return len(list) > 0 && header.Get("X-Next-Page") != "", err
 	})
 	return out, err
+}
+
+// Comment implements Forge.
+func (l *gitlab) Comment(ctx context.Context, number int, id string) (Comment, error) {
+	var n labNote
+	_, err := l.call(ctx, http.MethodGet, fmt.Sprintf("%s/merge_requests/%d/notes/%s", l.project, number, url.PathEscape(id)), nil, &n)
+	if err != nil {
+		return Comment{}, err
+	}
+	return n.comment(), nil
 }
 
 // Write implements Forge.

@@ -68,7 +68,7 @@ func TestCostOfAPush(t *testing.T) {
 	clear(calls)
 	w.push(79)
 	w.settled(t, q)
-	if want := map[string]int{"open": 3, "self": 1, "status": 200, "comments": 200}; !maps.Equal(calls, want) {
+	if want := map[string]int{"open": 3, "status": 200, "comment": 200}; !maps.Equal(calls, want) {
 		t.Errorf("a push while the agent restarts costs %v, want %v", calls, want)
 	}
 }
@@ -142,6 +142,36 @@ func TestLimitedForge(t *testing.T) {
 	}
 }
 
+// A comment whose id is known is read alone: a conversation may be too long to be read. What a forge
+// trims is no other text.
+func TestLongConversation(t *testing.T) {
+	w := newWorld()
+	w.propose(1, w.fleets["base"])
+	w.settled(t, w.start())
+	id := w.Said(1)[0].ID
+	if err := w.Edit(t.Context(), 1, id, strings.ReplaceAll(strings.TrimSpace(w.Said(1)[0].Text), "\n", "\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]int{}
+	w.Before = func(call string) error {
+		if calls[call]++; call == "comments" {
+			return fleet.Errorf(fleet.Exhausted, call, "the answer has more than 8388608 bytes")
+		}
+		return nil
+	}
+	q := w.start() // another process
+	w.settled(t, q)
+	if want := map[string]int{"open": 3, "status": 1, "comment": 1}; !maps.Equal(calls, want) {
+		t.Errorf("where all is said it costs %v, want %v", calls, want)
+	}
+	next := rollout.Revision{Revision: fleet.Revision{Ref: "main", Digest: "sha1:" + forgetest.Hash(80)}, Refused: "a typing error"}
+	w.state = rollout.Decide(rollout.Input{Before: w.state, Now: time.Now(), Newest: &next}).State
+	w.settled(t, w.start())
+	if said := w.Said(1); len(said) != 1 || !strings.Contains(said[0].Text, "is refused") || calls["comments"] != 0 {
+		t.Errorf("%d lists, and it says %q", calls["comments"], said)
+	}
+}
+
 // What a merged pull request was is asked for once, however long it waits.
 func TestMergedThatWait(t *testing.T) {
 	w := newWorld()
@@ -191,6 +221,35 @@ func TestAnotherAccount(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		if said := w.Said(n); len(said) != 1 || strings.Contains(said[0].Text, "is refused") {
 			t.Errorf("pull request %d, after a restart: %q", n, said)
+		}
+	}
+}
+
+// The account changes right after a comment was written, before a list showed it.
+func TestAnotherAccountAtOnce(t *testing.T) {
+	for _, mayEdit := range []bool{true, false} {
+		w := newWorld()
+		p := w.propose(1, w.fleets["base"])
+		q := w.start()
+		q.Poll(t.Context())
+		w.Me = "fairlead-2"
+		w.Before = func(call string) error {
+			if call == "edit" && !mayEdit && len(w.Said(1)) == 1 {
+				return fleet.Errorf(fleet.Unauthorized, call, "it is another account's")
+			}
+			return nil
+		}
+		m := w.merged[p.Head]
+		p.Head = forgetest.Hash(300)
+		w.merged[p.Head] = m
+		w.Put(p)
+		w.settled(t, q)
+		said, want := w.Said(1), []string{"fairlead"}
+		if !mayEdit {
+			want = append(want, "fairlead-2")
+		}
+		if len(said) != len(want) || said[len(said)-1].Author != want[len(want)-1] || !strings.Contains(said[len(said)-1].Text, p.Head) {
+			t.Errorf("may edit %v: %q", mayEdit, said)
 		}
 	}
 }

@@ -161,6 +161,18 @@ func (q *PullRequests) comment(ctx context.Context, t *poll, k *known, number in
 // the agent's own: with anybody else's the mark is a forgery. The agent may have another account than when
 // it wrote it, which the status branch tells.
 func (q *PullRequests) say(ctx context.Context, t *poll, k *known, number int, text string) error {
+	if k.id == "" && !k.doubtful && k.shown.Comment != "" {
+		if err := q.recall(ctx, k, number); err != nil {
+			return err
+		}
+		if k.id != "" && same(k.comment, text) {
+			k.comment = text
+			return nil
+		}
+	}
+	if !q.owns() {
+		return nil
+	}
 	if k.id != "" && !k.doubtful {
 		k.comment = ""
 		err := q.p.Forge.Edit(ctx, number, k.id, text)
@@ -199,12 +211,25 @@ func (q *PullRequests) say(ctx context.Context, t *poll, k *known, number int, t
 		k.comment = ""
 		if err := q.p.Forge.Edit(ctx, number, c.ID, want); err != nil {
 			if c.Author != t.me && refused(err) {
-				k.shown.Comment = "" // it cannot be edited by this account
+				k.id, k.shown.Comment = "", "" // it cannot be edited by this account
 			}
 			return err
 		}
 	}
 	k.comment, k.id, k.doubtful = text, own[0].ID, false
+	return nil
+}
+
+// recall reads the comment whose id the status branch has. A conversation may be longer than one wants to
+// read. Without the agent's mark it is not the agent's.
+func (q *PullRequests) recall(ctx context.Context, k *known, number int) error {
+	c, err := q.p.Forge.Comment(ctx, number, k.shown.Comment)
+	if err != nil && !refused(err) {
+		return err
+	}
+	if err == nil && strings.HasPrefix(normal(c.Text), mark(q.p.Fleet.Now().ID())) {
+		k.id, k.comment = c.ID, c.Text
+	}
 	return nil
 }
 
@@ -220,7 +245,7 @@ func (q *PullRequests) ownComments(ctx context.Context, t *poll, k *known, numbe
 	list, err := q.p.Forge.Comments(ctx, number)
 	begin := mark(q.p.Fleet.Now().ID())
 	return slices.DeleteFunc(list, func(c forge.Comment) bool {
-		return c.Author != t.me && c.ID != k.shown.Comment || !strings.HasPrefix(normal(c.Text), begin)
+		return c.Author != t.me && c.ID != k.shown.Comment && c.ID != k.id || !strings.HasPrefix(normal(c.Text), begin)
 	}), err
 }
 

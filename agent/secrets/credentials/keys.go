@@ -42,6 +42,21 @@ func GitVerifier(paths []string) (func(content []byte, armoured string) (string,
 	}, nil
 }
 
+// GitNames returns what says whether one of the keys in the files and folders named is called after a person,
+// as fleet.Person has it; nil where none are.
+func GitNames(paths []string) func(person string) (bool, error) {
+	if len(paths) == 0 {
+		return nil
+	}
+	return func(person string) (bool, error) {
+		t, err := trust(paths)
+		if err != nil {
+			return false, fleet.Errorf(fleet.Unauthorized, "read whose signatures count", "%w", err)
+		}
+		return t.Names(person), nil
+	}
+}
+
 // GitUntil returns what says when the key in the files and folders named expires that made a
 // signature; nil where none are.
 func GitUntil(paths []string) func(armoured string) (time.Time, error) {

@@ -53,6 +53,9 @@ func measurements() []measurement {
 			return b.remove(ctx, small, n)
 		}})
 	}
+	for _, n := range []int{10, 100, 1000} {
+		out = append(out, measurement{name: fmt.Sprintf("plan-%d", n), apart: true, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.plan(ctx, small, n) }})
+	}
 	for _, n := range []int{40, 1000} {
 		out = append(out, measurement{name: fmt.Sprintf("waves-%d", n), apart: true, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.waves(ctx, n) }})
 	}

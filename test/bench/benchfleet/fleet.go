@@ -110,22 +110,33 @@ type repository struct{ dir string }
 // commit puts the overlays of clusters [from, to) on the branch main. The first
 // commit brings the base too.
 func (r repository) commit(message string, s shape, from, to int, first bool) error {
-	files := make(map[string]string)
+	files := overlays(s, from, to)
 	if first {
 		files["base/kustomization.yaml"], files["base/base.yaml"] = baseKustomization, base
 	}
+	return r.write(message, files, first)
+}
+
+// overlays returns the files of clusters [from, to).
+func overlays(s shape, from, to int) map[string]string {
+	files := make(map[string]string)
 	for i := from; i < to; i++ {
 		for path, content := range overlay(name(i), s) {
 			files["clusters/"+name(i)+"/"+path] = content
 		}
 	}
-	return r.write(message, files, first)
+	return files
 }
 
 // write puts files on the branch main, which the first commit makes.
 func (r repository) write(message string, files map[string]string, first bool) error {
+	return r.push("main", message, files, first)
+}
+
+// push puts files onto main, as another branch or as main.
+func (r repository) push(branch, message string, files map[string]string, first bool) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "commit refs/heads/main\ncommitter Bench <bench@example.org> now\ndata %d\n%s\n", len(message), message)
+	fmt.Fprintf(&b, "commit refs/heads/%s\ncommitter Bench <bench@example.org> now\ndata %d\n%s\n", branch, len(message), message)
 	if !first {
 		b.WriteString("from refs/heads/main^0\n")
 	}

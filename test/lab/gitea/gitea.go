@@ -33,7 +33,8 @@ type Server struct {
 	Password   string // of User in the browser
 	Token      string
 
-	t testing.TB
+	t   testing.TB
+	dir string
 }
 
 // Start returns a Gitea that ends with the test.
@@ -53,7 +54,7 @@ func Start(t testing.TB) *Server {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	web, shell := freePort(t), freePort(t)
-	s := &Server{URL: "http://127.0.0.1:" + web, SSH: "ssh://git@127.0.0.1:" + shell, User: "ann", Password: "pass-of-ann", t: t}
+	s := &Server{URL: "http://127.0.0.1:" + web, SSH: "ssh://git@127.0.0.1:" + shell, User: "ann", Password: "pass-of-ann", t: t, dir: dir}
 	s.install(built, dir, web, shell)
 	log := &bytes.Buffer{}
 	run := command(dir, "web")
@@ -79,19 +80,27 @@ func Start(t testing.TB) *Server {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	for _, args := range [][]string{
-		{"admin", "user", "create", "--admin", "--username", s.User, "--password", s.Password, "--email", "ann@example.com", "--must-change-password=false"},
-		{"admin", "user", "generate-access-token", "--username", s.User, "--token-name", "t", "--scopes", "all", "--raw"},
-	} {
-		out, err := command(dir, args...).Output()
-		if err != nil {
-			t.Fatalf("gitea %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		s.Token = lines[len(lines)-1]
-	}
+	s.admin("user", "create", "--admin", "--username", s.User, "--password", s.Password, "--email", "ann@example.com", "--must-change-password=false")
+	s.Token = s.TokenOf(s.User)
 	s.KnownHosts = hostKey(t, shell)
 	return s
+}
+
+// TokenOf returns a token of a user.
+func (s *Server) TokenOf(user string) string {
+	s.t.Helper()
+	return s.admin("user", "generate-access-token", "--username", user, "--token-name", "t", "--scopes", "all", "--raw")
+}
+
+// admin runs a command of an administrator, and returns the last line of what it says.
+func (s *Server) admin(args ...string) string {
+	s.t.Helper()
+	out, err := command(s.dir, append([]string{"admin"}, args...)...).Output()
+	if err != nil {
+		s.t.Fatalf("gitea admin %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
 }
 
 // install puts all that Gitea needs into dir.

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -58,19 +59,29 @@ func newHarbour(t *testing.T, spec string) *harbour {
 	h.site = newSite(server, "harbour")
 	h.push(h.repo, "main", "main", h.files)
 	h.front = newFront(t, server.URL)
-	for name, content := range map[string]string{
-		"credentials/username": server.User, "credentials/password": server.Token, ".gitconfig": "[user]\nname = Ada\nemail = ada@example.com\n",
-	} {
-		file := filepath.Join(h.dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	h.write(".gitconfig", "[user]\nname = Ada\nemail = ada@example.com\n")
+	h.account(server.User, server.Token)
 	h.run = program(t, h.dir)
 	return h
+}
+
+// write writes a file.
+func (h *harbour) write(name, content string) {
+	h.t.Helper()
+	file := filepath.Join(h.dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// account gives the agent, which may be running, and people's commands the token of a user.
+func (h *harbour) account(user, token string) {
+	h.t.Helper()
+	h.write("credentials/username", user)
+	h.write("credentials/password", token)
 }
 
 // asked skips a test of minutes that nobody asked for.
@@ -83,15 +94,15 @@ func asked(t *testing.T) {
 
 // from says where the fleet is, as the agent and people reach it.
 func (h *harbour) from() []string {
-	return []string{"--source", h.front.url + "/ann/harbour.git", "--credentials", filepath.Join(h.dir, "credentials")}
+	return []string{"--source", h.front.url + strings.TrimPrefix(h.repo, "/repos") + ".git", "--credentials", filepath.Join(h.dir, "credentials")}
 }
 
 // agent starts an agent of that name, and returns what kills it.
-func (h *harbour) agent(name string) func() {
-	c := h.run(append([]string{
+func (h *harbour) agent(name string, more ...string) func() {
+	c := h.run(slices.Concat([]string{
 		"agent", "--name", name, "--listen", "", "--interval", "1s", "--status-interval", "300ms", "--forge", "gitea",
 		"--secrets", filepath.Join(h.dir, "secrets"), "--wait-for-ownership",
-	}, h.from()...)...)
+	}, h.from(), more)...)
 	start(h.t, h.dir, name+strings.ReplaceAll(time.Now().Format("-150405.000"), ".", ""), c)
 	return func() {
 		_ = c.Process.Kill()
@@ -169,7 +180,7 @@ func TestPullRequests(t *testing.T) {
 	h.settled()
 
 	one := h.propose("one", false, h.another("eu-3"))
-	h.Comment(t, one.Number, "<!-- fairlead:plan:harbour -->\nnothing to do, trust me")
+	h.Remark(t, one.Number, "<!-- fairlead:plan:harbour -->\nnothing to do, trust me")
 	h.says(one, forge.Success, "create 1 cluster", "staging/eu-3", "**create**", one.Head)
 	text := h.comment(one.Number)
 	if strings.Contains(text, "eu-2") {
@@ -290,6 +301,9 @@ type front struct {
 	died     chan struct{}
 	asked    string         // what it ended at
 	wrote    map[string]int // comments, by path
+	rest     time.Duration  // how long it wants no requests, which the next one is told; 0: it takes all
+	until    time.Time      // it wants none before
+	early    []string       // requests before that
 }
 
 func newFront(t *testing.T, target string) *front {
@@ -301,6 +315,9 @@ func newFront(t *testing.T, target string) *front {
 	f := &front{wrote: map[string]int{}}
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f.limits(w, r) {
+			return
+		}
 		last := f.last(r)
 		if last != nil && f.answered {
 			proxy.ServeHTTP(httptest.NewRecorder(), r)
@@ -314,6 +331,40 @@ func newFront(t *testing.T, target string) *front {
 	t.Cleanup(srv.Close)
 	f.url = srv.URL
 	return f
+}
+
+// limit has the next request to the API refused because there were too many.
+func (f *front) limit(rest time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rest, f.until, f.early = rest, time.Time{}, nil
+}
+
+// limited reports whether a request was refused for a limit, and which ones came before the time that it
+// named.
+func (f *front) limited() (was bool, early []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.until.IsZero(), f.early
+}
+
+// limits answers r if it is one too many.
+func (f *front) limits(w http.ResponseWriter, r *http.Request) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !strings.HasPrefix(r.URL.Path, "/api/") {
+		return false
+	}
+	if f.rest > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(f.rest/time.Second)))
+		http.Error(w, "too many requests", http.StatusTooManyRequests)
+		f.rest, f.until = 0, time.Now().Add(f.rest)
+		return true
+	}
+	if time.Now().Before(f.until) {
+		f.early = append(f.early, r.Method+" "+r.URL.Path)
+	}
+	return false
 }
 
 // cut has who asks killed at the nth call of the API from now, before it is passed on or

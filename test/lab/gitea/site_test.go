@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -40,10 +39,17 @@ func newSite(s *gitea.Server, name string) *site {
 	return &site{Server: s, repo: "/repos/ann/" + name, fork: "/repos/mallory/" + name}
 }
 
+// who returns the user who works in a repository.
+func (s *site) who(repo string) string {
+	if repo == s.fork {
+		return "mallory"
+	}
+	return s.User
+}
+
 // push commits files to a branch, which is made where it begins at another one, and returns
 // the commit. What is empty is deleted.
 func (s *site) push(repo, from, branch string, files map[string]string) string {
-	user := strings.Split(repo, "/")[2]
 	var changes []m
 	for name, content := range files {
 		change := m{"operation": "create", "path": name, "content": base64.StdEncoding.EncodeToString([]byte(content))}
@@ -61,7 +67,7 @@ func (s *site) push(repo, from, branch string, files map[string]string) string {
 		in["new_branch"] = branch
 	}
 	var out struct{ Commit struct{ SHA string } }
-	s.Call(http.MethodPost, repo+"/contents?sudo="+user, in, &out)
+	s.Call(http.MethodPost, repo+"/contents?sudo="+s.who(repo), in, &out)
 	return out.Commit.SHA
 }
 
@@ -71,7 +77,7 @@ func (s *site) propose(branch string, fork bool, files map[string]string) forge.
 	if fork {
 		repo, head = s.fork, "mallory:"+branch
 	}
-	user := strings.Split(repo, "/")[2]
+	user := s.who(repo)
 	p := forge.PullRequest{State: forge.Open, Author: user, Base: "main", Fork: fork, Head: s.push(repo, "main", branch, files)}
 	var made struct{ Number int }
 	s.Call(http.MethodPost, s.repo+"/pulls?sudo="+user, m{"head": head, "base": "main", "title": branch}, &made)
@@ -116,8 +122,8 @@ func (s *site) Pull(t testing.TB, state forge.State, fork bool) forge.PullReques
 	return p
 }
 
-// Comment implements forgetest.Site.
-func (s *site) Comment(_ testing.TB, number int, text string) {
+// Remark implements forgetest.Site.
+func (s *site) Remark(_ testing.TB, number int, text string) {
 	s.Call(http.MethodPost, fmt.Sprintf("%s/issues/%d/comments?sudo=mallory", s.repo, number), m{"body": text}, nil)
 }
 

@@ -183,6 +183,18 @@ func Hub(t testing.TB, w *World, base, auth string, size int, app int64) *Server
 			}
 			return 200, out
 		},
+		"GET " + repo + `/issues/comments/(\d+)`: func(_ *http.Request, a []string) (int, any) {
+			n, c, err := w.find(a[0])
+			if err != nil {
+				return Failed(err)
+			}
+			out := comment(c)
+			out["issue_url"], out["pull_request_url"] = fmt.Sprintf("http://elsewhere.example.com/team/fleet/issues/%d", n), nil
+			if strings.HasSuffix(base, "/v1") {
+				out["issue_url"], out["pull_request_url"] = "", fmt.Sprintf("http://elsewhere.example.com/team/fleet/pulls/%d", n)
+			}
+			return 200, out
+		},
 		"PATCH " + repo + `/issues/comments/(\d+)`: func(r *http.Request, a []string) (int, any) { return s.Edited(r, a[0], Body(r)["body"]) },
 	}
 	s.Page = func(w http.ResponseWriter, more bool, page int) {

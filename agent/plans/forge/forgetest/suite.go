@@ -18,8 +18,8 @@ type Site interface {
 	// Pull makes the next pull request onto main, numbered from 1, with a head of its own,
 	// and returns it.
 	Pull(t testing.TB, state forge.State, fork bool) forge.PullRequest
-	// Comment has somebody, who is not the agent, comment on a pull request.
-	Comment(t testing.TB, number int, text string)
+	// Remark has somebody, who is not the agent, comment on a pull request.
+	Remark(t testing.TB, number int, text string)
 	// Review has bob or dora, who are not the agent, review a pull request as it is.
 	Review(t testing.TB, number int, author string, verb Verb)
 	// Push gives a pull request another head, and returns it.
@@ -130,7 +130,7 @@ func runReviews(t *testing.T, s Site, p forge.PullRequest, f forge.Forge) {
 func runComments(t *testing.T, s Site, many int, f forge.Forge) {
 	ctx := t.Context()
 	for i := range many {
-		s.Comment(t, 1, fmt.Sprint("noise ", i))
+		s.Remark(t, 1, fmt.Sprint("noise ", i))
 	}
 	id, err := f.Write(ctx, 1, "mine: ä `x` | <!-- y -->")
 	if err != nil {
@@ -152,6 +152,14 @@ func runComments(t *testing.T, s Site, many int, f forge.Forge) {
 	}
 	if last := list[many]; last != (forge.Comment{ID: id, Author: me, Text: "edited"}) {
 		t.Errorf("what was written is %+v", last)
+	}
+	if one, err := f.Comment(ctx, 1, id); err != nil || one != list[many] {
+		t.Errorf("the comment alone is %+v, %v", one, err)
+	}
+	for number, id := range map[int]string{1: "99999999", 2: id} {
+		if _, err := f.Comment(ctx, number, id); fleet.KindOf(err) != fleet.NotFound {
+			t.Errorf("a comment that pull request %d does not have: %v", number, err)
+		}
 	}
 	if err := f.Edit(ctx, 1, "99999999", "x"); fleet.KindOf(err) != fleet.NotFound {
 		t.Errorf("editing what does not exist: %v", err)

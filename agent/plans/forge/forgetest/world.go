@@ -185,8 +185,8 @@ func (w *World) Pull(_ testing.TB, state forge.State, fork bool) forge.PullReque
 	return p
 }
 
-// Comment implements Site.
-func (w *World) Comment(_ testing.TB, number int, text string) { w.Say(number, "mallory", text) }
+// Remark implements Site.
+func (w *World) Remark(_ testing.TB, number int, text string) { w.Say(number, "mallory", text) }
 
 // Status implements Site.
 func (w *World) Status(_ testing.TB, commit, name string) forge.Status {
@@ -295,6 +295,30 @@ func (w *World) Comments(ctx context.Context, number int) (out []forge.Comment, 
 		return nil
 	})
 	return out, err
+}
+
+// find returns the comment of that id, and the pull request that it is on.
+func (w *World) find(id string) (number int, c forge.Comment, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for number, list := range w.comments {
+		if i := slices.IndexFunc(list, func(c forge.Comment) bool { return c.ID == id }); i >= 0 {
+			return number, list[i], nil
+		}
+	}
+	return 0, forge.Comment{}, fleet.Errorf(fleet.NotFound, "get comment", "there is no %s", id)
+}
+
+// Comment implements forge.Forge.
+func (w *World) Comment(ctx context.Context, number int, id string) (forge.Comment, error) {
+	if err := w.do(ctx, "comment", false, func() error { return nil }); err != nil {
+		return forge.Comment{}, err
+	}
+	on, c, err := w.find(id)
+	if err == nil && on != number {
+		return forge.Comment{}, fleet.Errorf(fleet.NotFound, "get comment", "%s is on another pull request", id)
+	}
+	return c, err
 }
 
 // Write implements forge.Forge.
