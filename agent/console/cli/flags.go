@@ -150,6 +150,7 @@ func addSource(cmd *cobra.Command, built wiring.Built) *sourceFlags {
 // addFolders adds the flag that replaces pinned sources by local folders.
 func (f *sourceFlags) addFolders(cmd *cobra.Command) {
 	cmd.Flags().StringToStringVar(&f.settings.SourceFolders, "source-folder", nil, "local folder in place of a pinned source, NAME=FOLDER; may be repeated")
+	cmd.Flags().Lookup("source-folder").DefValue = "" // none, which pflag shows as []
 }
 
 // An allowFlag is a list of sources that may be pinned.

@@ -103,6 +103,7 @@ func addScaffold(cmd *cobra.Command, built wiring.Built) *scaffoldFlags {
 	fs.StringVar(&f.version, "kubernetes-version", "", "Kubernetes version, such as v1.34.1")
 	fs.IntVar(&f.controlPlane, "control-plane-machine-count", 0, "number of control-plane machines")
 	fs.IntVar(&f.workers, "worker-machine-count", -1, "number of workers")
+	fs.Lookup("worker-machine-count").DefValue = "" // the example's: -1 is no number that people can set
 	fs.StringArrayVar(&f.values, "set", nil, "value of another variable, NAME=VALUE; may be repeated")
 	fs.BoolVar(&f.list, "list-variables", false, "list the variables of the flavor with their values in the example, and exit")
 	declare(cmd, verbatim, []string{"provider", "flavor", "kubernetes-version"})

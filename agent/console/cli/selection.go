@@ -31,6 +31,7 @@ type valueFlags struct {
 func addValues(cmd *cobra.Command) *valueFlags {
 	v := &valueFlags{warn: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+text) }}
 	cmd.Flags().StringToStringVar(&v.set, "set", nil, "value of a variable, NAME=VALUE, with precedence over the fleet")
+	cmd.Flags().Lookup("set").DefValue = "" // none, which pflag shows as []
 	cmd.Flags().BoolVar(&v.unset, "allow-unset", false, "keep ${VARIABLES} without a value")
 	settings(cmd, "allow-unset")
 	return v
