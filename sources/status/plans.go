@@ -173,6 +173,7 @@ type PlannedChange struct {
 	Host    string `json:"host,omitempty"`
 	Waits   bool   `json:"waits,omitempty"` // for its turn in a rollout
 	Reason  string `json:"reason"`
+	To      string `json:"-"` // identifies what it changes to, where the reason does not say it; it is not recorded
 }
 
 type planFile struct {

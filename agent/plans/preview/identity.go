@@ -29,32 +29,32 @@ func (p *Plan) Since(before *Plan) Difference {
 		return i >= 0
 	}
 	for _, c := range p.Changes {
-		sooner := func(old Change) bool { return old.same(c) && (c.Waits || !old.Waits) }
+		sooner := func(old Change) bool { return same(old, c) && (c.Waits || !old.Waits) }
 		if take(sooner) {
 			d.Pending = append(d.Pending, c)
 			continue
 		}
-		take(c.same)
+		take(func(old Change) bool { return same(old, c) })
 		d.Added = append(d.Added, c)
 	}
 	for _, old := range left {
-		if !slices.ContainsFunc(d.Added, old.concerns) {
+		if !slices.ContainsFunc(d.Added, func(c Change) bool { return concern(old, c) }) {
 			d.Withdrawn = append(d.Withdrawn, old)
 		}
 	}
 	return d
 }
 
-// same reports whether c and o come to the same, now or later.
-func (c Change) same(o Change) bool {
-	c.Waits, o.Waits = false, false
-	c.Reason, o.Reason = fleet.StableText(c.Reason), fleet.StableText(o.Reason)
-	return c == o
+// same reports whether a and b come to the same, now or later.
+func same(a, b Change) bool {
+	a.Waits, b.Waits = false, false
+	a.Reason, b.Reason = fleet.StableText(a.Reason), fleet.StableText(b.Reason)
+	return a == b
 }
 
-// concerns reports whether c and o change the same thing, whatever to.
-func (c Change) concerns(o Change) bool {
-	return c.Cluster == o.Cluster && c.Pool == o.Pool && c.Machine == o.Machine && c.Addon == o.Addon && c.Host == o.Host
+// concern reports whether a and b change the same thing, whatever to.
+func concern(a, b Change) bool {
+	return a.Cluster == b.Cluster && a.Pool == b.Pool && a.Machine == b.Machine && a.Addon == b.Addon && a.Host == b.Host
 }
 
 // identityOf returns what identifies that which c, a change of a cluster that is to be as desired, changes to.

@@ -14,7 +14,7 @@ func TestSince(t *testing.T) {
 		return Change{Change: "update infrastructure", Cluster: "prod/a", Reason: "security group api allows " + from, Waits: waits}
 	}
 	machine := func(to string) Change {
-		return Change{Change: "replace", Cluster: "prod/a", Machine: "m", Reason: "it is outdated", to: to}
+		return Change{Change: "replace", Cluster: "prod/a", Machine: "m", Reason: "it is outdated", To: to}
 	}
 	host := func(name string) Change {
 		return Change{Change: "prepare host", Cluster: "prod/a", Host: name, Reason: "inspect it"}

@@ -66,20 +66,9 @@ type Unseen struct {
 	Err     error
 }
 
-// A Change is one forecast.Change.
-type Change struct {
-	Change  string `json:"change"`
-	Cluster string `json:"cluster"`
-	Pool    string `json:"pool,omitempty"`
-	Machine string `json:"machine,omitempty"`
-	By      string `json:"by,omitempty"`
-	Addon   string `json:"addon,omitempty"`
-	Host    string `json:"host,omitempty"`  // clusters of a namespace share hosts: told for the first of them
-	Waits   bool   `json:"waits,omitempty"` // for its turn: see Turns
-	Reason  string `json:"reason"`
-
-	to string // identifies what it changes to, where the reason does not say it
-}
+// A Change is one forecast.Change, as it is recorded. Clusters of a namespace share hosts: what is done to one is
+// told for the first of them.
+type Change = status.PlannedChange
 
 func changeOf(c forecast.Change) Change {
 	return Change{
@@ -165,7 +154,7 @@ func (p *Plan) Look(ctx context.Context, looker Looker) error {
 		n := len(p.Changes)
 		p.add(c.Key, res)
 		for j := range p.Changes[n:] {
-			p.Changes[n+j].Waits, p.Changes[n+j].to = p.waits(c.Key), identityOf(p.Changes[n+j], c)
+			p.Changes[n+j].Waits, p.Changes[n+j].To = p.waits(c.Key), identityOf(p.Changes[n+j], c)
 		}
 	}
 	if err := ctx.Err(); err != nil {

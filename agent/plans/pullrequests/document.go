@@ -76,11 +76,9 @@ func (d document) words() status.PlanWords {
 
 // planned returns changes as they are recorded.
 func planned(list []preview.Change) []status.PlannedChange {
-	var out []status.PlannedChange
-	for _, c := range list {
-		out = append(out, status.PlannedChange{
-			Change: c.Change, Cluster: c.Cluster, Pool: c.Pool, Machine: c.Machine, By: c.By, Addon: c.Addon, Host: c.Host, Waits: c.Waits, Reason: fleet.StableText(c.Reason),
-		})
+	out := slices.Clone(list)
+	for i := range out {
+		out[i].Reason, out[i].To = fleet.StableText(out[i].Reason), ""
 	}
 	return out
 }

@@ -62,15 +62,20 @@ func write(p status.Plan, d document, details bool) string {
 	list(&b, "", d.remarks)
 	besides(&b, "withdrawn by this pull request", d.withdrawn)
 	besides(&b, "pending without this pull request, too", d.pending)
-	fmt.Fprintf(&b, "\nHead `%s` merged onto %s", p.Head, span(p.Base))
+	b.WriteString(foot(p))
+	return b.String()
+}
+
+// foot says what was planned.
+func foot(p status.Plan) string {
+	text := fmt.Sprintf("\nHead `%s` merged onto %s", p.Head, span(p.Base))
 	if p.Tree != "" {
-		fmt.Fprintf(&b, ", as tree `%s`", strings.TrimPrefix(p.Tree, "sha1:"))
+		text += fmt.Sprintf(", as tree `%s`", strings.TrimPrefix(p.Tree, "sha1:"))
 	}
 	if p.Look != "" {
-		fmt.Fprintf(&b, ", by look `%s`", p.Look)
+		text += fmt.Sprintf(", by look `%s`", p.Look)
 	}
-	b.WriteString(". It is planned again when one of them changes.\n")
-	return b.String()
+	return text + ". It is planned again when one of them changes.\n"
 }
 
 func (d document) headline(p status.Plan) string {
@@ -200,8 +205,6 @@ func comment(id fleet.ID, branch string, p status.Plan) string {
 		}
 		writeCluster(&b, c, false)
 	}
-	if i := strings.LastIndex(whole, "\nHead `"); i >= 0 {
-		b.WriteString(whole[i:])
-	}
+	b.WriteString(foot(p))
 	return b.String()
 }
