@@ -95,12 +95,12 @@ func TestUnmade(t *testing.T) {
 	}
 	for _, content := range []string{"one", "two", "one"} {
 		c.Secrets = map[string]fleet.SecretData{"motd": {"key": fleet.NewSecret([]byte(content))}}
-		if diff := cmp.Diff(want(strconv.Quote(content)), drafter.Unmade(versions{}, c)); diff != "" {
+		if diff := cmp.Diff(want(strconv.Quote(content)), drafter.Unmade(versions{}, c, fleet.Endpoint{})); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", content, diff)
 		}
 	}
 	c.Delete = true
-	if got := drafter.Unmade(versions{}, c); len(got) > 0 {
+	if got := drafter.Unmade(versions{}, c, fleet.Endpoint{}); len(got) > 0 {
 		t.Errorf("of a cluster that is deleted: %v", got)
 	}
 }

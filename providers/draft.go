@@ -47,9 +47,9 @@ type Limit struct {
 	VirtualIP func(c *fleet.Cluster) (*endpoint.VirtualIP, error)
 }
 
-// serve adds to in, for a server of c on that provider, how servers serve the endpoint of c. If
-// they do, the port of the endpoint is that which its API servers have.
-func (l Limits) serve(provider string, c *fleet.Cluster, in *BootstrapInput) error {
+// serve adds to in, for a server of c on that provider, how servers serve e, the endpoint of c. If
+// they do, its port is that at which API servers listen.
+func (l Limits) serve(provider string, c *fleet.Cluster, e fleet.Endpoint, in *BootstrapInput) error {
 	virtualIP := l[provider].VirtualIP
 	if virtualIP == nil || in.Join == fleet.JoinWorker {
 		return nil
@@ -58,9 +58,7 @@ func (l Limits) serve(provider string, c *fleet.Cluster, in *BootstrapInput) err
 	if v == nil || err != nil {
 		return err
 	}
-	named := c.NamedEndpoint()
-	in.VirtualIP = v
-	in.Endpoint = fleet.Endpoint{Host: cmp.Or(named.Host, in.Endpoint.Host), Port: cmp.Or(named.Port, c.Network.APIServerPort, in.Endpoint.Port)}
+	in.VirtualIP, in.Endpoint = v, e
 	return nil
 }
 
@@ -95,8 +93,20 @@ func NewDrafter(limits Limits) *Drafter {
 // "version" is that of the pool. Other errors of UserData are not returned: they concern the
 // stand-ins, or are temporary.
 func (r *Drafter) Draft(d Distribution, c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
+	return r.draftAt(d, c, p, join, wantedEndpoint(c))
+}
+
+// wantedEndpoint returns the endpoint of c as the manifests say it. What they do not say is a
+// stand-in.
+func wantedEndpoint(c *fleet.Cluster) fleet.Endpoint {
+	named, unnamed := c.NamedEndpoint(), standInEndpoint()
+	return fleet.Endpoint{Host: cmp.Or(named.Host, unnamed.Host), Port: cmp.Or(named.Port, c.Network.APIServerPort, unnamed.Port)}
+}
+
+// draftAt does what Draft does, for a cluster whose endpoint is e.
+func (r *Drafter) draftAt(d Distribution, c *fleet.Cluster, p fleet.Pool, join fleet.Join, e fleet.Endpoint) error {
 	in, provider := input(c, p, join), cmp.Or(p.Provider, c.Provider)
-	if err := r.limits.serve(provider, c, &in); err != nil {
+	if err := r.limits.serve(provider, c, e, &in); err != nil {
 		return invalid(err)
 	}
 	key, err := identity(d, provider, in)
@@ -158,9 +168,12 @@ func input(c *fleet.Cluster, p fleet.Pool, join fleet.Join) BootstrapInput {
 	}
 	return BootstrapInput{
 		Cluster: like, Pool: of(p), Machine: "stand-in", Join: join,
-		Endpoint: fleet.Endpoint{Host: "192.0.2.1", Port: 6443}, Secrets: make(map[fleet.SecretName]fleet.SecretData),
+		Endpoint: standInEndpoint(), Secrets: make(map[fleet.SecretName]fleet.SecretData),
 	}
 }
+
+// standInEndpoint returns what stands for an endpoint that is not in Git.
+func standInEndpoint() fleet.Endpoint { return fleet.Endpoint{Host: "192.0.2.1", Port: 6443} }
 
 // identity identifies in, with the content of its Secrets, for a machine of that provider.
 func identity(d Distribution, provider string, in BootstrapInput) ([sha256.Size]byte, error) {
@@ -186,16 +199,20 @@ func Joins(p fleet.Pool) []fleet.Join {
 	return []fleet.Join{fleet.JoinWorker}
 }
 
-// Unmade returns the ways in which no machine of c can be created, at each of its versions.
-func (r *Drafter) Unmade(d Distribution, c *fleet.Cluster) []fleet.Unmade {
+// Unmade returns the ways in which no machine of c can be created, at each of its versions. Its
+// endpoint is e, or as the manifests say it if e is zero.
+func (r *Drafter) Unmade(d Distribution, c *fleet.Cluster, e fleet.Endpoint) []fleet.Unmade {
 	if c.Delete || c.Abandon {
 		return nil // none is to be made
+	}
+	if e.IsZero() {
+		e = wantedEndpoint(c)
 	}
 	var out []fleet.Unmade
 	add := func(c *fleet.Cluster) {
 		for _, p := range c.Pools() {
 			for _, join := range Joins(p) {
-				if err := r.Draft(d, c, p, join); err != nil {
+				if err := r.draftAt(d, c, p, join, e); err != nil {
 					out = append(out, fleet.Unmade{Pool: p.Name, Version: p.Version, Join: join, Why: err.Error()})
 				}
 			}

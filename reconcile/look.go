@@ -79,7 +79,7 @@ func (l *Looker) Look(ctx context.Context, c *fleet.Cluster) (fleet.Observed, er
 		err = l.lookForUntagged(ctx, c, &o)
 	}
 	o.Distribution = providers.Facts(d, c, &o)
-	o.Distribution.Unmade = l.drafter.Unmade(d, c)
+	o.Distribution.Unmade = l.drafter.Unmade(d, c, endpoint(c, &o))
 	o.Until = l.o.Now()
 	stabilise(&o)
 	return o, err

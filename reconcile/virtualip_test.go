@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +82,56 @@ func TestNobodyServesTheEndpoint(t *testing.T) {
 		vms := w.ours()
 		if len(vms) != 1 || !strings.Contains(vms[0].Message, "nothing answers at") {
 			t.Errorf("machines %+v", vms)
+		}
+	})
+}
+
+// TestPortOfAVirtualAddress: another port of a virtual address, and of the API servers behind it,
+// removes no machine, although machines go before their replacements: none can join at a port where
+// nothing answers. The plan says why, and Git with the former port has nothing to do.
+func TestPortOfAVirtualAddress(t *testing.T) {
+	const (
+		named    = "virtualIP: {}}}, controlPlaneEndpoint: {host: 127.200.3.4, port: %d}}\n---"
+		machines = "  machineTemplate: {spec: {infra"
+		config   = "  rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0}}}\n" +
+			"  kubeadmConfigSpec: {initConfiguration: {localAPIEndpoint: {bindPort: %[1]d}}, joinConfiguration: {controlPlane: {localAPIEndpoint: {bindPort: %[1]d}}}}\n"
+	)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.cloud.Close()
+		at := func(port int) *strings.Replacer {
+			return strings.NewReplacer("inMemory: {}}}\n---", "inMemory: {"+fmt.Sprintf(named, port), machines, fmt.Sprintf(config, port)+machines)
+		}
+		spec := clusterSpec{3, 1, "v1.33.5", false}
+		w.edit = at(6443)
+		w.reach(spec, fleet.PhaseProvisioned)
+		had := names(w)
+		text := at(7443).Replace(spec.manifests())
+		if strings.Count(text, "7443") != 3 {
+			t.Fatal("the manifests have no place for a port")
+		}
+		c := decoded(t, text)
+		a := w.start()
+		told := false
+		for range 60 {
+			res := w.passWithMemory(a, c)
+			c = c.WithResidence(res.Report.Residence)
+			told = told || slices.ContainsFunc(res.Plan.Waiting, func(s string) bool {
+				return strings.Contains(s, "no machine can be made in its place") && strings.Contains(s, "its port is 6443, but the API server of the machine listens at 7443")
+			})
+			time.Sleep(10 * time.Second)
+		}
+		a.workload.Close()
+		defer time.Sleep(10 * time.Minute) // connections to etcd end
+		if got := names(w); !slices.Equal(got, had) {
+			t.Errorf("machines %v, want %v", got, had)
+		}
+		if !told {
+			t.Error("no plan says why the machines stay")
+		}
+		w.reach(spec, fleet.PhaseProvisioned)
+		if got := names(w); !slices.Equal(got, had) {
+			t.Errorf("after the former port is back: machines %v, want %v", got, had)
 		}
 	})
 }

@@ -141,6 +141,7 @@ func (w *world) startWith(client *workload.Client) *agent {
 		Workload:       crashing{client, w},
 		Distributions:  w.distributions(client),
 		Secrets:        store,
+		Limits:         providers.Limits{inmemory.ProviderName: {VirtualIP: inmemory.Factory().VirtualIP}},
 		Log:            logger(),
 	})}
 }

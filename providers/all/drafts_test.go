@@ -177,7 +177,7 @@ func TestUnmade(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, u := range providers.NewDrafter(nil).Unmade(impl, c) {
+				for _, u := range providers.NewDrafter(nil).Unmade(impl, c, fleet.Endpoint{}) {
 					p, _ := c.Pool(u.Pool)
 					out[string(p.Role)+" "+string(u.Join)] = true
 				}
@@ -281,7 +281,7 @@ func BenchmarkDrafts(b *testing.B) {
 	}
 	b.Run("unmade", func(b *testing.B) {
 		for b.Loop() {
-			drafter.Unmade(distribution, &c)
+			drafter.Unmade(distribution, &c, fleet.Endpoint{})
 		}
 	})
 }

@@ -47,6 +47,7 @@ It refuses more than upstream in these:
 | a Cluster without infrastructure or control plane, or with half an endpoint | nothing completes it by hand |
 | a MachineDeployment without a version | Fairlead installs what the version says |
 | a negative ` + "`maxUnavailable`" + `, or a range of unhealthy machines such as ` + "`[3-1]`" + ` | no number of machines is meant |
+| content of a file that is not in base64 or gzip as its ` + "`encoding`" + ` says | cloud-init would write no file of the machine, and the machine would never join |
 | ` + "`certificatesExpiryDays`" + ` of as many days as certificates are valid | every machine would be replaced again and again |
 | conditions of static pods and etcd members in a MachineHealthCheck | they are reported for the control plane as a whole |
 
