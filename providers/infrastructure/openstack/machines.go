@@ -16,14 +16,6 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/network"
 )
 
-// CreateMachine implements providers.Infrastructure.
-func (p *Provider) CreateMachine(ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
-	if err := fits("create machine "+r.Cluster.Key.Namespace+"/"+string(r.Name), r.Cluster); err != nil {
-		return err
-	}
-	return p.Machines.CreateMachine(ctx, op, r)
-}
-
 // machines are those of a provider, for package driver.
 type machines struct{ *Provider }
 
@@ -84,6 +76,9 @@ func (p machines) Create(ctx context.Context, what string, op fleet.OperationID,
 	template, err := api.ReadMachine(r.Pool.Infrastructure)
 	if err != nil {
 		return openstackauth.Wrap(what, err)
+	}
+	if err := fits(what, c); err != nil {
+		return err
 	}
 	if err := inZone(ctx, got.home, got.spec, r); err != nil {
 		return openstackauth.Wrap(what, err)
