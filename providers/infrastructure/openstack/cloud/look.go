@@ -137,20 +137,23 @@ func (p *Project) lists(ctx context.Context, out *Snapshot, id string) ([]func(c
 
 // fill returns what lists the things T of a service into set: all pages of what it lists. id tells
 // things apart, and owner says whose one is.
-func fill[T any](set *snapshot.Set[T], what string, service func(context.Context) (*gophercloud.ServiceClient, error),
+func fill[T any](set *snapshot.Set[T], what string, service Service,
 	pager func(*gophercloud.ServiceClient) pagination.Pager, extract func(pagination.Page) ([]T, error), id func(*T) string, owner func(*T) (snapshot.Owner, bool),
 ) func(context.Context) error {
 	return func(ctx context.Context) error {
-		c, err := service(ctx)
-		all, err := list(ctx, what, c, err, pager, extract)
+		all, err := List(ctx, what, service, pager, extract)
 		*set = snapshot.NewSet(all, id, owner)
 		return err
 	}
 }
 
-// list reads all pages of what a service lists.
-func list[T any](ctx context.Context, what string, client *gophercloud.ServiceClient, err error, pager func(*gophercloud.ServiceClient) pagination.Pager, extract func(pagination.Page) ([]T, error)) ([]T, error) {
+// A Service returns the client of a service.
+type Service = func(context.Context) (*gophercloud.ServiceClient, error)
+
+// List reads all pages of what a service lists.
+func List[T any](ctx context.Context, what string, service Service, pager func(*gophercloud.ServiceClient) pagination.Pager, extract func(pagination.Page) ([]T, error)) ([]T, error) {
 	op := "list " + what
+	client, err := service(ctx)
 	if err != nil {
 		return nil, openstackauth.WrapLook(op, err)
 	}
@@ -182,16 +185,22 @@ func markedIn[T any](project string, described func(*T) (project, description st
 }
 
 func (p *Project) lookAtServers(ctx context.Context, s *Snapshot, project string) error {
-	c, err := p.Compute(ctx)
-	all, err := list(ctx, "servers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+	all, err := List(ctx, "servers", p.Compute, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return servers.List(c, servers.ListOpts{})
 	}, servers.ExtractServers)
 	if i := slices.IndexFunc(all, cellIsDown); i >= 0 {
 		return errCellDown("list servers", all[i].ID)
 	}
+	if err != nil {
+		return err
+	}
+	c, err := p.Compute(ctx)
+	if err != nil {
+		return err
+	}
 	p.faults.fill(ctx, c, all)
 	s.Servers = serverSet(all, project)
-	return err
+	return nil
 }
 
 // cellIsDown reports whether s is all that Nova tells of a server that it cannot
@@ -215,9 +224,5 @@ func (p *Project) lookAtPools(ctx context.Context, s *Snapshot, project string) 
 	if err != nil {
 		return err
 	}
-	c, err := p.LoadBalancer(ctx)
-	if err != nil {
-		return err
-	}
-	return p.members.fill(ctx, c, &s.Pools)
+	return p.members.fill(ctx, p.LoadBalancer, &s.Pools)
 }
