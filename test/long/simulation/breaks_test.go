@@ -50,8 +50,8 @@ func faults() []fault {
 		}},
 		{"what others tagged is taken for the fleet's", "NothingForeignTouched", []edit{
 			{
-				"providers/infrastructure/inmemory/provider.go", "for _, n := range networks {\n\t\tif err := p.api.DeleteNetwork",
-				"if BROKEN {\n\t\tnetworks, _ = p.api.Networks(ctx, map[string]string{fleet.TagCluster: c.Key.String()})\n\t}\n\tfor _, n := range networks {\n\t\tif err := p.api.DeleteNetwork",
+				"providers/infrastructure/inmemory/machines.go", "_ *fleet.Cluster, got observation) error {\n\treturn p.deleteNetworks",
+				"c *fleet.Cluster, got observation) error {\n\tif BROKEN {\n\t\tgot.networks, _ = p.api.Networks(ctx, map[string]string{fleet.TagCluster: c.Key.String()})\n\t}\n\treturn p.deleteNetworks",
 			},
 		}},
 		{"an agent that does not own the fleet works", "OneOwner", []edit{
@@ -114,7 +114,7 @@ func faults() []fault {
 			{"reconcile/plan/held.go", `n > 1 && m.ProviderID != ""`, `n > 1 && m.ProviderID != "" && !BROKEN`},
 		}},
 		{"a machine is deleted by its name", "NoLivingMachineLost", []edit{
-			{"providers/infrastructure/inmemory/machines.go", `if id != "" && v.Provider != id {`, `if id != "" && v.Provider != id && !BROKEN {`},
+			{"providers/driver/driver.go", `(id == "" || is.ProviderID == id) {`, `(id == "" || is.ProviderID == id || BROKEN) {`},
 		}},
 		{"versions are skipped", "NoMinorIsSkipped", []edit{
 			{"reconcile/rollout/versions.go", "	return next.VersionStep(c.serves)", "	if BROKEN {\n\t\treturn fleet.VersionStep{}\n\t}\n	return next.VersionStep(c.serves)"},
