@@ -7,6 +7,8 @@
 //     of it.
 //   - A machine that is damaged, that is being deleted, or that is made from another template is not
 //     adopted ([IsThere]), and infrastructure is not deleted below machines.
+//   - Parts that are made before a machine, or outlast it, are [Seen] as such: a create goes on with them,
+//     a deletion removes them, and they keep no infrastructure.
 //   - A step is taken only where a second look by id decides the same ([Step]).
 //   - A place that does not answer hides nothing of another ([Search], [Clusters], [Check]).
 //   - Adopted machines are apart, keep their addresses, and are released only as they were adopted

@@ -22,7 +22,7 @@ type Driver[O, T any] interface {
 	Create(ctx context.Context, what string, op fleet.OperationID, r providers.MachineRequest, got O) error
 	// Remove takes the next step of the deletion of m, if it is still what was observed.
 	Remove(ctx context.Context, what string, c *fleet.Cluster, got O, m Seen[T]) error
-	// RemoveShared deletes what the machines of c shared, of which there are none.
+	// RemoveShared deletes what the machines of c shared, of which there are none, and their parts.
 	RemoveShared(ctx context.Context, what string, c *fleet.Cluster, got O) error
 	// Wrap adds what could not be done to an error of the infrastructure; nil stays nil.
 	Wrap(what string, err error) error
@@ -37,6 +37,9 @@ type Machines[O, T any] struct {
 
 // New returns Machines by d.
 func New[O, T any](d Driver[O, T]) *Machines[O, T] { return &Machines[O, T]{driver: d} }
+
+// Locks returns the locks of machines, for what else is done to them.
+func (m *Machines[O, T]) Locks() *Locks[snapshot.Owner] { return &m.busy }
 
 // Try calls do for machine o, unless something is being done to it: whoever does that does this, too.
 func (m *Machines[O, T]) Try(o snapshot.Owner, do func() error) error {
@@ -102,8 +105,10 @@ func (m *Machines[O, T]) DeleteInfrastructure(ctx context.Context, _ fleet.Opera
 	if err != nil {
 		return m.driver.Wrap(what, err)
 	}
-	if seen := m.driver.Seen(c, got); len(seen) > 0 {
-		return fleet.Errorf(fleet.Conflict, what, "there are still machines, %s is the first", seen[0].Name)
+	for _, is := range m.driver.Seen(c, got) {
+		if !is.Parts {
+			return fleet.Errorf(fleet.Conflict, what, "there are still machines, %s is the first", is.Name)
+		}
 	}
 	return m.driver.Wrap(what, m.driver.RemoveShared(ctx, what, c, got))
 }

@@ -61,6 +61,7 @@ func machine(name fleet.MachineName, id fleet.ProviderID) driver.Seen[string] {
 func TestMachines(t *testing.T) {
 	silent, refused := errors.New("no answer"), errors.New("refused")
 	all := []driver.Seen[string]{machine("m-0", "a"), machine("m-0", "b"), machine("m-1", "c")}
+	parts := []driver.Seen[string]{{Machine: fleet.Machine{Name: "m-2"}, Thing: "parts of m-2", Parts: true}}
 	c := &fleet.Cluster{Fleet: "acme", Key: key("eu-1")}
 	create := func(m *driver.Machines[string, string]) error {
 		return m.CreateMachine(t.Context(), "op", providers.MachineRequest{Cluster: c, Name: "m-2", Pool: fleet.Pool{Template: "1-t"}})
@@ -78,6 +79,9 @@ func TestMachines(t *testing.T) {
 		"a machine is created":        {world{exists: true, machines: all}, create, "look for m-2, create m-2", ""},
 		"it is there":                 {world{exists: true, machines: append(slices.Clone(all), machine("m-2", "d"))}, create, "look for m-2", ""},
 		"another one is there":        {world{exists: true, machines: []driver.Seen[string]{{Machine: fleet.Machine{Name: "m-2", Template: "1-old"}}}}, create, "look for m-2", "cannot create machine prod/m-2: it exists with another template, 1-old"},
+		"parts of it are there":       {world{exists: true, machines: parts}, create, "look for m-2, create m-2", ""},
+		"parts of one are gone":       {world{machines: parts}, remove("m-2", ""), "look for m-2, remove parts of m-2", ""},
+		"parts are in nobody's way":   {world{machines: parts}, shared, "look for , remove what is shared", ""},
 		"nothing is shared":           {world{}, create, "look for m-2", "cannot create machine prod/m-2: the infrastructure of the cluster is not there"},
 		"nobody knows":                {world{silent: silent}, create, "look for m-2", "cannot create machine prod/m-2: no answer"},
 		"machines of a name are gone": {world{machines: all, refuses: map[string]error{"remove a": refused}}, remove("m-0", ""), "look for m-0, remove a, remove b", "cannot delete machine prod/m-0: refused"},
@@ -117,6 +121,9 @@ func TestOneAtATime(t *testing.T) {
 		}
 		if err := m.DeleteMachine(t.Context(), "op", c, "m-1", ""); err != nil {
 			t.Errorf("another one was not deleted: %v", err)
+		}
+		if !m.Locks().Locked(snapshot.OwnerOf(c).Part("m-0")) {
+			t.Error("nobody knows that something is done to it")
 		}
 		_ = m.Try(snapshot.OwnerOf(c).Part("m-0"), func() error { t.Error("it was changed while it was created"); return nil })
 	}

@@ -23,6 +23,7 @@ type Seen[T any] struct {
 	Where string
 	Thing T
 	Begun bool // it was requested, and does not show yet what it is made from
+	Parts bool // only parts of it are there: a create goes on with them, and a deletion removes them
 }
 
 // IsThere reports whether one of seen is the machine called name, made from template: a create adopts
@@ -30,7 +31,7 @@ type Seen[T any] struct {
 func IsThere[T any](op string, name fleet.MachineName, template fleet.TemplateHash, seen []Seen[T]) (there bool, err error) {
 	for i := range seen {
 		switch m := &seen[i]; {
-		case m.Name != name:
+		case m.Name != name, m.Parts:
 		case m.Damaged != "":
 			return false, fleet.Errorf(fleet.Conflict, op, "%s has a machine of that name, and what it is is not certain: %s", m.Where, m.Damaged)
 		case m.State == fleet.MachineDeleting:

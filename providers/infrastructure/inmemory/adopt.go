@@ -85,14 +85,11 @@ func (p *Provider) retag(ctx context.Context, op string, all []retagging) error 
 // should have: its machines, and the one network that all of them are in. Where
 // something is not as it has to be, nothing is returned.
 func (p *Provider) adoption(ctx context.Context, op string, c *fleet.Cluster, machines []providers.AdoptedMachine) ([]retagging, error) {
-	vms, err := p.api.VMs(ctx, nil)
+	all, err := p.list(ctx, nil, nil)
 	if err != nil {
 		return nil, wrap(op, err)
 	}
-	networks, err := p.api.Networks(ctx, nil)
-	if err != nil {
-		return nil, wrap(op, err)
-	}
+	vms, networks := all.vms, all.networks
 	var out []retagging
 	shared := ""
 	inUse := make(map[string]bool)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 )
 
 // The kinds of orphan, in the order in which they can be removed.
@@ -19,31 +20,27 @@ const (
 func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
 	const op = "list orphans"
 	tags := map[string]string{fleet.TagFleet: string(id)}
-	networks, err := p.api.Networks(ctx, tags)
-	if err != nil {
-		return nil, wrap(op, err)
-	}
-	vms, err := p.api.VMs(ctx, tags)
+	got, err := p.list(ctx, tags, tags)
 	if err != nil {
 		return nil, wrap(op, err)
 	}
 	var out []fleet.Orphan
 	add := func(o fleet.Orphan, tags map[string]string) {
-		key := tags[fleet.TagCluster]
-		if slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Key.String() == key }) {
+		if !driver.IsLost(tags, id, clusters) {
 			return
 		}
+		key := tags[fleet.TagCluster]
 		o.Provider, o.Place = ProviderName, "memory"
 		o.Cluster, _ = fleet.ParseKey(key) // zero where it is none
 		o.Reason = "the fleet has no cluster " + key
 		out = append(out, o)
 	}
-	for _, v := range vms {
+	for _, v := range got.vms {
 		if v.State != fleet.MachineDeleting && v.owned() {
 			add(fleet.Orphan{Kind: orphanVM, ID: v.ID, Name: v.Name, Created: v.Created}, v.Tags)
 		}
 	}
-	for _, n := range networks {
+	for _, n := range got.networks {
 		add(fleet.Orphan{Kind: orphanNetwork, ID: n.ID, Name: n.Name, Created: n.Created}, n.Tags)
 	}
 	slices.SortFunc(out, func(a, b fleet.Orphan) int {
@@ -68,8 +65,5 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	if o.Kind == orphanVM {
 		remove = p.api.DeleteVM
 	}
-	if err := remove(ctx, o.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
-		return wrap(op, err)
-	}
-	return nil
+	return wrap(op, ignoreNotFound(remove(ctx, o.ID)))
 }

@@ -13,10 +13,13 @@ import (
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/addresses"
 	"fairlead.dev/providers/driver/endpoint"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 // A Provider is the infrastructure provider of a cloud in memory.
 type Provider struct {
+	*driver.Machines[observation, VM]
+
 	api    API
 	settle time.Duration
 	ledger addresses.Ledger
@@ -27,7 +30,9 @@ var _ providers.Infrastructure = (*Provider)(nil)
 // NewProvider returns the provider of a cloud that shows every change after
 // settle at the latest.
 func NewProvider(api API, settle time.Duration) *Provider {
-	return &Provider{api: api, settle: settle}
+	p := &Provider{api: api, settle: settle}
+	p.Machines = driver.New(machines{p})
+	return p
 }
 
 // API returns the cloud: a *Cloud where it is in this process.
@@ -74,14 +79,11 @@ func (p *Provider) Settle() time.Duration { return p.settle }
 // Observe implements providers.Infrastructure.
 func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 	op := "observe " + c.Key.String()
-	networks, err := p.networks(ctx, op, c)
+	got, err := p.list(ctx, c.Tags(), c.Tags())
 	if err != nil {
-		return fleet.Infrastructure{}, err
+		return fleet.Infrastructure{}, wrap(op, err)
 	}
-	vms, err := p.vms(ctx, op, c, "")
-	if err != nil {
-		return fleet.Infrastructure{}, err
-	}
+	networks, vms := got.networks, got.vms
 	id, err := p.api.Identify(ctx)
 	if err != nil {
 		return fleet.Infrastructure{}, wrap(op, err)
@@ -99,15 +101,11 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		slices.Sort(out.Drift)
 	}
 	for _, v := range vms {
-		m := fleet.MachineFromTags(v.Tags)
+		m := v.machine()
 		if v.Refused != "" {
 			out.Failures = append(out.Failures, fleet.Failure{Machine: m.Name, Operation: m.Operation, At: v.Created, Message: v.Refused})
 			continue
 		}
-		m.ProviderID, m.FailureDomain = v.Provider, v.FailureDomain
-		m.State, m.Message, m.Silent = v.State, v.Message, v.Silent
-		m.Created, m.Addresses = v.Created, v.Addresses
-		m.Power = powerOf(v)
 		out.Machines = append(out.Machines, m)
 	}
 	driver.SortMachines(out.Machines)
@@ -115,30 +113,33 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	return out, nil
 }
 
-// networks lists those of c, the oldest first: it is the one in use.
-func (p *Provider) networks(ctx context.Context, op string, c *fleet.Cluster) ([]Network, error) {
-	list, err := p.api.Networks(ctx, c.Tags())
+// An observation is what the cloud has of a cluster, or of several: networks, the oldest first, and
+// machines, with those that are released and those that never were.
+type observation struct {
+	networks []Network
+	vms      []VM
+}
+
+// list returns the networks with the tags shared, and the machines with the tags of.
+func (p *Provider) list(ctx context.Context, shared, of map[string]string) (observation, error) {
+	networks, err := p.api.Networks(ctx, shared)
 	if err != nil {
-		return nil, wrap(op, err)
+		return observation{}, err
 	}
-	return list, nil
+	vms, err := p.api.VMs(ctx, of)
+	return observation{networks, vms}, err
 }
 
 // EnsureInfrastructure implements providers.Infrastructure. Where a call that
 // was repeated too early made a second load balancer, the younger one goes.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
 	what := "create infrastructure of " + c.Key.String()
-	networks, err := p.networks(ctx, what, c)
+	networks, err := p.api.Networks(ctx, c.Tags())
 	if err != nil {
-		return err
+		return wrap(what, err)
 	}
 	if len(networks) > 0 {
-		for _, n := range networks[1:] {
-			if err := p.api.DeleteNetwork(ctx, n.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
-				return wrap(what, err)
-			}
-		}
-		return nil
+		return wrap(what, p.deleteNetworks(ctx, networks[1:]))
 	}
 	tags := c.Tags()
 	tags[fleet.TagOperation] = string(op)
@@ -154,28 +155,6 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 	return wrap(what, err)
 }
 
-// DeleteInfrastructure implements providers.Infrastructure.
-func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
-	op := "delete infrastructure of " + c.Key.String()
-	vms, err := p.machines(ctx, op, c, "")
-	if err != nil {
-		return err
-	}
-	if len(vms) > 0 {
-		return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", vms[0].Name)
-	}
-	networks, err := p.networks(ctx, op, c)
-	if err != nil {
-		return err
-	}
-	for _, n := range networks {
-		if err := p.api.DeleteNetwork(ctx, n.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
-			return wrap(op, err)
-		}
-	}
-	return nil
-}
-
 // Watch implements providers.Watcher. It tells of clusters of every fleet.
 func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 	return p.api.Watch(ctx, func(o Owner) {
@@ -187,32 +166,25 @@ func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 
 // Clusters implements providers.Lister.
 func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
-	const op = "list clusters"
-	tags := map[string]string{fleet.TagFleet: string(id)}
-	networks, err := p.api.Networks(ctx, tags)
-	if err != nil {
-		return nil, wrap(op, err)
-	}
-	vms, err := p.api.VMs(ctx, tags)
-	if err != nil {
-		return nil, wrap(op, err)
-	}
-	var out []fleet.Key
-	add := func(tags map[string]string) {
-		if k, err := fleet.ParseKey(tags[fleet.TagCluster]); err == nil {
-			out = append(out, k)
+	out, failed := driver.Clusters(id, []API{p.api}, func(API) (all []snapshot.Owner, err error) {
+		tags := map[string]string{fleet.TagFleet: string(id)}
+		got, err := p.list(ctx, tags, tags)
+		add := func(tags map[string]string) {
+			if o, ok := driver.OwnerOf(tags); ok {
+				all = append(all, o)
+			}
 		}
-	}
-	for _, n := range networks {
-		add(n.Tags)
-	}
-	for _, v := range vms {
-		if v.owned() {
-			add(v.Tags)
+		for _, n := range got.networks {
+			add(n.Tags)
 		}
-	}
-	slices.SortFunc(out, fleet.Key.Compare)
-	return slices.Compact(out), nil
+		for _, v := range got.vms {
+			if v.owned() {
+				add(v.Tags)
+			}
+		}
+		return all, err
+	}, nil)
+	return out, wrap("list clusters", fleet.JoinErrors(failed...))
 }
 
 // wrap says what could not be done for the cloud's own words.

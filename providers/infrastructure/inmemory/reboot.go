@@ -5,6 +5,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/snapshot"
 )
 
 var _ providers.Rebooter = (*Provider)(nil)
@@ -17,20 +18,20 @@ func (p *Provider) SwitchMachine(ctx context.Context, _ fleet.OperationID, c *fl
 	if !ok {
 		return fleet.Errorf(fleet.Invalid, op, "this cloud switches nothing")
 	}
-	vms, err := p.machines(ctx, op, c, name)
+	got, err := machines{p}.Look(ctx, c, snapshot.OwnerOf(c).Part(name))
 	if err != nil {
-		return err
+		return wrap(op, err)
 	}
-	for _, v := range vms {
+	for _, v := range got.vms {
 		switch {
-		case v.Provider != id:
+		case v.Provider != id || !v.owned():
 			continue
 		case v.Silent:
 			return fleet.Errorf(fleet.Unavailable, op, "%s", v.Message)
 		}
-		switch there, err := p.isThere(ctx, op, c, name, v.ID); {
+		switch there, err := p.isThere(ctx, c, name, v.ID); {
 		case err != nil:
-			return err
+			return wrap(op, err)
 		case !there:
 			continue
 		}

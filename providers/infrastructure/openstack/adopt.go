@@ -65,7 +65,7 @@ func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []provi
 // Release implements providers.Adopter.
 func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []providers.AdoptedMachine) error {
 	op := "release " + c.Key.String()
-	got, err := p.look(ctx, c)
+	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return openstackauth.WrapLook(op, err)
 	}
@@ -142,7 +142,7 @@ func (p *Provider) adoptions(ctx context.Context, op string, c *fleet.Cluster, m
 	if err := fits(op, c); err != nil {
 		return nil, err
 	}
-	got, err := p.look(ctx, c)
+	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return nil, openstackauth.WrapLook(op, err)
 	}

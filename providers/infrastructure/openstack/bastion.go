@@ -75,13 +75,8 @@ func (s *observation) bastionDrift(c *fleet.Cluster) []string {
 func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *observation) error {
 	remove, create := s.bastionPlan()
 	o := cloud.Bastion(snapshot.OwnerOf(c))
-	for _, v := range remove {
-		if err := p.keeper.Delete(ctx, s.home, o, fleet.ProviderID(machine.IDPrefix+v.ID), pools{c}.keep); err != nil {
-			return openstackauth.Wrap("remove bastion "+v.Name, err)
-		}
-	}
-	if !create {
-		return nil
+	if err := p.deleteBastions(ctx, s.projects[0], remove, c); err != nil || !create {
+		return err
 	}
 	b := s.spec.Bastion
 	image, err := p.imageOf(ctx, c, s.spec, b.Spec, s.home, s.homeSnapshot())
@@ -102,14 +97,22 @@ func (p *Provider) ensureBastion(ctx context.Context, c *fleet.Cluster, s *obser
 	if b.FloatingIP != nil {
 		r.Floating = machine.Floating{Address: *b.FloatingIP}
 	}
-	err = p.keeper.Create(ctx, s.home, o, func(*cloud.Snapshot) (machine.Request, error) { return r, nil })
+	err = p.Try(o, func() error {
+		if err := machine.CheckIdentity(s.homeSnapshot(), o); err != nil {
+			return err
+		}
+		return p.keeper.Create(ctx, s.home, s.homeSnapshot(), r)
+	})
 	return openstackauth.Wrap("make bastion "+string(o.Machine), err)
 }
 
-// deleteBastions asks for the end of the cluster's bastions at one place.
-func (p *Provider) deleteBastions(ctx context.Context, at projectState, c *fleet.Cluster) error {
-	if len(at.machines.Bastions) == 0 {
-		return nil
+// deleteBastions deletes all, bastions of c in one project.
+func (p *Provider) deleteBastions(ctx context.Context, at projectState, all []*servers.Server, c *fleet.Cluster) error {
+	o := cloud.Bastion(snapshot.OwnerOf(c))
+	var errs []error
+	for _, v := range all {
+		err := p.Try(o, func() error { return p.keeper.Delete(ctx, at.project, o, v) })
+		errs = append(errs, openstackauth.Wrap("remove bastion "+v.Name, err))
 	}
-	return p.keeper.Delete(ctx, at.project, cloud.Bastion(snapshot.OwnerOf(c)), "", pools{c}.keep)
+	return fleet.JoinErrors(errs...)
 }

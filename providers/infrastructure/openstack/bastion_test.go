@@ -231,3 +231,17 @@ func TestBastionComesAfterTheNetwork(t *testing.T) {
 		t.Error("the infrastructure does not get ready")
 	})
 }
+
+// TestBastionInDoubt: no second bastion is made beside one whose mark somebody took off.
+func TestBastionInDoubt(t *testing.T) {
+	inBubble(t, withBastion(func(*api.Bastion) {}), machineSpec(), func(w *world) {
+		w.settle()
+		w.calm()
+		w.cloud.Edit(ost.Servers, w.bastions()[0].ID(), func(o ost.Object) { o["metadata"] = ost.Object{} })
+		time.Sleep(2 * tick)
+		w.wantError("EnsureInfrastructure", w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster), fleet.Conflict, "lost the mark of that machine")
+		if got := w.bastions(); len(got) != 1 {
+			t.Errorf("bastions %v, want the one", got)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	lbpools "github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"github.com/gophercloud/gophercloud/v2/pagination"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/snapshot"
@@ -115,11 +116,9 @@ func (f *finder) members(ctx context.Context, machines map[string]fleet.MachineN
 		if !slices.ContainsFunc(t.Loadbalancers, func(l lbpools.LoadBalancerID) bool { return l.ID == lb.ID }) {
 			continue
 		}
-		pages, err := lbpools.ListMembers(client, t.ID, lbpools.ListMembersOpts{}).AllPages(ctx)
-		if err != nil {
-			return err
-		}
-		all, err := lbpools.ExtractMembers(pages)
+		all, err := cloud.List(ctx, "members of pool "+t.Name, p.LoadBalancer, func(c *gophercloud.ServiceClient) pagination.Pager {
+			return lbpools.ListMembers(c, t.ID, lbpools.ListMembersOpts{})
+		}, lbpools.ExtractMembers)
 		if err != nil {
 			return err
 		}

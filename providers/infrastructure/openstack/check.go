@@ -7,6 +7,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/openstackauth"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 	"fairlead.dev/providers/infrastructure/openstack/machine"
@@ -38,7 +39,7 @@ type need struct {
 }
 
 func (k *checking) cluster(ctx context.Context, c *fleet.Cluster, note driver.Note) error {
-	got, err := k.provider.look(ctx, c)
+	got, err := k.provider.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return err
 	}

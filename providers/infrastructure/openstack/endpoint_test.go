@@ -178,6 +178,43 @@ func TestFloatingIPLeavesFirst(t *testing.T) {
 	})
 }
 
+// TestFloatingIPLeavesTwice: where two machines are deleted one right after the other, the floating IP
+// goes to the one that stays, though a listing may be good enough for the second that lacks the deletion
+// of the first.
+func TestFloatingIPLeavesTwice(t *testing.T) {
+	spec := clusterSpec()
+	spec.APIServer = &api.APIServer{}
+	for gone := range 3 {
+		inBubble(t, spec, machineSpec(), func(w *world) {
+			w.settle()
+			for n := range 3 {
+				w.mustCreateControlPlane(n)
+			}
+			time.Sleep(time.Minute)
+			w.settle()
+			on := func() (fleet.MachineName, fleet.ProviderID) {
+				for _, f := range w.cloud.Objects(ost.FloatingIPs) {
+					p, _ := w.cloud.Object(ost.Ports, f.String("port_id"))
+					s, _ := w.cloud.Object(ost.Servers, p.String("device_id"))
+					return fleet.MachineName(s.String("name")), fleet.ProviderID("openstack:///" + s.ID())
+				}
+				return "", ""
+			}
+			first := w.controlPlaneName(gone)
+			if err := w.provider.DeleteMachine(w.Context(), "op", &w.cluster, first, w.controlPlaneID(gone)); err != nil {
+				t.Fatal(err)
+			}
+			second, id := on()
+			if err := w.provider.DeleteMachine(w.Context(), "op", &w.cluster, second, id); err != nil {
+				t.Fatal(err)
+			}
+			if third, _ := on(); first == second || third == "" || third == first || third == second {
+				t.Errorf("%q is gone, the floating IP was on %q and is on %q", first, second, third)
+			}
+		})
+	}
+}
+
 // TestFloatingIPKeepsItsMachine: a machine with the floating IP of the API server is not deleted
 // as long as the address cannot go to one that stays.
 func TestFloatingIPKeepsItsMachine(t *testing.T) {

@@ -246,3 +246,23 @@ func TestFloatingIPThatGotAnotherUse(t *testing.T) {
 		})
 	}
 }
+
+// TestDeletionOfParts: a machine that never got its server is deleted with the parts that it has, and
+// its parts keep no other one.
+func TestDeletionOfParts(t *testing.T) {
+	inBubble(t, clusterSpec(), machineSpec(), func(w *world) {
+		w.settle()
+		w.cloud.Inject(ost.Fault{Service: "compute", Method: http.MethodPost, Path: "/servers", Times: 1, Status: http.StatusConflict})
+		_ = w.create(0)
+		w.mustCreate(1)
+		time.Sleep(2 * tick)
+		if len(w.parts(0)) == 0 {
+			t.Fatal("no part is there")
+		}
+		w.delete(0)
+		if left := w.parts(0); len(left) > 0 {
+			t.Errorf("left: %q", left)
+		}
+		w.wantParts(1, "ports", "servers")
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/openstackauth"
@@ -195,7 +196,21 @@ func TestNamesTooLong(t *testing.T) {
 		w.cluster.Infrastructure.Secrets = map[fleet.Key]fleet.SecretData{credential: w.cluster.Infrastructure.Secrets[credential]}
 		w.observe()
 		w.wantError("EnsureInfrastructure", w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster), fleet.Invalid, "characters too long")
+		w.wantError("CreateMachine", w.create(0), fleet.Conflict, "is not there")
+		spec := w.cluster.Infrastructure
+		ownNetwork(w.cloud, "alpha")
+		w.spec(&api.OpenStackClusterSpec{ // all that machines share is there, and others made it
+			IdentityRef: identity(), Network: &api.NetworkParam{Filter: &api.NetworkFilter{Name: "theirs"}},
+			APIServer: &api.APIServer{EnableFloatingIP: ptr(false)}, EnableExternalNetwork: ptr(false),
+			ControlPlaneEndpoint: &clusterv1.APIEndpoint{Host: "api.example.com", Port: 6443},
+		})
+		w.cluster.Infrastructure.Secrets = spec.Secrets
+		time.Sleep(2 * tick)
+		if got := w.observe(); !got.Ready {
+			w.Fatalf("not ready: %s", got.Message)
+		}
 		w.wantError("CreateMachine", w.create(0), fleet.Invalid, "characters too long")
+		w.cluster.Infrastructure = spec
 		if got := w.mine(); len(got) > 0 {
 			w.Errorf("made %q, want nothing", got)
 		}

@@ -46,8 +46,9 @@ func (p *Provider) log() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// look sees everything of c.
-func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*observation, error) {
+// look sees everything of c with all changes of o: c, or one machine of it, of which nobody has to know
+// its images.
+func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*observation, error) {
 	refs, spec, err := p.projectRefs(ctx, c)
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*observation, er
 	projects := projectsOf(refs)
 	for _, r := range refs {
 		project := r.project
-		s, err := project.Snapshot(ctx, snapshot.OwnerOf(c))
+		s, err := project.Snapshot(ctx, o)
 		if err != nil {
 			return nil, err
 		}
@@ -65,8 +66,10 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster) (*observation, er
 	if err := out.checkIDs(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.lookAtImages(ctx, c, out); err != nil {
-		return nil, err
+	if o.Machine == "" {
+		if err := p.lookAtImages(ctx, c, out); err != nil {
+			return nil, err
+		}
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), projects)
 	p.keeper.Forget(snapshot.OwnerOf(c), projects)

@@ -20,6 +20,8 @@ import (
 
 // A Provider is the infrastructure provider of OpenStack.
 type Provider struct {
+	*driver.Machines[*observation, serverIn]
+
 	o        Options
 	sessions *cloud.Sessions
 	keeper   *machine.Keeper
@@ -52,10 +54,13 @@ func New(o Options) *Provider {
 		o.Settle = DefaultSettle
 	}
 	sessions := cloud.NewSessions(o.Cloud)
-	return &Provider{
-		o: o, sessions: sessions, keeper: machine.NewKeeper(o.Settle), images: image.NewKeeper(o.Settle), watch: snapshot.NewWatch[*cloud.Project](),
+	p := &Provider{
+		o: o, sessions: sessions, images: image.NewKeeper(o.Settle), watch: snapshot.NewWatch[*cloud.Project](),
 		secrets: objects.Secrets{Store: objects.Kept(o.Secret, sessions.Tick()), Example: "clouds.yaml=FILE"},
 	}
+	p.Machines = driver.New(machines{p})
+	p.keeper = machine.NewKeeper(o.Settle, p.Locks())
+	return p
 }
 
 // Abilities tells what it can do beyond the contract.
@@ -71,7 +76,7 @@ func (p *Provider) Settle() time.Duration { return p.o.Settle }
 
 // Observe implements providers.Infrastructure.
 func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
-	got, err := p.look(ctx, c)
+	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return fleet.Infrastructure{}, openstackauth.WrapLook("observe "+c.Key.String(), err)
 	}
@@ -143,7 +148,7 @@ func fits(op string, c *fleet.Cluster) error {
 // EnsureInfrastructure implements providers.Infrastructure.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
 	op := "create infrastructure of " + c.Key.String()
-	got, err := p.look(ctx, c)
+	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return openstackauth.WrapLook(op, err)
 	}
@@ -169,38 +174,4 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 		errs = append(errs, p.keeper.Clean(ctx, at.project, at.machines, pools{c}.keep))
 	}
 	return openstackauth.Wrap(op, fleet.JoinErrors(append(errs, unknown)...))
-}
-
-// DeleteInfrastructure implements providers.Infrastructure.
-func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
-	op := "delete infrastructure of " + c.Key.String()
-	got, err := p.look(ctx, c)
-	if err != nil {
-		return openstackauth.WrapLook(op, err)
-	}
-	o := snapshot.OwnerOf(c)
-	var errs []error
-	bastions := 0
-	for _, at := range got.projects {
-		for _, m := range at.machines.Machines {
-			if m.ProviderID != "" {
-				return fleet.Errorf(fleet.Conflict, op, "there are still machines, %s is the first", m.Name)
-			}
-		}
-		bastions += len(at.machines.Bastions)
-		errs = append(errs, p.deleteBastions(ctx, at, c))
-		errs = append(errs, p.keeper.DeleteParts(ctx, at.project, at.snapshot, o, pools{c}.keep))
-	}
-	if bastions == 0 {
-		defer got.home.Changed(o)
-		errs = append(errs, network.Delete(ctx, got.home, got.homeSnapshot(), o))
-		for _, at := range got.projects {
-			if at.images != nil {
-				errs = append(errs, at.images.Delete(ctx))
-			}
-		}
-	}
-	err = fleet.JoinErrors(errs...)
-	p.noteRefusal(o, err)
-	return openstackauth.Wrap(op, err)
 }

@@ -50,8 +50,8 @@ func faults() []fault {
 		}},
 		{"what others tagged is taken for the fleet's", "NothingForeignTouched", []edit{
 			{
-				"providers/infrastructure/inmemory/provider.go", "for _, n := range networks {\n\t\tif err := p.api.DeleteNetwork",
-				"if BROKEN {\n\t\tnetworks, _ = p.api.Networks(ctx, map[string]string{fleet.TagCluster: c.Key.String()})\n\t}\n\tfor _, n := range networks {\n\t\tif err := p.api.DeleteNetwork",
+				"providers/infrastructure/inmemory/machines.go", "_ *fleet.Cluster, got observation) error {\n\treturn p.deleteNetworks",
+				"c *fleet.Cluster, got observation) error {\n\tif BROKEN {\n\t\tgot.networks, _ = p.api.Networks(ctx, map[string]string{fleet.TagCluster: c.Key.String()})\n\t}\n\treturn p.deleteNetworks",
 			},
 		}},
 		{"an agent that does not own the fleet works", "OneOwner", []edit{
@@ -114,7 +114,7 @@ func faults() []fault {
 			{"reconcile/plan/held.go", `n > 1 && m.ProviderID != ""`, `n > 1 && m.ProviderID != "" && !BROKEN`},
 		}},
 		{"a machine is deleted by its name", "NoLivingMachineLost", []edit{
-			{"providers/infrastructure/inmemory/machines.go", `if id != "" && v.Provider != id {`, `if id != "" && v.Provider != id && !BROKEN {`},
+			{"providers/driver/driver.go", `(id == "" || is.ProviderID == id) {`, `(id == "" || is.ProviderID == id || BROKEN) {`},
 		}},
 		{"versions are skipped", "NoMinorIsSkipped", []edit{
 			{"reconcile/rollout/versions.go", "	return next.VersionStep(c.serves)", "	if BROKEN {\n\t\treturn fleet.VersionStep{}\n\t}\n	return next.VersionStep(c.serves)"},
@@ -125,7 +125,7 @@ func faults() []fault {
 			{"reconcile/rollout/versions.go", "	if len(refused) > 0 {", "	if len(refused) > 0 && BROKEN {\n\t\tproblems = nil\n\t}\n	if len(refused) > 0 {"},
 		}},
 		{"addresses are given twice", "AddressIsGivenOnce", []edit{
-			{"providers/infrastructure/inmemory/addresses.go", "Seen: r.Cluster.Neighbors.Addresses()}", "Seen: r.Cluster.Neighbors.Addresses()}\n\t\tif BROKEN {\n\t\t\tclear(known.Taken)\n\t\t}"},
+			{"providers/infrastructure/inmemory/addresses.go", "	now := time.Now()\n", "	if BROKEN {\n\t\tclear(holders)\n\t}\n	now := time.Now()\n"},
 		}},
 		{"a cluster of which nothing is found is made again", "NothingInTheWrongPlace", []edit{
 			{"reconcile/plan/residence.go", "	r, k := f.residence, f.Observed.Secrets.Kubeconfig", "	if BROKEN {\n\t\treturn \"\"\n\t}\n	r, k := f.residence, f.Observed.Secrets.Kubeconfig"},
@@ -142,7 +142,6 @@ func faults() []fault {
 			{"reconcile/plan/etcd.go", `name == "" || e.Members[i].Healthy ||`, `name == "" || e.Members[i].Healthy && !BROKEN ||`},
 		}},
 		{"a report tells the time", "SameFactsNoCommit", []edit{
-			{"agent/loop/publish/publish.go", "\t\"sync\"\n", "\t\"sync\"\n\t\"time\"\n"},
 			{"agent/loop/publish/publish.go", "p.p.Writer.Put(c.Report)", "if BROKEN && len(c.Report.Conditions) > 0 {\n\t\tc.Report.Conditions = slices.Clone(c.Report.Conditions)\n\t\tc.Report.Conditions[0].Message = time.Now().String()\n\t}\n\tp.p.Writer.Put(c.Report)"},
 		}},
 	}

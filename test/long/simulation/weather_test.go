@@ -217,7 +217,7 @@ func (l *life) ask() {
 	switch l.random.IntN(7) {
 	case 6:
 		r.Kind, r.What = fleet.RequestRotate, fleet.RotateCertificates
-		if l.chance(3) {
+		if l.chance(3) && !l.others { // K3s and RKE2 keep that CA in their datastore, and refuse it as long as it is asked for
 			r.What = fleet.RotateEtcdCA
 		}
 	case 0, 1:

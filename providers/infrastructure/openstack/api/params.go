@@ -11,21 +11,31 @@ type FilterByNeutronTags struct {
 	NotTagsAny []NeutronTag `json:"notTagsAny,omitempty"` // has none of them
 }
 
-// A NetworkParam names a network: by ID, or by a filter that one network
-// matches.
-type NetworkParam struct {
+// A NeutronParam names something in Neutron: by ID, or by a filter that one thing matches; of security
+// groups all that match are meant.
+type NeutronParam struct {
 	ID     *string        `json:"id,omitempty"`
-	Filter *NetworkFilter `json:"filter,omitempty"`
+	Filter *NeutronFilter `json:"filter,omitempty"`
 }
 
-// A NetworkFilter says what a network must have; an empty field matches all.
-type NetworkFilter struct {
+// A NeutronFilter says what something in Neutron must have; an empty field matches all.
+type NeutronFilter struct {
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
 	ProjectID   string `json:"projectID,omitempty"`
 
 	FilterByNeutronTags `json:",inline"`
 }
+
+// What is named so, and by what.
+type (
+	NetworkParam        = NeutronParam
+	NetworkFilter       = NeutronFilter
+	RouterParam         = NeutronParam
+	RouterFilter        = NeutronFilter
+	SecurityGroupParam  = NeutronParam
+	SecurityGroupFilter = NeutronFilter
+)
 
 // A SubnetParam names a subnet: by ID, or by a filter that one subnet matches.
 type SubnetParam struct {
@@ -43,38 +53,6 @@ type SubnetFilter struct {
 	CIDR            string `json:"cidr,omitempty"`
 	IPv6AddressMode string `json:"ipv6AddressMode,omitempty"`
 	IPv6RAMode      string `json:"ipv6RAMode,omitempty"`
-
-	FilterByNeutronTags `json:",inline"`
-}
-
-// A RouterParam names a router: by ID, or by a filter that one router matches.
-type RouterParam struct {
-	ID     *string       `json:"id,omitempty"`
-	Filter *RouterFilter `json:"filter,omitempty"`
-}
-
-// A RouterFilter says what a router must have; an empty field matches all.
-type RouterFilter struct {
-	Name        string `json:"name,omitempty"`
-	Description string `json:"description,omitempty"`
-	ProjectID   string `json:"projectID,omitempty"`
-
-	FilterByNeutronTags `json:",inline"`
-}
-
-// A SecurityGroupParam names security groups: one by ID, or all that a filter
-// matches.
-type SecurityGroupParam struct {
-	ID     *string              `json:"id,omitempty"`
-	Filter *SecurityGroupFilter `json:"filter,omitempty"`
-}
-
-// A SecurityGroupFilter says what a security group must have; an empty field
-// matches all.
-type SecurityGroupFilter struct {
-	Name        string `json:"name,omitempty"`
-	Description string `json:"description,omitempty"`
-	ProjectID   string `json:"projectID,omitempty"`
 
 	FilterByNeutronTags `json:",inline"`
 }
@@ -100,29 +78,24 @@ type ResourceReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// A FlavorParam names a flavor of Nova: by ID, or by a filter that one flavor
-// matches.
-type FlavorParam struct {
-	ID     *string       `json:"id,omitempty"`
-	Filter *FlavorFilter `json:"filter,omitempty"`
+// A NovaParam names something of Nova: by ID, or by a filter that one thing matches.
+type NovaParam struct {
+	ID     *string     `json:"id,omitempty"`
+	Filter *NovaFilter `json:"filter,omitempty"`
 }
 
-// A FlavorFilter says what a flavor must have.
-type FlavorFilter struct {
+// A NovaFilter says what something of Nova must have.
+type NovaFilter struct {
 	Name *string `json:"name,omitempty"`
 }
 
-// A ServerGroupParam names a server group of Nova: by ID, or by a filter that
-// one server group matches.
-type ServerGroupParam struct {
-	ID     *string            `json:"id,omitempty"`
-	Filter *ServerGroupFilter `json:"filter,omitempty"`
-}
-
-// A ServerGroupFilter says what a server group must have.
-type ServerGroupFilter struct {
-	Name *string `json:"name,omitempty"`
-}
+// What is named so, and by what.
+type (
+	FlavorParam       = NovaParam
+	FlavorFilter      = NovaFilter
+	ServerGroupParam  = NovaParam
+	ServerGroupFilter = NovaFilter
+)
 
 // The types of an OpenStackIdentityReference.
 const (

@@ -32,10 +32,10 @@ func (v *validator) cluster(at *field.Path, s *OpenStackClusterSpec) {
 
 // networks checks what is made and what exists.
 func (v *validator) networks(at *field.Path, s *OpenStackClusterSpec) {
-	v.network(at.Child("network"), s.Network)
+	v.neutron(at.Child("network"), s.Network)
 	v.subnets(at.Child("subnets"), s.Subnets)
 	v.subnet(at.Child("primarySubnet"), s.PrimarySubnet)
-	v.router(at.Child("router"), s.Router)
+	v.neutron(at.Child("router"), s.Router)
 	managed := at.Child("managedSubnets")
 	if len(s.ManagedSubnets) > 1 {
 		v.Add(field.TooMany(managed, len(s.ManagedSubnets), 1))
@@ -121,7 +121,7 @@ func (v *validator) managedSubnet(at *field.Path, s *SubnetSpec) {
 
 // external checks what is on the external network.
 func (v *validator) external(at *field.Path, s *OpenStackClusterSpec) {
-	v.network(at.Child("externalNetwork"), s.ExternalNetwork)
+	v.neutron(at.Child("externalNetwork"), s.ExternalNetwork)
 	if s.EnableExternalNetwork == nil || *s.EnableExternalNetwork {
 		return
 	}

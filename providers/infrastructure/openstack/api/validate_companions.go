@@ -24,7 +24,7 @@ func (v *validator) clusterIdentity(at *field.Path, s *OpenStackClusterIdentityS
 
 func (v *validator) pool(at *field.Path, s *OpenStackFloatingIPPoolSpec) {
 	v.identity(at.Child("identityRef"), &s.IdentityRef)
-	v.network(at.Child("floatingIPNetwork"), s.FloatingIPNetwork)
+	v.neutron(at.Child("floatingIPNetwork"), s.FloatingIPNetwork)
 	objects.Enum(v, at.Child("reclaimPolicy"), s.ReclaimPolicy, ReclaimDelete, ReclaimRetain)
 	if s.MaxIPs != nil && *s.MaxIPs < 0 {
 		v.Invalid(at.Child("maxIPs"), *s.MaxIPs, "must not be negative")

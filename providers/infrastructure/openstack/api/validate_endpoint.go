@@ -61,7 +61,7 @@ func (v *validator) loadBalancer(at *field.Path, a *APIServer) {
 		}
 	}
 	lb.AllowedCIDRs = objects.Set(v, cidrs, lb.AllowedCIDRs)
-	v.network(at.Child("network"), lb.Network)
+	v.neutron(at.Child("network"), lb.Network)
 	if len(lb.Subnets) > 1 {
 		v.Add(field.TooMany(at.Child("subnets"), len(lb.Subnets), 1))
 	}

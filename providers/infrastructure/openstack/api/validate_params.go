@@ -29,7 +29,8 @@ func (v *validator) chooseUUID(at *field.Path, id *string, filter, empty bool) {
 	}
 }
 
-func (v *validator) network(at *field.Path, p *NetworkParam) {
+// neutron checks p, which may be nil.
+func (v *validator) neutron(at *field.Path, p *NeutronParam) {
 	if p == nil {
 		return
 	}
@@ -70,23 +71,9 @@ func (v *validator) subnets(at *field.Path, list []SubnetParam) {
 	}
 }
 
-func (v *validator) router(at *field.Path, p *RouterParam) {
-	if p == nil {
-		return
-	}
-	v.chooseUUID(at, p.ID, p.Filter != nil, p.Filter.isEmpty())
-	if p.Filter != nil {
-		v.tagFilter(at.Child("filter"), &p.Filter.FilterByNeutronTags)
-	}
-}
-
 func (v *validator) securityGroups(at *field.Path, list []SecurityGroupParam) {
 	for i := range list {
-		p, at := &list[i], at.Index(i)
-		v.chooseUUID(at, p.ID, p.Filter != nil, p.Filter.isEmpty())
-		if p.Filter != nil {
-			v.tagFilter(at.Child("filter"), &p.Filter.FilterByNeutronTags)
-		}
+		v.neutron(at.Index(i), &list[i])
 	}
 }
 
@@ -154,15 +141,7 @@ func (f *FilterByNeutronTags) isEmpty() bool {
 	return len(f.Tags) == 0 && len(f.TagsAny) == 0 && len(f.NotTags) == 0 && len(f.NotTagsAny) == 0
 }
 
-func (f *NetworkFilter) isEmpty() bool {
-	return f != nil && f.Name == "" && f.Description == "" && f.ProjectID == "" && f.FilterByNeutronTags.isEmpty()
-}
-
-func (f *RouterFilter) isEmpty() bool {
-	return f != nil && f.Name == "" && f.Description == "" && f.ProjectID == "" && f.FilterByNeutronTags.isEmpty()
-}
-
-func (f *SecurityGroupFilter) isEmpty() bool {
+func (f *NeutronFilter) isEmpty() bool {
 	return f != nil && f.Name == "" && f.Description == "" && f.ProjectID == "" && f.FilterByNeutronTags.isEmpty()
 }
 

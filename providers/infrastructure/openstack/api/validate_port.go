@@ -29,7 +29,7 @@ func (v *validator) ports(at *field.Path, s *OpenStackMachineSpec) {
 }
 
 func (v *validator) port(at *field.Path, p *PortOpts) {
-	v.network(at.Child("network"), p.Network)
+	v.neutron(at.Child("network"), p.Network)
 	if p.Description != nil {
 		v.Text(at.Child("description"), *p.Description, MaxDescription)
 	}

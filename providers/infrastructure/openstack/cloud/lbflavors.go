@@ -3,24 +3,17 @@ package cloud
 import (
 	"context"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/flavors"
-
-	"fairlead.dev/providers/driver/openstackauth"
+	"github.com/gophercloud/gophercloud/v2/pagination"
 )
 
 // LoadBalancerFlavors returns the flavors of Octavia, remembered for some minutes.
 func (p *Project) LoadBalancerFlavors(ctx context.Context) ([]flavors.Flavor, error) {
 	return Lookup(p, "flavors of Octavia", func() ([]flavors.Flavor, error) {
-		const op = "list the flavors of Octavia"
-		c, err := p.LoadBalancer(ctx)
-		if err != nil {
-			return nil, openstackauth.WrapLook(op, err)
-		}
-		pages, err := flavors.List(c, flavors.ListOpts{}).AllPages(ctx)
-		if err != nil {
-			return nil, openstackauth.WrapLook(op, err)
-		}
-		return flavors.ExtractFlavors(pages)
+		return List(ctx, "the flavors of Octavia", p.LoadBalancer, func(c *gophercloud.ServiceClient) pagination.Pager {
+			return flavors.List(c, flavors.ListOpts{})
+		}, flavors.ExtractFlavors)
 	}, func([]flavors.Flavor) bool { return true })
 }
 

@@ -63,32 +63,97 @@ const LacksTags = "tags of Neutron"
 
 // listAll fills out with what the services list of the project with id.
 func (p *Project) listAll(ctx context.Context, out *Snapshot, id string) error {
+	lists, err := p.lists(ctx, out, id)
+	if err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(listsAtOnce)
-	lists := []func() error{
-		func() error { return p.lookAtServers(ctx, out, id) },
-		func() error { return p.lookAtPorts(ctx, out, id) },
-		func() error { return p.lookAtNetworks(ctx, out, id) },
-		func() error { return p.lookAtSubnets(ctx, out, id) },
-		func() error { return p.lookAtSecurityGroups(ctx, out, id) },
-		func() error { return p.lookAtRouters(ctx, out, id) },
-		func() error { return p.lookAtFloatingIPs(ctx, out, id) },
-		func() error { return p.lookAtTrunks(ctx, out, id) },
-		func() error { return p.lookAtVolumes(ctx, out) },
-		func() error { return p.lookAtLoadBalancers(ctx, out, id) },
-		func() error { return p.lookAtListeners(ctx, out, id) },
-		func() error { return p.lookAtPools(ctx, out, id) },
-		func() error { return p.lookAtMonitors(ctx, out, id) },
-	}
 	for _, list := range lists {
-		g.Go(list)
+		g.Go(func() error { return list(ctx) })
 	}
 	return g.Wait()
 }
 
-// list reads all pages of what a service lists.
-func list[T any](ctx context.Context, what string, client *gophercloud.ServiceClient, err error, pager func(*gophercloud.ServiceClient) pagination.Pager, extract func(pagination.Page) ([]T, error)) ([]T, error) {
+// lists returns what fills out: one for each kind of things that the cloud has.
+func (p *Project) lists(ctx context.Context, out *Snapshot, id string) ([]func(context.Context) error, error) {
+	type client = gophercloud.ServiceClient
+	all := []func(context.Context) error{
+		func(ctx context.Context) error { return p.lookAtServers(ctx, out, id) },
+		fill(&out.Ports, "ports", p.Network, func(c *client) pagination.Pager {
+			return ports.List(c, ports.ListOpts{ProjectID: id})
+		}, func(page pagination.Page) (out []Port, err error) {
+			return out, ports.ExtractPortsInto(page, &out)
+		}, func(t *Port) string { return t.ID }, marked(func(t *Port) string { return t.Description })),
+		fill(&out.Networks, "networks", p.Network, func(c *client) pagination.Pager {
+			return networks.List(c, networks.ListOpts{})
+		}, func(page pagination.Page) (out []Network, err error) {
+			return out, networks.ExtractNetworksInto(page, &out)
+		}, func(t *Network) string { return t.ID }, markedIn(id, func(t *Network) (string, string) { return t.ProjectID, t.Description })),
+		fill(&out.Subnets, "subnets", p.Network, func(c *client) pagination.Pager {
+			return subnets.List(c, subnets.ListOpts{})
+		}, subnets.ExtractSubnets, func(t *subnets.Subnet) string { return t.ID }, markedIn(id, func(t *subnets.Subnet) (string, string) { return t.ProjectID, t.Description })),
+		fill(&out.SecurityGroups, "security groups", p.Network, func(c *client) pagination.Pager {
+			return groups.List(c, groups.ListOpts{})
+		}, groups.ExtractGroups, func(t *groups.SecGroup) string { return t.ID }, markedIn(id, func(t *groups.SecGroup) (string, string) { return t.ProjectID, t.Description })),
+		fill(&out.Routers, "routers", p.Network, func(c *client) pagination.Pager {
+			return routers.List(c, routers.ListOpts{})
+		}, routers.ExtractRouters, func(t *routers.Router) string { return t.ID }, markedIn(id, func(t *routers.Router) (string, string) { return t.ProjectID, t.Description })),
+		fill(&out.FloatingIPs, "floating IPs", p.Network, func(c *client) pagination.Pager {
+			return floatingips.List(c, floatingips.ListOpts{ProjectID: id})
+		}, floatingips.ExtractFloatingIPs, func(t *floatingips.FloatingIP) string { return t.ID }, marked(func(t *floatingips.FloatingIP) string { return t.Description })),
+	}
+	has, err := p.Extension(ctx, "trunk")
+	if err != nil {
+		return nil, err
+	}
+	if has {
+		all = append(all, fill(&out.Trunks, "trunks", p.Network, func(c *client) pagination.Pager {
+			return trunks.List(c, trunks.ListOpts{ProjectID: id})
+		}, trunks.ExtractTrunks, func(t *trunks.Trunk) string { return t.ID }, marked(func(t *trunks.Trunk) string { return t.Description })))
+	}
+	if has, err = p.Has(ctx, blockStorage()); err != nil {
+		return nil, err
+	}
+	if has {
+		all = append(all, fill(&out.Volumes, "volumes", p.BlockStorage, func(c *client) pagination.Pager {
+			return volumes.List(c, volumes.ListOpts{})
+		}, volumes.ExtractVolumes, func(t *volumes.Volume) string { return t.ID }, func(t *volumes.Volume) (snapshot.Owner, bool) { return MetadataOwner(t.Metadata) }))
+	}
+	if has, err = p.Has(ctx, loadBalancer()); err != nil || !has {
+		return all, err
+	}
+	return append(all,
+		func(ctx context.Context) error { return p.lookAtLoadBalancers(ctx, out, id) },
+		func(ctx context.Context) error { return p.lookAtPools(ctx, out, id) },
+		fill(&out.Listeners, "listeners", p.LoadBalancer, func(c *client) pagination.Pager {
+			return listeners.List(c, listeners.ListOpts{ProjectID: id})
+		}, listeners.ExtractListeners, func(t *listeners.Listener) string { return t.ID }, marked(func(t *listeners.Listener) string { return t.Description })),
+		fill(&out.Monitors, "health monitors", p.LoadBalancer, func(c *client) pagination.Pager {
+			return monitors.List(c, monitors.ListOpts{ProjectID: id})
+		}, monitors.ExtractMonitors, func(t *monitors.Monitor) string { return t.ID }, func(*monitors.Monitor) (snapshot.Owner, bool) { return snapshot.Owner{}, false }),
+	), nil
+}
+
+// fill returns what lists the things T of a service into set: all pages of what it lists. id tells
+// things apart, and owner says whose one is.
+func fill[T any](set *snapshot.Set[T], what string, service Service,
+	pager func(*gophercloud.ServiceClient) pagination.Pager, extract func(pagination.Page) ([]T, error), id func(*T) string, owner func(*T) (snapshot.Owner, bool),
+) func(context.Context) error {
+	return func(ctx context.Context) error {
+		all, err := List(ctx, what, service, pager, extract)
+		*set = snapshot.NewSet(all, id, owner)
+		return err
+	}
+}
+
+// A Service returns the client of a service.
+type Service = func(context.Context) (*gophercloud.ServiceClient, error)
+
+// List reads all pages of what a service lists.
+func List[T any](ctx context.Context, what string, service Service, pager func(*gophercloud.ServiceClient) pagination.Pager, extract func(pagination.Page) ([]T, error)) ([]T, error) {
 	op := "list " + what
+	client, err := service(ctx)
 	if err != nil {
 		return nil, openstackauth.WrapLook(op, err)
 	}
@@ -120,153 +185,44 @@ func markedIn[T any](project string, described func(*T) (project, description st
 }
 
 func (p *Project) lookAtServers(ctx context.Context, s *Snapshot, project string) error {
-	c, err := p.Compute(ctx)
-	all, err := list(ctx, "servers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+	all, err := List(ctx, "servers", p.Compute, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return servers.List(c, servers.ListOpts{})
 	}, servers.ExtractServers)
 	if i := slices.IndexFunc(all, cellIsDown); i >= 0 {
 		return errCellDown("list servers", all[i].ID)
 	}
+	if err != nil {
+		return err
+	}
+	c, err := p.Compute(ctx)
+	if err != nil {
+		return err
+	}
 	p.faults.fill(ctx, c, all)
 	s.Servers = serverSet(all, project)
-	return err
+	return nil
 }
 
 // cellIsDown reports whether s is all that Nova tells of a server that it cannot
 // look up: whose it is, is not known.
 func cellIsDown(s servers.Server) bool { return s.Status == "UNKNOWN" && s.Name == "" }
 
-func (p *Project) lookAtPorts(ctx context.Context, s *Snapshot, project string) error {
-	c, err := p.Network(ctx)
-	all, err := list(ctx, "ports", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
-		return ports.List(c, ports.ListOpts{ProjectID: project})
-	}, func(page pagination.Page) (out []Port, err error) { return out, ports.ExtractPortsInto(page, &out) })
-	s.Ports = snapshot.NewSet(all, func(t *Port) string { return t.ID }, marked(func(t *Port) string { return t.Description }))
-	return err
-}
-
-func (p *Project) lookAtNetworks(ctx context.Context, s *Snapshot, project string) error {
-	c, err := p.Network(ctx)
-	all, err := list(ctx, "networks", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
-		return networks.List(c, networks.ListOpts{})
-	}, func(page pagination.Page) (out []Network, err error) {
-		return out, networks.ExtractNetworksInto(page, &out)
-	})
-	s.Networks = snapshot.NewSet(all, func(t *Network) string { return t.ID }, markedIn(project, func(t *Network) (string, string) { return t.ProjectID, t.Description }))
-	return err
-}
-
-func (p *Project) lookAtSubnets(ctx context.Context, s *Snapshot, project string) error {
-	c, err := p.Network(ctx)
-	all, err := list(ctx, "subnets", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
-		return subnets.List(c, subnets.ListOpts{})
-	}, subnets.ExtractSubnets)
-	s.Subnets = snapshot.NewSet(all, func(t *subnets.Subnet) string { return t.ID }, markedIn(project, func(t *subnets.Subnet) (string, string) { return t.ProjectID, t.Description }))
-	return err
-}
-
-func (p *Project) lookAtSecurityGroups(ctx context.Context, s *Snapshot, project string) error {
-	c, err := p.Network(ctx)
-	all, err := list(ctx, "security groups", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
-		return groups.List(c, groups.ListOpts{})
-	}, groups.ExtractGroups)
-	s.SecurityGroups = snapshot.NewSet(all, func(t *groups.SecGroup) string { return t.ID }, markedIn(project, func(t *groups.SecGroup) (string, string) { return t.ProjectID, t.Description }))
-	return err
-}
-
-func (p *Project) lookAtRouters(ctx context.Context, s *Snapshot, project string) error {
-	c, err := p.Network(ctx)
-	all, err := list(ctx, "routers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
-		return routers.List(c, routers.ListOpts{})
-	}, routers.ExtractRouters)
-	s.Routers = snapshot.NewSet(all, func(t *routers.Router) string { return t.ID }, markedIn(project, func(t *routers.Router) (string, string) { return t.ProjectID, t.Description }))
-	return err
-}
-
-func (p *Project) lookAtFloatingIPs(ctx context.Context, s *Snapshot, project string) error {
-	c, err := p.Network(ctx)
-	all, err := list(ctx, "floating IPs", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
-		return floatingips.List(c, floatingips.ListOpts{ProjectID: project})
-	}, floatingips.ExtractFloatingIPs)
-	s.FloatingIPs = snapshot.NewSet(all, func(t *floatingips.FloatingIP) string { return t.ID }, marked(func(t *floatingips.FloatingIP) string { return t.Description }))
-	return err
-}
-
-func (p *Project) lookAtTrunks(ctx context.Context, s *Snapshot, project string) error {
-	if has, err := p.Extension(ctx, "trunk"); err != nil || !has {
-		return err
-	}
-	c, err := p.Network(ctx)
-	all, err := list(ctx, "trunks", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
-		return trunks.List(c, trunks.ListOpts{ProjectID: project})
-	}, trunks.ExtractTrunks)
-	s.Trunks = snapshot.NewSet(all, func(t *trunks.Trunk) string { return t.ID }, marked(func(t *trunks.Trunk) string { return t.Description }))
-	return err
-}
-
-func (p *Project) lookAtVolumes(ctx context.Context, s *Snapshot) error {
-	if has, err := p.Has(ctx, blockStorage()); err != nil || !has {
-		return err
-	}
-	c, err := p.BlockStorage(ctx)
-	all, err := list(ctx, "volumes", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
-		return volumes.List(c, volumes.ListOpts{})
-	}, volumes.ExtractVolumes)
-	s.Volumes = snapshot.NewSet(all, func(t *volumes.Volume) string { return t.ID },
-		func(t *volumes.Volume) (snapshot.Owner, bool) { return MetadataOwner(t.Metadata) })
-	return err
-}
-
 func (p *Project) lookAtLoadBalancers(ctx context.Context, s *Snapshot, project string) error {
-	if has, err := p.Has(ctx, loadBalancer()); err != nil || !has {
-		return err
-	}
-	c, err := p.LoadBalancer(ctx)
-	all, err := list(ctx, "load balancers", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+	err := fill(&s.LoadBalancers, "load balancers", p.LoadBalancer, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return loadbalancers.List(c, loadbalancers.ListOpts{ProjectID: project})
-	}, loadbalancers.ExtractLoadBalancers)
-	s.LoadBalancers = snapshot.NewSet(all, func(t *loadbalancers.LoadBalancer) string { return t.ID }, marked(func(t *loadbalancers.LoadBalancer) string { return t.Description }))
+	}, loadbalancers.ExtractLoadBalancers, func(t *loadbalancers.LoadBalancer) string { return t.ID }, marked(func(t *loadbalancers.LoadBalancer) string { return t.Description }))(ctx)
 	if err == nil {
 		p.nameFlavors(ctx, s)
 	}
 	return err
 }
 
-func (p *Project) lookAtListeners(ctx context.Context, s *Snapshot, project string) error {
-	if has, err := p.Has(ctx, loadBalancer()); err != nil || !has {
-		return err
-	}
-	c, err := p.LoadBalancer(ctx)
-	all, err := list(ctx, "listeners", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
-		return listeners.List(c, listeners.ListOpts{ProjectID: project})
-	}, listeners.ExtractListeners)
-	s.Listeners = snapshot.NewSet(all, func(t *listeners.Listener) string { return t.ID }, marked(func(t *listeners.Listener) string { return t.Description }))
-	return err
-}
-
 func (p *Project) lookAtPools(ctx context.Context, s *Snapshot, project string) error {
-	if has, err := p.Has(ctx, loadBalancer()); err != nil || !has {
-		return err
-	}
-	c, err := p.LoadBalancer(ctx)
-	all, err := list(ctx, "pools", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+	err := fill(&s.Pools, "pools", p.LoadBalancer, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return pools.List(c, pools.ListOpts{ProjectID: project})
-	}, pools.ExtractPools)
+	}, pools.ExtractPools, func(t *pools.Pool) string { return t.ID }, marked(func(t *pools.Pool) string { return t.Description }))(ctx)
 	if err != nil {
 		return err
 	}
-	s.Pools = snapshot.NewSet(all, func(t *pools.Pool) string { return t.ID }, marked(func(t *pools.Pool) string { return t.Description }))
-	return p.members.fill(ctx, c, &s.Pools)
-}
-
-func (p *Project) lookAtMonitors(ctx context.Context, s *Snapshot, project string) error {
-	if has, err := p.Has(ctx, loadBalancer()); err != nil || !has {
-		return err
-	}
-	c, err := p.LoadBalancer(ctx)
-	all, err := list(ctx, "health monitors", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
-		return monitors.List(c, monitors.ListOpts{ProjectID: project})
-	}, monitors.ExtractMonitors)
-	s.Monitors = snapshot.NewSet(all, func(t *monitors.Monitor) string { return t.ID }, func(*monitors.Monitor) (snapshot.Owner, bool) { return snapshot.Owner{}, false })
-	return err
+	return p.members.fill(ctx, p.LoadBalancer, &s.Pools)
 }

@@ -56,8 +56,7 @@ func Lookup[T any](p *Project, question string, ask func() (T, error), keep func
 // Extension reports whether Neutron has the extension called alias.
 func (p *Project) Extension(ctx context.Context, alias string) (bool, error) {
 	all, err := Lookup(p, "extensions", func() ([]string, error) {
-		c, err := p.Network(ctx)
-		got, err := list(ctx, "extensions of Neutron", c, err, func(c *gophercloud.ServiceClient) pagination.Pager {
+		got, err := List(ctx, "extensions of Neutron", p.Network, func(c *gophercloud.ServiceClient) pagination.Pager {
 			return extensions.List(c)
 		}, extensions.ExtractExtensions)
 		var aliases []string

@@ -26,7 +26,7 @@ func newMemberCache() memberCache {
 
 // fill completes the members of the pools that fleets own, and forgets those
 // that are gone.
-func (m *memberCache) fill(ctx context.Context, c *gophercloud.ServiceClient, s *snapshot.Set[pools.Pool]) error {
+func (m *memberCache) fill(ctx context.Context, service Service, s *snapshot.Set[pools.Pool]) error {
 	there := make(map[string]pools.Member)
 	for i := range s.All {
 		pool := &s.All[i]
@@ -34,7 +34,7 @@ func (m *memberCache) fill(ctx context.Context, c *gophercloud.ServiceClient, s 
 			continue
 		}
 		if !m.known(pool) {
-			all, err := list(ctx, "members of pool "+pool.Name, c, nil, func(c *gophercloud.ServiceClient) pagination.Pager {
+			all, err := List(ctx, "members of pool "+pool.Name, service, func(c *gophercloud.ServiceClient) pagination.Pager {
 				return pools.ListMembers(c, pool.ID, pools.ListMembersOpts{})
 			}, pools.ExtractMembers)
 			if openstackauth.NotFound(err) {

@@ -11,6 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/imageimport"
 	"github.com/gophercloud/gophercloud/v2/openstack/image/v2/images"
+	"github.com/gophercloud/gophercloud/v2/pagination"
 	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
@@ -63,21 +64,13 @@ func list(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, id fleet.ID)
 // listNow asks for the images of the project that have tags. What tags of images of
 // other projects say proves nothing.
 func listNow(ctx context.Context, p *cloud.Project, tags ...string) ([]images.Image, error) {
-	const op = "list images"
 	project, err := p.ID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c, err := p.Image(ctx)
-	if err != nil {
-		return nil, openstackauth.WrapLook(op, err)
-	}
-	pages, err := images.List(c, images.ListOpts{Owner: project, Tags: tags}).AllPages(ctx)
-	if err != nil {
-		return nil, openstackauth.WrapLook(op, err)
-	}
-	all, err := images.ExtractImages(pages)
-	return all, openstackauth.WrapLook(op, err)
+	return cloud.List(ctx, "images", p.Image, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return images.List(c, images.ListOpts{Owner: project, Tags: tags})
+	}, images.ExtractImages)
 }
 
 // methods returns the ways in which Glance takes content.

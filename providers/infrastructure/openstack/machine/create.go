@@ -10,9 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/openstackauth"
-	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/api"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
@@ -41,58 +39,20 @@ type made struct {
 	kept                             []string // floating IPs taken from what a pool keeps
 }
 
-// Create makes the server of r, or adopts the one that is there. One that is
-// being deleted or is made from another template gives the kind Conflict. Where
-// it is definitely refused, nothing that it made is left.
-//
-// request returns r for what is in the project.
-func (k *Keeper) Create(ctx context.Context, p *cloud.Project, o snapshot.Owner, request func(*cloud.Snapshot) (Request, error)) error {
-	op := "create machine " + o.Cluster.Namespace + "/" + string(o.Machine)
-	end, err := k.busy.Begin(op, machineID{p, o})
-	if err != nil {
-		return err
-	}
-	defer end()
-	s, err := p.Snapshot(ctx, o)
-	if err != nil {
-		return openstackauth.WrapLook(op, err)
-	}
-	r, err := request(s)
-	if err != nil {
-		return openstackauth.Wrap(op, err)
-	}
-	if there, err := isThere(op, s, r); there || err != nil {
-		return openstackauth.Wrap(op, err)
-	}
-	k.forget(machineID{p, o})
+// Create makes the server of r, which s, a look at p, does not have, with the parts of it that s has.
+// If it is definitely refused, nothing that it made is left.
+func (k *Keeper) Create(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, r Request) error {
+	k.forget(machineID{p, r.Owner})
 	m := &maker{k: k, p: p, s: s, r: r}
-	defer p.Changed(o)
-	if err := m.make(ctx); err != nil {
-		if m.left {
-			k.noteDeletion(machineID{p, o}, "")
-		}
-		if fleet.Refused(err) && !m.keep {
-			err = fleet.JoinErrors(err, m.undo(ctx))
-		}
-		return openstackauth.Wrap(op, err)
+	defer p.Changed(r.Owner)
+	err := m.make(ctx)
+	if m.left {
+		k.noteDeletion(machineID{p, r.Owner}, "")
 	}
-	return nil
-}
-
-// isThere reports whether the server of r is there.
-func isThere(op string, s *cloud.Snapshot, r Request) (bool, error) {
-	if err := CheckIdentity(s, r.Owner); err != nil {
-		return false, err
+	if fleet.Refused(err) && !m.keep {
+		err = fleet.JoinErrors(err, m.undo(ctx))
 	}
-	var seen []driver.Seen[*servers.Server]
-	for _, v := range s.Servers.Of(r.Owner) {
-		m := fleet.Machine{Name: r.Owner.Machine, Template: fleet.TemplateHash(cloud.Tags(v.Metadata)[fleet.TagTemplate])}
-		if Leaving(v) {
-			m.State = fleet.MachineDeleting
-		}
-		seen = append(seen, driver.Seen[*servers.Server]{Machine: m, Thing: v})
-	}
-	return driver.IsThere(op, r.Owner.Machine, fleet.TemplateHash(r.Tags[fleet.TagTemplate]), seen)
+	return err
 }
 
 func (m *maker) make(ctx context.Context) error {

@@ -6,8 +6,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 
-	"fairlead.dev/fleet"
-	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
@@ -15,44 +13,9 @@ import (
 // IDPrefix is what the provider id of a server begins with.
 const IDPrefix = "openstack:///"
 
-// Delete asks for the end of the servers of o, or of the one with id where that
-// is not empty, and removes the parts of a machine whose servers are gone. keeps
-// says which pools keep their floating IPs. Nothing there is success.
-func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner, id fleet.ProviderID, keeps func(pool string) bool) error {
-	op := "delete machine " + o.Cluster.Namespace + "/" + string(o.Machine)
-	end, err := k.busy.Begin(op, machineID{p, o})
-	if err != nil {
-		return err
-	}
-	defer end()
-	s, err := p.Snapshot(ctx, o)
-	if err != nil {
-		return openstackauth.WrapLook(op, err)
-	}
-	there := s.Servers.Of(o)
-	if len(there) == 0 {
-		if id != "" {
-			return nil // the one with that id is gone; the parts may be of one that is to come
-		}
-		if all := partsOf(s, o)[o]; all != nil {
-			k.noteDeletion(machineID{p, o}, "")
-			return openstackauth.Wrap(op, removeParts(ctx, p, o, all, keeps))
-		}
-		return nil
-	}
-	var errs []error
-	for _, v := range there {
-		if id != "" && IDPrefix+v.ID != string(id) {
-			continue
-		}
-		errs = append(errs, k.deleteServer(ctx, p, o, v))
-	}
-	return openstackauth.Wrap(op, fleet.JoinErrors(errs...))
-}
-
-// deleteServer asks Nova once: a server that is on its way out is left to it. One
-// that Nova keeps after its deletion is to go for good.
-func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o snapshot.Owner, v *servers.Server) error {
+// Delete deletes v, the server of o, for which Nova is asked once: it is left to one that is being
+// deleted. A server that Nova keeps after its deletion is purged.
+func (k *Keeper) Delete(ctx context.Context, p *cloud.Project, o snapshot.Owner, v *servers.Server) error {
 	if v.Status == softDeleted {
 		return k.purge(ctx, p, o, v)
 	}
@@ -70,6 +33,13 @@ func (k *Keeper) deleteServer(ctx context.Context, p *cloud.Project, o snapshot.
 	}
 	k.noteDeletion(machineID{p, o}, v.ID)
 	return deleted("server "+v.Name, servers.Delete(ctx, client, v.ID).ExtractErr())
+}
+
+// DeleteParts deletes the parts that s, a look at p, has of machine o, which has no server. keeps says
+// which pools keep their floating IPs.
+func (k *Keeper) DeleteParts(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o snapshot.Owner, keeps func(pool string) bool) error {
+	k.noteDeletion(machineID{p, o}, "")
+	return removeParts(ctx, p, o, partsOf(s, o)[o], keeps)
 }
 
 // again looks at the server with id, which was listed as that of o: the listing may be old. It

@@ -9,13 +9,11 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
 
-// A Keeper makes and removes servers. It does one thing at a time for each machine, and
-// remembers which machines had a server: parts without one are left over then, and
-// otherwise may still get theirs. It is safe for concurrent use.
+// A Keeper makes and removes servers. It remembers which machines had a server: parts without one
+// are left over then, and otherwise may still get theirs. It is safe for concurrent use.
 type Keeper struct {
 	settle time.Duration
-
-	busy driver.Locks[machineID]
+	busy   *driver.Locks[snapshot.Owner] // machines that something is done to
 
 	firstSeen driver.Memory[machineID, time.Time] // when parts without a server were first seen
 	hadServer driver.Memory[machineID, bool]      // a server was seen: parts without one are leftovers
@@ -29,8 +27,11 @@ type machineID struct {
 	machine snapshot.Owner
 }
 
-// NewKeeper returns a Keeper for a cloud that shows every change after settle.
-func NewKeeper(settle time.Duration) *Keeper { return &Keeper{settle: settle} }
+// NewKeeper returns a Keeper for a cloud that shows every change after settle. busy locks machines that
+// something is done to: whoever calls Create, Delete or DeleteParts has the lock.
+func NewKeeper(settle time.Duration, busy *driver.Locks[snapshot.Owner]) *Keeper {
+	return &Keeper{settle: settle, busy: busy}
+}
 
 // Forget drops what is known of machines of o in other projects than projects, such as
 // that of a credential that was rotated away.
@@ -90,7 +91,7 @@ func (k *Keeper) classifyParts(p *cloud.Project, o snapshot.Owner, without map[s
 		m := machineID{p, owner}
 		k.firstSeen.NoteFirst(m, now)
 		switch {
-		case k.busy.Locked(m) || !k.overdue(m, now, k.settle):
+		case k.busy.Locked(owner) || !k.overdue(m, now, k.settle):
 			awaited[owner] = all
 		case k.overdue(m, now, 2*k.settle):
 			left[owner] = all

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/openstackauth"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/openstack/api"
@@ -35,17 +36,19 @@ func TestCleanLooksAgain(t *testing.T) {
 		pool := fleet.Pool{Name: "md", Role: fleet.RoleWorker, Template: "1-md"}
 		owner := snapshot.OwnerOf(cluster).Part("m-0")
 		flavor, image := "m1.small", "ubuntu"
-		k := machine.NewKeeper(settle)
+		k := machine.NewKeeper(settle, new(driver.Locks[snapshot.Owner]))
 		create := func() error {
-			return k.Create(t.Context(), p, owner, func(*cloud.Snapshot) (machine.Request, error) {
-				return machine.Request{
-					Owner: owner, Tags: cluster.MachineTags(pool, "m-0", "op"), Place: machine.Place{Network: net},
-					Spec: &api.OpenStackMachineSpec{
-						Flavor: api.FlavorParam{Filter: &api.FlavorFilter{Name: &flavor}},
-						Image:  api.ImageParam{Filter: &api.ImageFilter{Name: &image}},
-					},
-				}, nil
-			})
+			s, err := p.Snapshot(t.Context(), owner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return openstackauth.Wrap("create", k.Create(t.Context(), p, s, machine.Request{
+				Owner: owner, Tags: cluster.MachineTags(pool, "m-0", "op"), Place: machine.Place{Network: net},
+				Spec: &api.OpenStackMachineSpec{
+					Flavor: api.FlavorParam{Filter: &api.FlavorFilter{Name: &flavor}},
+					Image:  api.ImageParam{Filter: &api.ImageFilter{Name: &image}},
+				},
+			}))
 		}
 		look := func() machine.Observation {
 			time.Sleep(2 * time.Second)

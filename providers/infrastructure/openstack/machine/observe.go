@@ -107,6 +107,16 @@ func (k *Keeper) Observe(p *cloud.Project, s *cloud.Snapshot, c *fleet.Cluster) 
 	return out
 }
 
+// WithoutServer returns the machines of cluster o of which s has only parts.
+func WithoutServer(s *cloud.Snapshot, o snapshot.Owner) (out []snapshot.Owner) {
+	for owner := range partsOf(s, o) {
+		if len(s.Servers.Of(owner)) == 0 && owner != cloud.Bastion(o) {
+			out = append(out, owner)
+		}
+	}
+	return out
+}
+
 func toMachine(v *servers.Server, tags map[string]string) fleet.Machine {
 	m := fleet.MachineFromTags(tags)
 	m.ProviderID = fleet.ProviderID(IDPrefix + v.ID)
@@ -245,9 +255,9 @@ func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, k
 	return fleet.JoinErrors(errs...)
 }
 
-// DeleteParts removes the parts of all machines of o whose servers are gone,
+// DeleteAllParts removes the parts of all machines of o whose servers are gone,
 // awaited or not, and the floating IPs that pools keep: the whole cluster is to go.
-func (k *Keeper) DeleteParts(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o snapshot.Owner, keeps func(pool string) bool) error {
+func (k *Keeper) DeleteAllParts(ctx context.Context, p *cloud.Project, s *cloud.Snapshot, o snapshot.Owner, keeps func(pool string) bool) error {
 	errs := []error{k.clean(ctx, p, partsOf(s, o), keeps, func(snapshot.Owner, *cloud.Snapshot) bool { return true })}
 	for _, f := range retainedFloatingIPs(s, o) {
 		if f.PortID != "" { // the machines are gone
@@ -269,10 +279,10 @@ func (k *Keeper) clean(ctx context.Context, p *cloud.Project, all map[snapshot.O
 }
 
 func (k *Keeper) cleanOne(ctx context.Context, p *cloud.Project, o snapshot.Owner, keeps func(pool string) bool, may func(snapshot.Owner, *cloud.Snapshot) bool) error {
-	if !k.busy.TryLock(machineID{p, o}) {
+	if !k.busy.TryLock(o) {
 		return nil
 	}
-	defer k.busy.Unlock(machineID{p, o})
+	defer k.busy.Unlock(o)
 	s, err := p.Snapshot(ctx, o)
 	if err != nil {
 		return err

@@ -26,24 +26,15 @@ type found struct{ id, name string }
 
 // ask returns what a filter finds, remembered for some minutes: list asks a service for Ts.
 func ask[T any](
-	ctx context.Context, p *cloud.Project, what string, filter any, service func(context.Context) (*gophercloud.ServiceClient, error),
+	ctx context.Context, p *cloud.Project, what string, filter any, service cloud.Service,
 	list func(*gophercloud.ServiceClient) pagination.Pager, extract func(pagination.Page) ([]T, error), as func(T) found,
 ) ([]found, error) {
-	return cloud.Lookup(p, what+" "+words(filter), func() ([]found, error) {
-		op := "list " + what + "s"
-		c, err := service(ctx)
-		if err != nil {
-			return nil, openstackauth.WrapLook(op, err)
+	return cloud.Lookup(p, what+" "+words(filter), func() (out []found, err error) {
+		all, err := cloud.List(ctx, what+"s", service, list, extract)
+		for _, t := range all {
+			out = append(out, as(t))
 		}
-		var out []found
-		err = list(c).EachPage(ctx, func(_ context.Context, page pagination.Page) (bool, error) {
-			part, err := extract(page)
-			for _, t := range part {
-				out = append(out, as(t))
-			}
-			return true, err
-		})
-		return out, openstackauth.WrapLook(op, err)
+		return out, err
 	}, func(out []found) bool { return len(out) > 0 })
 }
 
@@ -97,36 +88,35 @@ func imageID(ctx context.Context, p *cloud.Project, param api.ImageParam, as Ima
 }
 
 func flavorID(ctx context.Context, p *cloud.Project, param api.FlavorParam) (string, error) {
-	if param.ID != nil {
-		return *param.ID, nil
-	}
-	f := ptr.Deref(param.Filter, api.FlavorFilter{})
-	all, err := ask(ctx, p, "flavor", nil, p.Compute, func(c *gophercloud.ServiceClient) pagination.Pager {
+	return novaID(ctx, p, "flavor", "flavor", &param, func(c *gophercloud.ServiceClient) pagination.Pager {
 		return flavors.ListDetail(c, flavors.ListOpts{})
 	}, flavors.ExtractFlavors, func(f flavors.Flavor) found { return found{f.ID, f.Name} })
-	if err != nil {
-		return "", err
-	}
-	all = slices.DeleteFunc(slices.Clone(all), func(i found) bool { return i.name != ptr.Deref(f.Name, "") })
-	return one("flavor", "flavor", f, all)
 }
 
 func serverGroupID(ctx context.Context, p *cloud.Project, param *api.ServerGroupParam) (string, error) {
 	if param == nil {
 		return "", nil
 	}
+	return novaID(ctx, p, "server group", "serverGroup", param, func(c *gophercloud.ServiceClient) pagination.Pager {
+		return servergroups.List(c, servergroups.ListOpts{})
+	}, servergroups.ExtractServerGroups, func(g servergroups.ServerGroup) found { return found{g.ID, g.Name} })
+}
+
+// novaID returns the id of the one thing that param means, of those that Nova lists.
+func novaID[T any](
+	ctx context.Context, p *cloud.Project, what, field string, param *api.NovaParam,
+	list func(*gophercloud.ServiceClient) pagination.Pager, extract func(pagination.Page) ([]T, error), as func(T) found,
+) (string, error) {
 	if param.ID != nil {
 		return *param.ID, nil
 	}
-	f := ptr.Deref(param.Filter, api.ServerGroupFilter{})
-	all, err := ask(ctx, p, "server group", nil, p.Compute, func(c *gophercloud.ServiceClient) pagination.Pager {
-		return servergroups.List(c, servergroups.ListOpts{})
-	}, servergroups.ExtractServerGroups, func(g servergroups.ServerGroup) found { return found{g.ID, g.Name} })
+	f := ptr.Deref(param.Filter, api.NovaFilter{})
+	all, err := ask(ctx, p, what, nil, p.Compute, list, extract, as)
 	if err != nil {
 		return "", err
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(i found) bool { return i.name != ptr.Deref(f.Name, "") })
-	return one("server group", "serverGroup", f, all)
+	return one(what, field, f, all)
 }
 
 // securityGroupIDs returns all that params find, each once, in their order.

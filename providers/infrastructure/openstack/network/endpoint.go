@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
@@ -193,14 +194,9 @@ func (v *view) fixedEndpoint(d *decision, fixed string) {
 		}
 		return
 	}
-	d.add(step{what: "reserve address " + fixed, essential: true, do: func(ctx context.Context, sess *session) error {
-		c, err := sess.client(ctx)
-		if err != nil {
-			return err
-		}
-		defer sess.changed()
+	d.add(step{what: "reserve address " + fixed, essential: true, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		var p cloud.Port
-		err = ports.Create(ctx, c, ports.CreateOpts{
+		err := ports.Create(ctx, c, ports.CreateOpts{
 			NetworkID: s.NetworkID, Name: v.name("kubeapi"), Description: v.description(ForEndpoint),
 			FixedIPs: []ports.IP{{SubnetID: s.ID, IPAddress: fixed}},
 		}).ExtractInto(&p)
@@ -209,7 +205,7 @@ func (v *view) fixedEndpoint(d *decision, fixed string) {
 		}
 		v.putPort(p)
 		return nil
-	}})
+	})})
 }
 
 // othersPort says whose p is, which has the address of the API server: another cluster's, or a

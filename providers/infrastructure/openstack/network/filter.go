@@ -15,28 +15,22 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
 
-// common is what every filter asks for.
-type common struct {
-	id, name, description, project string
-	tags                           api.FilterByNeutronTags
-}
-
-// match reports whether a thing is what c asks for. Tags are compared as
-// Neutron does.
+// matches reports whether a thing is what p asks for. Tags are compared as Neutron does.
 // Source: https://docs.openstack.org/api-ref/network/v2/#filtering-by-tags
-func (c common) match(id, name, description, project string, tags []string) bool {
-	if c.id != "" {
-		return c.id == id
+func matches(p *api.NeutronParam, id, name, description, project string, tags []string) bool {
+	if asked := ptr.Deref(p.ID, ""); asked != "" {
+		return asked == id
 	}
+	f := ptr.Deref(p.Filter, api.NeutronFilter{})
 	has := func(t api.NeutronTag) bool { return slices.Contains(tags, string(t)) }
 	lacks := func(t api.NeutronTag) bool { return !has(t) }
-	return (c.name == "" || c.name == name) &&
-		(c.description == "" || c.description == description) &&
-		(c.project == "" || c.project == project) &&
-		!slices.ContainsFunc(c.tags.Tags, lacks) &&
-		(len(c.tags.TagsAny) == 0 || slices.ContainsFunc(c.tags.TagsAny, has)) &&
-		(len(c.tags.NotTags) == 0 || slices.ContainsFunc(c.tags.NotTags, lacks)) &&
-		!slices.ContainsFunc(c.tags.NotTagsAny, has)
+	return (f.Name == "" || f.Name == name) &&
+		(f.Description == "" || f.Description == description) &&
+		(f.ProjectID == "" || f.ProjectID == project) &&
+		!slices.ContainsFunc(f.Tags, lacks) &&
+		(len(f.TagsAny) == 0 || slices.ContainsFunc(f.TagsAny, has)) &&
+		(len(f.NotTags) == 0 || slices.ContainsFunc(f.NotTags, lacks)) &&
+		!slices.ContainsFunc(f.NotTagsAny, has)
 }
 
 // only returns the one of all that match finds. What is asked for is told as
@@ -84,27 +78,19 @@ func FindSubnet(s *cloud.Snapshot, field, network string, p *api.SubnetParam) (s
 
 // findNetwork looks among those of all that also let through, all where it is nil.
 func findNetwork(field string, all []cloud.Network, p *api.NetworkParam, also func(cloud.Network) bool) (cloud.Network, error) {
-	var c common
-	c.id = ptr.Deref(p.ID, "")
-	if f := p.Filter; f != nil {
-		c.name, c.description, c.project, c.tags = f.Name, f.Description, f.ProjectID, f.FilterByNeutronTags
-	}
 	return only(field, "network", p, all, func(n cloud.Network) bool {
-		return (also == nil || also(n)) && c.match(n.ID, n.Name, n.Description, n.ProjectID, n.Tags)
+		return (also == nil || also(n)) && matches(p, n.ID, n.Name, n.Description, n.ProjectID, n.Tags)
 	}, networkID)
 }
 
 func findSubnet(field string, all []subnets.Subnet, network string, p *api.SubnetParam) (subnets.Subnet, error) {
-	var c common
-	var f api.SubnetFilter
-	c.id = ptr.Deref(p.ID, "")
-	if p.Filter != nil {
-		f = *p.Filter
-		c.name, c.description, c.project, c.tags = f.Name, f.Description, f.ProjectID, f.FilterByNeutronTags
-	}
+	f := ptr.Deref(p.Filter, api.SubnetFilter{})
+	asked := &api.NeutronParam{ID: p.ID, Filter: &api.NeutronFilter{
+		Name: f.Name, Description: f.Description, ProjectID: f.ProjectID, FilterByNeutronTags: f.FilterByNeutronTags,
+	}}
 	return only(field, "subnet", p, all, func(s subnets.Subnet) bool {
 		return (network == "" || s.NetworkID == network) &&
-			c.match(s.ID, s.Name, s.Description, s.ProjectID, s.Tags) &&
+			matches(asked, s.ID, s.Name, s.Description, s.ProjectID, s.Tags) &&
 			(f.IPVersion == 0 || int(f.IPVersion) == s.IPVersion) &&
 			(f.GatewayIP == "" || sameAddress(f.GatewayIP, s.GatewayIP)) &&
 			(f.CIDR == "" || normalPrefix(f.CIDR) == normalPrefix(s.CIDR)) &&
@@ -114,12 +100,7 @@ func findSubnet(field string, all []subnets.Subnet, network string, p *api.Subne
 }
 
 func findRouter(field string, all []routers.Router, p *api.RouterParam) (routers.Router, error) {
-	var c common
-	c.id = ptr.Deref(p.ID, "")
-	if f := p.Filter; f != nil {
-		c.name, c.description, c.project, c.tags = f.Name, f.Description, f.ProjectID, f.FilterByNeutronTags
-	}
 	return only(field, "router", p, all, func(r routers.Router) bool {
-		return c.match(r.ID, r.Name, r.Description, r.ProjectID, r.Tags)
+		return matches(p, r.ID, r.Name, r.Description, r.ProjectID, r.Tags)
 	}, routerID)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"k8s.io/utils/ptr"
 
@@ -101,7 +102,7 @@ func (v *view) makeFloatingIP(d *decision, asked, port string) {
 		what = "make floating IP " + asked + " for the API server"
 	}
 	d.add(step{what: what, essential: true, do: func(ctx context.Context, sess *session) error {
-		c, err := sess.client(ctx)
+		c, err := sess.Network(ctx)
 		if err != nil {
 			return err
 		}
@@ -118,11 +119,7 @@ func (v *view) makeFloatingIP(d *decision, asked, port string) {
 		f, err := floatingips.Create(ctx, c, floatingips.CreateOpts{
 			Description: v.description(ForEndpoint), FloatingNetworkID: external, FloatingIP: asked, PortID: port,
 		}).Extract()
-		if err != nil {
-			return err
-		}
-		v.putFloatingIP(*f)
-		return nil
+		return entered(v.putFloatingIP, f, err)
 	}})
 }
 
@@ -137,17 +134,8 @@ func (v *view) putFloatingIP(f floatingips.FloatingIP) {
 
 // attach puts f on a port.
 func (v *view) attach(f floatingips.FloatingIP, port, fixed, where string) step {
-	return step{what: "put floating IP " + f.FloatingIP + " on " + where, do: func(ctx context.Context, sess *session) error {
-		c, err := sess.client(ctx)
-		if err != nil {
-			return err
-		}
-		defer sess.changed()
+	return step{what: "put floating IP " + f.FloatingIP + " on " + where, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		got, err := floatingips.Update(ctx, c, f.ID, floatingips.UpdateOpts{PortID: &port, FixedIP: fixed}).Extract()
-		if err != nil {
-			return err
-		}
-		v.putFloatingIP(*got)
-		return nil
-	}}
+		return entered(v.putFloatingIP, got, err)
+	})}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
 
@@ -42,9 +43,9 @@ func (v *view) groups(d *decision) {
 			d.add(v.removeGroup(s))
 		}
 		if g == nil {
-			d.add(step{what: "make security group " + v.name(string(name)), essential: name != api.SecurityGroupBastion, do: func(ctx context.Context, sess *session) error {
-				return v.makeGroup(ctx, sess, name)
-			}})
+			d.add(step{what: "make security group " + v.name(string(name)), essential: name != api.SecurityGroupBastion, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+				return v.makeGroup(ctx, c, name)
+			})})
 			continue
 		}
 		found[name] = *g
@@ -93,18 +94,9 @@ func (v *view) groupUsed(g groups.SecGroup) bool {
 	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return slices.Contains(p.SecurityGroups, g.ID) })
 }
 
-func (v *view) makeGroup(ctx context.Context, sess *session, name api.ManagedSecurityGroupName) error {
-	c, err := sess.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer sess.changed()
+func (v *view) makeGroup(ctx context.Context, c *gophercloud.ServiceClient, name api.ManagedSecurityGroupName) error {
 	g, err := groups.Create(ctx, c, groups.CreateOpts{Name: v.name(string(name)), Description: v.description(string(name))}).Extract()
-	if err != nil {
-		return err
-	}
-	v.putGroup(*g)
-	return nil
+	return entered(v.putGroup, g, err)
 }
 
 // rules has the rules of the groups brought in line.
@@ -138,25 +130,20 @@ func (v *view) rules(d *decision, found map[api.ManagedSecurityGroupName]groups.
 		if len(add) > 0 {
 			d.add(step{
 				what: fmt.Sprintf("add to security group %s: %s", g.Name, words(add, func(r described) string { return r.String() })),
-				do:   func(ctx context.Context, sess *session) error { return v.addRules(ctx, sess, g.ID, add) },
+				do:   neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error { return v.addRules(ctx, c, g.ID, add) }),
 			})
 		}
 		for _, r := range remove {
 			d.add(step{
 				what: fmt.Sprintf("remove from security group %s: %s (rule %s)", g.Name, observedRule(r), r.ID),
-				do:   func(ctx context.Context, sess *session) error { return v.removeRule(ctx, sess, g.ID, r) },
+				do:   neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error { return v.removeRule(ctx, c, g.ID, r) }),
 			})
 		}
 	}
 }
 
 // addRules makes them in one call, or where some are there already, one by one.
-func (v *view) addRules(ctx context.Context, sess *session, group string, add []described) error {
-	c, err := sess.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer sess.changed()
+func (v *view) addRules(ctx context.Context, c *gophercloud.ServiceClient, group string, add []described) error {
 	var opts []rules.CreateOpts
 	for _, r := range add {
 		opts = append(opts, r.create(group))
@@ -187,12 +174,7 @@ func duplicate(err error) bool {
 	return err != nil && fleet.KindOf(openstackauth.Wrap("add rules", err)) == fleet.Conflict && strings.Contains(openstackauth.Wrap("", err).Error(), "already exist")
 }
 
-func (v *view) removeRule(ctx context.Context, sess *session, group string, r rules.SecGroupRule) error {
-	c, err := sess.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer sess.changed()
+func (v *view) removeRule(ctx context.Context, c *gophercloud.ServiceClient, group string, r rules.SecGroupRule) error {
 	if err := ignoreNotFound(rules.Delete(ctx, c, r.ID).ExtractErr()); err != nil {
 		return err
 	}

@@ -90,11 +90,7 @@ func (v *view) missingListener(d *decision, lb loadbalancers.LoadBalancer, port 
 	}
 	return v.lbStep(lb, fmt.Sprintf("make listener %d of load balancer %s", port, lb.Name), what == ForEndpoint, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		l, err := listeners.Create(ctx, c, o).Extract()
-		if err != nil {
-			return err
-		}
-		v.putListener(*l)
-		return nil
+		return entered(v.putListener, l, err)
 	})
 }
 
@@ -120,11 +116,7 @@ func (v *view) allowed(d *decision, lb loadbalancers.LoadBalancer, l listeners.L
 	d.add(v.lbStep(lb, what, false, func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		cidrs := append([]string{}, want...)
 		got, err := listeners.Update(ctx, c, l.ID, listeners.UpdateOpts{AllowedCIDRs: &cidrs}).Extract()
-		if err != nil {
-			return err
-		}
-		v.putListener(*got)
-		return nil
+		return entered(v.putListener, got, err)
 	}))
 }
 

@@ -153,11 +153,7 @@ func (v *view) makeLoadBalancer(ctx context.Context, sess *session, o loadbalanc
 	}
 	defer sess.changed()
 	lb, err := loadbalancers.Create(ctx, c, o).Extract()
-	if err != nil {
-		return err
-	}
-	v.putLoadBalancer(*lb)
-	return nil
+	return entered(v.putLoadBalancer, lb, err)
 }
 
 // flavor returns the id of Octavia's flavor called name.

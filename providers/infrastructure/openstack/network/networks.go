@@ -163,7 +163,7 @@ func (v *view) managedNetwork(d *decision) {
 		return
 	}
 	if n == nil {
-		d.add(step{what: "make network " + v.name(), essential: true, do: v.makeNetwork})
+		d.add(step{what: "make network " + v.name(), essential: true, do: neutron(v.makeNetwork)})
 		return
 	}
 	d.placement.on(*n, v.portSecurity(*n), nil)
@@ -182,11 +182,7 @@ func (v *view) networkUsed(n cloud.Network) bool {
 	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return p.NetworkID == n.ID && (ofRouter(p) || !ofNeutron(p)) })
 }
 
-func (v *view) makeNetwork(ctx context.Context, sess *session) error {
-	c, err := sess.client(ctx)
-	if err != nil {
-		return err
-	}
+func (v *view) makeNetwork(ctx context.Context, c *gophercloud.ServiceClient) error {
 	var o networks.CreateOptsBuilder = networks.CreateOpts{
 		Name: v.name(), Description: v.description(ForNodes), AdminStateUp: gophercloud.Enabled,
 	}
@@ -198,7 +194,6 @@ func (v *view) makeNetwork(ctx context.Context, sess *session) error {
 			o = mtu.CreateOptsExt{CreateOptsBuilder: o, MTU: int(*m.MTU)}
 		}
 	}
-	defer sess.changed()
 	var n cloud.Network
 	if err := networks.Create(ctx, c, o).ExtractInto(&n); err != nil {
 		return err

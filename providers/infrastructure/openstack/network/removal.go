@@ -19,18 +19,13 @@ import (
 
 // removal is a step that removes one thing of Neutron. Nothing there is success.
 func removal(what string, do func(context.Context, *gophercloud.ServiceClient) error, drop func()) step {
-	return step{what: what, do: func(ctx context.Context, sess *session) error {
-		c, err := sess.client(ctx)
-		if err != nil {
-			return err
-		}
-		defer sess.changed()
+	return step{what: what, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		if err := ignoreNotFound(do(ctx, c)); err != nil {
 			return err
 		}
 		drop()
 		return nil
-	}}
+	})}
 }
 
 func (v *view) removeNetwork(n cloud.Network) step {

@@ -46,9 +46,9 @@ func (v *view) managedRouter(d *decision) {
 		d.cannotFollow("enableExternalNetwork", "router %s leads to network %s, and the machines use that "+putBack, r.Name, r.GatewayInfo.NetworkID)
 	case r == nil:
 		external := d.placement.ExternalNetwork
-		d.add(step{what: "make router " + v.name(), essential: true, do: func(ctx context.Context, sess *session) error {
-			return v.makeRouter(ctx, sess, external)
-		}})
+		d.add(step{what: "make router " + v.name(), essential: true, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+			return v.makeRouter(ctx, c, external)
+		})})
 		return
 	}
 	d.placement.router = r
@@ -79,22 +79,13 @@ func (v *view) routerUsed(r routers.Router) bool {
 // makeRouter makes it with its gateway, but for a gateway with given addresses:
 // the policy of some clouds takes those in a later call only.
 // Source: the OpenStack provider of Cluster API, which found out.
-func (v *view) makeRouter(ctx context.Context, sess *session, external string) error {
-	c, err := sess.client(ctx)
-	if err != nil {
-		return err
-	}
+func (v *view) makeRouter(ctx context.Context, c *gophercloud.ServiceClient, external string) error {
 	o := routers.CreateOpts{Name: v.name(), Description: v.description(ForNodes), AdminStateUp: gophercloud.Enabled}
 	if v.spec.ManagedRouter == nil {
 		o.GatewayInfo = &routers.GatewayInfo{NetworkID: external}
 	}
-	defer sess.changed()
 	r, err := routers.Create(ctx, c, o).Extract()
-	if err != nil {
-		return err
-	}
-	v.putRouter(*r)
-	return nil
+	return entered(v.putRouter, r, err)
 }
 
 // gateway has the router lead to the external network, with the addresses that
@@ -123,19 +114,10 @@ func (v *view) gateway(d *decision, r routers.Router) {
 	if len(want) > 0 {
 		what += " as " + words(want, func(f routers.ExternalFixedIP) string { return f.IPAddress + " in " + f.SubnetID })
 	}
-	d.add(step{what: what, essential: r.GatewayInfo.NetworkID == "", do: func(ctx context.Context, sess *session) error {
-		c, err := sess.client(ctx)
-		if err != nil {
-			return err
-		}
-		defer sess.changed()
+	d.add(step{what: what, essential: r.GatewayInfo.NetworkID == "", do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		got, err := routers.Update(ctx, c, r.ID, o).Extract()
-		if err != nil {
-			return err
-		}
-		v.putRouter(*got)
-		return nil
-	}})
+		return entered(v.putRouter, got, err)
+	})})
 }
 
 // gatewayAddresses returns the addresses that Git gives the router.
@@ -170,18 +152,13 @@ func (v *view) interfaces(d *decision, r routers.Router) {
 		if ok {
 			continue
 		}
-		d.add(step{what: "connect subnet " + s.CIDR + " to router " + r.Name, essential: true, do: func(ctx context.Context, sess *session) error {
-			return v.connect(ctx, sess, r, s)
-		}})
+		d.add(step{what: "connect subnet " + s.CIDR + " to router " + r.Name, essential: true, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+			return v.connect(ctx, c, r, s)
+		})})
 	}
 }
 
-func (v *view) connect(ctx context.Context, sess *session, r routers.Router, s subnets.Subnet) error {
-	c, err := sess.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer sess.changed()
+func (v *view) connect(ctx context.Context, c *gophercloud.ServiceClient, r routers.Router, s subnets.Subnet) error {
 	got, err := routers.AddInterface(ctx, c, r.ID, routers.AddInterfaceOpts{SubnetID: s.ID}).Extract()
 	if err != nil {
 		return err

@@ -19,13 +19,29 @@ type session struct {
 	owner snapshot.Owner
 }
 
-// client returns the client of Neutron.
-func (sess *session) client(ctx context.Context) (*gophercloud.ServiceClient, error) {
-	return sess.Network(ctx)
-}
-
 // changed says that what was seen of the cluster is not good enough any more.
 func (sess *session) changed() { sess.Changed(sess.owner) }
+
+// neutron returns what takes a step by do, which changes things of Neutron.
+func neutron(do func(context.Context, *gophercloud.ServiceClient) error) func(context.Context, *session) error {
+	return func(ctx context.Context, sess *session) error {
+		c, err := sess.Network(ctx)
+		if err != nil {
+			return err
+		}
+		defer sess.changed()
+		return do(ctx, c)
+	}
+}
+
+// entered has put enter what a change gave into the view, unless it failed.
+func entered[T any](put func(T), got *T, err error) error {
+	if err != nil {
+		return err
+	}
+	put(*got)
+	return nil
+}
 
 // ignoreNotFound turns an error of a removal into none where the thing is not there.
 func ignoreNotFound(err error) error {
@@ -44,16 +60,11 @@ func (v *view) tags(d *decision, kind, id, name string, have []string, enter fun
 	if v.lacks[cloud.LacksTags] || len(want) == 0 || slices.Equal(want, slices.Sorted(slices.Values(have))) {
 		return
 	}
-	d.add(step{what: "tag " + strings.ReplaceAll(strings.TrimSuffix(kind, "s"), "-", " ") + " " + name, do: func(ctx context.Context, sess *session) error {
-		c, err := sess.client(ctx)
-		if err != nil {
-			return err
-		}
-		defer sess.changed()
+	d.add(step{what: "tag " + strings.ReplaceAll(strings.TrimSuffix(kind, "s"), "-", " ") + " " + name, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		if _, err := attributestags.ReplaceAll(ctx, c, kind, id, attributestags.ReplaceAllOpts{Tags: want}).Extract(); err != nil {
 			return err
 		}
 		enter(want)
 		return nil
-	}})
+	})})
 }

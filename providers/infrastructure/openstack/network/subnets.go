@@ -49,9 +49,9 @@ func (v *view) managedSubnets(d *decision, n cloud.Network) {
 	}
 	for _, i := range missing {
 		want := v.spec.ManagedSubnets[i]
-		d.add(step{what: "make subnet " + want.CIDR, essential: true, do: func(ctx context.Context, sess *session) error {
-			return v.makeSubnet(ctx, sess, n, i, want)
-		}})
+		d.add(step{what: "make subnet " + want.CIDR, essential: true, do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
+			return v.makeSubnet(ctx, c, n, i, want)
+		})})
 	}
 }
 
@@ -81,11 +81,7 @@ func (v *view) subnetUsed(s subnets.Subnet) bool {
 	return slices.ContainsFunc(v.all.ports, func(p cloud.Port) bool { return inSubnet(p, s.ID) })
 }
 
-func (v *view) makeSubnet(ctx context.Context, sess *session, n cloud.Network, i int, want api.SubnetSpec) error {
-	c, err := sess.client(ctx)
-	if err != nil {
-		return err
-	}
+func (v *view) makeSubnet(ctx context.Context, c *gophercloud.ServiceClient, n cloud.Network, i int, want api.SubnetSpec) error {
 	o := subnets.CreateOpts{
 		NetworkID: n.ID, Name: v.name(), Description: v.description(ForNodes), CIDR: want.CIDR, IPVersion: gophercloud.IPv4,
 		DNSNameservers: want.DNSNameservers, AllocationPools: allocationPools(want),
@@ -98,13 +94,8 @@ func (v *view) makeSubnet(ctx context.Context, sess *session, n cloud.Network, i
 		// be for allocation pools, fixed IPs and the members of load balancers.
 		o.IPVersion, o.IPv6AddressMode, o.IPv6RAMode = gophercloud.IPv6, "dhcpv6-stateful", "dhcpv6-stateful"
 	}
-	defer sess.changed()
 	s, err := subnets.Create(ctx, c, o).Extract()
-	if err != nil {
-		return err
-	}
-	v.putSubnet(*s)
-	return nil
+	return entered(v.putSubnet, s, err)
 }
 
 func allocationPools(s api.SubnetSpec) []subnets.AllocationPool {
@@ -133,19 +124,10 @@ func (v *view) subnetDiffers(d *decision, s subnets.Subnet, want api.SubnetSpec)
 	if words == "" {
 		return
 	}
-	d.add(step{what: fmt.Sprintf("give subnet %s the %s", want.CIDR, words), do: func(ctx context.Context, sess *session) error {
-		c, err := sess.client(ctx)
-		if err != nil {
-			return err
-		}
-		defer sess.changed()
+	d.add(step{what: fmt.Sprintf("give subnet %s the %s", want.CIDR, words), do: neutron(func(ctx context.Context, c *gophercloud.ServiceClient) error {
 		got, err := subnets.Update(ctx, c, s.ID, o).Extract()
-		if err != nil {
-			return err
-		}
-		v.putSubnet(*got)
-		return nil
-	}})
+		return entered(v.putSubnet, got, err)
+	})})
 }
 
 func samePools(a, b []subnets.AllocationPool) bool {

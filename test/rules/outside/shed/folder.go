@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/transport"
 )
 
 // A folder is the cloud of this provider: it keeps things, each with its tags, and knows
@@ -122,15 +123,13 @@ func (t thing) remove() error {
 
 // classify gives err, which the file system had, its kind: the one place that does.
 func classify(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	kind := fleet.Unavailable
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		kind = fleet.Unauthorized
-	case errors.Is(err, syscall.ENOSPC):
-		kind = fleet.Exhausted
-	}
-	return fleet.Errorf(kind, op, "%w", err)
+	return transport.Wrap(op, err, func(err error) (fleet.ErrorKind, error) {
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return fleet.Unauthorized, err
+		case errors.Is(err, syscall.ENOSPC):
+			return fleet.Exhausted, err
+		}
+		return fleet.Unavailable, err
+	})
 }
