@@ -140,6 +140,9 @@ func permitted(c *fleet.Cluster, a fleet.Action) error {
 	if a.Kind == fleet.DeleteInfrastructure && a.Provider != "" && !c.InUse(a.Provider) {
 		return nil // Git has nothing there
 	}
+	if _, kept := c.KeptPool(a.Pool); a.Kind == fleet.DeletePool && kept && (!c.Delete || c.Protect) {
+		return fleet.Errorf(fleet.Invalid, describe(a), "pool %s of %s is not meant to be deleted", a.Pool, c.Key)
+	}
 	if whole && (!c.Delete || c.Protect) {
 		return fleet.Errorf(fleet.Invalid, describe(a), "%s is not meant to be deleted", c.Key)
 	}
@@ -150,7 +153,7 @@ func describe(a fleet.Action) string { return a.String() + " of " + a.Cluster.St
 
 func (e *Executor) do(ctx context.Context, w Environment, a fleet.Action) error {
 	switch a.Kind {
-	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.DeleteMachine, fleet.SwitchOff, fleet.SwitchOn:
+	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.DeleteMachine, fleet.SwitchOff, fleet.SwitchOn, fleet.EnsurePool, fleet.DeletePool:
 		return w.change(ctx, a)
 	case fleet.EnsureCertificates:
 		return e.ensureAuthorities(ctx, w)
