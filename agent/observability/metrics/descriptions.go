@@ -15,14 +15,16 @@ type clusterDescs struct {
 
 	machineInfo, machineCreated, machineNode, machinePhase, machineCondition, machineTransition *prometheus.Desc
 
-	deployment, controlPlane poolDescs
+	deployment, controlPlane, kept poolDescs
 
-	deploymentPhase, deploymentPaused, deploymentUnavailable *prometheus.Desc
+	deploymentPhase, deploymentPaused, deploymentUnavailable, keptPhase, keptPaused *prometheus.Desc
 }
 
 // poolDescs are the series of one kind of pool.
 type poolDescs struct {
-	info, desired, current, updated, upToDate, ready, available, unavailable, surge, condition *prometheus.Desc
+	info, desired, current, updated, upToDate, ready, available, unavailable, condition *prometheus.Desc
+
+	surge *prometheus.Desc // nil: the cloud decides it
 }
 
 func newClusterDescs() clusterDescs {
@@ -34,6 +36,9 @@ func newClusterDescs() clusterDescs {
 	}
 	deployment := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("capi_machinedeployment_"+name, help, append([]string{"namespace", "name", "cluster_name"}, labels...), nil)
+	}
+	kept := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("capi_machinepool_"+name, help, append([]string{"namespace", "name", "cluster_name"}, labels...), nil)
 	}
 	return clusterDescs{
 		info: cluster("capi_cluster_info", "Information about a cluster, always 1.",
@@ -65,6 +70,9 @@ func newClusterDescs() clusterDescs {
 
 		deployment:            newPoolDescs("capi_machinedeployment", "MachineDeployment", "spec_strategy_rollingupdate_max_surge"),
 		controlPlane:          newPoolDescs("capi_kubeadmcontrolplane", "KubeadmControlPlane", "spec_strategy_rollingupdate_max_surge"),
+		kept:                  newPoolDescs("capi_machinepool", "MachinePool", ""),
+		keptPhase:             kept("status_phase", "1 for the phase that a MachinePool is in.", "phase"),
+		keptPaused:            kept("spec_paused", "1 while a MachinePool is paused."),
 		deploymentPhase:       deployment("status_phase", "1 for the phase that a MachineDeployment is in.", "phase"),
 		deploymentPaused:      deployment("spec_paused", "1 while a MachineDeployment is paused."),
 		deploymentUnavailable: deployment("spec_strategy_rollingupdate_max_unavailable", "Machines that a MachineDeployment may lack during a rollout."),
@@ -75,7 +83,7 @@ func newPoolDescs(prefix, what, surge string) poolDescs {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(prefix+"_"+name, help, append([]string{"namespace", "name", "cluster_name"}, labels...), nil)
 	}
-	return poolDescs{
+	d := poolDescs{
 		info:        desc("info", "Information about a "+what+", always 1.", "version"),
 		desired:     desc("spec_replicas", "Machines that a "+what+" asks for."),
 		current:     desc("status_replicas", "Machines of a "+what+"."),
@@ -84,15 +92,20 @@ func newPoolDescs(prefix, what, surge string) poolDescs {
 		ready:       desc("status_replicas_ready", "Ready machines of a "+what+"."),
 		available:   desc("status_replicas_available", "Available machines of a "+what+"."),
 		unavailable: desc("status_replicas_unavailable", "Machines that a "+what+" lacks to be wholly available."),
-		surge:       desc(surge, "Machines that a "+what+" may have beyond its replicas during a rollout."),
 		condition:   desc("status_condition", "1 for the status that a condition of a "+what+" has.", "type", "status"),
 	}
+	if surge != "" {
+		d.surge = desc(surge, "Machines that a "+what+" may have beyond its replicas during a rollout.")
+	}
+	return d
 }
 
 func (d poolDescs) all() []*prometheus.Desc {
-	return []*prometheus.Desc{
-		d.info, d.desired, d.current, d.updated, d.upToDate, d.ready, d.available, d.unavailable, d.surge, d.condition,
+	out := []*prometheus.Desc{d.info, d.desired, d.current, d.updated, d.upToDate, d.ready, d.available, d.unavailable, d.condition}
+	if d.surge != nil {
+		out = append(out, d.surge)
 	}
+	return out
 }
 
 func (d clusterDescs) all() []*prometheus.Desc {
@@ -100,7 +113,7 @@ func (d clusterDescs) all() []*prometheus.Desc {
 		d.info, d.paused, d.annotationPaused, d.phase, d.condition, d.transition,
 		d.step, d.stepSince, d.progress, d.failing, d.success, d.problems, d.drift, d.expiry, d.skew,
 		d.machineInfo, d.machineCreated, d.machineNode, d.machinePhase, d.machineCondition, d.machineTransition,
-		d.deploymentPhase, d.deploymentPaused, d.deploymentUnavailable,
+		d.deploymentPhase, d.deploymentPaused, d.deploymentUnavailable, d.keptPhase, d.keptPaused,
 	}
-	return append(append(out, d.deployment.all()...), d.controlPlane.all()...)
+	return append(append(append(out, d.deployment.all()...), d.controlPlane.all()...), d.kept.all()...)
 }

@@ -92,9 +92,15 @@ func (d clusterDescs) collectPool(show emit, s clusterState, p fleet.PoolReport)
 	desc := d.deployment
 	labels := []string{r.Cluster.Namespace, string(p.Name), r.Cluster.Name}
 	with := func(more ...string) []string { return append(append([]string(nil), labels...), more...) }
-	if p.Role == fleet.RoleControlPlane {
+	switch {
+	case p.Role == fleet.RoleControlPlane:
 		desc = d.controlPlane
-	} else {
+	case p.Kind == fleet.MachinePoolKind:
+		desc = d.kept
+		kept, _ := s.pass.Definition.KeptPool(p.Name)
+		show(d.keptPaused, number(kept.Paused), labels...)
+		states(keptPhases(), string(p.Phase), func(state string, v float64) { show(d.keptPhase, v, with(state)...) })
+	default:
 		show(d.deploymentPaused, number(pool.Paused), labels...)
 		states(deploymentPhases(), deploymentPhase(p), func(state string, v float64) { show(d.deploymentPhase, v, with(state)...) })
 		if inGit {
@@ -155,7 +161,7 @@ func (d clusterDescs) collectMachine(show emit, s clusterState, m fleet.MachineR
 }
 
 // poolConditions returns the conditions of a pool. Those of a control plane are
-// told of its cluster; those of a MachineDeployment follow from its counts.
+// told of its cluster; those of a MachineDeployment and of a MachinePool follow from its counts.
 func poolConditions(r fleet.Report, p fleet.PoolReport, pool fleet.Pool) []fleet.Condition {
 	var out []fleet.Condition
 	if p.Role == fleet.RoleControlPlane {
@@ -192,7 +198,9 @@ func poolConditions(r fleet.Report, p fleet.PoolReport, pool fleet.Pool) []fleet
 	add(clusterv1.MachineDeploymentAvailableCondition, p.Available >= p.Desired-pool.MaxUnavailable, true)
 	add(clusterv1.MachineDeploymentMachinesReadyCondition, p.Ready >= p.Current, true)
 	add(clusterv1.MachineDeploymentMachinesUpToDateCondition, p.UpToDate >= p.Current, false)
-	add(clusterv1.MachineDeploymentRollingOutCondition, p.UpToDate < p.Current, false)
+	if p.Kind != fleet.MachinePoolKind { // Cluster API's MachinePools have no such condition
+		add(clusterv1.MachineDeploymentRollingOutCondition, p.UpToDate < p.Current, false)
+	}
 	add(clusterv1.MachineDeploymentScalingUpCondition, p.Current < p.Desired, false)
 	add(clusterv1.MachineDeploymentScalingDownCondition, p.Current > p.Desired, false)
 	return out
@@ -248,6 +256,10 @@ func upstreamPhases() []string {
 
 func machinePhases() []string {
 	return []string{"Pending", "Provisioning", "Provisioned", "Running", "Deleting", "Deleted", "Failed", "Unknown"}
+}
+
+func keptPhases() []string {
+	return []string{"Pending", "Provisioning", "Provisioned", "Running", "ScalingUp", "ScalingDown", "Scaling", "Deleting", "Failed", "Unknown"}
 }
 
 func deploymentPhases() []string {
