@@ -236,11 +236,12 @@ func (d *draft) holdKeptVersion(k *keptPool) {
 // Source: Kubernetes, version skew policy.
 func (f *facts) keptGate(k *keptPool) gate {
 	var out gate
-	serves, done := f.served(), false
-	if f.Desired.Hosted != nil {
-		done = f.hostedDone() || f.hostedVersionRefused() != ""
-	} else {
+	var serves string
+	var done bool
+	if f.Desired.Hosted == nil {
 		serves, done = f.oldestControlPlane(), f.controlPlaneDone()
+	} else {
+		serves, done = f.served(), f.hostedDone() || f.hostedServes() && f.hostedVersionRefused() != ""
 	}
 	switch {
 	case serves == "":

@@ -11,10 +11,11 @@ import (
 // The kinds of orphan, in the order in which they can be removed.
 const (
 	orphanVM      = "server"
+	orphanPool    = "pool" // that the cloud keeps
 	orphanNetwork = "network"
 )
 
-// Orphans implements providers.OrphanRemover: a machine or a network is one whose
+// Orphans implements providers.OrphanRemover: a machine, a pool or a network is one whose
 // cluster is none of clusters.
 func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
 	const op = "list orphans"
@@ -43,6 +44,11 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 			add(fleet.Orphan{Kind: orphanVM, ID: v.ID, Name: v.Name, Created: v.Created}, v.Tags)
 		}
 	}
+	for _, pool := range poolsIn(networks) {
+		if pool.State != fleet.KeptDeleting {
+			add(fleet.Orphan{Kind: orphanPool, ID: pool.ID, Name: pool.Name, Created: pool.Created}, pool.Tags)
+		}
+	}
 	for _, n := range networks {
 		add(fleet.Orphan{Kind: orphanNetwork, ID: n.ID, Name: n.Name, Created: n.Created}, n.Tags)
 	}
@@ -67,6 +73,9 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	remove := p.api.DeleteNetwork
 	if o.Kind == orphanVM {
 		remove = p.api.DeleteVM
+	}
+	if cloud, ok := p.api.(Pools); ok && o.Kind == orphanPool {
+		remove = cloud.DeletePool
 	}
 	if err := remove(ctx, o.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
 		return wrap(op, err)

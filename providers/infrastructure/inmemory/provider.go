@@ -39,6 +39,9 @@ func (p *Provider) Abilities() providers.Abilities {
 	if _, ok := p.api.(Control); ok {
 		out.Rebooter = p
 	}
+	if _, ok := p.api.(Pools); ok {
+		out.PoolKeeper = p
+	}
 	return out
 }
 
@@ -95,6 +98,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		}
 		slices.Sort(out.Drift)
 	}
+	out.Pools = seenPools(c, networks)
 	for _, v := range vms {
 		m := fleet.MachineFromTags(v.Tags)
 		if v.Refused != "" {
@@ -164,6 +168,9 @@ func (p *Provider) DeleteInfrastructure(ctx context.Context, _ fleet.OperationID
 	networks, err := p.networks(ctx, op, c)
 	if err != nil {
 		return err
+	}
+	if pools := poolsIn(networks); len(pools) > 0 {
+		return fleet.Errorf(fleet.Conflict, op, "there are still pools, %s is the first", pools[0].Name)
 	}
 	for _, n := range networks {
 		if err := p.api.DeleteNetwork(ctx, n.ID); err != nil && fleet.KindOf(err) != fleet.NotFound {
