@@ -161,7 +161,7 @@ func (d *draft) changeKept(k *keptPool) {
 		d.wait("pool %s is %s%s", k.name, k.seen.State, because(k.seen.Message))
 		return
 	case fleet.KeptFailed:
-		d.note("pool %s is %s%s", k.name, k.seen.State, because(k.seen.Message))
+		d.note("pool %s is %s%s; change it in Git to try again, or remove it and add it again", k.name, k.seen.State, because(k.seen.Message))
 	}
 	why := k.differences()
 	switch version, stays := d.keptVersion(k); {
@@ -174,7 +174,9 @@ func (d *draft) changeKept(k *keptPool) {
 		d.ensureKept(k, strings.Join(why, "; "))
 		return
 	}
-	d.awaitKept(k)
+	if k.seen.State == fleet.KeptActive {
+		d.awaitKept(k)
+	}
 }
 
 // ensureKept has the cloud bring k in line with Git. Another definition is another operation.
@@ -259,7 +261,7 @@ func (f *facts) keptGate(k *keptPool) gate {
 // awaitKept says what k, of which Git asks for nothing else, waits for.
 func (d *draft) awaitKept(k *keptPool) {
 	if n := k.wanted(); k.available != n || k.has() != n {
-		d.wait("pool %s waits until %s are available", k.name, machines(n))
+		d.wait("pool %s waits until available: %s", k.name, machines(n))
 	}
 }
 
@@ -359,7 +361,7 @@ func (f *facts) keptProgress(k *keptPool) (rolling, up, down []string) {
 		down = append(down, want)
 	}
 	if k.pool != nil && k.seen != nil && !f.deleting() {
-		if is := k.seen.Version; is != "" && is != k.pool.Version {
+		if is := k.seen.Version; fleet.OlderVersion(is, k.pool.Version) {
 			rolling = append(rolling, fmt.Sprintf("%s: version %s → %s", k.name, is, k.pool.Version))
 		} else if k.outdated > 0 {
 			rolling = append(rolling, fmt.Sprintf("%s: nodes of an older version than %s", k.name, k.pool.Version))
