@@ -151,7 +151,7 @@ func (d *draft) createKept(k *keptPool) {
 // changeKept has the cloud change k, which is there, where it is not as Git says.
 func (d *draft) changeKept(k *keptPool) {
 	for _, text := range k.seen.Fixed {
-		d.refuse("pool %s stays as it is: %s", k.name, text)
+		d.refuse("pool %s does not change: %s", k.name, text)
 	}
 	switch k.seen.State {
 	case fleet.KeptDeleting:
