@@ -176,7 +176,7 @@ func (e *Executor) do(ctx context.Context, w Environment, a fleet.Action) error 
 
 func (e *Executor) doInWorkload(ctx context.Context, w Environment, a fleet.Action) error {
 	c := w.Cluster
-	access, err := Access(ctx, w.Secrets, c.Key, w.Distribution.Needs(c))
+	access, err := Access(ctx, w.Secrets, c, w.ControlPlane, w.Distribution.Needs(c))
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (e *Executor) admit(ctx context.Context, w Environment, in providers.Bootst
 			return err
 		}
 	}
-	access, err := Access(ctx, w.Secrets, w.Cluster.Key, w.Distribution.Needs(w.Cluster))
+	access, err := Access(ctx, w.Secrets, w.Cluster, w.ControlPlane, w.Distribution.Needs(w.Cluster))
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,7 @@ type Options struct {
 	ClientCACert          []byte // PEM: verifies clients in the place of CACert; empty: it does not
 	EtcdCACert, EtcdCAKey []byte // PEM: the same inside the tunnel to etcd; not needed without Etcd
 	CertSANs              []string
+	Tokens                func(token string) bool // accepts a request without certificate by its bearer token; nil: none
 	Version               string           // "v1.34.1"
 	Now                   func() time.Time // nil means time.Now
 	Etcd                  Etcd             // nil: no member answers
