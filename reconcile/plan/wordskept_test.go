@@ -36,11 +36,21 @@ func (s *script) seen(name fleet.PoolName, w words) {
 		if i < w.number("nodes", p.Count) {
 			o.Workload.Nodes = append(o.Workload.Nodes, fleet.Node{
 				Name: fmt.Sprintf("%s-%d", name, i), ProviderID: id, Ready: i < w.number("ready", p.Count),
-				KubeletVersion: cmp.Or(w["kubelet"], p.Version), Created: s.in.Now.Add(-w.duration("age")),
+				KubeletVersion: cmp.Or(w["kubelet"], p.Version), Created: s.in.Now.Add(-w.duration("age")), Annotations: s.annotations(w),
 			})
 		}
 	}
 	o.Infrastructure.Pools = append(o.Infrastructure.Pools, p)
+}
+
+// annotations are those by which a Node says that a machine of the cluster is behind it, as controllers of
+// Cluster API write them.
+func (s *script) annotations(w words) map[string]string {
+	if !w.is("adopted") {
+		return nil
+	}
+	k := s.in.Desired.Key
+	return map[string]string{"cluster.x-k8s.io/machine": "m", "cluster.x-k8s.io/cluster-name": k.Name, "cluster.x-k8s.io/cluster-namespace": k.Namespace}
 }
 
 func poolRange(w words) *fleet.PoolRange {
