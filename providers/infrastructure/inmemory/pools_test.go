@@ -69,6 +69,9 @@ func TestPoolIsChanged(t *testing.T) {
 		if s := keep(t, p, cluster); s.State != fleet.KeptActive || len(s.Machines) != 2 {
 			t.Fatalf("a new pool is %+v", s)
 		}
+		if vms, err := c.VMs(t.Context(), nil); err != nil || len(vms) > 0 {
+			t.Errorf("its machines are listed as servers: %+v, error %v", vms, err)
+		}
 		pool := &cluster.KeptPools[0]
 		pool.NodeLabels, pool.Taints = map[string]string{"node-role.kubernetes.io/web": ""}, []clusterv1.MachineTaint{{Key: "web", Effect: "NoSchedule"}}
 		if s := seen(t, p, cluster); strings.Join(s.Drift, "|") != "labels of its nodes differ|taints of its nodes differ" {
