@@ -25,6 +25,8 @@ const (
 	SwitchOn             ActionKind = "SwitchOn"         // switch it on again
 	DeleteMachine        ActionKind = "DeleteMachine"    // remove its infrastructure
 	DeleteNode           ActionKind = "DeleteNode"       // remove the Node object of a machine that is gone
+	EnsurePool           ActionKind = "EnsurePool"       // create or change a pool that a cloud keeps
+	DeletePool           ActionKind = "DeletePool"       // delete one, with its machines
 	ApplyStep            ActionKind = "ApplyStep"        // take a step of the distribution: what it is called instead
 	ApplyResources       ActionKind = "ApplyResources"   // apply what Git holds of a ClusterResourceSet
 	PruneResources       ActionKind = "PruneResources"   // delete what Git holds no more of a ClusterResourceSet
@@ -89,11 +91,14 @@ func (a Action) String() string {
 	return strings.TrimSpace(a.Name() + " " + a.Subject())
 }
 
-// Subject returns what the action is done to: a machine, a node, a release, an authority, an addon,
-// a guest, or nothing where it is the cluster.
+// Subject returns what the action is done to: a machine, a pool that a cloud keeps, a node, a release,
+// an authority, an addon, a guest, or nothing where it is the cluster.
 func (a Action) Subject() string {
 	if a.Machine != "" {
 		return string(a.Machine)
+	}
+	if a.Kind == EnsurePool || a.Kind == DeletePool {
+		return string(a.Pool)
 	}
 	if a.Release != (ReleaseRef{}) {
 		return a.Release.String()

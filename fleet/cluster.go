@@ -92,6 +92,7 @@ type Cluster struct {
 	ControlPlane    Pool                     // its machines; the zero Pool where none of them serves the API
 	Hosted          *HostedControlPlane      `json:",omitempty"` // what does then; nil otherwise
 	Workers         []Pool                   // sorted by name
+	KeptPools       []KeptPool               `json:",omitempty"` // that the cloud of the first site keeps, sorted by name
 	HealthChecks    []clusterv1.MachineHealthCheck
 	Reboots         map[string]RebootRules `json:"RebootRules,omitempty"` // by the names of those HealthChecks that have machines rebooted first
 	DrainRules      DrainRules             `json:",omitempty"`            // those of its namespace that select its machines or others, by name

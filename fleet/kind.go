@@ -12,6 +12,7 @@ const (
 	InfrastructureCluster         KindRole = "InfrastructureCluster"         // what spec.infrastructureRef of a Cluster names
 	InfrastructureMachineTemplate KindRole = "InfrastructureMachineTemplate" // what a machine is made from
 	InfrastructureMachine         KindRole = "InfrastructureMachine"         // what a Machine that stands alone is made from
+	InfrastructureMachinePool     KindRole = "InfrastructureMachinePool"     // what a MachinePool names: a pool that the cloud keeps
 	InfrastructureClusterTemplate KindRole = "InfrastructureClusterTemplate" // what a ClusterClass makes an InfrastructureCluster from
 	InfrastructureCompanion       KindRole = "InfrastructureCompanion"       // what the others refer to by name: an identity, a pool of addresses
 )

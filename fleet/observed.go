@@ -37,6 +37,8 @@ type Infrastructure struct {
 	Drift          []string        // what EnsureInfrastructure would mend of what is ready, for people, sorted
 	Upkeep         []string        // those of Drift that machines cause or need, and not people: mended whatever the policy
 	Machines       []Machine       // sorted by name, then provider id
+	// Pools are those that the cloud keeps, sorted by name. Their machines are not in Machines.
+	Pools []KeptPoolSeen `json:",omitempty"`
 	// Failures are requests that the provider took, that failed later, and of which no
 	// machine tells. Sorted by machine, each the last of its machine, until that is asked
 	// for again or for as long as the provider knows of it.

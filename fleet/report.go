@@ -84,6 +84,10 @@ type PoolReport struct {
 	UpToDate  int
 	Ready     int
 	Available int
+	// Phase and Message are those of a pool that a cloud keeps: its phase as Cluster API's MachinePool has
+	// it, and the cloud's words.
+	Phase   KeptPhase
+	Message string
 }
 
 // A MachinePhase is the headline of a machine, with Cluster API's names.

@@ -26,7 +26,7 @@ func NeverWaits(field string) string {
 		return "care needs it: credentials, hosts and addresses; what machines are made of is in their templates"
 	case "Residence", "NeighborPlaces", "Removals", "Made", "Rebooting", "Neighbors", "APIElsewhere":
 		return "Git does not say it"
-	case "Replicas", "Scaling":
+	case "Replicas", "Scaling", "Count", "Range":
 		return "numbers of machines are for people and autoscalers at any time"
 	case "Former", "Bootstrap", "Infrastructure of Pool":
 		return "it is in the hash of the template"
@@ -62,6 +62,10 @@ func (c *Cluster) RolloutDigest() string {
 	w.Workers = make([]Pool, 0, len(c.Workers))
 	for _, p := range c.Workers {
 		w.Workers = append(w.Workers, p.inWaves())
+	}
+	w.KeptPools = nil
+	for _, p := range c.KeptPools {
+		w.KeptPools = append(w.KeptPools, p.inWaves())
 	}
 	return DigestOf(append(of, w)...)
 }

@@ -28,6 +28,7 @@ func TestEachFieldWaits(t *testing.T) {
 	check(reflect.TypeFor[Cluster](), func(c *Cluster) reflect.Value { return reflect.ValueOf(c).Elem() })
 	check(reflect.TypeFor[Pool](), func(c *Cluster) reflect.Value { return reflect.ValueOf(&c.Workers[0]).Elem() })
 	check(reflect.TypeFor[Pool](), func(c *Cluster) reflect.Value { return reflect.ValueOf(&c.ControlPlane).Elem() })
+	check(reflect.TypeFor[KeptPool](), func(c *Cluster) reflect.Value { return reflect.ValueOf(&c.KeptPools[0]).Elem() })
 }
 
 // TestFormerRolloutDigest: agents that wrote it hashed templates by schema 2, also where a newer one is
@@ -51,6 +52,7 @@ func TestFormerRolloutDigest(t *testing.T) {
 func TestRolloutDigestStays(t *testing.T) {
 	t.Parallel()
 	c := aCluster()
+	c.KeptPools = nil // which came later
 	set(reflect.ValueOf(&c.ControlPlane).Elem())
 	set(reflect.ValueOf(&c.Workers[0]).Elem())
 	c.Infrastructure, c.Labels = Object{Spec: []byte(`{"a":1}`)}, map[string]string{"a": "b"}
@@ -60,7 +62,7 @@ func TestRolloutDigestStays(t *testing.T) {
 }
 
 func aCluster() Cluster {
-	return Cluster{ControlPlane: Pool{Name: "cp"}, Workers: []Pool{{Name: "md"}}}
+	return Cluster{ControlPlane: Pool{Name: "cp"}, Workers: []Pool{{Name: "md"}}, KeptPools: []KeptPool{{Name: "mp"}}}
 }
 
 // set sets v to a value that is not zero.

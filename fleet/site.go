@@ -144,7 +144,7 @@ func (c *Cluster) At(provider string) *Cluster {
 	site, _ := c.GuestOf(provider)
 	remembered, _ := c.Residence.Guest(provider)
 	out.Provider, out.Infrastructure, out.Companions = provider, site.Infrastructure, site.Companions
-	out.ControlPlane, out.APIElsewhere = Pool{}, true
+	out.ControlPlane, out.KeptPools, out.APIElsewhere = Pool{}, nil, true
 	if out.Endpoint = c.NamedEndpoint(); out.Endpoint.IsZero() { // Git may name a port alone
 		out.Endpoint = c.Residence.Endpoint
 	}

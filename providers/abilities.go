@@ -21,6 +21,7 @@ type Abilities struct {
 	Checker        Checker
 	Rebooter       Rebooter
 	EndpointKeeper EndpointKeeper
+	PoolKeeper     PoolKeeper
 	Placer         Placer
 	Closer         Closer
 }
@@ -103,6 +104,24 @@ type EndpointKeeper interface {
 	// the error has the kind Conflict, and the machine stays in etcd. It may be repeated. It
 	// succeeds for a machine that does not exist, and for the only one of a control plane.
 	LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error
+}
+
+// A PoolKeeper is an Infrastructure whose cloud keeps pools: it creates, joins, drains and deletes their
+// machines by itself. Its kinds of pools have the role [fleet.InfrastructureMachinePool]. Observe reports
+// them in Infrastructure.Pools, and none of their machines in Machines. DeleteInfrastructure gives the kind
+// Conflict while a pool exists.
+type PoolKeeper interface {
+	// EnsurePool creates p, or changes it to what p says, one change at a time if the cloud does not
+	// accept several. The number of machines is written only if p has no Range or the pool is new. It does
+	// not wait: Observe reports how far the cloud is, and in Drift what EnsurePool would change beside
+	// count, range and version. It may be repeated with the same op. A pool of that name which does not
+	// carry the tags of c gives the kind Conflict, and so does one that accepts no change now. What the
+	// cloud cannot change is left, and reported in Fixed. A version is never set to an older one.
+	EnsurePool(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, p fleet.KeptPool) error
+
+	// DeletePool deletes the pool of that name with its machines. It succeeds if the pool does not exist,
+	// or does not carry the tags of c.
+	DeletePool(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.PoolName) error
 }
 
 // A Placer is an Infrastructure with several places, of which one may not answer while the

@@ -33,6 +33,7 @@ func Changes() map[string]map[string]bool {
 		"Checker":        {"Check": looks},
 		"Rebooter":       {"SwitchMachine": changes},
 		"EndpointKeeper": {"LeaveEndpoint": changes},
+		"PoolKeeper":     {"EnsurePool": changes, "DeletePool": changes},
 		"Placer":         {"PlaceOf": looks},
 		"Closer":         {"Close": looks},
 	}

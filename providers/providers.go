@@ -136,6 +136,8 @@ type Workload interface {
 type Access struct {
 	Cluster    fleet.Key
 	Kubeconfig fleet.Secret
+	// Tokens, if not nil, gives tokens that requests are authenticated with: Kubeconfig has no credential.
+	Tokens Tokens
 	// Secrets are those that the Distribution needs inside the cluster, by name. A missing one is
 	// not stored.
 	Secrets map[fleet.SecretName]fleet.SecretData

@@ -58,6 +58,9 @@ func (a Abilities) Through(around Around) Abilities {
 	if a.EndpointKeeper != nil {
 		out.EndpointKeeper = endpointKeeper{a.EndpointKeeper, around}
 	}
+	if a.PoolKeeper != nil {
+		out.PoolKeeper = poolKeeper{a.PoolKeeper, around}
+	}
 	if a.Placer != nil {
 		out.Placer = struct{ Placer }{a.Placer}
 	}
@@ -165,6 +168,23 @@ type endpointKeeper struct {
 func (k endpointKeeper) LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
 	u := Use{Method: "LeaveEndpoint", Op: "lead the endpoint away from machine " + string(name), Cluster: c.Key, Changes: true}
 	return k.around(ctx, u, func() error { return k.in.LeaveEndpoint(ctx, c, name, id) })
+}
+
+type poolKeeper struct {
+	in     PoolKeeper
+	around Around
+}
+
+// EnsurePool implements PoolKeeper.
+func (k poolKeeper) EnsurePool(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, p fleet.KeptPool) error {
+	u := Use{Method: "EnsurePool", Op: "create or change pool " + string(p.Name), Cluster: c.Key, Changes: true}
+	return k.around(ctx, u, func() error { return k.in.EnsurePool(ctx, op, c, p) })
+}
+
+// DeletePool implements PoolKeeper.
+func (k poolKeeper) DeletePool(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.PoolName) error {
+	u := Use{Method: "DeletePool", Op: "delete pool " + string(name), Cluster: c.Key, Changes: true}
+	return k.around(ctx, u, func() error { return k.in.DeletePool(ctx, op, c, name) })
 }
 
 type charts struct {

@@ -64,7 +64,7 @@ type able struct {
 }
 
 func (a able) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: a, Lister: a, OrphanRemover: a, Adopter: a, Charts: a, UntaggedFinder: a, NodeIdentifier: a, VirtualIPs: a, Checker: a, Rebooter: a, EndpointKeeper: a, Placer: a, Closer: a}
+	return providers.Abilities{Watcher: a, Lister: a, OrphanRemover: a, Adopter: a, Charts: a, UntaggedFinder: a, NodeIdentifier: a, VirtualIPs: a, Checker: a, Rebooter: a, EndpointKeeper: a, PoolKeeper: a, Placer: a, Closer: a}
 }
 
 func (a able) note(name string) { *a.called = append(*a.called, name) }
@@ -78,6 +78,16 @@ func (a able) SwitchMachine(context.Context, fleet.OperationID, *fleet.Cluster, 
 
 func (a able) LeaveEndpoint(context.Context, *fleet.Cluster, fleet.MachineName, fleet.ProviderID) error {
 	a.note("LeaveEndpoint")
+	return nil
+}
+
+func (a able) EnsurePool(context.Context, fleet.OperationID, *fleet.Cluster, fleet.KeptPool) error {
+	a.note("EnsurePool")
+	return nil
+}
+
+func (a able) DeletePool(context.Context, fleet.OperationID, *fleet.Cluster, fleet.PoolName) error {
+	a.note("DeletePool")
 	return nil
 }
 

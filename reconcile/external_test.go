@@ -47,7 +47,7 @@ func (w *world) apply(o fleet.ObjectRef, content string) {
 	w.t.Helper()
 	a := w.start()
 	defer a.workload.Close()
-	access, err := exec.Access(a.ctx, w.secrets, fleet.Key{Namespace: "prod", Name: "eu-1"}, nil)
+	access, err := exec.Access(a.ctx, w.secrets, &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu-1"}}, nil, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

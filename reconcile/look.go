@@ -171,7 +171,7 @@ func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, d provide
 	case o.Silence == "" && !mayAnswer(c, o.Infrastructure):
 		return fleet.Workload{Message: "no control-plane machine is running"}, nil
 	}
-	access, err := exec.Access(ctx, l.secrets(c), c.Key, d.Needs(c))
+	access, err := l.access(ctx, c, d)
 	if err != nil {
 		return fleet.Workload{}, err
 	}
@@ -191,6 +191,15 @@ func (l *Looker) lookAtWorkload(ctx context.Context, c *fleet.Cluster, d provide
 		return w, fleet.Errorf(fleet.Unavailable, "observe nodes of "+c.Key.String(), "%w", ctx.Err())
 	}
 	return fleet.Workload{Message: err.Error()}, nil
+}
+
+// access returns what is needed to reach the API server of c.
+func (l *Looker) access(ctx context.Context, c *fleet.Cluster, d providers.Distribution) (providers.Access, error) {
+	plane, err := l.o.ControlPlanes.Of(c)
+	if err != nil {
+		return providers.Access{}, err
+	}
+	return exec.Access(ctx, l.secrets(c), c, plane, d.Needs(c))
 }
 
 // mayAnswer reports whether it is of use to call the API server: a
@@ -236,7 +245,7 @@ func (r *Reconciler) watch(ctx context.Context, a providers.Access) {
 }
 
 func (r *Reconciler) lookAtEtcd(ctx context.Context, c *fleet.Cluster, d providers.Distribution) (*fleet.Etcd, error) {
-	access, err := exec.Access(ctx, r.secrets(c), c.Key, d.Needs(c))
+	access, err := r.looker.access(ctx, c, d)
 	if err != nil {
 		return nil, err
 	}

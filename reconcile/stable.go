@@ -22,6 +22,11 @@ func stabilise(o *fleet.Observed) {
 		m := &o.Infrastructure.Machines[i]
 		m.Message = fleet.StableText(m.Message)
 	}
+	o.Infrastructure.Pools = slices.Clone(o.Infrastructure.Pools)
+	for i := range o.Infrastructure.Pools {
+		p := &o.Infrastructure.Pools[i]
+		p.Message = fleet.StableText(p.Message)
+	}
 	o.Infrastructure.Hosts = slices.Clone(o.Infrastructure.Hosts)
 	for i := range o.Infrastructure.Hosts {
 		h := &o.Infrastructure.Hosts[i]

@@ -22,7 +22,7 @@ func TestRegistry(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{
 		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachine", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
-		"inmemory InClusterIPPool", "inmemory GlobalInClusterIPPool", "inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate", "inmemory DevMachine",
+		"inmemory InClusterIPPool", "inmemory GlobalInClusterIPPool", "inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate", "inmemory DevMachine", "inmemory DevMachinePool",
 		"metal3 Metal3Cluster", "metal3 Metal3ClusterTemplate", "metal3 Metal3MachineTemplate", "metal3 Metal3DataTemplate", "metal3 IPPool", "metal3 BareMetalHost",
 		"metal3 HostFirmwareSettings", "metal3 HostFirmwareComponents", "metal3 Metal3RemediationTemplate", "metal3 InClusterIPPool", "metal3 GlobalInClusterIPPool",
 		"openstack OpenStackCluster", "openstack OpenStackClusterTemplate", "openstack OpenStackMachineTemplate", "openstack OpenStackMachine",

@@ -160,6 +160,10 @@ func Checks() []Check {
 		{"OrphansAreSwept", orphansAreSwept},
 		{"OrphansLeaveNothing", orphansLeaveNothing},
 		{"AddressIsGivenOnce", addressIsGivenOnce},
+		{"PoolIsKept", poolIsKept},
+		{"PoolChanges", poolChanges},
+		{"PoolGoes", poolGoes},
+		{"LostAnswerOfPool", lostAnswerOfPool},
 	}
 }
 

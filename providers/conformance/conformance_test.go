@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
@@ -165,6 +167,59 @@ func mutants() map[string]struct {
 		return p.(*inmemory.Provider).API().(*counting).Cloud
 	}
 	return map[string]entry{
+		"shows the machines of a pool": {"PoolIsKept", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				out, err := p.Observe(ctx, c)
+				for _, pool := range out.Pools {
+					for _, id := range pool.Machines {
+						out.Machines = append(out.Machines, fleet.Machine{Name: fleet.MachineName(id), ProviderID: id, Pool: pool.Name})
+					}
+				}
+				return out, err
+			},
+		}},
+		"changes a pool that is as it is to be": {"PoolIsKept", mutant{
+			ensurePool: func(k providers.PoolKeeper, ctx context.Context, op fleet.OperationID, c *fleet.Cluster, p fleet.KeptPool) error {
+				if err := k.DeletePool(ctx, op, c, "another"); err != nil {
+					return err
+				}
+				p.Taints = []clusterv1.MachineTaint{{Key: string(op), Effect: "NoSchedule"}}
+				return k.EnsurePool(ctx, op, c, p)
+			},
+		}},
+		"writes the number of a range": {"PoolChanges", mutant{
+			ensurePool: func(k providers.PoolKeeper, ctx context.Context, op fleet.OperationID, c *fleet.Cluster, p fleet.KeptPool) error {
+				if p.Range != nil {
+					p.Range = &fleet.PoolRange{Min: p.Count, Max: p.Range.Max}
+				}
+				return k.EnsurePool(ctx, op, c, p)
+			},
+		}},
+		"leaves labels": {"PoolChanges", mutant{
+			ensurePool: func(k providers.PoolKeeper, ctx context.Context, op fleet.OperationID, c *fleet.Cluster, p fleet.KeptPool) error {
+				p.NodeLabels = nil
+				return k.EnsurePool(ctx, op, c, p)
+			},
+		}},
+		"deletes the pool of others": {"PoolGoes", mutant{
+			deletePool: func(k providers.PoolKeeper, ctx context.Context, c *fleet.Cluster, name fleet.PoolName) error {
+				ours := *c
+				ours.Fleet = "conformance"
+				return k.DeletePool(ctx, "op", &ours, name)
+			},
+		}},
+		"keeps the pool": {"PoolGoes", mutant{
+			deletePool: func(providers.PoolKeeper, context.Context, *fleet.Cluster, fleet.PoolName) error { return nil },
+		}},
+		"takes no answer for a no": {"LostAnswerOfPool", mutant{
+			ensurePool: func(k providers.PoolKeeper, ctx context.Context, op fleet.OperationID, c *fleet.Cluster, p fleet.KeptPool) error {
+				err := k.EnsurePool(ctx, op, c, p)
+				if fleet.KindOf(err) == fleet.Unanswered {
+					return fleet.Errorf(fleet.Invalid, "ensure", "refused")
+				}
+				return err
+			},
+		}},
 		"takes each cluster for a place": {"PlaceIsShared", mutant{
 			place: func(c *fleet.Cluster) (string, error) { return c.Key.String(), nil },
 		}},

@@ -108,6 +108,20 @@ func (c *counting) DeleteVM(ctx context.Context, id string) error {
 	return c.change("delete vm "+id, func() error { return c.Cloud.DeleteVM(ctx, id) })
 }
 
+func (c *counting) CreatePool(ctx context.Context, s inmemory.PoolSpec) (p inmemory.Pool, err error) {
+	err = c.change("create pool "+s.Name, func() error { p, err = c.Cloud.CreatePool(ctx, s); return err })
+	return p, err
+}
+
+func (c *counting) UpdatePool(ctx context.Context, s inmemory.PoolUpdate) (p inmemory.Pool, err error) {
+	err = c.change("update pool "+s.ID, func() error { p, err = c.Cloud.UpdatePool(ctx, s); return err })
+	return p, err
+}
+
+func (c *counting) DeletePool(ctx context.Context, id string) error {
+	return c.change("delete pool "+id, func() error { return c.Cloud.DeletePool(ctx, id) })
+}
+
 func (c *counting) SetTags(ctx context.Context, id string, tags map[string]string) error {
 	return c.change("set tags of "+id, func() error { return c.Cloud.SetTags(ctx, id, tags) })
 }
@@ -115,6 +129,13 @@ func (c *counting) SetTags(ctx context.Context, id string, tags map[string]strin
 // hooks reach the cloud of a provider.
 func hooks() conformance.Hooks {
 	return conformance.Hooks{
+		KeptPool: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) (*fleet.Cluster, string) {
+			plane, err := cloudOf(t, p).CreatePlane(t.Context(), inmemory.PlaneSpec{Version: "v1.35.0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return keptIn(c, plane.Endpoint), "v1.35.0"
+		},
 		OtherName: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
 			return change(c, func(c *fleet.Cluster) { c.Infrastructure.Name = otherName })
 		},
@@ -226,4 +247,15 @@ func hooks() conformance.Hooks {
 		},
 		FailureDomain: "a",
 	}
+}
+
+// keptIn returns c with a pool that the cloud keeps, of a control plane that is at e.
+func keptIn(c *fleet.Cluster, e fleet.Endpoint) *fleet.Cluster {
+	out := *c
+	out.Endpoint, out.ControlPlane, out.Workers = e, fleet.Pool{}, nil
+	out.Hosted = &fleet.HostedControlPlane{Endpoint: e}
+	out.KeptPools = []fleet.KeptPool{{Name: "mp-0", Count: 2, Version: "v1.34.1", Infrastructure: fleet.Object{
+		GVK: schema.GroupVersionKind{Kind: "DevMachinePool"}, Name: "mp-0", Spec: []byte(`{"backend":{"inMemory":{"instanceType":"small"}}}`),
+	}}}
+	return &out
 }

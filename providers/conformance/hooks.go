@@ -57,6 +57,11 @@ type Hooks struct {
 	// name in Git. Nil: a place has one name.
 	OtherName func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster
 
+	// KeptPool returns c with one pool that p's cloud keeps, of one machine or more, and with the control plane
+	// that its machines join; and a newer version of Kubernetes that it may be upgraded to. Without it the
+	// checks of pools fail for a provider with the ability PoolKeeper, and pass for others.
+	KeptPool func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) (with *fleet.Cluster, newer string)
+
 	// Served returns the machines behind the endpoint of c. After a removal each remaining one is
 	// behind it.
 	Served func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) []fleet.MachineName

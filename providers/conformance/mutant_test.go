@@ -43,6 +43,8 @@ type mutant struct {
 	watch        func(context.Context) error
 	clusters     func(providers.Infrastructure) []fleet.Key
 	place        func(*fleet.Cluster) (string, error)
+	ensurePool   func(providers.PoolKeeper, context.Context, fleet.OperationID, *fleet.Cluster, fleet.KeptPool) error
+	deletePool   func(providers.PoolKeeper, context.Context, *fleet.Cluster, fleet.PoolName) error
 	power        func(providers.Rebooter, context.Context, *fleet.Cluster, fleet.MachineName, fleet.ProviderID, fleet.HostPower) error
 }
 
@@ -52,6 +54,22 @@ func (m mutant) SwitchMachine(ctx context.Context, op fleet.OperationID, c *flee
 		return m.power(r, ctx, c, name, id, to)
 	}
 	return r.SwitchMachine(ctx, op, c, name, id, to)
+}
+
+func (m mutant) EnsurePool(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, p fleet.KeptPool) error {
+	k := providers.AbilitiesOf(m.Infrastructure).PoolKeeper
+	if m.ensurePool != nil {
+		return m.ensurePool(k, ctx, op, c, p)
+	}
+	return k.EnsurePool(ctx, op, c, p)
+}
+
+func (m mutant) DeletePool(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.PoolName) error {
+	k := providers.AbilitiesOf(m.Infrastructure).PoolKeeper
+	if m.deletePool != nil {
+		return m.deletePool(k, ctx, c, name)
+	}
+	return k.DeletePool(ctx, op, c, name)
 }
 
 func (m mutant) PlaceOf(_ context.Context, c *fleet.Cluster) (string, error) {
@@ -98,7 +116,7 @@ func (m mutant) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet
 
 func (m mutant) Abilities() providers.Abilities {
 	out := providers.AbilitiesOf(m.Infrastructure)
-	out.Watcher, out.Lister, out.OrphanRemover, out.Rebooter, out.Placer = m, m, m, m, m
+	out.Watcher, out.Lister, out.OrphanRemover, out.Rebooter, out.Placer, out.PoolKeeper = m, m, m, m, m, m
 	return out
 }
 

@@ -26,6 +26,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/workload/bearer"
 )
 
 // Options are what a client is made of.
@@ -83,6 +84,7 @@ func New(o Options) *Client {
 // A conn is what is kept for one cluster and one kubeconfig.
 type conn struct {
 	digest    [sha256.Size]byte // of the kubeconfig
+	bearer    *bearer.Transport // nil: the kubeconfig has a credential
 	config    *rest.Config
 	transport *http.Transport
 	rest      *rest.RESTClient // of the core API
@@ -103,7 +105,10 @@ func (c *Client) conn(a providers.Access) (*conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.conns[a.Cluster]
-	if old != nil && old.digest == digest {
+	if old != nil && old.digest == digest && (old.bearer == nil) == (a.Tokens == nil) {
+		if old.bearer != nil {
+			old.bearer.Use(a.Tokens)
+		}
 		return old, nil
 	}
 	n, err := newConn(a, c.o)
@@ -157,7 +162,12 @@ func newConn(a providers.Access, o Options) (*conn, error) {
 		transport.Proxy = config.Proxy
 	}
 	n := &conn{config: config, transport: transport, blocked: make(map[podID]string)}
-	rt, err := rest.HTTPWrappersForConfig(config, noting{transport, &n.expires, &n.clock, o.Now})
+	var sends http.RoundTripper = noting{transport, &n.expires, &n.clock, o.Now}
+	if a.Tokens != nil {
+		n.bearer = bearer.New(sends, a.Tokens, o.Now)
+		sends = n.bearer
+	}
+	rt, err := rest.HTTPWrappersForConfig(config, sends)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, op, "kubeconfig: %w", err)
 	}

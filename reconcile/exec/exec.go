@@ -169,6 +169,9 @@ func permitted(c *fleet.Cluster, a fleet.Action) error {
 	if a.Kind == fleet.DeleteInfrastructure && a.Provider != "" && !c.InUse(a.Provider) {
 		return nil // Git has nothing there
 	}
+	if _, kept := c.KeptPool(a.Pool); a.Kind == fleet.DeletePool && kept && (!c.Delete || c.Protect) {
+		return fleet.Errorf(fleet.Invalid, describe(a), "pool %s of %s is not meant to be deleted", a.Pool, c.Key)
+	}
 	if whole && (!c.Delete || c.Protect) {
 		return fleet.Errorf(fleet.Invalid, describe(a), "%s is not meant to be deleted", c.Key)
 	}
@@ -179,7 +182,7 @@ func describe(a fleet.Action) string { return a.String() + " of " + a.Cluster.St
 
 func (e *Executor) do(ctx context.Context, w Environment, a fleet.Action) error {
 	switch a.Kind {
-	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.DeleteMachine, fleet.SwitchOff, fleet.SwitchOn:
+	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.DeleteMachine, fleet.SwitchOff, fleet.SwitchOn, fleet.EnsurePool, fleet.DeletePool:
 		return w.change(ctx, a)
 	case fleet.EnsureCertificates:
 		return e.ensureAuthorities(ctx, w)
@@ -202,7 +205,7 @@ func (e *Executor) do(ctx context.Context, w Environment, a fleet.Action) error 
 
 func (e *Executor) doInWorkload(ctx context.Context, w Environment, a fleet.Action) error {
 	c := w.Cluster
-	access, err := Access(ctx, w.Secrets, c.Key, w.Distribution.Needs(c))
+	access, err := Access(ctx, w.Secrets, c, w.ControlPlane, w.Distribution.Needs(c))
 	if err != nil {
 		return err
 	}
@@ -317,7 +320,7 @@ func (e *Executor) admit(ctx context.Context, w Environment, in providers.Bootst
 			return err
 		}
 	}
-	access, err := Access(ctx, w.Secrets, w.Cluster.Key, w.Distribution.Needs(w.Cluster))
+	access, err := Access(ctx, w.Secrets, w.Cluster, w.ControlPlane, w.Distribution.Needs(w.Cluster))
 	if err != nil {
 		return err
 	}

@@ -95,15 +95,16 @@ func Needed(ctx context.Context, s SecretReader, given Given, c *fleet.Cluster, 
 	return s.Get(ctx, c.Key, need.Name)
 }
 
-// Access returns what is needed to reach the API server of k and to look inside, where
-// its distribution has these needs. An error of kind NotFound says that there is no
-// kubeconfig yet.
-func Access(ctx context.Context, s SecretReader, k fleet.Key, needs []fleet.SecretNeed) (providers.Access, error) {
+// Access returns what is needed to reach the API server of c and to look inside, where its distribution has
+// these needs. Its control plane may give tokens; plane is nil where machines are it. An error of kind
+// NotFound says that there is no kubeconfig yet.
+func Access(ctx context.Context, s SecretReader, c *fleet.Cluster, plane providers.HostedControlPlane, needs []fleet.SecretNeed) (providers.Access, error) {
+	k := c.Key
 	d, err := s.Get(ctx, k, fleet.Kubeconfig)
 	if err != nil {
 		return providers.Access{}, err
 	}
-	a := providers.Access{Cluster: k, Kubeconfig: d[fleet.KubeconfigKey]}
+	a := providers.Access{Cluster: k, Kubeconfig: d[fleet.KubeconfigKey], Tokens: providers.TokensOf(plane, c)}
 	for _, need := range needs {
 		if !need.Inside {
 			continue

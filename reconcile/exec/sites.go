@@ -29,9 +29,27 @@ func (w *Environment) change(ctx context.Context, a fleet.Action) error {
 			to = fleet.HostOff
 		}
 		return r.SwitchMachine(ctx, a.Operation, c, a.Machine, a.ProviderID, to)
+	case fleet.EnsurePool, fleet.DeletePool:
+		return changeKept(ctx, infra, c, a)
 	default:
 		return infra.DeleteMachine(ctx, a.Operation, c, a.Machine, a.ProviderID)
 	}
+}
+
+// changeKept has the cloud bring a pool that it keeps in line with c, or delete it.
+func changeKept(ctx context.Context, infra providers.Infrastructure, c *fleet.Cluster, a fleet.Action) error {
+	k := providers.AbilitiesOf(infra).PoolKeeper
+	if k == nil {
+		return fleet.Errorf(fleet.Invalid, describe(a), "its provider keeps no pools")
+	}
+	if a.Kind == fleet.DeletePool {
+		return k.DeletePool(ctx, a.Operation, c, a.Pool)
+	}
+	p, ok := c.KeptPool(a.Pool)
+	if !ok {
+		return fleet.Errorf(fleet.Invalid, describe(a), "%s has no pool %q", c.Key, a.Pool)
+	}
+	return k.EnsurePool(ctx, a.Operation, c, p)
 }
 
 // leaveEndpoint leads the endpoint away from the machine that a has leave etcd: its API

@@ -51,6 +51,7 @@ func (m *model) settle(p plan.Plan) (unseen bool) {
 	}
 	m.end()
 	unseen = m.answer(known)
+	m.settleKept()
 	for i := range m.observed.Infrastructure.Machines {
 		machine := &m.observed.Infrastructure.Machines[i]
 		m.heal(machine, known[machine.ProviderID])
@@ -75,6 +76,7 @@ func spread(c *fleet.Cluster) *fleet.Cluster {
 // clone returns what the model may change of o as its own.
 func clone(o fleet.Observed) fleet.Observed {
 	o.Infrastructure.Machines, o.Guests = slices.Clone(o.Infrastructure.Machines), slices.Clone(o.Guests)
+	o.Infrastructure.Pools = slices.Clone(o.Infrastructure.Pools)
 	w := &o.Workload
 	w.Nodes = slices.Clone(w.Nodes)
 	for i := range w.Nodes {

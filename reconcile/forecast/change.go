@@ -31,6 +31,10 @@ const (
 	ApplyResources ChangeKind = "apply resources"
 	PruneResources ChangeKind = "prune resources"
 
+	CreatePool ChangeKind = "create pool" // that a cloud keeps
+	UpdatePool ChangeKind = "update pool"
+	DeletePool ChangeKind = "delete pool"
+
 	PrepareHost ChangeKind = "prepare host" // of an inventory: its next step
 
 	InstallRelease   ChangeKind = "install release"

@@ -73,6 +73,10 @@ func (m *model) carryOut(desired *fleet.Cluster, a fleet.Action) {
 		m.deleteMachine(a)
 	case fleet.SwitchOff, fleet.SwitchOn:
 		m.power(desired, a)
+	case fleet.EnsurePool:
+		m.ensureKept(desired, a.Pool)
+	case fleet.DeletePool:
+		m.deleteKept(a.Pool)
 	case fleet.DeleteInfrastructure:
 		o.Infrastructure, m.index = fleet.Infrastructure{Places: o.Infrastructure.Places}, nil
 	case fleet.DeleteSecrets:

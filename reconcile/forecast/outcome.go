@@ -26,7 +26,7 @@ func (r *record) changes() []Change {
 	for _, p := range r.pools {
 		out = append(out, r.changesOf(p)...)
 	}
-	out = slices.Concat(out, r.reboots, updates, r.hosts, r.resumed)
+	out = slices.Concat(out, r.kept, r.reboots, updates, r.hosts, r.resumed)
 	if r.unseen {
 		return out
 	}
@@ -60,7 +60,7 @@ func (r *record) deletion() []Change {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Change) int { return compare(string(a.Machine), string(b.Machine)) })
-	return slices.Concat([]Change{r.change(DeleteCluster, "", "", reason)}, out, r.resumed)
+	return slices.Concat([]Change{r.change(DeleteCluster, "", "", reason)}, out, r.kept, r.resumed)
 }
 
 // changesOf pairs the machines of p that go with those that come. Where more go than

@@ -23,6 +23,7 @@ type record struct {
 	addons  []Change
 	hosts   []Change
 	reboots []Change
+	kept    []Change // pools that a cloud keeps
 	resumed []Change
 }
 
@@ -102,6 +103,8 @@ func (r *record) note(desired *fleet.Cluster, m *model, a fleet.Action) {
 		of.made = append(of.made, a)
 	case fleet.DeleteMachine:
 		r.noteDeleted(m, a)
+	case fleet.EnsurePool, fleet.DeletePool:
+		r.noteKept(o, a)
 	case fleet.SwitchOff:
 		r.reboots = append(r.reboots, r.change(RebootMachine, a.Pool, a.Machine, a.Reason))
 	case fleet.SyncNode:
@@ -164,6 +167,25 @@ func (r *record) noteDeleted(m *model, a fleet.Action) {
 		r.resumed = append(r.resumed, r.change(DeleteMachine, a.Pool, a.Machine, a.Reason))
 	default:
 		of.gone = append(of.gone, departure{*o, r.reasons[subject{o.Name, o.ProviderID}]})
+	}
+}
+
+// noteKept takes down what is done to a pool that the cloud keeps, which is one change however often it is
+// changed.
+func (r *record) noteKept(o *fleet.Observed, a fleet.Action) {
+	kind := UpdatePool
+	switch there := slices.ContainsFunc(o.Infrastructure.Pools, func(p fleet.KeptPoolSeen) bool { return p.Name == a.Pool }); {
+	case a.Kind == fleet.DeletePool:
+		kind, r.deletes = DeletePool, true
+	case !there:
+		kind = CreatePool
+	}
+	i := slices.IndexFunc(r.kept, func(c Change) bool { return c.Pool == a.Pool })
+	switch {
+	case i < 0:
+		r.kept = append(r.kept, r.change(kind, a.Pool, "", a.Reason))
+	case kind == UpdatePool:
+		r.kept[i].Reason += "; " + a.Reason
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // other effects show at once: the action may be repeated, but not more often than is useful.
 func (f *facts) repeatAfter(at fleet.Attempt) time.Duration {
 	switch at.Action.Kind {
-	case fleet.CreateMachine, fleet.DeleteMachine:
+	case fleet.CreateMachine, fleet.DeleteMachine, fleet.EnsurePool, fleet.DeletePool:
 		return f.settleOf(at.Action.Provider)
 	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.EnsureControlPlane, fleet.DeleteControlPlane:
 		if !at.Answered {
@@ -51,7 +51,7 @@ func (f *facts) operation(a fleet.Action) fleet.OperationID {
 		}
 	case fleet.RotateAuthority:
 		subject += "\x00" + string(a.Stage) + "\x00" + a.Wish
-	case fleet.ApplyResources, fleet.PruneResources, fleet.InstallRelease:
+	case fleet.ApplyResources, fleet.PruneResources, fleet.InstallRelease, fleet.EnsurePool:
 		subject += "\x00" + a.Mark
 	case fleet.RemoveMember:
 		subject += fmt.Sprintf("\x00%x", a.Member)

@@ -155,10 +155,11 @@ func (f *facts) machineSummaries(l *ledger) {
 			short = append(short, fmt.Sprintf("pool %s has too few available machines", g.name))
 		}
 	}
+	short = append(short, f.keptShort()...)
 	switch {
-	case len(f.Desired.Workers) == 0:
+	case len(f.Desired.Workers)+len(f.Desired.KeptPools) == 0:
 		l.set(clusterv1.ClusterWorkersAvailableCondition, true, clusterv1.ClusterWorkersAvailableNoWorkersReason, "", "")
-	case f.unreachable && f.anyMachine(workers):
+	case f.unreachable && (f.anyMachine(workers) || slices.ContainsFunc(f.kept, func(k *keptPool) bool { return k.has() > 0 })):
 		l.unknown(clusterv1.ClusterWorkersAvailableCondition, clusterv1.ClusterWorkersAvailableUnknownReason, "The API server does not answer")
 	case len(short) == 0 && len(unseen) > 0:
 		l.unknown(clusterv1.ClusterWorkersAvailableCondition, clusterv1.ClusterWorkersAvailableUnknownReason, text.Some(unseen))
@@ -246,6 +247,10 @@ func (f *facts) progressConditions(l *ledger) {
 		if g.pool.Kind == "" && slices.ContainsFunc(g.all, func(m *machine) bool { return !m.current }) {
 			rolling = append(rolling, string(g.name)+": "+g.outdated())
 		}
+	}
+	for _, k := range f.kept {
+		r, u, w := f.keptProgress(k)
+		rolling, up, down = append(rolling, r...), append(up, u...), append(down, w...)
 	}
 	l.setUnwanted(clusterv1.ClusterRollingOutCondition, clusterv1.ClusterRollingOutReason, clusterv1.ClusterNotRollingOutReason, text.Some(rolling))
 	l.setUnwanted(clusterv1.ClusterScalingUpCondition, clusterv1.ClusterScalingUpReason, clusterv1.ClusterNotScalingUpReason, text.Some(up))

@@ -17,7 +17,7 @@ func (d *draft) delete() {
 	d.out.Phase = fleet.PhaseDeleting
 	switch {
 	case d.deleteExternal():
-	case d.deleteGroups(d.workers()):
+	case d.deleteWorkers():
 	case d.awaitSites():
 	case d.deleteGroups(d.ownControlPlane()):
 		d.forgetControlPlane()
@@ -33,6 +33,13 @@ func (d *draft) delete() {
 	default:
 		d.out.Phase = fleet.PhaseDeleted
 	}
+}
+
+// deleteWorkers deletes all workers, and the pools that the cloud keeps. It reports whether any are there, or
+// may still appear.
+func (d *draft) deleteWorkers() bool {
+	machines := d.deleteGroups(d.workers())
+	return d.deleteAllKept() || machines
 }
 
 // forgetControlPlane forgets that there was a control plane once its machines go, and
@@ -178,7 +185,7 @@ func (d *draft) deletion() (reason, message string) {
 		return "DeletionCompleted", "Deletion completed"
 	case d.external:
 		return "WaitingForExternalResourcesDeletion", "Load balancers and volumes that Kubernetes made are being deleted"
-	case left(d.workers()):
+	case left(d.workers()), slices.ContainsFunc(d.kept, func(k *keptPool) bool { return k.seen != nil }):
 		return "WaitingForWorkersDeletion", "Workers are being deleted"
 	case d.unseen() != nil:
 		_, message := d.sitesProblem()

@@ -25,7 +25,7 @@ func (d *draft) deleteExternal() bool {
 		return d.external
 	}
 	left := d.Observed.Workload.External
-	if len(left) == 0 || !slices.ContainsFunc(d.machines, func(m *machine) bool { return m.node != nil && m.node.Ready }) {
+	if len(left) == 0 || !d.keptServes() && !slices.ContainsFunc(d.machines, func(m *machine) bool { return m.node != nil && m.node.Ready }) {
 		return false
 	}
 	d.external = true

@@ -46,10 +46,12 @@ type facts struct {
 	Input
 	remarks // of what was found
 
-	machines       []*machine // in the order of Observed
-	sites          []*site    // the first site, then guests by provider
-	groups         []*group   // the control plane if machines are it, the workers as in Desired, vanished pools by name
-	held           []*machine // which are in no group's all
+	machines       []*machine                     // in the order of Observed
+	sites          []*site                        // the first site, then guests by provider
+	kept           []*keptPool                    // pools that the cloud keeps
+	keptNodes      map[fleet.ProviderID]*keptPool // by machines of them
+	groups         []*group                       // the control plane if machines are it, the workers as in Desired, vanished pools by name
+	held           []*machine                     // which are in no group's all
 	orphanNodes    []*fleet.Node
 	duplicateNodes []*fleet.Node // that say of themselves to be the Node of a machine that has another
 	named          map[fleet.MachineName][]*machine
@@ -88,6 +90,7 @@ func look(in Input) *facts {
 	f.wrapMachines()
 	f.index()
 	f.identify()
+	f.findKept()
 	f.matchNodes()
 	for _, m := range f.machines {
 		m.leaving = m.State == fleet.MachineDeleting || leaving[removal{m.Name, ""}] ||

@@ -53,6 +53,12 @@ func (f *facts) hostedVersionRefused() string {
 				f.served(), m.Name, m.Pool, m.Version, fleet.MaxKubeletSkew, fleet.AllowVersionAnnotation, to)
 		}
 	}
+	for _, k := range f.kept {
+		if fleet.KubeletTooOld(k.oldest, to) {
+			return fmt.Sprintf("the control plane stays at %s until pool %s, which has %s, is upgraded: a kubelet is at most %d minor versions older than an API server; %s: %s allows more",
+				f.served(), k.name, k.oldest, fleet.MaxKubeletSkew, fleet.AllowVersionAnnotation, to)
+		}
+	}
 	return ""
 }
 

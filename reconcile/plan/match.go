@@ -30,6 +30,7 @@ func (f *facts) matchNodes() {
 			m = byID[withoutRegion(n.ProviderID)]
 		}
 		switch {
+		case m == nil && f.keptOf(n) != nil: // the cloud's
 		case m == nil:
 			rest = append(rest, n)
 		case m.node == nil:

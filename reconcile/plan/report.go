@@ -15,6 +15,11 @@ func (d *draft) report() {
 		}
 		d.out.Pools = append(d.out.Pools, g.report())
 	}
+	for _, k := range d.kept {
+		if d.sites[0].away == "" {
+			d.out.Pools = append(d.out.Pools, k.report(d.unreachable))
+		}
+	}
 	d.out.Machines = make([]fleet.MachineReport, 0, len(d.machines))
 	for _, m := range d.machines {
 		d.out.Machines = append(d.out.Machines, d.machineReport(m))

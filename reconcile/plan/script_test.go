@@ -236,7 +236,7 @@ func (s *script) conditions() string {
 func (s *script) preview() string {
 	var b strings.Builder
 	for _, c := range forecast.Of(s.in).Changes {
-		fmt.Fprintf(&b, "%s %s", c.Kind, string(c.Machine)+c.Host)
+		fmt.Fprintf(&b, "%s %s", c.Kind, cmp.Or(string(c.Machine)+c.Host, keptOf(c)))
 		if c.By != "" {
 			fmt.Fprintf(&b, " by %s", c.By)
 		}

@@ -58,6 +58,7 @@ func (f *facts) stage() {
 		machines = append(machines, staging.Machine{Pool: pool, Version: m.Version})
 	}
 	machines = append(machines, f.unseenMachines()...)
+	machines = append(machines, f.keptMachines()...)
 	if s := staging.New(f.Desired, machines); s != nil && (class || s.Held()) {
 		f.staging, f.Desired = s, s.Cluster()
 	}

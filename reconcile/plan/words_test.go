@@ -218,6 +218,10 @@ func (s *script) read(f []string) error {
 		})
 	case "topology":
 		s.topology(w)
+	case "kept":
+		s.kept(fleet.PoolName(f[1]), w)
+	case "seen":
+		s.seen(fleet.PoolName(f[1]), w)
 	case "drain-rule":
 		s.drainRule(f[1], w)
 	case "retry":
@@ -252,6 +256,13 @@ func (s *script) attempt(kind fleet.ActionKind, w words, f []string) {
 		}
 		if kind == fleet.DeleteMachine {
 			subject += "\x00" + string(a.ProviderID)
+		}
+	}
+	if kind == fleet.EnsurePool || kind == fleet.DeletePool {
+		a.Pool = fleet.PoolName(f[0])
+		subject = f[0]
+		if p, ok := s.in.Desired.KeptPool(a.Pool); ok && kind == fleet.EnsurePool {
+			subject += "\x00" + fleet.DigestOf(p)
 		}
 	}
 	if a.Provider != "" { // after what is done to, before which of several

@@ -26,6 +26,7 @@ func (d *draft) planWorkers() {
 			d.awaitAvailable(g)
 		}
 	}
+	d.planKept()
 }
 
 // siteReady reports whether machines of g may be made: the phases see to the first site.
@@ -55,7 +56,7 @@ func (d *draft) awaitAvailable(g *group) {
 }
 
 func (f *facts) workersDone() bool {
-	if len(f.held) > 0 || !f.sitesDone() {
+	if len(f.held) > 0 || !f.sitesDone() || !f.keptDone() {
 		return false
 	}
 	for _, g := range f.workers() {

@@ -115,6 +115,10 @@ func (b *builder) collect(root *object, c *fleet.Cluster) {
 			if v.Spec.ClusterName == b.key.Name {
 				c.Workers = append(c.Workers, b.machine(o, v, c.Version()))
 			}
+		case *machinePool:
+			if v.Spec.ClusterName == b.key.Name {
+				c.KeptPools = append(c.KeptPools, b.keptPool(o, v, c))
+			}
 		case *clusterv1.MachineHealthCheck:
 			if v.Spec.ClusterName == b.key.Name && !isPaused(nil, o) {
 				c.HealthChecks = append(c.HealthChecks, *v)
@@ -132,6 +136,7 @@ func (b *builder) collect(root *object, c *fleet.Cluster) {
 		}
 	}
 	slices.SortFunc(c.Workers, func(x, y fleet.Pool) int { return strings.Compare(string(x.Name), string(y.Name)) })
+	slices.SortFunc(c.KeptPools, func(x, y fleet.KeptPool) int { return strings.Compare(string(x.Name), string(y.Name)) })
 	slices.SortFunc(c.DrainRules, func(x, y clusterv1.MachineDrainRule) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.ResourceSets, func(x, y fleet.ResourceSet) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(c.HealthChecks, func(x, y clusterv1.MachineHealthCheck) int { return strings.Compare(x.Name, y.Name) })
@@ -155,6 +160,11 @@ func (b *builder) checkNames(root *object, c *fleet.Cluster) {
 		}
 		if c.Hosted == nil && p.Name == c.ControlPlane.Name {
 			b.addf(root, "spec.controlPlaneRef.name", "rename one of them", "control plane and a MachineDeployment, MachineSet or Machine are both called %q", p.Name)
+		}
+	}
+	for _, p := range c.KeptPools {
+		if _, both := c.Pool(p.Name); both {
+			b.addf(root, "metadata.name", "rename one of them", "a MachinePool of the cluster and another pool are both called %q", p.Name)
 		}
 	}
 }
@@ -185,7 +195,7 @@ func (b *builder) infrastructure(from *object, field string, ref clusterv1.Contr
 	}
 	in, ok := o.value.(*infrastructure)
 	if !ok || in.role != role {
-		b.addf(from, field, "", "must refer to an %s of a provider, not to %s", role, ref.Kind)
+		b.addf(from, field, insteadOf(role), "must refer to an %s of a provider, not to %s", role, ref.Kind)
 		return fleet.Object{}, ""
 	}
 	return b.object(o, in), in.provider

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // A fieldCount says how many fields of spec a kind has in its newest version: those that hold a
@@ -15,7 +13,7 @@ import (
 type fieldCount struct {
 	kind                      string
 	honoured, unused, refused int
-	pools                     int // of MachinePools, whatever becomes of them
+	pools                     int // of MachinePools, that are not honoured
 }
 
 func (c fieldCount) total() int { return c.honoured + c.unused + c.refused + c.pools }
@@ -42,7 +40,7 @@ func (d *Decoder) counts() ([]fieldCount, fieldCount) {
 				continue
 			}
 			switch n := k.leaves(version, r.path); {
-			case strings.Contains(r.path, "machinePool") && r.status != "honoured":
+			case (k.name == "MachinePool" || strings.Contains(r.path, "machinePool")) && r.status != "honoured":
 				c.pools += n
 			case r.status == "refused":
 				c.refused += n
@@ -54,7 +52,6 @@ func (d *Decoder) counts() ([]fieldCount, fieldCount) {
 		}
 		out = append(out, c)
 	}
-	out = append(out, fieldCount{kind: "MachinePool", pools: leavesOf(reflect.TypeFor[clusterv1.MachinePoolSpec](), nil)})
 	for _, c := range out {
 		sum.honoured, sum.unused, sum.refused, sum.pools = sum.honoured+c.honoured, sum.unused+c.unused, sum.refused+c.refused, sum.pools+c.pools
 	}

@@ -195,6 +195,10 @@ func digest(c *fleet.Cluster) string {
 	for i := range plain.Workers {
 		pool(&plain.Workers[i])
 	}
+	plain.KeptPools = slices.Clone(c.KeptPools)
+	for i := range plain.KeptPools {
+		part(&plain.KeptPools[i].Infrastructure)
+	}
 	plain.Topology = anonymous(c.Topology, part)
 	h := sha256.New()
 	h.Write(marshal(plain))

@@ -16,7 +16,7 @@ import (
 
 func clusterKind() *kind {
 	refused := map[string]string{
-		"spec.topology.workers.machinePools": "use machineDeployments",
+		"spec.topology.workers.machinePools": "use machineDeployments, or keep the MachinePool in the overlay beside the Cluster",
 	}
 	unused := map[string]string{
 		"spec.topology.rolloutAfter": "does nothing in Cluster API either; with v1beta2 set rollout.after of the control plane and of machineDeployments",

@@ -23,7 +23,7 @@ func clusterClassKind() *kind {
 		"spec.variables.metadata":                                           "for people",
 		"spec.variables.deprecatedV1Beta1Metadata":                          "for people",
 		"spec.patches.description":                                          "for people",
-		"spec.patches.definitions.selector.matchResources.machinePoolClass": "there are no MachinePools to patch",
+		"spec.patches.definitions.selector.matchResources.machinePoolClass": "a class makes no MachinePools",
 	}
 	for _, ref := range []string{
 		"spec.infrastructure.ref.", "spec.controlPlane.ref.", "spec.controlPlane.machineInfrastructure.ref.",

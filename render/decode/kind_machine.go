@@ -103,10 +103,15 @@ func validateWorker(m *clusterv1.MachineSpec, path *field.Path) field.ErrorList 
 	errs := requireRef(m.Bootstrap.ConfigRef, path.Child("bootstrap", "configRef"))
 	errs = append(errs, requireRef(m.InfrastructureRef, path.Child("infrastructureRef"))...)
 	errs = append(errs, validateVersion(m.Version, path.Child("version"))...)
-	errs = append(errs, validateTaints(m.Taints, path.Child("taints"))...)
-	for i, t := range m.Taints {
+	return append(errs, validateWorkerTaints(m.Taints, path.Child("taints"))...)
+}
+
+// validateWorkerTaints checks the taints of workers.
+func validateWorkerTaints(taints []clusterv1.MachineTaint, path *field.Path) field.ErrorList {
+	errs := validateTaints(taints, path)
+	for i, t := range taints {
 		if strings.HasPrefix(t.Key, "node-role.kubernetes.io/control-plane") {
-			errs = append(errs, field.Invalid(path.Child("taints").Index(i).Child("key"), t.Key, "is for control-plane machines"))
+			errs = append(errs, field.Invalid(path.Index(i).Child("key"), t.Key, "is for control-plane machines"))
 		}
 	}
 	return errs

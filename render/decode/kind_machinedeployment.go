@@ -167,17 +167,8 @@ func validateMachineDeployment(m *clusterv1.MachineDeployment) field.ErrorList {
 	for _, msg := range validation.IsValidLabelValue(m.Name) {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), m.Name, msg))
 	}
-	if m.Spec.ClusterName == "" {
-		errs = append(errs, field.Required(spec.Child("clusterName"), ""))
-	}
 	machine, path := m.Spec.Template.Spec, spec.Child("template", "spec")
-	switch machine.ClusterName {
-	case m.Spec.ClusterName:
-	case "":
-		errs = append(errs, field.Required(path.Child("clusterName"), ""))
-	default:
-		errs = append(errs, field.Invalid(path.Child("clusterName"), machine.ClusterName, "must be the same as spec.clusterName"))
-	}
+	errs = append(errs, sameClusterName(m.Spec.ClusterName, machine.ClusterName, spec)...)
 	selector, err := metav1.LabelSelectorAsSelector(&m.Spec.Selector)
 	if err != nil {
 		errs = append(errs, field.Invalid(spec.Child("selector"), "", err.Error()))
@@ -188,4 +179,21 @@ func validateMachineDeployment(m *clusterv1.MachineDeployment) field.ErrorList {
 	errs = append(errs, validateNaming(m.Spec.MachineNaming.Template, spec.Child("machineNaming"), "machineSet.name")...)
 	errs = append(errs, validateWorker(&machine, path)...)
 	return append(errs, m.Spec.Template.ObjectMeta.Validate(spec.Child("template", "metadata"))...)
+}
+
+// sameClusterName checks the names of the cluster in a spec, which is at the path spec, and in its template.
+func sameClusterName(name, inTemplate string, spec *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if name == "" {
+		errs = append(errs, field.Required(spec.Child("clusterName"), ""))
+	}
+	at := spec.Child("template", "spec", "clusterName")
+	switch inTemplate {
+	case name:
+	case "":
+		errs = append(errs, field.Required(at, ""))
+	default:
+		errs = append(errs, field.Invalid(at, inTemplate, "must be the same as spec.clusterName"))
+	}
+	return errs
 }

@@ -145,7 +145,7 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 	out := make(map[string]*kind)
 	values := enums()
 	for _, k := range []*kind{
-		clusterKind(), machineDeploymentKind(), machineSetKind(), machineKind(), machineHealthCheckKind(), machineDrainRuleKind(),
+		clusterKind(), machineDeploymentKind(), machineSetKind(), machineKind(), machinePoolKind(), machineHealthCheckKind(), machineDrainRuleKind(),
 		kubeadmConfigTemplateKind(), kubeadmConfigKind(), kubeadmControlPlaneKind(),
 		clusterClassKind(), kubeadmControlPlaneTemplateKind(),
 		clusterResourceSetKind(), helmChartProxyKind(),
@@ -263,11 +263,9 @@ func unsupported() map[string]string {
 		"IPAddress.ipam.cluster.x-k8s.io":                               "remove it from the overlay: a machine has its addresses in its own tags",
 		"InClusterPrefixPool.ipam.cluster.x-k8s.io":                     "no machine of a provider here takes a prefix: use an InClusterIPPool",
 		"GlobalInClusterPrefixPool.ipam.cluster.x-k8s.io":               "no machine of a provider here takes a prefix: use a GlobalInClusterIPPool",
-		"MachinePool.cluster.x-k8s.io":                                  "no provider here has groups of instances that the cloud keeps up by itself: use a MachineDeployment with the same template and replicas, with failureDomain one for each zone",
 		"HelmReleaseProxy.addons.cluster.x-k8s.io":                      "remove it from the overlay: the addon provider for Helm writes it",
 		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":             "remove it from the overlay: what was applied is written down in the cluster itself",
-		"DevMachinePool.infrastructure.cluster.x-k8s.io":                "use a MachineDeployment with a DevMachineTemplate",
-		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io":        "use a MachineDeployment class with a DevMachineTemplate",
+		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io":        "a ClusterClass makes no MachinePools: keep the MachinePool with its DevMachinePool in the overlay of the cluster",
 		"OpenStackServer.infrastructure.cluster.x-k8s.io":               "Fairlead makes servers itself; use an OpenStackMachineTemplate, or bastion of the OpenStackCluster",
 		"VSphereVM.infrastructure.cluster.x-k8s.io":                     "Fairlead makes virtual machines itself; use a VSphereMachineTemplate",
 		"Metal3Machine.infrastructure.cluster.x-k8s.io":                 "Fairlead makes machines itself; use a Metal3MachineTemplate, in a MachineDeployment of one replica for a machine that stands alone",

@@ -175,7 +175,7 @@ func (s *overlaySet) specs(provider, kind, namespace string) map[string]any {
 func (s *overlaySet) checkClusters() {
 	for _, o := range s.objects {
 		switch o.value.(type) {
-		case *clusterv1.MachineDeployment, *clusterv1.Machine, *clusterv1.MachineHealthCheck:
+		case *clusterv1.MachineDeployment, *clusterv1.Machine, *machinePool, *clusterv1.MachineHealthCheck:
 			if len(s.members[o]) == 0 && !s.unreadable {
 				o.add("spec.clusterName", s.there("Cluster"), "names Cluster %s/%s, which the overlay does not hold", o.namespace, o.clusterName())
 			}

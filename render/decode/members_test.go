@@ -41,7 +41,7 @@ func TestProblemsBindToClusters(t *testing.T) {
 			reason: "a refused object may name its cluster in a label",
 			change: []string{
 				"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestCluster\nmetadata: {name: eu,",
-				"---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool\nmetadata: {name: x, namespace: prod, labels: {cluster.x-k8s.io/cluster-name: eu}}\n" +
+				"---\napiVersion: addons.cluster.x-k8s.io/v1beta1\nkind: HelmReleaseProxy\nmetadata: {name: x, namespace: prod, labels: {cluster.x-k8s.io/cluster-name: eu}}\n" +
 					"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: TestCluster\nmetadata: {name: eu,",
 			},
 			clusters: []string{"prod/us"}, problems: []fleet.Key{eu},

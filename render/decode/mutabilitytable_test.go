@@ -56,8 +56,24 @@ func otherAnswers() map[string]string {
 		placed    = "next machines"
 		nextFloat = "next machines that take an address"
 		servers   = "next machines of the control plane"
+		cloud     = "in place: the cloud changes the pool, and gives it to Nodes in its own way"
 	)
 	return map[string]string{
+		// What reconcile/plan does with a pool that a cloud keeps: TestKeptPools. What the in-memory cloud
+		// does with one: TestPoolIsChanged.
+		"MachinePool metadata.annotations":                                    "in place: the cloud or Git decides the number of machines, or the pool is paused",
+		"MachinePool spec.clusterName":                                        "refused where it does not fit the rest",
+		"MachinePool spec.replicas":                                           "in place: the cloud creates and deletes machines",
+		"MachinePool spec.failureDomains":                                     "refused: the pool stays in its zones, the cluster reports it; use a pool with another name",
+		"MachinePool spec.minReadySeconds":                                    "in place: counts Nodes later or earlier",
+		"MachinePool spec.template.metadata.labels":                           cloud,
+		"MachinePool spec.template.spec.clusterName":                          "refused where it does not fit the rest",
+		"MachinePool spec.template.spec.infrastructureRef":                    "refused if the cloud cannot change it; an object with another name and the same content changes nothing",
+		"MachinePool spec.template.spec.minReadySeconds":                      "in place: counts Nodes later or earlier",
+		"MachinePool spec.template.spec.taints":                               cloud,
+		"MachinePool spec.template.spec.version":                              "the cloud replaces its machines, once the control plane has the version; never back",
+		"DevMachinePool spec.backend.inMemory":                                "next machines",
+		"DevMachinePool spec.backend.inMemory.instanceType":                   "refused: the pool keeps it, the cluster reports it; use a pool with another name",
 		"OpenStackCluster spec.managedSubnets.cidr":                           "in place where a range is added: its subnet is made; one that changed or went is refused, as the machines are on it",
 		"OpenStackCluster spec.managedSubnets.dnsNameservers":                 inPlace,
 		"OpenStackCluster spec.managedSubnets.allocationPools":                inPlace,

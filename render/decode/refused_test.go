@@ -41,10 +41,10 @@ func TestRefusedKinds(t *testing.T) {
 			message: "ExtensionConfig is not supported",
 			hint:    "remove it from the overlay",
 		},
-		"MachinePool": {
-			object:  "apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool\nmetadata: {name: x}",
-			message: "MachinePool is not supported",
-			hint:    "no provider here has groups of instances that the cloud keeps up by itself: use a MachineDeployment with the same template and replicas, with failureDomain one for each zone",
+		"pool of a class": {
+			object:  "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: DevMachinePoolTemplate\nmetadata: {name: x}",
+			message: "DevMachinePoolTemplate is not supported",
+			hint:    "a ClusterClass makes no MachinePools: keep the MachinePool with its DevMachinePool in the overlay of the cluster",
 		},
 		"unknown infrastructure": {
 			object:  "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: MoonCluster\nmetadata: {name: x}",

@@ -104,7 +104,7 @@ func TestSchemasAndTypesAgree(t *testing.T) {
 		"KubeadmControlPlaneTemplate v1beta1", "KubeadmControlPlaneTemplate v1beta2",
 		"Machine v1beta1", "Machine v1beta2", "MachineDeployment v1beta1", "MachineDeployment v1beta2",
 		"MachineDrainRule v1beta1", "MachineDrainRule v1beta2", "MachineHealthCheck v1beta1", "MachineHealthCheck v1beta2",
-		"MachineSet v1beta1", "MachineSet v1beta2",
+		"MachinePool v1beta1", "MachinePool v1beta2", "MachineSet v1beta1", "MachineSet v1beta2",
 	}
 	if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(seen))); diff != "" {
 		t.Errorf("schemas seen: -want +got:\n%s", diff)

@@ -49,7 +49,7 @@ func (s *overlaySet) effectless(o *object, clusters []fleet.Cluster) (field, wha
 	const remove = "refer to it, or remove it"
 	switch o.kind.role {
 	case fleet.ControlPlaneKind, fleet.BootstrapConfigKind, fleet.BootstrapConfigTemplateKind, fleet.InfrastructureCluster,
-		fleet.InfrastructureMachine, fleet.InfrastructureMachineTemplate:
+		fleet.InfrastructureMachine, fleet.InfrastructureMachineTemplate, fleet.InfrastructureMachinePool:
 		if len(s.members[o]) == 0 {
 			return "", "nothing in the overlay refers to it", remove
 		}

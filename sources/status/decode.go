@@ -251,6 +251,7 @@ func reportOf(f reportFile) fleet.Report {
 		r.Pools = append(r.Pools, fleet.PoolReport{
 			Name: fleet.PoolName(p.Name), Role: fleet.Role(p.Role), Kind: fleet.PoolKind(p.Kind), Version: p.Version,
 			Desired: p.Desired, Current: p.Current, UpToDate: p.UpToDate, Ready: p.Ready, Available: p.Available,
+			Phase: fleet.KeptPhase(p.Phase), Message: p.Message,
 		})
 	}
 	return r

@@ -69,6 +69,7 @@ func poolsOf(list []fleet.PoolReport) []pool {
 		out = append(out, pool{
 			Name: string(p.Name), Role: string(p.Role), Kind: string(p.Kind), Version: p.Version,
 			Desired: p.Desired, Current: p.Current, UpToDate: p.UpToDate, Ready: p.Ready, Available: p.Available,
+			Phase: string(p.Phase), Message: oneLine(p.Message, 500),
 		})
 	}
 	return out

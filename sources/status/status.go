@@ -288,13 +288,15 @@ func (r *revision) fleet() fleet.Revision {
 type pool struct {
 	Name      string `json:"name"`
 	Role      string `json:"role"`
-	Kind      string `json:"kind,omitempty"` // of what stands alone
+	Kind      string `json:"kind,omitempty"` // of what stands alone, and of a MachinePool
 	Version   string `json:"version,omitempty"`
 	Desired   int    `json:"desired"`
 	Current   int    `json:"current"`
 	UpToDate  int    `json:"upToDate"`
 	Ready     int    `json:"ready"`
 	Available int    `json:"available"`
+	Phase     string `json:"phase,omitempty"`   // of a pool that a cloud keeps
+	Message   string `json:"message,omitempty"` // the cloud's words
 }
 
 type problem struct {

@@ -97,6 +97,9 @@ func became(s status.Status, c preview.Change) string {
 	there := func(name string) bool {
 		return slices.ContainsFunc(one.Report.Machines, func(m fleet.MachineReport) bool { return string(m.Machine.Name) == name })
 	}
+	pool := slices.ContainsFunc(one.Report.Pools, func(p fleet.PoolReport) bool {
+		return string(p.Name) == c.Pool && p.Kind == fleet.MachinePoolKind && p.Phase != fleet.KeptPhasePending
+	})
 	done := false
 	switch forecast.ChangeKind(c.Change) {
 	case forecast.CreateCluster:
@@ -107,6 +110,10 @@ func became(s status.Status, c preview.Change) string {
 		done = there(c.Machine)
 	case forecast.DeleteMachine:
 		done = !there(c.Machine)
+	case forecast.CreatePool:
+		done = pool
+	case forecast.DeletePool:
+		done = !pool
 	case forecast.ReplaceMachine:
 		done = there(c.By) && !there(c.Machine)
 	default:

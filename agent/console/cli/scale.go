@@ -128,6 +128,12 @@ func hasPool(now status.Status, s fleet.Scale) error {
 	}
 	var names []string
 	for _, p := range c.Report.Pools {
+		if p.Kind == fleet.MachinePoolKind {
+			if p.Name == s.Pool {
+				return fmt.Errorf("cannot scale pool %s of cluster %s: its cloud keeps it. Set spec.replicas of its MachinePool in Git", s.Pool, s.Cluster)
+			}
+			continue
+		}
 		if p.Role == fleet.RoleWorker {
 			names = append(names, string(p.Name))
 		}

@@ -40,6 +40,12 @@ func TreeOf(c status.Cluster, s fleet.RolloutStatus) Node {
 			Name: fleet.ObjectKind(p.Role, p.Kind) + " " + string(p.Name),
 			Note: fmt.Sprintf("%d of %d ready, %d up to date, %s", p.Ready, p.Desired, p.UpToDate, p.Version),
 		}
+		if p.Kind == fleet.MachinePoolKind {
+			b.Note += ", " + string(p.Phase)
+		}
+		if p.Message != "" {
+			b.Note += ": " + p.Message
+		}
 		for i, m := range r.Machines {
 			if m.Machine.Pool == p.Name {
 				b.Below = append(b.Below, machineNode(m, c.Machines[i]))

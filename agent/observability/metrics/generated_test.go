@@ -24,7 +24,7 @@ func TestGeneratedMetrics(t *testing.T) {
 		"Beside these there are those of the Go runtime (`go_`) and of the process (`process_`).\n\n" +
 		"The names that begin with `capi_` are those of Cluster API's own kube-state-metrics configuration,\n" +
 		"so that dashboards and alerts for it work. A series goes when its object goes. Not there are what\n" +
-		"Fairlead has no object for (`capi_machineset_*`, `capi_machinepool_*`, `capi_kubeadmconfig_*`,\n" +
+		"Fairlead has no object for (`capi_machineset_*`, `capi_kubeadmconfig_*`,\n" +
 		"`capi_machinehealthcheck_*`), the label `uid`, and the labels `customresource_*` that kube-state-metrics adds.\n\n" +
 		"[monitoring](../operations/monitoring.md) says how to use them.\n\n" +
 		"| name | type | labels | |\n|---|---|---|---|\n")

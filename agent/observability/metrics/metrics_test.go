@@ -121,6 +121,7 @@ func passed() passing {
 		Pools: []fleet.PoolReport{
 			{Name: "a-cp", Role: fleet.RoleControlPlane, Version: "v1.33.5", Desired: 1, Current: 1, UpToDate: 1, Ready: 1, Available: 1},
 			{Name: "a-md-0", Role: fleet.RoleWorker, Version: "v1.33.5", Desired: 3, Current: 2, UpToDate: 2, Ready: 1, Available: 1},
+			{Name: "a-mp-0", Role: fleet.RoleWorker, Kind: fleet.MachinePoolKind, Version: "v1.33.5", Desired: 3, Current: 2, UpToDate: 2, Ready: 1, Available: 1, Phase: "ScalingUp"},
 		},
 		Machines: []fleet.MachineReport{{
 			Machine: fleet.Machine{Name: "a-cp-1", Pool: "a-cp", Role: fleet.RoleControlPlane, Created: noon.Add(-time.Hour)},
@@ -134,7 +135,7 @@ func passed() passing {
 	return passing{
 		Cluster: &fleet.Cluster{
 			Key: keyA, Paused: true, ControlPlane: fleet.Pool{Name: "a-cp", Role: fleet.RoleControlPlane},
-			Workers: []fleet.Pool{md}, Infrastructure: fleet.Object{Name: "a"},
+			Workers: []fleet.Pool{md}, KeptPools: []fleet.KeptPool{{Name: "a-mp-0", Paused: true}}, Infrastructure: fleet.Object{Name: "a"},
 		},
 		Report: report, Drift: 2, NotAfter: map[string]time.Time{"ca": noon.Add(time.Hour)},
 		Actions: []fleet.Action{{Kind: fleet.CreateMachine}}, Took: time.Second,
@@ -170,6 +171,12 @@ func TestMetricsScrape(t *testing.T) {
 		`capi_machinedeployment_spec_replicas{cluster_name="a",name="a-md-0",namespace="prod"} 3`,
 		`capi_machinedeployment_status_replicas_unavailable{cluster_name="a",name="a-md-0",namespace="prod"} 2`,
 		`capi_kubeadmcontrolplane_status_replicas_ready{cluster_name="a",name="a-cp",namespace="prod"} 1`,
+		`capi_machinepool_spec_replicas{cluster_name="a",name="a-mp-0",namespace="prod"} 3`,
+		`capi_machinepool_spec_paused{cluster_name="a",name="a-mp-0",namespace="prod"} 1`,
+		`capi_machinepool_status_replicas_available{cluster_name="a",name="a-mp-0",namespace="prod"} 1`,
+		`capi_machinepool_status_phase{cluster_name="a",name="a-mp-0",namespace="prod",phase="ScalingUp"} 1`,
+		`capi_machinepool_status_phase{cluster_name="a",name="a-mp-0",namespace="prod",phase="Running"} 0`,
+		`capi_machinepool_status_condition{cluster_name="a",name="a-mp-0",namespace="prod",status="False",type="Available"} 1`,
 		`fairlead_cluster_phase{name="a",namespace="prod",phase="Provisioned"} 1`,
 		`fairlead_git_fetch_total{operation="resolve",result="Unavailable"} 1`,
 		`fairlead_render_overlays_total{how="cached"} 2`,

@@ -114,11 +114,24 @@ func clusterFamilies() []clusterFamily {
 			}),
 	}
 	deployments := poolKind{"capi_machinedeployment", "MachineDeployment", func(p fleet.PoolReport) bool {
-		return p.Role != fleet.RoleControlPlane && p.Kind != fleet.LoneMachine // which has the series of machines
+		return p.Role != fleet.RoleControlPlane && p.Kind != fleet.MachinePoolKind && p.Kind != fleet.LoneMachine // which has the series of machines
 	}}
+	kept := poolKind{"capi_machinepool", "MachinePool", func(p fleet.PoolReport) bool { return p.Kind == fleet.MachinePoolKind }}
 	controlPlanes := poolKind{"capi_kubeadmcontrolplane", "KubeadmControlPlane", func(p fleet.PoolReport) bool { return p.Role == fleet.RoleControlPlane }}
-	out = append(append(out, poolFamilies(controlPlanes)...), poolFamilies(deployments)...)
+	for _, k := range []poolKind{controlPlanes, deployments, kept} {
+		out = append(out, poolFamilies(k)...)
+	}
 	return append(out,
+		surge(controlPlanes), surge(deployments),
+		ofPools(kept, "spec_paused", "1 while a POOL is paused.", nil,
+			func(s *clusterState, p fleet.PoolReport, _ fleet.Pool, _ bool, show emit) {
+				pool, _ := s.pass.Definition.KeptPool(p.Name)
+				show(number(pool.Paused))
+			}),
+		ofPools(kept, "status_phase", "1 for the phase that a POOL is in.", []string{"phase"},
+			func(_ *clusterState, p fleet.PoolReport, _ fleet.Pool, _ bool, show emit) {
+				states(keptPhases(), string(p.Phase), func(state string, v float64) { show(v, state) })
+			}),
 		ofPools(deployments, "spec_paused", "1 while a POOL is paused.", nil,
 			func(_ *clusterState, _ fleet.PoolReport, pool fleet.Pool, _ bool, show emit) {
 				show(number(pool.Paused))
@@ -145,12 +158,6 @@ func poolFamilies(k poolKind) []clusterFamily {
 		ofPools(k, "info", "Information about a POOL, always 1.", []string{"version"},
 			func(_ *clusterState, p fleet.PoolReport, _ fleet.Pool, _ bool, show emit) { show(1, p.Version) }),
 		count("spec_replicas", "Machines that a POOL asks for.", func(p fleet.PoolReport) int { return p.Desired }),
-		ofPools(k, "spec_strategy_rollingupdate_max_surge", "Machines that a POOL may have beyond its replicas during a rollout.", nil,
-			func(_ *clusterState, _ fleet.PoolReport, pool fleet.Pool, inGit bool, show emit) {
-				if inGit {
-					show(float64(pool.MaxSurge))
-				}
-			}),
 		ofPools(k, "status_condition", "1 for the status that a condition of a POOL has.", []string{"type", "status"},
 			func(s *clusterState, p fleet.PoolReport, pool fleet.Pool, _ bool, show emit) {
 				for _, c := range poolConditions(s.report, p, pool) {
@@ -164,6 +171,16 @@ func poolFamilies(k poolKind) []clusterFamily {
 		count("status_replicas_updated", "Machines of a POOL that are made from its newest template.", func(p fleet.PoolReport) int { return p.UpToDate }),
 		count("status_replicas_uptodate", "The same with its newer name.", func(p fleet.PoolReport) int { return p.UpToDate }),
 	}
+}
+
+// surge is the series of pools whose rollouts are ours.
+func surge(k poolKind) clusterFamily {
+	return ofPools(k, "spec_strategy_rollingupdate_max_surge", "Machines that a POOL may have beyond its replicas during a rollout.", nil,
+		func(_ *clusterState, _ fleet.PoolReport, pool fleet.Pool, inGit bool, show emit) {
+			if inGit {
+				show(float64(pool.MaxSurge))
+			}
+		})
 }
 
 // when shows t, if there is one.
@@ -196,7 +213,7 @@ func followsFromOthers(condition string) bool {
 }
 
 // poolConditions returns the conditions of a pool. Those of a control plane are
-// told of its cluster; those of a MachineDeployment follow from its counts.
+// told of its cluster; those of a MachineDeployment and of a MachinePool follow from its counts.
 func poolConditions(r fleet.Report, p fleet.PoolReport, pool fleet.Pool) []fleet.Condition {
 	var out []fleet.Condition
 	if p.Role == fleet.RoleControlPlane {
@@ -233,7 +250,9 @@ func poolConditions(r fleet.Report, p fleet.PoolReport, pool fleet.Pool) []fleet
 	add(clusterv1.MachineDeploymentAvailableCondition, p.Available >= p.Desired-pool.MaxUnavailable, true)
 	add(clusterv1.MachineDeploymentMachinesReadyCondition, p.Ready >= p.Current, true)
 	add(clusterv1.MachineDeploymentMachinesUpToDateCondition, p.UpToDate >= p.Current, false)
-	add(clusterv1.MachineDeploymentRollingOutCondition, p.UpToDate < p.Current, false)
+	if p.Kind != fleet.MachinePoolKind { // Cluster API's MachinePools have no such condition
+		add(clusterv1.MachineDeploymentRollingOutCondition, p.UpToDate < p.Current, false)
+	}
 	add(clusterv1.MachineDeploymentScalingUpCondition, p.Current < p.Desired, false)
 	add(clusterv1.MachineDeploymentScalingDownCondition, p.Current > p.Desired, false)
 	return out
@@ -289,6 +308,10 @@ func upstreamPhases() []string {
 
 func machinePhases() []string {
 	return []string{"Pending", "Provisioning", "Provisioned", "Running", "Deleting", "Deleted", "Failed", "Unknown"}
+}
+
+func keptPhases() []string {
+	return []string{"Pending", "Provisioning", "Provisioned", "Running", "ScalingUp", "ScalingDown", "Scaling", "Deleting", "Failed", "Unknown"}
 }
 
 func deploymentPhases() []string {

@@ -38,7 +38,7 @@ func objects(t *rapid.T, m *Metrics) map[string]int {
 			switch {
 			case strings.HasPrefix(f.GetName(), "capi_machine_"):
 				kind = "machine"
-			case strings.HasPrefix(f.GetName(), "capi_machinedeployment_"), strings.HasPrefix(f.GetName(), "capi_kubeadmcontrolplane_"):
+			case strings.HasPrefix(f.GetName(), "capi_machinedeployment_"), strings.HasPrefix(f.GetName(), "capi_machinepool_"), strings.HasPrefix(f.GetName(), "capi_kubeadmcontrolplane_"):
 				kind = "pool"
 			}
 			out[fmt.Sprintf("%s %s/%s/%s", kind, labels["namespace"], labels["cluster_name"], labels["name"])]++

@@ -96,7 +96,7 @@ func TestProblems(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-		}, "MachinePool NS/mp: Fairlead has no MachinePools"},
+		}, "MachinePool NS/mp: no MachinePool can be adopted"},
 		"another cluster's authority in the store": {func() func() {
 			if _, err := w.store.Create(t.Context(), w.key(), fleet.EtcdCA, fleet.SecretData{"tls.crt": fleet.NewSecret([]byte("x"))}); err != nil {
 				t.Fatal(err)

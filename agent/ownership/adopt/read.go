@@ -139,7 +139,7 @@ func (a *Adoption) readWorkers(ctx context.Context, f *existing) error {
 		return err
 	}
 	for _, o := range pools {
-		f.addProblem(o, "", "move its machines to a MachineDeployment first", "Fairlead has no MachinePools")
+		f.addProblem(o, "", "move its machines to a MachineDeployment first, or leave the cluster with Cluster API", "no MachinePool can be adopted")
 	}
 	deployments, err := a.ofCluster(ctx, f, "MachineDeployment")
 	if err != nil {

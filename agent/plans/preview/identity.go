@@ -78,6 +78,10 @@ func identityOf(c Change, desired *fleet.Cluster) string {
 		return fleet.DigestOf(of...)
 	case forecast.CreateMachine, forecast.ReplaceMachine:
 		return fleet.DigestOf(string(pool.Template), pool.Version, pool.FailureDomain, pool.NodeLabels, pool.Taints)
+	case forecast.CreatePool, forecast.UpdatePool:
+		p, _ := desired.KeptPool(fleet.PoolName(c.Pool))
+		p.Infrastructure.File = ""
+		return fleet.DigestOf(p)
 	case forecast.UpdateNode:
 		return fleet.DigestOf(pool.Labels, pool.NodeLabels, pool.Annotations, pool.Taints)
 	case forecast.ApplyResources:

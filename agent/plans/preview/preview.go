@@ -275,6 +275,11 @@ func (p *Plan) prune(r fleet.Report) {
 			Kind: forecast.DeleteMachine, Cluster: r.Cluster, Pool: m.Machine.Pool, Machine: m.Machine.Name, Reason: reason,
 		}))
 	}
+	for _, pool := range r.Pools {
+		if pool.Kind == fleet.MachinePoolKind && pool.Phase != fleet.KeptPhasePending {
+			p.Changes = append(p.Changes, changeOf(forecast.Change{Kind: forecast.DeletePool, Cluster: r.Cluster, Pool: pool.Name, Reason: reason}))
+		}
+	}
 }
 
 // Besides says what the plan holds of clusters other than k, or could not tell of them;

@@ -103,6 +103,9 @@ func (p *Plan) summary() string {
 		{forecast.RebootMachine, "reboot", "machine"},
 		{forecast.UpdateNode, "update", "node"},
 		{forecast.UpdateShared, "update", "infrastructure"},
+		{forecast.CreatePool, "create", "pool"},
+		{forecast.UpdatePool, "update", "pool"},
+		{forecast.DeletePool, "delete", "pool"},
 		{forecast.PrepareHost, "prepare", "host"},
 		{forecast.ApplyResources, "apply", "addon"},
 		{forecast.PruneResources, "prune", "addon"},
@@ -132,9 +135,9 @@ func sign(k forecast.ChangeKind) string {
 		return "!"
 	}
 	switch k {
-	case forecast.CreateCluster, forecast.CreateMachine, forecast.InstallRelease:
+	case forecast.CreateCluster, forecast.CreateMachine, forecast.CreatePool, forecast.InstallRelease:
 		return "+"
-	case forecast.DeleteCluster, forecast.DeleteMachine, forecast.PruneResources, forecast.UninstallRelease:
+	case forecast.DeleteCluster, forecast.DeleteMachine, forecast.DeletePool, forecast.PruneResources, forecast.UninstallRelease:
 		return "-"
 	}
 	return "~"

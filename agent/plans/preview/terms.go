@@ -112,7 +112,7 @@ func byMachines(field string) bool {
 func ofAll(field string) bool {
 	switch top, _, _ := strings.Cut(strings.ReplaceAll(field, "[", "."), "."); top {
 	case "delete", "rotate", "recreate", "topology", "provider", "infrastructure", "companions", "guests", "endpoint", "network", "hosted", "resourceSets", "releases",
-		"secrets", "configMaps", "controlPlane", "workers":
+		"secrets", "configMaps", "controlPlane", "workers", "keptPools":
 		return true
 	}
 	return false

@@ -89,8 +89,8 @@ func weight(c status.PlannedChange) int {
 		return i - preview.Ending(preview.WeakenPolicy) - 1
 	}
 	order := []forecast.ChangeKind{
-		forecast.DeleteCluster, forecast.DeleteMachine, forecast.ReplaceMachine, forecast.UninstallRelease, forecast.PruneResources,
-		forecast.RebootMachine, forecast.UpdateShared, forecast.UpdateNode, forecast.CreateCluster, forecast.CreateMachine,
+		forecast.DeleteCluster, forecast.DeleteMachine, forecast.DeletePool, forecast.ReplaceMachine, forecast.UninstallRelease, forecast.PruneResources,
+		forecast.RebootMachine, forecast.UpdatePool, forecast.UpdateShared, forecast.UpdateNode, forecast.CreateCluster, forecast.CreateMachine, forecast.CreatePool,
 	}
 	if i := slices.Index(order, forecast.ChangeKind(c.Change)); i >= 0 {
 		return i
@@ -124,9 +124,12 @@ func (d document) summary() string {
 	}{
 		{forecast.DeleteCluster, "delete", "cluster"},
 		{forecast.DeleteMachine, "delete", "machine"},
+		{forecast.DeletePool, "delete", "pool"},
 		{forecast.ReplaceMachine, "replace", "machine"},
+		{forecast.UpdatePool, "update", "pool"},
 		{forecast.CreateCluster, "create", "cluster"},
 		{forecast.CreateMachine, "create", "machine"},
+		{forecast.CreatePool, "create", "pool"},
 	} {
 		if n := d.of(k.kind); n > 0 {
 			parts = append(parts, k.verb+" "+output.Count(n, k.noun))

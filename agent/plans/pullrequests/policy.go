@@ -86,6 +86,8 @@ func (j *judge) changes() {
 			}
 		case forecast.CreateMachine:
 			machines++
+		case forecast.CreatePool, forecast.UpdatePool, forecast.DeletePool:
+			machines += max(keptIn(j.before[c.Cluster], c.Pool), keptIn(j.after[c.Cluster], c.Pool))
 		default:
 		}
 	}
@@ -95,6 +97,18 @@ func (j *judge) changes() {
 	if j.policy.Clusters > 0 && len(clusters) > j.policy.Clusters {
 		j.add(fmt.Sprintf("it changes %d clusters, more than %d", len(clusters), j.policy.Clusters))
 	}
+}
+
+// keptIn is the most machines that the cloud keeps of a pool of c.
+func keptIn(c *fleet.Cluster, pool string) int {
+	if c == nil {
+		return 0
+	}
+	p, _ := c.KeptPool(fleet.PoolName(pool))
+	if p.Range != nil {
+		return p.Range.Max
+	}
+	return p.Count
 }
 
 // groups judges whose clusters are changed: by what they are as well as by what they would be,

@@ -175,7 +175,7 @@ func interrupts(c status.PlannedChange) string {
 	switch forecast.ChangeKind(c.Change) {
 	case forecast.DeleteCluster:
 		return "; **everything on it ends**"
-	case forecast.ReplaceMachine, forecast.DeleteMachine:
+	case forecast.ReplaceMachine, forecast.DeleteMachine, forecast.DeletePool:
 		return "; what runs on it moves"
 	default:
 		if preview.EndsPromise(c.Change) {

@@ -91,6 +91,7 @@ type Network struct {
 	Tags     map[string]string `json:"tags,omitempty"`
 	Endpoint fleet.Endpoint    `json:"endpoint"`
 	Created  time.Time         `json:"created"`
+	Pools    []Pool            `json:"pools,omitempty"` // that the cloud keeps, by name
 }
 
 // A VMSpec is a machine to make.

@@ -29,6 +29,7 @@ var (
 	_ API     = (*Client)(nil)
 	_ Control = (*Client)(nil)
 	_ Planes  = (*Client)(nil)
+	_ Pools   = (*Client)(nil)
 )
 
 // Dial returns a client of the cloud that [Handler] serves at base, "http://127.0.0.1:7000".
@@ -184,6 +185,26 @@ func (c *Client) CreatePlane(ctx context.Context, s PlaneSpec) (Plane, error) {
 
 // SetPlane implements Planes.
 func (c *Client) SetPlane(ctx context.Context, p Plane) error { return c.act(ctx, "planes/set", p) }
+
+// CreatePool implements Pools.
+func (c *Client) CreatePool(ctx context.Context, s PoolSpec) (Pool, error) {
+	return post[Pool](ctx, c, "pools/create", s)
+}
+
+// UpdatePool implements Pools.
+func (c *Client) UpdatePool(ctx context.Context, s PoolUpdate) (Pool, error) {
+	return post[Pool](ctx, c, "pools/update", s)
+}
+
+// DeletePool implements Pools.
+func (c *Client) DeletePool(ctx context.Context, id string) error {
+	return c.act(ctx, "pools/delete", reference{id})
+}
+
+// ScalePool implements Pools.
+func (c *Client) ScalePool(ctx context.Context, id string, count int) error {
+	return c.act(ctx, "pools/scale", scale{id, count})
+}
 
 func (c *Client) act(ctx context.Context, path string, in any) error {
 	_, err := post[nothing](ctx, c, path, in)

@@ -58,6 +58,7 @@ type Cloud struct {
 	networks map[string]*network
 	planes   map[string]*plane // by address
 	vms      map[string]*vm
+	pools    map[string]*keptPool     // that the cloud keeps
 	owned    map[Owner]map[string]*vm // by the tags that everybody asks for
 	agenda   agenda
 	timer    *time.Timer
@@ -83,6 +84,7 @@ func NewCloud(o CloudOptions) *Cloud {
 		networks: make(map[string]*network),
 		planes:   make(map[string]*plane),
 		vms:      make(map[string]*vm),
+		pools:    make(map[string]*keptPool),
 		owned:    make(map[Owner]map[string]*vm),
 		address:  binary.BigEndian.Uint32(random[8:]),
 		watchers: make(map[*watcher]bool),

@@ -29,6 +29,10 @@ type (
 	reference struct {
 		ID string `json:"id"`
 	}
+	scale struct {
+		ID    string `json:"id"`
+		Count int    `json:"count"`
+	}
 	nothing struct{}
 )
 
@@ -52,6 +56,10 @@ func Handler(c *Cloud) http.Handler {
 	handle(mux, "planes/list", func(ctx context.Context, _ nothing) ([]Plane, error) { return c.Planes(ctx) })
 	handle(mux, "planes/create", c.CreatePlane)
 	handle(mux, "planes/set", func(ctx context.Context, p Plane) (nothing, error) { return nothing{}, c.SetPlane(ctx, p) })
+	handle(mux, "pools/create", c.CreatePool)
+	handle(mux, "pools/update", c.UpdatePool)
+	handle(mux, "pools/delete", func(ctx context.Context, r reference) (nothing, error) { return nothing{}, c.DeletePool(ctx, r.ID) })
+	handle(mux, "pools/scale", func(ctx context.Context, r scale) (nothing, error) { return nothing{}, c.ScalePool(ctx, r.ID, r.Count) })
 	handle(mux, "faults/get", func(ctx context.Context, _ nothing) (Faults, error) { return c.Faults(ctx) })
 	handle(mux, "faults/set", func(ctx context.Context, f Faults) (nothing, error) { return nothing{}, c.SetFaults(ctx, f) })
 	mux.HandleFunc("POST /v1/watch", func(w http.ResponseWriter, r *http.Request) { serveWatch(w, r, c) })

@@ -88,6 +88,28 @@ type Provisioning struct {
 	StartupJitter   string `json:"startupJitter,omitempty"`
 }
 
+// DevMachinePoolSpec is the spec of a pool that the cloud keeps, with the fields of Cluster API's
+// DevMachinePool.
+type DevMachinePoolSpec struct {
+	ProviderID     string                `json:"providerID,omitempty"`
+	ProviderIDList []string              `json:"providerIDList,omitempty"`
+	Backend        DevMachinePoolBackend `json:"backend,omitzero"`
+}
+
+// DevMachinePoolBackend chooses the backend of a pool.
+type DevMachinePoolBackend struct {
+	Docker   json.RawMessage         `json:"docker,omitempty"`
+	InMemory *DevMachinePoolInMemory `json:"inMemory,omitempty"`
+}
+
+// DevMachinePoolInMemory says what the machines of a pool are. Cluster API's kind has no such backend.
+type DevMachinePoolInMemory struct {
+	// InstanceType is the size of the machines. As in clouds, it does not change for a pool that exists.
+	InstanceType string     `json:"instanceType,omitempty"`
+	VM           *Component `json:"vm,omitempty"`
+	Node         *Component `json:"node,omitempty"`
+}
+
 // Kinds returns the kinds of this provider.
 func Kinds() []fleet.Kind {
 	const docker = "the docker backend runs containers on the machine of a management cluster, which Fairlead does not have: " +
@@ -112,7 +134,13 @@ func Kinds() []fleet.Kind {
 	machine := kind(fleet.InfrastructureMachine, "DevMachine", kinds.Objects(normaliseMachine, newest, older),
 		map[string]string{"spec.backend.docker": docker, "spec.providerID": ownID})
 	machine.Resolve = resolvePools(field.NewPath("spec"))
-	return append(addresses.Kinds(ProviderName), cluster, clusters, machines, machine)
+	pool := kind(fleet.InfrastructureMachinePool, "DevMachinePool", kinds.Objects(normalisePool, newest, older),
+		map[string]string{"spec.backend.docker": docker})
+	pool.Unused = map[string]string{
+		"spec.providerID":     "written by controllers",
+		"spec.providerIDList": "written by controllers: the cloud tells the ids of its machines",
+	}
+	return append(addresses.Kinds(ProviderName), cluster, clusters, machines, machine, pool)
 }
 
 // resolvePools checks that the pools of a machine's spec, which is at the path at, are in Git.
@@ -170,14 +198,7 @@ func normaliseMachine(_ metav1.Object, at *field.Path, spec *DevMachineSpec) (an
 	}
 	at = at.Child("inMemory")
 	var errs field.ErrorList
-	canonical := func(name string, c *Component) *Component {
-		if c == nil || c.Provisioning == nil {
-			return nil
-		}
-		p, es := c.Provisioning.canonical(at.Child(name, "provisioning"))
-		errs = append(errs, es...)
-		return &Component{Provisioning: &p}
-	}
+	canonical := func(name string, c *Component) *Component { return c.canonical(at.Child(name), &errs) }
 	in := spec.Backend.InMemory
 	return DevMachineSpec{Backend: DevMachineBackend{InMemory: &DevMachineInMemory{
 		VM:        canonical("vm", in.VM),
@@ -187,6 +208,32 @@ func normaliseMachine(_ metav1.Object, at *field.Path, spec *DevMachineSpec) (an
 
 		AddressesFromPools: addresses.NormaliseRefs(&errs, at.Child("addressesFromPools"), in.AddressesFromPools),
 	}}}, errs
+}
+
+// normalisePool is a kinds.Normaliser.
+func normalisePool(_ metav1.Object, at *field.Path, spec *DevMachinePoolSpec) (any, field.ErrorList) {
+	at = at.Child("backend")
+	in := spec.Backend.InMemory
+	if in == nil {
+		if len(spec.Backend.Docker) == 0 {
+			return nil, field.ErrorList{backendRequired(at)}
+		}
+		return DevMachinePoolSpec{}, nil
+	}
+	at = at.Child("inMemory")
+	var errs field.ErrorList
+	out := DevMachinePoolInMemory{InstanceType: in.InstanceType, VM: in.VM.canonical(at.Child("vm"), &errs), Node: in.Node.canonical(at.Child("node"), &errs)}
+	return DevMachinePoolSpec{Backend: DevMachinePoolBackend{InMemory: &out}}, errs
+}
+
+// canonical returns c with equal settings written equally, and adds what is wrong with it to errs.
+func (c *Component) canonical(at *field.Path, errs *field.ErrorList) *Component {
+	if c == nil || c.Provisioning == nil {
+		return nil
+	}
+	p, es := c.Provisioning.canonical(at.Child("provisioning"))
+	*errs = append(*errs, es...)
+	return &Component{Provisioning: &p}
 }
 
 // backendRequired is the error of a backend that is not chosen.

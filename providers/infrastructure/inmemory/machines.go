@@ -93,7 +93,10 @@ func (p *Provider) isThere(ctx context.Context, c *fleet.Cluster, name fleet.Mac
 }
 
 // RemoveShared implements driver.Driver.
-func (p machines) RemoveShared(ctx context.Context, _ string, _ *fleet.Cluster, got observation) error {
+func (p machines) RemoveShared(ctx context.Context, what string, _ *fleet.Cluster, got observation) error {
+	if pools := poolsIn(got.networks); len(pools) > 0 {
+		return fleet.Errorf(fleet.Conflict, what, "there are still pools, %s is the first", pools[0].Name)
+	}
 	return p.deleteNetworks(ctx, got.networks)
 }
 

@@ -48,7 +48,9 @@ func (c *Cloud) Networks(ctx context.Context, tags map[string]string) ([]Network
 	err := c.list(ctx, "list load balancers", func() {
 		for _, n := range c.networks {
 			if carries(n.Tags, tags) && c.shown(n.Created, n.deleted, c.faults.Lag) {
-				out = append(out, n.Network)
+				shown := n.Network
+				shown.Pools = c.poolsOf(n)
+				out = append(out, shown)
 			}
 		}
 	})
@@ -114,6 +116,11 @@ func (c *Cloud) DeleteNetwork(ctx context.Context, id string) error {
 		}
 		if len(n.vms) > 0 {
 			return fleet.Errorf(fleet.Conflict, op, "409 Conflict: it has %d members", len(n.vms))
+		}
+		for _, p := range c.pools {
+			if p.network == n {
+				return fleet.Errorf(fleet.Conflict, op, "409 Conflict: it has pool %s", p.Name)
+			}
 		}
 		n.deleted = time.Now()
 		n.close()

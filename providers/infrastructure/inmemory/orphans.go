@@ -12,10 +12,11 @@ import (
 // The kinds of orphan, in the order in which they can be removed.
 const (
 	orphanVM      = "server"
+	orphanPool    = "pool" // that the cloud keeps
 	orphanNetwork = "network"
 )
 
-// Orphans implements providers.OrphanRemover: a machine or a network is one whose
+// Orphans implements providers.OrphanRemover: a machine, a pool or a network is one whose
 // cluster is none of clusters.
 func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
 	const op = "list orphans"
@@ -38,6 +39,11 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 	for _, v := range got.vms {
 		if v.State != fleet.MachineDeleting && v.owned() {
 			add(fleet.Orphan{Kind: orphanVM, ID: v.ID, Name: v.Name, Created: v.Created}, v.Tags)
+		}
+	}
+	for _, pool := range poolsIn(got.networks) {
+		if pool.State != fleet.KeptDeleting {
+			add(fleet.Orphan{Kind: orphanPool, ID: pool.ID, Name: pool.Name, Created: pool.Created}, pool.Tags)
 		}
 	}
 	for _, n := range got.networks {
@@ -64,6 +70,9 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	remove := p.api.DeleteNetwork
 	if o.Kind == orphanVM {
 		remove = p.api.DeleteVM
+	}
+	if cloud, ok := p.api.(Pools); ok && o.Kind == orphanPool {
+		remove = cloud.DeletePool
 	}
 	return wrap(op, ignoreNotFound(remove(ctx, o.ID)))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory/kubeapi"
@@ -14,6 +15,9 @@ import (
 type PlaneSpec struct {
 	Endpoint fleet.Endpoint `json:"endpoint,omitzero"` // what is zero is chosen by the cloud
 	Version  string         `json:"version"`
+	// TokenLife, if not zero, has its API server accept tokens of PlaneToken, for so long each, and no
+	// certificate: its kubeconfig has no credential.
+	TokenLife time.Duration `json:"tokenLife,omitempty"`
 }
 
 // A Plane is such a control plane: an API server and what kubeadm's phases put into it, so
@@ -28,7 +32,8 @@ type Plane struct {
 // plane is a Plane with what serves it.
 type plane struct {
 	Plane
-	net *network // has no machines, and is in no listing
+	net    *network // has no machines, and is in no listing
+	tokens *planeTokens
 }
 
 // CreatePlane serves a control plane until the cloud is closed.
@@ -47,27 +52,32 @@ func (c *Cloud) CreatePlane(_ context.Context, s PlaneSpec) (Plane, error) {
 	if err != nil {
 		return Plane{}, err
 	}
-	k, err := c.newPlaneCluster(ca, at, s.Version)
+	tokens := &planeTokens{life: s.TokenLife, ends: make(map[string]time.Time)}
+	k, err := c.newPlaneCluster(ca, at, s.Version, tokens)
 	if err != nil {
 		_ = l.Close()
 		return Plane{}, &fleet.Error{Kind: fleet.Unknown, Op: op, Err: err}
 	}
 	p := &plane{
 		Plane: Plane{Endpoint: at, Version: s.Version},
-		net:   &network{Network: Network{Endpoint: at}, front: newFrontend(l)},
+		net:   &network{Network: Network{Endpoint: at}, front: newFrontend(l)}, tokens: tokens,
 	}
 	c.planes[address(at.Host, at.Port)] = p
 	c.serves.Go(p.net.front.run)
 	c.serveCluster(p.net, k)
 	out := p.Plane
+	if s.TokenLife > 0 {
+		out.Kubeconfig = ca.kubeconfigWithout(address(at.Host, at.Port))
+		return out, nil
+	}
 	out.Kubeconfig, err = ca.kubeconfig(address(at.Host, at.Port))
 	return out, err
 }
 
 // newPlaneCluster returns a cluster that serves at e and has no machines yet.
-func (c *Cloud) newPlaneCluster(ca pair, e fleet.Endpoint, version string) (*cluster, error) {
+func (c *Cloud) newPlaneCluster(ca pair, e fleet.Endpoint, version string, tokens *planeTokens) (*cluster, error) {
 	k := &cluster{pki: authorities{ca: ca}, nodes: make(map[string]*vm), hosted: true, available: true}
-	server, err := kubeapi.New(kubeapi.Options{CACert: ca.cert, CAKey: ca.key, CertSANs: []string{e.Host}, Version: version, Log: c.log})
+	server, err := kubeapi.New(kubeapi.Options{CACert: ca.cert, CAKey: ca.key, CertSANs: []string{e.Host}, Version: version, Log: c.log, Tokens: tokens.accepts})
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,9 @@ func (p *Provider) Abilities() providers.Abilities {
 	if _, ok := p.api.(Control); ok {
 		out.Rebooter = p
 	}
+	if _, ok := p.api.(Pools); ok {
+		out.PoolKeeper = p
+	}
 	return out
 }
 
@@ -100,6 +103,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		}
 		slices.Sort(out.Drift)
 	}
+	out.Pools = seenPools(c, networks)
 	for _, v := range vms {
 		m := v.machine()
 		if v.Refused != "" {

@@ -41,6 +41,13 @@ func runSuite(t *testing.T, cluster func() fleet.Cluster) {
 		},
 		FailListing: func(_ testing.TB, p providers.Infrastructure, nth int) { wires[p].set(nth, 0) },
 		Hooks: conformance.Hooks{
+			KeptPool: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) (*fleet.Cluster, string) {
+				plane, err := clouds[p].CreatePlane(t.Context(), PlaneSpec{Version: "v1.35.0"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return withPool(*c, plane.Endpoint), "v1.35.0"
+			},
 			Changes: func(_ testing.TB, p providers.Infrastructure) string {
 				wires[p].mu.Lock()
 				defer wires[p].mu.Unlock()

@@ -155,6 +155,12 @@ func (s *Stage) tooOld(control string) string {
 			oldest, name = h.oldest, p.Name
 		}
 	}
+	for _, p := range s.cluster.KeptPools {
+		h, ok := s.has[p.Name]
+		if ok && (oldest == "" || s.older(h.oldest, oldest)) {
+			oldest, name = h.oldest, p.Name
+		}
+	}
 	if !fleet.KubeletTooOld(oldest, control) {
 		return ""
 	}

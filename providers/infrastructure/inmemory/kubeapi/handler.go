@@ -36,12 +36,20 @@ func (q request) write() write {
 	}
 }
 
+// authenticate returns an error unless r has a token that is accepted, or the certificate of a client.
+func (s *Server) authenticate(r *http.Request) error {
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && s.o.Tokens != nil && s.o.Tokens(token) {
+		return nil
+	}
+	return s.clients.verify(r.TLS, s.o.Now())
+}
+
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.serveSupervisor(w, r) || s.serveHealth(w, r) {
 		return
 	}
-	if err := s.clients.verify(r.TLS, s.o.Now()); err != nil {
+	if err := s.authenticate(r); err != nil {
 		fail(w, err)
 		return
 	}

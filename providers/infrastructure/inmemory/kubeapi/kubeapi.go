@@ -51,12 +51,13 @@ type Options struct {
 	ClientCACert          []byte // PEM: verifies clients in the place of CACert; empty: it does not
 	EtcdCACert, EtcdCAKey []byte // PEM: the same inside the tunnel to etcd; not needed without Etcd
 	CertSANs              []string
-	Version               string           // "v1.34.1"
-	Now                   func() time.Time // nil means time.Now
-	Etcd                  Etcd             // nil: no member answers
-	Supervisor            http.Handler     // of K3s: what the port of the API server serves beside; nil: nothing
-	NodeWritten           func()           // called after a client wrote or deleted a Node; nil: nobody is
-	Log                   *slog.Logger     // nil means none
+	Tokens                func(token string) bool // accepts a request without certificate by its bearer token; nil: none
+	Version               string                  // "v1.34.1"
+	Now                   func() time.Time        // nil means time.Now
+	Etcd                  Etcd                    // nil: no member answers
+	Supervisor            http.Handler            // of K3s: what the port of the API server serves beside; nil: nothing
+	NodeWritten           func()                  // called after a client wrote or deleted a Node; nil: nobody is
+	Log                   *slog.Logger            // nil means none
 }
 
 // A Server is the API server of one cluster. It is safe for concurrent use.

@@ -16,6 +16,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/workload/bearer"
 	"fairlead.dev/providers/workload/helm"
 )
 
@@ -107,6 +108,9 @@ func (c *Charts) begin(a providers.Access, t fleet.ReleaseTry, operation string,
 	var over atomic.Bool // what Helm leaves running may do no more
 	var lost atomic.Bool // a change got no answer
 	client, err := open(a.Kubeconfig.Reveal(), c.o.Log.With("cluster", a.Cluster, "release", t.ReleaseRef), func(rt http.RoundTripper) http.RoundTripper {
+		if a.Tokens != nil {
+			rt = bearer.New(rt, a.Tokens, time.Now)
+		}
 		return &fence{answers{rt, &lost}, func() error {
 			if over.Load() {
 				return context.Canceled
