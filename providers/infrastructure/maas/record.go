@@ -44,12 +44,12 @@ func textOf(tags map[string]string) string {
 
 // tagsIn returns the tags in an annotation, or in a comment with words of MAAS around it; nil: there are none.
 func tagsIn(text string) map[string]string {
-	begin := strings.IndexByte(text, '{')
-	if begin < 0 {
+	begin, end := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
+	if begin < 0 || end < begin {
 		return nil
 	}
 	var tags map[string]string
-	if json.NewDecoder(strings.NewReader(text[begin:])).Decode(&tags) != nil {
+	if json.Unmarshal([]byte(text[begin:end+1]), &tags) != nil {
 		return nil
 	}
 	return tags

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -122,22 +121,18 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, out any
 		return err
 	}
 	defer body.Close()
-	if err := json.NewDecoder(body).Decode(out); err != nil {
-		return notMAAS(err)
+	text, err := io.ReadAll(io.LimitReader(body, longestAnswer))
+	if err != nil {
+		return err
+	}
+	if json.Unmarshal(text, out) != nil {
+		return errNotMAAS
 	}
 	return nil
 }
 
-// notMAAS returns err of an answer that cannot be read: it broke off, or something else than MAAS sent it.
-func notMAAS(err error) error {
-	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return errNotMAAS
-	}
-	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return errNotMAAS
-	}
-	return err
-}
+// longestAnswer is how much of an answer is read that is no list of machines.
+const longestAnswer = 64 << 20
 
 // change sends a change, and drops the answer.
 func (c *Client) change(ctx context.Context, method, path, op string, form url.Values) error {

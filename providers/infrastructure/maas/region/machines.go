@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -122,6 +123,17 @@ func (c *Client) Machines(ctx context.Context, f Filter) ([]Machine, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// notMAAS returns err of an answer that cannot be read: it broke off, or something else than MAAS sent it.
+func notMAAS(err error) error {
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return errNotMAAS
+	}
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return errNotMAAS
+	}
+	return err
 }
 
 func pathOf(id string) string { return "machines/" + url.PathEscape(id) + "/" }
