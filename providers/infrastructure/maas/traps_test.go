@@ -208,7 +208,15 @@ func TestNameLeadsNowhere(t *testing.T) {
 		if got, _, _ := w.Lookup(name); len(got) != 2 {
 			w.Errorf("the name leads to %v, want two servers", got)
 		}
+		end := w.Inject(maastest.Fault{Method: "POST machines/*/ release", Times: 1, Do: func(maastest.Call) {
+			if got, _, _ := w.Lookup(name); slices.Contains(got, first.Addresses[0]) {
+				w.Errorf("the name leads to %v when the host of cp-0 is released", got)
+			}
+		}})
 		w.remove(&w.c, "cp-0")
+		if end() != 1 {
+			w.Error("no host was released")
+		}
 		time.Sleep(settle)
 		w.until(&w.c, "rid of it", func(i fleet.Infrastructure) bool { return len(i.Machines) == 1 })
 		m := w.create(&w.c, "m-0")
@@ -493,6 +501,26 @@ func TestDamage(t *testing.T) {
 	})
 }
 
+// TestNextMachineOfAHost: between the listing and the second look, people released the host, and another agent
+// has it for another machine of the cluster.
+func TestNextMachineOfAHost(t *testing.T) {
+	within(t, 1, func(w *world) {
+		m := w.create(&w.c, "m-0")
+		time.Sleep(settle)
+		w.Inject(maastest.Fault{Method: "GET machines/" + systemID(m.ProviderID) + "/", Times: 1, Do: func(maastest.Call) {
+			w.retag(w, m.ProviderID, func(tags map[string]string) {
+				tags[fleet.TagMachine], tags["fairlead.dev/created"] = "m-9", "2026-11-28T12:00:00Z"
+			})
+		}})
+		if err := w.p.DeleteMachine(w.Context(), "op", &w.c, "m-0", ""); err != nil {
+			w.Error(err)
+		}
+		if now, h := w.hostOf(m); now.Status != maastest.Deployed || !h.On {
+			w.Errorf("the next machine of the host was released: %+v", now)
+		}
+	})
+}
+
 // TestCheck: people are told what lacks before anything is made.
 func TestCheck(t *testing.T) {
 	within(t, 1, func(w *world) {
@@ -532,6 +560,7 @@ func TestCheck(t *testing.T) {
 // TestAdopt: a cluster of CAPMAAS is marked, and then nothing is to be done. Release takes the marks off.
 func TestAdopt(t *testing.T) {
 	within(t, 2, func(w *world) {
+		w.p = w.providerOf(maas.Options{Relist: time.Hour}) // annotations are no events
 		name := "eu-1-x7k2p9.maas"
 		w.shared(&w.c, func(s *api.MaasClusterSpec) { s.ControlPlaneEndpoint.Host = name })
 		var list []providers.AdoptedMachine
@@ -623,6 +652,15 @@ func TestSlowAgent(t *testing.T) {
 					w.Logf("the slow agent: %v", err)
 				}
 				time.Sleep(2 * settle)
+				allocated := 0
+				for _, c := range w.Calls() {
+					if strings.HasSuffix(c.Method, " allocate") && c.Status == http.StatusOK {
+						allocated++
+					}
+				}
+				if allocated > 1 && !tc.prefs {
+					w.Errorf("%d hosts were taken, and nobody wanted the second", allocated)
+				}
 				var has []string
 				for _, m := range w.Machines() {
 					if _, h := w.Machine(m.SystemID); h.On || m.Owner != "" {
