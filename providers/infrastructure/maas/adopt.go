@@ -164,7 +164,11 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 	}
 	var seen []fleet.Machine
 	for _, h := range got.hosts {
-		seen = append(seen, h.machine)
+		m := h.machine
+		if h.lost {
+			m.Damaged = m.Message
+		}
+		seen = append(seen, m)
 	}
 	if err := driver.MayRelease(op, c, seen, machines, systemIDOf); err != nil {
 		return err

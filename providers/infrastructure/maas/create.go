@@ -60,7 +60,7 @@ func (p machines) Create(ctx context.Context, what string, op fleet.OperationID,
 		return err
 	}
 	q := &search{p: p.Provider, o: got, request: r, spec: spec, zone: cmp.Or(r.FailureDomain, spec.FailureDomain), tags: maps.Clone(r.Tags(op))}
-	q.tags[tagCreated] = time.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
+	q.tags[tagCreated] = time.Now().UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
 	q.tags[tagErase] = string(spec.EraseDisks)
 	q.agent = agentOf(q.tags)
 	defer got.changed(snapshot.OwnerOf(r.Cluster).Part(r.Name))
@@ -157,6 +157,8 @@ func mismatch(spec *api.MaasMachineSpec, m *region.Machine) string {
 		return "is locked"
 	case m.PowerType == "" || m.PowerType == "manual":
 		return "has power that MAAS cannot switch: it would run on after its release"
+	case m.Power == region.On:
+		return "is on: something may run there that MAAS does not know"
 	case m.CPUs < float64(number(spec.MinCPU)):
 		return fmt.Sprintf("has %.0f CPUs", m.CPUs)
 	case m.Memory < float64(number(spec.MinMemoryInMB)):

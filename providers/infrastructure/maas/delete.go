@@ -18,6 +18,8 @@ func (p machines) Remove(ctx context.Context, what string, c *fleet.Cluster, got
 	switch {
 	case err != nil || h == nil:
 		return err
+	case h.lost:
+		return fleet.Errorf(fleet.Conflict, what, "%s", h.machine.Message)
 	case h.machine.Damaged != "":
 		return fleet.Errorf(fleet.Conflict, what, "the tags of %s are damaged: %s (correct its annotation %s, or release it in MAAS)", h, h.machine.Damaged, annotation)
 	case h.Machine.State == region.Ready, h.Machine.State == region.Releasing, h.Machine.State == region.Erasing:

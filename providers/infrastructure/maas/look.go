@@ -28,6 +28,7 @@ type host struct {
 
 	tags    map[string]string
 	machine fleet.Machine
+	lost    bool // the machine is remembered alone
 }
 
 func (h *host) String() string { return "host " + cmp.Or(h.Hostname, h.SystemID) }
@@ -57,7 +58,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 			out.hosts = append(out.hosts, p.hostOf(m, tags, at))
 		}
 	}
-	return out, nil
+	return out, out.remember(ctx)
 }
 
 // hostOf returns the host of the machine with tags.
@@ -112,6 +113,9 @@ func isReleased(m *region.Machine) bool {
 
 // again looks at h once more by its system id. It returns nil if the host does not have that machine any more.
 func (p *Provider) again(ctx context.Context, o *observation, was *host) (*host, error) {
+	if was.lost {
+		return was, nil
+	}
 	m, err := o.client.Machine(ctx, was.SystemID)
 	switch {
 	case region.IsMissing(err):

@@ -25,6 +25,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		}
 	}
 	driver.SortMachines(out.Machines)
+	out.Places = append(out.Places, got.memory()...)
 	if (machines{p}).Exists(c, got) {
 		out.Exists, out.Places[0].Used = true, true
 		out.Endpoint = endpoint.Wanted(c)

@@ -521,6 +521,54 @@ func TestNextMachineOfAHost(t *testing.T) {
 	})
 }
 
+// TestRestoredDatabase: MAAS knows nothing of a machine that runs. It is shown as one that cannot be reached,
+// and its host goes to no other machine. When the host is off, the machine is gone.
+func TestRestoredDatabase(t *testing.T) {
+	within(t, 2, func(w *world) {
+		w.ready(&w.c)
+		backup := w.Backup()
+		m := w.create(&w.c, "m-0")
+		w.observe(&w.c)
+		w.Restore(backup)
+		w.p = w.provider()
+		got := machineOf(w.observe(&w.c), "m-0")
+		if !got.Silent || got.State != fleet.MachineRunning || got.ProviderID != m.ProviderID || got.Template != m.Template || !strings.Contains(got.Message, "Ready") {
+			w.Errorf("after the database was restored the machine is %+v", got)
+		}
+		wantKind(w, "DeleteMachine", w.p.DeleteMachine(w.Context(), "op", &w.c, "m-0", ""), fleet.Conflict)
+		wantKind(w, "DeleteInfrastructure", w.p.DeleteInfrastructure(w.Context(), "op", &w.c), fleet.Conflict)
+		if other := w.create(&w.c, "m-1"); systemID(other.ProviderID) == systemID(m.ProviderID) {
+			w.Error("another machine has its host")
+		}
+		if _, h := w.hostOf(m); !h.On {
+			w.Error("its host is off")
+		}
+		w.Change(systemID(m.ProviderID), func(m *maastest.Machine, h *maastest.Host) { m.Power, h.On = "off", false })
+		time.Sleep(settle)
+		if got := machineOf(w.observe(&w.c), "m-0"); got.Name != "" {
+			w.Errorf("with its host off the machine is %+v", got)
+		}
+	})
+}
+
+// TestLostDatabase: MAAS has no machines any more. Those that ran are shown until people say that they are gone.
+func TestLostDatabase(t *testing.T) {
+	within(t, 1, func(w *world) {
+		w.create(&w.c, "m-0")
+		w.observe(&w.c)
+		w.Restore(nil)
+		time.Sleep(settle)
+		got := w.observe(&w.c)
+		if m := machineOf(got, "m-0"); !m.Silent || len(got.Places) != 2 || !strings.Contains(m.Message, got.Places[1].ID) {
+			w.Errorf("after the database was lost the cluster is %+v", got)
+		}
+		w.c.ForgetPlaces = []string{got.Places[1].ID}
+		if got := w.observe(&w.c); len(got.Machines) > 0 {
+			w.Errorf("machines that people say are gone: %+v", got.Machines)
+		}
+	})
+}
+
 // TestCheck: people are told what lacks before anything is made.
 func TestCheck(t *testing.T) {
 	within(t, 1, func(w *world) {
