@@ -207,8 +207,11 @@ func (r *Region) deploy(m *Machine, u *User, f url.Values) (any, error) {
 	r.switches(m, true)
 	m.after(r.times.Deploy, func(m *Machine) {
 		h := r.host(m.SystemID)
-		if h.BadDisk {
+		if h.BadDisk || !h.On {
 			m.ErrorText = "Installation failed: no disk"
+			if !h.On {
+				m.ErrorText = "Power on failed"
+			}
 			r.goes(m, FailedDeployment)
 			return
 		}
