@@ -42,11 +42,7 @@ func suite() conformance.Options {
 			time.Sleep(2 * tick) // so that no listing is new enough
 			worlds[p].Inject(maastest.Fault{Method: "GET */*", Skip: nth - 1, Times: 1, Status: 500})
 		},
-		Provider: "maas", Hooks: suiteHooks(worlds), Deviations: map[string]string{
-			"FailedRequest":      "a request for a machine is refused at once, or leaves a claim: see FailedMachine",
-			"RememberedPlace":    "a region is one place, and Git leads a cluster to one",
-			"AddressIsGivenOnce": "MAAS gives the addresses of its subnets, none twice, and Fairlead gives none",
-		},
+		Provider: "maas", Hooks: suiteHooks(worlds),
 	}
 }
 

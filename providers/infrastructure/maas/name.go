@@ -29,23 +29,27 @@ type clusterName struct {
 
 // nameOf returns the name of c. A name that Git has and that somebody else made is served by somebody else.
 func (s *site) nameOf(ctx context.Context, c *fleet.Cluster, spec *api.MaasClusterSpec) (clusterName, error) {
+	named := c.NamedEndpoint().Host != ""
 	fqdn := strings.ToLower(endpoint.Wanted(c).Host)
 	if fqdn == "" {
 		fqdn = newName(c, spec.DNSDomain)
 	}
-	if c.ServedElsewhere() || spec.VirtualIP != nil || !strings.HasSuffix(fqdn, "."+spec.DNSDomain) {
+	if c.ServedElsewhere() || spec.VirtualIP != nil || named && !strings.HasSuffix(fqdn, "."+spec.DNSDomain) {
 		return clusterName{}, nil
 	}
 	all, err := s.names.Get(ctx, snapshot.OwnerOf(c))
 	if err != nil {
 		return clusterName{}, err
 	}
+	if i := slices.IndexFunc(all, func(n region.Name) bool { return c.Owns(ownerIn(&n)) }); i >= 0 && !named {
+		fqdn = all[i].FQDN // Git may name another domain by now
+	}
 	out := clusterName{fqdn: fqdn}
 	if i := slices.IndexFunc(all, func(n region.Name) bool { return strings.EqualFold(n.FQDN, fqdn) }); i >= 0 {
 		out.Name, out.there = all[i], true
 		out.ours = c.Owns(ownerIn(&out.Name))
 	}
-	if out.there && !out.ours && c.NamedEndpoint().Host != "" {
+	if out.there && !out.ours && named {
 		return clusterName{}, nil
 	}
 	return out, nil

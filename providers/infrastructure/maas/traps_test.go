@@ -259,6 +259,22 @@ func TestNameOfOthers(t *testing.T) {
 	})
 }
 
+// TestAnotherDomain: a cluster keeps its name if Git has another domain.
+func TestAnotherDomain(t *testing.T) {
+	within(t, 1, func(w *world) {
+		w.AddDomain("example.com")
+		first := w.ready(&w.c).Endpoint
+		w.shared(&w.c, func(s *api.MaasClusterSpec) { s.DNSDomain = "example.com" })
+		if got := w.ready(&w.c).Endpoint; got != first {
+			w.Errorf("the endpoint is %v, and was %v", got, first)
+		}
+		w.server(&w.c, "cp-0")
+		if got, _, _ := w.Lookup(first.Host); len(got) != 1 {
+			w.Errorf("the name leads to %v", got)
+		}
+	})
+}
+
 // TestNamedInDomain: a name that Git has in the domain, and that nobody made, is made.
 func TestNamedInDomain(t *testing.T) {
 	within(t, 1, func(w *world) {

@@ -65,6 +65,7 @@ func ofMachine(k *fleet.Kind, at string) {
 	k.Refused[at+".providerID"], k.Refused[at+".systemID"], k.Refused[at+".parent"] = ownID, ownID, noVMs
 	k.Limited[at+".lxd.enabled"] = "only false: " + noVMs
 	k.Unused[at+".lxd.vmConfig"] = ofVMs
+	k.Values = map[string][]string{at + ".eraseDisks": {string(EraseQuick), string(EraseSecure), string(EraseFull), string(EraseNever)}}
 }
 
 // hashed implements fleet.Kind: a machine is not made from how its host is erased later.
