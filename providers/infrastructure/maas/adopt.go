@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -144,7 +145,9 @@ func (p *Provider) Adopt(ctx context.Context, c *fleet.Cluster, machines []provi
 		case now.Owner != got.listing.user.Name || now.State != region.Deployed || now.Annotations[annotation] != x.Thing.Annotations[annotation]:
 			return fleet.Errorf(fleet.Conflict, op, "%s changed while it was being adopted: it is %s now", x.Where, now.StateName)
 		}
-		if err := got.client.Annotate(ctx, x.ID, map[string]string{annotation: textOf(x.Tags)}); err != nil {
+		tags := maps.Clone(x.Tags)
+		tags[tagCreated] = time.Now().UTC().Truncate(time.Second).Format(time.RFC3339) // MAAS does not tell when it was deployed
+		if err := got.client.Annotate(ctx, x.ID, map[string]string{annotation: textOf(tags)}); err != nil {
 			return region.Wrap(op+": annotate "+x.Where, err)
 		}
 	}

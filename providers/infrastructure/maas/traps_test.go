@@ -659,7 +659,7 @@ func TestAdopt(t *testing.T) {
 			w.Errorf("after Adopt the cluster is %+v", got)
 		}
 		for i, m := range got.Machines {
-			if m.ProviderID != list[i].ID || m.Damaged != "" || m.Template == "" || m.State != fleet.MachineRunning {
+			if m.ProviderID != list[i].ID || m.Damaged != "" || m.Template == "" || m.Created.IsZero() || m.State != fleet.MachineRunning {
 				w.Errorf("an adopted machine is %+v", m)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"fairlead.dev/fleet"
 )
@@ -206,9 +205,6 @@ func (c *Client) Annotate(ctx context.Context, id string, annotations map[string
 // Deploy installs an image on a machine of ours, which boots with the user data, in memory or from its disk.
 func (c *Client) Deploy(ctx context.Context, id, image string, userData []byte, inMemory bool) error {
 	f := url.Values{"distro_series": {image}, "user_data": {base64.StdEncoding.EncodeToString(userData)}}
-	if system, _, ok := strings.Cut(image, "/"); ok {
-		f.Set("osystem", system)
-	}
 	if inMemory {
 		f.Set("ephemeral_deploy", "true")
 	}
