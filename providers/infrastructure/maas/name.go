@@ -93,13 +93,16 @@ func (n *clusterName) missing() string {
 }
 
 // servers returns the addresses that the name leads to, sorted: those of servers that are deployed, or if
-// there is none, that are being deployed. The machine called without is left out.
-func (o *observation) servers(without fleet.MachineName) []string {
+// there is none, that are being deployed. The machine called but is left out. While it is not known what
+// a server has, nothing changes.
+func (o *observation) servers(but fleet.MachineName) []string {
 	var deployed, deploying []string
 	for _, h := range o.hosts {
 		switch m := &h.machine; {
-		case !endpoint.Leads(m) || m.Name == without || m.Damaged != "":
-		case h.Machine.State == region.Deployed:
+		case !endpoint.Leads(m) || m.Name == but || m.Damaged != "":
+		case h.lost:
+			return o.name.Addresses
+		case h.Machine.State == region.Deployed || m.Silent:
 			deployed = append(deployed, h.Addresses...)
 		case h.Machine.State == region.Deploying:
 			deploying = append(deploying, h.Addresses...)
@@ -154,22 +157,22 @@ func (p *Provider) LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fle
 	if err != nil {
 		return region.Wrap(op, err)
 	}
+	var leaving *host
 	others := false
-	there := false
 	for _, h := range got.hosts {
 		if !endpoint.Leads(&h.machine) {
 			continue
 		}
 		if h.machine.Name == name && (id == "" || h.machine.ProviderID == id) {
-			there = true
+			leaving = h
 		} else {
 			others = true
 		}
 	}
-	if !got.name.ours || !there || !others {
+	if !got.name.ours || leaving == nil || !others {
 		return nil
 	}
-	rest := got.servers(name)
+	rest := without(got.servers(name), leaving.Addresses)
 	if len(rest) == 0 {
 		return fleet.Errorf(fleet.Conflict, op, "no other server has an address yet")
 	}
@@ -185,8 +188,12 @@ func (o *observation) leave(ctx context.Context, h *host) error {
 	if !o.name.ours {
 		return nil
 	}
-	rest := slices.DeleteFunc(slices.Clone(o.name.Addresses), func(a string) bool { return slices.Contains(h.Addresses, a) })
-	return o.lead(ctx, rest)
+	return o.lead(ctx, without(o.name.Addresses, h.Addresses))
+}
+
+// without returns those of all that are not among some.
+func without(all, some []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(a string) bool { return slices.Contains(some, a) })
 }
 
 // RemoveShared implements driver.Driver.

@@ -567,6 +567,28 @@ func TestRestoredDatabase(t *testing.T) {
 	})
 }
 
+// TestNameOfALostServer: the name of a cluster leads to a server that runs and that MAAS does not know any more.
+func TestNameOfALostServer(t *testing.T) {
+	within(t, 2, func(w *world) {
+		name := w.ready(&w.c).Endpoint.Host
+		m := w.server(&w.c, "cp-0")
+		w.observe(&w.c)
+		w.Change(systemID(m.ProviderID), func(m *maastest.Machine, _ *maastest.Host) {
+			m.Status, m.Owner, m.Annotations = maastest.Ready, "", nil
+		})
+		time.Sleep(settle)
+		if got := w.observe(&w.c); !machineOf(got, "cp-0").Silent || len(got.Upkeep) > 0 {
+			w.Errorf("the cluster is %+v", got)
+		}
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &w.c); err != nil {
+			w.Error(err)
+		}
+		if got, _, _ := w.Lookup(name); !slices.Equal(got, m.Addresses) {
+			w.Errorf("the name leads to %v, want %v", got, m.Addresses)
+		}
+	})
+}
+
 // TestLostDatabase: MAAS has no machines any more. Those that ran are shown until people say that they are gone.
 func TestLostDatabase(t *testing.T) {
 	within(t, 1, func(w *world) {
