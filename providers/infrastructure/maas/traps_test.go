@@ -269,6 +269,13 @@ func TestAnotherDomain(t *testing.T) {
 			w.Errorf("the endpoint is %v, and was %v", got, first)
 		}
 		w.server(&w.c, "cp-0")
+		w.c.Residence.ControlPlane, w.c.Residence.Endpoint = fleet.InitializedOnce, first
+		if got, err := w.p.Observe(w.Context(), &w.c); err != nil || got.Endpoint != first || !got.Ready {
+			w.Errorf("the cluster that knows its endpoint is %+v, %v", got, err)
+		}
+		if err := w.p.LeaveEndpoint(w.Context(), &w.c, "cp-0", ""); err != nil {
+			w.Error(err)
+		}
 		if got, _, _ := w.Lookup(first.Host); len(got) != 1 {
 			w.Errorf("the name leads to %v", got)
 		}
@@ -574,8 +581,9 @@ func TestNameOfALostServer(t *testing.T) {
 		m := w.server(&w.c, "cp-0")
 		w.observe(&w.c)
 		w.Change(systemID(m.ProviderID), func(m *maastest.Machine, _ *maastest.Host) {
-			m.Status, m.Owner, m.Annotations = maastest.Ready, "", nil
+			m.Status, m.Owner, m.Annotations, m.IP = maastest.Ready, "", nil, ""
 		})
+		w.Point(name, m.Addresses...) // in the backup it had them
 		time.Sleep(settle)
 		if got := w.observe(&w.c); !machineOf(got, "cp-0").Silent || len(got.Upkeep) > 0 {
 			w.Errorf("the cluster is %+v", got)

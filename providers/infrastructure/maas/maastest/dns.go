@@ -75,6 +75,17 @@ func (r *Region) AddName(fqdn string, addresses ...string) error {
 	return err
 }
 
+// Point lets people make a name lead to addresses.
+func (r *Region) Point(fqdn string, addresses ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.database.names {
+		if n.fqdn() == fqdn {
+			r.point(n, url.Values{"ip_addresses": addresses})
+		}
+	}
+}
+
 func (r *Region) show(n *name) map[string]any {
 	ips, records := []any{}, []any{}
 	for _, ip := range r.addressesOf(n) {
