@@ -82,10 +82,11 @@ func (p *Provider) stateOf(h *host, at time.Time) {
 		if at.Sub(f.Created) > p.o.Settle && !p.deciding.Locked(h.SystemID) {
 			f.State, f.Message = fleet.MachineFailed, "the host was claimed, and its deployment did not begin"
 		}
-	case region.Deploying:
+	case region.Deploying, region.Deployed:
 		f.State = fleet.MachinePending
-	case region.Deployed:
-		f.State = fleet.MachineRunning
+		if h.State == region.Deployed {
+			f.State = fleet.MachineRunning
+		}
 		if h.OSystem == "" { // MAAS forgets it when a release begins
 			f.State, f.Interrupted = fleet.MachineDeleting, true
 			f.Message = cmp.Or(f.Message, "MAAS could not switch the host off when it released it")

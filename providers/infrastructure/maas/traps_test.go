@@ -105,6 +105,27 @@ func TestReleaseFails(t *testing.T) {
 	})
 }
 
+// TestReleaseOfADeploymentFails: the same, of a machine that is being deployed.
+func TestReleaseOfADeploymentFails(t *testing.T) {
+	within(t, 1, func(w *world) {
+		w.c.Workers[0].Infrastructure = w.template("md-0", func(s *api.MaasMachineSpec) { s.EraseDisks = api.EraseNever })
+		w.ready(&w.c)
+		if err := w.p.CreateMachine(w.Context(), "op", request(&w.c, "m-0")); err != nil {
+			w.Fatal(err)
+		}
+		w.each(func(h *maastest.Host) { h.NoBMC = true })
+		if err := w.p.DeleteMachine(w.Context(), "op", &w.c, "m-0", ""); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(settle)
+		if got := machineOf(w.observe(&w.c), "m-0"); got.State != fleet.MachineDeleting || !got.Interrupted {
+			w.Errorf("after a release that failed the machine is %+v", got)
+		}
+		w.each(func(h *maastest.Host) { h.NoBMC = false })
+		w.remove(&w.c, "m-0")
+	})
+}
+
 // TestErasureFails: the machine stays in deletion, and is released when people changed how.
 func TestErasureFails(t *testing.T) {
 	within(t, 1, func(w *world) {
