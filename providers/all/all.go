@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/providers/hosted/external"
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/inmemory"
+	"fairlead.dev/providers/infrastructure/maas"
 	"fairlead.dev/providers/infrastructure/metal3"
 	"fairlead.dev/providers/infrastructure/openstack"
 	"fairlead.dev/providers/infrastructure/vsphere"
@@ -26,6 +27,7 @@ func Factories() []providers.Factory {
 	return []providers.Factory{
 		hosts.Factory(),
 		inmemory.Factory(),
+		maas.Factory(),
 		metal3.Factory(),
 		openstack.Factory(),
 		vsphere.Factory(),

@@ -13,7 +13,7 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"hosts", "inmemory", "metal3", "openstack", "vsphere"}, r.Names()); d != "" {
+	if d := cmp.Diff([]string{"hosts", "inmemory", "maas", "metal3", "openstack", "vsphere"}, r.Names()); d != "" {
 		t.Errorf("names: %s", d)
 	}
 	var kinds []string
@@ -23,6 +23,7 @@ func TestRegistry(t *testing.T) {
 	if d := cmp.Diff([]string{
 		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachine", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
 		"inmemory InClusterIPPool", "inmemory GlobalInClusterIPPool", "inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate", "inmemory DevMachine", "inmemory DevMachinePool",
+		"maas MaasCluster", "maas MaasClusterTemplate", "maas MaasMachine", "maas MaasMachineTemplate",
 		"metal3 Metal3Cluster", "metal3 Metal3ClusterTemplate", "metal3 Metal3MachineTemplate", "metal3 Metal3DataTemplate", "metal3 IPPool", "metal3 BareMetalHost",
 		"metal3 HostFirmwareSettings", "metal3 HostFirmwareComponents", "metal3 Metal3RemediationTemplate", "metal3 InClusterIPPool", "metal3 GlobalInClusterIPPool",
 		"openstack OpenStackCluster", "openstack OpenStackClusterTemplate", "openstack OpenStackMachineTemplate", "openstack OpenStackMachine",

@@ -39,6 +39,8 @@ func TestDraftsFit(t *testing.T) {
 		"vSphere":                {"vsphere", 90_000, "cloud-config", "49149 is the limit"},
 		"Metal3, small":          {"metal3", 1_000_000, "cloud-config", ""},
 		"Metal3":                 {"metal3", 1_200_000, "cloud-config", "1048576 is the limit"},
+		"MAAS, small":            {"maas", 1_200_000, "cloud-config", ""},
+		"MAAS, Ignition":         {"maas", 10, "ignition", "images of MAAS read cloud-config"},
 		"hosts":                  {"hosts", 1_200_000, "cloud-config", ""},
 		"hosts, Ignition":        {"hosts", 10, "ignition", "hosts take cloud-config"},
 		"the in-memory cloud":    {"inmemory", 1_200_000, "cloud-config", ""},

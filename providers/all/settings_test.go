@@ -50,6 +50,12 @@ func TestSettings(t *testing.T) {
 			"retry":  {wrong("", "2m"), wrong("0", "-1s", "x"), metal3},
 			"rate":   {wrong("", "0.5", "20"), wrong("0", "-2", "NaN", "many"), metal3},
 		},
+		"maas": {
+			"tick":   {wrong("", "10s"), wrong("0s", "-1s", "5", "soon"), metal3},
+			"settle": {wrong("", "75s"), wrong("0", "-1s", "x"), metal3},
+			"relist": {wrong("", "5m"), wrong("0", "-1s", "x"), metal3},
+			"rate":   {wrong("", "0.5", "20"), wrong("0", "-2", "NaN", "many"), metal3},
+		},
 		"hosts": {
 			"tick":         {wrong("", "5s"), wrong("0s", "-1s", "5", "soon"), hosts},
 			"settle":       {wrong("", "25s"), wrong("0", "-1s", "x"), hosts},
@@ -101,7 +107,7 @@ var update = flag.Bool("update", false, "rewrite the tables of settings in the R
 // TestSettingsInREADMEs: the table of settings in the README of a provider says what the help says.
 func TestSettingsInREADMEs(t *testing.T) {
 	table := regexp.MustCompile(`(?m)^\| setting \| what it is \| default \|\n(\|.*\n)*`)
-	for _, name := range []string{"hosts", "inmemory", "metal3", "openstack", "vsphere"} {
+	for _, name := range []string{"hosts", "inmemory", "maas", "metal3", "openstack", "vsphere"} {
 		file := filepath.Join("..", "infrastructure", name, "README.md")
 		text, err := os.ReadFile(file)
 		if err != nil {

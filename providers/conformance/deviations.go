@@ -19,6 +19,11 @@ func Deviations() map[string]map[string]string {
 			"PlaceIsShared":    "the provider asks one cloud: no cluster of it is elsewhere",
 			"UserDataTooLarge": "the cloud takes what one request may hold, 4 MiB, and no limit of its own",
 		},
+		"maas": {
+			"FailedRequest":      "a request for a machine is refused at once, or leaves a claim: see FailedMachine",
+			"RememberedPlace":    "a region is one place, and Git leads a cluster to one: TestRestoredDatabase has what is remembered of machines there",
+			"AddressIsGivenOnce": "MAAS gives the addresses of its subnets, none twice, and Fairlead gives none",
+		},
 		"metal3": {
 			"EndpointServes":             byTurns,
 			"FailedRequest":              "a host is claimed by one request, which Ironic refuses at once, and what fails afterwards the machine tells: see FailedMachine",

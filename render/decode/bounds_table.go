@@ -1286,6 +1286,19 @@ func boundsTable() map[string]section {
 		"infrastructure/inmemory.Provisioning": {
 			"startupDuration": {required: true},
 		},
+		"infrastructure/maas/api.APIEndpoint": {
+			"host": {required: true},
+			"port": {required: true},
+		},
+		"infrastructure/maas/api.MaasClusterSpec": {
+			"dnsDomain": {required: true, least: 1},
+		},
+		"infrastructure/maas/api.MaasMachineSpec": {
+			"image":       {required: true, least: 1},
+			"minCPU":      {required: true, low: new(int64(0))},
+			"minDiskSize": {low: new(int64(0))},
+			"minMemory":   {required: true, low: new(int64(0))},
+		},
 		"infrastructure/metal3/api.APIEndpoint@v1beta1": {
 			"host": {required: true},
 			"port": {required: true},
@@ -2067,6 +2080,10 @@ func boundsTable() map[string]section {
 			"kind": {required: true},
 			"name": {required: true},
 		},
+		"kinds.BareTemplate[infrastructure/maas/api.MaasMachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
 		"kinds.BareTemplate[infrastructure/metal3/api.Metal3RemediationSpec]": {
 			"template":      {required: true},
 			"template.spec": {required: true},
@@ -2098,6 +2115,8 @@ func boundsTable() map[string]section {
 		"kinds.Object[infrastructure/inmemory.DevClusterSpec]":           {},
 		"kinds.Object[infrastructure/inmemory.DevMachinePoolSpec]":       {},
 		"kinds.Object[infrastructure/inmemory.DevMachineSpec]":           {},
+		"kinds.Object[infrastructure/maas/api.MaasClusterSpec]":          {},
+		"kinds.Object[infrastructure/maas/api.MaasMachineSpec]":          {},
 		"kinds.Object[infrastructure/metal3/api.Metal3ClusterSpec]":      {},
 		"kinds.Object[infrastructure/metal3/api.Metal3DataTemplateSpec]": {},
 		"kinds.Object[infrastructure/metal3/api.Metal3MachineTemplateSpec]": {
@@ -2176,6 +2195,7 @@ func boundsTable() map[string]section {
 		},
 		"kinds.Object[infrastructure/vsphere/api.v1beta1FailureDomainSpec]":                   {},
 		"kinds.Object[infrastructure/vsphere/api.v1beta1MachineSpec]":                         {},
+		"kinds.Object[kinds.BareTemplate[infrastructure/maas/api.MaasMachineSpec]]":           {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.Metal3RemediationSpec]]":   {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1ClusterSpec]]":      {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1RemediationSpec]]":  {},

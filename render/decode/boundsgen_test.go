@@ -88,7 +88,7 @@ func (s *crdSchema) entries(t *testing.T) *crdSchema {
 func readDefinitions(t *testing.T) map[string]map[string]*crdSchema {
 	t.Helper()
 	out := map[string]map[string]*crdSchema{}
-	for _, project := range []string{"capi", "capo", "capm3", "capv"} {
+	for _, project := range []string{"capi", "capo", "capm3", "capmaas", "capv"} {
 		files, err := filepath.Glob(filepath.Join(needs.Corpus(t, "crds", project), "*.yaml"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no definitions of %s: %v", project, err)

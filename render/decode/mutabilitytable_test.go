@@ -124,6 +124,12 @@ func otherAnswers() map[string]string {
 		"InClusterIPPool spec":       nextFloat,
 		"GlobalInClusterIPPool spec": nextFloat,
 
+		"MaasCluster spec.controlPlaneEndpoint": answerTo("Cluster.Endpoint", ""),
+		"MaasCluster spec.dnsDomain":            "next cluster: one that has a name keeps it",
+		"MaasCluster spec.failureDomains":       placed,
+		"MaasCluster spec.lxdConfig":            "nothing: only false is accepted",
+		"MaasCluster spec.virtualIP":            servers,
+
 		"HostCluster spec.controlPlaneEndpoint":      answerTo("Cluster.Endpoint", ""),
 		"HostCluster spec.loadBalancer":              "in place: the load balancer moves to the host, and the former one is released",
 		"HostCluster spec.virtualIP":                 servers,

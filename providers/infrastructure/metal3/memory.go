@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 )
 
 // remembered are the machines that ran when the cluster was last looked at: their tags, by the
 // name of the node of their host. It is what a database that was lost is made again from.
-type remembered map[string]map[string]string
+type remembered = driver.Remembered
 
 // hostsPrefix is what the id of the hosts of a cluster among its places begins with; the id of their
 // Ironic follows.
@@ -21,17 +22,7 @@ func hostsOf(at fleet.Place) string { return hostsPrefix + at.ID }
 // remember reads what is remembered of c in the Ironic at. People say that it is gone by
 // fleet.ForgetPlaceAnnotation.
 func remember(c *fleet.Cluster, at fleet.Place) (remembered, error) {
-	for _, p := range c.OtherPlaces() {
-		if p.ID != hostsOf(at) {
-			continue
-		}
-		out := make(remembered)
-		if err := json.Unmarshal([]byte(p.Access), &out); err != nil {
-			return nil, fleet.Errorf(fleet.Conflict, "read which machines were on "+p.ID, "the status branch has no such list (if they are gone permanently, annotate the Cluster with %s: %s)", fleet.ForgetPlaceAnnotation, p.ID)
-		}
-		return out, nil
-	}
-	return nil, nil
+	return driver.Remember(c, hostsOf(at))
 }
 
 // elsewhere returns what other clusters of c's namespace remember, in whatever Ironic: a BareMetalHost is
@@ -60,10 +51,4 @@ func (o *observation) rememberedElsewhere(name string) string {
 		return "machine " + tags[fleet.TagMachine] + " of cluster " + tags[fleet.TagCluster]
 	}
 	return ""
-}
-
-// seen returns r as a place of the cluster, which is in the Ironic at.
-func (r remembered) seen(at fleet.Place) fleet.PlaceSeen {
-	text, _ := json.Marshal(r) // strings can always be written
-	return fleet.PlaceSeen{Place: fleet.Place{ID: hostsOf(at), Access: string(text)}, Used: true, Named: true}
 }

@@ -47,7 +47,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	driver.SortMachines(out.Machines)
 	fleet.SortHosts(out.Hosts)
 	if len(running) > 0 {
-		out.Places = append(out.Places, running.seen(got.at))
+		out.Places = append(out.Places, running.Seen(hostsOf(got.at)))
 	}
 	if (machines{p}).Exists(c, got) {
 		out.Exists, out.Endpoint, out.Places[0].Used = true, endpoint.Wanted(c), true

@@ -1,0 +1,74 @@
+package maas
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/infrastructure/maas/region"
+)
+
+// memoryID returns the id of the machines of a cluster among its places.
+func (s *site) memoryID() string { return "machines of " + s.place().ID }
+
+// remember adds the machines that ran when the cluster was last observed, and that MAAS does not list for
+// it, although they may run: its database was restored or lost, or the account is another one.
+func (o *observation) remember(ctx context.Context) error {
+	memory, err := driver.Remember(o.cluster, o.memoryID())
+	if err != nil {
+		return err
+	}
+	for i := range o.listing.machines {
+		delete(memory, o.listing.machines[i].SystemID) // one that lost its tags is listed, too
+	}
+	if len(memory) == 0 {
+		return nil
+	}
+	ids := slices.Sorted(maps.Keys(memory))
+	shown, err := o.client.Machines(ctx, region.Filter{IDs: ids})
+	if err != nil {
+		return region.WrapLook("look for machines that ran", err)
+	}
+	for _, id := range ids {
+		i := slices.IndexFunc(shown, func(m region.Machine) bool { return m.SystemID == id })
+		m := region.Machine{SystemID: id}
+		why := fmt.Sprintf("MAAS does not show it to user %s", o.listing.user.Name)
+		if i >= 0 {
+			m = shown[i]
+			if m.Power == region.Off || m.Owner != "" { // it was released, and perhaps given to somebody else
+				continue
+			}
+			why = fmt.Sprintf("it is %s in MAAS, and its power is %s (if nothing of the cluster runs there, switch it off)", m.StateName, cmp.Or(m.Power, "unknown"))
+		}
+		o.hosts = append(o.hosts, o.lostHost(m, memory[id], why))
+	}
+	return nil
+}
+
+// lostHost returns the host of a machine that is remembered alone.
+func (o *observation) lostHost(m region.Machine, tags map[string]string, why string) *host {
+	h := &host{Machine: m, tags: tags, machine: fleet.MachineFromTags(tags), lost: true}
+	f := &h.machine
+	f.ProviderID, f.FailureDomain, f.Created = providerIDOf(m.SystemID, tags), tags[tagZone], createdOf(tags)
+	f.State, f.Silent = fleet.MachineRunning, true
+	f.Message = fmt.Sprintf("%s had the machine: %s; if it is gone permanently, annotate the Cluster with %s: %s", h, why, fleet.ForgetPlaceAnnotation, o.memoryID())
+	return h
+}
+
+// memory returns the machines that run, or may, as a place of the cluster.
+func (o *observation) memory() []fleet.PlaceSeen {
+	running := make(driver.Remembered)
+	for _, h := range o.hosts {
+		if h.lost || h.Machine.State == region.Deployed {
+			running[h.SystemID] = h.tags
+		}
+	}
+	if len(running) == 0 {
+		return nil
+	}
+	return []fleet.PlaceSeen{running.Seen(o.memoryID())}
+}

@@ -1,0 +1,57 @@
+package maas
+
+import (
+	"context"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/endpoint"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/infrastructure/maas/region"
+)
+
+// Observe implements providers.Infrastructure.
+func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	got, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return fleet.Infrastructure{}, region.WrapLook("observe "+c.Key.String(), err)
+	}
+	out := fleet.Infrastructure{FailureDomains: got.failureDomains(), Places: []fleet.PlaceSeen{{Place: got.place(), Named: true}}}
+	for _, h := range got.hosts {
+		out.Machines = append(out.Machines, h.machine)
+		if what := (keeper{p, got}).Next(h); what != "" {
+			out.Upkeep = append(out.Upkeep, what)
+		}
+	}
+	driver.SortMachines(out.Machines)
+	out.Places = append(out.Places, got.memory()...)
+	if (machines{p}).Exists(c, got) {
+		out.Exists, out.Places[0].Used = true, true
+		out.Endpoint = endpoint.Wanted(c)
+		if out.Endpoint.Host == "" {
+			out.Endpoint.Host = got.name.fqdn
+		}
+		out.Message = got.name.missing()
+		out.Ready = out.Message == ""
+	}
+	if out.Ready && got.name.ours && !slices.Equal(got.name.Addresses, got.servers("")) {
+		out.Upkeep = append(out.Upkeep, "update the addresses of "+got.name.fqdn)
+	}
+	slices.Sort(out.Upkeep)
+	out.Drift = slices.Clone(out.Upkeep)
+	return out, nil
+}
+
+// failureDomains returns the zones that machines may be in: those of Git, or all.
+func (o *observation) failureDomains() []fleet.FailureDomain {
+	zones := o.spec.FailureDomains
+	if len(zones) == 0 {
+		zones = o.listing.zones
+	}
+	var out []fleet.FailureDomain
+	for _, z := range slices.Sorted(slices.Values(zones)) {
+		out = append(out, fleet.FailureDomain{Name: z, ControlPlane: true})
+	}
+	return out
+}
