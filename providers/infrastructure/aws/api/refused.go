@@ -71,7 +71,7 @@ func refusedOfMachine(at string) map[string]string {
 		at + "elasticIpPool":                   "addresses are not taken from pools yet: with publicIP the machine has an address of Amazon",
 		at + "networkInterfaces":               "each machine of a template would have the same interface: leave it out, and name subnet and additionalSecurityGroups",
 		at + "ignition.proxy":                  "an instance has its configuration as user data, and fetches nothing: put the proxy into the Ignition configuration",
-		at + "ignition.tls":                    "an instance has its configuration as user data, and fetches nothing: put the authorities into the Ignition configuration",
+		at + "ignition.tls":                    "an instance has its configuration as user data, and fetches nothing: put the CA certificates into the Ignition configuration",
 		at + "rootVolume.deviceName":           "the image says which device is the root: leave it out",
 	}
 }
