@@ -408,3 +408,33 @@ func (c *Cloud) over(k Kind) bool {
 	}
 	return n >= c.limit(k)
 }
+
+// AddServiceBalancer adds a classic load balancer that a controller of Kubernetes made for a Service, with a
+// security group of its own.
+func (c *Cloud) AddServiceBalancer(vpc, name string, tags map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var subnet string
+	for _, s := range c.all(Subnets) {
+		if s.Attr["vpcId"] == vpc {
+			subnet = s.ID
+		}
+	}
+	g := c.add(Groups, map[string]string{"vpcId": vpc, "groupName": "k8s-elb-" + name}, maps.Clone(tags))
+	b := c.addNamed(ClassicOnes, "classic/"+name, map[string]string{"name": name, "dns": name, "scheme": "internet-facing", "vpcId": vpc}, maps.Clone(tags))
+	b.Sets["subnets"], b.Sets["groups"] = []string{subnet}, []string{g.ID}
+	c.plug(b, "ELB "+name)
+}
+
+// AddInterface adds a network interface of somebody else to a VPC.
+func (c *Cloud) AddInterface(vpc, description string) (id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.all(Subnets) {
+		if s.Attr["vpcId"] == vpc {
+			id = c.add(Interfaces, map[string]string{"vpcId": vpc, "subnetId": s.ID, "description": description}, nil).ID
+			break
+		}
+	}
+	return id
+}
