@@ -288,7 +288,7 @@ func (v *view) lead(d *decision) {
 	var want []string
 	for _, m := range v.machines() {
 		id := instanceID(m.ProviderID)
-		if m.Damaged == "" && endpoint.Leads(&m) && m.State == fleet.MachineRunning && !v.p.leaving.Has(id) {
+		if m.Damaged == "" && endpoint.Leads(&m) && m.State == fleet.MachineRunning && !v.p.left(id) {
 			want = append(want, id)
 		}
 	}

@@ -451,3 +451,59 @@ func TestBuckets(t *testing.T) {
 		}
 	})
 }
+
+// TestFailedGateway: a NAT gateway that fails is told, and another takes its place.
+func TestFailedGateway(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		for len(w.cloud.Things(awstest.NATs)) == 0 {
+			if err := w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster); err != nil {
+				w.Fatal(err)
+			}
+			time.Sleep(tick)
+		}
+		failed := w.cloud.Things(awstest.NATs)[0].ID
+		w.cloud.Edit(failed, func(n *awstest.Thing) {
+			n.Attr["state"], n.Attr["failureMessage"] = "failed", "Network has no Internet gateway attached"
+		})
+		if got := w.observe(); !strings.Contains(got.Message, failed+" failed: Network has no Internet gateway attached") {
+			t.Errorf("it says %q", got.Message)
+		}
+		w.settle()
+		if n, ok := w.cloud.Thing(failed); ok && n.Attr["state"] != "deleted" {
+			t.Errorf("the one that failed is %s", n.Attr["state"])
+		}
+	})
+}
+
+// TestAnotherAccount: a cluster that was seen in an account is looked for in no other.
+func TestAnotherAccount(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		place := w.settle().Places[0].Place
+		w.cluster.Residence = fleet.Residence{Provider: "aws", Places: []fleet.Place{place}}
+		w.settle()
+		w.cluster.Residence.Places = []fleet.Place{{ID: "account 210987654321 in eu-central-1"}}
+		_, err := w.provider.Observe(w.Context(), &w.cluster)
+		wantKind(t, "Observe", err, fleet.Unauthorized, "it is in account 210987654321 in eu-central-1")
+	})
+}
+
+// TestSameName: clusters of one name in two fleets and two namespaces share nothing.
+func TestSameName(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		mine := len(w.cloud.Contents())
+		for _, other := range []struct {
+			fleet     fleet.ID
+			namespace string
+		}{{"fleet-b", "prod"}, {"fleet-a", "test"}} {
+			o := *w
+			o.cluster.Fleet, o.cluster.Key.Namespace = other.fleet, other.namespace
+			o.settle()
+			o.mustCreate("m-0", o.cluster.Workers[0], "")
+			o.dismantle("m-0")
+		}
+		if got := w.settle(); !got.Ready || len(w.cloud.Contents()) != mine {
+			t.Errorf("ready %t, %d things, want %d as before", got.Ready, len(w.cloud.Contents()), mine)
+		}
+	})
+}

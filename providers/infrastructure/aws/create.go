@@ -84,7 +84,7 @@ func (p *Provider) run(ctx context.Context, o snapshot.Owner, v *view, spec *api
 		case kind == fleet.Unanswered:
 			p.tried.Note(o, s.ID)
 			return err
-		case kind == fleet.Exhausted && !strings.Contains(err.Error(), "LimitExceeded"), cloud.Is(err, "Unsupported"):
+		case cloud.IsOfZone(err):
 			p.tried.Forget(o)
 			refused = err
 			tried = append(tried, s.Zone)
@@ -142,6 +142,10 @@ func clientToken(op fleet.OperationID, origin fleet.Origin, subnet string, forme
 	return hex.EncodeToString(sum[:])
 }
 
+// mostTags is how many tags a thing of AWS has at most.
+// Source: EC2 user guide, "Tag restrictions".
+const mostTags = 50
+
 // instance returns the parameters of RunInstances that are the same in all subnets.
 // Source: EC2 API reference, RunInstances.
 func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest, op fleet.OperationID, boot bootstrap) (url.Values, error) {
@@ -154,6 +158,9 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 		return nil, err
 	}
 	tags := ofMachine(v, r.Tags(op), r.Name, spec.AdditionalTags)
+	if len(tags) > mostTags {
+		return nil, fleet.Errorf(fleet.Invalid, "tag the instance", "with additionalTags of the cluster and of the machine it has %d tags, and AWS takes %d (leave some out)", len(tags), mostTags)
+	}
 	form := cloud.Tagged(tags, "instance", "volume", "network-interface")
 	set := func(key, value string) {
 		if value != "" {

@@ -165,6 +165,13 @@ func (p machines) Remove(ctx context.Context, what string, c *fleet.Cluster, v *
 // machine within that time, or it decided otherwise.
 const leavingFor = 15 * time.Minute
 
+// left reports whether an instance left the endpoint recently. An agent that starts knows of none: it leads the endpoint
+// to them until it removes them.
+func (p *Provider) left(id string) bool {
+	p.leaving.ForgetIf(func(_ string, since time.Time) bool { return time.Since(since) > leavingFor })
+	return p.leaving.Has(id)
+}
+
 // LeaveEndpoint implements providers.EndpointKeeper.
 func (p *Provider) LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
 	op := "lead the endpoint away from machine " + c.Key.Namespace + "/" + string(name)
@@ -185,14 +192,13 @@ func (p *Provider) LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fle
 // leave leads the endpoint away from a server, once it leads to each one that stays. Where everything is to go,
 // nothing has to.
 func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, v *view, m fleet.Machine) error {
-	p.leaving.ForgetIf(func(_ string, since time.Time) bool { return time.Since(since) > leavingFor })
 	if m.Role != fleet.RoleControlPlane || c.Delete || !v.makesBalancer() {
 		return nil
 	}
 	leaves := instanceID(m.ProviderID)
 	var stay []string
 	for _, o := range v.machines() {
-		if id := instanceID(o.ProviderID); id != leaves && o.Role == fleet.RoleControlPlane && o.State == fleet.MachineRunning && o.Damaged == "" && !p.leaving.Has(id) {
+		if id := instanceID(o.ProviderID); id != leaves && o.Role == fleet.RoleControlPlane && o.State == fleet.MachineRunning && o.Damaged == "" && !p.left(id) {
 			stay = append(stay, id)
 		}
 	}

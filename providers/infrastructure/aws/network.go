@@ -336,6 +336,9 @@ func (v *view) nat(d *decision, zone string, public cloud.Subnet) *cloud.NAT {
 	of := func(tags cloud.Tags) bool { return tags[partTag] == part }
 	for i := range v.nats {
 		n := &v.nats[i]
+		if of(n.Tags) {
+			v.found(part)
+		}
 		switch {
 		case !of(n.Tags) || n.State == "deleting":
 		case n.State == "available":
@@ -362,12 +365,18 @@ func (v *view) nat(d *decision, zone string, public cloud.Subnet) *cloud.NAT {
 	case i >= 0:
 		a := v.addresses[i]
 		v.found("address-" + zone)
+		if v.awaits(part) {
+			d.wait("NAT gateway in " + zone + " was asked for, and does not show yet")
+			return nil
+		}
 		d.add(step{what: "create NAT gateway in " + zone, essential: true, do: func(ctx context.Context) error {
-			made, err := v.place.CreateNAT(ctx, public.ID, a.ID, digest("nat", public.ID, a.ID), v.shared(part, part, nil))
-			if err == nil {
-				v.nats = append(v.nats, made)
-			}
-			return err
+			return v.ask(part, func() error {
+				made, err := v.place.CreateNAT(ctx, public.ID, a.ID, v.shared(part, part, nil))
+				if err == nil {
+					v.nats = append(v.nats, made)
+				}
+				return err
+			})
 		}})
 	case slices.ContainsFunc(v.addresses, func(a cloud.Address) bool { return of(a.Tags) }):
 		d.wait("the address of the NAT gateway in " + zone + " is still in use")

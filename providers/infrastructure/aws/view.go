@@ -64,6 +64,9 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if err != nil {
 		return nil, err
 	}
+	if err := sameAccount(ctx, c, place); err != nil {
+		return nil, err
+	}
 	p.watch.Looked(snapshot.OwnerOf(c), []*cloud.Place{place})
 	s, err := place.Snapshot(ctx, o)
 	if err != nil {
@@ -83,6 +86,20 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 		}
 	}
 	return v, nil
+}
+
+// sameAccount refuses another account or region than the one that c was seen in: what is there would be taken for
+// gone.
+func sameAccount(ctx context.Context, c *fleet.Cluster, place *cloud.Place) error {
+	was := c.Residence.Place().ID
+	if was == "" || c.Residence.Provider != api.ProviderName {
+		return nil
+	}
+	id, err := place.ID(ctx)
+	if err != nil || id == was {
+		return err
+	}
+	return fleet.Errorf(fleet.Unauthorized, "find the account of "+c.Key.String(), "its identityRef and region lead to %s, and it is in %s (bring back credentials of that account; a cluster cannot move)", id, was)
 }
 
 // sort finds what is of the cluster in the listing.

@@ -23,7 +23,7 @@ var (
 // The bounds of tags. Fairlead's own and those of Kubernetes take some of the 50 of AWS.
 // Source: EC2 user guide, "Tag your Amazon EC2 resources"; CAPA, api/v1beta2/tags.go.
 const (
-	maxTags     = 30
+	maxTags     = 40
 	maxTagKey   = 128
 	maxTagValue = 256
 )

@@ -94,6 +94,14 @@ func isNotFound(code string) bool {
 	return strings.Contains(code, "NotFound") || code == "Gateway.NotAttached" || code == "InvalidAssociationID.NotFound"
 }
 
+// IsOfZone reports whether err says that a zone cannot have an instance that another one may have.
+func IsOfZone(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.Code == "Unsupported" || ofZone.MatchString(e.Code))
+}
+
+var ofZone = regexp.MustCompile(`^(Insufficient.*Capacity.*|InsufficientFreeAddressesInSubnet|UnfulfillableCapacity|ReservationCapacityExceeded|SpotMaxPriceTooLow)$`)
+
 // A class is a kind of errors, by their codes.
 type class struct {
 	kind  fleet.ErrorKind

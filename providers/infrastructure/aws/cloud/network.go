@@ -80,12 +80,12 @@ func (c *Client) ReleaseAddress(ctx context.Context, id string) error {
 	return gone(c.query(ctx, ec2, "ReleaseAddress", url.Values{"AllocationId": {id}}, nil))
 }
 
-// CreateNAT makes a NAT gateway. The same token makes it once.
-func (c *Client) CreateNAT(ctx context.Context, subnet, address, token string, tags Tags) (NAT, error) {
+// CreateNAT makes a NAT gateway. An address has one at most.
+func (c *Client) CreateNAT(ctx context.Context, subnet, address string, tags Tags) (NAT, error) {
 	var got struct {
 		NAT NAT `xml:"natGateway"`
 	}
-	err := c.query(ctx, ec2, "CreateNatGateway", tagged(url.Values{"SubnetId": {subnet}, "AllocationId": {address}, "ClientToken": {token}}, "natgateway", tags), &got)
+	err := c.query(ctx, ec2, "CreateNatGateway", tagged(url.Values{"SubnetId": {subnet}, "AllocationId": {address}}, "natgateway", tags), &got)
 	got.NAT.Tags = got.NAT.Set.tags()
 	return got.NAT, err
 }
