@@ -55,7 +55,6 @@ func (v *view) endpoint(d *decision, n network, groups map[string]string) {
 		v.createBalancer(d, n, groups)
 		return
 	}
-	v.found("apiserver")
 	d.endpoint = v.endpointAt(b.DNS)
 	if known := endpoint.Known(v.c).Host; known != "" && known != b.DNS {
 		d.fault(fleet.Errorf(fleet.Conflict, "keep the endpoint", "machines know the API server at %s, and load balancer %s is %s (make another cluster)", known, b.Name, b.DNS))

@@ -507,3 +507,82 @@ func TestSameName(t *testing.T) {
 		}
 	})
 }
+
+// TestSameZoneAgain: a machine whose request got no answer is asked for in that zone again, though another has fewer
+// machines by then.
+func TestSameZoneAgain(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		end := w.cloud.Inject(awstest.Fault{Action: "RunInstances", Times: 1, Cut: awstest.Before})
+		wantKind(t, "a lost request", w.create("m-0", w.cluster.Workers[0], ""), fleet.Unanswered)
+		end()
+		w.mustCreate("m-1", w.cluster.Workers[0], "")
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		if zone := w.instances()["m-0"].Attr["zone"]; zone != "eu-central-1a" {
+			t.Errorf("m-0 is in %q", zone)
+		}
+	})
+}
+
+// TestTokenOfTheDead: a token that answers with an instance that ended makes no machine: another is asked for.
+func TestTokenOfTheDead(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		end := w.cloud.Inject(awstest.Fault{Action: "RunInstances", Times: 1, Cut: awstest.After})
+		wantKind(t, "a lost answer", w.create("m-0", w.cluster.Workers[0], ""), fleet.Unanswered)
+		end()
+		w.cloud.Reclaim(w.instances()["m-0"].ID, "Server.InternalError: Internal error on launch")
+		w.mustCreate("m-0", w.cluster.Workers[0], "") // what ended does not show yet
+		if w.instances()["m-0"].ID == "" {
+			t.Error("there is no machine")
+		}
+	})
+}
+
+// TestDamagedIsKept: what is not certain to be the machine is not terminated.
+func TestDamagedIsKept(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		w.cloud.Edit(w.instances()["m-0"].ID, func(i *awstest.Thing) { delete(i.Tags, "fairlead.dev/role") })
+		time.Sleep(settle)
+		wantKind(t, "DeleteMachine", w.provider.DeleteMachine(w.Context(), "op", &w.cluster, "m-0", ""), fleet.Conflict, "fairlead.dev/role is missing")
+		if w.instances()["m-0"].ID == "" {
+			t.Error("it was terminated")
+		}
+	})
+}
+
+// TestNothingTwice: what was asked for and does not show yet is not asked for again.
+func TestNothingTwice(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		for range 5 {
+			if err := w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster); err != nil {
+				t.Errorf("EnsureInfrastructure: %v", err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		for kind, most := range map[awstest.Kind]int{awstest.VPCs: 1, awstest.Gateways: 1, awstest.Addresses: 3, awstest.Balancers: 1} {
+			if n := len(w.cloud.Things(kind)); n > most {
+				t.Errorf("%d of %s", n, kind)
+			}
+		}
+		w.settle()
+	})
+}
+
+// TestServicesOfOthers: in a given VPC, load balancers of Services stay: they may be those of another cluster of the
+// same name.
+func TestServicesOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := slowly()
+		vpc, _, _ := c.AddVPC("10.7.0.0/16")
+		w := &world{T: t, cloud: c, provider: newProvider(c.Client()), cluster: newCluster(t, strings.Replace(clusterSpec, "{region", "{network: {vpc: {id: "+vpc+"}}, region", 1), machineSpec)}
+		w.settle()
+		c.AddServiceBalancer(vpc, "theirs", map[string]string{"kubernetes.io/cluster/eu-1": "owned"})
+		w.dismantle()
+		if n := len(c.Things(awstest.ClassicOnes)); n != 1 {
+			t.Errorf("%d load balancers of Services, want that of somebody else", n)
+		}
+	})
+}

@@ -40,7 +40,6 @@ func (v *view) decideGroups(d *decision, n network) map[string]string {
 		part := "group-" + role
 		i := slices.IndexFunc(v.groups, func(g cloud.Group) bool { return g.Tags[partTag] == part })
 		if i >= 0 {
-			v.found(part)
 			ids[role] = v.groups[i].ID
 			mine = append(mine, i)
 			continue

@@ -140,10 +140,10 @@ func (v *view) ownNetwork(d *decision) network {
 		return network{}
 	}
 	vpc := v.vpcs[0]
-	v.found("vpc")
 	for _, twin := range v.vpcs[1:] {
 		if !v.used(twin.ID) {
-			d.add(step{what: "delete VPC " + twin.ID + ", which was made twice", upkeep: true, do: func(ctx context.Context) error { return v.deleteVPC(ctx, twin.ID) }})
+			attached := slices.ContainsFunc(v.gateways, func(g cloud.Gateway) bool { return g.VPC == twin.ID })
+			d.add(step{what: "delete VPC " + twin.ID + ", which was made twice", upkeep: true, blocked: attached, do: func(ctx context.Context) error { return v.deleteVPC(ctx, twin.ID) }})
 		}
 	}
 	if want := v.spec.Network.VPC.CIDRBlock; vpc.CIDR != want {
@@ -271,9 +271,13 @@ func (v *view) gateway(d *decision, vpc string) string {
 		}})
 		return ""
 	}
-	v.found("internet")
 	for _, twin := range v.gateways[1:] {
 		d.add(step{what: "delete internet gateway " + twin.ID + ", which was made twice", upkeep: true, do: func(ctx context.Context) error {
+			if twin.VPC != "" {
+				if err := v.place.DetachGateway(ctx, twin.ID, twin.VPC); err != nil {
+					return err
+				}
+			}
 			err := v.place.DeleteGateway(ctx, twin.ID)
 			if err == nil {
 				v.gateways = slices.DeleteFunc(v.gateways, func(g cloud.Gateway) bool { return g.ID == twin.ID })
@@ -302,7 +306,6 @@ func (v *view) subnet(d *decision, vpc string, want wantedSubnet) *cloud.Subnet 
 			if s.Zone != want.zone {
 				d.cannotFollow("network.subnets", "%s with %s is in %s and not in %s (make another cluster)", s.ID, s.CIDR, s.Zone, want.zone)
 			}
-			v.found(want.part())
 			return s
 		}
 	}
@@ -336,9 +339,6 @@ func (v *view) nat(d *decision, zone string, public cloud.Subnet) *cloud.NAT {
 	of := func(tags cloud.Tags) bool { return tags[partTag] == part }
 	for i := range v.nats {
 		n := &v.nats[i]
-		if of(n.Tags) {
-			v.found(part)
-		}
 		switch {
 		case !of(n.Tags) || n.State == "deleting":
 		case n.State == "available":
@@ -364,7 +364,6 @@ func (v *view) nat(d *decision, zone string, public cloud.Subnet) *cloud.NAT {
 	switch {
 	case i >= 0:
 		a := v.addresses[i]
-		v.found("address-" + zone)
 		if v.awaits(part) {
 			d.wait("NAT gateway in " + zone + " was asked for, and does not show yet")
 			return nil
@@ -440,7 +439,6 @@ func (v *view) routes(d *decision, vpc, part, through string, subnets []cloud.Su
 		}})
 		return
 	}
-	v.found(part)
 	for _, i := range mine[1:] {
 		twin := v.tables[i]
 		if len(twin.Associations) > 0 {

@@ -225,8 +225,9 @@ func (v *view) awaits(part string) bool {
 	return ok && time.Since(at) < v.p.o.Settle
 }
 
-// ask asks for a thing that may be made twice, and remembers it, unless it was refused.
+// ask asks for a thing that may be made twice, and remembers it until it shows for certain, unless it was refused.
 func (v *view) ask(part string, do func() error) error {
+	v.p.asked.ForgetIf(func(_ asked, at time.Time) bool { return time.Since(at) >= v.p.o.Settle })
 	k := asked{v.owner, part}
 	v.p.asked.Note(k, time.Now())
 	err := do()
@@ -235,9 +236,6 @@ func (v *view) ask(part string, do func() error) error {
 	}
 	return err
 }
-
-// found forgets that a thing was asked for, since it shows.
-func (v *view) found(part string) { v.p.asked.Forget(asked{v.owner, part}) }
 
 // A step is one change that brings AWS nearer to what Git says.
 type step struct {
