@@ -586,3 +586,30 @@ func TestServicesOfOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestNothingIsLeftOverOfDoubt: while it is not certain what a machine is, what is stored is not said to be left over.
+func TestNothingIsLeftOverOfDoubt(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		w.cloud.Edit(w.instances()["m-0"].ID, func(i *awstest.Thing) { delete(i.Tags, "fairlead.dev/machine") })
+		time.Sleep(2 * settle)
+		if got := w.observe(); len(got.Upkeep) > 0 {
+			t.Errorf("upkeep is %q", got.Upkeep)
+		}
+	})
+}
+
+// TestVPCStays: a cluster cannot move to another VPC, and people are told.
+func TestVPCStays(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		vpc, _, _ := w.cloud.AddVPC("10.7.0.0/16")
+		w.cluster.Infrastructure = object(w.T, "AWSCluster", "eu-1", strings.Replace(clusterSpec, "{region", "{network: {vpc: {id: "+vpc+"}}, region", 1))
+		time.Sleep(settle)
+		wantKind(t, "EnsureInfrastructure", w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster), fleet.Invalid, "cannot move to "+vpc)
+		if got := w.observe(); !got.Ready || got.Endpoint.Host == "" {
+			t.Errorf("it is ready %t at %v", got.Ready, got.Endpoint)
+		}
+	})
+}
