@@ -114,9 +114,6 @@ func (v *view) failureDomains() []fleet.FailureDomain {
 	return out
 }
 
-// given reports whether the cluster is in a VPC that people gave it.
-func (v *view) given() bool { return v.spec.Network.VPC.ID != "" && len(v.vpcs) == 0 }
-
 // makesBalancer reports whether a load balancer is made for the API server.
 func (v *view) makesBalancer() bool {
 	return !v.c.ServedElsewhere() && v.spec.ControlPlaneLoadBalancer.LoadBalancerType != api.Disabled

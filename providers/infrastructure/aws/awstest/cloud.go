@@ -133,9 +133,6 @@ func New(o Options) *Cloud {
 // Region returns the region of the cloud.
 func (c *Cloud) Region() string { return c.o.Region }
 
-// Account returns the account of the cloud.
-func (c *Cloud) Account() string { return c.o.Account }
-
 func (c *Cloud) seed(k Kind, attr map[string]string) *Thing {
 	t := c.add(k, attr, nil)
 	t.seeded, t.Made = true, time.Time{}
@@ -335,18 +332,11 @@ func (c *Cloud) AddVPC(cidr string) (vpc string, public, private []string) {
 	return v.ID, public, private
 }
 
-// Fill takes the capacity of a zone for a type of instances, or for all; Empty gives it back.
+// Fill takes the capacity of a zone for a type of instances, or for all.
 func (c *Cloud) Fill(zone, instanceType string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.full[strings.TrimSpace(zone+" "+instanceType)] = true
-}
-
-// Empty gives back what Fill took.
-func (c *Cloud) Empty() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.full)
 }
 
 // FailInstances has the next instances end as soon as they begin, for a reason such as
@@ -367,20 +357,6 @@ func (c *Cloud) Deny(action string, denied bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.denied[action] = denied
-}
-
-// AddKey has the cloud know another access key.
-func (c *Cloud) AddKey(accessKey, arn string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.keys[accessKey] = arn
-}
-
-// RevokeKey has the cloud forget an access key.
-func (c *Cloud) RevokeKey(accessKey string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.keys, accessKey)
 }
 
 // limit returns how many things of a kind there may be. Those of AWS are its defaults.

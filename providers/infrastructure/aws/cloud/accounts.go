@@ -149,7 +149,7 @@ func (a *Accounts) identity(ctx context.Context, c *fleet.Cluster, region string
 		if err != nil {
 			return login{}, err
 		}
-		return a.role(c, region, spec, source), nil
+		return a.role(region, spec, source), nil
 	}
 	spec, err := objects.Read[api.AWSClusterControllerIdentitySpec](*o, ref.Kind)
 	if err == nil {
@@ -193,7 +193,7 @@ func (a *Accounts) static(ctx context.Context, op string, k fleet.Key, o *fleet.
 }
 
 // role returns a role that source assumes.
-func (a *Accounts) role(c *fleet.Cluster, region string, spec *api.AWSClusterRoleIdentitySpec, source login) login {
+func (a *Accounts) role(region string, spec *api.AWSClusterRoleIdentitySpec, source login) login {
 	name := spec.SessionName
 	if name == "" {
 		name = "fairlead"

@@ -390,11 +390,6 @@ func (c *Client) Interfaces(ctx context.Context, filters ...string) ([]Interface
 	return list[Interface, interfaces](ctx, c, "DescribeNetworkInterfaces", filter(filters...))
 }
 
-// Instances returns the instances that pass filters, terminated ones, too.
-func (c *Client) Instances(ctx context.Context, filters ...string) ([]Instance, error) {
-	return c.instances(ctx, filter(filters...))
-}
-
 // InstancesOf returns those of instances that there are, by their ids.
 func (c *Client) InstancesOf(ctx context.Context, ids []string) ([]Instance, error) {
 	const most = 200 // values of a filter
@@ -471,19 +466,6 @@ func gone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// Tag adds tags to things of EC2.
-func (c *Client) Tag(ctx context.Context, tags Tags, ids ...string) error {
-	form := url.Values{}
-	for i, id := range ids {
-		form.Set(fmt.Sprintf("ResourceId.%d", i+1), id)
-	}
-	for i, k := range slices.Sorted(maps.Keys(tags)) {
-		form.Set(fmt.Sprintf("Tag.%d.Key", i+1), k)
-		form.Set(fmt.Sprintf("Tag.%d.Value", i+1), tags[k])
-	}
-	return c.query(ctx, ec2, "CreateTags", form, nil)
 }
 
 // An Image is an AMI.

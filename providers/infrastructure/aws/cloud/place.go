@@ -37,9 +37,6 @@ func newPlace(c *Client, age time.Duration) *Place {
 // Close closes the connections to AWS.
 func (p *Place) Close() { p.http.CloseIdleConnections() }
 
-// Region returns the region.
-func (p *Place) Region() string { return p.region }
-
 // ID returns the account and the region.
 func (p *Place) ID(ctx context.Context) (string, error) {
 	p.mu.Lock()
