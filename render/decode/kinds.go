@@ -302,7 +302,7 @@ func unsupported() map[string]string {
 		"EKSConfigTemplate.bootstrap.cluster.x-k8s.io":                  eks,
 		"NodeadmConfig.bootstrap.cluster.x-k8s.io":                      eks,
 		"NodeadmConfigTemplate.bootstrap.cluster.x-k8s.io":              eks,
-		"AWSMachinePool.infrastructure.cluster.x-k8s.io":                "an auto scaling group decides by itself, and its instances outlive their join token: use a MachineDeployment with an AWSMachineTemplate, with failureDomain one for each zone",
+		"AWSMachinePool.infrastructure.cluster.x-k8s.io":                "an auto scaling group decides by itself, and its instances outlive their join token: use a MachineDeployment, with failureDomain one for each zone",
 		"ROSACluster.infrastructure.cluster.x-k8s.io":                   rosa,
 		"ROSAMachinePool.infrastructure.cluster.x-k8s.io":               rosa,
 		"ROSANetwork.infrastructure.cluster.x-k8s.io":                   rosa,
@@ -324,7 +324,7 @@ const metal3 = "remove it from the overlay, a controller of Metal3 writes it, an
 const kamaji = "have Kamaji make the control plane with a TenantControlPlane, and refer to that with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
 
 // eks is the way out for what EKS keeps.
-const eks = "clusters of EKS are not made yet: use a KubeadmControlPlane with an AWSCluster and AWSMachineTemplates, or have workers join a control plane that EKS keeps with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
+const eks = "clusters of EKS are not made yet: have workers join a control plane that EKS keeps with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
 
 // rosa is the way out for clusters of OpenShift on AWS.
 const rosa = "the API of OpenShift makes clusters of ROSA, not AWS: make them with the rosa command line, and remove it from the overlay"

@@ -33,12 +33,12 @@ func TestFieldsOfCRDs(t *testing.T) {
 func TestKindsOfOthers(t *testing.T) {
 	const infrastructure, controlPlane, bootstrap = "infrastructure.cluster.x-k8s.io/v1beta2", "controlplane.cluster.x-k8s.io/v1beta2", "bootstrap.cluster.x-k8s.io/v1beta2"
 	kindstest.Refused(t, api.Kinds(),
-		[3]string{infrastructure, "AWSManagedCluster", "AWSMachineTemplate"},
+		[3]string{infrastructure, "AWSManagedCluster", "ExternalControlPlane"},
 		[3]string{infrastructure, "AWSManagedMachinePool", "ExternalControlPlane"},
 		[3]string{infrastructure, "AWSFargateProfile", "ExternalControlPlane"},
-		[3]string{infrastructure, "AWSMachinePool", "MachineDeployment with an AWSMachineTemplate"},
+		[3]string{infrastructure, "AWSMachinePool", "use a MachineDeployment"},
 		[3]string{infrastructure, "ROSACluster", "rosa command line"},
-		[3]string{controlPlane, "AWSManagedControlPlane", "KubeadmControlPlane"},
+		[3]string{controlPlane, "AWSManagedControlPlane", "ExternalControlPlane"},
 		[3]string{controlPlane, "ROSAControlPlane", "rosa command line"},
 		[3]string{bootstrap, "NodeadmConfigTemplate", "ExternalControlPlane"},
 		[3]string{bootstrap, "EKSConfig", "ExternalControlPlane"},
