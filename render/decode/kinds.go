@@ -290,6 +290,22 @@ func unsupported() map[string]string {
 		"VSphereMachineTemplate.vmware.infrastructure.cluster.x-k8s.io": supervisor + "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io, which names a template of a vCenter",
 		"ProviderServiceAccount.vmware.infrastructure.cluster.x-k8s.io": supervisor + "the credentials of vCenter for what needs them, and remove it from the overlay",
 		"VirtualMachine.vmoperator.vmware.com":                          supervisor + "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io",
+		"AWSManagedCluster.infrastructure.cluster.x-k8s.io":             eks,
+		"AWSManagedClusterTemplate.infrastructure.cluster.x-k8s.io":     eks,
+		"AWSManagedMachinePool.infrastructure.cluster.x-k8s.io":         eks,
+		"AWSFargateProfile.infrastructure.cluster.x-k8s.io":             eks,
+		"AWSManagedControlPlane.controlplane.cluster.x-k8s.io":          eks,
+		"AWSManagedControlPlaneTemplate.controlplane.cluster.x-k8s.io":  eks,
+		"EKSConfig.bootstrap.cluster.x-k8s.io":                          eks,
+		"EKSConfigTemplate.bootstrap.cluster.x-k8s.io":                  eks,
+		"NodeadmConfig.bootstrap.cluster.x-k8s.io":                      eks,
+		"NodeadmConfigTemplate.bootstrap.cluster.x-k8s.io":              eks,
+		"AWSMachinePool.infrastructure.cluster.x-k8s.io":                "an auto scaling group decides by itself, and its instances outlive their join token: use a MachineDeployment, with failureDomain one for each zone",
+		"ROSACluster.infrastructure.cluster.x-k8s.io":                   rosa,
+		"ROSAMachinePool.infrastructure.cluster.x-k8s.io":               rosa,
+		"ROSANetwork.infrastructure.cluster.x-k8s.io":                   rosa,
+		"ROSARoleConfig.infrastructure.cluster.x-k8s.io":                rosa,
+		"ROSAControlPlane.controlplane.cluster.x-k8s.io":                rosa,
 		"KamajiControlPlane.controlplane.cluster.x-k8s.io":              kamaji,
 		"KamajiControlPlaneTemplate.controlplane.cluster.x-k8s.io":      kamaji,
 		"K0smotronControlPlane.controlplane.cluster.x-k8s.io":           "machines that k0s sets up are not built in: have workers of kubeadm join a control plane that they can, with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)",
@@ -304,3 +320,9 @@ const metal3 = "remove it from the overlay, a controller of Metal3 writes it, an
 
 // kamaji is the way out for a control plane that Kamaji makes.
 const kamaji = "have Kamaji make the control plane with a TenantControlPlane, and refer to that with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
+
+// eks is the way out for what EKS keeps.
+const eks = "clusters of EKS are not made yet: have workers join a control plane that EKS keeps with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
+
+// rosa is the way out for clusters of OpenShift on AWS.
+const rosa = "the API of OpenShift makes clusters of ROSA, not AWS: make them with the rosa command line, and remove it from the overlay"

@@ -1,0 +1,338 @@
+package aws
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/utils/ptr"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/endpoint"
+	"fairlead.dev/providers/infrastructure/aws/api"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
+)
+
+// endpointAt is the endpoint of a cluster whose load balancer has a name of DNS.
+func (v *view) endpointAt(dns string) fleet.Endpoint {
+	host := endpoint.Wanted(v.c).Host
+	if v.c.NamedEndpoint().Host == "" {
+		host = dns
+	}
+	return fleet.Endpoint{Host: host, Port: v.apiPort()}
+}
+
+// balancer returns the load balancer of the API server; nil: there is none.
+func (v *view) balancer() *cloud.Balancer {
+	for i := range v.balancers {
+		if v.balancers[i].Tags[partTag] == "apiserver" {
+			return &v.balancers[i]
+		}
+	}
+	return nil
+}
+
+func (v *view) classic() bool { return v.spec.ControlPlaneLoadBalancer.LoadBalancerType == api.Classic }
+
+// endpoint decides about the load balancer of the API server and what it leads to.
+func (v *view) endpoint(d *decision, n network, groups map[string]string) {
+	if !v.makesBalancer() {
+		if v.c.ServedElsewhere() {
+			d.endpoint = v.c.Endpoint
+			return
+		}
+		named := v.c.NamedEndpoint()
+		d.endpoint = fleet.Endpoint{Host: named.Host, Port: v.apiPort()}
+		if named.Host == "" {
+			d.fault(fleet.Errorf(fleet.Invalid, "find the endpoint", "without a load balancer, name controlPlaneEndpoint in Git"))
+		}
+		return
+	}
+	b := v.balancer()
+	if b == nil {
+		v.createBalancer(d, n, groups)
+		return
+	}
+	d.endpoint = v.endpointAt(b.DNS)
+	if known := endpoint.Known(v.c).Host; known != "" && known != b.DNS {
+		d.fault(fleet.Errorf(fleet.Conflict, "keep the endpoint", "machines know the API server at %s, and load balancer %s is %s (make another cluster)", known, b.Name, b.DNS))
+		return
+	}
+	lb := v.spec.ControlPlaneLoadBalancer
+	if b.Classic != v.classic() {
+		d.cannotFollow("controlPlaneLoadBalancer.loadBalancerType", "load balancer %s cannot become another type (make another cluster)", b.Name)
+	}
+	if b.Scheme != lb.Scheme {
+		d.cannotFollow("controlPlaneLoadBalancer.scheme", "load balancer %s is %s (make another cluster)", b.Name, b.Scheme)
+	}
+	if b.Classic {
+		v.configureClassic(d, b)
+	} else {
+		v.listeners(d, n, b)
+	}
+	switch b.State {
+	case "active", "active_impaired":
+	case "failed":
+		d.fault(fleet.Errorf(fleet.Exhausted, "create load balancer "+b.Name, "AWS could not set it up: delete it, and it is recreated"))
+	default:
+		d.wait("load balancer " + b.Name + " is " + b.State)
+	}
+	v.lead(d)
+}
+
+// createBalancer decides about a load balancer that is not there. Once machines know its name, it is not made
+// again in silence: it would get another.
+func (v *view) createBalancer(d *decision, n network, groups map[string]string) {
+	lb := v.spec.ControlPlaneLoadBalancer
+	name := lb.Name
+	if name == "" {
+		name = nameOf(v.owner, "api")
+	}
+	known := endpoint.Known(v.c).Host
+	servers := slices.ContainsFunc(v.machines(), func(m fleet.Machine) bool { return m.Role == fleet.RoleControlPlane })
+	switch {
+	case known != "" || servers && !v.awaits("apiserver") && v.c.NamedEndpoint().Host == "":
+		d.fault(fleet.Errorf(fleet.Conflict, "find load balancer "+name,
+			"it is gone, and machines know the API server by its name %s, which no other can have (make another cluster, and restore etcd there)", known))
+		return
+	case v.awaits("apiserver"):
+		d.wait("load balancer " + name + " was asked for, and does not show yet")
+		return
+	}
+	for i := range v.s.Balancers.All {
+		o := &v.s.Balancers.All[i]
+		if o.Name == name && o.Classic == v.classic() {
+			d.fault(fleet.Errorf(fleet.Conflict, "create load balancer "+name, "somebody else has one of that name (name another in controlPlaneLoadBalancer.name, or remove theirs)"))
+			return
+		}
+	}
+	subnets := lb.Subnets
+	if len(subnets) == 0 {
+		from := n.public
+		if lb.Scheme == api.Internal {
+			from = n.private
+		}
+		subnets = onePerZone(from)
+	}
+	if len(subnets) == 0 {
+		if v.spec.Network.VPC.ID != "" {
+			d.fault(fleet.Errorf(fleet.Invalid, "create load balancer "+name, "the VPC has no public subnet (set controlPlaneLoadBalancer.scheme: internal, or name subnets)"))
+		}
+		return
+	}
+	if wants := len(v.wantedBalancerZones()); len(lb.Subnets) == 0 && len(subnets) < wants || groups[api.APIServerRole] == "" {
+		return // the steps before make these
+	}
+	r := cloud.BalancerRequest{
+		Name: name, Scheme: lb.Scheme, Subnets: subnets, Groups: append([]string{groups[api.APIServerRole]}, lb.AdditionalSecurityGroups...),
+		Tags: v.shared("apiserver", "apiserver", nil), Port: v.apiPort(),
+	}
+	d.add(step{what: "create load balancer " + name, essential: true, do: func(ctx context.Context) error {
+		return v.ask("apiserver", func() error {
+			var made cloud.Balancer
+			var err error
+			if v.classic() {
+				made, err = v.place.CreateClassic(ctx, r, v.targetPort())
+			} else {
+				made, err = v.place.CreateBalancer(ctx, r)
+			}
+			if err == nil {
+				v.balancers = append(v.balancers, made)
+			}
+			return cloud.Named(err)
+		})
+	}})
+}
+
+// wantedBalancerZones are the zones that a load balancer is to be in, of a VPC that is made.
+func (v *view) wantedBalancerZones() []string {
+	if v.spec.Network.VPC.ID != "" {
+		return nil
+	}
+	var out []wantedSubnet
+	for _, s := range v.layout() {
+		if s.public == (v.spec.ControlPlaneLoadBalancer.Scheme == api.Public) {
+			out = append(out, s)
+		}
+	}
+	return zonesOf(out)
+}
+
+func onePerZone(subnets []cloud.Subnet) []string {
+	var out []string
+	seen := make(map[string]bool)
+	for _, s := range subnets {
+		if !seen[s.Zone] {
+			seen[s.Zone] = true
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
+// health returns how servers are checked. HTTPS asks whether the API server is ready.
+func (v *view) health() cloud.Health {
+	lb := v.spec.ControlPlaneLoadBalancer
+	h := cloud.Health{Protocol: cmp.Or(lb.HealthCheckProtocol, "TCP"), Port: strconv.Itoa(int(v.targetPort())), Interval: 10, Timeout: 5, Healthy: 5, Unhealthy: 3}
+	if h.Protocol == "HTTP" || h.Protocol == "HTTPS" {
+		h.Path = "/readyz"
+	}
+	if c := lb.HealthCheck; c != nil {
+		h.Interval, h.Timeout = ptr.Deref(c.IntervalSeconds, h.Interval), ptr.Deref(c.TimeoutSeconds, h.Timeout)
+		h.Healthy, h.Unhealthy = ptr.Deref(c.ThresholdCount, h.Healthy), ptr.Deref(c.UnhealthyThresholdCount, h.Unhealthy)
+	}
+	return h
+}
+
+// configureClassic decides about the health check of a classic load balancer.
+func (v *view) configureClassic(d *decision, b *cloud.Balancer) {
+	h := v.health()
+	if b.Health == h.Target() {
+		return
+	}
+	d.add(step{what: "set the health check of load balancer " + b.Name + " to " + h.Target(), essential: !v.started(), do: func(ctx context.Context) error {
+		err := v.place.ConfigureClassic(ctx, b.Name, h, v.spec.ControlPlaneLoadBalancer.CrossZoneLoadBalancing)
+		if err == nil {
+			b.Health = h.Target()
+		}
+		return err
+	}})
+}
+
+// A lead is a port of a network load balancer, and where it leads.
+type lead struct {
+	port, target int64
+	health       cloud.Health
+}
+
+func (l lead) part() string { return fmt.Sprintf("targets-%d", l.port) }
+
+// leads returns the listeners of the load balancer, the API server's first.
+func (v *view) leads() []lead {
+	out := []lead{{port: int64(v.apiPort()), target: int64(v.targetPort()), health: v.health()}}
+	for _, l := range v.spec.ControlPlaneLoadBalancer.AdditionalListeners {
+		h := cloud.Health{Protocol: "TCP", Port: strconv.Itoa(int(l.Port)), Interval: 10, Timeout: 5, Healthy: 5, Unhealthy: 3}
+		if c := l.HealthCheck; c != nil {
+			h.Protocol, h.Port, h.Path = cmp.Or(c.Protocol, h.Protocol), cmp.Or(c.Port, h.Port), c.Path
+			h.Interval, h.Timeout = ptr.Deref(c.IntervalSeconds, h.Interval), ptr.Deref(c.TimeoutSeconds, h.Timeout)
+			h.Healthy, h.Unhealthy = ptr.Deref(c.ThresholdCount, h.Healthy), ptr.Deref(c.UnhealthyThresholdCount, h.Unhealthy)
+		}
+		out = append(out, lead{port: l.Port, target: l.Port, health: h})
+	}
+	return out
+}
+
+// targetsOf returns the target group that is a part of the cluster; nil: there is none.
+func (v *view) targetsOf(part string) *cloud.TargetGroup {
+	for i := range v.targets {
+		if v.targets[i].Tags[partTag] == part {
+			return &v.targets[i]
+		}
+	}
+	return nil
+}
+
+// listeners decides about target groups and listeners of a network load balancer. The listener comes last: where
+// it is, the attributes of both were set.
+func (v *view) listeners(d *decision, n network, b *cloud.Balancer) {
+	for _, l := range v.leads() {
+		t := v.targetsOf(l.part())
+		if t == nil {
+			d.add(step{what: "create target group for port " + strconv.FormatInt(l.port, 10), essential: true, do: func(ctx context.Context) error {
+				made, err := v.place.CreateTargetGroup(ctx, nameOf(v.owner, strconv.FormatInt(l.port, 10)), n.vpc, l.target, l.health, v.shared(l.part(), l.part(), nil))
+				if err == nil {
+					v.targets = append(v.targets, made)
+				}
+				return err
+			}})
+			continue
+		}
+		if len(t.Balancers) > 0 {
+			continue
+		}
+		d.add(step{what: "have load balancer " + b.Name + " listen on port " + strconv.FormatInt(l.port, 10), essential: true, do: func(ctx context.Context) error {
+			lb := v.spec.ControlPlaneLoadBalancer
+			if err := v.place.SetCrossZone(ctx, b.ID, lb.CrossZoneLoadBalancing); err != nil {
+				return err
+			}
+			if err := v.place.KeepClients(ctx, t.ID, lb.PreserveClientIP); err != nil {
+				return err
+			}
+			err := v.place.CreateListener(ctx, b.ID, t.ID, l.port, v.shared("listener", l.part(), nil))
+			if err == nil {
+				t.Balancers = append(t.Balancers, b.ID)
+			}
+			return err
+		}})
+	}
+}
+
+// leadsTo returns the ids of what leads to servers: target groups, or a classic load balancer.
+func (v *view) leadsTo() (ids []string, isClassic bool) {
+	if b := v.balancer(); b != nil && b.Classic {
+		return []string{b.ID}, true
+	}
+	for _, t := range v.targets {
+		if len(t.Balancers) > 0 {
+			ids = append(ids, t.ID)
+		}
+	}
+	return ids, false
+}
+
+// lead decides which servers the load balancer leads to: those that run and are not on their way out.
+func (v *view) lead(d *decision) {
+	var want []string
+	for _, m := range v.machines() {
+		id := instanceID(m.ProviderID)
+		if m.Damaged == "" && endpoint.Leads(&m) && m.State == fleet.MachineRunning && !v.p.left(id) {
+			want = append(want, id)
+		}
+	}
+	ids, isClassic := v.leadsTo()
+	for _, id := range ids {
+		for _, i := range want {
+			if !slices.Contains(v.members[id], i) {
+				d.add(step{what: "lead the endpoint to " + i + nth(ids, id), upkeep: true, do: func(ctx context.Context) error { return v.setTarget(ctx, isClassic, id, i, true) }})
+			}
+		}
+		for _, i := range v.members[id] {
+			if !slices.Contains(want, i) && !v.isHeld(i) {
+				d.add(step{what: "lead the endpoint away from " + i + nth(ids, id), upkeep: true, do: func(ctx context.Context) error { return v.setTarget(ctx, isClassic, id, i, false) }})
+			}
+		}
+	}
+}
+
+// nth tells steps of several listeners apart.
+func nth(ids []string, id string) string {
+	if len(ids) < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", listener %d", slices.Index(ids, id)+1)
+}
+
+// isHeld reports whether an instance stays behind the endpoint as it is: what it is, is not certain.
+func (v *view) isHeld(id string) bool {
+	for _, m := range v.machines() {
+		if instanceID(m.ProviderID) == id {
+			return m.Damaged != ""
+		}
+	}
+	return slices.ContainsFunc(v.s.Instances.All, func(i cloud.Instance) bool { return i.ID == id && !i.Ended() && i.Tags[fleet.TagCluster] == "" })
+}
+
+func (v *view) setTarget(ctx context.Context, isClassic bool, id, instance string, on bool) error {
+	err := v.place.SetTarget(ctx, isClassic, id, instance, on)
+	switch {
+	case err != nil:
+		return err
+	case on:
+		v.members[id] = append(v.members[id], instance)
+	default:
+		v.members[id] = slices.DeleteFunc(slices.Clone(v.members[id]), func(o string) bool { return o == instance })
+	}
+	return nil
+}

@@ -1,0 +1,615 @@
+package aws_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/aws"
+	"fairlead.dev/providers/infrastructure/aws/awstest"
+)
+
+// A world is a cloud, and a provider that keeps one cluster in it.
+type world struct {
+	*testing.T
+	cloud    *awstest.Cloud
+	provider *aws.Provider
+	cluster  fleet.Cluster
+}
+
+// inBubble runs f on a cloud in which everything takes its time.
+func inBubble(t *testing.T, cluster, machine string, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := slowly()
+		f(&world{T: t, cloud: c, provider: newProvider(c.Client()), cluster: newCluster(t, cluster, machine)})
+	})
+}
+
+func (w *world) observe() fleet.Infrastructure {
+	w.Helper()
+	time.Sleep(2 * tick)
+	got, err := w.provider.Observe(w.Context(), &w.cluster)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return got
+}
+
+// settle does what a planner does for the infrastructure until all is in order.
+func (w *world) settle() fleet.Infrastructure {
+	w.Helper()
+	var got fleet.Infrastructure
+	var err error
+	for range 60 {
+		if got = w.observe(); got.Ready && len(got.Drift) == 0 {
+			return got
+		}
+		err = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+	}
+	w.Fatalf("not in order: %q, drift %q, %v", got.Message, got.Drift, err)
+	return got
+}
+
+func (w *world) create(name fleet.MachineName, pool fleet.Pool, domain string) error {
+	w.Helper()
+	return w.provider.CreateMachine(w.Context(), fleet.OperationID("op-"+name), providers.MachineRequest{
+		Cluster: &w.cluster, Pool: pool, Name: name, FailureDomain: domain,
+		UserData: providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte("#cloud-config\n{secret: key}\n"))},
+	})
+}
+
+func (w *world) mustCreate(name fleet.MachineName, pool fleet.Pool, domain string) {
+	w.Helper()
+	if err := w.create(name, pool, domain); err != nil {
+		w.Fatal(err)
+	}
+	time.Sleep(settle)
+}
+
+// instances returns those that live, by machine.
+func (w *world) instances() map[string]awstest.Thing {
+	out := make(map[string]awstest.Thing)
+	for _, i := range w.cloud.Things(awstest.Instances) {
+		if s := i.Attr["state"]; s == "pending" || s == "running" {
+			out[i.Tags["fairlead.dev/machine"]] = i
+		}
+	}
+	return out
+}
+
+func wantKind(t testing.TB, what string, err error, kind fleet.ErrorKind, words ...string) {
+	t.Helper()
+	if fleet.KindOf(err) != kind {
+		t.Errorf("%s: %v of kind %s, want %s", what, err, fleet.KindOf(err), kind)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%s: %q does not say %q", what, err, word)
+		}
+	}
+}
+
+// TestNextZone: where a zone has no capacity, the machine is in the next one; where none has, the error names those
+// that were tried; and where the machine has a failure domain, it stays there.
+func TestNextZone(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.cloud.Fill("eu-central-1a", "m6i.large")
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		if zone := w.instances()["m-0"].Attr["zone"]; zone != "eu-central-1b" {
+			t.Errorf("m-0 is in %q", zone)
+		}
+		wantKind(t, "a failure domain without capacity", w.create("m-1", w.cluster.Workers[0], "eu-central-1a"), fleet.Exhausted, "tried eu-central-1a;")
+		w.cloud.Fill("eu-central-1b", "")
+		w.cloud.Fill("eu-central-1c", "")
+		wantKind(t, "no capacity", w.create("m-1", w.cluster.Workers[0], ""), fleet.Exhausted, "eu-central-1a, eu-central-1c, eu-central-1b")
+		if n := len(w.cloud.Things(awstest.StoredSecrets)); n != 1 {
+			t.Errorf("%d secrets, want that of m-0 alone", n)
+		}
+	})
+}
+
+// TestNoZoneAfterSilence: after a request without an answer no other zone is asked, though that zone has no capacity
+// any more: the machine may be there.
+func TestNoZoneAfterSilence(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		end := w.cloud.Inject(awstest.Fault{Action: "RunInstances", Times: 1, Cut: awstest.After})
+		wantKind(t, "a lost answer", w.create("m-0", w.cluster.Workers[0], ""), fleet.Unanswered)
+		end()
+		w.cloud.Fill("eu-central-1a", "")
+		if err := w.create("m-0", w.cluster.Workers[0], ""); err != nil {
+			t.Errorf("the same request again: %v", err)
+		}
+		time.Sleep(settle)
+		n := 0
+		for _, i := range w.cloud.Things(awstest.Instances) {
+			if i.Tags["fairlead.dev/machine"] == "m-0" {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d instances of one machine", n)
+		}
+	})
+}
+
+// TestRareType: a machine is only where its type is offered.
+func TestRareType(t *testing.T) {
+	inBubble(t, clusterSpec, strings.Replace(machineSpec, "m6i.large", awstest.RareType, 1), func(w *world) {
+		w.settle()
+		wantKind(t, "a zone without the type", w.create("m-0", w.cluster.Workers[0], "eu-central-1b"), fleet.Invalid, "is offered in eu-central-1a")
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		if zone := w.instances()["m-0"].Attr["zone"]; zone != "eu-central-1a" {
+			t.Errorf("m-0 is in %q", zone)
+		}
+	})
+}
+
+// TestInstance: what an instance is made with.
+func TestInstance(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		i := w.instances()["m-0"]
+		image, _ := w.cloud.Thing(i.Attr["imageId"])
+		data, _ := base64.StdEncoding.DecodeString(i.Attr["userData"])
+		got := []string{
+			image.Attr["name"], i.Attr["keyName"], i.Attr["profile"], i.Attr["httpTokens"], i.Attr["hopLimit"], i.Attr["rootSize"], i.Tags["Name"],
+			i.Tags["kubernetes.io/cluster/eu-1"], fmt.Sprint(len(i.Sets["groups"])), fmt.Sprint(strings.Contains(string(data), "secret: key")),
+		}
+		want := []string{"capa-ami-ubuntu-24.04-v1.34.1-1760000000", "ops", "nodes", "required", "2", "30", "m-0", "owned", "2", "false"}
+		if !slices.Equal(got, want) {
+			t.Errorf("instance is made with %q, want %q", got, want)
+		}
+		for _, k := range []awstest.Kind{awstest.Interfaces, awstest.Volumes} {
+			if !slices.ContainsFunc(w.cloud.Things(k), func(p awstest.Thing) bool { return p.Tags["fairlead.dev/machine"] == "m-0" }) {
+				t.Errorf("no %s has the tags of the machine", k)
+			}
+		}
+	})
+}
+
+// TestUserDataGoes: what was stored for a machine is there when it boots, and not half an hour later.
+func TestUserDataGoes(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		w.settle()
+		if n := len(w.cloud.Things(awstest.StoredSecrets)); n != 1 {
+			t.Fatalf("%d secrets", n)
+		}
+		time.Sleep(31 * time.Minute)
+		if up := w.observe().Upkeep; len(up) != 1 || !strings.HasPrefix(up[0], "user data of m-0, which runs") {
+			t.Errorf("upkeep is %q", up)
+		}
+		w.settle()
+		if n := len(w.cloud.Things(awstest.StoredSecrets)); n != 0 {
+			t.Errorf("%d secrets of a machine that runs", n)
+		}
+		if _, ok := w.instances()["m-0"]; !ok {
+			t.Error("the machine went with them")
+		}
+	})
+}
+
+// TestGivenVPC: of a given VPC nothing is changed, machines are in its private subnets, and nothing is left.
+func TestGivenVPC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := slowly()
+		vpc, public, private := c.AddVPC("10.7.0.0/16")
+		w := &world{T: t, cloud: c, provider: newProvider(c.Client()), cluster: newCluster(t, strings.Replace(clusterSpec, "{region", "{network: {vpc: {id: "+vpc+"}}, region", 1), machineSpec)}
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		if s := w.instances()["m-0"].Attr["subnetId"]; !slices.Contains(private, s) {
+			t.Errorf("m-0 is in %s", s)
+		}
+		if b := c.Things(awstest.Balancers); len(b) != 1 || !slices.Equal(slices.Sorted(slices.Values(b[0].Sets["subnets"])), slices.Sorted(slices.Values(public))) {
+			t.Errorf("load balancers %+v", b)
+		}
+		for _, call := range c.Calls() {
+			for _, never := range []string{"CreateVpc", "CreateSubnet", "CreateRouteTable", "CreateInternetGateway", "CreateTags", "ModifyVpcAttribute"} {
+				if call.Action == never {
+					t.Errorf("%s was called", never)
+				}
+			}
+		}
+		w.dismantle("m-0")
+		if left := c.Contents(); len(left) > 0 {
+			t.Errorf("left over: %q", left)
+		}
+	})
+}
+
+// dismantle deletes machines and what they share, as a planner does.
+func (w *world) dismantle(names ...fleet.MachineName) {
+	w.Helper()
+	w.cluster.Delete = true
+	for _, name := range names {
+		if err := w.provider.DeleteMachine(w.Context(), "op", &w.cluster, name, ""); err != nil {
+			w.Fatal(err)
+		}
+	}
+	time.Sleep(settle)
+	var got fleet.Infrastructure
+	var err error
+	for range 60 {
+		if got = w.observe(); !got.Exists {
+			return
+		}
+		err = w.provider.DeleteInfrastructure(w.Context(), "op", &w.cluster)
+	}
+	w.Fatalf("it is still there: %q, %v", got.Message, err)
+}
+
+// TestEndpointIsNotReplaced: where the load balancer is gone and machines are there, no other is made: it would have
+// another name.
+func TestEndpointIsNotReplaced(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		was := w.settle().Endpoint
+		w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+		w.settle()
+		w.cluster.Residence = fleet.Residence{Provider: "aws", ControlPlane: fleet.InitializedOnce, Endpoint: was}
+		w.cloud.Remove(w.cloud.Things(awstest.Balancers)[0].ID)
+		time.Sleep(settle)
+		wantKind(t, "EnsureInfrastructure", w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster), fleet.Conflict, was.Host)
+		if n := len(w.cloud.Things(awstest.Balancers)); n != 0 {
+			t.Errorf("%d load balancers", n)
+		}
+		if got := w.observe(); got.Ready || !strings.Contains(got.Message, "is gone") {
+			t.Errorf("it is ready %t: %q", got.Ready, got.Message)
+		}
+	})
+}
+
+// TestLeftByServices: the load balancer and the security group that a controller made in the VPC of the cluster go
+// with it, and what belongs to somebody else is told.
+func TestLeftByServices(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		vpc := w.cloud.Things(awstest.VPCs)[0].ID
+		w.cloud.AddServiceBalancer(vpc, "a1b2c3", map[string]string{"kubernetes.io/cluster/eu-1": "owned"})
+		theirs := w.cloud.AddInterface(vpc, "aws-K8S-i-0abc")
+		w.cluster.Delete = true
+		for range 20 {
+			time.Sleep(settle)
+			if err := w.provider.DeleteInfrastructure(w.Context(), "op", &w.cluster); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := w.observe(); !got.Exists || !strings.Contains(got.Message, theirs+" (of the CNI of an instance, aws-K8S-i-0abc)") {
+			t.Errorf("it exists %t: %q", got.Exists, got.Message)
+		}
+		w.cloud.Remove(theirs)
+		w.dismantle()
+		if left := w.cloud.Contents(); len(left) > 0 {
+			t.Errorf("left over: %q", left)
+		}
+	})
+}
+
+// TestSpot: a spot instance that AWS reclaims is gone, and no failure.
+func TestSpot(t *testing.T) {
+	inBubble(t, clusterSpec, strings.Replace(machineSpec, "{", "{spotMarketOptions: {}, ", 1), func(w *world) {
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		i := w.instances()["m-0"]
+		if i.Attr["instanceLifecycle"] != "spot" {
+			t.Errorf("it is %q", i.Attr["instanceLifecycle"])
+		}
+		w.cloud.Reclaim(i.ID, "Server.SpotInstanceTermination: Spot instance termination")
+		if got := w.observe(); len(got.Machines)+len(got.Failures) > 0 {
+			t.Errorf("machines %+v, failures %+v", got.Machines, got.Failures)
+		}
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		if n := w.instances()["m-0"]; n.ID == "" || n.ID == i.ID {
+			t.Errorf("it was not replaced: %+v", n)
+		}
+	})
+}
+
+// TestDrift: a rule that people added and one that they removed are put right, and those of the group that
+// controllers use are theirs.
+func TestDrift(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		w.settle()
+		for _, g := range w.cloud.Things(awstest.Groups) {
+			w.cloud.Edit(g.ID, func(g *awstest.Thing) {
+				g.Sets["rules"] = append(g.Sets["rules"][min(1, len(g.Sets["rules"])):], "tcp\x0022\x0022\x000.0.0.0/0\x00")
+			})
+		}
+		drift := strings.Join(w.observe().Drift, "\n")
+		for _, want := range []string{"revoke from security group node: tcp 22 from 0.0.0.0/0", "add to security group controlplane: tcp 6443 from sg-"} {
+			if !strings.Contains(drift, want) {
+				t.Errorf("drift\n%s\ndoes not say %q", drift, want)
+			}
+		}
+		if strings.Contains(drift, "security group lb") {
+			t.Errorf("drift\n%s\nis about rules of controllers", drift)
+		}
+		w.settle()
+	})
+}
+
+// TestIdentities: a role that another assumes, an access key, and who lets in whom.
+func TestIdentities(t *testing.T) {
+	const role = `{allowedNamespaces: {}, roleARN: "arn:aws:iam::123456789012:role/%s", sourceIdentityRef: {kind: %s, name: %s}}`
+	for name, tc := range map[string]struct {
+		ref        string
+		companions map[string][2]string // kind and spec, by name
+		kind       fleet.ErrorKind
+		words      string
+	}{
+		"own":        {ref: "{kind: AWSClusterControllerIdentity, name: default}"},
+		"own closed": {"{kind: AWSClusterControllerIdentity, name: default}", map[string][2]string{"default": {"AWSClusterControllerIdentity", "{}"}}, fleet.Unauthorized, "does not let in the namespace prod"},
+		"missing":    {"{kind: AWSClusterRoleIdentity, name: a}", nil, fleet.Unauthorized, "Git has no AWSClusterRoleIdentity a"},
+		"role":       {ref: "{kind: AWSClusterRoleIdentity, name: a}", companions: map[string][2]string{"a": {"AWSClusterRoleIdentity", fmt.Sprintf(role, "a", "AWSClusterControllerIdentity", "default")}}},
+		"chain": {ref: "{kind: AWSClusterRoleIdentity, name: a}", companions: map[string][2]string{
+			"a": {"AWSClusterRoleIdentity", fmt.Sprintf(role, "a", "AWSClusterRoleIdentity", "b")}, "b": {"AWSClusterRoleIdentity", fmt.Sprintf(role, "b", "AWSClusterControllerIdentity", "default")},
+		}},
+		"circle": {"{kind: AWSClusterRoleIdentity, name: a}", map[string][2]string{
+			"a": {"AWSClusterRoleIdentity", fmt.Sprintf(role, "a", "AWSClusterRoleIdentity", "b")}, "b": {"AWSClusterRoleIdentity", fmt.Sprintf(role, "b", "AWSClusterRoleIdentity", "a")},
+		}, fleet.Invalid, "is assumed by itself"},
+		"refused":   {"{kind: AWSClusterRoleIdentity, name: a}", map[string][2]string{"a": {"AWSClusterRoleIdentity", fmt.Sprintf(role, "nobody", "AWSClusterControllerIdentity", "default")}}, fleet.Unauthorized, "assume role"},
+		"no Secret": {"{kind: AWSClusterStaticIdentity, name: k}", map[string][2]string{"k": {"AWSClusterStaticIdentity", "{allowedNamespaces: {}, secretRef: key}"}}, fleet.Unauthorized, "capa-system/key"},
+		"key":       {ref: "{kind: AWSClusterStaticIdentity, name: k2}", companions: map[string][2]string{"k2": {"AWSClusterStaticIdentity", "{allowedNamespaces: {list: [prod]}, secretRef: key2}"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, strings.Replace(clusterSpec, "{region", "{identityRef: "+tc.ref+", region", 1), machineSpec, func(w *world) {
+				for name, c := range tc.companions {
+					o := fleet.Object{GVK: schema.GroupVersionKind{Kind: c[0]}, Name: name, Spec: []byte(c[1])} // its name is checked, too
+					if c[0] != "AWSClusterControllerIdentity" {
+						o = object(w.T, c[0], name, c[1])
+					}
+					if name == "k2" {
+						o.Secrets = map[fleet.Key]fleet.SecretData{{Namespace: "capa-system", Name: "key2"}: {
+							"AccessKeyID": fleet.NewSecret([]byte(awstest.AccessKey)), "SecretAccessKey": fleet.NewSecret([]byte(awstest.SecretKey)),
+						}}
+					}
+					w.cluster.Companions = append(w.cluster.Companions, o)
+				}
+				_, err := w.provider.Observe(w.Context(), &w.cluster)
+				if tc.kind == "" {
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				wantKind(t, "Observe", err, tc.kind, tc.words)
+			})
+		})
+	}
+}
+
+// TestRightsAreTold: what a policy lacks is told by its name, without what only AWS can read.
+func TestRightsAreTold(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.cloud.Deny("CreateSubnet", true)
+		var err error
+		for range 3 {
+			err = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+			time.Sleep(settle)
+		}
+		wantKind(t, "EnsureInfrastructure", err, fleet.Unauthorized, "allow ec2:CreateSubnet in the policy")
+		if strings.Contains(err.Error(), "x9Kq") {
+			t.Errorf("the encoded message is told: %v", err)
+		}
+		w.cloud.Deny("CreateSubnet", false)
+		w.settle()
+	})
+}
+
+// TestCheck tells what clusters need.
+func TestCheck(t *testing.T) {
+	inBubble(t, clusterSpec, strings.Replace(machineSpec, "sshKeyName: ops", "sshKeyName: missing", 1), func(w *world) {
+		got, err := w.provider.Check(w.Context(), []*fleet.Cluster{&w.cluster})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for _, f := range got {
+			said += fmt.Sprintln(f.What, f.Text, f.Err)
+		}
+		for _, want := range []string{"account account 123456789012 in eu-central-1", "instance type m6i.large in eu-central-1a, eu-central-1b, eu-central-1c", "image ami-", "cannot find key pair missing"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("findings\n%s\ndo not say %q", said, want)
+			}
+		}
+		for _, c := range w.cloud.Calls() {
+			if c.Changes() {
+				t.Errorf("%s changes something", c.Action)
+			}
+		}
+	})
+}
+
+// TestBuckets: a fleet that starts meets the bucket of RunInstances without an error.
+func TestBuckets(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.cloud.Limit("RunInstances", 5, 2)
+		for n := range 30 {
+			if err := w.create(fleet.MachineName(fmt.Sprintf("m-%02d", n)), w.cluster.Workers[0], ""); err != nil {
+				t.Errorf("machine %d: %v", n, err)
+			}
+		}
+		time.Sleep(settle)
+		if n := len(w.instances()); n != 30 {
+			t.Errorf("%d instances", n)
+		}
+	})
+}
+
+// TestFailedGateway: a NAT gateway that fails is told, and another takes its place.
+func TestFailedGateway(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		for len(w.cloud.Things(awstest.NATs)) == 0 {
+			if err := w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster); err != nil {
+				w.Fatal(err)
+			}
+			time.Sleep(tick)
+		}
+		failed := w.cloud.Things(awstest.NATs)[0].ID
+		w.cloud.Edit(failed, func(n *awstest.Thing) {
+			n.Attr["state"], n.Attr["failureMessage"] = "failed", "Network has no Internet gateway attached"
+		})
+		if got := w.observe(); !strings.Contains(got.Message, failed+" failed: Network has no Internet gateway attached") {
+			t.Errorf("it says %q", got.Message)
+		}
+		w.settle()
+		if n, ok := w.cloud.Thing(failed); ok && n.Attr["state"] != "deleted" {
+			t.Errorf("the one that failed is %s", n.Attr["state"])
+		}
+	})
+}
+
+// TestAnotherAccount: a cluster that was seen in an account is looked for in no other.
+func TestAnotherAccount(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		place := w.settle().Places[0].Place
+		w.cluster.Residence = fleet.Residence{Provider: "aws", Places: []fleet.Place{place}}
+		w.settle()
+		w.cluster.Residence.Places = []fleet.Place{{ID: "account 210987654321 in eu-central-1"}}
+		_, err := w.provider.Observe(w.Context(), &w.cluster)
+		wantKind(t, "Observe", err, fleet.Unauthorized, "it is in account 210987654321 in eu-central-1")
+	})
+}
+
+// TestSameName: clusters of one name in two fleets and two namespaces share nothing.
+func TestSameName(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		mine := len(w.cloud.Contents())
+		for _, other := range []struct {
+			fleet     fleet.ID
+			namespace string
+		}{{"fleet-b", "prod"}, {"fleet-a", "test"}} {
+			o := *w
+			o.cluster.Fleet, o.cluster.Key.Namespace = other.fleet, other.namespace
+			o.settle()
+			o.mustCreate("m-0", o.cluster.Workers[0], "")
+			o.dismantle("m-0")
+		}
+		if got := w.settle(); !got.Ready || len(w.cloud.Contents()) != mine {
+			t.Errorf("ready %t, %d things, want %d as before", got.Ready, len(w.cloud.Contents()), mine)
+		}
+	})
+}
+
+// TestSameZoneAgain: a machine whose request got no answer is asked for in that zone again, though another has fewer
+// machines by then.
+func TestSameZoneAgain(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		end := w.cloud.Inject(awstest.Fault{Action: "RunInstances", Times: 1, Cut: awstest.Before})
+		wantKind(t, "a lost request", w.create("m-0", w.cluster.Workers[0], ""), fleet.Unanswered)
+		end()
+		w.mustCreate("m-1", w.cluster.Workers[0], "")
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		if zone := w.instances()["m-0"].Attr["zone"]; zone != "eu-central-1a" {
+			t.Errorf("m-0 is in %q", zone)
+		}
+	})
+}
+
+// TestTokenOfTheDead: a token that answers with an instance that ended makes no machine: another is asked for.
+func TestTokenOfTheDead(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		end := w.cloud.Inject(awstest.Fault{Action: "RunInstances", Times: 1, Cut: awstest.After})
+		wantKind(t, "a lost answer", w.create("m-0", w.cluster.Workers[0], ""), fleet.Unanswered)
+		end()
+		w.cloud.Reclaim(w.instances()["m-0"].ID, "Server.InternalError: Internal error on launch")
+		w.mustCreate("m-0", w.cluster.Workers[0], "") // what ended does not show yet
+		if w.instances()["m-0"].ID == "" {
+			t.Error("there is no machine")
+		}
+	})
+}
+
+// TestDamagedIsKept: what is not certain to be the machine is not terminated.
+func TestDamagedIsKept(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		w.cloud.Edit(w.instances()["m-0"].ID, func(i *awstest.Thing) { delete(i.Tags, "fairlead.dev/role") })
+		time.Sleep(settle)
+		wantKind(t, "DeleteMachine", w.provider.DeleteMachine(w.Context(), "op", &w.cluster, "m-0", ""), fleet.Conflict, "fairlead.dev/role is missing")
+		if w.instances()["m-0"].ID == "" {
+			t.Error("it was terminated")
+		}
+	})
+}
+
+// TestNothingTwice: what was asked for and does not show yet is not asked for again.
+func TestNothingTwice(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		for range 5 {
+			if err := w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster); err != nil {
+				t.Errorf("EnsureInfrastructure: %v", err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		for kind, most := range map[awstest.Kind]int{awstest.VPCs: 1, awstest.Gateways: 1, awstest.Addresses: 3, awstest.Balancers: 1} {
+			if n := len(w.cloud.Things(kind)); n > most {
+				t.Errorf("%d of %s", n, kind)
+			}
+		}
+		w.settle()
+	})
+}
+
+// TestServicesOfOthers: in a given VPC, load balancers of Services stay: they may be those of another cluster of the
+// same name.
+func TestServicesOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := slowly()
+		vpc, _, _ := c.AddVPC("10.7.0.0/16")
+		w := &world{T: t, cloud: c, provider: newProvider(c.Client()), cluster: newCluster(t, strings.Replace(clusterSpec, "{region", "{network: {vpc: {id: "+vpc+"}}, region", 1), machineSpec)}
+		w.settle()
+		c.AddServiceBalancer(vpc, "theirs", map[string]string{"kubernetes.io/cluster/eu-1": "owned"})
+		w.dismantle()
+		if n := len(c.Things(awstest.ClassicOnes)); n != 1 {
+			t.Errorf("%d load balancers of Services, want that of somebody else", n)
+		}
+	})
+}
+
+// TestNothingIsLeftOverOfDoubt: while it is not certain what a machine is, what is stored is not said to be left over.
+func TestNothingIsLeftOverOfDoubt(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		w.cloud.Edit(w.instances()["m-0"].ID, func(i *awstest.Thing) { delete(i.Tags, "fairlead.dev/machine") })
+		time.Sleep(2 * settle)
+		if got := w.observe(); len(got.Upkeep) > 0 {
+			t.Errorf("upkeep is %q", got.Upkeep)
+		}
+	})
+}
+
+// TestVPCStays: a cluster cannot move to another VPC, and people are told.
+func TestVPCStays(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		vpc, _, _ := w.cloud.AddVPC("10.7.0.0/16")
+		w.cluster.Infrastructure = object(w.T, "AWSCluster", "eu-1", strings.Replace(clusterSpec, "{region", "{network: {vpc: {id: "+vpc+"}}, region", 1))
+		time.Sleep(settle)
+		wantKind(t, "EnsureInfrastructure", w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster), fleet.Invalid, "cannot move to "+vpc)
+		if got := w.observe(); !got.Ready || got.Endpoint.Host == "" {
+			t.Errorf("it is ready %t at %v", got.Ready, got.Endpoint)
+		}
+	})
+}

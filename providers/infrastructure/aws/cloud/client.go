@@ -1,0 +1,203 @@
+package cloud
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"golang.org/x/time/rate"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/transport"
+)
+
+// A service is one of AWS that has an API of its own.
+type service struct {
+	name    string // in signatures and host names
+	version string // of a query API; empty: JSON
+	target  string // before the names of actions of a JSON API
+}
+
+//nolint:gochecknoglobals // constants that Go cannot write as some
+var (
+	ec2            = service{name: "ec2", version: "2016-11-15"}
+	balancing      = service{name: "elasticloadbalancing", version: "2015-12-01"}
+	classic        = service{name: "elasticloadbalancing", version: "2012-06-01"}
+	sts            = service{name: "sts", version: "2011-06-15"}
+	ssm            = service{name: "ssm", target: "AmazonSSM."}
+	secretsManager = service{name: "secretsmanager", target: "secretsmanager."}
+)
+
+// longestAnswer is how many bytes of an answer are read: a page has 1,000 instances of a few kB.
+const longestAnswer = 64 << 20
+
+// longestCall is the time limit of a request.
+const longestCall = time.Minute
+
+// A Client asks AWS in one region with one credential. It is safe for concurrent use.
+type Client struct {
+	http        *http.Client
+	credentials aws.CredentialsProvider
+	region      string
+	endpoint    string // of all services; empty: those of the region
+	signer      *v4.Signer
+
+	mu      sync.Mutex
+	budgets map[string]*rate.Limiter // by action
+}
+
+// newClient returns a client.
+func newClient(base http.RoundTripper, credentials aws.CredentialsProvider, region, endpoint string) *Client {
+	return &Client{
+		http:        &http.Client{Transport: base, Timeout: longestCall},
+		credentials: credentials, region: region, endpoint: endpoint, signer: v4.NewSigner(), budgets: make(map[string]*rate.Limiter),
+	}
+}
+
+// suffixes are the domains of partitions, by the beginnings of the names of their regions.
+// Source: botocore, endpoints.json.
+func suffix(region string) string {
+	for _, p := range []struct{ region, domain string }{
+		{"cn-", "amazonaws.com.cn"}, {"us-isob-", "sc2s.sgov.gov"}, {"us-isof-", "csp.hci.ic.gov"}, {"us-iso-", "c2s.ic.gov"},
+		{"eu-isoe-", "cloud.adc-e.uk"}, {"eusc-", "amazonaws.eu"},
+	} {
+		if strings.HasPrefix(region, p.region) {
+			return p.domain
+		}
+	}
+	return "amazonaws.com"
+}
+
+func (c *Client) url(s service) string {
+	if c.endpoint != "" {
+		return strings.TrimSuffix(c.endpoint, "/") + "/"
+	}
+	return "https://" + s.name + "." + c.region + "." + suffix(c.region) + "/"
+}
+
+// budget returns what a client asks for of an action: half of what AWS gives an account, since others
+// have the same buckets.
+// Source: EC2 developer guide, "Request throttling for the Amazon EC2 API".
+func budget(action string) *rate.Limiter {
+	switch {
+	case action == "RunInstances":
+		return rate.NewLimiter(2, 5)
+	case action == "TerminateInstances":
+		return rate.NewLimiter(10, 50)
+	case looks(action):
+		return rate.NewLimiter(10, 50)
+	}
+	return rate.NewLimiter(5, 25)
+}
+
+// looks reports whether an action changes nothing.
+func looks(action string) bool {
+	for _, begin := range []string{"Describe", "Get", "List", "Assume"} {
+		if strings.HasPrefix(action, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// await waits until the budget of an action has room.
+func (c *Client) await(ctx context.Context, action string) error {
+	c.mu.Lock()
+	l := c.budgets[action]
+	if l == nil {
+		l = budget(action)
+		c.budgets[action] = l
+	}
+	c.mu.Unlock()
+	if err := l.Wait(ctx); err != nil {
+		return &transport.UnsentError{Err: err}
+	}
+	return nil
+}
+
+// query asks a query API and reads its answer, XML, into out; a *[]byte gets all of it; nil: nothing
+// of it is read.
+func (c *Client) query(ctx context.Context, s service, action string, in url.Values, out any) error {
+	form := url.Values{"Action": {action}, "Version": {s.version}}
+	for k, v := range in {
+		form[k] = v
+	}
+	data, err := c.send(ctx, s, action, "", "application/x-www-form-urlencoded; charset=utf-8", []byte(form.Encode()))
+	if err != nil || out == nil {
+		return err
+	}
+	if raw, ok := out.(*[]byte); ok {
+		*raw = data
+		return nil
+	}
+	if err := xml.Unmarshal(data, out); err != nil {
+		return &Error{Service: s.name, Action: action, Status: http.StatusOK, Message: "its answer cannot be read: " + err.Error()}
+	}
+	return nil
+}
+
+// call asks a JSON API and reads its answer into out; nil: nothing of it is read.
+func (c *Client) call(ctx context.Context, s service, action string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	data, err := c.send(ctx, s, action, s.target+action, "application/x-amz-json-1.1", body)
+	if err != nil || out == nil {
+		return err
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return &Error{Service: s.name, Action: action, Status: http.StatusOK, Message: "its answer cannot be read: " + err.Error()}
+	}
+	return nil
+}
+
+// send sends one request and returns the body of its answer.
+func (c *Client) send(ctx context.Context, s service, action, target, kind string, body []byte) ([]byte, error) {
+	if err := c.await(ctx, action); err != nil {
+		return nil, &Error{Service: s.name, Action: action, Err: err}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(s), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", kind)
+	if target != "" {
+		req.Header.Set("X-Amz-Target", target)
+	}
+	credentials, err := c.credentials.Retrieve(ctx)
+	if err != nil {
+		if fleet.KindOf(err) != fleet.Unknown {
+			return nil, err
+		}
+		return nil, fleet.Errorf(fleet.Unauthorized, "find credentials of AWS", "%w (give the agent a role or a key, or the cluster an identityRef)", err)
+	}
+	sum := sha256.Sum256(body)
+	if err := c.signer.SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), s.name, c.region, time.Now()); err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, &Error{Service: s.name, Action: action, Err: err}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, longestAnswer))
+	if err != nil {
+		return nil, &Error{Service: s.name, Action: action, Err: err}
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return nil, readError(s, action, resp, data)
+	}
+	return data, nil
+}

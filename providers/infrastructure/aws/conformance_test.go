@@ -1,0 +1,136 @@
+package aws_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/conformance"
+	"fairlead.dev/providers/infrastructure/aws/awstest"
+)
+
+func TestConformance(t *testing.T) {
+	for name, spec := range map[string]string{
+		"network load balancer": clusterSpec,
+		"classic load balancer": `{region: eu-central-1}`,
+	} {
+		t.Run(name, func(t *testing.T) { conform(t, spec) })
+	}
+}
+
+func conform(t *testing.T, spec string) {
+	clouds := make(map[providers.Infrastructure]*awstest.Cloud)
+	var last *awstest.Cloud
+	conformance.Run(t, conformance.Options{
+		New: func(t testing.TB) providers.Infrastructure {
+			last = slowly()
+			p := newProvider(last.Client())
+			clouds[p] = last
+			t.Cleanup(p.Close)
+			return p
+		},
+		Cluster: func() fleet.Cluster { return newCluster(t, spec, machineSpec) },
+		Foreign: func(_ testing.TB, p providers.Infrastructure, name string) func() bool {
+			id := clouds[p].AddInstance(name)
+			return func() bool { i, ok := clouds[p].Thing(id); return ok && i.Attr["state"] == "running" }
+		},
+		FailListing: func(t testing.TB, p providers.Infrastructure, nth int) {
+			time.Sleep(2 * tick) // so that no listing is good enough
+			t.Cleanup(clouds[p].Inject(awstest.Fault{Looks: true, Skip: nth - 1, Times: 1, Status: 500, Code: "InternalError", Message: "An internal error has occurred"}))
+		},
+		Hooks: hooks(clouds), Around: synctest.Test,
+		Deviations: deviations(),
+	})
+}
+
+func deviations() map[string]string {
+	return map[string]string{
+		"RememberedPlace":    "a cluster is in one account and region, and Git leads to these",
+		"FailedMachine":      "AWS terminates an instance that cannot start, and lists why for an hour: see FailedRequest",
+		"ReleasedMachine":    "an instance that is terminated keeps nothing busy",
+		"RebootedMachine":    "it does not reboot machines: no health check of its clusters asks for that",
+		"AddressIsGivenOnce": "machines have addresses of their subnets, which AWS gives once",
+	}
+}
+
+// hooks reach the clouds of providers.
+func hooks(clouds map[providers.Infrastructure]*awstest.Cloud) conformance.Hooks {
+	return conformance.Hooks{
+		Changes: func(_ testing.TB, p providers.Infrastructure) string {
+			var out strings.Builder
+			for _, c := range clouds[p].Calls() {
+				if c.Changes() {
+					fmt.Fprintln(&out, c.N, c.Service, c.Action)
+				}
+			}
+			return out.String()
+		},
+		Contents: func(_ testing.TB, p providers.Infrastructure) []string { return clouds[p].Contents() },
+		LoseAnswer: func(_ testing.TB, p providers.Infrastructure, nth int) func() bool {
+			lost := false
+			end := clouds[p].Inject(awstest.Fault{Changes: true, Skip: nth - 1, Times: 1, Cut: awstest.After, Do: func(awstest.Call) { lost = true }})
+			return func() bool { end(); return lost }
+		},
+		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
+			if !clouds[p].Edit(idOf(id), func(i *awstest.Thing) { change(i.Tags) }) {
+				t.Fatalf("there is no instance %s", id)
+			}
+		},
+		TakeOver: func(_ testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
+			c, taken := clouds[p], false
+			end := c.Inject(awstest.Fault{Action: "DescribeInstances", Do: func(call awstest.Call) { // what follows on a listing names it
+				if !taken && call.Form["Filter.1.Name"][0] == "instance-id" {
+					taken = c.Edit(idOf(id), func(i *awstest.Thing) { i.Tags["fairlead.dev/cluster"] = "prod/theirs" })
+				}
+			}})
+			return func() (bool, bool) {
+				end()
+				i, ok := c.Thing(idOf(id))
+				return taken, ok && i.Attr["state"] == "running"
+			}
+		},
+		FailCreate: func(_ testing.TB, p providers.Infrastructure) func() {
+			clouds[p].FailInstances("Client.VolumeLimitExceeded: Volume limit exceeded")
+			return func() { clouds[p].FailInstances("") }
+		},
+		Served: func(_ testing.TB, p providers.Infrastructure, c *fleet.Cluster) (out []fleet.MachineName) {
+			for _, k := range []awstest.Kind{awstest.TargetGroups, awstest.ClassicOnes} {
+				for _, g := range clouds[p].Things(k) {
+					if g.Tags["fairlead.dev/cluster"] != c.Key.String() {
+						continue
+					}
+					for _, id := range g.Sets["targets"] {
+						i, _ := clouds[p].Thing(id)
+						if i.Attr["state"] != "terminated" {
+							out = append(out, fleet.MachineName(i.Tags["fairlead.dev/machine"]))
+						}
+					}
+				}
+			}
+			return out
+		},
+		Jam: func(_ testing.TB, p providers.Infrastructure) { clouds[p].Jam(true) },
+		Mistaken: func(t testing.TB, _ providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
+			for _, m := range []struct{ cluster, machine string }{
+				{strings.Replace(clusterSpec, "{region", "{network: {vpc: {cidrBlock: 10.9.0.0/16}}, region", 1), machineSpec},
+				{strings.Replace(clusterSpec, "{region", "{network: {vpc: {id: vpc-missing}}, region", 1), machineSpec},
+				{clusterSpec, strings.Replace(machineSpec, "m6i.large", "m6i.lagre", 1)},
+				{clusterSpec, strings.Replace(machineSpec, "{", "{ami: {id: ami-missing}, ", 1)},
+			} {
+				one := newCluster(t, m.cluster, m.machine)
+				one.Fleet, one.Key = c.Fleet, c.Key
+				out = append(out, &one)
+			}
+			return out
+		},
+		FailureDomain: "eu-central-1b",
+		UserDataLimit: 65536,
+	}
+}
+
+// idOf returns the id of the instance that a provider id is of.
+func idOf(id fleet.ProviderID) string { return string(id)[strings.LastIndexByte(string(id), '/')+1:] }

@@ -1,0 +1,462 @@
+package aws
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/infrastructure/aws/api"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
+)
+
+// Create implements driver.Driver: what the machine boots with is stored, and an instance is asked for.
+func (p machines) Create(ctx context.Context, what string, op fleet.OperationID, r providers.MachineRequest, v *view) error {
+	return cloud.Wrap(what, p.create(ctx, op, r, v))
+}
+
+func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers.MachineRequest, v *view) error {
+	spec, err := api.ReadMachine(r.Pool.Infrastructure)
+	if err != nil {
+		return err
+	}
+	boot, err := bootstrapOf(v, spec, r, op)
+	if err != nil {
+		return err
+	}
+	form, err := v.instance(ctx, spec, r, op, boot)
+	if err != nil {
+		return err
+	}
+	subnets, err := v.subnetsFor(ctx, spec, r)
+	if err != nil {
+		return err
+	}
+	o := v.owner.Part(r.Name)
+	if id, ok := p.tried.Of(o); ok { // nowhere else before it is known that nothing is there
+		if i := slices.IndexFunc(subnets, func(s cloud.Subnet) bool { return s.ID == id }); i >= 0 {
+			subnets = append([]cloud.Subnet{subnets[i]}, slices.Delete(slices.Clone(subnets), i, i+1)...)
+		}
+	}
+	defer v.place.Changed(o)
+	if len(boot.stored) > 0 {
+		tags := cloud.Tags{fleet.TagMachine: string(r.Name), fleet.TagPool: string(r.Pool.Name)}
+		for k, value := range v.c.Tags() {
+			tags[k] = value
+		}
+		if err := v.place.StoreSecret(ctx, boot.secret, digest(boot.secret, string(boot.stored))+digest(string(boot.stored)), boot.stored, tags); err != nil {
+			return err
+		}
+	}
+	err = p.run(ctx, o, v, spec, r, op, form, subnets)
+	if err != nil && fleet.Refused(cloud.Wrap("", err)) && len(boot.stored) > 0 {
+		if left := v.place.DeleteSecret(ctx, boot.secret); left != nil {
+			err = fleet.JoinErrors(cloud.Wrap("", err), cloud.Wrap("delete secret "+boot.secret, left))
+		}
+	}
+	return err
+}
+
+// run asks for the instance in the first of subnets, and where that is refused for lack of capacity or of the
+// type, in the next. After a request without an answer it goes nowhere else.
+func (p *Provider) run(ctx context.Context, o snapshot.Owner, v *view, spec *api.AWSMachineSpec, r providers.MachineRequest, op fleet.OperationID, form url.Values, subnets []cloud.Subnet) error {
+	var refused error
+	var tried []string
+	for _, s := range subnets {
+		p.o.Log.InfoContext(ctx, "requesting an instance", "machine", string(r.Name), "type", spec.InstanceType, "zone", s.Zone, "subnet", s.ID)
+		err := v.runIn(ctx, spec, r, op, form, s)
+		kind := cloud.Kind(err)
+		switch {
+		case err == nil:
+			p.tried.Forget(o)
+			return nil
+		case kind == fleet.Unanswered:
+			p.tried.Note(o, s.ID)
+			return err
+		case cloud.IsOfZone(err):
+			p.tried.Forget(o)
+			refused = err
+			tried = append(tried, s.Zone)
+		default:
+			p.tried.Forget(o)
+			return cloud.Named(err)
+		}
+	}
+	if refused == nil {
+		return fleet.Errorf(fleet.Invalid, "find a subnet", "the cluster has none for the machine")
+	}
+	kind := fleet.Exhausted
+	if cloud.Is(refused, "Unsupported") && len(subnets) == 1 {
+		kind = fleet.Invalid
+	}
+	return &fleet.Error{Kind: kind, Err: fmt.Errorf("%w (tried %s; ask for another instanceType, or for more zones)", refused, strings.Join(tried, ", "))}
+}
+
+// runIn asks for the instance in a subnet. What the token gives may be a former machine that ended: then
+// another token asks for this one.
+func (v *view) runIn(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest, op fleet.OperationID, form url.Values, s cloud.Subnet) error {
+	former := v.formerOf(r.Name)
+	const most = 3
+	for range most {
+		in := cloud.Join(form, v.interfaceIn(spec, form, s), url.Values{"ClientToken": {clientToken(op, r.Origin, s.ID, former)}})
+		made, err := v.place.Run(ctx, in)
+		if err != nil {
+			return err
+		}
+		if made.State != "terminated" && made.State != "shutting-down" {
+			return nil
+		}
+		former = append(former, made.ID)
+		slices.Sort(former)
+		former = slices.Compact(former)
+	}
+	return fleet.Errorf(fleet.Unavailable, "run instance", "AWS answers with instances that ended")
+}
+
+// formerOf returns the ids of instances that were machines of that name and ended.
+func (v *view) formerOf(name fleet.MachineName) []string {
+	var out []string
+	for _, i := range v.ended {
+		if i.Tags[fleet.TagMachine] == string(name) {
+			out = append(out, i.ID)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// clientToken is equal where the same machine is asked for in the same subnet: EC2 remembers tokens by zone.
+func clientToken(op fleet.OperationID, origin fleet.Origin, subnet string, former []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(op), origin.Made.UTC().Format(time.RFC3339), subnet}, former...), "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// mostTags is how many tags a thing of AWS has at most.
+// Source: EC2 user guide, "Tag restrictions".
+const mostTags = 50
+
+// instance returns the parameters of RunInstances that are the same in all subnets.
+// Source: EC2 API reference, RunInstances.
+func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest, op fleet.OperationID, boot bootstrap) (url.Values, error) {
+	image, err := v.image(ctx, spec, r.Pool.Version)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := v.groupsFor(ctx, spec, r.Pool.Role)
+	if err != nil {
+		return nil, err
+	}
+	tags := ofMachine(v, r.Tags(op), r.Name, spec.AdditionalTags)
+	if len(tags) > mostTags {
+		return nil, fleet.Errorf(fleet.Invalid, "tag the instance", "with additionalTags of the cluster and of the machine it has %d tags, and AWS takes %d (leave some out)", len(tags), mostTags)
+	}
+	form := cloud.Tagged(tags, "instance", "volume", "network-interface")
+	set := func(key, value string) {
+		if value != "" {
+			form.Set(key, value)
+		}
+	}
+	set("ImageId", image)
+	set("InstanceType", spec.InstanceType)
+	set("UserData", boot.userData)
+	set("IamInstanceProfile.Name", spec.IAMInstanceProfile)
+	set("KeyName", v.keyName(spec))
+	for i, g := range groups {
+		form.Set(fmt.Sprintf("SecurityGroupId.%d", i+1), g)
+	}
+	o := spec.InstanceMetadataOptions
+	set("MetadataOptions.HttpEndpoint", o.HTTPEndpoint)
+	set("MetadataOptions.HttpProtocolIpv6", o.HTTPProtocolIPv6)
+	set("MetadataOptions.HttpTokens", o.HTTPTokens)
+	set("MetadataOptions.InstanceMetadataTags", o.InstanceMetadataTags)
+	set("MetadataOptions.HttpPutResponseHopLimit", strconv.FormatInt(o.HTTPPutResponseHopLimit, 10))
+	if err := v.disks(ctx, form, spec, image); err != nil {
+		return nil, err
+	}
+	v.market(form, spec)
+	if n := spec.PrivateDNSName; n != nil {
+		set("PrivateDnsNameOptions.HostnameType", n.HostnameType)
+		set("PrivateDnsNameOptions.EnableResourceNameDnsARecord", strconv.FormatBool(n.EnableResourceNameDNSARecord))
+		set("PrivateDnsNameOptions.EnableResourceNameDnsAAAARecord", strconv.FormatBool(n.EnableResourceNameDNSAAAARecord))
+	}
+	if c := spec.CPUOptions; c != nil && c.ConfidentialCompute == "AMDEncryptedVirtualizationNestedPaging" {
+		set("CpuOptions.AmdSevSnp", "enabled")
+	}
+	return form, nil
+}
+
+// market sets how the instance is paid for and where it is placed.
+func (v *view) market(form url.Values, spec *api.AWSMachineSpec) {
+	set := func(key, value string) {
+		if value != "" {
+			form.Set(key, value)
+		}
+	}
+	switch spec.MarketType {
+	case api.Spot:
+		set("InstanceMarketOptions.MarketType", "spot")
+		set("InstanceMarketOptions.SpotOptions.SpotInstanceType", "one-time")
+		set("InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior", "terminate")
+		set("InstanceMarketOptions.SpotOptions.MaxPrice", spec.SpotMarketOptions.MaxPrice)
+	case api.CapacityBlock:
+		set("InstanceMarketOptions.MarketType", "capacity-block")
+	}
+	set("CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId", spec.CapacityReservationID)
+	if spec.CapacityReservationID == "" {
+		set("CapacityReservationSpecification.CapacityReservationPreference", map[string]string{
+			"None": "none", "Open": "open", "CapacityReservationsOnly": "capacity-reservations-only",
+		}[spec.CapacityReservationPreference])
+	}
+	set("Placement.Tenancy", spec.Tenancy)
+	set("Placement.HostId", spec.HostID)
+	if spec.Tenancy == "host" {
+		set("Placement.Affinity", spec.HostAffinity)
+	}
+	set("Placement.GroupName", spec.PlacementGroupName)
+	if spec.PlacementGroupPartition > 0 {
+		set("Placement.PartitionNumber", strconv.FormatInt(spec.PlacementGroupPartition, 10))
+	}
+}
+
+// interfaceIn returns the parameters of the network interface in a subnet.
+func (v *view) interfaceIn(spec *api.AWSMachineSpec, form url.Values, s cloud.Subnet) url.Values {
+	public := spec.PublicIP != nil && *spec.PublicIP
+	if !public && spec.NetworkInterfaceType == "" {
+		return url.Values{"SubnetId": {s.ID}}
+	}
+	out := url.Values{"NetworkInterface.1.DeviceIndex": {"0"}, "NetworkInterface.1.SubnetId": {s.ID}, "NetworkInterface.1.AssociatePublicIpAddress": {strconv.FormatBool(public)}}
+	if spec.NetworkInterfaceType != "" {
+		out.Set("NetworkInterface.1.InterfaceType", spec.NetworkInterfaceType)
+	}
+	for i := 1; form.Has(fmt.Sprintf("SecurityGroupId.%d", i)); i++ {
+		out.Set(fmt.Sprintf("NetworkInterface.1.SecurityGroupId.%d", i), form.Get(fmt.Sprintf("SecurityGroupId.%d", i)))
+		out[fmt.Sprintf("SecurityGroupId.%d", i)] = nil
+	}
+	return out
+}
+
+// keyName returns the key pair of a machine: its own, that of the cluster, or default. Empty: none.
+func (v *view) keyName(spec *api.AWSMachineSpec) string {
+	for _, k := range []*string{spec.SSHKeyName, v.spec.SSHKeyName} {
+		if k != nil {
+			return *k
+		}
+	}
+	return "default"
+}
+
+// The image that upstream publishes for tests.
+const (
+	defaultImageOwner  = "819546954734"
+	defaultImageOS     = "ubuntu-24.04"
+	defaultImageFormat = "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*"
+)
+
+// image returns the id of the image of a machine: the one that Git names, or the newest whose name follows from
+// the version.
+func (v *view) image(ctx context.Context, spec *api.AWSMachineSpec, version string) (string, error) {
+	if spec.AMI != nil && spec.AMI.ID != "" {
+		return spec.AMI.ID, nil
+	}
+	owner := cmp.Or(spec.ImageLookupOrg, v.spec.ImageLookupOrg, defaultImageOwner)
+	name, err := imageName(cmp.Or(spec.ImageLookupFormat, v.spec.ImageLookupFormat, defaultImageFormat), cmp.Or(spec.ImageLookupBaseOS, v.spec.ImageLookupBaseOS, defaultImageOS), version)
+	if err != nil {
+		return "", err
+	}
+	all, err := v.place.Images(ctx, "owner-id", owner, "name", name, "architecture", architecture(spec.InstanceType), "state", "available", "virtualization-type", "hvm")
+	if err != nil {
+		return "", cloud.WrapLook("find image "+name, err)
+	}
+	if len(all) == 0 {
+		return "", fleet.Errorf(fleet.Invalid, "find image "+name, "account %s has none of that name for %s in %s (name one by ami.id, or by imageLookupOrg, imageLookupBaseOS and imageLookupFormat)", owner, architecture(spec.InstanceType), v.spec.Region)
+	}
+	return slices.MaxFunc(all, func(a, b cloud.Image) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) }).ID, nil
+}
+
+func imageName(format, os, version string) (string, error) {
+	t, err := template.New("image").Parse(format)
+	if err != nil {
+		return "", fleet.Errorf(fleet.Invalid, "read imageLookupFormat", "%w", err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, map[string]string{"BaseOS": os, "K8sVersion": strings.TrimPrefix(version, "v")}); err != nil {
+		return "", fleet.Errorf(fleet.Invalid, "read imageLookupFormat", "%w", err)
+	}
+	return b.String(), nil
+}
+
+// architecture returns that of a type of instances: AWS's own processors have a g after the number of the
+// generation.
+// Source: EC2 instance types, "Instance type naming conventions".
+func architecture(instanceType string) string {
+	family, _, _ := strings.Cut(instanceType, ".")
+	if i := strings.IndexAny(family, "0123456789"); family == "a1" || i >= 0 && strings.Contains(family[i:], "g") {
+		return "arm64"
+	}
+	return "x86_64"
+}
+
+// disks sets the volumes. The root volume has the device that the image says.
+func (v *view) disks(ctx context.Context, form url.Values, spec *api.AWSMachineSpec, image string) error {
+	n := 0
+	add := func(device string, d api.Volume) {
+		n++
+		at := fmt.Sprintf("BlockDeviceMapping.%d.", n)
+		form.Set(at+"DeviceName", device)
+		form.Set(at+"Ebs.DeleteOnTermination", "true")
+		form.Set(at+"Ebs.VolumeSize", strconv.FormatInt(d.Size, 10))
+		form.Set(at+"Ebs.VolumeType", d.Type)
+		if d.Encrypted != nil {
+			form.Set(at+"Ebs.Encrypted", strconv.FormatBool(*d.Encrypted))
+		}
+		if d.EncryptionKey != "" {
+			form.Set(at+"Ebs.KmsKeyId", d.EncryptionKey)
+			form.Set(at+"Ebs.Encrypted", "true")
+		}
+		if d.IOPS > 0 {
+			form.Set(at+"Ebs.Iops", strconv.FormatInt(d.IOPS, 10))
+		}
+		if d.Throughput != nil {
+			form.Set(at+"Ebs.Throughput", strconv.FormatInt(*d.Throughput, 10))
+		}
+	}
+	if spec.RootVolume != nil {
+		id := image
+		if name, ok := strings.CutPrefix(image, api.ResolveSSM); ok {
+			var err error
+			if id, err = v.place.Parameter(ctx, name); err != nil {
+				return cloud.Named(err)
+			}
+		}
+		got, err := v.place.Image(ctx, id)
+		if err != nil {
+			return cloud.Named(err)
+		}
+		add(got.Root, *spec.RootVolume)
+	}
+	for _, d := range spec.NonRootVolumes {
+		add(d.DeviceName, d)
+	}
+	return nil
+}
+
+// groupsFor returns the security groups of a machine.
+func (v *view) groupsFor(ctx context.Context, spec *api.AWSMachineSpec, role fleet.Role) ([]string, error) {
+	d := new(decision)
+	n := v.network(d)
+	ids := v.decideGroups(d, n)
+	for r, id := range spec.SecurityGroupOverrides {
+		ids[r] = id
+	}
+	own := api.NodeRole
+	if role == fleet.RoleControlPlane {
+		own = api.ControlPlaneRole
+	}
+	if ids[own] == "" {
+		return nil, fleet.Errorf(fleet.Conflict, "find the security group of the machine", "the infrastructure of the cluster is not complete")
+	}
+	out := []string{ids[own]}
+	if ids[api.BalancerRole] != "" {
+		out = append(out, ids[api.BalancerRole])
+	}
+	for _, ref := range spec.AdditionalSecurityGroups {
+		if ref.ID != "" {
+			out = append(out, ref.ID)
+			continue
+		}
+		found, err := v.place.Groups(ctx, append(filtersOf(ref), "vpc-id", n.vpc)...)
+		if err != nil {
+			return nil, cloud.WrapLook("find additionalSecurityGroups", err)
+		}
+		if len(found) == 0 {
+			return nil, fleet.Errorf(fleet.Invalid, "find additionalSecurityGroups", "no security group of %s passes the filters", n.vpc)
+		}
+		for _, g := range found {
+			out = append(out, g.ID)
+		}
+	}
+	return out, nil
+}
+
+func filtersOf(ref api.ResourceReference) []string {
+	var out []string
+	for _, f := range ref.Filters {
+		for _, value := range f.Values {
+			out = append(out, f.Name, value)
+		}
+	}
+	return out
+}
+
+// subnetsFor returns the subnets in which the machine of r may be, the best first: those of its failure domain,
+// or of any zone that has the type, the one with the fewest machines of its pool first.
+func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest) ([]cloud.Subnet, error) {
+	n := v.network(new(decision))
+	from := n.private
+	if spec.PublicIP != nil && *spec.PublicIP && len(n.public) > 0 {
+		from = n.public
+	}
+	if ref := spec.Subnet; ref != nil {
+		var err error
+		if from, err = v.namedSubnets(ctx, *ref, n.vpc); err != nil {
+			return nil, err
+		}
+	}
+	if r.FailureDomain != "" {
+		if from = inZone(from, r.FailureDomain); len(from) == 0 {
+			return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "the cluster has none for machines in failure domain %s", r.FailureDomain)
+		}
+	}
+	zones, err := v.place.ZonesOf(ctx, spec.InstanceType)
+	if err != nil {
+		return nil, cloud.WrapLook("find zones of "+spec.InstanceType, err)
+	}
+	if len(zones) == 0 {
+		return nil, fleet.Errorf(fleet.Invalid, "find zones of "+spec.InstanceType, "%s has no such type of instances (name another in instanceType)", v.spec.Region)
+	}
+	fit := slices.DeleteFunc(slices.Clone(from), func(s cloud.Subnet) bool { return !slices.Contains(zones, s.Zone) })
+	if len(fit) == 0 {
+		return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "%s is offered in %s, and the machine may be in none of these (name another instanceType, or another failureDomain)", spec.InstanceType, strings.Join(zones, ", "))
+	}
+	count := make(map[string]int)
+	for _, i := range v.instances {
+		if i.Tags[fleet.TagPool] == string(r.Pool.Name) {
+			count[i.Zone]++
+		}
+	}
+	slices.SortStableFunc(fit, func(a, b cloud.Subnet) int {
+		return cmp.Or(cmp.Compare(count[a.Zone], count[b.Zone]), cmp.Compare(a.Zone, b.Zone), cmp.Compare(b.Free, a.Free), cmp.Compare(a.ID, b.ID))
+	})
+	return fit, nil
+}
+
+// namedSubnets returns those that a template names.
+func (v *view) namedSubnets(ctx context.Context, ref api.ResourceReference, vpc string) ([]cloud.Subnet, error) {
+	if ref.ID != "" {
+		s := v.s.Subnets.Get(ref.ID)
+		if s == nil || s.VPC != vpc {
+			return nil, fleet.Errorf(fleet.Invalid, "find subnet "+ref.ID, "there is none in %s (name one that exists)", vpc)
+		}
+		return []cloud.Subnet{*s}, nil
+	}
+	found, err := v.place.Subnets(ctx, append(filtersOf(ref), "vpc-id", vpc)...)
+	if err != nil {
+		return nil, cloud.WrapLook("find subnet", err)
+	}
+	if len(found) == 0 {
+		return nil, fleet.Errorf(fleet.Invalid, "find subnet", "no subnet of %s passes the filters", vpc)
+	}
+	sortSubnets(found)
+	return found, nil
+}

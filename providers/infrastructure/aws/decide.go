@@ -1,0 +1,120 @@
+package aws
+
+import (
+	"context"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/infrastructure/aws/api"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
+)
+
+// decide follows what is to be done for what the machines of v's cluster share.
+func (v *view) decide() *decision {
+	d := new(decision)
+	n := v.network(d)
+	if n.vpc == "" {
+		v.endpointBefore(d)
+		return d
+	}
+	groups := v.decideGroups(d, n)
+	v.endpoint(d, n, groups)
+	return d
+}
+
+// endpointBefore keeps the endpoint of a cluster whose network is in doubt.
+func (v *view) endpointBefore(d *decision) {
+	if b := v.balancer(); b != nil {
+		d.endpoint = v.endpointAt(b.DNS)
+	}
+}
+
+// Observe implements providers.Infrastructure.
+func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	op := "observe " + c.Key.String()
+	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return fleet.Infrastructure{}, cloud.WrapLook(op, err)
+	}
+	id, err := v.place.ID(ctx)
+	if err != nil {
+		return fleet.Infrastructure{}, cloud.WrapLook(op, err)
+	}
+	d := v.decide()
+	exists := v.exists() || len(v.instances) > 0 || len(v.secrets) > 0
+	out := fleet.Infrastructure{
+		Exists: exists, Endpoint: d.endpoint, Machines: v.machines(), Failures: v.failures(),
+		FailureDomains: v.failureDomains(), Places: []fleet.PlaceSeen{{Place: fleet.Place{ID: id}, Used: exists, Named: true}},
+	}
+	if out.Ready = d.ready(v.started()); !out.Ready {
+		out.Message = d.message()
+	}
+	if c.Delete {
+		out.Message = p.deletion(v)
+	}
+	if out.Ready {
+		for _, err := range d.faults {
+			out.Drift = append(out.Drift, err.Error())
+		}
+		for _, s := range append(d.steps, v.cleaning()...) {
+			out.Drift = append(out.Drift, s.what)
+			if s.upkeep {
+				out.Upkeep = append(out.Upkeep, s.what)
+			}
+		}
+	}
+	if !exists && len(d.faults) == 0 {
+		out.Endpoint = fleet.Endpoint{}
+	}
+	slices.Sort(out.Drift)
+	slices.Sort(out.Upkeep)
+	driver.SortMachines(out.Machines)
+	return out, nil
+}
+
+// EnsureInfrastructure implements providers.Infrastructure.
+func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
+	op := "create infrastructure of " + c.Key.String()
+	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return cloud.WrapLook(op, err)
+	}
+	errs := v.perform(ctx, v.decide)
+	d := v.decide()
+	errs = append(errs, d.faults...)
+	for _, s := range v.cleaning() {
+		if err := cloud.Wrap(s.what, s.do(ctx)); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return cloud.Wrap(op, fleet.JoinErrors(errs...))
+}
+
+// failureDomains are the zones of the cluster's subnets for machines.
+func (v *view) failureDomains() []fleet.FailureDomain {
+	var zones []string
+	n := v.network(new(decision))
+	for _, s := range n.private {
+		zones = append(zones, s.Zone)
+	}
+	if len(zones) == 0 && v.spec.Network.VPC.ID == "" {
+		for _, s := range v.layout() {
+			if !s.public {
+				zones = append(zones, s.zone)
+			}
+		}
+	}
+	slices.Sort(zones)
+	var out []fleet.FailureDomain
+	for _, z := range slices.Compact(zones) {
+		out = append(out, fleet.FailureDomain{Name: z, ControlPlane: true})
+	}
+	return out
+}
+
+// makesBalancer reports whether a load balancer is made for the API server.
+func (v *view) makesBalancer() bool {
+	return !v.c.ServedElsewhere() && v.spec.ControlPlaneLoadBalancer.LoadBalancerType != api.Disabled
+}

@@ -1,0 +1,262 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
+)
+
+// RemoveShared implements driver.Driver: it takes the steps of the deletion that are possible now. A gateway and
+// the interfaces of load balancers take their time to go.
+func (p machines) RemoveShared(ctx context.Context, what string, c *fleet.Cluster, v *view) error {
+	if !c.Delete { // who asks without that looks at the same
+		if err := v.lookAtInterfaces(ctx); err != nil {
+			return err
+		}
+	}
+	errs := v.perform(ctx, v.decideDeletion)
+	for _, s := range v.secrets {
+		errs = append(errs, cloud.Wrap("delete secret "+s.Name, v.place.DeleteSecret(ctx, s.ID)))
+	}
+	err := fleet.JoinErrors(errs...)
+	p.noteRefusal(v, err)
+	return cloud.Wrap(what, err)
+}
+
+// noteRefusal notes why the last deletion was refused: nothing that a look sees tells it.
+func (p *Provider) noteRefusal(v *view, err error) {
+	if kind := fleet.KindOf(err); err == nil || kind == fleet.Unavailable || kind == fleet.Unanswered {
+		p.refused.Forget(v.owner)
+		return
+	}
+	p.refused.Note(v.owner, err.Error())
+}
+
+// deletion says what the deletion of the cluster waits for.
+func (p *Provider) deletion(v *view) string {
+	d := v.decideDeletion()
+	out := slices.Clone(d.waits)
+	if refused, ok := p.refused.Of(v.owner); ok {
+		out = append(out, refused)
+	}
+	return strings.Join(out, "; ")
+}
+
+// decideDeletion decides what of the shared things can be deleted now: what nothing depends on any more.
+func (v *view) decideDeletion() *decision {
+	d := new(decision)
+	for _, b := range slices.Concat(v.balancers, v.leftBalancers()) {
+		d.add(step{what: "delete load balancer " + b.Name, do: func(ctx context.Context) error {
+			err := v.place.DeleteBalancer(ctx, b)
+			if err == nil {
+				v.forgetBalancer(b.ID)
+			}
+			return err
+		}})
+	}
+	for _, t := range v.targets {
+		t.Balancers = slices.DeleteFunc(slices.Clone(t.Balancers), func(id string) bool { return v.s.Balancers.Get(id) == nil })
+		d.add(step{what: "delete target group " + t.Name, blocked: len(t.Balancers) > 0, do: func(ctx context.Context) error {
+			err := v.place.DeleteTargetGroup(ctx, t.ID)
+			if err == nil {
+				v.targets = slices.DeleteFunc(v.targets, func(o cloud.TargetGroup) bool { return o.ID == t.ID })
+			}
+			return err
+		}})
+	}
+	v.deleteGroups(d)
+	for _, n := range v.nats {
+		if n.State == "deleting" {
+			d.wait("NAT gateway " + n.ID + " is being deleted")
+			continue
+		}
+		d.add(step{what: "delete NAT gateway " + n.ID, do: func(ctx context.Context) error {
+			err := v.place.DeleteNAT(ctx, n.ID)
+			if i := slices.IndexFunc(v.nats, func(o cloud.NAT) bool { return o.ID == n.ID }); err == nil && i >= 0 {
+				v.nats[i].State = "deleting"
+			}
+			return err
+		}})
+	}
+	for _, a := range v.addresses {
+		busy := a.Association != "" || slices.ContainsFunc(v.nats, func(n cloud.NAT) bool { return n.Address == a.ID })
+		d.add(step{what: "release address " + a.IP, blocked: busy, do: func(ctx context.Context) error { return v.releaseAddress(ctx, a.ID) }})
+	}
+	v.deleteNetwork(d)
+	return d
+}
+
+// forgetBalancer forgets one that was deleted. Its interfaces go in time.
+func (v *view) forgetBalancer(id string) {
+	v.balancers = slices.DeleteFunc(v.balancers, func(o cloud.Balancer) bool { return o.ID == id })
+	for i := range v.targets {
+		v.targets[i].Balancers = slices.DeleteFunc(slices.Clone(v.targets[i].Balancers), func(o string) bool { return o == id })
+	}
+	all := *v.s
+	all.Balancers = cloud.WithoutBalancer(v.s.Balancers, id)
+	v.s = &all
+}
+
+// leftBalancers are load balancers that controllers of Kubernetes made for Services in a VPC that was made for the
+// cluster. In a given VPC they may be those of another cluster of that name.
+func (v *view) leftBalancers() []cloud.Balancer {
+	var out []cloud.Balancer
+	for _, b := range v.s.Balancers.All {
+		if v.ours(b.VPC) && b.Tags[fleet.TagFleet] == "" && cloud.IsOfKubernetes(b.Tags, v.c.Key.Name) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// ours reports whether a VPC was made for the cluster.
+func (v *view) ours(vpc string) bool {
+	return slices.ContainsFunc(v.vpcs, func(n cloud.VPC) bool { return n.ID == vpc })
+}
+
+// deleteGroups deletes security groups that no interface has: first the rules that name others of them.
+func (v *view) deleteGroups(d *decision) {
+	var busy []string
+	for _, g := range v.groups {
+		used := v.usedBy(func(i cloud.Interface) bool {
+			return slices.ContainsFunc(i.Groups, func(o struct {
+				ID string `xml:"groupId"`
+			}) bool {
+				return o.ID == g.ID
+			})
+		})
+		if len(used) > 0 {
+			busy = append(busy, used...)
+			continue
+		}
+		named := slices.ContainsFunc(v.groups, func(o cloud.Group) bool {
+			return o.ID != g.ID && slices.ContainsFunc(o.Rules, func(r cloud.Rule) bool { return r.Source == g.ID })
+		})
+		rules := slices.DeleteFunc(slices.Clone(g.Rules), func(r cloud.Rule) bool { return !strings.HasPrefix(r.Source, "sg-") || r.Source == g.ID })
+		if len(rules) > 0 {
+			d.add(step{what: "revoke rules of security group " + g.Name, do: func(ctx context.Context) error {
+				err := v.place.Revoke(ctx, g.ID, rules...)
+				if i := slices.IndexFunc(v.groups, func(o cloud.Group) bool { return o.ID == g.ID }); err == nil && i >= 0 {
+					v.groups[i].Rules = slices.DeleteFunc(slices.Clone(g.Rules), func(r cloud.Rule) bool { return slices.ContainsFunc(rules, r.Same) })
+				}
+				return err
+			}})
+		}
+		d.add(step{what: "delete security group " + g.Name, blocked: named || len(rules) > 0, do: func(ctx context.Context) error {
+			err := v.place.DeleteGroup(ctx, g.ID)
+			if err == nil {
+				v.groups = slices.DeleteFunc(v.groups, func(o cloud.Group) bool { return o.ID == g.ID })
+			}
+			return err
+		}})
+	}
+	v.waitFor(d, busy)
+}
+
+// usedBy describes the interfaces for which in is true.
+func (v *view) usedBy(in func(cloud.Interface) bool) []string {
+	var out []string
+	for _, i := range v.interfaces {
+		if in(i) {
+			out = append(out, i.ID+" ("+whose(i)+")")
+		}
+	}
+	return out
+}
+
+// whose says whose an interface is, in words.
+func whose(i cloud.Interface) string {
+	switch {
+	case i.Instance != "":
+		return "of instance " + i.Instance
+	case strings.HasPrefix(i.Description, "ELB "):
+		return "of load balancer " + strings.TrimPrefix(strings.TrimPrefix(i.Description, "ELB "), "net/")
+	case strings.HasPrefix(i.Description, "aws-K8S-"):
+		return "of the CNI of an instance, " + i.Description
+	case i.Description != "":
+		return i.Description
+	}
+	return "of somebody else"
+}
+
+// waitFor notes what is still plugged in.
+func (v *view) waitFor(d *decision, used []string) {
+	slices.Sort(used)
+	if used = slices.Compact(used); len(used) > 0 {
+		d.wait(fmt.Sprintf("network interfaces are still in use: %s", strings.Join(used, ", ")))
+	}
+}
+
+// deleteNetwork deletes subnets, route tables, the internet gateway and the VPC.
+func (v *view) deleteNetwork(d *decision) {
+	var used []string
+	for _, s := range v.subnets {
+		in := v.usedBy(func(i cloud.Interface) bool { return i.Subnet == s.ID })
+		used = append(used, in...)
+		d.add(step{what: "delete subnet " + s.ID, blocked: len(in) > 0, do: func(ctx context.Context) error {
+			err := v.place.DeleteSubnet(ctx, s.ID)
+			if err == nil {
+				v.subnets = slices.DeleteFunc(v.subnets, func(o cloud.Subnet) bool { return o.ID == s.ID })
+			}
+			return err
+		}})
+	}
+	v.waitFor(d, used)
+	for _, t := range v.tables {
+		busy := slices.ContainsFunc(t.Associations, func(a cloud.Association) bool {
+			return slices.ContainsFunc(v.subnets, func(s cloud.Subnet) bool { return s.ID == a.Subnet })
+		})
+		d.add(step{what: "delete route table " + t.ID, blocked: busy, do: func(ctx context.Context) error { return v.deleteTable(ctx, t.ID) }})
+	}
+	for _, g := range v.gateways {
+		if g.VPC != "" {
+			public := v.usedBy(func(i cloud.Interface) bool { return i.VPC == g.VPC })
+			d.add(step{what: "detach internet gateway " + g.ID, blocked: len(public) > 0, do: func(ctx context.Context) error {
+				err := v.place.DetachGateway(ctx, g.ID, g.VPC)
+				if i := slices.IndexFunc(v.gateways, func(o cloud.Gateway) bool { return o.ID == g.ID }); err == nil && i >= 0 {
+					v.gateways[i].VPC = ""
+				}
+				return err
+			}})
+			continue
+		}
+		d.add(step{what: "delete internet gateway " + g.ID, do: func(ctx context.Context) error {
+			err := v.place.DeleteGateway(ctx, g.ID)
+			if err == nil {
+				v.gateways = slices.DeleteFunc(v.gateways, func(o cloud.Gateway) bool { return o.ID == g.ID })
+			}
+			return err
+		}})
+	}
+	empty := len(v.subnets)+len(v.tables)+len(v.groups)+len(v.nats) == 0 && !slices.ContainsFunc(v.gateways, func(g cloud.Gateway) bool { return g.VPC != "" })
+	for _, n := range v.vpcs {
+		left := v.leftGroups(n.ID)
+		if empty && len(left) > 0 {
+			d.wait("controllers of Kubernetes left security groups in " + n.ID + ": " + strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+		}
+		d.add(step{what: "delete VPC " + n.ID, blocked: !empty, do: func(ctx context.Context) error {
+			for _, id := range left {
+				if err := v.place.DeleteGroup(ctx, id); err != nil {
+					return err
+				}
+			}
+			return v.deleteVPC(ctx, n.ID)
+		}})
+	}
+}
+
+// leftGroups are the security groups that controllers of Kubernetes made for Services in a VPC, by name.
+func (v *view) leftGroups(vpc string) map[string]string {
+	out := make(map[string]string)
+	for _, g := range v.strays {
+		if g.VPC == vpc && cloud.IsOfKubernetes(g.Tags, v.c.Key.Name) {
+			out[g.Name] = g.ID
+		}
+	}
+	return out
+}

@@ -1,0 +1,11 @@
+// Package aws is the infrastructure provider of AWS: clusters on EC2.
+//
+// A cluster is in a VPC that is made for it, or in a given one, of which nothing is changed. Its machines
+// are instances, and a load balancer leads to its API servers. Each thing is made with its tags. What
+// the things of a cluster lack is decided from one listing of the account and region, which all
+// clusters there share.
+//
+// An instance is asked for with a token that follows from the operation and the subnet: asked for
+// twice, it is made once. A zone without capacity is left for the next one, but never after a request
+// without an answer.
+package aws

@@ -1,0 +1,494 @@
+package aws
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
+)
+
+// The routes to everything.
+const everywhere = "0.0.0.0/0"
+
+// A network is where the machines of a cluster are, as far as it is there.
+type network struct {
+	vpc     string
+	cidr    string
+	public  []cloud.Subnet
+	private []cloud.Subnet // for machines; where there are no private ones, the public ones
+	egress  []string       // addresses of NAT gateways
+}
+
+// network decides about the VPC, its subnets and its ways to the internet.
+func (v *view) network(d *decision) network {
+	id := v.spec.Network.VPC.ID
+	switch {
+	case id != "" && len(v.vpcs) > 0:
+		d.cannotFollow("network.vpc.id", "the cluster is in %s, which was made for it, and cannot move to %s (make another cluster)", v.vpcs[0].ID, id)
+		return v.seenNetwork()
+	case id != "":
+		return v.givenNetwork(d, id)
+	case len(v.vpcs) == 0 && v.elsewhere() != "":
+		d.cannotFollow("network.vpc.id", "the cluster is in %s, which Git named before, and cannot leave it (name it again, or make another cluster)", v.elsewhere())
+		return v.seenNetwork()
+	}
+	return v.ownNetwork(d)
+}
+
+// elsewhere returns the given VPC that the cluster has something in, where Git names none.
+func (v *view) elsewhere() string {
+	for _, i := range v.instances {
+		return i.VPC
+	}
+	for _, g := range v.groups {
+		return g.VPC
+	}
+	return ""
+}
+
+// seenNetwork is what is there, where Git says something else that cannot be.
+func (v *view) seenNetwork() network {
+	if len(v.vpcs) == 0 {
+		return v.sorted(v.elsewhere(), nil)
+	}
+	return v.sorted(v.vpcs[0].ID, nil)
+}
+
+// givenNetwork is a VPC that people gave the cluster. Nothing of it is changed.
+func (v *view) givenNetwork(d *decision, id string) network {
+	vpc := v.s.VPCs.Get(id)
+	if vpc == nil {
+		d.fault(fleet.Errorf(fleet.Invalid, "find network.vpc.id", "there is no VPC %s in %s (name one that exists)", id, v.spec.Region))
+		return network{}
+	}
+	if was := v.elsewhere(); was != "" && was != id {
+		d.cannotFollow("network.vpc.id", "the cluster is in %s and cannot move to %s (make another cluster)", was, id)
+		return v.sorted(was, nil)
+	}
+	var only []string
+	for _, s := range v.spec.Network.Subnets {
+		if got := v.s.Subnets.Get(s.ID); got == nil || got.VPC != id {
+			d.fault(fleet.Errorf(fleet.Invalid, "find network.subnets", "there is no subnet %s in %s (name one that exists)", s.ID, id))
+			return network{}
+		}
+		only = append(only, s.ID)
+	}
+	n := v.sorted(id, only)
+	n.cidr = vpc.CIDR
+	if len(n.private) == 0 {
+		d.fault(fleet.Errorf(fleet.Invalid, "find network.subnets", "%s has no subnets (make some, or leave network.vpc.id out)", id))
+	}
+	return n
+}
+
+// sorted returns the network of a VPC, by its route tables: public is what has a route to an internet gateway.
+// only are the ids of its subnets; nil: all.
+func (v *view) sorted(vpc string, only []string) network {
+	n := network{vpc: vpc}
+	if vpc == "" {
+		return n
+	}
+	if got := v.s.VPCs.Get(vpc); got != nil {
+		n.cidr = got.CIDR
+	}
+	for i := range v.s.Subnets.All {
+		s := v.s.Subnets.All[i]
+		if s.VPC != vpc || only != nil && !slices.Contains(only, s.ID) {
+			continue
+		}
+		if t := v.tableOf(s); t != nil && strings.HasPrefix(t.Route(everywhere), "igw-") {
+			n.public = append(n.public, s)
+		} else {
+			n.private = append(n.private, s)
+		}
+	}
+	if len(n.private) == 0 {
+		n.private = n.public
+	}
+	sortSubnets(n.public)
+	sortSubnets(n.private)
+	return n
+}
+
+func sortSubnets(list []cloud.Subnet) {
+	slices.SortFunc(list, func(a, b cloud.Subnet) int { return strings.Compare(a.Zone+a.ID, b.Zone+b.ID) })
+}
+
+// tableOf returns the route table of a subnet: its own, or the main one of the VPC.
+func (v *view) tableOf(s cloud.Subnet) *cloud.Table {
+	var main *cloud.Table
+	for i := range v.s.Tables.All {
+		t := &v.s.Tables.All[i]
+		for _, a := range t.Associations {
+			switch {
+			case a.Subnet == s.ID:
+				return t
+			case a.Main && t.VPC == s.VPC:
+				main = t
+			}
+		}
+	}
+	return main
+}
+
+// ownNetwork is a VPC that is made for the cluster, with the subnets, gateways and routes of its layout.
+func (v *view) ownNetwork(d *decision) network {
+	if len(v.vpcs) == 0 {
+		v.createVPC(d)
+		return network{}
+	}
+	vpc := v.vpcs[0]
+	for _, twin := range v.vpcs[1:] {
+		if !v.used(twin.ID) {
+			attached := slices.ContainsFunc(v.gateways, func(g cloud.Gateway) bool { return g.VPC == twin.ID })
+			d.add(step{what: "delete VPC " + twin.ID + ", which was made twice", upkeep: true, blocked: attached, do: func(ctx context.Context) error { return v.deleteVPC(ctx, twin.ID) }})
+		}
+	}
+	if want := v.spec.Network.VPC.CIDRBlock; vpc.CIDR != want {
+		d.cannotFollow("network.vpc.cidrBlock", "%s has %s and not %s (make another cluster)", vpc.ID, vpc.CIDR, want)
+		return v.seenNetwork()
+	}
+	n := network{vpc: vpc.ID, cidr: vpc.CIDR}
+	if !v.used(vpc.ID) && !v.named {
+		d.add(step{what: "have VPC " + vpc.ID + " name its instances", essential: true, do: func(ctx context.Context) error {
+			err := v.place.NameHosts(ctx, vpc.ID)
+			v.named = err == nil
+			return err
+		}})
+		return network{}
+	}
+	gateway := v.gateway(d, vpc.ID)
+	layout := v.layout()
+	nats := make(map[string]string) // by zone
+	var privates []wantedSubnet
+	for _, want := range layout {
+		s := v.subnet(d, vpc.ID, want)
+		switch {
+		case s == nil:
+		case want.public:
+			n.public = append(n.public, *s)
+		default:
+			n.private = append(n.private, *s)
+		}
+		if !want.public {
+			privates = append(privates, want)
+		}
+	}
+	if gateway != "" {
+		v.routes(d, vpc.ID, "public-routes", gateway, n.public)
+	}
+	for _, zone := range zonesOf(privates) {
+		if public := inZone(n.public, zone); len(public) > 0 {
+			if nat := v.nat(d, zone, public[0]); nat != nil {
+				nats[zone] = nat.ID
+				n.egress = append(n.egress, nat.IP)
+			}
+		} else if !slices.ContainsFunc(layout, func(w wantedSubnet) bool { return w.public && w.zone == zone }) {
+			nats[zone] = "any" // a zone without a public subnet goes out by another
+		}
+	}
+	for _, zone := range zonesOf(privates) {
+		nat := nats[zone]
+		if nat == "any" {
+			nat = anyOf(nats)
+		}
+		if nat != "" {
+			v.routes(d, vpc.ID, "private-routes-"+zone, nat, inZone(n.private, zone))
+		}
+	}
+	sortSubnets(n.public)
+	sortSubnets(n.private)
+	if len(privates) == 0 {
+		n.private = n.public
+	}
+	return n
+}
+
+func anyOf(nats map[string]string) string {
+	best := ""
+	for _, id := range nats {
+		if id != "any" && (best == "" || id < best) {
+			best = id
+		}
+	}
+	return best
+}
+
+func zonesOf(list []wantedSubnet) []string {
+	var out []string
+	for _, s := range list {
+		out = append(out, s.zone)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func inZone(list []cloud.Subnet, zone string) []cloud.Subnet {
+	return slices.DeleteFunc(slices.Clone(list), func(s cloud.Subnet) bool { return s.Zone != zone })
+}
+
+func (v *view) createVPC(d *decision) {
+	if v.awaits("vpc") {
+		d.wait("the VPC was asked for, and does not show yet")
+		return
+	}
+	d.add(step{what: "create VPC " + v.spec.Network.VPC.CIDRBlock, essential: true, do: func(ctx context.Context) error {
+		return v.ask("vpc", func() error {
+			made, err := v.place.CreateVPC(ctx, v.spec.Network.VPC.CIDRBlock, v.shared("vpc", "vpc", v.spec.Network.VPC.Tags))
+			if err == nil {
+				v.vpcs = append(v.vpcs, made)
+			}
+			return err
+		})
+	}})
+}
+
+func (v *view) deleteVPC(ctx context.Context, id string) error {
+	err := v.place.DeleteVPC(ctx, id)
+	if err == nil {
+		v.vpcs = slices.DeleteFunc(v.vpcs, func(n cloud.VPC) bool { return n.ID == id })
+	}
+	return err
+}
+
+// gateway decides about the internet gateway, and returns its id once it is attached.
+func (v *view) gateway(d *decision, vpc string) string {
+	if len(v.gateways) == 0 {
+		if v.awaits("internet") {
+			d.wait("the internet gateway was asked for, and does not show yet")
+			return ""
+		}
+		d.add(step{what: "create internet gateway", essential: true, do: func(ctx context.Context) error {
+			return v.ask("internet", func() error {
+				made, err := v.place.CreateGateway(ctx, v.shared("internet", "internet", nil))
+				if err == nil {
+					v.gateways = append(v.gateways, made)
+				}
+				return err
+			})
+		}})
+		return ""
+	}
+	for _, twin := range v.gateways[1:] {
+		d.add(step{what: "delete internet gateway " + twin.ID + ", which was made twice", upkeep: true, do: func(ctx context.Context) error {
+			if twin.VPC != "" {
+				if err := v.place.DetachGateway(ctx, twin.ID, twin.VPC); err != nil {
+					return err
+				}
+			}
+			err := v.place.DeleteGateway(ctx, twin.ID)
+			if err == nil {
+				v.gateways = slices.DeleteFunc(v.gateways, func(g cloud.Gateway) bool { return g.ID == twin.ID })
+			}
+			return err
+		}})
+	}
+	g := v.gateways[0]
+	if g.VPC == vpc {
+		return g.ID
+	}
+	d.add(step{what: "attach internet gateway " + g.ID, essential: true, do: func(ctx context.Context) error {
+		err := v.place.AttachGateway(ctx, g.ID, vpc)
+		if err == nil || cloud.Is(err, "Resource.AlreadyAssociated") {
+			v.gateways[0].VPC, err = vpc, nil
+		}
+		return err
+	}})
+	return ""
+}
+
+// subnet decides about a subnet, and returns it once it is there. Subnets are alone by their range.
+func (v *view) subnet(d *decision, vpc string, want wantedSubnet) *cloud.Subnet {
+	for i := range v.subnets {
+		if s := &v.subnets[i]; s.VPC == vpc && s.CIDR == want.cidr {
+			if s.Zone != want.zone {
+				d.cannotFollow("network.subnets", "%s with %s is in %s and not in %s (make another cluster)", s.ID, s.CIDR, s.Zone, want.zone)
+			}
+			return s
+		}
+	}
+	if v.awaits(want.part()) {
+		d.wait("subnet " + want.cidr + " was asked for, and does not show yet")
+		return nil
+	}
+	role, kind := "kubernetes.io/role/internal-elb", "private"
+	if want.public {
+		role, kind = "kubernetes.io/role/elb", "public"
+	}
+	tags := cloud.Tags{role: "1", serviceTag(v.c.Key.Name): "shared"}
+	for k, value := range want.tags {
+		tags[k] = value
+	}
+	d.add(step{what: "create " + kind + " subnet " + want.cidr + " in " + want.zone, essential: true, do: func(ctx context.Context) error {
+		return v.ask(want.part(), func() error {
+			made, err := v.place.CreateSubnet(ctx, vpc, want.cidr, want.zone, v.shared(kind, kind+"-"+want.zone, tags))
+			if err == nil {
+				v.subnets = append(v.subnets, made)
+			}
+			return err
+		})
+	}})
+	return nil
+}
+
+// nat decides about the NAT gateway of a zone and its address, and returns it once it is available.
+func (v *view) nat(d *decision, zone string, public cloud.Subnet) *cloud.NAT {
+	part := "nat-" + zone
+	of := func(tags cloud.Tags) bool { return tags[partTag] == part }
+	for i := range v.nats {
+		n := &v.nats[i]
+		switch {
+		case !of(n.Tags) || n.State == "deleting":
+		case n.State == "available":
+			v.spareAddresses(d, part, n.Address)
+			return n
+		case n.State == "failed":
+			d.wait("NAT gateway " + n.ID + " failed: " + n.Failure)
+			d.add(step{what: "delete NAT gateway " + n.ID + ", which failed", essential: true, do: func(ctx context.Context) error {
+				err := v.place.DeleteNAT(ctx, n.ID)
+				if err == nil {
+					n.State = "deleting"
+				}
+				return err
+			}})
+			return nil
+		default:
+			v.spareAddresses(d, part, n.Address)
+			d.wait("NAT gateway " + n.ID + " is " + n.State)
+			return nil
+		}
+	}
+	i := slices.IndexFunc(v.addresses, func(a cloud.Address) bool { return of(a.Tags) && a.Association == "" })
+	switch {
+	case i >= 0:
+		a := v.addresses[i]
+		if v.awaits(part) {
+			d.wait("NAT gateway in " + zone + " was asked for, and does not show yet")
+			return nil
+		}
+		d.add(step{what: "create NAT gateway in " + zone, essential: true, do: func(ctx context.Context) error {
+			return v.ask(part, func() error {
+				made, err := v.place.CreateNAT(ctx, public.ID, a.ID, v.shared(part, part, nil))
+				if err == nil {
+					v.nats = append(v.nats, made)
+				}
+				return err
+			})
+		}})
+	case slices.ContainsFunc(v.addresses, func(a cloud.Address) bool { return of(a.Tags) }):
+		d.wait("the address of the NAT gateway in " + zone + " is still in use")
+	case v.awaits("address-" + zone):
+		d.wait("an address was asked for, and does not show yet")
+	default:
+		d.add(step{what: "allocate address for " + zone, essential: true, do: func(ctx context.Context) error {
+			return v.ask("address-"+zone, func() error {
+				made, err := v.place.AllocateAddress(ctx, v.shared(part, part, nil))
+				if err == nil {
+					v.addresses = append(v.addresses, made)
+				}
+				return err
+			})
+		}})
+	}
+	return nil
+}
+
+// spareAddresses gives back addresses that were allocated twice.
+func (v *view) spareAddresses(d *decision, part, used string) {
+	for _, a := range v.addresses {
+		if a.Tags[partTag] != part || a.ID == used || a.Association != "" {
+			continue
+		}
+		d.add(step{what: "release address " + a.IP + ", which was allocated twice", upkeep: true, do: func(ctx context.Context) error {
+			return v.releaseAddress(ctx, a.ID)
+		}})
+	}
+}
+
+func (v *view) releaseAddress(ctx context.Context, id string) error {
+	err := v.place.ReleaseAddress(ctx, id)
+	if err == nil {
+		v.addresses = slices.DeleteFunc(v.addresses, func(o cloud.Address) bool { return o.ID == id })
+	}
+	return err
+}
+
+// routes decides about a route table, its way out and the subnets that use it.
+func (v *view) routes(d *decision, vpc, part, through string, subnets []cloud.Subnet) {
+	var mine []int
+	for i := range v.tables {
+		if v.tables[i].Tags[partTag] == part {
+			mine = append(mine, i)
+		}
+	}
+	if len(mine) == 0 {
+		if v.awaits(part) {
+			d.wait("a route table was asked for, and does not show yet")
+			return
+		}
+		d.add(step{what: "create route table " + part, essential: true, do: func(ctx context.Context) error {
+			return v.ask(part, func() error {
+				made, err := v.place.CreateTable(ctx, vpc, v.shared(part, part, nil))
+				if err == nil {
+					v.tables = append(v.tables, made)
+				}
+				return err
+			})
+		}})
+		return
+	}
+	for _, i := range mine[1:] {
+		twin := v.tables[i]
+		if len(twin.Associations) > 0 {
+			continue
+		}
+		d.add(step{what: "delete route table " + twin.ID + ", which was made twice", upkeep: true, do: func(ctx context.Context) error {
+			return v.deleteTable(ctx, twin.ID)
+		}})
+	}
+	t := &v.tables[mine[0]]
+	switch is := t.Route(everywhere); {
+	case is != "" && is != through:
+		d.add(step{what: "delete route of " + t.ID + " through " + is, do: func(ctx context.Context) error {
+			err := v.place.DeleteRoute(ctx, t.ID, everywhere)
+			if err == nil {
+				t.Routes = slices.Delete(t.Routes, 0, len(t.Routes))
+			}
+			return err
+		}})
+	case is == "":
+		d.add(step{what: "create route of " + t.ID + " through " + through, essential: true, do: func(ctx context.Context) error {
+			err := v.place.CreateRoute(ctx, t.ID, everywhere, through)
+			if err == nil {
+				t.Routes = append(t.Routes, struct {
+					To      string `xml:"destinationCidrBlock"`
+					Gateway string `xml:"gatewayId"`
+					NAT     string `xml:"natGatewayId"`
+				}{To: everywhere, Gateway: through})
+			}
+			return err
+		}})
+	}
+	for _, s := range subnets {
+		if slices.ContainsFunc(t.Associations, func(a cloud.Association) bool { return a.Subnet == s.ID }) {
+			continue
+		}
+		d.add(step{what: "have subnet " + s.ID + " use route table " + t.ID, essential: true, do: func(ctx context.Context) error {
+			made, err := v.place.Associate(ctx, t.ID, s.ID)
+			if err == nil {
+				t.Associations = append(t.Associations, made)
+			}
+			return err
+		}})
+	}
+}
+
+func (v *view) deleteTable(ctx context.Context, id string) error {
+	err := v.place.DeleteTable(ctx, id)
+	if err == nil {
+		v.tables = slices.DeleteFunc(v.tables, func(t cloud.Table) bool { return t.ID == id })
+	}
+	return err
+}

@@ -1,0 +1,151 @@
+package aws
+
+import (
+	"context"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/infrastructure/aws/api"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
+)
+
+// A lost is something of a cluster that is in no Git, and how it goes.
+type lost struct {
+	place  *cloud.Place
+	owner  snapshot.Owner
+	remove func(ctx context.Context) error
+}
+
+// Orphans implements providers.OrphanRemover.
+func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
+	found, err := p.lost(ctx, id, clusters)
+	return driver.Orphans(found), err
+}
+
+// RemoveOrphan implements providers.OrphanRemover. What others still depend on is refused by AWS, and goes once they
+// went.
+func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
+	op := "remove orphan " + o.Kind + " " + o.Name
+	found, unseen := p.lost(ctx, id, clusters)
+	is := driver.Find(found, o)
+	if is == nil {
+		return cloud.WrapLook(op, unseen) // what nobody saw may be there
+	}
+	defer is.Thing.place.Changed(is.Thing.owner)
+	return cloud.Wrap(op, is.Thing.remove(ctx))
+}
+
+func (p *Provider) lost(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]driver.Lost[lost], error) {
+	s := driver.Search[*cloud.Place, lost]{
+		Places: func(c *fleet.Cluster) ([]*cloud.Place, error) {
+			if c.Provider != api.ProviderName {
+				return nil, nil
+			}
+			spec, err := api.ReadCluster(c.Infrastructure)
+			if err != nil {
+				return nil, err
+			}
+			at, err := p.accounts.Place(ctx, c, spec)
+			return []*cloud.Place{at}, err
+		},
+		Same: func(a, b *cloud.Place) (bool, error) {
+			one, err := a.ID(ctx)
+			if err != nil {
+				return false, err
+			}
+			other, err := b.ID(ctx)
+			return one == other, err
+		},
+		List: func(at *cloud.Place) ([]driver.Lost[lost], error) { return lostIn(ctx, at, id, clusters) },
+	}
+	found, failed := s.In(clusters)
+	return found, cloud.WrapLook("list orphans", fleet.JoinErrors(failed...))
+}
+
+// lostIn returns what is lost in a place.
+func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet.Cluster) ([]driver.Lost[lost], error) {
+	s, err := at.Snapshot(ctx, snapshot.Owner{})
+	if err != nil {
+		return nil, err
+	}
+	name, err := at.ID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []driver.Lost[lost]
+	add := func(kind, thing, named string, tags cloud.Tags, remove func(ctx context.Context) error) {
+		if !driver.IsLost(tags, id, clusters) {
+			return
+		}
+		o, _ := driver.OwnerOf(tags)
+		out = append(out, driver.Lost[lost]{
+			Orphan: fleet.Orphan{Provider: api.ProviderName, Place: name, Cluster: o.Cluster, Kind: kind, ID: thing, Name: named, Reason: "its cluster is not in Git"},
+			Thing:  lost{at, o.Part(fleet.MachineName(tags[fleet.TagMachine])), remove},
+		})
+	}
+	for _, i := range s.Instances.All {
+		if i.Ended() {
+			continue
+		}
+		add("instance", i.ID, i.Tags[nameTag], i.Tags, func(ctx context.Context) error {
+			if _, same, err := (&view{place: at}).again(ctx, i); err != nil || !same {
+				return err
+			}
+			return at.Terminate(ctx, i.ID)
+		})
+	}
+	for _, x := range s.Secrets.All {
+		add("secret", x.ID, x.Name, x.Tags, func(ctx context.Context) error { return at.DeleteSecret(ctx, x.ID) })
+	}
+	for _, b := range s.Balancers.All {
+		add("load balancer", b.ID, b.Name, b.Tags, func(ctx context.Context) error { return at.DeleteBalancer(ctx, b) })
+	}
+	for _, t := range s.Targets.All {
+		add("target group", t.ID, t.Name, t.Tags, func(ctx context.Context) error { return at.DeleteTargetGroup(ctx, t.ID) })
+	}
+	for _, g := range s.Groups.All {
+		add("security group", g.ID, g.Name, g.Tags, func(ctx context.Context) error {
+			if err := clearGroup(ctx, at, g); err != nil {
+				return err
+			}
+			return at.DeleteGroup(ctx, g.ID)
+		})
+	}
+	for _, n := range s.NATs.All {
+		add("NAT gateway", n.ID, n.Tags[nameTag], n.Tags, func(ctx context.Context) error { return at.DeleteNAT(ctx, n.ID) })
+	}
+	for _, a := range s.Addresses.All {
+		add("address", a.ID, a.IP, a.Tags, func(ctx context.Context) error { return at.ReleaseAddress(ctx, a.ID) })
+	}
+	for _, x := range s.Subnets.All {
+		add("subnet", x.ID, x.Tags[nameTag], x.Tags, func(ctx context.Context) error { return at.DeleteSubnet(ctx, x.ID) })
+	}
+	for _, t := range s.Tables.All {
+		add("route table", t.ID, t.Tags[nameTag], t.Tags, func(ctx context.Context) error { return at.DeleteTable(ctx, t.ID) })
+	}
+	for _, g := range s.Gateways.All {
+		add("internet gateway", g.ID, g.Tags[nameTag], g.Tags, func(ctx context.Context) error {
+			if g.VPC != "" {
+				if err := at.DetachGateway(ctx, g.ID, g.VPC); err != nil {
+					return err
+				}
+			}
+			return at.DeleteGateway(ctx, g.ID)
+		})
+	}
+	for _, n := range s.VPCs.All {
+		add("VPC", n.ID, n.Tags[nameTag], n.Tags, func(ctx context.Context) error { return at.DeleteVPC(ctx, n.ID) })
+	}
+	return out, nil
+}
+
+// clearGroup revokes the rules of a security group that name others, which cannot be deleted before.
+func clearGroup(ctx context.Context, at *cloud.Place, g cloud.Group) error {
+	rules := slices.DeleteFunc(slices.Clone(g.Rules), func(r cloud.Rule) bool { return len(r.Source) < 3 || r.Source[:3] != "sg-" || r.Source == g.ID })
+	if len(rules) == 0 {
+		return nil
+	}
+	return at.Revoke(ctx, g.ID, rules...)
+}

@@ -1,0 +1,305 @@
+package aws
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
+	"fairlead.dev/providers/infrastructure/aws/api"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
+)
+
+// A view is what was seen of one cluster. Steps enter into it what they made.
+type view struct {
+	p     *Provider
+	c     *fleet.Cluster
+	spec  *api.AWSClusterSpec
+	owner snapshot.Owner
+	place *cloud.Place
+	s     *cloud.Snapshot
+	zones []string // of the region
+
+	// What carries the tags of the cluster.
+	vpcs      []cloud.VPC
+	subnets   []cloud.Subnet
+	gateways  []cloud.Gateway
+	addresses []cloud.Address
+	nats      []cloud.NAT
+	tables    []cloud.Table
+	groups    []cloud.Group
+	balancers []cloud.Balancer
+	targets   []cloud.TargetGroup
+	secrets   []cloud.Secret
+	instances []cloud.Instance // that are not terminated
+	ended     []cloud.Instance // that are
+
+	members map[string][]string // ids of instances behind target groups and classic load balancers, by their ids
+	named   bool                // this process had the VPC give its instances names
+
+	interfaces []cloud.Interface // of a VPC that is to go
+	strays     []cloud.Group     // security groups in it that are not of the cluster
+}
+
+// values returns copies of things.
+func values[T any](all []*T) []T {
+	out := make([]T, 0, len(all))
+	for _, t := range all {
+		out = append(out, *t)
+	}
+	return out
+}
+
+// look observes c, with all changes of o.
+func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*view, error) {
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	place, err := p.accounts.Place(ctx, c, spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameAccount(ctx, c, place); err != nil {
+		return nil, err
+	}
+	p.watch.Looked(snapshot.OwnerOf(c), []*cloud.Place{place})
+	s, err := place.Snapshot(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: place, s: s}
+	v.sort()
+	if v.zones, err = place.KnownZones(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.lookAtMembers(ctx); err != nil {
+		return nil, err
+	}
+	if c.Delete {
+		if err := v.lookAtInterfaces(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// sameAccount refuses another account or region than the one that c was seen in: what is there would be taken for
+// gone.
+func sameAccount(ctx context.Context, c *fleet.Cluster, place *cloud.Place) error {
+	was := c.Residence.Place().ID
+	if was == "" || c.Residence.Provider != api.ProviderName {
+		return nil
+	}
+	id, err := place.ID(ctx)
+	if err != nil || id == was {
+		return err
+	}
+	return fleet.Errorf(fleet.Unauthorized, "find the account of "+c.Key.String(), "its identityRef and region lead to %s, and it is in %s (bring back credentials of that account; a cluster cannot move)", id, was)
+}
+
+// sort finds what is of the cluster in the listing.
+func (v *view) sort() {
+	s, o := v.s, v.owner
+	v.vpcs, v.subnets, v.gateways = values(s.VPCs.Of(o)), values(s.Subnets.Of(o)), values(s.Gateways.Of(o))
+	v.addresses, v.nats, v.tables = values(s.Addresses.Of(o)), values(s.NATs.Of(o)), values(s.Tables.Of(o))
+	v.groups, v.balancers, v.targets = values(s.Groups.Of(o)), values(s.Balancers.Of(o)), values(s.Targets.Of(o))
+	v.secrets = values(s.Secrets.Of(o))
+	for _, i := range values(s.Instances.Of(o)) {
+		if i.Ended() {
+			v.ended = append(v.ended, i)
+		} else {
+			v.instances = append(v.instances, i)
+		}
+	}
+	slices.SortFunc(v.vpcs, func(a, b cloud.VPC) int {
+		return cmp.Or(boolFirst(v.used(a.ID), v.used(b.ID)), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(v.gateways, func(a, b cloud.Gateway) int {
+		return cmp.Or(boolFirst(a.VPC != "", b.VPC != ""), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(v.addresses, func(a, b cloud.Address) int {
+		return cmp.Or(boolFirst(a.Association != "", b.Association != ""), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(v.tables, func(a, b cloud.Table) int {
+		return cmp.Or(boolFirst(len(a.Associations) > 0, len(b.Associations) > 0), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(v.subnets, func(a, b cloud.Subnet) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(v.nats, func(a, b cloud.NAT) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// boolFirst orders what is so before what is not.
+func boolFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// used reports whether a VPC has subnets of the cluster.
+func (v *view) used(vpc string) bool {
+	return slices.ContainsFunc(v.subnets, func(s cloud.Subnet) bool { return s.VPC == vpc })
+}
+
+// lookAtMembers finds the instances behind the endpoint. What does not exist any more has none.
+func (v *view) lookAtMembers(ctx context.Context) error {
+	v.members = make(map[string][]string)
+	for _, b := range v.balancers {
+		if b.Classic {
+			v.members[b.ID] = b.Targets
+		}
+	}
+	for _, g := range v.targets {
+		ids, err := v.place.Targets(ctx, g.ID)
+		if cloud.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		v.members[g.ID] = ids
+	}
+	return nil
+}
+
+// lookAtInterfaces finds what is plugged into networks of the cluster: whatever it is keeps them from
+// being deleted.
+func (v *view) lookAtInterfaces(ctx context.Context) error {
+	filters := [][2]string{}
+	for _, n := range v.vpcs {
+		filters = append(filters, [2]string{"vpc-id", n.ID})
+	}
+	if len(v.vpcs) == 0 {
+		for _, g := range v.groups {
+			filters = append(filters, [2]string{"group-id", g.ID})
+		}
+	}
+	for _, f := range filters {
+		some, err := v.place.Interfaces(ctx, f[0], f[1])
+		if err != nil {
+			return err
+		}
+		v.interfaces = append(v.interfaces, some...)
+	}
+	for _, n := range v.vpcs {
+		all, err := v.place.Groups(ctx, "vpc-id", n.ID)
+		if err != nil {
+			return err
+		}
+		for _, g := range all {
+			if g.Tags[fleet.TagFleet] == "" && g.Name != "default" {
+				v.strays = append(v.strays, g)
+			}
+		}
+	}
+	return nil
+}
+
+// exists reports whether something is there that machines share.
+func (v *view) exists() bool {
+	return len(v.vpcs)+len(v.subnets)+len(v.gateways)+len(v.addresses)+len(v.nats)+len(v.tables)+len(v.groups)+len(v.balancers)+len(v.targets) > 0
+}
+
+// started reports whether machines are there.
+func (v *view) started() bool { return len(v.instances) > 0 }
+
+// changed records that something was changed that machines share.
+func (v *view) changed() { v.place.Changed(v.owner) }
+
+// An asked is a thing that AWS has no token for, and that may be made twice.
+type asked struct {
+	owner snapshot.Owner
+	part  string
+}
+
+// awaits reports whether such a thing was asked for and may still show.
+func (v *view) awaits(part string) bool {
+	at, ok := v.p.asked.Of(asked{v.owner, part})
+	return ok && time.Since(at) < v.p.o.Settle
+}
+
+// ask asks for a thing that may be made twice, and remembers it until it shows for certain, unless it was refused.
+func (v *view) ask(part string, do func() error) error {
+	v.p.asked.ForgetIf(func(_ asked, at time.Time) bool { return time.Since(at) >= v.p.o.Settle })
+	k := asked{v.owner, part}
+	v.p.asked.Note(k, time.Now())
+	err := do()
+	if kind := cloud.Kind(err); err != nil && kind != fleet.Unanswered {
+		v.p.asked.Forget(k)
+	}
+	return err
+}
+
+// A step is one change that brings AWS nearer to what Git says.
+type step struct {
+	what      string
+	essential bool // no machine can be made or work without it
+	upkeep    bool // machines cause or need it, and not people
+	blocked   bool // it is not possible at this moment
+	do        func(ctx context.Context) error
+}
+
+// A decision is what follows from a view.
+type decision struct {
+	steps    []step
+	waits    []string
+	faults   []error // what cannot be done until Git changes, or somebody acts
+	missing  bool    // what the faults are about is essential
+	endpoint fleet.Endpoint
+}
+
+func (d *decision) add(s step) { d.steps = append(d.steps, s) }
+
+func (d *decision) wait(what string) { d.waits = append(d.waits, what) }
+
+// fault notes what is in the way of everything that follows from it.
+func (d *decision) fault(err error) { d.faults, d.missing = append(d.faults, err), true }
+
+// cannotFollow notes that Git asks for a change that is impossible: what is there stays, and machines go on.
+func (d *decision) cannotFollow(field, format string, args ...any) {
+	d.faults = append(d.faults, fleet.Errorf(fleet.Invalid, "change "+field, format, args...))
+}
+
+// ready reports whether machines may be made. Before the first one everything has to be there; later
+// only what they cannot do without.
+func (d *decision) ready(started bool) bool {
+	if d.missing || len(d.waits) > 0 || d.endpoint.IsZero() {
+		return false
+	}
+	return !slices.ContainsFunc(d.steps, func(s step) bool { return s.essential || !started && !s.upkeep })
+}
+
+// message says why it is not ready.
+func (d *decision) message() string {
+	var out []string
+	for _, err := range d.faults {
+		out = append(out, err.Error())
+	}
+	out = append(out, d.waits...)
+	for _, s := range d.steps {
+		if len(out) == 0 {
+			out = append(out, "next: "+s.what)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// perform takes the steps that decide finds, as far as they are possible, and returns the errors.
+func (v *view) perform(ctx context.Context, decide func() *decision) []error {
+	defer v.changed()
+	return steps.Perform(ctx, func() []steps.Step {
+		d := decide()
+		out := make([]steps.Step, 0, len(d.steps))
+		for _, s := range d.steps {
+			out = append(out, steps.Step{What: s.what, Blocked: s.blocked, Do: s.do})
+		}
+		return out
+	}, cloud.Wrap)
+}

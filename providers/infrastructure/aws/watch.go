@@ -1,0 +1,72 @@
+package aws
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
+)
+
+// Watch implements providers.Watcher: it looks at every account and region in use.
+func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
+	return p.watch.Run(ctx, p.accounts.Tick(), func(ctx context.Context, at *cloud.Place) (snapshot.View, error) {
+		s, err := at.Snapshot(ctx, snapshot.Owner{})
+		if err != nil {
+			return snapshot.View{}, err
+		}
+		return snapshot.View{Prints: fingerprints(s), Busy: busy(s)}, nil
+	}, changed)
+}
+
+// busy reports whether something of a fleet is on its way.
+func busy(s *cloud.Snapshot) bool {
+	return slices.ContainsFunc(s.Instances.All, func(i cloud.Instance) bool { return i.State == "pending" || i.State == "shutting-down" }) ||
+		slices.ContainsFunc(s.NATs.All, func(n cloud.NAT) bool { return n.State == "pending" || n.State == "deleting" }) ||
+		slices.ContainsFunc(s.Balancers.All, func(b cloud.Balancer) bool { return b.State == "provisioning" && b.Tags[fleet.TagFleet] != "" })
+}
+
+// fingerprints are equal for clusters of which nothing changed.
+func fingerprints(s *cloud.Snapshot) map[snapshot.Owner]string {
+	out := make(map[snapshot.Owner]string)
+	for _, o := range s.Clusters() {
+		h := sha256.New()
+		e := json.NewEncoder(h)
+		for _, all := range []any{
+			encoded(s.Instances.Of(o)), encoded(s.VPCs.Of(o)), encoded(s.Subnets.Of(o)), encoded(s.Gateways.Of(o)), encoded(s.Addresses.Of(o)), encoded(s.NATs.Of(o)),
+			encoded(s.Tables.Of(o)), encoded(s.Groups.Of(o)), encoded(s.Balancers.Of(o)), encoded(s.Targets.Of(o)), encoded(s.Secrets.Of(o)),
+		} {
+			_ = e.Encode(all) // what cannot be written is no reason to look
+		}
+		out[o] = string(h.Sum(nil))
+	}
+	return out
+}
+
+// encoded encodes each of all and sorts that: listings come in no order.
+func encoded[T any](all []*T) []string {
+	var out []string
+	for _, t := range all {
+		if b, err := json.Marshal(t); err == nil {
+			out = append(out, string(b))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Clusters implements providers.Lister. It looks at the accounts and regions that this process uses.
+func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
+	out, failed := driver.Clusters(id, p.watch.Places(), func(at *cloud.Place) ([]snapshot.Owner, error) {
+		s, err := at.Snapshot(ctx, snapshot.Owner{})
+		if err != nil {
+			return nil, err
+		}
+		return s.Clusters(), nil
+	}, nil)
+	return out, cloud.WrapLook("list clusters", fleet.JoinErrors(failed...))
+}
