@@ -1690,9 +1690,6 @@ func boundsTable() map[string]section {
 		"infrastructure/openstack/api.FixedIP": {
 			"subnet": {least: 1, most: 1},
 		},
-		"infrastructure/openstack/api.FlavorParam": {
-			"filter": {least: 1},
-		},
 		"infrastructure/openstack/api.ImageFilter": {
 			"tags": {keys: []string{""}},
 		},
@@ -1708,7 +1705,7 @@ func boundsTable() map[string]section {
 			"controlPlaneNodesSecurityGroupRules": {keys: []string{"name"}},
 			"workerNodesSecurityGroupRules":       {keys: []string{"name"}},
 		},
-		"infrastructure/openstack/api.NetworkFilter": {
+		"infrastructure/openstack/api.NeutronFilter": {
 			"notTags":      {keys: []string{""}},
 			"notTagsAny":   {keys: []string{""}},
 			"notTagsAny[]": {least: 1, pattern: "noComma"},
@@ -1718,7 +1715,7 @@ func boundsTable() map[string]section {
 			"tagsAny[]":    {least: 1, pattern: "noComma"},
 			"tags[]":       {least: 1, pattern: "noComma"},
 		},
-		"infrastructure/openstack/api.NetworkParam": {
+		"infrastructure/openstack/api.NeutronParam": {
 			"filter": {least: 1},
 			"id":     {pattern: "uuid"},
 		},
@@ -1754,10 +1751,13 @@ func boundsTable() map[string]section {
 		"infrastructure/openstack/api.OpenStackMachineSpec": {
 			"additionalBlockDevices":            {keys: []string{"name"}},
 			"flavor":                            {required: true, least: 1, most: 1},
+			"flavor.filter":                     {least: 1},
 			"image":                             {required: true, least: 1, most: 1},
 			"schedulerHintAdditionalProperties": {keys: []string{"name"}},
 			"securityGroups[]":                  {least: 1, most: 1},
 			"serverGroup":                       {least: 1, most: 1},
+			"serverGroup.filter":                {least: 1},
+			"serverGroup.id":                    {pattern: "uuid"},
 			"serverMetadata":                    {keys: []string{"key"}},
 			"tags":                              {keys: []string{""}},
 		},
@@ -1776,20 +1776,6 @@ func boundsTable() map[string]section {
 		"infrastructure/openstack/api.RootVolume": {
 			"sizeGiB": {required: true, low: new(int64(1))},
 		},
-		"infrastructure/openstack/api.RouterFilter": {
-			"notTags":      {keys: []string{""}},
-			"notTagsAny":   {keys: []string{""}},
-			"notTagsAny[]": {least: 1, pattern: "noComma"},
-			"notTags[]":    {least: 1, pattern: "noComma"},
-			"tags":         {keys: []string{""}},
-			"tagsAny":      {keys: []string{""}},
-			"tagsAny[]":    {least: 1, pattern: "noComma"},
-			"tags[]":       {least: 1, pattern: "noComma"},
-		},
-		"infrastructure/openstack/api.RouterParam": {
-			"filter": {least: 1},
-			"id":     {pattern: "uuid"},
-		},
 		"infrastructure/openstack/api.SchedulerHintAdditionalProperty": {
 			"name":  {required: true, least: 1},
 			"value": {required: true},
@@ -1797,20 +1783,6 @@ func boundsTable() map[string]section {
 		"infrastructure/openstack/api.SchedulerHintAdditionalValue": {
 			"string": {least: 1, most: 255},
 			"type":   {required: true, values: []string{"Bool", "String", "Number"}},
-		},
-		"infrastructure/openstack/api.SecurityGroupFilter": {
-			"notTags":      {keys: []string{""}},
-			"notTagsAny":   {keys: []string{""}},
-			"notTagsAny[]": {least: 1, pattern: "noComma"},
-			"notTags[]":    {least: 1, pattern: "noComma"},
-			"tags":         {keys: []string{""}},
-			"tagsAny":      {keys: []string{""}},
-			"tagsAny[]":    {least: 1, pattern: "noComma"},
-			"tags[]":       {least: 1, pattern: "noComma"},
-		},
-		"infrastructure/openstack/api.SecurityGroupParam": {
-			"filter": {least: 1},
-			"id":     {pattern: "uuid"},
 		},
 		"infrastructure/openstack/api.SecurityGroupRuleSpec@v1beta1": {
 			"direction":             {required: true, values: []string{"ingress", "egress"}},
@@ -1824,10 +1796,6 @@ func boundsTable() map[string]section {
 			"name":                  {required: true, least: 1},
 			"remoteManagedGroups":   {keys: []string{""}},
 			"remoteManagedGroups[]": {values: []string{"bastion", "controlplane", "worker"}},
-		},
-		"infrastructure/openstack/api.ServerGroupParam": {
-			"filter": {least: 1},
-			"id":     {pattern: "uuid"},
 		},
 		"infrastructure/openstack/api.ServerMetadata@v1beta1": {
 			"key":   {required: true, most: 255},
@@ -1894,6 +1862,8 @@ func boundsTable() map[string]section {
 			"schedulerHintAdditionalProperties": {keys: []string{"name"}},
 			"securityGroups[]":                  {least: 1, most: 1},
 			"serverGroup":                       {least: 1, most: 1},
+			"serverGroup.filter":                {least: 1},
+			"serverGroup.id":                    {pattern: "uuid"},
 			"serverMetadata":                    {keys: []string{"key"}},
 			"tags":                              {keys: []string{""}},
 		},
