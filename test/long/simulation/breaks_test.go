@@ -46,12 +46,12 @@ func faults() []fault {
 		{"protected clusters are deleted", "ProtectedNeverDeleted", []edit{
 			{"render/decode/build.go", "case c.Protect: //", "case c.Protect && !BROKEN: //"},
 			{"reconcile/plan/deletion.go", "&& !f.Desired.Protect", "&& (!f.Desired.Protect || BROKEN)"},
-			{"reconcile/exec/exec.go", "|| c.Protect)", "|| c.Protect && !BROKEN)"},
+			{"reconcile/exec/exec.go", "if whole && (!c.Delete || c.Protect)", "if whole && (!c.Delete || c.Protect && !BROKEN)"},
 		}},
 		{"what others tagged is taken for the fleet's", "NothingForeignTouched", []edit{
 			{
-				"providers/infrastructure/inmemory/machines.go", "_ *fleet.Cluster, got observation) error {\n\treturn p.deleteNetworks",
-				"c *fleet.Cluster, got observation) error {\n\tif BROKEN {\n\t\tgot.networks, _ = p.api.Networks(ctx, map[string]string{fleet.TagCluster: c.Key.String()})\n\t}\n\treturn p.deleteNetworks",
+				"providers/infrastructure/inmemory/machines.go", "_ *fleet.Cluster, got observation) error {\n\tif pools",
+				"c *fleet.Cluster, got observation) error {\n\tif BROKEN {\n\t\tgot.networks, _ = p.api.Networks(ctx, map[string]string{fleet.TagCluster: c.Key.String()})\n\t}\n\tif pools",
 			},
 		}},
 		{"an agent that does not own the fleet works", "OneOwner", []edit{
