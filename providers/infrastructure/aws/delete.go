@@ -126,7 +126,8 @@ func (v *view) deleteGroups(d *decision) {
 		used := v.usedBy(func(i cloud.Interface) bool {
 			return slices.ContainsFunc(i.Groups, func(o struct {
 				ID string `xml:"groupId"`
-			}) bool {
+			},
+			) bool {
 				return o.ID == g.ID
 			})
 		})

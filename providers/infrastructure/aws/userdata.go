@@ -74,8 +74,10 @@ func bootstrapOf(v *view, spec *api.AWSMachineSpec, r providers.MachineRequest, 
 // secretName is that of the secret of a machine. A later machine of that name has another: a name is not free at
 // once.
 func secretName(v *view, r providers.MachineRequest, op fleet.OperationID) string {
-	return strings.Join([]string{"fairlead", string(v.owner.Fleet), v.owner.Cluster.Namespace, v.owner.Cluster.Name, string(r.Name),
-		digest(string(op), r.Origin.Made.UTC().Format(time.RFC3339), strings.Join(v.formerOf(r.Name), " "))[:8]}, "/")
+	return strings.Join([]string{
+		"fairlead", string(v.owner.Fleet), v.owner.Cluster.Namespace, v.owner.Cluster.Name, string(r.Name),
+		digest(string(op), r.Origin.Made.UTC().Format(time.RFC3339), strings.Join(v.formerOf(r.Name), " "))[:8],
+	}, "/")
 }
 
 func compressed(data []byte) ([]byte, error) {

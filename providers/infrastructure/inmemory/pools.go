@@ -75,7 +75,6 @@ type keptPool struct {
 	network *network
 	vms     []*vm // oldest first
 	made    int   // machines, so far
-	deleted time.Time
 }
 
 // shown returns the pool as listings have it.

@@ -136,7 +136,7 @@ func TestNoToken(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	empty := bearer.New(s, func(context.Context, fleet.Secret) (providers.Token, error) { return providers.Token{}, nil }, time.Now)
-	if _, err := empty.RoundTrip(r); fleet.KindOf(err) != fleet.Unauthorized { //nolint:bodyclose // there is no response
+	if _, err := empty.RoundTrip(r); fleet.KindOf(err) != fleet.Unauthorized {
 		t.Errorf("no token: %v", err)
 	}
 	s.fails = nil

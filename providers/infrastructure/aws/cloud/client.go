@@ -69,8 +69,12 @@ func newClient(base http.RoundTripper, credentials aws.CredentialsProvider, regi
 // Source: botocore, endpoints.json.
 func suffix(region string) string {
 	for _, p := range []struct{ region, domain string }{
-		{"cn-", "amazonaws.com.cn"}, {"us-isob-", "sc2s.sgov.gov"}, {"us-isof-", "csp.hci.ic.gov"}, {"us-iso-", "c2s.ic.gov"},
-		{"eu-isoe-", "cloud.adc-e.uk"}, {"eusc-", "amazonaws.eu"},
+		{"cn-", "amazonaws.com.cn"},
+		{"us-isob-", "sc2s.sgov.gov"},
+		{"us-isof-", "csp.hci.ic.gov"},
+		{"us-iso-", "c2s.ic.gov"},
+		{"eu-isoe-", "cloud.adc-e.uk"},
+		{"eusc-", "amazonaws.eu"},
 	} {
 		if strings.HasPrefix(region, p.region) {
 			return p.domain

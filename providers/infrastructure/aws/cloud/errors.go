@@ -129,11 +129,10 @@ var known = classes()
 // kindOf returns the kind of e.
 func kindOf(e *Error) fleet.ErrorKind {
 	changed := !looks(e.Action)
-	kind := fleet.Unknown
 	switch {
 	case e.Err != nil:
-		var ok bool
-		if kind, ok = transport.KindOf(e.Err); !ok {
+		kind, ok := transport.KindOf(e.Err)
+		if !ok {
 			kind = fleet.Unanswered
 		}
 		if !changed {

@@ -44,6 +44,8 @@ func run(ctx context.Context) error {
 	for i := range *hosts {
 		r.Add(maastest.Machine{Hostname: fmt.Sprintf("m%02d", i), Zone: []string{"a", "b"}[i%2]})
 	}
-	fmt.Printf("MAAS_ENDPOINT=http://%s/MAAS\nMAAS_API_KEY=%s\n", l.Addr(), u.Key())
+	if _, err := fmt.Fprintf(os.Stdout, "MAAS_ENDPOINT=http://%s/MAAS\nMAAS_API_KEY=%s\n", l.Addr(), u.Key()); err != nil {
+		return err
+	}
 	return r.Serve(ctx, l)
 }
