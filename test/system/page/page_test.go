@@ -232,7 +232,7 @@ func TestKeyboard(t *testing.T) {
 	tab := b.tab(1440, 900, "light")
 	tab.open(base + "/")
 	tab.press("Tab")
-	if got := tab.eval("document.activeElement.textContent"); got != "To the content" {
+	if got := tab.eval("document.activeElement.textContent"); got != "Skip to content" {
 		t.Errorf("the first stop is %q", got)
 	}
 	tab.press("/")
