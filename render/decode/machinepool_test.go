@@ -80,17 +80,27 @@ func TestMachinePool(t *testing.T) {
 	}{
 		"whole":   {"each field is honoured", pool, func(*fleet.KeptPool) {}},
 		"v1beta1": {"the older version says the same", older, func(*fleet.KeptPool) {}},
-		"version by default": {"a pool without a version follows the control plane", strings.Replace(pool, "      version: v1.34.0\n", "", 1),
-			func(p *fleet.KeptPool) { p.Version = "v1.34.1" }},
-		"range": {"the cloud decides, between bounds", managed.Replace(pool),
-			func(p *fleet.KeptPool) { p.Range = &fleet.PoolRange{Min: 2, Max: 5} }},
-		"range without a number": {"a new pool begins with the least", strings.Replace(managed.Replace(pool), "  replicas: 3\n", "", 1),
-			func(p *fleet.KeptPool) { p.Range, p.Count = &fleet.PoolRange{Min: 2, Max: 5}, 2 }},
-		"number above the range": {"a new pool is within the bounds", strings.Replace(managed.Replace(pool), "replicas: 3", "replicas: 9", 1),
-			func(p *fleet.KeptPool) { p.Range, p.Count = &fleet.PoolRange{Min: 2, Max: 5}, 5 }},
+		"version by default": {
+			"a pool without a version follows the control plane", strings.Replace(pool, "      version: v1.34.0\n", "", 1),
+			func(p *fleet.KeptPool) { p.Version = "v1.34.1" },
+		},
+		"range": {
+			"the cloud decides, between bounds", managed.Replace(pool),
+			func(p *fleet.KeptPool) { p.Range = &fleet.PoolRange{Min: 2, Max: 5} },
+		},
+		"range without a number": {
+			"a new pool begins with the least", strings.Replace(managed.Replace(pool), "  replicas: 3\n", "", 1),
+			func(p *fleet.KeptPool) { p.Range, p.Count = &fleet.PoolRange{Min: 2, Max: 5}, 2 },
+		},
+		"number above the range": {
+			"a new pool is within the bounds", strings.Replace(managed.Replace(pool), "replicas: 3", "replicas: 9", 1),
+			func(p *fleet.KeptPool) { p.Range, p.Count = &fleet.PoolRange{Min: 2, Max: 5}, 5 },
+		},
 		"no number": {"the default is one machine", strings.Replace(pool, "  replicas: 3\n", "", 1), func(p *fleet.KeptPool) { p.Count = 1 }},
-		"paused": {"a paused pool does not change", strings.Replace(pool, "annotations: {}", `annotations: {cluster.x-k8s.io/paused: ""}`, 1),
-			func(p *fleet.KeptPool) { p.Paused = true }},
+		"paused": {
+			"a paused pool does not change", strings.Replace(pool, "annotations: {}", `annotations: {cluster.x-k8s.io/paused: ""}`, 1),
+			func(p *fleet.KeptPool) { p.Paused = true },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := decodePool(t, tc.in)
