@@ -59,11 +59,14 @@ func (m *Metrics) write(to io.Writer, format expfmt.Format) error {
 
 // families are the series of clusters, and the totals of all.
 func (m *Metrics) families() []family {
-	now, all := m.now(), m.clusters.all()
-	some := shown(all, m.everything.Load(), now)
-	out := totalsOf(all, len(some), now).families()
+	all := m.clusters.all()
+	unhealthy, shown := unhealthyOf(all, m.now()), all
+	if !m.everything.Load() {
+		shown = longestWithoutProgress(unhealthy)
+	}
+	out := totalsOf(all, len(unhealthy), len(shown)).families()
 	for _, f := range clusterFamilies() {
-		out = append(out, f.over(some))
+		out = append(out, f.over(shown))
 	}
 	return out
 }

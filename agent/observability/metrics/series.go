@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,11 @@ import (
 
 // clusterFamilies are all series of clusters, of their pools and of their machines.
 func clusterFamilies() []clusterFamily {
-	out := []clusterFamily{
+	return slices.Concat(seriesOfClusters(), seriesOfMachines(), seriesOfPools())
+}
+
+func seriesOfClusters() []clusterFamily {
+	return []clusterFamily{
 		ofClusters("capi_cluster_annotation_paused", "1 of a cluster that is paused or suspended; there is no series of others.", []string{"paused_value"},
 			func(s *clusterState, show emit) {
 				if s.paused() {
@@ -74,7 +79,11 @@ func clusterFamilies() []clusterFamily {
 					show(float64(n))
 				}
 			}),
+	}
+}
 
+func seriesOfMachines() []clusterFamily {
+	return []clusterFamily{
 		ofMachines("created", "When a machine was made, in seconds since 1970.", nil,
 			func(_ *clusterState, m *fleet.MachineReport, show emit) { when(show, m.Machine.Created) }),
 		ofMachines("info", "Information about a machine, always 1.", []string{"pool", "control_plane_name", "version", "kubelet_version", "failure_domain", "provider_id"},
@@ -113,15 +122,15 @@ func clusterFamilies() []clusterFamily {
 				states(machinePhases(), string(m.Phase), func(state string, v float64) { show(v, state) })
 			}),
 	}
+}
+
+func seriesOfPools() []clusterFamily {
 	deployments := poolKind{"capi_machinedeployment", "MachineDeployment", func(p fleet.PoolReport) bool {
 		return p.Role != fleet.RoleControlPlane && p.Kind != fleet.MachinePoolKind && p.Kind != fleet.LoneMachine // which has the series of machines
 	}}
 	kept := poolKind{"capi_machinepool", "MachinePool", func(p fleet.PoolReport) bool { return p.Kind == fleet.MachinePoolKind }}
 	controlPlanes := poolKind{"capi_kubeadmcontrolplane", "KubeadmControlPlane", func(p fleet.PoolReport) bool { return p.Role == fleet.RoleControlPlane }}
-	for _, k := range []poolKind{controlPlanes, deployments, kept} {
-		out = append(out, poolFamilies(k)...)
-	}
-	return append(out,
+	return append(slices.Concat(poolFamilies(controlPlanes), poolFamilies(deployments), poolFamilies(kept)),
 		surge(controlPlanes), surge(deployments),
 		ofPools(kept, "spec_paused", "1 while a POOL is paused.", nil,
 			func(s *clusterState, p fleet.PoolReport, _ fleet.Pool, _ bool, show emit) {

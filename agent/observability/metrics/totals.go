@@ -24,10 +24,11 @@ type placed struct{ namespace, phase string }
 // stated is a condition with a status.
 type stated struct{ kind, status string }
 
-func totalsOf(clusters []*clusterState, shown int, now time.Time) totals {
+// totalsOf counts clusters, of which so many are unhealthy, and so many have series of their own.
+func totalsOf(clusters []*clusterState, unhealthy, shown int) totals {
 	t := totals{
 		clusters: make(map[placed]int), machines: make(map[placed]int), versions: make(map[string]int),
-		conditions: make(map[stated]int), expiries: make(map[string]time.Time), shown: shown,
+		conditions: make(map[stated]int), expiries: make(map[string]time.Time), unhealthy: unhealthy, shown: shown,
 	}
 	count := func(n *int, is bool) {
 		if is {
@@ -51,7 +52,6 @@ func totalsOf(clusters []*clusterState, shown int, now time.Time) totals {
 		}
 		count(&t.failing, s.pass.Err != nil)
 		count(&t.paused, s.paused())
-		count(&t.unhealthy, s.unhealthy(now))
 		t.drift += s.pass.Drift
 	}
 	return t

@@ -51,16 +51,18 @@ func isBad(c fleet.Condition) bool {
 	return false
 }
 
-// shown returns those of clusters that have series of their own: all where that was asked for,
-// otherwise the unhealthy ones, of too many those that have not got on for longest.
-func shown(clusters []*clusterState, everything bool, now time.Time) []*clusterState {
-	if everything {
+// unhealthyOf returns those of clusters that are unhealthy.
+func unhealthyOf(clusters []*clusterState, now time.Time) []*clusterState {
+	return slices.DeleteFunc(slices.Clone(clusters), func(s *clusterState) bool { return !s.unhealthy(now) })
+}
+
+// longestWithoutProgress returns at most mostShown of clusters, by name: those without progress for
+// the longest time.
+func longestWithoutProgress(clusters []*clusterState) []*clusterState {
+	if len(clusters) <= mostShown {
 		return clusters
 	}
-	out := slices.DeleteFunc(slices.Clone(clusters), func(s *clusterState) bool { return !s.unhealthy(now) })
-	if len(out) <= mostShown {
-		return out
-	}
+	out := slices.Clone(clusters)
 	slices.SortStableFunc(out, func(a, b *clusterState) int { return a.progress.Compare(b.progress) })
 	out = out[:mostShown]
 	slices.SortFunc(out, func(a, b *clusterState) int { return a.report.Cluster.Compare(b.report.Cluster) })
