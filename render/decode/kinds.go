@@ -322,7 +322,7 @@ const metal3 = "remove it from the overlay, a controller of Metal3 writes it, an
 const kamaji = "have Kamaji make the control plane with a TenantControlPlane, and refer to that with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
 
 // eks is the way out for what EKS keeps.
-const eks = "clusters of EKS are not made yet: have workers join a control plane that EKS keeps with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
+const eks = "Fairlead makes no clusters of EKS: have workers join a control plane that EKS keeps with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
 
 // rosa is the way out for clusters of OpenShift on AWS.
 const rosa = "the API of OpenShift makes clusters of ROSA, not AWS: make them with the rosa command line, and remove it from the overlay"
