@@ -39,6 +39,7 @@ func mayChange() map[string]string {
 		"providers/decorators/limit":          "a decorator",
 		"providers/decorators/trace":          "a decorator",
 		"providers/conformance":               "the suite that providers are held against",
+		"test/run/life":                       "stands for the agent in suites of providers",
 		"reconcile.Forget":                    "ends what runs for a cluster that is not this agent's any more",
 		"agent/ownership/adopt.mark":          "people take over what another controller made",
 		"agent/ownership/adopt.revert":        "people undo that",

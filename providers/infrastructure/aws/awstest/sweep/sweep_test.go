@@ -30,12 +30,12 @@ var stages = []struct {
 
 // live leads a cluster through its life and returns how many things of each kind were there after each stage, as
 // "kind number". What is stored for machines goes in time: it is left out but at the end.
-func live(p *pilot) map[string]string {
+func live(p *clusterLife) map[string]string {
 	p.Helper()
 	out := make(map[string]string)
 	for i, stage := range stages {
-		stage.next(&p.cluster)
-		p.fly()
+		stage.next(&p.Cluster)
+		p.Rest()
 		count := make(map[string]int)
 		for _, line := range p.cloud.Contents() {
 			kind, _, _ := strings.Cut(line, " ")
@@ -56,14 +56,14 @@ func aCloud() *awstest.Cloud {
 }
 
 // inBubble runs f with things of others around it, and nothing else may be left.
-func inBubble(t *testing.T, f func(p *pilot)) {
+func inBubble(t *testing.T, f func(p *clusterLife)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := aCloud()
 		c.AddVPC("10.9.0.0/16")
 		c.AddInstance("theirs")
 		before := c.Contents()
-		f(newPilot(t, c, newCluster(t, `{region: eu-central-1, controlPlaneLoadBalancer: {loadBalancerType: nlb}, network: {vpc: {availabilityZoneUsageLimit: 2}}}`)))
+		f(newLife(t, c, newCluster(t, `{region: eu-central-1, controlPlaneLoadBalancer: {loadBalancerType: nlb}, network: {vpc: {availabilityZoneUsageLimit: 2}}}`)))
 		if after := c.Contents(); !slices.Equal(after, before) {
 			t.Errorf("contents are %q, want what others have, %q", after, before)
 		}
@@ -75,9 +75,9 @@ func inBubble(t *testing.T, f func(p *pilot)) {
 func TestSweep(t *testing.T) {
 	var good map[string]string
 	changes := 0
-	inBubble(t, func(p *pilot) {
+	inBubble(t, func(p *clusterLife) {
 		good = live(p)
-		for _, err := range p.errors {
+		for _, err := range p.Errors {
 			p.Errorf("without any trouble: %v", err)
 		}
 		changes = p.client.Changes()
@@ -93,16 +93,16 @@ func TestSweep(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%d %s", n, trouble.name), func(t *testing.T) {
 				t.Parallel()
-				inBubble(t, func(p *pilot) {
+				inBubble(t, func(p *clusterLife) {
 					trouble.make(p, n)
 					if got := live(p); !maps.Equal(got, good) {
 						p.Errorf("%v, want %v", got, good)
 					}
-					if !p.trouble {
+					if !p.Trouble {
 						p.Error("nothing went wrong")
 					}
 					if t.Failed() {
-						p.Logf("errors on the way: %v", p.errors)
+						p.Logf("errors on the way: %v", p.Errors)
 					}
 				})
 			})
@@ -114,16 +114,16 @@ func TestSweep(t *testing.T) {
 // call; FAIRLEAD_SWEEP=all tries all.
 var troubles = []struct {
 	name string
-	make func(p *pilot, n int)
+	make func(p *clusterLife, n int)
 }{
-	{"dies before", func(p *pilot, n int) { p.client.DieAtChange(n, awstest.Before) }},
-	{"dies after", func(p *pilot, n int) { p.client.DieAtChange(n, awstest.After) }},
-	{"request lost", func(p *pilot, n int) { p.inject(n, awstest.Fault{Cut: awstest.Before}) }},
-	{"answer lost", func(p *pilot, n int) { p.inject(n, awstest.Fault{Cut: awstest.After}) }},
-	{"internal error", func(p *pilot, n int) {
+	{"dies before", func(p *clusterLife, n int) { p.client.DieAtChange(n, awstest.Before) }},
+	{"dies after", func(p *clusterLife, n int) { p.client.DieAtChange(n, awstest.After) }},
+	{"request lost", func(p *clusterLife, n int) { p.inject(n, awstest.Fault{Cut: awstest.Before}) }},
+	{"answer lost", func(p *clusterLife, n int) { p.inject(n, awstest.Fault{Cut: awstest.After}) }},
+	{"internal error", func(p *clusterLife, n int) {
 		p.inject(n, awstest.Fault{Status: http.StatusInternalServerError, Code: "InternalError", Message: "An internal error has occurred"})
 	}},
-	{"throttled", func(p *pilot, n int) {
+	{"throttled", func(p *clusterLife, n int) {
 		p.inject(n, awstest.Fault{Status: http.StatusServiceUnavailable, Code: "RequestLimitExceeded", Message: "Request limit exceeded."})
 	}},
 }

@@ -18,18 +18,18 @@ func TestTwoFleets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := aCloud()
 		empty, none := everything(c), counts(c)
-		a, b := newPilot(t, c, newCluster(t, c)), newPilot(t, c, newCluster(t, c))
-		b.cluster.Fleet = "fleet-b"
+		a, b := newLife(t, c, newCluster(t, c)), newLife(t, c, newCluster(t, c))
+		b.Cluster.Fleet = "fleet-b"
 		for range 20 {
-			a.pass()
-			b.pass()
+			a.Pass()
+			b.Pass()
 			time.Sleep(15 * time.Second)
 		}
-		a.fly()
-		b.fly()
+		a.Rest()
+		b.Rest()
 		both, of, ofBoth := counts(c), counts(c), everything(c)
-		a.cluster.Delete = true
-		a.fly()
+		a.Cluster.Delete = true
+		a.Rest()
 		for k := range of {
 			of[k] = (none[k] + both[k]) / 2
 		}
@@ -43,10 +43,10 @@ func TestTwoFleets(t *testing.T) {
 				t.Errorf("%s was %s, is %s", k, v, now[k])
 			}
 		}
-		b.cluster.Delete = true
-		b.fly()
+		b.Cluster.Delete = true
+		b.Rest()
 		same(t, "left", everything(c), empty)
-		for _, err := range append(a.errors, b.errors...) {
+		for _, err := range append(a.Errors, b.Errors...) {
 			t.Errorf("in peace: %v", err)
 		}
 	})
@@ -60,18 +60,18 @@ func TestFiftyClustersShareOneLook(t *testing.T) {
 		c := ost.New(ost.Options{})
 		client := c.Client()
 		p := newProvider(client)
-		var all []*pilot
+		var all []*clusterLife
 		for i := range clusters {
 			cluster := newCluster(t, c)
 			cluster.Key.Name = fmt.Sprintf("eu-%d", i)
 			cluster.ControlPlane.Name, cluster.Workers[0].Name = fleet.PoolName(cluster.Key.Name+"-cp"), fleet.PoolName(cluster.Key.Name+"-md-0")
-			one := newPilot(t, c, cluster)
-			one.client, one.provider = client, p
+			one := newLife(t, c, cluster)
+			one.client, one.Provider = client, p
 			all = append(all, one)
 		}
 		calm := func() bool {
 			for _, one := range all {
-				if !one.pass() {
+				if !one.Pass() {
 					return false
 				}
 			}
@@ -79,7 +79,7 @@ func TestFiftyClustersShareOneLook(t *testing.T) {
 		}
 		for range 12 {
 			for _, one := range all {
-				one.pass()
+				one.Pass()
 			}
 			time.Sleep(30 * time.Second)
 			if calm() {
@@ -87,13 +87,13 @@ func TestFiftyClustersShareOneLook(t *testing.T) {
 			}
 		}
 		if !calm() {
-			t.Fatalf("not calm: %v", all[0].errors)
+			t.Fatalf("not calm: %v", all[0].Errors)
 		}
 		made := len(client.Calls())
 		time.Sleep(time.Minute)
 		before := len(client.Calls())
 		for _, one := range all {
-			one.pass()
+			one.Pass()
 		}
 		listings := map[string]int{}
 		for _, call := range client.Calls()[before:] {

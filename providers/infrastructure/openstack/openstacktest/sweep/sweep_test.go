@@ -26,15 +26,15 @@ var stages = []struct {
 
 // live leads a cluster through its life and returns how much was there after
 // each stage. Once there was trouble it goes on with the deletion.
-func live(p *pilot) map[string]map[ost.Kind]int {
+func live(p *clusterLife) map[string]map[ost.Kind]int {
 	p.Helper()
 	out := make(map[string]map[ost.Kind]int)
 	for i, stage := range stages {
-		if p.trouble && i < len(stages)-1 {
+		if p.Trouble && i < len(stages)-1 {
 			continue
 		}
-		stage.next(&p.cluster)
-		p.fly()
+		stage.next(&p.Cluster)
+		p.Rest()
 		out[stage.name] = counts(p.cloud)
 	}
 	return out
@@ -46,9 +46,9 @@ func live(p *pilot) map[string]map[ost.Kind]int {
 func TestSweep(t *testing.T) {
 	var good map[string]map[ost.Kind]int
 	changes := 0
-	inBubble(t, func(p *pilot) {
+	inBubble(t, func(p *clusterLife) {
 		good = live(p)
-		for _, err := range p.errors {
+		for _, err := range p.Errors {
 			p.Errorf("without any trouble: %v", err)
 		}
 		for _, call := range p.client.Calls() {
@@ -68,18 +68,18 @@ func TestSweep(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%d %s", n, trouble.name), func(t *testing.T) {
 				t.Parallel()
-				inBubble(t, func(p *pilot) {
+				inBubble(t, func(p *clusterLife) {
 					trouble.make(p, n)
 					for stage, got := range live(p) {
 						if !maps.Equal(got, good[stage]) {
 							p.Errorf("%s: %v, want %v", stage, got, good[stage])
 						}
 					}
-					if !p.trouble {
+					if !p.Trouble {
 						p.Error("nothing went wrong")
 					}
 					if t.Failed() {
-						p.Logf("errors on the way: %v", p.errors)
+						p.Logf("errors on the way: %v", p.Errors)
 					}
 				})
 			})
@@ -91,25 +91,25 @@ func TestSweep(t *testing.T) {
 // One of them is tried at each call; FAIRLEAD_SWEEP=all tries all.
 var troubles = []struct {
 	name string
-	make func(p *pilot, n int)
+	make func(p *clusterLife, n int)
 }{
-	{"dies before", func(p *pilot, n int) { p.client.DieAtChange(n, ost.Before) }},
-	{"dies after", func(p *pilot, n int) { p.client.DieAtChange(n, ost.After) }},
-	{"request lost", func(p *pilot, n int) { p.inject(n, ost.Fault{Cut: ost.Before}) }},
-	{"answer lost", func(p *pilot, n int) { p.inject(n, ost.Fault{Cut: ost.After}) }},
-	{"internal error", func(p *pilot, n int) { p.inject(n, ost.Fault{Status: http.StatusInternalServerError}) }},
+	{"dies before", func(p *clusterLife, n int) { p.client.DieAtChange(n, ost.Before) }},
+	{"dies after", func(p *clusterLife, n int) { p.client.DieAtChange(n, ost.After) }},
+	{"request lost", func(p *clusterLife, n int) { p.inject(n, ost.Fault{Cut: ost.Before}) }},
+	{"answer lost", func(p *clusterLife, n int) { p.inject(n, ost.Fault{Cut: ost.After}) }},
+	{"internal error", func(p *clusterLife, n int) { p.inject(n, ost.Fault{Status: http.StatusInternalServerError}) }},
 }
 
 // inBubble runs f with things of others around it, which have to stay as they
 // are, and nothing else may be left.
-func inBubble(t *testing.T, f func(p *pilot)) {
+func inBubble(t *testing.T, f func(p *clusterLife)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := aCloud()
 		cluster := newCluster(t, c)
 		neighbors(c, &cluster)
 		before := everything(c)
-		f(newPilot(t, c, cluster))
+		f(newLife(t, c, cluster))
 		same(t, "left", everything(c), before)
 	})
 }
