@@ -38,8 +38,8 @@ type bench struct {
 func measurements() []measurement {
 	small := shape{controlPlanes: 1, workers: 1, version: oldVersion}
 	var out []measurement
-	for _, n := range []int{1, 10, 50, 100, 1000} {
-		out = append(out, measurement{name: fmt.Sprintf("create-%d", n), do: func(ctx context.Context, b *bench) ([]figure, error) {
+	for _, n := range []int{1, 10, 50, 100, 1000, 3000, 10000} {
+		out = append(out, measurement{name: fmt.Sprintf("create-%d", n), apart: n > 1000, do: func(ctx context.Context, b *bench) ([]figure, error) {
 			return b.create(ctx, small, n)
 		}})
 	}
