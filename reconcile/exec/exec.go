@@ -24,9 +24,9 @@ const tokenTTL = 15 * time.Minute
 // Nodes and members of etcd may have changed since.
 const planLife = 5 * time.Minute
 
-// longestChange is when a change of the infrastructure without an answer is given up. Calls have
-// limits of their own in most providers; the next pass over the cluster is not to hang on those.
-const longestChange = 10 * time.Minute
+// longestAction is when an action without an answer is given up. Calls have limits of their own in most
+// providers; the next pass over the cluster is not to hang on those.
+const longestAction = 10 * time.Minute
 
 // ErrStale is why an action was not begun that was decided on too long ago. Nothing
 // is wrong then: another look decides anew.
@@ -127,26 +127,25 @@ func (e *Executor) run(ctx context.Context, w Environment, a fleet.Action) error
 	return nil
 }
 
-// end does a, or gives it up: calls of API servers have limits of their own.
+// end does a, or gives it up.
 func (e *Executor) end(ctx context.Context, w Environment, a fleet.Action) error {
-	if !onInfrastructure(a.Kind) {
+	if hasManyCalls(a.Kind) {
 		return e.do(ctx, w, a)
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestChange)
+	ctx, cancel := context.WithTimeout(ctx, longestAction)
 	defer cancel()
 	err := e.do(ctx, w, a)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("%w (given up after %s without an answer)", err, longestChange)
+		return fmt.Errorf("%w (given up after %s without an answer)", err, longestAction)
 	}
 	return err
 }
 
-// onInfrastructure reports whether an action of that kind changes the infrastructure, or a control
-// plane that somebody else keeps.
-func onInfrastructure(kind fleet.ActionKind) bool {
+// hasManyCalls reports whether an action of that kind makes a call for each of many objects, of which each has a
+// limit of its own.
+func hasManyCalls(kind fleet.ActionKind) bool {
 	switch kind {
-	case fleet.EnsureInfrastructure, fleet.DeleteInfrastructure, fleet.CreateMachine, fleet.DeleteMachine,
-		fleet.SwitchOff, fleet.SwitchOn, fleet.EnsureControlPlane, fleet.DeleteControlPlane:
+	case fleet.ApplyResources, fleet.PruneResources, fleet.InstallRelease, fleet.UninstallRelease, fleet.DeleteExternalResources:
 		return true
 	}
 	return false
