@@ -20,6 +20,8 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -212,8 +214,12 @@ func (a *Agent) Poll() { a.trigger.Fire() }
 // error is a *ownership.NotOwnerError where another agent owns the fleet.
 func (a *Agent) Run(ctx context.Context) error {
 	b, err := a.locate(ctx)
-	if b != nil {
-		err = a.own(ctx, b)
+	for b != nil {
+		if err = a.own(ctx, b); !errors.Is(err, status.ErrMoved) {
+			break
+		}
+		a.p.Log.Info("finding the status branch again", "branch", b.name, "reason", err)
+		b, err = a.locate(ctx)
 	}
 	if a.session.Load() == nil {
 		a.closeQueue(ctx)
@@ -249,7 +255,21 @@ func (a *Agent) clear(ctx context.Context, b *branch, err error) {
 
 // ownership is what a claim needs of the branch.
 func (b *branch) ownership() ownership.Branch {
-	return ownership.Branch{Arbiter: b.Arbiter, Read: b.Read}
+	return ownership.Branch{Arbiter: b.Arbiter, Read: b.Read, Moved: b.moved}
+}
+
+// moved returns an error if the status was moved to another branch, or if nobody knows whether it was.
+func (b *branch) moved(ctx context.Context) error {
+	if b.Locate == nil {
+		return nil
+	}
+	switch l, err := b.Locate(ctx); {
+	case errors.Is(err, status.ErrMovedUnknown):
+		return err
+	case err == nil && l.MovedTo != "":
+		return fmt.Errorf("%w, %s", status.ErrMoved, l.MovedTo)
+	}
+	return nil // what else cannot be read is told by the owner
 }
 
 // revisions returns those of the source.

@@ -45,13 +45,12 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			if err == nil {
 				err = from.MoveTo(ctx, step.Branch)
 			}
-			delete(in.Branches, step.Branch)
 			if was := in.Branches[step.From]; err != nil {
 				was.Err = err
 				in.Branches[step.From] = was
 				break
 			}
-			delete(in.Branches, step.From)
+			clear(in.Branches)
 			a.p.Log.Info("status of the fleet moved", "from", step.From, "to", step.Branch)
 		case begin.Refuse:
 			return nil, step.Why
@@ -108,18 +107,18 @@ func (a *Agent) look(ctx context.Context, b *branch, err error, tip *begin.Tip) 
 		return begin.Branch{Err: err}
 	}
 	if b.Locate == nil {
-		return begin.Branch{Owner: fleet.Owner{Agent: a.o.Name}}
+		return begin.Branch{Location: status.Location{Owner: fleet.Owner{Agent: a.o.Name}}}
 	}
 	l, err := b.Locate(ctx)
 	if errors.Is(err, status.ErrMovedUnknown) {
 		return begin.Branch{Err: err}
 	}
 	if errors.Is(err, status.ErrDistrusted) || fleet.KindOf(err) == fleet.Invalid {
-		return begin.Branch{Owner: fleet.Owner{Agent: a.o.Name}} // who owns the fleet is decided next
+		return begin.Branch{Location: status.Location{Owner: fleet.Owner{Agent: a.o.Name}}} // who owns the fleet is decided next
 	}
 	if tip != nil && tip.Err == nil && !l.Applied.IsZero() {
 		a.revisions().Remember(l.Applied, l.AppliedMade)
 		tip.Strays = a.revisions().Continues(ctx, l.Applied, tip.Revision) != nil
 	}
-	return begin.Branch{Err: err, Owner: l.Owner, Fleet: l.Fleet, MovedTo: l.MovedTo, Applied: l.Applied, Signposts: l.Signposts}
+	return begin.Branch{Err: err, Location: l}
 }

@@ -69,6 +69,9 @@ type Secrets interface {
 type Branch struct {
 	Arbiter sources.Arbiter
 	Read    func(ctx context.Context) (status.Status, error)
+	// Moved returns an error that wraps status.ErrMoved if the status was moved to another branch,
+	// and another error if nobody knows. Nil: it never is.
+	Moved func(ctx context.Context) error
 }
 
 // A Restorer is an Arbiter that can write the owner again after somebody without a trusted
@@ -215,8 +218,9 @@ type Beginner interface {
 }
 
 // Acquire makes this agent the owner of the fleet, and this process the one that acts for
-// it: see [begin.Decide]. A *NotOwnerError says that another agent owns the fleet. It
-// returns false and no error where ctx ended.
+// it: see [begin.Decide]. A *NotOwnerError says that another agent owns the fleet, an error that
+// wraps status.ErrMoved that the status is on another branch. It returns false and no error where
+// ctx ended.
 func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 	c.mu.Lock()
 	c.arbiter = b.Arbiter
@@ -228,7 +232,7 @@ func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 		var wait time.Duration
 		switch step := begin.Decide(in); step.Do {
 		case begin.ReadOwner:
-			in.Owner = c.find(ctx)
+			in.Owner = c.find(ctx, b)
 			in.Place = c.placeOfSelf()
 			continue
 		case begin.Prove:
@@ -247,6 +251,8 @@ func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 		case begin.Assume:
 			in.Owner = c.assume(ctx, *in.Owner)
 			continue
+		case begin.Locate:
+			return false, step.Why
 		case begin.Own:
 			c.begin(in.Owner.Owner, in.Owner.Next)
 			return true, nil
@@ -271,10 +277,15 @@ func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 
 // find reads who owns the fleet. What is not believed is claimed: a claim says which owner
 // is there, and accepts it if that is this agent.
-func (c *Claim) find(ctx context.Context) *begin.Ownership {
+func (c *Claim) find(ctx context.Context, b Branch) *begin.Ownership {
 	place, err := c.findPlace(ctx)
 	if err != nil {
 		return &begin.Ownership{Err: err}
+	}
+	if b.Moved != nil {
+		if err := b.Moved(ctx); err != nil {
+			return &begin.Ownership{Err: err}
+		}
 	}
 	owner, next, err := c.branch().Succession(ctx)
 	if errors.Is(err, status.ErrDistrusted) {

@@ -145,6 +145,9 @@ func (a *Arbiter) change(ctx context.Context, op string, untrusted ifUntrusted, 
 	committed := false
 	err := commit(ctx, a.branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
 		next, committed = ownership{}, false
+		if err := refuseMoved(t, op); err != nil {
+			return sources.Commit{}, err
+		}
 		now, distrust, err := a.read(t)
 		if err != nil {
 			return sources.Commit{}, err

@@ -53,6 +53,9 @@ func opBegin(of fleet.Owner) string { return "begin to act for the fleet as " + 
 
 // next returns the ownership of of in t with the next number.
 func (a *Arbiter) next(t fs.FS, of fleet.Owner, op string) (ownership, error) {
+	if err := refuseMoved(t, op); err != nil {
+		return ownership{}, err
+	}
 	now, distrust, err := a.read(t)
 	if err = errors.Join(err, distrust); err != nil {
 		return ownership{}, err

@@ -17,6 +17,7 @@ const (
 	ownerKind         fileKind = "Owner"
 	incarnationKind   fileKind = "Incarnation"
 	movedKind         fileKind = "Moved"
+	arrivedKind       fileKind = "Arrived"
 	signpostKind      fileKind = "Signpost"
 	fleetKind         fileKind = "FleetStatus"
 	clusterKind       fileKind = "ClusterReport" // and objects of Cluster API after it
@@ -31,7 +32,7 @@ const (
 // fileKinds returns all kinds of files.
 func fileKinds() []fileKind {
 	return []fileKind{
-		ownerKind, incarnationKind, movedKind, signpostKind, fleetKind, clusterKind, hostKind,
+		ownerKind, incarnationKind, movedKind, arrivedKind, signpostKind, fleetKind, clusterKind, hostKind,
 		requestKind, scaleKind, approvalKind, planKind, notificationsKind,
 	}
 }

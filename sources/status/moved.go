@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,13 +15,25 @@ import (
 )
 
 // movedPath is the file of a branch whose status was moved to another branch. owner.yaml
-// stays beside it, so that no agent claims the branch.
-const movedPath = "moved.yaml"
+// stays beside it, so that no agent claims the branch. arrivedPath is the file of the branch
+// that has the status.
+const (
+	movedPath   = "moved.yaml"
+	arrivedPath = "arrived.yaml"
+)
 
-// movedFile is moved.yaml.
+// movedFile is moved.yaml, and a signpost.
 type movedFile struct {
 	typeMeta
 	Branch string `json:"branch"` // that has the status now
+	// Move is the number of the move. 0: a version moved the status that copied it first.
+	Move int64 `json:"move,omitempty"`
+}
+
+// arrivedFile is arrived.yaml.
+type arrivedFile struct {
+	typeMeta
+	Move int64 `json:"move"` // the number of the move that the status came here with
 }
 
 // A Location says whose status a branch has, and where the status is.
@@ -30,35 +43,53 @@ type Location struct {
 	Applied fleet.Revision
 	// AppliedMade is when Applied was made; zero: not known.
 	AppliedMade time.Time
-	MovedTo     string // the branch that has the status; empty: this one has it
+	MovedTo     string // the branch that the status was moved to; empty: this one has it
+	// Move is the number of the move to MovedTo. That branch has the status once its Arrived is
+	// as great. 0: there is no such move, or an earlier version made it, which copied first.
+	Move int64
+	// Arrived is the number of the move that the status came here with. 0: it was never moved.
+	Arrived int64
 	// Signposts are branches that have the status of other fleets.
 	Signposts map[fleet.ID]string
 }
 
 // Locate returns whose status is in the tree of a branch. It reads no cluster. A damaged
-// fleet.yaml says nothing.
+// fleet.yaml says nothing, and neither does a damaged owner.yaml that is left on a former branch.
 func Locate(t fs.FS) (Location, error) {
-	owner, err := readOwner(t)
+	moved, err := readMoved(t)
 	if err != nil {
+		return Location{}, err
+	}
+	owner, err := readOwner(t)
+	if err != nil && moved.Branch == "" {
 		return Location{}, err
 	}
 	s, _ := readFleet(t)
-	l := Location{Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, AppliedMade: s.Fleet.AppliedMade, Signposts: readSignposts(t)}
-	l.MovedTo, err = movedTo(t)
-	if err != nil {
-		return Location{}, err
+	return Location{
+		Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, AppliedMade: s.Fleet.AppliedMade,
+		MovedTo: moved.Branch, Move: moved.Move, Arrived: arrivedWith(t), Signposts: readSignposts(t),
+	}, nil
+}
+
+// arrivedWith returns the number of the move that the status came here with. A damaged file counts
+// as none: then the status is copied here once more, from the branch that it came from.
+func arrivedWith(t fs.FS) int64 {
+	b, err := fs.ReadFile(t, arrivedPath)
+	var f arrivedFile
+	if err != nil || arrivedKind.decode(b, &f) != nil || f.Move < 0 || f.Move >= maxCount {
+		return 0
 	}
-	return l, nil
+	return f.Move
 }
 
 // ErrMovedUnknown says that moved.yaml is damaged: nobody knows which branch has the status.
 var ErrMovedUnknown = errors.New("where the status was moved is not known")
 
-// movedTo returns the branch that the status was moved to; empty: it was not moved.
-func movedTo(t fs.FS) (string, error) {
+// readMoved returns moved.yaml, or zero if the status was not moved.
+func readMoved(t fs.FS) (movedFile, error) {
 	b, err := fs.ReadFile(t, movedPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return movedFile{}, nil
 	}
 	var f movedFile
 	if err == nil {
@@ -68,26 +99,85 @@ func movedTo(t fs.FS) (string, error) {
 		err = errors.New("it names no branch")
 	}
 	if err != nil {
-		return "", unreadable(movedPath, fmt.Errorf("%w: %w. Fix: write into it which branch has the status of the fleet, or delete it if this one has", ErrMovedUnknown, err))
+		return movedFile{}, unreadable(movedPath, fmt.Errorf("%w: %w. Fix: write into it which branch has the status of the fleet, or delete it if this one has", ErrMovedUnknown, err))
 	}
-	return f.Branch, nil
+	if f.Move < 0 || f.Move >= maxCount {
+		f.Move = 0
+	}
+	return f, nil
 }
+
+// ErrMoved says that a branch does not have the status any more, so nobody acts by it.
+var ErrMoved = errors.New("the status of the fleet was moved to another branch")
 
 // CheckMoved returns an error for the tree of a branch whose status was moved to another branch.
 func CheckMoved(t fs.FS, name string) error {
-	to, err := movedTo(t)
-	if err == nil && to != "" {
-		err = fleet.Errorf(fleet.NotFound, "read the status on branch "+name, "the status of the fleet was moved to branch %q, and what is here is old. Fix: set --status-branch %[1]s, or name that branch in spec.status.branch of fleet.yaml", to)
+	to, err := readMoved(t)
+	if err == nil && to.Branch != "" {
+		err = fleet.Errorf(fleet.NotFound, "read the status on branch "+name, "the status of the fleet was moved to branch %q, and what is here is old. Fix: set --status-branch %[1]s, or name that branch in spec.status.branch of fleet.yaml", to.Branch)
 	}
 	return err
 }
 
-// Move copies all files of the branch from to the branch to, called name, and then says on
-// the branch from that the status is there. It can be repeated after an error. The branch to
-// must not have an owner of another fleet. If the status was there before, what is left of it
-// goes.
+// refuseMoved returns an error that wraps ErrMoved for the tree of a branch whose status was moved.
+func refuseMoved(t fs.FS, op string) error {
+	to, err := readMoved(t)
+	if err == nil && to.Branch != "" {
+		err = fleet.Errorf(fleet.Conflict, op, "%w, %s", ErrMoved, to.Branch)
+	}
+	return err
+}
+
+// IsAhead reports whether the status at l is newer than the one at other, which is the same status on
+// another branch: it was moved more often, or changed owners or processes since.
+func (l Location) IsAhead(other Location) bool {
+	return cmp.Or(
+		cmp.Compare(l.Arrived, other.Arrived), cmp.Compare(l.Owner.Epoch, other.Owner.Epoch), cmp.Compare(l.Owner.Incarnation, other.Owner.Incarnation),
+	) > 0
+}
+
+// HasArrived reports whether the status that was moved from the branch at from is at l, where from.MovedTo
+// leads. Where it is not, the move was not completed.
+func (l Location) HasArrived(from Location) bool {
+	return l.Arrived >= from.Move || l.MovedTo == "" && l.Fleet == from.Fleet && l.IsAhead(Location{Arrived: l.Arrived, Owner: from.Owner})
+}
+
+// Move moves the status from the branch from to the branch to, called name: one push to from says so, and
+// nobody acts by from after it. Then all files are copied. A move that ended in between is completed by
+// calling Move again. The branch to must not have the status of another fleet, and must accept pushes before
+// anything is decided. What an earlier stay of the status left there goes.
 func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	op := "move the status to branch " + name
+	if err := prepare(ctx, from, to, op); err != nil {
+		return err
+	}
+	var here Location
+	err := commit(ctx, from, op, func(t fs.FS, _ bool) (sources.Commit, error) {
+		l, err := Locate(t)
+		if err != nil {
+			return sources.Commit{}, err
+		}
+		here = l
+		switch {
+		case l.MovedTo == name: // an earlier call decided it
+			return sources.Commit{}, nil
+		case l.MovedTo != "":
+			return sources.Commit{}, fleet.Errorf(fleet.Conflict, op, "it was moved to branch %q meanwhile", l.MovedTo)
+		}
+		here.MovedTo, here.Move = name, l.Arrived+1
+		b, err := movedKind.encode(movedPath, movedFile{typeMeta: movedKind.meta(), Branch: name, Move: here.Move})
+		return sources.Commit{
+			Edits: map[string][]byte{movedPath: b}, Message: fmt.Sprintf("fleet: the status was moved to %s", name), Trailers: trailers(fleet.Revision{}, l.Owner),
+		}, err
+	})
+	if err != nil {
+		return err
+	}
+	return bring(ctx, from, to, here, op)
+}
+
+// prepare finds out whether the branch to can have the status that is on the branch from.
+func prepare(ctx context.Context, from, to sources.Branch, op string) error {
 	_, t, err := from.Read(ctx)
 	if err != nil {
 		return err
@@ -96,44 +186,67 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	if err != nil {
 		return err
 	}
+	return commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
+		l, err := free(there, here, op)
+		if err != nil || here.MovedTo != "" || l.Owner == here.Owner { // is decided, or was pushed before
+			return sources.Commit{}, err
+		}
+		b, err := arrivedKind.encode(arrivedPath, arrivedFile{typeMeta: arrivedKind.meta(), Move: here.Arrived})
+		return sources.Commit{Edits: map[string][]byte{arrivedPath: b}, Message: "fleet: the status will be moved here", Trailers: trailers(fleet.Revision{}, here.Owner)}, err
+	})
+}
+
+// free returns what is there, where the status at here goes. The error is of kind Conflict if another
+// status is there, or a newer one.
+func free(there fs.FS, here Location, op string) (Location, error) {
+	l, err := Locate(there)
+	switch {
+	case err != nil:
+		return l, err
+	case l.Owner == (fleet.Owner{}):
+		return l, nil
+	case l.Fleet != here.Fleet, l.MovedTo == "" && l.Owner.Agent != here.Owner.Agent:
+		return l, fleet.Errorf(fleet.Conflict, op, "it has the status of fleet %q, owned by %q", l.Fleet, l.Owner.Agent)
+	case here.MovedTo == "" && l.MovedTo == "" && l.IsAhead(here):
+		return l, fleet.Errorf(fleet.Conflict, op, "it has a newer status of the fleet, of process %d", l.Owner.Incarnation)
+	}
+	return l, nil
+}
+
+// bring copies the files of from, where here says that the status was moved, to the branch to.
+func bring(ctx context.Context, from, to sources.Branch, here Location, op string) error {
+	_, t, err := from.Read(ctx)
+	if err != nil {
+		return err
+	}
 	files, err := filesOf(t)
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(files, func(p string, _ []byte) bool { return p == movedPath || strings.HasPrefix(p, signpostsFolder+"/") })
-	err = commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
-		l, err := Locate(there)
+	maps.DeleteFunc(files, func(p string, _ []byte) bool { return p == movedPath || isSignpost(p) })
+	if files[arrivedPath], err = arrivedKind.encode(arrivedPath, arrivedFile{typeMeta: arrivedKind.meta(), Move: here.Move}); err != nil {
+		return err
+	}
+	return commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
+		l, err := free(there, here, op)
+		if err != nil || l.HasArrived(here) {
+			return sources.Commit{}, err
+		}
+		former, err := filesOf(there)
 		if err != nil {
 			return sources.Commit{}, err
 		}
-		left := l.MovedTo != "" && l.Fleet == here.Fleet // by an earlier move
-		if l.Owner != (fleet.Owner{}) && !left && (l.Owner != here.Owner || l.Fleet != here.Fleet) {
-			return sources.Commit{}, fleet.Errorf(fleet.Conflict, op, "it has the status of fleet %q, owned by %q", l.Fleet, l.Owner.Agent)
-		}
 		edits := maps.Clone(files)
-		if left {
-			former, err := filesOf(there)
-			if err != nil {
-				return sources.Commit{}, err
-			}
-			for name := range former {
-				if _, kept := files[name]; !kept && !strings.HasPrefix(name, signpostsFolder+"/") {
-					edits[name] = nil
-				}
+		for p := range former {
+			if _, kept := files[p]; !kept && !isSignpost(p) {
+				edits[p] = nil
 			}
 		}
 		return sources.Commit{Edits: edits, Message: "fleet: the status was moved here", Trailers: trailers(fleet.Revision{}, here.Owner)}, nil
 	})
-	if err != nil {
-		return err
-	}
-	return commit(ctx, from, op, func(fs.FS, bool) (sources.Commit, error) {
-		b, err := movedKind.encode(movedPath, movedFile{typeMeta: movedKind.meta(), Branch: name})
-		return sources.Commit{
-			Edits: map[string][]byte{movedPath: b}, Message: fmt.Sprintf("fleet: the status was moved to %s", name), Trailers: trailers(fleet.Revision{}, here.Owner),
-		}, err
-	})
 }
+
+func isSignpost(p string) bool { return strings.HasPrefix(p, signpostsFolder+"/") }
 
 // filesOf returns the files of t.
 func filesOf(t fs.FS) (map[string][]byte, error) {

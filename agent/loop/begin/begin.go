@@ -1,9 +1,11 @@
 package begin
 
 import (
+	"errors"
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
 )
 
 // Flags are what an agent is started with.
@@ -26,16 +28,13 @@ type Tip struct {
 	Strays bool
 }
 
-// A Branch is what a status branch says of where the status is.
+// A Branch is what a status branch says of where the status is. Its signposts are those of the
+// default branch.
 type Branch struct {
-	Err     error       // why it cannot be read
-	Owner   fleet.Owner // zero: the branch is not there, or has no owner
-	Fleet   fleet.ID    // whose status it has; empty: not known
-	MovedTo string      // the branch that the status was moved to; empty: it is here
-	// Signposts are branches that have the status of fleets; the default branch has them.
-	Signposts map[fleet.ID]string
-	Applied   fleet.Revision
-	// Rendered is what came of Applied. Nil: it was not rendered.
+	status.Location
+
+	Err error // why it cannot be read
+	// Rendered is what came of the applied revision. Nil: it was not rendered.
 	Rendered *Rendered
 }
 
@@ -108,6 +107,8 @@ const (
 	HoldTip     Do = "hold to the newest revision"
 	HoldApplied Do = "hold to the applied revision"
 
+	Locate Do = "find the status branch again"
+
 	Retry  Do = "try again" // Step.Why
 	Refuse Do = "end"       // Step.Why; nil: another agent owns the fleet
 )
@@ -140,6 +141,8 @@ func own(in Input) Step {
 	switch {
 	case o == nil:
 		return Step{Do: ReadOwner}
+	case errors.Is(o.Err, status.ErrMoved):
+		return Step{Do: Locate, Why: o.Err}
 	case o.Err != nil && o.Unpushed >= patience && in.isSelf(o.Owner):
 		return Step{Do: Assume}
 	case o.Err != nil:

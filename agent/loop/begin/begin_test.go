@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/agent/loop/begin"
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
 )
 
 // TestScripts runs the scripts in testdata. Each "start" has what is known of a start, a word
@@ -65,7 +66,7 @@ func know(in *begin.Input, words []string) {
 				posts[fleet.ID(id)] = branch
 			}
 		}
-		in.Branches[fields["name"]] = begin.Branch{Signposts: posts, Err: failed(), Owner: owner(), Fleet: fleet.ID(fields["fleet"]), MovedTo: fields["moved"]}
+		in.Branches[fields["name"]] = begin.Branch{Err: failed(), Location: status.Location{Signposts: posts, Owner: owner(), Fleet: fleet.ID(fields["fleet"]), MovedTo: fields["moved"]}}
 		b := in.Branches[fields["name"]]
 		if has("applied") {
 			b.Applied = fleet.Revision{Ref: "main", Digest: fields["applied"]}
@@ -185,7 +186,7 @@ func (w *world) start(f begin.Flags, d day) (begin.Do, string) {
 				return "not claimed", in.At
 			}
 			b := w.branches[in.At]
-			b.Owner, b.Fleet = fleet.Owner{Agent: f.Self, Place: f.Place, Epoch: max(b.Owner.Epoch, 1)}, "fleet"
+			b.Owner, b.Fleet = fleet.Owner{Agent: f.Self, Place: f.Place, Epoch: max(b.Owner.Epoch, 1), Incarnation: b.Owner.Incarnation + 1}, "fleet"
 			w.branches[in.At] = b
 			in.Owner.Owner, in.Owner.Begun = b.Owner, true
 		case begin.Own:
@@ -202,11 +203,13 @@ func (w *world) start(f begin.Flags, d day) (begin.Do, string) {
 // move moves the status, or does the first half of that.
 func (w *world) move(s begin.Step, wholly bool) {
 	b := w.branches[s.From]
-	b.MovedTo = ""
-	w.branches[s.Branch] = b
-	if wholly {
-		b.MovedTo = s.Branch
+	if b.MovedTo == "" {
+		b.MovedTo, b.Move = s.Branch, b.Arrived+1
 		w.branches[s.From] = b
+	}
+	if wholly {
+		b.Arrived, b.MovedTo, b.Move = b.Move, "", 0
+		w.branches[s.Branch] = b
 	}
 }
 
@@ -217,7 +220,7 @@ func TestStartIsContinuation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"fairlead/status", "fleet/state"})
 		w := &world{named: name.Draw(t, "named"), branches: map[string]begin.Branch{
-			"fairlead/status": {Owner: fleet.Owner{Agent: "ops", Place: "here", Epoch: 3}, Fleet: "fleet", Applied: fleet.Revision{Ref: "main", Digest: "applied"}},
+			"fairlead/status": {Location: status.Location{Owner: fleet.Owner{Agent: "ops", Place: "here", Epoch: 3}, Fleet: "fleet", Applied: fleet.Revision{Ref: "main", Digest: "applied"}}},
 		}}
 		flags := func(place string) begin.Flags {
 			return begin.Flags{Self: "ops", Place: place, Branch: rapid.SampledFrom([]string{"", "", "fairlead/status", "third"}).Draw(t, "flag")}
@@ -307,7 +310,7 @@ func TestFleetsOfOneRepository(t *testing.T) {
 			case !refused && (do != begin.Use || at != named[id]):
 				t.Fatalf("fleet %s: %s %s, want its branch %s", id, do, at, named[id])
 			case !refused:
-				branches[at] = begin.Branch{Owner: fleet.Owner{Agent: "ops", Place: "here", Epoch: 1}, Fleet: id, Applied: fleet.Revision{Ref: "main", Digest: string(id)}}
+				branches[at] = begin.Branch{Location: status.Location{Owner: fleet.Owner{Agent: "ops", Place: "here", Epoch: 1}, Fleet: id, Applied: fleet.Revision{Ref: "main", Digest: string(id)}}}
 				begun[id] = true
 				if at != fleet.DefaultStatusBranch {
 					posts[id] = at

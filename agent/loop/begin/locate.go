@@ -35,6 +35,9 @@ func locate(in Input) Step {
 	case b.Owner != (fleet.Owner{}) && in.movesBack(named, at, b):
 		return Step{Do: Move, From: at, Branch: named}
 	case b.Owner != (fleet.Owner{}):
+		if step, ok := in.ahead(at, b); ok {
+			return step
+		}
 		return Step{Do: Use, Branch: at}
 	}
 	// Nothing is claimed before it is known which fleet this is, and that its status is on
@@ -77,15 +80,21 @@ func (in Input) recognize() Step {
 		names = append(names, posts[id])
 	}
 	var owned []string
+	var uses []Step // of owned
 	byDefault, unread := false, false
 	for i, name := range names {
 		at, b, step := in.follow(name)
+		use := Step{Do: Use, Branch: at}
 		switch {
+		case step != nil && step.Do == Move: // what is to be moved is recognized where it is
+			at, b, use = step.From, in.Branches[step.From], *step
 		case step != nil && step.Do == Retry: // of another fleet, or this one has to wait in any case
 			unread = true
 			continue
 		case step != nil:
 			return *step
+		}
+		switch {
 		case b.Owner == (fleet.Owner{}) || i > 0 && posts[b.Fleet] != name || slices.Contains(owned, at):
 			continue
 		case !b.Applied.IsZero() && b.Rendered == nil:
@@ -93,13 +102,13 @@ func (in Input) recognize() Step {
 		case b.Rendered != nil && b.Rendered.Err == nil && b.Fleet != "" && b.Rendered.Fleet != b.Fleet:
 			continue // it is of another fleet
 		case b.Rendered != nil && b.Rendered.Err == nil && b.Fleet != "":
-			return Step{Do: Use, Branch: at}
+			return use
 		}
-		owned, byDefault = append(owned, at), byDefault || i == 0
+		owned, uses, byDefault = append(owned, at), append(uses, use), byDefault || i == 0
 	}
 	// A branch that cannot be recognized is used if no other one comes into question.
 	if len(owned) == 1 && !unread && (byDefault || len(posts) == 1 && in.isSelf(in.Branches[owned[0]].Owner)) {
-		return Step{Do: Use, Branch: owned[0]}
+		return uses[0]
 	}
 	return Step{Do: Retry, Why: in.Tip.Err}
 }
@@ -148,8 +157,36 @@ func (in Input) elsewhere(at, there string, b Branch) (Step, bool) {
 	return Step{Do: Use, Branch: there}, true
 }
 
+// ahead decides what to do if the branch at, which Git names, has an older status of the fleet than the
+// default branch, or than the one that its signpost names. An earlier version that stops within a move leaves a
+// copy, which is as old as what was copied and never the newer one. It returns false if there is no such branch.
+func (in Input) ahead(at string, b Branch) (Step, bool) {
+	if in.Branch != "" || b.Fleet == "" || b.Fleet != in.Tip.Fleet {
+		return Step{}, false
+	}
+	for _, post := range []bool{false, true} {
+		other := fleet.DefaultStatusBranch
+		if post {
+			other = in.Branches[other].Signposts[b.Fleet]
+		}
+		if other == "" || other == at {
+			continue
+		}
+		there, newer, step := in.follow(other)
+		switch {
+		case step != nil && step.Do == ReadBranch:
+			return *step, true
+		case step != nil || there == at || newer.Owner == (fleet.Owner{}) || newer.Fleet != b.Fleet || b.IsAhead(newer.Location):
+			continue // what cannot be read there stops no fleet that can
+		}
+		return in.elsewhere(at, there, newer)
+	}
+	return Step{}, false
+}
+
 // follow returns the branch that the status of the branch called name was moved to, which is
-// that branch itself in most fleets, or the step to take first.
+// that branch itself in most fleets, or the step to take first. The owner completes a move that ended
+// in between.
 func (in Input) follow(name string) (string, Branch, *Step) {
 	for range mostMoves {
 		b, read := in.Branches[name]
@@ -160,6 +197,15 @@ func (in Input) follow(name string) (string, Branch, *Step) {
 			return "", Branch{}, &Step{Do: Retry, Why: b.Err}
 		case b.MovedTo == "":
 			return name, b, nil
+		}
+		next, read := in.Branches[b.MovedTo]
+		switch {
+		case !read || next.Err != nil || next.HasArrived(b.Location): // the next turn
+		case in.isSelf(b.Owner), in.TakeOver != (fleet.Owner{}) && b.Owner.Is(in.TakeOver):
+			return "", Branch{}, &Step{Do: Move, From: name, Branch: b.MovedTo}
+		default:
+			return "", Branch{}, &Step{Do: Retry, Why: fleet.Errorf(fleet.Unavailable, "find the status branch",
+				"agent %q began to move the status of the fleet from branch %q to branch %q, and has not ended that. Fix: start that agent again", b.Owner.Agent, name, b.MovedTo)}
 		}
 		name = b.MovedTo
 	}

@@ -1,0 +1,331 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
+)
+
+// A repository has the status branches of one fleet.
+type repository struct {
+	mu       sync.Mutex
+	branches map[string]fstest.MapFS
+	heads    map[string]int
+}
+
+func (r *repository) read(name string) (fleet.Revision, fstest.MapFS) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.heads[name] == 0 {
+		return fleet.Revision{}, fstest.MapFS{}
+	}
+	return fleet.Revision{Ref: name, Digest: fmt.Sprintf("sha1:%040d", r.heads[name])}, maps.Clone(r.branches[name])
+}
+
+func (r *repository) commit(name string, base fleet.Revision, c sources.Commit) (fleet.Revision, error) {
+	if head, _ := r.read(name); head != base {
+		return fleet.Revision{}, fleet.Errorf(fleet.Conflict, "commit", "another push came first")
+	}
+	r.mu.Lock()
+	t := maps.Clone(r.branches[name])
+	if t == nil {
+		t = fstest.MapFS{}
+	}
+	for p, content := range c.Edits {
+		if delete(t, p); content != nil {
+			t[p] = &fstest.MapFile{Data: content}
+		}
+	}
+	r.branches[name] = t
+	r.heads[name]++
+	r.mu.Unlock()
+	head, _ := r.read(name)
+	return head, nil
+}
+
+// A process is one process of the agent. Each of its reads and pushes waits until it is let go.
+type process struct {
+	*repository
+
+	agent   *Agent
+	waiting chan chan answer
+	stop    context.CancelFunc
+	ended   chan struct{}
+	named   string // the status branch that fleet.yaml named when it began
+	at      string // the branch that it acts by
+	acts    int
+}
+
+// An answer says how a call of the repository goes.
+type answer int
+
+const (
+	answered answer = iota
+	lost            // done, and nobody hears of it
+	unheard         // not done, and nobody hears of it
+)
+
+// await waits until the next call of p may go on.
+func (p *process) await(ctx context.Context) (answer, error) {
+	goOn := make(chan answer)
+	select {
+	case p.waiting <- goOn:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	select {
+	case a := <-goOn:
+		return a, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// A gated branch is a status branch as p has it.
+type gated struct {
+	p    *process
+	name string
+}
+
+func (g gated) Read(ctx context.Context) (fleet.Revision, sources.Tree, error) {
+	if _, err := g.p.await(ctx); err != nil {
+		return fleet.Revision{}, nil, err
+	}
+	head, t := g.p.read(g.name)
+	return head, tree{t}, nil
+}
+
+func (g gated) Commit(ctx context.Context, base fleet.Revision, c sources.Commit) (fleet.Revision, error) {
+	how, err := g.p.await(ctx)
+	if err != nil {
+		return fleet.Revision{}, err
+	}
+	head := fleet.Revision{}
+	if how != unheard {
+		head, err = g.p.commit(g.name, base, c)
+	}
+	if how != answered {
+		return fleet.Revision{}, fleet.Errorf(fleet.Unanswered, "push", "connection reset")
+	}
+	return head, err
+}
+
+// begin begins a process that finds the name of the branch in Git.
+func (r *repository) begin(named string) *process {
+	ctx, stop := context.WithCancel(context.Background())
+	p := &process{repository: r, waiting: make(chan chan answer), stop: stop, ended: make(chan struct{}), named: named}
+	w := newWorld(fleetOf("1", fleet.Prune{}))
+	f := w.fleets["sha1:1"]
+	f.Config.StatusBranch = named
+	w.fleets["sha1:1"] = f
+	parts := w.parts()
+	parts.Place = func(context.Context) (string, error) { return "here", nil }
+	parts.StatusBranch = func(name string) (StatusBranch, error) {
+		b := gated{p, name}
+		return StatusBranch{
+			Arbiter: status.NewArbiter(b),
+			Locate: func(ctx context.Context) (status.Location, error) {
+				_, t, err := b.Read(ctx)
+				if err != nil {
+					return status.Location{}, err
+				}
+				return status.Locate(t)
+			},
+			MoveTo: func(ctx context.Context, to string) error { return status.Move(ctx, b, gated{p, to}, to) },
+			Read:   func(context.Context) (status.Status, error) { return status.Status{}, nil },
+		}, nil
+	}
+	p.agent = New(w.options(Options{}), parts)
+	go func() {
+		defer close(p.ended)
+		p.run(ctx)
+		p.agent.closeQueue(ctx)
+	}()
+	return p
+}
+
+// run does what Agent.Run does, with a count in place of passes.
+func (p *process) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		b, err := p.agent.locate(ctx)
+		if b == nil || err != nil {
+			return
+		}
+		owned, err := p.agent.claim.Acquire(ctx, b.ownership())
+		if errors.Is(err, status.ErrMoved) {
+			continue
+		}
+		for p.at = b.name; owned && err == nil && ctx.Err() == nil; {
+			if err = p.agent.claim.Check(ctx, func(context.Context) error { return nil }); err == nil {
+				p.act(ctx, gated{p, b.name}, b.Arbiter.(*status.Arbiter))
+				select {
+				case <-time.After(time.Minute):
+				case <-ctx.Done():
+				}
+			}
+		}
+		return
+	}
+}
+
+// act counts, as the writer of the status does: onto a commit that names this process.
+func (p *process) act(ctx context.Context, b gated, a *status.Arbiter) {
+	head, t, err := b.Read(ctx)
+	if err != nil {
+		return
+	}
+	if owner, _ := p.agent.claim.Owner(); err == nil {
+		if now, err := a.In(t); err != nil || now != owner {
+			return
+		}
+	}
+	_, err = b.Commit(ctx, head, sources.Commit{Edits: map[string][]byte{"count": []byte(strconv.Itoa(count(t) + 1)), "fleet.yaml": []byte("apiVersion: fairlead.dev/v1alpha1\nkind: FleetStatus\nfleet: f\n")}})
+	if err == nil {
+		p.acts++
+	}
+}
+
+func count(t sources.Tree) int {
+	b, err := fs.ReadFile(t, "count")
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(b))
+	return n
+}
+
+// acting returns the processes that would still act after their next read, with where.
+func acting(all []*process) (list []string) {
+	for _, p := range all {
+		owner, owned := p.agent.claim.Owner()
+		select {
+		case <-p.ended:
+			continue
+		default:
+		}
+		if !owned {
+			continue
+		}
+		_, t := p.read(p.at)
+		now, _, err := status.NewArbiter(fixed{t}).Succession(context.Background())
+		if err == nil && now == owner {
+			list = append(list, fmt.Sprintf("process %d on %s", owner.Incarnation, p.at))
+		}
+	}
+	return list
+}
+
+// TestOneProcessActs: whatever names commits give to the status branch, whenever processes of the agent
+// begin, stop and lose answers, at most one of them acts, and the last one has all that was written.
+func TestOneProcessActs(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		days := rapid.SliceOfN(rapid.Uint16(), 10, 120).Draw(rt, "days")
+		var why string
+		synctest.Test(t, func(*testing.T) { why = live(days) })
+		if why != "" {
+			rt.Fatal(why)
+		}
+	})
+}
+
+// live has processes live as days say, and returns what went wrong.
+func live(days []uint16) string {
+	names := []string{fleet.DefaultStatusBranch, "a", "b"}
+	r := &repository{branches: map[string]fstest.MapFS{}, heads: map[string]int{}}
+	var all []*process
+	defer func() {
+		for _, p := range all {
+			p.stop()
+			<-p.ended
+		}
+	}()
+	unanswered := 0
+	release := func(p *process, how answer) {
+		select {
+		case goOn := <-p.waiting:
+			goOn <- how
+		default:
+			time.Sleep(20 * time.Second) // it waits for time, or ended
+		}
+		synctest.Wait()
+	}
+	named := names[0]
+	all = append(all, r.begin(named))
+	for synctest.Wait(); all[0].acts == 0; { // until then nothing says which fleet is on the branch
+		release(all[0], answered)
+	}
+	for _, day := range days {
+		synctest.Wait()
+		what, n := int(day%20), int(day/20)
+		p := all[n%len(all)]
+		switch n /= len(all); {
+		case what == 0 && len(all) < 8:
+			all = append(all, r.begin(named))
+		case what == 1:
+			named = names[n%len(names)]
+		case what == 2:
+			p.stop()
+		case what == 3:
+			release(p, []answer{lost, unheard}[n%2])
+			unanswered++
+		default:
+			for range 1 + n%8 {
+				release(p, answered)
+			}
+		}
+		synctest.Wait()
+		if list := acting(all); len(list) > 1 {
+			return fmt.Sprintf("several processes act: %v", list)
+		}
+	}
+	last := r.begin(named)
+	all = append(all, last)
+	synctest.Wait()
+	for range 200 {
+		if _, owned := last.agent.claim.Owner(); owned && last.acts > 0 {
+			break
+		}
+		release(last, answered)
+	}
+	if _, owned := last.agent.claim.Owner(); !owned || last.at != named {
+		return fmt.Sprintf("the last process does not act on %s: %v on %q", named, owned, last.at)
+	}
+	acts := 0
+	for _, p := range all {
+		acts += p.acts
+	}
+	_, there := r.read(named)
+	if got := count(tree{there}); got < acts || got > acts+unanswered {
+		return fmt.Sprintf("%d were counted on %s, want %d: %v", got, named, acts, slices.Sorted(maps.Keys(there)))
+	}
+	if list := acting(all); len(list) != 1 {
+		return fmt.Sprintf("in the end these act: %v", list)
+	}
+	return ""
+}
+
+// A fixed branch has one content.
+type fixed struct{ t fstest.MapFS }
+
+func (f fixed) Read(context.Context) (fleet.Revision, sources.Tree, error) {
+	return fleet.Revision{Ref: "x", Digest: "sha1:1"}, tree{f.t}, nil
+}
+
+func (fixed) Commit(context.Context, fleet.Revision, sources.Commit) (fleet.Revision, error) {
+	return fleet.Revision{}, errors.New("not used")
+}
