@@ -2,10 +2,12 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,6 +25,7 @@ import (
 
 // A repository has the status branches of one fleet.
 type repository struct {
+	keys     bool // the agent signs
 	mu       sync.Mutex
 	branches map[string]fstest.MapFS
 	heads    map[string]int
@@ -52,10 +55,56 @@ func (r *repository) commit(name string, base fleet.Revision, c sources.Commit) 
 		}
 	}
 	r.branches[name] = t
+	if os.Getenv("TRACE") != "" {
+		fmt.Println(name, c.Message, string(c.Edits["count"]), slices.Sorted(maps.Keys(c.Edits)))
+	}
 	r.heads[name]++
 	r.mu.Unlock()
 	head, _ := r.read(name)
 	return head, nil
+}
+
+// arbiter returns that of branch b. Its signatures are hashes.
+func (r *repository) arbiter(b sources.Branch) *status.Arbiter {
+	a := status.NewArbiter(b)
+	if r.keys {
+		sum := func(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
+		a.Sign = func(content []byte) (string, error) { return sum(content), nil }
+		a.Verify = func(content []byte, signature string) (string, error) {
+			if sum(content) != signature {
+				return "", errors.New("nobody signed it")
+			}
+			return "me", nil
+		}
+	}
+	return a
+}
+
+// moveAsBefore moves the status to the branch called name as earlier versions do, which copy it first, or does
+// the first half of that.
+func (r *repository) moveAsBefore(name string, wholly bool) {
+	from := ""
+	for at, t := range r.branches {
+		if l, err := status.Locate(t); err == nil && l.MovedTo == "" && l.Owner.Agent != "" && at != name {
+			from = at
+		}
+	}
+	head, old := r.read(name)
+	there, err := status.Locate(old)
+	base, t := r.read(from)
+	if from == "" || err != nil || there.Owner.Agent != "" && there.MovedTo == "" {
+		return
+	}
+	edits := map[string][]byte{}
+	for p := range old {
+		edits[p] = nil
+	}
+	for p, f := range t {
+		edits[p] = f.Data
+	}
+	if _, err := r.commit(name, head, sources.Commit{Edits: edits}); err == nil && wholly {
+		_, _ = r.commit(from, base, sources.Commit{Edits: map[string][]byte{"moved.yaml": []byte("apiVersion: fairlead.dev/v1alpha1\nkind: Moved\nbranch: " + name + "\n")}})
+	}
 }
 
 // A process is one process of the agent. Each of its reads and pushes waits until it is let go.
@@ -138,7 +187,7 @@ func (r *repository) begin(named string) *process {
 	parts.StatusBranch = func(name string) (StatusBranch, error) {
 		b := gated{p, name}
 		return StatusBranch{
-			Arbiter: status.NewArbiter(b),
+			Arbiter: r.arbiter(b),
 			Locate: func(ctx context.Context) (status.Location, error) {
 				_, t, err := b.Read(ctx)
 				if err != nil {
@@ -169,6 +218,9 @@ func (p *process) run(ctx context.Context) {
 		owned, err := p.agent.claim.Acquire(ctx, b.ownership())
 		if errors.Is(err, status.ErrMoved) {
 			continue
+		}
+		if err == nil && owned && b.name != fleet.DefaultStatusBranch {
+			_ = status.Signpost(ctx, gated{p, fleet.DefaultStatusBranch}, "f", b.name)
 		}
 		for p.at = b.name; owned && err == nil && ctx.Err() == nil; {
 			if err = p.agent.claim.Check(ctx, func(context.Context) error { return nil }); err == nil {
@@ -222,7 +274,7 @@ func acting(all []*process) (list []string) {
 			continue
 		}
 		_, t := p.read(p.at)
-		now, _, err := status.NewArbiter(fixed{t}).Succession(context.Background())
+		now, _, err := p.arbiter(fixed{t}).Succession(context.Background())
 		if err == nil && now == owner {
 			list = append(list, fmt.Sprintf("process %d on %s", owner.Incarnation, p.at))
 		}
@@ -246,7 +298,7 @@ func TestOneProcessActs(t *testing.T) {
 // live has processes live as days say, and returns what went wrong.
 func live(days []uint16) string {
 	names := []string{fleet.DefaultStatusBranch, "a", "b"}
-	r := &repository{branches: map[string]fstest.MapFS{}, heads: map[string]int{}}
+	r := &repository{branches: map[string]fstest.MapFS{}, heads: map[string]int{}, keys: days[0]%2 == 0}
 	var all []*process
 	defer func() {
 		for _, p := range all {
@@ -283,6 +335,13 @@ func live(days []uint16) string {
 		case what == 3:
 			release(p, []answer{lost, unheard}[n%2])
 			unanswered++
+		case what == 4:
+			r.moveAsBefore(named, n%2 == 0)
+		case what == 5: // somebody damages the file, or deletes it
+			at := names[n%len(names)]
+			if head, t := r.read(at); t["arrived.yaml"] != nil {
+				_, _ = r.commit(at, head, sources.Commit{Edits: map[string][]byte{"arrived.yaml": [][]byte{nil, []byte("<<<<")}[n%2]}})
+			}
 		default:
 			for range 1 + n%8 {
 				release(p, answered)

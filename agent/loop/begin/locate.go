@@ -174,7 +174,7 @@ func (in Input) ahead(at string, b Branch) (Step, bool) {
 		}
 		there, newer, step := in.follow(other)
 		switch {
-		case step != nil && step.Do == ReadBranch:
+		case step != nil && (step.Do == ReadBranch || step.Do == Move && in.Branches[step.From].Fleet == b.Fleet):
 			return *step, true
 		case step != nil || there == at || newer.Owner == (fleet.Owner{}) || newer.Fleet != b.Fleet || b.IsAhead(newer.Location):
 			continue // what cannot be read there stops no fleet that can
