@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -29,6 +28,8 @@ type repository struct {
 	mu       sync.Mutex
 	branches map[string]fstest.MapFS
 	heads    map[string]int
+
+	protected string // the branch that accepts no push any more
 }
 
 func (r *repository) read(name string) (fleet.Revision, fstest.MapFS) {
@@ -55,9 +56,6 @@ func (r *repository) commit(name string, base fleet.Revision, c sources.Commit) 
 		}
 	}
 	r.branches[name] = t
-	if os.Getenv("TRACE") != "" {
-		fmt.Println(name, c.Message, string(c.Edits["count"]), slices.Sorted(maps.Keys(c.Edits)))
-	}
 	r.heads[name]++
 	r.mu.Unlock()
 	head, _ := r.read(name)
@@ -105,6 +103,16 @@ func (r *repository) moveAsBefore(name string, wholly bool) {
 	if _, err := r.commit(name, head, sources.Commit{Edits: edits}); err == nil && wholly {
 		_, _ = r.commit(from, base, sources.Commit{Edits: map[string][]byte{"moved.yaml": []byte("apiVersion: fairlead.dev/v1alpha1\nkind: Moved\nbranch: " + name + "\n")}})
 	}
+}
+
+// isTarget reports whether the status is on its way to the branch of that name, or was.
+func (r *repository) isTarget(name string) bool {
+	for _, t := range r.branches {
+		if l, _ := status.Locate(t); l.MovedTo == name {
+			return true
+		}
+	}
+	return false
 }
 
 // A process is one process of the agent. Each of its reads and pushes waits until it is let go.
@@ -165,6 +173,9 @@ func (g gated) Commit(ctx context.Context, base fleet.Revision, c sources.Commit
 		return fleet.Revision{}, err
 	}
 	head := fleet.Revision{}
+	if g.name == g.p.protected {
+		return fleet.Revision{}, fleet.Errorf(fleet.Unauthorized, "push", "protected branch hook declined")
+	}
 	if how != unheard {
 		head, err = g.p.commit(g.name, base, c)
 	}
@@ -328,10 +339,15 @@ func live(days []uint16) string {
 		switch n /= len(all); {
 		case what == 0 && len(all) < 8:
 			all = append(all, r.begin(named))
-		case what == 1:
+		case what == 1 && r.protected == "":
 			named = names[n%len(names)]
 		case what == 2:
 			p.stop()
+		case what == 6 && n%8 == 0 && r.protected == "" && !r.isTarget(names[0]): // somebody protects it, stops the agent, and names another one
+			r.protected, named = names[0], names[1+n%2]
+			for _, p := range all {
+				p.stop()
+			}
 		case what == 3:
 			release(p, []answer{lost, unheard}[n%2])
 			unanswered++

@@ -45,6 +45,10 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			if err == nil {
 				err = from.MoveTo(ctx, step.Branch)
 			}
+			if errors.Is(err, status.ErrUnmarked) {
+				a.p.Log.Warn("the former status branch accepts no push: delete it, or let the agent push to it once, before another branch is named", "branch", step.From, "error", err)
+				err = nil
+			}
 			if was := in.Branches[step.From]; err != nil {
 				was.Err = err
 				in.Branches[step.From] = was

@@ -32,7 +32,11 @@ func TestMovedStatus(t *testing.T) {
 	if _, err := s.ReadStatus(t.Context(), "fairlead/status"); err != nil {
 		t.Fatal(err)
 	}
-	if err := status.Move(t.Context(), from, to, "fleet/state"); err != nil {
+	former, err := s.openBranch("fairlead/status", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := status.Move(t.Context(), former, to, "fleet/state"); err != nil {
 		t.Fatal(err)
 	}
 	const want = `the status of the fleet was moved to branch "fleet/state", and what is here is old. Fix: set --status-branch fleet/state`

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -59,6 +60,9 @@ func allKinds(t *testing.T) fstest.MapFS {
 	must(status.Signpost(t.Context(), b, "edge", "fleets/edge"))
 	_, _, err := status.NewArbiter(b).Begin(t.Context(), self)
 	must(err)
+	away := &branch{}
+	must(status.Move(t.Context(), b, away, "fleets/away"))
+	must(status.Move(t.Context(), away, b, "fairlead/status"))
 	must(status.Move(t.Context(), b, &branch{}, "fleets/new"))
 	_, files := b.head()
 	return maps.Clone(files)
@@ -122,6 +126,9 @@ func believed(t *testing.T, files fstest.MapFS) map[string]string {
 		if l.MovedTo != "" {
 			out["the move"] = l.MovedTo
 		}
+		if l.Arrived > 0 {
+			out["the arrival"] = strconv.FormatInt(l.Arrived, 10)
+		}
 	}
 	l := &listener{}
 	if _, err := status.NewWriter(b, status.Options{Owner: s.Owner, Notifications: l.notifications()}).Flush(ctx); err == nil && len(l.pending) > 0 {
@@ -142,7 +149,7 @@ func asJSON(t *testing.T, v any) string {
 // costs says which subjects a damaged file of each kind may cost, but for their names.
 var costs = map[string][]string{
 	// Without an owner nobody may act, so nothing is asked of signposts, moves and notifications.
-	"Owner":         {"the owner", "the process", "signpost demo", "signpost edge", "the move", "notifications"},
+	"Owner":         {"the owner", "the process", "signpost demo", "signpost edge", "the move", "the arrival", "notifications"},
 	"Incarnation":   {"the process"},
 	"FleetStatus":   {"the fleet"},
 	"ClusterReport": {"cluster prod/eu-1"},
@@ -154,7 +161,8 @@ var costs = map[string][]string{
 	"Notifications": {"notifications"},
 	"Signpost":      {"signpost demo"},
 	// Where the status is must not be guessed: see ErrMovedUnknown.
-	"Moved": {"the move", "signpost demo", "signpost edge"},
+	"Moved":   {"the move", "the arrival", "signpost demo", "signpost edge"},
+	"Arrived": {"the arrival"},
 }
 
 var kindOf = regexp.MustCompile(`(?m)^kind: (\S+)$`)

@@ -353,6 +353,89 @@ func TestMove(t *testing.T) {
 	}
 }
 
+// TestMoveIsDecidedFirst: nothing of the status is on the new branch before the former one says where it
+// goes. A move that ended in between is completed, also onto what is left of an earlier stay, and once only.
+func TestMoveIsDecidedFirst(t *testing.T) {
+	from, to := &branch{}, &branch{}
+	a, owner := begun(t, from, false)
+	put(t, from, "fleet.yaml", "apiVersion: fairlead.dev/v1alpha1\nkind: FleetStatus\nfleet: f\n")
+	away := errors.New("cut off")
+	to.before = func() error {
+		if to.commits > 1 {
+			return away
+		}
+		return nil
+	}
+	if err := status.Move(t.Context(), from, to, "fleet/state"); !errors.Is(err, away) {
+		t.Fatalf("it ends with %v", err)
+	}
+	locate := func(b *branch) status.Location {
+		_, files, _ := b.Read(t.Context())
+		l, err := status.Locate(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	half, there := locate(from), locate(to)
+	if half.MovedTo != "fleet/state" || half.Move != 1 || there.Owner != (fleet.Owner{}) || there.HasArrived(half) {
+		t.Fatalf("half of a move leaves %+v and %+v", half, there)
+	}
+	if _, _, err := a.Begin(t.Context(), owner); !errors.Is(err, status.ErrMoved) {
+		t.Errorf("a process begins by the former branch: %v", err)
+	}
+	if _, err := status.NewArbiter(from).Claim(t.Context(), "a", ""); !errors.Is(err, status.ErrMoved) {
+		t.Errorf("an agent claims by the former branch: %v", err)
+	}
+	to.before = nil
+	for range 2 {
+		if err := status.Move(t.Context(), from, to, "fleet/state"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	arrived := locate(to)
+	if !arrived.HasArrived(half) || !arrived.IsAhead(half) || arrived.Owner != half.Owner {
+		t.Errorf("the whole move leaves %+v", arrived)
+	}
+	// A late call does not overwrite what was written since, even if somebody deletes arrived.yaml.
+	if _, _, err := status.NewArbiter(to).Begin(t.Context(), arrived.Owner); err != nil {
+		t.Fatal(err)
+	}
+	put(t, to, "requests/prod/eu-1/suspend.yaml", "by a person")
+	head, _ := to.head()
+	if _, err := to.Commit(t.Context(), head, sources.Commit{Edits: map[string][]byte{"arrived.yaml": nil}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := status.Move(t.Context(), from, to, "fleet/state"); err != nil || to.file(t, "requests/prod/eu-1/suspend.yaml") != "by a person" {
+		t.Errorf("a late call: %v", err)
+	}
+}
+
+// TestMoveFromProtectedBranch: a branch that takes no push any more keeps no status. The number of the move
+// says which one is the newer one.
+func TestMoveFromProtectedBranch(t *testing.T) {
+	from, to := &branch{}, &branch{}
+	begun(t, from, false)
+	from.before = func() error { return fleet.Errorf(fleet.Unauthorized, "push", "protected branch hook declined") }
+	err := status.Move(t.Context(), from, to, "fleet/state")
+	_, former, _ := from.Read(t.Context())
+	_, files, _ := to.Read(t.Context())
+	was, errWas := status.Locate(former)
+	now, errNow := status.Locate(files)
+	if !errors.Is(err, status.ErrUnmarked) || errors.Join(errWas, errNow) != nil || now.Owner != was.Owner || !now.IsAhead(was) {
+		t.Errorf("it ends with %v and leaves %+v and %+v: %v, %v", err, was, now, errWas, errNow)
+	}
+	// A branch to that takes no push has nothing decided.
+	from.before, to = nil, &branch{before: func() error { return fleet.Errorf(fleet.Unauthorized, "push", "protected branch hook declined") }}
+	if err := status.Move(t.Context(), from, to, "other"); fleet.KindOf(err) != fleet.Unauthorized || errors.Is(err, status.ErrUnmarked) {
+		t.Errorf("a protected new branch: %v", err)
+	}
+	_, former, _ = from.Read(t.Context())
+	if l, err := status.Locate(former); err != nil || l.MovedTo != "" {
+		t.Errorf("the status is said to be moved to a branch that takes no push: %+v, %v", l, err)
+	}
+}
+
 // TestMovedStatusEndsItsProcess: a process that goes on with the branch that the status was moved
 // from reads that another one took it along.
 func TestMovedStatusEndsItsProcess(t *testing.T) {

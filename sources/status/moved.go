@@ -142,9 +142,13 @@ func (l Location) HasArrived(from Location) bool {
 	return l.Arrived >= from.Move || l.MovedTo == "" && l.Fleet == from.Fleet && l.IsAhead(Location{Arrived: l.Arrived, Owner: from.Owner})
 }
 
+// ErrUnmarked says that the status was moved, and that nothing says so on the former branch, which takes no push.
+var ErrUnmarked = errors.New("the former status branch does not say where the status is now")
+
 // Move moves the status from the branch from to the branch to, called name: one push to from says so, and
 // nobody acts by from after it. Then all files are copied. A move that ended in between is completed by
-// calling Move again. The branch to must not have the status of another fleet, and must accept pushes before
+// calling Move again. If the branch from is protected now, the error wraps ErrUnmarked, and the number of the
+// move says which status is the newer one. The branch to must not have the status of another fleet, and must accept pushes before
 // anything is decided. What an earlier stay of the status left there goes.
 func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	op := "move the status to branch " + name
@@ -170,10 +174,14 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 			Edits: map[string][]byte{movedPath: b}, Message: fmt.Sprintf("fleet: the status was moved to %s", name), Trailers: trailers(fleet.Revision{}, l.Owner),
 		}, err
 	})
-	if err != nil {
-		return err
+	var unmarked error
+	if fleet.KindOf(err) == fleet.Unauthorized && here.Move > 0 { // nobody begins to act by a branch that takes no push
+		unmarked, err = fmt.Errorf("%w: %w", ErrUnmarked, err), nil
 	}
-	return bring(ctx, from, to, here, op)
+	if err == nil {
+		err = bring(ctx, from, to, here, op)
+	}
+	return cmp.Or(err, unmarked)
 }
 
 // prepare finds out whether the branch to can have the status that is on the branch from.
