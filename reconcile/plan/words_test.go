@@ -96,6 +96,7 @@ func (s *script) read(f []string) error {
 	case "lives":
 		r := &s.in.Memory.Residence
 		r.Provider, r.ControlPlane, r.Recreated = cmp.Or(w["provider"], "sim"), fleet.Initialization(w["control-plane"]), w["recreated"]
+		r.MachinePools = w.is("machine-pools")
 		for _, p := range places(w["places"]) {
 			r.Places = append(r.Places, p.Place)
 		}
