@@ -96,7 +96,7 @@ const (
 	KeptPhaseRunning      KeptPhase = "Running"
 	KeptPhaseDeleting     KeptPhase = "Deleting"
 	KeptPhaseFailed       KeptPhase = "Failed"  // the cloud gave up
-	KeptPhaseUnknown      KeptPhase = "Unknown" // its Nodes cannot be seen
+	KeptPhaseUnknown      KeptPhase = "Unknown" // its Nodes cannot be seen, or which pool it is is not certain
 )
 
 // KeptPool returns the pool called name that a cloud keeps.

@@ -53,6 +53,12 @@ func (f *facts) hostedVersionRefused() string {
 				f.served(), m.Name, m.Pool, m.Version, fleet.MaxKubeletSkew, fleet.AllowVersionAnnotation, to)
 		}
 	}
+	for i := range f.Observed.Workload.Nodes { // machines of a site that is away show as Nodes alone
+		if n := &f.Observed.Workload.Nodes[i]; f.unseen() != nil && fleet.KubeletTooOld(n.KubeletVersion, to) {
+			return fmt.Sprintf("the control plane stays at %s until node %s, which has %s, is upgraded: a kubelet is at most %d minor versions older than an API server; %s: %s allows more",
+				f.served(), n.Name, n.KubeletVersion, fleet.MaxKubeletSkew, fleet.AllowVersionAnnotation, to)
+		}
+	}
 	for _, k := range f.kept {
 		if k.unknown() {
 			return fmt.Sprintf("the control plane stays at %s until the version of pool %s is known: a kubelet is at most %d minor versions older than an API server; %s: %s allows more",

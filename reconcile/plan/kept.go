@@ -77,7 +77,9 @@ func (f *facts) findKept() {
 			k.version, k.oldest = s.Version, s.Version
 		}
 		for _, id := range s.Machines {
-			f.keptNodes[id] = k
+			if id != "" { // Nodes that no cloud has set up have none, either
+				f.keptNodes[id] = k
+			}
 		}
 	}
 	for i := range f.Observed.Workload.Nodes {
@@ -463,6 +465,8 @@ func (k *keptPool) phase(unreachable bool) fleet.KeptPhase {
 	switch {
 	case k.seen == nil:
 		return fleet.KeptPhasePending
+	case k.held != "":
+		return fleet.KeptPhaseUnknown
 	case k.pool == nil, k.seen.State == fleet.KeptDeleting:
 		return fleet.KeptPhaseDeleting
 	case k.seen.State == fleet.KeptFailed:

@@ -185,7 +185,7 @@ func (s *script) read(f []string) error {
 		}
 		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(len(s.etcd.Members) + 1), Name: name, Node: node, Healthy: !w.is("sick"), Learner: w.is("learner")})
 	case "node":
-		n := fleet.Node{Name: f[1], Annotations: map[string]string{}, ControlPlane: w.is("control-plane"), Ready: w.is("ready"), Draining: w.is("draining")}
+		n := fleet.Node{Name: f[1], Annotations: map[string]string{}, ControlPlane: w.is("control-plane"), Ready: w.is("ready"), Draining: w.is("draining"), KubeletVersion: w["kubelet"]}
 		if w.is("of") {
 			k, _ := fleet.ParseKey(w["of"])
 			n.Annotations = fleet.NodeAnnotations(k, s.in.Desired.ControlPlane, "m")

@@ -35,6 +35,10 @@ func (s *script) seen(name fleet.PoolName, w words) {
 	o := &s.in.Observed
 	for i := range w.number("machines", p.Count) {
 		id := fleet.ProviderID(fmt.Sprintf("cloud://%s-%d", cmp.Or(w["id"], string(name)), i))
+		if w["id"] == "none" {
+			p.Machines = append(p.Machines, "")
+			continue
+		}
 		p.Machines = append(p.Machines, id)
 		if i < w.number("nodes", p.Count) {
 			o.Workload.Nodes = append(o.Workload.Nodes, fleet.Node{
