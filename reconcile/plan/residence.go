@@ -113,7 +113,7 @@ func (f *facts) vanished() string {
 
 func (f *facts) answersWithNodes() bool {
 	if f.Desired.Hosted != nil {
-		return f.aliveElsewhere() != ""
+		return f.aliveElsewhere() != "" || f.keptServes()
 	}
 	return f.Observed.Workload.Reachable && len(f.Observed.Workload.Nodes) > 0
 }
