@@ -267,7 +267,7 @@ func (f *facts) keptTarget(k *keptPool) string {
 	if f.Desired.Hosted != nil {
 		waits = f.Desired.VersionStep(f.served()).Why == "" && f.hostedVersionRefused() != "" && fleet.KubeletTooOld(k.oldest, f.Desired.Version())
 	}
-	if waits && NewerMinor(k.pool.Version, serves) {
+	if ahead, _ := fleet.CompareKubernetes(serves, k.version); waits && ahead > 0 && NewerMinor(k.pool.Version, serves) {
 		return cmp.Or(fleet.PlainVersion(serves), k.pool.Version)
 	}
 	return k.pool.Version
