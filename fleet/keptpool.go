@@ -34,10 +34,10 @@ type KeptPool struct {
 	Paused          bool `json:",omitempty"`
 }
 
-// Current reports whether a version is what p asks for: of the same minor version, and not older. Clouds patch their
-// pools by themselves.
-func (p *KeptPool) Current(is string) bool {
-	have, errHave := version.ParseGeneric(is)
+// Current reports whether the version of a kubelet is what p asks for: of the same minor version, and not older.
+// Clouds patch their pools by themselves.
+func (p *KeptPool) Current(kubelet string) bool {
+	have, errHave := version.ParseGeneric(kubelet)
 	want, errWant := version.ParseGeneric(p.Version)
 	return errHave == nil && errWant == nil && have.Major() == want.Major() && have.Minor() == want.Minor() && !have.LessThan(want)
 }
