@@ -34,15 +34,12 @@ type KeptPool struct {
 	Paused          bool `json:",omitempty"`
 }
 
-// Current reports whether a kubelet of that version is as new as p asks for. Clouds add builds of their own
-// to versions, and patch versions.
+// Current reports whether the version of a kubelet is what p asks for: of the same minor version, and not older.
+// Clouds patch their pools by themselves.
 func (p *KeptPool) Current(kubelet string) bool {
-	is, err := version.ParseSemantic(kubelet)
-	if err != nil {
-		return false
-	}
-	want, err := version.ParseSemantic(p.Version)
-	return err == nil && is.Major() == want.Major() && is.Minor() == want.Minor() && !is.LessThan(want)
+	have, errHave := version.ParseGeneric(kubelet)
+	want, errWant := version.ParseGeneric(p.Version)
+	return errHave == nil && errWant == nil && have.Major() == want.Major() && have.Minor() == want.Minor() && !have.LessThan(want)
 }
 
 // A PoolRange has the bounds within which a cloud decides the number of machines.
@@ -99,7 +96,7 @@ const (
 	KeptPhaseRunning      KeptPhase = "Running"
 	KeptPhaseDeleting     KeptPhase = "Deleting"
 	KeptPhaseFailed       KeptPhase = "Failed"  // the cloud gave up
-	KeptPhaseUnknown      KeptPhase = "Unknown" // its Nodes cannot be seen
+	KeptPhaseUnknown      KeptPhase = "Unknown" // its Nodes cannot be seen, or which pool it is is not certain
 )
 
 // KeptPool returns the pool called name that a cloud keeps.
@@ -116,6 +113,23 @@ func (c *Cluster) PoolTags(name PoolName, op OperationID) map[string]string {
 	tags := c.Tags()
 	tags[TagPool], tags[TagRole], tags[TagOperation] = string(name), string(RoleWorker), string(op)
 	return tags
+}
+
+// whileWaiting does for p what Cluster.WhileWaiting does. Where one of both leaves the number to the cloud, the other's
+// number is a lower bound; who decides it is a part of what waits.
+func (p KeptPool) whileWaiting(next *KeptPool) KeptPool {
+	p.Paused = next.Paused
+	least, most := next.Count, next.Count
+	if next.Range != nil {
+		least, most = next.Range.Min, next.Range.Max
+	}
+	if p.Range != nil {
+		p.Range = &PoolRange{Min: max(p.Range.Min, least), Max: max(p.Range.Max, most)}
+		p.Count = p.Range.Bound(p.Count)
+	} else {
+		p.Count = max(p.Count, least)
+	}
+	return p
 }
 
 // inWaves returns p without what NeverWaits.

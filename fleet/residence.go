@@ -27,13 +27,15 @@ type Residence struct {
 	Endpoint     Endpoint // of its API server
 	ControlPlane Initialization
 	Recreated    string // the last value of RecreateAnnotation that was acted on
+	// MachinePools says that the cloud keeps pools of the cluster. No tag or annotation of ours is on their Nodes.
+	MachinePools bool `json:",omitempty"`
 	// Guests are those that have something of the cluster, or may, sorted by provider.
 	Guests []GuestMemory `json:",omitempty"`
 }
 
 // IsZero reports whether nothing is known.
 func (r Residence) IsZero() bool {
-	return r.Provider == "" && len(r.Places) == 0 && r.Endpoint.IsZero() && r.ControlPlane == "" && r.Recreated == "" && len(r.Guests) == 0
+	return r.Provider == "" && len(r.Places) == 0 && r.Endpoint.IsZero() && r.ControlPlane == "" && r.Recreated == "" && !r.MachinePools && len(r.Guests) == 0
 }
 
 // A Place is one part of an infrastructure that credentials lead to: a project of

@@ -134,6 +134,12 @@ func (c *Cluster) WhileWaiting(next *Cluster) *Cluster {
 			out.Workers[i] = p.whileWaiting(&n)
 		}
 	}
+	out.KeptPools = slices.Clone(c.KeptPools)
+	for i, p := range out.KeptPools {
+		if n, ok := next.KeptPool(p.Name); ok && n.Infrastructure.GVK.Kind == p.Infrastructure.GVK.Kind {
+			out.KeptPools[i] = p.whileWaiting(&n)
+		}
+	}
 	return &out
 }
 

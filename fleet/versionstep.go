@@ -66,6 +66,31 @@ func OlderVersion(a, b string) bool {
 	return errA == nil && errB == nil && x.LessThan(y)
 }
 
+// CompareKubernetes compares two versions of Kubernetes without the builds that clouds add: v1.34.2-eks-a1b2c3 and
+// v1.34.2-gke.1 are v1.34.2. It is negative if a is older; known is false if one cannot be read.
+func CompareKubernetes(a, b string) (order int, known bool) {
+	x, errA := version.ParseGeneric(a)
+	y, errB := version.ParseGeneric(b)
+	switch {
+	case errA != nil || errB != nil:
+		return 0, false
+	case x.LessThan(y):
+		return -1, true
+	case y.LessThan(x):
+		return 1, true
+	}
+	return 0, true
+}
+
+// PlainVersion returns v without the build that a cloud adds; empty if it cannot be read.
+func PlainVersion(v string) string {
+	p, err := version.ParseGeneric(v)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("v%d.%d.%d", p.Major(), p.Minor(), p.Patch())
+}
+
 // KubeletTooOld reports whether a kubelet is too old for API servers of version server. What
 // cannot be read is not.
 func KubeletTooOld(kubelet, server string) bool {

@@ -12,7 +12,7 @@ import (
 // in no store, status, log or error.
 type TokenSource interface {
 	// Token returns a token for the API server of c. refused is one that the API server did not accept; zero:
-	// none. It is not returned again.
+	// none. It is not returned again. It returns when ctx ends.
 	Token(ctx context.Context, c *fleet.Cluster, refused fleet.Secret) (Token, error)
 }
 

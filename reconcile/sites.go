@@ -172,10 +172,17 @@ func (res *Result) fillIn(o *fleet.Observed, c *fleet.Cluster, last fleet.Report
 	slices.SortStableFunc(r.Machines, func(a, b fleet.MachineReport) int {
 		return cmp.Or(cmp.Compare(a.Machine.Name, b.Machine.Name), cmp.Compare(a.Machine.ProviderID, b.Machine.ProviderID))
 	})
+	var names []fleet.PoolName
+	for _, p := range c.Pools() {
+		names = append(names, p.Name)
+	}
+	for _, p := range c.KeptPools {
+		names = append(names, p.Name)
+	}
 	var pools []fleet.PoolReport
-	for _, p := range c.Pools() { // in Git's order, those that vanished last
+	for _, name := range names { // in Git's order, those that vanished last
 		for _, from := range [][]fleet.PoolReport{r.Pools, last.Pools} {
-			i := slices.IndexFunc(from, func(o fleet.PoolReport) bool { return o.Name == p.Name })
+			i := slices.IndexFunc(from, func(o fleet.PoolReport) bool { return o.Name == name })
 			if i >= 0 {
 				pools = append(pools, from[i])
 				break

@@ -20,13 +20,19 @@ func (l *Looker) lookForUntagged(ctx context.Context, c *fleet.Cluster, o *fleet
 		return nil
 	}
 	nodes := make(map[fleet.ProviderID]*fleet.Node)
+	kept := make(map[fleet.ProviderID]bool) // machines that a cloud keeps carry no tags of ours
+	for _, p := range o.Infrastructure.Pools {
+		for _, id := range p.Machines {
+			kept[fleet.ProviderID(strings.ToLower(string(id)))] = true
+		}
+	}
 	var ids []fleet.ProviderID
 	for i := range o.Workload.Nodes {
 		n := &o.Workload.Nodes[i]
 		known := slices.ContainsFunc(o.Infrastructure.Machines, func(m fleet.Machine) bool {
 			return m.Name == fleet.MachineName(n.Name) || strings.EqualFold(string(m.ProviderID), string(n.ProviderID))
 		})
-		if id := fleet.ProviderID(strings.ToLower(string(n.ProviderID))); id != "" && !known && n.IsOf(c.Key) {
+		if id := fleet.ProviderID(strings.ToLower(string(n.ProviderID))); id != "" && !known && !kept[id] && n.IsOf(c.Key) {
 			nodes[id], ids = n, append(ids, id)
 		}
 	}

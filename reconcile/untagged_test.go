@@ -115,12 +115,14 @@ func TestUntaggedKnown(t *testing.T) {
 		"by its id, however":   {fleet.Machine{Name: "another", ProviderID: id}, fleet.ProviderID(strings.ToUpper(string(id))), false},
 		"neither":              {fleet.Machine{Name: "another", ProviderID: "vsphere://1"}, id, true},
 		"the Node tells no id": {fleet.Machine{Name: "another", ProviderID: "vsphere://1"}, "", false},
+		"of a machine pool":    {fleet.Machine{Name: "another", ProviderID: "vsphere://1"}, "vsphere://KEPT", false},
 	} {
 		c := decoded(t, clusterSpec{1, 1, "v1.34.1", false}.manifests())
 		s := &forgetful{infrastructure: infrastructure{newStub(c, 1)}}
 		s.seen.Machines[0].ProviderID, s.workload.Nodes[0].ProviderID = "vsphere://0", "vsphere://0"
 		tc.machine.Pool, tc.machine.Role, tc.machine.State = c.Workers[0].Name, fleet.RoleWorker, fleet.MachineRunning
 		s.seen.Machines = append(s.seen.Machines, tc.machine)
+		s.seen.Pools = []fleet.KeptPoolSeen{{Name: "mp", Machines: []fleet.ProviderID{"vsphere://kept"}}}
 		s.workload.Nodes = append(s.workload.Nodes, fleet.Node{
 			Name: "eu-1-md-0-abcde", ProviderID: tc.node, Annotations: fleet.NodeAnnotations(c.Key, c.Workers[0], "eu-1-md-0-abcde"),
 		})

@@ -8,7 +8,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// mostSteps bounds the plans of one forecast, for each machine that is there or is
+// mostSteps bounds the plans of one forecast, for each machine and each machine pool that is there or is
 // wanted: a model that never comes to rest is a defect, and must not be an endless one.
 const mostSteps = 60
 
@@ -34,11 +34,11 @@ func Within(budget int, stopped func() error, in plan.Input) (Forecast, error) {
 	var last []fleet.OperationID
 	r.noteHosts(in.Observed.Infrastructure.Hosts)
 	settled := false
-	for range mostSteps * (4 + len(in.Observed.Infrastructure.Machines) + wanted(in.Desired)) {
+	for range mostSteps * (4 + len(in.Observed.Infrastructure.Machines) + len(in.Observed.Infrastructure.Pools) + wanted(in.Desired)) {
 		if err := stopped(); err != nil {
 			return Forecast{}, err
 		}
-		if budget -= len(m.observed.Infrastructure.Machines); budget < 0 {
+		if budget -= len(m.observed.Infrastructure.Machines) + m.keptMachines(); budget < 0 {
 			return Forecast{}, fleet.Errorf(fleet.Exhausted, "forecast "+in.Desired.Key.String(), "it takes too many steps for its machines")
 		}
 		next := m.input()
@@ -77,7 +77,7 @@ func wanted(c *fleet.Cluster) (n int) {
 	for _, p := range c.Pools() {
 		n += p.Replicas
 	}
-	return n
+	return n + len(c.KeptPools) // of which each takes the same few steps for any number
 }
 
 func operations(actions []fleet.Action) []fleet.OperationID {

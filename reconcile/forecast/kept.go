@@ -30,16 +30,32 @@ func (m *model) ensureKept(desired *fleet.Cluster, name fleet.PoolName) {
 	m.fillKept(p)
 }
 
+// keptMachines is the number of machines that the cloud keeps, or is asked for if these are more.
+func (m *model) keptMachines() int {
+	is, want := 0, 0
+	for i := range m.observed.Infrastructure.Pools {
+		is += max(m.observed.Infrastructure.Pools[i].Count, len(m.observed.Infrastructure.Pools[i].Machines))
+	}
+	for i := range m.git.KeptPools {
+		p := &m.git.KeptPools[i]
+		if want += p.Count; p.Range != nil {
+			want += p.Range.Min
+		}
+	}
+	return max(is, want)
+}
+
 // fillKept has the pool p be as it is to be: as many machines as the cloud keeps, each with a Node.
 func (m *model) fillKept(p *fleet.KeptPoolSeen) {
 	p.State, p.Message = fleet.KeptActive, ""
+	p.Machines = slices.Clone(p.Machines)
 	for len(p.Machines) > p.Count {
 		m.removeKeptNode(p.Machines[len(p.Machines)-1])
-		p.Machines = slices.Clone(p.Machines[:len(p.Machines)-1])
+		p.Machines = p.Machines[:len(p.Machines)-1]
 	}
 	for len(p.Machines) < p.Count {
 		m.made++
-		p.Machines = append(slices.Clone(p.Machines), fleet.ProviderID(fmt.Sprint(madeID, m.made)))
+		p.Machines = append(p.Machines, fleet.ProviderID(fmt.Sprint(madeID, m.made)))
 	}
 	slices.Sort(p.Machines)
 	if !m.observed.Workload.Reachable {
@@ -52,7 +68,9 @@ func (m *model) fillKept(p *fleet.KeptPoolSeen) {
 			m.addNode(fleet.Node{Name: name, ProviderID: id, Created: m.now})
 			n = m.node(name)
 		}
-		n.KubeletVersion = p.Version
+		if fleet.PlainVersion(p.Version) != "" {
+			n.KubeletVersion = p.Version
+		}
 		if !n.Ready {
 			n.Ready, n.Conditions = true, nil
 		}

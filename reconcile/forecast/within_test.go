@@ -79,3 +79,21 @@ func TestStepsDoNotGrow(t *testing.T) {
 		t.Errorf("2,000 machines take %d plans, 40 take %d", lots, few)
 	}
 }
+
+// Machines that a cloud keeps count in the budget, before the model has them.
+func TestBudgetOfMachinePools(t *testing.T) {
+	for reason, p := range map[string]fleet.KeptPool{
+		"a number": {Name: "mp", Version: "v1.34.2", Count: 2_000_000_000},
+		"a range":  {Name: "mp", Version: "v1.34.2", Count: 1, Range: &fleet.PoolRange{Min: 2_000_000_000, Max: 2_000_000_000}},
+	} {
+		in := many(t, 1)
+		in.Desired.KeptPools = []fleet.KeptPool{p}
+		if _, err := Within(1_000_000, func() error { return nil }, in); fleet.KindOf(err) != fleet.Exhausted {
+			t.Errorf("%s: %v", reason, err)
+		}
+		in.Desired.KeptPools[0].Count, in.Desired.KeptPools[0].Range = 1000, nil
+		if f, err := Within(1_000_000, func() error { return nil }, in); err != nil || len(f.Observed.Infrastructure.Pools[0].Machines) != 1000 {
+			t.Errorf("1,000 machines: %v", err)
+		}
+	}
+}

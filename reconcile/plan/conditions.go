@@ -204,8 +204,8 @@ func (f *facts) summary(l *ledger, groups []*group, ready, upToDate string) {
 
 // identifiedCondition tells which machines are held. It is there while one is.
 func (f *facts) identifiedCondition(l *ledger) {
-	if len(f.held) > 0 {
-		l.set("MachinesIdentified", false, "", "MachinesHeld", heldNames(f.held))
+	if texts := f.heldTexts(); texts != "" {
+		l.set("MachinesIdentified", false, "", "MachinesHeld", texts)
 	}
 }
 

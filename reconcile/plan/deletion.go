@@ -185,15 +185,17 @@ func (d *draft) deletion() (reason, message string) {
 		return "DeletionCompleted", "Deletion completed"
 	case d.external:
 		return "WaitingForExternalResourcesDeletion", "Load balancers and volumes that Kubernetes made are being deleted"
-	case left(d.workers()), slices.ContainsFunc(d.kept, func(k *keptPool) bool { return k.seen != nil }):
+	case left(d.workers()), slices.ContainsFunc(d.kept, func(k *keptPool) bool { return k.seen != nil && k.held == "" }):
 		return "WaitingForWorkersDeletion", "Workers are being deleted"
+	case slices.ContainsFunc(d.kept, func(k *keptPool) bool { return k.held != "" }):
+		return "WaitingForHeldMachines", d.heldTexts()
 	case d.unseen() != nil:
 		_, message := d.sitesProblem()
 		return "WaitingForSites", message
 	case left(d.ownControlPlane()):
 		return "WaitingForControlPlaneDeletion", "Control plane is being deleted"
 	case len(d.held) > 0:
-		return "WaitingForHeldMachines", heldNames(d.held)
+		return "WaitingForHeldMachines", d.heldTexts()
 	}
 	for _, s := range d.guests() {
 		if s.seen.Exists {

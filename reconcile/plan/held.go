@@ -143,11 +143,16 @@ func (f *facts) mayHide() string {
 	return f.held[i].title()
 }
 
-// heldNames lists what is held, for conditions.
-func heldNames(ms []*machine) string {
+// heldTexts says what is held, for conditions.
+func (f *facts) heldTexts() string {
 	var out []string
-	for _, m := range ms {
+	for _, m := range f.held {
 		out = append(out, m.held)
+	}
+	for _, k := range f.kept {
+		if k.held != "" {
+			out = append(out, fmt.Sprintf("pool %s is held: %s", k.name, k.held))
+		}
 	}
 	slices.Sort(out)
 	return strings.Join(slices.Compact(out), ". ")

@@ -53,7 +53,17 @@ func (f *facts) hostedVersionRefused() string {
 				f.served(), m.Name, m.Pool, m.Version, fleet.MaxKubeletSkew, fleet.AllowVersionAnnotation, to)
 		}
 	}
+	for i := range f.Observed.Workload.Nodes { // machines of a site that is away show as Nodes alone
+		if n := &f.Observed.Workload.Nodes[i]; f.unseen() != nil && fleet.KubeletTooOld(n.KubeletVersion, to) {
+			return fmt.Sprintf("the control plane stays at %s until node %s, which has %s, is upgraded: a kubelet is at most %d minor versions older than an API server; %s: %s allows more",
+				f.served(), n.Name, n.KubeletVersion, fleet.MaxKubeletSkew, fleet.AllowVersionAnnotation, to)
+		}
+	}
 	for _, k := range f.kept {
+		if k.unknown() {
+			return fmt.Sprintf("the control plane stays at %s until the version of pool %s is known: a kubelet is at most %d minor versions older than an API server; %s: %s allows more",
+				f.served(), k.name, fleet.MaxKubeletSkew, fleet.AllowVersionAnnotation, to)
+		}
 		if fleet.KubeletTooOld(k.oldest, to) {
 			return fmt.Sprintf("the control plane stays at %s until pool %s, which has %s, is upgraded: a kubelet is at most %d minor versions older than an API server; %s: %s allows more",
 				f.served(), k.name, k.oldest, fleet.MaxKubeletSkew, fleet.AllowVersionAnnotation, to)
@@ -133,12 +143,21 @@ func (f *facts) preflightHosted(g *group) gate {
 // aliveElsewhere names a Node of the cluster that is ready and that nobody removes: a
 // machine is behind it, wherever that is.
 func (f *facts) aliveElsewhere() string {
+	kept := f.mayHaveKept()
 	for i := range f.Observed.Workload.Nodes {
-		if n := &f.Observed.Workload.Nodes[i]; n.Ready && !n.Draining && f.wasOurs(n) && !f.deleted(n) {
+		n := &f.Observed.Workload.Nodes[i]
+		if n.Ready && !n.Draining && (f.wasOurs(n) || kept && !n.ControlPlane) && !f.deleted(n) {
 			return n.Name
 		}
 	}
 	return ""
+}
+
+// mayHaveKept reports whether Nodes that say nothing may be of pools that the cloud keeps: such pools were there, or
+// the cluster is to go, Git has some, and nobody remembers.
+func (f *facts) mayHaveKept() bool {
+	r := f.Memory.Residence
+	return r.MachinePools || f.deleting() && r.IsZero() && len(f.Desired.KeptPools) > 0
 }
 
 // machinesServe says that machines are, or were made to be, the control plane that Git has

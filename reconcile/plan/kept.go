@@ -17,10 +17,14 @@ type keptPool struct {
 	name fleet.PoolName
 	pool *fleet.KeptPool     // nil: it is not in Git any more
 	seen *fleet.KeptPoolSeen // nil: it is not there
+	held string              // why which pool it is, or whose, is not certain; nothing is done to it
 
-	ready, available   int    // of its Nodes
-	upToDate, outdated int    // of its Nodes, by their kubelets
-	oldest             string // version of a kubelet, or of new machines; empty: it has none
+	ready, available   int // of its Nodes
+	upToDate, outdated int // of its Nodes, by their kubelets
+	read               int // of its Nodes: the version of the kubelet can be read
+
+	version string // of new machines: what the cloud says, or else the oldest kubelet; empty: not known
+	oldest  string // version of a kubelet, or of new machines; empty: not known, or it is not there
 }
 
 // wanted is the number of machines that the pool is to have: where the cloud decides it, what it decided.
@@ -48,24 +52,32 @@ func (f *facts) findKept() {
 	if len(seen) == 0 && len(f.Desired.KeptPools) == 0 {
 		return
 	}
-	for i := range f.Desired.KeptPools {
-		p := &f.Desired.KeptPools[i]
-		k := &keptPool{name: p.Name, pool: p}
-		if j := slices.IndexFunc(seen, func(s fleet.KeptPoolSeen) bool { return s.Name == p.Name }); j >= 0 {
-			k.seen = &seen[j]
-		}
-		f.kept = append(f.kept, k)
+	named := make(map[fleet.PoolName]*keptPool)
+	add := func(k *keptPool) *keptPool {
+		f.kept, named[k.name] = append(f.kept, k), k
+		return k
 	}
-	for i := range seen {
-		if _, known := f.Desired.KeptPool(seen[i].Name); !known {
-			f.kept = append(f.kept, &keptPool{name: seen[i].Name, seen: &seen[i]})
-		}
+	for i := range f.Desired.KeptPools {
+		add(&keptPool{name: f.Desired.KeptPools[i].Name, pool: &f.Desired.KeptPools[i]})
 	}
 	f.keptNodes = make(map[fleet.ProviderID]*keptPool)
-	for _, k := range f.kept {
-		if k.seen != nil {
-			k.oldest = k.seen.Version
-			for _, id := range k.seen.Machines {
+	for i := range seen {
+		s := &seen[i]
+		k := named[s.Name]
+		switch {
+		case k == nil:
+			k = add(&keptPool{name: s.Name})
+			fallthrough
+		case k.seen == nil:
+			k.seen, k.held = s, s.Damaged
+		default:
+			k.held = "its cloud lists several pools with this name, and Fairlead does not know which is which: delete the others yourself"
+		}
+		if order, known := fleet.CompareKubernetes(s.Version, cmp.Or(k.oldest, s.Version)); known && (order < 0 || k.oldest == "") {
+			k.version, k.oldest = s.Version, s.Version
+		}
+		for _, id := range s.Machines {
+			if id != "" { // Nodes that no cloud has set up have none, either
 				f.keptNodes[id] = k
 			}
 		}
@@ -76,7 +88,15 @@ func (f *facts) findKept() {
 			f.count(k, n)
 		}
 	}
+	for _, k := range f.kept {
+		if k.version == "" && k.read >= k.has() {
+			k.version = k.oldest
+		}
+	}
 }
+
+// unknown reports whether k may have kubelets of a version that nobody knows.
+func (k *keptPool) unknown() bool { return k.seen != nil && k.version == "" }
 
 // keptOf returns the pool whose machine n is on, if the cloud keeps it; nil: it does not.
 func (f *facts) keptOf(n *fleet.Node) *keptPool {
@@ -88,10 +108,13 @@ func (f *facts) keptOf(n *fleet.Node) *keptPool {
 
 // count counts the Node n of k.
 func (f *facts) count(k *keptPool, n *fleet.Node) {
-	if k.oldest == "" || fleet.OlderVersion(n.KubeletVersion, k.oldest) {
-		k.oldest = n.KubeletVersion
+	if order, known := fleet.CompareKubernetes(n.KubeletVersion, cmp.Or(k.oldest, n.KubeletVersion)); known {
+		k.read++
+		if order < 0 || k.oldest == "" {
+			k.oldest = n.KubeletVersion
+		}
 	}
-	if k.pool != nil && k.pool.Current(n.KubeletVersion) {
+	if k.pool != nil && !older(n.KubeletVersion, k.pool.Version) {
 		k.upToDate++
 	} else {
 		k.outdated++
@@ -115,6 +138,12 @@ func (f *facts) count(k *keptPool, n *fleet.Node) {
 	k.available++
 }
 
+// older reports whether a kubelet is older than version want, or may be.
+func older(kubelet, want string) bool {
+	order, known := fleet.CompareKubernetes(kubelet, want)
+	return order < 0 || !known
+}
+
 // planKept has the cloud create, change and delete the pools that it keeps.
 func (d *draft) planKept() {
 	if d.sites[0].away != "" { // noteAway says so
@@ -122,8 +151,8 @@ func (d *draft) planKept() {
 	}
 	for _, k := range d.kept {
 		switch {
-		case k.seen != nil && k.seen.Damaged != "":
-			d.note("pool %s is held: %s", k.name, k.seen.Damaged)
+		case k.held != "":
+			d.note("pool %s is held: %s", k.name, k.held)
 		case k.pool == nil:
 			d.deleteKept(k, "the pool is not in Git any more")
 		case k.pool.Paused:
@@ -138,8 +167,12 @@ func (d *draft) planKept() {
 
 // createKept has the cloud create k.
 func (d *draft) createKept(k *keptPool) {
-	if why := d.keptGate(k).create; why != "" {
+	if why := d.keptGate(k, k.pool.Version).create; why != "" {
 		d.wait("%s", why)
+		return
+	}
+	if r, _, _, ok := d.rotation(); ok && r == fleet.RotateCA && d.Desired.Hosted == nil {
+		d.wait("pool %s waits until the rotation of %s is over", k.name, r)
 		return
 	}
 	if d.unsettledOn("") {
@@ -163,14 +196,17 @@ func (d *draft) changeKept(k *keptPool) {
 	case fleet.KeptFailed:
 		d.note("pool %s is %s%s; change it in Git to try again, or remove it and add it again", k.name, k.seen.State, because(k.seen.Message))
 	}
+	if k.unknown() {
+		d.wait("pool %s waits until the version of its machines is known: its cloud says %q", k.name, k.seen.Version)
+		return
+	}
 	why := k.differences()
-	switch version, stays := d.keptVersion(k); {
-	case version != "":
-		why = append(why, version)
-	case stays && len(why) > 0:
-		d.holdKeptVersion(k)
+	version, upgrade := d.keptVersion(k)
+	if upgrade {
+		why = append(why, fmt.Sprintf("version %s → %s", k.version, version))
 	}
 	if len(why) > 0 {
+		d.askFor(k, version)
 		d.ensureKept(k, strings.Join(why, "; "))
 		return
 	}
@@ -203,53 +239,77 @@ func (k *keptPool) differences() []string {
 	return append(why, k.seen.Drift...)
 }
 
-// keptVersion says why the version of k changes; empty: it does not, and stays where it is not that of
-// Git.
-func (d *draft) keptVersion(k *keptPool) (why string, stays bool) {
-	is, want := k.seen.Version, k.pool.Version
-	switch {
-	case is == want || is == "":
-		return "", false
-	case fleet.OlderVersion(want, is):
-		d.refuse("pool %s stays at %s, which the cloud upgraded it to: it does not go back to %s; set version %s in Git", k.name, is, want, is)
-		return "", true
+// keptVersion returns the version that the cloud is asked for, and whether that is an upgrade. A pool that is newer
+// than Git by itself stays, and another build of a version is that version.
+func (d *draft) keptVersion(k *keptPool) (version string, upgrade bool) {
+	want := d.keptTarget(k)
+	switch order, _ := fleet.CompareKubernetes(want, k.version); {
+	case order < 0 && NewerMinor(k.version, want):
+		d.refuse("pool %s stays at %s, which the cloud upgraded it to: it does not go back to %s; set version %s in Git", k.name, k.version, want, fleet.PlainVersion(k.version))
+		return k.version, false
+	case order < 0:
+		d.note("pool %s has %s, which the cloud upgraded it to: it does not go back to %s; set version %s in Git", k.name, k.version, want, fleet.PlainVersion(k.version))
+		return k.version, false
+	case order == 0:
+		return k.version, false
 	}
-	if why := d.keptGate(k).roll; why != "" {
+	if why := d.keptGate(k, want).roll; why != "" {
 		d.wait("%s", why)
-		return "", true
+		return k.version, false
 	}
-	return fmt.Sprintf("version %s → %s", is, want), false
+	return want, true
 }
 
-// holdKeptVersion has the change of k that is planned now leave its version.
-func (d *draft) holdKeptVersion(k *keptPool) {
+// keptTarget returns the version that k is to have now: that of Git, or that of the API server if Git's is newer and
+// the control plane waits for k. Otherwise each would wait for the other.
+func (f *facts) keptTarget(k *keptPool) string {
+	serves, waits := f.keptServer(), string(k.name) == f.staging.Behind()
+	if f.Desired.Hosted != nil {
+		waits = f.Desired.VersionStep(f.served()).Why == "" && f.hostedVersionRefused() != "" && fleet.KubeletTooOld(k.oldest, f.Desired.Version())
+	}
+	if ahead, _ := fleet.CompareKubernetes(serves, k.version); waits && ahead > 0 && NewerMinor(k.pool.Version, serves) {
+		return cmp.Or(fleet.PlainVersion(serves), k.pool.Version)
+	}
+	return k.pool.Version
+}
+
+// askFor has the change of k that is planned now ask for a version.
+func (d *draft) askFor(k *keptPool, version string) {
+	if version == k.pool.Version {
+		return
+	}
 	out := *d.Desired
 	out.KeptPools = slices.Clone(out.KeptPools)
 	for i := range out.KeptPools {
 		if out.KeptPools[i].Name == k.name {
-			out.KeptPools[i].Version = k.seen.Version
+			out.KeptPools[i].Version = version
 		}
 	}
 	f := *d.facts
 	f.Desired, d.facts = &out, &f
 }
 
-// keptGate says which changes to k the control plane allows. Kubelets are never newer than an API server.
-// Source: Kubernetes, version skew policy.
-func (f *facts) keptGate(k *keptPool) gate {
-	var out gate
-	var serves string
-	var done bool
-	if f.Desired.Hosted == nil {
-		serves, done = f.oldestControlPlane(), f.controlPlaneDone()
-	} else {
-		serves, done = f.served(), f.hostedDone() || f.hostedServes() && f.hostedVersionRefused() != ""
+// keptServer returns the oldest version of the API servers that kubelets of pools meet; empty: not known.
+func (f *facts) keptServer() string {
+	if f.Desired.Hosted != nil {
+		return f.served()
 	}
-	switch {
-	case serves == "":
+	return f.oldestControlPlane()
+}
+
+// keptGate says which changes of k to a version the control plane allows. Kubelets are never newer than an API server.
+// Source: Kubernetes, version skew policy.
+func (f *facts) keptGate(k *keptPool, version string) gate {
+	var out gate
+	done := f.controlPlaneDone()
+	if f.Desired.Hosted != nil {
+		done = done || f.hostedServes() && f.hostedVersionRefused() != ""
+	}
+	switch serves := f.keptServer(); {
+	case fleet.PlainVersion(serves) == "":
 		out.create = fmt.Sprintf("pool %s waits until it is known what version the API server is of", k.name)
-	case NewerMinor(k.pool.Version, serves):
-		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the API server's %s", k.name, k.pool.Version, serves)
+	case NewerMinor(version, serves):
+		out.create = fmt.Sprintf("pool %s waits: its version %s is newer than the API server's %s", k.name, version, serves)
 	}
 	out.roll = out.create
 	if out.roll == "" && !done {
@@ -262,6 +322,9 @@ func (f *facts) keptGate(k *keptPool) gate {
 func (d *draft) awaitKept(k *keptPool) {
 	if n := k.wanted(); k.available != n || k.has() != n {
 		d.wait("pool %s waits until available: %s", k.name, machines(n))
+	}
+	if k.outdated > 0 && !older(k.version, k.pool.Version) {
+		d.note("pool %s has nodes of an older version than %s, and its cloud has nothing to do", k.name, k.pool.Version)
 	}
 }
 
@@ -283,8 +346,8 @@ func (d *draft) deleteAllKept() bool {
 			continue
 		}
 		found = true
-		if k.seen.Damaged != "" {
-			d.note("pool %s is held: %s", k.name, k.seen.Damaged)
+		if k.held != "" {
+			d.note("pool %s is held: %s", k.name, k.held)
 			continue
 		}
 		d.deleteKept(k, "the cluster is to be deleted")
@@ -300,6 +363,13 @@ func (d *draft) deleteAllKept() bool {
 	return found
 }
 
+// keptBegun reports whether the pool called name was asked of the cloud, and may not show yet; without a name, any pool.
+func (f *facts) keptBegun(name fleet.PoolName) bool {
+	return slices.ContainsFunc(f.Attempts, func(a fleet.Attempt) bool {
+		return a.Action.Kind == fleet.EnsurePool && (name == "" || a.Action.Pool == name) && f.recent(a, f.Settle) && !f.deletedSince(a)
+	})
+}
+
 // deletedSince reports whether this agent deleted the pool of a after it was asked for.
 func (f *facts) deletedSince(a fleet.Attempt) bool {
 	return a.Answered && slices.ContainsFunc(f.Attempts, func(b fleet.Attempt) bool {
@@ -310,8 +380,8 @@ func (f *facts) deletedSince(a fleet.Attempt) bool {
 // keptDone reports whether the pools that the cloud keeps are as Git says.
 func (f *facts) keptDone() bool {
 	for _, k := range f.kept {
-		if k.pool == nil || k.seen == nil || k.seen.State != fleet.KeptActive || len(k.differences()) > 0 || len(k.seen.Fixed) > 0 ||
-			k.seen.Version != "" && k.seen.Version != k.pool.Version || k.has() != k.wanted() || k.available != k.wanted() {
+		if k.pool == nil || k.seen == nil || k.held != "" || k.seen.State != fleet.KeptActive || len(k.differences()) > 0 || len(k.seen.Fixed) > 0 ||
+			!k.pool.Current(k.version) || k.outdated > 0 || k.has() != k.wanted() || k.available != k.wanted() {
 			return false
 		}
 	}
@@ -327,8 +397,12 @@ func (f *facts) keptServes() bool {
 func (f *facts) keptMachines() []staging.Machine {
 	var out []staging.Machine
 	for _, k := range f.kept {
-		if k.pool != nil && k.oldest != "" {
-			out = append(out, staging.Machine{Pool: k.name, Version: k.oldest})
+		switch {
+		case k.pool == nil || k.seen == nil:
+		case k.unknown():
+			out = append(out, staging.Machine{Pool: k.name})
+		default:
+			out = append(out, staging.Machine{Pool: k.name, Version: fleet.PlainVersion(k.oldest)})
 		}
 	}
 	return out
@@ -349,7 +423,7 @@ func (f *facts) keptShort() []string {
 func (f *facts) keptProgress(k *keptPool) (rolling, up, down []string) {
 	want := fmt.Sprintf("%s wants %s", k.name, machines(k.wanted()))
 	switch {
-	case f.sites[0].away != "":
+	case f.sites[0].away != "", k.held != "":
 	case f.deleting() && k.seen != nil:
 		down = append(down, fmt.Sprintf("%s is being deleted", k.name))
 	case f.deleting():
@@ -360,9 +434,9 @@ func (f *facts) keptProgress(k *keptPool) (rolling, up, down []string) {
 	case k.has() > k.wanted():
 		down = append(down, want)
 	}
-	if k.pool != nil && k.seen != nil && !f.deleting() {
-		if is := k.seen.Version; fleet.OlderVersion(is, k.pool.Version) {
-			rolling = append(rolling, fmt.Sprintf("%s: version %s → %s", k.name, is, k.pool.Version))
+	if k.pool != nil && k.seen != nil && k.held == "" && !f.deleting() {
+		if k.version != "" && older(k.version, k.pool.Version) {
+			rolling = append(rolling, fmt.Sprintf("%s: version %s → %s", k.name, k.version, k.pool.Version))
 		} else if k.outdated > 0 {
 			rolling = append(rolling, fmt.Sprintf("%s: nodes of an older version than %s", k.name, k.pool.Version))
 		}
@@ -380,7 +454,7 @@ func (k *keptPool) report(unreachable bool) fleet.PoolReport {
 		r.Version = k.pool.Version
 	}
 	if k.seen != nil {
-		r.Message = cmp.Or(k.seen.Message, strings.Join(k.seen.Fixed, "; "))
+		r.Message = cmp.Or(k.held, k.seen.Message, strings.Join(k.seen.Fixed, "; "))
 	}
 	return r
 }
@@ -391,6 +465,8 @@ func (k *keptPool) phase(unreachable bool) fleet.KeptPhase {
 	switch {
 	case k.seen == nil:
 		return fleet.KeptPhasePending
+	case k.held != "":
+		return fleet.KeptPhaseUnknown
 	case k.pool == nil, k.seen.State == fleet.KeptDeleting:
 		return fleet.KeptPhaseDeleting
 	case k.seen.State == fleet.KeptFailed:

@@ -86,7 +86,8 @@ const recreateAdvice = "annotate the Cluster with " + fleet.RecreateAnnotation +
 
 // nothingThere reports whether nothing with the cluster's tags was seen on the first site.
 func (f *facts) nothingThere() bool {
-	return !f.Observed.Infrastructure.Exists && len(f.machinesOn(f.sites[0])) == 0
+	i := f.Observed.Infrastructure
+	return !i.Exists && len(i.Pools) == 0 && len(f.machinesOn(f.sites[0])) == 0
 }
 
 // vanished says that nothing is where something was; empty where nothing ever was,
@@ -112,7 +113,7 @@ func (f *facts) vanished() string {
 
 func (f *facts) answersWithNodes() bool {
 	if f.Desired.Hosted != nil {
-		return f.aliveElsewhere() != ""
+		return f.aliveElsewhere() != "" || f.keptServes()
 	}
 	return f.Observed.Workload.Reachable && len(f.Observed.Workload.Nodes) > 0
 }
@@ -161,6 +162,12 @@ func (f *facts) learn() {
 	}
 	r, i := &f.residence, f.Observed.Infrastructure
 	asked := f.begunOn("")
+	switch {
+	case len(i.Pools) > 0 || f.keptBegun(""):
+		r.MachinePools = true
+	case i.Exists && f.settled():
+		r.MachinePools = false
+	}
 	gone := f.deleting() && f.nothingThere() && !f.Observed.Workload.Reachable
 	switch {
 	case gone, r.ControlPlane == fleet.DeletionBegan && len(f.machines)+len(f.held) == 0 && !f.Observed.Workload.Reachable:

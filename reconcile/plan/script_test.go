@@ -204,6 +204,9 @@ func (s *script) residence() string {
 	}
 	out := fmt.Sprintf("provider=%s places=%s at=%s control-plane=%s recreated=%s\n",
 		r.Provider, strings.Join(places, ","), r.Endpoint.Host, r.ControlPlane, r.Recreated)
+	if r.MachinePools {
+		out += "the cloud keeps pools\n"
+	}
 	for _, g := range r.Guests {
 		out += fmt.Sprintf("guest %s %s", g.Provider, g.Infrastructure.Name)
 		for _, p := range g.Places {

@@ -104,6 +104,11 @@ func (f *facts) poolsOn(s *site) string {
 			names = append(names, string(p.Name))
 		}
 	}
+	if s.provider == "" {
+		for _, p := range f.Desired.KeptPools {
+			names = append(names, string(p.Name))
+		}
+	}
 	return text.Some(names)
 }
 

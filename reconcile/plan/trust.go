@@ -66,11 +66,13 @@ func (d *draft) keepTrust() {
 	case !d.controlPlaneDone():
 		d.wait("rotation of %s%s waits until every control-plane machine is made of what it is now, and well", r, stageOf(now))
 		return
+	case r == fleet.RotateCA && d.keptTrust(r, now):
+		return
 	case r == fleet.RotateCA && len(d.leftBehind()) > 0:
 		d.note("rotation of %s%s waits for machines that have to be replaced by hand, as their pools are paused or replace none by themselves: %s",
 			r, stageOf(now), text.Some(d.leftBehind()))
 		return
-	case r == fleet.RotateCA && !d.workersDone():
+	case r == fleet.RotateCA && !d.ownWorkersDone():
 		d.wait("rotation of %s%s waits for every worker to be made of what it is now, and well", r, stageOf(now))
 		return
 	case d.unsettled():
@@ -97,6 +99,28 @@ func (d *draft) keepTrust() {
 		Kind: fleet.RotateAuthority, Authority: r.Authority(), Stage: next, Wish: wish,
 		Reason: fmt.Sprintf("rotation of %s: %s", r, why),
 	})
+}
+
+// keptTrust reports whether the rotation of the CA of the cluster waits for pools that its cloud keeps, and says so: what
+// their machines trust is the cloud's affair.
+func (d *draft) keptTrust(r fleet.Rotation, now fleet.RotationState) bool {
+	var inGit, others []string
+	for _, k := range d.kept {
+		switch {
+		case k.seen == nil && !d.keptBegun(k.name):
+		case k.pool == nil:
+			others = append(others, string(k.name))
+		default:
+			inGit = append(inGit, string(k.name))
+		}
+	}
+	if len(inGit) > 0 {
+		d.refuse("rotation of %s%s does not go on while a cloud keeps pools of the cluster, since Fairlead does not know what their machines trust: remove pool %s from Git, and add it again after the rotation",
+			r, stageOf(now), text.Some(inGit))
+	} else if len(others) > 0 {
+		d.wait("rotation of %s%s waits until pool %s is deleted", r, stageOf(now), text.Some(others))
+	}
+	return len(inGit)+len(others) > 0
 }
 
 // rest reports whether the stage that is has to last longer.

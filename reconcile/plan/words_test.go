@@ -96,6 +96,7 @@ func (s *script) read(f []string) error {
 	case "lives":
 		r := &s.in.Memory.Residence
 		r.Provider, r.ControlPlane, r.Recreated = cmp.Or(w["provider"], "sim"), fleet.Initialization(w["control-plane"]), w["recreated"]
+		r.MachinePools = w.is("machine-pools")
 		for _, p := range places(w["places"]) {
 			r.Places = append(r.Places, p.Place)
 		}
@@ -184,7 +185,7 @@ func (s *script) read(f []string) error {
 		}
 		s.etcd.Members = append(s.etcd.Members, fleet.Member{ID: uint64(len(s.etcd.Members) + 1), Name: name, Node: node, Healthy: !w.is("sick"), Learner: w.is("learner")})
 	case "node":
-		n := fleet.Node{Name: f[1], Annotations: map[string]string{}, ControlPlane: w.is("control-plane"), Ready: w.is("ready"), Draining: w.is("draining")}
+		n := fleet.Node{Name: f[1], Annotations: map[string]string{}, ControlPlane: w.is("control-plane"), Ready: w.is("ready"), Draining: w.is("draining"), KubeletVersion: w["kubelet"]}
 		if w.is("of") {
 			k, _ := fleet.ParseKey(w["of"])
 			n.Annotations = fleet.NodeAnnotations(k, s.in.Desired.ControlPlane, "m")

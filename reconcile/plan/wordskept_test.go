@@ -29,13 +29,20 @@ func (s *script) seen(name fleet.PoolName, w words) {
 	if w.is("fixed") {
 		p.Fixed = []string{w["fixed"]}
 	}
+	if w["version"] == "none" {
+		p.Version = ""
+	}
 	o := &s.in.Observed
 	for i := range w.number("machines", p.Count) {
-		id := fleet.ProviderID(fmt.Sprintf("cloud://%s-%d", name, i))
+		id := fleet.ProviderID(fmt.Sprintf("cloud://%s-%d", cmp.Or(w["id"], string(name)), i))
+		if w["id"] == "none" {
+			p.Machines = append(p.Machines, "")
+			continue
+		}
 		p.Machines = append(p.Machines, id)
 		if i < w.number("nodes", p.Count) {
 			o.Workload.Nodes = append(o.Workload.Nodes, fleet.Node{
-				Name: fmt.Sprintf("%s-%d", name, i), ProviderID: id, Ready: i < w.number("ready", p.Count),
+				Name: fmt.Sprintf("%s-%d", cmp.Or(w["id"], string(name)), i), ProviderID: id, Ready: i < w.number("ready", p.Count),
 				KubeletVersion: cmp.Or(w["kubelet"], p.Version), Created: s.in.Now.Add(-w.duration("age")), Annotations: s.annotations(w),
 			})
 		}

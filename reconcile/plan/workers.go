@@ -55,8 +55,11 @@ func (d *draft) awaitAvailable(g *group) {
 	}
 }
 
-func (f *facts) workersDone() bool {
-	if len(f.held) > 0 || !f.sitesDone() || !f.keptDone() {
+func (f *facts) workersDone() bool { return f.ownWorkersDone() && f.keptDone() }
+
+// ownWorkersDone is workersDone without the pools that the cloud keeps.
+func (f *facts) ownWorkersDone() bool {
+	if len(f.held) > 0 || !f.sitesDone() {
 		return false
 	}
 	for _, g := range f.workers() {

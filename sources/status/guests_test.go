@@ -19,7 +19,7 @@ func TestGuestsAreRemembered(t *testing.T) {
 	r := fleet.Report{
 		Cluster: fleet.Key{Namespace: "prod", Name: "eu-1"}, Phase: fleet.PhaseProvisioned,
 		Machines: []fleet.MachineReport{{Machine: fleet.Machine{Name: "a", ProviderID: "hosts://a", Pool: "edge", Role: fleet.RoleWorker, Version: "v1.34.1", Provider: "hosts"}}},
-		Memory: fleet.Memory{Residence: fleet.Residence{Provider: "openstack", Guests: []fleet.GuestMemory{{
+		Memory: fleet.Memory{Residence: fleet.Residence{Provider: "openstack", MachinePools: true, Guests: []fleet.GuestMemory{{
 			Provider:       "hosts",
 			Infrastructure: fleet.RememberedObject{GVK: gvk("HostCluster"), Namespace: "prod", Name: "eu-1", Spec: []byte(`{}`)},
 			Companions: []fleet.RememberedObject{{

@@ -15,7 +15,8 @@ type residence struct {
 	Endpoint     *endpoint `json:"endpoint,omitempty"`
 	ControlPlane string    `json:"controlPlane,omitempty"` // Initialized or Never
 	Recreated    string    `json:"recreated,omitempty"`
-	Guests       []guest   `json:"guests,omitempty"` // providers of workers alone
+	MachinePools bool      `json:"machinePools,omitempty"` // the cloud keeps some
+	Guests       []guest   `json:"guests,omitempty"`       // providers of workers alone
 }
 
 // guest is what leads to a provider that a cluster has workers on.
@@ -51,7 +52,7 @@ func residenceOf(r fleet.Residence) *residence {
 	if r.IsZero() {
 		return nil
 	}
-	out := &residence{Provider: r.Provider, ControlPlane: string(r.ControlPlane), Recreated: r.Recreated}
+	out := &residence{Provider: r.Provider, ControlPlane: string(r.ControlPlane), Recreated: r.Recreated, MachinePools: r.MachinePools}
 	out.Places = placesOf(r.Places)
 	for _, g := range r.Guests {
 		to := guest{Provider: g.Provider, Infrastructure: providerObjectOf(g.Infrastructure), Places: placesOf(g.Places), Fingerprint: g.Fingerprint}
@@ -71,7 +72,7 @@ func (r *residence) fleet() fleet.Residence {
 	if r == nil {
 		return fleet.Residence{}
 	}
-	out := fleet.Residence{Provider: r.Provider, ControlPlane: fleet.Initialization(r.ControlPlane), Recreated: r.Recreated}
+	out := fleet.Residence{Provider: r.Provider, ControlPlane: fleet.Initialization(r.ControlPlane), Recreated: r.Recreated, MachinePools: r.MachinePools}
 	out.Places = fleetPlaces(r.Places)
 	for _, g := range r.Guests {
 		to := fleet.GuestMemory{Provider: g.Provider, Infrastructure: g.Infrastructure.fleet(), Places: fleetPlaces(g.Places), Fingerprint: g.Fingerprint}

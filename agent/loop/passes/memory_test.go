@@ -51,10 +51,10 @@ func TestReminded(t *testing.T) {
 // TestMachinesOfASiteThatIsAway: an agent that starts while a site is away reports of its
 // machines what the status branch has.
 func TestMachinesOfASiteThatIsAway(t *testing.T) {
-	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu"}, Workers: []fleet.Pool{{Name: "far", Provider: "far"}, {Name: "near"}}}
+	c := &fleet.Cluster{Key: fleet.Key{Namespace: "prod", Name: "eu"}, Workers: []fleet.Pool{{Name: "far", Provider: "far"}, {Name: "near"}}, KeptPools: []fleet.KeptPool{{Name: "kept"}}}
 	told := fleet.Report{
 		Cluster: c.Key, Phase: fleet.PhaseProvisioned,
-		Pools: []fleet.PoolReport{{Name: "far", Current: 1}, {Name: "near", Current: 7}},
+		Pools: []fleet.PoolReport{{Name: "far", Current: 1}, {Name: "near", Current: 7}, {Name: "kept", Current: 3}},
 		Machines: []fleet.MachineReport{
 			{Machine: fleet.Machine{Name: "far-0", Provider: "far"}}, {Machine: fleet.Machine{Name: "gone-0", Provider: "empty"}}, {Machine: fleet.Machine{Name: "near-7"}},
 		},
@@ -73,7 +73,7 @@ func TestMachinesOfASiteThatIsAway(t *testing.T) {
 	for _, when := range []string{"at first", "and again"} {
 		r := m.pass(t.Context(), c).Report
 		expect(t, when+" machines are", r.Machines, []fleet.MachineReport{{Machine: fleet.Machine{Name: "far-0", Provider: "far"}}, {Machine: fleet.Machine{Name: "near-0"}}})
-		expect(t, when+" pools are", r.Pools, []fleet.PoolReport{{Name: "far", Current: 1}, {Name: "near", Current: 1}})
+		expect(t, when+" pools are", r.Pools, []fleet.PoolReport{{Name: "far", Current: 1}, {Name: "near", Current: 1}, {Name: "kept", Current: 3}})
 		store.Put(r, nil)
 	}
 }

@@ -195,6 +195,10 @@ func withoutWorkers(c *fleet.Cluster) *fleet.Cluster {
 	for i := range out.Workers {
 		out.Workers[i].Paused = true
 	}
+	out.KeptPools = slices.Clone(c.KeptPools)
+	for i := range out.KeptPools {
+		out.KeptPools[i].Paused = true
+	}
 	return &out
 }
 

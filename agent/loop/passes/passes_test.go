@@ -235,11 +235,13 @@ func TestAbandoned(t *testing.T) {
 // An agent that works on one cluster alone leaves its workers as they are.
 func TestOnly(t *testing.T) {
 	c := cluster()
-	c.Workers = []fleet.Pool{{Name: "md-0"}}
+	c.Workers, c.KeptPools = []fleet.Pool{{Name: "md-0"}}, []fleet.KeptPool{{Name: "mp-0"}}
 	w := newWorld(c)
 	w.result = reconcile.Result{Report: report(fleet.PhaseProvisioned)}
 	w.maker(Options{Only: key}).Make(t.Context(), key)
 	expect(t, "workers are paused", w.over.Workers[0].Paused, true)
+	expect(t, "machine pools are paused", w.over.KeptPools[0].Paused, true)
 	target, _ := w.decisions.Now().Target(key)
+	expect(t, "machine pools, for the pass alone", target.Cluster.KeptPools[0].Paused, false)
 	expect(t, "for the pass alone", target.Cluster.Workers[0].Paused, false)
 }

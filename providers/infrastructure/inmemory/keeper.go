@@ -86,6 +86,12 @@ func compare(is, want PoolSettings) (drift, fixed []string) {
 	return drift, fixed
 }
 
+// older reports whether version a of Kubernetes is older than b.
+func older(a, b string) bool {
+	order, _ := fleet.CompareKubernetes(a, b)
+	return order < 0
+}
+
 func same(a, b *Component) bool {
 	if a == nil || a.Provisioning == nil || b == nil || b.Provisioning == nil {
 		return (a == nil || a.Provisioning == nil) == (b == nil || b.Provisioning == nil)
@@ -124,7 +130,7 @@ func (p *Provider) EnsurePool(ctx context.Context, op fleet.OperationID, c *flee
 	if want.Range != nil {
 		want.Count = want.Range.Bound(is.Count)
 	}
-	if fleet.OlderVersion(want.Version, is.Version) {
+	if !older(is.Version, want.Version) { // another build is no other version
 		want.Version = is.Version
 	}
 	if drift, _ := compare(is.PoolSettings, want); len(drift) == 0 && is.Count == want.Count && is.Range.Is(want.Range) && is.Version == want.Version {

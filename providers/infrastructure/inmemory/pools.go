@@ -142,7 +142,7 @@ func (c *Cloud) UpdatePool(ctx context.Context, s PoolUpdate) (Pool, error) {
 			return fleet.Errorf(fleet.Conflict, op, "409 Conflict: the pool is %s", p.State)
 		case s.InstanceType != p.InstanceType, !slices.Equal(s.Zones, p.Zones):
 			return fleet.Errorf(fleet.Conflict, op, "409 Conflict: instance type and zones of a pool do not change")
-		case fleet.OlderVersion(s.Version, p.Version):
+		case older(s.Version, p.Version):
 			return fleet.Errorf(fleet.Conflict, op, "409 Conflict: a pool does not go back from %s to %s", p.Version, s.Version)
 		case s.Range != nil && (s.Count < s.Range.Min || s.Count > s.Range.Max):
 			return fleet.Errorf(fleet.Conflict, op, "409 Conflict: %d machines are not in %s", s.Count, s.Range)

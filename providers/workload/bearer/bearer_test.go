@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -146,5 +148,79 @@ func TestNoToken(t *testing.T) {
 	})
 	if status := send(t, rt, nil); status != http.StatusOK || s.given != 0 {
 		t.Errorf("another source: status %d, %d tokens of the first", status, s.given)
+	}
+}
+
+// A body tells when it is closed.
+type body struct {
+	io.Reader
+	closed bool
+}
+
+func (b *body) Close() error { b.closed = true; return nil }
+
+// TestSourceHangs: a source that gives no answer holds up requests for half a minute, and not those whose token is good.
+func TestSourceHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{now: time.Now(), ends: map[string]time.Time{}}
+		rt := bearer.New(s, func(ctx context.Context, _ fleet.Secret) (providers.Token, error) {
+			<-ctx.Done()
+			return providers.Token{}, ctx.Err()
+		}, time.Now)
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				sent := &body{Reader: strings.NewReader("body")}
+				r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, "https://api.example.com", sent)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp, err := rt.RoundTrip(r)
+				if err == nil {
+					_ = resp.Body.Close()
+				}
+				if fleet.KindOf(err) != fleet.Unavailable || !strings.Contains(err.Error(), "30s") || !sent.closed {
+					t.Errorf("error %v, body closed %t", err, sent.closed)
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(began); took != 30*time.Second {
+			t.Errorf("requests waited %s, want 30s", took)
+		}
+	})
+}
+
+// closing answers 401 to the first request. It fails the test if another one is sent before that answer is closed.
+type closing struct {
+	t     *testing.T
+	first *body
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *closing) RoundTrip(*http.Request) (*http.Response, error) {
+	if c.first != nil {
+		if !c.first.closed {
+			c.t.Error("the request is repeated before the answer to the first one is closed")
+		}
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	}
+	c.first = &body{Reader: strings.NewReader(strings.Repeat("no ", 4096))}
+	return &http.Response{StatusCode: http.StatusUnauthorized, Body: c.first}, nil
+}
+
+// TestAnswerIsClosed: the answer 401 is closed before the request is sent again.
+func TestAnswerIsClosed(t *testing.T) {
+	t.Parallel()
+	given := 0
+	rt := bearer.New(&closing{t: t}, func(context.Context, fleet.Secret) (providers.Token, error) {
+		given++
+		return providers.Token{Value: fleet.NewSecret([]byte(fmt.Sprint(given)))}, nil
+	}, time.Now)
+	if status := send(t, rt, nil); status != http.StatusOK || given != 2 {
+		t.Errorf("status %d after %d tokens", status, given)
 	}
 }

@@ -32,6 +32,8 @@ func (s *Stage) Progress() (reason, message string) {
 	switch {
 	case s.begun:
 		tell([]string{cp}, "goes to "+s.step+then)
+	case slices.Contains(s.unknown, s.behind):
+		tell([]string{cp}, "waits at "+s.step+" until the version of "+s.behind+" is known"+then)
 	case s.behind != "":
 		tell([]string{cp}, "waits at "+s.step+" until "+s.behind+" is upgraded"+then)
 	}

@@ -24,6 +24,7 @@ type Stage struct {
 	step    string   // version that the control plane is to have now
 	next    []string // versions that come after it
 	behind  string   // the pool that the control plane waits for
+	unknown []string // pools of which the version of a machine is not known
 	blocked string   // why there is no way, for people
 	begun   bool     // a control-plane machine is not of step yet
 	moving  []string // pools that are on their way to step
@@ -49,7 +50,7 @@ type Machine struct {
 }
 
 // New returns the stage of c, whose machines are the control plane, with these machines;
-// nil where it is not known, since the version of one cannot be read.
+// nil where it is not known, since the version of one of the control plane cannot be read.
 func New(c *fleet.Cluster, machines []Machine) *Stage {
 	d := *c
 	d.Workers = slices.Clone(d.Workers)
@@ -64,8 +65,12 @@ func New(c *fleet.Cluster, machines []Machine) *Stage {
 	read := make(map[string]bool)
 	for _, m := range machines {
 		if !read[m.Version] {
-			if _, err := version.ParseSemantic(m.Version); err != nil {
+			switch _, err := version.ParseSemantic(m.Version); {
+			case err != nil && m.Pool == d.ControlPlane.Name:
 				return nil
+			case err != nil:
+				s.unknown = append(s.unknown, string(m.Pool))
+				continue
 			}
 			read[m.Version] = true
 		}
@@ -106,7 +111,7 @@ func (s *Stage) stageControlPlane() {
 		return
 	}
 	s.step, s.next = h.oldest, steps
-	if s.behind = s.tooOld(s.next[0]); s.behind == "" {
+	if s.behind = s.tooOld(h.oldest, s.next[0]); s.behind == "" {
 		s.step, s.next = s.next[0], s.next[1:]
 	}
 	s.begun = h.mixed() || s.step != h.oldest
@@ -145,9 +150,12 @@ func (s *Stage) way(from string) (steps []string, why string) {
 	return steps, ""
 }
 
-// tooOld names the worker pool with the oldest machines that kubelets of them
-// would be too old for a control plane of a version; empty if there is none.
-func (s *Stage) tooOld(control string) string {
+// tooOld names the worker pool with the oldest machines if kubelets of them would be too old, or may
+// be, for a control plane that goes to another version; empty if there is none.
+func (s *Stage) tooOld(from, control string) string {
+	if len(s.unknown) > 0 && minor(control) > minor(from) {
+		return s.unknown[0]
+	}
 	oldest, name := "", fleet.PoolName("")
 	for _, p := range s.cluster.Workers {
 		h, ok := s.has[p.Name]
@@ -220,7 +228,18 @@ func (s *Stage) Blocked() string {
 
 // waits says what the control plane waits for.
 func (s *Stage) waits() string {
+	if slices.Contains(s.unknown, s.behind) {
+		return fmt.Sprintf("control plane %s waits until the version of pool %s is known", s.cluster.ControlPlane.Name, s.behind)
+	}
 	return fmt.Sprintf("control plane %s waits until pool %s is upgraded", s.cluster.ControlPlane.Name, s.behind)
+}
+
+// Behind names the pool that the control plane waits for; empty where it waits for none.
+func (s *Stage) Behind() string {
+	if s == nil {
+		return ""
+	}
+	return s.behind
 }
 
 // Waits says which pool a control plane that no class makes waits for; empty where it does not.
