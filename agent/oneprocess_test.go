@@ -79,11 +79,15 @@ func (r *repository) arbiter(b sources.Branch) *status.Arbiter {
 }
 
 // moveAsBefore moves the status to the branch called name as earlier versions do, which copy it first, or does
-// the first half of that.
+// the first half of that. An earlier version moves nothing after this one did.
 func (r *repository) moveAsBefore(name string, wholly bool) {
 	from := ""
 	for at, t := range r.branches {
-		if l, err := status.Locate(t); err == nil && l.MovedTo == "" && l.Owner.Agent != "" && at != name {
+		l, err := status.Locate(t)
+		if l.Move > 0 || l.Arrived > 0 { // this version moved it
+			return
+		}
+		if err == nil && l.MovedTo == "" && l.Owner.Agent != "" && at != name {
 			from = at
 		}
 	}
