@@ -68,6 +68,7 @@ type Request struct {
 	Signature  string      // of what is asked for, in armour; empty: none
 	Distrusted string      // why no key that counts signed it; empty: one did, or nobody asks
 	Signer     string      // whose key signed it, as the trusted keys name them; empty: nobody asks, or it is distrusted
+	Names      []string    // of the person whose key signed it, as Person has them; empty: nobody asks, or it is distrusted
 	Reviewers  []string    // release (approve): accounts whose reviews it stands for; only the agent names them
 	Unreadable bool        // its file cannot be read, and has the name of a suspension
 	Answer     Answer

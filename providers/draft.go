@@ -91,9 +91,14 @@ func NewDrafter(limits Limits) *Drafter {
 // machine and cluster. The error says why no such machine can be created before the manifests
 // change, with a *fleet.FieldError if the wrong field of the bootstrap configuration is known.
 // "version" is that of the pool. Other errors of UserData are not returned: they concern the
-// stand-ins, or are temporary.
+// stand-ins, or are temporary. Of a control plane with one machine, the virtual address is no part
+// of user data for joining: such a cluster runs without, and Unmade keeps its machine.
 func (r *Drafter) Draft(d Distribution, c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
-	return r.draftAt(d, c, p, join, wantedEndpoint(c))
+	e := wantedEndpoint(c)
+	if join == fleet.JoinControlPlane && p.Replicas <= 1 {
+		e = fleet.Endpoint{}
+	}
+	return r.draftAt(d, c, p, join, e)
 }
 
 // wantedEndpoint returns the endpoint of c as the manifests say it. What they do not say is a
@@ -103,11 +108,13 @@ func wantedEndpoint(c *fleet.Cluster) fleet.Endpoint {
 	return fleet.Endpoint{Host: cmp.Or(named.Host, unnamed.Host), Port: cmp.Or(named.Port, c.Network.APIServerPort, unnamed.Port)}
 }
 
-// draftAt does what Draft does, for a cluster whose endpoint is e.
+// draftAt drafts user data of a cluster whose endpoint is e; zero: no server serves it.
 func (r *Drafter) draftAt(d Distribution, c *fleet.Cluster, p fleet.Pool, join fleet.Join, e fleet.Endpoint) error {
 	in, provider := input(c, p, join), cmp.Or(p.Provider, c.Provider)
-	if err := r.limits.serve(provider, c, e, &in); err != nil {
-		return invalid(err)
+	if !e.IsZero() {
+		if err := r.limits.serve(provider, c, e, &in); err != nil {
+			return invalid(err)
+		}
 	}
 	key, err := identity(d, provider, in)
 	if err != nil {

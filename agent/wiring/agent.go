@@ -102,7 +102,7 @@ func (s Settings) statusBranch(branch sources.Branch, keys StatusKeys, m *metric
 	b := status.Watch(branch)
 	arbiter, requests, scales := status.NewArbiter(b), status.NewRequests(b), status.NewScales(b)
 	arbiter.Sign, arbiter.Verify = keys.Sign, keys.Verify
-	requests.Verify, requests.Known, requests.Owner = keys.Verify, keys.Known, arbiter.In
+	requests.Verify, requests.People, requests.Owner = keys.Verify, keys.People, arbiter.In
 	scales.Verify, scales.Owner = keys.Verify, arbiter.In
 	if keys.Verify != nil {
 		scales.Sign, requests.Sign = keys.Sign, keys.Sign

@@ -13,7 +13,7 @@ import (
 type StatusKeys struct {
 	Sign   func(content []byte) (string, error) // nil: this process signs nothing
 	Verify status.Verify                        // nil: nobody asks
-	Known  func(person string) (bool, error)    // whether a key is called after a person; nil: nobody asks
+	People status.People                        // whose key signed; nil: nobody asks
 }
 
 // StatusKeys returns them. Who asks for signatures has to make ones that count.
@@ -37,7 +37,7 @@ func (s Settings) StatusKeys() (StatusKeys, error) {
 	if err != nil {
 		return StatusKeys{}, fmt.Errorf("the signing key is none of the request keys, so that other agents of the fleet would not believe this one: add its public half to --request-keys: %w", err)
 	}
-	return StatusKeys{Sign: sign, Verify: verify, Known: credentials.GitNames(s.RequestKeys)}, nil
+	return StatusKeys{Sign: sign, Verify: verify, People: credentials.GitPeople(s.RequestKeys)}, nil
 }
 
 // Verifier returns what says whose requests, numbers of machines and owners count; nil

@@ -52,10 +52,10 @@ func approvalsOf(groups []group, r fleet.Request) int {
 func (c cluster) releasedBy(r fleet.Request, needed int) (out cluster, missing int, counts bool) {
 	if needed > len(r.Reviewers) {
 		p, by := c.people(), r.Approver()
-		if len(r.Reviewers) > 0 || by.Wrote(p.Authors) {
+		if len(r.Reviewers) > 0 || r.Wrote(p.Authors) {
 			return c, 0, false
 		}
-		if !slices.ContainsFunc(p.Approvals, by.Same) {
+		if !slices.ContainsFunc(p.Approvals, r.IsBy) {
 			p.Approvals = append(slices.Clone(p.Approvals), by)
 			c.wave.people = &p
 		}
@@ -82,9 +82,9 @@ func (s State) uncounted(r fleet.Request) string {
 		for _, f := range g.candidates {
 			switch {
 			case g.stage.Name != r.Stage || !f.unapproved():
-			case by.Wrote(f.people.Authors):
+			case r.Wrote(f.people.Authors):
 				wrote = true
-			case slices.ContainsFunc(f.people.Approvals, by.Same):
+			case slices.ContainsFunc(f.people.Approvals, r.IsBy):
 				did = true
 			default:
 				return ""

@@ -58,6 +58,9 @@ func (w *wavy) soaked() {
 // TestApprovalsOfSeveral: so many different people approve who wrote no part of what waits.
 func TestApprovalsOfSeveral(t *testing.T) {
 	signed := func(who, key string) fleet.Request { return fleet.Request{By: who, Signer: key} }
+	named := func(who, key string, names ...string) fleet.Request {
+		return fleet.Request{By: who, Signer: key, Names: names}
+	}
 	for name, c := range map[string]struct {
 		need  int
 		asks  []fleet.Request
@@ -73,6 +76,9 @@ func TestApprovalsOfSeveral(t *testing.T) {
 		"one of them twice":                        {2, []fleet.Request{by(bob), by(bob)}, "approved already", false},
 		"one of them with two addresses":           {2, []fleet.Request{signed(bob, "bob's laptop"), signed(dora, "bob's laptop")}, "approved already", false},
 		"one of them with two keys":                {2, []fleet.Request{signed(bob, "bob's laptop"), signed(bob, "bob's token")}, "approved already", false},
+		"one of them with two of both":             {2, []fleet.Request{named(bob, "bob's laptop", "bob's laptop", "bob's token"), named(dora, "bob's token", "bob's laptop", "bob's token")}, "approved already", false},
+		"one principal of two":                     {2, []fleet.Request{signed(bob, "bob@laptop,bob@work"), signed(dora, "bob@work")}, "approved already", false},
+		"the author's other key":                   {1, []fleet.Request{named(bob, "ada's token", "ada's token", "ada@example.com")}, "wrote a part", false},
 		"two":                                      {2, []fleet.Request{by(bob), by(dora)}, "what waits in 2 clusters is approved", true},
 		"two with keys":                            {2, []fleet.Request{signed(bob, "bob's laptop"), signed(dora, "dora's laptop")}, "what waits in 2 clusters is approved", true},
 		"one and the author":                       {2, []fleet.Request{by(bob), by(ada)}, "wrote a part", false},

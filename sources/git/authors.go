@@ -23,6 +23,15 @@ var _ sources.Authored = (*Repository)(nil)
 // author.
 const mostJoins = 50
 
+// mostJoined bounds the results that are kept.
+const mostJoined = 10_000
+
+// A joinAt is a merge, compared at a folder.
+type joinAt struct {
+	hash plumbing.Hash
+	path string
+}
+
 // A join is a merge, with who wrote it if it changes more than it joins.
 type join struct {
 	hash    plumbing.Hash
@@ -46,8 +55,8 @@ func (r *Repository) Authors(ctx context.Context, from, to fleet.Revision) ([]st
 	for i, j := range joins {
 		only := false
 		if i < mostJoins {
-			if only, err = r.joinsOnly(ctx, j); err != nil {
-				return nil, err
+			if only, err = r.joinsOnlyOnce(ctx, j); err != nil {
+				return nil, err // what is known of the merges before it stays
 			}
 		}
 		if !only {
@@ -83,6 +92,28 @@ func (r *Repository) wrote(ctx context.Context, from, to plumbing.Hash) (people 
 		r.joins = r.Merges()
 	}
 	return people, joins, nil
+}
+
+// joinsOnlyOnce does what joinsOnly does, and keeps the result: each comparison costs several requests.
+func (r *Repository) joinsOnlyOnce(ctx context.Context, j join) (bool, error) {
+	r.mu.Lock()
+	at := joinAt{j.hash, r.clone.reach.path}
+	only, ok := r.joined[at]
+	r.mu.Unlock()
+	if ok {
+		return only, nil
+	}
+	only, err := r.joinsOnly(ctx, j)
+	if err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.joined == nil || len(r.joined) >= mostJoined {
+		r.joined = make(map[joinAt]bool)
+	}
+	r.joined[at] = only
+	return only, nil
 }
 
 // joinsOnly reports whether a merge has what its two parents have, file by file, and nothing else. A

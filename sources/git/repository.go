@@ -44,7 +44,8 @@ type Repository struct {
 	// the store may forget.
 	vouched   plumbing.Hash
 	vouchedBy rawObject
-	joins     *Merges // compares merges with what they join; nil: there was none
+	joins     *Merges         // compares merges with what they join; nil: there was none
+	joined    map[joinAt]bool // whether a merge changes nothing else than it joins
 }
 
 // A tag is the name that Resolve found a commit by.

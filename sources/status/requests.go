@@ -24,9 +24,9 @@ type Requests struct {
 	Sign func(content []byte) (string, error)
 	// Verify, if not nil, has List say of each why it counts for nothing.
 	Verify Verify
-	// Known, if not nil, reports whether one of the keys that count is called after a person, as fleet.Person
-	// has it: a new request in the name of that person has to be signed by such a key.
-	Known func(person string) (bool, error)
+	// People, if not nil, has List say of each who signed it, and why it counts for nothing if that is not the
+	// person in whose name it is.
+	People People
 	// Owner, if not nil, returns the owner in a tree, as Arbiter.In does.
 	Owner func(fs.FS) (fleet.Owner, error)
 
@@ -37,6 +37,10 @@ type Requests struct {
 func NewRequests(branch sources.Branch) *Requests { return &Requests{branch: branch} }
 
 func (q *Requests) owner(t fs.FS) (fleet.Owner, error) { return ownerIn(t, q.Owner) }
+
+// People says whose key made a signature: all names of that person, and whether another of the keys that
+// count, and not that one, is called after by. Names are as fleet.Person has them.
+type People func(by, signature string) (names []string, impersonates bool, err error)
 
 // requestsDir is the folder of all requests.
 const requestsDir = "requests"
@@ -70,29 +74,31 @@ func (q *Requests) list(t fs.FS, complete completer) ([]fleet.Request, error) {
 			bad = q.ownKey(list[i].Signer)
 		}
 		if bad == nil {
-			bad = q.impersonated(list[i])
+			list[i].Names, bad = q.people(list[i])
 		}
 		if bad != nil && fleet.KindOf(bad) != fleet.Unknown {
 			return nil, bad
 		}
 		if bad != nil {
-			list[i].Signer, list[i].Distrusted = "", bad.Error()
+			list[i].Signer, list[i].Names, list[i].Distrusted = "", nil, bad.Error()
 		}
 	}
 	return list, err
 }
 
-// impersonated returns why r, which is new, is not by the person that it names: another one signed it.
-func (q *Requests) impersonated(r fleet.Request) error {
+// people returns the names of who signed r, and why r is not by the person that it names: another one
+// signed it. An answer is not signed, so whether there is one is no reason to believe r. A request that is
+// over changes nothing, and stays as the record that it is.
+func (q *Requests) people(r fleet.Request) ([]string, error) {
+	if q.People == nil {
+		return nil, nil
+	}
 	by := fleet.Person(r.By)
-	if q.Known == nil || r.Answer.State != "" || slices.ContainsFunc(strings.Split(r.Signer, ","), func(who string) bool { return fleet.Person(who) == by }) {
-		return nil
+	names, impersonates, err := q.People(by, r.Signature)
+	if err == nil && impersonates && (r.Open() || r.InEffect()) {
+		err = fmt.Errorf("it says that it is by %s, and was signed by %s", by, r.Signer)
 	}
-	known, err := q.Known(by)
-	if err != nil || !known {
-		return err
-	}
-	return fmt.Errorf("it says that it is by %s, and was signed by %s", by, r.Signer)
+	return names, err
 }
 
 // ownKey returns why signer is not this agent, which alone stands for the reviews of others. A

@@ -3,6 +3,7 @@ package status_test
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -293,8 +294,8 @@ func TestSignedRequests(t *testing.T) {
 	}
 }
 
-// TestSignedForAnother: a new request in the name of somebody whose key is known has to be signed by that key.
-// Where the keys are not called after people nothing can be told.
+// TestSignedForAnother: a request in the name of somebody whose key is known has to be signed by that key,
+// whatever answer somebody wrote into it. What is over stays as it is.
 func TestSignedForAnother(t *testing.T) {
 	_, url := served(t, gitserver.Options{})
 	b := gitBranch(t, url)
@@ -314,8 +315,9 @@ func TestSignedForAnother(t *testing.T) {
 			asks, reads := status.NewRequests(b), status.NewRequests(b)
 			asks.Sign = func([]byte) (string, error) { return c.signer, nil }
 			reads.Verify = func(_ []byte, signature string) (string, error) { return signature, nil }
-			reads.Known = func(person string) (bool, error) {
-				return person == "bob@example.com" || person == "ada@example.com", nil
+			reads.People = func(by, signature string) ([]string, bool, error) {
+				names := strings.Split(strings.ToLower(signature), ",")
+				return names, (by == "bob@example.com" || by == "ada@example.com") && !slices.Contains(names, by), nil
 			}
 			r := wish()
 			r.By = c.by
@@ -330,12 +332,17 @@ func TestSignedForAnother(t *testing.T) {
 			if do(err); len(list) != 1 || list[0].Distrusted != c.want {
 				t.Fatalf("got %+v, want %q", list, c.want)
 			}
-			accepted := answered(list[0], fleet.RequestAccepted, "yes")
-			do(reads.Answer(t.Context(), owner, []fleet.Request{accepted}, nil))
-			if list, err = reads.List(t.Context()); err != nil || list[0].Distrusted != "" {
-				t.Errorf("what was accepted counts no more: %+v, %v", list, err)
+			if want := map[bool]int{true: len(strings.Split(c.signer, ","))}[c.want == ""]; len(list[0].Names) != want {
+				t.Errorf("the names of who signed are %v, want %d", list[0].Names, want)
 			}
-			do(asks.Withdraw(t.Context(), list[0], ""))
+			for state, want := range map[fleet.RequestState]string{fleet.RequestAccepted: c.want, fleet.RequestRefused: "", fleet.RequestDone: ""} {
+				do(reads.Answer(t.Context(), owner, []fleet.Request{answered(list[0], state, "yes")}, nil))
+				after, err := reads.List(t.Context())
+				if err != nil || after[0].Distrusted != want {
+					t.Errorf("%s: %+v, %v, want %q", state, after, err, want)
+				}
+			}
+			do(reads.Answer(t.Context(), owner, nil, []fleet.Request{list[0]}))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prometheus/common/expfmt"
 )
@@ -14,6 +15,9 @@ import (
 // ShowAll has all clusters have series of their own, and their pools and machines, in place of
 // those alone that are unhealthy.
 func (m *Metrics) ShowAll(all bool) { m.everything.Store(all) }
+
+// ResyncEvery sets the interval between reconciliations of a cluster without changes.
+func (m *Metrics) ResyncEvery(interval time.Duration) { m.resync.Store(int64(interval)) }
 
 // Handler serves the metrics: those of the process, totals of the fleet, and series of clusters,
 // which are written as they are made, since there may be a million.
@@ -60,9 +64,10 @@ func (m *Metrics) write(to io.Writer, format expfmt.Format) error {
 // families are the series of clusters, and the totals of all.
 func (m *Metrics) families() []family {
 	all := m.clusters.all()
-	unhealthy, shown := unhealthyOf(all, m.now()), all
+	now := m.now()
+	unhealthy, shown := unhealthyOf(all, now, successIsOld(time.Duration(m.resync.Load()))), all
 	if !m.everything.Load() {
-		shown = longestWithoutProgress(unhealthy)
+		shown = mostUrgent(unhealthy, now)
 	}
 	out := totalsOf(all, len(unhealthy), len(shown)).families()
 	for _, f := range clusterFamilies() {

@@ -20,7 +20,8 @@ type Metrics struct {
 	traceID  atomic.Pointer[func(ctx context.Context) string] // nil: no exemplars
 
 	clusters      *clusterStates
-	everything    atomic.Bool // all clusters have series of their own
+	everything    atomic.Bool  // all clusters have series of their own
+	resync        atomic.Int64 // time.Duration between reconciliations of a cluster without changes; 0: not known
 	source        sourceMetrics
 	status        statusMetrics
 	fleet         fleetMetrics

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"fairlead.dev/fleet"
 )
 
@@ -82,6 +84,96 @@ func TestUnhealthyAreShown(t *testing.T) {
 			m.ShowAll(true)
 			if !ofObjects.MatchString(scrape(m)) {
 				t.Error("asked for all clusters, there is none")
+			}
+		})
+	}
+}
+
+// TestSuccessIsOld: a cluster whose turn comes rarely is well between two turns.
+func TestSuccessIsOld(t *testing.T) {
+	for name, c := range map[string]struct {
+		resync, later time.Duration
+		want          bool
+	}{
+		"often, within the hour":        {10 * time.Minute, 59 * time.Minute, false},
+		"often, after the hour":         {10 * time.Minute, 61 * time.Minute, true},
+		"rarely, within three turns":    {2 * time.Hour, 359 * time.Minute, false},
+		"rarely, after three turns":     {2 * time.Hour, 361 * time.Minute, true},
+		"nobody said how often it is":   {0, 61 * time.Minute, true},
+		"not known, and within an hour": {0, 59 * time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := noon
+			m := at(&now)
+			m.ResyncEvery(c.resync)
+			m.pass(t.Context(), well("a"))
+			now = now.Add(c.later)
+			if got := ofObjects.MatchString(scrape(m)); got != c.want {
+				t.Errorf("has the cluster series of its own: %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestMostUrgentAreShown: what an alert is about has series however many clusters are without
+// progress for longer, and what a critical alert is about before the rest.
+func TestMostUrgentAreShown(t *testing.T) {
+	initialized := func(p *passing) {
+		p.Report.Conditions = append(p.Report.Conditions, fleet.Condition{Type: clusterv1.ClusterControlPlaneInitializedCondition, Status: fleet.True})
+	}
+	unavailable := func(p *passing) {
+		initialized(p)
+		for i := range p.Report.Conditions {
+			if p.Report.Conditions[i].Type == clusterv1.ClusterControlPlaneAvailableCondition {
+				p.Report.Conditions[i].Status = fleet.False
+			}
+		}
+	}
+	certificate := func(left time.Duration) func(p *passing) {
+		return func(p *passing) { p.NotAfter["ca"] = noon.Add(left) }
+	}
+	drift := func(p *passing) { p.Drift = 1 }
+	for name, c := range map[string]struct {
+		others, change func(p *passing)
+		old            bool // the others are stuck, by the time that they are without progress
+		want           bool
+	}{
+		"control plane is not available": {drift, unavailable, false, true},
+		"its state is not known":         {drift, func(p *passing) { unavailable(p); p.Report.Conditions[0].Status = fleet.StatusUnknown }, false, true},
+		"certificate ends soon":          {drift, certificate(13 * 24 * time.Hour), false, true},
+		"certificate ends later":         {drift, certificate(15 * 24 * time.Hour), false, false},
+		"is being made": {drift, func(p *passing) {
+			p.Report.Phase = fleet.PhaseControlPlane
+			p.Report.Conditions[0].Status = fleet.False
+		}, false, false},
+		"is being deleted":                     {drift, func(p *passing) { unavailable(p); p.Report.Phase = fleet.PhaseDeleting }, false, false},
+		"a pass failed":                        {certificate(15 * 24 * time.Hour), func(p *passing) { p.Err = errors.New("no") }, false, true},
+		"a machine failed":                     {certificate(15 * 24 * time.Hour), func(p *passing) { p.Report.Machines[1].Phase = fleet.MachinePhaseFailed }, false, true},
+		"a pool lacks machines":                {certificate(15 * 24 * time.Hour), func(p *passing) { p.Report.Pools[1].Available-- }, false, true},
+		"its infrastructure drifted":           {certificate(15 * 24 * time.Hour), drift, false, true},
+		"kubelets are far behind":              {certificate(15 * 24 * time.Hour), func(p *passing) { p.Report.Machines[1].Version = "v1.30.1" }, false, true},
+		"the newest is not applied":            {certificate(15 * 24 * time.Hour), func(p *passing) { p.Report.Problems = []fleet.Problem{{}} }, false, false},
+		"is stuck":                             {certificate(15 * 24 * time.Hour), func(p *passing) { p.Report.Phase = fleet.PhaseWorkers }, true, true},
+		"is being changed, and not stuck":      {certificate(15 * 24 * time.Hour), func(p *passing) { p.Report.Phase = fleet.PhaseWorkers }, false, false},
+		"is paused while it was being changed": {certificate(15 * 24 * time.Hour), func(p *passing) { p.Report.Phase, p.Cluster.Paused = fleet.PhaseWorkers, true }, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := noon
+			m := at(&now)
+			for i := range mostShown {
+				p := well(fmt.Sprintf("c%04d", i))
+				c.others(&p)
+				m.pass(t.Context(), p)
+			}
+			now = noon.Add(time.Minute) // the last without progress
+			p := well("urgent")
+			c.change(&p)
+			m.pass(t.Context(), p)
+			if c.old {
+				now = now.Add(31 * time.Minute)
+			}
+			if got := strings.Contains(scrape(m), `capi_cluster_spec_paused{name="urgent",`); got != c.want {
+				t.Errorf("has the cluster series of its own: %v, want %v", got, c.want)
 			}
 		})
 	}

@@ -42,18 +42,19 @@ func GitVerifier(paths []string) (func(content []byte, armoured string) (string,
 	}, nil
 }
 
-// GitNames returns what says whether one of the keys in the files and folders named is called after a person,
-// as fleet.Person has it; nil where none are.
-func GitNames(paths []string) func(person string) (bool, error) {
+// GitPeople returns what says whose key in the files and folders named made a signature; nil where none
+// are. It returns all names of that person, and whether another key, and not that one, is called after by.
+// Names and by are as fleet.Person has them.
+func GitPeople(paths []string) func(by, armoured string) (names []string, impersonates bool, err error) {
 	if len(paths) == 0 {
 		return nil
 	}
-	return func(person string) (bool, error) {
+	return func(by, armoured string) ([]string, bool, error) {
 		t, err := trust(paths)
 		if err != nil {
-			return false, fleet.Errorf(fleet.Unauthorized, "read whose signatures count", "%w", err)
+			return nil, false, fleet.Errorf(fleet.Unauthorized, "read whose signatures count", "%w", err)
 		}
-		return t.Names(person), nil
+		return t.People(armoured), t.Impersonates(by, armoured), nil
 	}
 }
 

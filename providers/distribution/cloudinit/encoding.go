@@ -16,19 +16,23 @@ const mostUnpacked = 16 << 20
 
 // CheckEncoding refuses the content of a file that is not in its encoding: "base64", "gzip" or
 // "gzip+base64". cloud-init would write no file of the machine then, and Ignition would not end, so
-// that the machine would never join. The value of a Secret that is not known here is not checked.
+// that the machine would never join. Empty content is an empty file in each encoding. The value of a
+// Secret that is not known here is not checked.
+// Source: cloud-init, cc_write_files.py, decomp_gzip; Python, gzip.GzipFile.read.
 func CheckEncoding(encoding string, content []byte) error {
 	if string(content) == (fleet.Secret{}).String() {
 		return nil
 	}
+	empty := len(content) == 0
 	if strings.HasSuffix(encoding, "base64") {
+		empty = len(bytes.TrimSpace(content)) == 0
 		plain, ok := decodeBase64(content)
 		if !ok {
 			return fleet.FieldErrorf("encoding", "the content is not in base64") // an error would quote it
 		}
 		content = plain
 	}
-	if strings.HasPrefix(encoding, "gzip") && !isGzip(content) {
+	if strings.HasPrefix(encoding, "gzip") && !empty && !isGzip(content) {
 		return fleet.FieldErrorf("encoding", "the content is not in gzip")
 	}
 	return nil

@@ -174,6 +174,9 @@ func (w *writer) ignitionFile(files *ignitionFiles, f bootstrapv1.File) error {
 	default:
 		return fleet.FieldErrorf("encoding", "there is no encoding %q", f.Encoding)
 	}
+	if r.Compression != nil && len(content) == 0 { // cloud-init writes an empty file, and Ignition does not end
+		return fleet.FieldErrorf("encoding", "the content is empty, which Ignition cannot decompress: leave the encoding out")
+	}
 	r.Source = dataURL(content)
 	return files.add(f.Path, f.Owner, f.Permissions, r, f.Append != nil && *f.Append)
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
-	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/hiddeco/sshsig"
@@ -232,33 +231,14 @@ func (t *Trust) verifyPGP(content []byte, armoured string) (string, error) {
 	return "", fmt.Errorf("its OpenPGP signature is not good: %w", why)
 }
 
-// Names reports whether one of the trusted keys is called after a person, as fleet.Person has it. Principals
-// that are separated by commas are names of one key.
-func (t *Trust) Names(person string) bool {
-	is := func(name string) bool { return fleet.Person(name) == person }
-	return slices.ContainsFunc(t.ssh, func(k sshKey) bool { return is(k.who) || slices.ContainsFunc(strings.Split(k.who, ","), is) }) ||
-		slices.ContainsFunc(t.pgp, func(e *openpgp.Entity) bool {
-			return slices.ContainsFunc(slices.Collect(maps.Keys(e.Identities)), is)
-		})
-}
-
 // Until returns when the trusted key expires that made the armoured signature; zero: never, or
 // no trusted key made it. Of several lines with one key the last to end counts.
 func (t *Trust) Until(armoured string) time.Time {
 	if s, err := sshsig.Unarmor([]byte(armoured)); err == nil {
 		return t.untilSSH(s.PublicKey.Marshal())
 	}
-	block, err := armor.Decode(strings.NewReader(armoured))
-	if err != nil {
-		return time.Time{}
-	}
-	p, err := packet.Read(block.Body)
-	s, ok := p.(*packet.Signature)
-	if err != nil || !ok || s.IssuerKeyId == nil {
-		return time.Time{}
-	}
 	var last time.Time
-	for _, k := range t.pgp.KeysById(*s.IssuerKeyId) {
+	for _, k := range t.issuers(armoured) {
 		ends := untilPGP(k)
 		if ends.IsZero() {
 			return time.Time{}

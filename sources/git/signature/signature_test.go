@@ -69,17 +69,3 @@ func TestOptionsOfKeys(t *testing.T) {
 		}
 	}
 }
-
-// TestNames: keys are called after their principals, their comment, or all of their OpenPGP identities.
-func TestNames(t *testing.T) {
-	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJc0tVGhTsNXpyFaiIpVPNKxJbQ5rfH+cAl3uN0aQwXa"
-	trust, err := NewTrust(map[string][]byte{"keys": []byte("Ada@example.com,ada@laptop " + key + "\n" + key + " bob@example.com\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for person, want := range map[string]bool{"ada@example.com": true, "ada@laptop": true, "bob@example.com": true, "eve@example.com": false, "": false} {
-		if got := trust.Names(person); got != want {
-			t.Errorf("%q is named: %v, want %v", person, got, want)
-		}
-	}
-}
