@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"fairlead.dev/agent/console/page"
 	"fairlead.dev/agent/loop/backoff"
 	"fairlead.dev/agent/loop/reports"
+	forges "fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 )
 
@@ -20,7 +22,7 @@ import (
 type Page struct {
 	Address  string        // empty: it is not
 	Hosts    []string      // names that it is asked for by
-	Forge    string        // kind of the forge that it links to; empty: what the host name tells
+	Forge    string        // kind of the forge that it links to; empty: that of pull requests, or what the host name tells
 	Interval time.Duration // between looks at the status branch; 0: 10 s
 }
 
@@ -36,16 +38,19 @@ func (s Settings) NewPage(o Page, branch string, facts func() []page.Fact) (*pag
 }
 
 func (s Settings) openPage(o Page, branch string) (*page.Page, error) {
-	forge, err := page.ParseForge(page.ForgeKind(o.Forge), s.Source)
+	if o.Forge == "" && slices.Contains(forges.Kinds(), s.Forge.Kind) {
+		o.Forge = s.Forge.Kind
+	}
+	links, err := forges.LinksOf(o.Forge, s.Source)
 	if err != nil {
 		return nil, err
 	}
-	at, err := page.ParseForge(page.ForgeKind(o.Forge), cmp.Or(s.StatusRepository, s.Source))
+	at, err := forges.LinksOf(o.Forge, cmp.Or(s.StatusRepository, s.Source))
 	if err != nil {
 		return nil, err
 	}
 	return page.New(page.Options{
-		Hosts: o.Hosts, Source: withoutUser(s.Source), Path: s.Path, Branch: cmp.Or(branch, fleet.DefaultStatusBranch), Forge: forge, StatusForge: at,
+		Hosts: o.Hosts, Source: withoutUser(s.Source), Path: s.Path, Branch: cmp.Or(branch, fleet.DefaultStatusBranch), Forge: links, StatusForge: at,
 		Started: time.Now(), Log: s.Log,
 	})
 }
@@ -169,7 +174,7 @@ func (p *Process) openPage(ctx context.Context) error {
 	if o.Address == "" {
 		return nil
 	}
-	if _, err := page.ParseForge(page.ForgeKind(o.Forge), p.settings.Source); err != nil {
+	if _, err := forges.LinksOf(o.Forge, p.settings.Source); err != nil {
 		return fmt.Errorf("--page-forge: %w", err)
 	}
 	p.replica.over = p.shown.over

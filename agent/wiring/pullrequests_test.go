@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"fairlead.dev/agent/plans/document"
 	forges "fairlead.dev/agent/plans/forge"
 	"fairlead.dev/agent/plans/forge/forgetest"
 	"fairlead.dev/fleet"
@@ -298,7 +299,7 @@ func TestRefs(t *testing.T) {
 	}
 	one := func(verdict, text string) func([]status.Plan) bool {
 		return func(list []status.Plan) bool {
-			return len(list) == 1 && list[0].Ref == "refs/heads/proposals/x" && list[0].Verdict == verdict && strings.Contains(list[0].Text, text)
+			return len(list) == 1 && list[0].Ref == "refs/heads/proposals/x" && list[0].Verdict == verdict && strings.Contains(document.Markdown(list[0]), text)
 		}
 	}
 	says("planned", func(list []status.Plan) bool { return one("success", "create 1 cluster")(list) && list[0].Head == head })

@@ -58,23 +58,51 @@ const (
 	mostPlanned = 20_000
 	mostReason  = 300 // bytes, or else characters
 	mostWords   = 1000
+	mostSummary = 100 * mostReason
 )
 
-// A Plan is what merging a pull request, or a ref, would change, and what became of it.
+// A Plan is what merging a pull request, or a ref, would change, and what became of it: the document that
+// comments, the page, the command line and programs show.
 type Plan struct {
-	Number   int    // of the pull request; 0: there is none
-	Ref      string // its full name, "refs/…"; empty: it is of a pull request
-	Head     string // commit
-	Base     string // revision that it was planned onto
-	Tree     string // identity of the merge; empty: there is none
-	Look     string // identity of what was seen
-	Verdict  string // success, failure, error
-	Summary  string // in one line
-	Changes  []PlannedChange
-	Clusters []fleet.Key // whose definitions it changes, sorted
-	Said     PlanWords
-	Text     string // for people, Markdown
-	Comment  string // id of the comment on the pull request that says it; empty: not known
+	Number   int             `json:"pullRequest,omitempty"` // 0: there is none
+	Ref      string          `json:"ref,omitempty"`         // its full name, "refs/…"; empty: it is of a pull request
+	Fleet    fleet.ID        `json:"fleet,omitempty"`       // empty: no other one is in the repository
+	Head     string          `json:"head"`                  // commit
+	Base     string          `json:"base"`                  // revision that it was planned onto
+	Tree     string          `json:"tree,omitempty"`        // identity of the merge; empty: there is none
+	Look     string          `json:"look,omitempty"`        // identity of what was seen
+	Verdict  string          `json:"verdict"`               // success, failure, error; of a ref also merged, done
+	Summary  string          `json:"summary"`               // in one line: the changes, or why it fails
+	Headline string          `json:"headline,omitempty"`    // in one line: the changes
+	Changes  []PlannedChange `json:"changes"`               // that a merge adds, the most harmful first
+	Omitted  int             `json:"omitted,omitempty"`     // changes that are too many to be recorded
+	// Changes that come without the merge, too, and those that come only without it.
+	Pending   []PlanPart  `json:"pending,omitempty"`
+	Withdrawn []PlanPart  `json:"withdrawn,omitempty"`
+	Clusters  []fleet.Key `json:"-"`                  // whose definitions or turns it changes, sorted
+	Failures  []string    `json:"failures,omitempty"` // of the policy
+	Accepted  string      `json:"accepted,omitempty"` // who accepted them
+	Problems  []string    `json:"problems,omitempty"` // what of the merge cannot be used
+	Errors    []string    `json:"errors,omitempty"`   // what could not be looked at
+	Remarks   []string    `json:"remarks,omitempty"`
+	Result    *PlanResult `json:"result,omitempty"`  // what became of it; nil: it is not merged
+	Comment   string      `json:"comment,omitempty"` // id of the comment on the pull request that says it; empty: not known
+	Text      string      `json:"-"`                 // Markdown, written for people: it is not read back
+}
+
+// A PlanPart is how much changes in one cluster.
+type PlanPart struct {
+	Cluster string `json:"cluster"` // empty: it is of fleet.yaml
+	Changes int    `json:"changes"`
+	Summary string `json:"summary"`
+}
+
+// A PlanResult is what became of a plan whose merge is in the base.
+type PlanResult struct {
+	Done     bool     `json:"done"`
+	Waits    []string `json:"waits,omitempty"`    // for what, in which cluster
+	Differs  []string `json:"differs,omitempty"`  // what is not as it was planned
+	AsMerged []string `json:"asMerged,omitempty"` // clusters
 }
 
 // Name returns what p is of, for people.
@@ -136,30 +164,50 @@ func escapedRef(ref string) string {
 // Same reports whether p and o are of one pull request, or one ref.
 func (p Plan) Same(o Plan) bool { return p.Number == o.Number && p.Ref == o.Ref }
 
-// PlanWords are what is said of a plan beside its changes.
-type PlanWords struct {
-	Failures []string `json:"failures,omitempty"` // of the policy
-	Accepted string   `json:"accepted,omitempty"` // who accepted them
-	Problems []string `json:"problems,omitempty"` // what of the merge cannot be used
-	Errors   []string `json:"errors,omitempty"`   // what could not be looked at
-	Remarks  []string `json:"remarks,omitempty"`
+// Bounded returns p as it is written and read again. Changes beyond the limits, the least harmful, are
+// counted as omitted.
+func (p Plan) Bounded() Plan {
+	p, _, _ = p.encoded()
+	return p
 }
 
-// IsZero reports whether w says nothing.
-func (w PlanWords) IsZero() bool {
-	return w.Accepted == "" && len(w.Failures)+len(w.Problems)+len(w.Errors)+len(w.Remarks) == 0
-}
-
-// bounded returns w as it can be read again.
-func (w PlanWords) bounded() PlanWords {
-	for _, list := range []*[]string{&w.Failures, &w.Problems, &w.Errors, &w.Remarks} {
-		*list = slices.Clone((*list)[:min(len(*list), mostWords)])
-		for i, text := range *list {
-			(*list)[i] = oneLine(text, mostReason)
+// encoded returns p within the limits, and its file for programs. The error is of kind Exhausted if it cannot
+// be recorded.
+func (p Plan) encoded() (Plan, []byte, error) {
+	for _, list := range []*[]string{&p.Failures, &p.Problems, &p.Errors, &p.Remarks} {
+		*list = bounded(*list)
+	}
+	p.Accepted, p.Summary, p.Headline = oneLine(p.Accepted, mostReason), oneLine(p.Summary, mostSummary), oneLine(p.Headline, mostSummary)
+	if r := p.Result; r != nil {
+		p.Result = &PlanResult{Done: r.Done, Waits: bounded(r.Waits), Differs: bounded(r.Differs), AsMerged: bounded(r.AsMerged)}
+	}
+	p.Changes = append([]PlannedChange{}, p.Changes...)
+	for i := range p.Changes {
+		p.Changes[i].To = ""
+		if c := &p.Changes[i]; len(c.Reason) > mostReason {
+			c.Reason = oneLine(c.Reason, mostReason)
 		}
 	}
-	w.Accepted = oneLine(w.Accepted, mostReason)
-	return w
+	omit := func(most int) {
+		if n := len(p.Changes) - most; n > 0 {
+			p.Changes, p.Omitted = p.Changes[:most], p.Omitted+n
+		}
+	}
+	omit(mostPlanned)
+	b, err := planKind.encode(p.Name(), planFileOf(p))
+	for len(p.Changes) > 1 && fleet.KindOf(err) == fleet.Exhausted {
+		omit(len(p.Changes) / 2)
+		b, err = planKind.encode(p.Name(), planFileOf(p))
+	}
+	return p, b, err
+}
+
+func bounded(list []string) []string {
+	list = slices.Clone(list[:min(len(list), mostWords)])
+	for i, text := range list {
+		list[i] = oneLine(text, mostReason)
+	}
+	return list
 }
 
 // A PlannedChange is one thing that would be done.
@@ -176,20 +224,12 @@ type PlannedChange struct {
 	To      string `json:"-"` // identifies what it changes to, where the reason does not say it; it is not recorded
 }
 
+// A planFile is the file of a plan that is for programs.
 type planFile struct {
 	typeMeta
-	PullRequest int             `json:"pullRequest,omitempty"`
-	Ref         string          `json:"ref,omitempty"`
-	Head        string          `json:"head"`
-	Base        string          `json:"base"`
-	Tree        string          `json:"tree,omitempty"`
-	Look        string          `json:"look,omitempty"`
-	Verdict     string          `json:"verdict"`
-	Summary     string          `json:"summary"`
-	Changes     []PlannedChange `json:"changes,omitempty"`
-	Clusters    []string        `json:"clusters,omitempty"`
-	Comment     string          `json:"comment,omitempty"`
-	PlanWords
+	Plan
+
+	Clusters []string `json:"clusters,omitempty"`
 }
 
 // List returns all, which are not to be changed, sorted by number and by ref. Where single files cannot be read, the error names
@@ -209,7 +249,7 @@ func (q *Plans) List(ctx context.Context) ([]Plan, error) {
 			if strings.HasSuffix(p, ".md") {
 				return Plan{}, nil
 			}
-			digest, err := digestOf(tree, p)
+			digest, err := tree.Digest(p)
 			if err != nil {
 				return Plan{}, err
 			}
@@ -228,19 +268,6 @@ func (q *Plans) List(ctx context.Context) ([]Plan, error) {
 	}
 	q.kept = kept
 	return slices.DeleteFunc(out, func(p Plan) bool { return p.Same(Plan{}) }), errors.Join(errs...) // texts are no plans
-}
-
-// digestOf identifies the content of the file of a plan and of its text.
-func digestOf(t sources.Tree, file string) (string, error) {
-	digest, err := t.Digest(file)
-	if err != nil {
-		return "", err
-	}
-	text, err := t.Digest(strings.TrimSuffix(file, ".yaml") + ".md")
-	if errors.Is(err, fs.ErrNotExist) {
-		return digest, nil
-	}
-	return digest + " " + text, err
 }
 
 // Write writes put, and removes what is said of those that are gone, as of, the owner of the
@@ -269,12 +296,7 @@ func (q *Plans) Write(ctx context.Context, of fleet.Owner, put, gone []Plan) err
 			if err := p.CheckName(); err != nil {
 				return sources.Commit{}, err
 			}
-			f := planFileOf(p)
-			b, err := planKind.encode(p.Name(), f)
-			for len(f.Changes) > 1 && fleet.KindOf(err) == fleet.Exhausted {
-				f.Changes = f.Changes[:len(f.Changes)/2]
-				b, err = planKind.encode(p.Name(), f)
-			}
+			_, b, err := p.encoded()
 			if err != nil {
 				return sources.Commit{}, err
 			}
@@ -312,13 +334,10 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 	if err := planKind.decode(b, &f); err != nil {
 		return Plan{}, err
 	}
-	if of := (Plan{Number: f.PullRequest, Ref: f.Ref}); of.path()+".yaml" != p || !fs.ValidPath("x"+f.Ref) {
+	if of := f.Plan; of.path()+".yaml" != p || !fs.ValidPath("x"+f.Ref) {
 		return Plan{}, fmt.Errorf("it is not an %s Plan of the pull request, or the ref, that it is called after", apiVersion)
 	}
-	out := Plan{
-		Number: f.PullRequest, Ref: f.Ref, Head: f.Head, Base: f.Base, Tree: f.Tree, Look: f.Look, Verdict: f.Verdict, Summary: f.Summary, Changes: f.Changes,
-		Comment: f.Comment, Said: f.PlanWords,
-	}
+	out := f.Plan
 	for _, name := range f.Clusters {
 		k, err := fleet.ParseKey(name)
 		if err != nil {
@@ -326,24 +345,11 @@ func readPlan(t fs.FS, p string) (Plan, error) {
 		}
 		out.Clusters = append(out.Clusters, k)
 	}
-	text, err := fs.ReadFile(t, out.Path())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Plan{}, err
-	}
-	out.Text = string(text)
 	return out, nil
 }
 
 func planFileOf(p Plan) planFile {
-	f := planFile{
-		typeMeta: planKind.meta(), PullRequest: p.Number, Ref: p.Ref, Head: p.Head, Base: p.Base, Tree: p.Tree, Look: p.Look,
-		Verdict: p.Verdict, Summary: p.Summary, Comment: p.Comment, PlanWords: p.Said.bounded(), Changes: slices.Clone(p.Changes[:min(len(p.Changes), mostPlanned)]),
-	}
-	for i := range f.Changes {
-		if c := &f.Changes[i]; len(c.Reason) > mostReason {
-			c.Reason = oneLine(c.Reason, mostReason)
-		}
-	}
+	f := planFile{typeMeta: planKind.meta(), Plan: p}
 	for _, k := range p.Clusters {
 		f.Clusters = append(f.Clusters, k.String())
 	}

@@ -3,11 +3,14 @@ package status_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -34,8 +37,16 @@ func TestPlans(t *testing.T) {
 	one := status.Plan{
 		Number: 1, Head: strings.Repeat("a", 40), Base: "main@sha1:b", Tree: "sha1:c", Look: "d", Verdict: "success", Summary: "create 1 machine",
 		Changes:  []status.PlannedChange{{Change: "create", Cluster: "prod/a", Pool: "md", Machine: "a-1", Reason: "why: \"so\""}},
-		Clusters: []fleet.Key{{Namespace: "prod", Name: "a"}}, Text: "### plan\n", Comment: "17",
-		Said: status.PlanWords{Failures: []string{"f"}, Accepted: "by Ada", Problems: []string{"p"}, Errors: []string{"e: \"x\""}, Remarks: []string{"r"}},
+		Clusters: []fleet.Key{{Namespace: "prod", Name: "a"}}, Comment: "17", Fleet: "f", Headline: "create 1 machine",
+		Failures: []string{"f"}, Accepted: "by Ada", Problems: []string{"p"}, Errors: []string{"e: \"x\""}, Remarks: []string{"r"},
+		Pending: []status.PlanPart{{Cluster: "prod/b", Changes: 2, Summary: "create 2 machines"}}, Withdrawn: []status.PlanPart{{Changes: 1, Summary: "change 1 setting"}},
+		Result: &status.PlanResult{Done: true, Waits: []string{"w"}, Differs: []string{"d"}, AsMerged: []string{"prod/a"}},
+	}
+	one.Omitted = 3
+	for i, v := 0, reflect.ValueOf(one); i < v.NumField(); i++ {
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Ref" && name != "Text" { // of refs, and not read back
+			t.Errorf("the plan that is written has no %s", name)
+		}
 	}
 	two := status.Plan{Number: 2, Head: "h", Base: "b", Verdict: "failure", Summary: "conflict", Text: "no\n"}
 	if err := q.Write(t.Context(), owner, []status.Plan{two, one}, nil); err != nil {
@@ -49,7 +60,13 @@ func TestPlans(t *testing.T) {
 		t.Error("what is as it was makes a commit")
 	}
 	got, err := q.List(t.Context())
-	if d := cmp.Diff([]status.Plan{one, two}, got); err != nil || d != "" {
+	if _, tree, err := b.Read(t.Context()); err != nil {
+		t.Error(err)
+	} else if text, err := fs.ReadFile(tree, two.Path()); err != nil || string(text) != "no\n" {
+		t.Errorf("people read %q, %v", text, err)
+	}
+	two.Text = "" // it is written, and not read back
+	if d := cmp.Diff([]status.Plan{one, two}, got, cmpopts.EquateEmpty()); err != nil || d != "" {
 		t.Error(err, d)
 	}
 	other := owner
@@ -61,7 +78,7 @@ func TestPlans(t *testing.T) {
 	if err := q.Write(t.Context(), owner, []status.Plan{ref}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = q.List(t.Context()); err != nil || len(got) != 3 || got[2].Text != "so\n" || got[2].Path() != "plans/refs/heads/proposals/x.md" {
+	if got, err = q.List(t.Context()); err != nil || len(got) != 3 || got[2].Summary != "nothing to do" || got[2].Path() != "plans/refs/heads/proposals/x.md" {
 		t.Errorf("%v, %v", got, err)
 	}
 	if err := q.Write(t.Context(), owner, nil, []status.Plan{one, ref}); err != nil {
@@ -138,8 +155,14 @@ func TestLargePlan(t *testing.T) {
 	if err := q.Write(t.Context(), owner, []status.Plan{p}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := q.List(t.Context()); err != nil || len(got) != 1 || len(got[0].Changes) != 20_000 || len(got[0].Clusters) != 26_000 {
-		t.Errorf("%d plans are read of one: %v", len(got), err)
+	got, err := q.List(t.Context())
+	if err != nil || len(got) != 1 || len(got[0].Changes)+got[0].Omitted != 26_000 || len(got[0].Changes) > 20_000 || len(got[0].Clusters) != 26_000 {
+		t.Fatalf("%d plans are read of one: %v", len(got), err)
+	}
+	bounded := p.Bounded()
+	bounded.Text = ""
+	if d := cmp.Diff(bounded, got[0]); d != "" {
+		t.Errorf("it is read back as another one: %.600s", d)
 	}
 }
 
@@ -158,7 +181,7 @@ func TestRefsInEachOthersWay(t *testing.T) {
 	}
 	paths := map[string]bool{}
 	for _, ref := range refs {
-		p := status.Plan{Ref: ref, Head: "h", Base: "b", Verdict: "success", Text: ref + "\n"}
+		p := status.Plan{Ref: ref, Head: "h", Base: "b", Verdict: "success", Summary: ref}
 		paths[p.Path()] = true
 		if err := q.Write(t.Context(), owner, []status.Plan{p}, nil); err != nil {
 			t.Errorf("%s: %v", ref, err)
@@ -169,8 +192,8 @@ func TestRefsInEachOthersWay(t *testing.T) {
 		t.Errorf("%d plans at %d paths: %v", len(got), len(paths), err)
 	}
 	for _, p := range got {
-		if p.Text != p.Ref+"\n" {
-			t.Errorf("%s has the text of %q", p.Ref, p.Text)
+		if p.Summary != p.Ref {
+			t.Errorf("%s has the plan of %q", p.Ref, p.Summary)
 		}
 	}
 	if p := (status.Plan{Ref: "refs/heads/proposals/a.md"}).Path(); p != "plans/refs/heads/proposals/a.md.md" {
@@ -178,7 +201,7 @@ func TestRefsInEachOthersWay(t *testing.T) {
 	}
 }
 
-// TestPlansAreReadOnce: a plan whose files are as they were is not read again, and one with another text is.
+// TestPlansAreReadOnce: a plan whose file is as it was is not read again, and one that says something else is.
 func TestPlansAreReadOnce(t *testing.T) {
 	b := folderBranch(t)
 	owner, err := status.NewArbiter(b).Claim(t.Context(), "me", "here")
@@ -187,23 +210,23 @@ func TestPlansAreReadOnce(t *testing.T) {
 	}
 	q := status.NewPlans(b)
 	p := status.Plan{Number: 1, Head: "h", Base: "b", Verdict: "success", Changes: []status.PlannedChange{{Change: "create"}}, Text: "one\n"}
-	list := func(text string) *status.PlannedChange {
+	list := func(summary string) *status.PlannedChange {
 		t.Helper()
-		p.Text = text
+		p.Summary = summary
 		if err := q.Write(t.Context(), owner, []status.Plan{p}, nil); err != nil {
 			t.Fatal(err)
 		}
 		got, err := q.List(t.Context())
-		if err != nil || len(got) != 1 || got[0].Text != text {
+		if err != nil || len(got) != 1 || got[0].Summary != summary {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		return &got[0].Changes[0]
 	}
-	first := list("one\n")
-	if list("one\n") != first {
+	first := list("one")
+	if list("one") != first {
 		t.Error("it was read again")
 	}
-	if list("two\n") == first {
-		t.Error("the other text was not read")
+	if list("two") == first {
+		t.Error("the other plan was not read")
 	}
 }

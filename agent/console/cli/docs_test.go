@@ -38,7 +38,7 @@ func TestGeneratedCLI(t *testing.T) {
 
 // documentAll writes the documentation of c and of the commands below it.
 func documentAll(b *strings.Builder, c *cobra.Command) {
-	document(b, c)
+	documented(b, c)
 	if c.Name() == "completion" {
 		return
 	}
@@ -47,7 +47,7 @@ func documentAll(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-func document(b *strings.Builder, c *cobra.Command) {
+func documented(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
 	long := c.Long
 	if long == "" {

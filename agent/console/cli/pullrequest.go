@@ -10,24 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"fairlead.dev/agent/console/output"
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
-
-// pullRequestView is the plan of a pull request as JSON and YAML.
-type pullRequestView struct {
-	PullRequest int                    `json:"pullRequest,omitempty"`
-	Ref         string                 `json:"ref,omitempty"`
-	Head        string                 `json:"head"`
-	Base        string                 `json:"base"`
-	Tree        string                 `json:"tree,omitempty"`
-	Look        string                 `json:"look,omitempty"`
-	Verdict     string                 `json:"verdict"`
-	Summary     string                 `json:"summary"`
-	Changes     []status.PlannedChange `json:"changes"`
-	status.PlanWords
-}
 
 // showPullRequest shows what the agent planned for a pull request, by its number, or for a
 // ref, by the status branch. The exit codes are those of plan.
@@ -51,13 +38,9 @@ func showPullRequest(ctx context.Context, w io.Writer, p selection, branch, prop
 	}
 	plan := list[i]
 	if form == output.FormatJSON || form == output.FormatYAML {
-		v := pullRequestView{
-			PullRequest: plan.Number, Ref: plan.Ref, Head: plan.Head, Base: plan.Base, Tree: plan.Tree, Look: plan.Look, Verdict: plan.Verdict, Summary: plan.Summary,
-			Changes: append([]status.PlannedChange{}, plan.Changes...), PlanWords: plan.Said,
-		}
-		err = (&output.Table{}).Write(w, form, v)
+		err = (&output.Table{}).Write(w, form, plan)
 	} else {
-		_, err = io.WriteString(w, plan.Text)
+		_, err = io.WriteString(w, document.Markdown(plan))
 	}
 	switch {
 	case err != nil:

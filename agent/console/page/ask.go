@@ -105,7 +105,7 @@ func (o asker) ask(what, command string, r fleet.Request) Ask {
 	if o.taken[file] {
 		a.URL = o.StatusForge.Edit(o.Branch, file)
 	}
-	if a.URL != "" && (o.taken[file] || !o.StatusForge.fills()) {
+	if a.URL != "" && (o.taken[file] || !o.StatusForge.Fills()) {
 		a.Text = text
 	}
 	return a

@@ -15,7 +15,7 @@ import (
 func TestLinkOfRef(t *testing.T) {
 	for _, name := range []string{"fix-#12", "100%25", "a&b", "ä", "a+b", "x%2Ey", "<b>", "\"q\""} {
 		p := shown(t, 3, func(n *page.News) {
-			n.Plans = []status.Plan{{Ref: "refs/heads/" + name, Head: strings.Repeat("a", 40), Verdict: "success", Summary: "nothing to do", Text: "### Fairlead plan: `nothing to do`\n"}}
+			n.Plans = []status.Plan{{Ref: "refs/heads/" + name, Head: strings.Repeat("a", 40), Verdict: "success", Summary: "nothing to do"}}
 		})
 		m := regexp.MustCompile(`href="(pull-requests/[^"]*)"`).FindStringSubmatch(get(p, "/pull-requests").Body.String())
 		if m == nil {

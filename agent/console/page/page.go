@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 )
 
@@ -29,7 +30,7 @@ type Options struct {
 	Branch string
 	// Forge and StatusForge link to files of the source and of the status branch. Zero:
 	// there are no links.
-	Forge, StatusForge Forge
+	Forge, StatusForge forge.Links
 	// Started identifies this process: a tab that was connected to another process starts
 	// again.
 	Started time.Time

@@ -14,14 +14,15 @@ import (
 
 	"fairlead.dev/agent/console/page"
 	"fairlead.dev/agent/console/page/pagetest"
+	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 )
 
 // options are those of a fleet on a forge.
 func options() page.Options {
-	forge := page.Forge{Kind: page.GitHub, URL: "https://github.com/ops/fleet"}
+	links := forge.Links{Kind: "github", URL: "https://github.com/ops/fleet"}
 	return page.Options{
-		Source: "https://github.com/ops/fleet", Branch: "fairlead/status", Forge: forge, StatusForge: forge,
+		Source: "https://github.com/ops/fleet", Branch: "fairlead/status", Forge: links, StatusForge: links,
 		Started: pagetest.Start(), Log: slog.New(slog.DiscardHandler),
 	}
 }

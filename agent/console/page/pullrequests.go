@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -38,22 +39,23 @@ type PlanRow struct {
 // A Plan is the view of what merging one pull request changes, as its reviewers see it.
 type Plan struct {
 	PlanRow
-	Tree    string                 `json:"tree,omitempty"`
-	Look    string                 `json:"look,omitempty"`
-	Changes []status.PlannedChange `json:"changes"`
-	Text    string                 `json:"text"` // for people, Markdown
+	Tree     string                 `json:"tree,omitempty"`
+	Look     string                 `json:"look,omitempty"`
+	Changes  []status.PlannedChange `json:"changes"`
+	Text     string                 `json:"text"` // for people, Markdown
+	Document status.Plan            `json:"plan"` // all of it
 
-	Passages     []passage `json:"-"` // what Text says
-	Cut          bool      `json:"-"` // Text says more
-	TextURL      string    `json:"-"` // where the forge has all of it
-	LinkedTo     []string  `json:"-"` // some of Clusters
-	MoreClusters int       `json:"-"`
+	Sections     []document.Section `json:"-"` // what it says
+	Cut          bool               `json:"-"` // it says more
+	TextURL      string             `json:"-"` // where the Git provider has all of it
+	LinkedTo     []string           `json:"-"` // some of Clusters
+	MoreClusters int                `json:"-"`
 }
 
 // How much of a plan is shown.
 const (
-	mostPlanText = 48 << 10
-	mostLinked   = 30
+	mostPlanItems = 300
+	mostLinked    = 30
 )
 
 func pullRequestsView() view {
@@ -79,20 +81,30 @@ func planView() view {
 
 func planOf(p status.Plan, s *state, o *Options) Plan {
 	out := Plan{
-		PlanRow: planRow(p, s, o), Tree: p.Tree, Look: p.Look, Changes: p.Changes, Text: p.Text,
+		PlanRow: planRow(p, s, o), Tree: p.Tree, Look: p.Look, Changes: p.Changes, Text: document.Markdown(p), Document: p,
 		TextURL: o.StatusForge.Tip(o.Branch, p.Path()),
 	}
 	if out.Changes == nil {
 		out.Changes = []status.PlannedChange{}
 	}
-	text := p.Text
-	if out.Cut = len(text) > mostPlanText; out.Cut {
-		text = text[:mostPlanText]
-	}
-	out.Passages = passages(text)
+	out.Document.Changes = out.Changes
+	out.Sections, out.Cut = first(document.Sections(p, true), mostPlanItems)
 	out.LinkedTo = out.Clusters[:min(len(out.Clusters), mostLinked)]
 	out.MoreClusters = len(out.Clusters) - len(out.LinkedTo)
 	return out
+}
+
+// first returns sections with at most so many items, and whether that is less.
+func first(sections []document.Section, items int) (some []document.Section, less bool) {
+	for _, one := range sections {
+		if less = len(one.Items) > items; less {
+			one.Items = one.Items[:items]
+			return append(some, one), true
+		}
+		items -= len(one.Items)
+		some = append(some, one)
+	}
+	return some, false
 }
 
 func planRow(p status.Plan, s *state, o *Options) PlanRow {
@@ -157,16 +169,4 @@ func proposed(s *state, k fleet.Key, o *Options) []PlanRow {
 		}
 	}
 	return out
-}
-
-// PullRequest returns the address of a pull request.
-func (f Forge) PullRequest(number int) string {
-	n := strconv.Itoa(number)
-	return f.at("/pull/"+n, "/-/merge_requests/"+n, "/pulls/"+n)
-}
-
-// Tip returns the address of a file as a branch has it now.
-func (f Forge) Tip(branch, file string) string {
-	p := escaped(branch, file)
-	return f.at("/blob/"+p, "/-/blob/"+p, "/src/branch/"+p)
 }

@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,22 +13,32 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// TestPlanText: the Markdown of a plan is shown as such, and all else in it as text.
-func TestPlanText(t *testing.T) {
-	for text, want := range map[string]string{
-		"### Fairlead plan: `a` and `b`":      `<h2>Fairlead plan: a and b</h2>`,
-		"- **fails**: `it *is* so`; **then**": `<li><b>fails</b>: <code>it *is* so</code>; <b>then</b></li>`,
-		"an open ` and an open **":            `<p>an open ` + "`" + ` and an open **</p>`,
-		"`**`; **x**":                         `<p><code>**</code>; <b>x</b></p>`,
-		"<details><summary><code>a&amp;b</code>: x</summary>\n\n- y\n\n</details>\nz": `<summary>a&amp;b: x</summary><ul><li>y</li></ul></details><div class="passage"><p>z</p></div>`,
-		"<b>bold</b> [a](https://example.com)":                                        `<p>&lt;b&gt;bold&lt;/b&gt; [a](https://example.com)</p>`,
-		"<!-- a mark -->\nz":                                                          `<div class="passage"><p>z</p></div>`,
-		strings.Repeat("x", 50<<10) + "\nlast":                                        `It says more: <a href="https://github.com/ops/fleet/blob/fairlead/status/plans/pull-requests/12.md">`,
+// TestPlanIsShown: the document of a plan is shown, and what others wrote in it as text.
+func TestPlanIsShown(t *testing.T) {
+	for want, change := range map[string]func(*status.Plan){
+		`<h2>Fairlead plan of <code>edge</code>: <code>a &#39;and&#39; b</code></h2>`:                func(p *status.Plan) { p.Fleet, p.Headline = "edge", "a `and` b" },
+		`<li><b>fails</b>: <code>it *is* &lt;b&gt;so&lt;/b&gt; [a](https://example.com)</code></li>`: func(p *status.Plan) { p.Failures = []string{"it *is* <b>so</b> [a](https://example.com)"} },
+		`<summary><code>prod/a&amp;b</code>: delete 1 machine</summary><ul><li><b>delete</b> <code>md m</code>: <code>why</code>; <b>what runs on it moves</b></li></ul></details>`: func(p *status.Plan) {
+			p.Changes = []status.PlannedChange{{Change: "delete", Cluster: "prod/a&b", Pool: "md", Machine: "m", Reason: "why"}}
+		},
+		`<li>pending without this pull request, too: 2 changes<ul><li><code>prod/x</code>: <code>create 2 machines</code></li></ul></li>`: func(p *status.Plan) {
+			p.Pending = []status.PlanPart{{Cluster: "prod/x", Changes: 2, Summary: "create 2 machines"}}
+		},
+		`<h2>Fairlead: done, not all as planned</h2><ul><li>differs: <code>machine m is there</code></li></ul>`: func(p *status.Plan) {
+			p.Result = &status.PlanResult{Done: true, Differs: []string{"machine m is there"}}
+		},
+		`It says more: <a href="https://github.com/ops/fleet/blob/fairlead/status/plans/pull-requests/12.md">`: func(p *status.Plan) {
+			p.Changes = slices.Repeat([]status.PlannedChange{{Change: "create", Cluster: "prod/a", Machine: "m"}}, 400)
+		},
 	} {
-		p := shown(t, 3, func(n *page.News) { n.Plans[0].Text = text })
+		p := shown(t, 3, func(n *page.News) { change(&n.Plans[0]) })
 		if body := get(p, "/pull-requests/12").Body.String(); !strings.Contains(body, want) {
-			t.Errorf("%.60q is not shown as %s:\n%.3000s", text, want, body[strings.Index(body, "<main"):])
+			t.Errorf("it is not shown as %s:\n%.3000s", want, body[strings.Index(body, "<main"):])
 		}
+	}
+	p := shown(t, 3, nil)
+	if body := get(p, "/pull-requests/14.json").Body.String(); !strings.Contains(body, `"text": "### Fairlead plan: `) || !strings.Contains(body, `"failures": [`) {
+		t.Errorf("programs read %s", body)
 	}
 }
 
@@ -75,8 +86,8 @@ func TestPlansOfRefs(t *testing.T) {
 	cluster := []fleet.Key{{Namespace: "dev", Name: "dub-0002"}}
 	p := shown(t, 3, func(n *page.News) {
 		n.Plans = []status.Plan{
-			{Ref: "refs/heads/proposals/harmless", Head: strings.Repeat("a", 40), Verdict: "success", Summary: "nothing to do", Text: "### Fairlead plan: `nothing to do`\n"},
-			{Ref: "refs/heads/proposals/x.json", Head: strings.Repeat("b", 40), Verdict: "failure", Summary: "delete 7 clusters", Text: "### Fairlead plan: `delete 7 clusters`\n", Clusters: cluster},
+			{Ref: "refs/heads/proposals/harmless", Head: strings.Repeat("a", 40), Verdict: "success", Summary: "nothing to do"},
+			{Ref: "refs/heads/proposals/x.json", Head: strings.Repeat("b", 40), Verdict: "failure", Summary: "delete 7 clusters", Clusters: cluster},
 		}
 	})
 	for path, want := range map[string][]string{

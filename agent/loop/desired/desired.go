@@ -74,6 +74,8 @@ func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
 		if t.Next != nil { // planned is what comes once it is its turn
 			c = t.Next
 			out.Turns = append(out.Turns, Turn{Cluster: c.Key, Stage: t.Stage, Wait: t.Wait})
+		} else if c == nil {
+			continue // an older definition counts, which is not in f
 		} else if t.Changing {
 			out.Turns = append(out.Turns, Turn{Cluster: c.Key, Stage: t.Stage, Back: t.Back})
 		} else if t.Why != "" {

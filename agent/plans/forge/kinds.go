@@ -21,18 +21,45 @@ type Options struct {
 	API func(base string) (API, error)
 }
 
-// kinds are the forges that are known, with the hosts that are always of their kind.
-func kinds() map[string]struct {
-	hosts []string
-	open  func(place) (Forge, error)
-} {
-	return map[string]struct {
-		hosts []string
-		open  func(place) (Forge, error)
-	}{
-		"gitea":  {[]string{"codeberg.org", "gitea.com"}, newGitea},
-		"github": {[]string{"github.com"}, newGitHub},
-		"gitlab": {[]string{"gitlab.com"}, newGitLab},
+// A kind is one kind of forge.
+type kind struct {
+	hosts  []string // that are always of the kind: the credential is shown to them
+	called []string // parts of the names of hosts that are probably of the kind
+	open   func(place) (Forge, error)
+	pages  addresses
+}
+
+// addresses are those of what a forge shows to people, below that of the repository.
+type addresses struct {
+	commit, file, folder, tip, history, create, edit, pull string
+
+	slash string // follows the branch in the address of the editor for a new file
+	empty bool   // that editor takes no text
+}
+
+// kinds returns the kinds by name. A new kind is one row.
+func kinds() map[string]kind {
+	return map[string]kind{
+		"gitea": { // and Forgejo
+			hosts: []string{"codeberg.org", "gitea.com"}, called: []string{"gitea", "forgejo", "codeberg"}, open: newGitea,
+			pages: addresses{
+				commit: "/commit/", file: "/src/commit/", folder: "/src/commit/", tip: "/src/branch/", history: "/commits/branch/",
+				create: "/_new/", edit: "/_edit/", pull: "/pulls/", slash: "/",
+			},
+		},
+		"github": {
+			hosts: []string{"github.com"}, called: []string{"github"}, open: newGitHub,
+			pages: addresses{
+				commit: "/commit/", file: "/blob/", folder: "/tree/", tip: "/blob/", history: "/commits/", create: "/new/", edit: "/edit/", pull: "/pull/",
+			},
+		},
+		"gitlab": {
+			hosts: []string{"gitlab.com"}, called: []string{"gitlab"}, open: newGitLab,
+			pages: addresses{
+				commit: "/-/commit/", file: "/-/blob/", folder: "/-/tree/", tip: "/-/blob/", history: "/-/commits/", create: "/-/new/", edit: "/-/edit/",
+				pull: "/-/merge_requests/", empty: true,
+			},
+		},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/agent/plans/scope"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/forecast"
@@ -125,10 +126,10 @@ func (p *Plan) CompareTerms(before fleet.Fleet, without *Plan) {
 	changes := slices.Concat(since.Added, since.Withdrawn)
 	for _, c := range p.desired.Clusters {
 		if without != nil && without.waits(c.Key) && !p.waits(c.Key) && !tells(changes, c.Key.String(), "") {
-			p.addTerm(Change{Change: ChangeSetting, Cluster: c.Key.String(), Reason: "what waits for its turn comes now"})
+			p.addTerm(Change{Change: document.ChangeSetting, Cluster: c.Key.String(), Reason: "what waits for its turn comes now"})
 		}
 	}
-	defer p.sort()
+	defer func() { document.Sort(p.Changes) }()
 	was, is := &before.Config, &p.o.Fleet.Config
 	if p.o.Scope == scope.All {
 		for _, c := range settings(was, is) {
@@ -140,7 +141,7 @@ func (p *Plan) CompareTerms(before fleet.Fleet, without *Plan) {
 		j, ok := slices.BinarySearchFunc(before.Clusters, c.Key, func(o fleet.Cluster, k fleet.Key) int { return o.Key.Compare(k) })
 		if !ok {
 			if !tells(changes, c.Key.String(), "") {
-				p.addTerm(Change{Change: ChangeSetting, Cluster: c.Key.String(), Reason: "the cluster is new in Git, and nothing is to be done for it now"})
+				p.addTerm(Change{Change: document.ChangeSetting, Cluster: c.Key.String(), Reason: "the cluster is new in Git, and nothing is to be done for it now"})
 			}
 			continue
 		}
@@ -160,7 +161,7 @@ func tells(changes []Change, cluster, pool string) bool {
 
 // addTerm adds c unless the plan has it: once is enough of the same kind for a cluster.
 func (p *Plan) addTerm(c Change) {
-	if c.Change == AbandonCluster && slices.ContainsFunc(p.Changes, func(o Change) bool { return o.Change == c.Change && o.Cluster == c.Cluster }) {
+	if c.Change == document.AbandonCluster && slices.ContainsFunc(p.Changes, func(o Change) bool { return o.Change == c.Change && o.Cluster == c.Cluster }) {
 		return
 	}
 	p.Changes = append(p.Changes, c)

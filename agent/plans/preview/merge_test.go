@@ -45,6 +45,9 @@ type spec struct {
 	Taint, Check, Pool        bool
 	Paused, Protect, Abandon  bool
 	Delete, Broken, SkipProxy bool
+	Kept, KeptPaused          bool // a pool that a cloud keeps
+	KeptCount                 int
+	Addon, Label              string
 	Drift                     fleet.DriftPolicy
 	Release                   fleet.ReleaseWay
 }
@@ -69,6 +72,15 @@ func (s spec) cluster(k fleet.Key, rev fleet.Revision) fleet.Cluster {
 			md.Taints = []clusterv1.MachineTaint{{Key: "x", Effect: corev1.TaintEffectNoSchedule, Propagation: clusterv1.MachineTaintPropagationAlways}}
 		}
 		c.Workers = []fleet.Pool{md}
+	}
+	if s.Kept {
+		c.KeptPools = []fleet.KeptPool{{Name: "np", Count: s.KeptCount, Version: s.Version, Infrastructure: fleet.Object{Name: "np", Spec: []byte(`"` + s.Variant + `"`)}, Paused: s.KeptPaused}}
+	}
+	if s.Addon != "" {
+		c.ResourceSets = []fleet.ResourceSet{{Name: "cni", Strategy: fleet.ReconcileStrategy, Resources: []fleet.Resource{{Name: "ConfigMap/cni", Digest: s.Addon}}}}
+	}
+	if s.Label != "" {
+		c.Labels["team"] = s.Label
 	}
 	if s.Check {
 		c.HealthChecks = []clusterv1.MachineHealthCheck{{ObjectMeta: metav1.ObjectMeta{Name: "all"}}}
@@ -144,7 +156,7 @@ func (r repository) mutated(t *rapid.T) repository {
 			out.specs[name] = spec{Version: "v1.34.1", Ring: "prod"}
 			continue
 		}
-		switch rapid.SampledFrom([]string{"version", "variant", "ring", "replicas", "drain", "taint", "check", "pool", "paused", "protect", "abandon", "delete", "broken", "proxy", "drift", "release", "gone"}).Draw(t, "field") {
+		switch rapid.SampledFrom([]string{"version", "variant", "ring", "replicas", "drain", "taint", "check", "pool", "paused", "protect", "abandon", "delete", "broken", "proxy", "drift", "release", "gone", "kept", "kept count", "kept paused", "addon", "label"}).Draw(t, "field") {
 		case "version":
 			s.Version = rapid.SampledFrom([]string{"v1.34.1", "v1.35.0", "v1.36.0"}).Draw(t, "version")
 		case "variant":
@@ -177,6 +189,16 @@ func (r repository) mutated(t *rapid.T) repository {
 			s.Drift = rapid.SampledFrom(append(fleet.DriftPolicies(), "")).Draw(t, "drift")
 		case "release":
 			s.Release = rapid.SampledFrom([]fleet.ReleaseWay{"", fleet.ReleaseNow, fleet.ReleaseSkip}).Draw(t, "release")
+		case "kept":
+			s.Kept, s.KeptCount = !s.Kept, 1
+		case "kept count":
+			s.KeptCount = rapid.IntRange(0, 3).Draw(t, "kept count")
+		case "kept paused":
+			s.KeptPaused = !s.KeptPaused
+		case "addon":
+			s.Addon = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "addon")
+		case "label":
+			s.Label = rapid.SampledFrom([]string{"", "payments"}).Draw(t, "label")
 		case "gone":
 			delete(out.specs, name)
 			continue
@@ -198,7 +220,7 @@ func TestAPlanIsWhatAMergeDoes(t *testing.T) {
 			if name == "a" {
 				ring = "canary"
 			}
-			first.specs[name] = spec{Version: "v1.34.1", Ring: ring, Pool: rapid.Bool().Draw(t, "pool"), Replicas: 1, Check: rapid.Bool().Draw(t, "check")}
+			first.specs[name] = spec{Version: "v1.34.1", Ring: ring, Pool: rapid.Bool().Draw(t, "pool"), Replicas: 1, Check: rapid.Bool().Draw(t, "check"), Kept: rapid.IntRange(0, 2).Draw(t, "kept") == 0, KeptCount: 2}
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "settings") {
 			drawConfig(t, &first.config)
@@ -212,7 +234,7 @@ func TestAPlanIsWhatAMergeDoes(t *testing.T) {
 		world.pass()
 		var requests []fleet.Request
 		if rapid.IntRange(0, 3).Draw(t, "suspended") == 0 {
-			k := fleet.Key{Namespace: "prod", Name: "a"}
+			k := fleet.Key{Namespace: "prod", Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "of")}
 			requests = []fleet.Request{{Kind: fleet.RequestSuspend, Cluster: k, At: world.now, Answer: fleet.Answer{State: fleet.RequestAccepted}}}
 			world.decide(rollout.Input{Requests: &rollout.Requests{List: requests}})
 		}
@@ -224,6 +246,14 @@ func TestAPlanIsWhatAMergeDoes(t *testing.T) {
 		}
 		world.now = now
 		world.decide(rollout.Input{})
+		if waiting := world.state.Status().Rollout.Waiting; len(waiting) > 0 && rapid.IntRange(0, 1).Draw(t, "released") == 0 {
+			w := waiting[0]
+			requests = append(requests, fleet.Request{
+				Kind: fleet.RequestRelease, Cluster: w.Cluster, Of: w.Digest, Release: rapid.SampledFrom([]fleet.ReleaseWay{fleet.ReleaseNow, fleet.ReleaseSkip}).Draw(t, "way"),
+				At: world.now, Answer: fleet.Answer{State: fleet.RequestAccepted},
+			})
+			world.decide(rollout.Input{Requests: &rollout.Requests{List: requests}})
+		}
 
 		// The plan stands on what the status branch says.
 		s := world.recorded(requests)
@@ -290,6 +320,23 @@ func TestAPlanIsWhatAMergeDoes(t *testing.T) {
 			t.Fatalf("fleet.yaml is the same: %t, and the plan tells otherwise\n%s", same, dump(first, base, merge, since))
 		}
 	})
+}
+
+// TestRefusedWhileChanging: a version that is refused while the cluster is being changed is a problem of the plan.
+func TestRefusedWhileChanging(t *testing.T) {
+	now := time.Now().UTC().Truncate(time.Second)
+	world := &future{now: now, there: map[fleet.Key]thing{}, fleets: map[fleet.Revision]*fleet.Fleet{}}
+	r := repository{specs: map[string]spec{"a": {Version: "v1.34.1", Ring: "canary"}}}
+	r.config.Waves.Stages = []fleet.Stage{{Name: "all", Select: labels.Everything(), AtOnce: 1}}
+	world.push(r.fleet("1"))
+	world.pass()
+	r.specs["a"] = spec{Version: "v1.34.1", Ring: "canary", Variant: "a"}
+	world.push(r.fleet("2"))
+	r.specs["a"] = spec{Version: "v1.36.0", Ring: "canary", Variant: "a"}
+	p := preview.New(preview.Options{Fleet: r.fleet("3"), Status: world.recorded(nil), Scope: scope.All})
+	if len(p.Problems) != 1 || !strings.Contains(p.Problems[0].Message, "v1.36.0") || len(p.Desired()) != 0 {
+		t.Errorf("problems %v, planned %v", p.Problems, p.Desired())
+	}
 }
 
 func sameConfig(a, b fleet.Config) bool {

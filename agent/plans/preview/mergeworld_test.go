@@ -79,6 +79,9 @@ func (f *future) report(k fleet.Key) fleet.Report {
 	if len(is.seen.Infrastructure.Machines) > 0 {
 		r.Residence.ControlPlane = fleet.InitializedOnce
 	}
+	for _, p := range is.seen.Infrastructure.Pools {
+		r.Pools = append(r.Pools, fleet.PoolReport{Name: p.Name, Kind: fleet.MachinePoolKind, Phase: fleet.KeptPhaseRunning, Current: p.Count, Version: p.Version})
+	}
 	for _, m := range is.seen.Infrastructure.Machines {
 		r.Machines = append(r.Machines, fleet.MachineReport{Machine: m})
 	}
@@ -212,6 +215,9 @@ func (f *future) is(k fleet.Key) string {
 	}
 	for _, n := range f.there[k].seen.Workload.Nodes {
 		lines = append(lines, fmt.Sprint(n.Taints))
+	}
+	for _, p := range f.there[k].seen.Infrastructure.Pools {
+		lines = append(lines, fmt.Sprint(p.Name, p.State, p.Count, p.Version))
 	}
 	slices.Sort(lines)
 	next := ""

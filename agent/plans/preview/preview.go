@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/agent/console/output"
 	"fairlead.dev/agent/loop/desired"
 	"fairlead.dev/agent/ownership"
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/agent/plans/scope"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/forecast"
@@ -167,34 +168,23 @@ func (p *Plan) Look(ctx context.Context, looker Looker) error {
 	for _, k := range p.desired.Orphans {
 		p.Orphans = append(p.Orphans, k.String())
 		if !slices.Contains(p.o.Status.Fleet.Orphans, k) {
-			p.Changes = append(p.Changes, Change{Change: LeaveCluster, Cluster: k.String(), Reason: "the cluster was removed from Git: it stays, and Fairlead does not manage it"})
+			p.Changes = append(p.Changes, Change{Change: document.LeaveCluster, Cluster: k.String(), Reason: "the cluster was removed from Git: it stays, and Fairlead does not manage it"})
 		}
 	}
 	p.care()
-	p.sort()
+	document.Sort(p.Changes)
 	return nil
-}
-
-// sort puts what ends a promise first.
-func (p *Plan) sort() {
-	place := func(c Change) int {
-		if i := Ending(c.Change); i >= 0 {
-			return i
-		}
-		return len(endings())
-	}
-	slices.SortStableFunc(p.Changes, func(a, b Change) int { return place(a) - place(b) })
 }
 
 // care adds the clusters that Fairlead forgets, and those that it looks after again.
 func (p *Plan) care() {
 	for _, c := range p.desired.Clusters {
 		if slices.Contains(p.o.Status.Fleet.Orphans, c.Key) {
-			p.Changes = append(p.Changes, Change{Change: ChangeSetting, Cluster: c.Key.String(), Reason: "the cluster is in Git again: Fairlead looks after it"})
+			p.Changes = append(p.Changes, Change{Change: document.ChangeSetting, Cluster: c.Key.String(), Reason: "the cluster is in Git again: Fairlead looks after it"})
 		}
 		last, known := p.o.Status.Cluster(c.Key)
 		if c.Abandon && known && last.Report.Phase != fleet.PhaseAbandoned {
-			p.Changes = append(p.Changes, Change{Change: AbandonCluster, Cluster: c.Key.String(), Reason: "Git says so: the cluster stays, and Fairlead does not manage it"})
+			p.Changes = append(p.Changes, Change{Change: document.AbandonCluster, Cluster: c.Key.String(), Reason: "Git says so: the cluster stays, and Fairlead does not manage it"})
 		}
 	}
 }
@@ -242,9 +232,6 @@ func (p *Plan) add(k fleet.Key, r result) {
 	}
 }
 
-// moveFleet is what a change of the agent's home is called.
-const moveFleet = "move fleet"
-
 // move adds the way of the fleet to the home that fleet.yaml names.
 func (p *Plan) move() {
 	home, now := p.o.Fleet.Config.Home, p.o.Status.Owner
@@ -258,7 +245,7 @@ func (p *Plan) move() {
 	}
 	from := cmp.Or(now.Agent, "the agent that claims the fleet")
 	p.Changes = append(p.Changes, Change{
-		Change: moveFleet, Cluster: home.Cluster.String(),
+		Change: document.MoveFleet, Cluster: home.Cluster.String(),
 		Reason: fmt.Sprintf("fleet.yaml names it as home: %s hands the fleet over to %s once the cluster is provisioned; no machine changes", from, to),
 	})
 }

@@ -3,11 +3,9 @@ package preview
 import (
 	"strings"
 
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/fleet"
 )
-
-// ConfigFile is in the place of a cluster where a change is of the whole fleet.
-const ConfigFile = "fleet.yaml"
 
 // settings returns what of fleet.yaml changes from was to is, with the fields as the file has them.
 func settings(was, is *fleet.Config) []Change {
@@ -43,31 +41,31 @@ func endingOfSetting(d difference, was, is *fleet.Config) string {
 	switch top, rest, _ := strings.Cut(d.field, "."); top {
 	case "escrow":
 		if rest == "recipients" && gone || len(is.Escrow.Recipients) == 0 {
-			return ChangeSetting
+			return document.ChangeSetting
 		}
-		return ShareSecrets
+		return document.ShareSecrets
 	case "home":
 		if rest == "cluster" && is.Home.Declared() {
-			return ShareSecrets
+			return document.ShareSecrets
 		}
 	case "drift":
 		if now := effective("", is); now != string(fleet.DriftCorrect) && (d.from == "" || d.from == string(fleet.DriftCorrect)) {
-			return ReduceRepairs
+			return document.ReduceRepairs
 		}
 	case "prune":
 		if d.to == "true" || rest == "limit" && is.Prune.Enabled && number(d.to) > number(d.from) {
-			return EndProtection
+			return document.EndProtection
 		}
 	case "waves":
 		if loosens(d, rest, &was.Waves) {
-			return LoosenRollout
+			return document.LoosenRollout
 		}
 	case "pullRequests":
 		if weakens(d, rest) {
-			return WeakenPolicy
+			return document.WeakenPolicy
 		}
 	}
-	return ChangeSetting
+	return document.ChangeSetting
 }
 
 // loosens reports whether stages, windows and freezes may hold less back with a difference. What

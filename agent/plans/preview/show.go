@@ -6,31 +6,20 @@ import (
 	"io"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"fairlead.dev/agent/console/output"
-	"fairlead.dev/reconcile/forecast"
+	"fairlead.dev/agent/plans/document"
 )
 
 // Write writes the plan to w.
 func (p *Plan) Write(w io.Writer, form output.Format) error {
-	t := output.Table{Header: []string{"", "CHANGE", "CLUSTER", "POOL", "MACHINE", "REASON"}}
-	for _, c := range p.Changes {
-		machine := c.Machine
-		if c.By != "" {
-			machine += " → " + c.By
-		}
-		machine = cmp.Or(c.Addon, c.Host, machine)
-		t.Add(sign(forecast.ChangeKind(c.Change)), c.Change, cmp.Or(c.Cluster, ConfigFile), c.Pool, machine, c.Reason)
-	}
+	t := document.Table(p.Changes)
 	switch form {
 	case output.FormatJSON, output.FormatYAML:
 		return t.Write(w, form, p)
 	case output.FormatMarkdown:
-		return p.markdown(w, &t)
+		return p.markdown(w, t)
 	}
 	if len(p.Changes) > 0 {
-		t.Style = changeStyle
 		if err := t.Text(w); err != nil {
 			return err
 		}
@@ -84,69 +73,16 @@ func (p *Plan) remarks() []string {
 	return lines
 }
 
-// summary counts the changes: "create 3 machines, replace 2 machines".
+// summary counts the changes: "replace 2 machines, create 3 machines".
 func (p *Plan) summary() string {
-	counts := make(map[string]int)
-	for _, c := range p.Changes {
-		counts[c.Change]++
-	}
-	var parts []string
-	for _, k := range []struct {
-		kind       forecast.ChangeKind
-		verb, noun string
-	}{
-		{forecast.CreateCluster, "create", "cluster"},
-		{forecast.DeleteCluster, "delete", "cluster"},
-		{forecast.CreateMachine, "create", "machine"},
-		{forecast.ReplaceMachine, "replace", "machine"},
-		{forecast.DeleteMachine, "delete", "machine"},
-		{forecast.RebootMachine, "reboot", "machine"},
-		{forecast.UpdateNode, "update", "node"},
-		{forecast.UpdateShared, "update", "infrastructure"},
-		{forecast.CreatePool, "create", "pool"},
-		{forecast.UpdatePool, "update", "pool"},
-		{forecast.DeletePool, "delete", "pool"},
-		{forecast.PrepareHost, "prepare", "host"},
-		{forecast.ApplyResources, "apply", "addon"},
-		{forecast.PruneResources, "prune", "addon"},
-		{forecast.InstallRelease, "install", "release"},
-		{forecast.UpgradeRelease, "upgrade", "release"},
-		{forecast.UninstallRelease, "remove", "release"},
-	} {
-		if n := counts[string(k.kind)]; n > 0 {
-			parts = append(parts, k.verb+" "+output.Count(n, k.noun))
-		}
-	}
-	if counts[moveFleet] > 0 {
-		parts = append(parts, "move the fleet")
-	}
-	parts = Headline(counts, parts...)
+	text := document.Summary(p.Changes)
 	switch {
+	case len(p.Errors) > 0 && text != "":
+		return text + ", not everything could be looked at"
 	case len(p.Errors) > 0:
-		parts = append(parts, "not everything could be looked at")
-	case len(parts) == 0:
-		return "nothing to do"
+		return "not everything could be looked at"
 	}
-	return strings.Join(parts, ", ")
-}
-
-func sign(k forecast.ChangeKind) string {
-	if EndsPromise(string(k)) {
-		return "!"
-	}
-	switch k {
-	case forecast.CreateCluster, forecast.CreateMachine, forecast.CreatePool, forecast.InstallRelease:
-		return "+"
-	case forecast.DeleteCluster, forecast.DeleteMachine, forecast.DeletePool, forecast.PruneResources, forecast.UninstallRelease:
-		return "-"
-	}
-	return "~"
-}
-
-// changeStyle colours a row of the plan.
-func changeStyle(row []string) lipgloss.Style {
-	colours := map[string]string{"+": "2", "-": "1", "~": "3", "!": "1"}
-	return lipgloss.NewStyle().Foreground(lipgloss.Color(colours[row[0]]))
+	return cmp.Or(text, "nothing to do")
 }
 
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }

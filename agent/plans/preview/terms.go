@@ -8,68 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"fairlead.dev/agent/console/output"
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/fleet"
 )
-
-// The kinds of changes that end a promise, and of what else a revision changes though no machine
-// changes for it now.
-const (
-	ShareSecrets   = "share secrets"       // somebody else can read secrets, or they are kept elsewhere
-	AbandonCluster = "abandon cluster"     // Fairlead forgets the cluster, which stays as it is
-	LeaveCluster   = "leave cluster alone" // it vanishes from Git, and nothing is done to it
-	StopManaging   = "stop managing"       // a part of a cluster, for a time or for good
-	ReduceRepairs  = "reduce repairs"
-	EndProtection  = "end protection"
-	LoosenRollout  = "loosen rollout" // stages, windows and freezes hold less back
-	WeakenPolicy   = "weaken policy"  // plans of pull requests fail less often, or are of fewer
-	ChangeSetting  = "change setting"
-)
-
-// endings are the kinds that end a promise, with the words for so many of them, in the order in which
-// people learn of them.
-func endings() []struct{ kind, verb, noun, after string } {
-	return []struct{ kind, verb, noun, after string }{
-		{ShareSecrets, "share secrets by", "change", ""},
-		{AbandonCluster, "abandon", "cluster", ""},
-		{LeaveCluster, "leave", "cluster", " alone"},
-		{StopManaging, "stop managing", "thing", ""},
-		{ReduceRepairs, "reduce repairs by", "change", ""},
-		{EndProtection, "end", "protection", ""},
-		{LoosenRollout, "loosen the rollout by", "change", ""},
-		{WeakenPolicy, "weaken the policy by", "change", ""},
-	}
-}
-
-// EndsPromise reports whether a change of that kind ends a promise: that something is managed, repaired
-// or protected, or who can read it.
-func EndsPromise(kind string) bool { return Ending(kind) >= 0 }
-
-// Ending returns the place of a kind among those that end a promise, the most harmful first; negative:
-// it ends none.
-func Ending(kind string) int {
-	for i, e := range endings() {
-		if e.kind == kind {
-			return i
-		}
-	}
-	return -1
-}
-
-// Headline returns the words of a summary: what ends a promise, then others, then what else changes.
-func Headline(counts map[string]int, others ...string) []string {
-	var parts []string
-	for _, e := range endings() {
-		if n := counts[e.kind]; n > 0 {
-			parts = append(parts, e.verb+" "+output.Count(n, e.noun)+e.after)
-		}
-	}
-	parts = append(parts, others...)
-	if n := counts[ChangeSetting]; n > 0 {
-		parts = append(parts, "change "+output.Count(n, "setting"))
-	}
-	return parts
-}
 
 // ofGit says why a plan tells nothing of a field of a Cluster or a Pool that changes: by path, as a
 // differ has it.
@@ -133,7 +74,7 @@ func terms(before, after *fleet.Cluster, was, is *fleet.Config, changes []Change
 	for _, pool := range after.Pools() {
 		old, ok := before.Pool(pool.Name)
 		if !ok {
-			l.add(string(pool.Name), ChangeSetting, difference{field: "pool", to: string(pool.Name)}, true)
+			l.add(string(pool.Name), document.ChangeSetting, difference{field: "pool", to: string(pool.Name)}, true)
 			continue
 		}
 		each := differ{skip: func(field string) bool { return field == "name" || ofGit(field) != "" }, opaque: opaque}
@@ -143,7 +84,7 @@ func terms(before, after *fleet.Cluster, was, is *fleet.Config, changes []Change
 	}
 	for _, old := range before.Pools() {
 		if _, ok := after.Pool(old.Name); !ok {
-			l.add(string(old.Name), ChangeSetting, difference{field: "pool", from: string(old.Name)}, true)
+			l.add(string(old.Name), document.ChangeSetting, difference{field: "pool", from: string(old.Name)}, true)
 		}
 	}
 	return l.changes(func(pool string) bool { return tells(changes, l.cluster, pool) })
@@ -177,7 +118,7 @@ func (l *ledger) add(pool, kind string, d difference, told bool) {
 func (l *ledger) changes(forecast func(pool string) bool) []Change {
 	var out []Change
 	for _, one := range l.lines {
-		if one.told && one.kind == ChangeSetting && forecast(one.pool) {
+		if one.told && one.kind == document.ChangeSetting && forecast(one.pool) {
 			continue
 		}
 		i := slices.IndexFunc(out, func(c Change) bool { return c.Change == one.kind && c.Pool == one.pool })
@@ -195,44 +136,44 @@ func endingOf(d difference, before, after *fleet.Cluster, was, is *fleet.Config)
 	switch top, _, _ := strings.Cut(strings.ReplaceAll(d.field, "[", "."), "."); top {
 	case "abandon":
 		if after.Abandon {
-			return AbandonCluster
+			return document.AbandonCluster
 		}
 	case "paused":
 		if after.Paused {
-			return StopManaging
+			return document.StopManaging
 		}
 	case "suspension":
 		if after.Suspension != nil {
-			return StopManaging
+			return document.StopManaging
 		}
 	case "forgetPlaces":
 		if d.to != "" {
-			return StopManaging
+			return document.StopManaging
 		}
 	case "protect", "leaveExternal":
 		if d.to == "false" {
-			return EndProtection
+			return document.EndProtection
 		}
 	case "allowVersion":
 		if d.to != "" {
-			return EndProtection
+			return document.EndProtection
 		}
 	case "drift":
 		if d.from == string(fleet.DriftCorrect) {
-			return ReduceRepairs
+			return document.ReduceRepairs
 		}
 	case "healthChecks":
 		if d.from != "" || d.opaque {
-			return ReduceRepairs
+			return document.ReduceRepairs
 		}
 	case "rolloutRelease":
 		if after.RolloutRelease == fleet.ReleaseNow || after.RolloutRelease == fleet.ReleaseApprove {
-			return LoosenRollout
+			return document.LoosenRollout
 		}
 	case "labels":
 		return endingOfLabels(before, after, was, is)
 	}
-	return ChangeSetting
+	return document.ChangeSetting
 }
 
 // endingOfLabels says what a cluster leaves with other labels: a freeze, a window, a stage, or a group
@@ -250,15 +191,15 @@ func endingOfLabels(before, after *fleet.Cluster, was, is *fleet.Config) string 
 		case slices.ContainsFunc(c.Waves.Freezes, func(f fleet.Freeze) bool { return leaves(f.Select) }),
 			slices.ContainsFunc(c.Waves.Windows, func(w fleet.Window) bool { return leaves(w.Select) }),
 			slices.ContainsFunc(stages, func(s fleet.Stage) bool { return leaves(s.Select) }):
-			return LoosenRollout
+			return document.LoosenRollout
 		}
 		for _, g := range c.PullRequests.Fail.Groups {
 			if s, err := labels.Parse(g.Selector); err == nil && leaves(s) {
-				return WeakenPolicy
+				return document.WeakenPolicy
 			}
 		}
 	}
-	return ChangeSetting
+	return document.ChangeSetting
 }
 
 // endingOfPool returns the kind of a difference between two definitions of a pool.
@@ -266,16 +207,16 @@ func endingOfPool(d difference) string {
 	switch d.field {
 	case "paused", "skipKubeProxy", "skipCoreDNS":
 		if d.to == "true" {
-			return StopManaging
+			return document.StopManaging
 		}
 	case "maxRemediations", "certificatesExpiryDays", "remediation.maxRetry":
 		if from, to := number(d.from), number(d.to); d.to != "" && to >= 0 && (from < 0 || to < from) {
-			return ReduceRepairs
+			return document.ReduceRepairs
 		}
 	case "remediation.retryPeriodSeconds", "remediation.minHealthyPeriodSeconds":
-		return ReduceRepairs
+		return document.ReduceRepairs
 	}
-	return ChangeSetting
+	return document.ChangeSetting
 }
 
 // number returns the number that a text is, a length of time in seconds; without one: negative, which

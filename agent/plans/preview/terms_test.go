@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/agent/plans/scope"
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/window"
@@ -198,45 +199,45 @@ func TestWhatEndsAPromise(t *testing.T) {
 		change  func(c *fleet.Cluster)
 		want    string
 	}{
-		"a recipient of the escrow": {is: fleet.Config{Escrow: fleet.Escrow{Recipients: []string{"age1x"}}}, want: ShareSecrets},
+		"a recipient of the escrow": {is: fleet.Config{Escrow: fleet.Escrow{Recipients: []string{"age1x"}}}, want: document.ShareSecrets},
 		"the escrow is elsewhere": {
 			was:  fleet.Config{Escrow: fleet.Escrow{Recipients: []string{"age1x"}, Repository: "https://git.example.com/x"}},
 			is:   fleet.Config{Escrow: fleet.Escrow{Recipients: []string{"age1x"}, Repository: "https://evil.example.com/x"}},
-			want: ShareSecrets,
+			want: document.ShareSecrets,
 		},
-		"another home":                  {is: fleet.Config{Home: fleet.Home{Cluster: fleet.Key{Namespace: "prod", Name: "a"}}}, want: ShareSecrets},
-		"a freeze is lifted":            {was: fleet.Config{Waves: frozen}, want: LoosenRollout},
-		"a freeze is added":             {is: fleet.Config{Waves: frozen}, want: ChangeSetting},
-		"a stage goes":                  {was: fleet.Config{Waves: fleet.Waves{Stages: []fleet.Stage{{Name: "canary", Select: labels.Everything()}}}}, want: LoosenRollout},
-		"less soak":                     {was: staged(fleet.Stage{Soak: time.Hour}), is: staged(fleet.Stage{Soak: time.Minute}), want: LoosenRollout},
-		"more soak":                     {was: staged(fleet.Stage{Soak: time.Minute}), is: staged(fleet.Stage{Soak: time.Hour}), want: ChangeSetting},
-		"no approval any more":          {was: staged(fleet.Stage{Approval: true}), is: staged(fleet.Stage{}), want: LoosenRollout},
-		"fewer approvals":               {was: staged(fleet.Stage{Approvals: 2}), is: staged(fleet.Stage{Approvals: 1}), want: LoosenRollout},
-		"more approvals":                {was: staged(fleet.Stage{}), is: staged(fleet.Stage{Approvals: 2}), want: ChangeSetting},
-		"one more reviewer":             {was: staged(fleet.Stage{}), is: staged(fleet.Stage{Reviewers: []string{"mallory"}}), want: LoosenRollout},
-		"all at once":                   {was: staged(fleet.Stage{AtOnce: 1}), is: staged(fleet.Stage{}), want: LoosenRollout},
-		"clusters that vanish go":       {is: fleet.Config{Prune: fleet.Prune{Enabled: true}}, want: EndProtection},
-		"drift stays":                   {is: fleet.Config{Drift: fleet.DriftIgnore}, want: ReduceRepairs},
-		"deleted clusters pass":         {was: fleet.Config{PullRequests: fleet.PullRequests{Fail: fleet.PlanPolicy{DeletedClusters: true}}}, want: WeakenPolicy},
-		"forks are planned":             {is: fleet.Config{PullRequests: fleet.PullRequests{Forks: true}}, want: WeakenPolicy},
-		"more machines":                 {was: limited(5), is: limited(50), want: WeakenPolicy},
-		"fewer machines":                {was: limited(50), is: limited(5), want: ChangeSetting},
-		"abandoned":                     {change: func(c *fleet.Cluster) { c.Abandon = true }, want: AbandonCluster},
-		"paused":                        {change: func(c *fleet.Cluster) { c.Paused = true }, want: StopManaging},
-		"suspended":                     {change: func(c *fleet.Cluster) { c.Suspension = &fleet.Suspension{} }, want: StopManaging},
-		"a pool is paused":              {change: func(c *fleet.Cluster) { c.Workers[0].Paused = true }, want: StopManaging},
-		"kube-proxy is somebody else's": {change: func(c *fleet.Cluster) { c.ControlPlane.SkipKubeProxy = true }, want: StopManaging},
-		"places are forgotten":          {change: func(c *fleet.Cluster) { c.ForgetPlaces = []string{"x"} }, want: StopManaging},
-		"a health check goes":           {change: func(c *fleet.Cluster) { c.HealthChecks = nil }, want: ReduceRepairs},
-		"fewer remediations":            {change: func(c *fleet.Cluster) { c.Workers[0].MaxRemediations = 0 }, want: ReduceRepairs},
-		"a version may be skipped":      {change: func(c *fleet.Cluster) { c.AllowVersion = "v1.40.0" }, want: EndProtection},
-		"released":                      {change: func(c *fleet.Cluster) { c.RolloutRelease = fleet.ReleaseNow }, want: LoosenRollout},
-		"relabelled out of a freeze":    {was: fleet.Config{Waves: frozen}, is: fleet.Config{Waves: frozen}, change: func(c *fleet.Cluster) { c.Labels = nil }, want: LoosenRollout},
-		"another label":                 {change: func(c *fleet.Cluster) { c.Labels = map[string]string{"ring": "prod", "x": "y"} }, want: ChangeSetting},
-		"a bound of drains":             {change: func(c *fleet.Cluster) { c.Workers[0].NodeDrainTimeoutSeconds = 1 }, want: ChangeSetting},
+		"another home":                  {is: fleet.Config{Home: fleet.Home{Cluster: fleet.Key{Namespace: "prod", Name: "a"}}}, want: document.ShareSecrets},
+		"a freeze is lifted":            {was: fleet.Config{Waves: frozen}, want: document.LoosenRollout},
+		"a freeze is added":             {is: fleet.Config{Waves: frozen}, want: document.ChangeSetting},
+		"a stage goes":                  {was: fleet.Config{Waves: fleet.Waves{Stages: []fleet.Stage{{Name: "canary", Select: labels.Everything()}}}}, want: document.LoosenRollout},
+		"less soak":                     {was: staged(fleet.Stage{Soak: time.Hour}), is: staged(fleet.Stage{Soak: time.Minute}), want: document.LoosenRollout},
+		"more soak":                     {was: staged(fleet.Stage{Soak: time.Minute}), is: staged(fleet.Stage{Soak: time.Hour}), want: document.ChangeSetting},
+		"no approval any more":          {was: staged(fleet.Stage{Approval: true}), is: staged(fleet.Stage{}), want: document.LoosenRollout},
+		"fewer approvals":               {was: staged(fleet.Stage{Approvals: 2}), is: staged(fleet.Stage{Approvals: 1}), want: document.LoosenRollout},
+		"more approvals":                {was: staged(fleet.Stage{}), is: staged(fleet.Stage{Approvals: 2}), want: document.ChangeSetting},
+		"one more reviewer":             {was: staged(fleet.Stage{}), is: staged(fleet.Stage{Reviewers: []string{"mallory"}}), want: document.LoosenRollout},
+		"all at once":                   {was: staged(fleet.Stage{AtOnce: 1}), is: staged(fleet.Stage{}), want: document.LoosenRollout},
+		"clusters that vanish go":       {is: fleet.Config{Prune: fleet.Prune{Enabled: true}}, want: document.EndProtection},
+		"drift stays":                   {is: fleet.Config{Drift: fleet.DriftIgnore}, want: document.ReduceRepairs},
+		"deleted clusters pass":         {was: fleet.Config{PullRequests: fleet.PullRequests{Fail: fleet.PlanPolicy{DeletedClusters: true}}}, want: document.WeakenPolicy},
+		"forks are planned":             {is: fleet.Config{PullRequests: fleet.PullRequests{Forks: true}}, want: document.WeakenPolicy},
+		"more machines":                 {was: limited(5), is: limited(50), want: document.WeakenPolicy},
+		"fewer machines":                {was: limited(50), is: limited(5), want: document.ChangeSetting},
+		"abandoned":                     {change: func(c *fleet.Cluster) { c.Abandon = true }, want: document.AbandonCluster},
+		"paused":                        {change: func(c *fleet.Cluster) { c.Paused = true }, want: document.StopManaging},
+		"suspended":                     {change: func(c *fleet.Cluster) { c.Suspension = &fleet.Suspension{} }, want: document.StopManaging},
+		"a pool is paused":              {change: func(c *fleet.Cluster) { c.Workers[0].Paused = true }, want: document.StopManaging},
+		"kube-proxy is somebody else's": {change: func(c *fleet.Cluster) { c.ControlPlane.SkipKubeProxy = true }, want: document.StopManaging},
+		"places are forgotten":          {change: func(c *fleet.Cluster) { c.ForgetPlaces = []string{"x"} }, want: document.StopManaging},
+		"a health check goes":           {change: func(c *fleet.Cluster) { c.HealthChecks = nil }, want: document.ReduceRepairs},
+		"fewer remediations":            {change: func(c *fleet.Cluster) { c.Workers[0].MaxRemediations = 0 }, want: document.ReduceRepairs},
+		"a version may be skipped":      {change: func(c *fleet.Cluster) { c.AllowVersion = "v1.40.0" }, want: document.EndProtection},
+		"released":                      {change: func(c *fleet.Cluster) { c.RolloutRelease = fleet.ReleaseNow }, want: document.LoosenRollout},
+		"relabelled out of a freeze":    {was: fleet.Config{Waves: frozen}, is: fleet.Config{Waves: frozen}, change: func(c *fleet.Cluster) { c.Labels = nil }, want: document.LoosenRollout},
+		"another label":                 {change: func(c *fleet.Cluster) { c.Labels = map[string]string{"ring": "prod", "x": "y"} }, want: document.ChangeSetting},
+		"a bound of drains":             {change: func(c *fleet.Cluster) { c.Workers[0].NodeDrainTimeoutSeconds = 1 }, want: document.ChangeSetting},
 		"taints of a pool without nodes": {change: func(c *fleet.Cluster) {
 			c.Workers[0].Taints = []clusterv1.MachineTaint{{Effect: corev1.TaintEffectNoExecute}}
-		}, want: ChangeSetting},
+		}, want: document.ChangeSetting},
 	} {
 		if c.change == nil {
 			c.change = func(*fleet.Cluster) {}
@@ -252,7 +253,7 @@ func TestWhatEndsAPromise(t *testing.T) {
 	}
 	before, after := pair(func(c *fleet.Cluster) { c.Protect = false })
 	before.Protect = true
-	if got := told(fleet.Config{}, fleet.Config{}, before, after); len(got) != 1 || got[0].Change != EndProtection {
+	if got := told(fleet.Config{}, fleet.Config{}, before, after); len(got) != 1 || got[0].Change != document.EndProtection {
 		t.Errorf("protection ends: the plan tells %+v", got)
 	}
 }

@@ -1,50 +1,30 @@
 package pullrequests
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"fairlead.dev/agent/console/output"
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/agent/plans/preview"
 	"fairlead.dev/fleet"
-	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/sources/status"
 )
 
-// A document is what is said of a merge.
-type document struct {
-	changes []status.PlannedChange // what it changes, destruction first
-	// pending is what comes without it, too, and withdrawn what comes only without it.
-	pending, withdrawn []status.PlannedChange
-
-	fleet    fleet.ID // that it is of; empty: no other one is in the repository
-	stands   string   // why a merge brings more than the plan has; empty: it does not
-	failures []string // of the policy, sorted
-	accepted string   // who accepted them all the same; empty: nobody
-	problems []string // what of the merge cannot be used
-	errors   []string // what could not be looked at
-	remarks  []string
-}
-
-// documentOf returns what after has that before does not. If apart, errors of infrastructure are told by
-// their kind alone.
-func documentOf(before, after *preview.Plan, apart bool) document {
+// compared adds to out what after has that before does not. If apart, errors of infrastructure are told by
+// their kind alone. Stands says why a merge brings more than the plan has; empty: it does not.
+func compared(out status.Plan, before, after *preview.Plan, apart bool, stands string) status.Plan {
 	since := after.Since(before)
-	d := document{pending: planned(since.Pending), withdrawn: planned(since.Withdrawn), changes: planned(since.Added)}
-	slices.SortStableFunc(d.changes, func(a, b status.PlannedChange) int {
-		if w := weight(a) - weight(b); w != 0 {
-			return w
-		}
-		return strings.Compare(a.Cluster, b.Cluster)
-	})
+	out.Changes, out.Pending, out.Withdrawn = planned(since.Added), document.Parts(planned(since.Pending)), document.Parts(planned(since.Withdrawn))
+	document.SortByLoss(out.Changes)
 	had := make(map[string]bool)
 	for _, p := range before.Problems {
 		had[p.Unplaced()] = true
 	}
 	for _, p := range after.Problems {
 		if !had[p.Unplaced()] {
-			d.problems = append(d.problems, p.String())
+			out.Problems = append(out.Problems, p.String())
 		}
 	}
 	for _, u := range after.Unseen {
@@ -52,26 +32,25 @@ func documentOf(before, after *preview.Plan, apart bool) document {
 		if apart && fleet.KindOf(u.Err) != fleet.Invalid {
 			why = fmt.Sprintf("cannot look at %s (%s): see the log of the agent", u.Cluster, fleet.KindOf(u.Err))
 		}
-		d.errors = append(d.errors, why)
+		out.Errors = append(out.Errors, why)
 	}
-	slices.Sort(d.errors)
+	slices.Sort(out.Errors)
 	for _, r := range after.Rollouts {
-		d.remarks = append(d.remarks, "rolls: "+r.String())
+		out.Remarks = append(out.Remarks, "rolls: "+r.String())
 	}
 	for _, t := range after.Turns {
 		if !slices.Contains(before.Turns, t) {
-			d.remarks = append(d.remarks, "turn: "+fleet.StableText(t.String()))
+			out.Remarks = append(out.Remarks, "turn: "+fleet.StableText(t.String()))
 		}
 	}
 	for _, n := range after.Notes {
-		d.remarks = append(d.remarks, fleet.StableText(n))
+		out.Remarks = append(out.Remarks, fleet.StableText(n))
 	}
-	return d
-}
-
-// words returns what is said beside the changes, for programs.
-func (d document) words() status.PlanWords {
-	return status.PlanWords{Failures: d.failures, Accepted: d.accepted, Problems: d.problems, Errors: d.errors, Remarks: d.remarks}
+	out.Headline = headline(out, len(since.Withdrawn))
+	if stands != "" {
+		out.Headline = stands + "; by the plan: " + out.Headline
+	}
+	return out
 }
 
 // planned returns changes as they are recorded.
@@ -83,73 +62,23 @@ func planned(list []preview.Change) []status.PlannedChange {
 	return out
 }
 
-// weight orders changes: what ends a promise comes first, then what is lost.
-func weight(c status.PlannedChange) int {
-	if i := preview.Ending(c.Change); i >= 0 {
-		return i - preview.Ending(preview.WeakenPolicy) - 1
-	}
-	order := []forecast.ChangeKind{
-		forecast.DeleteCluster, forecast.DeleteMachine, forecast.DeletePool, forecast.ReplaceMachine, forecast.UninstallRelease, forecast.PruneResources,
-		forecast.RebootMachine, forecast.UpdatePool, forecast.UpdateShared, forecast.UpdateNode, forecast.CreateCluster, forecast.CreateMachine, forecast.CreatePool,
-	}
-	if i := slices.Index(order, forecast.ChangeKind(c.Change)); i >= 0 {
-		return i
-	}
-	return len(order)
-}
-
-// of returns how many changes are of a kind.
-func (d document) of(k forecast.ChangeKind) (n int) {
-	for _, c := range d.changes {
-		if c.Change == string(k) {
-			n++
+// headline says in one line what p changes.
+func headline(p status.Plan, withdrawn int) string {
+	text := document.Summary(p.Changes)
+	add := func(more string) {
+		if text != "" {
+			text += ", "
 		}
+		text += more
 	}
-	return n
-}
-
-// summary counts the changes: "delete 1 cluster, create 3 machines".
-func (d document) summary() string {
-	var parts []string
-	counts := make(map[string]int)
-	rest := 0
-	for _, c := range d.changes {
-		if counts[c.Change]++; !preview.EndsPromise(c.Change) && c.Change != preview.ChangeSetting {
-			rest++
-		}
-	}
-	for _, k := range []struct {
-		kind       forecast.ChangeKind
-		verb, noun string
-	}{
-		{forecast.DeleteCluster, "delete", "cluster"},
-		{forecast.DeleteMachine, "delete", "machine"},
-		{forecast.DeletePool, "delete", "pool"},
-		{forecast.ReplaceMachine, "replace", "machine"},
-		{forecast.UpdatePool, "update", "pool"},
-		{forecast.CreateCluster, "create", "cluster"},
-		{forecast.CreateMachine, "create", "machine"},
-		{forecast.CreatePool, "create", "pool"},
-	} {
-		if n := d.of(k.kind); n > 0 {
-			parts = append(parts, k.verb+" "+output.Count(n, k.noun))
-			rest -= n
-		}
-	}
-	if rest > 0 {
-		parts = append(parts, "update "+output.Count(rest, "other thing"))
-	}
-	parts = preview.Headline(counts, parts...)
-	if n := len(d.withdrawn); n > 0 {
-		parts = append(parts, "withdraw "+output.Count(n, "change"))
+	if withdrawn > 0 {
+		add("withdraw " + output.Count(withdrawn, "change"))
 	}
 	switch {
-	case len(d.errors) > 0:
-		parts = append(parts, "not everything could be looked at")
-	case len(parts) == 0 && len(d.problems) > 0:
-		return output.Count(len(d.problems), "problem")
-	case len(parts) == 0:
-		return "nothing to do"
+	case len(p.Errors) > 0:
+		add("not everything could be looked at")
+	case text == "" && len(p.Problems) > 0:
+		return output.Count(len(p.Problems), "problem")
 	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(text, "nothing to do")
 }

@@ -18,10 +18,10 @@ func TestPlanOfFormerVersion(t *testing.T) {
 	w.propose(1, after)
 	w.settled(t, w.start())
 	p := w.plans[1]
-	p.Said, p.Comment = status.PlanWords{}, "" // it wrote neither
+	p.Errors, p.Headline, p.Comment = nil, "", "" // it wrote none of them
 	w.plans[1] = p
 	w.settled(t, w.start())
-	if len(w.plans[1].Said.Errors) == 0 {
+	if len(w.plans[1].Errors) == 0 {
 		t.Errorf("verdict %s, and programs are told no error", w.plans[1].Verdict)
 	}
 }

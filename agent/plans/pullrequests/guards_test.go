@@ -242,7 +242,7 @@ func TestOutcomeDiffers(t *testing.T) {
 	p := forge.PullRequest{Number: 1, State: forge.Merged, Head: forgetest.Hash(1), Base: "main", Result: forgetest.Hash(50)}
 	w.merged[p.Result] = sources.Merged{Digest: "sha1:t", Contained: true}
 	o, err := q.outcome(t.Context(), &poll{base: base}, p, plan)
-	if err != nil || !o.done || len(o.differs) != 1 || !strings.Contains(o.differs[0], "a later head") {
+	if err != nil || !o.Done || len(o.Differs) != 1 || !strings.Contains(o.Differs[0], "a later head") {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

@@ -1,13 +1,16 @@
 package pullrequests
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
@@ -39,11 +42,10 @@ type job struct {
 	err  error
 }
 
-// made is a plan with what is said in it.
+// made is a plan, and what it was made with.
 type made struct {
 	status.Plan
 
-	said  document
 	facts string // what was known of its clusters
 }
 
@@ -223,7 +225,7 @@ func (q *PullRequests) collect(t *poll, j *job) {
 		q.p.Log.Warn("cannot plan a proposal, retrying", "proposal", j.p.name(), "head", j.p.Head, "error", j.err)
 		k.planning.failed(j.p.Head)
 		k.merged = false
-		k.key, k.failed = "", failure{j.p.Head, short("cannot be planned, trying again: "+fleet.StableText(j.err.Error()), forge.MaxText), j.key, time.Now()}
+		k.key, k.failed = "", failure{j.p.Head, document.Short("cannot be planned, trying again: "+fleet.StableText(j.err.Error()), forge.MaxText), j.key, time.Now()}
 		return
 	}
 	k.planning.done()
@@ -239,19 +241,18 @@ func (q *PullRequests) collect(t *poll, j *job) {
 	if !restates(k.shown, j.made) {
 		comment := k.shown.Comment
 		k.shown, k.recorded = j.made.Plan, false
-		k.shown.Comment = comment
+		k.shown.Comment, k.shown.Text = comment, document.Markdown(k.shown)
 	}
 }
 
 // restates reports whether a plan says what shown says, whatever either was planned onto.
 func restates(shown status.Plan, m made) bool {
 	again := m.Plan
-	if shown.Said.IsZero() && !again.Said.IsZero() { // a former version wrote it
-		return false
-	}
 	if (again.Tree == "") != (shown.Tree == "") || (again.Look == "") != (shown.Look == "") {
 		return false
 	}
-	again.Base, again.Tree, again.Look = shown.Base, shown.Tree, shown.Look
-	return again.Head == shown.Head && again.Verdict == shown.Verdict && again.Summary == shown.Summary && write(again, m.said, true) == shown.Text
+	again.Base, again.Tree, again.Look, again.Comment, again.Text = shown.Base, shown.Tree, shown.Look, shown.Comment, shown.Text
+	a, errA := json.Marshal(again)
+	b, errB := json.Marshal(shown)
+	return errA == nil && errB == nil && bytes.Equal(a, b) && slices.Equal(again.Clusters, shown.Clusters)
 }

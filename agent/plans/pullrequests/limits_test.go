@@ -373,8 +373,8 @@ func TestWordsOfClouds(t *testing.T) {
 		q := w.start()
 		q.p.Apart = apart
 		q.Poll(t.Context())
-		if said := w.plans[1].Said; len(said.Errors) != 1 || !strings.Contains(said.Errors[0], want) {
-			t.Errorf("programs are told %+v", said)
+		if said := w.plans[1]; len(said.Errors) != 1 || !strings.Contains(said.Errors[0], want) {
+			t.Errorf("programs are told %+v", said.Errors)
 		}
 		text := strings.Join(w.own(1), "") + w.plans[1].Text + q.failureOf(fleet.Report{Failure: "dial 10.0.0.7:6443"})
 		if !strings.Contains(text, want) || strings.Contains(text, "10.0.0.7") == apart {

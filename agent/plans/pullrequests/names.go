@@ -21,14 +21,6 @@ func (q *PullRequests) named(status string) string {
 	return status
 }
 
-// title begins a headline: two fleets may both comment on a pull request.
-func title(what string, of fleet.ID) string {
-	if of == "" {
-		return "### " + what
-	}
-	return "### " + what + " of " + span(string(of))
-}
-
 // fleetName returns the name of the fleet for titles; empty: it is alone in its repository.
 func (q *PullRequests) fleetName() fleet.ID {
 	now := q.p.Fleet.Now()

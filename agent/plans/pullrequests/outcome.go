@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/forecast"
@@ -56,15 +57,17 @@ func (q *PullRequests) report(ctx context.Context, t *poll, old status.Plan) (do
 		k.plan, k.shown, k.recorded = old, old, true
 	}
 	o, err := q.outcome(ctx, t, p, k.plan)
-	if err == nil && !o.done {
+	if err == nil && !o.Done {
 		err = q.keepBase(ctx, t, k)
 	}
 	if err != nil {
 		return false, err
 	}
-	err = q.comment(ctx, t, k, old.Number, mark(q.p.Fleet.Now().ID())+o.text(k.plan, q.fleetName()))
+	merged := k.plan
+	merged.Result, merged.Fleet = &o, q.fleetName()
+	err = q.comment(ctx, t, k, old.Number, mark(q.p.Fleet.Now().ID())+document.Markdown(merged))
 	unheard := k.commenting.failures >= maxTries
-	return o.done && (unheard || err == nil && k.commenting.failures == 0 && !k.doubtful), err
+	return o.Done && (unheard || err == nil && k.commenting.failures == 0 && !k.doubtful), err
 }
 
 // keepBase writes to the status branch what a plan that was merged was last made onto: the next process
@@ -75,6 +78,7 @@ func (q *PullRequests) keepBase(ctx context.Context, t *poll, k *known) error {
 	}
 	next := k.shown
 	next.Base, next.Tree = k.plan.Base, k.plan.Tree
+	next.Text = document.Markdown(next)
 	err := q.p.Plans.Write(ctx, t.owner, []status.Plan{next}, nil)
 	if err == nil {
 		k.shown, k.recorded = next, true
@@ -95,22 +99,14 @@ func (q *PullRequests) ended(ctx context.Context, number int) (forge.PullRequest
 	return p, err
 }
 
-// An outcome is what became of a pull request that was merged.
-type outcome struct {
-	done    bool
-	waits   []string // for what, in which cluster
-	differs []string // what is not as it was planned
-	as      []string // clusters that are as merged
-}
-
 // outcome compares what is with what was planned.
-func (q *PullRequests) outcome(ctx context.Context, t *poll, p forge.PullRequest, plan status.Plan) (outcome, error) {
-	var o outcome
-	if o.waits = q.refused(); len(o.waits) > 0 {
+func (q *PullRequests) outcome(ctx context.Context, t *poll, p forge.PullRequest, plan status.Plan) (status.PlanResult, error) {
+	var o status.PlanResult
+	if o.Waits = q.refused(); len(o.Waits) > 0 {
 		return o, nil
 	}
 	if p.Result == "" {
-		o.differs = append(o.differs, "the forge does not report the merge commit")
+		o.Differs = append(o.Differs, "the forge does not report the merge commit")
 	} else {
 		result := fleet.Revision{Ref: t.base.Ref, Digest: "sha1:" + p.Result}
 		m, err := q.merge(ctx, t, t.base, result)
@@ -118,37 +114,37 @@ func (q *PullRequests) outcome(ctx context.Context, t *poll, p forge.PullRequest
 			return o, err
 		}
 		if err != nil || !m.Contained {
-			o.waits = append(o.waits, "the agent does not follow the merge yet")
+			o.Waits = append(o.Waits, "the agent does not follow the merge yet")
 			return o, nil
 		}
 		if m, err = q.merge(ctx, t, result, result); err != nil {
 			return o, err
 		}
 		if m.Digest != plan.Tree || plan.Head != p.Head {
-			o.differs = append(o.differs, "the merge differs from the last plan: it has other changes, or a later head")
+			o.Differs = append(o.Differs, "the merge differs from the last plan: it has other changes, or a later head")
 		}
 	}
 	became := q.became(plan)
-	became.differs = append(o.differs, became.differs...)
+	became.Differs = append(o.Differs, became.Differs...)
 	return became, nil
 }
 
 // became says what became of the clusters of a plan that the base has.
-func (q *PullRequests) became(plan status.Plan) outcome {
-	var o outcome
+func (q *PullRequests) became(plan status.Plan) status.PlanResult {
+	var o status.PlanResult
 	behind := q.p.Fleet.Now().Status().Behind
-	if o.waits = q.refused(); len(o.waits) > 0 {
+	if o.Waits = q.refused(); len(o.Waits) > 0 {
 		return o
 	}
 	for _, c := range plan.Clusters {
 		if why := q.waits(c, behind); why != "" {
-			o.waits = append(o.waits, c.String()+": "+why)
+			o.Waits = append(o.Waits, c.String()+": "+why)
 			continue
 		}
-		o.as = append(o.as, c.String())
-		o.differs = append(o.differs, q.differs(c, plan.Changes)...)
+		o.AsMerged = append(o.AsMerged, c.String())
+		o.Differs = append(o.Differs, q.differs(c, plan.Changes)...)
 	}
-	o.done = len(o.waits) == 0
+	o.Done = len(o.Waits) == 0
 	return o
 }
 
@@ -226,23 +222,4 @@ func (q *PullRequests) differs(k fleet.Key, changes []status.PlannedChange) []st
 		}
 	}
 	return out
-}
-
-// text returns the comment, without the mark.
-func (o outcome) text(plan status.Plan, of fleet.ID) string {
-	var b strings.Builder
-	b.WriteString(title("Fairlead", of))
-	switch {
-	case !o.done:
-		b.WriteString(": merged, not done yet\n\n")
-	case len(o.differs) > 0:
-		b.WriteString(": done, not all as planned\n\n")
-	default:
-		b.WriteString(": done as planned\n\n")
-	}
-	list(&b, "waits: ", o.waits)
-	list(&b, "differs: ", o.differs)
-	list(&b, "as merged: ", o.as)
-	fmt.Fprintf(&b, "\nPlanned at head `%s`: %s.\n", plan.Head, span(plan.Summary))
-	return b.String()
 }

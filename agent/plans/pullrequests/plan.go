@@ -76,10 +76,9 @@ func later(before, after fleet.Fleet) []string {
 
 // unplannable returns the plan of what cannot be planned, because of the pull request itself.
 func (q *PullRequests) unplannable(out status.Plan, why string, details []string) made {
-	out.Verdict, out.Summary = string(forge.Failure), why
-	d := document{fleet: q.fleetName(), failures: []string{why}, remarks: details}
-	out.Text, out.Said = write(out, d, true), d.words()
-	return made{out, d, q.facts(nil)}
+	out.Verdict, out.Summary, out.Headline, out.Fleet = string(forge.Failure), why, why, q.fleetName()
+	out.Failures, out.Remarks = []string{why}, details
+	return made{out.Bounded(), q.facts(nil)}
 }
 
 // compare says what the fleet after a merge changes that the fleet before it does not.
@@ -108,26 +107,25 @@ func (q *PullRequests) compare(ctx context.Context, t *poll, p proposal, out sta
 	}
 	out.Look = looks.digest()
 	out.Clusters = differing(before, after, skip)
-	d := documentOf(plans[0], plans[1], q.p.Apart)
-	d.stands, d.fleet = t.stands, q.fleetName()
-	out.Changes = d.changes
-	d.failures = failures(ctx, t.config.Fail, d, out.Clusters, before, after)
-	out.Verdict = string(forge.Success)
-	out.Summary = d.headline(out)
+	out.Fleet = q.fleetName()
+	out = compared(out, plans[0], plans[1], q.p.Apart, t.stands)
+	out.Failures = failures(ctx, t.config.Fail, out, before, after)
+	out.Verdict, out.Summary = string(forge.Success), out.Headline
 	switch a, accepted := t.approved(p, fleet.ApproveChanges); {
-	case len(d.errors) > 0:
+	case len(out.Errors) > 0:
 		out.Verdict = string(forge.Error)
-	case len(d.failures) > 0 && accepted:
-		d.accepted = "accepted for this head by " + a.By
+	case len(out.Failures) > 0 && accepted:
+		out.Accepted = "accepted for this head by " + a.By
 		if a.Reason != "" {
-			d.accepted += ": " + a.Reason
+			out.Accepted += ": " + a.Reason
 		}
-	case len(d.failures) > 0:
-		out.Verdict = string(forge.Failure)
-		out.Summary = strings.Join(append(slices.DeleteFunc([]string{d.stands}, func(s string) bool { return s == "" }), "fails: "+strings.Join(d.failures, "; ")), "; ")
+	case len(out.Failures) > 0:
+		out.Verdict, out.Summary = string(forge.Failure), "fails: "+strings.Join(out.Failures, "; ")
+		if t.stands != "" {
+			out.Summary = t.stands + "; " + out.Summary
+		}
 	}
-	out.Text, out.Said = write(out, d, true), d.words()
-	return made{out, d, factsOf(out.Clusters, func(k fleet.Key) string { return known[k] })}, nil
+	return made{out.Bounded(), factsOf(out.Clusters, func(k fleet.Key) string { return known[k] })}, nil
 }
 
 // differing returns the clusters that are to be something else after a merge, or sooner or later.

@@ -10,34 +10,34 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"fairlead.dev/agent/console/output"
-	"fairlead.dev/agent/plans/preview"
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/render/rules"
+	"fairlead.dev/sources/status"
 )
 
 // A judge says what of a plan the policy does not allow.
 type judge struct {
 	policy fleet.PlanPolicy
-	d      document
+	plan   status.Plan
 	before map[string]*fleet.Cluster
 	after  map[string]*fleet.Cluster
-	about  []fleet.Key // whose definitions a merge changes, sorted
 
 	out  []string
 	seen map[string]bool
 }
 
-// failures says what of d the policy does not allow.
-func failures(ctx context.Context, policy fleet.PlanPolicy, d document, about []fleet.Key, before, after fleet.Fleet) []string {
-	j := &judge{policy: policy, d: d, before: byName(before), after: byName(after), about: about, seen: make(map[string]bool)}
+// failures says what of p the policy does not allow.
+func failures(ctx context.Context, policy fleet.PlanPolicy, p status.Plan, before, after fleet.Fleet) []string {
+	j := &judge{policy: policy, plan: p, before: byName(before), after: byName(after), seen: make(map[string]bool)}
 	j.changes()
 	j.groups()
 	if policy.VersionSkew {
 		j.versions()
 	}
-	if policy.Problems && len(d.problems) > 0 {
-		j.add("it has " + output.Count(len(d.problems), "problem"))
+	if policy.Problems && len(p.Problems) > 0 {
+		j.add("it has " + output.Count(len(p.Problems), "problem"))
 	}
 	j.rules(ctx)
 	return j.out
@@ -62,11 +62,11 @@ func (j *judge) add(text string) {
 // changes judges what is done, and how much.
 func (j *judge) changes() {
 	machines, clusters := 0, make(map[string]bool)
-	for _, c := range j.d.changes {
+	for _, c := range j.plan.Changes {
 		if c.Cluster != "" {
 			clusters[c.Cluster] = true
 		}
-		if j.policy.EndedPromises && preview.EndsPromise(c.Change) {
+		if j.policy.EndedPromises && document.EndsPromise(c.Change) {
 			j.add("it ends a promise: " + strings.TrimSpace(c.Change+" "+c.Cluster))
 		}
 		switch forecast.ChangeKind(c.Change) {
@@ -74,7 +74,7 @@ func (j *judge) changes() {
 			if j.policy.DeletedClusters {
 				j.add("it deletes cluster " + c.Cluster)
 			}
-		case preview.AbandonCluster, preview.LeaveCluster:
+		case document.AbandonCluster, document.LeaveCluster:
 			if j.policy.DeletedClusters {
 				j.add("it stops managing cluster " + c.Cluster)
 			}
@@ -120,7 +120,7 @@ func (j *judge) groups() {
 			j.add("group " + g.Name + " cannot be read")
 			continue
 		}
-		for _, c := range j.d.changes {
+		for _, c := range j.plan.Changes {
 			for _, is := range []*fleet.Cluster{j.before[c.Cluster], j.after[c.Cluster]} {
 				if is != nil && selector.Matches(labels.Set(is.Labels)) {
 					j.add("it changes " + c.Cluster + " of group " + g.Name)
@@ -134,7 +134,7 @@ func (j *judge) groups() {
 // definition.
 // Source: Kubernetes, version skew policy.
 func (j *judge) versions() {
-	for _, k := range j.about {
+	for _, k := range j.plan.Clusters {
 		before, after := j.before[k.String()], j.after[k.String()]
 		if before == nil || after == nil {
 			continue
@@ -157,11 +157,11 @@ func (j *judge) rules(ctx context.Context) {
 	if len(j.policy.Rules) == 0 {
 		return
 	}
-	plan := rules.Plan{Problems: slices.Clone(j.d.problems)}
-	for _, c := range j.d.changes {
+	plan := rules.Plan{Problems: slices.Clone(j.plan.Problems)}
+	for _, c := range j.plan.Changes {
 		plan.Changes = append(plan.Changes, rules.Change{Change: c.Change, Cluster: c.Cluster, Pool: c.Pool, Machine: c.Machine, Addon: c.Addon, Reason: c.Reason})
 	}
-	for _, k := range j.about {
+	for _, k := range j.plan.Clusters {
 		c := rules.Cluster{Name: k.String(), Namespace: k.Namespace}
 		if before := j.before[k.String()]; before != nil {
 			c.Labels, c.Is = before.Labels, before.ControlPlane.Version

@@ -7,6 +7,7 @@ import (
 
 	"fairlead.dev/agent/plans/preview"
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
 )
 
 func TestPolicy(t *testing.T) {
@@ -17,8 +18,8 @@ func TestPolicy(t *testing.T) {
 	of := func(list ...fleet.Cluster) fleet.Fleet { return fleet.Fleet{Clusters: list} }
 	before := of(cluster(a, "v1.33.5", "gold"), cluster(c, "v1.33.5", "lab"))
 	after := of(cluster(a, "v1.34.1", "lab"))
-	all := documentOf(&preview.Plan{}, &preview.Plan{Changes: sample}, false)
-	problem := document{problems: []string{"clusters/x: it is broken"}}
+	all := compared(status.Plan{}, &preview.Plan{}, &preview.Plan{Changes: sample}, false, "")
+	problem := status.Plan{Problems: []string{"clusters/x: it is broken"}}
 	rule := func(expression, message string) fleet.PlanPolicy {
 		return fleet.PlanPolicy{Rules: []fleet.PlanRule{{Name: "r", Expression: expression, Message: message}}}
 	}
@@ -27,7 +28,7 @@ func TestPolicy(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		policy fleet.PlanPolicy
-		d      document
+		plan   status.Plan
 		after  fleet.Fleet
 		want   []string
 	}{
@@ -52,7 +53,8 @@ func TestPolicy(t *testing.T) {
 		"cannot be decided":      {rule("plan.changes[99].pool == ''", ""), all, after, []string{"rule r cannot be decided: cannot decide by an expression: index out of bounds: 99"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := failures(t.Context(), c.policy, c.d, []fleet.Key{a, {Namespace: "prod", Name: "c"}}, before, c.after)
+			c.plan.Clusters = []fleet.Key{a, {Namespace: "prod", Name: "c"}}
+			got := failures(t.Context(), c.policy, c.plan, before, c.after)
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Error(d)
 			}

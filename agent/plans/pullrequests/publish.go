@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
@@ -90,7 +91,7 @@ func (q *PullRequests) publish(ctx context.Context, t *poll) error {
 			return nil
 		}
 		if err := q.setStatus(ctx, k, p, forge.Status{
-			Name: q.named(PlanStatus), Verdict: forge.Verdict(k.shown.Verdict), Text: short(fleet.PlainText(k.shown.Summary), forge.MaxText),
+			Name: q.named(PlanStatus), Verdict: forge.Verdict(k.shown.Verdict), Text: document.Short(fleet.PlainText(k.shown.Summary), forge.MaxText),
 		}); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
@@ -55,14 +56,15 @@ func (q *PullRequests) mergedRef(t *poll, p proposal) []status.Plan {
 	}
 	o := q.became(old)
 	if old.Head != p.Head {
-		o.differs = append(o.differs, "what was merged is a later head than what was planned last")
+		o.Differs = append(o.Differs, "what was merged is a later head than what was planned last")
 	}
 	now := old
-	now.Text = o.text(old, q.fleetName())
-	if now.Verdict = verdictMerged; o.done {
+	now.Result, now.Fleet = &o, q.fleetName()
+	if now.Verdict = verdictMerged; o.Done {
 		now.Verdict = verdictDone
 	}
-	if now.Text == old.Text && now.Verdict == old.Verdict {
+	now = now.Bounded()
+	if now.Text = document.Markdown(now); now.Verdict == old.Verdict && now.Text == document.Markdown(old) {
 		return nil
 	}
 	return []status.Plan{now}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fairlead.dev/agent/console/output"
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 )
@@ -65,6 +66,6 @@ func (q *PullRequests) revisionStatus(rev fleet.Revision) forge.Status {
 	case len(behind) > 0:
 		s.Verdict, s.Text = forge.Pending, "not all clusters are up to date yet"
 	}
-	s.Text = short(fleet.PlainText(s.Text), forge.MaxText)
+	s.Text = document.Short(fleet.PlainText(s.Text), forge.MaxText)
 	return s
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fairlead.dev/agent/plans/document"
 	"fairlead.dev/agent/plans/preview"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
@@ -28,15 +29,15 @@ var sample = []preview.Change{
 func TestText(t *testing.T) {
 	before := &preview.Plan{Changes: sample[4:], Orphans: []string{"prod/old"}}
 	after := &preview.Plan{Orphans: []string{"prod/e", "prod/old"}, Changes: append([]preview.Change{
-		{Change: preview.LeaveCluster, Cluster: "prod/e", Reason: "it was removed from Git"},
-		{Change: preview.ShareSecrets, Reason: "spec.escrow.recipients: add age1x"},
+		{Change: document.LeaveCluster, Cluster: "prod/e", Reason: "it was removed from Git"},
+		{Change: document.ShareSecrets, Reason: "spec.escrow.recipients: add age1x"},
 	}, sample...)}
 	before.Changes = append(before.Changes[:1:1], preview.Change{Change: "create", Cluster: "prod/f", Machine: "f-1", Waits: true, Reason: "it is one of 3"})
-	d := documentOf(before, after, false)
-	d.failures = failures(t.Context(), fleet.PlanPolicy{DeletedClusters: true, ReplacedControlPlanes: true, Machines: 2}, d, nil, fleet.Fleet{},
-		fleet.Fleet{Clusters: []fleet.Cluster{{Key: fleet.Key{Namespace: "prod", Name: "a"}, ControlPlane: fleet.Pool{Name: "cp"}}}})
 	p := status.Plan{Number: 12, Head: strings.Repeat("a", 40), Base: "main@sha1:b", Tree: "sha1:c", Look: "01234567", Verdict: "failure"}
-	got := write(p, d, true)
+	p = compared(p, before, after, false, "")
+	p.Failures = failures(t.Context(), fleet.PlanPolicy{DeletedClusters: true, ReplacedControlPlanes: true, Machines: 2}, p, fleet.Fleet{},
+		fleet.Fleet{Clusters: []fleet.Cluster{{Key: fleet.Key{Namespace: "prod", Name: "a"}, ControlPlane: fleet.Pool{Name: "cp"}}}})
+	got := document.Markdown(p)
 	file := filepath.Join("testdata", "plan.md")
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
@@ -55,14 +56,16 @@ func TestText(t *testing.T) {
 // What others say is in code spans, or is HTML's text, whatever it is made of.
 func TestNeutralised(t *testing.T) {
 	evil := "`<img src=x onerror=alert(1)>` @everyone ![x](http://evil) | <!-- fairlead:plan:f --> \x1b[2J\n# big\n</summary></details>"
-	d := documentOf(&preview.Plan{}, &preview.Plan{
-		Changes: []preview.Change{{Change: "delete", Cluster: evil, Pool: evil, Machine: evil, Reason: evil}, {Change: "create", Cluster: evil, Addon: evil, Reason: evil, By: evil}},
+	p := compared(status.Plan{Number: 1, Head: evil, Base: evil, Tree: evil, Look: evil, Summary: evil, Fleet: fleet.ID(evil)}, &preview.Plan{}, &preview.Plan{
+		Changes: []preview.Change{{Change: "delete" + evil, Cluster: evil, Pool: evil, Machine: evil, Reason: evil}, {Change: "create", Cluster: evil, Addon: evil, Reason: evil, By: evil}},
 		Unseen:  []preview.Unseen{{Err: errors.New(evil)}}, Notes: []string{evil}, Orphans: []string{evil},
-	}, false)
-	d.problems, d.failures = []string{evil}, []string{evil}
-	for _, accepted := range []string{"", evil} {
-		d.accepted = accepted
-		text := write(status.Plan{Number: 1, Head: "h", Base: evil, Tree: "t", Summary: evil}, d, true)
+	}, false, evil)
+	p.Problems, p.Failures = []string{evil}, []string{evil}
+	p.Pending, p.Withdrawn = []status.PlanPart{{Cluster: evil, Changes: 1, Summary: evil}}, []status.PlanPart{{Cluster: evil, Changes: 1, Summary: evil}}
+	accepted, merged := p, p
+	accepted.Accepted = evil
+	merged.Result = &status.PlanResult{Waits: []string{evil}, Differs: []string{evil}, AsMerged: []string{evil}}
+	for _, text := range []string{document.Markdown(p), document.Markdown(accepted), document.Markdown(merged), document.Brief(p, 100, evil)} {
 		out := withoutSpans(text)
 		for i := strings.Index(out, "<code>"); i >= 0; i = strings.Index(out, "<code>") { // of HTML, which calls nobody
 			out = out[:i] + out[strings.Index(out, "</code>")+len("</code>"):]
@@ -84,26 +87,26 @@ func TestShortForm(t *testing.T) {
 		changes = append(changes, preview.Change{Change: "create", Cluster: fmt.Sprintf("prod/c%04d", i), Machine: "m", Reason: strings.Repeat("why ", 20)})
 	}
 	changes = append(changes, preview.Change{Change: "delete cluster", Cluster: "prod/lost", Reason: "it is to go"})
-	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: changes}, false)
-	p := status.Plan{Number: 12, Head: "h", Base: "main", Tree: "t", Changes: d.changes}
-	p.Text = write(p, d, true)
+	p := compared(status.Plan{Number: 12, Head: "h", Base: "main", Tree: "t"}, &preview.Plan{}, &preview.Plan{Changes: changes}, false, "")
+	p.Failures = []string{"it deletes cluster prod/lost"}
 	got := comment("f", "fairlead/status", p)
 	if len(got) > maxComment || !strings.HasPrefix(got, mark("f")) {
 		t.Fatalf("%d bytes", len(got))
 	}
 	lost, first := strings.Index(got, "prod/lost"), strings.Index(got, "prod/c0000")
-	if lost < 0 || first < lost || !strings.Contains(got, "plans/pull-requests/12.md") || !strings.Contains(got, "more clusters") || !strings.HasSuffix(got, "changes.\n") {
+	if lost < 0 || first < lost || !strings.Contains(got, "plans/pull-requests/12.md") || !strings.Contains(got, "more clusters") || !strings.Contains(got, "it deletes cluster prod/lost") || !strings.HasSuffix(got, "changes.\n") {
 		t.Errorf("%.600s … %s", got, got[len(got)-300:])
 	}
-	if short := comment("f", "s", status.Plan{Text: "x"}); short != mark("f")+"x" {
+	p.Changes = p.Changes[:1]
+	if short := comment("f", "s", p); short != mark("f")+document.Markdown(p) {
 		t.Errorf("%q", short)
 	}
 }
 
 func TestSortedByLoss(t *testing.T) {
-	d := documentOf(&preview.Plan{}, &preview.Plan{Changes: sample}, false)
+	p := compared(status.Plan{}, &preview.Plan{}, &preview.Plan{Changes: sample}, false, "")
 	var kinds []string
-	for _, c := range d.changes {
+	for _, c := range p.Changes {
 		kinds = append(kinds, c.Change)
 	}
 	if want := []string{"delete cluster", "delete", "replace", "update in place", "create"}; !slices.Equal(kinds, want) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"fairlead.dev/agent/console/page"
+	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/test/lab/gitea"
 )
 
@@ -94,7 +94,7 @@ func TestEditor(t *testing.T) {
 	const branch, file, text = "fairlead/status", "requests/dev/a/suspend.yaml", "apiVersion: fairlead.dev/v1alpha1\nkind: Request\nwish: suspend\ncluster: dev/a\nreason: \"\"\n"
 	s.push(s.repo, "main", "main", map[string]string{"fleet.yaml": "a: b\n"})
 	s.push(s.repo, "main", branch, map[string]string{"README.md": "status\n"})
-	f, err := page.ParseForge(page.Gitea, server.URL+"/"+server.User+"/pages.git")
+	f, err := forge.LinksOf("gitea", server.URL+"/"+server.User+"/pages.git")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"fairlead.dev/agent/console/page"
 	"fairlead.dev/agent/console/page/pagetest"
+	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
 )
@@ -24,9 +25,9 @@ const prefix = "/teams/edge"
 // serve returns the address of a page that shows n, behind a proxy with a prefix.
 func serve(t testing.TB, n page.News) (*page.Page, string) {
 	t.Helper()
-	forge := page.Forge{Kind: page.GitHub, URL: "https://github.com/ops/fleet"}
+	links := forge.Links{Kind: "github", URL: "https://github.com/ops/fleet"}
 	p, err := page.New(page.Options{
-		Source: forge.URL, Branch: "fairlead/status", Forge: forge, StatusForge: forge, Started: pagetest.Start(), Log: slog.New(slog.DiscardHandler),
+		Source: links.URL, Branch: "fairlead/status", Forge: links, StatusForge: links, Started: pagetest.Start(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

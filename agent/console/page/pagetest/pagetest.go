@@ -72,7 +72,7 @@ func rollout() fleet.RolloutStatus {
 func plans() []status.Plan {
 	head := func(n int) string { return strings.Repeat(fmt.Sprintf("%04x", n*40503%65536), 10) }
 	return []status.Plan{
-		{Number: 12, Head: head(12), Base: Revision().String(), Tree: "sha1:" + head(3), Look: "01234567", Verdict: "success", Summary: "nothing to do", Text: "### Fairlead plan: `nothing to do`\n"},
+		{Number: 12, Head: head(12), Base: Revision().String(), Tree: "sha1:" + head(3), Look: "01234567", Verdict: "success", Summary: "nothing to do", Headline: "nothing to do"},
 		{
 			Number: 14, Head: head(14), Base: Revision().String(), Tree: "sha1:" + head(4), Look: "01234567", Verdict: "failure",
 			Summary: "fails: it deletes cluster " + Key(2).String(), Clusters: []fleet.Key{Key(2), Key(4)},
@@ -80,11 +80,7 @@ func plans() []status.Plan {
 				{Change: "delete cluster", Cluster: Key(2).String(), Reason: "fairlead.dev/delete says so"},
 				{Change: "replace", Cluster: Key(4).String(), Pool: "cp", Machine: "gru-0004-cp-1", By: "gru-0004-cp-2", Reason: "spec.version: v1.35.4 → v1.36.0"},
 			},
-			Text: "### Fairlead plan: `delete 1 cluster, replace 1 machine`\n\n- **fails**: `it deletes cluster " + Key(2).String() + "`\n" +
-				"- to accept the changes anyway: `fairlead approve 14 --changes --head " + head(14) + " --reason …`\n\n" +
-				"<details><summary><code>" + Key(2).String() + "</code>: delete 1 cluster</summary>\n\n- **delete cluster**: `fairlead.dev/delete says so`; **everything on it ends**\n\n</details>\n\n" +
-				"<details><summary><code>" + Key(4).String() + "</code>: replace 1 machine</summary>\n\n- **replace** `cp gru-0004-cp-1 → gru-0004-cp-2`: `spec.version: v1.35.4 → v1.36.0`; what runs on it moves\n\n</details>\n\n" +
-				"Head `" + head(14) + "` merged onto `" + Revision().String() + "`. It is planned again when one of them changes.\n",
+			Headline: "delete 1 cluster, replace 1 machine", Failures: []string{"it deletes cluster " + Key(2).String()},
 		},
 	}
 }
