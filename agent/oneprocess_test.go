@@ -79,15 +79,11 @@ func (r *repository) arbiter(b sources.Branch) *status.Arbiter {
 }
 
 // moveAsBefore moves the status to the branch called name as earlier versions do, which copy it first, or does
-// the first half of that. An earlier version moves nothing after this one did.
+// the first half of that.
 func (r *repository) moveAsBefore(name string, wholly bool) {
 	from := ""
 	for at, t := range r.branches {
-		l, err := status.Locate(t)
-		if l.Move > 0 || l.Arrived > 0 { // this version moved it
-			return
-		}
-		if err == nil && l.MovedTo == "" && l.Owner.Agent != "" && at != name {
+		if l, err := status.Locate(t); err == nil && l.MovedTo == "" && l.Owner.Agent != "" && at != name {
 			from = at
 		}
 	}
@@ -117,6 +113,19 @@ func (r *repository) isTarget(name string) bool {
 		}
 	}
 	return false
+}
+
+// isPlain reports whether the status is on the branch of that name, also without its arrived.yaml: a process
+// began there.
+func (r *repository) isPlain(name string) bool {
+	to, _ := status.Locate(r.branches[name])
+	to.Arrived = 0
+	for _, t := range r.branches {
+		if from, _ := status.Locate(t); from.MovedTo == name && !to.HasArrived(from) {
+			return false
+		}
+	}
+	return to.MovedTo == ""
 }
 
 // A process is one process of the agent. Each of its reads and pushes waits until it is let go.
@@ -355,11 +364,11 @@ func live(days []uint16) string {
 		case what == 3:
 			release(p, []answer{lost, unheard}[n%2])
 			unanswered++
-		case what == 4:
+		case what == 4 && len(all) == 1: // a process of an earlier version began and stopped
 			r.moveAsBefore(named, n%2 == 0)
 		case what == 5: // somebody damages the file, or deletes it
 			at := names[n%len(names)]
-			if head, t := r.read(at); t["arrived.yaml"] != nil {
+			if head, t := r.read(at); t["arrived.yaml"] != nil && r.isPlain(at) {
 				_, _ = r.commit(at, head, sources.Commit{Edits: map[string][]byte{"arrived.yaml": [][]byte{nil, []byte("<<<<")}[n%2]}})
 			}
 		default:

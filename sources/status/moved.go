@@ -72,7 +72,7 @@ func Locate(t fs.FS) (Location, error) {
 }
 
 // arrivedWith returns the number of the move that the status came here with. A damaged file counts
-// as none: then the status is copied here once more, from the branch that it came from.
+// as none: then the status is copied here once more, unless a process began to act by it since.
 func arrivedWith(t fs.FS) int64 {
 	b, err := fs.ReadFile(t, arrivedPath)
 	var f arrivedFile
