@@ -2,10 +2,12 @@ package kubeadm_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/coreos/ignition/v2/config/v3_3"
+	"github.com/coreos/ignition/v2/config/v3_3/types"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/yaml"
 
@@ -69,7 +71,7 @@ func FuzzUserData(f *testing.F) {
 				t.Fatalf("Ignition: %v\n%s", err, report.String())
 			}
 			for _, file := range spec.Files {
-				if n := strings.Count(string(u.Content.Reveal()), file.Path); n == 0 && len(c.Storage.Files) == 0 {
+				if !slices.ContainsFunc(c.Storage.Files, func(f types.File) bool { return f.Path == file.Path }) {
 					t.Fatalf("no file %s", file.Path)
 				}
 			}
@@ -97,7 +99,7 @@ func checkCloudConfig(t *testing.T, spec *bootstrapv1.KubeadmConfigSpec, data []
 	if len(m.RunCmd) != before+1+after || len(m.BootCmd) != len(spec.BootCommands) || len(m.Users) != len(spec.Users) {
 		t.Fatalf("%d commands, %d of the boot and %d users, of\n%+v", len(m.RunCmd), len(m.BootCmd), len(m.Users), spec)
 	}
-	for i, command := range append(append([]string{}, spec.PreKubeadmCommands...), spec.PostKubeadmCommands...) {
+	for i, command := range slices.Concat(spec.PreKubeadmCommands, spec.PostKubeadmCommands) {
 		if i >= before {
 			i++
 		}
