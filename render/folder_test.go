@@ -50,7 +50,7 @@ namePrefix: x-
 apiVersion: example.com/v1
 kind: Network
 metadata:
-  name: n
+  name: net
 spec:
   cidrBlocks: [${CIDRS}]
 `)
@@ -58,7 +58,7 @@ spec:
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, lines(problems))
 	}
-	want := "# clusters/a/m.yaml\napiVersion: example.com/v1\nkind: Network\nmetadata:\n  name: x-n\nspec:\n  cidrBlocks:\n    - \"10.0.0.0/16\"\n    - \"fd00::/48\"\n"
+	want := "# clusters/a/m.yaml\napiVersion: example.com/v1\nkind: Network\nmetadata:\n  name: x-net\nspec:\n  cidrBlocks:\n    - \"10.0.0.0/16\"\n    - \"fd00::/48\"\n"
 	if got := asYAML(objects); got != want {
 		t.Errorf("got:\n%s", got)
 	}

@@ -128,12 +128,14 @@ func parse(plain []byte, l Limits, marked int) (*File, error) {
 	return f, nil
 }
 
-// Marshal writes documents as a YAML stream.
+// Marshal writes documents as a YAML stream, which parsers of YAML 1.1 and 1.2 read alike: it
+// quotes texts that YAML 1.1 takes for booleans, as kubectl kustomize does.
 func Marshal(docs []*yaml.Node) ([]byte, error) {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	for _, d := range docs {
+		quoteWords(d)
 		if err := enc.Encode(d); err != nil {
 			return nil, err
 		}
@@ -143,6 +145,19 @@ func Marshal(docs []*yaml.Node) ([]byte, error) {
 	}
 	return b.Bytes(), nil
 }
+
+// quoteWords quotes the texts at and below n that YAML 1.1 takes for booleans.
+func quoteWords(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Style == 0 && booleanWord.MatchString(n.Value) && n.ShortTag() == "!!str" {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	for _, c := range n.Content {
+		quoteWords(c)
+	}
+}
+
+// booleanWord matches what is a boolean in YAML 1.1 and a text in YAML 1.2.
+var booleanWord = regexp.MustCompile(`^(?i:y|yes|on|n|no|off)$`)
 
 // decode turns a panic of the parser into an error.
 func decode(dec *yaml.Decoder, n *yaml.Node) (err error) {

@@ -21,6 +21,13 @@ func TestParse(t *testing.T) {
 		"Words":       {reason: "words are texts", in: "y: n\nyes: no\non: off", want: `{"on":"off","y":"n","yes":"no"}`},
 		"Scalars":     {reason: "scalars have the types of YAML 1.2", in: "[1, 1.30, true, null, ~, '1', 0x10, 2024-01-01]", want: `[1,1.30,true,null,null,"1",16,"2024-01-01"]`},
 		"Keys":        {reason: "keys are texts", in: "{1: a, true: b}", want: `{"1":"a","true":"b"}`},
+		"NumberKeys":  {reason: "numbers and dates that are written in one way are texts", in: "{-1: a, 1.5: b, 2024-01-01: c, false: d}", want: `{"-1":"a","1.5":"b","2024-01-01":"c","false":"d"}`},
+		"OctalKey":    {reason: "some parsers read another text", in: "{a: b,\n0640: c}", err: "line 2: the key 0640 is not a text", hint: "quote it"},
+		"TrueKey":     {reason: "some parsers read another text", in: "{True: a}", err: "line 1: the key True is not a text", hint: "quote it"},
+		"NullKey":     {reason: "nothing is no key", in: "~: a", err: "line 1: the key ~ is not a text", hint: "quote it"},
+		"EmptyKey":    {reason: "nothing is no key", in: "? \n: a", err: "line 1: the key null is not a text", hint: "quote it"},
+		"Elsewhere":   {reason: "an anchor is for its own document", in: "a: &a b\n---\nc: *a\n", err: "line 3: the alias *a is for an anchor of another document", hint: "write the value out"},
+		"SameDoc":     {reason: "a merge key may come before the alias of its anchor", in: "---\n{<<: &a {b: 1}, c: *a}", want: `{"b":1,"c":{"b":1}}`},
 		"Empty":       {reason: "empty documents are none", in: "---\n---\na: 1\n---\n# comment\n", want: `{"a":1}`},
 		"Merge":       {reason: "own keys win over merged ones, earlier merges over later ones", in: "x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz: {<<: [*x, *y], a: 0}", want: `{"x":{"a":1,"b":1},"y":{"b":2,"c":2},"z":{"a":0,"b":1,"c":2}}`},
 		"AliasCopies": {reason: "what aliases stand for is written out", in: "a: &a [1]\nb: *a", want: `{"a":[1],"b":[1]}`},
@@ -60,6 +67,30 @@ func TestParse(t *testing.T) {
 				t.Errorf("%s: not plain: %v\n%s", tc.reason, err, f.Plain)
 			}
 		})
+	}
+}
+
+// What is written is read alike by parsers of YAML 1.1, as those of Kubernetes.
+func TestMarshalForKubernetes(t *testing.T) {
+	const in = "{y: yes, on: 'off', a: [n, No, OFF, true, 2024-01-01, 1.30, 0640, '0640', ~, Yes], ON: {off: y}}"
+	f, err := documents.Parse([]byte(in), documents.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := documents.JSON(f.Documents[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := documents.Marshal(f.Documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := documents.ToJSONStrict(text, documents.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), strings.Replace(string(got), "1.3,", "1.30,", 1)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
 

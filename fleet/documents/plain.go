@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -23,6 +24,7 @@ type parser struct {
 	nodes     int
 	bytes     int
 	rewritten bool
+	root      *yaml.Node   // of the document
 	expanding []*yaml.Node // anchors that are being expanded
 }
 
@@ -35,6 +37,7 @@ func (p *parser) document(doc *yaml.Node) (*yaml.Node, error) {
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
 		return nil, nil
 	}
+	p.root = root
 	return p.node(root, 1)
 }
 
@@ -82,6 +85,9 @@ func (p *parser) alias(n *yaml.Node, depth int) (*yaml.Node, error) {
 	if slices.Contains(p.expanding, n.Alias) {
 		return nil, &Refusal{Line: n.Line, Message: fmt.Sprintf("the alias *%s is within what it stands for", n.Value), Hint: "write the value out"}
 	}
+	if n.Alias.Line < p.root.Line { // the parser knows anchors of earlier documents
+		return nil, &Refusal{Line: n.Line, Message: fmt.Sprintf("the alias *%s is for an anchor of another document", n.Value), Hint: "write the value out"}
+	}
 	p.rewritten = true
 	p.expanding = append(p.expanding, n.Alias)
 	out, err := p.node(n.Alias, depth)
@@ -107,6 +113,11 @@ func (p *parser) scalar(n *yaml.Node) (*yaml.Node, error) {
 	out := *n
 	out.Anchor = ""
 	p.rewritten = p.rewritten || n.Anchor != ""
+	if n.ShortTag() == "!!timestamp" {
+		// A date is a text of JSON. kustomize adds a time to it in some objects.
+		p.rewritten = true
+		out.Tag, out.Style = "!!str", yaml.DoubleQuotedStyle
+	}
 	return &out, nil
 }
 
@@ -135,6 +146,13 @@ func (p *parser) mapping(n, out *yaml.Node, depth int) (*yaml.Node, error) {
 		k, err := p.node(key, depth+1)
 		if err != nil {
 			return nil, err
+		}
+		if k.ShortTag() != "!!str" {
+			if k.ShortTag() == "!!null" || !sameAsText(k) {
+				return nil, &Refusal{Line: key.Line, Message: fmt.Sprintf("the key %s is not a text", cmp.Or(k.Value, "null")), Hint: "quote it"}
+			}
+			p.rewritten = true
+			k.Tag, k.Style = "!!str", yaml.DoubleQuotedStyle
 		}
 		v, err := p.node(n.Content[i+1], depth+1)
 		if err != nil {
@@ -176,6 +194,12 @@ func (p *parser) merge(m, out *yaml.Node, seen map[string]int, depth int) error 
 		}
 	}
 	return nil
+}
+
+// sameAsText reports whether all parsers make the same text of the key k: not 0x10, 1.50 or True.
+func sameAsText(k *yaml.Node) bool {
+	var v any
+	return k.Decode(&v) == nil && fmt.Sprint(v) == k.Value
 }
 
 func tagged(n *yaml.Node) *Refusal {

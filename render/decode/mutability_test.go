@@ -257,6 +257,8 @@ func (m mutability) markdown() string {
 		"Schema 2 leaves out what a machine that joins is not made of, as Cluster API does. Schema 3 also leaves out how configurations with the same user data differ.\n" +
 		"A machine of an older schema is compared by that one until it is replaced.\n\n" +
 		"What user data has from elsewhere replaces no machine; next machines have it: the values of Secrets (`contentFrom`, `passwdFrom`), and the version of the control plane in files with the format `Template`.\n\n" +
+		"A field that is written as `null`, `false`, an empty text, list or mapping is as one that is not there, except for `false` in the fields " + fieldList(meaningful()) + ": there it is another value, and replaces machines, as in Cluster API.\n" +
+		"In `taints` of a node registration an empty list is no taint, and none is those of kubeadm. The order of keys and of lists with names is nothing.\n\n" +
 		"A row stands for all fields below it that have no row of their own.\n")
 	for _, title := range slices.SortedFunc(maps.Keys(m), func(x, y string) int {
 		xn, xv, _ := strings.Cut(x, " ")
@@ -267,6 +269,11 @@ func (m mutability) markdown() string {
 		m.rows(&b, m[title], "")
 	}
 	return b.String()
+}
+
+// fieldList returns the keys of m for a sentence.
+func fieldList(m map[string]string) string {
+	return "`" + strings.Join(slices.Sorted(maps.Keys(m)), "`, `") + "`"
 }
 
 // rows writes those of the fields below a path.

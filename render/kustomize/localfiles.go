@@ -2,6 +2,7 @@ package kustomize
 
 import (
 	"errors"
+	"strings"
 
 	"fairlead.dev/fleet/documents"
 	yaml "go.yaml.in/yaml/v3"
@@ -79,14 +80,18 @@ func countObjects(file string, docs []*yaml.Node, resource bool) (int, error) {
 			continue
 		}
 		if items := documents.Child(d, "items"); items != nil && items.Kind == yaml.SequenceNode {
-			n += len(items.Content)
+			more, err := countObjects(file, items.Content, resource && strings.HasSuffix(documents.ChildText(d, "kind"), "List"))
+			if err != nil {
+				return 0, err
+			}
+			n += more
 			continue
 		}
 		if !resource {
 			continue
 		}
 		for _, key := range []string{"apiVersion", "kind", "metadata"} {
-			if c := documents.Child(d, key); c == nil || c.Kind == yaml.ScalarNode && c.Value == "" {
+			if c := documents.Child(d, key); c == nil || c.Kind == yaml.ScalarNode && (c.Value == "" || c.ShortTag() == "!!null") {
 				return 0, place{file: file, field: key}.refuse("write apiVersion, kind and metadata", "line %d: an object has no %s", d.Line, key)
 			}
 		}

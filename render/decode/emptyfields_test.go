@@ -1,0 +1,233 @@
+package decode
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/render"
+	"fairlead.dev/test/run/short"
+)
+
+// meaningful are the fields where false differs from no value, by the end of their path, with the
+// reason. User data has it, and machines are replaced when it is written, as in Cluster API.
+func meaningful() map[string]string {
+	return map[string]string{
+		"users.lockPassword":               "cloud-init locks passwords if nothing is said",
+		"nodeRegistration.imagePullSerial": "kubeadm pulls one image after the other if nothing is said",
+		"diskSetup.partitions.overwrite":   "cloud-init and Ignition have it as it is written",
+		"diskSetup.filesystems.overwrite":  "cloud-init and Ignition have it as it is written",
+		"KeyRef.optional":                  "kubeadm has it as it is written",
+	}
+}
+
+// TestEmptyRollsNothing writes, into each object whose fields TestEachHonouredFieldCounts changes,
+// each field that is not there: null, and false, an empty text, list or mapping. The overlay
+// stays as good as it was, or the empty value is a problem, and no machine is replaced.
+func TestEmptyRollsNothing(t *testing.T) {
+	kinds, used, whole := registered(t), map[string]bool{}, !short.Form(t)
+	for _, s := range subjects() {
+		t.Run(strings.Join([]string{s.kind, s.version, s.overlay}, " "), func(t *testing.T) {
+			d := New("f1", kinds)
+			k := d.kinds[s.kind]
+			n, seen := 0, map[string]bool{}
+			for _, path := range honoured(k, s.version) {
+				if !strings.HasPrefix(path, s.below) || s.without != "" && strings.HasPrefix(path, s.without) {
+					continue
+				}
+				_, m := s.mutation(path)
+				steps := strings.Split(cmp.Or(m.at, path), ".")
+				documents, at := s.subject(t, k, steps, m)
+				clusters, _ := decoded(d, documents)
+				before := hashesOf(clusters)
+				for i := range steps {
+					field := strings.Join(steps[:i+1], ".")
+					empty, ok := emptyAt(documents[at], reflect.TypeOf(k.new(s.version)), steps[:i+1])
+					if !ok || seen[field+m.given] || steps[0] == "metadata" {
+						continue
+					}
+					seen[field+m.given] = true
+					for _, value := range empty {
+						if value == nil && !whole {
+							continue
+						}
+						n++
+						changedOnes := slices.Clone(documents)
+						changedOnes[at] = set(documents[at], steps[:i+1], value).(map[string]any)
+						clusters, problems := decoded(d, changedOnes)
+						if len(problems) > 0 || len(clusters) != 1 {
+							continue // it is refused
+						}
+						if reflect.DeepEqual(before, hashesOf(clusters)) {
+							continue
+						}
+						if end := exception(field); end != "" && value == false {
+							used[end] = true
+							continue
+						}
+						t.Errorf("%s: %#v replaces machines", field, value)
+					}
+				}
+			}
+			t.Logf("%d values", n)
+		})
+	}
+	for end := range meaningful() {
+		if !used[end] {
+			t.Errorf("the empty value of %s replaces no machines", end)
+		}
+	}
+}
+
+// exception returns the end of field that is in meaningful, or "".
+func exception(field string) string {
+	for end := range meaningful() {
+		if strings.HasSuffix(field, end) {
+			return end
+		}
+	}
+	return ""
+}
+
+// subject returns the documents of the overlay with what the mutation m of the field at steps is
+// given, and which of them is the object.
+func (s subject) subject(t *testing.T, k *kind, steps []string, m mutation) ([]map[string]any, int) {
+	documents := s.read(t)
+	i := slices.IndexFunc(documents, func(o map[string]any) bool {
+		apiVersion, _ := o["apiVersion"].(string)
+		group, version, _ := strings.Cut(apiVersion, "/")
+		return groupKind(group, o["kind"].(string)) == s.kind && version == s.version
+	})
+	if i < 0 {
+		t.Fatalf("%s has no %s of %s", s.overlay, s.kind, s.version)
+	}
+	documents[i] = seeded(documents[i], reflect.TypeOf(k.new(s.version)), steps, seeds(s.version)).(map[string]any)
+	if m.given != "" {
+		documents[i] = merged(t, documents[i], m.given)
+	}
+	return documents, i
+}
+
+// hashesOf returns the hashes of the machines of clusters, by pool.
+func hashesOf(clusters []fleet.Cluster) map[fleet.PoolName]fleet.TemplateHash {
+	out := make(map[fleet.PoolName]fleet.TemplateHash)
+	for _, c := range clusters {
+		for _, p := range c.Pools() {
+			out[p.Name] = p.Template
+		}
+	}
+	return out
+}
+
+// emptyAt returns the empty values of the field at path of v, a value of type t. It reports
+// false if the field is there, or what it is in is not.
+func emptyAt(v any, t reflect.Type, path []string) ([]any, bool) {
+	t = deref(t)
+	if t.Kind() == reflect.Slice && !isLeaf(t) {
+		list, _ := v.([]any)
+		at := 0
+		if n, err := strconv.Atoi(path[0]); err == nil {
+			at, path = n, path[1:]
+		}
+		if at >= len(list) || len(path) == 0 {
+			return nil, false
+		}
+		return emptyAt(list[at], t.Elem(), path)
+	}
+	o, ok := v.(map[string]any)
+	if !ok || t.Kind() != reflect.Struct || isLeaf(t) {
+		return nil, false
+	}
+	fields := fieldsOf(t)
+	inner := fields[slices.IndexFunc(fields, func(f structField) bool { return f.name == path[0] })].typ
+	below, there := o[path[0]]
+	if len(path) > 1 {
+		return emptyAt(below, inner, path[1:])
+	}
+	if there {
+		return nil, false
+	}
+	inner = deref(inner)
+	switch {
+	case inner.Kind() == reflect.Bool:
+		return []any{nil, false}, true
+	case inner.Kind() == reflect.String:
+		return []any{nil, ""}, true
+	case inner.Kind() == reflect.Slice && !isLeaf(inner):
+		return []any{nil, []any{}}, true
+	case inner.Kind() == reflect.Map, inner.Kind() == reflect.Struct && !isLeaf(inner):
+		return []any{nil, map[string]any{}}, true
+	}
+	return []any{nil}, true
+}
+
+// set returns v with value at path, whose lists are those of v.
+func set(v any, path []string, value any) any {
+	if len(path) == 0 {
+		return value
+	}
+	if list, ok := v.([]any); ok {
+		at := 0
+		if n, err := strconv.Atoi(path[0]); err == nil {
+			at, path = n, path[1:]
+		}
+		list = slices.Clone(list)
+		list[at] = set(list[at], path, value)
+		return list
+	}
+	out := make(map[string]any)
+	for key, old := range v.(map[string]any) {
+		out[key] = old
+	}
+	out[path[0]] = set(out[path[0]], path[1:], value)
+	return out
+}
+
+// TestOrderOfKeysIsNothing: mappings in the opposite order define the same clusters.
+func TestOrderOfKeysIsNothing(t *testing.T) {
+	d, done := New("f1", registered(t)), map[string]bool{}
+	for _, s := range subjects() {
+		if done[s.overlay] {
+			continue
+		}
+		done[s.overlay] = true
+		var plain, turned []render.Object
+		for _, o := range s.read(t) {
+			data := marshal(o)
+			var n yaml.Node
+			if err := yaml.Unmarshal(data, &n); err != nil {
+				t.Fatal(err)
+			}
+			turn(&n)
+			other, err := yaml.Marshal(&n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain, turned = append(plain, render.Object{YAML: data}), append(turned, render.Object{YAML: other})
+		}
+		want, _ := d.Decode("o", plain)
+		got, problems := d.Decode("o", turned)
+		if len(want) != 1 || len(got) != 1 || got[0].Digest != want[0].Digest || !reflect.DeepEqual(hashesOf(got), hashesOf(want)) {
+			t.Errorf("%s: %d clusters that differ from %d: %v", s.overlay, len(got), len(want), problems)
+		}
+	}
+}
+
+// turn puts the keys of all mappings at and below n into the opposite order.
+func turn(n *yaml.Node) {
+	if n.Kind == yaml.MappingNode {
+		slices.Reverse(n.Content)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			n.Content[i], n.Content[i+1] = n.Content[i+1], n.Content[i]
+		}
+	}
+	for _, c := range n.Content {
+		turn(c)
+	}
+}
