@@ -219,8 +219,11 @@ func (r *repository) begin(named string) *process {
 				}
 				return status.Locate(t)
 			},
-			MoveTo: func(ctx context.Context, to string) error { return status.Move(ctx, b, gated{p, to}, to) },
-			Read:   func(context.Context) (status.Status, error) { return status.Status{}, nil },
+			MoveTo: func(ctx context.Context, to string) error {
+				elected := func() error { return nil }
+				return status.Move(ctx, status.Guarded(b, elected), gated{p, to}, to)
+			},
+			Read: func(context.Context) (status.Status, error) { return status.Status{}, nil },
 		}, nil
 	}
 	p.agent = New(w.options(Options{}), parts)

@@ -65,6 +65,7 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			if !backoff.Sleep(ctx, wait) {
 				return nil, nil //nolint:nilnil // see above
 			}
+			in.Flags = a.flags(ctx) // the place may be found by now
 			in.Tip, in.Branches, in.Waited = nil, make(map[string]begin.Branch), time.Since(began)
 		}
 		if ctx.Err() != nil {

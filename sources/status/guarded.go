@@ -13,14 +13,15 @@ import (
 // both are the same owner. Nil: the process is alone.
 func Guarded(b sources.Branch, may func() error) sources.Branch {
 	if may == nil {
-		may = func() error { return nil }
+		return guarded{Branch: b, may: func() error { return nil }}
 	}
-	return guarded{b, may}
+	return guarded{b, may, true}
 }
 
 type guarded struct {
 	sources.Branch
-	may func() error
+	may     func() error
+	elected bool // may says that no other process of the agent acts
 }
 
 // Commit implements sources.Branch.

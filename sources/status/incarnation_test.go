@@ -417,7 +417,10 @@ func TestMoveFromProtectedBranch(t *testing.T) {
 	from, to := &branch{}, &branch{}
 	begun(t, from, false)
 	from.before = func() error { return fleet.Errorf(fleet.Unauthorized, "push", "protected branch hook declined") }
-	err := status.Move(t.Context(), from, to, "fleet/state")
+	if err := status.Move(t.Context(), from, to, "fleet/state"); fleet.KindOf(err) != fleet.Unauthorized || errors.Is(err, status.ErrUnmarked) {
+		t.Errorf("without leader election it ends with %v: another process may act by the former branch", err)
+	}
+	err := status.Move(t.Context(), status.Guarded(from, func() error { return nil }), to, "fleet/state")
 	_, former, _ := from.Read(t.Context())
 	_, files, _ := to.Read(t.Context())
 	was, errWas := status.Locate(former)

@@ -30,10 +30,12 @@ type movedFile struct {
 	Move int64 `json:"move,omitempty"`
 }
 
-// arrivedFile is arrived.yaml.
+// arrivedFile is arrived.yaml. It is written before the move is decided, too, so that a branch
+// without it was deleted.
 type arrivedFile struct {
 	typeMeta
-	Move int64 `json:"move"` // the number of the move that the status came here with
+	Fleet fleet.ID `json:"fleet,omitempty"` // whose status comes here
+	Move  int64    `json:"move"`            // the number of the move that the status came here with
 }
 
 // A Location says whose status a branch has, and where the status is.
@@ -49,6 +51,10 @@ type Location struct {
 	Move int64
 	// Arrived is the number of the move that the status came here with. 0: it was never moved.
 	Arrived int64
+	// Reserved says that the branch was made for the status, which may not be there yet, and
+	// ReservedFor whose that is; empty: not known.
+	Reserved    bool
+	ReservedFor fleet.ID
 	// Signposts are branches that have the status of other fleets.
 	Signposts map[fleet.ID]string
 }
@@ -65,21 +71,23 @@ func Locate(t fs.FS) (Location, error) {
 		return Location{}, err
 	}
 	s, _ := readFleet(t)
-	return Location{
+	l := Location{
 		Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, AppliedMade: s.Fleet.AppliedMade,
-		MovedTo: moved.Branch, Move: moved.Move, Arrived: arrivedWith(t), Signposts: readSignposts(t),
-	}, nil
+		MovedTo: moved.Branch, Move: moved.Move, Signposts: readSignposts(t),
+	}
+	l.readArrived(t)
+	return l, nil
 }
 
-// arrivedWith returns the number of the move that the status came here with. A damaged file counts
-// as none: then the status is copied here once more, unless a process began to act by it since.
-func arrivedWith(t fs.FS) int64 {
+// readArrived reads arrived.yaml. A damaged file has no number: then the status is copied here once
+// more, unless a process began to act by it since.
+func (l *Location) readArrived(t fs.FS) {
 	b, err := fs.ReadFile(t, arrivedPath)
+	l.Reserved = err == nil
 	var f arrivedFile
-	if err != nil || arrivedKind.decode(b, &f) != nil || f.Move < 0 || f.Move >= maxCount {
-		return 0
+	if err == nil && arrivedKind.decode(b, &f) == nil && f.Move >= 0 && f.Move < maxCount {
+		l.Arrived, l.ReservedFor = f.Move, f.Fleet
 	}
-	return f.Move
 }
 
 // ErrMovedUnknown says that moved.yaml is damaged: nobody knows which branch has the status.
@@ -139,7 +147,15 @@ func (l Location) IsAhead(other Location) bool {
 // HasArrived reports whether the status that was moved from the branch at from is at l, where from.MovedTo
 // leads. Where it is not, the move was not completed.
 func (l Location) HasArrived(from Location) bool {
-	return l.Arrived >= from.Move || l.MovedTo == "" && l.Fleet == from.Fleet && l.IsAhead(Location{Arrived: l.Arrived, Owner: from.Owner})
+	if l.isFor(from.Fleet) && l.Arrived >= from.Move {
+		return true
+	}
+	return l.Fleet == from.Fleet && l.IsAhead(Location{Arrived: l.Arrived, Owner: from.Owner})
+}
+
+// isFor reports whether the branch is not reserved for another fleet than id.
+func (l Location) isFor(id fleet.ID) bool {
+	return l.ReservedFor == "" || id == "" || l.ReservedFor == id
 }
 
 // ErrUnmarked says that the status was moved, and that nothing says so on the former branch, which takes no push.
@@ -175,31 +191,36 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 		}, err
 	})
 	var unmarked error
-	if fleet.KindOf(err) == fleet.Unauthorized && here.Move > 0 { // nobody begins to act by a branch that takes no push
-		unmarked, err = fmt.Errorf("%w: %w", ErrUnmarked, err), nil
+	switch g, _ := from.(guarded); {
+	case fleet.KindOf(err) == fleet.Unauthorized && here.Move > 0 && g.elected: // nobody else acts, or begins by that branch
+		unmarked = fmt.Errorf("%w: %w", ErrUnmarked, err)
+	case fleet.KindOf(err) == fleet.Unauthorized:
+		return fleet.Errorf(fleet.Unauthorized, op, "%w. Fix: let the agent push to the former branch until the status is moved, so that no other process of it goes on there", err)
+	case err != nil:
+		return err
 	}
-	if err == nil {
-		err = bring(ctx, from, to, here, op)
+	if err := bring(ctx, from, to, here, op); err != nil {
+		return fmt.Errorf("%w. The move is decided, and nobody acts until it is complete. Fix: make the branch accept the push, or delete %s on the former branch to go on there", err, movedPath)
 	}
-	return cmp.Or(err, unmarked)
+	return unmarked
 }
 
 // prepare finds out whether the branch to can have the status that is on the branch from.
 func prepare(ctx context.Context, from, to sources.Branch, op string) error {
-	_, t, err := from.Read(ctx)
-	if err != nil {
-		return err
-	}
-	here, err := Locate(t)
-	if err != nil {
-		return err
-	}
 	return commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
+		_, t, err := from.Read(ctx) // after there: what is decided meanwhile is copied to there first
+		if err != nil {
+			return sources.Commit{}, err
+		}
+		here, err := Locate(t)
+		if err != nil {
+			return sources.Commit{}, err
+		}
 		l, err := free(there, here, op)
 		if err != nil || here.MovedTo != "" || l.Owner == here.Owner { // is decided, or was pushed before
 			return sources.Commit{}, err
 		}
-		b, err := arrivedKind.encode(arrivedPath, arrivedFile{typeMeta: arrivedKind.meta(), Move: here.Arrived})
+		b, err := arrivedKind.encode(arrivedPath, arrivedFile{typeMeta: arrivedKind.meta(), Fleet: here.Fleet, Move: here.Arrived})
 		return sources.Commit{Edits: map[string][]byte{arrivedPath: b}, Message: "fleet: the status will be moved here", Trailers: trailers(fleet.Revision{}, here.Owner)}, err
 	})
 }
@@ -211,6 +232,8 @@ func free(there fs.FS, here Location, op string) (Location, error) {
 	switch {
 	case err != nil:
 		return l, err
+	case l.Owner == (fleet.Owner{}) && !l.isFor(here.Fleet):
+		return l, fleet.Errorf(fleet.Conflict, op, "the status of fleet %q is on its way there", l.ReservedFor)
 	case l.Owner == (fleet.Owner{}):
 		return l, nil
 	case l.Fleet != here.Fleet, l.MovedTo == "" && l.Owner.Agent != here.Owner.Agent:
@@ -232,7 +255,7 @@ func bring(ctx context.Context, from, to sources.Branch, here Location, op strin
 		return err
 	}
 	maps.DeleteFunc(files, func(p string, _ []byte) bool { return p == movedPath || isSignpost(p) })
-	if files[arrivedPath], err = arrivedKind.encode(arrivedPath, arrivedFile{typeMeta: arrivedKind.meta(), Move: here.Move}); err != nil {
+	if files[arrivedPath], err = arrivedKind.encode(arrivedPath, arrivedFile{typeMeta: arrivedKind.meta(), Fleet: here.Fleet, Move: here.Move}); err != nil {
 		return err
 	}
 	return commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
@@ -246,7 +269,7 @@ func bring(ctx context.Context, from, to sources.Branch, here Location, op strin
 		}
 		edits := maps.Clone(files)
 		for p := range former {
-			if _, kept := files[p]; !kept && !isSignpost(p) {
+			if _, kept := files[p]; !kept && !isSignpost(p) && l.Owner != (fleet.Owner{}) {
 				edits[p] = nil
 			}
 		}

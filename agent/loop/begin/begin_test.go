@@ -3,6 +3,7 @@ package begin_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,9 @@ func know(in *begin.Input, words []string) {
 		}
 		in.Branches[fields["name"]] = begin.Branch{Err: failed(), Location: status.Location{Signposts: posts, Owner: owner(), Fleet: fleet.ID(fields["fleet"]), MovedTo: fields["moved"]}}
 		b := in.Branches[fields["name"]]
+		b.Reserved = has("arrived")
+		b.Arrived, _ = strconv.ParseInt(fields["arrived"], 10, 64)
+		b.Move, _ = strconv.ParseInt(fields["move"], 10, 64)
 		if has("applied") {
 			b.Applied = fleet.Revision{Ref: "main", Digest: fields["applied"]}
 		}

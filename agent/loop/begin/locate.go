@@ -12,8 +12,8 @@ import (
 // mostMoves bounds how many times the status of a fleet is followed to another branch.
 const mostMoves = 10
 
-// silent is how long another agent may own a branch without a word of which fleet it has, until a
-// fleet that is on no branch begins beside it. A fleet whose first revision is refused says nothing.
+// silent is how long a branch that was deleted may come back, and how long another agent may own a branch
+// without a word of which fleet it has, until a fleet that is on no branch begins beside it. A fleet whose first revision is refused says nothing.
 const silent = 15 * time.Minute
 
 // locate decides which branch has the status.
@@ -201,6 +201,11 @@ func (in Input) follow(name string) (string, Branch, *Step) {
 		next, read := in.Branches[b.MovedTo]
 		switch {
 		case !read || next.Err != nil || next.HasArrived(b.Location): // the next turn
+		case next.Owner == (fleet.Owner{}) && !next.Reserved:
+			if in.Waited < silent {
+				return "", Branch{}, &Step{Do: Retry, Why: fleet.Errorf(fleet.Unavailable, "find the status branch",
+					"the status was moved from branch %q to branch %q, which is not there any more. Fix: restore that branch, or delete moved.yaml on branch %[1]q to go on with the status of then", name, b.MovedTo)}
+			}
 		case in.isSelf(b.Owner), in.TakeOver != (fleet.Owner{}) && b.Owner.Is(in.TakeOver):
 			return "", Branch{}, &Step{Do: Move, From: name, Branch: b.MovedTo}
 		default:

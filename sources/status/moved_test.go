@@ -1,0 +1,107 @@
+package status_test
+
+import (
+	"context"
+	"testing"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
+)
+
+// located returns what the branch says of where the status is.
+func located(t *testing.T, b *branch) status.Location {
+	t.Helper()
+	_, files, _ := b.Read(t.Context())
+	l, err := status.Locate(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// begunFor begins on a branch that has the status of a fleet.
+func begunFor(t *testing.T, id string) *branch {
+	t.Helper()
+	b := &branch{}
+	begun(t, b, false)
+	put(t, b, "fleet.yaml", "apiVersion: fairlead.dev/v1alpha1\nkind: FleetStatus\nfleet: "+id+"\n")
+	return b
+}
+
+// TestMoveKeepsFilesOfOthers: a branch that never had a status keeps what it has.
+func TestMoveKeepsFilesOfOthers(t *testing.T) {
+	from, to := begunFor(t, "f"), &branch{}
+	put(t, to, "README.md", "of people")
+	put(t, to, "requests/prod/eu-1/suspend.yaml", "of a person who was quicker than the agent")
+	if err := status.Move(t.Context(), from, to, "to"); err != nil {
+		t.Fatal(err)
+	}
+	_, files := to.head()
+	for _, p := range []string{"README.md", "requests/prod/eu-1/suspend.yaml"} {
+		if files[p] == nil {
+			t.Errorf("%s is deleted", p)
+		}
+	}
+}
+
+// TestTwoFleetsMoveToOneBranch: of two fleets of one agent whose commits name one branch, the second one stays
+// where it is.
+func TestTwoFleetsMoveToOneBranch(t *testing.T) {
+	f, g, to := begunFor(t, "f"), begunFor(t, "g"), &branch{}
+	pushes := 0
+	to.before = func() error {
+		if pushes++; pushes == 2 { // f is decided, and is not copied yet
+			to.before = nil
+			to.mu.Unlock()
+			defer to.mu.Lock()
+			if err := status.Move(t.Context(), g, to, "to"); fleet.KindOf(err) != fleet.Conflict {
+				t.Errorf("the second fleet: %v", err)
+			}
+		}
+		return nil
+	}
+	if err := status.Move(t.Context(), f, to, "to"); err != nil {
+		t.Fatal(err)
+	}
+	if l := located(t, g); l.MovedTo != "" || located(t, to).Fleet != "f" {
+		t.Errorf("the second fleet is at %+v, and the branch has %+v", l, located(t, to))
+	}
+	if decided := (status.Location{Fleet: "g", MovedTo: "to", Move: 1}); located(t, to).HasArrived(decided) {
+		t.Error("the status of the second fleet is taken to be there")
+	}
+}
+
+// A slow branch does something before it is first read.
+type slow struct {
+	*branch
+	before func()
+}
+
+func (s *slow) Read(ctx context.Context) (fleet.Revision, sources.Tree, error) {
+	if f := s.before; f != nil {
+		s.before = nil
+		f()
+	}
+	return s.branch.Read(ctx)
+}
+
+// TestSlowMoveOverwritesNothing: a process that is slow does not lead back to a branch that the status left.
+func TestSlowMoveOverwritesNothing(t *testing.T) {
+	a, b, c := begunFor(t, "f"), &branch{}, &branch{}
+	move := func(from, to *branch, name string) {
+		if err := status.Move(t.Context(), from, to, name); err != nil {
+			t.Fatal(err)
+		}
+		begun(t, to, false)
+	}
+	late := &slow{branch: b, before: func() {
+		move(a, b, "b")
+		put(t, b, "requests/prod/eu-1/suspend.yaml", "new")
+		move(b, c, "c")
+	}}
+	err := status.Move(t.Context(), a, late, "b")
+	if l := located(t, b); l.MovedTo != "c" {
+		t.Errorf("the branch in the middle says %+v: %v", l, err)
+	}
+}
