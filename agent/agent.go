@@ -193,6 +193,7 @@ func New(o Options, p Parts) *Agent {
 	})
 	p.Metrics.SetQueue(a.queue.Len)
 	p.Metrics.SetWorkers(o.Workers)
+	p.Metrics.ResyncEvery(o.Resync)
 	a.reports.Follow(p.Metrics.Changed)
 	if p.Reports != nil {
 		a.reports.Follow(p.Reports)

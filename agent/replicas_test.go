@@ -83,3 +83,26 @@ func TestTermsShareMetrics(t *testing.T) {
 		t.Errorf("no fairlead_queue_depth in %s", answer.Body)
 	}
 }
+
+// TestMetricsKnowTheResync: a cluster whose turn comes rarely is not unhealthy between two turns.
+func TestMetricsKnowTheResync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+		o, p := w.options(Options{}), w.parts()
+		o.Resync = 2 * time.Hour
+		a := New(o, p)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- a.Run(ctx) }()
+		time.Sleep(90 * time.Minute)
+		synctest.Wait()
+		answer := httptest.NewRecorder()
+		p.Metrics.Handler(discard()).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+		expect(t, "its only turn was the first", w.took(), []string{"prod/a 1"})
+		if !strings.Contains(answer.Body.String(), "\nfairlead_clusters_unhealthy 0\n") {
+			t.Errorf("the cluster is unhealthy: %s", answer.Body)
+		}
+		cancel()
+		expect(t, "no error", <-done, error(nil))
+	})
+}

@@ -108,7 +108,7 @@ func (s Settings) statusBranch(branch sources.Branch, keys StatusKeys, m *metric
 		scales.Sign, requests.Sign = keys.Sign, keys.Sign
 	}
 	plans, approvals := status.NewPlans(b), status.NewApprovals(b)
-	plans.Owner, approvals.Verify = arbiter.In, keys.Verify
+	plans.Owner, approvals.Verify, approvals.People = arbiter.In, keys.Verify, keys.People
 	return agent.StatusBranch{
 		Arbiter: arbiter,
 		Locate: func(ctx context.Context) (status.Location, error) {

@@ -85,7 +85,6 @@ func Start(ctx context.Context, s Settings, o ProcessOptions) (*Process, error) 
 	m := metrics.New(o.Version)
 	m.SetSource(s.Source)
 	m.ShowAll(o.Pages.AllClusters)
-	m.ResyncEvery(o.Agent.Resync)
 	s.Watchdog = health.NewWatchdog(o.HungAfter)
 	if s.Tracer != nil {
 		s.Log = slog.New(tracing.LogHandler(s.Log.Handler()))

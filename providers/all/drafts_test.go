@@ -21,11 +21,7 @@ func drafted(t testing.TB, text string) ([]fleet.Cluster, []string) {
 	for doc := range strings.SplitSeq(text, "\n---\n") {
 		objects = append(objects, render.Object{File: "all.yaml", YAML: []byte(doc)})
 	}
-	limits := make(providers.Limits)
-	for _, f := range all.Factories() {
-		limits[f.Name] = providers.Limit{VirtualIP: f.VirtualIP}
-	}
-	distributions, drafter := all.Distributions(nil), providers.NewDrafter(limits)
+	distributions, drafter := all.Distributions(nil), providers.NewDrafter(virtualIPs())
 	decoder := decode.New("f", kinds(t)).WithDraft(func(c *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
 		d, err := distributions.Of(c)
 		if err != nil {
@@ -39,6 +35,15 @@ func drafted(t testing.TB, text string) ([]fleet.Cluster, []string) {
 		out = append(out, strings.Split(p.Object, " ")[0]+" "+p.Field+": "+p.Message)
 	}
 	return clusters, out
+}
+
+// virtualIPs are the limits of providers by which servers serve virtual addresses.
+func virtualIPs() providers.Limits {
+	limits := make(providers.Limits)
+	for _, f := range all.Factories() {
+		limits[f.Name] = providers.Limit{VirtualIP: f.VirtualIP}
+	}
+	return limits
 }
 
 // TestDrafts: manifests from which no machine can be made are refused, at the field that is
@@ -257,6 +262,33 @@ func TestDraftsOfVirtualAddresses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUnmadeOfOneServer: a control plane of one machine is not refused for the port of those that join, and none can
+// join, so that the machine that is there is kept.
+func TestUnmadeOfOneServer(t *testing.T) {
+	const first = "kubeadmConfigSpec: {initConfiguration: {localAPIEndpoint: {bindPort: 7443}}}"
+	d := distributions()["kubeadm"]
+	text := fmt.Sprintf(clusterManifests, d.kind, d.older, d.bootstrap) + d.manifests
+	text = strings.NewReplacer(
+		"replicas: 3", "replicas: 1", "kubeadmConfigSpec: {clusterConfiguration: {encryptionAlgorithm: ECDSA-P256}}", first,
+		"backend: {inMemory: {}}}\n---", "backend: {inMemory: {virtualIP: {}}}, controlPlaneEndpoint: {host: 10.0.0.7, port: 7443}}\n---",
+	).Replace(text)
+	clusters, problems := drafted(t, text)
+	if len(clusters) != 1 {
+		t.Fatal(problems)
+	}
+	c := &clusters[0]
+	impl, err := all.Distributions(nil).Of(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range map[string]fleet.Endpoint{"of the manifests": {}, "that is there": {Host: "10.0.0.7", Port: 7443}} {
+		got := providers.NewDrafter(virtualIPs()).Unmade(impl, c, e)
+		if len(got) != 1 || got[0].Join != fleet.JoinControlPlane || !strings.Contains(got[0].Why, "its port is 7443, but the API server of the machine listens at 6443") {
+			t.Errorf("endpoint %s: %+v", name, got)
+		}
 	}
 }
 

@@ -1,14 +1,18 @@
 package git_test
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/git"
+	"fairlead.dev/sources/git/gitserver"
 )
 
 // TestAuthorsOfMerges: who made a merge wrote what only the merge changes: it settles a conflict, or adds to
@@ -69,6 +73,66 @@ func TestAuthorsOfMerges(t *testing.T) {
 				t.Errorf("%v %s", err, d)
 			}
 		})
+	}
+}
+
+// TestAuthorsAreAskedAgain: each merge is compared once, also after an error of a later one. The next question then
+// costs the requests of the rest.
+func TestAuthorsAreAskedAgain(t *testing.T) {
+	var asked, limit atomic.Int64
+	s := &signers{place: newPlace(t, gitserver.Options{Before: func(w http.ResponseWriter, _ *http.Request) bool {
+		n := asked.Add(1)
+		if m := limit.Load(); m == 0 || n <= m {
+			return false
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}})}
+	as := func(who string, args ...string) string {
+		t.Helper()
+		s.run("", "env", append([]string{"GIT_AUTHOR_EMAIL=" + who, "GIT_COMMITTER_EMAIL=" + who, "git", "-C", s.work}, args...)...)
+		return s.in("rev-parse", "HEAD")
+	}
+	from := s.tip(as("old@example.com", "commit", "--quiet", "--allow-empty", "-m", "one"))
+	for i := range 3 {
+		side := fmt.Sprint("side", i)
+		s.in("checkout", "--quiet", "-b", side)
+		for _, name := range []string{side, fmt.Sprint("main", i)} {
+			if err := os.WriteFile(filepath.Join(s.work, name), []byte("1"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.in("add", name)
+			as("eve@example.com", "commit", "--quiet", "-m", "a change")
+			s.in("checkout", "--quiet", "main")
+		}
+		as("dora@example.com", "merge", "--quiet", "--no-ff", "-m", "a merge", side)
+	}
+	to := s.tip(s.in("rev-parse", "HEAD"))
+	ask := func(r *git.Repository) (int64, error) {
+		t.Helper()
+		asked.Store(0)
+		got, err := r.Authors(t.Context(), from, to)
+		if d := cmp.Diff([]string{"eve@example.com"}, got); err == nil && d != "" {
+			t.Error(d)
+		}
+		return asked.Load(), err
+	}
+	r := open(t, git.Options{URL: s.url, Ref: "main"})
+	all, err := ask(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ask(r); err != nil || again != 2 { // for the commits alone; comparing again takes 2 more of each merge
+		t.Errorf("%v: %d requests, want 2", err, again)
+	}
+	limit.Store(all - 1)
+	r = open(t, git.Options{URL: s.url, Ref: "main"})
+	if _, err := ask(r); err == nil {
+		t.Fatal("the last comparison did not fail")
+	}
+	limit.Store(0)
+	if rest, err := ask(r); err != nil || rest != 6 { // 4 for the last merge
+		t.Errorf("%v: %d requests for the rest, want 6", err, rest)
 	}
 }
 

@@ -25,6 +25,9 @@ type Approvals struct {
 	Sign func(content []byte) (string, error)
 	// Verify, if not nil, has List say of each why it counts for nothing.
 	Verify Verify
+	// People, if not nil, has List say of each why it counts for nothing if the person in whose name it is
+	// did not sign it.
+	People People
 }
 
 // NewApprovals returns those on branch.
@@ -63,8 +66,12 @@ func (q *Approvals) List(ctx context.Context) ([]fleet.Approval, error) {
 			break
 		}
 		content, bad := approvalContent(list[i])
+		var signer string
 		if bad == nil {
-			bad = q.Verify.check(content, list[i].Signature)
+			signer, bad = q.Verify(content, list[i].Signature)
+		}
+		if bad == nil {
+			_, bad = q.People.of(list[i].By, signer, list[i].Signature, true)
 		}
 		if bad != nil && fleet.KindOf(bad) != fleet.Unknown {
 			return nil, bad

@@ -136,6 +136,39 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
+// TestApprovedForAnother: an approval in the name of somebody whose key is known has to be signed by that key.
+func TestApprovedForAnother(t *testing.T) {
+	approval := func(by string) fleet.Approval {
+		return fleet.Approval{PullRequest: 3, Kind: fleet.ApproveChanges, Head: strings.Repeat("a", 40), By: by, At: time.Unix(1, 0).UTC()}
+	}
+	for name, c := range map[string]struct {
+		by, key, want string
+		people        error
+		kind          fleet.ErrorKind
+	}{
+		"her own":           {"Ada <ada@example.com>", "ada@example.com", "", nil, fleet.Unknown},
+		"a computer's name": {"Eve <eve@example.com>", "eve@laptop", "", nil, fleet.Unknown},
+		"somebody else's":   {"Ada <Ada@example.com>", "eve@laptop", "it says that it is by ada@example.com, and was signed by eve@laptop", nil, fleet.Unknown},
+		"keys are missing":  {"Ada <ada@example.com>", "ada@example.com", "", fleet.Errorf(fleet.Unauthorized, "read keys", "no"), fleet.Unauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := status.NewApprovals(folderBranch(t))
+			q.Sign = func([]byte) (string, error) { return c.key, nil }
+			q.Verify = func(_ []byte, signature string) (string, error) { return signature, nil }
+			q.People = func(by, signature string) ([]string, bool, error) {
+				return []string{signature}, by == "ada@example.com" && signature != by, c.people
+			}
+			if err := q.Approve(t.Context(), approval(c.by)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := q.List(t.Context())
+			if fleet.KindOf(err) != c.kind || err == nil && (len(got) != 1 || got[0].Distrusted != c.want) {
+				t.Errorf("%+v, %v, want %q", got, err, c.want)
+			}
+		})
+	}
+}
+
 // The plan of a large fleet can be read again, however much it changes.
 func TestLargePlan(t *testing.T) {
 	b := folderBranch(t)

@@ -42,6 +42,20 @@ func (q *Requests) owner(t fs.FS) (fleet.Owner, error) { return ownerIn(t, q.Own
 // count, and not that one, is called after by. Names are as fleet.Person has them.
 type People func(by, signature string) (names []string, impersonates bool, err error)
 
+// of returns the names of who made a signature, and, if it counts, why that is not by: the trusted keys name
+// another one, signer, who made it. Without People it returns nothing.
+func (p People) of(by, signer, signature string, counts bool) ([]string, error) {
+	if p == nil {
+		return nil, nil
+	}
+	by = fleet.Person(by)
+	names, impersonates, err := p(by, signature)
+	if err == nil && impersonates && counts {
+		err = fmt.Errorf("it says that it is by %s, and was signed by %s", by, signer)
+	}
+	return names, err
+}
+
 // requestsDir is the folder of all requests.
 const requestsDir = "requests"
 
@@ -74,7 +88,10 @@ func (q *Requests) list(t fs.FS, complete completer) ([]fleet.Request, error) {
 			bad = q.ownKey(list[i].Signer)
 		}
 		if bad == nil {
-			list[i].Names, bad = q.people(list[i])
+			// An answer is not signed, so whether there is one is no reason to believe a request. One that is
+			// over changes nothing, and stays as the record that it is.
+			counts := list[i].Open() || list[i].InEffect()
+			list[i].Names, bad = q.People.of(list[i].By, list[i].Signer, list[i].Signature, counts)
 		}
 		if bad != nil && fleet.KindOf(bad) != fleet.Unknown {
 			return nil, bad
@@ -84,21 +101,6 @@ func (q *Requests) list(t fs.FS, complete completer) ([]fleet.Request, error) {
 		}
 	}
 	return list, err
-}
-
-// people returns the names of who signed r, and why r is not by the person that it names: another one
-// signed it. An answer is not signed, so whether there is one is no reason to believe r. A request that is
-// over changes nothing, and stays as the record that it is.
-func (q *Requests) people(r fleet.Request) ([]string, error) {
-	if q.People == nil {
-		return nil, nil
-	}
-	by := fleet.Person(r.By)
-	names, impersonates, err := q.People(by, r.Signature)
-	if err == nil && impersonates && (r.Open() || r.InEffect()) {
-		err = fmt.Errorf("it says that it is by %s, and was signed by %s", by, r.Signer)
-	}
-	return names, err
 }
 
 // ownKey returns why signer is not this agent, which alone stands for the reviews of others. A

@@ -187,6 +187,20 @@ func TestSourceHangs(t *testing.T) {
 				}
 			})
 		}
+		time.Sleep(time.Second)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r, err := http.NewRequestWithContext(short, http.MethodGet, "https://api.example.com", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := rt.RoundTrip(r)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != 2*time.Second {
+			t.Errorf("a request that ends while it waits for its turn ended after %s, with %v", took, err)
+		}
 		wg.Wait()
 		if took := time.Since(began); took != 30*time.Second {
 			t.Errorf("requests waited %s, want 30s", took)
