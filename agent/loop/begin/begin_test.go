@@ -208,6 +208,9 @@ func (w *world) start(f begin.Flags, d day) (begin.Do, string) {
 func (w *world) move(s begin.Step, wholly bool) {
 	b := w.branches[s.From]
 	if b.MovedTo == "" {
+		to := w.branches[s.Branch]
+		to.Reserved = true
+		w.branches[s.Branch] = to
 		b.MovedTo, b.Move = s.Branch, b.Arrived+1
 		w.branches[s.From] = b
 	}
