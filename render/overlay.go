@@ -39,6 +39,7 @@ type overlay struct {
 	objects  []Object           // nil once they are decoded
 	filled   map[place]variable // fields with the variable that set them; nil once decoded
 	lossy    map[string]string  // fields whose quotes a replacement drops; nil once decoded
+	copied   []string           // fields that replacements read
 	decoded  bool
 	classes  topology.Library // the classes of a library
 	from     string           // fingerprints of the libraries' classes that its clusters are made from
@@ -63,7 +64,7 @@ func (b *Builder) objects(ctx context.Context, tree sources.Tree, cfg config, di
 	}()
 	scan, problem := b.kustomizer.Scan(tree, dir, cfg.roots()...)
 	o.file, o.reads, o.includes, o.mentions, o.part = scan.File, scan.Reads, scan.Includes, scan.Mentions, scan.Component
-	o.unmatched, o.lossy = scan.Warnings, scan.Lossy
+	o.unmatched, o.lossy, o.copied = scan.Warnings, scan.Lossy, scan.Copied
 	if f, lacks := cfg.lacking(o.reads); lacks {
 		p := f.problem()
 		p.Overlay, p.File = dir, o.file
@@ -125,14 +126,19 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 	}
 	set(ConfigFile, cfg.values)
 	file := path.Join(o.dir, ".env")
-	o.reads = append(o.reads, file)
+	generates := slices.Contains(o.reads, file) // a generator of the overlay reads the file, too
+	if !generates {
+		o.reads = append(o.reads, file)
+	}
 	env := map[string]string{}
 	if err := readEnv(tree, file, env); err != nil {
 		o.problems = append(o.problems, fleet.Problem{Overlay: o.dir, File: file, Message: err.Error(), Hint: "write lines NAME=value"})
 		return
 	}
 	set(file, env)
-	given = append(given, valuesFile{file, "", env})
+	if !generates {
+		given = append(given, valuesFile{file, "", env})
+	}
 	fail := func(obj kustomize.Object, e substitute.Error) {
 		o.problems = append(o.problems, fleet.Problem{
 			Overlay: o.dir, File: obj.File, Object: title(obj.Node), Field: e.Field, Message: e.Message, Hint: e.Hint,
@@ -183,7 +189,7 @@ func (b *Builder) substitute(tree fs.FS, cfg config, o *overlay, built []kustomi
 		o.objects = append(o.objects, Object{File: obj.File, YAML: data, Former: former(obj, values, b.options.AllowUnset)})
 	}
 	if len(o.problems) == 0 { // an object with a problem is not read to its end
-		o.unmatched = append(o.unmatched, unused(o.dir, given, used)...)
+		o.unmatched = append(o.unmatched, unused(o.dir, given, used, o.copied)...)
 	}
 }
 
@@ -193,12 +199,14 @@ type valuesFile struct {
 	values      map[string]string
 }
 
-// unused returns the warnings of variables that no object of the overlay in dir has.
-func unused(dir string, files []valuesFile, used map[string]bool) []fleet.Problem {
+// unused returns the warnings of variables that no object of the overlay in dir has, and no
+// replacement reads.
+func unused(dir string, files []valuesFile, used map[string]bool, copied []string) []fleet.Problem {
 	var out []fleet.Problem
 	for _, f := range files {
 		for _, name := range slices.Sorted(maps.Keys(f.values)) {
-			if !used[name] {
+			read := f.below != "" && (slices.Contains(copied, f.below+name) || slices.Contains(copied, strings.TrimSuffix(f.below, ".")))
+			if !used[name] && !read {
 				out = append(out, fleet.Problem{
 					Overlay: dir, File: f.name, Field: f.below + name,
 					Message: "the variable is not used: no object has ${" + name + "}", Hint: "remove it, or correct its name",

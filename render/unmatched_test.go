@@ -87,6 +87,9 @@ func TestUnusedVariables(t *testing.T) {
 	values := func(file, data string) string {
 		return "-- " + file + " --\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: values\n  annotations: {fairlead.dev/substitute: 'true'}\ndata: {" + data + "}\n"
 	}
+	replacement := func(source, field string) string {
+		return "- source: {" + source + ", fieldPath: " + field + "}\n  targets: [{select: {kind: Cluster}, fieldPaths: [metadata.labels.x], options: {create: true}}]\n"
+	}
 	const shared = "-- shared/kustomization.yaml --\nresources: [values.yaml]\n"
 	const why = "the variable is not used: no object has "
 	cases := map[string]struct {
@@ -107,6 +110,16 @@ func TestUnusedVariables(t *testing.T) {
 			reason:  "its file and field are named",
 			archive: overlay("a", ", values.yaml", "") + values("clusters/a/values.yaml", "N: a, X: b") + base,
 			want:    []string{"clusters/a/values.yaml: data.X: " + why + "${X} (remove it, or correct its name)"},
+		},
+		"Replacement": {
+			reason: "a replacement reads a value: of this one kind, or of any",
+			archive: overlay("a", ", values.yaml]\nreplacements:\n"+replacement("kind: ConfigMap", "data.X")+replacement("name: values", "data.Y")+"images: [", "M=x\n") +
+				values("clusters/a/values.yaml", "N: a, X: b, Y: c, Z: d") + base,
+			want: []string{"clusters/a/values.yaml: data.Z: " + why + "${Z} (remove it, or correct its name)"},
+		},
+		"Generator": {
+			reason:  "a generator reads the same file",
+			archive: overlay("a", "]\nconfigMapGenerator: [{name: settings, envs: [.env]}", "N=a\nX=b\n") + base,
 		},
 		"SharedForOne": {
 			reason: "shared values may be for one of the overlays",

@@ -57,6 +57,8 @@ type Scan struct {
 	// Lossy has, by the path of a field WithoutItems, why a replacement may have dropped the
 	// quotes of its text.
 	Lossy map[string]string
+	// Copied are the fields that replacements read, such as data.NAME.
+	Copied []string
 
 	files  map[string][]byte // for the build, by path in the tree
 	keyed  []string          // folders of kustomizations whose patches have keyed lists, sorted

@@ -101,6 +101,7 @@ func (s *scanner) result() *Scan {
 		Includes:  slices.Sorted(maps.Keys(s.includes)),
 		Mentions:  slices.Sorted(maps.Keys(s.mentions)),
 		Lossy:     s.feedback.lossy(),
+		Copied:    s.feedback.sources,
 		files:     s.files,
 		keyed:     slices.Sorted(maps.Keys(s.keyed)),
 		quotes:    s.quotes,

@@ -329,6 +329,10 @@ func (b *Branch) rejected(ctx context.Context, op string, old plumbing.Hash, r *
 		b.locked, kind = 0, fleet.Conflict
 	} else if isLocked(r) && b.locked < maxLocked {
 		b.locked, kind = b.locked+1, fleet.Conflict
+	} else if isLocked(r) {
+		r.hint = fmt.Sprintf("remove the lock file of %s on the server if no process uses it, delete a branch whose name collides, or set --status-branch", b.ref)
+	} else if kind == fleet.Unauthorized {
+		r.hint = fmt.Sprintf("allow the push of %s on the server, or set --status-branch or --status-repository", b.ref.Short())
 	}
 	return &fleet.Error{Kind: kind, Op: op, Err: plain(r)}
 }

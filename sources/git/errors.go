@@ -176,13 +176,18 @@ type rejection struct {
 	status string
 	said   string // messages beside the answer
 	unpack bool   // the server could not read the pack
+	hint   string // what people can do
 }
 
 func (r *rejection) Error() string {
-	if r.said == "" {
-		return r.status
+	text := r.status
+	if r.said != "" {
+		text += ": " + r.said
 	}
-	return r.status + ": " + r.said
+	if r.hint != "" {
+		text += " (" + r.hint + ")"
+	}
+	return text
 }
 
 // classifyPush gives the error of a push its kind. Only an answer of the server proves that

@@ -39,7 +39,7 @@ func TestRefusedPush(t *testing.T) {
 		},
 		"update hook": {
 			func(p *place) { p.hook("update", "echo 'You are not allowed to push code' >&2; exit 1") },
-			fleet.Unauthorized, "You are not allowed to push code",
+			fleet.Unauthorized, "(allow the push of fairlead/status on the server, or set --status-branch or --status-repository)",
 		},
 		"quota": {
 			func(p *place) { p.hook("pre-receive", "echo 'repository is over its quota' >&2; exit 1") },
@@ -58,6 +58,25 @@ func TestRefusedPush(t *testing.T) {
 			wantKind(t, err, c.kind, c.words)
 		})
 	}
+}
+
+// A lock file that stays is an error that says how to go on; at first it counts as a lost race.
+func TestLockedRef(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	b := branch(t, git.Options{URL: p.url})
+	lock := filepath.Join(p.bare, "refs", "heads", "fairlead", "status.lock")
+	if err := os.MkdirAll(filepath.Dir(lock), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(lock, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		_, err := b.Commit(t.Context(), fleet.Revision{}, one("1"))
+		wantKind(t, err, fleet.Conflict, "cannot lock ref")
+	}
+	_, err := b.Commit(t.Context(), fleet.Revision{}, one("1"))
+	wantKind(t, err, fleet.Unauthorized, "remove the lock file of refs/heads/fairlead/status on the server")
 }
 
 // Safety: a push without an answer never counts as refused, and Read shows whether it

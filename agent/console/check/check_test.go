@@ -133,13 +133,13 @@ func TestClouds(t *testing.T) {
 		},
 	})
 	want := []string{
-		"OK|cloud|prod/a|good answers, and has 2 machines of it",
+		"OK|cloud|prod/a|good answers: 2 machines of this cluster",
 		"FAIL|cloud|prod/b|cannot observe prod/b: connection refused",
-		"OK|cloud|prod/c|good answers, and has 2 machines of it",
+		"OK|cloud|prod/c|good answers: 2 machines of this cluster",
 		"OK|image|prod/a|ubuntu is there",
 		"FAIL|quota|prod/a, prod/c|cannot fit: 5 of 6",
 		"FAIL|provider|none|there is no such provider",
-		"OK|cloud|prod/d|plain answers, and has 2 machines of it",
+		"OK|cloud|prod/d|plain answers: 2 machines of this cluster",
 	}
 	if d := cmp.Diff(want, lines(r)); d != "" {
 		t.Errorf("-want +got:\n%s", d)

@@ -55,7 +55,7 @@ func (r *Report) provider(ctx context.Context, name string, p providers.Infrastr
 			continue
 		}
 		seen = append(seen, c)
-		r.Note("cloud", c.Key.String(), fmt.Sprintf("%s answers, and has %s of it", name, output.Count(len(got.Machines), "machine")), nil)
+		r.Note("cloud", c.Key.String(), fmt.Sprintf("%s answers: %s of this cluster", name, output.Count(len(got.Machines), "machine")), nil)
 	}
 	checker := providers.AbilitiesOf(p).Checker
 	if checker == nil || len(seen) == 0 {

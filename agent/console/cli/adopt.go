@@ -38,7 +38,11 @@ func newAdopt(built wiring.Built) *cobra.Command {
 		Use:     "adopt --kubeconfig FILE --into FOLDER",
 		GroupID: groupRun,
 		Short:   "Import clusters from a Cluster API management cluster",
-		Long: `Import clusters from a Cluster API management cluster. No machine is changed.
+		Long: `Import clusters from a Cluster API management cluster. No machine is changed. The
+command writes the manifests of each cluster to FOLDER, a clone of the fleet repository,
+with spec.paused, pauses the cluster in the management cluster, plans it, and continues
+only if the plan is empty. Then commit and push FOLDER. Until then --undo gives the
+cluster back.
 
 Steps for each cluster:
 
@@ -51,16 +55,17 @@ Steps for each cluster:
   plan     plan it: the plan must be empty
   release  remove spec.paused from the manifests
 
-Then commit and push FOLDER. Until then --undo gives the cluster back. Run the same
-command again to continue after an interruption. If a cluster cannot be adopted, the
+Run the same command again to continue after an interruption. If a cluster cannot be adopted, the
 command reports the field that prevents it, skips the cluster and continues.
 
 --source is the repository as the agent has it: the name of the fleet and the secret
 store depend on it. It is optional if fleet.yaml in FOLDER has a name and --secrets is set.
 The exit code is 1 if a cluster was not adopted.`,
-		Example: `  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --source https://git.example.com/fleet.git --dry-run
-  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --secrets kubernetes:home.kubeconfig --cluster prod/eu-1
-  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --source https://git.example.com/fleet.git --cluster prod/eu-1 --undo`,
+		Example: `  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --dry-run
+  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --cluster prod/eu-1 \
+    --secrets kubernetes:home.kubeconfig
+  fairlead adopt --kubeconfig mgmt.kubeconfig --into ./fleet --cluster prod/eu-1 \
+    --source https://git.example.com/fleet.git --undo`,
 		Args: args(cobra.NoArgs),
 	}
 	f := addSource(cmd, built)

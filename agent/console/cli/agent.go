@@ -31,8 +31,9 @@ Every flag can be set with an environment variable (--ssh-key: FAIRLEAD_SSH_KEY)
 flags that confirm a dangerous action, such as --take-over. --listen serves /metrics,
 /healthz and /readyz. See also docs/guides: webhooks.md, autoscaler.md and page.md.`,
 		Example: `  fairlead agent --source https://git.example.com/fleet.git --token-file token
-  fairlead agent --source git@git.example.com:fleet.git --ssh-key id_ed25519 --known-hosts known_hosts
-  fairlead agent --source ./fleet`,
+  fairlead agent --source ./fleet
+  fairlead agent --source git@git.example.com:fleet.git --ssh-key id_ed25519 \
+    --known-hosts known_hosts`,
 		Args:        args(cobra.NoArgs),
 		Annotations: map[string]string{grouped: "true"},
 	}

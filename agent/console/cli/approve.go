@@ -28,7 +28,7 @@ and facts about the clusters are shown in the review.
 
 The command commits a file to the status branch with your Git identity. Anyone with push
 access to the status branch can approve.`,
-		Example: `  fairlead approve 12 --changes --head 59b20b8d5c6c0f1d0bc0b3c6b0d8b1ea3a4f7c11 --reason "eu-1 moves to eu-2"`,
+		Example: `  fairlead approve 12 --changes --head 59b20b8d5c6c0f1d0bc0b3c6b0d8b1ea3a4f7c11 --reason "eu-1 moves"`,
 		Args:    args(cobra.ExactArgs(1)),
 	}
 	w.f = addSource(cmd, built)

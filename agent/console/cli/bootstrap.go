@@ -27,10 +27,11 @@ deletes the secrets here. Run it again to continue after an interruption.
 --dry-run shows completed and remaining steps. --undo reverts them until the hand-over;
 after it, use ` + "`" + `fairlead pivot --here` + "`" + `: docs/operations/pivot.md. --identity-file
 restores a lost home from escrow: docs/operations/disaster-recovery.md.`,
-		Example: `  fairlead bootstrap --source https://git.example.com/fleet.git --token-file token \
-    --home ops/home --addons cni.yaml --image registry.example.com/fairlead:v1.0.0
-  fairlead bootstrap --source https://git.example.com/fleet.git --token-file token --home ops/home --addons cni.yaml \
-    --image registry.example.com/fairlead:v1.0.0 --identity-file escrow.txt --take-over home.ops.home@3`,
+		Example: `  fairlead bootstrap --source https://git.example.com/fleet.git --home ops/home \
+    --addons cni.yaml --image registry.example.com/fairlead:v1.0.0
+  fairlead bootstrap --source https://git.example.com/fleet.git --home ops/home \
+    --addons cni.yaml --image registry.example.com/fairlead:v1.0.0 \
+    --identity-file escrow.txt --take-over home.ops.home@3`,
 		Args:        args(cobra.NoArgs),
 		Annotations: map[string]string{grouped: "true"},
 	}
@@ -76,8 +77,10 @@ fleet over with one push. Run the command again to continue after an interruptio
 --secrets is the secret store of the current owner: a folder, or kubernetes:KUBECONFIG
 for an agent in a cluster. With --here an agent in this process owns the fleet until it
 is stopped, with its secrets in --into.`,
-		Example: `  fairlead pivot --source https://git.example.com/fleet.git --to ops/home --image registry.example.com/fairlead:v1.0.0
-  fairlead pivot --source https://git.example.com/fleet.git --secrets kubernetes:home.kubeconfig --here`,
+		Example: `  fairlead pivot --source https://git.example.com/fleet.git --to ops/home \
+    --image registry.example.com/fairlead:v1.0.0
+  fairlead pivot --source https://git.example.com/fleet.git \
+    --secrets kubernetes:home.kubeconfig --here`,
 		Args:        args(cobra.NoArgs),
 		Annotations: map[string]string{grouped: "true"},
 	}

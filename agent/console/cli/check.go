@@ -172,7 +172,7 @@ func (k *checking) repository(ctx context.Context, s wiring.Settings, where, bra
 		k.report.Unreachable(what, where, err)
 		return status.Status{}
 	}
-	k.report.Note("push", where, "the credential may push; what protects branch "+branch+" shows when it does", r.MayPush(ctx))
+	k.report.Note("push", where, "the credential has push access. Branch protection of "+branch+" is not tested", r.MayPush(ctx))
 	return k.owner(ctx, s, where, branch)
 }
 
@@ -226,9 +226,9 @@ func (k *checking) clouds(ctx context.Context, clusters []*fleet.Cluster) {
 		return
 	}
 	defer w.Close()
-	text := "it opens"
+	text := "readable"
 	if _, none := w.Secrets.(*secrets.Memory); none {
-		text = "there is none yet: the agent makes it"
+		text = "none yet: the agent creates it"
 	}
 	k.report.Note(what, where, text, nil)
 	k.report.Clouds(ctx, check.Clouds{Clusters: clusters, Open: w.Infrastructure})

@@ -11,9 +11,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth is how wide the help is at most, in characters.
-const helpWidth = 110
-
 // A flagGroup is a group of flags in the help of commands that run an agent, with patterns of
 // their names. A flag is in the first group with a pattern for it.
 type flagGroup struct {

@@ -47,10 +47,9 @@ func unknownBelow(cmd *cobra.Command) error {
 // helpOnCommands has --help and the command help show nothing for a command that does not exist,
 // which is an error. Cobra shows the help of the command above it.
 func helpOnCommands(root *cobra.Command) {
-	show := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, argv []string) {
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		if unknownBelow(cmd) == nil {
-			show(cmd, argv)
+			fmt.Fprint(cmd.OutOrStdout(), screen(cmd))
 		}
 	})
 	root.InitDefaultHelpCmd()
@@ -63,8 +62,8 @@ func helpOnCommands(root *cobra.Command) {
 		if err != nil || of.HasSubCommands() && len(rest) > 0 {
 			return &usageError{inWords(of, rest, err)}
 		}
-		of.InitDefaultHelpFlag()
-		return of.Help()
+		writeHelp(root.OutOrStdout(), of)
+		return nil
 	}
 }
 

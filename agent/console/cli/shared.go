@@ -34,9 +34,28 @@ func own(cmd *cobra.Command, f *pflag.Flag) bool {
 	return !f.Hidden && (!declared(f, shared) || cmd.Flags().Lookup(contextFlag) == nil)
 }
 
-// usage writes what the help of cmd says of how it is called.
+// usage writes how cmd is called.
 func usage(cmd *cobra.Command) error {
-	w := cmd.OutOrStderr()
+	writeUsage(cmd.OutOrStderr(), cmd)
+	return nil
+}
+
+// ownFlags returns the flags of cmd that its help shows, except --help, and whether it has others
+// that are not hidden.
+func ownFlags(cmd *cobra.Command) (flags []*pflag.Flag, more bool) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		switch {
+		case !own(cmd, f):
+			more = more || !f.Hidden
+		case f.Name != "help":
+			flags = append(flags, f)
+		}
+	})
+	return flags, more
+}
+
+// writeUsage writes how cmd is called, with examples and flags.
+func writeUsage(w io.Writer, cmd *cobra.Command) {
 	fmt.Fprintln(w, "Usage:")
 	if cmd.Runnable() {
 		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
@@ -48,25 +67,20 @@ func usage(cmd *cobra.Command) error {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
 	}
 	usageCommands(w, cmd)
+	list, more := ownFlags(cmd)
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	hidden := false
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if own(cmd, f) {
-			flags.AddFlag(f)
-			return
-		}
-		hidden = hidden || !f.Hidden
-	})
+	for _, f := range list {
+		flags.AddFlag(f)
+	}
 	if flags.HasFlags() {
 		usageFlags(w, cmd, flags)
 	}
-	if hidden {
+	if more {
 		fmt.Fprintln(w, "\nUse 'fairlead options' for a list of global flags.")
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\nUse '%s [command] --help' for more about a command.\n", cmd.CommandPath())
 	}
-	return nil
 }
 
 // usageCommands lists the commands below cmd by their groups.
