@@ -200,7 +200,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 		return err
 	}
 	if err := bring(ctx, from, to, here, op); err != nil {
-		return fmt.Errorf("%w. The move is decided, and nobody acts until it is complete. Fix: make the branch accept the push, or delete %s on the former branch to go on there", err, movedPath)
+		return fmt.Errorf("%w. The move is decided, and no agent acts until it is complete. Fix: make the branch accept the push, or delete %s on the former branch to go on there", err, movedPath)
 	}
 	return unmarked
 }
