@@ -99,14 +99,7 @@ func exception(field string) string {
 // given, and which of them is the object.
 func (s subject) subject(t *testing.T, k *kind, steps []string, m mutation) ([]map[string]any, int) {
 	documents := s.read(t)
-	i := slices.IndexFunc(documents, func(o map[string]any) bool {
-		apiVersion, _ := o["apiVersion"].(string)
-		group, version, _ := strings.Cut(apiVersion, "/")
-		return groupKind(group, o["kind"].(string)) == s.kind && version == s.version
-	})
-	if i < 0 {
-		t.Fatalf("%s has no %s of %s", s.overlay, s.kind, s.version)
-	}
+	i := s.indexIn(t, documents)
 	documents[i] = seeded(documents[i], reflect.TypeOf(k.new(s.version)), steps, seeds(s.version)).(map[string]any)
 	if m.given != "" {
 		documents[i] = merged(t, documents[i], m.given)

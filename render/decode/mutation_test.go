@@ -127,10 +127,9 @@ func (m mutation) wrong(before, after outcome) string {
 	return ""
 }
 
-// change returns what is decoded before and after the field at path is changed.
-// first holds what was decoded before, by the object.
-func (s subject) change(t *testing.T, d *Decoder, k *kind, path string, m mutation, first map[string]outcome) (before, after outcome) {
-	documents := s.read(t)
+// indexIn returns which of the documents is the object.
+func (s subject) indexIn(t *testing.T, documents []map[string]any) int {
+	t.Helper()
 	i := slices.IndexFunc(documents, func(o map[string]any) bool {
 		apiVersion, _ := o["apiVersion"].(string)
 		group, version, _ := strings.Cut(apiVersion, "/")
@@ -139,6 +138,14 @@ func (s subject) change(t *testing.T, d *Decoder, k *kind, path string, m mutati
 	if i < 0 {
 		t.Fatalf("%s has no %s of %s", s.overlay, s.kind, s.version)
 	}
+	return i
+}
+
+// change returns what is decoded before and after the field at path is changed.
+// first holds what was decoded before, by the object.
+func (s subject) change(t *testing.T, d *Decoder, k *kind, path string, m mutation, first map[string]outcome) (before, after outcome) {
+	documents := s.read(t)
+	i := s.indexIn(t, documents)
 	typ, steps := reflect.TypeOf(k.new(s.version)), strings.Split(cmp.Or(m.at, path), ".")
 	documents[i] = seeded(documents[i], typ, steps, seeds(s.version)).(map[string]any)
 	if m.given != "" {

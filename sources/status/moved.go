@@ -161,14 +161,17 @@ func (l Location) isFor(id fleet.ID) bool {
 // ErrUnmarked says that the status was moved, and that nothing says so on the former branch, which takes no push.
 var ErrUnmarked = errors.New("the former status branch does not say where the status is now")
 
-// Move moves the status from the branch from to the branch to, called name: one push to from says so, and
-// nobody acts by from after it. Then all files are copied. A move that ended in between is completed by
-// calling Move again. If the branch from is protected now, the error wraps ErrUnmarked, and the number of the
-// move says which status is the newer one. The branch to must not have the status of another fleet, and must accept pushes before
-// anything is decided. What an earlier stay of the status left there goes.
+// Move moves the status from the branch from to the branch to, called name. One push to from decides it:
+// after that push no agent acts by from. Then all files are copied. To complete a move that stopped in
+// between, call Move again.
+//
+// The error is of kind Conflict if to has the status of another fleet or a newer one, and of kind
+// Unauthorized if a branch accepts no push; nothing is decided then. If only from accepts none and replicas
+// elect a leader, the status is moved and the error wraps ErrUnmarked. What is left on to of an earlier
+// stay of the status is deleted.
 func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	op := "move the status to branch " + name
-	if err := prepare(ctx, from, to, op); err != nil {
+	if err := reserve(ctx, from, to, op); err != nil {
 		return err
 	}
 	var here Location
@@ -199,16 +202,17 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	case err != nil:
 		return err
 	}
-	if err := bring(ctx, from, to, here, op); err != nil {
+	if err := copyFiles(ctx, from, to, here, op); err != nil {
 		return fmt.Errorf("%w. The move is decided, and no agent acts until it is complete. Fix: make the branch accept the push, or delete %s on the former branch to go on there", err, movedPath)
 	}
 	return unmarked
 }
 
-// prepare finds out whether the branch to can have the status that is on the branch from.
-func prepare(ctx context.Context, from, to sources.Branch, op string) error {
+// reserve writes on the branch to that the status on the branch from comes there. So a branch that accepts no
+// push has nothing decided.
+func reserve(ctx context.Context, from, to sources.Branch, op string) error {
 	return commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
-		_, t, err := from.Read(ctx) // after there: what is decided meanwhile is copied to there first
+		_, t, err := from.Read(ctx) // after to: if a move is decided in between, its copy makes this push fail
 		if err != nil {
 			return sources.Commit{}, err
 		}
@@ -216,7 +220,7 @@ func prepare(ctx context.Context, from, to sources.Branch, op string) error {
 		if err != nil {
 			return sources.Commit{}, err
 		}
-		l, err := free(there, here, op)
+		l, err := checkTarget(there, here, op)
 		if err != nil || here.MovedTo != "" || l.Owner == here.Owner { // is decided, or was pushed before
 			return sources.Commit{}, err
 		}
@@ -225,15 +229,15 @@ func prepare(ctx context.Context, from, to sources.Branch, op string) error {
 	})
 }
 
-// free returns what is there, where the status at here goes. The error is of kind Conflict if another
+// checkTarget returns what is there, where the status at here goes. The error is of kind Conflict if another
 // status is there, or a newer one.
-func free(there fs.FS, here Location, op string) (Location, error) {
+func checkTarget(there fs.FS, here Location, op string) (Location, error) {
 	l, err := Locate(there)
 	switch {
 	case err != nil:
 		return l, err
 	case l.Owner == (fleet.Owner{}) && !l.isFor(here.Fleet):
-		return l, fleet.Errorf(fleet.Conflict, op, "the status of fleet %q is on its way there", l.ReservedFor)
+		return l, fleet.Errorf(fleet.Conflict, op, "the status of fleet %q is on its way there. Fix: name another branch in spec.status.branch of fleet.yaml, or, if that fleet does not go there any more, delete %s there", l.ReservedFor, arrivedPath)
 	case l.Owner == (fleet.Owner{}):
 		return l, nil
 	case l.Fleet != here.Fleet, l.MovedTo == "" && l.Owner.Agent != here.Owner.Agent:
@@ -244,8 +248,8 @@ func free(there fs.FS, here Location, op string) (Location, error) {
 	return l, nil
 }
 
-// bring copies the files of from, where here says that the status was moved, to the branch to.
-func bring(ctx context.Context, from, to sources.Branch, here Location, op string) error {
+// copyFiles copies the files of from, where here says that the status was moved, to the branch to.
+func copyFiles(ctx context.Context, from, to sources.Branch, here Location, op string) error {
 	_, t, err := from.Read(ctx)
 	if err != nil {
 		return err
@@ -259,7 +263,7 @@ func bring(ctx context.Context, from, to sources.Branch, here Location, op strin
 		return err
 	}
 	return commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
-		l, err := free(there, here, op)
+		l, err := checkTarget(there, here, op)
 		if err != nil || l.HasArrived(here) {
 			return sources.Commit{}, err
 		}

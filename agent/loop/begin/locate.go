@@ -12,9 +12,13 @@ import (
 // mostMoves bounds how many times the status of a fleet is followed to another branch.
 const mostMoves = 10
 
-// silent is how long a branch that was deleted may come back, and how long another agent may own a branch
-// without a word of which fleet it has, until a fleet that is on no branch begins beside it. A fleet whose first revision is refused says nothing.
-const silent = 15 * time.Minute
+const (
+	// silent is how long another agent may own a branch without a word of which fleet it has, until a
+	// fleet that is on no branch begins beside it. A fleet whose first revision is refused says nothing.
+	silent = 15 * time.Minute
+	// branchReturns is how long a start waits for a branch that had the status and was deleted.
+	branchReturns = 15 * time.Minute
+)
 
 // locate decides which branch has the status.
 func locate(in Input) Step {
@@ -159,7 +163,7 @@ func (in Input) elsewhere(at, there string, b Branch) (Step, bool) {
 
 // ahead decides what to do if the branch at, which Git names, has an older status of the fleet than the
 // default branch, or than the one that its signpost names. An earlier version that stops within a move leaves a
-// copy, which is as old as what was copied and never the newer one. It returns false if there is no such branch.
+// copy, so of two that are equally old the one that is not named counts. It returns false if there is no such branch.
 func (in Input) ahead(at string, b Branch) (Step, bool) {
 	if in.Branch != "" || b.Fleet == "" || b.Fleet != in.Tip.Fleet {
 		return Step{}, false
@@ -202,7 +206,7 @@ func (in Input) follow(name string) (string, Branch, *Step) {
 		switch {
 		case !read || next.Err != nil || next.HasArrived(b.Location): // the next turn
 		case next.Owner == (fleet.Owner{}) && !next.Reserved:
-			if in.Waited < silent {
+			if in.Waited < branchReturns {
 				return "", Branch{}, &Step{Do: Retry, Why: fleet.Errorf(fleet.Unavailable, "find the status branch",
 					"the status was moved from branch %q to branch %q, which is not there any more. Fix: restore that branch, or delete moved.yaml on branch %[1]q to go on with the status of then", name, b.MovedTo)}
 			}
@@ -210,7 +214,7 @@ func (in Input) follow(name string) (string, Branch, *Step) {
 			return "", Branch{}, &Step{Do: Move, From: name, Branch: b.MovedTo}
 		default:
 			return "", Branch{}, &Step{Do: Retry, Why: fleet.Errorf(fleet.Unavailable, "find the status branch",
-				"agent %q began to move the status of the fleet from branch %q to branch %q, and has not ended that. Fix: start that agent again", b.Owner.Agent, name, b.MovedTo)}
+				"agent %q began to move the status of the fleet from branch %q to branch %q, and the move is not complete. Fix: start that agent again", b.Owner.Agent, name, b.MovedTo)}
 		}
 		name = b.MovedTo
 	}
