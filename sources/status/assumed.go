@@ -49,9 +49,6 @@ func (a *Arbiter) Settle(ctx context.Context) error {
 	}
 	var next ownership
 	err := commit(ctx, a.branch, opBegin(assumed), func(t fs.FS, _ bool) (sources.Commit, error) {
-		if err := refuseMoved(t, opBegin(assumed)); err != nil {
-			return sources.Commit{}, err
-		}
 		now, distrust, err := a.read(t)
 		if err = errors.Join(err, distrust); err != nil {
 			return sources.Commit{}, err

@@ -105,3 +105,47 @@ func TestSlowMoveOverwritesNothing(t *testing.T) {
 		t.Errorf("the branch in the middle says %+v: %v", l, err)
 	}
 }
+
+// TestMoveOverwritesNoNewerStatus: a branch with a newer status of the fleet keeps it, and nothing is decided.
+func TestMoveOverwritesNoNewerStatus(t *testing.T) {
+	from, to := begunFor(t, "f"), begunFor(t, "f")
+	begin := status.NewArbiter(to)
+	if _, _, err := begin.Begin(t.Context(), located(t, to).Owner); err != nil {
+		t.Fatal(err)
+	}
+	put(t, to, "requests/prod/eu-1/suspend.yaml", "new")
+	if err := status.Move(t.Context(), from, to, "to"); fleet.KindOf(err) != fleet.Conflict {
+		t.Errorf("it ends with %v", err)
+	}
+	if l := located(t, from); l.MovedTo != "" || to.file(t, "requests/prod/eu-1/suspend.yaml") != "new" {
+		t.Errorf("the former branch says %+v", l)
+	}
+}
+
+// TestMoveIsDecidedOnce: of two processes that move the status to two branches, one decides.
+func TestMoveIsDecidedOnce(t *testing.T) {
+	from, a, b := begunFor(t, "f"), &branch{}, &branch{}
+	late := &slow{branch: a, before: func() {
+		if err := status.Move(t.Context(), from, b, "b"); err != nil {
+			t.Fatal(err)
+		}
+	}}
+	if err := status.Move(t.Context(), from, late, "a"); fleet.KindOf(err) != fleet.Conflict {
+		t.Errorf("the second one ends with %v", err)
+	}
+	if l := located(t, from); l.MovedTo != "b" || located(t, a).Owner != (fleet.Owner{}) {
+		t.Errorf("the former branch says %+v, and the second one has %+v", l, located(t, a))
+	}
+}
+
+// TestDamagedOwnerOfFormerBranch: what is left of the owner on a former branch does not matter.
+func TestDamagedOwnerOfFormerBranch(t *testing.T) {
+	from, to := begunFor(t, "f"), &branch{}
+	if err := status.Move(t.Context(), from, to, "to"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, from, "owner.yaml", "<<<<<<< HEAD\n")
+	if l := located(t, from); l.MovedTo != "to" || !located(t, to).HasArrived(l) {
+		t.Errorf("it says %+v", l)
+	}
+}

@@ -48,6 +48,7 @@ func know(in *begin.Input, words []string) {
 		if has("owner") {
 			o.Agent, o.Place, _ = strings.Cut(fields["owner"], "@")
 			o.Epoch = 3
+			o.Incarnation, _ = strconv.ParseInt(fields["process"], 10, 64)
 		}
 		return o
 	}
