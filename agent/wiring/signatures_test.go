@@ -1,14 +1,19 @@
 package wiring
 
 import (
+	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"fairlead.dev/agent/observability/metrics"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
+	"fairlead.dev/sources/status"
 	"fairlead.dev/test/run/needs"
 )
 
@@ -160,5 +165,73 @@ func TestTrustedKeys(t *testing.T) {
 	}
 	if _, err := (Settings{Source: dir, TrustedKeys: []string{trusted}}).OpenSource(); err == nil || !strings.Contains(err.Error(), "is a folder") {
 		t.Errorf("a folder as the source: %v", err)
+	}
+}
+
+// TestNobodyAsksForAnother: an agent with request keys ignores a request and an approval in the name of a person
+// with a key, signed with another person's key.
+func TestNobodyAsksForAnother(t *testing.T) {
+	needs.Program(t, "ssh-keygen", "apt-get install openssh-client")
+	keys := make(map[string]string)
+	var signers strings.Builder
+	for _, name := range []string{"ada", "bob"} {
+		keys[name] = t.TempDir()
+		file := filepath.Join(keys[name], "identity")
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", file).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		public, err := os.ReadFile(file + ".pub")
+		if err != nil {
+			t.Fatal(err)
+		}
+		signers.WriteString(name + "@example.com " + string(public))
+	}
+	trusted := filepath.Join(t.TempDir(), "signers")
+	if err := os.WriteFile(trusted, []byte(signers.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := Settings{Source: repository(t), SigningKey: keys["ada"], RequestKeys: []string{trusted}, Log: slog.New(slog.DiscardHandler)}
+	source, err := s.OpenSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.statusBranches(source, nil, metrics.New("v0"))("fairlead/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := s.OpenBranch("fairlead/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Arbiter.Claim(t.Context(), "a", ""); err != nil {
+		t.Fatal(err)
+	}
+	sign, err := s.Signer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks, approves := status.NewRequests(raw), status.NewApprovals(raw)
+	asks.Sign, approves.Sign = sign, sign
+	for i, by := range []string{"Ada <ada@example.com>", "Bob <bob@example.com>"} {
+		k := fleet.Key{Namespace: "prod", Name: strings.ToLower(by[:3])}
+		if err := asks.Ask(t.Context(), fleet.Request{Cluster: k, Kind: fleet.RequestSuspend, By: by, At: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		if err := approves.Approve(t.Context(), fleet.Approval{PullRequest: i + 1, Kind: fleet.ApproveChanges, Head: strings.Repeat("a", 40), By: by, At: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	requests, err := b.Requests.List(t.Context())
+	approvals, errApprovals := b.Approvals.List(t.Context())
+	if err := errors.Join(err, errApprovals); err != nil || len(requests) != 2 || len(approvals) != 2 {
+		t.Fatalf("there are %v and %v: %v", requests, approvals, err)
+	}
+	for i, ofBob := range []bool{false, true} {
+		if got := requests[i]; (got.Distrusted != "") != ofBob {
+			t.Errorf("the request of %s, signed by Ada, is distrusted: %q", got.By, got.Distrusted)
+		}
+		if got := approvals[i]; (got.Distrusted != "") != ofBob {
+			t.Errorf("the approval of %s, signed by Ada, is distrusted: %q", got.By, got.Distrusted)
+		}
 	}
 }
