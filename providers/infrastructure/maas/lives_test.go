@@ -73,10 +73,10 @@ func (h *history) textOf(w *wish) string {
 	return "#cloud-config\n# " + h.clusters[w.cluster].Key.Name + "/" + string(w.name) + "\n"
 }
 
-// living returns the wish whose machine runs on a host, and is to stay. The lock is held.
-func (h *history) living(host string) *wish {
+// living returns the wish whose machine runs on a host with that user data, and is to stay. The lock is held.
+func (h *history) living(host, runs string) *wish {
 	for _, w := range h.wishes {
-		if w.host == host && !w.gone {
+		if w.host == host && !w.gone && h.textOf(w) == runs {
 			return w
 		}
 	}
@@ -96,7 +96,7 @@ func (h *history) judge(c maastest.Call) {
 	m, hw := h.Machine(id)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if w := h.living(id); w != nil && hw.Runs != nil && m.Status == maastest.Deployed && m.OSystem != "" {
+	if w := h.living(id, string(hw.Runs)); w != nil && m.Status == maastest.Deployed && m.OSystem != "" {
 		h.broken = append(h.broken, fmt.Sprintf("WhatIsWishedForStays: %s of host %s, which has machine %s", op, m.Hostname, w.name))
 	}
 }
