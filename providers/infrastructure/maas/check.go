@@ -47,7 +47,7 @@ func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]prov
 				return err
 			}
 			note("image", "image "+spec.Image+" of pool "+string(pool.Name), hasImage("find the image of pool "+string(pool.Name), spec.Image, images))
-			text, err := got.hostsFor(pool, spec, free, taken)
+			text, err := got.hostsFor(ctx, pool, spec, free, taken)
 			note("hosts", text, err)
 		}
 		return nil
@@ -79,7 +79,7 @@ func (o *observation) checkName(ctx context.Context) (string, error) {
 }
 
 // hostsFor takes hosts for the machines of pool that are not there yet, and says how many there are.
-func (o *observation) hostsFor(pool fleet.Pool, spec *api.MaasMachineSpec, free []region.Machine, taken map[string]bool) (string, error) {
+func (o *observation) hostsFor(ctx context.Context, pool fleet.Pool, spec *api.MaasMachineSpec, free []region.Machine, taken map[string]bool) (string, error) {
 	missing := pool.Replicas
 	for _, h := range o.hosts {
 		if h.machine.Pool == pool.Name {
@@ -101,6 +101,8 @@ func (o *observation) hostsFor(pool fleet.Pool, spec *api.MaasMachineSpec, free 
 			reason = "is for another machine"
 		case reason == "" && found == missing:
 			continue
+		case reason == "":
+			reason = o.mayRun(ctx, m)
 		}
 		if reason != "" {
 			why = append(why, m.Hostname+" "+reason)

@@ -158,13 +158,30 @@ func mismatch(spec *api.MaasMachineSpec, m *region.Machine) string {
 	case m.PowerType == "" || m.PowerType == "manual":
 		return "has power that MAAS cannot switch: it would run on after its release"
 	case m.Power == region.On:
-		return "is on: something may run there that MAAS does not know"
+		return isOn
 	case m.CPUs < float64(number(spec.MinCPU)):
 		return fmt.Sprintf("has %.0f CPUs", m.CPUs)
 	case m.Memory < float64(number(spec.MinMemoryInMB)):
 		return fmt.Sprintf("has %.0f MiB of memory", m.Memory)
 	case number(disk) > 0 && (m.BootDisk == nil || m.BootDisk.Size < float64(*disk)*gigabyte):
 		return fmt.Sprintf("has no boot disk of %d GB", *disk)
+	}
+	return ""
+}
+
+// isOn is why a free host that is on is not used.
+const isOn = "is on: something may run there that MAAS does not know"
+
+// mayRun returns why something may run on m, which is free; empty: it is off. The BMC is asked: what MAAS knows
+// is minutes old, or as old as the backup from which its database was restored.
+func (s *site) mayRun(ctx context.Context, m *region.Machine) string {
+	switch power, err := s.client.PowerState(ctx, m.SystemID); {
+	case err != nil:
+		return fmt.Sprintf("may be on, its BMC does not answer: %v", err)
+	case power == region.On:
+		return isOn
+	case power != region.Off:
+		return "may be on: its BMC does not answer, its power is " + cmp.Or(power, "unknown")
 	}
 	return ""
 }
@@ -191,6 +208,9 @@ func (q *search) try(ctx context.Context, m region.Machine) (reason string, err 
 		return "is being claimed for another machine", nil
 	}
 	defer q.p.deciding.Unlock(m.SystemID)
+	if why := q.o.mayRun(ctx, &m); why != "" {
+		return why, ctx.Err()
+	}
 	q.tags[tagZone] = m.Zone.Name
 	err = q.o.client.Allocate(ctx, m.SystemID, q.agent, textOf(q.tags), constraintsOf(q.spec, q.zone))
 	switch {

@@ -1,7 +1,6 @@
 package maas
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -39,10 +38,14 @@ func (o *observation) remember(ctx context.Context) error {
 		why := fmt.Sprintf("MAAS does not show it to user %s", o.listing.user.Name)
 		if i >= 0 {
 			m = shown[i]
-			if m.Power == region.Off || m.Owner != "" { // it was released, and perhaps given to somebody else
+			if m.Owner != "" { // it was released, and given to somebody else
 				continue
 			}
-			why = fmt.Sprintf("it is %s in MAAS, and its power is %s (if nothing of the cluster runs there, switch it off)", m.StateName, cmp.Or(m.Power, "unknown"))
+			on := o.mayRun(ctx, &m)
+			if on == "" {
+				continue
+			}
+			why = fmt.Sprintf("it is %s in MAAS, and %s (if nothing of the cluster runs there, switch it off)", m.StateName, on)
 		}
 		o.hosts = append(o.hosts, o.lostHost(m, memory[id], why))
 	}
@@ -63,7 +66,7 @@ func (o *observation) lostHost(m region.Machine, tags map[string]string, why str
 func (o *observation) memory() []fleet.PlaceSeen {
 	running := make(driver.Remembered)
 	for _, h := range o.hosts {
-		if h.lost || h.Machine.State == region.Deployed {
+		if h.lost || h.Machine.State == region.Deployed || h.machine.Silent {
 			running[h.SystemID] = h.tags
 		}
 	}

@@ -789,3 +789,53 @@ func TestSlowAgent(t *testing.T) {
 		})
 	}
 }
+
+// TestPowerOfABackup: a restored database has the power of the time of the backup, until MAAS asks the BMC
+// again. A host is off if its BMC says so.
+func TestPowerOfABackup(t *testing.T) {
+	for name, is := range map[string]string{"off then": "off", "never asked": "unknown"} {
+		t.Run(name, func(t *testing.T) {
+			within(t, 1, func(w *world) {
+				w.ready(&w.c)
+				backup := w.Backup()
+				m := w.create(&w.c, "m-0")
+				w.observe(&w.c)
+				_, before := w.hostOf(m)
+				other := w.c
+				other.Key.Name = "eu-2"
+				w.Restore(backup)
+				w.Change(systemID(m.ProviderID), func(m *maastest.Machine, _ *maastest.Host) { m.Power = is })
+				w.p = w.provider()
+				if got := machineOf(w.observe(&w.c), "m-0"); !got.Silent || got.State != fleet.MachineRunning {
+					w.Errorf("after the database was restored the machine is %+v", got)
+				}
+				w.ready(&other)
+				for _, c := range []*fleet.Cluster{&w.c, &other} {
+					w.Change(systemID(m.ProviderID), func(m *maastest.Machine, _ *maastest.Host) { m.Power = is })
+					time.Sleep(settle)
+					wantKind(w, "CreateMachine of "+c.Key.Name, w.p.CreateMachine(w.Context(), "op", request(c, "m-1")), fleet.Exhausted)
+				}
+				if now, h := w.hostOf(m); now.Owner != "" || !h.On || string(h.Runs) != string(before.Runs) {
+					w.Errorf("the host of the machine that runs is %+v, %+v", now, h)
+				}
+			})
+		})
+	}
+}
+
+// TestRescuedAndRestored: a machine whose host people rescue is remembered, too.
+func TestRescuedAndRestored(t *testing.T) {
+	within(t, 1, func(w *world) {
+		w.ready(&w.c)
+		backup := w.Backup()
+		m := w.create(&w.c, "m-0")
+		w.Change(systemID(m.ProviderID), func(m *maastest.Machine, _ *maastest.Host) { m.Status = maastest.RescueMode })
+		time.Sleep(settle)
+		w.observe(&w.c)
+		w.Restore(backup)
+		w.p = w.provider()
+		if got := machineOf(w.observe(&w.c), "m-0"); !got.Silent || got.State != fleet.MachineRunning {
+			w.Errorf("after the database was restored the machine is %+v", got)
+		}
+	})
+}
