@@ -657,7 +657,12 @@ func TestCheck(t *testing.T) {
 			}
 		}
 		check("hosts: Exhausted") // one for the server, none for the worker
-		w.Add(maastest.Machine{})
+		last := w.Add(maastest.Machine{})
+		on := func(yes bool) { w.Change(last.SystemID, func(_ *maastest.Machine, h *maastest.Host) { h.On = yes }) }
+		on(true) // MAAS does not know it yet
+		check("hosts: Exhausted")
+		on(false)
+		w.Change(last.SystemID, func(m *maastest.Machine, _ *maastest.Host) { m.Power = "off" })
 		check()
 		w.shared(&w.c, func(s *api.MaasClusterSpec) { s.DNSDomain, s.FailureDomains = "maas.test", []string{"a", "x"} })
 		w.c.Workers[0].Infrastructure = w.template("md-0", func(s *api.MaasMachineSpec) { s.Image, s.Tags = "custom/none", []string{"none"} })
@@ -801,7 +806,7 @@ func TestPowerOfABackup(t *testing.T) {
 				m := w.create(&w.c, "m-0")
 				w.observe(&w.c)
 				_, before := w.hostOf(m)
-				other := w.c
+				other := w.cluster()
 				other.Key.Name = "eu-2"
 				w.Restore(backup)
 				w.Change(systemID(m.ProviderID), func(m *maastest.Machine, _ *maastest.Host) { m.Power = is })
