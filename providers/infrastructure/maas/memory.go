@@ -38,18 +38,29 @@ func (o *observation) remember(ctx context.Context) error {
 		why := fmt.Sprintf("MAAS does not show it to user %s", o.listing.user.Name)
 		if i >= 0 {
 			m = shown[i]
-			if m.Owner != "" { // it was released, and given to somebody else
+			if why = o.mayHave(ctx, &m, memory[id]); why == "" {
 				continue
 			}
-			on := o.mayRun(ctx, &m)
-			if on == "" {
-				continue
-			}
-			why = fmt.Sprintf("it is %s in MAAS, and %s (if nothing of the cluster runs there, switch it off)", m.StateName, on)
 		}
 		o.hosts = append(o.hosts, o.lostHost(m, memory[id], why))
 	}
 	return nil
+}
+
+// mayHave returns why the machine with tags may run on m, which MAAS shows and the account does not have; empty: it
+// does not. A release removes the annotation, so that a host with it was never released.
+func (o *observation) mayHave(ctx context.Context, m *region.Machine, tags map[string]string) string {
+	switch {
+	case m.Owner != "" && lifeOf(tagsOf(m)) == lifeOf(tags):
+		return fmt.Sprintf("user %s of MAAS has it, and the key is of user %s (use a key of user %s)", m.Owner, o.listing.user.Name, m.Owner)
+	case m.Owner != "": // it was given to somebody else
+		return ""
+	}
+	on := o.mayRun(ctx, m)
+	if on == "" {
+		return ""
+	}
+	return fmt.Sprintf("it is %s in MAAS, and %s (if nothing of the cluster runs there, switch it off)", m.StateName, on)
 }
 
 // lostHost returns the host of a machine that is remembered alone.

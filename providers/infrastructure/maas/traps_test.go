@@ -844,3 +844,25 @@ func TestRescuedAndRestored(t *testing.T) {
 		}
 	})
 }
+
+// TestKeyOfAnotherUser: people give Fairlead the key of another administrator, who sees the machines and does
+// not have them. They run, and are shown until they are released.
+func TestKeyOfAnotherUser(t *testing.T) {
+	within(t, 2, func(w *world) {
+		m := w.create(&w.c, "m-0")
+		w.observe(&w.c)
+		w.user = w.AddUser("successor", true)
+		w.p = w.provider()
+		for range 2 {
+			got := machineOf(w.observe(&w.c), "m-0")
+			if !got.Silent || got.State != fleet.MachineRunning || got.ProviderID != m.ProviderID || !strings.Contains(got.Message, "user fleet") {
+				w.Errorf("with the key of another user the machine is %+v", got)
+			}
+		}
+		wantKind(w, "DeleteMachine", w.p.DeleteMachine(w.Context(), "op", &w.c, "m-0", ""), fleet.Conflict)
+		w.Change(systemID(m.ProviderID), func(m *maastest.Machine, _ *maastest.Host) { m.Annotations = nil }) // given to somebody else
+		if got := machineOf(w.observe(&w.c), "m-0"); got.Name != "" {
+			w.Errorf("with its host given to somebody else the machine is %+v", got)
+		}
+	})
+}
