@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/maas/api"
 	"fairlead.dev/providers/infrastructure/maas/region"
@@ -20,6 +21,8 @@ type observation struct {
 	listing *listing
 	name    clusterName
 	hosts   []*host // with machines of the cluster
+
+	untagged driver.Remembered // machines that are remembered and listed, and that lost their tags
 }
 
 // A host is one that a machine of the cluster has.

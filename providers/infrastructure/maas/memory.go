@@ -21,8 +21,13 @@ func (o *observation) remember(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	o.untagged = make(driver.Remembered)
 	for i := range o.listing.machines {
-		delete(memory, o.listing.machines[i].SystemID) // one that lost its tags is listed, too
+		id := o.listing.machines[i].SystemID
+		if tags := memory[id]; tags != nil && o.listing.tags[id] == nil {
+			o.untagged[id] = tags
+		}
+		delete(memory, id)
 	}
 	if len(memory) == 0 {
 		return nil
@@ -75,7 +80,7 @@ func (o *observation) lostHost(m region.Machine, tags map[string]string, why str
 
 // memory returns the machines that run, or may, as a place of the cluster.
 func (o *observation) memory() []fleet.PlaceSeen {
-	running := make(driver.Remembered)
+	running := maps.Clone(o.untagged)
 	for _, h := range o.hosts {
 		if h.lost || h.Machine.State == region.Deployed || h.machine.Silent {
 			running[h.SystemID] = h.tags

@@ -94,14 +94,15 @@ func (n *clusterName) missing() string {
 
 // servers returns the addresses that the name leads to, sorted: those of servers that are deployed, or if
 // there is none, that are being deployed. The machine called but is left out. While it is not known what
-// a server has, nothing changes.
+// a server has, or whether a machine is one, the name keeps its addresses.
 func (o *observation) servers(but fleet.MachineName) []string {
-	var deployed, deploying []string
+	deployed := o.doubtful()
+	var deploying []string
 	for _, h := range o.hosts {
 		switch m := &h.machine; {
 		case !endpoint.Leads(m) || m.Name == but || m.Damaged != "":
 		case h.lost:
-			return o.name.Addresses
+			deployed = append(deployed, o.name.Addresses...)
 		case h.Machine.State == region.Deployed || m.Silent:
 			deployed = append(deployed, h.Addresses...)
 		case h.Machine.State == region.Deploying:
@@ -114,6 +115,22 @@ func (o *observation) servers(but fleet.MachineName) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// doubtful returns the addresses that the name has of machines whose tags are damaged or lost: they may be servers.
+func (o *observation) doubtful() []string {
+	var of []string
+	for _, h := range o.hosts {
+		if h.machine.Damaged != "" {
+			of = append(of, h.Addresses...)
+		}
+	}
+	for _, m := range o.listing.machines {
+		if o.untagged[m.SystemID] != nil {
+			of = append(of, m.Addresses...)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(o.name.Addresses), func(a string) bool { return !slices.Contains(of, a) })
 }
 
 // ensureName makes the name of the cluster, and makes it lead to the servers.

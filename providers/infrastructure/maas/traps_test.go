@@ -615,6 +615,10 @@ func TestNameOfALostServer(t *testing.T) {
 		if got, _, _ := w.Lookup(name); !slices.Equal(got, m.Addresses) {
 			w.Errorf("the name leads to %v, want %v", got, m.Addresses)
 		}
+		next := w.server(&w.c, "cp-1")
+		if got, _, _ := w.Lookup(name); !slices.Equal(got, slices.Concat(m.Addresses, next.Addresses)) {
+			w.Errorf("the name leads to %v, want %v and %v", got, m.Addresses, next.Addresses)
+		}
 	})
 }
 
@@ -865,4 +869,43 @@ func TestKeyOfAnotherUser(t *testing.T) {
 			w.Errorf("with its host given to somebody else the machine is %+v", got)
 		}
 	})
+}
+
+// TestServersInDoubt: the name leads to servers that run, also if people removed or damaged their tags. New servers
+// are added.
+func TestServersInDoubt(t *testing.T) {
+	for name, doubt := range map[string]func(w *world, m fleet.Machine){
+		"tags are removed": func(w *world, m fleet.Machine) { w.annotate(systemID(m.ProviderID), nil) },
+		"tags are damaged": func(w *world, m fleet.Machine) {
+			w.retag(w, m.ProviderID, func(tags map[string]string) { delete(tags, fleet.TagRole) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, 3, func(w *world) {
+				name := w.ready(&w.c).Endpoint.Host
+				first, second := w.server(&w.c, "cp-0"), w.server(&w.c, "cp-1")
+				want := slices.Concat(first.Addresses, second.Addresses)
+				leads := func() {
+					w.Helper()
+					for range 3 {
+						time.Sleep(settle)
+						w.observe(&w.c)
+						if err := w.p.EnsureInfrastructure(w.Context(), "op", &w.c); err != nil {
+							w.Error(err)
+						}
+					}
+					if got, _, _ := w.Lookup(name); !slices.Equal(got, want) {
+						w.Errorf("the name leads to %v, want %v", got, want)
+					}
+				}
+				w.observe(&w.c)
+				for _, m := range []fleet.Machine{first, second} {
+					doubt(w, m)
+					leads()
+				}
+				want = append(want, w.server(&w.c, "cp-2").Addresses...)
+				leads()
+			})
+		})
+	}
 }
