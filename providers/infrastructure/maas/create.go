@@ -128,11 +128,15 @@ func (q *search) claimed(ctx context.Context) ([]region.Machine, error) {
 	return all, region.WrapLook("list hosts that were claimed for the machine", err)
 }
 
-// order sorts hosts as they are tried: by name, and last those on which a deployment failed.
+// order sorts hosts as they are tried: by name, then those on which a deployment failed, and last those that MAAS
+// does not know to be off. A BMC that does not answer can take a minute to be asked.
 func (q *search) order(free []region.Machine) {
 	q.p.failed.ForgetIf(func(_ string, at time.Time) bool { return time.Since(at) > mistrusted })
 	rank := func(m region.Machine) int {
-		if q.p.failed.Has(m.SystemID) {
+		switch {
+		case m.Power != region.Off:
+			return 2
+		case q.p.failed.Has(m.SystemID):
 			return 1
 		}
 		return 0

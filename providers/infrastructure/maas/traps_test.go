@@ -373,6 +373,25 @@ func TestBadHostGoesLast(t *testing.T) {
 	})
 }
 
+// TestSilentBMCGoesLast: a host whose BMC did not answer MAAS is asked only if no other host fits.
+func TestSilentBMCGoesLast(t *testing.T) {
+	within(t, 2, func(w *world) {
+		w.Change("m00", func(m *maastest.Machine, h *maastest.Host) { m.Power, h.NoBMC = "error", true })
+		if m, _ := w.hostOf(w.create(&w.c, "m-0")); m.Hostname != "m01" {
+			w.Errorf("the machine has host %s", m.Hostname)
+		}
+		if m, _ := w.Machine("m00"); slices.ContainsFunc(w.Calls(), func(c maastest.Call) bool {
+			return strings.Contains(c.Method, m.SystemID)
+		}) {
+			w.Error("the BMC of m00 was asked")
+		}
+		wantKind(w, "CreateMachine without another host", w.p.CreateMachine(w.Context(), "op", request(&w.c, "m-1")), fleet.Exhausted)
+		if m, _ := w.Machine("m00"); m.Owner != "" {
+			w.Errorf("the host without a BMC is %+v", m)
+		}
+	})
+}
+
 // TestPeople: people lock, rescue, break and release hosts.
 func TestPeople(t *testing.T) {
 	within(t, 2, func(w *world) {
