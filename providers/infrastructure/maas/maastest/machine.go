@@ -152,18 +152,13 @@ func (r *Region) Backup() any {
 	return r.database.clone()
 }
 
-// Restore puts a Backup in the place of the database; nil: all is lost.
+// Restore puts a Backup in the place of the database; nil: all is lost. The power in it is that of the backup, until a
+// BMC is asked again.
 func (r *Region) Restore(backup any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b, _ := backup.(database)
 	r.database = b.clone()
-	for _, m := range r.database.machines { // power is asked again in minutes
-		m.Power = "off"
-		if r.host(m.SystemID).On {
-			m.Power = "on"
-		}
-	}
 }
 
 func (d database) clone() database {

@@ -50,8 +50,8 @@ func TestBackup(t *testing.T) {
 	r.Change("m0", func(m *maastest.Machine, h *maastest.Host) { m.Status, h.On = maastest.Deployed, true })
 	r.Restore(b)
 	now, h := r.Machine(m.SystemID)
-	if now.Status != maastest.Ready || !h.On || now.Power != "on" {
-		t.Errorf("restored is %+v on %+v, want Ready, and a host that is on", now, h)
+	if now.Status != maastest.Ready || !h.On || now.Power != "off" {
+		t.Errorf("restored is %+v on %+v, want Ready, the power of the backup, and a host that is on", now, h)
 	}
 	r.Restore(nil)
 	if all := r.Machines(); len(all) > 0 {
