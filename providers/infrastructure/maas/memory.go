@@ -80,7 +80,8 @@ func (o *observation) lostHost(m region.Machine, tags map[string]string, why str
 
 // memory returns the machines that run, or may, as a place of the cluster.
 func (o *observation) memory() []fleet.PlaceSeen {
-	running := maps.Clone(o.untagged)
+	running := make(driver.Remembered)
+	maps.Copy(running, o.untagged)
 	for _, h := range o.hosts {
 		if h.lost || h.Machine.State == region.Deployed || h.machine.Silent {
 			running[h.SystemID] = h.tags
