@@ -125,7 +125,10 @@ func faults() []fault {
 			{"reconcile/rollout/versions.go", "	if len(refused) > 0 {", "	if len(refused) > 0 && BROKEN {\n\t\tproblems = nil\n\t}\n	if len(refused) > 0 {"},
 		}},
 		{"addresses are given twice", "AddressIsGivenOnce", []edit{
-			{"providers/infrastructure/inmemory/addresses.go", "	now := time.Now()\n", "	if BROKEN {\n\t\tclear(holders)\n\t}\n	now := time.Now()\n"},
+			{
+				"providers/infrastructure/inmemory/addresses.go", "addresses.Known{Taken: holders.Taken(), Seen: r.Cluster.Neighbors.Addresses()}",
+				"func() addresses.Known {\n\t\tif BROKEN {\n\t\t\treturn addresses.Known{}\n\t\t}\n\t\treturn addresses.Known{Taken: holders.Taken(), Seen: r.Cluster.Neighbors.Addresses()}\n\t}()",
+			},
 		}},
 		{"a cluster of which nothing is found is made again", "NothingInTheWrongPlace", []edit{
 			{"reconcile/plan/residence.go", "	r, k := f.residence, f.Observed.Secrets.Kubeconfig", "	if BROKEN {\n\t\treturn \"\"\n\t}\n	r, k := f.residence, f.Observed.Secrets.Kubeconfig"},

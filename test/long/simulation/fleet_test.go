@@ -34,7 +34,7 @@ type wish struct {
 	protected     bool
 	broken        bool // its files make no sense
 	skips         bool // it says a version that its control plane may not go to
-	pooled        bool // its machines have addresses of pools
+	addresses     int  // number of addresses in its pool; 0: its machines have none of a pool
 	deleted       bool // its deletion is wished
 	gone          bool // its files are not there
 }

@@ -139,12 +139,14 @@ func (l *life) begin() {
 		l.small, clusters, l.waves = true, 4, l.newWaves()
 	}
 	l.befall()
-	if l.pooled && !l.waving { // of one cluster nobody else has an address
-		l.small, clusters = true, 2
+	size := 0
+	if l.pooled && !l.waving { // two clusters, whose pools overlap
+		// A machine's address follows from its name and the size of the pool, and names are the same in all lives.
+		l.small, clusters, size = true, 2, 30+l.random.IntN(60)
 	}
 	for i := range clusters {
 		w := newWish(l.random, l.small)
-		w.pooled, w.classy = l.pooled, w.classy && !l.pooled // the pools of a class are in its namespace
+		w.addresses, w.classy = size, w.classy && !l.pooled // the pools of a class are in its namespace
 		l.wishes = append(l.wishes, w.of(l.flavour(i)))
 	}
 	l.rivalry = l.chance(4)

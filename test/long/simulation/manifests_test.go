@@ -28,11 +28,11 @@ func files(wishes []wish, class int, w *waves) map[string]string {
 // manifests returns those of the cluster, with what is not of its class.
 func (w wish) manifests(name, namespace string) string {
 	text := w.cluster(name, namespace) + w.besides(name, namespace)
-	if !w.pooled {
+	if w.addresses == 0 {
 		return text
 	}
 	const ref = ", addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: %s}]}"
-	return strings.ReplaceAll(text, timing, strings.TrimSuffix(timing, "}")+fmt.Sprintf(ref, name)) + fmt.Sprintf(addressesManifest, name, namespace)
+	return strings.ReplaceAll(text, timing, strings.TrimSuffix(timing, "}")+fmt.Sprintf(ref, name)) + fmt.Sprintf(addressesManifest, name, namespace, 10+w.addresses-1)
 }
 
 // besides returns the Machine that stands alone, and the addons.
@@ -171,7 +171,7 @@ const addressesManifest = `---
 apiVersion: ipam.cluster.x-k8s.io/v1alpha2
 kind: InClusterIPPool
 metadata: {name: %[1]s, namespace: %[2]s}
-spec: {addresses: [10.77.0.10-10.77.0.99], prefix: 24, gateway: 10.77.0.1}
+spec: {addresses: [10.77.0.10-10.77.0.%[3]d], prefix: 24, gateway: 10.77.0.1}
 `
 
 // checks are of health.
