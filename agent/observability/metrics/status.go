@@ -29,7 +29,7 @@ func newStatusMetrics() statusMetrics {
 		pushRaces:   counter("fairlead_status_push_races_total", "Commits to the status branch that lost a race and were repeated."),
 		pushLag:     histogram("fairlead_status_lag_seconds", "From the first report in a status commit until it landed."),
 		pushSuccess: gauge("fairlead_status_push_last_success_timestamp_seconds", "When the status branch was last written."),
-		pushFailing: gauge("fairlead_status_failing", "1 while status cannot be written."),
+		pushFailing: gauge("fairlead_status_failing", "1 while the status branch cannot be written, or the fleet cannot be claimed there."),
 
 		content: gauges("fairlead_status_branch_bytes", "Bytes of the files on the status branch of a Git repository, in its newest commit. What the server keeps of older ones only the server knows."),
 		most:    gauges("fairlead_status_branch_limit_bytes", "Bytes of files on the status branch that the agent would read at most, an eighth of the memory that it may take."),
