@@ -55,6 +55,7 @@ type Parts struct {
 type Metrics interface {
 	SetOwner(fleet.Owner) // zero: another agent
 	SetStandby()
+	SetPushError(error) // why the fleet cannot be claimed; nil: it can
 }
 
 // Secrets are a store whose writes can be stopped while it is copied.
@@ -228,6 +229,13 @@ func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 	rehearsal := rehearsal{newest: c.p.Newest, read: b.Read, open: c.p.Looker}
 	in := begin.Input{At: "the status branch", Flags: begin.Flags{Self: c.o.Self, Wait: c.o.Wait, TakeOver: c.o.TakeOver}}
 	var unproved time.Time // since when this agent cannot look at all clusters of a fleet without an owner
+	failed := false
+	shows := func(why error) {
+		if failed != (why != nil) {
+			failed = why != nil
+			c.p.Metrics.SetPushError(why)
+		}
+	}
 	for failures := newBackoff(); ctx.Err() == nil; {
 		var wait time.Duration
 		switch step := begin.Decide(in); step.Do {
@@ -254,13 +262,16 @@ func (c *Claim) Acquire(ctx context.Context, b Branch) (bool, error) {
 		case begin.Locate:
 			return false, step.Why
 		case begin.Own:
+			shows(nil)
 			c.begin(in.Owner.Owner, in.Owner.Next)
 			return true, nil
 		case begin.Retry:
 			wait = failures.Step()
+			shows(step.Why)
 			c.p.Ready("the owner of the fleet cannot be read: " + step.Why.Error())
 			c.p.Log.Error("cannot claim the fleet, retrying", "error", step.Why, "after", wait)
 		default:
+			shows(nil)
 			refusal := c.refusal(*in.Owner)
 			if step.Do == begin.Refuse {
 				return false, refusal

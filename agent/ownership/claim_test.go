@@ -78,6 +78,48 @@ type unseen struct{}
 
 func (unseen) SetOwner(fleet.Owner) {}
 func (unseen) SetStandby()          {}
+func (unseen) SetPushError(error)   {}
+
+// failures are metrics of what could not be pushed.
+type failures struct {
+	unseen
+
+	seen []error
+}
+
+func (f *failures) SetPushError(why error) { f.seen = append(f.seen, why) }
+
+// A lockedBranch refuses the first claims.
+type lockedBranch struct {
+	branch
+
+	refusals int
+}
+
+func (b *lockedBranch) Claim(ctx context.Context, self, place string) (fleet.Owner, error) {
+	if b.refusals--; b.refusals >= 0 {
+		return fleet.Owner{}, fleet.Errorf(fleet.Unauthorized, "claim the fleet", "the branch is locked")
+	}
+	return b.branch.Claim(ctx, self, place)
+}
+
+// TestRefusedClaimIsShown: the metric shows once that claims are refused, and that they no longer are.
+func TestRefusedClaimIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var shown failures
+		c := ownership.New(ownership.Options{Self: "me", Interval: time.Minute},
+			ownership.Parts{Metrics: &shown, Ready: func(string) {}, Log: slog.New(slog.DiscardHandler)})
+		owned, err := c.Acquire(t.Context(), ownership.Branch{
+			Arbiter: &lockedBranch{refusals: 3}, Read: func(context.Context) (status.Status, error) { return status.Status{}, nil },
+		})
+		if !owned || err != nil {
+			t.Fatalf("the fleet is not owned: %v", err)
+		}
+		if len(shown.seen) != 2 || fleet.KindOf(shown.seen[0]) != fleet.Unauthorized || shown.seen[1] != nil {
+			t.Errorf("the metric was told %v, want the refusal and its end", shown.seen)
+		}
+	})
+}
 
 // owning returns a claim of an agent that owns the fleet.
 func owning(t *testing.T, b sources.Arbiter, o ownership.Options) *ownership.Claim {

@@ -21,9 +21,9 @@ type callMetrics struct {
 
 func newCallMetrics() callMetrics {
 	return callMetrics{
-		calls:          counters("fairlead_provider_calls_total", "Calls of infrastructure providers, by operation and kind of error, \"ok\" for none.", "provider", "operation", "kind"),
+		calls:          counters("fairlead_provider_calls_total", "Calls of infrastructure providers, by operation and kind of error (\"ok\": none).", "provider", "operation", "kind"),
 		seconds:        histograms("fairlead_provider_call_seconds", "Duration of calls of infrastructure providers.", "provider", "operation"),
-		requests:       counters("fairlead_provider_requests_total", "Requests that infrastructure providers sent to their cloud, by its service, the method and the status code, \"none\" without an answer.", "provider", "service", "method", "code"),
+		requests:       counters("fairlead_provider_requests_total", "Requests of infrastructure providers to their cloud, by service, method and status code (\"none\": no answer).", "provider", "service", "method", "code"),
 		requestSeconds: histograms("fairlead_provider_request_seconds", "Duration of requests of infrastructure providers to their cloud.", "provider", "service"),
 	}
 }
@@ -52,7 +52,7 @@ func (m *Metrics) Requested(provider, service, method string, status int, took t
 // Webhooks adds calls of forges to the metrics, and returns what counts them: kind is one
 // of webhook.Kinds or "none", result one of a few words.
 func (m *Metrics) Webhooks() func(kind, result string) {
-	calls := counters("fairlead_webhook_requests_total", "Calls of webhooks, by kind of forge (\"none\" where there is no such webhook) and result.", "kind", "result")
+	calls := counters("fairlead_webhook_requests_total", "Calls of webhooks, by kind of forge (\"none\" if there is no such webhook) and result.", "kind", "result")
 	m.Register(calls)
 	return func(kind, result string) { calls.WithLabelValues(kind, result).Inc() }
 }

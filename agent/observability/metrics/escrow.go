@@ -12,9 +12,9 @@ type escrowMetrics struct {
 
 func newEscrowMetrics() escrowMetrics {
 	return escrowMetrics{
-		checks:  counters("fairlead_escrow_total", "Times that the escrow was brought up to date, by result.", "result"),
+		checks:  counters("fairlead_escrow_total", "Updates of the escrow, by result.", "result"),
 		behind:  gauges("fairlead_escrow_clusters_behind", "Clusters whose newest CA certificates and kubeconfigs are not in escrow."),
-		success: gauges("fairlead_escrow_last_success_timestamp_seconds", "When everything was last known to be in escrow."),
+		success: gauges("fairlead_escrow_last_success_timestamp_seconds", "When the escrow was last known to be complete."),
 	}
 }
 

@@ -33,14 +33,14 @@ func newFleetMetrics() fleetMetrics {
 		info:     gauges("fairlead_fleet_info", "The fleet and the newest revision seen of it, always 1.", "fleet", "source", "ref", "revision"),
 		clusters: gauge("fairlead_fleet_clusters", "Clusters that the agent knows."),
 		problems: gauge("fairlead_fleet_problems", "Problems of the newest revision."),
-		orphans:  gauge("fairlead_fleet_orphans", "Clusters that are not in Git and are left alone."),
+		orphans:  gauge("fairlead_fleet_orphans", "Clusters that were removed from Git and are no longer managed."),
 		blocked:  gauge("fairlead_fleet_deletes_blocked", "Clusters removed from Git while prune is on that are not deleted: too many at once, or protected."),
-		refused:  gauge("fairlead_fleet_revision_refused", "1 while the newest revision cannot be used at all."),
-		success:  gauge("fairlead_fleet_last_success_timestamp_seconds", "When the agent last began to hold to a new revision."),
+		refused:  gauge("fairlead_fleet_revision_refused", "1 while the newest revision is rejected."),
+		success:  gauge("fairlead_fleet_last_success_timestamp_seconds", "When the agent last applied a new revision."),
 
-		stages:      gauges("fairlead_rollout_clusters", "Clusters of a stage, by how they are: changing, waiting, failed, or done.", "stage", "state"),
-		stageStates: gauges("fairlead_rollout_stage", "1 for the state that a stage is in: Done, Changing, Waiting, Soaking, Halted or Approval.", "stage", "state"),
-		stageSince:  gauges("fairlead_rollout_since_timestamp_seconds", "Since when the first cluster of a stage waits for its turn or is being changed. Not there where none does.", "stage"),
+		stages:      gauges("fairlead_rollout_clusters", "Clusters of a stage, by state: changing, waiting, failed, or done.", "stage", "state"),
+		stageStates: gauges("fairlead_rollout_stage", "1 for the state of a stage: Done, Changing, Waiting, Soaking, Halted or Approval.", "stage", "state"),
+		stageSince:  gauges("fairlead_rollout_since_timestamp_seconds", "When the first cluster of a stage began to wait or to change. Absent if none does.", "stage"),
 	}
 }
 

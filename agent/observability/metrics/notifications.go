@@ -10,8 +10,8 @@ type notificationMetrics struct {
 
 func newNotificationMetrics() notificationMetrics {
 	return notificationMetrics{
-		sent:   counters("fairlead_notifications_total", "Messages to a target of notifications, by result.", "target", "result"),
-		events: counters("fairlead_notifications_events_total", "Events that a target of notifications was told.", "target"),
+		sent:   counters("fairlead_notifications_total", "Messages to a notification target, by result.", "target", "result"),
+		events: counters("fairlead_notifications_events_total", "Events sent to a notification target.", "target"),
 	}
 }
 

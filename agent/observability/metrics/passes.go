@@ -21,11 +21,11 @@ type passMetrics struct {
 
 func newPassMetrics() passMetrics {
 	return passMetrics{
-		actions: counters("fairlead_plan_actions_total", "Actions that plans asked for, by kind.", "action"),
-		passes:  counters("fairlead_reconcile_total", "Passes over clusters, by the phase found and the result.", "phase", "result"),
-		seconds: histogram("fairlead_reconcile_seconds", "Duration of passes over clusters."),
+		actions: counters("fairlead_plan_actions_total", "Planned actions, by kind.", "action"),
+		passes:  counters("fairlead_reconcile_total", "Reconciliations, by observed phase and result.", "phase", "result"),
+		seconds: histogram("fairlead_reconcile_seconds", "Duration of reconciliations."),
 		phases:  lifetimes("fairlead_cluster_phase_seconds", "Duration of each phase of a new cluster; Provisioned: of all phases.", "phase"),
-		joins:   lifetimes("fairlead_machine_join_seconds", "From the creation of machines until they have their Node, by role.", "role"),
+		joins:   lifetimes("fairlead_machine_join_seconds", "Time from the creation of a machine to its Node, by role.", "role"),
 	}
 }
 

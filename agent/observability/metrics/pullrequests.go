@@ -16,8 +16,8 @@ type pullRequestMetrics struct {
 
 func newPullRequestMetrics() pullRequestMetrics {
 	return pullRequestMetrics{
-		polls:       counters("fairlead_pull_request_polls_total", "Looks at the open pull requests, by result.", "result"),
-		plans:       counters("fairlead_pull_request_plans_total", "Plans made of pull requests, by verdict: success, failure, error.", "verdict"),
+		polls:       counters("fairlead_pull_request_polls_total", "Polls of the open pull requests, by result.", "result"),
+		plans:       counters("fairlead_pull_request_plans_total", "Plans of pull requests, by verdict: success, failure, error.", "verdict"),
 		planSeconds: histogram("fairlead_pull_request_plan_seconds", "Duration of planning a pull request."),
 	}
 }

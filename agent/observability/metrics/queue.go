@@ -32,13 +32,13 @@ func newQueueMetrics() queueMetrics {
 	return queueMetrics{
 		queued: q,
 		depth: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "fairlead_queue_depth", Help: "Clusters that are ready for a pass and wait for a worker.",
+			Name: "fairlead_queue_depth", Help: "Clusters that are due for reconciliation and wait for a worker.",
 		}, q.value),
-		workers: gauge("fairlead_workers", "Clusters that may be worked on at once."),
+		workers: gauge("fairlead_workers", "Maximum number of clusters that are reconciled at the same time."),
 		workqueueMetrics: workqueueMetrics{
-			wait:       histogram("fairlead_queue_wait_seconds", "From a cluster being ready for a pass until a worker took it."),
-			unfinished: gauge("fairlead_queue_unfinished_seconds", "How long the passes under way have lasted, added up."),
-			longest:    gauge("fairlead_queue_longest_pass_seconds", "How long the longest pass under way has lasted."),
+			wait:       histogram("fairlead_queue_wait_seconds", "Time that a cluster due for reconciliation waited for a worker."),
+			unfinished: gauge("fairlead_queue_unfinished_seconds", "Total duration of the reconciliations in progress."),
+			longest:    gauge("fairlead_queue_longest_pass_seconds", "Duration of the longest reconciliation in progress."),
 		},
 	}
 }

@@ -59,19 +59,19 @@ func seriesOfClusters() []clusterFamily {
 					when(show, t, certificate)
 				}
 			}),
-		ofClusters("fairlead_cluster_drift", "Differences between the shared infrastructure of a cluster and Git that were there at the last look.", nil,
+		ofClusters("fairlead_cluster_drift", "Differences between the shared infrastructure of a cluster and Git, as last observed.", nil,
 			func(s *clusterState, show emit) { show(float64(s.pass.Drift)) }),
-		ofClusters("fairlead_cluster_failing", "1 while passes over a cluster fail, wholly or in part.", nil,
+		ofClusters("fairlead_cluster_failing", "1 while reconciliations of a cluster fail, entirely or in part.", nil,
 			func(s *clusterState, show emit) { show(number(s.pass.Err != nil)) }),
-		ofClusters("fairlead_cluster_last_success_timestamp_seconds", "When a pass over a cluster last succeeded wholly.", nil,
+		ofClusters("fairlead_cluster_last_success_timestamp_seconds", "When a reconciliation of a cluster last succeeded entirely.", nil,
 			func(s *clusterState, show emit) { when(show, s.success) }),
-		ofClusters("fairlead_cluster_phase", "1 for the step that a cluster is at: finer than capi_cluster_status_phase.", []string{"phase"},
+		ofClusters("fairlead_cluster_phase", "1 for the phase of a cluster, in finer steps than capi_cluster_status_phase.", []string{"phase"},
 			func(s *clusterState, show emit) { show(1, string(s.report.Phase)) }),
-		ofClusters("fairlead_cluster_phase_timestamp_seconds", "Since when a cluster is at its step.", nil,
+		ofClusters("fairlead_cluster_phase_timestamp_seconds", "When a cluster entered its phase.", nil,
 			func(s *clusterState, show emit) { when(show, s.phase) }),
 		ofClusters("fairlead_cluster_problems", "Problems that keep the newest revision from being applied to a cluster.", nil,
 			func(s *clusterState, show emit) { show(float64(len(s.report.Problems))) }),
-		ofClusters("fairlead_cluster_progress_timestamp_seconds", "When a cluster last changed its step, or one of its machines what it is at.", nil,
+		ofClusters("fairlead_cluster_progress_timestamp_seconds", "When the phase of a cluster or of one of its machines last changed.", nil,
 			func(s *clusterState, show emit) { when(show, s.progress) }),
 		ofClusters("fairlead_cluster_version_skew", "Minor versions between the oldest control-plane machine of a cluster and its oldest kubelet.", nil,
 			func(s *clusterState, show emit) {
@@ -176,9 +176,9 @@ func poolFamilies(k poolKind) []clusterFamily {
 		count("status_replicas", "Machines of a POOL.", func(p fleet.PoolReport) int { return p.Current }),
 		count("status_replicas_available", "Available machines of a POOL.", func(p fleet.PoolReport) int { return p.Available }),
 		count("status_replicas_ready", "Ready machines of a POOL.", func(p fleet.PoolReport) int { return p.Ready }),
-		count("status_replicas_unavailable", "Machines that a POOL lacks to be wholly available.", func(p fleet.PoolReport) int { return max(0, p.Desired-p.Available) }),
+		count("status_replicas_unavailable", "Machines of a POOL that are not available.", func(p fleet.PoolReport) int { return max(0, p.Desired-p.Available) }),
 		count("status_replicas_updated", "Machines of a POOL that are made from its newest template.", func(p fleet.PoolReport) int { return p.UpToDate }),
-		count("status_replicas_uptodate", "The same with its newer name.", func(p fleet.PoolReport) int { return p.UpToDate }),
+		count("status_replicas_uptodate", "Up-to-date machines, by the newer name of the same field.", func(p fleet.PoolReport) int { return p.UpToDate }),
 	}
 }
 

@@ -22,11 +22,11 @@ func newSourceMetrics() sourceMetrics {
 	return sourceMetrics{
 		fetches:      counters("fairlead_git_fetch_total", "Requests to the source, and for pinned sources, by operation (resolve, fetch, pinned) and result.", "operation", "result"),
 		fetchSeconds: histograms("fairlead_git_fetch_seconds", "Duration of requests to the source.", "operation"),
-		fetchSuccess: gauge("fairlead_git_fetch_last_success_timestamp_seconds", "When the source last answered."),
+		fetchSuccess: gauge("fairlead_git_fetch_last_success_timestamp_seconds", "When the last request to the source succeeded."),
 
-		renders:       counters("fairlead_render_total", "Revisions rendered, by result.", "result"),
+		renders:       counters("fairlead_render_total", "Rendered revisions, by result.", "result"),
 		renderSeconds: histogram("fairlead_render_seconds", "Duration of rendering a revision."),
-		overlays:      counters("fairlead_render_overlays_total", "Overlays of the revisions rendered, by how: built, or cached because no input changed.", "how"),
+		overlays:      counters("fairlead_render_overlays_total", "Rendered overlays, by how: built, or cached because no input changed.", "how"),
 	}
 }
 

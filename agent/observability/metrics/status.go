@@ -24,17 +24,17 @@ type statusMetrics struct {
 
 func newStatusMetrics() statusMetrics {
 	return statusMetrics{
-		pushes:      counters("fairlead_status_push_total", "Commits to the status branch that landed, by result \"ok\", and the times that writing began to fail, by kind of error.", "result"),
-		pushSeconds: histogram("fairlead_status_push_seconds", "Duration of commits to the status branch."),
-		pushRaces:   counter("fairlead_status_push_races_total", "Commits to the status branch that lost a race and were repeated."),
-		pushLag:     histogram("fairlead_status_lag_seconds", "From the first report in a status commit until it landed."),
-		pushSuccess: gauge("fairlead_status_push_last_success_timestamp_seconds", "When the status branch was last written."),
-		pushFailing: gauge("fairlead_status_failing", "1 while status cannot be written."),
+		pushes:      counters("fairlead_status_push_total", "Pushes of the status branch: result \"ok\" for each that succeeded, and the kind of error each time that pushes began to fail.", "result"),
+		pushSeconds: histogram("fairlead_status_push_seconds", "Duration of pushes of the status branch."),
+		pushRaces:   counter("fairlead_status_push_races_total", "Pushes of the status branch that lost a race and were repeated."),
+		pushLag:     histogram("fairlead_status_lag_seconds", "Time from the first report in a status commit to its push."),
+		pushSuccess: gauge("fairlead_status_push_last_success_timestamp_seconds", "When the status branch was last pushed."),
+		pushFailing: gauge("fairlead_status_failing", "1 while the status branch cannot be written, or the fleet cannot be claimed there."),
 
-		content: gauges("fairlead_status_branch_bytes", "Bytes of the files on the status branch of a Git repository, in its newest commit. What the server keeps of older ones only the server knows."),
-		most:    gauges("fairlead_status_branch_limit_bytes", "Bytes of files on the status branch that the agent would read at most, an eighth of the memory that it may take."),
-		pushed:  counter("fairlead_status_pushed_bytes_total", "Bytes that were pushed to the status branch of a Git repository, compressed as they were sent."),
-		history: gauges("fairlead_status_history_commits", "Commits of the status branch, from its newest to where it began or was compacted last, where fleet.yaml bounds its history."),
+		content: gauges("fairlead_status_branch_bytes", "Bytes of the files in the newest commit of the status branch, without the history that the server keeps."),
+		most:    gauges("fairlead_status_branch_limit_bytes", "Maximum bytes of files that the agent reads from the status branch: an eighth of its memory limit."),
+		pushed:  counter("fairlead_status_pushed_bytes_total", "Compressed bytes pushed to the status branch."),
+		history: gauges("fairlead_status_history_commits", "Commits of the status branch since it was created or last compacted. Present if fleet.yaml limits its history."),
 	}
 }
 

@@ -86,11 +86,11 @@ func (t totals) families() []family {
 			}
 		}},
 		one("fairlead_clusters_drift", "Differences between the shared infrastructure of all clusters and Git.", t.drift),
-		one("fairlead_clusters_failing", "Clusters whose last pass failed, wholly or in part.", t.failing),
+		one("fairlead_clusters_failing", "Clusters whose last reconciliation failed, entirely or in part.", t.failing),
 		one("fairlead_clusters_paused", "Clusters that are paused or suspended.", t.paused),
-		one("fairlead_clusters_shown", "Clusters that have series of their own here.", t.shown),
-		one("fairlead_clusters_unhealthy", "Clusters that are being changed, or of which something is not as it should be.", t.unhealthy),
-		{"fairlead_clusters_version", "Clusters by the Kubernetes version that Git asks for.", []string{"version"}, func(show emit) {
+		one("fairlead_clusters_shown", "Clusters with series of their own.", t.shown),
+		one("fairlead_clusters_unhealthy", "Clusters that are being changed or have a problem.", t.unhealthy),
+		{"fairlead_clusters_version", "Clusters by the Kubernetes version in Git.", []string{"version"}, func(show emit) {
 			for _, v := range slices.Sorted(maps.Keys(t.versions)) {
 				show(float64(t.versions[v]), v)
 			}
