@@ -119,7 +119,7 @@ func (l *life) newAgent(name string) *incarnation {
 		turns: make(map[fleet.Key]turn), tokens: make(map[string]string),
 		doomed: make(map[string]bool), done: make(chan error, 1),
 	}
-	in.skew.Store(int64(l.ahead + l.within(-l.differ, l.differ)))
+	in.skew.Store(int64(offBorder(l.ahead + l.within(-l.differ, l.differ))))
 	log := slog.New(slog.DiscardHandler)
 	if *talk {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -181,6 +181,15 @@ func (l *life) crash() {
 	}
 }
 
+// offBorder returns off, or half of it within two seconds of a minute. Clocks that are more than a minute apart
+// are reported, and answers have whole seconds: on the border any later look may be the first to notice.
+func offBorder(off time.Duration) time.Duration {
+	if (off.Abs() - time.Minute).Abs() < 2*time.Second {
+		return off / 2
+	}
+	return off
+}
+
 // mostLeap is how far the clock of an agent is put forward while it runs: less
 // than a settle window is longer than anything takes to show.
 const mostLeap = 10 * time.Second
@@ -191,7 +200,7 @@ func (l *life) setClock() {
 	if l.agent == nil {
 		return
 	}
-	l.agent.skew.Store(int64(max(l.agent.off()+by, l.ahead-l.differ)))
+	l.agent.skew.Store(int64(offBorder(max(l.agent.off()+by, l.ahead-l.differ))))
 	l.logf("the agent's clock is set, and is %s off", l.agent.off())
 }
 
