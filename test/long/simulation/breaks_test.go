@@ -190,6 +190,24 @@ func faultsOfWaves() []fault {
 		{"a halt is there whatever people ask", "WhatIsReleasedGoesOn", []edit{
 			{stages, `case own.why != "" && !f.stageForced:`, `case own.why != "" && (!f.stageForced || BROKEN):`},
 		}},
+		{"clusters that cannot be rendered are done", "BrokenIsNotDone", []edit{
+			{stages, "if f.broken && r.broken == (fleet.Key{}) {", "if f.broken && !BROKEN && r.broken == (fleet.Key{}) {"},
+		}},
+		{"clusters that wait are left alone", "RepairsNeverWait", []edit{
+			{"reconcile/rollout/state.go", "	if c.definition != nil {\n		held := c.definition", "	if c.definition != nil && (c.next == nil || !BROKEN) {\n		held := c.definition"},
+		}},
+		{"a label leads into an earlier stage", "BrokenIsNotDone", []edit{
+			{"reconcile/rollout/reviews.go", "if c.next == nil || c.definition == nil {", "if BROKEN || c.next == nil || c.definition == nil {"},
+		}},
+		{"a label leads out of a window", "BeginsInItsWindow", []edit{
+			{gates, `if why, until = g.closedFor(from, drain); why != "" {`, `if why, until = g.closedFor(from, drain); why != "" && !BROKEN {`},
+		}},
+		{"nothing reports that a lost definition ends care", "RepairsNeverWait", []edit{
+			{"reconcile/rollout/status.go", "out.Problems = append(out.Problems, unheld(k, c.next))", "if !BROKEN {\n\t\t\t\tout.Problems = append(out.Problems, unheld(k, c.next))\n\t\t\t}"},
+		}},
+		{"downtime of the agent counts as failure", "LateIsSeen", []edit{
+			{stages, "if f.unseen { // the agent", "if f.unseen && !BROKEN { // the agent"},
+		}},
 		{"what waits never comes", "ConvergesToDesired", []edit{
 			{settle, `	case t.why == "":`, `	case t.why == "" && !BROKEN:`},
 		}},
