@@ -194,7 +194,7 @@ func faultsOfWaves() []fault {
 			{stages, "if f.broken && r.broken == (fleet.Key{}) {", "if f.broken && !BROKEN && r.broken == (fleet.Key{}) {"},
 		}},
 		{"clusters that wait are left alone", "RepairsNeverWait", []edit{
-			{"reconcile/rollout/state.go", "	if c.definition != nil {\n		held := c.definition", "	if c.definition != nil && (c.next == nil || !BROKEN) {\n		held := c.definition"},
+			{"reconcile/rollout/state.go", "	case c.definition == nil:\n		t.Why = whyNoDefinition", "	case c.definition == nil || c.next != nil && BROKEN:\n		t.Why = whyNoDefinition"},
 		}},
 		{"a label leads into an earlier stage", "BrokenIsNotDone", []edit{
 			{"reconcile/rollout/reviews.go", "if c.next == nil || c.definition == nil {", "if BROKEN || c.next == nil || c.definition == nil {"},
