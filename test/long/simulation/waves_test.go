@@ -429,7 +429,7 @@ func (l *life) repairsNeverWait() {
 		l.mu.Unlock()
 		since := latestOf(at.began, at.ended, l.agent.startedAt, l.waves.hinderedAt)
 		if idle := now.Sub(since); idle > caredFor && !at.began.After(at.ended) {
-			l.violate("RepairsNeverWait: %s waits, and nothing looks after it for %s", w, idle)
+			l.violate("RepairsNeverWait: %s waits (%s), and nothing looks after it for %s", w.Cluster, w, idle)
 		}
 	}
 }
