@@ -196,14 +196,8 @@ func faultsOfWaves() []fault {
 		{"clusters that wait are left alone", "RepairsNeverWait", []edit{
 			{"reconcile/rollout/state.go", "	case c.definition == nil:\n		t.Why = whyNoDefinition", "	case c.definition == nil || c.next != nil && BROKEN:\n		t.Why = whyNoDefinition"},
 		}},
-		{"a label leads into an earlier stage", "BrokenIsNotDone", []edit{
-			{"reconcile/rollout/reviews.go", "if c.next == nil || c.definition == nil {", "if BROKEN || c.next == nil || c.definition == nil {"},
-		}},
 		{"a label leads out of a window", "BeginsInItsWindow", []edit{
 			{gates, `if why, until = g.closedFor(from, drain); why != "" {`, `if why, until = g.closedFor(from, drain); why != "" && !BROKEN {`},
-		}},
-		{"nothing reports that a lost definition ends care", "RepairsNeverWait", []edit{
-			{"reconcile/rollout/status.go", "out.Problems = append(out.Problems, unheld(k, c.next))", "if !BROKEN {\n\t\t\t\tout.Problems = append(out.Problems, unheld(k, c.next))\n\t\t\t}"},
 		}},
 		{"downtime of the agent counts as failure", "LateIsSeen", []edit{
 			{stages, "if f.unseen { // the agent", "if f.unseen && !BROKEN { // the agent"},
