@@ -93,7 +93,10 @@ func pushFollowed(ctx context.Context, clone git.WorkingTree, followed string) e
 	if err != nil {
 		return err
 	}
-	if name := strings.TrimPrefix(followed, "refs/heads/"); name != "" && name != branch {
+	if followed == "" {
+		return fleet.Errorf(fleet.Invalid, "push the commit", "no agent has recorded which branch it follows. Nothing was pushed. Fix: start an agent and run 'fairlead rollback' again, or review the commit and run 'git push'")
+	}
+	if name := strings.TrimPrefix(followed, "refs/heads/"); name != branch {
 		return fleet.Errorf(fleet.Invalid, "push the commit", "the current branch is %q, and the agent follows %q. Nothing was pushed. Fix: run 'git reset --hard HEAD~1', then 'git checkout %s', then 'fairlead rollback' again", branch, name, name)
 	}
 	return clone.Push(ctx)

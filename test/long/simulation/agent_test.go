@@ -31,16 +31,17 @@ const forever = 10000 * time.Hour
 
 // An incarnation is one agent, from a start with an empty disk to its crash.
 type incarnation struct {
-	life     *life
-	name     string
-	number   int
-	skew     atomic.Int64 // of its clock, a duration
-	ctx      context.Context
-	agent    *agent.Agent
-	workload *workload.Client
-	cancel   context.CancelFunc
-	done     chan error
-	dead     atomic.Bool
+	life      *life
+	name      string
+	number    int
+	startedAt time.Time
+	skew      atomic.Int64 // of its clock, a duration
+	ctx       context.Context
+	agent     *agent.Agent
+	workload  *workload.Client
+	cancel    context.CancelFunc
+	done      chan error
+	dead      atomic.Bool
 
 	mu       sync.Mutex
 	changed  func(fleet.Key) // has it look at a cluster
@@ -115,7 +116,7 @@ func (in *incarnation) ended(err error) {
 func (l *life) newAgent(name string) *incarnation {
 	l.started++
 	in := &incarnation{
-		life: l, name: name, number: l.started,
+		life: l, name: name, number: l.started, startedAt: time.Now(),
 		turns: make(map[fleet.Key]turn), tokens: make(map[string]string),
 		doomed: make(map[string]bool), done: make(chan error, 1),
 	}

@@ -193,6 +193,18 @@ func faultsOfWaves() []fault {
 		{"a halt is there whatever people ask", "WhatIsReleasedGoesOn", []edit{
 			{stages, `case own.why != "" && !f.stageForced:`, `case own.why != "" && (!f.stageForced || BROKEN):`},
 		}},
+		{"clusters that cannot be rendered are done", "BrokenIsNotDone", []edit{
+			{stages, "if f.broken && r.broken == (fleet.Key{}) {", "if f.broken && !BROKEN && r.broken == (fleet.Key{}) {"},
+		}},
+		{"clusters that wait are left alone", "RepairsNeverWait", []edit{
+			{"reconcile/rollout/state.go", "	case c.definition == nil:\n		t.Why = whyNoDefinition", "	case c.definition == nil || c.next != nil && BROKEN:\n		t.Why = whyNoDefinition"},
+		}},
+		{"a label leads out of a window", "BeginsInItsWindow", []edit{
+			{gates, `if why, until = g.closedFor(from, drain); why != "" {`, `if why, until = g.closedFor(from, drain); why != "" && !BROKEN {`},
+		}},
+		{"downtime of the agent counts as failure", "LateIsSeen", []edit{
+			{stages, "if f.unseen { // the agent", "if f.unseen && !BROKEN { // the agent"},
+		}},
 		{"what waits never comes", "ConvergesToDesired", []edit{
 			{settle, `	case t.why == "":`, `	case t.why == "" && !BROKEN:`},
 		}},

@@ -32,11 +32,12 @@ type wish struct {
 	addons        int // version of the ClusterResourceSet; 0: there is none
 	paused        bool
 	protected     bool
-	broken        bool // its files make no sense
-	skips         bool // it says a version that its control plane may not go to
-	addresses     int  // number of addresses in its pool; 0: its machines have none of a pool
-	deleted       bool // its deletion is wished
-	gone          bool // its files are not there
+	broken        bool   // its files make no sense
+	skips         bool   // it says a version that its control plane may not go to
+	addresses     int    // number of addresses in its pool; 0: its machines have none of a pool
+	deleted       bool   // its deletion is wished
+	gone          bool   // its files are not there
+	ring          string // label that has its stage, in lives of waves
 }
 
 type poolWish struct {

@@ -42,6 +42,14 @@ func (t tree) Digest(path string) (string, error) {
 type repository struct {
 	mu    sync.Mutex
 	trees []fstest.MapFS
+	lost  int // number of first revisions that are gone
+}
+
+// rewrite removes all revisions but the newest, as a forced push does.
+func (r *repository) rewrite() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost = len(r.trees) - 1
 }
 
 func revision(n int) fleet.Revision {
@@ -70,7 +78,7 @@ func (r *repository) fetch(rev fleet.Revision) (sources.Tree, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, t := range r.trees {
-		if rev.Digest == revision(i+1).Digest {
+		if i >= r.lost && rev.Digest == revision(i+1).Digest {
 			return tree{t}, nil
 		}
 	}

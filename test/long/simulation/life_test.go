@@ -147,6 +147,9 @@ func (l *life) begin() {
 	for i := range clusters {
 		w := newWish(l.random, l.small)
 		w.addresses, w.classy = size, w.classy && !l.pooled // the pools of a class are in its namespace
+		if l.waves != nil {
+			w.ring = l.waves.stages[min(i, 1)].name
+		}
 		l.wishes = append(l.wishes, w.of(l.flavour(i)))
 	}
 	l.rivalry = l.chance(4)
@@ -267,7 +270,11 @@ func (l *life) look() {
 		l.takeSuspensions()
 		if l.waves != nil {
 			l.releasesHold()
+			l.lateIsSeen()
 		}
+	}
+	if l.waves != nil {
+		l.repairsNeverWait()
 	}
 	facts := l.cloud.Facts()
 	l.facts = facts

@@ -37,7 +37,8 @@
 // tell their addresses late, as in a vCenter (TestLivesOfClones). With -reboots machines that are
 // sick are switched off and on before they are replaced, as on bare metal (TestLivesOfReboots).
 // With -waves four clusters are changed in two stages, so many at once, the last in a window
-// of each hour, and none in freezes; people release what waits or is halted (TestLivesOfWaves). With -guards
+// of each hour, and none in freezes; people release what waits or is halted, clusters move between stages or
+// cannot be rendered, history is rewritten, and the agent is away for hours (TestLivesOfWaves). With -guards
 // TestGuards breaks Fairlead, in one way after the other, and sees which guard
 // notices in which life.
 package simulation

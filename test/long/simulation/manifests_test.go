@@ -70,7 +70,7 @@ func (w wish) cluster(name, namespace string) string {
 			replicas = "\n  replicas: many"
 		}
 	}
-	fmt.Fprintf(&b, headManifest, name, namespace, w.deleted, w.protected, w.paused)
+	fmt.Fprintf(&b, headManifest, name, namespace, w.deleted, w.protected, w.paused, w.ring)
 	if w.classy {
 		fmt.Fprintf(&b, topologyManifest, w.release(), replicas, w.template)
 		for _, p := range w.inGit() {
@@ -118,7 +118,7 @@ kind: Cluster
 metadata:
   name: %[1]s
   namespace: %[2]s
-  labels: {addons: %[1]s}
+  labels: {addons: %[1]s, ring: "%[6]s"}
   annotations: {fairlead.dev/delete: "%[3]v", fairlead.dev/protect: "%[4]v"}
 spec:
   paused: %[5]v

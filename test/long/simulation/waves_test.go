@@ -12,12 +12,11 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// A waveStage is a stage of a fleet with waves: so many of its clusters, which come in order
-// of their numbers, are changed at once.
+// A waveStage is a stage of a fleet with waves. Its clusters have its name as label ring; atOnce of
+// them are changed at the same time.
 type waveStage struct {
-	name     string
-	clusters []int
-	atOnce   int
+	name   string
+	atOnce int
 }
 
 // Waves are how what changes comes to the clusters of a life with four of them.
@@ -26,6 +25,9 @@ type waves struct {
 	windowed bool          // the last stage begins in the first half of an hour alone
 	freezes  []frost       // nothing begins in
 	deadline time.Duration // after that a cluster has failed, and nothing more begins
+
+	hinderedAt time.Time          // when something was last in the way of the agent
+	late       map[fleet.Key]bool // clusters that the status reports as late
 }
 
 // A frost is a freeze of one stage.
@@ -39,7 +41,7 @@ const windowOpen = 30 * time.Minute
 
 func (l *life) newWaves() *waves {
 	w := &waves{
-		stages:   []waveStage{{"first", []int{0}, 1}, {"last", []int{1, 2, 3}, 1 + l.random.IntN(2)}},
+		stages:   []waveStage{{"first", 1}, {"last", 1 + l.random.IntN(2)}},
 		windowed: l.chance(2), deadline: l.within(4*time.Minute, 12*time.Minute).Truncate(time.Second),
 	}
 	for range l.random.IntN(3) {
@@ -76,25 +78,23 @@ func (w *waves) config() string {
 	return b.String()
 }
 
-// selector selects the clusters by the label that each has for its addons.
-func (s waveStage) selector() string {
-	var names []string
-	for _, i := range s.clusters {
-		names = append(names, key(i).Name)
-	}
-	return fmt.Sprintf("{matchExpressions: [{key: addons, operator: In, values: [%s]}]}", strings.Join(names, ", "))
+// selector selects the clusters of a stage.
+func (s waveStage) selector() string { return "{matchLabels: {ring: " + s.name + "}}" }
+
+// stage returns the index of the stage of clusters with that label; -1: there is none.
+func (w *waves) stage(ring string) int {
+	return slices.IndexFunc(w.stages, func(s waveStage) bool { return s.name == ring })
 }
 
-// stageOf returns the number of the stage of cluster k.
-func (w *waves) stageOf(k fleet.Key) int {
-	for at, s := range w.stages {
-		for _, i := range s.clusters {
-			if key(i) == k {
-				return at
-			}
+// stageOf returns the stage that the newest revision has cluster k in, as its index, and whether passes
+// already work towards that label.
+func (l *life) stageOf(k fleet.Key) (at int, settled bool) {
+	for i, w := range l.history[len(l.history)-1] {
+		if key(i) == k {
+			return l.waves.stage(w.ring), w.ring == l.wave(k).ring
 		}
 	}
-	return len(w.stages)
+	return 0, false
 }
 
 // A wave is how far a cluster is, by the passes over it.
@@ -103,6 +103,7 @@ type wave struct {
 	arrived map[string]bool // what passes found it at rest at; empty: it is being made
 	since   time.Time       // when a pass first worked towards something else; zero: it is there
 	excused bool            // it was suspended, paused or deleted since: nobody waits for it
+	ring    string          // label in the definition of the last pass; empty: there was none yet
 	began   time.Time       // the last pass
 	ended   time.Time
 	// Somebody asked that it comes now, by itself or with its stage. Until it came neither
@@ -176,17 +177,17 @@ func (in *incarnation) passBegins(c *fleet.Cluster) {
 	if l.waves == nil || in.dead.Load() {
 		return
 	}
-	latest, _ := in.latest()
+	latest, known := in.latest()
 	l.takeSuspensions() // the agent may have said yes just now, and gone on at once
 	l.mu.Lock()
-	wrong := l.passBegan(c, latest)
+	wrong := l.passBegan(c, latest, known)
 	l.mu.Unlock()
 	if wrong != "" {
 		l.violate("%s", wrong)
 	}
 }
 
-func (l *life) passBegan(c *fleet.Cluster, latest fleet.Revision) string {
+func (l *life) passBegan(c *fleet.Cluster, latest fleet.Revision, known time.Time) string {
 	w, now := l.wave(c.Key), time.Now()
 	before, target := w.target, l.saidIn(c.Revision, c.Key)
 	decided := now.Add(-2 * time.Second) // not before that
@@ -200,23 +201,50 @@ func (l *life) passBegan(c *fleet.Cluster, latest fleet.Revision) string {
 	case w.since.IsZero() || before != target:
 		w.since = now
 	}
+	own := max(l.waves.stage(w.ring), l.waves.stage(c.Labels["ring"])) // the later one of a cluster that is relabelled
+	w.ring = c.Labels["ring"]
 	if before == "" || before == target || !w.moving() {
 		return ""
 	}
-	return l.begins(c.Key, decided, latest)
+	if c.Revision == latest && latest == revision(len(l.history)) && known.Before(decided) {
+		if wrong := l.beginsBeforeBroken(c.Key, own); wrong != "" {
+			return wrong
+		}
+	}
+	return l.begins(c.Key, own, decided, latest)
 }
 
-// begins says what is wrong with that cluster k begins, which was decided at that time or
+// beginsBeforeBroken says what is wrong with that cluster k of stage own begins, if the newest revision cannot
+// be rendered for a cluster of an earlier stage.
+func (l *life) beginsBeforeBroken(k fleet.Key, own int) string {
+	if w := l.wave(k); w.released || w.alone {
+		return ""
+	}
+	for i, o := range l.history[len(l.history)-1] {
+		w := l.wave(key(i))
+		at, settled := l.stageOf(key(i))
+		if o.broken && !o.gone && settled && at < own && len(w.arrived) > 0 && !w.excused {
+			return fmt.Sprintf("BrokenIsNotDone: %s begins to be changed, and %s of the stage before it cannot be rendered", k, key(i))
+		}
+	}
+	return ""
+}
+
+// begins says what is wrong with that cluster k of stage own begins, which was decided at that time or
 // later.
-func (l *life) begins(k fleet.Key, decided time.Time, latest fleet.Revision) string {
+func (l *life) begins(k fleet.Key, own int, decided time.Time, latest fleet.Revision) string {
 	if l.wave(k).alone {
 		return ""
 	}
-	own, released := l.waves.stageOf(k), l.wave(k).released
+	released := l.wave(k).released
 	moving := 0
 	for i := range l.history[len(l.history)-1] {
 		o := key(i)
-		w, at := l.wave(o), l.waves.stageOf(o)
+		w := l.wave(o)
+		at, settled := l.stageOf(o)
+		if !settled {
+			continue
+		}
 		if w.moving() && at == own && !w.alone {
 			moving++
 		}
@@ -312,6 +340,123 @@ func (l *life) release() {
 		if w.Cluster == r.Cluster || w.Stage == r.Stage {
 			at := l.wave(w.Cluster)
 			at.released, at.alone, at.asked = true, at.alone || r.Stage == "", time.Now()
+		}
+	}
+}
+
+// disturb has something happen that is in the way of waves: the agent is away for long, history is rewritten,
+// a cluster gets the label of another stage, or the newest revision cannot be rendered for a cluster of the
+// first stage.
+func (l *life) disturb() {
+	switch l.random.IntN(5) {
+	case 0:
+		if l.agent != nil {
+			l.crash()
+			l.startAt = time.Now().Add(l.within(10*time.Minute, 3*time.Hour))
+			l.logf("the agent is away until %s", l.startAt.Sub(l.began))
+		}
+	case 1:
+		l.problems() // read the status
+		if len(l.told.status.Fleet.Rollout.Waiting) == 0 {
+			l.changeMany()
+			return
+		}
+		l.repository.rewrite()
+		l.logf("history is rewritten")
+		if l.agent != nil {
+			l.crash()
+		}
+	case 2:
+		if i, ok := l.relabel(); ok {
+			l.push(fmt.Sprintf("%s: of stage %s", key(i), l.wishes[i].ring))
+		}
+	default:
+		l.breakFirst()
+	}
+}
+
+// relabel gives a cluster the label of another stage, half of the time with something that comes in waves.
+func (l *life) relabel() (i int, ok bool) {
+	i = l.random.IntN(len(l.wishes))
+	w := &l.wishes[i]
+	if w.gone || w.deleted || w.broken {
+		return i, false
+	}
+	w.ring = l.waves.stages[1-l.waves.stage(w.ring)].name
+	if l.chance(2) {
+		w.template++
+	}
+	return i, true
+}
+
+// breakFirst changes all clusters and breaks those of the first stage, in one revision, which may relabel another
+// cluster into that stage.
+func (l *life) breakFirst() {
+	for i := range l.wishes {
+		w := &l.wishes[i]
+		switch {
+		case w.gone || w.deleted:
+		case w.ring == l.waves.stages[0].name:
+			w.broken = true
+		default:
+			w.template++
+		}
+	}
+	l.relabel()
+	l.push("another template of all control planes, and the first stage broken")
+}
+
+// caredFor is how long a cluster that waits may be without a pass while nothing is in the way of its agent.
+const caredFor = 3 * resync
+
+// repairsNeverWait holds that clusters that wait are looked at and repaired, or that a problem says why not.
+func (l *life) repairsNeverWait() {
+	now := time.Now()
+	if l.agent == nil || l.rival != nil || now.Before(l.thaw) || now.Before(l.weather.down[theBranch]) {
+		l.waves.hinderedAt = now
+		return
+	}
+	l.problems() // read the status
+	s := l.told.status.Fleet
+	for _, w := range s.Rollout.Waiting {
+		if slices.ContainsFunc(s.Problems, func(p fleet.Problem) bool {
+			return p.Cluster == w.Cluster && strings.Contains(p.Message, "the cluster is left alone")
+		}) {
+			continue
+		}
+		l.mu.Lock()
+		at := *l.wave(w.Cluster)
+		l.mu.Unlock()
+		since := latestOf(at.began, at.ended, l.agent.startedAt, l.waves.hinderedAt)
+		if idle := now.Sub(since); idle > caredFor && !at.began.After(at.ended) {
+			l.violate("RepairsNeverWait: %s waits (%s), and nothing looks after it for %s", w.Cluster, w, idle)
+		}
+	}
+}
+
+func latestOf(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
+
+// lateIsSeen holds that no cluster is reported as late before the agent looked at it: downtime of the agent is
+// no failure of a cluster. It is called once for each commit of the status branch.
+func (l *life) lateIsSeen() {
+	l.problems() // read the status
+	before := l.waves.late
+	l.waves.late = make(map[fleet.Key]bool)
+	for _, s := range l.told.status.Fleet.Rollout.Stages {
+		for _, f := range s.Failed {
+			if !strings.Contains(f.Why, "it is not done after") {
+				continue
+			}
+			l.waves.late[f.Cluster] = true
+			if before[f.Cluster] || l.agent == nil || l.rival != nil {
+				continue
+			}
+			l.mu.Lock()
+			seen := l.wave(f.Cluster).ended
+			l.mu.Unlock()
+			if seen.Before(l.agent.startedAt) {
+				l.violate("LateIsSeen: %s is reported as failed (%s), and agent %d did not look at it yet", f.Cluster, f.Why, l.agent.number)
+			}
 		}
 	}
 }

@@ -101,6 +101,10 @@ func (l *life) badDays() {
 			l.release()
 			return time.Now().Add(l.within(time.Second, 5*time.Minute))
 		}
+		if l.waves != nil && l.chance(8) {
+			l.disturb()
+			return time.Now().Add(l.within(time.Second, 5*time.Minute))
+		}
 		switch n := l.random.IntN(24); {
 		case n < 7:
 			i := l.random.IntN(len(l.wishes))
