@@ -115,6 +115,16 @@ func TestSharedObjects(t *testing.T) {
 			manifests: newest + strings.Replace(second, "name: aa, namespace: prod", "name: aa, namespace: prod, annotations: {fairlead.dev/delete: 'true'}", 1),
 			clusters:  []string{"prod/aa", "prod/eu"},
 		},
+		"one that is to be abandoned": {
+			manifests: newest + strings.Replace(second, "name: aa, namespace: prod", "name: aa, namespace: prod, annotations: {fairlead.dev/delete: abandon}", 1),
+			clusters:  []string{"prod/aa", "prod/eu"},
+		},
+		"one Cluster twice": {
+			manifests: newest + "\n---\n" + strings.SplitN(newest, "\n---\n", 2)[0],
+			want: []string{
+				"prod/eu.yaml: Cluster prod/eu: metadata.name: the overlay holds this object twice; the other one is in prod/eu.yaml (rename or remove one of them)",
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clusters, problems := decodeAll(c.manifests)
