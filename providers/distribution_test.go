@@ -104,3 +104,17 @@ func TestUnmade(t *testing.T) {
 		t.Errorf("of a cluster that is deleted: %v", got)
 	}
 }
+
+// TestDraftOfProviders: what one provider refuses, another may take, also if the user data is the same.
+func TestDraftOfProviders(t *testing.T) {
+	drafter := providers.NewDrafter(providers.Limits{"small": {UserData: func(providers.UserData) error {
+		return fleet.Errorf(fleet.Invalid, "create machine", "too large")
+	}}})
+	for _, provider := range []string{"large", "small", "large", "small"} {
+		p := fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, Version: "v3", Provider: provider}
+		err := drafter.Draft(versions{}, &fleet.Cluster{Provider: "large", ControlPlane: p}, p, fleet.JoinInit)
+		if refused := err != nil; refused != (provider == "small") {
+			t.Errorf("%s: %v", provider, err)
+		}
+	}
+}

@@ -93,6 +93,14 @@ func TestWhatRolls(t *testing.T) {
 				"[{path: /a}, {path: /b}]", "[{path: /b}, {path: /a}]",
 			},
 		},
+		"order of kubelet arguments": {
+			from:   replaced(t, newest, "kubeletExtraArgs: [{name: cloud-provider", "kubeletExtraArgs: [{name: v, value: \"4\"}, {name: cloud-provider"),
+			change: []string{"[{name: v, value: \"4\"}, {name: cloud-provider, value: external}]", "[{name: cloud-provider, value: external}, {name: v, value: \"4\"}]"},
+		},
+		"order of taints": {
+			from:   replaced(t, newest, "        kubeletExtraArgs: [{name: cloud-provider", "        taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoExecute}]\n        kubeletExtraArgs: [{name: cloud-provider"),
+			change: []string{"[{key: a, effect: NoSchedule}, {key: a, effect: NoExecute}]", "[{key: a, effect: NoExecute}, {key: a, effect: NoSchedule}]"},
+		},
 		"order of one argument": {
 			reason: "the first issuer signs",
 			from:   replaced(t, filed, "{name: a, value: x}", "{name: v, value: x}"),

@@ -1,8 +1,12 @@
 package decode_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
@@ -73,5 +77,41 @@ func TestProblemOfOlderVersion(t *testing.T) {
 	clusters, problems := clustersOf(t, "a.yaml", bad)
 	if len(clusters) > 0 || len(problems) != 1 || !strings.Contains(problems[0], "at version v1.33.2: ") {
 		t.Errorf("clusters %v, problems %q", clusters, problems)
+	}
+}
+
+// TestDraftsOfOlderVersions: user data is made for machines of older versions, too, which only join:
+// a cluster begins at its own version. Machines of clusters that are to go are not made.
+func TestDraftsOfOlderVersions(t *testing.T) {
+	var seen []string
+	failing := ""
+	decoder := decode.New("f", inmemory.Kinds()).WithDraft(func(_ *fleet.Cluster, p fleet.Pool, join fleet.Join) error {
+		seen = append(seen, fmt.Sprintf("%s %s", p.Version, join))
+		if p.Version == failing && p.Role == fleet.RoleWorker {
+			return fmt.Errorf("no kubeadm")
+		}
+		return nil
+	})
+	if clusters, problems := decoder.Decode("o", objects(aged())); len(clusters) != 1 {
+		t.Fatal(problems)
+	}
+	slices.Sort(seen)
+	want := []string{
+		"v1.32.4 ControlPlane", "v1.32.4 Worker", "v1.33.2 ControlPlane", "v1.33.2 Worker",
+		"v1.34.1 ControlPlane", "v1.34.1 Init", "v1.34.1 Worker",
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("drafts: -want +got:\n%s", diff)
+	}
+	failing = "v1.33.2"
+	if _, problems := decoder.Decode("o", objects(aged())); len(problems) != 1 || !strings.Contains(problems[0].Message, "at version v1.33.2: no machine can be made from this: no kubeadm") {
+		t.Errorf("problems %v", problems)
+	}
+	for _, how := range []string{"true", fleet.Abandon} {
+		seen = nil
+		clusters, _ := decoder.Decode("o", objects(strings.Replace(aged(), "metadata: {name: eu-1}", "metadata: {name: eu-1, annotations: {fairlead.dev/delete: '"+how+"'}}", 1)))
+		if len(seen) > 0 || len(clusters) != 1 {
+			t.Errorf("delete: %s: drafts %v, %d clusters", how, seen, len(clusters))
+		}
 	}
 }
