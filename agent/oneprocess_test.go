@@ -30,6 +30,7 @@ type repository struct {
 	heads    map[string]int
 
 	protected string // the branch that accepts no push any more
+	closed    string // the branch that accepts no push for now
 }
 
 func (r *repository) read(name string) (fleet.Revision, fstest.MapFS) {
@@ -186,7 +187,7 @@ func (g gated) Commit(ctx context.Context, base fleet.Revision, c sources.Commit
 		return fleet.Revision{}, err
 	}
 	head := fleet.Revision{}
-	if g.name == g.p.protected {
+	if g.name == g.p.protected || g.name == g.p.closed {
 		return fleet.Revision{}, fleet.Errorf(fleet.Unauthorized, "push", "protected branch hook declined")
 	}
 	if how != unheard {
@@ -374,6 +375,8 @@ func live(days []uint16) string {
 			if head, t := r.read(at); t["arrived.yaml"] != nil && r.isPlain(at) {
 				_, _ = r.commit(at, head, sources.Commit{Edits: map[string][]byte{"arrived.yaml": [][]byte{nil, []byte("<<<<")}[n%2]}})
 			}
+		case what == 7: // somebody protects a branch for a while
+			r.closed = append(names, "")[n%(len(names)+1)]
 		default:
 			for range 1 + n%8 {
 				release(p, answered)
@@ -384,6 +387,7 @@ func live(days []uint16) string {
 			return fmt.Sprintf("several processes act: %v", list)
 		}
 	}
+	r.closed = ""
 	last := r.begin(named)
 	all = append(all, last)
 	synctest.Wait()
