@@ -226,8 +226,7 @@ func reserve(ctx context.Context, from, to sources.Branch, op string) error {
 		if err != nil {
 			return sources.Commit{}, err
 		}
-		l, err := checkTarget(there, here, op)
-		if err != nil || here.MovedTo != "" || l.Owner == here.Owner { // is decided, or was pushed before
+		if _, err := checkTarget(there, here, op); err != nil || here.MovedTo != "" { // it is decided
 			return sources.Commit{}, err
 		}
 		b, err := arrivedKind.encode(arrivedPath, arrivedFile{typeMeta: arrivedKind.meta(), Fleet: here.Fleet, Move: here.Arrived})

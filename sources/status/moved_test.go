@@ -194,3 +194,19 @@ func TestStatusStays(t *testing.T) {
 		t.Errorf("a move that is decided ends with %v", err)
 	}
 }
+
+// TestStatusStaysBeforeItBegan: the status is moved back to a branch that accepts no push any more, before a
+// process began on the other one.
+func TestStatusStaysBeforeItBegan(t *testing.T) {
+	a, b := begunFor(t, "f"), &branch{}
+	if err := status.Move(t.Context(), a, b, "b"); err != nil {
+		t.Fatal(err)
+	}
+	a.before = func() error { return fleet.Errorf(fleet.Unauthorized, "push", "protected branch hook declined") }
+	if err := status.Move(t.Context(), b, a, "a"); !errors.Is(err, status.ErrStays) {
+		t.Errorf("it ends with %v", err)
+	}
+	if l := located(t, b); l.MovedTo != "" {
+		t.Errorf("the branch with the status says %+v", l)
+	}
+}
