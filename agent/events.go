@@ -97,7 +97,7 @@ func (s *session) otherBranch(f fleet.Fleet) []fleet.Problem {
 	return []fleet.Problem{{
 		File: "fleet.yaml", Field: "spec.status.branch",
 		Message: fmt.Sprintf("status stays on the branch %q as long as the agent runs", s.branch.name),
-		Hint:    "restart the agent to move it to " + want,
+		Hint:    fmt.Sprintf("restart the agent to move it to %s, which it needs to push to", want),
 	}}
 }
 

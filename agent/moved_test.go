@@ -146,3 +146,16 @@ func TestStandbyFollowsMove(t *testing.T) {
 		expect(t, "the moves", m.moves, []string{"a to status"})
 	})
 }
+
+// TestBranchThatTakesNoPush: a commit names a status branch that accepts no push. The agent that starts goes on
+// at the former one.
+func TestBranchThatTakesNoPush(t *testing.T) {
+	m := newMovedWorld(map[string]status.Location{"fairlead/status": mine()})
+	m.owner, m.moved = mine().Owner, fmt.Errorf("%w: protected", status.ErrStays)
+	m.run(t, Options{}, func() {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect(t, "the moves", m.moves, []string{"fairlead/status to status"})
+		expect(t, "the passes", m.took(), []string{"prod/a 1"})
+	})
+}

@@ -30,6 +30,7 @@ type repository struct {
 	heads    map[string]int
 
 	protected string // the branch that accepts no push any more
+	closed    string // the branch that accepts no push for now
 }
 
 func (r *repository) read(name string) (fleet.Revision, fstest.MapFS) {
@@ -115,6 +116,24 @@ func (r *repository) isTarget(name string) bool {
 	return false
 }
 
+// has reports whether the status is on the branch of that name, or an old copy of it.
+func (r *repository) has(name string) bool {
+	l, _ := status.Locate(r.branches[name])
+	return l.Owner.Agent != "" && l.MovedTo == ""
+}
+
+// isMoving reports whether a move is decided and not complete.
+func (r *repository) isMoving() bool {
+	for _, t := range r.branches {
+		from, _ := status.Locate(t)
+		to, _ := status.Locate(r.branches[from.MovedTo])
+		if from.MovedTo != "" && !to.HasArrived(from) {
+			return true
+		}
+	}
+	return false
+}
+
 // isPlain reports whether the status is on the branch of that name, also without its arrived.yaml: a process
 // began there.
 func (r *repository) isPlain(name string) bool {
@@ -186,7 +205,7 @@ func (g gated) Commit(ctx context.Context, base fleet.Revision, c sources.Commit
 		return fleet.Revision{}, err
 	}
 	head := fleet.Revision{}
-	if g.name == g.p.protected {
+	if g.name == g.p.protected || g.name == g.p.closed {
 		return fleet.Revision{}, fleet.Errorf(fleet.Unauthorized, "push", "protected branch hook declined")
 	}
 	if how != unheard {
@@ -374,6 +393,10 @@ func live(days []uint16) string {
 			if head, t := r.read(at); t["arrived.yaml"] != nil && r.isPlain(at) {
 				_, _ = r.commit(at, head, sources.Commit{Edits: map[string][]byte{"arrived.yaml": [][]byte{nil, []byte("<<<<")}[n%2]}})
 			}
+		case what == 7: // somebody protects a branch for a while, and not the one that has the status: only a leader may leave that
+			if at := append(names, "")[n%(len(names)+1)]; !r.has(at) {
+				r.closed = at
+			}
 		default:
 			for range 1 + n%8 {
 				release(p, answered)
@@ -384,6 +407,18 @@ func live(days []uint16) string {
 			return fmt.Sprintf("several processes act: %v", list)
 		}
 	}
+	if r.closed == named && r.protected == "" && !r.isMoving() && !r.has(named) { // care goes on where the status is
+		next := r.begin(named)
+		all = append(all, next)
+		synctest.Wait()
+		for range 200 {
+			release(next, answered)
+		}
+		if next.acts == 0 {
+			return fmt.Sprintf("nobody acts while %s accepts no push: the last one is at %q", named, next.at)
+		}
+	}
+	r.closed = ""
 	last := r.begin(named)
 	all = append(all, last)
 	synctest.Wait()

@@ -50,7 +50,11 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 				err = nil
 			}
 			if was := in.Branches[step.From]; err != nil {
-				was.Err = err
+				if was.Stays = errors.Is(err, status.ErrStays); was.Stays {
+					a.p.Log.Warn("the new status branch accepts no push: let the agent push to it, and restart the agent to move the status", "branch", step.Branch, "error", err)
+				} else {
+					was.Err = err
+				}
 				in.Branches[step.From] = was
 				break
 			}

@@ -103,7 +103,7 @@ func (q *Approvals) Approve(ctx context.Context, a fleet.Approval) error {
 	if err != nil {
 		return err
 	}
-	return commit(ctx, q.branch, op, func(fs.FS, bool) (sources.Commit, error) {
+	return commitHere(ctx, q.branch, op, func(fs.FS, bool) (sources.Commit, error) {
 		text := fmt.Sprintf("%s at %.12s", op, a.Head)
 		if a.Reason != "" {
 			text += "\n\n" + a.Reason

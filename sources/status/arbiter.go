@@ -143,11 +143,8 @@ type decision func(now ownership, mayHave bool) (next ownership, why string, err
 func (a *Arbiter) change(ctx context.Context, op string, untrusted ifUntrusted, decide decision) (ownership, error) {
 	var next ownership
 	committed := false
-	err := commit(ctx, a.branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
+	err := commitHere(ctx, a.branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
 		next, committed = ownership{}, false
-		if err := refuseMoved(t, op); err != nil {
-			return sources.Commit{}, err
-		}
 		now, distrust, err := a.read(t)
 		if err != nil {
 			return sources.Commit{}, err

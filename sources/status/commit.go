@@ -28,6 +28,17 @@ func isRaced(err error) bool {
 	return k == fleet.Conflict || k == fleet.Unanswered
 }
 
+// commitHere is commit that changes nothing on a branch whose status was moved to another one: nobody
+// would read it there.
+func commitHere(ctx context.Context, branch sources.Branch, op string, decide func(t fs.FS, mayHave bool) (sources.Commit, error)) error {
+	return commit(ctx, branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
+		if err := refuseMoved(t, op); err != nil {
+			return sources.Commit{}, err
+		}
+		return decide(t, mayHave)
+	})
+}
+
 // commit reads the branch, has decide say what to commit, and commits that, until there is
 // an answer. decide learns whether an earlier push of the same may have landed; a commit
 // without edits is none.

@@ -161,17 +161,23 @@ func (l Location) isFor(id fleet.ID) bool {
 // ErrUnmarked says that the status was moved, and that nothing says so on the former branch, which takes no push.
 var ErrUnmarked = errors.New("the former status branch does not say where the status is now")
 
+// ErrStays says that the status was not moved, since the new branch accepts no push.
+var ErrStays = errors.New("the status stays on the former branch, since the new one accepts no push")
+
 // Move moves the status from the branch from to the branch to, called name. One push to from decides it:
 // after that push no agent acts by from. Then all files are copied. To complete a move that stopped in
 // between, call Move again.
 //
 // The error is of kind Conflict if to has the status of another fleet or a newer one, and of kind
-// Unauthorized if a branch accepts no push; nothing is decided then. If only from accepts none and replicas
+// Unauthorized if a branch accepts no push, and wraps ErrStays if that is to; nothing is decided then. If only from accepts none and replicas
 // elect a leader, the status is moved and the error wraps ErrUnmarked. What is left on to of an earlier
 // stay of the status is deleted.
 func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	op := "move the status to branch " + name
-	if err := reserve(ctx, from, to, op); err != nil {
+	switch err := reserve(ctx, from, to, op); {
+	case fleet.KindOf(err) == fleet.Unauthorized:
+		return fmt.Errorf("%w: %w", ErrStays, err)
+	case err != nil:
 		return err
 	}
 	var here Location
@@ -220,8 +226,7 @@ func reserve(ctx context.Context, from, to sources.Branch, op string) error {
 		if err != nil {
 			return sources.Commit{}, err
 		}
-		l, err := checkTarget(there, here, op)
-		if err != nil || here.MovedTo != "" || l.Owner == here.Owner { // is decided, or was pushed before
+		if _, err := checkTarget(there, here, op); err != nil || here.MovedTo != "" { // it is decided
 			return sources.Commit{}, err
 		}
 		b, err := arrivedKind.encode(arrivedPath, arrivedFile{typeMeta: arrivedKind.meta(), Fleet: here.Fleet, Move: here.Arrived})

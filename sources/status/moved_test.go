@@ -2,6 +2,8 @@ package status_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -147,5 +149,64 @@ func TestDamagedOwnerOfFormerBranch(t *testing.T) {
 	put(t, from, "owner.yaml", "<<<<<<< HEAD\n")
 	if l := located(t, from); l.MovedTo != "to" || !located(t, to).HasArrived(l) {
 		t.Errorf("it says %+v", l)
+	}
+}
+
+// TestNothingIsAskedOnFormerBranch: what is written on a branch that the status left would be answered by nobody.
+func TestNothingIsAskedOnFormerBranch(t *testing.T) {
+	from, to := begunFor(t, "f"), &branch{}
+	if err := status.Move(t.Context(), from, to, "to"); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := from.head()
+	for name, err := range map[string]error{
+		"a request":             status.NewRequests(from).Ask(t.Context(), wish()),
+		"a number of machines":  status.NewScales(from).Set(t.Context(), fleet.Scale{Cluster: wish().Cluster, Pool: "eu-1-md-0", Replicas: 3}),
+		"an approval of a plan": status.NewApprovals(from).Approve(t.Context(), fleet.Approval{PullRequest: 7, Kind: fleet.ApprovePlan, Head: strings.Repeat("a", 40), By: wish().By, At: wish().At}),
+	} {
+		if !errors.Is(err, status.ErrMoved) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if after, _ := from.head(); after != before {
+		t.Error("the former branch has a new commit")
+	}
+}
+
+// TestStatusStays: a new branch that accepts no push has nothing decided.
+func TestStatusStays(t *testing.T) {
+	from, to := begunFor(t, "f"), &branch{}
+	to.before = func() error { return fleet.Errorf(fleet.Unauthorized, "push", "protected branch hook declined") }
+	if err := status.Move(t.Context(), from, to, "to"); !errors.Is(err, status.ErrStays) {
+		t.Errorf("it ends with %v", err)
+	}
+	if l := located(t, from); l.MovedTo != "" {
+		t.Errorf("the former branch says %+v", l)
+	}
+	pushes := 0
+	to.before = func() error {
+		if pushes++; pushes > 1 {
+			return fleet.Errorf(fleet.Unauthorized, "push", "the file is too large")
+		}
+		return nil
+	}
+	if err := status.Move(t.Context(), from, to, "to"); fleet.KindOf(err) != fleet.Unauthorized || errors.Is(err, status.ErrStays) {
+		t.Errorf("a move that is decided ends with %v", err)
+	}
+}
+
+// TestStatusStaysBeforeItBegan: the status is moved back to a branch that accepts no push any more, before a
+// process began on the other one.
+func TestStatusStaysBeforeItBegan(t *testing.T) {
+	a, b := begunFor(t, "f"), &branch{}
+	if err := status.Move(t.Context(), a, b, "b"); err != nil {
+		t.Fatal(err)
+	}
+	a.before = func() error { return fleet.Errorf(fleet.Unauthorized, "push", "protected branch hook declined") }
+	if err := status.Move(t.Context(), b, a, "a"); !errors.Is(err, status.ErrStays) {
+		t.Errorf("it ends with %v", err)
+	}
+	if l := located(t, b); l.MovedTo != "" {
+		t.Errorf("the branch with the status says %+v", l)
 	}
 }

@@ -229,7 +229,7 @@ type edit struct {
 // that, until there is an answer. decide learns whether an earlier push of this
 // change may have landed.
 func (q *Requests) change(ctx context.Context, op string, decide func(t fs.FS, all []fleet.Request, mayHave bool) (edit, error)) error {
-	return commit(ctx, q.branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
+	return commitHere(ctx, q.branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
 		all, _ := readRequests(t, q.authors.known(t)) // what cannot be read is in nobody's way
 		e, err := decide(t, all, mayHave)
 		if err != nil || len(e.put)+len(e.drop) == 0 {

@@ -124,7 +124,7 @@ func (q *Scales) Set(ctx context.Context, s fleet.Scale) error {
 	if _, err := scaleIn(scalePath(s), scaleFileOf(s)); err != nil {
 		return fleet.Errorf(fleet.Invalid, op, "%w", err)
 	}
-	return commit(ctx, q.branch, op, func(t fs.FS, _ bool) (sources.Commit, error) {
+	return commitHere(ctx, q.branch, op, func(t fs.FS, _ bool) (sources.Commit, error) {
 		there, err := q.list(t)
 		if err != nil && fleet.KindOf(err) != fleet.Invalid {
 			return sources.Commit{}, err

@@ -34,6 +34,8 @@ type Branch struct {
 	status.Location
 
 	Err error // why it cannot be read
+	// Stays says that the status could not be moved from here, and nothing was decided.
+	Stays bool
 	// Rendered is what came of the applied revision. Nil: it was not rendered.
 	Rendered *Rendered
 }

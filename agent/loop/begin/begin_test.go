@@ -70,7 +70,7 @@ func know(in *begin.Input, words []string) {
 		}
 		in.Branches[fields["name"]] = begin.Branch{Err: failed(), Location: status.Location{Signposts: posts, Owner: owner(), Fleet: fleet.ID(fields["fleet"]), MovedTo: fields["moved"]}}
 		b := in.Branches[fields["name"]]
-		b.Reserved = has("arrived")
+		b.Reserved, b.Stays = has("arrived"), has("stays")
 		b.Arrived, _ = strconv.ParseInt(fields["arrived"], 10, 64)
 		b.Move, _ = strconv.ParseInt(fields["move"], 10, 64)
 		if has("applied") {

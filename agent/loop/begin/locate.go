@@ -121,7 +121,7 @@ func (in Input) recognize() Step {
 // the branch at, back: Git names the former one again.
 func (in Input) movesBack(named, at string, b Branch) bool {
 	return at != named && in.Branch == "" && in.Tip.Branch == named &&
-		b.Fleet == in.Tip.Fleet && in.isSelf(b.Owner) && !in.Tip.Strays
+		b.Fleet == in.Tip.Fleet && in.isSelf(b.Owner) && !in.Tip.Strays && !b.Stays
 }
 
 // signposted decides what to do if a signpost says that the status is on another branch than at. It
@@ -155,7 +155,7 @@ func (in Input) elsewhere(at, there string, b Branch) (Step, bool) {
 	case in.Branch != "":
 		return Step{Do: Refuse, Why: fleet.Errorf(fleet.Conflict, "use status branch "+at,
 			"the status of fleet %q is on branch %q, where agent %q owns it. Fix: set --status-branch %[2]s, or remove --status-branch and name the new branch in spec.status.branch of fleet.yaml", b.Fleet, there, b.Owner.Agent)}, true
-	case in.isSelf(b.Owner) && !in.Tip.Strays:
+	case in.isSelf(b.Owner) && !in.Tip.Strays && !b.Stays:
 		return Step{Do: Move, From: there, Branch: at}, true
 	}
 	return Step{Do: Use, Branch: there}, true
