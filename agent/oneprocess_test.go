@@ -84,7 +84,7 @@ func (r *repository) arbiter(b sources.Branch) *status.Arbiter {
 func (r *repository) moveAsBefore(name string, wholly bool) {
 	from := ""
 	for at, t := range r.branches {
-		if l, err := status.Locate(t); err == nil && l.MovedTo == "" && l.Owner.Agent != "" && at != name {
+		if l, err := status.Locate(t); err == nil && l.MovedTo == "" && l.Owner.Agent != "" && at != name && at != "g" && at != "h" {
 			from = at
 		}
 	}
@@ -155,6 +155,7 @@ type process struct {
 	waiting chan chan answer
 	stop    context.CancelFunc
 	ended   chan struct{}
+	fleet   fleet.ID
 	named   string // the status branch that fleet.yaml named when it began
 	at      string // the branch that it acts by
 	acts    int
@@ -218,15 +219,18 @@ func (g gated) Commit(ctx context.Context, base fleet.Revision, c sources.Commit
 }
 
 // begin begins a process that finds the name of the branch in Git.
-func (r *repository) begin(named string) *process {
+func (r *repository) begin(named string) *process { return r.beginFor("f", named, "here", Options{}) }
+
+// beginFor begins a process for the fleet id, of an agent that has its secrets at place.
+func (r *repository) beginFor(id fleet.ID, named, place string, o Options) *process {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &process{repository: r, waiting: make(chan chan answer), stop: stop, ended: make(chan struct{}), named: named}
+	p := &process{repository: r, waiting: make(chan chan answer), stop: stop, ended: make(chan struct{}), fleet: id, named: named}
 	w := newWorld(fleetOf("1", fleet.Prune{}))
 	f := w.fleets["sha1:1"]
-	f.Config.StatusBranch = named
+	f.ID, f.Config.StatusBranch = id, named
 	w.fleets["sha1:1"] = f
 	parts := w.parts()
-	parts.Place = func(context.Context) (string, error) { return "here", nil }
+	parts.Place = func(context.Context) (string, error) { return place, nil }
 	parts.StatusBranch = func(name string) (StatusBranch, error) {
 		b := gated{p, name}
 		return StatusBranch{
@@ -245,7 +249,7 @@ func (r *repository) begin(named string) *process {
 			Read: func(context.Context) (status.Status, error) { return status.Status{}, nil },
 		}, nil
 	}
-	p.agent = New(w.options(Options{}), parts)
+	p.agent = New(w.options(o), parts)
 	go func() {
 		defer close(p.ended)
 		p.run(ctx)
@@ -266,7 +270,7 @@ func (p *process) run(ctx context.Context) {
 			continue
 		}
 		if err == nil && owned && b.name != fleet.DefaultStatusBranch {
-			_ = status.Signpost(ctx, gated{p, fleet.DefaultStatusBranch}, "f", b.name)
+			_ = status.Signpost(ctx, gated{p, fleet.DefaultStatusBranch}, p.fleet, b.name)
 		}
 		for p.at = b.name; owned && err == nil && ctx.Err() == nil; {
 			if err = p.agent.claim.Check(ctx, func(context.Context) error { return nil }); err == nil {
@@ -292,7 +296,7 @@ func (p *process) act(ctx context.Context, b gated, a *status.Arbiter) {
 			return
 		}
 	}
-	_, err = b.Commit(ctx, head, sources.Commit{Edits: map[string][]byte{"count": []byte(strconv.Itoa(count(t) + 1)), "fleet.yaml": []byte("apiVersion: fairlead.dev/v1alpha1\nkind: FleetStatus\nfleet: f\n")}})
+	_, err = b.Commit(ctx, head, sources.Commit{Edits: map[string][]byte{"count": []byte(strconv.Itoa(count(t) + 1)), "fleet.yaml": []byte("apiVersion: fairlead.dev/v1alpha1\nkind: FleetStatus\nfleet: " + string(p.fleet) + "\n")}})
 	if err == nil {
 		p.acts++
 	}
@@ -328,8 +332,9 @@ func acting(all []*process) (list []string) {
 	return list
 }
 
-// TestOneProcessActs: whatever names commits give to the status branch, whenever processes of the agent
-// begin, stop and lose answers, at most one of them acts, and the last one has all that was written.
+// TestOneProcessActs: whatever names commits and flags give to the status branch, whenever processes of the
+// agent begin, stop and lose answers, whoever waits for the fleet, and whatever other fleet the repository has, at most
+// one of them acts for a fleet, and the last one has all that was written.
 func TestOneProcessActs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		days := rapid.SliceOfN(rapid.Uint16(), 10, 120).Draw(rt, "days")
@@ -346,8 +351,10 @@ func live(days []uint16) string {
 	names := []string{fleet.DefaultStatusBranch, "a", "b"}
 	r := &repository{branches: map[string]fstest.MapFS{}, heads: map[string]int{}, keys: days[0]%2 == 0}
 	var all []*process
+	var waits *process    // nil: no agent waits
+	var others []*process // of the other fleet
 	defer func() {
-		for _, p := range all {
+		for _, p := range append(all, others...) {
 			p.stop()
 			<-p.ended
 		}
@@ -374,6 +381,21 @@ func live(days []uint16) string {
 		switch n /= len(all); {
 		case what == 0 && len(all) < 8:
 			all = append(all, r.begin(named))
+		case what == 7 && waits == nil: // an agent with other secrets waits for the fleet
+			waits = r.beginFor("f", named, "there", Options{WaitForOwnership: true})
+			all = append(all, waits)
+		case what == 8 && len(all) < 8: // somebody starts the agent with --status-branch
+			all = append(all, r.beginFor("f", named, "here", Options{StatusBranch: names[n%len(names)]}))
+		case what == 9 && n%4 == 0 && len(others) < 4: // the repository has another fleet, of the same agent
+			name := "g"
+			if len(others) > 0 && others[0].acts > 0 { // as above: until then no signpost names its branch
+				name = []string{"g", "h"}[n/4%2]
+			}
+			others = append(others, r.beginFor("g", name, "here", Options{}))
+		case what >= 9 && what < 12 && len(others) > 0:
+			for range 1 + n%8 {
+				release(others[n/8%len(others)], answered)
+			}
 		case what == 1 && r.protected == "":
 			named = names[n%len(names)]
 		case what == 2:
@@ -405,6 +427,12 @@ func live(days []uint16) string {
 		synctest.Wait()
 		if list := acting(all); len(list) > 1 {
 			return fmt.Sprintf("several processes act: %v", list)
+		}
+		if list := acting(others); len(list) > 1 {
+			return fmt.Sprintf("several processes of the other fleet act: %v", list)
+		}
+		if waits != nil && waits.acts > 0 {
+			return fmt.Sprintf("an agent that waits acts on %s, and the fleet has an owner", waits.at)
 		}
 	}
 	if r.closed == named && r.protected == "" && !r.isMoving() && !r.has(named) { // care goes on where the status is
