@@ -11,12 +11,13 @@ import (
 	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/rollout"
+	"fairlead.dev/sources/status"
 )
 
 // Requests are what people ask for. See sources/status.Requests.
 type Requests interface {
 	// Ask leaves r on the branch. While the same is asked for already the error is of kind
-	// Conflict.
+	// Conflict. It wraps status.ErrMoved if the status was moved to another branch.
 	Ask(ctx context.Context, r fleet.Request) error
 }
 
@@ -44,7 +45,8 @@ func (q *PullRequests) approve(ctx context.Context, t *poll) error {
 		err = q.p.Requests.Ask(ctx, fleet.Request{
 			Kind: fleet.RequestRelease, Stage: r.Stage, Release: fleet.ReleaseApprove, Of: r.Of, By: by, Reviewers: accounts, At: time.Now().UTC().Truncate(time.Second),
 		})
-		conflict := fleet.KindOf(err) == fleet.Conflict // somebody asks for it already, who may be one of several
+		// Somebody asks for it already, who may be one of several.
+		conflict := fleet.KindOf(err) == fleet.Conflict && !errors.Is(err, status.ErrMoved)
 		if err == nil || conflict && r.Approvals == 0 {
 			q.asked[r.Stage] = r.Of
 		}

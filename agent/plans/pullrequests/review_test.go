@@ -299,6 +299,20 @@ func TestReviewsBesideARequest(t *testing.T) {
 	}
 }
 
+// TestReviewDuringMove: reviews count on the branch that the status was moved to.
+func TestReviewDuringMove(t *testing.T) {
+	g := newGated(t)
+	g.Review(t, 1, "bob", forgetest.Approve)
+	g.merge()
+	g.desk.err = fleet.Errorf(fleet.Conflict, "ask", "%w", status.ErrMoved)
+	g.q.Poll(t.Context())
+	g.desk.err = nil
+	g.q.Poll(t.Context())
+	if n := len(g.desk.asked); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
 // What cannot be asked now is asked later, and by another process once more.
 func TestReviewApprovesInTheEnd(t *testing.T) {
 	g := newGated(t)
