@@ -13,3 +13,6 @@ func After(err error) time.Duration {
 	no, _ := errors.AsType[*refusal](err)
 	return no.after
 }
+
+// Hide returns text without the secrets of c.
+func (c Credentials) Hide(text string) string { return c.hider().Replace(text) }
