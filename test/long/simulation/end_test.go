@@ -33,7 +33,7 @@ func (l *life) goodDays() {
 		return
 	}
 	l.logf("good days")
-	l.weather, l.fuse, l.thaw = weather{}, 0, time.Time{}
+	l.weather, l.fuse, l.thaw, l.startAt = weather{}, 0, time.Time{}, time.Time{}
 	l.set(inmemory.Faults{Lag: l.within(0, mostLag), SlowDelete: l.within(0, 10*time.Second)})
 	l.better()
 	l.tellsRefusals()
