@@ -168,9 +168,16 @@ func (o *observation) recognise(h *observedHost) {
 		h.tags = h.record.ownerTags(n)
 	case h.record.occupied(n) && was != nil && (instanceOf(was) == n.Instance || n.Instance == ""):
 		h.tags = was // its own tags do not tell any more
-	case n.Instance == "" && h.record.isZero() && was != nil && (n.State != ironic.Available || n.Power == ironic.PowerOn) && !cleans(n):
+	case n.Instance == "" && h.record.isZero() && was != nil && !released(n, was):
 		h.tags, h.lost = was, true
 	}
+}
+
+// released reports whether n, which nothing is on, shows that the machine with tags was released: it was cleaned, or is
+// available and off, and that since the machine was made. A database that was restored from a backup has states and
+// power of before.
+func released(n *ironic.Node, tags map[string]string) bool {
+	return (cleans(n) || n.State == ironic.Available && n.Power == ironic.PowerOff) && !n.Updated.Before(createdOf(tags))
 }
 
 // again looks at h once more, by the id of its node, and decides again: the listing may be old, and
@@ -348,6 +355,9 @@ func powerOf(h *observedHost) fleet.HostPower {
 // stateOf says what the state of the host means for the machine on it.
 func stateOf(h *observedHost) (s fleet.MachineState, message string, silent bool) {
 	n := h.node
+	if h.lost && n != nil && n.State == ironic.Available {
+		return fleet.MachineRunning, "Ironic does not know that it is on host " + h.String() + ", and may have a database restored from a backup (if it runs there, set its node to manageable to have it adopted)", true
+	}
 	if h.lost {
 		return fleet.MachineRunning, "Ironic does not know that it is on host " + h.String() + ", and may have lost its database: the host is enrolled and adopted as it runs", true
 	}
@@ -367,7 +377,8 @@ func stateOf(h *observedHost) (s fleet.MachineState, message string, silent bool
 		if h.declared.Machine.Running {
 			s = fleet.MachineRunning
 		}
-	case ironic.Servicing, ironic.ServiceWait, ironic.ServiceHold, ironic.ServiceFailed:
+	case ironic.Servicing, ironic.ServiceWait, ironic.ServiceHold, ironic.ServiceFailed,
+		ironic.Rescue, ironic.Rescuing, ironic.RescueWait, ironic.RescueFailed, ironic.Unrescuing, ironic.UnrescueFailed:
 		s = fleet.MachineRunning
 		if failed == "" {
 			failed = "host " + h.String() + " is " + string(n.State)

@@ -62,7 +62,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 // runs reports whether the machine on h runs, or may: what is remembered of the cluster names
 // it then.
 func (h *observedHost) runs() bool {
-	return h.lost || h.node.State == ironic.Active || h.node.Serviced() || h.node.State == ironic.Error || h.node.State == ironic.Deleting || h.declared.Machine.Running
+	return h.lost || h.node.State == ironic.Active || h.node.Serviced() || h.node.Rescued() || h.node.State == ironic.Error || h.node.State == ironic.Deleting || h.declared.Machine.Running
 }
 
 // unready says why no machine can be made yet; empty: one can. A cluster that has machines is

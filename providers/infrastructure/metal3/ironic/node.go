@@ -42,6 +42,13 @@ const (
 	ServiceWait   State = "service wait"
 	ServiceHold   State = "service hold"
 	ServiceFailed State = "service failed"
+
+	Rescue         State = "rescue"
+	Rescuing       State = "rescuing"
+	RescueWait     State = "rescue wait"
+	RescueFailed   State = "rescue failed"
+	Unrescuing     State = "unrescuing"
+	UnrescueFailed State = "unrescue failed"
 )
 
 // A Power is what a BMC says of its host.
@@ -65,6 +72,15 @@ const (
 // Serviced reports whether a node is being serviced, or failed to be: it is its machine's all the time.
 func (n *Node) Serviced() bool {
 	return n.State == Servicing || n.State == ServiceWait || n.State == ServiceHold || n.State == ServiceFailed
+}
+
+// Rescued reports whether people rescue a node: its machine is on its disk, and they end it.
+func (n *Node) Rescued() bool {
+	switch n.State {
+	case Rescue, Rescuing, RescueWait, RescueFailed, Unrescuing, UnrescueFailed:
+		return true
+	}
+	return false
 }
 
 // A Node is a host as Ironic has it.
