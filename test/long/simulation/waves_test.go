@@ -194,6 +194,7 @@ func (l *life) passBegan(c *fleet.Cluster, latest fleet.Revision, known time.Tim
 	if now.Sub(w.ended) < 2*time.Second {
 		decided = w.began
 	}
+	moved := w.moving()
 	w.target, w.began = target, now
 	switch {
 	case w.arrived[target]:
@@ -211,7 +212,7 @@ func (l *life) passBegan(c *fleet.Cluster, latest fleet.Revision, known time.Tim
 			return wrong
 		}
 	}
-	return l.begins(c.Key, own, decided, latest)
+	return l.begins(c.Key, own, moved, decided, latest)
 }
 
 // beginsBeforeBroken says what is wrong with that cluster k of stage own begins, if the newest revision cannot
@@ -231,8 +232,8 @@ func (l *life) beginsBeforeBroken(k fleet.Key, own int) string {
 }
 
 // begins says what is wrong with that cluster k of stage own begins, which was decided at that time or
-// later.
-func (l *life) begins(k fleet.Key, own int, decided time.Time, latest fleet.Revision) string {
+// later. A cluster that moved before may have been relabelled into the stage beside others.
+func (l *life) begins(k fleet.Key, own int, moved bool, decided time.Time, latest fleet.Revision) string {
 	if l.wave(k).alone {
 		return ""
 	}
@@ -258,7 +259,7 @@ func (l *life) begins(k fleet.Key, own int, decided time.Time, latest fleet.Revi
 			return fmt.Sprintf("HaltsAtFailure: %s begins to be changed, and %s failed %s ago", k, o, late)
 		}
 	}
-	if most := l.waves.stages[own].atOnce; moving > most {
+	if most := l.waves.stages[own].atOnce; moving > most && !moved {
 		return fmt.Sprintf("NoMoreThanAllowed: with %s %d clusters of its stage are changed, and %d may be", k, moving, most)
 	}
 	if released {
