@@ -343,3 +343,23 @@ func TestSuspendedBrokenCanaryHoldsLaterStages(t *testing.T) {
 		t.Errorf("stage canary is %s: %q", got.State, got.Why)
 	}
 }
+
+// No stage waits for a cluster that is being made, suspended or not.
+func TestSuspendedNewClusterHoldsNothing(t *testing.T) {
+	w := provisioned(4)
+	f := wavyFleet("2", "v1", 4, wavesOf())
+	made := clusterOf(fleet.Key{Namespace: "prod", Name: "made"}, "2", "v1")
+	made.Labels = map[string]string{"ring": "canary"}
+	f.Clusters = append(f.Clusters, made)
+	w.push(f)
+	w.suspend("made")
+	f = wavyFleet("3", "v2", 4, wavesOf())
+	f.Problems = []fleet.Problem{{Cluster: made.Key, Overlay: made.Overlay, Message: "a patch does not apply"}}
+	w.push(f)
+	w.rest("c0")
+	w.now = w.now.Add(time.Hour)
+	w.decide(Input{})
+	if got := w.stage(t, "canary"); got.State != fleet.StageDone {
+		t.Errorf("stage canary is %s: %q", got.State, got.Why)
+	}
+}
