@@ -21,11 +21,12 @@ type Standing struct {
 	People  WavePeople
 }
 
-// WavePeople are the people who took part in what waits of a cluster.
+// WavePeople are the people who took part in what waits of a cluster, or may wait next.
 type WavePeople struct {
 	Of        string     // the RolloutDigest of what waits; empty: nothing waits, or nobody asks
 	Authors   []string   // who wrote it, each as Person has it, sorted; empty: not known
 	Approvals []Approver // not of enough people yet
+	Later     []string   // who wrote revisions after it that cannot be used yet, as Authors; Of may then be what the cluster has
 }
 
 // A WaveOrigin is the step of Git that brought all that waits of a cluster: before it nothing waited,

@@ -98,6 +98,7 @@ func (d *Decision) advance(f fleet.Fleet, authors []string) {
 			continue
 		}
 		if problems := problemsOf(f.Problems, k, old.overlay()); len(problems) > 0 {
+			old.wave.people = old.peopleWhile(authors)
 			clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave, serves: old.serves, refused: refused[k]}
 			continue
 		}

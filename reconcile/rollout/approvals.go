@@ -16,15 +16,39 @@ func (c cluster) peopleAfter(old cluster, authors []string) *fleet.WavePeople {
 	case c.next == nil:
 		return nil
 	case was != nil && was.Of == c.nextDigest:
-		return was
+		return &fleet.WavePeople{Of: was.Of, Authors: was.Authors, Approvals: was.Approvals}
 	case was != nil:
-		authors = append(slices.Clone(authors), was.Authors...)
+		authors = slices.Concat(authors, was.Authors, was.Later)
 	}
 	if len(authors) == 0 {
 		return nil
 	}
-	return &fleet.WavePeople{Of: c.nextDigest, Authors: slices.Compact(slices.Sorted(slices.Values(authors)))}
+	return &fleet.WavePeople{Of: c.nextDigest, Authors: sortedPeople(authors)}
 }
+
+// peopleWhile returns the people of c while a revision that authors wrote cannot be used for it. What
+// they wrote is a part of what waits once that revision, or a later one, can be used.
+func (c cluster) peopleWhile(authors []string) *fleet.WavePeople {
+	if len(authors) == 0 {
+		return c.wave.people
+	}
+	p := fleet.WavePeople{Of: c.wanted()}
+	if was := c.wave.people; was != nil {
+		p = *was
+	}
+	p.Later = sortedPeople(slices.Concat(p.Later, authors))
+	return &p
+}
+
+// peopleOnce returns the people of c once it took what waited: those of revisions after that.
+func (c cluster) peopleOnce() *fleet.WavePeople {
+	if p := c.wave.people; p != nil && len(p.Later) > 0 {
+		return &fleet.WavePeople{Of: c.nextDigest, Later: p.Later}
+	}
+	return nil
+}
+
+func sortedPeople(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
 // people returns those of what waits of c. Those of something else do not count.
 func (c cluster) people() fleet.WavePeople {

@@ -167,3 +167,79 @@ func TestApprovalsOnTopOfWhatWaits(t *testing.T) {
 	w.approve(t, by("Carol <carol@example.com>"))
 	w.want(t, "two approved", "v3 v3 v3")
 }
+
+// TestAuthorsOfWhatCouldNotBeUsed: who wrote a revision that a problem kept from a cluster wrote a part of what
+// waits once somebody else mended it.
+func TestAuthorsOfWhatCouldNotBeUsed(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		before   string // waits in prod, by bob; empty: nothing does
+		restarts bool
+	}{{"nothing waits", "", false}, {"nothing waits, and a new agent goes on", "", true}, {"something waits", "v1b", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &wavy{now: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}
+			w.push(wavyFleet("1", "v1", 3, approvals(1)))
+			w.rest("c0", "c1", "c2")
+			if c.before != "" {
+				w.wrote(wavyFleet("1b", c.before, 3, approvals(1)), "bob@example.com")
+				w.soaked()
+			}
+			broken := wavyFleet("2", "v2", 3, approvals(1))
+			for _, is := range broken.Clusters {
+				broken.Problems = append(broken.Problems, fleet.Problem{Cluster: is.Key, Overlay: is.Overlay, Message: "a patch does not apply"})
+			}
+			broken.Clusters = nil
+			w.wrote(broken, "ada@example.com")
+			if c.restarts {
+				w.restart(wavyFleet("1", "v1", 3, approvals(1)), broken)
+			}
+			w.wrote(wavyFleet("3", "v2", 3, approvals(1)), "bob@example.com")
+			w.soaked()
+			for _, who := range []string{ada, bob} {
+				if a := w.approve(t, by(who)); a.State != fleet.RequestRefused {
+					t.Errorf("%s, who wrote a part: %+v", who, a)
+				}
+			}
+			w.approve(t, by(dora))
+			w.want(t, "approved", "v2 v2 v2")
+		})
+	}
+}
+
+// TestAuthorsOfARefusedVersion: who wrote a version that the control plane could not go to yet does not approve
+// it once it can, and may approve what waited before.
+func TestAuthorsOfARefusedVersion(t *testing.T) {
+	w := &wavy{now: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}
+	serve := func(v string, names ...string) {
+		for _, name := range names {
+			target, _ := w.s.Target(keyOf(name))
+			r := fleet.Report{Cluster: keyOf(name), Phase: fleet.PhaseProvisioned, Machines: []fleet.MachineReport{{Machine: fleet.Machine{Role: fleet.RoleControlPlane, Version: v}}}}
+			r.Residence.ControlPlane = fleet.InitializedOnce
+			w.decide(Input{Passes: []Pass{{Target: target, Report: r, AtRest: true}}})
+		}
+		w.now = w.now.Add(time.Hour)
+		w.decide(Input{})
+	}
+	w.push(wavyFleet("1", "v1.33.0", 3, approvals(1)))
+	serve("v1.33.0", "c0", "c1", "c2")
+	w.wrote(wavyFleet("2", "v1.34.0", 3, approvals(1)), "bob@example.com")
+	serve("v1.33.0", "c0")
+	w.wrote(wavyFleet("3", "v1.35.0", 3, approvals(1)), "ada@example.com")
+	w.want(t, "v1.35.0 is refused, and v1.34.0 waits", "v1.34.0 v1.33.0 v1.33.0")
+	if a := w.approve(t, by(bob)); a.State != fleet.RequestRefused {
+		t.Errorf("bob, who wrote v1.34.0: %+v", a)
+	}
+	if a := w.approve(t, by(ada)); a.State == fleet.RequestRefused {
+		t.Errorf("ada, who wrote nothing of v1.34.0: %+v", a)
+	}
+	serve("v1.34.0", "c0")
+	serve("v1.35.0", "c0")
+	w.want(t, "the canary is done, and ada approved v1.34.0", "v1.35.0 v1.34.0 v1.34.0")
+	serve("v1.34.0", "c1", "c2")
+	w.want(t, "v1.35.0 waits", "v1.35.0 v1.34.0 v1.34.0")
+	if a := w.approve(t, by(ada)); a.State != fleet.RequestRefused {
+		t.Errorf("ada, who wrote v1.35.0: %+v", a)
+	}
+	w.approve(t, by(dora))
+	w.want(t, "approved", "v1.35.0 v1.35.0 v1.35.0")
+}

@@ -275,3 +275,91 @@ func TestPausedCanaryHoldsLaterStages(t *testing.T) {
 	w.push(skipped)
 	w.want(t, "a person goes on without it", "v1 v2 v2 v1")
 }
+
+// suspend has a person suspend a cluster.
+func (w *wavy) suspend(name string) {
+	r := fleet.Request{Kind: fleet.RequestSuspend, Cluster: keyOf(name), By: "Ada", At: w.now, Answer: fleet.Answer{State: fleet.RequestAccepted, At: w.now}}
+	w.decide(Input{Requests: &Requests{List: []fleet.Request{r}}})
+}
+
+// Who suspends or pauses a canary on its way, in its soak, or after it failed, lets no later stage begin: that
+// needs a release.
+func TestSuspendedOnItsWayHoldsLaterStages(t *testing.T) {
+	pause := func(w *wavy) {
+		f := wavyFleet("3", "v2", 4, wavesOf())
+		f.Clusters[0].Paused, f.Clusters[0].Digest = true, "paused v2"
+		w.push(f)
+	}
+	suspend := func(w *wavy) { w.suspend("c0") }
+	nothing := func(*wavy) {}
+	done := func(w *wavy) { w.rest("c0") }
+	lost := func(w *wavy) { w.lose("c0") }
+	for name, c := range map[string]struct {
+		before []func(w *wavy)
+		stop   func(w *wavy)
+		state  fleet.StageState
+	}{
+		"suspended on its way":            {[]func(w *wavy){nothing}, suspend, fleet.StageWaiting},
+		"paused on its way":               {[]func(w *wavy){nothing}, pause, fleet.StageWaiting},
+		"suspended in its soak":           {[]func(w *wavy){done}, suspend, fleet.StageSoaking},
+		"suspended once it failed":        {[]func(w *wavy){lost}, suspend, fleet.StageHalted},
+		"paused once it failed":           {[]func(w *wavy){lost}, pause, fleet.StageHalted},
+		"suspended as it fails in a soak": {[]func(w *wavy){done, lost}, suspend, fleet.StageHalted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := provisioned(4)
+			w.push(wavyFleet("2", "v2", 4, wavesOf()))
+			for _, happens := range c.before {
+				happens(w)
+			}
+			c.stop(w)
+			w.want(t, name, "v2 v1 v1 v1")
+			if got := w.stage(t, "canary"); got.State != c.state {
+				t.Errorf("stage canary is %s: %q, want %s", got.State, got.Why, c.state)
+			}
+			if c.state == fleet.StageSoaking {
+				w.now = w.now.Add(time.Hour)
+				w.decide(Input{})
+				w.want(t, "the soak is over", "v2 v2 v2 v1")
+				return
+			}
+			w.ask(t, fleet.Request{Cluster: keyOf("c0"), Release: fleet.ReleaseSkip})
+			w.want(t, "a person goes on without it", "v2 v2 v2 v1")
+		})
+	}
+}
+
+// A suspended canary that cannot be rendered holds the stages after it as one that is not suspended.
+func TestSuspendedBrokenCanaryHoldsLaterStages(t *testing.T) {
+	w := provisioned(4)
+	w.suspend("c0")
+	f := wavyFleet("2", "v2", 4, wavesOf())
+	canary := f.Clusters[0]
+	f.Clusters = f.Clusters[1:]
+	f.Problems = []fleet.Problem{{Cluster: canary.Key, Overlay: canary.Overlay, Message: "a patch does not apply"}}
+	w.push(f)
+	w.want(t, "the canary is broken", "v1 v1 v1 v1")
+	if got := w.stage(t, "canary"); got.State != fleet.StageWaiting || !strings.Contains(got.Why, "has a problem with cluster prod/c0") {
+		t.Errorf("stage canary is %s: %q", got.State, got.Why)
+	}
+}
+
+// No stage waits for a cluster that is being made, suspended or not.
+func TestSuspendedNewClusterHoldsNothing(t *testing.T) {
+	w := provisioned(4)
+	f := wavyFleet("2", "v1", 4, wavesOf())
+	made := clusterOf(fleet.Key{Namespace: "prod", Name: "made"}, "2", "v1")
+	made.Labels = map[string]string{"ring": "canary"}
+	f.Clusters = append(f.Clusters, made)
+	w.push(f)
+	w.suspend("made")
+	f = wavyFleet("3", "v2", 4, wavesOf())
+	f.Problems = []fleet.Problem{{Cluster: made.Key, Overlay: made.Overlay, Message: "a patch does not apply"}}
+	w.push(f)
+	w.rest("c0")
+	w.now = w.now.Add(time.Hour)
+	w.decide(Input{})
+	if got := w.stage(t, "canary"); got.State != fleet.StageDone {
+		t.Errorf("stage canary is %s: %q", got.State, got.Why)
+	}
+}

@@ -64,8 +64,8 @@ type stageRun struct {
 func (r *stageRun) count() {
 	for _, f := range r.candidates {
 		if f.excluded {
-			if f.absent && f.held != f.wanted && r.absent == (fleet.Key{}) {
-				r.absent = f.key
+			if f.absent {
+				r.countAbsent(f)
 			}
 			r.wakeAt(f.ends)
 			continue
@@ -92,6 +92,22 @@ func (r *stageRun) count() {
 		if why := r.failure(f); why != "" {
 			r.failed = append(r.failed, fleet.FailedCluster{Cluster: f.key, Why: why})
 		}
+	}
+}
+
+// countAbsent counts what later stages wait for of f, which is left alone. That ends neither its
+// change, nor its soak, nor its failure.
+func (r *stageRun) countAbsent(f candidate) {
+	switch {
+	case f.broken && r.broken == (fleet.Key{}):
+		r.broken = f.key
+	case (f.moving || f.held != f.wanted) && r.absent == (fleet.Key{}):
+		r.absent = f.key
+	case !f.moving && f.at.After(r.last):
+		r.last = f.at
+	}
+	if why := r.failure(f); why != "" {
+		r.failed = append(r.failed, fleet.FailedCluster{Cluster: f.key, Why: why})
 	}
 }
 
@@ -203,7 +219,7 @@ func (r *stageRun) finish(state fleet.StageState, own, before hold) (stageResult
 	if r.broken != (fleet.Key{}) {
 		broken = "stage " + r.stage.Name + " is not done: the newest revision has a problem with cluster " + r.broken.String()
 	} else if r.absent != (fleet.Key{}) {
-		broken = "stage " + r.stage.Name + " is not done: something waits in cluster " + r.absent.String() + ", which is suspended, paused or left alone (fairlead release " + r.absent.String() + " --skip goes on without it)"
+		broken = "stage " + r.stage.Name + " is not done: a change of cluster " + r.absent.String() + " is not done, and the cluster is suspended, paused or left alone (fairlead release " + r.absent.String() + " --skip goes on without it)"
 	}
 	soaked := r.last.Add(r.stage.Soak)
 	soaking := r.stage.Soak > 0 && !r.last.IsZero() && r.now.Before(soaked)
@@ -354,7 +370,7 @@ func (s State) candidate(k fleet.Key, c cluster, g gates) candidate {
 	case said.Way == fleet.ReleaseNow:
 		f.forced, f.stageForced = !said.Stage, said.Stage
 	case suspended:
-		f.excluded, f.absent, f.why, f.ends = true, said.Way != fleet.ReleaseSkip, "the cluster is suspended or paused", until
+		f.excluded, f.absent, f.why, f.ends = true, said.Way != fleet.ReleaseSkip && !w.fresh, "the cluster is suspended or paused", until
 	case w.fresh:
 		f.excluded, f.why = true, "the cluster is being made"
 	case said.Way == fleet.ReleaseSkip:

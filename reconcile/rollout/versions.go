@@ -118,7 +118,9 @@ func (d *Decision) serve(k fleet.Key, r *fleet.Report) {
 	s.problems = slices.DeleteFunc(slices.Clone(s.problems), func(p fleet.Problem) bool { return slices.Contains(c.problems, p) })
 	c.refused, c.problems = nil, nil
 	if s.config.Waves.Declared() {
-		c = c.heldBack(next, true)
+		old := c
+		c = old.heldBack(next, true)
+		c.wave.people = c.peopleAfter(old, nil)
 		s.unsettle()
 	} else {
 		c.definition, c.recorded = next, nil

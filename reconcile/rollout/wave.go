@@ -132,7 +132,7 @@ func (c cluster) take(now time.Time) cluster {
 		c.wave.since = now.UTC().Truncate(time.Second)
 	}
 	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble = c.next, c.nextDigest, time.Time{}, trouble{}
-	c.wave.origin, c.wave.people = fleet.WaveOrigin{}, nil
+	c.wave.origin, c.wave.people = fleet.WaveOrigin{}, c.peopleOnce()
 	c.definition, c.recorded, c.next, c.nextDigest = c.next, nil, nil, ""
 	c.problems, c.behind = nil, true
 	return c

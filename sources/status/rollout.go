@@ -20,6 +20,7 @@ type rolloutFile struct {
 type peopleFile struct {
 	Authors   []string       `json:"authors,omitempty"`
 	Approvals []approverFile `json:"approvals,omitempty"`
+	Later     []string       `json:"later,omitempty"`
 }
 
 type approverFile struct {
@@ -141,12 +142,12 @@ func rolloutOf(s fleet.RolloutStatus) *rolloutFile {
 
 // place returns the place of p among the people of f, and adds them if they are not there.
 func (f *rolloutFile) place(p fleet.WavePeople) int {
-	one := peopleFile{Authors: p.Authors}
+	one := peopleFile{Authors: p.Authors, Later: p.Later}
 	for _, a := range p.Approvals {
 		one.Approvals = append(one.Approvals, approverFile(a))
 	}
 	same := func(o peopleFile) bool {
-		return slices.Equal(o.Authors, one.Authors) && slices.Equal(o.Approvals, one.Approvals)
+		return slices.Equal(o.Authors, one.Authors) && slices.Equal(o.Later, one.Later) && slices.Equal(o.Approvals, one.Approvals)
 	}
 	if i := slices.IndexFunc(f.People, same); i >= 0 {
 		return i + 1
@@ -161,7 +162,7 @@ func (f *rolloutFile) peopleAt(p *peoplePlace) fleet.WavePeople {
 		return fleet.WavePeople{}
 	}
 	one := f.People[p.Place-1]
-	out := fleet.WavePeople{Of: p.Of, Authors: one.Authors}
+	out := fleet.WavePeople{Of: p.Of, Authors: one.Authors, Later: one.Later}
 	for _, a := range one.Approvals {
 		out.Approvals = append(out.Approvals, fleet.Approver(a))
 	}

@@ -25,8 +25,10 @@ func TestStandings(t *testing.T) {
 		{Cluster: key("c"), Digest: "1", People: fleet.WavePeople{Of: "2", Authors: ada}},
 		{Cluster: key("d"), Digest: "1", People: fleet.WavePeople{Of: "3", Authors: ada, Approvals: approved}},
 		{Cluster: key("e"), Digest: "1", People: fleet.WavePeople{Of: "4", Authors: ada}},
+		{Cluster: key("f"), Digest: "1", People: fleet.WavePeople{Of: "1", Later: ada}},
+		{Cluster: key("g"), Digest: "1", People: fleet.WavePeople{Of: "5", Authors: ada, Later: []string{"bob@example.com"}}},
 	}}
-	if f := rolloutOf(want); len(f.People) != 2 {
+	if f := rolloutOf(want); len(f.People) != 4 {
 		t.Errorf("what several share is there more than once: %+v", f.People)
 	}
 	b, err := encodeDocs("x", rolloutOf(want))
