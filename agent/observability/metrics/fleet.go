@@ -33,9 +33,9 @@ func newFleetMetrics() fleetMetrics {
 		info:     gauges("fairlead_fleet_info", "The fleet and the newest revision seen of it, always 1.", "fleet", "source", "ref", "revision"),
 		clusters: gauge("fairlead_fleet_clusters", "Clusters that the agent knows."),
 		problems: gauge("fairlead_fleet_problems", "Problems of the newest revision."),
-		orphans:  gauge("fairlead_fleet_orphans", "Clusters that were removed from Git and are no longer managed."),
+		orphans:  gauge("fairlead_fleet_orphans", "Clusters that are not in Git and are not managed."),
 		blocked:  gauge("fairlead_fleet_deletes_blocked", "Clusters removed from Git while prune is on that are not deleted: too many at once, or protected."),
-		refused:  gauge("fairlead_fleet_revision_refused", "1 while the newest revision is rejected."),
+		refused:  gauge("fairlead_fleet_revision_refused", "1 while the newest revision is refused."),
 		success:  gauge("fairlead_fleet_last_success_timestamp_seconds", "When the agent last applied a new revision."),
 
 		stages:      gauges("fairlead_rollout_clusters", "Clusters of a stage, by state: changing, waiting, failed, or done.", "stage", "state"),
