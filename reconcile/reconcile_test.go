@@ -353,7 +353,7 @@ func TestNoSecondClusterBesideOneThatAnswers(t *testing.T) {
 	r := s.reconciler(t, c)
 	s.now = s.now.Add(time.Hour)
 	res := r.Pass(t.Context(), c, fleet.Memory{})
-	if slices.Contains(s.calls, "CreateMachine") || !strings.Contains(strings.Join(res.Report.Waiting, "\n"), "the API server answers and has nodes") {
+	if slices.Contains(s.calls, "CreateMachine") || !strings.Contains(strings.Join(res.Report.Waiting, "\n"), "is ready, and no machine with this cluster's tags is behind it") {
 		t.Errorf("calls %v, waiting %q", s.calls, res.Report.Waiting)
 	}
 }

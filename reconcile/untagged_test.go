@@ -102,6 +102,24 @@ func TestUntagged(t *testing.T) {
 	}
 }
 
+// TestAnotherUserSeesLess: a Node that is ready proves a machine, whether or not the account sees one.
+func TestAnotherUserSeesLess(t *testing.T) {
+	c := decoded(t, clusterSpec{1, 1, "v1.34.1", false}.manifests())
+	s := &forgetful{infrastructure: infrastructure{newStub(c, 1)}}
+	s.workload.Nodes = append(s.workload.Nodes, fleet.Node{
+		Name: "eu-1-md-0-abcde", ProviderID: "vsphere://one", Ready: true, KubeletVersion: "v1.34.1",
+		Annotations: fleet.NodeAnnotations(c.Key, c.Workers[0], "eu-1-md-0-abcde"),
+	})
+	seen, err := s.infrastructure.reconcilerOn(t, c, s).Look(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan.Compute(plan.Input{Desired: c, Observed: seen, Now: s.now})
+	if len(p.Actions) > 0 || !strings.Contains(strings.Join(p.Notes, "\n"), "machine eu-1-md-0-abcde (vsphere://one) is held: node eu-1-md-0-abcde is ready") {
+		t.Errorf("actions %+v, notes %q", p.Actions, p.Notes)
+	}
+}
+
 // TestUntaggedKnown: nobody is asked of Nodes that a machine is matched with, by its name or by its id.
 func TestUntaggedKnown(t *testing.T) {
 	const id = fleet.ProviderID("vsphere://42304ef3-6e31-4ba1-9000-000000000000")

@@ -150,6 +150,10 @@ func (d *draft) create(g *group, join fleet.Join, domain, reason string) {
 	if d.unsettledOn(g.pool.Provider) {
 		return
 	}
+	if why := d.unlistedOn(g.pool.Provider); why != "" {
+		d.note("pool %s waits to make a machine: %s", g.name, why)
+		return
+	}
 	if m := d.nameless(g); m != nil {
 		d.note("pool %s waits: machine %s, which is held, may have the name that is the next to be given", g.name, m.title())
 		return

@@ -19,6 +19,7 @@ func (d *draft) delete() {
 	case d.deleteExternal():
 	case d.deleteWorkers():
 	case d.awaitSites():
+	case len(d.unlisted) > 0: // the API server is the only one that knows of them; noteHeld says so
 	case d.deleteGroups(d.ownControlPlane()):
 		d.forgetControlPlane()
 	case len(d.held) > 0: // nothing goes below them, and tellHeld says so
@@ -192,6 +193,8 @@ func (d *draft) deletion() (reason, message string) {
 	case d.unseen() != nil:
 		_, message := d.sitesProblem()
 		return "WaitingForSites", message
+	case len(d.unlisted) > 0:
+		return "WaitingForHeldMachines", d.heldTexts()
 	case left(d.ownControlPlane()):
 		return "WaitingForControlPlaneDeletion", "Control plane is being deleted"
 	case len(d.held) > 0:

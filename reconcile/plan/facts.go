@@ -52,6 +52,7 @@ type facts struct {
 	keptNodes      map[fleet.ProviderID]*keptPool // by machines of them
 	groups         []*group                       // the control plane if machines are it, the workers as in Desired, vanished pools by name
 	held           []*machine                     // which are in no group's all
+	unlisted       []*machine                     // of held, those that their Nodes alone tell of
 	orphanNodes    []*fleet.Node
 	duplicateNodes []*fleet.Node // that say of themselves to be the Node of a machine that has another
 	named          map[fleet.MachineName][]*machine
@@ -92,6 +93,7 @@ func look(in Input) *facts {
 	f.identify()
 	f.findKept()
 	f.matchNodes()
+	f.holdUnlisted()
 	for _, m := range f.machines {
 		m.leaving = m.State == fleet.MachineDeleting || leaving[removal{m.Name, ""}] ||
 			leaving[removal{m.Name, m.ProviderID}] || (m.node != nil && m.node.Draining)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,6 +58,47 @@ func (f *facts) distrust(m *machine, why string) {
 	f.held = append(f.held, m)
 }
 
+// holdUnlisted holds the machines that are known by their Nodes alone: the kubelet reports, and the provider
+// lists no machine. The account may see less than before, or the tags were removed. The Node of a machine that
+// is gone is not ready within a minute.
+func (f *facts) holdUnlisted() {
+	if f.Desired.Paused { // its machines may have no tags yet
+		return
+	}
+	f.orphanNodes = slices.DeleteFunc(f.orphanNodes, func(n *fleet.Node) bool {
+		p, known := f.Desired.PoolOfNode(n)
+		if !known && n.ControlPlane {
+			p.Role = fleet.RoleControlPlane
+		} else if !known {
+			p.Role = fleet.RoleWorker
+		}
+		name := fleet.MachineName(cmp.Or(string(n.Machine()), n.Name))
+		away := !known && f.unseen() != nil || known && f.site(p.Provider) != nil && f.site(p.Provider).away != ""
+		if !n.Ready || n.Draining || f.deleted(n) || len(f.named[name]) > 0 || away {
+			return false
+		}
+		m := &machine{node: n, Machine: &fleet.Machine{
+			Name: name, ProviderID: n.ProviderID, Provider: p.Provider, Pool: p.Name, Role: p.Role, Version: n.KubeletVersion,
+			State: fleet.MachineRunning, Created: n.Created,
+		}}
+		m.held = fmt.Sprintf("machine %s is held: node %s is ready, and no machine with this cluster's tags is behind it; check that the credentials show all of the cluster, and put back the tags of the machine if they were removed", m.title(), n.Name)
+		f.named[name] = []*machine{m}
+		f.machines, f.held, f.unlisted = append(f.machines, m), append(f.held, m), append(f.unlisted, m)
+		return true
+	})
+}
+
+// unlistedOn says why no machine may be made on the site of a provider; empty: one may. An account that does
+// not see all machines does not see which names and addresses are in use.
+func (f *facts) unlistedOn(provider string) string {
+	for _, m := range f.unlisted {
+		if m.Provider == provider {
+			return fmt.Sprintf("machine %s, which is held, is not seen on its site", m.title())
+		}
+	}
+	return ""
+}
+
 // title is how people find m, which may have no name, or one that another has too.
 func (m *machine) title() string {
 	switch {
@@ -78,6 +120,9 @@ func (d *draft) noteHeld() {
 		tell = d.wait
 	}
 	for _, m := range d.held {
+		if d.contradicted != "" && slices.Contains(d.unlisted, m) {
+			continue // contradicted says so of all machines
+		}
 		tell("%s", m.held)
 	}
 }

@@ -75,8 +75,7 @@ func (d *draft) deleteNode(n *fleet.Node) {
 	if d.unseen() != nil || d.unsettled() { // its machine may be where nobody can look
 		return
 	}
-	if n.Ready && !n.Draining {
-		d.note("node %s stays: it is ready, though no machine with this cluster's tags is behind it", n.Name)
+	if n.Ready && !n.Draining { // its machine was just deleted, and the kubelet is not missed yet
 		return
 	}
 	if m := d.mayHide(); m != "" {

@@ -1,12 +1,16 @@
 package plan
 
-import "fairlead.dev/fleet"
+import (
+	"cmp"
+
+	"fairlead.dev/fleet"
+)
 
 // replaceable reports whether the removal of m, a machine of g, may begin although a machine has
 // to be made in its place. The removal waits as long as the manifests give no user data for the
-// new machine, which joins as join says: the pool would stay one machine short.
+// new machine, which joins as join says, or none may be made: the pool would stay one machine short.
 func (d *draft) replaceable(g *group, m *machine, join fleet.Join) bool {
-	why := d.Observed.Distribution.WhyUnmade(g.pool, join)
+	why := cmp.Or(d.Observed.Distribution.WhyUnmade(g.pool, join), d.unlistedOn(g.pool.Provider))
 	if why == "" {
 		return true
 	}

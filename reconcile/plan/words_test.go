@@ -201,7 +201,12 @@ func (s *script) read(f []string) error {
 		}
 		if w.is("stray") {
 			n.Name = string(s.name(f[1]))
-			n.Annotations = fleet.NodeAnnotations(s.in.Desired.Key, s.in.Desired.ControlPlane, fleet.MachineName(n.Name))
+			pool, _, _ := strings.Cut(f[1], "/")
+			p, ok := s.in.Desired.Pool(fleet.PoolName(pool))
+			if !ok {
+				p = fleet.Pool{Name: fleet.PoolName(pool), Role: fleet.RoleWorker}
+			}
+			n.Annotations = fleet.NodeAnnotations(s.in.Desired.Key, p, s.name(cmp.Or(w["machine"], f[1])))
 		}
 		o.Workload.Nodes = append(o.Workload.Nodes, n)
 	case "distribution":
