@@ -76,6 +76,21 @@ func TestRenameMember(t *testing.T) {
 	})
 }
 
+// TestHide: a listing does not show machines that the account may not see.
+func TestHide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, CloudOptions{})
+		l.bootInit("cp-0")
+		l.bootWorker("md-0")
+		time.Sleep(time.Minute)
+		l.faulty(Faults{Hide: []string{"md-*"}})
+		if got, want := l.names(), []string{"cp-0 Running"}; !slices.Equal(got, want) {
+			t.Errorf("the listing shows %v, want %v", got, want)
+		}
+		wantKind(t, "a bad pattern", l.SetFaults(context.Background(), Faults{Hide: []string{"["}}), fleet.Invalid, "pattern")
+	})
+}
+
 // TestListTwice: a listing shows a machine twice, with one id.
 func TestListTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

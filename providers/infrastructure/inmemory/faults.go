@@ -65,6 +65,9 @@ type Faults struct {
 	// ListTwice are names of machines, as in FailBoot, that listings show twice, as where two
 	// names lead to one place.
 	ListTwice []string `json:"listTwice,omitempty"`
+	// Hide are names of machines, as in FailBoot, that no listing shows, as to an account
+	// without access to them.
+	Hide []string `json:"hide,omitempty"`
 }
 
 // matches reports whether name is one of patterns.
@@ -95,7 +98,7 @@ func (c *Cloud) Faults(context.Context) (Faults, error) {
 
 // SetFaults implements Control.
 func (c *Cloud) SetFaults(_ context.Context, f Faults) error {
-	for _, pattern := range slices.Concat(f.FailBoot, f.FailCreate, f.StuckLearners, f.ListTwice) {
+	for _, pattern := range slices.Concat(f.FailBoot, f.FailCreate, f.StuckLearners, f.ListTwice, f.Hide) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return fleet.Errorf(fleet.Invalid, "set faults", "pattern %q: %w", pattern, err)
 		}

@@ -61,7 +61,7 @@ func (c *Cloud) VMs(ctx context.Context, tags map[string]string) ([]VM, error) {
 			from = c.owned[o]
 		}
 		for _, v := range from {
-			if _, kept := v.boot.(*poolBoot); kept || !carries(v.Tags, tags) {
+			if _, kept := v.boot.(*poolBoot); kept || !carries(v.Tags, tags) || matches(c.faults.Hide, v.Name) {
 				continue
 			}
 			shown := v.VM

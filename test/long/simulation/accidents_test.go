@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
 )
@@ -22,20 +25,24 @@ type accidents struct {
 	leaves    bool // pools leave Git by mistake, and come back
 	silences  bool // a place takes calls and does not answer
 	pooled    bool // machines have addresses of pools, which overlap
+	hides     bool // the account sees less for a while
 
 	twice   map[fleet.MachineName]time.Time // machines that listings show twice, since when
 	copies  map[string]bool                 // restored machines, by id
+	hidden  map[fleet.MachineName]time.Time // machines that no listing shows, since when
 	renamed map[string]bool                 // machines whose members have another name, by id
 }
 
 // befall draws the accidents of a life.
 func (l *life) befall() {
-	l.twice, l.copies, l.renamed = make(map[fleet.MachineName]time.Time), make(map[string]bool), make(map[string]bool)
+	l.twice, l.hidden = make(map[fleet.MachineName]time.Time), make(map[fleet.MachineName]time.Time)
+	l.copies, l.renamed = make(map[string]bool), make(map[string]bool)
 	l.twins, l.restores, l.moves, l.silences = l.chance(5), l.chance(5), l.chance(5), l.chance(3)
 	l.strangers = l.chance(5) && !l.others && !l.hosted // K3s and RKE2 name members themselves
 	l.skips = l.chance(4) && !l.hosted && !l.waving
 	l.leaves = l.chance(4) && !l.waving
 	l.pooled = l.chance(6) && !l.others && !l.hosted && !l.waving
+	l.hides = l.chance(4)
 }
 
 // possible returns the accidents that may happen in this life.
@@ -44,7 +51,7 @@ func (l *life) possible() []func() {
 	for _, a := range []struct {
 		may bool
 		do  func()
-	}{{l.twins, l.listTwice}, {l.restores, l.restore}, {l.moves, l.move}, {l.strangers, l.rename}, {l.skips, l.skip}, {l.leaves, l.leave}, {l.silences, l.silence}} {
+	}{{l.twins, l.listTwice}, {l.restores, l.restore}, {l.moves, l.move}, {l.strangers, l.rename}, {l.skips, l.skip}, {l.leaves, l.leave}, {l.silences, l.silence}, {l.hides, l.hide}} {
 		if a.may {
 			out = append(out, a.do)
 		}
@@ -82,7 +89,43 @@ func (l *life) listOnce() {
 	l.resetFaults()
 }
 
-// resetFaults has listings show what l.twice says.
+// hide has listings leave out a machine that the agent knows and that works, or shows all again.
+func (l *life) hide() {
+	if len(l.hidden) > 0 && l.chance(2) {
+		l.showAll()
+		return
+	}
+	m, k, ok := l.anyMachine(func(m inmemory.MachineFacts) bool {
+		node, there := l.cloud.Object(m.Network, corev1.SchemeGroupVersion.WithKind("Node"), "", m.Node)
+		return there && m.Ready && node.GetAnnotations()[clusterv1.MachineAnnotation] != "" && l.hidden[fleet.MachineName(m.Name)].IsZero()
+	})
+	if !ok {
+		return
+	}
+	l.disturbed(k)
+	l.logf("listings do not show machine %s", m.Name)
+	l.mu.Lock()
+	l.hidden[fleet.MachineName(m.Name)] = time.Now()
+	l.mu.Unlock()
+	l.resetFaults()
+}
+
+func (l *life) showAll() {
+	l.mu.Lock()
+	n := len(l.hidden)
+	clear(l.hidden)
+	l.mu.Unlock()
+	if n == 0 {
+		return
+	}
+	l.logf("listings show all machines")
+	for i := range l.wishes {
+		l.disturbed(key(i))
+	}
+	l.resetFaults()
+}
+
+// resetFaults has listings show what l.twice and l.hidden say.
 func (l *life) resetFaults() {
 	f, err := l.cloud.Faults(context.Background())
 	if err != nil {
@@ -91,10 +134,10 @@ func (l *life) resetFaults() {
 	l.set(f)
 }
 
-// listedTwice returns the names of the machines that listings show twice.
-func (l *life) listedTwice() []string {
+// names returns the names of machines since when something is so, sorted.
+func names(of map[fleet.MachineName]time.Time) []string {
 	var out []string
-	for _, name := range slices.Sorted(maps.Keys(l.twice)) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
 		out = append(out, string(name))
 	}
 	return out
@@ -242,6 +285,7 @@ func (l *life) silence() {
 // endAccidents undoes what is left of them.
 func (l *life) endAccidents() {
 	l.listOnce()
+	l.showAll()
 	l.deleteCopies()
 	l.nameMembers()
 }

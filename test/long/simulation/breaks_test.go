@@ -113,6 +113,9 @@ func faults() []fault {
 		{"two machines of one id are two", "WhatIsHeldIsLeftAlone", []edit{
 			{"reconcile/plan/held.go", `n > 1 && m.ProviderID != ""`, `n > 1 && m.ProviderID != "" && !BROKEN`},
 		}},
+		{"a machine that is not listed is gone", "NoneBesideOneOutOfSight", []edit{
+			{"reconcile/plan/held.go", "if !n.Ready || n.Draining", "if BROKEN || !n.Ready || n.Draining"},
+		}},
 		{"a machine is deleted by its name", "NoLivingMachineLost", []edit{
 			{"providers/driver/driver.go", `(id == "" || is.ProviderID == id) {`, `(id == "" || is.ProviderID == id || BROKEN) {`},
 		}},

@@ -88,6 +88,7 @@ func (s sky) CreateVM(ctx context.Context, spec inmemory.VMSpec) (inmemory.VM, e
 	return through(ctx, s.in, theCloud, "create machine "+spec.Name, true, func(ctx context.Context) (inmemory.VM, error) {
 		j.change()
 		j.givesOnce(spec)
+		j.seesAll()
 		vm, err := cloud.CreateVM(ctx, s.in.life.cloned(spec))
 		if err == nil {
 			j.created(vm)

@@ -24,6 +24,20 @@ func (j *judgement) leavesHeld(id string) {
 	}
 }
 
+// seesAll checks that no machine is made while one works that the account did not see as the pass looked.
+func (j *judgement) seesAll() {
+	for _, m := range ours(j.life.cloud.Facts(), j.key) {
+		j.life.mu.Lock()
+		hidden, ok := j.life.hidden[fleet.MachineName(m.Name)]
+		j.life.mu.Unlock()
+		looked := j.turn.began.Add(-5 * time.Second)
+		works := j.life.availableSince(m.ID)
+		if ok && hidden.Before(looked) && !works.IsZero() && works.Before(looked) && !m.Deleted {
+			j.violates("NoneBesideOneOutOfSight", "machine %s works, and listings do not show it since %s", m.Name, hidden)
+		}
+	}
+}
+
 // leavesNothing checks that nothing is left of the cluster whose secrets go.
 func (j *judgement) leavesNothing() {
 	facts := j.life.cloud.Facts()

@@ -182,7 +182,7 @@ func (l *life) change() {
 }
 
 func (l *life) set(f inmemory.Faults) {
-	f.ListTwice = l.listedTwice()
+	f.ListTwice, f.Hide = names(l.twice), names(l.hidden)
 	if err := l.cloud.SetFaults(context.Background(), f); err != nil {
 		l.violate("cannot set faults: %v", err)
 	}
