@@ -35,8 +35,10 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		out.Message = got.name.missing()
 		out.Ready = out.Message == ""
 	}
-	if out.Ready && got.name.ours && !slices.Equal(got.name.Addresses, got.servers("")) {
-		out.Upkeep = append(out.Upkeep, "update the addresses of "+got.name.fqdn)
+	for _, n := range got.ours() {
+		if out.Ready && !slices.Equal(n.Addresses, got.servers(&n, "")) {
+			out.Upkeep = append(out.Upkeep, "update the addresses of "+n.fqdn)
+		}
 	}
 	slices.Sort(out.Upkeep)
 	out.Drift = slices.Clone(out.Upkeep)
