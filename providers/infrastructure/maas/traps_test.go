@@ -318,6 +318,30 @@ func TestNamedInDomain(t *testing.T) {
 	})
 }
 
+// TestVirtualIPOfAMachine: servers do not announce the address of a machine. A cluster that has servers goes on.
+func TestVirtualIPOfAMachine(t *testing.T) {
+	within(t, 2, func(w *world) {
+		other := w.cluster()
+		other.Key.Name = "eu-2"
+		w.ready(&other)
+		taken := w.server(&other, "eu-2-cp-0").Addresses[0]
+		w.shared(&w.c, func(s *api.MaasClusterSpec) { s.ControlPlaneEndpoint.Host, s.VirtualIP = taken, &endpoint.VirtualIP{} })
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &w.c); err != nil {
+			w.Error(err)
+		}
+		time.Sleep(settle)
+		if got := w.observe(&w.c); got.Ready || !strings.Contains(got.Message, "the endpoint "+taken+" is an address of host m0") {
+			w.Errorf("the cluster is ready: %t, %q", got.Ready, got.Message)
+		}
+		w.shared(&w.c, func(s *api.MaasClusterSpec) { s.VirtualIP = nil }) // it may be a load balancer
+		w.server(&w.c, "cp-0")
+		w.shared(&w.c, func(s *api.MaasClusterSpec) { s.VirtualIP = &endpoint.VirtualIP{} })
+		if got := w.observe(&w.c); !got.Ready {
+			w.Errorf("the cluster with a server is not ready: %s", got.Message)
+		}
+	})
+}
+
 // TestFormerName: machines know the API server by a name that Git does not name any more. It leads to servers as
 // they come and go, and is deleted with the cluster.
 func TestFormerName(t *testing.T) {
