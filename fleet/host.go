@@ -28,6 +28,8 @@ type Host struct {
 	// Held says why nothing is done to it until people do something, and what they can do;
 	// empty: it goes on by itself.
 	Held string
+	// Refused says that it is held for what Git has of it, which cannot be.
+	Refused bool
 	// Next is what is to be done to it, and why; zero: nothing. Of a host that is held it is
 	// zero.
 	Next HostStep

@@ -46,6 +46,10 @@ const (
 	RefusedReason     = "Refused"
 )
 
+// StoppedReason is the reason of a condition of a cluster that is False until people do something: nothing of what
+// it is about goes on by itself.
+const StoppedReason = "Stopped"
+
 // A Report is what one pass over a cluster found. Passes that find the same
 // make equal reports, so that nothing is committed when nothing happened.
 type Report struct {

@@ -51,10 +51,10 @@ func (d *draft) deletingCondition(l *ledger) {
 }
 
 func (f *facts) infrastructureConditions(l *ledger) {
-	i, problem := f.Observed.Infrastructure, ""
+	i, problem, reason := f.Observed.Infrastructure, "", clusterv1.ClusterInfrastructureNotReadyReason
 	switch {
 	case f.contradicted != "":
-		problem = f.contradicted
+		problem, reason = f.contradicted, fleet.StoppedReason
 	case !i.Ready && f.sites[0].away == "":
 		problem = cmp.Or(i.Message, "Infrastructure is not ready")
 	}
@@ -62,22 +62,22 @@ func (f *facts) infrastructureConditions(l *ledger) {
 		l.unknown(clusterv1.ClusterInfrastructureReadyCondition, "SiteAway", away)
 	} else {
 		l.setWanted(clusterv1.ClusterInfrastructureReadyCondition,
-			clusterv1.ClusterInfrastructureReadyReason, clusterv1.ClusterInfrastructureNotReadyReason, problem)
+			clusterv1.ClusterInfrastructureReadyReason, reason, problem)
 	}
 
 	if f.Desired.Hosted != nil {
 		return // its certificates are its keeper's
 	}
-	problem = ""
+	problem, reason = "", controlplanev1.KubeadmControlPlaneCertificatesNotAvailableReason
 	if missing := f.missing(); missing != "" {
 		problem = "Missing: " + missing
 		if f.authoritiesLost() {
+			reason = fleet.StoppedReason
 			problem += ". The cluster trusts them, so they are never created again: restore them. No machine is changed until then"
 		}
 	}
 	l.setWanted(controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition,
-		controlplanev1.KubeadmControlPlaneCertificatesAvailableReason,
-		controlplanev1.KubeadmControlPlaneCertificatesNotAvailableReason, problem)
+		controlplanev1.KubeadmControlPlaneCertificatesAvailableReason, reason, problem)
 }
 
 func (d *draft) controlPlaneConditions(l *ledger) {
@@ -88,7 +88,10 @@ func (d *draft) controlPlaneConditions(l *ledger) {
 	l.setWanted(clusterv1.ClusterControlPlaneInitializedCondition,
 		clusterv1.ClusterControlPlaneInitializedReason, clusterv1.ClusterControlPlaneNotInitializedReason, problem)
 
-	switch {
+	reason := clusterv1.ClusterControlPlaneNotAvailableReason
+	switch lost := d.goneControlPlane(); {
+	case lost != "":
+		problem, reason = lost, fleet.StoppedReason
 	case problem == "":
 		problem = d.controlPlaneProblem()
 	case d.Desired.Hosted != nil && (!d.Observed.ControlPlane.Ready || d.Observed.Secrets.Kubeconfig.Exists):
@@ -98,10 +101,18 @@ func (d *draft) controlPlaneConditions(l *ledger) {
 		l.unknown(clusterv1.ClusterControlPlaneAvailableCondition, "SiteAway", away)
 	} else {
 		l.setWanted(clusterv1.ClusterControlPlaneAvailableCondition,
-			clusterv1.ClusterControlPlaneAvailableReason, clusterv1.ClusterControlPlaneNotAvailableReason, problem)
+			clusterv1.ClusterControlPlaneAvailableReason, reason, problem)
 	}
 
 	d.etcdCondition(l)
+}
+
+// goneControlPlane says why a control plane without machines is not created again; empty: it is, or there are some.
+func (d *draft) goneControlPlane() string {
+	if d.Desired.Hosted != nil || d.contradicted != "" || d.deleting() || d.paused() || len(d.controlPlane().all) > 0 || d.unseen() != nil {
+		return ""
+	}
+	return d.lostControlPlane()
 }
 
 // controlPlaneProblem says why the control plane is not available; empty when

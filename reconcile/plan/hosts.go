@@ -14,10 +14,13 @@ import (
 func (d *draft) noteHosts() {
 	for i := range d.Observed.Infrastructure.Hosts {
 		h := &d.Observed.Infrastructure.Hosts[i]
-		switch who := h.Consumer; {
+		own := h.Consumer.Fleet == "" && h.Consumer.Cluster == d.Desired.Key
+		switch {
+		case h.Refused && own:
+			d.refuse("host %s: %s", h.Key(), h.Held)
 		case h.Held != "":
 			d.note("host %s: %s", h.Key(), h.Held)
-		case h.Waits != "" && (who == (fleet.HostConsumer{}) || who.Fleet == "" && who.Cluster == d.Desired.Key):
+		case h.Waits != "" && (own || h.Consumer == (fleet.HostConsumer{})):
 			d.wait("host %s: %s", h.Key(), h.Waits)
 		}
 	}

@@ -7,12 +7,12 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// host reads "host m1 state=available next=inspect why=git held=paused waits=ramdisk
+// host reads "host m1 state=available next=inspect why=git held=paused refused waits=ramdisk
 // trouble=silent of=eu-1 machine=md/0 fits=md,cp provider=sim": a host of the inventory.
 func (s *script) host(name string, w words) fleet.Host {
 	said := func(k string) string { return strings.ReplaceAll(w[k], "-", " ") }
 	h := fleet.Host{
-		Namespace: "metal", Name: name, ID: "id-" + name, State: fleet.HostState(said("state")), Held: said("held"), Waits: said("waits"), Trouble: said("trouble"),
+		Namespace: "metal", Name: name, ID: "id-" + name, State: fleet.HostState(said("state")), Held: said("held"), Waits: said("waits"), Trouble: said("trouble"), Refused: w.is("refused"),
 		Next: fleet.HostStep{Do: said("next"), Why: said("why")},
 	}
 	if h.Trouble != "" {

@@ -124,14 +124,14 @@ func otherAnswers() map[string]string {
 		"InClusterIPPool spec":       nextFloat,
 		"GlobalInClusterIPPool spec": nextFloat,
 
-		"MaasCluster spec.controlPlaneEndpoint": answerTo("Cluster.Endpoint", ""),
+		"MaasCluster spec.controlPlaneEndpoint": answerTo("Cluster.Endpoint", "") + ", and a name of the cluster leads to its servers until it is deleted",
 		"MaasCluster spec.dnsDomain":            "next cluster: one that has a name keeps it",
 		"MaasCluster spec.failureDomains":       placed,
 		"MaasCluster spec.lxdConfig":            "nothing: only false is accepted",
 		"MaasCluster spec.virtualIP":            servers,
 
-		"HostCluster spec.controlPlaneEndpoint":      answerTo("Cluster.Endpoint", ""),
-		"HostCluster spec.loadBalancer":              "in place: the load balancer moves to the host, and the former one is released",
+		"HostCluster spec.controlPlaneEndpoint":      answerTo("Cluster.Endpoint", "") + "; refused while the load balancer on a host serves them there",
+		"HostCluster spec.loadBalancer":              "in place: the load balancer moves to the host, and the former one is released when that one runs; refused while machines know the API server by the address of the former host",
 		"HostCluster spec.virtualIP":                 servers,
 		"HostPool spec":                              nextLook,
 		"HostPool spec.hosts.labels":                 placed,

@@ -28,7 +28,7 @@ func addChoose(cmd *cobra.Command) *chooseFlags {
 	f := &chooseFlags{}
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the clusters")
 	cmd.Flags().StringVarP(&f.labels, "selector", "l", "", "label selector for Clusters, as in kubectl")
-	cmd.Flags().BoolVar(&f.problems, "problems", false, "only clusters that need attention: with a problem, a failure, a failed machine or addon, a refused change, a deferred upgrade, unavailable, or removed from Git")
+	cmd.Flags().BoolVar(&f.problems, "problems", false, "only clusters that need attention: with a problem, a failure, a failed machine, pool or addon, a refused change, a stop that needs action, a deferred upgrade, unavailable, or removed from Git")
 	settings(cmd, "problems")
 	return f
 }

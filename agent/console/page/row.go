@@ -73,7 +73,7 @@ func signOf(c *cluster) Sign {
 	switch {
 	case c.damage != "" || r.Failure != "":
 		return Failing
-	case c.orphan || len(r.Problems) > 0 || slices.ContainsFunc(r.Addons, failed), statusview.Refused(r) != "", statusview.HeldBack(r) != "":
+	case c.orphan || len(r.Problems) > 0 || slices.ContainsFunc(r.Addons, failed), statusview.Refused(r) != "", statusview.Stopped(r) != "", statusview.FailedPool(r) != "", statusview.HeldBack(r) != "":
 		return Problem
 	case r.Phase == fleet.PhaseDeleting || r.Phase == fleet.PhaseDeleted || r.Phase == fleet.PhaseAbandoned:
 		return Deleting

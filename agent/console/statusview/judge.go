@@ -90,6 +90,8 @@ func waitsFor(r fleet.Report) string {
 		return ": " + r.Failure
 	case Refused(r) != "":
 		return ": " + Refused(r)
+	case Stopped(r) != "":
+		return ": " + Stopped(r)
 	case len(r.Waiting) > 0:
 		return ": waiting: " + r.Waiting[0]
 	}

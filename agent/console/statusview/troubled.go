@@ -18,6 +18,25 @@ func Refused(r fleet.Report) string {
 	return ""
 }
 
+// Stopped says why nothing more is done for the cluster of r until people do something; empty: it goes on.
+func Stopped(r fleet.Report) string {
+	for _, c := range r.Conditions {
+		if c.Status == fleet.False && c.Reason == fleet.StoppedReason {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// FailedPool says which pool of the cluster of r its cloud gave up, and why; empty: none.
+func FailedPool(r fleet.Report) string {
+	i := slices.IndexFunc(r.Pools, func(p fleet.PoolReport) bool { return p.Phase == fleet.KeptPhaseFailed })
+	if i < 0 {
+		return ""
+	}
+	return "pool " + string(r.Pools[i].Name) + ": " + r.Pools[i].Message
+}
+
 // HeldBack says what of the cluster of r is not upgraded as its topology says, and why, once
 // all else is done; empty: nothing is.
 func HeldBack(r fleet.Report) string {
@@ -39,7 +58,7 @@ func HeldBack(r fleet.Report) string {
 }
 
 // Troubled reports whether somebody has to look at the cluster of r: it cannot be made as
-// Git says, a look failed, one of its machines failed or is held, one of its addons failed, one of
+// Git says, nothing goes on until people do something, a look failed, one of its machines failed or is held, one of its addons or pools failed, one of
 // its pools is not upgraded, or it is provisioned and not available. orphan: it was removed from Git.
 func Troubled(r fleet.Report, orphan bool) bool {
 	bad := func(m fleet.MachineReport) bool {
@@ -48,7 +67,7 @@ func Troubled(r fleet.Report, orphan bool) bool {
 	unavailable := func(c fleet.Condition) bool {
 		return c.Type == clusterv1.ClusterAvailableCondition && c.Status == fleet.False
 	}
-	return orphan || r.Failure != "" || len(r.Problems) > 0 || slices.ContainsFunc(r.Machines, bad) || failedAddon(r) != "" ||
-		Refused(r) != "" || HeldBack(r) != "" ||
+	return orphan || r.Failure != "" || len(r.Problems) > 0 || slices.ContainsFunc(r.Machines, bad) || failedAddon(r) != "" || FailedPool(r) != "" ||
+		Refused(r) != "" || Stopped(r) != "" || HeldBack(r) != "" ||
 		r.Phase == fleet.PhaseProvisioned && slices.ContainsFunc(r.Conditions, unavailable)
 }

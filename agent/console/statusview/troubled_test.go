@@ -7,6 +7,16 @@ import (
 	"fairlead.dev/sources/status"
 )
 
+// TestFailedPool: a pool that its cloud gave up is something that somebody has to look at.
+func TestFailedPool(t *testing.T) {
+	for phase, want := range map[fleet.KeptPhase]string{fleet.KeptPhaseFailed: "pool np: no quota", fleet.KeptPhaseRunning: "", "": ""} {
+		r := fleet.Report{Phase: fleet.PhaseWorkers, Pools: []fleet.PoolReport{{Name: "np", Phase: phase, Message: "no quota"}}}
+		if got := MessageOf(r, false); got != want || Troubled(r, false) != (want != "") {
+			t.Errorf("%q: the message is %q, Troubled is %t, want %q", phase, got, Troubled(r, false), want)
+		}
+	}
+}
+
 // TestHeadline: what Git asks for and is not done is in the message of a cluster that is well
 // else, and it is one of those that somebody has to look at.
 func TestHeadline(t *testing.T) {
@@ -21,6 +31,8 @@ func TestHeadline(t *testing.T) {
 	}{
 		"good":                   {condition: fleet.Condition{Type: "TopologyReconciled", Status: fleet.True}, phase: fleet.PhaseProvisioned},
 		"refused":                {condition: fleet.Condition{Type: "Accepted", Status: fleet.False, Message: "m"}, phase: fleet.PhaseControlPlane, message: "refused: m", troubled: true},
+		"stopped":                {condition: fleet.Condition{Type: "InfrastructureReady", Status: fleet.False, Reason: "Stopped", Message: "m"}, phase: fleet.PhaseInfrastructure, message: "stopped: m", troubled: true},
+		"goes on by itself":      {condition: fleet.Condition{Type: "InfrastructureReady", Status: fleet.False, Reason: "NotReady", Message: "m"}, phase: fleet.PhaseInfrastructure},
 		"no way":                 {condition: topology("ReconcileFailed"), phase: fleet.PhaseControlPlane, message: "m", troubled: true},
 		"deferred":               {condition: topology("MachineDeploymentsUpgradeDeferred"), phase: fleet.PhaseProvisioned, message: "m", troubled: true},
 		"deferred, others go on": {condition: topology("MachineDeploymentsUpgradeDeferred"), phase: fleet.PhaseWorkers, message: "m", troubled: true},

@@ -172,10 +172,12 @@ func MessageOf(r fleet.Report, orphan bool) string {
 		text = "stays at this revision: " + r.Problems[0].String()
 	case Refused(r) != "":
 		text = "refused: " + Refused(r)
+	case Stopped(r) != "":
+		text = "stopped: " + Stopped(r)
 	case len(r.Waiting) > 0:
 		text = "waiting: " + r.Waiting[0]
 	default:
-		text = cmp.Or(failedAddon(r), HeldBack(r))
+		text = cmp.Or(failedAddon(r), FailedPool(r), HeldBack(r))
 	}
 	text, _, _ = strings.Cut(text, "\n")
 	return text

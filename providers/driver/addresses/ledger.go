@@ -74,7 +74,7 @@ func (l *Ledger) Reserve(p *Pool, name string, k Known, now, until time.Time) (C
 		case now.After(v.until):
 			delete(l.held, c)
 		case c.Pool != p.ID && v.place != k.Place:
-		case c.Pool == p.ID && v.claim == name && !taken[c.Address] && p.Contains(c.Address):
+		case c.Pool == p.ID && v.claim == name && !taken[c.Address] && p.Contains(c.Address) && !p.endpoints[c.Address]:
 			l.held[c] = reservation{name, k.Place, until}
 			return c, nil
 		default:

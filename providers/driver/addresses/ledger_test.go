@@ -47,6 +47,10 @@ func TestReservations(t *testing.T) {
 	if got, err := reserve("b", map[netip.Addr]bool{b.Address: true}, now); err != nil || got != a {
 		t.Errorf("b has %v, %v, want %v: a machine has the other", got, err, a)
 	}
+	p.SpareEndpoints(&fleet.Cluster{Endpoint: fleet.Endpoint{Host: a.Address.String()}})
+	if got, err := reserve("b", nil, now); err != nil || got != b {
+		t.Errorf("b has %v, %v, want %v: what it had is an endpoint by now", got, err, b)
+	}
 }
 
 // An address is given once in a place, whichever pools have it, and once by a pool, wherever its

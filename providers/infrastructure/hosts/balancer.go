@@ -23,6 +23,7 @@ type balancer struct {
 	id      string          // of the cluster's claim on it, or ""
 	staying bool            // the claim is not being released
 	others  []*observedHost // hosts with claims of load balancers of c that Git does not name
+	refused error           // why Git is not followed
 
 	endpoint fleet.Endpoint
 	config   []byte // the wanted configuration
@@ -49,11 +50,12 @@ func (r roster) balancer(c *fleet.Cluster, spec *api.HostClusterSpec) (*balancer
 		switch {
 		case k == nil || !c.Owns(k.Tags) || r.ofMachine(s):
 		case s == b.named:
-			b.id, b.staying = k.ID, s.state.Progress != host.Releasing && s.state.Progress != host.Stalled
+			b.id, b.staying = k.ID, staying(s)
 		default:
 			b.others = append(b.others, s)
 		}
 	}
+	b.stay(c)
 	if b.named == nil {
 		return b, nil
 	}
@@ -63,6 +65,40 @@ func (r roster) balancer(c *fleet.Cluster, spec *api.HostClusterSpec) (*balancer
 	var err error
 	b.config, err = b.configuration(r, c, "")
 	return b, err
+}
+
+// stay keeps the load balancer where the machines of c know it, whatever Git names by now: kubelets have no
+// other way to the API server. One on a host that is lost, or that does not answer, may move.
+func (b *balancer) stay(c *fleet.Cluster) {
+	b.others = slices.DeleteFunc(b.others, func(s *observedHost) bool { return s.state.Claim.ID == b.id }) // one host has two names
+	known := c.Residence.Endpoint
+	if c.Residence.ControlPlane != fleet.InitializedOnce || c.ServedElsewhere() || c.Delete {
+		return
+	}
+	i := slices.IndexFunc(b.others, func(s *observedHost) bool { return s.host.Address == known.Host && staying(s) })
+	if i >= 0 && (b.named == nil || b.named.host.Address != known.Host) {
+		former, asked := b.others[i], b.named
+		b.refuse("spec.loadBalancer", "the machines know the API server at the load balancer on host %s (put it back, or make a new cluster; if no machine uses it any more, set lost: true for the host until another one has it)", former.host)
+		b.others = slices.Delete(b.others, i, i+1)
+		if b.id != "" {
+			b.others = append(b.others, asked)
+		}
+		b.named, b.id, b.staying, b.endpoint.Host = former, former.state.Claim.ID, true, known.Host
+	}
+	if b.named != nil && known.Port != 0 && known.Port != b.endpoint.Port {
+		b.refuse("the port of the API server", "the machines know it at %d, Git says %d (put it back, or make a new cluster)", known.Port, b.endpoint.Port)
+		b.endpoint.Port = known.Port
+	}
+}
+
+// refuse notes a change in Git that b does not follow.
+func (b *balancer) refuse(field, format string, args ...any) {
+	b.refused = fleet.JoinErrors(b.refused, fleet.Errorf(fleet.Invalid, "change "+field, format, args...))
+}
+
+// staying reports whether what s carries is not being released.
+func staying(s *observedHost) bool {
+	return s.state.Progress != host.Releasing && s.state.Progress != host.Stalled
 }
 
 // lookForUnknown notes which machines are unknown. One that the load balancer leads to
@@ -140,6 +176,9 @@ func (b *balancer) observe(r roster, c *fleet.Cluster, out *fleet.Infrastructure
 	if len(b.others) > 0 && out.Ready {
 		out.Drift = append(out.Drift, "release the hosts of former load balancers")
 	}
+	if b.refused != nil && out.Ready {
+		out.Drift = append(out.Drift, b.refused.Error())
+	}
 	if b.named == nil {
 		return
 	}
@@ -147,6 +186,8 @@ func (b *balancer) observe(r roster, c *fleet.Cluster, out *fleet.Infrastructure
 	case b.named.silent() && len(r.machines(c)) > 0:
 		// It was made before they were, and may well do its work.
 		out.Drift = append(out.Drift, "reach the load balancer")
+	case b.id == "" && len(b.others) > 0 && len(r.machines(c)) > 0: // a former one serves them
+		out.Drift = append(out.Drift, "run the load balancer on host "+b.named.host.String())
 	case b.id == "" || !b.staying || b.named.state.Balanced == "":
 		out.Ready, out.Message = false, "its load balancer does not run on host "+b.named.host.String()
 	case b.named.state.Balanced != host.Sum(b.config):
@@ -155,11 +196,18 @@ func (b *balancer) observe(r roster, c *fleet.Cluster, out *fleet.Infrastructure
 	}
 }
 
-// ensureBalancer claims the host of b and starts the load balancer on it.
+// ensureBalancer has the load balancer run on the host of b. Former ones serve until then.
 func (p *Provider) ensureBalancer(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, b *balancer) error {
-	if err := p.releaseBalancers(ctx, b.others); err != nil || b.named == nil {
-		return err
+	if b.named != nil {
+		if err := p.runBalancer(ctx, op, c, b); err != nil {
+			return fleet.JoinErrors(err, b.refused)
+		}
 	}
+	return fleet.JoinErrors(p.releaseBalancers(ctx, b.others), b.refused)
+}
+
+// runBalancer claims the host of b and starts the load balancer on it.
+func (p *Provider) runBalancer(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, b *balancer) error {
 	s := b.named
 	what := "run the load balancer on host " + s.host.String()
 	switch {
@@ -245,7 +293,7 @@ func (p *Provider) deleteBalancer(ctx context.Context, b *balancer) (gone bool, 
 // Its checks leave out what is gone and what has no etcd, so that nothing else waits for it.
 func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, all roster, name fleet.MachineName, unlist bool) error {
 	spec, err := api.ReadCluster(c.Infrastructure)
-	if err != nil || spec.LoadBalancer == nil || c.Delete {
+	if err != nil || c.Delete {
 		return err
 	}
 	b, err := all.balancer(c, spec)

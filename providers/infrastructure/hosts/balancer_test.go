@@ -214,3 +214,86 @@ func TestForgedClaim(t *testing.T) {
 	}
 	wantServers(t, gate, "with a forged claim", "cp-0")
 }
+
+// TestFormerLoadBalancerServes: one that is to move serves until the other one runs.
+func TestFormerLoadBalancerServes(t *testing.T) {
+	b, gate := withGate(t, 2)
+	b.boot("bare", "HAPROXY=no")
+	c := b.named("api.example.com", 6443)
+	b.inLine(c)
+	b.createControlPlane(c, "cp-0")
+	b.inLine(c)
+
+	b.gate = "bare"
+	moved := b.named("api.example.com", 6443)
+	wantKind(t, b.p.EnsureInfrastructure(t.Context(), "op", moved), fleet.Unavailable, "host pool/bare", "apt-get install haproxy")
+	wantServers(t, gate, "while the other one cannot run", "cp-0")
+	got := b.observe(moved)
+	if want := []string{"release the hosts of former load balancers", "run the load balancer on host pool/bare"}; !got.Ready || !slices.Equal(got.Drift, want) {
+		t.Errorf("while the other one cannot run: %+v, want the cluster to go on, and %q", got, want)
+	}
+
+	b.gate = "h1"
+	moved = b.named("api.example.com", 6443)
+	b.inLine(moved)
+	wantServers(t, b.hosts[1], "that moved", "cp-0")
+	b.until("the first host is free", moved, func(fleet.Infrastructure) bool { return gate.Read("/var/lib/fairlead/host/claim") == "" })
+}
+
+// TestKnownLoadBalancerStays: machines know the API server at the address of the host of their load balancer.
+// That stays, whatever Git names instead, until people say that the host is lost.
+func TestKnownLoadBalancerStays(t *testing.T) {
+	b, gate := withGate(t, 3)
+	b.ssh.KnownHosts += strings.ReplaceAll(gate.KnownHosts(), "127.0.0.1", "localhost")
+	b.edit = func(h *api.PoolHost) {
+		h.Unschedulable = h.Name == gate.Name
+		if h.Name == gate.Name {
+			h.Address = "localhost"
+		}
+	}
+	c := b.cluster()
+	b.inLine(c)
+	b.createControlPlane(c, "cp-0")
+	b.inLine(c)
+	lives := fleet.Residence{Provider: "hosts", ControlPlane: fleet.InitializedOnce, Endpoint: b.observe(c).Endpoint}
+	if lives.Endpoint.Host != "localhost" {
+		t.Fatalf("endpoint = %v, want the address of the host", lives.Endpoint)
+	}
+
+	mistakes := map[string]func() *fleet.Cluster{
+		"another host":                               func() *fleet.Cluster { b.gate = "h2"; return b.cluster() },
+		"another host, and its address":              func() *fleet.Cluster { b.gate = "h2"; return b.named("127.0.0.1", 6443) },
+		"another host, and the address of the first": func() *fleet.Cluster { b.gate = "h2"; return b.named("localhost", 6443) },
+		"no load balancer":                           func() *fleet.Cluster { b.gate = ""; return b.cluster() },
+		"another port":                               func() *fleet.Cluster { b.gate = gate.Name; return b.named("localhost", 443) },
+	}
+	for what, mistake := range mistakes {
+		mistaken := mistake().WithResidence(lives)
+		wantKind(t, b.p.EnsureInfrastructure(t.Context(), "op", mistaken), fleet.Invalid, "put it back, or make a new cluster")
+		wantServers(t, gate, "where Git names "+what, "cp-0")
+		if config := gate.Exec("cat /var/lib/fairlead/host/machines/*/haproxy.cfg"); !strings.Contains(config, "bind *:6443") {
+			t.Errorf("where Git names %s: the port is another: %s", what, config)
+		}
+		got := b.observe(mistaken)
+		if !got.Ready || got.Endpoint != lives.Endpoint || !strings.Contains(strings.Join(got.Drift, "\n"), "put it back") {
+			t.Errorf("where Git names %s: %+v, want the cluster to go on at %v, and that to be told", what, got, lives.Endpoint)
+		}
+	}
+
+	b.gate = ""
+	without := b.cluster().WithResidence(lives)
+	b.createControlPlane(without, "cp-1")
+	_ = b.p.EnsureInfrastructure(t.Context(), "op", without) // it tells what it does not follow
+	wantServers(t, gate, "of a new machine", "cp-0", "cp-1")
+	b.remove(without, "cp-0")
+	wantServers(t, gate, "of a machine that goes", "cp-1")
+
+	edit := b.edit
+	b.edit = func(h *api.PoolHost) { edit(h); h.Lost = h.Name == gate.Name }
+	lives.Endpoint = b.observe(b.cluster().WithResidence(lives)).Endpoint
+	b.edit = edit
+	b.until("the host is free", b.cluster().WithResidence(lives), func(fleet.Infrastructure) bool {
+		b.ensure(b.cluster().WithResidence(lives))
+		return gate.Read("/var/lib/fairlead/host/claim") == ""
+	})
+}

@@ -112,6 +112,16 @@ func (b *bench) cluster() *fleet.Cluster {
 	}
 }
 
+// named returns a cluster with that endpoint in Git.
+func (b *bench) named(host string, port int32) *fleet.Cluster {
+	c, spec := b.cluster(), &api.HostClusterSpec{ControlPlaneEndpoint: api.APIEndpoint{Host: host, Port: port}}
+	if b.gate != "" {
+		spec.LoadBalancer = &api.LoadBalancer{PoolName: "pool", HostName: b.gate}
+	}
+	c.Infrastructure = object(b.t, "HostCluster", "eu-1", spec)
+	return c
+}
+
 // userData is what Fairlead's bootstrap provider writes, in little.
 func userData(runcmd ...string) providers.UserData {
 	text := "## template: jinja\n#cloud-config\n" + `write_files:

@@ -184,14 +184,14 @@ func (p *Provider) Release(ctx context.Context, c *fleet.Cluster, machines []pro
 		}
 	}
 	p.found.Forget(owner)
-	if !got.name.ours {
-		return nil
-	}
 	defer got.named(owner)
-	for _, t := range got.name.Texts {
-		if t.Text == textFor(c) {
+	for _, n := range got.ours() {
+		for _, t := range n.Texts {
+			if t.Text != textFor(c) {
+				continue
+			}
 			if err := got.client.RemoveText(ctx, t.ID); err != nil && !region.IsMissing(err) {
-				return got.ofDNS(op+": remove the TXT record of "+got.name.fqdn, err)
+				return got.ofDNS(op+": remove the TXT record of "+n.fqdn, err)
 			}
 		}
 	}

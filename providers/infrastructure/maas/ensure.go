@@ -16,7 +16,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err != nil {
 		return region.Wrap(op, err)
 	}
-	if err := got.ensureName(ctx); err != nil {
+	if err := got.ensureNames(ctx); err != nil {
 		return region.Wrap(op, err)
 	}
 	if got.name.fqdn == "" {

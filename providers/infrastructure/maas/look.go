@@ -20,7 +20,8 @@ type observation struct {
 	spec    *api.MaasClusterSpec
 	listing *listing
 	name    clusterName
-	hosts   []*host // with machines of the cluster
+	former  []clusterName // names of the cluster that Git does not name any more
+	hosts   []*host       // with machines of the cluster
 
 	untagged driver.Remembered // machines that are remembered and listed, and that lost their tags
 }
@@ -52,7 +53,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), []*site{s})
 	out := &observation{site: s, cluster: c, spec: spec, listing: l}
-	if out.name, err = s.nameOf(ctx, c, spec); err != nil {
+	if out.name, out.former, err = s.namesOf(ctx, c, spec); err != nil {
 		return nil, err
 	}
 	at := time.Now()

@@ -27,19 +27,36 @@ type clusterName struct {
 	ours  bool   // and it is that of the cluster
 }
 
-// nameOf returns the name of c. A name that Git has and that somebody else made is served by somebody else.
-func (s *site) nameOf(ctx context.Context, c *fleet.Cluster, spec *api.MaasClusterSpec) (clusterName, error) {
+// namesOf returns the name of c, and the names of c that Git does not name any more: machines that know the API
+// server by one of these have no other way to it. A name that Git has and that somebody else made is served by
+// somebody else.
+func (s *site) namesOf(ctx context.Context, c *fleet.Cluster, spec *api.MaasClusterSpec) (clusterName, []clusterName, error) {
+	if c.ServedElsewhere() {
+		return clusterName{}, nil, nil
+	}
+	all, err := s.names.Get(ctx, snapshot.OwnerOf(c))
+	if err != nil {
+		return clusterName{}, nil, err
+	}
+	out := nameOf(c, spec, all)
+	var former []clusterName
+	for _, n := range all {
+		if c.Owns(ownerIn(&n)) && n.FQDN != out.FQDN {
+			former = append(former, clusterName{Name: n, fqdn: n.FQDN, there: true, ours: true})
+		}
+	}
+	return out, former, nil
+}
+
+// nameOf returns the name of c among all.
+func nameOf(c *fleet.Cluster, spec *api.MaasClusterSpec, all []region.Name) clusterName {
 	named := c.NamedEndpoint().Host != ""
 	fqdn := strings.ToLower(endpoint.Wanted(c).Host)
 	if fqdn == "" {
 		fqdn = newName(c, spec.DNSDomain)
 	}
-	if c.ServedElsewhere() || spec.VirtualIP != nil || named && !strings.HasSuffix(fqdn, "."+spec.DNSDomain) {
-		return clusterName{}, nil
-	}
-	all, err := s.names.Get(ctx, snapshot.OwnerOf(c))
-	if err != nil {
-		return clusterName{}, err
+	if spec.VirtualIP != nil || named && !strings.HasSuffix(fqdn, "."+spec.DNSDomain) {
+		return clusterName{}
 	}
 	if i := slices.IndexFunc(all, func(n region.Name) bool { return c.Owns(ownerIn(&n)) }); i >= 0 && !named {
 		fqdn = all[i].FQDN // Git may name another domain by now
@@ -50,9 +67,17 @@ func (s *site) nameOf(ctx context.Context, c *fleet.Cluster, spec *api.MaasClust
 		out.ours = c.Owns(ownerIn(&out.Name))
 	}
 	if out.there && !out.ours && named {
-		return clusterName{}, nil
+		return clusterName{}
 	}
-	return out, nil
+	return out
+}
+
+// ours returns the names of the cluster that exist.
+func (o *observation) ours() []clusterName {
+	if !o.name.ours {
+		return o.former
+	}
+	return append([]clusterName{o.name}, o.former...)
 }
 
 // newName returns the name of a cluster for which Git has none.
@@ -92,17 +117,17 @@ func (n *clusterName) missing() string {
 	return "the name " + n.fqdn + " does not exist yet"
 }
 
-// servers returns the addresses that the name leads to, sorted: those of servers that are deployed, or if
+// servers returns the addresses that n leads to, sorted: those of servers that are deployed, or if
 // there is none, that are being deployed. The machine called but is left out. While it is not known what
 // a server has, or whether a machine is one, the name keeps its addresses.
-func (o *observation) servers(but fleet.MachineName) []string {
-	deployed := o.doubtful()
+func (o *observation) servers(n *clusterName, but fleet.MachineName) []string {
+	deployed := o.doubtful(n)
 	var deploying []string
 	for _, h := range o.hosts {
 		switch m := &h.machine; {
 		case !endpoint.Leads(m) || m.Name == but || m.Damaged != "":
 		case h.lost:
-			deployed = append(deployed, o.name.Addresses...)
+			deployed = append(deployed, n.Addresses...)
 		case h.Machine.State == region.Deployed || m.Silent:
 			deployed = append(deployed, h.Addresses...)
 		case h.Machine.State == region.Deploying:
@@ -117,8 +142,8 @@ func (o *observation) servers(but fleet.MachineName) []string {
 	return slices.Compact(out)
 }
 
-// doubtful returns the addresses that the name has of machines whose tags are damaged or lost: they may be servers.
-func (o *observation) doubtful() []string {
+// doubtful returns the addresses that n has of machines whose tags are damaged or lost: they may be servers.
+func (o *observation) doubtful(n *clusterName) []string {
 	var of []string
 	for _, h := range o.hosts {
 		if h.machine.Damaged != "" {
@@ -130,7 +155,16 @@ func (o *observation) doubtful() []string {
 			of = append(of, m.Addresses...)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(o.name.Addresses), func(a string) bool { return !slices.Contains(of, a) })
+	return slices.DeleteFunc(slices.Clone(n.Addresses), func(a string) bool { return !slices.Contains(of, a) })
+}
+
+// ensureNames makes the name of the cluster, and makes all its names lead to the servers.
+func (o *observation) ensureNames(ctx context.Context) error {
+	errs := []error{o.ensureName(ctx)}
+	for _, n := range o.former {
+		errs = append(errs, o.lead(ctx, &n, o.servers(&n, "")))
+	}
+	return fleet.JoinErrors(errs...)
 }
 
 // ensureName makes the name of the cluster, and makes it lead to the servers.
@@ -145,16 +179,16 @@ func (o *observation) ensureName(ctx context.Context) error {
 		defer o.named(owner)
 		return o.ofDNS("make the name "+n.fqdn, o.client.AddText(ctx, n.fqdn, textFor(o.cluster)))
 	}
-	return o.lead(ctx, o.servers(""))
+	return o.lead(ctx, n, o.servers(n, ""))
 }
 
-// lead makes the name lead to addresses.
-func (o *observation) lead(ctx context.Context, addresses []string) error {
-	if slices.Equal(o.name.Addresses, addresses) {
+// lead makes n lead to addresses.
+func (o *observation) lead(ctx context.Context, n *clusterName, addresses []string) error {
+	if slices.Equal(n.Addresses, addresses) {
 		return nil
 	}
 	defer o.named(snapshot.OwnerOf(o.cluster))
-	return o.ofDNS("update the addresses of "+o.name.fqdn, o.client.Lead(ctx, o.name.ID, addresses))
+	return o.ofDNS("update the addresses of "+n.fqdn, o.client.Lead(ctx, n.ID, addresses))
 }
 
 // ofDNS returns err of a change of DNS, which only administrators may make.
@@ -186,26 +220,30 @@ func (p *Provider) LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fle
 			others = true
 		}
 	}
-	if !got.name.ours || leaving == nil || !others {
+	if leaving == nil || !others {
 		return nil
 	}
-	rest := without(got.servers(name), leaving.Addresses)
-	if len(rest) == 0 {
-		return fleet.Errorf(fleet.Conflict, op, "no other server has an address yet")
-	}
-	if err := got.lead(ctx, rest); err != nil {
-		return fleet.Errorf(fleet.Conflict, op, "%w", err)
+	for _, n := range got.ours() {
+		rest := without(got.servers(&n, name), leaving.Addresses)
+		if len(rest) == 0 {
+			return fleet.Errorf(fleet.Conflict, op, "no other server has an address yet")
+		}
+		if err := got.lead(ctx, &n, rest); err != nil {
+			return fleet.Errorf(fleet.Conflict, op, "%w", err)
+		}
 	}
 	return nil
 }
 
-// leave takes the addresses of h out of the name: MAAS would give them back to the name with the next
+// leave takes the addresses of h out of the names: MAAS would give them back to the names with the next
 // deployment of the host.
 func (o *observation) leave(ctx context.Context, h *host) error {
-	if !o.name.ours {
-		return nil
+	for _, n := range o.ours() {
+		if err := o.lead(ctx, &n, without(n.Addresses, h.Addresses)); err != nil {
+			return err
+		}
 	}
-	return o.lead(ctx, without(o.name.Addresses, h.Addresses))
+	return nil
 }
 
 // without returns those of all that are not among some.
@@ -216,13 +254,11 @@ func without(all, some []string) []string {
 // RemoveShared implements driver.Driver.
 func (p machines) RemoveShared(ctx context.Context, _ string, c *fleet.Cluster, got *observation) error {
 	p.found.Forget(snapshot.OwnerOf(c))
-	if !got.name.ours {
-		return nil
-	}
 	defer got.named(snapshot.OwnerOf(c))
-	err := got.client.RemoveName(ctx, got.name.ID)
-	if region.IsMissing(err) {
-		return nil
+	for _, n := range got.ours() {
+		if err := got.client.RemoveName(ctx, n.ID); err != nil && !region.IsMissing(err) {
+			return got.ofDNS("remove the name "+n.fqdn, err)
+		}
 	}
-	return got.ofDNS("remove the name "+got.name.fqdn, err)
+	return nil
 }

@@ -1,7 +1,10 @@
 package maas
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"net/netip"
 	"slices"
 
 	"fairlead.dev/fleet"
@@ -32,15 +35,33 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		if out.Endpoint.Host == "" {
 			out.Endpoint.Host = got.name.fqdn
 		}
-		out.Message = got.name.missing()
+		out.Message = cmp.Or(got.name.missing(), got.endpointHolder())
 		out.Ready = out.Message == ""
 	}
-	if out.Ready && got.name.ours && !slices.Equal(got.name.Addresses, got.servers("")) {
-		out.Upkeep = append(out.Upkeep, "update the addresses of "+got.name.fqdn)
+	for _, n := range got.ours() {
+		if out.Ready && !slices.Equal(n.Addresses, got.servers(&n, "")) {
+			out.Upkeep = append(out.Upkeep, "update the addresses of "+n.fqdn)
+		}
 	}
 	slices.Sort(out.Upkeep)
 	out.Drift = slices.Clone(out.Upkeep)
 	return out, nil
+}
+
+// endpointHolder says which machine has the virtual address that Git names for a cluster without machines; empty:
+// none of those that the account has.
+func (o *observation) endpointHolder() string {
+	e, err := netip.ParseAddr(endpoint.Wanted(o.cluster).Host)
+	if err != nil || o.spec.VirtualIP == nil || o.cluster.ServedElsewhere() || len(o.hosts) > 0 {
+		return ""
+	}
+	for i := range o.listing.machines {
+		m := &o.listing.machines[i]
+		if slices.ContainsFunc(m.Addresses, func(text string) bool { a, err := netip.ParseAddr(text); return err == nil && a == e }) {
+			return fmt.Sprintf("the endpoint %s is an address of host %s (name an unused one in controlPlaneEndpoint.host, and reserve it in MAAS)", e, cmp.Or(m.Hostname, m.SystemID))
+		}
+	}
+	return ""
 }
 
 // failureDomains returns the zones that machines may be in: those of Git, or all.

@@ -94,7 +94,7 @@ func (p machines) Seen(_ *fleet.Cluster, got *observation) []driver.Seen[*host] 
 
 // Exists implements driver.Driver.
 func (p machines) Exists(c *fleet.Cluster, got *observation) bool {
-	return len(p.Seen(c, got)) > 0 || got.name.ours || p.found.Has(snapshot.OwnerOf(c))
+	return len(p.Seen(c, got)) > 0 || len(got.ours()) > 0 || p.found.Has(snapshot.OwnerOf(c))
 }
 
 // Wrap implements driver.Driver.

@@ -10,6 +10,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/infrastructure/maas"
 	"fairlead.dev/providers/infrastructure/maas/api"
 	"fairlead.dev/providers/infrastructure/maas/maastest"
@@ -315,6 +316,75 @@ func TestNamedInDomain(t *testing.T) {
 			w.Errorf("the name leads to %v, want %v", got, m.Addresses)
 		}
 	})
+}
+
+// TestVirtualIPOfAMachine: servers do not announce the address of a machine. A cluster that has servers goes on.
+func TestVirtualIPOfAMachine(t *testing.T) {
+	within(t, 2, func(w *world) {
+		other := w.cluster()
+		other.Key.Name = "eu-2"
+		w.ready(&other)
+		taken := w.server(&other, "eu-2-cp-0").Addresses[0]
+		w.shared(&w.c, func(s *api.MaasClusterSpec) { s.ControlPlaneEndpoint.Host, s.VirtualIP = taken, &endpoint.VirtualIP{} })
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &w.c); err != nil {
+			w.Error(err)
+		}
+		time.Sleep(settle)
+		if got := w.observe(&w.c); got.Ready || !strings.Contains(got.Message, "the endpoint "+taken+" is an address of host m0") {
+			w.Errorf("the cluster is ready: %t, %q", got.Ready, got.Message)
+		}
+		w.shared(&w.c, func(s *api.MaasClusterSpec) { s.VirtualIP = nil }) // it may be a load balancer
+		w.server(&w.c, "cp-0")
+		w.shared(&w.c, func(s *api.MaasClusterSpec) { s.VirtualIP = &endpoint.VirtualIP{} })
+		if got := w.observe(&w.c); !got.Ready {
+			w.Errorf("the cluster with a server is not ready: %s", got.Message)
+		}
+	})
+}
+
+// TestFormerName: machines know the API server by a name that Git does not name any more. It leads to servers as
+// they come and go, and is deleted with the cluster.
+func TestFormerName(t *testing.T) {
+	for reason, change := range map[string]func(*api.MaasClusterSpec){
+		"a host elsewhere":           func(s *api.MaasClusterSpec) { s.ControlPlaneEndpoint.Host = "api.example.com" },
+		"another name of the domain": func(s *api.MaasClusterSpec) { s.ControlPlaneEndpoint.Host = "api.maas" },
+		"a virtual IP": func(s *api.MaasClusterSpec) {
+			s.ControlPlaneEndpoint.Host, s.VirtualIP = "10.0.200.1", &endpoint.VirtualIP{}
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			within(t, 2, func(w *world) {
+				known := w.ready(&w.c).Endpoint.Host
+				first := w.server(&w.c, "cp-0")
+				w.shared(&w.c, change)
+				w.ready(&w.c)
+				if got := w.observe(&w.c).Endpoint.Host; got == known {
+					w.Errorf("the endpoint is %s, want that of Git", got)
+				}
+				second := w.server(&w.c, "cp-1")
+				if got, _, _ := w.Lookup(known); !slices.Equal(got, slices.Concat(first.Addresses, second.Addresses)) {
+					w.Errorf("%s leads to %v, want both servers", known, got)
+				}
+				if err := w.p.LeaveEndpoint(w.Context(), &w.c, "cp-0", first.ProviderID); err != nil {
+					w.Error(err)
+				}
+				if got, _, _ := w.Lookup(known); !slices.Equal(got, second.Addresses) {
+					w.Errorf("%s leads to %v, want the server that stays", known, got)
+				}
+				for _, name := range []fleet.MachineName{"cp-0", "cp-1"} {
+					w.remove(&w.c, name)
+				}
+				time.Sleep(settle)
+				w.until(&w.c, "rid of its machines", func(i fleet.Infrastructure) bool { return len(i.Machines) == 0 })
+				if err := w.p.DeleteInfrastructure(w.Context(), "op", &w.c); err != nil {
+					w.Error(err)
+				}
+				if names := w.Names(); len(names) > 0 {
+					w.Errorf("the deletion leaves the names %v", names)
+				}
+			})
+		})
+	}
 }
 
 // TestUnansweredClaim (terraform-provider-maas 288, 329): MAAS answers 503 after it gave a host. The machine

@@ -41,6 +41,9 @@ func (w *world) tendHeld(c *fleet.Cluster, name string, says ...string) {
 				w.Errorf("host %s is held: %q, want %q", name, h.Held, s)
 			}
 		}
+		if !h.Refused {
+			w.Errorf("host %s is held, and not for what Git has of it", name)
+		}
 		if h.Free() {
 			w.Errorf("host %s is free", name)
 		}

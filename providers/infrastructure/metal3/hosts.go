@@ -40,6 +40,7 @@ func (p *Provider) hostOf(o *observation, h *observedHost) fleet.Host {
 			out.TroubleIn = troubleIn(h.node)
 		}
 	}
+	out.Refused = out.Held != "" && (out.Held == h.declared.Moved || out.Held == h.declared.Shared)
 	switch {
 	case out.Held != "":
 	case h.outdated != "":

@@ -52,6 +52,36 @@ func TestEndpointOfAHost(t *testing.T) {
 	}
 }
 
+// TestHostsInGit: what names a host or a pool that Git does not have is refused when Git is read, and a host that
+// is there twice: with these the provider observes no machine.
+func TestHostsInGit(t *testing.T) {
+	pool, _ := spec(t, "HostPool", "spec: {ssh: {agent: true, knownHosts: x}, hosts: [{name: a, address: 10.0.0.5}]}")
+	host, _ := spec(t, "Host", "spec: {poolName: hall, address: 10.0.0.6}")
+	all := map[string]map[string]any{"HostPool": {"hall": pool, "unread": nil}, "Host": {"c": host, "unread": nil}}
+	twice := map[string]map[string]any{"HostPool": {"hall": pool}, "Host": {"a": host}}
+	for _, tc := range []struct {
+		kind, text, want string
+		companions       map[string]map[string]any
+	}{
+		{"HostCluster", "{loadBalancer: {poolName: hall, hostName: a}}", "", all},
+		{"HostCluster", "{loadBalancer: {poolName: hall, hostName: c}}", "", all},
+		{"HostCluster", "{loadBalancer: {poolName: hall, hostName: gaet}}", `spec.loadBalancer.hostName: Not found: "host gaet of HostPool hall"`, all},
+		{"HostCluster", "{loadBalancer: {poolName: hal, hostName: a}}", `spec.loadBalancer.poolName: Not found: "HostPool hal"`, all},
+		{"HostCluster", "{loadBalancer: {poolName: unread, hostName: a}}", "", all},
+		{"HostCluster", "{loadBalancer: {poolName: hal, hostName: a}}", "", nil},
+		{"HostCluster", "{controlPlaneEndpoint: {host: 10.0.0.8}}", "Host a have a host of that name", twice},
+		{"Host", "{poolName: hall, address: 10.0.0.6}", "", all},
+		{"Host", "{poolName: hal, address: 10.0.0.6}", `spec.poolName: Not found: "HostPool hal"`, all},
+		{"Host", "{poolName: hal, address: 10.0.0.6}", "", nil},
+	} {
+		s, k := spec(t, tc.kind, "spec: "+tc.text)
+		_, errs := k.Resolve(s, func(kind string) map[string]any { return tc.companions[kind] })
+		if err := errs.ToAggregate(); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s %s: %v, want %q", tc.kind, tc.text, err, tc.want)
+		}
+	}
+}
+
 // TestNetworks: a kind of hosts tells their addresses.
 func TestNetworks(t *testing.T) {
 	for name, text := range map[string]string{

@@ -44,7 +44,7 @@ func Kinds() []fleet.Kind {
 	clusters := kind(fleet.InfrastructureClusterTemplate, "HostClusterTemplate", kinds.Templates(kinds.Checked((*validator).clusterTemplate), version))
 	pool := kind(fleet.InfrastructureCompanion, poolKind, kinds.Objects(kinds.Checked((*validator).pool), version))
 	host := kind(fleet.InfrastructureCompanion, hostKind, kinds.Objects(kinds.Checked((*validator).hostObject), version))
-	pool.Networks, host.Networks = networks, networks
+	pool.Networks, host.Networks, host.Resolve = networks, networks, resolveHost
 	return []fleet.Kind{cluster, clusters, machine, template, pool, host}
 }
 

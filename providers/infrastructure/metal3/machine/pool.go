@@ -16,7 +16,7 @@ type Pool struct {
 	ID    string // as addresses.Pool.ID: "IPPool/prod/nodes"
 	name  string
 	parts []part
-	pre   map[string]netip.Addr // pre-allocated addresses, by holder
+	pre   map[string]*addresses.Pool // of one pre-allocated address each, by holder
 }
 
 // A part is an entry of an IPPool.
@@ -60,19 +60,25 @@ func FindPool(c *fleet.Cluster, ref api.IPPoolReference) (*Pool, error) {
 	for _, part := range p.parts {
 		part.pool.SpareEndpoints(c)
 	}
+	for _, one := range p.pre {
+		one.SpareEndpoints(c)
+	}
 	return p, nil
 }
 
 // NewPool returns the IPPool called name of s, which was normalised.
 func NewPool(namespace, name string, s *api.IPPoolSpec) (*Pool, error) {
-	out := &Pool{ID: api.PoolKind + "/" + namespace + "/" + name, name: name, pre: make(map[string]netip.Addr)}
+	out := &Pool{ID: api.PoolKind + "/" + namespace + "/" + name, name: name, pre: make(map[string]*addresses.Pool)}
 	var reserved []string
 	for who, text := range s.PreAllocations {
 		a, err := netip.ParseAddr(text)
 		if err != nil {
 			return nil, fleet.Errorf(fleet.Invalid, "read "+out.ID, "preAllocations: %w", err)
 		}
-		out.pre[who] = a
+		one := &addresses.PoolSpec{Addresses: []string{a.String()}, Prefix: a.BitLen(), AllocateReservedIPAddresses: true}
+		if out.pre[who], err = addresses.NewPool(out.ID, one); err != nil {
+			return nil, err
+		}
 		reserved = append(reserved, a.String())
 	}
 	for i := range s.Pools {
@@ -132,7 +138,7 @@ func newPart(id string, s *api.IPPoolSpec, p *api.Pool, reserved []string) (part
 // these are the same. Where all are taken, or the one that is pre-allocated is, the error is
 // of the kind Exhausted.
 func (p *Pool) Allocate(c Claim, taken map[netip.Addr]bool) (netip.Addr, error) {
-	return p.each(c, taken, func(part *addresses.Pool) (netip.Addr, error) { return part.Allocate(c.Name, taken) })
+	return p.each(c, func(part *addresses.Pool) (netip.Addr, error) { return part.Allocate(c.Name, taken) })
 }
 
 // Reserve is Allocate beside what l and k have, and keeps the address until then.
@@ -143,21 +149,22 @@ func (p *Pool) Reserve(l *addresses.Ledger, c Claim, k addresses.Known, now, unt
 			return claim.Address, err
 		}
 	}
-	a, err := p.each(c, k.Taken, reserve(k.Strict())) // before what another entry may have to give
+	a, err := p.each(c, reserve(k.Strict())) // before what another entry may have to give
 	if fleet.KindOf(err) == fleet.Exhausted && len(k.Seen) > 0 {
-		return p.each(c, k.Taken, reserve(k))
+		return p.each(c, reserve(k))
 	}
 	return a, err
 }
 
 // each returns the address that is pre-allocated to c, or that of the first entry that has one.
-func (p *Pool) each(c Claim, taken map[netip.Addr]bool, give func(*addresses.Pool) (netip.Addr, error)) (netip.Addr, error) {
-	if a, has := p.preAllocated(c); has {
-		if taken[a] {
-			return netip.Addr{}, fleet.Errorf(fleet.Exhausted, "give an address of "+p.ID,
-				"%s is pre-allocated to host %s or its index, and another machine has it still (wait until that is gone, or change preAllocations)", a, c.Host)
+func (p *Pool) each(c Claim, give func(*addresses.Pool) (netip.Addr, error)) (netip.Addr, error) {
+	if one := p.preAllocated(c); one != nil {
+		a, err := give(one)
+		if fleet.KindOf(err) == fleet.Exhausted {
+			return a, fleet.Errorf(fleet.Exhausted, "give an address of "+p.ID, "the one that is pre-allocated to host %s or its index is the endpoint of a cluster, or another machine has it "+
+				"(wait until that machine is gone, or change preAllocations)", c.Host)
 		}
-		return a, nil
+		return a, err
 	}
 	size := 0
 	for _, part := range p.parts {
@@ -171,15 +178,14 @@ func (p *Pool) each(c Claim, taken map[netip.Addr]bool, give func(*addresses.Poo
 		"all of its %d addresses are taken (add some to spec.pools, or have fewer machines)", size)
 }
 
-// preAllocated returns the address that only c is given. The keys are the names that claims
-// have with CAPM3: with its option for names of hosts, and without.
+// preAllocated returns the pool of the address that only c is given; nil: there is none. The keys are the names that
+// claims have with CAPM3: with its option for names of hosts, and without.
 // Source: CAPM3, baremetal/metal3data_manager.go.
-func (p *Pool) preAllocated(c Claim) (netip.Addr, bool) {
-	if a, has := p.pre[c.Host+"-"+p.name]; has {
-		return a, true
+func (p *Pool) preAllocated(c Claim) *addresses.Pool {
+	if one := p.pre[c.Host+"-"+p.name]; one != nil || c.Template == "" {
+		return one
 	}
-	a, has := p.pre[c.Template+"-"+strconv.Itoa(int(c.Index))+"-"+p.name]
-	return a, has && c.Template != ""
+	return p.pre[c.Template+"-"+strconv.Itoa(int(c.Index))+"-"+p.name]
 }
 
 // Address returns what a machine is told of a, which p gave. An address that p does not give

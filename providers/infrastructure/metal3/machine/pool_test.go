@@ -78,7 +78,7 @@ func TestPreAllocations(t *testing.T) {
 		"Index":      {Claim{Name: "a", Host: "host-8", Template: "workers", Index: 1}, "", "10.0.1.1"},
 		"HostFirst":  {Claim{Name: "a", Host: "host-7", Template: "workers", Index: 1}, "", "10.0.0.12"},
 		"NoTemplate": {Claim{Name: "a", Host: "host-8", Index: 1}, "", "10.0.0.1"},
-		"Taken":      {Claim{Name: "a", Host: "host-7"}, "10.0.0.12", "is pre-allocated to host host-7"},
+		"Taken":      {Claim{Name: "a", Host: "host-7"}, "10.0.0.12", "pre-allocated to host host-7"},
 	} {
 		taken := make(map[netip.Addr]bool)
 		if tc.taken != "" {
@@ -120,6 +120,45 @@ func TestReserve(t *testing.T) {
 	}
 	if a, err := p.Reserve(r, Claim{Name: "c"}, addresses.Known{}, now.Add(time.Hour), now.Add(time.Hour)); err != nil {
 		t.Errorf("when they ran out: got %s %v", a, err)
+	}
+}
+
+// TestPreAllocatedOnce: an address that is pre-allocated is given once as well: not if it is an endpoint, if the pool
+// gave it in another place, or while it is reserved.
+func TestPreAllocatedOnce(t *testing.T) {
+	a, now := netip.MustParseAddr("10.0.0.12"), time.Unix(0, 0)
+	object, err := json.Marshal(spec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(neighbors fleet.Neighbors) *Pool {
+		p, err := FindPool(&fleet.Cluster{Neighbors: neighbors, Companions: []fleet.Object{{
+			GVK: schema.GroupVersionKind{Group: "ipam.metal3.io", Kind: "IPPool"}, Namespace: "metal", Name: "p", Spec: object,
+		}}}, api.IPPoolReference{APIGroup: "ipam.metal3.io", Kind: "IPPool", Name: "p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	elsewhere, reserved := new(addresses.Ledger), new(addresses.Ledger)
+	elsewhere.Saw("another", addresses.Holders{{Pool: "IPPool/metal/p", Address: a}: {"node"}})
+	if _, err := of(fleet.Neighbors{}).Reserve(reserved, Claim{Name: "b", Host: "host-7"}, addresses.Known{}, now, now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	for reason, tc := range map[string]struct {
+		pool   *Pool
+		ledger *addresses.Ledger
+		given  bool
+	}{
+		"free":                       {of(fleet.Neighbors{}), new(addresses.Ledger), true},
+		"the endpoint of a cluster":  {of(fleet.Neighbors{Endpoints: []string{a.String()}}), new(addresses.Ledger), false},
+		"given in another place":     {of(fleet.Neighbors{}), elsewhere, false},
+		"reserved for another claim": {of(fleet.Neighbors{}), reserved, false},
+	} {
+		got, err := tc.pool.Reserve(tc.ledger, Claim{Name: "a", Host: "host-7"}, addresses.Known{}, now, now.Add(time.Minute))
+		if tc.given && (err != nil || got != a) || !tc.given && fleet.KindOf(err) != fleet.Exhausted {
+			t.Errorf("%s: got %s %v", reason, got, err)
+		}
 	}
 }
 
