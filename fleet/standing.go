@@ -20,6 +20,7 @@ type Standing struct {
 	Came     WaveOrigin // that brought what waits; zero: nothing waits, or more than one did, or nobody asks
 	People   WavePeople
 	Stage    string    // in which it took Digest; empty: not known
+	Before   Revision  // that was followed when something began to wait; zero: nothing waits, or not known
 	Troubled time.Time // since when something of it is lost; zero: nothing is, or not known
 	Behind   string    // that waited when a cluster left the rollout; empty: none did
 }

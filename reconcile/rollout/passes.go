@@ -33,7 +33,7 @@ func (d *Decision) applyPass(p Pass, in Input) {
 	now := s.clusters.of(k)
 	if s.config.Waves.Declared() && now.definition != nil && now.definition == p.Target.of.definition {
 		if w := now.wave.passed(p, in.Now); w != now.wave {
-			d.StatusChanged = d.StatusChanged || w.arrived != now.wave.arrived || !w.at.Equal(now.wave.at) || !w.trouble.since.Equal(now.wave.trouble.since)
+			d.StatusChanged = d.StatusChanged || w.arrived != now.wave.arrived || !w.at.Equal(now.wave.at)
 			now.wave = w
 			s.clusters.put(k, now)
 			s.unsettle()

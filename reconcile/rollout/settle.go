@@ -167,7 +167,7 @@ func (s State) Rollout() fleet.RolloutStatus {
 		}
 		if w := c.wave; w.digest != "" {
 			standing := fleet.Standing{
-				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release, Came: w.origin, Stage: w.stage, Behind: w.behind, Troubled: w.trouble.since,
+				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release, Came: w.origin, Stage: w.stage, Behind: w.behind, Troubled: w.trouble.since, Before: w.before,
 			}
 			if w.people != nil {
 				standing.People = *w.people

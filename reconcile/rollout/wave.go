@@ -26,6 +26,7 @@ type wave struct {
 	origin  fleet.WaveOrigin  // of the waiting definition; zero: no review approves it
 	people  *fleet.WavePeople // of the waiting definition; never changed; nil: nobody is known
 	stage   string            // in which the cluster took the definition; empty: not known
+	before  fleet.Revision    // that was followed when something began to wait; zero: nothing waits, or not known
 	awaited string            // digest of what waited when that was last decided; empty: nothing did
 	behind  string            // digest of what waited when a cluster left the rollout; empty: none did
 }
@@ -90,7 +91,7 @@ func (w wave) moving() bool {
 // waveOf returns what a record says of a cluster. What was there before anything came in waves
 // counts as arrived, unless it was just being made.
 func waveOf(r *fleet.Report, s fleet.Standing, awaited string) wave {
-	w := wave{stage: s.Stage, awaited: awaited, behind: s.Behind, unseen: true, digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, origin: s.Came, trouble: troubleOf(*r)}
+	w := wave{stage: s.Stage, before: s.Before, awaited: awaited, behind: s.Behind, unseen: true, digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, origin: s.Came, trouble: troubleOf(*r)}
 	w.trouble.since = s.Troubled
 	if s.People.Of != "" {
 		w.people = &s.People
@@ -175,7 +176,7 @@ func (c cluster) take(now time.Time) cluster {
 		c.wave.since, c.wave.stage = now.UTC().Truncate(time.Second), c.wave.verdict.stage
 	}
 	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble = c.next, c.nextDigest, time.Time{}, trouble{}
-	c.wave.origin, c.wave.people = fleet.WaveOrigin{}, c.peopleOnce()
+	c.wave.origin, c.wave.people, c.wave.before = fleet.WaveOrigin{}, c.peopleOnce(), fleet.Revision{}
 	c.definition, c.recorded, c.next, c.nextDigest = c.next, nil, nil, ""
 	c.problems, c.behind = nil, true
 	return c

@@ -250,10 +250,10 @@ func (w *wavy) promised(t *rapid.T, before State, asked bool) {
 }
 
 // lose has a pass find the control plane of a cluster lost.
-func (w *wavy) lose(name string) Decision {
+func (w *wavy) lose(name string) {
 	k := keyOf(name)
 	t, _ := w.s.Target(k)
-	return w.decide(Input{Passes: []Pass{{Target: t, Report: fleet.Report{Cluster: k, Phase: fleet.PhaseWorkers, Conditions: lostConditions()}}}})
+	w.decide(Input{Passes: []Pass{{Target: t, Report: fleet.Report{Cluster: k, Phase: fleet.PhaseWorkers, Conditions: lostConditions()}}}})
 }
 
 func lostConditions() []fleet.Condition {

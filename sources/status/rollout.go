@@ -73,6 +73,7 @@ type standingFile struct {
 	People   *peoplePlace `json:"people,omitempty"`
 	Stage    string       `json:"stage,omitempty"`
 	Behind   string       `json:"behind,omitempty"`
+	Before   *revision    `json:"before,omitempty"`
 	Troubled string       `json:"troubled,omitempty"` // RFC 3339
 }
 
@@ -139,6 +140,9 @@ func rolloutOf(s fleet.RolloutStatus) *rolloutFile {
 	}
 	for _, c := range s.Standings {
 		line := standingFile{Cluster: c.Cluster.String(), Digest: c.Digest, Since: stamp(c.Since), Arrived: c.Arrived, At: stamp(c.At), Waits: stamp(c.Waits), Stage: c.Stage, Behind: c.Behind, Troubled: stamp(c.Troubled)}
+		if !c.Before.IsZero() {
+			line.Before = revisionOf(c.Before)
+		}
 		if r := c.Release; r.Way != "" {
 			line.Release = &waveRelease{string(r.Way), r.Of, r.Stage}
 		}
@@ -216,7 +220,7 @@ func (f *rolloutFile) fleet() fleet.RolloutStatus {
 		if err != nil {
 			continue
 		}
-		out := fleet.Standing{Cluster: k, Digest: c.Digest, Since: stamped(c.Since), Arrived: c.Arrived, At: stamped(c.At), Waits: stamped(c.Waits), Stage: c.Stage, Behind: c.Behind, Troubled: stamped(c.Troubled)}
+		out := fleet.Standing{Cluster: k, Digest: c.Digest, Since: stamped(c.Since), Arrived: c.Arrived, At: stamped(c.At), Waits: stamped(c.Waits), Stage: c.Stage, Behind: c.Behind, Troubled: stamped(c.Troubled), Before: c.Before.fleet()}
 		if r := c.Release; r != nil {
 			out.Release = fleet.WaveRelease{Way: fleet.ReleaseWay(r.Way), Of: r.Of, Stage: r.Stage}
 		}
