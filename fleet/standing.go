@@ -10,15 +10,29 @@ import (
 // A Standing is how far a cluster is with what comes to it in waves. Digests are of a
 // RolloutDigest.
 type Standing struct {
+	Cluster  Key
+	Digest   string    // of what it is held to
+	Since    time.Time // since when; zero: since it is there, or before anything came in waves
+	Arrived  string    // that it was last found to be of wholly; empty: it was never whole
+	At       time.Time // when that was first found; zero: it was so from the beginning
+	Waits    time.Time // since when something waits; zero: nothing does
+	Release  WaveRelease
+	Came     WaveOrigin // that brought what waits; zero: nothing waits, or more than one did, or nobody asks
+	People   WavePeople
+	Stage    string    // in which it took Digest; empty: not known
+	Before   Revision  // that was followed when something began to wait; zero: nothing waits, or not known
+	Troubled time.Time // since when something of it is lost; zero: nothing is, or not known
+	Behind   string    // that waited when a cluster left the rollout; empty: none did
+}
+
+// A Departure is a cluster that left a stage before its change there was over: it was removed from
+// Git, or is to be deleted or abandoned. Later changes wait for it as for one that stayed.
+type Departure struct {
 	Cluster Key
-	Digest  string    // of what it is held to
-	Since   time.Time // since when; zero: since it is there, or before anything came in waves
-	Arrived string    // that it was last found to be of wholly; empty: it was never whole
-	At      time.Time // when that was first found; zero: it was so from the beginning
-	Waits   time.Time // since when something waits; zero: nothing does
-	Release WaveRelease
-	Came    WaveOrigin // that brought what waits; zero: nothing waits, or more than one did, or nobody asks
-	People  WavePeople
+	Stage   string
+	Since   time.Time // when it took what it left with
+	At      time.Time // when it was whole with that; zero: it was not
+	Trouble string    // why it counts as failed; empty: it does not
 }
 
 // WavePeople are the people who took part in what waits of a cluster, or may wait next.
@@ -42,11 +56,12 @@ type RolloutStatus struct {
 	Stages    []StageStatus // in their order, those that have clusters
 	Waiting   []Wait        // sorted by cluster
 	Standings []Standing    // sorted by cluster
+	Departed  []Departure   // sorted by cluster
 }
 
 // IsZero reports whether nothing comes in waves.
 func (s *RolloutStatus) IsZero() bool {
-	return len(s.Stages)+len(s.Waiting)+len(s.Standings) == 0
+	return len(s.Stages)+len(s.Waiting)+len(s.Standings)+len(s.Departed) == 0
 }
 
 // Wait returns what is said of cluster k, and whether something waits for its turn there.

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"slices"
 
 	"fairlead.dev/fleet"
@@ -86,7 +87,11 @@ func (d *Decision) advance(f fleet.Fleet, authors []string) {
 		if f.Config.Waves.Declared() {
 			_, known := before.clusters.get(c.Key)
 			now := old.heldBack(c, known)
-			now.wave.origin, now.wave.people = before.originOf(&f, old, now), now.peopleAfter(old, authors)
+			now.wave.before = before.waitsSince(old, now)
+			now.wave.origin, now.wave.people = before.originOf(&f, old, now), nil
+			if f.Config.Waves.AsksAuthors() {
+				now.wave.people = now.peopleAfter(old, authors)
+			}
 			clusters[c.Key] = now
 			continue
 		}
@@ -98,7 +103,11 @@ func (d *Decision) advance(f fleet.Fleet, authors []string) {
 			continue
 		}
 		if problems := problemsOf(f.Problems, k, old.overlay()); len(problems) > 0 {
-			old.wave.people = old.peopleWhile(authors)
+			people := old.peopleWhile(authors)
+			if !f.Config.Waves.AsksAuthors() {
+				people = nil
+			}
+			old.wave.before, old.wave.people = cmp.Or(old.wave.before, before.applied), people
 			clusters[k] = cluster{definition: old.definition, recorded: old.recorded, problems: problems, inGit: true, damaged: old.damaged, next: old.next, nextDigest: old.nextDigest, wave: old.wave, serves: old.serves, refused: refused[k]}
 			continue
 		}
@@ -113,6 +122,7 @@ func (d *Decision) advance(f fleet.Fleet, authors []string) {
 	}
 	s.clusters = newClusterMap(clusters)
 	s.prune(f, sorted(vanished))
+	s.noteDepartures(before)
 	changed := before.changed(*s)
 	s.markBehind(before, changed)
 	d.Changed, d.StatusChanged = append(d.Changed, changed...), true

@@ -26,6 +26,30 @@ func (c cluster) peopleAfter(old cluster, authors []string) *fleet.WavePeople {
 	return &fleet.WavePeople{Of: c.nextDigest, Authors: sortedPeople(authors)}
 }
 
+// waitsSince returns the revision that was followed in s when something began to wait of now, a cluster that
+// was old then.
+func (s State) waitsSince(old, now cluster) fleet.Revision {
+	switch {
+	case now.next == nil:
+		return fleet.Revision{}
+	case !old.wave.before.IsZero():
+		return old.wave.before
+	}
+	return s.applied
+}
+
+// Unattributed returns the revisions that were followed when something began to wait of which nobody asked who
+// wrote it, each once: who wrote the commits since then may have written what waits.
+func (s State) Unattributed() []fleet.Revision {
+	var out []fleet.Revision
+	for _, c := range s.clusters.all() {
+		if from := c.wave.before; !from.IsZero() && c.wave.people == nil && !slices.Contains(out, from) {
+			out = append(out, from)
+		}
+	}
+	return out
+}
+
 // peopleWhile returns the people of c while a revision that authors wrote cannot be used for it. What
 // they wrote is a part of what waits once that revision, or a later one, can be used.
 func (c cluster) peopleWhile(authors []string) *fleet.WavePeople {

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -242,4 +243,67 @@ func TestAuthorsOfARefusedVersion(t *testing.T) {
 	}
 	w.approve(t, by(dora))
 	w.want(t, "approved", "v1.35.0 v1.35.0 v1.35.0")
+}
+
+// TestApprovalsOfWhatWaited: approvals that are asked for while something waits are of people who wrote nothing of
+// it, also if no agent was there when it came.
+func TestApprovalsOfWhatWaited(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		w := provisioned(2)
+		w.wrote(wavyFleet("2", "v2", 2, wavesOf()))
+		w.wrote(wavyFleet("3", "v3", 2, wavesOf()))
+		if restarted {
+			w.s = Recorded(Record{Fleet: "f", Applied: revision("3"), Rollout: w.s.Rollout(), Reports: []fleet.Report{{Cluster: keyOf("c1"), Digest: "v1", Revision: revision("1")}}})
+		}
+		if got := w.s.Unattributed(); !slices.Equal(got, []fleet.Revision{revision("1")}) {
+			t.Errorf("restarted %t: not asked since %v", restarted, got)
+		}
+		w.wrote(wavyFleet("4", "v3", 2, approvals(1)), "ada@example.com")
+		if got := w.s.Unattributed(); len(got) > 0 {
+			t.Errorf("restarted %t: still not asked since %v", restarted, got)
+		}
+		if restarted { // of its people alone
+			if got := w.s.clusters.of(keyOf("c1")).people().Authors; !slices.Equal(got, []string{"ada@example.com"}) {
+				t.Errorf("the authors are %q", got)
+			}
+			continue
+		}
+		w.soaked()
+		if a := w.approve(t, by("Ada <ada@example.com>")); a.State != fleet.RequestRefused {
+			t.Errorf("the author's approval: %+v", a)
+		}
+		if a := w.approve(t, by("Bob <bob@example.com>")); a.State != fleet.RequestDone {
+			t.Errorf("another one's approval: %+v", a)
+		}
+		w.want(t, "approved", "v3 v3")
+		w.wrote(wavyFleet("5", "v4", 2, wavesOf()))
+		if got := w.s.Unattributed(); !slices.Equal(got, []fleet.Revision{revision("4")}) {
+			t.Errorf("what was taken is over, and not asked since %v", got)
+		}
+	}
+}
+
+// TestApprovalsThatPause: while no stage has approvals, nobody asks who wrote what is added to what waits, or
+// cannot be used. Once one has, all of it is asked for.
+func TestApprovalsThatPause(t *testing.T) {
+	broken := wavyFleet("3", "v3", 2, wavesOf())
+	broken.Problems = []fleet.Problem{{Overlay: broken.Clusters[1].Overlay, Cluster: keyOf("c1"), Message: "broken"}}
+	broken.Clusters = broken.Clusters[:1]
+	for name, third := range map[string]*fleet.Fleet{"added": wavyFleet("3", "v3", 2, wavesOf()), "broken": broken} {
+		w := provisioned(2)
+		w.wrote(wavyFleet("2", "v2", 2, approvals(1)), "ada@example.com")
+		w.wrote(third)
+		if got := w.s.Unattributed(); !slices.Contains(got, revision("1")) {
+			t.Errorf("%s: not asked since %v", name, got)
+		}
+	}
+	w := provisioned(2)
+	w.wrote(broken)
+	if got := w.s.Unattributed(); !slices.Contains(got, revision("1")) {
+		t.Errorf("nothing waited: not asked since %v", got)
+	}
+	w.wrote(wavyFleet("4", "v4", 2, wavesOf()))
+	if got := w.s.clusters.of(keyOf("c1")).wave.before; got != revision("1") {
+		t.Errorf("what waits began to after %v", got)
+	}
 }

@@ -131,7 +131,7 @@ func TestLostDefinitionIsAProblem(t *testing.T) {
 	k := keyOf("c1")
 	target, _ := w.s.Target(k)
 	r := fleet.Report{Cluster: k, Revision: target.Definition.Revision, Digest: target.Definition.Digest, Overlay: target.Definition.Overlay, Phase: fleet.PhaseProvisioned}
-	w.s = Recorded(Record{Fleet: "f", Applied: newest.Revision, Reports: []fleet.Report{r}, Standings: w.s.Rollout().Standings})
+	w.s = Recorded(Record{Fleet: "f", Applied: newest.Revision, Reports: []fleet.Report{r}, Rollout: w.s.Rollout()})
 	w.decide(Input{Newest: &Revision{Revision: newest.Revision, Fleet: newest}})
 	w.decide(Input{Older: []Revision{{Revision: revision("1"), Refused: "there is no such commit"}}})
 	lost := func(when string) {
@@ -235,8 +235,8 @@ func TestStandingsOfOtherDigests(t *testing.T) {
 			former := is.FormerRolloutDigest()
 			w := &wavy{now: at.AddDate(0, 0, 1), s: Recorded(Record{
 				Fleet: "f", Applied: first.Revision,
-				Reports:   []fleet.Report{{Cluster: is.Key, Overlay: is.Overlay, Revision: first.Revision, Digest: is.Digest, Phase: fleet.PhaseProvisioned}},
-				Standings: []fleet.Standing{{Cluster: is.Key, Digest: former, Arrived: former, Since: at, At: at}},
+				Reports: []fleet.Report{{Cluster: is.Key, Overlay: is.Overlay, Revision: first.Revision, Digest: is.Digest, Phase: fleet.PhaseProvisioned}},
+				Rollout: fleet.RolloutStatus{Standings: []fleet.Standing{{Cluster: is.Key, Digest: former, Arrived: former, Since: at, At: at}}},
 			})}
 			w.push(c.newest)
 			w.decide(Input{Older: []Revision{{Revision: first.Revision, Fleet: first}}})

@@ -16,6 +16,7 @@ type waves struct {
 	stages   []fleet.StageStatus
 	releases []fleet.Request  // that people made and that stand
 	granted  []grantedRelease // those of them that count already
+	departed departed
 }
 
 // unsettle has the waves decided anew at the end of the decision.
@@ -43,6 +44,7 @@ func (d *Decision) settle(now time.Time) {
 			s.clusters.put(k, c)
 		}
 	}
+	s.dropDepartures(now)
 	g := gatesAt(&s.config.Waves, now)
 	groups := s.groups(g)
 	if d.grant(groups) {
@@ -65,6 +67,9 @@ func (d *Decision) settle(now time.Time) {
 		c, before = runStage(of.stage, of.candidates, before, now)
 		w.wake = earlier(w.wake, c.wake, now)
 		for i, f := range of.candidates {
+			if f.left {
+				continue
+			}
 			d.setVerdict(f.key, c.verdicts[i], now)
 		}
 		c.status.Since = s.stageSince(of.candidates, c.status.Since)
@@ -110,7 +115,10 @@ func (d *Decision) setVerdict(k fleet.Key, t verdict, now time.Time) {
 	s := &d.State
 	c := s.clusters.of(k)
 	was, old := c.wave, c.wave.verdict
-	c.wave.verdict = t
+	c.wave.verdict, c.wave.awaited = t, ""
+	if t.why != "" {
+		c.wave.awaited = c.nextDigest
+	}
 	switch {
 	case c.next == nil:
 		if !c.wave.waits.IsZero() {
@@ -151,7 +159,7 @@ func (s State) Rollout() fleet.RolloutStatus {
 	if !s.config.Waves.Declared() {
 		return out
 	}
-	out.Stages = s.waves.stages
+	out.Stages, out.Departed = s.waves.stages, s.waves.departed.list()
 	for _, k := range s.keysOf(s.live) {
 		c := s.clusters.of(k)
 		if w, waits := c.wait(k); waits {
@@ -159,7 +167,7 @@ func (s State) Rollout() fleet.RolloutStatus {
 		}
 		if w := c.wave; w.digest != "" {
 			standing := fleet.Standing{
-				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release, Came: w.origin,
+				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release, Came: w.origin, Stage: w.stage, Behind: w.behind, Troubled: w.trouble.since, Before: w.before,
 			}
 			if w.people != nil {
 				standing.People = *w.people

@@ -53,6 +53,7 @@ type stageRun struct {
 	clusters, moving, waiting int
 	unapproved                int       // of waiting
 	broken, absent, unseen    fleet.Key // the first of each kind; zero: there is none
+	left                      fleet.Key // the same
 	last                      time.Time // when the last one was done
 	first                     time.Time // since when the first is on its way
 	failed                    []fleet.FailedCluster
@@ -101,6 +102,8 @@ func (r *stageRun) countAbsent(f candidate) {
 	switch {
 	case f.broken && r.broken == (fleet.Key{}):
 		r.broken = f.key
+	case f.moving && f.left && r.left == (fleet.Key{}):
+		r.left = f.key
 	case (f.moving || f.held != f.wanted) && r.absent == (fleet.Key{}):
 		r.absent = f.key
 	case !f.moving && f.at.After(r.last):
@@ -114,7 +117,12 @@ func (r *stageRun) countAbsent(f candidate) {
 // failure says why f failed, on its way or in its soak. Where something newer is wanted that is
 // another try: no failure is in the way of what repairs it.
 func (r *stageRun) failure(f candidate) string {
-	if f.held != f.wanted {
+	switch {
+	case f.held != f.wanted:
+		return ""
+	case f.left && f.trouble.any != "":
+		return f.trouble.any + " when it left the stage (" + goesOn(f.key) + ")"
+	case f.left:
 		return ""
 	}
 	if f.moving {
@@ -130,10 +138,7 @@ func (r *stageRun) failure(f candidate) string {
 		}
 		return f.trouble.plane
 	}
-	if !f.at.IsZero() && r.now.Before(f.at.Add(r.stage.Soak)) {
-		return f.trouble.any
-	}
-	return ""
+	return f.trouble.failed(f.at, r.stage.Soak, r.now)
 }
 
 // halted says why the stage is halted; empty: it is not.
@@ -197,6 +202,11 @@ func (r *stageRun) begin(f *candidate) {
 	}
 }
 
+// goesOn says how others go on without cluster k.
+func goesOn(k fleet.Key) string {
+	return "fairlead release " + k.String() + " --skip goes on without it"
+}
+
 func clusters(n int) string {
 	if n == 1 {
 		return "1 cluster"
@@ -219,7 +229,9 @@ func (r *stageRun) finish(state fleet.StageState, own, before hold) (stageResult
 	if r.broken != (fleet.Key{}) {
 		broken = "stage " + r.stage.Name + " is not done: the newest revision has a problem with cluster " + r.broken.String()
 	} else if r.absent != (fleet.Key{}) {
-		broken = "stage " + r.stage.Name + " is not done: a change of cluster " + r.absent.String() + " is not done, and the cluster is suspended, paused or left alone (fairlead release " + r.absent.String() + " --skip goes on without it)"
+		broken = "stage " + r.stage.Name + " is not done: a change of cluster " + r.absent.String() + " is not done, and the cluster is suspended, paused or left alone (" + goesOn(r.absent) + ")"
+	} else if r.left != (fleet.Key{}) {
+		broken = "stage " + r.stage.Name + " is not done: cluster " + r.left.String() + " left it before its change was done (" + goesOn(r.left) + ")"
 	}
 	soaked := r.last.Add(r.stage.Soak)
 	soaking := r.stage.Soak > 0 && !r.last.IsZero() && r.now.Before(soaked)
@@ -296,6 +308,7 @@ type candidate struct {
 	excluded    bool      // it is left alone, and no stage waits for it
 	why         string    // of excluded
 	ends        time.Time // of excluded; zero: with news
+	left        bool      // of excluded: it counts in this stage for what it took there, and takes nothing else
 	absent      bool      // of excluded: nothing shows that the newest revision works there, and no request skips it
 	forced      bool      // a request releases it from stages, windows and freezes
 	stageForced bool      // a request releases its stage: the same, but not more at once
@@ -331,7 +344,20 @@ func (s State) groups(g gates) []group {
 			continue
 		}
 		i := o.ofChange(c)
-		out[i].candidates = append(out[i].candidates, s.candidate(k, c, g))
+		f := s.candidate(k, c, g)
+		switch began, over := o.began(c.wave, g.now); {
+		case over, began == i, f.excluded && !f.absent: // a release skips it
+		case c.next == nil: // labels that changed meanwhile do not end a change
+			i = began
+		default: // what waits has its own stage, and what the cluster has still counts in that of before
+			out[began].candidates = append(out[began].candidates, f.leaves(c.wave, o.stages[began].Soak, g.now))
+		}
+		out[i].candidates = append(out[i].candidates, f)
+	}
+	for k, left := range s.waves.departed.all() {
+		if i, known := o.named(left.Stage); known {
+			out[i].candidates = append(out[i].candidates, departedCandidate(k, left))
+		}
 	}
 	return out
 }

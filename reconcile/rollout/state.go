@@ -60,21 +60,25 @@ type Record struct {
 	Reports []fleet.Report
 	Orphans []fleet.Key
 	Damaged map[fleet.Key]string // clusters whose file cannot be read, and why
-	// Standings are those of clusters to which something comes in waves.
-	Standings []fleet.Standing
+	Rollout fleet.RolloutStatus
 }
 
 // Recorded returns the state before the first revision: clusters are known by name
 // alone.
 func Recorded(r Record) State {
 	s := State{id: r.Fleet, applied: r.Applied}
-	standings := make(map[fleet.Key]fleet.Standing, len(r.Standings))
-	for _, st := range r.Standings {
+	standings := make(map[fleet.Key]fleet.Standing, len(r.Rollout.Standings))
+	for _, st := range r.Rollout.Standings {
 		standings[st.Cluster] = st
 	}
+	waits := make(map[fleet.Key]string, len(r.Rollout.Waiting)) // digests
+	for _, w := range r.Rollout.Waiting {
+		waits[w.Cluster] = w.Digest
+	}
+	s.waves.departed = departedOf(r.Rollout.Departed)
 	for i := range r.Reports {
 		k := r.Reports[i].Cluster
-		s.clusters.put(k, cluster{recorded: &r.Reports[i], orphan: slices.Contains(r.Orphans, k), wave: waveOf(&r.Reports[i], standings[k]), serves: servedVersion(&r.Reports[i])})
+		s.clusters.put(k, cluster{recorded: &r.Reports[i], orphan: slices.Contains(r.Orphans, k), wave: waveOf(&r.Reports[i], standings[k], waits[k]), serves: servedVersion(&r.Reports[i])})
 	}
 	for k, why := range r.Damaged {
 		s.clusters.put(k, cluster{damaged: why, orphan: true})

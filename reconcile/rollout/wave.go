@@ -25,12 +25,55 @@ type wave struct {
 	release fleet.WaveRelease
 	origin  fleet.WaveOrigin  // of the waiting definition; zero: no review approves it
 	people  *fleet.WavePeople // of the waiting definition; never changed; nil: nobody is known
+	stage   string            // in which the cluster took the definition; empty: not known
+	before  fleet.Revision    // that was followed when something began to wait; zero: nothing waits, or not known
+	awaited string            // digest of what waited when that was last decided; empty: nothing did
+	behind  string            // digest of what waited when a cluster left the rollout; empty: none did
 }
 
 // A trouble is a finding of a reconciliation that makes a cluster count as failed.
 type trouble struct {
-	plane string // its control plane is lost; empty: it is there
-	any   string // something of it is; empty: all of it is there
+	plane string    // its control plane is lost; empty: it is there
+	any   string    // something of it is; empty: all of it is there
+	since time.Time // when any was found first; zero: not known, or nothing was
+}
+
+// failed says why a cluster counts as failed at now that was whole at the time at: something of it was
+// lost within soak, and is still. Empty: it does not.
+func (t trouble) failed(at time.Time, soak time.Duration, now time.Time) string {
+	since := t.since
+	if since.IsZero() {
+		since = now
+	}
+	if since.Before(at) {
+		since = at
+	}
+	if at.IsZero() || !since.Before(at.Add(soak)) {
+		return ""
+	}
+	return t.any
+}
+
+// over reports whether a cluster that took what it has in a stage with that soak is done with it: it is
+// whole, and has soaked.
+func (w wave) over(soak time.Duration, now time.Time) bool {
+	return !w.moving() && !now.Before(w.at.Add(soak)) && w.trouble.failed(w.at, soak, now) == ""
+}
+
+// troubleIn says why a cluster counts as failed at now that took what it has in a stage with that soak.
+func (w wave) troubleIn(soak time.Duration, now time.Time) string {
+	if w.moving() {
+		return w.trouble.plane
+	}
+	return w.trouble.failed(w.at, soak, now)
+}
+
+// wholeAt returns when the cluster was whole with what it has; zero: it is not yet.
+func (w wave) wholeAt() time.Time {
+	if w.moving() {
+		return time.Time{}
+	}
+	return w.at
 }
 
 // A verdict says whether a cluster may take the waiting definition, and if not, why and until when.
@@ -47,8 +90,9 @@ func (w wave) moving() bool {
 
 // waveOf returns what a record says of a cluster. What was there before anything came in waves
 // counts as arrived, unless it was just being made.
-func waveOf(r *fleet.Report, s fleet.Standing) wave {
-	w := wave{unseen: true, digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, origin: s.Came, trouble: troubleOf(*r)}
+func waveOf(r *fleet.Report, s fleet.Standing, awaited string) wave {
+	w := wave{stage: s.Stage, before: s.Before, awaited: awaited, behind: s.Behind, unseen: true, digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, origin: s.Came, trouble: troubleOf(*r)}
+	w.trouble.since = s.Troubled
 	if s.People.Of != "" {
 		w.people = &s.People
 	}
@@ -129,10 +173,10 @@ func (c cluster) measured(now time.Time) cluster {
 // take returns c held to what waited.
 func (c cluster) take(now time.Time) cluster {
 	if c.nextDigest != c.wave.digest || c.definition == nil {
-		c.wave.since = now.UTC().Truncate(time.Second)
+		c.wave.since, c.wave.stage = now.UTC().Truncate(time.Second), c.wave.verdict.stage
 	}
 	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble = c.next, c.nextDigest, time.Time{}, trouble{}
-	c.wave.origin, c.wave.people = fleet.WaveOrigin{}, c.peopleOnce()
+	c.wave.origin, c.wave.people, c.wave.before = fleet.WaveOrigin{}, c.peopleOnce(), fleet.Revision{}
 	c.definition, c.recorded, c.next, c.nextDigest = c.next, nil, nil, ""
 	c.problems, c.behind = nil, true
 	return c
@@ -141,7 +185,15 @@ func (c cluster) take(now time.Time) cluster {
 // passed returns w after a pass over what the cluster is held to.
 func (w wave) passed(p Pass, now time.Time) wave {
 	if p.Report.Phase != "" {
-		w.trouble, w.unseen = troubleOf(p.Report), false
+		t := troubleOf(p.Report)
+		switch {
+		case t.any == "":
+		case w.trouble.any != "":
+			t.since = w.trouble.since
+		default:
+			t.since = now.UTC().Truncate(time.Second)
+		}
+		w.trouble, w.unseen = t, false
 	}
 	if !p.AtRest || w.digest == "" || w.digest == w.arrived && !w.at.Before(w.since) && !w.fresh {
 		return w

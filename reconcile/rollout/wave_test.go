@@ -253,20 +253,26 @@ func (w *wavy) promised(t *rapid.T, before State, asked bool) {
 func (w *wavy) lose(name string) {
 	k := keyOf(name)
 	t, _ := w.s.Target(k)
-	w.decide(Input{Passes: []Pass{{Target: t, Report: fleet.Report{Cluster: k, Phase: fleet.PhaseWorkers, Conditions: []fleet.Condition{
-		{Type: "ControlPlaneAvailable", Status: fleet.False}, {Type: "Available", Status: fleet.False},
-	}}}}})
+	w.decide(Input{Passes: []Pass{{Target: t, Report: fleet.Report{Cluster: k, Phase: fleet.PhaseWorkers, Conditions: lostConditions()}}}})
+}
+
+func lostConditions() []fleet.Condition {
+	return []fleet.Condition{{Type: "ControlPlaneAvailable", Status: fleet.False}, {Type: "Available", Status: fleet.False}}
 }
 
 // reborn has another agent go on, that finds the older definitions of all that were pushed.
 func (w *wavy) reborn(all []*fleet.Fleet) {
 	newest := all[len(all)-1]
-	r := Record{Fleet: "f", Applied: newest.Revision, Standings: w.s.Rollout().Standings}
+	r := Record{Fleet: "f", Applied: newest.Revision, Rollout: w.s.Rollout()}
 	for _, k := range w.s.Keys() {
 		t, _ := w.s.Target(k)
-		r.Reports = append(r.Reports, fleet.Report{
+		report := fleet.Report{
 			Cluster: k, Phase: fleet.PhaseProvisioned, Overlay: t.Definition.Overlay, Digest: t.Definition.Digest, Revision: t.Definition.Revision,
-		})
+		}
+		if w.s.clusters.of(k).wave.trouble.any != "" {
+			report.Conditions = lostConditions()
+		}
+		r.Reports = append(r.Reports, report)
 	}
 	w.s = Recorded(r)
 	w.decide(Input{Newest: &Revision{Revision: newest.Revision, Fleet: newest}})
@@ -467,7 +473,7 @@ func TestApprovalOutlivesTheAgent(t *testing.T) {
 // restart has another agent go on from what the status branch says. Older definitions are those
 // of the first revision.
 func (w *wavy) restart(older, newest *fleet.Fleet) {
-	r := Record{Fleet: "f", Applied: newest.Revision, Standings: w.s.Rollout().Standings}
+	r := Record{Fleet: "f", Applied: newest.Revision, Rollout: w.s.Rollout()}
 	for _, k := range w.s.Keys() {
 		t, _ := w.s.Target(k)
 		r.Reports = append(r.Reports, fleet.Report{

@@ -12,6 +12,7 @@ type rolloutFile struct {
 	Stages    []stageFile    `json:"stages,omitempty"`
 	Waiting   []waitFile     `json:"waiting,omitempty"`
 	Standings []standingFile `json:"standings,omitempty"`
+	Departed  []departedFile `json:"departed,omitempty"`
 	// People are those that several standings share: they name their place in the list, from 1.
 	People []peopleFile `json:"people,omitempty"`
 }
@@ -67,9 +68,22 @@ type standingFile struct {
 	At      string `json:"at,omitempty"`    // RFC 3339
 	Waits   string `json:"waits,omitempty"` // RFC 3339
 
-	Release *waveRelease `json:"release,omitempty"`
-	Came    *originFile  `json:"came,omitempty"`
-	People  *peoplePlace `json:"people,omitempty"`
+	Release  *waveRelease `json:"release,omitempty"`
+	Came     *originFile  `json:"came,omitempty"`
+	People   *peoplePlace `json:"people,omitempty"`
+	Stage    string       `json:"stage,omitempty"`
+	Behind   string       `json:"behind,omitempty"`
+	Before   *revision    `json:"before,omitempty"`
+	Troubled string       `json:"troubled,omitempty"` // RFC 3339
+}
+
+// departedFile is a fleet.Departure.
+type departedFile struct {
+	Cluster string `json:"cluster"` // namespace/name
+	Stage   string `json:"stage"`
+	Since   string `json:"since,omitempty"` // RFC 3339
+	At      string `json:"at,omitempty"`    // RFC 3339
+	Trouble string `json:"trouble,omitempty"`
 }
 
 // peoplePlace names an item of rolloutFile.People.
@@ -125,7 +139,10 @@ func rolloutOf(s fleet.RolloutStatus) *rolloutFile {
 		f.Waiting = append(f.Waiting, waitFile{w.Cluster.String(), w.Stage, revisionOf(w.Revision), w.Digest, oneLine(w.Why, 500), stamp(w.Until), stamp(w.Since)})
 	}
 	for _, c := range s.Standings {
-		line := standingFile{Cluster: c.Cluster.String(), Digest: c.Digest, Since: stamp(c.Since), Arrived: c.Arrived, At: stamp(c.At), Waits: stamp(c.Waits)}
+		line := standingFile{Cluster: c.Cluster.String(), Digest: c.Digest, Since: stamp(c.Since), Arrived: c.Arrived, At: stamp(c.At), Waits: stamp(c.Waits), Stage: c.Stage, Behind: c.Behind, Troubled: stamp(c.Troubled)}
+		if !c.Before.IsZero() {
+			line.Before = revisionOf(c.Before)
+		}
 		if r := c.Release; r.Way != "" {
 			line.Release = &waveRelease{string(r.Way), r.Of, r.Stage}
 		}
@@ -136,6 +153,9 @@ func rolloutOf(s fleet.RolloutStatus) *rolloutFile {
 			line.People = &peoplePlace{p.Of, f.place(p)}
 		}
 		f.Standings = append(f.Standings, line)
+	}
+	for _, d := range s.Departed {
+		f.Departed = append(f.Departed, departedFile{d.Cluster.String(), d.Stage, stamp(d.Since), stamp(d.At), oneLine(d.Trouble, 500)})
 	}
 	return f
 }
@@ -200,7 +220,7 @@ func (f *rolloutFile) fleet() fleet.RolloutStatus {
 		if err != nil {
 			continue
 		}
-		out := fleet.Standing{Cluster: k, Digest: c.Digest, Since: stamped(c.Since), Arrived: c.Arrived, At: stamped(c.At), Waits: stamped(c.Waits)}
+		out := fleet.Standing{Cluster: k, Digest: c.Digest, Since: stamped(c.Since), Arrived: c.Arrived, At: stamped(c.At), Waits: stamped(c.Waits), Stage: c.Stage, Behind: c.Behind, Troubled: stamped(c.Troubled), Before: c.Before.fleet()}
 		if r := c.Release; r != nil {
 			out.Release = fleet.WaveRelease{Way: fleet.ReleaseWay(r.Way), Of: r.Of, Stage: r.Stage}
 		}
@@ -209,6 +229,11 @@ func (f *rolloutFile) fleet() fleet.RolloutStatus {
 		}
 		out.People = f.peopleAt(c.People)
 		s.Standings = append(s.Standings, out)
+	}
+	for _, d := range f.Departed {
+		if k, err := fleet.ParseKey(d.Cluster); err == nil {
+			s.Departed = append(s.Departed, fleet.Departure{Cluster: k, Stage: d.Stage, Since: stamped(d.Since), At: stamped(d.At), Trouble: d.Trouble})
+		}
 	}
 	return s
 }

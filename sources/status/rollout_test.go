@@ -22,11 +22,14 @@ func TestStandings(t *testing.T) {
 			Of: "2", From: fleet.Revision{Ref: "main", Digest: "sha1:aa"}, To: fleet.Revision{Ref: "main", Digest: "sha1:bb"},
 		}},
 		{Cluster: fleet.Key{Namespace: "prod", Name: "b"}, Digest: "2", Since: at, Release: fleet.WaveRelease{Way: fleet.ReleaseNow, Of: "2", Stage: true}},
-		{Cluster: key("c"), Digest: "1", People: fleet.WavePeople{Of: "2", Authors: ada}},
+		{Cluster: key("c"), Digest: "1", Stage: "canary", Behind: "2", Troubled: at, Before: fleet.Revision{Ref: "main", Digest: "sha1:aa"}, People: fleet.WavePeople{Of: "2", Authors: ada}},
 		{Cluster: key("d"), Digest: "1", People: fleet.WavePeople{Of: "3", Authors: ada, Approvals: approved}},
 		{Cluster: key("e"), Digest: "1", People: fleet.WavePeople{Of: "4", Authors: ada}},
 		{Cluster: key("f"), Digest: "1", People: fleet.WavePeople{Of: "1", Later: ada}},
 		{Cluster: key("g"), Digest: "1", People: fleet.WavePeople{Of: "5", Authors: ada, Later: []string{"bob@example.com"}}},
+	}, Departed: []fleet.Departure{
+		{Cluster: key("h"), Stage: "canary", Since: at, At: at.Add(time.Hour), Trouble: "it is not available"},
+		{Cluster: key("i"), Stage: "prod"},
 	}}
 	if f := rolloutOf(want); len(f.People) != 4 {
 		t.Errorf("what several share is there more than once: %+v", f.People)

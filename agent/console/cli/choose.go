@@ -129,6 +129,9 @@ func find(s status.Status, name string) (fleet.Key, error) {
 	for _, r := range s.Requests {
 		known = append(known, r.Cluster)
 	}
+	for _, d := range s.Fleet.Rollout.Departed {
+		known = append(known, d.Cluster)
+	}
 	return choose(known, name, notFound)
 }
 

@@ -84,6 +84,9 @@ func stageOrCluster(s status.Status, argv []string) []cobra.Completion {
 			names = append(names, cobra.CompletionWithDesc(st.Cluster.String(), "is being changed"))
 		}
 	}
+	for _, d := range s.Fleet.Rollout.Departed {
+		names = append(names, cobra.CompletionWithDesc(d.Cluster.String(), "left stage "+d.Stage))
+	}
 	return names
 }
 

@@ -124,6 +124,10 @@ func waitingInCluster(r *fleet.Request, s status.Status) (string, error) {
 		r.Of = w.Digest
 		return fmt.Sprintf("in %s revision %s waits: %s", r.Cluster, w.Revision.Short(), w), nil
 	}
+	departed := func(d fleet.Departure) bool { return d.Cluster == r.Cluster }
+	if r.Release == fleet.ReleaseSkip && slices.ContainsFunc(s.Fleet.Rollout.Departed, departed) {
+		return fmt.Sprintf("%s left the rollout before its change was done; the others go on without it", r.Cluster), nil
+	}
 	i := slices.IndexFunc(s.Fleet.Rollout.Standings, func(st fleet.Standing) bool { return st.Cluster == r.Cluster })
 	if i < 0 || r.Release == fleet.ReleaseNow {
 		return "", fmt.Errorf("nothing waits in cluster %s. Run 'fairlead status' to list what waits", r.Cluster)

@@ -78,6 +78,9 @@ commit. The plan uses the status branch, as plan --last-seen does.`,
 			fmt.Fprintln(w, "\nnot pushed: review the commit, then run git push")
 			return nil
 		}
+		if err := oneRepository(origin, s.StatusRepository); err != nil {
+			return err
+		}
 		if err := pushFollowed(ctx, git.WorkingTree(clone), plan.Followed()); err != nil {
 			return err
 		}
@@ -85,6 +88,23 @@ commit. The plan uses the status branch, as plan --last-seen does.`,
 		return nil
 	}
 	return cmd
+}
+
+// oneRepository refuses a push to origin if the status is of an agent that may follow another repository, as if origin
+// is a fork. Hosts are not compared: a Git provider has several names.
+func oneRepository(origin, status string) error {
+	pathOf := func(address string) string {
+		name, err := git.NormaliseURL(address)
+		if err != nil {
+			return address
+		}
+		_, name, _ = strings.Cut(name, "://")
+		return strings.ToLower(name[strings.Index(name, "/"):])
+	}
+	if pathOf(origin) == pathOf(status) {
+		return nil
+	}
+	return fleet.Errorf(fleet.Invalid, "push the commit", "origin and --status-repository are different repositories, so the agent may not follow origin. Nothing was pushed. Fix: review the commit, and push it to the repository that the agent follows with 'git push'")
 }
 
 // pushFollowed pushes the current branch, which has to be the one that the agent follows.

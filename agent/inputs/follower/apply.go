@@ -93,12 +93,22 @@ func (f *follower) apply(ctx context.Context, rev fleet.Revision) {
 	f.hold(rev, next, authors)
 }
 
-// authors returns who wrote rev, which was rendered as next, if that matters.
+// authors returns who wrote rev, which was rendered as next, if that matters: with what waits already, if
+// nobody asked before who wrote that.
 func (f *follower) authors(ctx context.Context, rev fleet.Revision, next fleet.Fleet) ([]string, error) {
 	if !next.Config.Waves.AsksAuthors() {
 		return nil, nil
 	}
-	return f.Revisions.Authors(ctx, f.Fleet.Now().Applied(), rev)
+	now := f.Fleet.Now()
+	var all []string
+	for _, from := range append([]fleet.Revision{now.Applied()}, now.Unattributed()...) {
+		some, err := f.Revisions.Authors(ctx, from, rev)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
 }
 
 // hold has the fleet held to rev, which was rendered as next, and which authors wrote.

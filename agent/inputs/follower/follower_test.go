@@ -41,6 +41,7 @@ type world struct {
 	lost      error                  // the fleet is another agent's
 	damaged   error                  // why the file of keyB cannot be read
 	approvals int                    // that a stage needs
+	frozen    bool                   // no change begins
 	anonymous error                  // why it is not known who wrote a revision
 	lacking   map[string][]fleet.Key // clusters that a revision has a problem with
 	done      []string
@@ -97,12 +98,19 @@ func (w *world) Render(_ context.Context, r fleet.Revision, _ sources.Tree) (fle
 	if w.approvals > 0 {
 		f.Config.Waves.Stages = []fleet.Stage{{Name: "prod", Select: labels.Everything(), Approval: true, Approvals: w.approvals}}
 	}
+	if w.frozen {
+		f.Config.Waves.Freezes = []fleet.Freeze{{Select: labels.Everything(), Until: time.Now().AddDate(1, 0, 0), Reason: "sales"}}
+	}
 	for _, k := range []fleet.Key{keyA, keyB} {
 		if slices.Contains(w.lacking[r.Hash()], k) {
 			f.Problems = append(f.Problems, fleet.Problem{Overlay: "clusters/" + k.String(), Message: "broken"})
 			continue
 		}
-		f.Clusters = append(f.Clusters, fleet.Cluster{Key: k, Overlay: "clusters/" + k.String(), Revision: r, Digest: r.Digest})
+		c := fleet.Cluster{Key: k, Overlay: "clusters/" + k.String(), Revision: r, Digest: r.Digest}
+		if w.frozen {
+			c.Infrastructure.Spec = []byte(`{"of":"` + r.Hash() + `"}`)
+		}
+		f.Clusters = append(f.Clusters, c)
 	}
 	return f, nil
 }
@@ -226,6 +234,29 @@ func TestAuthorsOfARevision(t *testing.T) {
 			expect(t, "it does not matter", slices.DeleteFunc(w.took(), isRoutine), []string{"render 3", "applied"})
 		})
 	}
+}
+
+// TestAuthorsOfWhatWaited: if approvals come while something waits, its authors are asked for, too.
+func TestAuthorsOfWhatWaited(t *testing.T) {
+	w := newWorld()
+	w.frozen = true
+	w.bubble(t, nil, func(t *testing.T) {
+		for _, k := range []fleet.Key{keyA, keyB} {
+			target, _ := w.decisions.Now().Target(k)
+			w.decisions.DecideBulk(rollout.Input{Passes: []rollout.Pass{{Target: target, Report: fleet.Report{Cluster: k, Phase: fleet.PhaseProvisioned}, AtRest: true}}})
+		}
+		w.set(func() { w.head = "2" })
+		sleep(time.Minute)
+		w.set(func() { w.head = "3" })
+		sleep(time.Minute)
+		w.took()
+		w.set(func() { w.head, w.approvals = "4", 1 })
+		sleep(time.Minute)
+		expect(t, "with approvals", slices.DeleteFunc(w.took(), isRoutine), []string{"render 4", "authors from 3 to 4", "authors from 1 to 4", "applied"})
+		w.set(func() { w.head = "5" })
+		sleep(time.Minute)
+		expect(t, "once", slices.DeleteFunc(w.took(), isRoutine), []string{"render 5", "authors from 4 to 5", "applied"})
+	})
 }
 
 // Nothing is rendered before what the agent before this one decided was read.

@@ -71,6 +71,18 @@ func terms(before, after *fleet.Cluster, was, is *fleet.Config, changes []Change
 		}
 		l.add("", endingOf(d, before, after, was, is), d, ofAll(d.field))
 	}
+	for _, s := range after.ResourceSets {
+		if old, ok := before.ResourceSet(s.Name); ok {
+			l.addon("resourceSets["+s.Name+"]", old.Paused, s.Paused, string(old.Strategy), string(s.Strategy), string(fleet.ApplyOnce))
+		}
+	}
+	for _, r := range after.Releases {
+		i := slices.IndexFunc(before.Releases, func(old fleet.Release) bool { return old.ReleaseRef == r.ReleaseRef })
+		if i >= 0 {
+			old := before.Releases[i]
+			l.addon("releases["+r.ReleaseRef.String()+"]", old.Paused, r.Paused, string(old.Strategy), string(r.Strategy), string(fleet.InstallOnce))
+		}
+	}
 	for _, pool := range after.Pools() {
 		old, ok := before.Pool(pool.Name)
 		if !ok {
@@ -114,6 +126,16 @@ func (l *ledger) add(pool, kind string, d difference, told bool) {
 	l.lines = append(l.lines, line{pool, kind, d.String(), told})
 }
 
+// addon adds what ends of an addon, whose content is not for people: it is paused, or is no longer kept as Git says.
+func (l *ledger) addon(field string, wasPaused, isPaused bool, from, to, once string) {
+	if isPaused && !wasPaused {
+		l.add("", document.StopManaging, difference{field: field + ".paused", from: "false", to: "true"}, false)
+	}
+	if to == once && from != once {
+		l.add("", document.ReduceRepairs, difference{field: field + ".strategy", from: from, to: to}, false)
+	}
+}
+
 // changes returns what was added. What a forecast tells of a pool, or of the cluster, is left out.
 func (l *ledger) changes(forecast func(pool string) bool) []Change {
 	var out []Change
@@ -140,6 +162,10 @@ func endingOf(d difference, before, after *fleet.Cluster, was, is *fleet.Config)
 		}
 	case "paused":
 		if after.Paused {
+			return document.StopManaging
+		}
+	case "keptPools":
+		if strings.HasSuffix(d.field, "].paused") && d.to == "true" {
 			return document.StopManaging
 		}
 	case "suspension":

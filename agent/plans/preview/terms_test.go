@@ -258,6 +258,50 @@ func TestWhatEndsAPromise(t *testing.T) {
 	}
 }
 
+// TestPartsThatArePaused: that a part of a cluster is no longer kept as Git says is told by its name, also if the
+// cluster has other changes.
+func TestPartsThatArePaused(t *testing.T) {
+	t.Parallel()
+	ref := fleet.ReleaseRef{Namespace: "kube-system", Name: "cilium"}
+	whole := fleet.Cluster{
+		Key: fleet.Key{Namespace: "prod", Name: "a"}, KeptPools: []fleet.KeptPool{{Name: "spot", Count: 3}},
+		ResourceSets: []fleet.ResourceSet{{Name: "cni", Strategy: fleet.ReconcileStrategy}},
+		Releases:     []fleet.Release{{ReleaseRef: ref, Proxy: "cilium", Strategy: fleet.Continuous}},
+	}
+	for name, c := range map[string]struct {
+		change func(c *fleet.Cluster)
+		kind   string
+		field  string
+	}{
+		"a pool of the cloud":      {func(c *fleet.Cluster) { c.KeptPools = []fleet.KeptPool{{Name: "spot", Count: 3, Paused: true}} }, document.StopManaging, "keptPools[spot].paused"},
+		"manifests":                {func(c *fleet.Cluster) { c.ResourceSets[0].Paused = true }, document.StopManaging, "resourceSets[cni].paused"},
+		"manifests applied once":   {func(c *fleet.Cluster) { c.ResourceSets[0].Strategy = fleet.ApplyOnce }, document.ReduceRepairs, "resourceSets[cni].strategy"},
+		"a chart":                  {func(c *fleet.Cluster) { c.Releases[0].Paused = true }, document.StopManaging, "releases[kube-system/cilium].paused"},
+		"a chart installed once":   {func(c *fleet.Cluster) { c.Releases[0].Strategy = fleet.InstallOnce }, document.ReduceRepairs, "releases[kube-system/cilium].strategy"},
+		"manifests, another order": {func(c *fleet.Cluster) { c.ResourceSets = append([]fleet.ResourceSet{{Name: "a"}}, c.ResourceSets...) }, "", ""},
+	} {
+		after := whole
+		after.ResourceSets, after.Releases = slices.Clone(whole.ResourceSets), slices.Clone(whole.Releases)
+		c.change(&after)
+		others := []Change{{Cluster: "prod/a", Change: "replace machine", Pool: "md"}}
+		var got []Change
+		for _, one := range terms(&whole, &after, &fleet.Config{}, &fleet.Config{}, others) {
+			if one.Change != document.ChangeSetting {
+				got = append(got, one)
+			}
+		}
+		switch {
+		case c.kind == "" && len(got) == 0:
+		case len(got) != 1 || got[0].Change != c.kind || !strings.Contains(got[0].Reason, c.field):
+			t.Errorf("%s: the plan tells %+v, want %q of %s", name, got, c.kind, c.field)
+		}
+		back := terms(&after, &whole, &fleet.Config{}, &fleet.Config{}, others)
+		if slices.ContainsFunc(back, func(c Change) bool { return c.Change != document.ChangeSetting }) {
+			t.Errorf("%s, the other way: the plan tells %+v", name, back)
+		}
+	}
+}
+
 func staged(s fleet.Stage) fleet.Config {
 	s.Name, s.Select = "canary", labels.Everything()
 	return fleet.Config{Waves: fleet.Waves{Stages: []fleet.Stage{s}}}

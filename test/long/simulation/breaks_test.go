@@ -202,6 +202,9 @@ func faultsOfWaves() []fault {
 		{"clusters that wait are left alone", "RepairsNeverWait", []edit{
 			{"reconcile/rollout/state.go", "	case c.definition == nil:\n		t.Why = whyNoDefinition", "	case c.definition == nil || c.next != nil && BROKEN:\n		t.Why = whyNoDefinition"},
 		}},
+		{"history that is rewritten while a cluster waits is no problem", "RepairsNeverWait", []edit{
+			{"reconcile/rollout/status.go", "if c.next != nil && c.definition == nil && c.recorded == nil {", "if c.next != nil && c.definition == nil && c.recorded == nil && !BROKEN {"},
+		}},
 		{"a label leads out of a window", "BeginsInItsWindow", []edit{
 			{gates, `if why, until = g.closedFor(from, drain); why != "" {`, `if why, until = g.closedFor(from, drain); why != "" && !BROKEN {`},
 		}},

@@ -125,6 +125,7 @@ func (l *life) comes(when string) {
 		most *= 3 // one after the other, in the window of each hour
 	}
 	if !l.until(began.Add(most), nil, func() bool {
+		l.skipDeparted()
 		if missing = l.missing(); missing != "" {
 			since = time.Time{}
 			return false
@@ -138,6 +139,30 @@ func (l *life) comes(when string) {
 		return
 	}
 	l.logf("as Git says %s, after %s", when, time.Since(began))
+}
+
+// skipDeparted has people go on without clusters that were deleted before their change was done: others wait for
+// them until somebody does.
+func (l *life) skipDeparted() {
+	if l.waves == nil {
+		return
+	}
+	l.problems() // read the status
+	for _, d := range l.told.status.Fleet.Rollout.Departed {
+		if l.waves.skipped[d.Cluster].Equal(d.Since) {
+			continue
+		}
+		if l.waves.skipped == nil {
+			l.waves.skipped = make(map[fleet.Key]time.Time)
+		}
+		r := fleet.Request{
+			Kind: fleet.RequestRelease, Release: fleet.ReleaseSkip, Cluster: d.Cluster, Reason: "it is gone", By: "You <you@example.com>", At: time.Now().UTC().Truncate(time.Second),
+		}
+		err := status.NewRequests(&l.branch).Ask(context.Background(), r)
+		if l.logf("asked: %s: %v", r, err); err == nil {
+			l.waves.skipped[d.Cluster] = d.Since
+		}
+	}
 }
 
 // rests sees that nothing is done any more.

@@ -26,8 +26,10 @@ type waves struct {
 	freezes  []frost       // nothing begins in
 	deadline time.Duration // after that a cluster has failed, and nothing more begins
 
-	hinderedAt time.Time          // when something was last in the way of the agent
-	late       map[fleet.Key]bool // clusters that the status reports as late
+	hinderedAt time.Time               // when something was last in the way of the agent
+	waiting    map[fleet.Key]time.Time // clusters that wait, by since when
+	skipped    map[fleet.Key]time.Time // clusters that people went on without, by when each took what it left with
+	late       map[fleet.Key]bool      // clusters that the status reports as late
 }
 
 // A frost is a freeze of one stage.
@@ -419,7 +421,14 @@ func (l *life) repairsNeverWait() {
 	}
 	l.problems() // read the status
 	s := l.told.status.Fleet
+	before := l.waves.waiting
+	l.waves.waiting = make(map[fleet.Key]time.Time)
 	for _, w := range s.Rollout.Waiting {
+		from, waited := before[w.Cluster]
+		if !waited { // it may have been removed from Git, and nobody looked after it
+			from = now
+		}
+		l.waves.waiting[w.Cluster] = from
 		if slices.ContainsFunc(s.Problems, func(p fleet.Problem) bool {
 			return p.Cluster == w.Cluster && strings.Contains(p.Message, "the cluster is left alone")
 		}) {
@@ -428,7 +437,7 @@ func (l *life) repairsNeverWait() {
 		l.mu.Lock()
 		at := *l.wave(w.Cluster)
 		l.mu.Unlock()
-		since := latestOf(at.began, at.ended, l.agent.startedAt, l.waves.hinderedAt)
+		since := latestOf(from, at.began, at.ended, l.agent.startedAt, l.waves.hinderedAt)
 		if idle := now.Sub(since); idle > caredFor && !at.began.After(at.ended) {
 			l.violate("RepairsNeverWait: %s waits (%s), and nothing looks after it for %s", w.Cluster, w, idle)
 		}

@@ -1,0 +1,223 @@
+package rollout
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fairlead.dev/fleet"
+)
+
+// inSoak has a canary that is whole at v2 and soaks, and c1 and c2 that wait for it.
+func inSoak() *wavy {
+	w := provisioned(3)
+	w.push(wavyFleet("2", "v2", 3, wavesOf()))
+	w.rest("c0")
+	return w
+}
+
+func onItsWay() *wavy {
+	w := provisioned(3)
+	w.push(wavyFleet("2", "v2", 3, wavesOf()))
+	return w
+}
+
+func lost(w *wavy) *wavy {
+	w.lose("c0")
+	return w
+}
+
+// TestChangeOutlivesItsStage takes a canary out of its stage, in each way that a commit may, while
+// its change is on its way, soaks, or has failed: what comes after waits as for one that stayed,
+// also for the next agent.
+func TestChangeOutlivesItsStage(t *testing.T) {
+	states := map[string]struct {
+		canary func() *wavy
+		ends   bool // with its soak
+	}{
+		"on its way":           {canary: onItsWay},
+		"lost on its way":      {canary: func() *wavy { return lost(onItsWay()) }},
+		"in its soak":          {canary: inSoak, ends: true},
+		"failed in its soak":   {canary: func() *wavy { return lost(inSoak()) }},
+		"suspended on its way": {canary: func() *wavy { w := onItsWay(); w.suspend("c0"); return w }},
+	}
+	ways := map[string]func(f *fleet.Fleet){
+		"relabelled":             func(f *fleet.Fleet) { f.Clusters[0].Labels["ring"], f.Clusters[0].Digest = "prod", "relabelled" },
+		"relabelled and changed": func(f *fleet.Fleet) { other(f, "prod") },
+		"removed":                func(f *fleet.Fleet) { f.Clusters = f.Clusters[1:] },
+		"pruned": func(f *fleet.Fleet) {
+			f.Config.Prune = fleet.Prune{Enabled: true, Limit: 1}
+			f.Clusters = f.Clusters[1:]
+		},
+		"to be deleted": func(f *fleet.Fleet) { f.Clusters[0].Delete, f.Clusters[0].Digest = true, "deleted" },
+		"abandoned":     func(f *fleet.Fleet) { f.Clusters[0].Abandon, f.Clusters[0].Digest = true, "abandoned" },
+	}
+	for state, in := range states {
+		for way, out := range ways {
+			for _, then := range []string{"", "restarted", "gone"} {
+				t.Run(strings.Join([]string{state, way, then}, "/"), func(t *testing.T) {
+					w := in.canary()
+					f := wavyFleet("3", "v2", 3, wavesOf())
+					out(f)
+					all := []*fleet.Fleet{wavyFleet("1", "v1", 3, wavesOf()), wavyFleet("2", "v2", 3, wavesOf()), f}
+					w.push(f)
+					switch then {
+					case "restarted":
+						w.reborn(all)
+					case "gone":
+						w.decide(Input{Gone: []fleet.Key{keyOf("c0")}})
+					}
+					w.wantOthers(t, "its change counts", "v1")
+					if then == "gone" && (way == "removed" || way == "pruned") && w.s.Has(keyOf("c0")) {
+						t.Error("it is forgotten, and known again")
+					}
+					if c, _ := w.s.Target(keyOf("c0")); way == "relabelled and changed" && c.Definition.ControlPlane.Version != "v2" {
+						t.Errorf("what waits for c0 has its turn with the others: %+v", w.s.Rollout().Stages)
+					}
+					w.now = w.now.Add(time.Hour)
+					w.decide(Input{})
+					if in.ends && way != "relabelled and changed" {
+						w.wantOthers(t, "the soak is over", "v2")
+						return
+					}
+					if in.ends {
+						return // what it has now has its own turn
+					}
+					w.wantOthers(t, "nothing shows that it works", "v1")
+					if state == "suspended on its way" && strings.HasPrefix(way, "relabelled") {
+						w.decide(Input{Requests: &Requests{}})
+					}
+					if a := w.ask(t, fleet.Request{Cluster: keyOf("c0"), Release: fleet.ReleaseSkip}); a.State != fleet.RequestDone {
+						t.Errorf("the answer is %+v", a)
+					}
+					w.wantOthers(t, "people go on without it", "v2")
+				})
+			}
+		}
+	}
+}
+
+// other has the canary in another ring, with a change of its own.
+func other(f *fleet.Fleet, ring string) {
+	f.Clusters[0] = wavyFleet(f.Revision.Hash(), "v3", 1, fleet.Waves{}).Clusters[0]
+	f.Clusters[0].Labels["ring"] = ring
+}
+
+// wantOthers wants all but c0 held to version.
+func (w *wavy) wantOthers(t *testing.T, what, version string) {
+	t.Helper()
+	for _, k := range w.s.Keys() {
+		if c, _ := w.s.Target(k); k.Name != "c0" && (c.Definition == nil || c.Definition.ControlPlane.Version != version) {
+			t.Errorf("%s: %s is not at %s; %+v", what, k, version, w.s.Rollout().Stages)
+		}
+	}
+}
+
+// TestReplacedChangeForgetsDepartures replaces what waited when the canary was removed: it holds
+// nothing back that it was no part of, whether with the same commit or a later one.
+func TestReplacedChangeForgetsDepartures(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		w := lost(onItsWay())
+		f := wavyFleet("3", "v2", 3, wavesOf())
+		f.Clusters = f.Clusters[1:]
+		if later {
+			w.push(f)
+			w.wantOthers(t, "it was removed", "v1")
+		}
+		f = wavyFleet("4", "v3", 3, wavesOf())
+		f.Clusters = f.Clusters[1:]
+		w.push(f)
+		w.wantOthers(t, "what waited was replaced", "v3")
+		if got := w.s.Rollout().Departed; len(got) > 0 {
+			t.Errorf("departed: %+v", got)
+		}
+	}
+}
+
+// TestReturnsFromDeparture puts a removed canary back: it counts by itself.
+func TestReturnsFromDeparture(t *testing.T) {
+	w := onItsWay()
+	f := wavyFleet("3", "v2", 3, wavesOf())
+	f.Clusters = f.Clusters[1:]
+	w.push(f)
+	if got := w.s.Rollout(); len(got.Departed) != 1 || !strings.Contains(got.Stages[0].Why, "cluster prod/c0 left it before its change was done (fairlead release prod/c0 --skip goes on without it)") {
+		t.Errorf("it says %+v", got)
+	}
+	w.push(wavyFleet("4", "v2", 3, wavesOf()))
+	if got := w.s.Rollout().Departed; len(got) > 0 {
+		t.Errorf("departed: %+v", got)
+	}
+	w.wantOthers(t, "it is on its way", "v1")
+	w.rest("c0")
+	w.now = w.now.Add(time.Hour)
+	w.decide(Input{})
+	w.wantOthers(t, "it is done", "v2")
+}
+
+// TestDepartureHoldsItsStage: of a stage that is halted, the failed cluster is removed. The others of
+// the stage do not begin.
+func TestDepartureHoldsItsStage(t *testing.T) {
+	waves := wavesOf()
+	waves.Stages[1].AtOnce = 1
+	w := &wavy{now: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}
+	w.push(wavyFleet("1", "v1", 4, waves))
+	w.rest("c0", "c1", "c2", "c3")
+	w.push(wavyFleet("2", "v2", 4, waves))
+	w.rest("c0")
+	w.now = w.now.Add(time.Hour)
+	w.decide(Input{})
+	w.want(t, "one is on its way", "v2 v2 v1 v1")
+	w.lose("c1")
+	f := wavyFleet("3", "v2", 4, waves)
+	f.Clusters = slices.Delete(f.Clusters, 1, 2)
+	w.push(f)
+	w.want(t, "it failed", "v2 v2 v1 v1")
+	if st := w.stage(t, "prod"); st.State != fleet.StageHalted || !strings.Contains(st.Why, "prod/c1: its control plane is not available when it left the stage") {
+		t.Errorf("the stage is %+v", st)
+	}
+}
+
+// TestFailedInItsSoakUntilItRecovers: the end of the soak ends no failure that began in it, also for the
+// next agent. One that begins later is none of the change.
+func TestFailedInItsSoakUntilItRecovers(t *testing.T) {
+	all := []*fleet.Fleet{wavyFleet("1", "v1", 3, wavesOf()), wavyFleet("2", "v2", 3, wavesOf())}
+	for _, restarted := range []bool{false, true} {
+		w := inSoak()
+		w.now = w.now.Add(50 * time.Minute)
+		w.lose("c0")
+		w.now = w.now.Add(time.Hour)
+		w.decide(Input{})
+		w.lose("c0")
+		if restarted {
+			w.reborn(all)
+		}
+		w.wantOthers(t, "the canary failed", "v1")
+		w.rest("c0")
+		w.wantOthers(t, "the canary recovered", "v2")
+
+		w = inSoak()
+		w.now = w.now.Add(2 * time.Hour)
+		w.lose("c0")
+		if restarted {
+			w.reborn(all)
+		}
+		w.wantOthers(t, "the canary was lost after its soak", "v2")
+	}
+}
+
+// TestSkippedDeparture: a cluster that is skipped holds nothing back once it is removed either.
+func TestSkippedDeparture(t *testing.T) {
+	w := provisioned(5)
+	w.push(wavyFleet("2", "v2", 5, wavesOf()))
+	if a := w.ask(t, fleet.Request{Cluster: keyOf("c0"), Release: fleet.ReleaseSkip}); a.State != fleet.RequestDone {
+		t.Fatalf("the answer is %+v", a)
+	}
+	w.want(t, "it is skipped", "v2 v2 v2 v1 v1")
+	f := wavyFleet("3", "v2", 5, wavesOf())
+	f.Clusters = f.Clusters[1:]
+	w.push(f)
+	if got := w.s.Rollout().Departed; len(got) > 0 {
+		t.Errorf("departed: %+v", got)
+	}
+}
