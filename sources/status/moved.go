@@ -201,7 +201,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	})
 	var unmarked error
 	switch g, _ := from.(guarded); {
-	case fleet.KindOf(err) == fleet.Unauthorized && here.Move > 0 && g.elected: // nobody else acts, or begins by that branch
+	case fleet.KindOf(err) == fleet.Unauthorized && here.Move > 0 && here.Owner != (fleet.Owner{}) && g.elected: // nobody else acts, or begins by that branch
 		unmarked = fmt.Errorf("%w: %w", ErrUnmarked, err)
 	case fleet.KindOf(err) == fleet.Unauthorized:
 		return fleet.Errorf(fleet.Unauthorized, op, "%w. Fix: let the agent push to the former branch until the status is moved, so that no other process of it goes on there", err)
@@ -278,7 +278,7 @@ func copyFiles(ctx context.Context, from, to sources.Branch, here Location, op s
 		}
 		edits := maps.Clone(files)
 		for p := range former {
-			if _, kept := files[p]; !kept && !isSignpost(p) && l.Owner != (fleet.Owner{}) {
+			if _, kept := files[p]; !kept && !isSignpost(p) && (l.Owner != (fleet.Owner{}) || p == movedPath) {
 				edits[p] = nil
 			}
 		}
