@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -40,7 +42,8 @@ func newJudge(cloud string) (*judge, error) {
 		return nil, err
 	}
 	proxy := httputil.NewSingleHostReverseProxy(u)
-	proxy.FlushInterval = -1 // watches
+	proxy.FlushInterval = -1                    // watches
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // a process that was killed leaves its requests
 	return &judge{cloud: proxy, begun: make(map[int]time.Time), found: make(chan struct{})}, nil
 }
 
