@@ -123,8 +123,8 @@ sweep: ## crash agents at every single call of a cluster's life, and of a fleet'
 	FAIRLEAD_SWEEP=all go test ./test/system/pivot -timeout 120m -v
 
 .PHONY: soak
-soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes
-	go run ./test/long/soak -fairlead bin/fairlead -for $(SOAKTIME)
+soak: build ## a fleet through bad days for SOAKTIME (default 60s): kills, lost answers, random pushes; KEYS=yes signs all, and withdraws keys
+	go run ./test/long/soak -fairlead bin/fairlead -for $(SOAKTIME) $(if $(KEYS),-keys)
 
 .PHONY: simulation
 simulation: ## seeded random lives of fleets in simulated time, for SOAKTIME; a life that fails says how to live it again

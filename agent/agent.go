@@ -105,6 +105,9 @@ type StatusBranch struct {
 	// Signpost says on the default status branch that this branch has the status of the fleet;
 	// nil: this is that branch, or there is one branch.
 	Signpost func(ctx context.Context, id fleet.ID) error
+	// Post is Signpost for a fleet that nobody owns. The error is of kind Conflict if the signpost leads to
+	// another branch than was, which may be empty. Nil: there is one branch.
+	Post func(ctx context.Context, id fleet.ID, was string) error
 	// Read returns what the branch says. Clusters that cannot be read are in it, and no
 	// error.
 	Read func(ctx context.Context) (status.Status, error)

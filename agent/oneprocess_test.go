@@ -246,6 +246,9 @@ func (r *repository) beginFor(id fleet.ID, named, place string, o Options) *proc
 				elected := func() error { return nil }
 				return status.Move(ctx, status.Guarded(b, elected), gated{p, to}, to)
 			},
+			Post: func(ctx context.Context, id fleet.ID, was string) error {
+				return status.Post(ctx, gated{p, fleet.DefaultStatusBranch}, id, was, name)
+			},
 			Read: func(context.Context) (status.Status, error) { return status.Status{}, nil },
 		}, nil
 	}
@@ -371,9 +374,7 @@ func live(days []uint16) string {
 	}
 	named := names[0]
 	all = append(all, r.begin(named))
-	for synctest.Wait(); all[0].acts == 0; { // until then nothing says which fleet is on the branch
-		release(all[0], answered)
-	}
+	acted := func() bool { return slices.ContainsFunc(all, func(p *process) bool { return p.acts > 0 }) }
 	for _, day := range days {
 		synctest.Wait()
 		what, n := int(day%20), int(day/20)
@@ -381,17 +382,13 @@ func live(days []uint16) string {
 		switch n /= len(all); {
 		case what == 0 && len(all) < 8:
 			all = append(all, r.begin(named))
-		case what == 7 && waits == nil: // an agent with other secrets waits for the fleet
+		case what == 7 && waits == nil && acted(): // an agent with other secrets waits for the fleet
 			waits = r.beginFor("f", named, "there", Options{WaitForOwnership: true})
 			all = append(all, waits)
-		case what == 8 && len(all) < 8: // somebody starts the agent with --status-branch
+		case what == 8 && len(all) < 8 && acted(): // somebody starts the agent with --status-branch, which leaves no signpost
 			all = append(all, r.beginFor("f", named, "here", Options{StatusBranch: names[n%len(names)]}))
 		case what == 9 && n%4 == 0 && len(others) < 4: // the repository has another fleet, of the same agent
-			name := "g"
-			if len(others) > 0 && others[0].acts > 0 { // as above: until then no signpost names its branch
-				name = []string{"g", "h"}[n/4%2]
-			}
-			others = append(others, r.beginFor("g", name, "here", Options{}))
+			others = append(others, r.beginFor("g", []string{"g", "h"}[n/4%2], "here", Options{}))
 		case what >= 9 && what < 12 && len(others) > 0:
 			for range 1 + n%8 {
 				release(others[n/8%len(others)], answered)
@@ -400,7 +397,7 @@ func live(days []uint16) string {
 			named = names[n%len(names)]
 		case what == 2:
 			p.stop()
-		case what == 6 && n%8 == 0 && r.protected == "" && !r.isTarget(names[0]): // somebody protects it, stops the agent, and names another one
+		case what == 6 && n%8 == 0 && r.protected == "" && !r.isTarget(names[0]) && acted(): // somebody protects it, stops the agent, and names another one
 			r.protected, named = names[0], names[1+n%2]
 			for _, p := range all {
 				p.stop()
@@ -408,7 +405,7 @@ func live(days []uint16) string {
 		case what == 3:
 			release(p, []answer{lost, unheard}[n%2])
 			unanswered++
-		case what == 4 && len(all) == 1: // a process of an earlier version began and stopped
+		case what == 4 && len(all) == 1 && acted(): // a process of an earlier version began and stopped
 			r.moveAsBefore(named, n%2 == 0)
 		case what == 5: // somebody damages the file, or deletes it
 			at := names[n%len(names)]
@@ -416,7 +413,7 @@ func live(days []uint16) string {
 				_, _ = r.commit(at, head, sources.Commit{Edits: map[string][]byte{"arrived.yaml": [][]byte{nil, []byte("<<<<")}[n%2]}})
 			}
 		case what == 7: // somebody protects a branch for a while, and not the one that has the status: only a leader may leave that
-			if at := append(names, "")[n%(len(names)+1)]; !r.has(at) {
+			if at := append(names, "")[n%(len(names)+1)]; !r.has(at) && acted() {
 				r.closed = at
 			}
 		default:
@@ -447,14 +444,21 @@ func live(days []uint16) string {
 		}
 	}
 	r.closed = ""
-	last := r.begin(named)
-	all = append(all, last)
-	synctest.Wait()
-	for range 200 {
-		if _, owned := last.agent.claim.Owner(); owned && last.acts > 0 {
+	var last *process
+	for range 2 { // a status that does not say its fleet yet is moved by the next start
+		last = r.begin(named)
+		all = append(all, last)
+		synctest.Wait()
+		for range 200 {
+			if _, owned := last.agent.claim.Owner(); owned && last.acts > 0 {
+				break
+			}
+			release(last, answered)
+		}
+		if last.at == named {
 			break
 		}
-		release(last, answered)
+		last.stop()
 	}
 	if _, owned := last.agent.claim.Owner(); !owned || last.at != named {
 		return fmt.Sprintf("the last process does not act on %s: %v on %q", named, owned, last.at)

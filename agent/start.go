@@ -50,7 +50,10 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 				err = nil
 			}
 			if was := in.Branches[step.From]; err != nil {
-				if was.Stays = errors.Is(err, status.ErrStays); was.Stays {
+				nobody := was.Owner == (fleet.Owner{}) && fleet.KindOf(err) == fleet.Unauthorized // nor can anybody claim the fleet there
+				if was.Stays = nobody || errors.Is(err, status.ErrStays); nobody {
+					a.p.Log.Warn("the signpost leads to a branch without an owner that accepts no push", "branch", step.From, "error", err)
+				} else if was.Stays {
 					a.p.Log.Warn("the new status branch accepts no push: let the agent push to it, and restart the agent to move the status", "branch", step.Branch, "error", err)
 				} else {
 					was.Err = err
@@ -60,6 +63,18 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			}
 			clear(in.Branches)
 			a.p.Log.Info("status of the fleet moved", "from", step.From, "to", step.Branch)
+		case begin.Post:
+			switch err := a.post(ctx, step, in.Tip.Fleet, opened); fleet.KindOf(err) {
+			case fleet.Conflict: // another process wrote it
+				clear(in.Branches)
+			case fleet.Unauthorized:
+				a.p.Log.Warn("the default status branch accepts no signpost: let the agent push to it before another branch is named", "branch", fleet.DefaultStatusBranch, "error", err)
+				in.Posted = step.Branch
+			default:
+				if in.Posted = step.Branch; err != nil {
+					in.Branches[fleet.DefaultStatusBranch] = begin.Branch{Err: err}
+				}
+			}
 		case begin.Refuse:
 			return nil, step.Why
 		default:
@@ -70,7 +85,7 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 				return nil, nil //nolint:nilnil // see above
 			}
 			in.Flags = a.flags(ctx) // the place may be found by now
-			in.Tip, in.Branches, in.Waited = nil, make(map[string]begin.Branch), time.Since(began)
+			in.Tip, in.Branches, in.Waited, in.Posted = nil, make(map[string]begin.Branch), time.Since(began), ""
 		}
 		if ctx.Err() != nil {
 			return nil, nil //nolint:nilnil // see above
@@ -95,6 +110,15 @@ func (a *Agent) tip(ctx context.Context) *begin.Tip {
 		return &begin.Tip{Err: err}
 	}
 	return &begin.Tip{Fleet: f.ID, Branch: f.Config.StatusBranch, Revision: f.Revision}
+}
+
+// post writes the signpost that step is about. Where a branch has none it does nothing.
+func (a *Agent) post(ctx context.Context, step begin.Step, id fleet.ID, opened map[string]*branch) error {
+	b, err := a.open(step.Branch, opened)
+	if err != nil || b.Post == nil {
+		return err
+	}
+	return b.Post(ctx, id, step.From)
 }
 
 // open opens the status branch of that name, once.

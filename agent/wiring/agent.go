@@ -84,7 +84,17 @@ func (s Settings) statusBranches(source sources.Source, guard func() error, m *m
 			}
 			return status.Move(ctx, status.Guarded(b, guard), status.Guarded(to, guard), other)
 		}
-		if s.namesStatusBranches() && name != fleet.DefaultStatusBranch {
+		if !s.namesStatusBranches() {
+			return branch, nil
+		}
+		branch.Post = func(ctx context.Context, id fleet.ID, was string) error {
+			at, err := open(fleet.DefaultStatusBranch)
+			if err != nil {
+				return err
+			}
+			return status.Post(ctx, status.Guarded(at, guard), id, was, name)
+		}
+		if name != fleet.DefaultStatusBranch {
 			branch.Signpost = func(ctx context.Context, id fleet.ID) error {
 				at, err := open(fleet.DefaultStatusBranch)
 				if err != nil {

@@ -26,7 +26,13 @@ func TestMovedStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := status.NewArbiter(from).Claim(t.Context(), "a", "here"); err != nil {
+	owner, err := status.NewArbiter(from).Claim(t.Context(), "a", "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := status.NewWriter(from, status.Options{Owner: owner})
+	w.PutFleet(sources.FleetStatus{Fleet: "f"})
+	if _, err := w.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.ReadStatus(t.Context(), "fairlead/status"); err != nil {

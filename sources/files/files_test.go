@@ -2,6 +2,7 @@ package files
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -114,4 +115,30 @@ func read(t *testing.T, folder, name string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// A quick root is a folder in which somebody makes each file again that is removed.
+type quick struct{ *os.Root }
+
+func (q quick) Remove(name string) error {
+	if err := q.Root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return q.WriteFile(name, nil, 0o666)
+}
+
+// TestStageMakesItsFile: a file that somebody makes at the same moment gets nothing of the content.
+func TestStageMakesItsFile(t *testing.T) {
+	folder := t.TempDir()
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := Stage(quick{root}, "kubeconfig", []byte("the administrator's key"), 0o600); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("it ends with %v", err)
+	}
+	if got := read(t, folder, Temporary("kubeconfig")); got != "" {
+		t.Errorf("the file of somebody else has %q", got)
+	}
 }

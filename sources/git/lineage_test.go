@@ -386,6 +386,17 @@ func TestIncludesWithoutKeys(t *testing.T) {
 	}
 }
 
+// TestIncludesUnsigned: where nobody signs, nothing is asked of what was followed.
+func TestIncludesUnsigned(t *testing.T) {
+	s := newSigners(t)
+	h := s.commit("", "followed")
+	head := s.tip(s.commit("", "followed later"))
+	r := s.open("main", func(o *git.Options) { o.Verify = nil })
+	if err := r.Includes(t.Context(), head, fleet.Revision{Ref: "main", Digest: "sha1:" + h}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A root that was merged continues nothing that was followed.
 func TestIncludesNoOtherRoot(t *testing.T) {
 	s := newSigners(t)

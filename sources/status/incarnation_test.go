@@ -305,6 +305,7 @@ func TestMoveBesideAnotherFleet(t *testing.T) {
 func TestMove(t *testing.T) {
 	from, to := &branch{}, &branch{}
 	_, owner := begun(t, from, false)
+	saysFleet(t, from, "f")
 	put(t, from, "requests/prod/eu-1/suspend.yaml", "by a person")
 	for range 2 { // it can be repeated
 		if err := status.Move(t.Context(), from, to, "fleet/state"); err != nil {
@@ -416,6 +417,7 @@ func TestMoveIsDecidedFirst(t *testing.T) {
 func TestMoveFromProtectedBranch(t *testing.T) {
 	from, to := &branch{}, &branch{}
 	begun(t, from, false)
+	saysFleet(t, from, "f")
 	from.before = func() error { return fleet.Errorf(fleet.Unauthorized, "push", "protected branch hook declined") }
 	if err := status.Move(t.Context(), from, to, "fleet/state"); fleet.KindOf(err) != fleet.Unauthorized || errors.Is(err, status.ErrUnmarked) {
 		t.Errorf("without leader election it ends with %v: another process may act by the former branch", err)
@@ -444,6 +446,7 @@ func TestMoveFromProtectedBranch(t *testing.T) {
 func TestMovedStatusEndsItsProcess(t *testing.T) {
 	from, to := &branch{}, &branch{}
 	a, owner := begun(t, from, false)
+	saysFleet(t, from, "f")
 	if err := status.Move(t.Context(), from, to, "fleet/state"); err != nil {
 		t.Fatal(err)
 	}

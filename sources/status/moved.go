@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -169,13 +170,13 @@ var ErrStays = errors.New("the status stays on the former branch, since the new 
 // between, call Move again.
 //
 // The error is of kind Conflict if to has the status of another fleet or a newer one, and of kind
-// Unauthorized if a branch accepts no push, and wraps ErrStays if that is to; nothing is decided then. If only from accepts none and replicas
+// Unauthorized if a branch accepts no push. It wraps ErrStays if that is to, or if to has no room; nothing is decided then. If only from accepts none and replicas
 // elect a leader, the status is moved and the error wraps ErrUnmarked. What is left on to of an earlier
 // stay of the status is deleted.
 func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	op := "move the status to branch " + name
 	switch err := reserve(ctx, from, to, op); {
-	case fleet.KindOf(err) == fleet.Unauthorized:
+	case fleet.KindOf(err) == fleet.Unauthorized, fleet.KindOf(err) == fleet.Exhausted:
 		return fmt.Errorf("%w: %w", ErrStays, err)
 	case err != nil:
 		return err
@@ -192,6 +193,8 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 			return sources.Commit{}, nil
 		case l.MovedTo != "":
 			return sources.Commit{}, fleet.Errorf(fleet.Conflict, op, "it was moved to branch %q meanwhile", l.MovedTo)
+		case l.Owner != (fleet.Owner{}) && l.Fleet == "": // a former branch of no fleet would be in the way of the next move
+			return sources.Commit{}, fleet.Errorf(fleet.Conflict, op, "agent %q owns a fleet there, and has not written which one yet", l.Owner.Agent)
 		}
 		here.MovedTo, here.Move = name, l.Arrived+1
 		b, err := movedKind.encode(movedPath, movedFile{typeMeta: movedKind.meta(), Branch: name, Move: here.Move})
@@ -201,7 +204,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	})
 	var unmarked error
 	switch g, _ := from.(guarded); {
-	case fleet.KindOf(err) == fleet.Unauthorized && here.Move > 0 && g.elected: // nobody else acts, or begins by that branch
+	case fleet.KindOf(err) == fleet.Unauthorized && here.Move > 0 && here.Owner != (fleet.Owner{}) && g.elected: // nobody else acts, or begins by that branch
 		unmarked = fmt.Errorf("%w: %w", ErrUnmarked, err)
 	case fleet.KindOf(err) == fleet.Unauthorized:
 		return fleet.Errorf(fleet.Unauthorized, op, "%w. Fix: let the agent push to the former branch until the status is moved, so that no other process of it goes on there", err)
@@ -214,8 +217,9 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	return unmarked
 }
 
-// reserve writes on the branch to that the status on the branch from comes there. So a branch that accepts no
-// push has nothing decided.
+// reserve writes on the branch to that the status on the branch from comes there, with a copy of what the agent
+// reports, which counts for nothing without an owner. So a branch that accepts no push, or not these files, has nothing
+// decided.
 func reserve(ctx context.Context, from, to sources.Branch, op string) error {
 	return commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
 		_, t, err := from.Read(ctx) // after to: if a move is decided in between, its copy makes this push fail
@@ -229,8 +233,13 @@ func reserve(ctx context.Context, from, to sources.Branch, op string) error {
 		if _, err := checkTarget(there, here, op); err != nil || here.MovedTo != "" { // it is decided
 			return sources.Commit{}, err
 		}
-		b, err := arrivedKind.encode(arrivedPath, arrivedFile{typeMeta: arrivedKind.meta(), Fleet: here.Fleet, Move: here.Arrived})
-		return sources.Commit{Edits: map[string][]byte{arrivedPath: b}, Message: "fleet: the status will be moved here", Trailers: trailers(fleet.Revision{}, here.Owner)}, err
+		files, err := filesOf(t)
+		if err != nil {
+			return sources.Commit{}, err
+		}
+		maps.DeleteFunc(files, func(p string, _ []byte) bool { return !isReport(p) })
+		files[arrivedPath], err = arrivedKind.encode(arrivedPath, arrivedFile{typeMeta: arrivedKind.meta(), Fleet: here.Fleet, Move: here.Arrived})
+		return sources.Commit{Edits: files, Message: "fleet: the status will be moved here", Trailers: trailers(fleet.Revision{}, here.Owner)}, err
 	})
 }
 
@@ -278,7 +287,7 @@ func copyFiles(ctx context.Context, from, to sources.Branch, here Location, op s
 		}
 		edits := maps.Clone(files)
 		for p := range former {
-			if _, kept := files[p]; !kept && !isSignpost(p) && l.Owner != (fleet.Owner{}) {
+			if _, kept := files[p]; !kept && !isSignpost(p) && (l.Owner != (fleet.Owner{}) || p == movedPath || isReport(p)) {
 				edits[p] = nil
 			}
 		}
@@ -287,6 +296,12 @@ func copyFiles(ctx context.Context, from, to sources.Branch, here Location, op s
 }
 
 func isSignpost(p string) bool { return strings.HasPrefix(p, signpostsFolder+"/") }
+
+// isReport reports whether the agent alone writes the file p, and people do not.
+func isReport(p string) bool {
+	folder, _, _ := strings.Cut(p, "/")
+	return slices.Contains([]string{fleetPath, notificationsPath, clustersDir, hostsDir, "plans"}, folder)
+}
 
 // filesOf returns the files of t.
 func filesOf(t fs.FS) (map[string][]byte, error) {

@@ -27,8 +27,27 @@ func begunFor(t *testing.T, id string) *branch {
 	t.Helper()
 	b := &branch{}
 	begun(t, b, false)
-	put(t, b, "fleet.yaml", "apiVersion: fairlead.dev/v1alpha1\nkind: FleetStatus\nfleet: "+id+"\n")
+	saysFleet(t, b, id)
 	return b
+}
+
+// saysFleet writes the first status.
+func saysFleet(t *testing.T, b *branch, id string) {
+	t.Helper()
+	put(t, b, "fleet.yaml", "apiVersion: fairlead.dev/v1alpha1\nkind: FleetStatus\nfleet: "+id+"\n")
+}
+
+// TestMoveOfNoFleet: a status that does not say its fleet yet stays: a former branch of no fleet would be in the way
+// of the next move.
+func TestMoveOfNoFleet(t *testing.T) {
+	from, to := &branch{}, &branch{}
+	begun(t, from, false)
+	if err := status.Move(t.Context(), from, to, "to"); fleet.KindOf(err) != fleet.Conflict {
+		t.Errorf("it is moved: %v", err)
+	}
+	if l := located(t, from); l.MovedTo != "" {
+		t.Errorf("the branch says %+v", l)
+	}
 }
 
 // TestMoveKeepsFilesOfOthers: a branch that never had a status keeps what it has.
@@ -208,5 +227,81 @@ func TestStatusStaysBeforeItBegan(t *testing.T) {
 	}
 	if l := located(t, b); l.MovedTo != "" {
 		t.Errorf("the branch with the status says %+v", l)
+	}
+}
+
+// A choosy branch accepts no push with a file of a cluster.
+type choosy struct {
+	*branch
+
+	why fleet.ErrorKind // empty: it accepts all
+}
+
+func (c *choosy) Commit(ctx context.Context, base fleet.Revision, commit sources.Commit) (fleet.Revision, error) {
+	for p := range commit.Edits {
+		if c.why != "" && strings.HasPrefix(p, "clusters/") {
+			return fleet.Revision{}, fleet.Errorf(c.why, "push", "file %s is refused", p)
+		}
+	}
+	return c.branch.Commit(ctx, base, commit)
+}
+
+// TestBranchThatRefusesTheStatus: a branch that accepts a push, and not the status, has nothing decided.
+func TestBranchThatRefusesTheStatus(t *testing.T) {
+	const gone, request = "clusters/prod/gone.yaml", "requests/prod/eu-1/suspend.yaml"
+	from, to := begunFor(t, "f"), &choosy{branch: &branch{}}
+	put(t, from, gone, "a report")
+	put(t, from, request, "by a person")
+	for _, why := range []fleet.ErrorKind{fleet.Unauthorized, fleet.Exhausted} {
+		to.why = why
+		if err := status.Move(t.Context(), from, to, "to"); !errors.Is(err, status.ErrStays) {
+			t.Errorf("it ends with %v", err)
+		}
+		if l := located(t, from); l.MovedTo != "" {
+			t.Errorf("the former branch says %+v", l)
+		}
+	}
+	to.why = ""
+	from.before = func() error { return fleet.Errorf(fleet.Unavailable, "push", "no answer") }
+	if err := status.Move(t.Context(), from, to, "to"); err == nil {
+		t.Error("it was moved without a word of the former branch")
+	}
+	if l := located(t, to.branch); l.Owner.Agent != "" || !l.Reserved || contentOf(t, to.branch, request) != "" {
+		t.Errorf("before the move is decided the new branch says %+v", l)
+	}
+	from.before = nil
+	put(t, from, gone, "")
+	if err := status.Move(t.Context(), from, to, "to"); err != nil {
+		t.Fatal(err)
+	}
+	if got := contentOf(t, to.branch, gone) + contentOf(t, to.branch, request); got != "by a person" {
+		t.Errorf("after the move the new branch has %q", got)
+	}
+}
+
+// TestMoveWithoutOwner: a process that was about to claim the fleet on a branch which Git does not name any more
+// finds that the status is elsewhere. A branch where nobody can claim it is left alone.
+func TestMoveWithoutOwner(t *testing.T) {
+	from, to := &branch{}, &branch{}
+	from.before = func() error { return fleet.Errorf(fleet.Unauthorized, "push", "protected branch hook declined") }
+	elected := func() error { return nil }
+	if err := status.Move(t.Context(), status.Guarded(from, elected), to, "to"); fleet.KindOf(err) != fleet.Unauthorized || errors.Is(err, status.ErrUnmarked) {
+		t.Errorf("a branch that nobody can claim is left with %v", err)
+	}
+	from.before = nil
+	if err := status.Move(t.Context(), from, to, "to"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := status.NewArbiter(from).Claim(t.Context(), "me", ""); !errors.Is(err, status.ErrMoved) {
+		t.Errorf("the former branch is claimed: %v", err)
+	}
+	if err := status.Move(t.Context(), to, from, "from"); err != nil {
+		t.Fatal(err)
+	}
+	if l := located(t, from); l.MovedTo != "" || l.Arrived != 2 {
+		t.Errorf("after the move back the branch says %+v", l)
+	}
+	if _, err := status.NewArbiter(from).Claim(t.Context(), "me", ""); err != nil {
+		t.Error(err)
 	}
 }

@@ -17,7 +17,27 @@ const signpostsFolder = "signposts"
 
 // Signpost says on branch b that the status of fleet id is on the branch called name.
 func Signpost(ctx context.Context, b sources.Branch, id fleet.ID, name string) error {
-	return commit(ctx, b, "write a signpost for fleet "+string(id), func(fs.FS, bool) (sources.Commit, error) {
+	return post(ctx, b, id, name, func(string) error { return nil })
+}
+
+// Post is Signpost for a fleet that nobody owns. The error is of kind Conflict if the signpost leads neither to the
+// branch was, which is empty for no signpost, nor to name.
+func Post(ctx context.Context, b sources.Branch, id fleet.ID, was, name string) error {
+	return post(ctx, b, id, name, func(now string) error {
+		if now != was && now != name {
+			return fleet.Errorf(fleet.Conflict, "write a signpost for fleet "+string(id), "it leads to branch %q meanwhile", now)
+		}
+		return nil
+	})
+}
+
+// post writes the signpost, if may permits that where the present one leads.
+func post(ctx context.Context, b sources.Branch, id fleet.ID, name string, may func(now string) error) error {
+	return commit(ctx, b, "write a signpost for fleet "+string(id), func(t fs.FS, _ bool) (sources.Commit, error) {
+		now := readSignposts(t)[id]
+		if err := may(now); err != nil || now == name {
+			return sources.Commit{}, err
+		}
 		p := signpostsFolder + "/" + string(id) + ".yaml"
 		content, err := signpostKind.encode(p, movedFile{typeMeta: signpostKind.meta(), Branch: name})
 		return sources.Commit{Edits: map[string][]byte{p: content}, Message: fmt.Sprintf("fleet %s: the status is on %s", id, name)}, err

@@ -14,6 +14,7 @@ import (
 func TestSignposts(t *testing.T) {
 	b := &branch{}
 	_, owner := begun(t, b, false)
+	saysFleet(t, b, "f")
 	post := func(id fleet.ID, name string) {
 		t.Helper()
 		if err := status.Signpost(t.Context(), b, id, name); err != nil {
@@ -61,4 +62,20 @@ func TestSignposts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(map[fleet.ID]string{"eu": "eu/state", "us": "us/second"})
+}
+
+// TestPost: the signpost of a fleet that nobody owns is not taken from another process.
+func TestPost(t *testing.T) {
+	b := &branch{}
+	for _, step := range []struct {
+		was, name string
+		kind      fleet.ErrorKind
+	}{{"", "a", ""}, {"", "a", ""}, {"", "b", fleet.Conflict}, {"b", "c", fleet.Conflict}, {"a", "b", ""}} {
+		if err := status.Post(t.Context(), b, "f", step.was, step.name); (err != nil) != (step.kind != "") || err != nil && fleet.KindOf(err) != step.kind {
+			t.Errorf("%s in place of %q: %v", step.name, step.was, err)
+		}
+	}
+	if got := located(t, b).Signposts["f"]; got != "b" {
+		t.Errorf("it leads to %q", got)
+	}
 }

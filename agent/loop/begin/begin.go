@@ -77,6 +77,7 @@ type Input struct {
 	Tip      *Tip
 	Branches map[string]Branch // by name
 	Waited   time.Duration     // since the start began to look for the status branch
+	Posted   string            // the branch that a signpost leads to, as far as one can be written
 	At       string            // the status branch, once it is decided
 	Owner    *Ownership
 	Owned    bool // this process acts for the fleet
@@ -95,6 +96,7 @@ const (
 	Render     Do = "render the applied revision of branch" // Step.Branch
 	Use        Do = "use branch"                            // Step.Branch
 	Move       Do = "move the status"                       // from Step.From to Step.Branch
+	Post       Do = "write the signpost"                    // that leads to Step.Branch in place of Step.From
 
 	ReadOwner Do = "read the owner"
 	Prove     Do = "prove that this agent can act"

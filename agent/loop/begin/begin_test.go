@@ -55,6 +55,7 @@ func know(in *begin.Input, words []string) {
 	switch words[0] {
 	case "flags":
 		in.Waited, _ = time.ParseDuration(fields["waited"])
+		in.Posted = fields["posted"]
 		in.Branch, in.Wait, in.Signed = fields["branch"], has("wait"), has("signed")
 		if has("take-over") {
 			in.TakeOver = fleet.Owner{Agent: fields["take-over"], Epoch: 3}
@@ -296,6 +297,11 @@ func TestFleetsOfOneRepository(t *testing.T) {
 						b.Rendered = &begin.Rendered{Err: errors.New("not found")}
 					}
 					in.Branches[step.Branch] = b
+				case begin.Post:
+					if posts[id] != step.From {
+						t.Fatalf("fleet %s: a signpost in place of %q, and it leads to %q", id, step.From, posts[id])
+					}
+					in.Posted, posts[id] = step.Branch, step.Branch
 				default:
 					return step.Do, step.Branch
 				}
@@ -320,9 +326,6 @@ func TestFleetsOfOneRepository(t *testing.T) {
 			case !refused:
 				branches[at] = begin.Branch{Location: status.Location{Owner: fleet.Owner{Agent: "ops", Place: "here", Epoch: 1}, Fleet: id, Applied: fleet.Revision{Ref: "main", Digest: string(id)}}}
 				begun[id] = true
-				if at != fleet.DefaultStatusBranch {
-					posts[id] = at
-				}
 			case begun[id] && (do != begin.Use || at != named[id]):
 				t.Fatalf("fleet %s, refused: %s %s, and its status is on %s", id, do, at, named[id])
 			case !begun[id] && do != begin.Retry && (oneSource || alone || len(begun) > 1):

@@ -70,7 +70,20 @@ func locate(in Input) Step {
 	if step, ok := in.signposted(at); ok {
 		return step
 	}
-	return Step{Do: Use, Branch: at}
+	if at != named && in.Branch == "" && in.Branches[named].Owner == (fleet.Owner{}) && !b.Stays {
+		return Step{Do: Move, From: at, Branch: named}
+	}
+	return in.post(at)
+}
+
+// post decides what to do before the fleet, which nobody owns, is claimed on the branch at. A signpost leads there
+// first, so that a process that starts when Git names another branch finds it.
+func (in Input) post(at string) Step {
+	was := in.Branches[fleet.DefaultStatusBranch].Signposts[in.Tip.Fleet]
+	if in.Branch != "" || in.Posted == at || was == at {
+		return Step{Do: Use, Branch: at}
+	}
+	return Step{Do: Post, Branch: at, From: was}
 }
 
 // recognize decides which branch has the status if the newest revision cannot be used: then nothing
@@ -125,7 +138,8 @@ func (in Input) movesBack(named, at string, b Branch) bool {
 }
 
 // signposted decides what to do if a signpost says that the status is on another branch than at. It
-// returns false if there is no such signpost, or no owner where it leads.
+// returns false if there is no such signpost. If the branch where it leads has no owner, a process may be about to
+// claim the fleet there: the move ends that, or comes after it.
 func (in Input) signposted(at string) (Step, bool) {
 	other := in.Branches[fleet.DefaultStatusBranch].Signposts[in.Tip.Fleet]
 	if other == "" {
@@ -135,15 +149,36 @@ func (in Input) signposted(at string) (Step, bool) {
 	switch {
 	case step != nil:
 		return *step, true
-	case b.Owner == (fleet.Owner{}) || b.Fleet != in.Tip.Fleet:
+	case there == at, b.Owner == (fleet.Owner{}) && b.Stays:
 		return Step{}, false
+	case b.Owner == (fleet.Owner{}):
+		return Step{Do: Move, From: there, Branch: at}, true
 	}
 	return in.elsewhere(at, there, b)
+}
+
+// fleetOf returns which fleet has its status on the branch called name. Its signpost says so before the first status does.
+func (in Input) fleetOf(name string, b Branch) fleet.ID {
+	if b.Fleet != "" {
+		return b.Fleet
+	}
+	var ids []fleet.ID
+	for id, post := range in.Branches[fleet.DefaultStatusBranch].Signposts {
+		if post == name {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 1 {
+		return ids[0]
+	}
+	return ""
 }
 
 // elsewhere decides what to do if branch at, which is named, has no owner, and branch there
 // has one. It returns false if the status there is of another fleet.
 func (in Input) elsewhere(at, there string, b Branch) (Step, bool) {
+	said := b.Fleet != "" // else the next start moves the status
+	b.Fleet = in.fleetOf(there, b)
 	switch {
 	case b.Fleet == "" && !in.isSelf(b.Owner) && in.Waited >= silent:
 		return Step{}, false
@@ -155,7 +190,7 @@ func (in Input) elsewhere(at, there string, b Branch) (Step, bool) {
 	case in.Branch != "":
 		return Step{Do: Refuse, Why: fleet.Errorf(fleet.Conflict, "use status branch "+at,
 			"the status of fleet %q is on branch %q, where agent %q owns it. Fix: set --status-branch %[2]s, or remove --status-branch and name the new branch in spec.status.branch of fleet.yaml", b.Fleet, there, b.Owner.Agent)}, true
-	case in.isSelf(b.Owner) && !in.Tip.Strays && !b.Stays:
+	case in.isSelf(b.Owner) && said && !in.Tip.Strays && !b.Stays:
 		return Step{Do: Move, From: there, Branch: at}, true
 	}
 	return Step{Do: Use, Branch: there}, true
@@ -210,7 +245,7 @@ func (in Input) follow(name string) (string, Branch, *Step) {
 				return "", Branch{}, &Step{Do: Retry, Why: fleet.Errorf(fleet.Unavailable, "find the status branch",
 					"the status was moved from branch %q to branch %q, which is not there any more. Fix: restore that branch, or delete moved.yaml on branch %[1]q to go on with the status of then", name, b.MovedTo)}
 			}
-		case in.isSelf(b.Owner), in.TakeOver != (fleet.Owner{}) && b.Owner.Is(in.TakeOver):
+		case b.Owner == (fleet.Owner{}), in.isSelf(b.Owner), in.TakeOver != (fleet.Owner{}) && b.Owner.Is(in.TakeOver):
 			return "", Branch{}, &Step{Do: Move, From: name, Branch: b.MovedTo}
 		default:
 			return "", Branch{}, &Step{Do: Retry, Why: fleet.Errorf(fleet.Unavailable, "find the status branch",

@@ -40,8 +40,8 @@ type fleet struct {
 
 var startup = regexp.MustCompile(`startupDuration: "?[0-9a-z]+"?`)
 
-// newFleet makes a clone in dir with n clusters, and pushes them to bare.
-func newFleet(dir, bare string, n int) (*fleet, error) {
+// newFleet makes a clone in dir with n clusters, and pushes them to bare. Without keys nothing is signed.
+func newFleet(dir, bare string, n int, keys *keyring) (*fleet, error) {
 	if err := os.CopyFS(dir, inmemory.Files()); err != nil {
 		return nil, err
 	}
@@ -67,6 +67,11 @@ func newFleet(dir, bare string, n int) (*fleet, error) {
 	}
 	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"remote", "add", "origin", bare}} {
 		if err := f.git(args...); err != nil {
+			return nil, err
+		}
+	}
+	if keys != nil {
+		if err := keys.sign(f); err != nil {
 			return nil, err
 		}
 	}

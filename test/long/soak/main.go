@@ -4,7 +4,11 @@
 // is slow, forgetful and at times away. All the while the agent is killed with
 // SIGKILL and started again with nothing but its secrets, or started twice, and its
 // status branch is deleted, damaged, renamed and at times answered for by an empty
-// repository, or by one that lags behind what was pushed.
+// repository, or by one that lags behind what was pushed. With -keys commits and the status are
+// signed, and the key of the commits is withdrawn and put back.
+//
+// All that the processes of the agent ask of the cloud goes through a judge: after one of them
+// began to change things no earlier one does, and somebody cares for the clusters all the time.
 //
 // Then the days get better, and everything must be as Git says: one machine for
 // each name, nothing to plan; and once every cluster is deleted nothing left
@@ -31,6 +35,7 @@ func main() {
 	flag.StringVar(&o.binary, "fairlead", "bin/fairlead", "the program to test")
 	flag.DurationVar(&o.length, "for", time.Minute, "how long the bad days last")
 	flag.IntVar(&o.clusters, "clusters", 6, "clusters in the fleet")
+	flag.BoolVar(&o.keys, "keys", false, "commits and the status are signed, and keys are withdrawn and put back")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of what is random")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -46,6 +51,7 @@ type options struct {
 	binary   string
 	length   time.Duration
 	clusters int
+	keys     bool
 	seed     uint64
 }
 
@@ -69,7 +75,12 @@ func soak(ctx context.Context, o options) (err error) {
 			err = os.RemoveAll(dir)
 		}
 	}()
-	f, err := newFleet(filepath.Join(dir, "clone"), w.bare, o.clusters)
+	if o.keys {
+		if w.keys, err = newKeyring(filepath.Join(dir, "keys")); err != nil {
+			return err
+		}
+	}
+	f, err := newFleet(filepath.Join(dir, "clone"), w.bare, o.clusters, w.keys)
 	if err != nil {
 		return err
 	}
@@ -86,10 +97,10 @@ func soak(ctx context.Context, o options) (err error) {
 	if err := goodDays(ctx, w, f); err != nil {
 		return err
 	}
-	if err := w.untouched(ctx, theirs); err != nil {
+	if err := errors.Join(w.untouched(ctx, theirs), w.judge.verdict()); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stdout, "soak: good, after %d pushes, %d kills, %d changes of the weather and %d troubles of the status\n", f.pushes, w.kills, w.weathers, w.troubles)
+	fmt.Fprintf(os.Stdout, "soak: good, after %d pushes, %d kills, %d changes of the weather and %d troubles of the status: %s\n", f.pushes, w.kills, w.weathers, w.troubles, w.judge)
 	return nil
 }
 
@@ -108,7 +119,7 @@ func badDays(ctx context.Context, length time.Duration, r *rand.Rand, w *world, 
 		default:
 			err = f.disturb(r)
 		}
-		if err != nil {
+		if err := errors.Join(w.judge.verdict(), err); err != nil {
 			return err
 		}
 		if err := wait(ctx, time.Duration(200+r.IntN(1500))*time.Millisecond); err != nil {

@@ -18,6 +18,9 @@ import (
 // do to them.
 func (w *world) trouble(ctx context.Context, r *rand.Rand, f *fleet) error {
 	w.troubles++
+	if w.keys != nil && r.IntN(3) == 0 {
+		return w.withdraw(ctx, r, f)
+	}
 	switch r.IntN(6) {
 	case 0:
 		return w.deleteStatus(ctx)
@@ -31,7 +34,7 @@ func (w *world) trouble(ctx context.Context, r *rand.Rand, f *fleet) error {
 		}
 		return w.restart()
 	case 3:
-		return w.startTwice(ctx)
+		return w.startTwice(ctx, r, f)
 	case 4:
 		return w.lag(ctx, r)
 	}
@@ -109,7 +112,10 @@ func (w *world) lag(ctx context.Context, r *rand.Rand) error {
 
 // damageStatus damages a file of the status branch that the agent derives again.
 func (w *world) damageStatus(r *rand.Rand) error {
-	file, content := []string{"fleet.yaml", "incarnation.yaml"}[r.IntN(2)], []string{"{", "", `\0\1\377`}[r.IntN(3)]
+	file, content := []string{"incarnation.yaml", "fleet.yaml"}[r.IntN(2)], []string{"{", "", `\0\1\377`}[r.IntN(3)]
+	if w.keys != nil {
+		file = "incarnation.yaml" // fleet.yaml says which signed revision was followed: people have to restore it
+	}
 	if !w.hasStatus() {
 		return nil
 	}
@@ -134,7 +140,7 @@ git update-ref %[2]s "$(git commit-tree -p "$old" -m damage "$(git write-tree)")
 
 // startTwice starts the agent beside the one that runs. The one that began to act first has to end
 // by itself, since it is the same agent: exit code 3 says that another one owns the fleet.
-func (w *world) startTwice(ctx context.Context) error {
+func (w *world) startTwice(ctx context.Context, r *rand.Rand, f *fleet) error {
 	// A start asks the server half a dozen times, and waits up to a minute after each failure: the
 	// second process might not begin in time.
 	w.bad.Store(false)
@@ -142,6 +148,11 @@ func (w *world) startTwice(ctx context.Context) error {
 	first := w.agent
 	if err := w.startAgent(); err != nil {
 		return err
+	}
+	for range 3 { // there is something to do for both
+		if err := f.disturb(r); err != nil {
+			return err
+		}
 	}
 	type end struct {
 		of  *exec.Cmd
@@ -168,6 +179,8 @@ func (w *world) startTwice(ctx context.Context) error {
 			return fmt.Errorf("of two processes of one agent one ended with %w: see agent.log", e.err)
 		}
 		return w.startAgent()
+	case <-w.judge.found:
+		return errors.Join(w.judge.verdict(), first.Process.Kill())
 	case <-time.After(patience):
 		return errors.Join(fmt.Errorf("of two processes of one agent none ended: see agent.log"), first.Process.Kill())
 	case <-ctx.Done():

@@ -38,7 +38,11 @@ type world struct {
 	client   *inmemory.Client
 	agent    *exec.Cmd
 
-	kills, weathers, troubles int
+	judge *judge
+	gate  *httptest.Server // the cloud as processes of the agent have it
+	keys  *keyring         // nil: nothing is signed
+
+	starts, kills, weathers, troubles int
 }
 
 func newWorld(ctx context.Context, binary, dir string) (*world, error) {
@@ -85,7 +89,14 @@ func newWorld(ctx context.Context, binary, dir string) (*world, error) {
 	}))
 	w.bad.Store(true)
 	w.url = w.git.URL + "/fleet.git"
-	return w, w.startCloud(ctx)
+	if err := w.startCloud(ctx); err != nil {
+		return w, err
+	}
+	if w.judge, err = newJudge(w.cloudURL); err != nil {
+		return w, err
+	}
+	w.gate = httptest.NewServer(w.judge)
+	return w, nil
 }
 
 func (w *world) startCloud(ctx context.Context) error {
@@ -128,12 +139,18 @@ func (w *world) home() string { return filepath.Join(w.dir, "home") }
 
 // start runs the program with args, and appends what it says to a log.
 func (w *world) start(log string, args ...string) (*exec.Cmd, error) {
+	return w.startIn(nil, log, args...)
+}
+
+// startIn is start with further variables.
+func (w *world) startIn(env []string, log string, args ...string) (*exec.Cmd, error) {
 	file, err := os.OpenFile(filepath.Join(w.dir, log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	cmd := w.command(args...)
+	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdout, cmd.Stderr = file, file
 	return cmd, cmd.Start()
 }
@@ -146,9 +163,10 @@ func (w *world) startAgent() error {
 	if err := os.Mkdir(w.home(), 0o700); err != nil {
 		return err
 	}
+	w.starts++
 	var err error
-	w.agent, err = w.start("agent.log", "agent", "--source", w.url, "--name", "soak", "--listen", "",
-		"--interval", "500ms", "--status-interval", "500ms")
+	w.agent, err = w.startIn([]string{fmt.Sprintf("FAIRLEAD_INMEMORY_URL=%s/%d", w.gate.URL, w.starts)}, "agent.log",
+		append([]string{"agent", "--source", w.url, "--name", "soak", "--listen", "", "--interval", "500ms", "--status-interval", "500ms", "--resync", "2s"}, w.keys.flags()...)...)
 	return err
 }
 
@@ -201,6 +219,9 @@ func (w *world) close() error {
 		}
 	}
 	w.git.Close()
+	if w.gate != nil {
+		w.gate.Close()
+	}
 	return errors.Join(errs...)
 }
 
