@@ -253,6 +253,19 @@ func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Pa
 		errs = append(errs, field.Invalid(clusterPath.Child("dns", "imageTag"), tag, `must be a version of CoreDNS such as "v1.12.0"`))
 	}
 	errs = append(errs, validateExternalEtcd(&cluster, clusterPath.Child("etcd"))...)
+	for _, of := range []struct {
+		envs *[]bootstrapv1.EnvVar
+		path *field.Path
+	}{
+		{cluster.APIServer.ExtraEnvs, clusterPath.Child("apiServer")},
+		{cluster.ControllerManager.ExtraEnvs, clusterPath.Child("controllerManager")},
+		{cluster.Scheduler.ExtraEnvs, clusterPath.Child("scheduler")},
+		{cluster.Etcd.Local.ExtraEnvs, clusterPath.Child("etcd", "local")},
+	} {
+		if of.envs != nil {
+			errs = append(errs, validateEnvs(*of.envs, of.path.Child("extraEnvs"))...)
+		}
+	}
 	ca := cluster.CACertificateValidityPeriodDays
 	if ca == 0 {
 		ca = defaultCAValidityDays
@@ -265,6 +278,33 @@ func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Pa
 	if (before == nil) != (after == nil) || before != nil && *before != *after {
 		errs = append(errs, field.Forbidden(path.Child("joinConfiguration", "timeouts", "controlPlaneComponentHealthCheckSeconds"),
 			"must be the same in initConfiguration and joinConfiguration"))
+	}
+	return errs
+}
+
+// validateEnvs checks the sources of the environment of a component. Its kubelet does not run a
+// component otherwise.
+// Source: Kubernetes, pkg/apis/core/validation, validateEnvVarValueFrom.
+func validateEnvs(envs []bootstrapv1.EnvVar, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, e := range envs {
+		from := e.ValueFrom
+		if from == nil {
+			continue
+		}
+		n := 0
+		for _, set := range []bool{from.FieldRef != nil, from.ResourceFieldRef != nil, from.ConfigMapKeyRef != nil, from.SecretKeyRef != nil, from.FileKeyRef != nil} {
+			if set {
+				n++
+			}
+		}
+		at := path.Index(i).Child("valueFrom")
+		switch {
+		case n != 1:
+			errs = append(errs, field.Forbidden(at, fmt.Sprintf("must have exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef, has %d", n)))
+		case e.Value != "":
+			errs = append(errs, field.Forbidden(at, "only one of value and valueFrom may be set"))
+		}
 	}
 	return errs
 }
