@@ -89,10 +89,12 @@ func TestBounds(t *testing.T) {
 		},
 		"environment from nowhere": {
 			reason: "a kubelet does not run such a component",
-			change: []string{cluster, cluster + "      controllerManager: {extraEnvs: [{name: A, value: a, valueFrom: {}}, {name: B, value: b, valueFrom: {fieldRef: {fieldPath: status.podIP}}}, {name: C, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]}\n"},
+			change: []string{cluster, cluster + "      controllerManager: {extraEnvs: [{name: A, value: a, valueFrom: {}}, {name: B, value: b, valueFrom: {fieldRef: {fieldPath: status.podIP}}}, {name: C, valueFrom: {fieldRef: {fieldPath: status.podIP}}}, {name: D, valueFrom: {fieldRef: {}}}, {name: E, valueFrom: {fieldRef: {fieldPath: status.podIP}, configMapKeyRef: {}}}]}\n"},
 			want: []wantProblem{
-				{kcp, conf + "clusterConfiguration.controllerManager.extraEnvs[0].valueFrom", "Forbidden: must have exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef, has 0", ""},
+				{kcp, conf + "clusterConfiguration.controllerManager.extraEnvs[0].valueFrom", "Forbidden: must have exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef, with its fields", ""},
 				{kcp, conf + "clusterConfiguration.controllerManager.extraEnvs[1].valueFrom", "Forbidden: only one of value and valueFrom may be set", ""},
+				{kcp, conf + "clusterConfiguration.controllerManager.extraEnvs[3].valueFrom", "Forbidden: must have exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef, with its fields", ""},
+				{kcp, conf + "clusterConfiguration.controllerManager.extraEnvs[4].valueFrom", "Forbidden: must have exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef, with its fields", ""},
 			},
 		},
 		"v1beta1": {

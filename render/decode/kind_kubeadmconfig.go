@@ -3,6 +3,7 @@ package decode
 import (
 	"fmt"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -292,16 +293,16 @@ func validateEnvs(envs []bootstrapv1.EnvVar, path *field.Path) field.ErrorList {
 		if from == nil {
 			continue
 		}
-		n := 0
-		for _, set := range []bool{from.FieldRef != nil, from.ResourceFieldRef != nil, from.ConfigMapKeyRef != nil, from.SecretKeyRef != nil, from.FileKeyRef != nil} {
-			if set {
-				n++
+		n, empty := 0, false
+		for _, source := range reflect.ValueOf(*from).Fields() {
+			if !source.IsNil() {
+				n, empty = n+1, empty || source.Elem().IsZero()
 			}
 		}
 		at := path.Index(i).Child("valueFrom")
 		switch {
-		case n != 1:
-			errs = append(errs, field.Forbidden(at, fmt.Sprintf("must have exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef, has %d", n)))
+		case n != 1 || empty:
+			errs = append(errs, field.Forbidden(at, "must have exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef, with its fields"))
 		case e.Value != "":
 			errs = append(errs, field.Forbidden(at, "only one of value and valueFrom may be set"))
 		}
