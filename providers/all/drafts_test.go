@@ -125,6 +125,52 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
+// TestDraftsOfNetworks: ranges of pods and services with which kubeadm init fails are refused.
+func TestDraftsOfNetworks(t *testing.T) {
+	const (
+		pods, services = "192.168.0.0/16", "10.96.0.0/12"
+		config         = "kubeadmConfigSpec: {clusterConfiguration: {encryptionAlgorithm: ECDSA-P256}}"
+		masks          = "kubeadmConfigSpec: {clusterConfiguration: {controllerManager: {extraArgs: [{name: node-cidr-mask-size-ipv4, value: '28'}]}}}"
+		none           = "kubeadmConfigSpec: {clusterConfiguration: {controllerManager: {extraArgs: [{name: allocate-node-cidrs, value: 'false'}]}}}"
+		v6             = services + ", 'fd00:1::/112'"
+	)
+	for name, tc := range map[string]struct {
+		change []string
+		want   string // one problem; empty: none
+	}{
+		"two families":         {[]string{pods, pods + ", 'fd00::/48'", services, v6}, ""},
+		"three":                {[]string{services, v6 + ", 10.0.0.0/20"}, "serviceSubnet: no machine can be made from this: the services of the Cluster have two ranges of one IP family"},
+		"one family twice":     {[]string{pods, pods + ", 10.0.0.0/16"}, "podSubnet: no machine can be made from this: the pods of the Cluster have two ranges of one IP family"},
+		"few services":         {[]string{services, "10.96.0.0/29"}, "serviceSubnet: no machine can be made from this: the services of the Cluster have the range 10.96.0.0/29, and kubeadm needs at least 10 addresses"},
+		"some services":        {[]string{services, "10.96.0.0/28"}, ""},
+		"many services":        {[]string{services, "10.96.0.0/11"}, "serviceSubnet: no machine can be made from this: the services of the Cluster have the range 10.96.0.0/11, and kubeadm takes 2^20"},
+		"many services of v6":  {[]string{services, services + ", 'fd00:1::/107'"}, "serviceSubnet: no machine can be made from this: the services of the Cluster have the range fd00:1::/107"},
+		"newer Kubernetes":     {[]string{services, "10.96.0.0/11", "v1.33.5", "v1.34.1"}, ""},
+		"less than a node":     {[]string{pods, "192.168.0.0/25"}, "podSubnet: no machine can be made from this: the pods of the Cluster have the range 192.168.0.0/25, which is smaller than that of a node"},
+		"one node":             {[]string{pods, "192.168.0.0/24"}, ""},
+		"small nodes":          {[]string{pods, "192.168.0.0/25", config, masks}, ""},
+		"ranges of a plugin":   {[]string{pods, "192.168.0.0/25", config, none}, ""},
+		"too many nodes":       {[]string{pods, "192.0.0.0/7"}, "podSubnet: no machine can be made from this: the pods of the Cluster have the range 192.0.0.0/7, and kubeadm takes 65536"},
+		"too many nodes of v6": {[]string{pods, pods + ", 'fd00::/47'"}, "podSubnet: no machine can be made from this: the pods of the Cluster have the range fd00::/47"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := distributions()["kubeadm"]
+			text := fmt.Sprintf(clusterManifests, d.kind, d.older, d.bootstrap) + d.manifests
+			for i := 0; i < len(tc.change); i += 2 {
+				if !strings.Contains(text, tc.change[i]) {
+					t.Fatalf("the manifests have no %q", tc.change[i])
+				}
+				text = strings.ReplaceAll(text, tc.change[i], tc.change[i+1])
+			}
+			clusters, problems := drafted(t, text)
+			if tc.want == "" && (len(problems) > 0 || len(clusters) != 1) ||
+				tc.want != "" && (len(problems) != 1 || !strings.Contains(problems[0], "KubeadmControlPlane spec.kubeadmConfigSpec.clusterConfiguration.networking."+tc.want)) {
+				t.Errorf("%d clusters, problems:\n%s\nwant %q", len(clusters), strings.Join(problems, "\n"), tc.want)
+			}
+		})
+	}
+}
+
 // TestDraftsOfWorkersElsewhere: workers of a hosted control plane are checked, too.
 func TestDraftsOfWorkersElsewhere(t *testing.T) {
 	d := distributions()["kubeadm"]

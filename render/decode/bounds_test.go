@@ -87,6 +87,16 @@ func TestBounds(t *testing.T) {
 			change: []string{config, "diskSetup: {partitions: [{device: /dev/a}]}"},
 			want:   []wantProblem{{kct, at + "diskSetup.partitions[0]", "must have exactly one of layout and diskLayout, has 0", ""}},
 		},
+		"environment from nowhere": {
+			reason: "a kubelet does not run such a component",
+			change: []string{cluster, cluster + "      controllerManager: {extraEnvs: [{name: A, value: a, valueFrom: {}}, {name: B, value: b, valueFrom: {fieldRef: {fieldPath: status.podIP}}}, {name: C, valueFrom: {fieldRef: {fieldPath: status.podIP}}}, {name: D, valueFrom: {fieldRef: {}}}, {name: E, valueFrom: {fieldRef: {fieldPath: status.podIP}, configMapKeyRef: {}}}]}\n"},
+			want: []wantProblem{
+				{kcp, conf + "clusterConfiguration.controllerManager.extraEnvs[0].valueFrom", "Forbidden: must have exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef, with its fields", ""},
+				{kcp, conf + "clusterConfiguration.controllerManager.extraEnvs[1].valueFrom", "Forbidden: only one of value and valueFrom may be set", ""},
+				{kcp, conf + "clusterConfiguration.controllerManager.extraEnvs[3].valueFrom", "Forbidden: must have exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef, with its fields", ""},
+				{kcp, conf + "clusterConfiguration.controllerManager.extraEnvs[4].valueFrom", "Forbidden: must have exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef, with its fields", ""},
+			},
+		},
 		"v1beta1": {
 			reason: "each version has its own bounds",
 			from:   older, change: []string{config, "users: [{name: '', gecos: a}]"},

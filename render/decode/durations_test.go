@@ -1,10 +1,13 @@
 package decode_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"fairlead.dev/providers/all"
 	"fairlead.dev/render/decode"
 )
 
@@ -38,6 +41,40 @@ func TestPartsOfSeconds(t *testing.T) {
 		}
 		if c.want == "" && len(got) > 0 || c.want != "" && !slices.Equal(got, []string{c.want}) {
 			t.Errorf("%s: warnings %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestPartsOfSecondsOnce: what a class makes is warned of where people wrote it, and kinds of
+// providers are left to their own rules.
+func TestPartsOfSecondsOnce(t *testing.T) {
+	kinds, err := all.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, c := range map[string]struct{ text, change, problem, want string }{
+		"class-v1beta1": {
+			text: "spec: {template: {spec: {kubeadmConfigSpec: {}}}}", change: "spec: {template: {spec: {kubeadmConfigSpec: {}, machineTemplate: {nodeDrainTimeout: 1.5s}}}}",
+			want: "KubeadmControlPlaneTemplate prod/c: spec.template.spec.machineTemplate.nodeDrainTimeout",
+		},
+		"metal3-v1beta1": {text: "timeout: 300s", change: "timeout: 300.5s", problem: "must be whole seconds"},
+	} {
+		data, err := os.ReadFile(filepath.Join("testdata", "mutations", file+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, problems, warnings := decode.New("f1", kinds.Kinds()).DecodeAndWarn("prod", objects(replaced(t, string(data), c.text, c.change)))
+		if c.problem == "" && len(problems) > 0 || c.problem != "" && (len(problems) != 1 || !strings.Contains(problems[0].Message, c.problem)) {
+			t.Errorf("%s: problems %v, want %q", file, problems, c.problem)
+		}
+		var got []string
+		for _, w := range warnings {
+			if strings.Contains(w.Message, "whole seconds") {
+				got = append(got, w.Object+": "+w.Field)
+			}
+		}
+		if strings.Join(got, "\n") != c.want {
+			t.Errorf("%s: warnings %q, want %q", file, got, c.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package decode
 import (
 	"fmt"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -253,6 +254,19 @@ func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Pa
 		errs = append(errs, field.Invalid(clusterPath.Child("dns", "imageTag"), tag, `must be a version of CoreDNS such as "v1.12.0"`))
 	}
 	errs = append(errs, validateExternalEtcd(&cluster, clusterPath.Child("etcd"))...)
+	for _, of := range []struct {
+		envs *[]bootstrapv1.EnvVar
+		path *field.Path
+	}{
+		{cluster.APIServer.ExtraEnvs, clusterPath.Child("apiServer")},
+		{cluster.ControllerManager.ExtraEnvs, clusterPath.Child("controllerManager")},
+		{cluster.Scheduler.ExtraEnvs, clusterPath.Child("scheduler")},
+		{cluster.Etcd.Local.ExtraEnvs, clusterPath.Child("etcd", "local")},
+	} {
+		if of.envs != nil {
+			errs = append(errs, validateEnvs(*of.envs, of.path.Child("extraEnvs"))...)
+		}
+	}
 	ca := cluster.CACertificateValidityPeriodDays
 	if ca == 0 {
 		ca = defaultCAValidityDays
@@ -265,6 +279,33 @@ func validateControlPlaneConfig(c *bootstrapv1.KubeadmConfigSpec, path *field.Pa
 	if (before == nil) != (after == nil) || before != nil && *before != *after {
 		errs = append(errs, field.Forbidden(path.Child("joinConfiguration", "timeouts", "controlPlaneComponentHealthCheckSeconds"),
 			"must be the same in initConfiguration and joinConfiguration"))
+	}
+	return errs
+}
+
+// validateEnvs checks the sources of the environment of a component. Its kubelet does not run a
+// component otherwise.
+// Source: Kubernetes, pkg/apis/core/validation, validateEnvVarValueFrom.
+func validateEnvs(envs []bootstrapv1.EnvVar, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, e := range envs {
+		from := e.ValueFrom
+		if from == nil {
+			continue
+		}
+		n, empty := 0, false
+		for _, source := range reflect.ValueOf(*from).Fields() {
+			if !source.IsNil() {
+				n, empty = n+1, empty || source.Elem().IsZero()
+			}
+		}
+		at := path.Index(i).Child("valueFrom")
+		switch {
+		case n != 1 || empty:
+			errs = append(errs, field.Forbidden(at, "must have exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef, with its fields"))
+		case e.Value != "":
+			errs = append(errs, field.Forbidden(at, "only one of value and valueFrom may be set"))
+		}
 	}
 	return errs
 }

@@ -101,26 +101,17 @@ func normalizeClusterConfiguration(c *bootstrapv1.ClusterConfiguration, kubernet
 	}
 }
 
-// sortedArgs returns args in the order of their names. Arguments of one name keep their order,
-// in which a program reads them.
+// sortedArgs returns args in the order of their names.
 func sortedArgs(args []bootstrapv1.Arg) []bootstrapv1.Arg {
-	out := slices.Clone(args)
-	slices.SortStableFunc(out, func(a, b bootstrapv1.Arg) int { return cmp.Compare(a.Name, b.Name) })
-	return out
+	return sortedByKey(args, func(a bootstrapv1.Arg) string { return a.Name })
 }
 
-// sortedByKey sorts list in place by its keys, and returns it. A list with a duplicate key is not
-// sorted.
+// sortedByKey returns list in the order of its keys. Entries of one key keep their order, which may
+// mean something: the first of several issuers signs.
 func sortedByKey[T any](list []T, key func(T) string) []T {
-	seen := make(map[string]bool, len(list))
-	for _, v := range list {
-		if seen[key(v)] {
-			return list
-		}
-		seen[key(v)] = true
-	}
-	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
-	return list
+	out := slices.Clone(list)
+	slices.SortStableFunc(out, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
+	return out
 }
 
 // orNil returns b, or nil if it is false: that means the same in the fields that it is used for.

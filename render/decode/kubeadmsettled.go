@@ -32,17 +32,11 @@ func settledSpec(c bootstrapv1.KubeadmConfigSpec, p *fleet.Pool) bootstrapv1.Kub
 			f.ContentFormat = ""
 		}
 	}
-	partitions := c.DiskSetup.Partitions
-	for i := range partitions {
-		if len(partitions[i].DiskLayout) > 0 {
-			partitions[i].Layout = nil
-		}
-	}
 	if c.Format == bootstrapv1.Ignition {
 		settleIgnition(&c)
 		return c
 	}
-	c.DiskSetup.Partitions = sortedByKey(partitions, func(p bootstrapv1.Partition) string { return p.Device }) // cloud-init has a mapping
+	c.DiskSetup.Partitions = sortedByKey(c.DiskSetup.Partitions, func(p bootstrapv1.Partition) string { return p.Device }) // cloud-init has a mapping
 	return c
 }
 

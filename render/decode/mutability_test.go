@@ -58,7 +58,11 @@ func keepMutability(t *testing.T, core mutability) {
 		}
 	}
 	const file = "../../docs/reference/mutability.md"
-	got := core.markdown()
+	roles := make(map[string]fleet.KindRole)
+	for _, k := range d.kinds {
+		roles[k.name] = k.role
+	}
+	got := core.markdown(roles)
 	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -246,7 +250,7 @@ func reviewed(k *kind, path string) (answer, entry string) {
 
 // markdown lists the answers. Where all fields below one have the same, one row
 // stands for them.
-func (m mutability) markdown() string {
+func (m mutability) markdown(roles map[string]fleet.KindRole) string {
 	var b strings.Builder
 	b.WriteString("# What can change, and what happens then\n\nMade by `go generate ./render/decode`. Each field that is [honoured](coverage.md), on a cluster that runs:\n\n" +
 		"- **in place**: what is there changes, and no machine goes\n" +
@@ -257,18 +261,58 @@ func (m mutability) markdown() string {
 		"Schema 2 leaves out what a machine that joins is not made of, as Cluster API does. Schema 3 also leaves out how configurations with the same user data differ.\n" +
 		"A machine of an older schema is compared by that one until it is replaced.\n\n" +
 		"What user data has from elsewhere replaces no machine; next machines have it: the values of Secrets (`contentFrom`, `passwdFrom`), and the version of the control plane in files with the format `Template`.\n\n" +
-		"A field that is written as `null`, `false`, an empty text, list or mapping is as one that is not there, except for `false` in the fields " + fieldList(meaningful()) + ": there it is another value, and replaces machines, as in Cluster API.\n" +
+		"A field that is written as `null`, `false`, an empty text, list or mapping is as one that is not there, except in the fields " + fieldList(meaningful()) + ": there it is another value, and replaces machines, as in Cluster API.\n" +
 		"In `taints` of a node registration an empty list is no taint, and none is those of kubeadm. The order of keys and of lists with names is nothing.\n\n" +
-		"A row stands for all fields below it that have no row of their own.\n")
+		"A row stands for all fields below it that have no row of their own.\n" +
+		"Where controllers or webhooks of Cluster API are known to do something else, the kind says so.\n")
 	for _, title := range slices.SortedFunc(maps.Keys(m), func(x, y string) int {
 		xn, xv, _ := strings.Cut(x, " ")
 		yn, yv, _ := strings.Cut(y, " ")
 		return cmp.Or(strings.Compare(xn, yn), strings.Compare(yv, xv))
 	}) {
-		fmt.Fprintf(&b, "\n## %s\n\n| field | |\n|---|---|\n", title)
+		name, _, _ := strings.Cut(title, " ")
+		fmt.Fprintf(&b, "\n## %s\n\n", title)
+		if differs := upstream(name, roles[name]); differs != "" {
+			fmt.Fprintf(&b, "Cluster API differs: %s\n\n", differs)
+		}
+		b.WriteString("| field | |\n|---|---|\n")
 		m.rows(&b, m[title], "")
 	}
 	return b.String()
+}
+
+// upstream says where Cluster API's controllers do something else when a field of a kind changes;
+// empty: no difference is known.
+// Source: Cluster API, controlplane/kubeadm/pkg/filters.go and MachineTemplateUpToDate of
+// MachineDeployments, and the webhooks of the kinds.
+func upstream(name string, role fleet.KindRole) string {
+	switch name {
+	case "KubeadmControlPlane":
+		return "the name of the machine template counts and its content does not, so that a renamed one replaces machines. " +
+			"The order of arguments, files and taints, `false` that is written out, and feature gates that are on anyway count, too. " +
+			"A machine that ran `kubeadm init` may match initConfiguration instead of joinConfiguration."
+	case "MachineDeployment":
+		return "the names of the templates count and their content does not, so that a renamed one replaces machines."
+	case "MachinePool":
+		return "the infrastructure provider decides what replaces machines."
+	case "Machine", "KubeadmConfig", "KThreesConfig", "RKE2Config":
+		return "a change of what a Machine was made from is not reported."
+	case "Cluster":
+		return "a change of clusterNetwork is taken, and next machines have it. Webhooks refuse that a Cluster of a class skips a minor version."
+	}
+	switch role {
+	case fleet.InfrastructureMachineTemplate, fleet.BootstrapConfigTemplateKind:
+		return "its name counts and its content does not: a change in place replaces no machine, or the webhook refuses it, and a renamed template replaces machines."
+	case fleet.ControlPlaneKind:
+		return "the name of the machine template counts and its content does not, so that a renamed one replaces machines."
+	case fleet.ControlPlaneTemplateKind, fleet.InfrastructureClusterTemplate:
+		return "webhooks refuse a change of most of these templates; a class refers to a new one instead."
+	case fleet.InfrastructureMachine:
+		return "a change of what a Machine was made from is not reported."
+	case fleet.InfrastructureCluster:
+		return "the webhook of the provider may refuse a change."
+	}
+	return ""
 }
 
 // fieldList returns the keys of m for a sentence.

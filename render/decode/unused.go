@@ -28,7 +28,7 @@ func (s *overlaySet) unused(clusters []fleet.Cluster) []fleet.Problem {
 	}
 	var out []fleet.Problem
 	for _, o := range s.objects {
-		if o.kind == nil || o.origin != nil || ofClasses[o] || !s.owns(o) {
+		if o.kind == nil || ofClasses[o] || !s.owns(o) {
 			continue
 		}
 		if field, what, hint := s.effectless(o, clusters); what != "" {

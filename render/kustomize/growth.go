@@ -47,6 +47,25 @@ func (v *visit) growth() error {
 	return nil
 }
 
+// directives refuses an instruction in a strategic merge patch that kustomize does not know. It
+// would stay in the item of a list, or end the build with an error that names no place.
+func directives(n *yaml.Node, at place) error {
+	if n == nil {
+		return nil
+	}
+	if n.Kind == yaml.MappingNode {
+		if d := documents.Child(n, directive); d != nil && !slices.Contains([]string{"delete", "merge", "replace"}, d.Value) {
+			return at.refuse("use delete, merge or replace", "%q is not a value of %s", d.Value, directive)
+		}
+	}
+	for _, below := range n.Content {
+		if err := directives(below, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // jsonPatch notes what the documents of a patch change, if they are a JSON patch. It refuses
 // the operation copy, which can double an object.
 func (v *visit) jsonPatch(docs []*yaml.Node, at place) error {

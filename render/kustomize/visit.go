@@ -223,8 +223,14 @@ func (v *visit) patch(text []byte, at place) error {
 	if err != nil {
 		return refusalOf(at, at.file, err)
 	}
-	if keyedIn(objectsIn(f.Documents)) {
+	objects := objectsIn(f.Documents)
+	if keyedIn(objects) {
 		v.keyed[v.dir] = true
+	}
+	for _, o := range objects {
+		if err := directives(o, at); err != nil {
+			return err
+		}
 	}
 	return v.jsonPatch(f.Documents, at)
 }

@@ -1,6 +1,7 @@
 package k3s
 
 import (
+	"reflect"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -144,6 +145,7 @@ func alike(s configSpec) configSpec {
 	provider, disabled := cloudProvider(*c), c.DisableCloudController == nil || *c.DisableCloudController
 	c.CloudProviderName, c.DisableCloudController = &provider, &disabled
 	s.Files = rancher.Settled(s.Files)
+	rancher.WithoutEmptyLists(reflect.ValueOf(&s).Elem())
 	return s
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -239,11 +238,7 @@ func (w *writer) initConfiguration(convert *converter) (clusterConfiguration, in
 	cluster.ClusterName = c.Key.Name
 	cluster.KubernetesVersion = w.in.Pool.Version
 	cluster.ControlPlaneEndpoint = cmp.Or(cluster.ControlPlaneEndpoint, kubeconfig.HostPort(w.in.Endpoint))
-	cluster.Networking = networking{
-		ServiceSubnet: strings.Join(c.Network.Services.CIDRBlocks, ","),
-		PodSubnet:     strings.Join(c.Network.Pods.CIDRBlocks, ","),
-		DNSDomain:     c.Network.ServiceDomain,
-	}
+	cluster.Networking = convert.networking(&c.Network, w.spec.ClusterConfiguration.ControllerManager.ExtraArgs)
 	return cluster, convert.init(w.spec.InitConfiguration)
 }
 

@@ -2,6 +2,7 @@ package rancher
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -112,6 +113,22 @@ func Settled[S FileSource](files []FileSpec[S]) []FileSpec[S] {
 		}
 	}
 	return files
+}
+
+// WithoutEmptyLists sets the lists and mappings without an entry in the struct v, and in the
+// structs that are parts of it, to nil. What is behind a pointer is left: it says something by
+// being there.
+func WithoutEmptyLists(v reflect.Value) {
+	for _, f := range v.Fields() {
+		switch f.Kind() {
+		case reflect.Struct:
+			WithoutEmptyLists(f)
+		case reflect.Slice, reflect.Map:
+			if f.Len() == 0 && f.CanSet() {
+				f.SetZero()
+			}
+		}
+	}
 }
 
 // Secrets are the references of files to Secrets. The files are at path.

@@ -2,6 +2,7 @@ package rke2
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -105,6 +106,7 @@ func alikeServers(s serverSpec) serverSpec {
 	if off := &c.Etcd.BackupConfig.DisableAutomaticSnapshots; *off != nil && !**off {
 		*off = nil
 	}
+	rancher.WithoutEmptyLists(reflect.ValueOf(&s).Elem())
 	return s
 }
 
@@ -113,6 +115,7 @@ func alike(s configSpec) configSpec {
 	a := &s.AgentConfig
 	a.Kubelet, a.KubeProxy = orNil(a.Kubelet), orNil(a.KubeProxy)
 	s.Files = rancher.Settled(s.Files)
+	rancher.WithoutEmptyLists(reflect.ValueOf(&s).Elem())
 	return s
 }
 
