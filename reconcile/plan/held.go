@@ -74,7 +74,7 @@ func (f *facts) holdUnlisted() {
 		}
 		name := fleet.MachineName(cmp.Or(string(n.Machine()), n.Name))
 		away := !known && f.unseen() != nil || known && f.site(p.Provider) != nil && f.site(p.Provider).away != ""
-		if !n.Ready || n.Draining || f.deleted(n) || len(f.named[name]) > 0 || away {
+		if !n.Ready || f.deleted(n) || len(f.named[name]) > 0 || away {
 			return false
 		}
 		m := &machine{node: n, Machine: &fleet.Machine{

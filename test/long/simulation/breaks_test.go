@@ -114,7 +114,7 @@ func faults() []fault {
 			{"reconcile/plan/held.go", `n > 1 && m.ProviderID != ""`, `n > 1 && m.ProviderID != "" && !BROKEN`},
 		}},
 		{"a machine that is not listed is gone", "NoneBesideOneOutOfSight", []edit{
-			{"reconcile/plan/held.go", "if !n.Ready || n.Draining", "if BROKEN || !n.Ready || n.Draining"},
+			{"reconcile/plan/held.go", "if !n.Ready || f.deleted(n)", "if BROKEN || !n.Ready || f.deleted(n)"},
 		}},
 		{"a machine is deleted by its name", "NoLivingMachineLost", []edit{
 			{"providers/driver/driver.go", `(id == "" || is.ProviderID == id) {`, `(id == "" || is.ProviderID == id || BROKEN) {`},

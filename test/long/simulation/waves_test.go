@@ -104,6 +104,7 @@ type wave struct {
 	target  string          // what the last pass of this agent worked towards; empty: there was none yet
 	arrived map[string]bool // what passes found it at rest at; empty: it is being made
 	since   time.Time       // when a pass first worked towards something else; zero: it is there
+	stage   int             // in which its change began, as its index + 1; 0: it is at rest, or not known
 	excused bool            // it was suspended, paused or deleted since: nobody waits for it
 	ring    string          // label in the definition of the last pass; empty: there was none yet
 	began   time.Time       // the last pass
@@ -206,6 +207,9 @@ func (l *life) passBegan(c *fleet.Cluster, latest fleet.Revision, known time.Tim
 	}
 	own := max(l.waves.stage(w.ring), l.waves.stage(c.Labels["ring"])) // the later one of a cluster that is relabelled
 	w.ring = c.Labels["ring"]
+	if w.moving() && w.stage == 0 {
+		w.stage = own + 1
+	}
 	if before == "" || before == target || !w.moving() {
 		return ""
 	}
@@ -247,6 +251,9 @@ func (l *life) begins(k fleet.Key, own int, moved bool, decided time.Time, lates
 		at, settled := l.stageOf(o)
 		if !settled {
 			continue
+		}
+		if w.moving() && w.stage > 0 {
+			at = w.stage - 1 // whatever its label is by now
 		}
 		if w.moving() && at == own && !w.alone {
 			moving++
@@ -302,7 +309,7 @@ func (in *incarnation) passEnds(c *fleet.Cluster, res reconcile.Result) {
 		if w.since.After(w.asked) { // what was released came
 			w.released, w.alone = false, false
 		}
-		w.arrived[w.target], w.since, w.excused = true, time.Time{}, false
+		w.arrived[w.target], w.since, w.excused, w.stage = true, time.Time{}, false, 0
 		l.excuse()
 	}
 }

@@ -192,7 +192,7 @@ func (l *life) set(f inmemory.Faults) {
 func (l *life) power() {
 	var all []inmemory.MachineFacts
 	for _, m := range l.cloud.Facts().Machines {
-		if m.Tags[fleet.TagFleet] == theFleet && !m.Deleted && m.State == fleet.MachineRunning {
+		if m.Tags[fleet.TagFleet] == theFleet && !m.Deleted && m.State == fleet.MachineRunning && l.hidden[fleet.MachineName(m.Name)].IsZero() { // what is out of sight without power is gone for all that is known
 			all = append(all, m)
 		}
 	}
