@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/sources"
 )
 
-// expiresSoon is how long before a trusted key expires people are told.
+// expiresSoon is how long before a trusted key expires a warning is shown.
 const expiresSoon = 14 * 24 * time.Hour
 
 // trusted tells when no trusted key vouches any more for the revision that clusters are held

@@ -24,7 +24,7 @@ type wave struct {
 	verdict verdict        // of the waiting definition
 	release fleet.WaveRelease
 	origin  fleet.WaveOrigin  // of the waiting definition; zero: no review approves it
-	people  *fleet.WavePeople // of the waiting definition; never changed; nil: nobody is known
+	people  *fleet.WavePeople // of the waiting definition; never changed; nil: no one is known
 }
 
 // A trouble is a finding of a reconciliation that makes a cluster count as failed.
@@ -62,7 +62,7 @@ func waveOf(r *fleet.Report, s fleet.Standing) wave {
 }
 
 // troubleOf returns what a report says of a cluster that may have failed. One without a phase
-// says nothing: nobody could look.
+// says nothing: it could not be observed.
 func troubleOf(r fleet.Report) trouble {
 	var t trouble
 	for _, c := range r.Conditions {
@@ -118,7 +118,7 @@ func (c cluster) measured(now time.Time) cluster {
 		}
 	}
 	switch {
-	case known && before != w.digest: // it was taken, and nobody wrote that down; or digests are made otherwise
+	case known && before != w.digest: // it was taken, and that was not recorded; or digests are made otherwise
 		w.since = now.UTC().Truncate(time.Second)
 	case !known && !w.fresh:
 		w.arrived = w.digest
@@ -126,7 +126,7 @@ func (c cluster) measured(now time.Time) cluster {
 	return c
 }
 
-// take returns c held to what waited.
+// take returns c with what waited as its target.
 func (c cluster) take(now time.Time) cluster {
 	if c.nextDigest != c.wave.digest || c.definition == nil {
 		c.wave.since = now.UTC().Truncate(time.Second)
@@ -138,7 +138,7 @@ func (c cluster) take(now time.Time) cluster {
 	return c
 }
 
-// passed returns w after a pass over what the cluster is held to.
+// passed returns w after a pass over the cluster's target.
 func (w wave) passed(p Pass, now time.Time) wave {
 	if p.Report.Phase != "" {
 		w.trouble, w.unseen = troubleOf(p.Report), false

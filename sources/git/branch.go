@@ -324,7 +324,7 @@ const maxLocked = 3
 func (b *Branch) rejected(ctx context.Context, op string, old plumbing.Hash, r *rejection) error {
 	kind := kindOfRejection(r)
 	if now, err := b.now(ctx); err != nil {
-		kind = fleet.Unavailable // nothing happened, and nobody knows why
+		kind = fleet.Unavailable // nothing happened, and it is not known why
 	} else if now != old {
 		b.locked, kind = 0, fleet.Conflict
 	} else if isLocked(r) && b.locked < maxLocked {
