@@ -35,7 +35,7 @@ func (d *draft) passMilestones() {
 	}
 }
 
-// lookEnded is when this look ended, as it is recorded: what it shows for the first
+// lookEnded is when this look ended, for the record: what it shows for the first
 // time is not known to have been so before. A process may stand still while it looks.
 func (f *facts) lookEnded() time.Time {
 	return latest(f.Now, f.Observed.Until).UTC().Truncate(time.Second)

@@ -17,8 +17,8 @@ func (f *facts) step(when fleet.StepTime) (fleet.Step, bool) {
 	return due[i], true
 }
 
-// stepBeforeJoin takes the step without which no machine of the control plane joins as it
-// is to be, and reports whether that is to be waited for. A control plane at rest takes it
+// stepBeforeJoin takes the step without which no machine of the control plane joins in its
+// desired state, and reports whether that is to be waited for. A control plane at rest takes it
 // too, since workers may join by it as well.
 func (d *draft) stepBeforeJoin(g *group) bool {
 	s, due := d.step(fleet.BeforeJoin)

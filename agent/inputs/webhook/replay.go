@@ -59,7 +59,7 @@ func (r *replays) add(key [sha256.Size]byte, now time.Time) bool {
 	return true
 }
 
-// forget takes back add: the call had no effect and may be made again.
+// forget takes back add: the call had no effect and may be repeated.
 func (r *replays) forget(key [sha256.Size]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,7 +27,7 @@ type Looker interface {
 	// definition names. Where that is nil nothing of the cluster next is there, and no request
 	// is made.
 	Look(ctx context.Context, now, next *fleet.Cluster) (fleet.Observed, error)
-	// As returns the observation as it is for the target next of the cluster. It makes no request.
+	// As returns what an agent with the target next would have observed. It makes no request.
 	As(next *fleet.Cluster, seen fleet.Observed) fleet.Observed
 }
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// A Stage is how far a cluster is on the way to its version: the control plane goes minor
+// A Stage is how far a cluster is on the way to its version: the control plane is upgraded minor
 // by minor, and not where kubelets would be too old for it. In a cluster of a class the
 // workers follow it when it has arrived, or when it may not go further without them, one
 // pool after the other; in any other one a pool has the version that Git asks for. Nothing

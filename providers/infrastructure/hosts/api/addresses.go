@@ -43,7 +43,7 @@ func resolveCluster(spec any, companions func(kind string) map[string]any) (any,
 	}
 	virtual, err := netip.ParseAddr(s.ControlPlaneEndpoint.Host)
 	if err != nil {
-		return spec, nil //nolint:nilerr // a name is nobody's
+		return spec, nil //nolint:nilerr // a name belongs to no machine
 	}
 	for _, kind := range []string{poolKind, hostKind} {
 		for _, c := range companions(kind) {
