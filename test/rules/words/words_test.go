@@ -250,7 +250,7 @@ func TestWordsAreNoticed(t *testing.T) {
 	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], `x.go:4: "anew"`) {
 		t.Errorf("of texts: %q, %v", got, err)
 	}
-	source := "package x\n\n// anew is `anew`, or \"anew\", of the Nobody-list, as\n// it is; made anew.\nvar anew = 1 // nobody\n"
+	source := "package x\n\n// anew is `anew`, or \"anew\", of the Nobody-list, whose \"whom\" is here as\n// it is; made anew.\nvar anew = 1 // nobody\n"
 	got, err = comments(words, "x.go", []byte(source))
 	slices.Sort(got)
 	if err != nil || len(got) != 3 || !strings.HasPrefix(got[0], `x.go:3: "Nobody"`) || !strings.HasPrefix(got[1], `x.go:3: "as it is"`) || !strings.HasPrefix(got[2], `x.go:5: "nobody"`) {
