@@ -126,7 +126,7 @@ func (p *Plan) CompareTerms(before fleet.Fleet, without *Plan) {
 	changes := slices.Concat(since.Added, since.Withdrawn)
 	for _, c := range p.desired.Clusters {
 		if without != nil && without.waits(c.Key) && !p.waits(c.Key) && !tells(changes, c.Key.String(), "") {
-			p.addTerm(Change{Change: document.ChangeSetting, Cluster: c.Key.String(), Reason: "what waits for its turn comes now"})
+			p.addTerm(Change{Change: document.ChangeSetting, Cluster: c.Key.String(), Reason: "the waiting change starts now"})
 		}
 	}
 	defer func() { document.Sort(p.Changes) }()

@@ -76,7 +76,7 @@ func headline(p status.Plan, withdrawn int) string {
 	}
 	switch {
 	case len(p.Errors) > 0:
-		add("not everything could be looked at")
+		add("not everything could be observed")
 	case text == "" && len(p.Problems) > 0:
 		return output.Count(len(p.Problems), "problem")
 	}
