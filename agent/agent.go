@@ -68,7 +68,7 @@ type Parts struct {
 	// Escrow opens the escrow of a fleet. Nil: none is kept.
 	Escrow func(fleet.ID, fleet.Escrow) (escrow.Copy, error)
 	// Place returns where the agent keeps secrets, which is another place for any
-	// other agent: see fleet.Owner. Nil: agents are told apart by name alone.
+	// other agent: see fleet.Owner. Nil: agents differ by name alone.
 	Place func(ctx context.Context) (string, error)
 	// LivesIn reports whether the agent keeps its secrets in the cluster itself,
 	// as one that lives there does. Nil: its name alone tells.
@@ -76,19 +76,19 @@ type Parts struct {
 	// Mover returns what moves the fleet to its home. Nil: this agent moves it only
 	// when it is asked.
 	Mover func(home.Move) (home.Mover, error)
-	// NotificationTarget opens what tells a target of notifications. Nil: nobody is told.
+	// NotificationTarget opens the sender to a target of notifications. Nil: no notifications.
 	NotificationTarget func(fleet.NotificationTarget) (notify.Sender, error)
-	// SecretFreezer, if not nil, keeps the secrets that Reconciler uses as they are while
+	// SecretFreezer, if not nil, keeps the secrets that Reconciler uses unchanged while
 	// the fleet is handed over.
 	SecretFreezer ownership.Secrets
 	// PullRequests opens what plans pull requests, once a fleet has that done. Nil: none are.
 	PullRequests func(PullRequestParts) (*pullrequests.PullRequests, error)
 	Metrics      *metrics.Metrics
-	// Watchdog is told of polls and renders; of passes it is told by Reconciler. Nil:
-	// nobody is.
+	// Watchdog is notified of polls and renders, and by Reconciler of passes. Nil:
+	// there is none.
 	Watchdog *health.Watchdog
 	Tracer   *tracing.Tracer // nil: nothing is traced
-	// Reports is told of each new report; it must not wait. Nil: nobody is.
+	// Reports is called with each new report; it must not wait. Nil: no call.
 	Reports func(reports.Change)
 	Log     *slog.Logger
 }
@@ -105,7 +105,7 @@ type StatusBranch struct {
 	// Signpost says on the default status branch that this branch has the status of the fleet;
 	// nil: this is that branch, or there is one branch.
 	Signpost func(ctx context.Context, id fleet.ID) error
-	// Post is Signpost for a fleet that nobody owns. The error is of kind Conflict if the signpost leads to
+	// Post is Signpost for a fleet without an owner. The error is of kind Conflict if the signpost leads to
 	// another branch than was, which may be empty. Nil: there is one branch.
 	Post func(ctx context.Context, id fleet.ID, was string) error
 	// Read returns what the branch says. Clusters that cannot be read are in it, and no
@@ -114,9 +114,9 @@ type StatusBranch struct {
 	// ReadCluster returns what the branch says of one cluster, and whether it says
 	// anything.
 	ReadCluster func(ctx context.Context, k fleet.Key) (status.Cluster, bool, error)
-	// Requests are what people ask for on the branch; nil: nobody can.
+	// Requests are what people ask for on the branch; nil: there are no requests.
 	Requests requests.Branch
-	// Wrote reports whether a commit of that hash was made here; nil: nobody knows.
+	// Wrote reports whether a commit of that hash was made here; nil: it is not known.
 	Wrote func(hash string) bool
 	// Scales are the numbers of machines on the branch; nil: Git says all.
 	Scales scales.Branch
@@ -144,16 +144,16 @@ type Options struct {
 	// WaitForOwnership makes an agent that does not own the fleet wait for it.
 	WaitForOwnership bool
 	// TakeOver, if not zero, is an owner that is gone: where it still owns the
-	// fleet, with that epoch, this agent takes its place. Nobody asks it.
+	// fleet, with that epoch, this agent takes its place without asking it.
 	TakeOver fleet.Owner
 	// Guard is asked before anything is changed, the status branch included. An
 	// error says why this process may not: it does not lead its replicas any
 	// more. Nil permits all.
 	Guard func() error
 	// Only, if not zero, is the one cluster that is worked on, and of it the
-	// control plane alone: its workers stay as they are.
+	// control plane alone: its workers stay unchanged.
 	Only fleet.Key
-	// Recreate, if not empty, says that Only is gone for good and is to be made anew,
+	// Recreate, if not empty, says that Only is permanently lost and is to be recreated,
 	// as a value of fleet.RecreateAnnotation does.
 	Recreate string
 }
@@ -243,7 +243,7 @@ func (a *Agent) own(ctx context.Context, b *branch) error {
 	return newSession(a, b).run(ctx)
 }
 
-// closeQueue ends a queue that nobody works on.
+// closeQueue ends a queue that no worker reads.
 func (a *Agent) closeQueue(ctx context.Context) {
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
@@ -262,7 +262,7 @@ func (b *branch) ownership() ownership.Branch {
 	return ownership.Branch{Arbiter: b.Arbiter, Read: b.Read, Moved: b.moved}
 }
 
-// moved returns an error if the status was moved to another branch, or if nobody knows whether it was.
+// moved returns an error if the status was moved to another branch, or if that is not known.
 func (b *branch) moved(ctx context.Context) error {
 	if b.Locate == nil {
 		return nil
@@ -273,7 +273,7 @@ func (b *branch) moved(ctx context.Context) error {
 	case err == nil && l.MovedTo != "":
 		return fmt.Errorf("%w, %s", status.ErrMoved, l.MovedTo)
 	}
-	return nil // what else cannot be read is told by the owner
+	return nil // what else cannot be read is reported by the owner
 }
 
 // revisions returns those of the source.
@@ -298,7 +298,7 @@ func (a *Agent) Writes(branch string) bool {
 }
 
 // Wrote reports whether a push that brought a branch which the agent writes to that
-// commit, in hex, was its own: then it is no news. To the escrow nobody else pushes
+// commit, in hex, was its own: then it is no news. To the escrow no other process pushes
 // anything for the agent.
 func (a *Agent) Wrote(branch, commit string) bool {
 	s := a.session.Load()

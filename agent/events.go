@@ -155,7 +155,7 @@ func (s *session) did(actions []fleet.Action) {
 	}
 }
 
-// sized writes down how many machines the pools of c have that nobody scaled yet.
+// sized records how many machines the pools of c have that were never scaled.
 func (s *session) sized(ctx context.Context, c *fleet.Cluster, r fleet.Report) {
 	if owner, owned := s.claim.Owner(); owned && s.scales != nil && s.o.Only == (fleet.Key{}) {
 		s.scales.First(ctx, owner, c, r)

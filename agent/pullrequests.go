@@ -19,9 +19,9 @@ type PullRequestParts struct {
 	Recorded  func(ctx context.Context) (status.Status, error)
 	Owner     func() (fleet.Owner, bool)
 	Interval  func() time.Duration
-	// Unreviewed is told why reviews count for nothing; empty: they do, or are not to.
+	// Unreviewed is called with why reviews count for nothing; empty: they do, or are not to.
 	Unreviewed func(why string)
-	// Limited is told whether the forge limits requests.
+	// Limited is called with whether the forge limits requests.
 	Limited func(is bool)
 	// Refs says that fleet.yaml has refs planned, which needs no API of a forge.
 	Refs bool

@@ -14,7 +14,7 @@ func (a *Agent) Scalable(k fleet.Key) (fleet.Scalable, error) {
 	return scales.Scalable(a.decisions, k)
 }
 
-// Scale has change decide on a pool, given the cluster as it is, and writes the
+// Scale has change decide on a pool, given the present cluster, and records the
 // number down as a commit on the status branch. One decision is taken after the
 // other. Where change returns what is so already nothing is written.
 func (a *Agent) Scale(ctx context.Context, k fleet.Key, change func(fleet.Scalable) (fleet.Scale, error)) error {

@@ -30,7 +30,7 @@ type session struct {
 	*Agent
 
 	branch     *branch
-	notifier   *notify.Notifier // nil: nobody is told anything
+	notifier   *notify.Notifier // nil: no notifications
 	writer     sources.StatusWriter
 	publisher  *publish.Publisher
 	reconciler reconcile.Passes
@@ -39,7 +39,7 @@ type session struct {
 	applied     chan struct{} // closed once a first revision is applied
 	markApplied func()        // closes applied, and says that the agent is ready, once
 
-	requests *requests.Requests // nil: nobody can ask
+	requests *requests.Requests // nil: there are no requests
 	scales   *scales.Scales     // nil: Git says all
 	escrow   *escrow.Upkeep
 	history  *history.Keeper

@@ -12,11 +12,11 @@ import (
 	"fairlead.dev/sources"
 )
 
-// expiresSoon is how long before a trusted key expires people are told.
+// expiresSoon is how long before a trusted key expires a warning is shown.
 const expiresSoon = 14 * 24 * time.Hour
 
-// trusted tells when no trusted key vouches any more for the revision that clusters are held
-// to, or soon will: an agent that starts then finds nothing to follow.
+// trusted tells when no trusted key vouches any more for the revision of the
+// clusters, or soon will not: an agent that starts then finds nothing to follow.
 type trusted struct {
 	vouched func(fleet.Revision) (until time.Time, err error)
 	applied func() fleet.Revision

@@ -26,8 +26,8 @@ type File struct {
 }
 
 // Files returns the files of the chart in the version of the program, sorted by
-// name. version is also the tag of the image that the chart names if it is told
-// no other. The error says that version cannot be one.
+// name. version is also the tag of the image that the chart names if no
+// other is set. The error says that version cannot be one.
 func Files(version string) ([]File, error) {
 	var all []File
 	err := fs.WalkDir(files, Name, func(name string, d fs.DirEntry, err error) error {

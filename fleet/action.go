@@ -11,7 +11,7 @@ type ActionKind string
 
 // The kinds of action, in the order of a cluster's life.
 const (
-	EnsureCertificates   ActionKind = "EnsureCertificates"   // make the authorities, once
+	EnsureCertificates   ActionKind = "EnsureCertificates"   // make the CA certificates, once
 	EnsureControlPlane   ActionKind = "EnsureControlPlane"   // create, repair or upgrade a hosted control plane
 	EnsureInfrastructure ActionKind = "EnsureInfrastructure" // create or repair what the machines share
 	EnsureKubeconfig     ActionKind = "EnsureKubeconfig"     // issue the administrator's kubeconfig
@@ -29,9 +29,9 @@ const (
 	DeletePool           ActionKind = "DeletePool"       // delete one, with its machines
 	ApplyStep            ActionKind = "ApplyStep"        // take a step of the distribution: what it is called instead
 	ApplyResources       ActionKind = "ApplyResources"   // apply what Git holds of a ClusterResourceSet
-	PruneResources       ActionKind = "PruneResources"   // delete what Git holds no more of a ClusterResourceSet
+	PruneResources       ActionKind = "PruneResources"   // delete what Git no longer holds of a ClusterResourceSet
 	InstallRelease       ActionKind = "InstallRelease"   // install or upgrade a release of Helm
-	UninstallRelease     ActionKind = "UninstallRelease" // remove one that Git has no more
+	UninstallRelease     ActionKind = "UninstallRelease" // remove one that Git no longer has
 	// DeleteExternalResources has controllers of a cluster that goes remove its load
 	// balancers and volumes.
 	DeleteExternalResources ActionKind = "DeleteExternalResources"

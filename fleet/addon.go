@@ -14,8 +14,8 @@ const (
 	AddonPending  AddonState = "Pending"  // it is to be applied or installed
 	AddonFailed   AddonState = "Failed"   // some of it could not be applied, installed or removed
 	AddonPaused   AddonState = "Paused"   // nothing is done about it
-	AddonRemoving AddonState = "Removing" // Git has it no more for this cluster, and it goes
-	AddonKept     AddonState = "Kept"     // Git has it no more for this cluster, and it stays
+	AddonRemoving AddonState = "Removing" // Git no longer has it for this cluster, and it goes
+	AddonKept     AddonState = "Kept"     // Git no longer has it for this cluster, and it stays
 	AddonUnknown  AddonState = "Unknown"  // the cluster cannot be looked at
 )
 
@@ -25,7 +25,7 @@ const (
 	KindChartProxy  = "HelmChartProxy"
 )
 
-// An AddonReport is what is told of one addon of a cluster.
+// An AddonReport is the report of one addon of a cluster.
 type AddonReport struct {
 	Kind    string // KindResourceSet or KindChartProxy
 	Name    string // of that object

@@ -14,7 +14,7 @@ type Bootstrap struct {
 	// newest version: equal content, equal bytes. Nil: it says nothing.
 	Spec json.RawMessage
 	// Hashed is what of Spec counts in template hashes; nil: all of it, and "null":
-	// nothing. Whoever decodes a pool needs it, and nobody later.
+	// nothing. The decoder of a pool needs it, and nothing later does.
 	Hashed json.RawMessage
 	// Settled is Spec in one form for all that gives the same user data; nil: Spec is. Only
 	// the decoder needs it.

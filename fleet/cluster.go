@@ -13,7 +13,7 @@ import (
 // Annotations that people put on a Cluster.
 const (
 	// DeleteAnnotation with the value "true" on a Cluster that is in Git is the
-	// explicit wish to delete it.
+	// explicit request to delete it.
 	DeleteAnnotation = "fairlead.dev/delete"
 	// ProtectAnnotation with the value "true" refuses every deletion.
 	ProtectAnnotation = "fairlead.dev/protect"
@@ -51,26 +51,26 @@ type Cluster struct {
 	// RolloutRelease is what ReleaseAnnotation says; empty: it waits for its turn.
 	RolloutRelease ReleaseWay `json:",omitempty"`
 
-	// Rotate says what of the cluster's trust is to be made anew: each new value is
-	// a new wish.
+	// Rotate says what of the cluster's trust is to be replaced: each new value is
+	// a new request.
 	Rotate map[Rotation]string `json:",omitzero"`
 
-	// Residence is where it lives, for its provider: whoever has the provider look at
+	// Residence is where it lives, for its provider: the caller that has the provider look at
 	// it or act on it adds what the Memory of the cluster says.
 	Residence Residence `json:"-"`
 	// NeighborPlaces are the places beside their first ones in which other clusters of its namespace were
-	// seen, with what their provider remembers there: whoever has a pass made over it adds them.
+	// seen, with what their provider remembers there. The caller of a reconciliation adds them.
 	NeighborPlaces []Place `json:",omitempty"`
 	// Removals say how machines are removed of pools that are not in Git any more, for
-	// whoever drains them. It is no part of what Git asks for.
+	// the code that drains them. It is no part of what Git asks for.
 	Removals []PoolRemoval `json:"-"`
 	// Made, if not nil, is what the running cluster was made with, for its distribution: who
 	// plans adds what was observed.
 	Made *Made `json:"-"`
 	// Rebooting are the reboots that the Memory of the cluster has, for its provider, as Residence.
 	Rebooting []Reboot `json:"-"`
-	// Recreate, where it differs from Residence.Recreated, is the wish to make the
-	// cluster anew: see RecreateAnnotation.
+	// Recreate, if it differs from Residence.Recreated, is the request to recreate the
+	// cluster: see RecreateAnnotation.
 	Recreate string `json:",omitempty"`
 	// AllowVersion is a version that the control plane may go to from any other: see
 	// AllowVersionAnnotation.
@@ -89,7 +89,7 @@ type Cluster struct {
 	NamespaceLabels map[string]string        // of its namespace: those that Git holds, and kubernetes.io/metadata.name
 	Endpoint        Endpoint                 // of the API server where Git fixes it, else zero
 	Network         clusterv1.ClusterNetwork // pod and service ranges, service domain, API port
-	ControlPlane    Pool                     // its machines; the zero Pool where none of them serves the API
+	ControlPlane    Pool                     // its machines; the zero Pool if none serves the API
 	Hosted          *HostedControlPlane      `json:",omitempty"` // what does then; nil otherwise
 	Workers         []Pool                   // sorted by name
 	KeptPools       []KeptPool               `json:",omitempty"` // that the cloud of the first site keeps, sorted by name
@@ -257,7 +257,7 @@ type Pool struct {
 	NodeVolumeDetachTimeoutSeconds int `json:",omitempty"`
 
 	// Replace holds machines to replace as if they were outdated, Remediate those
-	// to replace as if a health check had found them sick, and why, for people.
+	// to replace as if a health check had found them unhealthy, and why, for people.
 	Replace, Remediate map[ProviderID]string `json:",omitempty"`
 
 	// RolloutAfter is the time at which machines that are older become outdated;

@@ -34,7 +34,7 @@ func (d *Distribution) WhyUnmade(p *Pool, join Join) string {
 }
 
 // Traits say how control planes of a kind work. The zero value is a stacked etcd whose
-// members leave it while whoever removes them waits, as with kubeadm.
+// members leave it while the remover waits for them, as with kubeadm.
 type Traits struct {
 	Membership Membership
 	// LeaveIsAsked says that RemoveMember only asks: a member is out when it is not
@@ -61,14 +61,14 @@ func (t Traits) External() bool { return t.Membership == MembershipElsewhere }
 type SecretNeed struct {
 	Name SecretName
 	// Given says that people give it, in Git or where the agent keeps secrets, since
-	// nobody else can. The others are made once, before the first machine.
+	// no one else can. The others are made once, before the first machine.
 	Given bool `json:",omitempty"`
 	// Workers says that a worker cannot be made without it. Machines of the control
 	// plane are given all.
 	Workers bool `json:",omitempty"`
 	// Inside says that it is needed to look into the cluster: at its members.
 	Inside bool `json:",omitempty"`
-	// Hosted says that a hosted control plane gives it, and nobody makes it.
+	// Hosted says that a hosted control plane provides it, and Fairlead does not make it.
 	Hosted bool `json:",omitempty"`
 }
 

@@ -174,7 +174,7 @@ func (c *Cluster) MachineLabels(p *Pool) map[string]string {
 }
 
 // Hooks returns the keys of annotations that begin with prefix, sorted: on a
-// Node, they keep the removal of its machine waiting until whoever put them there
+// Node, they keep the removal of its machine waiting until their author
 // takes them away. The prefixes are clusterv1.PreDrainDeleteHookAnnotationPrefix
 // and clusterv1.PreTerminateDeleteHookAnnotationPrefix.
 // Source: Cluster API, "Machine deletion phase hooks".

@@ -13,8 +13,8 @@ type DriftPolicy string
 // The policies.
 const (
 	DriftCorrect DriftPolicy = "correct" // it is made as Git says: the default
-	DriftReport  DriftPolicy = "report"  // it is told of, and left as it is
-	DriftIgnore  DriftPolicy = "ignore"  // it is left as it is
+	DriftReport  DriftPolicy = "report"  // it is reported, and left unchanged
+	DriftIgnore  DriftPolicy = "ignore"  // it is left unchanged
 )
 
 // DriftPolicies returns all.

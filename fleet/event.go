@@ -20,7 +20,7 @@ const (
 	ProblemFound       EventType = "ProblemFound"     // something in Git keeps a revision from being applied
 	ProblemSolved      EventType = "ProblemSolved"
 	RolloutHalted      EventType = "RolloutHalted"   // too many clusters of a stage failed
-	RolloutResumed     EventType = "RolloutResumed"  // a stage that was halted is so no more
+	RolloutResumed     EventType = "RolloutResumed"  // a halted stage continues
 	RolloutApproval    EventType = "RolloutApproval" // a person has to approve of what waits in a stage
 )
 
@@ -31,7 +31,7 @@ func EventTypes() []EventType {
 
 // An Event is something that happened once, for people and programs.
 type Event struct {
-	ID       string // unique in the fleet, and the same whenever it is told again
+	ID       string // unique in the fleet, and the same whenever it is sent again
 	Type     EventType
 	At       time.Time // when it was noted, UTC
 	Cluster  Key       // zero: the fleet
@@ -71,7 +71,7 @@ func TargetTypes() []TargetType {
 	return []TargetType{TargetEmail, TargetMatrix, TargetMSTeams, TargetSlack, TargetWebhook}
 }
 
-// A NotificationTarget is somebody who is told of events. Where its messages go, and with
+// A NotificationTarget receives events. Where its messages go, and with
 // which credentials, the operator of the agent says, by its name.
 type NotificationTarget struct {
 	Name       string
@@ -82,8 +82,8 @@ type NotificationTarget struct {
 	Clusters   []string    // patterns of path.Match for NAMESPACE/NAME; empty: all, and the fleet
 }
 
-// Wants reports whether the target is told of e. Whoever chose clusters is told nothing of
-// the fleet as a whole.
+// Wants reports whether the target receives e. A target with chosen clusters receives no
+// events of the fleet as a whole.
 func (t NotificationTarget) Wants(e Event) bool {
 	if len(t.Events) == 0 && e.Type == MachineDeleted || len(t.Events) > 0 && !slices.Contains(t.Events, e.Type) {
 		return false

@@ -9,7 +9,7 @@ const LeaveExternalResources = "leave"
 
 // An ExternalResource is an object in a workload cluster for which a controller of
 // that cluster keeps something outside of it: a Service of type LoadBalancer, or a
-// PersistentVolume that a driver provisioned and that goes with its claim. Nobody
+// PersistentVolume that a driver provisioned and that goes with its claim. Nothing
 // removes what is outside once the controllers are gone.
 // Source: Cluster API Provider AWS, garbage collection of external resources.
 type ExternalResource struct {

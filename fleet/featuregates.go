@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A settledGate is a feature gate of kubeadm that is on, or off, for good.
+// A settledGate is a feature gate of kubeadm that is on, or off, permanently.
 type settledGate struct {
 	since uint // the first minor version of kubeadm without it
 	as    bool
@@ -29,11 +29,11 @@ const localMode = "ControlPlaneKubeletLocalMode"
 type WrongGate struct {
 	Name  string
 	Since uint // the first minor version of kubeadm without it
-	As    bool // what it is for good
+	As    bool // its permanent value
 }
 
-// KubeadmGates returns the feature gates that kubeadm 1.minor is told, for a control plane that
-// sets in: with localMode, and without gates that are for good what they are set to, since a
+// KubeadmGates returns the feature gates for kubeadm 1.minor, for a control plane that
+// sets in: with localMode, and without gates that are already permanent at that value, since a
 // kubeadm that does not know a gate refuses the whole configuration. It returns the gates that
 // are set to something else, too, by name.
 // Source: Cluster API, controlplane/kubeadm/pkg/desiredstate.

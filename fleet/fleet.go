@@ -77,7 +77,7 @@ func (s PinnedSource) Pin() string {
 	return s.Commit
 }
 
-// Escrow says for whom a copy of all secrets is kept, and where. Without
+// Escrow says who can decrypt the copy of all secrets, and where it is kept. Without
 // recipients none is kept.
 type Escrow struct {
 	Recipients []string // age recipients, sorted: public keys
@@ -87,7 +87,7 @@ type Escrow struct {
 }
 
 // Prune says what happens to a cluster that vanishes from Git. By default it
-// becomes an orphan that nobody deletes.
+// becomes an orphan that is not deleted.
 type Prune struct {
 	Enabled bool
 	Limit   int // clusters that one revision may delete; 0 means none
@@ -106,7 +106,7 @@ type Problem struct {
 	Hint    string // what to do
 }
 
-// WithoutLine returns p as it is wherever it stands in its file: to compare the problems of
+// WithoutLine returns p without its place in the file: to compare the problems of
 // revisions, between which lines move.
 func (p Problem) WithoutLine() Problem {
 	p.Line = 0

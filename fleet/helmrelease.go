@@ -12,7 +12,7 @@ type ReleaseStrategy string
 
 // The strategies of a HelmChartProxy.
 const (
-	Continuous  ReleaseStrategy = "Continuous"  // it is as Git says, and goes when Git names it no more
+	Continuous  ReleaseStrategy = "Continuous"  // it is as Git says, and goes when Git no longer names it
 	InstallOnce ReleaseStrategy = "InstallOnce" // it is installed, and never touched again
 )
 
@@ -32,7 +32,7 @@ type Release struct {
 	ReleaseRef
 	Proxy    string // name of the HelmChartProxy
 	Strategy ReleaseStrategy
-	Prune    bool `json:",omitempty"` // it goes when Git names it no more
+	Prune    bool `json:",omitempty"` // it goes when Git no longer names it
 	Paused   bool `json:",omitempty"`
 	Chart    Chart
 	Values   Secret `json:"-"` // JSON of a mapping: equal values, equal bytes
@@ -103,7 +103,7 @@ type ReleaseState struct {
 	Digest   string // of the Release that it was made from
 	Ours     bool   // Fairlead made this revision
 	Strategy ReleaseStrategy
-	Prune    bool      // it goes when Git names it no more
+	Prune    bool      // it goes when Git no longer names it
 	Deployed bool      // this revision is deployed, or an older one is
 	Changed  time.Time // when Helm last wrote it down; zero: not known
 }

@@ -17,9 +17,9 @@ type Host struct {
 	ID     string
 	Power  HostPower
 	Online bool // what Git says: it is to be on while a machine has it
-	// Gone says that Git has it no more, and the provider has it still.
+	// Gone says that Git no longer has it, and the provider still has it.
 	Gone bool
-	// Consumer is who has it; zero: nobody.
+	// Consumer is who has it; zero: free.
 	Consumer HostConsumer
 	// Trouble is what went wrong last, in the provider's own words, and TroubleIn what that
 	// was done for; both empty while nothing is wrong.
@@ -101,7 +101,7 @@ type HostConsumer struct {
 	Instance string
 }
 
-// String names c for people; empty: nobody.
+// String names c for people; empty: no consumer.
 func (c HostConsumer) String() string {
 	switch {
 	case c == (HostConsumer{}):
@@ -120,11 +120,11 @@ type HostStep struct {
 	Why string
 }
 
-// Key returns "namespace/name", by which hosts of a fleet are told apart.
+// Key returns "namespace/name", which identifies a host of the fleet.
 func (h *Host) Key() Key { return Key{Namespace: h.Namespace, Name: h.Name} }
 
 // OperationalStatus returns the headline of BareMetalHost: OK, error, delayed (nothing is
-// wrong, and people are to do something), or discovered (nobody manages it).
+// wrong, and people are to do something), or discovered (not managed yet).
 func (h *Host) OperationalStatus() string {
 	switch {
 	case h.Trouble != "" || h.Held != "" && h.Gone:
@@ -137,7 +137,7 @@ func (h *Host) OperationalStatus() string {
 	return "OK"
 }
 
-// Free reports whether a machine may get h as it is now.
+// Free reports whether a machine may get h now.
 func (h *Host) Free() bool {
 	return h.State == HostAvailable && h.Consumer == (HostConsumer{}) && !h.Gone && h.Held == "" && h.Trouble == ""
 }

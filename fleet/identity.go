@@ -14,9 +14,9 @@ import (
 // MachineFromTags returns the identity that tags give a machine; what the
 // provider knows (id, state, addresses) is left for it to fill in.
 //
-// Tags are written by whoever may write at the provider: by Fairlead when the
+// Tags are written by everything with access to the provider: by Fairlead when the
 // machine is made, by people and tools at any time. What is missing, or says what
-// Fairlead never wrote, is told in Damaged and left out, and the machine is not to be
+// Fairlead never wrote, is listed in Damaged and left out, and the machine is not to be
 // trusted to be what the rest of its tags say.
 func MachineFromTags(tags map[string]string) Machine {
 	tags, damaged := parse(tags)

@@ -18,7 +18,7 @@ const (
 )
 
 // A Kind describes one kind of a provider, or of a distribution, to the decoder, which
-// knows none of them. Objects of it are decoded strictly.
+// does not know them. Objects of it are decoded strictly.
 //
 // Paths of fields have no indices ("spec.backend.docker"). A path that only one version
 // has is for that version; one that several have means the same in all of them.

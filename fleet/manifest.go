@@ -77,7 +77,7 @@ type HostedManifest struct {
 type BootstrapManifest struct {
 	// Kind is that of Bootstrap.Kind: empty for kubeadm's. Of a control plane it is the
 	// kind of the control plane, and else of the configuration, also where a template
-	// says it: paths of fields that differ are told below spec of that kind.
+	// says it: paths of fields that differ are below spec of that kind.
 	Kind string
 	// Path is where the object has the configuration, in the newest version of its kind:
 	// "spec.kubeadmConfigSpec".

@@ -7,8 +7,8 @@ type Memory struct {
 	// Remediation is the attempt to replace an unhealthy control-plane machine that
 	// is under way; zero: none is, or the machine that came of it tells.
 	Remediation Remediation `json:",omitzero"`
-	// Fingerprint is the Fingerprint of the infrastructure when it was last as it is
-	// to be; empty: it never was.
+	// Fingerprint is the Fingerprint of the infrastructure when it last was in
+	// the desired state; empty: it never was.
 	Fingerprint string `json:"Order,omitempty"` // replicas of older versions read this name
 	// ObservedConditions are the conditions of machines that health checks wait out, in the order
 	// of machines.

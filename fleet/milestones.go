@@ -2,9 +2,9 @@ package fleet
 
 import "time"
 
-// Milestones are when a cluster that was made anew came how far, by the clock of
+// Milestones are when a new cluster first reached each phase, by the clock of
 // the agent that saw it first, in UTC. Each is noted once and kept. All are zero
-// for a cluster that was there before anybody noted it.
+// for a cluster that existed before the first observation.
 type Milestones struct {
 	Began          time.Time // nothing of it was there
 	Infrastructure time.Time // what its machines share was there

@@ -9,7 +9,7 @@ import (
 )
 
 // Neighbors are the other clusters of a fleet, as far as a cluster that draws addresses from
-// pools has to know them: whoever has a provider act on it adds them.
+// pools has to know them: the caller that has a provider act on it adds them.
 type Neighbors struct {
 	Endpoints []string `json:",omitempty"` // hosts of their API servers, sorted: no pool gives them
 	// Machines are addresses of their machines, as last reported, where they have a pool in

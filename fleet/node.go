@@ -170,10 +170,10 @@ func NodeInSync(c *Cluster, p Pool, m MachineName, n Node) bool {
 	)
 }
 
-// SignedNode returns n, the Node of machine m of pool p, as it is once Fairlead
-// has signed it, where Cluster API's own controllers wrote on it last: they name
+// SignedNode returns n, the Node of machine m of pool p, as Fairlead leaves it
+// when it has signed it, if Cluster API's own controllers wrote on it last: they name
 // the MachineSet as the owner of a worker, and older ones do not note where taints
-// and labels are from. Any other Node is returned as it is.
+// and labels are from. Any other Node is returned unchanged.
 func SignedNode(k Key, p Pool, m MachineName, n Node) Node {
 	_, remembers := n.Annotations[clusterv1.TaintsFromMachineAnnotation]
 	foreign := n.Annotations[clusterv1.OwnerKindAnnotation] == "MachineSet"

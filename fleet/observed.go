@@ -12,8 +12,8 @@ type Observed struct {
 	At             time.Time // when the look began
 	Until          time.Time // when it ended; zero: at once
 	Infrastructure Infrastructure
-	// Silence says in the provider's own words why nobody could look at the first site of
-	// a cluster that has guests; empty: all of it was seen.
+	// Silence says in the provider's own words why the first site of a cluster with guests
+	// could not be observed; empty: all of it was seen.
 	Silence string      `json:",omitempty"`
 	Guests  []GuestSeen `json:",omitempty"` // sorted by provider
 	// ControlPlane is how a hosted control plane is; nil where machines serve the API.
@@ -34,8 +34,8 @@ type Infrastructure struct {
 	Endpoint       Endpoint
 	FailureDomains []FailureDomain // sorted by name
 	Message        string          // the provider's own words when not ready
-	Drift          []string        // what EnsureInfrastructure would mend of what is ready, for people, sorted
-	Upkeep         []string        // those of Drift that machines cause or need, and not people: mended whatever the policy
+	Drift          []string        // what EnsureInfrastructure would fix of what is ready, for people, sorted
+	Upkeep         []string        // those of Drift that machines cause or need, and not people: fixed whatever the policy
 	Machines       []Machine       // sorted by name, then provider id
 	// Pools are those that the cloud keeps, sorted by name. Their machines are not in Machines.
 	Pools []KeptPoolSeen `json:",omitempty"`
@@ -101,7 +101,7 @@ type Machine struct {
 	// Power is what its provider says of its power; empty: it does not say, and the machine is
 	// not rebooted.
 	Power  HostPower `json:",omitempty"`
-	Silent bool      // nobody reaches it: what was asked of it happens when it is back, if ever
+	Silent bool      // it cannot be reached: a request to it is carried out when it is back, if ever
 	// Interrupted says, of a machine on its way out, that its removal stopped half way:
 	// nothing happens until DeleteMachine is called again.
 	Interrupted bool
@@ -115,12 +115,12 @@ type Machine struct {
 
 // SecretState is what the secret store has for a cluster.
 type SecretState struct {
-	Missing    []SecretName // authorities that are not there; empty when complete
+	Missing    []SecretName // CA certificates that are not there; empty when complete
 	Kubeconfig KubeconfigState
-	// NotAfter says when the certificates of authorities expire; one that cannot
+	// NotAfter says when the CA certificates expire; one that cannot
 	// be read is not in it.
 	NotAfter map[SecretName]time.Time
-	// Rotations says how far the rotations of authorities are, and Marks identifies
+	// Rotations says how far the rotations of CA certificates are, and Marks identifies
 	// what machines trust of these; one that never was rotated is in neither.
 	Rotations map[SecretName]RotationState
 	Marks     map[SecretName]string
@@ -135,7 +135,7 @@ type KubeconfigState struct {
 	Endpoint  Endpoint
 	NotBefore time.Time
 	NotAfter  time.Time
-	Trust     string // the TrustChecksum of the authorities in it
+	Trust     string // the TrustChecksum of the CA certificates in it
 	// Former reports that the authority of the cluster is at another stage of its
 	// rotation than when the kubeconfig was issued.
 	Former bool
@@ -202,8 +202,8 @@ type Node struct {
 	CertificatesNotAfter time.Time
 }
 
-// Unreachable reports whether nothing was heard of the node's kubelet for so
-// long that Kubernetes does not know its state.
+// Unreachable reports whether the node's kubelet has been silent for such a
+// time that Kubernetes does not know its state.
 func (n *Node) Unreachable() bool {
 	for _, c := range n.Conditions {
 		if c.Type == corev1.NodeReady {

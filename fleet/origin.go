@@ -8,7 +8,7 @@ import (
 )
 
 // An Origin is what a machine carries of how it came to be: what nothing else
-// remembers, and an agent that starts anew has to know.
+// remembers, and an agent that starts again has to know.
 type Origin struct {
 	// Made is when it was asked for, by the clock of the agent that did; zero
 	// where that is not known.

@@ -8,7 +8,7 @@ import (
 // An Approver is a person who approved of what waits.
 type Approver struct {
 	By  string // "Name <mail>"
-	Key string // whose key signed the request, as the trusted keys name them; empty: nobody asks
+	Key string // whose key signed the request, as the trusted keys name them; empty: no keys are required
 }
 
 // Approver returns the person who makes the request.

@@ -7,7 +7,7 @@ import (
 )
 
 // What texts of others are cut to, in runes: a fault that a proxy tells as a page of HTML
-// is not kept for good.
+// is not kept permanently.
 const (
 	maxLine  = 1000
 	maxLines = 4000
@@ -16,7 +16,7 @@ const (
 // PlainText returns text as it may be shown: on one line, without characters that steer
 // a terminal or turn what is read, and cut to 1000 runes. It and PlainLines are for texts
 // of providers, API servers, machines and repositories, wherever they leave the process:
-// reports, metrics, pages and terminals. What they return stays as it is if it comes again.
+// reports, metrics, pages and terminals. What they return is unchanged if it is passed again.
 func PlainText(text string) string { return plain(text, maxLine, "") }
 
 // PlainLines is PlainText for a text of several lines, which is cut to 4000 runes.

@@ -63,5 +63,5 @@ type Approval struct {
 	By          string // "Name <mail>"
 	At          time.Time
 	Signature   string // in armour; empty: none
-	Distrusted  string // why no key that counts signed it; empty: one did, or nobody asks
+	Distrusted  string // why no key that counts signed it; empty: one did, or no keys are required
 }

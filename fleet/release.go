@@ -8,8 +8,8 @@ const (
 	// ReleaseNow lets a cluster go out of turn, whatever stages, windows and freezes say. A stage
 	// still changes as many clusters at a time as else.
 	ReleaseNow ReleaseWay = "now"
-	// ReleaseSkip has nobody wait for a cluster, or for those of a stage, and nothing of them
-	// begins, until something else is wanted of them.
+	// ReleaseSkip ends all waiting for a cluster, or for those of a stage. Nothing of them
+	// begins until a new request or definition.
 	ReleaseSkip ReleaseWay = "skip"
 	// ReleaseApprove is the word of a person that what waits in a stage may come.
 	ReleaseApprove ReleaseWay = "approve"
@@ -18,12 +18,12 @@ const (
 // ReleaseWays returns all ways.
 func ReleaseWays() []ReleaseWay { return []ReleaseWay{ReleaseNow, ReleaseSkip, ReleaseApprove} }
 
-// ReleaseAnnotation with the value "now" or "skip" on a Cluster is the wish for that.
+// ReleaseAnnotation with the value "now" or "skip" on a Cluster is such a request.
 const ReleaseAnnotation = "fairlead.dev/release"
 
 // A WaveRelease is what people said of what is wanted of a cluster. It counts for that alone.
 type WaveRelease struct {
-	Way   ReleaseWay // empty: nobody said anything
+	Way   ReleaseWay // empty: there is no request
 	Of    string     // the RolloutDigest of what is wanted
 	Stage bool       // it was said of its stage
 }

@@ -66,12 +66,12 @@ type Report struct {
 	Pools      []PoolReport
 	Machines   []MachineReport // sorted by name
 	Addons     []AddonReport   // sorted by kind and name
-	Hosts      []Host          // of the inventory that the cluster's machines come from, sorted by key; nil: nobody looked
-	Waiting    []string        // what the next step waits for, and what stays as it is and why
+	Hosts      []Host          // of the inventory that the cluster's machines come from, sorted by key; nil: not observed
+	Waiting    []string        // what the next step waits for, and what stays unchanged and why
 	Actions    []string        // what the pass did, "CreateMachine x: why"; goes into the commit message only
 	Problems   []Problem       // why the newest revision is not being applied
-	// Certificates say when those of the cluster end, by what they are for: authorities, the
-	// kubeconfig, "machines". It is nil where nobody could look.
+	// Certificates say when those of the cluster end, by what they are for: CA certificates, the
+	// kubeconfig, "machines". It is nil if they could not be observed.
 	Certificates map[string]time.Time
 	Memory              // what the next pass has to know
 	Failure      string // the error of the pass, in the other side's own words
@@ -106,7 +106,7 @@ const (
 	MachinePhaseFailed       MachinePhase = "Failed"
 )
 
-// A MachineReport is what is told of one machine.
+// A MachineReport is the report of one machine.
 type MachineReport struct {
 	Machine    Machine
 	Phase      MachinePhase

@@ -10,22 +10,22 @@ import (
 // A RequestKind is what a person may ask for by hand.
 type RequestKind string
 
-// The wishes. Each has a declared form in the manifests as well, which a
-// request comes down to.
+// The kinds of requests. Each has a declared form in the manifests as well, to which
+// a request is translated.
 const (
 	RequestSuspend   RequestKind = "suspend"   // change nothing: SuspendAnnotation
 	RequestReconcile RequestKind = "reconcile" // look now
 	RequestReplace   RequestKind = "replace"   // a machine, as if its template had changed: ReplaceAnnotation
-	RequestRemediate RequestKind = "remediate" // a machine, as if a health check had found it sick: RemediateAnnotation
-	RequestRotate    RequestKind = "rotate"    // make certificates anew: RotateAnnotation
+	RequestRemediate RequestKind = "remediate" // a machine, as if a health check had found it unhealthy: RemediateAnnotation
+	RequestRotate    RequestKind = "rotate"    // renew certificates: RotateAnnotation
 	RequestRelease   RequestKind = "release"   // what waits for its turn: ReleaseAnnotation
 	RequestAbandon   RequestKind = "abandon"   // forget the cluster, delete nothing: DeleteAnnotation
 )
 
-// Annotations of wishes, on objects in Git.
+// Annotations for requests, on objects in Git.
 const (
-	// SuspendAnnotation on a Cluster keeps it as it is until the time that it
-	// holds, RFC 3339, or for good where it is empty.
+	// SuspendAnnotation on a Cluster keeps it unchanged until the time that it
+	// holds, RFC 3339, or permanently if it is empty.
 	SuspendAnnotation = "fairlead.dev/suspend-until"
 	// SuspendReasonAnnotation says why, for people.
 	SuspendReasonAnnotation = "fairlead.dev/suspend-reason"
@@ -33,14 +33,14 @@ const (
 	// machines to replace, by provider id, with commas between them. Names of
 	// machines are used again, provider ids never.
 	ReplaceAnnotation = "fairlead.dev/replace"
-	// RemediateAnnotation is like it, for machines that are known to be sick.
+	// RemediateAnnotation is like it, for machines that are known to be unhealthy.
 	RemediateAnnotation = "fairlead.dev/remediate"
 	// Abandon is the value of DeleteAnnotation that forgets a cluster and leaves
 	// all that it is made of.
 	Abandon = "abandon"
 )
 
-// A Suspension keeps a cluster as it is.
+// A Suspension keeps a cluster unchanged.
 type Suspension struct {
 	Until  time.Time // zero: until it is taken back
 	Reason string
@@ -49,9 +49,9 @@ type Suspension struct {
 // Over reports whether the suspension has ended at now.
 func (s *Suspension) Over(now time.Time) bool { return !s.Until.IsZero() && !now.Before(s.Until) }
 
-// A Request is a wish with its place: a file on the status branch that a person
-// wrote, and the answer that the agent gave. The right to push is the right to
-// ask.
+// A Request is a file on the status branch that a person wrote, and the
+// answer that the agent gave. Anyone with push access to the branch may make
+// requests.
 type Request struct {
 	Kind       RequestKind
 	Cluster    Key
@@ -66,15 +66,15 @@ type Request struct {
 	By         string      // "Name <mail>"
 	At         time.Time   // when it was asked for
 	Signature  string      // of what is asked for, in armour; empty: none
-	Distrusted string      // why no key that counts signed it; empty: one did, or nobody asks
-	Signer     string      // whose key signed it, as the trusted keys name them; empty: nobody asks, or it is distrusted
-	Names      []string    // of the person whose key signed it, as Person has them; empty: nobody asks, or it is distrusted
+	Distrusted string      // why no key that counts signed it; empty: one did, or no keys are required
+	Signer     string      // whose key signed it, as the trusted keys name them; empty: no keys are required, or it is distrusted
+	Names      []string    // of the person whose key signed it, as Person has them; empty: no keys are required, or it is distrusted
 	Reviewers  []string    // release (approve): accounts whose reviews it stands for; only the agent names them
 	Unreadable bool        // its file cannot be read, and has the name of a suspension
 	Answer     Answer
 }
 
-// A RequestState says what became of a request. Empty: nobody answered yet.
+// A RequestState says what became of a request. Empty: not answered yet.
 type RequestState string
 
 // The states of a request.
@@ -96,8 +96,8 @@ func (r Request) Open() bool {
 	return r.Answer.State == "" || r.Answer.State == RequestAccepted
 }
 
-// InEffect reports whether the cluster goes by the request. What was rotated stays so: a
-// value that went again would be another wish.
+// InEffect reports whether the request shapes the cluster's target. A rotation stays in effect: a
+// value that went again would be another request.
 func (r Request) InEffect() bool {
 	if r.Distrusted != "" {
 		return false
@@ -117,7 +117,7 @@ func (r Request) SameSubject(o Request) bool {
 	return r.Kind == o.Kind && r.Cluster == o.Cluster && r.Machine == o.Machine && r.What == o.What && r.Stage == o.Stage && r.Release == o.Release
 }
 
-// Compare orders requests by cluster, wish and machine; those of stages come first.
+// Compare orders requests by cluster, kind and machine; those of stages come first.
 func (r Request) Compare(o Request) int {
 	return cmp.Or(r.Cluster.Compare(o.Cluster), cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Machine, o.Machine), cmp.Compare(r.What, o.What),
 		cmp.Compare(r.Stage, o.Stage), cmp.Compare(r.Release, o.Release))
@@ -167,7 +167,7 @@ func (c *Cluster) WithRequests(list []Request) *Cluster {
 			out.Suspension = &Suspension{Until: r.Until, Reason: r.Why()}
 		case RequestAbandon:
 			out.Abandon = true
-		case RequestRotate: // beside what Git asks for: a new value of either is a new wish
+		case RequestRotate: // beside what Git asks for: a new value of either is a new request
 			out.Rotate = adding(out.Rotate, r.What, out.Rotate[r.What]+"@"+r.At.UTC().Format(time.RFC3339))
 		case RequestReplace:
 			if c.Hosted == nil {

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// RecreateAnnotation on a Cluster says that its control plane is gone for good and is
-// to be made anew where Git says now: each new value is a new wish. What was
+// RecreateAnnotation on a Cluster says that its control plane is permanently lost and is
+// to be recreated where Git says now: each new value is a new request. What was
 // remembered of where the cluster lived is forgotten.
 const RecreateAnnotation = "fairlead.dev/recreate"
 
 // ForgetPlaceAnnotation on a Cluster names places, with commas between them, that are
-// gone for good with all that the cluster had there: where Git does not lead there,
-// nobody looks there any more. The name of a provider stands for all places of a guest.
+// permanently lost with all that the cluster had there: where Git does not lead there,
+// they are no longer observed. The name of a provider stands for all places of a guest.
 const ForgetPlaceAnnotation = "fairlead.dev/forget-place"
 
 // A Residence is where a cluster lives, as it was last seen: facts that last. A
@@ -41,7 +41,7 @@ func (r Residence) IsZero() bool {
 // A Place is one part of an infrastructure that credentials lead to: a project of
 // a cloud in a region, a pool of hosts.
 type Place struct {
-	// ID identifies it whoever asks: two credentials that lead to one place give
+	// ID identifies it for all credentials: two credentials that lead to one place give
 	// one id. People read it in messages.
 	ID string
 	// Access is what the provider needs to look there again when Git does not name
@@ -143,7 +143,7 @@ func (c *Cluster) RestoreHost() string {
 	return c.Residence.Endpoint.Host
 }
 
-// WithRecreate returns c with the wish to make it anew, unless Git has one that was
+// WithRecreate returns c with the request to recreate it, unless Git has one that was
 // not acted on yet.
 func (c *Cluster) WithRecreate(wish string) *Cluster {
 	if wish == "" || c.Recreate != "" && c.Recreate != c.Residence.Recreated {

@@ -11,7 +11,7 @@ import (
 )
 
 // PruneAnnotation with the value "true" on an addon has what it applied to a
-// cluster go with it, when it leaves Git or selects the cluster no more.
+// cluster go with it, when it leaves Git or no longer selects the cluster.
 const PruneAnnotation = "fairlead.dev/prune"
 
 // ResourceSetAnnotation on an object in a cluster names the ClusterResourceSet that
@@ -25,7 +25,7 @@ type ResourceStrategy string
 // The strategies of a ClusterResourceSet.
 const (
 	ApplyOnce         ResourceStrategy = "ApplyOnce" // they are made where they are missing, once, and never touched again
-	ReconcileStrategy ResourceStrategy = "Reconcile" // they are as Git says, and go when Git names them no more
+	ReconcileStrategy ResourceStrategy = "Reconcile" // they are as Git says, and go when Git no longer names them
 )
 
 // A ResourceSet is a ClusterResourceSet that selects a cluster.
@@ -170,7 +170,7 @@ func (s *ResourceSet) Pending(have ResourceSetState) []string {
 }
 
 // Untried reports whether one of the resources of s that are called names was
-// never tried as it is now.
+// was never tried in its present form.
 func (s *ResourceSet) Untried(have ResourceSetState, names []string) bool {
 	return slices.ContainsFunc(s.Resources, func(r Resource) bool {
 		was, tried := have.Resources[r.Name]

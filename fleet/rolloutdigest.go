@@ -97,7 +97,7 @@ func (t *Topology) inWaves() *Topology {
 }
 
 // FormerRolloutDigest is the RolloutDigest of agents for which only templates, versions, infrastructure
-// and addons waited. By it a standing that such an agent wrote is told from a change.
+// and addons waited. By it a standing that such an agent wrote is distinguished from a change.
 func (c *Cluster) FormerRolloutDigest() string {
 	var of []any
 	for _, p := range c.Pools() {

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// A Rotation is one thing of a cluster's trust that can be made anew while the
+// A Rotation is one thing of a cluster's trust that can be replaced while the
 // cluster runs.
 type Rotation string
 
 // The rotations.
 const (
 	// RotateCertificates has the certificates that kubeadm makes on control-plane
-	// machines made anew, by replacing these machines. Those of kubelets renew
+	// machines renewed, by replacing these machines. Those of kubelets renew
 	// themselves.
 	RotateCertificates Rotation = "certificates"
-	// RotateServiceAccount has the key made anew that signs the tokens of service
+	// RotateServiceAccount has the key replaced that signs the tokens of service
 	// accounts, in stages.
 	RotateServiceAccount Rotation = "service-account"
-	// RotateEtcdCA has the authority of etcd made anew, in stages.
+	// RotateEtcdCA has the CA of etcd replaced, in stages.
 	RotateEtcdCA Rotation = "etcd-ca"
-	// RotateCA has the authority of the cluster itself made anew, in stages.
+	// RotateCA has the CA of the cluster itself replaced, in stages.
 	RotateCA Rotation = "ca"
 )
 
@@ -33,10 +33,10 @@ func Rotations() []Rotation {
 }
 
 // RotateAnnotation returns the annotation of a Cluster that asks for r: any new
-// value is a new wish.
+// value is a new request.
 func RotateAnnotation(r Rotation) string { return "fairlead.dev/rotate-" + string(r) }
 
-// Authority returns the secret that r makes anew; empty for one that makes none.
+// Authority returns the secret that r replaces; empty if r replaces none.
 func (r Rotation) Authority() SecretName {
 	switch r {
 	case RotateServiceAccount:
@@ -54,7 +54,7 @@ func (r Rotation) Authority() SecretName {
 // authority was made from it.
 type RotationStage string
 
-// The stages, in their order: so at every time whoever signs is trusted by all.
+// The stages, in their order: so at every time the signing key is trusted by all.
 const (
 	RotationTrust RotationStage = "Trust" // the old signs, both are trusted
 	// RotationSpread changes nothing but that the control plane is made once more:
@@ -62,7 +62,7 @@ const (
 	// when there were two.
 	RotationSpread RotationStage = "Spread"
 	RotationSign   RotationStage = "Sign" // the new signs, both are trusted
-	// RotationHold changes nothing: from its begin on, nobody is left who signs with
+	// RotationHold changes nothing: from its begin on, nothing signs with
 	// the old.
 	RotationHold RotationStage = "Hold"
 	RotationDone RotationStage = "Done" // the new signs, and it alone is trusted
@@ -95,7 +95,7 @@ func (s RotationStage) Next(name SecretName) RotationStage {
 
 // The keys in the SecretData of an authority that was ever rotated. The new one
 // stands beside the old until it signs. CrossCertKey is of ClusterCA alone: the
-// old authority's certificate as the new one signed it, by which whoever trusts
+// old CA certificate as the new one signed it. With it, what trusts
 // the new alone trusts what the old one signed.
 const (
 	RotationKey  = "rotation" // a RotationState
@@ -107,7 +107,7 @@ const (
 // A RotationState is what the secret of an authority tells of its rotation; zero:
 // it never was rotated.
 type RotationState struct {
-	Wish  string // the checksum of the wish that it grants, or granted last
+	Wish  string // the checksum of the request that it grants, or granted last
 	Stage RotationStage
 	Since time.Time // when the stage was reached
 }
@@ -162,9 +162,9 @@ func AuthorityChecksum(name SecretName, d SecretData) string {
 
 const endOfCertificate = "-----END CERTIFICATE-----\n"
 
-// Trust returns what of the cluster's trust a machine of role is made with, where
-// authorities have these checksums. A worker knows none but the authority of the
-// cluster, and that one's certificates alone.
+// Trust returns what of the cluster's trust a machine of role is made with, if
+// CA certificates have these checksums. A worker knows only the CA of the
+// cluster and its certificates.
 func (c *Cluster) Trust(role Role, authorities map[SecretName]string) Trust {
 	checksums := make(map[string]string)
 	for _, r := range Rotations() {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// MaxReplicas is the most that a pool may have, whoever says it: twice the largest
+// MaxReplicas is the most that a pool may have from any source: twice the largest
 // number of nodes that Kubernetes is made for. More is a slip of the hand, and what
 // is planned for each machine would take all memory.
 // Source: Kubernetes, "Considerations for large clusters".
@@ -52,7 +52,7 @@ func (s *Scaling) Bound(n int) int {
 	return max(n, s.Min)
 }
 
-// A Rollout holds the bounds of a rollout as they are written: numbers, or
+// A Rollout holds the bounds of a rollout unresolved: numbers, or
 // percentages of the replicas. They were checked before.
 type Rollout struct {
 	MaxSurge, MaxUnavailable *intstr.IntOrString `json:",omitempty"` // nil: the pool replaces on deletion
@@ -96,7 +96,7 @@ type Scale struct {
 	Reason   string       // who decided, and what, for people
 
 	At         time.Time // of the decision; zero: it is not known
-	Distrusted string    // why no key that counts signed it; empty: one did, or nobody asks
+	Distrusted string    // why no key that counts signed it; empty: one did, or no keys are required
 }
 
 // Identical reports whether s and o are the same.

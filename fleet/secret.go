@@ -64,7 +64,7 @@ func (d SecretData) Equal(o SecretData) bool {
 // purpose p is called "<cluster>-<p>", as Cluster API calls it.
 type SecretName string
 
-// The secrets that a cluster may have. The authorities have the keys tls.crt and
+// The secrets that a cluster may have. CA certificates have the keys tls.crt and
 // tls.key, the kubeconfig and the server token have the key value.
 // Source: Cluster API, util/secret; its providers for K3s and RKE2, pkg/secret and pkg/token.
 const (
@@ -83,7 +83,7 @@ const (
 	ClientCA   SecretName = "cca"
 	EtcdPeerCA SecretName = "peer-etcd"
 	// ServerToken opens what servers of K3s and RKE2 keep in their datastore, the keys of
-	// all authorities among it: who has it is a server.
+	// all CAs among it: a process that has it is a server.
 	ServerToken SecretName = "token"
 
 	// BootstrapSeed is what bootstrap tokens are derived from where the cluster's authority
@@ -97,7 +97,7 @@ func Authorities() []SecretName {
 	return []SecretName{ClusterCA, EtcdCA, FrontProxyCA, ServiceAccount}
 }
 
-// SecretNames are all that a cluster may have: its authorities, what people give
+// SecretNames are all that a cluster may have: its CA certificates, what people give
 // for an external etcd, what K3s and RKE2 need, its kubeconfig, and what bootstrap tokens
 // are derived from.
 func SecretNames() []SecretName {

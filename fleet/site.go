@@ -21,8 +21,8 @@ type Site struct {
 // may be there.
 type GuestMemory struct {
 	Provider string
-	// Infrastructure and Companions are as Git last had them: they lead there when Git does
-	// no more.
+	// Infrastructure and Companions are as Git last had them: they lead there when Git
+	// no longer does.
 	Infrastructure RememberedObject
 	Companions     []RememberedObject `json:",omitempty"`
 	Places         []Place            `json:",omitempty"` // as in Residence
@@ -43,7 +43,7 @@ type RememberedObject struct {
 // them, are with those of the first site.
 type GuestSeen struct {
 	Provider string
-	// Silence says in the provider's own words why nobody could look there; empty: all of
+	// Silence says in the provider's own words why it could not be observed; empty: all of
 	// it was seen.
 	Silence        string
 	Infrastructure Infrastructure
@@ -96,7 +96,7 @@ func (c *Cluster) InUse(provider string) bool {
 	return slices.ContainsFunc(c.Workers, func(p Pool) bool { return p.Provider == provider })
 }
 
-// forgets reports whether people say that a guest that is not in Git is gone for good:
+// forgets reports whether people say that a guest that is not in Git is permanently lost:
 // all of its places, or the provider itself.
 func (c *Cluster) forgets(g GuestMemory) bool {
 	if _, ok := c.guestInGit(g.Provider); ok {

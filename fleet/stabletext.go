@@ -12,7 +12,7 @@ var unstable = []struct {
 }{
 	// The own end of a connection, as package net names it: its port is another each time.
 	{regexp.MustCompile(`(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}->`), ""},
-	// Whether a connection that is cut is noticed as it is made, read or written is chance.
+	// A closed connection is noticed when it is made, read or written, by chance.
 	{regexp.MustCompile(`\b(?:dial|read|write) (tcp\d?|unix) (\S+): (?:connect|read|write): (?:connection reset by peer|broken pipe)`), "${1} ${2}: connection reset by peer"},
 	// What a request to OpenStack is called: "(Request-ID: req-…)" and the like.
 	{regexp.MustCompile(`(?i)[ ,;.]*[([]?(?:with |the )?\brequest[- _]?ids?\b[ :=]*\[?` + requestID + `[\])]*`), ""},

@@ -7,17 +7,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// A Standing is how far a cluster is with what comes to it in waves. Digests are of a
+// A Standing is the progress of a cluster in a rollout. Digests are of a
 // RolloutDigest.
 type Standing struct {
 	Cluster  Key
-	Digest   string    // of what it is held to
+	Digest   string    // of its target
 	Since    time.Time // since when; zero: since it is there, or before anything came in waves
 	Arrived  string    // that it was last found to be of wholly; empty: it was never whole
 	At       time.Time // when that was first found; zero: it was so from the beginning
 	Waits    time.Time // since when something waits; zero: nothing does
 	Release  WaveRelease
-	Came     WaveOrigin // that brought what waits; zero: nothing waits, or more than one did, or nobody asks
+	Came     WaveOrigin // that brought what waits; zero: nothing waits, or more than one did, or none is recorded
 	People   WavePeople
 	Stage    string    // in which it took Digest; empty: not known
 	Before   Revision  // that was followed when something began to wait; zero: nothing waits, or not known
@@ -37,7 +37,7 @@ type Departure struct {
 
 // WavePeople are the people who took part in what waits of a cluster, or may wait next.
 type WavePeople struct {
-	Of        string     // the RolloutDigest of what waits; empty: nothing waits, or nobody asks
+	Of        string     // the RolloutDigest of what waits; empty: nothing waits, or none is recorded
 	Authors   []string   // who wrote it, each as Person has it, sorted; empty: not known
 	Approvals []Approver // not of enough people yet
 	Later     []string   // who wrote revisions after it that cannot be used yet, as Authors; Of may then be what the cluster has
@@ -50,7 +50,7 @@ type WaveOrigin struct {
 	From, To Revision // what was followed before, and from then on
 }
 
-// A RolloutStatus is what people learn of what comes to a fleet in waves. The zero
+// A RolloutStatus is what people learn of the rollouts of a fleet. The zero
 // RolloutStatus is that of a fleet without.
 type RolloutStatus struct {
 	Stages    []StageStatus // in their order, those that have clusters
@@ -104,13 +104,13 @@ type StageStatus struct {
 	Approved  []string
 }
 
-// A FailedCluster is one that failed on the way to what it is held to, or soon after.
+// A FailedCluster is one that failed on the way to its target, or soon after.
 type FailedCluster struct {
 	Cluster Key
 	Why     string
 }
 
-// A Wait is a cluster that is not held to its newest definition yet, and why.
+// A Wait is a cluster whose target is not its newest definition yet, and why.
 type Wait struct {
 	Cluster  Key
 	Stage    string
@@ -130,7 +130,7 @@ func (w Wait) String() string {
 }
 
 // WhileWaiting returns c with what does not wait of next, which does: that it is paused or
-// suspended, wishes, protection, the drift policy, health checks that are taken away, lower limits
+// suspended, requests, protection, the drift policy, health checks that are taken away, lower limits
 // of machines that these replace at once, and larger numbers of machines. That a pool
 // is to be smaller may be a part of what waits: fewer machines, but stronger ones.
 func (c *Cluster) WhileWaiting(next *Cluster) *Cluster {

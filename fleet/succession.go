@@ -20,12 +20,12 @@ type SuccessionStep string
 
 // The steps, in their order.
 const (
-	// StepAsked is taken by whoever wants the fleet to move.
+	// StepAsked is taken by the agent that wants the fleet to move.
 	StepAsked SuccessionStep = "Asked"
 	// StepGranted is taken by the owner: from here on it goes on acting, but
 	// stores, replaces and removes no secret.
 	StepGranted SuccessionStep = "Granted"
-	// StepMoved is taken by whoever asked: all secrets are where To reads them,
+	// StepMoved is taken by the agent that asked: all secrets are where To reads them,
 	// compared one by one.
 	StepMoved SuccessionStep = "Moved"
 	// StepReady is taken by To: it has looked at every cluster with them.

@@ -23,7 +23,7 @@ func (p *Pool) In(schema string) TemplateHash {
 }
 
 // Has reports whether h is the hash of what machines of p are made of, in the schema
-// of h. In a schema that p has no hash of nobody knows.
+// of h. In a schema that p has no hash of, this is not known.
 func (p *Pool) Has(h TemplateHash) (same, known bool) {
 	for _, own := range append([]TemplateHash{p.Template}, p.Former...) {
 		if own.Schema() == h.Schema() {

@@ -2,8 +2,8 @@ package fleet
 
 // A Topology says how a Cluster that is made from a ClusterClass gets to its
 // version of Kubernetes. The version itself, and what the pools are then, is in
-// the Cluster; what is asked for on the way depends on what is there, so whoever
-// plans decides it.
+// the Cluster; what is asked for on the way depends on what is there, so
+// the planner decides it.
 // Source: Cluster API, "Chained and efficient upgrades".
 type Topology struct {
 	Class Key

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Waves say how what changes comes to the clusters of a fleet, and when. The zero Waves let
-// everything come at once.
+// Waves say how and when changes reach the clusters of a fleet. The zero Waves let
+// all changes start at once.
 type Waves struct {
 	Stages  []Stage
 	Classes []ClassStages // for clusters of these classes instead of Stages
@@ -82,7 +82,7 @@ type Window struct {
 
 // A Schedule says when a window is open.
 type Schedule interface {
-	// At reports whether it is open at t, and until when that stays so; zero: for good.
+	// At reports whether it is open at t, and until when that stays so; zero: permanently.
 	At(t time.Time) (open bool, until time.Time)
 }
 

@@ -34,7 +34,7 @@ type HostedControlPlane interface {
 
 // HostedObservation is the observed state of a hosted control plane.
 type HostedObservation struct {
-	State fleet.HostedState // but for Stale, which whoever compares the secrets adds
+	State fleet.HostedState // but for Stale, which the code that compares the secrets adds
 	// Secrets are those that it provides: its kubeconfig, and the certificate of its CA
 	// (fleet.ClusterCA). Both exist if it is ready.
 	Secrets map[fleet.SecretName]fleet.SecretData

@@ -31,7 +31,7 @@ type LookerOptions struct {
 type Looker struct {
 	o       LookerOptions
 	drafter *providers.Drafter
-	// answered is told how the API server of a cluster answered; nil: nobody is.
+	// answered is called with how the API server of a cluster answered; nil: no call.
 	answered func(ctx context.Context, a providers.Access, err error)
 }
 

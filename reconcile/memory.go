@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// memory is what an agent knows of a cluster and nobody else: since when it owns
+// memory is what this agent alone knows of a cluster: since when it owns
 // it, what it began to do, how often it failed. All of it may be lost at any
 // time; it only spares repeating a create before its outcome can be seen.
 type memory struct {
@@ -76,7 +76,7 @@ func (m *memory) recent(now time.Time, window time.Duration) []fleet.Attempt {
 	return out
 }
 
-// heard records that the API server answered, if only to refuse.
+// heard records that the API server answered, even if it refused.
 func (m *memory) heard(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -39,14 +39,14 @@ type Options struct {
 	// Changed is called when nodes of a cluster change. Nil: they are not watched.
 	Changed func(fleet.Key)
 
-	// Span begins a part of a pass, for whoever traces them; the function that it
-	// returns ends it. Nil: nobody does.
+	// Span begins a part of a pass, for traces; the function that it
+	// returns ends it. Nil: no traces.
 	Span func(ctx context.Context, name string, attributes ...string) (context.Context, func(error))
 
 	Now func() time.Time // default time.Now
-	// Elapsed is how much time has passed since some moment, by what nobody sets: where Now
+	// Elapsed is how much time has passed since some moment, by a clock that cannot be set: if Now
 	// says something else, the clock was set. Nil: with the default Now, the time that
-	// passes; with another one nobody sets it.
+	// passes; with another one no clock is set.
 	Elapsed  func() time.Duration
 	Log      *slog.Logger  // default: none
 	Parallel int           // actions of one pass at once, default 8
@@ -67,7 +67,7 @@ type Reconciler struct {
 }
 
 // New returns a Reconciler that knows nothing yet. It is to be made when the
-// fleet is owned: from then on nobody else begins anything.
+// fleet is owned: from then on no other agent begins anything.
 func New(o Options) *Reconciler {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -117,7 +117,7 @@ func (r *Reconciler) secrets(c *fleet.Cluster) SecretStore {
 
 // Pass looks at c once, decides, does what may be done now and reports. It never
 // waits for anything to happen: the next pass will see. known is the memory in the last
-// report of c, whoever made it.
+// report of c, of this agent or another.
 func (r *Reconciler) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) Result {
 	m := r.memory(c.Key)
 	res := Result{Report: fleet.Report{
@@ -157,7 +157,7 @@ func (r *Reconciler) pass(ctx context.Context, c *fleet.Cluster, known fleet.Mem
 	if err != nil {
 		return []error{err}
 	}
-	if known.Residence.IsZero() { // whoever has the pass made may not have been told yet
+	if known.Residence.IsZero() { // the caller of the pass may not have got it yet
 		known.Residence = m.residence()
 	}
 	c = c.WithResidence(known.Residence).WithReboots(known.Reboots)

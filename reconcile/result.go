@@ -28,7 +28,7 @@ type Result struct {
 }
 
 // NotAfter says when certificates of the cluster expire, by what they are for:
-// authorities, the kubeconfig, "apiserver" for what the API server serves with, and
+// CA certificates, the kubeconfig, "apiserver" for what the API server serves with, and
 // "machines" for the first that a distribution warns of. It is nil where the cluster could not be looked at.
 func (r Result) NotAfter() map[string]time.Time {
 	if r.Observed.At.IsZero() {

@@ -38,7 +38,7 @@ func (l *Looker) lookAtSites(ctx context.Context, c *fleet.Cluster, o *fleet.Obs
 		all.Go(func() { seen[i], errs[i] = l.lookAtSite(ctx2, c, provider) })
 	}
 	all.Wait()
-	if ctx.Err() != nil { // nobody was silent: the pass ends
+	if ctx.Err() != nil { // no site was silent: the pass ends
 		return errors.Join(errs...)
 	}
 	o.Infrastructure, o.Silence = seen[0], silence(errs[0])

@@ -13,10 +13,10 @@ type SecretStore interface {
 	Get(ctx context.Context, c fleet.Key, name fleet.SecretName) (fleet.SecretData, error)
 
 	// Create stores d where nothing is stored yet, and returns what is stored
-	// then: two agents that race get the same authorities.
+	// then: two agents that race get the same CA certificates.
 	Create(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) (fleet.SecretData, error)
 
-	// Replace stores d, whatever was there. Authorities are replaced by
+	// Replace stores d over anything that was there. CA certificates are replaced by
 	// their rotation alone.
 	Replace(ctx context.Context, c fleet.Key, name fleet.SecretName, d fleet.SecretData) error
 

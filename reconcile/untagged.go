@@ -65,7 +65,7 @@ func (l *Looker) lookForUntagged(ctx context.Context, c *fleet.Cluster, o *fleet
 	return nil
 }
 
-// silent reports whether nobody could look at the site of a provider.
+// silent reports whether the site of a provider could not be observed.
 func silent(o *fleet.Observed, provider string) bool {
 	if provider == "" {
 		return o.Silence != ""

@@ -13,7 +13,7 @@ type HistoryManifest struct {
 	Days    *int `json:"days,omitempty"`
 }
 
-// Bounds of HistoryManifest. Below the least nobody could read what happened.
+// Bounds of HistoryManifest. Below the least the result would be unreadable.
 const (
 	leastCommits = 100
 	mostCommits  = 1_000_000

@@ -111,7 +111,7 @@ func checkedPin(at string, m SourceManifest, fail func(field, message, hint stri
 		fail(at+".digest", "it is for artifacts in a registry", "pin a repository of Git by its commit")
 	}
 	switch {
-	case m.Commit == "" && m.Branch != "": // it is told
+	case m.Commit == "" && m.Branch != "": // it is reported
 	case m.Commit == "":
 		fail(at+".commit", "the source is not pinned", "name a commit, with all of its 40 digits: "+find)
 	case !commitName.MatchString(m.Commit):

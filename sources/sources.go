@@ -18,7 +18,7 @@ type Source interface {
 	Resolve(ctx context.Context) (fleet.Revision, error)
 
 	// Fetch returns the content of rev, read-only. An error of kind Invalid refuses the
-	// content for good, because of a budget or a signature. Any other error may pass,
+	// content permanently, because of a budget or a signature. Any other error may pass,
 	// NotFound too: one server may lack a revision that another one has.
 	Fetch(ctx context.Context, rev fleet.Revision) (Tree, error)
 }
@@ -49,7 +49,7 @@ type Starter interface {
 
 // A Voucher is a Lineage that remembers how the revisions were signed that it fetched.
 type Voucher interface {
-	// Vouched returns until when a trusted key vouches for rev; zero: for good, as far as the
+	// Vouched returns until when a trusted key vouches for rev; zero: permanently, as far as the
 	// key says. The error wraps ErrUntrusted if no trusted key does so now, as after one was
 	// withdrawn. It asks no server, and knows nothing against a revision that it does not
 	// remember.
@@ -165,7 +165,7 @@ type FleetStatus struct {
 	Problems []fleet.Problem
 	Orphans  []fleet.Key // clusters with status or infrastructure that were removed from Git and are not deleted, sorted
 	Home     HomeStatus
-	Rollout  fleet.RolloutStatus  // what comes to its clusters in waves
+	Rollout  fleet.RolloutStatus  // progress of changes through its clusters
 	Sources  []fleet.PinnedSource // sources that Applied pins, sorted by name
 }
 
@@ -194,7 +194,7 @@ type Arbiter interface {
 	Claim(ctx context.Context, self, place string) (fleet.Owner, error)
 
 	// HandOver replaces the owner from by to, at place, with the next epoch. It fails with
-	// kind Conflict where from is not the owner any more. It asks nobody, for an owner that
+	// kind Conflict where from is not the owner any more. It asks no agent, for an owner that
 	// is gone. An empty place is added later, by Claim.
 	HandOver(ctx context.Context, from fleet.Owner, to, place string) (fleet.Owner, error)
 

@@ -34,7 +34,7 @@ type Options struct {
 // Parts are what a Claim works with. Those marked so may be nil.
 type Parts struct {
 	// Place returns where the agent keeps its secrets. No other agent has the same: see
-	// fleet.Owner. Nil: agents are told apart by name alone.
+	// fleet.Owner. Nil: agents differ by name alone.
 	Place func(ctx context.Context) (string, error)
 	// Secrets are frozen while the fleet is handed over. Nil: nothing is frozen.
 	Secrets Secrets
@@ -71,7 +71,7 @@ type Branch struct {
 	Arbiter sources.Arbiter
 	Read    func(ctx context.Context) (status.Status, error)
 	// Moved returns an error that wraps status.ErrMoved if the status was moved to another branch,
-	// and another error if nobody knows. Nil: it never is.
+	// and another error if it is not known. Nil: it never is.
 	Moved func(ctx context.Context) error
 }
 
@@ -302,7 +302,7 @@ func (c *Claim) find(ctx context.Context, b Branch) *begin.Ownership {
 	if errors.Is(err, status.ErrDistrusted) {
 		owner, err = c.branch().Claim(ctx, c.o.Self, place)
 		if err == nil && !c.isSelf(owner) {
-			return &begin.Ownership{Owner: owner, Unsigned: true} // nobody knows whether that agent acts, so this one does not
+			return &begin.Ownership{Owner: owner, Unsigned: true} // it is not known whether that agent acts, so this one does not
 		}
 	}
 	return &begin.Ownership{Owner: owner, Next: next, Err: err}

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// slowMove is how long a move to another agent takes before people are told that no
+	// slowMove is how long a move to another agent takes before people learn that no
 	// secrets are stored meanwhile.
 	slowMove = 15 * time.Minute
-	// toldRestored is how long people are told that the owner was written again.
+	// toldRestored is how long the status shows that the owner was written again.
 	toldRestored = 24 * time.Hour
 )
 

@@ -84,15 +84,15 @@ func (r *rehearsal) run(ctx context.Context, next fleet.Succession) error {
 	return cmp.Or(errs...)
 }
 
-// proofDeadline bounds what an agent proves before it claims a fleet that nobody owns.
+// proofDeadline bounds what an agent proves before it claims a fleet without an owner.
 const proofDeadline = 30 * time.Second
 
-// ownerReturns is how long an agent that waits leaves a fleet that nobody owns to the owner that
+// ownerReturns is how long an agent that waits leaves a fleet without an owner to the former one that
 // may write its status branch again, if it cannot look at a cluster. A new fleet may have a
-// cluster that nobody can look at yet.
+// cluster that cannot be observed yet.
 const ownerReturns = 5 * time.Minute
 
-// prove returns why this agent must not claim a fleet that nobody owns: clusters have
+// prove returns why this agent must not claim a fleet without an owner: clusters have
 // machines, and their secrets are not here. An agent that waits for the fleet also proves
 // that it can look at every cluster. Another agent claims a new fleet even if a cloud does
 // not answer, and its status says so.

@@ -80,7 +80,7 @@ func disown(s *corev1.Secret) bool {
 	return len(s.OwnerReferences) < before
 }
 
-// edit changes the Secret key, unless change says that it is right as it is.
+// edit changes the Secret key, unless change says that it is right already.
 func (k *Kubernetes) edit(ctx context.Context, op string, key fleet.Key, change func(*corev1.Secret) (bool, error)) error {
 	var err error
 	for range attempts {

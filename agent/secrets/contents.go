@@ -50,7 +50,7 @@ func decode(data []byte) (contents, error) {
 }
 
 // clone returns a copy that may be changed and given away. The values are
-// shared: nobody changes the bytes of a secret.
+// shared: the bytes of a secret never change.
 func clone(d fleet.SecretData) fleet.SecretData { return maps.Clone(d) }
 
 // checkKey refuses what is not the name of a cluster, and so cannot lead out of

@@ -1,4 +1,4 @@
-// Package secrets keeps what may not be in Git: the authorities of clusters and
+// Package secrets keeps what may not be in Git: the CA certificates of clusters and
 // their kubeconfigs.
 //
 // File keeps one encrypted file per cluster in a folder:
@@ -8,7 +8,7 @@
 //	.locks/                   locks between processes; they hold nothing
 //
 // A file is replaced as a whole or not at all. One that cannot be read is never
-// written over: what is in it cannot be made again.
+// written over: its content cannot be created again.
 //
 // Memory keeps secrets until the process ends, for tests and demonstrations.
 package secrets

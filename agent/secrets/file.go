@@ -218,8 +218,8 @@ func (f *File) decrypt(file io.Reader) (contents, error) {
 	return decode(data)
 }
 
-// unreadable says which file cannot be read, why, and what to do. It is left as
-// it is.
+// unreadable says which file cannot be read, why, and what to do. It is left
+// unchanged.
 func (f *File) unreadable(c fleet.Key, err error) error {
 	op := "read " + subject(c)
 	name := filepath.Join(f.root.Name(), fileName(c))

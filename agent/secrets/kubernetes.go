@@ -20,7 +20,7 @@ import (
 // Kubernetes is a secret store in the Secrets of a Kubernetes cluster, with the
 // names, type, label and keys of Cluster API: <cluster>-ca, <cluster>-kubeconfig
 // and so on, in the namespace of the cluster. What is there already under such a
-// name is taken over, as Cluster API does with authorities that people bring.
+// name is taken over, as Cluster API does with CA certificates that people bring.
 //
 // Of gives it the name of a fleet, which what it stores for clusters then has as
 // the label fairlead.dev/fleet. What has that of another fleet is refused; what

@@ -35,7 +35,7 @@ func (k *Kubernetes) failed(op string, err error) error {
 	return fleet.Errorf(kind, op, "%w", err)
 }
 
-// notAllowed matches what RBAC says of whom it allows nothing.
+// notAllowed matches what RBAC says of an account without any permission.
 // Source: k8s.io/apiserver, endpoints/handlers/responsewriters.
 var notAllowed = regexp.MustCompile(`cannot (\w+) resource "([a-z]+)" in API group "" (?:in the namespace "([^"]*)"|at the cluster scope)`)
 

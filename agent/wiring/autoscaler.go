@@ -40,7 +40,7 @@ func (s Autoscaler) run(ctx context.Context, a *agent.Agent, built Built, log *s
 func (b Built) registered(c *fleet.Cluster, p fleet.Pool) (map[string]string, []corev1.Taint) {
 	d, err := b.distributions(nil).Of(c)
 	if err != nil {
-		return nil, nil // whoever makes machines of it says why none is made
+		return nil, nil // the reconciler of its machines says why none is made
 	}
 	return d.Registered(p)
 }

@@ -87,7 +87,7 @@ func (s Settings) HomeOptions(h Installation) (install.Options, error) {
 		"secrets":     map[string]any{"ageIdentities": map[string]any{"existingSecret": named(install.AgeSecret(h.Release), o.Identities)}},
 		"extraArgs":   append(providerArgs(s.Providers), allowArgs(s.AllowedSources)...),
 		"tolerations": []any{map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}},
-		// A change of what is mounted begins the pods anew.
+		// A change of what is mounted begins the pods again.
 		"podAnnotations": map[string]any{"fairlead.dev/credentials": install.Checksum(o.Credentials, o.Identities)},
 	}
 	if s.Path != "" {

@@ -188,7 +188,7 @@ func asTree(t sources.Tree, err error) (sources.Tree, error) {
 }
 
 // byTag gets the commit that the tag which r follows is at. Where it is at another one, or
-// not there, or nobody signed the tag, there is no tree: the commit may be got by itself.
+// not there, or the tag has no signature, there is no tree: the commit may be got by itself.
 func byTag(ctx context.Context, r *git.Repository, commit string) (sources.Tree, error) {
 	rev, err := r.Resolve(ctx)
 	if fleet.KindOf(err) == fleet.NotFound || err == nil && rev.Hash() != commit {

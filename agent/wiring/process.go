@@ -80,7 +80,7 @@ type listener struct {
 }
 
 // Start puts a process together, of an agent with settings s, and listens where o says so.
-// Nothing is done and nobody is answered before Run. Whoever started it closes it.
+// Nothing is done and no request is answered before Run. The caller closes it.
 func Start(ctx context.Context, s Settings, o ProcessOptions) (*Process, error) {
 	m := metrics.New(o.Version)
 	m.SetSource(s.Source)

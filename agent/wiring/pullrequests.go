@@ -53,7 +53,7 @@ func (s Settings) pullRequests(source sources.Source, w *Runtime, m *metrics.Met
 		f, err := s.OpenForge()
 		switch {
 		case err != nil && p.Refs && s.Forge == (Forge{}):
-			f = nil // nobody says that there is one
+			f = nil // no setting says that there is one
 		case err != nil:
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (f mergeLooker) As(next *fleet.Cluster, seen fleet.Observed) fleet.Observed
 	return seen
 }
 
-// absent returns what looks at clusters of which nothing is there: nobody is asked.
+// absent returns what looks at clusters of which nothing is there: it makes no requests.
 func (w *Runtime) absent() *reconcile.Looker {
 	return reconcile.NewLooker(reconcile.LookerOptions{
 		Infrastructure: func(string) (providers.Observer, error) { return emptyWorld{}, nil },

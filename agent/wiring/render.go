@@ -16,10 +16,10 @@ type RenderOptions struct {
 	Values     map[string]string
 	AllowUnset bool
 	Observe    func(render.Stats)
-	// Pinned gets pinned sources; nil: they are got anew, and waited for.
+	// Pinned gets pinned sources; nil: they are got again, and waited for.
 	Pinned render.Pinned
-	// Sealed, if not nil, lets Secrets pass that cannot be decrypted, and is told
-	// of them: see sops.Options.
+	// Sealed, if not nil, lets Secrets pass that cannot be decrypted, and is called
+	// with them: see sops.Options.
 	Sealed func(file, why string)
 }
 

@@ -309,7 +309,7 @@ func (w *Runtime) newCharts(may func(fleet.Key) error, changed func(fleet.Key)) 
 func (w *Runtime) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range w.charts { // of reconcilers that nobody closed
+	for _, c := range w.charts { // of reconcilers that are not closed
 		c.Close()
 	}
 	w.Workload.Close()

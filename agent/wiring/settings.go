@@ -46,14 +46,14 @@ type Settings struct {
 	// where Author signs: none.
 	SigningKey string
 	// TrustedKeys are files, and folders of files, with the public keys whose
-	// signatures count: commits of the fleet that none of them signed are not
+	// signatures count: commits of the fleet that no such key signed are not
 	// followed. None: any commit is.
 	TrustedKeys []string
 	// TrustMerges makes who signs a merge stand for all that it brings in.
 	TrustMerges bool
 	// RequestKeys are like TrustedKeys, of those who may ask for something on the
 	// status branch, and of agents: who owns the fleet and what is decided on numbers
-	// of machines is signed, too. SigningKey is one of them. None: whoever may push
+	// of machines is signed, too. SigningKey is one of them. None: anyone with push access
 	// there may do so.
 	RequestKeys []string
 	// AllowedSources say which sources fleet.yaml may pin, and with what credentials they
@@ -72,7 +72,7 @@ type Settings struct {
 	SopsProgram string
 
 	// NotificationCredentials is a folder with a folder for each target of notifications:
-	// see notify.Folder. Empty: nobody can be told.
+	// see notify.Folder. Empty: no one is notified.
 	NotificationCredentials string
 
 	// Lease is what the replicas of the agent elect a leader by; zero for none.
@@ -80,7 +80,7 @@ type Settings struct {
 	// ChartVersion is that of the chart that a home gets which fleet.yaml names.
 	// Empty: an agent with these settings moves nothing by itself.
 	ChartVersion string
-	// StatusBranch is the name of the status branch that such an agent is told to
+	// StatusBranch is the name of the status branch that such an agent is configured to
 	// write; empty: fleet.yaml says it.
 	StatusBranch string
 
@@ -98,10 +98,10 @@ type Settings struct {
 	RenderCommand []string
 	RenderLimits  worker.Limits // of each; zero: the defaults
 
-	// Reports is told of each new report of an agent; nil: nobody is.
+	// Reports is called with each new report of an agent; nil: no call.
 	Reports func(reports.Change)
 
-	// Watchdog is told of polls, renders and passes; nil: nobody is.
+	// Watchdog is notified of polls, renders and passes; nil: there is none.
 	Watchdog *health.Watchdog
 
 	Log    *slog.Logger

@@ -9,11 +9,11 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// StatusKeys are how what counts on a status branch is signed, and by whom.
+// StatusKeys are how what counts on a status branch is signed, and with which keys.
 type StatusKeys struct {
 	Sign   func(content []byte) (string, error) // nil: this process signs nothing
-	Verify status.Verify                        // nil: nobody asks
-	People status.People                        // whose key signed; nil: nobody asks
+	Verify status.Verify                        // nil: no signatures are required
+	People status.People                        // whose key signed; nil: no signatures are required
 }
 
 // StatusKeys returns them. Who asks for signatures has to make ones that count.

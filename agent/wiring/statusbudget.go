@@ -16,7 +16,7 @@ const (
 
 // statusBudget returns what may be read of a status branch by a process that may take so
 // many bytes of memory; 0 is no limit. An agent has several times its bytes in
-// memory, so that they run into this budget, and are told, before memory ends.
+// memory, so that they run into this budget, and are reported, before memory ends.
 func statusBudget(memory int64) git.Budget {
 	content := int64(mostStatus)
 	if memory > 0 {

@@ -22,7 +22,7 @@ var (
 	bracketed = regexp.MustCompile(`^( *(?:- +)*(?:[^\s"'#{}\[\]:,-][^"'#{}\[\]:,]*: +|- +))\[ *(.+?) *\]( *| +#.*)$`)
 	// An item of it, and what follows.
 	bracketedItem = regexp.MustCompile(`^((?:\$\{[^{}]*\}|[^\s"'#{}\[\],][^"'#{}\[\],$]*)+|"[^"\\]*"|'[^']*') *(?:, *|$)`)
-	// What begins a text of several lines, whose lines are nobody's list.
+	// What begins a text of several lines, whose lines are no list.
 	blockText = regexp.MustCompile(`^( *(?:- +)*)([^\s#].*: +|- *)?[|>][-+0-9]* *(?:#.*)?$`)
 )
 
@@ -81,8 +81,8 @@ func quoteItems(items string) (string, int) {
 }
 
 // unmark makes the marked texts below n ones without quotes, in lists without brackets,
-// and returns how many there are. The document is not plain yet: it has no more nodes
-// than its text has bytes.
+// and returns how many there are. The document is not plain yet: it has at most as many nodes
+// as its text has bytes.
 func unmark(n *yaml.Node) int {
 	found := 0
 	if n.Kind == yaml.ScalarNode && n.Tag == variableTag {

@@ -1,7 +1,7 @@
-// Package documents is the one door for YAML and JSON that nobody has vouched for:
+// Package documents parses all YAML and JSON that comes from others:
 // what people, forges, hosts, registries and chart repositories can write. What goes
 // through it is bounded before anything is built of it: bytes, documents, nodes, depth,
-// and the bytes that it has where each alias is written out, keys included. Nobody else
+// and the bytes that it has where each alias is written out, keys included. No other package
 // imports a YAML parser; test/rules/arrows sees to it.
 //
 // There are two readings. Parse is strict, and for files of a fleet: it refuses what two

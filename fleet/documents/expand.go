@@ -14,7 +14,7 @@ import (
 )
 
 // bounded returns data with its aliases written out, for a parser that has no limits of
-// its own. What can have none is returned as it is, and where the bytes alone show it to
+// its own. What can have none is returned unchanged, and where the bytes alone show it to
 // be small it is not parsed for that.
 func bounded(data []byte, l Limits) ([]byte, error) {
 	if err := checkBytes(data, l); err != nil {
@@ -199,7 +199,7 @@ func texts(data []byte) map[position]bool {
 }
 
 // scalarText returns n so that each parser reads it as it would have where it was
-// written: what may be more than text as it is, anything else, and what has to be text,
+// written: what may be more than plain text, anything else, and what has to be text,
 // quoted.
 func scalarText(n *yaml.Node, text bool) string {
 	tag := ""

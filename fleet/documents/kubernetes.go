@@ -72,7 +72,7 @@ func Split(data []byte, l Limits) ([][]byte, error) {
 	}
 }
 
-// Node returns the first document of data as it is written, with comments, aliases and
+// Node returns the first document of data unresolved, with comments, aliases and
 // tags; nil where data has none.
 func Node(data []byte, l Limits) (*yaml.Node, error) {
 	if _, err := bounded(data, l); err != nil {

@@ -124,7 +124,7 @@ func (w *Window) check(r Rule) error {
 // At reports whether w is open at t, and until when it stays so. Windows that touch or overlap
 // are one.
 func (w *Window) At(t time.Time) (open bool, until time.Time) {
-	const far = 2 * mostDuration // beyond which nobody needs to know that it stays open
+	const far = 2 * mostDuration // how far ahead a caller needs to know that it stays open
 	from := w.start
 	if from.IsZero() {
 		before := t.Add(-w.duration).In(w.zone)
@@ -150,7 +150,7 @@ func (w *Window) At(t time.Time) (open bool, until time.Time) {
 }
 
 // starts returns when w opens from the day from on, in order, one with each call; zero until:
-// for good.
+// permanently.
 func (w *Window) starts(from, until time.Time) (func() (time.Time, bool), error) {
 	var iterators []func() (time.Time, bool)
 	for _, o := range w.rules {

@@ -11,7 +11,7 @@ import (
 const mostChanges = 40
 
 // losing makes call with the answer to its first change lost, then to its second, and
-// so on, until it asks for no more. check follows each of them.
+// so on, until it makes no further change. check follows each of them.
 func (b *bench) losing(what string, prepare func(nth int), call func(nth int) error, check func(nth int)) {
 	b.t.Helper()
 	for nth := 1; nth <= mostChanges; nth++ {

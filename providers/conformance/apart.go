@@ -62,7 +62,7 @@ func (b *bench) apart(others ...*fleet.Cluster) {
 	}
 }
 
-// foreignMachine: what carries no tags is nobody's, whatever its name.
+// foreignMachine: a machine without tags belongs to no cluster, whatever its name.
 func foreignMachine(t testing.TB, o Options) {
 	b := newBench(t, o)
 	if !b.has("Foreign", o.Foreign != nil) {

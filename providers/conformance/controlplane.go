@@ -29,7 +29,7 @@ func (b *bench) machine(name fleet.MachineName) fleet.Machine {
 	return fleet.Machine{}
 }
 
-// controlPlaneMachines: they are told from workers, and one goes without the other.
+// controlPlaneMachines: they differ from workers, and one goes without the other.
 func controlPlaneMachines(t testing.TB, o Options) {
 	b := newBench(t, o)
 	b.ensure(b.c)
@@ -84,7 +84,7 @@ func endpointStays(t testing.TB, o Options) {
 	}
 }
 
-// failureDomainIsKept: a machine shows where it was put, and those there are, are told.
+// failureDomainIsKept: a machine shows where it was put, and those there are, are listed.
 func failureDomainIsKept(t testing.TB, o Options) {
 	b := newBench(t, o)
 	if !b.has("FailureDomain", o.FailureDomain != "") {

@@ -16,7 +16,7 @@ const (
 )
 
 // expiryIsSeen: when the certificates on a server expire is seen two months before, and the
-// end of new ones once it has them. It is a matter of a bubble: nobody waits for it.
+// end of new ones once it has them. The clock is that of a bubble: no test waits for it.
 func expiryIsSeen(t testing.TB, o DistributionOptions) {
 	if o.Around == nil {
 		t.Skip("it takes a year")

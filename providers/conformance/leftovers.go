@@ -20,7 +20,7 @@ func kinds(lines []string) []string {
 	return out
 }
 
-// wantContents fails unless the infrastructure comes to hold want, in time.
+// wantContents fails unless the infrastructure holds want, in time.
 func (b *bench) wantContents(when string, want []string) {
 	b.t.Helper()
 	var got []string
@@ -30,7 +30,7 @@ func (b *bench) wantContents(when string, want []string) {
 		}
 		b.settle()
 		b.observe(b.c)
-		// Whoever keeps the infrastructure looks after what machines left.
+		// The cluster that keeps the infrastructure looks after what machines left.
 		if err := b.p.EnsureInfrastructure(b.t.Context(), "op-infra", b.c); err != nil {
 			b.t.Fatalf("EnsureInfrastructure = %v, want no error", err)
 		}

@@ -8,8 +8,8 @@ import (
 	"fairlead.dev/providers"
 )
 
-// lookingChangesNothing: whoever looks, by Observe or by an ability, asks for no
-// change, whatever there is to be mended, finished or taken away.
+// lookingChangesNothing: a reader, by Observe or by an ability, asks for no
+// change, whatever there is to be fixed, finished or taken away.
 func lookingChangesNothing(t testing.TB, o Options) {
 	b := newBench(t, o)
 	if !b.has("Changes", o.Changes != nil) {

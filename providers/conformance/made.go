@@ -9,7 +9,7 @@ import (
 
 // keepsWhatItWasMadeWith is the check of what a cluster keeps for its life: Git has other
 // ranges than the first server was made with, and further servers join with those of the
-// first. The cluster says what it was made with, so that people are told.
+// first. The cluster says what it was made with, so that it can be reported.
 func keepsWhatItWasMadeWith(t testing.TB, o DistributionOptions) {
 	const made, other = "10.244.0.0/16", "10.200.0.0/16"
 	p := newPlane(t, o)

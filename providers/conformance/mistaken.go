@@ -8,8 +8,8 @@ import (
 )
 
 // mistakesChangeNothing: where Git names what the infrastructure does not have, or asks for a change
-// that cannot be made, everything stays as it is. The cluster is seen as before, and its machines
-// can go. Once Git is put right, machines are made again.
+// that cannot be made, everything stays unchanged. The cluster is seen as before, and its machines
+// can go. Once Git is put right, further machines are made.
 func mistakesChangeNothing(t testing.TB, o Options) {
 	b := newBench(t, o)
 	if !b.has("Mistaken", o.Mistaken != nil) || !b.has("Contents", o.Contents != nil) {

@@ -61,7 +61,7 @@ func (b *bench) sweep() *fleet.Cluster {
 		if f.Cluster != gone.Key || f.ID == "" || f.Kind == "" || f.Reason == "" {
 			t.Errorf("orphan = %+v, want one of %s, with its kind, its id and a reason", f, gone.Key)
 		}
-		// It came back to Git meanwhile: whoever is told so removes nothing of it.
+		// It came back to Git meanwhile: with that knowledge nothing of it is removed.
 		_ = s.RemoveOrphan(ctx, testFleet, all, f)
 	}
 	b.settle()

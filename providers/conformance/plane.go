@@ -211,7 +211,7 @@ func (p *plane) members() ([]fleet.Member, error) {
 }
 
 // node returns the Node of a machine, by its provider id; nil where there is none or
-// nobody answers.
+// nothing answers.
 func (p *plane) node(name fleet.MachineName) (*fleet.Node, *fleet.Workload) {
 	p.t.Helper()
 	w, err := p.look()

@@ -69,7 +69,7 @@ func whole(c *fleet.Cluster) func(fleet.KeptPoolSeen) bool {
 	}
 }
 
-// poolIsKept: a pool is made once, whoever asks again. Its machines are the cloud's: they are counted, and
+// poolIsKept: a pool is made once, with several requests. Its machines are the cloud's: they are counted, and
 // are in no list of machines.
 func poolIsKept(t testing.TB, o Options) {
 	k := newKeeper(t, o)
@@ -110,7 +110,7 @@ func poolIsKept(t testing.TB, o Options) {
 	}
 }
 
-// poolChanges: number, labels and version of a pool change as they are asked for. The number of one with a
+// poolChanges: number, labels and version of a pool change on request. The number of one with a
 // range is the cloud's, and a version does not go back.
 func poolChanges(t testing.TB, o Options) {
 	k := newKeeper(t, o)

@@ -7,7 +7,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// lostQuorum: where most servers are away nothing is told that could be taken for proof,
+// lostQuorum: where most servers are away nothing is reported that could be taken for proof,
 // nothing is removed, and what comes back goes on.
 func lostQuorum(t testing.TB, o DistributionOptions) {
 	p := newPlane(t, o)

@@ -223,7 +223,7 @@ func memberWithoutMachine(t testing.TB, o DistributionOptions) {
 	p.wantMembers("s-0", "s-1", "s-2")
 }
 
-// lastMemberStays: nobody takes out the last member.
+// lastMemberStays: the last member is never taken out.
 func lastMemberStays(t testing.TB, o DistributionOptions) {
 	p := newPlane(t, o)
 	p.servers(1)

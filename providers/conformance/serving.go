@@ -29,7 +29,7 @@ func endpointServes(t testing.TB, o Options) {
 	}
 	if o.Jam != nil {
 		o.Jam(t, b.p)
-		for range rounds { // so long that nobody waits for it any more
+		for range rounds { // for such a time that nothing waits for it any more
 			b.settle()
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // placeIsShared: a provider names the place of a cluster before anything was asked there, and
-// clusters of one place get one name. What limits a silent place goes by that name.
+// clusters of one place get one name. What limits a silent place uses that name.
 func placeIsShared(t testing.TB, o Options) {
 	b := newBench(t, o)
 	p := providers.AbilitiesOf(b.p).Placer

@@ -41,7 +41,7 @@ func New[O, T any](d Driver[O, T]) *Machines[O, T] { return &Machines[O, T]{driv
 // Locks returns the locks of machines, for what else is done to them.
 func (m *Machines[O, T]) Locks() *Locks[snapshot.Owner] { return &m.busy }
 
-// Try calls do for machine o, unless something is being done to it: whoever does that does this, too.
+// Try calls do for machine o, unless something is being done to it: the call that does that does this, too.
 func (m *Machines[O, T]) Try(o snapshot.Owner, do func() error) error {
 	if !m.busy.TryLock(o) {
 		return nil

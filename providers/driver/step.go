@@ -11,7 +11,7 @@ import (
 type Stepper[T any] interface {
 	// Next says what the next step of t is, as drift says it; empty: it has none, or none yet.
 	Next(t T) string
-	// Alone calls do, unless something is being done to t: whoever does that does this, too.
+	// Alone calls do, unless something is being done to t: the call that does that does this, too.
 	Alone(t T, do func() error) error
 	// Again looks at t once more, by its id, and returns false if it is gone, or another's by now.
 	Again(ctx context.Context, t T) (now T, same bool, err error)

@@ -107,7 +107,7 @@ func (n *Conn) DialPod(ctx context.Context, pod string, port int) (net.Conn, err
 
 // Beside returns a client for another port of the host that the API server is at, 0: the
 // same one, and the beginning of URLs there. It trusts what is trusted of API servers, goes
-// the same way to them, and shows no certificate: whoever uses it says who they are.
+// the same way to them, and shows no certificate: the caller authenticates itself.
 func (n *Conn) Beside(port int32) (*http.Client, string) {
 	t := n.n.transport.Clone()
 	t.TLSClientConfig.Certificates, t.TLSClientConfig.GetClientCertificate = nil, nil
@@ -132,6 +132,6 @@ func (n *Conn) Keep(make func() io.Closer) io.Closer {
 	return n.n.kept
 }
 
-// Renew has the next call connect anew: the API server behind the connection, one of
-// maybe several, is of no more use.
+// Renew has the next call connect again: the API server behind the connection, one of
+// maybe several, is no longer of use.
 func (n *Conn) Renew() { n.client.leave(n.key, n.n) }

@@ -28,7 +28,7 @@ const (
 )
 
 // Drain implements providers.Workload. A node that is not there is drained. One
-// with a pre-drain hook is marked, so that whoever waits for that sees it, and
+// with a pre-drain hook is marked, so that the controller that waits for that sees it, and
 // nothing else.
 func (c *Client) Drain(ctx context.Context, a providers.Access, node string, rules fleet.DrainRules) error {
 	return c.call(ctx, a, "drain node "+node, func(ctx context.Context, n *conn) error {

@@ -74,8 +74,8 @@ func (c *Client) DeleteExternalResources(ctx context.Context, a providers.Access
 	})
 }
 
-// deleteClaims deletes claims of a namespace and whatever uses them: a claim that a
-// pod uses stays until the pod is gone, and a StatefulSet would claim anew.
+// deleteClaims deletes claims of a namespace and the pods that use them: a claim that a
+// pod uses stays until the pod is gone, and a StatefulSet would claim again.
 func (n *conn) deleteClaims(ctx context.Context, namespace string, names []string) error {
 	var pods corev1.PodList
 	if err := n.list(ctx, ref{"pods", namespace, ""}, metav1.ListOptions{}, &pods); err != nil {

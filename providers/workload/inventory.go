@@ -18,7 +18,7 @@ import (
 )
 
 // The inventory of a resource set is a ConfigMap in kube-system of the cluster
-// that it was applied to, so that whoever comes next knows what is there.
+// that it was applied to, so that the next agent knows what is there.
 const (
 	inventoryLabel = "fairlead.dev/inventory"
 	inventoryKind  = "ClusterResourceSet"
@@ -43,7 +43,7 @@ func inventoryRef(set string) ref {
 }
 
 // inventories returns what was applied of resource sets, by name. An inventory
-// that somebody damaged is as none: applying makes it anew.
+// that somebody damaged counts as missing: applying makes it again.
 func (n *conn) inventories(ctx context.Context) ([]fleet.ResourceSetState, error) {
 	var list corev1.ConfigMapList
 	err := n.list(ctx, ref{"configmaps", metav1.NamespaceSystem, ""}, metav1.ListOptions{
@@ -128,7 +128,7 @@ func (i *inventory) write(ctx context.Context) error {
 	return nil
 }
 
-// remove removes i where nobody else wrote it since.
+// remove removes i if no one else wrote it since.
 func (i *inventory) remove(ctx context.Context) error {
 	if i.version == "" {
 		return nil

@@ -67,7 +67,7 @@ func (r *resources) mapping(ctx context.Context, o fleet.ObjectRef, version stri
 	return r.mapper.RESTMappingWithContext(ctx, schema.GroupKind{Group: o.Group, Kind: o.Kind}, versions...)
 }
 
-// applyAt applies u, whose fields are ours from then on, whoever set them before.
+// applyAt applies u, whose fields are ours from then on, whatever set them before.
 func (n *conn) applyAt(ctx context.Context, at string, u *unstructured.Unstructured) error {
 	raw, err := u.MarshalJSON()
 	if err != nil {

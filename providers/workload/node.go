@@ -48,7 +48,7 @@ func syncPatch(k fleet.Key, p fleet.Pool, m fleet.MachineName, live *corev1.Node
 	}
 	annotations := fleet.NodeAnnotations(k, p, m)
 	if _, synced := live.Annotations[clusterv1.TaintsFromMachineAnnotation]; !synced {
-		maps.Copy(annotations, fleet.DeclaredHooks(&p)) // once: whoever waits for them takes them away
+		maps.Copy(annotations, fleet.DeclaredHooks(&p)) // once: the controllers that wait for them take them away
 	}
 	taints := fleet.NodeTaints(p, live.Annotations, live.Spec.Taints)
 	if taints == nil {

@@ -78,7 +78,7 @@ func (n *conn) together(reads ...func() error) error {
 }
 
 // together makes reads at the same time and returns the error of the first in their
-// order, whichever came first: equal failures are told in equal words.
+// order, whichever came first: equal failures are reported in equal words.
 func together(reads ...func() error) error {
 	errs := make([]error, len(reads))
 	var wg sync.WaitGroup

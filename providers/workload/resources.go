@@ -85,7 +85,7 @@ func (c *Client) PruneResources(ctx context.Context, a providers.Access, s fleet
 	return sent.classify(op, within(ctx, c.o.Timeout, i.write))
 }
 
-// intend notes what is about to be applied: from now on, until conclude, nobody
+// intend notes what is about to be applied: from now on, until conclude, no reader
 // may take it for applied, nor its objects for somebody else's.
 func (i *inventory) intend(s fleet.ResourceSet, names []string) {
 	known := make(map[string]fleet.ResourceState)
@@ -122,7 +122,7 @@ type resources struct {
 	*conn
 	set      string        // whose objects they are
 	timeout  time.Duration // of one object
-	force    bool          // what is there is made as it is to be
+	force    bool          // what is there is brought to its desired state
 	mapper   meta.RESTMapperWithContext
 	defined  bool // kinds were, since mapper was made
 	failures []fleet.ResourceFailure

@@ -25,7 +25,7 @@ type podID struct {
 	uid  types.UID
 }
 
-// A podOn is a pod on a node that is drained, as it is and as it is observed.
+// A podOn is a pod on a node that is drained, in full and as observed.
 type podOn struct {
 	fleet.Pod
 	live *corev1.Pod
@@ -116,7 +116,7 @@ func (s *survey) namespace(ctx context.Context, name string) (map[string]string,
 	return s.namespaces[name], nil
 }
 
-// fact returns p as it is observed.
+// fact returns p as an observation.
 func (s *survey) fact(p *corev1.Pod, namespaceLabels map[string]string) fleet.Pod {
 	out := fleet.Pod{
 		Namespace: p.Namespace, Name: p.Name, Labels: p.Labels, NamespaceLabels: namespaceLabels,

@@ -21,7 +21,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// ErrTunnel is what every failure of a tunnel to a pod is: nobody answers there.
+// ErrTunnel is what every failure of a tunnel to a pod is: nothing answers there.
 var ErrTunnel = errors.New("port-forward failed")
 
 // dialPod connects to a port of a pod through the API server, with SPDY: every

@@ -99,7 +99,7 @@ type conn struct {
 }
 
 // conn returns what is kept for a's cluster. Another kubeconfig than the last
-// one makes all of it anew, but for a watch, which goes on with the new one.
+// one makes all of it again, but for a watch, which goes on with the new one.
 func (c *Client) conn(a providers.Access) (*conn, error) {
 	digest := sha256.Sum256(a.Kubeconfig.Reveal())
 	c.mu.Lock()
@@ -260,7 +260,7 @@ func (c *Client) call(ctx context.Context, a providers.Access, op string, f func
 	return sent.classify(op+" of cluster "+a.Cluster.String(), err)
 }
 
-// leave has the next call connect anew. Behind n is one API server, of maybe
+// leave has the next call connect again. Behind n is one API server, of maybe
 // several: it may have lost its etcd, and answer pings and nothing else.
 func (c *Client) leave(k fleet.Key, n *conn) {
 	c.mu.Lock()

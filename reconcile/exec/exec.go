@@ -20,7 +20,7 @@ import (
 const tokenTTL = 15 * time.Minute
 
 // planLife is how long what was decided on a look may be begun. What is older, since
-// actions waited for each other or the agent was suspended, is decided anew: machines,
+// actions waited for each other or the agent was suspended, is decided again: machines,
 // Nodes and members of etcd may have changed since.
 const planLife = 5 * time.Minute
 
@@ -29,7 +29,7 @@ const planLife = 5 * time.Minute
 const longestAction = 10 * time.Minute
 
 // ErrStale is why an action was not begun that was decided on too long ago. Nothing
-// is wrong then: another look decides anew.
+// is wrong then: another look decides again.
 var ErrStale = errors.New("not started: what it was decided on was seen too long ago")
 
 // A SecretReader reads the secrets of clusters.
@@ -291,7 +291,7 @@ func (e *Executor) createMachine(ctx context.Context, w Environment, a fleet.Act
 	if err != nil {
 		return err
 	}
-	// Secrets and tokens took their time, and whoever has the right now may have made it.
+	// Secrets and tokens took their time, and another agent may own the fleet by now.
 	if err := e.may(a); err != nil {
 		return err
 	}

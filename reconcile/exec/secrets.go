@@ -7,7 +7,7 @@ import (
 	"fairlead.dev/providers"
 )
 
-// ensureAuthorities stores new authorities where none are stored. What another
+// ensureAuthorities stores new CA certificates where none are stored. What another
 // agent stored meanwhile stays.
 func (e *Executor) ensureAuthorities(ctx context.Context, w Environment) error {
 	c := w.Cluster

@@ -42,8 +42,8 @@ func (m *model) spreadDeparted() {
 // rounds is in how many parts the machines of a pool go.
 const rounds = 10
 
-// settle lets all get well that can, where p, which is at rest, says what is condemned.
-// It reports whether nobody has seen what is in the cluster.
+// settle lets all get well that can, while p, which is at rest, says which machines are unhealthy.
+// It reports whether the content of the cluster was not observed.
 func (m *model) settle(p plan.Plan) (unseen bool) {
 	known := make(map[fleet.ProviderID]fleet.MachineReport, len(p.Machines))
 	for _, r := range p.Machines {
@@ -104,7 +104,7 @@ func cloneMap(m map[string]string) map[string]string {
 }
 
 // end lets the removals that are under way end. One that stopped half way, or of a
-// machine that nobody reaches, does not.
+// machine that cannot be reached, does not.
 func (m *model) end() {
 	for i := range m.observed.Workload.Nodes {
 		if n := &m.observed.Workload.Nodes[i]; n.Draining {
@@ -119,7 +119,7 @@ func (m *model) end() {
 }
 
 // answer has an API server answer that did not, where there is a control plane. What is
-// in the cluster is not known then, and is taken to be as it is to be.
+// in the cluster is not known then, and is taken to be in its desired state.
 // It reports whether that is so.
 func (m *model) answer(known map[fleet.ProviderID]fleet.MachineReport) bool {
 	w, machines := &m.observed.Workload, m.observed.Infrastructure.Machines
@@ -139,7 +139,7 @@ func (m *model) answer(known map[fleet.ProviderID]fleet.MachineReport) bool {
 }
 
 // heal lets a machine boot and join, and its Node become ready, unless a health check
-// condemned it. One that failed is given the time after which it is given up.
+// found it unhealthy. One that failed is given the time after which it is given up.
 func (m *model) heal(machine *fleet.Machine, known fleet.MachineReport) {
 	switch {
 	case machine.Damaged != "", machine.State == fleet.MachineDeleting, condemned(known):

@@ -9,7 +9,7 @@
 //
 // The model assumes that nothing breaks from now on, and that what can get well does:
 // machines that boot join, drains end, hooks are taken away, an API server that is out
-// of reach answers. What a health check condemns, and what is held, stays as it is. No
+// of reach answers. What a health check finds unhealthy, and what is held, stays unchanged. No
 // time passes, so nothing is in a forecast that is due later only: but for the day that
 // the rotation of an authority rests between two stages, and the time between two
 // attempts to replace an unhealthy machine.

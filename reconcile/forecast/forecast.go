@@ -9,7 +9,7 @@ import (
 )
 
 // mostSteps bounds the plans of one forecast, for each machine and each machine pool that is there or is
-// wanted: a model that never comes to rest is a defect, and must not be an endless one.
+// wanted: a model that never rests is a defect, and must not run forever.
 const mostSteps = 60
 
 // unbounded is the budget of a forecast that takes as long as it takes.

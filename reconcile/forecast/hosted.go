@@ -8,7 +8,7 @@ import (
 	"fairlead.dev/reconcile/plan"
 )
 
-// ensureHosted makes the hosted control plane as it is to be. Where its endpoint is not known
+// ensureHosted brings the hosted control plane to its desired state. Where its endpoint is not known
 // before it is made, it gets one that stands for it.
 func (m *model) ensureHosted(desired *fleet.Cluster) {
 	p := m.observed.ControlPlane
@@ -25,7 +25,7 @@ func (m *model) ensureHosted(desired *fleet.Cluster) {
 	m.assumeServed()
 }
 
-// assumeServed takes a control plane of which nobody knows what version it serves to be as
+// assumeServed takes a control plane whose served version is not known to be as
 // new as its workers are to be.
 func (m *model) assumeServed() {
 	w := &m.observed.Workload

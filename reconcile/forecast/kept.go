@@ -45,7 +45,7 @@ func (m *model) keptMachines() int {
 	return max(is, want)
 }
 
-// fillKept has the pool p be as it is to be: as many machines as the cloud keeps, each with a Node.
+// fillKept brings pool p to its desired state: as many machines as the cloud keeps, each with a Node.
 func (m *model) fillKept(p *fleet.KeptPoolSeen) {
 	p.State, p.Message = fleet.KeptActive, ""
 	p.Machines = slices.Clone(p.Machines)

@@ -119,7 +119,7 @@ func (m *model) carryOutInside(desired *fleet.Cluster, a fleet.Action) {
 	}
 }
 
-// applyStep takes a step of the distribution, which is due no more for a control plane of
+// applyStep takes a step of the distribution, which is no longer due for a control plane of
 // that version. It never goes back to another one.
 func (m *model) applyStep(version, name string) {
 	steps := m.observed.Distribution.Steps
@@ -139,7 +139,7 @@ func (m *model) serve(node string, ready bool) {
 	w.Servers[i].Ready = ready
 }
 
-// ensureInfrastructure makes what machines share as it is to be. Where its endpoint is
+// ensureInfrastructure brings what machines share to its desired state. Where its endpoint is
 // not known before it is made, it gets one that stands for it.
 func (m *model) ensureInfrastructure(desired *fleet.Cluster) {
 	i := &m.observed.Infrastructure
@@ -154,7 +154,7 @@ func (m *model) ensureInfrastructure(desired *fleet.Cluster) {
 	}
 }
 
-// changeGuest makes what is shared on a guest as it is to be, or removes it.
+// changeGuest brings what is shared on a guest to its desired state, or removes it.
 func (m *model) changeGuest(a fleet.Action) {
 	for i := range m.observed.Guests {
 		if g := &m.observed.Guests[i]; g.Provider == a.Provider {

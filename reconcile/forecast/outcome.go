@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/reconcile/plan"
 )
 
-// changes returns what all that was done comes to: the cluster, its machines by pool,
+// changes returns the changes that result from all actions: the cluster, its machines by pool,
 // what they share, hosts of the inventory, its addons.
 func (r *record) changes() []Change {
 	if r.cluster.Delete && !r.cluster.Protect {

@@ -12,7 +12,7 @@ import (
 // A record is what was done on a model.
 type record struct {
 	cluster *fleet.Cluster
-	unseen  bool // nobody has seen what is in the cluster: what is done there is no news
+	unseen  bool // the content of the cluster was not observed: what is done there is no news
 	deletes bool // something of a cluster that is to go was there
 	before  []fleet.Machine
 	there   map[fleet.MachineName]bool // of before

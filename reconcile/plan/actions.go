@@ -35,7 +35,7 @@ func (f *facts) repeatAfter(at fleet.Attempt) time.Duration {
 // drainPace is the time between two evictions on one Node.
 const drainPace = 20 * time.Second
 
-// operation returns the id of a. Machines that share a name are told apart, and so are
+// operation returns the id of a. It differs for machines that share a name, and for
 // fleets that have a cluster of one key.
 func (f *facts) operation(a fleet.Action) fleet.OperationID {
 	subject := string(f.Desired.Fleet) + "\x00" + a.Subject()

@@ -13,8 +13,8 @@ const (
 	whyHelmAtWork     = "Helm is at work on it"
 )
 
-// addons tells how each addon of the cluster is, sorted. Of one that is deleted nothing is
-// told: they go with it.
+// addons tells how each addon of the cluster is, sorted. A cluster that is deleted has no
+// report of addons: they go with it.
 func (f *facts) addons() []fleet.AddonReport {
 	if f.deleting() {
 		return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // Clocks that differ replace nothing, but certificates, tokens and logs are wrong
-// with them, so that they are told of. A machine that is asked for exists a moment
+// with them, so they are reported. A machine that is asked for exists a moment
 // later, or some minutes where the infrastructure is slow.
 const (
 	clocksDiffer = time.Minute
@@ -21,8 +21,8 @@ func (f *facts) there() time.Time { return f.Now.Add(f.Observed.Workload.Ahead) 
 
 // compareClocks notices an agent with another clock than the one before it, or one whose
 // clock was set: what the API server's clock is ahead of it changes then. A clock that
-// drifts is remembered anew once it surely is, or surely is no more, as far off as people
-// are told of: what is remembered stays the same on the border.
+// drifts is remembered again once it surely is, or surely no longer is, as far off as the
+// report says: what is remembered stays the same on the border.
 func (f *facts) compareClocks() {
 	f.clock = f.Memory.Clock
 	ahead := f.Observed.Workload.Ahead
@@ -37,7 +37,7 @@ func (f *facts) compareClocks() {
 }
 
 // from is when a timeout begins that counts from what an agent wrote at that time. By
-// another clock than this agent's it begins anew: when the clock was noticed to be
+// another clock than this agent's it begins again: when the clock was noticed to be
 // another, or set, and when this agent began where that was ahead. What never was is zero.
 func (f *facts) from(at time.Time) time.Time {
 	switch {
@@ -50,7 +50,7 @@ func (f *facts) from(at time.Time) time.Time {
 }
 
 // madeAt is m.MadeAt for a timeout. Where the clock of the infrastructure is ahead of
-// the agent's, it goes by that of agents alone.
+// the agent's, only the clocks of agents count.
 func (f *facts) madeAt(m *machine) time.Time {
 	switch made := m.Origin.Made; {
 	case made.IsZero():

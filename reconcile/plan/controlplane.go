@@ -57,7 +57,7 @@ func (d *draft) tellHeldVersion() {
 }
 
 // finishRemoval goes on with a removal that has begun in a control plane whose machines
-// otherwise stay as they are.
+// otherwise stay unchanged.
 func (d *draft) finishRemoval(g *group) {
 	if d.away(g) == "" && len(g.held) == 0 && len(g.leaving) > 0 && !d.unreachable && !d.stuck(g) {
 		d.continueRemoval(g)
@@ -102,7 +102,7 @@ func (d *draft) noteDeletionBegan() {
 }
 
 // controlPlaneAtRest reports whether nothing is to be changed, and says what is
-// not well all the same.
+// not well despite that.
 func (d *draft) controlPlaneAtRest(g *group) bool {
 	d.out.NeedEtcd = d.out.NeedEtcd || d.lately(g) && !d.Observed.Distribution.Traits.External() && d.Observed.Workload.Etcd == nil
 	if !g.settled() || d.orphan(g) != nil {
@@ -142,7 +142,7 @@ func (d *draft) initialize(g *group) {
 }
 
 // replaceFirst deletes the first machine where it is outdated, and known never to
-// have become a control plane: the next push mends what one before got wrong.
+// have become a control plane: the next push fixes what one before got wrong.
 func (d *draft) replaceFirst(g *group) bool {
 	m := g.all[0]
 	if !d.unreachable || m.current || !d.failedFirst(m) {

@@ -45,7 +45,7 @@ func (d *draft) deleteWorkers() bool {
 
 // forgetControlPlane forgets that there was a control plane once its machines go, and
 // the data with them: where people ask for the cluster again before all of it is
-// gone, it is made anew. Once it answers after that, it is remembered again.
+// gone, it is created again. Once it answers after that, it is remembered again.
 func (d *draft) forgetControlPlane() {
 	if d.controlPlaneGoes() || slices.ContainsFunc(d.out.Actions, deletesMachine) {
 		d.out.Residence.ControlPlane = fleet.DeletionBegan
@@ -99,7 +99,7 @@ func (f *facts) keeps(m *machine) *obstacle {
 }
 
 // keptByHooks reports whether m of g must wait for hooks, and says so on its
-// Node. A control plane waits as a whole: without it nobody could take a hook
+// Node. A control plane waits as a whole: without it no controller could take a hook
 // away. What cannot be seen may still be there.
 func (d *draft) keptByHooks(g *group, m *machine) bool {
 	if m.State == fleet.MachineDeleting {

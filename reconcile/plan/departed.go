@@ -7,7 +7,7 @@ import (
 )
 
 // departed reports whether the control-plane machine m is no part of the cluster
-// any more, though its infrastructure is still to be deleted: nobody reaches it,
+// any more, though its infrastructure is still to be deleted: it cannot be reached,
 // its Node is not ready, and etcd has no member of it. The deletion goes on when
 // it is back, which may be never.
 func (d *draft) departed(m *machine) bool {

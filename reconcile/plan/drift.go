@@ -7,10 +7,10 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// mendDrift has infrastructure that is ready made as it is to be. Where nothing
+// mendDrift has infrastructure that is ready brought to its desired state. If nothing
 // that it follows from changed since it was so, somebody else changed it, and the
-// policy of the cluster says whether that is mended. The next change that Fairlead
-// makes to the infrastructure mends it in any case: one call brings all in line.
+// policy of the cluster says whether that is reverted. The next change that Fairlead
+// makes to the infrastructure reverts it in any case: one call brings all in line.
 func (d *draft) mendDrift(s *site) {
 	i := &s.seen
 	mark := fleet.Fingerprint(d.Desired, d.machinesOn(s))
@@ -37,7 +37,7 @@ func (f *facts) machinesOn(s *site) []fleet.Machine {
 	return slices.DeleteFunc(slices.Clone(all), func(m fleet.Machine) bool { return m.Provider != s.provider })
 }
 
-// fingerprint returns that of the time when s was last as it is to be.
+// fingerprint returns that of the time when s was last in its desired state.
 func (d *draft) fingerprint(s *site) string {
 	if s.provider == "" {
 		return d.Memory.Fingerprint
@@ -45,7 +45,7 @@ func (d *draft) fingerprint(s *site) string {
 	return s.known.Fingerprint
 }
 
-// rememberFingerprint notes that s is as it is to be.
+// rememberFingerprint notes that s is in its desired state.
 func (d *draft) rememberFingerprint(s *site, mark string) {
 	if s.provider == "" {
 		d.out.Fingerprint = mark

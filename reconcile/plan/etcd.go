@@ -32,7 +32,7 @@ func (d *draft) removeMember(m *machine, e *fleet.Member, reason string) {
 
 // leaves returns the etcd member that leaves with m: its own, or a member of another name
 // that may be its own. It is nil if m has none. why says why etcd cannot spare it, or why
-// nobody can tell which member it is; then m stays.
+// it is not known which member it is; then m stays.
 func (f *facts) leaves(m *machine) (e *fleet.Member, why string) {
 	etcd := f.Observed.Workload.Etcd
 	if etcd == nil { // it is external
@@ -181,9 +181,9 @@ func (d *draft) leftEtcd(g *group) bool {
 }
 
 // neverStarted takes out the member of a machine that went before its etcd came
-// up, and reports whether there is one. It goes before all else: nobody may leave
-// etcd, and nobody joins it, while a member is still joining, and this one never
-// does. While machines may surface that nobody knows of, it may be of one of these.
+// up, and reports whether there is one. It goes before all else: no member may leave
+// etcd, and none joins it, while a member is still joining, and this one never
+// does. While unknown machines may surface, it may be of one of these.
 func (d *draft) neverStarted(g *group) bool {
 	o := d.orphan(g)
 	if o == nil || o.Name != "" {

@@ -10,12 +10,12 @@ import (
 )
 
 // answerGrace is how long a deletion waits for an API server that does not answer:
-// without it nobody can remove load balancers and volumes that Kubernetes made.
+// without it no controller can remove load balancers and volumes that Kubernetes made.
 const answerGrace = 5 * time.Minute
 
 // deleteExternal has controllers of the cluster remove what they keep outside of
 // it, and reports whether the deletion waits for that. It needs a cluster that
-// works: where no Node is ready, or nobody answers any more, it is too late.
+// works: if no Node is ready, or the API server no longer answers, it is too late.
 func (d *draft) deleteExternal() bool {
 	if d.Desired.LeaveExternal || d.Desired.Hosted != nil && d.Observed.ControlPlane.External {
 		return false
@@ -55,8 +55,8 @@ func (d *draft) awaitAnswer() bool {
 	return true
 }
 
-// heldByHooks reports whether hooks keep a machine, and has them told: whoever they
-// are for may need the volumes.
+// heldByHooks reports whether hooks keep a machine, and has them reported: their
+// controllers may need the volumes.
 func (d *draft) heldByHooks() bool {
 	held := false
 	for _, g := range d.groups {

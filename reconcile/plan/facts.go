@@ -180,7 +180,7 @@ func (f *facts) wrapMachines() {
 }
 
 // assess says whether m is ready and available. What leaves, and what a health
-// check condemns, is not available.
+// check finds unhealthy, is not available.
 func (f *facts) assess(m *machine) {
 	gate, since := m.gates()
 	m.ready = m.node != nil && m.node.Ready && gate == "" && m.held == ""
@@ -198,7 +198,7 @@ func (f *facts) assess(m *machine) {
 }
 
 // gates says which readiness gate of its pool keeps m from being ready, if any,
-// and since when m is as it is: Ready or a gate changed last then.
+// and since when: Ready or a gate changed last then.
 func (m *machine) gates() (closed string, since time.Time) {
 	if m.node == nil {
 		return "", since

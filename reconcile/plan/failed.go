@@ -12,7 +12,7 @@ import (
 // tried in its place: want of capacity, the most common reason, takes time to go.
 const failedRetry = 5 * time.Minute
 
-// checkFailed condemns machines that failed before they ever had a Node: there
+// checkFailed marks machines as unhealthy that failed before they ever had a Node: there
 // is nothing on them to lose, and they will never run. Machines that a health
 // check looks after are its own.
 //

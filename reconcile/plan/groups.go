@@ -45,9 +45,9 @@ func (f *facts) workers() []*group {
 	return f.groups[len(f.ownControlPlane()):]
 }
 
-// size gives pools that Git leaves to be scaled, and of which nobody decided
+// size gives pools that Git leaves to be scaled, and for which nothing was decided
 // anything yet, as many machines as they have, if that is more than they begin
-// with: who takes a pool over takes it as it is.
+// with: a pool that is taken over keeps its size.
 // Source: Cluster API, defaulting of replicas of MachineDeployments.
 func (f *facts) size() {
 	has := map[fleet.PoolName]int{}

@@ -43,7 +43,7 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 	}
 	t := h.Spec.Remediation.TriggerIf
 	var sick []*machine
-	var unwell *site // which h looks after, and which is not as it is to be
+	var unwell *site // which h looks after, and which is not in its desired state
 	total := 0
 	for _, g := range f.groups {
 		if g.pool == nil || !selector.Matches(labels.Set(f.Desired.MachineLabels(g.pool))) {
@@ -92,7 +92,7 @@ func (f *facts) check(h *clusterv1.MachineHealthCheck) {
 	}
 }
 
-// leave notes that m, which is unhealthy, is nobody's to replace.
+// leave notes that m, which is unhealthy, is not the planner's to replace.
 // Source: Cluster API, where the owner of a machine remediates it.
 func (m *machine) leave() {
 	m.stays = &defect{
@@ -129,7 +129,7 @@ func (f *facts) examine(h *clusterv1.MachineHealthCheck, m *machine) *defect {
 	return &defect{v.Reason, v.Message}
 }
 
-// startup returns how long m has had no Node. Nobody remembers whether it
+// startup returns how long m has had no Node. It is not remembered whether it
 // had one before, so one whose Node was deleted is found here too.
 //
 // While the API server does not answer, a Node is not known to be missing, and
@@ -179,16 +179,16 @@ func (m *machine) madeBy() time.Time {
 }
 
 // failedFirst reports whether m is the only machine of the cluster, and is known
-// never to have become a control plane. Nobody remembers that it did then, and it was
+// never to have become a control plane: it is not remembered that it did, and it was
 // made while this agent owned the cluster, or what is remembered says that none ever
-// answered and this agent has heard nothing yet.
+// answered and this agent has received no answer yet.
 func (f *facts) failedFirst(m *machine) bool {
 	return f.Desired.Hosted == nil && len(f.machines) == 1 && f.residence.ControlPlane != fleet.InitializedOnce && (f.knownSilent(m) || f.NeverAnswered && f.residence.ControlPlane == fleet.NeverInitialized)
 }
 
 // firstTwice reports whether all machines of the cluster are its first one, which a
-// lost answer made more than once, and none of them is known to have become a control
-// plane: what is remembered says so, and this agent has heard nothing yet.
+// lost answer made more than once, and that none is known to have become a control
+// plane: what is remembered says so, and this agent has received no answer yet.
 func (f *facts) firstTwice() bool {
 	return f.Desired.Hosted == nil && f.oneName() && f.NeverAnswered && f.Memory.Residence.ControlPlane == fleet.NeverInitialized
 }

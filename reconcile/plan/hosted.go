@@ -140,7 +140,7 @@ func (f *facts) preflightHosted(g *group) gate {
 	return out
 }
 
-// aliveElsewhere names a Node of the cluster that is ready and that nobody removes: a
+// aliveElsewhere names a Node of the cluster that is ready and is not being removed: a
 // machine is behind it, wherever that is.
 func (f *facts) aliveElsewhere() string {
 	kept := f.mayHaveKept()
@@ -154,7 +154,7 @@ func (f *facts) aliveElsewhere() string {
 }
 
 // mayHaveKept reports whether Nodes that say nothing may be of pools that the cloud keeps: such pools were there, or
-// the cluster is to go, Git has some, and nobody remembers.
+// the cluster is to go, Git has some, and it is not remembered.
 func (f *facts) mayHaveKept() bool {
 	r := f.Memory.Residence
 	return r.MachinePools || f.deleting() && r.IsZero() && len(f.Desired.KeptPools) > 0

@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/reconcile/plan/text"
 )
 
-// noteHosts says which hosts of the inventory stay as they are until people do something,
+// noteHosts says which hosts of the inventory stay unchanged until people do something,
 // and what is waited for at others. What other clusters have is theirs to wait for.
 func (d *draft) noteHosts() {
 	for i := range d.Observed.Infrastructure.Hosts {

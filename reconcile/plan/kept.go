@@ -95,7 +95,7 @@ func (f *facts) findKept() {
 	}
 }
 
-// unknown reports whether k may have kubelets of a version that nobody knows.
+// unknown reports whether k may have kubelets of an unknown version.
 func (k *keptPool) unknown() bool { return k.seen != nil && k.version == "" }
 
 // keptOf returns the pool whose machine n is on, if the cloud keeps it; nil: it does not.

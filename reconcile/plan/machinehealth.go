@@ -28,7 +28,7 @@ func (f *facts) badConditions(h *clusterv1.MachineHealthCheck, m *machine) []hea
 }
 
 // lasted returns how long what is so since then has been so. While the API server does
-// not answer nobody knows whether the agent before this one had the same clock: its word
+// not answer it is not known whether the agent before this one had the same clock: its word
 // counts later.
 func (f *facts) lasted(since time.Time) time.Duration {
 	if f.unreachable {
@@ -38,7 +38,7 @@ func (f *facts) lasted(since time.Time) time.Duration {
 }
 
 // standing reports whether a condition of m has a status, and since when, by the
-// agents' clock. What depends on a Node is not known while nobody can see it.
+// agents' clock. What depends on a Node is not known while Nodes cannot be observed.
 func (f *facts) standing(m *machine, condition string, status fleet.ConditionStatus) (since time.Time, is bool) {
 	for _, c := range f.machineConditions(m) {
 		if c.Type != condition {
@@ -73,7 +73,7 @@ func (f *facts) standingOfNode(m *machine, condition string, status fleet.Condit
 }
 
 // nodeTransition is when NodeReady or NodeHealthy of m, which has a Node, became
-// as it is, by the clocks of the cluster.
+// what it is now, by the clocks of the cluster.
 func (m *machine) nodeTransition(condition string) time.Time {
 	since := health.NodeTransition(condition, m.node.Conditions)
 	if since.IsZero() { // no condition says so: its kubelet never wrote one
@@ -83,7 +83,7 @@ func (m *machine) nodeTransition(condition string) time.Time {
 }
 
 // conditionSince returns since when a condition of m has its status, and has that
-// remembered: as the last report told, or from now on. It goes by the agents' own
+// remembered: as the last report said, or from now on. It is measured by the agents' own
 // clock alone, since clocks that differ are no reason to replace anything; the
 // transition that a Node tells of says only whether the condition still is the same one.
 func (f *facts) conditionSince(m *machine, condition string, status fleet.ConditionStatus, transition time.Time) time.Time {
@@ -99,7 +99,7 @@ func (f *facts) conditionSince(m *machine, condition string, status fleet.Condit
 }
 
 // keepObserved keeps in mind what was waited out of machines that are still there,
-// while nobody can see their Nodes: it is not over.
+// while their Nodes cannot be observed: it is not over.
 func (f *facts) keepObserved() {
 	for _, s := range f.Memory.ObservedConditions {
 		if f.unseen() != nil && !slices.ContainsFunc(f.machines, func(m *machine) bool { return m.Name == s.Machine }) {

@@ -158,7 +158,7 @@ func (m *machine) serves() bool { return m.server != nil && m.server.Ready }
 // findDuplicates marks machines that share a name with another that is to stay, and
 // holds all of a name where nothing says which of them is in use.
 //
-// The provider id of a Node does. Where none of them has a Node, and they had the
+// The provider id of a Node does. If no machine has a Node, and they had the
 // time to get one, none is in use, and the oldest stays: it is the same while the
 // API server has not answered once in their lives, or where they are what became of
 // the first machine and none is remembered to have answered.

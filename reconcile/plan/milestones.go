@@ -19,7 +19,7 @@ func (d *draft) passMilestones() {
 		return
 	}
 	nothing := !d.Observed.Infrastructure.Exists && len(d.machines)+len(d.Attempts) == 0 && (!d.Observed.Workload.Reachable || d.Desired.Hosted != nil) && d.unseen() == nil
-	if nothing && (m.Began.IsZero() || !m.Infrastructure.IsZero()) { // a new one, or one made again
+	if nothing && (m.Began.IsZero() || !m.Infrastructure.IsZero()) { // a new one, or a recreated one
 		*m = fleet.Milestones{Began: d.lookEnded()}
 	}
 	for _, step := range []struct {
@@ -35,7 +35,7 @@ func (d *draft) passMilestones() {
 	}
 }
 
-// lookEnded is when this look ended, as it is written down: what it shows for the first
+// lookEnded is when this look ended, for the record: what it shows for the first
 // time is not known to have been so before. A process may stand still while it looks.
 func (f *facts) lookEnded() time.Time {
 	return latest(f.Now, f.Observed.Until).UTC().Truncate(time.Second)

@@ -35,7 +35,7 @@ func (d *draft) keepNodes() {
 // keepToken renews the token of a machine that has not joined. A token lives 15
 // minutes from the machine's creation and from each renewal, and is renewed
 // every 5: two renewals may fail before it is lost. Which of the observed
-// tokens belongs to the machine is not known here, so it goes by the clock.
+// tokens belongs to the machine is not known here, so it is renewed by time.
 func (d *draft) keepToken(m *machine) {
 	if m.leaving || m.unhealthy != nil || (m.State != fleet.MachineRunning && m.State != fleet.MachinePending) {
 		return
@@ -70,9 +70,9 @@ func (m *machine) poolOfNode() fleet.Pool {
 
 // deleteNode removes the Node object of a machine that is gone. A machine of
 // that name which was asked for may have joined before it shows at the provider,
-// and one that still works and that nobody removed is not gone: it lost its tags.
+// and one that still works and that no one removed is not gone: it lost its tags.
 func (d *draft) deleteNode(n *fleet.Node) {
-	if d.unseen() != nil || d.unsettled() { // its machine may be where nobody can look
+	if d.unseen() != nil || d.unsettled() { // its machine may be on a site that cannot be observed
 		return
 	}
 	if n.Ready && !n.Draining { // its machine was just deleted, and the kubelet is not missed yet

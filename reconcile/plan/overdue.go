@@ -8,7 +8,7 @@ import (
 )
 
 // overdue says why m, which is made from the template that is asked for, is
-// outdated all the same; empty where it is not.
+// outdated anyway; empty if it is not.
 func (f *facts) overdue(m *machine) string {
 	if why := f.olderThanAsked(m); why != "" {
 		return why
@@ -37,7 +37,7 @@ func (f *facts) olderThanAsked(m *machine) string {
 
 // expiring judges m by rollout.before.certificatesExpiryDays. A machine with new
 // certificates has to be better off: where they live no longer than the days
-// that are to be left, nothing is replaced. And whoever made m by a clock that
+// that are to be left, nothing is replaced. An agent that made m by a clock that
 // is far ahead sees its certificates expire at once: half of what they live
 // passes on that clock before m is replaced again.
 // Source: Cluster API, ShouldRolloutBefore.

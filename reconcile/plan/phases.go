@@ -60,7 +60,7 @@ func (d *draft) planPhases() {
 func (f *facts) phase() fleet.Phase {
 	for _, r := range f.phaseSteps() {
 		if !r.done(f) {
-			if f.sites[0].away != "" && f.everInitialized() { // how far the steps before are, nobody can see
+			if f.sites[0].away != "" && f.everInitialized() { // how far the steps before are, cannot be observed
 				return fleet.PhaseWorkers
 			}
 			return r.phase
@@ -72,7 +72,7 @@ func (f *facts) phase() fleet.Phase {
 	return fleet.PhaseProvisioned
 }
 
-// planInfrastructure makes the authorities and what the machines share.
+// planInfrastructure makes the CA certificates and what the machines share.
 func (d *draft) planInfrastructure() {
 	switch {
 	case d.sites[0].away != "": // noteAway says so
@@ -111,7 +111,7 @@ func (f *facts) infrastructureDone() bool {
 	return f.infrastructureReady() && k.Exists && k.Endpoint == f.Observed.Infrastructure.Endpoint
 }
 
-// authoritiesLost reports whether authorities are missing that something
+// authoritiesLost reports whether CA certificates are missing that something
 // already trusts, or may.
 func (f *facts) authoritiesLost() bool {
 	if len(f.Observed.Secrets.Missing) == 0 || f.Desired.Hosted != nil {
@@ -135,7 +135,7 @@ func (f *facts) notGiven() string {
 	return ""
 }
 
-// missing names the authorities that are not there.
+// missing names the CA certificates that are not there.
 func (f *facts) missing() string {
 	var names []string
 	for _, s := range f.Observed.Secrets.Missing {

@@ -35,7 +35,7 @@ type Input struct {
 	// ClockSet is when the clock that Now is by was last set, by that clock; zero: it was
 	// not while this agent looked.
 	ClockSet time.Time
-	// Memory is that of the last plan, whoever made it.
+	// Memory is that of the last plan, of this agent or another.
 	Memory fleet.Memory
 
 	// Answered is when the API server of the cluster last answered this agent; zero:
@@ -57,19 +57,19 @@ type Plan struct {
 	Conditions []fleet.Condition // sorted by type
 	Actions    []fleet.Action    // in the order in which they are to be started
 	// Desired is what Git asks for now: of a cluster on its way to a version that
-	// is further, the pools as they are to be at this step. Actions are about it.
+	// is further, the pools in their state at this step. Actions are about it.
 	Desired *fleet.Cluster
 	// Waiting is what is expected to happen next, for people, sorted: while there is
 	// any, it is worth looking again soon.
 	Waiting []string
-	// Notes are what stays as it is until somebody changes something, for people,
+	// Notes are what stays unchanged until somebody changes something, for people,
 	// sorted. A regular look is enough for them.
 	Notes    []string
 	Pools    []fleet.PoolReport
 	Machines []fleet.MachineReport
 	Addons   []fleet.AddonReport
 
-	// Memory is for the next plan, whoever makes it.
+	// Memory is for the next plan, of this agent or another.
 	fleet.Memory
 
 	// NeedEtcd says that the plan needs the etcd members, which were not looked

@@ -15,7 +15,7 @@ import (
 type rebooting struct {
 	remediation.RebootStep
 	rules fleet.RebootRules
-	was   fleet.Reboot // as it is remembered; zero: none has begun
+	was   fleet.Reboot // as remembered; zero: none has begun
 }
 
 // unhealthyAfterReboots reports whether m, which h found unhealthy and may have replaced, is to be
@@ -165,7 +165,7 @@ func (d *draft) rebootMachines() {
 }
 
 // mayBegin reports whether a reboot of m may begin, and says what it waits for: a control plane
-// has to bear it. The last machine of one is rebooted as it is, since nothing else may help.
+// has to bear it. The last machine of one is rebooted without that, since nothing else may help.
 func (d *draft) mayBegin(m *machine) bool {
 	hold := func(format string, args ...any) bool {
 		d.wait("machine %s is unhealthy, and its reboot waits: %s", m.Name, fmt.Sprintf(format, args...))
@@ -202,7 +202,7 @@ func (d *draft) mayBegin(m *machine) bool {
 }
 
 // reboots returns what is remembered of reboots: of the machines that are there, until they are
-// well. While nobody could look, all is.
+// well. While they cannot be observed, all is.
 func (d *draft) reboots() []fleet.Reboot {
 	if d.contradicted != "" || d.paused() {
 		return d.Memory.Reboots
@@ -225,7 +225,7 @@ func (d *draft) reboots() []fleet.Reboot {
 		}
 		out = append(out, now)
 	}
-	for _, was := range d.Memory.Reboots { // of machines on a site that nobody can look at
+	for _, was := range d.Memory.Reboots { // of machines on a site that cannot be observed
 		there := slices.ContainsFunc(d.machines, func(m *machine) bool { return was.Same(m.Name, m.ProviderID) })
 		if !there && d.unseen() != nil {
 			out = append(out, was)

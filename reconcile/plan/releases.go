@@ -19,7 +19,7 @@ const (
 	helmPending          = "HelmReleasePending"
 	helmInstallFailed    = "HelmInstallOrUpgradeFailed"
 	helmUninstallFailed  = "HelmReleaseDeletionFailed"
-	releaseGrace         = time.Minute      // until a change that Fairlead began, and that nobody seems to make, counts as cut off
+	releaseGrace         = time.Minute      // until a change that Fairlead began, and that nothing seems to make, counts as cut off
 	foreignGrace         = 15 * time.Minute // the same of one that somebody else began
 	whyReleaseNotInGit   = "Git does not have it any more for this cluster"
 	whyReleaseNotThere   = "the cluster does not have it"
@@ -75,7 +75,7 @@ func (f *facts) releaseTry(ref fleet.ReleaseRef) fleet.ReleaseTry {
 	return fleet.ReleaseTry{}
 }
 
-// whyInstall says why r is to be installed or upgraded; empty: it is as it is to be.
+// whyInstall says why r is to be installed or upgraded; empty: it is up to date.
 func (f *facts) whyInstall(r *fleet.Release) string {
 	have := f.releaseState(r.ReleaseRef)
 	switch {
@@ -104,7 +104,7 @@ func (f *facts) goes(have *fleet.ReleaseState) bool {
 	return !wanted && !f.staysInstalled(have)
 }
 
-// staysInstalled reports whether a release that Git does not have stays as it is.
+// staysInstalled reports whether a release that Git does not have stays installed.
 func (f *facts) staysInstalled(have *fleet.ReleaseState) bool {
 	return have.Strategy == fleet.InstallOnce || !have.Prune || have.Status == fleet.ReleaseUninstalled
 }

@@ -26,7 +26,7 @@ func (r *remarks) clone() remarks {
 // wait says what is expected to happen, and is looked for soon.
 func (r *remarks) wait(format string, args ...any) { r.waits[fmt.Sprintf(format, args...)] = true }
 
-// note says what stays as it is until somebody changes it: nothing is to be
+// note says what stays unchanged until somebody changes it: nothing is to be
 // expected, so that it is no reason to look again soon.
 func (r *remarks) note(format string, args ...any) { r.notes[fmt.Sprintf(format, args...)] = true }
 

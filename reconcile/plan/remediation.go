@@ -36,7 +36,7 @@ func (d *draft) remediateFirst(g *group) bool {
 }
 
 // remediate makes the machine that the control plane lacks, or removes one that is
-// condemned. It reports whether the control plane waits for that.
+// unhealthy. It reports whether the control plane waits for that.
 func (d *draft) remediate(g *group) bool {
 	next := remediation.Next(d.remediationOf(g))
 	var m *machine

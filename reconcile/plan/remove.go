@@ -17,7 +17,7 @@ const drainsAtOnce = 32
 
 // countDrains counts the Nodes that are being drained. One that takes long has no others wait, nor
 // does one whose hooks wait for people, though each look lists their pods as well: both may wait
-// for ever, and a Node that there is no time for is told as unseen.
+// forever, and a Node that there is no time for is reported as unseen.
 func (f *facts) countDrains() int {
 	n := 0
 	for _, m := range f.machines {
@@ -263,7 +263,7 @@ func (m *machine) interrupted() bool {
 const whyResumed = "its removal was interrupted"
 
 // resumeRemovals asks again for removals that stopped half way: they were decided
-// when they began, and whoever looks changes nothing.
+// when they began, and an agent that only observes changes nothing.
 func (d *draft) resumeRemovals() {
 	for _, m := range d.machines {
 		if !m.interrupted() {

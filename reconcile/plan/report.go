@@ -7,7 +7,7 @@ import (
 	"fairlead.dev/reconcile/plan/text"
 )
 
-// report adds what is told of the cluster, its pools and its machines.
+// report adds the report of the cluster, its pools and its machines.
 func (d *draft) report() {
 	for _, g := range d.groups {
 		if d.away(g) != "" { // nothing can be told of it

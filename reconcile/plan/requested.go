@@ -7,7 +7,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// paused reports whether people keep the cluster as it is.
+// paused reports whether people keep the cluster unchanged.
 func (f *facts) paused() bool {
 	return f.Desired.Paused || f.suspended()
 }

@@ -24,7 +24,7 @@ func (f *facts) locate() {
 	switch {
 	case f.contradicted == "":
 		f.learn()
-		if wish != "" { // of a cluster that is well there is nothing to make anew, not later either
+		if wish != "" { // a cluster that is well is not recreated, not later either
 			f.residence.Recreated = wish
 		}
 	case wish != "":
@@ -34,7 +34,7 @@ func (f *facts) locate() {
 }
 
 // recreate is the request to forget where the cluster lived, of people who say that it
-// is gone for good; empty where there is none that was not acted on before.
+// is permanently lost; empty if there is none that was not acted on before.
 func (f *facts) recreate() string {
 	if w := f.Desired.Recreate; w != f.residence.Recreated && !f.deleting() && !f.paused() {
 		return w
@@ -43,7 +43,7 @@ func (f *facts) recreate() string {
 }
 
 // hear forgets that the control plane never answered once it did, wherever the credentials
-// of the infrastructure lead and whether or not they work: the agent that heard it may be
+// of the infrastructure lead and whether or not they work: the agent that got the answer may be
 // the only one that ever does.
 func (f *facts) hear() {
 	switch {
@@ -139,7 +139,7 @@ func (f *facts) movedEndpoint() string {
 		host(was), host(is))
 }
 
-// knownEndpoint is where the API server was last. Where nobody remembers, the
+// knownEndpoint is where the API server was last. If it is not remembered, the
 // kubeconfig does.
 func (f *facts) knownEndpoint() fleet.Endpoint {
 	if e := f.residence.Endpoint; !e.IsZero() {
@@ -171,7 +171,7 @@ func (f *facts) learn() {
 	gone := f.deleting() && f.nothingThere() && !f.Observed.Workload.Reachable
 	switch {
 	case gone, r.ControlPlane == fleet.DeletionBegan && len(f.machines)+len(f.held) == 0 && !f.Observed.Workload.Reachable:
-		r.ControlPlane = fleet.NeverInitialized // of what would be made again
+		r.ControlPlane = fleet.NeverInitialized // of what would be created again
 	case r.ControlPlane == fleet.DeletionBegan && (f.deleting() || f.controlPlaneGoes()): // what still answers may not for long
 	case r.ControlPlane == fleet.DeletionBegan && !f.initialized() && !f.answersWithNodes(): // until it answers
 	case f.everInitialized() || f.answersWithNodes() || !f.Memory.Milestones.ControlPlane.IsZero() && len(f.machines) > 0:

@@ -164,8 +164,8 @@ func texts(refs []fleet.ObjectRef) []string {
 	return out
 }
 
-// leftBehind reports whether a set that is not in Git for this cluster stays as
-// it is: nobody said that what it applied is to go with it.
+// leftBehind reports whether a set that is not in Git for this cluster stays
+// there: no annotation says that what it applied is to go with it.
 func leftBehind(have *fleet.ResourceSetState) bool {
 	return !have.Prune && have.Strategy == fleet.ReconcileStrategy && len(have.Objects) > 0
 }

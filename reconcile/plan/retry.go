@@ -8,8 +8,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// retryOf returns the tries to replace machines of g that failed to start, as they are
-// remembered; zero: there are none, or they are over.
+// retryOf returns the remembered tries to replace machines of g that failed to start;
+// zero: there are none, or they are over.
 func (f *facts) retryOf(g *group) fleet.PoolRetry {
 	r := fleet.RetryOf(f.Memory.Retries, g.pool)
 	if r.Tries == 0 || f.retryOver(g, r) {

@@ -139,7 +139,7 @@ func (f *facts) sitesCondition(l *ledger) {
 	}
 }
 
-// noteAway says which sites are away, and what stays as it is for that.
+// noteAway says which sites are away, and what stays unchanged for that.
 func (d *draft) noteAway() {
 	for _, s := range d.sites {
 		if s.away == "" {
@@ -194,7 +194,7 @@ func (d *draft) leaveSite(s *site) {
 }
 
 // wakeToForget asks for a look when nothing that was asked of s can show any more: what
-// is remembered of a site that left is forgotten then, and nobody would look before long.
+// is remembered of a site that left is forgotten then, and the next look may be far away.
 func (d *draft) wakeToForget(s *site) {
 	for _, a := range d.Attempts {
 		if left := s.settle - d.Now.Sub(a.At); a.Action.Provider == s.provider && left > 0 {
@@ -226,7 +226,7 @@ func (d *draft) deleteGuests() bool {
 }
 
 // awaitSites reports whether a deletion waits for a site that may have machines, and that
-// nobody can look at.
+// cannot be observed.
 func (d *draft) awaitSites() bool {
 	s := d.unseen()
 	switch {
@@ -241,7 +241,7 @@ func (d *draft) awaitSites() bool {
 	return true
 }
 
-// sitesDone reports whether all guests are as they are to be.
+// sitesDone reports whether all guests are in their desired state.
 func (f *facts) sitesDone() bool {
 	for _, s := range f.guests() {
 		if s.inUse && !s.seen.Ready || !s.inUse && s.seen.Exists {
@@ -294,8 +294,8 @@ func (f *facts) versionsUnseen() string {
 	return oldest
 }
 
-// knownInitialized reports whether there is a control plane though nobody can look at its
-// machines: it answers, and is remembered.
+// knownInitialized reports whether there is a control plane though its machines cannot be
+// observed: it answers, and is remembered.
 func (f *facts) knownInitialized() bool {
 	return f.sites[0].away != "" && f.Observed.Workload.Reachable && f.residence.ControlPlane == fleet.InitializedOnce
 }

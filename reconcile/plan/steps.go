@@ -17,15 +17,15 @@ func (f *facts) step(when fleet.StepTime) (fleet.Step, bool) {
 	return due[i], true
 }
 
-// stepBeforeJoin takes the step without which no machine of the control plane joins as it
-// is to be, and reports whether that is to be waited for. A control plane at rest takes it
+// stepBeforeJoin takes the step without which no machine of the control plane joins in its
+// desired state, and reports whether that is to be waited for. A control plane at rest takes it
 // too, since workers may join by it as well.
 func (d *draft) stepBeforeJoin(g *group) bool {
 	s, due := d.step(fleet.BeforeJoin)
 	if !due || s.Rollout && len(g.old) == 0 {
 		return false
 	}
-	if !d.unsettled() { // a machine that nobody knows of would join with it
+	if !d.unsettled() { // an unknown machine would join with it
 		d.request(fleet.Action{Kind: fleet.ApplyStep, Step: s.Name, Pool: g.name, Reason: s.Reason})
 	}
 	return true
@@ -46,7 +46,7 @@ func (d *draft) stepAfterControlPlane() {
 }
 
 // withdrawRemovals takes back what servers were asked for and nothing that is planned asks for:
-// they would do it later, at a time that nobody chose.
+// they would do it later, at a time that no one chose.
 func (d *draft) withdrawRemovals() {
 	g := d.controlPlane()
 	if g == nil || d.deleting() || d.unreachable || d.out.NeedEtcd {

@@ -35,7 +35,7 @@ func isVersion(v string) bool {
 	return err == nil
 }
 
-// stage has Git ask for the pools as they are to be now, on the way to what it
+// stage has Git ask for the pools in their state for now, on the way to what it
 // asks for. A cluster without a class is on a way only where its control plane may not go on.
 func (f *facts) stage() {
 	class := f.Desired.Topology != nil

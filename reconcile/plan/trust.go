@@ -44,7 +44,7 @@ func (f *facts) rotation() (r fleet.Rotation, now fleet.RotationState, wish stri
 // keepTrust takes the rotation of an authority to its next stage once all
 // machines that know it are of the last one, and well. Nothing else changes the
 // control plane meanwhile, and whatever does not hold is waited for: so at every
-// time all trust whoever signs.
+// time the signing key is trusted by all.
 func (d *draft) keepTrust() {
 	r, now, wish, ok := d.rotation()
 	if !ok || d.authoritiesLost() {
@@ -132,8 +132,8 @@ func (d *draft) rest(now fleet.RotationState) bool {
 	return left > 0
 }
 
-// leftBehind names the workers that are not made of what the cluster's authority is
-// now, and that nobody will replace.
+// leftBehind names the workers that are not made of what the cluster's CA is
+// now, and that are not going to be replaced.
 func (f *facts) leftBehind() []string {
 	want := f.trust(fleet.RoleWorker)
 	var stay []string

@@ -119,7 +119,7 @@ func (f *facts) preflight(g *group) gate {
 	return out.undecided(g)
 }
 
-// undecided holds a rollout back as long as nobody decided how many machines g has.
+// undecided holds a rollout back until the number of machines of g is decided.
 func (out gate) undecided(g *group) gate {
 	if s := g.pool.Scaling; out.roll == "" && s != nil && !s.Decided {
 		out.roll = fmt.Sprintf("pool %s waits until its number of machines is on the status branch", g.name)
@@ -137,7 +137,7 @@ func (f *facts) oldestControlPlane() string {
 			oldest = m.node.KubeletVersion
 		}
 	}
-	for _, n := range f.orphanNodes { // of machines that nobody can look at
+	for _, n := range f.orphanNodes { // of machines that cannot be observed
 		if f.sites[0].away != "" && n.ControlPlane && NewerMinor(oldest, n.KubeletVersion) {
 			oldest = n.KubeletVersion
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 // lanes is the order of a work queue: first in, first out in each of two lanes.
-// The slow lane has its turn when the fast one is empty, and every few keys all
-// the same: clusters that always wait for something must not keep a push from
+// The slow lane has its turn when the fast one is empty, and every few keys
+// anyway: clusters that always wait for something must not keep a push from
 // the others. The work queue calls it with its own lock held, and never pushes
 // a key that is in it.
 type lanes struct {

@@ -27,7 +27,7 @@ type Queue struct {
 }
 
 // New returns an empty queue that tells m how long clusters wait and passes
-// last; nil: nobody.
+// last; nil: no metrics.
 func New(m workqueue.MetricsProvider) *Queue {
 	l := &lanes{bulk: make(map[fleet.Key]bool)}
 	name := "clusters"

@@ -38,7 +38,7 @@ func (s State) waitsSince(old, now cluster) fleet.Revision {
 	return s.applied
 }
 
-// Unattributed returns the revisions that were followed when something began to wait of which nobody asked who
+// Unattributed returns the revisions that were followed when something began to wait of which no agent asked who
 // wrote it, each once: who wrote the commits since then may have written what waits.
 func (s State) Unattributed() []fleet.Revision {
 	var out []fleet.Revision

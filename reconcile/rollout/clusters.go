@@ -9,7 +9,7 @@ import (
 )
 
 // A clusterMap has clusters by key. It is a value: a copy shares all with the original, a change
-// of one leaves the other as it is, and costs no more than the cluster that changed. The zero map
+// of one leaves the other unchanged, and costs only the cluster that changed. The zero map
 // is empty.
 type clusterMap struct {
 	byKey *immutable.SortedMap[fleet.Key, *cluster] // nil: there is none

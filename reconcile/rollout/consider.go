@@ -9,12 +9,12 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// admit decides on a request that nobody answered. An empty answer leaves it for
+// admit decides on a request that has no answer. An empty answer leaves it for
 // later.
 func (s State) admit(r fleet.Request, q Requests, now time.Time) fleet.Answer {
 	c, known := s.clusters.get(r.Cluster)
 	if s.revision.IsZero() && (s.refused.IsZero() || r.Kind == fleet.RequestAbandon) {
-		return fleet.Answer{} // what Git has nobody knows yet
+		return fleet.Answer{} // what Git has is not known yet
 	}
 	switch {
 	case r.Kind == fleet.RequestRelease:
@@ -123,7 +123,7 @@ func admitAbandon(r fleet.Request, c cluster, q Requests) fleet.Answer {
 }
 
 // LeftBehind says what stays of a cluster that is forgotten, by what the status branch
-// says of it; zero: nobody knows.
+// says of it; zero: it is not known.
 func LeftBehind(r fleet.Report) string {
 	if r.Cluster == (fleet.Key{}) {
 		return "what stays behind is not known: fairlead orphans looks for it"

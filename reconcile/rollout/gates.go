@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Gates are windows and freezes as they are at one time.
+// Gates are windows and freezes at one time.
 type gates struct {
 	waves *fleet.Waves
 	now   time.Time
@@ -27,7 +27,7 @@ func gatesAt(w *fleet.Waves, now time.Time) gates {
 }
 
 // closedFor says why a change of a cluster with these labels may not begin, and until when; empty: it
-// may. A drain that may take so long has to be over before the gate closes.
+// may. A drain that takes at most this long has to be over before the gate closes.
 func (g gates) closedFor(l labels.Set, drain time.Duration) (why string, until time.Time) {
 	for _, f := range g.waves.Freezes {
 		if f.Select.Matches(l) && !g.now.Before(f.From) && g.now.Before(f.Until) {

@@ -83,7 +83,7 @@ func grantedText(r fleet.Request, n, more int) string {
 }
 
 // activeRelease returns what people said of what is wanted of c: a release, or the annotation. What
-// they said of something else counts no more.
+// they said of something else no longer counts.
 func (c cluster) activeRelease() fleet.WaveRelease {
 	if r := c.wave.release; r.Way != "" && r.Of == c.wanted() {
 		return r
@@ -116,7 +116,7 @@ func waitsOf(candidates []candidate) string {
 	return fleet.DigestOf(waits...)
 }
 
-// admitRelease decides on a release that nobody answered.
+// admitRelease decides on a release that has no answer.
 func (s State) admitRelease(r fleet.Request) fleet.Answer {
 	if !s.config.Waves.Declared() {
 		return refusal("nothing waits in this fleet: fleet.yaml has neither stages, windows nor freezes")

@@ -3,7 +3,7 @@ package rollout
 import "fairlead.dev/fleet"
 
 // repair takes in the records of clusters that could not be read before. What such a
-// cluster went through, and where it lives, nobody knew, so nothing was done to it.
+// cluster went through, and where it lives, was not known, so nothing was done to it.
 func (d *Decision) repair(records map[fleet.Key]*fleet.Report) {
 	if len(records) == 0 {
 		return

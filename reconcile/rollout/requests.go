@@ -49,14 +49,14 @@ func (d *Decision) applyRequests(q Requests, in Input) {
 // answer returns the answer to r, which is the one that it has where nothing is new.
 func (s State) answer(r fleet.Request, q Requests, in Input) fleet.Answer {
 	switch {
-	case r.Unreadable: // the file stays as it is, for somebody to repair
+	case r.Unreadable: // the file stays unchanged, for somebody to repair
 	case r.Distrusted != "" && r.Answer.State != fleet.RequestRefused: // whatever somebody wrote as its answer
 		return refusal("%s: ask with --signing-key, and one of the keys that may ask", r.Distrusted)
 	case r.Answer.State == "" && r.Signature != "" && in.Now.Sub(r.At) > KeepAnswers:
 		return refusal("it was signed more than a week ago: ask again")
 	case r.Answer.State == "":
 		return s.admit(r, q, in.Now)
-	case r.Open() && !s.revision.IsZero(): // before the first, what Git has nobody knows
+	case r.Open() && !s.revision.IsZero(): // before the first, what Git has is not known
 		return s.fulfil(r, in.Reports[r.Cluster], in.Now)
 	}
 	return r.Answer
@@ -79,7 +79,7 @@ func acceptedIn(list []fleet.Request) map[fleet.Key][]fleet.Request {
 }
 
 // keepDamaged returns now with the suspensions that counted before and whose files cannot
-// be read any more, by list. Nobody can tell who wrote such a file: without a key, nobody
+// be read any more, by list. It is not known who wrote such a file: without a key, no one
 // stops a cluster by writing what cannot be read, nor starts one by damaging a file.
 func keepDamaged(now map[fleet.Key][]fleet.Request, list []fleet.Request, before map[fleet.Key][]fleet.Request) map[fleet.Key][]fleet.Request {
 	for _, r := range list {
@@ -115,7 +115,7 @@ func (d *Decision) accept(now map[fleet.Key][]fleet.Request) {
 		}
 	}
 	s.accepted, s.lastPasses = now, kept
-	s.unsettle() // whom people suspended nobody waits for
+	s.unsettle() // no stage waits for suspended clusters
 }
 
 func notIn(list []fleet.Request) func(fleet.Request) bool {
@@ -184,7 +184,7 @@ func (s State) fulfil(r fleet.Request, report fleet.Report, now time.Time) fleet
 }
 
 // rotated reports whether the rotation is over. One without stages is over once all
-// machines are made anew.
+// machines are replaced.
 func (l lastPass) rotated(what fleet.Rotation) bool {
 	if what.Authority() == "" {
 		return true

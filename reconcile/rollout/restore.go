@@ -74,7 +74,7 @@ func lateError(f fleet.Fleet) error {
 	return fleet.Errorf(fleet.Unavailable, "render "+f.Revision.Short(), "%s", f.Problems[i].Message)
 }
 
-// deletedAndGone reports whether the cluster was deleted and Git has it no more: no
+// deletedAndGone reports whether the cluster was deleted and Git no longer has it: no
 // definition is needed to forget it.
 func (c cluster) deletedAndGone() bool {
 	return c.recorded != nil && c.recorded.Phase == fleet.PhaseDeleted && !c.inGit
@@ -111,7 +111,7 @@ func (d *Decision) postpone(k fleet.Key, rev fleet.Revision, why string) {
 	d.State.unavailable = unavailable
 }
 
-// giveUp leaves cluster k alone for good: nothing good is known of it.
+// giveUp leaves cluster k unmanaged permanently: nothing good is known of it.
 func (d *Decision) giveUp(k fleet.Key, rev fleet.Revision, refused string) {
 	s := &d.State
 	c := s.clusters.of(k)

@@ -50,7 +50,7 @@ func (s State) Reviewable() []Reviewable {
 }
 
 // originOf returns where what waits of now came from, a cluster that was old in s before f. It is zero
-// where that is not one step of Git, or nobody knows: something waited before and was not approved,
+// where that is not one step of Git, or is not known: something waited before and was not approved,
 // or could not be used, or came while no agent was there. It is zero as well where f changes who
 // may approve, or how many have to: no change names its own reviewer.
 func (s State) originOf(f *fleet.Fleet, old, now cluster) fleet.WaveOrigin {

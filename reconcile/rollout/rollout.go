@@ -27,8 +27,8 @@ type Input struct {
 	Reports map[fleet.Key]fleet.Report
 }
 
-// A Revision is one that was seen, and what came of it: Fleet, Refused or Late. Where
-// it is none of them, nothing is new about the revision.
+// A Revision is one that was seen, and its result: Fleet, Refused or Late. With none of
+// these, nothing is new about the revision.
 type Revision struct {
 	Revision    fleet.Revision
 	Fleet       *fleet.Fleet    // as it was rendered

@@ -19,10 +19,10 @@ type waves struct {
 	departed departed
 }
 
-// unsettle has the waves decided anew at the end of the decision.
+// unsettle has the waves decided again at the end of the decision.
 func (s *State) unsettle() { s.waves.settled, s.waves.none = false, false }
 
-// settle decides which clusters may be held to what is newest, and says of the others why not.
+// settle decides which clusters may get their newest definition, and says why the others may not.
 func (d *Decision) settle(now time.Time) {
 	s := &d.State
 	if !s.config.Waves.Declared() {
@@ -153,7 +153,7 @@ func (s State) stageSince(candidates []candidate, first time.Time) time.Time {
 	return first
 }
 
-// Rollout returns what people learn of what comes to the fleet in waves.
+// Rollout returns what people learn of the rollout of the fleet.
 func (s State) Rollout() fleet.RolloutStatus {
 	var out fleet.RolloutStatus
 	if !s.config.Waves.Declared() {

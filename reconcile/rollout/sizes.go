@@ -35,7 +35,7 @@ func (d *Decision) applySizes(q Sizes) {
 }
 
 // effective returns the numbers that count, with what was decided before in the place of
-// those that do not: what nobody who counts signed, what is older than before, and what
+// those that do not: what no key that counts signed, what is older than before, and what
 // is gone. What is gone, and what says the same by a key that counts no longer, is to be
 // signed once more; the others are ignored.
 func (d *Decision) effective(q Sizes) []fleet.Scale {

@@ -9,7 +9,7 @@ import (
 )
 
 // State is what was decided about a fleet. It is a value: Decide returns another one
-// and leaves the one before as it is. The zero State knows no cluster.
+// and leaves the one before unchanged. The zero State knows no cluster.
 type State struct {
 	id          fleet.ID       // of the newest revision; before the first, of the record
 	revision    fleet.Revision // newest that was rendered; zero before the first
@@ -197,7 +197,7 @@ func (s State) Providers() []string {
 				names[name] = true
 			}
 		}
-		if c.recorded != nil { // workers may be where Git leads to no more
+		if c.recorded != nil { // workers may be where Git no longer leads to
 			for _, g := range c.recorded.Residence.Guests {
 				names[g.Provider] = true
 			}

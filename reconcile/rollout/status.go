@@ -26,7 +26,7 @@ type Status struct {
 // Status returns what people learn of the fleet.
 func (s State) Status() Status {
 	out := Status{
-		Fleet: s.id, Revision: s.Newest(), Applied: s.applied, Broken: len(s.problems) > 0 && s.late.revision.IsZero(), // what is in a late one nobody knows
+		Fleet: s.id, Revision: s.Newest(), Applied: s.applied, Broken: len(s.problems) > 0 && s.late.revision.IsZero(), // the content of a late one is not known
 		Problems: s.currentProblems(), Sources: s.config.Sources, Rollout: s.Rollout(), Clusters: s.clusters.len(),
 	}
 	for k, c := range s.clusters.all() {
@@ -66,7 +66,7 @@ func (s State) currentProblems() []fleet.Problem {
 }
 
 // unheld is the problem of a cluster that waits for its turn for next and is left alone until then:
-// the definition that it is held to is lost.
+// its last target is lost.
 func unheld(k fleet.Key, next *fleet.Cluster) fleet.Problem {
 	return fleet.Problem{
 		Overlay: next.Overlay, Cluster: k,

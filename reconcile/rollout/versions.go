@@ -55,8 +55,8 @@ func versionProblem(c *fleet.Cluster, step fleet.VersionStep) fleet.Problem {
 	return p
 }
 
-// refuses judges the version of next, a newer definition of c. A version that c is held to
-// already is not judged again.
+// refuses judges the version of next, a newer definition of c. A version that c already has as its
+// target is not judged again.
 func (c cluster) refuses(next *fleet.Cluster) fleet.VersionStep {
 	switch {
 	case c.serves == "", c.orphan, c.pruned, c.deleting(), c.abandoned(), next.Delete, next.Abandon, next.Version() == c.version():
@@ -65,7 +65,7 @@ func (c cluster) refuses(next *fleet.Cluster) fleet.VersionStep {
 	return next.VersionStep(c.serves)
 }
 
-// version returns the version of Kubernetes that c is held to; empty: it is not known.
+// version returns the version of Kubernetes of the target of c; empty: it is not known.
 func (c cluster) version() string {
 	switch {
 	case c.definition != nil:

@@ -24,7 +24,7 @@ type wave struct {
 	verdict verdict        // of the waiting definition
 	release fleet.WaveRelease
 	origin  fleet.WaveOrigin  // of the waiting definition; zero: no review approves it
-	people  *fleet.WavePeople // of the waiting definition; never changed; nil: nobody is known
+	people  *fleet.WavePeople // of the waiting definition; never changed; nil: no one is known
 	stage   string            // in which the cluster took the definition; empty: not known
 	before  fleet.Revision    // that was followed when something began to wait; zero: nothing waits, or not known
 	awaited string            // digest of what waited when that was last decided; empty: nothing did
@@ -106,7 +106,7 @@ func waveOf(r *fleet.Report, s fleet.Standing, awaited string) wave {
 }
 
 // troubleOf returns what a report says of a cluster that may have failed. One without a phase
-// says nothing: nobody could look.
+// says nothing: it could not be observed.
 func troubleOf(r fleet.Report) trouble {
 	var t trouble
 	for _, c := range r.Conditions {
@@ -162,7 +162,7 @@ func (c cluster) measured(now time.Time) cluster {
 		}
 	}
 	switch {
-	case known && before != w.digest: // it was taken, and nobody wrote that down; or digests are made otherwise
+	case known && before != w.digest: // it was taken, and that was not recorded; or digests are made otherwise
 		w.since = now.UTC().Truncate(time.Second)
 	case !known && !w.fresh:
 		w.arrived = w.digest
@@ -170,7 +170,7 @@ func (c cluster) measured(now time.Time) cluster {
 	return c
 }
 
-// take returns c held to what waited.
+// take returns c with what waited as its target.
 func (c cluster) take(now time.Time) cluster {
 	if c.nextDigest != c.wave.digest || c.definition == nil {
 		c.wave.since, c.wave.stage = now.UTC().Truncate(time.Second), c.wave.verdict.stage
@@ -182,7 +182,7 @@ func (c cluster) take(now time.Time) cluster {
 	return c
 }
 
-// passed returns w after a pass over what the cluster is held to.
+// passed returns w after a pass over the cluster's target.
 func (w wave) passed(p Pass, now time.Time) wave {
 	if p.Report.Phase != "" {
 		t := troubleOf(p.Report)

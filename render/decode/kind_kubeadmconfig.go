@@ -231,7 +231,7 @@ func validateSource(inline, from bool, name, secret, key string, path *field.Pat
 	return errs
 }
 
-// defaultCAValidityDays is how long Cluster API's authorities last.
+// defaultCAValidityDays is how long Cluster API's CA certificates last.
 const defaultCAValidityDays = 3650
 
 // validateControlPlaneConfig keeps the rules for a KubeadmConfigSpec of a

@@ -91,7 +91,7 @@ func (k *kind) written(version, path string) string {
 }
 
 // serverFields are the fields that an API server fills in: an exported manifest
-// has them, and they wish for nothing.
+// has them, and they ask for nothing.
 func serverFields() map[string]string {
 	server := "written by API servers, not a setting"
 	return map[string]string{

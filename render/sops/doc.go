@@ -5,8 +5,8 @@
 // cloud's key service. Files with a key of such a service are decrypted by running the
 // program sops, where its path is configured.
 //
-// A file is decrypted as it is read, before kustomize or anything else sees it: its message
-// authentication code covers the file as it is in Git.
+// A file is decrypted when it is read, before kustomize or anything else sees it: its message
+// authentication code covers the file in its form in Git.
 //
 // Encrypted manifests other than Secrets are refused: their content is shown in plans, in
 // the status and in messages.

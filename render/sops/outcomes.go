@@ -61,7 +61,7 @@ func (p *program) hung(until time.Time) {
 	p.until = until
 }
 
-// anew forgets failures: each render tries every file once.
+// anew forgets failures, so that each render tries every file once.
 func (p *program) anew() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -196,7 +196,7 @@ func (p *program) run(caller context.Context, path string, in []byte, m *metadat
 		return refuse(errTooMuch.Error(), "see that the program that --sops-program names is sops 3.9 or newer")
 	case ctx.Err() != nil:
 		o := refuse(fmt.Sprintf("it did not end within %s", p.timeout), byHand)
-		if caller.Err() == nil { // nobody cancelled it
+		if caller.Err() == nil { // it was not cancelled
 			p.hung(o.until)
 		}
 		return o

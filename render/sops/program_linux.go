@@ -14,7 +14,7 @@ func apart(cmd *exec.Cmd) {
 }
 
 // limit bounds the private memory that a process, and each that it starts, can write to.
-// None of them writes its memory to the disk.
+// No such process writes its memory to the disk.
 func limit(pid int, memory uint64) {
 	for which, most := range map[int]uint64{unix.RLIMIT_DATA: memory, unix.RLIMIT_CORE: 0} {
 		_ = unix.Prlimit(pid, which, &unix.Rlimit{Cur: most, Max: most}, nil) // it may have ended

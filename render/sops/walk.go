@@ -218,7 +218,7 @@ func tags() map[string]string {
 func set(n *yaml.Node, tag, value string) {
 	n.Tag, n.Value, n.Style = tag, value, 0
 	if tag == "!!str" {
-		n.Style = yaml.DoubleQuotedStyle // the one that holds any text as it is
+		n.Style = yaml.DoubleQuotedStyle // the one that holds any text unchanged
 	}
 }
 

@@ -14,7 +14,7 @@ const (
 	hashLength = 5
 )
 
-// letters are those of random names of Kubernetes: none of them make words.
+// letters are those of random names of Kubernetes: they make no words.
 // Source: Kubernetes, apimachinery/pkg/util/rand.
 const letters = "bcdfghjklmnpqrstvwxz2456789"
 

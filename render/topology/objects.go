@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// lastApplied is what kubectl leaves in an annotation: no wish.
+// lastApplied is what kubectl leaves in an annotation: no request.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // ours returns the labels that all objects of a topology have.

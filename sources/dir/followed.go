@@ -11,7 +11,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// followedName is a file with a shared lock of whoever follows the folder. The lock ends
+// followedName is a file with a shared lock of the agent that follows the folder. The lock ends
 // with the process, so the file alone means nothing.
 const followedName = "followed"
 
@@ -31,7 +31,7 @@ func (b *Branch) Told() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Followed reports whether an agent follows the folder now. Nobody reads what is written to
+// Followed reports whether an agent follows the folder now. No agent reads what is written to
 // the branch of a folder that is not followed. Where the file system has no locks the
 // answer is yes.
 func (b *Branch) Followed() bool {

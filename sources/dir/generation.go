@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/sources/tree"
 )
 
-// A disk makes files last. Tests look at what it is told.
+// A disk makes files last. Tests look at the calls to it.
 type disk struct {
 	create func(root files.Root, name string, content []byte, mode fs.FileMode) error
 	sync   func(root files.Root, name string) error

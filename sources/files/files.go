@@ -74,7 +74,7 @@ func ReplaceFile(name string, content []byte, mode fs.FileMode) error {
 }
 
 // MakeFolder makes a folder, and those above it, with mode. A folder that is there stays
-// as it is.
+// unchanged.
 func MakeFolder(root Root, name string, mode fs.FileMode) error {
 	if above := path.Dir(name); above != "." {
 		if err := MakeFolder(root, above, mode); err != nil {

@@ -12,8 +12,8 @@ import (
 // maxAnswer bounds one answer of an API.
 const maxAnswer = 8 << 20
 
-// An API is the API of the forge that a repository is on. It is asked with the credential,
-// the authorities and the proxy that the repository is. It is safe for concurrent use.
+// An API is the API of the forge that a repository is on. It uses the credential,
+// the CA certificates and the proxy of the repository. It is safe for concurrent use.
 type API struct {
 	base *url.URL
 	from *rotating

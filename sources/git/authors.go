@@ -117,7 +117,7 @@ func (r *Repository) joinsOnlyOnce(ctx context.Context, j join) (bool, error) {
 }
 
 // joinsOnly reports whether a merge has what its two parents have, file by file, and nothing else. A
-// conflict has no digest: whoever settled it changed more.
+// conflict has no digest: the person who settled it changed more.
 func (r *Repository) joinsOnly(ctx context.Context, j join) (bool, error) {
 	if len(j.parents) != 2 {
 		return false, nil

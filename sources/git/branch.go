@@ -287,6 +287,9 @@ func (b *Branch) send(ctx context.Context, op string, old, head plumbing.Hash, e
 	if now := ar.References[b.ref.String()]; now != old {
 		return fleet.Errorf(fleet.Conflict, op, "the branch is at %s, not at %s: somebody else wrote", now, old)
 	}
+	if err := collision(ar, b.ref); err != nil {
+		return fleet.Errorf(fleet.Unauthorized, op, "%w", err)
+	}
 	pack, err := encodePack(e, !b.noThinPacks && !ar.Capabilities.Supports(noThin))
 	if err != nil {
 		return classify(ctx, op, err)
@@ -324,13 +327,13 @@ const maxLocked = 3
 func (b *Branch) rejected(ctx context.Context, op string, old plumbing.Hash, r *rejection) error {
 	kind := kindOfRejection(r)
 	if now, err := b.now(ctx); err != nil {
-		kind = fleet.Unavailable // nothing happened, and nobody knows why
+		kind = fleet.Unavailable // nothing happened, and it is not known why
 	} else if now != old {
 		b.locked, kind = 0, fleet.Conflict
 	} else if isLocked(r) && b.locked < maxLocked {
 		b.locked, kind = b.locked+1, fleet.Conflict
 	} else if isLocked(r) {
-		r.hint = fmt.Sprintf("remove the lock file of %s on the server if no process uses it, delete a branch whose name collides, or set --status-branch", b.ref)
+		r.hint = fmt.Sprintf("remove the lock file of %s on the server if no process uses it, or set --status-branch", b.ref)
 	} else if kind == fleet.Unauthorized {
 		r.hint = fmt.Sprintf("allow the push of %s on the server, or set --status-branch or --status-repository", b.ref.Short())
 	}

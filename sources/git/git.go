@@ -37,7 +37,7 @@ type Options struct {
 	// Proxy is the URL of the proxy for http(s), which may have a user and a password:
 	// http://, https:// or socks5://. Zero: the proxy in the environment.
 	Proxy fleet.Secret
-	// CABundle is PEM of authorities to trust, in addition to the system's.
+	// CABundle is PEM of CA certificates to trust, in addition to the system's.
 	CABundle []byte
 	// KnownHosts is the content of a known_hosts file. ssh requires it.
 	KnownHosts []byte

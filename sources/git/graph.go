@@ -27,7 +27,7 @@ type graph struct {
 	objects  map[plumbing.Hash]*graphObject
 	at       map[int64]*graphObject // by offset in the pack; nil: another kind of object
 
-	held    int64          // bytes that are kept for good, with perObject for each object
+	held    int64          // bytes that are kept permanently, with perObject for each object
 	rebuilt []*graphObject // objects rebuilt from deltas, the oldest first
 	used    int64          // bytes of those
 }

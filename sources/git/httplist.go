@@ -50,7 +50,7 @@ func (r *httpRemote) ask(ctx context.Context, prefixes []string) (listing, error
 		req.Header.Set("Accept", "application/x-"+uploadPack+"-result")
 		stay := *r.web
 		stay.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		res, err := r.do(&stay, req) //nolint:bodyclose // whoever reads the answer closes it
+		res, err := r.do(&stay, req) //nolint:bodyclose // the reader of the answer closes it
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxConflicts is how many paths of a conflict are told.
+	// maxConflicts is how many paths of a conflict are listed.
 	maxConflicts = 100
 	// maxBases is how many commits may be where two histories meet.
 	maxBases = 16

@@ -27,7 +27,7 @@ const personalTimeout = 30 * time.Second
 // Personal sets the credentials of o to those that the program git would use for its URL on
 // this computer: for https, and for http on this computer, what credential helpers know; for
 // ssh what OpenSSH would use, ~/.ssh/config included. It asks no question. Where nothing is
-// known, or the URL has a password, o stays as it is. It has the form of Options.Refresh.
+// known, or the URL has a password, o stays unchanged. It has the form of Options.Refresh.
 func Personal(o *Options) error {
 	ep, err := parseURL(o.URL)
 	if err != nil {
@@ -130,7 +130,7 @@ func personalSSH(o *Options, ep *transport.Endpoint) error {
 	return nil
 }
 
-// An sshSettings is what OpenSSH goes by for a host, by the names of ssh_config(5) in lower case.
+// An sshSettings is what OpenSSH uses for a host, by the names of ssh_config(5) in lower case.
 type sshSettings map[string][]string
 
 func (c sshSettings) first(key string) string {
@@ -140,7 +140,7 @@ func (c sshSettings) first(key string) string {
 	return ""
 }
 
-// sshConfig asks the program ssh what it goes by for ep; empty: it is not there. It makes no
+// sshConfig asks the program ssh what it uses for ep; empty: it is not there. It makes no
 // connection. Source: ssh(1), -G.
 func sshConfig(home string, ep *transport.Endpoint) sshSettings {
 	ctx, cancel := context.WithTimeout(context.Background(), personalTimeout)

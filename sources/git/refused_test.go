@@ -10,20 +10,9 @@ import (
 )
 
 // A branch that is where it was is not a lost race, whatever the server says. Words of a
-// lock count as a lost race for a few pushes, since another push may be on its way.
+// lock do count as one for a few pushes: TestLockedRef.
 func TestRefusedIsNotLost(t *testing.T) {
 	one := sources.Commit{Edits: map[string][]byte{"a": []byte("1")}, Message: "a"}
-	t.Run("branch in the way", func(t *testing.T) {
-		p := newPlace(t, gitserver.Options{})
-		p.git("update-ref", "refs/heads/fairlead", orphan(p))
-		b := branch(t, git.Options{URL: p.url})
-		for range 3 {
-			_, err := b.Commit(t.Context(), fleet.Revision{}, one)
-			wantKind(t, err, fleet.Conflict, "")
-		}
-		_, err := b.Commit(t.Context(), fleet.Revision{}, one)
-		wantKind(t, err, fleet.Unauthorized, "refs/heads/fairlead")
-	})
 	t.Run("hook with words of a race", func(t *testing.T) {
 		p := newPlace(t, gitserver.Options{})
 		p.hook("pre-receive", "echo 'stale info: fetch first, non-fast-forward' >&2; exit 1")

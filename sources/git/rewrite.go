@@ -13,7 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// A rewriter makes the objects of a new history. Objects that the server has are not made
+// A rewriter makes the objects of a new history. Objects that the server has are not written
 // again.
 type rewriter struct {
 	*graph

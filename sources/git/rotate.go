@@ -80,7 +80,7 @@ func (r *rotating) fresh() (remote, error) {
 	return next, nil
 }
 
-// closeIdle closes connections that nobody uses.
+// closeIdle closes connections that are not in use.
 func (r *rotating) closeIdle() {
 	if h, ok := r.now.(*httpRemote); ok {
 		h.pool.CloseIdleConnections()

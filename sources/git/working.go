@@ -36,7 +36,7 @@ func (w WorkingTree) Commit(ctx context.Context, rev string) (string, error) {
 }
 
 // Share makes a bare repository in the empty folder at, whose only branch main is at commit. It
-// has the objects of w and copies none of them, so w must outlive it. A clone that leaves out
+// Share makes a bare repository in the empty folder at, whose only branch main is at commit. It
 // objects cannot be shared.
 func (w WorkingTree) Share(ctx context.Context, at, commit string) error {
 	op := "read commit " + commit + " of " + string(w)
@@ -76,7 +76,7 @@ func (w WorkingTree) Clean(ctx context.Context) error {
 	return fleet.Errorf(fleet.Conflict, op, "%s has some: commit or stash them first", string(w))
 }
 
-// GoBack makes the folder path of w as it is in the commit to, in a commit of its own with
+// GoBack restores the folder path of w to its state in the commit to, in a commit of its own with
 // message, and returns its hash. The error is of kind NotFound where it is so already.
 func (w WorkingTree) GoBack(ctx context.Context, to, path, message string) (string, error) {
 	op := fmt.Sprintf("go back to %.12s", to)
@@ -106,7 +106,7 @@ func (w WorkingTree) Branch(ctx context.Context) (string, error) {
 	return w.run(ctx, "find the current branch of "+string(w), "symbolic-ref", "--quiet", "--short", "HEAD")
 }
 
-// Push pushes the current branch of w to origin, as it is called.
+// Push pushes the current branch of w to origin, under its own name.
 func (w WorkingTree) Push(ctx context.Context) error {
 	_, err := w.run(ctx, "push", "push", "--quiet", "origin", "HEAD")
 	return err

@@ -48,7 +48,7 @@ type Options struct {
 	// Proxy is the URL of the proxy for the registry, which may have a user and a password:
 	// http://, https:// or socks5://. Zero: the proxy in the environment.
 	Proxy fleet.Secret
-	// CABundle is PEM of authorities to trust beside the system's.
+	// CABundle is PEM of CA certificates to trust beside the system's.
 	CABundle []byte
 	// PlainHTTP allows requests without TLS. They are always allowed to this computer,
 	// unless CABundle or a client certificate is given.
@@ -87,7 +87,7 @@ func (a Auth) anonymous() bool {
 // A Budget bounds one operation and one revision. A field that is 0 has its default.
 type Budget struct {
 	Tree       tree.Budget
-	Compressed int64         // bytes of the content as it is sent: 32 MiB
+	Compressed int64         // bytes of the content, compressed: 32 MiB
 	Tags       int           // tags that are compared with a range: 10,000
 	Timeout    time.Duration // for a Fetch: 2 min
 	ListTime   time.Duration // for a Resolve: 30 s

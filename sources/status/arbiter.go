@@ -21,7 +21,7 @@ type Arbiter struct {
 	branch sources.Branch
 	// Sign, if not nil, returns the signature, in armour, of an owner.
 	Sign func(content []byte) (string, error)
-	// Verify, if not nil, says whom to believe; nil: who may push may name the owner.
+	// Verify, if not nil, says which commits to believe; nil: anyone with push access may name the owner.
 	Verify Verify
 
 	mu       sync.Mutex

@@ -11,7 +11,7 @@ import (
 
 // Assume returns what Begin would for the owner of, without a push. Until Settle the branch is
 // read as if it had been written, as long as it says the same owner and process as now: another
-// process that begins, and another owner, are read as they are.
+// process that begins, and another owner, are read as usual.
 func (a *Arbiter) Assume(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error) {
 	_, t, err := a.branch.Read(ctx)
 	if err != nil {

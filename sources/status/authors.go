@@ -44,7 +44,7 @@ func (a *authors) asked(ctx context.Context, b sources.Branch, head fleet.Revisi
 	}
 }
 
-// known completes requests that were completed before. Others stay as they are.
+// known completes requests that were completed before. Others stay unchanged.
 func (a *authors) known(t fs.FS) completer {
 	return func(p string, r *fleet.Request) error {
 		tree, ok := t.(sources.Tree)

@@ -28,7 +28,7 @@ func isRaced(err error) bool {
 	return k == fleet.Conflict || k == fleet.Unanswered
 }
 
-// commitHere is commit that changes nothing on a branch whose status was moved to another one: nobody
+// commitHere is commit that changes nothing on a branch whose status was moved to another one: no agent
 // would read it there.
 func commitHere(ctx context.Context, branch sources.Branch, op string, decide func(t fs.FS, mayHave bool) (sources.Commit, error)) error {
 	return commit(ctx, branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {

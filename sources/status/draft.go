@@ -26,7 +26,7 @@ type known struct {
 	clusters  map[fleet.Key]cached
 	hosts     map[fleet.Key]cachedHost
 	cache     cache
-	notify    *Notifications // nil: nobody is told anything
+	notify    *Notifications // nil: no notifications
 	oversized oversized
 	outbox    outbox
 }

@@ -184,7 +184,7 @@ func encodeYAML(d any) ([]byte, error) {
 }
 
 // plain returns JSON with texts that are safe to show. Texts of others may be anywhere in a
-// report, and stay on the status branch for good.
+// report, and stay on the status branch permanently.
 func plain(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -50,7 +50,7 @@ func (c hostChange) String() string {
 
 // draftHosts makes the files of hosts. What is known of a host is what the newest report
 // says that tells of it; but while the cluster that has the host tells of it, others that
-// say the same cluster has it are not heard. Where no cluster's newest report tells of a
+// say the same cluster has it do not count. Where no cluster's newest report tells of a
 // host, its file goes.
 func (n *known) draftHosts(d *draft, b *batch) error {
 	d.hosts = maps.Clone(n.hosts)

@@ -66,7 +66,7 @@ func (a *Arbiter) next(t fs.FS, of fleet.Owner, op string) (ownership, error) {
 	if now.signature != "" && a.Sign == nil {
 		return ownership{}, fleet.Errorf(fleet.Invalid, op, "the owner of the fleet is signed, so the process that acts is: name a key with --signing-key")
 	}
-	written, _, err := readIncarnation(t, nil) // also one that is not believed: an agent without keys goes by it
+	written, _, err := readIncarnation(t, nil) // also one that is not believed: an agent without keys uses it
 	if err != nil {
 		return ownership{}, err
 	}

@@ -65,7 +65,7 @@ func (k fileKind) strict() bool {
 }
 
 // encode returns the file of that kind with docs, the file of what. The error is of kind Exhausted if
-// nobody could read it.
+// it could not be read.
 func (k fileKind) encode(what string, docs ...any) ([]byte, error) {
 	b, err := encodeDocs(what, docs...)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// milestones are when a cluster that was made anew came how far, in RFC 3339.
+// milestones are when a new cluster first reached each phase, in RFC 3339.
 type milestones struct {
 	Began          string `json:"began"`
 	Infrastructure string `json:"infrastructure,omitempty"`

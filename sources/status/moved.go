@@ -91,7 +91,7 @@ func (l *Location) readArrived(t fs.FS) {
 	}
 }
 
-// ErrMovedUnknown says that moved.yaml is damaged: nobody knows which branch has the status.
+// ErrMovedUnknown says that moved.yaml is damaged: it is not known which branch has the status.
 var ErrMovedUnknown = errors.New("where the status was moved is not known")
 
 // readMoved returns moved.yaml, or zero if the status was not moved.
@@ -116,7 +116,7 @@ func readMoved(t fs.FS) (movedFile, error) {
 	return f, nil
 }
 
-// ErrMoved says that a branch does not have the status any more, so nobody acts by it.
+// ErrMoved says that a branch does not have the status any more, so no agent acts by it.
 var ErrMoved = errors.New("the status of the fleet was moved to another branch")
 
 // CheckMoved returns an error for the tree of a branch whose status was moved to another branch.
@@ -204,7 +204,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	})
 	var unmarked error
 	switch g, _ := from.(guarded); {
-	case fleet.KindOf(err) == fleet.Unauthorized && here.Move > 0 && here.Owner != (fleet.Owner{}) && g.elected: // nobody else acts, or begins by that branch
+	case fleet.KindOf(err) == fleet.Unauthorized && here.Move > 0 && here.Owner != (fleet.Owner{}) && g.elected: // no other agent acts, or begins by that branch
 		unmarked = fmt.Errorf("%w: %w", ErrUnmarked, err)
 	case fleet.KindOf(err) == fleet.Unauthorized:
 		return fleet.Errorf(fleet.Unauthorized, op, "%w. Fix: let the agent push to the former branch until the status is moved, so that no other process of it goes on there", err)

@@ -20,21 +20,21 @@ const notificationsPath = "notifications.yaml"
 // maxPending bounds the notifications that wait. Of more, the oldest go.
 const maxPending = 1000
 
-// mostProblems is how many problems by one commit are told one by one. More of them are one notification.
+// mostProblems is how many problems by one commit are reported one by one. More of them are one notification.
 const mostProblems = 20
 
-// Notifications say what people are told of a commit. Events are written with the commit
+// Notifications say what people learn of a commit. Events are written with the commit
 // that they happened by, and stay on the branch until somebody says that they were told: an
 // agent that ends between the two tells them again, with the same id, and loses none.
 type Notifications struct {
 	// Events returns what happened by a change, without ids and times. It is pure.
 	Events func(Change) []fleet.Event
-	// Targets returns those that are told of e, sorted.
+	// Targets returns those that receive e, sorted.
 	Targets func(e fleet.Event) []string
-	// Enabled reports whether anybody is told of anything, and whether that is known yet:
+	// Enabled reports whether any notifications are sent, and whether that is known yet:
 	// until it is, what the branch says stays.
 	Enabled func() (enabled, known bool)
-	// Pending is told what is to be told, the oldest first, whenever that may be new. It
+	// Pending is called with what is to be sent, the oldest first, whenever that may be new. It
 	// must not block.
 	Pending func([]fleet.Notification)
 }
@@ -44,7 +44,7 @@ type Change struct {
 	Clusters []ClusterChange // sorted by key
 	// Problems of the fleet before and after.
 	Before, After []fleet.Problem
-	// Stages of what comes to the fleet in waves, before and after.
+	// Stages of the fleet's rollout, before and after.
 	StagesBefore, StagesAfter []fleet.StageStatus
 	Revision                  fleet.Revision // of the fleet
 }
@@ -56,7 +56,7 @@ type ClusterChange struct {
 	Gone     bool // it is forgotten: New is zero
 	Actions  []string
 	// Upgraded is the version that the cluster last was provisioned with; empty: it never
-	// was, or nobody noted it.
+	// was, or it was not recorded.
 	Upgraded string
 }
 

@@ -22,7 +22,7 @@ func encodeConditions(list []fleet.ObservedCondition) []observedCondition {
 }
 
 // decodeConditions is the inverse of spellsOf. One whose time cannot be read is left out:
-// it is waited out anew.
+// it is waited out again.
 func decodeConditions(list []observedCondition) []fleet.ObservedCondition {
 	var out []fleet.ObservedCondition
 	for _, s := range list {
@@ -30,7 +30,7 @@ func decodeConditions(list []observedCondition) []fleet.ObservedCondition {
 		if err != nil {
 			continue
 		}
-		transition, _ := time.Parse(time.RFC3339, s.Transition) // of no Node, or damaged: waited out anew
+		transition, _ := time.Parse(time.RFC3339, s.Transition) // of no Node, or damaged: waited out again
 		out = append(out, fleet.ObservedCondition{
 			Machine: fleet.MachineName(s.Machine), ProviderID: fleet.ProviderID(s.ProviderID),
 			Condition: s.Condition, Status: fleet.ConditionStatus(s.Status), Since: since.UTC(), Transition: transition.UTC(),

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/sources"
 )
 
-// oversized tells of files that were not written because nobody could read them, by path. Such a file
+// oversized reports files that were not written because they could not be read, by path. Such a file
 // stays as it was, and all others are written.
 type oversized map[string]fleet.Problem
 

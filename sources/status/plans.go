@@ -19,7 +19,7 @@ import (
 	"fairlead.dev/sources"
 )
 
-// Plans are what an agent says of pull requests, and of refs that nobody opened one for, on a
+// Plans are what an agent says of pull requests, and of refs without one, on a
 // status branch:
 //
 //	plans/pull-requests/<number>.md    for people
@@ -130,7 +130,7 @@ var fileLike = regexp.MustCompile(`^(.+)(\.|%(?:25)*2E)(md|yaml)$`)
 const longestPlanPath, deepestPlanPath = 230, 20
 
 // CheckName says why the ref of p cannot have a plan: its plan is a file that is called after it, and
-// nobody could read a status branch with it.
+// a status branch with it could not be read.
 func (p Plan) CheckName() error {
 	odd := func(r rune) bool {
 		return r == '\\' || r == utf8.RuneError || !unicode.IsGraphic(r)
@@ -164,7 +164,7 @@ func escapedRef(ref string) string {
 // Same reports whether p and o are of one pull request, or one ref.
 func (p Plan) Same(o Plan) bool { return p.Number == o.Number && p.Ref == o.Ref }
 
-// Bounded returns p as it is written and read again. Changes beyond the limits, the least harmful, are
+// Bounded returns p in the form that is written and read again. Changes beyond the limits, the least harmful, are
 // counted as omitted.
 func (p Plan) Bounded() Plan {
 	p, _, _ = p.encoded()

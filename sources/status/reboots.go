@@ -15,7 +15,7 @@ func encodeReboots(list []fleet.Reboot) []reboot {
 }
 
 // decodeReboots is the inverse of encodeReboots. One whose time cannot be read is left out: the
-// machine is switched on, and rebooted anew where it is not well then.
+// machine is switched on, and rebooted again where it is not well then.
 func decodeReboots(list []reboot) []fleet.Reboot {
 	var out []fleet.Reboot
 	for _, r := range list {

@@ -12,9 +12,9 @@ import (
 	"fairlead.dev/sources"
 )
 
-// Requests are the wishes of people on a status branch:
+// Requests are the requests of people on a status branch:
 //
-//	requests/<namespace>/<cluster>/<wish>[-<machine>|-<what>].yaml
+//	requests/<namespace>/<cluster>/<kind>[-<machine>|-<what>].yaml
 //	requests/stages/release-<way>-<stage>.yaml
 //
 // A person writes a file, the owner of the fleet writes its answer into it.
@@ -76,7 +76,7 @@ func (q *Requests) list(t fs.FS, complete completer) ([]fleet.Request, error) {
 		return list, err
 	}
 	for i := range list {
-		if list[i].Unreadable { // nobody can tell who asked: it is for the agent to say what stood before
+		if list[i].Unreadable { // it is not known who asked: it is for the agent to say what stood before
 			list[i].Distrusted = "it cannot be read"
 			continue
 		}
@@ -218,7 +218,7 @@ func said(a fleet.Answer) string {
 	return strings.ToLower(string(a.State)) + ", " + a.Message
 }
 
-// An edit is what a change of the requests comes to.
+// An edit is the effect of a change of the requests.
 type edit struct {
 	put, drop []fleet.Request
 	why, more string
@@ -230,7 +230,7 @@ type edit struct {
 // change may have landed.
 func (q *Requests) change(ctx context.Context, op string, decide func(t fs.FS, all []fleet.Request, mayHave bool) (edit, error)) error {
 	return commitHere(ctx, q.branch, op, func(t fs.FS, mayHave bool) (sources.Commit, error) {
-		all, _ := readRequests(t, q.authors.known(t)) // what cannot be read is in nobody's way
+		all, _ := readRequests(t, q.authors.known(t)) // what cannot be read is in no one's way
 		e, err := decide(t, all, mayHave)
 		if err != nil || len(e.put)+len(e.drop) == 0 {
 			return sources.Commit{}, err

@@ -14,7 +14,7 @@ func encodeRetries(list []fleet.PoolRetry) []retry {
 	return out
 }
 
-// decodeRetries is the inverse of encodeRetries. It leaves out what nobody can have written:
+// decodeRetries is the inverse of encodeRetries. It leaves out what no agent can have written:
 // the pool tries again at once then.
 func decodeRetries(list []retry) []fleet.PoolRetry {
 	var out []fleet.PoolRetry

@@ -117,7 +117,7 @@ func (q *Scales) Decide(ctx context.Context, of fleet.Owner, list, gone []fleet.
 	})
 }
 
-// Set writes s, as a person decides: who owns the fleet goes by it. What is signed is never
+// Set writes s, as a person decides: the owner of the fleet uses it. What is signed is never
 // older than what it is to replace, whatever the clocks say.
 func (q *Scales) Set(ctx context.Context, s fleet.Scale) error {
 	op := "decide on " + s.String()

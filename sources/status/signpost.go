@@ -20,7 +20,7 @@ func Signpost(ctx context.Context, b sources.Branch, id fleet.ID, name string) e
 	return post(ctx, b, id, name, func(string) error { return nil })
 }
 
-// Post is Signpost for a fleet that nobody owns. The error is of kind Conflict if the signpost leads neither to the
+// Post is Signpost for a fleet without an owner. The error is of kind Conflict if the signpost leads neither to the
 // branch was, which is empty for no signpost, nor to name.
 func Post(ctx context.Context, b sources.Branch, id fleet.ID, was, name string) error {
 	return post(ctx, b, id, name, func(now string) error {

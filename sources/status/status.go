@@ -9,7 +9,7 @@
 //
 // The files are a function of facts: the same facts give the same bytes, and so no commit.
 // Times in them are the times at which facts changed. A commit succeeds only on the head
-// that it was made from. After a lost race the files are made again from the new head,
+// that it was made from. After a lost race the files are generated again from the new head,
 // never merged.
 //
 // docs/concepts/status.md has an example.
@@ -38,7 +38,7 @@ const apiVersion = "fairlead.dev/v1alpha1"
 
 // Status is the content of a status branch.
 type Status struct {
-	Owner    fleet.Owner // zero: nobody
+	Owner    fleet.Owner // zero: none
 	Next     fleet.Succession
 	Signed   bool   // owner.yaml has a signature: the agents of the fleet have request keys
 	Checked  bool   // signatures were verified

@@ -36,7 +36,7 @@ type Options struct {
 	// math/rand.
 	Random func(n time.Duration) time.Duration
 	Log    *slog.Logger // nil discards
-	// Notifications say what people are told of commits; nil: nothing.
+	// Notifications say which notifications are sent of commits; nil: none.
 	Notifications *Notifications
 	// Observer is called with events, for metrics. Its fields may be nil.
 	Observer Observer

@@ -71,7 +71,7 @@ func (x *Index) look(id string) (*folder, error) {
 }
 
 // absent returns the error for a missing entry name of f. A bad entry is not missing: the
-// caller would go on as if nobody had written it.
+// caller would go on as if it had never been written.
 func (f *folder) absent(name string) error {
 	i, ok := slices.BinarySearchFunc(f.bad, name, func(b badName, name string) int { return cmp.Compare(b.name, name) })
 	if !ok {

@@ -36,8 +36,8 @@ func (r *Report) Charts(ctx context.Context, clusters []*fleet.Cluster, f helm.F
 	}
 }
 
-// Targets checks whether those whom notifications are for are reached, and take the credential,
-// without telling them anything. probe says what is found out of one.
+// Targets checks whether targets of notifications are reached, and take the credential,
+// without a message to them. probe says what is found out of one.
 func (r *Report) Targets(ctx context.Context, targets []fleet.NotificationTarget, probe func(context.Context, fleet.NotificationTarget) (string, error)) {
 	for _, t := range targets {
 		said, err := probe(ctx, t)

@@ -1,5 +1,5 @@
 // Package check says whether a fleet has what it needs: its repository, its forge, its
-// secrets, its clouds, the charts of its addons and whom it tells. It changes nothing anywhere.
+// secrets, its clouds, the charts of its addons and its notification targets. It changes nothing anywhere.
 //
 //	r := check.New()
 //	r.Note("repository", url, "reached", err)

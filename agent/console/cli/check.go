@@ -172,7 +172,7 @@ func (k *checking) repository(ctx context.Context, s wiring.Settings, where, bra
 		k.report.Unreachable(what, where, err)
 		return status.Status{}
 	}
-	k.report.Note("push", where, "the credential has push access. Branch protection of "+branch+" is not tested", r.MayPush(ctx))
+	k.report.Note("push", where, "the credential has push access. Protection and locks of branch "+branch+" are not tested", r.MayPush(ctx, branch))
 	return k.owner(ctx, s, where, branch)
 }
 

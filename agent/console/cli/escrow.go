@@ -147,7 +147,7 @@ restored.`,
 	return cmd
 }
 
-// escrowRow is one entry as it is shown.
+// escrowRow is one printed entry.
 type escrowRow struct {
 	Entry string   `json:"entry"`
 	Holds []string `json:"holds,omitempty"`

@@ -174,7 +174,7 @@ func (a *allowFlag) Set(text string) error {
 	return err
 }
 
-// GetSlice returns the values as they are given on a command line.
+// GetSlice returns the values in the form of the command line.
 func (a *allowFlag) GetSlice() []string {
 	texts := make([]string, len(*a))
 	for i, s := range *a {

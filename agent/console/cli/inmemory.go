@@ -46,7 +46,7 @@ the process. An agent with --inmemory-url can be restarted without losing them.`
 
 const serveInMemory = "serve-inmemory"
 
-// inMemoryFlags say whether an agent serves its in-memory cloud. Whoever reaches that can
+// inMemoryFlags say whether an agent serves its in-memory cloud. Every process that reaches it can
 // create and delete its machines, without authentication.
 type inMemoryFlags struct {
 	serve bool

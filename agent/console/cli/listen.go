@@ -11,7 +11,7 @@ import (
 	"fairlead.dev/agent/wiring"
 )
 
-// listenFlags say how the agent serves HTTP, and to whom.
+// listenFlags say how the agent serves HTTP, and which clients may connect.
 type listenFlags struct {
 	files    certs.Files
 	token    string

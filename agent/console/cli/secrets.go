@@ -203,7 +203,7 @@ func newSecretsGet(built wiring.Built) *cobra.Command {
 	return cmd
 }
 
-// secretValue is one key as it is shown.
+// secretValue is one printed key.
 type secretValue struct {
 	Key   string `json:"key"`
 	Bytes int    `json:"bytes"`

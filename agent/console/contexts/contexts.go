@@ -102,7 +102,7 @@ func Read(name string) (Contexts, error) {
 	return c, nil
 }
 
-// Write makes c the content of the file called name, which nobody else may read.
+// Write makes c the content of the file called name, which only its owner may read.
 func (c Contexts) Write(name string) error {
 	b, err := yaml.Marshal(document{APIVersion: apiVersion, Kind: kind, CurrentContext: c.Current, Contexts: append([]Context{}, c.List...)})
 	if err != nil {

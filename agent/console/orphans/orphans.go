@@ -35,7 +35,7 @@ type Scan struct {
 	recorded bool               // whether the status branch says anything
 	settled  map[fleet.Key]bool // clusters in Git that nothing is being made for
 	gone     map[fleet.Key]bool // clusters on the status branch that are not in Git
-	vanished []fleet.Key        // those of them that nobody deletes, sorted
+	vanished []fleet.Key        // those of them that are not deleted, sorted
 
 	orphans []fleet.Orphan
 	passed  int // orphans that were passed over: too young, or of a cluster in change
@@ -54,8 +54,8 @@ func New(o Options) (*Scan, error) {
 		clusters: map[string][]*fleet.Cluster{}, settled: map[fleet.Key]bool{}, gone: map[fleet.Key]bool{},
 	}
 	s.classify(o.Fleet.Clusters, o.Status.Clusters, want.Pruned)
-	// What the owner lives in is no leftover, whoever forgot it: Git, or a status
-	// branch that was written anew.
+	// What the owner lives in is no leftover, even if it was forgotten by Git, or by a status
+	// branch that was written again.
 	if home, ok := ownership.HomeOf(o.Status.Owner.Agent); ok && !s.gone[home] {
 		if _, inGit := s.settled[home]; !inGit {
 			s.gone[home] = true
@@ -71,7 +71,7 @@ func New(o Options) (*Scan, error) {
 // was removed from Git cannot be told from leftovers.
 func (s *Scan) Recorded() bool { return s.recorded }
 
-// Vanished returns the clusters that are not in Git any more and that nobody asked to
+// Vanished returns the clusters that are not in Git any more and that no request asks to
 // delete. They are never removed.
 func (s *Scan) Vanished() []fleet.Key { return s.vanished }
 

@@ -27,7 +27,7 @@ func (p Problem) String() string { return p.text }
 // of two revisions.
 func (p Problem) Unplaced() string { return p.same }
 
-// Problems returns list as it is shown.
+// Problems returns list for output.
 func Problems(list []fleet.Problem) []Problem {
 	out := make([]Problem, 0, len(list))
 	for _, p := range list {

@@ -26,7 +26,7 @@ const (
 	FormatJSON     Format = "json"
 	FormatYAML     Format = "yaml"
 	FormatMarkdown Format = "markdown"
-	FormatWide     Format = "wide" // a table with all columns, each as wide as it is
+	FormatWide     Format = "wide" // a table with all columns, at full width
 	FormatName     Format = "name" // the names of the rows, a line each
 	// FormatJSONPath stands for all formats that begin with it and a =, with a template of
 	// kubectl's behind that.

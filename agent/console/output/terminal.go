@@ -17,7 +17,7 @@ type screen struct {
 }
 
 // A plain is where commands write texts to, be it a terminal, a pipe or a file: what
-// steers a terminal does not get through, whoever it comes from, since what is in a file
+// steers a terminal is removed, whatever its origin, since what is in a file
 // or a comment of a forge is looked at later. A text is written at once.
 type plain struct{ to io.Writer }
 
@@ -48,7 +48,7 @@ func Plain(w io.Writer) io.Writer {
 	return plain{w}
 }
 
-// Exact returns what writes bytes as they are to w, which Plain returned, for what another
+// Exact returns a writer to w, which Plain returned, that changes no bytes, for what another
 // program is to read: manifests, a kubeconfig, the value of a secret. A terminal is not
 // steered by them either.
 func Exact(w io.Writer) io.Writer {

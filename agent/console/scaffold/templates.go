@@ -31,7 +31,7 @@ type Template struct {
 type Flavor struct {
 	Name     string
 	Folder   string   // of its overlay
-	Required []string // variables whose values in the example nobody else can use
+	Required []string // variables whose values in the example are of no use to others
 	// Files are the example that it is of; nil: that of the template. Also are folders of it
 	// that come with it, and Needs what is to be done besides, instead of the template's.
 	Files fs.FS
@@ -39,7 +39,7 @@ type Flavor struct {
 	Needs []string
 }
 
-// For returns t as it is for a cluster like f.
+// For returns t for a cluster like f.
 func (t Template) For(f Flavor) Template {
 	if f.Files != nil {
 		t.Files, t.Needs = f.Files, f.Needs

@@ -31,7 +31,7 @@ func variablesOf(text string) map[string]string {
 // setting matches a line that sets a variable: its indent, name, value and comment.
 var setting = regexp.MustCompile(`^( +)([A-Z_][A-Z0-9_]*): *("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^#]*?)( +#.*)?$`)
 
-// settingsOf returns what the lines of text set, as they are written.
+// settingsOf returns what the lines of text set, without substitution.
 func settingsOf(text string) map[string]string {
 	out := make(map[string]string)
 	for line := range strings.Lines(text) {

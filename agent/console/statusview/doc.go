@@ -1,6 +1,6 @@
 // Package statusview is what the status branch says of a fleet, made ready to be shown: a
 // view of all clusters, a tree of each, and how far a revision is. It reads a status.Status
-// and asks nobody.
+// and makes no requests.
 //
 // What it guarantees:
 //

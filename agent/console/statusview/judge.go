@@ -47,7 +47,7 @@ func Judge(rev fleet.Revision, s status.Status, in scope.Scope) Outcome {
 	for _, c := range s.Clusters {
 		r := c.Report
 		switch {
-		case slices.Contains(f.Orphans, r.Cluster): // it was removed from Git, and stays as it is
+		case slices.Contains(f.Orphans, r.Cluster): // it was removed from Git, and stays unchanged
 		case r.Phase != fleet.PhaseProvisioned && r.Phase != fleet.PhaseDeleted && r.Phase != fleet.PhaseAbandoned:
 			return Outcome{Lacks: fmt.Sprintf("cluster %s is %s%s", r.Cluster, r.Phase, waitsFor(r))}
 		case r.Failure != "":

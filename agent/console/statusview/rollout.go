@@ -8,10 +8,10 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// A Rollout is what comes to the clusters of a fleet in waves.
+// A Rollout is the progress of a change through the clusters of a fleet.
 type Rollout struct {
 	Stages  []Stage `json:"stages,omitempty"`  // in their order
-	Waiting []Wait  `json:"waiting,omitempty"` // clusters that are not held to what is newest, sorted
+	Waiting []Wait  `json:"waiting,omitempty"` // clusters that wait for their newest definition, sorted
 }
 
 // A Stage is how one stage is.
@@ -28,7 +28,7 @@ type Stage struct {
 	Digest   string     `json:"digest,omitempty"` // of what waits, for a request to release it
 }
 
-// A Wait is a cluster that is not held to its newest definition yet.
+// A Wait is a cluster that waits for its newest definition.
 type Wait struct {
 	Cluster  string     `json:"cluster"`
 	Stage    string     `json:"stage"`

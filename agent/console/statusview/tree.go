@@ -61,7 +61,7 @@ func TreeOf(c status.Cluster, s fleet.RolloutStatus) Node {
 	return root
 }
 
-// phases says how long a cluster took to come as far as it is.
+// phases says how long a cluster took to reach its phase.
 func phases(m fleet.Milestones) string {
 	var parts []string
 	for _, l := range m.PhaseDurations() {

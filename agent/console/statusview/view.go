@@ -20,7 +20,7 @@ type View struct {
 	Behind   []string         `json:"behind,omitempty"`  // clusters that are not yet as Applied says
 	Owner    string           `json:"owner"`
 	Epoch    int64            `json:"epoch"`
-	Signed   string           `json:"signed,omitempty"` // of the owner: NotChecked, Yes, or why not; empty where nobody asks for signatures
+	Signed   string           `json:"signed,omitempty"` // of the owner: NotChecked, Yes, or why not; empty where no signatures are required
 	Clusters []Cluster        `json:"clusters"`
 	Problems []output.Problem `json:"problems,omitempty"`
 	Orphans  []string         `json:"orphans,omitempty"`
@@ -130,7 +130,7 @@ const (
 )
 
 // signedBy says whether a key that counts signed the owner, as far as is known here; where
-// nobody asks for it, nothing.
+// no signatures are required, nothing.
 func signedBy(s status.Status) string {
 	switch {
 	case s.Doubt != "":

@@ -19,11 +19,11 @@ import (
 
 // A Fleet is what is scaled.
 type Fleet interface {
-	// Scalable returns a cluster as it is. Errors are of kind NotFound where there
+	// Scalable returns the present state of a cluster. Errors are of kind NotFound where there
 	// is none, and Unavailable where nothing is known of it at the moment.
 	Scalable(k fleet.Key) (fleet.Scalable, error)
 	// Scale has change decide on a pool of cluster k and writes that down. Errors
-	// of change are returned as they are.
+	// of change are returned unchanged.
 	Scale(ctx context.Context, k fleet.Key, change func(fleet.Scalable) (fleet.Scale, error)) error
 }
 

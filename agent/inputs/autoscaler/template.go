@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/agent/inputs/autoscaler/externalgrpc"
 )
 
-// defaultPods is how many pods a kubelet takes that nobody told otherwise.
+// defaultPods is how many pods a kubelet takes by default.
 const defaultPods = 110
 
 // NodeGroupTemplateNodeInfo answers with what the capacity annotations of the pool

@@ -18,7 +18,7 @@ import (
 // Scheme is that of the URI in a client certificate which names the cluster.
 const Scheme = "fairlead"
 
-// Files are where the server's certificate and key are, and the authorities that
+// Files are where the server's certificate and key are, and the CA certificates that
 // sign clients' certificates, all PEM. They are read again when they change, so
 // that they are renewed without a restart.
 type Files = certs.Files

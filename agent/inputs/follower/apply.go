@@ -59,7 +59,7 @@ func (f *follower) follow(ctx context.Context, rev fleet.Revision) {
 }
 
 // apply renders rev and makes it the one that targets follow from. A revision that cannot be
-// used leaves everything as it is, and that is reported.
+// used leaves everything unchanged, and that is reported.
 func (f *follower) apply(ctx context.Context, rev fleet.Revision) {
 	next, err := f.sameFleet(f.Revisions.Next(ctx, f.followed, rev))
 	var authors []string
@@ -94,7 +94,7 @@ func (f *follower) apply(ctx context.Context, rev fleet.Revision) {
 }
 
 // authors returns who wrote rev, which was rendered as next, if that matters: with what waits already, if
-// nobody asked before who wrote that.
+// no agent asked before who wrote that.
 func (f *follower) authors(ctx context.Context, rev fleet.Revision, next fleet.Fleet) ([]string, error) {
 	if !next.Config.Waves.AsksAuthors() {
 		return nil, nil
@@ -111,7 +111,7 @@ func (f *follower) authors(ctx context.Context, rev fleet.Revision, next fleet.F
 	return all, nil
 }
 
-// hold has the fleet held to rev, which was rendered as next, and which authors wrote.
+// hold makes rev the revision of the fleet, which was rendered as next, and which authors wrote.
 func (f *follower) hold(rev fleet.Revision, next fleet.Fleet, authors []string) {
 	d := f.Fleet.DecideBulk(rollout.Input{Newest: &rollout.Revision{Revision: rev, Fleet: &next, Authors: authors, Notices: f.Notices(next)}})
 	problems := d.State.Problems()
@@ -123,7 +123,7 @@ func (f *follower) hold(rev fleet.Revision, next fleet.Fleet, authors []string) 
 	f.Applied()
 }
 
-// refuse tells that the newest revision cannot be used. The fleet stays as it is.
+// refuse reports that the newest revision cannot be used. The fleet stays unchanged.
 func (f *follower) refuse(r rollout.Revision) {
 	f.refusal = &r
 	if f.Fleet.Now().Revision().IsZero() {
@@ -132,7 +132,7 @@ func (f *follower) refuse(r rollout.Revision) {
 	f.Fleet.DecideBulk(rollout.Input{Newest: &r})
 }
 
-// continueApplied has the fleet held to the revision that the status branch had as applied
+// continueApplied returns the fleet to the revision that the status branch had as applied
 // when the agent began, if the newest one cannot be used: the agent before this one would
 // have gone on with it, too.
 func (f *follower) continueApplied(ctx context.Context) {

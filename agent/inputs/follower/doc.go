@@ -9,7 +9,7 @@
 // What it guarantees:
 //
 //   - Nothing is rendered before what the agent before this one decided was read.
-//   - A revision that cannot be used leaves everything as it is, and is told. One that cannot
+//   - A revision that cannot be used leaves everything unchanged, and is reported. One that cannot
 //     be got is tried again, ever less often; one that is refused is not, but where another
 //     key may be good for it.
 //   - A storm of pushes is one poll a second, and a push that a forge announces before it

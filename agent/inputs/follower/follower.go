@@ -19,7 +19,7 @@ import (
 type Fleet interface {
 	// Now returns what was decided so far.
 	Now() rollout.State
-	// DecideBulk decides on in, after what was decided so far, and has the fleet held to it.
+	// DecideBulk decides on in, after what was decided so far, and updates the targets of the fleet.
 	DecideBulk(in rollout.Input) rollout.Decision
 }
 
@@ -48,10 +48,10 @@ type Parts struct {
 	// Then are called after each poll.
 	Then []func(ctx context.Context)
 
-	// Unready is told why no revision was applied yet.
+	// Unready is called with the reason why no revision was applied yet.
 	Unready  func(reason string)
 	Metrics  Metrics
-	Watchdog *health.Watchdog // is told of polls
+	Watchdog *health.Watchdog // is notified of polls
 	Tracer   *tracing.Tracer
 	Log      *slog.Logger
 }
@@ -97,9 +97,9 @@ type follower struct {
 	Parts
 
 	untrusted bool              // the newest revision was refused for want of a signature, which another key may be good for
-	followed  fleet.Revision    // newest revision that was followed, by this agent or one before; zero: none, or nobody signs
+	followed  fleet.Revision    // newest revision that was followed, by this agent or one before; zero: none, or no signatures are required
 	recorded  fleet.Revision    // that the status branch had as applied when the agent began
-	refusal   *rollout.Revision // what is told of the newest revision; nil: it is good, or not known
+	refusal   *rollout.Revision // the report on the newest revision; nil: it is good, or not known
 	retries   retries           // of the newest revision
 	restoring retries           // of last good definitions
 

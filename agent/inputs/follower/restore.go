@@ -60,7 +60,7 @@ func (f *follower) restoreDefinitions(ctx context.Context) {
 }
 
 // rereadDamaged looks again at the clusters whose file on the status branch could not be read
-// when the agent began. Such a file stays as it is until people have put it right or
+// when the agent began. Such a file stays unchanged until people have put it right or
 // removed it.
 func (f *follower) rereadDamaged(ctx context.Context) {
 	repaired := make(map[fleet.Key]*fleet.Report)

@@ -11,7 +11,7 @@ import (
 )
 
 // A revision that cannot be got is tried again after retryFirst at first, or
-// after retrySlow where only people can help, and after retryLast at last.
+// after retrySlow where only people can help, and after retryLast in the end.
 const (
 	retryFirst = time.Second
 	retrySlow  = 30 * time.Second

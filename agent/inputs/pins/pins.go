@@ -1,5 +1,5 @@
 // Package pins gets the sources that a fleet pins, and keeps what it got: a pin is got
-// once, and again after a restart. A source that does not answer holds up nobody but those
+// once, and again after a restart. A source that does not answer delays only those
 // who need it.
 package pins
 
@@ -23,13 +23,13 @@ type Options struct {
 	// Timeout is how long Open waits for a source that was not asked before. What comes
 	// later is Due. Zero: as long as it takes, and nothing is tried again.
 	Timeout time.Duration
-	// Observe, if not nil, is told of each try.
+	// Observe, if not nil, is called with each try.
 	Observe func(err error, took time.Duration)
 	Log     *slog.Logger // nil discards
 }
 
 // A source that cannot be got is tried again after retryFirst at first, or after retrySlow
-// where only people can help, and after retryLast at last.
+// where only people can help, and after retryLast in the end.
 const (
 	retryFirst = time.Second
 	retrySlow  = 30 * time.Second
@@ -118,7 +118,7 @@ func (k *Keeper) Open(ctx context.Context, list []fleet.PinnedSource) map[string
 	return out
 }
 
-// remember forgets what neither list nor the one before it has, and nobody waits for.
+// remember forgets what neither list nor the one before it has, and no caller waits for.
 func (k *Keeper) remember(list []fleet.PinnedSource) {
 	if !slices.Equal(list, k.lists[0]) {
 		k.lists[0], k.lists[1] = slices.Clone(list), k.lists[0]
@@ -165,7 +165,7 @@ func (k *Keeper) try(ctx context.Context, s fleet.PinnedSource, e *entry) {
 		defer close(e.done)
 		e.busy = false
 		if ctx.Err() != nil && c.Err != nil {
-			return // nobody asks any more
+			return // no caller waits any more
 		}
 		if c.Err != nil {
 			k.o.Log.Error("cannot get a pinned source", "source", s.Name, "url", s.URL, "pin", s.Pin(), "error", c.Err)

@@ -24,7 +24,7 @@ type Branch interface {
 type Fleet interface {
 	// Now returns what was decided so far.
 	Now() rollout.State
-	// Decide decides on in, after what was decided so far, and has the fleet held to it.
+	// Decide decides on in, after what was decided so far, and updates the targets of the fleet.
 	Decide(in rollout.Input) rollout.Decision
 	// Report returns the newest report of a cluster.
 	Report(k fleet.Key) (r fleet.Report, passed bool)
@@ -55,8 +55,8 @@ type Requests struct {
 // New returns the requests of parts.
 func New(p Parts) *Requests { return &Requests{p: p} }
 
-// Read returns what is asked for, as it is before the first pass: a cluster that is
-// suspended stays so when an agent starts. Of files that nobody can read suspensions
+// Read returns the requests before the first pass: a cluster that is
+// suspended stays so when an agent starts. Of files that cannot be read suspensions
 // stand, and nothing else.
 func (q *Requests) Read(ctx context.Context) (rollout.Requests, error) {
 	list, err := q.p.Branch.List(ctx)

@@ -8,5 +8,5 @@
 // What it guarantees: where the source is signed, a revision that does not continue what was
 // followed is not rendered, nor an older one that was never followed.
 //
-// An error of kind fleet.Invalid is for good: see Settled.
+// An error of kind fleet.Invalid is permanent: see Settled.
 package revisions

@@ -32,7 +32,7 @@ type Parts struct {
 	Source   sources.Source
 	Renderer Renderer
 	Metrics  Metrics
-	Watchdog *health.Watchdog // is told of renders
+	Watchdog *health.Watchdog // is notified of renders
 	Tracer   *tracing.Tracer
 }
 
@@ -97,7 +97,7 @@ func (r *Revisions) Continues(ctx context.Context, followed, rev fleet.Revision)
 }
 
 // Authors returns who wrote what rev has and applied does not, each as fleet.Person has it. It
-// returns nobody where the source does not know.
+// returns no one where the source does not know.
 func (r *Revisions) Authors(ctx context.Context, applied, rev fleet.Revision) ([]string, error) {
 	if a, ok := r.p.Source.(sources.Authored); ok && !applied.IsZero() {
 		return a.Authors(ctx, applied, rev)
@@ -118,7 +118,7 @@ func (r *Revisions) Older(ctx context.Context, followed, rev fleet.Revision) (fl
 // Signed reports whether keys say who may push: then it counts what was followed.
 func (r *Revisions) Signed() bool { return r.lineage() != nil }
 
-// Vouched returns until when a trusted key vouches for rev, which was followed; zero: for good.
+// Vouched returns until when a trusted key vouches for rev, which was followed; zero: permanently.
 // The error wraps sources.ErrUntrusted if no trusted key does so now.
 func (r *Revisions) Vouched(rev fleet.Revision) (until time.Time, err error) {
 	if v, ok := r.lineage().(sources.Voucher); ok {
@@ -146,7 +146,7 @@ func (r *Revisions) Remember(rev fleet.Revision, at time.Time) {
 // Stale reports whether a revision that was rendered may come to another fleet.
 func (r *Revisions) Stale() bool { return r.p.Renderer.Stale() }
 
-// lineage returns what knows what continues what; nil where nobody asks for signatures.
+// lineage returns what knows what continues what; nil where no signatures are required.
 func (r *Revisions) lineage() sources.Lineage {
 	if l, ok := r.p.Source.(sources.Lineage); ok && l.Signed() {
 		return l

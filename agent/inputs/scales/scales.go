@@ -25,7 +25,7 @@ type Branch interface {
 type Fleet interface {
 	// Now returns what was decided so far.
 	Now() rollout.State
-	// Decide decides on in, after what was decided so far, and has the fleet held to it.
+	// Decide decides on in, after what was decided so far, and updates the targets of the fleet.
 	Decide(in rollout.Input) rollout.Decision
 	// Report returns the newest report of a cluster, and whether this agent has looked
 	// at it.
@@ -48,7 +48,7 @@ type Scales struct {
 	turn chan struct{} // holds one while somebody decides, which may take long
 
 	mu     sync.Mutex
-	broken string // numbers that nobody can go by, and why
+	broken string // numbers that cannot be used, and why
 }
 
 // New returns the numbers of parts.
@@ -66,7 +66,7 @@ func (s *Scales) begin(ctx context.Context) bool {
 
 func (s *Scales) end() { <-s.turn }
 
-// Read returns the numbers as they are before the first pass. The first Poll tells what
+// Read returns the numbers before the first pass. The first Poll tells what
 // does not count.
 func (s *Scales) Read(ctx context.Context) (rollout.Sizes, error) {
 	list, err := s.p.Branch.List(ctx)
@@ -127,8 +127,8 @@ func Scalable(f Fleet, k fleet.Key) (fleet.Scalable, error) {
 	return f.Now().Scalable(k, report, passed)
 }
 
-// Scale has change decide on a pool, given the cluster as it is, and writes the number
-// down. Where change returns what is so already nothing is written.
+// Scale has change decide on a pool, given the present cluster, and records the number.
+// If change returns the number that is recorded already, nothing is written.
 func (s *Scales) Scale(ctx context.Context, owner fleet.Owner, k fleet.Key, change func(fleet.Scalable) (fleet.Scale, error)) error {
 	if !s.begin(ctx) {
 		return fleet.Errorf(fleet.Unavailable, "scale cluster "+k.String(), "another decision is being written: %w", ctx.Err())
@@ -145,7 +145,7 @@ func (s *Scales) Scale(ctx context.Context, owner fleet.Owner, k fleet.Key, chan
 	return s.write(ctx, owner, []fleet.Scale{n}, nil)
 }
 
-// write writes list to the branch, drops gone from it, and has the fleet held to that. It
+// write writes list to the branch, drops gone from it, and updates the targets of the fleet. It
 // is the caller's turn.
 func (s *Scales) write(ctx context.Context, owner fleet.Owner, list, gone []fleet.Scale) error {
 	if s.p.Signed {
@@ -161,7 +161,7 @@ func (s *Scales) write(ctx context.Context, owner fleet.Owner, list, gone []flee
 	return nil
 }
 
-// Problem tells of numbers that nobody can go by; false: there are none.
+// Problem reports numbers that cannot be used; false: there are none.
 func (s *Scales) Problem() (fleet.Problem, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *Scales) Problem() (fleet.Problem, bool) {
 	}, s.broken != ""
 }
 
-// complain notes numbers that cannot be read, or that nobody who counts signed.
+// complain notes numbers that cannot be read, or that no trusted key signed.
 func (s *Scales) complain(err error) {
 	text := ""
 	if err != nil {

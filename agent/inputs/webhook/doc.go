@@ -16,6 +16,6 @@
 //   - It is verified before anything of its content is read as more than bytes,
 //     and secrets are compared in constant time.
 //   - Its size, its time and the number of calls at once are bounded.
-//   - What was heard once is not heard again for a while.
+//   - A call that was received is not received again for a while.
 //   - A kind without a secret does not exist: 404.
 package webhook

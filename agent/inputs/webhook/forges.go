@@ -53,7 +53,7 @@ func readPush(name string, payload []byte) (event, error) {
 }
 
 // gitlab has two proofs: the signing token of newer versions, and the secret
-// token, which it sends as it is.
+// token, which it sends in clear.
 // Source: https://docs.gitlab.com/user/project/integrations/webhook_events.
 func gitlab() kind {
 	return kind{

@@ -19,8 +19,8 @@ const (
 	forwardedHeader = "Fairlead-Forwarded"
 	forwardTimeout  = 5 * time.Second
 
-	// gitlabToken holds a secret as it is. Between replicas passedHeader is in its place,
-	// which proves that whoever passes the call on knows the secret.
+	// gitlabToken holds a secret in clear. Between replicas passedHeader is in its place,
+	// which proves that the replica that passes the call on knows the secret.
 	gitlabToken  = "X-Gitlab-Token"
 	passedHeader = "Fairlead-Signature"
 )
@@ -59,8 +59,8 @@ func forwarder(peer *tls.Config) *http.Client {
 }
 
 // forward passes a call on to the replica that leads, as it came but for a secret that
-// is in it as it is: that one verifies it itself, with the same secret, and needs not
-// trust who passes it.
+// sent in clear: that one verifies it itself, with the same secret, and needs not
+// trust the replica that passes it on.
 func (h *Handler) forward(ctx context.Context, r *http.Request, leader string, body []byte) error {
 	switch {
 	case leader == "":

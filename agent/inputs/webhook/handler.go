@@ -40,7 +40,7 @@ const (
 	resultNotFound     = "not_found"
 )
 
-// Options say what to hear of, and whom to tell.
+// Options say which calls are taken, and which functions get them.
 type Options struct {
 	Target  Target
 	Secrets Secrets
@@ -51,7 +51,7 @@ type Options struct {
 	Leader func() (address string, self bool)
 	// Peer is how replicas are called that serve webhooks with TLS; nil: without.
 	Peer *tls.Config
-	// Observe is told of each call: a kind of Kinds, or "none", and how it ended.
+	// Observe is called with each call: a kind of Kinds, or "none", and how it ended.
 	// It may be nil.
 	Observe func(kind, result string)
 	Now     func() time.Time // nil is time.Now

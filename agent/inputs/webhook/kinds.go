@@ -47,11 +47,11 @@ type event struct {
 	repeats bool
 
 	urls          []string // of the repository, each way to it
-	path          string   // of the repository in the forge, "team/fleet", where that is told
+	path          string   // of the repository in the forge, "team/fleet", if the call has it
 	refs          []string // full names that moved; none: not told
-	defaultBranch string   // where that is told
+	defaultBranch string   // if the call has it
 
-	commits map[string]string // that refs are at since, in hex, where that is told
+	commits map[string]string // that refs are at since, in hex, if the call has it
 }
 
 // repository is the part that GitHub and Gitea share, and GitLab spells
@@ -74,7 +74,7 @@ func present(all ...string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// at returns what is at commit since, where both are told.
+// at returns what is at commit since, if the call has both.
 func at(ref, commit string) map[string]string {
 	if ref == "" || commit == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 // A replays remembers the calls of a while, at most so many of them.
 //
 // It knows a call by what is signed, not by the delivery's id: that stands in a
-// header which anybody who has heard a call can change.
+// header which everyone who has seen a call can change.
 //
 // golang-lru's expirable cache has a goroutine that nothing ends.
 type replays struct {
@@ -59,7 +59,7 @@ func (r *replays) add(key [sha256.Size]byte, now time.Time) bool {
 	return true
 }
 
-// forget takes back add: the call came to nothing and may be made again.
+// forget takes back add: the call had no effect and may be repeated.
 func (r *replays) forget(key [sha256.Size]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

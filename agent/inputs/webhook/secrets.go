@@ -70,8 +70,8 @@ func (s Secrets) addFolder(folder string) error {
 // has reports whether there are secrets of that kind.
 func (s Secrets) has(kind string) bool { return len(s.files[kind]) > 0 }
 
-// Plain returns the kinds with a secret that travels with each call as it is: unless the
-// forge calls over TLS, who hears a call has it. GitLab's signing tokens do not.
+// Plain returns the kinds with a secret that travels with each call in clear: unless the
+// forge calls over TLS, everyone on the network can read it. GitLab's signing tokens do not.
 func (s Secrets) Plain() []string {
 	const kind = "gitlab"
 	if !s.has(kind) {

@@ -20,7 +20,7 @@ type Target struct {
 	Own func(branch string) bool
 	// Wrote reports whether the agent itself pushed that commit, in hex, to a branch of
 	// its own: that is no news, while what others push there is for the agent. A commit
-	// that is not told is empty. Nil: nobody else writes there.
+	// that is not in the call is empty. Nil: no other process writes there.
 	Wrote func(branch, commit string) bool
 }
 

@@ -82,14 +82,14 @@ type Input struct {
 	Owner    *Ownership
 	Owned    bool // this process acts for the fleet
 	Record   *Record
-	Held     bool // clusters are held to a revision
+	Held     bool // clusters have a revision
 }
 
 // A Do is what a step does.
 type Do string
 
 // The steps. Those of the first group decide which branch has the status, those of the
-// second who owns the fleet, those of the third what clusters are held to.
+// second who owns the fleet, those of the third the revision of the clusters.
 const (
 	ReadTip    Do = "read the newest revision"
 	ReadBranch Do = "read branch"                           // Step.Branch
@@ -176,7 +176,7 @@ func (in Input) isSelf(o fleet.Owner) bool {
 	return o.Agent == in.Self && (o.Place == in.Place || o.Place == "")
 }
 
-// hold decides what clusters are held to.
+// hold decides the revision of the clusters.
 func hold(in Input) Step {
 	r := in.Record
 	switch {

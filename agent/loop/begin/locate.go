@@ -76,7 +76,7 @@ func locate(in Input) Step {
 	return in.post(at)
 }
 
-// post decides what to do before the fleet, which nobody owns, is claimed on the branch at. A signpost leads there
+// post decides what to do before the fleet, which has no owner, is claimed on the branch at. A signpost leads there
 // first, so that a process that starts when Git names another branch finds it.
 func (in Input) post(at string) Step {
 	was := in.Branches[fleet.DefaultStatusBranch].Signposts[in.Tip.Fleet]

@@ -31,7 +31,7 @@ type Decisions struct {
 func New(q Queue, r *reports.Store) *Decisions { return &Decisions{queue: q, reports: r} }
 
 // Follow has f called with each decision from now on, after its clusters were queued. Calls
-// come from whoever decides, also several at a time; f may read decisions and have more made.
+// come from the goroutines that decide, also several at a time; f may read decisions and have more made.
 func (d *Decisions) Follow(f func(rollout.Decision)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,7 +53,7 @@ func (d *Decisions) Report(k fleet.Key) (fleet.Report, bool) { return d.reports.
 func (d *Decisions) NeighborPlaces(k fleet.Key) []fleet.Place { return d.reports.NeighborPlaces(k) }
 
 // Restore replaces what was decided by what an agent before this one decided and reported.
-// Nobody is told.
+// No function of Follow is called.
 func (d *Decisions) Restore(s rollout.State, recorded []fleet.Report) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

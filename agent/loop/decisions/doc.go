@@ -12,7 +12,7 @@
 //
 // What it guarantees:
 //
-//   - Each decision follows from the one before it, whoever has it made.
+//   - Each decision follows from the one before it, in any goroutine.
 //   - A cluster is forgotten here and among the reports at once: a pass that ends later
 //     does not bring its report back.
 package decisions

@@ -55,7 +55,7 @@ type neighbors struct {
 
 type endpoint struct {
 	addr netip.Addr
-	host string // as it is spelt
+	host string // in the spelling of its manifest
 	of   fleet.Key
 }
 

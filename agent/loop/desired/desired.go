@@ -20,7 +20,7 @@ type Fleet struct {
 	Turns    []Turn // of what comes in waves, sorted
 }
 
-// A Turn is when a cluster of Fleet comes to be what Fleet has, where that comes in waves.
+// A Turn is when a cluster of Fleet gets the definition of Fleet, in a rollout.
 type Turn struct {
 	Cluster fleet.Key
 	Stage   string
@@ -79,7 +79,7 @@ func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
 		} else if t.Changing {
 			out.Turns = append(out.Turns, Turn{Cluster: c.Key, Stage: t.Stage, Back: t.Back})
 		} else if t.Why != "" {
-			continue // nobody knows what an agent would do
+			continue // it is not known what an agent would do
 		}
 		if c.Delete && c.Key == home {
 			var p fleet.Problem

@@ -40,7 +40,7 @@ type Branch interface {
 type Parts struct {
 	Bound func() fleet.HistoryBound // of now
 	May   func() bool               // reports whether the fleet is this agent's
-	// Count is told how many commits the branch has, once that is known.
+	// Count is called with how many commits the branch has, once that is known.
 	Count func(commits int)
 	// Notify is called when Problem changes.
 	Notify func()

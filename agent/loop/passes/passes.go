@@ -19,9 +19,9 @@ import (
 type Options struct {
 	Resync time.Duration // between regular looks at a cluster
 	// Only, if not zero, is the one cluster that passes are made over, and of it the control
-	// plane alone: its workers stay as they are.
+	// plane alone: its workers stay unchanged.
 	Only fleet.Key
-	// Recreate, if not empty, says that Only is gone for good and is to be made anew, as a
+	// Recreate, if not empty, says that Only is permanently lost and is to be recreated, as a
 	// value of fleet.RecreateAnnotation does.
 	Recreate string
 }
@@ -37,7 +37,7 @@ type Fleet interface {
 	NeighborPlaces(k fleet.Key) []fleet.Place
 	// Neighbors returns what c, which draws addresses from pools, has to know of the other clusters.
 	Neighbors(c *fleet.Cluster) fleet.Neighbors
-	// Decide decides on in, after what was decided so far, and has the fleet held to it.
+	// Decide decides on in, after what was decided so far, and updates the targets of the fleet.
 	Decide(in rollout.Input) rollout.Decision
 	// Passed takes in a pass, and returns the newest report of its cluster. It reports false
 	// where the cluster was forgotten meanwhile.
@@ -72,7 +72,7 @@ type Parts struct {
 	Protect func(ctx context.Context, c *fleet.Cluster) (*fleet.Cluster, []fleet.Problem)
 	// Recorded returns what the status branch says of a cluster; zero where it says nothing.
 	Recorded func(ctx context.Context, k fleet.Key) (fleet.Report, error)
-	// Did is told of what a pass did.
+	// Did is called after each pass with its actions.
 	Did func(actions []fleet.Action)
 	// Sized takes in the report of a pass, which says how many machines pools have.
 	Sized   func(ctx context.Context, c *fleet.Cluster, r fleet.Report)
@@ -180,7 +180,7 @@ func final(phase fleet.Phase) bool {
 	return phase == fleet.PhaseProvisioned || phase == fleet.PhaseDeleted || phase == fleet.PhaseAbandoned
 }
 
-// drifted returns how much of the infrastructure of c is not as Git says and is told of.
+// drifted returns how much of the infrastructure of c is not as Git says and is reported.
 func drifted(c *fleet.Cluster, o fleet.Observed) int {
 	if c.Drift == fleet.DriftIgnore {
 		return 0
@@ -188,7 +188,7 @@ func drifted(c *fleet.Cluster, o fleet.Observed) int {
 	return len(o.Infrastructure.Drift)
 }
 
-// withoutWorkers returns c with all pools of workers left as they are.
+// withoutWorkers returns c with all pools of workers unchanged.
 func withoutWorkers(c *fleet.Cluster) *fleet.Cluster {
 	out := *c
 	out.Workers = slices.Clone(c.Workers)

@@ -32,7 +32,7 @@ type Parts struct {
 	Home func() sources.HomeStatus
 	// Made returns when a revision was made; zero: not known.
 	Made func(fleet.Revision) time.Time
-	// Problems are told beside those that revisions have; false: there is none.
+	// Problems are reported beside those that revisions have; false: there is none.
 	Problems []func() (fleet.Problem, bool)
 	// Owned says that the fleet is another agent's, once the writer was deposed.
 	Owned   func(ctx context.Context) error

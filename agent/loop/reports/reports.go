@@ -63,7 +63,7 @@ func (s *Store) Follow(f func(Change)) {
 	s.followers = append(s.followers, f)
 }
 
-// Restore takes in what was reported before this agent began. Nobody is told.
+// Restore takes in what was reported before this agent began. No function is called.
 func (s *Store) Restore(list []fleet.Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

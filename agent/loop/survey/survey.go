@@ -47,7 +47,7 @@ type Survey struct {
 	asked sync.WaitGroup
 }
 
-// New returns a survey that has asked nobody yet.
+// New returns a survey that has made no request yet.
 func New(p Parts) *Survey { return &Survey{p: p, again: make(chan struct{}, 1)} }
 
 // Again has all providers in use asked. It does not wait.

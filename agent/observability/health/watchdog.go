@@ -22,7 +22,7 @@ const (
 // process hangs where something does not end.
 //
 // A Watchdog does not ask whether anything succeeds. A poll that a dead network fails
-// ends, since every call over the network has a deadline, and a restart would mend
+// ends, since every call over the network has a deadline, and a restart would fix
 // nothing. A poll that waits for a lock or goes in circles does not end, and only a
 // restart helps. A process with nothing under way is healthy.
 //

@@ -23,7 +23,7 @@ func (e *escrowMetrics) collectors() []prometheus.Collector {
 }
 
 // EscrowKept counts an attempt to bring the escrow up to date: behind are the clusters
-// whose secrets it does not have as they are, err says why.
+// whose present secrets it does not have, err says why.
 func (m *Metrics) EscrowKept(behind int, err error) {
 	m.escrow.checks.WithLabelValues(result(err)).Inc()
 	m.escrow.behind.WithLabelValues().Set(float64(behind))

@@ -82,7 +82,7 @@ func (m *Metrics) SetFleet(s sources.FleetStatus, clusters, blocked int) {
 	m.fleet.setRollout(s.Rollout)
 }
 
-// setRollout shows what comes to clusters in waves.
+// setRollout shows the progress of rollouts.
 func (f *fleetMetrics) setRollout(s fleet.RolloutStatus) {
 	f.stages.Reset()
 	f.stageStates.Reset()

@@ -20,7 +20,7 @@ func (m *Metrics) ShowAll(all bool) { m.everything.Store(all) }
 func (m *Metrics) ResyncEvery(interval time.Duration) { m.resync.Store(int64(interval)) }
 
 // Handler serves the metrics: those of the process, totals of the fleet, and series of clusters,
-// which are written as they are made, since there may be a million.
+// which are written while they are generated, since there may be a million.
 func (m *Metrics) Handler(log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		format := expfmt.NewFormat(expfmt.TypeTextPlain)
@@ -32,7 +32,7 @@ func (m *Metrics) Handler(log *slog.Logger) http.Handler {
 		if acceptsGzip(r.Header.Get("Accept-Encoding")) {
 			w.Header().Set("Content-Encoding", "gzip")
 			z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is a good one
-			defer func() { _ = z.Close() }()               // whoever asked is gone then
+			defer func() { _ = z.Close() }()               // the client is gone then
 			to = z
 		}
 		if err := m.write(to, format); err != nil {

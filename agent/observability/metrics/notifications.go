@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// notificationMetrics are about what people are told.
+// notificationMetrics are about the notifications that people get.
 type notificationMetrics struct {
 	sent   *prometheus.CounterVec
 	events *prometheus.CounterVec

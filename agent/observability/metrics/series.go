@@ -222,7 +222,7 @@ func followsFromOthers(condition string) bool {
 }
 
 // poolConditions returns the conditions of a pool. Those of a control plane are
-// told of its cluster; those of a MachineDeployment and of a MachinePool follow from its counts.
+// reported by its cluster; those of a MachineDeployment and of a MachinePool follow from its counts.
 func poolConditions(r fleet.Report, p fleet.PoolReport, pool fleet.Pool) []fleet.Condition {
 	var out []fleet.Condition
 	if p.Role == fleet.RoleControlPlane {

@@ -1,5 +1,5 @@
 // Package notify tells people what happened to a fleet: in Slack, Microsoft Teams, a room of
-// Matrix, an e-mail or a webhook. What lasts is told by alerts, and not here.
+// Matrix, an e-mail or a webhook. What lasts is reported by alerts, and not here.
 //
 // [Events] says what happened by a commit of the status branch. The writer of that branch
 // keeps each event on it until it was told:

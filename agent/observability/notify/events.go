@@ -90,7 +90,7 @@ func clusterEvents(c status.ClusterChange) []fleet.Event {
 	return out
 }
 
-// ended reports whether a cluster of that phase is no more.
+// ended reports whether a cluster of that phase no longer exists.
 func ended(p fleet.Phase) bool { return p == fleet.PhaseDeleted || p == fleet.PhaseAbandoned }
 
 // machines counts those of r, for people.
@@ -101,7 +101,7 @@ func machines(r fleet.Report) string {
 	return "1 machine"
 }
 
-// A place is where problems are told together: those of one cluster, or of one file.
+// A place is where problems are reported together: those of one cluster, or of one file.
 type place struct {
 	cluster fleet.Key
 	file    string
@@ -135,7 +135,7 @@ func comparePlaces(a, b place) int {
 	return cmp.Or(a.cluster.Compare(b.cluster), cmp.Compare(a.file, b.file))
 }
 
-// byPlace returns the texts of problems, as they are on the status branch.
+// byPlace returns the texts of problems from the status branch.
 func byPlace(list []fleet.Problem) map[place][]string {
 	out := map[place][]string{}
 	for _, p := range list {

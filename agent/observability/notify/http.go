@@ -44,7 +44,7 @@ type client struct {
 	address *url.URL
 }
 
-// newClient returns a client for c. Authorities are added to the system's. Redirects are
+// newClient returns a client for c. CA certificates are added to the system's. Redirects are
 // not followed: the credential is for the address alone.
 func newClient(c Credentials) (client, error) {
 	address, err := url.Parse(c.Address)

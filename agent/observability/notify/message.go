@@ -10,7 +10,7 @@ import (
 // maxLines bounds the events of a message for people; a chat cuts long messages anywhere.
 const maxLines = 20
 
-// A Message is what a target is told at one time.
+// A Message is what a target gets at one time.
 type Message struct {
 	Fleet  fleet.ID
 	Events []fleet.Event // the oldest first; at least one

@@ -33,7 +33,7 @@ type Parts struct {
 	// Open returns what tells a target. It is asked again for each message.
 	Open func(t fleet.NotificationTarget) (Sender, error)
 	May  func() bool // reports whether the fleet is this agent's
-	// Count is told of each message: how many events a target was told, or why not.
+	// Count is called with each message: how many events a target got, or why not.
 	Count func(target string, events int, err error)
 	// Changed is called when Problem changes.
 	Changed func()
@@ -50,7 +50,7 @@ type Notifier struct {
 	problems map[string]string // why a target is not told, by its name
 }
 
-// New returns a notifier that has told nobody yet.
+// New returns a notifier that has sent nothing yet.
 func New(p Parts) *Notifier {
 	return &Notifier{p: p, wake: make(chan struct{}, 1), problems: map[string]string{}}
 }
@@ -134,8 +134,8 @@ func (n *Notifier) Run(ctx context.Context, w Told) error {
 	}
 }
 
-// start sends what waits for targets that are not busy, and returns when the next may be
-// told; 0: nobody waits.
+// start sends what waits for targets that are not busy, and returns when the next can
+// start; 0: nothing waits.
 func (n *Notifier) start(ctx context.Context, deliveries map[string]*delivery, w Told, sending *sync.WaitGroup, ended chan<- result) time.Duration {
 	targets := n.p.Targets()
 	n.assign(targets, deliveries, w)
@@ -274,7 +274,7 @@ func (n *Notifier) finish(deliveries map[string]*delivery, r result, w Told) {
 	}
 }
 
-// unusable is why a target cannot be told as it is configured.
+// unusable is why a target cannot be used with its configuration.
 type unusable struct{ error }
 
 // lasts reports whether err will not pass by itself.

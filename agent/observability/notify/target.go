@@ -117,7 +117,7 @@ func (e hiddenError) Error() string { return e.text }
 
 func (e hiddenError) Unwrap() error { return e.err }
 
-// hider replaces the secrets in words of others, as they are and as they are sent. An address is a secret
+// hider replaces the secrets in words of others, in plain form and in the form that is sent. An address is a secret
 // from its path on.
 func (c Credentials) hider() *strings.Replacer {
 	secrets := []string{string(c.Token.Reveal()), string(c.SigningKey.Reveal()), string(c.Password.Reveal()), c.Address}

@@ -16,7 +16,7 @@ import (
 )
 
 // A webhook posts each event as a CloudEvent, in structured mode, and signs it where there
-// is a key. Whoever takes it tells repeated ones by their id.
+// is a key. The receiver recognizes repeated ones by their id.
 // Source: CloudEvents 1.0, HTTP protocol binding; Standard Webhooks 1.0.
 type webhook struct {
 	client

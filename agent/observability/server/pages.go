@@ -7,7 +7,7 @@ import (
 )
 
 // pageTimeout bounds a request for one of the agent's own pages, but for profiles, which
-// take as long as they are asked to.
+// take as long as the request says.
 const pageTimeout = 30 * time.Second
 
 // Pages are the agent's own.

@@ -91,7 +91,7 @@ func (t *Tracer) Span(ctx context.Context, name string, attributes ...string) (c
 	return ctx, func(err error) { end(span, err) }
 }
 
-// Done makes a span of what has ended just now and took so long.
+// Done makes a span that took that time and has ended just now.
 func (t *Tracer) Done(ctx context.Context, name string, took time.Duration, err error, attributes ...string) {
 	if t == nil {
 		return

@@ -135,7 +135,7 @@ func (a *Adoption) machineOf(ctx context.Context, o Object, seen map[ref]string)
 		}
 		gv, err := schema.ParseGroupVersion(owners[0].APIVersion)
 		if err != nil {
-			break // nobody's that is known here
+			break // of no owner that is known here
 		}
 		r := ref{schema.GroupKind{Group: gv.Group, Kind: owners[0].Kind}, owners[0].Name}
 		if r.gk == groupKind("Machine") {

@@ -87,7 +87,7 @@ const (
 type Result struct {
 	Cluster  fleet.Key
 	Done     bool            // the cluster is Fairlead's; after Undo: it is Cluster API's again
-	Problems []fleet.Problem // why the cluster cannot be adopted as it is; nothing was changed for it
+	Problems []fleet.Problem // why the cluster cannot be adopted in its present form; nothing was changed for it
 	Err      error           // what failed on the way; the same call goes on from there
 }
 

@@ -137,7 +137,7 @@ func (a *Adoption) readCompanions(ctx context.Context, f *existing) error {
 	return nil
 }
 
-// A wish is for a companion: for one of a name, and of a kind or of kinds that end alike.
+// A wish is the need for a companion: for one of a name, and of a kind or of kinds that end alike.
 type wish struct{ name, kind, suffix string }
 
 func (w wish) means(o Object) bool {

@@ -7,7 +7,7 @@
 //
 //	check    everything that can be known is checked before anything is changed
 //	write    the manifests, with spec.paused: agents may see them
-//	secrets  authorities and kubeconfig, into the store
+//	secrets  CA certificates and kubeconfig, into the store
 //	pause    the Cluster in the management cluster, until its controllers confirm it
 //	secrets  become the fleet's own, where objects of Cluster API owned them
 //	mark     ownership tags, with the template hashes of the manifests

@@ -39,7 +39,7 @@ func hostGroupKind() schema.GroupKind { return schema.GroupKind{Group: metal3Hos
 func (a *Adoption) pausedByUs() string { return "fairlead.dev/" + string(a.o.Fleet) }
 
 // readHosts reads the hosts that come along with a cluster on bare metal: those that its machines
-// have, and, where no other cluster of its namespace needs them, those that nobody has.
+// have, and, where no other cluster of its namespace needs them, those without a consumer.
 func (a *Adoption) readHosts(ctx context.Context, f *existing) error {
 	if f.infra == nil || f.infra.GetKind() != "Metal3Cluster" {
 		return nil
@@ -203,7 +203,7 @@ func (f *existing) owners() map[ref]string {
 }
 
 // pauseHosts keeps baremetal-operator from the hosts that come along: it does not look at the
-// Cluster's pause. What was paused before stays as it is.
+// Cluster's pause. What was paused before stays paused.
 func (a *Adoption) pauseHosts(ctx context.Context, c *candidate) error {
 	var names []string
 	for _, o := range c.desired.Companions {
@@ -237,7 +237,7 @@ func (a *Adoption) pauseHosts(ctx context.Context, c *candidate) error {
 }
 
 // unpauseHosts lets baremetal-operator act again on the hosts of the cluster, and on those that
-// nobody has, unless another cluster of the fleet has them in its inventory.
+// without a consumer, unless another cluster of the fleet has them in its inventory.
 func (a *Adoption) unpauseHosts(ctx context.Context, f *existing) error {
 	all, err := a.o.Management.list(ctx, hostGroupKind(), a.o.Kinds, f.key.Namespace, "")
 	if err != nil {

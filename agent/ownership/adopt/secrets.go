@@ -76,7 +76,7 @@ func same(a, b fleet.SecretData) bool {
 	return true
 }
 
-// checkSecrets checks that the store has no other authorities for the cluster: they would
+// checkSecrets checks that the store has no other CA certificates for the cluster: they would
 // belong to another cluster.
 func (a *Adoption) checkSecrets(ctx context.Context, c *candidate) error {
 	for _, name := range c.names() {

@@ -28,7 +28,7 @@ func (p *Pivot) steps() steps {
 	return steps{want: p.w, home: p.p.Home != nil, kubeconfig: p.p.Kubeconfig != nil, old: p.p.Old != nil}
 }
 
-// Preview returns the steps as they are now, and changes nothing.
+// Preview returns the present steps, and changes nothing.
 func (p *Pivot) Preview(ctx context.Context) ([]Step, error) {
 	seen, err := p.observe(ctx)
 	if err != nil {

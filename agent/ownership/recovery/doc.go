@@ -4,9 +4,9 @@
 // What it guarantees:
 //
 //   - Nothing that others see is changed.
-//   - Secrets that are there already stay as they are, so that it may be repeated.
+//   - Secrets that are there already stay unchanged, so that it may be repeated.
 //   - Where the plan is not empty but for the home, or another agent may still own the
-//     fleet, it is an error: whoever calls takes over nothing then.
+//     fleet, it is an error: the caller takes over nothing then.
 //
 // For example:
 //

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Escrow *escrow.Escrow
 	Fleet  fleet.ID  // in the source
-	Home   fleet.Key // cluster that is gone, and is made anew
+	Home   fleet.Key // cluster that is gone, and is recreated
 	To     escrow.Store
 	// Plan says what an agent with the restored secrets would change.
 	Plan func(ctx context.Context) (*preview.Plan, error)

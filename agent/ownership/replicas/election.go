@@ -159,7 +159,7 @@ func (e *Elector) term(ctx context.Context, lead func(context.Context, *Term) er
 // shutdownGrace is how long work may take to end with its term.
 const shutdownGrace = 20 * time.Second
 
-// errNotEnded ends the process: whoever still works must not stand again, nor give
+// errNotEnded ends the process: a worker that still works must not stand again, nor give
 // the Lease back.
 var errNotEnded = errors.New("the leader's work did not end with its term")
 

@@ -25,8 +25,8 @@ func (i Instant) Since(then Instant) time.Duration {
 	return max(i.Monotonic.Sub(then.Monotonic), i.Wall.Sub(then.Wall))
 }
 
-// A Fence tells whether a right that others granted for a while still holds. It
-// asks nobody: it counts from before the right was asked for, so it ends sooner
+// A Fence tells whether a right that others granted for a while still holds. It makes no
+// request: it counts from before the right was asked for, so it ends sooner
 // than for those who granted it. Once ended it stays so.
 type Fence struct {
 	length time.Duration

@@ -30,7 +30,7 @@ type lock struct {
 
 	seen     *coordinationv1.Lease // as it was last read or written
 	since    time.Time             // when it was first seen like that
-	ours     bool                  // it was acquired, and nobody else had it since
+	ours     bool                  // it was acquired, and no other process had it since
 	alone    atomic.Bool           // no replica of a former version acts in a pass for a leader
 	reported string                // the leader that was last announced
 }
@@ -64,7 +64,7 @@ func (l *lock) acquire(ctx context.Context) bool {
 	}
 }
 
-// try takes the Lease if nobody has it, and returns when it asked for that.
+// try takes the Lease if it is free, and returns when it asked for that.
 func (l *lock) try(ctx context.Context) (asked Instant, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.o.Timing.Deadline)
 	defer cancel()
@@ -151,7 +151,7 @@ func (l *lock) observe(there *coordinationv1.Lease) {
 	}
 }
 
-// free reports whether the Lease may be taken: nobody has it, this process has, or its
+// free reports whether the Lease may be taken: no process has it, this one has, or its
 // holder was silent for as long as the Lease lasts, by this process's own clock.
 func (l *lock) free() bool {
 	switch holder(*l.seen) {
@@ -208,7 +208,7 @@ func (l *lock) keep(ctx context.Context, lose func()) {
 	}
 }
 
-// renew renews the Lease as it was last seen, or as it is now where nobody had it
+// renew renews the Lease as it was last seen, or in its present form where no process had it
 // meanwhile: of a renewal before this one the answer may have been lost.
 func (l *lock) renew(ctx context.Context, asked Instant) error {
 	ctx, cancel := context.WithTimeout(ctx, l.o.Timing.Deadline)

@@ -63,7 +63,7 @@ const (
 type PullRequest struct {
 	Number int
 	State  State
-	Author string // who opened it, as Comment.Author has it; empty: nobody knows
+	Author string // who opened it, as Comment.Author has it; empty: it is not known
 	Head   string // the commit that is proposed, in hex
 	Base   string // the branch that it is to be merged into, short
 	Fork   bool   // the head is not a branch of this repository: anyone with read access may have proposed it
@@ -78,7 +78,7 @@ const (
 	Pending Verdict = "pending"
 	Success Verdict = "success"
 	Failure Verdict = "failure"
-	Error   Verdict = "error" // nobody knows: what was asked could not be found out
+	Error   Verdict = "error" // not known: what was asked could not be found out
 )
 
 // A Status is the word of one program on a commit.

@@ -97,7 +97,7 @@ func New(o Options) (Forge, error) {
 	return f, nil
 }
 
-// kindOfHost returns the kind that is at a host; empty: nobody knows.
+// kindOfHost returns the kind that is at a host; empty: it is not known.
 func kindOfHost(host string) string {
 	for name, k := range kinds() {
 		if slices.Contains(k.hosts, host) {

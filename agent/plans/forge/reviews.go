@@ -109,7 +109,7 @@ type moment struct {
 	at   time.Time
 }
 
-// headAt returns the head that there was at a time; empty: nobody knows. What came to be at the
+// headAt returns the head that there was at a time; empty: it is not known. What came to be at the
 // same time was not reviewed.
 func headAt(moments []moment, at time.Time) string {
 	var newest moment

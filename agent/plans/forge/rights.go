@@ -7,7 +7,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// MayWrite implements Forge: statuses are for whoever may push.
+// MayWrite implements Forge: statuses need push access.
 func (h *githubLike) MayWrite(ctx context.Context) (bool, error) {
 	if h.app != "" {
 		return false, fleet.Errorf(fleet.Unknown, "ask for the rights of the credential", "GitHub does not tell a repository's reader which permissions an app has there")

@@ -5,7 +5,7 @@
 //
 //   - The decisions are made by the code that the agent acts with.
 //   - It looks, and changes nothing: a Looker has nothing to change anything with.
-//   - What could not be looked at is told, and the rest stands.
+//   - What could not be observed is reported, and the rest stands.
 //
 // It is given a rendered fleet and what the status branch says, wherever they come from:
 //

@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/reconcile/forecast"
 )
 
-// A Difference is how a plan differs from that of the fleet as it is without it.
+// A Difference is how a plan differs from that of the fleet without it.
 type Difference struct {
 	Added     []Change // that come with the plan alone, or come earlier
 	Pending   []Change // that come without it, too
@@ -102,7 +102,7 @@ func (p *Plan) waits(k fleet.Key) bool {
 	return slices.ContainsFunc(p.Turns, func(t Turn) bool { return t.Cluster == k.String() && !t.Now })
 }
 
-// Alike reports whether cluster k is held to the same by both plans, and as soon.
+// Alike reports whether cluster k has the same target in both plans, and as soon.
 func Alike(a, b *Plan, k fleet.Key) bool {
 	of := func(p *Plan) string {
 		i, ok := slices.BinarySearchFunc(p.desired.Clusters, k, func(c *fleet.Cluster, k fleet.Key) int { return c.Key.Compare(k) })
@@ -126,7 +126,7 @@ func (p *Plan) CompareTerms(before fleet.Fleet, without *Plan) {
 	changes := slices.Concat(since.Added, since.Withdrawn)
 	for _, c := range p.desired.Clusters {
 		if without != nil && without.waits(c.Key) && !p.waits(c.Key) && !tells(changes, c.Key.String(), "") {
-			p.addTerm(Change{Change: document.ChangeSetting, Cluster: c.Key.String(), Reason: "what waits for its turn comes now"})
+			p.addTerm(Change{Change: document.ChangeSetting, Cluster: c.Key.String(), Reason: "the waiting change starts now"})
 		}
 	}
 	defer func() { document.Sort(p.Changes) }()

@@ -28,7 +28,7 @@ type Options struct {
 	// Folder says that the fleet is read from a folder, which no agent of another place
 	// can read: the fleet moves nowhere from there.
 	Folder bool
-	// Recreate is a cluster that is planned as one to be made anew, by the request
+	// Recreate is a cluster that is planned as one to be recreated, by the request
 	// RecreateAs; zero: none.
 	Recreate   fleet.Key
 	RecreateAs string
@@ -67,8 +67,8 @@ type Unseen struct {
 	Err     error
 }
 
-// A Change is one forecast.Change, as it is recorded. Clusters of a namespace share hosts: what is done to one is
-// told for the first of them.
+// A Change is one recorded forecast.Change. Clusters of a namespace share hosts: what is done to one is
+// reported for the first of them.
 type Change = status.PlannedChange
 
 func changeOf(c forecast.Change) Change {
@@ -109,7 +109,7 @@ func (p *Plan) Empty() bool {
 func (p *Plan) Desired() []*fleet.Cluster { return p.desired.Clusters }
 
 // Requested counts the requests and the numbers of machines on the status branch that the
-// plan goes by.
+// plan uses.
 func (p *Plan) Requested() (n int) {
 	planned := func(k fleet.Key) bool {
 		return slices.ContainsFunc(p.desired.Clusters, func(c *fleet.Cluster) bool { return c.Key == k })

@@ -69,7 +69,7 @@ func endingOfSetting(d difference, was, is *fleet.Config) string {
 }
 
 // loosens reports whether stages, windows and freezes may hold less back with a difference. What
-// nobody knows to hold back as much as before counts.
+// is not known to hold back as much as before counts.
 func loosens(d difference, rest string, was *fleet.Waves) bool {
 	field := rest[strings.LastIndexAny(rest, ".]")+1:]
 	switch from, to := number(d.from), number(d.to); {

@@ -78,9 +78,9 @@ func (p *Plan) summary() string {
 	text := document.Summary(p.Changes)
 	switch {
 	case len(p.Errors) > 0 && text != "":
-		return text + ", not everything could be looked at"
+		return text + ", not everything could be observed"
 	case len(p.Errors) > 0:
-		return "not everything could be looked at"
+		return "not everything could be observed"
 	}
 	return cmp.Or(text, "nothing to do")
 }

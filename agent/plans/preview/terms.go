@@ -39,7 +39,7 @@ func opaque(field string) bool {
 }
 
 // byMachines reports whether a forecast tells of a field: machines, Nodes, addons or infrastructure
-// change with it. It is told as a setting only where the forecast has nothing to do for it now.
+// change with it. It is reported as a setting only where the forecast has nothing to do for it now.
 func byMachines(field string) bool {
 	switch top, _, _ := strings.Cut(strings.ReplaceAll(field, "[", "."), "."); top {
 	case "version", "template", "bootstrap", "infrastructure", "namePattern", "failureDomain", "replicas", "labels", "nodeLabels", "annotations", "taints",

@@ -6,7 +6,7 @@ import (
 	"fairlead.dev/agent/loop/desired"
 )
 
-// A Turn is when a cluster comes to be as the plan says, where what changes comes in waves.
+// A Turn is when a cluster gets what the plan says, in a rollout.
 type Turn struct {
 	Cluster string     `json:"cluster"`
 	Stage   string     `json:"stage"`

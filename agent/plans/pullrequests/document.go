@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/sources/status"
 )
 
-// compared adds to out what after has that before does not. If apart, errors of infrastructure are told by
+// compared adds to out what after has that before does not. If apart, errors of infrastructure are reported by
 // their kind alone. Stands says why a merge brings more than the plan has; empty: it does not.
 func compared(out status.Plan, before, after *preview.Plan, apart bool, stands string) status.Plan {
 	since := after.Since(before)
@@ -53,7 +53,7 @@ func compared(out status.Plan, before, after *preview.Plan, apart bool, stands s
 	return out
 }
 
-// planned returns changes as they are recorded.
+// planned returns changes for the record.
 func planned(list []preview.Change) []status.PlannedChange {
 	out := slices.Clone(list)
 	for i := range out {
@@ -76,7 +76,7 @@ func headline(p status.Plan, withdrawn int) string {
 	}
 	switch {
 	case len(p.Errors) > 0:
-		add("not everything could be looked at")
+		add("not everything could be observed")
 	case text == "" && len(p.Problems) > 0:
 		return output.Count(len(p.Problems), "problem")
 	}

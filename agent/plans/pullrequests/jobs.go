@@ -163,7 +163,7 @@ func (q *PullRequests) patiently(ctx context.Context, wait time.Duration, t *pol
 	return m, err
 }
 
-// lock waits until nobody else merges: the source merges one at a time, and a head that the server does not
+// lock waits until nothing else merges: the source merges one at a time, and a head that the server does not
 // send takes minutes.
 func (q *PullRequests) lock(ctx context.Context) error {
 	select {

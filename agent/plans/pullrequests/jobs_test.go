@@ -142,7 +142,7 @@ func TestSourcesThatComeLater(t *testing.T) {
 	after.Problems = []fleet.Problem{{File: "clusters/a", Message: "the source cannot be got"}}
 	p := w.propose(1, after)
 	w.start().Poll(t.Context())
-	if s, _ := w.Of(p.Head); s.Verdict != forge.Error || !strings.Contains(s.Text, "cannot get yet what these read: clusters/a") {
+	if s, _ := w.Of(p.Head); s.Verdict != forge.Error || !strings.Contains(s.Text, "the pinned sources of these are not available yet: clusters/a") {
 		t.Errorf("%+v", s)
 	}
 }

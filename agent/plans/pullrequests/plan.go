@@ -60,7 +60,7 @@ func (q *PullRequests) make(ctx context.Context, t *poll, p proposal, merged sou
 		return made{}, err
 	}
 	if late := later(before, after); len(late) > 0 {
-		return made{}, fleet.Errorf(fleet.Unavailable, "render the merge", "cannot get yet what these read: %s", strings.Join(late, ", "))
+		return made{}, fleet.Errorf(fleet.Unavailable, "render the merge", "the pinned sources of these are not available yet: %s", strings.Join(late, ", "))
 	}
 	recorded, err := q.p.Recorded(ctx)
 	if err != nil {

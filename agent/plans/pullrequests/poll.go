@@ -32,7 +32,7 @@ func (t *poll) isOpen(old status.Plan) bool {
 	return slices.ContainsFunc(t.all, func(p proposal) bool { return p.Number == old.Number && p.ref == old.Ref })
 }
 
-// strange reports whether p is of somebody who may not write to the repository, and nobody who may had
+// strange reports whether p is of somebody without push access, and no person with push access had
 // it planned.
 func (t *poll) strange(p proposal) bool {
 	_, asked := t.approved(p, fleet.ApprovePlan)

@@ -23,15 +23,15 @@ type Fleet interface {
 
 // A Looker looks at clusters, and has nothing to change them with.
 type Looker interface {
-	// Look looks at the cluster as it is defined now, and asks nobody else than that
-	// definition names. Where that is nil nothing of the cluster next is there, and nobody
-	// is asked.
+	// Look looks at the cluster by its present definition, and makes requests only to the places that
+	// definition names. Where that is nil nothing of the cluster next is there, and no request
+	// is made.
 	Look(ctx context.Context, now, next *fleet.Cluster) (fleet.Observed, error)
-	// As returns what was seen as one who holds the cluster to next sees it. It asks nobody.
+	// As returns what an agent with the target next would have observed. It makes no request.
 	As(next *fleet.Cluster, seen fleet.Observed) fleet.Observed
 }
 
-// A Renderer renders what nobody vouched for: it decrypts nothing.
+// A Renderer renders untrusted content: it decrypts nothing.
 type Renderer interface {
 	Render(ctx context.Context, rev fleet.Revision, tree sources.Tree) (fleet.Fleet, error)
 }
@@ -73,14 +73,14 @@ type Parts struct {
 	Apart bool
 	// Interval returns how long to wait until the next poll.
 	Interval func() time.Duration
-	// Unreviewed is told with each poll why reviews count for nothing though fleet.yaml wants
+	// Unreviewed is called at each poll with why reviews count for nothing though fleet.yaml wants
 	// them; empty: they do.
 	Unreviewed func(why string)
-	// Polled is told of each poll, and why it saw nothing.
+	// Polled is called after each poll, with why it saw nothing.
 	Polled func(err error)
-	// Limited is told with each poll whether the forge limits requests, so that plans are late.
+	// Limited is called at each poll with whether the forge limits requests, so that plans are late.
 	Limited func(is bool)
-	// Done is told of each plan: how it ended, and how long it took.
+	// Done is called with each plan: how it ended, and how long it took.
 	Done func(verdict string, took time.Duration)
 	Log  *slog.Logger
 }
@@ -109,7 +109,7 @@ type PullRequests struct {
 	until  time.Time         // the forge is not asked before
 }
 
-// A proposal is a pull request, or a ref that nobody opened one for.
+// A proposal is a pull request, or a ref without one.
 type proposal struct {
 	forge.PullRequest
 

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Files are where a server's certificate and key are, and the authorities that sign the
+// Files are where a server's certificate and key are, and the CA certificates that sign the
 // certificates of clients, all PEM. Without ClientCA clients need none.
 type Files struct {
 	Certificate, Key, ClientCA string
@@ -52,7 +52,7 @@ func Watch(f Files) (*Watched, error) {
 	return w, err
 }
 
-// Server returns how to serve. Where there are authorities, a client's certificate is
+// Server returns how to serve. If there are CA certificates, a client's certificate is
 // verified if it shows one; whether it must is the caller's to set.
 func (w *Watched) Server(must tls.ClientAuthType, protocols ...string) *tls.Config {
 	return &tls.Config{

@@ -5,7 +5,7 @@
 // What it guarantees:
 //
 //   - Files are read each time they are needed, so that a Secret that was rotated is used at
-//     once, and a key that was withdrawn counts no more.
+//     once, and a key that was withdrawn no longer counts.
 //   - The names of files in a folder are those of Flux's Secrets.
 //   - No error shows the content of a file.
 //

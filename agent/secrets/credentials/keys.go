@@ -24,8 +24,8 @@ const (
 )
 
 // GitVerifier returns what checks signatures by the keys in the files and folders named;
-// nil where none are. Keys are read each time, so that one that is withdrawn counts no
-// more.
+// nil where none are. Keys are read each time, so that one that is withdrawn no longer
+// counts.
 func GitVerifier(paths []string) (func(content []byte, armoured string) (string, error), error) {
 	if len(paths) == 0 {
 		return nil, nil

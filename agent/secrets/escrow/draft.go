@@ -24,7 +24,7 @@ type draft struct {
 }
 
 // add puts i into the draft: as it lies there already where nothing changed.
-// What the store has lost is left as it is, and is an error where the store has
+// What the store has lost is left unchanged, and is an error where the store has
 // something of it.
 func (d *draft) add(i item, secret []byte) error {
 	op := "bring " + entry{Kind: i.kind, Name: i.key.String()}.String() + " into escrow"
@@ -73,7 +73,7 @@ func (d *draft) add(i item, secret []byte) error {
 }
 
 // given adds the Secrets that people gave. Their digests are keyed with all
-// authorities of the fleet.
+// CA certificates of the fleet.
 func (d *draft) given(ctx context.Context, named []fleet.Key, authorities []byte) error {
 	keys, err := d.k.source.ListSecrets(ctx)
 	var failed error
@@ -118,7 +118,7 @@ func (d *draft) keepSome(kind string, pass func(fleet.Key) bool) {
 	}
 }
 
-// retire takes over what the fleet has no more, from the day on that it was
+// retire takes over what the fleet no longer has, from the day on that it was
 // missed first, and lets go of what was missed for long. Where something could
 // not be read nothing is let go of.
 func (d *draft) retire(clusters []fleet.Key, sure bool) {

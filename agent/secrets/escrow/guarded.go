@@ -34,8 +34,8 @@ func (g guarded) Write(ctx context.Context, s Snapshot, edits map[string][]byte,
 	return g.Place.Write(ctx, s, edits, message)
 }
 
-// MayReach refuses to send the credentials of the repositories in known to a host that none
-// of them is on, and only Git names.
+// MayReach refuses to send the credentials of the repositories in known to a host that no
+// repository of known is on, and only Git names.
 func MayReach(repository string, known []string) error {
 	host, err := hostOf(repository)
 	if err != nil {

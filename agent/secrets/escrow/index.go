@@ -19,7 +19,7 @@ const (
 	indexName    = "index.yaml"
 	indexVersion = 1
 	indexHeader  = "# Written by Fairlead. The files beside it are encrypted with age.\n"
-	// indexMark is in each index that says of each entry for whom it is encrypted. It is a
+	// indexMark is in each index that says of each entry who can decrypt it. It is a
 	// comment because earlier versions refuse a field that they do not know.
 	indexMark = "# An entry without recipients is encrypted for those of the index.\n"
 )
@@ -43,7 +43,7 @@ type entry struct {
 	Holds  []fleet.SecretName `json:"holds,omitempty"` // of a cluster, sorted
 	Digest string             `json:"digest"`          // keyed, of what is in it
 	Sum    string             `json:"sum"`             // SHA-256 of the file as it lies there
-	Gone   string             `json:"gone,omitempty"`  // day since which the fleet has it no more
+	Gone   string             `json:"gone,omitempty"`  // day since which the fleet no longer has it
 	// Recipients are those that the file is encrypted for. The index leaves them out where
 	// they are its own.
 	Recipients []string `json:"recipients,omitempty"`
@@ -110,7 +110,7 @@ func readIndex(op string, files fs.FS) (index, error) {
 	for n, e := range i.Entries {
 		switch {
 		case len(e.Recipients) > 0:
-		case marked || e.Gone != "": // nobody can encrypt again what the fleet does not have any more
+		case marked || e.Gone != "": // what the fleet no longer has cannot be encrypted again
 			i.Entries[n].Recipients = i.Recipients
 		default:
 			i.Entries[n].Recipients = []string{unknownRecipients}
@@ -136,7 +136,7 @@ func (i index) encode() ([]byte, error) {
 		return nil, err
 	}
 	b = append([]byte(indexHeader+indexMark), b...)
-	if err := documents.Check(b, indexLimits()); err != nil { // nobody could restore from it
+	if err := documents.Check(b, indexLimits()); err != nil { // it could not be restored
 		return nil, fleet.Errorf(fleet.Exhausted, "write "+indexName, "%w", err)
 	}
 	return b, nil

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/reconcile"
 )
 
-// keepGone is how long a cluster stays in escrow that the fleet has no more.
+// keepGone is how long a cluster stays in escrow that the fleet no longer has.
 const keepGone = 30 * 24 * time.Hour
 
 const day = "2006-01-02"
@@ -31,7 +31,7 @@ type Source interface {
 	FilterSecrets(ctx context.Context, keys []fleet.Key) ([]fleet.Key, error)
 }
 
-// Options say for whom a Keeper keeps what.
+// Options say what a Keeper keeps, and for which recipients.
 type Options struct {
 	Fleet      fleet.ID
 	Recipients []string         // age recipients, at least one
@@ -108,7 +108,7 @@ func (k *Keeper) Keep(ctx context.Context, clusters, named []fleet.Key) (behind 
 			failed = first(failed, err)
 		}
 	}
-	// Their digests are keyed with the authorities of all clusters. Those that are for former
+	// Their digests are keyed with the CA certificates of all clusters. Those that are for former
 	// recipients do not wait for that.
 	if failed != nil && d.old.allFor(kindSecret, k.o.Recipients) {
 		d.keep(kindSecret)
@@ -135,7 +135,7 @@ func (k *Keeper) Keep(ctx context.Context, clusters, named []fleet.Key) (behind 
 	return behind, failed
 }
 
-// first keeps the first error: one that is mended shows the next.
+// first keeps the first error: once one is fixed, the next is shown.
 func first(known, next error) error {
 	if known != nil {
 		return known

@@ -25,7 +25,7 @@ type Escrow struct {
 type Entry struct {
 	Name    string // "cluster prod/eu-1", "secret prod/login"
 	Holds   []fleet.SecretName
-	Gone    string // day since which the fleet has it no more, or nothing
+	Gone    string // day since which the fleet no longer has it, or nothing
 	Problem string // why it cannot be restored, or nothing
 }
 
@@ -127,7 +127,7 @@ const (
 // Restore stores everything that the store does not have, reads it back and
 // compares. A secret that the store has otherwise is of kind Conflict and is
 // left alone: which of both is right only a person can say. A kubeconfig is
-// made from the authorities, so the one that is there is as good. Entries with a
+// made from the CA certificates, so the one that is there is as good. Entries with a
 // Problem are left out. It may be repeated.
 func (e *Escrow) Restore(ctx context.Context, to Store) ([]Restored, error) {
 	var out []Restored

@@ -21,12 +21,12 @@ type Place interface {
 	// String names it for people.
 	String() string
 
-	// Read returns the files as they are now, none where there is nothing yet.
+	// Read returns the present files, none where there is nothing yet.
 	Read(ctx context.Context) (Snapshot, error)
 
 	// Write makes edits, path to new content and nil to delete, on top of s. Where
 	// somebody else wrote since, the error is of kind Conflict and nothing
-	// happened. What is cut off half way is found and mended by the next Read and
+	// happened. What is cut off half way is found and repaired by the next Read and
 	// Write: the index is written last.
 	Write(ctx context.Context, s Snapshot, edits map[string][]byte, message string) error
 }
@@ -129,7 +129,7 @@ func (p folder) Write(_ context.Context, _ Snapshot, edits map[string][]byte, _ 
 }
 
 // write makes edits. At each moment the index tells of files that are there, under their
-// names or as they are staged: first it stages what is new, then it replaces the index,
+// names or their staged names: first it stages what is new, then it replaces the index,
 // then what is new takes the place of what was there, and what the index does not tell of
 // any more is removed.
 func write(root *os.Root, edits map[string][]byte) error {

@@ -27,8 +27,8 @@ const (
 type Copy interface {
 	// Keep brings the copy up to date for clusters, all that the fleet has, and for the
 	// Secrets that people gave; where these may not be listed, for those of named, which
-	// the clusters refer to. It returns the clusters whose secrets it does not have as
-	// they are; an error says why.
+	// the clusters refer to. It returns the clusters whose present secrets it does
+	// not have; an error says why.
 	Keep(ctx context.Context, clusters, named []fleet.Key) (behind []fleet.Key, err error)
 }
 

@@ -1,4 +1,4 @@
-// Package program is the fairlead of whoever builds one: the whole command line, on the
+// Package program is for a build of fairlead of your own: the whole command line, on the
 // providers that the caller names. The built-in ones are in package all of the providers;
 // a stranger's are beside them:
 //

@@ -12,7 +12,7 @@ import (
 
 // Options say what a program is.
 type Options struct {
-	// Version is told by `fairlead version`, and in the log.
+	// Version is shown by `fairlead version`, and in the log.
 	Version string
 	// Providers are those that clusters can be on. Two of one name end the program with
 	// an error. Nil: the built-in ones.

@@ -19,8 +19,8 @@ const (
 	// leastPatience is how long a place may leave all looks without an answer, and twice that
 	// before the first. One whose looks take long has as long as four of them.
 	leastPatience = 15 * time.Second
-	// leastDoubt is after how long without an answer few passes begin, and what is unavailable
-	// for so long did not answer. For a place whose looks take long it is as long as two.
+	// leastDoubt is the time without an answer after which few passes begin, and what is unavailable
+	// for that time did not answer. For a place whose looks take long it is as long as two.
 	leastDoubt = 3 * time.Second
 	// probeWait is how long a caller waits for the look that asks a silent place.
 	probeWait = time.Second
@@ -242,7 +242,7 @@ func (p *place) end(l *look, err error, givenUp bool) {
 			p.silent, p.answered = nil, time.Time{}
 		}
 		p.since = now
-	case !p.answered.After(l.began): // nobody had an answer meanwhile
+	case !p.answered.After(l.began): // no request had an answer meanwhile
 		p.silent = fmt.Errorf("%s does not answer: %w", p.name, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // A Text is a string as YAML holds it here: never plain, so that no reader of
 // YAML 1.1 takes "on", "0640" or "=" for something else, and in a style that
-// leaves Jinja expressions as they are wherever there is one.
+// leaves Jinja expressions unchanged wherever there is one.
 type Text string
 
 // MarshalYAML implements yaml.Marshaler.
@@ -198,7 +198,7 @@ func EncodeJSONAsYAML(w io.Writer, v any) error {
 	return EncodeYAML(w, n)
 }
 
-// escapeJSON escapes the characters that JSON takes as they are and YAML does not.
+// escapeJSON escapes the characters that JSON permits unescaped and YAML does not.
 func escapeJSON(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for _, r := range string(data) {

@@ -45,7 +45,7 @@ func specOf(p fleet.Pool) (configSpec, error) {
 	return plane.KThreesConfigSpec, nil
 }
 
-// install is the script that people are told to install K3s by, defaultScript where an
+// install is the script that K3s's documents install it by, defaultScript where an
 // image has it.
 const (
 	install       = "https://get.k3s.io"
@@ -92,7 +92,7 @@ func cloudProvider(c serverConfig) string {
 	return *c.CloudProviderName
 }
 
-// servers adds to config what servers are told. Ranges and domain are those of the Cluster
+// servers adds to config the settings of servers. Ranges and domain are those of the Cluster
 // where the control plane says nothing of them.
 func servers(in providers.BootstrapInput, c serverConfig, config map[string]any) {
 	args := slices.Clone(c.KubeControllerManagerArgs)

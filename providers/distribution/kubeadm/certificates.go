@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/providers/distribution/cloudinit"
 )
 
-// certificates returns the files of the authorities, and with an external etcd
+// certificates returns the files of the CA certificates, and with an external etcd
 // those that the user gave for it.
 func (w *writer) certificates() ([]cloudinit.File, error) {
 	conf := w.spec.ClusterConfiguration

@@ -69,7 +69,7 @@ func (w *writer) trustBothCAs(dir string) (files []cloudinit.File, after string,
 }
 
 // signingDuration is how long what kube-controller-manager signs lasts; a year
-// where nobody says anything, as with Kubernetes.
+// by default, as with Kubernetes.
 func (w *writer) signingDuration() time.Duration {
 	for _, a := range w.spec.ClusterConfiguration.ControllerManager.ExtraArgs {
 		if d, err := time.ParseDuration(*cmp.Or(a.Value, new(string))); a.Name == "cluster-signing-duration" && err == nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // A Hosted is the providers.Distribution of workers that kubeadm joins to a hosted control
-// plane. That is somebody else's: its authorities, kubeadm-config and addons are, too. The
+// plane. That belongs to somebody else: its CA certificates, kubeadm-config and addons do, too. The
 // zero value is good for what is pure.
 type Hosted struct{ kubeadm Distribution }
 

@@ -194,7 +194,7 @@ func (w *writer) ignitionMount(m bootstrapv1.MountPoints, out *types.Config) err
 	return nil
 }
 
-// plainLabel matches labels that udev writes into a path as they are.
+// plainLabel matches labels that udev writes into a path unchanged.
 var plainLabel = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
 
 // mountDevice returns the device that a line of fstab means, "" where none is.

@@ -54,7 +54,7 @@ func (Distribution) Rotate(c *fleet.Cluster, name fleet.SecretName, d fleet.Secr
 }
 
 // successor makes the authority that takes the place of d. The one of the cluster
-// has a name of its own and signs the old one, so that whoever looks for a chain
+// has a name of its own and signs the old one, so that the builder of a chain
 // finds the right one of the two.
 func successor(c *fleet.Cluster, name fleet.SecretName, d fleet.SecretData, to fleet.RotationState) (fleet.SecretData, error) {
 	spec, err := specOf(c.ControlPlane.Bootstrap)
@@ -105,7 +105,7 @@ func lines(s fleet.Secret) []byte {
 	return append(bytes.Clone(content), '\n')
 }
 
-// granted marks new authorities as made for the wishes that c has already.
+// granted marks new CA certificates as made for the requests that c has already.
 func granted(c *fleet.Cluster, made map[fleet.SecretName]fleet.SecretData, now time.Time) {
 	for _, r := range fleet.Rotations() {
 		if d := made[r.Authority()]; d != nil && c.Rotate[r] != "" {

@@ -252,8 +252,8 @@ func (w *writer) joinConfiguration(convert *converter) joinConfiguration {
 	return convert.join(*join)
 }
 
-// identify tells the kubelet its provider id, if it has one. Whoever tells it
-// themselves, or that a cloud controller manager does, is left alone.
+// identify sets the provider id of the kubelet, if it has one. If the user sets it,
+// or a cloud controller manager does, it is left alone.
 func (w *writer) identify(r *bootstrapv1.NodeRegistrationOptions) {
 	told := slices.ContainsFunc(r.KubeletExtraArgs, func(a bootstrapv1.Arg) bool { return a.Name == "provider-id" || a.Name == "cloud-provider" })
 	if w.in.NodeID != "" && !told {
@@ -263,7 +263,7 @@ func (w *writer) identify(r *bootstrapv1.NodeRegistrationOptions) {
 
 // taints returns the taints that the node registers with: those of the user,
 // those of the pool, and, on a worker, the one that keeps pods away until its
-// labels are in place. Where nobody says anything it is kubeadm's choice.
+// labels are in place. If no taints are set it is kubeadm's choice.
 func (w *writer) taints(user *[]corev1.Taint) *[]corev1.Taint {
 	var add []corev1.Taint
 	for _, t := range w.in.Pool.Taints {

@@ -60,8 +60,8 @@ func newCA(commonName string, alg bootstrapv1.EncryptionAlgorithmType, days int,
 	}, nil
 }
 
-// Cross returns other's certificate as ca signs it, in PEM form: whoever trusts
-// ca alone trusts by it what other has signed. ca must allow authorities below
+// Cross returns other's certificate as ca signs it, in PEM form: with it, clients that trust
+// ca alone trust what other has signed. ca must allow CAs below
 // it, as those of NewSuccessor do.
 func (ca *CA) Cross(other *x509.Certificate) ([]byte, error) {
 	notAfter := other.NotAfter

@@ -1,9 +1,9 @@
-// Package pki makes what a Kubernetes cluster trusts: certificate authorities,
+// Package pki makes what a Kubernetes cluster trusts: CA certificates,
 // the service account key pair, and client certificates.
 //
-// Authorities and key pairs are random. Everything else is derived from an
-// authority's private key: equal arguments give equal results, so that what is
-// asked for twice is the same thing twice. Whoever holds that key can make
+// CAs and key pairs are random. Everything else is derived from a
+// CA's private key: equal arguments give equal results, so that what is
+// asked for twice is the same thing twice. A person with that key can make
 // anything in the cluster anyway; deriving from it gives nothing away.
 package pki
 
@@ -99,7 +99,7 @@ func Hash(c *x509.Certificate) string {
 // Derive returns n bytes that only a holder of the authority's key can know.
 // Different labels and parts give independent bytes.
 func (ca *CA) Derive(n int, label string, parts ...string) ([]byte, error) {
-	// Every part is followed by a zero byte, which none of them holds, so that
+	// Every part is followed by a zero byte, which no part holds, so that
 	// no two lists of parts give the same info.
 	var info strings.Builder
 	for _, s := range append([]string{"fairlead.dev/pki", label}, parts...) {

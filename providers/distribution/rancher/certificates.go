@@ -46,7 +46,7 @@ type kept struct {
 }
 
 func keptOf(n *workload.Conn) *kept {
-	return n.Keep(func() io.Closer { return &kept{} }).(*kept) //nolint:forcetypeassert // nobody else keeps anything for this kind of cluster
+	return n.Keep(func() io.Closer { return &kept{} }).(*kept) //nolint:forcetypeassert // nothing else is kept for this kind of cluster
 }
 
 // Close implements io.Closer.

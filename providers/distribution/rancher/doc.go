@@ -8,8 +8,8 @@
 // # What it guarantees
 //
 // The server token is made once and stored. Servers alone are given it, and the keys of
-// authorities the first server alone. A worker joins by a bootstrap token of its own, and
-// pins the authority of the cluster.
+// CAs the first server alone. A worker joins by a bootstrap token of its own, and
+// pins the CA of the cluster.
 //
 // A member that was asked to leave has left when Members does not list it. Members that
 // cannot be told for certain are not told: a server without a quorum gives the kind

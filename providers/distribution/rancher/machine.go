@@ -53,7 +53,7 @@ const (
 )
 
 // Installed returns the commands that run the script at url with an environment. It is
-// fetched first: of a shell that reads nothing from a pipe nobody is told.
+// fetched first: a shell that reads nothing from a pipe reports no error.
 func Installed(url, environment string) []string {
 	const script = runDir + "/install.sh"
 	return []string{"curl -sfL --retry 5 -o " + script + " " + url, environment + " sh " + script}
@@ -117,7 +117,7 @@ func (d Distribution) userData(in providers.BootstrapInput) ([]byte, error) {
 			}
 		}
 	}
-	// One command: whoever waits for the mark is not told of success where a part failed.
+	// One command: the mark of success is not written where a part failed.
 	install := slices.Concat([]string{"mkdir -p " + runDir}, m.Commands, []string{"echo success > " + path.Join(runDir, "bootstrap-success.complete")})
 	out.RunCmd = slices.Concat(cloudinit.Texts(m.Before), cloudinit.Texts([]string{strings.Join(install, " && ")}), cloudinit.Texts(m.Afterward))
 	return out.Marshal()
@@ -215,8 +215,8 @@ func taints(in providers.BootstrapInput, user []string) []string {
 	return out
 }
 
-// authorities returns the files of the authorities, for the first server. The others are
-// told them by it.
+// authorities returns the files of the CA certificates, for the first server. The others
+// get them from it.
 func (d Distribution) authorities(in providers.BootstrapInput) ([]cloudinit.File, error) {
 	dir := "/var/lib/rancher/" + d.program.Name + "/server/tls"
 	var out []cloudinit.File

@@ -19,7 +19,7 @@ type Program struct {
 	Name string // of its files, annotations and groups: "k3s"
 	// JoinPort is where servers let others join, 0: where API servers answer.
 	JoinPort int32
-	// Authorities are those that the first server is given. It makes the others itself.
+	// Authorities are the CAs that the first server is given. It makes the others itself.
 	Authorities []Authority
 	// Agreed are flags of config.yaml that all servers have to agree on, as far as Machine
 	// sets them; "disable=servicelb" is one.
@@ -85,7 +85,7 @@ func (d Distribution) NewSecrets(c *fleet.Cluster, now time.Time) (map[fleet.Sec
 	return out, nil
 }
 
-// Rotate implements providers.Distribution. Servers keep their authorities in their
+// Rotate implements providers.Distribution. Servers keep their CA certificates in their
 // datastore, where nothing that machines boot with changes them.
 func (d Distribution) Rotate(c *fleet.Cluster, name fleet.SecretName, _ fleet.SecretData, _ fleet.RotationState) (fleet.SecretData, error) {
 	return nil, fleet.Errorf(fleet.Invalid, "rotate the CA "+string(name)+" of cluster "+c.Key.String(),

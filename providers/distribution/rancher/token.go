@@ -59,7 +59,7 @@ func joinToken(in providers.BootstrapInput) (string, error) {
 		return "", fmt.Errorf("%w: the server token is missing", errIncomplete)
 	}
 	if in.Join == fleet.JoinInit {
-		return string(token.Reveal()), nil // there is nobody yet whose authority it could know
+		return string(token.Reveal()), nil // there is no server yet whose CA it could know
 	}
 	return "K10" + authorityHash(file) + "::server:" + string(token.Reveal()), nil
 }

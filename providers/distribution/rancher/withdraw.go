@@ -18,7 +18,7 @@ const askedAnnotation = "fairlead.dev/member-removal-asked"
 
 // keepMember begins the name of the step that withdraws the request to remove the member on a
 // Node, whose name ends it. Servers try again for as long as it stands: where etcd refused
-// it, for its quorum, they would do it when nobody plans it any more.
+// it, for its quorum, they would do it when no plan has it any more.
 const keepMember = "KeepMember/"
 
 // withdrawals returns a step for each Node whose member Fairlead asked to have removed, and

@@ -113,8 +113,8 @@ func networks(v any) []string {
 	return out
 }
 
-// parseAll checks a list of addresses, ranges and prefixes, and returns each as it is spelt
-// by everybody.
+// parseAll checks a list of addresses, ranges and prefixes, and returns each in its
+// usual spelling.
 func parseAll(errs *objects.Validator, at *field.Path, list []string) []string {
 	var out []string
 	for i, s := range list {

@@ -28,8 +28,8 @@ type Pool struct {
 	Gateway netip.Addr
 	network netip.Prefix
 	set     *netipx.IPSet // those to give
-	// endpoints are those of clusters, which load balancers or kube-vip answer for: nobody is
-	// given them.
+	// endpoints are those of clusters, which load balancers or kube-vip answer for: they are
+	// given to no machine.
 	endpoints map[netip.Addr]bool
 }
 
@@ -176,7 +176,7 @@ func (p *Pool) Allocate(name string, taken map[netip.Addr]bool) (netip.Addr, err
 	}
 	sum := sha256.Sum256([]byte(p.ID + "\x00" + name))
 	at := binary.BigEndian.Uint64(sum[:8]) % uint64(size) //nolint:gosec // it is not negative
-	for {                                                 // no more than used are not free
+	for {                                                 // at most as many as are used are not free
 		if a := p.at(at); !taken[a] && !p.endpoints[a] {
 			return a, nil
 		}

@@ -42,7 +42,7 @@ type Reader struct {
 	// name with a hyphen is written with "_".
 	Variables map[string]string
 
-	// Strict refuses variables that nobody defines, modules and fields that Config does
+	// Strict refuses variables that are not defined, modules and fields that Config does
 	// not have, and paths of files that are not absolute. Otherwise Read does as
 	// cloud-init: it passes over modules, and leaves a mark in place of a variable.
 	Strict bool
@@ -143,7 +143,7 @@ type User struct {
 	SSHAuthorizedKeys []string `json:"ssh_authorized_keys,omitempty"`
 }
 
-// NewUsers returns the users that are to be made. "default" is none of them: it is the
+// NewUsers returns the users that are to be made. "default" is not among them: it is the
 // image's own.
 func (c *Config) NewUsers() ([]User, error) {
 	var out []User

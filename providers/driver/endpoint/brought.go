@@ -14,8 +14,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// announcers are programs that people have serve an endpoint, as they are called in the
-// names of files and in commands.
+// announcers are programs that people have serve an endpoint, by their names in
+// files and commands.
 func announcers() []string { return []string{"kube-vip", "kubevip", "keepalived"} }
 
 // A broughtFile is one of the files that people write for machines, as all distributions

@@ -29,7 +29,7 @@ func Wanted(c *fleet.Cluster) fleet.Endpoint {
 }
 
 // Leads reports whether a load balancer leads to m: a server that is not on its way out. One
-// whose tags are damaged may be none, and is left as it is by whoever calls.
+// whose tags are damaged may be none, and the callers leave it unchanged.
 func Leads(m *fleet.Machine) bool {
 	return m.Role == fleet.RoleControlPlane && m.State != fleet.MachineDeleting && m.State != fleet.MachineReleased
 }

@@ -17,7 +17,7 @@ import (
 // added, and their endpoints move, while an agent runs.
 const catalogueTTL = 5 * time.Minute
 
-// readCatalogue reads the catalogue anew where it is old, and forgets the clients
+// readCatalogue reads the catalogue again when it is old, and forgets the clients
 // and the services that there are none of where it changed. Where it cannot be read
 // the old one goes on to serve: what is wrong shows by itself.
 func (s *Session) readCatalogue(ctx context.Context, provider *gophercloud.ProviderClient) {
@@ -83,7 +83,7 @@ func (s *Session) useCatalogue(provider *gophercloud.ProviderClient) {
 	}
 }
 
-// ExpireCatalogue has the catalogue read anew soon: a look failed, perhaps because a
+// ExpireCatalogue has the catalogue read again soon: a look failed, perhaps because a
 // service is elsewhere now.
 func (s *Session) ExpireCatalogue() {
 	s.mu.Lock()

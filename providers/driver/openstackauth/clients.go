@@ -32,7 +32,7 @@ func (s *Session) Has(ctx context.Context, v Service) (bool, error) {
 	return false, err
 }
 
-// Client returns the client of v, which is made when it is first needed, and anew where
+// Client returns the client of v, which is made when it is first needed, and again when
 // the catalogue changed. A cloud without v gives the kind Invalid.
 func (s *Session) Client(ctx context.Context, v Service) (*gophercloud.ServiceClient, error) {
 	provider, err := s.connect(ctx)

@@ -29,7 +29,7 @@ const (
 	keyKey        = "key"
 )
 
-// A Credential says which project to work in, and as whom.
+// A Credential says which project to work in, and with which account.
 type Credential struct {
 	Secret fleet.SecretData // with clouds.yaml and, for a private authority, cacert
 	Cloud  string           // entry of clouds.yaml

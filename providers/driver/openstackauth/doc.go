@@ -6,7 +6,7 @@
 // What it guarantees:
 //
 //   - Nothing of the environment or the file system of the agent gets into a credential.
-//   - A credential that is refused is not tried again for a while, whoever uses it, so that
+//   - A credential that is refused is not tried again for a while, by any cluster, so that
 //     many clusters do not lock an account.
 //   - A service that is added or moves is found while the agent runs.
 //   - Requests keep a rate, and wait where the cloud asks for it: see package transport.

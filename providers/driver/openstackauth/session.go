@@ -20,7 +20,7 @@ import (
 type Options struct {
 	Rate    float64           // requests per second; zero or negative: no bound
 	Timeout time.Duration     // of one request; zero: none
-	Observe func(Call)        // called with each request; nil: nobody is
+	Observe func(Call)        // called with each request; nil: no call
 	Base    http.RoundTripper // instead of the network, in tests
 }
 

@@ -13,8 +13,8 @@ import (
 // The rhythm of a Watch.
 const (
 	idleTicks   = 3         // between two looks at a place in which nothing is on its way
-	failures    = 3         // looks in a row that fail before clusters are told: a cloud may fail now and then
-	forgetAfter = time.Hour // how long a cluster is watched that nobody looks at any more
+	failures    = 3         // looks in a row that fail before clusters are notified: a cloud may fail now and then
+	forgetAfter = time.Hour // how long a cluster is watched after the last look at it
 )
 
 // A Watch reports clusters whose observed state changed. It observes the places P that this

@@ -87,7 +87,7 @@ func Wrap(op string, err error, read func(error) (fleet.ErrorKind, error)) error
 	return &fleet.Error{Kind: kind, Op: op, Err: cause}
 }
 
-// Looked returns err, of which nobody else knows, as that of a request that only looked: see Look.
+// Looked returns err, which no other package classifies, as that of a request that only looked: see Look.
 func Looked(err error) error {
 	if e, ok := errors.AsType[*fleet.Error](err); ok {
 		e.Kind = Look(e.Kind)

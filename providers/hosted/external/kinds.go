@@ -16,7 +16,7 @@ const Kind = "ExternalControlPlane"
 
 // Spec is the spec of an ExternalControlPlane: a control plane that somebody else keeps.
 type Spec struct {
-	// Version is the version of Kubernetes that it is expected to serve. Pools are held to
+	// Version is the version of Kubernetes that it is expected to serve. Pools follow
 	// the one that it serves in fact.
 	Version string `json:"version,omitempty"`
 	// ControlPlaneEndpoint is where machines reach it. It may stand in the Cluster, or in the

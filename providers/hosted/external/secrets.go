@@ -62,7 +62,7 @@ func (s secrets) value(ctx context.Context, name fleet.SecretName, key string) (
 
 // kept returns what is to be stored under name: what is stored already, where that has the
 // value as it was brought, and in the form to be used otherwise. A store in Kubernetes has
-// what people gave under the same name, and nobody replaces that.
+// what people gave under the same name, and that is not replaced.
 func (s secrets) kept(ctx context.Context, name fleet.SecretName, key string, brought, used fleet.Secret) (fleet.SecretData, error) {
 	d, err := s.stored.Get(ctx, s.cluster.Key, name)
 	switch {

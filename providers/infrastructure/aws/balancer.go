@@ -314,7 +314,7 @@ func nth(ids []string, id string) string {
 	return fmt.Sprintf(", listener %d", slices.Index(ids, id)+1)
 }
 
-// isHeld reports whether an instance stays behind the endpoint as it is: what it is, is not certain.
+// isHeld reports whether an instance stays behind the endpoint unchanged: what it is, is not certain.
 func (v *view) isHeld(id string) bool {
 	for _, m := range v.machines() {
 		if instanceID(m.ProviderID) == id {

@@ -12,7 +12,7 @@ import (
 // The routes to everything.
 const everywhere = "0.0.0.0/0"
 
-// A network is where the machines of a cluster are, as far as it is there.
+// A network is where the machines of a cluster are, as far as it exists.
 type network struct {
 	vpc     string
 	cidr    string
@@ -186,7 +186,7 @@ func (v *view) ownNetwork(d *decision) network {
 				n.egress = append(n.egress, nat.IP)
 			}
 		} else if !slices.ContainsFunc(layout, func(w wantedSubnet) bool { return w.public && w.zone == zone }) {
-			nats[zone] = "any" // a zone without a public subnet goes out by another
+			nats[zone] = "any" // a zone without a public subnet uses the NAT gateway of another
 		}
 	}
 	for _, zone := range zonesOf(privates) {

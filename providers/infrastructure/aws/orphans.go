@@ -31,7 +31,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	found, unseen := p.lost(ctx, id, clusters)
 	is := driver.Find(found, o)
 	if is == nil {
-		return cloud.WrapLook(op, unseen) // what nobody saw may be there
+		return cloud.WrapLook(op, unseen) // what was not observed may be there
 	}
 	defer is.Thing.place.Changed(is.Thing.owner)
 	return cloud.Wrap(op, is.Thing.remove(ctx))

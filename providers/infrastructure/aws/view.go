@@ -291,7 +291,7 @@ func (d *decision) message() string {
 	return strings.Join(out, "; ")
 }
 
-// perform takes the steps that decide finds, as far as they are possible, and returns the errors.
+// perform takes the steps that decide finds, as far as possible, and returns the errors.
 func (v *view) perform(ctx context.Context, decide func() *decision) []error {
 	defer v.changed()
 	return steps.Perform(ctx, func() []steps.Step {

@@ -288,7 +288,7 @@ func (p *Provider) deleteBalancer(ctx context.Context, b *balancer) (gone bool, 
 }
 
 // leave has the load balancer of c, if it has one, lead to each machine of the control
-// plane that stays when the one called name goes; where unlist is true, it leads no more
+// plane that stays when the one called name goes; if unlist is true, it no longer leads
 // to that one. The kind Conflict says that it is not known to lead to those that stay.
 // Its checks leave out what is gone and what has no etcd, so that nothing else waits for it.
 func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, all roster, name fleet.MachineName, unlist bool) error {

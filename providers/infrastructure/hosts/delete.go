@@ -26,7 +26,7 @@ func (p *Provider) LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fle
 	return nil
 }
 
-// Remove implements driver.Driver: it has the host clean itself and give the claim up at last. A host
+// Remove implements driver.Driver: it has the host clean itself and then give the claim up. A host
 // that does not answer does so when it comes back; until then the machine is on its way out.
 func (p machines) Remove(ctx context.Context, _ string, c *fleet.Cluster, all roster, m driver.Seen[*hostMachine]) error {
 	f := m.Thing

@@ -82,8 +82,8 @@ func (r roster) mayNote(s *observedHost, n *host.Claim) bool {
 	return s.host.Pool == n.Pool || len(r.pool(n.Pool)) == 0
 }
 
-// agreeing returns how many of the other hosts that may note the claim of s note it as
-// it is, and how many note another one with its id.
+// agreeing returns how many of the other hosts that may note the claim of s note it
+// unchanged, and how many note another one with its id.
 func (r roster) agreeing(s *observedHost) (agree, differ int) {
 	k := s.state.Claim
 	for _, o := range r.electors(k, s) {

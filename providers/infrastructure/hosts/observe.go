@@ -55,7 +55,7 @@ func (r *reader) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastru
 	return out, nil
 }
 
-// drift tells what EnsureInfrastructure would mend.
+// drift tells what EnsureInfrastructure would fix.
 func drift(c *fleet.Cluster, r roster, b *balancer) []string {
 	var out []string
 	if 2*len(r.shared(c)) < len(r.answering()) {

@@ -124,7 +124,7 @@ func (q *search) try(ctx context.Context, s *observedHost) (reason string, err e
 }
 
 // claim takes the host with c. A reason says why it was not taken; an error, that
-// nobody knows whether it was.
+// it is not known whether it was.
 func (p *Provider) claim(ctx context.Context, s *observedHost, c *host.Claim, payload host.Payload) (reason string, err error) {
 	out, err := p.run(ctx, s.host, host.Take(c, payload))
 	answer := strings.TrimSpace(string(out))

@@ -9,7 +9,7 @@ import (
 
 // An API is what a cloud offers its users: a *Cloud in this process, or a
 // *Client of one in another. It knows names and tags but gives them no meaning:
-// two machines may have one name, and whoever lists by tag sees only that.
+// two machines may have one name, and a listing by tag sees only that.
 //
 // Errors are *fleet.Error.
 type API interface {
@@ -127,7 +127,7 @@ type VM struct {
 	// has no Node.
 	Message   string           `json:"message,omitempty"`
 	Refused   string           `json:"refused,omitempty"`   // there never was one: why the request for it failed after it was taken
-	Silent    bool             `json:"silent,omitempty"`    // nobody reaches it: see Faults
+	Silent    bool             `json:"silent,omitempty"`    // it cannot be reached: see Faults
 	Stopped   bool             `json:"stopped,omitempty"`   // its power is off
 	Switching bool             `json:"switching,omitempty"` // its power is on its way
 	Provider  fleet.ProviderID `json:"providerID"`

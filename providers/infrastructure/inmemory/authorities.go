@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// authorities are what a control-plane machine must be given.
+// authorities are the CA certificates that a control-plane machine must be given.
 type authorities struct {
 	ca, etcd, proxy pair
 	sa              pair // a public key in place of the certificate
@@ -24,7 +24,7 @@ type authorities struct {
 // pair is a certificate and its key, PEM.
 type pair struct{ cert, key []byte }
 
-// agree reports whether both are the same cluster's: whoever signs on one side is
+// agree reports whether both are the same cluster's: what one side signs is
 // trusted on the other. There may be two of each but the front proxy's, while one
 // takes the place of the other.
 func (a authorities) agree(b authorities) bool {
@@ -65,7 +65,7 @@ func signer(bundle []byte) []byte {
 func trusts(bundle, one []byte) bool { return len(one) > 0 && bytes.Contains(bundle, one) }
 
 // readAuthorities reads them from the disk of a machine. Those that lie there
-// must be whole: kubeadm would make its own for what is missing, which nobody
+// must be whole: kubeadm would make its own for what is missing, which no other machine
 // else knows.
 func readAuthorities(d disk, dir string) (authorities, error) {
 	if dir == "" {

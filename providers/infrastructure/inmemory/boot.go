@@ -66,7 +66,7 @@ type boot interface {
 	serves() bool
 	// registration is how the kubelet registers its Node.
 	registration() registration
-	// pods are the static pods of the machine v, as they are before they run.
+	// pods are the static pods of the machine v, before they run.
 	pods(v *vm) []*corev1.Pod
 	// conditions are those that the Node of v has beside a kubelet's.
 	conditions(k *cluster, v *vm) []corev1.NodeCondition

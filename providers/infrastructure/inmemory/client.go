@@ -22,7 +22,7 @@ import (
 type Client struct {
 	base      string
 	http      *http.Client
-	requested func(providers.Request) // nil: nobody is told
+	requested func(providers.Request) // nil: no call
 }
 
 var (
@@ -93,7 +93,7 @@ func post[Out any](ctx context.Context, c *Client, path string, in any) (Out, er
 	}
 	var fail failure
 	if err := json.Unmarshal(data, &fail); err != nil || fail.Kind == "" {
-		if resp.StatusCode == http.StatusNotFound { // nothing is served there: the call reached nobody
+		if resp.StatusCode == http.StatusNotFound { // nothing is served there: the call reached no cloud
 			return out, fleet.Errorf(fleet.NotFound, op, "%s: %.200s", resp.Status, data)
 		}
 		return out, unanswered(fmt.Errorf("%s: %.200s", resp.Status, data))

@@ -10,7 +10,7 @@ import (
 )
 
 // A disk is what cloud-init leaves on a machine: files, and the commands that
-// it runs at last.
+// it runs in the end.
 type disk struct {
 	files    map[string]file
 	commands []string

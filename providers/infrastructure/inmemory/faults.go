@@ -56,11 +56,11 @@ type Faults struct {
 	// FailMembers times the members of K3s and RKE2 are asked of a server that cannot
 	// tell: /db/info answers 500.
 	FailMembers int `json:"failMembers,omitempty"`
-	// SilentWithoutPower makes machines hosts that nobody reaches while their
+	// SilentWithoutPower makes machines hosts that cannot be reached while their
 	// power is cut: they show as silent, and one that is deleted meanwhile shows
 	// as Deleting until its power is back.
 	SilentWithoutPower bool `json:"silentWithoutPower,omitempty"`
-	// SlowPower is how long nobody can tell the power of a machine that was switched.
+	// SlowPower is how long the power of a machine that was switched is not known.
 	SlowPower time.Duration `json:"slowPower,omitempty"`
 	// ListTwice are names of machines, as in FailBoot, that listings show twice, as where two
 	// names lead to one place.

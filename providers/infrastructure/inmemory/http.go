@@ -37,7 +37,7 @@ type (
 )
 
 // Handler serves a cloud to clients made by [Dial]: each call is a POST of JSON.
-// It asks nobody who they are: serve it on a loopback address.
+// It authenticates no client: serve it on a loopback address.
 func Handler(c *Cloud) http.Handler {
 	mux := http.NewServeMux()
 	handle(mux, "identity/get", func(ctx context.Context, _ nothing) (string, error) { return c.Identify(ctx) })
@@ -101,7 +101,7 @@ func statusOf(message string) int {
 
 func reply(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client is gone: nobody to tell
+	_ = json.NewEncoder(w).Encode(body) // the client is gone: the error has no reader
 }
 
 // serveWatch writes one line for each change until the client leaves.

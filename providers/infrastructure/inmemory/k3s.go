@@ -50,7 +50,7 @@ func (b *k3s) pods(v *vm) []*corev1.Pod {
 	return out
 }
 
-// endpoint has no more to say of the first server's than the first name in the
+// endpoint knows only one address of the first server: the first name in the
 // certificate of its API server.
 func (b *k3s) endpoint() (string, bool) {
 	if u, err := url.Parse(b.config.value("server")); err == nil && u.Host != "" {
@@ -207,7 +207,7 @@ func (b *k3s) reach(v *vm) (*cluster, joinToken, error) {
 	return k, t, t.check(k.pki.ca.cert)
 }
 
-// answers reports whether the supervisor lets in whoever shows t as a user and needs one
+// answers reports whether the supervisor lets in a client that shows t as a user and needs one
 // of roles, or else the status that it answers with.
 func (k *cluster) answers(t joinToken, user supervisorRole, roles ...supervisorRole) (status string, ok bool) {
 	role := k.role(t, user)

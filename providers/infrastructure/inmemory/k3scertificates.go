@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// How long certificates of a machine last, in which part of that they are made anew when
+// How long certificates of a machine last, in which part of that they are renewed when
 // the service starts, and how often a machine looks at its own.
 // Source: k3s, pkg/daemons/config and pkg/certmonitor.
 const (

@@ -190,7 +190,7 @@ func (b *k3s) readRegistration(host string) (registration, error) {
 }
 
 // readAuthorities reads those that the machine is given. The first server must have
-// them: it would make its own, which nobody else knows.
+// them: it would make its own, which no other machine knows.
 func (b *k3s) readAuthorities(d disk) (authorities, error) {
 	var a authorities
 	dir := "/var/lib/rancher/" + b.name + "/server/tls"

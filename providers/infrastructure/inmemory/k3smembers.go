@@ -123,7 +123,7 @@ func (k *cluster) hasNode(name string) bool {
 // passwordSecret returns the name of the Secret with the password of a Node.
 func (p *program) passwordSecret(node string) string { return node + ".node-password." + p.name }
 
-// ensurePassword checks that nobody else has the name of the machine's Node, and claims
+// ensurePassword checks that no other machine has the name of the machine's Node, and claims
 // it. This cloud's machines have their id for a password.
 // Source: k3s, pkg/nodepassword.
 func (k *cluster) ensurePassword(v *vm, b *k3s) error {

@@ -65,7 +65,7 @@ func (b *k3s) startKubelet(c *Cloud, v *vm) {
 }
 
 // left is what becomes of a server whose member was taken out: its service ends, and its
-// kubelet with it. Its next start finds that it has no data and joins anew.
+// kubelet with it. Its next start finds that it has no data and joins again.
 // Source: k3s, pkg/daemons/executor/etcd.go.
 func (b *k3s) left(c *Cloud, v *vm) {
 	if !v.alive() {

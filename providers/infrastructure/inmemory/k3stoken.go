@@ -55,7 +55,7 @@ func parseToken(text string) (joinToken, error) {
 	return t, nil
 }
 
-// check reports whether the token is for a cluster with these authorities, PEM.
+// check reports whether the token is for a cluster with these CA certificates, PEM.
 func (t joinToken) check(authorities []byte) error {
 	if got := authorityHash(authorities); t.hash != "" && t.hash != got {
 		return fmt.Errorf("token CA hash does not match the Cluster CA certificate hash: %s != %s", t.hash, got)
@@ -63,7 +63,7 @@ func (t joinToken) check(authorities []byte) error {
 	return nil
 }
 
-// authorityHash returns the hash in tokens of a file with authorities: of its bytes where
+// authorityHash returns the hash in tokens of a file with CA certificates: of its bytes where
 // that is one certificate, and of the certificate of the root where it is a chain.
 func authorityHash(file []byte) string {
 	var certs []*x509.Certificate
@@ -101,8 +101,8 @@ const (
 	agentRole  supervisorRole = "agent"
 )
 
-// role returns what whoever shows t as a user may be; empty: nobody whom the cluster
-// knows. Those with a bootstrap token are agents.
+// role returns what a client that shows t as a user may be; empty: the cluster does not
+// know it. Those with a bootstrap token are agents.
 func (k *cluster) role(t joinToken, user supervisorRole) supervisorRole {
 	switch {
 	case t.id != "":
@@ -116,7 +116,7 @@ func (k *cluster) role(t joinToken, user supervisorRole) supervisorRole {
 	return ""
 }
 
-// knowsBootstrapToken reports whether the API server would let in whoever shows t.
+// knowsBootstrapToken reports whether the API server would let in a client that shows t.
 // Source: Kubernetes, plugin/pkg/auth/authenticator/token/bootstrap.
 func (k *cluster) knowsBootstrapToken(t joinToken) bool {
 	u, ok := k.api.Get(corev1.SchemeGroupVersion.WithKind("Secret"), system, "bootstrap-token-"+t.id)

@@ -16,14 +16,14 @@ import (
 
 // kubelet is what a kubelet trusts since it joined, and what it shows.
 type kubelet struct {
-	trusts []byte // PEM: the authorities in its kubeconfig
+	trusts []byte // PEM: the CA certificates in its kubeconfig
 	issuer []byte // PEM: who signed its certificate
 	issued time.Time
 	day    bool // it lasts a day
 }
 
-// newKubelet returns that of a machine that joins now and is told of these
-// authorities. Its certificate is signed by the machines that were there before.
+// newKubelet returns that of a machine that joins now and gets these
+// CA certificates. Its certificate is signed by the machines that were there before.
 func (k *cluster) newKubelet(authorities []byte) kubelet {
 	return kubelet{trusts: authorities, issuer: signer(k.pki.ca.cert), issued: time.Now(), day: k.day}
 }
@@ -50,7 +50,7 @@ func (c *Cloud) adopt(k *cluster, b *kubeadm) {
 	}
 }
 
-// published returns the authorities that cluster-info names, PEM.
+// published returns the CA certificates that cluster-info names, PEM.
 func (k *cluster) published() ([]byte, error) {
 	u, ok := k.api.Get(corev1.SchemeGroupVersion.WithKind("ConfigMap"), "kube-public", "cluster-info")
 	if !ok {

@@ -23,7 +23,7 @@ var (
 )
 
 // register has the kubelet of v register its Node. A Node of that name that is
-// there already is taken over as it is.
+// there already is taken over unchanged.
 func register(k *cluster, v *vm) error {
 	r := v.boot.registration()
 	v.node, v.shown = r.name, ""

@@ -35,7 +35,7 @@ func newPlaneAuthority() (pair, error) {
 	return encodePair(der, key)
 }
 
-// kubeconfig returns that of an administrator of the cluster at address, whom p lets in.
+// kubeconfig returns that of an administrator of the cluster at address, with access by p.
 func (p pair) kubeconfig(address string) ([]byte, error) {
 	ca, err := tls.X509KeyPair(p.cert, p.key)
 	if err != nil {

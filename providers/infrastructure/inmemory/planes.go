@@ -15,7 +15,7 @@ import (
 type PlaneSpec struct {
 	Endpoint fleet.Endpoint `json:"endpoint,omitzero"` // what is zero is chosen by the cloud
 	Version  string         `json:"version"`
-	// TokenLife, if not zero, has its API server accept tokens of PlaneToken, for so long each, and no
+	// TokenLife, if not zero, has its API server accept tokens of PlaneToken, for that time each, and no
 	// certificate: its kubeconfig has no credential.
 	TokenLife time.Duration `json:"tokenLife,omitempty"`
 }

@@ -56,7 +56,7 @@ func (c *Cloud) drop(v *vm) {
 	c.changed(o)
 }
 
-// silent reports whether nobody reaches the machine, not even the cloud.
+// silent reports whether the machine cannot be reached, not even by the cloud.
 func (c *Cloud) silent(v *vm) bool {
 	return v.held || v.stopped && c.faults.SilentWithoutPower
 }

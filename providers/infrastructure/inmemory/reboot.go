@@ -10,7 +10,7 @@ import (
 
 var _ providers.Rebooter = (*Provider)(nil)
 
-// SwitchMachine implements providers.Rebooter. Nobody else switches machines of this cloud: one that
+// SwitchMachine implements providers.Rebooter. Nothing else switches machines of this cloud: one that
 // is off stays off.
 func (p *Provider) SwitchMachine(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID, to fleet.HostPower) error {
 	op := "switch machine " + c.Key.Namespace + "/" + string(name) + " " + string(to)

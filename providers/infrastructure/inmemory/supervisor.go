@@ -26,7 +26,7 @@ func (s supervisor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := s.answer(r)
 	w.Header().Set("Content-Type", a.kind)
 	w.WriteHeader(a.code)
-	_, _ = w.Write(a.body) // the client is gone: nobody to tell
+	_, _ = w.Write(a.body) // the client is gone: the error has no reader
 }
 
 // An answer is one of HTTP's.
@@ -83,8 +83,8 @@ func (s supervisor) answer(r *http.Request) answer {
 	return refusal(http.StatusNotFound, "this cloud serves nothing at "+r.URL.Path)
 }
 
-// permits reports whether whoever asks has one of roles, or what they are told who have
-// not.
+// permits reports whether the client has one of roles, or the answer for clients that have
+// none.
 func (s supervisor) permits(r *http.Request, roles ...supervisorRole) (answer, bool) {
 	var t joinToken
 	user, password, basic := r.BasicAuth()

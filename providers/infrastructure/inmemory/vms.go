@@ -29,11 +29,11 @@ type vm struct {
 	held     bool      // its deletion waits for its power
 
 	node      string    // its Node, once it has registered
-	kubelet   kubelet   // whom the kubelet trusts, and who trusts it
+	kubelet   kubelet   // what the kubelet trusts, and what trusts it
 	nodeReady bool      // the kubelet has reported ready
 	apiReady  bool      // the static pods of a control plane are up
 	member    uint64    // of etcd
-	tombstone bool      // its member was removed, and the next start of its K3s joins anew
+	tombstone bool      // its member was removed, and the next start of its K3s joins again
 	ended     bool      // its K3s ended, and its kubelet with it
 	expires   time.Time // the first certificate of its K3s
 	booted    bool      // cloud-init has run kubeadm in vain, and runs once
@@ -152,7 +152,7 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 }
 
 // addressHolder returns the server that has an address which value, a tag of another one,
-// claims, whichever pool gave it; nil: none has. Two that want one address at one time are told apart
+// claims, whichever pool gave it; nil: none has. Of two that want one address at one time one is refused
 // here.
 func (c *Cloud) addressHolder(value string) (*vm, error) {
 	want, err := addresses.Parse(value)
@@ -179,7 +179,7 @@ func (v *vm) isOf(tags map[string]string) bool {
 		func(tag string) bool { return v.Tags[tag] != tags[tag] })
 }
 
-// tellRefused is how long is told of a request that failed.
+// tellRefused is how long a request that failed is reported.
 const tellRefused = 10 * time.Minute
 
 // refuse has the request for the machine fail: there is none.

@@ -53,7 +53,7 @@ func (c *Cloud) changed(o Owner) {
 	}
 }
 
-// compare orders owners, so that the same changes are told in the same order.
+// compare orders owners, so that the same changes are reported in the same order.
 func (o Owner) compare(p Owner) int {
 	return cmp.Or(cmp.Compare(o.Fleet, p.Fleet), cmp.Compare(o.Cluster, p.Cluster))
 }

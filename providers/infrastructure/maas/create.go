@@ -128,7 +128,7 @@ func (q *search) claimed(ctx context.Context) ([]region.Machine, error) {
 	return all, region.WrapLook("list hosts that were claimed for the machine", err)
 }
 
-// order sorts hosts as they are tried: by name, then those on which a deployment failed, and last those that MAAS
+// order sorts hosts for the tries: by name, then those on which a deployment failed, and last those that MAAS
 // does not know to be off. A BMC that does not answer can take a minute to be asked.
 func (q *search) order(free []region.Machine) {
 	q.p.failed.ForgetIf(func(_ string, at time.Time) bool { return time.Since(at) > mistrusted })

@@ -44,7 +44,7 @@ func (o *observation) erasure(h *host) region.Erasure {
 	return eraseHost(&h.Machine, wish)
 }
 
-// eraseHost returns how disks of a host are erased by a wish: quickly by default. A host on which nothing was
+// eraseHost returns how disks of a host are erased on request: quickly by default. A host on which nothing was
 // deployed has nothing to erase.
 func eraseHost(m *region.Machine, wish string) region.Erasure {
 	switch {

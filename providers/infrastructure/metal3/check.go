@@ -15,7 +15,7 @@ import (
 var _ providers.Checker = (*Provider)(nil)
 
 // Check implements providers.Checker: whether Git has a host for each machine that is not
-// there yet, which its pool selects, which is reserved for nobody else and which nothing else
+// there yet, which its pool selects, which is not reserved for another and which nothing else
 // uses. Failure domains do not count.
 func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]providers.Finding, error) {
 	taken := make(map[fleet.Key]bool)

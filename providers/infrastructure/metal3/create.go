@@ -24,7 +24,7 @@ const userDataLimit = 1 << 20
 
 // Create implements driver.Driver: it claims the first free host that fits, with all that the machine
 // boots with, and has it deployed. A machine with addresses of pools is deployed when a later look shows
-// that nobody else has them: that is Upkeep.
+// that no other machine has them: that is Upkeep.
 func (p machines) Create(ctx context.Context, what string, op fleet.OperationID, r providers.MachineRequest, got *observation) error {
 	spec, err := api.ReadMachine(r.Pool.Infrastructure)
 	if err != nil {
@@ -89,7 +89,7 @@ func (q *search) run(ctx context.Context) error {
 	return fleet.Errorf(fleet.Exhausted, op, "no host is free for it: %s", claims.Why(why, most))
 }
 
-// order returns hosts as they are tried: in the order of Git, where nodeReuse is wished for
+// order returns hosts for the tries: in the order of Git, with nodeReuse
 // those first that a machine of the pool had before, and last those whose last deployment
 // failed.
 func (q *search) order() []*observedHost {

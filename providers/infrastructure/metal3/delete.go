@@ -56,7 +56,7 @@ func (p *Provider) release(ctx context.Context, o *observation, was *observedHos
 		if n.State == ironic.Deleting {
 			return nil
 		}
-		p.going.Note(lifeOf(h.tags), snapshot.OwnerOf(o.cluster)) // Ironic lets nobody interrupt what it does: it goes when that ended
+		p.going.Note(lifeOf(h.tags), snapshot.OwnerOf(o.cluster)) // Ironic lets no client interrupt what it does: it goes when that ended
 		return nil
 	default:
 		p.going.Note(lifeOf(h.tags), snapshot.OwnerOf(o.cluster))

@@ -20,7 +20,7 @@ import (
 )
 
 // EnsureInfrastructure implements providers.Infrastructure: it takes the next step of each host
-// that may take one. What fails of a host that is nobody's is told of that host, and holds up
+// that may take one. What fails of a host without a consumer is reported for that host, and holds up
 // no other.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
 	op := "create infrastructure of " + c.Key.String()
@@ -157,7 +157,7 @@ func (o *observation) ifUnclaimed(ctx context.Context, h *observedHost, id strin
 	return do()
 }
 
-// prepare has Ironic do to h what Git wants of it. That is noted before, so that whoever looks next
+// prepare has Ironic do to h what Git wants of it. That is noted before, so that the next look
 // knows what ended then.
 func (o *observation) prepare(ctx context.Context, h *observedHost, id string, begin func(context.Context, string, []ironic.Step) error) error {
 	if h.declared.Preparation == host.Unprepared {
@@ -226,7 +226,7 @@ func (o *observation) reclaim(ctx context.Context, h *observedHost, id string) e
 
 // markKey is the key of driver_info that says that Fairlead told Ironic the account of the BMC. Its value
 // says nothing of the account: by a checksum everybody who may read nodes could try passwords. Earlier
-// versions wrote one, which stays until the account is told again.
+// versions wrote one, which stays until the account is set again.
 const markKey, marked = "fairlead_account", "told"
 
 // An account is the password that Ironic has of a BMC, as far as a process knows.
@@ -353,7 +353,7 @@ func words(list any) []string {
 const rootKey = "root_device"
 
 // findsRoot reports whether Ironic itself says which disk of h an image is written to: the volume that
-// it made, which is there still where Git says no more of volumes.
+// it made, which is there still if Git no longer has volumes.
 // Source: Ironic, common/raid.py, update_raid_info.
 func (h *observedHost) findsRoot() bool {
 	if r := h.spec.RAID; r != nil && (r.HardwareRAIDVolumes != nil || r.SoftwareRAIDVolumes != nil) {

@@ -59,7 +59,7 @@ func (p *Provider) hostOf(o *observation, h *observedHost) fleet.Host {
 }
 
 // fits returns the pools of the cluster whose machines may have h, whether it is free or not. A
-// template that cannot be read is told where a machine is made of it.
+// template that cannot be read is reported where a machine is made of it.
 func (o *observation) fits(h *observedHost) []fleet.PoolName {
 	if h.spec.ExternallyProvisioned || h.node != nil && h.node.Retired {
 		return nil

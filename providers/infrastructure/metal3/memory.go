@@ -9,7 +9,7 @@ import (
 )
 
 // remembered are the machines that ran when the cluster was last looked at: their tags, by the
-// name of the node of their host. It is what a database that was lost is made again from.
+// name of the node of their host. From them a lost database is restored.
 type remembered = driver.Remembered
 
 // hostsPrefix is what the id of the hosts of a cluster among its places begins with; the id of their

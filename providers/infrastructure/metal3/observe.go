@@ -67,7 +67,7 @@ func (h *observedHost) runs() bool {
 
 // unready says why no machine can be made yet; empty: one can. A cluster that has machines is
 // ready, whatever its hosts do, and so is one whose hosts all wait for people: what is in the
-// way is told to whoever makes a machine.
+// way is reported to the caller that makes a machine.
 func (o *observation) unready() string {
 	if len(o.machines) > 0 {
 		return ""
@@ -97,7 +97,7 @@ func (o *observation) unready() string {
 func (o *observation) endpointHolder() string {
 	e, err := netip.ParseAddr(endpoint.Wanted(o.cluster).Host)
 	if err != nil || o.cluster.ServedElsewhere() {
-		return "" // a name is nobody's
+		return "" // a name belongs to no machine
 	}
 	for _, id := range o.listing.holders.Of(e) {
 		for i := range o.listing.nodes {

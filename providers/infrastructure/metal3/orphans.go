@@ -29,7 +29,7 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 	return driver.Orphans(found), ironic.WrapLook("look for orphans", fleet.JoinErrors(failed...))
 }
 
-// lost looks for them; where only is one of them, in its Ironic alone, and anew: it is to be removed.
+// lost looks for them; where only is one of them, in its Ironic alone, with a new listing: it is to be removed.
 func (p *Provider) lost(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, only *fleet.Orphan) ([]driver.Lost[lostHost], []error) {
 	s := driver.Search[*site, lostHost]{
 		Places: func(c *fleet.Cluster) ([]*site, error) {

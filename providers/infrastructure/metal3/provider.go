@@ -152,7 +152,7 @@ func virtualIP(c *fleet.Cluster) (*endpoint.VirtualIP, error) {
 // wrap says what could not be done, for an error that has a kind or none.
 func wrap(op string, err error) error { return ironic.Wrap(op, err) }
 
-// isNew reports whether this process has known n for less than the time in which whoever remembers a
+// isNew reports whether this process has known n for less than the time in which an agent that remembers a
 // machine on its host claims it. Ironic's clock may be another.
 func (p *Provider) isNew(n *ironic.Node, at time.Time) bool {
 	mark, _ := n.DriverInfo[enrolledKey].(string)

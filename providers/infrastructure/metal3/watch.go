@@ -25,7 +25,7 @@ func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 }
 
 // view returns how clusters look: the hosts that their machines have, and the hosts of their
-// namespace that are nobody's.
+// namespace without a consumer.
 func (p *Provider) view(s *site, l *listing) snapshot.View {
 	out := snapshot.View{Prints: make(map[snapshot.Owner]string)}
 	free := make(map[string]string) // by namespace

@@ -22,7 +22,7 @@ import (
 type adoption struct {
 	what     string // "port eu-1-md-0-x7k2p-0"
 	owner    snapshot.Owner
-	has      snapshot.Owner // zero: nobody's
+	has      snapshot.Owner // zero: none
 	done     bool
 	balancer string // id of the load balancer that has to take the change
 	project  *cloud.Project

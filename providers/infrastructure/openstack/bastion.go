@@ -29,7 +29,7 @@ func (s *observation) bastionTemplate() fleet.TemplateHash {
 	return fleet.TemplateHash("1-" + hex.EncodeToString(sum[:8]))
 }
 
-// bastionRetry is how old a bastion in ERROR must be to be made anew.
+// bastionRetry is how old a bastion in ERROR must be to be recreated.
 const bastionRetry = 5 * time.Minute
 
 // bastionPlan says what is to be done about the bastion: which servers go, and

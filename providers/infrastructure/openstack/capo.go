@@ -182,7 +182,7 @@ func (f *finder) floating(p *cloud.Project, ip floatingips.FloatingIP, o snapsho
 		return
 	}
 	f.describe(p, "floating IP "+ip.FloatingIP, ip.Description, o, text, before, "", neutron(p, func(ctx context.Context, c *gophercloud.ServiceClient, text string) error {
-		// With its port: an older Neutron takes a change without one for a wish to let go of it.
+		// With its port: an older Neutron takes a change without one for a request to let go of it.
 		return floatingips.Update(ctx, c, ip.ID, floatingips.UpdateOpts{Description: &text, PortID: &ip.PortID, FixedIP: ip.FixedIP}).Err
 	}))
 }

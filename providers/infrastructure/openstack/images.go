@@ -94,7 +94,7 @@ func (p *Provider) logins(ctx context.Context, c *fleet.Cluster, spec *api.OpenS
 }
 
 // projectOfImage returns which of c's projects the Image o is for; below zero it is
-// for none of them. One that machines need has to be for one.
+// for no project. One that machines need has to be for one.
 func (p *Provider) projectOfImage(ctx context.Context, c *fleet.Cluster, o fleet.Object, s *api.ImageSpec, spec *api.OpenStackClusterSpec, logins []login, projects []*cloud.Project, needed bool) (int, error) {
 	ref := s.CloudCredentialsRef
 	for _, l := range logins {
@@ -118,7 +118,7 @@ func (p *Provider) projectOfImage(ctx context.Context, c *fleet.Cluster, o fleet
 	return at, err
 }
 
-// indexOf returns the place of project among all; below zero it is none of them.
+// indexOf returns the place of project among all; below zero it is not among them.
 func indexOf(ctx context.Context, all []*cloud.Project, project *cloud.Project) (int, error) {
 	for i, a := range all {
 		same, err := a.Same(ctx, project)

@@ -29,7 +29,7 @@ type projectState struct {
 	projectRef
 	snapshot *cloud.Snapshot
 	machines machine.Observation
-	images   *image.View // nil where nobody has to know
+	images   *image.View // nil where it is not needed
 }
 
 func (s *observation) homeSnapshot() *cloud.Snapshot { return s.projects[0].snapshot }
@@ -46,8 +46,8 @@ func (p *Provider) log() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// look sees everything of c with all changes of o: c, or one machine of it, of which nobody has to know
-// its images.
+// look sees everything of c with all changes of o: c, or one machine of it, for which its images
+// are not needed.
 func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*observation, error) {
 	refs, spec, err := p.projectRefs(ctx, c)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *observation) checkIDs(ctx context.Context) error {
 
 // images enters into out what follows from the images of c. Before the first machine
 // those that machines need have to be there; later a machine that needs one waits by
-// itself. What of them is to be done is upkeep: nobody changed them behind Git's back.
+// itself. What of them is to be done is upkeep: no one changed them behind Git's back.
 func (s *observation) images(c *fleet.Cluster, out *fleet.Infrastructure) error {
 	ready := out.Ready
 	for _, at := range s.projects {

@@ -83,7 +83,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	is := driver.Find(found, o)
 	switch {
 	case is == nil:
-		return openstackauth.WrapLook(op, unseen) // what nobody saw may be there
+		return openstackauth.WrapLook(op, unseen) // what was not observed may be there
 	case is.Kind == image.KindOrphan:
 		return openstackauth.Wrap(op, image.RemoveOrphan(ctx, is.Thing.project, is.Thing.snapshot, id, is.Orphan))
 	case strings.HasSuffix(is.Reason, network.Unproven):

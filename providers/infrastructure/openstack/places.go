@@ -22,8 +22,8 @@ type projectRef struct {
 
 // place returns where r leads. A project is the same whatever credential leads
 // there, and its id names that of the home whatever region the credential names: one
-// that comes to name the region leads nowhere else. The others may be several regions
-// of one project. How to look there again is told of the others alone: the home is
+// that is changed to name the region leads nowhere else. The others may be several regions
+// of one project. How to look there again is recorded for the others alone: the home is
 // where Git says.
 func (r projectRef) place(ctx context.Context) (fleet.Place, error) {
 	id, err := r.project.ID(ctx)
@@ -113,8 +113,8 @@ func addProject(ctx context.Context, all []projectRef, r projectRef) ([]projectR
 }
 
 // addRemembered adds to all the projects that something of c was in when it was last
-// looked at. An error says that nobody can look there: what is there must not be taken
-// for gone, so nothing is told of the cluster then.
+// looked at. An error says that they cannot be observed: what is there must not be taken
+// for gone, so nothing is reported of the cluster then.
 func (p *Provider) addRemembered(ctx context.Context, c *fleet.Cluster, all []projectRef) ([]projectRef, error) {
 	var known []string
 	for _, r := range all[1:] {

@@ -24,7 +24,7 @@ type theirVM struct {
 }
 
 // An adoption is of a VM that Cluster API's provider made. Nothing but its tags is changed: rules, groups
-// and modules stay as they are.
+// and modules stay unchanged.
 type adoption = driver.Adoption[theirVM]
 
 // isMarked reports whether the VM of x has all its tags.

@@ -20,7 +20,7 @@ type checked struct {
 }
 
 // check finds what machines of each pool need, in each zone that they may be in, where this
-// process did not do so yet. Placements that Git has no more are forgotten.
+// process did not do so yet. Placements that Git no longer has are forgotten.
 func (p *Provider) check(ctx context.Context, c *fleet.Cluster, got *observation) error {
 	o := snapshot.OwnerOf(c)
 	now := make(map[string]bool)

@@ -89,7 +89,7 @@ func (o *observation) endpointClaim(remembered string) addresses.Claim {
 }
 
 // known returns what is known of the addresses of a vCenter that the cluster is on. What guests say
-// takes no address from a pool for good: they may say anything.
+// takes no address from a pool permanently: they may say anything.
 func (o *observation) known(server string) addresses.Known {
 	place := server
 	if i := slices.IndexFunc(o.sites, func(s observedSite) bool { return s.is(server) }); i >= 0 {
@@ -115,7 +115,7 @@ func (o *observation) known(server string) addresses.Known {
 func (o *observation) checkNamed(e fleet.Endpoint) error {
 	a, err := netip.ParseAddr(e.Host)
 	if err != nil || o.cluster.ServedElsewhere() || len(o.machines()) > 0 {
-		return nil //nolint:nilerr // a name is nobody's
+		return nil //nolint:nilerr // a name belongs to no machine
 	}
 	if other := o.holders.HolderOf(a, o.endpointHolder()); other != "" {
 		return fleet.Errorf(fleet.Conflict, "use "+e.Host+" as endpoint", "it was given to %s from a pool "+
@@ -149,7 +149,7 @@ func (p *Provider) claimEndpoint(r providers.MachineRequest, got *observation) (
 	}
 	a, err := netip.ParseAddr(e.Host)
 	if err != nil {
-		return "", nil // of a pool it never was, and nobody else is given a name
+		return "", nil // of a pool it never was, and no other machine is given a name
 	}
 	pool, err := addresses.Find(r.Cluster, *ref)
 	if err != nil {

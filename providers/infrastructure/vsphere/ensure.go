@@ -113,8 +113,8 @@ func (p stepper) Do(ctx context.Context, j *work) error {
 // mostSteps is more than any machine needs.
 const mostSteps = 20
 
-// wanted returns what the machine is to be, and notes where it is; nil where Git has its pool
-// no more.
+// wanted returns what the machine is to be, and notes where it is; nil if Git no longer has
+// its pool.
 func (j *work) wanted(ctx context.Context, c *fleet.Cluster, got *observation) (*machine.Wanted, error) {
 	m, o := j.machine, snapshot.OwnerOf(c)
 	pool, ok := c.Pool(m.Machine.Pool)

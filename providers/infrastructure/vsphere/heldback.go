@@ -10,7 +10,7 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/vcenter"
 )
 
-// holdBack marks machines that are powered off and must stay so. One that never ran is told as failed:
+// holdBack marks machines that are powered off and must stay so. One that never ran is reported as failed:
 // it is the planner that deletes it and makes another. One that ran keeps its disks, whatever became
 // of its address.
 func (o *observation) holdBack(ctx context.Context) error {

@@ -121,7 +121,7 @@ func (p *Provider) owned(l *listing, c *fleet.Cluster) []machine.Owned {
 }
 
 // remind notes in vm why it could not be powered on, if that was refused, and whether its deletion
-// was asked for while nobody could note that in it.
+// was asked for while that could not be noted in it.
 func (p *Provider) remind(vm *machine.VM) {
 	vm.Refusal, _ = p.refusals.Of(vm.InstanceUUID)
 	vm.Going = p.going.Has(vm.InstanceUUID)

@@ -104,7 +104,7 @@ type twins struct {
 }
 
 // once leaves one of several VMs that have the same provider id, and marks it as damaged: Nodes and
-// deletions name a machine by that id, and nobody can tell which VM they mean.
+// deletions name a machine by that id, and it is not known which VM they mean.
 func (o *observation) once() {
 	all := make(map[fleet.ProviderID]*twins)
 	for i := range o.sites {
@@ -245,7 +245,7 @@ func pending(c *fleet.Cluster, k clone) *fleet.Machine {
 }
 
 // unread returns the name of the machine of c that vm may be, whose configuration vCenter does
-// not tell: it clones it, or does not reach it. Whoever saw its tags before knows it anyway.
+// not tell: it clones it, or does not reach it. An agent that saw its tags before knows it anyway.
 func unread(vm *vcenter.VM, c *fleet.Cluster) (fleet.MachineName, bool) {
 	name := fleet.MachineName(vm.Name)
 	return name, vm.Unread && !vm.Tagged && machine.PoolLike(c, name) != nil

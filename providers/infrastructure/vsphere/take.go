@@ -22,7 +22,7 @@ type work struct {
 }
 
 // again reads the VM of j once more and reports whether it is what the look showed: that may be minutes
-// old. Its power is as it is now then.
+// old. It has its present power then.
 func (j *work) again(ctx context.Context) (same bool, err error) {
 	was := j.site.look.VM(j.machine.VM.Ref)
 	now, err := j.site.Again(ctx, was.Ref)

@@ -1,5 +1,5 @@
 // Package helm is Helm as the rest of Fairlead knows it: what is installed, what is
-// known of it, and whoever installs. Package sdk implements it with Helm's SDK, and a program may be
+// known of it, and the installer. Package sdk implements it with Helm's SDK, and a program may be
 // built without.
 //
 //	client, err := engine.Client(kubeconfig, log)
@@ -104,5 +104,5 @@ type State struct {
 	Deployed bool   // the last change came to its end
 	Digest   string // of the Release it was made from; empty where it was not made by Apply
 	Labels   map[string]string
-	Values   map[string]any // that were given, whoever installed it
+	Values   map[string]any // that were given at installation, by anyone
 }

@@ -1,6 +1,6 @@
 // Package health judges machines as a MachineHealthCheck does: which are unhealthy, since
 // when, and whether so many may be replaced. It knows no clock: who calls it says for how
-// long conditions have been as they are.
+// long conditions have had their status.
 //
 //	v := health.Examine("workers", health.Machine{Joined: true, Conditions: conditions})
 //	if v.Reason != "" && health.Limit{AtMost: &most}.Allows(unhealthy, total) {
@@ -20,8 +20,8 @@
 //     it is true. It became bad with the first condition that is, and good with the last.
 //     (conditions NodeReady and NodeHealthy of Machines)
 //
-// How long a condition lasts goes by what agents saw. What the last report told counts while
-// the machine, the status and the transition that its Node tells of are the same; else the
+// How long a condition lasts is measured by what agents saw. What the last report said counts while
+// the machine, the status and the transition in its Node are the same; else the
 // time begins with this look. Clocks that differ are so no reason to replace anything.
 //
 // Which unhealthy machine is replaced when is decided by the packages rollout, for workers,

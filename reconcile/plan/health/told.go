@@ -7,7 +7,7 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// Told returns since when c has been as it is, as the last report told; false where it told
+// Told returns since when c has had its status, by the last report; false if the report is
 // of another machine, another status or another transition. A report of an older version
 // names no id.
 func Told(told []fleet.ObservedCondition, c fleet.ObservedCondition) (since time.Time, ok bool) {

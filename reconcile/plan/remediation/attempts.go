@@ -6,7 +6,7 @@ import "time"
 type Limits struct {
 	MaxRetry    *int          // attempts after the first; nil: no bound
 	RetryPeriod time.Duration // between two
-	MinHealthy  time.Duration // after which an attempt is over: what fails later begins anew
+	MinHealthy  time.Duration // after which an attempt is over: what fails later is a first attempt again
 }
 
 // An Attempt is the one that a machine came of.
@@ -33,7 +33,7 @@ type Verdict struct {
 }
 
 // After judges the attempt that replaces a machine which came of last, and is unhealthy.
-// anew says that whatever happened before does not count.
+// anew says that earlier attempts do not count.
 func (l Limits) After(last Attempt, anew bool) Verdict {
 	remembered := l.MinHealthy - last.Ago
 	if anew || remembered <= 0 {

@@ -11,7 +11,7 @@
 // are applied:
 //
 //   - A machine that the control plane lacks is made before another one is removed, so that
-//     machines that are condemned one after the other do not leave fewer and fewer. Unlike a
+//     machines that become unhealthy one after the other do not leave fewer and fewer. Unlike a
 //     rollout it waits for one machine that is well only, for none that is coming or going,
 //     and for etcd to bear a member that never starts. (preflight checks while a remediation
 //     is in progress)
@@ -24,10 +24,10 @@
 //     marked machines before all others, and waits where etcd cannot spare them.
 //   - Attempts that fail one after the other are counted. There are at most MaxRetry beside
 //     the first, RetryPeriod lies between two, and MinHealthy after the last one counting
-//     begins anew. It also does for a machine that is outdated, since what it failed of may
-//     be mended, and for one that people want replaced. (spec.remediation)
+//     starts again. It also does for a machine that is outdated, since what it failed of may
+//     be fixed, and for one that people want replaced. (spec.remediation)
 //   - One that limits hold does not stand in the way of the next.
-//   - One that works, and is condemned all the same, stays while the control plane is not
+//   - One that works, and is unhealthy anyway, stays while the control plane is not
 //     whole without it.
 //
 // Whether etcd keeps its quorum without a machine is asked of fleet.Etcd when its member is

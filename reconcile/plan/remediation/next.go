@@ -43,7 +43,7 @@ const (
 	Refill      Kind = "refill"       // a machine is made
 	AwaitJoin   Kind = "await join"   // Machine stays until Other has joined
 	AwaitWell   Kind = "await well"   // Machine stays until another one is well
-	AwaitLimits Kind = "await limits" // all that are condemned are in Limited
+	AwaitLimits Kind = "await limits" // all that are unhealthy are in Limited
 	AwaitWhole  Kind = "await whole"  // Machine works and stays until Other is well; -1: until none is missing
 	Remove      Kind = "remove"       // Machine
 )
@@ -116,7 +116,7 @@ func (c *ControlPlane) refills() bool {
 	return c.Bears && has(func(m Machine) bool { return m.Well })
 }
 
-// condemned returns the condemned machines, the worst first: those whose removal costs etcd
+// condemned returns the unhealthy machines, the worst first: those whose removal costs etcd
 // nothing, of these first those that people want replaced.
 func (c *ControlPlane) condemned() []int {
 	var out []int
@@ -149,8 +149,8 @@ func (c *ControlPlane) countsOnAnother(i int) bool {
 	return false
 }
 
-// countedOn reports whether the control plane counts on machine i, which is condemned and
-// works all the same: it is not whole without it. other is a machine that is not well; -1
+// countedOn reports whether the control plane counts on machine i, which is unhealthy and
+// works anyway: it is not whole without it. other is a machine that is not well; -1
 // where one is missing.
 func (c *ControlPlane) countedOn(i int) (other int, counted bool) {
 	switch {

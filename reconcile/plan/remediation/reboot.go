@@ -13,7 +13,7 @@ type Reboot struct {
 	Off   bool          // it has not been switched on again
 	Given bool          // it was given up
 
-	Sick  bool // a health check found it unhealthy, or nobody can tell yet whether it is well again
+	Sick  bool // a health check found it unhealthy, or it is not known yet whether it is well again
 	May   bool // a reboot may begin, and the machine be given up
 	IsOff bool // its power is off
 	Node  bool // it has a Node, which goes while it is off

@@ -10,7 +10,7 @@
 // Workers are rolled as Cluster API rolls a MachineDeployment; what is there more than
 // once is done at once. The rules, in the order in which they are applied:
 //
-//   - A machine that is condemned goes, at most MaxRemediations at a time, those included
+//   - An unhealthy machine goes, at most MaxRemediations at a time, those included
 //     whose removal has begun. Outdated machines go as outdated, unless the pool replaces
 //     on deletion alone. (MachineHealthCheck, strategy.remediation.maxInFlight)
 //   - Up-to-date machines that are too many go in the order of the pool: marked by people,
@@ -29,7 +29,7 @@
 // All machines of a pool that is removed from Git go, as many at a time as MaxUnavailable says,
 // and one if it says none.
 //
-// A removal that never ends costs its own machine and no more: it is not available, and it
+// A removal that never ends costs only its own machine: it is not available, and it
 // is no part of what may still go. Cluster API breaks that dead lock by another rule, since
 // its MachineDeployment does not know which machine a MachineSet removes.
 //

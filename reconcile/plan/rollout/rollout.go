@@ -17,10 +17,10 @@ type Pool struct {
 
 	// The next are of workers alone.
 	MaxUnavailable  int // machines below Replicas in a rollout
-	MaxRemediations int // machines that are replaced at once because they are condemned; negative: no bound
+	MaxRemediations int // machines that are replaced at once because they are unhealthy; negative: no bound
 	OnDelete        bool
 	Order           fleet.DeletionOrder
-	Held            int  // machines that may be of the pool, and which nobody may touch
+	Held            int  // machines that may be of the pool, and which must not be touched
 	Pending         int  // machines that were asked for and are not there yet
 	PendingCurrent  int  // how many of these will be up to date
 	NoCreate        bool // no machine may be made now
@@ -56,7 +56,7 @@ type Kind string
 const (
 	Create     Kind = "create"      // a machine is missing; Has says how many are there
 	CreateFor  Kind = "create for"  // it will take the place of Machine
-	Remediate  Kind = "remediate"   // Machine goes because it is condemned
+	Remediate  Kind = "remediate"   // Machine goes because it is unhealthy
 	RemoveMore Kind = "remove more" // Machine goes because there are too many
 	Replace    Kind = "replace"     // Machine goes because it is outdated, or people marked it
 	// ReplaceFirst is Replace before there is a machine more, which MaxSurge allows: no host is
@@ -66,7 +66,7 @@ const (
 
 // What is waited for.
 const (
-	AwaitRemediation Kind = "await remediation" // Machine is condemned and stays until others are replaced
+	AwaitRemediation Kind = "await remediation" // Machine is unhealthy and stays until others are replaced
 	AwaitOthers      Kind = "await others"      // Machine goes after others that are being removed
 	AwaitSpare       Kind = "await spare"       // Machine is too many and stays until others are available
 	AwaitAvailable   Kind = "await available"   // Machine is outdated and stays until others are available

@@ -55,7 +55,7 @@ func (r *rolling) add(k Kind, machine int) {
 	r.steps = append(r.steps, Step{Kind: k, Machine: machine})
 }
 
-// remediate removes what is condemned.
+// remediate removes unhealthy machines.
 func (r *rolling) remediate() {
 	room := r.MaxRemediations
 	for i := range r.Machines {
@@ -135,7 +135,7 @@ func (r *rolling) scaleUp() {
 
 // replace removes outdated machines as far as enough others are available. Machines
 // whose removal began before are in no number that it takes from: they are not
-// available, and one whose removal never ends costs that much and no more.
+// available, and one whose removal never ends costs only that much.
 func (r *rolling) replace() {
 	switch {
 	case len(r.outdated) == 0:

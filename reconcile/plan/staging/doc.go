@@ -3,6 +3,6 @@
 // nothing: the versions of the machines that are there say how far the cluster is.
 //
 //	s := staging.New(cluster, machines)
-//	now := s.Cluster()             // with its pools as they are to be at this step
+//	now := s.Cluster()             // with its pools in their desired state at this step
 //	why := s.Holds("eu-1-md-0")    // why no machine of that pool is replaced yet
 package staging

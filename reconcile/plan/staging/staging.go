@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// A Stage is how far a cluster is on the way to its version: the control plane goes minor
+// A Stage is how far a cluster is on the way to its version: the control plane is upgraded minor
 // by minor, and not where kubelets would be too old for it. In a cluster of a class the
 // workers follow it when it has arrived, or when it may not go further without them, one
 // pool after the other; in any other one a pool has the version that Git asks for. Nothing
@@ -33,7 +33,7 @@ type Stage struct {
 	creates []string // pools without machines, which wait for the control plane
 
 	kept   map[fleet.PoolName]bool   // stays at its version, whatever else its template says
-	frozen map[fleet.PoolName]string // why nothing is done to it: nobody can make a machine of its version
+	frozen map[fleet.PoolName]string // why nothing is done to it: a machine of its version cannot be made
 	turn   map[fleet.PoolName]string // why its machines are not replaced yet
 }
 
@@ -81,7 +81,7 @@ func New(c *fleet.Cluster, machines []Machine) *Stage {
 	return s
 }
 
-// Cluster returns the cluster with its pools as they are to be now.
+// Cluster returns the cluster with its pools in their desired state for now.
 func (s *Stage) Cluster() *fleet.Cluster { return s.cluster }
 
 func (s *Stage) see(pool fleet.PoolName, version string) {
@@ -209,7 +209,7 @@ func minor(v string) int {
 	return int(p.Minor())
 }
 
-// Keeps reports whether machines of pool that have its version are as they are to be as
+// Keeps reports whether machines of pool that have its version are up to date as
 // long as it stays at that: a change beside the version waits for it, so that nothing is
 // replaced twice. A nil Stage keeps none.
 func (s *Stage) Keeps(pool fleet.PoolName) bool { return s != nil && s.kept[pool] }

@@ -8,7 +8,7 @@ import (
 )
 
 // stageWorkers decides on the version of each worker pool. One that replaces on
-// deletion alone takes no turn: nobody knows when people are done with it, and
+// deletion alone takes no turn: it is not known when people are done with it, and
 // nothing of it is replaced at the same time as the others.
 func (s *Stage) stageWorkers() {
 	var pools []*fleet.Pool
@@ -80,7 +80,7 @@ func (s *Stage) become(p *fleet.Pool, version string) {
 	*p = p.At(version, b)
 }
 
-// stay leaves p at the version that it has. Where the class has that no more,
+// stay leaves p at the version that it has. If the class no longer has that,
 // and people do not defer the upgrade, what is missing may be of the next one.
 func (s *Stage) stay(p *fleet.Pool, h span, why string, deferred bool) {
 	for _, have := range []string{h.newest, h.oldest} {
@@ -102,7 +102,7 @@ func (s *Stage) stay(p *fleet.Pool, h span, why string, deferred bool) {
 	s.become(p, s.step)
 }
 
-// freeze leaves p as it is: nobody knows what a machine of its version is made of.
+// freeze leaves p unchanged: it is not known what a machine of its version is made of.
 func (s *Stage) freeze(p *fleet.Pool, at, why string) {
 	p.Version = at
 	s.kept[p.Name] = true

@@ -97,7 +97,7 @@ type Trust struct {
 type sshKey struct {
 	ssh.PublicKey
 	who   string
-	until time.Time // zero: for good
+	until time.Time // zero: permanently
 }
 
 // NewTrust reads public keys, by the names of their files: armoured of OpenPGP, and of SSH

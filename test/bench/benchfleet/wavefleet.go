@@ -57,7 +57,7 @@ func waveConfig(n int) string {
 	return b.String()
 }
 
-// waveCluster is a cluster of the class. Machines of one with a startup take so long to start
+// waveCluster is a cluster of the class. Machines of one with a startup take that time to start
 // once the class is changed.
 func waveCluster(name, ring, startup string) map[string]string {
 	variables := ""

@@ -15,8 +15,8 @@ import (
 )
 
 // waves has a class change under n clusters in five stages. In the third of them one cluster
-// never comes to be whole, which halts it; people pass over that one, all others are changed,
-// and at last it is mended. What the cloud has is held against the stages all the while.
+// never becomes whole, which halts it; people pass over that one, all others are changed,
+// and in the end it is fixed. What the cloud has is compared with the stages meanwhile.
 func (b *bench) waves(ctx context.Context, n int) ([]figure, error) {
 	all := rings(n)
 	bad := all[1].to
@@ -88,7 +88,7 @@ func (b *bench) halted(ctx context.Context, truth *observer, n int, slow map[int
 	return took, nil
 }
 
-// released passes over the cluster that failed, and mends it once all others are done.
+// released passes over the cluster that failed, and fixes it once all others are done.
 func (b *bench) released(ctx context.Context, truth *observer, n, bad int) (time.Duration, error) {
 	started := time.Now()
 	truth.skip()

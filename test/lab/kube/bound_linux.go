@@ -32,7 +32,7 @@ func startBound(c *exec.Cmd) error {
 	return <-err
 }
 
-// A port is an address of this machine's loopback that nobody else gets while it
+// A port is an address of this machine's loopback that no other process gets while it
 // is held, but for processes that share it.
 type port struct {
 	number int

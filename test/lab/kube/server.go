@@ -96,7 +96,7 @@ func (s *server) prepare() error {
 	return nil
 }
 
-// startEtcd starts etcd on a socket file, where nobody else's can be.
+// startEtcd starts etcd on a socket file, where no other etcd can be.
 func (s *server) startEtcd() error {
 	clients, peers := "unix://"+s.file("etcd.sock"), "unix://"+s.file("peer.sock")
 	var err error

@@ -74,7 +74,7 @@ func folder() (string, error) {
 	return filepath.Join(cache, "fairlead", "metal"), err
 }
 
-// serve runs an Ironic with n hosts until it is told to end.
+// serve runs an Ironic with n hosts until it is asked to end.
 func serve(ctx context.Context, p process, n int, machines string, o metal3test.Options) error {
 	var names []string
 	for k := range n {

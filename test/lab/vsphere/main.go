@@ -70,7 +70,7 @@ func folder() (string, error) {
 	return filepath.Join(cache, "fairlead", "vsphere"), err
 }
 
-// serve runs a vCenter until it is told to end.
+// serve runs a vCenter until it is asked to end.
 func serve(ctx context.Context, p process, listen, machines string) error {
 	o := vspheretest.Options{Listen: listen, Guest: address()}
 	say := func(s string) { fmt.Println(time.Now().Format(time.TimeOnly), s) }
@@ -105,7 +105,7 @@ func serve(ctx context.Context, p process, listen, machines string) error {
 	return p.ended()
 }
 
-// address gives machines without a machine addresses that nobody reaches.
+// address gives machines without a machine addresses that do not answer.
 func address() func(vspheretest.Machine) []string {
 	next := 0
 	return func(vspheretest.Machine) []string {

@@ -127,7 +127,7 @@ func (f *fleet) wereDeleted() (names []string) {
 	return names
 }
 
-// delete wishes for the deletion of the named clusters, or for them again.
+// delete asks for the deletion of the named clusters, or for them again.
 func (f *fleet) delete(names []string, deleted bool) error {
 	for i := range f.clusters {
 		if slices.Contains(names, fmt.Sprintf("soak/c%d", i)) {
@@ -137,7 +137,7 @@ func (f *fleet) delete(names []string, deleted bool) error {
 	return f.push(fmt.Sprintf("deleted %t: %v", deleted, names))
 }
 
-// deleteAll wishes for the deletion of every cluster.
+// deleteAll asks for the deletion of every cluster.
 func (f *fleet) deleteAll() error {
 	for i := range f.clusters {
 		f.clusters[i].deleted = true
@@ -159,7 +159,7 @@ func (f *fleet) machines() map[string]int {
 	return out
 }
 
-// push writes, commits and pushes the clusters as they are to be.
+// push writes, commits and pushes the desired clusters.
 func (f *fleet) push(message string) error {
 	for i, c := range f.clusters {
 		if err := f.write(i, c); err != nil {

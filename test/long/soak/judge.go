@@ -76,7 +76,7 @@ func (j *judge) look(call string) {
 	j.looked = time.Now()
 }
 
-// paused notes how long nobody looked. The caller holds j.mu.
+// paused notes how long no agent looked. The caller holds j.mu.
 func (j *judge) paused() {
 	if j.looked.IsZero() {
 		return

@@ -165,9 +165,9 @@ func goodDays(ctx context.Context, w *world, f *fleet) error {
 	return nil
 }
 
-// finishDeletions does what the status tells people to do of clusters that were wished
+// finishDeletions does what the status tells people to do of clusters that were asked
 // for again when half of their control plane was gone: it has these deleted to the
-// end, and wishes for them then.
+// end, and asks for them then.
 func finishDeletions(ctx context.Context, w *world, f *fleet) error {
 	err := w.converged(ctx, f.machines())
 	if err == nil {

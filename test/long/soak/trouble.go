@@ -170,7 +170,7 @@ func (w *world) startTwice(ctx context.Context, r *rand.Rand, f *fleet) error {
 		if e.of == other {
 			other = both[1]
 		}
-		// What is left goes on under a Wait of its own, so it is started anew.
+		// What is left goes on under a Wait of its own, so it is started again.
 		if err := other.Process.Kill(); err != nil {
 			return fmt.Errorf("both processes of one agent ended: %w", err)
 		}

@@ -247,7 +247,7 @@ func (w *world) foreign(ctx context.Context) ([]string, error) {
 	return w.list(ctx, func(tags map[string]string) bool { return tags["fairlead.dev/fleet"] != "harbour" })
 }
 
-// untouched reports what of theirs is not as it was, and what nobody owns.
+// untouched reports what of theirs was changed, and what has no owner.
 func (w *world) untouched(ctx context.Context, theirs []string) error {
 	now, err := w.list(ctx, func(map[string]string) bool { return true })
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package words holds the words of pages, help and messages against the table "Words to
-// avoid" of docs/glossary.md. `make lint` runs it.
+// Package words holds the words of pages, help, messages and comments against the table "Words
+// to avoid" of docs/glossary.md. `make lint` runs it.
 package words
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,10 +26,14 @@ func messages() []string {
 	return []string{"agent", "fleet", "providers", "reconcile", "render", "sources"}
 }
 
-// shown reports whether people read the texts of the package in a folder.
-func shown(folder string) bool {
-	base := filepath.Base(folder)
-	return base != "conformance" && base != "testdata" && !strings.HasSuffix(base, "test")
+// commented are the folders whose comments developers read, tests excepted.
+func commented() []string { return append(messages(), "charts", "test", "tools") }
+
+// shown reports whether people read the texts of a file of Go.
+func shown(name string) bool {
+	return !slices.ContainsFunc(strings.Split(filepath.Dir(name), "/"), func(folder string) bool {
+		return folder == "conformance" || strings.HasSuffix(folder, "test")
+	})
 }
 
 // excused are words to avoid that a file needs, as it names what others define.
@@ -63,7 +68,8 @@ func avoided(t *testing.T) []word {
 			continue
 		}
 		for text := range strings.SplitSeq(cells[0], ",") {
-			out = append(out, word{regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(strings.TrimSpace(text)) + `\b`), strings.TrimSpace(cells[1])})
+			match := strings.Join(strings.Fields(text), `\s+`) // a line may end between two of them
+			out = append(out, word{regexp.MustCompile(`(?i)\b` + match + `\b`), strings.TrimSpace(cells[1])})
 		}
 	}
 	if len(out) < 10 {
@@ -75,20 +81,21 @@ func avoided(t *testing.T) []word {
 // check returns the words to avoid in text, with lines from first on.
 func check(words []word, file string, first int, text string) []string {
 	var out []string
-	for i, line := range strings.Split(text, "\n") {
-		for _, w := range words {
-			if found := w.match.FindString(line); found != "" {
-				out = append(out, fmt.Sprintf("%s:%d: %q: write %s", file, first+i, found, w.write))
-			}
+	for _, w := range words {
+		for _, at := range w.match.FindAllStringIndex(text, -1) {
+			line := first + strings.Count(text[:at[0]], "\n")
+			out = append(out, fmt.Sprintf("%s:%d: %q: write %s", file, line, strings.Join(strings.Fields(text[at[0]:at[1]]), " "), w.write))
 		}
 	}
 	return out
 }
 
 var (
-	fence = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
-	code  = regexp.MustCompile("`[^`\n]*`")
-	link  = regexp.MustCompile(`\]\([^)\s]*\)`)
+	fence  = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	code   = regexp.MustCompile("`[^`\n]*`")
+	quoted = regexp.MustCompile(`"[^"\n]*"`)
+	ident  = regexp.MustCompile(`\w+`)
+	link   = regexp.MustCompile(`\]\([^)\s]*\)`)
 )
 
 // prose returns the page without code and addresses, line by line.
@@ -123,6 +130,40 @@ func literals(words []word, name string, content []byte) ([]string, error) {
 	return out, nil
 }
 
+// mark begins a line of a comment.
+var mark = regexp.MustCompile(`(?m)^[ \t]*(//|/\*)`)
+
+// comments returns the words to avoid in the comments of a file of Go. A name of the file, and
+// what is quoted, is no word.
+func comments(words []word, name string, content []byte) ([]string, error) {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, name, content, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			names[id.Name] = true
+		}
+		return true
+	})
+	var out []string
+	for _, group := range f.Comments {
+		from, to := set.Position(group.Pos()), set.Position(group.End())
+		text := mark.ReplaceAllString(string(content[from.Offset:to.Offset]), "")
+		text = quoted.ReplaceAllString(code.ReplaceAllString(text, ""), "")
+		text = ident.ReplaceAllStringFunc(text, func(s string) string {
+			if names[s] {
+				return ""
+			}
+			return s
+		})
+		out = append(out, check(words, name, from.Line, text)...)
+	}
+	return out, nil
+}
+
 // found returns the words to avoid in all pages and packages, by file or folder.
 func found(t *testing.T, words []word) map[string][]string {
 	t.Helper()
@@ -153,10 +194,10 @@ func found(t *testing.T, words []word) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range messages() {
+	for _, folder := range commented() {
 		files := 0
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() && !shown(path) {
+			if err != nil || d.IsDir() && d.Name() == "testdata" {
 				return cmp.Or(err, fs.SkipDir)
 			}
 			if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -168,9 +209,20 @@ func found(t *testing.T, words []word) map[string][]string {
 				return err
 			}
 			name = filepath.ToSlash(name)
-			hits, err := literals(words, name, read(name))
+			content := read(name)
+			hits, err := comments(words, name, content)
+			if err != nil {
+				return err
+			}
+			if slices.Contains(messages(), folder) && shown(name) {
+				texts, err := literals(words, name, content)
+				if err != nil {
+					return err
+				}
+				hits = append(hits, texts...)
+			}
 			out[filepath.Dir(name)] = append(out[filepath.Dir(name)], hits...)
-			return err
+			return nil
 		})
 		if err != nil || files == 0 {
 			t.Fatalf("%s has %d files: %v", folder, files, err)
@@ -188,7 +240,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// A page and a text with a word to avoid are noticed, code and names are not.
+// A page, a text and a comment with a word to avoid are noticed, code and names are not.
 func TestWordsAreNoticed(t *testing.T) {
 	words := avoided(t)
 	if got := check(words, "p", 1, prose("One.\n`anew`\n```\nanew\n```\nIt is made Anew.\n")); len(got) != 1 || !strings.HasPrefix(got[0], `p:6: "Anew": write `) {
@@ -197,5 +249,11 @@ func TestWordsAreNoticed(t *testing.T) {
 	got, err := literals(words, "x.go", []byte("package x\n\n// anew\nconst a, b = \"anew\", \"is made anew\"\n"))
 	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], `x.go:4: "anew"`) {
 		t.Errorf("of texts: %q, %v", got, err)
+	}
+	source := "package x\n\n// anew is `anew`, or \"anew\", of the Nobody-list, whose \"whom\" is here as\n// it is; made anew.\nvar anew = 1 // nobody\n"
+	got, err = comments(words, "x.go", []byte(source))
+	slices.Sort(got)
+	if err != nil || len(got) != 3 || !strings.HasPrefix(got[0], `x.go:3: "Nobody"`) || !strings.HasPrefix(got[1], `x.go:3: "as it is"`) || !strings.HasPrefix(got[2], `x.go:5: "nobody"`) {
+		t.Errorf("of comments: %q, %v", got, err)
 	}
 }

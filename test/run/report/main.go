@@ -102,7 +102,7 @@ func write(file string, times []Time) error {
 	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
-// line takes one line of input. What is no event is printed as it is.
+// line takes one line of input. A line that is no event is printed unchanged.
 func (r *report) line(line []byte) {
 	var e event
 	if json.Unmarshal(line, &e) != nil {

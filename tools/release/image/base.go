@@ -117,7 +117,7 @@ func baseLayer() ([]byte, error) {
 	return b.Bytes(), w.Close()
 }
 
-// certificates returns the authorities that Mozilla trusts, PEM, in one order.
+// certificates returns the CA certificates that Mozilla trusts, PEM, in one order.
 func certificates() ([]byte, error) {
 	files, err := filepath.Glob(authorities + "/*.crt")
 	if err != nil {

@@ -73,7 +73,7 @@ func run(ctx context.Context, o options) error {
 	return build(ctx, o, proxy, baseName+"@"+digest.String())
 }
 
-// serve serves base under baseName to whoever uses the returned URL as a proxy.
+// serve serves base under baseName to the users of the returned URL as a proxy.
 func serve(ctx context.Context, base v1.ImageIndex) (proxy string, digest v1.Hash, stop func(), err error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -61,7 +61,7 @@ type CloudProviderClient interface {
 	NodeGroupIncreaseSize(ctx context.Context, in *NodeGroupIncreaseSizeRequest, opts ...grpc.CallOption) (*NodeGroupIncreaseSizeResponse, error)
 	// Removes nodes, and makes the group smaller by as many.
 	NodeGroupDeleteNodes(ctx context.Context, in *NodeGroupDeleteNodesRequest, opts ...grpc.CallOption) (*NodeGroupDeleteNodesResponse, error)
-	// Takes back what was asked for and is not there yet; no machine goes by it.
+	// Takes back what was asked for and is not there yet; it deletes no machine.
 	NodeGroupDecreaseTargetSize(ctx context.Context, in *NodeGroupDecreaseTargetSizeRequest, opts ...grpc.CallOption) (*NodeGroupDecreaseTargetSizeResponse, error)
 	// The machines of the group.
 	NodeGroupNodes(ctx context.Context, in *NodeGroupNodesRequest, opts ...grpc.CallOption) (*NodeGroupNodesResponse, error)
@@ -248,7 +248,7 @@ type CloudProviderServer interface {
 	NodeGroupIncreaseSize(context.Context, *NodeGroupIncreaseSizeRequest) (*NodeGroupIncreaseSizeResponse, error)
 	// Removes nodes, and makes the group smaller by as many.
 	NodeGroupDeleteNodes(context.Context, *NodeGroupDeleteNodesRequest) (*NodeGroupDeleteNodesResponse, error)
-	// Takes back what was asked for and is not there yet; no machine goes by it.
+	// Takes back what was asked for and is not there yet; it deletes no machine.
 	NodeGroupDecreaseTargetSize(context.Context, *NodeGroupDecreaseTargetSizeRequest) (*NodeGroupDecreaseTargetSizeResponse, error)
 	// The machines of the group.
 	NodeGroupNodes(context.Context, *NodeGroupNodesRequest) (*NodeGroupNodesResponse, error)

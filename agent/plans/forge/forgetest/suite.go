@@ -20,7 +20,7 @@ type Site interface {
 	Pull(t testing.TB, state forge.State, fork bool) forge.PullRequest
 	// Remark has somebody, who is not the agent, comment on a pull request.
 	Remark(t testing.TB, number int, text string)
-	// Review has bob or dora, who are not the agent, review a pull request as it is.
+	// Review has bob or dora, who are not the agent, review the present state of a pull request.
 	Review(t testing.TB, number int, author string, verb Verb)
 	// Push gives a pull request another head, and returns it.
 	Push(t testing.TB, p forge.PullRequest) forge.PullRequest

@@ -22,7 +22,7 @@ type World struct {
 	// Before, if not nil, is called before each call of a forge.Forge, and may fail it; and
 	// After once it is done, and may keep its answer back.
 	Before, After func(call string) error
-	// Set, if not nil, is told of each status.
+	// Set, if not nil, is called with each status.
 	Set func(s forge.Status)
 	// Stale is how many of the newest comments a list does not show yet.
 	Stale int

@@ -177,8 +177,8 @@ func listMembers(ctx context.Context, e *etcdClient, pods corev1.PodList) (membe
 }
 
 // RemoveMember takes a member out of etcd, after it handed leadership to another if it
-// led; one that is not there is success. Whoever decided on it looked some time
-// ago: whether etcd can spare the member is asked once more. The API server beside it has
+// led; one that is not there is success. The decision may be some time
+// old: whether etcd can spare the member is asked once more. The API server beside it has
 // lost its etcd then. If the connection leads to it, the next call would wait in vain:
 // it gets another.
 func (c *Client) RemoveMember(ctx context.Context, a providers.Access, id uint64) error {

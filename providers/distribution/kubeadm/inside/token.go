@@ -25,13 +25,13 @@ const joinGroups = "system:bootstrappers:kubeadm:default-node-token"
 type Token struct {
 	ID     string // 6 characters of [a-z0-9]
 	Secret fleet.Secret
-	// Authorities are, in PEM form, what its bearer is to trust, where that is no
-	// more what kubeadm init has published: it has to be published before.
+	// Authorities are the CA certificates, in PEM form, that its bearer is to trust, if they
+	// differ from what kubeadm init has published: they have to be published before.
 	Authorities []byte
 }
 
 // EnsureToken stores t as a bootstrap token that is good for ttl from now, or makes an
-// existing one last that long, and publishes its authorities.
+// existing one last that long, and publishes its CA certificates.
 func (c *Client) EnsureToken(ctx context.Context, a providers.Access, t Token, ttl time.Duration) error {
 	return c.clusters.Call(ctx, a, "store bootstrap token "+t.ID, func(ctx context.Context, n *workload.Conn) error {
 		if len(t.Authorities) > 0 {
@@ -43,8 +43,8 @@ func (c *Client) EnsureToken(ctx context.Context, a providers.Access, t Token, t
 	})
 }
 
-// publish has the ConfigMap by which machines find the cluster name authorities,
-// PEM. kube-controller-manager signs it anew, for every token.
+// publish writes authorities, PEM, into the ConfigMap by which machines find the
+// cluster. kube-controller-manager signs it again, for every token.
 func publish(ctx context.Context, n *workload.Conn, authorities []byte) error {
 	const at = clusterInfoPath
 	var info corev1.ConfigMap

@@ -1,4 +1,4 @@
-// Package pkitest has authorities for tests.
+// Package pkitest has CAs for tests.
 package pkitest
 
 import (

@@ -94,7 +94,7 @@ func await(t testing.TB, o Options, s claims.Store, what string, good func(map[s
 	t.Errorf("claims %v, want %s", got, what)
 }
 
-// oneWins: of those that claim a thing at one time one gets it, and the others are told.
+// oneWins: of those that claim a thing at one time one gets it, and the others get an error.
 func oneWins(t testing.TB, o Options) {
 	s := o.New(t)
 	const racers = 6

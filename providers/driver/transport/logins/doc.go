@@ -1,5 +1,5 @@
-// Package logins shares clients of a service among all who have the same credential, closes those
-// that nobody uses any more, and keeps accounts from being locked by passwords that are refused.
+// Package logins shares clients of a service among all clusters that have the same credential, closes
+// unused ones, and keeps accounts from being locked by passwords that are refused.
 //
 //	pool := logins.New[string, *Client](nil)
 //	defer pool.Close()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// unusedFor is after how long a client that nobody asks for is closed: a Secret has another
+// unusedFor is how long a client is kept after its last use: a Secret has another
 // password, or the last cluster went.
 const unusedFor = time.Hour
 

@@ -81,7 +81,7 @@ type IgnitionProxy struct {
 	NoProxy    []string `json:"noProxy,omitempty"`
 }
 
-// IgnitionTLS has the certificate authorities that Ignition trusts.
+// IgnitionTLS has the CA certificates that Ignition trusts.
 type IgnitionTLS struct {
 	CertificateAuthorities []string `json:"certificateAuthorities,omitempty"`
 }

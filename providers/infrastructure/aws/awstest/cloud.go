@@ -95,7 +95,7 @@ type Cloud struct {
 	tokens  map[string]token  // by zone and token
 	full    map[string]bool   // "zone type", or "zone", without capacity
 	failing string            // why instances end as soon as they begin
-	denied  map[string]bool   // actions that nobody may do
+	denied  map[string]bool   // actions that no account may do
 	keys    map[string]string // by access key, who has it
 	buckets map[string]*bucket
 	faults  []*fault
@@ -157,7 +157,7 @@ func (c *Cloud) add(k Kind, attr map[string]string, tags map[string]string) *Thi
 	return t
 }
 
-// all returns the things of a kind, sorted by id, without those that are gone for good.
+// all returns the things of a kind, sorted by id, without those that are permanently gone.
 func (c *Cloud) all(k Kind) []*Thing {
 	c.pass()
 	var out []*Thing
@@ -352,7 +352,7 @@ func (c *Cloud) Reclaim(id, reason string) {
 	c.Edit(id, func(t *Thing) { c.end(t, reason) })
 }
 
-// Deny has an action refused for lack of rights, or no more.
+// Deny has an action refused for lack of rights, or allowed again.
 func (c *Cloud) Deny(action string, denied bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

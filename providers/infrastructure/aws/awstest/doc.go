@@ -9,5 +9,5 @@
 //	client := http.Client{Transport: cloud.Client()} // in process
 //	server := httptest.NewServer(cloud)              // or as a server
 //
-// What it assumes of AWS and nobody has seen yet is listed in the README of the provider.
+// What it assumes of AWS and has not been observed yet is listed in the README of the provider.
 package awstest

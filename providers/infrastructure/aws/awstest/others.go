@@ -22,7 +22,7 @@ func (c *Cloud) security() map[string]action {
 	}
 }
 
-// assumeRole gives credentials that end. A role called "nobody" lets in nobody.
+// assumeRole gives credentials that end. A role called "nobody" lets in no one.
 func (c *Cloud) assumeRole(r request) (any, error) {
 	role := r.Get("RoleArn")
 	if strings.HasSuffix(role, "/nobody") {

@@ -224,7 +224,7 @@ var _ http.RoundTripper = (*Client)(nil)
 // Client returns a new one.
 func (c *Cloud) Client() *Client { return &Client{cloud: c} }
 
-// DieAtChange has the program die at its nth call that changes something: nothing of it is heard after that.
+// DieAtChange has the program die at its nth call that changes something: it sends nothing after that.
 func (c *Client) DieAtChange(n int, cut Cut) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,7 +26,7 @@ type Options struct {
 	Endpoint string        `setting:"endpoint" usage:"'URL' of all services of AWS, for a private endpoint or a test (default those of the region)"`
 	// Base is what requests go through; nil: http.DefaultTransport.
 	Base http.RoundTripper
-	// Sent is told of each request; nil: nobody is.
+	// Sent is called with each request; nil: no call.
 	Sent func(transport.Call)
 	// Own are the agent's own credentials; nil: those that the SDK finds.
 	Own aws.CredentialsProvider

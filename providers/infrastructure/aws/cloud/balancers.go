@@ -341,7 +341,7 @@ func (c *Client) Targets(ctx context.Context, group string) ([]string, error) {
 	return out, nil
 }
 
-// SetTarget has a target group, or a classic load balancer, lead to an instance, or no more.
+// SetTarget adds an instance to a target group, or to a classic load balancer, or removes it.
 func (c *Client) SetTarget(ctx context.Context, isClassic bool, id, instance string, on bool) error {
 	switch {
 	case isClassic && on:

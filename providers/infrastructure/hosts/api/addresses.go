@@ -44,7 +44,7 @@ func resolveCluster(spec any, companions func(kind string) map[string]any) (any,
 	}
 	errs := append(hostsTwice(companions), resolveBalancer(s.LoadBalancer, companions)...)
 	virtual, err := netip.ParseAddr(s.ControlPlaneEndpoint.Host)
-	if s.VirtualIP == nil || err != nil { // a name is nobody's
+	if s.VirtualIP == nil || err != nil { // a name belongs to no machine
 		return spec, errs
 	}
 	for _, kind := range []string{poolKind, hostKind} {

@@ -99,7 +99,7 @@ type HostDetails struct {
 	FailureDomain string `json:"failureDomain,omitempty"`
 	// Unschedulable keeps new machines away; the one that is there stays.
 	Unschedulable bool `json:"unschedulable,omitempty"`
-	// Lost states that the host is gone for good or switched off, and that nothing
+	// Lost states that the host is permanently gone or switched off, and that nothing
 	// runs on it: its machine counts as deleted. It is not talked to any more.
 	Lost bool `json:"lost,omitempty"`
 }

@@ -15,7 +15,7 @@ import (
 	"fairlead.dev/providers/driver/claims"
 )
 
-// What a host says is written by whoever is root there, which may be somebody who
+// What a host says is written by root there, which may be somebody who
 // broke in. The bounds are above all that Fairlead writes.
 const (
 	mostClaim = 8 << 10 // bytes of a claim

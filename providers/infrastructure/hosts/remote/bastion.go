@@ -63,7 +63,7 @@ func (g *gateway) open(ctx context.Context, d *Dialer, e *Endpoint) (*ssh.Client
 	return client, nil
 }
 
-// done gives client back. Nobody takes one that is dead any more, and it is closed
+// done gives client back. One that is dead is not taken any more, and it is closed
 // when its last tunnel is.
 func (g *gateway) done(client *ssh.Client, dead bool) error {
 	g.mu.Lock()

@@ -140,7 +140,7 @@ func (d *Dialer) release(l *link) {
 // standard output. A script that did not arrive as a whole does nothing at all.
 //
 // The error is of kind Unavailable or Unauthorized where nothing can have run, of
-// kind Unanswered where the script was sent and its end was not heard of, and an
+// kind Unanswered where the script was sent and no end was seen, and an
 // *ExitError where it failed.
 func (d *Dialer) Run(ctx context.Context, e *Endpoint, script string) ([]byte, error) {
 	l := d.link(e)

@@ -17,7 +17,7 @@ var steps string
 var cloudInit string
 
 // cloudInitConfig keeps cloud-init to what the machine needs: the host's keys,
-// users, network, packages and disks stay as they are.
+// users, network, packages and disks stay unchanged.
 //
 //go:embed cloudinit.cfg
 var cloudInitConfig string

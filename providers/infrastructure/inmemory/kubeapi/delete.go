@@ -56,8 +56,8 @@ func (s *Server) eachPodOf(node string, f func(it item, pod *unstructured.Unstru
 	}
 }
 
-// erase does what a client's delete asks for and returns the object as it is
-// then, or as it was last.
+// erase does what a client's delete asks for and returns the object in its state
+// then, or its last one.
 func (s *Server) erase(w write, o metav1.DeleteOptions) ([]byte, error) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()

@@ -47,7 +47,7 @@ func (s *Server) serveEviction(w http.ResponseWriter, q request) error {
 }
 
 // disruptionAllowed returns nil where evicting pod leaves every budget that
-// covers it with enough healthy pods. Nobody keeps the status of budgets here,
+// covers it with enough healthy pods. The status of budgets is not kept here,
 // so that they are counted afresh, out of the pods that there are.
 func (s *Server) disruptionAllowed(pod corev1.Pod) error {
 	if pod.DeletionTimestamp != nil || finished(pod) || pod.Status.Phase == corev1.PodPending {

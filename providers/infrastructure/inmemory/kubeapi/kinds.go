@@ -28,7 +28,7 @@ type kind struct {
 	namespaced bool
 	all        bool           // in kubectl's category "all"
 	subs       []string       // subresources
-	typed      runtime.Object // a zero value: it knows the merge keys of strategic patches; nil: nobody does
+	typed      runtime.Object // a zero value: it knows the merge keys of strategic patches; nil: they are not known
 }
 
 func (k *kind) resource() schema.GroupResource {

@@ -8,7 +8,7 @@
 // evictions honour disruption budgets, a kubelet that is alive ends its pods at
 // once, and the pods of a deleted node or namespace go with it.
 //
-// Whoever has a certificate of the cluster's authority may do everything. The
+// A client with a certificate of the cluster's CA may do everything. The
 // pages of a list are read one after the other, not from one snapshot.
 package kubeapi
 
@@ -56,7 +56,7 @@ type Options struct {
 	Now                   func() time.Time        // nil means time.Now
 	Etcd                  Etcd                    // nil: no member answers
 	Supervisor            http.Handler            // of K3s: what the port of the API server serves beside; nil: nothing
-	NodeWritten           func()                  // called after a client wrote or deleted a Node; nil: nobody is
+	NodeWritten           func()                  // called after a client wrote or deleted a Node; nil: no call
 	Log                   *slog.Logger            // nil means none
 }
 
@@ -165,7 +165,7 @@ func (s *Server) toUnstructured(obj runtime.Object) (*unstructured.Unstructured,
 		return nil, nil, runtime.NewNotRegisteredErrForKind("kubeapi", gvk)
 	}
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return u.DeepCopy(), k, nil // the caller's stays as it is
+		return u.DeepCopy(), k, nil // the caller's stays unchanged
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {

@@ -74,7 +74,7 @@ func patched(q request, typ types.PatchType, old *unstructured.Unstructured, pat
 		raw, err = jsonpatch.MergePatch(raw, patch)
 	case types.StrategicMergePatchType:
 		if q.kind.typed == nil {
-			return nil, unsupported(string(typ)) // nobody knows the merge keys
+			return nil, unsupported(string(typ)) // the merge keys are not known
 		}
 		raw, err = strategicpatch.StrategicMergePatch(raw, patch, q.kind.typed)
 	default:

@@ -23,8 +23,8 @@ const (
 	apiServerPort = "6443"
 )
 
-// servePortForward opens a tunnel to a pod. The etcd members and, with no more
-// than their certificates, the API servers are the only pods that answer in it.
+// servePortForward opens a tunnel to a pod. The etcd members and, with only their
+// certificates, the API servers are the only pods that answer in it.
 func (s *Server) servePortForward(w http.ResponseWriter, q request) error {
 	raw, ok := s.read(q.kind, q.namespace, q.name)
 	if !ok {

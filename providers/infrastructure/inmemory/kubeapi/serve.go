@@ -48,7 +48,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener, g *gate, h http.Hand
 }
 
 // newServing returns the TLS configuration of the API server. Clients without a
-// certificate, or with a wrong one, are told so in a Status and not by TLS.
+// certificate, or with a wrong one, get that answer in a Status and not by TLS.
 func (s *Server) newServing(caCert, caKey []byte) (*tls.Config, error) {
 	ca, err := newAuthority(caCert, caKey)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Server) showCertificate(c net.Conn, made time.Time) error {
 	if err != nil {
 		return err
 	}
-	_ = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}).Handshake() // whoever looks hangs up
+	_ = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}).Handshake() // the client hangs up after its look
 	return nil
 }
 
@@ -102,7 +102,7 @@ type verifier struct {
 // knownLimit bounds the memory of a verifier.
 const knownLimit = 64
 
-// trust has v take certificates of any of the authorities, PEM, and none other.
+// trust has v take certificates of any of these CAs, PEM, and of no others.
 func (v *verifier) trust(authorities []byte) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -37,7 +37,7 @@ func (s *Server) ServeSupervisor(ctx context.Context, l net.Listener, h http.Han
 }
 
 // SetStarting true has the port of the API server be served by what has no API server
-// yet: its requests are told so.
+// yet: its requests get that answer.
 func (s *Server) SetStarting(yes bool) { s.starting.Store(yes) }
 
 // SetSupervised false makes the port of ServeSupervisor look like a load balancer without

@@ -102,7 +102,7 @@ func matches(pattern, method string) bool {
 	return pattern == "" || err == nil && ok
 }
 
-// Watch calls told before each request; nil: no more.
+// Watch calls told before each request; nil ends that.
 func (r *Region) Watch(told func(Call)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

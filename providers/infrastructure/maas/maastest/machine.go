@@ -34,7 +34,7 @@ func stateName(s int) string {
 	}[s]
 }
 
-// A Machine is what MAAS has of a host. Its agent name filters listings and is in none of them.
+// A Machine is what MAAS has of a host. Its agent name filters listings and is not in them.
 type Machine struct {
 	SystemID, Hostname, Zone, Pool string
 	Tags                           []string
@@ -144,7 +144,7 @@ func (r *Region) Change(id string, change func(m *Machine, h *Host)) {
 	}
 }
 
-// Backup returns what is in the database. Restore puts it back: hosts stay as they are.
+// Backup returns what is in the database. Restore puts it back: hosts stay unchanged.
 func (r *Region) Backup() any {
 	r.mu.Lock()
 	defer r.mu.Unlock()

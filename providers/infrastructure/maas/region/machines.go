@@ -41,7 +41,7 @@ const (
 type Machine struct {
 	SystemID    string            `json:"system_id"`
 	Hostname    string            `json:"hostname"`
-	Owner       string            `json:"owner"` // the name of a user; empty: nobody
+	Owner       string            `json:"owner"` // the name of a user; empty: none
 	Annotations map[string]string `json:"workload_annotations"`
 	State       State             `json:"status"`
 	StateName   string            `json:"status_name"`

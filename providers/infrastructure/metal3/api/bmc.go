@@ -66,7 +66,7 @@ var goneBMCs = map[string]string{ //nolint:gochecknoglobals // a constant that G
 
 // ParseBMC reads the address of a BMC: the scheme says its type and, after "+", the protocol.
 // An address without a scheme is one of IPMI. verify says whether its certificate has to be
-// signed by somebody whom Ironic knows.
+// signed by a CA that Ironic knows.
 // Source: baremetal-operator, pkg/hardwareutils/bmc/access.go.
 func ParseBMC(address string, verify bool) (BMC, error) {
 	if !strings.Contains(address, "://") {

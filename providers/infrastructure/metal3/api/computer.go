@@ -11,7 +11,7 @@ import (
 )
 
 // Computer returns which computer Ironic manages by driverInfo: its BMC, and after a slash the system
-// where the BMC is told one. Notation tells no computers apart: scheme, case, default ports and
+// if the address of the BMC names one. Notation makes no difference: scheme, case, default ports and
 // trailing slashes are left out. Empty: driverInfo does not say.
 func Computer(driverInfo map[string]any) string {
 	text := func(key string) string {

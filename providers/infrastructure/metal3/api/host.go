@@ -76,7 +76,7 @@ type RootDeviceHints struct {
 	Rotational         *bool  `json:"rotational,omitempty"`
 }
 
-// RAIDConfig is how disks are put together: nil lists leave it as it is, an empty one removes
+// RAIDConfig is how disks are put together: nil lists leave it unchanged, an empty one removes
 // all volumes.
 type RAIDConfig struct {
 	HardwareRAIDVolumes []HardwareRAIDVolume `json:"hardwareRAIDVolumes"`

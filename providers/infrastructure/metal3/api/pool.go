@@ -6,7 +6,7 @@ type IPPoolSpec struct {
 	// Pools are the addresses; one is used up before the next begins.
 	Pools              []Pool `json:"pools,omitempty"`
 	AllocationStrategy string `json:"allocationStrategy,omitempty"`
-	// PreAllocations are addresses that nobody else is given: by "<host>-<pool>", or
+	// PreAllocations are addresses that are reserved: by "<host>-<pool>", or
 	// "<data template>-<index>-<pool>".
 	PreAllocations map[string]string `json:"preAllocations,omitempty"`
 	Prefix         int               `json:"prefix,omitempty"`

@@ -33,7 +33,7 @@ func refusedOfHost() map[string]string {
 }
 
 // notYet are the fields, by kind, that are checked but that the provider does not honour yet,
-// with the way out. Whoever has it honour one takes its line away, and nothing else.
+// with the way out. A change that honours one takes its line away, and nothing else.
 func notYet() map[string]map[string]string {
 	return map[string]map[string]string{
 		HostKind: {

@@ -25,7 +25,7 @@ const (
 )
 
 // EraseAnnotation of a BareMetalHost says that whatever may run on a host that is switched on may be lost.
-// Its value is a time as RFC 3339 has it: the wish is about the enrolment that was the last one before it,
+// Its value is a time as RFC 3339 has it: the request is about the enrolment that was the last one before it,
 // and is spent where the host is enrolled again. Any other value says nothing.
 const EraseAnnotation = "fairlead.dev/erase"
 

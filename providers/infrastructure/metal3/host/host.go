@@ -15,7 +15,7 @@ type Declared struct {
 	Inspect  bool // spec.inspectionMode is not disabled
 	// InspectAgain says that its last inspection is older than people want it.
 	InspectAgain bool
-	// Erase is people's wish that whatever may run on a host that is on is lost.
+	// Erase is people's request: whatever may run on a host that is on is lost.
 	Erase bool
 	// RememberedBy names the machine that another cluster remembers on the host, if Ironic knows no machine;
 	// empty: no known cluster remembers one.
@@ -75,7 +75,7 @@ type Machine struct {
 	Instance string // instance_uuid
 	Name     string
 	// Running says that the machine was on the host before: status in Git, or its Node. The
-	// host is adopted as it is then, and never deployed to.
+	// host is adopted unchanged, and never deployed to.
 	Running bool
 	// Release says that the machine is to go.
 	Release bool
@@ -88,7 +88,7 @@ type Step string
 const (
 	None             Step = "" // nothing is to be done, or something is waited for
 	Create           Step = "enrol it"
-	Renew            Step = "enrol it again" // its node goes, and is made again
+	Renew            Step = "enrol it again" // its node goes, and is created again
 	Manage           Step = "verify it"
 	Inspect          Step = "inspect it"
 	Provide          Step = "make it available"

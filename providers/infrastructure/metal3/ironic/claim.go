@@ -25,7 +25,7 @@ type Claim struct {
 	AutomatedClean *bool
 }
 
-// Claim takes a host for a machine in one request, and returns the host as it is then. Of
+// Claim takes a host for a machine in one request, and returns the host after that. Of
 // those who claim one host at once exactly one gets it; the same claim again is success.
 //
 //   - IsAssociated: the host is another machine's.

@@ -35,7 +35,7 @@ func (s *Spec) create() nodes.CreateOpts {
 	}
 }
 
-// Create enrols a host and its network card. It may be repeated: what is there is not made
+// Create enrols a host and its network card. It may be repeated: what is there is not enrolled
 // again. A name or a card that another node has gives the kind Conflict, and what was made is
 // finished by the next call.
 func (c *Client) Create(ctx context.Context, s Spec) error {

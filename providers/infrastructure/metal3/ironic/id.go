@@ -9,8 +9,8 @@ import (
 // space is the name space of ids that Fairlead gives, of version 5 (RFC 9562).
 var space = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("metal3.fairlead.dev")) //nolint:gochecknoglobals // a constant that Go cannot write as one
 
-// id is the same for the same words: who repeats a request is told that it was done, and who
-// has a node can be computed.
+// id is the same for the same words: a repeated request is answered with what was done, and the owner
+// of a node can be computed.
 func id(words ...string) string {
 	text, err := json.Marshal(words) // unlike joined words, it keeps them apart
 	if err != nil {

@@ -124,7 +124,7 @@ const mask = "******"
 // Source: Ironic, conductor/utils.py, get_configdrive_image.
 const DriveKey = "configdrive"
 
-// node returns w as this package has it. Masks are left out of instance_info: whoever wrote
+// node returns w as this package has it. Masks are left out of instance_info: a caller that wrote
 // one back would write it over what it stands for.
 func node(w *nodes.Node) Node {
 	info := maps.Clone(w.InstanceInfo)

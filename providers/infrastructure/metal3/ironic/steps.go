@@ -34,7 +34,7 @@ func (c *Client) Clean(ctx context.Context, node string, steps []Step) error {
 	return err
 }
 
-// Service carries out steps on an active host, and starts what is on its disk anew. It is active again
+// Service carries out steps on an active host, and starts the system on its disk again. It is active again
 // then.
 func (c *Client) Service(ctx context.Context, node string, steps []Step) error {
 	return ofSteps(c.speaking(serviceVersion).provision(ctx, "service host ", node, nodes.ProvisionStateOpts{Target: nodes.TargetService, ServiceSteps: stepsOf(steps)}))

@@ -73,7 +73,7 @@ func (c *Client) provision(ctx context.Context, what, node string, o nodes.Provi
 type PowerChange string
 
 // What power can be asked for. The soft ones ask the operating system first, and a host
-// whose system does not answer stays as it is.
+// whose system does not answer stays unchanged.
 const (
 	On       PowerChange = "power on"
 	Off      PowerChange = "power off"

@@ -78,8 +78,8 @@ func Fits(m *api.MachineSpec, h *api.BareMetalHostSpec) string {
 	return "does not boot by virtual media, which a live image needs for its config drive"
 }
 
-// InstanceInfo returns what Ironic is told of what runs on a host: all of instance_info that
-// is not whose it is.
+// InstanceInfo returns what Ironic gets about what runs on a host: all of instance_info that
+// does not name its owner.
 // Source: baremetal-operator, pkg/provisioner/ironic/ironic.go.
 func InstanceInfo(m *api.MachineSpec, h *api.BareMetalHostSpec) map[string]any {
 	i := &m.Image

@@ -188,7 +188,7 @@ func (p *Pool) preAllocated(c Claim) *addresses.Pool {
 	return p.pre[c.Template+"-"+strconv.Itoa(int(c.Index))+"-"+p.name]
 }
 
-// Address returns what a machine is told of a, which p gave. An address that p does not give
+// Address returns what a machine gets of a, which p gave. An address that p does not give
 // any more gives the kind Conflict: what is known of its network is gone.
 func (p *Pool) Address(a netip.Addr) (Address, error) {
 	for _, part := range p.parts {

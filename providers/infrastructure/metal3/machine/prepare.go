@@ -57,7 +57,7 @@ func ReadPreparation(driverInfo map[string]any) PreparationRecord {
 	return out
 }
 
-// disks returns the mark of how disks are put together; empty: they stay as they are.
+// disks returns the mark of how disks are put together; empty: they stay unchanged.
 func (w *Preparation) disks() string {
 	if r := w.RAID; r == nil || r.HardwareRAIDVolumes == nil && r.SoftwareRAIDVolumes == nil {
 		return ""
@@ -65,7 +65,7 @@ func (w *Preparation) disks() string {
 	return markOf(w.RAID)
 }
 
-// firmware returns the mark of the firmware and its settings; empty: they stay as they are.
+// firmware returns the mark of the firmware and its settings; empty: they stay unchanged.
 func (w *Preparation) firmware() string {
 	settings, updates := w.Settings != nil && len(w.Settings.Settings) > 0, w.Updates != nil && len(w.Updates.Updates) > 0
 	if !settings && !updates {

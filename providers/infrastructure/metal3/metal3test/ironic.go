@@ -183,7 +183,7 @@ func (i *Ironic) Resume(ctx context.Context) error {
 }
 
 // LoseDatabase ends Ironic and starts it with an empty database: it knows no node, and hosts
-// go on as they are.
+// go on unchanged.
 func (i *Ironic) LoseDatabase(ctx context.Context) error {
 	if i.double != nil {
 		i.double.lose()

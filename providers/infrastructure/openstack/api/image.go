@@ -62,7 +62,7 @@ type ManagedOptions struct {
 	OnDelete OnDelete `json:"onDelete,omitempty"`
 }
 
-// OnDelete says what becomes of an image that nobody wants any more.
+// OnDelete says what becomes of an image that no cluster wants any more.
 type OnDelete string
 
 // What may become of it.
@@ -154,7 +154,7 @@ func (s *ImageSpec) Essence() string {
 // Key identifies an image to make with all that it is made with.
 func (s *ImageSpec) Key() string { return digest(s.Resource) }
 
-// Detach reports whether the image stays when nobody wants it any more.
+// Detach reports whether the image stays when no cluster wants it any more.
 func (s *ImageSpec) Detach() bool {
 	return s.ManagedOptions != nil && s.ManagedOptions.OnDelete == OnDeleteDetach
 }

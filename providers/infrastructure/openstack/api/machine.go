@@ -42,8 +42,8 @@ type PortOpts struct {
 	ResolvedPortSpecFields `json:",inline"`
 }
 
-// ResolvedPortSpecFields are the fields of a port that go to Neutron as they
-// are. What is nil is left to Neutron.
+// ResolvedPortSpecFields are the fields of a port that go to Neutron
+// unchanged. What is nil is left to Neutron.
 type ResolvedPortSpecFields struct {
 	AdminStateUp          *bool           `json:"adminStateUp,omitempty"`
 	MACAddress            *string         `json:"macAddress,omitempty"`

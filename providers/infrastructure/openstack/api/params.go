@@ -8,7 +8,7 @@ type FilterByNeutronTags struct {
 	Tags       []NeutronTag `json:"tags,omitempty"`       // has all of them
 	TagsAny    []NeutronTag `json:"tagsAny,omitempty"`    // has one of them
 	NotTags    []NeutronTag `json:"notTags,omitempty"`    // lacks one of them
-	NotTagsAny []NeutronTag `json:"notTagsAny,omitempty"` // has none of them
+	NotTagsAny []NeutronTag `json:"notTagsAny,omitempty"` // has no tag of these
 }
 
 // A NeutronParam names something in Neutron: by ID, or by a filter that one thing matches; of security

@@ -12,8 +12,8 @@ import (
 // is empty and may be.
 type validator struct{ objects.Validator }
 
-// Bounds of OpenStack that its API states and ours must keep, so that a wish
-// which can never be granted is told before anything is made.
+// Bounds of OpenStack that its API states and ours must keep, so that a request
+// which can never be granted is reported before anything is made.
 // Source: Compute API reference, "Server tags" and "Create server"; Networking
 // API reference, "Tag extension".
 const (

@@ -19,7 +19,7 @@ func (p *Project) LoadBalancerFlavors(ctx context.Context) ([]flavors.Flavor, er
 
 // nameFlavors enters the names of flavors where a load balancer of a fleet has
 // one. Where the project may not list them nothing depends on it: the names tell
-// no more than that Git asks for another one.
+// only that Git asks for another one.
 func (p *Project) nameFlavors(ctx context.Context, s *Snapshot) {
 	has := false
 	for _, o := range s.LoadBalancers.Owners() {

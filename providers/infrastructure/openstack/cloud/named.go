@@ -133,14 +133,14 @@ func (p *Project) Server(ctx context.Context, id string) (*servers.Server, error
 }
 
 // novaKnowsNone reports whether err is Nova's own word that there is no such server,
-// and not what anything else says at an address where Nova is no more.
+// and not what anything else says at an address where Nova no longer is.
 // Source: Nova, nova/api/openstack/wsgi.py, Fault.
 func novaKnowsNone(err error) bool {
 	r, ok := openstackauth.Response(err)
 	return ok && r.Actual == http.StatusNotFound && bytes.Contains(r.Body, []byte(`"itemNotFound"`))
 }
 
-// errCellDown says that no more is known of a server than its id.
+// errCellDown says that only the id of a server is known.
 func errCellDown(op, id string) error {
 	return fleet.Errorf(fleet.Unavailable, op, "a cell of Nova is down: nothing is known of server %s but its id", id)
 }

@@ -58,7 +58,7 @@ func markOf(o snapshot.Owner) string {
 var mark = regexp.MustCompile(`(?s)^(?:.* )?\[fairlead\.dev fleet=([^\s\[\]=]+) cluster=([^\s/\[\]=]+)/([^\s/\[\]=]+)(?: machine=([^\s\[\]=]+))?\]$`)
 
 // ParseOwner returns the owner that a description ends with. Anything but the
-// exact form of FormatOwner is nobody's.
+// exact form of FormatOwner has no owner.
 func ParseOwner(description string) (snapshot.Owner, bool) {
 	if !strings.HasSuffix(description, "]") {
 		return snapshot.Owner{}, false

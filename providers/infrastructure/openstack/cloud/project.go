@@ -94,7 +94,7 @@ func (p *Project) Exclusive(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// Lacks notes that the cloud said it does not have what, so that nobody asks
+// Lacks notes that the cloud said it does not have what, so that it is not asked
 // again: snapshots that are begun from now on say so.
 func (p *Project) Lacks(what string) {
 	p.mu.Lock()

@@ -107,7 +107,7 @@ func (v *View) fetch(ctx context.Context, w Want, id string) error {
 	return download(ctx, v.project, id, w.Spec.Resource.Content.Download.URL)
 }
 
-// use has the tags of i say that the cluster uses it, and what it wishes.
+// use has the tags of i say that the cluster uses it, and whether it is to stay.
 func (v *View) use(w Want, i *images.Image) []steps.Step {
 	want, other := clusterTag(w.tag(), v.owner.Cluster), clusterTag(tagUsed, v.owner.Cluster)
 	if want == other {
@@ -138,7 +138,7 @@ func (v *View) used() []*images.Image {
 	return out
 }
 
-// surplus returns what is to be done about images that the cluster wants no more and
+// surplus returns what is to be done about images that the cluster no longer wants and
 // that no server of it boots from.
 func (v *View) surplus() []steps.Step {
 	var out []steps.Step
@@ -169,7 +169,7 @@ func (v *View) release(ctx context.Context, i *images.Image) error {
 }
 
 // removeUnless removes an image that no cluster but this one uses or wants to stay,
-// and that no server of others boots from. It asks for its tags anew.
+// and that no server of others boots from. It asks for its tags again.
 func (v *View) removeUnless(ctx context.Context, id, mine string) (gone bool, err error) {
 	c, err := v.project.Image(ctx)
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 	tagFleet = "fairlead.dev:fleet="
 	tagKey   = "fairlead.dev:image="   // api.ImageSpec.Key
 	tagUsed  = "fairlead.dev:cluster=" // a cluster that uses it
-	tagKept  = "fairlead.dev:kept-by=" // a cluster that uses or used it, and wishes that it stays
+	tagKept  = "fairlead.dev:kept-by=" // a cluster that uses or used it, and wants it to stay
 )
 
 func clusterTag(prefix string, k fleet.Key) string { return prefix + k.Namespace + ":" + k.Name }
@@ -192,7 +192,7 @@ func download(ctx context.Context, p *cloud.Project, id, from string) error {
 	return err
 }
 
-// tag puts a tag on an image, or takes it off. Tags of others stay as they are.
+// tag puts a tag on an image, or takes it off. Tags of others stay unchanged.
 func tag(ctx context.Context, p *cloud.Project, id, name string, on bool) error {
 	c, err := p.Image(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func tag(ctx context.Context, p *cloud.Project, id, name string, on bool) error 
 	if on {
 		method = http.MethodPut
 	}
-	_, err = c.Request(ctx, method, at, &gophercloud.RequestOpts{OkCodes: []int{http.StatusNoContent}}) //nolint:bodyclose // gophercloud closes what nobody reads
+	_, err = c.Request(ctx, method, at, &gophercloud.RequestOpts{OkCodes: []int{http.StatusNoContent}}) //nolint:bodyclose // gophercloud closes an unread body
 	if !on && openstackauth.NotFound(err) {
 		return nil
 	}

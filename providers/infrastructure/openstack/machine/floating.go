@@ -131,7 +131,7 @@ func (m *maker) attach(ctx context.Context, client *gophercloud.ServiceClient, i
 }
 
 // roomInPool refuses to make more floating IPs than the pool may have. It asks
-// anew: other machines may have taken some since the snapshot.
+// again: other machines may have taken some since the snapshot.
 func (m *maker) roomInPool(ctx context.Context, client *gophercloud.ServiceClient) error {
 	pool := m.r.Floating.Pool
 	if pool == nil || pool.Spec.MaxIPs == nil {

@@ -28,7 +28,7 @@ type machineID struct {
 }
 
 // NewKeeper returns a Keeper for a cloud that shows every change after settle. busy locks machines that
-// something is done to: whoever calls Create, Delete or DeleteParts has the lock.
+// something is done to: the caller of Create, Delete or DeleteParts has the lock.
 func NewKeeper(settle time.Duration, busy *driver.Locks[snapshot.Owner]) *Keeper {
 	return &Keeper{settle: settle, busy: busy}
 }
@@ -58,7 +58,7 @@ func (k *Keeper) noteDeletion(m machineID, id string) {
 }
 
 // mayPurge reports whether a server that Nova keeps after its deletion is to be deleted
-// for good: this process asked for the deletion, or the whole cluster goes (all). One
+// permanently: this process asked for the deletion, or the whole cluster goes (all). One
 // that somebody else deleted may be restored.
 func (k *Keeper) mayPurge(id string, all bool) bool {
 	return (all || k.deleting.Has(id)) && !k.retained.Has(id)

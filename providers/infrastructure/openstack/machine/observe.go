@@ -244,7 +244,7 @@ func (p *parts) created() time.Time {
 
 // Clean removes what obs found left over, as far as a new look finds it left
 // over too: a machine may have got its server since. Servers that were asked to go
-// and that Nova keeps go for good.
+// and that Nova keeps are deleted permanently.
 func (k *Keeper) Clean(ctx context.Context, p *cloud.Project, obs Observation, keeps func(pool string) bool) error {
 	errs := []error{k.clean(ctx, p, obs.leftovers, keeps, func(o snapshot.Owner, s *cloud.Snapshot) bool { return k.isLeftover(machineID{p, o}, s.Began) })}
 	for _, v := range obs.retained {

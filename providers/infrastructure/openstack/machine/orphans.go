@@ -118,7 +118,7 @@ func Orphans(s *cloud.Snapshot, g Gone) []fleet.Orphan {
 }
 
 // csi reports whether the CSI driver of a cluster that is gone made v. Its
-// metadata proves that only where the driver was told a name that nobody else
+// metadata proves that only where the driver has a name that no other cluster
 // has: "<fleet>/<namespace>/<cluster>".
 func (g Gone) csi(v *volumes.Volume) (fleet.Key, bool) {
 	id, rest, ok := strings.Cut(v.Metadata[csiCluster], "/")

@@ -147,7 +147,7 @@ func removeVolumes(ctx context.Context, p *cloud.Project, all []*volumes.Volume)
 		switch {
 		case v.Status == "deleting":
 			continue
-		case v.Status == "" || deletable(v.Status): // nobody looked, or it can go
+		case v.Status == "" || deletable(v.Status): // it was not observed, or it can go
 		case passing(v.Status):
 			errs = append(errs, fleet.Errorf(fleet.Conflict, "delete volume "+v.Name, "it is %s still", v.Status))
 			continue

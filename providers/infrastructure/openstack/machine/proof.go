@@ -17,7 +17,7 @@ import (
 // checkUnused proves that no server has any of p: Neutron and Cinder say whose a part
 // is, and Nova is asked for that server by its id. That a listing lacks a server
 // proves nothing. One that is there, whatever its metadata says, gives the kind
-// Conflict, unless Nova is deleting it for good.
+// Conflict, unless Nova is deleting it permanently.
 func (p *parts) checkUnused(ctx context.Context, project *cloud.Project) error {
 	asked := make(map[string]bool)
 	ask := func(part, server string) error {

@@ -116,7 +116,7 @@ func (p *parts) overdueVolumes(now time.Time) (out []string) {
 }
 
 // ensureVolume makes a volume, or adopts the one of that name that the machine has. One
-// that cannot be used stays as it is, and another is made beside it. One that is usable
+// that cannot be used stays unchanged, and another is made beside it. One that is usable
 // and was made from another template has to go first.
 func (m *maker) ensureVolume(ctx context.Context, suffix string, size int, image string, v *api.BlockDeviceVolume) (string, error) {
 	name := m.r.name() + "-" + suffix

@@ -51,7 +51,7 @@ func (v *view) flavorOf(lb loadbalancers.LoadBalancer) (string, bool) {
 
 // lbPlaceDiffers tells where a load balancer is on another network or subnet than
 // Git names for it. What it is on is held against what Git asks for, so that
-// another network which comes to match, too, changes nothing.
+// another network which matches later, too, changes nothing.
 func (v *view) lbPlaceDiffers(d *decision, lb loadbalancers.LoadBalancer) {
 	const field = "apiServer.managedLoadBalancer"
 	on, ok := find(v.all.networks, func(n cloud.Network) bool { return n.ID == lb.VipNetworkID })
@@ -74,9 +74,9 @@ func (v *view) lbPlaceDiffers(d *decision, lb loadbalancers.LoadBalancer) {
 	}
 }
 
-// endedLoadBalancer follows on a load balancer that Git asks for no more. Before the
+// endedLoadBalancer follows on a load balancer that Git no longer asks for. Before the
 // first machine it goes; later the machines know the API server by it: it stays
-// as it is, and leads to the control plane as it comes and goes.
+// unchanged, and leads to the control plane as it comes and goes.
 func (v *view) endedLoadBalancer(d *decision) bool {
 	if v.balancer().IsEnabled() {
 		return false

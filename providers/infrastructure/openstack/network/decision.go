@@ -52,7 +52,7 @@ func (d *decision) fault(err error) {
 
 // notFound notes that something which Git names is not found, or is found twice. Before the
 // first machine it is in the way of everything. Machines that run do without it: they are
-// cared for, and what they use stays as it is.
+// cared for, and what they use stays unchanged.
 func (v *view) notFound(d *decision, err error) {
 	d.faults, d.missing = append(d.faults, err), d.missing || !v.started()
 }
@@ -91,7 +91,7 @@ func (v *view) decide() *decision {
 	return d
 }
 
-// perform takes the steps that decide finds, as far as they are possible, and returns
+// perform takes the steps that decide finds, as far as possible, and returns
 // the errors and the last decision.
 func perform(ctx context.Context, p *cloud.Project, v *view, decide func() *decision) ([]error, *decision) {
 	sess := &session{Project: p, owner: v.owner}

@@ -17,7 +17,7 @@
 // carry the mark of their cluster in their description, set in the call that creates them. The text
 // before the mark is their purpose. Names are for people. Members of a pool have no description: their
 // mark is a tag. Monitors and rules belong to the resource that they are part of, and interfaces of a
-// router to their subnet, whoever created them.
+// router to their subnet, from any creator.
 //
 // Resources without the mark of the cluster are used if Git names them, and are never changed or
 // deleted, with two exceptions: a named floating IP is attached to the endpoint if it is attached to

@@ -33,7 +33,7 @@ func (v *view) balancer() *api.APIServerLoadBalancer { return v.apiServer().Mana
 func (v *view) port() int32 { return cmp.Or(v.knownPort(), v.askedPort()) }
 
 // knownPort returns the port that the machines know, which is that of the listener where
-// nobody remembers it; 0: none is known.
+// it is not remembered; 0: none is known.
 func (v *view) knownPort() int32 {
 	if port := v.known().Port; port != 0 || !v.started() {
 		return port
@@ -173,7 +173,7 @@ func (v *view) successors() []machine {
 }
 
 // fixedEndpoint is an address that somebody serves, as kube-vip does. Where it is
-// one of the cluster's network and nobody has it, a port keeps it from being
+// one of the cluster's network and is free, a port keeps it from being
 // given to anyone else. One that another cluster or a server has is left to it.
 func (v *view) fixedEndpoint(d *decision, fixed string) {
 	d.serve(fixed, v)

@@ -33,7 +33,7 @@ func matches(p *api.NeutronParam, id, name, description, project string, tags []
 		!slices.ContainsFunc(f.NotTagsAny, has)
 }
 
-// only returns the one of all that match finds. What is asked for is told as
+// only returns the one of all that match finds. What is asked for is reported as
 // JSON, the way people wrote it.
 func only[T any](field, kind string, asked any, all []T, match func(T) bool, id func(T) string) (T, error) {
 	var found []T

@@ -182,7 +182,7 @@ func (v *view) networkField() string {
 }
 
 // addresses decides in which subnets of the network that Git names the machines
-// get addresses. Where the others have none in any of these it is told, and the
+// get addresses. Where the others have none in any of these it is reported, and the
 // next machines get theirs where the others have them.
 func (v *view) addresses(d *decision, found []subnets.Subnet) {
 	var want []string

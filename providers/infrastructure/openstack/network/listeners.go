@@ -172,9 +172,9 @@ func (v *view) strayPools(d *decision, lb loadbalancers.LoadBalancer, there []li
 	}
 }
 
-// allowedCIDRs returns who may use the API server, sorted: whom Git names, and
-// where it names anyone, the cluster itself: the subnets in use, its router and its
-// bastion, as far as they are of the family of the load balancer. Nil means
+// allowedCIDRs returns which addresses may use the API server, sorted: those that Git names, and
+// where it names any, the cluster itself: the subnets in use, its router and its
+// bastion, if they are of the family of the load balancer. Nil means
 // everyone. have are those that may by now.
 func (v *view) allowedCIDRs(d *decision, lb loadbalancers.LoadBalancer, have []string) []string {
 	var out []string

@@ -168,14 +168,14 @@ func flavor(ctx context.Context, p *cloud.Project, name string) (string, error) 
 }
 
 // How long a load balancer is left in ERROR before something is tried. A failover
-// that fails counts anew.
+// that fails starts the count again.
 const (
 	beforeRebuild  = time.Minute
 	beforeFailover = 5 * time.Minute
 )
 
-// recover tries to mend a load balancer in ERROR. Octavia takes two changes of
-// one: its removal and a failover. One that no machine knows is made anew, as the
+// recover tries to repair a load balancer in ERROR. Octavia takes two changes of
+// one: its removal and a failover. One that no machine knows is recreated, as the
 // cloud controller manager does with its own. One that the cluster may still be
 // reached through is only failed over: often it goes on working, and another one
 // would have another address.

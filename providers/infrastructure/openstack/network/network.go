@@ -16,7 +16,7 @@ type State struct {
 	Ready    bool
 	Endpoint fleet.Endpoint
 	Message  string   // why not ready; of one that is to go, what that waits for
-	Drift    []string // what Ensure would mend of what is ready, sorted
+	Drift    []string // what Ensure would fix of what is ready, sorted
 	Faults   []error  // what cannot be done until Git changes, or somebody acts in the cloud
 	Place    Placement
 }

@@ -127,7 +127,7 @@ func (v *view) gatewayAddresses(d *decision) ([]routers.ExternalFixedIP, bool) {
 	}
 	var out []routers.ExternalFixedIP
 	for i, e := range v.spec.ManagedRouter.ExternalIPs {
-		id := ptr.Deref(e.Subnet.ID, "") // what lies outside may not be visible: an id is taken as it is
+		id := ptr.Deref(e.Subnet.ID, "") // what lies outside may not be visible: an id is taken unchecked
 		if id == "" {
 			s, err := findSubnet(fmt.Sprintf("managedRouter.externalIPs[%d].subnet", i), v.all.subnets, d.placement.ExternalNetwork, &e.Subnet)
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 	"fairlead.dev/providers/infrastructure/openstack/cloud"
 )
 
-// A session is the project that steps change, and for whom they do.
+// A session is the project that steps change, with the cluster that they change it for.
 type session struct {
 	*cloud.Project
 	owner snapshot.Owner

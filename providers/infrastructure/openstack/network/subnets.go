@@ -55,9 +55,9 @@ func (v *view) managedSubnets(d *decision, n cloud.Network) {
 	}
 }
 
-// withLeft returns found and the subnets of left, which Git has no more: machines have
-// addresses in them. Then all are in the order in which they were made, as they were when
-// Git had them.
+// withLeft returns found and the subnets of left, which Git no longer has: machines have
+// addresses in them. Then all are in the order in which they were made, as
+// when Git had them.
 func withLeft(found []subnets.Subnet, left map[string][]subnets.Subnet) []subnets.Subnet {
 	if len(left) == 0 {
 		return found

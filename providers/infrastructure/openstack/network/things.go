@@ -88,7 +88,7 @@ func find[T any](all []T, f func(T) bool) (T, bool) {
 }
 
 // put adds t to both lists, instead of what same finds in them. The lists are
-// made anew.
+// created again.
 func put[T any](all, mine *[]T, t T, same func(T) bool) {
 	for _, l := range []*[]T{all, mine} {
 		*l = append(without(*l, same), t)

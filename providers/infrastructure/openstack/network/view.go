@@ -30,7 +30,7 @@ type view struct {
 	monitors map[string]monitors.Monitor // by pool of the cluster
 	lacks    map[string]bool             // what the cloud does not have
 
-	lbFlavors map[string]string // names of Octavia's flavors by id, as far as they are known
+	lbFlavors map[string]string // names of Octavia's flavors by id, as far as known
 
 	machines []machine                  // of the cluster, without the bastion; oldest first
 	held     map[fleet.MachineName]bool // machines that a server may be which does not say so
@@ -113,7 +113,7 @@ func (v *view) hold(s *cloud.Snapshot) {
 }
 
 // mayServe reports whether the machine of that name, which is none of the control
-// plane by what its server says, may be one all the same: nothing but such a machine
+// plane by what its server says, may be one anyway: nothing but such a machine
 // ever had a member, so it is one until its server goes.
 func (v *view) mayServe(name fleet.MachineName) bool {
 	return v.held[name] || slices.ContainsFunc(v.machines, func(m machine) bool { return m.name == name && !m.controlPlane && !m.leaving })

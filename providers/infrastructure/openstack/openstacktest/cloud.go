@@ -26,7 +26,7 @@ type Options struct {
 	// SOFT_DELETED (reclaim_instance_interval); 0: it is not kept.
 	Reclaim time.Duration
 	// CellDown says that Nova cannot look up a server: its cell is down. A listing
-	// tells no more of it than that it is there; pages after the first leave it out.
+	// says only that it is there; pages after the first leave it out.
 	CellDown func(server Object) bool
 
 	// FailServer returns the message of the fault that a server ends in ERROR
@@ -121,7 +121,7 @@ func New(o Options) *Cloud {
 	return c
 }
 
-// Set changes the options of a cloud that is in use; regions stay as they are.
+// Set changes the options of a cloud that is in use; regions stay unchanged.
 func (c *Cloud) Set(change func(o *Options)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +143,7 @@ func (c *Cloud) Move(kind, prefix string) {
 // SetQuota limits how many of a resource a project may have in each region.
 // Resources: instances, cores, ram, server_groups; network, subnet, router, port,
 // floatingip, security_group, security_group_rule, trunk; load_balancer;
-// volumes, gigabytes. A negative limit is none, as it is at first.
+// volumes, gigabytes. A negative limit is none, the initial state.
 func (c *Cloud) SetQuota(project, resource string, limit int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,7 +185,7 @@ func (c *Cloud) Object(k Kind, id string) (o Object, ok bool) {
 	return all[i], true
 }
 
-// Edit changes a thing as nobody asked for: a server that stops, a load
+// Edit changes a thing without a request: a server that stops, a load
 // balancer that fails. It reports whether it is there.
 func (c *Cloud) Edit(k Kind, id string, change func(o Object)) bool {
 	c.mu.Lock()
@@ -215,7 +215,7 @@ func (c *Cloud) Remove(k Kind, id string) bool {
 	return false
 }
 
-// Add puts a thing of a project into the first region as it is, with an id if it
+// Add puts a thing of a project into the first region unchanged, with an id if it
 // has none, and returns the id. Nothing is checked.
 func (c *Cloud) Add(project string, k Kind, o Object) string {
 	c.mu.Lock()

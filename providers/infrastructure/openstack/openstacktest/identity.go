@@ -176,7 +176,7 @@ func createToken(k *call) (any, error) {
 	}}, nil
 }
 
-// identify returns the user whom the methods of a token request prove.
+// identify returns the user that the methods of a token request prove.
 func (k *call) identify(in Object) *user {
 	for _, method := range in.Strings("methods") {
 		switch method {

@@ -115,7 +115,7 @@ func (k *call) lbOf() (Object, error) {
 	return o, nil
 }
 
-// lbFailover rebuilds a load balancer, which mends one in ERROR.
+// lbFailover rebuilds a load balancer, which repairs one in ERROR.
 func lbFailover(k *call) (any, error) {
 	o, err := k.lbOf()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// An Object is what an API shows of one thing, as it is decoded from JSON, but
+// An Object is what an API shows of one thing, decoded from JSON, but
 // that numbers may be int as well.
 type Object map[string]any
 

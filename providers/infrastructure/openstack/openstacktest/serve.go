@@ -107,7 +107,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 const forever = 24 * time.Hour
 
-// pause waits for d or until nobody waits for the answer any more.
+// pause waits for d or until the client stops waiting for the answer.
 func pause(req *http.Request, d time.Duration) {
 	if d <= 0 {
 		return

@@ -19,7 +19,7 @@ const (
 	defaultMemoryMiB = 2048
 )
 
-// Bounds of vSphere and of the schema, so that a wish which can never be granted is told
+// Bounds of vSphere and of the schema, so that a request which can never be granted is reported
 // before anything is made.
 const (
 	maxDataDisks = 29 // a controller has thirty, with that of the template

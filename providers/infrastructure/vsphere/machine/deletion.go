@@ -85,7 +85,7 @@ func NextOfDeletion(o *Owned, d *Details, r Removal, now time.Time) Step {
 }
 
 // Stopped reports whether the deletion of o waits for somebody to ask for it again. A guest
-// that was asked to shut down is given its time, and nobody need ask for what vCenter does not
+// that was asked to shut down is given its time, and no request is needed for what vCenter does not
 // reach.
 func Stopped(o *Owned, r Removal, now time.Time) bool {
 	since := deletingSince(o.Tags)
@@ -102,8 +102,8 @@ func Stopped(o *Owned, r Removal, now time.Time) bool {
 
 // disksOfOthers returns the changes that take disks off o that are not its own, and their files, which
 // stay: volumes of the CSI driver, and what people attached from elsewhere. Storage DRS moves disks one
-// by one, so that a disk that o was made with is its own in any folder. Nobody noted those of machines
-// of before: of these the first disk is the system.
+// by one, so that a disk that o was made with is its own in any folder. Those of older machines
+// were not noted: of these the first disk is the system.
 // Source: https://github.com/kubernetes-sigs/vsphere-csi-driver/issues/99, 686
 func disksOfOthers(o *Owned, d *Details) (aside []types.BaseVirtualDeviceConfigSpec, files []string) {
 	if d == nil {

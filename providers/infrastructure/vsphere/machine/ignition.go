@@ -16,8 +16,8 @@ import (
 const NodeID = "{{ ds.meta_data.provider_id }}"
 
 // withProviderID puts id where the distribution wrote NodeID into files of an Ignition
-// configuration: Ignition fills in nothing. A configuration that cannot be read is left as it
-// is; the machine says what is wrong with it.
+// configuration: Ignition fills in nothing. A configuration that cannot be read stays
+// unchanged; the machine says what is wrong with it.
 func withProviderID(u providers.UserData, id fleet.ProviderID) providers.UserData {
 	if u.Format != "ignition" {
 		return u

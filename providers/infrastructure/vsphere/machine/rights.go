@@ -32,7 +32,7 @@ func Rights() []Right {
 }
 
 // Rights returns those of Rights that r takes, which needs neither tags nor user data. Volumes
-// and power are of each machine: nobody knows before what it is when it goes.
+// and power are of each machine: it is not known before what it is when it goes.
 func (r *Request) Rights() []Right {
 	var out []Right
 	for _, one := range rights() {

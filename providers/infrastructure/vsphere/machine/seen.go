@@ -57,7 +57,7 @@ func (o *Owned) Deleting() bool { return o.VM.Going || !deletingSince(o.Tags).Is
 // order of these. A copy of a
 // machine is none while the machine is there. What has tags of c and is nowhere what they
 // were made for, or is that and has other tags, is shown as damaged, and so are two of which
-// nobody can tell which is the machine.
+// none is known to be the machine.
 func MachinesOf(all []VM, c *fleet.Cluster) []Owned {
 	machines := originals(all, c)
 	made := madeFor(c)

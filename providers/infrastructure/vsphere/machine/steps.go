@@ -67,7 +67,7 @@ type PoolAddress struct {
 // Next returns the next step of v, which is powered off, to be a machine that runs. One that
 // cannot become what Git says gives the kind Invalid. One that was adopted, or whose template Git
 // replaced, is what it is, and only lacks power: another instance id in its metadata would have its
-// first boot begin anew, and another network is not its own.
+// first boot run again, and another network is not its own.
 func Next(v *VM, d *Details, w *Wanted) (Step, error) {
 	if Adopted(w.Tags) || w.Spec == nil {
 		return Step{Action: PowerOn, What: string(PowerOn)}, nil
@@ -158,7 +158,7 @@ func older(a, b string) bool {
 	return number(a) < number(b)
 }
 
-// userDataTime is how long a machine that is powered on keeps its user data, which nobody but
+// userDataTime is how long a machine that is powered on keeps its user data, which only
 // its first boot reads. A provider does not see whether it joined: nothing takes an hour for
 // that.
 const userDataTime = time.Hour

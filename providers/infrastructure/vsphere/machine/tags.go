@@ -20,7 +20,7 @@ const TagsKey = "fairlead.dev/tags"
 const (
 	TagFailureDomain = "fairlead.dev/failure-domain"
 	// TagPowerOff is how the machine is switched off when it goes, as Git said when it was made:
-	// "soft", or "trySoft 5m0s". None is hard, or nobody noted it.
+	// "soft", or "trySoft 5m0s". None is hard, or it was not noted.
 	TagPowerOff = "fairlead.dev/power-off"
 	// TagUUIDs are the instance UUID and the UUID of the BIOS, in this order, of the VM that the
 	// tags were written for, where neither follows from them: it was adopted.

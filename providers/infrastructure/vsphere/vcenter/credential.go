@@ -11,8 +11,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// A Credential says which vCenter to speak to, what proves that it is the one, and as
-// whom.
+// A Credential says which vCenter to speak to, what proves that it is the one, and with
+// which account.
 type Credential struct {
 	// Server is a host name or an address, perhaps with a port.
 	Server string
@@ -28,8 +28,8 @@ type Credential struct {
 	From     string // its origin, for messages: "Secret prod/vsphere"
 }
 
-// Digest is equal for credentials that make the same session. Whoever has another
-// password does not get the session of one who has the right one.
+// Digest is equal for credentials that make the same session. A client with another
+// password does not get the session of one with the right one.
 func (c Credential) Digest() string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%q%q%t%q", strings.ToLower(c.Server), plainThumbprint(c.Thumbprint), c.Insecure, c.User)

@@ -17,7 +17,7 @@ import (
 // connect logs in, unless another goroutine did since session number seen.
 //
 // No session is kept alive beyond its use: what Watch waits for does that, and looks of every
-// tick where it does not wait, and one that nobody needs ends by itself. vCenter has room for a
+// tick where it does not wait, and one without use ends by itself. vCenter has room for a
 // bounded number of them.
 func (c *Client) connect(ctx context.Context, seen uint64) error {
 	op := "log in to " + c.String() + " as " + c.credential.User

@@ -165,7 +165,7 @@ func (c *Client) follow(ctx context.Context, l *Look, what map[Ref]subject, owne
 			close(stale)
 		}
 		c.endCollector(vim, collector) //nolint:contextcheck // it is ended also where the call is over
-		stop()                         // whose session ended is told nothing
+		stop()                         // a client whose session ended gets nothing
 	})
 	defer func() {
 		stop()
@@ -190,7 +190,7 @@ func (c *Client) follow(ctx context.Context, l *Look, what map[Ref]subject, owne
 			return err
 		}
 		if res.Returnval == nil {
-			continue // nothing changed for so long
+			continue // nothing changed in that time
 		}
 		version = res.Returnval.Version
 		for _, set := range res.Returnval.FilterSet {
@@ -202,7 +202,7 @@ func (c *Client) follow(ctx context.Context, l *Look, what map[Ref]subject, owne
 	}
 }
 
-// following knows what is told to have changed already.
+// following knows which changes were reported already.
 type following struct {
 	what    map[Ref]subject
 	values  map[Ref]map[string]any

@@ -25,7 +25,8 @@
 //     without a word, as vCenter does.
 //   - Machines that are disconnected, inaccessible or orphaned take no tasks; a machine whose
 //     host cannot run it is switched on on another. A host can lose its power with what is on
-//     it, and HA restarts that elsewhere, or nobody does.
+//
+// it, and HA restarts that elsewhere, or it stays off.
 //   - The guest tells nothing before it runs, and its addresses are gone when it is off.
 //     ShutdownGuest needs tools.
 //   - Addresses of cards are of vCenter's range 00:50:56:80–bf, each one's own: vcsim makes
@@ -45,7 +46,7 @@
 //   - A task that is neither held nor made to fail is done before a listing can tell.
 //   - All that the configuration of a clone takes as a change of a VM is asked of its folder,
 //     privileges of tags and storage policies of the root folder; a vCenter may ask less.
-//   - Events are vcsim's, and none of them tells that an instance UUID was changed.
+//   - Events are vcsim's, and no event says that an instance UUID was changed.
 //   - An object that a user may not see is left out too where it is asked for alone, where
 //     vCenter answers NoPermission. WaitForUpdates hides nothing.
 //   - With the race detector: the list of storage policies is one for all vCenters of a

@@ -28,7 +28,7 @@ func (v *VCenter) SetHosts(path string, connected bool) {
 }
 
 // Crash has a host, by its path, lose its power, and its machines with it: vCenter does not
-// reach them, and goes on telling what it saw last. [Options].Power is told that they are off.
+// reach them, and goes on telling what it saw last. [Options].Power is called with their power off.
 func (v *VCenter) Crash(path string) {
 	v.SetHosts(path, false)
 	for _, ref := range v.on(v.Ref(path)) {

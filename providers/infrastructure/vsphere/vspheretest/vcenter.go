@@ -44,11 +44,11 @@ type Options struct {
 	// Templates of each data center, in its folder "templates"; nil: [DefaultTemplates].
 	Templates []Template
 
-	// Guest tells the addresses that the guest of a machine reports as soon as it is
+	// Guest tells the addresses that the guest of a machine reports once it is
 	// powered on, and that its tools run; nil: it reports nothing until [VCenter.Report].
 	Guest func(m Machine) []string
 
-	// Power is told of machines that are switched on and off, and of those that are
+	// Power is called with machines that are switched on and off, and with those that are
 	// destroyed, which are off and Gone. It is called under the lock of the machine: what
 	// takes time belongs into a goroutine of its own.
 	Power func(m Machine)

@@ -63,7 +63,7 @@ func (l *ChartCache) Chart(ctx context.Context, c fleet.Chart, a fleet.ChartAcce
 	return chart, nil
 }
 
-// pack returns c as it is packed.
+// pack returns c as a package.
 func (l *ChartCache) pack(ctx context.Context, c fleet.Chart, a fleet.ChartAccess) ([]byte, error) {
 	h := sha256.New()
 	for _, part := range [][]byte{[]byte(c.Repository), []byte(c.Name), []byte(c.Version), a.Credentials.Reveal(), a.CA.Reveal()} {

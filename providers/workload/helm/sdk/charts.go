@@ -105,7 +105,7 @@ func (c *Charts) Forget(k fleet.Key) {
 // begin has do change a release in a goroutine of its own, unless one is changed
 // already.
 func (c *Charts) begin(a providers.Access, t fleet.ReleaseTry, operation string, limit time.Duration, do func(context.Context, *Client) error) error {
-	var over atomic.Bool // what Helm leaves running may do no more
+	var over atomic.Bool // what Helm leaves running may change nothing any more
 	var lost atomic.Bool // a change got no answer
 	client, err := open(a.Kubeconfig.Reveal(), c.o.Log.With("cluster", a.Cluster, "release", t.ReleaseRef), func(rt http.RoundTripper) http.RoundTripper {
 		if a.Tokens != nil {
@@ -210,7 +210,7 @@ func errorText(err error) string {
 // removalTimeout is that of hooks of a release that goes.
 const removalTimeout = 10 * time.Minute
 
-// install has r as it is to be.
+// install brings r to its desired state.
 func (c *Charts) install(ctx context.Context, client *Client, r fleet.Release) error {
 	cfg, err := client.configuration(r.Namespace)
 	if err != nil {

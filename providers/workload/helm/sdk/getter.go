@@ -17,7 +17,7 @@ import (
 // getter gives Helm its clients, from a kubeconfig that is in no file.
 type getter struct {
 	raw       *api.Config
-	wrap      func(http.RoundTripper) http.RoundTripper // nil: as it is
+	wrap      func(http.RoundTripper) http.RoundTripper // nil: unchanged
 	namespace string
 	discovery discovery.CachedDiscoveryInterface
 }

@@ -36,7 +36,7 @@ import (
 const digestLabel = "fairlead.dev/digest"
 
 // requestTimeout bounds what Helm waits for of hooks. It waits for nothing else:
-// whoever installs looks for what it wants.
+// the caller looks for what it wants.
 const requestTimeout = 2 * time.Minute
 
 // SDK is helm.Engine by Helm's SDK. What installers of one SDK fetch they share.

@@ -16,10 +16,10 @@ import (
 const wrappers = "test/lab/kube/binaries"
 
 // Build builds b unless it is built, and returns where it lies. root is that of
-// the repository. What takes long is told on progress, as is what the tools of Go
+// the repository. What takes long is reported on progress, as is what the tools of Go
 // have to say.
 //
-// A binary comes to its place when it is whole: a build that is broken off goes
+// A binary is put in its place when it is whole: a build that is broken off goes
 // on from Go's cache the next time.
 func (b Binary) Build(ctx context.Context, root string, progress io.Writer) (string, error) {
 	path, err := b.Path()

@@ -8,6 +8,6 @@
 //
 // Everything is kept by its version below one folder, $FAIRLEAD_LAB or
 // fairlead/lab in the user's cache directory, programs beside those of
-// fairlead.dev/test/lab/kube/binaries. What is there already is not made again; a
+// fairlead.dev/test/lab/kube/binaries. What is there already is not built again; a
 // build that was broken off goes on where it stopped.
 package images

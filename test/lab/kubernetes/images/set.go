@@ -107,7 +107,7 @@ func (m *maker) set() Set {
 func (m *maker) say(format string, args ...any) { fmt.Fprintf(m.progress, format+"\n", args...) }
 
 // folder makes the folder of a kind of thing that is made from inputs, unless it
-// is there, and returns it. fill is given an empty one; it comes to its place
+// is there, and returns it. fill is given an empty one; it is put in its place
 // when fill is done, and those that were made from other inputs stay, since
 // machines may run from them.
 func (m *maker) folder(kind string, inputs any, fill func(dir string) error) (string, error) {

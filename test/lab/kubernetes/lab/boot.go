@@ -16,7 +16,7 @@ import (
 const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // sysctls returns settings of the whole kernel that the kubelet insists on. A
-// machine sees them as they should be, and the host's stay as they are.
+// machine sees them as they should be, and the host's stay unchanged.
 func sysctls() map[string]string {
 	return map[string]string{
 		"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",

@@ -35,10 +35,10 @@ type Lab struct {
 	set      images.Set
 	version  string
 	machines []*Machine
-	lock     *os.File // held by whom the lab belongs to
+	lock     *os.File // held by the owner of the lab
 }
 
-// Up makes a lab. One of the same name that nobody holds any more is removed
+// Up makes a lab. One of the same name that is no longer held is removed
 // first; one that is held is an error. It returns when all machines answer on
 // the port of SSH. The lab goes with Down, or with the next Up.
 func Up(ctx context.Context, o Options) (*Lab, error) {
@@ -67,7 +67,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	return l, nil
 }
 
-// Remove removes the lab of that name, which nobody holds, if there is one.
+// Remove removes the lab of that name, which is not held, if there is one.
 func Remove(name string) error {
 	l, err := open(name)
 	if err != nil {
@@ -76,7 +76,7 @@ func Remove(name string) error {
 	return l.Down()
 }
 
-// Release lets go of the lab and leaves it as it is: `lab up` ends, and its
+// Release lets go of the lab and leaves it running: `lab up` ends, and its
 // machines go on. View finds it.
 func (l *Lab) Release() error { return l.lock.Close() }
 

@@ -86,7 +86,7 @@ func (m *Machine) switchOn(ctx context.Context) error {
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = c.Wait() // nobody else buries it while this process lives
+		_ = c.Wait() // no other process buries it while this one lives
 		close(ended)
 	}()
 	if err := until(ctx, func() error {

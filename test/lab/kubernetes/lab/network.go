@@ -15,7 +15,7 @@ import (
 )
 
 // The addresses of a lab: the bridge is 10.77.0.1, machine N is 10.77.0.(10+N),
-// and those from 10.77.0.200 on are free for virtual addresses. Nobody outside
+// and those from 10.77.0.200 on are free for virtual addresses. Nothing outside
 // of a lab's namespace sees them.
 const (
 	Gateway = "10.77.0.1"
@@ -103,7 +103,7 @@ func inNamespace(name string, f func() error) error {
 func onThread(f func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: nobody else gets this thread
+		runtime.LockOSThread() // and never unlocked: no other goroutine gets this thread
 		done <- f()
 	}()
 	return <-done

@@ -46,7 +46,7 @@ func (p process) kill() error {
 		return err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	// The handle is of whoever has the number now, so this is asked after it.
+	// The handle is of the process with the number now, so this is asked after it.
 	if !p.alive() {
 		return nil
 	}

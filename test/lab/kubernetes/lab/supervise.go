@@ -49,7 +49,7 @@ func (m *Machine) state() state {
 }
 
 // supervise runs the machine of a folder until it is switched off from within:
-// one that reboots is started again. Whoever kills this process kills the
+// one that reboots is started again. Killing this process kills the
 // machine, since the kernel then kills its first process.
 func supervise(dir, network string) error {
 	runtime.LockOSThread() // the parent that a machine dies with is a thread

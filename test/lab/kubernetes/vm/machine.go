@@ -101,7 +101,7 @@ func (m *machine) hear(line string) {
 	}
 }
 
-// heard returns how long after the start each moment came that did.
+// heard returns how long after the start each reported moment came.
 func (m *machine) heard() map[string]time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -26,7 +26,7 @@ func (s seed) write(ctx context.Context, path string) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	for name, content := range map[string][]byte{"user-data": s.userData, "meta-data": s.metaData, "network-config": s.networkConfig} {
-		// User data holds keys of authorities: nobody else is to read it here.
+		// User data holds keys of CAs: no one else is to read it here.
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@
 //	g, err := guests.New(l.Machines(), hosts, log)
 //	i, err := metal3test.Start(ctx, metal3test.Options{Hardware: g})
 //
-// Each host is one machine for good: host-0 the first, and so on. A new deployment gives it a
+// Each host is one machine permanently: host-0 the first, and so on. A new deployment gives it a
 // new disk; what is off keeps its disk. What cleaning erases is erased when something is
 // deployed again, since nothing else boots from that disk. The image is the lab's own,
 // whatever was deployed, and so is the network: the machine's address is fixed, and
@@ -41,7 +41,7 @@ type guest struct {
 var _ metal3test.Hardware = (*Guests)(nil)
 
 // New makes hosts live on machines, one each, in order. The machines are switched off. log is
-// told what is done.
+// called with what is done.
 func New(machines []*lab.Machine, hosts []string, log func(string)) (*Guests, error) {
 	if len(machines) < len(hosts) {
 		return nil, fmt.Errorf("%d hosts need as many machines, and the lab has %d: make lab-up N=%d", len(hosts), len(machines), len(hosts))

@@ -94,7 +94,7 @@ func (r *Routes) portOf(network, address string) int {
 	})
 }
 
-// draw reads it all anew.
+// draw reads it all again.
 func (r *Routes) draw(ctx context.Context) error {
 	a, id := r.project.Admin, r.project.ID
 	pages, err := floatingips.List(a.Network, floatingips.ListOpts{ProjectID: id}).AllPages(ctx)

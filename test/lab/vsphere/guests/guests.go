@@ -47,7 +47,7 @@ type guest struct {
 	on      bool
 }
 
-// New makes VMs live on machines, which are switched off. log is told what is done.
+// New makes VMs live on machines, which are switched off. log gets what is done.
 func New(machines []*lab.Machine, log func(string)) (*Guests, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Guests{log: log, ctx: ctx, cancel: cancel, free: slices.Clone(machines), freed: make(chan struct{}), guests: make(map[string]*guest)}
@@ -72,7 +72,7 @@ func (g *Guests) Prepare(f func(context.Context, *lab.Machine) error) {
 	g.prepare = f
 }
 
-// Close waits for what is under way. Machines stay as they are.
+// Close waits for what is under way. Machines stay unchanged.
 func (g *Guests) Close() {
 	g.cancel()
 	g.work.Wait()

@@ -1,5 +1,5 @@
 // Package shed is the provider that docs/contributing/providers.md walks through. A shed is a folder,
-// and a machine in it is a file: whatever a provider has to think of is here, and no more.
+// and a machine in it is a file: it has what a provider has to think of, and nothing else.
 //
 //	<folder>/clusters/<fleet>~<namespace>~<cluster>             what machines of a cluster share
 //	<folder>/machines/<fleet>~<namespace>~<cluster>~<machine>   a machine

@@ -45,7 +45,7 @@ func fileName(c *fleet.Cluster, name ...string) string {
 }
 
 // put makes a file with t in it, whole and with its tags, or none. It reports whether
-// there was none of that name: two that put at once are told apart by the file system.
+// there was none of that name: of two that put at once the file system refuses one.
 func (f folder) put(in, name string, t thing) (bool, error) {
 	dir := filepath.Join(string(f), in)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -68,7 +68,7 @@ func signed(ts *testscript.TestScript, neg bool, args []string) {
 
 // autoscaler calls the agent at an address as cluster-autoscaler does, with the
 // certificate called NAME, signed by the authority ca. It repeats calls that find
-// nobody, as cluster-autoscaler does with each of its rounds.
+// no agent, as cluster-autoscaler does with each of its rounds.
 //
 //	autoscaler ADDRESS NAME size GROUP WANT
 //	autoscaler ADDRESS NAME increase GROUP N

@@ -20,7 +20,7 @@ import (
 // vCenterOf is the key of a script's vCenter.
 type vCenterOf struct{}
 
-// vCenter starts a simulated vCenter, or waits for VMs in it, or reads what they are told:
+// vCenter starts a simulated vCenter, or waits for VMs in it, or reads their settings:
 //
 //	vcenter start   sets $VCENTER and $THUMBPRINT, and writes its account to username and
 //	                password, and the example of vSphere to fleet-examples
@@ -28,7 +28,7 @@ type vCenterOf struct{}
 //	vcenter tells R fails where the tags and the user data of a machine that is on do not match
 //	                the regular expression R
 //
-// Guests report addresses of the loopback, at which nobody answers.
+// Guests report addresses of the loopback, at which nothing answers.
 func vCenter(ts *testscript.TestScript, neg bool, args []string) {
 	at, _ := ts.Value(vCenterOf{}).(**vspheretest.VCenter)
 	switch {
