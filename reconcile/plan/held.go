@@ -60,7 +60,7 @@ func (f *facts) distrust(m *machine, why string) {
 
 // holdUnlisted holds the machines that are known by their Nodes alone: the kubelet reports, and the provider
 // lists no machine. The account may see less than before, or the tags were removed. The Node of a machine that
-// is gone is not ready within a minute.
+// is gone is not ready within a minute. A worker of a pool that left Git has its Node kept and no more.
 func (f *facts) holdUnlisted() {
 	if f.Desired.Paused { // its machines may have no tags yet
 		return
@@ -70,11 +70,11 @@ func (f *facts) holdUnlisted() {
 		if !known && n.ControlPlane {
 			p.Role = fleet.RoleControlPlane
 		} else if !known {
-			p.Role = fleet.RoleWorker
+			return false // no machine is made in its place
 		}
 		name := fleet.MachineName(cmp.Or(string(n.Machine()), n.Name))
-		away := !known && f.unseen() != nil || known && f.site(p.Provider) != nil && f.site(p.Provider).away != ""
-		if !n.Ready || f.deleted(n) || len(f.named[name]) > 0 || away {
+		s := f.site(p.Provider)
+		if !n.Ready || f.deleted(n) || len(f.named[name]) > 0 || s != nil && s.away != "" {
 			return false
 		}
 		m := &machine{node: n, Machine: &fleet.Machine{

@@ -75,7 +75,8 @@ func (d *draft) deleteNode(n *fleet.Node) {
 	if d.unseen() != nil || d.unsettled() { // its machine may be on a site that cannot be observed
 		return
 	}
-	if n.Ready && !n.Draining { // its machine was just deleted, and the kubelet is not missed yet
+	if n.Ready && (!n.Draining || !d.deleted(n)) {
+		d.note("node %s stays: it is ready, though no machine with this cluster's tags is behind it", n.Name)
 		return
 	}
 	if m := d.mayHide(); m != "" {
