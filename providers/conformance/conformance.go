@@ -141,6 +141,7 @@ func Checks() []Check {
 		{"ControlPlaneMachines", controlPlaneMachines},
 		{"EndpointStays", endpointStays},
 		{"EndpointServes", endpointServes},
+		{"KnownEndpointServes", knownEndpointServes},
 		{"FailureDomainIsKept", failureDomainIsKept},
 		{"LostAnswerOfCreate", lostAnswerOfCreate},
 		{"LostAnswerOfDelete", lostAnswerOfDelete},

@@ -127,7 +127,7 @@ func TestMissingHooks(t *testing.T) {
 			}
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing", "PlaceIsShared",
-				"MistakesChangeNothing", "EndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
+				"MistakesChangeNothing", "EndpointServes", "KnownEndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
 				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "SecondLookPrecedesAChange", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
 			}, c.Name)
 			if needs != r.Failed() {
@@ -142,6 +142,9 @@ const otherName = "the same cloud"
 
 // mistaken is what Git calls the cloud where it means one that is not there.
 const mistaken = "cluod"
+
+// renamed is the endpoint in Git where that is another one than machines know.
+var renamed = fleet.Endpoint{Host: "api.example.com", Port: 6443}
 
 // plain is a provider without abilities.
 type plain struct{ providers.Infrastructure }
@@ -541,6 +544,8 @@ func mutants() map[string]struct {
 				return err
 			},
 		}},
+		"leads to no server where Git names another endpoint": {"KnownEndpointServes", forgetsServers()},
+		"does not say that the endpoint stays":                {"KnownEndpointServes", mutant{annex: silent}},
 		"puts machines anywhere": {"FailureDomainIsKept", mutant{
 			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
 				r.FailureDomain = ""

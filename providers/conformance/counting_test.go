@@ -142,6 +142,9 @@ func hooks() conformance.Hooks {
 		Mistaken: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster {
 			return []*fleet.Cluster{change(c, func(c *fleet.Cluster) { c.Infrastructure.Name = mistaken })}
 		},
+		Renamed: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster {
+			return []*fleet.Cluster{change(c, func(c *fleet.Cluster) { c.Endpoint = renamed })}
+		},
 		Pooled: func(_ testing.TB, c *fleet.Cluster, name, last string) *fleet.Cluster {
 			out, pool := *c, c.Workers[0]
 			pool.Infrastructure.Spec = []byte(`{"backend":{"inMemory":{"addressesFromPools":[{"kind":"GlobalInClusterIPPool","name":"` + name + `"}]}}}`)

@@ -78,6 +78,10 @@ type Hooks struct {
 	// infrastructure of p, or a change that is impossible.
 	Mistaken func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster
 
+	// Renamed returns copies of c, a cluster that runs, with another endpoint in Git each: another address,
+	// name or load balancer. Served is what the endpoint that machines of c know leads to.
+	Renamed func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster
+
 	// FailureDomain is a failure domain for machines of Cluster.
 	FailureDomain string
 

@@ -27,6 +27,26 @@ func tokens() func(providers.Infrastructure, context.Context, fleet.OperationID,
 	}
 }
 
+// forgetsServers leads the endpoint that machines know to no server while Git names another one.
+func forgetsServers() mutant {
+	moved := false
+	return mutant{
+		ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+			moved = c.Endpoint == renamed
+			return p.EnsureInfrastructure(ctx, "", c)
+		},
+		observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+			got, err := p.Observe(ctx, c)
+			for i := range got.Machines {
+				if moved {
+					got.Machines[i].Role = fleet.RoleWorker
+				}
+			}
+			return got, err
+		},
+	}
+}
+
 // A mutant is a provider with one fault. Methods that are nil are the real ones.
 type mutant struct {
 	providers.Infrastructure

@@ -127,6 +127,11 @@ func hooks(clouds map[providers.Infrastructure]*awstest.Cloud) conformance.Hooks
 			}
 			return out
 		},
+		Renamed: func(t testing.TB, _ providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster {
+			one := newCluster(t, strings.Replace(clusterSpec, "{region", "{controlPlaneEndpoint: {host: api.example.com, port: 6443}, region", 1), machineSpec)
+			one.Fleet, one.Key = c.Fleet, c.Key
+			return []*fleet.Cluster{&one}
+		},
 		FailureDomain: "eu-central-1b",
 		UserDataLimit: 65536,
 	}

@@ -13,6 +13,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
+	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/infrastructure/maas/api"
 	"fairlead.dev/providers/infrastructure/maas/maastest"
 )
@@ -107,6 +108,20 @@ func suiteHooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 			}
 			return out
 		},
+		Renamed: func(_ testing.TB, p providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
+			for _, change := range []func(*api.MaasClusterSpec){
+				func(s *api.MaasClusterSpec) { s.ControlPlaneEndpoint.Host = "api.example.com" },
+				func(s *api.MaasClusterSpec) { s.ControlPlaneEndpoint.Host = "api.maas" },
+				func(s *api.MaasClusterSpec) {
+					s.ControlPlaneEndpoint.Host, s.VirtualIP = "10.0.200.1", &endpoint.VirtualIP{}
+				},
+			} {
+				m := *c
+				worlds[p].shared(&m, change)
+				out = append(out, &m)
+			}
+			return out
+		},
 		FailureDomain: "b",
 		UserDataLimit: 4 << 20,
 	}
@@ -187,11 +202,12 @@ func (w *world) takeOver(t testing.TB, id fleet.ProviderID) func() (taken, there
 	}
 }
 
-// served returns the machines that the name of c leads to.
+// served returns the machines that the name of c leads to: that which its machines know, where they know one.
 func (w *world) served(c *fleet.Cluster) (out []fleet.MachineName) {
 	for _, n := range w.Names() {
 		addresses, texts, _ := w.Lookup(n)
-		if !slices.Contains(texts, "fairlead "+string(c.Fleet)+" "+c.Key.String()) {
+		known := c.Residence.Endpoint.Host
+		if known != "" && n != known || !slices.Contains(texts, "fairlead "+string(c.Fleet)+" "+c.Key.String()) {
 			continue
 		}
 		for _, m := range w.Machines() {

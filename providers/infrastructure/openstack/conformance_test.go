@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
@@ -163,6 +165,24 @@ func hooks(clouds map[providers.Infrastructure]*ost.Cloud) conformance.Hooks {
 				spec, machine := clusterSpec(), machineSpec()
 				mistake(spec, machine)
 				m := newCluster(t, clouds[p].CloudsYAML(ost.URL, "alice"), spec, machine)
+				m.Fleet, m.Key = c.Fleet, c.Key
+				out = append(out, &m)
+			}
+			return out
+		},
+		Renamed: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
+			for _, change := range []func(*api.OpenStackClusterSpec){
+				func(s *api.OpenStackClusterSpec) {
+					s.ControlPlaneEndpoint = &clusterv1.APIEndpoint{Host: "api.example.com", Port: 6443}
+				},
+				func(s *api.OpenStackClusterSpec) { s.APIServer.FloatingIP = ptr("198.18.0.99") },
+				func(s *api.OpenStackClusterSpec) { s.APIServer.FixedIP = ptr("10.6.0.99") },
+				func(s *api.OpenStackClusterSpec) { s.APIServer.ManagedLoadBalancer.Enabled = ptr(false) },
+				func(s *api.OpenStackClusterSpec) { s.APIServer.Port = ptr(uint16(443)) },
+			} {
+				spec := clusterSpec()
+				change(spec)
+				m := newCluster(t, clouds[p].CloudsYAML(ost.URL, "alice"), spec, machineSpec())
 				m.Fleet, m.Key = c.Fleet, c.Key
 				out = append(out, &m)
 			}
