@@ -106,7 +106,7 @@ func (in *incarnation) ended(err error) {
 	in.dead.Store(true)
 	var refused *ownership.NotOwnerError
 	if err != nil && (!errors.As(err, &refused) || in.life.owner() == in.name) {
-		in.life.violate("agent %d ended with an error: %v", in.number, err)
+		in.life.violate("AgentsGoOn: agent %d ended with an error: %v", in.number, err)
 	}
 	in.workload.Close()
 	in.life.logf("agent %d, %s, is gone: %v", in.number, in.name, err)

@@ -147,6 +147,9 @@ func (l *life) begin() {
 	for i := range clusters {
 		w := newWish(l.random, l.small)
 		w.addresses, w.classy = size, w.classy && !l.pooled // the pools of a class are in its namespace
+		if l.strangers && !l.waving || l.others && l.chance(2) {
+			w.controlPlanes = 3 // etcd can spare a member of three
+		}
 		if l.waves != nil {
 			w.ring = l.waves.stages[min(i, 1)].name
 		}

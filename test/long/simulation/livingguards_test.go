@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
@@ -143,7 +144,10 @@ func (l *life) tellsRefusals() {
 			if slices.ContainsFunc(l.told.status.Fleet.Problems, func(p fleet.Problem) bool { return p.Cluster == key(i) || p.Overlay == "clusters/"+key(i).Name }) {
 				continue
 			}
-			if !ok || len(c.Report.Waiting) == 0 && c.Report.Failure == "" {
+			reasons := slices.DeleteFunc(append(slices.Clone(c.Report.Waiting), c.Report.Failure), func(why string) bool {
+				return why == "" || w.skips && !strings.Contains(why, newest) // a cluster may wait for something else
+			})
+			if !ok || len(reasons) == 0 {
 				return key(i).String()
 			}
 		}

@@ -72,6 +72,9 @@ func (w weather) decide(l *life, c *call) verdict {
 	if n -= w.late[c.place]; n < 0 {
 		return verdict{word: "given up on", late: wait + l.within(time.Millisecond, late-5*time.Second), after: wait, err: unanswered}
 	}
+	if l.others && w.cut != nil && strings.HasPrefix(c.name, "remove member") && l.chance(2) {
+		w.cut[c.cluster] = time.Now().Add(l.within(time.Minute, 5*time.Minute)) // the answer does not tell whether the member left
+	}
 	return verdict{word: "done", do: true}
 }
 
