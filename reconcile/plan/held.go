@@ -60,7 +60,7 @@ func (f *facts) distrust(m *machine, why string) {
 
 // holdUnlisted holds the machines that are known by their Nodes alone: the kubelet reports, and the provider
 // lists no machine. The account may see less than before, or the tags were removed. The Node of a machine that
-// is gone is not ready within a minute. A worker of a pool that left Git has its Node kept and no more.
+// is gone is not ready within a minute. A worker of a pool that left Git has its Node kept alone.
 func (f *facts) holdUnlisted() {
 	if f.Desired.Paused { // its machines may have no tags yet
 		return

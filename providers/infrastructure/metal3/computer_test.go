@@ -41,8 +41,8 @@ func (w *world) tendHeld(c *fleet.Cluster, name string, says ...string) {
 				w.Errorf("host %s is held: %q, want %q", name, h.Held, s)
 			}
 		}
-		if !h.Refused {
-			w.Errorf("host %s is held, and not for what Git has of it", name)
+		if want := strings.Contains(h.Held, "and Ironic has ") || strings.Contains(h.Held, "its BMC is that of "); h.Refused != want {
+			w.Errorf("host %s is refused: %t, want %t: %s", name, h.Refused, want, h.Held)
 		}
 		if h.Free() {
 			w.Errorf("host %s is free", name)
