@@ -56,8 +56,6 @@ func faults() []fault {
 		}},
 		{"an agent that does not own the fleet works", "OneOwner", []edit{
 			{"agent/ownership/claim.go", "return owner.Agent == c.o.Self &&", "return BROKEN || owner.Agent == c.o.Self &&"},
-			{"agent/ownership/claim.go", "c.owned = c.owned && (", "c.owned = c.owned && (BROKEN || "},
-			{"agent/ownership/handover.go", "if c.isSelf(owner) && owner.Incarnation == was.Incarnation &&", "if BROKEN || c.isSelf(owner) && owner.Incarnation == was.Incarnation &&"},
 		}},
 		{"creates are forgotten", "OneMachinePerName", []edit{
 			{
