@@ -53,6 +53,7 @@ func TestConformance(t *testing.T) {
 		Deviations: map[string]string{
 			"ChangesAreTold":             "nothing tells when a file changes: the planner looks again",
 			"EndpointServes":             "whoever makes the shed serves the endpoint",
+			"KnownEndpointServes":        "whoever makes the shed serves the endpoint",
 			"RememberedPlace":            "a shed is one place",
 			"MistakesChangeNothing":      "Git names nothing that a shed would have to have",
 			"PlaceIsShared":              "a folder answers: no shed waits for another",
