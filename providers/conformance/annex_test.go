@@ -34,7 +34,6 @@ const (
 	keepsAccess      annexFault = "does not tell how to look again"
 	names            annexFault = "says that Git leads there"
 	deletesAtHome    annexFault = "deletes machines at home alone"
-	silent           annexFault = "does not say that the endpoint stays"
 	dismantlesAtHome annexFault = "looks for machines at home alone before it deletes infrastructure"
 )
 
@@ -61,9 +60,6 @@ func (a annex) vms(t testing.TB) []inmemory.VM {
 // Observe implements providers.Infrastructure.
 func (a annex) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 	got, err := a.Infrastructure.Observe(ctx, c)
-	if c.Endpoint == renamed && a.fault != silent {
-		got.Drift = append(got.Drift, "cannot change the endpoint (put it back)")
-	}
 	named, leads := a.leads(c)
 	if err != nil || !leads {
 		return got, err

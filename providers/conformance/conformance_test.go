@@ -545,7 +545,19 @@ func mutants() map[string]struct {
 			},
 		}},
 		"leads to no server where Git names another endpoint": {"KnownEndpointServes", forgetsServers()},
-		"does not say that the endpoint stays":                {"KnownEndpointServes", mutant{annex: silent}},
+		"does not say that the endpoint stays": {"KnownEndpointServes", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				got.Drift = nil
+				return got, err
+			},
+			ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+				if err := p.EnsureInfrastructure(ctx, "", c); fleet.KindOf(err) != fleet.Invalid {
+					return err
+				}
+				return nil
+			},
+		}},
 		"puts machines anywhere": {"FailureDomainIsKept", mutant{
 			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
 				r.FailureDomain = ""

@@ -15,10 +15,9 @@ func Deviations() map[string]map[string]string {
 	)
 	return map[string]map[string]string{
 		"inmemory": {
-			"KnownEndpointServes": "the endpoint that the cloud opened stays, and nothing says that Git names another one",
-			"RememberedPlace":     "a cloud is one place, and Git leads to one cloud",
-			"PlaceIsShared":       "the provider asks one cloud: no cluster of it is elsewhere",
-			"UserDataTooLarge":    "the cloud takes what one request may hold, 4 MiB, and no limit of its own",
+			"RememberedPlace":  "a cloud is one place, and Git leads to one cloud",
+			"PlaceIsShared":    "the provider asks one cloud: no cluster of it is elsewhere",
+			"UserDataTooLarge": "the cloud takes what one request may hold, 4 MiB, and no limit of its own",
 		},
 		"maas": {
 			"FailedRequest":      "a request for a machine is refused at once, or leaves a claim: see FailedMachine",

@@ -86,5 +86,5 @@ func (b *bench) wantServed(c *fleet.Cluster, when string, names ...fleet.Machine
 		_ = b.p.EnsureInfrastructure(b.t.Context(), "op-infra", c) // it may refuse the change
 		b.settle()
 	}
-	b.t.Errorf("the endpoint that machines know leads to %q %s, want %q", got, when, names)
+	b.t.Fatalf("the endpoint that machines know leads to %q %s, want %q", got, when, names)
 }

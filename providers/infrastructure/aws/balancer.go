@@ -34,6 +34,21 @@ func (v *view) balancer() *cloud.Balancer {
 	return nil
 }
 
+// knownBalancer returns the load balancer whose name machines know; nil: they know none.
+func (v *view) knownBalancer() *cloud.Balancer {
+	b, known := v.balancer(), v.c.Residence
+	if b == nil || v.c.ServedElsewhere() || known.ControlPlane != fleet.InitializedOnce || known.Endpoint.Host != b.DNS {
+		return nil
+	}
+	return b
+}
+
+// disabledTooLate reports whether Git has no load balancer any more, and machines know one. It goes on as it is,
+// with the rules of its security groups: the settings that these follow from left Git with it.
+func (v *view) disabledTooLate() bool {
+	return v.spec.ControlPlaneLoadBalancer.LoadBalancerType == api.Disabled && v.knownBalancer() != nil
+}
+
 func (v *view) classic() bool { return v.spec.ControlPlaneLoadBalancer.LoadBalancerType == api.Classic }
 
 // endpoint decides about the load balancer of the API server and what it leads to.
@@ -61,6 +76,18 @@ func (v *view) endpoint(d *decision, n network, groups map[string]string) {
 		return
 	}
 	lb := v.spec.ControlPlaneLoadBalancer
+	if asked := v.askedPort(); asked != d.endpoint.Port {
+		d.cannotFollow("the port of the API server", "machines know it at %d, Git says %d (put it back, or make another cluster)", d.endpoint.Port, asked)
+	}
+	if v.disabledTooLate() {
+		d.endpoint.Host = b.DNS
+		d.cannotFollow("controlPlaneLoadBalancer.loadBalancerType", "machines know the API server at load balancer %s (put it back, or make another cluster)", b.Name)
+		v.lead(d)
+		return
+	}
+	if lb.Name != "" && lb.Name != b.Name {
+		d.cannotFollow("controlPlaneLoadBalancer.name", "load balancer %s cannot get the name %s (put it back, or make another cluster)", b.Name, lb.Name)
+	}
 	if b.Classic != v.classic() {
 		d.cannotFollow("controlPlaneLoadBalancer.loadBalancerType", "load balancer %s cannot become another type (make another cluster)", b.Name)
 	}

@@ -272,6 +272,35 @@ func TestEndpointIsNotReplaced(t *testing.T) {
 	})
 }
 
+// TestKnownLoadBalancerStays: a load balancer that machines know goes on where Git disables it, and its security
+// groups keep the rules that followed from its settings.
+func TestKnownLoadBalancerStays(t *testing.T) {
+	const spec = `{region: eu-central-1, controlPlaneLoadBalancer: {loadBalancerType: nlb, ingressRules: [{protocol: tcp, fromPort: 6443, toPort: 6443, cidrBlocks: [203.0.113.0/24], description: office}]}}`
+	inBubble(t, spec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+		lives := fleet.Residence{Provider: w.cluster.Provider, ControlPlane: fleet.InitializedOnce, Endpoint: w.settle().Endpoint}
+		rules := func() string {
+			var out []string
+			for _, g := range w.cloud.Things(awstest.Groups) {
+				out = append(out, fmt.Sprintf("%s %q", g.ID, g.Sets["rules"]))
+			}
+			slices.Sort(out)
+			return strings.Join(out, "\n")
+		}
+		before := rules()
+		w.cluster = newCluster(t, `{region: eu-central-1, controlPlaneLoadBalancer: {loadBalancerType: disabled}, controlPlaneEndpoint: {host: api.example.com, port: 6443}}`, machineSpec)
+		w.cluster = *w.cluster.WithResidence(lives)
+		wantKind(w, "EnsureInfrastructure", w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster), fleet.Invalid, "loadBalancerType", "put it back")
+		if got := w.observe(); !got.Ready || got.Endpoint != lives.Endpoint || !strings.Contains(strings.Join(got.Drift, "\n"), "put it back") {
+			w.Errorf("%+v, want the cluster to go on at %v, and that to be told", got, lives.Endpoint)
+		}
+		if after := rules(); after != before {
+			w.Errorf("rules of security groups:\n%s\nwant those of before:\n%s", after, before)
+		}
+	})
+}
+
 // TestLeftByServices: the load balancer and the security group that a controller made in the VPC of the cluster go
 // with it, and what belongs to somebody else is told.
 func TestLeftByServices(t *testing.T) {

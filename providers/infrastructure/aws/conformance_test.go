@@ -2,6 +2,8 @@ package aws_test
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -100,7 +102,7 @@ func hooks(clouds map[providers.Infrastructure]*awstest.Cloud) conformance.Hooks
 		Served: func(_ testing.TB, p providers.Infrastructure, c *fleet.Cluster) (out []fleet.MachineName) {
 			for _, k := range []awstest.Kind{awstest.TargetGroups, awstest.ClassicOnes} {
 				for _, g := range clouds[p].Things(k) {
-					if g.Tags["fairlead.dev/cluster"] != c.Key.String() {
+					if g.Tags["fairlead.dev/cluster"] != c.Key.String() || !reached(clouds[p], c, &g) {
 						continue
 					}
 					for _, id := range g.Sets["targets"] {
@@ -127,14 +129,54 @@ func hooks(clouds map[providers.Infrastructure]*awstest.Cloud) conformance.Hooks
 			}
 			return out
 		},
-		Renamed: func(t testing.TB, _ providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster {
-			one := newCluster(t, strings.Replace(clusterSpec, "{region", "{controlPlaneEndpoint: {host: api.example.com, port: 6443}, region", 1), machineSpec)
-			one.Fleet, one.Key = c.Fleet, c.Key
-			return []*fleet.Cluster{&one}
+		Renamed: func(t testing.TB, _ providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
+			const classic, nlb = "loadBalancerType: classic", "loadBalancerType: nlb, healthCheckProtocol: HTTPS"
+			has, other := classic, nlb
+			if strings.Contains(string(c.Infrastructure.Spec), `"nlb"`) {
+				has, other = nlb, classic
+			}
+			for _, change := range []struct {
+				balancer, endpoint string
+				port               int32
+			}{
+				{has, "host: api.example.com, port: 6443", 0},
+				{has, "host: api.example.com, port: 443", 0},
+				{has, "", 443},
+				{has + ", name: another", "", 0},
+				{has + ", scheme: internal", "", 0},
+				{other, "", 0},
+				{"loadBalancerType: disabled", "host: api.example.com, port: 6443", 0},
+			} {
+				spec := "{region: eu-central-1, controlPlaneLoadBalancer: {" + change.balancer + "}"
+				if change.endpoint != "" {
+					spec += ", controlPlaneEndpoint: {" + change.endpoint + "}"
+				}
+				one := newCluster(t, spec+"}", machineSpec)
+				one.Fleet, one.Key, one.Network.APIServerPort = c.Fleet, c.Key, change.port
+				out = append(out, &one)
+			}
+			return out
 		},
 		FailureDomain: "eu-central-1b",
 		UserDataLimit: 65536,
 	}
+}
+
+// reached reports whether clients reach what g leads to at the port that machines of c know, where they know one.
+func reached(cloud *awstest.Cloud, c *fleet.Cluster, g *awstest.Thing) bool {
+	if c.Residence.Endpoint.Port == 0 {
+		return true
+	}
+	port := strconv.Itoa(int(c.Residence.Endpoint.Port))
+	open := slices.ContainsFunc(cloud.Things(awstest.Groups), func(t awstest.Thing) bool {
+		return t.Tags["fairlead.dev/part"] == "group-apiserver-lb" && slices.ContainsFunc(t.Sets["rules"], func(rule string) bool {
+			return strings.HasPrefix(rule, "tcp\x00"+port+"\x00")
+		})
+	})
+	listens := g.Kind == awstest.ClassicOnes || slices.ContainsFunc(cloud.Things(awstest.Listeners), func(t awstest.Thing) bool {
+		return t.Attr["group"] == g.ID && t.Attr["port"] == port
+	})
+	return open && listens
 }
 
 // idOf returns the id of the instance that a provider id is of.

@@ -114,7 +114,7 @@ func (v *view) failureDomains() []fleet.FailureDomain {
 	return out
 }
 
-// makesBalancer reports whether a load balancer is made for the API server.
+// makesBalancer reports whether a load balancer is made for the API server, or was and is known to machines.
 func (v *view) makesBalancer() bool {
-	return !v.c.ServedElsewhere() && v.spec.ControlPlaneLoadBalancer.LoadBalancerType != api.Disabled
+	return !v.c.ServedElsewhere() && (v.spec.ControlPlaneLoadBalancer.LoadBalancerType != api.Disabled || v.knownBalancer() != nil)
 }

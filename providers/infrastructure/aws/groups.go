@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
@@ -64,7 +65,7 @@ func (v *view) decideGroups(d *decision, n network) map[string]string {
 	}
 	for _, i := range mine {
 		role := v.groups[i].Tags[partTag][len("group-"):]
-		if role != api.BalancerRole { // its rules are those of the controllers of Kubernetes
+		if role != api.BalancerRole && !v.disabledTooLate() { // its rules are those of the controllers of Kubernetes
 			v.decideRules(d, i, role, v.rules(role, n, ids))
 		}
 	}
@@ -198,8 +199,17 @@ func ranges(ips []string) []string {
 	return out
 }
 
-// apiPort is where the API server is reached, and targetPort where it listens.
+// apiPort is where the API server is reached, and targetPort where it listens. The port of a load balancer stays
+// once machines know it.
 func (v *view) apiPort() int32 {
+	if known := v.c.Residence; known.ControlPlane == fleet.InitializedOnce && known.Endpoint.Port != 0 && v.makesBalancer() {
+		return known.Endpoint.Port
+	}
+	return v.askedPort()
+}
+
+// askedPort is the port of the API server in Git.
+func (v *view) askedPort() int32 {
 	return cmp.Or(v.c.NamedEndpoint().Port, v.c.Network.APIServerPort, 6443)
 }
 

@@ -38,9 +38,12 @@ func (b *bench) createControlPlane(c *fleet.Cluster, name fleet.MachineName) {
 	}
 }
 
+// balancerConfig is a command that shows what the load balancer of a host runs with.
+const balancerConfig = "cat /var/lib/fairlead/host/machines/*/haproxy.cfg 2>/dev/null; true"
+
 // servers returns the names that the load balancer on h leads to, and whether it runs.
 func servers(h *hoststest.Host) (names []string, runs bool) {
-	for line := range strings.Lines(h.Exec("cat /var/lib/fairlead/host/machines/*/haproxy.cfg 2>/dev/null; true")) {
+	for line := range strings.Lines(h.Exec(balancerConfig)) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == "server" {
 			names = append(names, f[1])
 		}

@@ -212,6 +212,9 @@ func hooks(b *bench) conformance.Hooks {
 		// Without a load balancer the servers hand a virtual address to each other.
 		Served: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) (out []fleet.MachineName) {
 			if gate := b.gateHost(); gate != nil {
+				if known := c.Residence.Endpoint.Port; known != 0 && !strings.Contains(gate.Exec(balancerConfig), fmt.Sprintf("bind *:%d\n", known)) {
+					return nil
+				}
 				names, _ := servers(gate)
 				for _, name := range names {
 					out = append(out, fleet.MachineName(name))

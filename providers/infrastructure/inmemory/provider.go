@@ -1,6 +1,7 @@
 package inmemory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -101,6 +102,9 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		for _, n := range networks[1:] {
 			out.Drift = append(out.Drift, "load balancer "+n.ID+" is one too many")
 		}
+		if err := keepsEndpoint(c, &networks[0]); err != nil {
+			out.Drift = append(out.Drift, err.Error())
+		}
 		slices.Sort(out.Drift)
 	}
 	out.Pools = seenPools(c, networks)
@@ -134,6 +138,18 @@ func (p *Provider) list(ctx context.Context, shared, of map[string]string) (obse
 	return observation{networks, vms}, err
 }
 
+// keepsEndpoint returns why Git is not followed where it names another endpoint than the load balancer of c has.
+// Machines know that one.
+func keepsEndpoint(c *fleet.Cluster, n *Network) error {
+	has, want := n.Endpoint, endpoint.Wanted(c)
+	want.Host, want.Port = cmp.Or(want.Host, has.Host), cmp.Or(want.Port, has.Port)
+	if c.ServedElsewhere() || want == has {
+		return nil
+	}
+	return fleet.Errorf(fleet.Invalid, "change the endpoint", "load balancer %s is at %s, Git says %s (put it back, or make a new cluster)",
+		n.ID, address(has.Host, has.Port), address(want.Host, want.Port))
+}
+
 // EnsureInfrastructure implements providers.Infrastructure. Where a call that
 // was repeated too early made a second load balancer, the younger one goes.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
@@ -143,7 +159,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, op fleet.OperationI
 		return wrap(what, err)
 	}
 	if len(networks) > 0 {
-		return wrap(what, p.deleteNetworks(ctx, networks[1:]))
+		return wrap(what, fleet.JoinErrors(p.deleteNetworks(ctx, networks[1:]), keepsEndpoint(c, &networks[0])))
 	}
 	tags := c.Tags()
 	tags[fleet.TagOperation] = string(op)

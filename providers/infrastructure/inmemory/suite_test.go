@@ -117,6 +117,14 @@ func runSuite(t *testing.T, cluster func() fleet.Cluster) {
 				out.Workers = []fleet.Pool{pool}
 				return []*fleet.Cluster{&out}
 			},
+			Renamed: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
+				for _, e := range []fleet.Endpoint{{Host: "127.9.9.9", Port: 6443}, {Host: c.Residence.Endpoint.Host, Port: 443}} {
+					m := *c
+					m.Endpoint = e
+					out = append(out, &m)
+				}
+				return out
+			},
 			FailBoot: func(t testing.TB, p providers.Infrastructure) {
 				if err := clouds[p].SetFaults(t.Context(), Faults{Lag: testLag, FailBoot: []string{"*"}}); err != nil {
 					t.Fatal(err)
