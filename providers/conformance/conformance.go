@@ -152,6 +152,7 @@ func Checks() []Check {
 		{"LostTagsAreNotDeath", lostTags},
 		{"RememberedPlace", rememberedPlace},
 		{"DamagedTagsAreShown", damagedTags},
+		{"LostRecordsProveNothing", lostRecords},
 		{"FailedMachine", failedMachine},
 		{"FailedRequest", failedRequest},
 		{"ReleasedMachine", releasedMachine},

@@ -128,7 +128,7 @@ func TestMissingHooks(t *testing.T) {
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing", "PlaceIsShared",
 				"MistakesChangeNothing", "EndpointServes", "KnownEndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
-				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "SecondLookPrecedesAChange", "DamagedTagsAreShown", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
+				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "SecondLookPrecedesAChange", "DamagedTagsAreShown", "LostRecordsProveNothing", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
 			}, c.Name)
 			if needs != r.Failed() {
 				t.Errorf("%s without hooks: %q", c.Name, r.failures)
@@ -764,6 +764,27 @@ func mutants() map[string]struct {
 			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
 				r.Cluster = r.Cluster.WithNeighbors(fleet.Neighbors{})
 				return p.CreateMachine(ctx, op, r)
+			},
+		}},
+		"takes what is out of reach for gone": {"LostRecordsProveNothing", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				if fleet.KindOf(err) == fleet.Unavailable {
+					return fleet.Infrastructure{Exists: true, Ready: true}, nil
+				}
+				return got, err
+			},
+		}},
+		"tidies up what is out of reach": {"LostRecordsProveNothing", mutant{
+			ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+				err := p.EnsureInfrastructure(ctx, "", c)
+				if _, lost := p.Observe(ctx, c); lost != nil {
+					vms, _ := api(p).VMs(ctx, c.Tags())
+					for _, v := range vms {
+						_ = api(p).DeleteVM(ctx, v.ID)
+					}
+				}
+				return err
 			},
 		}},
 		"looks where Git leads alone":               {"RememberedPlace", mutant{annex: forgets}},

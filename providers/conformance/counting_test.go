@@ -44,6 +44,7 @@ type counting struct {
 	lost    bool
 	listed  func() // is called once, after a listing
 	changes []string
+	away    fleet.ProviderID // the machine whose records are out of reach
 }
 
 func (c *counting) list() error {
@@ -81,6 +82,9 @@ func (c *counting) VMs(ctx context.Context, tags map[string]string) ([]inmemory.
 	}
 	out, err := c.Cloud.VMs(ctx, tags)
 	c.mu.Lock()
+	if slices.ContainsFunc(out, func(v inmemory.VM) bool { return v.Provider == c.away }) {
+		out, err = nil, fleet.Errorf(fleet.Unavailable, "list", "a cell is down")
+	}
 	listed := c.listed
 	c.listed = nil
 	c.mu.Unlock()
@@ -207,6 +211,16 @@ func hooks() conformance.Hooks {
 		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
 			if err := cloudOf(t, p).Retag(t.Context(), id, change); err != nil {
 				t.Fatal(err)
+			}
+		},
+		LoseRecords: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() bool {
+			c := cloudOf(t, p)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.away = id
+			return func() bool {
+				all, err := c.Cloud.VMs(t.Context(), nil)
+				return err == nil && slices.ContainsFunc(all, func(v inmemory.VM) bool { return v.Provider == id && v.State == fleet.MachineRunning })
 			}
 		},
 		TakeOver: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {

@@ -31,6 +31,11 @@ type Hooks struct {
 	// Retag changes the tags of the machine with that id, without p. Damaged tags are reported.
 	Retag func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(tags map[string]string))
 
+	// LoseRecords has the infrastructure of p lose what it recorded of the machine with that id, which runs on,
+	// or puts it out of reach of the account. The returned function reports whether what the machine runs on is
+	// unchanged.
+	LoseRecords func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) (running func() bool)
+
 	// TakeOver gives what the machine with that id runs on to another cluster, with tags of its own: once,
 	// after the next listing of machines by p and before the next request of p. The returned function
 	// reports whether that happened, and whether what the other cluster got still exists. A deletion

@@ -21,23 +21,19 @@ func knownEndpointServes(t testing.TB, o Options) {
 	b.createOf(b.c, b.c.ControlPlane, "cp-0", "")
 	b.settle()
 	b.wantServed(b.c, "before Git names another endpoint", "cp-0")
-	known := b.observe(b.c)
-	lives := fleet.Residence{Provider: b.c.Provider, ControlPlane: fleet.InitializedOnce, Endpoint: known.Endpoint}
-	for _, at := range known.Places {
-		lives.Places = append(lives.Places, at.Place)
-	}
-	b.c = b.c.WithResidence(lives)
+	b.remember()
+	known := b.c.Residence.Endpoint
 	renamed := o.Renamed(t, b.p, b.c)
 	if len(renamed) == 0 {
 		t.Error("the hook Renamed gave no cluster")
 	}
 	for i, c := range renamed {
-		c = c.WithResidence(lives)
+		c = c.WithResidence(b.c.Residence)
 		old, next := fleet.MachineName(fmt.Sprintf("cp-%d", i)), fleet.MachineName(fmt.Sprintf("cp-%d", i+1))
 		err := b.p.EnsureInfrastructure(t.Context(), "op-infra", c)
 		b.settle()
 		got := b.observe(c)
-		if got.Endpoint == known.Endpoint && err == nil && len(got.Drift) == 0 {
+		if got.Endpoint == known && err == nil && len(got.Drift) == 0 {
 			t.Errorf("change %d of the endpoint is not followed, and nothing says so: %+v", i, got)
 		}
 		b.wantServed(c, "where Git names another endpoint", old)
@@ -46,8 +42,8 @@ func knownEndpointServes(t testing.TB, o Options) {
 		b.wantServed(c, "with a machine that was made since", old, next)
 		b.replaceServer(c, old)
 		b.wantServed(c, "without the machine that was replaced", next)
-		if back := b.ensure(b.c); back.Endpoint != known.Endpoint {
-			t.Errorf("endpoint once Git is put back = %v, want %v", back.Endpoint, known.Endpoint)
+		if back := b.ensure(b.c); back.Endpoint != known {
+			t.Errorf("endpoint once Git is put back = %v, want %v", back.Endpoint, known)
 		}
 	}
 }

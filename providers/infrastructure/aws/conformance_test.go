@@ -82,6 +82,10 @@ func hooks(clouds map[providers.Infrastructure]*awstest.Cloud) conformance.Hooks
 				t.Fatalf("there is no instance %s", id)
 			}
 		},
+		LoseRecords: func(_ testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() bool {
+			clouds[p].Deny("DescribeInstances", true)
+			return func() bool { i, ok := clouds[p].Thing(idOf(id)); return ok && i.Attr["state"] == "running" }
+		},
 		TakeOver: func(_ testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
 			c, taken := clouds[p], false
 			end := c.Inject(awstest.Fault{Action: "DescribeInstances", Do: func(call awstest.Call) { // what follows on a listing names it

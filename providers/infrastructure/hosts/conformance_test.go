@@ -232,6 +232,12 @@ func hooks(b *bench) conformance.Hooks {
 			}
 			return out
 		},
+		LoseRecords: func(_ testing.TB, _ providers.Infrastructure, id fleet.ProviderID) func() bool {
+			h := b.hosts[slices.IndexFunc(b.hosts, func(h *hoststest.Host) bool { return strings.Contains(string(id), "/"+h.Name+"/") })]
+			before := h.Read(dir + "claim")
+			h.Set(hoststest.Fault{Refuse: true}) // each host has the records of what it runs
+			return func() bool { return h.Read(dir+"claim") == before }
+		},
 		TakeOver: func(t testing.TB, _ providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
 			const theirs = `{"id":"00000000000000ff","tags":{"fairlead.dev/fleet":"conformance","fairlead.dev/cluster":"prod/theirs"}}`
 			i := slices.IndexFunc(b.hosts, func(h *hoststest.Host) bool { return strings.Contains(string(id), "/"+h.Name+"/") })

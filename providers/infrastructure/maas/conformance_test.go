@@ -3,6 +3,7 @@ package maas_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -78,6 +79,16 @@ func suiteHooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 		},
 		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
 			worlds[p].retag(t, id, change)
+		},
+		LoseRecords: func(_ testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() bool {
+			worlds[p].Change(systemID(id), func(m *maastest.Machine, _ *maastest.Host) { // as in a backup from before
+				m.Status, m.Owner, m.Annotations, m.IP = maastest.Ready, "", nil, ""
+			})
+			_, before := worlds[p].Machine(systemID(id))
+			return func() bool {
+				_, h := worlds[p].Machine(systemID(id))
+				return reflect.DeepEqual(before, h)
+			}
 		},
 		TakeOver: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
 			return worlds[p].takeOver(t, id)

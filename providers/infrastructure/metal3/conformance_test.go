@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -81,6 +82,15 @@ func suiteHooks(worlds map[providers.Infrastructure]*suiteWorld) conformance.Hoo
 		Retag: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID, change func(map[string]string)) {
 			worlds[p].retag(t, id, change)
 		},
+		LoseRecords: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() bool {
+			namespace, name := hostIn(id)
+			h := worlds[p].Host(namespace + "-" + name)
+			before := h.State()
+			if err := worlds[p].LoseDatabase(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return func() bool { return reflect.DeepEqual(before, h.State()) }
+		},
 		TakeOver: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
 			return worlds[p].takeOver(t, id)
 		},
@@ -128,6 +138,12 @@ func suiteHooks(worlds map[providers.Infrastructure]*suiteWorld) conformance.Hoo
 		FailureDomain: "rack-b",
 		UserDataLimit: 1 << 20,
 	}
+}
+
+// hostIn returns the namespace and the name of the host in a provider id.
+func hostIn(id fleet.ProviderID) (namespace, name string) {
+	parts := strings.Split(strings.TrimPrefix(string(id), "metal3://"), "/")
+	return parts[0], parts[1]
 }
 
 // A suiteWorld is a provider with the planner's part in it: hosts are brought to where machines
@@ -319,20 +335,20 @@ func (s *suiteWorld) foreign(t testing.TB, name string) func() bool {
 // takeOver has somebody else claim and deploy the host of a machine, after the next listing.
 func (s *suiteWorld) takeOver(t testing.TB, id fleet.ProviderID) func() (taken, there bool) {
 	t.Helper()
-	parts := strings.Split(strings.TrimPrefix(string(id), "metal3://"), "/")
+	namespace, name := hostIn(id)
 	w := *s.world
-	w.namespace = parts[0]
+	w.namespace = namespace
 	var listed, taken atomic.Bool
 	w.Front.Watch(func(c metal3test.Call) {
 		if c.Method == "GET /v1/nodes" {
 			listed.Store(true)
 		} else if listed.Load() && taken.CompareAndSwap(false, true) {
-			w.taken(parts[1])
+			w.taken(name)
 		}
 	})
 	return func() (bool, bool) {
 		w.Front.Watch(nil)
-		n, err := s.client.Node(t.Context(), parts[0]+"~"+parts[1])
+		n, err := s.client.Node(t.Context(), namespace+"~"+name)
 		return taken.Load(), err == nil && n.Instance != "" && n.State == ironic.Active
 	}
 }
@@ -340,8 +356,8 @@ func (s *suiteWorld) takeOver(t testing.TB, id fleet.ProviderID) func() (taken, 
 // retag changes the tags of a machine in extra of its node.
 func (s *suiteWorld) retag(t testing.TB, id fleet.ProviderID, change func(map[string]string)) {
 	t.Helper()
-	parts := strings.Split(strings.TrimPrefix(string(id), "metal3://"), "/")
-	n, err := s.client.Node(t.Context(), parts[0]+"~"+parts[1])
+	namespace, name := hostIn(id)
+	n, err := s.client.Node(t.Context(), namespace+"~"+name)
 	if err != nil {
 		t.Fatal(err)
 	}

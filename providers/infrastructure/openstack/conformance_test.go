@@ -100,6 +100,15 @@ func hooks(clouds map[providers.Infrastructure]*ost.Cloud) conformance.Hooks {
 				t.Fatalf("there is no server %q", server)
 			}
 		},
+		LoseRecords: func(_ testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() bool {
+			c, server := clouds[p], strings.TrimPrefix(string(id), "openstack:///")
+			before := len(c.Objects(ost.Ports))
+			c.Set(func(o *ost.Options) { o.CellDown = func(s ost.Object) bool { return s.ID() == server } })
+			return func() bool {
+				_, there := c.Object(ost.Servers, server)
+				return there && len(c.Objects(ost.Ports)) >= before
+			}
+		},
 		TakeOver: func(_ testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
 			c, server, taken := clouds[p], strings.TrimPrefix(string(id), "openstack:///"), false
 			end := c.Inject(ost.Fault{Path: "/servers/" + server, Times: 1, Do: func(ost.Call) { // what follows on a listing names it

@@ -3,6 +3,7 @@ package vsphere_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -114,6 +115,15 @@ func hooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 				t.Fatal(err)
 			}
 			worlds[p].SetExtraConfig(m.Ref, map[string]string{"fairlead.dev/tags": string(text)})
+		},
+		LoseRecords: func(_ testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() bool {
+			uuid := strings.TrimPrefix(string(id), "vsphere://")
+			before, _ := worlds[p].Machine(uuid)
+			worlds[p].SetConnection(before.Ref, types.VirtualMachineConnectionStateOrphaned)
+			return func() bool {
+				m, there := worlds[p].Machine(uuid)
+				return there && m.On == before.On && maps.Equal(m.ExtraConfig, before.ExtraConfig)
+			}
 		},
 		TakeOver: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
 			return worlds[p].takeOver(t, strings.TrimPrefix(string(id), "vsphere://"))

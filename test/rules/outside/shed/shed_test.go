@@ -65,6 +65,7 @@ func TestConformance(t *testing.T) {
 			"LostAnswerOfInfrastructure": "the file system answers",
 			"DeletionIsInterrupted":      "a machine is one file, which is there or is not",
 			"AddressIsGivenOnce":         "a machine has no address of its own",
+			"LostRecordsProveNothing":    "a machine is its file: without that nothing runs",
 			"SecondLookPrecedesAChange":  "a machine is the file of its name: no other cluster has that",
 		},
 	})
