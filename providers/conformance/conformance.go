@@ -153,6 +153,7 @@ func Checks() []Check {
 		{"RememberedPlace", rememberedPlace},
 		{"DamagedTagsAreShown", damagedTags},
 		{"LostRecordsProveNothing", lostRecords},
+		{"OneComputerIsOneHost", oneComputer},
 		{"FailedMachine", failedMachine},
 		{"FailedRequest", failedRequest},
 		{"ReleasedMachine", releasedMachine},

@@ -128,7 +128,7 @@ func TestMissingHooks(t *testing.T) {
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing", "PlaceIsShared",
 				"MistakesChangeNothing", "EndpointServes", "KnownEndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
-				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "SecondLookPrecedesAChange", "DamagedTagsAreShown", "LostRecordsProveNothing", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
+				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "SecondLookPrecedesAChange", "DamagedTagsAreShown", "LostRecordsProveNothing", "OneComputerIsOneHost", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
 			}, c.Name)
 			if needs != r.Failed() {
 				t.Errorf("%s without hooks: %q", c.Name, r.failures)
@@ -783,6 +783,24 @@ func mutants() map[string]struct {
 					for _, v := range vms {
 						_ = api(p).DeleteVM(ctx, v.ID)
 					}
+				}
+				return err
+			},
+		}},
+		"gives a computer to two machines": {"OneComputerIsOneHost", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				err := p.CreateMachine(ctx, op, r)
+				if fleet.KindOf(err) == fleet.Exhausted {
+					return nil
+				}
+				return err
+			},
+		}},
+		"gives a computer to the machine that comes last": {"OneComputerIsOneHost", mutant{
+			create: func(p providers.Infrastructure, ctx context.Context, op fleet.OperationID, r providers.MachineRequest) error {
+				err := p.CreateMachine(ctx, op, r)
+				if fleet.KindOf(err) == fleet.Exhausted {
+					_ = p.DeleteMachine(ctx, op, r.Cluster, "m-0", "")
 				}
 				return err
 			},

@@ -45,6 +45,7 @@ type counting struct {
 	listed  func() // is called once, after a listing
 	changes []string
 	away    fleet.ProviderID // the machine whose records are out of reach
+	full    bool             // no other machine can be had
 }
 
 func (c *counting) list() error {
@@ -104,6 +105,12 @@ func (c *counting) DeleteNetwork(ctx context.Context, id string) error {
 }
 
 func (c *counting) CreateVM(ctx context.Context, s inmemory.VMSpec) (v inmemory.VM, err error) {
+	c.mu.Lock()
+	full := c.full
+	c.mu.Unlock()
+	if full {
+		return v, fleet.Errorf(fleet.Exhausted, "create vm "+s.Name, "each host has a machine")
+	}
 	err = c.change("create vm "+s.Name, func() error { v, err = c.Cloud.CreateVM(ctx, s); return err })
 	return v, err
 }
@@ -222,6 +229,13 @@ func hooks() conformance.Hooks {
 				all, err := c.Cloud.VMs(t.Context(), nil)
 				return err == nil && slices.ContainsFunc(all, func(v inmemory.VM) bool { return v.Provider == id && v.State == fleet.MachineRunning })
 			}
+		},
+		Twin: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster, _ fleet.ProviderID) *fleet.Cluster {
+			cloud := cloudOf(t, p)
+			cloud.mu.Lock()
+			defer cloud.mu.Unlock()
+			cloud.full = true
+			return c
 		},
 		TakeOver: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
 			c, taken := cloudOf(t, p), false

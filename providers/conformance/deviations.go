@@ -12,18 +12,21 @@ func Deviations() map[string]map[string]string {
 		byTurns    = "nothing leads to single machines: kube-vip has the servers hand a virtual address to each other, so each one that stays can serve"
 		noPools    = "machines have addresses of Neutron's subnets, which gives none of a network twice"
 		noList     = "what clusters there are is noted on hosts, which are known by a cluster's pools alone"
+		toOrder    = "a machine is made when it is asked for: nothing is there before that Git could name twice"
 	)
 	return map[string]map[string]string{
 		"inmemory": {
+			"OneComputerIsOneHost":    toOrder,
 			"LostRecordsProveNothing": "the cloud is the record of its machines: one that it does not know does not run",
 			"RememberedPlace":         "a cloud is one place, and Git leads to one cloud",
 			"PlaceIsShared":           "the provider asks one cloud: no cluster of it is elsewhere",
 			"UserDataTooLarge":        "the cloud takes what one request may hold, 4 MiB, and no limit of its own",
 		},
 		"maas": {
-			"FailedRequest":      "a request for a machine is refused at once, or leaves a claim: see FailedMachine",
-			"RememberedPlace":    "a region is one place, and Git leads a cluster to one: TestRestoredDatabase has what is remembered of machines there",
-			"AddressIsGivenOnce": "MAAS gives the addresses of its subnets, none twice, and Fairlead gives none",
+			"OneComputerIsOneHost": "Git names no hosts, and MAAS has each address of a network card once",
+			"FailedRequest":        "a request for a machine is refused at once, or leaves a claim: see FailedMachine",
+			"RememberedPlace":      "a region is one place, and Git leads a cluster to one: TestRestoredDatabase has what is remembered of machines there",
+			"AddressIsGivenOnce":   "MAAS gives the addresses of its subnets, none twice, and Fairlead gives none",
 		},
 		"metal3": {
 			"EndpointServes":             byTurns,
@@ -33,6 +36,7 @@ func Deviations() map[string]map[string]string {
 			"LostAnswerOfInfrastructure": "clusters make nothing: hosts are enrolled for all of them, and stay: TestEnrolmentIsInterrupted loses each answer",
 		},
 		"vsphere": {
+			"OneComputerIsOneHost":       toOrder,
 			"EndpointServes":             byTurns,
 			"KnownEndpointServes":        byTurns,
 			"ReleasedMachine":            "a VM that is destroyed keeps no host busy",
@@ -40,12 +44,14 @@ func Deviations() map[string]map[string]string {
 			"LostAnswerOfInfrastructure": "machines share nothing that would be made in vCenter: what they need is found there",
 		},
 		"openstack": {
-			"AddressIsGivenOnce": noPools,
-			"FailedRequest":      inError,
-			"ReleasedMachine":    noHost,
-			"RebootedMachine":    noReboot,
+			"OneComputerIsOneHost": toOrder,
+			"AddressIsGivenOnce":   noPools,
+			"FailedRequest":        inError,
+			"ReleasedMachine":      noHost,
+			"RebootedMachine":      noReboot,
 		},
 		"openstack-lab": {
+			"OneComputerIsOneHost":       toOrder,
 			"AddressIsGivenOnce":         noPools,
 			"FailedRequest":              inError,
 			"ReleasedMachine":            noHost,

@@ -36,6 +36,10 @@ type Hooks struct {
 	// unchanged.
 	LoseRecords func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) (running func() bool)
 
+	// Twin returns c with a second name in Git for what the machine with that id runs on, and with nothing else
+	// that another machine could get.
+	Twin func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster, id fleet.ProviderID) *fleet.Cluster
+
 	// TakeOver gives what the machine with that id runs on to another cluster, with tags of its own: once,
 	// after the next listing of machines by p and before the next request of p. The returned function
 	// reports whether that happened, and whether what the other cluster got still exists. A deletion

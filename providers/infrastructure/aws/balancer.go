@@ -43,7 +43,7 @@ func (v *view) knownBalancer() *cloud.Balancer {
 	return b
 }
 
-// disabledTooLate reports whether Git has no load balancer any more, and machines know one. It goes on as it is,
+// disabledTooLate reports whether Git has no load balancer any more, and machines know one. It stays unchanged,
 // with the rules of its security groups: the settings that these follow from left Git with it.
 func (v *view) disabledTooLate() bool {
 	return v.spec.ControlPlaneLoadBalancer.LoadBalancerType == api.Disabled && v.knownBalancer() != nil

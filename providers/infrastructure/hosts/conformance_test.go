@@ -238,6 +238,20 @@ func hooks(b *bench) conformance.Hooks {
 			h.Set(hoststest.Fault{Refuse: true}) // each host has the records of what it runs
 			return func() bool { return h.Read(dir+"claim") == before }
 		},
+		Twin: func(t testing.TB, _ providers.Infrastructure, c *fleet.Cluster, id fleet.ProviderID) *fleet.Cluster {
+			edit, pool := b.edit, b.pool
+			t.Cleanup(func() { b.edit, b.pool = edit, pool })
+			is := func(h *api.PoolHost) bool { return strings.Contains(string(id), "/"+h.Name+"/") }
+			b.edit = func(h *api.PoolHost) { h.Unschedulable = !is(h) }
+			b.pool = func(s *api.HostPoolSpec) {
+				twin := s.Hosts[slices.IndexFunc(s.Hosts, func(h api.PoolHost) bool { return is(&h) })]
+				twin.Name = "twin"
+				s.Hosts = append(s.Hosts, twin)
+			}
+			m := b.cluster()
+			m.Fleet, m.Key = c.Fleet, c.Key
+			return m
+		},
 		TakeOver: func(t testing.TB, _ providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
 			const theirs = `{"id":"00000000000000ff","tags":{"fairlead.dev/fleet":"conformance","fairlead.dev/cluster":"prod/theirs"}}`
 			i := slices.IndexFunc(b.hosts, func(h *hoststest.Host) bool { return strings.Contains(string(id), "/"+h.Name+"/") })

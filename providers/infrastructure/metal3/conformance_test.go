@@ -91,6 +91,10 @@ func suiteHooks(worlds map[providers.Infrastructure]*suiteWorld) conformance.Hoo
 			}
 			return func() bool { return reflect.DeepEqual(before, h.State()) }
 		},
+		Twin: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster, id fleet.ProviderID) *fleet.Cluster {
+			worlds[p].twin(t, id)
+			return c
+		},
 		TakeOver: func(t testing.TB, p providers.Infrastructure, id fleet.ProviderID) func() (taken, there bool) {
 			return worlds[p].takeOver(t, id)
 		},
@@ -330,6 +334,31 @@ func (s *suiteWorld) foreign(t testing.TB, name string) func() bool {
 		n, err := s.client.Node(t.Context(), id)
 		return err == nil && n.Instance != ""
 	}
+}
+
+// twin leaves a namespace the host of a machine, which people switched off, and a second BareMetalHost of that
+// computer: what is on is free for nobody anyway.
+func (s *suiteWorld) twin(t testing.TB, id fleet.ProviderID) {
+	t.Helper()
+	namespace, name := hostIn(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.hosts[namespace]
+	has := all[slices.IndexFunc(all, func(o fleet.Object) bool { return o.Name == name })]
+	spec, err := api.ReadHost(has)
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := func(name string) fleet.Object {
+		o := newObject(t, "metal3.io", "BareMetalHost", namespace, name, spec)
+		o.Labels, o.Secrets = has.Labels, has.Secrets
+		return o
+	}
+	spec.Online = false
+	first := described(name)
+	spec.Online, spec.BootMACAddress = true, "52:54:00:ff:ff:01" // Ironic takes no address of a network card twice
+	s.hosts[namespace] = []fleet.Object{first, described("twin")}
+	s.Host(namespace + "-" + name).Press(false)
 }
 
 // takeOver has somebody else claim and deploy the host of a machine, after the next listing.

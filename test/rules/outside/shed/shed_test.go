@@ -66,6 +66,7 @@ func TestConformance(t *testing.T) {
 			"DeletionIsInterrupted":      "a machine is one file, which is there or is not",
 			"AddressIsGivenOnce":         "a machine has no address of its own",
 			"LostRecordsProveNothing":    "a machine is its file: without that nothing runs",
+			"OneComputerIsOneHost":       "a shed has no hosts that Git could name twice",
 			"SecondLookPrecedesAChange":  "a machine is the file of its name: no other cluster has that",
 		},
 	})
