@@ -34,6 +34,7 @@ const (
 	keepsAccess      annexFault = "does not tell how to look again"
 	names            annexFault = "says that Git leads there"
 	deletesAtHome    annexFault = "deletes machines at home alone"
+	silent           annexFault = "does not show what Git asks for in vain"
 	dismantlesAtHome annexFault = "looks for machines at home alone before it deletes infrastructure"
 )
 
@@ -60,6 +61,9 @@ func (a annex) vms(t testing.TB) []inmemory.VM {
 // Observe implements providers.Infrastructure.
 func (a annex) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 	got, err := a.Infrastructure.Observe(ctx, c)
+	if c.Infrastructure.Name == mistaken && a.fault != silent {
+		got.Drift = append(got.Drift, "find cloud "+mistaken)
+	}
 	named, leads := a.leads(c)
 	if err != nil || !leads {
 		return got, err

@@ -127,6 +127,7 @@ func Checks() []Check {
 		{"IDComesOnce", idComesOnce},
 		{"EnsureInfrastructureKeepsMachines", ensureKeepsMachines},
 		{"MistakesChangeNothing", mistakesChangeNothing},
+		{"RefusalsAreTold", refusalsAreTold},
 		{"DeleteMachineTwice", deleteTwice},
 		{"DeleteMachineThatIsNotThere", deleteNothing},
 		{"DeleteMachineByID", deleteByID},

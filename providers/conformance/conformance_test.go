@@ -127,7 +127,7 @@ func TestMissingHooks(t *testing.T) {
 			}
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing", "PlaceIsShared",
-				"MistakesChangeNothing", "EndpointServes", "KnownEndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
+				"MistakesChangeNothing", "RefusalsAreTold", "EndpointServes", "KnownEndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
 				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "SecondLookPrecedesAChange", "DamagedTagsAreShown", "LostRecordsProveNothing", "OneComputerIsOneHost", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
 			}, c.Name)
 			if needs != r.Failed() {
@@ -805,6 +805,13 @@ func mutants() map[string]struct {
 				return err
 			},
 		}},
+		"shows nothing of a mistake": {"RefusalsAreTold", mutant{annex: silent}},
+		"refuses in silence": {"RefusalsAreTold", mutant{annex: silent, ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+			if c.Infrastructure.Name == mistaken {
+				return fleet.Errorf(fleet.Invalid, "find cloud "+mistaken, "there is none")
+			}
+			return p.EnsureInfrastructure(ctx, "", c)
+		}}},
 		"looks where Git leads alone":               {"RememberedPlace", mutant{annex: forgets}},
 		"does not tell how to look again":           {"RememberedPlace", mutant{annex: keepsAccess}},
 		"takes a remembered place for Git's":        {"RememberedPlace", mutant{annex: names}},

@@ -55,6 +55,7 @@ func TestConformance(t *testing.T) {
 			"EndpointServes":             "whoever makes the shed serves the endpoint",
 			"KnownEndpointServes":        "whoever makes the shed serves the endpoint",
 			"RememberedPlace":            "a shed is one place",
+			"RefusalsAreTold":            "Git names nothing that a shed would have to have",
 			"MistakesChangeNothing":      "Git names nothing that a shed would have to have",
 			"PlaceIsShared":              "a folder answers: no shed waits for another",
 			"FailedRequest":              "a file is there or is not, when the request ends",
