@@ -128,6 +128,7 @@ func Checks() []Check {
 		{"EnsureInfrastructureKeepsMachines", ensureKeepsMachines},
 		{"MistakesChangeNothing", mistakesChangeNothing},
 		{"RefusalsAreTold", refusalsAreTold},
+		{"DepartedPoolIsKept", departedPool},
 		{"DeleteMachineTwice", deleteTwice},
 		{"DeleteMachineThatIsNotThere", deleteNothing},
 		{"DeleteMachineByID", deleteByID},

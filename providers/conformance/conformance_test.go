@@ -127,7 +127,7 @@ func TestMissingHooks(t *testing.T) {
 			}
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing", "PlaceIsShared",
-				"MistakesChangeNothing", "RefusalsAreTold", "EndpointServes", "KnownEndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
+				"MistakesChangeNothing", "RefusalsAreTold", "DepartedPoolIsKept", "EndpointServes", "KnownEndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
 				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "SecondLookPrecedesAChange", "DamagedTagsAreShown", "LostRecordsProveNothing", "OneComputerIsOneHost", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
 			}, c.Name)
 			if needs != r.Failed() {
@@ -812,6 +812,28 @@ func mutants() map[string]struct {
 			}
 			return p.EnsureInfrastructure(ctx, "", c)
 		}}},
+		"shows machines as Git has their pool": {"DepartedPoolIsKept", mutant{
+			observe: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+				got, err := p.Observe(ctx, c)
+				for i := range got.Machines {
+					if len(c.Workers) == 0 {
+						got.Machines[i].Pool = ""
+					}
+				}
+				return got, err
+			},
+		}},
+		"deletes the machines of a pool that left Git": {"DepartedPoolIsKept", mutant{
+			ensure: func(p providers.Infrastructure, ctx context.Context, c *fleet.Cluster) error {
+				got, err := p.Observe(ctx, c)
+				for _, m := range got.Machines {
+					if len(c.Workers) == 0 {
+						err = errors.Join(err, p.DeleteMachine(ctx, "", c, m.Name, m.ProviderID))
+					}
+				}
+				return errors.Join(err, p.EnsureInfrastructure(ctx, "", c))
+			},
+		}},
 		"looks where Git leads alone":               {"RememberedPlace", mutant{annex: forgets}},
 		"does not tell how to look again":           {"RememberedPlace", mutant{annex: keepsAccess}},
 		"takes a remembered place for Git's":        {"RememberedPlace", mutant{annex: names}},

@@ -60,6 +60,7 @@ func Deviations() map[string]map[string]string {
 			"LookingChangesNothing":      "requests to real services are not counted: the check is made with the fake",
 			"EndpointServes":             "load balancers of real services cannot be jammed: the check is made with the fake",
 			"KnownEndpointServes":        "it needs a hook that the lab has not got: the check is made with the fake",
+			"DepartedPoolIsKept":         "the lab looks itself at what is left of each project when a check ends: the check is made with the fake",
 			"RefusalsAreTold":            "it needs a hook that the lab has not got: the check is made with the fake",
 			"MistakesChangeNothing":      "it needs a hook that the lab has not got: the check is made with the fake",
 			"FailureDomainIsKept":        "the lab has one availability zone",
