@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"fairlead.dev/fleet"
@@ -63,6 +64,9 @@ func (a annex) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastruct
 	got, err := a.Infrastructure.Observe(ctx, c)
 	if c.Infrastructure.Name == mistaken && a.fault != silent {
 		got.Drift = append(got.Drift, "find cloud "+mistaken)
+	}
+	if strings.HasPrefix(c.Endpoint.Host, "10.9.0.") && a.fault != silent {
+		got.Message = "the endpoint " + c.Endpoint.Host + " is an address of a machine"
 	}
 	named, leads := a.leads(c)
 	if err != nil || !leads {

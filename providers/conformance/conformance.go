@@ -165,6 +165,7 @@ func Checks() []Check {
 		{"OrphansAreSwept", orphansAreSwept},
 		{"OrphansLeaveNothing", orphansLeaveNothing},
 		{"AddressIsGivenOnce", addressIsGivenOnce},
+		{"EndpointIsNoMachines", endpointIsFree},
 		{"PoolIsKept", poolIsKept},
 		{"PoolChanges", poolChanges},
 		{"PoolGoes", poolGoes},

@@ -128,7 +128,7 @@ func TestMissingHooks(t *testing.T) {
 			needs := slices.Contains([]string{
 				"ObservePartOfIt", "ForeignMachineIsUntouched", "ClustersAreListed", "ChangesAreTold", "LookingChangesNothing", "PlaceIsShared",
 				"MistakesChangeNothing", "RefusalsAreTold", "DepartedPoolIsKept", "EndpointServes", "KnownEndpointServes", "FailureDomainIsKept", "LostAnswerOfCreate", "LostAnswerOfDelete", "LostAnswerOfInfrastructure", "NothingIsLeft",
-				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "SecondLookPrecedesAChange", "DamagedTagsAreShown", "LostRecordsProveNothing", "OneComputerIsOneHost", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce",
+				"DeletionIsInterrupted", "LostTagsAreNotDeath", "RememberedPlace", "SecondLookPrecedesAChange", "DamagedTagsAreShown", "LostRecordsProveNothing", "OneComputerIsOneHost", "FailedMachine", "FailedRequest", "ReleasedMachine", "RebootedMachine", "UserDataTooLarge", "OrphansAreSwept", "OrphansLeaveNothing", "AddressIsGivenOnce", "EndpointIsNoMachines",
 			}, c.Name)
 			if needs != r.Failed() {
 				t.Errorf("%s without hooks: %q", c.Name, r.failures)
@@ -834,6 +834,7 @@ func mutants() map[string]struct {
 				return errors.Join(err, p.EnsureInfrastructure(ctx, "", c))
 			},
 		}},
+		"does not look whose the endpoint is":       {"EndpointIsNoMachines", mutant{annex: silent}},
 		"looks where Git leads alone":               {"RememberedPlace", mutant{annex: forgets}},
 		"does not tell how to look again":           {"RememberedPlace", mutant{annex: keepsAccess}},
 		"takes a remembered place for Git's":        {"RememberedPlace", mutant{annex: names}},

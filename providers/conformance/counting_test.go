@@ -150,6 +150,9 @@ func hooks() conformance.Hooks {
 		OtherName: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) *fleet.Cluster {
 			return change(c, func(c *fleet.Cluster) { c.Infrastructure.Name = otherName })
 		},
+		EndpointAt: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster, address string) *fleet.Cluster {
+			return change(c, func(c *fleet.Cluster) { c.Endpoint = fleet.Endpoint{Host: address, Port: 6443} })
+		},
 		Mistaken: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster {
 			return []*fleet.Cluster{change(c, func(c *fleet.Cluster) { c.Infrastructure.Name = mistaken })}
 		},

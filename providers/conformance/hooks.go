@@ -83,6 +83,10 @@ type Hooks struct {
 	// called name, and has the addresses from 10.9.0.10 to last.
 	Pooled func(t testing.TB, c *fleet.Cluster, name, last string) *fleet.Cluster
 
+	// EndpointAt returns c with its endpoint at an address that its servers share: where another cluster's
+	// machines are, in p's infrastructure.
+	EndpointAt func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster, address string) *fleet.Cluster
+
 	// Mistaken returns copies of c with one mistake in Git each: a name that does not exist on the
 	// infrastructure of p, or a change that is impossible.
 	Mistaken func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) []*fleet.Cluster

@@ -53,6 +53,7 @@ func deviations() map[string]string {
 	return map[string]string{
 		"RememberedPlace":      "a cluster is in one account and region, and Git leads to these",
 		"OneComputerIsOneHost": "an instance is made when it is asked for: nothing is there before that Git could name twice",
+		"EndpointIsNoMachines": "an endpoint is the name of a load balancer, or leads to something that Fairlead does not make",
 		"FailedMachine":        "AWS terminates an instance that cannot start, and lists why for an hour: see FailedRequest",
 		"ReleasedMachine":      "an instance that is terminated keeps nothing busy",
 		"RebootedMachine":      "it does not reboot machines: no health check of its clusters asks for that",

@@ -105,6 +105,11 @@ func suiteHooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 		Jam: func(_ testing.TB, p providers.Infrastructure) {
 			worlds[p].Inject(maastest.Fault{Method: "PUT dnsresources/*/", Status: 503})
 		},
+		EndpointAt: func(_ testing.TB, p providers.Infrastructure, c *fleet.Cluster, address string) *fleet.Cluster {
+			out := *c
+			worlds[p].shared(&out, func(s *api.MaasClusterSpec) { s.ControlPlaneEndpoint.Host, s.VirtualIP = address, &endpoint.VirtualIP{} })
+			return &out
+		},
 		Mistaken: func(_ testing.TB, p providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
 			for _, mistake := range []func(*api.MaasMachineSpec){
 				func(s *api.MaasMachineSpec) { s.Image = "custom/u-2404" },

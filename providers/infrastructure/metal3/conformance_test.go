@@ -118,6 +118,11 @@ func suiteHooks(worlds map[providers.Infrastructure]*suiteWorld) conformance.Hoo
 			out.Companions = []fleet.Object{newObject(t, "ipam.metal3.io", "IPPool", c.Key.Namespace, name, &api.IPPoolSpec{Pools: []api.Pool{{Start: new("10.9.0.10"), End: &last}}, Prefix: 24})}
 			return &out
 		},
+		EndpointAt: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster, address string) *fleet.Cluster {
+			out := *c
+			out.Endpoint = fleet.Endpoint{Host: address, Port: 6443}
+			return &out
+		},
 		Mistaken: func(t testing.TB, _ providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
 			for _, mistake := range []func(*api.MachineSpec){
 				func(s *api.MachineSpec) {

@@ -157,6 +157,16 @@ func hooks(clouds map[providers.Infrastructure]*ost.Cloud) conformance.Hooks {
 				})
 			}
 		},
+		EndpointAt: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster, address string) *fleet.Cluster {
+			ports := clouds[p].Objects(ost.Ports)
+			i := slices.IndexFunc(ports, func(o ost.Object) bool { return strings.Contains(fmt.Sprint(o["fixed_ips"]), address) })
+			spec := clusterSpec()
+			spec.ManagedSubnets, spec.Network = nil, &api.NetworkParam{ID: ptr(ports[i].String("network_id"))}
+			spec.APIServer = &api.APIServer{EnableFloatingIP: ptr(false), FixedIP: &address}
+			out := newCluster(t, clouds[p].CloudsYAML(ost.URL, "alice"), spec, machineSpec())
+			out.Fleet, out.Key = c.Fleet, c.Key
+			return &out
+		},
 		Mistaken: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
 			for _, mistake := range []func(*api.OpenStackClusterSpec, *api.OpenStackMachineSpec){
 				func(s *api.OpenStackClusterSpec, _ *api.OpenStackMachineSpec) {

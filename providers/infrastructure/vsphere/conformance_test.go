@@ -162,6 +162,11 @@ func hooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 			out.Workers, out.Companions = []fleet.Pool{pool}, append(slices.Clone(c.Companions), poolOf(t, name, "10.9.0.10-"+last))
 			return &out
 		},
+		EndpointAt: func(_ testing.TB, _ providers.Infrastructure, c *fleet.Cluster, address string) *fleet.Cluster {
+			out := *c
+			out.Endpoint = fleet.Endpoint{Host: address, Port: 6443}
+			return &out
+		},
 		Mistaken: func(t testing.TB, _ providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
 			for _, mistake := range []func(*api.VSphereMachineSpec){
 				func(s *api.VSphereMachineSpec) { s.Template = "ubunut" },

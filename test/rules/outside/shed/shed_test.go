@@ -68,6 +68,7 @@ func TestConformance(t *testing.T) {
 			"AddressIsGivenOnce":         "a machine has no address of its own",
 			"LostRecordsProveNothing":    "a machine is its file: without that nothing runs",
 			"OneComputerIsOneHost":       "a shed has no hosts that Git could name twice",
+			"EndpointIsNoMachines":       "a machine has no address of its own",
 			"SecondLookPrecedesAChange":  "a machine is the file of its name: no other cluster has that",
 		},
 	})
