@@ -8,8 +8,8 @@ import (
 )
 
 // refusalsAreTold: where Git asks for what cannot be done, an observation shows it, or the request for the next
-// machine fails with a reason. A refusal that nothing shows reaches no headline, since nobody asks again for what
-// looks in order.
+// machine fails with a reason. A refusal that nothing shows reaches no headline, since the planner requests nothing
+// for what looks in order.
 func refusalsAreTold(t testing.TB, o Options) {
 	b := newBench(t, o)
 	if !b.has("Mistaken", o.Mistaken != nil) {

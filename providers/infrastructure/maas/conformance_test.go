@@ -107,7 +107,9 @@ func suiteHooks(worlds map[providers.Infrastructure]*world) conformance.Hooks {
 		},
 		EndpointAt: func(_ testing.TB, p providers.Infrastructure, c *fleet.Cluster, address string) *fleet.Cluster {
 			out := *c
-			worlds[p].shared(&out, func(s *api.MaasClusterSpec) { s.ControlPlaneEndpoint.Host, s.VirtualIP = address, &endpoint.VirtualIP{} })
+			worlds[p].shared(&out, func(s *api.MaasClusterSpec) {
+				s.ControlPlaneEndpoint.Host, s.VirtualIP = address, &endpoint.VirtualIP{}
+			})
 			return &out
 		},
 		Mistaken: func(_ testing.TB, p providers.Infrastructure, c *fleet.Cluster) (out []*fleet.Cluster) {
