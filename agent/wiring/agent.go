@@ -144,6 +144,9 @@ func (s Settings) statusBranch(branch sources.Branch, keys StatusKeys, m *metric
 				Observer: status.Observer{
 					Commit: func(files int, took, lag time.Duration) {
 						m.Pushed(took, lag)
+						if s.Committed != nil {
+							s.Committed()
+						}
 						s.Tracer.Done(context.Background(), "push", took, nil, "files", strconv.Itoa(files))
 					},
 					Race: func(error) { m.PushRace() },

@@ -138,6 +138,13 @@ func (s *shown) changed(c reports.Change) {
 	}
 }
 
+// written takes in that this process committed to the status branch.
+func (s *shown) written() {
+	if f := s.feed.Load(); f != nil {
+		f.Written()
+	}
+}
+
 // over says that this process does not work on the fleet any more.
 func (s *shown) over() {
 	if f := s.feed.Load(); f != nil {

@@ -98,7 +98,7 @@ func Start(ctx context.Context, s Settings, o ProcessOptions) (*Process, error) 
 	var page *shown
 	if o.Page.Address != "" {
 		page = &shown{}
-		s.Reports = page.changed
+		s.Reports, s.Committed = page.changed, page.written
 	}
 	_, port, _ := net.SplitHostPort(o.Webhooks.Address)
 	p := &Process{

@@ -100,6 +100,8 @@ type Settings struct {
 
 	// Reports is called with each new report of an agent; nil: no call.
 	Reports func(reports.Change)
+	// Committed is called after each commit of an agent's status; it must not wait. Nil: no call.
+	Committed func()
 
 	// Watchdog is notified of polls, renders and passes; nil: there is none.
 	Watchdog *health.Watchdog

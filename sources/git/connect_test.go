@@ -3,8 +3,12 @@ package git_test
 import (
 	"context"
 	"encoding/pem"
+	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
@@ -192,6 +196,40 @@ func TestCABundle(t *testing.T) {
 	o.CABundle = []byte("nothing")
 	_, err = git.New(o)
 	wantKind(t, err, fleet.Invalid, "no certificate")
+}
+
+// TestSlashAtTheEnd: slashes at the end of a URL are not in the paths of requests, as with Git.
+func TestSlashAtTheEnd(t *testing.T) {
+	p := newPlace(t, gitserver.Options{})
+	p.push("main", map[string]string{"a": "1\n"})
+	to, err := url.Parse(p.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.Path = ""
+	var mu sync.Mutex
+	var paths []string
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		paths = append(paths, r.URL.Path)
+		mu.Unlock()
+		proxy.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	if got := read(t, open(t, git.Options{URL: srv.URL + "/fleet.git//"}), "a"); got != "1\n" {
+		t.Errorf("a is %q", got)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, path := range paths {
+		if !strings.HasPrefix(path, "/fleet.git/") || strings.Contains(path, "//") {
+			t.Errorf("a request of %s", path)
+		}
+	}
+	if len(paths) < 2 {
+		t.Errorf("requests: %q", paths)
+	}
 }
 
 func TestNormaliseURL(t *testing.T) {

@@ -165,7 +165,7 @@ func commitOwner(t *testing.T, bare, _ string) error {
 	return err
 }
 
-// docs/concepts/status.md shows what a real branch holds.
+// testdata/example.md shows what a real branch holds.
 func TestDocs(t *testing.T) {
 	bare, url := served(t, gitserver.Options{})
 	if _, err := status.NewArbiter(gitBranch(t, url)).Claim(t.Context(), "agent-a", ""); err != nil {
@@ -186,7 +186,7 @@ func TestDocs(t *testing.T) {
 	flush(t, w)
 	w.Put(report(fleet.PhaseWorkers))
 	flush(t, w)
-	doc, err := os.ReadFile(filepath.FromSlash("../../docs/concepts/status.md"))
+	doc, err := os.ReadFile(filepath.FromSlash("testdata/example.md"))
 	if err != nil && !*update {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestDocs(t *testing.T) {
 	} {
 		got = replaceBlock(t, got, mark, content)
 	}
-	golden(t, filepath.FromSlash("../../docs/concepts/status.md"), got)
+	golden(t, filepath.FromSlash("testdata/example.md"), got)
 }
 
 // replaceBlock puts content between "<!-- begin mark -->" and "<!-- end mark -->".
@@ -209,7 +209,7 @@ func replaceBlock(t *testing.T, doc, mark, content string) string {
 	before, rest, ok := strings.Cut(doc, begin)
 	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatalf("docs/concepts/status.md has no place for %s", mark)
+		t.Fatalf("testdata/example.md has no place for %s", mark)
 	}
 	var lines []string
 	for l := range strings.Lines(content) {

@@ -12,7 +12,7 @@
 // that it was made from. After a lost race the files are generated again from the new head,
 // never merged.
 //
-// docs/concepts/status.md has an example.
+// testdata/example.md has an example.
 package status
 
 import (

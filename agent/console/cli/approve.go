@@ -22,9 +22,9 @@ func newApprove(built wiring.Built) *cobra.Command {
 		Use: "approve NUMBER", GroupID: groupAsk, Short: "Approve a pull request, or its plan",
 		Long: `Approve one commit of a pull request. Another head needs another approval.
 
-With --changes its plan passes, whatever spec.pullRequests.fail in fleet.yaml says. With
---plan it is planned although it comes from another repository: its content is rendered,
-and facts about the clusters are shown in the review.
+With --changes the plan passes even if it violates spec.pullRequests.fail in fleet.yaml.
+With --plan the agent plans a commit of a fork: it renders the content, and readers of the
+pull request see facts about the clusters.
 
 The command commits a file to the status branch with your Git identity. Anyone with push
 access to the status branch can approve.`,

@@ -68,7 +68,7 @@ func newPivot(p Program) *cobra.Command {
 		Use:     "pivot --to NAMESPACE/CLUSTER | --here",
 		GroupID: groupRun,
 		Short:   "Move the agent to another cluster, or back to this machine",
-		Long: `Move the agent to another cluster, or back to this machine. No machine is changed.
+		Long: `Move the agent to another cluster, or back to this machine. Clusters do not change.
 
 The owner continues until the new agent has proven that it can act, and hands the
 fleet over with one push. Run the command again to continue after an interruption.

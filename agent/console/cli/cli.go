@@ -230,14 +230,14 @@ func newExitCodes() *cobra.Command {
 		Long: `Exit codes of fairlead:
 
     0  success; validate: no problems; plan: no changes
-    1  error; validate: problems found; check: a check failed; plan: the revision
-       has problems, or something could not be observed
+    1  error; validate: problems found; check: a check failed; plan: the
+       revision has problems, or something could not be observed
     2  plan: changes found; orphans: orphans found
     3  agent: another agent owns the fleet
-    4  status --wait: the newest revision is rejected, as a whole or for a cluster
+    4  status --wait: the newest revision is rejected, or that of a cluster
     5  status --wait: timeout
    64  usage error
-  134  crash of the program, out of memory or by a bug: it ended with SIGABRT, and
-       standard error has the reason`,
+  134  crash of the program, out of memory or by a bug: it ended with SIGABRT,
+       and standard error has the reason`,
 	}
 }

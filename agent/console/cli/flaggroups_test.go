@@ -106,6 +106,9 @@ func TestHelpFitsOnAScreen(t *testing.T) {
 				t.Errorf("--%s of %s is missing in fairlead help %s", f.Name, name, name)
 			}
 		}
+		if regexp.MustCompile(`:\n\nUsage:`).MatchString(help) {
+			t.Errorf("the help of %s introduces what is not there:\n%s", name, help)
+		}
 		if cmd.HasExample() && !strings.Contains(help, "\nExamples:\n  ") {
 			t.Errorf("the help of %s has no example:\n%s", name, help)
 		}

@@ -80,6 +80,9 @@ func writeScreen(w io.Writer, cmd *cobra.Command, lines, examples int, described
 		}
 		text = strings.TrimPrefix(text+"\n\n"+p, "\n\n")
 	}
+	if at := strings.LastIndex(text, "\n\n"); at > 0 && strings.HasSuffix(text, ":") {
+		text = text[:at] // what it introduces is left out
+	}
 	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", text, cmd.UseLine())
 	if e := shortExamples(cmd.Example, examples); len(e) > 0 {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.Join(e, "\n"))

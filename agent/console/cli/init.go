@@ -28,8 +28,8 @@ func newInit(built wiring.Built) *cobra.Command {
 		Short:   "Create a fleet repository with a first cluster",
 		Long: `Create a fleet repository with a first cluster, from the example of a provider:
 fleet.yaml, a base that clusters share, and an overlay. Prompts for missing values if
-standard input is a terminal. Otherwise uses the values of the example. A FOLDER outside
-of a Git repository becomes one. Nothing is committed.`,
+standard input is a terminal. Otherwise uses the values of the example. If FOLDER is
+not in a Git repository, the command initializes one. It commits nothing.`,
 		Example: `  fairlead init fleet
   fairlead init fleet --provider openstack --name harbour --cluster prod/eu-1 --flavor ha \
     --set OPENSTACK_EXTERNAL_NETWORK=public --set 'API_ALLOWED_CIDRS=["192.0.2.0/24"]'

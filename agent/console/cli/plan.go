@@ -26,9 +26,10 @@ func newPlan(built wiring.Built) *cobra.Command {
 		GroupID: groupWrite,
 		Short:   "Show what a revision would change, and why",
 		Long: `Show what a revision would change, and why: every machine that would be created,
-replaced or deleted. The command observes the real infrastructure, uses the code of the
-agent, and changes nothing. --ref plans a branch, tag or commit; PATH plans files before
-the commit. --base also shows which fields of which pools differ from another revision.
+replaced or deleted. The command observes the real infrastructure, plans as the agent
+does, and changes nothing. --ref plans a branch, tag or commit; PATH plans files before
+the commit. --base also lists the pools whose machines are replaced, and the fields in
+which they differ from another revision.
 
 It needs the secrets of the agent (--source or --secrets) to query the API servers of
 clusters. Without them it plans with the infrastructure only and says so. --last-seen
@@ -63,7 +64,7 @@ The exit code is 0 without changes, 2 with changes, and 1 after an error.`,
 	cmd.Flags().BoolVar(&f.lastSeen, "last-seen", false, "plan with the last state on the status branch, without credentials of clouds and clusters")
 	settings(cmd, "last-seen")
 	keep := cmd.Flags().String("out", "", "file to write the plan to, for --against")
-	against := cmd.Flags().String("against", "", "file of an earlier plan to compare with later actions, from the status branch")
+	against := cmd.Flags().String("against", "", "file that --out wrote: show what the agent has done since, from the status branch")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := f.located(cmd, argv)
 		if err != nil {

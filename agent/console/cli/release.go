@@ -18,10 +18,11 @@ func newRelease(built wiring.Built) *cobra.Command {
 	var now, skip, approve bool
 	cmd := newRequest(built, "release NAMESPACE/NAME|STAGE", "Release a cluster or a rollout stage from waiting, or skip it",
 		`--now begins the change of a cluster, or begins or continues a stage, regardless of
-earlier stages, windows, freezes and a halt. With --skip other clusters and stages do not
-wait for this one, until its definition changes again. --approve approves a stage that
-needs approval. A release applies to the changes that wait now. If other changes were
-pushed meanwhile, it is refused. In Git: the annotation
+earlier stages, windows, freezes and a halt. --skip lets other clusters and stages go on
+without it, until its definition changes again. --approve approves a stage that needs
+approval. A release is for the changes that wait now.
+
+If other changes were pushed meanwhile, the release is refused. In Git: the annotation
 fairlead.dev/release: now or skip on the Cluster.`,
 		`  fairlead release prod --approve
   fairlead release prod/eu-1 --now --reason "the fix cannot wait for Friday"
@@ -48,8 +49,8 @@ fairlead.dev/release: now or skip on the Cluster.`,
 			fmt.Fprintln(w.cmd.OutOrStdout(), what)
 			return w.ask(r)
 		})
-	cmd.Flags().BoolVar(&now, "now", false, "change it now, regardless of stages, windows and freezes")
-	cmd.Flags().BoolVar(&skip, "skip", false, "do not wait for it")
+	cmd.Flags().BoolVar(&now, "now", false, "begin the change now, regardless of stages, windows and freezes")
+	cmd.Flags().BoolVar(&skip, "skip", false, "let others go on without this cluster or stage")
 	cmd.Flags().BoolVar(&approve, "approve", false, "approve the changes that wait in a stage")
 	confirms(cmd, "now", "skip", "approve")
 	return cmd

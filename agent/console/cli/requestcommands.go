@@ -50,9 +50,9 @@ func newSuspend(built wiring.Built) *cobra.Command {
 	var until string
 	var during time.Duration
 	cmd := newRequest(built, "suspend NAMESPACE/NAME", "Suspend reconciliation of a cluster",
-		`The agent observes and reports the cluster and changes nothing, until the time is over
-or 'fairlead resume'. In Git: the annotation fairlead.dev/suspend-until on the Cluster,
-or spec.paused.`,
+		`The agent observes and reports the cluster and changes nothing, until the end that --for
+or --until sets, or 'fairlead resume'. Without them it has no end. In Git: the annotation
+fairlead.dev/suspend-until on the Cluster, or spec.paused.`,
 		`  fairlead suspend prod/eu-1 --for 2h --reason "storage is being moved"
   fairlead suspend prod/eu-1 --until 2030-01-31T08:00:00Z`,
 		func(w *requestCommand, argv []string) error {
@@ -135,9 +135,9 @@ fairlead.dev/delete: abandon on the Cluster.`,
 func newRotate(built wiring.Built) *cobra.Command {
 	return newRequest(built, "rotate WHAT NAMESPACE/NAME", "Rotate certificates or keys of a cluster",
 		`WHAT is one of: `+rotations()+`.
-The agent replaces the machines of the control plane one by one. Keys and CA certificates
-are rotated in stages, each of which does this. The cluster CA, ca, takes two days and
-replaces all machines. In Git: a new value of the annotation fairlead.dev/rotate-WHAT on
+The agent replaces the machines of the control plane one by one: once for certificates,
+three times for service-account and etcd-ca. The rotation of ca takes two days, and
+replaces workers, too. In Git: a new value of the annotation fairlead.dev/rotate-WHAT on
 the Cluster.`,
 		`  fairlead rotate certificates prod/eu-1 --wait 30m`,
 		func(w *requestCommand, argv []string) error {

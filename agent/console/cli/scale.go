@@ -22,10 +22,10 @@ func newScale(built wiring.Built) *cobra.Command {
 	w := &requestCommand{}
 	cmd := &cobra.Command{
 		Use: "scale NAMESPACE/NAME POOL REPLICAS", GroupID: groupAsk, Short: "Set the number of machines of an autoscaled pool",
-		Long: `Set the number of machines of an autoscaled pool: one with the annotations of
-cluster-autoscaler or with cluster.x-k8s.io/replicas-managed-by. The command commits a
-file below scales/ to the status branch. The agent applies it within the limits in Git.
-Set --signing-key if the agent has --request-keys. See docs/guides/clusters/autoscaler.md.`,
+		Long: `Set the number of machines of a pool that has the annotations of cluster-autoscaler, or
+cluster.x-k8s.io/replicas-managed-by. The command commits a file below scales/ to the
+status branch. The agent applies it within the limits in Git. Set --signing-key if the
+agent has --request-keys. See docs/guides/clusters/autoscaler.md.`,
 		Example: `  fairlead scale prod/eu-1 eu-1-md-0 5 --reason "a sale begins"
   fairlead scale prod/eu-1 eu-1-md-0 4 --remove openstack:///8a2f6c1e-0d3b-4b7e-9a53-1f0f6f1c2d3e`,
 		Args: args(cobra.ExactArgs(3)),

@@ -17,9 +17,9 @@ func newValidate(built wiring.Built) *cobra.Command {
 		GroupID: groupWrite,
 		Short:   "Validate manifests",
 		Long: `Validate manifests: render every overlay as the agent does and check every field. Each
-problem is one line: location, error, fix. A warning is about something that is allowed
-and may be a mistake. PATH is a fleet or a folder in it, also a kustomization that
-clusters share. The default is the current folder.
+problem is one line: location, error, fix. A warning names something that is allowed but
+may be a mistake. PATH is a fleet, a folder in it, or a base that clusters share
+(default: the current folder).
 
 --base compares Kubernetes versions with another revision: a control plane that skips a
 minor version, or goes back, is a problem. The exit code is 1 if there are problems.`,

@@ -33,11 +33,16 @@ type Feed struct {
 	mu      sync.Mutex
 	pending map[fleet.Key]reports.Change // newer than what is shown
 	told    chan struct{}                // something is pending
+	written chan struct{}                // this process committed to the branch
 	over    bool                         // what was reported is another process's now
 
 	news News
 	live map[fleet.Key]status.Cluster // as passes of this process reported; zero: gone
 }
+
+// commits is the time from a commit of this process until the branch is read: later commits of that
+// time are read with it.
+const commits = 2 * time.Second
 
 // How much of the past is read.
 const (
@@ -51,7 +56,7 @@ func NewFeed(page *Page, p FeedParts) *Feed {
 	q.Verify = p.Verify
 	return &Feed{
 		page: page, p: p, reading: status.Reading{Verify: p.Verify}, requests: q, plans: status.NewPlans(p.Branch), pending: map[fleet.Key]reports.Change{}, told: make(chan struct{}, 1),
-		live: map[fleet.Key]status.Cluster{},
+		written: make(chan struct{}, 1), live: map[fleet.Key]status.Cluster{},
 	}
 }
 
@@ -77,9 +82,15 @@ func (f *Feed) Over() {
 	f.tell()
 }
 
-func (f *Feed) tell() {
+func (f *Feed) tell() { signal(f.told) }
+
+// Written says that this process committed to the branch: the feed reads it now, and not with the
+// next interval. It does not wait. Refused clusters and problems are on the branch only.
+func (f *Feed) Written() { signal(f.written) }
+
+func signal(c chan struct{}) {
 	select {
-	case f.told <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -89,11 +100,19 @@ func (f *Feed) Run(ctx context.Context) error {
 	defer f.page.Close()
 	tick := time.NewTicker(f.p.Interval)
 	defer tick.Stop()
+	var due <-chan time.Time
 	for f.read(ctx); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			f.read(ctx)
+		case <-f.written:
+			if due == nil {
+				due = time.After(commits)
+			}
+		case <-due:
+			due = nil
 			f.read(ctx)
 		case <-f.told:
 			f.take(time.Now())

@@ -106,6 +106,12 @@ func TestFeed(t *testing.T) {
 		b.set(nil)
 		expect("once it is back", 10*time.Second, "!no route", "prod/eu-1")
 
+		b.write(t, report("eu-3", fleet.PhaseWorkers))
+		expect("before it is read again", 3*time.Second, "!prod/eu-3")
+		feed.Written()
+		feed.Written() // the second commit of these seconds is read with the first
+		expect("once this process committed", 3*time.Second, "prod/eu-3")
+
 		plan := status.Plan{Number: 7, Head: "59b20b8d", Base: "main@sha1:1", Verdict: "success", Summary: "create 1 machine"}
 		owner, err := status.NewArbiter(b).Owner(ctx)
 		if err == nil {
@@ -120,7 +126,7 @@ func TestFeed(t *testing.T) {
 		}
 
 		feed.Over()
-		expect("once another process works on the fleet", time.Second, "2 clusters", "<td>Workers</td>", "prod/eu-2")
+		expect("once another process works on the fleet", time.Second, "3 clusters", "<td>Workers</td>", "prod/eu-2")
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)

@@ -10,9 +10,14 @@ import (
 	"testing"
 )
 
-// TestPromisesAreHeld: the tests and checks that docs/architecture.md names exist.
+// TestPromisesAreHeld: testdata/guarantees.md has a line for each guarantee of
+// docs/architecture.md, with tests and checks that exist.
 func TestPromisesAreHeld(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := os.ReadFile("testdata/guarantees.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,12 +26,14 @@ func TestPromisesAreHeld(t *testing.T) {
 		t.Fatal("docs/architecture.md has no section Guarantees")
 	}
 	promises, _, _ = strings.Cut(promises, "\n## ")
-	code := identifiers(t)
-	for promise := range strings.SplitSeq(promises, "\n- ") {
-		_, held, _ := strings.Cut(promise, "Tests:")
-		named := regexp.MustCompile("`([A-Z]\\w*)(?:/\\w+)?`").FindAllStringSubmatch(held, -1)
-		if len(named) == 0 && strings.HasPrefix(promise, "**") {
-			t.Errorf("no test is named for the promise %q", firstLine(promise))
+	tests, code := cells(string(shown)), identifiers(t)
+	delete(tests, "guarantee")
+	for _, m := range regexp.MustCompile(`(?m)^- \*\*([^*]+)\*\*`).FindAllStringSubmatch(promises, -1) {
+		promise := strings.Join(strings.Fields(m[1]), " ")
+		named := regexp.MustCompile("`([A-Z]\\w*)(?:/\\w+)?`").FindAllStringSubmatch(tests[promise], -1)
+		delete(tests, promise)
+		if len(named) == 0 {
+			t.Errorf("testdata/guarantees.md names no test for %q", promise)
 		}
 		for _, n := range named {
 			what := n[1] // a property, or a check of conformance
@@ -34,9 +41,12 @@ func TestPromisesAreHeld(t *testing.T) {
 				what = "func " + what + "("
 			}
 			if !code[what] {
-				t.Errorf("%s is named for the promise %q, and is not there", n[1], firstLine(promise))
+				t.Errorf("%s is named for %q, and is not there", n[1], promise)
 			}
 		}
+	}
+	for promise := range tests {
+		t.Errorf("testdata/guarantees.md has %q, which is no guarantee of docs/architecture.md", promise)
 	}
 }
 
@@ -63,9 +73,4 @@ func identifiers(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	return out
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }

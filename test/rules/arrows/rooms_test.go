@@ -21,8 +21,8 @@ type room struct {
 // words are rooms that every room may import.
 var words = []string{"fleet", "fleet/documents"}
 
-// TestRooms compares the table of rooms with the code: each package is in one room, imports
-// only what its row names, and each name is needed.
+// TestRooms compares the table of rooms, and testdata/imports.md, with the code: each package is in
+// one room, imports only what its row names, and each name is needed.
 func TestRooms(t *testing.T) {
 	rooms := table(t)
 	needed := make(map[string][]string, len(rooms))
@@ -48,7 +48,7 @@ func TestRooms(t *testing.T) {
 			}
 			needed[own.folder] = append(needed[own.folder], other.folder)
 			if !own.all && !slices.Contains(own.may, other.folder) {
-				t.Errorf("%s imports %s, and the row of %s in docs/architecture.md does not name %s", name, d, own.folder, other.folder)
+				t.Errorf("%s imports %s, and the row of %s in testdata/imports.md does not name %s", name, d, own.folder, other.folder)
 			}
 		}
 	}
@@ -100,39 +100,55 @@ func roomOf(rooms []room, name string) (room, bool) {
 }
 
 var (
-	rowOf  = regexp.MustCompile("^\\| `([^`]+)` \\| .* \\| (.*)\\|$")
+	rowOf  = regexp.MustCompile("^\\| `([^`]+)` \\|(?: (.*))?\\|$")
 	folder = regexp.MustCompile("`([^`]+)`")
 )
 
-// table reads the rooms.
+// table reads the rooms, and what each may import.
 func table(t *testing.T) []room {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/architecture.md")
+	var rooms []room
+	rows(t, "testdata/imports.md", "# Imports", func(name, imports string) {
+		r := room{folder: name, all: strings.Contains(imports, "every package")}
+		for _, m := range folder.FindAllStringSubmatch(imports, -1) {
+			r.may = append(r.may, m[1])
+		}
+		rooms = append(rooms, r)
+	})
+	n := 0
+	rows(t, "../../../docs/architecture.md", "\n## Packages", func(name, _ string) {
+		if n++; n > len(rooms) || rooms[n-1].folder != name {
+			t.Fatalf("row %d of docs/architecture.md is of %s, and that of testdata/imports.md is not", n, name)
+		}
+	})
+	if n != len(rooms) || n < 20 {
+		t.Fatalf("docs/architecture.md has %d rows, testdata/imports.md has %d", n, len(rooms))
+	}
+	return rooms
+}
+
+// rows calls each with the cells of the rows of the section of a page.
+func rows(t *testing.T, page, section string, each func(name, text string)) {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text2, ok := strings.Cut(string(text), "\n## Packages\n")
+	_, found, ok := strings.Cut(string(text), section+"\n")
 	if !ok {
-		t.Fatal("docs/architecture.md has no section Packages")
+		t.Fatalf("%s has no section %s", page, strings.TrimSpace(section))
 	}
-	section, _, _ := strings.Cut(text2, "\n## ")
-	var rooms []room
-	for line := range strings.Lines(section) {
+	found, _, _ = strings.Cut(found, "\n## ")
+	seen := map[string]bool{}
+	for line := range strings.Lines(found) {
 		row := rowOf.FindStringSubmatch(strings.TrimSpace(line))
 		if row == nil {
 			continue
 		}
-		r := room{folder: row[1], all: strings.Contains(row[2], "every package")}
-		for _, m := range folder.FindAllStringSubmatch(row[2], -1) {
-			r.may = append(r.may, m[1])
+		if seen[row[1]] {
+			t.Errorf("%s has two rows in %s", row[1], page)
 		}
-		if slices.ContainsFunc(rooms, func(o room) bool { return o.folder == r.folder }) {
-			t.Errorf("%s has two rows", r.folder)
-		}
-		rooms = append(rooms, r)
+		seen[row[1]] = true
+		each(row[1], row[2])
 	}
-	if len(rooms) < 20 {
-		t.Fatalf("docs/architecture.md has a table of %d rooms, which cannot be all", len(rooms))
-	}
-	return rooms
 }
