@@ -106,8 +106,9 @@ type StatusBranch struct {
 	// nil: this is that branch, or there is one branch.
 	Signpost func(ctx context.Context, id fleet.ID) error
 	// Post is Signpost for a fleet without an owner. The error is of kind Conflict if the signpost leads to
-	// another branch than was, which may be empty. Nil: there is one branch.
-	Post func(ctx context.Context, id fleet.ID, was string) error
+	// another branch than was, which may be empty, or another than owner owns the default status branch. Nil:
+	// there is one branch.
+	Post func(ctx context.Context, id fleet.ID, was string, owner fleet.Owner) error
 	// Read returns what the branch says. Clusters that cannot be read are in it, and no
 	// error.
 	Read func(ctx context.Context) (status.Status, error)
@@ -272,6 +273,12 @@ func (b *branch) moved(ctx context.Context) error {
 		return err
 	case err == nil && l.MovedTo != "":
 		return fmt.Errorf("%w, %s", status.ErrMoved, l.MovedTo)
+	case err == nil && l.Owner == (fleet.Owner{}) && b.posts != nil:
+		// This branch may have accepted no claim for so long that another process began on another one.
+		post, err := b.posts(ctx)
+		if err == nil && post != "" && post != b.post {
+			return fmt.Errorf("%w, %s", status.ErrMoved, post)
+		}
 	}
 	return nil // what else cannot be read is reported by the owner
 }

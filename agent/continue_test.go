@@ -86,9 +86,12 @@ func TestStartBesideAnotherFleet(t *testing.T) {
 	for reason, c := range map[string]struct {
 		other fleet.Revision // that the other fleet applied last
 		away  time.Duration  // of the branch with the status of this fleet
+		file  string         // of the default branch that is damaged
 	}{
-		"the other fleet has the same source":                             {revision("1"), 0},
-		"the other fleet has another source, and the own branch was away": {revision("9"), 10 * time.Second},
+		"the other fleet has the same source":                             {other: revision("1")},
+		"the other fleet has another source, and the own branch was away": {other: revision("9"), away: 10 * time.Second},
+		"who owns the other fleet cannot be read":                         {file: "owner.yaml"},
+		"where the other fleet was moved cannot be read":                  {file: "moved.yaml"},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
@@ -105,6 +108,10 @@ func TestStartBesideAnotherFleet(t *testing.T) {
 					b, err := open("status")
 					b.Locate = func(context.Context) (status.Location, error) {
 						switch {
+						case name != "f/state" && c.file != "":
+							return status.Locate(fstest.MapFS{
+								c.file: {Data: []byte("<<<<<<< HEAD\n")}, "signposts/f.yaml": {Data: []byte("apiVersion: fairlead.dev/v1alpha1\nkind: Signpost\nbranch: f/state\n")},
+							})
 						case name != "f/state":
 							return status.Location{Owner: w.owner, Fleet: "other", Applied: c.other, Signposts: map[fleet.ID]string{"f": "f/state"}}, nil
 						case time.Now().Before(back):
@@ -368,13 +375,19 @@ func TestSignpost(t *testing.T) {
 				done := make(chan error, 1)
 				go func() { done <- New(w.options(Options{StatusBranch: c.flag}), p).Run(ctx) }()
 				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				if len(calls) != c.want {
+					t.Errorf("in ten minutes it is written %q", calls)
+				}
+				time.Sleep(20 * time.Minute)
 				cancel()
 				if err := <-done; err != nil {
 					t.Error(err)
 				}
 			})
-			if len(calls) != c.want || c.want > 0 && calls[0] != f.ID {
-				t.Errorf("it is written %q", calls)
+			// People may have deleted it meanwhile.
+			if again := len(calls) > c.want; again != (c.want > 0) || c.want > 0 && calls[0] != f.ID {
+				t.Errorf("in half an hour it is written %q", calls)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"fairlead.dev/agent/loop/begin"
 	"fairlead.dev/agent/loop/desired"
@@ -112,18 +113,25 @@ func (s *session) ownerPolled(context.Context) {
 
 // A signpost tells where the status is, on the default status branch.
 type signpost struct {
-	written bool
-	failure string // as last logged
+	written time.Time // zero: not yet
+	failure string    // as last logged
 }
 
-// signpostPolled writes the signpost, once, if fleet.yaml names the branch and it has a signpost.
+// signpostAgain is how long a signpost is trusted to be there. People may delete the default status branch,
+// which looks empty.
+const signpostAgain = 15 * time.Minute
+
+// signpostPolled writes the signpost, and writes it again where it is gone, if fleet.yaml names the branch and it
+// has a signpost.
 func (s *session) signpostPolled(ctx context.Context) {
 	id := s.decisions.Now().ID()
-	if s.signpost.written || s.branch.Signpost == nil || s.o.StatusBranch != "" || id == "" || s.claim.May(fleet.Key{}) != nil {
+	if time.Since(s.signpost.written) < signpostAgain || s.branch.Signpost == nil || s.o.StatusBranch != "" || id == "" || s.claim.May(fleet.Key{}) != nil {
 		return
 	}
 	err := s.branch.Signpost(ctx, id)
-	s.signpost.written = err == nil
+	if err == nil {
+		s.signpost = signpost{written: time.Now()}
+	}
 	if err != nil && ctx.Err() == nil && err.Error() != s.signpost.failure {
 		s.signpost.failure = err.Error()
 		s.p.Log.Warn("cannot write on the default status branch where the status is, trying again", "error", err)

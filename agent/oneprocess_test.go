@@ -246,8 +246,8 @@ func (r *repository) beginFor(id fleet.ID, named, place string, o Options) *proc
 				elected := func() error { return nil }
 				return status.Move(ctx, status.Guarded(b, elected), gated{p, to}, to)
 			},
-			Post: func(ctx context.Context, id fleet.ID, was string) error {
-				return status.Post(ctx, gated{p, fleet.DefaultStatusBranch}, id, was, name)
+			Post: func(ctx context.Context, id fleet.ID, was string, owner fleet.Owner) error {
+				return status.Post(ctx, gated{p, fleet.DefaultStatusBranch}, id, was, name, owner)
 			},
 			Read: func(context.Context) (status.Status, error) { return status.Status{}, nil },
 		}, nil

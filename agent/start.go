@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -16,6 +17,11 @@ type branch struct {
 	StatusBranch
 
 	name string
+
+	// What was seen when the branch was chosen: where the signpost of the fleet leads, which posts
+	// reads again. They are for a branch without an owner; nil: they are not known.
+	post  string
+	posts func(ctx context.Context) (string, error)
 }
 
 // locate opens the status branch: see [begin.Decide]. It returns nil where ctx ended.
@@ -39,7 +45,7 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			b.Rendered = &begin.Rendered{Fleet: f.ID, Err: err}
 			in.Branches[step.Branch] = b
 		case begin.Use:
-			return a.open(step.Branch, opened)
+			return a.use(step.Branch, in, opened)
 		case begin.Move:
 			from, err := a.open(step.From, opened)
 			if err == nil {
@@ -64,8 +70,8 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			clear(in.Branches)
 			a.p.Log.Info("status of the fleet moved", "from", step.From, "to", step.Branch)
 		case begin.Post:
-			switch err := a.post(ctx, step, in.Tip.Fleet, opened); fleet.KindOf(err) {
-			case fleet.Conflict: // another process wrote it
+			switch err := a.post(ctx, step, in, opened); fleet.KindOf(err) {
+			case fleet.Conflict: // another process was faster
 				clear(in.Branches)
 			case fleet.Unauthorized:
 				a.p.Log.Warn("the default status branch accepts no signpost: let the agent push to it before another branch is named", "branch", fleet.DefaultStatusBranch, "error", err)
@@ -113,12 +119,34 @@ func (a *Agent) tip(ctx context.Context) *begin.Tip {
 }
 
 // post writes the signpost that step is about. Where a branch has none it does nothing.
-func (a *Agent) post(ctx context.Context, step begin.Step, id fleet.ID, opened map[string]*branch) error {
+func (a *Agent) post(ctx context.Context, step begin.Step, in begin.Input, opened map[string]*branch) error {
 	b, err := a.open(step.Branch, opened)
 	if err != nil || b.Post == nil {
 		return err
 	}
-	return b.Post(ctx, id, step.From)
+	if err := b.Post(ctx, in.Tip.Fleet, step.From, in.Branches[fleet.DefaultStatusBranch].Owner); err != nil {
+		return err
+	}
+	b.post = step.Branch
+	return nil
+}
+
+// use returns the branch of that name, which is the status branch.
+func (a *Agent) use(name string, in begin.Input, opened map[string]*branch) (*branch, error) {
+	b, err := a.open(name, opened)
+	if err != nil || in.Tip == nil || in.Tip.Err != nil {
+		return b, err
+	}
+	at, err := a.open(fleet.DefaultStatusBranch, opened)
+	if err != nil || at.Locate == nil {
+		return b, nil //nolint:nilerr // a branch that has an owner does without the default one
+	}
+	b.post = cmp.Or(b.post, in.Branches[at.name].Signposts[in.Tip.Fleet])
+	b.posts = func(ctx context.Context) (string, error) {
+		l, err := at.Locate(ctx)
+		return l.Signposts[in.Tip.Fleet], err
+	}
+	return b, nil
 }
 
 // open opens the status branch of that name, once.
@@ -144,10 +172,10 @@ func (a *Agent) look(ctx context.Context, b *branch, err error, tip *begin.Tip) 
 	}
 	l, err := b.Locate(ctx)
 	if errors.Is(err, status.ErrMovedUnknown) {
-		return begin.Branch{Err: err}
+		return begin.Branch{Err: err, Location: l}
 	}
-	if errors.Is(err, status.ErrDistrusted) || fleet.KindOf(err) == fleet.Invalid {
-		return begin.Branch{Location: status.Location{Owner: fleet.Owner{Agent: a.o.Name}}} // who owns the fleet is decided next
+	if fleet.KindOf(err) == fleet.Invalid {
+		l.Owner, err = fleet.Owner{Agent: a.o.Name}, nil // who owns the fleet is decided next
 	}
 	if tip != nil && tip.Err == nil && !l.Applied.IsZero() {
 		a.revisions().Remember(l.Applied, l.AppliedMade)

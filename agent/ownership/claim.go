@@ -185,6 +185,11 @@ func (c *Claim) confirm() {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
+	if errors.Is(err, status.ErrDistrusted) { // another process may have begun on a branch that was deleted: it has to read of this one
+		restoring, cancel := context.WithTimeout(context.Background(), confirmDeadline)
+		defer cancel()
+		c.restore(restoring, err)
+	}
 	was, _ := c.Owner()
 	c.mu.Lock()
 	defer c.mu.Unlock()

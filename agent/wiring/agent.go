@@ -87,12 +87,12 @@ func (s Settings) statusBranches(source sources.Source, guard func() error, m *m
 		if !s.namesStatusBranches() {
 			return branch, nil
 		}
-		branch.Post = func(ctx context.Context, id fleet.ID, was string) error {
+		branch.Post = func(ctx context.Context, id fleet.ID, was string, owner fleet.Owner) error {
 			at, err := open(fleet.DefaultStatusBranch)
 			if err != nil {
 				return err
 			}
-			return status.Post(ctx, status.Guarded(at, guard), id, was, name)
+			return status.Post(ctx, status.Guarded(at, guard), id, was, name, owner)
 		}
 		if name != fleet.DefaultStatusBranch {
 			branch.Signpost = func(ctx context.Context, id fleet.ID) error {

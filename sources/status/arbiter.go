@@ -90,8 +90,8 @@ func passing(from, to fleet.Owner) string {
 }
 
 // Restore writes the owner that was believed last, if that is of, in place of one that is
-// not to be believed. If owner.yaml is gone, it writes all files again that the branch had
-// and lacks now.
+// not to be believed. If owner.yaml is gone or older, it writes all files again that the branch
+// had and lacks now.
 func (a *Arbiter) Restore(ctx context.Context, of fleet.Owner) error {
 	_, err := a.change(ctx, "restore the owner "+of.Agent, overwrite, func(now ownership, _ bool) (ownership, string, error) {
 		was := a.newest()
@@ -117,7 +117,7 @@ type keeper interface {
 // edits returns the files that say next, where t says now.
 func (a *Arbiter) edits(t fs.FS, now, next ownership) (map[string][]byte, error) {
 	edits := make(map[string][]byte)
-	if k, ok := a.branch.(keeper); ok && now == (ownership{}) && a.newest() != (ownership{}) {
+	if k, ok := a.branch.(keeper); ok && a.newest() != (ownership{}) && (now == ownership{} || now.isOlder(a.newest())) {
 		var err error
 		if edits, err = k.Missing(t); err != nil {
 			return nil, err

@@ -62,14 +62,13 @@ type Location struct {
 
 // Locate returns whose status is in the tree of a branch. It reads no cluster. A damaged
 // fleet.yaml says nothing, and neither does a damaged owner.yaml that is left on a former branch.
+// With an error for moved.yaml or owner.yaml it returns what the other files say: the signposts
+// are those of other fleets.
 func Locate(t fs.FS) (Location, error) {
-	moved, err := readMoved(t)
-	if err != nil {
-		return Location{}, err
-	}
-	owner, err := readOwner(t)
-	if err != nil && moved.Branch == "" {
-		return Location{}, err
+	moved, errMoved := readMoved(t)
+	owner, errOwner := readOwner(t)
+	if moved.Branch != "" {
+		errOwner = nil
 	}
 	s, _ := readFleet(t)
 	l := Location{
@@ -77,7 +76,7 @@ func Locate(t fs.FS) (Location, error) {
 		MovedTo: moved.Branch, Move: moved.Move, Signposts: readSignposts(t),
 	}
 	l.readArrived(t)
-	return l, nil
+	return l, cmp.Or(errMoved, errOwner)
 }
 
 // readArrived reads arrived.yaml. A damaged file has no number: then the status is copied here once

@@ -17,25 +17,30 @@ const signpostsFolder = "signposts"
 
 // Signpost says on branch b that the status of fleet id is on the branch called name.
 func Signpost(ctx context.Context, b sources.Branch, id fleet.ID, name string) error {
-	return post(ctx, b, id, name, func(string) error { return nil })
+	return post(ctx, b, id, name, func(fs.FS, string) error { return nil })
 }
 
 // Post is Signpost for a fleet without an owner. The error is of kind Conflict if the signpost leads neither to the
-// branch was, which is empty for no signpost, nor to name.
-func Post(ctx context.Context, b sources.Branch, id fleet.ID, was, name string) error {
-	return post(ctx, b, id, name, func(now string) error {
+// branch was, which is empty for no signpost, nor to name, and if another than owner owns branch b: a server that
+// lags behind may have said that nobody does.
+func Post(ctx context.Context, b sources.Branch, id fleet.ID, was, name string, owner fleet.Owner) error {
+	return post(ctx, b, id, name, func(t fs.FS, now string) error {
+		op := "write a signpost for fleet " + string(id)
 		if now != was && now != name {
-			return fleet.Errorf(fleet.Conflict, "write a signpost for fleet "+string(id), "it leads to branch %q meanwhile", now)
+			return fleet.Errorf(fleet.Conflict, op, "it leads to branch %q meanwhile", now)
+		}
+		if o, err := readOwner(t); err == nil && o != owner {
+			return fleet.Errorf(fleet.Conflict, op, "agent %q owns the branch meanwhile", o.Agent)
 		}
 		return nil
 	})
 }
 
 // post writes the signpost, if may permits that where the present one leads.
-func post(ctx context.Context, b sources.Branch, id fleet.ID, name string, may func(now string) error) error {
+func post(ctx context.Context, b sources.Branch, id fleet.ID, name string, may func(t fs.FS, now string) error) error {
 	return commit(ctx, b, "write a signpost for fleet "+string(id), func(t fs.FS, _ bool) (sources.Commit, error) {
 		now := readSignposts(t)[id]
-		if err := may(now); err != nil || now == name {
+		if err := may(t, now); err != nil || now == name {
 			return sources.Commit{}, err
 		}
 		p := signpostsFolder + "/" + string(id) + ".yaml"

@@ -64,18 +64,25 @@ func TestSignposts(t *testing.T) {
 	want(map[fleet.ID]string{"eu": "eu/state", "us": "us/second"})
 }
 
-// TestPost: the signpost of a fleet that nobody owns is not taken from another process.
+// TestPost: the signpost of a fleet that nobody owns is not taken from another process, and none is written beside an
+// owner that was not seen.
 func TestPost(t *testing.T) {
 	b := &branch{}
 	for _, step := range []struct {
 		was, name string
 		kind      fleet.ErrorKind
 	}{{"", "a", ""}, {"", "a", ""}, {"", "b", fleet.Conflict}, {"b", "c", fleet.Conflict}, {"a", "b", ""}} {
-		if err := status.Post(t.Context(), b, "f", step.was, step.name); (err != nil) != (step.kind != "") || err != nil && fleet.KindOf(err) != step.kind {
+		if err := status.Post(t.Context(), b, "f", step.was, step.name, fleet.Owner{}); (err != nil) != (step.kind != "") || err != nil && fleet.KindOf(err) != step.kind {
 			t.Errorf("%s in place of %q: %v", step.name, step.was, err)
 		}
 	}
 	if got := located(t, b).Signposts["f"]; got != "b" {
 		t.Errorf("it leads to %q", got)
+	}
+	_, owner := begun(t, b, false)
+	for seen, want := range map[fleet.Owner]fleet.ErrorKind{{}: fleet.Conflict, owner: ""} {
+		if err := status.Post(t.Context(), b, "f", "b", "c", seen); (err != nil) != (want != "") || err != nil && fleet.KindOf(err) != want {
+			t.Errorf("beside the owner, where %v was seen: %v", seen, err)
+		}
 	}
 }

@@ -24,6 +24,7 @@ type Watched struct {
 	seen  bool
 	tree  sources.Tree      // with files, as last read; nil: none was read
 	since map[string][]byte // edits that were committed here since
+	owner fleet.Owner       // of tree; zero: of any that is read next
 	wrote []string          // hashes of the last commits that were made here, the newest last
 }
 
@@ -51,12 +52,13 @@ func (w *Watched) keep(head fleet.Revision, t sources.Tree) {
 	if head.IsZero() {
 		return
 	}
-	if _, err := fs.Stat(t, ownerPath); err != nil {
-		return // what somebody put in the place of the branch
-	}
+	now, err := readOwnership(t, nil)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tree, w.since = t, nil
+	if err == nil && (now == ownership{} || now.isOlder(ownership{owner: w.owner})) {
+		return // what somebody put in the place of the branch, or began after it was deleted
+	}
+	w.tree, w.since, w.owner = t, nil, now.owner
 }
 
 // Missing returns the files that the branch had when it was last seen with an owner, and t
@@ -102,6 +104,9 @@ func (w *Watched) Commit(ctx context.Context, base fleet.Revision, c sources.Com
 			w.since = make(map[string][]byte, len(c.Edits))
 		}
 		maps.Copy(w.since, c.Edits)
+		if c.Edits[ownerPath] != nil { // it may follow one that was not to be believed
+			w.owner = fleet.Owner{}
+		}
 	}
 	return head, err
 }

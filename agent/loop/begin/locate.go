@@ -42,7 +42,7 @@ func locate(in Input) Step {
 		if step, ok := in.ahead(at, b); ok {
 			return step
 		}
-		return Step{Do: Use, Branch: at}
+		return in.take(at, b)
 	}
 	// Nothing is claimed before it is known which fleet this is, and that its status is on
 	// no other branch.
@@ -74,6 +74,20 @@ func locate(in Input) Step {
 		return Step{Do: Move, From: at, Branch: named}
 	}
 	return in.post(at)
+}
+
+// take uses the branch at, which has an owner, unless that is this agent for another fleet: its process there would
+// end. A fleet that was renamed in fleet.yaml is the same one if the applied revision, here, has the former name.
+func (in Input) take(at string, b Branch) Step {
+	other := b.Fleet != "" && in.Tip != nil && in.Tip.Err == nil && b.Fleet != in.Tip.Fleet && in.isSelf(b.Owner)
+	switch {
+	case other && !b.Applied.IsZero() && b.Rendered == nil:
+		return Step{Do: Render, Branch: at}
+	case other && (b.Rendered == nil || b.Rendered.Err != nil || b.Rendered.Fleet != b.Fleet):
+		return Step{Do: Retry, Why: fleet.Errorf(fleet.Conflict, "use status branch "+at,
+			"it has the status of fleet %q, and this is fleet %q. Fix: name another branch in spec.status.branch of fleet.yaml, or, if the fleet was renamed, set metadata.name to %[1]q again", b.Fleet, in.Tip.Fleet)}
+	}
+	return Step{Do: Use, Branch: at}
 }
 
 // post decides what to do before the fleet, which has no owner, is claimed on the branch at. A signpost leads there

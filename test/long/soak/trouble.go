@@ -149,11 +149,6 @@ func (w *world) startTwice(ctx context.Context, r *rand.Rand, f *fleet) error {
 	if err := w.startAgent(); err != nil {
 		return err
 	}
-	for range 3 { // there is something to do for both
-		if err := f.disturb(r); err != nil {
-			return err
-		}
-	}
 	type end struct {
 		of  *exec.Cmd
 		err error
@@ -163,28 +158,37 @@ func (w *world) startTwice(ctx context.Context, r *rand.Rand, f *fleet) error {
 	for _, cmd := range both {
 		go func() { ended <- end{cmd, cmd.Wait()} }()
 	}
-	var exit *exec.ExitError
-	select {
-	case e := <-ended:
-		other := both[0]
-		if e.of == other {
-			other = both[1]
+	pushes := rand.New(rand.NewPCG(r.Uint64(), 0)) // how many there are is the machine's
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for late := time.After(patience); ; {
+		select {
+		case e := <-ended:
+			other := both[0]
+			if e.of == other {
+				other = both[1]
+			}
+			// What is left goes on under a Wait of its own, so it is started again.
+			if err := other.Process.Kill(); err != nil {
+				return fmt.Errorf("both processes of one agent ended: %w", err)
+			}
+			<-ended
+			var exit *exec.ExitError
+			if !errors.As(e.err, &exit) || exit.ExitCode() != 3 {
+				return fmt.Errorf("of two processes of one agent one ended with %w: see agent.log", e.err)
+			}
+			return w.startAgent()
+		case <-again.C: // the judge sees two processes as long as both have something to do
+			if err := f.disturb(pushes); err != nil {
+				return errors.Join(err, first.Process.Kill())
+			}
+		case <-w.judge.found:
+			return errors.Join(w.judge.verdict(), first.Process.Kill())
+		case <-late:
+			return errors.Join(fmt.Errorf("of two processes of one agent none ended: see agent.log"), first.Process.Kill())
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		// What is left goes on under a Wait of its own, so it is started again.
-		if err := other.Process.Kill(); err != nil {
-			return fmt.Errorf("both processes of one agent ended: %w", err)
-		}
-		<-ended
-		if !errors.As(e.err, &exit) || exit.ExitCode() != 3 {
-			return fmt.Errorf("of two processes of one agent one ended with %w: see agent.log", e.err)
-		}
-		return w.startAgent()
-	case <-w.judge.found:
-		return errors.Join(w.judge.verdict(), first.Process.Kill())
-	case <-time.After(patience):
-		return errors.Join(fmt.Errorf("of two processes of one agent none ended: see agent.log"), first.Process.Kill())
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
