@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/inmemory"
 )
@@ -31,8 +29,7 @@ func (j *judgement) seesAll() {
 	for _, m := range ours(j.life.cloud.Facts(), j.key) {
 		looked := j.turn.began.Add(-5 * time.Second)
 		works := j.life.availableSince(m.ID)
-		_, known := j.life.cloud.Object(m.Network, corev1.SchemeGroupVersion.WithKind("Node"), "", m.Node) // of one of a control plane that went nobody knows
-		if known && j.life.outOfSight(m, looked) && !works.IsZero() && works.Before(looked) && !m.Deleted {
+		if j.life.isKnown(m) && j.life.outOfSight(m, looked) && !works.IsZero() && works.Before(looked) && !m.Deleted {
 			j.violates("NoneBesideOneOutOfSight", "machine %s works, and listings do not show it", m.Name)
 		}
 	}
