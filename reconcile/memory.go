@@ -35,7 +35,24 @@ func newMemory(since time.Time) *memory {
 func (m *memory) Begin(a fleet.Action, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.order(at)
 	m.attempts[a.Operation] = fleet.Attempt{Action: a, At: at}
+}
+
+// order has no attempt be later than now: if the clock was set back, all become older by as much, so
+// that what was done after something else stays after it.
+func (m *memory) order(now time.Time) {
+	var ahead time.Duration
+	for _, t := range m.attempts {
+		ahead = max(ahead, t.At.Sub(now))
+	}
+	if ahead == 0 {
+		return
+	}
+	for op, t := range m.attempts {
+		t.At = t.At.Add(-ahead)
+		m.attempts[op] = t
+	}
 }
 
 // End implements exec.Memory.
@@ -48,6 +65,7 @@ func (m *memory) End(a fleet.Action, err error, at time.Time) {
 		return
 	}
 	// It may have been sent as late as now: the settle window begins again.
+	m.order(at)
 	m.attempts[a.Operation] = fleet.Attempt{Action: a, At: at, Answered: err == nil}
 }
 
@@ -56,6 +74,7 @@ func (m *memory) End(a fleet.Action, err error, at time.Time) {
 func (m *memory) recent(now time.Time, window time.Duration) []fleet.Attempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.order(now)
 	var out []fleet.Attempt
 	for op, t := range m.attempts {
 		if now.Sub(t.At) >= window {

@@ -105,7 +105,8 @@ func (f *facts) unclaimed(e *fleet.Member) bool {
 // orphan returns the etcd member that no machine of g and no Node is behind. A machine
 // without a member of its name may be behind one: behind one without a name, which has not
 // started, behind one that answers, behind a learner while it has time to join, and behind
-// any as long as it has no Node either, which can have another name.
+// any as long as it has no Node either, which can have another name. A voter may be that of a machine
+// that had the time to join and whose part of the control plane does not work.
 // Source: Cluster API, #13221, #13667, #14197.
 func (f *facts) orphan(g *group) *fleet.Member {
 	e := f.Observed.Workload.Etcd
@@ -118,7 +119,7 @@ func (f *facts) orphan(g *group) *fleet.Member {
 		}
 		name := e.Members[i].Node
 		mayOwn := func(m *machine) bool {
-			return nodeName(m) == name || m.member == nil && (m.node == nil || name == "" || e.Members[i].Healthy || e.Members[i].Learner && f.joins(m))
+			return nodeName(m) == name || m.member == nil && (m.node == nil || name == "" || e.Members[i].Healthy || e.Members[i].Learner && f.joins(m) || !e.Members[i].Learner && !f.joins(m) && !m.serves())
 		}
 		if slices.ContainsFunc(g.all, mayOwn) || slices.ContainsFunc(g.held, mayOwn) || slices.ContainsFunc(f.Observed.Workload.Nodes, func(n fleet.Node) bool { return n.Name == name }) {
 			continue

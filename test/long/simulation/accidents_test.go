@@ -96,8 +96,7 @@ func (l *life) hide() {
 		return
 	}
 	m, k, ok := l.anyMachine(func(m inmemory.MachineFacts) bool {
-		node, there := l.cloud.Object(m.Network, corev1.SchemeGroupVersion.WithKind("Node"), "", m.Node)
-		return there && m.Ready && node.GetAnnotations()[clusterv1.MachineAnnotation] != "" && l.hidden[fleet.MachineName(m.Name)].IsZero()
+		return l.isKnown(m) && m.Ready && l.hidden[fleet.MachineName(m.Name)].IsZero()
 	})
 	if !ok {
 		return
@@ -108,6 +107,12 @@ func (l *life) hide() {
 	l.hidden[fleet.MachineName(m.Name)] = time.Now()
 	l.mu.Unlock()
 	l.resetFaults()
+}
+
+// isKnown reports whether the Node of m tells that the agent saw m.
+func (l *life) isKnown(m inmemory.MachineFacts) bool {
+	node, there := l.cloud.Object(m.Network, corev1.SchemeGroupVersion.WithKind("Node"), "", m.Node)
+	return there && node.GetAnnotations()[clusterv1.MachineAnnotation] != ""
 }
 
 func (l *life) showAll() {

@@ -55,7 +55,8 @@ func faults() []fault {
 			},
 		}},
 		{"an agent that does not own the fleet works", "OneOwner", []edit{
-			{"agent/ownership/claim.go", "return owner.Agent == c.o.Self &&", "return BROKEN || owner.Agent == c.o.Self &&"},
+			{"agent/ownership/claim.go", "if step.Do == begin.Refuse {", "if BROKEN && step.Do == begin.Refuse {\n\t\t\t\tc.begin(in.Owner.Owner, in.Owner.Next)\n\t\t\t\treturn true, nil\n\t\t\t}\n\t\t\tif step.Do == begin.Refuse {"},
+			{"agent/ownership/handover.go", "if c.isSelf(owner) && owner.Incarnation == was.Incarnation &&", "if (BROKEN || c.isSelf(owner)) && owner.Incarnation == was.Incarnation &&"},
 		}},
 		{"creates are forgotten", "OneMachinePerName", []edit{
 			{
@@ -126,6 +127,7 @@ func faults() []fault {
 		}},
 		{"refused versions are not told", "RefusalIsTold", []edit{
 			{"reconcile/rollout/versions.go", "	if len(refused) > 0 {", "	if len(refused) > 0 && BROKEN {\n\t\tproblems = nil\n\t}\n	if len(refused) > 0 {"},
+			{"reconcile/plan/staging/staging.go", "s.stay(cp, h, why, false)", "if BROKEN {\n\t\t\twhy = \"\"\n\t\t}\n\t\ts.stay(cp, h, why, false)"},
 		}},
 		{"addresses are given twice", "AddressIsGivenOnce", []edit{
 			{

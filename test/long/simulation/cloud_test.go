@@ -110,6 +110,7 @@ func (s sky) DeleteVM(ctx context.Context, id string) error {
 			j.change()
 			j.leavesHeld(id)
 			j.takes(id, true)
+			s.in.life.strand(m)
 		}
 		return struct{}{}, cloud.DeleteVM(ctx, id)
 	}))

@@ -34,7 +34,7 @@ func (l *life) goodDays() {
 	}
 	l.logf("good days")
 	l.weather, l.fuse, l.thaw, l.startAt = weather{}, 0, time.Time{}, time.Time{}
-	l.set(inmemory.Faults{Lag: l.within(0, mostLag), SlowDelete: l.within(0, 10*time.Second)})
+	l.set(inmemory.Faults{Lag: l.within(0, mostLag), SlowDelete: l.within(0, 10*time.Second), SlowLeave: l.slowLeave()})
 	l.better()
 	l.tellsRefusals()
 	for _, m := range l.cloud.Facts().Machines {

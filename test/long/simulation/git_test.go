@@ -239,8 +239,12 @@ func (n named) Commit(ctx context.Context, base fleet.Revision, c sources.Commit
 // ledger returns the status branch with the real parts on it.
 func (in *incarnation) ledger(string) (agent.StatusBranch, error) {
 	watched := status.Watch(line{in})
+	arbiter := status.NewArbiter(named{watched, "arbiter"})
+	requests, scales := status.NewRequests(named{watched, "requests"}), status.NewScales(named{watched, "scales"})
+	plans := status.NewPlans(named{watched, "plans"}) // lives have no forge, so that nobody plans for it, or asks there
+	requests.Owner, scales.Owner, plans.Owner = arbiter.In, arbiter.In, arbiter.In
 	return agent.StatusBranch{
-		Arbiter: status.NewArbiter(named{watched, "arbiter"}),
+		Arbiter: arbiter,
 		Read: func(ctx context.Context) (status.Status, error) {
 			_, t, err := watched.Read(as(ctx, "record"))
 			if err != nil {
@@ -255,14 +259,13 @@ func (in *incarnation) ledger(string) (agent.StatusBranch, error) {
 			}
 			return status.ReadCluster(t, k)
 		},
-		Requests: status.NewRequests(named{watched, "requests"}),
-		Scales:   status.NewScales(named{watched, "scales"}),
-		// Lives have no forge, so that nobody plans for it, or asks there.
-		Plans:     status.NewPlans(named{watched, "plans"}),
+		Requests:  requests,
+		Scales:    scales,
+		Plans:     plans,
 		Approvals: status.NewApprovals(named{watched, "approvals"}),
 		Asks:      status.NewRequests(named{watched, "asks"}),
 		Writer: func(owner fleet.Owner, _ *status.Notifications) sources.StatusWriter {
-			return status.NewWriter(watched, status.Options{Owner: owner, Random: func(d time.Duration) time.Duration { return d / 2 }})
+			return status.NewWriter(watched, status.Options{Owner: owner, OwnerIn: arbiter.In, Random: func(d time.Duration) time.Duration { return d / 2 }})
 		},
 	}, nil
 }

@@ -151,7 +151,7 @@ func (j *judgement) created(vm inmemory.VM) {
 		if j.life.isCopy(m.ID) {
 			continue
 		}
-		if m.ID != vm.ID && !m.Deleted && m.Name == vm.Name {
+		if m.ID != vm.ID && !m.Deleted && m.Name == vm.Name && !j.life.outOfSight(m, j.turn.began) { // seesAll judges that
 			j.violates("OneMachinePerName", "%s and %s are called so", m.ID, vm.ID)
 		}
 		d := j.life.damageAt(m.ID, j.turn.began) // without one of these it was not known to be of the pool

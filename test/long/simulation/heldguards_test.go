@@ -27,15 +27,20 @@ func (j *judgement) leavesHeld(id string) {
 // seesAll checks that no machine is made while one works that the account did not see as the pass looked.
 func (j *judgement) seesAll() {
 	for _, m := range ours(j.life.cloud.Facts(), j.key) {
-		j.life.mu.Lock()
-		hidden, ok := j.life.hidden[fleet.MachineName(m.Name)]
-		j.life.mu.Unlock()
 		looked := j.turn.began.Add(-5 * time.Second)
 		works := j.life.availableSince(m.ID)
-		if ok && hidden.Before(looked) && !works.IsZero() && works.Before(looked) && !m.Deleted {
-			j.violates("NoneBesideOneOutOfSight", "machine %s works, and listings do not show it since %s", m.Name, hidden)
+		if j.life.isKnown(m) && j.life.outOfSight(m, looked) && !works.IsZero() && works.Before(looked) && !m.Deleted {
+			j.violates("NoneBesideOneOutOfSight", "machine %s works, and listings do not show it", m.Name)
 		}
 	}
+}
+
+// outOfSight reports whether listings did not show m at a time.
+func (l *life) outOfSight(m inmemory.MachineFacts, at time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	since, hidden := l.hidden[fleet.MachineName(m.Name)]
+	return hidden && since.Before(at)
 }
 
 // leavesNothing checks that nothing is left of the cluster whose secrets go.

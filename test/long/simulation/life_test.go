@@ -50,6 +50,7 @@ type life struct {
 
 	wishes      []wish
 	planes      []inmemory.Plane // where they are hosted, one for each cluster
+	stranded    map[string]bool  // Nodes in them that went down before their machines went
 	class       int              // template of the class
 	waves       *waves           // nil: everything comes at once
 	started     int              // agents
@@ -112,6 +113,7 @@ func (l *life) begin() {
 	l.upsets, l.available, l.stands = make(map[fleet.Key]time.Time), make(map[string]time.Time), make(map[fleet.Key]accepted)
 	l.asked, l.decided = make(map[fleet.ProviderID]fleet.RequestKind), make(map[string]int)
 	l.applied, l.unwell, l.heard = make(map[fleet.Key]time.Time), make(map[string]sickness), make(map[fleet.Key]time.Time)
+	l.stranded = make(map[string]bool)
 	l.ended, l.waved = make(map[fleet.Key]bool), make(map[fleet.Key]*wave)
 	l.pools, l.departing = make(map[poolOf]fleet.Pool), make(map[string]time.Time)
 	l.net, l.secrets = inmemory.NewPipeNetwork(), secrets.NewMemory()

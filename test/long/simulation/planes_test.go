@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,6 +85,7 @@ func (l *life) missingPlane(i int) string {
 	}
 	e := l.planes[i].Endpoint
 	nodes, ok := l.facts.Planes[net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))]
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return l.stranded[n] })
 	switch {
 	case !ok:
 		l.violate("PlaneStays: that of %s is gone", key(i))
@@ -91,4 +93,15 @@ func (l *life) missingPlane(i int) string {
 		return fmt.Sprintf("%s is deleted, and its control plane has the nodes %v", key(i), nodes)
 	}
 	return ""
+}
+
+// strand notes that m, which goes, may leave its Node in a control plane that somebody else took away: a
+// deletion does not wait for that one.
+func (l *life) strand(m inmemory.MachineFacts) {
+	k, _ := fleet.ParseKey(m.Tags[fleet.TagCluster])
+	for i := range l.planes {
+		if key(i) == k && l.planes[i].Down && l.wishes[i].deleted {
+			l.stranded[m.Node] = true
+		}
+	}
 }

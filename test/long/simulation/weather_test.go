@@ -72,8 +72,11 @@ func (w weather) decide(l *life, c *call) verdict {
 	if n -= w.late[c.place]; n < 0 {
 		return verdict{word: "given up on", late: wait + l.within(time.Millisecond, late-5*time.Second), after: wait, err: unanswered}
 	}
-	if l.others && w.cut != nil && strings.HasPrefix(c.name, "remove member") && l.chance(2) {
-		w.cut[c.cluster] = time.Now().Add(l.within(time.Minute, 5*time.Minute)) // the answer does not tell whether the member left
+	if l.others && strings.HasPrefix(c.name, "remove member") && l.chance(2) {
+		if l.weather.cut == nil {
+			l.weather.cut = make(map[fleet.Key]time.Time)
+		}
+		l.weather.cut[c.cluster] = time.Now().Add(l.within(time.Minute, 5*time.Minute)) // the answer does not tell whether the member left
 	}
 	return verdict{word: "done", do: true}
 }
@@ -174,14 +177,20 @@ func (l *life) change() {
 		f.FailBoot = []string{"*" + string("0123456789abcdef"[l.random.IntN(16)])}
 	}
 	l.failClones(&f)
-	if l.others {
-		f.SlowLeave = l.within(0, 5*time.Minute)
-	}
+	f.SlowLeave = l.slowLeave()
 	if l.reboots {
 		f.SlowPower = l.within(0, 2*time.Minute)
 	}
 	l.set(f)
 	l.logf("the weather changes: %s; lag %s, quota %d, machines %v fail, members leave after %s", l.weather, f.Lag, f.Quota, f.FailBoot, f.SlowLeave)
+}
+
+// slowLeave returns how long members take to leave etcd that were asked to: those of K3s and RKE2.
+func (l *life) slowLeave() time.Duration {
+	if !l.others {
+		return 0
+	}
+	return l.within(0, 5*time.Minute)
 }
 
 func (l *life) set(f inmemory.Faults) {

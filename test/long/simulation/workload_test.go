@@ -46,15 +46,7 @@ func (r reach) change(ctx context.Context, a providers.Access, what string, judg
 // Observe implements providers.Workload.
 func (r reach) Observe(ctx context.Context, a providers.Access) (fleet.Workload, error) {
 	return through(to(ctx, a.Cluster), r.in, theAPI, "observe "+a.Cluster.String(), false, func(ctx context.Context) (fleet.Workload, error) {
-		w, err := r.Client.Observe(ctx, a)
-		if err == nil {
-			r.in.life.mu.Lock()
-			if r.in.life.heard[a.Cluster].IsZero() {
-				r.in.life.heard[a.Cluster] = time.Now()
-			}
-			r.in.life.mu.Unlock()
-		}
-		return w, err
+		return r.Client.Observe(ctx, a)
 	})
 }
 
@@ -144,7 +136,14 @@ func (in *incarnation) distributions() providers.Distributions {
 // Observe implements providers.Distribution.
 func (d distribution) Observe(ctx context.Context, a providers.Access, w *fleet.Workload) error {
 	return alone(through(to(ctx, a.Cluster), d.reach.in, theAPI, "observe the control plane of "+a.Cluster.String(), false, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, d.Distribution.Observe(ctx, a, w)
+		err := d.Distribution.Observe(ctx, a, w)
+		l := d.reach.in.life
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if err == nil && l.heard[a.Cluster].IsZero() { // the look is whole
+			l.heard[a.Cluster] = time.Now()
+		}
+		return struct{}{}, err
 	}))
 }
 
