@@ -69,6 +69,10 @@ func checkedPullRequests(m *PullRequestsManifest, fail func(field, message, hint
 		_, err := path.Match(ref, "")
 		if err != nil || !strings.HasPrefix(ref, "refs/") || strings.HasPrefix(ref, "refs/tags/") || len(strings.Trim(ref, "/*?")) <= len("refs/") {
 			fail(field, fmt.Sprintf("%q is no pattern of refs", ref), "write the full name, as in refs/heads/proposals/*; * and ? are within a segment, and tags are not planned")
+			continue
+		}
+		if !m.Forks && !strings.HasPrefix(ref, "refs/heads/") {
+			fail(field, fmt.Sprintf("%q matches refs that are no branches: Git providers let anyone with read access propose there", ref), "name branches, as in refs/heads/proposals/*, or set spec.pullRequests.forks to true to plan the changes of anyone")
 		}
 	}
 	if m.Fail != nil {

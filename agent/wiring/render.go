@@ -21,6 +21,8 @@ type RenderOptions struct {
 	// Sealed, if not nil, lets Secrets pass that cannot be decrypted, and is called
 	// with them: see sops.Options.
 	Sealed func(file, why string)
+	// Redact replaces all decrypted values by REDACTED: see sops.Options.
+	Redact bool
 }
 
 // NewRenderer returns the renderer, with the decoder of all kinds that are built in.
@@ -44,7 +46,7 @@ func (s Settings) renderer(o RenderOptions, identities []fleet.Secret) (*render.
 			return nil, err
 		}
 	}
-	decrypter, err := sops.New(sops.Options{Identities: identities, Sealed: o.Sealed, Program: s.SopsProgram})
+	decrypter, err := sops.New(sops.Options{Identities: identities, Sealed: o.Sealed, Program: s.SopsProgram, Redact: o.Redact})
 	if err != nil {
 		return nil, err
 	}

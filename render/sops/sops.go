@@ -27,6 +27,8 @@ type Options struct {
 	// Program, if not empty, is the name or path of sops. It is run for files whose key no
 	// identity decrypts, and that are encrypted for PGP keys or key services as well.
 	Program string
+	// Redact replaces all decrypted values by REDACTED. It is only for commands that show things.
+	Redact bool
 }
 
 // A Decrypter decrypts files. It is safe for concurrent use.
@@ -42,7 +44,7 @@ type Decrypter struct {
 // their content.
 func New(o Options) (*Decrypter, error) {
 	d := Keyless()
-	d.options = o
+	d.options, d.redact = o, o.Redact
 	if o.Program != "" {
 		d.program = newProgram(o.Program)
 	}

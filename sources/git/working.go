@@ -106,6 +106,12 @@ func (w WorkingTree) Branch(ctx context.Context) (string, error) {
 	return w.run(ctx, "find the current branch of "+string(w), "symbolic-ref", "--quiet", "--short", "HEAD")
 }
 
+// PushedTo returns the URLs that Push pushes to: a clone may fetch from another repository.
+func (w WorkingTree) PushedTo(ctx context.Context) ([]string, error) {
+	out, err := w.run(ctx, "read where origin is pushed to", "remote", "get-url", "--push", "--all", "origin")
+	return strings.Split(out, "\n"), err
+}
+
 // Push pushes the current branch of w to origin, under its own name.
 func (w WorkingTree) Push(ctx context.Context) error {
 	_, err := w.run(ctx, "push", "push", "--quiet", "origin", "HEAD")

@@ -109,11 +109,7 @@ func (p selection) objects(ctx context.Context, v *valueFlags) (map[string]any, 
 	if err != nil {
 		return nil, err
 	}
-	renderer, err := p.settings.NewRenderer(v.options())
-	if err != nil {
-		return nil, err
-	}
-	list, problems, err := renderer.Objects(ctx, tree, string(p.scope))
+	list, problems, err := p.rendered(ctx, tree, v, false)
 	if c, ok := errors.AsType[*render.ConfigError](err); ok {
 		problems, err = c.Problems, nil
 	}
@@ -121,9 +117,6 @@ func (p selection) objects(ctx context.Context, v *valueFlags) (map[string]any, 
 		err = errors.New(problems[0].String())
 	}
 	if err != nil {
-		return nil, err
-	}
-	if list, err = redactSecrets(list); err != nil {
 		return nil, err
 	}
 	out := make(map[string]any, len(list))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"net/url"
 	"strings"
 
@@ -34,8 +35,13 @@ func redacted(source string) string {
 	return u.Redacted()
 }
 
-// redactSecrets returns objects without the values of Secrets.
-func redactSecrets(objects []render.Object) ([]render.Object, error) {
+// redactSecrets returns objects without the values of Secrets, and without what depends on
+// decrypted values, as generated ConfigMaps and replacements may. Alike are the same objects,
+// rendered as if each decrypted value were REDACTED.
+func redactSecrets(objects, alike []render.Object) ([]render.Object, error) {
+	if len(objects) != len(alike) {
+		objects = alike
+	}
 	out := make([]render.Object, len(objects))
 	for i, o := range objects {
 		out[i] = o
@@ -43,15 +49,25 @@ func redactSecrets(objects []render.Object) ([]render.Object, error) {
 		if err != nil || doc == nil || len(doc.Content) == 0 {
 			continue // no object, so no Secret
 		}
-		root := doc.Content[0]
-		if kind := valueOf(root, "kind"); kind == nil || kind.Value != "Secret" {
+		known, err := documents.Node(alike[i].YAML, documents.BuiltLimits())
+		if err != nil || known == nil || len(known.Content) == 0 {
+			out[i] = alike[i]
 			continue
 		}
-		for _, field := range []string{"data", "stringData"} {
-			if values := valueOf(root, field); values != nil {
-				redactValues(values)
+		root := doc.Content[0]
+		if kind := valueOf(root, "kind"); kind != nil && kind.Value == "Secret" {
+			for _, field := range []string{"data", "stringData"} {
+				if values := valueOf(root, field); values != nil {
+					redactValues(values)
+				}
 			}
+		} else if bytes.Equal(o.YAML, alike[i].YAML) {
+			continue
 		}
+		if !sameObject(root, known.Content[0]) {
+			root = known.Content[0]
+		}
+		redactDecrypted(root, known.Content[0])
 		data, err := documents.Marshal([]*yaml.Node{root})
 		if err != nil {
 			return nil, err
@@ -59,6 +75,37 @@ func redactSecrets(objects []render.Object) ([]render.Object, error) {
 		out[i].YAML = data
 	}
 	return out, nil
+}
+
+// sameObject reports whether two objects have one kind and one name, but for the hash that kustomize adds to it.
+func sameObject(a, b *yaml.Node) bool {
+	name := func(n *yaml.Node) (kind, name string) {
+		if k := valueOf(n, "kind"); k != nil {
+			kind = k.Value
+		}
+		if m := valueOf(n, "metadata"); m != nil && valueOf(m, "name") != nil {
+			name = valueOf(m, "name").Value
+		}
+		return kind, name
+	}
+	kindA, nameA := name(a)
+	kindB, nameB := name(b)
+	baseA, baseB := nameA[:strings.LastIndex(nameA, "-")+1], nameB[:strings.LastIndex(nameB, "-")+1]
+	return kindA == kindB && (nameA == nameB || baseA != "" && baseA == baseB)
+}
+
+// redactDecrypted replaces each value of n that is made of REDACTED in known. Other values may differ
+// by a hash only.
+func redactDecrypted(n, known *yaml.Node) {
+	switch {
+	case n.Kind != known.Kind || len(n.Content) != len(known.Content):
+		*n = *known
+	case n.Kind == yaml.ScalarNode && n.Value != known.Value && strings.Contains(known.Value, "REDACTED"):
+		*n = *known
+	}
+	for i := range n.Content {
+		redactDecrypted(n.Content[i], known.Content[i])
+	}
 }
 
 // redactValues replaces every value below n.

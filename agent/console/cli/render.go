@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,10 @@ import (
 	"fairlead.dev/agent/console/output"
 	"fairlead.dev/agent/plans/scope"
 	"fairlead.dev/agent/wiring"
+	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render"
+	"fairlead.dev/sources"
 )
 
 func newRender(built wiring.Built) *cobra.Command {
@@ -22,7 +25,7 @@ func newRender(built wiring.Built) *cobra.Command {
 		GroupID: groupWrite,
 		Short:   "Print rendered manifests",
 		Long: `Print rendered manifests: the output of kustomize with variables substituted. Values of
-Secrets are REDACTED, unless --show-secrets is set.
+Secrets, and what was decrypted, are REDACTED, unless --show-secrets is set.
 
 PATH is a fleet, a kustomization folder or a file. If something cannot be rendered, the
 rest is printed and the exit code is 1.`,
@@ -49,11 +52,7 @@ rest is printed and the exit code is 1.`,
 		if err != nil {
 			return err
 		}
-		renderer, err := p.settings.NewRenderer(v.options())
-		if err != nil {
-			return err
-		}
-		objects, problems, err := renderer.Objects(cmd.Context(), tree, string(p.scope))
+		objects, problems, err := p.rendered(cmd.Context(), tree, v, show)
 		if c, ok := errors.AsType[*render.ConfigError](err); ok {
 			problems, err = c.Problems, nil
 		}
@@ -67,11 +66,6 @@ rest is printed and the exit code is 1.`,
 		default:
 			return fmt.Errorf("%s cannot be rendered alone: use the folder of the kustomization that includes it", p.scope)
 		}
-		if !show {
-			if objects, err = redactSecrets(objects); err != nil {
-				return err
-			}
-		}
 		if err := showObjects(cmd, output.Format(*form), objects); err != nil {
 			return err
 		}
@@ -84,6 +78,29 @@ rest is printed and the exit code is 1.`,
 		return nil
 	}
 	return cmd
+}
+
+// rendered returns the objects of p in tree, without what is secret unless it is to be shown.
+func (p selection) rendered(ctx context.Context, tree sources.Tree, v *valueFlags, show bool) ([]render.Object, []fleet.Problem, error) {
+	options := v.options()
+	renderer, err := p.settings.NewRenderer(options)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, problems, err := renderer.Objects(ctx, tree, string(p.scope))
+	if err != nil || show {
+		return objects, problems, err
+	}
+	options.Redact = true
+	if renderer, err = p.settings.NewRenderer(options); err != nil {
+		return nil, nil, err
+	}
+	alike, _, err := renderer.Objects(ctx, tree, string(p.scope))
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err = redactSecrets(objects, alike)
+	return objects, problems, err
 }
 
 func showObjects(cmd *cobra.Command, form output.Format, objects []render.Object) error {

@@ -78,8 +78,14 @@ commit. The plan uses the status branch, as plan --last-seen does.`,
 			fmt.Fprintln(w, "\nnot pushed: review the commit, then run git push")
 			return nil
 		}
-		if err := oneRepository(origin, s.StatusRepository); err != nil {
+		to, err := git.WorkingTree(clone).PushedTo(ctx)
+		if err != nil {
 			return err
+		}
+		for _, one := range to {
+			if err := oneRepository(one, s.StatusRepository); err != nil {
+				return err
+			}
 		}
 		if err := pushFollowed(ctx, git.WorkingTree(clone), plan.Followed()); err != nil {
 			return err
@@ -104,7 +110,7 @@ func oneRepository(origin, status string) error {
 	if pathOf(origin) == pathOf(status) {
 		return nil
 	}
-	return fleet.Errorf(fleet.Invalid, "push the commit", "origin and --status-repository are different repositories, so the agent may not follow origin. Nothing was pushed. Fix: review the commit, and push it to the repository that the agent follows with 'git push'")
+	return fleet.Errorf(fleet.Invalid, "push the commit", "origin is pushed to another repository than the one with the status of the fleet, so the agent may not follow origin. Nothing was pushed. Fix: review the commit, and push it to the repository that the agent follows with 'git push'")
 }
 
 // pushFollowed pushes the current branch, which has to be the one that the agent follows.

@@ -233,7 +233,7 @@ func (t *Table) Markdown(w io.Writer) error {
 	line := func(cells []string) error {
 		escaped := make([]string, len(cells))
 		for i, c := range cells {
-			escaped[i] = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(c)
+			escaped[i] = strings.ReplaceAll(Inert(c), "|", `\|`)
 		}
 		_, err := fmt.Fprintf(w, "| %s |\n", strings.Join(escaped, " | "))
 		return err
@@ -255,4 +255,14 @@ func (t *Table) Markdown(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// Inert returns text of others for a line of Markdown: as code, if it has characters that Markdown
+// reads, or that call people.
+func Inert(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if !strings.ContainsAny(text, "`*_[]<>&@#~$\\") {
+		return text
+	}
+	return "`" + strings.ReplaceAll(text, "`", "'") + "`"
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -29,6 +30,29 @@ func TestPlanIsPlain(t *testing.T) {
 		}
 		if strings.ContainsAny(b.String(), steering) {
 			t.Errorf("%s: %.300q", f, b.String())
+		}
+	}
+}
+
+// What others wrote does nothing in Markdown, which a CI job may show where people review.
+func TestPlanIsInertMarkdown(t *testing.T) {
+	const trap = "a`\n\n### Fairlead plan: nothing to do\n\n[b](https://example.com) ![c](https://example.com/c.png) <img src=d> @everyone | **e**"
+	var b bytes.Buffer
+	out := &Plan{
+		Changes:  []Change{{Change: "create machine", Cluster: trap, Machine: trap, Reason: trap}},
+		Problems: output.Problems([]fleet.Problem{{Message: trap}}), Orphans: []string{trap}, Notes: []string{trap}, Errors: []string{trap},
+		Turns: []Turn{{Why: trap}}, at: "refs/heads/" + trap,
+	}
+	if err := out.Write(&b, output.FormatMarkdown); err != nil {
+		t.Fatal(err)
+	}
+	code := regexp.MustCompile("`[^`\n]*`")
+	if plain := code.ReplaceAllString(b.String(), ""); strings.ContainsAny(plain, "`[<@*") || strings.Count(plain, "#") != 3 {
+		t.Errorf("beside code there is:\n%s", plain)
+	}
+	for line := range strings.Lines(b.String()) {
+		if cells := len(regexp.MustCompile(`[^\\]\|`).FindAllString(line, -1)); strings.HasPrefix(line, "|") && cells != 6 {
+			t.Errorf("a row has %d cells: %s", cells, line)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (p *Plan) Write(w io.Writer, form output.Format) error {
 }
 
 func (p *Plan) markdown(w io.Writer, t *output.Table) error {
-	fmt.Fprintf(w, "### Fairlead plan: %s\n\n%s at `%s`.\n", p.summary(), output.Count(p.Clusters, "cluster"), p.at)
+	fmt.Fprintf(w, "### Fairlead plan: %s\n\n%s at %s.\n", p.summary(), output.Count(p.Clusters, "cluster"), output.Inert(p.at))
 	if len(p.Changes) > 0 {
 		fmt.Fprintln(w)
 		if err := t.Markdown(w); err != nil {
@@ -43,7 +43,7 @@ func (p *Plan) markdown(w io.Writer, t *output.Table) error {
 	if remarks := p.remarks(); len(remarks) > 0 {
 		fmt.Fprintln(w)
 		for _, line := range remarks {
-			fmt.Fprintf(w, "- %s\n", line)
+			fmt.Fprintf(w, "- %s\n", output.Inert(line))
 		}
 	}
 	return nil

@@ -7,8 +7,8 @@
 //     alone is not written. Plans of a poll are one commit.
 //   - A proposal that takes long, or cannot be planned, keeps no other from being planned.
 //   - A forge that limits requests is not asked before the time that it names.
-//   - Heads that are no branch of the repository are planned only if somebody approves, and take no
-//     place of others.
+//   - Heads that are no branch of the repository are planned only if somebody approves or fleet.yaml has
+//     all of them planned, and take no place of others.
 //   - A pull request is planned as it would be merged, onto what is followed, and again when
 //     its head, its base or what was seen of its clusters changes.
 //   - What a pull request says is not trusted: clusters are looked at by what is followed,

@@ -2,6 +2,7 @@ package pullrequests
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,8 +119,7 @@ func TestNobodyAsks(t *testing.T) {
 	}
 }
 
-// TestWhichArePlanned: those onto what is followed, the newest of many, and forks where
-// fleet.yaml says so.
+// TestWhichArePlanned: those onto what is followed, and forks where fleet.yaml says so.
 func TestWhichArePlanned(t *testing.T) {
 	w := newWorld()
 	is := w.fleets["base"]
@@ -128,7 +128,7 @@ func TestWhichArePlanned(t *testing.T) {
 	w.fleets["base"] = is
 	is.Revision.Digest = "sha1:" + forgetest.Hash(78)
 	w.follow(is)
-	for n := 1; n <= maxOpen+2; n++ {
+	for n := 1; n <= maxOpen+1; n++ {
 		p := w.propose(n, is)
 		switch n {
 		case 2:
@@ -139,7 +139,7 @@ func TestWhichArePlanned(t *testing.T) {
 		w.Put(p)
 	}
 	w.start().Poll(t.Context())
-	for n, want := range map[int]bool{1: false, 2: false, 3: true, 4: true, maxOpen + 2: true} {
+	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: true, maxOpen + 1: true} {
 		if _, planned := w.plans[n]; planned != want {
 			t.Errorf("pull request %d is planned: %v", n, planned)
 		}
@@ -165,7 +165,7 @@ func TestUnplannedTakeNoPlace(t *testing.T) {
 		w.propose(n, w.fleets["base"])
 	}
 	q.Poll(t.Context())
-	if s, _ := w.Of(p.Head); s.Verdict != forge.Pending || s.Text != "not planned: more than 200 pull requests are open, and newer ones are planned" {
+	if s, _ := w.Of(p.Head); s.Verdict != forge.Pending || s.Text != "not planned: more than 200 pull requests are open, and others come first" {
 		t.Errorf("the status of one that is left out is %+v", s)
 	}
 	newest := forge.PullRequest{Number: 2, State: forge.Closed, Head: forgetest.Hash(2), Base: "main"}
@@ -173,6 +173,25 @@ func TestUnplannedTakeNoPlace(t *testing.T) {
 	q.Poll(t.Context())
 	if s, _ := w.Of(p.Head); s.Verdict != forge.Success {
 		t.Errorf("once there is a place again its status is %+v", s)
+	}
+}
+
+// TestPlacesOfStrangers: those of strangers that are planned are the newest of them, as many as others leave.
+func TestPlacesOfStrangers(t *testing.T) {
+	q := newWorld().start()
+	for own, strangers := range map[int]int{0: 200, 50: 150, 200: 0, 250: 0} {
+		list := &poll{config: fleet.PullRequests{Forks: true}, base: base}
+		for n := 1; n <= 250+own; n++ {
+			list.all = append(list.all, proposal{PullRequest: forge.PullRequest{Number: n, State: forge.Open, Base: "main", Fork: n > own}})
+		}
+		q.choose(list)
+		forks := slices.DeleteFunc(slices.Clone(list.open), func(p proposal) bool { return !p.Fork })
+		if len(forks) != strangers || len(list.open) != 200 {
+			t.Errorf("beside %d: %d of strangers are planned, of %d", own, len(forks), len(list.open))
+		}
+		if n := len(forks); n > 0 && forks[n-1].Number != 250+own {
+			t.Errorf("beside %d: the newest that is planned is %d", own, forks[n-1].Number)
+		}
 	}
 }
 

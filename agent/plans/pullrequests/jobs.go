@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// atOnce is how many proposals are planned at the same time, and atOnceFailed how many of those whose
-	// head could not be planned before: they leave places for others.
-	atOnce, atOnceFailed = 4, 2
+	// atOnce is how many proposals are planned at the same time, and atOnceLast how many of those that
+	// leave places for others.
+	atOnce, atOnceLast = 4, 2
 	// patience is how long the first plan of a head may take. It doubles with each failure, up to
 	// longestPatience.
 	patience        = time.Minute
@@ -33,7 +33,7 @@ type job struct {
 	p      proposal
 	wish   string // see wishOf
 	key    string // see keyOf
-	again  bool   // planning failed before
+	last   bool   // it leaves places for others, see comesLast
 	began  time.Time
 	cancel context.CancelFunc
 	done   chan struct{} // closed when made and err are set
@@ -62,13 +62,16 @@ func (q *PullRequests) plan(ctx context.Context, t *poll) error {
 		}
 	}
 	slices.SortStableFunc(due, func(a, b proposal) int {
+		if strange := t.strange(a); strange != t.strange(b) {
+			return map[bool]int{false: -1, true: 1}[strange]
+		}
 		return cmp.Or(q.failures(a)-q.failures(b), q.of(a).at.Compare(q.of(b).at)) // those that were not planned for the longest time first
 	})
 	ended := make(chan *job, len(due))
 	running := 0
 	for {
 		for i := 0; i < len(due); {
-			if !q.free(q.failures(due[i]) > 0) {
+			if !q.free(q.comesLast(t, due[i])) {
 				i++
 				continue
 			}
@@ -121,22 +124,26 @@ func (q *PullRequests) failures(p proposal) int {
 	return 0
 }
 
+// comesLast reports whether p leaves places for others: its head could not be planned before, or a stranger
+// can change it at any time.
+func (q *PullRequests) comesLast(t *poll, p proposal) bool { return t.strange(p) || q.failures(p) > 0 }
+
 // free reports whether another job may begin.
-func (q *PullRequests) free(again bool) bool {
+func (q *PullRequests) free(last bool) bool {
 	n := 0
 	for _, j := range q.jobs {
-		if j.again {
+		if j.last {
 			n++
 		}
 	}
-	return len(q.jobs)+len(q.ending) < atOnce && (!again || n < atOnceFailed)
+	return len(q.jobs)+len(q.ending) < atOnce && (!last || n < atOnceLast)
 }
 
 // begun begins to plan p. Its end is sent to ended.
 func (q *PullRequests) begun(ctx context.Context, t *poll, p proposal, ended chan<- *job) {
 	wait := min(patience<<min(q.failures(p), 10), longestPatience)
 	ctx, cancel := context.WithCancel(ctx)
-	j := &job{p: p, wish: wishOf(t, p), key: keyOf(t, p), again: q.failures(p) > 0, began: time.Now(), cancel: cancel, done: make(chan struct{})}
+	j := &job{p: p, wish: wishOf(t, p), key: keyOf(t, p), last: q.comesLast(t, p), began: time.Now(), cancel: cancel, done: make(chan struct{})}
 	q.jobs[p.name()] = j
 	q.p.Log.Info("planning a proposal", "proposal", p.name(), "head", p.Head, "base", t.base)
 	go func() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -22,6 +23,7 @@ type hangs struct {
 	*world
 
 	merges map[string]bool
+	mu     sync.Mutex
 	tries  map[string][]time.Duration // that were given up, by how long they took
 	failed error                      // nil: it hangs
 }
@@ -35,6 +37,8 @@ func (h *hangs) Render(ctx context.Context, rev fleet.Revision, t sources.Tree) 
 	if h.failed == nil {
 		<-ctx.Done()
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.tries[name] = append(h.tries[name], time.Since(began))
 	return fleet.Fleet{}, fleet.Errorf(fleet.Unavailable, "render", "it does not answer")
 }

@@ -36,7 +36,7 @@ func (t *poll) isOpen(old status.Plan) bool {
 // it planned.
 func (t *poll) strange(p proposal) bool {
 	_, asked := t.approved(p, fleet.ApprovePlan)
-	return p.Fork && !t.config.Forks && !asked
+	return p.Fork && !asked
 }
 
 // approved reports whether somebody who may approved that of the head of p.
@@ -139,23 +139,34 @@ func (q *PullRequests) opened(ctx context.Context, t *poll) error {
 }
 
 // choose adds the pull requests onto the followed branch to those that are planned: the newest, in the
-// order of their numbers. Those that are not to be planned take no place.
+// order of their numbers. Those of strangers follow, if fleet.yaml has them planned, and take no place of others.
 func (q *PullRequests) choose(t *poll) {
-	var pulls []proposal
+	var pulls, strangers []proposal
 	for _, p := range t.all {
 		switch {
 		case p.ref != "" || p.Base != t.base.Ref || p.State != forge.Open:
 		case t.strange(p):
-			t.unplanned = append(t.unplanned, p)
+			strangers = append(strangers, p)
 		default:
 			pulls = append(pulls, p)
 		}
 	}
-	t.unplanned = t.unplanned[max(0, len(t.unplanned)-maxOpen):] // strangers must not use up what the forge allows
-	if n := len(pulls) - maxOpen; n > 0 {
-		q.p.Log.Warn("too many open pull requests, planning the newest", "open", len(pulls), "planned", maxOpen)
-		t.unplanned = append(pulls[:n:n], t.unplanned...)
-		pulls = pulls[n:]
+	if n := len(pulls) + len(strangers); n > maxOpen && (t.config.Forks || len(pulls) > maxOpen) {
+		q.p.Log.Warn("too many open pull requests, planning the newest", "open", n, "planned", maxOpen)
 	}
+	older, pulls := newest(pulls, maxOpen)
+	if t.config.Forks {
+		var planned []proposal
+		strangers, planned = newest(strangers, maxOpen-len(pulls))
+		pulls = append(pulls, planned...)
+	}
+	_, strangers = newest(strangers, maxOpen) // strangers must not use up what the forge allows
+	t.unplanned = slices.Concat(older, strangers)
 	t.open = append(pulls, t.open...)
+}
+
+// newest returns the last n of list, and those before.
+func newest(list []proposal, n int) (older, newest []proposal) {
+	i := max(0, len(list)-n)
+	return list[:i:i], slices.Clone(list[i:])
 }

@@ -108,8 +108,8 @@ func (q *PullRequests) leave(ctx context.Context, t *poll) error {
 	}
 	left := slices.DeleteFunc(slices.Clone(t.unplanned), func(p proposal) bool { return planned[p.Head] })
 	return q.each(ctx, left, "cannot set the status of a pull request that is not planned, retrying", func(p proposal) error {
-		why := fmt.Sprintf("not planned: more than %d pull requests are open, and newer ones are planned", maxOpen)
-		if t.strange(p) {
+		why := fmt.Sprintf("not planned: more than %d pull requests are open, and others come first", maxOpen)
+		if t.strange(p) && !t.config.Forks {
 			why = fmt.Sprintf("not planned, its head is no branch of this repository: fairlead approve %d --plan --head %s", p.Number, p.Head)
 		}
 		k := q.of(p)
