@@ -14,6 +14,13 @@ func Deviations() map[string]map[string]string {
 		noList     = "what clusters there are is noted on hosts, which are known by a cluster's pools alone"
 	)
 	return map[string]map[string]string{
+		"aws": {
+			"RememberedPlace":    "a cluster is in one account and region, and Git leads to these",
+			"FailedMachine":      "AWS terminates an instance that cannot start, and lists why for an hour: see FailedRequest",
+			"ReleasedMachine":    "an instance that is terminated keeps nothing busy",
+			"RebootedMachine":    noReboot,
+			"AddressIsGivenOnce": "machines have addresses of their subnets, which AWS gives once",
+		},
 		"inmemory": {
 			"KnownEndpointServes": "the endpoint that the cloud opened stays, and nothing says that Git names another one",
 			"RememberedPlace":     "a cloud is one place, and Git leads to one cloud",

@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
+	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/awstest"
 )
 
@@ -26,6 +27,7 @@ func conform(t *testing.T, spec string) {
 	clouds := make(map[providers.Infrastructure]*awstest.Cloud)
 	var last *awstest.Cloud
 	conformance.Run(t, conformance.Options{
+		Provider: api.ProviderName,
 		New: func(t testing.TB) providers.Infrastructure {
 			last = slowly()
 			p := newProvider(last.Client())
@@ -43,18 +45,7 @@ func conform(t *testing.T, spec string) {
 			t.Cleanup(clouds[p].Inject(awstest.Fault{Looks: true, Skip: nth - 1, Times: 1, Status: 500, Code: "InternalError", Message: "An internal error has occurred"}))
 		},
 		Hooks: hooks(clouds), Around: synctest.Test,
-		Deviations: deviations(),
 	})
-}
-
-func deviations() map[string]string {
-	return map[string]string{
-		"RememberedPlace":    "a cluster is in one account and region, and Git leads to these",
-		"FailedMachine":      "AWS terminates an instance that cannot start, and lists why for an hour: see FailedRequest",
-		"ReleasedMachine":    "an instance that is terminated keeps nothing busy",
-		"RebootedMachine":    "it does not reboot machines: no health check of its clusters asks for that",
-		"AddressIsGivenOnce": "machines have addresses of their subnets, which AWS gives once",
-	}
 }
 
 // hooks reach the clouds of providers.
