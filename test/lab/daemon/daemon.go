@@ -1,4 +1,5 @@
-package main
+// Package daemon runs the program of a lab in the background: the same program, with the argument serve.
+package daemon
 
 import (
 	"bytes"
@@ -12,22 +13,20 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
 )
 
-// A process is the vCenter that runs in the background, with the files that it leaves:
+// A Process runs in the background, with the files that it leaves in Dir:
 //
-//	pid          its process
-//	vcenter.env  how to reach it, for a shell and for govc
-//	log          what it said
-type process struct{ dir string }
+//	pid    its process
+//	log    what it said
+//	Env    how to reach it, for a shell
+type Process struct{ Dir, Env string }
 
-func (p process) file(name string) string { return filepath.Join(p.dir, name) }
+func (p Process) file(name string) string { return filepath.Join(p.Dir, name) }
 
-// up starts it unless it runs, and prints how to reach it.
-func (p process) up(ctx context.Context, args []string) error {
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+// Up starts it unless it runs, and prints how to reach it.
+func (p Process) Up(ctx context.Context, args []string) error {
+	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		return err
 	}
 	if p.pid() == 0 {
@@ -35,14 +34,14 @@ func (p process) up(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	text, err := os.ReadFile(p.file("vcenter.env"))
+	text, err := os.ReadFile(p.file(p.Env))
 	fmt.Print(string(text))
 	fmt.Println("# log: " + p.file("log"))
 	return err
 }
 
-func (p process) start(ctx context.Context, args []string) error {
-	if err := os.Remove(p.file("vcenter.env")); err != nil && !errors.Is(err, os.ErrNotExist) {
+func (p Process) start(ctx context.Context, args []string) error {
+	if err := os.Remove(p.file(p.Env)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	log, err := os.Create(p.file("log"))
@@ -59,7 +58,7 @@ func (p process) start(ctx context.Context, args []string) error {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	for {
-		if _, err := os.Stat(p.file("vcenter.env")); err == nil {
+		if _, err := os.Stat(p.file(p.Env)); err == nil {
 			return nil
 		}
 		select {
@@ -73,31 +72,25 @@ func (p process) start(ctx context.Context, args []string) error {
 	}
 }
 
-// ready says how to reach v, when it serves.
-func (p process) ready(v *vspheretest.VCenter) error {
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+// Ready says how to reach it, when it serves.
+func (p Process) Ready(env string) error {
+	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
 		return err
 	}
-	text := fmt.Sprintf(`export VSPHERE_SERVER=%s
-export VSPHERE_USERNAME=%s
-export VSPHERE_PASSWORD='%s'
-export VSPHERE_THUMBPRINT=%s
-export GOVC_URL=https://$VSPHERE_SERVER/sdk GOVC_USERNAME=$VSPHERE_USERNAME GOVC_PASSWORD=$VSPHERE_PASSWORD GOVC_INSECURE=1
-`, v.Server(), vspheretest.Administrator, vspheretest.Password, v.Thumbprint())
 	if err := os.WriteFile(p.file("pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		return err
 	}
-	part := p.file("vcenter.env.part")
-	return errors.Join(os.WriteFile(part, []byte(text), 0o600), os.Rename(part, p.file("vcenter.env")))
+	part := p.file(p.Env + ".part")
+	return errors.Join(os.WriteFile(part, []byte(env), 0o600), os.Rename(part, p.file(p.Env)))
 }
 
-// ended takes away what says that it serves.
-func (p process) ended() error {
-	return errors.Join(os.Remove(p.file("pid")), os.Remove(p.file("vcenter.env")))
+// Ended takes away what says that it serves.
+func (p Process) Ended() error {
+	return errors.Join(os.Remove(p.file("pid")), os.Remove(p.file(p.Env)))
 }
 
 // pid is the process that runs; 0: none does. An id may have become another's since.
-func (p process) pid() int {
+func (p Process) pid() int {
 	text, err := os.ReadFile(p.file("pid"))
 	if err != nil {
 		return 0
@@ -113,8 +106,8 @@ func (p process) pid() int {
 	return pid
 }
 
-// down ends it and waits until it is gone.
-func (p process) down(ctx context.Context) error {
+// Down ends it and waits until it is gone.
+func (p Process) Down(ctx context.Context) error {
 	pid := p.pid()
 	if pid == 0 {
 		fmt.Println("it does not run")
