@@ -255,7 +255,8 @@ func policy(rights []string) string {
 	secrets.Action = append(secrets.Action, "secretsmanager:TagResource")
 	looks.Action = append(looks.Action, "ssm:GetParameters")
 	change.Action = append(change.Action, "elasticloadbalancing:AddTags")
-	statements := []statement{looks, change, remove, secrets,
+	statements := []statement{
+		looks, change, remove, secrets,
 		{Sid: "TagWhatIsMade", Action: []string{"ec2:CreateTags"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"ec2:CreateAction": makers}}},
 		{Sid: "ProfilesOfMachines", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/fairlead-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": "ec2.amazonaws.com*"}}},
 		{Sid: "FirstLoadBalancer", Action: []string{"iam:CreateServiceLinkedRole"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"iam:AWSServiceName": []string{"elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}},

@@ -96,7 +96,9 @@ export FAIRLEAD_AWS_ENDPOINT=$AWS_ENDPOINT_URL
 	case err = <-ended:
 	case <-ctx.Done():
 		err = server.Close()
-		<-ended
+		if end := <-ended; !errors.Is(end, http.ErrServerClosed) {
+			err = errors.Join(err, end)
+		}
 	}
 	return errors.Join(err, p.Ended())
 }

@@ -35,9 +35,8 @@ func (p Process) Up(ctx context.Context, args []string) error {
 		}
 	}
 	text, err := os.ReadFile(p.file(p.Env))
-	fmt.Print(string(text))
-	fmt.Println("# log: " + p.file("log"))
-	return err
+	_, unprinted := fmt.Fprintf(os.Stdout, "%s# log: %s\n", text, p.file("log"))
+	return errors.Join(err, unprinted)
 }
 
 func (p Process) start(ctx context.Context, args []string) error {
@@ -49,7 +48,7 @@ func (p Process) start(ctx context.Context, args []string) error {
 		return err
 	}
 	defer log.Close()
-	c := exec.Command("/proc/self/exe", append([]string{"serve"}, args...)...) // it outlives this call
+	c := exec.CommandContext(context.WithoutCancel(ctx), "/proc/self/exe", append([]string{"serve"}, args...)...) // it outlives this call
 	c.Stdout, c.Stderr = log, log
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := c.Start(); err != nil {
@@ -110,8 +109,8 @@ func (p Process) pid() int {
 func (p Process) Down(ctx context.Context) error {
 	pid := p.pid()
 	if pid == 0 {
-		fmt.Println("it does not run")
-		return nil
+		_, err := fmt.Fprintln(os.Stdout, "it does not run")
+		return err
 	}
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		return err
@@ -123,6 +122,6 @@ func (p Process) Down(ctx context.Context) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	fmt.Println("stopped")
-	return nil
+	_, err := fmt.Fprintln(os.Stdout, "stopped")
+	return err
 }
