@@ -186,6 +186,14 @@ lab-vsphere-up: ## start a simulated vCenter on a port of this machine; LAB=defa
 lab-vsphere-down: ## stop it; what was on it is lost
 	go run ./test/lab/vsphere down
 
+.PHONY: lab-aws-up
+lab-aws-up: ## start a double of AWS on a port of this machine; docs/contributing/lab-aws.md
+	go run ./test/lab/aws up
+
+.PHONY: lab-aws-down
+lab-aws-down: ## stop it; what was on it is lost
+	go run ./test/lab/aws down
+
 .PHONY: lab-metal-up
 lab-metal-up: ## start a real Ironic with N (default 6) hosts whose BMCs are simulated; LAB=default has them be machines of that Kubernetes lab; docs/contributing/lab-metal.md
 	go run ./test/lab/metal up -n $(or $(N),6) $(if $(LAB),-machines $(LAB))

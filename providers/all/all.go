@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/distribution/rke2"
 	"fairlead.dev/providers/hosted/external"
+	"fairlead.dev/providers/infrastructure/aws"
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/infrastructure/maas"
@@ -25,6 +26,7 @@ import (
 // Factories returns the factory of each provider.
 func Factories() []providers.Factory {
 	return []providers.Factory{
+		aws.Factory(),
 		hosts.Factory(),
 		inmemory.Factory(),
 		maas.Factory(),

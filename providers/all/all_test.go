@@ -13,7 +13,7 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"hosts", "inmemory", "maas", "metal3", "openstack", "vsphere"}, r.Names()); d != "" {
+	if d := cmp.Diff([]string{"aws", "hosts", "inmemory", "maas", "metal3", "openstack", "vsphere"}, r.Names()); d != "" {
 		t.Errorf("names: %s", d)
 	}
 	var kinds []string
@@ -21,6 +21,8 @@ func TestRegistry(t *testing.T) {
 		kinds = append(kinds, k.Provider+k.Distribution+" "+k.Kind)
 	}
 	if d := cmp.Diff([]string{
+		"aws AWSCluster", "aws AWSClusterTemplate", "aws AWSMachine", "aws AWSMachineTemplate",
+		"aws AWSClusterRoleIdentity", "aws AWSClusterStaticIdentity", "aws AWSClusterControllerIdentity",
 		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachine", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
 		"inmemory InClusterIPPool", "inmemory GlobalInClusterIPPool", "inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate", "inmemory DevMachine", "inmemory DevMachinePool",
 		"maas MaasCluster", "maas MaasClusterTemplate", "maas MaasMachine", "maas MaasMachineTemplate",

@@ -15,6 +15,15 @@ func Deviations() map[string]map[string]string {
 		toOrder    = "a machine is made when it is asked for: nothing is there before that Git could name twice"
 	)
 	return map[string]map[string]string{
+		"aws": {
+			"OneComputerIsOneHost": "an instance is made when it is asked for: nothing is there before that Git could name twice",
+			"EndpointIsNoMachines": "an endpoint is the name of a load balancer, or leads to something that Fairlead does not make",
+			"RememberedPlace":      "a cluster is in one account and region, and Git leads to these",
+			"FailedMachine":        "AWS terminates an instance that cannot start, and lists why for an hour: see FailedRequest",
+			"ReleasedMachine":      "an instance that is terminated keeps nothing busy",
+			"RebootedMachine":      noReboot,
+			"AddressIsGivenOnce":   "machines have addresses of their subnets, which AWS gives once",
+		},
 		"inmemory": {
 			"EndpointIsNoMachines":    "endpoints are loopback addresses, which no machine has",
 			"OneComputerIsOneHost":    toOrder,

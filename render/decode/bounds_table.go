@@ -1268,6 +1268,117 @@ func boundsTable() map[string]section {
 			"kind":     {required: true, least: 1, most: 63, pattern: "kind"},
 			"name":     {required: true, least: 1, most: 253, pattern: "dnsName"},
 		},
+		"infrastructure/aws/api.APIEndpoint": {
+			"host": {most: 512},
+		},
+		"infrastructure/aws/api.AWSClusterRoleIdentitySpec": {
+			"durationSeconds": {low: new(int64(900)), high: new(int64(43200))},
+			"roleARN":         {required: true},
+		},
+		"infrastructure/aws/api.AWSClusterStaticIdentitySpec": {
+			"secretRef": {required: true},
+		},
+		"infrastructure/aws/api.AWSMachineSpec": {
+			"cpuOptions":              {least: 1},
+			"hostAffinity":            {values: []string{"default", "host"}},
+			"hostID":                  {most: 19, pattern: "dedicatedHost"},
+			"instanceType":            {required: true, least: 2},
+			"marketType":              {values: []string{"OnDemand", "Spot", "CapacityBlock"}},
+			"networkInterfaceType":    {values: []string{"interface", "efa"}},
+			"placementGroupPartition": {low: new(int64(1)), high: new(int64(7))},
+			"tenancy":                 {values: []string{"default", "dedicated", "host"}},
+		},
+		"infrastructure/aws/api.CNIIngressRule": {
+			"description": {required: true},
+			"fromPort":    {required: true},
+			"protocol":    {required: true},
+			"toPort":      {required: true},
+		},
+		"infrastructure/aws/api.CPUOptions": {
+			"confidentialCompute": {values: []string{"Disabled", "AMDEncryptedVirtualizationNestedPaging"}},
+		},
+		"infrastructure/aws/api.CloudInit": {
+			"secureSecretsBackend": {values: []string{"secrets-manager", "ssm-parameter-store"}},
+		},
+		"infrastructure/aws/api.Filter": {
+			"name":   {required: true},
+			"values": {required: true},
+		},
+		"infrastructure/aws/api.HealthCheck": {
+			"intervalSeconds":         {low: new(int64(5)), high: new(int64(300))},
+			"thresholdCount":          {low: new(int64(2)), high: new(int64(10))},
+			"timeoutSeconds":          {low: new(int64(2)), high: new(int64(120))},
+			"unhealthyThresholdCount": {low: new(int64(2)), high: new(int64(10))},
+		},
+		"infrastructure/aws/api.IdentityReference": {
+			"kind": {required: true, values: []string{"AWSClusterControllerIdentity", "AWSClusterRoleIdentity", "AWSClusterStaticIdentity"}},
+			"name": {required: true, least: 1},
+		},
+		"infrastructure/aws/api.Ignition": {
+			"storageType": {values: []string{"ClusterObjectStore", "UnencryptedUserData"}},
+		},
+		"infrastructure/aws/api.IngressRule": {
+			"description":                {required: true},
+			"fromPort":                   {required: true},
+			"protocol":                   {required: true, values: []string{"-1", "4", "tcp", "udp", "icmp", "58", "50"}},
+			"sourceSecurityGroupRoles[]": {values: []string{"bastion", "node", "controlplane", "apiserver-lb", "lb", "node-eks-additional"}},
+			"toPort":                     {required: true},
+		},
+		"infrastructure/aws/api.InstanceMetadataOptions": {
+			"httpEndpoint":            {values: []string{"enabled", "disabled"}},
+			"httpProtocolIpv6":        {values: []string{"enabled", "disabled"}},
+			"httpPutResponseHopLimit": {low: new(int64(1)), high: new(int64(64))},
+			"httpTokens":              {values: []string{"optional", "required"}},
+			"instanceMetadataTags":    {values: []string{"enabled", "disabled"}},
+		},
+		"infrastructure/aws/api.Listener": {
+			"port":     {required: true, low: new(int64(1)), high: new(int64(65535))},
+			"protocol": {values: []string{"TCP"}},
+		},
+		"infrastructure/aws/api.ListenerHealthCheck": {
+			"intervalSeconds":         {low: new(int64(5)), high: new(int64(300))},
+			"protocol":                {values: []string{"TCP", "HTTP", "HTTPS"}},
+			"thresholdCount":          {low: new(int64(2)), high: new(int64(10))},
+			"timeoutSeconds":          {low: new(int64(2)), high: new(int64(120))},
+			"unhealthyThresholdCount": {low: new(int64(2)), high: new(int64(10))},
+		},
+		"infrastructure/aws/api.LoadBalancer": {
+			"additionalListeners": {keys: []string{"port"}},
+			"healthCheckProtocol": {values: []string{"TCP", "SSL", "HTTP", "HTTPS", "TLS", "UDP"}},
+			"loadBalancerType":    {values: []string{"classic", "elb", "alb", "nlb", "disabled"}},
+			"name":                {most: 32, pattern: "balancerName"},
+			"scheme":              {values: []string{"internet-facing", "internal"}},
+		},
+		"infrastructure/aws/api.Network": {
+			"subnets": {keys: []string{"id"}},
+		},
+		"infrastructure/aws/api.PrivateDNSName": {
+			"hostnameType": {values: []string{"ip-name", "resource-name"}},
+		},
+		"infrastructure/aws/api.Subnet": {
+			"id":       {required: true},
+			"zoneType": {values: []string{"availability-zone", "local-zone", "wavelength-zone"}},
+		},
+		"infrastructure/aws/api.VPC": {
+			"availabilityZoneSelection":  {values: []string{"Ordered", "Random"}},
+			"availabilityZoneUsageLimit": {low: new(int64(1))},
+			"subnetSchema":               {values: []string{"PreferPrivate", "PreferPublic"}},
+		},
+		"infrastructure/aws/api.Volume": {
+			"size": {required: true, low: new(int64(8))},
+		},
+		"infrastructure/aws/api.v1beta1LoadBalancer": {
+			"name":   {most: 32, pattern: "balancerName"},
+			"scheme": {values: []string{"internet-facing", "internal"}},
+		},
+		"infrastructure/aws/api.v1beta1MachineSpec": {
+			"instanceType": {required: true, least: 2},
+			"tenancy":      {values: []string{"default", "dedicated", "host"}},
+		},
+		"infrastructure/aws/api.v1beta1VPC": {
+			"availabilityZoneSelection":  {values: []string{"Ordered", "Random"}},
+			"availabilityZoneUsageLimit": {low: new(int64(1))},
+		},
 		"infrastructure/inmemory.APIEndpoint@v1beta1": {},
 		"infrastructure/inmemory.APIEndpoint@v1beta2": {
 			"host": {least: 1, most: 512},
@@ -2082,13 +2193,20 @@ func boundsTable() map[string]section {
 			"template":      {required: true},
 			"template.spec": {required: true},
 		},
-		"kinds.Object[infrastructure/inmemory.DevClusterSpec]":           {},
-		"kinds.Object[infrastructure/inmemory.DevMachinePoolSpec]":       {},
-		"kinds.Object[infrastructure/inmemory.DevMachineSpec]":           {},
-		"kinds.Object[infrastructure/maas/api.MaasClusterSpec]":          {},
-		"kinds.Object[infrastructure/maas/api.MaasMachineSpec]":          {},
-		"kinds.Object[infrastructure/metal3/api.Metal3ClusterSpec]":      {},
-		"kinds.Object[infrastructure/metal3/api.Metal3DataTemplateSpec]": {},
+		"kinds.Object[infrastructure/aws/api.AWSClusterControllerIdentitySpec]": {},
+		"kinds.Object[infrastructure/aws/api.AWSClusterRoleIdentitySpec]":       {},
+		"kinds.Object[infrastructure/aws/api.AWSClusterSpec]":                   {},
+		"kinds.Object[infrastructure/aws/api.AWSClusterStaticIdentitySpec]":     {},
+		"kinds.Object[infrastructure/aws/api.AWSMachineSpec]":                   {},
+		"kinds.Object[infrastructure/aws/api.v1beta1ClusterSpec]":               {},
+		"kinds.Object[infrastructure/aws/api.v1beta1MachineSpec]":               {},
+		"kinds.Object[infrastructure/inmemory.DevClusterSpec]":                  {},
+		"kinds.Object[infrastructure/inmemory.DevMachinePoolSpec]":              {},
+		"kinds.Object[infrastructure/inmemory.DevMachineSpec]":                  {},
+		"kinds.Object[infrastructure/maas/api.MaasClusterSpec]":                 {},
+		"kinds.Object[infrastructure/maas/api.MaasMachineSpec]":                 {},
+		"kinds.Object[infrastructure/metal3/api.Metal3ClusterSpec]":             {},
+		"kinds.Object[infrastructure/metal3/api.Metal3DataTemplateSpec]":        {},
 		"kinds.Object[infrastructure/metal3/api.Metal3MachineTemplateSpec]": {
 			"spec": {required: true},
 		},
@@ -2173,6 +2291,10 @@ func boundsTable() map[string]section {
 		"kinds.Object[kinds.BareTemplate[infrastructure/openstack/api.v1beta1ClusterSpec]]":   {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/openstack/api.v1beta1MachineSpec]]":   {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/vsphere/api.VSphereClusterSpec]]":     {},
+		"kinds.Object[kinds.Template[infrastructure/aws/api.AWSClusterSpec]]":                 {},
+		"kinds.Object[kinds.Template[infrastructure/aws/api.AWSMachineSpec]]":                 {},
+		"kinds.Object[kinds.Template[infrastructure/aws/api.v1beta1ClusterSpec]]":             {},
+		"kinds.Object[kinds.Template[infrastructure/aws/api.v1beta1MachineSpec]]":             {},
 		"kinds.Object[kinds.Template[infrastructure/inmemory.DevClusterSpec]]":                {},
 		"kinds.Object[kinds.Template[infrastructure/inmemory.DevMachineSpec]]":                {},
 		"kinds.Object[kinds.Template[infrastructure/metal3/api.Metal3ClusterSpec]]": {
@@ -2182,6 +2304,22 @@ func boundsTable() map[string]section {
 		"kinds.Object[kinds.Template[infrastructure/vsphere/api.VSphereClusterSpec]]":     {},
 		"kinds.Object[kinds.Template[infrastructure/vsphere/api.VSphereMachineSpec]]":     {},
 		"kinds.Object[kinds.Template[infrastructure/vsphere/api.v1beta1MachineSpec]]":     {},
+		"kinds.Template[infrastructure/aws/api.AWSClusterSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.Template[infrastructure/aws/api.AWSMachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.Template[infrastructure/aws/api.v1beta1ClusterSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.Template[infrastructure/aws/api.v1beta1MachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
 		"kinds.Template[infrastructure/inmemory.DevClusterSpec]@v1beta1": {
 			"template":      {required: true},
 			"template.spec": {required: true},

@@ -88,7 +88,7 @@ func (s *crdSchema) entries(t *testing.T) *crdSchema {
 func readDefinitions(t *testing.T) map[string]map[string]*crdSchema {
 	t.Helper()
 	out := map[string]map[string]*crdSchema{}
-	for _, project := range []string{"capi", "capo", "capm3", "capmaas", "capv"} {
+	for _, project := range []string{"capa", "capi", "capo", "capm3", "capmaas", "capv"} {
 		files, err := filepath.Glob(filepath.Join(needs.Corpus(t, "crds", project), "*.yaml"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no definitions of %s: %v", project, err)
@@ -273,10 +273,13 @@ func upstreamPatterns() map[string]string {
 		ipv6 = `^(([0-9a-fA-F]{1,4}:){7,7}[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,7}:|([0-9a-fA-F]{1,4}:){1,6}:[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,5}(:[0-9a-fA-F]{1,4}){1,2}|([0-9a-fA-F]{1,4}:){1,4}(:[0-9a-fA-F]{1,4}){1,3}|([0-9a-fA-F]{1,4}:){1,3}(:[0-9a-fA-F]{1,4}){1,4}|([0-9a-fA-F]{1,4}:){1,2}(:[0-9a-fA-F]{1,4}){1,5}|[0-9a-fA-F]{1,4}:((:[0-9a-fA-F]{1,4}){1,6})|:((:[0-9a-fA-F]{1,4}){1,7}|:))$`
 	)
 	return map[string]string{
-		`^[^,]+$`:                         "noComma",
-		`^[^ ]+$`:                         "noSpace",
-		`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`: "dnsLabel",
-		`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`:                                               "dnsName",
+		`^[^,]+$`: "noComma",
+		`^[^ ]+$`: "noSpace",
+		`^[A-Za-z0-9]([A-Za-z0-9]{0,31}|[-A-Za-z0-9]{0,30}[A-Za-z0-9])$`:    "balancerName",
+		`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`:                                "bucket",
+		`^h-[0-9a-f]{17}$`:                                                  "dedicatedHost",
+		`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`:                                   "dnsLabel",
+		`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`: "dnsName",
 		`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`: "qualifiedName",
 		`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`:  "qualifiedName",
 		`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`:                                                                   "labelValue",
@@ -301,7 +304,7 @@ func (g *generator) rule(b *bound, rule, bare string) {
 	case "self.all(x, self.exists_one(y, x.name == y.name))": // an argument may be there twice here, as kubeadm takes it
 	case "!(self in ['Ready','Available','HealthCheckSucceeded','OwnerRemediated','ExternallyRemediated'])": // held by machineConditions
 	default:
-		if !strings.HasPrefix(g.kind.name, "OpenStack") { // whose provider holds them
+		if !strings.HasPrefix(g.kind.name, "OpenStack") && !strings.HasPrefix(g.kind.name, "AWS") { // whose providers hold them
 			g.t.Fatalf("%s %s: %s has a rule that is not known: %s", g.kind.name, g.version, bare, rule)
 		}
 	}

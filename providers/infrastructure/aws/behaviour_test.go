@@ -642,3 +642,35 @@ func TestVPCStays(t *testing.T) {
 		}
 	})
 }
+
+// TestZonesStay: once there are machines, a cluster keeps its zones and its public and private subnets, whatever Git
+// says later, and machines can be made. The blocks of more zones would overlap with those that are there.
+func TestZonesStay(t *testing.T) {
+	two := strings.Replace(clusterSpec, "{region", "{network: {vpc: {availabilityZoneUsageLimit: 2}}, region", 1)
+	for name, spec := range map[string]string{
+		"more zones":   strings.Replace(two, "Limit: 2", "Limit: 3", 1),
+		"fewer zones":  strings.Replace(two, "Limit: 2", "Limit: 1", 1),
+		"public first": strings.Replace(two, "Limit: 2", "Limit: 2, subnetSchema: PreferPublic", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, two, machineSpec, func(w *world) {
+				w.settle()
+				w.mustCreate("m-0", w.cluster.Workers[0], "")
+				before := w.cloud.Contents()
+				w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", spec)
+				got := w.observe()
+				if !got.Ready {
+					w.Fatalf("not ready: %s", got.Message)
+				}
+				if told := strings.Contains(strings.Join(got.Drift, " "), "and stays so"); told != (name == "public first") {
+					w.Errorf("drift %q", got.Drift)
+				}
+				_ = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster)
+				if after := w.cloud.Contents(); !slices.Equal(before, after) {
+					w.Errorf("what is there was %q and is %q", before, after)
+				}
+				w.mustCreate("m-1", w.cluster.Workers[0], "")
+			})
+		})
+	}
+}

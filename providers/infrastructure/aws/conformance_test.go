@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
+	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/awstest"
 )
 
@@ -28,6 +29,7 @@ func conform(t *testing.T, spec string) {
 	clouds := make(map[providers.Infrastructure]*awstest.Cloud)
 	var last *awstest.Cloud
 	conformance.Run(t, conformance.Options{
+		Provider: api.ProviderName,
 		New: func(t testing.TB) providers.Infrastructure {
 			last = slowly()
 			p := newProvider(last.Client())
@@ -45,20 +47,7 @@ func conform(t *testing.T, spec string) {
 			t.Cleanup(clouds[p].Inject(awstest.Fault{Looks: true, Skip: nth - 1, Times: 1, Status: 500, Code: "InternalError", Message: "An internal error has occurred"}))
 		},
 		Hooks: hooks(clouds), Around: synctest.Test,
-		Deviations: deviations(),
 	})
-}
-
-func deviations() map[string]string {
-	return map[string]string{
-		"RememberedPlace":      "a cluster is in one account and region, and Git leads to these",
-		"OneComputerIsOneHost": "an instance is made when it is asked for: nothing is there before that Git could name twice",
-		"EndpointIsNoMachines": "an endpoint is the name of a load balancer, or leads to something that Fairlead does not make",
-		"FailedMachine":        "AWS terminates an instance that cannot start, and lists why for an hour: see FailedRequest",
-		"ReleasedMachine":      "an instance that is terminated keeps nothing busy",
-		"RebootedMachine":      "it does not reboot machines: no health check of its clusters asks for that",
-		"AddressIsGivenOnce":   "machines have addresses of their subnets, which AWS gives once",
-	}
 }
 
 // hooks reach the clouds of providers.

@@ -46,14 +46,17 @@ func (v *view) layout() []wantedSubnet {
 }
 
 // chosenZones are those that the cluster has subnets in, and others of the region up to its limit: a zone that
-// the region gets later moves nothing.
+// the region gets later moves nothing. Once there are machines, it keeps its zones: the blocks of others would
+// overlap with those that it has.
 func (v *view) chosenZones() []string {
 	var out []string
 	for _, s := range v.subnets {
 		out = append(out, s.Zone)
 	}
 	slices.Sort(out)
-	out = slices.Compact(out)
+	if out = slices.Compact(out); len(out) > 0 && v.started() {
+		return out
+	}
 	rest := slices.Clone(v.zones)
 	if v.spec.Network.VPC.AvailabilityZoneSelection == api.Random {
 		slices.SortFunc(rest, func(a, b string) int {

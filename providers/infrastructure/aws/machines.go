@@ -207,7 +207,7 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, v *view, m fleet
 	}
 	ids, isClassic := v.leadsTo()
 	refuse := func(err error) error {
-		return fleet.Errorf(fleet.Conflict, "change the endpoint", "%w (the machine stays until the load balancer takes the change)", err)
+		return fleet.Errorf(fleet.Conflict, "change the endpoint", "%w (the machine stays until the load balancer takes the change)", cloud.Wrap("lead it elsewhere", err))
 	}
 	for _, id := range ids {
 		for _, i := range stay {

@@ -165,6 +165,9 @@ func (v *view) ownNetwork(d *decision) network {
 	var privates []wantedSubnet
 	for _, want := range layout {
 		s := v.subnet(d, vpc.ID, want)
+		if s != nil {
+			want.public = s.Tags[partTag] == "public" // one that is there stays what it is
+		}
 		switch {
 		case s == nil:
 		case want.public:
@@ -305,6 +308,9 @@ func (v *view) subnet(d *decision, vpc string, want wantedSubnet) *cloud.Subnet 
 		if s := &v.subnets[i]; s.VPC == vpc && s.CIDR == want.cidr {
 			if s.Zone != want.zone {
 				d.cannotFollow("network.subnets", "%s with %s is in %s and not in %s (make another cluster)", s.ID, s.CIDR, s.Zone, want.zone)
+			}
+			if part := s.Tags[partTag]; part == "public" == !want.public {
+				d.cannotFollow("network.subnets", "%s with %s is %s and stays so (make another cluster)", s.ID, s.CIDR, part)
 			}
 			return s
 		}

@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"log/slog"
+	"net/url"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -72,6 +73,11 @@ func open(_ context.Context, o providers.Options) (providers.Infrastructure, err
 	}
 	if err := o.ReadSettings(api.ProviderName, &own, "is not above zero"); err != nil {
 		return nil, err
+	}
+	if at := own.Cloud.Endpoint; at != "" {
+		if u, err := url.Parse(at); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, fleet.Errorf(fleet.Invalid, "open infrastructure provider "+api.ProviderName, "setting endpoint: %q is no URL such as https://aws.example.com", at)
+		}
 	}
 	return New(own), nil
 }

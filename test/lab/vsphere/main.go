@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
+	"fairlead.dev/test/lab/daemon"
 	"fairlead.dev/test/lab/kubernetes/lab"
 	"fairlead.dev/test/lab/vsphere/guests"
 )
@@ -49,12 +50,12 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	p := process{dir: dir}
+	p := daemon.Process{Dir: dir, Env: "vcenter.env"}
 	switch args[0] {
 	case "up":
-		return p.up(ctx, args[1:])
+		return p.Up(ctx, args[1:])
 	case "down":
-		return p.down(ctx)
+		return p.Down(ctx)
 	case "serve":
 		return serve(ctx, p, *listen, *machines)
 	}
@@ -71,7 +72,7 @@ func folder() (string, error) {
 }
 
 // serve runs a vCenter until it is asked to end.
-func serve(ctx context.Context, p process, listen, machines string) error {
+func serve(ctx context.Context, p daemon.Process, listen, machines string) error {
 	o := vspheretest.Options{Listen: listen, Guest: address()}
 	say := func(s string) { fmt.Println(time.Now().Format(time.TimeOnly), s) }
 	var g *guests.Guests
@@ -98,11 +99,21 @@ func serve(ctx context.Context, p process, listen, machines string) error {
 		g.Attach(v)
 	}
 	say("serves at " + v.Server())
-	if err := p.ready(v); err != nil {
+	if err := p.Ready(environment(v)); err != nil {
 		return err
 	}
 	<-ctx.Done()
-	return p.ended()
+	return p.Ended()
+}
+
+// environment says how to reach v, to a shell and to govc.
+func environment(v *vspheretest.VCenter) string {
+	return fmt.Sprintf(`export VSPHERE_SERVER=%s
+export VSPHERE_USERNAME=%s
+export VSPHERE_PASSWORD='%s'
+export VSPHERE_THUMBPRINT=%s
+export GOVC_URL=https://$VSPHERE_SERVER/sdk GOVC_USERNAME=$VSPHERE_USERNAME GOVC_PASSWORD=$VSPHERE_PASSWORD GOVC_INSECURE=1
+`, v.Server(), vspheretest.Administrator, vspheretest.Password, v.Thumbprint())
 }
 
 // address gives machines without a machine addresses that do not answer.

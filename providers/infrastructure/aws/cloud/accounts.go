@@ -22,8 +22,8 @@ import (
 
 // Options say how to reach AWS. Zero values mean the defaults.
 type Options struct {
-	Tick     time.Duration `setting:"tick" usage:"maximum 'age' of cached data of an account and region, shared by all its clusters"`
-	Endpoint string        `setting:"endpoint" usage:"'URL' of all services of AWS, for a private endpoint or a test (default those of the region)"`
+	Tick     time.Duration `setting:"tick" usage:"maximum age of cached data of an account and region, as a 'duration'; clusters there share the cache"`
+	Endpoint string        `setting:"endpoint" usage:"'URL' of all services of AWS, for a private endpoint or a test; empty: those of the region"`
 	// Base is what requests go through; nil: http.DefaultTransport.
 	Base http.RoundTripper
 	// Sent is called with each request; nil: no call.

@@ -41,6 +41,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // encoded is the part of a message that only AWS can read.
 var encoded = regexp.MustCompile(`\s*Encoded authorization failure message: \S+`)
 
+// lacking finds the permission that a message names.
+var lacking = regexp.MustCompile(`is not authorized to perform: ([a-z0-9-]+:[A-Za-z]+)`)
+
 // readError reads the answer to a request that failed.
 func readError(s service, action string, resp *http.Response, body []byte) error {
 	out := &Error{Service: s.name, Action: action, Status: resp.StatusCode}
@@ -179,7 +182,11 @@ func Kind(err error) fleet.ErrorKind { return fleet.KindOf(Wrap("", err)) }
 func advice(e *Error) error {
 	switch {
 	case kindOf(e) == fleet.Unauthorized && (e.Code == "UnauthorizedOperation" || strings.HasPrefix(e.Code, "AccessDenied")):
-		return fmt.Errorf("%w (allow %s:%s in the policy of the cluster's identity)", e, e.Service, e.Action)
+		right := e.Service + ":" + e.Action
+		if m := lacking.FindStringSubmatch(e.Message); m != nil { // a request may need others, such as iam:PassRole
+			right = m[1]
+		}
+		return fmt.Errorf("%w (allow %s in the policy of the cluster's identity)", e, right)
 	case strings.HasSuffix(e.Code, "LimitExceeded") && e.Code != "RequestLimitExceeded":
 		return fmt.Errorf("%w (have the quota raised in Service Quotas, or remove what is not needed)", e)
 	case e.Code == "InsufficientFreeAddressesInSubnet":

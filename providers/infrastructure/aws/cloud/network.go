@@ -130,11 +130,6 @@ func (c *Client) Associate(ctx context.Context, table, subnet string) (Associati
 	return Association{ID: got.ID, Subnet: subnet}, err
 }
 
-// Disassociate ends that.
-func (c *Client) Disassociate(ctx context.Context, id string) error {
-	return gone(c.query(ctx, ec2, "DisassociateRouteTable", url.Values{"AssociationId": {id}}, nil))
-}
-
 // DeleteTable deletes a route table.
 func (c *Client) DeleteTable(ctx context.Context, id string) error {
 	return gone(c.query(ctx, ec2, "DeleteRouteTable", url.Values{"RouteTableId": {id}}, nil))

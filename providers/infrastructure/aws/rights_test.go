@@ -1,0 +1,340 @@
+package aws_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/aws/awstest"
+)
+
+var update = flag.Bool("update", false, "write the policy in docs/guides/infrastructure/aws.md")
+
+// rightsLife is the life of a cluster that makes each kind of request, as far as it gets, or
+// until people are told enough; empty: to its end. It returns the permissions that it took, and what they were told.
+func rightsLife(t *testing.T, c *awstest.Cloud, spec, machine, enough string) (taken map[string]bool, told string) {
+	w := &world{T: t, cloud: c, provider: newProvider(c.Client()), cluster: newCluster(t, spec, machine)}
+	defer w.provider.Close()
+	w.cluster.Companions = []fleet.Object{object(t, "AWSClusterRoleIdentity", "a", `{allowedNamespaces: {}, roleARN: "arn:aws:iam::123456789012:role/a", sourceIdentityRef: {kind: AWSClusterControllerIdentity, name: default}}`)}
+	var said []string
+	say := func(err error) {
+		if err != nil {
+			said = append(said, err.Error())
+		}
+	}
+	over := func() bool { return enough != "" && strings.Contains(strings.Join(said, "\n"), enough) }
+	look := func() fleet.Infrastructure {
+		time.Sleep(2 * tick)
+		got, err := w.provider.Observe(t.Context(), &w.cluster)
+		say(err)
+		said = append(append(said, got.Message), got.Drift...)
+		return got
+	}
+	keep := func() {
+		for range 30 {
+			if got := look(); over() || got.Ready && len(got.Drift) == 0 {
+				return
+			}
+			say(w.provider.EnsureInfrastructure(t.Context(), "op", &w.cluster))
+		}
+	}
+	check := func() {
+		found, err := w.provider.Check(t.Context(), []*fleet.Cluster{&w.cluster})
+		say(err)
+		for _, f := range found {
+			say(f.Err)
+		}
+	}
+	check()
+	keep()
+	if check(); over() {
+		return nil, strings.Join(said, "\n")
+	}
+	create := func(name fleet.MachineName, pool fleet.Pool, data string) {
+		say(w.provider.CreateMachine(t.Context(), fleet.OperationID("op-"+name), providers.MachineRequest{
+			Cluster: &w.cluster, Pool: pool, Name: name, UserData: providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte(data))},
+		}))
+	}
+	create("cp-0", w.cluster.ControlPlane, "#cloud-config\n")
+	create("cp-1", w.cluster.ControlPlane, "#cloud-config\n")
+	end := c.Inject(awstest.Fault{Action: "RunInstances", Times: 1, Status: http.StatusServiceUnavailable, Code: "RequestLimitExceeded"})
+	create("m-0", w.cluster.Workers[0], "#cloud-config\n") // what is stored stays, and has other content next time
+	end()
+	create("m-0", w.cluster.Workers[0], "#cloud-config\n{}\n")
+	time.Sleep(settle)
+	keep()
+	for _, g := range c.Things(awstest.Groups) {
+		c.Edit(g.ID, func(g *awstest.Thing) { g.Sets["rules"] = append(g.Sets["rules"], "tcp\x0022\x0022\x000.0.0.0/0\x00") })
+	}
+	for _, x := range c.Things(awstest.RouteTables) {
+		c.Edit(x.ID, func(x *awstest.Thing) {
+			for i, r := range x.Sets["routes"] {
+				x.Sets["routes"][i] = strings.Replace(r, "nat-", "nat-0", 1)
+			}
+		})
+	}
+	keep()
+	say(w.provider.DeleteMachine(t.Context(), "op", &w.cluster, "cp-1", ""))
+	_, err := w.provider.Untagged(t.Context(), &w.cluster, []fleet.ProviderID{"aws:///eu-central-1a/i-0123"})
+	say(err)
+	w.cluster.Delete = true
+	for _, name := range []fleet.MachineName{"cp-0", "m-0"} {
+		say(w.provider.DeleteMachine(t.Context(), "op", &w.cluster, name, ""))
+	}
+	for range 30 {
+		time.Sleep(settle)
+		if got := look(); over() || !got.Exists {
+			break
+		}
+		say(w.provider.DeleteInfrastructure(t.Context(), "op", &w.cluster))
+	}
+	taken = make(map[string]bool)
+	for _, call := range c.Calls() {
+		taken[call.Service+":"+call.Action] = true
+	}
+	return taken, strings.Join(said, "\n")
+}
+
+// rightsLives are lives that make each kind of request together, without one permission; empty: with all.
+func rightsLives(t *testing.T, denied string) (taken map[string]bool, told string) {
+	taken = make(map[string]bool)
+	run := func(t *testing.T, spec, machine string, c *awstest.Cloud) {
+		enough := ""
+		if denied != "" {
+			_, action, _ := strings.Cut(denied, ":")
+			c.Deny(action, true)
+			enough = "(allow " + denied + " in the policy"
+		}
+		if enough != "" && strings.Contains(told, enough) {
+			return
+		}
+		some, said := rightsLife(t, c, spec, machine, enough)
+		maps.Copy(taken, some)
+		told += said
+	}
+	synctest.Test(t, func(t *testing.T) {
+		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, region"
+		run(t, strings.Replace(clusterSpec, "{region", role, 1), machineSpec, slowly())
+		c := slowly()
+		c.AddParameter("/images/ubuntu", "ami-00000000000000002")
+		vpc, _, _ := c.AddVPC("10.7.0.0/16")
+		run(t, "{network: {vpc: {id: "+vpc+"}}, region: eu-central-1}", strings.Replace(machineSpec, "{", "{ami: {id: 'resolve:ssm:/images/ubuntu'}, ", 1), c)
+	})
+	return taken, told
+}
+
+// TestEachRight: where one permission is missing, people are told its name, and nothing that only AWS can read. The
+// lives make each request that the provider can make.
+func TestEachRight(t *testing.T) {
+	taken, _ := rightsLives(t, "")
+	if d := cmp.Diff(slices.Sorted(maps.Keys(actionsInSource(t))), actionsOf(taken)); d != "" {
+		t.Errorf("requests in the source, and those that the lives made: %s", d)
+	}
+	for right := range taken {
+		if right == "sts:GetCallerIdentity" { // no policy can deny it
+			continue
+		}
+		t.Run(right, func(t *testing.T) {
+			_, told := rightsLives(t, right)
+			if !strings.Contains(told, "(allow "+right+" in the policy") {
+				t.Errorf("people are told\n%s", told)
+			}
+			if strings.Contains(told, "x9Kq") {
+				t.Errorf("people are told what only AWS can read")
+			}
+		})
+	}
+}
+
+// TestRightsOfRequests: what a request needs beside its own name is told by its name, too.
+func TestRightsOfRequests(t *testing.T) {
+	for right, action := range map[string]string{"ec2:CreateTags": "CreateVpc", "iam:PassRole": "RunInstances"} {
+		inBubble(t, clusterSpec, machineSpec, func(w *world) {
+			lack := awstest.Fault{
+				Action: action, Status: http.StatusForbidden, Code: "UnauthorizedOperation",
+				Message: "You are not authorized to perform this operation. User: u is not authorized to perform: " + right + " on resource: r. Encoded authorization failure message: x9Kq",
+			}
+			if action == "RunInstances" {
+				w.settle()
+				w.cloud.Inject(lack)
+				wantKind(w, action, w.create("m-0", w.cluster.Workers[0], ""), fleet.Unauthorized, "(allow "+right+" in")
+				return
+			}
+			w.cloud.Inject(lack)
+			wantKind(w, action, w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster), fleet.Unauthorized, "(allow "+right+" in")
+		})
+	}
+}
+
+func actionsOf(rights map[string]bool) []string {
+	var out []string
+	for r := range rights {
+		_, action, _ := strings.Cut(r, ":")
+		out = append(out, action)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// actionsInSource returns the actions that package cloud asks for.
+func actionsInSource(t *testing.T) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob("cloud/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no source: %v", err)
+	}
+	action := regexp.MustCompile(`"((?:Describe|Create|Delete|Get|List|Put|Run|Terminate|Attach|Detach|Allocate|Release|Associate|Disassociate|Authorize|Revoke|Modify|Register|Deregister|Configure|Assume)[A-Z]\w+)"`)
+	out := make(map[string]bool)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, m := range action.FindAllStringSubmatch(string(text), -1) {
+			out[m[1]] = true
+		}
+	}
+	return out
+}
+
+// A statement is one of a policy.
+type statement struct {
+	Sid       string
+	Effect    string
+	Action    []string
+	Resource  string
+	Condition map[string]map[string]any `json:",omitempty"`
+}
+
+// policy returns what allows rights, and no more than AWS can tell apart: what Fairlead deletes is to have its tag,
+// secrets have its prefix, and only things that are just made are tagged.
+func policy(rights []string) string {
+	looks := statement{Sid: "Look", Resource: "*"}
+	change := statement{Sid: "Change", Resource: "*"}
+	remove := statement{Sid: "RemoveWhatFairleadMade", Resource: "*", Condition: map[string]map[string]any{"Null": {"aws:ResourceTag/fairlead.dev/fleet": "false"}}}
+	secrets := statement{Sid: "UserData", Resource: "arn:*:secretsmanager:*:*:secret:fairlead/*"}
+	roles := statement{Sid: "AssumeRolesOfIdentities", Resource: "arn:*:iam::*:role/fairlead-*"}
+	var makers []string
+	for _, r := range rights {
+		service, action, _ := strings.Cut(r, ":")
+		in := &change
+		switch {
+		case r == "sts:GetCallerIdentity":
+			continue
+		case service == "sts":
+			in = &roles
+		case strings.HasPrefix(action, "Describe"), strings.HasPrefix(action, "List"), strings.HasPrefix(action, "Get"):
+			in = &looks
+		case service == "secretsmanager":
+			in = &secrets
+		case slices.Contains([]string{"TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
+			in = &remove
+		}
+		in.Action = append(in.Action, r)
+		if service == "ec2" && (strings.HasPrefix(action, "Create") && action != "CreateRoute" || action == "AllocateAddress" || action == "RunInstances") {
+			makers = append(makers, action)
+		}
+	}
+	secrets.Action = append(secrets.Action, "secretsmanager:TagResource")
+	looks.Action = append(looks.Action, "ssm:GetParameters")
+	change.Action = append(change.Action, "elasticloadbalancing:AddTags")
+	statements := []statement{
+		looks, change, remove, secrets,
+		{Sid: "TagWhatIsMade", Action: []string{"ec2:CreateTags"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"ec2:CreateAction": makers}}},
+		{Sid: "ProfilesOfMachines", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/fairlead-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": "ec2.amazonaws.com*"}}},
+		{Sid: "FirstLoadBalancer", Action: []string{"iam:CreateServiceLinkedRole"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"iam:AWSServiceName": []string{"elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}},
+		roles,
+	}
+	for i := range statements {
+		statements[i].Effect = "Allow"
+		slices.Sort(statements[i].Action)
+	}
+	out, err := json.MarshalIndent(map[string]any{"Version": "2012-10-17", "Statement": statements}, "", "  ")
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
+
+// TestPolicy: the policy in the guide allows what the provider asks for.
+func TestPolicy(t *testing.T) {
+	const file = "../../../docs/guides/infrastructure/aws.md"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, _ := rightsLives(t, "")
+	block := regexp.MustCompile("(?s)```json\n.*?\n```\n")
+	want := fmt.Sprintf("```json\n%s\n```\n", policy(slices.Sorted(maps.Keys(taken))))
+	got := block.FindString(string(text))
+	switch {
+	case got == want:
+	case got != "" && *update:
+		if err := os.WriteFile(file, []byte(strings.Replace(string(text), got, want, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("the policy in %s (write it with -update): %s", file, cmp.Diff(want, got))
+	}
+}
+
+// TestSymptoms: the messages in the guide's table are those of the provider, or of the double.
+func TestSymptoms(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/guides/infrastructure/aws.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source strings.Builder
+	for _, pattern := range []string{"*.go", "cloud/*.go", "awstest/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source.Write(b)
+		}
+	}
+	_, table, _ := strings.Cut(string(text), "## Troubleshooting")
+	n := 0
+	for row := range strings.Lines(table) {
+		message, _, _ := strings.Cut(strings.TrimPrefix(row, "|"), "|")
+		for _, quoted := range regexp.MustCompile("`[^`]*`").FindAllString(message, -1) {
+			for part := range strings.SplitSeq(strings.Trim(quoted, "`"), "…") {
+				const telling = 12 // shorter ones are anywhere
+				if part = strings.TrimSpace(part); len(part) < telling {
+					continue
+				}
+				if n++; !strings.Contains(source.String(), part) {
+					t.Errorf("nothing tells %q", part)
+				}
+			}
+		}
+	}
+	if n < 10 {
+		t.Errorf("the table has %d messages", n)
+	}
+}
