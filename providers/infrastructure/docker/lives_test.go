@@ -17,8 +17,11 @@ const secret = "s3cr3tabcdef0123"
 
 // request is for a machine of pool.
 func request(c *fleet.Cluster, pool fleet.Pool, name fleet.MachineName) providers.MachineRequest {
-	return providers.MachineRequest{Cluster: c, Pool: pool, Name: name, Origin: fleet.Origin{Made: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)},
-		UserData: providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte("#cloud-config\nruncmd: ['kubeadm join --token " + secret + "']\n"))}}
+	data := "#cloud-config\nruncmd: ['kubeadm join --token " + secret + "']\n"
+	return providers.MachineRequest{
+		Cluster: c, Pool: pool, Name: name, Origin: fleet.Origin{Made: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)},
+		UserData: providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte(data))},
+	}
 }
 
 // A life is a cluster on a daemon, and the agent that has it now.

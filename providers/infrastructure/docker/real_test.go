@@ -47,8 +47,11 @@ func TestRealDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, command := range map[fleet.MachineName]string{"good-0": "hostname", "bad-0": "echo no luck with " + secret + "; exit 3"} {
-		r := providers.MachineRequest{Cluster: &c, Pool: c.Workers[0], Name: name,
-			UserData: providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte("#cloud-config\nwrite_files: [{path: /etc/made, content: made, permissions: '0600'}]\nruncmd: ['" + command + "']\n"))}}
+		data := "#cloud-config\nwrite_files: [{path: /etc/made, content: made, permissions: '0600'}]\nruncmd: ['" + command + "']\n"
+		r := providers.MachineRequest{
+			Cluster: &c, Pool: c.Workers[0], Name: name,
+			UserData: providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte(data))},
+		}
 		if err := p.CreateMachine(t.Context(), "op-"+fleet.OperationID(name), r); err != nil {
 			t.Fatal(err)
 		}
