@@ -198,3 +198,34 @@ func TestNameInConflict(t *testing.T) {
 		}
 	})
 }
+
+// TestServerLeavesFirst: a server is behind the load balancer no longer when its container is removed.
+func TestServerLeavesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t)
+		l.until(true)
+		time.Sleep(2 * tick)
+		removed := false
+		l.d.Watch(func(c dockertest.Call) {
+			if c.Method != "DELETE" {
+				return
+			}
+			removed = true
+			for _, x := range l.d.Containers() {
+				if strings.Contains(x.Files["usr/local/etc/haproxy/haproxy.cfg"], "server cp-0") {
+					t.Error("the load balancer leads to a server whose container is being removed")
+				}
+			}
+		})
+		for _, m := range l.observe().Machines {
+			if m.Name == "cp-0" {
+				if err := l.p.DeleteMachine(t.Context(), "op-delete", &l.c, m.Name, m.ProviderID); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if !removed {
+			t.Error("no container was removed")
+		}
+	})
+}
