@@ -14,7 +14,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/hosts/api"
-	"fairlead.dev/providers/infrastructure/hosts/userdata"
+	"fairlead.dev/providers/driver/cloudconfig/userdata"
 	"fairlead.dev/reconcile/forecast"
 	"fairlead.dev/reconcile/plan"
 	"fairlead.dev/test/run/exampletest"

@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/cloudconfig/userdata"
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/objects"
 	"fairlead.dev/providers/driver/snapshot"
@@ -18,7 +19,6 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
 	"fairlead.dev/providers/infrastructure/hosts/remote"
-	"fairlead.dev/providers/infrastructure/hosts/userdata"
 )
 
 // A Provider is the infrastructure provider of machines that exist.

@@ -15,9 +15,9 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/driver/claims"
+	"fairlead.dev/providers/driver/cloudconfig/userdata"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/host"
-	"fairlead.dev/providers/infrastructure/hosts/userdata"
 )
 
 // A search looks for a host for one machine.

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/hoststest"
-	"fairlead.dev/providers/infrastructure/hosts/userdata"
+	"fairlead.dev/providers/driver/cloudconfig/userdata"
 )
 
 const onHosts = `

@@ -1,0 +1,354 @@
+package dockertest
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Container is one of the daemon.
+type Container struct {
+	ID, Name, Image, State string
+	Created                time.Time
+	Labels                 map[string]string
+	Address                string
+	Files                  map[string]string // without the leading slash
+	Hups                   int               // how often it was told to read its configuration again
+}
+
+// A Call is a request that was made.
+type Call struct{ Method, Path string }
+
+// Changes reports whether the call changes something.
+func (c Call) Changes() bool { return c.Method != http.MethodGet }
+
+// A Fault is how requests go wrong.
+type Fault struct {
+	Changes bool   // of requests that change something; otherwise of those that do not
+	Path    string // that is in the path; empty: any
+	Skip    int    // how many requests go well before
+	Times   int    // how many go wrong; 0: all
+	Status  int    // the answer, and nothing is done
+	Lose    bool   // the request is carried out, and its answer lost
+	hits    int
+}
+
+// A Daemon is a Docker daemon. It is an http.RoundTripper, and safe for concurrent use.
+type Daemon struct {
+	mu         sync.Mutex
+	containers map[string]*Container
+	networks   map[string]bool
+	images     map[string]bool
+	faults     []*Fault
+	calls      []Call
+	watch      func(Call)
+	failBoot   string
+	next       int
+}
+
+// New returns a daemon that has images.
+func New(images ...string) *Daemon {
+	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), images: make(map[string]bool)}
+	for _, i := range images {
+		d.images[i] = true
+	}
+	return d
+}
+
+// Inject adds a fault; end removes it and says how often it hit.
+func (d *Daemon) Inject(f Fault) (end func() int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.faults = append(d.faults, &f)
+	return func() int {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.faults = slices.DeleteFunc(d.faults, func(x *Fault) bool { return x == &f })
+		return f.hits
+	}
+}
+
+// Watch has f called before each request.
+func (d *Daemon) Watch(f func(Call)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.watch = f
+}
+
+// Calls returns all requests that were made.
+func (d *Daemon) Calls() []Call {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.calls)
+}
+
+// FailBoot makes the user data of the next containers end with output; empty: they go well.
+func (d *Daemon) FailBoot(output string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failBoot = output
+}
+
+// Containers returns copies of all containers, by id.
+func (d *Daemon) Containers() []Container {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []Container
+	for _, id := range slices.Sorted(maps.Keys(d.containers)) {
+		c := *d.containers[id]
+		c.Labels, c.Files = maps.Clone(c.Labels), maps.Clone(c.Files)
+		out = append(out, c)
+	}
+	return out
+}
+
+// Change changes the container with that id, and reports whether there is one.
+func (d *Daemon) Change(id string, change func(*Container)) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.containers[id]
+	if c != nil {
+		change(c)
+	}
+	return c != nil
+}
+
+// Add adds a container of somebody else that runs.
+func (d *Daemon) Add(name string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.add(name, "theirs", map[string]string{})
+	d.start(c)
+	return c.ID
+}
+
+// Restart is a restart of the daemon: containers end, and have other addresses when they are started.
+func (d *Daemon) Restart() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.containers {
+		c.State, c.Address = "exited", ""
+	}
+}
+
+func (d *Daemon) add(name, image string, labels map[string]string) *Container {
+	var b [32]byte
+	_, _ = rand.Read(b[:])
+	c := &Container{ID: hex.EncodeToString(b[:]), Name: name, Image: image, State: "created", Created: time.Now(), Labels: labels, Files: make(map[string]string)}
+	d.containers[c.ID] = c
+	return c
+}
+
+// start starts a container: user data that is due is carried out, without being read.
+func (d *Daemon) start(c *Container) {
+	d.next++
+	c.State, c.Address = "running", fmt.Sprintf("172.18.%d.%d", d.next/250, d.next%250+2)
+	if _, due := c.Files["fairlead/steps.sh"]; !due {
+		return
+	}
+	delete(c.Files, "fairlead/steps.sh")
+	c.Files["fairlead/result"] = "success\n"
+	if d.failBoot != "" {
+		c.Files["fairlead/result"], c.Files["fairlead/output"] = "exit-code\n", d.failBoot
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d *Daemon) RoundTrip(q *http.Request) (*http.Response, error) {
+	if err := q.Context().Err(); err != nil {
+		return nil, err
+	}
+	call := Call{q.Method, strings.TrimPrefix(q.URL.Path, "/v1.41")}
+	d.mu.Lock()
+	watch := d.watch
+	d.mu.Unlock()
+	if watch != nil {
+		watch(call)
+	}
+	var body []byte
+	if q.Body != nil {
+		body, _ = io.ReadAll(q.Body)
+		_ = q.Body.Close()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = append(d.calls, call)
+	fault := d.fault(call)
+	w := httptest.NewRecorder()
+	if fault != nil && !fault.Lose {
+		fail(w, fault.Status, "the daemon cannot")
+	} else {
+		d.answer(w, call, q.URL.Query(), body)
+	}
+	if fault != nil && fault.Lose {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return w.Result(), nil
+}
+
+func (d *Daemon) fault(c Call) *Fault {
+	for _, f := range d.faults {
+		if f.Changes != c.Changes() || !strings.Contains(c.Path, f.Path) {
+			continue
+		}
+		if f.Skip > 0 {
+			f.Skip--
+			continue
+		}
+		if f.Times == 0 || f.hits < f.Times {
+			f.hits++
+			return f
+		}
+	}
+	return nil
+}
+
+func fail(w *httptest.ResponseRecorder, status int, text string) {
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"message": text})
+}
+
+// answer does what a request says. The caller holds mu.
+func (d *Daemon) answer(w *httptest.ResponseRecorder, call Call, query url.Values, body []byte) {
+	part := strings.Split(strings.Trim(call.Path, "/"), "/")
+	switch {
+	case call.Path == "/info":
+		_ = json.NewEncoder(w).Encode(map[string]any{"ServerVersion": "28.0", "CgroupVersion": "2", "NCPU": 4, "MemTotal": 64 << 30})
+	case part[0] == "images":
+		if !d.images[strings.TrimSuffix(strings.TrimPrefix(call.Path, "/images/"), "/json")] {
+			fail(w, http.StatusNotFound, "no such image")
+		}
+	case call.Path == "/networks/create":
+		d.networks["kind"] = true
+	case part[0] == "networks":
+		if !d.networks[part[1]] {
+			fail(w, http.StatusNotFound, "no such network")
+		}
+	case call.Path == "/containers/json":
+		d.list(w, query)
+	case call.Path == "/containers/create":
+		d.create(w, query.Get("name"), body)
+	case len(part) >= 2 && d.containers[part[1]] == nil:
+		fail(w, http.StatusNotFound, "No such container: "+part[1])
+	case call.Method == http.MethodDelete:
+		delete(d.containers, part[1])
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		d.of(w, d.containers[part[1]], call.Method+" "+part[2], query, body)
+	}
+}
+
+func (d *Daemon) list(w *httptest.ResponseRecorder, query url.Values) {
+	var filters map[string][]string
+	_ = json.Unmarshal([]byte(query.Get("filters")), &filters)
+	out := []map[string]any{}
+	for _, id := range slices.Sorted(maps.Keys(d.containers)) {
+		c := d.containers[id]
+		if l := filters["label"]; l != nil {
+			name, value, exact := strings.Cut(l[0], "=")
+			if has, ok := c.Labels[name]; !ok || exact && has != value {
+				continue
+			}
+		}
+		if l := filters["id"]; l != nil && !strings.HasPrefix(c.ID, l[0]) {
+			continue
+		}
+		out = append(out, map[string]any{
+			"Id": c.ID, "Names": []string{"/" + c.Name}, "Image": c.Image, "State": c.State, "Labels": c.Labels, "Created": c.Created.Unix(),
+			"NetworkSettings": map[string]any{"Networks": map[string]any{"kind": map[string]string{"IPAddress": c.Address}}},
+		})
+	}
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+func (d *Daemon) create(w *httptest.ResponseRecorder, name string, body []byte) {
+	var spec struct {
+		Image      string
+		Labels     map[string]string
+		HostConfig struct{ NetworkMode string }
+	}
+	if json.Unmarshal(body, &spec) != nil {
+		fail(w, http.StatusBadRequest, "invalid JSON")
+		return
+	}
+	for _, c := range d.containers {
+		if c.Name == name {
+			fail(w, http.StatusConflict, `Conflict. The container name "/`+name+`" is already in use by container "`+c.ID+`".`)
+			return
+		}
+	}
+	switch {
+	case !d.images[spec.Image]:
+		fail(w, http.StatusNotFound, "No such image: "+spec.Image)
+	case !d.networks[spec.HostConfig.NetworkMode]:
+		fail(w, http.StatusNotFound, "network "+spec.HostConfig.NetworkMode+" not found")
+	default:
+		c := d.add(name, spec.Image, spec.Labels)
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(map[string]string{"Id": c.ID})
+	}
+}
+
+// of does something to a container.
+func (d *Daemon) of(w *httptest.ResponseRecorder, c *Container, what string, query url.Values, body []byte) {
+	switch what {
+	case "POST start":
+		if c.State == "running" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		d.start(c)
+		w.WriteHeader(http.StatusNoContent)
+	case "POST kill":
+		switch {
+		case c.State != "running" && c.State != "paused":
+			fail(w, http.StatusConflict, "container is not running")
+		case query.Get("signal") == "HUP":
+			c.Hups++
+		default:
+			c.State, c.Address = "exited", ""
+		}
+	case "PUT archive":
+		r := tar.NewReader(bytes.NewReader(body))
+		for h, err := r.Next(); err == nil; h, err = r.Next() {
+			content, _ := io.ReadAll(r)
+			c.Files[h.Name] = string(content)
+		}
+	case "GET archive":
+		d.archive(w, c, strings.TrimPrefix(query.Get("path"), "/"))
+	default:
+		fail(w, http.StatusNotFound, "page not found")
+	}
+}
+
+// archive sends the files at path.
+func (d *Daemon) archive(w *httptest.ResponseRecorder, c *Container, path string) {
+	var b bytes.Buffer
+	t := tar.NewWriter(&b)
+	found := false
+	for name, content := range c.Files {
+		if (name == path || strings.HasPrefix(name, path+"/")) && !strings.HasSuffix(name, "/") {
+			found = true
+			_ = t.WriteHeader(&tar.Header{Name: name[strings.LastIndexByte(path, '/')+1:], Size: int64(len(content)), Mode: 0o600, Typeflag: tar.TypeReg})
+			_, _ = t.Write([]byte(content))
+		}
+	}
+	if !found {
+		fail(w, http.StatusNotFound, "Could not find the file "+path)
+		return
+	}
+	_ = t.Close()
+	_, _ = w.Write(b.Bytes())
+}
