@@ -78,7 +78,11 @@ func (s sky) DeleteNetwork(ctx context.Context, id string) error {
 			j.change()
 			j.deleteNetwork(n)
 		}
-		return struct{}{}, cloud.DeleteNetwork(ctx, id)
+		err := cloud.DeleteNetwork(ctx, id)
+		if err == nil {
+			j.forget()
+		}
+		return struct{}{}, err
 	}))
 }
 

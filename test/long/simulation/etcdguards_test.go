@@ -61,6 +61,16 @@ func (j *judgement) neverAnswered(machines []inmemory.MachineFacts) bool {
 	return true
 }
 
+// forget has the next cluster of the same name be new, once the last machine of this one is gone.
+func (j *judgement) forget() {
+	facts := j.life.truth()
+	j.life.mu.Lock()
+	defer j.life.mu.Unlock()
+	if len(ours(facts, j.key)) == 0 {
+		delete(j.life.heard, j.key)
+	}
+}
+
 // removesMemberOn checks that etcd can do without the members on a Node that is deleted,
 // where these go with it: K3s and RKE2 call them as the Node and 8 digits.
 func (j *judgement) removesMemberOn(node string) {
