@@ -274,7 +274,7 @@ func (b *branch) moved(ctx context.Context) error {
 	case err == nil && l.MovedTo != "":
 		return fmt.Errorf("%w, %s", status.ErrMoved, l.MovedTo)
 	case err == nil && l.Owner == (fleet.Owner{}) && b.posts != nil:
-		// This branch may have accepted no claim for so long that another process began on another one.
+		// While this branch accepted no claim, another process may have begun on another one.
 		post, err := b.posts(ctx)
 		if err == nil && post != "" && post != b.post {
 			return fmt.Errorf("%w, %s", status.ErrMoved, post)

@@ -104,7 +104,7 @@ func (d *draft) noteDeletionBegan() {
 // controlPlaneAtRest reports whether nothing is to be changed, and says what is
 // not well despite that.
 func (d *draft) controlPlaneAtRest(g *group) bool {
-	d.out.NeedEtcd = d.out.NeedEtcd || d.lately(g) && !d.Observed.Distribution.Traits.External() && d.Observed.Workload.Etcd == nil
+	d.out.NeedEtcd = d.out.NeedEtcd || (d.lately(g) || slices.ContainsFunc(g.all, d.stalls)) && !d.Observed.Distribution.Traits.External() && d.Observed.Workload.Etcd == nil
 	if !g.settled() || d.orphan(g) != nil {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/reconcile/plan/health"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 )
 
 // etcdKnown reports whether the members of etcd can be judged, and asks for
@@ -127,6 +128,30 @@ func (f *facts) orphan(g *group) *fleet.Member {
 		return &e.Members[i]
 	}
 	return nil
+}
+
+// checkExpelled marks as unhealthy what was part of the control plane, and is no member of etcd and does not serve: it
+// does not come back by itself. An agent that removed the member may have ended before it deleted the machine, and the
+// Node may be ready since. A machine stays while a member may be its own.
+func (f *facts) checkExpelled() {
+	g, e := f.controlPlane(), f.Observed.Workload.Etcd
+	if g == nil || g.pool == nil || e == nil || slices.ContainsFunc(e.Members, func(e fleet.Member) bool { return f.unclaimed(&e) }) {
+		return
+	}
+	for _, m := range g.all {
+		if f.stalls(m) && m.member == nil && m.unhealthy == nil && !m.leaving && !m.duplicate && !skipsRemediation(m) {
+			m.unhealthy = &defect{
+				controlplanev1.KubeadmControlPlaneMachineEtcdMemberNotHealthyReason,
+				fmt.Sprintf("its control plane does not work, and etcd has no member of node %s any longer", m.node.Name),
+			}
+			m.condemned = true
+		}
+	}
+}
+
+// stalls reports whether m joined the control plane, had time to start, and does not serve though its Node is ready.
+func (f *facts) stalls(m *machine) bool {
+	return m.node != nil && m.node.Ready && m.node.ControlPlane && !f.joins(m) && !m.serves()
 }
 
 // joins reports whether m, which has a Node, has time yet to join etcd: the Node comes first.

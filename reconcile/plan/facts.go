@@ -110,6 +110,7 @@ func look(in Input) *facts {
 	f.markRequested()
 	f.followReboots()
 	f.checkFailed()
+	f.checkExpelled()
 	f.takeBack()
 	for _, m := range f.machines {
 		f.assess(m)

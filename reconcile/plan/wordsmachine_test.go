@@ -144,7 +144,7 @@ func (s *script) node(m fleet.Machine, w words, age time.Duration) {
 		n.Taints = append(n.Taints, clusterv1.NodeOutdatedRevisionTaint)
 	}
 	if w.is("unlabelled") {
-		n.Labels = nil
+		n.Labels, n.ControlPlane = nil, false
 	}
 	s.removal(&n, w)
 	for _, a := range strings.FieldsFunc(w["annotate"], func(r rune) bool { return r == ',' }) {

@@ -22,7 +22,7 @@ func Signpost(ctx context.Context, b sources.Branch, id fleet.ID, name string) e
 
 // Post is Signpost for a fleet without an owner. The error is of kind Conflict if the signpost leads neither to the
 // branch was, which is empty for no signpost, nor to name, and if another than owner owns branch b: a server that
-// lags behind may have said that nobody does.
+// lags behind may have said that no agent owns it.
 func Post(ctx context.Context, b sources.Branch, id fleet.ID, was, name string, owner fleet.Owner) error {
 	return post(ctx, b, id, name, func(t fs.FS, now string) error {
 		op := "write a signpost for fleet " + string(id)
