@@ -25,8 +25,8 @@ func (j *judgement) leavesLiving(facts inmemory.Facts, m inmemory.MachineFacts, 
 	if j.life.askedOf(m.Provider) != "" || p.Replace[m.Provider] != "" {
 		return
 	}
-	if m.Tags[fleet.TagRole] == string(fleet.RoleControlPlane) && m.Member == 0 {
-		return // etcd has removed its member: it does not come back
+	if e, ok := facts.Etcd[m.Network]; ok && m.Member != 0 && !slices.ContainsFunc(e.Members, func(e fleet.Member) bool { return e.ID == m.Member }) {
+		return // its member was removed from etcd: it does not come back
 	}
 	if same, known := p.Has(fleet.TemplateHash(m.Tags[fleet.TagTemplate])); !same || !known || len(j.turn.cluster.Rotate) > 0 {
 		return // a rotation replaces machines of the same template
