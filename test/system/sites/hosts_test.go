@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/cloudconfig/userdata"
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/hoststest"
-	"fairlead.dev/providers/driver/cloudconfig/userdata"
 )
 
 const onHosts = `
