@@ -130,9 +130,9 @@ func (f *facts) orphan(g *group) *fleet.Member {
 	return nil
 }
 
-// checkExpelled marks as unhealthy what was part of the control plane, and is no member of etcd and does not serve: it
-// does not come back by itself. An agent that removed the member may have ended before it deleted the machine, and the
-// Node may be ready since. A machine stays while a member may be its own.
+// checkExpelled marks the machines as unhealthy that joined the control plane, have no member in etcd and do not serve:
+// they do not come back by themselves. An agent may have ended after it removed the member and before it deleted the
+// machine, and the Node may be ready since. A machine stays while a member of another name may be its own.
 func (f *facts) checkExpelled() {
 	g, e := f.controlPlane(), f.Observed.Workload.Etcd
 	if g == nil || g.pool == nil || e == nil || slices.ContainsFunc(e.Members, func(e fleet.Member) bool { return f.unclaimed(&e) }) {
