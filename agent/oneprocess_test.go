@@ -279,7 +279,7 @@ func (p *process) run(ctx context.Context) {
 			if err = p.agent.claim.Check(ctx, func(context.Context) error { return nil }); err == nil {
 				p.act(ctx, gated{p, b.name}, b.Arbiter.(*status.Arbiter))
 				select {
-				case <-time.After(time.Minute):
+				case <-time.After(10 * time.Minute):
 				case <-ctx.Done():
 				}
 			}

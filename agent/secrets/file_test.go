@@ -14,6 +14,7 @@ import (
 	"filippo.io/age"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/test/run/waits"
 )
 
 // A reader sees what another process wrote, in spite of its cache.
@@ -140,7 +141,7 @@ func TestLockEndsWithContext(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%v, want the context's error", err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(waits.Limit):
 		t.Fatal("the lock is waited for without end")
 	}
 	release()

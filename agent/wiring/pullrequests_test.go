@@ -21,6 +21,7 @@ import (
 	"fairlead.dev/fleet-examples/inmemory"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
+	"fairlead.dev/test/run/waits"
 )
 
 // A hub is a forge with pull requests.
@@ -101,7 +102,7 @@ func (h *hub) says(p forges.PullRequest, verdict forges.Verdict, status string, 
 	h.t.Helper()
 	var last forges.Status
 	var text string
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(waits.Limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		last, _ = h.world.Of(p.Head)
 		text = h.comment(p.Number)
 		if last.Verdict == verdict && strings.Contains(last.Text, status) && !slices.ContainsFunc(comment, func(want string) bool { return !strings.Contains(text, want) }) {
@@ -194,7 +195,7 @@ func TestPullRequests(t *testing.T) {
 	if said := h.world.Said(1); said[0].Text != "<!-- fairlead:plan:harbour -->\nnothing to do, trust me" {
 		t.Errorf("somebody else's comment was edited: %q", said[0].Text)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(waits.Limit); ; time.Sleep(100 * time.Millisecond) {
 		plans, err := status.NewPlans(b).List(t.Context())
 		if err != nil || time.Now().After(end) {
 			t.Fatalf("the plan of what is done stays: %v, %v", plans, err)
@@ -290,7 +291,7 @@ func TestRefs(t *testing.T) {
 	says := func(what string, so func([]status.Plan) bool) {
 		t.Helper()
 		var list []status.Plan
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(waits.Limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			if list, err = status.NewPlans(b).List(t.Context()); err == nil && so(list) {
 				return
 			}

@@ -22,6 +22,7 @@ import (
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/test/run/needs"
+	"fairlead.dev/test/run/waits"
 )
 
 // A forge is a real Git server behind something that may answer badly, and a clone
@@ -122,7 +123,7 @@ func (f *forge) agent(change func(*Settings)) *agent.Agent {
 func (f *forge) until(what string, wanted func(sources.FleetStatus) bool) {
 	f.t.Helper()
 	var last sources.FleetStatus
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		s, err := Settings{Source: f.bare}.ReadStatus(f.t.Context(), "fairlead/status")
 		if err != nil {
 			f.t.Fatal(err)

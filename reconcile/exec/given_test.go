@@ -31,6 +31,7 @@ import (
 	"fairlead.dev/reconcile/exec"
 	"fairlead.dev/test/lab/kube/binaries"
 	"fairlead.dev/test/run/ports"
+	"fairlead.dev/test/run/waits"
 )
 
 // withExternalEtcd is a cluster whose etcd is elsewhere, at url.
@@ -207,7 +208,7 @@ func ask(t *testing.T, url string, config *tls.Config) []byte {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: 10 * time.Second}
 	defer client.CloseIdleConnections()
 	var last error
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(waits.Limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		r, err := client.Get(url + "/health")
 		if last = err; err != nil {
 			continue

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"fairlead.dev/agent/observability/server"
+	"fairlead.dev/test/run/waits"
 )
 
 // serving serves h as the agent does, and returns its address.
@@ -131,10 +132,10 @@ func TestSlowBodies(t *testing.T) {
 // until polls a condition for as long as the test may take.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(waits.Limit)
 	for !is() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited a minute for: %s", what)
+			t.Fatalf("waited too long for: %s", what)
 		}
 		runtime.Gosched()
 		time.Sleep(time.Millisecond)

@@ -17,6 +17,7 @@ import (
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/workload"
+	"fairlead.dev/test/run/waits"
 )
 
 // TestAgent tries that what a real agent does comes as spans within each other.
@@ -64,7 +65,7 @@ func TestAgent(t *testing.T) {
 		}
 		return out
 	}
-	for deadline := time.Now().Add(time.Minute); len(missing()) > 0; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); len(missing()) > 0; time.Sleep(50 * time.Millisecond) {
 		select {
 		case err := <-ended:
 			t.Fatalf("the agent ended: %v\n%s", err, log.String())

@@ -19,6 +19,7 @@ import (
 	"fairlead.dev/reconcile"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
+	"fairlead.dev/test/run/waits"
 )
 
 // An operator is one side that runs clusters: the decoder of its fleet, secrets and
@@ -78,7 +79,7 @@ func (s *operator) desired(manifests string) *fleet.Cluster {
 // run makes passes until the cluster is provisioned and nothing is left to do.
 func (s *operator) run(c *fleet.Cluster) reconcile.Result {
 	s.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(waits.Limit)
 	for {
 		res := s.r.Pass(s.Context(), c, fleet.Memory{})
 		if res.Report.Phase == fleet.PhaseProvisioned && len(res.Plan.Actions) == 0 && len(res.Plan.Waiting)+len(res.Plan.Notes) == 0 {

@@ -24,6 +24,7 @@ import (
 	"fairlead.dev/agent/ownership/adopt"
 	"fairlead.dev/test/lab/kube"
 	"fairlead.dev/test/run/needs"
+	"fairlead.dev/test/run/waits"
 )
 
 // A management is a management cluster of Cluster API: a real API server with the kinds,
@@ -141,7 +142,7 @@ func established(crd unstructured.Unstructured) bool {
 // until polls a condition.
 func (m *management) until(what string, done func() bool) {
 	m.Helper()
-	deadline := time.Now().Add(3 * time.Minute)
+	deadline := time.Now().Add(waits.Limit)
 	for !done() {
 		if time.Now().After(deadline) {
 			m.Fatalf("waited in vain: %s", what)

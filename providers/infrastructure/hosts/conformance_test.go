@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/hoststest"
+	"fairlead.dev/test/run/waits"
 )
 
 // The suite makes ten machines at once, and two more things that are not ours; of its
@@ -330,7 +331,7 @@ func (q quiet) Settle() time.Duration {
 	if q.b.interrupted {
 		return 2 * tick
 	}
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(waits.Limit)
 	for _, h := range q.b.hosts {
 		for {
 			left, err := filepath.Glob(h.Path("/var/lib/fairlead/host/machines/*/releasing"))

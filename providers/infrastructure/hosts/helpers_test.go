@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/hoststest"
+	"fairlead.dev/test/run/waits"
 )
 
 const (
@@ -159,7 +160,7 @@ func (b *bench) ensure(c *fleet.Cluster) {
 // wants it then tries again, as agents do.
 func (b *bench) create(c *fleet.Cluster, name fleet.MachineName, u providers.UserData) {
 	b.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(waits.Limit); ; time.Sleep(100 * time.Millisecond) {
 		err := b.p.CreateMachine(b.t.Context(), "op", request(c, name, u))
 		if err == nil {
 			return

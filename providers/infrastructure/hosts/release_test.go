@@ -8,6 +8,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/hosts/api"
 	"fairlead.dev/providers/infrastructure/hosts/hoststest"
+	"fairlead.dev/test/run/waits"
 )
 
 // TestReleaseIsClean: nothing of a machine that could let anybody in, or run on, is left
@@ -51,7 +52,7 @@ runcmd:
 // wantRestart waits for the restart of the host, which comes after its claim is gone.
 func wantRestart(t *testing.T, h *hoststest.Host) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline) && h.Read("/var/lib/reboots") == ""; {
+	for deadline := time.Now().Add(waits.Limit); time.Now().Before(deadline) && h.Read("/var/lib/reboots") == ""; {
 		time.Sleep(tick)
 	}
 	if got := h.Read("/var/lib/reboots"); got != "reboot\n" {

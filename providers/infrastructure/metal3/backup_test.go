@@ -1,6 +1,7 @@
 package metal3_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -12,13 +13,16 @@ import (
 // with power as its power.
 func (w *world) restore(host string, power any) {
 	w.Helper()
+	var changes []map[string]any // in one request: the double looks at the power in between
 	for field, value := range map[string]any{
 		"provision_state": "available", "target_provision_state": nil, "instance_uuid": nil, "instance_info": map[string]any{}, "extra": map[string]any{},
 		"power_state": power, "fault": "", // a fault that is not nil has the double keep the power
+		"maintenance": false, "maintenance_reason": nil,
 		"provision_updated_at": time.Now().Add(-24 * time.Hour).UTC().Format(time.RFC3339),
 	} {
-		w.set(host, field, value)
+		changes = append(changes, map[string]any{"op": "add", "path": "/" + field, "value": value})
 	}
+	w.ask(http.MethodPatch, host, "", changes)
 }
 
 // TestPowerOfABackup: a restored database has the power of the time of the backup, until Ironic asks the BMC again. A

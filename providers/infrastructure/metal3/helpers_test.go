@@ -181,7 +181,7 @@ func (w *world) observe(c *fleet.Cluster) fleet.Infrastructure {
 func (w *world) until(c *fleet.Cluster, what string, is func(fleet.Infrastructure) bool) fleet.Infrastructure {
 	w.Helper()
 	var got fleet.Infrastructure
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); w.pause() {
+	for deadline := time.Now().Add(waits.Limit); time.Now().Before(deadline); w.pause() {
 		got = w.observe(c)
 		if is(got) {
 			return got

@@ -18,6 +18,7 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/metal3test"
 	"fairlead.dev/test/run/short"
+	"fairlead.dev/test/run/waits"
 )
 
 // A history is a random life of hosts: two clusters take machines from one inventory, each by an
@@ -281,7 +282,7 @@ func (h *history) calm() {
 		h.keepOff(name, false)
 	}
 	h.mistake("")
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); h.pause() {
+	for deadline := time.Now().Add(waits.Limit); time.Now().Before(deadline); h.pause() {
 		for _, name := range h.names() {
 			if w, _ := h.living(name); (w == nil || w.gone) && h.held(name) {
 				h.hosts[name].Press(false)

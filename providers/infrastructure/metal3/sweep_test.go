@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/metal3test"
 	"fairlead.dev/test/run/short"
+	"fairlead.dev/test/run/waits"
 )
 
 // TestSweep: whatever change an agent ends at, before Ironic has it or when the answer is on its
@@ -117,7 +118,7 @@ func (s *swept) wants(name fleet.MachineName, want bool) {
 func (s *swept) reach(what string, is func(fleet.Infrastructure) bool) fleet.Infrastructure {
 	s.Helper()
 	var got fleet.Infrastructure
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); s.pause() {
+	for deadline := time.Now().Add(waits.Limit); time.Now().Before(deadline); s.pause() {
 		var rest bool
 		got, rest = s.tend(0)
 		if s.dead.CompareAndSwap(true, false) {

@@ -17,6 +17,7 @@ import (
 	"fairlead.dev/fleet-examples/inmemory"
 	"fairlead.dev/test/lab/gitea"
 	"fairlead.dev/test/run/ports"
+	"fairlead.dev/test/run/waits"
 )
 
 // program builds Fairlead and returns how to run it in dir, with a cloud in memory.
@@ -118,7 +119,7 @@ func TestAgent(t *testing.T) {
 	says := func(want string, args ...string) {
 		t.Helper()
 		var out []byte
-		for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
+		for end := time.Now().Add(waits.Limit); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
 			if out, _ = run(append(args, "--source", source, "--credentials", credentials)...).CombinedOutput(); strings.Contains(string(out), want) {
 				return
 			}

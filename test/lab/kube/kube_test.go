@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"fairlead.dev/test/lab/kube"
+	"fairlead.dev/test/run/waits"
 )
 
 func client(t *testing.T, c *rest.Config) kubernetes.Interface {
@@ -192,9 +193,9 @@ func TestNothingIsLeftOfAKilledTest(t *testing.T) {
 // eventually polls for a minute, which is only reached by what never comes.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waits.Limit); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not after a minute: %s", what)
+			t.Fatalf("it never happened: %s", what)
 		}
 	}
 }

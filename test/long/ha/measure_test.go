@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fairlead.dev/test/run/waits"
 )
 
 // measures reports whether measurements are asked for: they take long, and
@@ -85,7 +87,7 @@ func TestMeasureLeader(t *testing.T) {
 // soon waits until so, and looks often.
 func (w *world) soon(what string, so func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(waits.Limit); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Fatalf("not seen: %s", what)
 		}

@@ -18,6 +18,7 @@ import (
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/git"
 	"fairlead.dev/sources/status"
+	"fairlead.dev/test/run/waits"
 )
 
 // laptop is an agent beside the replicas, whose name is that of their Lease.
@@ -135,7 +136,7 @@ func (m *move) status() status.Status {
 }
 
 func (m *move) await(what string, so func() bool) {
-	for end := time.Now().Add(3 * time.Minute); !so(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(waits.Limit); !so(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			m.t.Errorf("not seen: %s", what)
 			return

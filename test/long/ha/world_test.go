@@ -18,6 +18,7 @@ import (
 	cloud "fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/test/lab/kube"
+	"fairlead.dev/test/run/waits"
 )
 
 const lease = "ha"
@@ -234,7 +235,7 @@ func (w *world) asInGit(what string) {
 // eventually waits until missing returns an empty text.
 func (w *world) eventually(what string, missing func() string) {
 	w.t.Helper()
-	end := time.Now().Add(3 * time.Minute)
+	end := time.Now().Add(waits.Limit)
 	for {
 		m := missing()
 		if m == "" {

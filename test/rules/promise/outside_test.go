@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/test/run/needs"
 	"fairlead.dev/test/run/race"
 	"fairlead.dev/test/run/short"
+	"fairlead.dev/test/run/waits"
 )
 
 // An outsider is the module in test/rules/outside, which knows nothing of this one but its
@@ -189,7 +190,7 @@ func (o *outsider) agent(dir, bare string) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	var status string
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
+	for deadline := time.Now().Add(waits.Limit); time.Now().Before(deadline); time.Sleep(time.Second) {
 		status, _ = o.run(bare, "git", "show", "fairlead/status:clusters/garden/tools.yaml") // not there yet
 		if strings.Contains(status, "shed:///") {
 			break

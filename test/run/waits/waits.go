@@ -5,7 +5,12 @@ package waits
 import (
 	"flag"
 	"testing"
+	"time"
 )
+
+// Limit is how long a test waits for what must happen before it fails. It is far longer than
+// anything takes here, so that it says something of Fairlead and nothing of the machine.
+const Limit = 10 * time.Minute
 
 // Main runs the tests of a package, eight parallel ones at a time unless -parallel says
 // otherwise: on two cores Go runs two. It is called by TestMain.

@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/providers/all"
 	"fairlead.dev/test/run/ports"
+	"fairlead.dev/test/run/waits"
 )
 
 // A process is an agent that runs, as the command does.
@@ -88,7 +89,7 @@ func freeAddress(t *testing.T) string {
 // eventually waits for a condition, which is to say what it still lacks.
 func eventually(t *testing.T, what string, condition func() error) {
 	t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(waits.Limit)
 	for {
 		err := condition()
 		if err == nil {

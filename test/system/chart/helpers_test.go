@@ -17,6 +17,7 @@ import (
 
 	"fairlead.dev/test/lab/kube"
 	"fairlead.dev/test/lab/kube/binaries"
+	"fairlead.dev/test/run/waits"
 )
 
 const (
@@ -114,7 +115,7 @@ func createPod(ctx context.Context, client kubernetes.Interface, namespace strin
 // waiting for where that takes too long.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); !done(); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(waits.Limit); !done(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}

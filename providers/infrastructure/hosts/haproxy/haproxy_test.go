@@ -17,6 +17,7 @@ import (
 
 	"fairlead.dev/providers/infrastructure/hosts/haproxy"
 	"fairlead.dev/test/run/needs"
+	"fairlead.dev/test/run/waits"
 )
 
 func TestConfig(t *testing.T) {
@@ -140,7 +141,7 @@ func TestServers(t *testing.T) {
 	want := func(when string, names ...string) {
 		t.Helper()
 		var got map[string]bool
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		for deadline := time.Now().Add(waits.Limit); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 			got = answered()
 			all := len(got) == len(names)
 			for _, n := range names {

@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/metal3test"
+	"fairlead.dev/test/run/waits"
 )
 
 // shared is the Ironic of most tests: each has hosts of its own.
@@ -112,7 +113,7 @@ func pause(t *testing.T) {
 func await(t *testing.T, c *ironic.Client, host, what string, is func(ironic.Node) bool) ironic.Node {
 	t.Helper()
 	seen := ""
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); pause(t) {
+	for deadline := time.Now().Add(waits.Limit); time.Now().Before(deadline); pause(t) {
 		n, err := c.Node(t.Context(), "metal~"+host)
 		if err != nil {
 			t.Fatal(err)

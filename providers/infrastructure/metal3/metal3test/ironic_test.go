@@ -16,6 +16,7 @@ import (
 	"fairlead.dev/providers/infrastructure/metal3/api"
 	"fairlead.dev/providers/infrastructure/metal3/ironic"
 	"fairlead.dev/providers/infrastructure/metal3/metal3test"
+	"fairlead.dev/test/run/waits"
 )
 
 // told is a Hardware that tells what it was told.
@@ -81,7 +82,7 @@ func want(t *testing.T, h told, lines ...string) {
 			if diff := gocmp.Diff(line, got); diff != "" {
 				t.Fatalf("told (-want +got):\n%s", diff)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(waits.Limit):
 			t.Fatalf("not told: %s", line)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"fairlead.dev/providers/infrastructure/openstack/openstacktest"
 	"fairlead.dev/test/lab/openstack/lab"
+	"fairlead.dev/test/run/waits"
 )
 
 // A step is one call of the script that is run against a fake and a real cloud.
@@ -75,7 +76,7 @@ func TestSameAsLab(t *testing.T) {
 
 func (s *side) run(t *testing.T, st step) (int, string) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(waits.Limit)
 	for {
 		status, body := s.call(t, st)
 		if st.until == "" || st.until == fmt.Sprint(status) || s.reached(st.until, body) {
