@@ -30,6 +30,7 @@ func (d *draft) planControlPlane() {
 	case d.unreachable:
 		d.wait("the API server does not answer%s", because(d.Observed.Workload.Message))
 		d.noteDeletionBegan()
+		d.noteUnknownFirst(g)
 	case d.etcdMoved():
 	case d.neverStarted(g):
 	case len(g.leaving) > 0 && !d.stuck(g):
@@ -99,6 +100,21 @@ func (d *draft) noteDeletionBegan() {
 	if d.residence.ControlPlane == fleet.DeletionBegan {
 		d.note("the deletion of the cluster had begun with its control plane, so that what is left of it may lack the majority of etcd: request the deletion again (%s) and let it end, or restore etcd", fleet.DeleteAnnotation)
 	}
+}
+
+// noteUnknownFirst says why a first machine that does not come up is not replaced, and what to
+// do: the agent that made it ended before it could write down that there was no control plane
+// yet, so this one cannot tell it from a control plane that stopped answering.
+func (d *draft) noteUnknownFirst(g *group) {
+	if len(d.machines) != 1 || d.residence.ControlPlane != "" || !d.NeverAnswered || d.failedFirst(g.all[0]) {
+		return
+	}
+	m := g.all[0]
+	if left := defaultStartup - d.Now.Sub(d.silentSince(m)); left > 0 {
+		d.wake(left)
+		return
+	}
+	d.note("machine %s is not replaced: it may have been a control plane before this agent began. If the cluster never worked, request its deletion (%s), and create it again", m.Name, fleet.DeleteAnnotation)
 }
 
 // controlPlaneAtRest reports whether nothing is to be changed, and says what is

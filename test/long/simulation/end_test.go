@@ -36,6 +36,9 @@ func (l *life) goodDays() {
 	l.weather, l.fuse, l.thaw, l.startAt = weather{}, 0, time.Time{}, time.Time{}
 	l.set(inmemory.Faults{Lag: l.within(0, mostLag), SlowDelete: l.within(0, 10*time.Second), SlowLeave: l.slowLeave()})
 	l.better()
+	if l.skips && !slices.ContainsFunc(l.wishes, func(w wish) bool { return w.skips }) {
+		l.skip() // few lives come to it in bad days, and have it still
+	}
 	l.tellsRefusals()
 	for _, m := range l.cloud.Facts().Machines {
 		if m.Stopped && !l.dead[m.ID] {
@@ -76,18 +79,25 @@ func (l *life) goodDays() {
 }
 
 // endLost does what the status tells of clusters that nothing can bring back: those
-// whose deletion was taken back half-way, and whose first machine went as it became one.
+// whose deletion was taken back half-way, whose first machine went as it became one, and
+// whose first machine failed when no agent had written down that it was made.
 // They are deleted to the end, and made anew.
 func (l *life) endLost() {
-	l.until(time.Now().Add(5*time.Minute), nil, nil) // it is told
-	l.problems()                                     // read the status
+	told := 5 * time.Minute
+	for i := range l.wishes {
+		if l.neverWorked(i) {
+			told = 15 * time.Minute // it is given its time first
+		}
+	}
+	l.until(time.Now().Add(told), nil, nil)
+	l.problems() // read the status
 	var lost []int
 	for i := range l.wishes {
 		c, _ := l.told.status.Cluster(key(i))
 		l.mu.Lock()
 		ended := l.ended[key(i)]
 		l.mu.Unlock()
-		if ended && slices.ContainsFunc(c.Report.Waiting, func(why string) bool {
+		if (ended || l.neverWorked(i)) && slices.ContainsFunc(c.Report.Waiting, func(why string) bool {
 			return strings.Contains(why, fleet.DeleteAnnotation) || strings.Contains(why, fleet.RecreateAnnotation)
 		}) {
 			lost = append(lost, i)
@@ -103,6 +113,17 @@ func (l *life) endLost() {
 		l.wishes[i].deleted = false
 	}
 	l.push("and made anew")
+}
+
+// neverWorked reports whether the control plane of cluster i has one machine, which is none yet.
+func (l *life) neverWorked(i int) bool {
+	facts := l.cloud.Facts()
+	all := ours(facts, key(i))
+	if len(all) != 1 {
+		return false
+	}
+	_, initialised := facts.Etcd[all[0].Network]
+	return !initialised
 }
 
 // loneWell reports whether the Machine of cluster i that stands alone is well.
