@@ -130,7 +130,7 @@ func (d *draft) controlPlaneAtRest(g *group) bool {
 			return false
 		}
 		if why := d.ailing(m); why != "" {
-			d.wait("%s", why)
+			d.wait("%s%s", why, d.perhapsOf(m))
 			well = false
 		}
 	}
