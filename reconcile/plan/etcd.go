@@ -152,12 +152,12 @@ func (f *facts) perhapsOf(m *machine) string {
 // what the backup lacks.
 func (f *facts) checkExpelled() {
 	g, e := f.controlPlane(), f.Observed.Workload.Etcd
-	if g == nil || g.pool == nil || e != nil && slices.ContainsFunc(e.Members, func(e fleet.Member) bool { return f.unclaimed(&e) }) {
+	if g == nil || e != nil && slices.ContainsFunc(e.Members, func(e fleet.Member) bool { return f.unclaimed(&e) }) {
 		return
 	}
 	outside := slices.DeleteFunc(slices.Clone(g.all), func(m *machine) bool { return m.member != nil || !f.lacksServer(m) })
 	for _, m := range outside {
-		if !m.node.Ready || m.unhealthy != nil || m.leaving || m.duplicate || skipsRemediation(m) || e == nil && !f.told(m, expelled) {
+		if !m.node.Ready || m.unhealthy != nil || m.leaving || skipsRemediation(m) || e == nil && !f.told(m, expelled) {
 			continue
 		}
 		since := f.conditionSince(m, expelled, fleet.False, time.Time{})
