@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -39,20 +40,33 @@ func (m *memory) Begin(a fleet.Action, at time.Time) {
 	m.attempts[a.Operation] = fleet.Attempt{Action: a, At: at}
 }
 
-// order has no attempt be later than now: if the clock was set back, all become older by as much, so
-// that what was done after something else stays after it.
+// order has no attempt be later than now if the clock was set back: what was done after something
+// else stays after it. Of an attempt that is not later it is known how old it is at least, so that
+// it becomes no older: a clock that was ahead for a moment forgets nothing.
 func (m *memory) order(now time.Time) {
-	var ahead time.Duration
-	for _, t := range m.attempts {
-		ahead = max(ahead, t.At.Sub(now))
-	}
-	if ahead == 0 {
-		return
-	}
-	for op, t := range m.attempts {
-		t.At = t.At.Add(-ahead)
+	ops := slices.SortedFunc(maps.Keys(m.attempts), func(a, b fleet.OperationID) int {
+		return m.attempts[b].At.Compare(m.attempts[a].At)
+	})
+	limit := now
+	for i, op := range ops {
+		t := m.attempts[op]
+		if i == 0 && !t.At.After(now) {
+			return
+		}
+		at := t.At
+		t.At = earliest(at, limit)
 		m.attempts[op] = t
+		if i+1 < len(ops) && m.attempts[ops[i+1]].At.Before(at) {
+			limit = t.At.Add(-time.Nanosecond)
+		}
 	}
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // End implements exec.Memory.

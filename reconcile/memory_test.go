@@ -18,6 +18,7 @@ func TestAttemptsKeepTheirOrder(t *testing.T) {
 		"set back before":  {begins: -2 * time.Minute, ends: -2*time.Minute + time.Second},
 		"set back amid":    {begins: 2 * time.Minute, ends: -2 * time.Minute},
 		"set back an hour": {begins: time.Second, ends: -time.Hour},
+		"ahead for a time": {begins: time.Hour, ends: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory(start)

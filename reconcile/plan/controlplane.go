@@ -106,7 +106,7 @@ func (d *draft) noteDeletionBegan() {
 // do: the agent that made it ended before it could write down that there was no control plane
 // yet, so this one cannot tell it from a control plane that stopped answering.
 func (d *draft) noteUnknownFirst(g *group) {
-	if len(d.machines) != 1 || d.residence.ControlPlane != "" || !d.NeverAnswered || d.failedFirst(g.all[0]) {
+	if d.residence.ControlPlane != "" || !d.NeverAnswered || d.failedFirst(g.all[0]) {
 		return
 	}
 	m := g.all[0]
@@ -130,7 +130,7 @@ func (d *draft) controlPlaneAtRest(g *group) bool {
 			return false
 		}
 		if why := d.ailing(m); why != "" {
-			d.wait("%s", why)
+			d.wait("%s%s", why, d.perhapsOf(m))
 			well = false
 		}
 	}

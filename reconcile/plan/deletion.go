@@ -15,6 +15,7 @@ func (f *facts) deleting() bool { return f.Desired.Delete && !f.Desired.Protect 
 // keep outside of it, workers, control plane, infrastructure, secrets. Nothing is drained: there is nowhere to go.
 func (d *draft) delete() {
 	d.out.Phase = fleet.PhaseDeleting
+	d.noteUnlisted()
 	switch {
 	case d.deleteExternal():
 	case d.deleteWorkers():
@@ -33,6 +34,14 @@ func (d *draft) delete() {
 		d.request(fleet.Action{Kind: fleet.DeleteSecrets, Reason: "the cluster is deleted"})
 	default:
 		d.out.Phase = fleet.PhaseDeleted
+	}
+}
+
+// noteUnlisted says that machines may be left behind: Nodes tell of those that the provider does not list, and the API
+// server is silent though no machine of the control plane was deleted yet.
+func (d *draft) noteUnlisted() {
+	if d.unreachable && d.Desired.Hosted == nil && d.residence.ControlPlane == fleet.InitializedOnce {
+		d.note("only the machines that the provider lists are deleted: the API server does not answer, and its nodes cannot tell of others. If the credentials show less than they did, pause the cluster and correct them first")
 	}
 }
 

@@ -130,16 +130,46 @@ func (f *facts) orphan(g *group) *fleet.Member {
 	return nil
 }
 
-// checkExpelled marks the machines as unhealthy that joined the control plane, have no member in etcd and do not serve:
-// they do not come back by themselves. An agent may have ended after it removed the member and before it deleted the
-// machine, and the Node may be ready since. A machine stays while a member of another name may be its own.
+// perhapsOf says which etcd member of another name may be of m, which had the time to join and does not serve, and what
+// to do: orphan keeps that member for it. It is empty if there is none.
+func (f *facts) perhapsOf(m *machine) string {
+	if f.Observed.Workload.Etcd == nil || m.member != nil || m.node == nil || f.joins(m) || m.serves() {
+		return ""
+	}
+	for i := range f.Observed.Workload.Etcd.Members {
+		if e := &f.Observed.Workload.Etcd.Members[i]; f.unclaimed(e) {
+			return fmt.Sprintf(", and %s may be its own: if so, request the replacement of %s (fairlead remediate); if not, remove the member with etcdctl", describeMember(e), m.Name)
+		}
+	}
+	return ""
+}
+
+// checkExpelled marks the machine as unhealthy that joined the control plane and has had no member in etcd, and has
+// not served, for as long as a machine may take to start: it does not come back by itself. An agent may have ended
+// after it removed the member and before it deleted the machine, and the Node may be ready since. People who repair a
+// member remove it and add it again. A machine stays while a member of another name may be its own, and if several have
+// none: agents remove one at a time, so people did that, or restored etcd from a backup, and the disks may have
+// what the backup lacks.
 func (f *facts) checkExpelled() {
 	g, e := f.controlPlane(), f.Observed.Workload.Etcd
-	if g == nil || g.pool == nil || e == nil || slices.ContainsFunc(e.Members, func(e fleet.Member) bool { return f.unclaimed(&e) }) {
+	if g == nil || e != nil && slices.ContainsFunc(e.Members, func(e fleet.Member) bool { return f.unclaimed(&e) }) {
 		return
 	}
-	for _, m := range g.all {
-		if f.stalls(m) && m.member == nil && m.unhealthy == nil && !m.leaving && !m.duplicate && !skipsRemediation(m) {
+	outside := slices.DeleteFunc(slices.Clone(g.all), func(m *machine) bool { return m.member != nil || !f.lacksServer(m) })
+	for _, m := range outside {
+		if !m.node.Ready || m.unhealthy != nil || m.leaving || skipsRemediation(m) || e == nil && !f.told(m, expelled) {
+			continue
+		}
+		since := f.conditionSince(m, expelled, fleet.False, time.Time{})
+		left := defaultStartup - f.Now.Sub(since)
+		switch {
+		case e == nil: // not known in this look
+		case len(outside) > 1:
+			f.note("machine %s is not replaced: it has no member in etcd, as others (%s). If etcd was restored and their data is not needed, request their replacement one by one (fairlead remediate)",
+				m.Name, named(outside, func(o *machine) bool { return o != m }))
+		case left > 0:
+			f.wake(left)
+		default:
 			m.unhealthy = &defect{
 				controlplanev1.KubeadmControlPlaneMachineEtcdMemberNotHealthyReason,
 				fmt.Sprintf("its control plane does not work, and etcd has no member of node %s any longer", m.node.Name),
@@ -149,9 +179,17 @@ func (f *facts) checkExpelled() {
 	}
 }
 
+// expelled is the condition that is False of a machine that has no member in etcd any longer.
+const expelled = controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition
+
+// lacksServer reports whether m joined the control plane, had time to start, and does not serve.
+func (f *facts) lacksServer(m *machine) bool {
+	return m.node != nil && m.node.ControlPlane && !f.joins(m) && !m.serves()
+}
+
 // stalls reports whether m joined the control plane, had time to start, and does not serve though its Node is ready.
 func (f *facts) stalls(m *machine) bool {
-	return m.node != nil && m.node.Ready && m.node.ControlPlane && !f.joins(m) && !m.serves()
+	return f.lacksServer(m) && m.node.Ready
 }
 
 // joins reports whether m, which has a Node, has time yet to join etcd: the Node comes first.

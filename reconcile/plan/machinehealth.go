@@ -98,6 +98,13 @@ func (f *facts) conditionSince(m *machine, condition string, status fleet.Condit
 	return s.Since
 }
 
+// told reports whether the last report tells of a condition of m.
+func (f *facts) told(m *machine, condition string) bool {
+	return slices.ContainsFunc(f.Memory.ObservedConditions, func(s fleet.ObservedCondition) bool {
+		return s.Machine == m.Name && s.Condition == condition
+	})
+}
+
 // keepObserved keeps in mind what was waited out of machines that are still there,
 // while their Nodes cannot be observed: it is not over.
 func (f *facts) keepObserved() {
@@ -120,13 +127,10 @@ func (f *facts) keepObserved() {
 // that was seen, since its infrastructure was ready.
 // Source: Cluster API, MachineHealthCheck, spec.checks.nodeStartupTimeoutSeconds.
 func (f *facts) startedAt(m *machine) time.Time {
-	told := slices.ContainsFunc(f.Memory.ObservedConditions, func(s fleet.ObservedCondition) bool {
-		return s.Machine == m.Name && s.Condition == clusterv1.MachineInfrastructureReadyCondition
-	})
 	switch {
 	case m.State == fleet.MachinePending:
 		f.conditionSince(m, clusterv1.MachineInfrastructureReadyCondition, fleet.False, time.Time{})
-	case m.State == fleet.MachineRunning && told:
+	case m.State == fleet.MachineRunning && f.told(m, clusterv1.MachineInfrastructureReadyCondition):
 		return latest(f.madeAt(m), f.conditionSince(m, clusterv1.MachineInfrastructureReadyCondition, fleet.True, time.Time{}))
 	}
 	return f.madeAt(m)
