@@ -228,7 +228,7 @@ func TestSignedNumbers(t *testing.T) {
 		replicas("what is not signed changes nothing", 5)
 		expect(t, "and stays, for somebody to sign", w.scales.said(), []fleet.Scale{forged})
 		expect(t, "it is told", w.whole().Problems, []fleet.Problem{{
-			Message: "numbers of machines on the status branch: the number of pool md of cluster prod/a counts for nothing: it is not signed",
+			Message: "numbers of machines on the status branch: the number of pool md of cluster prod/a has no effect: it is not signed",
 			Hint:    "decide again with fairlead scale, with --signing-key where agents have --request-keys, or repair the file",
 		}})
 		old := five()

@@ -55,7 +55,7 @@ func (d *Decision) effective(q Sizes) []fleet.Scale {
 		case i >= 0 && n.Identical(held[i]):
 			d.Sign = append(d.Sign, held[i])
 		default:
-			d.Ignored = append(d.Ignored, fmt.Sprintf("the number of pool %s of cluster %s counts for nothing: %s", n.Pool, n.Cluster, why))
+			d.Ignored = append(d.Ignored, fmt.Sprintf("the number of pool %s of cluster %s has no effect: %s", n.Pool, n.Cluster, why))
 		}
 		if i >= 0 {
 			counting = append(counting, held[i])

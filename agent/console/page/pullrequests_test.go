@@ -27,7 +27,7 @@ func TestPlanIsShown(t *testing.T) {
 		`<h2>Fairlead: done, not all as planned</h2><ul><li>differs: <code>machine m is there</code></li></ul>`: func(p *status.Plan) {
 			p.Result = &status.PlanResult{Done: true, Differs: []string{"machine m is there"}}
 		},
-		`It says more: <a href="https://github.com/ops/fleet/blob/fairlead/status/plans/pull-requests/12.md">`: func(p *status.Plan) {
+		`The plan is longer: <a href="https://github.com/ops/fleet/blob/fairlead/status/plans/pull-requests/12.md">`: func(p *status.Plan) {
 			p.Changes = slices.Repeat([]status.PlannedChange{{Change: "create", Cluster: "prod/a", Machine: "m"}}, 400)
 		},
 	} {

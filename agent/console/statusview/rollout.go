@@ -88,7 +88,7 @@ func (r *Rollout) Busy() bool {
 func (s Stage) What() string {
 	switch fleet.StageState(s.State) {
 	case fleet.StageHalted:
-		return fmt.Sprintf("push a fix or a revert, or fairlead release NAMESPACE/NAME --skip of what failed, or fairlead release %s --now", s.Name)
+		return fmt.Sprintf("push a fix or a revert, skip failed clusters (fairlead release NAMESPACE/NAME --skip), or continue (fairlead release %s --now)", s.Name)
 	case fleet.StageApproval:
 		return fmt.Sprintf("fairlead release %s --approve", s.Name)
 	}

@@ -151,7 +151,7 @@ func footOf(p status.Plan) Line {
 		line = append(line, plain(", as tree "), code(strings.TrimPrefix(p.Tree, "sha1:")))
 	}
 	if p.Look != "" {
-		line = append(line, plain(", by look "), code(p.Look))
+		line = append(line, plain(", by observation "), code(p.Look))
 	}
 	return append(line, plain(". It is planned again when one of them changes."))
 }

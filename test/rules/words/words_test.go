@@ -104,6 +104,14 @@ func prose(page string) string {
 	return link.ReplaceAllString(code.ReplaceAllString(page, ""), "]")
 }
 
+// tag is a tag of HTML or an action of a template.
+var tag = regexp.MustCompile(`(?s)\{\{.*?\}\}|<[a-zA-Z/!][^<>]*>`)
+
+// markup returns a template, a page of HTML or a file of YAML without tags, line by line.
+func markup(text string) string {
+	return tag.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) })
+}
+
 // literals returns the words to avoid in the texts of a file of Go. A text without a space is
 // a name.
 func literals(words []word, name string, content []byte) ([]string, error) {
@@ -194,6 +202,27 @@ func found(t *testing.T, words []word) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, folder := range append(commented(), "fleet-examples") {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() && d.Name() == "testdata" {
+				return cmp.Or(err, fs.SkipDir)
+			}
+			name, err := filepath.Rel(root, path)
+			if err != nil || d.IsDir() {
+				return err
+			}
+			switch name = filepath.ToSlash(name); filepath.Ext(name) {
+			case ".html", ".txt", ".yaml":
+				out[name] = check(words, name, 1, markup(string(read(name))))
+			case ".md":
+				page(name)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, folder := range commented() {
 		files := 0
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
@@ -231,7 +260,7 @@ func found(t *testing.T, words []word) map[string][]string {
 	return out
 }
 
-// Pages, help and messages use no word to avoid.
+// Pages, templates, charts, examples, help and messages use no word to avoid.
 func TestWords(t *testing.T) {
 	for _, hits := range found(t, avoided(t)) {
 		for _, h := range hits {
@@ -245,6 +274,9 @@ func TestWordsAreNoticed(t *testing.T) {
 	words := avoided(t)
 	if got := check(words, "p", 1, prose("One.\n`anew`\n```\nanew\n```\nIt is made Anew.\n")); len(got) != 1 || !strings.HasPrefix(got[0], `p:6: "Anew": write `) {
 		t.Errorf("of a page: %q", got)
+	}
+	if got := check(words, "t", 1, markup("<p title=\"anew\">{{if .Anew}}\n<b>Nobody</b>{{end}}</p>\n")); len(got) != 1 || !strings.HasPrefix(got[0], `t:2: "Nobody": write `) {
+		t.Errorf("of a template: %q", got)
 	}
 	got, err := literals(words, "x.go", []byte("package x\n\n// anew\nconst a, b = \"anew\", \"is made anew\"\n"))
 	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], `x.go:4: "anew"`) {
