@@ -79,6 +79,11 @@ func TestStartFindsItsBranch(t *testing.T) {
 	})
 }
 
+// A oneBranch is a source that follows the branch main.
+type oneBranch struct{ *world }
+
+func (oneBranch) Follows(ref string) bool { return ref == "main" }
+
 // TestStartBesideAnotherFleet: where the newest revision is refused, the agent leaves the default branch
 // alone, which has another fleet of an agent with its name and secret store, and goes on with its own status,
 // also if that cannot be read at first.
@@ -90,6 +95,7 @@ func TestStartBesideAnotherFleet(t *testing.T) {
 	}{
 		"the other fleet has the same source":                             {other: revision("1")},
 		"the other fleet has another source, and the own branch was away": {other: revision("9"), away: 10 * time.Second},
+		"the other fleet is on another branch of the same source":         {other: fleet.Revision{Ref: "prod", Digest: revision("3").Digest}},
 		"who owns the other fleet cannot be read":                         {file: "owner.yaml"},
 		"where the other fleet was moved cannot be read":                  {file: "moved.yaml"},
 	} {
@@ -99,7 +105,9 @@ func TestStartBesideAnotherFleet(t *testing.T) {
 			w.fleets[revision("2").Digest] = fleet.Fleet{}
 			w.refused[revision("2").Digest] = fleet.Errorf(fleet.Invalid, "render", "fleet.yaml")
 			w.record.Fleet.Applied = revision("1")
+			w.fleets[revision("3").Digest] = fleet.Fleet{ID: "other", Revision: revision("3")}
 			p := w.parts()
+			p.Source = oneBranch{w}
 			open := p.StatusBranch
 			used := make(map[string]bool)
 			synctest.Test(t, func(t *testing.T) {

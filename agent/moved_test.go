@@ -58,7 +58,9 @@ func (m *movedWorld) run(t *testing.T, o Options, do func()) {
 		b.MoveTo = func(_ context.Context, to string) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			m.moves = append(m.moves, name+" to "+to)
+			if m.moves = append(m.moves, name+" to "+to); len(m.moves) > 1000 {
+				panic("the move is repeated without a wait")
+			}
 			if m.moved != nil && !errors.Is(m.moved, status.ErrUnmarked) {
 				return m.moved
 			}
@@ -158,4 +160,34 @@ func TestBranchThatTakesNoPush(t *testing.T) {
 		expect(t, "the moves", m.moves, []string{"fairlead/status to status"})
 		expect(t, "the passes", m.took(), []string{"prod/a 1"})
 	})
+}
+
+// TestMoveWhileNoPushIsAnswered: a commit names another status branch, and the server can be read and answers no
+// push. The agent that starts goes on at the former branch, as it does without such a commit.
+func TestMoveWhileNoPushIsAnswered(t *testing.T) {
+	m := newMovedWorld(map[string]status.Location{"fairlead/status": mine()})
+	m.owner, m.moved = mine().Owner, fmt.Errorf("%w: 502 Bad Gateway", status.ErrUndecided)
+	m.run(t, Options{}, func() {
+		time.Sleep(4 * time.Minute)
+		synctest.Wait()
+		expect(t, "the passes while the move is tried", m.took(), []string(nil))
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		expect(t, "the passes", m.took(), []string{"prod/a 1"})
+	})
+}
+
+// TestDecidedMoveWaitsForItsBranch: a move that is decided is not given up, and is tried again with waits.
+func TestDecidedMoveWaitsForItsBranch(t *testing.T) {
+	half := mine()
+	half.MovedTo, half.Move = "status", 1
+	for _, why := range []error{status.ErrUndecided, status.ErrStays} {
+		m := newMovedWorld(map[string]status.Location{"fairlead/status": half, "status": {Reserved: true}})
+		m.owner, m.moved = half.Owner, fmt.Errorf("%w: no answer", why)
+		m.run(t, Options{}, func() {
+			time.Sleep(20 * time.Minute)
+			synctest.Wait()
+			expect(t, "the passes", m.took(), []string(nil))
+		})
+	}
 }

@@ -45,6 +45,9 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			b.Rendered = &begin.Rendered{Fleet: f.ID, Err: err}
 			in.Branches[step.Branch] = b
 		case begin.Use:
+			if step.Why != nil {
+				a.p.Log.Warn("the status of the fleet stays on its branch", "branch", step.Branch, "reason", step.Why)
+			}
 			return a.use(step.Branch, in, opened)
 		case begin.Move:
 			from, err := a.open(step.From, opened)
@@ -57,10 +60,11 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			}
 			if was := in.Branches[step.From]; err != nil {
 				nobody := was.Owner == (fleet.Owner{}) && fleet.KindOf(err) == fleet.Unauthorized // nor can anybody claim the fleet there
-				if was.Stays = nobody || errors.Is(err, status.ErrStays); nobody {
+				stays := errors.Is(err, status.ErrStays) || errors.Is(err, status.ErrUndecided) && in.Waited >= begin.Patience
+				if was.Stays = nobody || stays && was.MovedTo == ""; nobody {
 					a.p.Log.Warn("the signpost leads to a branch without an owner that accepts no push", "branch", step.From, "error", err)
 				} else if was.Stays {
-					a.p.Log.Warn("the new status branch accepts no push: let the agent push to it, and restart the agent to move the status", "branch", step.Branch, "error", err)
+					a.p.Log.Warn("the status cannot be moved to the branch that Git names: mend the reason, and restart the agent to move it", "branch", step.Branch, "error", err)
 				} else {
 					was.Err = err
 				}
@@ -181,5 +185,5 @@ func (a *Agent) look(ctx context.Context, b *branch, err error, tip *begin.Tip) 
 		a.revisions().Remember(l.Applied, l.AppliedMade)
 		tip.Strays = a.revisions().Continues(ctx, l.Applied, tip.Revision) != nil
 	}
-	return begin.Branch{Err: err, Location: l}
+	return begin.Branch{Err: err, Location: l, Foreign: !a.revisions().Follows(l.Applied)}
 }

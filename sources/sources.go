@@ -68,6 +68,13 @@ type Dated interface {
 	Remember(rev fleet.Revision, at time.Time)
 }
 
+// A Chooser is a Source that follows one branch or tag of several.
+type Chooser interface {
+	// Follows reports whether the source may follow ref, which is the Ref of a revision. It asks no
+	// server.
+	Follows(ref string) bool
+}
+
 // An Authored is a Source that knows who wrote a revision.
 type Authored interface {
 	// Authors returns who wrote what to has and from does not, each as fleet.Person has it,

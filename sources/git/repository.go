@@ -38,6 +38,7 @@ type Repository struct {
 
 	mu     sync.Mutex // held during a fetch
 	clone  *clone
+	named  string                 // the default branch as Resolve found it, where ref is empty
 	tags   map[plumbing.Hash]tag  // by commit that Resolve returned, where Ref is a tag
 	proved map[plumbing.Hash]bool // commits in the history of one that was followed
 	// vouched is the commit that Vouched was last asked about, and vouchedBy what signed it, which
@@ -54,7 +55,10 @@ type tag struct {
 	name string
 }
 
-var _ sources.Source = (*Repository)(nil)
+var (
+	_ sources.Source  = (*Repository)(nil)
+	_ sources.Chooser = (*Repository)(nil)
+)
 
 // New returns the repository that o describes. It does not connect.
 func New(o Options) (*Repository, error) {
@@ -129,7 +133,24 @@ func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 		r.tags[hash] = tagged
 	}
 	r.clone.tip = r.tip(hash)
+	if r.ref == "" {
+		r.named = name
+	}
 	return fleet.Revision{Ref: name, Digest: digestOf(hash)}, nil
+}
+
+// Follows implements sources.Chooser. It is not known of a hash or a pattern, nor of the default branch before
+// Resolve found it.
+func (r *Repository) Follows(ref string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := cmp.Or(r.ref, r.named)
+	return one == "" || isHash(one) || tags.IsPattern(one) || shortOf(ref) == shortOf(one)
+}
+
+// shortOf returns the name of a branch or tag without what says which it is.
+func shortOf(ref string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/tags/")
 }
 
 // Fetch implements sources.Source. A revision that was fetched before costs nothing. An

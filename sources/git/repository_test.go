@@ -117,10 +117,25 @@ func wantKind(t testing.TB, err error, kind fleet.ErrorKind, words string) {
 	}
 }
 
+// TestFollows: a repository follows the branch or tag that it was opened for; of a commit or a pattern it may be any.
+func TestFollows(t *testing.T) {
+	for ref, want := range map[string][2]bool{
+		"main": {true, false}, "refs/heads/main": {true, false}, "refs/tags/other": {false, true}, "v*": {true, true}, strings.Repeat("a", 40): {true, true},
+	} {
+		r := open(t, git.Options{URL: "https://git.example.com/fleet.git", Ref: ref})
+		if got := [2]bool{r.Follows("main"), r.Follows("other")}; got != want {
+			t.Errorf("%s: main and other: %v, want %v", ref, got, want)
+		}
+	}
+}
+
 func TestFollow(t *testing.T) {
 	p := newPlace(t, gitserver.Options{})
 	for _, url := range []string{p.url, "file://" + p.bare, p.bare} {
 		r := open(t, git.Options{URL: url})
+		if !r.Follows("main") || !r.Follows("other") {
+			t.Errorf("%s: before the default branch is known it is not one of all", url)
+		}
 		first := p.push("main", map[string]string{"a": "1\n", "d/b": strings.Repeat("line\n", 1000)}, "--force")
 		if got := read(t, r, "a"); got != "1\n" {
 			t.Fatalf("%s: a is %q", url, got)
@@ -128,6 +143,9 @@ func TestFollow(t *testing.T) {
 		p.push("main", map[string]string{"a": "2\n", "d/b": strings.Repeat("line\n", 1000) + "more\n"})
 		if got := read(t, r, "a"); got != "2\n" {
 			t.Fatalf("%s: a is %q after a push", url, got)
+		}
+		if !r.Follows("main") || r.Follows("other") {
+			t.Errorf("%s: the default branch is not known", url)
 		}
 		if got := read(t, r, "d/b"); !strings.HasSuffix(got, "line\nmore\n") {
 			t.Fatalf("%s: d/b is wrong after a push", url)

@@ -143,7 +143,11 @@ func TestRefs(t *testing.T) {
 		"": "latest", "v1.2.0": "v1.2.0", "semver:1.x": "v1.10.0", "semver:>=2.0.0-0": "v2.0.0-rc.1", "main-*": "main-9", "*": "v2.0.0-rc.1",
 		digests["main-7"]: digests["main-7"],
 	} {
-		rev, _, err := get(t, open(t, r, oci.Options{Ref: ref}))
+		repo := open(t, r, oci.Options{Ref: ref})
+		if one := ref == "" || ref == "v1.2.0"; !repo.Follows(want) || repo.Follows("other") == one {
+			t.Errorf("%q follows %s: %v, other: %v", ref, want, repo.Follows(want), repo.Follows("other"))
+		}
+		rev, _, err := get(t, repo)
 		if err != nil || rev.Ref != want || digests[want] != "" && rev.Digest != digests[want] {
 			t.Errorf("%q: got %v, %v", ref, rev, err)
 		}

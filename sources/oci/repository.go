@@ -121,6 +121,12 @@ func (r *Repository) Resolve(ctx context.Context) (fleet.Revision, error) {
 	return fleet.Revision{Ref: tag, Digest: string(d.Digest)}, nil
 }
 
+// Follows implements sources.Chooser. It is not known of a digest or a pattern.
+func (r *Repository) Follows(ref string) bool {
+	one := r.options.Ref
+	return digestName.MatchString(one) || tags.IsPattern(one) || ref == one
+}
+
 // Fetch implements sources.Source. A revision that Options.Verify refuses, or that is no
 // artifact of Flux, is an error of kind Invalid.
 func (r *Repository) Fetch(ctx context.Context, rev fleet.Revision) (sources.Tree, error) {

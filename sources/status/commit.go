@@ -39,12 +39,17 @@ func commitHere(ctx context.Context, branch sources.Branch, op string, decide fu
 	})
 }
 
-// commit reads the branch, has decide say what to commit, and commits that, until there is
-// an answer. decide learns whether an earlier push of the same may have landed; a commit
-// without edits is none.
+// commit is commitWithin without a bound.
 func commit(ctx context.Context, branch sources.Branch, op string, decide func(t fs.FS, mayHave bool) (sources.Commit, error)) error {
+	return commitWithin(ctx, branch, op, 0, decide)
+}
+
+// commitWithin reads the branch, has decide say what to commit, and commits that, until there is
+// an answer, and most times, if most is not 0. decide learns whether an earlier push of the same may have landed; a commit
+// without edits is none.
+func commitWithin(ctx context.Context, branch sources.Branch, op string, most int, decide func(t fs.FS, mayHave bool) (sources.Commit, error)) error {
 	mayHave, raced := false, false
-	err := repeat(ctx, nil, 0, func() (again bool, err error) {
+	err := repeat(ctx, nil, most, func() (again bool, err error) {
 		raced = false
 		head, t, err := branch.Read(ctx)
 		if err != nil {
@@ -58,7 +63,7 @@ func commit(ctx context.Context, branch sources.Branch, op string, decide func(t
 		raced, mayHave = isRaced(err), mayHave || fleet.KindOf(err) == fleet.Unanswered
 		return raced, err
 	})
-	if raced { // ctx ended before there was an answer
+	if raced { // there was no answer in time
 		return fleet.Errorf(fleet.KindOf(err), op, "%w", err)
 	}
 	return err

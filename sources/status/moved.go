@@ -164,24 +164,34 @@ var ErrUnmarked = errors.New("the former status branch does not say where the st
 // ErrStays says that the status was not moved, since the new branch accepts no push.
 var ErrStays = errors.New("the status stays on the former branch, since the new one accepts no push")
 
+// ErrUndecided says that the status was not moved, since the push that is the first step was not answered.
+var ErrUndecided = errors.New("the status stays on the former branch for now")
+
+// errOtherFleet says that a branch has, or is about to have, the status of another fleet.
+var errOtherFleet = errors.New("the branch is of another fleet")
+
 // Move moves the status from the branch from to the branch to, called name. One push to from decides it:
 // after that push no agent acts by from. Then all files are copied. To complete a move that stopped in
 // between, call Move again.
 //
 // The error is of kind Conflict if to has the status of another fleet or a newer one, and of kind
-// Unauthorized if a branch accepts no push. It wraps ErrStays if that is to, or if to has no room; nothing is decided then. If only from accepts none and replicas
+// Unauthorized if a branch accepts no push. It wraps ErrStays if that is to, if to has no room, or if from has the status of a
+// fleet and to is of another one, and ErrUndecided if to may accept it later; nothing is decided then. If only from accepts none and replicas
 // elect a leader, the status is moved and the error wraps ErrUnmarked. What is left on to of an earlier
 // stay of the status is deleted.
 func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	op := "move the status to branch " + name
-	switch err := reserve(ctx, from, to, op); {
-	case fleet.KindOf(err) == fleet.Unauthorized, fleet.KindOf(err) == fleet.Exhausted:
+	former, err := reserve(ctx, from, to, op)
+	switch kind := fleet.KindOf(err); {
+	case kind == fleet.Unauthorized, kind == fleet.Exhausted, errors.Is(err, errOtherFleet) && former.Owner != (fleet.Owner{}):
 		return fmt.Errorf("%w: %w", ErrStays, err)
+	case kind == fleet.Unavailable, kind == fleet.Unanswered:
+		return fmt.Errorf("%w: %w", ErrUndecided, err)
 	case err != nil:
 		return err
 	}
 	var here Location
-	err := commit(ctx, from, op, func(t fs.FS, _ bool) (sources.Commit, error) {
+	err = commit(ctx, from, op, func(t fs.FS, _ bool) (sources.Commit, error) {
 		l, err := Locate(t)
 		if err != nil {
 			return sources.Commit{}, err
@@ -216,20 +226,20 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	return unmarked
 }
 
-// reserve writes on the branch to that the status on the branch from comes there, with a copy of what the agent
+// reserve writes on the branch to that the status on the branch from, which it returns, comes there, with a copy of what the agent
 // reports, which counts for nothing without an owner. So a branch that accepts no push, or not these files, has nothing
 // decided.
-func reserve(ctx context.Context, from, to sources.Branch, op string) error {
-	return commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
+func reserve(ctx context.Context, from, to sources.Branch, op string) (former Location, err error) {
+	err = commitWithin(ctx, to, op, maxRaces, func(there fs.FS, _ bool) (sources.Commit, error) {
 		_, t, err := from.Read(ctx) // after to: if a move is decided in between, its copy makes this push fail
 		if err != nil {
 			return sources.Commit{}, err
 		}
 		here, err := Locate(t)
-		if err != nil {
+		if former = here; err != nil || here.MovedTo != "" { // it is decided
 			return sources.Commit{}, err
 		}
-		if _, err := checkTarget(there, here, op); err != nil || here.MovedTo != "" { // it is decided
+		if _, err := checkTarget(there, here, op); err != nil {
 			return sources.Commit{}, err
 		}
 		files, err := filesOf(t)
@@ -240,6 +250,7 @@ func reserve(ctx context.Context, from, to sources.Branch, op string) error {
 		files[arrivedPath], err = arrivedKind.encode(arrivedPath, arrivedFile{typeMeta: arrivedKind.meta(), Fleet: here.Fleet, Move: here.Arrived})
 		return sources.Commit{Edits: files, Message: "fleet: the status will be moved here", Trailers: trailers(fleet.Revision{}, here.Owner)}, err
 	})
+	return former, err
 }
 
 // checkTarget returns what is there, where the status at here goes. The error is of kind Conflict if another
@@ -250,9 +261,11 @@ func checkTarget(there fs.FS, here Location, op string) (Location, error) {
 	case err != nil:
 		return l, err
 	case l.Owner == (fleet.Owner{}) && !l.isFor(here.Fleet):
-		return l, fleet.Errorf(fleet.Conflict, op, "the status of fleet %q is on its way there. Fix: name another branch in spec.status.branch of fleet.yaml, or, if that fleet does not go there any more, delete %s there", l.ReservedFor, arrivedPath)
+		return l, fleet.Errorf(fleet.Conflict, op, "%w: the status of fleet %q is on its way there. Fix: name another branch in spec.status.branch of fleet.yaml, or, if that fleet does not go there any more, delete %s there", errOtherFleet, l.ReservedFor, arrivedPath)
 	case l.Owner == (fleet.Owner{}):
 		return l, nil
+	case l.Fleet != here.Fleet && l.Fleet != "":
+		return l, fleet.Errorf(fleet.Conflict, op, "%w: it has the status of fleet %q, owned by %q", errOtherFleet, l.Fleet, l.Owner.Agent)
 	case l.Fleet != here.Fleet, l.MovedTo == "" && l.Owner.Agent != here.Owner.Agent:
 		return l, fleet.Errorf(fleet.Conflict, op, "it has the status of fleet %q, owned by %q", l.Fleet, l.Owner.Agent)
 	case here.MovedTo == "" && l.MovedTo == "" && l.IsAhead(here):

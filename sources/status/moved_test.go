@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources"
@@ -211,6 +213,49 @@ func TestStatusStays(t *testing.T) {
 	}
 	if err := status.Move(t.Context(), from, to, "to"); fleet.KindOf(err) != fleet.Unauthorized || errors.Is(err, status.ErrStays) {
 		t.Errorf("a move that is decided ends with %v", err)
+	}
+}
+
+// TestStatusStaysBesideAnotherFleet: a commit names a branch that has the status of another fleet, or that it is on
+// its way to. Nothing is decided. A branch without an owner is no status that stays.
+func TestStatusStaysBesideAnotherFleet(t *testing.T) {
+	reserved := &branch{}
+	put(t, reserved, "arrived.yaml", "apiVersion: fairlead.dev/v1alpha1\nkind: Arrived\nfleet: g\nmove: 0\n")
+	for reason, to := range map[string]*branch{"it has it": begunFor(t, "g"), "it is on its way": reserved} {
+		from := begunFor(t, "f")
+		if err := status.Move(t.Context(), from, to, "to"); !errors.Is(err, status.ErrStays) {
+			t.Errorf("%s: it ends with %v", reason, err)
+		}
+		if l := located(t, from); l.MovedTo != "" {
+			t.Errorf("%s: the former branch says %+v", reason, l)
+		}
+		if err := status.Move(t.Context(), &branch{}, to, "to"); err != nil && errors.Is(err, status.ErrStays) {
+			t.Errorf("%s: without an owner it ends with %v", reason, err)
+		}
+	}
+}
+
+// TestPushesThatAreNotAnswered: what a start waits for ends, and a move has nothing decided.
+func TestPushesThatAreNotAnswered(t *testing.T) {
+	for _, kind := range []fleet.ErrorKind{fleet.Unanswered, fleet.Unavailable} {
+		synctest.Test(t, func(t *testing.T) {
+			from, to := begunFor(t, "f"), &branch{}
+			to.before = func() error { return fleet.Errorf(kind, "push", "502 Bad Gateway") }
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			if err := status.Move(ctx, from, to, "to"); !errors.Is(err, status.ErrUndecided) {
+				t.Errorf("%s: the move ends with %v", kind, err)
+			}
+			if l := located(t, from); l.MovedTo != "" {
+				t.Errorf("%s: the former branch says %+v", kind, l)
+			}
+			if err := status.Signpost(ctx, to, "f", "a"); fleet.KindOf(err) != kind {
+				t.Errorf("%s: the signpost ends with %v", kind, err)
+			}
+			if ctx.Err() != nil {
+				t.Errorf("%s: it takes an hour", kind)
+			}
+		})
 	}
 }
 

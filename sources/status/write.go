@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/sources"
 )
 
-// maxRaces bounds the pushes of one flush.
+// maxRaces bounds the pushes of one flush, and of others that something waits for.
 const maxRaces = 12
 
 // Flush implements sources.StatusWriter.

@@ -96,6 +96,12 @@ func (r *Revisions) Continues(ctx context.Context, followed, rev fleet.Revision)
 	return nil
 }
 
+// Follows reports whether rev may be of a branch or tag that the source follows.
+func (r *Revisions) Follows(rev fleet.Revision) bool {
+	c, ok := r.p.Source.(sources.Chooser)
+	return !ok || rev.IsZero() || c.Follows(rev.Ref)
+}
+
 // Authors returns who wrote what rev has and applied does not, each as fleet.Person has it. It
 // returns no one where the source does not know.
 func (r *Revisions) Authors(ctx context.Context, applied, rev fleet.Revision) ([]string, error) {

@@ -36,6 +36,9 @@ type Branch struct {
 	Err error // why it cannot be read
 	// Stays says that the status could not be moved from here, and nothing was decided.
 	Stays bool
+	// Foreign says that the applied revision is of a branch or tag of the source that this agent
+	// does not follow.
+	Foreign bool
 	// Rendered is what came of the applied revision. Nil: it was not rendered.
 	Rendered *Rendered
 }
@@ -117,8 +120,8 @@ const (
 	Refuse Do = "end"       // Step.Why; nil: another agent owns the fleet
 )
 
-// patience is how long a start waits for a server that can be read and accepts no push.
-const patience = 5 * time.Minute
+// Patience is how long a start waits for a server that can be read and accepts no push.
+const Patience = 5 * time.Minute
 
 // A Step is the next step of a start.
 type Step struct {
@@ -147,7 +150,7 @@ func own(in Input) Step {
 		return Step{Do: ReadOwner}
 	case errors.Is(o.Err, status.ErrMoved):
 		return Step{Do: Locate, Why: o.Err}
-	case o.Err != nil && o.Unpushed >= patience && in.isSelf(o.Owner):
+	case o.Err != nil && o.Unpushed >= Patience && in.isSelf(o.Owner):
 		return Step{Do: Assume}
 	case o.Err != nil:
 		return Step{Do: Retry, Why: o.Err}

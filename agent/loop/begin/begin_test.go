@@ -71,7 +71,7 @@ func know(in *begin.Input, words []string) {
 		}
 		in.Branches[fields["name"]] = begin.Branch{Err: failed(), Location: status.Location{Signposts: posts, Owner: owner(), Fleet: fleet.ID(fields["fleet"]), MovedTo: fields["moved"]}}
 		b := in.Branches[fields["name"]]
-		b.Reserved, b.Stays = has("arrived"), has("stays")
+		b.Reserved, b.Stays, b.Foreign = has("arrived"), has("stays"), has("foreign")
 		b.Arrived, _ = strconv.ParseInt(fields["arrived"], 10, 64)
 		b.Move, _ = strconv.ParseInt(fields["move"], 10, 64)
 		if has("applied") {
@@ -274,7 +274,8 @@ func TestFleetsOfOneRepository(t *testing.T) {
 		posts := map[fleet.ID]string{}
 		named := map[fleet.ID]string{}
 		begun := map[fleet.ID]bool{}
-		oneSource := rapid.Bool().Draw(t, "one source") // in folders of its own; or else each has a repository
+		// Each fleet has a folder or a branch of one repository, or a repository.
+		source := rapid.SampledFrom([]string{"folders", "branches", "repositories"}).Draw(t, "source")
 		start := func(id fleet.ID, refused bool) (begin.Do, string) {
 			in := begin.Input{Flags: begin.Flags{Self: "ops", Place: "here"}, Branches: map[string]begin.Branch{}}
 			for range 40 {
@@ -286,6 +287,7 @@ func TestFleetsOfOneRepository(t *testing.T) {
 					}
 				case begin.ReadBranch:
 					b := branches[step.Branch]
+					b.Foreign = source == "branches" && b.Fleet != id
 					if step.Branch == fleet.DefaultStatusBranch {
 						b.Signposts = posts
 					}
@@ -293,7 +295,10 @@ func TestFleetsOfOneRepository(t *testing.T) {
 				case begin.Render:
 					b := in.Branches[step.Branch]
 					b.Rendered = &begin.Rendered{Fleet: id}
-					if !oneSource && b.Fleet != id {
+					switch {
+					case source == "branches":
+						b.Rendered.Fleet = b.Fleet
+					case source == "repositories" && b.Fleet != id:
 						b.Rendered = &begin.Rendered{Err: errors.New("not found")}
 					}
 					in.Branches[step.Branch] = b
@@ -313,22 +318,29 @@ func TestFleetsOfOneRepository(t *testing.T) {
 		first := rapid.SampledFrom(append(ids, "")).Draw(t, "on the default branch")
 		for range rapid.IntRange(1, 12).Draw(t, "starts") {
 			id := rapid.SampledFrom(ids).Draw(t, "fleet")
-			named[id] = string(id) + "/state"
+			own := string(id) + "/state"
 			if id == first {
-				named[id] = fleet.DefaultStatusBranch
+				own = fleet.DefaultStatusBranch
+			}
+			named[id] = own
+			if other := rapid.SampledFrom(ids).Draw(t, "named by mistake"); begun[other] && begun[id] {
+				named[id] = string(other) + "/state"
+				if other == first {
+					named[id] = fleet.DefaultStatusBranch
+				}
 			}
 			refused := rapid.Bool().Draw(t, "refused")
 			do, at := start(id, refused)
 			alone := len(begun) == 0 || len(begun) == 1 && begun[id]
 			switch {
-			case !refused && (do != begin.Use || at != named[id]):
-				t.Fatalf("fleet %s: %s %s, want its branch %s", id, do, at, named[id])
+			case !refused && (do != begin.Use || at != own):
+				t.Fatalf("fleet %s, whose commit names %s: %s %s, want its branch %s", id, named[id], do, at, own)
 			case !refused:
 				branches[at] = begin.Branch{Location: status.Location{Owner: fleet.Owner{Agent: "ops", Place: "here", Epoch: 1}, Fleet: id, Applied: fleet.Revision{Ref: "main", Digest: string(id)}}}
 				begun[id] = true
-			case begun[id] && (do != begin.Use || at != named[id]):
-				t.Fatalf("fleet %s, refused: %s %s, and its status is on %s", id, do, at, named[id])
-			case !begun[id] && do != begin.Retry && (oneSource || alone || len(begun) > 1):
+			case begun[id] && (do != begin.Use || at != own):
+				t.Fatalf("fleet %s, refused: %s %s, and its status is on %s", id, do, at, own)
+			case !begun[id] && do != begin.Retry && (source == "folders" || alone || len(begun) > 1):
 				t.Fatalf("fleet %s, which is new and refused: %s %s", id, do, at)
 			}
 		}

@@ -39,9 +39,6 @@ func locate(in Input) Step {
 	case b.Owner != (fleet.Owner{}) && in.movesBack(named, at, b):
 		return Step{Do: Move, From: at, Branch: named}
 	case b.Owner != (fleet.Owner{}):
-		if step, ok := in.ahead(at, b); ok {
-			return step
-		}
 		return in.take(at, b)
 	}
 	// Nothing is claimed before it is known which fleet this is, and that its status is on
@@ -76,18 +73,43 @@ func locate(in Input) Step {
 	return in.post(at)
 }
 
-// take uses the branch at, which has an owner, unless that is this agent for another fleet: its process there would
-// end. A fleet that was renamed in fleet.yaml is the same one if the applied revision, here, has the former name.
+// take uses the branch at, which has an owner, unless it has the status of another fleet: then the status of this one
+// stays where it is, and no process of the other fleet is ended. A fleet that was renamed in fleet.yaml is the same one
+// if the applied revision, here, has the former name.
 func (in Input) take(at string, b Branch) Step {
-	other := b.Fleet != "" && in.Tip != nil && in.Tip.Err == nil && b.Fleet != in.Tip.Fleet && in.isSelf(b.Owner)
+	mine, use := in.isSelf(b.Owner), Step{Do: Use, Branch: at}
 	switch {
-	case other && !b.Applied.IsZero() && b.Rendered == nil:
+	case in.Tip == nil && mine && b.Fleet != "":
+		return Step{Do: ReadTip}
+	case in.Tip == nil, in.Tip.Err != nil, b.Fleet == "":
+		return use
+	case b.Fleet == in.Tip.Fleet:
+		if step, ok := in.beside(at, b); ok && in.Branch == "" {
+			return step
+		}
+		return use
+	case mine && !b.Applied.IsZero() && b.Rendered == nil:
 		return Step{Do: Render, Branch: at}
-	case other && (b.Rendered == nil || b.Rendered.Err != nil || b.Rendered.Fleet != b.Fleet):
-		return Step{Do: Retry, Why: fleet.Errorf(fleet.Conflict, "use status branch "+at,
-			"it has the status of fleet %q, and this is fleet %q. Fix: name another branch in spec.status.branch of fleet.yaml, or, if the fleet was renamed, set metadata.name to %[1]q again", b.Fleet, in.Tip.Fleet)}
+	case b.isRecognized():
+		return use
 	}
-	return Step{Do: Use, Branch: at}
+	why := fleet.Errorf(fleet.Conflict, "use status branch "+at,
+		"it has the status of fleet %q, and this is fleet %q. Fix: name another branch in spec.status.branch of fleet.yaml or with --status-branch, or, if the fleet was renamed, set metadata.name to %[1]q again", b.Fleet, in.Tip.Fleet)
+	step, ok := in.beside(at, b)
+	switch {
+	case ok && step.Do == Use:
+		step.Why = why
+	case !ok && mine:
+		step = Step{Do: Retry, Why: why}
+	case !ok:
+		step = use
+	}
+	return step
+}
+
+// isRecognized reports whether the applied revision of b defines, here, the fleet that b has the status of.
+func (b Branch) isRecognized() bool {
+	return b.Rendered != nil && b.Rendered.Err == nil && b.Fleet != "" && b.Rendered.Fleet == b.Fleet && !b.Foreign
 }
 
 // post decides what to do before the fleet, which has no owner, is claimed on the branch at. A signpost leads there
@@ -132,7 +154,7 @@ func (in Input) recognize() Step {
 			return Step{Do: Render, Branch: at}
 		case b.Rendered != nil && b.Rendered.Err == nil && b.Fleet != "" && b.Rendered.Fleet != b.Fleet:
 			continue // it is of another fleet
-		case b.Rendered != nil && b.Rendered.Err == nil && b.Fleet != "":
+		case b.isRecognized():
 			return use
 		}
 		owned, uses, byDefault = append(owned, at), append(uses, use), byDefault || i == 0
@@ -210,29 +232,31 @@ func (in Input) elsewhere(at, there string, b Branch) (Step, bool) {
 	return Step{Do: Use, Branch: there}, true
 }
 
-// ahead decides what to do if the branch at, which Git names, has an older status of the fleet than the
-// default branch, or than the one that its signpost names. An earlier version that stops within a move leaves a
-// copy, so of two that are equally old the one that is not named counts. It returns false if there is no such branch.
-func (in Input) ahead(at string, b Branch) (Step, bool) {
-	if in.Branch != "" || b.Fleet == "" || b.Fleet != in.Tip.Fleet {
-		return Step{}, false
-	}
+// beside decides what to do if the branch at, which Git names, has an older status of the fleet than the
+// default branch, or than the one that its signpost names, or the status of another fleet, and one of these has
+// that of this fleet. An earlier version that stops within a move leaves a copy, so of two that are equally old
+// the one that is not named counts. It returns false if there is no such branch.
+func (in Input) beside(at string, b Branch) (Step, bool) {
 	for _, post := range []bool{false, true} {
 		other := fleet.DefaultStatusBranch
 		if post {
-			other = in.Branches[other].Signposts[b.Fleet]
+			other = in.Branches[other].Signposts[in.Tip.Fleet]
 		}
 		if other == "" || other == at {
 			continue
 		}
-		there, newer, step := in.follow(other)
+		there, found, step := in.follow(other)
 		switch {
-		case step != nil && (step.Do == ReadBranch || step.Do == Move && in.Branches[step.From].Fleet == b.Fleet):
+		case step != nil && (step.Do == ReadBranch || step.Do == Move && in.Branches[step.From].Fleet == in.Tip.Fleet):
 			return *step, true
-		case step != nil || there == at || newer.Owner == (fleet.Owner{}) || newer.Fleet != b.Fleet || b.IsAhead(newer.Location):
+		case step != nil || there == at || found.Owner == (fleet.Owner{}) || found.Fleet != in.Tip.Fleet:
 			continue // what cannot be read there stops no fleet that can
+		case b.Fleet != in.Tip.Fleet:
+			found.Stays = true
+		case b.IsAhead(found.Location):
+			continue
 		}
-		return in.elsewhere(at, there, newer)
+		return in.elsewhere(at, there, found)
 	}
 	return Step{}, false
 }
