@@ -123,6 +123,7 @@ func (d *Decision) advance(f fleet.Fleet, authors []string) {
 	s.clusters = newClusterMap(clusters)
 	s.prune(f, sorted(vanished))
 	s.noteDepartures(before)
+	s.renameStages(before)
 	changed := before.changed(*s)
 	s.markBehind(before, changed)
 	d.Changed, d.StatusChanged = append(d.Changed, changed...), true

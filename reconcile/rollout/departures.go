@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -76,19 +77,60 @@ func (s *State) noteDepartures(before State) {
 }
 
 // dropDepartures forgets those that count no longer: their soak is over, they are whole again, or
-// nothing waits that waited when they left.
+// nothing waits for them. A newer definition of what waited is another try: a failure is then no
+// reason to halt, and later stages wait all the same.
 func (s *State) dropDepartures(now time.Time) {
 	if len(s.waves.departed) == 0 {
 		return
 	}
-	waits := len(s.keysOf(func(c cluster) bool { return s.live(c) && c.next != nil && c.wave.behind == c.nextDigest })) > 0
+	waits, same := false, false
+	for _, c := range s.clusters.all() {
+		if s.live(c) && c.next != nil && c.nextDigest != c.wave.arrived {
+			waits, same = true, same || c.wave.behind == c.nextDigest
+		}
+	}
 	o := orderOf(&s.config.Waves)
-	s.waves.departed = s.waves.departed.without(func(k fleet.Key, left fleet.Departure) bool {
+	out := s.waves.departed.without(func(k fleet.Key, left fleet.Departure) bool {
 		c, known := s.clusters.get(k)
-		i, staged := o.named(left.Stage)
-		return !waits || !staged || known && s.live(c) && !c.wave.fresh ||
-			!left.At.IsZero() && left.Trouble == "" && !now.Before(left.At.Add(o.stages[i].Soak))
+		return !waits || len(s.config.Waves.Stages)+len(s.config.Waves.Classes) == 0 || known && s.live(c) && !c.wave.fresh ||
+			!left.At.IsZero() && left.Trouble == "" && !now.Before(left.At.Add(o.stages[o.leftIn(left)].Soak))
 	})
+	for k, left := range out {
+		if left.Trouble != "" && !same {
+			left.At, left.Trouble = time.Time{}, ""
+			out[k] = left
+		}
+	}
+	s.waves.departed = out
+}
+
+// renameStages follows stages that only have another name than before.
+func (s *State) renameStages(before State) {
+	o, n := orderOf(&before.config.Waves), orderOf(&s.config.Waves)
+	names := make(map[string]string)
+	for i, old := range o.stages {
+		if _, kept := n.named(old.Name); kept {
+			continue
+		}
+		for j, stage := range n.stages {
+			if _, there := o.named(stage.Name); !there && n.classAt(j) == o.classAt(i) && stage.Select.String() == old.Select.String() {
+				names[old.Name] = stage.Name
+			}
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	s.clusters = s.clusters.mapped(func(_ fleet.Key, c cluster) cluster {
+		c.wave.stage = cmp.Or(names[c.wave.stage], c.wave.stage)
+		return c
+	})
+	out := maps.Clone(s.waves.departed)
+	for k, left := range out {
+		left.Stage = cmp.Or(names[left.Stage], left.Stage)
+		out[k] = left
+	}
+	s.waves.departed = out
 }
 
 // departedCandidate returns what counts of cluster k in the stage that it left.
@@ -107,6 +149,26 @@ func (f candidate) leaves(w wave, soak time.Duration, now time.Time) candidate {
 func (o order) began(w wave, now time.Time) (i int, over bool) {
 	i, known := o.named(w.stage)
 	return i, !known || w.over(o.stages[i].Soak, now)
+}
+
+// classAt returns the class that stage i is of; zero: of none.
+func (o order) classAt(i int) (class fleet.Key) {
+	from := -1
+	for k, at := range o.classes {
+		if from < at && at <= i && i < o.others {
+			class, from = k, at
+		}
+	}
+	return class
+}
+
+// leftIn returns the stage that a cluster left, as its index. For one that fleet.yaml no longer has,
+// that is the first: taking a stage away ends no change.
+func (o order) leftIn(left fleet.Departure) int {
+	if i, known := o.named(left.Stage); known {
+		return i
+	}
+	return o.others
 }
 
 // named returns the stage called name, as its index.

@@ -1,10 +1,13 @@
 package rollout
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	"fairlead.dev/fleet"
 )
@@ -114,25 +117,164 @@ func (w *wavy) wantOthers(t *testing.T, what, version string) {
 	}
 }
 
-// TestReplacedChangeForgetsDepartures replaces what waited when the canary was removed: it holds
-// nothing back that it was no part of, whether with the same commit or a later one.
-func TestReplacedChangeForgetsDepartures(t *testing.T) {
-	for _, later := range []bool{false, true} {
-		w := lost(onItsWay())
-		f := wavyFleet("3", "v2", 3, wavesOf())
-		f.Clusters = f.Clusters[1:]
-		if later {
-			w.push(f)
-			w.wantOthers(t, "it was removed", "v1")
+// withoutCanary is a revision that has c0 no more.
+func withoutCanary(rev, version string, waves fleet.Waves) *fleet.Fleet {
+	f := wavyFleet(rev, version, 3, waves)
+	f.Clusters = f.Clusters[1:]
+	return f
+}
+
+// TestReplacedChangeKeepsDepartures replaces what waits for a canary that was removed before its change
+// was done, with the same commit or a later one: later stages wait until people go on without it, or
+// nothing waits any more.
+func TestReplacedChangeKeepsDepartures(t *testing.T) {
+	for state, canary := range map[string]func() *wavy{"on its way": onItsWay, "lost": func() *wavy { return lost(onItsWay()) }, "lost in its soak": func() *wavy { return lost(inSoak()) }} {
+		for _, later := range []bool{false, true} {
+			for _, restarted := range []bool{false, true} {
+				t.Run(fmt.Sprint(state, later, restarted), func(t *testing.T) {
+					w := canary()
+					all := []*fleet.Fleet{wavyFleet("1", "v1", 3, wavesOf()), wavyFleet("2", "v2", 3, wavesOf())}
+					if later {
+						w.push(withoutCanary("3", "v2", wavesOf()))
+						w.wantOthers(t, "it was removed", "v1")
+					}
+					all = append(all, withoutCanary("4", "v3", wavesOf()))
+					w.push(all[2])
+					if restarted {
+						w.reborn(all)
+					}
+					w.now = w.now.Add(3 * time.Hour)
+					w.decide(Input{})
+					w.wantOthers(t, "what waited was replaced", "v1")
+					if st := w.s.Rollout().Stages; len(st) != 2 || st[0].State == fleet.StageHalted {
+						t.Errorf("what failed was something else: %+v", st)
+					}
+					undone := *w
+					if a := w.ask(t, fleet.Request{Cluster: keyOf("c0"), Release: fleet.ReleaseSkip}); a.State != fleet.RequestDone {
+						t.Errorf("the answer is %+v", a)
+					}
+					w.wantOthers(t, "people go on without it", "v3")
+					undone.push(withoutCanary("5", "v1", wavesOf()))
+					if got := undone.s.Rollout().Departed; len(got) > 0 {
+						t.Errorf("nothing waits: %+v", got)
+					}
+					undone.push(withoutCanary("6", "v4", wavesOf()))
+					undone.wantOthers(t, "the next change is a new one", "v4")
+				})
+			}
 		}
-		f = wavyFleet("4", "v3", 3, wavesOf())
-		f.Clusters = f.Clusters[1:]
-		w.push(f)
-		w.wantOthers(t, "what waited was replaced", "v3")
+	}
+}
+
+// TestReplacedChangeMayRepairItsStage: where what waits is replaced, a failed cluster that was removed
+// no longer halts its stage, so that a commit can repair the others.
+func TestReplacedChangeMayRepairItsStage(t *testing.T) {
+	waves := wavesOf()
+	waves.Stages[1].AtOnce = 1
+	w := &wavy{now: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}
+	w.push(wavyFleet("1", "v1", 4, waves))
+	w.rest("c0", "c1", "c2", "c3")
+	w.push(wavyFleet("2", "v2", 4, waves))
+	w.rest("c0")
+	w.now = w.now.Add(time.Hour)
+	w.decide(Input{})
+	w.lose("c1")
+	without := func(rev, version string) *fleet.Fleet {
+		f := wavyFleet(rev, version, 4, waves)
+		f.Clusters = slices.Delete(f.Clusters, 1, 2)
+		return f
+	}
+	w.push(without("3", "v2"))
+	w.want(t, "it failed", "v2 v2 v1 v1")
+	w.push(without("4", "v3"))
+	w.rest("c0")
+	w.now = w.now.Add(time.Hour)
+	w.decide(Input{})
+	w.want(t, "another try", "v3 v2 v3 v1")
+}
+
+// TestRenamedStageKeepsDepartures renames stages while a change waits for a canary that was removed, or
+// relabelled, with the same commit or a later one: a name ends no change.
+func TestRenamedStageKeepsDepartures(t *testing.T) {
+	renamed := wavesOf()
+	renamed.Stages[0].Name, renamed.Stages[1].Name = "pilot", "rest-of-it"
+	relabelled := func(rev string, waves fleet.Waves) *fleet.Fleet {
+		f := wavyFleet(rev, "v2", 3, waves)
+		f.Clusters[0].Labels["ring"], f.Clusters[0].Digest = "prod", "relabelled"
+		return f
+	}
+	removed := func(rev string, waves fleet.Waves) *fleet.Fleet { return withoutCanary(rev, "v2", waves) }
+	for way, out := range map[string]func(string, fleet.Waves) *fleet.Fleet{"removed": removed, "relabelled": relabelled} {
+		for state, canary := range map[string]func() *wavy{"on its way": onItsWay, "in its soak": inSoak} {
+			for _, later := range []bool{false, true} {
+				t.Run(fmt.Sprint(way, state, later), func(t *testing.T) {
+					w := canary()
+					if later {
+						w.push(out("3", wavesOf()))
+					}
+					w.push(out("4", renamed))
+					w.wantOthers(t, "it left", "v1")
+					if st := w.s.Rollout().Stages; st[0].Name != "pilot" || st[0].State == fleet.StageDone {
+						t.Errorf("stages: %+v", st)
+					}
+					w.rest("c0") // which passes over an orphan cannot
+					w.now = w.now.Add(2 * time.Hour)
+					w.decide(Input{})
+					if w.decide(Input{}); state == "in its soak" || way == "relabelled" {
+						w.wantOthers(t, "its soak is over", "v2")
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestDepartedStageThatIsGone takes the canary's stage out of fleet.yaml, while an agent runs or between
+// two: what it began holds back the first stage that there is. Without any stages it holds back nothing.
+func TestDepartedStageThatIsGone(t *testing.T) {
+	one := wavesOf()
+	one.Stages = append([]fleet.Stage{{Name: "lab", Select: labels.SelectorFromSet(labels.Set{"ring": "lab"}), AtOnce: 1}}, one.Stages[1:]...)
+	none := fleet.Waves{Freezes: []fleet.Freeze{{Select: labels.SelectorFromSet(labels.Set{"ring": "lab"}), From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Until: time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC)}}}
+	for _, restarted := range []bool{false, true} {
+		w := onItsWay()
+		all := []*fleet.Fleet{wavyFleet("1", "v1", 3, wavesOf()), wavyFleet("2", "v2", 3, wavesOf()), withoutCanary("3", "v2", one)}
+		w.push(withoutCanary("3", "v2", wavesOf()))
+		if restarted {
+			w.reborn(all)
+		} else {
+			w.push(all[2])
+		}
+		w.wantOthers(t, "its stage is gone", "v1")
+		w.push(withoutCanary("4", "v2", none))
+		w.wantOthers(t, "there are no stages", "v2")
 		if got := w.s.Rollout().Departed; len(got) > 0 {
 			t.Errorf("departed: %+v", got)
 		}
 	}
+}
+
+// TestDeparturesAfterAnOlderAgent: an agent that knows no departures, and not in which stage a change
+// began, wrote the record. Nothing waits for ever.
+func TestDeparturesAfterAnOlderAgent(t *testing.T) {
+	w := onItsWay()
+	relabelled := wavyFleet("3", "v2", 3, wavesOf())
+	relabelled.Clusters[0].Labels["ring"], relabelled.Clusters[0].Digest = "prod", "relabelled"
+	all := []*fleet.Fleet{wavyFleet("1", "v1", 3, wavesOf()), wavyFleet("2", "v2", 3, wavesOf()), relabelled}
+	w.push(relabelled)
+	w.older = true
+	w.reborn(all)
+	for range 3 {
+		w.rest("c0", "c1", "c2")
+		w.now = w.now.Add(time.Hour)
+		w.decide(Input{})
+	}
+	w.wantOthers(t, "all is whole", "v2")
+	w = onItsWay()
+	w.push(withoutCanary("3", "v2", wavesOf()))
+	w.older = true
+	w.reborn([]*fleet.Fleet{all[0], all[1], withoutCanary("3", "v2", wavesOf())})
+	w.decide(Input{})
+	w.wantOthers(t, "nothing is known of the canary", "v2")
 }
 
 // TestReturnsFromDeparture puts a removed canary back: it counts by itself.

@@ -355,9 +355,8 @@ func (s State) groups(g gates) []group {
 		out[i].candidates = append(out[i].candidates, f)
 	}
 	for k, left := range s.waves.departed.all() {
-		if i, known := o.named(left.Stage); known {
-			out[i].candidates = append(out[i].candidates, departedCandidate(k, left))
-		}
+		i := o.leftIn(left)
+		out[i].candidates = append(out[i].candidates, departedCandidate(k, left))
 	}
 	return out
 }

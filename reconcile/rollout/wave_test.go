@@ -50,8 +50,9 @@ func wavyFleet(rev, version string, n int, w fleet.Waves) *fleet.Fleet {
 }
 
 type wavy struct {
-	s   State
-	now time.Time
+	s     State
+	now   time.Time
+	older bool // the agent before the next one knew no departures
 }
 
 func (w *wavy) decide(in Input) Decision {
@@ -264,6 +265,13 @@ func lostConditions() []fleet.Condition {
 func (w *wavy) reborn(all []*fleet.Fleet) {
 	newest := all[len(all)-1]
 	r := Record{Fleet: "f", Applied: newest.Revision, Rollout: w.s.Rollout()}
+	if w.older {
+		r.Rollout.Departed = nil
+		for i := range r.Rollout.Standings {
+			st := &r.Rollout.Standings[i]
+			st.Stage, st.Behind, st.Troubled = "", "", time.Time{}
+		}
+	}
 	for _, k := range w.s.Keys() {
 		t, _ := w.s.Target(k)
 		report := fleet.Report{
@@ -474,6 +482,13 @@ func TestApprovalOutlivesTheAgent(t *testing.T) {
 // of the first revision.
 func (w *wavy) restart(older, newest *fleet.Fleet) {
 	r := Record{Fleet: "f", Applied: newest.Revision, Rollout: w.s.Rollout()}
+	if w.older {
+		r.Rollout.Departed = nil
+		for i := range r.Rollout.Standings {
+			st := &r.Rollout.Standings[i]
+			st.Stage, st.Behind, st.Troubled = "", "", time.Time{}
+		}
+	}
 	for _, k := range w.s.Keys() {
 		t, _ := w.s.Target(k)
 		r.Reports = append(r.Reports, fleet.Report{

@@ -26,6 +26,7 @@ type waves struct {
 	freezes  []frost       // nothing begins in
 	deadline time.Duration // after that a cluster has failed, and nothing more begins
 
+	rewrites   bool                    // history is rewritten once a cluster waits
 	hinderedAt time.Time               // when something was last in the way of the agent
 	waiting    map[fleet.Key]time.Time // clusters that wait, by since when
 	skipped    map[fleet.Key]time.Time // clusters that people went on without, by when each took what it left with
@@ -354,9 +355,9 @@ func (l *life) release() {
 	}
 }
 
-// disturb has something happen that is in the way of waves: the agent is away for long, history is rewritten,
-// a cluster gets the label of another stage, or the newest revision cannot be rendered for a cluster of the
-// first stage.
+// disturb has something happen that is in the way of waves: the agent is away for long, history is rewritten
+// while a cluster waits, a cluster gets the label of another stage, or the newest revision cannot be rendered
+// for a cluster of the first stage.
 func (l *life) disturb() {
 	switch l.random.IntN(5) {
 	case 0:
@@ -366,16 +367,8 @@ func (l *life) disturb() {
 			l.logf("the agent is away until %s", l.startAt.Sub(l.began))
 		}
 	case 1:
-		l.problems() // read the status
-		if len(l.told.status.Fleet.Rollout.Waiting) == 0 {
-			l.changeMany()
-			return
-		}
-		l.repository.rewrite()
-		l.logf("history is rewritten")
-		if l.agent != nil {
-			l.crash()
-		}
+		l.waves.rewrites = true
+		l.breakFirst() // so that the others wait
 	case 2:
 		if i, ok := l.relabel(); ok {
 			l.push(fmt.Sprintf("%s: of stage %s", key(i), l.wishes[i].ring))
@@ -383,6 +376,23 @@ func (l *life) disturb() {
 	default:
 		l.breakFirst()
 	}
+}
+
+// rewritten rewrites history and restarts the agent, if that is due and a cluster waits, and reports whether
+// it did.
+func (l *life) rewritten() bool {
+	if l.waves == nil || !l.waves.rewrites || l.agent == nil {
+		return false
+	}
+	l.problems() // read the status
+	if len(l.told.status.Fleet.Rollout.Waiting) == 0 {
+		return false
+	}
+	l.waves.rewrites = false
+	l.repository.rewrite()
+	l.logf("history is rewritten")
+	l.crash()
+	return true
 }
 
 // relabel gives a cluster the label of another stage, half of the time with something that comes in waves.

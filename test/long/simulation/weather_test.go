@@ -95,6 +95,9 @@ func (l *life) badDays() {
 		end = time.Now().Add(l.within(time.Hour, 2*time.Hour))
 	}
 	l.until(end, func() time.Time {
+		if l.rewritten() { // long enough for its judge to see who is not looked after
+			return time.Now().Add(l.within(caredFor+2*time.Minute, 2*caredFor))
+		}
 		if l.chance(3) {
 			l.trouble()
 			return time.Now().Add(l.within(time.Second, 2*time.Minute))
