@@ -146,12 +146,13 @@ func (g *generator) definitions() {
 		more = false
 		g.sections = map[string]map[string][]section{}
 		for _, gk := range slices.Sorted(maps.Keys(kinds)) {
-			g.kind = kinds[gk]
-			for _, g.version = range g.kind.versions {
-				if s := schemas[gk][g.version]; s != nil {
-					t := deref(reflect.TypeOf(g.kind.new(g.version)))
-					g.top[typeName(t)] = true
-					g.object(t, s, "")
+			for _, g.kind = range kinds[gk].each() {
+				for _, g.version = range g.kind.versions {
+					if s := schemas[gk][g.version]; s != nil {
+						t := deref(reflect.TypeOf(g.kind.new(g.version)))
+						g.top[typeName(t)] = true
+						g.object(t, s, "")
+					}
 				}
 			}
 		}
