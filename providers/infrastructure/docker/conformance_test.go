@@ -89,16 +89,6 @@ func suite() conformance.Options {
 			time.Sleep(2 * tick) // so that no listing is new enough
 			daemons[p].Inject(dockertest.Fault{Skip: nth - 1, Times: 1, Status: 500})
 		},
-		Deviations: map[string]string{
-			"FailedRequest":           "a request for a container is refused at once, or leaves one: see FailedMachine",
-			"RememberedPlace":         "an agent has one daemon",
-			"PlaceIsShared":           "an agent has one daemon",
-			"ReleasedMachine":         "a container that is removed leaves nothing",
-			"AddressIsGivenOnce":      "the daemon gives addresses, and Fairlead gives none",
-			"LostRecordsProveNothing": "the daemon is the record of its containers: one that it does not know does not run",
-			"OneComputerIsOneHost":    "a container is made when it is asked for: nothing is there before that Git could name twice",
-			"EndpointIsNoMachines":    "the daemon gives an address when a container starts: Git cannot name it before",
-		},
 		Hooks: hooks(daemons),
 	}
 }
