@@ -29,6 +29,11 @@ type Kind struct {
 	Kind     string
 	Versions []string // newest first
 
+	// Choice is the path of the field with which an object of the kind chooses this provider, where
+	// several have the kind: "spec.backend.docker". An object that has the choice of none is read as
+	// one of the first. Each refuses the choices of the others. Empty: no other provider has the kind.
+	Choice string
+
 	// Distribution is the name of the distribution that a kind of one is of: a control
 	// plane and the bootstrap configurations of the workers beside it have the same.
 	Distribution string

@@ -61,6 +61,11 @@ func TestSettings(t *testing.T) {
 			"settle":   {wrong("", "75s"), wrong("0", "-1s", "x"), above},
 			"endpoint": {wrong("", "http://127.0.0.1:8090"), wrong("aws.example.com", "ftp://aws.example.com", "https://", ":"), " is no URL such as https://aws.example.com"},
 		},
+		"docker": {
+			"tick":    {wrong("", "10s"), wrong("0s", "-1s", "5", "soon"), above},
+			"settle":  {wrong("", "75s"), wrong("0", "-1s", "x"), above},
+			"network": {wrong("", "fleet-1.test_2"), wrong("a b", "-x", "a/b"), " is no name of a network"},
+		},
 		"hosts": {
 			"tick":         {wrong("", "5s"), wrong("0s", "-1s", "5", "soon"), hosts},
 			"settle":       {wrong("", "25s"), wrong("0", "-1s", "x"), hosts},
@@ -112,7 +117,7 @@ var update = flag.Bool("update", false, "rewrite the tables of settings in the R
 // TestSettingsInREADMEs: the table of settings in the README of a provider says what the help says.
 func TestSettingsInREADMEs(t *testing.T) {
 	table := regexp.MustCompile(`(?m)^\| setting \| what it is \| default \|\n(\|.*\n)*`)
-	for _, name := range []string{"aws", "hosts", "inmemory", "maas", "metal3", "openstack", "vsphere"} {
+	for _, name := range []string{"aws", "docker", "hosts", "inmemory", "maas", "metal3", "openstack", "vsphere"} {
 		file := filepath.Join("..", "infrastructure", name, "README.md")
 		text, err := os.ReadFile(file)
 		if err != nil {

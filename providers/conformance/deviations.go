@@ -24,6 +24,16 @@ func Deviations() map[string]map[string]string {
 			"RebootedMachine":      noReboot,
 			"AddressIsGivenOnce":   "machines have addresses of their subnets, which AWS gives once",
 		},
+		"docker": {
+			"FailedRequest":           "a request for a container is refused at once, or leaves one: see FailedMachine",
+			"RememberedPlace":         "an agent has one daemon",
+			"PlaceIsShared":           "an agent has one daemon",
+			"ReleasedMachine":         "a container that is removed leaves nothing",
+			"AddressIsGivenOnce":      "the daemon gives addresses, and Fairlead gives none",
+			"LostRecordsProveNothing": "the daemon is the record of its containers: one that it does not know does not run",
+			"OneComputerIsOneHost":    toOrder,
+			"EndpointIsNoMachines":    "the daemon gives an address when a container starts: Git cannot name it before",
+		},
 		"inmemory": {
 			"EndpointIsNoMachines":    "endpoints are loopback addresses, which no machine has",
 			"OneComputerIsOneHost":    toOrder,

@@ -1379,6 +1379,20 @@ func boundsTable() map[string]section {
 			"availabilityZoneSelection":  {values: []string{"Ordered", "Random"}},
 			"availabilityZoneUsageLimit": {low: new(int64(1))},
 		},
+		"infrastructure/docker/api.APIEndpoint@v1beta1": {},
+		"infrastructure/docker/api.APIEndpoint@v1beta2": {
+			"host": {least: 1, most: 512},
+			"port": {low: new(int64(1)), high: new(int64(65535))},
+		},
+		"infrastructure/docker/api.DevClusterSpec": {
+			"controlPlaneEndpoint": {least: 1},
+		},
+		"infrastructure/docker/api.FailureDomain": {
+			"name": {required: true, least: 1, most: 256},
+		},
+		"infrastructure/docker/api.Shared": {
+			"failureDomains": {least: 1, most: 100, keys: []string{"name"}},
+		},
 		"infrastructure/inmemory.APIEndpoint@v1beta1": {},
 		"infrastructure/inmemory.APIEndpoint@v1beta2": {
 			"host": {least: 1, most: 512},
@@ -2200,6 +2214,9 @@ func boundsTable() map[string]section {
 		"kinds.Object[infrastructure/aws/api.AWSMachineSpec]":                   {},
 		"kinds.Object[infrastructure/aws/api.v1beta1ClusterSpec]":               {},
 		"kinds.Object[infrastructure/aws/api.v1beta1MachineSpec]":               {},
+		"kinds.Object[infrastructure/docker/api.DevClusterSpec]":                {},
+		"kinds.Object[infrastructure/docker/api.DevMachineSpec]":                {},
+		"kinds.Object[infrastructure/docker/api.OldDevClusterSpec]":             {},
 		"kinds.Object[infrastructure/inmemory.DevClusterSpec]":                  {},
 		"kinds.Object[infrastructure/inmemory.DevMachinePoolSpec]":              {},
 		"kinds.Object[infrastructure/inmemory.DevMachineSpec]":                  {},
@@ -2295,6 +2312,9 @@ func boundsTable() map[string]section {
 		"kinds.Object[kinds.Template[infrastructure/aws/api.AWSMachineSpec]]":                 {},
 		"kinds.Object[kinds.Template[infrastructure/aws/api.v1beta1ClusterSpec]]":             {},
 		"kinds.Object[kinds.Template[infrastructure/aws/api.v1beta1MachineSpec]]":             {},
+		"kinds.Object[kinds.Template[infrastructure/docker/api.DevClusterSpec]]":              {},
+		"kinds.Object[kinds.Template[infrastructure/docker/api.DevMachineSpec]]":              {},
+		"kinds.Object[kinds.Template[infrastructure/docker/api.OldDevClusterSpec]]":           {},
 		"kinds.Object[kinds.Template[infrastructure/inmemory.DevClusterSpec]]":                {},
 		"kinds.Object[kinds.Template[infrastructure/inmemory.DevMachineSpec]]":                {},
 		"kinds.Object[kinds.Template[infrastructure/metal3/api.Metal3ClusterSpec]]": {
@@ -2317,6 +2337,18 @@ func boundsTable() map[string]section {
 			"template.spec": {required: true},
 		},
 		"kinds.Template[infrastructure/aws/api.v1beta1MachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.Template[infrastructure/docker/api.DevClusterSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.Template[infrastructure/docker/api.DevMachineSpec]": {
+			"template":      {required: true},
+			"template.spec": {required: true},
+		},
+		"kinds.Template[infrastructure/docker/api.OldDevClusterSpec]": {
 			"template":      {required: true},
 			"template.spec": {required: true},
 		},

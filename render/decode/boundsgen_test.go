@@ -146,12 +146,13 @@ func (g *generator) definitions() {
 		more = false
 		g.sections = map[string]map[string][]section{}
 		for _, gk := range slices.Sorted(maps.Keys(kinds)) {
-			g.kind = kinds[gk]
-			for _, g.version = range g.kind.versions {
-				if s := schemas[gk][g.version]; s != nil {
-					t := deref(reflect.TypeOf(g.kind.new(g.version)))
-					g.top[typeName(t)] = true
-					g.object(t, s, "")
+			for _, g.kind = range kinds[gk].each() {
+				for _, g.version = range g.kind.versions {
+					if s := schemas[gk][g.version]; s != nil {
+						t := deref(reflect.TypeOf(g.kind.new(g.version)))
+						g.top[typeName(t)] = true
+						g.object(t, s, "")
+					}
 				}
 			}
 		}
@@ -202,6 +203,7 @@ func filledIn() []string {
 		"core/v1beta1.MachineSetSpec.selector", "core/v1beta2.MachineSetSpec.selector",
 		"core/v1beta2.MachineDeploymentRolloutStrategy.type",
 		"controlplane/kubeadm/v1beta2.KubeadmControlPlaneRolloutStrategy.type",
+		"infrastructure/docker/api.DevClusterSpec.backend", "infrastructure/docker/api.OldDevClusterSpec.backend", "infrastructure/docker/api.DevMachineSpec.backend",
 		"infrastructure/metal3/api.FromPool.apiGroup", "infrastructure/metal3/api.FromPool.kind", "infrastructure/metal3/api.IPPoolReference.kind",
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fairlead.dev/fleet"
+	docker "fairlead.dev/providers/infrastructure/docker/api"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/render"
 	"fairlead.dev/render/decode"
@@ -26,7 +27,7 @@ func TestCorpus(t *testing.T) {
 	dir := needs.Corpus(t)
 	scope := inScope()
 	read, refused := map[string]int{}, map[string]int{}
-	d := decode.New("f", inmemory.Kinds())
+	d := decode.New("f", devKinds())
 	for _, file := range manifests(t, dir) {
 		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
@@ -53,7 +54,8 @@ func TestCorpus(t *testing.T) {
 	t.Logf("read %v", read)
 	t.Logf("refused %v", refused)
 	want := []string{
-		"Cluster", "ClusterClass", "ClusterResourceSet", "ConfigMap", "DevClusterTemplate", "DevMachineTemplate", "KubeadmConfig", "KubeadmConfigTemplate",
+		"Cluster", "ClusterClass", "ClusterResourceSet", "ConfigMap", "DevClusterTemplate", "DevMachineTemplate", "DockerCluster", "DockerMachine", "DockerMachineTemplate",
+		"KubeadmConfig", "KubeadmConfigTemplate",
 		"KubeadmControlPlane", "KubeadmControlPlaneTemplate", "Machine", "MachineDeployment", "MachinePool", "Secret",
 	}
 	if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(read))); diff != "" {
@@ -65,9 +67,9 @@ func TestCorpus(t *testing.T) {
 // infrastructure kinds taken as they are, and wants the clusters in it.
 func TestCorpusClusters(t *testing.T) {
 	dir := needs.Corpus(t)
-	kinds := inmemory.Kinds()
+	kinds := devKinds()
 	for _, provider := range []struct{ name, group string }{
-		{"OpenStack", testGroup}, {"VSphere", testGroup}, {"VSphere", "vmware." + testGroup}, {"Metal3", testGroup}, {"Docker", testGroup},
+		{"OpenStack", testGroup}, {"VSphere", testGroup}, {"VSphere", "vmware." + testGroup}, {"Metal3", testGroup},
 	} {
 		for suffix, role := range map[string]fleet.KindRole{"Cluster": fleet.InfrastructureCluster, "MachineTemplate": fleet.InfrastructureMachineTemplate} {
 			kinds = append(kinds, fleet.Kind{
@@ -128,12 +130,16 @@ func TestCorpusClusters(t *testing.T) {
 	}
 }
 
+// devKinds are those of Cluster API's providers for development.
+func devKinds() []fleet.Kind { return append(docker.Kinds(), inmemory.Kinds()...) }
+
 // inScope are the kinds that are to be read.
 func inScope() map[string]bool {
 	return map[string]bool{
 		"Cluster": true, "MachineDeployment": true, "MachineHealthCheck": true, "KubeadmConfigTemplate": true,
 		"Machine": true, "MachinePool": true, "KubeadmConfig": true,
 		"ClusterClass": true, "KubeadmControlPlaneTemplate": true, "DevClusterTemplate": true,
+		"DockerCluster": true, "DockerMachine": true, "DockerMachineTemplate": true,
 		"KubeadmControlPlane": true, "DevCluster": true, "DevMachineTemplate": true, "Secret": true, "ConfigMap": true, "ClusterResourceSet": true,
 	}
 }
@@ -170,7 +176,6 @@ func elsewhere(p fleet.Problem) bool {
 // Fairlead does not honour yet.
 func expected(p fleet.Problem) bool {
 	for field, why := range map[string]string{
-		"docker":             "is not supported: the docker backend",
 		"machinePools":       "is not supported: use machineDeployments",
 		"machineHealthCheck": "unknown field", // a slip of the example
 		"configRef":          "is not supported: the cloud sets up the machines by itself",

@@ -111,8 +111,27 @@ func table(b *strings.Builder, rows []coverageRow) {
 type coverageRow struct{ path, status, note string }
 
 // coverage lists the fields of a version in the order of the source. A field
-// that is refused or has no effect stands for all below it.
+// that is refused or has no effect stands for all below it. What several providers
+// choose by has the rows of the provider that it chooses.
 func (k *kind) coverage(version string) []coverageRow {
+	var out []coverageRow
+	for _, r := range k.ownCoverage(version) {
+		i := slices.IndexFunc(k.others, func(o *kind) bool { return o.choice == r.path && slices.Contains(o.versions, version) })
+		if i < 0 {
+			out = append(out, r)
+			continue
+		}
+		for _, other := range k.others[i].ownCoverage(version) {
+			if within(other.path, r.path) {
+				out = append(out, other)
+			}
+		}
+	}
+	return out
+}
+
+// ownCoverage is coverage without other providers.
+func (k *kind) ownCoverage(version string) []coverageRow {
 	var rows []coverageRow
 	var within []reflect.Type // a schema holds schemas
 	var walk func(t reflect.Type, path string)

@@ -40,10 +40,10 @@ func (d *Decoder) Explain(what, version string) (Explanation, error) {
 	if !slices.Contains(k.versions, version) {
 		return Explanation{}, fmt.Errorf("invalid version %q of %s: must be one of %s", version, k.name, strings.Join(k.versions, ", "))
 	}
-	object := reflect.TypeOf(k.new(version))
-	if path != "" && !hasField(object, path) {
+	has := func(k *kind) bool { return hasField(reflect.TypeOf(k.new(version)), path) }
+	if path != "" && !slices.ContainsFunc(k.each(), has) {
 		last := path[strings.LastIndexByte(path, '.')+1:]
-		return Explanation{}, fmt.Errorf("unknown field %q of %s %s%s", path, k.name, version, didYouMean(documents.NearestField(last, object)))
+		return Explanation{}, fmt.Errorf("unknown field %q of %s %s%s", path, k.name, version, didYouMean(documents.NearestField(last, reflect.TypeOf(k.new(version)))))
 	}
 	out := Explanation{Kind: k.name, APIVersion: version, Field: path}
 	if k.group != "" {

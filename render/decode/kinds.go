@@ -41,8 +41,11 @@ type kind struct {
 	// provider and role are those of a provider's kind, distribution and role those of a
 	// distribution's. The versions of v1beta1Contract are those of Kind.V1Beta1Contract.
 	// users are the providers that a companion is for, of a kind that several share.
+	// An object of a kind with others chooses by the field at choice.
 	provider        string
 	users           []string
+	choice          string
+	others          []*kind
 	distribution    string
 	role            fleet.KindRole
 	v1beta1Contract []string
@@ -159,6 +162,9 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 		if other := out[k.groupKind()]; other != nil && k.role == fleet.InfrastructureCompanion && other.role == k.role {
 			other.users = append(other.users, p.Provider)
 			continue
+		} else if other != nil && k.choice != "" {
+			other.others = append(other.others, k)
+			continue
 		}
 		if p.Distribution != "" {
 			k = distributionKind(p)
@@ -167,6 +173,29 @@ func knownKinds(providers []fleet.Kind) map[string]*kind {
 		out[k.groupKind()] = k
 	}
 	return out
+}
+
+// each returns k and the kinds of its name that other providers have.
+func (k *kind) each() []*kind { return append([]*kind{k}, k.others...) }
+
+// chosen returns the one of each that raw chooses.
+func (k *kind) chosen(raw map[string]any) *kind {
+	for _, other := range k.each() {
+		if other.choice != "" && valueAt(raw, other.choice) != nil {
+			return other
+		}
+	}
+	return k
+}
+
+// valueAt returns the value at path, which leads through mappings; nil: there is none.
+func valueAt(raw map[string]any, path string) any {
+	var v any = raw
+	for name := range strings.SplitSeq(path, ".") {
+		m, _ := v.(map[string]any)
+		v = m[name]
+	}
+	return v
 }
 
 // An infrastructure is a decoded object of a provider's kind.
@@ -185,6 +214,7 @@ func providerKind(p fleet.Kind) *kind {
 	return &kind{
 		provider: p.Provider,
 		users:    []string{p.Provider},
+		choice:   p.Choice,
 		role:     p.Role,
 		global:   p.ClusterScoped,
 		group:    p.Group,
@@ -266,6 +296,8 @@ func unsupported() map[string]string {
 		"HelmReleaseProxy.addons.cluster.x-k8s.io":                      "remove it from the overlay: the addon provider for Helm writes it",
 		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":             "remove it from the overlay: what was applied is written down in the cluster itself",
 		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io":        "a ClusterClass makes no MachinePools: keep the MachinePool with its DevMachinePool in the overlay of the cluster",
+		"DockerMachinePool.infrastructure.cluster.x-k8s.io":             containers,
+		"DockerMachinePoolTemplate.infrastructure.cluster.x-k8s.io":     containers,
 		"OpenStackServer.infrastructure.cluster.x-k8s.io":               "Fairlead makes servers itself; use an OpenStackMachineTemplate, or bastion of the OpenStackCluster",
 		"VSphereVM.infrastructure.cluster.x-k8s.io":                     "Fairlead makes virtual machines itself; use a VSphereMachineTemplate",
 		"Metal3Machine.infrastructure.cluster.x-k8s.io":                 "Fairlead makes machines itself; use a Metal3MachineTemplate, in a MachineDeployment of one replica for a machine that stands alone",
@@ -320,6 +352,9 @@ const metal3 = "remove it from the overlay, a controller of Metal3 writes it, an
 
 // kamaji is the way out for a control plane that Kamaji makes.
 const kamaji = "have Kamaji make the control plane with a TenantControlPlane, and refer to that with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
+
+// containers is the way out for pools of containers.
+const containers = "no cloud keeps a pool of containers: use a MachineDeployment with a DevMachineTemplate that has backend.docker"
 
 // eks is the way out for what EKS keeps.
 const eks = "Fairlead makes no clusters of EKS: have workers join a control plane that EKS keeps with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"

@@ -121,6 +121,13 @@ func otherAnswers() map[string]string {
 		"Image spec.managedOptions":                                           "in place: when no cluster uses the image any more",
 		"Image spec.cloudCredentialsRef":                                      "in place: with the next look; it has to be for the same project",
 
+		// TestDaemonRestarts of package docker holds the first of these.
+		"DockerCluster spec.controlPlaneEndpoint":       known,
+		"DockerCluster spec.failureDomains":             placed,
+		"DockerCluster spec.loadBalancer":               "next cluster: a load balancer keeps the image that it was made with",
+		"DevCluster spec.backend.docker.failureDomains": placed,
+		"DevCluster spec.backend.docker.loadBalancer":   "next cluster: a load balancer keeps the image that it was made with",
+
 		"AWSCluster spec.additionalTags":                               "next machines, and what else is made from then on",
 		"AWSCluster spec.controlPlaneEndpoint":                         answerTo("Cluster.Endpoint", ""),
 		"AWSCluster spec.controlPlaneLoadBalancer":                     "next cluster: a load balancer keeps what it was made with",

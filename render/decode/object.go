@@ -147,7 +147,9 @@ func (d *Decoder) identify(o *object) {
 	o.gvk = schema.FromAPIVersionAndKind(text(o.raw, "apiVersion"), text(o.raw, "kind"))
 	meta, _ := o.raw["metadata"].(map[string]any)
 	o.name = text(meta, "name")
-	o.kind = d.kinds[o.groupKind()]
+	if o.kind = d.kinds[o.groupKind()]; o.kind != nil {
+		o.kind = o.kind.chosen(o.raw)
+	}
 	if o.kind == nil || !o.kind.global {
 		o.namespace = cmp.Or(text(meta, "namespace"), defaultNamespace)
 	}

@@ -124,8 +124,8 @@ func (b *builder) brokenSite(provider string) bool {
 
 // clusterKind names the kind of a provider that clusters refer to.
 func (d *Decoder) clusterKind(provider string) string {
-	for _, gk := range slices.Sorted(maps.Keys(d.kinds)) {
-		if k := d.kinds[gk]; k.provider == provider && k.role == fleet.InfrastructureCluster {
+	for _, k := range d.sorted() {
+		if k.role == fleet.InfrastructureCluster && slices.ContainsFunc(k.each(), func(e *kind) bool { return e.provider == provider }) {
 			return k.name
 		}
 	}

@@ -45,7 +45,9 @@ func newObject(kind string, spec any) fleet.Object {
 }
 
 func machine(image string) fleet.Object {
-	return newObject("DockerMachineTemplate", api.DockerMachineSpec{CustomImage: image, BootstrapTimeout: &metav1.Duration{Duration: time.Minute}})
+	return newObject("DevMachineTemplate", api.DevMachineSpec{Backend: api.DevMachineBackend{
+		Docker: &api.Container{CustomImage: image, BootstrapTimeout: &metav1.Duration{Duration: time.Minute}},
+	}})
 }
 
 // cluster returns one with a control plane and a pool of workers.
@@ -53,10 +55,10 @@ func cluster() fleet.Cluster {
 	no := false
 	return fleet.Cluster{
 		Fleet: "acme", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Provider: "docker",
-		Infrastructure: newObject("DockerCluster", api.DockerClusterSpec{
+		Infrastructure: newObject("DockerCluster", api.DockerClusterSpec{Shared: api.Shared{
 			LoadBalancer:   api.LoadBalancer{ImageRepository: "kindest", ImageTag: "v1"},
 			FailureDomains: []api.FailureDomain{{Name: "left", ControlPlane: &no}},
-		}),
+		}}),
 		ControlPlane: fleet.Pool{Name: "eu-1-cp", Role: fleet.RoleControlPlane, Replicas: 1, Version: "v1.34.0", Template: "1-cp", Infrastructure: machine("")},
 		Workers:      []fleet.Pool{{Name: "md-0", Role: fleet.RoleWorker, Replicas: 1, Version: "v1.34.0", Template: "1-md", Infrastructure: machine("")}},
 	}
@@ -86,16 +88,6 @@ func suite() conformance.Options {
 		FailListing: func(_ testing.TB, p providers.Infrastructure, nth int) {
 			time.Sleep(2 * tick) // so that no listing is new enough
 			daemons[p].Inject(dockertest.Fault{Skip: nth - 1, Times: 1, Status: 500})
-		},
-		Deviations: map[string]string{
-			"FailedRequest":           "a request for a container is refused at once, or leaves one: see FailedMachine",
-			"RememberedPlace":         "an agent has one daemon",
-			"PlaceIsShared":           "an agent has one daemon",
-			"ReleasedMachine":         "a container that is removed leaves nothing",
-			"AddressIsGivenOnce":      "the daemon gives addresses, and Fairlead gives none",
-			"LostRecordsProveNothing": "the daemon is the record of its containers: one that it does not know does not run",
-			"OneComputerIsOneHost":    "a container is made when it is asked for: nothing is there before that Git could name twice",
-			"EndpointIsNoMachines":    "the daemon gives an address when a container starts: Git cannot name it before",
 		},
 		Hooks: hooks(daemons),
 	}

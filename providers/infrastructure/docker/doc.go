@@ -1,7 +1,7 @@
 // Package docker is the infrastructure provider for containers of Docker or podman on one host, as Cluster API's
 // development provider CAPD. It combines its packages:
 //
-//	api     the kinds in Git: DockerCluster, DockerMachineTemplate, DockerMachine
+//	api     the kinds in Git: DevCluster, DevMachineTemplate, DevMachine, and those that are called Docker
 //	engine  all requests to the daemon
 //
 // A machine is a privileged container of a node image with systemd. Its labels, which are set at birth and never

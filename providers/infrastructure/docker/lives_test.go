@@ -7,9 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/docker"
+	"fairlead.dev/providers/infrastructure/docker/api"
 	"fairlead.dev/providers/infrastructure/docker/dockertest"
 )
 
@@ -226,6 +229,36 @@ func TestServerLeavesFirst(t *testing.T) {
 		}
 		if !removed {
 			t.Error("no container was removed")
+		}
+	})
+}
+
+// TestImagesAreLoaded: a container has the images of preLoadImages before it starts, and is not made without one.
+func TestImagesAreLoaded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t)
+		l.until(true)
+		pool := l.c.Workers[0]
+		preload := func(image string) fleet.Object {
+			return newObject("DevMachineTemplate", api.DevMachineSpec{Backend: api.DevMachineBackend{Docker: &api.Container{
+				PreLoadImages: []string{image}, BootstrapTimeout: &metav1.Duration{Duration: time.Minute},
+			}}})
+		}
+		pool.Infrastructure = preload(balancerImage)
+		if err := l.p.CreateMachine(t.Context(), "op-1", request(&l.c, pool, "md-1")); err != nil {
+			t.Fatal(err)
+		}
+		loaded := false
+		for _, c := range l.d.Containers() {
+			_, has := c.Files["fairlead/images/"+balancerImage]
+			loaded = loaded || c.Labels[fleet.TagMachine] == "md-1" && has
+		}
+		if !loaded {
+			t.Error("the container has no image in fairlead/images")
+		}
+		pool.Infrastructure = preload("theirs:v1")
+		if err := l.p.CreateMachine(t.Context(), "op-2", request(&l.c, pool, "md-2")); fleet.KindOf(err) != fleet.Invalid || !strings.Contains(err.Error(), "theirs:v1") {
+			t.Errorf("CreateMachine = %v, want that the image is missing", err)
 		}
 	})
 }

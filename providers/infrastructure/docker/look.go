@@ -179,28 +179,6 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	return out, nil
 }
 
-// Watch implements providers.Watcher by listings, which cost little on the own host.
-func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
-	return p.watch.Run(ctx, p.o.Tick, func(ctx context.Context, _ string) (snapshot.View, error) {
-		l, err := p.listings.Get(ctx, snapshot.Owner{})
-		if err != nil {
-			return snapshot.View{}, err
-		}
-		out := snapshot.View{Prints: make(map[snapshot.Owner]string)}
-		for i := range l.containers {
-			x := &l.containers[i]
-			if o, ok := driver.OwnerOf(x.Labels); ok {
-				r, ended := p.ended.Of(x.ID)
-				out.Busy = out.Busy || !ended && x.Labels[labelPart] == ""
-				addresses := x.Addresses()
-				slices.Sort(addresses)
-				out.Prints[o] += strings.Join([]string{x.ID, x.State, r.words, strings.Join(addresses, ","), labelsOf(x.Labels)}, " ") + "\n"
-			}
-		}
-		return out, nil
-	}, changed)
-}
-
 func labelsOf(labels map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -38,7 +39,7 @@ func limitUserData(u providers.UserData) error {
 }
 
 // imageOf returns the node image of a pool.
-func imageOf(spec *api.DockerMachineSpec, version string) string {
+func imageOf(spec *api.Container, version string) string {
 	return cmp.Or(spec.CustomImage, "kindest/node:"+version)
 }
 
@@ -68,8 +69,10 @@ func (p machines) Create(ctx context.Context, what string, op fleet.OperationID,
 		return err
 	}
 	image := imageOf(spec, r.Pool.Version)
-	if err := p.needImage(ctx, what, image); err != nil {
-		return err
+	for _, image := range append([]string{image}, spec.PreLoadImages...) {
+		if err := p.needImage(ctx, what, image); err != nil {
+			return err
+		}
 	}
 	if err := p.client.EnsureNetwork(ctx, p.o.Network); err != nil {
 		return engine.Wrap(what, err)
@@ -89,6 +92,9 @@ func (p machines) Create(ctx context.Context, what string, op fleet.OperationID,
 	if err == nil {
 		err = p.client.Write(ctx, id, files)
 	}
+	if err == nil && len(spec.PreLoadImages) > 0 {
+		err = p.client.CopyImages(ctx, id, "/"+imageFolder, spec.PreLoadImages)
+	}
 	if err == nil {
 		err = p.client.Start(ctx, id)
 	}
@@ -102,7 +108,7 @@ func (p machines) Create(ctx context.Context, what string, op fleet.OperationID,
 }
 
 // specOf returns what the container of a machine is made from, as kind makes it.
-func (p machines) specOf(r providers.MachineRequest, spec *api.DockerMachineSpec, image string, labels map[string]string) engine.Spec {
+func (p machines) specOf(r providers.MachineRequest, spec *api.Container, image string, labels map[string]string) engine.Spec {
 	s := engine.Spec{
 		Hostname: string(r.Name), Image: image, Labels: labels, Tty: true, Env: []string{"container=docker"},
 		Volumes: map[string]struct{}{"/var": {}},
@@ -126,12 +132,15 @@ func (p machines) specOf(r providers.MachineRequest, spec *api.DockerMachineSpec
 // folder is where a container has its user data and what that left.
 const folder = "fairlead/"
 
+// imageFolder is where a container has images until containerd has them.
+const imageFolder = folder + "images/"
+
 // filesOf returns the files that carry out the user data when the container with that id starts.
-func filesOf(r providers.MachineRequest, spec *api.DockerMachineSpec, id string) ([]engine.File, error) {
+func filesOf(r providers.MachineRequest, spec *api.Container, id string) ([]engine.File, error) {
 	m := userdata.Metadata{
 		InstanceID: id, Name: string(r.Name), ProviderID: fleet.ProviderID(idPrefix + id), Pool: string(r.Pool.Name), FailureDomain: r.FailureDomain,
 	}
-	script, err := userdata.Script(r.UserData.Content.Reveal(), m)
+	script, err := userdata.Script(onContainer(r.UserData.Content.Reveal()), m)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.Invalid, "read the user data", "%w", err)
 	}
@@ -141,14 +150,28 @@ func filesOf(r providers.MachineRequest, spec *api.DockerMachineSpec, id string)
 	}
 	const units, wanted = "etc/systemd/system/", "etc/systemd/system/multi-user.target.wants/"
 	const name = "fairlead-userdata.service"
-	return []engine.File{
+	files := []engine.File{
 		{Path: folder, Mode: 0o700},
 		{Path: folder + "steps.sh", Mode: 0o600, Content: script},
 		{Path: folder + "secrets", Mode: 0o600, Content: []byte(strings.Join(secrets, "\n"))},
 		{Path: units + name, Mode: 0o644, Content: fmt.Appendf(nil, unit, int(spec.BootstrapTimeout.Seconds()))},
 		{Path: wanted, Mode: 0o755},
 		{Path: wanted + name, Mode: 0o777, Link: "/" + units + name},
-	}, nil
+	}
+	if len(spec.PreLoadImages) > 0 {
+		files = append(files, engine.File{Path: imageFolder, Mode: 0o700})
+	}
+	return files, nil
+}
+
+// onContainer returns user data with which kubeadm does not refuse containers, as CAPD's controllers change it: a
+// container has the kernel and the swap of its host.
+func onContainer(data []byte) []byte {
+	const ignored = " --ignore-preflight-errors=SystemVerification,Swap,FileContent--proc-sys-net-bridge-bridge-nf-call-iptables --config "
+	for _, command := range []string{"kubeadm init", "kubeadm join"} {
+		data = bytes.ReplaceAll(data, []byte(command+" --config "), []byte(command+ignored))
+	}
+	return data
 }
 
 // A result is how the user data of a machine ended.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"regexp"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -33,7 +34,7 @@ var _ providers.Infrastructure = (*Provider)(nil)
 // Options are what a provider is made with. Zero values mean the defaults.
 type Options struct {
 	Engine  engine.Options
-	Network string        `setting:"network" usage:"name of the network of containers, which is created if it is missing"`
+	Network string        `setting:"network" usage:"name of the network of containers, which is created if it is missing (default kind)"`
 	Tick    time.Duration `setting:"tick" usage:"maximum age of a listing of containers, as a 'duration'"`
 	Settle  time.Duration `setting:"settle" usage:"maximum 'duration' until a change is visible in a listing"`
 	Log     *slog.Logger
@@ -46,6 +47,9 @@ const (
 	DefaultTick    = 3 * time.Second
 	DefaultSettle  = 70 * time.Second
 )
+
+// networkName is what Docker takes for the name of a network. Source: moby/moby, daemon/names.
+var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`) //nolint:gochecknoglobals // a constant that Go cannot write as one
 
 // New returns a provider.
 func New(o Options) (*Provider, error) {
@@ -75,8 +79,11 @@ func Factory() providers.Factory {
 					o.Requested(providers.Request{Service: "docker", Method: c.Method, Status: c.Status, Took: c.Took})
 				}
 			}
-			if err := o.ReadSettings(api.ProviderName, &own, "cannot be (durations are above zero)"); err != nil {
+			if err := o.ReadSettings(api.ProviderName, &own, "is not above zero"); err != nil {
 				return nil, err
+			}
+			if own.Network != "" && !networkName.MatchString(own.Network) {
+				return nil, fleet.Errorf(fleet.Invalid, "open infrastructure provider "+api.ProviderName, "setting network: %q is no name of a network", own.Network)
 			}
 			return New(own)
 		},

@@ -25,7 +25,7 @@ const defaultPort = 6443
 
 // DevClusterSpec is the shared infrastructure of a cluster, with the fields of
 // Cluster API's DevCluster. Both versions have the same fields, but for those of
-// the docker backend, which is refused.
+// the docker backend, which is another provider's.
 type DevClusterSpec struct {
 	// ControlPlaneEndpoint is where the API server is to answer: a loopback
 	// address. Without one the cloud takes a free address.
@@ -112,8 +112,7 @@ type DevMachinePoolInMemory struct {
 
 // Kinds returns the kinds of this provider.
 func Kinds() []fleet.Kind {
-	const docker = "the docker backend runs containers on the machine of a management cluster, which Fairlead does not have: " +
-		"use backend.inMemory, or a provider of real machines"
+	const docker = "the docker backend is for the provider docker, and an object is for one provider: keep one backend"
 	const ownID = "the provider gives each machine its own id: leave the field out"
 	const newest, older = "v1beta2", "v1beta1"
 	kind := func(role fleet.KindRole, name string, version kinds.Version, refused map[string]string) fleet.Kind {
@@ -135,11 +134,13 @@ func Kinds() []fleet.Kind {
 		map[string]string{"spec.backend.docker": docker, "spec.providerID": ownID})
 	machine.Resolve = resolvePools(field.NewPath("spec"))
 	pool := kind(fleet.InfrastructureMachinePool, "DevMachinePool", kinds.Objects(normalisePool, newest, older),
-		map[string]string{"spec.backend.docker": docker})
+		map[string]string{"spec.backend.docker": "no cloud keeps a pool of containers: use a MachineDeployment with a DevMachineTemplate that has backend.docker"})
 	pool.Unused = map[string]string{
 		"spec.providerID":     "written by controllers",
 		"spec.providerIDList": "written by controllers: the cloud tells the ids of its machines",
 	}
+	cluster.Choice, machine.Choice = "spec.backend.inMemory", "spec.backend.inMemory"
+	clusters.Choice, machines.Choice = "spec.template.spec.backend.inMemory", "spec.template.spec.backend.inMemory"
 	return append(addresses.Kinds(ProviderName), cluster, clusters, machines, machine, pool)
 }
 
@@ -239,7 +240,7 @@ func (c *Component) canonical(at *field.Path, errs *field.ErrorList) *Component 
 // backendRequired is the error of a backend that is not chosen.
 func backendRequired(at *field.Path) *field.Error {
 	return field.Required(at.Child("inMemory"),
-		"Cluster API takes the docker backend where none is given, and Fairlead does not have it: say inMemory: {}")
+		"choose a backend: say inMemory: {}")
 }
 
 // canonical returns p with equal settings written equally, and what is wrong

@@ -1,3 +1,3 @@
-// Package api has the kinds of the provider docker, as Cluster API's provider CAPD has them: DockerCluster,
-// DockerMachine and their templates.
+// Package api has the kinds of the provider docker, as Cluster API's provider CAPD has them: DevCluster, DevMachine
+// and their templates with backend.docker, and DockerCluster, DockerMachine and their templates of older versions.
 package api

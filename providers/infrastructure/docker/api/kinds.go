@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,76 +21,137 @@ const ProviderName = "docker"
 
 const group = "infrastructure.cluster.x-k8s.io"
 
-// The kinds that are read by their names.
-const (
-	clusterKind  = "DockerCluster"
-	machineKind  = "DockerMachine"
-	templateKind = "DockerMachineTemplate"
-)
-
 // The defaults.
 const (
 	defaultAPIPort = 6443
 	// DefaultBootstrapTimeout is the time limit of user data.
-	DefaultBootstrapTimeout = 3 * time.Minute
+	DefaultBootstrapTimeout = 5 * time.Minute
 )
 
-// Kinds returns the kinds of this provider.
+const inTemplate = "spec.template."
+
+// Kinds returns the kinds of this provider. DevCluster, DevMachine and their templates are those of the provider
+// inmemory, too: an object chooses one of them by its backend. Without one it has docker, as with upstream's webhooks.
 func Kinds() []fleet.Kind {
 	const newest, older = "v1beta2", "v1beta1"
-	const noLabel = "a machine of this provider has no labels and annotations of its own: " +
-		"put them into the machine template of the MachineDeployment or KubeadmControlPlane"
-	kind := func(role fleet.KindRole, name string, v ...kinds.Version) fleet.Kind {
-		return kinds.Of(fleet.Kind{Provider: ProviderName, Role: role, Group: group, Kind: name, Refused: map[string]string{}, Unused: map[string]string{}}, v...)
+	cluster, clusters := kinds.Checked((*validator).cluster), kinds.Checked((*validator).clusterTemplate)
+	dev, devs := kinds.Checked((*validator).devCluster), kinds.Checked((*validator).devClusterTemplate)
+	machine, devMachine := kinds.Checked((*validator).machine), kinds.Checked((*validator).devMachine)
+	return []fleet.Kind{
+		clusterKind(fleet.InfrastructureCluster, "DockerCluster", kinds.Objects(cluster, newest), kinds.Objects(kinds.Converted(convert, (*validator).cluster), older)),
+		clusterKind(fleet.InfrastructureClusterTemplate, "DockerClusterTemplate", kinds.Templates(clusters, newest),
+			kinds.Templates(kinds.Converted(convert, (*validator).clusterTemplate), older)),
+		clusterKind(fleet.InfrastructureCluster, "DevCluster", kinds.Objects(dev, newest), kinds.Objects(kinds.Converted(convertDev, (*validator).devCluster), older)),
+		clusterKind(fleet.InfrastructureClusterTemplate, "DevClusterTemplate", kinds.Templates(devs, newest),
+			kinds.Templates(kinds.Converted(convertDev, (*validator).devClusterTemplate), older)),
+		machineKind(fleet.InfrastructureMachine, "DockerMachine", kinds.Objects(machine, newest, older)),
+		machineKind(fleet.InfrastructureMachineTemplate, "DockerMachineTemplate", kinds.Templates(machine, newest, older)),
+		machineKind(fleet.InfrastructureMachine, "DevMachine", kinds.Objects(devMachine, newest, older)),
+		machineKind(fleet.InfrastructureMachineTemplate, "DevMachineTemplate", kinds.Templates(devMachine, newest, older)),
 	}
-	shared, machine := kinds.Checked((*validator).cluster), kinds.Checked((*validator).machine)
-	template := kinds.Checked((*validator).clusterTemplate)
-	cluster := kind(fleet.InfrastructureCluster, clusterKind, kinds.Objects(shared, newest),
-		kinds.Objects(kinds.Converted((*validator).convert, (*validator).cluster), older))
-	clusters := kind(fleet.InfrastructureClusterTemplate, "DockerClusterTemplate", kinds.Templates(template, newest),
-		kinds.Templates(kinds.Converted((*validator).convert, (*validator).clusterTemplate), older))
-	alone := kind(fleet.InfrastructureMachine, machineKind, kinds.Objects(machine, newest, older))
-	machines := kind(fleet.InfrastructureMachineTemplate, templateKind, kinds.Templates(machine, newest, older))
-	for _, of := range []struct {
-		kind *fleet.Kind
-		at   string
-	}{{&cluster, "spec"}, {&clusters, "spec.template.spec"}} {
-		of.kind.Refused[of.at+".loadBalancer.customHAProxyConfigTemplateRef"] = "the provider writes the configuration of HAProxy itself: leave the field out"
-	}
-	for _, of := range []struct {
-		kind *fleet.Kind
-		at   string
-	}{{&alone, "spec"}, {&machines, "spec.template.spec"}} {
-		of.kind.Refused[of.at+".providerID"] = "the provider gives each machine its own id: leave the field out"
-		of.kind.Refused[of.at+".preLoadImages"] = "images are not loaded into machines: build a node image that has them, and name it in customImage"
-		of.kind.Unused[of.at+".bootstrapped"] = "written by controllers"
-	}
-	clusters.Refused["spec.template.metadata"], machines.Refused["spec.template.metadata"] = noLabel, noLabel
-	return []fleet.Kind{cluster, clusters, alone, machines}
 }
 
-// ReadCluster returns the spec of a DockerCluster that was normalised.
+// newKind returns a kind, and where the spec of its objects and the fields of this provider are.
+func newKind(role fleet.KindRole, name string, versions ...kinds.Version) (k fleet.Kind, spec, own string) {
+	k = kinds.Of(fleet.Kind{Provider: ProviderName, Role: role, Group: group, Kind: name, Refused: map[string]string{}, Unused: map[string]string{}}, versions...)
+	spec = "spec."
+	if role == fleet.InfrastructureClusterTemplate || role == fleet.InfrastructureMachineTemplate {
+		spec = inTemplate + "spec."
+	}
+	if role == fleet.InfrastructureMachineTemplate {
+		k.Unused[inTemplate+"metadata"] = "labels and annotations of an object that controllers of Cluster API create: " +
+			"those of machines and Nodes are in the machine template of the MachineDeployment or KubeadmControlPlane"
+	}
+	own = spec
+	if strings.HasPrefix(name, "Dev") {
+		if why := k.Unused[inTemplate+"metadata"]; why != "" {
+			k.Unused[inTemplate+"metadata"] = why + " (with backend.inMemory it is refused)"
+		}
+		k.Choice, own = spec+"backend.docker", spec+"backend.docker."
+		k.Refused[spec+"backend.inMemory"] = "the object has backend.docker: remove one of them"
+	}
+	return k, spec, own
+}
+
+func clusterKind(role fleet.KindRole, name string, versions ...kinds.Version) fleet.Kind {
+	k, _, own := newKind(role, name, versions...)
+	k.Refused[own+"loadBalancer.customHAProxyConfigTemplateRef"] = "the provider writes the configuration of HAProxy itself: leave the field out"
+	return k
+}
+
+func machineKind(role fleet.KindRole, name string, versions ...kinds.Version) fleet.Kind {
+	k, spec, _ := newKind(role, name, versions...)
+	k.Refused[spec+"providerID"] = "the provider gives each machine its own id: leave the field out"
+	if !strings.HasPrefix(name, "Dev") {
+		k.Unused[spec+"bootstrapped"] = "written by controllers"
+	}
+	return k
+}
+
+// ReadCluster returns the spec of a DockerCluster or DevCluster that was normalised.
 func ReadCluster(o fleet.Object) (*DockerClusterSpec, error) {
-	return objects.Read[DockerClusterSpec](o, clusterKind)
+	if o.GVK.Kind != "DevCluster" {
+		return objects.Read[DockerClusterSpec](o, "DockerCluster")
+	}
+	spec, err := objects.Read[DevClusterSpec](o, "DevCluster")
+	if err != nil || spec.Backend.Docker == nil {
+		return nil, cmp.Or(err, otherBackend(o))
+	}
+	return &DockerClusterSpec{spec.ControlPlaneEndpoint, *spec.Backend.Docker}, nil
 }
 
-// ReadMachine returns the spec of a DockerMachine, or of the machines of a DockerMachineTemplate, that was
+// ReadMachine returns what a machine is made from, of a DockerMachine, a DevMachine or the template of one that was
 // normalised.
-func ReadMachine(o fleet.Object) (*DockerMachineSpec, error) {
-	if o.GVK.Kind == machineKind {
-		return objects.Read[DockerMachineSpec](o, machineKind)
+func ReadMachine(o fleet.Object) (*Container, error) {
+	switch o.GVK.Kind {
+	case "DevMachine", "DevMachineTemplate":
+		spec, err := objects.Read[DevMachineSpec](o, o.GVK.Kind)
+		if err != nil || spec.Backend.Docker == nil {
+			return nil, cmp.Or(err, otherBackend(o))
+		}
+		return spec.Backend.Docker, nil
+	case "DockerMachine":
+		spec, err := objects.Read[DockerMachineSpec](o, o.GVK.Kind)
+		return containerOf(spec), err
 	}
-	return objects.Read[DockerMachineSpec](o, templateKind)
+	spec, err := objects.Read[DockerMachineSpec](o, "DockerMachineTemplate")
+	return containerOf(spec), err
+}
+
+func containerOf(s *DockerMachineSpec) *Container {
+	if s == nil {
+		return nil
+	}
+	return &s.Container
+}
+
+// otherBackend is the error of an object of another provider.
+func otherBackend(o fleet.Object) error {
+	return fleet.Errorf(fleet.Invalid, "read "+o.GVK.Kind+" "+o.Name, "it has no backend.docker")
 }
 
 // A validator fills in defaults and collects what is wrong.
 type validator struct{ objects.Validator }
 
-// convert returns the spec of a cluster as the newest version has it.
-func (v *validator) convert(_ *field.Path, old *OldDockerClusterSpec) *DockerClusterSpec {
-	out := &DockerClusterSpec{ControlPlaneEndpoint: old.ControlPlaneEndpoint, LoadBalancer: old.LoadBalancer}
-	for _, name := range slices.Sorted(maps.Keys(old.FailureDomains)) {
-		d := old.FailureDomains[name]
+// convert returns the spec of a DockerCluster as the newest version has it.
+func convert(_ *validator, _ *field.Path, old *OldDockerClusterSpec) *DockerClusterSpec {
+	return &DockerClusterSpec{old.ControlPlaneEndpoint, old.newest()}
+}
+
+// convertDev returns the spec of a DevCluster as the newest version has it.
+func convertDev(_ *validator, _ *field.Path, old *OldDevClusterSpec) *DevClusterSpec {
+	out := &DevClusterSpec{ControlPlaneEndpoint: old.ControlPlaneEndpoint}
+	if old.Backend.Docker != nil {
+		shared := old.Backend.Docker.newest()
+		out.Backend.Docker = &shared
+	}
+	return out
+}
+
+func (o *OldShared) newest() Shared {
+	out := Shared{LoadBalancer: o.LoadBalancer}
+	for _, name := range slices.Sorted(maps.Keys(o.FailureDomains)) {
+		d := o.FailureDomains[name]
 		out.FailureDomains = append(out.FailureDomains, FailureDomain{Name: name, ControlPlane: d.ControlPlane, Attributes: d.Attributes})
 	}
 	return out
@@ -97,25 +159,52 @@ func (v *validator) convert(_ *field.Path, old *OldDockerClusterSpec) *DockerClu
 
 func (v *validator) cluster(at *field.Path, s *DockerClusterSpec) {
 	v.clusterTemplate(at, s)
+	v.endpoint(at, at, s)
+}
+
+// clusterTemplate checks the fields of a cluster that are set: patches of a class may add others.
+func (v *validator) clusterTemplate(at *field.Path, s *DockerClusterSpec) {
+	v.address(at, s.ControlPlaneEndpoint)
+	v.shared(at, &s.Shared)
+}
+
+func (v *validator) devCluster(at *field.Path, s *DevClusterSpec) {
+	v.devClusterTemplate(at, s)
+	flat := &DockerClusterSpec{s.ControlPlaneEndpoint, *s.Backend.Docker}
+	v.endpoint(at, at.Child("backend", "docker"), flat)
+	s.ControlPlaneEndpoint = flat.ControlPlaneEndpoint
+}
+
+// devClusterTemplate is clusterTemplate for a DevCluster.
+func (v *validator) devClusterTemplate(at *field.Path, s *DevClusterSpec) {
+	v.address(at, s.ControlPlaneEndpoint)
+	s.Backend.Docker = cmp.Or(s.Backend.Docker, new(Shared))
+	v.shared(at.Child("backend", "docker"), s.Backend.Docker)
+}
+
+// endpoint checks that a cluster has one endpoint. own is the path of the fields of this provider.
+func (v *validator) endpoint(at, own *field.Path, s *DockerClusterSpec) {
 	host := at.Child("controlPlaneEndpoint", "host")
 	if s.LoadBalancer.Disable {
 		v.Required(host, s.ControlPlaneEndpoint.Host, "the address of an endpoint that exists: loadBalancer.disable is true")
 		s.ControlPlaneEndpoint.Port = cmp.Or(s.ControlPlaneEndpoint.Port, defaultAPIPort)
 		return
 	}
-	v.Forbidden(host, s.ControlPlaneEndpoint.Host != "", "the endpoint is the address of the load balancer: leave the field out, or set loadBalancer.disable")
+	v.Forbidden(host, s.ControlPlaneEndpoint.Host != "", "the endpoint is the address of the load balancer: leave the field out, or set "+own.Child("loadBalancer", "disable").String())
 }
 
-// clusterTemplate checks the fields of a cluster that are set: patches of a class may add others.
-func (v *validator) clusterTemplate(at *field.Path, s *DockerClusterSpec) {
-	if e := s.ControlPlaneEndpoint; e.Host != "" {
+func (v *validator) address(at *field.Path, e APIEndpoint) {
+	if e.Host != "" {
 		v.Address(at.Child("controlPlaneEndpoint", "host"), e.Host, "")
 	}
-	if s.ControlPlaneEndpoint.Port != 0 {
-		v.Port(at.Child("controlPlaneEndpoint", "port"), s.ControlPlaneEndpoint.Port)
+	if e.Port != 0 {
+		v.Port(at.Child("controlPlaneEndpoint", "port"), e.Port)
 	}
-	v.balancerImage(&s.LoadBalancer)
-	s.LoadBalancer.CustomHAProxyConfigTemplateRef = nil
+}
+
+func (v *validator) shared(at *field.Path, s *Shared) {
+	l := &s.LoadBalancer // the image that kind has
+	l.ImageRepository, l.ImageTag, l.CustomHAProxyConfigTemplateRef = cmp.Or(l.ImageRepository, "kindest"), cmp.Or(l.ImageTag, "v20230606-42a2262b"), nil
 	domains := at.Child("failureDomains")
 	for i := range s.FailureDomains {
 		d := &s.FailureDomains[i]
@@ -126,19 +215,28 @@ func (v *validator) clusterTemplate(at *field.Path, s *DockerClusterSpec) {
 	slices.SortFunc(s.FailureDomains, func(a, b FailureDomain) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// balancerImage fills in the image of HAProxy that kind has.
-func (v *validator) balancerImage(l *LoadBalancer) {
-	l.ImageRepository, l.ImageTag = cmp.Or(l.ImageRepository, "kindest"), cmp.Or(l.ImageTag, "v20230606-42a2262b")
+func (v *validator) machine(at *field.Path, s *DockerMachineSpec) {
+	v.container(at, &s.Container)
+	s.ProviderID, s.Bootstrapped = "", false
 }
 
-func (v *validator) machine(at *field.Path, s *DockerMachineSpec) {
+func (v *validator) devMachine(at *field.Path, s *DevMachineSpec) {
+	s.Backend.Docker = cmp.Or(s.Backend.Docker, new(Container))
+	v.container(at.Child("backend", "docker"), s.Backend.Docker)
+	s.ProviderID = ""
+}
+
+func (v *validator) container(at *field.Path, s *Container) {
 	for i, m := range s.ExtraMounts {
 		mount := at.Child("extraMounts").Index(i)
-		for name, p := range map[string]string{"containerPath": m.ContainerPath, "hostPath": m.HostPath} {
-			if v.Required(mount.Child(name), p, "an absolute path") && !path.IsAbs(p) {
-				v.Invalid(mount.Child(name), p, "must be an absolute path")
+		for _, p := range []struct{ name, path string }{{"containerPath", m.ContainerPath}, {"hostPath", m.HostPath}} {
+			if v.Required(mount.Child(p.name), p.path, "an absolute path") && !path.IsAbs(p.path) {
+				v.Invalid(mount.Child(p.name), p.path, "must be an absolute path")
 			}
 		}
+	}
+	for i, image := range s.PreLoadImages {
+		v.Required(at.Child("preLoadImages").Index(i), image, "an image of the host")
 	}
 	timeout := at.Child("bootstrapTimeout")
 	if s.BootstrapTimeout == nil {
@@ -147,5 +245,4 @@ func (v *validator) machine(at *field.Path, s *DockerMachineSpec) {
 	if s.BootstrapTimeout.Duration < time.Second {
 		v.Invalid(timeout, s.BootstrapTimeout.Duration.String(), "must be at least 1s")
 	}
-	s.PreLoadImages, s.ProviderID, s.Bootstrapped = nil, "", false
 }

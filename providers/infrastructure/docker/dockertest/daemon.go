@@ -3,6 +3,7 @@ package dockertest
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -56,11 +57,12 @@ type Daemon struct {
 	watch      func(Call)
 	failBoot   string
 	next       int
+	listeners  map[chan string]bool // of events
 }
 
 // New returns a daemon that has images.
 func New(images ...string) *Daemon {
-	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), images: make(map[string]bool)}
+	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), images: make(map[string]bool), listeners: make(map[chan string]bool)}
 	for _, i := range images {
 		d.images[i] = true
 	}
@@ -121,6 +123,7 @@ func (d *Daemon) Change(id string, change func(*Container)) bool {
 	c := d.containers[id]
 	if c != nil {
 		change(c)
+		d.tell("update")
 	}
 	return c != nil
 }
@@ -140,7 +143,57 @@ func (d *Daemon) Restart() {
 	defer d.mu.Unlock()
 	for _, c := range d.containers {
 		c.State, c.Address = "exited", ""
+		d.tell("die")
 	}
+	d.hangUp()
+}
+
+// tell sends an event. One that a listener does not take in time is lost. The caller holds mu.
+func (d *Daemon) tell(action string) {
+	for l := range d.listeners {
+		select {
+		case l <- `{"Type":"container","Action":"` + action + `"}` + "\n":
+		default:
+		}
+	}
+}
+
+// HangUp closes the connections on which events are sent.
+func (d *Daemon) HangUp() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hangUp()
+}
+
+func (d *Daemon) hangUp() {
+	for l := range d.listeners {
+		close(l)
+		delete(d.listeners, l)
+	}
+}
+
+// events returns the answer with events, until ctx ends or the daemon hangs up. The caller holds mu.
+func (d *Daemon) events(ctx context.Context) *http.Response {
+	r, w := io.Pipe()
+	l := make(chan string, 100)
+	d.listeners[l] = true
+	go func() {
+		defer w.Close()
+		for {
+			select {
+			case text, ok := <-l:
+				if _, err := io.WriteString(w, text); !ok || err != nil {
+					return
+				}
+			case <-ctx.Done():
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				delete(d.listeners, l)
+				return
+			}
+		}
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Body: r, Header: make(http.Header), ProtoMajor: 1, ProtoMinor: 1}
 }
 
 func (d *Daemon) add(name, image string, labels map[string]string) *Container {
@@ -148,12 +201,14 @@ func (d *Daemon) add(name, image string, labels map[string]string) *Container {
 	_, _ = rand.Read(b[:])
 	c := &Container{ID: hex.EncodeToString(b[:]), Name: name, Image: image, State: "created", Created: time.Now(), Labels: labels, Files: make(map[string]string)}
 	d.containers[c.ID] = c
+	d.tell("create")
 	return c
 }
 
 // start starts a container: user data that is due is carried out, without being read.
 func (d *Daemon) start(c *Container) {
 	d.next++
+	defer d.tell("start")
 	c.State, c.Address = "running", fmt.Sprintf("172.18.%d.%d", d.next/250, d.next%250+2)
 	if _, due := c.Files["fairlead/steps.sh"]; !due {
 		return
@@ -186,6 +241,9 @@ func (d *Daemon) RoundTrip(q *http.Request) (*http.Response, error) {
 	defer d.mu.Unlock()
 	d.calls = append(d.calls, call)
 	fault := d.fault(call)
+	if call.Path == "/events" && fault == nil {
+		return d.events(q.Context()), nil
+	}
 	w := httptest.NewRecorder()
 	if fault != nil && !fault.Lose {
 		fail(w, fault.Status, "the daemon cannot")
@@ -226,6 +284,12 @@ func (d *Daemon) answer(w *httptest.ResponseRecorder, call Call, query url.Value
 	switch {
 	case call.Path == "/info":
 		_ = json.NewEncoder(w).Encode(map[string]any{"ServerVersion": "28.0", "CgroupVersion": "2", "NCPU": 4, "MemTotal": 64 << 30})
+	case call.Path == "/images/get":
+		t := tar.NewWriter(w)
+		for _, name := range query["names"] {
+			_ = t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Typeflag: tar.TypeReg})
+		}
+		_ = t.Close()
 	case part[0] == "images":
 		if !d.images[strings.TrimSuffix(strings.TrimPrefix(call.Path, "/images/"), "/json")] {
 			fail(w, http.StatusNotFound, "no such image")
@@ -244,6 +308,7 @@ func (d *Daemon) answer(w *httptest.ResponseRecorder, call Call, query url.Value
 		fail(w, http.StatusNotFound, "No such container: "+part[1])
 	case call.Method == http.MethodDelete:
 		delete(d.containers, part[1])
+		d.tell("destroy")
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		d.of(w, d.containers[part[1]], call.Method+" "+part[2], query, body)
@@ -319,14 +384,16 @@ func (d *Daemon) of(w *httptest.ResponseRecorder, c *Container, what string, que
 			c.Hups++
 		default:
 			c.State, c.Address = "exited", ""
+			d.tell("die")
 		}
 	case "PUT archive":
 		r := tar.NewReader(bytes.NewReader(body))
 		for h, err := r.Next(); err == nil; h, err = r.Next() {
 			content, _ := io.ReadAll(r)
-			c.Files[h.Name] = string(content)
+			c.Files[strings.TrimPrefix(query.Get("path"), "/")+h.Name] = string(content)
 		}
 	case "GET archive":
+		d.tell("archive-path")
 		d.archive(w, c, strings.TrimPrefix(query.Get("path"), "/"))
 	default:
 		fail(w, http.StatusNotFound, "page not found")

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,8 +37,9 @@ type Options struct {
 
 // A Client sends requests to one daemon. It is safe for concurrent use.
 type Client struct {
-	Host string
-	http *http.Client
+	Host   string
+	http   *http.Client
+	stream *http.Client // without a time limit but that of the context
 }
 
 // New returns a client, and makes no request.
@@ -60,7 +62,7 @@ func New(o Options) (*Client, error) {
 		o.Base = base
 	}
 	t := transport.New(transport.Options{Base: o.Base, Sent: o.Sent})
-	return &Client{Host: o.Host, http: &http.Client{Transport: t, Timeout: timeout}}, nil
+	return &Client{Host: o.Host, http: &http.Client{Transport: t, Timeout: timeout}, stream: &http.Client{Transport: t}}, nil
 }
 
 // Close closes idle connections.
@@ -276,6 +278,68 @@ func (c *Client) Read(ctx context.Context, id, path string) (map[string][]byte, 
 			return nil, errAnswer
 		}
 		out[h.Name[strings.LastIndexByte(h.Name, '/')+1:]] = content
+	}
+}
+
+// CopyImages copies images of the host into the folder path of a container, as the files of an archive that
+// "docker save" writes. The folder has to be there.
+func (c *Client) CopyImages(ctx context.Context, id, path string, images []string) error {
+	from, err := c.open(ctx, http.MethodGet, "/images/get", url.Values{"names": images}, nil)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := c.open(ctx, http.MethodPut, "/containers/"+id+"/archive", url.Values{"path": {path}}, from)
+	if err != nil {
+		return err
+	}
+	return to.Close()
+}
+
+// open sends a request with an archive, or without a body, and returns the body of the answer.
+func (c *Client) open(ctx context.Context, method, path string, query url.Values, body io.Reader) (io.ReadCloser, error) {
+	q, err := http.NewRequestWithContext(ctx, method, "http://docker"+version+path+"?"+query.Encode(), body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		q.Header.Set("Content-Type", "application/x-tar")
+	}
+	res, err := c.stream.Do(q)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode/100 == 2 {
+		return res.Body, nil
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, longest))
+	if err != nil {
+		return nil, err
+	}
+	return nil, refusal(method, res.StatusCode, text)
+}
+
+// Events calls opened once the daemon answers, and then each for each change of a container with a label, until ctx
+// ends or the daemon closes the connection.
+func (c *Client) Events(ctx context.Context, label string, opened, each func()) error {
+	filters, _ := json.Marshal(map[string][]string{"type": {"container"}, "label": {label}}) // texts can always be written
+	body, err := c.open(ctx, http.MethodGet, "/events", url.Values{"filters": {string(filters)}}, nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	opened()
+	// To read a file of a container is an event, too, so only these count. Names of podman are among them.
+	changes := []string{"create", "start", "restart", "die", "died", "destroy", "remove", "pause", "unpause", "rename", "update"}
+	for d := json.NewDecoder(body); ; {
+		var e struct{ Action string }
+		if err := d.Decode(&e); err != nil {
+			return err
+		}
+		if slices.Contains(changes, e.Action) {
+			each()
+		}
 	}
 }
 
