@@ -2341,8 +2341,9 @@ func boundsTable() map[string]section {
 			"template.spec": {required: true},
 		},
 		"kinds.Template[infrastructure/docker/api.DevClusterSpec]": {
-			"template":      {required: true},
-			"template.spec": {required: true},
+			"template":          {required: true},
+			"template.metadata": {least: 1},
+			"template.spec":     {required: true},
 		},
 		"kinds.Template[infrastructure/docker/api.DevMachineSpec]": {
 			"template":      {required: true},
