@@ -64,7 +64,7 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 				if was.Stays = nobody || stays && was.MovedTo == ""; nobody {
 					a.p.Log.Warn("the signpost leads to a branch without an owner that accepts no push", "branch", step.From, "error", err)
 				} else if was.Stays {
-					a.p.Log.Warn("the status cannot be moved to the branch that Git names: mend the reason, and restart the agent to move it", "branch", step.Branch, "error", err)
+					a.p.Log.Warn("the status cannot be moved to the branch that Git names: fix the reason, and restart the agent to move it", "branch", step.Branch, "error", err)
 				} else {
 					was.Err = err
 				}
