@@ -49,7 +49,7 @@ const (
 )
 
 // networkName is what Docker takes for the name of a network. Source: moby/moby, daemon/names.
-var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`) //nolint:gochecknoglobals // a constant that Go cannot write as one
+var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
 // New returns a provider.
 func New(o Options) (*Provider, error) {
