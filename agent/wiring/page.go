@@ -50,7 +50,7 @@ func (s Settings) openPage(o Page, branch string) (*page.Page, error) {
 		return nil, err
 	}
 	return page.New(page.Options{
-		Hosts: o.Hosts, Source: withoutUser(s.Source), Path: s.Path, Branch: cmp.Or(branch, fleet.DefaultStatusBranch), Forge: links, StatusForge: at,
+		Hosts: o.Hosts, Source: WithoutUser(s.Source), Path: s.Path, Branch: cmp.Or(branch, fleet.DefaultStatusBranch), Forge: links, StatusForge: at,
 		Started: time.Now(), Log: s.Log,
 	})
 }
@@ -67,16 +67,26 @@ func (s Settings) newFeed(p *page.Page, o Page, branch string, facts func() []pa
 	return page.NewFeed(p, page.FeedParts{Branch: b, Verify: verify, Interval: cmp.Or(o.Interval, 10*time.Second), Facts: facts, Log: s.Log}), nil
 }
 
-// withoutUser returns source without a name and a password. An address of SSH keeps the
-// name, which is part of it.
-func withoutUser(source string) string {
+// WithoutUser returns source without a name, a password and a query, which may have a token. An address of SSH
+// keeps the name, which is part of it.
+func WithoutUser(source string) string {
 	user, rest, _ := strings.Cut(source, "@")
 	if name, _, both := strings.Cut(user, ":"); both && rest != "" && !strings.ContainsAny(user, `/\`) {
 		return name + "@" + rest // user:password@host:path
 	}
 	u, err := url.Parse(source)
-	if err != nil || u.User == nil {
+	if err != nil { // as where a password is not escaped
+		if scheme, at, both := strings.Cut(source, "://"); both {
+			return scheme + "://" + at[strings.LastIndex(at, "@")+1:]
+		}
 		return source
+	}
+	if u.User == nil && u.RawQuery == "" {
+		return source
+	}
+	u.RawQuery = ""
+	if u.User == nil {
+		return u.String()
 	}
 	if u.Scheme == "ssh" {
 		u.User = url.User(u.User.Username())

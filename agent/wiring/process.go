@@ -83,7 +83,7 @@ type listener struct {
 // Nothing is done and no request is answered before Run. The caller closes it.
 func Start(ctx context.Context, s Settings, o ProcessOptions) (*Process, error) {
 	m := metrics.New(o.Version)
-	m.SetSource(s.Source)
+	m.SetSource(WithoutUser(s.Source))
 	m.ShowAll(o.Pages.AllClusters)
 	s.Watchdog = health.NewWatchdog(o.HungAfter)
 	if s.Tracer != nil {

@@ -7,6 +7,7 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 
+	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/render"
 )
@@ -20,7 +21,10 @@ func redacted(source string) string {
 		return name + ":xxxxx@" + rest
 	}
 	u, err := url.Parse(source)
-	if err != nil || u.User == nil && u.RawQuery == "" {
+	switch {
+	case err != nil:
+		return wiring.WithoutUser(source)
+	case u.User == nil && u.RawQuery == "":
 		return source
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {

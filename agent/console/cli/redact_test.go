@@ -10,6 +10,8 @@ func TestRedacted(t *testing.T) {
 		"https://git.example.com/fleet?token=s3cret":    "https://git.example.com/fleet?xxxxx",
 		"ssh://bot:s3cret@git.example.com/fleet":        "ssh://bot:xxxxx@git.example.com/fleet",
 		"bot:s3cret@git.example.com:team/fleet":         "bot:xxxxx@git.example.com:team/fleet",
+		"https://bot:s3cret%@git.example.com/fleet":     "https://git.example.com/fleet",
+		"https://bot:s3/cret@git.example.com/fleet":     "https://git.example.com/fleet",
 		"git@git.example.com:team/fleet":                "git@git.example.com:team/fleet",
 		"ssh://git@git.example.com/fleet":               "ssh://git@git.example.com/fleet",
 		"https://git.example.com/fleet":                 "https://git.example.com/fleet",
