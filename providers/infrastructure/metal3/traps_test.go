@@ -100,7 +100,7 @@ func TestLostDatabase(t *testing.T) {
 			t.Errorf("the machine is %+v", m)
 		}
 		if err := w.p.DeleteMachine(t.Context(), "op", c, worker, ""); fleet.KindOf(err) != fleet.Conflict {
-			t.Errorf("DeleteMachine = %v, want kind Conflict", err)
+			t.Fatalf("DeleteMachine = %v, want kind Conflict", err)
 		}
 		if err := w.p.DeleteInfrastructure(t.Context(), "op", c); fleet.KindOf(err) != fleet.Conflict {
 			t.Errorf("DeleteInfrastructure = %v, want kind Conflict", err)
