@@ -239,6 +239,11 @@ e2e-vsphere: build ## clusters on VMs of a simulated vCenter that boot as machin
 	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_E2E_IMAGE=$(abspath bin/e2e-image) FAIRLEAD_TEST_VSPHERE=1 \
 		go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(VSPHERE),TestVSphere.*)$$'
 
+.PHONY: e2e-docker
+e2e-docker: build ## clusters in containers of podman, with kubeadm, and their life; DOCKER=TestDockerOne for one of the tests (root; needs `make lab-images` and the packages of docs/contributing/lab-docker.md)
+	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_E2E_DOCKER=1 \
+		go test ./test/e2e -count=1 -timeout 60m -v -run '^$(or $(DOCKER),TestDocker.*)$$'
+
 .PHONY: e2e-metal
 e2e-metal: build ## clusters on hosts of a real Ironic that boot as machines of the lab, and their life; METAL=TestMetalOne for one of the tests (root; needs `make lab-images` and the packages of docs/contributing/lab-metal.md)
 	@$(IMAGE) -platforms linux/$(shell go env GOARCH) -out $(abspath bin/e2e-image)

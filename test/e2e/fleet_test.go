@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"text/template"
 
 	"fairlead.dev/sources/git/gitserver"
+	"fairlead.dev/test/lab/docker/podman"
 )
 
 var (
@@ -23,6 +25,8 @@ var (
 	hostedYAML string
 	//go:embed testdata/mixed.yaml
 	mixedYAML string
+	//go:embed testdata/docker.yaml
+	dockerYAML string
 	//go:embed testdata/vsphere.yaml
 	vsphereYAML string
 	//go:embed testdata/metal3.yaml
@@ -61,6 +65,7 @@ type cluster struct {
 	Left                   bool   // the site of workers alone is not in Git any more
 	VSphere                *vSphere
 	Metal                  *metal
+	Docker                 *docker
 }
 
 // A cloud is what Git says of a project of OpenStack that a cluster has machines in.
@@ -73,6 +78,12 @@ type cloud struct {
 
 // A vSphere is what Git says of a vCenter that a cluster is on.
 type vSphere struct{ Server, Thumbprint, Username, Password string }
+
+// A docker is what Git says of images of a Docker daemon, for the template.
+type docker struct{ Repository, BalancerTag string }
+
+// Node is the image of nodes of a version.
+func (docker) Node(version string) string { return podman.Node(version) }
 
 // A metal is what Git says of an Ironic and of the hosts that a cluster is on.
 type metal struct {
@@ -117,8 +128,14 @@ func (c cluster) machines() int {
 	return n
 }
 
-// CNI is for the template.
-func (c cluster) CNI() string { return strings.ReplaceAll(cniYAML, "ENDPOINT", c.Endpoint) }
+// CNI is for the template. Where the endpoint is not known before the cluster is made, it asks the API server as every
+// pod does.
+func (c cluster) CNI() string {
+	if c.Endpoint == "" {
+		return regexp.MustCompile(`(?m)^ *- {name: KUBERNETES_SERVICE_.*\n`).ReplaceAllString(cniYAML, "")
+	}
+	return strings.ReplaceAll(cniYAML, "ENDPOINT", c.Endpoint)
+}
 
 func (c cluster) yaml(t *testing.T) string {
 	t.Helper()

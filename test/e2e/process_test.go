@@ -36,7 +36,7 @@ func (w *world) startAgent() {
 	c := exec.Command(w.binary, "agent", "--source", w.source, "--secrets", w.secrets, "--name", "e2e", "--interval", "1s",
 		"--status-interval", "1s", "--listen", "", "--log-level", "debug")
 	c.Args = append(c.Args, w.flags...)
-	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.t.TempDir()}
+	c.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.t.TempDir()}, w.env...)
 	c.Stdout, c.Stderr = log, log
 	w.background(c)
 }

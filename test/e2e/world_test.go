@@ -55,6 +55,7 @@ type world struct {
 	agent   *os.Process
 	logs    string   // folder
 	flags   []string // of the agent, besides those of all
+	env     []string // the same
 	was     string   // digest of the cluster's definition before the last push
 	pushed  time.Time
 

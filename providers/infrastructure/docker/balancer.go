@@ -24,7 +24,7 @@ const (
 
 // config returns the configuration of HAProxy for servers, which are "name address" and sorted.
 func config(port int32, servers []string) string {
-	out := fmt.Sprintf("global\n  maxconn 100000\ndefaults\n  mode tcp\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n  default-server init-addr none\n"+
+	out := fmt.Sprintf("global\n  maxconn 8000\ndefaults\n  mode tcp\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n  default-server init-addr none\n"+
 		"frontend api\n  bind *:%d\n  default_backend servers\nbackend servers\n  option httpchk GET /healthz\n", port)
 	for _, s := range servers {
 		name, address, _ := strings.Cut(s, " ")
