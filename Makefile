@@ -194,6 +194,14 @@ lab-aws-up: ## start a double of AWS on a port of this machine; docs/contributin
 lab-aws-down: ## stop it; what was on it is lost
 	go run ./test/lab/aws down
 
+.PHONY: lab-docker-up
+lab-docker-up: ## start podman with the API of Docker and node images of the Kubernetes lab (root; needs `make lab-images`); docs/contributing/lab-docker.md
+	go run ./test/lab/docker up
+
+.PHONY: lab-docker-down
+lab-docker-down: ## stop it; its containers are lost
+	go run ./test/lab/docker down
+
 .PHONY: lab-metal-up
 lab-metal-up: ## start a real Ironic with N (default 6) hosts whose BMCs are simulated; LAB=default has them be machines of that Kubernetes lab; docs/contributing/lab-metal.md
 	go run ./test/lab/metal up -n $(or $(N),6) $(if $(LAB),-machines $(LAB))
