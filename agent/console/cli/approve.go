@@ -45,8 +45,10 @@ access to the status branch can approve.`,
 		switch {
 		case err != nil:
 			return &usageError{fmt.Errorf("invalid NUMBER %q: must be the number of a pull request", argv[0])}
-		case plan == changes:
+		case !plan && !changes:
 			return &usageError{errors.New("missing --changes or --plan")}
+		case plan && changes:
+			return &usageError{errors.New("--changes and --plan are exclusive: use one of them")}
 		}
 		a := fleet.Approval{PullRequest: n, Kind: fleet.ApproveChanges, Head: head, Reason: w.reason, At: time.Now().UTC().Truncate(time.Second)}
 		if plan {

@@ -65,6 +65,8 @@ The exit code is 0 without changes, 2 with changes, and 1 after an error.`,
 	settings(cmd, "last-seen")
 	keep := cmd.Flags().String("out", "", "file to write the plan to, for --against")
 	against := cmd.Flags().String("against", "", "file that --out wrote: show what the agent has done since, from the status branch")
+	unusedWith(cmd, "pull-request", "against", "base", "last-seen", "out", "set", "source-folder", "allow-unset")
+	unusedWith(cmd, "against", "base", "last-seen", "out", "set", "source-folder", "allow-unset")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := f.located(cmd, argv)
 		if err != nil {
