@@ -131,6 +131,14 @@ app.kubernetes.io/part-of: fairlead
 {{- if .shards -}}
 {{- fail "shards is set, and replicas share no clusters: one replica leads, and the others stand by. Remove shards from the values; replicas may stay. See docs/operations/high-availability.md" -}}
 {{- end -}}
+{{- $kinds := list "gitea" "github" "gitlab" -}}
+{{- with (.forge).kind -}}
+{{- if has . (list "azure" "bitbucket" "bitbucket-data-center") -}}
+{{- fail (printf "forge.kind is %q, whose pull requests are not planned: remove forge from the values, and plan branches with spec.pullRequests.refs in fleet.yaml, or run fairlead plan in CI. See docs/guides/fleet/pull-requests.md" .) -}}
+{{- else if not (has . $kinds) -}}
+{{- fail (printf "forge.kind is %q: must be one of %s, or empty" . (join ", " $kinds)) -}}
+{{- end -}}
+{{- end -}}
 {{- range .extraArgs -}}
 {{- if not (hasPrefix "--" .) -}}
 {{- fail (printf "extraArgs holds %q: write each argument as --flag=value" .) -}}
