@@ -39,7 +39,7 @@ func TestRefusedValues(t *testing.T) {
 		"open webhook":              {"webhook.enabled=true", "webhook.enabled without webhook.existingSecret"},
 		"open autoscaler":           {"autoscaler.enabled=true", "autoscaler.enabled without autoscaler.existingSecret"},
 		"keys and no signature":     {"status.requestKeys.existingSecret=k", "status.requestKeys without status.signing"},
-		"ingress to nothing":        {"webhook.ingress.enabled=true", "there would be nothing behind it"},
+		"ingress to nothing":        {"webhook.ingress.enabled=true", "enable the webhook, or disable its ingress and route"},
 		"ingress without a host":    {"webhook.enabled=true,webhook.existingSecret=s,webhook.ingress.enabled=true", "webhook.ingress.host is empty"},
 		"route without a gateway":   {"webhook.enabled=true,webhook.existingSecret=s,webhook.httpRoute.enabled=true", "webhook.httpRoute.parentRefs is empty"},
 		"no Gateway API":            {"webhook.enabled=true,webhook.existingSecret=s,webhook.httpRoute.enabled=true,webhook.httpRoute.parentRefs[0].name=g", "needs the API gateway.networking.k8s.io/v1"},

@@ -20,7 +20,7 @@ func newApprove(built wiring.Built) *cobra.Command {
 	var plan, changes bool
 	cmd := &cobra.Command{
 		Use: "approve NUMBER", GroupID: groupAsk, Short: "Approve a pull request, or its plan",
-		Long: `Approve one commit of a pull request. Another head needs another approval.
+		Long: `Approve one commit of a pull request. After another push, approve again.
 
 With --changes the plan passes even if it violates spec.pullRequests.fail in fleet.yaml.
 With --plan the agent plans a commit of a fork: it renders the content, and readers of the

@@ -27,9 +27,9 @@ func newPlan(built wiring.Built) *cobra.Command {
 		Short:   "Show what a revision would change, and why",
 		Long: `Show what a revision would change, and why: every machine that would be created,
 replaced or deleted. The command observes the real infrastructure, plans as the agent
-does, and changes nothing. --ref plans a branch, tag or commit; PATH plans files before
-the commit. --base also lists the pools whose machines are replaced, and the fields in
-which they differ from another revision.
+does, and changes nothing. --ref plans a branch, tag or commit; PATH plans the files of
+a folder, committed or not. --base compares with another revision, and also lists the
+pools whose machines are replaced, with the fields that differ.
 
 It needs the secrets of the agent (--source or --secrets) to query the API servers of
 clusters. Without them it plans with the infrastructure only and says so. --last-seen
