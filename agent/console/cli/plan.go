@@ -199,10 +199,17 @@ func (p selection) notes(s status.Status, out *preview.Plan) []string {
 	if n := out.Requested(); s.Signed && !s.Checked && n > 0 {
 		notes = append(notes, fmt.Sprintf("the plan contains %d requests and scales from the status branch without checking their signatures. The agent accepts only signed ones: set --request-keys", n))
 	}
-	if p.settings.Providers["inmemory"]["url"] == "" && slices.ContainsFunc(out.Desired(), func(c *fleet.Cluster) bool { return slices.Contains(c.Providers(), "inmemory") }) {
-		notes = append(notes, "the in-memory cloud of this process is empty: set --inmemory-url to that of a running agent")
+	if p.emptyCloud(out.Desired()) {
+		notes = append(notes, emptyCloud)
 	}
 	return notes
+}
+
+const emptyCloud = "the in-memory cloud of this process is empty: set --inmemory-url to that of a running agent"
+
+// emptyCloud reports whether one of clusters is in the in-memory cloud of this process.
+func (p selection) emptyCloud(clusters []*fleet.Cluster) bool {
+	return p.settings.Providers["inmemory"]["url"] == "" && slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return slices.Contains(c.Providers(), "inmemory") })
 }
 
 // compare adds to out how p differs from --base; without it, what ends or changes since the revision
