@@ -81,9 +81,10 @@ lint: ## run golangci-lint with the rules of .golangci.yml, and check the words 
 	go test ./test/rules/words
 
 .PHONY: generate
-generate: ## write again what is generated: coverage, CLI and metrics pages, golden files
+generate: ## write again what is generated: coverage, CLI, metrics and alerts pages, golden files
 	go generate ./...
 	UPDATE=1 go test ./agent/observability/metrics ./agent/console/cli -run Generated -count=1
+	UPDATE=1 go test ./test/system/alerts -run Generated -count=1
 	UPDATE=1 go test ./test/rules/promise -run 'TestAPI|TestGuide' -count=1
 	go test ./sources/status -run TestDocs -count=1 -update
 	go test ./providers/distribution/kubeadm -run Golden -count=1 -update

@@ -65,7 +65,7 @@ func TestDistrustedOwner(t *testing.T) {
 		w := newWorld(fleetWithPool())
 		w.owner, w.doubt = fleet.Owner{Agent: "mallory", Epoch: 9, Place: "there"}, doubt
 		err := w.agent(Options{Name: "me"}).Run(t.Context())
-		want := `the fleet is owned by agent "mallory" (epoch 9, place there), as no key that counts says: start that agent with the same --request-keys, so that it signs, or, where there is none, this one with --take-over mallory@9`
+		want := `the fleet is owned by agent "mallory" (epoch 9, place there), without a signature by a request key: start that agent with the same --request-keys, so that it signs. If that agent is gone, start this one with --take-over mallory@9`
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

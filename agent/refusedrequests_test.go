@@ -104,10 +104,10 @@ func TestDistrustedRequests(t *testing.T) {
 		change func(*fleet.Request)
 		want   string
 	}{
-		"unsigned":           {func(r *fleet.Request) { r.Distrusted = "it is not signed" }, "Refused: it is not signed: ask with --signing-key, and one of the keys that may ask"},
-		"answered by itself": {func(r *fleet.Request) { r.Distrusted, r.Answer.State = "it is not signed", fleet.RequestAccepted }, "Refused: it is not signed: ask with --signing-key, and one of the keys that may ask"},
+		"unsigned":           {func(r *fleet.Request) { r.Distrusted = "it is not signed" }, "Refused: it is not signed: repeat the command with --signing-key and one of the request keys of the fleet"},
+		"answered by itself": {func(r *fleet.Request) { r.Distrusted, r.Answer.State = "it is not signed", fleet.RequestAccepted }, "Refused: it is not signed: repeat the command with --signing-key and one of the request keys of the fleet"},
 		"signed":             {func(r *fleet.Request) { r.Signature = "x" }, "Accepted"},
-		"an old one again":   {func(r *fleet.Request) { r.Signature, r.At = "x", r.At.Add(-rollout.KeepAnswers-time.Hour) }, "Refused: it was signed more than a week ago: ask again"},
+		"an old one again":   {func(r *fleet.Request) { r.Signature, r.At = "x", r.At.Add(-rollout.KeepAnswers-time.Hour) }, "Refused: it was signed more than a week ago: repeat the command"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(fleetWithPool())

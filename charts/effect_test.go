@@ -103,7 +103,7 @@ func otherThan(v any) []any {
 	case map[string]any:
 		return []any{map[string]any{"changed": "1"}}
 	}
-	return []any{7, fmt.Sprint(v, "7")}
+	return []any{7, fmt.Sprint(v, "7"), "gitlab"} // "gitlab" for what the templates check themselves
 }
 
 // with returns values in which the one at path is v.

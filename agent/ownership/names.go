@@ -55,7 +55,7 @@ func (e *NotOwnerError) Error() string {
 		return fmt.Sprintf("the fleet has no owner any more, owner.yaml is gone from the status branch: start %q again to claim it", e.Self)
 	}
 	if e.Unsigned {
-		return fmt.Sprintf("the fleet is owned by agent %q (epoch %d, place %s), as no key that counts says: start that agent with the same --request-keys, so that it signs, or, where there is none, this one with --take-over %[1]s@%[2]d",
+		return fmt.Sprintf("the fleet is owned by agent %q (epoch %d, place %s), without a signature by a request key: start that agent with the same --request-keys, so that it signs. If that agent is gone, start this one with --take-over %[1]s@%[2]d",
 			e.Owner.Agent, e.Owner.Epoch, knownPlace(e.Owner.Place))
 	}
 	if e.OtherProcess() {

@@ -43,5 +43,5 @@ func (s Settings) statusFolder() (*dir.Folder, error) {
 // errNoStatus says that a source in a registry needs a place for its status.
 func (s Settings) errNoStatus() error {
 	return fleet.Errorf(fleet.Invalid, "open the status branch",
-		"the source %s is in a registry, which status is not written to: name a Git repository or a folder with --status-repository", s.Source)
+		"the source %s is in a registry, where no status can be written: set --status-repository to a Git repository or a folder", s.Source)
 }

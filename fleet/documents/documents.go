@@ -229,7 +229,7 @@ func tooMany(line int, l Limits) *Refusal {
 }
 
 func tooLong(line int, l Limits) *Refusal {
-	return &Refusal{Line: line, Message: fmt.Sprintf("the content has more than %d bytes, with aliases expanded", l.Expanded), Hint: "write out what the aliases stand for, where that is little"}
+	return &Refusal{Line: line, Message: fmt.Sprintf("the content has more than %d bytes, with aliases expanded", l.Expanded), Hint: "write the content in the place of the aliases"}
 }
 
 func tooDeep(line int, l Limits) *Refusal {

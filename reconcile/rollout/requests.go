@@ -51,9 +51,9 @@ func (s State) answer(r fleet.Request, q Requests, in Input) fleet.Answer {
 	switch {
 	case r.Unreadable: // the file stays unchanged, for somebody to repair
 	case r.Distrusted != "" && r.Answer.State != fleet.RequestRefused: // whatever somebody wrote as its answer
-		return refusal("%s: ask with --signing-key, and one of the keys that may ask", r.Distrusted)
+		return refusal("%s: repeat the command with --signing-key and one of the request keys of the fleet", r.Distrusted)
 	case r.Answer.State == "" && r.Signature != "" && in.Now.Sub(r.At) > KeepAnswers:
-		return refusal("it was signed more than a week ago: ask again")
+		return refusal("it was signed more than a week ago: repeat the command")
 	case r.Answer.State == "":
 		return s.admit(r, q, in.Now)
 	case r.Open() && !s.revision.IsZero(): // before the first, what Git has is not known

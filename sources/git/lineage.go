@@ -84,7 +84,7 @@ func unproved(h, at plumbing.Hash) error {
 }
 
 func discontinued(from plumbing.Hash) error {
-	return untrusted("it does not continue commit %[1]s, the last one that was followed: the branch was rewound or its history replaced; where that is meant, push a signed commit on top whose message has the line %[2]s: %[1]s", from, ReplacesTrailer)
+	return untrusted("it does not continue commit %[1]s, the last one that was followed: the branch was rewound or its history replaced; if that is intended, push a signed commit on top whose message has the line %[2]s: %[1]s", from, ReplacesTrailer)
 }
 
 func untrusted(format string, args ...any) error {

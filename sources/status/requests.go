@@ -146,7 +146,7 @@ func (q *Requests) Ask(ctx context.Context, r fleet.Request) error {
 			case mayHave && old.Identical(r):
 				return edit{}, nil
 			default:
-				return edit{}, fleet.Errorf(fleet.Conflict, op, "it is asked for already, by %s at %s: take that back first, or wait for its end", old.By, old.At.UTC().Format(time.RFC3339))
+				return edit{}, fleet.Errorf(fleet.Conflict, op, "the same request, by %s at %s, is still open: wait until it is completed, or withdraw it by deleting its file from the status branch", old.By, old.At.UTC().Format(time.RFC3339))
 			}
 		}
 		return edit{put: []fleet.Request{r}, why: r.String(), more: r.Reason}, nil

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -112,6 +111,7 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.notifications, "notification-credentials", "", "folder with a folder per target in spec.notifications of fleet.yaml, with the files address, token, signingKey, username, password, from, ca.crt")
 	settings(cmd, "wait-for-ownership", "pprof")
 	f.memory.add(cmd)
+	needs(cmd, "listen", "pprof", serveInMemory)
 	f.pagesFor.add(cmd)
 	f.hooks.add(cmd)
 	f.traces.add(cmd)
@@ -119,6 +119,7 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	f.scale.add(cmd)
 	fs.StringVar(&f.pageListen, "page-listen", "", "address of the web page, such as :8090, behind an authenticating proxy; empty disables it")
 	f.page.add(cmd)
+	needs(cmd, "page-listen", "page-host", "page-forge")
 }
 
 // minHungAfter is longer than any request to a server may take.
@@ -145,9 +146,6 @@ func (f *agentFlags) check(s wiring.Settings) error {
 	}
 	if err := f.pagesFor.check(f.listen); err != nil {
 		return err
-	}
-	if f.pageListen == "" && (len(f.page.hosts) > 0 || f.page.forge != "") {
-		return &usageError{errors.New("--page-host and --page-forge require --page-listen")}
 	}
 	if f.takeOver == "" {
 		return nil

@@ -20,7 +20,7 @@ func newApprove(built wiring.Built) *cobra.Command {
 	var plan, changes bool
 	cmd := &cobra.Command{
 		Use: "approve NUMBER", GroupID: groupAsk, Short: "Approve a pull request, or its plan",
-		Long: `Approve one commit of a pull request. Another head needs another approval.
+		Long: `Approve one commit of a pull request. After another push, approve again.
 
 With --changes the plan passes even if it violates spec.pullRequests.fail in fleet.yaml.
 With --plan the agent plans a commit of a fork: it renders the content, and readers of the
@@ -45,8 +45,10 @@ access to the status branch can approve.`,
 		switch {
 		case err != nil:
 			return &usageError{fmt.Errorf("invalid NUMBER %q: must be the number of a pull request", argv[0])}
-		case plan == changes:
+		case !plan && !changes:
 			return &usageError{errors.New("missing --changes or --plan")}
+		case plan && changes:
+			return &usageError{errors.New("--changes and --plan are exclusive: use one of them")}
 		}
 		a := fleet.Approval{PullRequest: n, Kind: fleet.ApproveChanges, Head: head, Reason: w.reason, At: time.Now().UTC().Truncate(time.Second)}
 		if plan {

@@ -17,20 +17,12 @@ func (f *autoscalerFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.Files.Certificate, "autoscaler-cert", "", "server certificate for autoscalers (PEM)")
 	fs.StringVar(&f.Files.Key, "autoscaler-key", "", "private key of that certificate (PEM)")
 	fs.StringVar(&f.Files.ClientCA, "autoscaler-ca-cert", "", "CA bundle for client certificates of autoscalers (PEM)")
+	needs(cmd, "autoscaler-listen", "autoscaler-cert", "autoscaler-key", "autoscaler-ca-cert")
 }
 
 // check returns an error for flags that cannot be used.
 func (f *autoscalerFlags) check() error {
-	given := 0
-	for _, file := range []string{f.Files.Certificate, f.Files.Key, f.Files.ClientCA} {
-		if file != "" {
-			given++
-		}
-	}
-	switch {
-	case f.Address == "" && given > 0:
-		return &usageError{errors.New("--autoscaler-cert, --autoscaler-key and --autoscaler-ca-cert require --autoscaler-listen, such as :8086")}
-	case f.Address != "" && given < 3:
+	if f.Address != "" && (f.Files.Certificate == "" || f.Files.Key == "" || f.Files.ClientCA == "") {
 		return &usageError{errors.New("--autoscaler-listen requires --autoscaler-cert, --autoscaler-key and --autoscaler-ca-cert: a client certificate identifies the cluster that may be scaled")}
 	}
 	return nil

@@ -52,7 +52,7 @@ restores a lost home from escrow: docs/operations/disaster-recovery.md.`,
 		if err != nil {
 			return &usageError{fmt.Errorf("--home: %w", err)}
 		}
-		if err := m.recovery.check(); err != nil {
+		if err := checkOneLocation(m.recovery.location); err != nil {
 			return err
 		}
 		return m.toHome(cmd, k)
@@ -95,8 +95,10 @@ is stopped, with its secrets in --into.`,
 	confirms(cmd, "here", "exit")
 	fs.StringVar(&m.name, "name", hostname, "name of the agent in this process, with --here")
 	fs.Lookup("name").DefValue = "the host name"
+	needs(cmd, "here", "into", "exit")
+	unusedWith(cmd, "here", "to", "addons", "image", "values", "namespace", "release", "kubeconfig")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if here == (to != "") {
+		if !here && to == "" {
 			return &usageError{fmt.Errorf("missing --to NAMESPACE/CLUSTER or --here")}
 		}
 		if here {

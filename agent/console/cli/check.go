@@ -231,6 +231,9 @@ func (k *checking) clouds(ctx context.Context, clusters []*fleet.Cluster) {
 		text = "none yet: the agent creates it"
 	}
 	k.report.Note(what, where, text, nil)
+	if k.p.emptyCloud(clusters) {
+		k.warn(emptyCloud)
+	}
 	k.report.Clouds(ctx, check.Clouds{Clusters: clusters, Open: w.Infrastructure})
 }
 

@@ -88,7 +88,7 @@ to a branch of the same repository. It needs no management cluster.
   fairlead agent --source ./fleet  run the agent`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		PersistentPreRunE: fill,
+		PersistentPreRunE: prepare,
 		Args:              args(cobra.NoArgs),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -45,9 +45,6 @@ const asGiven = "fairlead.dev/as-given"
 // fill sets flags of cmd that are not on its command line: from the environment, and
 // from the context that counts.
 func fill(cmd *cobra.Command, argv []string) error {
-	if cmd.Annotations[asGiven] != "" {
-		return nil
-	}
 	if err := environment(cmd, argv); err != nil {
 		return err
 	}

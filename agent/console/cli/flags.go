@@ -142,6 +142,7 @@ func addSource(cmd *cobra.Command, built wiring.Built) *sourceFlags {
 	fs.StringArrayVar(&s.TrustedKeys, "trusted-keys", nil, "file or folder with public keys: OpenPGP (armored), SSH (authorized_keys or allowed signers). Follows only commits signed by one of them, all commits since the last followed one, or a signed tag. For a registry, PEM: follows only newer artifacts signed with cosign; may be repeated")
 	fs.BoolVar(&s.TrustMerges, "trust-merges", false, "with --trusted-keys, accept a signed merge for all commits that it merges")
 	settings(cmd, "trust-merges")
+	needs(cmd, "trusted-keys", "trust-merges")
 	declare(cmd, verbatim, []string{"ref", "path", "fleet-id", "username"})
 	fs.Var((*allowFlag)(&s.AllowedSources), "allow-source", "URL prefix of sources that fleet.yaml may pin, such as https://git.example.com/platform, optionally with =FOLDER of credentials like --credentials. The longest prefix counts; may be repeated (default: none)")
 	return f

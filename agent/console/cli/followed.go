@@ -31,8 +31,8 @@ func (p selection) checkFollowed(ctx context.Context, branch string) error {
 	case isFolder && !wiring.IsFolder(p.settings.Source):
 		return fmt.Errorf("no agent has ever written the status of %s to the folder %s: start an agent, or set --status-repository", where, p.settings.StatusRepository)
 	case isFolder && owner.Agent != "" && !folder.Told():
-		return fmt.Errorf("it is not known whether an agent follows the folder %s: agent %q owns its fleet, and is of a version that did not say so. "+
-			"Start an agent of this version in its place, fairlead agent --source %[1]s --name %[2]s, and ask again", where, owner.Agent)
+		return fmt.Errorf("cannot tell whether an agent follows the folder %s: its owner, agent %q, is of a version that does not record it. "+
+			"Restart it with this version (fairlead agent --source %[1]s --name %[2]s), and repeat the command", where, owner.Agent)
 	case isFolder && p.origin(ctx) != "":
 		return fmt.Errorf("no agent follows the folder %s, which is a clone: add --source %s", where, p.origin(ctx))
 	case isFolder:

@@ -32,6 +32,7 @@ func (f *listenFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.files.Key, "listen-tls-key", "", "private key of that certificate (PEM)")
 	fs.StringVar(&f.files.ClientCA, "listen-client-ca", "", "CA bundle (PEM) for client certificates. If set, reading metrics requires a client certificate; health probes do not")
 	fs.StringVar(&f.token, "listen-token-file", "", "file with bearer tokens, one per line. If set, reading metrics requires a token; health probes do not")
+	needs(cmd, "listen", "metrics-clusters", "listen-tls-cert", "listen-tls-key", "listen-client-ca", "listen-token-file")
 }
 
 // check returns an error for flags that cannot be used with address.
@@ -41,8 +42,6 @@ func (f *listenFlags) check(address string) error {
 		return &usageError{fmt.Errorf("invalid --metrics-clusters %q: must be one of %s, %s", f.clusters, unhealthyClusters, allClusters)}
 	case (f.files.Certificate == "") != (f.files.Key == ""):
 		return &usageError{errors.New("--listen-tls-cert and --listen-tls-key must be set together")}
-	case f.files != (certs.Files{}) && address == "", f.token != "" && address == "":
-		return &usageError{errors.New("--listen is empty: remove the flags for its certificate and token")}
 	case f.files.ClientCA != "" && f.files.Certificate == "":
 		return &usageError{errors.New("--listen-client-ca requires --listen-tls-cert and --listen-tls-key")}
 	case f.token != "" && f.files.Certificate == "" && !loopback(address):

@@ -70,16 +70,14 @@ func TestListenFlags(t *testing.T) {
 		address string
 		ok      bool
 	}{
-		"plain":                      {listenFlags{}, ":8080", true},
-		"a token over plain HTTP":    {listenFlags{token: "t"}, ":8080", false},
-		"a token on this computer":   {listenFlags{token: "t"}, "127.0.0.1:8080", true},
-		"a token over TLS":           {listenFlags{token: "t", files: certs.Files{Certificate: "c", Key: "k"}}, ":8080", true},
-		"a certificate without key":  {listenFlags{files: certs.Files{Certificate: "c"}}, ":8080", false},
-		"clients' over plain HTTP":   {listenFlags{files: certs.Files{ClientCA: "ca"}}, ":8080", false},
-		"a certificate for no pages": {listenFlags{files: certs.Files{Certificate: "c", Key: "k"}}, "", false},
-		"a token for no pages":       {listenFlags{token: "t"}, "", false},
-		"series of all clusters":     {listenFlags{clusters: "all"}, ":8080", true},
-		"series of some clusters":    {listenFlags{clusters: "some"}, ":8080", false},
+		"plain":                     {listenFlags{}, ":8080", true},
+		"a token over plain HTTP":   {listenFlags{token: "t"}, ":8080", false},
+		"a token on this computer":  {listenFlags{token: "t"}, "127.0.0.1:8080", true},
+		"a token over TLS":          {listenFlags{token: "t", files: certs.Files{Certificate: "c", Key: "k"}}, ":8080", true},
+		"a certificate without key": {listenFlags{files: certs.Files{Certificate: "c"}}, ":8080", false},
+		"clients' over plain HTTP":  {listenFlags{files: certs.Files{ClientCA: "ca"}}, ":8080", false},
+		"series of all clusters":    {listenFlags{clusters: "all"}, ":8080", true},
+		"series of some clusters":   {listenFlags{clusters: "some"}, ":8080", false},
 	} {
 		if c.flags.clusters == "" {
 			c.flags.clusters = unhealthyClusters

@@ -50,6 +50,7 @@ there are none, 2 if there are some, and 1 after an error.`,
 	cmd.Flags().BoolVar(&remove, "delete", false, "delete the orphans")
 	cmd.Flags().BoolVar(&yes, "yes", false, "with --delete: skip the confirmation")
 	confirms(cmd, "delete", "yes")
+	needs(cmd, "delete", "yes")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := f.located(cmd, argv)
 		if err != nil {

@@ -27,9 +27,9 @@ func newPlan(built wiring.Built) *cobra.Command {
 		Short:   "Show what a revision would change, and why",
 		Long: `Show what a revision would change, and why: every machine that would be created,
 replaced or deleted. The command observes the real infrastructure, plans as the agent
-does, and changes nothing. --ref plans a branch, tag or commit; PATH plans files before
-the commit. --base also lists the pools whose machines are replaced, and the fields in
-which they differ from another revision.
+does, and changes nothing. --ref plans a branch, tag or commit; PATH plans the files of
+a folder, committed or not. --base compares with another revision, and also lists the
+pools whose machines are replaced, with the fields that differ.
 
 It needs the secrets of the agent (--source or --secrets) to query the API servers of
 clusters. Without them it plans with the infrastructure only and says so. --last-seen
@@ -65,6 +65,8 @@ The exit code is 0 without changes, 2 with changes, and 1 after an error.`,
 	settings(cmd, "last-seen")
 	keep := cmd.Flags().String("out", "", "file to write the plan to, for --against")
 	against := cmd.Flags().String("against", "", "file that --out wrote: show what the agent has done since, from the status branch")
+	unusedWith(cmd, "pull-request", "against", "base", "last-seen", "out", "set", "source-folder", "allow-unset")
+	unusedWith(cmd, "against", "base", "last-seen", "out", "set", "source-folder", "allow-unset")
 	cmd.RunE = func(cmd *cobra.Command, argv []string) error {
 		p, err := f.located(cmd, argv)
 		if err != nil {
@@ -197,10 +199,17 @@ func (p selection) notes(s status.Status, out *preview.Plan) []string {
 	if n := out.Requested(); s.Signed && !s.Checked && n > 0 {
 		notes = append(notes, fmt.Sprintf("the plan contains %d requests and scales from the status branch without checking their signatures. The agent accepts only signed ones: set --request-keys", n))
 	}
-	if p.settings.Providers["inmemory"]["url"] == "" && slices.ContainsFunc(out.Desired(), func(c *fleet.Cluster) bool { return slices.Contains(c.Providers(), "inmemory") }) {
-		notes = append(notes, "the in-memory cloud of this process is empty: set --inmemory-url to that of a running agent")
+	if p.emptyCloud(out.Desired()) {
+		notes = append(notes, emptyCloud)
 	}
 	return notes
+}
+
+const emptyCloud = "the in-memory cloud of this process is empty: set --inmemory-url to that of a running agent"
+
+// emptyCloud reports whether one of clusters is in the in-memory cloud of this process.
+func (p selection) emptyCloud(clusters []*fleet.Cluster) bool {
+	return p.settings.Providers["inmemory"]["url"] == "" && slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return slices.Contains(c.Providers(), "inmemory") })
 }
 
 // compare adds to out how p differs from --base; without it, what ends or changes since the revision

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -26,14 +25,7 @@ func (r *recoveryFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&r.identity, "identity-file", "", "file with an age identity that decrypts the escrow, if the home is lost. Restores the secrets first")
 	fs.BoolVar(&r.allowChanges, "allow-changes", false, "with --identity-file, continue if the plan changes more than the home")
 	confirms(cmd, "identity-file", "allow-changes")
-}
-
-// check refuses flags without effect.
-func (r *recoveryFlags) check() error {
-	if r.identity == "" && (r.location.Folder != "" || r.location.Branch != "" || r.allowChanges) {
-		return &usageError{errors.New("missing --identity-file: the file with an age identity that decrypts the escrow")}
-	}
-	return checkOneLocation(r.location)
+	needs(cmd, "identity-file", "allow-changes", "escrow-folder", "escrow-branch")
 }
 
 // recover restores the secrets of the fleet and shows the plan, before anything is changed

@@ -92,7 +92,7 @@ func waitingInStage(r *fleet.Request, s fleet.RolloutStatus) (string, error) {
 	}
 	st := s.Stages[i]
 	if st.Waiting == 0 && (r.Release != fleet.ReleaseSkip || st.Changing == 0) {
-		return "", fmt.Errorf("nothing waits in stage %s", r.Stage)
+		return "", fmt.Errorf("nothing waits in stage %s. Run 'fairlead status' to list what waits", r.Stage)
 	}
 	r.Of = st.Digest
 	var lines []string

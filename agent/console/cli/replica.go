@@ -27,6 +27,8 @@ func (f *replicaFlags) add(cmd *cobra.Command) {
 	hostname, _ := os.Hostname()
 	fs.StringVar(&f.Name, "replica-name", orElse(os.Getenv("POD_NAME"), hostname), "name of this replica in logs and status (default: POD_NAME, or the host name)")
 	fs.StringVar(&f.Address, "replica-address", orElse(os.Getenv("POD_IP"), "127.0.0.1"), "address of this replica for other replicas (default: POD_IP, or 127.0.0.1)")
+	needs(cmd, "leader-election", "leader-election-lease", "leader-election-namespace", "leader-election-lease-duration",
+		"leader-election-renew-deadline", "leader-election-retry-period", "replica-name", "replica-address")
 	fs.Int("shards", 0, "no effect")
 	fs.String("replica-listen", "", "no effect")
 	for _, name := range []string{"shards", "replica-listen"} {

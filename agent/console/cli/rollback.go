@@ -21,8 +21,8 @@ func newRollback(built wiring.Built) *cobra.Command {
 	var push bool
 	cmd := &cobra.Command{
 		Use: "rollback [REVISION]", GroupID: groupWrite, Short: "Commit an earlier revision as the newest, and show its plan",
-		Long: `Commit the content of an earlier revision in the clone of the current folder, and show
-its plan. REVISION defaults to the one before the newest commit. The history stays.
+		Long: `Commit the content of an earlier revision to the clone in the current folder, and show
+its plan. REVISION defaults to the one before the newest commit. No commit is removed.
 
 Nothing is pushed without --push. Until then, 'git reset --hard HEAD~1' removes the
 commit. The plan uses the status branch, as plan --last-seen does.`,

@@ -27,9 +27,9 @@ func newStatus(built wiring.Built) *cobra.Command {
 		GroupID: groupLook,
 		Short:   "Show the status of clusters",
 		Long: `Show the status of clusters, from the status branch. Select clusters by name, which may
-contain *, and by flags. --sort waiting lists those first that have waited or failed for
-the longest time, --sort changes those with the most pending machines, --sort machines
-the largest.
+contain *, and by flags. --sort waiting lists the clusters first that have waited or
+failed for the longest time, --sort changes those with the most pending machines, and
+--sort machines those with the most machines.
 
 --wait waits until the agent has applied the newest revision and observed every cluster
 up to date: provisioned, or deleted if requested. Then it shows the status. The exit

@@ -20,6 +20,7 @@ func (f *tracingFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.endpoint, "otlp-endpoint", "", "URL of an OTLP/HTTP collector for traces, such as http://127.0.0.1:4318; empty disables tracing")
 	fs.Float64Var(&f.ratio, "otlp-ratio", 1, "fraction of polls and reconciliations to trace: more than 0, at most 1")
+	needs(cmd, "otlp-endpoint", "otlp-ratio")
 }
 
 // open adds a tracer to s, if traces are asked for. The returned function sends the traces

@@ -21,6 +21,7 @@ func addWait(cmd *cobra.Command, usage string) *waitFlags {
 	cmd.Flags().DurationVar(&f.wait, "wait", 0, usage+", at most the given duration or --timeout")
 	cmd.Flags().Lookup("wait").NoOptDefVal = defaultWait
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "time limit of --wait (default: the duration of --wait, or "+defaultWait+")")
+	needs(cmd, "wait", "timeout")
 	return f
 }
 

@@ -27,14 +27,12 @@ func (f *webhookFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.certs.Certificate, "webhook-tls-cert", "", "server certificate of --webhook-listen (PEM). Without it: plain HTTP, for use behind an Ingress")
 	fs.StringVar(&f.certs.Key, "webhook-tls-key", "", "private key of that certificate (PEM)")
 	fs.StringVar(&f.folder, "webhook-secret-dir", "", "folder of such files, named by kind, such as a mounted Secret")
+	needs(cmd, "webhook-listen", "webhook-secret-file", "webhook-secret-dir", "webhook-tls-cert", "webhook-tls-key")
 }
 
 // webhooks returns the configuration of the webhook server.
 func (f *webhookFlags) webhooks(log *slog.Logger) (wiring.Webhooks, error) {
 	if f.listen == "" {
-		if len(f.files) > 0 || f.folder != "" {
-			return wiring.Webhooks{}, &usageError{errors.New("webhook secrets require --webhook-listen, such as :9292")}
-		}
 		return wiring.Webhooks{}, nil
 	}
 	secrets, err := webhook.NewSecrets(f.files, f.folder)

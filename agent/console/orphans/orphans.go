@@ -47,7 +47,7 @@ func New(o Options) (*Scan, error) {
 	want := desired.Of(o.Status, o.Fleet, time.Now())
 	problems := slices.Concat(o.Fleet.Problems, want.Problems)
 	if len(problems) > 0 {
-		return nil, fmt.Errorf("the fleet has %s, so what belongs to it is not known: %s; fairlead validate tells all", output.Count(len(problems), "problem"), problems[0])
+		return nil, fmt.Errorf("cannot tell orphans from resources of unreadable clusters: the fleet has %s: %s. Run 'fairlead validate' to list all problems", output.Count(len(problems), "problem"), problems[0])
 	}
 	s := &Scan{
 		id: o.Fleet.ID, revision: o.Fleet.Revision.String(), open: o.Open, recorded: o.Status.Owner.Agent != "",

@@ -42,7 +42,7 @@ func NewSecrets(files []string, folder string) (Secrets, error) {
 		}
 	}
 	if len(s.files) == 0 {
-		return Secrets{}, errors.New("no secret is given: a webhook without one would be open to everybody")
+		return Secrets{}, errors.New("no secret is set: anyone could call a webhook without one")
 	}
 	for name := range s.files {
 		if _, err := s.of(name); err != nil {

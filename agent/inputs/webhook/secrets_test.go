@@ -56,7 +56,7 @@ func TestNewSecrets(t *testing.T) {
 		folder string
 		want   string
 	}{
-		"none":         {nil, "", "no secret is given"},
+		"none":         {nil, "", "no secret is set"},
 		"no kind":      {[]string{file}, "", "is not KIND=FILE"},
 		"unknown kind": {[]string{"gogs=" + file}, "", `no kind of webhook "gogs"`},
 		"no file":      {[]string{"github=" + file + "x"}, "", "no such file"},

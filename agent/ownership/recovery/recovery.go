@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	fmt.Fprintln(o.Out)
 	if why := strings.Join(p.Besides(o.Home), ", "); why != "" && !o.AllowChanges && !o.DryRun {
-		return fmt.Errorf("the plan is not empty but for the home, so nothing was taken over: %s; where that is meant, say --allow-changes", why)
+		return fmt.Errorf("nothing was taken over: the plan changes more than the home: %s. If that is intended, add --allow-changes", why)
 	}
 	if o.Owner.Agent == "" || o.Owner.Agent == o.Self || o.Owner.Agent == o.TakeOver.Agent && o.Owner.Epoch == o.TakeOver.Epoch {
 		return nil

@@ -74,27 +74,27 @@ app.kubernetes.io/part-of: fairlead
 {{- fail "source.url is empty: name the fleet repository, such as --set source.url=https://git.example.com/fleet.git" -}}
 {{- end -}}
 {{- if and (hasPrefix "oci://" .source.url) (not .status.repository) -}}
-{{- fail "source.url is in a registry, which status is not written to: name a Git repository in status.repository, and a Secret that may write to it in status.existingSecret" -}}
+{{- fail "source.url is in a registry, where no status can be written: set status.repository to a Git repository, and status.existingSecret to a Secret with push access" -}}
 {{- end -}}
 {{- range $value, $url := dict "source.url" .source.url "status.repository" .status.repository -}}
 {{- if regexMatch "^[a-z+]+://[^/@]*:[^/@]*@" $url -}}
-{{- fail (printf "%s holds a password, which everybody could read who may see the Deployment: put it into a Secret and name that in existingSecret" $value) -}}
+{{- fail (printf "%s holds a password, which anyone with read access to the Deployment could read: put it into a Secret, and set existingSecret to its name" $value) -}}
 {{- end -}}
 {{- if regexMatch "^https?://[^/@]*@" $url -}}
-{{- fail (printf "%s holds a user name or a token, which everybody could read who may see the Deployment: put it into a Secret and name that in existingSecret" $value) -}}
+{{- fail (printf "%s holds a user name or a token, which anyone with read access to the Deployment could read: put it into a Secret, and set existingSecret to its name" $value) -}}
 {{- end -}}
 {{- end -}}
 {{- if and .webhook.enabled (not .webhook.existingSecret) -}}
-{{- fail "webhook.enabled without webhook.existingSecret: a webhook without a secret would be open to everybody. Make one: kubectl create secret generic fairlead-webhook --from-literal=github=SECRET" -}}
+{{- fail "webhook.enabled without webhook.existingSecret: anyone could call a webhook without a secret. Create one: kubectl create secret generic fairlead-webhook --from-literal=github=SECRET" -}}
 {{- end -}}
 {{- if and ((.status).requestKeys).existingSecret (not ((.status).signing).existingSecret) -}}
-{{- fail "status.requestKeys without status.signing: an agent that believes only what is signed has to sign. Make a key, and put its public half among the request keys: ssh-keygen -t ed25519 -N '' -f identity" -}}
+{{- fail "status.requestKeys without status.signing: an agent with request keys has to sign. Create a key, and add its public half to the request keys: ssh-keygen -t ed25519 -N '' -f identity" -}}
 {{- end -}}
 {{- if and .autoscaler.enabled (not .autoscaler.existingSecret) -}}
-{{- fail "autoscaler.enabled without autoscaler.existingSecret: who may scale a cluster is told by certificate. Make one: kubectl create secret generic fairlead-autoscaler --from-file=tls.crt --from-file=tls.key --from-file=ca.crt" -}}
+{{- fail "autoscaler.enabled without autoscaler.existingSecret: a client certificate identifies the cluster that may be scaled. Create a Secret: kubectl create secret generic fairlead-autoscaler --from-file=tls.crt --from-file=tls.key --from-file=ca.crt" -}}
 {{- end -}}
 {{- if and (or .webhook.ingress.enabled .webhook.httpRoute.enabled) (not .webhook.enabled) -}}
-{{- fail "webhook.ingress or webhook.httpRoute is enabled and webhook.enabled is not: there would be nothing behind it" -}}
+{{- fail "webhook.ingress or webhook.httpRoute is enabled and webhook.enabled is not: enable the webhook, or disable its ingress and route" -}}
 {{- end -}}
 {{- if and .webhook.ingress.enabled (not .webhook.ingress.host) -}}
 {{- fail "webhook.ingress.host is empty: name the host that the forge calls" -}}
@@ -111,13 +111,13 @@ app.kubernetes.io/part-of: fairlead
 {{- end -}}
 {{- end -}}
 {{- if and ((.metrics).token).existingSecret (not ((.metrics).tls).existingSecret) -}}
-{{- fail "metrics.token.existingSecret without metrics.tls.existingSecret: over plain HTTP a token is there for all to hear" -}}
+{{- fail "metrics.token.existingSecret without metrics.tls.existingSecret: plain HTTP would expose the token" -}}
 {{- end -}}
 {{- if and ((.metrics).tls).clients (not .metrics.tls.existingSecret) -}}
-{{- fail "metrics.tls.clients without metrics.tls.existingSecret: certificates are shown over TLS" -}}
+{{- fail "metrics.tls.clients without metrics.tls.existingSecret: client certificates need TLS" -}}
 {{- end -}}
 {{- if and .rbac.namespaces .rbac.allNamespaces -}}
-{{- fail "rbac.namespaces and rbac.allNamespaces are both set: the agent may use Secrets in the ones or in all" -}}
+{{- fail "rbac.namespaces and rbac.allNamespaces are both set: use one of them" -}}
 {{- end -}}
 {{- /* Who upgrades is not to lose clusters without a word. The Role is of who has the least already. */ -}}
 {{- if and $.Release.IsUpgrade .rbac.create (not .rbac.namespaces) (not .rbac.allNamespaces) -}}
@@ -130,6 +130,14 @@ app.kubernetes.io/part-of: fairlead
 {{- end -}}
 {{- if .shards -}}
 {{- fail "shards is set, and replicas share no clusters: one replica leads, and the others stand by. Remove shards from the values; replicas may stay. See docs/operations/high-availability.md" -}}
+{{- end -}}
+{{- $kinds := list "gitea" "github" "gitlab" -}}
+{{- with (.forge).kind -}}
+{{- if has . (list "azure" "bitbucket" "bitbucket-data-center") -}}
+{{- fail (printf "forge.kind is %q, whose pull requests are not planned: remove forge from the values, and plan branches with spec.pullRequests.refs in fleet.yaml, or run fairlead plan in CI. See docs/guides/fleet/pull-requests.md" .) -}}
+{{- else if not (has . $kinds) -}}
+{{- fail (printf "forge.kind is %q: must be one of %s, or empty" . (join ", " $kinds)) -}}
+{{- end -}}
 {{- end -}}
 {{- range .extraArgs -}}
 {{- if not (hasPrefix "--" .) -}}

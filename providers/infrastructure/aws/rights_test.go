@@ -3,7 +3,6 @@ package aws_test
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -22,7 +21,7 @@ import (
 	"fairlead.dev/providers/infrastructure/aws/awstest"
 )
 
-var update = flag.Bool("update", false, "write the policy in docs/guides/infrastructure/aws.md")
+var update = flag.Bool("update", false, "write policy.json")
 
 // rightsLife is the life of a cluster that makes each kind of request, as far as it gets, or
 // until people are told enough; empty: to its end. It returns the permissions that it took, and what they were told.
@@ -273,25 +272,22 @@ func policy(rights []string) string {
 	return string(out)
 }
 
-// TestPolicy: the policy in the guide allows what the provider asks for.
+// TestPolicy: policy.json, which the guide names, allows what the provider asks for.
 func TestPolicy(t *testing.T) {
-	const file = "../../../docs/guides/infrastructure/aws.md"
-	text, err := os.ReadFile(file)
+	const file = "policy.json"
+	taken, _ := rightsLives(t, "")
+	want := policy(slices.Sorted(maps.Keys(taken))) + "\n"
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, _ := rightsLives(t, "")
-	block := regexp.MustCompile("(?s)```json\n.*?\n```\n")
-	want := fmt.Sprintf("```json\n%s\n```\n", policy(slices.Sorted(maps.Keys(taken))))
-	got := block.FindString(string(text))
-	switch {
-	case got == want:
-	case got != "" && *update:
-		if err := os.WriteFile(file, []byte(strings.Replace(string(text), got, want, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	default:
-		t.Errorf("the policy in %s (write it with -update): %s", file, cmp.Diff(want, got))
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s is out of date (write it with -update): %s", file, diff)
 	}
 }
 

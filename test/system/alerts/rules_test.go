@@ -65,8 +65,8 @@ func TestRunbooks(t *testing.T) {
 	for _, a := range readAlerts(t) {
 		want = append(want, a.Alert)
 		b, _ := os.ReadFile(filepath.Join(runbookDir, a.Alert+".md"))
-		if !strings.Contains(string(b), a.Annotations["summary"]) || !strings.Contains(string(b), "Severity: "+a.Labels["severity"]+".") {
-			t.Errorf("the runbook of %s tells another summary or severity", a.Alert)
+		if !strings.Contains(string(b), a.Annotations["summary"]) {
+			t.Errorf("the runbook of %s has another summary", a.Alert)
 		}
 	}
 	slices.Sort(have)

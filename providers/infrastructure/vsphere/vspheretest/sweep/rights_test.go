@@ -40,7 +40,10 @@ func rights(t *testing.T) []right {
 	_, section, _ := strings.Cut(string(text), "\n## Rights\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var out []right
-	for _, row := range regexp.MustCompile("(?m)^\\| ([^|`]+) \\| `([A-Za-z.]+)` \\|").FindAllStringSubmatch(section, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| ([^|`]*)\\| `([A-Za-z.]+)` \\|").FindAllStringSubmatch(section, -1) {
+		if row[1] = strings.TrimSpace(row[1]); row[1] == "" && len(out) > 0 {
+			row[1] = out[len(out)-1].on
+		}
 		if objects[row[1]] == nil {
 			t.Fatalf("the guide has %s on %q, which no test knows", row[2], row[1])
 		}
