@@ -14,10 +14,12 @@ import (
 	"fairlead.dev/agent/wiring"
 )
 
+const agentCommand = "agent"
+
 func newAgent(p Program) *cobra.Command {
 	var flags agentFlags
 	cmd := &cobra.Command{
-		Use:     "agent",
+		Use:     agentCommand,
 		GroupID: groupRun,
 		Short:   "Run the agent",
 		Long: `Run the agent. It polls the repository, renders changes, creates, changes and deletes

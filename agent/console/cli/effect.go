@@ -38,9 +38,9 @@ func given(cmd *cobra.Command) (flags []*pflag.Flag) {
 	return flags
 }
 
-// prepare completes the flags of cmd, and refuses flags without an effect: those on the command
-// line and, for commands that run an agent, those from the environment. For other commands
-// the environment has what each of them may use.
+// prepare completes the flags of cmd, and refuses flags on the command line that have no effect. An agent warns of
+// them, and of those from the environment: one that is started again does not end over a setting that it ran with.
+// For other commands the environment has what each of them may use.
 func prepare(cmd *cobra.Command, argv []string) error {
 	if cmd.Annotations[asGiven] != "" {
 		return nil
@@ -49,8 +49,13 @@ func prepare(cmd *cobra.Command, argv []string) error {
 	if err := fill(cmd, argv); err != nil {
 		return err
 	}
-	if cmd.GroupID == groupRun {
-		typed = given(cmd)
+	if cmd.Name() == agentCommand {
+		for _, f := range given(cmd) {
+			if err := effect(cmd, f); err != nil {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+err.Error())
+			}
+		}
+		return nil
 	}
 	for _, f := range typed {
 		if err := effect(cmd, f); err != nil {
