@@ -225,7 +225,8 @@ func (d *Daemon) makeImages(ctx context.Context, progress io.Writer) error {
 			return err
 		}
 	}
-	return nil
+	_, err = d.Podman(ctx, "image", "prune", "--force") // those that these replace
+	return err
 }
 
 // importNode imports what machines of the Kubernetes lab are made of as one image.
