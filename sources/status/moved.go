@@ -230,7 +230,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 // reports, which counts for nothing without an owner. So a branch that accepts no push, or not these files, has nothing
 // decided.
 func reserve(ctx context.Context, from, to sources.Branch, op string) (former Location, err error) {
-	err = commitWithin(ctx, to, op, maxRaces, func(there fs.FS, _ bool) (sources.Commit, error) {
+	err = commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
 		_, t, err := from.Read(ctx) // after to: if a move is decided in between, its copy makes this push fail
 		if err != nil {
 			return sources.Commit{}, err
