@@ -64,7 +64,7 @@ func commit(ctx context.Context, branch sources.Branch, op string, decide func(t
 	})
 	if raced && mayHave { // the last push may have landed
 		if _, t, unread := branch.Read(ctx); unread == nil {
-			if c, refused := decide(t, mayHave); refused == nil && len(c.Edits) == 0 {
+			if c, refused := decide(t, mayHave); refused == nil && has(t, c.Edits) {
 				return nil
 			}
 		}
@@ -73,4 +73,15 @@ func commit(ctx context.Context, branch sources.Branch, op string, decide func(t
 		return fleet.Errorf(fleet.KindOf(err), op, "%w", err)
 	}
 	return err
+}
+
+// has reports whether t is as edits make it.
+func has(t fs.FS, edits map[string][]byte) bool {
+	for p, content := range edits {
+		old, err := fs.ReadFile(t, p)
+		if (err == nil) != (content != nil) || string(old) != string(content) {
+			return false
+		}
+	}
+	return true
 }
