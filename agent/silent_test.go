@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -31,7 +33,15 @@ func (s silentBranch) Read(ctx context.Context) (fleet.Revision, sources.Tree, e
 		return fleet.Revision{}, nil, fleet.Errorf(fleet.Unavailable, "read", "%w", ctx.Err())
 	}
 	head, t := s.read(s.name)
-	return head, tree{t}, nil
+	return head, hashed{t}, nil
+}
+
+// A hashed tree knows the digests of its files.
+type hashed struct{ fstest.MapFS }
+
+func (h hashed) Digest(p string) (string, error) {
+	content, err := h.ReadFile(p)
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(content)), err
 }
 
 func (s silentBranch) Commit(ctx context.Context, base fleet.Revision, c sources.Commit) (fleet.Revision, error) {
