@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/reconcile"
 	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
@@ -92,6 +93,7 @@ func liveDays(t *testing.T, days []event, restarts bool) *course {
 		gone := &atomic.Bool{}
 		p := w.parts()
 		p.Source = sometimes{w, &silent}
+		p.Reconciler = func(func(fleet.Key) error, func(fleet.Key)) reconcile.Passes { return placed{w} }
 		p.StatusBranch = func(name string) (StatusBranch, error) { return r.open(name, gone), nil }
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -207,8 +209,7 @@ func held(c *fleet.Cluster) string {
 	return strings.Join(words, ", ")
 }
 
-// tellsOf returns what s says, without times, the number of the process, and the revisions of clusters: of several
-// revisions with one definition, an agent that starts names the newest.
+// tellsOf returns what s says, without times and the number of the process.
 func tellsOf(s status.Status) []string {
 	f := s.Fleet
 	out := []string{
@@ -220,7 +221,7 @@ func tellsOf(s status.Status) []string {
 	}
 	for _, c := range s.Clusters {
 		r := c.Report
-		out = append(out, fmt.Sprintf("cluster %s: %s, problems %v, failure %q, waiting %v", r.Cluster, r.Phase, r.Problems, r.Failure, r.Waiting))
+		out = append(out, fmt.Sprintf("cluster %s: %s at %s, problems %v, failure %q, waiting %v", r.Cluster, r.Phase, r.Revision.Hash(), r.Problems, r.Failure, r.Waiting))
 	}
 	for _, q := range s.Requests {
 		out = append(out, fmt.Sprintf("request %s: %s %s", q, q.Answer.State, q.Answer.Message))
@@ -297,4 +298,13 @@ func (r *repository) open(name string, gone *atomic.Bool) StatusBranch {
 			return status.NewWriter(b, status.Options{Owner: owner, OwnerIn: arbiter.In, Notifications: n})
 		},
 	}
+}
+
+// A placed world says in its reports where clusters are in Git.
+type placed struct{ *world }
+
+func (p placed) Pass(ctx context.Context, c *fleet.Cluster, known fleet.Memory) reconcile.Result {
+	res := p.world.Pass(ctx, c, known)
+	res.Report.Overlay = c.Overlay
+	return res
 }

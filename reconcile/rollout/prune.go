@@ -7,6 +7,9 @@ import (
 	"fairlead.dev/fleet"
 )
 
+// pruneField is the field of fleet.yaml that says what becomes of clusters that vanish.
+const pruneField = "spec.prune"
+
 // prune marks the clusters that vanished with f for deletion, if f says so and it is
 // safe to believe.
 func (s *State) prune(f fleet.Fleet, vanished []fleet.Key) {
@@ -14,7 +17,7 @@ func (s *State) prune(f fleet.Fleet, vanished []fleet.Key) {
 		return
 	}
 	refuse := func(message, hint string) {
-		s.problems = append(s.problems, fleet.Problem{File: "fleet.yaml", Message: message, Hint: hint})
+		s.problems = append(s.problems, fleet.Problem{File: "fleet.yaml", Field: pruneField, Message: message, Hint: hint})
 	}
 	names := make([]string, len(vanished))
 	for i, k := range vanished {

@@ -26,6 +26,9 @@ type State struct {
 	lastPasses  map[fleet.Key]lastPass // over clusters that something is asked of
 	sizes       map[fleet.Key][]fleet.Scale
 	waves       waves
+	// unpruned says, before the first revision, why clusters that vanished with applied stay: they are known as
+	// orphans, and not since when.
+	unpruned []fleet.Problem
 	// orphansUnknown says that the record does not say which clusters were removed before.
 	orphansUnknown bool
 }
@@ -61,6 +64,8 @@ type Record struct {
 	Orphans []fleet.Key
 	Damaged map[fleet.Key]string // clusters whose file cannot be read, and why
 	Rollout fleet.RolloutStatus
+	// Problems are those of the revision Applied.
+	Problems []fleet.Problem
 }
 
 // Recorded returns the state before the first revision: clusters are known by name
@@ -75,6 +80,7 @@ func Recorded(r Record) State {
 	for _, w := range r.Rollout.Waiting {
 		waits[w.Cluster] = w.Digest
 	}
+	s.unpruned = slices.DeleteFunc(slices.Clone(r.Problems), func(p fleet.Problem) bool { return p.Field != pruneField })
 	s.waves.departed = departedOf(r.Rollout.Departed)
 	for i := range r.Reports {
 		k := r.Reports[i].Cluster

@@ -216,6 +216,21 @@ func TestStatusStays(t *testing.T) {
 	}
 }
 
+// TestCompleteMoveIsLeftAlone: a process that completes a move which another one completed changes nothing, though
+// reports on the former branch are older.
+func TestCompleteMoveIsLeftAlone(t *testing.T) {
+	const report = "clusters/prod/eu-1.yaml"
+	from, to := begunFor(t, "f"), &branch{}
+	put(t, from, report, "old")
+	if err := status.Move(t.Context(), from, to, "to"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, to, report, "new")
+	if err := status.Move(t.Context(), from, to, "to"); err != nil || contentOf(t, to, report) != "new" {
+		t.Errorf("it ends with %v, and the report is %q", err, contentOf(t, to, report))
+	}
+}
+
 // TestStatusStaysBesideAnotherFleet: a commit names a branch that has the status of another fleet, or that it is on
 // its way to. Nothing is decided. A branch without an owner is no status that stays.
 func TestStatusStaysBesideAnotherFleet(t *testing.T) {
