@@ -264,6 +264,8 @@ func checkTarget(there fs.FS, here Location, op string) (Location, error) {
 		return l, fleet.Errorf(fleet.Conflict, op, "%w: the status of fleet %q is on its way there. Fix: name another branch in spec.status.branch of fleet.yaml, or, if that fleet does not go there any more, delete %s there", errOtherFleet, l.ReservedFor, arrivedPath)
 	case l.Owner == (fleet.Owner{}):
 		return l, nil
+	case l.Fleet == "" && l.MovedTo != "" && l.isFor(here.Fleet): // the status left it, and its fleet.yaml is damaged
+		return l, nil
 	case l.Fleet != here.Fleet && l.Fleet != "":
 		return l, fleet.Errorf(fleet.Conflict, op, "%w: it has the status of fleet %q, owned by %q", errOtherFleet, l.Fleet, l.Owner.Agent)
 	case l.Fleet != here.Fleet, l.MovedTo == "" && l.Owner.Agent != here.Owner.Agent:

@@ -216,6 +216,23 @@ func TestStatusStays(t *testing.T) {
 	}
 }
 
+// TestMoveBackToADamagedBranch: the status comes back to a branch whose fleet.yaml was damaged after the status had left it,
+// unless the branch is of another fleet.
+func TestMoveBackToADamagedBranch(t *testing.T) {
+	for _, of := range []string{"f", "g"} {
+		at, former := begunFor(t, "f"), begunFor(t, of)
+		if err := status.Move(t.Context(), former, &branch{}, "elsewhere"); err != nil {
+			t.Fatal(err)
+		}
+		put(t, former, "arrived.yaml", "apiVersion: fairlead.dev/v1alpha1\nkind: Arrived\nfleet: "+of+"\nmove: 0\n")
+		put(t, former, "fleet.yaml", "{")
+		err := status.Move(t.Context(), at, former, "former")
+		if l := located(t, former); (err == nil) != (of == "f") || err == nil && (l.Fleet != "f" || l.MovedTo != "") {
+			t.Errorf("of fleet %s: it ends with %v, and the branch says %+v", of, err, l)
+		}
+	}
+}
+
 // TestCompleteMoveIsLeftAlone: a process that completes a move which another one completed changes nothing, though
 // reports on the former branch are older.
 func TestCompleteMoveIsLeftAlone(t *testing.T) {
