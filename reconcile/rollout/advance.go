@@ -125,7 +125,7 @@ func (d *Decision) advance(f fleet.Fleet, authors []string) {
 	if f.Revision == before.applied {
 		s.problems = append(s.problems, before.unpruned...)
 	}
-	s.unpruned = nil
+	s.unpruned = unprunedOf(s.problems)
 	s.noteDepartures(before)
 	s.renameStages(before)
 	changed := before.changed(*s)

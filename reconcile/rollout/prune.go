@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fairlead.dev/fleet"
@@ -9,6 +10,11 @@ import (
 
 // pruneField is the field of fleet.yaml that says what becomes of clusters that vanish.
 const pruneField = "spec.prune"
+
+// unprunedOf returns those of problems that say why clusters that vanished stay.
+func unprunedOf(problems []fleet.Problem) []fleet.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p fleet.Problem) bool { return p.Field != pruneField })
+}
 
 // prune marks the clusters that vanished with f for deletion, if f says so and it is
 // safe to believe.

@@ -26,8 +26,7 @@ type State struct {
 	lastPasses  map[fleet.Key]lastPass // over clusters that something is asked of
 	sizes       map[fleet.Key][]fleet.Scale
 	waves       waves
-	// unpruned says, before the first revision, why clusters that vanished with applied stay: they are known as
-	// orphans, and not since when.
+	// unpruned says why clusters that vanished with applied stay: they are orphans then, which do not say since when.
 	unpruned []fleet.Problem
 	// orphansUnknown says that the record does not say which clusters were removed before.
 	orphansUnknown bool
@@ -80,7 +79,7 @@ func Recorded(r Record) State {
 	for _, w := range r.Rollout.Waiting {
 		waits[w.Cluster] = w.Digest
 	}
-	s.unpruned = slices.DeleteFunc(slices.Clone(r.Problems), func(p fleet.Problem) bool { return p.Field != pruneField })
+	s.unpruned = unprunedOf(r.Problems)
 	s.waves.departed = departedOf(r.Rollout.Departed)
 	for i := range r.Reports {
 		k := r.Reports[i].Cluster
