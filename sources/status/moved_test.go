@@ -233,6 +233,15 @@ func TestMoveBackToADamagedBranch(t *testing.T) {
 	}
 }
 
+// TestMoveToASilentOwner: the status is not moved to a branch that an agent owns and that does not say of which fleet.
+func TestMoveToASilentOwner(t *testing.T) {
+	at, owned := begunFor(t, "f"), &branch{}
+	begun(t, owned, false)
+	if err := status.Move(t.Context(), at, owned, "owned"); fleet.KindOf(err) != fleet.Conflict || located(t, at).MovedTo != "" {
+		t.Errorf("it ends with %v, and the former branch says %+v", err, located(t, at))
+	}
+}
+
 // TestCompleteMoveIsLeftAlone: a process that completes a move which another one completed changes nothing, though
 // reports on the former branch are older.
 func TestCompleteMoveIsLeftAlone(t *testing.T) {
