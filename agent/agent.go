@@ -56,6 +56,8 @@ type Parts struct {
 	Renderer revisions.Renderer
 	// StatusBranch opens the status branch of that name.
 	StatusBranch func(branch string) (StatusBranch, error)
+	// OneStatusBranch says that there is one status branch, whatever its name, as in a folder.
+	OneStatusBranch bool
 	// Reconciler returns what makes the passes. It asks may before it changes
 	// anything, and calls changed when nodes of a cluster change.
 	Reconciler func(may func(fleet.Key) error, changed func(fleet.Key)) reconcile.Passes

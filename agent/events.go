@@ -92,7 +92,7 @@ func (s *session) revisionApplied() {
 // otherBranch says that f names another status branch than the one that is written to.
 func (s *session) otherBranch(f fleet.Fleet) []fleet.Problem {
 	want := f.Config.StatusBranch
-	if s.o.StatusBranch != "" || want == s.branch.name {
+	if s.p.OneStatusBranch || s.o.StatusBranch != "" || want == s.branch.name {
 		return nil
 	}
 	return []fleet.Problem{{

@@ -23,6 +23,8 @@ type movedWorld struct {
 	moves  []string
 	moved  error // of MoveTo
 	lacks  bool  // the place of the agent cannot be found
+
+	oneBranch bool
 }
 
 func newMovedWorld(places map[string]status.Location) *movedWorld {
@@ -39,6 +41,7 @@ func (m *movedWorld) set(change func()) {
 func (m *movedWorld) run(t *testing.T, o Options, do func()) {
 	t.Helper()
 	p := m.parts()
+	p.OneStatusBranch = m.oneBranch
 	p.Place = func(context.Context) (string, error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -188,6 +191,26 @@ func TestDecidedMoveWaitsForItsBranch(t *testing.T) {
 			time.Sleep(20 * time.Minute)
 			synctest.Wait()
 			expect(t, "the passes", m.took(), []string(nil))
+		})
+	}
+}
+
+// TestOneBranchOfManyNames: a folder has one status branch. Git and a flag may name it otherwise: an agent that starts moves
+// nothing, and says nothing of it.
+func TestOneBranchOfManyNames(t *testing.T) {
+	for _, flag := range []string{"", "other"} {
+		m := newMovedWorld(map[string]status.Location{})
+		m.owner = mine().Owner
+		for _, name := range []string{"fairlead/status", "status", "other"} {
+			m.places[name] = mine()
+		}
+		m.oneBranch = true
+		m.run(t, Options{StatusBranch: flag}, func() {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			expect(t, "the moves", m.moves, []string(nil))
+			expect(t, "the passes", m.took(), []string{"prod/a 1"})
+			expect(t, "the problems", m.whole().Problems, []fleet.Problem(nil))
 		})
 	}
 }

@@ -110,7 +110,16 @@ func (a *Agent) flags(ctx context.Context) begin.Flags {
 	if a.p.Place != nil {
 		place, _ = a.p.Place(ctx)
 	}
-	return begin.Flags{Place: place, Self: a.o.Name, Branch: a.o.StatusBranch, Wait: a.o.WaitForOwnership, TakeOver: a.o.TakeOver, Signed: a.revisions().Signed()}
+	return begin.Flags{Place: place, Self: a.o.Name, Branch: a.named(a.o.StatusBranch), Wait: a.o.WaitForOwnership, TakeOver: a.o.TakeOver, Signed: a.revisions().Signed()}
+}
+
+// named returns the name of a status branch, which is empty if names do not matter: the status would be moved from one
+// name of a branch to another.
+func (a *Agent) named(branch string) string {
+	if a.p.OneStatusBranch {
+		return ""
+	}
+	return branch
 }
 
 // tip renders the newest revision.
@@ -119,7 +128,7 @@ func (a *Agent) tip(ctx context.Context) *begin.Tip {
 	if err != nil {
 		return &begin.Tip{Err: err}
 	}
-	return &begin.Tip{Fleet: f.ID, Branch: f.Config.StatusBranch, Revision: f.Revision}
+	return &begin.Tip{Fleet: f.ID, Branch: a.named(f.Config.StatusBranch), Revision: f.Revision}
 }
 
 // post writes the signpost that step is about. Where a branch has none it does nothing.

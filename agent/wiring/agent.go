@@ -31,7 +31,7 @@ func NewAgent(s Settings, o agent.Options, w *Runtime, m *metrics.Metrics) (*age
 	}
 	return agent.New(o, agent.Parts{
 		Source: source, Renderer: renderer,
-		StatusBranch:   s.statusBranches(source, o.Guard, m),
+		StatusBranch: s.statusBranches(source, o.Guard, m), OneStatusBranch: !s.namesStatusBranches(),
 		Reconciler:     w.Passes,
 		Looker:         func() ownership.Looker { return w.Looker() },
 		Infrastructure: w.Infrastructure,

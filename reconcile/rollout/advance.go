@@ -122,6 +122,10 @@ func (d *Decision) advance(f fleet.Fleet, authors []string) {
 	}
 	s.clusters = newClusterMap(clusters)
 	s.prune(f, sorted(vanished))
+	if f.Revision == before.applied {
+		s.problems = append(s.problems, before.unpruned...)
+	}
+	s.unpruned = unprunedOf(s.problems)
 	s.noteDepartures(before)
 	s.renameStages(before)
 	changed := before.changed(*s)

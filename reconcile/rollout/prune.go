@@ -2,10 +2,19 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fairlead.dev/fleet"
 )
+
+// pruneField is the field of fleet.yaml that says what becomes of clusters that vanish.
+const pruneField = "spec.prune"
+
+// unprunedOf returns those of problems that say why clusters that vanished stay.
+func unprunedOf(problems []fleet.Problem) []fleet.Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p fleet.Problem) bool { return p.Field != pruneField })
+}
 
 // prune marks the clusters that vanished with f for deletion, if f says so and it is
 // safe to believe.
@@ -14,7 +23,7 @@ func (s *State) prune(f fleet.Fleet, vanished []fleet.Key) {
 		return
 	}
 	refuse := func(message, hint string) {
-		s.problems = append(s.problems, fleet.Problem{File: "fleet.yaml", Message: message, Hint: hint})
+		s.problems = append(s.problems, fleet.Problem{File: "fleet.yaml", Field: pruneField, Message: message, Hint: hint})
 	}
 	names := make([]string, len(vanished))
 	for i, k := range vanished {

@@ -26,6 +26,8 @@ type State struct {
 	lastPasses  map[fleet.Key]lastPass // over clusters that something is asked of
 	sizes       map[fleet.Key][]fleet.Scale
 	waves       waves
+	// unpruned says why clusters that vanished with applied stay: they are orphans then, which do not say since when.
+	unpruned []fleet.Problem
 	// orphansUnknown says that the record does not say which clusters were removed before.
 	orphansUnknown bool
 }
@@ -61,6 +63,8 @@ type Record struct {
 	Orphans []fleet.Key
 	Damaged map[fleet.Key]string // clusters whose file cannot be read, and why
 	Rollout fleet.RolloutStatus
+	// Problems are those of the revision Applied.
+	Problems []fleet.Problem
 }
 
 // Recorded returns the state before the first revision: clusters are known by name
@@ -75,6 +79,7 @@ func Recorded(r Record) State {
 	for _, w := range r.Rollout.Waiting {
 		waits[w.Cluster] = w.Digest
 	}
+	s.unpruned = unprunedOf(r.Problems)
 	s.waves.departed = departedOf(r.Rollout.Departed)
 	for i := range r.Reports {
 		k := r.Reports[i].Cluster

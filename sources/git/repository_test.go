@@ -127,6 +127,19 @@ func TestFollows(t *testing.T) {
 			t.Errorf("%s: main and other: %v, want %v", ref, got, want)
 		}
 	}
+	// The default branch is known once it was resolved.
+	p := newPlace(t, gitserver.Options{})
+	p.push("main", map[string]string{"a": "1"})
+	r := open(t, git.Options{URL: p.url})
+	if !r.Follows("main") || !r.Follows("other") {
+		t.Error("before the default branch is known it does not follow each")
+	}
+	if _, err := r.Resolve(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !r.Follows("main") || r.Follows("other") {
+		t.Errorf("of the default branch: main %t, other %t", r.Follows("main"), r.Follows("other"))
+	}
 }
 
 func TestFollow(t *testing.T) {

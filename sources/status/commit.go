@@ -9,13 +9,17 @@ import (
 	"fairlead.dev/sources"
 )
 
-// repeat calls try, with a growing wait between two calls, as long as it returns again. It calls
-// try most times, if most is not 0, and ends with ctx. It returns the last error of try.
-func repeat(ctx context.Context, random func(time.Duration) time.Duration, most int, try func() (again bool, err error)) error {
-	wait := backoff{random: random}
-	for n := 1; ; n++ {
+// repeatFor is how long after the first push another one is begun. A poll, a pass, a hand-over or a person waits for
+// the answer, and each of them tries again.
+const repeatFor = 30 * time.Second
+
+// repeat calls try, with a growing wait between two calls, as long as it returns again, repeatFor has not passed and
+// ctx goes on. It returns the last error of try.
+func repeat(ctx context.Context, random func(time.Duration) time.Duration, try func() (again bool, err error)) error {
+	wait, began := backoff{random: random}, time.Now()
+	for {
 		again, err := try()
-		if !again || n == most || wait.sleep(ctx) != nil {
+		if !again || time.Since(began) >= repeatFor || wait.sleep(ctx) != nil {
 			return err
 		}
 	}
@@ -39,17 +43,12 @@ func commitHere(ctx context.Context, branch sources.Branch, op string, decide fu
 	})
 }
 
-// commit is commitWithin without a bound.
-func commit(ctx context.Context, branch sources.Branch, op string, decide func(t fs.FS, mayHave bool) (sources.Commit, error)) error {
-	return commitWithin(ctx, branch, op, 0, decide)
-}
-
-// commitWithin reads the branch, has decide say what to commit, and commits that, until there is
-// an answer, and most times, if most is not 0. decide learns whether an earlier push of the same may have landed; a commit
+// commit reads the branch, has decide say what to commit, and commits that, until there is
+// an answer: see repeat. decide learns whether an earlier push of the same may have landed; a commit
 // without edits is none.
-func commitWithin(ctx context.Context, branch sources.Branch, op string, most int, decide func(t fs.FS, mayHave bool) (sources.Commit, error)) error {
+func commit(ctx context.Context, branch sources.Branch, op string, decide func(t fs.FS, mayHave bool) (sources.Commit, error)) error {
 	mayHave, raced := false, false
-	err := repeat(ctx, nil, most, func() (again bool, err error) {
+	err := repeat(ctx, nil, func() (again bool, err error) {
 		raced = false
 		head, t, err := branch.Read(ctx)
 		if err != nil {
@@ -63,8 +62,26 @@ func commitWithin(ctx context.Context, branch sources.Branch, op string, most in
 		raced, mayHave = isRaced(err), mayHave || fleet.KindOf(err) == fleet.Unanswered
 		return raced, err
 	})
+	if raced && mayHave { // the last push may have landed
+		if _, t, unread := branch.Read(ctx); unread == nil {
+			if c, refused := decide(t, mayHave); refused == nil && has(t, c.Edits) {
+				return nil
+			}
+		}
+	}
 	if raced { // there was no answer in time
 		return fleet.Errorf(fleet.KindOf(err), op, "%w", err)
 	}
 	return err
+}
+
+// has reports whether t is as edits make it.
+func has(t fs.FS, edits map[string][]byte) bool {
+	for p, content := range edits {
+		old, err := fs.ReadFile(t, p)
+		if (err == nil) != (content != nil) || string(old) != string(content) {
+			return false
+		}
+	}
+	return true
 }

@@ -32,9 +32,11 @@ func (w *Writer) Compact(ctx context.Context, bound fleet.HistoryBound) (sources
 		return w.history, nil
 	}
 	var h sources.History
-	err := repeat(ctx, w.options.Random, maxCompactions, func() (again bool, err error) {
+	tries := 0
+	err := repeat(ctx, w.options.Random, func() (again bool, err error) {
 		h, err = w.compact(ctx, branch, c)
-		return isRaced(err) && w.deposed == nil, err
+		tries++
+		return isRaced(err) && w.deposed == nil && tries < maxCompactions, err
 	})
 	return h, err
 }

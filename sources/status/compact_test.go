@@ -1,10 +1,12 @@
 package status_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -110,4 +112,26 @@ func TestNothingToCompact(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A racing branch loses each compaction to another push.
+type racing struct {
+	*branch
+
+	tries int
+}
+
+func (r *racing) Compact(context.Context, fleet.Revision, sources.Compaction) (fleet.Revision, sources.History, error) {
+	r.tries++
+	return fleet.Revision{}, sources.History{}, fleet.Errorf(fleet.Conflict, "compact", "another push came first")
+}
+
+// A compaction that is overtaken is given up after three pushes, each of a whole history.
+func TestOvertakenCompactions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &racing{branch: owned(t)}
+		if _, err := writer(r, status.Options{}).Compact(t.Context(), fleet.HistoryBound{Commits: 1}); fleet.KindOf(err) != fleet.Conflict || r.tries != 3 {
+			t.Errorf("after %d pushes: %v", r.tries, err)
+		}
+	})
 }

@@ -230,7 +230,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 // reports, which counts for nothing without an owner. So a branch that accepts no push, or not these files, has nothing
 // decided.
 func reserve(ctx context.Context, from, to sources.Branch, op string) (former Location, err error) {
-	err = commitWithin(ctx, to, op, maxRaces, func(there fs.FS, _ bool) (sources.Commit, error) {
+	err = commit(ctx, to, op, func(there fs.FS, _ bool) (sources.Commit, error) {
 		_, t, err := from.Read(ctx) // after to: if a move is decided in between, its copy makes this push fail
 		if err != nil {
 			return sources.Commit{}, err
@@ -263,6 +263,8 @@ func checkTarget(there fs.FS, here Location, op string) (Location, error) {
 	case l.Owner == (fleet.Owner{}) && !l.isFor(here.Fleet):
 		return l, fleet.Errorf(fleet.Conflict, op, "%w: the status of fleet %q is on its way there. Fix: name another branch in spec.status.branch of fleet.yaml, or, if that fleet does not go there any more, delete %s there", errOtherFleet, l.ReservedFor, arrivedPath)
 	case l.Owner == (fleet.Owner{}):
+		return l, nil
+	case l.Fleet == "" && l.MovedTo != "" && l.isFor(here.Fleet): // the status left it, and its fleet.yaml is damaged
 		return l, nil
 	case l.Fleet != here.Fleet && l.Fleet != "":
 		return l, fleet.Errorf(fleet.Conflict, op, "%w: it has the status of fleet %q, owned by %q", errOtherFleet, l.Fleet, l.Owner.Agent)

@@ -216,6 +216,47 @@ func TestStatusStays(t *testing.T) {
 	}
 }
 
+// TestMoveBackToADamagedBranch: the status comes back to a branch whose fleet.yaml was damaged after the status had left it,
+// unless the branch is of another fleet.
+func TestMoveBackToADamagedBranch(t *testing.T) {
+	for _, of := range []string{"f", "g"} {
+		at, former := begunFor(t, "f"), begunFor(t, of)
+		if err := status.Move(t.Context(), former, &branch{}, "elsewhere"); err != nil {
+			t.Fatal(err)
+		}
+		put(t, former, "arrived.yaml", "apiVersion: fairlead.dev/v1alpha1\nkind: Arrived\nfleet: "+of+"\nmove: 0\n")
+		put(t, former, "fleet.yaml", "{")
+		err := status.Move(t.Context(), at, former, "former")
+		if l := located(t, former); (err == nil) != (of == "f") || err == nil && (l.Fleet != "f" || l.MovedTo != "") {
+			t.Errorf("of fleet %s: it ends with %v, and the branch says %+v", of, err, l)
+		}
+	}
+}
+
+// TestMoveToASilentOwner: the status is not moved to a branch that an agent owns and that does not say of which fleet.
+func TestMoveToASilentOwner(t *testing.T) {
+	at, owned := begunFor(t, "f"), &branch{}
+	begun(t, owned, false)
+	if err := status.Move(t.Context(), at, owned, "owned"); fleet.KindOf(err) != fleet.Conflict || located(t, at).MovedTo != "" {
+		t.Errorf("it ends with %v, and the former branch says %+v", err, located(t, at))
+	}
+}
+
+// TestCompleteMoveIsLeftAlone: a process that completes a move which another one completed changes nothing, though
+// reports on the former branch are older.
+func TestCompleteMoveIsLeftAlone(t *testing.T) {
+	const report = "clusters/prod/eu-1.yaml"
+	from, to := begunFor(t, "f"), &branch{}
+	put(t, from, report, "old")
+	if err := status.Move(t.Context(), from, to, "to"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, to, report, "new")
+	if err := status.Move(t.Context(), from, to, "to"); err != nil || contentOf(t, to, report) != "new" {
+		t.Errorf("it ends with %v, and the report is %q", err, contentOf(t, to, report))
+	}
+}
+
 // TestStatusStaysBesideAnotherFleet: a commit names a branch that has the status of another fleet, or that it is on
 // its way to. Nothing is decided. A branch without an owner is no status that stays.
 func TestStatusStaysBesideAnotherFleet(t *testing.T) {

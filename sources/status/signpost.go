@@ -38,8 +38,7 @@ func Post(ctx context.Context, b sources.Branch, id fleet.ID, was, name string, 
 
 // post writes the signpost, if may permits that where the present one leads.
 func post(ctx context.Context, b sources.Branch, id fleet.ID, name string, may func(t fs.FS, now string) error) error {
-	// A poll and a start wait for it.
-	return commitWithin(ctx, b, "write a signpost for fleet "+string(id), maxRaces, func(t fs.FS, _ bool) (sources.Commit, error) {
+	return commit(ctx, b, "write a signpost for fleet "+string(id), func(t fs.FS, _ bool) (sources.Commit, error) {
 		now := readSignposts(t)[id]
 		if err := may(t, now); err != nil || now == name {
 			return sources.Commit{}, err

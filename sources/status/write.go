@@ -9,9 +9,6 @@ import (
 	"fairlead.dev/sources"
 )
 
-// maxRaces bounds the pushes of one flush, and of others that something waits for.
-const maxRaces = 12
-
 // Flush implements sources.StatusWriter.
 func (w *Writer) Flush(ctx context.Context) (fleet.Revision, error) {
 	select {
@@ -39,10 +36,10 @@ func (w *Writer) Flush(ctx context.Context) (fleet.Revision, error) {
 	return head, err
 }
 
-// write commits b to the branch, however often another writer comes first.
+// write commits b to the branch, also if another writer comes first: see repeat.
 func (w *Writer) write(ctx context.Context, b batch) (head fleet.Revision, err error) {
 	start := time.Now()
-	err = repeat(ctx, w.options.Random, maxRaces, func() (again bool, err error) {
+	err = repeat(ctx, w.options.Random, func() (again bool, err error) {
 		var n int
 		head, n, err = w.attempt(ctx, b)
 		switch {

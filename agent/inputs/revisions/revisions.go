@@ -99,7 +99,7 @@ func (r *Revisions) Continues(ctx context.Context, followed, rev fleet.Revision)
 // Follows reports whether rev may be of a branch or tag that the source follows.
 func (r *Revisions) Follows(rev fleet.Revision) bool {
 	c, ok := r.p.Source.(sources.Chooser)
-	return !ok || rev.IsZero() || c.Follows(rev.Ref)
+	return !ok || c.Follows(rev.Ref)
 }
 
 // Authors returns who wrote what rev has and applied does not, each as fleet.Person has it. It

@@ -84,7 +84,7 @@ func (in Input) take(at string, b Branch) Step {
 	case in.Tip == nil, in.Tip.Err != nil, b.Fleet == "":
 		return use
 	case b.Fleet == in.Tip.Fleet:
-		if step, ok := in.beside(at, b); ok && in.Branch == "" {
+		if step, ok := in.beside(at, b); ok {
 			return step
 		}
 		return use

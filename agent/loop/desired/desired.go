@@ -31,7 +31,7 @@ type Turn struct {
 // Recorded returns what is decided before the first revision, by what the status branch
 // says of clusters.
 func Recorded(s status.Status) rollout.State {
-	r := rollout.Record{Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, Orphans: s.Fleet.Orphans, Rollout: s.Fleet.Rollout, Damaged: make(map[fleet.Key]string, len(s.Damaged))}
+	r := rollout.Record{Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, Orphans: s.Fleet.Orphans, Rollout: s.Fleet.Rollout, Problems: s.Fleet.Problems, Damaged: make(map[fleet.Key]string, len(s.Damaged))}
 	for _, c := range s.Clusters {
 		r.Reports = append(r.Reports, c.Report)
 	}
