@@ -25,7 +25,7 @@ const (
 	maxBases = 16
 	// maxMerged is how many folders a merge may read.
 	maxMerged = 100_000
-	// maxHeavy is how many heads are remembered that are too large to be read.
+	// maxHeavy is how many heads are remembered that are too large.
 	maxHeavy = 10_000
 )
 
@@ -36,7 +36,7 @@ type Merges struct {
 
 	mu    sync.Mutex
 	clone *clone
-	heavy map[plumbing.Hash]error // heads that are too large, which no other base makes smaller
+	heavy map[plumbing.Hash]error // heads that are too large, and why
 }
 
 var _ sources.Merger = (*Merges)(nil)
@@ -143,8 +143,8 @@ func (m *Merges) merge(ctx context.Context, base, head plumbing.Hash) (sources.M
 	return out, err
 }
 
-// weighed returns err of reading head. If head is too large, that is remembered, so that whoever proposes it
-// does not have it fetched again with each commit of the base.
+// weighed returns err of reading head. A head that is too large is remembered: a pull request has the same head
+// with each new base, and would have it fetched again.
 func (m *Merges) weighed(head plumbing.Hash, err error) error {
 	if !errors.Is(err, errBudget) && !errors.Is(err, errLong) {
 		return err

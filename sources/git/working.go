@@ -36,7 +36,7 @@ func (w WorkingTree) Commit(ctx context.Context, rev string) (string, error) {
 }
 
 // Share makes a bare repository in the empty folder at, whose only branch main is at commit. It
-// has the objects of w and copies none of them, so w must outlive it. A clone that leaves out
+// reads the objects of w without a copy, so w must outlive it. A clone that leaves out
 // objects cannot be shared.
 func (w WorkingTree) Share(ctx context.Context, at, commit string) error {
 	op := "read commit " + commit + " of " + string(w)
