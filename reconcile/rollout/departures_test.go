@@ -58,15 +58,17 @@ func TestChangeOutlivesItsStage(t *testing.T) {
 	}
 	for state, in := range states {
 		for way, out := range ways {
-			for _, then := range []string{"", "restarted", "gone"} {
+			for _, then := range []string{"", "restarted", "restarted before", "gone"} {
 				t.Run(strings.Join([]string{state, way, then}, "/"), func(t *testing.T) {
 					w := in.canary()
 					f := wavyFleet("3", "v2", 3, wavesOf())
 					out(f)
 					all := []*fleet.Fleet{wavyFleet("1", "v1", 3, wavesOf()), wavyFleet("2", "v2", 3, wavesOf()), f}
-					w.push(f)
+					if then != "restarted before" {
+						w.push(f)
+					}
 					switch then {
-					case "restarted":
+					case "restarted", "restarted before": // the commit came while no agent ran
 						w.reborn(all)
 					case "gone":
 						w.decide(Input{Gone: []fleet.Key{keyOf("c0")}})
