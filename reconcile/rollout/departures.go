@@ -8,8 +8,8 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// noteDepartures notes the clusters that were in a stage before and are no longer, while what they
-// began may still count there. If nothing waits that waited before, what waits is another try: a
+// noteDepartures notes the clusters whose change may still count where they took it; dropDepartures
+// forgets those that are there. If nothing waits that waited before, what waits is another try: a
 // cluster that left with a failure no longer halts its stage, and later stages wait all the same.
 func (s *State) noteDepartures(before State, now time.Time) {
 	o := orderOf(&before.config.Waves)
@@ -19,43 +19,40 @@ func (s *State) noteDepartures(before State, now time.Time) {
 	out := slices.Clone(before.waves.departed)
 	for k, old := range before.clusters.all() {
 		soak := o.stages[o.leftIn(old.wave.stage)].Soak
-		if before.live(old) && !s.live(s.clusters.of(k)) && old.activeRelease().Way != fleet.ReleaseSkip && !old.wave.over(soak, now) {
-			out = append(without(out, k), old.wave.departure(k, soak, now))
+		if before.live(old) && old.activeRelease().Way != fleet.ReleaseSkip && !old.wave.over(soak, now) {
+			out = append(out, old.wave.departure(k, soak, now))
 		}
 	}
-	same := func(c cluster) bool { return s.awaits(c) && c.nextDigest == c.wave.awaited }
+	same := s.keysOf(func(c cluster) bool { return c.next != nil && c.nextDigest == c.wave.awaited })
 	for i := range out {
-		if out[i].Trouble != "" && len(s.keysOf(same)) == 0 {
+		if out[i].Trouble != "" && len(same) == 0 {
 			out[i].At, out[i].Trouble = time.Time{}, ""
 		}
 	}
-	slices.SortFunc(out, func(a, b fleet.Departure) int { return a.Cluster.Compare(b.Cluster) })
 	s.waves.departed = out
 }
 
-// dropDepartures forgets those that count no longer: their soak is over, they are whole again, or
-// nothing waits for them.
-func (s *State) dropDepartures(now time.Time) {
+// dropDepartures forgets those of clusters that are there and count by themselves, and all once nothing
+// waits for them.
+func (s *State) dropDepartures() {
 	if len(s.waves.departed) == 0 {
 		return
 	}
-	o := orderOf(&s.config.Waves)
-	idle := len(s.keysOf(s.awaits)) == 0 || len(o.stages) == 1 // that of the rest
+	waiting := s.keysOf(func(c cluster) bool { return c.next != nil })
+	idle := len(waiting) == 0 || len(s.config.Waves.Stages)+len(s.config.Waves.Classes) == 0
 	s.waves.departed = slices.DeleteFunc(slices.Clone(s.waves.departed), func(left fleet.Departure) bool {
 		c := s.clusters.of(left.Cluster)
-		soaked := !left.At.IsZero() && left.Trouble == "" && !now.Before(left.At.Add(o.stages[o.leftIn(left.Stage)].Soak))
-		return idle || soaked || s.live(c) && !c.wave.fresh
+		return idle || s.live(c) && !c.wave.fresh
 	})
 }
 
-// awaits reports whether a definition waits that c was not whole with before.
-func (s *State) awaits(c cluster) bool {
-	return s.live(c) && c.next != nil && c.nextDigest != c.wave.arrived
-}
-
-// without returns list without cluster k.
-func without(list []fleet.Departure, k fleet.Key) []fleet.Departure {
-	return slices.DeleteFunc(slices.Clone(list), func(d fleet.Departure) bool { return d.Cluster == k })
+// skipDeparture goes on without cluster k, and reports whether it left a stage.
+func (s *State) skipDeparture(k fleet.Key) bool {
+	if !s.departed(k) {
+		return false
+	}
+	s.waves.departed = slices.DeleteFunc(slices.Clone(s.waves.departed), func(d fleet.Departure) bool { return d.Cluster == k })
+	return true
 }
 
 // departed reports whether cluster k left a stage, and its change still counts there.
@@ -63,18 +60,19 @@ func (s *State) departed(k fleet.Key) bool {
 	return slices.ContainsFunc(s.waves.departed, func(d fleet.Departure) bool { return d.Cluster == k })
 }
 
-// renameStages follows stages that only have another name than before.
+// renameStages follows stages that select the same under another name.
 func (s *State) renameStages(before State) {
 	o, n := orderOf(&before.config.Waves), orderOf(&s.config.Waves)
 	names := make(map[string]string)
 	for i, old := range o.stages {
-		if _, kept := n.named(old.Name); kept {
-			continue
-		}
-		for j, stage := range n.stages {
-			if _, there := o.named(stage.Name); !there && n.class[j] == o.class[i] && stage.Select.String() == old.Select.String() {
-				names[old.Name] = stage.Name
+		j := -1
+		for k, stage := range n.stages {
+			if n.class[k] == o.class[i] && stage.Select.String() == old.Select.String() && (j < 0 || stage.Name == old.Name) {
+				j = k
 			}
+		}
+		if j >= 0 && n.stages[j].Name != old.Name {
+			names[old.Name] = n.stages[j].Name
 		}
 	}
 	if len(names) == 0 {

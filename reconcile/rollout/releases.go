@@ -34,8 +34,8 @@ func (d *Decision) grant(groups []group) bool {
 			s.clusters.put(k, c)
 			n, more = n+1, max(more, missing)
 		}
-		if r.Release == fleet.ReleaseSkip && s.departed(r.Cluster) {
-			s.waves.departed, n = without(s.waves.departed, r.Cluster), max(n, 1)
+		if r.Release == fleet.ReleaseSkip && s.skipDeparture(r.Cluster) {
+			n = max(n, 1)
 		}
 		if n > 0 {
 			kept, news = append(kept, grantedRelease{r, grantedText(r, n, more)}), true

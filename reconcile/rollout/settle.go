@@ -17,7 +17,7 @@ type waves struct {
 	stages   []fleet.StageStatus
 	releases []fleet.Request   // that people made and that stand
 	granted  []grantedRelease  // those of them that count already
-	departed []fleet.Departure // sorted, and never changed in place
+	departed []fleet.Departure // never changed in place
 }
 
 // unsettle has the waves decided again at the end of the decision.
@@ -45,7 +45,7 @@ func (d *Decision) settle(now time.Time) {
 			s.clusters.put(k, c)
 		}
 	}
-	s.dropDepartures(now)
+	s.dropDepartures()
 	g := gatesAt(&s.config.Waves, now)
 	groups := s.groups(g)
 	if d.grant(groups) {
@@ -84,7 +84,7 @@ func (d *Decision) settle(now time.Time) {
 // unplaced stops later stages while a cluster that the newest revision has a problem with is known
 // by name alone: its labels, and so its stage, are not known.
 func (s *State) unplaced() hold {
-	keys := s.keysOf(func(c cluster) bool { return cmp.Or(c.definition, c.next) == nil && !c.orphan && len(c.problems) > 0 })
+	keys := s.keysOf(func(c cluster) bool { return cmp.Or(c.definition, c.next) == nil && len(c.problems) > 0 })
 	if len(keys) == 0 {
 		return hold{}
 	}
