@@ -82,9 +82,8 @@ func (s *State) renameStages(before State) {
 		c.wave.stage = cmp.Or(names[c.wave.stage], c.wave.stage)
 		return c
 	})
-	s.waves.departed = slices.Clone(s.waves.departed)
 	for i := range s.waves.departed {
-		left := &s.waves.departed[i]
+		left := &s.waves.departed[i] // noteDepartures copied them
 		left.Stage = cmp.Or(names[left.Stage], left.Stage)
 	}
 }

@@ -75,6 +75,19 @@ func TestBrokenCanaryWithoutADefinition(t *testing.T) {
 	}
 }
 
+// People remove a file of a cluster that nobody can read: the cluster is one that is being made, and no
+// stage is in its way.
+func TestRemovedDamageDoesNotWait(t *testing.T) {
+	w := onItsWay()
+	k, f := keyOf("c1"), wavyFleet("3", "v3", 2, frozenUntilJanuary())
+	w.s = Recorded(Record{Fleet: "f", Applied: revision("2"), Damaged: map[fleet.Key]string{k: "it is cut off"}})
+	w.push(f)
+	w.decide(Input{Repaired: map[fleet.Key]*fleet.Report{k: nil}})
+	if got, _ := w.s.Target(k); got.Cluster == nil || got.Why != "" {
+		t.Errorf("nothing is done: %q; %v", got.Why, got.Wait)
+	}
+}
+
 // Stages are added while a change of a canary is on its way that began without any: it is of the stage that
 // selects it.
 func TestStagesAreAddedMeanwhile(t *testing.T) {
