@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -265,6 +266,9 @@ func (t *treeMerge) merge(at string, base, ours, theirs plumbing.Hash) (plumbing
 		}
 		sides[i] = make(map[string]object.TreeEntry, len(entries))
 		for _, e := range entries {
+			if _, twice := sides[i][e.Name]; twice { // Git takes one or the other
+				return plumbing.ZeroHash, fleet.Errorf(fleet.Invalid, "read folder "+strconv.Quote(path.Join("/", at)), "there are 2 entries of this name: %q. Fix: commit the folder again with Git", e.Name)
+			}
 			sides[i][e.Name], names[e.Name] = e, true
 		}
 	}

@@ -149,8 +149,16 @@ func TestMergeAsGit(t *testing.T) {
 }
 
 // TestHeavyHead: a head that is too large, by the files that it has, their content or its history, is refused for
-// what it is, and not fetched again with each commit of the base. Others are merged meanwhile.
+// what it is, and not fetched again with each commit of the base. Others are merged meanwhile. A server that leaves out
+// files gives the history alone first.
 func TestHeavyHead(t *testing.T) {
+	for _, filters := range []string{"true", "false"} {
+		t.Run(filters, func(t *testing.T) { heavyHead(t, filters) })
+	}
+}
+
+func heavyHead(t *testing.T, filters string) {
+	t.Helper()
 	var fetches atomic.Int64
 	p := newPlace(t, gitserver.Options{Before: func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
@@ -158,6 +166,7 @@ func TestHeavyHead(t *testing.T) {
 		}
 		return false
 	}})
+	p.git("config", "uploadpack.allowFilter", filters)
 	first := p.push("main", map[string]string{"a": "1\n"})
 	small := p.push("small", map[string]string{"b": "1\n"})
 	p.checkout(first)
