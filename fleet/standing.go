@@ -22,7 +22,6 @@ type Standing struct {
 	Stage    string    // in which it took Digest; empty: not known
 	Before   Revision  // that was followed when something began to wait; zero: nothing waits, or not known
 	Troubled time.Time // since when something of it is lost; zero: nothing is, or not known
-	Behind   string    // that waited when a cluster left the rollout; empty: none did
 }
 
 // A Departure is a cluster that left a stage before its change there was over: it was removed from

@@ -56,6 +56,7 @@ func hostileCases() map[string]hostileCase {
 		"NoObject":      {"YAML that is no object", manifest("- a"), nil, "not an object"},
 		"NoKind":        {"an object without a kind", manifest("apiVersion: v1\nmetadata: {name: a}"), nil, "an object has no kind"},
 		"Cycle":         {"two folders that include each other", "-- clusters/x/kustomization.yaml --\nresources: [../../y]\n-- y/kustomization.yaml --\nresources: [../clusters/x]\n", nil, "in a circle: clusters/x → y → clusters/x"},
+		"CycleParts":    {"two components that include each other", kust("components: [../../y]") + "-- y/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\ncomponents: [../z]\n-- z/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\ncomponents: [../y]\n", nil, "in a circle: clusters/x → y → z → y"},
 		"CycleSelf":     {"a folder that includes itself", "-- clusters/x/kustomization.yaml --\nresources: [.]\n", nil, "in a circle"},
 		"Parent":        {"a folder that includes the one above it", "-- clusters/x/y/a.yaml --\n-- clusters/x/kustomization.yaml --\nresources: [../..]\n-- kustomization.yaml --\nresources: [good.yaml]\n", nil, "in a circle"},
 		"Diamond":       {"each level includes the next one twice", diamond(12), nil, "more than 1000 files and folders"},

@@ -3,12 +3,13 @@ package rollout
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"fairlead.dev/fleet"
 )
 
 // applyRevision takes in what was seen of the newest revision.
-func (d *Decision) applyRevision(r Revision) {
+func (d *Decision) applyRevision(r Revision, at time.Time) {
 	s := &d.State
 	switch {
 	case r.Unavailable != "":
@@ -27,7 +28,7 @@ func (d *Decision) applyRevision(r Revision) {
 	case refused != "":
 		d.refuse(r.Revision, refused)
 	case r.Fleet != nil:
-		d.advance(*r.Fleet, r.Authors)
+		d.advance(*r.Fleet, r.Authors, at)
 		s.problems = append(s.problems, r.Notices...)
 	}
 }
@@ -74,7 +75,7 @@ func (s State) Renamed(f fleet.Fleet) error {
 //
 // One whose control plane may not go to the version that f has is one that f has a problem
 // with. A cluster whose folder another overlay includes did not vanish: see RefuseIncluders.
-func (d *Decision) advance(f fleet.Fleet, authors []string) {
+func (d *Decision) advance(f fleet.Fleet, authors []string, at time.Time) {
 	before := d.State
 	f, refused := before.refuseVersions(before.RefuseIncluders(f))
 	s := &d.State
@@ -126,7 +127,7 @@ func (d *Decision) advance(f fleet.Fleet, authors []string) {
 		s.problems = append(s.problems, before.unpruned...)
 	}
 	s.unpruned = unprunedOf(s.problems)
-	s.noteDepartures(before)
+	s.noteDepartures(before, at)
 	s.renameStages(before)
 	changed := before.changed(*s)
 	s.markBehind(before, changed)

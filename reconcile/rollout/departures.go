@@ -2,120 +2,77 @@ package rollout
 
 import (
 	"cmp"
-	"iter"
-	"maps"
 	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
 )
 
-// departed has the clusters that left a stage before their change there was over. It is never changed.
-type departed map[fleet.Key]fleet.Departure
-
-func departedOf(list []fleet.Departure) departed {
-	out := make(departed, len(list))
-	for _, d := range list {
-		out[d.Cluster] = d
+// noteDepartures notes the clusters whose change may still count where they took it; dropDepartures
+// forgets those that are there. If nothing waits that waited before, what waits is another try: a
+// cluster that left with a failure no longer halts its stage, and later stages wait all the same.
+func (s *State) noteDepartures(before State, now time.Time) {
+	o := orderOf(&before.config.Waves)
+	if before.revision.IsZero() { // the record does not say what the stages were
+		o = orderOf(&s.config.Waves)
 	}
-	return out
-}
-
-// all returns them, sorted.
-func (d departed) all() iter.Seq2[fleet.Key, fleet.Departure] {
-	return func(yield func(fleet.Key, fleet.Departure) bool) {
-		for _, k := range slices.SortedFunc(maps.Keys(d), fleet.Key.Compare) {
-			if !yield(k, d[k]) {
-				return
-			}
-		}
-	}
-}
-
-func (d departed) list() []fleet.Departure {
-	var out []fleet.Departure
-	for _, left := range d.all() {
-		out = append(out, left)
-	}
-	return out
-}
-
-// without returns d without those that which is true of.
-func (d departed) without(which func(fleet.Key, fleet.Departure) bool) departed {
-	out := maps.Clone(d)
-	maps.DeleteFunc(out, which)
-	return out
-}
-
-// noteDepartures notes the clusters that were in a stage before and are no longer, while what they
-// began may still count there. What waited then, and waits still, comes after them.
-func (s *State) noteDepartures(before State) {
-	out := maps.Clone(before.waves.departed)
-	if out == nil {
-		out = departed{}
-	}
-	n, o, now := len(out), orderOf(&before.config.Waves), before.waves.at
+	out := slices.Clone(before.waves.departed)
 	for k, old := range before.clusters.all() {
-		w := old.wave
-		if !before.live(old) || s.live(s.clusters.of(k)) || old.activeRelease().Way == fleet.ReleaseSkip {
-			continue
+		soak := o.stages[o.leftIn(old.wave.stage)].Soak
+		if before.live(old) && old.activeRelease().Way != fleet.ReleaseSkip && !old.wave.over(soak, now) {
+			out = append(out, old.wave.departure(k, soak, now))
 		}
-		if i, over := o.began(w, now); !over {
-			out[k] = fleet.Departure{Cluster: k, Stage: w.stage, Since: w.since, At: w.wholeAt(), Trouble: w.troubleIn(o.stages[i].Soak, now)}
+	}
+	same := s.keysOf(func(c cluster) bool { return c.next != nil && c.nextDigest == c.wave.awaited })
+	for i := range out {
+		if out[i].Trouble != "" && len(same) == 0 {
+			out[i].At, out[i].Trouble = time.Time{}, ""
 		}
 	}
 	s.waves.departed = out
-	if len(out) == n {
-		return
-	}
-	s.clusters = s.clusters.mapped(func(k fleet.Key, c cluster) cluster {
-		if c.next != nil && before.clusters.of(k).wave.awaited == c.nextDigest {
-			c.wave.behind = c.nextDigest
-		}
-		return c
-	})
 }
 
-// dropDepartures forgets those that count no longer: their soak is over, they are whole again, or
-// nothing waits for them. A newer definition of what waited is another try: a failure is then no
-// reason to halt, and later stages wait all the same.
-func (s *State) dropDepartures(now time.Time) {
+// dropDepartures forgets those of clusters that are there and count by themselves, and all once nothing
+// waits for them.
+func (s *State) dropDepartures() {
 	if len(s.waves.departed) == 0 {
 		return
 	}
-	waits, same := false, false
-	for _, c := range s.clusters.all() {
-		if s.live(c) && c.next != nil && c.nextDigest != c.wave.arrived {
-			waits, same = true, same || c.wave.behind == c.nextDigest
-		}
-	}
-	o := orderOf(&s.config.Waves)
-	out := s.waves.departed.without(func(k fleet.Key, left fleet.Departure) bool {
-		c, known := s.clusters.get(k)
-		return !waits || len(s.config.Waves.Stages)+len(s.config.Waves.Classes) == 0 || known && s.live(c) && !c.wave.fresh ||
-			!left.At.IsZero() && left.Trouble == "" && !now.Before(left.At.Add(o.stages[o.leftIn(left)].Soak))
+	waiting := s.keysOf(func(c cluster) bool { return c.next != nil })
+	idle := len(waiting) == 0 || len(s.config.Waves.Stages)+len(s.config.Waves.Classes) == 0
+	s.waves.departed = slices.DeleteFunc(slices.Clone(s.waves.departed), func(left fleet.Departure) bool {
+		c := s.clusters.of(left.Cluster)
+		return idle || s.live(c) && !c.wave.fresh
 	})
-	for k, left := range out {
-		if left.Trouble != "" && !same {
-			left.At, left.Trouble = time.Time{}, ""
-			out[k] = left
-		}
-	}
-	s.waves.departed = out
 }
 
-// renameStages follows stages that only have another name than before.
+// skipDeparture goes on without cluster k, and reports whether it left a stage.
+func (s *State) skipDeparture(k fleet.Key) bool {
+	if !s.departed(k) {
+		return false
+	}
+	s.waves.departed = slices.DeleteFunc(slices.Clone(s.waves.departed), func(d fleet.Departure) bool { return d.Cluster == k })
+	return true
+}
+
+// departed reports whether cluster k left a stage, and its change still counts there.
+func (s *State) departed(k fleet.Key) bool {
+	return slices.ContainsFunc(s.waves.departed, func(d fleet.Departure) bool { return d.Cluster == k })
+}
+
+// renameStages follows stages that select the same under another name.
 func (s *State) renameStages(before State) {
 	o, n := orderOf(&before.config.Waves), orderOf(&s.config.Waves)
 	names := make(map[string]string)
 	for i, old := range o.stages {
-		if _, kept := n.named(old.Name); kept {
-			continue
-		}
-		for j, stage := range n.stages {
-			if _, there := o.named(stage.Name); !there && n.classAt(j) == o.classAt(i) && stage.Select.String() == old.Select.String() {
-				names[old.Name] = stage.Name
+		j := -1
+		for k, stage := range n.stages {
+			if n.class[k] == o.class[i] && stage.Select.String() == old.Select.String() && (j < 0 || stage.Name == old.Name) {
+				j = k
 			}
+		}
+		if j >= 0 && n.stages[j].Name != old.Name {
+			names[old.Name] = n.stages[j].Name
 		}
 	}
 	if len(names) == 0 {
@@ -125,23 +82,26 @@ func (s *State) renameStages(before State) {
 		c.wave.stage = cmp.Or(names[c.wave.stage], c.wave.stage)
 		return c
 	})
-	out := maps.Clone(s.waves.departed)
-	for k, left := range out {
+	for i := range s.waves.departed {
+		left := &s.waves.departed[i] // noteDepartures copied them
 		left.Stage = cmp.Or(names[left.Stage], left.Stage)
-		out[k] = left
 	}
-	s.waves.departed = out
 }
 
-// departedCandidate returns what counts of cluster k in the stage that it left.
-func departedCandidate(k fleet.Key, left fleet.Departure) candidate {
-	return candidate{key: k, moving: left.At.IsZero(), since: left.Since, at: left.At, trouble: trouble{any: left.Trouble}, left: true, excluded: true, absent: true}
+// departure returns what counts of cluster k in the stage in which it took what it has.
+func (w wave) departure(k fleet.Key, soak time.Duration, now time.Time) fleet.Departure {
+	out := fleet.Departure{Cluster: k, Stage: w.stage, Since: w.since}
+	if w.moving() {
+		out.Trouble = w.trouble.plane
+		return out
+	}
+	out.At, out.Trouble = w.at, w.trouble.failed(w.at, soak, now)
+	return out
 }
 
-// leaves returns what counts of f in the stage in which it took what it has, while something waits
-// for it in another one.
-func (f candidate) leaves(w wave, soak time.Duration, now time.Time) candidate {
-	return departedCandidate(f.key, fleet.Departure{Since: w.since, At: w.wholeAt(), Trouble: w.troubleIn(soak, now)})
+// leftCandidate returns what counts of a cluster in a stage that it left.
+func leftCandidate(d fleet.Departure) candidate {
+	return candidate{key: d.Cluster, moving: d.At.IsZero(), since: d.Since, at: d.At, trouble: trouble{any: d.Trouble}, left: true, excluded: true, absent: true}
 }
 
 // began returns the stage in which a cluster took what it has, as its index, and whether that is
@@ -151,21 +111,10 @@ func (o order) began(w wave, now time.Time) (i int, over bool) {
 	return i, !known || w.over(o.stages[i].Soak, now)
 }
 
-// classAt returns the class that stage i is of; zero: of none.
-func (o order) classAt(i int) (class fleet.Key) {
-	from := -1
-	for k, at := range o.classes {
-		if from < at && at <= i && i < o.others {
-			class, from = k, at
-		}
-	}
-	return class
-}
-
-// leftIn returns the stage that a cluster left, as its index. For one that fleet.yaml no longer has,
-// that is the first: taking a stage away ends no change.
-func (o order) leftIn(left fleet.Departure) int {
-	if i, known := o.named(left.Stage); known {
+// leftIn returns the stage of that name, as its index. For one that fleet.yaml does not have, that
+// is the first: taking a stage away ends no change.
+func (o order) leftIn(name string) int {
+	if i, known := o.named(name); known {
 		return i
 	}
 	return o.others

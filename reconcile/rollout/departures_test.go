@@ -58,15 +58,17 @@ func TestChangeOutlivesItsStage(t *testing.T) {
 	}
 	for state, in := range states {
 		for way, out := range ways {
-			for _, then := range []string{"", "restarted", "gone"} {
+			for _, then := range []string{"", "restarted", "restarted before", "gone"} {
 				t.Run(strings.Join([]string{state, way, then}, "/"), func(t *testing.T) {
 					w := in.canary()
 					f := wavyFleet("3", "v2", 3, wavesOf())
 					out(f)
 					all := []*fleet.Fleet{wavyFleet("1", "v1", 3, wavesOf()), wavyFleet("2", "v2", 3, wavesOf()), f}
-					w.push(f)
+					if then != "restarted before" {
+						w.push(f)
+					}
 					switch then {
-					case "restarted":
+					case "restarted", "restarted before": // the commit came while no agent ran
 						w.reborn(all)
 					case "gone":
 						w.decide(Input{Gone: []fleet.Key{keyOf("c0")}})
@@ -212,7 +214,18 @@ func TestRenamedStageKeepsDepartures(t *testing.T) {
 					if later {
 						w.push(out("3", wavesOf()))
 					}
+					before := *w
 					w.push(out("4", renamed))
+					for _, d := range before.s.Rollout().Departed {
+						if d.Stage != "canary" {
+							t.Errorf("what was decided before is changed: %+v", d)
+						}
+					}
+					for _, d := range w.s.Rollout().Departed {
+						if d.Stage != "pilot" {
+							t.Errorf("it left stage pilot: %+v", d)
+						}
+					}
 					w.wantOthers(t, "it left", "v1")
 					if st := w.s.Rollout().Stages; st[0].Name != "pilot" || st[0].State == fleet.StageDone {
 						t.Errorf("stages: %+v", st)
@@ -226,6 +239,87 @@ func TestRenamedStageKeepsDepartures(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestStageOfAnotherClassIsNoOtherName: a stage that is renamed is not taken for one of a class that selects the same.
+func TestStageOfAnotherClassIsNoOtherName(t *testing.T) {
+	waves := wavesOf()
+	waves.Classes = []fleet.ClassStages{{Class: keyOf("class"), Stages: []fleet.Stage{{Name: "edge", Select: labels.Everything(), AtOnce: 1}}}}
+	w := provisioned(3)
+	w.push(wavyFleet("2", "v2", 3, waves))
+	w.rest("c0")
+	w.now = w.now.Add(time.Hour)
+	w.decide(Input{})
+	w.want(t, "prod is on its way", "v2 v2 v2")
+	waves.Stages = slices.Clone(waves.Stages)
+	waves.Stages[1].Name = "all"
+	w.push(wavyFleet("3", "v2", 3, waves))
+	for _, st := range w.s.Rollout().Standings[1:] {
+		if st.Stage != "all" {
+			t.Errorf("%s is in stage %s, want all", st.Cluster, st.Stage)
+		}
+	}
+}
+
+// TestStageThatIsRecorded: the last stage of a fleet with stages is one, and so is that of a class in a fleet with no
+// others. Without any stages there is none.
+func TestStageThatIsRecorded(t *testing.T) {
+	class := keyOf("class")
+	ofClass := fleet.Waves{Classes: []fleet.ClassStages{{Class: class, Stages: []fleet.Stage{{Name: "edge", Select: labels.Everything(), AtOnce: 3}}}}}
+	for want, waves := range map[string]fleet.Waves{"rest": {Stages: wavesOf().Stages[:1]}, "edge": ofClass, "": frozenUntilJanuary()} {
+		w := &wavy{now: time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC)}
+		for _, version := range []string{"v1", "v2"} {
+			f := wavyFleet(version, version, 2, waves)
+			for i := range f.Clusters {
+				f.Clusters[i].Topology = &fleet.Topology{Class: class}
+			}
+			w.push(f)
+			w.rest("c0", "c1")
+			w.now = w.now.Add(2 * time.Hour)
+			w.decide(Input{})
+		}
+		if st := w.s.Rollout().Standings; len(st) != 2 || st[1].Stage != want {
+			t.Errorf("%q: %+v", want, st)
+		}
+	}
+}
+
+// TestSoakOfADeparture: a newer commit replaces what waits for a canary that was whole when it was removed. Later
+// stages wait for the rest of its soak, and no longer.
+func TestSoakOfADeparture(t *testing.T) {
+	w := inSoak()
+	w.push(withoutCanary("3", "v2", wavesOf()))
+	w.push(withoutCanary("4", "v3", wavesOf()))
+	w.wantOthers(t, "it soaks", "v1")
+	w.now = w.now.Add(time.Hour)
+	w.decide(Input{})
+	w.wantOthers(t, "it has soaked", "v3")
+}
+
+// TestRecreatedAfterDeparture: a canary that was removed on its way, is gone, and is put back is another cluster. Later
+// stages wait until it is whole.
+func TestRecreatedAfterDeparture(t *testing.T) {
+	w := onItsWay()
+	w.push(withoutCanary("3", "v2", wavesOf()))
+	w.decide(Input{Gone: []fleet.Key{keyOf("c0")}})
+	w.push(wavyFleet("4", "v2", 3, wavesOf()))
+	w.wantOthers(t, "it is being made", "v1")
+	w.rest("c0")
+	w.wantOthers(t, "it is whole", "v2")
+}
+
+// TestDeparturesOfBeforeStay: a decision leaves what was decided before unchanged.
+func TestDeparturesOfBeforeStay(t *testing.T) {
+	w := lost(onItsWay())
+	w.push(withoutCanary("3", "v2", wavesOf()))
+	before := w.s
+	for _, f := range []*fleet.Fleet{withoutCanary("4", "v3", wavesOf()), withoutCanary("5", "v1", wavesOf()), wavyFleet("6", "v2", 3, wavesOf())} {
+		w.push(f)
+		if d := before.Rollout().Departed; len(d) != 1 || d[0].Trouble == "" || d[0].Cluster != keyOf("c0") {
+			t.Fatalf("after %s: %+v", f.Revision, d)
+		}
+		w.s = before
 	}
 }
 
@@ -269,6 +363,15 @@ func TestDeparturesAfterAnOlderAgent(t *testing.T) {
 		w.decide(Input{})
 	}
 	w.wantOthers(t, "all is whole", "v2")
+	w = onItsWay()
+	w.rest("c0")
+	w.now = w.now.Add(time.Hour)
+	w.decide(Input{})
+	w.older = true
+	w.reborn(all[:2])
+	if st := w.stage(t, "prod"); st.Changing != 2 {
+		t.Errorf("they count where their labels say: %+v", w.s.Rollout().Stages)
+	}
 	w = onItsWay()
 	w.push(withoutCanary("3", "v2", wavesOf()))
 	w.older = true

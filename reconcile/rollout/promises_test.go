@@ -48,6 +48,67 @@ func TestBrokenCanaryAfterRestart(t *testing.T) {
 	w.want(t, "the canary is still broken", "v1 v1 v1 v1")
 }
 
+// The last good definition of a broken canary is refused, as with a key that was withdrawn: nothing is known
+// of the canary, and it is not done. Once the newest revision is repaired it has its turn.
+func TestBrokenCanaryWithoutADefinition(t *testing.T) {
+	w := provisioned(3)
+	f := withoutCanary("2", "v2", wavesOf())
+	f.Problems = []fleet.Problem{{Cluster: keyOf("c0"), Overlay: "clusters/c0", Message: "a patch does not apply"}}
+	w.push(f)
+	w.reborn([]*fleet.Fleet{f}) // which lacks revision 1
+	w.decide(Input{Older: []Revision{{Revision: revision("1"), Refused: "no trusted key signed it"}}})
+	for _, k := range w.s.Keys() {
+		got, _ := w.s.Target(k)
+		if got.Definition != nil || k != keyOf("c0") && !strings.Contains(got.Wait.Why, "prod/c0") {
+			t.Errorf("%s is held to %v: %q", k, got.Definition, got.Wait.Why)
+		}
+	}
+	frozen := frozenUntilJanuary()
+	frozen.Freezes[0].Select = labels.Everything()
+	w.push(wavyFleet("3", "v2", 3, frozen))
+	if got, _ := w.s.Target(keyOf("c0")); got.Definition != nil || !strings.Contains(got.Wait.Why, "frozen") {
+		t.Errorf("it is repaired in a freeze: %q", got.Wait.Why)
+	}
+	w.push(wavyFleet("4", "v2", 3, wavesOf()))
+	if got, _ := w.s.Target(keyOf("c0")); got.Definition == nil || w.stage(t, "canary").State != fleet.StageChanging {
+		t.Errorf("it is repaired: %q; %+v", got.Wait.Why, w.s.Rollout().Stages)
+	}
+}
+
+// People remove a file of a cluster that nobody can read: the cluster is one that is being made, and no
+// stage is in its way.
+func TestRemovedDamageDoesNotWait(t *testing.T) {
+	w := onItsWay()
+	k, f := keyOf("c1"), wavyFleet("3", "v3", 2, frozenUntilJanuary())
+	w.s = Recorded(Record{Fleet: "f", Applied: revision("2"), Damaged: map[fleet.Key]string{k: "it is cut off"}})
+	w.push(f)
+	w.decide(Input{Repaired: map[fleet.Key]*fleet.Report{k: nil}})
+	if got, _ := w.s.Target(k); got.Cluster == nil || got.Why != "" {
+		t.Errorf("nothing is done: %q; %v", got.Why, got.Wait)
+	}
+}
+
+// Stages are added while a change of a canary is on its way that began without any: it is of the stage that
+// selects it.
+func TestStagesAreAddedMeanwhile(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		w := provisioned(4)
+		all := []*fleet.Fleet{wavyFleet("1", "v1", 4, wavesOf()), wavyFleet("2", "v2", 4, frozenUntilJanuary()), wavyFleet("3", "v2", 4, wavesOf())}
+		w.push(all[1])
+		w.want(t, "the others are frozen", "v2 v1 v1 v1")
+		if restarted {
+			w.reborn(all)
+		} else {
+			w.push(all[2])
+		}
+		w.want(t, "the canary is not done", "v2 v1 v1 v1")
+		w.rest("c0")
+		w.now = w.now.Add(time.Hour)
+		w.decide(Input{})
+		w.want(t, "it has soaked", "v2 v2 v2 v1")
+	}
+}
+
 // The same commit upgrades a cluster and relabels it into the first stage: the cluster keeps its turn.
 func TestLabelSkipsNoStage(t *testing.T) {
 	w := provisioned(4)

@@ -34,8 +34,7 @@ func (d *Decision) grant(groups []group) bool {
 			s.clusters.put(k, c)
 			n, more = n+1, max(more, missing)
 		}
-		if _, left := s.waves.departed[r.Cluster]; left && r.Release == fleet.ReleaseSkip {
-			s.waves.departed = s.waves.departed.without(func(k fleet.Key, _ fleet.Departure) bool { return k == r.Cluster })
+		if r.Release == fleet.ReleaseSkip && s.skipDeparture(r.Cluster) {
 			n = max(n, 1)
 		}
 		if n > 0 {
@@ -125,9 +124,8 @@ func (s State) admitRelease(r fleet.Request) fleet.Answer {
 		return s.admitStage(r)
 	}
 	c, known := s.clusters.get(r.Cluster)
-	_, left := s.waves.departed[r.Cluster]
 	switch {
-	case left && r.Release == fleet.ReleaseSkip:
+	case r.Release == fleet.ReleaseSkip && s.departed(r.Cluster):
 		return fleet.Answer{State: fleet.RequestAccepted}
 	case !known:
 		return refusal("the fleet has no cluster %s: fairlead status lists them", r.Cluster)

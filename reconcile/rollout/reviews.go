@@ -76,27 +76,28 @@ func (s State) originOf(f *fleet.Fleet, old, now cluster) fleet.WaveOrigin {
 type order struct {
 	stages  []fleet.Stage
 	first   []bool            // it waits for no other
+	class   []fleet.Key       // that it is for; zero: for those of none
 	classes map[fleet.Key]int // their first stage
 	others  int               // first stage of all others
 }
 
 func orderOf(w *fleet.Waves) order {
 	o := order{classes: make(map[fleet.Key]int)}
-	add := func(stages []fleet.Stage) (from int) {
+	add := func(class fleet.Key, stages []fleet.Stage) (from int) {
 		from = len(o.stages)
 		for i, stage := range stages {
-			o.stages, o.first = append(o.stages, stage), append(o.first, i == 0)
+			o.stages, o.first, o.class = append(o.stages, stage), append(o.first, i == 0), append(o.class, class)
 		}
 		return from
 	}
 	for _, of := range w.Classes {
-		o.classes[of.Class] = add(of.Stages)
+		o.classes[of.Class] = add(of.Class, of.Stages)
 	}
 	rest := fleet.Stage{Name: fleet.RestStage, Select: labels.Everything()}
 	if len(w.Stages) > 0 {
 		rest.AtOnce = 1
 	}
-	o.others = add(append(slices.Clone(w.Stages), rest))
+	o.others = add(fleet.Key{}, append(slices.Clone(w.Stages), rest))
 	return o
 }
 

@@ -59,7 +59,7 @@ type Decision struct {
 func Decide(in Input) Decision {
 	d := Decision{State: in.Before}
 	if in.Newest != nil {
-		d.applyRevision(*in.Newest)
+		d.applyRevision(*in.Newest, in.Now)
 	}
 	for _, r := range in.Older {
 		d.restore(r)

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,9 +15,9 @@ type waves struct {
 	at       time.Time // when that was decided
 	wake     time.Time // when time alone makes it another; zero: never
 	stages   []fleet.StageStatus
-	releases []fleet.Request  // that people made and that stand
-	granted  []grantedRelease // those of them that count already
-	departed departed
+	releases []fleet.Request   // that people made and that stand
+	granted  []grantedRelease  // those of them that count already
+	departed []fleet.Departure // never changed in place
 }
 
 // unsettle has the waves decided again at the end of the decision.
@@ -37,14 +38,14 @@ func (d *Decision) settle(now time.Time) {
 		was := c.wave
 		c = c.measured(now)
 		if c.next != nil && c.definition != nil && c.nextDigest == c.wave.digest { // it differs in nothing that waits
-			c = c.take(now)
+			c = c.take(now, c.wave.stage)
 			d.Changed = append(d.Changed, k)
 		}
 		if c.wave != was {
 			s.clusters.put(k, c)
 		}
 	}
-	s.dropDepartures(now)
+	s.dropDepartures()
 	g := gatesAt(&s.config.Waves, now)
 	groups := s.groups(g)
 	if d.grant(groups) {
@@ -81,13 +82,13 @@ func (d *Decision) settle(now time.Time) {
 }
 
 // unplaced stops later stages while a cluster that the newest revision has a problem with is known
-// by name alone: its labels, and so its stage, are not known yet.
+// by name alone: its labels, and so its stage, are not known.
 func (s *State) unplaced() hold {
-	keys := s.keysOf(func(c cluster) bool { return c.lacksDefinition() && c.next == nil && len(c.problems) > 0 })
+	keys := s.keysOf(func(c cluster) bool { return cmp.Or(c.definition, c.next) == nil && len(c.problems) > 0 })
 	if len(keys) == 0 {
 		return hold{}
 	}
-	return hold{why: "the stage of cluster " + keys[0].String() + " is not known: its last good definition is not rendered yet"}
+	return hold{why: "the stage of cluster " + keys[0].String() + " is not known: the newest revision has a problem with it, and no earlier definition of it is rendered"}
 }
 
 // endStaging gives each cluster its newest definition: fleet.yaml has no stages, windows or freezes.
@@ -98,7 +99,7 @@ func (d *Decision) endStaging(now time.Time) {
 	}
 	s.waves = waves{releases: s.waves.releases, none: true}
 	for _, k := range s.keysOf(func(c cluster) bool { return c.next != nil }) {
-		s.clusters.put(k, s.clusters.of(k).take(now))
+		s.clusters.put(k, s.clusters.of(k).take(now, ""))
 		d.Changed, d.StatusChanged = append(d.Changed, k), true
 	}
 }
@@ -126,7 +127,11 @@ func (d *Decision) setVerdict(k fleet.Key, t verdict, now time.Time) {
 		}
 		c.wave.waits = time.Time{}
 	case t.why == "":
-		c = c.take(now)
+		stage := t.stage
+		if stage == fleet.RestStage && len(s.config.Waves.Stages) == 0 {
+			stage = ""
+		}
+		c = c.take(now, stage)
 		d.Changed, d.StatusChanged = append(d.Changed, k), true
 	case c.wave.waits.IsZero():
 		c.wave.waits = now.UTC().Truncate(time.Second)
@@ -159,7 +164,7 @@ func (s State) Rollout() fleet.RolloutStatus {
 	if !s.config.Waves.Declared() {
 		return out
 	}
-	out.Stages, out.Departed = s.waves.stages, s.waves.departed.list()
+	out.Stages, out.Departed = s.waves.stages, s.waves.departed
 	for _, k := range s.keysOf(s.live) {
 		c := s.clusters.of(k)
 		if w, waits := c.wait(k); waits {
@@ -167,7 +172,7 @@ func (s State) Rollout() fleet.RolloutStatus {
 		}
 		if w := c.wave; w.digest != "" {
 			standing := fleet.Standing{
-				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release, Came: w.origin, Stage: w.stage, Behind: w.behind, Troubled: w.trouble.since, Before: w.before,
+				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release, Came: w.origin, Stage: w.stage, Troubled: w.trouble.since, Before: w.before,
 			}
 			if w.people != nil {
 				standing.People = *w.people

@@ -350,13 +350,13 @@ func (s State) groups(g gates) []group {
 		case c.next == nil: // labels that changed meanwhile do not end a change
 			i = began
 		default: // what waits has its own stage, and what the cluster has still counts in that of before
-			out[began].candidates = append(out[began].candidates, f.leaves(c.wave, o.stages[began].Soak, g.now))
+			out[began].candidates = append(out[began].candidates, leftCandidate(c.wave.departure(k, o.stages[began].Soak, g.now)))
 		}
 		out[i].candidates = append(out[i].candidates, f)
 	}
-	for k, left := range s.waves.departed.all() {
-		i := o.leftIn(left)
-		out[i].candidates = append(out[i].candidates, departedCandidate(k, left))
+	for _, left := range s.waves.departed {
+		i := o.leftIn(left.Stage)
+		out[i].candidates = append(out[i].candidates, leftCandidate(left))
 	}
 	return out
 }

@@ -80,7 +80,7 @@ func Recorded(r Record) State {
 		waits[w.Cluster] = w.Digest
 	}
 	s.unpruned = unprunedOf(r.Problems)
-	s.waves.departed = departedOf(r.Rollout.Departed)
+	s.waves.departed = r.Rollout.Departed
 	for i := range r.Reports {
 		k := r.Reports[i].Cluster
 		s.clusters.put(k, cluster{recorded: &r.Reports[i], orphan: slices.Contains(r.Orphans, k), wave: waveOf(&r.Reports[i], standings[k], waits[k]), serves: servedVersion(&r.Reports[i])})

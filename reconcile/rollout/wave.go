@@ -28,7 +28,6 @@ type wave struct {
 	stage   string            // in which the cluster took the definition; empty: not known
 	before  fleet.Revision    // that was followed when something began to wait; zero: nothing waits, or not known
 	awaited string            // digest of what waited when that was last decided; empty: nothing did
-	behind  string            // digest of what waited when a cluster left the rollout; empty: none did
 }
 
 // A trouble is a finding of a reconciliation that makes a cluster count as failed.
@@ -60,22 +59,6 @@ func (w wave) over(soak time.Duration, now time.Time) bool {
 	return !w.moving() && !now.Before(w.at.Add(soak)) && w.trouble.failed(w.at, soak, now) == ""
 }
 
-// troubleIn says why a cluster counts as failed at now that took what it has in a stage with that soak.
-func (w wave) troubleIn(soak time.Duration, now time.Time) string {
-	if w.moving() {
-		return w.trouble.plane
-	}
-	return w.trouble.failed(w.at, soak, now)
-}
-
-// wholeAt returns when the cluster was whole with what it has; zero: it is not yet.
-func (w wave) wholeAt() time.Time {
-	if w.moving() {
-		return time.Time{}
-	}
-	return w.at
-}
-
 // A verdict says whether a cluster may take the waiting definition, and if not, why and until when.
 type verdict struct {
 	stage string
@@ -91,7 +74,7 @@ func (w wave) moving() bool {
 // waveOf returns what a record says of a cluster. What was there before anything came in waves
 // counts as arrived, unless it was just being made.
 func waveOf(r *fleet.Report, s fleet.Standing, awaited string) wave {
-	w := wave{stage: s.Stage, before: s.Before, awaited: awaited, behind: s.Behind, unseen: true, digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, origin: s.Came, trouble: troubleOf(*r)}
+	w := wave{stage: s.Stage, before: s.Before, awaited: awaited, unseen: true, digest: s.Digest, since: s.Since, arrived: s.Arrived, at: s.At, waits: s.Waits, release: s.Release, origin: s.Came, trouble: troubleOf(*r)}
 	w.trouble.since = s.Troubled
 	if s.People.Of != "" {
 		w.people = &s.People
@@ -126,7 +109,7 @@ func troubleOf(r fleet.Report) trouble {
 func (old cluster) heldBack(c *fleet.Cluster, known bool) cluster {
 	taken := old.replacedBy(c)
 	out := cluster{definition: taken, inGit: true, damaged: old.damaged, wave: old.wave, serves: old.serves}
-	if !known || old.pruned || old.deleting() || old.abandoned() || old.definition == nil && old.recorded == nil && old.next == nil {
+	if !known || old.pruned || old.deleting() || old.abandoned() || old.damaged != "" && old.definition == nil && old.recorded == nil && old.next == nil {
 		out.wave = wave{fresh: true}
 		return out
 	}
@@ -170,10 +153,11 @@ func (c cluster) measured(now time.Time) cluster {
 	return c
 }
 
-// take returns c with what waited as its target.
-func (c cluster) take(now time.Time) cluster {
+// take returns c with what waited as its target, in that stage. Without any stages that is empty: stages
+// that are added later count the cluster by its labels.
+func (c cluster) take(now time.Time, stage string) cluster {
 	if c.nextDigest != c.wave.digest || c.definition == nil {
-		c.wave.since, c.wave.stage = now.UTC().Truncate(time.Second), c.wave.verdict.stage
+		c.wave.since, c.wave.stage = now.UTC().Truncate(time.Second), stage
 	}
 	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble = c.next, c.nextDigest, time.Time{}, trouble{}
 	c.wave.origin, c.wave.people, c.wave.before = fleet.WaveOrigin{}, c.peopleOnce(), fleet.Revision{}

@@ -269,7 +269,7 @@ func (w *wavy) reborn(all []*fleet.Fleet) {
 		r.Rollout.Departed = nil
 		for i := range r.Rollout.Standings {
 			st := &r.Rollout.Standings[i]
-			st.Stage, st.Behind, st.Troubled = "", "", time.Time{}
+			st.Stage, st.Troubled = "", time.Time{}
 		}
 	}
 	for _, k := range w.s.Keys() {
@@ -486,7 +486,7 @@ func (w *wavy) restart(older, newest *fleet.Fleet) {
 		r.Rollout.Departed = nil
 		for i := range r.Rollout.Standings {
 			st := &r.Rollout.Standings[i]
-			st.Stage, st.Behind, st.Troubled = "", "", time.Time{}
+			st.Stage, st.Troubled = "", time.Time{}
 		}
 	}
 	for _, k := range w.s.Keys() {

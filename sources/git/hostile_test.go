@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,15 +46,18 @@ func (p *place) land(tree string) {
 	p.git("update-ref", "refs/heads/main", p.git("-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-m", "hostile", tree))
 }
 
-func TestHostileContent(t *testing.T) {
+// A hostileRow is a tree that somebody wrote by hand, and what is said of it.
+type hostileRow struct {
+	tree   func(p *place) string
+	budget tree.Budget
+	read   string // file that cannot be read; "": the whole revision is refused
+	bad    bool   // the root folder keeps entries back, and nothing else is refused
+	words  string
+}
+
+func hostileRows() map[string]hostileRow {
 	const none = "0123456789abcdef0123456789abcdef01234567"
-	rows := map[string]struct {
-		tree   func(p *place) string
-		budget tree.Budget
-		read   string // file that cannot be read; "": the whole revision is refused
-		bad    bool   // the root folder keeps entries back, and nothing else is refused
-		words  string
-	}{
+	return map[string]hostileRow{
 		"tree bomb": {tree: func(p *place) string {
 			h := p.tree([3]string{"100644", "f", p.blob("x")})
 			for range 10 {
@@ -107,6 +111,10 @@ func TestHostileContent(t *testing.T) {
 		"link abs":    {tree: linkTo("/etc/passwd"), read: "l", words: `symbolic link "l" points to "/etc/passwd"`},
 		"link itself": {tree: linkTo("l"), read: "l", words: `symbolic link "l" leads in a circle`},
 	}
+}
+
+func TestHostileContent(t *testing.T) {
+	rows := hostileRows()
 	for _, name := range short.Of(t, 10, slices.Sorted(maps.Keys(rows))) {
 		c := rows[name]
 		t.Run(name, func(t *testing.T) {
@@ -147,6 +155,47 @@ func TestHostileContent(t *testing.T) {
 			if got := read(t, r, "a"); got != "good\n" {
 				t.Errorf("after that a is %q", got)
 			}
+		})
+	}
+}
+
+// TestHostileHeads: such a tree is the head of a pull request, and the base has another file than where they parted, so
+// that both are merged. It is refused, or what is bad in it is, without much memory; the next head is merged.
+func TestHostileHeads(t *testing.T) {
+	rows := hostileRows()
+	for _, name := range short.Of(t, 5, slices.Sorted(maps.Keys(rows))) {
+		c := rows[name]
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, gitserver.Options{})
+			p.git("config", "uploadpack.allowFilter", "true")
+			first := p.push("main", map[string]string{"own": "1\n"})
+			small := p.push("small", map[string]string{"b": "good\n"})
+			p.checkout(first)
+			head := p.git("-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-p", first, "-m", "hostile", c.tree(p))
+			p.git("update-ref", "refs/heads/hostile", head)
+			base := p.push("main", map[string]string{"new": "1\n"})
+			m := open(t, git.Options{URL: p.url, Ref: "main", Budget: git.Budget{Tree: c.budget}}).Merges()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			got, err := m.Merge(t.Context(), at(base), at(head))
+			runtime.ReadMemStats(&after)
+			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 40 {
+				t.Errorf("took %d MiB", used)
+			}
+			if err == nil && got.Tree != nil {
+				if judged, ok := got.Tree.(sources.Judged); ok && c.bad {
+					for _, b := range judged.Bad(".") {
+						err = errors.Join(err, b.Err)
+					}
+				}
+				if err == nil {
+					_, err = fs.ReadFile(got.Tree, cmp.Or(c.read, "nothing"))
+				}
+			}
+			if err == nil || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("got %v, want %q", err, c.words)
+			}
+			merged(t, m, base, small)
 		})
 	}
 }

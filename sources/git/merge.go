@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -25,6 +26,8 @@ const (
 	maxBases = 16
 	// maxMerged is how many folders a merge may read.
 	maxMerged = 100_000
+	// maxHeavy is how many heads are remembered that are too large.
+	maxHeavy = 10_000
 )
 
 // Merges merges commits of a repository as trees, in memory of its own: what strangers
@@ -34,13 +37,14 @@ type Merges struct {
 
 	mu    sync.Mutex
 	clone *clone
+	heavy map[plumbing.Hash]error // heads that are too large, and why
 }
 
 var _ sources.Merger = (*Merges)(nil)
 
 // Merges returns the merges of r, on its connection.
 func (r *Repository) Merges() *Merges {
-	return &Merges{repo: r, clone: newClone(r.remote, r.budget, reach{path: ".", lazy: true})}
+	return &Merges{repo: r, clone: newClone(r.remote, r.budget, reach{path: ".", lazy: true}), heavy: make(map[plumbing.Hash]error)}
 }
 
 // Merge implements sources.Merger. A file that both sides changed in different ways is a
@@ -56,6 +60,9 @@ func (m *Merges) Merge(ctx context.Context, base, head fleet.Revision) (sources.
 	m.repo.mu.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.heavy[hashOf(head.Digest)]; err != nil {
+		return sources.Merged{}, classify(ctx, op, err)
+	}
 	ctx, cancel := withTimeout(ctx, m.repo.budget.Timeout)
 	defer cancel()
 	if c := m.clone; c.reach.path != at || c.store.size() > max(keep, 4*c.first) {
@@ -106,7 +113,11 @@ func (m *Merges) merge(ctx context.Context, base, head plumbing.Hash) (sources.M
 	var roots [3]plumbing.Hash
 	for i, h := range []plumbing.Hash{since, base, head} {
 		if i > 0 { // the files of both, which those of the merge are among
-			if _, err := m.clone.fetchTree(ctx, h, h, func() error { return nil }); err != nil {
+			_, err := m.clone.fetchTree(ctx, h, h, func() error { return nil })
+			if h == head {
+				err = m.weighed(head, err)
+			}
+			if err != nil {
 				return sources.Merged{}, err
 			}
 		}
@@ -133,6 +144,19 @@ func (m *Merges) merge(ctx context.Context, base, head plumbing.Hash) (sources.M
 	return out, err
 }
 
+// weighed returns err of reading head. A head that is too large is remembered: a pull request has the same head
+// with each new base, and would have it fetched again.
+func (m *Merges) weighed(head plumbing.Hash, err error) error {
+	if !errors.Is(err, errBudget) && !errors.Is(err, errLong) {
+		return err
+	}
+	if len(m.heavy) >= maxHeavy {
+		clear(m.heavy)
+	}
+	m.heavy[head] = fleet.Errorf(fleet.Invalid, "read "+head.String(), "%w", err)
+	return m.heavy[head]
+}
+
 // since returns the commit that base and head continue, of several the one that continues
 // the others.
 func (m *Merges) since(ctx context.Context, base, head plumbing.Hash) (plumbing.Hash, error) {
@@ -141,7 +165,7 @@ func (m *Merges) since(ctx context.Context, base, head plumbing.Hash) (plumbing.
 	}
 	own, err := m.clone.commitsSince(ctx, head, base)
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return plumbing.ZeroHash, m.weighed(head, err)
 	}
 	if _, ahead := own.objects[head]; !ahead {
 		return head, nil
@@ -242,6 +266,9 @@ func (t *treeMerge) merge(at string, base, ours, theirs plumbing.Hash) (plumbing
 		}
 		sides[i] = make(map[string]object.TreeEntry, len(entries))
 		for _, e := range entries {
+			if _, twice := sides[i][e.Name]; twice { // Git takes one or the other
+				return plumbing.ZeroHash, fleet.Errorf(fleet.Invalid, "read folder "+strconv.Quote(path.Join("/", at)), "there are 2 entries of this name: %q. Fix: commit the folder again with Git", e.Name)
+			}
 			sides[i][e.Name], names[e.Name] = e, true
 		}
 	}

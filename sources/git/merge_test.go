@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -143,5 +145,60 @@ func TestMergeAsGit(t *testing.T) {
 	t.Logf("%d merges, %d conflicts, %d refused", clean, conflicts, refused)
 	if clean < 10 {
 		t.Error("too few merges to tell")
+	}
+}
+
+// TestHeavyHead: a head that is too large, by the files that it has, their content or its history, is refused for
+// what it is, and not fetched again with each commit of the base. Others are merged meanwhile. A server that leaves out
+// files gives the history alone first.
+func TestHeavyHead(t *testing.T) {
+	for _, filters := range []string{"true", "false"} {
+		t.Run(filters, func(t *testing.T) { heavyHead(t, filters) })
+	}
+}
+
+func heavyHead(t *testing.T, filters string) {
+	t.Helper()
+	var fetches atomic.Int64
+	p := newPlace(t, gitserver.Options{Before: func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
+			fetches.Add(1)
+		}
+		return false
+	}})
+	p.git("config", "uploadpack.allowFilter", filters)
+	first := p.push("main", map[string]string{"a": "1\n"})
+	small := p.push("small", map[string]string{"b": "1\n"})
+	p.checkout(first)
+	many := map[string]string{}
+	for i := range 30 {
+		many[fmt.Sprintf("d%d/f", i)] = fmt.Sprint(i)
+	}
+	heads := map[string]string{"files": p.push("many", many)}
+	p.checkout(first)
+	random, noise := rand.New(rand.NewPCG(1, 1)), make([]byte, 1<<20)
+	for i := range noise {
+		noise[i] = byte(random.Uint32())
+	}
+	heads["content"] = p.push("large", map[string]string{"noise": string(noise)})
+	p.checkout(first)
+	for i := range 25 {
+		p.run("", "git", "-C", p.work, "commit", "--quiet", "--allow-empty", "--message", fmt.Sprint(i))
+	}
+	heads["history"] = p.push("long", map[string]string{"c": "1\n"})
+	p.checkout(first)
+	next := p.push("main", map[string]string{"a": "2\n"})
+
+	m := open(t, git.Options{URL: p.url, Ref: "main", Budget: git.Budget{Objects: 20, Received: 256 << 10}}).Merges()
+	for why, head := range heads {
+		_, err := m.Merge(t.Context(), at(first), at(head))
+		wantKind(t, err, fleet.Invalid, "more than")
+		merged(t, m, next, small)
+		before := fetches.Load()
+		_, again := m.Merge(t.Context(), at(next), at(head))
+		wantKind(t, again, fleet.Invalid, "more than")
+		if n := fetches.Load() - before; n > 0 {
+			t.Errorf("%s: fetched again, with %d requests", why, n)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func (w WorkingTree) Commit(ctx context.Context, rev string) (string, error) {
 }
 
 // Share makes a bare repository in the empty folder at, whose only branch main is at commit. It
-// Share makes a bare repository in the empty folder at, whose only branch main is at commit. It
+// reads the objects of w without a copy, so w must outlive it. A clone that leaves out
 // objects cannot be shared.
 func (w WorkingTree) Share(ctx context.Context, at, commit string) error {
 	op := "read commit " + commit + " of " + string(w)
@@ -112,8 +112,9 @@ func (w WorkingTree) PushedTo(ctx context.Context) ([]string, error) {
 	return strings.Split(out, "\n"), err
 }
 
-// Push pushes the current branch of w to origin, under its own name.
-func (w WorkingTree) Push(ctx context.Context) error {
-	_, err := w.run(ctx, "push", "push", "--quiet", "origin", "HEAD")
+// Push pushes the newest commit of w to branch of origin, whatever push.default and
+// remote.origin.push say.
+func (w WorkingTree) Push(ctx context.Context, branch string) error {
+	_, err := w.run(ctx, "push", "push", "--quiet", "origin", "HEAD:refs/heads/"+branch)
 	return err
 }

@@ -139,7 +139,7 @@ func rolloutOf(s fleet.RolloutStatus) *rolloutFile {
 		f.Waiting = append(f.Waiting, waitFile{w.Cluster.String(), w.Stage, revisionOf(w.Revision), w.Digest, oneLine(w.Why, 500), stamp(w.Until), stamp(w.Since)})
 	}
 	for _, c := range s.Standings {
-		line := standingFile{Cluster: c.Cluster.String(), Digest: c.Digest, Since: stamp(c.Since), Arrived: c.Arrived, At: stamp(c.At), Waits: stamp(c.Waits), Stage: c.Stage, Behind: c.Behind, Troubled: stamp(c.Troubled)}
+		line := standingFile{Cluster: c.Cluster.String(), Digest: c.Digest, Since: stamp(c.Since), Arrived: c.Arrived, At: stamp(c.At), Waits: stamp(c.Waits), Stage: c.Stage, Troubled: stamp(c.Troubled)}
 		if !c.Before.IsZero() {
 			line.Before = revisionOf(c.Before)
 		}
@@ -220,7 +220,7 @@ func (f *rolloutFile) fleet() fleet.RolloutStatus {
 		if err != nil {
 			continue
 		}
-		out := fleet.Standing{Cluster: k, Digest: c.Digest, Since: stamped(c.Since), Arrived: c.Arrived, At: stamped(c.At), Waits: stamped(c.Waits), Stage: c.Stage, Behind: c.Behind, Troubled: stamped(c.Troubled), Before: c.Before.fleet()}
+		out := fleet.Standing{Cluster: k, Digest: c.Digest, Since: stamped(c.Since), Arrived: c.Arrived, At: stamped(c.At), Waits: stamped(c.Waits), Stage: c.Stage, Troubled: stamped(c.Troubled), Before: c.Before.fleet()}
 		if r := c.Release; r != nil {
 			out.Release = fleet.WaveRelease{Way: fleet.ReleaseWay(r.Way), Of: r.Of, Stage: r.Stage}
 		}

@@ -22,7 +22,7 @@ func TestStandings(t *testing.T) {
 			Of: "2", From: fleet.Revision{Ref: "main", Digest: "sha1:aa"}, To: fleet.Revision{Ref: "main", Digest: "sha1:bb"},
 		}},
 		{Cluster: fleet.Key{Namespace: "prod", Name: "b"}, Digest: "2", Since: at, Release: fleet.WaveRelease{Way: fleet.ReleaseNow, Of: "2", Stage: true}},
-		{Cluster: key("c"), Digest: "1", Stage: "canary", Behind: "2", Troubled: at, Before: fleet.Revision{Ref: "main", Digest: "sha1:aa"}, People: fleet.WavePeople{Of: "2", Authors: ada}},
+		{Cluster: key("c"), Digest: "1", Stage: "canary", Troubled: at, Before: fleet.Revision{Ref: "main", Digest: "sha1:aa"}, People: fleet.WavePeople{Of: "2", Authors: ada}},
 		{Cluster: key("d"), Digest: "1", People: fleet.WavePeople{Of: "3", Authors: ada, Approvals: approved}},
 		{Cluster: key("e"), Digest: "1", People: fleet.WavePeople{Of: "4", Authors: ada}},
 		{Cluster: key("f"), Digest: "1", People: fleet.WavePeople{Of: "1", Later: ada}},

@@ -125,7 +125,7 @@ func pushFollowed(ctx context.Context, clone git.WorkingTree, followed string) e
 	if name := strings.TrimPrefix(followed, "refs/heads/"); name != branch {
 		return fleet.Errorf(fleet.Invalid, "push the commit", "the current branch is %q, and the agent follows %q. Nothing was pushed. Fix: run 'git reset --hard HEAD~1', then 'git checkout %s', then 'fairlead rollback' again", branch, name, name)
 	}
-	return clone.Push(ctx)
+	return clone.Push(ctx, branch)
 }
 
 // goBack commits to the clone that the fleet at root is as it was at rev.

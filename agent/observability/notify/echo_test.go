@@ -40,6 +40,10 @@ func TestPartsOfSecrets(t *testing.T) {
 		"value of the query":  {notify.Credentials{Address: "https://chat.example.com/hook?key=s3cret%20query"}, "s3cret query"},
 		"password in address": {notify.Credentials{Address: "https://robot:hunter2-hunter2@chat.example.com/"}, "hunter2-hunter2"},
 		"account as sent":     {notify.Credentials{Username: "robot", Password: secret("hunter2-hunter2")}, account},
+		"encoded in a query":  {notify.Credentials{Address: "https://chat.example.com/hook?key=s3cret%20query"}, "s3cret+query"},
+		"encoded in a path":   {notify.Credentials{Address: "https://chat.example.com/hook/s3cret%20path"}, "s3cret%20path"},
+		"in JSON":             {notify.Credentials{Password: secret(`a"b\c`)}, `a\"b\\c`},
+		"in HTML":             {notify.Credentials{Token: secret("<tok&en>")}, "&lt;tok&amp;en&gt;"},
 		"signing key":         {notify.Credentials{SigningKey: secret("sign-0123")}, "sign-0123"},
 	} {
 		if got, want := c.of.Hide("no "+c.part+" here"), "no [hidden] here"; got != want {

@@ -5,12 +5,14 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
 	"net/mail"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -117,10 +119,11 @@ func (e hiddenError) Error() string { return e.text }
 
 func (e hiddenError) Unwrap() error { return e.err }
 
-// hider replaces the secrets in words of others, in plain form and in the form that is sent. An address is a secret
-// from its path on.
+// hider replaces the secrets in words of others, in plain form, in the form that is sent, and as an answer has them in
+// an address, in JSON and in HTML. An address is a secret from its path on.
 func (c Credentials) hider() *strings.Replacer {
-	secrets := []string{string(c.Token.Reveal()), string(c.SigningKey.Reveal()), string(c.Password.Reveal()), c.Address}
+	own := inAnswers([]string{string(c.Token.Reveal()), string(c.SigningKey.Reveal()), string(c.Password.Reveal())})
+	secrets := []string{c.Address}
 	if u, err := url.Parse(c.Address); err == nil {
 		password, _ := u.User.Password()
 		secrets = append(secrets, u.RequestURI(), u.Path, u.EscapedPath(), u.RawQuery, password)
@@ -133,14 +136,24 @@ func (c Credentials) hider() *strings.Replacer {
 		secrets = append(secrets, base64.StdEncoding.EncodeToString([]byte(c.Username+":"+string(c.Password.Reveal()))))
 	}
 	var pairs []string
+	secrets = append(inAnswers(secrets), own...)
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	own := []string{string(c.Token.Reveal()), string(c.SigningKey.Reveal()), string(c.Password.Reveal())}
 	for _, s := range slices.Compact(secrets) {
 		if len(s) >= leastPart || len(s) >= leastSecret && slices.Contains(own, s) {
 			pairs = append(pairs, s, "[hidden]")
 		}
 	}
 	return strings.NewReplacer(pairs...)
+}
+
+// inAnswers returns secrets with the forms in which an answer may repeat them.
+func inAnswers(secrets []string) []string {
+	out := slices.Clone(secrets)
+	for _, s := range secrets {
+		quoted := strconv.Quote(s)
+		out = append(out, url.QueryEscape(s), url.PathEscape(s), html.EscapeString(s), quoted[1:len(quoted)-1])
+	}
+	return out
 }
 
 // leastPart is how many bytes a part of an address has that is a secret: shorter ones are words. A

@@ -205,6 +205,9 @@ func faultsOfWaves() []fault {
 			{"reconcile/rollout/state.go", "	case c.definition == nil:\n		t.Why = whyNoDefinition", "	case c.definition == nil || c.next != nil && BROKEN:\n		t.Why = whyNoDefinition"},
 		}},
 		{"history that is rewritten while a cluster waits is no problem", "RepairsNeverWait", []edit{
+			{"reconcile/rollout/restore.go", "	d.State.unavailable = unavailable\n", "	if !BROKEN {\n\t\td.State.unavailable = unavailable\n\t}\n"},
+		}},
+		{"a revision that is refused while a cluster waits is no problem", "RepairsNeverWait", []edit{
 			{"reconcile/rollout/status.go", "if c.next != nil && c.definition == nil && c.recorded == nil {", "if c.next != nil && c.definition == nil && c.recorded == nil && !BROKEN {"},
 		}},
 		{"a label leads out of a window", "BeginsInItsWindow", []edit{

@@ -42,14 +42,19 @@ func (t tree) Digest(path string) (string, error) {
 type repository struct {
 	mu    sync.Mutex
 	trees []fstest.MapFS
-	lost  int // number of first revisions that are gone
+	lost  int             // number of first revisions that are gone
+	why   fleet.ErrorKind // what the source says of those
 }
 
-// rewrite removes all revisions but the newest, as a forced push does.
-func (r *repository) rewrite() {
+// rewrite removes all revisions but the newest, as a forced push does. The server may have them still, and a key
+// that signed them was withdrawn: then they are refused.
+func (r *repository) rewrite(refused bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lost = len(r.trees) - 1
+	r.lost, r.why = len(r.trees)-1, fleet.NotFound
+	if refused {
+		r.why = fleet.Invalid
+	}
 }
 
 func revision(n int) fleet.Revision {
@@ -78,7 +83,11 @@ func (r *repository) fetch(rev fleet.Revision) (sources.Tree, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, t := range r.trees {
-		if i >= r.lost && rev.Digest == revision(i+1).Digest {
+		switch {
+		case rev.Digest != revision(i+1).Digest:
+		case i < r.lost:
+			return nil, fleet.Errorf(r.why, "fetch "+rev.String(), "history was rewritten")
+		default:
 			return tree{t}, nil
 		}
 	}

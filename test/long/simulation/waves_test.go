@@ -389,8 +389,9 @@ func (l *life) rewritten() bool {
 		return false
 	}
 	l.waves.rewrites = false
-	l.repository.rewrite()
-	l.logf("history is rewritten")
+	refused := l.chance(2)
+	l.repository.rewrite(refused)
+	l.logf("history is rewritten; what was followed is refused: %t", refused)
 	l.crash()
 	return true
 }
