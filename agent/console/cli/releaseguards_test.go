@@ -19,7 +19,7 @@ func TestReleaseArguments(t *testing.T) {
 		"release prod --skip": "missing --reason",
 		"approve x --changes --head " + strings.Repeat("a", 40): `invalid NUMBER "x"`,
 		"approve 12":                  "missing --changes or --plan",
-		"approve 12 --changes --plan": "missing --changes or --plan",
+		"approve 12 --changes --plan": "--changes and --plan are exclusive",
 	} {
 		var out bytes.Buffer
 		root := New(program("dev"), Streams{Out: &out, Err: &out})
