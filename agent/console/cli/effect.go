@@ -38,9 +38,17 @@ func given(cmd *cobra.Command) (flags []*pflag.Flag) {
 	return flags
 }
 
-// prepare completes the flags of cmd, and refuses flags on the command line that have no effect. An agent warns of
-// them, and of those from the environment: one that is started again does not end over a setting that it ran with.
-// For other commands the environment has what each of them may use.
+// ofListeners returns the flags that say who may reach a listener of the agent, and how.
+func ofListeners() []string {
+	return []string{
+		"autoscaler-ca-cert", "autoscaler-cert", "autoscaler-key", "listen-client-ca", "listen-tls-cert", "listen-tls-key", "listen-token-file",
+		"page-forge", "page-host", "webhook-secret-dir", "webhook-secret-file",
+	}
+}
+
+// prepare completes the flags of cmd, and refuses flags on the command line that have no effect. An agent refuses those of
+// listeners, also from the environment, and warns of the others: one that is started again does not end over a setting
+// that it ran with. For other commands the environment has what each of them may use.
 func prepare(cmd *cobra.Command, argv []string) error {
 	if cmd.Annotations[asGiven] != "" {
 		return nil
@@ -51,7 +59,12 @@ func prepare(cmd *cobra.Command, argv []string) error {
 	}
 	if cmd.Name() == agentCommand {
 		for _, f := range given(cmd) {
-			if err := effect(cmd, f); err != nil {
+			err := effect(cmd, f)
+			switch {
+			case err == nil:
+			case slices.Contains(ofListeners(), f.Name):
+				return err
+			default:
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+err.Error())
 			}
 		}
