@@ -50,7 +50,7 @@ type Daemon struct {
 }
 
 // Start starts a daemon in the folder dir, after it made its images unless they are there. Containers that a
-// former one left are removed. progress is told what takes long.
+// former one left are removed. progress receives what takes long.
 func Start(ctx context.Context, dir string, progress io.Writer) (*Daemon, error) {
 	for _, p := range []string{"podman", "runc"} {
 		if _, err := exec.LookPath(p); err != nil {
