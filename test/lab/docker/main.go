@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 	case "up":
 		return p.Up(ctx, nil)
 	case "down":
-		return errors.Join(p.Down(ctx), lab.Remove(network))
+		return errors.Join(p.Down(ctx), lab.Remove(network)) //nolint:contextcheck // it removes all, also when asked to end
 	case "serve":
 		if err := lab.Enter(ctx, network); err != nil {
 			return err
