@@ -72,7 +72,6 @@ type standingFile struct {
 	Came     *originFile  `json:"came,omitempty"`
 	People   *peoplePlace `json:"people,omitempty"`
 	Stage    string       `json:"stage,omitempty"`
-	Behind   string       `json:"behind,omitempty"`
 	Before   *revision    `json:"before,omitempty"`
 	Troubled string       `json:"troubled,omitempty"` // RFC 3339
 }
