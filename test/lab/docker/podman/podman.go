@@ -1,5 +1,5 @@
 // Package podman runs podman as a daemon with the API of Docker, whose images are made from those of the Kubernetes
-// lab: nodes with systemd, containerd and kubeadm, and HAProxy. It needs root, and the packages of Needs.
+// lab: nodes with systemd, containerd and kubeadm, and HAProxy. It needs root, podman, runc and netavark.
 package podman
 
 import (
@@ -18,18 +18,17 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"fairlead.dev/test/lab/kubernetes/images"
 )
 
-// Needs returns the Debian packages that it needs.
-func Needs() []string { return []string{"podman", "runc", "netavark"} }
+// BalancerTag is the tag of the image of a load balancer, which is called haproxy.
+const BalancerTag = "lab"
 
-// The image of a load balancer is Balancer:BalancerTag.
 const (
-	Balancer    = repository + "/haproxy:" + BalancerTag
-	BalancerTag = "lab"
-
 	repository = "localhost"
+	balancer   = repository + "/haproxy:" + BalancerTag
 )
 
 // Repository is that of the image of a load balancer, for spec.loadBalancer.imageRepository.
@@ -45,6 +44,7 @@ func Node(version string) string { return repository + "/node:" + version }
 //	containers    images and containers
 type Daemon struct {
 	dir     string
+	lock    *os.File // is held as long as it serves: another one would remove its containers
 	service *exec.Cmd
 	ended   chan struct{}
 }
@@ -54,7 +54,7 @@ type Daemon struct {
 func Start(ctx context.Context, dir string, progress io.Writer) (*Daemon, error) {
 	for _, p := range []string{"podman", "runc"} {
 		if _, err := exec.LookPath(p); err != nil {
-			return nil, fmt.Errorf("the lab of Docker needs %s: apt-get install --no-install-recommends %s", p, strings.Join(Needs(), " "))
+			return nil, fmt.Errorf("the lab of Docker needs %s: apt-get install --no-install-recommends podman runc netavark", p)
 		}
 	}
 	dir, err := filepath.Abs(dir)
@@ -65,6 +65,12 @@ func Start(ctx context.Context, dir string, progress io.Writer) (*Daemon, error)
 		return nil, err
 	}
 	d := &Daemon{dir: dir}
+	if d.lock, err = os.OpenFile(d.file("lock"), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600); err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(d.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("a podman runs in %s already: end it, such as with make lab-docker-down: %w", dir, err), d.lock.Close())
+	}
 	if err := errors.Join(os.WriteFile(d.file("containers.conf"), []byte(config(dir)), 0o600), os.WriteFile(d.file("runtime"), []byte(runtime), 0o700)); err != nil {
 		return nil, err
 	}
@@ -174,7 +180,7 @@ func (d *Daemon) Restart(ctx context.Context) error {
 
 // Stop removes all containers and ends the service. Its images stay.
 func (d *Daemon) Stop(ctx context.Context) error {
-	return errors.Join(d.removeContainers(ctx), d.end())
+	return errors.Join(d.removeContainers(ctx), d.end(), d.lock.Close())
 }
 
 var (
@@ -191,7 +197,7 @@ func (d *Daemon) makeImages(ctx context.Context, progress io.Writer) error {
 		return err
 	}
 	from := fmt.Sprintf("from=%x", sha256.Sum256([]byte(strings.Join([]string{set.Rootfs, set.Node, set.Store, entrypoint}, "\n"))))
-	derived := map[string][]string{Balancer: {`ENTRYPOINT ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]`}}
+	derived := map[string][]string{balancer: {`ENTRYPOINT ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]`}}
 	for _, v := range set.Versions {
 		derived[Node(v)] = []string{"ENV KUBERNETES_VERSION=" + v}
 	}
@@ -236,12 +242,13 @@ func (d *Daemon) importNode(ctx context.Context, set images.Set, name, label str
 		return err
 	}
 	defer func() { _ = os.RemoveAll(work) }()
-	for from, to := range map[string]string{set.Rootfs: "", set.Node: "", set.Store: "var/lib/containerd"} {
-		if err := os.MkdirAll(filepath.Join(work, to), 0o755); err != nil {
+	for _, part := range []struct{ from, to string }{{set.Rootfs, ""}, {set.Node, ""}, {set.Store, "var/lib/containerd"}} { // a node's files replace those of the root filesystem
+		to := filepath.Join(work, part.to)
+		if err := os.MkdirAll(to, 0o755); err != nil {
 			return err
 		}
-		if out, err := exec.CommandContext(ctx, "cp", "--archive", "--reflink=auto", from+"/.", filepath.Join(work, to)).CombinedOutput(); err != nil {
-			return fmt.Errorf("copy %s: %w: %s", from, err, out)
+		if out, err := exec.CommandContext(ctx, "cp", "--archive", "--remove-destination", "--reflink=auto", part.from+"/.", to).CombinedOutput(); err != nil {
+			return fmt.Errorf("copy %s: %w: %s", part.from, err, out)
 		}
 	}
 	for name, text := range map[string]string{"usr/local/sbin/entrypoint": entrypoint, "usr/local/etc/haproxy/haproxy.cfg": ""} {
