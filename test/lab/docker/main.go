@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 	case "up":
 		return p.Up(ctx, nil)
 	case "down":
-		return errors.Join(p.Down(ctx), lab.Remove(network)) //nolint:contextcheck // it removes all, also when asked to end
+		return p.Down(ctx)
 	case "serve":
 		if err := lab.Enter(ctx, network); err != nil {
 			return err
@@ -59,6 +59,11 @@ func run(ctx context.Context, args []string) error {
 
 // serve runs podman until it is asked to end.
 func serve(ctx context.Context, p daemon.Process) error {
+	l, err := lab.Up(ctx, lab.Options{Name: network}) // without machines, so that its program finds the network
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Down() }() // the next one removes what is left
 	d, err := podman.Start(ctx, p.Dir, os.Stdout)
 	if err != nil {
 		return err
