@@ -63,7 +63,7 @@ func serve(ctx context.Context, p daemon.Process) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Down() }() // the next one removes what is left
+	defer func() { _ = l.Down() }() //nolint:contextcheck // it removes the lab also when the call is over; the next one removes what is left
 	d, err := podman.Start(ctx, p.Dir, os.Stdout)
 	if err != nil {
 		return err
