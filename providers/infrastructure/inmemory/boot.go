@@ -194,7 +194,14 @@ func (c *Cloud) serveCluster(n *network, k *cluster) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	b := newBackend(n.front.Addr())
 	n.front.set(b)
-	k.stop = func() { cancel(); n.front.set(nil); k.gone = true }
+	k.stop = func() {
+		cancel()
+		n.front.set(nil)
+		if k.supervisor != nil {
+			_ = k.supervisor.Close()
+		}
+		k.gone = true
+	}
 	c.serves.Go(func() {
 		if err := k.api.Serve(ctx, b); err != nil && ctx.Err() == nil {
 			c.log.Error("serving the Kubernetes API failed", "address", b.Addr().String(), slog.Any("error", err))

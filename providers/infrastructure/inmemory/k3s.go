@@ -138,6 +138,9 @@ func (b *k3s) first(c *Cloud, v *vm) error {
 	server.SetAvailable(false)
 	server.SetSupervised(false)
 	if b.join != 0 {
+		if n.cluster != nil { // none of its members is left, and its port is free
+			n.cluster.stop()
+		}
 		if k.supervisor, err = c.listen(address(n.Endpoint.Host, b.join)); err != nil {
 			return err
 		}

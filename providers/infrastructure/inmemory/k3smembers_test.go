@@ -73,6 +73,22 @@ func TestFirstServerLeaves(t *testing.T) {
 	})
 }
 
+// TestFirstServerAgain: where no server is left, another one begins anew, on the ports of the one
+// that is gone.
+func TestFirstServerAgain(t *testing.T) {
+	inK3sLabs(t, CloudOptions{}, func(t *testing.T, l *k3sLab) {
+		vms := l.servers(1)
+		if err := l.DeleteVM(t.Context(), vms[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		l.pass(time.Minute)
+		again := l.bootK3s("s-1", l.firstConfig())
+		l.pass(time.Minute)
+		l.wantConsole(again, "")
+		l.wantNames("it began anew", "s-1")
+	})
+}
+
 // TestK3sNodeIsMember: to delete a server's Node is to remove its member, and its name is
 // free no sooner.
 func TestK3sNodeIsMember(t *testing.T) {
