@@ -62,15 +62,20 @@ func pools(f func(p rollout.Pool)) {
 }
 
 // TestWorkersAreSafe: whatever is there, enough machines stay available, there are never
-// too many, what goes goes once, and no more is remediated than may be.
+// too many, what goes goes once, no more is remediated than may be, and what works is not too many
+// because of a machine that is not there yet.
 func TestWorkersAreSafe(t *testing.T) {
 	tried := 0
 	pools(func(p rollout.Pool) {
 		tried++
 		available, total, remediated := 0, len(p.Machines)+p.Pending, 0
+		stay, surplus := 0, false // machines that are there and stay; one that works goes as too many
 		for _, m := range p.Machines {
 			if m.Available {
 				available++
+			}
+			if !m.Leaving {
+				stay++
 			}
 			if m.Leaving && m.Unhealthy && (m.Current || p.OnDelete) {
 				remediated++
@@ -101,6 +106,10 @@ func TestWorkersAreSafe(t *testing.T) {
 				if m.Available {
 					available--
 				}
+				if !m.Leaving {
+					stay--
+				}
+				surplus = surplus || s.Kind == rollout.RemoveMore && m.Available
 				if s.Kind == rollout.Remediate {
 					remediated++
 					began = true
@@ -109,6 +118,9 @@ func TestWorkersAreSafe(t *testing.T) {
 					t.Fatalf("%+v: %s is replaced", p, m.Name)
 				}
 			}
+		}
+		if surplus && stay < p.Replicas {
+			t.Fatalf("%+v: a machine that works is too many, and %d stay", p, stay)
 		}
 		if available < least {
 			t.Fatalf("%+v: %d stay available, %d must", p, available, least)

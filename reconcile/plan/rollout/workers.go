@@ -79,9 +79,10 @@ func (r *rolling) remediate() {
 	}
 }
 
-// scaleDown removes up-to-date machines that are too many.
+// scaleDown removes up-to-date machines that are too many. Those that are pending may never come, so
+// nothing that is there goes because of them.
 func (r *rolling) scaleDown() {
-	r.removeSurplus(r.kept-r.Replicas, r.current)
+	r.removeSurplus(r.kept-r.PendingCurrent-r.Replicas, r.current)
 }
 
 // removeSurplus removes that many of list, in the order of deletion. One that cannot be spared
@@ -183,7 +184,7 @@ func (r *rolling) notYetAvailable() int {
 // replaceOnDelete removes outdated machines only where the pool has too many.
 func (r *rolling) replaceOnDelete() {
 	list := slices.DeleteFunc(slices.Clone(r.outdated), func(i int) bool { return r.removed[i] })
-	r.removeSurplus(min(r.kept, r.Replicas)+len(list)+r.Pending-r.PendingCurrent-r.Replicas, list)
+	r.removeSurplus(min(r.kept-r.PendingCurrent, r.Replicas)+len(list)-r.Replicas, list)
 }
 
 // useBudget takes machine i out of the available ones, unless too few would be left.
