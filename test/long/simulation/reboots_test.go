@@ -89,10 +89,11 @@ func (s sky) power(ctx context.Context, id, to string) error {
 }
 
 // cutPower cuts the power of a worker that has it: where the last server is off, nobody knows who is
-// sick.
+// sick. What is out of sight without power is gone for all that is known.
 func (l *life) cutPower() {
 	m, k, ok := l.anyMachine(func(m inmemory.MachineFacts) bool {
-		return !m.Stopped && m.State == fleet.MachineRunning && m.Tags[fleet.TagRole] == string(fleet.RoleWorker)
+		return !m.Stopped && m.State == fleet.MachineRunning && m.Tags[fleet.TagRole] == string(fleet.RoleWorker) &&
+			l.hidden[fleet.MachineName(m.Name)].IsZero()
 	})
 	if !ok {
 		return
