@@ -43,8 +43,7 @@ func imageOf(spec *api.Container, version string) string {
 	return cmp.Or(spec.CustomImage, "kindest/node:"+version)
 }
 
-// needImage returns an error if the host does not have an image: pulling one takes minutes, and a version that does
-// not exist is to be reported now.
+// needImage returns an error if the host does not have an image.
 func (p *Provider) needImage(ctx context.Context, op, image string) error {
 	there, err := p.client.HasImage(ctx, image)
 	if err == nil && !there {
@@ -69,7 +68,10 @@ func (p machines) Create(ctx context.Context, what string, op fleet.OperationID,
 		return err
 	}
 	image := imageOf(spec, r.Pool.Version)
-	for _, image := range append([]string{image}, spec.PreLoadImages...) {
+	if err := p.haveImage(ctx, what, snapshot.OwnerOf(r.Cluster), image); err != nil {
+		return err
+	}
+	for _, image := range spec.PreLoadImages {
 		if err := p.needImage(ctx, what, image); err != nil {
 			return err
 		}

@@ -52,6 +52,7 @@ type Daemon struct {
 	containers map[string]*Container
 	networks   map[string]bool
 	images     map[string]bool
+	registry   map[string]Pull
 	faults     []*Fault
 	calls      []Call
 	watch      func(Call)
@@ -62,7 +63,7 @@ type Daemon struct {
 
 // New returns a daemon that has images.
 func New(images ...string) *Daemon {
-	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), images: make(map[string]bool), listeners: make(map[chan string]bool)}
+	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), images: make(map[string]bool), registry: make(map[string]Pull), listeners: make(map[chan string]bool)}
 	for _, i := range images {
 		d.images[i] = true
 	}
@@ -243,6 +244,9 @@ func (d *Daemon) RoundTrip(q *http.Request) (*http.Response, error) {
 	fault := d.fault(call)
 	if call.Path == "/events" && fault == nil {
 		return d.events(q.Context()), nil
+	}
+	if call.Path == "/images/create" && fault == nil {
+		return d.pull(q.Context(), q.URL.Query()), nil
 	}
 	w := httptest.NewRecorder()
 	if fault != nil && !fault.Lose {
