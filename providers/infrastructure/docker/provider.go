@@ -25,7 +25,7 @@ type Provider struct {
 	client   *engine.Client
 	watch    *snapshot.Watch[string]
 	listings *snapshot.Cache[*listing]
-	ended    driver.Memory[string, result]       // of the user data, by id of the container
+	ended    driver.Memory[string, result] // of the user data, by id of the container
 	pulls    pulls
 	wake     chan struct{}                       // something changed, or events came to an end
 	found    driver.Memory[snapshot.Owner, bool] // clusters without a load balancer that this process made ready

@@ -31,8 +31,8 @@ func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 // A watcher waits for the events of a daemon.
 type watcher struct {
 	p    *Provider
-	told atomic.Bool   // events arrive
-	idle atomic.Bool   // nothing that is no event was pending in the last listing
+	told atomic.Bool // events arrive
+	idle atomic.Bool // nothing that is no event was pending in the last listing
 }
 
 // follow receives events until ctx ends.
