@@ -26,6 +26,7 @@ type Container struct {
 	Labels                 map[string]string
 	Address                string
 	Files                  map[string]string // without the leading slash
+	Steps                  string            // of the user data that was carried out
 	Hups                   int               // how often it was told to read its configuration again
 }
 
@@ -115,6 +116,13 @@ func (d *Daemon) Containers() []Container {
 		out = append(out, c)
 	}
 	return out
+}
+
+// Networks returns the names of the networks that were made.
+func (d *Daemon) Networks() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.networks))
 }
 
 // Change changes the container with that id, and reports whether there is one.
@@ -211,10 +219,12 @@ func (d *Daemon) start(c *Container) {
 	d.next++
 	defer d.tell("start")
 	c.State, c.Address = "running", fmt.Sprintf("172.18.%d.%d", d.next/250, d.next%250+2)
-	if _, due := c.Files["fairlead/steps.sh"]; !due {
+	steps, due := c.Files["fairlead/steps.sh"]
+	if !due {
 		return
 	}
 	delete(c.Files, "fairlead/steps.sh")
+	c.Steps = steps
 	c.Files["fairlead/result"] = "success\n"
 	if d.failBoot != "" {
 		c.Files["fairlead/result"], c.Files["fairlead/output"] = "exit-code\n", d.failBoot
@@ -294,15 +304,22 @@ func (d *Daemon) answer(w *httptest.ResponseRecorder, call Call, query url.Value
 			_ = t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Typeflag: tar.TypeReg})
 		}
 		_ = t.Close()
+	case call.Path == "/images/json":
+		_ = json.NewEncoder(w).Encode([]map[string]any{{"RepoTags": slices.Sorted(maps.Keys(d.images))}})
 	case part[0] == "images":
 		if !d.images[strings.TrimSuffix(strings.TrimPrefix(call.Path, "/images/"), "/json")] {
 			fail(w, http.StatusNotFound, "no such image")
 		}
 	case call.Path == "/networks/create":
-		d.networks["kind"] = true
+		var n struct{ Name string }
+		_ = json.Unmarshal(body, &n)
+		d.networks[n.Name] = true
 	case part[0] == "networks":
 		if !d.networks[part[1]] {
 			fail(w, http.StatusNotFound, "no such network")
+		}
+		if call.Changes() {
+			delete(d.networks, part[1])
 		}
 	case call.Path == "/containers/json":
 		d.list(w, query)
