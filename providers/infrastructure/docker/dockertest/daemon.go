@@ -58,13 +58,14 @@ type Daemon struct {
 	calls      []Call
 	watch      func(Call)
 	failBoot   string
+	subnet     string // of the addresses of containers
 	next       int
 	listeners  map[chan string]bool // of events
 }
 
 // New returns a daemon that has images.
 func New(images ...string) *Daemon {
-	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), images: make(map[string]bool), registry: make(map[string]Pull), listeners: make(map[chan string]bool)}
+	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), images: make(map[string]bool), registry: make(map[string]Pull), subnet: "172.18", listeners: make(map[chan string]bool)}
 	for _, i := range images {
 		d.images[i] = true
 	}
@@ -116,6 +117,13 @@ func (d *Daemon) Containers() []Container {
 		out = append(out, c)
 	}
 	return out
+}
+
+// Subnet sets the first two bytes of the addresses of containers that are started from now on, "127.88".
+func (d *Daemon) Subnet(prefix string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.subnet = prefix
 }
 
 // Networks returns the names of the networks that were made.
@@ -218,7 +226,7 @@ func (d *Daemon) add(name, image string, labels map[string]string) *Container {
 func (d *Daemon) start(c *Container) {
 	d.next++
 	defer d.tell("start")
-	c.State, c.Address = "running", fmt.Sprintf("172.18.%d.%d", d.next/250, d.next%250+2)
+	c.State, c.Address = "running", fmt.Sprintf("%s.%d.%d", d.subnet, d.next/250, d.next%250+2)
 	steps, due := c.Files["fairlead/steps.sh"]
 	if !due {
 		return
