@@ -19,15 +19,13 @@ func newDemo(p Program) *cobra.Command {
 		Short:   "Run a one-minute demo",
 		Long: `Run a one-minute demo: create a Git repository with an example fleet, serve it on this
 computer, start an agent, and push two clusters, more workers, a Kubernetes upgrade
-that is planned on a branch first, a mistake, its fix, and a deletion.
+that is planned on a branch first, a mistake, its fix, and a deletion. The machines are
+simulated: the demo needs git, and no cloud, credentials or containers. With --docker it
+takes some minutes: it creates a real cluster of three nodes in containers, upgrades it
+if there are node images of two minor versions, and deletes it. No container stays.
 
-The machines are simulated, everything else is real. Each step is verified on the status
-branch and at the API servers; the exit code is 0 if all succeed. The demo needs git,
-and no cloud, credentials or containers.
-
-With --docker the machines are containers of Docker or podman, with a real Kubernetes: the
-demo creates a cluster of three nodes, upgrades it if there are node images of two minor
-versions, and deletes it. It takes some minutes, and leaves no container behind.`,
+Each step is verified on the status branch and at the API servers; the exit code is 0 if
+all succeed.`,
 		Example: `  fairlead demo
   fairlead demo --keep     leave it running, to try things
   fairlead demo --docker   with the node images of kind that the host has

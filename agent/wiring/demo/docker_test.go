@@ -100,7 +100,7 @@ func (l *laptop) boot(ctx context.Context, on map[string]bool) {
 	}
 }
 
-// CreateMachine notes what the machine boots with.
+// note notes what a machine boots with.
 func (l *laptop) note(r providers.MachineRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,9 +156,9 @@ func (l *laptop) nothingLeft() {
 	}
 }
 
-// TestDocker: the story on containers is told to its end, with the node images of kind that the host has, and leaves
+// TestDemoOnDocker: the story on containers is told to its end, with the node images of kind that the host has, and leaves
 // nothing.
-func TestDocker(t *testing.T) {
+func TestDemoOnDocker(t *testing.T) {
 	l := newLaptop(t, haproxy, "kindest/node:v1.32.1", "kindest/node:v1.33.5", "kindest/node:v1.34.1", "kindest/node:latest", "their/node:v1.35.0")
 	var out bytes.Buffer
 	if err := l.run(t.Context(), &out, false); err != nil {
@@ -172,9 +172,9 @@ func TestDocker(t *testing.T) {
 	l.nothingLeft()
 }
 
-// TestDockerInterrupted: a demo that is interrupted half way, or that was kept running, leaves nothing. An image that
+// TestDemoOnDockerInterrupted: a demo that is interrupted half way, or that was kept running, leaves nothing. An image that
 // the host does not have is pulled.
-func TestDockerInterrupted(t *testing.T) {
+func TestDemoOnDockerInterrupted(t *testing.T) {
 	for name, keep := range map[string]bool{"half way": false, "kept": true} {
 		t.Run(name, func(t *testing.T) {
 			l := newLaptop(t, haproxy)
@@ -214,8 +214,8 @@ func TestDockerInterrupted(t *testing.T) {
 	}
 }
 
-// TestDockerCannotStart: a demo that cannot start says what to do, and makes nothing.
-func TestDockerCannotStart(t *testing.T) {
+// TestDemoOnDockerCannotStart: a demo that cannot start says what to do, and makes nothing.
+func TestDemoOnDockerCannotStart(t *testing.T) {
 	for name, test := range map[string]struct {
 		images []string // of the host
 		named  []string

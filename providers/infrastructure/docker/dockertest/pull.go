@@ -16,7 +16,7 @@ type Pull struct {
 	Every  time.Duration // between two messages; each layer has ten
 	Status int           // of a refusal at once; 0: none
 	Words  string        // of the refusal; without Status the pull ends with it half way
-	Hangs  bool          // half way, the daemon says no more
+	Hangs  bool          // half way, the daemon goes silent
 	Cut    bool          // half way, the connection is closed
 	Forget bool          // the daemon ends the pull well, and has no image
 }
