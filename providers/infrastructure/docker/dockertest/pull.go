@@ -13,8 +13,9 @@ import (
 // A Pull is how a registry, and the daemon's way to it, answer a pull of an image.
 type Pull struct {
 	MB     []int64       // sizes of the layers
-	Every  time.Duration // between two messages; each layer has ten
+	Every  time.Duration // between two messages; each layer has twenty
 	Status int           // of a refusal at once; 0: none
+	After  time.Duration // until the refusal, as of a name server that is silent
 	Words  string        // of the refusal; without Status the pull ends with it half way
 	Hangs  bool          // half way, the daemon goes silent
 	Cut    bool          // half way, the connection is closed
@@ -56,6 +57,12 @@ func (d *Daemon) pull(ctx context.Context, query url.Values) *http.Response {
 		p = Pull{Status: http.StatusNotFound, Words: "manifest for " + image + " not found: manifest unknown: manifest unknown"}
 	}
 	if p.Status != 0 {
+		d.mu.Unlock()
+		select {
+		case <-time.After(p.After):
+		case <-ctx.Done():
+		}
+		d.mu.Lock()
 		w := httptest.NewRecorder()
 		fail(w, p.Status, p.Words)
 		return w.Result()
@@ -71,10 +78,10 @@ func (d *Daemon) send(ctx context.Context, w io.Writer, image string, p Pull) er
 	if err := say(map[string]any{"status": "Pulling from " + image, "id": "latest"}); err != nil {
 		return err
 	}
-	for step := range 11 {
+	for step := range 21 {
 		for i, mb := range p.MB {
-			m := map[string]any{"status": "Downloading", "id": string(rune('a' + i)), "progressDetail": map[string]int64{"current": mb * 1e5 * int64(step), "total": mb * 1e6}}
-			if step == 10 {
+			m := map[string]any{"status": "Downloading", "id": string(rune('a' + i)), "progressDetail": map[string]int64{"current": mb * 5e4 * int64(step), "total": mb * 1e6}}
+			if step == 20 {
 				m["status"], m["progressDetail"] = "Download complete", map[string]int64{}
 			}
 			if err := say(m); err != nil {
@@ -82,7 +89,7 @@ func (d *Daemon) send(ctx context.Context, w io.Writer, image string, p Pull) er
 			}
 		}
 		switch {
-		case step != 5:
+		case step != 10:
 		case p.Words != "":
 			return say(map[string]any{"error": p.Words, "errorDetail": map[string]string{"message": p.Words}})
 		case p.Cut:
