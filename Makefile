@@ -42,6 +42,11 @@ demo: ## a push becomes running clusters and a status commit, on the in-memory i
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/demo ./agent/cmd/demo
 	bin/demo
 
+.PHONY: demo-docker
+demo-docker: ## the same with a real Kubernetes in containers of Docker or podman (DOCKER_HOST); NODE_IMAGES="v1.34.0=IMAGE …" names other images than kind's
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/demo ./agent/cmd/demo
+	bin/demo --docker $(addprefix --node-image ,$(NODE_IMAGES)) $(addprefix --haproxy-image ,$(HAPROXY_IMAGE))
+
 # Compilers and short processes spend a third of their time on collecting garbage.
 test test-all: export GOGC ?= 400
 # Some packages wait more than they compute, so one more runs than there are cores.

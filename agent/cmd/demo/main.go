@@ -1,4 +1,4 @@
-// Command demo is fairlead with the in-memory infrastructure and kubeadm alone, which is
+// Command demo is fairlead with kubeadm, the in-memory infrastructure and Docker alone, which is
 // built in two thirds of the time. Without a command it runs the demo.
 package main
 
@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/agent/wiring/supervise"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/infrastructure/docker"
 	"fairlead.dev/providers/infrastructure/inmemory"
 	"fairlead.dev/providers/workload"
 )
@@ -31,7 +32,7 @@ func main() {
 // program is what this command is built with.
 func program() cli.Program {
 	return cli.Program{Version: version, Built: wiring.Built{
-		Providers: []providers.Factory{inmemory.Factory()},
+		Providers: []providers.Factory{inmemory.Factory(), docker.Factory()},
 		Distributions: func(c *workload.Client) providers.Distributions {
 			return providers.Distributions{"KubeadmControlPlane": kubeadm.New(c)}
 		},

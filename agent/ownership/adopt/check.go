@@ -275,7 +275,7 @@ func (a *Adoption) checkAdopter(ctx context.Context, c *candidate) error {
 	}
 	adopter := providers.AbilitiesOf(p).Adopter
 	if adopter == nil {
-		c.addProblem(c.cluster, "spec.infrastructureRef", "", "the provider %s cannot take over what it did not make", c.desired.Provider)
+		c.addProblem(c.cluster, "spec.infrastructureRef", "", "the provider %s cannot mark what it did not create", c.desired.Provider)
 		return nil
 	}
 	c.adopter, c.settle = adopter, p.Settle()

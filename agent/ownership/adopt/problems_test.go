@@ -9,7 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"fairlead.dev/agent/ownership/adopt"
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/inmemory"
 )
 
 // TestProblems tries clusters that cannot be adopted. Each problem names its object and
@@ -137,6 +140,26 @@ func TestProblems(t *testing.T) {
 				t.Errorf("it left %v, paused %t, marked %d", there, w.paused(), w.tagged())
 			}
 		})
+	}
+}
+
+// TestProviderThatAdoptsNothing: the first problem of a cluster of such a provider is that, with the way out, also if
+// its objects differ from what Fairlead supports.
+func TestProviderThatAdoptsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.change(kind("MachineDeployment"), "eu-1-md-0", false, func(o map[string]any) {
+		_ = unstructured.SetNestedField(o, "x", "spec", "machineNaming", "template")
+	})
+	w.observed("MachineDeployment", "eu-1-md-0", false)
+	a := w.adoption(func(o *adopt.Options) {
+		o.Infrastructure = func(string) (providers.Infrastructure, error) {
+			return struct{ providers.Infrastructure }{inmemory.NewProvider(w.cloud, 0)}, nil
+		}
+	})
+	r := a.Run(t.Context(), []fleet.Key{w.key()})[0]
+	if r.Done || r.Err != nil || len(r.Problems) != 1 ||
+		!strings.HasSuffix(r.Problems[0].String(), "spec.infrastructureRef: the provider inmemory cannot mark what it did not create (create a new cluster with Fairlead, move the workloads, and delete this one with Cluster API)") {
+		t.Errorf("problems %v, error %v", r.Problems, r.Err)
 	}
 }
 

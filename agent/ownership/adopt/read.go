@@ -101,7 +101,26 @@ func (a *Adoption) follow(ctx context.Context, f *existing, from Object, field s
 func (a *Adoption) readInfrastructure(ctx context.Context, f *existing) error {
 	var err error
 	f.infra, err = a.follow(ctx, f, f.cluster, "spec.infrastructureRef", refAt(f.cluster, "spec", "infrastructureRef"))
-	return err
+	if f.infra == nil {
+		return err
+	}
+	// A provider that adopts nothing is the reason to name, and not what else differs from its own clusters.
+	gk := f.infra.GroupVersionKind().GroupKind()
+	for _, k := range a.o.Kinds {
+		_, chosen, _ := unstructured.NestedFieldNoCopy(f.infra.Object, strings.Split(k.Choice, ".")...)
+		if k.Group != gk.Group || k.Kind != gk.Kind || k.Choice != "" && !chosen {
+			continue
+		}
+		p, err := a.o.Infrastructure(k.Provider)
+		if err != nil {
+			return err
+		}
+		if providers.AbilitiesOf(p).Adopter == nil {
+			f.addProblem(f.cluster, "spec.infrastructureRef", "create a new cluster with Fairlead, move the workloads, and delete this one with Cluster API",
+				"the provider %s cannot mark what it did not create", k.Provider)
+		}
+	}
+	return nil
 }
 
 func (a *Adoption) readControlPlane(ctx context.Context, f *existing) error {

@@ -95,7 +95,7 @@ func (a *Adoption) revert(ctx context.Context, f *existing, there *fleet.Cluster
 	}
 	adopter := providers.AbilitiesOf(p).Adopter
 	if adopter == nil {
-		return fleet.Errorf(fleet.Invalid, "undo the adoption of "+f.key.String(), "the provider %s cannot take over what it did not make", there.Provider)
+		return fleet.Errorf(fleet.Invalid, "undo the adoption of "+f.key.String(), "the provider %s cannot mark what it did not create", there.Provider)
 	}
 	a.o.OnStep(f.key, Mark, "is taken off everything again")
 	if a.o.DryRun {

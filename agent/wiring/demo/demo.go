@@ -1,5 +1,5 @@
 // Package demo demonstrates Fairlead live: pushes to a Git repository become running
-// clusters on the in-memory infrastructure, and commits with their status.
+// clusters on the in-memory infrastructure, or in containers, and commits with their status.
 //
 // A step counts only when it can be seen from outside: on the status branch of the
 // repository, and at the API servers of the clusters.
@@ -17,7 +17,6 @@ import (
 
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
-	"fairlead.dev/fleet-examples/inmemory"
 )
 
 // statusBranch is the default, which the example's fleet.yaml keeps.
@@ -30,11 +29,13 @@ type Options struct {
 	Keep    bool // leave everything running at the end, until ctx ends
 	Version string
 	Built   wiring.Built
+	Docker  *Docker // nil: the clusters are on the in-memory infrastructure
 }
 
 // demo is a demonstration that runs.
 type demo struct {
 	o          Options
+	story      *story
 	dir        string
 	repoURL    string
 	listen     string
@@ -47,18 +48,33 @@ type demo struct {
 	ended      chan error // error of an agent that ended too early
 }
 
+// cleanLimit is how long the demonstration removes what it left.
+const cleanLimit = 3 * time.Minute
+
 // Run runs the demonstration. The error names the step that failed.
 func Run(ctx context.Context, o Options) error {
-	dir, err := os.MkdirTemp("", "fairlead-demo-")
-	if err != nil {
+	d := &demo{o: o, story: inMemoryStory(), ended: make(chan error, 1), screen: &screen{out: o.Out, fancy: o.Width > 0, width: o.Width}}
+	var err error
+	if o.Docker != nil {
+		if d.story, err = newDockerStory(ctx, o.Docker, o.Keep); err != nil {
+			d.explain(err)
+			return err
+		}
+	}
+	if d.dir, err = os.MkdirTemp("", "fairlead-demo-"); err != nil {
 		return err
 	}
-	d := &demo{o: o, dir: dir, ended: make(chan error, 1)}
-	d.screen = &screen{out: o.Out, fancy: o.Width > 0, width: o.Width, steps: len(steps())}
+	d.screen.steps = len(d.story.steps)
 	started := time.Now()
 	err = d.run(ctx, started)
+	cleaning, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+	defer stop()
+	if left := d.story.clean(cleaning); left != nil {
+		d.screen.line("%s %v", d.screen.colour(red, "✗"), left)
+		err = errors.Join(err, left)
+	}
 	if err == nil || ctx.Err() != nil {
-		_ = os.RemoveAll(dir) // a folder for temporary files
+		_ = os.RemoveAll(d.dir) // a folder for temporary files
 		return err
 	}
 	d.explain(err)
@@ -89,7 +105,7 @@ func (d *demo) run(ctx context.Context, started time.Time) error {
 		return err
 	}
 	d.introduce()
-	for _, s := range steps() {
+	for _, s := range d.story.steps {
 		if err := d.runStep(ctx, s); err != nil {
 			return err
 		}
@@ -108,7 +124,7 @@ func (d *demo) logFile() string { return filepath.Join(d.dir, "agent.log") }
 // prepare makes the clone to push from, and the observer.
 func (d *demo) prepare(ctx context.Context) error {
 	var err error
-	if d.repository, err = newRepository(ctx, filepath.Join(d.dir, "clone"), d.repoURL, inmemory.Files()); err != nil {
+	if d.repository, err = newRepository(ctx, filepath.Join(d.dir, "clone"), d.repoURL, d.story.files); err != nil {
 		return err
 	}
 	branch, err := d.settings.OpenBranch(statusBranch)
@@ -116,7 +132,7 @@ func (d *demo) prepare(ctx context.Context) error {
 		return err
 	}
 	d.observer = &observer{
-		branch: branch, clusters: []fleet.Key{prod(), staging()},
+		branch: branch, clusters: d.story.clusters,
 		kubeconfig: func(ctx context.Context, k fleet.Key) (fleet.Secret, error) {
 			data, err := d.world.Secrets.Get(ctx, k, fleet.Kubeconfig)
 			return data[fleet.KubeconfigKey], err
@@ -127,7 +143,7 @@ func (d *demo) prepare(ctx context.Context) error {
 
 func (d *demo) introduce() {
 	s := d.screen
-	s.line("%s", s.bold("Git is the management cluster: seven pushes, and what becomes of them."))
+	s.line("%s", s.bold(d.story.headline))
 	s.line("")
 	s.line("  fleet repository   %s", d.repoURL)
 	s.line("  agent              %s/metrics", d.listen)
@@ -163,7 +179,7 @@ func (d *demo) conclude(ctx context.Context, started time.Time) error {
 		s.indented(body)
 	}
 	s.line("")
-	s.line("%s", s.colour(green, fmt.Sprintf("✓ seven pushes, each seen to its end, in %.0f s", time.Since(started).Seconds())))
+	s.line("%s", s.colour(green, fmt.Sprintf("✓ %s, in %.0f s", d.story.ending, time.Since(started).Seconds())))
 	return nil
 }
 
@@ -188,6 +204,9 @@ func (d *demo) explain(err error) {
 				s.line("    %s waits for %s", c.Report.Cluster, w)
 			}
 		}
+	}
+	if d.dir == "" {
+		return
 	}
 	s.line("")
 	s.line("The agent's log is %s, the repositories are beside it.", d.logFile())

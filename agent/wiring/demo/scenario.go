@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet-examples/inmemory"
 )
 
 // The two clusters of the example, and the versions that they run.
@@ -43,10 +44,20 @@ func (s step) message() string {
 	return s.commit
 }
 
-// steps are the scenario.
+// inMemoryStory is the story on the in-memory infrastructure.
+func inMemoryStory() *story {
+	return &story{
+		headline: "Git is the management cluster: seven pushes, and what becomes of them.",
+		ending:   "seven pushes, each seen to its end",
+		files:    inmemory.Files(), steps: steps(), clusters: []fleet.Key{prod(), staging()}, values: prodValues,
+		inMemory: true, clean: func(context.Context) error { return nil },
+	}
+}
+
+// steps are its pushes.
 func steps() []step {
 	firstRevision := ""
-	return []step{
+	return append([]step{
 		{
 			title: "Two clusters, out of nothing", commit: "Two clusters: prod/eu-1 and staging/eu-2",
 			edit: func(r *repository) error {
@@ -107,10 +118,19 @@ func steps() []step {
 			},
 			limit: 30 * time.Second,
 		},
+	}, deletion(staging(), stagingFolder, 30*time.Second, func(before snapshot) condition { return untouched(prod(), before.names(prod())) })...)
+}
+
+// deletion returns the steps that delete a cluster, and remove its folder. also holds all the while; nil: nothing has to.
+func deletion(k fleet.Key, folder string, limit time.Duration, also func(before snapshot) condition) []step {
+	if also == nil {
+		also = func(snapshot) condition { return all() }
+	}
+	return []step{
 		{
-			title: "Delete staging/eu-2: marked in Git, on purpose", commit: "staging/eu-2: not needed any more",
+			title: "Delete " + k.String() + ": marked in Git, on purpose", commit: k.String() + ": not needed any more",
 			edit: func(r *repository) error {
-				return r.add(stagingFolder+"/kustomization.yaml", `patches:
+				return r.add(folder+"/kustomization.yaml", `patches:
   - target: {kind: Cluster}
     patch: |
       - op: add
@@ -118,18 +138,14 @@ func steps() []step {
         value: {`+fleet.DeleteAnnotation+`: "true"}
 `)
 			},
-			expect: func(_ string, before snapshot) condition {
-				return all(deleted(staging()), untouched(prod(), before.names(prod())))
-			},
-			limit: 30 * time.Second,
+			expect: func(_ string, before snapshot) condition { return all(deleted(k), also(before)) },
+			limit:  limit,
 		},
 		{
-			title: "Remove its files: nothing is left of it", commit: "staging/eu-2: remove",
-			edit: func(r *repository) error { return r.remove(stagingFolder) },
-			expect: func(_ string, before snapshot) condition {
-				return all(gone(staging()), untouched(prod(), before.names(prod())))
-			},
-			limit: 20 * time.Second,
+			title: "Remove its files: nothing is left of it", commit: k.String() + ": remove",
+			edit:   func(r *repository) error { return r.remove(folder) },
+			expect: func(_ string, before snapshot) condition { return all(gone(k), also(before)) },
+			limit:  min(limit, time.Minute),
 		},
 	}
 }

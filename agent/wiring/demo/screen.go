@@ -139,8 +139,8 @@ func (s *screen) lines(seen snapshot) []line {
 
 func firstLine(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
-	if len(text) > 100 {
-		text = text[:100] + "…"
+	if len(text) > 200 {
+		text = text[:200] + "…"
 	}
 	return text
 }

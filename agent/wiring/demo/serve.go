@@ -56,10 +56,11 @@ func (d *demo) startAgent(ctx context.Context, log *slog.Logger) (stop func(), e
 	d.settings = wiring.Settings{
 		Source: d.repoURL, StatusInterval: 300 * time.Millisecond,
 		Secrets: filepath.Join(d.dir, "secrets"), Built: d.o.Built, Log: log,
+		Providers: d.story.settings,
 	}
 	p, err := wiring.Start(ctx, d.settings, wiring.ProcessOptions{
 		Version: d.o.Version, Agent: agent.Options{Name: "demo", Interval: time.Second, Resync: 10 * time.Minute, Workers: 8},
-		Pages: wiring.Pages{Address: "127.0.0.1:0", InMemory: true, OpenInMemory: true},
+		Pages: wiring.Pages{Address: "127.0.0.1:0", InMemory: d.story.inMemory, OpenInMemory: d.story.inMemory},
 		Page:  wiring.Page{Address: "127.0.0.1:0", Interval: time.Second},
 	})
 	if err != nil {

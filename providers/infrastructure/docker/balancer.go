@@ -116,7 +116,7 @@ func (p *Provider) createBalancer(ctx context.Context, o *observation) error {
 	const op = "create the load balancer"
 	l := o.spec.LoadBalancer
 	image := l.ImageRepository + "/haproxy:" + l.ImageTag
-	if err := p.needImage(ctx, op, image); err != nil {
+	if err := p.haveImage(ctx, op, snapshot.OwnerOf(o.cluster), image); err != nil {
 		return err
 	}
 	if err := p.client.EnsureNetwork(ctx, p.o.Network); err != nil {

@@ -1,6 +1,7 @@
 package docker_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -184,6 +185,29 @@ func TestOutputOfUserData(t *testing.T) {
 		for _, m := range l.observe().Machines {
 			if m.Name == "md-1" && (m.State != fleet.MachineFailed || m.Message != "the user data failed: error: token … is not valid") {
 				t.Errorf("state %s, message %q", m.State, m.Message)
+			}
+		}
+	})
+}
+
+// TestKubeadmInContainers: kubeadm ignores what containers cannot have, and kube-proxy leaves the limits of the host alone.
+func TestKubeadmInContainers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t)
+		l.until(true)
+		r := request(&l.c, l.c.ControlPlane, "cp-1")
+		r.UserData.Content = fleet.NewSecret([]byte("#cloud-config\nruncmd: ['kubeadm init --config /run/kubeadm/kubeadm.yaml && echo done']\n"))
+		if err := l.p.CreateMachine(t.Context(), "op-1", r); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range l.d.Containers() {
+			if c.Labels[fleet.TagMachine] != "cp-1" {
+				continue
+			}
+			want := "grep -q KubeProxyConfiguration /run/kubeadm/kubeadm.yaml || cat /fairlead/kube-proxy.yaml >> /run/kubeadm/kubeadm.yaml; " +
+				"kubeadm init --ignore-preflight-errors=SystemVerification,Swap,FileContent--proc-sys-net-bridge-bridge-nf-call-iptables --config /run/kubeadm/kubeadm.yaml && echo done\n"
+			if !strings.Contains(c.Steps, base64.StdEncoding.EncodeToString([]byte(want))) || !strings.Contains(c.Files["fairlead/kube-proxy.yaml"], "maxPerCore: 0") {
+				t.Errorf("steps %s\nconfiguration of kube-proxy %s", c.Steps, c.Files["fairlead/kube-proxy.yaml"])
 			}
 		}
 	})

@@ -43,8 +43,7 @@ func imageOf(spec *api.Container, version string) string {
 	return cmp.Or(spec.CustomImage, "kindest/node:"+version)
 }
 
-// needImage returns an error if the host does not have an image: pulling one takes minutes, and a version that does
-// not exist is to be reported now.
+// needImage returns an error if the host does not have an image.
 func (p *Provider) needImage(ctx context.Context, op, image string) error {
 	there, err := p.client.HasImage(ctx, image)
 	if err == nil && !there {
@@ -69,7 +68,10 @@ func (p machines) Create(ctx context.Context, what string, op fleet.OperationID,
 		return err
 	}
 	image := imageOf(spec, r.Pool.Version)
-	for _, image := range append([]string{image}, spec.PreLoadImages...) {
+	if err := p.haveImage(ctx, what, snapshot.OwnerOf(r.Cluster), image); err != nil {
+		return err
+	}
+	for _, image := range spec.PreLoadImages {
 		if err := p.needImage(ctx, what, image); err != nil {
 			return err
 		}
@@ -132,6 +134,8 @@ func (p machines) specOf(r providers.MachineRequest, spec *api.Container, image 
 // folder is where a container has its user data and what that left.
 const folder = "fairlead/"
 
+const proxyFile = folder + "kube-proxy.yaml"
+
 // imageFolder is where a container has images until containerd has them.
 const imageFolder = folder + "images/"
 
@@ -154,6 +158,7 @@ func filesOf(r providers.MachineRequest, spec *api.Container, id string) ([]engi
 		{Path: folder, Mode: 0o700},
 		{Path: folder + "steps.sh", Mode: 0o600, Content: script},
 		{Path: folder + "secrets", Mode: 0o600, Content: []byte(strings.Join(secrets, "\n"))},
+		{Path: proxyFile, Mode: 0o600, Content: []byte(proxy)},
 		{Path: units + name, Mode: 0o644, Content: fmt.Appendf(nil, unit, int(spec.BootstrapTimeout.Seconds()))},
 		{Path: wanted, Mode: 0o755},
 		{Path: wanted + name, Mode: 0o777, Link: "/" + units + name},
@@ -164,14 +169,21 @@ func filesOf(r providers.MachineRequest, spec *api.Container, id string) ([]engi
 	return files, nil
 }
 
+// proxy configures kube-proxy unless the user does. The host's limit of connections is not a container's to set.
+const proxy = `---
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+conntrack: {maxPerCore: 0}
+`
+
 // onContainer returns user data with which kubeadm does not refuse containers, as CAPD's controllers change it: a
 // container has the kernel and the swap of its host.
 func onContainer(data []byte) []byte {
 	const ignored = " --ignore-preflight-errors=SystemVerification,Swap,FileContent--proc-sys-net-bridge-bridge-nf-call-iptables --config "
-	for _, command := range []string{"kubeadm init", "kubeadm join"} {
-		data = bytes.ReplaceAll(data, []byte(command+" --config "), []byte(command+ignored))
-	}
-	return data
+	const file = "/run/kubeadm/kubeadm.yaml"
+	const add = "grep -q KubeProxyConfiguration " + file + " || cat /" + proxyFile + " >> " + file + "; "
+	data = bytes.ReplaceAll(data, []byte("kubeadm init --config "), []byte(add+"kubeadm init"+ignored))
+	return bytes.ReplaceAll(data, []byte("kubeadm join --config "), []byte("kubeadm join"+ignored))
 }
 
 // A result is how the user data of a machine ended.

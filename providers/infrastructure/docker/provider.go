@@ -25,7 +25,9 @@ type Provider struct {
 	client   *engine.Client
 	watch    *snapshot.Watch[string]
 	listings *snapshot.Cache[*listing]
-	ended    driver.Memory[string, result]       // of the user data, by id of the container
+	ended    driver.Memory[string, result] // of the user data, by id of the container
+	pulls    pulls
+	wake     chan struct{}                       // something changed, or events came to an end
 	found    driver.Memory[snapshot.Owner, bool] // clusters without a load balancer that this process made ready
 }
 
@@ -61,7 +63,7 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{o: o, client: client, watch: snapshot.NewWatch[string]()}
+	p := &Provider{o: o, client: client, watch: snapshot.NewWatch[string](), wake: make(chan struct{}, 1)}
 	p.listings = snapshot.NewCache(o.Tick, "list containers", p.list)
 	p.Machines = driver.New(machines{p})
 	return p, nil
@@ -97,8 +99,11 @@ func (p *Provider) Abilities() providers.Abilities {
 	}
 }
 
-// Close closes the connections.
-func (p *Provider) Close() { p.client.Close() }
+// Close ends pulls of images, and closes the connections.
+func (p *Provider) Close() {
+	p.pulls.close()
+	p.client.Close()
+}
 
 // Settle implements providers.Infrastructure.
 func (p *Provider) Settle() time.Duration { return p.o.Settle }

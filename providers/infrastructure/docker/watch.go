@@ -16,10 +16,10 @@ import (
 // longestQuiet is how long events are trusted: a daemon may lose one.
 const longestQuiet = 5 * time.Minute
 
-// Watch implements providers.Watcher. While user data is carried out, which is no event, and while the daemon sends
-// no events, containers are listed once in a while. Otherwise they are listed after an event.
+// Watch implements providers.Watcher. While user data is carried out or images are pulled, which is no event, and
+// while the daemon sends no events, containers are listed once in a while. Otherwise they are listed after an event.
 func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
-	w := &watcher{p: p, wake: make(chan struct{}, 1)}
+	w := &watcher{p: p}
 	ctx, stop := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	defer following.Wait()
@@ -31,9 +31,8 @@ func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 // A watcher waits for the events of a daemon.
 type watcher struct {
 	p    *Provider
-	wake chan struct{} // something changed, or events came to an end
-	told atomic.Bool   // events arrive
-	idle atomic.Bool   // nothing that is no event was pending in the last listing
+	told atomic.Bool // events arrive
+	idle atomic.Bool // nothing that is no event was pending in the last listing
 }
 
 // follow receives events until ctx ends.
@@ -56,8 +55,13 @@ func (w *watcher) follow(ctx context.Context) {
 // changed has the next look list containers again.
 func (w *watcher) changed() {
 	w.p.listings.Changed(snapshot.Owner{})
+	w.p.wakeUp()
+}
+
+// wakeUp ends a wait for events.
+func (p *Provider) wakeUp() {
 	select {
-	case w.wake <- struct{}{}:
+	case p.wake <- struct{}{}:
 	default:
 	}
 }
@@ -76,7 +80,7 @@ func wait(ctx context.Context, wake <-chan struct{}, d time.Duration) {
 // look returns what there is now, once there may be something new.
 func (w *watcher) look(ctx context.Context, _ string) (snapshot.View, error) {
 	if w.told.Load() && w.idle.Load() {
-		wait(ctx, w.wake, longestQuiet)
+		wait(ctx, w.p.wake, longestQuiet)
 	}
 	l, err := w.p.listings.Get(ctx, snapshot.Owner{})
 	if err != nil {
@@ -93,6 +97,7 @@ func (w *watcher) look(ctx context.Context, _ string) (snapshot.View, error) {
 			out.Prints[o] += strings.Join([]string{x.ID, x.State, r.words, strings.Join(addresses, ","), labelsOf(x.Labels)}, " ") + "\n"
 		}
 	}
+	w.p.see(ctx, &out)
 	w.idle.Store(!out.Busy)
 	return out, nil
 }

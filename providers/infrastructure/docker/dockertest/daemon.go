@@ -26,6 +26,7 @@ type Container struct {
 	Labels                 map[string]string
 	Address                string
 	Files                  map[string]string // without the leading slash
+	Steps                  string            // of the user data that was carried out
 	Hups                   int               // how often it was told to read its configuration again
 }
 
@@ -52,17 +53,19 @@ type Daemon struct {
 	containers map[string]*Container
 	networks   map[string]bool
 	images     map[string]bool
+	registry   map[string]Pull
 	faults     []*Fault
 	calls      []Call
 	watch      func(Call)
 	failBoot   string
+	subnet     string // of the addresses of containers
 	next       int
 	listeners  map[chan string]bool // of events
 }
 
 // New returns a daemon that has images.
 func New(images ...string) *Daemon {
-	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), images: make(map[string]bool), listeners: make(map[chan string]bool)}
+	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), images: make(map[string]bool), registry: make(map[string]Pull), subnet: "172.18", listeners: make(map[chan string]bool)}
 	for _, i := range images {
 		d.images[i] = true
 	}
@@ -114,6 +117,20 @@ func (d *Daemon) Containers() []Container {
 		out = append(out, c)
 	}
 	return out
+}
+
+// Subnet sets the first two bytes of the addresses of containers that are started from now on, "127.88".
+func (d *Daemon) Subnet(prefix string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.subnet = prefix
+}
+
+// Networks returns the names of the networks that were made.
+func (d *Daemon) Networks() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.networks))
 }
 
 // Change changes the container with that id, and reports whether there is one.
@@ -209,11 +226,13 @@ func (d *Daemon) add(name, image string, labels map[string]string) *Container {
 func (d *Daemon) start(c *Container) {
 	d.next++
 	defer d.tell("start")
-	c.State, c.Address = "running", fmt.Sprintf("172.18.%d.%d", d.next/250, d.next%250+2)
-	if _, due := c.Files["fairlead/steps.sh"]; !due {
+	c.State, c.Address = "running", fmt.Sprintf("%s.%d.%d", d.subnet, d.next/250, d.next%250+2)
+	steps, due := c.Files["fairlead/steps.sh"]
+	if !due {
 		return
 	}
 	delete(c.Files, "fairlead/steps.sh")
+	c.Steps = steps
 	c.Files["fairlead/result"] = "success\n"
 	if d.failBoot != "" {
 		c.Files["fairlead/result"], c.Files["fairlead/output"] = "exit-code\n", d.failBoot
@@ -243,6 +262,9 @@ func (d *Daemon) RoundTrip(q *http.Request) (*http.Response, error) {
 	fault := d.fault(call)
 	if call.Path == "/events" && fault == nil {
 		return d.events(q.Context()), nil
+	}
+	if call.Path == "/images/create" && fault == nil {
+		return d.pull(q.Context(), q.URL.Query()), nil
 	}
 	w := httptest.NewRecorder()
 	if fault != nil && !fault.Lose {
@@ -290,15 +312,22 @@ func (d *Daemon) answer(w *httptest.ResponseRecorder, call Call, query url.Value
 			_ = t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Typeflag: tar.TypeReg})
 		}
 		_ = t.Close()
+	case call.Path == "/images/json":
+		_ = json.NewEncoder(w).Encode([]map[string]any{{"RepoTags": slices.Sorted(maps.Keys(d.images))}})
 	case part[0] == "images":
 		if !d.images[strings.TrimSuffix(strings.TrimPrefix(call.Path, "/images/"), "/json")] {
 			fail(w, http.StatusNotFound, "no such image")
 		}
 	case call.Path == "/networks/create":
-		d.networks["kind"] = true
+		var n struct{ Name string }
+		_ = json.Unmarshal(body, &n)
+		d.networks[n.Name] = true
 	case part[0] == "networks":
 		if !d.networks[part[1]] {
 			fail(w, http.StatusNotFound, "no such network")
+		}
+		if call.Changes() {
+			delete(d.networks, part[1])
 		}
 	case call.Path == "/containers/json":
 		d.list(w, query)

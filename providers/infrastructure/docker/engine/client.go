@@ -366,6 +366,25 @@ func (c *Client) EnsureNetwork(ctx context.Context, name string) error {
 	return err
 }
 
+// RemoveNetwork removes a network that no container is in. One that is not there is removed.
+func (c *Client) RemoveNetwork(ctx context.Context, name string) error {
+	err := c.do(ctx, http.MethodDelete, "/networks/"+url.PathEscape(name), nil, "", nil, nil)
+	if IsMissing(err) {
+		return nil
+	}
+	return err
+}
+
+// Images returns the names of the host's images of a repository, with their tags.
+func (c *Client) Images(ctx context.Context, repository string) (names []string, err error) {
+	var all []struct{ RepoTags []string }
+	err = c.get(ctx, "/images/json", url.Values{"filters": {filter("reference", repository)}}, &all)
+	for _, i := range all {
+		names = append(names, i.RepoTags...)
+	}
+	return names, err
+}
+
 // Info is what a daemon says of its host.
 type Info struct {
 	ServerVersion string
