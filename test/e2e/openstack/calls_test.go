@@ -51,7 +51,14 @@ func TestCalls(t *testing.T) {
 	h.resync = 10 * time.Minute
 	h.start()
 	h.waitComplete(all...)
-	time.Sleep(10 * time.Second) // what is left to do after a start
+	single := func(c call) bool { return c.Service != "volume" && strings.Contains(c.Path, "{id}") } // the project's own id is in each path of Cinder
+	var first []call
+	h.wait("the members of all pools are known after the start", func() (bool, string) {
+		first = append(first, w.proxy.take()...)
+		known := count(first, single)
+		return known >= n, fmt.Sprintf("%d requests for members", known)
+	})
+	time.Sleep(10 * time.Second) // what is left to do after that
 	w.proxy.take()
 	time.Sleep(quiet)
 	idle := w.proxy.take()
@@ -59,8 +66,7 @@ func TestCalls(t *testing.T) {
 	if c := count(idle, call.changes); c > 0 {
 		t.Errorf("%d changes were made while nothing happened", c)
 	}
-	// The project's own id is in each path of Cinder.
-	if c := count(idle, func(c call) bool { return c.Service != "volume" && strings.Contains(c.Path, "{id}") }); c > 0 {
+	if c := count(idle, single); c > 0 {
 		t.Errorf("%d requests were for a single thing while nothing happened, want listings alone", c)
 	}
 
