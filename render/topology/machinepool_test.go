@@ -37,6 +37,9 @@ kind: CloudClusterTemplate`,
     - selector: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfigTemplate, matchResources: {machinePoolClass: {names: [worker]}}}
       jsonPatches:
       - {op: add, path: /spec/template/spec/preKubeadmCommands, value: [echo pool]}
+    - selector: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfigTemplate, matchResources: {machineDeploymentClass: {names: [worker]}}}
+      jsonPatches:
+      - {op: add, path: /spec/template/spec/preKubeadmCommands, value: [echo deployment]}
   - name: size
     enabledIf`,
 		"{machineDeployments: [{class: worker, name: md-0}]}", `
@@ -76,7 +79,7 @@ func TestMachinePools(t *testing.T) {
 	want := map[string]any{
 		"CloudMachinePool eu-1-mp-0-gwjpm":      map[string]any{"image": "mp-0 v1.34.1"},
 		"KubeadmConfig eu-1-mp-0-m4tdj":         map[string]any{"preKubeadmCommands": []any{"echo pool"}},
-		"KubeadmConfigTemplate eu-1-md-0-zvzt9": map[string]any{"template": map[string]any{"spec": map[string]any{}}},
+		"KubeadmConfigTemplate eu-1-md-0-zvzt9": map[string]any{"template": map[string]any{"spec": map[string]any{"preKubeadmCommands": []any{"echo deployment"}}}},
 		"MachinePool eu-1-mp-0-57bcd": map[string]any{
 			"clusterName": "eu-1", "replicas": int64(2), "failureDomains": []any{"a"},
 			"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{
