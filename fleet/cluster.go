@@ -231,6 +231,8 @@ type Pool struct {
 
 	Infrastructure Object // DevMachineTemplate, …: its Spec is that of one machine
 	FailureDomain  string // of a worker pool, may be empty
+	// FailureDomains are those that new machines of a worker pool are spread over; empty: all are in FailureDomain.
+	FailureDomains []string `json:",omitempty"`
 
 	Strategy        Strategy
 	MaxSurge        int // machines above Replicas during a rollout, resolved

@@ -10,7 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// MachinePoolKind is the kind of the object that a KeptPool comes from.
+// MachinePoolKind is the kind of the object that a KeptPool comes from, and a Pool whose infrastructure is of a kind
+// with OwnMachines.
 const MachinePoolKind PoolKind = "MachinePool"
 
 // A KeptPool is a group of workers that a cloud keeps: a managed node group, an agent pool. The cloud

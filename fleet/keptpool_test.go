@@ -81,3 +81,12 @@ func TestKeptPoolsWhileWaiting(t *testing.T) {
 		t.Errorf("a pool of another kind, and a new one, wait: %s", d)
 	}
 }
+
+// TestKept: a MachinePool whose machines Fairlead creates is reported as any other pool of machines.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	kept, own := fleet.PoolReport{Kind: fleet.MachinePoolKind, Phase: fleet.KeptPhasePending}, fleet.PoolReport{Kind: fleet.MachinePoolKind}
+	if !kept.Kept() || own.Kept() {
+		t.Errorf("kept by a cloud: %t, and machines of Fairlead: %t", kept.Kept(), own.Kept())
+	}
+}

@@ -12,9 +12,11 @@ const (
 	InfrastructureCluster         KindRole = "InfrastructureCluster"         // what spec.infrastructureRef of a Cluster names
 	InfrastructureMachineTemplate KindRole = "InfrastructureMachineTemplate" // what a machine is made from
 	InfrastructureMachine         KindRole = "InfrastructureMachine"         // what a Machine that stands alone is made from
-	InfrastructureMachinePool     KindRole = "InfrastructureMachinePool"     // what a MachinePool names: a pool that the cloud keeps
+	InfrastructureMachinePool     KindRole = "InfrastructureMachinePool"     // what a MachinePool names
 	InfrastructureClusterTemplate KindRole = "InfrastructureClusterTemplate" // what a ClusterClass makes an InfrastructureCluster from
 	InfrastructureCompanion       KindRole = "InfrastructureCompanion"       // what the others refer to by name: an identity, a pool of addresses
+
+	InfrastructureMachinePoolTemplate KindRole = "InfrastructureMachinePoolTemplate" // what a ClusterClass makes an InfrastructureMachinePool from
 )
 
 // A Kind describes one kind of a provider, or of a distribution, to the decoder, which
@@ -33,6 +35,10 @@ type Kind struct {
 	// several have the kind: "spec.backend.docker". An object that has the choice of none is read as
 	// one of the first. Each refuses the choices of the others. Empty: no other provider has the kind.
 	Choice string
+
+	// OwnMachines says of an InfrastructureMachinePool that Fairlead creates the machines of such a pool,
+	// as those of a MachineDeployment, each from the spec of the object. Otherwise the cloud keeps the pool.
+	OwnMachines bool
 
 	// Distribution is the name of the distribution that a kind of one is of: a control
 	// plane and the bootstrap configurations of the workers beside it have the same.

@@ -94,6 +94,9 @@ type PoolReport struct {
 	Message string
 }
 
+// Kept reports whether a cloud keeps the pool.
+func (p *PoolReport) Kept() bool { return p.Phase != "" }
+
 // A MachinePhase is the headline of a machine, with Cluster API's names.
 type MachinePhase string
 

@@ -24,6 +24,7 @@ func TestRegistry(t *testing.T) {
 		"aws AWSCluster", "aws AWSClusterTemplate", "aws AWSMachine", "aws AWSMachineTemplate",
 		"aws AWSClusterRoleIdentity", "aws AWSClusterStaticIdentity", "aws AWSClusterControllerIdentity",
 		"docker DockerCluster", "docker DockerClusterTemplate", "docker DevCluster", "docker DevClusterTemplate", "docker DockerMachine", "docker DockerMachineTemplate", "docker DevMachine", "docker DevMachineTemplate",
+		"docker DockerMachinePool", "docker DockerMachinePoolTemplate", "docker DevMachinePool", "docker DevMachinePoolTemplate",
 		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachine", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
 		"inmemory InClusterIPPool", "inmemory GlobalInClusterIPPool", "inmemory DevCluster", "inmemory DevClusterTemplate", "inmemory DevMachineTemplate", "inmemory DevMachine", "inmemory DevMachinePool",
 		"maas MaasCluster", "maas MaasClusterTemplate", "maas MaasMachine", "maas MaasMachineTemplate",

@@ -57,9 +57,9 @@ func (d *draft) takeWorkerStep(g *group, may gate, s rollout.Step) {
 	}
 	switch s.Kind {
 	case rollout.Create:
-		d.create(g, fleet.JoinWorker, g.pool.FailureDomain, g.tooFew(s.Has))
+		d.create(g, fleet.JoinWorker, d.workerDomain(g), g.tooFew(s.Has))
 	case rollout.CreateFor:
-		d.create(g, fleet.JoinWorker, g.pool.FailureDomain, fmt.Sprintf("%s: replaces %s", differs(m, g.pool), m.Name))
+		d.create(g, fleet.JoinWorker, d.workerDomain(g), fmt.Sprintf("%s: replaces %s", differs(m, g.pool), m.Name))
 	case rollout.Remediate:
 		d.replaceWorker(g, m, m.unhealthy.message)
 	case rollout.RemoveMore:
@@ -174,6 +174,26 @@ func (f *facts) nextDomain(g *group) string {
 		}
 	}
 	return rollout.Domain(domains, f.rolloutOf(g).Machines)
+}
+
+// workerDomain returns the failure domain for the next machine of the worker pool g. Of several it is that with the
+// fewest machines, those that were asked for included.
+func (d *draft) workerDomain(g *group) string {
+	if len(g.pool.FailureDomains) == 0 {
+		return g.pool.FailureDomain
+	}
+	made := d.rolloutOf(g).Machines
+	for _, at := range d.Attempts {
+		if at.Action.Kind == fleet.CreateMachine && slices.Contains(g.pending, at.Action.Machine) {
+			made = append(made, rollout.Machine{Domain: at.Action.FailureDomain, Current: true})
+		}
+	}
+	for _, a := range d.out.Actions {
+		if a.Kind == fleet.CreateMachine && a.Pool == g.name {
+			made = append(made, rollout.Machine{Domain: a.FailureDomain, Current: true})
+		}
+	}
+	return rollout.Domain(g.pool.FailureDomains, made)
 }
 
 // learners returns the members of etcd that do not vote yet, each as the index of its

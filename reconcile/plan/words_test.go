@@ -256,7 +256,7 @@ func (s *script) attempt(kind fleet.ActionKind, w words, f []string) {
 		if strings.HasPrefix(f[0], "cp") {
 			a.Join = fleet.JoinControlPlane
 		}
-		a.Spared = w.is("spared")
+		a.Spared, a.FailureDomain = w.is("spared"), w["domain"]
 		if kind == fleet.DeleteMachine || kind == fleet.RemoveMember {
 			a.ProviderID = fleet.ProviderID("sim://" + f[0])
 		}

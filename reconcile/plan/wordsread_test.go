@@ -90,6 +90,9 @@ func setPool(p *fleet.Pool, w words) {
 	p.NodeVolumeDetachTimeoutSeconds = w.number("detach-timeout", 0)
 	p.DeletionOrder = fleet.DeletionOrder(cmp.Or(w["order"], "Random"))
 	p.Paused = w.is("paused")
+	if w.is("domains") {
+		p.FailureDomains = strings.Split(w["domains"], ",")
+	}
 	if w.is("replace") {
 		p.Replace = map[fleet.ProviderID]string{fleet.ProviderID("sim://" + w["replace"]): "asked for by Ada"}
 	}

@@ -117,7 +117,7 @@ func (b *builder) collect(root *object, c *fleet.Cluster) {
 			}
 		case *machinePool:
 			if v.Spec.ClusterName == b.key.Name {
-				c.KeptPools = append(c.KeptPools, b.keptPool(o, v, c))
+				b.machinePool(o, v, c)
 			}
 		case *clusterv1.MachineHealthCheck:
 			if v.Spec.ClusterName == b.key.Name && !isPaused(nil, o) {

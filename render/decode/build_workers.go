@@ -18,8 +18,8 @@ func (b *builder) deploymentPool(o *object, in *clusterv1.MachineDeployment, con
 	p.Strategy, p.DeletionOrder = fleet.Strategy(in.Spec.Rollout.Strategy.Type), fleet.DeletionOrder(in.Spec.Deletion.Order)
 	p.Paused = isPaused(in.Spec.Paused, o)
 	p.RolloutAfter = in.Spec.Rollout.After.Time
-	if o.gvk.Kind == string(fleet.LoneMachineSet) {
-		p.Kind = fleet.LoneMachineSet
+	if kind := fleet.PoolKind(o.gvk.Kind); kind == fleet.LoneMachineSet || kind == fleet.MachinePoolKind {
+		p.Kind = kind
 	}
 	rollout := fleet.Rollout{MaxInFlight: in.Spec.Remediation.MaxInFlight}
 	if p.Strategy == fleet.RollingUpdate {
@@ -69,8 +69,11 @@ func (b *builder) addMachineTemplate(o *object, p *fleet.Pool, machine *clusterv
 		b.addf(o, path+"version", "", "%s %s", machine.Version, why)
 	}
 	role := fleet.InfrastructureMachineTemplate
-	if p.Kind == fleet.LoneMachine {
+	switch p.Kind {
+	case fleet.LoneMachine:
 		role = fleet.InfrastructureMachine
+	case fleet.MachinePoolKind:
+		role = fleet.InfrastructureMachinePool
 	}
 	infra, provider := b.infrastructure(o, path+"infrastructureRef", machine.InfrastructureRef, role)
 	p.Infrastructure, p.Provider = infra, b.site(o, path+"infrastructureRef", machine.InfrastructureRef.Kind, provider)
@@ -87,7 +90,7 @@ func (b *builder) bootstrap(o *object, p *fleet.Pool, path string, ref clusterv1
 		return
 	}
 	role, distribution := fleet.BootstrapConfigTemplateKind, ""
-	if p.Kind == fleet.LoneMachine {
+	if p.Kind == fleet.LoneMachine || p.Kind == fleet.MachinePoolKind {
 		role = fleet.BootstrapConfigKind
 	}
 	if b.controlPlaneKind != nil {

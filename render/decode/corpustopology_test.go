@@ -25,7 +25,7 @@ func anyKinds(prefixes ...string) []fleet.Kind {
 	for _, p := range prefixes {
 		for suffix, role := range map[string]fleet.KindRole{
 			"Cluster": fleet.InfrastructureCluster, "ClusterTemplate": fleet.InfrastructureClusterTemplate,
-			"MachineTemplate": fleet.InfrastructureMachineTemplate, "MachinePoolTemplate": fleet.InfrastructureMachineTemplate,
+			"MachineTemplate": fleet.InfrastructureMachineTemplate, "MachinePoolTemplate": fleet.InfrastructureMachinePoolTemplate,
 			"DataTemplate": fleet.InfrastructureCompanion,
 		} {
 			group, name := testGroup, p

@@ -13,16 +13,12 @@ import (
 type fieldCount struct {
 	kind                      string
 	honoured, unused, refused int
-	pools                     int // of MachinePools, that are not honoured
 }
 
-func (c fieldCount) total() int { return c.honoured + c.unused + c.refused + c.pools }
+func (c fieldCount) total() int { return c.honoured + c.unused + c.refused }
 
-// permille returns the part of the fields that is honoured, in tenths of a percent, without and
-// with those of MachinePools.
-func (c fieldCount) permille() (without, with int) {
-	return 1000 * c.honoured / max(1, c.total()-c.pools), 1000 * c.honoured / max(1, c.total())
-}
+// permille returns the part of the fields that is honoured, in tenths of a percent.
+func (c fieldCount) permille() int { return 1000 * c.honoured / max(1, c.total()) }
 
 // counts returns those of the kinds of Cluster API itself, and their sum.
 func (d *Decoder) counts() ([]fieldCount, fieldCount) {
@@ -40,8 +36,6 @@ func (d *Decoder) counts() ([]fieldCount, fieldCount) {
 				continue
 			}
 			switch n := k.leaves(version, r.path); {
-			case (k.name == "MachinePool" || strings.Contains(r.path, "machinePool")) && r.status != "honoured":
-				c.pools += n
 			case r.status == "refused":
 				c.refused += n
 			case r.status == "no effect":
@@ -53,7 +47,7 @@ func (d *Decoder) counts() ([]fieldCount, fieldCount) {
 		out = append(out, c)
 	}
 	for _, c := range out {
-		sum.honoured, sum.unused, sum.refused, sum.pools = sum.honoured+c.honoured, sum.unused+c.unused, sum.refused+c.refused, sum.pools+c.pools
+		sum.honoured, sum.unused, sum.refused = sum.honoured+c.honoured, sum.unused+c.unused, sum.refused+c.refused
 	}
 	return out, sum
 }
@@ -90,12 +84,11 @@ func leavesOf(t reflect.Type, within []reflect.Type) int {
 // countsTable writes the counts in Markdown.
 func (d *Decoder) countsTable(b *strings.Builder) {
 	kinds, sum := d.counts()
-	without, with := sum.permille()
-	fmt.Fprintf(b, "Of the fields of `spec` in the newest version of Cluster API's own kinds %d.%d %% are honoured, or %d.%d %% if those of\n"+
-		"MachinePools count. What is below a field that is refused or has no effect counts field by field.\n\n"+
-		"| kind | fields | honoured | no effect | refused | of MachinePools |\n|---|---|---|---|---|---|\n", without/10, without%10, with/10, with%10)
+	fmt.Fprintf(b, "Of the fields of `spec` in the newest version of Cluster API's own kinds %d.%d %% are honoured. What is below a field that is\n"+
+		"refused or has no effect counts field by field.\n\n"+
+		"| kind | fields | honoured | no effect | refused |\n|---|---|---|---|---|\n", sum.permille()/10, sum.permille()%10)
 	for _, c := range append(kinds, sum) {
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d |\n", c.kind, c.total(), c.honoured, c.unused, c.refused, c.pools)
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d |\n", c.kind, c.total(), c.honoured, c.unused, c.refused)
 	}
 	b.WriteString("\n")
 }

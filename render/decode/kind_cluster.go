@@ -15,14 +15,14 @@ import (
 )
 
 func clusterKind() *kind {
-	refused := map[string]string{
-		"spec.topology.workers.machinePools": "use machineDeployments, or keep the MachinePool in the overlay beside the Cluster",
-	}
 	unused := map[string]string{
 		"spec.topology.rolloutAfter": "does nothing in Cluster API either; with v1beta2 set rollout.after of the control plane and of machineDeployments",
 	}
 	for _, prefix := range []string{"spec.topology.controlPlane.", "spec.topology.workers.machineDeployments."} {
-		topologyPart(prefix, refused, unused)
+		topologyPart(prefix, unused)
+	}
+	deletionBounds("spec.topology.workers.machinePools.deletion.", "spec.topology.workers.machinePools.", unused)
+	for _, prefix := range []string{"spec.topology.controlPlane.", "spec.topology.workers.machineDeployments.", "spec.topology.workers.machinePools."} {
 		unused[prefix+"variables.overrides.definitionFrom"] = "variables are those of the class"
 	}
 	unused["spec.topology.variables.definitionFrom"] = "variables are those of the class"
@@ -51,7 +51,7 @@ func clusterKind() *kind {
 			fleet.RotateAnnotation(fleet.RotateEtcdCA): anything,
 			fleet.RotateAnnotation(fleet.RotateCA):     anything,
 		},
-		refused: metadataRefused(refused),
+		refused: metadataRefused(nil),
 		values:  map[string][]string{"spec.topology.workers.machineDeployments.strategy.rollingUpdate.deletePolicy": {"Random", "Newest", "Oldest"}},
 		limited: map[string]string{
 			"metadata.annotations":   "fairlead.dev/delete, fairlead.dev/external-resources, fairlead.dev/protect, fairlead.dev/drift, fairlead.dev/suspend-until, fairlead.dev/suspend-reason, fairlead.dev/recreate, fairlead.dev/forget-place, fairlead.dev/release, fairlead.dev/allow-version, fairlead.dev/rotate-certificates, fairlead.dev/rotate-service-account, fairlead.dev/rotate-etcd-ca, fairlead.dev/rotate-ca, cluster.x-k8s.io/paused; others do nothing",

@@ -19,15 +19,14 @@ func clusterClassKind() *kind {
 		"spec.upgrade.external": extension,
 	}
 	unused := map[string]string{
-		"spec.workers.machinePools":                                         "no cluster can use it: machinePools of a topology are refused",
-		"spec.variables.metadata":                                           "for people",
-		"spec.variables.deprecatedV1Beta1Metadata":                          "for people",
-		"spec.patches.description":                                          "for people",
-		"spec.patches.definitions.selector.matchResources.machinePoolClass": "a class makes no MachinePools",
+		"spec.variables.metadata":                  "for people",
+		"spec.variables.deprecatedV1Beta1Metadata": "for people",
+		"spec.patches.description":                 "for people",
 	}
 	for _, ref := range []string{
 		"spec.infrastructure.ref.", "spec.controlPlane.ref.", "spec.controlPlane.machineInfrastructure.ref.",
 		"spec.workers.machineDeployments.template.bootstrap.ref.", "spec.workers.machineDeployments.template.infrastructure.ref.",
+		"spec.workers.machinePools.template.bootstrap.ref.", "spec.workers.machinePools.template.infrastructure.ref.",
 	} {
 		for _, f := range []string{"namespace", "fieldPath", "resourceVersion", "uid"} {
 			unused[ref+f] = "has no meaning here, as in Cluster API: templates are in the namespace of the class"
@@ -37,8 +36,9 @@ func clusterClassKind() *kind {
 		unused["spec.variables.schema.openAPIV3Schema."+f] = "for people"
 	}
 	for _, prefix := range []string{"spec.controlPlane.", "spec.workers.machineDeployments."} {
-		topologyPart(prefix, refused, unused)
+		topologyPart(prefix, unused)
 	}
+	deletionBounds("spec.workers.machinePools.deletion.", "spec.workers.machinePools.", unused)
 	return &kind{
 		group: "cluster.x-k8s.io", name: "ClusterClass",
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
@@ -54,12 +54,14 @@ func clusterClassKind() *kind {
 			"spec.availabilityGates":                                  "of clusters that have none of their own; conditions as there",
 			"spec.variables.schema.openAPIV3Schema":                   "oldSelf in rules is refused: a commit does not say what a value was",
 			"spec.patches.definitions.jsonPatches.valueFrom.template": "without functions that give another result each time; bounded in work and size",
-			"spec.patches.definitions.jsonPatches.valueFrom.variable": "without builtin.cluster.uid and builtin.machinePool",
+			"spec.patches.definitions.jsonPatches.valueFrom.variable": "without builtin.cluster.uid",
 			"spec.kubernetesVersions":                                 "the versions that a topology may have, and the way of its upgrades: minor by minor",
 			"spec.controlPlane.templateRef":                           "a template of a control plane of a distribution that is built in",
 			"spec.controlPlane.ref":                                   "a template of a control plane of a distribution that is built in",
 			"spec.controlPlane.naming.template":                       "random is a hash of the cluster that stays the same",
 			"spec.workers.machineDeployments.naming.template":         "random is a hash of cluster and pool that stays the same",
+			"spec.workers.machinePools.naming.template":               "random is a hash of cluster and pool that stays the same",
+			"spec.workers.machinePools.infrastructure.templateRef":    "a template of a pool whose machines Fairlead creates, such as a DevMachinePoolTemplate with backend.docker",
 			"spec.infrastructure.naming.template":                     "random is a hash of the cluster that stays the same",
 			"spec.workers.machineDeployments.healthCheck.checks":      "as in MachineHealthCheck",
 			"spec.workers.machineDeployments.healthCheck.remediation": "as in MachineHealthCheck",
@@ -77,7 +79,7 @@ func clusterClassKind() *kind {
 
 // topologyPart adds what is not honoured of the machines that a class or a
 // topology describes below prefix.
-func topologyPart(prefix string, refused, unused map[string]string) {
+func topologyPart(prefix string, unused map[string]string) {
 	joined(unused, unusedOfReference(prefix+"machineHealthCheck.remediationTemplate."))
 	deletionBounds(prefix+"deletion.", prefix, unused)
 }

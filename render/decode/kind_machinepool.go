@@ -9,30 +9,20 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// machinePoolKind is that of pools that a cloud keeps.
+// machinePoolKind is that of pools that a cloud keeps, and of pools whose machines Fairlead creates.
 func machinePoolKind() *kind {
 	noMeaning := "has no meaning here, as in Cluster API"
 	unused := map[string]string{
 		"spec.providerIDList":                         "written by controllers: the cloud tells the ids of its machines",
-		"spec.template.spec.bootstrap.dataSecretName": "the cloud sets up the machines by itself; only the empty name is allowed",
-		"spec.template.metadata.annotations":          "there are no Machine objects to annotate, and Cluster API gives Nodes of a MachinePool none",
+		"spec.template.spec.bootstrap.dataSecretName": "no bootstrap data is taken from a Secret; only the empty name is allowed",
 	}
-	for _, f := range []string{"fieldPath", "resourceVersion", "uid"} {
-		unused["spec.template.spec.infrastructureRef."+f] = noMeaning
-	}
-	const drains = "the cloud drains its machines with time limits of its own: set them in the object that infrastructureRef names, if it has any"
-	refused := map[string]string{
-		"spec.template.spec.bootstrap.configRef": "the cloud sets up the machines by itself: leave it out, and set dataSecretName to the empty name; for machines that Fairlead sets up, use a MachineDeployment",
-		"spec.template.spec.failureDomain":       "a pool has a list of them: use spec.failureDomains",
-		"spec.template.spec.providerID":          "remove it: the cloud tells the ids of its machines",
-		"spec.template.spec.readinessGates":      "the cloud's machines are no machines of Fairlead, and only readiness of their Nodes is counted: leave them out",
-
-		"spec.template.spec.deletion.nodeDrainTimeoutSeconds":        drains,
-		"spec.template.spec.deletion.nodeVolumeDetachTimeoutSeconds": drains,
-		"spec.template.spec.nodeDrainTimeout":                        drains,
-		"spec.template.spec.nodeVolumeDetachTimeout":                 drains,
+	for _, ref := range []string{"spec.template.spec.bootstrap.configRef", "spec.template.spec.infrastructureRef"} {
+		for _, f := range []string{"fieldPath", "resourceVersion", "uid"} {
+			unused[ref+"."+f] = noMeaning
+		}
 	}
 	deletionBounds("spec.template.spec.deletion.", "spec.template.spec.", unused)
+	const own = "only for machines that Fairlead creates, such as those of a DevMachinePool with backend.docker"
 	return &kind{
 		group: "cluster.x-k8s.io", name: "MachinePool",
 		versions: []string{"v1beta2", "v1beta1"}, nonNegative: true,
@@ -44,15 +34,29 @@ func machinePoolKind() *kind {
 		},
 		normalise: normaliseMachinePool,
 		renamed: map[string]map[string]string{"v1beta1": {
-			"spec.template.spec.minReadySeconds": "spec.minReadySeconds",
+			"spec.template.spec.minReadySeconds":                         "spec.minReadySeconds",
+			"spec.template.spec.deletion.nodeDrainTimeoutSeconds":        "spec.template.spec.nodeDrainTimeout",
+			"spec.template.spec.deletion.nodeVolumeDetachTimeoutSeconds": "spec.template.spec.nodeVolumeDetachTimeout",
 		}},
-		refused: metadataRefused(refused),
+		refused: metadataRefused(map[string]string{
+			"spec.template.spec.failureDomain": "a pool has a list of them: use spec.failureDomains",
+			"spec.template.spec.providerID":    "remove it: the provider tells the ids of the machines",
+		}),
 		limited: map[string]string{
-			"metadata.annotations":                 "cluster.x-k8s.io/paused, cluster.x-k8s.io/replicas-managed-by and the size annotations of cluster-autoscaler; others do nothing",
-			"spec.replicas":                        "if others decide the number, the number that a new pool begins with",
-			"spec.template.metadata.labels":        nodeLabelsNote + "; others do nothing",
-			"spec.template.spec.infrastructureRef": "a pool that a provider's cloud keeps, such as a DevMachinePool, in the same overlay",
-			"spec.template.spec.version":           "default: the version of the control plane",
+			"metadata.annotations":                   "cluster.x-k8s.io/paused, cluster.x-k8s.io/replicas-managed-by and the size annotations of cluster-autoscaler, for machines that Fairlead creates also its capacity and option annotations; others do nothing",
+			"spec.replicas":                          "if others decide the number, the number that a new pool begins with",
+			"spec.failureDomains":                    "of a pool that a cloud keeps, those that it was created with; new machines that Fairlead creates are spread over them",
+			"spec.template.metadata.annotations":     own + ": " + machineAnnotations,
+			"spec.template.metadata.labels":          nodeLabelsNote + "; of a pool that a cloud keeps others do nothing",
+			"spec.template.spec.bootstrap.configRef": own + ", which need it: a KubeadmConfig, or that of another distribution, in the same overlay",
+			"spec.template.spec.infrastructureRef":   "a pool that a provider's cloud keeps, such as a DevMachinePool with backend.inMemory, or what Fairlead creates machines from, such as one with backend.docker, in the same overlay",
+			"spec.template.spec.readinessGates":      own + ": " + readinessGates,
+			"spec.template.spec.version":             "default: the version of the control plane",
+
+			"spec.template.spec.deletion.nodeDrainTimeoutSeconds":        own,
+			"spec.template.spec.deletion.nodeVolumeDetachTimeoutSeconds": own,
+			"spec.template.spec.nodeDrainTimeout":                        own,
+			"spec.template.spec.nodeVolumeDetachTimeout":                 own,
 		},
 		unused: metadataUnused(unused),
 	}
@@ -76,14 +80,10 @@ func normaliseMachinePool(v any) (any, field.ErrorList) {
 	scaling, errs := scalingOf(m.Annotations, m.Spec.Replicas != nil)
 	if scaling != nil {
 		out.between = &fleet.PoolRange{Min: scaling.Min, Max: scaling.Max}
-		if scaling.Max == 0 {
-			errs = append(errs, field.Required(field.NewPath("metadata", "annotations").Key(clusterv1.AutoscalerMaxSizeAnnotation),
-				"others decide the number of machines: name the bounds for the cloud, with "+clusterv1.AutoscalerMinSizeAnnotation+" beside it"))
-		}
 	}
 	if m.Spec.Replicas == nil {
 		n := int32(1)
-		if scaling != nil {
+		if scaling != nil && scaling.Max > 0 {
 			n = int32(scaling.Min)
 		}
 		m.Spec.Replicas = &n
@@ -94,7 +94,7 @@ func normaliseMachinePool(v any) (any, field.ErrorList) {
 	errs = append(errs, validateReplicas(*m.Spec.Replicas, spec.Child("replicas"))...)
 	errs = append(errs, sameClusterName(m.Spec.ClusterName, machine.ClusterName, spec)...)
 	if b := machine.Bootstrap.DataSecretName; b != nil && *b != "" {
-		errs = append(errs, field.Forbidden(path.Child("bootstrap", "dataSecretName"), "the cloud sets up the machines by itself: set it to the empty name"))
+		errs = append(errs, field.Forbidden(path.Child("bootstrap", "dataSecretName"), "no bootstrap data is taken from a Secret: set it to the empty name"))
 	}
 	errs = append(errs, requireRef(machine.InfrastructureRef, path.Child("infrastructureRef"))...)
 	if machine.Version = withV(machine.Version); machine.Version != "" {
@@ -116,6 +116,7 @@ func machinePoolToNewest(v any) (*clusterv1.MachinePool, field.ErrorList) {
 	var errs field.ErrorList
 	machine := &m.Spec.Template.Spec
 	machine.InfrastructureRef, errs = convertRef(&old.Spec.Template.Spec.InfrastructureRef, old.Namespace, field.NewPath("spec", "template", "spec", "infrastructureRef"), errs)
+	machine.Bootstrap.ConfigRef, errs = convertRef(old.Spec.Template.Spec.Bootstrap.ConfigRef, old.Namespace, field.NewPath("spec", "template", "spec", "bootstrap", "configRef"), errs)
 	machine.MinReadySeconds = old.Spec.MinReadySeconds
 	return m, errs
 }

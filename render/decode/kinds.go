@@ -48,6 +48,7 @@ type kind struct {
 	others          []*kind
 	distribution    string
 	role            fleet.KindRole
+	ownMachines     bool // of an InfrastructureMachinePool, as in fleet.Kind
 	v1beta1Contract []string
 	rotations       []fleet.Rotation // of a control plane
 
@@ -216,7 +217,7 @@ func providerKind(p fleet.Kind) *kind {
 		users:    []string{p.Provider},
 		choice:   p.Choice,
 		role:     p.Role,
-		global:   p.ClusterScoped,
+		global:   p.ClusterScoped, ownMachines: p.OwnMachines,
 		group:    p.Group,
 		name:     p.Kind,
 		versions: p.Versions,
@@ -295,9 +296,6 @@ func unsupported() map[string]string {
 		"GlobalInClusterPrefixPool.ipam.cluster.x-k8s.io":               "no machine of a provider here takes a prefix: use a GlobalInClusterIPPool",
 		"HelmReleaseProxy.addons.cluster.x-k8s.io":                      "remove it from the overlay: the addon provider for Helm writes it",
 		"ClusterResourceSetBinding.addons.cluster.x-k8s.io":             "remove it from the overlay: what was applied is written down in the cluster itself",
-		"DevMachinePoolTemplate.infrastructure.cluster.x-k8s.io":        "a ClusterClass makes no MachinePools: keep the MachinePool with its DevMachinePool in the overlay of the cluster",
-		"DockerMachinePool.infrastructure.cluster.x-k8s.io":             containers,
-		"DockerMachinePoolTemplate.infrastructure.cluster.x-k8s.io":     containers,
 		"OpenStackServer.infrastructure.cluster.x-k8s.io":               "Fairlead makes servers itself; use an OpenStackMachineTemplate, or bastion of the OpenStackCluster",
 		"VSphereVM.infrastructure.cluster.x-k8s.io":                     "Fairlead makes virtual machines itself; use a VSphereMachineTemplate",
 		"Metal3Machine.infrastructure.cluster.x-k8s.io":                 "Fairlead makes machines itself; use a Metal3MachineTemplate, in a MachineDeployment of one replica for a machine that stands alone",
@@ -352,9 +350,6 @@ const metal3 = "remove it from the overlay, a controller of Metal3 writes it, an
 
 // kamaji is the way out for a control plane that Kamaji makes.
 const kamaji = "have Kamaji make the control plane with a TenantControlPlane, and refer to that with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
-
-// containers is the way out for pools of containers.
-const containers = "no cloud keeps a pool of containers: use a MachineDeployment with a DevMachineTemplate that has backend.docker"
 
 // eks is the way out for what EKS keeps.
 const eks = "Fairlead makes no clusters of EKS: have workers join a control plane that EKS keeps with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"

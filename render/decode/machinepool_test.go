@@ -153,7 +153,7 @@ func TestMachinePoolRefused(t *testing.T) {
 		"no such object":            {"kind: DevMachinePool, name: eu-mp", "kind: DevMachinePool, name: other", "spec.template.spec.infrastructureRef|which the overlay does not hold"},
 		"no such cluster":           {"clusterName: eu", "clusterName: us", "spec.clusterName|names Cluster prod/us, which the overlay does not hold"},
 		"name of the control plane": {"{name: eu-mp, namespace: prod, ann", "{name: eu-cp, namespace: prod, ann", "metadata.name|a MachinePool of the cluster and another pool are both called \"eu-cp\"|rename one of them"},
-		"docker":                    {"inMemory: {instanceType: large}", "docker: {customImage: a}", "spec.backend.docker|is not supported"},
+		"two backends":              {"inMemory: {instanceType: large}", "inMemory: {}, docker: {customImage: a}", "spec.backend.docker|is not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := strings.Replace(pool, tc.old, tc.with, 1)
@@ -189,5 +189,130 @@ func TestMachinePoolDigest(t *testing.T) {
 	}
 	if with.RolloutDigest() == upgraded.RolloutDigest() {
 		t.Error("a version does not wait for its stage")
+	}
+}
+
+// ownPool has a MachinePool whose machines Fairlead creates.
+const ownPool = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachinePool
+metadata: {name: eu-mp, namespace: prod}
+spec:
+  clusterName: eu
+  replicas: 3
+  failureDomains: [a, b]
+  template:
+    metadata: {labels: {team: web}, annotations: {cluster.x-k8s.io/skip-remediation: ""}}
+    spec:
+      clusterName: eu
+      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfig, name: eu-mp}}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachinePool, name: eu-mp}
+      deletion: {nodeDrainTimeoutSeconds: 10}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KubeadmConfig
+metadata: {name: eu-mp, namespace: prod}
+spec: {preKubeadmCommands: [echo a]}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevMachinePool
+metadata: {name: eu-mp, namespace: prod}
+spec: {providerID: x, backend: {docker: {customImage: a}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DockerMachinePool
+metadata: {name: eu-mp, namespace: prod}
+spec: {template: {customImage: a}}
+`
+
+// TestOwnMachinePool: a MachinePool of a kind whose machines Fairlead creates becomes a pool of machines.
+func TestOwnMachinePool(t *testing.T) {
+	t.Parallel()
+	overlay := strings.ReplaceAll(poolOverlay, "inMemory: {}", "docker: {}")
+	for name, tc := range map[string]struct {
+		reason string
+		change []string
+		spec   string
+		want   func(*fleet.Pool)
+	}{
+		"whole":      {"each field is honoured", nil, `{"backend":{"docker":{"bootstrapTimeout":"5m0s","customImage":"a"}}}`, func(*fleet.Pool) {}},
+		"older kind": {"so is the kind of older versions", []string{"kind: DevMachinePool, ", "kind: DockerMachinePool, "}, `{"bootstrapTimeout":"5m0s","customImage":"a"}`, func(*fleet.Pool) {}},
+		"v1beta1": {
+			"the older version says the same", []string{
+				"cluster.x-k8s.io/v1beta2\nkind: MachinePool", "cluster.x-k8s.io/v1beta1\nkind: MachinePool", "{apiGroup: bootstrap.cluster.x-k8s.io, ", "{apiVersion: bootstrap.cluster.x-k8s.io/v1beta1, ",
+				"{apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachinePool", "{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: DevMachinePool",
+				"deletion: {nodeDrainTimeoutSeconds: 10}", "nodeDrainTimeout: 10s",
+			}, `{"backend":{"docker":{"bootstrapTimeout":"5m0s","customImage":"a"}}}`, func(*fleet.Pool) {},
+		},
+		"number by others": {
+			"an autoscaler scales it", []string{
+				"  replicas: 3\n", "", "{name: eu-mp, namespace: prod}\nspec:\n  clusterName", `{name: eu-mp, namespace: prod, annotations: {
+  cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size: "2", cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size: "5"}}
+spec:
+  clusterName`,
+			}, `{"backend":{"docker":{"bootstrapTimeout":"5m0s","customImage":"a"}}}`, func(p *fleet.Pool) { p.Replicas = 2 },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := overlay + ownPool
+			for i := 0; i < len(tc.change); i += 2 {
+				if !strings.Contains(text, tc.change[i]) {
+					t.Fatalf("there is no %q", tc.change[i])
+				}
+				text = strings.Replace(text, tc.change[i], tc.change[i+1], 1)
+			}
+			clusters, problems := decode.New("f", devKinds()).Decode("prod", objects(text))
+			if len(problems) > 0 || len(clusters) != 1 || len(clusters[0].Workers) != 1 || len(clusters[0].KeptPools) > 0 {
+				t.Fatalf("%s: clusters %v, problems %v", tc.reason, clusters, problems)
+			}
+			got := clusters[0].Workers[0]
+			want := fleet.Pool{
+				Name: "eu-mp", Role: fleet.RoleWorker, Kind: "MachinePool", Replicas: 3, Version: "v1.34.1", FailureDomains: []string{"a", "b"},
+				NodeDrainTimeoutSeconds: 10, Annotations: map[string]string{"cluster.x-k8s.io/skip-remediation": ""},
+				Labels: map[string]string{
+					"team": "web", "cluster.x-k8s.io/cluster-name": "eu", "cluster.x-k8s.io/pool-name": "eu-mp", "cluster.x-k8s.io/deployment-name": "eu-mp",
+				},
+				Strategy: fleet.RollingUpdate, MaxSurge: 1, MaxRemediations: got.MaxRemediations, DeletionOrder: "Random",
+			}
+			tc.want(&want)
+			if spec := string(got.Infrastructure.Spec); spec != tc.spec || !strings.Contains(string(got.Bootstrap.Spec), "echo a") {
+				t.Errorf("%s: machines are made from %s with %s", tc.reason, spec, got.Bootstrap.Spec)
+			}
+			if name == "number by others" && (got.Scaling == nil || got.Scaling.Max != 5) {
+				t.Errorf("%s: %+v", tc.reason, got.Scaling)
+			}
+			got.Infrastructure, got.Bootstrap, got.Template, got.Former, got.Scaling = fleet.Object{}, fleet.Bootstrap{}, "", nil, nil
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+// TestOwnMachinePoolRefused: what machines of a pool cannot be made from is refused with the field.
+func TestOwnMachinePoolRefused(t *testing.T) {
+	t.Parallel()
+	overlay := strings.ReplaceAll(poolOverlay, "inMemory: {}", "docker: {}")
+	for name, tc := range map[string]struct{ old, with, want string }{
+		"no bootstrap":        {"{configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfig, name: eu-mp}}", `{dataSecretName: ""}`, "spec.template.spec.bootstrap.configRef|Required value"},
+		"template":            {"kind: KubeadmConfig, name", "kind: DevMachineTemplate, name", "spec.template.spec.bootstrap.configRef|which the overlay does not hold"},
+		"another machine":     {"kind: DevMachinePool, name: eu-mp", "kind: DevMachineTemplate, name: eu-cp", "spec.template.spec.infrastructureRef|must refer to an InfrastructureMachinePool"},
+		"newer version":       {"      deletion", "      version: v1.35.0\n      deletion", "spec.template.spec.version|must not be newer than the control plane"},
+		"no absolute path":    {"customImage: a}}", "extraMounts: [{hostPath: a, containerPath: /b}]}}", "spec.backend.docker.extraMounts[0].hostPath|must be an absolute path"},
+		"not a field of pool": {"customImage: a}}", "bootstrapTimeout: 60s}}", "spec.backend.docker.bootstrapTimeout|unknown field"},
+		"drains of a cloud":   {"backend: {docker: {customImage: a}}", "backend: {inMemory: {}}", "spec.template.spec.deletion.nodeDrainTimeoutSeconds|for a pool that a cloud keeps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(ownPool, tc.old) {
+				t.Fatalf("there is no %q", tc.old)
+			}
+			_, problems := decode.New("f", devKinds()).Decode("prod", objects(overlay+strings.Replace(ownPool, tc.old, tc.with, 1)))
+			for _, p := range problems {
+				field, message, _ := strings.Cut(tc.want, "|")
+				if p.Field == field && strings.Contains(p.Message, message) {
+					return
+				}
+			}
+			t.Errorf("no problem has %q: %v", tc.want, problems)
+		})
 	}
 }

@@ -111,8 +111,10 @@ const (
 // answerTo says what happens when a field of fleet.Cluster or of fleet.Pool changes.
 func answerTo(effect, path string) string {
 	switch effect {
-	case "Template":
+	case "Template", "TemplateMachinePool":
 		return replaces
+	case "Pool.FailureDomains":
+		return "next machines"
 	case "Pool.APIPort", "Pool.JoinedAPIPort":
 		return "next machines: what leads to an API server leads to where that machine listens"
 	case "Pool.Former":
@@ -226,6 +228,9 @@ func reviewed(k *kind, path string) (answer, entry string) {
 	if k.provider != "" && k.role == fleet.InfrastructureClusterTemplate {
 		return "as the cluster that the class makes of it", ""
 	}
+	if k.role == fleet.InfrastructureMachinePoolTemplate {
+		return "as the pool that the class makes of it", ""
+	}
 	if k.role == fleet.ControlPlaneTemplateKind {
 		return "as the control plane that the class makes of it", ""
 	}
@@ -240,7 +245,7 @@ func reviewed(k *kind, path string) (answer, entry string) {
 	}
 	switch {
 	case answer != "":
-	case k.role == fleet.InfrastructureMachineTemplate:
+	case k.role == fleet.InfrastructureMachineTemplate, k.ownMachines:
 		return replaces, "" // all of its spec is in the template's hash but what Hashed leaves out
 	case k.role == fleet.InfrastructureMachine:
 		return answerTo("TemplateMachine", path), ""

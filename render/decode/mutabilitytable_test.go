@@ -56,22 +56,29 @@ func otherAnswers() map[string]string {
 		placed    = "next machines"
 		nextFloat = "next machines that take an address"
 		servers   = "next machines of the control plane"
-		cloud     = "in place: the cloud changes the pool, and gives it to Nodes in its own way"
+		cloud     = "in place: Nodes get it; a cloud that keeps the pool gives it to Nodes in its own way"
+		own       = "in place"
 	)
 	return map[string]string{
 		// What reconcile/plan does with a pool that a cloud keeps: TestKeptPools. What the in-memory cloud
-		// does with one: TestPoolIsChanged.
-		"MachinePool metadata.annotations":                                    "in place: the cloud or Git decides the number of machines, or the pool is paused",
+		// does with one: TestPoolIsChanged. One whose machines Fairlead creates is as a MachineDeployment.
+		"MachinePool metadata.annotations":                                    "in place: others or Git decide the number of machines, or the pool is paused",
 		"MachinePool spec.clusterName":                                        "refused where it does not fit the rest",
-		"MachinePool spec.replicas":                                           "in place: the cloud creates and deletes machines",
-		"MachinePool spec.failureDomains":                                     "refused: the pool stays in its zones, the cluster reports it; use a pool with another name",
+		"MachinePool spec.replicas":                                           "in place: machines are created and deleted",
+		"MachinePool spec.failureDomains":                                     "next machines; refused for a pool that a cloud keeps: it stays in its zones, the cluster reports it; use a pool with another name",
 		"MachinePool spec.minReadySeconds":                                    "in place: counts Nodes later or earlier",
 		"MachinePool spec.template.metadata.labels":                           cloud,
+		"MachinePool spec.template.metadata.annotations":                      own,
+		"MachinePool spec.template.spec.bootstrap.configRef":                  "replaces machines; an object with another name and the same content changes nothing",
+		"MachinePool spec.template.spec.deletion":                             own,
+		"MachinePool spec.template.spec.nodeDrainTimeout":                     own,
+		"MachinePool spec.template.spec.nodeVolumeDetachTimeout":              own,
+		"MachinePool spec.template.spec.readinessGates":                       own,
 		"MachinePool spec.template.spec.clusterName":                          "refused where it does not fit the rest",
-		"MachinePool spec.template.spec.infrastructureRef":                    "refused if the cloud cannot change it; an object with another name and the same content changes nothing",
+		"MachinePool spec.template.spec.infrastructureRef":                    "replaces machines, or, where a cloud keeps the pool, refused if the cloud cannot change it; an object with another name and the same content changes nothing",
 		"MachinePool spec.template.spec.minReadySeconds":                      "in place: counts Nodes later or earlier",
 		"MachinePool spec.template.spec.taints":                               cloud,
-		"MachinePool spec.template.spec.version":                              "the cloud replaces its machines, once the control plane has the version; never back",
+		"MachinePool spec.template.spec.version":                              "replaces machines, once the control plane has the version; a cloud that keeps the pool replaces them, and never goes back",
 		"DevMachinePool spec.backend.inMemory":                                "next machines",
 		"DevMachinePool spec.backend.inMemory.instanceType":                   "refused: the pool keeps it, the cluster reports it; use a pool with another name",
 		"OpenStackCluster spec.managedSubnets.cidr":                           "in place where a range is added: its subnet is made; one that changed or went is refused, as the machines are on it",

@@ -72,6 +72,11 @@ func (b *builder) older(c *fleet.Cluster, v topology.Older) fleet.ClassVersion {
 			p := at.deploymentPool(o, in, in.Spec.Template.Spec.Version)
 			then.Workers = append(then.Workers, p)
 			out.Pools[p.Name] = p.Blueprint()
+		case *machinePool:
+			at.machinePool(o, in, &then)
+			if p, own := then.Pool(fleet.PoolName(o.name)); own {
+				out.Pools[p.Name] = p.Blueprint()
+			}
 		}
 	}
 	if len(at.problems) == 0 {

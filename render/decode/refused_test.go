@@ -41,11 +41,6 @@ func TestRefusedKinds(t *testing.T) {
 			message: "ExtensionConfig is not supported",
 			hint:    "remove it from the overlay",
 		},
-		"pool of a class": {
-			object:  "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: DevMachinePoolTemplate\nmetadata: {name: x}",
-			message: "DevMachinePoolTemplate is not supported",
-			hint:    "a ClusterClass makes no MachinePools: keep the MachinePool with its DevMachinePool in the overlay of the cluster",
-		},
 		"unknown infrastructure": {
 			object:  "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: MoonCluster\nmetadata: {name: x}",
 			message: "no infrastructure provider of this build knows MoonCluster of infrastructure.cluster.x-k8s.io/v1beta2",

@@ -108,6 +108,7 @@ func isBuiltin(path string) bool {
 		"machineDeployment.topologyName", "machineDeployment.version",
 		"machineDeployment.bootstrap.configRef.name", "machineDeployment.infrastructureRef.name",
 	}
+	path = strings.Replace(path, "machinePool", "machineDeployment", 1) // it has the same
 	for _, object := range []string{"cluster", "controlPlane", "machineDeployment"} {
 		for _, m := range []string{".metadata.labels", ".metadata.annotations"} {
 			if path == object+m || strings.HasPrefix(path, object+m+".") {
@@ -129,11 +130,15 @@ func (c *Class) checkSelector(p *clusterv1.ClusterClassPatch, s *clusterv1.Patch
 		c.problem(at, "", "patch %q selects nothing: the class refers to no %s of %s there", p.Name, s.Kind, s.APIVersion)
 	}
 	m := &s.MatchResources
-	if m.MachinePoolClass != nil && len(m.MachinePoolClass.Names) > 0 {
-		return // they are not made
+	var deployments, pools []string
+	if m.MachineDeploymentClass != nil {
+		deployments = m.MachineDeploymentClass.Names
 	}
-	if !is(m.InfrastructureCluster) && !is(m.ControlPlane) && (m.MachineDeploymentClass == nil || len(m.MachineDeploymentClass.Names) == 0) {
-		c.problem(at, "use controlPlane, infrastructureCluster or machineDeploymentClass", "patch %q selects nothing", p.Name)
+	if m.MachinePoolClass != nil {
+		pools = m.MachinePoolClass.Names
+	}
+	if !is(m.InfrastructureCluster) && !is(m.ControlPlane) && len(deployments)+len(pools) == 0 {
+		c.problem(at, "use controlPlane, infrastructureCluster, machineDeploymentClass or machinePoolClass", "patch %q selects nothing", p.Name)
 	}
 	if is(m.InfrastructureCluster) && !is1(c.spec.Infrastructure.TemplateRef) {
 		never(at + ".infrastructureCluster")
@@ -141,21 +146,26 @@ func (c *Class) checkSelector(p *clusterv1.ClusterClassPatch, s *clusterv1.Patch
 	if is(m.ControlPlane) && !is1(c.spec.ControlPlane.TemplateRef) && !is1(c.spec.ControlPlane.MachineInfrastructure.TemplateRef) {
 		never(at + ".controlPlane")
 	}
-	if m.MachineDeploymentClass == nil {
-		return
-	}
-	for i, name := range m.MachineDeploymentClass.Names {
-		at := fmt.Sprintf("%s.machineDeploymentClass.names[%d]", at, i)
-		if n := strings.Count(name, "*"); n > 1 || n == 1 && !strings.HasPrefix(name, "*") && !strings.HasSuffix(name, "*") {
-			c.problem(at, "", "%q: a * may be the first or the last letter only", name)
-			continue
+	classes := func(list string, names []string, selected func(name string) bool) {
+		for i, name := range names {
+			at := fmt.Sprintf("%s.%s.names[%d]", at, list, i)
+			if n := strings.Count(name, "*"); n > 1 || n == 1 && !strings.HasPrefix(name, "*") && !strings.HasSuffix(name, "*") {
+				c.problem(at, "", "%q: a * may be the first or the last letter only", name)
+			} else if !selected(name) {
+				never(at)
+			}
 		}
-		if !slices.ContainsFunc(c.spec.Workers.MachineDeployments, func(md clusterv1.MachineDeploymentClass) bool {
+	}
+	classes("machineDeploymentClass", deployments, func(name string) bool {
+		return slices.ContainsFunc(c.spec.Workers.MachineDeployments, func(md clusterv1.MachineDeploymentClass) bool {
 			return matchesName(name, md.Class) && (is1(md.Bootstrap.TemplateRef) || is1(md.Infrastructure.TemplateRef))
-		}) {
-			never(at)
-		}
-	}
+		})
+	})
+	classes("machinePoolClass", pools, func(name string) bool {
+		return slices.ContainsFunc(c.spec.Workers.MachinePools, func(mp clusterv1.MachinePoolClass) bool {
+			return matchesName(name, mp.Class) && (is1(mp.Bootstrap.TemplateRef) || is1(mp.Infrastructure.TemplateRef))
+		})
+	})
 }
 
 // matchesName reports whether pattern selects class: a name, which may begin or end with *.
@@ -181,5 +191,8 @@ func (c *Class) checkNaming() {
 	check("spec.controlPlane", c.spec.ControlPlane.Naming.Template)
 	for i := range c.spec.Workers.MachineDeployments {
 		check(fmt.Sprintf("spec.workers.machineDeployments[%d]", i), c.spec.Workers.MachineDeployments[i].Naming.Template)
+	}
+	for i := range c.spec.Workers.MachinePools {
+		check(fmt.Sprintf("spec.workers.machinePools[%d]", i), c.spec.Workers.MachinePools[i].Naming.Template)
 	}
 }

@@ -172,6 +172,13 @@ func (c *Class) refs() []reference {
 			reference{at + ".infrastructure.templateRef", md.Infrastructure.TemplateRef},
 		)
 	}
+	for i := range s.Workers.MachinePools {
+		mp, at := &s.Workers.MachinePools[i], fmt.Sprintf("spec.workers.machinePools[%d]", i)
+		out = append(out,
+			reference{at + ".bootstrap.templateRef", mp.Bootstrap.TemplateRef},
+			reference{at + ".infrastructure.templateRef", mp.Infrastructure.TemplateRef},
+		)
+	}
 	defined := out[:0]
 	for _, r := range out {
 		if r.ref.Kind == "" || r.ref.Name == "" || r.ref.APIVersion == "" {
@@ -203,7 +210,7 @@ func (c *Class) written(path string) string {
 		return path
 	}
 	path = oldClass().Replace(path)
-	if strings.HasPrefix(path, "spec.workers.machineDeployments[") {
+	if strings.HasPrefix(path, "spec.workers.machine") {
 		for _, part := range []string{".bootstrap", ".infrastructure", ".metadata"} {
 			path = strings.Replace(path, "]"+part, "].template"+part, 1)
 		}
@@ -220,18 +227,21 @@ func oldClass() *strings.Replacer {
 }
 
 func (c *Class) checkWorkers() {
-	seen := map[string]bool{}
-	for i := range c.spec.Workers.MachineDeployments {
-		class := c.spec.Workers.MachineDeployments[i].Class
-		at := fmt.Sprintf("spec.workers.machineDeployments[%d].class", i)
-		switch {
-		case class == "":
-			c.problem(at, "", "is required")
-		case seen[class]:
-			c.problem(at, "rename one of them", "another class of machines is called %q too", class)
+	check := func(list string, classes []string) {
+		seen := map[string]bool{}
+		for i, class := range classes {
+			at := fmt.Sprintf("spec.workers.%s[%d].class", list, i)
+			switch {
+			case class == "":
+				c.problem(at, "", "is required")
+			case seen[class]:
+				c.problem(at, "rename one of them", "another class of machines is called %q too", class)
+			}
+			seen[class] = true
 		}
-		seen[class] = true
 	}
+	check("machineDeployments", c.machineClasses())
+	check("machinePools", c.poolClasses())
 }
 
 func (c *Class) compileVariables() {

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -171,45 +172,65 @@ func (x *expansion) check() {
 	if h := &t.ControlPlane.HealthCheck; is(h.Enabled) && !h.IsDefined() && !x.class.spec.ControlPlane.HealthCheck.IsDefined() {
 		x.problem("spec.topology.controlPlane.healthCheck.enabled", "", "neither the Cluster nor ClusterClass %s says what is healthy", x.class.Key)
 	}
-	seen := map[string]bool{}
+	deployments, pools := map[string]bool{}, map[string]bool{}
 	for i := range t.Workers.MachineDeployments {
 		md, at := &t.Workers.MachineDeployments[i], fmt.Sprintf("spec.topology.workers.machineDeployments[%d]", i)
 		class, _ := x.class.machines(md.Class)
-		switch {
-		case class == nil:
-			x.problem(at+".class", "it has "+x.class.machineClasses(), "ClusterClass %s has no class of machines called %q", x.class.Key, md.Class)
-		case is(md.HealthCheck.Enabled) && !md.HealthCheck.IsDefined() && !class.HealthCheck.IsDefined():
+		if class != nil && is(md.HealthCheck.Enabled) && !md.HealthCheck.IsDefined() && !class.HealthCheck.IsDefined() {
 			x.problem(at+".healthCheck.enabled", "", "neither the Cluster nor ClusterClass %s says what is healthy", x.class.Key)
 		}
-		switch {
-		case md.Name == "":
-			x.problem(at+".name", "", "is required")
-		case seen[md.Name]:
-			x.problem(at+".name", "rename one of them", "another pool is called %q too", md.Name)
-		}
-		seen[md.Name] = true
+		x.checkPool(at, "machines", md.Class, md.Name, x.class.machineClasses(), deployments)
 	}
+	for i := range t.Workers.MachinePools {
+		mp := &t.Workers.MachinePools[i]
+		x.checkPool(fmt.Sprintf("spec.topology.workers.machinePools[%d]", i), "machine pools", mp.Class, mp.Name, x.class.poolClasses(), pools)
+	}
+}
+
+// checkPool checks that a pool of the topology has one of classes, and a name that seen does not have.
+func (x *expansion) checkPool(at, what, class, name string, classes []string, seen map[string]bool) {
+	if !slices.Contains(classes, class) {
+		x.problem(at+".class", "it has "+cmp.Or(strings.Join(classes, ", "), "none"), "ClusterClass %s has no class of %s called %q", x.class.Key, what, class)
+	}
+	switch {
+	case name == "":
+		x.problem(at+".name", "", "is required")
+	case seen[name]:
+		x.problem(at+".name", "rename one of them", "another pool is called %q too", name)
+	}
+	seen[name] = true
 }
 
 // machines returns a class of machines and its index, or nil.
 func (c *Class) machines(name string) (*clusterv1.MachineDeploymentClass, int) {
-	for i := range c.spec.Workers.MachineDeployments {
-		if c.spec.Workers.MachineDeployments[i].Class == name {
-			return &c.spec.Workers.MachineDeployments[i], i
-		}
+	if i := slices.Index(c.machineClasses(), name); i >= 0 {
+		return &c.spec.Workers.MachineDeployments[i], i
 	}
 	return nil, 0
 }
 
-func (c *Class) machineClasses() string {
+// poolMachines returns a class of machine pools and its index, or nil.
+func (c *Class) poolMachines(name string) (*clusterv1.MachinePoolClass, int) {
+	if i := slices.Index(c.poolClasses(), name); i >= 0 {
+		return &c.spec.Workers.MachinePools[i], i
+	}
+	return nil, 0
+}
+
+func (c *Class) machineClasses() []string {
 	var names []string
 	for i := range c.spec.Workers.MachineDeployments {
 		names = append(names, c.spec.Workers.MachineDeployments[i].Class)
 	}
-	if len(names) == 0 {
-		return "none"
+	return names
+}
+
+func (c *Class) poolClasses() []string {
+	var names []string
+	for i := range c.spec.Workers.MachinePools {
+		names = append(names, c.spec.Workers.MachinePools[i].Class)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // values checks the variables that are set at path, and fills in defaults. all is for the

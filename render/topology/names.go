@@ -32,16 +32,26 @@ func hash(cluster fleet.Key, role, pool string) string {
 // Templates of names where a class has none.
 // Source: Cluster API, exp/topology/desiredstate.
 const (
-	defaultName     = "{{ .cluster.name }}-{{ .random }}"
-	defaultPoolName = "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}"
+	defaultName            = "{{ .cluster.name }}-{{ .random }}"
+	defaultPoolName        = "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}"
+	defaultMachinePoolName = "{{ .cluster.name }}-{{ .machinePool.topologyName }}-{{ .random }}"
+)
+
+// The roles of pools in names.
+const (
+	roleDeployment  = "machine-deployment"
+	roleMachinePool = "machine-pool"
 )
 
 // name runs a naming template. pool is empty where the object is for no pool.
 func (e *engine) name(template string, cluster fleet.Key, role, pool string) (string, error) {
 	random := hash(cluster, role, pool)
 	data := map[string]any{"cluster": map[string]any{"name": cluster.Name}, "random": random}
-	if pool != "" {
+	switch role {
+	case roleDeployment:
 		data["machineDeployment"] = map[string]any{"topologyName": pool}
+	case roleMachinePool:
+		data["machinePool"] = map[string]any{"topologyName": pool}
 	}
 	t, err := e.parseName(template)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -19,12 +20,13 @@ const (
 	controlPlaneMachine
 	poolBootstrap
 	poolMachine
+	machinePool
 )
 
 // A patchTarget is one template from which an object is created.
 type patchTarget struct {
 	place     place
-	class     string // class of machines, at poolBootstrap and poolMachine
+	class     string // class of machines, at poolBootstrap, poolMachine and machinePool
 	template  Object
 	overrides map[string]json.RawMessage // variables of the pool
 	builtin   map[string]any             // builtin variables of the pool
@@ -58,15 +60,14 @@ func selects(s *clusterv1.PatchSelector, t *patchTarget) bool {
 	case controlPlane, controlPlaneMachine:
 		return is(m.ControlPlane)
 	}
-	if m.MachineDeploymentClass == nil {
-		return false
+	var names []string
+	switch {
+	case t.place == machinePool && m.MachinePoolClass != nil:
+		names = m.MachinePoolClass.Names
+	case t.place != machinePool && m.MachineDeploymentClass != nil:
+		names = m.MachineDeploymentClass.Names
 	}
-	for _, name := range m.MachineDeploymentClass.Names {
-		if matchesName(name, t.class) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { return matchesName(name, t.class) })
 }
 
 // patch computes the operations of all patches on t, in their order, and applies them.

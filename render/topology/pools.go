@@ -11,28 +11,50 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// pools adds the MachineDeployments with their templates and health checks, and
-// tells u of them.
+// pools adds the MachineDeployments with their templates and health checks, and the MachinePools with what they are
+// made from, and tells u of them.
 func (x *expansion) pools(u *Upgrade) {
-	names := map[string]int{}
+	names := poolNames{expansion: x, role: roleDeployment, list: "machineDeployments", variable: "machineDeployment", first: map[string]string{}}
 	for i := range x.cluster.Spec.Topology.Workers.MachineDeployments {
 		md := &x.cluster.Spec.Topology.Workers.MachineDeployments[i]
 		class, index := x.class.machines(md.Class)
-		naming := cmp.Or(class.Naming.Template, defaultPoolName)
-		at := fmt.Sprintf("spec.workers.machineDeployments[%d].naming.template", index)
-		name, err := x.engine.name(naming, x.object.key(), "machine-deployment", md.Name)
-		if err != nil {
-			x.classProblem(at, "", "makes no name: %s", err)
-			continue
+		if name := names.of(cmp.Or(class.Naming.Template, defaultPoolName), md.Name, index); name != "" {
+			u.add(md.Metadata.Annotations, md.Name, name)
+			x.pool(md, class, i, index, name)
 		}
-		if other, ok := names[name]; ok {
-			x.classProblem(at, "put {{ .machineDeployment.topologyName }} into it", "names two pools of %s %q: %s and %s", x.object, name,
-				x.cluster.Spec.Topology.Workers.MachineDeployments[other].Name, md.Name)
-		}
-		names[name] = i
-		u.add(md, name)
-		x.pool(md, class, i, index, name)
 	}
+	u.release()
+	names = poolNames{expansion: x, role: roleMachinePool, list: "machinePools", variable: "machinePool", first: map[string]string{}}
+	for i := range x.cluster.Spec.Topology.Workers.MachinePools {
+		mp := &x.cluster.Spec.Topology.Workers.MachinePools[i]
+		class, index := x.class.poolMachines(mp.Class)
+		if name := names.of(cmp.Or(class.Naming.Template, defaultMachinePoolName), mp.Name, index); name != "" {
+			u.add(mp.Metadata.Annotations, mp.Name, name)
+			x.machinePool(mp, class, i, index, name)
+		}
+	}
+}
+
+// poolNames names the pools of one kind.
+type poolNames struct {
+	*expansion
+	role, list, variable string
+	first                map[string]string // name of a pool → what the topology calls the first that has it
+}
+
+// of returns the name that a naming template of class number c makes for a pool; empty after a problem.
+func (n *poolNames) of(naming, pool string, c int) string {
+	at := fmt.Sprintf("spec.workers.%s[%d].naming.template", n.list, c)
+	name, err := n.engine.name(naming, n.object.key(), n.role, pool)
+	if err != nil {
+		n.classProblem(at, "", "makes no name: %s", err)
+		return ""
+	}
+	if other, ok := n.first[name]; ok {
+		n.classProblem(at, "put {{ ."+n.variable+".topologyName }} into it", "names two pools of %s %q: %s and %s", n.object, name, other, pool)
+	}
+	n.first[name] = pool
+	return name
 }
 
 // pool adds one MachineDeployment, number i of the topology, of class number c.
@@ -43,10 +65,7 @@ func (x *expansion) pool(md *clusterv1.MachineDeploymentTopology, class *cluster
 		x.problem(at+".name", "", "%q: %s", md.Name, msg)
 	}
 	pool := map[string]string{clusterv1.ClusterTopologyMachineDeploymentNameLabel: md.Name}
-	labels := merged(pool, x.ours(), md.Metadata.Labels, class.Metadata.Labels)
-	notes := merged(md.Metadata.Annotations, class.Metadata.Annotations)
-	delete(notes, clusterv1.ClusterTopologyDeferUpgradeAnnotation)
-	delete(notes, clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation)
+	labels, notes := x.poolMetadata(pool, md.Metadata, class.Metadata)
 	key, prefix := x.object.key(), x.object.name()+"-"+md.Name+"-"
 	bootstrapName := simpleName(prefix, key, "bootstrap", md.Name)
 	machineName := simpleName(prefix, key, "machine", md.Name)
@@ -121,6 +140,14 @@ func (x *expansion) pool(md *clusterv1.MachineDeploymentTopology, class *cluster
 	e.from("spec.template.spec.bootstrap.configRef", x.class.object, x.class.written(classAt+".bootstrap.templateRef"))
 	e.from("spec.template.spec.infrastructureRef", x.class.object, x.class.written(classAt+".infrastructure.templateRef"))
 	x.healthCheck(name, x.poolHealth(md, class, i, c), pool)
+}
+
+// poolMetadata returns the labels and annotations of a pool.
+func (x *expansion) poolMetadata(pool map[string]string, topology, class clusterv1.ObjectMeta) (labels, notes map[string]string) {
+	notes = merged(topology.Annotations, class.Annotations)
+	delete(notes, clusterv1.ClusterTopologyDeferUpgradeAnnotation)
+	delete(notes, clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation)
+	return merged(pool, x.ours(), topology.Labels, class.Labels), notes
 }
 
 func hasRollout(md *clusterv1.MachineDeploymentTopology) bool {

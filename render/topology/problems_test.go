@@ -85,7 +85,7 @@ func TestProblems(t *testing.T) {
 			class + `spec.patches[0].enabledIf: the template of patch "size" cannot be read: line 1: function "now" not defined`,
 		}},
 		"selector of nothing": {[]string{selector, "matchResources: {}"}, []string{
-			class + patches + `.selector.matchResources: patch "size" selects nothing (use controlPlane, infrastructureCluster or machineDeploymentClass)`,
+			class + patches + `.selector.matchResources: patch "size" selects nothing (use controlPlane, infrastructureCluster, machineDeploymentClass or machinePoolClass)`,
 		}},
 		"selector of another kind": {[]string{selector, "matchResources: {infrastructureCluster: true, machineDeploymentClass: {names: [x*, a*b]}}"}, []string{
 			class + patches + `.selector.matchResources.infrastructureCluster: patch "size" selects nothing: the class refers to no CloudMachineTemplate of infrastructure.cluster.x-k8s.io/v1beta2 there`,

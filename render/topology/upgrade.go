@@ -14,7 +14,7 @@ import (
 type Upgrade struct {
 	Listed      bool              // the class lists kubernetesVersions
 	Concurrency int               // pools at once, at least one
-	Order       []string          // names of the MachineDeployments, in the order of the topology
+	Order       []string          // names of the MachineDeployments, then of the MachinePools, in the order of the topology
 	Deferred    map[string]string // of these, those that are not to be upgraded yet, and by which annotation
 
 	held string // the annotation that holds all that follow
@@ -37,21 +37,28 @@ func concurrency(text string) int {
 	return n
 }
 
-// add adds a pool. One that holds the sequence holds those after it too.
+// add adds a pool, which the topology calls pool, by its annotations there. One that holds the sequence holds those after it too.
 // Source: Cluster API, exp/topology/desiredstate.
-func (u *Upgrade) add(md *clusterv1.MachineDeploymentTopology, name string) {
+func (u *Upgrade) add(notes map[string]string, pool, name string) {
 	if u == nil {
 		return
 	}
 	u.Order = append(u.Order, name)
-	if _, ok := md.Metadata.Annotations[clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation]; ok && u.held == "" {
-		u.held = clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation + " of " + md.Name
+	if _, ok := notes[clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation]; ok && u.held == "" {
+		u.held = clusterv1.ClusterTopologyHoldUpgradeSequenceAnnotation + " of " + pool
 	}
 	if u.held != "" {
 		u.Deferred[name] = u.held
 	}
-	if _, ok := md.Metadata.Annotations[clusterv1.ClusterTopologyDeferUpgradeAnnotation]; ok {
+	if _, ok := notes[clusterv1.ClusterTopologyDeferUpgradeAnnotation]; ok {
 		u.Deferred[name] = clusterv1.ClusterTopologyDeferUpgradeAnnotation
+	}
+}
+
+// release ends the hold on the sequence: MachinePools do not wait for MachineDeployments that people hold.
+func (u *Upgrade) release() {
+	if u != nil {
+		u.held = ""
 	}
 }
 

@@ -98,7 +98,7 @@ func became(s status.Status, c preview.Change) string {
 		return slices.ContainsFunc(one.Report.Machines, func(m fleet.MachineReport) bool { return string(m.Machine.Name) == name })
 	}
 	pool := slices.ContainsFunc(one.Report.Pools, func(p fleet.PoolReport) bool {
-		return string(p.Name) == c.Pool && p.Kind == fleet.MachinePoolKind && p.Phase != fleet.KeptPhasePending
+		return string(p.Name) == c.Pool && p.Kept() && p.Phase != fleet.KeptPhasePending
 	})
 	done := false
 	switch forecast.ChangeKind(c.Change) {

@@ -128,7 +128,7 @@ func hasPool(now status.Status, s fleet.Scale) error {
 	}
 	var names []string
 	for _, p := range c.Report.Pools {
-		if p.Kind == fleet.MachinePoolKind {
+		if p.Kept() {
 			if p.Name == s.Pool {
 				return fmt.Errorf("cannot scale pool %s of cluster %s: it is a MachinePool, whose machines the cloud manages. Set its spec.replicas in Git", s.Pool, s.Cluster)
 			}

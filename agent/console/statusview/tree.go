@@ -40,7 +40,7 @@ func TreeOf(c status.Cluster, s fleet.RolloutStatus) Node {
 			Name: fleet.ObjectKind(p.Role, p.Kind) + " " + string(p.Name),
 			Note: fmt.Sprintf("%d of %d ready, %d up to date, %s", p.Ready, p.Desired, p.UpToDate, p.Version),
 		}
-		if p.Kind == fleet.MachinePoolKind {
+		if p.Kept() {
 			b.Note += ", " + string(p.Phase)
 		}
 		if p.Message != "" {

@@ -126,9 +126,9 @@ func seriesOfMachines() []clusterFamily {
 
 func seriesOfPools() []clusterFamily {
 	deployments := poolKind{"capi_machinedeployment", "MachineDeployment", func(p fleet.PoolReport) bool {
-		return p.Role != fleet.RoleControlPlane && p.Kind != fleet.MachinePoolKind && p.Kind != fleet.LoneMachine // which has the series of machines
+		return p.Role != fleet.RoleControlPlane && !p.Kept() && p.Kind != fleet.LoneMachine // which has the series of machines
 	}}
-	kept := poolKind{"capi_machinepool", "MachinePool", func(p fleet.PoolReport) bool { return p.Kind == fleet.MachinePoolKind }}
+	kept := poolKind{"capi_machinepool", "MachinePool", func(p fleet.PoolReport) bool { return p.Kept() }}
 	controlPlanes := poolKind{"capi_kubeadmcontrolplane", "KubeadmControlPlane", func(p fleet.PoolReport) bool { return p.Role == fleet.RoleControlPlane }}
 	return append(slices.Concat(poolFamilies(controlPlanes), poolFamilies(deployments), poolFamilies(kept)),
 		surge(controlPlanes), surge(deployments),
@@ -259,7 +259,7 @@ func poolConditions(r fleet.Report, p fleet.PoolReport, pool fleet.Pool) []fleet
 	add(clusterv1.MachineDeploymentAvailableCondition, p.Available >= p.Desired-pool.MaxUnavailable, true)
 	add(clusterv1.MachineDeploymentMachinesReadyCondition, p.Ready >= p.Current, true)
 	add(clusterv1.MachineDeploymentMachinesUpToDateCondition, p.UpToDate >= p.Current, false)
-	if p.Kind != fleet.MachinePoolKind { // Cluster API's MachinePools have no such condition
+	if !p.Kept() { // Cluster API's MachinePools have no such condition
 		add(clusterv1.MachineDeploymentRollingOutCondition, p.UpToDate < p.Current, false)
 	}
 	add(clusterv1.MachineDeploymentScalingUpCondition, p.Current < p.Desired, false)

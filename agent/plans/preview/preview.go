@@ -263,7 +263,7 @@ func (p *Plan) prune(r fleet.Report) {
 		}))
 	}
 	for _, pool := range r.Pools {
-		if pool.Kind == fleet.MachinePoolKind && pool.Phase != fleet.KeptPhasePending {
+		if pool.Kept() && pool.Phase != fleet.KeptPhasePending {
 			p.Changes = append(p.Changes, changeOf(forecast.Change{Kind: forecast.DeletePool, Cluster: r.Cluster, Pool: pool.Name, Reason: reason}))
 		}
 	}

@@ -46,7 +46,7 @@ func newObject(kind string, spec any) fleet.Object {
 
 func machine(image string) fleet.Object {
 	return newObject("DevMachineTemplate", api.DevMachineSpec{Backend: api.DevMachineBackend{
-		Docker: &api.Container{CustomImage: image, BootstrapTimeout: &metav1.Duration{Duration: time.Minute}},
+		Docker: &api.Container{PoolContainer: api.PoolContainer{CustomImage: image}, BootstrapTimeout: &metav1.Duration{Duration: time.Minute}},
 	}})
 }
 

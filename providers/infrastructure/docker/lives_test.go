@@ -265,7 +265,7 @@ func TestImagesAreLoaded(t *testing.T) {
 		pool := l.c.Workers[0]
 		preload := func(image string) fleet.Object {
 			return newObject("DevMachineTemplate", api.DevMachineSpec{Backend: api.DevMachineBackend{Docker: &api.Container{
-				PreLoadImages: []string{image}, BootstrapTimeout: &metav1.Duration{Duration: time.Minute},
+				PoolContainer: api.PoolContainer{PreLoadImages: []string{image}}, BootstrapTimeout: &metav1.Duration{Duration: time.Minute},
 			}}})
 		}
 		pool.Infrastructure = preload(balancerImage)

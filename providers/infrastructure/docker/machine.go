@@ -29,7 +29,7 @@ var unit string
 // limitUserData refuses user data that is too large, or of another format.
 func limitUserData(u providers.UserData) error {
 	if u.Format != "cloud-config" {
-		return fleet.Errorf(fleet.Invalid, "hand over the user data", "the provider docker reads cloud-config, and it is %q", u.Format)
+		return fleet.Errorf(fleet.Invalid, "hand over the user data", "the provider docker reads cloud-config, and it is %q: leave out the format, or set it to cloud-config", u.Format)
 	}
 	if n := len(u.Content.Reveal()); n > userDataLimit {
 		_, err := providers.UserData{Format: "ignition", Content: u.Content}.Fit(userDataLimit) // nothing in the container unpacks it

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers"
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/docker/api"
@@ -78,40 +77,4 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 		return engine.WrapLook(op, err)
 	}
 	return engine.Wrap(op, p.client.Remove(ctx, is.Thing.ID))
-}
-
-// leastMemory is what a machine needs: kubeadm asks for 1700 MB.
-const leastMemory = 1700 << 20
-
-// Check implements providers.Checker: the daemon, the images, and the memory for the machines of a cluster.
-func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]providers.Finding, error) {
-	return driver.Check(clusters, "Docker", func(c *fleet.Cluster, note driver.Note) error {
-		info, err := p.client.Info(ctx)
-		if err != nil {
-			return engine.WrapLook("ask the Docker daemon at "+p.client.Host, err)
-		}
-		note("daemon", info.String()+" at "+p.client.Host, nil)
-		var machines int64
-		for _, pool := range c.Pools() {
-			spec, err := api.ReadMachine(pool.Infrastructure)
-			if err != nil {
-				return err
-			}
-			machines += int64(pool.Replicas)
-			image := imageOf(spec, pool.Version)
-			note("image", "image "+image+" of pool "+string(pool.Name), p.needImage(ctx, "find the image of pool "+string(pool.Name), image))
-		}
-		spec, err := api.ReadCluster(c.Infrastructure)
-		if err != nil {
-			return err
-		}
-		if l := spec.LoadBalancer; !l.Disable {
-			image := l.ImageRepository + "/haproxy:" + l.ImageTag
-			note("image", "image "+image+" of the load balancer", p.needImage(ctx, "find the image of the load balancer", image))
-		}
-		if need := machines * leastMemory; info.MemTotal > 0 && need > info.MemTotal {
-			note("memory", "", fleet.Errorf(fleet.Exhausted, "find memory", "%d machines need about %d MB, and the host has %d MB", machines, need>>20, info.MemTotal>>20))
-		}
-		return nil
-	}), nil
 }

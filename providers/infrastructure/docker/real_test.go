@@ -32,7 +32,7 @@ func TestRealDaemon(t *testing.T) {
 	c.Infrastructure = newObject("DockerCluster", api.DockerClusterSpec{
 		Shared: api.Shared{LoadBalancer: api.LoadBalancer{Disable: true}}, ControlPlaneEndpoint: api.APIEndpoint{Host: "192.0.2.10", Port: 6443},
 	})
-	c.Workers[0].Infrastructure = newObject("DockerMachineTemplate", api.DockerMachineSpec{Container: api.Container{CustomImage: image, BootstrapTimeout: &metav1.Duration{Duration: 2 * time.Minute}}})
+	c.Workers[0].Infrastructure = newObject("DockerMachineTemplate", api.DockerMachineSpec{Container: api.Container{PoolContainer: api.PoolContainer{CustomImage: image}, BootstrapTimeout: &metav1.Duration{Duration: 2 * time.Minute}}})
 	for _, o := range orphans(t, p) { // of a test that was killed
 		if err := p.RemoveOrphan(t.Context(), c.Fleet, nil, o); err != nil {
 			t.Fatal(err)

@@ -134,12 +134,12 @@ func Kinds() []fleet.Kind {
 		map[string]string{"spec.backend.docker": docker, "spec.providerID": ownID})
 	machine.Resolve = resolvePools(field.NewPath("spec"))
 	pool := kind(fleet.InfrastructureMachinePool, "DevMachinePool", kinds.Objects(normalisePool, newest, older),
-		map[string]string{"spec.backend.docker": "no cloud keeps a pool of containers: use a MachineDeployment with a DevMachineTemplate that has backend.docker"})
+		map[string]string{"spec.backend.docker": docker})
 	pool.Unused = map[string]string{
 		"spec.providerID":     "written by controllers",
 		"spec.providerIDList": "written by controllers: the cloud tells the ids of its machines",
 	}
-	cluster.Choice, machine.Choice = "spec.backend.inMemory", "spec.backend.inMemory"
+	cluster.Choice, machine.Choice, pool.Choice = "spec.backend.inMemory", "spec.backend.inMemory", "spec.backend.inMemory"
 	clusters.Choice, machines.Choice = "spec.template.spec.backend.inMemory", "spec.template.spec.backend.inMemory"
 	return append(addresses.Kinds(ProviderName), cluster, clusters, machines, machine, pool)
 }

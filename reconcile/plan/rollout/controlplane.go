@@ -99,7 +99,7 @@ func (p *Pool) next() int {
 	})
 }
 
-// Domain returns the failure domain for a new control-plane machine: that with the fewest
+// Domain returns the failure domain for a new machine: that with the fewest
 // up-to-date ones, then the fewest in all, then the first of domains.
 func Domain(domains []string, machines []Machine) string {
 	best, bestCurrent, bestAll := "", 0, 0

@@ -1,3 +1,4 @@
-// Package api has the kinds of the provider docker, as Cluster API's provider CAPD has them: DevCluster, DevMachine
-// and their templates with backend.docker, and DockerCluster, DockerMachine and their templates of older versions.
+// Package api has the kinds of the provider docker, as Cluster API's provider CAPD has them: DevCluster, DevMachine,
+// DevMachinePool and their templates with backend.docker, and DockerCluster, DockerMachine, DockerMachinePool and their
+// templates of older versions.
 package api

@@ -36,6 +36,7 @@ func Kinds() []fleet.Kind {
 	const newest, older = "v1beta2", "v1beta1"
 	cluster, clusters := kinds.Checked((*validator).cluster), kinds.Checked((*validator).clusterTemplate)
 	dev, devs := kinds.Checked((*validator).devCluster), kinds.Checked((*validator).devClusterTemplate)
+	pool, devPool := kinds.Converted(convertPool, (*validator).pool), kinds.Converted(convertDevPool, (*validator).devMachine)
 	machine, devMachine := kinds.Checked((*validator).machine), kinds.Checked((*validator).devMachine)
 	return []fleet.Kind{
 		clusterKind(fleet.InfrastructureCluster, "DockerCluster", kinds.Objects(cluster, newest), kinds.Objects(kinds.Converted(convert, (*validator).cluster), older)),
@@ -48,6 +49,10 @@ func Kinds() []fleet.Kind {
 		machineKind(fleet.InfrastructureMachineTemplate, "DockerMachineTemplate", kinds.Templates(machine, newest, older)),
 		machineKind(fleet.InfrastructureMachine, "DevMachine", kinds.Objects(devMachine, newest, older)),
 		machineKind(fleet.InfrastructureMachineTemplate, "DevMachineTemplate", kinds.Templates(devMachine, newest, older)),
+		poolKind(fleet.InfrastructureMachinePool, "DockerMachinePool", kinds.Objects(pool, newest, older)),
+		poolKind(fleet.InfrastructureMachinePoolTemplate, "DockerMachinePoolTemplate", kinds.Templates(pool, newest, older)),
+		poolKind(fleet.InfrastructureMachinePool, "DevMachinePool", kinds.Objects(devPool, newest, older)),
+		poolKind(fleet.InfrastructureMachinePoolTemplate, "DevMachinePoolTemplate", kinds.Templates(devPool, newest, older)),
 	}
 }
 
@@ -55,10 +60,10 @@ func Kinds() []fleet.Kind {
 func newKind(role fleet.KindRole, name string, versions ...kinds.Version) (k fleet.Kind, spec, own string) {
 	k = kinds.Of(fleet.Kind{Provider: ProviderName, Role: role, Group: group, Kind: name, Refused: map[string]string{}, Unused: map[string]string{}}, versions...)
 	spec = "spec."
-	if role == fleet.InfrastructureClusterTemplate || role == fleet.InfrastructureMachineTemplate {
+	if strings.HasSuffix(name, "Template") {
 		spec = inTemplate + "spec."
 	}
-	if role == fleet.InfrastructureMachineTemplate {
+	if role == fleet.InfrastructureMachineTemplate || role == fleet.InfrastructureMachinePoolTemplate {
 		k.Unused[inTemplate+"metadata"] = "labels and annotations of an object that controllers of Cluster API create: " +
 			"those of machines and Nodes are in the machine template of the MachineDeployment or KubeadmControlPlane"
 	}
@@ -88,6 +93,14 @@ func machineKind(role fleet.KindRole, name string, versions ...kinds.Version) fl
 	return k
 }
 
+// poolKind returns a kind of pools whose machines Fairlead creates, or of templates of these.
+func poolKind(role fleet.KindRole, name string, versions ...kinds.Version) fleet.Kind {
+	k, spec, _ := newKind(role, name, versions...)
+	k.OwnMachines = role == fleet.InfrastructureMachinePool
+	k.Unused[spec+"providerID"], k.Unused[spec+"providerIDList"] = "written by controllers", "written by controllers"
+	return k
+}
+
 // ReadCluster returns the spec of a DockerCluster or DevCluster that was normalised.
 func ReadCluster(o fleet.Object) (*DockerClusterSpec, error) {
 	if o.GVK.Kind != "DevCluster" {
@@ -100,17 +113,17 @@ func ReadCluster(o fleet.Object) (*DockerClusterSpec, error) {
 	return &DockerClusterSpec{spec.ControlPlaneEndpoint, *spec.Backend.Docker}, nil
 }
 
-// ReadMachine returns what a machine is made from, of a DockerMachine, a DevMachine or the template of one that was
-// normalised.
+// ReadMachine returns what a machine is made from, of a DockerMachine, a DevMachine, the template of one or a pool, that
+// was normalised.
 func ReadMachine(o fleet.Object) (*Container, error) {
 	switch o.GVK.Kind {
-	case "DevMachine", "DevMachineTemplate":
+	case "DevMachine", "DevMachineTemplate", "DevMachinePool":
 		spec, err := objects.Read[DevMachineSpec](o, o.GVK.Kind)
 		if err != nil || spec.Backend.Docker == nil {
 			return nil, cmp.Or(err, otherBackend(o))
 		}
 		return spec.Backend.Docker, nil
-	case "DockerMachine":
+	case "DockerMachine", "DockerMachinePool":
 		spec, err := objects.Read[DockerMachineSpec](o, o.GVK.Kind)
 		return containerOf(spec), err
 	}
@@ -146,6 +159,17 @@ func convertDev(_ *validator, _ *field.Path, old *OldDevClusterSpec) *DevCluster
 		out.Backend.Docker = &shared
 	}
 	return out
+}
+
+// convertPool returns the spec of a machine of a DockerMachinePool.
+func convertPool(_ *validator, _ *field.Path, p *DockerMachinePoolSpec) *DockerMachineSpec {
+	return &DockerMachineSpec{Container: Container{PoolContainer: p.Template}}
+}
+
+// convertDevPool returns the spec of a machine of a DevMachinePool.
+func convertDevPool(_ *validator, _ *field.Path, p *DevMachinePoolSpec) *DevMachineSpec {
+	docker := cmp.Or(p.Backend.Docker, new(PoolContainer))
+	return &DevMachineSpec{Backend: DevMachineBackend{Docker: &Container{PoolContainer: *docker}}}
 }
 
 func (o *OldShared) newest() Shared {
@@ -225,6 +249,9 @@ func (v *validator) devMachine(at *field.Path, s *DevMachineSpec) {
 	v.container(at.Child("backend", "docker"), s.Backend.Docker)
 	s.ProviderID = ""
 }
+
+// pool is machine for what convertPool returns.
+func (v *validator) pool(at *field.Path, s *DockerMachineSpec) { v.machine(at.Child("template"), s) }
 
 func (v *validator) container(at *field.Path, s *Container) {
 	for i, m := range s.ExtraMounts {

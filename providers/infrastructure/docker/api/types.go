@@ -99,14 +99,46 @@ type DockerMachineSpec struct {
 // Container is what the container of a machine is made from, as a DockerMachine, and backend.docker of a
 // DevMachine, say it.
 type Container struct {
+	PoolContainer `json:",inline"`
+
+	// BootstrapTimeout is the time limit of the user data, after which the machine failed.
+	BootstrapTimeout *metav1.Duration `json:"bootstrapTimeout,omitempty"`
+}
+
+// PoolContainer is a Container as template of a DockerMachinePool, and backend.docker of a DevMachinePool, say it.
+type PoolContainer struct {
 	// CustomImage is the node image. The default is kindest/node with the version of the pool as tag.
 	CustomImage string `json:"customImage,omitempty"`
 	// PreLoadImages are images of the host that the machine has when it boots.
 	PreLoadImages []string `json:"preLoadImages,omitempty"`
 	// ExtraMounts are folders and files of the host that the machine has.
 	ExtraMounts []Mount `json:"extraMounts,omitempty"`
-	// BootstrapTimeout is the time limit of the user data, after which the machine failed.
-	BootstrapTimeout *metav1.Duration `json:"bootstrapTimeout,omitempty"`
+}
+
+// DockerMachinePoolSpec is what the machines of a pool are made from.
+type DockerMachinePoolSpec struct {
+	Template PoolContainer `json:"template,omitzero"`
+
+	PoolIDs `json:",inline"`
+}
+
+// DevMachinePoolSpec is a DockerMachinePoolSpec as DevMachinePool has it.
+type DevMachinePoolSpec struct {
+	Backend DevMachinePoolBackend `json:"backend"`
+
+	PoolIDs `json:",inline"`
+}
+
+// DevMachinePoolBackend chooses the backend of a DevMachinePool.
+type DevMachinePoolBackend struct {
+	Docker   *PoolContainer  `json:"docker,omitempty"`
+	InMemory json.RawMessage `json:"inMemory,omitempty"` // of another provider
+}
+
+// PoolIDs are what controllers write into the spec of a pool.
+type PoolIDs struct {
+	ProviderID     string   `json:"providerID,omitempty"`
+	ProviderIDList []string `json:"providerIDList,omitempty"`
 }
 
 // DevMachineSpec is a DockerMachineSpec as DevMachine has it.

@@ -52,6 +52,7 @@ type Daemon struct {
 	mu         sync.Mutex
 	containers map[string]*Container
 	networks   map[string]bool
+	cgroups    string // version of the host's control groups
 	images     map[string]bool
 	registry   map[string]Pull
 	faults     []*Fault
@@ -65,7 +66,7 @@ type Daemon struct {
 
 // New returns a daemon that has images.
 func New(images ...string) *Daemon {
-	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), images: make(map[string]bool), registry: make(map[string]Pull), subnet: "172.18", listeners: make(map[chan string]bool)}
+	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), cgroups: "2", images: make(map[string]bool), registry: make(map[string]Pull), subnet: "172.18", listeners: make(map[chan string]bool)}
 	for _, i := range images {
 		d.images[i] = true
 	}
@@ -90,6 +91,13 @@ func (d *Daemon) Watch(f func(Call)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.watch = f
+}
+
+// HasCgroups says which version of control groups the host has.
+func (d *Daemon) HasCgroups(version string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cgroups = version
 }
 
 // Calls returns all requests that were made.
@@ -305,7 +313,7 @@ func (d *Daemon) answer(w *httptest.ResponseRecorder, call Call, query url.Value
 	part := strings.Split(strings.Trim(call.Path, "/"), "/")
 	switch {
 	case call.Path == "/info":
-		_ = json.NewEncoder(w).Encode(map[string]any{"ServerVersion": "28.0", "CgroupVersion": "2", "NCPU": 4, "MemTotal": 64 << 30})
+		_ = json.NewEncoder(w).Encode(map[string]any{"ServerVersion": "28.0", "DockerRootDir": "/", "CgroupVersion": d.cgroups, "NCPU": 4, "MemTotal": 64 << 30})
 	case call.Path == "/images/get":
 		t := tar.NewWriter(w)
 		for _, name := range query["names"] {

@@ -388,6 +388,7 @@ func (c *Client) Images(ctx context.Context, repository string) (names []string,
 // Info is what a daemon says of its host.
 type Info struct {
 	ServerVersion string
+	DockerRootDir string
 	CgroupVersion string
 	NCPU          int
 	MemTotal      int64

@@ -1,0 +1,69 @@
+package docker_test
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/docker"
+	"fairlead.dev/providers/infrastructure/docker/dockertest"
+	"fairlead.dev/providers/infrastructure/docker/engine"
+)
+
+// TestCheck: what the host lacks for the machines of a cluster is found, with what to do.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/sys/fs/inotify"); err != nil || runtime.GOOS == "windows" {
+		t.Skip("this system has no limits of inotify")
+	}
+	for name, tc := range map[string]struct {
+		host, cgroups, version string
+		machines               int
+		want, not              []string
+	}{
+		"many machines": {"unix:///test.sock", "2", "v1.35.1", 1_000_000, []string{
+			"memory: 1000001 machines need about 1700001700 MB, and the host has 65536", "disk space: ", "docker system prune", "inotify limits: ", "Run 'sysctl fs.inotify.max_user_instances=512",
+		}, []string{"control groups"}},
+		"of another host": {"tcp://192.0.2.1:2375", "2", "v1.35.1", 1_000_000, []string{"memory: "}, []string{"disk space", "inotify"}},
+		"old control groups": {"unix:///test.sock", "1", "v1.35.0", 0, []string{
+			"control groups: the host has version 1, which kubelets refuse from Kubernetes 1.35 on. Boot it with version 2",
+		}, []string{"memory", "disk space", "inotify"}},
+		"old control groups for old kubelets": {"unix:///test.sock", "1", "v1.34.9", 0, nil, []string{"control groups: "}},
+		"an image":                            {"unix:///test.sock", "2", "v1.36.0", 0, []string{`image "kindest/node:v1.36.0" is not on the host`, "Run 'docker pull kindest/node:v1.36.0'"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := dockertest.New(nodeImage, balancerImage)
+			d.HasCgroups(tc.cgroups)
+			p, err := docker.New(docker.Options{Engine: engine.Options{Host: tc.host, Base: d}, Tick: tick, Settle: settle})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(p.Close)
+			c := cluster()
+			c.ControlPlane.Version, c.Workers[0].Replicas = tc.version, tc.machines
+			found, err := p.Check(t.Context(), []*fleet.Cluster{&c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wrong strings.Builder
+			for _, f := range found {
+				if f.Err != nil {
+					wrong.WriteString(f.What + ": " + f.Err.Error() + "\n")
+				}
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(wrong.String(), want) {
+					t.Errorf("found\n%s\nwant %q", &wrong, want)
+				}
+			}
+			for _, not := range tc.not {
+				if strings.Contains(wrong.String(), not) {
+					t.Errorf("found\n%s\nwant no %q", &wrong, not)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !linux && !darwin
+
+package docker
+
+func freeDisk(string) int64 { return 0 }
