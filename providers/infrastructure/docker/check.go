@@ -59,7 +59,7 @@ func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]prov
 			short("inotify limits", "instances of inotify", leastInotify, instances, "Run 'sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288'")
 		}
 		if info.CgroupVersion == "1" && !fleet.OlderVersion(c.Version(), "v1.35.0") {
-			note("control groups", "", fleet.Errorf(fleet.Invalid, "find control groups", "the host has version 1, which kubelets refuse from Kubernetes 1.35 on. Boot it with version 2, such as with systemd.unified_cgroup_hierarchy=1"))
+			note("control groups", "", fleet.Errorf(fleet.Invalid, "find control groups", "the host has version 1, which kubelets refuse from Kubernetes 1.35 on unless failCgroupV1 is false. Boot it with version 2, such as with systemd.unified_cgroup_hierarchy=1"))
 		}
 		return nil
 	}), nil

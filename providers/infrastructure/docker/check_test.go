@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 		}, []string{"control groups"}},
 		"of another host": {"tcp://192.0.2.1:2375", "2", "v1.35.1", 1_000_000, []string{"memory: "}, []string{"disk space", "inotify"}},
 		"old control groups": {"unix:///test.sock", "1", "v1.35.0", 0, []string{
-			"control groups: the host has version 1, which kubelets refuse from Kubernetes 1.35 on. Boot it with version 2",
+			"control groups: the host has version 1, which kubelets refuse from Kubernetes 1.35 on unless failCgroupV1 is false. Boot it with version 2",
 		}, []string{"memory", "disk space", "inotify"}},
 		"old control groups for old kubelets": {"unix:///test.sock", "1", "v1.34.9", 0, nil, []string{"control groups: "}},
 		"an image":                            {"unix:///test.sock", "2", "v1.36.0", 0, []string{`image "kindest/node:v1.36.0" is not on the host`, "Run 'docker pull kindest/node:v1.36.0'"}, nil},
