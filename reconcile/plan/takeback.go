@@ -18,7 +18,7 @@ func (f *facts) takeBack() {
 		if g.vanished || g.pool.Paused {
 			continue
 		}
-		lacks := g.pool.Replicas - len(g.fresh) - len(g.pending) - countNames(g.held)
+		lacks := g.pool.Replicas - len(g.fresh) - countNames(g.held) // what is pending may never come
 		if onDelete(g.pool) {
 			lacks -= len(g.old)
 		}

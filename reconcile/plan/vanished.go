@@ -17,6 +17,9 @@ func (d *draft) removeVanished(g *group) {
 	for _, m := range g.leaving {
 		d.removeWorker(m, g.vanishedReason())
 	}
+	for _, name := range g.pending {
+		d.wait("machine %s of pool %s, which is not in Git any more, was asked for and is not there yet", name, g.name)
+	}
 	p := d.Desired.Departed(g.name)
 	counted := *g
 	counted.pool = &p

@@ -80,9 +80,13 @@ func (r *rolling) remediate() {
 }
 
 // scaleDown removes up-to-date machines that are too many. Those that are pending may never come, so
-// nothing that is there goes because of them.
+// of those that are there only what people marked goes because of them.
 func (r *rolling) scaleDown() {
 	r.removeSurplus(r.kept-r.PendingCurrent-r.Replicas, r.current)
+	if r.PendingCurrent > 0 {
+		unmarked := func(i int) bool { return !r.Machines[i].Marked }
+		r.removeSurplus(r.kept-r.Replicas, slices.DeleteFunc(slices.Clone(r.current), unmarked))
+	}
 }
 
 // removeSurplus removes that many of list, in the order of deletion. One that cannot be spared
