@@ -53,7 +53,7 @@ func NewAgent(s Settings, o agent.Options, w *Runtime, m *metrics.Metrics) (*age
 }
 
 // statusBranches returns what opens status branches beside source. Nothing is written
-// there without asking guard.
+// there without asking guard, and nothing to the branch that is followed: the status would replace the fleet.
 func (s Settings) statusBranches(source sources.Source, guard func() error, m *metrics.Metrics) func(name string) (agent.StatusBranch, error) {
 	observe := func(u git.Usage) { m.StatusBranch(u.Content, u.Most, u.Pushed) }
 	open := func(name string) (sources.Branch, error) { return s.openBranch(name, observe) }
@@ -65,6 +65,22 @@ func (s Settings) statusBranches(source sources.Source, guard func() error, m *m
 				return nil, err
 			}
 			return r.Branch(name, o)
+		}
+	}
+	if r, ok := source.(*git.Repository); ok && (s.StatusRepository == "" || s.StatusRepository == s.Source) {
+		anyBranch := open
+		open = func(name string) (sources.Branch, error) {
+			b, err := anyBranch(name)
+			if err != nil {
+				return nil, err
+			}
+			return status.Guarded(b, func() error {
+				if !r.IsFollowed(name) {
+					return nil
+				}
+				return fleet.Errorf(fleet.Unauthorized, "write the status to branch "+name,
+					"the agent follows this branch, and the status would replace the fleet. Fix: name another branch in spec.status.branch of fleet.yaml, or with --status-branch")
+			}), nil
 		}
 	}
 	return func(name string) (agent.StatusBranch, error) {

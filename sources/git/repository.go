@@ -148,6 +148,14 @@ func (r *Repository) Follows(ref string) bool {
 	return one == "" || isHash(one) || tags.IsPattern(one) || shortOf(ref) == shortOf(one)
 }
 
+// IsFollowed reports whether the branch of that name is followed. It is not known of the default branch before Resolve
+// found it.
+func (r *Repository) IsFollowed(branch string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.TrimPrefix(cmp.Or(r.ref, r.named), "refs/heads/") == branch
+}
+
 // shortOf returns the name of a branch or tag without what says which it is.
 func shortOf(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/tags/")
