@@ -98,7 +98,7 @@ func (s *session) otherBranch(f fleet.Fleet) []fleet.Problem {
 	return []fleet.Problem{{
 		File: "fleet.yaml", Field: "spec.status.branch",
 		Message: fmt.Sprintf("status stays on the branch %q as long as the agent runs", s.branch.name),
-		Hint:    fmt.Sprintf("restart the agent to move it to %s, which it needs to push to", want),
+		Hint:    fmt.Sprintf("restart the agent to move it to %s. The agent has to be allowed to push to that branch, and may not follow it", want),
 	}}
 }
 

@@ -2,10 +2,12 @@ package ownership
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"fairlead.dev/agent/loop/begin"
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources/status"
 )
 
 // pushDeadline bounds the push of a start: a push that is not answered is repeated.
@@ -19,13 +21,17 @@ func (c *Claim) beginBounded(ctx context.Context, b Beginner, of fleet.Owner) (f
 }
 
 // unpushedFor returns for how long the server accepted no push of this start, while owner stayed
-// the same. It is 0 if err does not say so. A refusal of rights counts only for an agent whose
+// the same. It is 0 if err does not say so: another writer came first, this process cannot write, or another replica
+// leads. A refusal of rights counts only for an agent whose
 // replicas elect a leader: a copy of an agent that may only read is refused as well, while the
 // agent itself runs.
 func (c *Claim) unpushedFor(owner fleet.Owner, err error) time.Duration {
-	switch kind := fleet.KindOf(err); {
-	case kind == fleet.Unavailable, kind == fleet.Unanswered, kind == fleet.Unauthorized && c.o.Guard != nil:
-	default:
+	kind := fleet.KindOf(err)
+	_, push := errors.AsType[*status.PushError](err)
+	elected := c.o.Guard != nil
+	switch {
+	case elected && c.o.Guard() != nil, kind == fleet.Conflict, kind == fleet.Invalid, kind == fleet.Unauthorized && !elected,
+		!push && kind != fleet.Unavailable && kind != fleet.Unanswered:
 		c.unpushed = unpushed{}
 		return 0
 	}

@@ -21,12 +21,18 @@ type refusing struct {
 
 	err   error
 	hangs bool // pushes are not answered
+	lands bool // pushes are carried out, and err is the answer
 }
 
 func (r *refusing) Commit(ctx context.Context, base fleet.Revision, c sources.Commit) (fleet.Revision, error) {
 	if r.hangs {
 		<-ctx.Done()
 		return fleet.Revision{}, fleet.Errorf(fleet.Unanswered, "commit", "no answer")
+	}
+	if r.err != nil && r.lands {
+		if _, err := r.Branch.Commit(ctx, base, c); err != nil {
+			return fleet.Revision{}, err
+		}
 	}
 	if r.err != nil {
 		return fleet.Revision{}, r.err
@@ -73,6 +79,8 @@ func TestStartWithoutPush(t *testing.T) {
 	}{
 		"in maintenance":              {b: refusing{err: fleet.Errorf(fleet.Unavailable, "commit", "read-only")}, acts: true},
 		"not answered":                {b: refusing{hangs: true}, acts: true},
+		"disk full":                   {b: refusing{err: fleet.Errorf(fleet.Exhausted, "commit", "no space left on device")}, acts: true},
+		"for no known reason":         {b: refusing{err: fleet.Errorf(fleet.Unknown, "commit", "unpack failed")}, acts: true},
 		"no right":                    {b: refusing{err: fleet.Errorf(fleet.Unauthorized, "commit", "denied")}},
 		"no right, and it leads":      {b: refusing{err: fleet.Errorf(fleet.Unauthorized, "commit", "denied")}, o: leads, acts: true},
 		"what it writes is not right": {b: refusing{err: fleet.Errorf(fleet.Invalid, "commit", "a bad file")}, o: leads},
@@ -118,6 +126,29 @@ func TestStartWithoutPush(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStartWithoutAnswers: a process whose pushes are carried out, and whose answers are lost, acts at once, and a process that
+// began before ends.
+func TestStartWithoutAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := inFolder(t)
+		former, _ := starts(t, b, ownership.Options{}, time.Minute)
+		b.err, b.lands = fleet.Errorf(fleet.Unanswered, "commit", "504 Gateway Timeout"), true
+		claim, owned := starts(t, b, ownership.Options{}, 2*time.Minute)
+		if !owned {
+			t.Fatal("it does not act")
+		}
+		for range 3 {
+			time.Sleep(time.Minute)
+			if err := claim.Check(t.Context(), written); err != nil {
+				t.Errorf("it ends: %v", err)
+			}
+		}
+		if err := former.Check(t.Context(), written); err == nil {
+			t.Error("two processes act")
+		}
+	})
 }
 
 // TestNoStartBesideAnother: a process that nothing can be pushed for does not act while others begin.

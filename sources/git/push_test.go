@@ -76,7 +76,7 @@ func TestLockedRef(t *testing.T) {
 		wantKind(t, err, fleet.Conflict, "cannot lock ref")
 	}
 	_, err := b.Commit(t.Context(), fleet.Revision{}, one("1"))
-	wantKind(t, err, fleet.Unauthorized, "remove the lock file of refs/heads/fairlead/status on the server")
+	wantKind(t, err, fleet.Unavailable, "remove the lock file of refs/heads/fairlead/status on the server")
 }
 
 // Safety: a push without an answer never counts as refused, and Read shows whether it

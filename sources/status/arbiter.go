@@ -29,6 +29,7 @@ type Arbiter struct {
 	// assumed is the owner with this process, which acts before a push says so. Until then the
 	// branch says before. Zero: it did not act without a push.
 	assumed, before fleet.Owner
+	begins          string // random text of this process, as long as it begins; empty: it does not
 }
 
 var _ sources.Arbiter = (*Arbiter)(nil)

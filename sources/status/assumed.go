@@ -17,9 +17,12 @@ func (a *Arbiter) Assume(ctx context.Context, of fleet.Owner) (fleet.Owner, flee
 	if err != nil {
 		return fleet.Owner{}, fleet.Succession{}, err
 	}
-	next, err := a.next(t, of, opBegin(of))
-	if err != nil {
+	next, begun, err := a.next(t, of, opBegin(of))
+	switch {
+	case err != nil:
 		return fleet.Owner{}, fleet.Succession{}, err
+	case begun:
+		return next.owner, next.next, nil
 	}
 	if before := a.newest().owner; before != of {
 		return fleet.Owner{}, fleet.Succession{}, fleet.Errorf(fleet.Conflict, opBegin(of), "another process began meanwhile: the branch says process %d, and it was process %d", before.Incarnation, of.Incarnation)

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"time"
 
@@ -32,6 +33,20 @@ func isRaced(err error) bool {
 	return k == fleet.Conflict || k == fleet.Unanswered
 }
 
+// A PushError is the error of a push of what was decided by the branch as it was read.
+type PushError struct{ err error }
+
+func (e *PushError) Error() string { return e.err.Error() }
+
+func (e *PushError) Unwrap() error { return e.err }
+
+// isPush reports whether err is of a push, which may succeed another time, or may have succeeded. An error of
+// rights is another matter.
+func isPush(err error) bool {
+	_, ok := errors.AsType[*PushError](err)
+	return ok && fleet.KindOf(err) != fleet.Unauthorized
+}
+
 // commitHere is commit that changes nothing on a branch whose status was moved to another one: no agent
 // would read it there.
 func commitHere(ctx context.Context, branch sources.Branch, op string, decide func(t fs.FS, mayHave bool) (sources.Commit, error)) error {
@@ -45,7 +60,7 @@ func commitHere(ctx context.Context, branch sources.Branch, op string, decide fu
 
 // commit reads the branch, has decide say what to commit, and commits that, until there is
 // an answer: see repeat. decide learns whether an earlier push of the same may have landed; a commit
-// without edits is none.
+// without edits is none. The error of a push is a [*PushError].
 func commit(ctx context.Context, branch sources.Branch, op string, decide func(t fs.FS, mayHave bool) (sources.Commit, error)) error {
 	mayHave, raced := false, false
 	err := repeat(ctx, nil, func() (again bool, err error) {
@@ -59,8 +74,11 @@ func commit(ctx context.Context, branch sources.Branch, op string, decide func(t
 			return false, err
 		}
 		_, err = branch.Commit(ctx, head, c)
+		if err == nil {
+			return false, nil
+		}
 		raced, mayHave = isRaced(err), mayHave || fleet.KindOf(err) == fleet.Unanswered
-		return raced, err
+		return raced, &PushError{err}
 	})
 	if raced && mayHave { // the last push may have landed
 		if _, t, unread := branch.Read(ctx); unread == nil {

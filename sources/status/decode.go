@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -117,6 +118,19 @@ func readFleet(t fs.FS) (Status, error) {
 	}
 	return s, nil
 }
+
+// namedIn returns which fleet a damaged fleet.yaml in t is of, by its only line that says so. Empty: it is not known.
+func namedIn(t fs.FS) fleet.ID {
+	b, _ := fs.ReadFile(t, fleetPath)
+	found := fleetLine.FindAllSubmatch(b, 2)
+	if len(found) != 1 {
+		return ""
+	}
+	return fleet.ID(found[0][1])
+}
+
+// fleetLine is the whole line of fleet.yaml that has the name of the fleet. A line that was cut off is none.
+var fleetLine = regexp.MustCompile(`(?m)^fleet: "?([a-z0-9](?:[-a-z0-9.]*[a-z0-9])?)"?\r?\n`)
 
 // withoutLines returns fleet.yaml without the lines of its clusters, which are for people:
 // clusters are read from their own files. encodeFleet writes these lines last; in any other

@@ -35,44 +35,58 @@ func (a *Arbiter) Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet
 	op := opBegin(of)
 	var next ownership
 	err := commit(ctx, a.branch, op, func(t fs.FS, _ bool) (sources.Commit, error) {
-		now, err := a.next(t, of, op)
+		now, begun, err := a.next(t, of, op)
 		if err != nil {
 			return sources.Commit{}, err
 		}
-		next = now
+		if next = now; begun {
+			return sources.Commit{}, nil
+		}
 		return a.beginning(next)
 	})
 	if err != nil {
 		return fleet.Owner{}, fleet.Succession{}, err
 	}
 	a.believe(next)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.begins = ""
 	return next.owner, next.next, nil
 }
 
 func opBegin(of fleet.Owner) string { return "begin to act for the fleet as " + of.Agent }
 
-// next returns the ownership of of in t with the next number.
-func (a *Arbiter) next(t fs.FS, of fleet.Owner, op string) (ownership, error) {
+// next returns the ownership of of in t with the next number, or, if an earlier push of this process was carried out,
+// the one that begun says is there.
+func (a *Arbiter) next(t fs.FS, of fleet.Owner, op string) (now ownership, begun bool, err error) {
 	if err := refuseMoved(t, op); err != nil {
-		return ownership{}, err
+		return ownership{}, false, err
 	}
 	now, distrust, err := a.read(t)
 	if err = errors.Join(err, distrust); err != nil {
-		return ownership{}, err
+		return ownership{}, false, err
 	}
 	if !now.owner.Is(of) || now.owner.Place != of.Place {
-		return ownership{}, moved(op, now)
+		return ownership{}, false, moved(op, now)
 	}
 	if now.signature != "" && a.Sign == nil {
-		return ownership{}, fleet.Errorf(fleet.Invalid, op, "the owner of the fleet is signed, so the process that acts is: name a key with --signing-key")
+		return ownership{}, false, fleet.Errorf(fleet.Invalid, op, "the owner of the fleet is signed, so the process that acts is: name a key with --signing-key")
 	}
-	written, _, err := readIncarnation(t, nil) // also one that is not believed: an agent without keys uses it
+	written, process, err := readIncarnation(t, nil) // also one that is not believed: an agent without keys uses it
 	if err != nil {
-		return ownership{}, err
+		return ownership{}, false, err
 	}
-	now.owner.Incarnation = max(written, now.owner.Incarnation, a.newest().owner.Incarnation) + 1
-	now.owner.Process = rand.Text()
-	return now, nil
+	newest := max(now.owner.Incarnation, a.newest().owner.Incarnation)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.begins == "" {
+		a.begins = rand.Text()
+	}
+	if begun = process == a.begins && written >= newest; !begun {
+		written = max(written, newest) + 1
+	}
+	now.owner.Incarnation, now.owner.Process = written, a.begins
+	return now, begun, nil
 }
 
 // beginning returns the commit which says that the process of next acts.

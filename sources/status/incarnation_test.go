@@ -138,7 +138,7 @@ func TestSignatureOfNumber(t *testing.T) {
 	}
 }
 
-// TestBeginAlwaysPushes: a start whose push is not answered pushes again.
+// TestBeginAlwaysPushes: a process that begins pushes, and once more only if the push that was not answered is not on the branch.
 func TestBeginAlwaysPushes(t *testing.T) {
 	b := &branch{}
 	a := status.NewArbiter(b)
@@ -154,12 +154,40 @@ func TestBeginAlwaysPushes(t *testing.T) {
 		lost = true
 		return fleet.Errorf(fleet.Unanswered, "commit", "connection reset")
 	}
-	if owner, _, err = a.Begin(t.Context(), owner); err != nil || owner.Incarnation != 2 {
+	if owner, _, err = a.Begin(t.Context(), owner); err != nil || owner.Incarnation != 1 {
 		t.Errorf("the process is %+v, %v", owner, err)
 	}
 	if now, err := a.Owner(t.Context()); err != nil || now != owner {
 		t.Errorf("it reads %+v, %v", now, err)
 	}
+	pushes := b.commits
+	if owner, _, err = a.Begin(t.Context(), owner); err != nil || owner.Incarnation != 2 || b.commits == pushes {
+		t.Errorf("it begins once more as %+v, %v", owner, err)
+	}
+}
+
+// TestBeginWithoutAnswers: a server that carries out all pushes and loses each answer has one process begin, once.
+func TestBeginWithoutAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &branch{}
+		owner, err := status.NewArbiter(b).Claim(t.Context(), "a", "here")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.after = func() error { return fleet.Errorf(fleet.Unanswered, "push", "504 Gateway Timeout") }
+		a := status.NewArbiter(b)
+		began, _, err := a.Begin(t.Context(), owner)
+		if now, unread := a.Owner(t.Context()); err != nil || unread != nil || now != began || began.Incarnation != 1 {
+			t.Errorf("process %+v begins, and the branch says %+v: %v %v", began, now, err, unread)
+		}
+		other := status.NewArbiter(b)
+		if next, _, err := other.Begin(t.Context(), owner); err != nil || next.Incarnation != 2 || next.Process == began.Process {
+			t.Errorf("another process begins as %+v, %v", next, err)
+		}
+		if again, _, err := a.Begin(t.Context(), owner); err != nil || again.Incarnation != 3 {
+			t.Errorf("the first one begins again as %+v, %v", again, err)
+		}
+	})
 }
 
 // TestHandOverOfAProcess: a hand-over keeps the process until the next owner begins, also if the

@@ -43,6 +43,7 @@ type arrivedFile struct {
 type Location struct {
 	Owner   fleet.Owner // zero: the branch is not there, or has no owner
 	Fleet   fleet.ID    // empty: not known
+	Damage  error       // why fleet.yaml cannot be read
 	Applied fleet.Revision
 	// AppliedMade is when Applied was made; zero: not known.
 	AppliedMade time.Time
@@ -61,7 +62,7 @@ type Location struct {
 }
 
 // Locate returns whose status is in the tree of a branch. It reads no cluster. A damaged
-// fleet.yaml says nothing, and neither does a damaged owner.yaml that is left on a former branch.
+// fleet.yaml says at most which fleet it is of, and a damaged owner.yaml that is left on a former branch says nothing.
 // With an error for moved.yaml or owner.yaml it returns what the other files say: the signposts
 // are those of other fleets.
 func Locate(t fs.FS) (Location, error) {
@@ -70,9 +71,12 @@ func Locate(t fs.FS) (Location, error) {
 	if moved.Branch != "" {
 		errOwner = nil
 	}
-	s, _ := readFleet(t)
+	s, damage := readFleet(t)
+	if damage != nil {
+		s.Fleet.Fleet = namedIn(t)
+	}
 	l := Location{
-		Owner: owner, Fleet: s.Fleet.Fleet, Applied: s.Fleet.Applied, AppliedMade: s.Fleet.AppliedMade,
+		Owner: owner, Fleet: s.Fleet.Fleet, Damage: damage, Applied: s.Fleet.Applied, AppliedMade: s.Fleet.AppliedMade,
 		MovedTo: moved.Branch, Move: moved.Move, Signposts: readSignposts(t),
 	}
 	l.readArrived(t)
@@ -164,7 +168,8 @@ var ErrUnmarked = errors.New("the former status branch does not say where the st
 // ErrStays says that the status was not moved, since the new branch accepts no push.
 var ErrStays = errors.New("the status stays on the former branch, since the new one accepts no push")
 
-// ErrUndecided says that the status was not moved, since the push that is the first step was not answered.
+// ErrUndecided says that the status was not moved, since a push before the decision, or of the decision, failed
+// for another reason than rights. One that was not answered may be carried out later.
 var ErrUndecided = errors.New("the status stays on the former branch for now")
 
 // errOtherFleet says that a branch has, or is about to have, the status of another fleet.
@@ -176,7 +181,7 @@ var errOtherFleet = errors.New("the branch is of another fleet")
 //
 // The error is of kind Conflict if to has the status of another fleet or a newer one, and of kind
 // Unauthorized if a branch accepts no push. It wraps ErrStays if that is to, if to has no room, or if from has the status of a
-// fleet and to is of another one, and ErrUndecided if to may accept it later; nothing is decided then. If only from accepts none and replicas
+// fleet and to is of another one, and ErrUndecided if to, or from, may accept it later; nothing is decided then. If only from accepts none and replicas
 // elect a leader, the status is moved and the error wraps ErrUnmarked. What is left on to of an earlier
 // stay of the status is deleted.
 func Move(ctx context.Context, from, to sources.Branch, name string) error {
@@ -185,7 +190,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	switch kind := fleet.KindOf(err); {
 	case kind == fleet.Unauthorized, kind == fleet.Exhausted, errors.Is(err, errOtherFleet) && former.Owner != (fleet.Owner{}):
 		return fmt.Errorf("%w: %w", ErrStays, err)
-	case kind == fleet.Unavailable, kind == fleet.Unanswered:
+	case kind == fleet.Unavailable, isPush(err):
 		return fmt.Errorf("%w: %w", ErrUndecided, err)
 	case err != nil:
 		return err
@@ -217,6 +222,8 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 		unmarked = fmt.Errorf("%w: %w", ErrUnmarked, err)
 	case fleet.KindOf(err) == fleet.Unauthorized:
 		return fleet.Errorf(fleet.Unauthorized, op, "%w. Fix: let the agent push to the former branch until the status is moved, so that no other process of it goes on there", err)
+	case isPush(err):
+		return fmt.Errorf("%w: %w", ErrUndecided, err)
 	case err != nil:
 		return err
 	}

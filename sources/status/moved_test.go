@@ -278,7 +278,7 @@ func TestStatusStaysBesideAnotherFleet(t *testing.T) {
 
 // TestPushesThatAreNotAnswered: what a start waits for ends, and a move has nothing decided.
 func TestPushesThatAreNotAnswered(t *testing.T) {
-	for _, kind := range []fleet.ErrorKind{fleet.Unanswered, fleet.Unavailable} {
+	for _, kind := range []fleet.ErrorKind{fleet.Unanswered, fleet.Unavailable, fleet.Conflict, fleet.Unknown} {
 		synctest.Test(t, func(t *testing.T) {
 			from, to := begunFor(t, "f"), &branch{}
 			to.before = func() error { return fleet.Errorf(kind, "push", "502 Bad Gateway") }
@@ -297,6 +297,48 @@ func TestPushesThatAreNotAnswered(t *testing.T) {
 				t.Errorf("%s: it takes an hour", kind)
 			}
 		})
+	}
+}
+
+// TestFormerBranchTakesNoPush: a move is not decided as long as the former branch takes no push for a reason that
+// passes.
+func TestFormerBranchTakesNoPush(t *testing.T) {
+	for _, kind := range []fleet.ErrorKind{fleet.Unanswered, fleet.Unavailable, fleet.Exhausted, fleet.Conflict, fleet.Unknown} {
+		synctest.Test(t, func(t *testing.T) {
+			from, to := begunFor(t, "f"), &branch{}
+			from.before = func() error { return fleet.Errorf(kind, "push", "no space left on device") }
+			if err := status.Move(t.Context(), from, to, "to"); !errors.Is(err, status.ErrUndecided) {
+				t.Errorf("%s: the move ends with %v", kind, err)
+			}
+			if l := located(t, to); l.Owner != (fleet.Owner{}) {
+				t.Errorf("%s: the other branch says %+v", kind, l)
+			}
+			from.before = nil
+			if err := status.Move(t.Context(), from, to, "to"); err != nil || located(t, to).Owner == (fleet.Owner{}) {
+				t.Errorf("%s: the next move ends with %v", kind, err)
+			}
+		})
+	}
+}
+
+// TestDamagedStatusNamesItsFleet: of a damaged fleet.yaml the line that names the fleet is read, if there is one.
+func TestDamagedStatusNamesItsFleet(t *testing.T) {
+	const head = "apiVersion: fairlead.dev/v1alpha1\nkind: FleetStatus\n"
+	for content, want := range map[string]fleet.ID{
+		head + "fleet: prod\napplied: 1\n":            "prod",
+		head + "fleet: \"42\"\nphases: {\n":           "42",
+		head + "fleet: prod\r\n<<<<<<< HEAD\r\n":      "prod",
+		head + "fleet: prod\n=======\nfleet: other\n": "",
+		head + "phases: {\nfleet: prod":               "", // it may be cut off
+		head + "problems: {\n- fleet: prod\n":         "",
+		"\x1f\x8b":                                    "",
+	} {
+		b := &branch{}
+		begun(t, b, false)
+		put(t, b, "fleet.yaml", content)
+		if l := located(t, b); l.Fleet != want || l.Damage == nil || !l.Applied.IsZero() {
+			t.Errorf("%q: %+v, want fleet %q", content, l, want)
+		}
 	}
 }
 

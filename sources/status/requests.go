@@ -142,10 +142,10 @@ func (q *Requests) Ask(ctx context.Context, r fleet.Request) error {
 	return q.change(ctx, op, func(_ fs.FS, all []fleet.Request, mayHave bool) (edit, error) {
 		for _, old := range all {
 			switch {
-			case !old.SameSubject(r) || !old.Open():
-			case mayHave && old.Identical(r):
+			case !old.SameSubject(r):
+			case mayHave && old.Identical(r): // also if it was answered since
 				return edit{}, nil
-			default:
+			case old.Open():
 				return edit{}, fleet.Errorf(fleet.Conflict, op, "the same request, by %s at %s, is still open: wait until it is completed, or withdraw it by deleting its file from the status branch", old.By, old.At.UTC().Format(time.RFC3339))
 			}
 		}

@@ -51,7 +51,7 @@ func TestPushesEnd(t *testing.T) {
 	five := fleet.Scale{Cluster: eu1, Pool: "md", Replicas: 5}
 	for name, c := range map[string]struct {
 		push   func(ctx context.Context, b sources.Branch) error
-		repeat bool // one that landed is done again: see Begin
+		repeat bool // one that landed is done again
 	}{
 		"request": {push: func(ctx context.Context, b sources.Branch) error { return status.NewRequests(b).Ask(ctx, wish()) }},
 		"withdrawal": {push: func(ctx context.Context, b sources.Branch) error {
@@ -88,7 +88,7 @@ func TestPushesEnd(t *testing.T) {
 		"process": {push: func(ctx context.Context, b sources.Branch) error {
 			_, _, err := status.NewArbiter(b).Begin(ctx, self)
 			return err
-		}, repeat: true},
+		}},
 	} {
 		for reason, b := range map[string]struct {
 			hold  time.Duration

@@ -3,6 +3,7 @@ package begin_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,6 +75,9 @@ func know(in *begin.Input, words []string) {
 		b.Reserved, b.Stays, b.Foreign = has("arrived"), has("stays"), has("foreign")
 		b.Arrived, _ = strconv.ParseInt(fields["arrived"], 10, 64)
 		b.Move, _ = strconv.ParseInt(fields["move"], 10, 64)
+		if has("damaged") {
+			b.Damage = errors.New("fleet.yaml is damaged")
+		}
 		if has("applied") {
 			b.Applied = fleet.Revision{Ref: "main", Digest: fields["applied"]}
 		}
@@ -130,6 +134,7 @@ type world struct {
 	named    string // the status branch that the newest revision names
 	refused  bool   // the newest revision
 	acted    string // place of the agent that acted last
+	post     string // where the signpost on the default branch leads
 }
 
 // A day is how a start goes.
@@ -172,6 +177,9 @@ func (w *world) start(f begin.Flags, d day) (begin.Do, string) {
 					b = begin.Branch{}
 				}
 			}
+			if step.Branch == fleet.DefaultStatusBranch && w.post != "" {
+				b.Signposts = map[fleet.ID]string{"fleet": w.post}
+			}
 			in.Branches[step.Branch] = b
 		case begin.Render:
 			b := in.Branches[step.Branch]
@@ -196,7 +204,7 @@ func (w *world) start(f begin.Flags, d day) (begin.Do, string) {
 			w.branches[in.At] = b
 			in.Owner.Owner, in.Owner.Begun = b.Owner, true
 		case begin.Own:
-			in.Owned, w.acted = true, f.Place
+			in.Owned, w.acted, w.post = true, f.Place, in.At
 		case begin.ReadRecord:
 			in.Record = &begin.Record{Err: failed(), Applied: fleet.Revision{Ref: "main", Digest: "applied"}}
 		default:
@@ -222,12 +230,20 @@ func (w *world) move(s begin.Step, wholly bool) {
 	}
 }
 
+// clean deletes the branches that had the status, but for the default one, if the signpost says where it is.
+func (w *world) clean() {
+	if b := w.branches[w.post]; b.Owner == (fleet.Owner{}) || b.MovedTo != "" {
+		return
+	}
+	maps.DeleteFunc(w.branches, func(name string, b begin.Branch) bool { return b.MovedTo != "" && name != fleet.DefaultStatusBranch })
+}
+
 // TestStartIsContinuation: whatever names commits give to the status branch, wherever starts are
-// stopped, and while reads fail or a repository looks empty, the owner that starts again holds its
+// stopped, while reads fail or a repository looks empty, and although people delete former branches, the owner that starts again holds its
 // clusters to what it held them to, and an agent with another secret store never acts.
 func TestStartIsContinuation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.SampledFrom([]string{"fairlead/status", "fleet/state"})
+		name := rapid.SampledFrom([]string{"fairlead/status", "fleet/state", "fleet/second"})
 		w := &world{named: name.Draw(t, "named"), branches: map[string]begin.Branch{
 			"fairlead/status": {Location: status.Location{Owner: fleet.Owner{Agent: "ops", Place: "here", Epoch: 3}, Fleet: "fleet", Applied: fleet.Revision{Ref: "main", Digest: "applied"}}},
 		}}
@@ -245,6 +261,9 @@ func TestStartIsContinuation(t *testing.T) {
 			}
 			if w.acted == "there" {
 				t.Fatalf("a second agent acts, on branch %s: %+v", at, w)
+			}
+			if rapid.Bool().Draw(t, "clean") {
+				w.clean()
 			}
 		}
 		w.refused = rapid.Bool().Draw(t, "refused")

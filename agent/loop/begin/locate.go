@@ -9,9 +9,6 @@ import (
 	"fairlead.dev/fleet"
 )
 
-// mostMoves bounds how many times the status of a fleet is followed to another branch.
-const mostMoves = 10
-
 const (
 	// silent is how long another agent may own a branch without a word of which fleet it has, until a
 	// fleet that is on no branch begins beside it. A fleet whose first revision is refused says nothing.
@@ -81,9 +78,9 @@ func (in Input) take(at string, b Branch) Step {
 	switch {
 	case in.Tip == nil && mine && b.Fleet != "":
 		return Step{Do: ReadTip}
-	case in.Tip == nil, in.Tip.Err != nil, b.Fleet == "":
+	case in.Tip == nil, in.Tip.Err != nil, b.Fleet == "" && b.Damage == nil:
 		return use
-	case b.Fleet == in.Tip.Fleet:
+	case b.Fleet == in.Tip.Fleet, b.Fleet == "":
 		if step, ok := in.beside(at, b); ok {
 			return step
 		}
@@ -218,6 +215,9 @@ func (in Input) elsewhere(at, there string, b Branch) (Step, bool) {
 	switch {
 	case b.Fleet == "" && !in.isSelf(b.Owner) && in.Waited >= silent:
 		return Step{}, false
+	case b.Fleet == "" && b.Damage != nil:
+		return Step{Do: Retry, Why: fleet.Errorf(fleet.Unavailable, "find the status branch",
+			"agent %q owns a fleet on branch %q, and which one is not known: %w. Fix: name branch %[2]q in spec.status.branch of fleet.yaml until the agent has written that file again, or restore it from its last good commit", b.Owner.Agent, there, b.Damage)}, true
 	case b.Fleet == "":
 		return Step{Do: Retry, Why: fleet.Errorf(fleet.Unavailable, "find the status branch",
 			"agent %q owns a fleet on branch %q, and has not written which fleet yet", b.Owner.Agent, there)}, true
@@ -251,11 +251,12 @@ func (in Input) beside(at string, b Branch) (Step, bool) {
 			return *step, true
 		case step != nil || there == at || found.Owner == (fleet.Owner{}) || found.Fleet != in.Tip.Fleet:
 			continue // what cannot be read there stops no fleet that can
-		case b.Fleet != in.Tip.Fleet:
+		case b.Fleet != in.Tip.Fleet && b.Fleet != "":
 			found.Stays = true
 		case b.IsAhead(found.Location):
 			continue
 		}
+		found.Stays = found.Stays || b.Fleet == "" // a status that is not known to be of this fleet is not replaced
 		return in.elsewhere(at, there, found)
 	}
 	return Step{}, false
@@ -265,7 +266,8 @@ func (in Input) beside(at string, b Branch) (Step, bool) {
 // that branch itself in most fleets, or the step to take first. The owner completes a move that ended
 // in between.
 func (in Input) follow(name string) (string, Branch, *Step) {
-	for range mostMoves {
+	for passed := make(map[string]bool); !passed[name]; {
+		passed[name] = true
 		b, read := in.Branches[name]
 		switch {
 		case !read:
@@ -275,11 +277,18 @@ func (in Input) follow(name string) (string, Branch, *Step) {
 		case b.MovedTo == "":
 			return name, b, nil
 		}
-		next, read := in.Branches[b.MovedTo]
+		to := b.MovedTo
+		next, read := in.Branches[to]
 		switch {
 		case !read || next.Err != nil || next.HasArrived(b.Location): // the next turn
 		case next.Owner == (fleet.Owner{}) && !next.Reserved:
-			if in.Waited < branchReturns {
+			further, step := in.past(b)
+			switch {
+			case step != nil:
+				return "", Branch{}, step
+			case further != "":
+				to = further
+			case in.Waited < branchReturns:
 				return "", Branch{}, &Step{Do: Retry, Why: fleet.Errorf(fleet.Unavailable, "find the status branch",
 					"the status was moved from branch %q to branch %q, which is not there any more. Fix: restore that branch, or delete moved.yaml on branch %[1]q to go on with the status of then", name, b.MovedTo)}
 			}
@@ -289,8 +298,29 @@ func (in Input) follow(name string) (string, Branch, *Step) {
 			return "", Branch{}, &Step{Do: Retry, Why: fleet.Errorf(fleet.Unavailable, "find the status branch",
 				"agent %q began to move the status of the fleet from branch %q to branch %q, and the move is not complete. Fix: start that agent again", b.Owner.Agent, name, b.MovedTo)}
 		}
-		name = b.MovedTo
+		name = to
 	}
 	return "", Branch{}, &Step{Do: Retry, Why: fleet.Errorf(fleet.Invalid, "find the status branch",
 		"the status was moved in a circle by way of branch %q. Fix: delete moved.yaml on the branch that has the newest status", name)}
+}
+
+// past returns the branch that the signpost of the fleet leads to, if the status that was moved from
+// former is there: the branch in between, where former leads, was deleted. Empty: nothing says so.
+func (in Input) past(former Branch) (string, *Step) {
+	at, read := in.Branches[fleet.DefaultStatusBranch]
+	if !read {
+		return "", &Step{Do: ReadBranch, Branch: fleet.DefaultStatusBranch}
+	}
+	post := at.Signposts[former.Fleet]
+	if post == "" || post == former.MovedTo {
+		return "", nil
+	}
+	b, read := in.Branches[post]
+	switch {
+	case !read:
+		return "", &Step{Do: ReadBranch, Branch: post}
+	case b.Owner == (fleet.Owner{}), b.Fleet != former.Fleet, !b.HasArrived(former.Location):
+		return "", nil
+	}
+	return post, nil
 }
