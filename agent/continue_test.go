@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -428,4 +429,65 @@ func TestStartWithDamagedFleetFile(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestDeletedFleetFileDeletesNoCluster: people delete fleet.yaml of the status branch, as an error advises where keys say who may push. A cluster
+// that left Git before, and was left alone, stays alone, although fleet.yaml says to prune.
+func TestDeletedFleetFileDeletesNoCluster(t *testing.T) {
+	left := status.Cluster{Report: fleet.Report{Cluster: keyC, Phase: fleet.PhaseProvisioned, Digest: "x", Overlay: "clusters/prod/c", Revision: revision("0")}}
+	for name, file := range map[string]sources.FleetStatus{
+		"it is there":   {Fleet: "f", Applied: revision("1"), Orphans: []fleet.Key{keyC}},
+		"it is deleted": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(fleetOf("1", fleet.Prune{Enabled: true, Limit: 5}, clusterOf(keyB, "1", "x")), fleetOf("0", fleet.Prune{}, clusterOf(keyC, "0", "x")))
+			w.record = status.Status{Fleet: file, Clusters: []status.Cluster{left}}
+			bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				took := w.took()
+				if len(took) == 0 {
+					t.Error("no cluster had a pass")
+				}
+				for _, pass := range took {
+					if strings.HasPrefix(pass, keyC.String()+" ") {
+						t.Fatalf("the cluster that was left alone had a pass: %s", pass)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestStartWithoutSignpost: a fleet whose own branch accepts pushes, and has no owner, is claimed although the default branch accepts no
+// signpost: at once if the agent may not push there, and otherwise after some minutes.
+func TestStartWithoutSignpost(t *testing.T) {
+	for kind, within := range map[fleet.ErrorKind]time.Duration{fleet.Unauthorized: time.Minute, fleet.Unavailable: 15 * time.Minute, fleet.Exhausted: 15 * time.Minute} {
+		t.Run(string(kind), func(t *testing.T) {
+			w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+			p := w.parts()
+			p.Place = func(context.Context) (string, error) { return "here", nil }
+			open := p.StatusBranch
+			p.StatusBranch = func(string) (StatusBranch, error) {
+				b, err := open("status")
+				b.Locate = func(context.Context) (status.Location, error) { return status.Location{}, nil }
+				b.Post = func(context.Context, fleet.ID, string, fleet.Owner) error {
+					return fleet.Errorf(kind, "commit to branch fairlead/status", "the server's words")
+				}
+				return b, err
+			}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
+				time.Sleep(within)
+				synctest.Wait()
+				if len(w.took()) == 0 {
+					t.Errorf("no cluster had a pass within %s", within)
+				}
+				cancel()
+				<-done
+			})
+		})
+	}
 }

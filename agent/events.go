@@ -44,7 +44,7 @@ func (s *session) restore(ctx context.Context) (fleet.Revision, error) {
 		s.p.Log.Warn("fleet.yaml of the status branch cannot be read, going on without it and writing it again", "error", record.Damage)
 	}
 	in := rollout.Input{Before: desired.Recorded(there)}
-	if record.Damage != nil {
+	if record.Damage != nil || there.Fleet.Fleet == "" && len(there.Clusters) > 0 { // fleet.yaml was deleted, or is empty
 		in.Before = in.Before.WithoutOrphans()
 	}
 	if s.requests != nil {

@@ -11,6 +11,7 @@ import (
 
 	"fairlead.dev/agent/ownership"
 	"fairlead.dev/fleet"
+	"fairlead.dev/sources"
 	"fairlead.dev/sources/status"
 )
 
@@ -146,7 +147,7 @@ func TestOwnership(t *testing.T) {
 
 // told is a status branch that tells of cluster b at revision 1.
 func told(phase fleet.Phase) status.Status {
-	return status.Status{Clusters: []status.Cluster{{Report: fleet.Report{
+	return status.Status{Fleet: sources.FleetStatus{Fleet: "f"}, Clusters: []status.Cluster{{Report: fleet.Report{
 		Cluster: keyB, Revision: revision("1"), Overlay: "clusters/prod/b", Phase: phase,
 	}}}}
 }

@@ -74,10 +74,10 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			clear(in.Branches)
 			a.p.Log.Info("status of the fleet moved", "from", step.From, "to", step.Branch)
 		case begin.Post:
-			switch err := a.post(ctx, step, in, opened); fleet.KindOf(err) {
-			case fleet.Conflict: // another process was faster
+			switch err := a.post(ctx, step, in, opened); {
+			case fleet.KindOf(err) == fleet.Conflict: // another process was faster
 				clear(in.Branches)
-			case fleet.Unauthorized:
+			case fleet.KindOf(err) == fleet.Unauthorized, err != nil && in.Waited >= begin.Patience:
 				a.p.Log.Warn("the default status branch accepts no signpost: let the agent push to it before another branch is named", "branch", fleet.DefaultStatusBranch, "error", err)
 				in.Posted = step.Branch
 			default:

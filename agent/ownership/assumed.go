@@ -21,17 +21,22 @@ func (c *Claim) beginBounded(ctx context.Context, b Beginner, of fleet.Owner) (f
 }
 
 // unpushedFor returns for how long the server accepted no push of this start, while owner stayed
-// the same. It is 0 if err does not say so: another writer came first, this process cannot write, or another replica
-// leads. A refusal of rights counts only for an agent whose
-// replicas elect a leader: a copy of an agent that may only read is refused as well, while the
-// agent itself runs.
+// the same. It is 0 if err does not say so. A refusal of rights, or for a reason that is not known, which may be one,
+// counts only for an agent whose replicas elect a leader: a copy of an agent that may only read is refused as well,
+// while the agent itself runs.
 func (c *Claim) unpushedFor(owner fleet.Owner, err error) time.Duration {
-	kind := fleet.KindOf(err)
 	_, push := errors.AsType[*status.PushError](err)
 	elected := c.o.Guard != nil
-	switch {
-	case elected && c.o.Guard() != nil, kind == fleet.Conflict, kind == fleet.Invalid, kind == fleet.Unauthorized && !elected,
-		!push && kind != fleet.Unavailable && kind != fleet.Unanswered:
+	counts := false
+	switch fleet.KindOf(err) {
+	case fleet.Unavailable, fleet.Unanswered:
+		counts = true
+	case fleet.Exhausted:
+		counts = push
+	case fleet.Unauthorized, fleet.Unknown, fleet.NotFound:
+		counts = push && elected
+	}
+	if !counts || elected && c.o.Guard() != nil {
 		c.unpushed = unpushed{}
 		return 0
 	}

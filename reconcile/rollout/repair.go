@@ -23,7 +23,8 @@ func (d *Decision) repair(records map[fleet.Key]*fleet.Report) {
 	}
 }
 
-// repaired returns c once its record can be read, or is gone.
+// repaired returns c once its record can be read, or is gone. What is new waits for its turn in stages, as if the record
+// had been read at the start.
 func (c cluster) repaired(record *fleet.Report) cluster {
 	c.damaged = ""
 	if record != nil {
@@ -36,6 +37,11 @@ func (c cluster) repaired(record *fleet.Report) cluster {
 		c.orphan = !c.inGit && !c.deleting()
 	case sameDefinition(c.definition, record.Digest, record.Overlay):
 		c.definition = atRevision(c.definition, record.Revision)
+	case c.next == nil && !c.orphan && !c.pruned:
+		old := cluster{recorded: record, serves: c.serves, wave: waveOf(record, fleet.Standing{}, "")}
+		held := old.heldBack(c.definition, true)
+		held.problems, held.inGit, held.refused, held.behind = c.problems, c.inGit, c.refused, c.behind
+		return held
 	}
 	return c
 }

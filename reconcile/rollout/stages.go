@@ -200,6 +200,9 @@ func (r *stageRun) begin(f *candidate) {
 	if f.moving, f.since = true, r.now; r.first.IsZero() {
 		r.first = r.now.UTC().Truncate(time.Second)
 	}
+	if d := r.stage.Deadline; d > 0 {
+		r.wakeAt(r.now.UTC().Truncate(time.Second).Add(d))
+	}
 }
 
 // goesOn says how others go on without cluster k.
@@ -383,6 +386,7 @@ func (s State) candidate(k fleet.Key, c cluster, g gates) candidate {
 		if f.wanted = c.nextDigest; f.held == "" {
 			f.held = "unknown"
 		}
+		f.moving = f.moving && w.arrived != arrivalUnknown // else it would take no place from others
 		held := cmp.Or(c.definition, c.next)
 		f.closed, f.opens = g.closedForChange(held.Labels, c.next.Labels, longestDrain(held))
 	}

@@ -91,10 +91,17 @@ func Recorded(r Record) State {
 	return s
 }
 
-// WithoutOrphans returns s for a record that does not say which clusters were removed from Git
-// before. A cluster that the first revision does not have is left alone, and not deleted.
+// WithoutOrphans returns s for a record that says neither which clusters were removed from Git
+// before nor how far the others came. A cluster that the first revision does not have is left alone, and not deleted. The others
+// are done with what they have once they are found at rest, and have soaked.
 func (s State) WithoutOrphans() State {
 	s.orphansUnknown = true
+	s.clusters = s.clusters.mapped(func(_ fleet.Key, c cluster) cluster {
+		if c.recorded != nil && !c.wave.fresh {
+			c.wave.arrived = arrivalUnknown
+		}
+		return c
+	})
 	return s
 }
 

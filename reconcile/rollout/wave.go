@@ -30,6 +30,10 @@ type wave struct {
 	awaited string            // digest of what waited when that was last decided; empty: nothing did
 }
 
+// arrivalUnknown is the digest of a cluster that was not found complete since a record was read that does not say how far
+// it was.
+const arrivalUnknown = "unknown"
+
 // A trouble is a finding of a reconciliation that makes a cluster count as failed.
 type trouble struct {
 	plane string    // its control plane is lost; empty: it is there
@@ -147,6 +151,8 @@ func (c cluster) measured(now time.Time) cluster {
 	switch {
 	case known && before != w.digest: // it was taken, and that was not recorded; or digests are made otherwise
 		w.since = now.UTC().Truncate(time.Second)
+	case !known && w.arrived == arrivalUnknown:
+		w.since = now.UTC().Truncate(time.Second)
 	case !known && !w.fresh:
 		w.arrived = w.digest
 	}
@@ -156,6 +162,9 @@ func (c cluster) measured(now time.Time) cluster {
 // take returns c with what waited as its target, in that stage. Without any stages that is empty: stages
 // that are added later count the cluster by its labels.
 func (c cluster) take(now time.Time, stage string) cluster {
+	if c.wave.arrived == arrivalUnknown && c.wave.digest != "" {
+		c.wave.arrived = c.wave.digest
+	}
 	if c.nextDigest != c.wave.digest || c.definition == nil {
 		c.wave.since, c.wave.stage = now.UTC().Truncate(time.Second), stage
 	}

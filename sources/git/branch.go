@@ -332,7 +332,7 @@ func (b *Branch) rejected(ctx context.Context, op string, old plumbing.Hash, r *
 		b.locked, kind = 0, fleet.Conflict
 	} else if isLocked(r) && b.locked < maxLocked {
 		b.locked, kind = b.locked+1, fleet.Conflict
-	} else if isLocked(r) {
+	} else if isLocked(r) && kindOfText(r.Error()) != fleet.Unauthorized {
 		kind = fleet.Unavailable // it is no matter of rights
 		r.hint = fmt.Sprintf("remove the lock file of %s on the server if no process uses it, or set --status-branch", b.ref)
 	} else if kind == fleet.Unauthorized {

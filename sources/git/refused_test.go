@@ -19,6 +19,16 @@ func TestRefusedIsNotLost(t *testing.T) {
 		_, err := branch(t, git.Options{URL: p.url}).Commit(t.Context(), fleet.Revision{}, one)
 		wantKind(t, err, fleet.Unauthorized, "fetch first")
 	})
+	t.Run("hook with words of a lock that nobody may take", func(t *testing.T) {
+		p := newPlace(t, gitserver.Options{})
+		p.hook("pre-receive", "echo \"cannot lock ref 'refs/heads/fairlead/status': Permission denied\" >&2; exit 1")
+		b := branch(t, git.Options{URL: p.url})
+		var err error
+		for range 4 {
+			_, err = b.Commit(t.Context(), fleet.Revision{}, one)
+		}
+		wantKind(t, err, fleet.Unauthorized, "allow the push of fairlead/status on the server")
+	})
 	t.Run("lost with words of a refusal", func(t *testing.T) {
 		p := newPlace(t, gitserver.Options{})
 		p.hook("pre-receive", "unset GIT_QUARANTINE_PATH; git update-ref refs/heads/fairlead/status "+orphan(p)+"; echo 'not allowed' >&2; exit 1")

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -118,19 +119,47 @@ type keeper interface {
 // edits returns the files that say next, where t says now.
 func (a *Arbiter) edits(t fs.FS, now, next ownership) (map[string][]byte, error) {
 	edits := make(map[string][]byte)
-	if k, ok := a.branch.(keeper); ok && a.newest() != (ownership{}) && (now == ownership{} || now.isOlder(a.newest())) {
-		var err error
-		if edits, err = k.Missing(t); err != nil {
-			return nil, err
-		}
-	}
 	var err error
+	switch k, ok := a.branch.(keeper); {
+	case a.newest() != (ownership{}) && ok && (now == ownership{} || now.isOlder(a.newest())):
+		edits, err = k.Missing(t)
+	case a.newest() == (ownership{}) && now == (ownership{}):
+		edits, err = firstEdits(t)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if next.owner.Incarnation != now.owner.Incarnation {
 		if edits[incarnationPath], err = a.encodeIncarnation(next.owner, next.signature != ""); err != nil {
 			return nil, err
 		}
 	}
 	edits[ownerPath], err = encodeOwnership(next)
+	return edits, err
+}
+
+// sourceKind is the kind of fleet.yaml where a fleet is defined.
+const sourceKind = "Fleet"
+
+// firstEdits returns the edits with which an agent claims a branch without an owner. The copy of reports that a move left
+// there, which was not decided, may be old, and is deleted. The error is of kind Conflict if the branch has the definitions
+// of a fleet.
+func firstEdits(t fs.FS) (map[string][]byte, error) {
+	edits := make(map[string][]byte)
+	var file typeMeta
+	b, err := fs.ReadFile(t, fleetPath)
+	if err == nil && documents.Unmarshal(b, &file, fleetKind.limits()) == nil && file.Kind == sourceKind {
+		return nil, fleet.Errorf(fleet.Conflict, "claim the fleet", "the branch has the definitions of a fleet, which the status would replace. Fix: name another branch in spec.status.branch of fleet.yaml, or with --status-branch")
+	}
+	if has(t, map[string][]byte{arrivedPath: nil}) || !has(t, map[string][]byte{incarnationPath: nil}) {
+		return edits, nil
+	}
+	files, err := filesOf(t)
+	for p := range files {
+		if isReport(p) {
+			edits[p] = nil
+		}
+	}
 	return edits, err
 }
 

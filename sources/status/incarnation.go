@@ -29,8 +29,9 @@ type incarnationFile struct {
 
 // Begin makes this process the one that acts for the owner of, and returns the owner with
 // the number of the process, and the succession under way. An earlier process reads a number
-// above its own, and does not act any more. Begin always pushes, so that a server that lags
-// behind cannot answer for the one that is pushed to.
+// above its own, and does not act any more. Begin pushes, so that a server that lags behind cannot answer for the
+// one that is pushed to. Only a push that was not answered is not repeated if the branch has its random text, which
+// proves that it was carried out.
 func (a *Arbiter) Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error) {
 	op := opBegin(of)
 	var next ownership
@@ -76,14 +77,14 @@ func (a *Arbiter) next(t fs.FS, of fleet.Owner, op string) (now ownership, begun
 	if err != nil {
 		return ownership{}, false, err
 	}
-	newest := max(now.owner.Incarnation, a.newest().owner.Incarnation)
+	newest := max(written, now.owner.Incarnation, a.newest().owner.Incarnation)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.begins == "" {
 		a.begins = rand.Text()
 	}
-	if begun = process == a.begins && written >= newest; !begun {
-		written = max(written, newest) + 1
+	if begun = process == a.begins; !begun {
+		written = newest + 1
 	}
 	now.owner.Incarnation, now.owner.Process = written, a.begins
 	return now, begun, nil

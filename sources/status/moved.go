@@ -172,8 +172,8 @@ var ErrStays = errors.New("the status stays on the former branch, since the new 
 // for another reason than rights. One that was not answered may be carried out later.
 var ErrUndecided = errors.New("the status stays on the former branch for now")
 
-// errOtherFleet says that a branch has, or is about to have, the status of another fleet.
-var errOtherFleet = errors.New("the branch is of another fleet")
+// errOtherUse says that a branch has, or is about to have, the status of another fleet, or something else.
+var errOtherUse = errors.New("the branch is in use")
 
 // Move moves the status from the branch from to the branch to, called name. One push to from decides it:
 // after that push no agent acts by from. Then all files are copied. To complete a move that stopped in
@@ -188,7 +188,7 @@ func Move(ctx context.Context, from, to sources.Branch, name string) error {
 	op := "move the status to branch " + name
 	former, err := reserve(ctx, from, to, op)
 	switch kind := fleet.KindOf(err); {
-	case kind == fleet.Unauthorized, kind == fleet.Exhausted, errors.Is(err, errOtherFleet) && former.Owner != (fleet.Owner{}):
+	case kind == fleet.Unauthorized, kind == fleet.Exhausted, errors.Is(err, errOtherUse) && former.Owner != (fleet.Owner{}):
 		return fmt.Errorf("%w: %w", ErrStays, err)
 	case kind == fleet.Unavailable, isPush(err):
 		return fmt.Errorf("%w: %w", ErrUndecided, err)
@@ -246,7 +246,11 @@ func reserve(ctx context.Context, from, to sources.Branch, op string) (former Lo
 		if former = here; err != nil || here.MovedTo != "" { // it is decided
 			return sources.Commit{}, err
 		}
-		if _, err := checkTarget(there, here, op); err != nil {
+		l, err := checkTarget(there, here, op)
+		if err == nil && l.Owner == (fleet.Owner{}) && !l.Reserved && (l.Fleet == "" || l.Fleet != here.Fleet) {
+			err = refuseReports(there, op)
+		}
+		if err != nil {
 			return sources.Commit{}, err
 		}
 		files, err := filesOf(t)
@@ -268,19 +272,34 @@ func checkTarget(there fs.FS, here Location, op string) (Location, error) {
 	case err != nil:
 		return l, err
 	case l.Owner == (fleet.Owner{}) && !l.isFor(here.Fleet):
-		return l, fleet.Errorf(fleet.Conflict, op, "%w: the status of fleet %q is on its way there. Fix: name another branch in spec.status.branch of fleet.yaml, or, if that fleet does not go there any more, delete %s there", errOtherFleet, l.ReservedFor, arrivedPath)
+		return l, fleet.Errorf(fleet.Conflict, op, "%w: the status of fleet %q is on its way there. Fix: name another branch in spec.status.branch of fleet.yaml, or, if that fleet does not go there any more, delete %s there", errOtherUse, l.ReservedFor, arrivedPath)
 	case l.Owner == (fleet.Owner{}):
 		return l, nil
 	case l.Fleet == "" && l.MovedTo != "" && l.isFor(here.Fleet): // the status left it, and its fleet.yaml is damaged
 		return l, nil
 	case l.Fleet != here.Fleet && l.Fleet != "":
-		return l, fleet.Errorf(fleet.Conflict, op, "%w: it has the status of fleet %q, owned by %q", errOtherFleet, l.Fleet, l.Owner.Agent)
+		return l, fleet.Errorf(fleet.Conflict, op, "%w: it has the status of fleet %q, owned by %q", errOtherUse, l.Fleet, l.Owner.Agent)
 	case l.Fleet != here.Fleet, l.MovedTo == "" && l.Owner.Agent != here.Owner.Agent:
 		return l, fleet.Errorf(fleet.Conflict, op, "it has the status of fleet %q, owned by %q", l.Fleet, l.Owner.Agent)
 	case here.MovedTo == "" && l.MovedTo == "" && l.IsAhead(here):
 		return l, fleet.Errorf(fleet.Conflict, op, "it has a newer status of the fleet, of process %d", l.Owner.Incarnation)
 	}
 	return l, nil
+}
+
+// refuseReports returns an error of kind Conflict for the tree of a branch without an owner that has files where
+// reports go: the definitions of a fleet, an escrow, or a status whose owner.yaml was deleted.
+func refuseReports(t fs.FS, op string) error {
+	files, err := filesOf(t)
+	if err != nil {
+		return err
+	}
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		if isReport(p) {
+			return fleet.Errorf(fleet.Conflict, op, "%w: it has %s, and no agent owns it. Fix: name a branch that does not exist in spec.status.branch of fleet.yaml", errOtherUse, p)
+		}
+	}
+	return nil
 }
 
 // copyFiles copies the files of from, where here says that the status was moved, to the branch to.

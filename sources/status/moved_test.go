@@ -342,6 +342,56 @@ func TestDamagedStatusNamesItsFleet(t *testing.T) {
 	}
 }
 
+// TestNothingOfOthersIsReplaced: a commit names, as status branch, one that has an escrow, or what another agent follows.
+// The status stays, no fleet is claimed where definitions are, and all that is there stays.
+func TestNothingOfOthersIsReplaced(t *testing.T) {
+	for name, files := range map[string]map[string]string{
+		"an escrow":   {"escrow.yaml": "kind: Escrow\n", "clusters/prod/eu-1.age": "age", "secrets/prod/token.age": "age"},
+		"definitions": {"fleet.yaml": "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: staging}\n", "clusters/staging/eu/cluster.yaml": "kind: Cluster\n"},
+	} {
+		from, to := begunFor(t, "f"), &branch{}
+		for p, content := range files {
+			put(t, to, p, content)
+		}
+		if err := status.Move(t.Context(), from, to, "to"); !errors.Is(err, status.ErrStays) {
+			t.Errorf("%s: the move ends with %v", name, err)
+		}
+		if _, err := status.NewArbiter(to).Claim(t.Context(), "a", "here"); name == "definitions" && fleet.KindOf(err) != fleet.Conflict {
+			t.Errorf("%s: a claim ends with %v", name, err)
+		}
+		for p, content := range files {
+			if now := contentOf(t, to, p); now != content {
+				t.Errorf("%s: %s is %q", name, p, now)
+			}
+		}
+	}
+}
+
+// TestUndecidedCopyCountsForNothing: a move that was not decided leaves a copy of the reports. The fleet begins without it if it is
+// claimed there later. Reports of a branch where a process began stay, although somebody deleted its owner.
+func TestUndecidedCopyCountsForNothing(t *testing.T) {
+	const report = "clusters/prod/eu-1.yaml"
+	from, to := begunFor(t, "f"), &branch{}
+	put(t, from, report, "old")
+	from.before = func() error { return fleet.Errorf(fleet.Exhausted, "push", "no space left on device") }
+	if err := status.Move(t.Context(), from, to, "to"); !errors.Is(err, status.ErrUndecided) || contentOf(t, to, report) == "" {
+		t.Fatalf("the move ends with %v, and the copy is %q", err, contentOf(t, to, report))
+	}
+	if _, err := status.NewArbiter(to).Claim(t.Context(), "a", "here"); err != nil || contentOf(t, to, report) != "" {
+		t.Errorf("the claim ends with %v, and the report is %q", err, contentOf(t, to, report))
+	}
+
+	from.before = nil
+	moved := &branch{}
+	if err := status.Move(t.Context(), from, moved, "moved"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, moved, "owner.yaml", "")
+	if _, err := status.NewArbiter(moved).Claim(t.Context(), "a", "here"); err != nil || contentOf(t, moved, report) != "old" {
+		t.Errorf("the claim ends with %v, and the report is %q", err, contentOf(t, moved, report))
+	}
+}
+
 // TestStatusStaysBeforeItBegan: the status is moved back to a branch that accepts no push any more, before a
 // process began on the other one.
 func TestStatusStaysBeforeItBegan(t *testing.T) {

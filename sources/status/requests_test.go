@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"slices"
@@ -146,6 +147,40 @@ func TestRequestsInTrouble(t *testing.T) {
 				t.Errorf("there is %+v, %v", list, err)
 			}
 		})
+	}
+}
+
+// An unanswering branch loses the answer of the first push, after later.
+type unanswering struct {
+	*branch
+
+	later func()
+}
+
+func (u *unanswering) Commit(ctx context.Context, base fleet.Revision, c sources.Commit) (fleet.Revision, error) {
+	rev, err := u.branch.Commit(ctx, base, c)
+	if later := u.later; later != nil && err == nil {
+		u.later = nil
+		later()
+		return fleet.Revision{}, fleet.Errorf(fleet.Unanswered, "push", "504 Gateway Timeout")
+	}
+	return rev, err
+}
+
+// A request whose push was not answered, and which the agent has done meanwhile, is not asked for again.
+func TestRequestIsDoneBeforeItsPushIsAnswered(t *testing.T) {
+	b := &unanswering{branch: owned(t)}
+	q := status.NewRequests(b)
+	b.later = func() {
+		if err := q.Answer(t.Context(), self, []fleet.Request{answered(wish(), fleet.RequestDone, "")}, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := q.Ask(t.Context(), wish()); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := q.List(t.Context()); err != nil || len(list) != 1 || list[0].Answer.State != fleet.RequestDone {
+		t.Errorf("there is %+v, %v", list, err)
 	}
 }
 
