@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]prov
 		if err != nil {
 			return engine.WrapLook("ask the Docker daemon at "+p.client.Host, err)
 		}
-		note("daemon", info.String()+" at "+p.client.Host, nil)
+		note("daemon", fmt.Sprintf("version %s, cgroups v%s, %d CPUs at %s", info.ServerVersion, info.CgroupVersion, info.NCPU, p.client.Host), nil)
 		var machines int64
 		for _, pool := range c.Pools() {
 			spec, err := api.ReadMachine(pool.Infrastructure)
