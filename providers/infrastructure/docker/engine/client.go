@@ -1,12 +1,10 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -21,14 +19,14 @@ import (
 	"fairlead.dev/providers/driver/transport"
 )
 
-// DefaultHost is the daemon that is used unless DOCKER_HOST names another.
+// DefaultHost is the daemon that is used unless DOCKER_HOST or a context of Docker names another.
 const DefaultHost = "unix:///var/run/docker.sock"
 
 const timeout = time.Minute
 
 // Options say how to ask. Zero values mean the defaults.
 type Options struct {
-	Host string               // "unix:///var/run/docker.sock", "tcp://127.0.0.1:2375"; default: DOCKER_HOST, then DefaultHost
+	Host string               // "unix:///var/run/docker.sock", "tcp://127.0.0.1:2375"; default: that of DOCKER_HOST or of a context of Docker, then DefaultHost
 	Sent func(transport.Call) // is called after each request
 	Base http.RoundTripper    // default: connections of its own to Host
 }
@@ -44,10 +42,16 @@ type Client struct {
 
 // New returns a client, and makes no request.
 func New(o Options) (*Client, error) {
-	o.Host = cmp.Or(o.Host, os.Getenv("DOCKER_HOST"), DefaultHost)
+	const op = "use the Docker daemon"
+	var err error
+	if o.Host == "" {
+		if o.Host, err = chosen(); err != nil {
+			return nil, fleet.Errorf(fleet.Invalid, op, "%w", err)
+		}
+	}
 	u := parse(o.Host)
 	if u == nil {
-		return nil, fleet.Errorf(fleet.Invalid, "use the Docker daemon", "invalid host %q: must be like unix:///var/run/docker.sock or tcp://127.0.0.1:2375", o.Host)
+		return nil, fleet.Errorf(fleet.Invalid, op, "invalid host %q: must be like unix:///var/run/docker.sock or tcp://127.0.0.1:2375", o.Host)
 	}
 	if o.Base == nil {
 		base := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own
@@ -57,7 +61,6 @@ func New(o Options) (*Client, error) {
 		o.Base = base
 	}
 	c := &Client{Host: o.Host, transport: recorder{transport.New(transport.Options{Base: o.Base, Sent: o.Sent})}, creating: make(chan struct{}, 1)}
-	var err error
 	c.moby, err = client.New(
 		client.WithHost(o.Host), // before the transport, which it would change
 		client.WithHTTPClient(&http.Client{Transport: c.transport, CheckRedirect: client.CheckRedirect}),
