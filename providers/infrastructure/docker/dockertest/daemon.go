@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/moby/moby/api/types/events"
 	"github.com/moby/moby/client"
 	"github.com/moby/moby/client/pkg/versions"
 )
@@ -67,7 +68,7 @@ type Daemon struct {
 	failBoot   string
 	subnet     string // of the addresses of containers
 	next       int
-	listeners  map[chan string]bool // of events
+	listeners  map[chan string]bool // of events; false: it hears none
 }
 
 // New returns a daemon that has images.
@@ -161,7 +162,7 @@ func (d *Daemon) Change(id string, change func(*Container)) bool {
 	c := d.containers[id]
 	if c != nil {
 		change(c)
-		d.tell("update")
+		d.tell("update", c)
 	}
 	return c != nil
 }
@@ -181,16 +182,20 @@ func (d *Daemon) Restart() {
 	defer d.mu.Unlock()
 	for _, c := range d.containers {
 		c.State, c.Address = "exited", ""
-		d.tell("die")
+		d.tell("die", c)
 	}
 	d.hangUp()
 }
 
 // tell sends an event. One that a listener does not take in time is lost. The caller holds mu.
-func (d *Daemon) tell(action string) {
-	for l := range d.listeners {
+func (d *Daemon) tell(action events.Action, c *Container) {
+	text, _ := json.Marshal(events.Message{Type: events.ContainerEventType, Action: action, Actor: events.Actor{ID: c.ID, Attributes: c.Labels}}) // texts can always be written
+	for l, hears := range d.listeners {
+		if !hears {
+			continue
+		}
 		select {
-		case l <- `{"Type":"container","Action":"` + action + `"}` + "\n":
+		case l <- string(text) + "\n":
 		default:
 		}
 	}
@@ -210,11 +215,12 @@ func (d *Daemon) hangUp() {
 	}
 }
 
-// events returns the answer with events, until ctx ends or the daemon hangs up. The caller holds mu.
-func (d *Daemon) events(ctx context.Context) *http.Response {
+// events returns the answer with events, until ctx ends or the daemon hangs up. As with podman 4, a filter for a label
+// without a value lets none through. The caller holds mu.
+func (d *Daemon) events(ctx context.Context, query url.Values) *http.Response {
 	r, w := io.Pipe()
 	l := make(chan string, 100)
-	d.listeners[l] = true
+	d.listeners[l] = !strings.Contains(query.Get("filters"), `"label"`)
 	go func() {
 		defer w.Close()
 		for {
@@ -239,14 +245,14 @@ func (d *Daemon) add(name, image string, labels map[string]string) *Container {
 	_, _ = rand.Read(b[:])
 	c := &Container{ID: hex.EncodeToString(b[:]), Name: name, Image: image, State: "created", Created: time.Now(), Labels: labels, Files: make(map[string]string)}
 	d.containers[c.ID] = c
-	d.tell("create")
+	d.tell("create", c)
 	return c
 }
 
 // start starts a container: user data that is due is carried out, without being read.
 func (d *Daemon) start(c *Container) {
 	d.next++
-	defer d.tell("start")
+	defer d.tell("start", c)
 	c.State, c.Address = "running", fmt.Sprintf("%s.%d.%d", d.subnet, d.next/250, d.next%250+2)
 	steps, due := c.Files["fairlead/steps.sh"]
 	if !due {
@@ -286,7 +292,7 @@ func (d *Daemon) RoundTrip(q *http.Request) (*http.Response, error) {
 	d.calls = append(d.calls, call)
 	fault := d.fault(call)
 	if call.Path == "/events" && fault == nil {
-		return d.events(q.Context()), nil
+		return d.events(q.Context(), q.URL.Query()), nil
 	}
 	if call.Path == "/images/create" && fault == nil {
 		return d.pull(q.Context(), q.URL.Query()), nil
@@ -373,8 +379,8 @@ func (d *Daemon) answer(w *httptest.ResponseRecorder, call Call, query url.Value
 	case len(part) >= 2 && d.containers[part[1]] == nil:
 		fail(w, http.StatusNotFound, "No such container: "+part[1])
 	case call.Method == http.MethodDelete:
+		d.tell("destroy", d.containers[part[1]])
 		delete(d.containers, part[1])
-		d.tell("destroy")
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		d.of(w, d.containers[part[1]], call.Method+" "+part[2], query, body)
@@ -457,7 +463,7 @@ func (d *Daemon) of(w *httptest.ResponseRecorder, c *Container, what string, que
 			c.Hups++
 		default:
 			c.State, c.Address = "exited", ""
-			d.tell("die")
+			d.tell("die", c)
 		}
 	case "PUT archive":
 		r := tar.NewReader(bytes.NewReader(body))
@@ -466,7 +472,7 @@ func (d *Daemon) of(w *httptest.ResponseRecorder, c *Container, what string, que
 			c.Files[strings.TrimPrefix(query.Get("path"), "/")+h.Name] = string(content)
 		}
 	case "GET archive":
-		d.tell("archive-path")
+		d.tell("archive-path", c)
 		d.archive(w, c, strings.TrimPrefix(query.Get("path"), "/"))
 	default:
 		fail(w, http.StatusNotFound, "page not found")

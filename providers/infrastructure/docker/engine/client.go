@@ -153,18 +153,19 @@ func (c *Client) Remove(ctx context.Context, id string) error {
 // ends or the daemon closes the connection.
 func (c *Client) Events(ctx context.Context, label string, opened, each func()) error {
 	got, err := send(ctx, &outcome{stream: true, rules: rules}, func(ctx context.Context) (client.EventsResult, error) {
-		return c.moby.Events(ctx, client.EventsListOptions{Filters: make(client.Filters).Add("type", "container").Add("label", label)}), nil
+		return c.moby.Events(ctx, client.EventsListOptions{Filters: make(client.Filters).Add("type", "container")}), nil
 	})
 	if err != nil {
 		return err
 	}
 	opened()
-	// To read a file of a container is an event, too, so only these count. Names of podman are among them.
+	// The daemon is not asked for the label: podman 4 sends nothing then, unless the label has a value. To read a file of a
+	// container is an event, too, so only these count. Names of podman are among them.
 	changes := []events.Action{"create", "start", "restart", "die", "died", "destroy", "remove", "pause", "unpause", "rename", "update"}
 	for {
 		select {
 		case e := <-got.Messages:
-			if slices.Contains(changes, e.Action) {
+			if _, ok := e.Actor.Attributes[label]; ok && slices.Contains(changes, e.Action) {
 				each()
 			}
 		case err := <-got.Err:
