@@ -33,8 +33,12 @@ func TestCheck(t *testing.T) {
 			"control groups: the host has version 1, which kubelets refuse from Kubernetes 1.35 on unless failCgroupV1 is false. Boot it with version 2",
 		}, []string{"memory", "disk space", "inotify"}, ""},
 		"old control groups for old kubelets": {"unix:///test.sock", "1", "v1.34.9", 0, nil, []string{"control groups: "}, ""},
-		"images": {"unix:///test.sock", "2", "v1.36.0", 0, []string{`image "theirs:v1" is not on the host of the Docker daemon. Run 'docker pull theirs:v1'`}, []string{"kindest/node"},
-			"image kindest/node:v1.36.0 of pool eu-1-cp is not on the host of the Docker daemon yet. The daemon pulls it when a machine needs it"},
+		"images": {
+			"unix:///test.sock", "2", "v1.36.0", 0,
+			[]string{`image "theirs:v1" is not on the host of the Docker daemon. Run 'docker pull theirs:v1'`},
+			[]string{"kindest/node"},
+			"image kindest/node:v1.36.0 of pool eu-1-cp is not on the host of the Docker daemon yet. The daemon pulls it when a machine needs it",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

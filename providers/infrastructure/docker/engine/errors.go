@@ -39,7 +39,7 @@ func unanswered(q *http.Request, err error) error {
 }
 
 func wrongAnswer() error {
-	return fleet.Errorf(fleet.Unavailable, "", "the answer is none of Docker's API (correct DOCKER_HOST)")
+	return fleet.Errorf(fleet.Unavailable, "", "the answer is none of Docker's API (correct DOCKER_HOST or the Docker context)")
 }
 
 // Wrap returns err of a request as a *fleet.Error that says that op could not be done. No error stays none.
