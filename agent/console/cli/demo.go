@@ -57,7 +57,7 @@ all succeed.`,
 		},
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep everything running at the end")
-	cmd.Flags().BoolVar(&docker, "docker", false, "create real clusters in containers, with the daemon of DOCKER_HOST (default unix:///var/run/docker.sock)")
+	cmd.Flags().BoolVar(&docker, "docker", false, "create real clusters in containers, with the daemon of DOCKER_HOST or the Docker context (default unix:///var/run/docker.sock)")
 	cmd.Flags().StringArrayVar(&images, "node-image", nil, "node image as `VERSION=IMAGE`, for --docker; may be repeated once, for an upgrade (default: the newest ones of kindest/node that the host has)")
 	cmd.Flags().StringVar(&haproxy, "haproxy-image", "", "`image` of the load balancer as REPOSITORY/haproxy:TAG, for --docker (default: kind's)")
 	settings(cmd, "keep", "docker")

@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver"
@@ -71,7 +75,7 @@ func (o *observation) endpoint() (fleet.Endpoint, string) {
 	addresses := b.Addresses()
 	switch {
 	case len(addresses) == 0:
-		return e, "the load balancer " + b.Name() + " has no address: it is " + b.State
+		return e, "the load balancer " + b.Name() + " has no address: it is " + string(b.State)
 	case e.Host != "" && e.Host != addresses[0]:
 		return e, fmt.Sprintf("the load balancer %s has the address %s, and machines know %s. The addresses of containers changed, and Fairlead cannot change those that machines know: recreate the cluster", b.Name(), addresses[0], e.Host)
 	}
@@ -83,7 +87,7 @@ func (o *observation) endpoint() (fleet.Endpoint, string) {
 func (o *observation) balance() string {
 	for _, b := range o.balancers {
 		switch {
-		case b.State != running:
+		case b.State != container.StateRunning:
 			return "start the load balancer " + b.Name()
 		case o.configs[b.ID] != config(o.port(), o.servers("")):
 			return "update the servers of the load balancer " + b.Name()
@@ -125,11 +129,10 @@ func (p *Provider) createBalancer(ctx context.Context, o *observation) error {
 	defer p.listings.Changed(snapshot.OwnerOf(o.cluster))
 	labels := o.cluster.Tags()
 	labels[labelPart] = endpointPart
-	port := fmt.Sprintf("%d/tcp", o.port())
-	id, err := p.client.Create(ctx, containerName(o.cluster, "lb"), engine.Spec{
-		Image: image, Labels: labels, ExposedPorts: map[string]struct{}{port: {}},
-		HostConfig: engine.HostConfig{NetworkMode: p.o.Network, PortBindings: map[string][]engine.Port{port: {{HostIP: "127.0.0.1"}}}},
-	})
+	port, _ := network.PortFrom(uint16(o.port()), network.TCP) // validation bounds ports
+	id, err := p.client.Create(ctx, containerName(o.cluster, "lb"),
+		&container.Config{Image: image, Labels: labels, ExposedPorts: network.PortSet{port: {}}},
+		&container.HostConfig{NetworkMode: container.NetworkMode(p.o.Network), PortBindings: network.PortMap{port: {{HostIP: netip.MustParseAddr("127.0.0.1")}}}})
 	if err == nil {
 		err = p.writeConfig(ctx, id, config(o.port(), nil))
 	}
@@ -150,11 +153,11 @@ func (p *Provider) write(ctx context.Context, o *observation, leaving fleet.Mach
 		text := config(o.port(), o.servers(leaving))
 		var err error
 		if o.configs[b.ID] != text {
-			if err = p.writeConfig(ctx, b.ID, text); err == nil && b.State == running {
+			if err = p.writeConfig(ctx, b.ID, text); err == nil && b.State == container.StateRunning {
 				err = p.client.Kill(ctx, b.ID, "HUP")
 			}
 		}
-		if err == nil && b.State != running {
+		if err == nil && b.State != container.StateRunning {
 			err = p.client.Start(ctx, b.ID)
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -27,7 +28,15 @@ func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]prov
 		if err != nil {
 			return engine.WrapLook("ask the Docker daemon at "+p.client.Host, err)
 		}
-		note("daemon", info.String()+" at "+p.client.Host, nil)
+		note("daemon", fmt.Sprintf("version %s, cgroups v%s, %d CPUs at %s", info.ServerVersion, info.CgroupVersion, info.NCPU, p.client.Host), nil)
+		pulled := func(image, of string) {
+			text := "image " + image + " of " + of
+			there, err := p.client.HasImage(ctx, image)
+			if err == nil && !there {
+				text += " is not on the host of the Docker daemon yet. The daemon pulls it when a machine needs it"
+			}
+			note("image", text, engine.WrapLook("find the image of "+of, err))
+		}
 		var machines int64
 		for _, pool := range c.Pools() {
 			spec, err := api.ReadMachine(pool.Infrastructure)
@@ -35,16 +44,17 @@ func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]prov
 				return err
 			}
 			machines += int64(pool.Replicas)
-			image := imageOf(spec, pool.Version)
-			note("image", "image "+image+" of pool "+string(pool.Name), p.needImage(ctx, "find the image of pool "+string(pool.Name), image))
+			pulled(imageOf(spec, pool.Version), "pool "+string(pool.Name))
+			for _, image := range spec.PreLoadImages {
+				note("image", "image "+image+" that machines of pool "+string(pool.Name)+" load", p.needImage(ctx, "find an image that machines of pool "+string(pool.Name)+" load", image))
+			}
 		}
 		spec, err := api.ReadCluster(c.Infrastructure)
 		if err != nil {
 			return err
 		}
 		if l := spec.LoadBalancer; !l.Disable {
-			image := l.ImageRepository + "/haproxy:" + l.ImageTag
-			note("image", "image "+image+" of the load balancer", p.needImage(ctx, "find the image of the load balancer", image))
+			pulled(l.ImageRepository+"/haproxy:"+l.ImageTag, "the load balancer")
 		}
 		short := func(what, unit string, least, has int64, do string) {
 			if need := machines * least; has > 0 && need > has {

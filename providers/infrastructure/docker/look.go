@@ -2,10 +2,10 @@ package docker
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/moby/moby/api/types/container"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver"
@@ -45,7 +45,7 @@ func (p *Provider) list(ctx context.Context) (*listing, error) {
 		switch {
 		case c.Labels[labelPart] == endpointPart:
 			l.configs[c.ID], err = p.configOf(ctx, c.ID)
-		case c.State == running:
+		case c.State == container.StateRunning:
 			err = p.readResult(ctx, c.ID)
 		}
 		if err != nil && !engine.IsMissing(err) {
@@ -55,14 +55,6 @@ func (p *Provider) list(ctx context.Context) (*listing, error) {
 	p.ended.ForgetIf(func(id string, _ result) bool { return !here[id] })
 	return l, nil
 }
-
-// States of containers.
-const (
-	created = "created"
-	running = "running"
-	paused  = "paused"
-	exited  = "exited"
-)
 
 // An observation is what was seen of a cluster.
 type observation struct {
@@ -111,28 +103,27 @@ func (p *Provider) boxOf(x engine.Container) *box {
 	f := &b.machine
 	f.ProviderID, f.FailureDomain, f.Created = fleet.ProviderID(idPrefix+x.ID), x.Labels[labelZone], time.Unix(x.Created, 0).UTC()
 	f.Addresses = x.Addresses()
-	slices.Sort(f.Addresses)
 	f.State, f.Power = fleet.MachineRunning, fleet.HostOn
 	switch x.State {
-	case created:
+	case container.StateCreated:
 		f.State, f.Power = fleet.MachinePending, fleet.HostPowerUnknown
 		owner, _ := driver.OwnerOf(x.Labels)
 		if time.Since(f.Created) > p.o.Settle && !p.Locks().Locked(owner.Part(f.Name)) {
 			f.State, f.Message = fleet.MachineFailed, "the container was created, and did not start"
 		}
-	case running:
+	case container.StateRunning:
 		if r, ok := p.ended.Of(x.ID); ok && r.failed {
 			f.State, f.Message = fleet.MachineFailed, r.words
 		}
-	case paused:
+	case container.StatePaused:
 		f.Silent, f.Message = true, "the container is paused"
-	case exited:
+	case container.StateExited:
 		f.Power, f.Message = fleet.HostOff, "the container ended: "+x.Status
 		if r, ok := p.ended.Of(x.ID); ok && r.failed {
 			f.State, f.Message = fleet.MachineFailed, r.words
 		}
-	case "removing", "dead":
-		f.State, f.Interrupted, f.Message = fleet.MachineDeleting, x.State == "dead", "the container is "+x.State
+	case container.StateRemoving, container.StateDead:
+		f.State, f.Interrupted, f.Message = fleet.MachineDeleting, x.State == container.StateDead, "the container is "+string(x.State)
 	}
 	return b
 }
@@ -177,12 +168,4 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	slices.Sort(out.Upkeep)
 	out.Drift = slices.Clone(out.Upkeep)
 	return out, nil
-}
-
-func labelsOf(labels map[string]string) string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		out = append(out, k+"="+labels[k])
-	}
-	return strings.Join(out, ",")
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/moby/api/types/container"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/driver"
@@ -86,7 +88,10 @@ func (p machines) Create(ctx context.Context, what string, op fleet.OperationID,
 	if r.Pool.Role == fleet.RoleControlPlane {
 		labels["io.x-k8s.kind.role"] = "control-plane"
 	}
-	id, err := p.client.Create(ctx, containerName(r.Cluster, string(r.Name)), p.specOf(r, spec, image, labels))
+	config := &container.Config{
+		Hostname: string(r.Name), Image: image, Labels: labels, Tty: true, Env: []string{"container=docker"}, Volumes: map[string]struct{}{"/var": {}},
+	}
+	id, err := p.client.Create(ctx, containerName(r.Cluster, string(r.Name)), config, p.hostConfig(spec))
 	if err != nil {
 		return engine.Wrap(what, err)
 	}
@@ -100,7 +105,7 @@ func (p machines) Create(ctx context.Context, what string, op fleet.OperationID,
 	if err == nil {
 		err = p.client.Start(ctx, id)
 	}
-	if err != nil && fleet.KindOf(engine.Wrap(what, err)) != fleet.Unanswered {
+	if err != nil && fleet.KindOf(err) != fleet.Unanswered {
 		// What stays here has failed once it was due to start, and is deleted then.
 		if back := p.client.Remove(ctx, id); back != nil {
 			p.o.Log.Warn("keeping a container that did not start", "cluster", r.Cluster.Key.String(), "container", id, "error", back)
@@ -109,26 +114,22 @@ func (p machines) Create(ctx context.Context, what string, op fleet.OperationID,
 	return engine.Wrap(what, err)
 }
 
-// specOf returns what the container of a machine is made from, as kind makes it.
-func (p machines) specOf(r providers.MachineRequest, spec *api.Container, image string, labels map[string]string) engine.Spec {
-	s := engine.Spec{
-		Hostname: string(r.Name), Image: image, Labels: labels, Tty: true, Env: []string{"container=docker"},
-		Volumes: map[string]struct{}{"/var": {}},
-		HostConfig: engine.HostConfig{
-			Privileged: true, NetworkMode: p.o.Network, CgroupnsMode: "private",
-			SecurityOpt: []string{"seccomp=unconfined", "apparmor=unconfined"},
-			Tmpfs:       map[string]string{"/tmp": "", "/run": ""},
-			Binds:       []string{"/lib/modules:/lib/modules:ro"},
-		},
+// hostConfig returns what the container of a machine has of its host, as kind has it.
+func (p machines) hostConfig(spec *api.Container) *container.HostConfig {
+	h := &container.HostConfig{
+		Privileged: true, NetworkMode: container.NetworkMode(p.o.Network), CgroupnsMode: container.CgroupnsModePrivate,
+		SecurityOpt: []string{"seccomp=unconfined", "apparmor=unconfined"},
+		Tmpfs:       map[string]string{"/tmp": "", "/run": ""},
+		Binds:       []string{"/lib/modules:/lib/modules:ro"},
 	}
 	for _, m := range spec.ExtraMounts {
 		bind := m.HostPath + ":" + m.ContainerPath
 		if m.ReadOnly {
 			bind += ":ro"
 		}
-		s.HostConfig.Binds = append(s.HostConfig.Binds, bind)
+		h.Binds = append(h.Binds, bind)
 	}
-	return s
+	return h
 }
 
 // folder is where a container has its user data and what that left.
@@ -258,7 +259,7 @@ var _ driver.Stepper[*box] = keeper{}
 
 // Next implements driver.Stepper.
 func (k keeper) Next(b *box) string {
-	if b.State != exited || b.machine.State != fleet.MachineRunning || b.machine.Damaged != "" || k.o.cluster.RebootOf(b.machine.Name, b.machine.ProviderID).Off {
+	if b.State != container.StateExited || b.machine.State != fleet.MachineRunning || b.machine.Damaged != "" || k.o.cluster.RebootOf(b.machine.Name, b.machine.ProviderID).Off {
 		return ""
 	}
 	return "start " + b.String()
@@ -295,9 +296,9 @@ func (p *Provider) SwitchMachine(ctx context.Context, _ fleet.OperationID, c *fl
 		}
 		defer p.listings.Changed(o)
 		switch {
-		case to == fleet.HostOff && (b.State == running || b.State == paused):
+		case to == fleet.HostOff && (b.State == container.StateRunning || b.State == container.StatePaused):
 			err = p.client.Kill(ctx, b.ID, "KILL")
-		case to == fleet.HostOn && b.State == exited:
+		case to == fleet.HostOn && b.State == container.StateExited:
 			err = p.client.Start(ctx, b.ID)
 		}
 		return engine.Wrap(op, err)

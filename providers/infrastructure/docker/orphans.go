@@ -1,7 +1,9 @@
 package docker
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -35,30 +37,20 @@ func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.C
 }
 
 // lost looks for orphans, with a new listing.
-func (p *Provider) lost(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]driver.Lost[engine.Container], error) {
-	s := driver.Search[string, engine.Container]{
-		Places: func(*fleet.Cluster) ([]string, error) { return []string{p.client.Host}, nil },
-		Same:   func(a, b string) (bool, error) { return a == b, nil },
-		List: func(string) (out []driver.Lost[engine.Container], err error) {
-			all, err := p.client.Containers(ctx, fleet.TagFleet+"="+string(id))
-			for _, x := range all {
-				if !driver.IsLost(x.Labels, id, clusters) {
-					continue
-				}
-				k, _ := fleet.ParseKey(x.Labels[fleet.TagCluster])
-				out = append(out, driver.Lost[engine.Container]{Thing: x, Orphan: fleet.Orphan{
-					Provider: api.ProviderName, Place: p.place().ID, Cluster: k, Kind: "container", ID: x.ID, Name: x.Name(),
-					Reason: "it is of cluster " + x.Labels[fleet.TagCluster] + ", which the fleet does not have", Created: time.Unix(x.Created, 0).UTC(),
-				}})
-			}
-			return out, err
-		},
+func (p *Provider) lost(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) (out []driver.Lost[engine.Container], err error) {
+	all, err := p.client.Containers(ctx, fleet.TagFleet+"="+string(id))
+	slices.SortFunc(all, func(a, b engine.Container) int { return cmp.Compare(a.Name(), b.Name()) })
+	for _, x := range all {
+		if !driver.IsLost(x.Labels, id, clusters) {
+			continue
+		}
+		k, _ := fleet.ParseKey(x.Labels[fleet.TagCluster])
+		out = append(out, driver.Lost[engine.Container]{Thing: x, Orphan: fleet.Orphan{
+			Provider: api.ProviderName, Place: p.place().ID, Cluster: k, Kind: "container", ID: x.ID, Name: x.Name(),
+			Reason: "it is of cluster " + x.Labels[fleet.TagCluster] + ", which the fleet does not have", Created: time.Unix(x.Created, 0).UTC(),
+		}})
 	}
-	if len(clusters) == 0 { // the place is there all the same
-		clusters = []*fleet.Cluster{{}}
-	}
-	found, failed := s.In(clusters)
-	return found, fleet.JoinErrors(failed...)
+	return out, err
 }
 
 // RemoveOrphan implements providers.OrphanRemover.

@@ -2,8 +2,7 @@ package docker
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,9 +91,7 @@ func (w *watcher) look(ctx context.Context, _ string) (snapshot.View, error) {
 		if o, ok := driver.OwnerOf(x.Labels); ok {
 			r, ended := w.p.ended.Of(x.ID)
 			out.Busy = out.Busy || !ended && x.Labels[labelPart] == ""
-			addresses := x.Addresses()
-			slices.Sort(addresses)
-			out.Prints[o] += strings.Join([]string{x.ID, x.State, r.words, strings.Join(addresses, ","), labelsOf(x.Labels)}, " ") + "\n"
+			out.Prints[o] += fmt.Sprintln(x.ID, x.State, r.words, x.Addresses(), x.Labels)
 		}
 	}
 	w.p.see(ctx, &out)

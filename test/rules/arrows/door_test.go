@@ -54,7 +54,6 @@ func mayParse() map[string]string {
 		"providers/infrastructure/inmemory/kubeapi.etcdHandler": "the same",
 		"providers/infrastructure/inmemory.watch":               "the simulated cloud answers, a value at a time",
 		"providers/infrastructure/maas/region.Machines":         "MAAS answers, a machine at a time",
-		"providers/infrastructure/docker/engine.Events":         "the daemon answers, an event at a time",
 		"providers/infrastructure/docker/engine.Pull":           "the daemon answers, a message at a time",
 		"providers/workload.stream":                             "an API server answers, an event at a time",
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/moby/moby/api/types/events"
+	"github.com/moby/moby/client"
+	"github.com/moby/moby/client/pkg/versions"
 )
 
 // A Container is one of the daemon.
@@ -34,12 +39,12 @@ type Container struct {
 type Call struct{ Method, Path string }
 
 // Changes reports whether the call changes something.
-func (c Call) Changes() bool { return c.Method != http.MethodGet }
+func (c Call) Changes() bool { return c.Method != http.MethodGet && c.Method != http.MethodHead }
 
 // A Fault is how requests go wrong.
 type Fault struct {
 	Changes bool   // of requests that change something; otherwise of those that do not
-	Path    string // that is in the path; empty: any
+	Path    string // that is in the path; empty: any but ping
 	Skip    int    // how many requests go well before
 	Times   int    // how many go wrong; 0: all
 	Status  int    // the answer, and nothing is done
@@ -52,6 +57,8 @@ type Daemon struct {
 	mu         sync.Mutex
 	containers map[string]*Container
 	networks   map[string]bool
+	oldest     string // version of the API
+	newest     string
 	cgroups    string // version of the host's control groups
 	images     map[string]bool
 	registry   map[string]Pull
@@ -61,12 +68,12 @@ type Daemon struct {
 	failBoot   string
 	subnet     string // of the addresses of containers
 	next       int
-	listeners  map[chan string]bool // of events
+	listeners  map[chan string]bool // of events; false: it hears none
 }
 
 // New returns a daemon that has images.
 func New(images ...string) *Daemon {
-	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), cgroups: "2", images: make(map[string]bool), registry: make(map[string]Pull), subnet: "172.18", listeners: make(map[chan string]bool)}
+	d := &Daemon{containers: make(map[string]*Container), networks: make(map[string]bool), oldest: "1.24", newest: "1.41", cgroups: "2", images: make(map[string]bool), registry: make(map[string]Pull), subnet: "172.18", listeners: make(map[chan string]bool)}
 	for _, i := range images {
 		d.images[i] = true
 	}
@@ -98,6 +105,13 @@ func (d *Daemon) HasCgroups(version string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cgroups = version
+}
+
+// Speaks says which versions of the API the daemon has. A new one has those of podman 4.
+func (d *Daemon) Speaks(oldest, newest string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.oldest, d.newest = oldest, newest
 }
 
 // Calls returns all requests that were made.
@@ -148,7 +162,7 @@ func (d *Daemon) Change(id string, change func(*Container)) bool {
 	c := d.containers[id]
 	if c != nil {
 		change(c)
-		d.tell("update")
+		d.tell("update", c)
 	}
 	return c != nil
 }
@@ -168,16 +182,20 @@ func (d *Daemon) Restart() {
 	defer d.mu.Unlock()
 	for _, c := range d.containers {
 		c.State, c.Address = "exited", ""
-		d.tell("die")
+		d.tell("die", c)
 	}
 	d.hangUp()
 }
 
 // tell sends an event. One that a listener does not take in time is lost. The caller holds mu.
-func (d *Daemon) tell(action string) {
-	for l := range d.listeners {
+func (d *Daemon) tell(action events.Action, c *Container) {
+	text, _ := json.Marshal(events.Message{Type: events.ContainerEventType, Action: action, Actor: events.Actor{ID: c.ID, Attributes: c.Labels}}) // texts can always be written
+	for l, hears := range d.listeners {
+		if !hears {
+			continue
+		}
 		select {
-		case l <- `{"Type":"container","Action":"` + action + `"}` + "\n":
+		case l <- string(text) + "\n":
 		default:
 		}
 	}
@@ -197,11 +215,12 @@ func (d *Daemon) hangUp() {
 	}
 }
 
-// events returns the answer with events, until ctx ends or the daemon hangs up. The caller holds mu.
-func (d *Daemon) events(ctx context.Context) *http.Response {
+// events returns the answer with events, until ctx ends or the daemon hangs up. As with podman 4, a filter for a label
+// without a value lets none through. The caller holds mu.
+func (d *Daemon) events(ctx context.Context, query url.Values) *http.Response {
 	r, w := io.Pipe()
 	l := make(chan string, 100)
-	d.listeners[l] = true
+	d.listeners[l] = !strings.Contains(query.Get("filters"), `"label"`)
 	go func() {
 		defer w.Close()
 		for {
@@ -226,14 +245,14 @@ func (d *Daemon) add(name, image string, labels map[string]string) *Container {
 	_, _ = rand.Read(b[:])
 	c := &Container{ID: hex.EncodeToString(b[:]), Name: name, Image: image, State: "created", Created: time.Now(), Labels: labels, Files: make(map[string]string)}
 	d.containers[c.ID] = c
-	d.tell("create")
+	d.tell("create", c)
 	return c
 }
 
 // start starts a container: user data that is due is carried out, without being read.
 func (d *Daemon) start(c *Container) {
 	d.next++
-	defer d.tell("start")
+	defer d.tell("start", c)
 	c.State, c.Address = "running", fmt.Sprintf("%s.%d.%d", d.subnet, d.next/250, d.next%250+2)
 	steps, due := c.Files["fairlead/steps.sh"]
 	if !due {
@@ -252,7 +271,11 @@ func (d *Daemon) RoundTrip(q *http.Request) (*http.Response, error) {
 	if err := q.Context().Err(); err != nil {
 		return nil, err
 	}
-	call := Call{q.Method, strings.TrimPrefix(q.URL.Path, "/v1.41")}
+	version, call := "", Call{q.Method, q.URL.Path}
+	if rest, ok := strings.CutPrefix(q.URL.Path, "/v"); ok {
+		version, call.Path, _ = strings.Cut(rest, "/")
+		call.Path = "/" + call.Path
+	}
 	d.mu.Lock()
 	watch := d.watch
 	d.mu.Unlock()
@@ -269,15 +292,22 @@ func (d *Daemon) RoundTrip(q *http.Request) (*http.Response, error) {
 	d.calls = append(d.calls, call)
 	fault := d.fault(call)
 	if call.Path == "/events" && fault == nil {
-		return d.events(q.Context()), nil
+		return d.events(q.Context(), q.URL.Query()), nil
 	}
 	if call.Path == "/images/create" && fault == nil {
 		return d.pull(q.Context(), q.URL.Query()), nil
 	}
 	w := httptest.NewRecorder()
-	if fault != nil && !fault.Lose {
+	switch {
+	case fault != nil && !fault.Lose:
 		fail(w, fault.Status, "the daemon cannot")
-	} else {
+	case call.Path == "/_ping":
+		w.Header().Set("Api-Version", d.newest)
+	case versions.GreaterThan(version, d.newest):
+		fail(w, http.StatusBadRequest, "client version "+version+" is too new. Maximum supported API version is "+d.newest)
+	case versions.LessThan(version, d.oldest):
+		fail(w, http.StatusBadRequest, "client version "+version+" is too old. Minimum supported API version is "+d.oldest+", please upgrade your client to a newer version")
+	default:
 		d.answer(w, call, q.URL.Query(), body)
 	}
 	if fault != nil && fault.Lose {
@@ -288,7 +318,7 @@ func (d *Daemon) RoundTrip(q *http.Request) (*http.Response, error) {
 
 func (d *Daemon) fault(c Call) *Fault {
 	for _, f := range d.faults {
-		if f.Changes != c.Changes() || !strings.Contains(c.Path, f.Path) {
+		if f.Changes != c.Changes() || !strings.Contains(c.Path, f.Path) || c.Path == "/_ping" && f.Path == "" {
 			continue
 		}
 		if f.Skip > 0 {
@@ -304,6 +334,7 @@ func (d *Daemon) fault(c Call) *Fault {
 }
 
 func fail(w *httptest.ResponseRecorder, status int, text string) {
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"message": text})
 }
@@ -325,18 +356,22 @@ func (d *Daemon) answer(w *httptest.ResponseRecorder, call Call, query url.Value
 	case part[0] == "images":
 		if !d.images[strings.TrimSuffix(strings.TrimPrefix(call.Path, "/images/"), "/json")] {
 			fail(w, http.StatusNotFound, "no such image")
+			return
 		}
+		_, _ = w.WriteString("{}")
 	case call.Path == "/networks/create":
 		var n struct{ Name string }
 		_ = json.Unmarshal(body, &n)
 		d.networks[n.Name] = true
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.WriteString("{}")
+	case part[0] == "networks" && !d.networks[part[1]]:
+		fail(w, http.StatusNotFound, "no such network")
+	case part[0] == "networks" && call.Changes():
+		delete(d.networks, part[1])
+		w.WriteHeader(http.StatusNoContent)
 	case part[0] == "networks":
-		if !d.networks[part[1]] {
-			fail(w, http.StatusNotFound, "no such network")
-		}
-		if call.Changes() {
-			delete(d.networks, part[1])
-		}
+		_, _ = w.WriteString("{}")
 	case call.Path == "/containers/json":
 		d.list(w, query)
 	case call.Path == "/containers/create":
@@ -344,8 +379,8 @@ func (d *Daemon) answer(w *httptest.ResponseRecorder, call Call, query url.Value
 	case len(part) >= 2 && d.containers[part[1]] == nil:
 		fail(w, http.StatusNotFound, "No such container: "+part[1])
 	case call.Method == http.MethodDelete:
+		d.tell("destroy", d.containers[part[1]])
 		delete(d.containers, part[1])
-		d.tell("destroy")
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		d.of(w, d.containers[part[1]], call.Method+" "+part[2], query, body)
@@ -353,18 +388,25 @@ func (d *Daemon) answer(w *httptest.ResponseRecorder, call Call, query url.Value
 }
 
 func (d *Daemon) list(w *httptest.ResponseRecorder, query url.Values) {
-	var filters map[string][]string
+	var filters client.Filters
 	_ = json.Unmarshal([]byte(query.Get("filters")), &filters)
+	matches := func(filter string, is func(string) bool) bool {
+		for value := range filters[filter] {
+			if !is(value) {
+				return false
+			}
+		}
+		return true
+	}
 	out := []map[string]any{}
 	for _, id := range slices.Sorted(maps.Keys(d.containers)) {
 		c := d.containers[id]
-		if l := filters["label"]; l != nil {
-			name, value, exact := strings.Cut(l[0], "=")
-			if has, ok := c.Labels[name]; !ok || exact && has != value {
-				continue
-			}
+		labelled := func(label string) bool {
+			name, value, exact := strings.Cut(label, "=")
+			has, ok := c.Labels[name]
+			return ok && (!exact || has == value)
 		}
-		if l := filters["id"]; l != nil && !strings.HasPrefix(c.ID, l[0]) {
+		if !matches("label", labelled) || !matches("id", func(id string) bool { return strings.HasPrefix(c.ID, id) }) {
 			continue
 		}
 		out = append(out, map[string]any{
@@ -421,7 +463,7 @@ func (d *Daemon) of(w *httptest.ResponseRecorder, c *Container, what string, que
 			c.Hups++
 		default:
 			c.State, c.Address = "exited", ""
-			d.tell("die")
+			d.tell("die", c)
 		}
 	case "PUT archive":
 		r := tar.NewReader(bytes.NewReader(body))
@@ -430,7 +472,7 @@ func (d *Daemon) of(w *httptest.ResponseRecorder, c *Container, what string, que
 			c.Files[strings.TrimPrefix(query.Get("path"), "/")+h.Name] = string(content)
 		}
 	case "GET archive":
-		d.tell("archive-path")
+		d.tell("archive-path", c)
 		d.archive(w, c, strings.TrimPrefix(query.Get("path"), "/"))
 	default:
 		fail(w, http.StatusNotFound, "page not found")
@@ -454,5 +496,6 @@ func (d *Daemon) archive(w *httptest.ResponseRecorder, c *Container, path string
 		return
 	}
 	_ = t.Close()
+	w.Header().Set("X-Docker-Container-Path-Stat", base64.StdEncoding.EncodeToString([]byte("{}")))
 	_, _ = w.Write(b.Bytes())
 }

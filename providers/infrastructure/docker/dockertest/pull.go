@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -48,7 +49,7 @@ func (d *Daemon) Pulls() (n int) {
 
 // pull answers a pull. The caller holds mu.
 func (d *Daemon) pull(ctx context.Context, query url.Values) *http.Response {
-	image := query.Get("fromImage")
+	image := strings.TrimPrefix(strings.TrimPrefix(query.Get("fromImage"), "docker.io/"), "library/") // as people write it
 	if tag := query.Get("tag"); tag != "" {
 		image += ":" + tag
 	}

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
-	"strings"
 	"time"
+
+	"github.com/moby/moby/client"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/transport"
@@ -30,28 +30,30 @@ var pullRules = []transport.Rule{
 // quiet is how long a daemon may say nothing of a pull.
 const quiet = 5 * time.Minute
 
-var errQuiet = errors.New("the daemon said nothing for 5 minutes")
-
 // Pull has the daemon pull an image, and returns when the host has it. progress is called with the bytes of its
 // layers that are there, and those that the daemon knows of. The error has the daemon's own words. Its kind is
 // Unauthorized or Invalid if the registry refuses the image, and otherwise Unavailable.
-func (c *Client) Pull(ctx context.Context, image string, progress func(done, all int64)) error {
-	query := url.Values{"fromImage": {image}}
-	if !strings.ContainsAny(image[strings.LastIndexByte(image, '/')+1:], ":@") {
-		query.Set("tag", "latest") // without a tag, Docker pulls all of them
-	}
+func (c *Client) Pull(ctx context.Context, image string, progress func(done, all int64)) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(quiet, func() { cancel(errQuiet) })
+	silence := time.AfterFunc(quiet, func() { cancel(errors.New("the daemon said nothing for 5 minutes")) })
 	defer silence.Stop()
-	body, err := c.open(ctx, http.MethodPost, "/images/create", query, nil)
+	defer func() {
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			err = cause
+		}
+		err = transport.Looked(transport.Wrap("", err, func(err error) (fleet.ErrorKind, error) { return fleet.Unavailable, err }))
+	}()
+	body, err := send(ctx, &outcome{stream: true, rules: pullRules}, func(ctx context.Context) (client.ImagePullResponse, error) {
+		return c.moby.ImagePull(ctx, image, client.ImagePullOptions{})
+	})
 	if err != nil {
-		return pullError(ctx, err)
+		return err
 	}
 	defer body.Close()
 	layers := make(map[string][2]int64)
 	for d := json.NewDecoder(body); ; {
-		var m struct {
+		var m struct { // Moby's has no Error, which is all that podman 4 sets
 			ID, Status, Error string
 			ErrorDetail       struct{ Message string }
 			ProgressDetail    struct{ Current, Total int64 }
@@ -60,12 +62,11 @@ func (c *Client) Pull(ctx context.Context, image string, progress func(done, all
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return pullError(ctx, err)
+			return err
 		}
 		silence.Reset(quiet)
 		if words := cmp.Or(m.ErrorDetail.Message, m.Error); words != "" {
-			text, _ := json.Marshal(map[string]string{"message": words}) // texts can always be written
-			return pullError(ctx, refusal(http.MethodPost, http.StatusInternalServerError, text))
+			return refusal(pullRules, http.MethodPost, http.StatusInternalServerError, []byte(words))
 		}
 		switch p := m.ProgressDetail; {
 		case m.Status == "Downloading" && p.Total > 0:
@@ -81,16 +82,4 @@ func (c *Client) Pull(ctx context.Context, image string, progress func(done, all
 		}
 		progress(done, all)
 	}
-}
-
-// pullError returns err of a pull with its kind.
-func pullError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errQuiet) {
-		err = cause
-	}
-	kind := fleet.Unavailable
-	if e, ok := errors.AsType[*refusalError](err); ok {
-		kind, _ = transport.Classify(pullRules, e.Answer)
-	}
-	return &fleet.Error{Kind: kind, Err: transport.Plain(err)}
 }
