@@ -120,7 +120,7 @@ func (l *life) newAgent(name string) *incarnation {
 		turns: make(map[fleet.Key]turn), tokens: make(map[string]string),
 		doomed: make(map[string]bool), done: make(chan error, 1),
 	}
-	in.skew.Store(int64(offBorder(l.ahead + l.within(-l.differ, l.differ))))
+	in.skew.Store(int64(l.offBorder(l.ahead + l.within(-l.differ, l.differ))))
 	log := slog.New(slog.DiscardHandler)
 	if *talk {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -182,12 +182,18 @@ func (l *life) crash() {
 	}
 }
 
-// offBorder returns off, or half of it within two seconds of a minute. Clocks that are more than a minute apart
-// are reported, and answers have whole seconds: on the border any later look may be the first to notice.
-func offBorder(off time.Duration) time.Duration {
-	if (off.Abs() - time.Minute).Abs() < 2*time.Second {
-		return off / 2
+// offBorder returns off, or a clock beside it within two seconds of a minute from the right one, or from one that an agent had.
+// Clocks that are more than a minute apart are reported, and answers have whole seconds: on the border any later look may
+// be the first to notice.
+func (l *life) offBorder(off time.Duration) time.Duration {
+	atBorder := func(had time.Duration) bool { return ((off - had).Abs() - time.Minute).Abs() < 2*time.Second }
+	if atBorder(0) {
+		off /= 2
 	}
+	for atBorder(0) || slices.ContainsFunc(l.clocks, atBorder) {
+		off += 4 * time.Second
+	}
+	l.clocks = append(l.clocks, off)
 	return off
 }
 
@@ -201,7 +207,7 @@ func (l *life) setClock() {
 	if l.agent == nil {
 		return
 	}
-	l.agent.skew.Store(int64(offBorder(max(l.agent.off()+by, l.ahead-l.differ))))
+	l.agent.skew.Store(int64(l.offBorder(max(l.agent.off()+by, l.ahead-l.differ))))
 	l.logf("the agent's clock is set, and is %s off", l.agent.off())
 }
 

@@ -20,9 +20,10 @@ type troubles struct {
 	first     bool // first machines of control planes never boot, and agents restart meanwhile
 	elsewhere *inmemory.Cloud
 
-	infra  time.Duration // the clock of the cloud is ahead by that
-	ahead  time.Duration // those of all agents are
-	differ time.Duration // most that the clock of one agent is off from that
+	infra  time.Duration   // the clock of the cloud is ahead by that
+	ahead  time.Duration   // those of all agents are
+	differ time.Duration   // most that the clock of one agent is off from that
+	clocks []time.Duration // that agents had
 
 	away    bool // where passes look that begin now
 	forgot  bool // the empty place says that it is the one that was left: it lost its records
