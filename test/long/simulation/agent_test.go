@@ -182,15 +182,16 @@ func (l *life) crash() {
 	}
 }
 
-// offBorder returns off, or a clock beside it within two seconds of a minute from the right one, or from one that an agent had.
-// Clocks that are more than a minute apart are reported, and answers have whole seconds: on the border any later look may
-// be the first to notice.
+// offBorder returns off, or a clock beside it that is on no border: within two seconds of a minute from the right one or from
+// one that an agent had, or of half a minute or a minute and a half from the right one. More than a minute is reported until
+// less than half of one is left, and answers have whole seconds: on a border any later look may be the first to notice.
 func (l *life) offBorder(off time.Duration) time.Duration {
-	atBorder := func(had time.Duration) bool { return ((off - had).Abs() - time.Minute).Abs() < 2*time.Second }
-	if atBorder(0) {
-		off /= 2
+	near := func(had, border time.Duration) bool { return ((off - had).Abs() - border).Abs() < 2*time.Second }
+	onBorder := func() bool {
+		return near(0, time.Minute/2) || near(0, 3*time.Minute/2) ||
+			slices.ContainsFunc(append(l.clocks, 0), func(had time.Duration) bool { return near(had, time.Minute) })
 	}
-	for atBorder(0) || slices.ContainsFunc(l.clocks, atBorder) {
+	for onBorder() {
 		off += 4 * time.Second
 	}
 	l.clocks = append(l.clocks, off)
