@@ -173,6 +173,7 @@ type Node struct {
 	ProviderID     ProviderID
 	Created        time.Time
 	KubeletVersion string
+	Addresses      []string // those that other machines reach, as the kubelet reports them
 	Ready          bool
 	Conditions     []corev1.NodeCondition
 	Labels         map[string]string

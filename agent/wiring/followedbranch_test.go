@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -16,16 +17,16 @@ import (
 // status where it is.
 func TestStatusIsNotWrittenToTheFollowedBranch(t *testing.T) {
 	t.Parallel()
-	for name, ref := range map[string]string{"named": "main", "whole name": "refs/heads/main", "default branch": ""} {
+	for name, c := range map[string]struct{ ref, path string }{"named": {ref: "main"}, "whole name": {ref: "refs/heads/main"}, "default branch": {}, "in a folder": {path: "fleets/f"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const definition = "apiVersion: fairlead.dev/v1alpha1\nkind: Fleet\nmetadata: {name: f}\n"
 			f, secrets := newForge(t), t.TempDir()
-			f.push("fleet.yaml", definition)
+			f.push(path.Join(c.path, "fleet.yaml"), definition)
 			var log bytes.Buffer
 			run := func(status string, until func() bool) {
 				s := Settings{
-					Built: builtIn(), Source: f.url, Ref: ref, Secrets: secrets, StatusInterval: 10 * time.Millisecond,
+					Built: builtIn(), Source: f.url, Ref: c.ref, Path: c.path, Secrets: secrets, StatusInterval: 10 * time.Millisecond,
 					Log: slog.New(slog.NewTextHandler(&log, nil)),
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -72,7 +73,7 @@ func TestStatusIsNotWrittenToTheFollowedBranch(t *testing.T) {
 				return count(branch) > 0 && strings.Contains(f.git("ls-tree", "--name-only", "x/"+branch), "fleet.yaml")
 			})
 			before := count(branch)
-			f.push("fleet.yaml", definition+"spec: {status: {branch: main}}\n")
+			f.push(path.Join(c.path, "fleet.yaml"), definition+"spec: {status: {branch: main}}\n")
 			main = count("main")
 			run("", func() bool { return count(branch) > before || count("main") != main })
 			if got := count("main"); got != main {
@@ -81,7 +82,7 @@ func TestStatusIsNotWrittenToTheFollowedBranch(t *testing.T) {
 			if count(branch) <= before {
 				t.Errorf("the agent does not go on at %s: %s", branch, log.String())
 			}
-			if text := f.git("show", "x/main:fleet.yaml"); !strings.Contains(text, "kind: Fleet\n") {
+			if text := f.git("show", "x/main:"+path.Join(c.path, "fleet.yaml")); !strings.Contains(text, "kind: Fleet\n") {
 				t.Errorf("fleet.yaml of main is %s", text)
 			}
 			if want := "the status would replace the fleet"; !strings.Contains(log.String(), want) {

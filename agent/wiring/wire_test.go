@@ -81,7 +81,11 @@ func (f *forge) git(args ...string) string {
 // push makes content the file called name on main, and returns the commit.
 func (f *forge) push(name, content string) string {
 	f.t.Helper()
-	if err := os.WriteFile(filepath.Join(f.work, name), []byte(content), 0o600); err != nil {
+	file := filepath.Join(f.work, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		f.t.Fatal(err)
 	}
 	f.git("add", "-A")

@@ -104,6 +104,11 @@ func newNode(n *corev1.Node) fleet.Node {
 		Unschedulable:  n.Spec.Unschedulable,
 		ControlPlane:   controlPlane,
 	}
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP || a.Type == corev1.NodeExternalIP {
+			out.Addresses = append(out.Addresses, a.Address)
+		}
+	}
 	if started, ok := n.Annotations[fleet.DrainingAnnotation]; ok {
 		out.Draining = true
 		_, out.Evicted = n.Annotations[fleet.EvictedAnnotation]

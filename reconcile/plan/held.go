@@ -80,6 +80,7 @@ func (f *facts) holdUnlisted() {
 		m := &machine{node: n, Machine: &fleet.Machine{
 			Name: name, ProviderID: n.ProviderID, Provider: p.Provider, Pool: p.Name, Role: p.Role, Version: n.KubeletVersion,
 			State: fleet.MachineRunning, Created: n.Created,
+			Addresses: n.Addresses, // no cluster that draws from the same pool is given one
 		}}
 		m.held = fmt.Sprintf("machine %s is held: node %s is ready, and no machine with this cluster's tags is behind it; check that the credentials show all of the cluster, and put back the tags of the machine if they were removed", m.title(), n.Name)
 		f.named[name] = []*machine{m}

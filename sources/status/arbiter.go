@@ -138,18 +138,24 @@ func (a *Arbiter) edits(t fs.FS, now, next ownership) (map[string][]byte, error)
 	return edits, err
 }
 
-// sourceKind is the kind of fleet.yaml where a fleet is defined.
-const sourceKind = "Fleet"
+// refuseDefinitions returns an error of kind Conflict for the tree of a branch where a fleet is defined.
+func refuseDefinitions(t fs.FS, op string) error {
+	const definition = "Fleet" // the kind of its fleet.yaml
+	var file typeMeta
+	b, err := fs.ReadFile(t, fleetPath)
+	if err == nil && documents.Unmarshal(b, &file, fleetKind.limits()) == nil && file.Kind == definition {
+		return fleet.Errorf(fleet.Conflict, op, "%w: it has the definitions of a fleet, and the status would replace the fleet. Fix: name another branch in spec.status.branch of fleet.yaml, or with --status-branch", errOtherUse)
+	}
+	return nil
+}
 
 // firstEdits returns the edits with which an agent claims a branch without an owner. The copy of reports that a move left
 // there, which was not decided, may be old, and is deleted. The error is of kind Conflict if the branch has the definitions
 // of a fleet.
 func firstEdits(t fs.FS) (map[string][]byte, error) {
 	edits := make(map[string][]byte)
-	var file typeMeta
-	b, err := fs.ReadFile(t, fleetPath)
-	if err == nil && documents.Unmarshal(b, &file, fleetKind.limits()) == nil && file.Kind == sourceKind {
-		return nil, fleet.Errorf(fleet.Conflict, "claim the fleet", "the branch has the definitions of a fleet, which the status would replace. Fix: name another branch in spec.status.branch of fleet.yaml, or with --status-branch")
+	if err := refuseDefinitions(t, "claim the fleet"); err != nil {
+		return nil, err
 	}
 	if has(t, map[string][]byte{arrivedPath: nil}) || !has(t, map[string][]byte{incarnationPath: nil}) {
 		return edits, nil

@@ -290,6 +290,9 @@ func checkTarget(there fs.FS, here Location, op string) (Location, error) {
 // refuseReports returns an error of kind Conflict for the tree of a branch without an owner that has files where
 // reports go: the definitions of a fleet, an escrow, or a status whose owner.yaml was deleted.
 func refuseReports(t fs.FS, op string) error {
+	if err := refuseDefinitions(t, op); err != nil {
+		return err
+	}
 	files, err := filesOf(t)
 	if err != nil {
 		return err
