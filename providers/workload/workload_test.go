@@ -20,7 +20,9 @@ func TestObserve(t *testing.T) {
 	c := start(t)
 	c.put(t, controlPlane("cp-1")...)
 	c.put(t, controlPlane("cp-2")...)
-	c.put(t, node("w-1", corev1.ConditionFalse, nil))
+	w := node("w-1", corev1.ConditionFalse, nil)
+	w.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "w-1"}, {Type: corev1.NodeInternalIP, Address: "10.0.0.11"}, {Type: corev1.NodeExternalIP, Address: "192.0.2.11"}}
+	c.put(t, w)
 	p := get[corev1.Pod](t, c, "Pod", "kube-system", "etcd-cp-2")
 	p.Status.Conditions[0].Status = corev1.ConditionFalse
 	c.put(t, &p)
@@ -32,6 +34,7 @@ func TestObserve(t *testing.T) {
 	type seen struct {
 		ProviderID                  fleet.ProviderID
 		Ready, ControlPlane, Serves bool
+		Addresses                   string
 	}
 	nodes := map[string]seen{}
 	serves := map[string]bool{}
@@ -39,15 +42,15 @@ func TestObserve(t *testing.T) {
 		serves[s.Node] = s.Ready
 	}
 	for _, n := range got.Nodes {
-		nodes[n.Name] = seen{n.ProviderID, n.Ready, n.ControlPlane, serves[n.Name]}
+		nodes[n.Name] = seen{n.ProviderID, n.Ready, n.ControlPlane, serves[n.Name], strings.Join(n.Addresses, " ")}
 	}
 	if len(got.Servers) != 2 {
 		t.Errorf("servers: %v", got.Servers)
 	}
 	want := map[string]seen{
-		"cp-1": {"inmemory://cp-1", true, true, true},
-		"cp-2": {"inmemory://cp-2", true, true, false}, // its etcd is not ready
-		"w-1":  {"inmemory://w-1", false, false, false},
+		"cp-1": {"inmemory://cp-1", true, true, true, ""},
+		"cp-2": {"inmemory://cp-2", true, true, false, ""}, // its etcd is not ready
+		"w-1":  {"inmemory://w-1", false, false, false, "10.0.0.11 192.0.2.11"},
 	}
 	if d := cmp.Diff(want, nodes); d != "" {
 		t.Errorf("nodes (-want +got):\n%s", d)

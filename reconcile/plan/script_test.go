@@ -225,6 +225,9 @@ func (s *script) conditions() string {
 	}
 	for _, m := range p.Machines {
 		fmt.Fprintf(&b, "%s %s", m.Machine.Name, m.Phase)
+		if len(m.Machine.Addresses) > 0 {
+			fmt.Fprintf(&b, " at %s", strings.Join(m.Machine.Addresses, ","))
+		}
 		for _, c := range m.Conditions {
 			fmt.Fprintf(&b, " %s=%s", c.Type, c.Status)
 			if c.Type == "Deleting" && c.Status == fleet.True {

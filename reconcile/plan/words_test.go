@@ -193,6 +193,9 @@ func (s *script) read(f []string) error {
 		if w.is("id") {
 			n.ProviderID = fleet.ProviderID("sim://" + w["id"])
 		}
+		if w.is("address") {
+			n.Addresses = []string{w["address"]}
+		}
 		if w.is("unmarked") {
 			n.Name, n.ProviderID = string(s.name(f[1])), fleet.ProviderID("sim://"+cmp.Or(w["id"], f[1]))
 		}

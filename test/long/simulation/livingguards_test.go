@@ -91,10 +91,14 @@ func (j *judgement) leavesMemberOf(id uint64) {
 	}
 }
 
-// givesOnce checks that no machine has an address of the one that is asked for.
+// givesOnce checks that no machine has an address of the one that is asked for. Each cluster has a pool of its own here, and pools
+// overlap: of a machine that no listing shows, its own cluster alone knows.
 func (j *judgement) givesOnce(s inmemory.VMSpec) {
 	want, _ := addresses.Parse(s.Tags[addresses.Tag])
 	for _, m := range j.life.truth().Machines {
+		if j.life.outOfSight(m, j.turn.began) && m.Tags[fleet.TagCluster] != s.Tags[fleet.TagCluster] {
+			continue
+		}
 		if m.Deleted || m.Refused != "" || j.life.isCopy(m.ID) || m.Tags[fleet.TagOperation] == s.Tags[fleet.TagOperation] {
 			continue
 		}
