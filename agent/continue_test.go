@@ -357,11 +357,13 @@ func TestAppliedRevisionIsDropped(t *testing.T) {
 // once, and tries again after an error. It does not if a flag names the branch.
 func TestSignpost(t *testing.T) {
 	for name, c := range map[string]struct {
-		flag string
-		want int
+		flag   string
+		silent bool // the status branch cannot be read once the agent has begun
+		want   int
 	}{
-		"its own branch": {want: 2},
-		"a flag":         {flag: "status"},
+		"its own branch":      {want: 2},
+		"a flag":              {flag: "status"},
+		"an empty repository": {silent: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := fleetOf("1", fleet.Prune{})
@@ -371,6 +373,12 @@ func TestSignpost(t *testing.T) {
 			var calls []fleet.ID
 			p.StatusBranch = func(string) (StatusBranch, error) {
 				b, err := open("status")
+				b.Locate = func(context.Context) (status.Location, error) {
+					if begun := len(w.took()) > 0 || w.whole().Revision != (fleet.Revision{}); c.silent && begun {
+						return status.Location{}, fleet.Errorf(fleet.Unavailable, "read", "the repository has no branch at all")
+					}
+					return status.Location{Owner: fleet.Owner{Agent: "ops"}}, nil
+				}
 				b.Signpost = func(_ context.Context, id fleet.ID) error {
 					if calls = append(calls, id); len(calls) == 1 {
 						return fleet.Errorf(fleet.Unavailable, "commit", "no answer")

@@ -128,7 +128,13 @@ func (s *session) signpostPolled(ctx context.Context) {
 	if time.Since(s.signpost.written) < signpostAgain || s.branch.Signpost == nil || s.o.StatusBranch != "" || id == "" || s.claim.May(fleet.Key{}) != nil {
 		return
 	}
-	err := s.branch.Signpost(ctx, id)
+	var err error
+	if s.branch.Locate != nil { // a repository that shows no branch is given none, or it would not look empty any more
+		_, err = s.branch.Locate(ctx)
+	}
+	if err == nil {
+		err = s.branch.Signpost(ctx, id)
+	}
 	if err == nil {
 		s.signpost = signpost{written: time.Now()}
 	}
