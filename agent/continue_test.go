@@ -499,3 +499,41 @@ func TestStartWithoutSignpost(t *testing.T) {
 		})
 	}
 }
+
+// TestSignpostIsTriedAgain: a start that waited long for another reason gives up no signpost for one push that failed.
+func TestSignpostIsTriedAgain(t *testing.T) {
+	w := newWorld(fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x")))
+	p := w.parts()
+	p.Place = func(context.Context) (string, error) { return "here", nil }
+	open := p.StatusBranch
+	posts := 0
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		p.StatusBranch = func(string) (StatusBranch, error) {
+			b, err := open("status")
+			b.Locate = func(context.Context) (status.Location, error) {
+				if time.Since(began) < 10*time.Minute {
+					return status.Location{}, fleet.Errorf(fleet.Unavailable, "read", "no answer")
+				}
+				return status.Location{}, nil
+			}
+			b.Post = func(context.Context, fleet.ID, string, fleet.Owner) error {
+				if posts++; posts == 1 {
+					return fleet.Errorf(fleet.Unavailable, "commit to branch fairlead/status", "no answer")
+				}
+				return nil
+			}
+			return b, err
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- New(w.options(Options{}), p).Run(ctx) }()
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		if posts != 2 || len(w.took()) == 0 {
+			t.Errorf("%d signposts were tried, and passes were %q", posts, w.took())
+		}
+		cancel()
+		<-done
+	})
+}

@@ -29,6 +29,7 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 	opened := make(map[string]*branch)
 	in := begin.Input{Flags: a.flags(ctx), Branches: make(map[string]begin.Branch)}
 	began := time.Now()
+	var posted time.Time // when a signpost was first tried; zero: none was
 	for failures := backoff.New(time.Second, a.o.Interval); ; {
 		switch step := begin.Decide(in); step.Do {
 		case begin.ReadTip:
@@ -74,10 +75,14 @@ func (a *Agent) locate(ctx context.Context) (*branch, error) {
 			clear(in.Branches)
 			a.p.Log.Info("status of the fleet moved", "from", step.From, "to", step.Branch)
 		case begin.Post:
-			switch err := a.post(ctx, step, in, opened); {
+			err := a.post(ctx, step, in, opened)
+			if posted.IsZero() {
+				posted = time.Now()
+			}
+			switch {
 			case fleet.KindOf(err) == fleet.Conflict: // another process was faster
 				clear(in.Branches)
-			case fleet.KindOf(err) == fleet.Unauthorized, err != nil && in.Waited >= begin.Patience:
+			case fleet.KindOf(err) == fleet.Unauthorized, err != nil && time.Since(posted) >= begin.Patience:
 				a.p.Log.Warn("the default status branch accepts no signpost: let the agent push to it before another branch is named", "branch", fleet.DefaultStatusBranch, "error", err)
 				in.Posted = step.Branch
 			default:

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -118,5 +119,87 @@ func TestRepairedClusterWaitsForItsTurn(t *testing.T) {
 		if target, _ := w.s.Target(k); target.Definition == nil || target.Definition.ControlPlane.Version != c.want {
 			t.Errorf("%s: the target is %+v, want version %s", name, target, c.want)
 		}
+	}
+}
+
+// TestDamagedCanaryHoldsLaterStages: a canary whose file cannot be read, and which may be half done, holds the later stages, and so it does
+// once the file is put back, until it is found at rest, and has soaked. If people delete the file instead, later stages go on.
+func TestDamagedCanaryHoldsLaterStages(t *testing.T) {
+	for name, repaired := range map[string]bool{"put back": true, "deleted": false} {
+		waves := wavesOf()
+		older, newer := wavyFleet("1", "v1", 5, waves), wavyFleet("2", "v2", 5, waves)
+		w := provisioned(5)
+		w.push(newer)
+		r := w.recorded()
+		k, report := keyOf("c0"), r.Reports[0]
+		r.Reports, r.Damaged = r.Reports[1:], map[fleet.Key]string{k: "it cannot be read"}
+		w.s = Recorded(r)
+		w.push(newer)
+		w.decide(Input{Older: []Revision{{Revision: older.Revision, Fleet: older}}})
+		w.now = w.now.Add(24 * time.Hour)
+		w.decide(Input{})
+		w.want(t, name+": its file cannot be read", "v2 v1 v1 v1 v1")
+		if s := w.stage(t, "canary"); !strings.Contains(s.Why, "the file of cluster prod/c0 on the status branch") {
+			t.Errorf("%s: the stage is %+v", name, s)
+		}
+		if !repaired {
+			w.decide(Input{Repaired: map[fleet.Key]*fleet.Report{k: nil}})
+			w.decide(Input{})
+			w.want(t, name, "v2 v2 v2 v1 v1")
+			continue
+		}
+		w.decide(Input{Repaired: map[fleet.Key]*fleet.Report{k: &report}})
+		w.now = w.now.Add(24 * time.Hour)
+		w.decide(Input{})
+		w.want(t, name+": it is not known to be at rest", "v2 v1 v1 v1 v1")
+		w.rest("c0")
+		w.want(t, name+": it has not soaked", "v2 v1 v1 v1 v1")
+		w.now = w.now.Add(24 * time.Hour)
+		w.decide(Input{})
+		w.want(t, name+": it has soaked", "v2 v2 v2 v1 v1")
+	}
+}
+
+// TestDamagedRecordKeepsTheLimit: clusters that may be half changed go on before others begin, so that no more change than the stage says.
+func TestDamagedRecordKeepsTheLimit(t *testing.T) {
+	waves := wavesOf()
+	waves.Stages[1].Deadline = 0
+	older, newer, third := wavyFleet("1", "v1", 5, waves), wavyFleet("2", "v2", 5, waves), wavyFleet("3", "v3", 5, waves)
+	w := provisioned(5)
+	w.push(newer)
+	w.rest("c0")
+	w.now = w.now.Add(2 * time.Hour)
+	w.decide(Input{})
+	w.rest("c1", "c2")
+	w.want(t, "c3 and c4 are on their way", "v2 v2 v2 v2 v2")
+	w.startsWithout(newer, older)
+	w.rest("c0", "c1", "c2")
+	w.push(third)
+	w.rest("c0")
+	w.now = w.now.Add(2 * time.Hour)
+	w.decide(Input{})
+	w.want(t, "they go on first", "v3 v2 v2 v3 v3")
+}
+
+// TestUnknownClusterHoldsNoStage: a cluster whose definition cannot be had, known by name alone, is not late, and takes no place.
+func TestUnknownClusterHoldsNoStage(t *testing.T) {
+	waves := wavesOf()
+	waves.Stages = waves.Stages[1:]
+	w := provisioned(5)
+	older, newer := wavyFleet("1", "v1", 5, waves), wavyFleet("2", "v2", 5, waves)
+	w.push(older)
+	r := w.recorded()
+	broken := newer.Clusters[4]
+	newer.Problems = []fleet.Problem{{Cluster: broken.Key, Overlay: broken.Overlay, Message: "broken"}}
+	newer.Clusters = newer.Clusters[:4]
+	older.Clusters, older.Unavailable = older.Clusters[:4], []string{r.Reports[4].Overlay}
+	w.s = Recorded(Record{Reports: r.Reports}).WithoutOrphans()
+	w.push(newer)
+	w.decide(Input{Older: []Revision{{Revision: older.Revision, Fleet: older}}})
+	w.rest("c0", "c1", "c2", "c3")
+	w.now = w.now.Add(3 * time.Hour)
+	w.decide(Input{})
+	if s := w.stage(t, "prod"); s.Changing+s.Waiting > 0 || !strings.Contains(s.Why, "the newest revision has a problem with cluster prod/c4") {
+		t.Errorf("the stage is %+v", s)
 	}
 }

@@ -36,12 +36,21 @@ func (c cluster) repaired(record *fleet.Report) cluster {
 		c.recorded = record
 		c.orphan = !c.inGit && !c.deleting()
 	case sameDefinition(c.definition, record.Digest, record.Overlay):
-		c.definition = atRevision(c.definition, record.Revision)
+		c.definition, c.wave = atRevision(c.definition, record.Revision), repairedWave(record)
 	case c.next == nil && !c.orphan && !c.pruned:
-		old := cluster{recorded: record, serves: c.serves, wave: waveOf(record, fleet.Standing{}, "")}
+		old := cluster{recorded: record, serves: c.serves, wave: repairedWave(record)}
 		held := old.heldBack(c.definition, true)
 		held.problems, held.inGit, held.refused, held.behind = c.problems, c.inGit, c.refused, c.behind
 		return held
 	}
 	return c
+}
+
+// repairedWave returns what a record that could not be read at the start says of a cluster.
+func repairedWave(record *fleet.Report) wave {
+	w := waveOf(record, fleet.Standing{}, "")
+	if !w.fresh {
+		w.arrived = arrivalUnknown
+	}
+	return w
 }

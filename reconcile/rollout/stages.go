@@ -53,7 +53,7 @@ type stageRun struct {
 	clusters, moving, waiting int
 	unapproved                int       // of waiting
 	broken, absent, unseen    fleet.Key // the first of each kind; zero: there is none
-	left                      fleet.Key // the same
+	left, damaged             fleet.Key // the same
 	last                      time.Time // when the last one was done
 	first                     time.Time // since when the first is on its way
 	failed                    []fleet.FailedCluster
@@ -104,6 +104,8 @@ func (r *stageRun) countAbsent(f candidate) {
 		r.broken = f.key
 	case f.moving && f.left && r.left == (fleet.Key{}):
 		r.left = f.key
+	case f.damaged && r.damaged == (fleet.Key{}):
+		r.damaged = f.key
 	case (f.moving || f.held != f.wanted) && r.absent == (fleet.Key{}):
 		r.absent = f.key
 	case !f.moving && f.at.After(r.last):
@@ -162,7 +164,8 @@ func (r *stageRun) halted() string {
 func (r *stageRun) giveVerdicts(own hold) {
 	limit := r.stage.Limit(r.clusters)
 	r.candidates = slices.Clone(r.candidates)
-	for i := range r.candidates {
+	r.verdicts = make([]verdict, len(r.candidates))
+	for _, i := range r.order() {
 		f := &r.candidates[i]
 		t := verdict{stage: r.stage.Name}
 		switch {
@@ -183,8 +186,21 @@ func (r *stageRun) giveVerdicts(own hold) {
 			r.begin(f)
 		}
 		r.wakeAt(t.until)
-		r.verdicts = append(r.verdicts, t)
+		r.verdicts[i] = t
 	}
+}
+
+// order returns the candidates, as indices: first those that may be half changed, so that no more are than the limit.
+func (r *stageRun) order() []int {
+	var first, rest []int
+	for i, f := range r.candidates {
+		if f.arrived == arrivalUnknown {
+			first = append(first, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	return append(first, rest...)
 }
 
 // begin has f on its way to what is wanted. One that was on its way takes no other place.
@@ -231,6 +247,8 @@ func (r *stageRun) finish(state fleet.StageState, own, before hold) (stageResult
 	broken := ""
 	if r.broken != (fleet.Key{}) {
 		broken = "stage " + r.stage.Name + " is not done: the newest revision has a problem with cluster " + r.broken.String()
+	} else if r.damaged != (fleet.Key{}) {
+		broken = "stage " + r.stage.Name + " is not done: the file of cluster " + r.damaged.String() + " on the status branch, which says how far the cluster is, cannot be read (restore the file from its last good commit, or delete it)"
 	} else if r.absent != (fleet.Key{}) {
 		broken = "stage " + r.stage.Name + " is not done: a change of cluster " + r.absent.String() + " is not done, and the cluster is suspended, paused or left alone (" + goesOn(r.absent) + ")"
 	} else if r.left != (fleet.Key{}) {
@@ -313,6 +331,7 @@ type candidate struct {
 	ends        time.Time // of excluded; zero: with news
 	left        bool      // of excluded: it counts in this stage for what it took there, and takes nothing else
 	absent      bool      // of excluded: nothing shows that the newest revision works there, and no request skips it
+	damaged     bool      // of absent: its file cannot be read
 	forced      bool      // a request releases it from stages, windows and freezes
 	stageForced bool      // a request releases its stage: the same, but not more at once
 	approved    bool      // a person approved the waiting definition
@@ -395,7 +414,7 @@ func (s State) candidate(k fleet.Key, c cluster, g gates) candidate {
 	f.approved = said.Way == fleet.ReleaseApprove || said.Way == fleet.ReleaseNow
 	switch suspended, until := s.suspended(k, c, g.now); {
 	case c.damaged != "":
-		f.excluded, f.absent, f.why = true, true, c.damaged
+		f.excluded, f.absent, f.damaged, f.why = true, true, true, c.damaged
 	case said.Way == fleet.ReleaseNow:
 		f.forced, f.stageForced = !said.Stage, said.Stage
 	case suspended:

@@ -72,7 +72,7 @@ type verdict struct {
 
 // moving reports whether the cluster has not been found complete since it took its definition.
 func (w wave) moving() bool {
-	return !w.fresh && (w.arrived != w.digest || w.at.Before(w.since))
+	return !w.fresh && w.digest != "" && (w.arrived != w.digest || w.at.Before(w.since))
 }
 
 // waveOf returns what a record says of a cluster. What was there before anything came in waves
