@@ -190,7 +190,7 @@ func (r *stageRun) giveVerdicts(own hold) {
 	}
 }
 
-// order returns the candidates, as indices: first those that may be half changed, so that no more are than the limit.
+// order returns the candidates, as indices: first those that may be half changed, so that others do not exceed the limit with them.
 func (r *stageRun) order() []int {
 	var first, rest []int
 	for i, f := range r.candidates {
