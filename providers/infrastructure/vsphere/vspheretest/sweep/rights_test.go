@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/vsphere/machine"
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
 	"fairlead.dev/test/run/short"
@@ -90,7 +91,9 @@ func TestRights(t *testing.T) {
 	p := newPilot(t, w, w.cluster(t, "agent", "pw"))
 	p.live(nil)
 	for _, err := range p.errors {
-		t.Errorf("with all rights of the guide: %v", err)
+		if fleet.KindOf(err) != fleet.Unavailable { // a task of the simulator that takes longer than usual is no matter of rights
+			t.Errorf("with all rights of the guide: %v", err)
+		}
 	}
 	if p.log.Len() > 0 {
 		t.Errorf("it warns: %s", p.log.String())
