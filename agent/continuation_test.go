@@ -220,8 +220,10 @@ func tellsOf(s status.Status) []string {
 		out = append(out, "problem: "+p.String())
 	}
 	for _, c := range s.Clusters {
+		// The digest and not the revision: one that was removed and put back before any status said so keeps its revision if the
+		// agent started in between.
 		r := c.Report
-		out = append(out, fmt.Sprintf("cluster %s: %s at %s, problems %v, failure %q, waiting %v", r.Cluster, r.Phase, r.Revision.Hash(), r.Problems, r.Failure, r.Waiting))
+		out = append(out, fmt.Sprintf("cluster %s: %s at %s, problems %v, failure %q, waiting %v", r.Cluster, r.Phase, r.Digest, r.Problems, r.Failure, r.Waiting))
 	}
 	for _, q := range s.Requests {
 		out = append(out, fmt.Sprintf("request %s: %s %s", q, q.Answer.State, q.Answer.Message))
