@@ -18,11 +18,17 @@ func chosen() (string, error) {
 	if h := os.Getenv("DOCKER_HOST"); h != "" {
 		return h, nil
 	}
-	dir := os.Getenv("DOCKER_CONFIG")
-	if home, err := os.UserHomeDir(); dir == "" && err == nil {
+	name, dir := os.Getenv("DOCKER_CONTEXT"), os.Getenv("DOCKER_CONFIG")
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		switch {
+		case err != nil && name != "":
+			return "", fmt.Errorf("the context %q: %w. Set DOCKER_CONFIG or DOCKER_HOST", name, err)
+		case err != nil: // there is no configuration
+			return DefaultHost, nil
+		}
 		dir = filepath.Join(home, ".docker")
 	}
-	name := os.Getenv("DOCKER_CONTEXT")
 	if name == "" {
 		var config struct{ CurrentContext string }
 		if err := readJSON(filepath.Join(dir, "config.json"), &config); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -74,3 +74,19 @@ func write(t *testing.T, file, content string) {
 		t.Fatal(err)
 	}
 }
+
+// TestNoHome: without a home there is no configuration, and nothing of the working directory is taken for one.
+func TestNoHome(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "config.json", `{"currentContext":"other"}`)
+	for _, name := range []string{"HOME", "DOCKER_CONFIG", "DOCKER_HOST", "DOCKER_CONTEXT"} {
+		t.Setenv(name, "")
+	}
+	if c, err := engine.New(engine.Options{}); err != nil || c.Host != engine.DefaultHost {
+		t.Errorf("New = %+v, %v", c, err)
+	}
+	t.Setenv("DOCKER_CONTEXT", "lab")
+	if _, err := engine.New(engine.Options{}); err == nil || !strings.Contains(err.Error(), "Set DOCKER_CONFIG or DOCKER_HOST") {
+		t.Errorf("New with a context = %v", err)
+	}
+}
