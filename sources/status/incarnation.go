@@ -30,8 +30,8 @@ type incarnationFile struct {
 // Begin makes this process the one that acts for the owner of, and returns the owner with
 // the number of the process, and the succession under way. An earlier process reads a number
 // above its own, and does not act any more. Begin pushes, so that a server that lags behind cannot answer for the
-// one that is pushed to. Only a push that was not answered is not repeated if the branch has its random text, which
-// proves that it was carried out.
+// one that is pushed to. A push that was not answered is not repeated once the branch has its random text: that proves
+// that it was carried out.
 func (a *Arbiter) Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet.Succession, error) {
 	op := opBegin(of)
 	var next ownership
@@ -57,8 +57,8 @@ func (a *Arbiter) Begin(ctx context.Context, of fleet.Owner) (fleet.Owner, fleet
 
 func opBegin(of fleet.Owner) string { return "begin to act for the fleet as " + of.Agent }
 
-// next returns the ownership of of in t with the next number, or, if an earlier push of this process was carried out,
-// the one that begun says is there.
+// next returns the ownership of of in t with the next number. If an earlier push of this process was carried out, begun is
+// true, and the number is the one in t.
 func (a *Arbiter) next(t fs.FS, of fleet.Owner, op string) (now ownership, begun bool, err error) {
 	if err := refuseMoved(t, op); err != nil {
 		return ownership{}, false, err

@@ -165,8 +165,8 @@ func (l Location) isFor(id fleet.ID) bool {
 // ErrUnmarked says that the status was moved, and that nothing says so on the former branch, which takes no push.
 var ErrUnmarked = errors.New("the former status branch does not say where the status is now")
 
-// ErrStays says that the status was not moved, since the new branch accepts no push.
-var ErrStays = errors.New("the status stays on the former branch, since the new one accepts no push")
+// ErrStays says that the status was not moved, since the new branch accepts no push, or is in use.
+var ErrStays = errors.New("the status stays on the former branch")
 
 // ErrUndecided says that the status was not moved, since a push before the decision, or of the decision, failed
 // for another reason than rights. One that was not answered may be carried out later.
@@ -181,7 +181,7 @@ var errOtherUse = errors.New("the branch is in use")
 //
 // The error is of kind Conflict if to has the status of another fleet or a newer one, and of kind
 // Unauthorized if a branch accepts no push. It wraps ErrStays if that is to, if to has no room, or if from has the status of a
-// fleet and to is of another one, and ErrUndecided if to, or from, may accept it later; nothing is decided then. If only from accepts none and replicas
+// fleet and to is in use, by another fleet or for something else, and ErrUndecided if to, or from, may accept it later; nothing is decided then. If only from accepts none and replicas
 // elect a leader, the status is moved and the error wraps ErrUnmarked. What is left on to of an earlier
 // stay of the status is deleted.
 func Move(ctx context.Context, from, to sources.Branch, name string) error {
