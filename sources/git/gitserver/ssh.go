@@ -94,6 +94,7 @@ AllowUsers %[3]s
 	said := &strings.Builder{}
 	s.cmd = exec.CommandContext(ctx, sshd, "-D", "-e", "-f", filepath.Join(dir, "sshd_config"))
 	s.cmd.Stderr = said
+	s.cmd.WaitDelay = 5 * time.Second // sessions of clients that stay have it too
 	if err := s.cmd.Start(); err != nil {
 		s.cancel()
 		return nil, err

@@ -52,6 +52,8 @@ type report struct {
 	output map[string]*strings.Builder // by package and test
 	counts map[string]int              // by action, of tests that have no subtests, and of all that failed
 	parent map[string]bool             // tests with subtests
+	begun  map[string]bool             // tests without an end so far, by package and test
+	hung   []string                    // tests that the end of their package left without one
 	ways   map[string]int              // how skipped tests run, and how many need it
 	short  int
 	failed bool
@@ -68,7 +70,7 @@ type Time struct {
 // run prints in's events to out, and keeps times in a file if keep names one. Its error says
 // that something failed.
 func run(in io.Reader, out io.Writer, keep string) error {
-	r := &report{out: out, output: map[string]*strings.Builder{}, counts: map[string]int{}, parent: map[string]bool{}, ways: map[string]int{}}
+	r := &report{out: out, output: map[string]*strings.Builder{}, counts: map[string]int{}, parent: map[string]bool{}, begun: map[string]bool{}, ways: map[string]int{}}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -114,6 +116,11 @@ func (r *report) line(line []byte) {
 		fmt.Fprint(r.out, e.Output)
 	case "build-fail":
 		r.failed = true
+	case "run":
+		r.begun[e.Package+" "+e.Test] = true
+		if i := strings.LastIndex(e.Test, "/"); i >= 0 {
+			r.parent[e.Package+" "+e.Test[:i]] = true
+		}
 	case "output":
 		r.noteOutput(e)
 	case "pass", "fail", "skip":
@@ -151,6 +158,7 @@ func (r *report) end(e event) {
 		text = b.String()
 	}
 	delete(r.output, at)
+	delete(r.begun, at)
 	if e.Action == "fail" && text != "" {
 		fmt.Fprint(r.out, text)
 	}
@@ -164,9 +172,6 @@ func (r *report) end(e event) {
 		}
 		return
 	}
-	if i := strings.LastIndex(e.Test, "/"); i >= 0 {
-		r.parent[e.Package+" "+e.Test[:i]] = true
-	}
 	if e.Action == "skip" {
 		r.ways[way(text)]++
 	}
@@ -176,12 +181,20 @@ func (r *report) end(e event) {
 }
 
 // unfinished prints the output of tests that a package's end left without one, as a panic
-// or a time limit does.
+// or a time limit does, and remembers those without subtests.
 func (r *report) unfinished(pkg string) {
 	for _, at := range slices.Sorted(maps.Keys(r.output)) {
 		if strings.HasPrefix(at, pkg+" ") {
 			fmt.Fprint(r.out, r.output[at].String())
 			delete(r.output, at)
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(r.begun)) {
+		if strings.HasPrefix(at, pkg+" ") {
+			if !r.parent[at] {
+				r.hung = append(r.hung, at)
+			}
+			delete(r.begun, at)
 		}
 	}
 }
@@ -212,6 +225,9 @@ func (r *report) summary() string {
 	line := fmt.Sprintf("%d passed, %d failed, %d skipped", r.counts["pass"], r.counts["fail"], r.counts["skip"])
 	if len(rest) > 0 {
 		line = "Not run here, and what runs it: " + strings.Join(rest, ", ") + "\n" + line
+	}
+	for _, at := range r.hung {
+		line += "\nwithout an end: " + at
 	}
 	return line
 }

@@ -38,6 +38,12 @@ func TestRun(t *testing.T) {
 			want:  []string{"no good", "out of order", "undefined: missing", "FAIL\texample.com/m/a", "FAIL\texample.com/m/b", "FAIL\texample.com/m/c [build failed]", "1 passed, 2 failed, 0 skipped\n"},
 			not:   []string{"chatter"},
 		},
+		"a test without an end": {
+			files: map[string]string{"a/a_test.go": "package a\nimport (\n\"os\"\n\"testing\"\n)\nfunc TestEnd(t *testing.T) { t.Run(\"one\", func(t *testing.T) {}); t.Run(\"two\", func(t *testing.T) { os.Exit(1) }) }\n"},
+			fails: true,
+			want:  []string{"1 passed, 0 failed, 0 skipped\nwithout an end: example.com/m/a TestEnd/two\n"},
+			not:   []string{"TestEnd/one", "TestEnd\n"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

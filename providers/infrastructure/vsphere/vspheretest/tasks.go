@@ -189,8 +189,11 @@ func (v *VCenter) finish(ref types.ManagedObjectReference) (types.AnyType, *fail
 		return info.State == types.TaskInfoStateSuccess || info.State == types.TaskInfoStateError
 	}
 	if !look() {
-		<-done
-		look()
+		select {
+		case <-done:
+			look()
+		case <-v.closed:
+		}
 	}
 	v.taskDone(ref)
 	if info.Error != nil {

@@ -86,7 +86,7 @@ func sshd(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Mkdir(dir, 0o700))
 	s, err := gitserver.StartSSH(context.Background(), dir, false)
 	ts.Check(err)
-	ts.Defer(s.Close)
+	ts.Defer(bounded("sshd", script{ts}.Log, s.Close))
 	ts.Setenv("SSH", s.URL+ts.Getenv("BARE"))
 	ts.Check(os.WriteFile(ts.MkAbs("key"), s.Key, 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("known_hosts"), s.KnownHosts, 0o600))
@@ -115,7 +115,7 @@ func platform(ts *testscript.TestScript, neg bool, args []string) {
 		_, err = server.Init("platform.git")
 		ts.Check(err)
 		web := httptest.NewServer(server)
-		ts.Defer(web.Close)
+		ts.Defer(bounded("the second Git server", script{ts}.Log, web.Close))
 		ts.Setenv("PLATFORM", web.URL+"/platform.git")
 		ts.Check(ts.Exec("git", "init", "--quiet", "--initial-branch=main", work))
 	case "push":
@@ -237,7 +237,7 @@ func destroy(ts *testscript.TestScript, neg bool, args []string) {
 
 // call makes a call of the cloud and returns its answer.
 func call(ts *testscript.TestScript, path, body string) []byte {
-	resp, err := http.Post(ts.Getenv("FAIRLEAD_INMEMORY_URL")+"/v1/"+path, "application/json", strings.NewReader(body))
+	resp, err := client.Post(ts.Getenv("FAIRLEAD_INMEMORY_URL")+"/v1/"+path, "application/json", strings.NewReader(body))
 	ts.Check(err)
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)

@@ -2,7 +2,6 @@ package script
 
 import (
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,7 +17,7 @@ func editor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: editor PAGE WHAT CLONE")
 	}
-	resp, err := http.Get(args[0] + ".json")
+	resp, err := client.Get(args[0] + ".json")
 	ts.Check(err)
 	defer resp.Body.Close()
 	var page struct {

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"fairlead.dev/test/run/needs"
+	"fairlead.dev/test/run/waits"
 )
 
 // A guide is a page of docs with commands that a script runs.
@@ -110,7 +112,9 @@ func runGuide(ts *testscript.TestScript, neg bool, args []string) {
 // follow.
 func ageKeygen(ts *testscript.TestScript, _ bool, _ []string) {
 	bin := ts.MkAbs("tools")
-	out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "age-keygen"), "filippo.io/age/cmd/age-keygen").CombinedOutput()
+	ctx, cancel := context.WithTimeout(context.Background(), waits.Limit)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(bin, "age-keygen"), "filippo.io/age/cmd/age-keygen").CombinedOutput()
 	if err != nil {
 		ts.Fatalf("cannot build age-keygen: %v\n%s", err, out)
 	}

@@ -46,7 +46,7 @@ func receiver(ts *testscript.TestScript, neg bool, args []string) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	}))
-	ts.Defer(web.Close)
+	ts.Defer(bounded("the receiver", script{ts}.Log, web.Close))
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o700))
 	ts.Check(os.WriteFile(dir+"/address", []byte(web.URL), 0o600))

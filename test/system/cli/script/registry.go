@@ -26,12 +26,13 @@ type place struct {
 // placeOf is the key of a place in the values of a script.
 type placeOf struct{}
 
-// A script is a testscript as ocitest takes it.
+// A script is a testscript with methods of testing.TB.
 type script struct{ *testscript.TestScript }
 
 func (s script) Helper()           {}
 func (s script) Fatal(args ...any) { s.Fatalf("%s", fmt.Sprint(args...)) }
-func (s script) Cleanup(f func())  { s.Defer(f) }
+func (s script) Log(args ...any)   { s.Logf("%s", fmt.Sprint(args...)) }
+func (s script) Cleanup(f func())  { s.Defer(bounded("the registry", s.Log, f)) }
 
 // registry starts one and sets $OCI to a repository in it, and writes cosign.pub; or it
 // does as one that is away, or is back: registry [away|back]

@@ -5,6 +5,7 @@ package script
 import (
 	"errors"
 	"flag"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -25,6 +27,7 @@ import (
 	"fairlead.dev/providers/infrastructure/vsphere/vspheretest"
 	"fairlead.dev/sources/git/gitserver"
 	"fairlead.dev/test/run/ports"
+	"fairlead.dev/test/run/waits"
 )
 
 // Main is the main function of a package that runs scripts: it is the program itself where a
@@ -51,8 +54,9 @@ func Main(m *testing.M) {
 //	$FAIRLEAD_SECRETS, and XDG_STATE_HOME, within the script's folder
 func Run(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir:   dir,
-		Setup: setup,
+		Dir:      dir,
+		Setup:    setup,
+		Deadline: time.Now().Add(2 * waits.Limit), // a script that hangs fails before the time of all tests is over
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"push":       push,
 			"exits":      exits,
@@ -95,7 +99,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	web := httptest.NewServer(server)
-	env.Defer(web.Close)
+	env.Defer(bounded("the Git server", env.T().Log, web.Close))
 	fleet := filepath.Join(env.WorkDir, "fleet")
 	if err := example(fleet); err != nil {
 		return err
@@ -162,6 +166,26 @@ func example(dir string) error {
 	}
 	return nil
 }
+
+// bounded returns a function that ends a server, and goes on without its end after a while: a
+// request that hangs must not take the results of all scripts with it.
+func bounded(what string, log func(...any), end func()) func() {
+	return func() {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			end()
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			log(what + " still has requests a minute after its end")
+		}
+	}
+}
+
+// client asks the programs of a script.
+var client = &http.Client{Timeout: waits.Limit}
 
 // push commits all that is in the clone and pushes it: push MESSAGE
 func push(ts *testscript.TestScript, neg bool, args []string) {

@@ -37,7 +37,7 @@ func vCenter(ts *testscript.TestScript, neg bool, args []string) {
 			Datacenters: 1, Guest: func(vspheretest.Machine) []string { return []string{"127.0.0.9"} },
 		})
 		ts.Check(err)
-		ts.Defer(v.Close)
+		ts.Defer(bounded("vCenter", script{ts}.Log, v.Close))
 		*at = v
 		ts.Setenv("VCENTER", v.Server())
 		ts.Setenv("THUMBPRINT", v.ThumbprintSHA256())
