@@ -66,9 +66,9 @@ func (w *world) missing(ctx context.Context, wanted map[string]int) (string, err
 }
 
 // halfDeleted names the clusters of which the status tells that a deletion which was
-// taken back may have cost them their control plane, or that nothing is left of them. The
-// agent that deleted the last of it may have been killed before the status said so: then of
-// wereDeleted only people know that this was wished.
+// taken back may have cost them their control plane, or that nothing is left of it or of
+// them. The agent that deleted the last of it may have been killed before the status said so:
+// then of wereDeleted only people know that this was wished.
 func (w *world) halfDeleted(wereDeleted []string) ([]string, error) {
 	out, code, err := w.run("status", w.url, "-o", "json")
 	if err != nil || code != 0 {
@@ -87,7 +87,8 @@ func (w *world) halfDeleted(wereDeleted []string) ([]string, error) {
 	for _, c := range s.Clusters {
 		if slices.ContainsFunc(c.Waiting, func(n string) bool {
 			return strings.HasPrefix(n, "the deletion of the cluster had begun") ||
-				strings.HasPrefix(n, "nothing of the cluster is in ") && slices.Contains(wereDeleted, c.Name)
+				slices.Contains(wereDeleted, c.Name) &&
+					(strings.HasPrefix(n, "nothing of the cluster is in ") || strings.HasPrefix(n, "all control-plane machines are gone"))
 		}) {
 			names = append(names, c.Name)
 		}
