@@ -399,7 +399,7 @@ func (s State) candidate(k fleet.Key, c cluster, g gates) candidate {
 		broken: len(c.problems) > 0, unseen: w.unseen,
 	}
 	if f.arrived == "" {
-		f.arrived = "nothing"
+		f.arrived = arrivedNowhere
 	}
 	if c.next != nil {
 		if f.wanted = c.nextDigest; f.held == "" {

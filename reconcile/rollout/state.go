@@ -26,6 +26,7 @@ type State struct {
 	lastPasses  map[fleet.Key]lastPass // over clusters that something is asked of
 	sizes       map[fleet.Key][]fleet.Scale
 	waves       waves
+	rollout     fleet.RolloutStatus // of the record, until the first revision
 	// unpruned says why clusters that vanished with applied stay: they are orphans then, which do not say since when.
 	unpruned []fleet.Problem
 	// orphansUnknown says that the record does not say which clusters were removed before.
@@ -70,7 +71,7 @@ type Record struct {
 // Recorded returns the state before the first revision: clusters are known by name
 // alone.
 func Recorded(r Record) State {
-	s := State{id: r.Fleet, applied: r.Applied}
+	s := State{id: r.Fleet, applied: r.Applied, rollout: r.Rollout}
 	standings := make(map[fleet.Key]fleet.Standing, len(r.Rollout.Standings))
 	for _, st := range r.Rollout.Standings {
 		standings[st.Cluster] = st
