@@ -31,6 +31,7 @@ type State struct {
 	unpruned []fleet.Problem
 	// orphansUnknown says that the record does not say which clusters were removed before.
 	orphansUnknown bool
+	alone          bool // no older revision is looked up
 }
 
 // A late revision is the newest one, which cannot be got yet, and why.
@@ -103,6 +104,12 @@ func (s State) WithoutOrphans() State {
 		}
 		return c
 	})
+	return s
+}
+
+// Alone returns s for those who look up no older revision: what waits comes by its own labels alone.
+func (s State) Alone() State {
+	s.alone = true
 	return s
 }
 

@@ -176,7 +176,7 @@ func (c cluster) take(now time.Time, stage string) cluster {
 	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble = c.next, c.nextDigest, time.Time{}, trouble{}
 	c.wave.origin, c.wave.people, c.wave.before = fleet.WaveOrigin{}, c.peopleOnce(), fleet.Revision{}
 	c.definition, c.recorded, c.next, c.nextDigest = c.next, nil, nil, ""
-	c.problems, c.behind = nil, true
+	c.behind = true
 	return c
 }
 
