@@ -115,3 +115,14 @@ func TestDamagedRecordEndsNoHaltWithinAStage(t *testing.T) {
 	w.rest("c2")
 	w.want(t, "all are at rest", "v2 v2 v2 v2 v2")
 }
+
+// TestReleaseBeforeTheFirstRevision: an agent that can use no revision yet does not know what waits, and answers no release.
+func TestReleaseBeforeTheFirstRevision(t *testing.T) {
+	w := provisioned(5)
+	w.push(wavyFleet("2", "v2", 5, wavesOf()))
+	w.s = Recorded(w.recorded())
+	w.decide(Input{Newest: &Revision{Revision: revision("3"), Refused: "rubbish"}})
+	if a := w.ask(t, fleet.Request{Cluster: keyOf("c4"), Release: fleet.ReleaseNow}); a != (fleet.Answer{}) {
+		t.Errorf("the answer is %+v", a)
+	}
+}
