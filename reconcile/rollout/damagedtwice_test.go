@@ -110,6 +110,40 @@ func TestRepairedWhileBroken(t *testing.T) {
 	}
 }
 
+// TestRemovedWhileDamaged: a cluster whose file is damaged is removed from Git. Nothing shows that its change was done, so stages later than its
+// own wait until people go on without it.
+func TestRemovedWhileDamaged(t *testing.T) {
+	older, newer := wavyFleet("1", "v1", 4, wavesOf()), wavyFleet("2", "v2", 4, wavesOf())
+	for i, want := range []string{"v1 v1 v1", "v2 v2 v2"} {
+		w := provisioned(4)
+		w.push(newer)
+		w.rest("c0")
+		r, report := w.without(i)
+		w.starts(r, newer, older)
+		w.push(wavyFleet("3", "v2", 4, wavesOf()))
+		if left := w.s.Rollout().Departed; len(left) > 0 {
+			t.Errorf("%v left, and are there", left)
+		}
+		without := wavyFleet("4", "v2", 4, wavesOf())
+		without.Clusters = slices.Delete(without.Clusters, i, i+1)
+		w.push(without)
+		w.decide(Input{Gone: []fleet.Key{report.Cluster}})
+		w.now = w.now.Add(time.Hour)
+		w.decide(Input{})
+		w.want(t, "without "+report.Cluster.Name, want)
+		if left := w.s.Rollout().Departed; want == "v1 v1 v1" && len(left) != 1 {
+			t.Errorf("%v left", left)
+		}
+		if i > 0 {
+			continue
+		}
+		if a := w.ask(t, fleet.Request{Cluster: report.Cluster, Release: fleet.ReleaseSkip}); a.State != fleet.RequestDone {
+			t.Errorf("the answer is %+v", a)
+		}
+		w.want(t, "people go on without it", "v2 v2 v1")
+	}
+}
+
 // TestNothingUsableAtAStart: an agent that can use no revision keeps what the status says of stages, for the next one.
 func TestNothingUsableAtAStart(t *testing.T) {
 	older, newer := wavyFleet("1", "v1", 5, wavesOf()), wavyFleet("2", "v2", 5, wavesOf())
