@@ -13,7 +13,7 @@ import (
 // later.
 func (s State) admit(r fleet.Request, q Requests, now time.Time) fleet.Answer {
 	c, known := s.clusters.get(r.Cluster)
-	if s.revision.IsZero() && (s.refused.IsZero() || r.Kind == fleet.RequestAbandon) {
+	if s.revision.IsZero() && (s.refused.IsZero() || r.Kind == fleet.RequestAbandon || r.Kind == fleet.RequestRelease) {
 		return fleet.Answer{} // what Git has is not known yet
 	}
 	switch {

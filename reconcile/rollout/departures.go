@@ -19,9 +19,14 @@ func (s *State) noteDepartures(before State, now time.Time) {
 	out := slices.Clone(before.waves.departed)
 	for k, old := range before.clusters.all() {
 		soak := o.stages[o.leftIn(old.wave.stage)].Soak
-		if before.live(old) && old.activeRelease().Way != fleet.ReleaseSkip && !old.wave.over(soak, now) {
-			out = append(out, old.wave.departure(k, soak, now))
+		if !before.live(old) || old.activeRelease().Way == fleet.ReleaseSkip || old.wave.over(soak, now) && old.damaged == "" {
+			continue
 		}
+		left := old.wave.departure(k, soak, now)
+		if old.damaged != "" && old.newest() != nil {
+			left.Stage = o.stageOf(old).Name
+		}
+		out = append(out, left)
 	}
 	same := s.keysOf(func(c cluster) bool { return c.next != nil && c.nextDigest == c.wave.awaited })
 	for i := range out {
@@ -42,7 +47,7 @@ func (s *State) dropDepartures() {
 	idle := len(waiting) == 0 || len(s.config.Waves.Stages)+len(s.config.Waves.Classes) == 0
 	s.waves.departed = slices.DeleteFunc(slices.Clone(s.waves.departed), func(left fleet.Departure) bool {
 		c := s.clusters.of(left.Cluster)
-		return idle || s.live(c) && !c.wave.fresh
+		return idle || s.live(c) && (!c.wave.fresh || c.damaged != "")
 	})
 }
 

@@ -1,6 +1,10 @@
 package rollout
 
-import "fairlead.dev/fleet"
+import (
+	"slices"
+
+	"fairlead.dev/fleet"
+)
 
 // repair takes in the records of clusters that could not be read before. What such a
 // cluster went through, and where it lives, was not known, so nothing was done to it.
@@ -17,40 +21,45 @@ func (d *Decision) repair(records map[fleet.Key]*fleet.Report) {
 		if record == nil && !c.inGit {
 			s.clusters.delete(k)
 		} else {
-			s.clusters.put(k, c.repaired(record))
+			s.clusters.put(k, c.repaired(record).brokenBy(s.problems))
 		}
 		d.Changed, d.StatusChanged = append(d.Changed, k), true
 	}
+}
+
+// brokenBy returns c once its record says of which folder it is: one that problems are of is not gone from Git.
+func (c cluster) brokenBy(problems []fleet.Problem) cluster {
+	if c.inGit || c.recorded == nil {
+		return c
+	}
+	c.problems = slices.DeleteFunc(slices.Clone(problems), func(p fleet.Problem) bool {
+		return p.Cluster != fleet.Key{} || p.Overlay != c.recorded.Overlay
+	})
+	if len(c.problems) > 0 {
+		c.inGit, c.orphan = true, false
+	}
+	return c
 }
 
 // repaired returns c once its record can be read, or is gone. What is new waits for its turn in stages, as if the record
 // had been read at the start.
 func (c cluster) repaired(record *fleet.Report) cluster {
 	c.damaged = ""
-	if record != nil {
-		c.serves = servedVersion(record)
+	if record == nil {
+		return c
 	}
+	c.serves = servedVersion(record)
+	old := cluster{recorded: record, serves: c.serves, wave: waveOf(record, fleet.Standing{Arrived: arrivalUnknown}, "")}
 	switch {
-	case record == nil:
 	case c.definition == nil:
-		c.recorded = record
+		c.recorded, c.wave = record, old.wave
 		c.orphan = !c.inGit && !c.deleting()
 	case sameDefinition(c.definition, record.Digest, record.Overlay):
-		c.definition, c.wave = atRevision(c.definition, record.Revision), repairedWave(record)
-	case c.next == nil && !c.orphan && !c.pruned:
-		old := cluster{recorded: record, serves: c.serves, wave: repairedWave(record)}
+		c.definition, c.wave = atRevision(c.definition, record.Revision), old.wave
+	case !c.orphan && !c.pruned:
 		held := old.heldBack(c.definition, true)
 		held.problems, held.inGit, held.refused, held.behind = c.problems, c.inGit, c.refused, c.behind
 		return held
 	}
 	return c
-}
-
-// repairedWave returns what a record that could not be read at the start says of a cluster.
-func repairedWave(record *fleet.Report) wave {
-	w := waveOf(record, fleet.Standing{}, "")
-	if !w.fresh {
-		w.arrived = arrivalUnknown
-	}
-	return w
 }

@@ -81,14 +81,20 @@ func (d *Decision) settle(now time.Time) {
 	}
 }
 
-// unplaced stops later stages while a cluster that the newest revision has a problem with is known
+// unplaced stops later stages while a cluster that the newest revision has a problem with, or may have, is known
 // by name alone: its labels, and so its stage, are not known.
 func (s *State) unplaced() hold {
-	keys := s.keysOf(func(c cluster) bool { return cmp.Or(c.definition, c.next) == nil && len(c.problems) > 0 })
-	if len(keys) == 0 {
-		return hold{}
+	folder := slices.ContainsFunc(s.problems, func(p fleet.Problem) bool { return p.Cluster == fleet.Key{} && p.Overlay != "" })
+	for k, c := range s.clusters.all() {
+		switch {
+		case cmp.Or(c.definition, c.next) != nil:
+		case len(c.problems) > 0:
+			return hold{why: "the stage of cluster " + k.String() + " is not known: the newest revision has a problem with it, and no earlier definition of it is rendered"}
+		case c.damaged != "" && folder:
+			return hold{why: "the stage of cluster " + k.String() + " is not known: its file on the status branch cannot be read, and the newest revision has a problem with a folder that may be its own"}
+		}
 	}
-	return hold{why: "the stage of cluster " + keys[0].String() + " is not known: the newest revision has a problem with it, and no earlier definition of it is rendered"}
+	return hold{}
 }
 
 // endStaging gives each cluster its newest definition: fleet.yaml has no stages, windows or freezes.
@@ -161,16 +167,23 @@ func (s State) stageSince(candidates []candidate, first time.Time) time.Time {
 // Rollout returns what people learn of the rollout of the fleet.
 func (s State) Rollout() fleet.RolloutStatus {
 	var out fleet.RolloutStatus
-	if !s.config.Waves.Declared() {
+	switch {
+	case s.revision.IsZero(): // another agent may start before there is one
+		return s.rollout
+	case !s.config.Waves.Declared():
 		return out
 	}
 	out.Stages, out.Departed = s.waves.stages, s.waves.departed
-	for _, k := range s.keysOf(s.live) {
+	for _, k := range s.keysOf(func(c cluster) bool { return s.live(c) || c.damaged != "" }) {
 		c := s.clusters.of(k)
+		if c.damaged != "" { // for the next agent, which may find the file put back
+			out.Standings = append(out.Standings, fleet.Standing{Cluster: k, Arrived: arrivalUnknown})
+			continue
+		}
 		if w, waits := c.wait(k); waits {
 			out.Waiting = append(out.Waiting, w)
 		}
-		if w := c.wave; w.digest != "" {
+		if w := c.wave; w.digest != "" || w.arrived == arrivalUnknown {
 			standing := fleet.Standing{
 				Cluster: k, Digest: w.digest, Since: w.since, Arrived: w.arrived, At: w.at, Waits: w.waits, Release: w.release, Came: w.origin, Stage: w.stage, Troubled: w.trouble.since, Before: w.before,
 			}

@@ -31,6 +31,9 @@ func runStage(s fleet.Stage, candidates []candidate, before hold, now time.Time)
 	if own.why == "" && r.unseen != (fleet.Key{}) {
 		own.why = "the deadline of " + r.unseen.String() + " passed before this agent looked at the cluster: stage " + s.Name + " waits for that"
 	}
+	if own.why == "" && r.unknown != (fleet.Key{}) { // it may have halted the stage before
+		own.why = "cluster " + r.unknown.String() + " is not known to be done: stage " + s.Name + " waits for that, or for its deadline"
+	}
 	switch halt := r.halted(); {
 	case halt != "":
 		state = fleet.StageHalted
@@ -52,8 +55,9 @@ type stageRun struct {
 
 	clusters, moving, waiting int
 	unapproved                int       // of waiting
-	broken, absent, unseen    fleet.Key // the first of each kind; zero: there is none
-	left, damaged             fleet.Key // the same
+	broken, absent            fleet.Key // one of each kind; zero: there is none
+	left, damaged, unrendered fleet.Key // the same
+	unseen, unknown           fleet.Key // the same
 	last                      time.Time // when the last one was done
 	first                     time.Time // since when the first is on its way
 	failed                    []fleet.FailedCluster
@@ -86,6 +90,9 @@ func (r *stageRun) count() {
 			r.waiting++
 			if f.unapproved() {
 				r.unapproved++
+			}
+			if f.unrendered {
+				r.unrendered = f.key
 			}
 		case !f.moving && f.at.After(r.last):
 			r.last = f.at
@@ -137,6 +144,9 @@ func (r *stageRun) failure(f candidate) string {
 				return "it is not done after " + d.String()
 			}
 			r.wakeAt(f.since.Add(d))
+			if f.arrived == arrivalUnknown && !f.excluded {
+				r.unknown = f.key
+			}
 		}
 		return f.trouble.plane
 	}
@@ -176,8 +186,12 @@ func (r *stageRun) giveVerdicts(own hold) {
 			t.why, t.until = f.why, f.ends
 		case own.why != "" && !f.stageForced:
 			t.why, t.until = own.why, own.until
+		case f.stale && !f.stageForced:
+			t.why = "the newest revision has a problem with it"
 		case r.stage.Approval && !f.approved:
 			t.why = r.unapprovedWhy()
+		case r.unrendered != (fleet.Key{}) && !f.stageForced:
+			t.why = "the present definition of cluster " + r.unrendered.String() + " is not rendered yet"
 		case f.closed != "" && !f.stageForced:
 			t.why, t.until = f.closed, f.opens
 		case !f.moving && r.moving >= limit:
@@ -338,6 +352,8 @@ type candidate struct {
 	origin      fleet.WaveOrigin
 	people      fleet.WavePeople
 	broken      bool   // the newest revision has a problem with it, so nothing shows that the newest revision works there
+	unrendered  bool   // its present definition, whose labels count, too, is not rendered yet
+	stale       bool   // what waits is of an older revision, which no earlier stage may have had
 	unseen      bool   // this agent has not observed it yet
 	closed      string // the window or freeze for which it may not begin
 	opens       time.Time
@@ -374,6 +390,7 @@ func (s State) groups(g gates) []group {
 		default: // what waits has its own stage, and what the cluster has still counts in that of before
 			out[began].candidates = append(out[began].candidates, leftCandidate(c.wave.departure(k, o.stages[began].Soak, g.now)))
 		}
+		f.stale = f.broken && c.refused == nil && !o.first[i] // a refused version needs the one that waits
 		out[i].candidates = append(out[i].candidates, f)
 	}
 	for _, left := range s.waves.departed {
@@ -399,7 +416,7 @@ func (s State) candidate(k fleet.Key, c cluster, g gates) candidate {
 		broken: len(c.problems) > 0, unseen: w.unseen,
 	}
 	if f.arrived == "" {
-		f.arrived = "nothing"
+		f.arrived = arrivedNowhere
 	}
 	if c.next != nil {
 		if f.wanted = c.nextDigest; f.held == "" {
@@ -408,6 +425,8 @@ func (s State) candidate(k fleet.Key, c cluster, g gates) candidate {
 		f.moving = f.moving && w.arrived != arrivalUnknown // else it would take no place from others
 		held := cmp.Or(c.definition, c.next)
 		f.closed, f.opens = g.closedForChange(held.Labels, c.next.Labels, longestDrain(held))
+		_, tried := s.unavailable[k]
+		f.unrendered = c.lacksDefinition() && !tried && !s.alone
 	}
 	f.people = c.people()
 	said := c.activeRelease()

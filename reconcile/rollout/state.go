@@ -26,10 +26,12 @@ type State struct {
 	lastPasses  map[fleet.Key]lastPass // over clusters that something is asked of
 	sizes       map[fleet.Key][]fleet.Scale
 	waves       waves
+	rollout     fleet.RolloutStatus // of the record, until the first revision
 	// unpruned says why clusters that vanished with applied stay: they are orphans then, which do not say since when.
 	unpruned []fleet.Problem
 	// orphansUnknown says that the record does not say which clusters were removed before.
 	orphansUnknown bool
+	alone          bool // no older revision is looked up
 }
 
 // A late revision is the newest one, which cannot be got yet, and why.
@@ -70,7 +72,7 @@ type Record struct {
 // Recorded returns the state before the first revision: clusters are known by name
 // alone.
 func Recorded(r Record) State {
-	s := State{id: r.Fleet, applied: r.Applied}
+	s := State{id: r.Fleet, applied: r.Applied, rollout: r.Rollout}
 	standings := make(map[fleet.Key]fleet.Standing, len(r.Rollout.Standings))
 	for _, st := range r.Rollout.Standings {
 		standings[st.Cluster] = st
@@ -102,6 +104,12 @@ func (s State) WithoutOrphans() State {
 		}
 		return c
 	})
+	return s
+}
+
+// Alone returns s for those who look up no older revision: what waits comes by its own labels alone.
+func (s State) Alone() State {
+	s.alone = true
 	return s
 }
 

@@ -34,6 +34,9 @@ type wave struct {
 // it was.
 const arrivalUnknown = "unknown"
 
+// arrivedNowhere is the digest of a cluster that goes back to nothing: it was not found complete with anything that is known.
+const arrivedNowhere = "nothing"
+
 // A trouble is a finding of a reconciliation that makes a cluster count as failed.
 type trouble struct {
 	plane string    // its control plane is lost; empty: it is there
@@ -85,7 +88,9 @@ func waveOf(r *fleet.Report, s fleet.Standing, awaited string) wave {
 	}
 	if s.Digest == "" {
 		m := r.Milestones
-		w.fresh = !m.Began.IsZero() && m.Provisioned.IsZero()
+		if w.fresh = !m.Began.IsZero() && m.Provisioned.IsZero(); w.fresh {
+			w.arrived = ""
+		}
 	} else {
 		w.fresh = s.Arrived == ""
 	}
@@ -162,8 +167,8 @@ func (c cluster) measured(now time.Time) cluster {
 // take returns c with what waited as its target, in that stage. Without any stages that is empty: stages
 // that are added later count the cluster by its labels.
 func (c cluster) take(now time.Time, stage string) cluster {
-	if c.wave.arrived == arrivalUnknown && c.wave.digest != "" {
-		c.wave.arrived = c.wave.digest
+	if c.wave.arrived == arrivalUnknown {
+		c.wave.arrived = arrivedNowhere
 	}
 	if c.nextDigest != c.wave.digest || c.definition == nil {
 		c.wave.since, c.wave.stage = now.UTC().Truncate(time.Second), stage
@@ -171,7 +176,7 @@ func (c cluster) take(now time.Time, stage string) cluster {
 	c.wave.of, c.wave.digest, c.wave.waits, c.wave.trouble = c.next, c.nextDigest, time.Time{}, trouble{}
 	c.wave.origin, c.wave.people, c.wave.before = fleet.WaveOrigin{}, c.peopleOnce(), fleet.Revision{}
 	c.definition, c.recorded, c.next, c.nextDigest = c.next, nil, nil, ""
-	c.problems, c.behind = nil, true
+	c.behind = true
 	return c
 }
 

@@ -51,7 +51,7 @@ func RefuseIncluders(s status.Status, f fleet.Fleet) fleet.Fleet {
 
 // Of returns what an agent would make of f at now, after what the status branch says.
 func Of(s status.Status, f fleet.Fleet, now time.Time) Fleet {
-	before := Recorded(s)
+	before := Recorded(s).Alone()
 	if err := before.Renamed(f); err != nil {
 		return Fleet{Problems: []fleet.Problem{{File: "fleet.yaml", Field: "metadata.name", Message: err.Error()}}}
 	}

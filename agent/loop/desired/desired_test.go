@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"fairlead.dev/agent/loop/desired"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
@@ -37,5 +39,18 @@ func TestNeighborPlaces(t *testing.T) {
 	out := desired.Of(s, fleet.Fleet{ID: "f", Clusters: []fleet.Cluster{{Key: fleet.Key{Namespace: "prod", Name: "a"}}}}, time.Now())
 	if len(out.Clusters) != 1 || !slices.Equal(out.Clusters[0].NeighborPlaces, []fleet.Place{{ID: "of gone"}}) {
 		t.Errorf("clusters are %+v", out.Clusters)
+	}
+}
+
+// A cluster of the first stage has its turn now, although its present definition, of an older revision, is not rendered.
+func TestTurnIsNow(t *testing.T) {
+	k := fleet.Key{Namespace: "prod", Name: "a"}
+	f := fleet.Fleet{
+		ID: "f", Config: fleet.Config{Waves: fleet.Waves{Stages: []fleet.Stage{{Name: "first", Select: labels.Everything(), AtOnce: 1}}}},
+		Clusters: []fleet.Cluster{{Key: k, Overlay: "clusters/prod/a", Digest: "new"}},
+	}
+	s := status.Status{Clusters: []status.Cluster{{Report: fleet.Report{Cluster: k, Overlay: "clusters/prod/a", Digest: "old", Phase: fleet.PhaseProvisioned}}}}
+	if out := desired.Of(s, f, time.Now()); len(out.Turns) != 1 || out.Turns[0].Wait.Why != "" {
+		t.Errorf("it is %+v", out.Turns)
 	}
 }
