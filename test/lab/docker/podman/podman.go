@@ -1,5 +1,5 @@
 // Package podman runs podman as a daemon with the API of Docker, whose images are made from those of the Kubernetes
-// lab: nodes with systemd, containerd and kubeadm, and HAProxy. It needs root, podman, runc and netavark.
+// lab: nodes with systemd, containerd and kubeadm, and HAProxy. It needs root, podman, runc, netavark and iptables.
 package podman
 
 import (
@@ -52,9 +52,9 @@ type Daemon struct {
 // Start starts a daemon in the folder dir, after it made its images unless they are there. Containers that a
 // former one left are removed. progress receives what takes long.
 func Start(ctx context.Context, dir string, progress io.Writer) (*Daemon, error) {
-	for _, p := range []string{"podman", "runc"} {
+	for _, p := range []string{"podman", "runc", "iptables"} { // netavark calls iptables
 		if _, err := exec.LookPath(p); err != nil {
-			return nil, fmt.Errorf("the lab of Docker needs %s: apt-get install --no-install-recommends podman runc netavark", p)
+			return nil, fmt.Errorf("the lab of Docker needs %s: apt-get install --no-install-recommends podman runc netavark iptables", p)
 		}
 	}
 	dir, err := filepath.Abs(dir)
