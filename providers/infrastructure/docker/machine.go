@@ -121,6 +121,7 @@ func (p machines) hostConfig(spec *api.Container) *container.HostConfig {
 		SecurityOpt: []string{"seccomp=unconfined", "apparmor=unconfined"},
 		Tmpfs:       map[string]string{"/tmp": "", "/run": ""},
 		Binds:       []string{"/lib/modules:/lib/modules:ro"},
+		Sysctls:     map[string]string{"net.ipv4.ip_forward": "1"}, // kubeadm refuses a node without; a container has what its host has
 	}
 	for _, m := range spec.ExtraMounts {
 		bind := m.HostPath + ":" + m.ContainerPath
