@@ -199,9 +199,13 @@ func TestCredentialsDoNotWaitWithAnUpgrade(t *testing.T) {
 				Secrets: map[fleet.Key]fleet.SecretData{secret(name): fleet.NewSecretData(map[string][]byte{"password": []byte(content)})},
 			}
 		}
+		stored := refers("stored") // its Secret is not in Git
+		stored.Secrets, stored.Stored = nil, []fleet.Key{secret("stored")}
+		c.Companions = []fleet.Object{stored}
 		for _, name := range names {
 			c.Companions = append(c.Companions, refers(name))
 		}
+		slices.SortFunc(c.Companions, fleet.Object.Compare)
 		c.Companions = append(c.Companions, fleet.Object{GVK: schema.GroupVersionKind{Kind: "Pool"}, Name: "addresses", Spec: []byte(`"` + content + `"`)})
 		c.Infrastructure, c.ControlPlane.Infrastructure = refers("shared"), refers("shared")
 		c.Hosted = &fleet.HostedControlPlane{Object: refers("shared")}
@@ -230,7 +234,7 @@ func TestCredentialsDoNotWaitWithAnUpgrade(t *testing.T) {
 		for _, o := range list {
 			have = append(have, said(o))
 		}
-		if diff := cmp.Diff([]string{`former "old" old`, `shared "new" new`, `young "new" new`, `addresses "old" `}, have); diff != "" {
+		if diff := cmp.Diff([]string{`former "old" old`, `shared "new" new`, `stored "new" `, `young "new" new`, `addresses "old" `}, have); diff != "" {
 			t.Errorf("companions of %s (-want +got):\n%s", where, diff)
 		}
 	}
@@ -245,7 +249,7 @@ func TestCredentialsDoNotWaitWithAnUpgrade(t *testing.T) {
 	if c.NamespaceLabels["credential"] != "new" {
 		t.Errorf("labels of the namespace: %v", c.NamespaceLabels)
 	}
-	if is := first.Clusters[1]; said(is.Infrastructure) != `shared "old" old` || said(is.Companions[0]) != `former "old" old` || said(is.Guests[0].Companions[1]) != `shared "old" old` {
+	if is := first.Clusters[1]; said(is.Hosted.Object) != `shared "old" old` || said(is.Infrastructure) != `shared "old" old` || said(is.Companions[0]) != `former "old" old` || said(is.Guests[0].Companions[1]) != `shared "old" old` {
 		t.Error("the definition itself was changed")
 	}
 }
