@@ -130,7 +130,7 @@ func (w Wait) String() string {
 
 // WhileWaiting returns c with what does not wait of next, which does: that it is paused or
 // suspended, requests, protection, the drift policy, health checks that are taken away, lower limits
-// of machines that these replace at once, and larger numbers of machines. That a pool
+// of machines that these replace at once, credentials, and larger numbers of machines. That a pool
 // is to be smaller may be a part of what waits: fewer machines, but stronger ones.
 func (c *Cluster) WhileWaiting(next *Cluster) *Cluster {
 	out := *c
@@ -155,6 +155,7 @@ func (c *Cluster) WhileWaiting(next *Cluster) *Cluster {
 			out.KeptPools[i] = p.whileWaiting(&n)
 		}
 	}
+	out.useCredentials(next)
 	return &out
 }
 

@@ -1,11 +1,15 @@
 package rollout
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"fairlead.dev/fleet"
@@ -178,6 +182,75 @@ func TestRemovedHealthCheckDoesNotWait(t *testing.T) {
 	push("5", "v2", -1, checks("good"))
 	if got, _ := w.s.Target(keyOf("c1")); got.Cluster.ControlPlane.MaxRemediations != 3 {
 		t.Errorf("the limit of the present definition is lost: %d", got.Cluster.ControlPlane.MaxRemediations)
+	}
+}
+
+// Credentials of the newest commit are used while an upgrade waits: one that was revoked would end all care until then.
+// What the present definition alone has stays, and so do objects that may be of one piece with what waits.
+func TestCredentialsDoNotWaitWithAnUpgrade(t *testing.T) {
+	secret := func(name string) fleet.Key { return fleet.Key{Namespace: "prod", Name: name} }
+	define := func(rev, version, content string, names ...string) *fleet.Fleet {
+		f := wavyFleet(rev, version, 2, frozenUntilJanuary())
+		c := &f.Clusters[1]
+		c.Digest, c.NamespaceLabels = rev, map[string]string{"credential": content}
+		refers := func(name string) fleet.Object {
+			return fleet.Object{
+				GVK: schema.GroupVersionKind{Kind: "Identity"}, Name: name, Spec: []byte(`"` + content + `"`),
+				Secrets: map[fleet.Key]fleet.SecretData{secret(name): fleet.NewSecretData(map[string][]byte{"password": []byte(content)})},
+			}
+		}
+		stored := refers("stored") // its Secret is not in Git
+		stored.Secrets, stored.Stored = nil, []fleet.Key{secret("stored")}
+		c.Companions = []fleet.Object{stored}
+		for _, name := range names {
+			c.Companions = append(c.Companions, refers(name))
+		}
+		slices.SortFunc(c.Companions, fleet.Object.Compare)
+		c.Companions = append(c.Companions, fleet.Object{GVK: schema.GroupVersionKind{Kind: "Pool"}, Name: "addresses", Spec: []byte(`"` + content + `"`)})
+		c.Infrastructure, c.ControlPlane.Infrastructure = refers("shared"), refers("shared")
+		c.Hosted = &fleet.HostedControlPlane{Object: refers("shared")}
+		c.Workers = []fleet.Pool{{Name: "md", Infrastructure: refers("shared")}}
+		c.KeptPools = []fleet.KeptPool{{Name: "mp", Infrastructure: refers("shared")}}
+		c.Guests = []fleet.Site{{Provider: "guest", Infrastructure: refers("shared"), Companions: c.Companions}}
+		return f
+	}
+	w := &wavy{now: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}
+	first, second := define("1", "v1", "old", "former", "shared"), define("2", "v2", "old", "former", "shared")
+	third := define("3", "v2", "new", "shared", "young")
+	w.push(first)
+	w.rest("c0", "c1")
+	w.push(second)
+	d := w.decide(Input{Newest: &Revision{Revision: third.Revision, Fleet: third}})
+	got, _ := w.s.Target(keyOf("c1"))
+	c := got.Cluster
+	if c.ControlPlane.Version != "v1" || got.Next == nil || !slices.Contains(d.Changed, keyOf("c1")) {
+		t.Fatalf("the upgrade does not wait, or no pass is due: %s, %v", c.ControlPlane.Version, d.Changed)
+	}
+	said := func(o fleet.Object) string {
+		return fmt.Sprintf("%s %s %s", o.Name, o.Spec, o.Secrets[secret(o.Name)]["password"].Reveal())
+	}
+	for where, list := range map[string][]fleet.Object{"the cluster": c.Companions, "a guest": c.Guests[0].Companions} {
+		var have []string
+		for _, o := range list {
+			have = append(have, said(o))
+		}
+		if diff := cmp.Diff([]string{`former "old" old`, `shared "new" new`, `stored "new" `, `young "new" new`, `addresses "old" `}, have); diff != "" {
+			t.Errorf("companions of %s (-want +got):\n%s", where, diff)
+		}
+	}
+	for where, o := range map[string]fleet.Object{
+		"infrastructure": c.Infrastructure, "control plane": c.ControlPlane.Infrastructure, "hosted": c.Hosted.Object, "workers": c.Workers[0].Infrastructure,
+		"kept pool": c.KeptPools[0].Infrastructure, "guest": c.Guests[0].Infrastructure,
+	} {
+		if said(o) != `shared "old" new` {
+			t.Errorf("%s: %s", where, said(o))
+		}
+	}
+	if c.NamespaceLabels["credential"] != "new" {
+		t.Errorf("labels of the namespace: %v", c.NamespaceLabels)
+	}
+	if is := first.Clusters[1]; said(is.Hosted.Object) != `shared "old" old` || said(is.Infrastructure) != `shared "old" old` || said(is.Companions[0]) != `former "old" old` || said(is.Guests[0].Companions[1]) != `shared "old" old` {
+		t.Error("the definition itself was changed")
 	}
 }
 

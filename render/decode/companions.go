@@ -1,11 +1,9 @@
 package decode
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"fairlead.dev/fleet"
 	corev1 "k8s.io/api/core/v1"
@@ -64,9 +62,7 @@ func (b *builder) companions(provider string) []fleet.Object {
 			out = append(out, b.object(o, in))
 		}
 	}
-	slices.SortFunc(out, func(x, y fleet.Object) int {
-		return cmp.Or(strings.Compare(x.GVK.Kind, y.GVK.Kind), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
-	})
+	slices.SortFunc(out, fleet.Object.Compare)
 	return out
 }
 

@@ -190,6 +190,8 @@ func heavyHead(t *testing.T, filters string) {
 	next := p.push("main", map[string]string{"a": "2\n"})
 
 	m := open(t, git.Options{URL: p.url, Ref: "main", Budget: git.Budget{Objects: 20, Received: 256 << 10}}).Merges()
+	_, err := m.Merge(t.Context(), at(heads["files"]), at(small)) // a base says nothing of the head
+	wantKind(t, err, fleet.Invalid, "more than")
 	for why, head := range heads {
 		_, err := m.Merge(t.Context(), at(first), at(head))
 		wantKind(t, err, fleet.Invalid, "more than")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fairlead.dev/fleet"
 )
 
 // person has a clone of a new repository, whose branch main is pushed, and the folder above both.
@@ -114,5 +116,56 @@ func TestCleanBeforeGoingBack(t *testing.T) {
 	}
 	if err := clone.Clean(t.Context()); err == nil {
 		t.Error("a changed file is clean")
+	}
+}
+
+// TestShare: a repository that reads the objects of a clone has its commits, also of a shallow one. A clone that leaves
+// out objects is refused.
+func TestShare(t *testing.T) {
+	clone, folder := person(t)
+	command(t, string(clone), "commit", "--quiet", "--allow-empty", "--message", "second")
+	command(t, string(clone), "push", "--quiet", "origin", "main")
+	shallow := WorkingTree(filepath.Join(folder, "shallow"))
+	command(t, folder, "clone", "--quiet", "--depth", "1", "file://"+filepath.Join(folder, "fleet.git"), string(shallow))
+	for of, want := range map[WorkingTree]string{clone: "2", shallow: "1"} {
+		head, err := of.Commit(t.Context(), "HEAD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := t.TempDir()
+		if err := of.Share(t.Context(), at, head); err != nil {
+			t.Fatal(err)
+		}
+		if n := command(t, at, "rev-list", "--count", "main"); n != want {
+			t.Errorf("%s: %s commits are shared, want %s", of, n, want)
+		}
+	}
+	command(t, string(clone), "config", "extensions.partialClone", "origin")
+	if err := clone.Share(t.Context(), t.TempDir(), "HEAD"); fleet.KindOf(err) != fleet.Unavailable {
+		t.Errorf("a partial clone: %v", err)
+	}
+}
+
+// TestRevisionsOfAClone: a revision is a commit, and nothing is committed where nothing is to go back.
+func TestRevisionsOfAClone(t *testing.T) {
+	clone, _ := person(t)
+	for _, rev := range []string{"HEAD^{tree}", "--all", "nope", ""} {
+		if got, err := clone.Commit(t.Context(), rev); err == nil {
+			t.Errorf("%q is %s", rev, got)
+		}
+	}
+	if _, err := clone.Commit(t.Context(), "main"); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(string(clone), "fleet.yaml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command(t, string(clone), "add", ".")
+	command(t, string(clone), "commit", "--quiet", "--message", "second")
+	if _, err := clone.GoBack(t.Context(), "HEAD", ".", "back"); fleet.KindOf(err) != fleet.NotFound {
+		t.Errorf("back to the same: %v", err)
+	}
+	if n := command(t, string(clone), "rev-list", "--count", "HEAD"); n != "2" {
+		t.Errorf("%s commits", n)
 	}
 }

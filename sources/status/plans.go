@@ -133,9 +133,11 @@ const longestPlanPath, deepestPlanPath = 230, 20
 // a status branch with it could not be read.
 func (p Plan) CheckName() error {
 	odd := func(r rune) bool {
-		return r == '\\' || r == utf8.RuneError || !unicode.IsGraphic(r)
+		return r == '\\' || r == utf8.RuneError || !unicode.IsPrint(r) // see fleet.PlainText
 	}
 	switch {
+	case p.Ref != "" && !fs.ValidPath(p.Ref): // Git has no such name, a server may send one
+		return fleet.Errorf(fleet.Invalid, "plan "+strconv.Quote(p.Ref), "its name is no path")
 	case strings.ContainsFunc(p.Ref, odd):
 		return fleet.Errorf(fleet.Invalid, "plan "+strconv.Quote(p.Ref), "its name has a character that the name of a file must not have")
 	case len(p.Path()) > longestPlanPath, strings.Count(p.Path(), "/") > deepestPlanPath:

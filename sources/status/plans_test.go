@@ -192,6 +192,9 @@ func TestLargePlan(t *testing.T) {
 	if err != nil || len(got) != 1 || len(got[0].Changes)+got[0].Omitted != 26_000 || len(got[0].Changes) > 20_000 || len(got[0].Clusters) != 26_000 {
 		t.Fatalf("%d plans are read of one: %v", len(got), err)
 	}
+	if n := len(got[0].Changes[0].Reason); n < 290 || n > 310 {
+		t.Errorf("a reason of 400 bytes has %d", n)
+	}
 	bounded := p.Bounded()
 	bounded.Text = ""
 	if d := cmp.Diff(bounded, got[0]); d != "" {

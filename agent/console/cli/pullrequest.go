@@ -24,12 +24,7 @@ func showPullRequest(ctx context.Context, w io.Writer, p selection, branch, prop
 		return err
 	}
 	list, err := status.NewPlans(b).List(ctx)
-	i := slices.IndexFunc(list, func(p status.Plan) bool {
-		if p.Ref != "" {
-			return p.Ref == proposal || p.Ref == "refs/heads/"+proposal
-		}
-		return strconv.Itoa(p.Number) == proposal
-	})
+	i := planOf(list, proposal)
 	switch {
 	case i < 0 && err != nil:
 		return err
@@ -53,6 +48,21 @@ func showPullRequest(ctx context.Context, w io.Writer, p selection, branch, prop
 		return &exitError{exitChanges}
 	}
 	return nil
+}
+
+// planOf returns the index in list of the plan of the pull request, or else of the ref, or else of the branch, of that
+// name: a branch may be called as a pull request is; -1: there is none.
+func planOf(list []status.Plan, proposal string) int {
+	for _, is := range []func(status.Plan) bool{
+		func(p status.Plan) bool { return p.Ref == "" && strconv.Itoa(p.Number) == proposal },
+		func(p status.Plan) bool { return p.Ref == proposal && p.Ref != "" },
+		func(p status.Plan) bool { return p.Ref == "refs/heads/"+proposal },
+	} {
+		if i := slices.IndexFunc(list, is); i >= 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // forgeFlags say where an agent plans pull requests.

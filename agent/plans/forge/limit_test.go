@@ -87,3 +87,34 @@ func TestLimits(t *testing.T) {
 		})
 	}
 }
+
+// endless answers with one more page, until it was asked too often.
+type endless struct {
+	recorded
+
+	calls *int
+}
+
+func (e endless) Do(ctx context.Context, r *http.Request, as git.Authorization) (*http.Response, error) {
+	if *e.calls++; *e.calls > 1000 {
+		return nil, fleet.Errorf(fleet.Invalid, "list", "asked for ever")
+	}
+	return e.recorded.Do(ctx, r, as)
+}
+
+// A list without end is an error.
+func TestListEnds(t *testing.T) {
+	more := http.Header{"Link": {`<https://git.example.com/2>; rel="next"`}, "X-Next-Page": {"2"}}
+	for _, kind := range forge.Kinds() {
+		calls := 0
+		f, err := forge.New(forge.Options{Kind: kind, Repository: "https://git.example.com/team/fleet.git", API: func(string) (forge.API, error) {
+			return endless{recorded{code: 200, header: more, body: `[{"number": 1, "iid": 1}]`}, &calls}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Open(t.Context()); fleet.KindOf(err) != fleet.Exhausted {
+			t.Errorf("%s: %v after %d requests", kind, err, calls)
+		}
+	}
+}

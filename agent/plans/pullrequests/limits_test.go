@@ -73,10 +73,10 @@ func TestCostOfAPush(t *testing.T) {
 	}
 }
 
-// A plan that says something else is written, in one commit for all, and edits what is known.
+// Plans that say something else are written, in one commit for all, and edit what is known.
 func TestNewsIsWritten(t *testing.T) {
 	w := newWorld()
-	for n := 1; n <= 3; n++ {
+	for n := 1; n <= 200; n++ {
 		w.propose(n, w.fleets["base"])
 	}
 	q := w.start()
@@ -86,9 +86,56 @@ func TestNewsIsWritten(t *testing.T) {
 	next.Revision.Digest = "sha1:" + forgetest.Hash(78)
 	w.state = rollout.Decide(rollout.Input{Before: w.state, Now: time.Now(), Newest: &rollout.Revision{Revision: next.Revision, Refused: "a typing error"}}).State
 	q.Poll(t.Context())
-	if want := map[string]int{"open": 1, "write plans": 1, "status": 3, "edit": 3}; !maps.Equal(calls, want) {
+	if want := map[string]int{"open": 1, "write plans": 1, "status": 200, "edit": 200}; !maps.Equal(calls, want) {
 		t.Errorf("it costs %v, want %v", calls, want)
 	}
+}
+
+// What is seen of a cluster is no news alone: a plan that says the same is written nowhere.
+func TestLookAloneIsNoNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		k := fleet.Key{Namespace: "prod", Name: "a"}
+		after := w.fleets["base"]
+		after.Clusters = []fleet.Cluster{{Key: k, Digest: "x", Fleet: "f", Delete: true}}
+		w.propose(1, after)
+		q := w.start()
+		w.settled(t, q)
+		calls := w.count()
+		w.reports[k], w.seen.Workload.Reachable = fleet.Report{Phase: fleet.PhaseProvisioned}, true
+		time.Sleep(lookGap)
+		q.Poll(t.Context())
+		if p := q.known["pull request 1"]; len(w.looked) != 2 || p.plan.Look == p.shown.Look {
+			t.Errorf("%d looks, the last sees %s, and the plan is of %s", len(w.looked), p.plan.Look, p.shown.Look)
+		}
+		if want := map[string]int{"open": 1}; !maps.Equal(calls, want) {
+			t.Errorf("it costs %v, want %v", calls, want)
+		}
+	})
+}
+
+// A limit is no failure of a comment: it is written with the first poll after the time.
+func TestLimitIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.propose(1, w.fleets["base"])
+		q := w.start()
+		limited := true
+		w.Before = func(call string) error {
+			if call != "write" || !limited {
+				return nil
+			}
+			return fleet.Errorf(fleet.Unavailable, call, "%w", &forge.Limited{Until: time.Now().Add(time.Minute)})
+		}
+		for range 7 {
+			q.Poll(t.Context())
+			time.Sleep(time.Minute)
+		}
+		limited = false
+		if q.Poll(t.Context()); len(w.own(1)) != 1 {
+			t.Errorf("%d comments once there is no limit", len(w.own(1)))
+		}
+	})
 }
 
 // One refusal for a limit ends the poll, and the forge is not asked before the time that it names.

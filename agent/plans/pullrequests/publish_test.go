@@ -39,6 +39,7 @@ type world struct {
 	dark      error                     // why no cluster can be looked at
 	commits   int                       // of plans
 	looked    []string
+	seen      fleet.Observed // of each cluster
 }
 
 var base = fleet.Revision{Ref: "main", Digest: "sha1:" + forgetest.Hash(77)}
@@ -111,7 +112,7 @@ func (w *world) Look(_ context.Context, now, next *fleet.Cluster) (fleet.Observe
 		by = now.Digest
 	}
 	w.looked = append(w.looked, next.Key.String()+" by "+by)
-	return fleet.Observed{}, w.dark
+	return w.seen, w.dark
 }
 
 func (w *world) As(_ *fleet.Cluster, seen fleet.Observed) fleet.Observed { return seen }
