@@ -94,7 +94,7 @@ func (w *world) lag(ctx context.Context, r *rand.Rand) error {
 	if err := os.RemoveAll(to); err != nil {
 		return err
 	}
-	if err := os.CopyFS(to, os.DirFS(w.bare)); err != nil {
+	if err := w.inBare("clone", "--quiet", "--mirror", "--no-local", "--config", "uploadpack.allowAnySHA1InWant=true", ".", to); err != nil { // a push may be under way
 		return fmt.Errorf("copy the repository: %w", err)
 	}
 	w.lags.Store(true)

@@ -237,7 +237,7 @@ func destroy(ts *testscript.TestScript, neg bool, args []string) {
 
 // call makes a call of the cloud and returns its answer.
 func call(ts *testscript.TestScript, path, body string) []byte {
-	resp, err := client.Post(ts.Getenv("FAIRLEAD_INMEMORY_URL")+"/v1/"+path, "application/json", strings.NewReader(body))
+	resp, err := client().Post(ts.Getenv("FAIRLEAD_INMEMORY_URL")+"/v1/"+path, "application/json", strings.NewReader(body))
 	ts.Check(err)
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)

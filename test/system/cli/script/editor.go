@@ -17,7 +17,7 @@ func editor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: editor PAGE WHAT CLONE")
 	}
-	resp, err := client.Get(args[0] + ".json")
+	resp, err := client().Get(args[0] + ".json")
 	ts.Check(err)
 	defer resp.Body.Close()
 	var page struct {

@@ -184,8 +184,8 @@ func bounded(what string, log func(...any), end func()) func() {
 	}
 }
 
-// client asks the programs of a script.
-var client = &http.Client{Timeout: waits.Limit}
+// client returns one that asks the programs of a script.
+func client() *http.Client { return &http.Client{Timeout: waits.Limit} }
 
 // push commits all that is in the clone and pushes it: push MESSAGE
 func push(ts *testscript.TestScript, neg bool, args []string) {
