@@ -8,9 +8,15 @@ import (
 )
 
 // useCredentials has c use the credentials of next, its newest definition: the content of Secrets that its objects
-// refer to, and companions that refer to Secrets, as identities and hosts do. Companions without Secrets, such as
-// pools of addresses, and the Secrets of files may be of one piece with a template that waits.
+// refer to, and companions that refer to Secrets, as identities do. Companions without Secrets, such as
+// pools of addresses, hosts, and the Secrets of files may be of one piece with a template that waits.
+//
+// Where the infrastructure of a site or a hosted control plane waits, they wait, too: which credential it names, which
+// entry of it, and which namespaces that lets in may be of one piece with the content.
 func (c *Cluster) useCredentials(next *Cluster) {
+	if !slices.Equal(c.accounts(), next.accounts()) {
+		return
+	}
 	c.NamespaceLabels = next.NamespaceLabels
 	c.Companions = withCredentials(c.Companions, next.Companions)
 	c.Guests = slices.Clone(c.Guests)
@@ -22,25 +28,60 @@ func (c *Cluster) useCredentials(next *Cluster) {
 		plane := *c.Hosted
 		c.Hosted = &plane
 	}
-	newest := make(map[Key]SecretData)
+	newest, stored := make(map[Key]SecretData), make(map[Key]bool)
 	for _, o := range next.objects() {
 		maps.Copy(newest, o.Secrets)
+		for _, k := range o.Stored {
+			stored[k] = true
+		}
 	}
 	for _, o := range c.objects() {
-		for k, data := range o.Secrets {
-			if now, ok := newest[k]; ok && !now.Equal(data) {
-				o.Secrets = maps.Clone(o.Secrets)
-				o.Secrets[k] = now
-			}
-		}
+		o.moveSecrets(newest, stored)
 	}
 }
 
-// withCredentials returns companions, with those of newest that refer to Secrets.
+// accounts returns what may name a credential for all of c, or for all of a site.
+func (c *Cluster) accounts() []string {
+	out := []string{c.Provider, hashed(c.Infrastructure)}
+	if c.Hosted != nil {
+		out = append(out, hashed(c.Hosted.Object))
+	}
+	for _, g := range c.Guests {
+		out = append(out, g.Provider, hashed(g.Infrastructure))
+	}
+	return out
+}
+
+// moveSecrets gives o the content of its Secrets in Git, and has the store asked for those that are there now.
+func (o *Object) moveSecrets(newest map[Key]SecretData, stored map[Key]bool) {
+	secrets, keys := make(map[Key]SecretData), []Key(nil)
+	for _, k := range slices.Concat(slices.Collect(maps.Keys(o.Secrets)), o.Stored) {
+		now, inGit := newest[k]
+		was, had := o.Secrets[k]
+		switch {
+		case inGit:
+			secrets[k] = now
+		case had && !stored[k]:
+			secrets[k] = was
+		default:
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, Key.Compare)
+	if o.Secrets, o.Stored = nil, slices.Compact(keys); len(secrets) > 0 {
+		o.Secrets = secrets
+	}
+}
+
+// inventories are the kinds of computers that Git lists. Such objects are of one piece with each other, with the templates that select
+// them by labels, and with the load balancer that names one.
+var inventories = map[string]bool{"HostPool": true, "Host": true, "BareMetalHost": true}
+
+// withCredentials returns companions, with those of newest that refer to Secrets and are of no inventory.
 func withCredentials(companions, newest []Object) []Object {
 	out := slices.Clone(companions)
 	for _, o := range newest {
-		if len(o.Secrets)+len(o.Stored) == 0 {
+		if len(o.Secrets)+len(o.Stored) == 0 || inventories[o.GVK.Kind] {
 			continue
 		}
 		i, known := slices.BinarySearchFunc(out, o, Object.Compare)

@@ -81,6 +81,7 @@ func (d *Decision) advance(f fleet.Fleet, authors []string, at time.Time) {
 	s := &d.State
 	s.id, s.revision, s.applied, s.refused, s.orphansUnknown = f.ID, f.Revision, f.Revision, fleet.Revision{}, false
 	s.config, s.problems = f.Config, slices.Clone(f.Problems)
+	s.folders = slices.DeleteFunc(slices.Clone(f.Problems), func(p fleet.Problem) bool { return p.Cluster != fleet.Key{} || p.Overlay == "" })
 	clusters := make(map[fleet.Key]cluster, len(f.Clusters))
 	for i := range f.Clusters {
 		c := &f.Clusters[i]

@@ -207,11 +207,13 @@ func TestCredentialsDoNotWaitWithAnUpgrade(t *testing.T) {
 		}
 		slices.SortFunc(c.Companions, fleet.Object.Compare)
 		c.Companions = append(c.Companions, fleet.Object{GVK: schema.GroupVersionKind{Kind: "Pool"}, Name: "addresses", Spec: []byte(`"` + content + `"`)})
-		c.Infrastructure, c.ControlPlane.Infrastructure = refers("shared"), refers("shared")
-		c.Hosted = &fleet.HostedControlPlane{Object: refers("shared")}
+		account := refers("shared")
+		account.Spec = []byte(`"old"`)
+		c.Infrastructure, c.ControlPlane.Infrastructure = account, refers("shared")
+		c.Hosted = &fleet.HostedControlPlane{Object: account}
 		c.Workers = []fleet.Pool{{Name: "md", Infrastructure: refers("shared")}}
 		c.KeptPools = []fleet.KeptPool{{Name: "mp", Infrastructure: refers("shared")}}
-		c.Guests = []fleet.Site{{Provider: "guest", Infrastructure: refers("shared"), Companions: c.Companions}}
+		c.Guests = []fleet.Site{{Provider: "guest", Infrastructure: account, Companions: c.Companions}}
 		return f
 	}
 	w := &wavy{now: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}

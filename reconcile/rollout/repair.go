@@ -21,20 +21,18 @@ func (d *Decision) repair(records map[fleet.Key]*fleet.Report) {
 		if record == nil && !c.inGit {
 			s.clusters.delete(k)
 		} else {
-			s.clusters.put(k, c.repaired(record).brokenBy(s.problems))
+			s.clusters.put(k, c.repaired(record).brokenBy(s.folders))
 		}
 		d.Changed, d.StatusChanged = append(d.Changed, k), true
 	}
 }
 
-// brokenBy returns c once its record says of which folder it is: one that problems are of is not gone from Git.
-func (c cluster) brokenBy(problems []fleet.Problem) cluster {
+// brokenBy returns c once its record says of which folder it is: one of a folder with problems is not gone from Git.
+func (c cluster) brokenBy(folders []fleet.Problem) cluster {
 	if c.inGit || c.recorded == nil {
 		return c
 	}
-	c.problems = slices.DeleteFunc(slices.Clone(problems), func(p fleet.Problem) bool {
-		return p.Cluster != fleet.Key{} || p.Overlay != c.recorded.Overlay
-	})
+	c.problems = slices.DeleteFunc(slices.Clone(folders), func(p fleet.Problem) bool { return p.Overlay != c.recorded.Overlay })
 	if len(c.problems) > 0 {
 		c.inGit, c.orphan = true, false
 	}
@@ -56,7 +54,9 @@ func (c cluster) repaired(record *fleet.Report) cluster {
 		c.orphan = !c.inGit && !c.deleting()
 	case sameDefinition(c.definition, record.Digest, record.Overlay):
 		c.definition, c.wave = atRevision(c.definition, record.Revision), old.wave
-	case !c.orphan && !c.pruned:
+	case c.orphan: // if it is put back, what is new waits
+		c.definition, c.recorded, c.wave = nil, record, old.wave
+	case !c.pruned:
 		held := old.heldBack(c.definition, true)
 		held.problems, held.inGit, held.refused, held.behind = c.problems, c.inGit, c.refused, c.behind
 		return held

@@ -84,13 +84,12 @@ func (d *Decision) settle(now time.Time) {
 // unplaced stops later stages while a cluster that the newest revision has a problem with, or may have, is known
 // by name alone: its labels, and so its stage, are not known.
 func (s *State) unplaced() hold {
-	folder := slices.ContainsFunc(s.problems, func(p fleet.Problem) bool { return p.Cluster == fleet.Key{} && p.Overlay != "" })
 	for k, c := range s.clusters.all() {
 		switch {
 		case cmp.Or(c.definition, c.next) != nil:
 		case len(c.problems) > 0:
 			return hold{why: "the stage of cluster " + k.String() + " is not known: the newest revision has a problem with it, and no earlier definition of it is rendered"}
-		case c.damaged != "" && folder:
+		case c.damaged != "" && len(s.folders) > 0:
 			return hold{why: "the stage of cluster " + k.String() + " is not known: its file on the status branch cannot be read, and the newest revision has a problem with a folder that may be its own"}
 		}
 	}

@@ -16,7 +16,8 @@ type State struct {
 	applied     fleet.Revision // the same; before the first, what the agent before applied
 	config      fleet.Config   // of the newest revision
 	problems    []fleet.Problem
-	refused     fleet.Revision // newest that can never be used
+	folders     []fleet.Problem // of the newest revision that was rendered: those of a folder, not of a cluster
+	refused     fleet.Revision  // newest that can never be used
 	late        late
 	clusters    clusterMap
 	unavailable map[fleet.Key]fleet.Problem // clusters whose last good definition cannot be got yet
@@ -230,8 +231,10 @@ func (s State) Providers() []string {
 func (s State) StoredSecrets() []fleet.Key {
 	var keys []fleet.Key
 	for _, c := range s.clusters.all() {
-		if c.definition != nil {
-			keys = append(keys, c.definition.StoredSecrets()...)
+		for _, d := range []*fleet.Cluster{c.definition, c.next, c.refused} { // WhileWaiting uses credentials of newer ones
+			if d != nil {
+				keys = append(keys, d.StoredSecrets()...)
+			}
 		}
 	}
 	return sorted(keys)

@@ -167,7 +167,7 @@ func (c cluster) measured(now time.Time) cluster {
 // take returns c with what waited as its target, in that stage. Without any stages that is empty: stages
 // that are added later count the cluster by its labels.
 func (c cluster) take(now time.Time, stage string) cluster {
-	if c.wave.arrived == arrivalUnknown {
+	if c.wave.arrived == arrivalUnknown && c.nextDigest != c.wave.digest {
 		c.wave.arrived = arrivedNowhere
 	}
 	if c.nextDigest != c.wave.digest || c.definition == nil {
