@@ -73,15 +73,17 @@ func (o *Object) moveSecrets(newest map[Key]SecretData, stored map[Key]bool) {
 	}
 }
 
-// inventories are the kinds of computers that Git lists. Such objects are of one piece with each other, with the templates that select
-// them by labels, and with the load balancer that names one.
-var inventories = map[string]bool{"HostPool": true, "Host": true, "BareMetalHost": true}
+// isInventory reports whether an object is one of computers that Git lists. Such objects are of one piece with each other, with the
+// templates that select them by labels, and with the load balancer that names one.
+func (o Object) isInventory() bool {
+	return slices.Contains([]string{"HostPool", "Host", "BareMetalHost"}, o.GVK.Kind)
+}
 
 // withCredentials returns companions, with those of newest that refer to Secrets and are of no inventory.
 func withCredentials(companions, newest []Object) []Object {
 	out := slices.Clone(companions)
 	for _, o := range newest {
-		if len(o.Secrets)+len(o.Stored) == 0 || inventories[o.GVK.Kind] {
+		if len(o.Secrets)+len(o.Stored) == 0 || o.isInventory() {
 			continue
 		}
 		i, known := slices.BinarySearchFunc(out, o, Object.Compare)
