@@ -8,21 +8,20 @@ import (
 )
 
 // useCredentials has c use the credentials of next, its newest definition: the content of Secrets that its objects
-// refer to, and companions that refer to Secrets, as identities do. Companions without Secrets, such as
-// pools of addresses, hosts, and the Secrets of files may be of one piece with a template that waits.
+// refer to, and identities. Other companions, such as hosts, images and pools of addresses, belong to templates that wait.
 //
-// Where the infrastructure of a site or a hosted control plane waits, they wait, too: which credential it names, which
-// entry of it, and which namespaces that lets in may be of one piece with the content.
+// Credentials wait where the infrastructure object of a site or the object of a hosted control plane waits: it may name
+// another identity or Secret, or another entry of it, or belong to other labels of the namespace.
 func (c *Cluster) useCredentials(next *Cluster) {
 	if !slices.Equal(c.accounts(), next.accounts()) {
 		return
 	}
 	c.NamespaceLabels = next.NamespaceLabels
-	c.Companions = withCredentials(c.Companions, next.Companions)
+	c.Companions = withIdentities(c.Companions, next.Companions)
 	c.Guests = slices.Clone(c.Guests)
 	for i, g := range c.Guests {
 		n, _ := next.guestInGit(g.Provider)
-		c.Guests[i].Companions = withCredentials(g.Companions, n.Companions)
+		c.Guests[i].Companions = withIdentities(g.Companions, n.Companions)
 	}
 	if c.Hosted != nil {
 		plane := *c.Hosted
@@ -73,17 +72,14 @@ func (o *Object) moveSecrets(newest map[Key]SecretData, stored map[Key]bool) {
 	}
 }
 
-// isInventory reports whether an object is one of computers that Git lists. Such objects are of one piece with each other, with the
-// templates that select them by labels, and with the load balancer that names one.
-func (o Object) isInventory() bool {
-	return slices.Contains([]string{"HostPool", "Host", "BareMetalHost"}, o.GVK.Kind)
-}
+// isIdentity reports whether o is a credential that other objects refer to. Cluster API's providers name such kinds alike.
+func (o Object) isIdentity() bool { return strings.HasSuffix(o.GVK.Kind, "Identity") }
 
-// withCredentials returns companions, with those of newest that refer to Secrets and are of no inventory.
-func withCredentials(companions, newest []Object) []Object {
+// withIdentities returns companions, with the identities of newest.
+func withIdentities(companions, newest []Object) []Object {
 	out := slices.Clone(companions)
 	for _, o := range newest {
-		if len(o.Secrets)+len(o.Stored) == 0 || o.isInventory() {
+		if !o.isIdentity() {
 			continue
 		}
 		i, known := slices.BinarySearchFunc(out, o, Object.Compare)

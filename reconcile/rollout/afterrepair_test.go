@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"fairlead.dev/fleet"
 )
 
@@ -96,7 +98,7 @@ func TestEscrowOfWhatWaits(t *testing.T) {
 	w.push(wavyFleet("1", "v1", 2, frozenUntilJanuary()))
 	w.rest("c0", "c1")
 	f := wavyFleet("2", "v2", 2, frozenUntilJanuary())
-	f.Clusters[1].Companions = []fleet.Object{{Name: "young", Stored: []fleet.Key{{Namespace: "prod", Name: "young"}}}}
+	f.Clusters[1].Companions = []fleet.Object{{GVK: schema.GroupVersionKind{Kind: "Identity"}, Name: "young", Stored: []fleet.Key{{Namespace: "prod", Name: "young"}}}}
 	w.push(f)
 	if got, _ := w.s.Target(keyOf("c1")); len(got.Cluster.StoredSecrets()) != len(w.s.StoredSecrets()) {
 		t.Errorf("used: %v, in the escrow: %v", got.Cluster.StoredSecrets(), w.s.StoredSecrets())
