@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/agent/wiring"
 	"fairlead.dev/fleet"
 	"fairlead.dev/sources/status"
+	programs "fairlead.dev/test/run/needs"
 )
 
 // TestApprove: an approval is of what the flags say, by the person who gives it, with the signature of their key; and
@@ -24,8 +25,9 @@ func TestApprove(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	key := filepath.Join(folder, "identity")
-	if out, err := exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada@example.com", "-f", key).CombinedOutput(); err != nil {
-		t.Skipf("ssh-keygen: %v: %s", err, out)
+	keygen := programs.Program(t, "ssh-keygen", "apt-get install openssh-client")
+	if out, err := exec.CommandContext(t.Context(), keygen, "-q", "-t", "ed25519", "-N", "", "-C", "ada@example.com", "-f", key).CombinedOutput(); err != nil {
+		t.Fatalf("ssh-keygen: %v: %s", err, out)
 	}
 	at := filepath.Join(folder, "status")
 	if err := os.Mkdir(at, 0o700); err != nil {
