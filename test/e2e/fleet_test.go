@@ -29,6 +29,8 @@ var (
 	dockerYAML string
 	//go:embed testdata/vsphere.yaml
 	vsphereYAML string
+	//go:embed testdata/maas.yaml
+	maasYAML string
 	//go:embed testdata/metal3.yaml
 	metal3YAML string
 	//go:embed testdata/metalhosts.yaml
@@ -66,6 +68,7 @@ type cluster struct {
 	VSphere                *vSphere
 	Metal                  *metal
 	Docker                 *docker
+	MAAS                   *maasRegion
 }
 
 // A cloud is what Git says of a project of OpenStack that a cluster has machines in.
@@ -84,6 +87,15 @@ type docker struct{ Repository, BalancerTag string }
 
 // Node is the image of nodes of a version.
 func (docker) Node(version string) string { return podman.Node(version) }
+
+// A maasRegion is what Git says of a MAAS that a cluster is on.
+type maasRegion struct {
+	Endpoint, Key string
+	hosts         map[string]string // their names by system id
+}
+
+// Pools are the pools of the cluster, for the template.
+func (maasRegion) Pools() []string { return []string{"cp", "md-0"} }
 
 // A metal is what Git says of an Ironic and of the hosts that a cluster is on.
 type metal struct {

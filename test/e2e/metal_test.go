@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -248,8 +249,12 @@ func hostOf(m fleet.Machine) string {
 	return parts[1]
 }
 
-// node is what the Node of a machine is called. Workers on hosts are called as their hosts are.
+// node is what the Node of a machine is called. Workers on hosts of an Ironic, and all on hosts of MAAS, are called as
+// their hosts are.
 func (c cluster) node(m fleet.MachineReport) string {
+	if c.MAAS != nil {
+		return c.MAAS.hosts[path.Base(string(m.Machine.ProviderID))]
+	}
 	if host := hostOf(m.Machine); host != "" && !isControlPlane(m) {
 		return host
 	}

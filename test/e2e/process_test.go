@@ -38,7 +38,21 @@ func (w *world) startAgent() {
 	c.Args = append(c.Args, w.flags...)
 	c.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.t.TempDir()}, w.env...)
 	c.Stdout, c.Stderr = log, log
-	w.background(c)
+	w.background(w.resolving(c))
+}
+
+// resolving has c resolve names as machines of the lab do, if w.resolver is set.
+func (w *world) resolving(c *exec.Cmd) *exec.Cmd {
+	if w.resolver == "" {
+		return c
+	}
+	unshare, err := exec.LookPath("unshare")
+	if err != nil {
+		w.t.Fatalf("%v: it is in the package util-linux", err)
+	}
+	c.Args = append([]string{unshare, "--mount", "sh", "-c", `mount --bind "$0" /etc/resolv.conf && exec "$@"`, w.resolver, c.Path}, c.Args[1:]...)
+	c.Path = unshare
+	return c
 }
 
 // background starts a process in the place of the agent. It ends with the world,
@@ -96,6 +110,7 @@ func (w *world) kubeconfig(c cluster) string {
 // kubectl runs the real one against c and returns what it prints.
 func (w *world) kubectl(config, stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(w.ctx, w.lab.Kubectl(), append([]string{"--kubeconfig", config}, args...)...)
+	cmd = w.resolving(cmd)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint

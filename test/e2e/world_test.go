@@ -56,6 +56,8 @@ type world struct {
 	logs    string   // folder
 	flags   []string // of the agent, besides those of all
 	env     []string // the same
+	// resolver, if not empty, is a file like /etc/resolv.conf for processes that reach API servers.
+	resolver string
 	was     string   // digest of the cluster's definition before the last push
 	pushed  time.Time
 
@@ -273,6 +275,6 @@ func (w *world) key() string {
 // plan runs `fairlead plan` and returns what it prints, and an error unless there
 // is nothing to do.
 func (w *world) plan() (string, error) {
-	out, err := exec.CommandContext(w.ctx, w.binary, "plan", w.source, "--secrets", w.secrets).CombinedOutput()
+	out, err := w.resolving(exec.CommandContext(w.ctx, w.binary, "plan", w.source, "--secrets", w.secrets)).CombinedOutput()
 	return string(out), err
 }

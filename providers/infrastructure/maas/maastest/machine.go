@@ -48,6 +48,7 @@ type Machine struct {
 	UserData                       []byte
 	Locked, Ephemeral              bool
 	IP                             string
+	Address                        string // that it gets at a deployment; empty: one of 10.0.0.0/16
 
 	number int
 	due    time.Time
@@ -61,6 +62,7 @@ type Host struct {
 	On       bool
 	Runs     []byte // user data of what was deployed there, if it is on
 	OnDisk   []byte // user data of what was installed there and not erased
+	Installs int    // number of installations on its disk
 
 	// What goes wrong with it. A host without a BMC ignores power requests for now.
 	NoBMC, BadDisk, NeverErases, NeverInstalls bool
@@ -139,7 +141,9 @@ func (r *Region) Change(id string, change func(m *Machine, h *Host)) {
 	r.pass()
 	for _, m := range r.database.machines {
 		if m.SystemID == id || m.Hostname == id {
-			change(m, r.host(m.SystemID))
+			h := r.host(m.SystemID)
+			change(m, h)
+			r.moves(m, h)
 		}
 	}
 }
@@ -230,14 +234,25 @@ func (r *Region) switches(m *Machine, on bool) {
 		return
 	}
 	h.On, m.Power = on, map[bool]string{true: "on", false: "off"}[on]
-	if h.Runs = nil; on {
+	if h.Runs = nil; on && m.Status != Deploying { // an installation boots from the network
 		h.Runs = h.OnDisk
 	}
+	r.moves(m, h)
 	r.tell(m, "", "INFO", "Node powered "+m.Power, "")
+}
+
+// moves tells the hardware what a host does now.
+func (r *Region) moves(m *Machine, h *Host) {
+	if r.hardware != nil {
+		r.hardware(m.clone(), *h)
+	}
 }
 
 // addressOf returns an address for m, as MAAS gives one at a deployment.
 func (r *Region) addressOf(m *Machine) (string, bool) {
+	if m.Address != "" {
+		return m.Address, true
+	}
 	used := 0
 	for _, other := range r.database.machines {
 		if other.IP != "" {

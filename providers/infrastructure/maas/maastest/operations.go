@@ -219,6 +219,8 @@ func (r *Region) deploy(m *Machine, u *User, f url.Values) (any, error) {
 			return
 		}
 		h.OnDisk, h.Runs = m.UserData, m.UserData
+		h.Installs++
+		r.moves(m, h)
 		r.goes(m, Deployed)
 	})
 	return m.show(), nil
@@ -242,6 +244,10 @@ func (r *Region) release(m *Machine, u *User, f url.Values) (any, error) {
 	}
 	was := m.Status
 	r.goes(m, Erasing) // it keeps agent name and system, and boots once more
+	if h := r.host(m.SystemID); !h.NoBMC {
+		h.Runs = nil
+		r.moves(m, h)
+	}
 	m.after(r.times.Erase, func(m *Machine) {
 		h := r.host(m.SystemID)
 		if h.NeverErases {
@@ -250,6 +256,7 @@ func (r *Region) release(m *Machine, u *User, f url.Values) (any, error) {
 			return
 		}
 		h.OnDisk, h.Runs = nil, nil
+		r.moves(m, h)
 		r.off(m, u, was)
 	})
 	return m.show(), nil

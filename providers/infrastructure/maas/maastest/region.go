@@ -45,6 +45,7 @@ type Region struct {
 	faults    []*injected
 	times     Times
 	addresses int // that MAAS has for hosts; 0: enough
+	hardware  func(Machine, Host)
 }
 
 // Times are how long things take.
@@ -90,6 +91,21 @@ func (r *Region) AddDomain(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.domains = append(r.domains, name)
+}
+
+// AddImage adds a boot resource, such as custom/u-2204-0-k-1341-0.
+func (r *Region) AddImage(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.images = append(r.images, name)
+}
+
+// SetHardware has f called each time that a host is switched, or something is installed on it or erased. f must not
+// call r.
+func (r *Region) SetHardware(f func(Machine, Host)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hardware = f
 }
 
 // SetTimes changes how long things take from now on.
