@@ -200,6 +200,14 @@ lab-aws-up: ## start a double of AWS on a port of this machine; docs/contributin
 lab-aws-down: ## stop it; what was on it is lost
 	go run ./test/lab/aws down
 
+.PHONY: lab-maas-up
+lab-maas-up: ## start a double of MAAS with N (default 6) hosts on a port of this machine; LAB=default has them be machines of that Kubernetes lab; docs/contributing/lab-maas.md
+	go run ./test/lab/maas up -n $(or $(N),6) $(if $(LAB),-machines $(LAB))
+
+.PHONY: lab-maas-down
+lab-maas-down: ## stop it; what was on it is lost
+	go run ./test/lab/maas down
+
 .PHONY: lab-docker-up
 lab-docker-up: ## start podman with the API of Docker and node images of the Kubernetes lab (root; needs `make lab-images`); docs/contributing/lab-docker.md
 	go run ./test/lab/docker up
@@ -230,7 +238,7 @@ lab-down: ## remove them, and all that they left on the host
 
 .PHONY: test-lab
 test-lab: ## test the machines themselves: power, reboot, new disks, what a crash leaves (root; needs `make lab-images`)
-	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab ./test/lab/vsphere/guests ./test/lab/metal/guests -count=1 -p 1 -timeout 30m -v
+	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab ./test/lab/vsphere/guests ./test/lab/metal/guests ./test/lab/maas/guests -count=1 -p 1 -timeout 30m -v
 
 .PHONY: lab-vm
 lab-vm: ## boot the lab's node image once as a machine of QEMU, with KVM or emulated, to a node that is Ready (root; needs `make lab-images`, qemu-system-x86, e2fsprogs and xorriso)
@@ -263,6 +271,11 @@ e2e-metal: build ## clusters on hosts of a real Ironic that boot as machines of 
 	@$(IMAGE) -platforms linux/$(shell go env GOARCH) -out $(abspath bin/e2e-image)
 	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_E2E_IMAGE=$(abspath bin/e2e-image) FAIRLEAD_TEST_METAL=1 \
 		go test ./test/e2e -count=1 -timeout 120m -v -run '^$(or $(METAL),TestMetal.*)$$'
+
+.PHONY: e2e-maas
+e2e-maas: build ## clusters on hosts of a double of MAAS that boot as machines of the lab, and their life; MAAS=TestMAASOne for one of the tests (root; needs `make lab-images`)
+	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_MAAS=1 \
+		go test ./test/e2e -count=1 -timeout 60m -v -run '^$(or $(MAAS),TestMAAS.*)$$'
 
 # Where test-upgrade has agents take the place of each other.
 ON ?= memory hosts openstack

@@ -184,18 +184,18 @@ func (m *maasWorld) delete() {
 	m.put("no cluster", m.c)
 	m.waitDeleted(m.c)
 	m.measure("deleted %s after the push", since(m.pushed))
-	for _, at := range m.region.Machines() {
-		if _, h := m.region.Machine(at.SystemID); at.Status != maastest.Ready || at.Owner != "" || h.On || h.OnDisk != nil {
-			m.t.Errorf("host %s is left as %+v on %+v", at.Hostname, at, h)
+	m.wait("hosts that are Ready, off and empty", func() (bool, string) {
+		for _, at := range m.region.Machines() {
+			if _, h := m.region.Machine(at.SystemID); at.Status != maastest.Ready || at.Owner != "" || h.On || h.OnDisk != nil {
+				return false, fmt.Sprintf("%s has the state %d and the owner %q, on: %t, installed: %t", at.Hostname, at.Status, at.Owner, h.On, h.OnDisk != nil)
+			}
 		}
-	}
-	if left := m.region.Names(); len(left) > 0 {
-		m.t.Errorf("names are left: %v", left)
-	}
-	m.wait("machines that are off", func() (bool, string) {
 		i := slices.IndexFunc(m.lab.Machines(), (*lab.Machine).On)
 		return i < 0, fmt.Sprintf("machine %d is on", i+1)
 	})
+	if left := m.region.Names(); len(left) > 0 {
+		m.t.Errorf("names are left: %v", left)
+	}
 	changes := 0
 	calls := m.region.Calls()
 	for _, c := range calls {

@@ -1,6 +1,7 @@
 package maas_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,7 +49,10 @@ func newWorld(t testing.TB, hosts int) *world {
 func (w *world) provider() *maas.Provider { return w.providerOf(maas.Options{Relist: 1}) }
 
 func (w *world) providerOf(o maas.Options) *maas.Provider {
-	o.Region.Base, o.Region.Rate, o.Tick, o.Settle = w.Region, 1e6, tick, settle
+	if o.Region.Base == nil {
+		o.Region.Base = w.Region
+	}
+	o.Region.Rate, o.Tick, o.Settle = 1e6, cmp.Or(o.Tick, tick), settle
 	o.Secret = func(_ context.Context, k fleet.Key) (fleet.SecretData, error) {
 		if k.Name != "maas" {
 			return nil, fleet.Errorf(fleet.NotFound, "find Secret", "there is none")

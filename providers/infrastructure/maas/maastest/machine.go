@@ -37,6 +37,7 @@ func stateName(s int) string {
 // A Machine is what MAAS has of a host. Its agent name filters listings and is not in them.
 type Machine struct {
 	SystemID, Hostname, Zone, Pool string
+	Description                    string
 	Tags                           []string
 	CPU, Memory, Disk              int // Memory in MiB, Disk in GB
 	PowerType                      string
@@ -283,7 +284,7 @@ func (m *Machine) show() map[string]any {
 	disk := map[string]any{"id": m.number, "name": "sda", "size": int64(m.Disk) * 1000 * 1000 * 1000, "type": "physical", "partitions": []any{}}
 	card := map[string]any{"type": "physical", "name": "eno1", "mac_address": fmt.Sprintf("52:54:00:00:%02x:%02x", m.number>>8, m.number&255), "links": []any{map[string]any{"mode": "auto", "ip_address": m.IP}}}
 	return map[string]any{
-		"system_id": m.SystemID, "hostname": m.Hostname, "fqdn": m.Hostname + ".maas", "owner": owner, "owner_data": annotations, "workload_annotations": annotations,
+		"system_id": m.SystemID, "description": m.Description, "hostname": m.Hostname, "fqdn": m.Hostname + ".maas", "owner": owner, "owner_data": annotations, "workload_annotations": annotations,
 		"locked": m.Locked, "architecture": "amd64/generic", "cpu_count": m.CPU, "memory": m.Memory, "storage": float64(m.Disk) * 1000,
 		"status": m.Status, "status_name": stateName(m.Status), "status_message": stateName(m.Status), "error_description": m.ErrorText,
 		"osystem": m.OSystem, "distro_series": m.Series, "ephemeral_deploy": m.Ephemeral, "power_type": m.PowerType, "power_state": m.Power,
