@@ -21,6 +21,8 @@ type PullRequestParts struct {
 	Interval  func() time.Duration
 	// Unreviewed is called with why reviews count for nothing; empty: they do, or are not to.
 	Unreviewed func(why string)
+	// Beside is called with another fleet whose statuses have the same names.
+	Beside func(fleet.ID)
 	// Limited is called with whether the forge limits requests.
 	Limited func(is bool)
 	// Refs says that fleet.yaml has refs planned, which needs no API of a forge.
@@ -38,6 +40,7 @@ type pulls struct {
 	problem string                     // why they are not planned
 	blind   string                     // why reviews count for nothing
 	late    string                     // why plans are late
+	beside  string                     // another fleet whose statuses have the same names
 }
 
 // polled is called after each poll of the source.
@@ -54,8 +57,8 @@ func (p *pulls) polled(context.Context) {
 	}
 }
 
-// Problem says why pull requests are not planned, or reviews count for nothing, though
-// fleet.yaml wants that.
+// Problem says why pull requests are not planned, or reviews count for nothing, though fleet.yaml wants that, or
+// that another fleet hides their plans.
 func (p *pulls) Problem() (fleet.Problem, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,6 +74,12 @@ func (p *pulls) Problem() (fleet.Problem, bool) {
 			Hint: "see docs/guides/fleet/rollouts.md",
 		}, true
 	}
+	if p.problem == "" && p.beside != "" {
+		return fleet.Problem{
+			File: "fleet.yaml", Field: "spec.status.branch", Message: "plans of the fleet " + p.beside + " set the same commit statuses on pull requests: the later one hides the other",
+			Hint: "name a status branch in all but one fleet of a repository: its statuses then have the name of the fleet",
+		}, true
+	}
 	return fleet.Problem{
 		File: "fleet.yaml", Field: "spec.pullRequests", Message: "pull requests are not planned: " + p.problem,
 		Hint: "see docs/guides/fleet/pull-requests.md",
@@ -82,6 +91,9 @@ func (p *pulls) complain(why string) { p.note(&p.problem, why) }
 
 // unreviewed notes why reviews count for nothing; empty: they do, or are not to.
 func (p *pulls) unreviewed(why string) { p.note(&p.blind, why) }
+
+// besideOf notes another fleet whose statuses have the same names.
+func (p *pulls) besideOf(id fleet.ID) { p.note(&p.beside, string(id)) }
 
 // limited notes whether the forge limits requests.
 func (p *pulls) limited(is bool) {
@@ -134,7 +146,7 @@ func (s *session) openPullRequests(planned bool) (*pullrequests.PullRequests, er
 	}
 	q, err := s.p.PullRequests(PullRequestParts{
 		Fleet: s.decisions, Plans: s.branch.Plans, Approvals: s.branch.Approvals, Requests: s.branch.Asks, Recorded: s.branch.Read,
-		Unreviewed: s.pulls.unreviewed, Limited: s.pulls.limited,
+		Unreviewed: s.pulls.unreviewed, Beside: s.pulls.besideOf, Limited: s.pulls.limited,
 		Owner: func() (fleet.Owner, bool) {
 			owner, owned := s.claim.Owner()
 			return owner, owned && s.claim.May(fleet.Key{}) == nil

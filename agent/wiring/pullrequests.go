@@ -63,7 +63,7 @@ func (s Settings) pullRequests(source sources.Source, w *Runtime, m *metrics.Met
 		}
 		return pullrequests.New(pullrequests.Parts{
 			Forge: f, Source: merging{repository, repository.Merges()}, Renderer: renderer, Fleet: p.Fleet, Looker: mergeLooker{w.Looker(), w.absent(), w},
-			Plans: p.Plans, Approvals: p.Approvals, Requests: p.Requests, Unreviewed: p.Unreviewed, Limited: p.Limited, Recorded: p.Recorded, Apart: s.StatusRepository != "", Owner: p.Owner, Interval: p.Interval,
+			Plans: p.Plans, Approvals: p.Approvals, Requests: p.Requests, Unreviewed: p.Unreviewed, Beside: p.Beside, Limited: p.Limited, Recorded: p.Recorded, Apart: s.StatusRepository != "", Owner: p.Owner, Interval: p.Interval,
 			Polled: m.ForgePolled, Done: m.Planned, Log: s.Log,
 		}), nil
 	}

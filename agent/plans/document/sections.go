@@ -74,7 +74,7 @@ func Sections(p status.Plan, details bool) []Section {
 	if p.Result != nil {
 		return []Section{resultOf(p)}
 	}
-	first := Section{Title: titled("Fairlead plan", p.Fleet, plain(": "), code(cmp.Or(p.Headline, p.Summary)))}
+	first := Section{Title: titled(Title, p.Fleet, plain(": "), code(cmp.Or(p.Headline, p.Summary)))}
 	for _, f := range p.Failures {
 		word := Line{strong("fails"), plain(": ")}
 		if p.Accepted != "" {

@@ -29,6 +29,9 @@ const (
 // ConfigFile is in the place of a cluster if a change is of the whole fleet.
 const ConfigFile = "fleet.yaml"
 
+// Title begins the title of a plan. The name of the fleet may follow.
+const Title = "Fairlead plan"
+
 // A word is how changes of a kind are counted and shown.
 type word struct {
 	kind       string

@@ -2,6 +2,7 @@ package pullrequests
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -369,6 +370,33 @@ func TestTwoFleetsInOneRepository(t *testing.T) {
 	said := w.Said(1)
 	if len(said) != 2 || !strings.Contains(said[0].Text, "### Fairlead plan: ") || !strings.Contains(said[1].Text, "### Fairlead plan of `other`: ") {
 		t.Errorf("%q", said)
+	}
+}
+
+// Of two fleets in one repository whose statuses have the same names, one is told of the other when it reads a
+// conversation, until one of them names a status branch.
+func TestFleetBeside(t *testing.T) {
+	w, other := newWorld(), newWorld()
+	other.World = w.World // one forge
+	q := w.start()
+	var seen []fleet.ID
+	q.p.Beside = func(id fleet.ID) { seen = append(seen, id) }
+	for i, names := range []struct{ own, other string }{{"", ""}, {"", "fairlead/other"}, {"", ""}, {"fairlead/own", ""}} {
+		p := w.propose(i+1, w.fleets["base"])
+		is := fleet.Fleet{ID: "other", Revision: base, Config: w.fleets["base"].Config}
+		is.Config.StatusBranch = names.other
+		other.fleets["base"], other.state = is, rollout.State{}
+		other.follow(is)
+		other.merged[p.Head] = sources.Merged{Tree: tree{fstest.MapFS{}, "base"}, Digest: "sha1:" + forgetest.Hash(50+i)}
+		other.start().Poll(t.Context())
+		is = w.fleets["base"]
+		is.Config.StatusBranch = names.own
+		w.follow(is)
+		w.settled(t, q)
+	}
+	seen = slices.Compact(seen)
+	if want := []fleet.ID{"other", "", "other", ""}; !slices.Equal(seen, want) {
+		t.Errorf("the fleets beside are %q, want %q", seen, want)
 	}
 }
 

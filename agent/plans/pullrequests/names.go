@@ -2,7 +2,10 @@ package pullrequests
 
 import (
 	"html"
+	"strings"
 
+	"fairlead.dev/agent/plans/document"
+	"fairlead.dev/agent/plans/forge"
 	"fairlead.dev/fleet"
 )
 
@@ -36,6 +39,24 @@ func shared(c fleet.Config) bool {
 }
 
 // mark begins the agent's comment, for the fleet of that name.
-func mark(id fleet.ID) string {
-	return "<!-- fairlead:plan:" + html.EscapeString(string(id)) + " -->\n"
+func mark(id fleet.ID) string { return markBegin + html.EscapeString(string(id)) + markEnd }
+
+const (
+	markBegin = "<!-- fairlead:plan:"
+	markEnd   = " -->\n"
+)
+
+// beside notes the fleet that a comment of the agent's account is of, if it is another one: the statuses of both are
+// called the same unless one of them has its name there.
+func (q *PullRequests) beside(c forge.Comment) {
+	rest, marked := strings.CutPrefix(normal(c.Text), markBegin)
+	name, text, whole := strings.Cut(rest, markEnd)
+	id := fleet.ID(html.UnescapeString(name))
+	if !marked || !whole || id == q.p.Fleet.Now().ID() {
+		return
+	}
+	if q.fleetName() != "" || !strings.HasPrefix(text, "### "+document.Title+": ") {
+		id = ""
+	}
+	q.p.Beside(id)
 }

@@ -244,6 +244,11 @@ func (q *PullRequests) ownComments(ctx context.Context, t *poll, k *known, numbe
 		}
 	}
 	list, err := q.p.Forge.Comments(ctx, number)
+	for _, c := range list {
+		if c.Author == t.me {
+			q.beside(c)
+		}
+	}
 	begin := mark(q.p.Fleet.Now().ID())
 	return slices.DeleteFunc(list, func(c forge.Comment) bool {
 		return c.Author != t.me && c.ID != k.shown.Comment && c.ID != k.id || !strings.HasPrefix(normal(c.Text), begin)

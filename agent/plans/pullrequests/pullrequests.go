@@ -54,7 +54,7 @@ type Source interface {
 }
 
 // Parts are what PullRequests are put together from. All but Forge, Requests, Unreviewed,
-// Polled, Limited and Done are required.
+// Beside, Polled, Limited and Done are required.
 type Parts struct {
 	Forge     forge.Forge // nil: the server has no API, so refs alone are planned
 	Source    Source
@@ -76,6 +76,9 @@ type Parts struct {
 	// Unreviewed is called at each poll with why reviews count for nothing though fleet.yaml wants
 	// them; empty: they do.
 	Unreviewed func(why string)
+	// Beside is called with another fleet whose statuses have the same names on the same heads; empty: there is none
+	// any more.
+	Beside func(fleet.ID)
 	// Polled is called after each poll, with why it saw nothing.
 	Polled func(err error)
 	// Limited is called at each poll with whether the forge limits requests, so that plans are late.
@@ -165,6 +168,9 @@ func New(p Parts) *PullRequests {
 	}
 	if p.Unreviewed == nil {
 		p.Unreviewed = func(string) {}
+	}
+	if p.Beside == nil {
+		p.Beside = func(fleet.ID) {}
 	}
 	if p.Polled == nil {
 		p.Polled = func(error) {}
