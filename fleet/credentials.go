@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -10,18 +11,22 @@ import (
 // useCredentials has c use the credentials of next, its newest definition: the content of Secrets that its objects
 // refer to, and identities. Other companions, such as hosts, images and pools of addresses, belong to templates that wait.
 //
-// Credentials wait where the infrastructure object of a site or the object of a hosted control plane waits: it may name
-// another identity or Secret, or another entry of it, or belong to other labels of the namespace.
+// Credentials wait where what names them may do so otherwise in next: another identity or Secret, or another entry of it.
+// All wait with the infrastructure object of a site, the object of a hosted control plane and the identity of a pool;
+// those of one companion wait with it.
 func (c *Cluster) useCredentials(next *Cluster) {
-	if !slices.Equal(c.accounts(), next.accounts()) {
+	if !maps.Equal(c.accounts(next), next.accounts(c)) {
 		return
 	}
 	c.NamespaceLabels = next.NamespaceLabels
 	c.Companions = withIdentities(c.Companions, next.Companions)
+	changed := make(map[*Object]bool)
+	noteChanged(changed, c.Companions, next.Companions)
 	c.Guests = slices.Clone(c.Guests)
 	for i, g := range c.Guests {
 		n, _ := next.guestInGit(g.Provider)
 		c.Guests[i].Companions = withIdentities(g.Companions, n.Companions)
+		noteChanged(changed, c.Guests[i].Companions, n.Companions)
 	}
 	if c.Hosted != nil {
 		plane := *c.Hosted
@@ -35,18 +40,35 @@ func (c *Cluster) useCredentials(next *Cluster) {
 		}
 	}
 	for _, o := range c.objects() {
-		o.moveSecrets(newest, stored)
+		if !changed[o] {
+			o.moveSecrets(newest, stored)
+		}
 	}
 }
 
-// accounts returns what may name a credential for all of c, or for all of a site.
-func (c *Cluster) accounts() []string {
-	out := []string{c.Provider, hashed(c.Infrastructure)}
+// noteChanged adds to changed those of companions that newest has otherwise: their Secrets come with them.
+func noteChanged(changed map[*Object]bool, companions, newest []Object) {
+	for i := range companions {
+		j, known := slices.BinarySearchFunc(newest, companions[i], Object.Compare)
+		changed[&companions[i]] = known && hashed(newest[j]) != hashed(companions[i])
+	}
+}
+
+// accounts returns what may name a credential for all of c, for all of a site, or for a pool that other has, too.
+func (c *Cluster) accounts(other *Cluster) map[string]string {
+	out := map[string]string{"of " + c.Provider: hashed(c.Infrastructure)}
 	if c.Hosted != nil {
-		out = append(out, hashed(c.Hosted.Object))
+		out["control plane"] = hashed(c.Hosted.Object)
 	}
 	for _, g := range c.Guests {
-		out = append(out, g.Provider, hashed(g.Infrastructure))
+		out["guest "+g.Provider] = hashed(g.Infrastructure)
+	}
+	for _, p := range c.Pools() {
+		if _, both := other.Pool(p.Name); both {
+			var spec struct{ IdentityRef json.RawMessage }
+			_ = json.Unmarshal(p.Infrastructure.Spec, &spec) // what is no object names none
+			out["pool "+string(p.Name)] = string(spec.IdentityRef)
+		}
 	}
 	return out
 }

@@ -104,7 +104,11 @@ func (d *Decision) advance(f fleet.Fleet, authors []string, at time.Time) {
 		if _, ok := clusters[k]; ok {
 			continue
 		}
-		if problems := problemsOf(f.Problems, k, old.overlay()); len(problems) > 0 {
+		problems := problemsOf(f.Problems, k, old.overlay())
+		if old.orphan && old.damaged == "" { // a folder that is broken does not show that it is back
+			problems = slices.DeleteFunc(problems, func(p fleet.Problem) bool { return p.Cluster != k })
+		}
+		if len(problems) > 0 {
 			people := old.peopleWhile(authors)
 			if !f.Config.Waves.AsksAuthors() {
 				people = nil
@@ -114,6 +118,7 @@ func (d *Decision) advance(f fleet.Fleet, authors []string, at time.Time) {
 			continue
 		}
 		c := cluster{definition: old.definition, recorded: old.recorded, pruned: old.pruned, orphan: !old.pruned, damaged: old.damaged, wave: old.wave, serves: old.serves}
+		c.gone = old.damaged != "" && (old.gone || len(s.folders) == 0)
 		switch {
 		case old.deleting() || old.abandoned():
 			c.orphan = false

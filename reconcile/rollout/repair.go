@@ -29,7 +29,7 @@ func (d *Decision) repair(records map[fleet.Key]*fleet.Report) {
 
 // brokenBy returns c once its record says of which folder it is: one of a folder with problems is not gone from Git.
 func (c cluster) brokenBy(folders []fleet.Problem) cluster {
-	if c.inGit || c.recorded == nil {
+	if c.inGit || c.recorded == nil || c.gone {
 		return c
 	}
 	c.problems = slices.DeleteFunc(slices.Clone(folders), func(p fleet.Problem) bool { return p.Overlay != c.recorded.Overlay })

@@ -56,6 +56,7 @@ type cluster struct {
 	refused    *fleet.Cluster // newest definition, whose version the control plane may not go to; nil: it may
 	behind     bool           // no pass has found it at rest at its definition
 	damaged    string         // why the status branch cannot tell what became of it
+	gone       bool           // of damaged: Git did not have it before either, as far as folders could be rendered
 }
 
 // A Record is what the status branch says of a fleet.
@@ -89,7 +90,7 @@ func Recorded(r Record) State {
 		s.clusters.put(k, cluster{recorded: &r.Reports[i], orphan: slices.Contains(r.Orphans, k), wave: waveOf(&r.Reports[i], standings[k], waits[k]), serves: servedVersion(&r.Reports[i])})
 	}
 	for k, why := range r.Damaged {
-		s.clusters.put(k, cluster{damaged: why, orphan: true})
+		s.clusters.put(k, cluster{damaged: why, orphan: true, gone: slices.Contains(r.Orphans, k)})
 	}
 	return s
 }

@@ -33,7 +33,7 @@ func (s State) Status() Status {
 		if c.behind {
 			out.Behind = append(out.Behind, k)
 		}
-		if c.orphan {
+		if c.orphan && (c.damaged == "" || c.gone) {
 			out.Orphans = append(out.Orphans, k)
 		}
 		if c.damaged != "" {

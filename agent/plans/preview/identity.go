@@ -148,7 +148,7 @@ func (p *Plan) CompareTerms(before fleet.Fleet, without *Plan) {
 		if before.Clusters[j].Digest == c.Digest {
 			continue
 		}
-		for _, one := range terms(&before.Clusters[j], c, was, is, changes) {
+		for _, one := range terms(&before.Clusters[j], c, was, is, changes, p.waits(c.Key)) {
 			p.addTerm(one)
 		}
 	}

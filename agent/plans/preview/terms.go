@@ -61,15 +61,22 @@ func ofAll(field string) bool {
 
 // terms returns what of cluster before ends or changes with after. The config is that of each revision:
 // labels decide by it what holds changes of a cluster back. What one of changes tells is left out.
-func terms(before, after *fleet.Cluster, was, is *fleet.Config, changes []Change) []Change {
+// Where the cluster waits, changes tell nothing of what comes at once.
+func terms(before, after *fleet.Cluster, was, is *fleet.Config, changes []Change, waits bool) []Change {
 	l := ledger{cluster: after.Key.String()}
 	pools := func(field string) bool { return field == "controlPlane" || field == "workers" }
 	whole := differ{skip: func(field string) bool { return pools(field) || ofGit(field) != "" }, opaque: opaque}
+	var now []string // what does not wait, where the rest does
+	if waits {
+		for _, d := range whole.differences(*before, *before.WhileWaiting(after)) {
+			now = append(now, d.field)
+		}
+	}
 	for _, d := range whole.differences(*before, *after) {
 		if d.field == "drift" {
 			d.from, d.to = effective(before.Drift, was), effective(after.Drift, is)
 		}
-		l.add("", endingOf(d, before, after, was, is), d, ofAll(d.field))
+		l.add("", endingOf(d, before, after, was, is), d, ofAll(d.field) && !slices.Contains(now, d.field))
 	}
 	for _, s := range after.ResourceSets {
 		if old, ok := before.ResourceSet(s.Name); ok {

@@ -285,7 +285,7 @@ func TestPartsThatArePaused(t *testing.T) {
 		c.change(&after)
 		others := []Change{{Cluster: "prod/a", Change: "replace machine", Pool: "md"}}
 		var got []Change
-		for _, one := range terms(&whole, &after, &fleet.Config{}, &fleet.Config{}, others) {
+		for _, one := range terms(&whole, &after, &fleet.Config{}, &fleet.Config{}, others, false) {
 			if one.Change != document.ChangeSetting {
 				got = append(got, one)
 			}
@@ -295,7 +295,7 @@ func TestPartsThatArePaused(t *testing.T) {
 		case len(got) != 1 || got[0].Change != c.kind || !strings.Contains(got[0].Reason, c.field):
 			t.Errorf("%s: the plan tells %+v, want %q of %s", name, got, c.kind, c.field)
 		}
-		back := terms(&after, &whole, &fleet.Config{}, &fleet.Config{}, others)
+		back := terms(&after, &whole, &fleet.Config{}, &fleet.Config{}, others, false)
 		if slices.ContainsFunc(back, func(c Change) bool { return c.Change != document.ChangeSetting }) {
 			t.Errorf("%s, the other way: the plan tells %+v", name, back)
 		}
