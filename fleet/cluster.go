@@ -260,7 +260,7 @@ type Pool struct {
 
 	// Replace holds machines to replace as if they were outdated, Remediate those
 	// to replace as if a health check had found them unhealthy, and why, for people.
-	Replace, Remediate map[ProviderID]string `json:",omitempty"`
+	Replace, Remediate map[MachineID]string `json:",omitempty"`
 
 	// RolloutAfter is the time at which machines that are older become outdated;
 	// zero: never.

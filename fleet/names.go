@@ -53,6 +53,24 @@ type MachineName string
 // "openstack://<region>/<server id>".
 type ProviderID string
 
+// A MachineID tells a machine from all others that there are or were. A name is given again, and some infrastructures give
+// the next machine of a host the provider id of the one before.
+type MachineID struct {
+	Name       MachineName // empty: whichever machine has ProviderID
+	ProviderID ProviderID
+}
+
+// ID returns what tells m from other machines.
+func (m *Machine) ID() MachineID { return MachineID{m.Name, m.ProviderID} }
+
+// MarshalText returns the provider id, with the name before it if there is one.
+func (id MachineID) MarshalText() ([]byte, error) {
+	if id.Name == "" {
+		return []byte(id.ProviderID), nil
+	}
+	return []byte(string(id.Name) + " " + string(id.ProviderID)), nil
+}
+
 // OperationID identifies one intended change. The same intent has the same id
 // on every agent and after every restart, and so has the next machine that is given a
 // name that became free.

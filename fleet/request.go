@@ -150,8 +150,11 @@ func (r Request) Why() string {
 	return text
 }
 
+// MachineID returns the machine that r is about.
+func (r *Request) MachineID() MachineID { return MachineID{r.Machine, r.ProviderID} }
+
 // WithRequests returns c with those of list that stand and concern it. Of a machine
-// the id tells which it is: it is put to every pool, and means one.
+// name and id tell which it is: it is put to every pool, and means one.
 func (c *Cluster) WithRequests(list []Request) *Cluster {
 	out := *c
 	changed := false
@@ -171,17 +174,17 @@ func (c *Cluster) WithRequests(list []Request) *Cluster {
 			out.Rotate = adding(out.Rotate, r.What, out.Rotate[r.What]+"@"+r.At.UTC().Format(time.RFC3339))
 		case RequestReplace:
 			if c.Hosted == nil {
-				out.ControlPlane.Replace = adding(out.ControlPlane.Replace, r.ProviderID, r.Why())
+				out.ControlPlane.Replace = adding(out.ControlPlane.Replace, r.MachineID(), r.Why())
 			}
 			for i := range out.Workers {
-				out.Workers[i].Replace = adding(out.Workers[i].Replace, r.ProviderID, r.Why())
+				out.Workers[i].Replace = adding(out.Workers[i].Replace, r.MachineID(), r.Why())
 			}
 		case RequestRemediate:
 			if c.Hosted == nil {
-				out.ControlPlane.Remediate = adding(out.ControlPlane.Remediate, r.ProviderID, r.Why())
+				out.ControlPlane.Remediate = adding(out.ControlPlane.Remediate, r.MachineID(), r.Why())
 			}
 			for i := range out.Workers {
-				out.Workers[i].Remediate = adding(out.Workers[i].Remediate, r.ProviderID, r.Why())
+				out.Workers[i].Remediate = adding(out.Workers[i].Remediate, r.MachineID(), r.Why())
 			}
 		}
 	}

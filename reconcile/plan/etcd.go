@@ -92,9 +92,9 @@ func (f *facts) mayJoin(m *machine) time.Duration {
 }
 
 // removesMemberOf reports whether a takes the member of m out of etcd. The id tells m from
-// another machine of its name.
+// another machine of its name, and the name from another machine of its host.
 func removesMemberOf(a fleet.Action, m *machine) bool {
-	return a.Kind == fleet.RemoveMember && m.ProviderID != "" && a.ProviderID == m.ProviderID
+	return a.Kind == fleet.RemoveMember && m.ProviderID != "" && a.ProviderID == m.ProviderID && a.Machine == m.Name
 }
 
 // unclaimed reports whether no machine and no Node has the name of e.

@@ -252,6 +252,7 @@ func upToDate(m *machine, p *fleet.Pool) bool {
 
 // differs says for people why m is outdated.
 func differs(m *machine, p *fleet.Pool) string {
+	why, asked := askedFor(p.Replace, m)
 	switch {
 	case m.Version != p.Version:
 		return fmt.Sprintf("version %s → %s", m.Version, p.Version)
@@ -259,8 +260,8 @@ func differs(m *machine, p *fleet.Pool) string {
 		return fmt.Sprintf("pool %s is now %s", m.Pool, p.Name)
 	case m.Provider != p.Provider:
 		return fmt.Sprintf("pool %s is on another site now", p.Name)
-	case unwanted(m) && upToDate(m, p):
-		return "replacement " + p.Replace[m.ProviderID]
+	case asked && upToDate(m, p):
+		return "replacement " + why
 	case m.overdue != "":
 		return m.overdue
 	}

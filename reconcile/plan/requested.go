@@ -30,13 +30,25 @@ func (f *facts) whyPaused() string {
 	return text + because(s.Reason)
 }
 
+// askedFor returns why people named m in list.
+func askedFor(list map[fleet.MachineID]string, m *machine) (why string, ok bool) {
+	if m.ProviderID == "" {
+		return "", false
+	}
+	if why, ok = list[m.ID()]; ok {
+		return why, true
+	}
+	why, ok = list[fleet.MachineID{ProviderID: m.ProviderID}]
+	return why, ok
+}
+
 // unwanted reports whether people asked for m to be replaced as if it were
 // outdated.
 func unwanted(m *machine) bool {
-	if m.pool == nil || m.ProviderID == "" {
+	if m.pool == nil {
 		return false
 	}
-	_, ok := m.pool.Replace[m.ProviderID]
+	_, ok := askedFor(m.pool.Replace, m)
 	return ok
 }
 
@@ -49,12 +61,12 @@ func onDelete(p *fleet.Pool) bool {
 // alone, to ask for a replacement is to delete.
 func (f *facts) markRequested() {
 	for _, m := range f.machines {
-		if m.pool == nil || m.ProviderID == "" || m.duplicate {
+		if m.pool == nil || m.duplicate {
 			continue
 		}
-		why, ok := m.pool.Remediate[m.ProviderID]
+		why, ok := askedFor(m.pool.Remediate, m)
 		if !ok && onDelete(m.pool) {
-			why, ok = m.pool.Replace[m.ProviderID]
+			why, ok = askedFor(m.pool.Replace, m)
 		}
 		if !ok {
 			continue

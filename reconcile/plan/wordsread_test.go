@@ -94,10 +94,10 @@ func setPool(p *fleet.Pool, w words) {
 		p.FailureDomains = strings.Split(w["domains"], ",")
 	}
 	if w.is("replace") {
-		p.Replace = map[fleet.ProviderID]string{fleet.ProviderID("sim://" + w["replace"]): "asked for by Ada"}
+		p.Replace = map[fleet.MachineID]string{{ProviderID: fleet.ProviderID("sim://" + w["replace"])}: "asked for by Ada"}
 	}
 	if w.is("remediate") {
-		p.Remediate = map[fleet.ProviderID]string{fleet.ProviderID("sim://" + w["remediate"]): "asked for by Ada"}
+		p.Remediate = map[fleet.MachineID]string{{ProviderID: fleet.ProviderID("sim://" + w["remediate"])}: "asked for by Ada"}
 	}
 	if w.is("gate") {
 		g := clusterv1.MachineReadinessGate{ConditionType: strings.TrimPrefix(w["gate"], "not-")}

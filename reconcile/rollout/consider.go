@@ -49,7 +49,7 @@ func admitMachine(r fleet.Request, c *fleet.Cluster, q Requests) fleet.Answer {
 		return fleet.Answer{}
 	}
 	i := slices.IndexFunc(there.Machines, func(m fleet.MachineReport) bool {
-		return m.Machine.Name == r.Machine && m.Machine.ProviderID == r.ProviderID
+		return m.Machine.ID() == r.MachineID()
 	})
 	if i < 0 {
 		return refusal("the cluster has no machine %s with the provider id %s: fairlead tree shows them", r.Machine, r.ProviderID)
@@ -88,14 +88,14 @@ const lastMachine = "it is the last machine of the control plane: replace makes 
 
 // isLastControlPlane reports whether machine id is all that the control plane of c has and is
 // to have: others of it may have been there when somebody asked for its remediation.
-func isLastControlPlane(c *fleet.Cluster, machines []fleet.MachineReport, id fleet.ProviderID) bool {
+func isLastControlPlane(c *fleet.Cluster, machines []fleet.MachineReport, id fleet.MachineID) bool {
 	if c == nil || c.ControlPlane.Replicas != 1 {
 		return false
 	}
 	last := false
 	for _, m := range machines {
 		if mayBeControlPlane(c, m.Machine) {
-			if m.Machine.ProviderID != id {
+			if m.Machine.ID() != id {
 				return false
 			}
 			last = true

@@ -167,12 +167,12 @@ func (s State) fulfil(r fleet.Request, report fleet.Report, now time.Time) fleet
 		}
 		return done
 	case fleet.RequestReplace, fleet.RequestRemediate:
-		there := func(m fleet.MachineReport) bool { return m.Machine.ProviderID == r.ProviderID }
+		there := func(m fleet.MachineReport) bool { return m.Machine.ID() == r.MachineID() }
 		if report.Phase != "" && !slices.ContainsFunc(report.Machines, there) {
 			done.Message = "the machine is gone"
 			return done
 		}
-		if r.Kind == fleet.RequestRemediate && isLastControlPlane(c.definition, report.Machines, r.ProviderID) {
+		if r.Kind == fleet.RequestRemediate && isLastControlPlane(c.definition, report.Machines, r.MachineID()) {
 			return refusal(lastMachine)
 		}
 	case fleet.RequestRotate:

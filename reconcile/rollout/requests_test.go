@@ -73,3 +73,25 @@ func TestNothingIsForgottenBeforeTheFirstRevision(t *testing.T) {
 		t.Errorf("once Git does not have it, it is not forgotten: %+v", d.Forgotten)
 	}
 }
+
+// Some infrastructures give the next machine of a host the provider id of the one before: that one is gone, and what was
+// asked of it is not asked of the next.
+func TestRequestMeansOneMachine(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, kind := range []fleet.RequestKind{fleet.RequestReplace, fleet.RequestRemediate} {
+		r := fleet.Request{Kind: kind, Cluster: keyA, Machine: "one", ProviderID: "maas:///a/x", At: now, Answer: fleet.Answer{State: fleet.RequestAccepted, At: now}}
+		asked := Input{Now: now, Requests: &Requests{List: []fleet.Request{r}}}
+		asked.Before = follow(State{}, fleetOf("1", fleet.Prune{}, clusterOf(keyA, "1", "x"))).State
+		state := Decide(asked).State
+		of, _ := state.Target(keyA)
+		for name, want := range map[fleet.MachineName]int{"one": 0, "two": 1} {
+			report := fleet.Report{Cluster: keyA, Phase: fleet.PhaseProvisioned, Machines: []fleet.MachineReport{{Machine: fleet.Machine{Name: name, ProviderID: r.ProviderID}}}}
+			again := asked
+			again.Reports = map[fleet.Key]fleet.Report{keyA: report}
+			again.Before = Decide(Input{Before: state, Now: now, Passes: []Pass{{Target: of, Report: report}}}).State
+			if got := Decide(again).Answers; len(got) != want {
+				t.Errorf("%s while the host has machine %s: answers are %+v, want %d", kind, name, got, want)
+			}
+		}
+	}
+}

@@ -121,14 +121,14 @@ func suspension(notes map[string]string) *fleet.Suspension {
 }
 
 // requestedMachines returns the machines that an annotation names, with the reason of the request.
-func requestedMachines(notes map[string]string, key string) map[fleet.ProviderID]string {
+func requestedMachines(notes map[string]string, key string) map[fleet.MachineID]string {
 	v, ok := notes[key]
 	if !ok {
 		return nil
 	}
-	out := make(map[fleet.ProviderID]string)
+	out := make(map[fleet.MachineID]string)
 	for id := range strings.SplitSeq(v, ",") {
-		out[fleet.ProviderID(strings.TrimSpace(id))] = "asked for in Git with " + key
+		out[fleet.MachineID{ProviderID: fleet.ProviderID(strings.TrimSpace(id))}] = "asked for in Git with " + key
 	}
 	return out
 }
