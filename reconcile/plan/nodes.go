@@ -124,7 +124,19 @@ func (d *draft) mayLeave(n *fleet.Node) bool {
 func (f *facts) deleted(n *fleet.Node) bool {
 	return slices.ContainsFunc(f.Attempts, func(a fleet.Attempt) bool {
 		id := a.Action.ProviderID
-		return a.Action.Kind == fleet.DeleteMachine && (id != "" || string(a.Action.Machine) == n.Name) && sameServer(id, n.ProviderID)
+		return a.Action.Kind == fleet.DeleteMachine && (id != "" || string(a.Action.Machine) == n.Name) && sameServer(id, n.ProviderID) && !f.joinsSince(a)
+	})
+}
+
+// joinsSince reports whether a machine that was asked for after a has no Node yet: it may be the next one of the host, with
+// the provider id of the machine of a.
+func (f *facts) joinsSince(a fleet.Attempt) bool {
+	return slices.ContainsFunc(f.Attempts, func(b fleet.Attempt) bool {
+		if b.Action.Kind != fleet.CreateMachine || !b.At.After(a.At) {
+			return false
+		}
+		listed := f.named[b.Action.Machine]
+		return len(listed) == 0 && f.recent(b, f.settleOf(b.Action.Provider)) || slices.ContainsFunc(listed, func(m *machine) bool { return m.node == nil })
 	})
 }
 

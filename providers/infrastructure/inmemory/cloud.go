@@ -32,6 +32,8 @@ type CloudOptions struct {
 	// AnyHost lets load balancers have addresses that are no loopback addresses,
 	// with a Listen that can open them.
 	AnyHost bool
+	// Hosts gives servers the provider ids of hosts, as MAAS does: the next server has the id of one that is gone.
+	Hosts bool
 }
 
 // A Cloud is a cloud in memory. It is safe for concurrent use.
@@ -46,6 +48,7 @@ type Cloud struct {
 	hook   func(string, Moment)
 	listen func(string) (net.Listener, error)
 	any    bool // host that a load balancer is asked to have
+	hosts  bool // have the provider ids
 
 	ctx    context.Context //nolint:containedctx // of everything that serves, until Close
 	cancel context.CancelFunc
@@ -78,7 +81,7 @@ func NewCloud(o CloudOptions) *Cloud {
 	var random [12]byte
 	_, _ = rand.Read(random[:]) // never fails
 	c := &Cloud{
-		id: o.ID, log: o.Log, hook: o.Hook, listen: o.Listen, any: o.AnyHost,
+		id: o.ID, log: o.Log, hook: o.Hook, listen: o.Listen, any: o.AnyHost, hosts: o.Hosts,
 		faults:   o.Faults,
 		limiter:  rate.NewLimiter(rate.Limit(o.Faults.RateLimit), max(1, int(o.Faults.RateLimit))),
 		networks: make(map[string]*network),

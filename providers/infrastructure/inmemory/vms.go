@@ -125,7 +125,7 @@ func (c *Cloud) CreateVM(ctx context.Context, s VMSpec) (VM, error) {
 			VM: VM{
 				ID: id, Name: s.Name, Network: s.Network, FailureDomain: s.FailureDomain,
 				Tags: maps.Clone(s.Tags), State: fleet.MachinePending, Created: time.Now(),
-				Provider: cmp.Or(s.Provider, fleet.ProviderID("inmemory://"+c.id+"/"+id)), Addresses: slices.Clone(s.Addresses),
+				Provider: cmp.Or(s.Provider, c.providerID(id)), Addresses: slices.Clone(s.Addresses),
 			},
 			version: s.Version, control: s.Version, timing: s.Timing, network: n, boot: boot,
 		}
@@ -239,4 +239,20 @@ func (c *Cloud) powerOn(v *vm) {
 		v.Addresses = []string{fmt.Sprintf("10.%d.%d.%d", byte(c.sequence>>16), byte(c.sequence>>8), byte(c.sequence))}
 	}
 	c.startBoot(v)
+}
+
+// providerID returns the provider id of a new server. The lock is held.
+func (c *Cloud) providerID(id string) fleet.ProviderID {
+	if !c.hosts {
+		return fleet.ProviderID("inmemory://" + c.id + "/" + id)
+	}
+	used := make(map[fleet.ProviderID]bool, len(c.vms))
+	for _, v := range c.vms {
+		used[v.Provider] = true
+	}
+	for n := 0; ; n++ {
+		if out := fleet.ProviderID(fmt.Sprintf("inmemory://%s/host-%d", c.id, n)); !used[out] {
+			return out
+		}
+	}
 }

@@ -193,7 +193,7 @@ func (j *judgement) takes(id string, forGood bool) {
 		j.takesControlPlane(facts, m, forGood)
 		return
 	}
-	switch wish := j.life.askedOf(m.Provider); {
+	switch wish := j.life.askedOf(m.Name, m.Provider); {
 	case wish == fleet.RequestRemediate, wish == fleet.RequestReplace && p.Strategy == fleet.OnDelete:
 		return // whoever asks for that has it go first
 	}

@@ -34,6 +34,7 @@ type life struct {
 	hosted     bool       // somebody else keeps control planes
 	clones     bool       // machines are clones, which take minutes
 	reboots    bool       // sick machines are rebooted before they are replaced
+	hosts      bool       // the next machine of a host has the provider id of the one before
 	waving     bool       // there are four clusters, and what changes comes in waves
 	random     *rand.Rand // of the goroutine that runs the life
 	began      time.Time
@@ -82,14 +83,14 @@ type life struct {
 	available map[string]time.Time // since when, by id of the machine
 	running   map[string]time.Time // since when machines were seen to run, by id
 	stands    map[fleet.Key]accepted
-	applied   map[fleet.Key]time.Time                // when the addons were, last
-	asked     map[fleet.ProviderID]fleet.RequestKind // to replace or remediate, that the agent said yes to
-	decided   map[string]int                         // by the autoscaler, by pool
-	unwell    map[string]sickness                    // the last one of each machine, by id
-	heard     map[fleet.Key]time.Time                // when the API server of a cluster first answered an agent
-	ended     map[fleet.Key]bool                     // clusters that people end: nothing of them may be worth keeping
-	pools     map[poolOf]fleet.Pool                  // as Git had them last, of pools with machines that came or went
-	departing map[string]time.Time                   // since when machines of pools that left Git go, by id
+	applied   map[fleet.Key]time.Time               // when the addons were, last
+	asked     map[fleet.MachineID]fleet.RequestKind // to replace or remediate, that the agent said yes to
+	decided   map[string]int                        // by the autoscaler, by pool
+	unwell    map[string]sickness                   // the last one of each machine, by id
+	heard     map[fleet.Key]time.Time               // when the API server of a cluster first answered an agent
+	ended     map[fleet.Key]bool                    // clusters that people end: nothing of them may be worth keeping
+	pools     map[poolOf]fleet.Pool                 // as Git had them last, of pools with machines that came or went
+	departing map[string]time.Time                  // since when machines of pools that left Git go, by id
 }
 
 // live lives l, of which the seed is known.
@@ -111,13 +112,13 @@ func (l *life) begin() {
 	l.began, l.gate = time.Now(), newGate()
 	l.running, l.reported = make(map[string]time.Time), make(map[string]bool)
 	l.upsets, l.available, l.stands = make(map[fleet.Key]time.Time), make(map[string]time.Time), make(map[fleet.Key]accepted)
-	l.asked, l.decided = make(map[fleet.ProviderID]fleet.RequestKind), make(map[string]int)
+	l.asked, l.decided = make(map[fleet.MachineID]fleet.RequestKind), make(map[string]int)
 	l.applied, l.unwell, l.heard = make(map[fleet.Key]time.Time), make(map[string]sickness), make(map[fleet.Key]time.Time)
 	l.stranded = make(map[string]bool)
 	l.ended, l.waved = make(map[fleet.Key]bool), make(map[fleet.Key]*wave)
 	l.pools, l.departing = make(map[poolOf]fleet.Pool), make(map[string]time.Time)
 	l.net, l.secrets = inmemory.NewPipeNetwork(), secrets.NewMemory()
-	l.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "sim", Listen: l.net.Listen})
+	l.cloud = inmemory.NewCloud(inmemory.CloudOptions{ID: "sim", Listen: l.net.Listen, Hosts: l.hosts})
 	for i, tags := range []map[string]string{
 		nil,
 		{fleet.TagCluster: key(0).String()},

@@ -35,7 +35,8 @@
 // (TestLivesOfHosted). With -clones machines are copied for minutes, wait while others are, are not
 // known by their id meanwhile and cannot be deleted, fail after their request was taken, and
 // tell their addresses late, as in a vCenter (TestLivesOfClones). With -reboots machines that are
-// sick are switched off and on before they are replaced, as on bare metal (TestLivesOfReboots).
+// sick are switched off and on before they are replaced, as on bare metal (TestLivesOfReboots). With -hosts the next
+// machine of a host has the provider id of the one before, as on MAAS (TestLivesOfHosts).
 // With -waves four clusters are changed in two stages, so many at once, the last in a window
 // of each hour, and none in freezes; people release what waits or is halted, clusters move between stages or
 // cannot be rendered, history is rewritten, and the agent is away for hours (TestLivesOfWaves). With -guards
@@ -72,6 +73,7 @@ var (
 	hosted  = flag.Bool("hosted", false, "have clusters whose control plane somebody else keeps")
 	clones  = flag.Bool("clones", false, "have machines be clones, which take minutes")
 	reboots = flag.Bool("reboots", false, "have sick machines be rebooted before they are replaced")
+	hosts   = flag.Bool("hosts", false, "have machines on hosts: the next one has the provider id of the one before")
 	inWave  = flag.Bool("waves", false, "have four clusters that are changed in waves")
 	keep    = flag.Int("keep", 60, "lines of a life that are shown where it failed")
 )
@@ -90,7 +92,7 @@ func TestLives(t *testing.T) {
 	if *seed != 0 {
 		*watch = testing.Verbose() && *again == 1
 		for range *again {
-			if !tell(t, live(t, &life{seed: *seed, whole: true, others: *others, hosted: *hosted, clones: *clones, reboots: *reboots, waving: *inWave})) {
+			if !tell(t, live(t, &life{seed: *seed, whole: true, others: *others, hosted: *hosted, clones: *clones, reboots: *reboots, hosts: *hosts, waving: *inWave})) {
 				return
 			}
 		}
@@ -102,7 +104,7 @@ func TestLives(t *testing.T) {
 	}
 	n, bad := uint64(0), 0
 	for ; n < many(t) && *span == 0 || *span > 0 && time.Now().Before(end); n++ {
-		if !tell(t, live(t, &life{seed: first + n, whole: true, others: *others, hosted: *hosted, clones: *clones, reboots: *reboots, waving: *inWave})) {
+		if !tell(t, live(t, &life{seed: first + n, whole: true, others: *others, hosted: *hosted, clones: *clones, reboots: *reboots, hosts: *hosts, waving: *inWave})) {
 			bad++
 			if *stop {
 				break
@@ -150,6 +152,13 @@ func TestLivesOfReboots(t *testing.T) {
 	}
 }
 
+// TestLivesOfHosts lives a few lives on hosts whose machines have the provider id of the host, one after the other.
+func TestLivesOfHosts(t *testing.T) {
+	for n := range many(t) {
+		tell(t, live(t, &life{seed: *from + n, whole: true, hosts: true}))
+	}
+}
+
 // TestLivesOfWaves lives a few lives with four clusters that are changed in two stages, of which
 // the second may have a window, and both freezes.
 func TestLivesOfWaves(t *testing.T) {
@@ -181,6 +190,9 @@ func tell(t *testing.T, l *life) bool {
 	}
 	if l.reboots {
 		also += " -reboots"
+	}
+	if l.hosts {
+		also += " -hosts"
 	}
 	t.Errorf("%s\n%s\nLive it again, with -repeat=20 if it is fine then:\n\tgo test ./test/long/simulation -run TestLives -seed=%d%s -v",
 		l.failure, strings.Join(log, "\n"), l.seed, also)

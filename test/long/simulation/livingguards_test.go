@@ -22,7 +22,7 @@ func (j *judgement) leavesLiving(facts inmemory.Facts, m inmemory.MachineFacts, 
 	if since.IsZero() || since.After(j.turn.began.Add(-5*time.Second)) {
 		return // it did not work when the pass looked
 	}
-	if j.life.askedOf(m.Provider) != "" || p.Replace[m.Provider] != "" {
+	if j.life.askedOf(m.Name, m.Provider) != "" || p.Replace[fleet.MachineID{ProviderID: m.Provider}] != "" {
 		return
 	}
 	if e, ok := facts.Etcd[m.Network]; ok && m.Member != 0 && !slices.ContainsFunc(e.Members, func(e fleet.Member) bool { return e.ID == m.Member }) {
@@ -59,7 +59,7 @@ type poolOf struct {
 func (j *judgement) departs(facts inmemory.Facts, m inmemory.MachineFacts) {
 	l := j.life
 	since := l.availableSince(m.ID)
-	if m.Tags[fleet.TagRole] != string(fleet.RoleWorker) || l.askedOf(m.Provider) != "" || m.Cordoned || since.IsZero() || since.After(j.turn.began.Add(-5*time.Second)) {
+	if m.Tags[fleet.TagRole] != string(fleet.RoleWorker) || l.askedOf(m.Name, m.Provider) != "" || m.Cordoned || since.IsZero() || since.After(j.turn.began.Add(-5*time.Second)) {
 		return
 	}
 	l.mu.Lock()

@@ -112,7 +112,7 @@ func (j *judgement) switchesOff(id string) {
 		return
 	}
 	m := facts.Machines[i]
-	if since := j.life.availableSince(id); !since.IsZero() && since.Before(j.turn.began.Add(-5*time.Second)) && j.life.askedOf(m.Provider) == "" {
+	if since := j.life.availableSince(id); !since.IsZero() && since.Before(j.turn.began.Add(-5*time.Second)) && j.life.askedOf(m.Name, m.Provider) == "" {
 		j.violates("OnlyTheSickAreRebooted", "it is available since %s", since)
 	}
 	etcd := facts.Etcd[m.Network]

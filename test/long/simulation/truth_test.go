@@ -82,12 +82,11 @@ func (l *life) etcd(k fleet.Key) (out []inmemory.EtcdFacts) {
 	return out
 }
 
-// askedOf returns what people asked for of the machine called id, to which the
-// agent said yes.
-func (l *life) askedOf(id fleet.ProviderID) fleet.RequestKind {
+// askedOf returns what people asked for of a machine, to which the agent said yes.
+func (l *life) askedOf(name string, id fleet.ProviderID) fleet.RequestKind {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.asked[id]
+	return l.asked[fleet.MachineID{Name: fleet.MachineName(name), ProviderID: id}]
 }
 
 // disturbed notes that the world of cluster k changed by itself.

@@ -299,7 +299,7 @@ func (l *life) takeSuspensions() {
 	stands := make(map[fleet.Key]accepted)
 	for _, r := range list {
 		if r.ProviderID != "" && r.Answer.State == fleet.RequestAccepted {
-			l.asked[r.ProviderID] = r.Kind
+			l.asked[r.MachineID()] = r.Kind
 		}
 		if r.Kind != fleet.RequestSuspend || r.Answer.State != fleet.RequestAccepted {
 			continue
