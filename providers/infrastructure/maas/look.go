@@ -92,24 +92,30 @@ func (p *Provider) stateOf(h *host, at time.Time) {
 			f.State = fleet.MachineRunning
 		}
 		if h.OSystem == "" { // MAAS forgets it when a release begins
-			f.State, f.Interrupted = fleet.MachineDeleting, true
+			f.State, f.Interrupted, f.Silent = fleet.MachineDeleting, true, h.unreached()
 			f.Message = cmp.Or(f.Message, "MAAS could not switch the host off when it released it")
 		}
 	case region.FailedDeployment, region.Broken:
 		f.State, f.Message = fleet.MachineFailed, cmp.Or(f.Message, "the host is "+h.StateName)
 		p.failed.NoteFirst(h.SystemID, at)
 	case region.Releasing, region.Erasing:
-		f.State = fleet.MachineDeleting
+		f.State, f.Silent = fleet.MachineDeleting, h.unreached()
 		if isReleased(&h.Machine) {
 			f.State = fleet.MachineReleased
 		}
+		if f.Silent {
+			f.Message = cmp.Or(f.Message, "the host is "+h.StateName+", and MAAS could not reach its BMC")
+		}
 	case region.FailedReleasing, region.FailedErasing:
-		f.State, f.Interrupted = fleet.MachineDeleting, true
+		f.State, f.Interrupted, f.Silent = fleet.MachineDeleting, true, h.unreached()
 		f.Message = cmp.Or(f.Message, "the host is "+h.StateName)
 	default: // people test or rescue it
 		f.State, f.Silent, f.Message = fleet.MachineRunning, true, "the host is in the state "+h.StateName+" of MAAS"
 	}
 }
+
+// unreached reports whether MAAS asked the BMC of h in vain.
+func (h *host) unreached() bool { return h.Power != region.On && h.Power != region.Off }
 
 // isReleased reports whether the machine on a host is gone, though MAAS still works on the host.
 func isReleased(m *region.Machine) bool {

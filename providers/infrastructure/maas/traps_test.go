@@ -94,8 +94,14 @@ func TestReleaseFails(t *testing.T) {
 			}
 		})
 		got := machineOf(w.observe(&w.c), "m-0")
-		if got.State != fleet.MachineDeleting || !got.Interrupted || got.ProviderID != m.ProviderID {
+		if got.State != fleet.MachineDeleting || !got.Interrupted || !got.Silent || got.ProviderID != m.ProviderID {
 			w.Errorf("after a release that failed the machine is %+v", got)
+		}
+		if err := w.p.DeleteMachine(w.Context(), "op", &w.c, "m-0", ""); err != nil {
+			w.Fatal(err)
+		}
+		if got := machineOf(w.observe(&w.c), "m-0"); got.State != fleet.MachineDeleting || got.Interrupted || !got.Silent || got.Message == "" {
+			w.Errorf("while it is released again the machine is %+v", got)
 		}
 		wantKind(w, "CreateMachine of its name", w.p.CreateMachine(w.Context(), "op", request(&w.c, "m-0")), fleet.Conflict)
 		w.Change(host, func(_ *maastest.Machine, h *maastest.Host) { h.NoBMC = false })
@@ -136,7 +142,7 @@ func TestErasureFails(t *testing.T) {
 			w.Fatal(err)
 		}
 		time.Sleep(settle)
-		if got := machineOf(w.observe(&w.c), "m-0"); got.State != fleet.MachineDeleting || !got.Interrupted || got.Message == "" {
+		if got := machineOf(w.observe(&w.c), "m-0"); got.State != fleet.MachineDeleting || !got.Interrupted || got.Silent || got.Message == "" {
 			w.Errorf("after an erasure that failed the machine is %+v", got)
 		}
 		w.c.Workers[0].Infrastructure = w.template("md-0", func(s *api.MaasMachineSpec) { s.EraseDisks = api.EraseNever })

@@ -232,6 +232,7 @@ func (r *Region) goes(m *Machine, state int) {
 func (r *Region) switches(m *Machine, on bool) {
 	h := r.host(m.SystemID)
 	if h.NoBMC {
+		m.Power = "error"
 		return
 	}
 	h.On, m.Power = on, map[bool]string{true: "on", false: "off"}[on]

@@ -277,11 +277,10 @@ func (r *Region) off(m *Machine, u *User, was int) {
 		done(m)
 	default:
 		m.after(r.times.PowerOff, func(m *Machine) {
-			if h.NoBMC {
+			if r.switches(m, false); h.NoBMC {
 				r.goes(m, was)
 				return
 			}
-			r.switches(m, false)
 			m.after(r.times.PowerOff, func(m *Machine) { r.released(m, done) })
 		})
 	}
