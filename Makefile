@@ -194,19 +194,19 @@ lab-vsphere-down: ## stop it; what was on it is lost
 
 .PHONY: lab-aws-up
 lab-aws-up: ## start a double of AWS on a port of this machine; docs/contributing/lab-aws.md
-	go run ./test/lab/aws up
+	go run ./test/lab/doubles/aws up
 
 .PHONY: lab-aws-down
 lab-aws-down: ## stop it; what was on it is lost
-	go run ./test/lab/aws down
+	go run ./test/lab/doubles/aws down
 
 .PHONY: lab-maas-up
 lab-maas-up: ## start a double of MAAS with N (default 6) hosts on a port of this machine; LAB=default has them be machines of that Kubernetes lab; docs/contributing/lab-maas.md
-	go run ./test/lab/maas up -n $(or $(N),6) $(if $(LAB),-machines $(LAB))
+	go run ./test/lab/doubles/maas up -n $(or $(N),6) $(if $(LAB),-machines $(LAB))
 
 .PHONY: lab-maas-down
 lab-maas-down: ## stop it; what was on it is lost
-	go run ./test/lab/maas down
+	go run ./test/lab/doubles/maas down
 
 .PHONY: lab-docker-up
 lab-docker-up: ## start podman with the API of Docker and node images of the Kubernetes lab (root; needs `make lab-images`); docs/contributing/lab-docker.md
@@ -238,7 +238,7 @@ lab-down: ## remove them, and all that they left on the host
 
 .PHONY: test-lab
 test-lab: ## test the machines themselves: power, reboot, new disks, what a crash leaves (root; needs `make lab-images`)
-	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab ./test/lab/vsphere/guests ./test/lab/metal/guests ./test/lab/maas/guests -count=1 -p 1 -timeout 30m -v
+	FAIRLEAD_TEST_LAB=1 go test ./test/lab/kubernetes/lab ./test/lab/vsphere/guests ./test/lab/metal/guests ./test/lab/doubles/maas/guests -count=1 -p 1 -timeout 30m -v
 
 .PHONY: lab-vm
 lab-vm: ## boot the lab's node image once as a machine of QEMU, with KVM or emulated, to a node that is Ready (root; needs `make lab-images`, qemu-system-x86, e2fsprogs and xorriso)

@@ -23,7 +23,7 @@ import (
 	"fairlead.dev/providers/infrastructure/maas/maastest"
 	"fairlead.dev/test/lab/daemon"
 	"fairlead.dev/test/lab/kubernetes/lab"
-	"fairlead.dev/test/lab/maas/guests"
+	"fairlead.dev/test/lab/doubles/maas/guests"
 )
 
 func main() {
@@ -38,7 +38,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("missing argument: up, down or serve; test/lab/maas/main.go lists their flags")
+		return errors.New("missing argument: up, down or serve; test/lab/doubles/maas/main.go lists their flags")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	n := flags.Int("n", 6, "number of hosts, in the zones a and b by turns")

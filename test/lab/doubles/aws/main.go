@@ -36,7 +36,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("missing argument: up, down or serve; test/lab/aws/main.go lists their flags")
+		return errors.New("missing argument: up, down or serve; test/lab/doubles/aws/main.go lists their flags")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	listen := flags.String("listen", "127.0.0.1:15444", "address and port")
