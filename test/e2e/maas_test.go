@@ -15,8 +15,8 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/maas/maastest"
-	"fairlead.dev/test/lab/kubernetes/lab"
 	"fairlead.dev/test/lab/doubles/maas/guests"
+	"fairlead.dev/test/lab/kubernetes/lab"
 )
 
 // maasHost is the role of machines that are hosts of a MAAS.

@@ -58,8 +58,8 @@ type world struct {
 	env     []string // the same
 	// resolver, if not empty, is a file like /etc/resolv.conf for processes that reach API servers.
 	resolver string
-	was     string   // digest of the cluster's definition before the last push
-	pushed  time.Time
+	was      string // digest of the cluster's definition before the last push
+	pushed   time.Time
 
 	agentEnded chan struct{}
 	mishap     func() // may happen whenever a test waits

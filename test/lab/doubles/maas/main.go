@@ -22,8 +22,8 @@ import (
 
 	"fairlead.dev/providers/infrastructure/maas/maastest"
 	"fairlead.dev/test/lab/daemon"
-	"fairlead.dev/test/lab/kubernetes/lab"
 	"fairlead.dev/test/lab/doubles/maas/guests"
+	"fairlead.dev/test/lab/kubernetes/lab"
 )
 
 func main() {

@@ -8,8 +8,8 @@ import (
 
 	"fairlead.dev/providers/infrastructure/maas/maastest"
 	"fairlead.dev/providers/infrastructure/maas/region"
-	"fairlead.dev/test/lab/kubernetes/lab"
 	"fairlead.dev/test/lab/doubles/maas/guests"
+	"fairlead.dev/test/lab/kubernetes/lab"
 	"fairlead.dev/test/run/waits"
 )
 
