@@ -101,7 +101,7 @@ func hooks(worlds map[providers.Infrastructure]*world, spec string) conformance.
 			w, listed, taken := worlds[p], false, false
 			w.Watch(func(c azuretest.Call) {
 				switch {
-				case c.Method == "LIST virtualmachines":
+				case c.Method == "LIST virtualmachines", c.Method == "LIST resources":
 					listed = true
 				case listed && !taken:
 					taken = w.Retag(vmID(id), func(tags map[string]string) { tags["fairlead.dev_cluster"] = "prod/theirs" })

@@ -38,7 +38,7 @@ const resourceGroups = "Microsoft.Resources/resourceGroups"
 
 // kindOrder is the order in which orphans go: what others use comes last.
 func kindOrder() []string {
-	return []string{arm.VMs, arm.NICs, arm.Disks, arm.Balancers, arm.Zones + "/virtualNetworkLinks", arm.Zones, arm.VNets, arm.NATs, arm.NSGs, arm.PublicIPs, resourceGroups}
+	return []string{arm.VMs, arm.NICs, arm.Disks, arm.Balancers, arm.Zones, arm.VNets, arm.NATs, arm.NSGs, arm.PublicIPs, resourceGroups}
 }
 
 // Orphans implements providers.OrphanRemover.
@@ -105,6 +105,11 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 	if seg := strings.Split(is.Thing.id, "/"); len(seg) > 4 {
 		defer s.place(seg[4]).lists.Changed(snapshot.Owner{Fleet: id, Cluster: o.Cluster})
 	}
+	if strings.EqualFold(o.Kind, "privateDnsZones") {
+		if unlinked, err := s.unlink(ctx, is.Thing.id); err != nil || !unlinked {
+			return arm.Wrap(op, err)
+		}
+	}
 	if strings.EqualFold(o.Kind, "resourceGroups") {
 		left, err := arm.List[arm.Resource[struct{}]](ctx, s.Client, is.Thing.id+"/resources")
 		switch {
@@ -117,4 +122,18 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 		}
 	}
 	return arm.Wrap(op, s.Delete(ctx, is.Thing.id, arm.Condition{}))
+}
+
+// unlink deletes the links of a private zone, and reports whether there are none any more.
+func (s *site) unlink(ctx context.Context, zone string) (bool, error) {
+	links, err := arm.List[arm.Resource[arm.Link]](ctx, s.Client, zone+"/virtualNetworkLinks")
+	if err != nil {
+		return false, arm.WrapLook("list links of the zone", err)
+	}
+	for _, l := range links {
+		if err := s.Delete(ctx, l.ID, arm.Condition{}); err != nil {
+			return false, err
+		}
+	}
+	return len(links) == 0, nil
 }
