@@ -99,7 +99,7 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 		return nil
 	case err != nil:
 		return arm.WrapLook(op, err)
-	case !driver.IsLost(tagsFrom(now.Tags), id, clusters) || now.Properties.Provisioning == "Deleting":
+	case !driver.IsLost(tagsFrom(now.Tags), id, clusters), tagsFrom(now.Tags)[fleet.TagCluster] != o.Cluster.String(), now.Properties.Provisioning == "Deleting":
 		return nil
 	}
 	if seg := strings.Split(is.Thing.id, "/"); len(seg) > 4 {
