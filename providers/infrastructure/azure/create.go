@@ -154,7 +154,7 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 	return free, nil
 }
 
-// adminUser is the user of VMs: nobody logs in as it without a key of Git.
+// adminUser is the user of VMs, which a key of Git logs in.
 const adminUser = "capi"
 
 // virtualMachine returns what the VM of r is, without its zone.
@@ -390,7 +390,7 @@ func imageOf(i *api.Image, version, subscription string) (image, plan map[string
 	return shared(g.SubscriptionID, g.ResourceGroup, g.Gallery, g.Name, g.Version), plan
 }
 
-// sshKey returns the public key that Git has, or one whose private key nobody has: Azure makes no VM without a key.
+// sshKey returns the public key that Git has, or one whose private key is not kept: Azure makes no VM without a key.
 func sshKey(encoded string) (string, error) {
 	if encoded != "" {
 		text, err := base64.StdEncoding.DecodeString(encoded)

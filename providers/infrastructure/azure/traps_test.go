@@ -408,6 +408,9 @@ func TestPassword(t *testing.T) {
 			}
 			time.Sleep(2 * tick)
 		}
+		if n := w.Logins(); n > 2 {
+			t.Errorf("a refused password was tried %d times in two minutes", n)
+		}
 		w.SetPassword(azuretest.Password)
 		time.Sleep(10 * time.Minute)
 		w.ready(&w.c)
@@ -492,5 +495,40 @@ func TestRepair(t *testing.T) {
 			t.Error("it is ready with a NAT gateway that failed")
 		}
 		w.ready(&w.c)
+	})
+}
+
+// TestChangesOfOthers: what a controller writes between the look at a thing and its change is not lost.
+func TestChangesOfOthers(t *testing.T) {
+	in(t, func(w *world) {
+		w.create(&w.c, "cp-0")
+		add := func(id string) {
+			w.Edit(id, func(body map[string]any) {
+				p, _ := body["properties"].(map[string]any)
+				list, _ := p["securityRules"].([]any)
+				p["securityRules"] = append(list, map[string]any{"name": "k8s-late", "properties": map[string]any{"priority": 501}})
+			})
+		}
+		done := false
+		w.Watch(func(c azuretest.Call) {
+			if c.Method == "PUT networksecuritygroups" && !done {
+				done = true
+				add(c.ID)
+			}
+		})
+		c := newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-1", 1), "identityRef",
+			"networkSpec: {subnets: [{role: control-plane, securityGroup: {securityRules: [{name: ssh, priority: 300, protocol: Tcp, destinationPorts: '22'}]}}, {role: node}]}, identityRef", 1), machineSpec)
+		time.Sleep(2 * tick)
+		wantKind(t, "EnsureInfrastructure", w.p.EnsureInfrastructure(w.Context(), "op", &c), fleet.Conflict)
+		time.Sleep(settle)
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &c); err != nil {
+			t.Error(err)
+		}
+		text := fmt.Sprint(w.Resources("networksecuritygroups"))
+		for _, want := range []string{"k8s-late", "name:ssh", "allow_apiserver"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("there is no rule %s", want)
+			}
+		}
 	})
 }

@@ -166,13 +166,13 @@ func (v *validator) image(at *field.Path, i *Image) {
 	if g := i.SharedGallery; g != nil {
 		need(at.Child("sharedGallery"), "gallery", g.Gallery, "name", g.Name, "version", g.Version, "resourceGroup", g.ResourceGroup, "subscriptionID", g.SubscriptionID)
 		if (g.Publisher == "") != (g.Offer == "") || (g.Offer == "") != (g.SKU == "") {
-			v.Invalid(at.Child("sharedGallery"), g.Publisher, "publisher, offer and sku are set together, or none of them")
+			v.Invalid(at.Child("sharedGallery"), g.Publisher, "publisher, offer and sku are set together, or not at all")
 		}
 	}
 	if g := i.ComputeGallery; g != nil {
 		need(at.Child("computeGallery"), "gallery", g.Gallery, "name", g.Name, "version", g.Version)
 		if (g.SubscriptionID == "") != (g.ResourceGroup == "") {
-			v.Invalid(at.Child("computeGallery"), g.SubscriptionID, "subscriptionID and resourceGroup are set together, or none of them for a gallery of the community")
+			v.Invalid(at.Child("computeGallery"), g.SubscriptionID, "subscriptionID and resourceGroup are set together, or neither for a gallery of the community")
 		}
 		if p := g.Plan; p != nil {
 			need(at.Child("computeGallery", "plan"), "publisher", p.Publisher, "offer", p.Offer, "sku", p.SKU)

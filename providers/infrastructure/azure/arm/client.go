@@ -142,7 +142,7 @@ func (c *Client) address(id string, query []string) string {
 
 // The largest answers that are read.
 const (
-	longestAnswer = 256 << 20
+	longestAnswer = 64 << 20
 	longestError  = 64 << 10
 )
 
@@ -188,7 +188,11 @@ func (c *Client) do(ctx context.Context, method, address string, body any, if_ C
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, longestAnswer)).Decode(out); err != nil {
+	data, err := io.ReadAll(io.LimitReader(res.Body, longestAnswer))
+	if err == nil {
+		err = json.Unmarshal(data, out)
+	}
+	if err != nil {
 		return &url.Error{Op: urlOp(method), URL: address, Err: fmt.Errorf("the answer is not whole: %w", err)}
 	}
 	return nil

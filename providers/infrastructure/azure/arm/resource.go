@@ -57,7 +57,7 @@ type NSG struct {
 	Rules []Resource[Rule] `json:"securityRules"`
 }
 
-// Rule is one of an NSG. It is written as it is read.
+// Rule is one of an NSG. It is written in the form in which it is read.
 type Rule struct {
 	Description      string   `json:"description,omitempty"`
 	Access           string   `json:"access,omitempty"`

@@ -58,6 +58,7 @@ type Cloud struct {
 	jammed  bool
 	failing string // the code with which the next VMs fail
 	tokens  map[string]time.Time
+	logins  int
 	secret  string
 	buckets map[string]*bucket
 	faults  []*injected
@@ -83,6 +84,13 @@ func (c *Cloud) SetPassword(text string) {
 	defer c.mu.Unlock()
 	c.secret = text
 	clear(c.tokens)
+}
+
+// Logins returns how often a password was tried.
+func (c *Cloud) Logins() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.logins
 }
 
 // Fill takes the capacity for a size in a zone away: a PUT is refused with code at once, or the VM fails later. An

@@ -111,6 +111,7 @@ func isListing(at string) bool {
 func (c *Cloud) login(w http.ResponseWriter, q *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.logins++
 	_ = q.ParseForm()
 	if q.Form.Get("client_secret") != c.secret || q.Form.Get("client_id") != ClientID || !strings.HasPrefix(q.URL.Path, "/"+Tenant+"/") {
 		reply(w, http.StatusUnauthorized, object{"error": "invalid_client", "error_description": "AADSTS7000215: Invalid client secret provided. Trace ID: 1"})
