@@ -532,3 +532,32 @@ func TestChangesOfOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestAzureJSON: a server without an identity has the password in azure.json, a worker has nothing secret, and machines
+// with an identity have its client id.
+func TestAzureJSON(t *testing.T) {
+	in(t, func(w *world) {
+		answer := func(c *fleet.Cluster, pool fleet.Pool, key string) string {
+			got, err := w.p.AnswerSecrets(w.Context(), c, pool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(got["nodes-azure-json"][key].Reveal())
+		}
+		server, worker := answer(&w.c, w.c.ControlPlane, "control-plane-azure.json"), answer(&w.c, w.c.Workers[0], "worker-node-azure.json")
+		for _, want := range []string{azuretest.Password, `"resourceGroup": "rg-1"`, `"vnetName": "eu-1-vnet"`, `"subnetName": "eu-1-node-subnet"`, `"securityGroupName": "eu-1-node-nsg"`, `"vmType": "vmss"`, `"tenantId": "` + azuretest.Tenant} {
+			if !strings.Contains(server, want) {
+				t.Errorf("azure.json of a server has no %s: %s", want, server)
+			}
+		}
+		if strings.Contains(worker, azuretest.Password) || !strings.Contains(worker, `"subnetName": "eu-1-node-subnet"`) {
+			t.Errorf("azure.json of a worker is %s", worker)
+		}
+		id := groupID("ids") + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/n"
+		w.Put(id, map[string]any{"properties": map[string]any{"clientId": "client-of-n"}})
+		c := w.cluster(clusterSpec, strings.Replace(machineSpec, "{", "{identity: UserAssigned, userAssignedIdentities: [{providerID: 'azure://"+id+"'}], ", 1))
+		if got := answer(&c, c.ControlPlane, "control-plane-azure.json"); strings.Contains(got, azuretest.Password) || !strings.Contains(got, `"userAssignedIdentityID": "client-of-n"`) {
+			t.Errorf("azure.json of a server with an identity is %s", got)
+		}
+	})
+}

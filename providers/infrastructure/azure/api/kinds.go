@@ -42,6 +42,7 @@ func Kinds() []fleet.Kind {
 	machines := kind(fleet.InfrastructureMachineTemplate, templateKind, kinds.Templates(checked, version))
 	machines.Refused, machines.Limited, machines.Unused = refusedOfMachine(below+"spec."), limitedOfMachine(below+"spec."), unusedOfMachine(below+"spec.")
 	machines.Refused[below+"metadata"] = noLabels
+	machine.Answers, machines.Answers = answers, answers
 
 	identity := kind(fleet.InfrastructureCompanion, IdentityKind, kinds.Objects(identityOf, version))
 	identity.Refused, identity.Limited, identity.Unused = refusedOfIdentity(), limitedOfIdentity(), map[string]string{}
@@ -71,6 +72,21 @@ func (s *AzureClusterIdentitySpec) SecretOf(namespace string) fleet.Key {
 		k.Namespace = namespace
 	}
 	return k
+}
+
+// The keys of the Secret with azure.json, the configuration of the cloud controller manager, for a machine.
+const (
+	ControlPlaneJSON = "control-plane-azure.json"
+	WorkerJSON       = "worker-node-azure.json"
+)
+
+// JSONSecret is the name of that Secret for machines of an object.
+// Source: CAPZ, controllers/helpers.go.
+func JSONSecret(object string) string { return object + "-azure-json" }
+
+// answers implements fleet.Kind.
+func answers(name string) map[string][]string {
+	return map[string][]string{JSONSecret(name): {ControlPlaneJSON, WorkerJSON}}
 }
 
 // networks implements fleet.Kind.

@@ -69,6 +69,12 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Subscription returns the id of the subscription.
 func (c *Client) Subscription() string { return c.credential.Subscription }
 
+// Tenant returns the tenant of the service principal.
+func (c *Client) Tenant() string { return c.credential.Tenant }
+
+// Principal returns the id of the application and the password of the service principal.
+func (c *Client) Principal() (id, password string) { return c.credential.ID, c.credential.Password }
+
 // A Condition is what has to be so for a change to be made.
 type Condition struct{ header, value string }
 

@@ -141,6 +141,11 @@ type Disk struct {
 	DiskState string `json:"diskState"`
 }
 
+// ManagedIdentity is one that VMs may have.
+type ManagedIdentity struct {
+	ClientID string `json:"clientId"`
+}
+
 // VM is a virtual machine.
 type VM struct {
 	State
@@ -210,12 +215,13 @@ type SKU struct {
 
 // The versions of the API, by namespace and the last type.
 const (
-	groupVersion   = "2024-03-01"
-	computeVersion = "2024-07-01"
-	diskVersion    = "2024-03-02"
-	skuVersion     = "2021-07-01"
-	networkVersion = "2024-05-01"
-	dnsVersion     = "2024-06-01"
+	groupVersion    = "2024-03-01"
+	computeVersion  = "2024-07-01"
+	diskVersion     = "2024-03-02"
+	skuVersion      = "2021-07-01"
+	networkVersion  = "2024-05-01"
+	dnsVersion      = "2024-06-01"
+	identityVersion = "2023-01-31"
 )
 
 // versionOf returns the version of the API for an id.
@@ -228,6 +234,8 @@ func versionOf(id string) string {
 		return skuVersion
 	case strings.Contains(lower, "/microsoft.compute/"):
 		return computeVersion
+	case strings.Contains(lower, "/microsoft.managedidentity/"):
+		return identityVersion
 	case strings.Contains(lower, "/microsoft.network/privatednszones"):
 		return dnsVersion
 	case strings.Contains(lower, "/microsoft.network/"):
