@@ -96,6 +96,11 @@ type Kind struct {
 	// means that the kind refers to none.
 	Secrets func(spec any, namespace string) []Key
 
+	// Answers returns the Secrets that the provider answers when a machine is made from an object of the kind
+	// called name, and the keys of each: manifests refer to them, and Git need not hold them. A Secret of that
+	// name in Git wins. Nil means that there are none.
+	Answers func(name string) map[string][]string
+
 	// Identities returns which things in the world an object is about whose normalised spec is spec.
 	// Nil means that objects may be about the same things.
 	Identities func(spec any) []Identity

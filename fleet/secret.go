@@ -163,3 +163,29 @@ const (
 	TokenKey      = "value"
 	SeedKey       = "seed"
 )
+
+// answeredLater is what a Secret holds in a definition that its provider answers when a machine is made.
+const answeredLater = "the provider answers this when a machine is made"
+
+// AnsweredLater returns the content of a Secret with these keys that its provider answers: see Kind.Answers.
+func AnsweredLater(keys []string) SecretData {
+	out := make(SecretData, len(keys))
+	for _, k := range keys {
+		out[k] = NewSecret([]byte(answeredLater))
+	}
+	return out
+}
+
+// WithAnswers returns c with the Secrets that its provider answered. What Git holds stays.
+func (c *Cluster) WithAnswers(answers map[string]SecretData) *Cluster {
+	out := *c
+	out.Secrets = maps.Clone(c.Secrets)
+	for name, data := range answers {
+		for _, is := range c.Secrets[name] {
+			if string(is.Reveal()) == answeredLater {
+				out.Secrets[name] = data
+			}
+		}
+	}
+	return &out
+}

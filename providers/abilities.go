@@ -22,6 +22,7 @@ type Abilities struct {
 	Rebooter       Rebooter
 	EndpointKeeper EndpointKeeper
 	PoolKeeper     PoolKeeper
+	SecretAnswerer SecretAnswerer
 	Placer         Placer
 	Closer         Closer
 }
@@ -122,6 +123,13 @@ type PoolKeeper interface {
 	// DeletePool deletes the pool of that name with its machines. It succeeds if the pool does not exist,
 	// or does not carry the tags of c.
 	DeletePool(ctx context.Context, op fleet.OperationID, c *fleet.Cluster, name fleet.PoolName) error
+}
+
+// A SecretAnswerer is an Infrastructure that answers Secrets to which manifests of machines refer: those that
+// [fleet.Kind.Answers] of its kinds names.
+type SecretAnswerer interface {
+	// AnswerSecrets returns those for a machine of pool p of c, by name. It changes nothing.
+	AnswerSecrets(ctx context.Context, c *fleet.Cluster, p fleet.Pool) (map[string]fleet.SecretData, error)
 }
 
 // A Placer is an Infrastructure with several places, of which one may not answer while the

@@ -34,6 +34,7 @@ func Changes() map[string]map[string]bool {
 		"Rebooter":       {"SwitchMachine": changes},
 		"EndpointKeeper": {"LeaveEndpoint": changes},
 		"PoolKeeper":     {"EnsurePool": changes, "DeletePool": changes},
+		"SecretAnswerer": {"AnswerSecrets": looks},
 		"Placer":         {"PlaceOf": looks},
 		"Closer":         {"Close": looks},
 	}

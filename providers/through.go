@@ -61,6 +61,9 @@ func (a Abilities) Through(around Around) Abilities {
 	if a.PoolKeeper != nil {
 		out.PoolKeeper = poolKeeper{a.PoolKeeper, around}
 	}
+	if a.SecretAnswerer != nil {
+		out.SecretAnswerer = secretAnswerer{a.SecretAnswerer, around}
+	}
 	if a.Placer != nil {
 		out.Placer = struct{ Placer }{a.Placer}
 	}
@@ -211,4 +214,19 @@ func (c charts) Tries(k fleet.Key) []fleet.ReleaseTry { return c.in.Tries(k) }
 func (c charts) Forget(k fleet.Key) {
 	u := Use{Method: "Forget", Op: "end what runs for " + k.String(), Cluster: k, Changes: true}
 	_ = c.around(context.Background(), u, func() error { c.in.Forget(k); return nil })
+}
+
+type secretAnswerer struct {
+	in     SecretAnswerer
+	around Around
+}
+
+// AnswerSecrets implements SecretAnswerer.
+func (s secretAnswerer) AnswerSecrets(ctx context.Context, c *fleet.Cluster, p fleet.Pool) (out map[string]fleet.SecretData, err error) {
+	u := Use{Method: "AnswerSecrets", Op: "answer Secrets of " + c.Key.String(), Cluster: c.Key}
+	err = s.around(ctx, u, func() error {
+		out, err = s.in.AnswerSecrets(ctx, c, p)
+		return err
+	})
+	return out, err
 }

@@ -64,7 +64,7 @@ type able struct {
 }
 
 func (a able) Abilities() providers.Abilities {
-	return providers.Abilities{Watcher: a, Lister: a, OrphanRemover: a, Adopter: a, Charts: a, UntaggedFinder: a, NodeIdentifier: a, VirtualIPs: a, Checker: a, Rebooter: a, EndpointKeeper: a, PoolKeeper: a, Placer: a, Closer: a}
+	return providers.Abilities{Watcher: a, Lister: a, OrphanRemover: a, Adopter: a, Charts: a, UntaggedFinder: a, NodeIdentifier: a, VirtualIPs: a, Checker: a, Rebooter: a, EndpointKeeper: a, PoolKeeper: a, SecretAnswerer: a, Placer: a, Closer: a}
 }
 
 func (a able) note(name string) { *a.called = append(*a.called, name) }
@@ -89,6 +89,11 @@ func (a able) EnsurePool(context.Context, fleet.OperationID, *fleet.Cluster, fle
 func (a able) DeletePool(context.Context, fleet.OperationID, *fleet.Cluster, fleet.PoolName) error {
 	a.note("DeletePool")
 	return nil
+}
+
+func (a able) AnswerSecrets(context.Context, *fleet.Cluster, fleet.Pool) (map[string]fleet.SecretData, error) {
+	a.note("AnswerSecrets")
+	return nil, nil
 }
 
 func (a able) Check(context.Context, []*fleet.Cluster) ([]providers.Finding, error) {

@@ -12,6 +12,7 @@ import (
 	"fairlead.dev/providers/distribution/rke2"
 	"fairlead.dev/providers/hosted/external"
 	"fairlead.dev/providers/infrastructure/aws"
+	"fairlead.dev/providers/infrastructure/azure"
 	"fairlead.dev/providers/infrastructure/docker"
 	"fairlead.dev/providers/infrastructure/hosts"
 	"fairlead.dev/providers/infrastructure/inmemory"
@@ -28,6 +29,7 @@ import (
 func Factories() []providers.Factory {
 	return []providers.Factory{
 		aws.Factory(),
+		azure.Factory(),
 		docker.Factory(),
 		hosts.Factory(),
 		inmemory.Factory(),

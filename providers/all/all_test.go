@@ -13,7 +13,7 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"aws", "docker", "hosts", "inmemory", "maas", "metal3", "openstack", "vsphere"}, r.Names()); d != "" {
+	if d := cmp.Diff([]string{"aws", "azure", "docker", "hosts", "inmemory", "maas", "metal3", "openstack", "vsphere"}, r.Names()); d != "" {
 		t.Errorf("names: %s", d)
 	}
 	var kinds []string
@@ -23,6 +23,7 @@ func TestRegistry(t *testing.T) {
 	if d := cmp.Diff([]string{
 		"aws AWSCluster", "aws AWSClusterTemplate", "aws AWSMachine", "aws AWSMachineTemplate",
 		"aws AWSClusterRoleIdentity", "aws AWSClusterStaticIdentity", "aws AWSClusterControllerIdentity",
+		"azure AzureCluster", "azure AzureClusterTemplate", "azure AzureMachine", "azure AzureMachineTemplate", "azure AzureClusterIdentity",
 		"docker DockerCluster", "docker DockerClusterTemplate", "docker DevCluster", "docker DevClusterTemplate", "docker DockerMachine", "docker DockerMachineTemplate", "docker DevMachine", "docker DevMachineTemplate",
 		"docker DockerMachinePool", "docker DockerMachinePoolTemplate", "docker DevMachinePool", "docker DevMachinePoolTemplate",
 		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachine", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",

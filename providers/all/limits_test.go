@@ -44,6 +44,8 @@ func TestDraftsFit(t *testing.T) {
 		"AWS, small":             {"aws", 45_000, "cloud-config", ""},
 		"AWS":                    {"aws", 90_000, "cloud-config", "65536 is the limit"},
 		"AWS, Ignition":          {"aws", 20_000, "ignition", "16384 is the limit"},
+		"Azure, small":           {"azure", 60_000, "cloud-config", ""},
+		"Azure":                  {"azure", 120_000, "cloud-config", "65535 is the limit"},
 		"Docker, small":          {"docker", 1_200_000, "cloud-config", ""},
 		"Docker, Ignition":       {"docker", 10, "ignition", "reads cloud-config"},
 		"hosts":                  {"hosts", 1_200_000, "cloud-config", ""},

@@ -61,6 +61,10 @@ func TestSettings(t *testing.T) {
 			"settle":   {wrong("", "75s"), wrong("0", "-1s", "x"), above},
 			"endpoint": {wrong("", "http://127.0.0.1:8090"), wrong("aws.example.com", "ftp://aws.example.com", "https://", ":"), " is no URL such as https://aws.example.com"},
 		},
+		"azure": {
+			"tick":   {wrong("", "10s"), wrong("0s", "-1s", "5", "soon"), above},
+			"settle": {wrong("", "75s"), wrong("0", "-1s", "x"), above},
+		},
 		"docker": {
 			"tick":    {wrong("", "10s"), wrong("0s", "-1s", "5", "soon"), above},
 			"settle":  {wrong("", "75s"), wrong("0", "-1s", "x"), above},
@@ -117,7 +121,7 @@ var update = flag.Bool("update", false, "rewrite the tables of settings in the R
 // TestSettingsInREADMEs: the table of settings in the README of a provider says what the help says.
 func TestSettingsInREADMEs(t *testing.T) {
 	table := regexp.MustCompile(`(?m)^\| setting \| what it is \| default \|\n(\|.*\n)*`)
-	for _, name := range []string{"aws", "docker", "hosts", "inmemory", "maas", "metal3", "openstack", "vsphere"} {
+	for _, name := range []string{"aws", "azure", "docker", "hosts", "inmemory", "maas", "metal3", "openstack", "vsphere"} {
 		file := filepath.Join("..", "infrastructure", name, "README.md")
 		text, err := os.ReadFile(file)
 		if err != nil {

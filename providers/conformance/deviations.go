@@ -24,6 +24,15 @@ func Deviations() map[string]map[string]string {
 			"RebootedMachine":      noReboot,
 			"AddressIsGivenOnce":   "machines have addresses of their subnets, which AWS gives once",
 		},
+		"azure": {
+			"OneComputerIsOneHost": toOrder,
+			"EndpointIsNoMachines": "an endpoint is the name of a load balancer, or leads to something that Fairlead does not make",
+			"RememberedPlace":      "a cluster is in one resource group, and Git leads to that",
+			"FailedRequest":        "a request that fails after it was accepted leaves a VM, which tells: see FailedMachine",
+			"ReleasedMachine":      "a VM that is deleted keeps nothing busy",
+			"RebootedMachine":      noReboot,
+			"AddressIsGivenOnce":   "machines have addresses of their subnets, which Azure gives once",
+		},
 		"docker": {
 			"FailedRequest":           "a request for a container is refused at once, or leaves one: see FailedMachine",
 			"RememberedPlace":         "an agent has one daemon",

@@ -274,6 +274,13 @@ func (e *Executor) createMachine(ctx context.Context, w Environment, a fleet.Act
 	if can.NodeIdentifier != nil {
 		in.NodeID = can.NodeIdentifier.NodeID()
 	}
+	if can.SecretAnswerer != nil {
+		answers, err := can.SecretAnswerer.AnswerSecrets(ctx, c, p)
+		if err != nil {
+			return err
+		}
+		in.Cluster = c.WithAnswers(answers)
+	}
 	if can.VirtualIPs != nil && p.Role == fleet.RoleControlPlane {
 		if in.VirtualIP, err = can.VirtualIPs.VirtualIP(c); err != nil {
 			return err

@@ -59,7 +59,14 @@ func (m *maker) CreateMachine(_ context.Context, _ fleet.OperationID, r provider
 	return nil
 }
 
-func (m *maker) Abilities() providers.Abilities { return providers.Abilities{NodeIdentifier: m} }
+func (m *maker) Abilities() providers.Abilities {
+	return providers.Abilities{NodeIdentifier: m, SecretAnswerer: m}
+}
+
+// AnswerSecrets implements providers.SecretAnswerer.
+func (m *maker) AnswerSecrets(context.Context, *fleet.Cluster, fleet.Pool) (map[string]fleet.SecretData, error) {
+	return map[string]fleet.SecretData{"answered": {"a": fleet.NewSecret([]byte("the answer"))}}, nil
+}
 
 // NodeID implements providers.NodeIdentifier.
 func (m *maker) NodeID() string { return "id of the machine" }
@@ -82,11 +89,17 @@ var at = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // A machine carries when it was asked for, the attempt that it is, and the wish
 // to rotate that it was made for.
 func TestMachinesCarryTheirOrigin(t *testing.T) {
-	c := &fleet.Cluster{ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, APIPort: 7443}, Rotate: map[fleet.Rotation]string{fleet.RotateCertificates: "1"}}
+	c := &fleet.Cluster{
+		ControlPlane: fleet.Pool{Name: "cp", Role: fleet.RoleControlPlane, APIPort: 7443}, Rotate: map[fleet.Rotation]string{fleet.RotateCertificates: "1"},
+		Secrets: map[string]fleet.SecretData{"answered": fleet.AnsweredLater([]string{"a"})},
+	}
 	r := fleet.Remediation{Machine: "cp-9", At: at.Add(-time.Hour), Retry: 1}
 	w, m, err := create(t, c, fleet.Action{Remediation: r}, store{"ca": true, "etcd": true, "proxy": true, "sa": true})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := string(w.in.Cluster.Secrets["answered"]["a"].Reveal()); got != "the answer" {
+		t.Errorf("a Secret that the provider answers is %q in its user data", got)
 	}
 	if w.in.NodeID != "id of the machine" {
 		t.Errorf("its kubelet is told the id %q, want that of the provider", w.in.NodeID)

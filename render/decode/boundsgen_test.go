@@ -88,7 +88,7 @@ func (s *crdSchema) entries(t *testing.T) *crdSchema {
 func readDefinitions(t *testing.T) map[string]map[string]*crdSchema {
 	t.Helper()
 	out := map[string]map[string]*crdSchema{}
-	for _, project := range []string{"capa", "capi", "capo", "capm3", "capmaas", "capv"} {
+	for _, project := range []string{"capa", "capi", "capo", "capm3", "capmaas", "capv", "capz"} {
 		files, err := filepath.Glob(filepath.Join(needs.Corpus(t, "crds", project), "*.yaml"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no definitions of %s: %v", project, err)
@@ -288,8 +288,8 @@ func upstreamPatterns() map[string]string {
 		`^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$`:                                                                           "kind",
 		`^[a-zA-Z][a-zA-Z0-9._-]*$`:                                                                                       "word",
 		`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/[a-z]([-a-z0-9]*[a-z0-9])?$`:                   "apiVersion",
-		`^\[[0-9]+-[0-9]+\]$`: "range",
-		ipv4:                  "ipv4", ipv6: "ipv6", "((" + ipv4 + ")|(" + ipv6 + "))": "ip",
+		`^\[[0-9]+-[0-9]+\]$`: "range", `^[1-3]$`: "zone", `^https://`: "https",
+		ipv4: "ipv4", ipv6: "ipv6", "((" + ipv4 + ")|(" + ipv6 + "))": "ip",
 		`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`: "",
 	}
 }
@@ -306,7 +306,7 @@ func (g *generator) rule(b *bound, rule, bare string) {
 	case "self.all(x, self.exists_one(y, x.name == y.name))": // an argument may be there twice here, as kubeadm takes it
 	case "!(self in ['Ready','Available','HealthCheckSucceeded','OwnerRemediated','ExternallyRemediated'])": // held by machineConditions
 	default:
-		if !strings.HasPrefix(g.kind.name, "OpenStack") && !strings.HasPrefix(g.kind.name, "AWS") { // whose providers hold them
+		if !strings.HasPrefix(g.kind.name, "OpenStack") && !strings.HasPrefix(g.kind.name, "AWS") && !strings.HasPrefix(g.kind.name, "Azure") { // whose providers hold them
 			g.t.Fatalf("%s %s: %s has a rule that is not known: %s", g.kind.name, g.version, bare, rule)
 		}
 	}

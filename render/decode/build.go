@@ -135,6 +135,11 @@ func (b *builder) collect(root *object, c *fleet.Cluster) {
 			c.ConfigMaps[o.name] = v
 		}
 	}
+	for name, keys := range b.answered() {
+		if _, ok := c.Secrets[name]; !ok {
+			c.Secrets[name] = fleet.AnsweredLater(keys)
+		}
+	}
 	slices.SortFunc(c.Workers, func(x, y fleet.Pool) int { return strings.Compare(string(x.Name), string(y.Name)) })
 	slices.SortFunc(c.KeptPools, func(x, y fleet.KeptPool) int { return strings.Compare(string(x.Name), string(y.Name)) })
 	slices.SortFunc(c.DrainRules, func(x, y clusterv1.MachineDrainRule) int { return strings.Compare(x.Name, y.Name) })

@@ -118,12 +118,23 @@ func (b *builder) secrets(o *object, m *fleet.BootstrapManifest) {
 	}
 }
 
+// answered returns the Secrets that providers answer when machines are made, and their keys.
+func (b *builder) answered() map[string][]string {
+	out := make(map[string][]string)
+	for _, o := range b.set.objects {
+		if in, ok := o.value.(*infrastructure); ok && o.namespace == b.key.Namespace && in.kind.Answers != nil {
+			maps.Copy(out, in.kind.Answers(o.name))
+		}
+	}
+	return out
+}
+
 // givenValue checks that a value which o takes from a Secret exists.
 func (b *builder) givenValue(o *object, ref fleet.SecretRef) {
 	field := o.written(ref.Field)
 	s := b.set.get("", "Secret", b.key.Namespace, ref.Name)
 	if s == nil {
-		if !b.set.unreadable {
+		if !b.set.unreadable && !slices.Contains(b.answered()[ref.Name], ref.Key) {
 			b.addf(o, field, "add it to the overlay", "refers to Secret %s/%s, which the overlay does not hold", b.key.Namespace, ref.Name)
 		}
 		return

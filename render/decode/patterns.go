@@ -41,6 +41,8 @@ func patternsTable() map[string]pattern {
 		"balancerName":  {`[A-Za-z0-9]([A-Za-z0-9]{0,31}|[-A-Za-z0-9]{0,30}[A-Za-z0-9])`, "the name of a load balancer: 32 letters, digits and - at most, which begin and end with a letter or digit"},
 		"bucket":        {`[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]`, "the name of a bucket: 3 to 63 lower case letters, digits, . and -, which begin and end with a letter or digit"},
 		"dedicatedHost": {`h-[0-9a-f]{17}`, "the id of a dedicated host, such as h-0123456789abcdef0"},
+		"zone":          {`[1-3]`, "an availability zone: 1, 2 or 3"},
+		"https":         {`https://.*`, "a URL that begins with https://"},
 		"ipv4":          {ipv4, "an IPv4 address"},
 		"ipv6":          {ipv6, "an IPv6 address"},
 		"ip":            {ipv4 + `|` + ipv6, "an IP address"},

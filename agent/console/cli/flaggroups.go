@@ -35,7 +35,7 @@ func flagGroups() []flagGroup {
 		{"Web page", []string{"page-*"}},
 		{"Autoscaler", []string{"autoscaler-*"}},
 		{"Tracing and logs", []string{"otlp-*", "log-*"}},
-		{"Providers", []string{"aws-*", "docker-*", "hosts-*", "inmemory-*", "maas-*", "metal3-*", "openstack-*", "vsphere-*"}},
+		{"Providers", []string{"aws-*", "azure-*", "docker-*", "hosts-*", "inmemory-*", "maas-*", "metal3-*", "openstack-*", "vsphere-*"}},
 	}
 }
 

@@ -1,0 +1,4 @@
+// Package api has the kinds of the provider azure, as CAPZ has them: AzureCluster, AzureClusterTemplate,
+// AzureMachineTemplate, AzureMachine and AzureClusterIdentity. Fields that are not honoured are refused, each
+// with the reason and the way out.
+package api

@@ -1,0 +1,128 @@
+package api
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/objects"
+	"fairlead.dev/providers/kinds"
+)
+
+// ProviderName is the name of the provider in the registry and in its kinds.
+const ProviderName = "azure"
+
+const group = "infrastructure.cluster.x-k8s.io"
+
+// The kinds that are read by their names.
+const (
+	clusterKind  = "AzureCluster"
+	machineKind  = "AzureMachine"
+	templateKind = "AzureMachineTemplate"
+
+	IdentityKind = "AzureClusterIdentity"
+)
+
+// Kinds returns the kinds of this provider.
+func Kinds() []fleet.Kind {
+	const version, below = "v1beta1", "spec.template."
+	kind := func(role fleet.KindRole, name string, v kinds.Version) fleet.Kind {
+		return kinds.Of(fleet.Kind{Provider: ProviderName, Role: role, Group: group, Kind: name}, v)
+	}
+	cluster := kind(fleet.InfrastructureCluster, clusterKind, kinds.Objects(kinds.Checked((*validator).cluster), version))
+	cluster.Refused, cluster.Limited, cluster.Unused = refusedOfCluster("spec."), limitedOfCluster("spec."), unusedOfCluster("spec.")
+	cluster.Networks, cluster.Elsewhere = networks, elsewhere
+	clusters := kind(fleet.InfrastructureClusterTemplate, "AzureClusterTemplate", kinds.Templates(kinds.Checked((*validator).clusterTemplate), version))
+	clusters.Refused, clusters.Limited, clusters.Unused = refusedOfCluster(below+"spec."), limitedOfCluster(below+"spec."), unusedOfCluster(below+"spec.")
+	clusters.Refused[below+"metadata"] = noLabels
+
+	checked := kinds.Checked((*validator).machine)
+	machine := kind(fleet.InfrastructureMachine, machineKind, kinds.Objects(checked, version))
+	machine.Refused, machine.Limited, machine.Unused = refusedOfMachine("spec."), limitedOfMachine("spec."), unusedOfMachine("spec.")
+	machines := kind(fleet.InfrastructureMachineTemplate, templateKind, kinds.Templates(checked, version))
+	machines.Refused, machines.Limited, machines.Unused = refusedOfMachine(below+"spec."), limitedOfMachine(below+"spec."), unusedOfMachine(below+"spec.")
+	machines.Refused[below+"metadata"] = noLabels
+	machine.Answers, machines.Answers = answers, answers
+
+	identity := kind(fleet.InfrastructureCompanion, IdentityKind, kinds.Objects(identityOf, version))
+	identity.Refused, identity.Limited, identity.Unused = refusedOfIdentity(), limitedOfIdentity(), map[string]string{}
+	identity.Secrets = secrets
+	return []fleet.Kind{cluster, clusters, machine, machines, identity}
+}
+
+func identityOf(o metav1.Object, at *field.Path, s *AzureClusterIdentitySpec) (any, field.ErrorList) {
+	var v validator
+	v.identity(at, s)
+	return s, v.Errs
+}
+
+// secrets implements fleet.Kind.
+func secrets(spec any, namespace string) []fleet.Key {
+	s, ok := spec.(*AzureClusterIdentitySpec)
+	if !ok || s.ClientSecret.Name == "" {
+		return nil
+	}
+	return []fleet.Key{s.SecretOf(namespace)}
+}
+
+// SecretOf returns the key of the Secret of an identity in a namespace.
+func (s *AzureClusterIdentitySpec) SecretOf(namespace string) fleet.Key {
+	k := fleet.Key{Namespace: s.ClientSecret.Namespace, Name: s.ClientSecret.Name}
+	if k.Namespace == "" {
+		k.Namespace = namespace
+	}
+	return k
+}
+
+// The keys of the Secret with azure.json, the configuration of the cloud controller manager, for a machine.
+const (
+	ControlPlaneJSON = "control-plane-azure.json"
+	WorkerJSON       = "worker-node-azure.json"
+)
+
+// JSONSecret is the name of that Secret for machines of an object.
+// Source: CAPZ, controllers/helpers.go.
+func JSONSecret(object string) string { return object + "-azure-json" }
+
+// answers implements fleet.Kind.
+func answers(name string) map[string][]string {
+	return map[string][]string{JSONSecret(name): {ControlPlaneJSON, WorkerJSON}}
+}
+
+// networks implements fleet.Kind.
+func networks(spec any) []string {
+	s, ok := spec.(*AzureClusterSpec)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, n := range s.NetworkSpec.Subnets {
+		out = append(out, n.CIDRBlocks...)
+	}
+	return out
+}
+
+// elsewhere implements fleet.Kind: where another makes the control plane, no load balancer is made.
+func elsewhere(spec any) field.ErrorList {
+	var v validator
+	if s, ok := spec.(*AzureClusterSpec); ok {
+		at := field.NewPath("spec", "networkSpec")
+		v.Forbidden(at.Child("additionalAPIServerLBPorts"), len(s.NetworkSpec.AdditionalAPIServerLBPorts) > 0, "no load balancer is made, since the control plane is elsewhere: leave it out")
+		v.Forbidden(at.Child("apiServerLB", "name"), s.NetworkSpec.APIServerLB.Name != "", "no load balancer is made, since the control plane is elsewhere: leave it out")
+	}
+	return v.Errs
+}
+
+// ReadCluster returns the spec of an AzureCluster that was normalised.
+func ReadCluster(o fleet.Object) (*AzureClusterSpec, error) {
+	return objects.Read[AzureClusterSpec](o, clusterKind)
+}
+
+// ReadMachine returns the spec of an AzureMachine, or of the machines of an AzureMachineTemplate, that was
+// normalised.
+func ReadMachine(o fleet.Object) (*AzureMachineSpec, error) {
+	if o.GVK.Kind == machineKind {
+		return objects.Read[AzureMachineSpec](o, machineKind)
+	}
+	return objects.Read[AzureMachineSpec](o, templateKind)
+}

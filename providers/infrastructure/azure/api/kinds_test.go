@@ -1,0 +1,127 @@
+package api
+
+import (
+	"slices"
+	"testing"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/test/run/kindstest"
+)
+
+// TestFieldsOfCRDs: the Go types have the fields of CAPZ's resource definitions. That of AzureClusterTemplate lacks
+// some of those that AzureCluster has, and both are one type here.
+func TestFieldsOfCRDs(t *testing.T) {
+	all := slices.DeleteFunc(Kinds(), func(k fleet.Kind) bool { return k.Kind == "AzureClusterTemplate" })
+	kindstest.Definitions{Project: "capz", Group: group, Missing: []string{
+		"AzureASOManagedCluster", "AzureASOManagedClusterTemplate", "AzureASOManagedControlPlane", "AzureASOManagedControlPlaneTemplate",
+		"AzureASOManagedMachinePool", "AzureASOManagedMachinePoolTemplate", "AzureClusterTemplate", "AzureMachinePool", "AzureMachinePoolMachine",
+		"AzureManagedCluster", "AzureManagedClusterTemplate", "AzureManagedControlPlane", "AzureManagedControlPlaneTemplate",
+		"AzureManagedMachinePool", "AzureManagedMachinePoolTemplate",
+	}}.Compare(t, all)
+}
+
+// TestKindsOfOthers: what AKS keeps, and scale sets, are refused with the way out.
+func TestKindsOfOthers(t *testing.T) {
+	const version = "infrastructure.cluster.x-k8s.io/v1beta1"
+	kindstest.Refused(t, Kinds(),
+		[3]string{version, "AzureManagedControlPlane", "ExternalControlPlane"},
+		[3]string{version, "AzureManagedClusterTemplate", "ExternalControlPlane"},
+		[3]string{"infrastructure.cluster.x-k8s.io/v1alpha1", "AzureASOManagedCluster", "ExternalControlPlane"},
+		[3]string{version, "AzureMachinePool", "use a MachineDeployment"},
+	)
+}
+
+const (
+	id      = "0f5a6c1e-8f0b-4c0e-9d64-0d8b6f0a2f11"
+	cluster = "location: westeurope\nsubscriptionID: " + id + "\nidentityRef: {name: fleet}\n"
+	machine = "vmSize: Standard_D4s_v5\n"
+)
+
+// TestClusters: what is written is normalised, or refused with the field.
+func TestClusters(t *testing.T) {
+	for reason, tc := range map[string]struct{ spec, wrong string }{
+		"the least":                         {cluster, ""},
+		"a name of a region as people say":  {"location: West Europe\nsubscriptionID: " + id + "\nidentityRef: {name: a}", ""},
+		"no location":                       {"subscriptionID: " + id + "\nidentityRef: {name: a}", "spec.location"},
+		"no subscription":                   {"location: westeurope\nidentityRef: {name: a}", "spec.subscriptionID"},
+		"no UUID":                           {"location: westeurope\nsubscriptionID: a\nidentityRef: {name: a}", "spec.subscriptionID"},
+		"no identity":                       {"location: westeurope\nsubscriptionID: " + id, "spec.identityRef"},
+		"another kind of identity":          {"location: westeurope\nsubscriptionID: " + id + "\nidentityRef: {kind: Secret, name: a}", "spec.identityRef.kind"},
+		"another cloud":                     {cluster + "azureEnvironment: AzureGermanCloud", "spec.azureEnvironment"},
+		"a control plane that is off":       {cluster + "controlPlaneEnabled: false", "spec.controlPlaneEnabled"},
+		"a control plane that is on":        {cluster + "controlPlaneEnabled: true", ""},
+		"no such zone":                      {cluster + "failureDomains: {'4': {}}", "spec.failureDomains[4]"},
+		"an internal load balancer":         {cluster + "networkSpec: {apiServerLB: {type: Internal}}", ""},
+		"a private address of a public one": {cluster + "networkSpec: {apiServerLB: {frontendIPs: [{privateIP: 10.0.0.9}]}}", "frontendIPs[0].privateIP"},
+		"a public one of an internal one":   {cluster + "networkSpec: {apiServerLB: {type: Internal, frontendIPs: [{publicIP: {name: a}}]}}", "frontendIPs[0].publicIP"},
+		"two addresses":                     {cluster + "networkSpec: {apiServerLB: {frontendIPs: [{}, {}]}}", "apiServerLB.frontendIPs"},
+		"a basic load balancer":             {cluster + "networkSpec: {apiServerLB: {sku: Basic}}", "apiServerLB.sku"},
+		"a private zone of a public one":    {cluster + "networkSpec: {privateDNSZoneName: a.b}", "networkSpec.privateDNSZoneName"},
+		"IPv6":                              {cluster + "networkSpec: {vnet: {cidrBlocks: [10.0.0.0/8, '2001:db8::/56']}}", "vnet.cidrBlocks[1]"},
+		"a subnet out of the VNet":          {cluster + "networkSpec: {vnet: {cidrBlocks: [10.0.0.0/16]}, subnets: [{role: cluster, cidrBlocks: [10.1.0.0/16]}]}", "subnets[0].cidrBlocks[0]"},
+		"one subnet for all":                {cluster + "networkSpec: {subnets: [{role: cluster}]}", ""},
+		"no subnet of nodes":                {cluster + "networkSpec: {subnets: [{role: control-plane}]}", "networkSpec.subnets"},
+		"a subnet of a bastion":             {cluster + "networkSpec: {subnets: [{role: cluster}, {role: bastion}]}", "subnets[1].role"},
+		"a rule of the cloud controller":    {cluster + "networkSpec: {subnets: [{role: cluster, securityGroup: {securityRules: [{name: k8s-a, protocol: Tcp, priority: 200}]}}]}", "securityRules[0].name"},
+		"no priority":                       {cluster + "networkSpec: {subnets: [{role: cluster, securityGroup: {securityRules: [{name: a, protocol: Tcp}]}}]}", "securityRules[0].priority"},
+		"no ports":                          {cluster + "networkSpec: {subnets: [{role: cluster, securityGroup: {securityRules: [{name: a, protocol: Tcp, priority: 200, destinationPorts: http}]}}]}", "securityRules[0].destinationPorts"},
+		"a tag of Fairlead":                 {cluster + "additionalTags: {Fairlead.dev_fleet: a}", "spec.additionalTags[Fairlead.dev_fleet]"},
+		"a tag that Azure refuses":          {cluster + "additionalTags: {a/b: c}", "spec.additionalTags[a/b]"},
+		"a tag twice":                       {cluster + "additionalTags: {a: c, A: d}", "spec.additionalTags[a]"},
+	} {
+		_, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureCluster"), "v1beta1", tc.spec, nil)
+		kindstest.Check(t, kindstest.Text(errs), tc.wrong, reason)
+	}
+	spec, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureCluster"), "v1beta1", cluster, nil)
+	const want = "azureEnvironment: AzurePublicCloud\nidentityRef:\n  kind: AzureClusterIdentity\n  name: fleet\nlocation: westeurope\nnetworkSpec:\n  apiServerLB:\n    frontendIPs:\n    - publicIP: {}\n    idleTimeoutInMinutes: 4\n    sku: Standard\n    type: Public\n  subnets:\n  - cidrBlocks:\n    - 10.0.0.0/16\n    role: control-plane\n  - cidrBlocks:\n    - 10.1.0.0/16\n    role: node\n  vnet:\n    cidrBlocks:\n    - 10.0.0.0/8\nsubscriptionID: " + id + "\n"
+	if got := kindstest.YAML(t, spec); len(errs) > 0 || got != want {
+		t.Errorf("the least is normalised to %v\n%s", errs, got)
+	}
+}
+
+// TestMachines: the same of machines.
+func TestMachines(t *testing.T) {
+	for reason, tc := range map[string]struct{ spec, wrong string }{
+		"the least":                 {machine, ""},
+		"no size":                   {"{}", "spec.template.spec.vmSize"},
+		"a key that is no key":      {machine + "sshPublicKey: ssh-rsa", "sshPublicKey"},
+		"an identity with id":       {machine + "identity: UserAssigned\nuserAssignedIdentities: [{providerID: 'azure:///subscriptions/a/b'}]", ""},
+		"identities without saying": {machine + "userAssignedIdentities: [{providerID: 'azure:///subscriptions/a/b'}]", "userAssignedIdentities"},
+		"no identities":             {machine + "identity: UserAssigned", "userAssignedIdentities"},
+		"an identity of its own":    {machine + "identity: SystemAssigned", "spec.template.spec.identity"},
+		"Windows":                   {machine + "osDisk: {osType: Windows}", "osDisk.osType"},
+		"spot":                      {machine + "spotVMOptions: {maxPrice: '0.3'}", ""},
+		"a spot that sleeps":        {machine + "spotVMOptions: {evictionPolicy: Deallocate}", "spotVMOptions.evictionPolicy"},
+		"disks":                     {machine + "dataDisks: [{nameSuffix: etcd, diskSizeGB: 256, lun: 0}]", ""},
+		"a disk without a number":   {machine + "dataDisks: [{nameSuffix: etcd, diskSizeGB: 256}]", "dataDisks[0].lun"},
+		"a number twice":            {machine + "dataDisks: [{nameSuffix: a, diskSizeGB: 1, lun: 0}, {nameSuffix: b, diskSizeGB: 1, lun: 0}]", "dataDisks[1].lun"},
+		"two images":                {machine + "image: {id: /a, marketplace: {publisher: a, offer: b, sku: c, version: d}}", "spec.template.spec.image"},
+		"an image of the community": {machine + "image: {computeGallery: {gallery: a, name: b, version: c}}", ""},
+		"half of a name":            {machine + "image: {computeGallery: {gallery: a, name: b}}", "image.computeGallery.version"},
+		"an ephemeral disk":         {machine + "osDisk: {cachingType: ReadOnly, diffDiskSettings: {option: Local}, diskSizeGB: 50}", ""},
+		"two places for a subnet":   {machine + "subnetName: a\nnetworkInterfaces: [{subnetName: b}]", "spec.template.spec.subnetName"},
+	} {
+		_, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureMachineTemplate"), "v1beta1", tc.spec, nil)
+		kindstest.Check(t, kindstest.Text(errs), tc.wrong, reason)
+	}
+}
+
+// TestIdentities: a service principal with a password is honoured, and others are refused by name.
+func TestIdentities(t *testing.T) {
+	const whole = "tenantID: t, clientID: c, clientSecret: {name: s}"
+	for spec, wrong := range map[string]string{
+		"{type: ServicePrincipal, " + whole + "}":                                       "",
+		"{type: ManualServicePrincipal, " + whole + "}":                                 "",
+		"{type: ServicePrincipal, tenantID: t, clientID: c}":                            "spec.clientSecret.name",
+		"{type: ServicePrincipal, clientID: c, clientSecret: {name: s}}":                "spec.tenantID",
+		"{type: ServicePrincipal, tenantID: a/b, clientID: c, clientSecret: {name: s}}": "spec.tenantID",
+		"{type: WorkloadIdentity, tenantID: t, clientID: c}":                            "use ServicePrincipal",
+		"{type: UserAssignedMSI, tenantID: t, clientID: c}":                             "use ServicePrincipal",
+		"{type: UserAssignedIdentityCredential}":                                        "use ServicePrincipal",
+		"{type: ServicePrincipalCertificate, " + whole + "}":                            "use ServicePrincipal",
+		"{type: Password}": "spec.type",
+	} {
+		_, errs := kindstest.Normalised(t, kindstest.Kind(t, Kinds(), "AzureClusterIdentity"), "v1beta1", spec, nil)
+		kindstest.Check(t, kindstest.Text(errs), wrong, spec)
+	}
+}

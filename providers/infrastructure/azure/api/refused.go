@@ -1,0 +1,112 @@
+package api
+
+// What is refused or has no effect, and what to do about it.
+const (
+	writtenBack = "written by the controller of Cluster API, not a setting"
+	noLabels    = "a machine of this provider has no labels and annotations of its own: put them into the machine template of the MachineDeployment or KubeadmControlPlane"
+	noOutbound  = "no load balancer is made for outbound traffic: leave it out, and machines reach the internet through a NAT gateway"
+	noRoutes    = "route tables are not made yet: leave it out; to use one, give a VNet whose subnets have it"
+	noEndpoints = "private endpoints are not made yet: make them outside of the cluster, and leave the field out"
+	noIPTags    = "tags of public addresses are not set yet: leave them out"
+	noOwnFile   = "Fairlead does not read files of the agent's machine for clusters: leave it out, and use type ServicePrincipal with clientSecret"
+	noEdge      = "edge zones are not supported yet: leave it out, and choose a location with zones"
+	ofReference = "an identity is named by kind, name and namespace: leave the field out"
+	noRoles     = "roles are not assigned to machines, since that takes the right to give rights: use identity UserAssigned, with an identity that has its roles"
+)
+
+// refusedOfCluster are the refused fields of a cluster whose spec is at a path.
+func refusedOfCluster(at string) map[string]string {
+	net := at + "networkSpec."
+	return map[string]string{
+		at + "bastionSpec":                  "bastions are not made yet: make one outside of the cluster, in a given VNet, and leave the field out",
+		at + "cloudProviderConfigOverrides": "configure the cloud controller manager by its own manifests: leave the field out",
+		at + "extendedLocation":             noEdge,
+
+		at + "identityRef.fieldPath": ofReference, at + "identityRef.resourceVersion": ofReference, at + "identityRef.uid": ofReference,
+
+		net + "nodeOutboundLB":                          noOutbound,
+		net + "controlPlaneOutboundLB":                  noOutbound,
+		net + "privateDNSZoneResourceGroup":             "the private zone is made in the resource group of the cluster: leave the field out",
+		net + "vnet.peerings":                           "peerings are not made yet: make them outside of the cluster, in a given VNet, and leave the field out",
+		net + "subnets.routeTable":                      noRoutes,
+		net + "subnets.privateEndpoints":                noEndpoints,
+		net + "subnets.natGateway.ip.dnsName":           "nothing looks up the name of an outbound address: leave the field out",
+		net + "subnets.natGateway.ip.ipTags":            noIPTags,
+		net + "apiServerLB.frontendIPs.publicIP.ipTags": noIPTags,
+	}
+}
+
+// limitedOfCluster are those that are honoured in part.
+func limitedOfCluster(at string) map[string]string {
+	net := at + "networkSpec."
+	const four = "one range of IPv4: dual stack and IPv6 are not supported yet"
+	return map[string]string{
+		at + "azureEnvironment":              "AzurePublicCloud, AzureUSGovernmentCloud and AzureChinaCloud",
+		at + "controlPlaneEnabled":           "only true: a cluster whose control plane is elsewhere has a control plane object that says so",
+		at + "identityRef.kind":              IdentityKind,
+		net + "apiServerLB.sku":              "Standard",
+		net + "apiServerLB.frontendIPs":      "one address",
+		net + "apiServerLB.frontendIPsCount": "1",
+		net + "vnet.cidrBlocks":              four,
+		net + "subnets.cidrBlocks":           four,
+		net + "subnets.role":                 "control-plane, node and cluster: no bastion is made",
+	}
+}
+
+// unusedOfCluster are those that may be there and do nothing.
+func unusedOfCluster(at string) map[string]string {
+	net := at + "networkSpec."
+	return map[string]string{
+		at + "identityRef.apiVersion":    "the kind says what it is",
+		net + "vnet.id":                  writtenBack,
+		net + "subnets.id":               writtenBack,
+		net + "subnets.securityGroup.id": writtenBack,
+		net + "subnets.natGateway.id":    writtenBack,
+		net + "apiServerLB.id":           writtenBack,
+	}
+}
+
+// refusedOfMachine are the refused fields of a machine whose spec is at a path.
+func refusedOfMachine(at string) map[string]string {
+	const vmss = "a machine is a VM of its own: leave the field out"
+	return map[string]string{
+		at + "providerID":                         "Azure gives each VM its id: leave the field out",
+		at + "roleAssignmentName":                 noRoles,
+		at + "systemAssignedIdentityRole":         noRoles,
+		at + "virtualMachineScaleSetID":           vmss,
+		at + "vmExtensions":                       "extensions are not installed yet: put what they do into preKubeadmCommands, or into the image",
+		at + "networkInterfaces.privateIPConfigs": "an interface has one address: leave the field out, and use a network plugin with addresses of its own",
+		at + "allocatePublicIP":                   "machines have no public addresses: leave the field out, and reach them through the VNet",
+		at + "dnsServers":                         "set the DNS servers of the VNet: leave the field out",
+	}
+}
+
+// limitedOfMachine are those that are honoured in part.
+func limitedOfMachine(at string) map[string]string {
+	return map[string]string{
+		at + "identity":                     "None and UserAssigned: " + noRoles,
+		at + "osDisk.osType":                "Linux: machines with Windows are not supported yet",
+		at + "spotVMOptions.evictionPolicy": "Delete, which is the default here: a machine that was deallocated does not come back by itself",
+	}
+}
+
+// unusedOfMachine are those that may be there and do nothing.
+func unusedOfMachine(at string) map[string]string {
+	return map[string]string{
+		at + "disableVMBootstrapExtension": "no such extension is installed",
+	}
+}
+
+// refusedOfIdentity are the refused fields of an identity.
+func refusedOfIdentity() map[string]string {
+	return map[string]string{
+		"spec.certPath": noOwnFile,
+		"spec.userAssignedIdentityCredentialsPath":      noOwnFile,
+		"spec.userAssignedIdentityCredentialsCloudType": noOwnFile,
+		"spec.resourceID": "the identity of the agent's own machine is not used for clusters yet: leave it out, and use type ServicePrincipal with clientSecret",
+	}
+}
+
+func limitedOfIdentity() map[string]string {
+	return map[string]string{"spec.type": "ServicePrincipal and ManualServicePrincipal: others lead to the agent's own machine, or to a certificate, and are not supported yet"}
+}

@@ -1,0 +1,268 @@
+package arm
+
+import (
+	"strings"
+	"time"
+)
+
+// Tags are those of a resource.
+type Tags = map[string]string
+
+// A Resource is one of Azure with properties P.
+type Resource[P any] struct {
+	ID         string   `json:"id,omitempty"`
+	Name       string   `json:"name,omitempty"`
+	Type       string   `json:"type,omitempty"`
+	Location   string   `json:"location,omitempty"`
+	ETag       string   `json:"etag,omitempty"`
+	Tags       Tags     `json:"tags,omitempty"`
+	Zones      []string `json:"zones,omitempty"`
+	Properties P        `json:"properties"`
+}
+
+// A Ref is a reference to a resource.
+type Ref struct {
+	ID string `json:"id"`
+}
+
+// A State is how far a resource is.
+type State struct {
+	Provisioning string `json:"provisioningState,omitempty"`
+}
+
+// Group is a resource group.
+type Group struct{ State }
+
+// VNet is a virtual network.
+type VNet struct {
+	State
+	AddressSpace struct {
+		Prefixes []string `json:"addressPrefixes"`
+	} `json:"addressSpace"`
+	Subnets []Resource[Subnet] `json:"subnets"`
+}
+
+// Subnet is one of a VNet.
+type Subnet struct {
+	State
+	Prefix   string   `json:"addressPrefix"`
+	Prefixes []string `json:"addressPrefixes"`
+	NSG      *Ref     `json:"networkSecurityGroup"`
+	NAT      *Ref     `json:"natGateway"`
+}
+
+// NSG is a network security group.
+type NSG struct {
+	State
+	Rules []Resource[Rule] `json:"securityRules"`
+}
+
+// Rule is one of an NSG. It is written in the form in which it is read.
+type Rule struct {
+	Description      string   `json:"description,omitempty"`
+	Access           string   `json:"access,omitempty"`
+	Direction        string   `json:"direction,omitempty"`
+	Protocol         string   `json:"protocol,omitempty"`
+	Priority         int32    `json:"priority,omitempty"`
+	Source           string   `json:"sourceAddressPrefix,omitempty"`
+	Sources          []string `json:"sourceAddressPrefixes,omitempty"`
+	SourcePort       string   `json:"sourcePortRange,omitempty"`
+	SourcePorts      []string `json:"sourcePortRanges,omitempty"`
+	Destination      string   `json:"destinationAddressPrefix,omitempty"`
+	DestinationPort  string   `json:"destinationPortRange,omitempty"`
+	DestinationPorts []string `json:"destinationPortRanges,omitempty"`
+}
+
+// PublicIP is a public address.
+type PublicIP struct {
+	State
+	Address string `json:"ipAddress"`
+	DNS     struct {
+		Label string `json:"domainNameLabel"`
+		FQDN  string `json:"fqdn"`
+	} `json:"dnsSettings"`
+	Configuration *Ref `json:"ipConfiguration"`
+	NAT           *Ref `json:"natGateway"`
+}
+
+// NAT is a NAT gateway.
+type NAT struct {
+	State
+	IPs     []Ref `json:"publicIpAddresses"`
+	Subnets []Ref `json:"subnets"`
+}
+
+// Balancer is a load balancer.
+type Balancer struct {
+	State
+	Frontends []Resource[Frontend]     `json:"frontendIPConfigurations"`
+	Pools     []Resource[struct{}]     `json:"backendAddressPools"`
+	Rules     []Resource[BalancerRule] `json:"loadBalancingRules"`
+}
+
+// Frontend is an address of a load balancer.
+type Frontend struct {
+	Address  string `json:"privateIPAddress"`
+	PublicIP *Ref   `json:"publicIPAddress"`
+	Subnet   *Ref   `json:"subnet"`
+}
+
+// BalancerRule leads from a port to a port.
+type BalancerRule struct {
+	FrontendPort int32 `json:"frontendPort"`
+	BackendPort  int32 `json:"backendPort"`
+	Idle         int32 `json:"idleTimeoutInMinutes"`
+}
+
+// Zone is a private zone of DNS.
+type Zone struct{ State }
+
+// Link makes a private zone known in a VNet.
+type Link struct{ State }
+
+// Interface is a network interface.
+type Interface struct {
+	State
+	VM             *Ref                        `json:"virtualMachine"`
+	Configurations []Resource[IPConfiguration] `json:"ipConfigurations"`
+}
+
+// IPConfiguration is an address of one.
+type IPConfiguration struct {
+	Address string `json:"privateIPAddress"`
+	Primary bool   `json:"primary"`
+	Pools   []Ref  `json:"loadBalancerBackendAddressPools"`
+	Subnet  *Ref   `json:"subnet"`
+}
+
+// Disk is a managed disk.
+type Disk struct {
+	State
+	DiskState string `json:"diskState"`
+}
+
+// ManagedIdentity is one that VMs may have.
+type ManagedIdentity struct {
+	ClientID string `json:"clientId"`
+}
+
+// VM is a virtual machine.
+type VM struct {
+	State
+	ID       string    `json:"vmId"`
+	Created  time.Time `json:"timeCreated"`
+	Hardware struct {
+		Size string `json:"vmSize"`
+	} `json:"hardwareProfile"`
+	Network struct {
+		Interfaces []Ref `json:"networkInterfaces"`
+	} `json:"networkProfile"`
+	View *InstanceView `json:"instanceView"` // where it was asked for
+}
+
+// InstanceView is how a VM is.
+type InstanceView struct {
+	Statuses []Status `json:"statuses"`
+}
+
+// Status is one of its states: "ProvisioningState/failed/AllocationFailed", "PowerState/running".
+type Status struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Failure returns the code and the message of a provisioning that failed.
+func (v *InstanceView) Failure() (code, message string) {
+	for _, s := range v.statuses() {
+		if rest, ok := strings.CutPrefix(s.Code, "ProvisioningState/failed"); ok {
+			return strings.TrimPrefix(rest, "/"), s.Message
+		}
+	}
+	return "", ""
+}
+
+// Runs reports whether the VM is on.
+func (v *InstanceView) Runs() bool {
+	for _, s := range v.statuses() {
+		if s.Code == "PowerState/running" {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *InstanceView) statuses() []Status {
+	if v == nil {
+		return nil
+	}
+	return v.Statuses
+}
+
+// A SKU is what Azure says of a size in a location.
+type SKU struct {
+	Type      string `json:"resourceType"`
+	Name      string `json:"name"`
+	Locations []struct {
+		Zones []string `json:"zones"`
+	} `json:"locationInfo"`
+	Restrictions []struct {
+		Type string `json:"type"` // Location, Zone
+		Info struct {
+			Zones []string `json:"zones"`
+		} `json:"restrictionInfo"`
+	} `json:"restrictions"`
+}
+
+// The versions of the API, by namespace and the last type.
+const (
+	groupVersion    = "2024-03-01"
+	computeVersion  = "2024-07-01"
+	diskVersion     = "2024-03-02"
+	skuVersion      = "2021-07-01"
+	networkVersion  = "2024-05-01"
+	dnsVersion      = "2024-06-01"
+	identityVersion = "2023-01-31"
+)
+
+// versionOf returns the version of the API for an id.
+func versionOf(id string) string {
+	lower := strings.ToLower(id)
+	switch {
+	case strings.Contains(lower, "/microsoft.compute/disks"):
+		return diskVersion
+	case strings.Contains(lower, "/microsoft.compute/skus"):
+		return skuVersion
+	case strings.Contains(lower, "/microsoft.compute/"):
+		return computeVersion
+	case strings.Contains(lower, "/microsoft.managedidentity/"):
+		return identityVersion
+	case strings.Contains(lower, "/microsoft.network/privatednszones"):
+		return dnsVersion
+	case strings.Contains(lower, "/microsoft.network/"):
+		return networkVersion
+	}
+	return groupVersion
+}
+
+// GroupID returns the id of a resource group.
+func GroupID(subscription, group string) string {
+	return "/subscriptions/" + subscription + "/resourceGroups/" + group
+}
+
+// The types of resources that are made.
+const (
+	VMs       = "Microsoft.Compute/virtualMachines"
+	Disks     = "Microsoft.Compute/disks"
+	NICs      = "Microsoft.Network/networkInterfaces"
+	VNets     = "Microsoft.Network/virtualNetworks"
+	NSGs      = "Microsoft.Network/networkSecurityGroups"
+	PublicIPs = "Microsoft.Network/publicIPAddresses"
+	NATs      = "Microsoft.Network/natGateways"
+	Balancers = "Microsoft.Network/loadBalancers"
+	Zones     = "Microsoft.Network/privateDnsZones"
+)
+
+// Same reports whether two ids are of one resource: Azure writes them in any case.
+func Same(a, b string) bool {
+	return strings.EqualFold(strings.TrimSuffix(a, "/"), strings.TrimSuffix(b, "/"))
+}

@@ -1,0 +1,100 @@
+package azure
+
+import (
+	"context"
+	"encoding/json"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/azure/api"
+	"fairlead.dev/providers/infrastructure/azure/arm"
+)
+
+var _ providers.SecretAnswerer = (*Provider)(nil)
+
+// A cloudConfig is azure.json, the configuration of the cloud controller manager and of the drivers for volumes.
+// Source: Kubernetes cloud provider Azure, documentation, "Cluster config".
+type cloudConfig struct {
+	Cloud                string `json:"cloud"`
+	TenantID             string `json:"tenantId"`
+	SubscriptionID       string `json:"subscriptionId"`
+	ClientID             string `json:"aadClientId,omitempty"`
+	ClientSecret         string `json:"aadClientSecret,omitempty"`
+	ResourceGroup        string `json:"resourceGroup"`
+	SecurityGroupName    string `json:"securityGroupName"`
+	SecurityGroupGroup   string `json:"securityGroupResourceGroup"`
+	Location             string `json:"location"`
+	VMType               string `json:"vmType"`
+	VNetName             string `json:"vnetName"`
+	VNetGroup            string `json:"vnetResourceGroup"`
+	SubnetName           string `json:"subnetName"`
+	LoadBalancerSKU      string `json:"loadBalancerSku"`
+	MaximumRuleCount     int    `json:"maximumLoadBalancerRuleCount"`
+	UseManagedIdentity   bool   `json:"useManagedIdentityExtension"`
+	UserAssignedIdentity string `json:"userAssignedIdentityID"`
+	UseInstanceMetadata  bool   `json:"useInstanceMetadata"`
+}
+
+// mostBalancerRules is how many rules a load balancer has at most.
+const mostBalancerRules = 250
+
+// AnswerSecrets implements providers.SecretAnswerer: azure.json for the machines of p. A server without an identity of
+// its own has the password of the service principal in it, and a worker nothing secret.
+func (p *Provider) AnswerSecrets(ctx context.Context, c *fleet.Cluster, pool fleet.Pool) (map[string]fleet.SecretData, error) {
+	op := "write azure.json for " + c.Key.String()
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	m, err := api.ReadMachine(pool.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	at, err := p.placeOf(ctx, c, spec)
+	if err != nil {
+		return nil, arm.WrapLook(op, err)
+	}
+	v := &view{p: p, c: c, spec: spec, place: at}
+	out := cloudConfig{
+		Cloud: spec.AzureEnvironment, TenantID: at.Tenant(), SubscriptionID: spec.SubscriptionID, ResourceGroup: at.group, SecurityGroupGroup: at.group,
+		Location: spec.Location, VMType: "vmss", VNetName: v.vnetName(), VNetGroup: at.group, LoadBalancerSKU: "Standard", MaximumRuleCount: mostBalancerRules, UseInstanceMetadata: true,
+	}
+	if g := spec.NetworkSpec.VNet.ResourceGroup; g != "" {
+		out.VNetGroup, out.SecurityGroupGroup = g, g
+	}
+	for i := range spec.NetworkSpec.Subnets {
+		if s := &spec.NetworkSpec.Subnets[i]; s.Role != api.ControlPlaneSubnet {
+			out.SubnetName, out.SecurityGroupName = v.subnetName(s), v.groupName(s)
+			break
+		}
+	}
+	if m.Identity == api.UserAssigned {
+		out.UseManagedIdentity = true
+		if out.UserAssignedIdentity, err = at.clientOf(ctx, m.UserAssignedIdentities[0].ProviderID); err != nil {
+			return nil, arm.WrapLook(op, err)
+		}
+	} else {
+		out.ClientID, out.ClientSecret = at.Principal()
+	}
+	server, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	out.ClientID, out.ClientSecret = "", ""
+	worker, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return map[string]fleet.SecretData{api.JSONSecret(pool.Infrastructure.Name): {
+		api.ControlPlaneJSON: fleet.NewSecret(server), api.WorkerJSON: fleet.NewSecret(worker),
+	}}, nil
+}
+
+// clientOf returns the client id of a managed identity.
+func (s *site) clientOf(ctx context.Context, id string) (string, error) {
+	var is arm.Resource[arm.ManagedIdentity]
+	if err := s.Get(ctx, id, &is); err != nil {
+		return "", arm.Named(err)
+	}
+	return is.Properties.ClientID, nil
+}

@@ -1,0 +1,229 @@
+package azuretest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// largestCustomData is in bytes, before base64.
+const largestCustomData = 65535
+
+// skus are the sizes of the location.
+func (c *Cloud) skus() []object {
+	var out []object
+	for _, size := range c.sizes {
+		out = append(out, object{"resourceType": "virtualMachines", "name": size, "locations": []string{Location}, "locationInfo": []object{{"location": Location, "zones": c.o.Zones}}, "restrictions": []object{}})
+	}
+	return append(out, object{"resourceType": "disks", "name": "Premium_LRS", "locationInfo": []object{{"location": Location, "zones": c.o.Zones}}})
+}
+
+// putVM makes a VM with its interfaces and disks, or completes one.
+func (c *Cloud) putVM(w http.ResponseWriter, id string, body object, r *resource) {
+	if r != nil {
+		c.completeVM(w, body, r)
+		return
+	}
+	p := properties(body)
+	hardware, _ := p["hardwareProfile"].(object)
+	size := fmt.Sprint(hardware["vmSize"])
+	if !slices.Contains(c.sizes, size) {
+		refuse(w, http.StatusBadRequest, "InvalidParameter", "The value "+size+" provided for the VM size is not valid.")
+		return
+	}
+	zone := ""
+	if list, ok := body["zones"].([]any); ok && len(list) == 1 {
+		zone = fmt.Sprint(list[0])
+	}
+	if zone != "" && !slices.Contains(c.o.Zones, zone) {
+		refuse(w, http.StatusBadRequest, "InvalidAvailabilityZone", "The zone(s) '"+zone+"' for resource is not supported.")
+		return
+	}
+	os, _ := p["osProfile"].(object)
+	data, err := base64.StdEncoding.DecodeString(fmt.Sprint(os["customData"]))
+	if os["customData"] != nil && (err != nil || len(data) > largestCustomData) {
+		refuse(w, http.StatusBadRequest, "InvalidParameter", "Custom data in OSProfile must be in Base64 encoding and with a maximum length of 87380 characters.")
+		return
+	}
+	storage, _ := p["storageProfile"].(object)
+	if image, ok := storage["imageReference"].(object); ok && strings.Contains(fmt.Sprint(image), "missing") {
+		refuse(w, http.StatusNotFound, "PlatformImageNotFound", "The platform image is not available.")
+		return
+	}
+	code := c.full[size+" "+zone]
+	if code != "" && !strings.HasPrefix(code, "later ") {
+		refuse(w, http.StatusConflict, code, "The requested VM size is not available in location '"+Location+"' zones '"+zone+"'. Quota is something else.")
+		return
+	}
+	if why, code := c.missing(id, body); why != "" {
+		refuse(w, http.StatusBadRequest, code, why)
+		return
+	}
+	if name := c.taken(id, p); name != "" {
+		refuse(w, http.StatusConflict, "ResourceExists", name+" already exists.")
+		return
+	}
+	c.n++
+	vm := &resource{id: id, kind: "virtualmachines", body: body, made: time.Now(), runs: string(data)}
+	body["id"], body["name"] = id, nameOf(id)
+	p["vmId"], p["timeCreated"] = fmt.Sprintf("00000000-0000-0000-0000-%012d", c.n), time.Now().UTC().Format(time.RFC3339Nano)
+	delete(os, "customData")
+	c.res[strings.ToLower(id)] = vm
+	c.stamp(vm)
+	fails := strings.TrimPrefix(code, "later ")
+	if fails == "" {
+		fails = c.failing
+	}
+	c.parts(vm)
+	c.begin(vm, "Creating", c.o.Start, func() {
+		if fails != "" {
+			p["provisioningState"] = "Failed"
+			p["instanceView"] = object{"statuses": []any{object{"code": "ProvisioningState/failed/" + fails, "message": "Allocation failed."}}}
+			return
+		}
+		p["instanceView"] = object{"statuses": []any{object{"code": "ProvisioningState/succeeded"}, object{"code": "PowerState/running"}}}
+		c.succeed(vm)()
+	})
+	c.accept(w, http.StatusCreated, vm)
+}
+
+// completeVM does what a PUT of Compute does to a VM that is there: what is left out stays.
+func (c *Cloud) completeVM(w http.ResponseWriter, body object, r *resource) {
+	if os, ok := properties(body)["osProfile"].(object); ok && os["customData"] != nil && fmt.Sprint(os["customData"]) != base64.StdEncoding.EncodeToString([]byte(r.runs)) {
+		refuse(w, http.StatusConflict, "PropertyChangeNotAllowed", "Changing property 'customData' is not allowed.")
+		return
+	}
+	if body["tags"] != nil {
+		r.body["tags"] = body["tags"]
+	}
+	c.stamp(r)
+	c.begin(r, "Updating", c.o.Make, c.succeed(r))
+	c.accept(w, http.StatusOK, r)
+}
+
+// diskNames returns the names of the disks of a VM, and of those that go with it.
+func diskNames(p object) (all, going []string) {
+	storage, _ := p["storageProfile"].(object)
+	list, _ := storage["dataDisks"].([]any)
+	for _, x := range append([]any{storage["osDisk"]}, list...) {
+		d, ok := x.(object)
+		if !ok || d["name"] == nil {
+			continue
+		}
+		all = append(all, fmt.Sprint(d["name"]))
+		if d["deleteOption"] == "Delete" {
+			going = append(going, fmt.Sprint(d["name"]))
+		}
+	}
+	return all, going
+}
+
+func groupOf(id string) string { return strings.Join(strings.Split(id, "/")[:5], "/") }
+
+func diskID(vm, name string) string {
+	return groupOf(vm) + "/providers/Microsoft.Compute/disks/" + name
+}
+
+func nicID(vm, name string) string {
+	return groupOf(vm) + "/providers/Microsoft.Network/networkInterfaces/" + name
+}
+
+// taken returns the first part of a VM whose name something has.
+func (c *Cloud) taken(id string, p object) string {
+	disks, _ := diskNames(p)
+	for _, name := range disks {
+		if r := c.res[strings.ToLower(diskID(id, name))]; r != nil {
+			return r.id
+		}
+	}
+	for _, conf := range interfaces(p) {
+		if r := c.res[strings.ToLower(nicID(id, fmt.Sprint(conf["name"])))]; r != nil {
+			return r.id
+		}
+	}
+	return ""
+}
+
+func interfaces(p object) []object {
+	network, _ := p["networkProfile"].(object)
+	list, _ := network["networkInterfaceConfigurations"].([]any)
+	var out []object
+	for _, x := range list {
+		if o, ok := x.(object); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// parts makes the interfaces and disks of a new VM.
+func (c *Cloud) parts(vm *resource) {
+	p := properties(vm.body)
+	names, _ := diskNames(p)
+	for _, name := range names {
+		d := c.store(diskID(vm.id, name), object{"location": vm.body["location"], "tags": vm.body["tags"], "managedBy": vm.id, "properties": object{"diskState": "Attached", "owner": object{"id": vm.id}}})
+		d.made = vm.made
+	}
+	var made []any
+	network, _ := p["networkProfile"].(object)
+	for _, conf := range interfaces(p) {
+		of := clone(properties(conf))
+		options := of["deleteOption"]
+		of["virtualMachine"] = object{"id": vm.id}
+		nic := c.store(nicID(vm.id, fmt.Sprint(conf["name"])), object{"location": vm.body["location"], "tags": conf["tags"], "properties": of})
+		list, _ := of["ipConfigurations"].([]any)
+		for _, x := range list {
+			properties(x.(object))["privateIPAddress"] = nil
+			delete(properties(x.(object)), "privateIPAddress")
+		}
+		c.name(nic.id, nic.body)
+		c.born(nic)
+		nic.made = vm.made
+		made = append(made, object{"id": nic.id, "properties": object{"primary": of["primary"], "deleteOption": options}})
+	}
+	if network != nil {
+		delete(network, "networkInterfaceConfigurations")
+		network["networkInterfaces"] = made
+	}
+}
+
+// leave is what happens when the deletion of a VM begins.
+func (c *Cloud) leave(vm *resource) { vm.runs = "" }
+
+// goneVM takes the parts of a VM away that go with it, and sets the others free.
+func (c *Cloud) goneVM(vm *resource) {
+	p := properties(vm.body)
+	all, going := diskNames(p)
+	for _, name := range all {
+		id := strings.ToLower(diskID(vm.id, name))
+		switch d := c.res[id]; {
+		case d == nil:
+		case slices.Contains(going, name):
+			delete(c.res, id)
+		default:
+			delete(properties(d.body), "owner")
+			properties(d.body)["diskState"] = "Unattached"
+		}
+	}
+	network, _ := p["networkProfile"].(object)
+	list, _ := network["networkInterfaces"].([]any)
+	for _, x := range list {
+		o, _ := x.(object)
+		id := strings.ToLower(fmt.Sprint(o["id"]))
+		if properties(o)["deleteOption"] == "Delete" {
+			delete(c.res, id)
+		} else if nic := c.res[id]; nic != nil {
+			delete(properties(nic.body), "virtualMachine")
+		}
+	}
+}
+
+// AddVM makes a VM of somebody else that runs, and returns its id.
+func (c *Cloud) AddVM(group, name string) string {
+	id := "/subscriptions/" + Subscription + "/resourceGroups/" + group + "/providers/Microsoft.Compute/virtualMachines/" + name
+	c.Put(id, object{"location": Location, "properties": object{"vmId": name, "timeCreated": time.Now().UTC().Format(time.RFC3339Nano), "instanceView": object{"statuses": []any{object{"code": "PowerState/running"}}}}})
+	return id
+}

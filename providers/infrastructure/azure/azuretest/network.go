@@ -1,0 +1,219 @@
+package azuretest
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// putNetwork makes a resource that is no VM, or replaces it.
+func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, r *resource) {
+	if c.jammed && r != nil && (kind == "networkinterfaces" || kind == "loadbalancers") {
+		refuse(w, http.StatusTooManyRequests, "RetryableError", "A retryable error occurred.")
+		return
+	}
+	if kind == "subnets" {
+		vnet := c.res[strings.ToLower(id[:strings.LastIndex(strings.ToLower(id), "/subnets/")])]
+		if vnet == nil {
+			refuse(w, http.StatusNotFound, "ParentResourceNotFound", "Can not perform requested operation on nested resource. Parent resource not found.")
+			return
+		}
+		for k, s := range c.res { // one at a time
+			if s.then != nil && (s == vnet || s.kind == "subnets" && strings.HasPrefix(k, strings.ToLower(vnet.id)+"/") && !strings.EqualFold(s.id, id)) {
+				refuse(w, http.StatusTooManyRequests, "AnotherOperationInProgress", "Another operation on this or dependent resource is in progress.")
+				return
+			}
+		}
+	}
+	if why, code := c.missing(id, body); why != "" {
+		status := http.StatusBadRequest
+		if code == "ReferencedResourceNotProvisioned" {
+			status = http.StatusConflict
+		}
+		refuse(w, status, code, why)
+		return
+	}
+	if kind == "virtualnetworks" && r != nil {
+		if !c.dropSubnets(w, id, body) {
+			return
+		}
+	}
+	c.name(id, body)
+	status, state := http.StatusCreated, "Creating"
+	now := &resource{id: id, kind: kind, body: body, made: time.Now()}
+	if r != nil {
+		status, state = http.StatusOK, "Updating"
+		now.made = r.made
+		if kind == "networkinterfaces" {
+			for _, p := range []string{"virtualMachine"} { // which is not the caller's to say
+				properties(body)[p] = properties(r.body)[p]
+			}
+		}
+	}
+	body["id"], body["name"] = id, nameOf(id)
+	c.res[strings.ToLower(id)] = now
+	c.born(now)
+	c.stamp(now)
+	c.begin(now, state, c.o.Make, c.succeed(now))
+	c.accept(w, status, now)
+}
+
+// dropSubnets removes the subnets that the PUT of a VNet leaves out, as Azure does.
+func (c *Cloud) dropSubnets(w http.ResponseWriter, id string, body object) bool {
+	list, _ := properties(body)["subnets"].([]any)
+	for k, s := range c.res {
+		if s.kind != "subnets" || !strings.HasPrefix(k, strings.ToLower(id)+"/") ||
+			slices.ContainsFunc(list, func(x any) bool { o, ok := x.(object); return ok && o["name"] == nameOf(s.id) }) {
+			continue
+		}
+		if why, _ := c.inUse(s); why != "" {
+			refuse(w, http.StatusBadRequest, "InUseSubnetCannotBeDeleted", "Subnet "+s.id+" is in use by "+why+".")
+			return false
+		}
+		delete(c.res, k)
+	}
+	return true
+}
+
+// name gives the parts of a resource their ids.
+func (c *Cloud) name(id string, body object) {
+	for _, part := range []string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "outboundRules", "probes", "securityRules", "ipConfigurations"} {
+		list, _ := properties(body)[part].([]any)
+		for _, x := range list {
+			if o, ok := x.(object); ok {
+				o["id"] = id + "/" + part + "/" + fmt.Sprint(o["name"])
+			}
+		}
+	}
+}
+
+// born adds what Azure adds to a new resource.
+func (c *Cloud) born(r *resource) {
+	p := properties(r.body)
+	switch r.kind {
+	case "publicipaddresses":
+		if p["ipAddress"] == nil {
+			c.n++
+			p["ipAddress"] = fmt.Sprintf("20.0.%d.%d", c.n/250, c.n%250+1)
+		}
+		if dns, ok := p["dnsSettings"].(object); ok {
+			dns["fqdn"] = fmt.Sprintf("%v.%v.cloudapp.azure.com", dns["domainNameLabel"], r.body["location"])
+		}
+	case "networkinterfaces":
+		list, _ := p["ipConfigurations"].([]any)
+		for _, x := range list {
+			conf := properties(x.(object))
+			subnet, _ := conf["subnet"].(object)
+			if conf["privateIPAddress"] == nil {
+				conf["privateIPAddress"] = c.address(fmt.Sprint(subnet["id"]))
+			}
+		}
+	}
+}
+
+// address returns a free address of a subnet.
+func (c *Cloud) address(subnet string) string {
+	s := c.res[strings.ToLower(subnet)]
+	if s == nil {
+		return ""
+	}
+	p, err := netip.ParsePrefix(fmt.Sprint(properties(s.body)["addressPrefix"]))
+	if err != nil {
+		return ""
+	}
+	used := map[string]bool{}
+	for _, r := range c.res {
+		list, _ := properties(r.body)["ipConfigurations"].([]any)
+		for _, x := range list {
+			used[fmt.Sprint(properties(x.(object))["privateIPAddress"])] = true
+		}
+	}
+	a := p.Addr()
+	for range 4 { // Azure keeps the first ones
+		a = a.Next()
+	}
+	for used[a.String()] {
+		a = a.Next()
+	}
+	return a.String()
+}
+
+// missing says what a body refers to that is not there, or not ready.
+func (c *Cloud) missing(id string, body object) (why, code string) {
+	refs(properties(body), func(ref string) {
+		lower := strings.ToLower(ref)
+		if lower == strings.ToLower(id) || strings.HasPrefix(lower, strings.ToLower(id)+"/") || strings.Contains(lower, "/microsoft.managedidentity/") || strings.Contains(lower, "/images/") {
+			return
+		}
+		r := c.res[lower]
+		if r == nil {
+			r = c.partOf(lower)
+		}
+		switch {
+		case r == nil:
+			why, code = "Resource "+ref+" referenced by resource "+id+" was not found.", "InvalidResourceReference"
+		case r.state() == "Creating" || r.state() == "Deleting" || r.state() == "Failed":
+			why, code = "Cannot proceed with operation because resource "+ref+" used by resource "+id+" is not in Succeeded state.", "ReferencedResourceNotProvisioned"
+		}
+	})
+	return why, code
+}
+
+// partOf returns the resource of which an id is a part that exists: a pool of a load balancer.
+func (c *Cloud) partOf(lower string) *resource {
+	seg := strings.Split(lower, "/")
+	if len(seg) < 3 {
+		return nil
+	}
+	r := c.res[strings.Join(seg[:len(seg)-2], "/")]
+	if r == nil {
+		return nil
+	}
+	for name, list := range properties(r.body) {
+		parts, _ := list.([]any)
+		for _, x := range parts {
+			if o, ok := x.(object); ok && strings.EqualFold(name, seg[len(seg)-2]) && strings.EqualFold(fmt.Sprint(o["name"]), seg[len(seg)-1]) {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// inUse says what keeps a resource from being deleted.
+func (c *Cloud) inUse(r *resource) (why, code string) {
+	at := strings.ToLower(r.id)
+	codes := map[string]string{
+		"networksecuritygroups": "InUseNetworkSecurityGroupCannotBeDeleted", "natgateways": "NatGatewayInUseBySubnetCannotBeDeleted",
+		"publicipaddresses": "PublicIPAddressCannotBeDeleted", "subnets": "InUseSubnetCannotBeDeleted", "virtualnetworks": "InUseSubnetCannotBeDeleted",
+		"networkinterfaces": "NicInUse", "disks": "OperationNotAllowed", "privatednszones": "CannotDeleteResource",
+	}
+	code, ok := codes[r.kind]
+	if !ok {
+		return "", ""
+	}
+	for _, k := range slices.Sorted(maps.Keys(c.res)) {
+		o := c.res[k]
+		if k == at || strings.HasPrefix(k, at+"/") {
+			if r.kind == "privatednszones" && o.kind == "virtualnetworklinks" {
+				return o.id, code
+			}
+			continue
+		}
+		refs(properties(o.body), func(ref string) {
+			lower := strings.ToLower(ref)
+			if (lower == at || r.kind == "virtualnetworks" && strings.HasPrefix(lower, at+"/")) && o.kind != "virtualnetworklinks" && o.kind != "subnets" ||
+				lower == at && o.kind == "subnets" {
+				why = o.id
+			}
+		})
+	}
+	if why == "" {
+		return "", ""
+	}
+	return why, code
+}

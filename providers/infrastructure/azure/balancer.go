@@ -1,0 +1,395 @@
+package azure
+
+import (
+	"context"
+	"slices"
+
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/endpoint"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/infrastructure/azure/api"
+	"fairlead.dev/providers/infrastructure/azure/arm"
+)
+
+// The parts of the load balancer of the API server.
+const (
+	balancerPart   = "apiserver"
+	balancerIPPart = "ip-apiserver"
+	zonePart       = "apiserver-zone"
+	recordName     = "apiserver"
+	probeName      = "HTTPSProbe"
+	apiRuleName    = "LBRuleHTTPS"
+	outboundName   = "OutboundNATAllProtocols"
+)
+
+// balancer returns the load balancer of the API server; nil: there is none.
+func (v *view) balancer() *arm.Resource[arm.Balancer] { return partOf(v.lbs, balancerPart) }
+
+// isInternal reports whether a load balancer has a private address.
+func isInternal(lb *arm.Resource[arm.Balancer]) bool {
+	return len(lb.Properties.Frontends) > 0 && lb.Properties.Frontends[0].Properties.PublicIP == nil
+}
+
+// makeEndpoint decides about the load balancer of the API server, its name, and what it leads to.
+func (v *view) makeEndpoint(d *decision, n network) {
+	if v.c.ServedElsewhere() {
+		d.endpoint = v.c.Endpoint
+		return
+	}
+	lb := v.spec.NetworkSpec.APIServerLB
+	if asked := v.askedPort(); asked != v.apiPort() {
+		d.cannotFollow("the port of the API server", "machines know it at %d, Git says %d (put it back, or make another cluster)", v.apiPort(), asked)
+	}
+	is := v.balancer()
+	if is != nil && is.ETag != "" && isInternal(is) != (lb.Type == api.Internal) {
+		d.cannotFollow("networkSpec.apiServerLB.type", "load balancer %s cannot become %s (put it back, or make another cluster)", is.Name, lb.Type)
+		v.keepEndpoint(d)
+		return
+	}
+	known := endpoint.Known(v.c).Host
+	if is == nil && (known != "" || v.started() && slices.ContainsFunc(v.vms, func(m *vm) bool { return m.machine.Role == fleet.RoleControlPlane })) && v.hostOf() == "" {
+		d.fault(fleet.Errorf(fleet.Conflict, "find load balancer "+v.balancerName(), "it is gone with its name, and machines know the API server at %s (make another cluster, and restore etcd there)", known))
+		return
+	}
+	if lb.Type == api.Internal {
+		v.internal(d, n)
+	} else {
+		v.public(d)
+	}
+	if d.endpoint.Host != "" && known != "" && known != d.endpoint.Host && v.c.NamedEndpoint().Host == "" {
+		host := d.endpoint.Host
+		d.endpoint.Host = known
+		d.fault(fleet.Errorf(fleet.Conflict, "keep the endpoint", "machines know the API server at %s, and the load balancer is at %s (put its name back, or make another cluster)", known, host))
+	}
+	v.lead(d)
+}
+
+// keepEndpoint keeps the endpoint that is there, where Git asks for one that cannot be.
+func (v *view) keepEndpoint(d *decision) {
+	host := v.hostOf()
+	if known := endpoint.Known(v.c).Host; known != "" {
+		host = known
+	}
+	if host != "" {
+		d.endpoint = v.endpointAt(host)
+	}
+	v.lead(d)
+}
+
+// hostOf returns the name or the address of the load balancer that is there; empty: there is none.
+func (v *view) hostOf() string {
+	if ip := partOf(v.ips, balancerIPPart); ip != nil {
+		return ip.Properties.DNS.FQDN
+	}
+	if z := partOf(v.dns, zonePart); z != nil {
+		return recordName + "." + z.Name
+	}
+	if is := v.balancer(); is != nil && len(is.Properties.Frontends) > 0 {
+		return is.Properties.Frontends[0].Properties.Address
+	}
+	return ""
+}
+
+// public decides about a load balancer with a public address and name.
+func (v *view) public(d *decision) {
+	lb := v.spec.NetworkSpec.APIServerLB
+	ip := there(v, d, &v.ips, func(p *arm.PublicIP) string { return p.Provisioning }, arm.PublicIPs, balancerIPPart, v.balancerIPName(), nil, func() map[string]any {
+		return withZones(map[string]any{"sku": map[string]any{"name": "Standard"}, "properties": map[string]any{
+			"publicIPAllocationMethod": "Static", "dnsSettings": map[string]any{"domainNameLabel": v.label()},
+		}}, lb.AvailabilityZones)
+	})
+	if ip == nil {
+		return
+	}
+	if ip.Properties.DNS.FQDN == "" {
+		d.fault(fleet.Errorf(fleet.Conflict, "find the name of the API server", "public address %s has lost its name in DNS (set the label %s in Azure)", ip.Name, v.label()))
+		return
+	}
+	d.endpoint = v.endpointAt(ip.Properties.DNS.FQDN)
+	v.ofBalancer(d, map[string]any{"publicIPAddress": arm.Ref{ID: ip.ID}}, nil, true)
+}
+
+// internal decides about a load balancer with a private address, and the private zone that has its name.
+func (v *view) internal(d *decision, n network) {
+	lb := v.spec.NetworkSpec.APIServerLB
+	s := n.subnet(fleet.RoleControlPlane, "")
+	if s == nil {
+		return
+	}
+	address := lb.FrontendIPs[0].PrivateIP
+	if is := v.balancer(); is != nil && len(is.Properties.Frontends) > 0 {
+		if has := is.Properties.Frontends[0].Properties.Address; has != address && has != "" {
+			d.cannotFollow("networkSpec.apiServerLB.frontendIPs", "load balancer %s is at %s and not at %s (put it back, or make another cluster)", is.Name, has, address)
+			address = has
+		}
+	}
+	v.ofBalancer(d, map[string]any{"privateIPAddress": address, "privateIPAllocationMethod": "Static", "subnet": arm.Ref{ID: s.id}}, lb.AvailabilityZones, false)
+	if v.spec.NetworkSpec.PrivateDNSZone == "None" {
+		d.endpoint = v.endpointAt(address)
+		return
+	}
+	zone := there(v, d, &v.dns, func(p *arm.Zone) string { return p.Provisioning }, arm.Zones, zonePart, v.zoneName(), nil, func() map[string]any {
+		return map[string]any{"properties": map[string]any{}}
+	})
+	if zone == nil {
+		return
+	}
+	d.endpoint = v.endpointAt(recordName + "." + zone.Name)
+	link, record := zone.ID+"/virtualNetworkLinks/"+v.vnetName()+"-link", zone.ID+"/A/"+recordName
+	linked, ok := false, false
+	for id, done := range v.links {
+		if arm.Same(id, link) {
+			linked, ok = done, true
+		}
+	}
+	switch {
+	case !ok:
+		d.add(step{what: "make zone " + zone.Name + " known in the VNet", essential: true, do: func(ctx context.Context) error {
+			err := v.place.Put(ctx, link, map[string]any{"location": "global", "tags": v.shared("apiserver-link", nil), "properties": map[string]any{
+				"virtualNetwork": arm.Ref{ID: n.vnet}, "registrationEnabled": false,
+			}}, arm.Absent())
+			if err == nil {
+				v.links[link] = false
+			}
+			return err
+		}})
+	case !linked:
+		d.wait("the link of zone " + zone.Name + " is being created")
+	}
+	if !v.records[recordName] {
+		d.add(step{what: "create record " + recordName + "." + zone.Name, essential: true, do: func(ctx context.Context) error {
+			err := v.place.Put(ctx, record, map[string]any{"properties": map[string]any{"ttl": 300, "aRecords": []any{map[string]any{"ipv4Address": address}}}}, arm.Absent())
+			if err == nil {
+				v.records[recordName] = true
+			}
+			return err
+		}})
+	}
+}
+
+// A port is one of the load balancer.
+type port struct {
+	name     string
+	from, to int32
+}
+
+// ports returns those of the load balancer, the API server's first.
+func (v *view) ports() []port {
+	out := []port{{apiRuleName, v.apiPort(), v.targetPort()}}
+	for _, p := range v.spec.NetworkSpec.AdditionalAPIServerLBPorts {
+		out = append(out, port{p.Name, p.Port, p.Port})
+	}
+	return out
+}
+
+// ofBalancer decides about the load balancer and its ports.
+func (v *view) ofBalancer(d *decision, frontend map[string]any, zones []string, outbound bool) {
+	id := v.place.resource(arm.Balancers, v.balancerName())
+	is := there(v, d, &v.lbs, func(p *arm.Balancer) string { return p.Provisioning }, arm.Balancers, balancerPart, v.balancerName(), nil, func() map[string]any {
+		p := v.balancerRules(id, v.frontendName(), v.poolName(), outbound)
+		p["frontendIPConfigurations"] = []any{withZones(map[string]any{"name": v.frontendName(), "properties": frontend}, zones)}
+		p["backendAddressPools"] = []any{map[string]any{"name": v.poolName()}}
+		return map[string]any{"sku": map[string]any{"name": "Standard"}, "properties": p}
+	})
+	if is == nil || len(is.Properties.Frontends) == 0 || len(is.Properties.Pools) == 0 {
+		return
+	}
+	want := v.ports()
+	idle := *v.spec.NetworkSpec.APIServerLB.IdleTimeoutInMinutes
+	same := len(want) == len(is.Properties.Rules)
+	for _, w := range want {
+		same = same && slices.ContainsFunc(is.Properties.Rules, func(r arm.Resource[arm.BalancerRule]) bool {
+			return r.Name == w.name && r.Properties.FrontendPort == w.from && r.Properties.BackendPort == w.to && r.Properties.Idle == idle
+		})
+	}
+	if same {
+		return
+	}
+	d.add(step{what: "set the ports of load balancer " + is.Name, do: func(ctx context.Context) error {
+		err := v.edit(ctx, is.ID, func(p map[string]any) error {
+			for k, x := range v.balancerRules(is.ID, is.Properties.Frontends[0].Name, is.Properties.Pools[0].Name, outbound) {
+				p[k] = x
+			}
+			return nil
+		})
+		if err == nil {
+			is.Properties.Rules = nil
+			for _, w := range want {
+				is.Properties.Rules = append(is.Properties.Rules, arm.Resource[arm.BalancerRule]{Name: w.name, Properties: arm.BalancerRule{FrontendPort: w.from, BackendPort: w.to, Idle: idle}})
+			}
+		}
+		return err
+	}})
+}
+
+// balancerRules returns where the load balancer with an id leads, and how it looks whether a server is ready. With
+// outbound, servers reach the internet through it, by a rule of its own.
+func (v *view) balancerRules(id, frontend, pool string, outbound bool) map[string]any {
+	idle := *v.spec.NetworkSpec.APIServerLB.IdleTimeoutInMinutes
+	front, back, probe := arm.Ref{ID: id + "/frontendIPConfigurations/" + frontend}, arm.Ref{ID: id + "/backendAddressPools/" + pool}, arm.Ref{ID: id + "/probes/" + probeName}
+	var rules []any
+	for _, p := range v.ports() {
+		rules = append(rules, map[string]any{"name": p.name, "properties": map[string]any{
+			"protocol": "Tcp", "frontendPort": p.from, "backendPort": p.to, "idleTimeoutInMinutes": idle, "enableFloatingIP": false, "loadDistribution": "Default",
+			"disableOutboundSnat": true, "frontendIPConfiguration": front, "backendAddressPool": back, "probe": probe,
+		}})
+	}
+	out := map[string]any{"loadBalancingRules": rules, "probes": []any{map[string]any{"name": probeName, "properties": map[string]any{
+		"protocol": "Https", "port": v.targetPort(), "requestPath": "/readyz", "intervalInSeconds": 15, "numberOfProbes": 4,
+	}}}}
+	if outbound {
+		out["outboundRules"] = []any{map[string]any{"name": outboundName, "properties": map[string]any{
+			"protocol": "All", "idleTimeoutInMinutes": idle, "frontendIPConfigurations": []any{front}, "backendAddressPool": back,
+		}}}
+	}
+	return out
+}
+
+// pool returns the id of the pool of the load balancer; empty: there is none.
+func (v *view) pool() string {
+	is := v.balancer()
+	if is == nil || len(is.Properties.Pools) == 0 {
+		return ""
+	}
+	return is.ID + "/backendAddressPools/" + is.Properties.Pools[0].Name
+}
+
+// isBehind reports whether the load balancer leads to an interface.
+func isBehind(nic *arm.Resource[arm.Interface], pool string) bool {
+	return slices.ContainsFunc(nic.Properties.Configurations, func(c arm.Resource[arm.IPConfiguration]) bool {
+		return slices.ContainsFunc(c.Properties.Pools, func(r arm.Ref) bool { return arm.Same(r.ID, pool) })
+	})
+}
+
+// lead decides which servers the load balancer leads to. A VM is made behind it, and leaves it before it is deleted.
+// One of which it is not certain what it is stays where it is.
+func (v *view) lead(d *decision) {
+	pool := v.pool()
+	if pool == "" {
+		return
+	}
+	for _, m := range v.vms {
+		if len(m.nics) == 0 || m.machine.Damaged != "" || m.machine.State == fleet.MachineDeleting || m.machine.State == fleet.MachineFailed {
+			continue
+		}
+		want, is := endpoint.Leads(&m.machine) && !v.p.left(m.Properties.ID), isBehind(m.nics[0], pool)
+		if want == is {
+			continue
+		}
+		what := "lead the endpoint to " + m.Name
+		if is {
+			what = "lead the endpoint away from " + m.Name
+		}
+		d.add(step{what: what, upkeep: true, do: func(ctx context.Context) error { return v.setBehind(ctx, m, pool, want) }})
+	}
+}
+
+// setBehind leads the load balancer to the first interface of a VM, or away from it.
+func (v *view) setBehind(ctx context.Context, m *vm, pool string, on bool) error {
+	nic := m.nics[0]
+	err := v.edit(ctx, nic.ID, func(p map[string]any) error {
+		list, _ := p["ipConfigurations"].([]any)
+		for i, x := range list {
+			c, _ := x.(map[string]any)
+			of, _ := c["properties"].(map[string]any)
+			if of == nil {
+				continue
+			}
+			has, _ := of["loadBalancerBackendAddressPools"].([]any)
+			has = slices.DeleteFunc(slices.Clone(has), func(x any) bool {
+				r, _ := x.(map[string]any)
+				id, _ := r["id"].(string)
+				return arm.Same(id, pool)
+			})
+			if primary, _ := of["primary"].(bool); on && (primary || len(list) == 1 && i == 0) {
+				has = append(has, arm.Ref{ID: pool})
+			}
+			of["loadBalancerBackendAddressPools"] = has
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range nic.Properties.Configurations {
+		c := &nic.Properties.Configurations[i].Properties
+		c.Pools = slices.DeleteFunc(slices.Clone(c.Pools), func(r arm.Ref) bool { return arm.Same(r.ID, pool) })
+		if on && (c.Primary || len(nic.Properties.Configurations) == 1) {
+			c.Pools = append(c.Pools, arm.Ref{ID: pool})
+		}
+	}
+	return nil
+}
+
+// leavingFor is how long the endpoint does not lead to a VM that left it. The planner deletes the machine within that
+// time, or it decided otherwise.
+const leavingFor = 15 * time.Minute
+
+// left reports whether a VM, by its vmId, left the endpoint recently. An agent that starts knows of none: it leads the
+// endpoint to them until it removes them.
+func (p *Provider) left(id string) bool {
+	p.leaving.ForgetIf(func(_ string, since time.Time) bool { return time.Since(since) > leavingFor })
+	return p.leaving.Has(id)
+}
+
+// LeaveEndpoint implements providers.EndpointKeeper.
+func (p *Provider) LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
+	op := "lead the endpoint away from machine " + c.Key.Namespace + "/" + string(name)
+	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return arm.WrapLook(op, err)
+	}
+	for _, m := range v.vms {
+		if m.machine.Name == name && (id == "" || m.machine.ProviderID == id) {
+			if err := v.leave(ctx, m); err != nil {
+				return arm.Wrap(op, err)
+			}
+		}
+	}
+	return nil
+}
+
+// leave leads the endpoint away from a server, once it leads to each one that stays. Where everything is to go, nothing
+// has to.
+func (v *view) leave(ctx context.Context, m *vm) error {
+	pool := v.pool()
+	if m.machine.Role != fleet.RoleControlPlane || v.c.Delete || v.c.ServedElsewhere() || pool == "" || len(m.nics) == 0 {
+		return nil
+	}
+	var stay []*vm
+	for _, o := range v.vms {
+		if !strings.EqualFold(o.ID, m.ID) && o.machine.Role == fleet.RoleControlPlane && o.machine.State == fleet.MachineRunning && o.machine.Damaged == "" && !v.p.left(o.Properties.ID) && len(o.nics) > 0 {
+			stay = append(stay, o)
+		}
+	}
+	if len(stay) == 0 {
+		return nil
+	}
+	defer v.changed()
+	refuse := func(err error) error {
+		if arm.Kind(err) == fleet.Unanswered {
+			return err
+		}
+		return fleet.Errorf(fleet.Conflict, "change the endpoint", "%w (the machine stays until Azure takes the change)", arm.Wrap("lead it elsewhere", err))
+	}
+	for _, o := range stay {
+		if isBehind(o.nics[0], pool) {
+			continue
+		}
+		if err := v.setBehind(ctx, o, pool, true); err != nil {
+			return refuse(err)
+		}
+	}
+	if isBehind(m.nics[0], pool) {
+		switch err := v.setBehind(ctx, m, pool, false); {
+		case arm.IsMissing(err): // it went with its VM
+		case err != nil:
+			return refuse(err)
+		}
+	}
+	v.p.leaving.Note(m.Properties.ID, time.Now())
+	return nil
+}

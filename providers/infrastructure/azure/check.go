@@ -1,0 +1,47 @@
+package azure
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/infrastructure/azure/api"
+	"fairlead.dev/providers/infrastructure/azure/arm"
+)
+
+// Check implements providers.Checker.
+func (p *Provider) Check(ctx context.Context, clusters []*fleet.Cluster) ([]providers.Finding, error) {
+	return driver.Check(clusters, "subscription", func(c *fleet.Cluster, note driver.Note) error { return p.check(ctx, c, note) }), nil
+}
+
+// check looks up what the machines of c need: the subscription, the VNet, and of each pool the size and its zones.
+func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note) error {
+	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return arm.WrapLook("look at Azure", err)
+	}
+	note("subscription", v.place.id(), nil)
+	d := new(decision)
+	n := v.network(d)
+	for _, err := range d.faults {
+		note("network", "", err)
+	}
+	if n.vnet != "" && len(d.faults) == 0 {
+		note("network", fmt.Sprintf("VNet %s with %d subnets for machines", v.vnetName(), len(n.subnets)), nil)
+	}
+	for _, pool := range c.Pools() {
+		spec, err := api.ReadMachine(pool.Infrastructure)
+		if err != nil {
+			note("pool", "", err)
+			continue
+		}
+		zones, err := v.zonesFor(ctx, spec, providers.MachineRequest{Cluster: c, Pool: pool})
+		note("size", spec.VMSize+" in zones "+cmp.Or(strings.Join(zones, ", "), "none"), err)
+	}
+	return nil
+}

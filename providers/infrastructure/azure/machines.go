@@ -1,0 +1,186 @@
+package azure
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/infrastructure/azure/arm"
+)
+
+// room is where a size may have no capacity.
+type room struct{ subscription, location, size, zone string }
+
+// fullFor is how long a size is not asked for in a zone that had no capacity for it.
+const fullFor = 10 * time.Minute
+
+// machineOf returns the machine that a VM is. View is how a VM is that failed.
+func (v *view) machineOf(m *vm, view *arm.InstanceView) fleet.Machine {
+	out := fleet.MachineFromTags(tagsFrom(m.Tags))
+	out.ProviderID, out.Created = providerID(m.ID), m.Properties.Created
+	if len(m.Zones) > 0 {
+		out.FailureDomain = m.Zones[0]
+	}
+	for _, nic := range m.nics {
+		for _, c := range nic.Properties.Configurations {
+			if c.Properties.Address != "" {
+				out.Addresses = append(out.Addresses, c.Properties.Address)
+			}
+		}
+	}
+	out.State, out.Message = stateOf(m.Properties.Provisioning, view)
+	if code, _ := view.Failure(); out.State == fleet.MachineFailed && arm.IsCapacityCode(code) {
+		v.p.full.NoteFirst(v.room(m.Properties.Hardware.Size, out.FailureDomain), v.l.observed)
+	}
+	return out
+}
+
+func (v *view) room(size, zone string) room {
+	return room{v.place.Subscription(), v.spec.Location, strings.ToLower(size), zone}
+}
+
+// osTimeout is the code of a VM whose guest did not report in time: it may run.
+const osTimeout = "OSProvisioningTimedOut"
+
+// stateOf says what the state of a VM means. One that runs is no failed machine, whatever failed later.
+// Source: Azure documentation, "States and billing of Azure Virtual Machines".
+func stateOf(provisioning string, view *arm.InstanceView) (fleet.MachineState, string) {
+	switch provisioning {
+	case "Succeeded", "Updating", "Migrating":
+		return fleet.MachineRunning, ""
+	case "Deleting":
+		return fleet.MachineDeleting, ""
+	case "Failed":
+		code, message := view.Failure()
+		text := strings.Trim(code+": "+message, ": ")
+		switch {
+		case view.Runs():
+			return fleet.MachineRunning, text
+		case code == osTimeout || view == nil:
+			return fleet.MachinePending, text
+		}
+		return fleet.MachineFailed, cmp.Or(text, "Azure could not create the VM")
+	}
+	return fleet.MachinePending, "VM is " + strings.ToLower(cmp.Or(provisioning, "being created"))
+}
+
+// machines returns the machines of the cluster.
+func (v *view) machines() []fleet.Machine {
+	out := make([]fleet.Machine, 0, len(v.vms))
+	for _, m := range v.vms {
+		out = append(out, m.machine)
+	}
+	return out
+}
+
+// again looks at a VM once more by its id; nil: it is not the machine that was seen any more.
+func (v *view) again(ctx context.Context, m *vm) (*arm.Resource[arm.VM], error) {
+	now, err := v.place.vm(ctx, m.ID)
+	if err != nil || now == nil || now.Properties.ID != m.Properties.ID {
+		return nil, err
+	}
+	is, was := tagsFrom(now.Tags), tagsFrom(m.Tags)
+	for _, t := range []string{fleet.TagFleet, fleet.TagCluster, fleet.TagMachine} {
+		if is[t] != was[t] {
+			return nil, nil
+		}
+	}
+	return now, nil
+}
+
+// Remove implements driver.Driver: the endpoint leads away from the VM, and it is deleted with its interface and disks.
+func (p machines) Remove(ctx context.Context, what string, _ *fleet.Cluster, v *view, s driver.Seen[*vm]) error {
+	m := s.Thing
+	if s.Damaged != "" {
+		return fleet.Errorf(fleet.Conflict, what, "what %s is is not certain: %s (correct its tags, or delete it in Azure)", s.Where, s.Damaged)
+	}
+	defer v.place.lists.Changed(v.owner.Part(s.Name))
+	now, err := v.again(ctx, m)
+	if err != nil || now == nil {
+		return err
+	}
+	if s.State != fleet.MachineFailed {
+		if err := v.leave(ctx, m); err != nil {
+			return err
+		}
+	}
+	if now.Properties.Provisioning == "Deleting" {
+		return nil
+	}
+	p.o.Log.InfoContext(ctx, "deleting a VM", "machine", string(s.Name), "vm", m.ID)
+	return v.place.Delete(ctx, m.ID, arm.Condition{})
+}
+
+// A leftover is an interface or a disk of a machine whose VM is gone.
+type leftover struct {
+	machine        fleet.MachineName
+	kind, name, id string
+}
+
+// leftovers returns those of the cluster. Of a VM that was just asked for, the parts may be listed before it is.
+func (v *view) leftovers() []leftover {
+	var out []leftover
+	gone := func(tags arm.Tags) (fleet.MachineName, bool) {
+		name := fleet.MachineName(tagsFrom(tags)[fleet.TagMachine])
+		return name, name != "" && !slices.ContainsFunc(v.l.vms.All, func(m arm.Resource[arm.VM]) bool { return strings.EqualFold(m.Name, string(name)) })
+	}
+	for _, n := range v.nics {
+		if name, ok := gone(n.Tags); ok && n.Properties.VM == nil && n.Properties.Provisioning != "Deleting" {
+			out = append(out, leftover{name, "interface", n.Name, n.ID})
+		}
+	}
+	for _, d := range v.disks {
+		if name, ok := gone(d.Tags); ok && strings.EqualFold(d.Properties.DiskState, "Unattached") && d.Properties.Provisioning != "Deleting" {
+			out = append(out, leftover{name, "disk", d.Name, d.ID})
+		}
+	}
+	return out
+}
+
+// cleaning are the steps that remove leftovers of machines.
+func (v *view) cleaning() []step {
+	var out []step
+	for _, x := range v.leftovers() {
+		out = append(out, step{what: fmt.Sprintf("delete %s %s, which is left of machine %s", x.kind, x.name, x.machine), upkeep: true, do: func(ctx context.Context) error {
+			return v.p.Try(v.owner.Part(x.machine), func() error { return v.deleteLeftover(ctx, x) })
+		}})
+	}
+	return out
+}
+
+// deleteLeftover deletes a leftover if a VM of its name is still missing. Azure keeps what is attached.
+func (v *view) deleteLeftover(ctx context.Context, x leftover) error {
+	if now, err := v.place.vm(ctx, v.place.resource(arm.VMs, string(x.machine))); err != nil || now != nil {
+		return err
+	}
+	defer v.place.lists.Changed(v.owner.Part(x.machine))
+	return v.place.Delete(ctx, x.id, arm.Condition{})
+}
+
+// Untagged implements providers.UntaggedFinder.
+func (p *Provider) Untagged(ctx context.Context, c *fleet.Cluster, ids []fleet.ProviderID) ([]fleet.Machine, error) {
+	op := "find machines of " + c.Key.String() + " without tags"
+	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return nil, arm.WrapLook(op, err)
+	}
+	var out []fleet.Machine
+	for i := range v.l.vms.All {
+		r := v.l.vms.All[i]
+		id := providerID(r.ID)
+		if c.Owns(tagsFrom(r.Tags)) || !slices.ContainsFunc(ids, func(o fleet.ProviderID) bool { return strings.EqualFold(string(o), string(id)) }) {
+			continue
+		}
+		m := v.machineOf(&vm{Resource: r}, v.l.views[strings.ToLower(r.ID)])
+		m.Damaged = "the tags " + tagName(fleet.TagFleet) + " and " + tagName(fleet.TagCluster) + " of VM " + r.Name + " do not say that it is of the cluster"
+		out = append(out, m)
+	}
+	driver.SortMachines(out)
+	return out, nil
+}

@@ -1,0 +1,438 @@
+package azure
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/azure/api"
+	"fairlead.dev/providers/infrastructure/azure/arm"
+)
+
+// A network is where the machines of a cluster are, as far as it exists.
+type network struct {
+	vnet    string // its id
+	subnets []subnet
+}
+
+// A subnet is one that is ready.
+type subnet struct{ role, name, id string }
+
+// subnet returns the one for machines of a role, or that of a name; nil: it is not ready.
+func (n network) subnet(role fleet.Role, name string) *subnet {
+	want := api.NodeSubnet
+	if role == fleet.RoleControlPlane {
+		want = api.ControlPlaneSubnet
+	}
+	for i := range n.subnets {
+		if s := &n.subnets[i]; name == "" && (s.role == want || s.role == api.ClusterSubnet) || name != "" && strings.EqualFold(s.name, name) {
+			return s
+		}
+	}
+	return nil
+}
+
+// network decides about the resource group, the VNet, and what its subnets have.
+func (v *view) network(d *decision) network {
+	if v.group == nil {
+		v.createGroup(d)
+		return network{}
+	}
+	if l := v.group.Location; v.ownGroup() && !strings.EqualFold(l, v.spec.Location) {
+		d.fault(fleet.Errorf(fleet.Invalid, "change location", "resource group %s is in %s and not in %s (put it back, or make another cluster)", v.place.group, l, v.spec.Location))
+	}
+	if v.group.Properties.Provisioning == "Deleting" {
+		d.wait("resource group " + v.place.group + " is being deleted")
+		return network{}
+	}
+	if v.given != nil {
+		return v.givenNetwork(d)
+	}
+	return v.ownNetwork(d)
+}
+
+func (v *view) createGroup(d *decision) {
+	d.add(step{what: "create resource group " + v.place.group, essential: true, do: func(ctx context.Context) error {
+		g := arm.Resource[arm.Group]{Location: v.spec.Location, Tags: v.shared("group", nil)}
+		err := v.place.Put(ctx, arm.GroupID(v.place.Subscription(), v.place.group), map[string]any{"location": g.Location, "tags": g.Tags}, arm.Absent())
+		if err == nil {
+			v.group = &g
+		}
+		return err
+	}})
+}
+
+// givenNetwork is a VNet that people gave the cluster. Nothing of it is changed.
+func (v *view) givenNetwork(d *decision) network {
+	n := network{vnet: v.given.ID}
+	if l := v.given.Location; l != "" && !strings.EqualFold(l, v.spec.Location) {
+		d.fault(fleet.Errorf(fleet.Invalid, "find networkSpec.vnet", "VNet %s is in %s and the cluster in %s (name one there)", v.given.Name, l, v.spec.Location))
+		return n
+	}
+	for i := range v.spec.NetworkSpec.Subnets {
+		want := &v.spec.NetworkSpec.Subnets[i]
+		name := v.subnetName(want)
+		j := slices.IndexFunc(v.given.Properties.Subnets, func(s arm.Resource[arm.Subnet]) bool { return strings.EqualFold(s.Name, name) })
+		if j < 0 {
+			d.fault(fleet.Errorf(fleet.Invalid, "find networkSpec.subnets", "VNet %s, which is not of the cluster, has no subnet %s (name one that exists, or name another VNet in networkSpec.vnet.name)", v.given.Name, name))
+			continue
+		}
+		n.subnets = append(n.subnets, subnet{want.Role, name, v.given.Properties.Subnets[j].ID})
+	}
+	return n
+}
+
+// partOf returns the thing that is a part of the cluster; nil: it is not there.
+func partOf[P any](all []arm.Resource[P], part string) *arm.Resource[P] {
+	for i := range all {
+		if tagsFrom(all[i].Tags)[partTag] == part {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// claim returns the step that makes a part of the cluster. Body is what it is, without tags and location.
+func claim[P any](v *view, into *[]arm.Resource[P], kind, part, name string, tags map[string]string, body map[string]any) step {
+	what := "create " + kindName(kind) + " " + name
+	return step{what: what, essential: true, do: func(ctx context.Context) error {
+		r := arm.Resource[P]{ID: v.place.resource(kind, name), Name: name, Location: v.spec.Location, Tags: v.shared(part, tags)}
+		body["tags"], body["location"] = r.Tags, r.Location
+		if kind == arm.Zones {
+			body["location"] = "global"
+		}
+		err := v.place.Put(ctx, r.ID, body, arm.Absent())
+		if arm.IsTaken(err) {
+			return v.whose(ctx, r.ID, part, err)
+		}
+		if err == nil {
+			*into = append(*into, r)
+		}
+		return err
+	}}
+}
+
+// whose says why a name is taken: by this cluster, which shows in the next listing, or by others.
+func (v *view) whose(ctx context.Context, id, part string, taken error) error {
+	var is arm.Resource[arm.State]
+	switch err := v.place.Get(ctx, id, &is); {
+	case arm.IsMissing(err):
+		return fleet.Errorf(fleet.Unavailable, "", "%w", taken)
+	case err != nil:
+		return err
+	}
+	if tags := tagsFrom(is.Tags); v.c.Owns(tags) && tags[partTag] == part {
+		return nil
+	}
+	return fleet.Errorf(fleet.Conflict, "", "there is one of that name that is not of the cluster (name another in Git, or remove it)")
+}
+
+// kindName names a kind for people.
+func kindName(kind string) string {
+	return map[string]string{
+		arm.VNets: "VNet", arm.NSGs: "network security group", arm.PublicIPs: "public address", arm.NATs: "NAT gateway",
+		arm.Balancers: "load balancer", arm.Zones: "private zone", arm.NICs: "interface", arm.Disks: "disk", arm.VMs: "VM",
+	}[kind]
+}
+
+// there decides about a part: whether it is there, and can be used. One whose making failed is made again.
+func there[P any](v *view, d *decision, all *[]arm.Resource[P], state func(*P) string, kind, part, name string, tags map[string]string, body func() map[string]any) *arm.Resource[P] {
+	r := partOf(*all, part)
+	if r == nil {
+		d.add(claim(v, all, kind, part, name, tags, body()))
+		return nil
+	}
+	if r.Name != name {
+		d.cannotFollow("the name of "+kindName(kind)+" "+r.Name, "it cannot get the name %s (put it back, or make another cluster)", name)
+	}
+	s := state(&r.Properties)
+	if r.ETag == "" && s == "" {
+		s = made // by this process, a moment ago
+	}
+	if s != "Failed" {
+		if !v.settled(d, kindName(kind)+" "+r.Name, s) {
+			return nil
+		}
+		return r
+	}
+	d.add(step{what: "repair " + kindName(kind) + " " + r.Name, essential: !v.started(), do: func(ctx context.Context) error {
+		return v.edit(ctx, r.ID, func(map[string]any) error { return nil })
+	}})
+	if !v.started() {
+		return nil
+	}
+	return r
+}
+
+// edit changes a resource of the network: it is written as it is read, with its ETag.
+func (v *view) edit(ctx context.Context, id string, change func(properties map[string]any) error) error {
+	var now map[string]any
+	if err := v.place.Get(ctx, id, &now); err != nil {
+		return err
+	}
+	p, ok := now["properties"].(map[string]any)
+	if !ok {
+		return fleet.Errorf(fleet.Unavailable, "read "+id, "it has no properties")
+	}
+	etag, _ := now["etag"].(string)
+	if err := change(p); err != nil {
+		return err
+	}
+	return v.place.Put(ctx, id, now, arm.Unchanged(etag))
+}
+
+// ownNetwork is a VNet that is made for the cluster, with its subnets, network security groups and NAT gateways.
+func (v *view) ownNetwork(d *decision) network {
+	if len(v.vnets) == 0 && !v.vnetInGroup() {
+		d.fault(fleet.Errorf(fleet.Invalid, "find networkSpec.vnet", "resource group %s has no VNet %s (name one that exists, or leave vnet.resourceGroup out)", v.spec.NetworkSpec.VNet.ResourceGroup, v.vnetName()))
+		return network{}
+	}
+	cidr := v.spec.NetworkSpec.VNet.CIDRBlocks
+	vnet := there(v, d, &v.vnets, func(p *arm.VNet) string { return p.Provisioning }, arm.VNets, "vnet", v.vnetName(), v.spec.NetworkSpec.VNet.Tags, func() map[string]any {
+		return map[string]any{"properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": cidr}}}
+	})
+	if vnet != nil && !slices.Equal(vnet.Properties.AddressSpace.Prefixes, cidr) {
+		d.cannotFollow("networkSpec.vnet.cidrBlocks", "VNet %s has %s and not %s (make another cluster)", vnet.Name, strings.Join(vnet.Properties.AddressSpace.Prefixes, ", "), strings.Join(cidr, ", "))
+	}
+	n := network{}
+	busy := vnet == nil || vnet.Properties.Provisioning == "Updating"
+	if vnet != nil {
+		n.vnet = vnet.ID
+		for _, s := range vnet.Properties.Subnets { // one at a time
+			busy = busy || s.Properties.Provisioning == "Updating" || s.Properties.Provisioning == "Creating"
+		}
+	}
+	for i := range v.spec.NetworkSpec.Subnets {
+		want := &v.spec.NetworkSpec.Subnets[i]
+		nsg := v.securityGroup(d, want)
+		nat, out := "", true
+		if v.hasNAT(want) {
+			g := v.natGateway(d, want)
+			if out = g != nil; out {
+				nat = g.ID
+			}
+		}
+		if vnet == nil || nsg == nil || !out {
+			continue
+		}
+		if id := v.subnet(d, vnet, want, nsg.ID, nat, &busy); id != "" {
+			n.subnets = append(n.subnets, subnet{want.Role, v.subnetName(want), id})
+		}
+	}
+	return n
+}
+
+// hasNAT reports whether machines of a subnet reach the internet through a NAT gateway: those of a control plane with
+// a public load balancer do so through that.
+func (v *view) hasNAT(s *api.Subnet) bool {
+	return s.Role != api.ControlPlaneSubnet || s.NATGateway != nil || v.c.ServedElsewhere() || v.spec.NetworkSpec.APIServerLB.Type == api.Internal
+}
+
+// natGateway decides about a NAT gateway and its address, and returns it once it is ready.
+func (v *view) natGateway(d *decision, s *api.Subnet) *arm.Resource[arm.NAT] {
+	name := v.natName(s)
+	var zones []string
+	if s.NATGateway != nil {
+		zones = s.NATGateway.Zones
+	}
+	standard := map[string]any{"name": "Standard"}
+	ip := there(v, d, &v.ips, func(p *arm.PublicIP) string { return p.Provisioning }, arm.PublicIPs, "ip-"+name, v.natIPName(s), nil, func() map[string]any {
+		return withZones(map[string]any{"sku": standard, "properties": map[string]any{"publicIPAllocationMethod": "Static"}}, zones)
+	})
+	if ip == nil {
+		return nil
+	}
+	return there(v, d, &v.nats, func(p *arm.NAT) string { return p.Provisioning }, arm.NATs, "nat-"+name, name, nil, func() map[string]any {
+		return withZones(map[string]any{"sku": standard, "properties": map[string]any{"publicIpAddresses": []arm.Ref{{ID: ip.ID}}, "idleTimeoutInMinutes": api.DefaultIdle}}, zones)
+	})
+}
+
+func withZones(body map[string]any, zones []string) map[string]any {
+	if len(zones) > 0 {
+		body["zones"] = zones
+	}
+	return body
+}
+
+// subnet decides about a subnet of the VNet, and returns its id once it is ready. Azure changes one at a time.
+func (v *view) subnet(d *decision, vnet *arm.Resource[arm.VNet], want *api.Subnet, nsg, nat string, busy *bool) string {
+	name, cidr := v.subnetName(want), want.CIDRBlocks[0]
+	properties := func(p map[string]any) {
+		p["networkSecurityGroup"] = arm.Ref{ID: nsg}
+		if delete(p, "natGateway"); nat != "" {
+			p["natGateway"] = arm.Ref{ID: nat}
+		}
+	}
+	i := slices.IndexFunc(vnet.Properties.Subnets, func(s arm.Resource[arm.Subnet]) bool { return strings.EqualFold(s.Name, name) })
+	if i < 0 {
+		d.add(step{what: "create subnet " + name + " " + cidr, essential: true, blocked: *busy, do: func(ctx context.Context) error {
+			p := map[string]any{"addressPrefix": cidr}
+			properties(p)
+			var services []map[string]any
+			for _, e := range want.ServiceEndpoints {
+				services = append(services, map[string]any{"service": e.Service, "locations": e.Locations})
+			}
+			if len(services) > 0 {
+				p["serviceEndpoints"] = services
+			}
+			err := v.place.Put(ctx, vnet.ID+"/subnets/"+name, map[string]any{"properties": p}, arm.Absent())
+			if err == nil {
+				s := arm.Resource[arm.Subnet]{Name: name}
+				s.Properties.Prefix, s.Properties.Provisioning = cidr, made
+				vnet.Properties.Subnets = append(vnet.Properties.Subnets, s)
+			}
+			return err
+		}})
+		*busy = true
+		return ""
+	}
+	s := &vnet.Properties.Subnets[i]
+	if has := cmp.Or(s.Properties.Prefix, strings.Join(s.Properties.Prefixes, ", ")); !sameRange(has, cidr) {
+		d.cannotFollow("networkSpec.subnets", "subnet %s has %s and not %s (make another cluster)", name, has, cidr)
+	}
+	if !v.settled(d, "subnet "+name, s.Properties.Provisioning) {
+		return ""
+	}
+	if !refers(s.Properties.NSG, nsg) || !refers(s.Properties.NAT, nat) {
+		d.add(step{what: "give subnet " + name + " its network security group and its NAT gateway", blocked: *busy, do: func(ctx context.Context) error {
+			err := v.edit(ctx, s.ID, func(p map[string]any) error { properties(p); return nil })
+			if err == nil {
+				s.Properties.NSG, s.Properties.NAT, s.Properties.Provisioning = &arm.Ref{ID: nsg}, nil, "Updating"
+				if nat != "" {
+					s.Properties.NAT = &arm.Ref{ID: nat}
+				}
+			}
+			return err
+		}})
+	}
+	return s.ID
+}
+
+func sameRange(a, b string) bool {
+	x, err := netip.ParsePrefix(a)
+	y, other := netip.ParsePrefix(b)
+	return a == b || err == nil && other == nil && x == y
+}
+
+func refers(r *arm.Ref, id string) bool {
+	if r == nil {
+		return id == ""
+	}
+	return arm.Same(r.ID, id)
+}
+
+// ourRule begins the descriptions of rules that Git has: others are those of people and of controllers.
+const ourRule = "fairlead: "
+
+// securityGroup decides about the network security group of a subnet and its rules, and returns it once it is ready.
+func (v *view) securityGroup(d *decision, s *api.Subnet) *arm.Resource[arm.NSG] {
+	name := v.groupName(s)
+	want := v.rules(s)
+	var tags map[string]string
+	if s.SecurityGroup != nil {
+		tags = s.SecurityGroup.Tags
+	}
+	g := there(v, d, &v.nsgs, func(p *arm.NSG) string { return p.Provisioning }, arm.NSGs, "nsg-"+s.Role+"-"+name, name, tags, func() map[string]any {
+		return map[string]any{"properties": map[string]any{"securityRules": want}}
+	})
+	if g == nil {
+		return nil
+	}
+	ours := func(r arm.Resource[arm.Rule]) bool { return strings.HasPrefix(r.Properties.Description, ourRule) }
+	var lacks, extra []string
+	for _, w := range want {
+		if !slices.ContainsFunc(g.Properties.Rules, func(r arm.Resource[arm.Rule]) bool { return r.Name == w.Name && sameRule(r.Properties, w.Properties) }) {
+			lacks = append(lacks, w.Name)
+		}
+	}
+	for _, r := range g.Properties.Rules {
+		if ours(r) && !slices.ContainsFunc(want, func(w arm.Resource[arm.Rule]) bool { return w.Name == r.Name }) {
+			extra = append(extra, r.Name)
+		}
+	}
+	if len(lacks)+len(extra) == 0 {
+		return g
+	}
+	d.add(step{what: fmt.Sprintf("set rules of network security group %s: %s", name, strings.Join(slices.Concat(lacks, extra), ", ")), essential: !v.started(), do: func(ctx context.Context) error {
+		err := v.edit(ctx, g.ID, func(p map[string]any) error {
+			var rules []any
+			has, _ := p["securityRules"].([]any)
+			for _, x := range has {
+				r, _ := x.(map[string]any)
+				name, _ := r["name"].(string)
+				of, _ := r["properties"].(map[string]any)
+				text, _ := of["description"].(string)
+				if !strings.HasPrefix(text, ourRule) && !slices.ContainsFunc(want, func(w arm.Resource[arm.Rule]) bool { return w.Name == name }) {
+					rules = append(rules, x)
+				}
+			}
+			for _, w := range want {
+				rules = append(rules, w)
+			}
+			p["securityRules"] = rules
+			return nil
+		})
+		if err == nil {
+			g.Properties.Rules = append(slices.DeleteFunc(g.Properties.Rules, ours), want...)
+			g.Properties.Provisioning = "Updating"
+		}
+		return err
+	}})
+	return g
+}
+
+func sameRule(a, b arm.Rule) bool {
+	return a.Access == b.Access && a.Direction == b.Direction && strings.EqualFold(a.Protocol, b.Protocol) && a.Priority == b.Priority && a.Source == b.Source &&
+		slices.Equal(a.Sources, b.Sources) && a.SourcePort == b.SourcePort && slices.Equal(a.SourcePorts, b.SourcePorts) && a.Destination == b.Destination &&
+		a.DestinationPort == b.DestinationPort && slices.Equal(a.DestinationPorts, b.DestinationPorts) && a.Description == b.Description
+}
+
+// The rule that lets clients reach the API servers.
+// Source: CAPZ, api/v1beta1/azurecluster_default.go.
+const (
+	apiServerRule     = "allow_apiserver"
+	apiServerPriority = 2201
+)
+
+// rules are those that Git has for a subnet, and the one for clients of the API server unless Git has another in its
+// place. SSH is not let in.
+func (v *view) rules(of *api.Subnet) []arm.Resource[arm.Rule] {
+	var out []arm.Resource[arm.Rule]
+	for i := range v.spec.NetworkSpec.Subnets {
+		s := &v.spec.NetworkSpec.Subnets[i]
+		if s.SecurityGroup == nil || s.Role != of.Role || v.groupName(s) != v.groupName(of) {
+			continue
+		}
+		for _, r := range s.SecurityGroup.SecurityRules {
+			p := arm.Rule{
+				Description: ourRule + r.Description, Access: r.Action, Direction: r.Direction, Protocol: r.Protocol, Priority: r.Priority,
+				Source: r.Source, Sources: r.Sources, Destination: r.Destination,
+			}
+			p.SourcePort, p.SourcePorts = portsOf(r.SourcePorts)
+			p.DestinationPort, p.DestinationPorts = portsOf(r.DestinationPorts)
+			out = append(out, arm.Resource[arm.Rule]{Name: r.Name, Properties: p})
+		}
+	}
+	own := of.Role != api.NodeSubnet && !v.c.ServedElsewhere() && !slices.ContainsFunc(out, func(r arm.Resource[arm.Rule]) bool {
+		return r.Name == apiServerRule || r.Properties.Priority == apiServerPriority && r.Properties.Direction == "Inbound"
+	})
+	if own {
+		out = append(out, arm.Resource[arm.Rule]{Name: apiServerRule, Properties: arm.Rule{
+			Description: ourRule + "the API server", Access: "Allow", Direction: "Inbound", Protocol: "Tcp", Priority: apiServerPriority,
+			Source: "*", SourcePort: "*", Destination: "*", DestinationPort: fmt.Sprint(v.targetPort()),
+		}})
+	}
+	return out
+}
+
+// portsOf returns ports as Azure takes them: one range, or several.
+func portsOf(text string) (one string, several []string) {
+	if strings.Contains(text, ",") {
+		return "", strings.Split(text, ",")
+	}
+	return text, nil
+}

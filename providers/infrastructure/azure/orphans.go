@@ -1,0 +1,139 @@
+package azure
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/infrastructure/azure/api"
+	"fairlead.dev/providers/infrastructure/azure/arm"
+)
+
+// A lost is something of a cluster that is in no Git.
+type lost struct {
+	site *site
+	id   string
+}
+
+// tagged lists all that carries the tags of a fleet in a subscription: a copy that Azure keeps, and that may be late.
+// Nothing is concluded from what is not in there.
+func (s *site) tagged(ctx context.Context, id fleet.ID) ([]arm.Resource[arm.State], error) {
+	filter := []string{"$filter", "tagName eq '" + tagName(fleet.TagFleet) + "' and tagValue eq '" + strings.ReplaceAll(string(id), "'", "''") + "'"}
+	at := "/subscriptions/" + s.Subscription()
+	out, err := arm.List[arm.Resource[arm.State]](ctx, s.Client, at+"/resources", filter...)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := arm.List[arm.Resource[arm.State]](ctx, s.Client, at+"/resourcegroups", filter...)
+	for i := range groups {
+		groups[i].Type = resourceGroups
+	}
+	return append(out, groups...), err
+}
+
+const resourceGroups = "Microsoft.Resources/resourceGroups"
+
+// kindOrder is the order in which orphans go: what others use comes last.
+func kindOrder() []string {
+	return []string{arm.VMs, arm.NICs, arm.Disks, arm.Balancers, arm.Zones, arm.VNets, arm.NATs, arm.NSGs, arm.PublicIPs, resourceGroups}
+}
+
+// Orphans implements providers.OrphanRemover.
+func (p *Provider) Orphans(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]fleet.Orphan, error) {
+	found, err := p.lost(ctx, id, clusters)
+	return driver.Orphans(found), err
+}
+
+func (p *Provider) lost(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster) ([]driver.Lost[lost], error) {
+	s := driver.Search[*site, lost]{
+		Places: func(c *fleet.Cluster) ([]*site, error) {
+			if c.Provider != api.ProviderName {
+				return nil, nil
+			}
+			spec, err := api.ReadCluster(c.Infrastructure)
+			if err != nil {
+				return nil, err
+			}
+			at, err := p.placeOf(ctx, c, spec)
+			if err != nil {
+				return nil, err
+			}
+			return []*site{at.site}, nil
+		},
+		Same: func(a, b *site) (bool, error) { return a == b, nil },
+		List: func(s *site) (out []driver.Lost[lost], err error) {
+			list, err := s.tagged(ctx, id)
+			for _, r := range list {
+				tags := tagsFrom(r.Tags)
+				if !driver.IsLost(tags, id, clusters) || !slices.ContainsFunc(kindOrder(), func(k string) bool { return strings.EqualFold(k, r.Type) }) {
+					continue
+				}
+				k, _ := fleet.ParseKey(tags[fleet.TagCluster])
+				key := strings.ToLower(r.ID)
+				out = append(out, driver.Lost[lost]{Thing: lost{s, r.ID}, Key: key, Orphan: fleet.Orphan{
+					Provider: api.ProviderName, Place: s.String(), Cluster: k, Kind: r.Type[strings.LastIndexByte(r.Type, '/')+1:], ID: r.ID, Name: r.Name, Reason: "its cluster is not in Git",
+				}})
+			}
+			return out, err
+		},
+	}
+	found, failed := s.In(clusters)
+	return found, arm.WrapLook("list orphans", fleet.JoinErrors(failed...))
+}
+
+// RemoveOrphan implements providers.OrphanRemover. What others still use is refused by Azure, and goes once they went.
+func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fleet.Cluster, o fleet.Orphan) error {
+	op := "remove orphan " + o.Kind + " " + o.Name
+	found, unseen := p.lost(ctx, id, clusters)
+	is := driver.Find(found, o)
+	if is == nil {
+		return arm.WrapLook(op, unseen) // what was not observed may be there
+	}
+	s := is.Thing.site
+	var now arm.Resource[arm.State]
+	switch err := s.Get(ctx, is.Thing.id, &now); {
+	case arm.IsMissing(err):
+		return nil
+	case err != nil:
+		return arm.WrapLook(op, err)
+	case !driver.IsLost(tagsFrom(now.Tags), id, clusters), tagsFrom(now.Tags)[fleet.TagCluster] != o.Cluster.String(), now.Properties.Provisioning == "Deleting":
+		return nil
+	}
+	if seg := strings.Split(is.Thing.id, "/"); len(seg) > 4 {
+		defer s.place(seg[4]).lists.Changed(snapshot.Owner{Fleet: id, Cluster: o.Cluster})
+	}
+	if strings.EqualFold(o.Kind, "privateDnsZones") {
+		if unlinked, err := s.unlink(ctx, is.Thing.id); err != nil || !unlinked {
+			return arm.Wrap(op, err)
+		}
+	}
+	if strings.EqualFold(o.Kind, "resourceGroups") {
+		left, err := arm.List[arm.Resource[struct{}]](ctx, s.Client, is.Thing.id+"/resources")
+		switch {
+		case arm.IsMissing(err):
+			return nil
+		case err != nil:
+			return arm.WrapLook(op, err)
+		case len(left) > 0:
+			return fleet.Errorf(fleet.Conflict, op, "%d things are in it, %s is the first (remove them before)", len(left), left[0].Name)
+		}
+	}
+	return arm.Wrap(op, s.Delete(ctx, is.Thing.id, arm.Condition{}))
+}
+
+// unlink deletes the links of a private zone, and reports whether there are none any more.
+func (s *site) unlink(ctx context.Context, zone string) (bool, error) {
+	links, err := arm.List[arm.Resource[arm.Link]](ctx, s.Client, zone+"/virtualNetworkLinks")
+	if err != nil {
+		return false, arm.WrapLook("list links of the zone", err)
+	}
+	for _, l := range links {
+		if err := s.Delete(ctx, l.ID, arm.Condition{}); err != nil {
+			return false, err
+		}
+	}
+	return len(links) == 0, nil
+}

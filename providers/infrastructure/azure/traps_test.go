@@ -1,0 +1,563 @@
+package azure_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/azure/azuretest"
+)
+
+// in runs a test in a bubble, in a world where everything takes its time.
+func in(t *testing.T, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(newWorld(t, slowly())) })
+}
+
+const size = "Standard_D4s_v5"
+
+// fail creates a machine, and wants that to be refused.
+func (w *world) fail(c *fleet.Cluster, name fleet.MachineName, kind fleet.ErrorKind, words string) {
+	w.Helper()
+	err := w.p.CreateMachine(w.Context(), "op", request(c, name))
+	wantKind(w, "CreateMachine", err, kind)
+	if err != nil && !strings.Contains(err.Error(), words) {
+		w.Errorf("CreateMachine = %v, want %q", err, words)
+	}
+}
+
+// TestZonesAreSpread: machines of a pool are in different zones.
+func TestZonesAreSpread(t *testing.T) {
+	in(t, func(w *world) {
+		var got []string
+		for i := range 3 {
+			got = append(got, w.create(&w.c, fleet.MachineName(fmt.Sprint("m-", i))).FailureDomain)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, []string{"1", "2", "3"}) {
+			t.Errorf("zones %v, want each once", got)
+		}
+	})
+}
+
+// TestNoCapacity: a zone that has no room is left for the next one, whether Azure says so at once or later. The VM that
+// failed is deleted. Once no zone is left, that is the error.
+func TestNoCapacity(t *testing.T) {
+	in(t, func(w *world) {
+		w.Fill(size, "1", "SkuNotAvailable", false)
+		w.Fill(size, "2", "ZonalAllocationFailed", true)
+		w.ready(&w.c)
+		if err := w.p.CreateMachine(w.Context(), "op", request(&w.c, "m-0")); err != nil {
+			t.Fatal(err)
+		}
+		failed := machineOf(w.until(&w.c, "failed", func(i fleet.Infrastructure) bool { return machineOf(i, "m-0").State == fleet.MachineFailed }), "m-0")
+		if failed.FailureDomain != "2" || !strings.Contains(failed.Message, "ZonalAllocationFailed") {
+			t.Errorf("failed in zone %s: %s", failed.FailureDomain, failed.Message)
+		}
+		if err := w.p.DeleteMachine(w.Context(), "op", &w.c, "m-0", failed.ProviderID); err != nil {
+			t.Fatal(err)
+		}
+		w.until(&w.c, "deleted", func(i fleet.Infrastructure) bool { return len(i.Machines) == 0 })
+		if left := len(w.Resources("networkinterfaces")) + len(w.Resources("disks")); left > 0 {
+			t.Errorf("%d parts of the failed VM are left", left)
+		}
+		if m := w.create(&w.c, "m-1"); m.FailureDomain != "3" {
+			t.Errorf("the next machine is in zone %s, want 3", m.FailureDomain)
+		}
+		w.Fill(size, "3", "AllocationFailed", false)
+		w.fail(&w.c, "m-2", fleet.Exhausted, "tried zones 3")
+		w.fail(&w.c, "m-2", fleet.Exhausted, "no capacity for it in zones 1, 2, 3 now")
+		time.Sleep(11 * time.Minute)
+		w.Fill(size, "1", "", false)
+		if m := w.create(&w.c, "m-3"); m.FailureDomain != "1" {
+			t.Errorf("once a zone has room again the machine is in zone %s, want 1", m.FailureDomain)
+		}
+	})
+}
+
+// TestQuota: a quota that is used up is no fault of a zone, and says what to do.
+func TestQuota(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		w.Inject(azuretest.Fault{Method: "PUT virtualmachines", Times: 1, Status: 409, Code: "OperationNotAllowed", Message: "Operation could not be completed as it results in exceeding approved Total Regional Cores quota."})
+		w.fail(&w.c, "m-0", fleet.Exhausted, "have the quota raised")
+		if n := len(w.Resources("virtualmachines")); n > 0 {
+			t.Errorf("%d VMs were made in other zones", n)
+		}
+	})
+}
+
+// TestZonesOfASize: failure domains are the zones of the size of the control plane, and a machine in another one is a
+// mistake that names those.
+func TestZonesOfASize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, azuretest.New(azuretest.Options{Zones: []string{"1", "3"}}))
+		got := w.ready(&w.c)
+		if len(got.FailureDomains) != 2 || got.FailureDomains[1].Name != "3" {
+			t.Errorf("failure domains %v, want 1 and 3", got.FailureDomains)
+		}
+		r := request(&w.c, "m-0")
+		r.FailureDomain = "2"
+		err := w.p.CreateMachine(w.Context(), "op", r)
+		wantKind(t, "CreateMachine", err, fleet.Invalid)
+		if err != nil && !strings.Contains(err.Error(), "in zones 1, 3") {
+			t.Errorf("CreateMachine = %v, want the zones", err)
+		}
+	})
+}
+
+// TestRegionWithoutZones: machines are made without one.
+func TestRegionWithoutZones(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, azuretest.New(azuretest.Options{Zones: []string{}}))
+		if m := w.create(&w.c, "m-0"); m.FailureDomain != "" {
+			t.Errorf("the machine is in zone %q, want none", m.FailureDomain)
+		}
+	})
+}
+
+func groupID(name string) string {
+	return "/subscriptions/" + azuretest.Subscription + "/resourceGroups/" + name
+}
+
+// given puts a VNet of people into a resource group of theirs.
+func (w *world) given() string {
+	vnet := groupID("net") + "/providers/Microsoft.Network/virtualNetworks/corp"
+	w.Put(vnet, map[string]any{"location": azuretest.Location, "properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": []any{"10.0.0.0/8"}}}})
+	for i, name := range []string{"servers", "nodes"} {
+		w.Put(vnet+"/subnets/"+name, map[string]any{"properties": map[string]any{"addressPrefix": fmt.Sprintf("10.%d.0.0/16", i)}})
+	}
+	return vnet
+}
+
+// TestGivenVNet: of a VNet that people made nothing is changed, no network security group, NAT gateway or route table is
+// made beside it, and it stays when the cluster goes.
+func TestGivenVNet(t *testing.T) {
+	in(t, func(w *world) {
+		vnet := w.given()
+		before := fmt.Sprint(w.Resources("virtualnetworks"), w.Resources("subnets"))
+		c := w.cluster(strings.Replace(clusterSpec, "identityRef", "networkSpec: {vnet: {name: corp, resourceGroup: net}, subnets: [{role: control-plane, name: servers}, {role: node, name: nodes}]}, identityRef", 1), machineSpec)
+		w.create(&c, "cp-0")
+		if n := len(w.Resources("networksecuritygroups")) + len(w.Resources("natgateways")); n > 0 {
+			t.Errorf("%d things were made beside a given VNet", n)
+		}
+		for _, call := range w.Calls() {
+			if call.Changes() && strings.HasPrefix(call.ID, vnet) {
+				t.Errorf("%s %s of a given VNet", call.Method, call.ID)
+			}
+		}
+		id := machineOf(w.observe(&c), "cp-0").ProviderID
+		if err := w.p.DeleteMachine(w.Context(), "op", &c, "cp-0", id); err != nil {
+			t.Fatal(err)
+		}
+		w.until(&c, "deleted", func(i fleet.Infrastructure) bool { return len(i.Machines) == 0 })
+		w.dismantle(&c)
+		if after := fmt.Sprint(w.Resources("virtualnetworks"), w.Resources("subnets")); after != before {
+			t.Errorf("the given VNet is\n%s\nand was\n%s", after, before)
+		}
+	})
+}
+
+// TestGivenVNetLacksASubnet: that is a mistake in Git, and nothing is made in its place.
+func TestGivenVNetLacksASubnet(t *testing.T) {
+	in(t, func(w *world) {
+		w.given()
+		c := w.cluster(strings.Replace(clusterSpec, "identityRef", "networkSpec: {vnet: {name: corp, resourceGroup: net}}, identityRef", 1), machineSpec)
+		for range 3 {
+			_ = w.p.EnsureInfrastructure(w.Context(), "op", &c) // the observation tells
+			time.Sleep(settle)
+		}
+		if got := w.observe(&c); got.Ready || !strings.Contains(got.Message, "has no subnet eu-1-node-subnet") || len(w.Resources("subnets")) != 2 {
+			t.Errorf("ready %t: %s", got.Ready, got.Message)
+		}
+	})
+}
+
+// TestTagsOfPolicies: tags that Azure Policy adds are no drift, and stay.
+func TestTagsOfPolicies(t *testing.T) {
+	in(t, func(w *world) {
+		m := w.create(&w.c, "cp-0")
+		for _, r := range w.Resources("") {
+			w.Retag(r.ID, func(tags map[string]string) { tags["costCenter"] = "42" })
+		}
+		w.ResetCalls()
+		time.Sleep(settle)
+		if got := w.observe(&w.c); len(got.Drift) > 0 || machineOf(got, "cp-0").Damaged != "" {
+			t.Errorf("drift %v, damaged %q", got.Drift, machineOf(got, "cp-0").Damaged)
+		}
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &w.c); err != nil {
+			t.Error(err)
+		}
+		for _, c := range w.Calls() {
+			if c.Changes() {
+				t.Errorf("%s %s", c.Method, c.ID)
+			}
+		}
+		if r, _ := w.Resource(vmID(m.ProviderID)); r.Tags["costCenter"] != "42" {
+			t.Errorf("tags are %v", r.Tags)
+		}
+	})
+}
+
+// TestPartsAreLeft: a VM that went without its interface and disks blocks its name. They are deleted, and the name is
+// used again.
+func TestPartsAreLeft(t *testing.T) {
+	in(t, func(w *world) {
+		m := w.create(&w.c, "cp-0")
+		w.Drop(vmID(m.ProviderID))
+		for _, k := range []string{"networkinterfaces", "disks"} {
+			for _, r := range w.Resources(k) {
+				w.Edit(r.ID, func(body map[string]any) {
+					p, _ := body["properties"].(map[string]any)
+					delete(p, "virtualMachine")
+					delete(p, "owner")
+					p["diskState"] = "Unattached"
+				})
+			}
+		}
+		time.Sleep(settle)
+		wantKind(t, "CreateMachine", w.p.CreateMachine(w.Context(), "op", request(&w.c, "cp-0")), fleet.Unavailable)
+		w.until(&w.c, "clean", func(i fleet.Infrastructure) bool { return len(i.Upkeep) == 0 && i.Ready })
+		if n := len(w.Resources("networkinterfaces")) + len(w.Resources("disks")); n > 0 {
+			t.Errorf("%d parts are left", n)
+		}
+		w.create(&w.c, "cp-0")
+	})
+}
+
+// TestFailedVMThatRuns: a VM whose last change failed, or whose guest did not report in time, is no failed machine.
+func TestFailedVMThatRuns(t *testing.T) {
+	in(t, func(w *world) {
+		m := w.create(&w.c, "m-0")
+		for _, tc := range []struct {
+			statuses []any
+			want     fleet.MachineState
+		}{
+			{[]any{map[string]any{"code": "ProvisioningState/failed/VMExtensionProvisioningError"}, map[string]any{"code": "PowerState/running"}}, fleet.MachineRunning},
+			{[]any{map[string]any{"code": "ProvisioningState/failed/OSProvisioningTimedOut"}}, fleet.MachinePending},
+			{[]any{map[string]any{"code": "ProvisioningState/failed/AllocationFailed"}}, fleet.MachineFailed},
+		} {
+			w.Edit(vmID(m.ProviderID), func(body map[string]any) {
+				p, _ := body["properties"].(map[string]any)
+				p["provisioningState"], p["instanceView"] = "Failed", map[string]any{"statuses": tc.statuses}
+			})
+			time.Sleep(2 * tick)
+			if got := machineOf(w.observe(&w.c), "m-0"); got.State != tc.want {
+				t.Errorf("a VM with %v is %s, want %s", tc.statuses, got.State, tc.want)
+			}
+		}
+	})
+}
+
+// TestRules: rules that left Git go, and those of the cloud controller manager and of people stay. SSH is not let in.
+func TestRules(t *testing.T) {
+	in(t, func(w *world) {
+		with := func(rules string) fleet.Cluster {
+			c := newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-1", 1), "identityRef",
+				"networkSpec: {subnets: [{role: control-plane}, {role: node, securityGroup: {securityRules: ["+rules+"]}}]}, identityRef", 1), machineSpec)
+			return c
+		}
+		names := func() (out []string) {
+			for _, g := range w.Resources("networksecuritygroups") {
+				p, _ := g.Body["properties"].(map[string]any)
+				list, _ := p["securityRules"].([]any)
+				for _, x := range list {
+					out = append(out, g.Name+" "+fmt.Sprint(x.(map[string]any)["name"]))
+				}
+			}
+			slices.Sort(out)
+			return out
+		}
+		c := with("{name: web, priority: 300, protocol: Tcp, destinationPorts: '80,443'}")
+		w.create(&c, "m-0")
+		want := []string{"eu-1-controlplane-nsg allow_apiserver", "eu-1-node-nsg web"}
+		if got := names(); !slices.Equal(got, want) {
+			t.Errorf("rules %q, want %q", got, want)
+		}
+		for _, g := range w.Resources("networksecuritygroups") {
+			w.Edit(g.ID, func(body map[string]any) {
+				p, _ := body["properties"].(map[string]any)
+				list, _ := p["securityRules"].([]any)
+				p["securityRules"] = append(list, map[string]any{"name": "k8s-a1b2", "properties": map[string]any{"priority": 500}})
+			})
+		}
+		c = with("{name: dns, priority: 310, protocol: Udp, destinationPorts: '53'}")
+		time.Sleep(2 * tick)
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &c); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(settle)
+		want = []string{"eu-1-controlplane-nsg allow_apiserver", "eu-1-controlplane-nsg k8s-a1b2", "eu-1-node-nsg dns", "eu-1-node-nsg k8s-a1b2"}
+		if got := names(); !slices.Equal(got, want) {
+			t.Errorf("rules %q, want %q", got, want)
+		}
+		if got := w.observe(&c); len(got.Drift) > 0 {
+			t.Errorf("drift %v", got.Drift)
+		}
+	})
+}
+
+// TestGroupWithOthers: the resource group that was made for a cluster stays while something else is in it, which is
+// named. One that people made stays.
+func TestGroupWithOthers(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		theirs := groupID("rg-1") + "/providers/Microsoft.Storage/storageAccounts/theirs"
+		w.Put(theirs, map[string]any{"location": azuretest.Location})
+		gone := w.c
+		gone.Delete = true
+		var err error
+		for range 20 {
+			err = w.p.DeleteInfrastructure(w.Context(), "op", &gone)
+			time.Sleep(settle)
+		}
+		wantKind(t, "DeleteInfrastructure", err, fleet.Conflict)
+		if got := w.observe(&gone); !strings.Contains(got.Message, "storageAccounts theirs") {
+			t.Errorf("the message is %q", got.Message)
+		}
+		if _, ok := w.Resource(theirs); !ok {
+			t.Error("what is not of the cluster is gone")
+		}
+		w.Drop(theirs)
+		w.dismantle(&w.c)
+
+		w.Put(groupID("rg-9"), map[string]any{"location": azuretest.Location})
+		c := newCluster(t, strings.Replace(clusterSpec, "GROUP", "rg-9", 1), machineSpec)
+		w.ready(&c)
+		w.dismantle(&c)
+		if _, ok := w.Resource(groupID("rg-9")); !ok {
+			t.Error("a resource group of people is gone")
+		}
+	})
+}
+
+// TestGroupIsGone: a resource group that is not there any more is no proof that the machines are gone, unless the
+// cluster is to be deleted.
+func TestGroupIsGone(t *testing.T) {
+	in(t, func(w *world) {
+		w.create(&w.c, "cp-0")
+		at := w.observe(&w.c)
+		c := w.c.WithResidence(fleet.Residence{Provider: "azure", Places: []fleet.Place{at.Places[0].Place}, Endpoint: at.Endpoint, ControlPlane: fleet.InitializedOnce})
+		for _, r := range w.Resources("") {
+			w.Drop(r.ID)
+		}
+		time.Sleep(settle)
+		_, err := w.p.Observe(w.Context(), c)
+		wantKind(t, "Observe", err, fleet.Unavailable)
+		c.Delete = true
+		if err := w.p.DeleteInfrastructure(w.Context(), "op", c); err != nil {
+			t.Error(err)
+		}
+		if got := w.observe(c); got.Exists {
+			t.Errorf("%+v is there", got)
+		}
+	})
+}
+
+// TestAnotherGroup: Git cannot move a cluster: what is in the place of before would be taken for gone.
+func TestAnotherGroup(t *testing.T) {
+	in(t, func(w *world) {
+		at := w.observe(&w.c)
+		c := w.cluster(clusterSpec, machineSpec)
+		moved := c.WithResidence(fleet.Residence{Provider: "azure", Places: []fleet.Place{at.Places[0].Place}})
+		_, err := w.p.Observe(w.Context(), moved)
+		wantKind(t, "Observe", err, fleet.Unauthorized)
+	})
+}
+
+// TestLock: a lock of people keeps a VM, and is named.
+func TestLock(t *testing.T) {
+	in(t, func(w *world) {
+		m := w.create(&w.c, "m-0")
+		w.Lock("virtualmachines", true)
+		err := w.p.DeleteMachine(w.Context(), "op", &w.c, "m-0", m.ProviderID)
+		wantKind(t, "DeleteMachine", err, fleet.Conflict)
+		if err != nil && !strings.Contains(err.Error(), "remove the lock") {
+			t.Errorf("DeleteMachine = %v", err)
+		}
+	})
+}
+
+// TestRights: a right that lacks is an error, and never emptiness.
+func TestRights(t *testing.T) {
+	in(t, func(w *world) {
+		w.create(&w.c, "m-0")
+		for _, kind := range []string{"virtualmachines", "networkinterfaces", "loadbalancers", "resourcegroups"} {
+			w.Deny(kind, true)
+			time.Sleep(2 * tick)
+			_, err := w.p.Observe(w.Context(), &w.c)
+			wantKind(t, "Observe without the right to "+kind, err, fleet.Unauthorized)
+			w.Deny(kind, false)
+		}
+	})
+}
+
+// TestPassword: a password that is refused is tried seldom, and says what to correct.
+func TestPassword(t *testing.T) {
+	in(t, func(w *world) {
+		w.SetPassword("another")
+		for range 10 {
+			_, err := w.p.Observe(w.Context(), &w.c)
+			wantKind(t, "Observe", err, fleet.Unauthorized)
+			if err != nil && !strings.Contains(err.Error(), "AADSTS7000215") {
+				t.Errorf("Observe = %v", err)
+			}
+			time.Sleep(2 * tick)
+		}
+		if n := w.Logins(); n > 2 {
+			t.Errorf("a refused password was tried %d times in two minutes", n)
+		}
+		w.SetPassword(azuretest.Password)
+		time.Sleep(10 * time.Minute)
+		w.ready(&w.c)
+	})
+}
+
+// TestNamespaces: an identity lets in the namespaces that it names, and without a list none.
+func TestNamespaces(t *testing.T) {
+	in(t, func(w *world) {
+		for text, want := range map[string]fleet.ErrorKind{"allowedNamespaces: {list: [prod]}": "", "allowedNamespaces: {list: [test]}": fleet.Unauthorized, "resourceID: ''": fleet.Unauthorized} {
+			c := w.cluster(clusterSpec, machineSpec)
+			c.Companions = []fleet.Object{object(t, "AzureClusterIdentity", "fleet", `{type: ServicePrincipal, tenantID: `+azuretest.Tenant+`, clientID: `+azuretest.ClientID+`, clientSecret: {name: principal}, `+text+`}`)}
+			if _, err := w.p.Observe(w.Context(), &c); err == nil && want != "" || err != nil && fleet.KindOf(err) != want {
+				t.Errorf("with %s: %v, want %q", text, err, want)
+			}
+		}
+	})
+}
+
+// TestVM: a VM is made by one request, behind the load balancer, with its parts, which go with it, and the provider id
+// that its kubelet registers.
+func TestVM(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(clusterSpec, strings.Replace(machineSpec, "{", "{spotVMOptions: {maxPrice: '0.25'}, identity: UserAssigned, userAssignedIdentities: [{providerID: 'azure:///subscriptions/a/resourceGroups/b/providers/Microsoft.ManagedIdentity/userAssignedIdentities/n'}], ", 1))
+		w.ready(&c)
+		w.ResetCalls()
+		r := request(&c, "cp-0")
+		r.UserData.Content = fleet.NewSecret([]byte("#cloud-config\n# " + w.p.NodeID() + "\n"))
+		if err := w.p.CreateMachine(w.Context(), "op", r); err != nil {
+			t.Fatal(err)
+		}
+		var changes []string
+		for _, call := range w.Calls() {
+			if call.Changes() {
+				changes = append(changes, call.Method)
+			}
+		}
+		if !slices.Equal(changes, []string{"PUT virtualmachines"}) {
+			t.Errorf("changes %q, want one", changes)
+		}
+		m := machineOf(w.until(&c, "running", func(i fleet.Infrastructure) bool { return machineOf(i, "cp-0").State == fleet.MachineRunning }), "cp-0")
+		if want := "azure:///subscriptions/" + azuretest.Subscription + "/resourceGroups/rg-2/providers/Microsoft.Compute/virtualMachines/cp-0"; string(m.ProviderID) != want {
+			t.Errorf("provider id %s, want %s", m.ProviderID, want)
+		}
+		vm, _ := w.Resource(vmID(m.ProviderID))
+		if !strings.Contains(vm.Runs, string(m.ProviderID)) || len(m.Addresses) != 1 {
+			t.Errorf("user data %q, addresses %v", vm.Runs, m.Addresses)
+		}
+		text := fmt.Sprint(vm.Body)
+		for _, want := range []string{"priority:Spot", "evictionPolicy:Delete", "maxPrice:0.25", "/Images/capi-ubun2-2404/Versions/1.34.1", "cp-0_OSDisk", "cp-0_etcd", "ssh-ed25519", "userAssignedIdentities/n"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the VM has no %q: %s", want, text)
+			}
+		}
+		if got := w.served(&c, "rg-2"); !slices.Equal(got, []fleet.MachineName{"cp-0"}) {
+			t.Errorf("the load balancer leads to %v", got)
+		}
+	})
+}
+
+// TestAnotherVM: a VM of people that has the name of a machine is left alone.
+func TestAnotherVM(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		id := w.AddVM("rg-1", "m-0")
+		w.fail(&w.c, "m-0", fleet.Conflict, "has another VM m-0")
+		if _, ok := w.Resource(id); !ok {
+			t.Error("it is gone")
+		}
+	})
+}
+
+// TestRepair: what Azure could not make is made again.
+func TestRepair(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		for _, r := range w.Resources("natgateways") {
+			w.Edit(r.ID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Failed" })
+		}
+		time.Sleep(2 * tick)
+		if got := w.observe(&w.c); got.Ready {
+			t.Error("it is ready with a NAT gateway that failed")
+		}
+		w.ready(&w.c)
+	})
+}
+
+// TestChangesOfOthers: what a controller writes between the look at a thing and its change is not lost.
+func TestChangesOfOthers(t *testing.T) {
+	in(t, func(w *world) {
+		w.create(&w.c, "cp-0")
+		add := func(id string) {
+			w.Edit(id, func(body map[string]any) {
+				p, _ := body["properties"].(map[string]any)
+				list, _ := p["securityRules"].([]any)
+				p["securityRules"] = append(list, map[string]any{"name": "k8s-late", "properties": map[string]any{"priority": 501}})
+			})
+		}
+		done := false
+		w.Watch(func(c azuretest.Call) {
+			if c.Method == "PUT networksecuritygroups" && !done {
+				done = true
+				add(c.ID)
+			}
+		})
+		c := newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-1", 1), "identityRef",
+			"networkSpec: {subnets: [{role: control-plane, securityGroup: {securityRules: [{name: ssh, priority: 300, protocol: Tcp, destinationPorts: '22'}]}}, {role: node}]}, identityRef", 1), machineSpec)
+		time.Sleep(2 * tick)
+		wantKind(t, "EnsureInfrastructure", w.p.EnsureInfrastructure(w.Context(), "op", &c), fleet.Conflict)
+		time.Sleep(settle)
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &c); err != nil {
+			t.Error(err)
+		}
+		text := fmt.Sprint(w.Resources("networksecuritygroups"))
+		for _, want := range []string{"k8s-late", "name:ssh", "allow_apiserver"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("there is no rule %s", want)
+			}
+		}
+	})
+}
+
+// TestAzureJSON: a server without an identity has the password in azure.json, a worker has nothing secret, and machines
+// with an identity have its client id.
+func TestAzureJSON(t *testing.T) {
+	in(t, func(w *world) {
+		answer := func(c *fleet.Cluster, pool fleet.Pool, key string) string {
+			got, err := w.p.AnswerSecrets(w.Context(), c, pool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(got["nodes-azure-json"][key].Reveal())
+		}
+		server, worker := answer(&w.c, w.c.ControlPlane, "control-plane-azure.json"), answer(&w.c, w.c.Workers[0], "worker-node-azure.json")
+		for _, want := range []string{azuretest.Password, `"resourceGroup": "rg-1"`, `"vnetName": "eu-1-vnet"`, `"subnetName": "eu-1-node-subnet"`, `"securityGroupName": "eu-1-node-nsg"`, `"vmType": "vmss"`, `"tenantId": "` + azuretest.Tenant} {
+			if !strings.Contains(server, want) {
+				t.Errorf("azure.json of a server has no %s: %s", want, server)
+			}
+		}
+		if strings.Contains(worker, azuretest.Password) || !strings.Contains(worker, `"subnetName": "eu-1-node-subnet"`) {
+			t.Errorf("azure.json of a worker is %s", worker)
+		}
+		id := groupID("ids") + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/n"
+		w.Put(id, map[string]any{"properties": map[string]any{"clientId": "client-of-n"}})
+		c := w.cluster(clusterSpec, strings.Replace(machineSpec, "{", "{identity: UserAssigned, userAssignedIdentities: [{providerID: 'azure://"+id+"'}], ", 1))
+		if got := answer(&c, c.ControlPlane, "control-plane-azure.json"); strings.Contains(got, azuretest.Password) || !strings.Contains(got, `"userAssignedIdentityID": "client-of-n"`) {
+			t.Errorf("azure.json of a server with an identity is %s", got)
+		}
+	})
+}

@@ -1,0 +1,314 @@
+package azure
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/endpoint"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
+	"fairlead.dev/providers/infrastructure/azure/api"
+	"fairlead.dev/providers/infrastructure/azure/arm"
+)
+
+// A view is what was seen of one cluster. Steps enter into it what they made.
+type view struct {
+	p     *Provider
+	c     *fleet.Cluster
+	spec  *api.AzureClusterSpec
+	owner snapshot.Owner
+	place *place
+	l     *listing
+
+	group *arm.Resource[arm.Group] // nil: there is none
+	given *arm.Resource[arm.VNet]  // the VNet that Git names, and that is not of the cluster
+	zones []string                 // of the size of the control plane
+
+	// What carries the tags of the cluster.
+	vnets []arm.Resource[arm.VNet]
+	nsgs  []arm.Resource[arm.NSG]
+	ips   []arm.Resource[arm.PublicIP]
+	nats  []arm.Resource[arm.NAT]
+	lbs   []arm.Resource[arm.Balancer]
+	dns   []arm.Resource[arm.Zone]
+	nics  []arm.Resource[arm.Interface]
+	disks []arm.Resource[arm.Disk]
+	vms   []*vm
+
+	links, records map[string]bool // private zones, by name, that the VNet knows, and that have the name of the API server
+}
+
+// A vm is one that is a machine of the cluster.
+type vm struct {
+	arm.Resource[arm.VM]
+	machine fleet.Machine
+	nics    []*arm.Resource[arm.Interface]
+}
+
+func (m *vm) String() string { return "VM " + m.Name }
+
+// look observes c, with all changes of o.
+func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*view, error) {
+	spec, err := api.ReadCluster(c.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	at, err := p.placeOf(ctx, c, spec)
+	if err != nil {
+		return nil, err
+	}
+	known := c.Residence.Provider == api.ProviderName
+	if was := c.Residence.Place().ID; known && was != "" && was != at.id() {
+		return nil, fleet.Errorf(fleet.Unauthorized, "find the resource group of "+c.Key.String(), "Git names %s, and the cluster is in %s (bring it back: a cluster cannot move)", at.id(), was)
+	}
+	p.watch.Looked(snapshot.OwnerOf(c), []*place{at})
+	l, err := at.lists.Get(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if l.group == nil && known && c.Residence.ControlPlane == fleet.InitializedOnce && !c.Delete {
+		return nil, fleet.Errorf(fleet.Unavailable, "find the resource group of "+c.Key.String(), "Azure has no resource group %s, in which the cluster was (restore access to it; if it was deleted, delete the cluster, or recreate it with the annotation %s)", at.group, fleet.RecreateAnnotation)
+	}
+	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: at, l: l, group: l.group, links: map[string]bool{}, records: map[string]bool{}}
+	v.sort()
+	if err := v.lookAtVNet(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.lookAtNames(ctx); err != nil {
+		return nil, err
+	}
+	if !c.ServedElsewhere() {
+		if v.zones, err = v.zonesOf(ctx, c.ControlPlane); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// values returns copies of things, by name.
+func values[P any](all []*arm.Resource[P]) []arm.Resource[P] {
+	out := make([]arm.Resource[P], 0, len(all))
+	for _, t := range all {
+		out = append(out, *t)
+	}
+	slices.SortFunc(out, func(a, b arm.Resource[P]) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// sort finds what is of the cluster in the listing.
+func (v *view) sort() {
+	l, o := v.l, v.owner
+	v.vnets, v.nsgs, v.ips, v.nats = values(l.vnets.SharedBy(o)), values(l.nsgs.SharedBy(o)), values(l.ips.SharedBy(o)), values(l.nats.SharedBy(o))
+	v.lbs, v.dns, v.nics, v.disks = values(l.lbs.SharedBy(o)), values(l.zones.SharedBy(o)), values(l.nics.Of(o)), values(l.disks.Of(o))
+	for _, r := range values(l.vms.Of(o)) {
+		m := &vm{Resource: r}
+		for _, ref := range r.Properties.Network.Interfaces {
+			if nic := l.nics.Get(strings.ToLower(ref.ID)); nic != nil {
+				m.nics = append(m.nics, nic)
+			}
+		}
+		m.machine = v.machineOf(m, l.views[strings.ToLower(r.ID)])
+		v.vms = append(v.vms, m)
+	}
+}
+
+// lookAtVNet finds the VNet that Git names, where none carries the tags of the cluster.
+func (v *view) lookAtVNet(ctx context.Context) error {
+	if len(v.vnets) > 0 {
+		return nil
+	}
+	for i := range v.l.vnets.All {
+		if n := &v.l.vnets.All[i]; v.vnetInGroup() && strings.EqualFold(n.Name, v.vnetName()) {
+			v.given = n
+			return nil
+		}
+	}
+	if v.vnetInGroup() {
+		return nil
+	}
+	var n arm.Resource[arm.VNet]
+	err := v.place.Get(ctx, v.vnetID(), &n)
+	switch {
+	case arm.IsMissing(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	v.given = &n
+	return nil
+}
+
+func (v *view) vnetName() string { return cmp.Or(v.spec.NetworkSpec.VNet.Name, v.named("-vnet")) }
+
+// vnetInGroup reports whether the VNet is, or would be, in the resource group of the cluster.
+func (v *view) vnetInGroup() bool {
+	g := v.spec.NetworkSpec.VNet.ResourceGroup
+	return g == "" || strings.EqualFold(g, v.place.group)
+}
+
+func (v *view) vnetID() string {
+	return arm.GroupID(v.place.Subscription(), cmp.Or(v.spec.NetworkSpec.VNet.ResourceGroup, v.place.group)) + "/providers/" + arm.VNets + "/" + v.vnetName()
+}
+
+// lookAtNames finds the links and records of private zones of the cluster.
+func (v *view) lookAtNames(ctx context.Context) error {
+	for _, z := range v.dns {
+		links, err := arm.List[arm.Resource[arm.Link]](ctx, v.place.Client, z.ID+"/virtualNetworkLinks")
+		if err != nil && !arm.IsMissing(err) {
+			return err
+		}
+		for _, l := range links {
+			v.links[l.ID] = l.Properties.Provisioning == "Succeeded"
+		}
+		records, err := arm.List[arm.Resource[struct{}]](ctx, v.place.Client, z.ID+"/A")
+		if err != nil && !arm.IsMissing(err) {
+			return err
+		}
+		for _, r := range records {
+			v.records[strings.ToLower(r.Name)] = true
+		}
+	}
+	return nil
+}
+
+// zonesOf returns the zones of the size of a pool: of the cluster's only those that Git names, if any.
+func (v *view) zonesOf(ctx context.Context, pool fleet.Pool) ([]string, error) {
+	spec, err := api.ReadMachine(pool.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := v.place.sizeOf(ctx, v.spec.Location, spec.VMSize) // one that is not there is an error where a machine is made
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(s.zones), func(z string) bool {
+		_, ok := v.spec.FailureDomains[z]
+		return len(v.spec.FailureDomains) > 0 && !ok
+	}), nil
+}
+
+// exists reports whether something is there that machines share.
+func (v *view) exists() bool {
+	return v.ownGroup() || len(v.vnets)+len(v.nsgs)+len(v.ips)+len(v.nats)+len(v.lbs)+len(v.dns)+len(v.nics)+len(v.disks) > 0
+}
+
+// ownGroup reports whether the resource group was made for the cluster.
+func (v *view) ownGroup() bool { return v.group != nil && v.c.Owns(tagsFrom(v.group.Tags)) }
+
+// started reports whether machines are there.
+func (v *view) started() bool { return len(v.vms) > 0 }
+
+// changed records that something was changed that machines share.
+func (v *view) changed() { v.place.lists.Changed(v.owner) }
+
+// apiPort is the port at which clients reach the API server: that which machines know.
+func (v *view) apiPort() int32 {
+	if known := v.c.Residence; known.ControlPlane == fleet.InitializedOnce && known.Endpoint.Port != 0 && !v.c.ServedElsewhere() {
+		return known.Endpoint.Port
+	}
+	return v.askedPort()
+}
+
+// askedPort is the port of the API server in Git.
+func (v *view) askedPort() int32 {
+	return cmp.Or(v.c.NamedEndpoint().Port, v.c.Network.APIServerPort, api.DefaultPort)
+}
+
+func (v *view) targetPort() int32 { return cmp.Or(v.c.ControlPlane.APIPort, api.DefaultPort) }
+
+// endpointAt is the endpoint of a cluster whose load balancer has a name or an address.
+func (v *view) endpointAt(host string) fleet.Endpoint {
+	if v.c.NamedEndpoint().Host != "" {
+		host = endpoint.Wanted(v.c).Host
+	}
+	return fleet.Endpoint{Host: host, Port: v.apiPort()}
+}
+
+// A step is one change that brings Azure nearer to what Git says.
+type step struct {
+	what      string
+	essential bool // no machine can be made or work without it
+	upkeep    bool // machines cause or need it, and not people
+	blocked   bool // it is not possible at this moment
+	do        func(ctx context.Context) error
+}
+
+// A decision is what follows from a view.
+type decision struct {
+	steps    []step
+	waits    []string
+	faults   []error // what cannot be done until Git changes, or somebody acts
+	missing  bool    // what the faults are about is essential
+	endpoint fleet.Endpoint
+}
+
+func (d *decision) add(s step) { d.steps = append(d.steps, s) }
+
+func (d *decision) wait(what string) { d.waits = append(d.waits, what) }
+
+// fault notes what is in the way of everything that follows from it.
+func (d *decision) fault(err error) { d.faults, d.missing = append(d.faults, err), true }
+
+// cannotFollow notes that Git asks for a change that is impossible: what is there stays, and machines go on.
+func (d *decision) cannotFollow(field, format string, args ...any) {
+	d.faults = append(d.faults, fleet.Errorf(fleet.Invalid, "change "+field, format, args...))
+}
+
+// ready reports whether machines may be made. Before the first one everything has to be there; later only what they
+// cannot do without.
+func (d *decision) ready(started bool) bool {
+	if d.missing || len(d.waits) > 0 || d.endpoint.IsZero() {
+		return false
+	}
+	return !slices.ContainsFunc(d.steps, func(s step) bool { return s.essential || !started && !s.upkeep })
+}
+
+// message says why it is not ready.
+func (d *decision) message() string {
+	var out []string
+	for _, err := range d.faults {
+		out = append(out, err.Error())
+	}
+	out = append(out, d.waits...)
+	if len(out) == 0 && len(d.steps) > 0 {
+		out = append(out, "next: "+d.steps[0].what)
+	}
+	return strings.Join(out, "; ")
+}
+
+// perform takes the steps that decide finds, as far as possible, and returns the errors.
+func (v *view) perform(ctx context.Context, decide func() *decision) []error {
+	defer v.changed()
+	return steps.Perform(ctx, func() []steps.Step {
+		d := decide()
+		out := make([]steps.Step, 0, len(d.steps))
+		for _, s := range d.steps {
+			out = append(out, steps.Step{What: s.what, Blocked: s.blocked, Do: s.do})
+		}
+		return out
+	}, arm.Wrap)
+}
+
+// made is how a resource is entered into a view whose PUT was taken.
+const made = "Creating"
+
+// settled reports whether a thing that is there can be used: one that is being changed can, if machines use it.
+func (v *view) settled(d *decision, what, state string) bool {
+	switch state {
+	case "Succeeded", "":
+		return true
+	case "Updating":
+		if v.started() {
+			return true
+		}
+	}
+	d.wait(what + " is " + strings.ToLower(cmp.Or(state, "being created")))
+	return false
+}
+
+// since is the time since a listing was made.
+func (v *view) since(t time.Time) time.Duration { return v.l.observed.Sub(t) }
