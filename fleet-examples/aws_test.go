@@ -1,7 +1,9 @@
 package examples_test
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,10 +22,35 @@ import (
 	"fairlead.dev/test/run/exampletest"
 )
 
+// awsKinds are those of clusters on EC2 and of EKS.
+func awsKinds() []fleet.Kind { return slices.Concat(api.Kinds(), api.ControlPlaneKinds()) }
+
+// managedText tells of a cluster of EKS.
+func managedText(t *testing.T, c *fleet.Cluster) string {
+	t.Helper()
+	spec, err := api.ReadControlPlane(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := fmt.Sprintf("%s %s in %s of %s, %s\n", spec.EKSClusterName, c.Hosted.Version, spec.Network.VPC.ID, spec.Region, spec.RoleName)
+	for _, p := range c.KeptPools {
+		group, err := api.ReadPool(p.Infrastructure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out += fmt.Sprintf("%s: %d %s, %s, %s\n", group.EKSNodegroupName, p.Count, p.Version, group.InstanceType, group.RoleName)
+	}
+	return out
+}
+
 // TestAWSClusters: the overlays decide zones, numbers, types and addons.
 func TestAWSClusters(t *testing.T) {
 	got := make(map[string]string)
-	for _, c := range exampletest.Render(t, example.Files(), api.Kinds()) {
+	for _, c := range exampletest.Render(t, example.Files(), awsKinds()) {
+		if api.IsManaged(&c) {
+			got[c.Key.String()] = managedText(t, &c)
+			continue
+		}
 		spec, err := api.ReadCluster(c.Infrastructure)
 		if err != nil {
 			t.Fatal(err)
@@ -47,6 +74,9 @@ func TestAWSClusters(t *testing.T) {
 small-cp: 1 v1.34.1, m6i.large, fairlead-control-plane
 small-md-0: 1 v1.34.1, m6i.large, fairlead-nodes
 `,
+		"prod/eks": `prod_eks v1.34.0 in vpc-0123456789abcdef0 of eu-central-1, eks-control-plane
+prod_eks-nodes: 2 v1.34.0, m6i.large, eks-nodes
+`,
 		"prod/ha": `10.1.0.0/16 in 3 zones of eu-central-1, nlb
 ha-cp: 3 v1.34.1, m6i.large, fairlead-control-plane
 ha-md-0: 3 v1.34.1, m6i.large, fairlead-nodes
@@ -60,13 +90,21 @@ aws-ebs-csi-driver 2.52.1 in kube-system
 }
 
 // TestAWSInfrastructure: an account with nothing but AWS's own quotas has room for both clusters. Each check is good, before and
-// after, the infrastructure of both becomes ready, and a machine of each pool is made.
+// after, the infrastructure of both becomes ready, and a machine of each pool is made. EKS makes the third one in a VPC
+// that exists.
 func TestAWSInfrastructure(t *testing.T) {
-	clusters := exampletest.Render(t, example.Files(), api.Kinds())
+	clusters := exampletest.Render(t, example.Files(), awsKinds())
 	synctest.Test(t, func(t *testing.T) {
-		double := awstest.New(awstest.Options{Delays: awstest.Delays{Lag: time.Second, Start: 5 * time.Second, NAT: 20 * time.Second, Balancer: 10 * time.Second}})
+		double := awstest.New(awstest.Options{Delays: awstest.Delays{Lag: time.Second, Start: 5 * time.Second, NAT: 20 * time.Second, Balancer: 10 * time.Second, Cluster: time.Minute, Nodegroup: time.Minute}})
+		vpc, _, _ := double.AddVPC("10.7.0.0/16")
+		for i := range clusters {
+			if h := clusters[i].Hosted; h != nil {
+				h.Object.Spec = bytes.Replace(h.Object.Spec, []byte("vpc-0123456789abcdef0"), []byte(vpc), 1)
+			}
+		}
 		p := aws.New(aws.Options{Cloud: cloud.Options{Base: double.Client(), Own: credentials.NewStaticCredentialsProvider(awstest.AccessKey, awstest.SecretKey, "")}})
 		defer p.Close()
+		plane := aws.NewControlPlane(aws.Options{Cloud: cloud.Options{Base: double.Client(), Own: credentials.NewStaticCredentialsProvider(awstest.AccessKey, awstest.SecretKey, "")}})
 		check := func() {
 			var all []*fleet.Cluster
 			for i := range clusters {
@@ -85,6 +123,10 @@ func TestAWSInfrastructure(t *testing.T) {
 		check()
 		for i := range clusters {
 			c := &clusters[i]
+			if api.IsManaged(c) {
+				manage(t, plane, p, c)
+				continue
+			}
 			var got fleet.Infrastructure
 			var err error
 			for range 60 {
@@ -106,4 +148,34 @@ func TestAWSInfrastructure(t *testing.T) {
 		}
 		check()
 	})
+}
+
+// manage has EKS make the control plane and the node group of c.
+func manage(t *testing.T, plane *aws.ControlPlane, p *aws.Provider, c *fleet.Cluster) {
+	t.Helper()
+	for range 60 {
+		time.Sleep(30 * time.Second)
+		seen, err := plane.Observe(t.Context(), c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !seen.State.Ready {
+			if err := plane.Ensure(t.Context(), "op", c); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		got, err := p.Observe(t.Context(), c)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case len(got.Pools) == 0:
+			if err := p.EnsurePool(t.Context(), "op-pool", c, c.KeptPools[0]); err != nil {
+				t.Fatal(err)
+			}
+		case got.Pools[0].State == fleet.KeptActive && len(got.Pools[0].Machines) == 2 && len(got.Pools[0].Drift)+len(seen.State.Drift) == 0:
+			return
+		}
+	}
+	t.Errorf("EKS did not make %s", c.Key)
 }

@@ -65,6 +65,7 @@ type Runtime struct {
 	open   map[string]*limit.Provider
 	memory *inmemory.Cloud  // of this process; nil: it is not open
 	charts []helm.Installer // one for each reconciler
+	planes providers.HostedControlPlanes
 }
 
 // OpenRuntime opens the secret store and prepares to open providers. A Runtime that is
@@ -113,11 +114,7 @@ func (w *Runtime) bounded(name string) (*limit.Provider, error) {
 	if p, ok := w.open[name]; ok {
 		return p, nil
 	}
-	o := providers.Options{Log: w.log.With("provider", name), Settings: w.settings[name], Secret: w.Secrets.GetSecret}
-	if w.metrics != nil {
-		o.Requested = func(r providers.Request) { w.metrics.Requested(name, r.Service, r.Method, r.Status, r.Took) }
-	}
-	p, err := w.registry.Open(context.Background(), name, o)
+	p, err := w.registry.Open(context.Background(), name, w.options(name))
 	if err != nil {
 		return nil, err
 	}
@@ -195,12 +192,23 @@ func (w *Runtime) inMemory() (*inmemory.Cloud, bool) {
 	return w.memory, w.memory != nil
 }
 
+// options returns those of a provider.
+func (w *Runtime) options(name string) providers.Options {
+	o := providers.Options{Log: w.log.With("provider", name), Settings: w.settings[name], Secret: w.Secrets.GetSecret}
+	if w.metrics != nil {
+		o.Requested = func(r providers.Request) { w.metrics.Requested(name, r.Service, r.Method, r.Status, r.Took) }
+	}
+	return o
+}
+
 // controlPlanes returns what sees to hosted control planes; nothing where w has none.
 func (w *Runtime) controlPlanes() providers.HostedControlPlanes {
-	if w.built.ControlPlanes == nil {
-		return nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.planes == nil && w.built.ControlPlanes != nil {
+		w.planes = w.built.ControlPlanes(providers.Options{Log: w.log, Secret: w.Secrets.GetSecret, Provider: w.options})
 	}
-	return w.built.ControlPlanes(providers.Options{Log: w.log, Secret: w.Secrets.GetSecret})
+	return w.planes
 }
 
 // given returns a Secret that people gave for the use of a fleet.

@@ -7,6 +7,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/eks"
 	"fairlead.dev/providers/distribution/k3s"
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/distribution/rke2"
@@ -54,18 +55,20 @@ func Registry() (*providers.Registry, error) {
 func Distributions(c *workload.Client) providers.Distributions {
 	return providers.Distributions{
 		"KubeadmControlPlane": kubeadm.New(c), k3s.ControlPlane: k3s.New(c), rke2.ControlPlane: rke2.New(c),
-		external.Kind: kubeadm.NewHosted(c),
+		external.Kind: kubeadm.NewHosted(c), aws.ManagedControlPlane: eks.New(c),
 	}
 }
 
 // ControlPlanes returns what sees to hosted control planes.
 func ControlPlanes(o providers.Options) providers.HostedControlPlanes {
-	return providers.HostedControlPlanes{external.Kind: external.New(o.Secret)}
+	return providers.HostedControlPlanes{external.Kind: external.New(o.Secret), aws.ManagedControlPlane: aws.OpenControlPlane(o)}
 }
 
 // Kinds returns the kinds of the distributions, but for kubeadm's, which are Cluster API's
 // own.
-func Kinds() []fleet.Kind { return slices.Concat(k3s.Kinds(), rke2.Kinds(), external.Kinds()) }
+func Kinds() []fleet.Kind {
+	return slices.Concat(k3s.Kinds(), rke2.Kinds(), external.Kinds(), aws.ControlPlaneKinds())
+}
 
 // Helm returns what installs charts.
 func Helm() helm.Engine { return sdk.New() }

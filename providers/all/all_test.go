@@ -22,6 +22,7 @@ func TestRegistry(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{
 		"aws AWSCluster", "aws AWSClusterTemplate", "aws AWSMachine", "aws AWSMachineTemplate",
+		"aws AWSManagedCluster", "aws AWSManagedMachinePool",
 		"aws AWSClusterRoleIdentity", "aws AWSClusterStaticIdentity", "aws AWSClusterControllerIdentity",
 		"azure AzureCluster", "azure AzureClusterTemplate", "azure AzureMachine", "azure AzureMachineTemplate", "azure AzureClusterIdentity",
 		"docker DockerCluster", "docker DockerClusterTemplate", "docker DevCluster", "docker DevClusterTemplate", "docker DockerMachine", "docker DockerMachineTemplate", "docker DevMachine", "docker DevMachineTemplate",
@@ -38,7 +39,7 @@ func TestRegistry(t *testing.T) {
 		"vsphere InClusterIPPool", "vsphere GlobalInClusterIPPool",
 		"k3s KThreesControlPlane", "k3s KThreesControlPlaneTemplate", "k3s KThreesConfig", "k3s KThreesConfigTemplate",
 		"rke2 RKE2ControlPlane", "rke2 RKE2ControlPlaneTemplate", "rke2 RKE2Config", "rke2 RKE2ConfigTemplate",
-		"kubeadm ExternalControlPlane",
+		"kubeadm ExternalControlPlane", "eks AWSManagedControlPlane",
 	}, kinds); d != "" {
 		t.Errorf("kinds: %s", d)
 	}

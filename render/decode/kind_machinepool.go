@@ -49,7 +49,7 @@ func machinePoolKind() *kind {
 			"spec.template.metadata.annotations":     own + ": " + machineAnnotations,
 			"spec.template.metadata.labels":          nodeLabelsNote + "; of a pool that a cloud keeps others do nothing",
 			"spec.template.spec.bootstrap.configRef": own + ", which need it: a KubeadmConfig, or that of another distribution, in the same overlay",
-			"spec.template.spec.infrastructureRef":   "a pool that a provider's cloud keeps, such as a DevMachinePool with backend.inMemory, or what Fairlead creates machines from, such as one with backend.docker, in the same overlay",
+			"spec.template.spec.infrastructureRef":   "a pool that a provider's cloud keeps, such as an AWSManagedMachinePool or a DevMachinePool with backend.inMemory, or what Fairlead creates machines from, such as one with backend.docker, in the same overlay",
 			"spec.template.spec.readinessGates":      own + ": " + readinessGates,
 			"spec.template.spec.version":             "default: the version of the control plane",
 

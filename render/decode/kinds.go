@@ -320,12 +320,9 @@ func unsupported() map[string]string {
 		"VSphereMachineTemplate.vmware.infrastructure.cluster.x-k8s.io":       supervisor + "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io, which names a template of a vCenter",
 		"ProviderServiceAccount.vmware.infrastructure.cluster.x-k8s.io":       supervisor + "the credentials of vCenter for what needs them, and remove it from the overlay",
 		"VirtualMachine.vmoperator.vmware.com":                                supervisor + "a VSphereMachineTemplate of infrastructure.cluster.x-k8s.io",
-		"AWSManagedCluster.infrastructure.cluster.x-k8s.io":                   eks,
-		"AWSManagedClusterTemplate.infrastructure.cluster.x-k8s.io":           eks,
-		"AWSManagedMachinePool.infrastructure.cluster.x-k8s.io":               eks,
-		"AWSFargateProfile.infrastructure.cluster.x-k8s.io":                   eks,
-		"AWSManagedControlPlane.controlplane.cluster.x-k8s.io":                eks,
-		"AWSManagedControlPlaneTemplate.controlplane.cluster.x-k8s.io":        eks,
+		"AWSManagedClusterTemplate.infrastructure.cluster.x-k8s.io":           "a ClusterClass makes no control plane that is hosted: write an AWSManagedControlPlane and an AWSManagedCluster for each cluster",
+		"AWSFargateProfile.infrastructure.cluster.x-k8s.io":                   "profiles of Fargate are not made yet: use a MachinePool with an AWSManagedMachinePool",
+		"AWSManagedControlPlaneTemplate.controlplane.cluster.x-k8s.io":        "a ClusterClass makes no control plane that is hosted: write an AWSManagedControlPlane and an AWSManagedCluster for each cluster",
 		"EKSConfig.bootstrap.cluster.x-k8s.io":                                eks,
 		"EKSConfigTemplate.bootstrap.cluster.x-k8s.io":                        eks,
 		"NodeadmConfig.bootstrap.cluster.x-k8s.io":                            eks,
@@ -365,8 +362,8 @@ const metal3 = "remove it from the overlay, a controller of Metal3 writes it, an
 // kamaji is the way out for a control plane that Kamaji makes.
 const kamaji = "have Kamaji make the control plane with a TenantControlPlane, and refer to that with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
 
-// eks is the way out for what EKS keeps.
-const eks = "Fairlead makes no clusters of EKS: have workers join a control plane that EKS keeps with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
+// eks is the way out for machines that join EKS by themselves.
+const eks = "Fairlead creates no machines that join a control plane of EKS yet: use a MachinePool with an AWSManagedMachinePool, and leave bootstrap.configRef out"
 
 // aks is the way out for what AKS keeps, and azurePool for scale sets of Azure.
 const (

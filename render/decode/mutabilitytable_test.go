@@ -9,7 +9,50 @@ import "maps"
 func reviewedAnswers() map[string]string {
 	out := metal3Answers()
 	maps.Copy(out, otherAnswers())
+	maps.Copy(out, eksAnswers())
 	return out
+}
+
+// eksAnswers are those of EKS. TestManagedTraps, TestAccessEntries and TestNodegroups of package aws hold them.
+func eksAnswers() map[string]string {
+	const (
+		own   = "in place"
+		stays = "refused: the cluster keeps it, and reports it"
+		keeps = "refused: the node group keeps it, and the cluster reports it; use a pool with another name"
+		nodes = "in place: EKS gives it to the Nodes"
+	)
+	return map[string]string{
+		"AWSManagedControlPlane metadata":                                                  "nothing: no annotation of this kind does anything",
+		"AWSManagedControlPlane spec.accessConfig.authenticationMode":                      "in place from config_map by way of api_and_config_map to api; refused on the way back",
+		"AWSManagedControlPlane spec.accessConfig.bootstrapClusterCreatorAdminPermissions": "next cluster",
+		"AWSManagedControlPlane spec.accessEntries":                                        own,
+		"AWSManagedControlPlane spec.accessEntries.type":                                   "refused: EKS changes it of no entry, and the cluster reports it",
+		"AWSManagedControlPlane spec.additionalTags":                                       "in place: tags are added and changed; others stay",
+		"AWSManagedControlPlane spec.bootstrapSelfManagedAddons":                           "next cluster",
+		"AWSManagedControlPlane spec.eksClusterName":                                       stays,
+		"AWSManagedControlPlane spec.encryptionConfig":                                     "in place for a cluster without; else refused: the cluster keeps its key, and reports it",
+		"AWSManagedControlPlane spec.endpointAccess":                                       own,
+		"AWSManagedControlPlane spec.identityRef":                                          "in place: with the next look; refused if it leads to another account",
+		"AWSManagedControlPlane spec.logging":                                              own,
+		"AWSManagedControlPlane spec.network":                                              "as that of an AWSCluster",
+		"AWSManagedControlPlane spec.network.subnets":                                      "in place: EKS gets other subnets of the VPC",
+		"AWSManagedControlPlane spec.region":                                               "refused: the cluster is in it, and reports it",
+		"AWSManagedControlPlane spec.restrictPrivateSubnets":                               "next cluster, and in place where Git names subnets",
+		"AWSManagedControlPlane spec.roleName":                                             stays,
+		"AWSManagedControlPlane spec.rolePath":                                             stays,
+		"AWSManagedControlPlane spec.tokenMethod":                                          "in place: the kubeconfig for people changes",
+		"AWSManagedControlPlane spec.upgradePolicy":                                        own,
+		"AWSManagedControlPlane spec.version":                                              "in place, by one minor version at a time; refused on the way back",
+
+		"AWSManagedMachinePool spec":                  keeps,
+		"AWSManagedMachinePool spec.additionalTags":   "in place: tags are added and changed; others stay",
+		"AWSManagedMachinePool spec.amiVersion":       "in place: EKS replaces the machines",
+		"AWSManagedMachinePool spec.labels":           nodes,
+		"AWSManagedMachinePool spec.nodeRepairConfig": own,
+		"AWSManagedMachinePool spec.scaling":          own,
+		"AWSManagedMachinePool spec.taints":           nodes,
+		"AWSManagedMachinePool spec.updateConfig":     own,
+	}
 }
 
 // metal3Answers are those of Metal3. The tests of package metal3 and of the packages below it hold

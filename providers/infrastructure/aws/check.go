@@ -38,6 +38,9 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note
 	if n.vpc != "" && len(d.faults) == 0 {
 		note("network", fmt.Sprintf("%s with %d subnets for machines, %d of them public", n.vpc, len(n.private), len(n.public)), nil)
 	}
+	if api.IsManaged(c) {
+		return p.checkManaged(ctx, c, note)
+	}
 	for _, pool := range c.Pools() {
 		p.checkPool(ctx, v, pool, n, note)
 	}

@@ -12,8 +12,10 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
+	"fairlead.dev/providers/infrastructure/aws"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/awstest"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
 
 func TestConformance(t *testing.T) {
@@ -151,6 +153,23 @@ func hooks(clouds map[providers.Infrastructure]*awstest.Cloud) conformance.Hooks
 				out = append(out, &one)
 			}
 			return out
+		},
+		KeptPool: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) (*fleet.Cluster, string) {
+			vpc, _, _ := clouds[p].AddVPC("10.7.0.0/16")
+			with := newManaged(t, strings.Replace(strings.Replace(planeSpec, "v1.33.5", "v1.34.1", 1), "{", "{network: {vpc: {id: "+vpc+"}}, ", 1), groupSpec)
+			with.Fleet, with.Key, with.KeptPools[0].Version = c.Fleet, c.Key, "v1.33.0"
+			plane := aws.NewControlPlane(aws.Options{Cloud: cloud.Options{Tick: tick, Base: clouds[p].Client(), Own: own()}, Settle: settle})
+			for range 20 {
+				if err := plane.Ensure(t.Context(), "op-plane", &with); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(settle)
+				if seen, err := plane.Observe(t.Context(), &with, nil); err == nil && seen.State.Ready {
+					return with.ServedAt(seen.State.Endpoint), "v1.34.0"
+				}
+			}
+			t.Fatal("EKS makes no control plane")
+			return nil, ""
 		},
 		FailureDomain: "eu-central-1b",
 		UserDataLimit: 65536,

@@ -34,6 +34,10 @@ func (v *view) endpointBefore(d *decision) {
 // Observe implements providers.Infrastructure.
 func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 	op := "observe " + c.Key.String()
+	if api.IsManaged(c) {
+		out, err := p.observeManaged(ctx, c)
+		return out, cloud.WrapLook(op, err)
+	}
 	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return fleet.Infrastructure{}, cloud.WrapLook(op, err)
@@ -77,6 +81,10 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 // EnsureInfrastructure implements providers.Infrastructure.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
 	op := "create infrastructure of " + c.Key.String()
+	if api.IsManaged(c) { // all of it is of the control plane
+		_, err := api.ReadControlPlane(c)
+		return cloud.Wrap(op, err)
+	}
 	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return cloud.WrapLook(op, err)

@@ -8,12 +8,21 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
 
 // RemoveShared implements driver.Driver: it takes the steps of the deletion that are possible now. A gateway and
 // the interfaces of load balancers take their time to go.
 func (p machines) RemoveShared(ctx context.Context, what string, c *fleet.Cluster, v *view) error {
+	if api.IsManaged(c) {
+		return p.nothingKept(ctx, what, c)
+	}
+	return p.removeShared(ctx, what, c, v)
+}
+
+// removeShared deletes all that the machines of c shared.
+func (p *Provider) removeShared(ctx context.Context, what string, c *fleet.Cluster, v *view) error {
 	if !c.Delete { // who asks without that looks at the same
 		if err := v.lookAtInterfaces(ctx); err != nil {
 			return err
@@ -107,7 +116,7 @@ func (v *view) forgetBalancer(id string) {
 func (v *view) leftBalancers() []cloud.Balancer {
 	var out []cloud.Balancer
 	for _, b := range v.s.Balancers.All {
-		if v.ours(b.VPC) && b.Tags[fleet.TagFleet] == "" && cloud.IsOfKubernetes(b.Tags, v.c.Key.Name) {
+		if v.ours(b.VPC) && b.Tags[fleet.TagFleet] == "" && cloud.IsOfKubernetes(b.Tags, v.service) {
 			out = append(out, b)
 		}
 	}
@@ -255,7 +264,7 @@ func (v *view) deleteNetwork(d *decision) {
 func (v *view) leftGroups(vpc string) map[string]string {
 	out := make(map[string]string)
 	for _, g := range v.strays {
-		if g.VPC == vpc && cloud.IsOfKubernetes(g.Tags, v.c.Key.Name) {
+		if g.VPC == vpc && cloud.IsOfKubernetes(g.Tags, v.service) {
 			out[g.Name] = g.ID
 		}
 	}

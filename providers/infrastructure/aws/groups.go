@@ -51,7 +51,7 @@ func (v *view) decideGroups(d *decision, n network) map[string]string {
 		}
 		tags := cloud.Tags{}
 		if role == api.BalancerRole { // the controllers of Kubernetes take one group of a node for theirs
-			tags[serviceTag(v.c.Key.Name)] = "owned"
+			tags[serviceTag(v.service)] = "owned"
 		}
 		d.add(step{what: "create security group " + role, essential: true, do: func(ctx context.Context) error {
 			return v.ask(part, func() error {

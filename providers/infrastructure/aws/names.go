@@ -65,7 +65,7 @@ func ofMachine(v *view, own cloud.Tags, name fleet.MachineName, spec cloud.Tags)
 	}
 	maps.Copy(out, spec)
 	out[nameTag] = string(name)
-	out[serviceTag(v.c.Key.Name)] = "owned"
+	out[serviceTag(v.service)] = "owned"
 	maps.Copy(out, own)
 	return out
 }

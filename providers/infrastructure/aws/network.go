@@ -323,7 +323,7 @@ func (v *view) subnet(d *decision, vpc string, want wantedSubnet) *cloud.Subnet 
 	if want.public {
 		role, kind = "kubernetes.io/role/elb", "public"
 	}
-	tags := cloud.Tags{role: "1", serviceTag(v.c.Key.Name): "shared"}
+	tags := cloud.Tags{role: "1", serviceTag(v.service): "shared"}
 	for k, value := range want.tags {
 		tags[k] = value
 	}

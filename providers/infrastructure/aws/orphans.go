@@ -43,7 +43,7 @@ func (p *Provider) lost(ctx context.Context, id fleet.ID, clusters []*fleet.Clus
 			if c.Provider != api.ProviderName {
 				return nil, nil
 			}
-			spec, err := api.ReadCluster(c.Infrastructure)
+			spec, err := api.ReadShared(c)
 			if err != nil {
 				return nil, err
 			}
@@ -84,6 +84,11 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 			Orphan: fleet.Orphan{Provider: api.ProviderName, Place: name, Cluster: o.Cluster, Kind: kind, ID: thing, Name: named, Reason: "its cluster is not in Git"},
 			Thing:  lost{at, o.Part(fleet.MachineName(tags[fleet.TagMachine])), remove},
 		})
+	}
+	if err := managedIn(ctx, at, func(k *cloud.ManagedCluster) {
+		add("cluster of EKS", k.ARN, k.Name, k.Tags, func(ctx context.Context) error { return dropManaged(ctx, at, k.Name) })
+	}); err != nil {
+		return nil, err
 	}
 	for _, i := range s.Instances.All {
 		if i.Ended() {
@@ -139,6 +144,45 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 		add("VPC", n.ID, n.Tags[nameTag], n.Tags, func(ctx context.Context) error { return at.DeleteVPC(ctx, n.ID) })
 	}
 	return out, nil
+}
+
+// managedIn calls each with the clusters of EKS in a place that carry tags of a fleet.
+func managedIn(ctx context.Context, at *cloud.Place, each func(k *cloud.ManagedCluster)) error {
+	names, err := at.ManagedClusters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		k, err := at.ManagedCluster(ctx, name)
+		switch {
+		case cloud.IsNotFound(err): // it went meanwhile
+		case err != nil:
+			return err
+		case k.Tags[fleet.TagFleet] != "" && k.Status != cloud.Deleting:
+			each(k)
+		}
+	}
+	return nil
+}
+
+// dropManaged deletes the node groups of a cluster, and once they are gone the cluster.
+func dropManaged(ctx context.Context, at *cloud.Place, name string) error {
+	groups, err := at.Nodegroups(ctx, name)
+	if cloud.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(groups) == 0 {
+		return busyNow(at.DeleteManagedCluster(ctx, name))
+	}
+	var errs []error
+	for _, g := range groups {
+		errs = append(errs, busyNow(at.DeleteNodegroup(ctx, name, g)))
+	}
+	errs = append(errs, fleet.Errorf(fleet.Unavailable, "delete cluster "+name, "its node groups are being deleted first"))
+	return fleet.JoinErrors(errs...)
 }
 
 // clearGroup revokes the rules of a security group that name others, which cannot be deleted before.

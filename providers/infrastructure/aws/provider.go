@@ -15,6 +15,15 @@ import (
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
 
+// Name is the name of the provider in the registry.
+const Name = api.ProviderName
+
+// ManagedControlPlane is the kind of control planes that EKS keeps.
+const ManagedControlPlane = api.ManagedControlPlane
+
+// ControlPlaneKinds returns the kinds of these.
+func ControlPlaneKinds() []fleet.Kind { return api.ControlPlaneKinds() }
+
 // A Provider is the infrastructure provider of AWS.
 type Provider struct {
 	*driver.Machines[*view, cloud.Instance]
@@ -29,7 +38,10 @@ type Provider struct {
 	refused driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused
 }
 
-var _ providers.Infrastructure = (*Provider)(nil)
+var (
+	_ providers.Infrastructure = (*Provider)(nil)
+	_ providers.PoolKeeper     = (*Provider)(nil)
+)
 
 // Options are what a provider is made with. Zero values mean the defaults.
 type Options struct {
@@ -65,6 +77,15 @@ func Factory() providers.Factory {
 }
 
 func open(_ context.Context, o providers.Options) (providers.Infrastructure, error) {
+	p, err := fromOptions(o)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// fromOptions returns a provider with the settings of people.
+func fromOptions(o providers.Options) (*Provider, error) {
 	own := Options{Log: o.Log, Secret: o.Secret}
 	if o.Requested != nil {
 		own.Cloud.Sent = func(c transport.Call) {
@@ -85,7 +106,7 @@ func open(_ context.Context, o providers.Options) (providers.Infrastructure, err
 // Abilities tells what it can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
 	return providers.Abilities{
-		Watcher: p, Lister: p, OrphanRemover: p, UntaggedFinder: p, NodeIdentifier: p, Checker: p, EndpointKeeper: p, Placer: p, Closer: p,
+		Watcher: p, Lister: p, OrphanRemover: p, UntaggedFinder: p, NodeIdentifier: p, Checker: p, EndpointKeeper: p, PoolKeeper: p, Placer: p, Closer: p,
 	}
 }
 
@@ -102,7 +123,7 @@ func (p *Provider) NodeID() string {
 
 // PlaceOf implements providers.Placer: the services of a region are silent for all of its accounts.
 func (p *Provider) PlaceOf(_ context.Context, c *fleet.Cluster) (string, error) {
-	spec, err := api.ReadCluster(c.Infrastructure)
+	spec, err := api.ReadShared(c)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package aws_test
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -108,6 +109,55 @@ func rightsLife(t *testing.T, c *awstest.Cloud, spec, machine, enough string) (t
 	return taken, strings.Join(said, "\n")
 }
 
+// managedRightsLife is the life of a cluster of EKS that makes each kind of request, without one permission; empty: with all.
+func managedRightsLife(t *testing.T, denied string) (taken map[string]bool, told string) {
+	const (
+		access = "accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', accessPolicies: [{policyARN: 'arn:a', accessScope: {type: cluster}}]}], "
+		other  = "accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, additionalTags: {a: b}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', kubernetesGroups: [g]}], "
+		none   = "accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, "
+	)
+	inCluster(t, strings.Replace(planeSpec, "{", "{"+access, 1), groupSpec, func(w *managedWorld) {
+		enough := ""
+		if denied != "" {
+			_, action, _ := strings.Cut(denied, ":")
+			w.cloud.Deny(action, true)
+			enough = "(allow " + denied + " in the policy"
+		}
+		said := func() string { return fmt.Sprint(w.errs) }
+		over := func() bool { return enough != "" && strings.Contains(said(), enough) }
+		rest := func() {
+			for range 60 {
+				if w.step() || over() {
+					return
+				}
+			}
+		}
+		for _, next := range []func(){
+			func() {},
+			func() {
+				w.change("{", "{"+other)
+				w.cluster.KeptPools[0].Infrastructure = object(w, "AWSManagedMachinePool", "pool", strings.Replace(groupSpec, "web", "db", 1))
+			},
+			func() {
+				w.change("v1.33.5", "v1.34, "+strings.TrimSuffix(none, ", "))
+				w.cluster.KeptPools[0].Version = "v1.34.0"
+			},
+			func() { w.cluster.Delete = true },
+		} {
+			if next(); !over() {
+				rest()
+			}
+		}
+		if taken = make(map[string]bool); denied == "" {
+			for _, call := range w.cloud.Calls() {
+				taken[call.Service+":"+call.Action] = true
+			}
+		}
+		told = said()
+	})
+	return taken, told
+}
+
 // rightsLives are lives that make each kind of request together, without one permission; empty: with all.
 func rightsLives(t *testing.T, denied string) (taken map[string]bool, told string) {
 	taken = make(map[string]bool)
@@ -124,6 +174,14 @@ func rightsLives(t *testing.T, denied string) (taken map[string]bool, told strin
 		some, said := rightsLife(t, c, spec, machine, enough)
 		maps.Copy(taken, some)
 		told += said
+	}
+	if denied == "" || strings.HasPrefix(denied, "eks:") {
+		some, said := managedRightsLife(t, denied)
+		maps.Copy(taken, some)
+		told += said
+	}
+	if strings.HasPrefix(denied, "eks:") {
+		return taken, told
 	}
 	synctest.Test(t, func(t *testing.T) {
 		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, region"
@@ -196,7 +254,7 @@ func actionsInSource(t *testing.T) map[string]bool {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no source: %v", err)
 	}
-	action := regexp.MustCompile(`"((?:Describe|Create|Delete|Get|List|Put|Run|Terminate|Attach|Detach|Allocate|Release|Associate|Disassociate|Authorize|Revoke|Modify|Register|Deregister|Configure|Assume)[A-Z]\w+)"`)
+	action := regexp.MustCompile(`"((?:Describe|Create|Delete|Get|List|Put|Run|Terminate|Attach|Detach|Allocate|Release|Associate|Disassociate|Authorize|Revoke|Modify|Register|Deregister|Configure|Assume|Update|Tag)[A-Z]\w+)"`)
 	out := make(map[string]bool)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -228,6 +286,7 @@ func policy(rights []string) string {
 	looks := statement{Sid: "Look", Resource: "*"}
 	change := statement{Sid: "Change", Resource: "*"}
 	remove := statement{Sid: "RemoveWhatFairleadMade", Resource: "*", Condition: map[string]map[string]any{"Null": {"aws:ResourceTag/fairlead.dev/fleet": "false"}}}
+	clusters := statement{Sid: "ClustersOfEKS", Resource: "*"}
 	secrets := statement{Sid: "UserData", Resource: "arn:*:secretsmanager:*:*:secret:fairlead/*"}
 	roles := statement{Sid: "AssumeRolesOfIdentities", Resource: "arn:*:iam::*:role/fairlead-*"}
 	var makers []string
@@ -243,7 +302,9 @@ func policy(rights []string) string {
 			in = &looks
 		case service == "secretsmanager":
 			in = &secrets
-		case slices.Contains([]string{"TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
+		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry":
+			in = &clusters
+		case slices.Contains([]string{"DeleteCluster", "DeleteNodegroup", "TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
 			in = &remove
 		}
 		in.Action = append(in.Action, r)
@@ -252,13 +313,15 @@ func policy(rights []string) string {
 		}
 	}
 	secrets.Action = append(secrets.Action, "secretsmanager:TagResource")
-	looks.Action = append(looks.Action, "ssm:GetParameters")
+	looks.Action = append(looks.Action, "ssm:GetParameters", "iam:GetRole", "iam:ListAttachedRolePolicies")
 	change.Action = append(change.Action, "elasticloadbalancing:AddTags")
 	statements := []statement{
-		looks, change, remove, secrets,
+		looks, change, clusters, remove, secrets,
+		{Sid: "RolesOfEKS", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/eks-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": []string{"ec2.amazonaws.com*", "eks.amazonaws.com"}}}},
+		{Sid: "KeysOfEKS", Action: []string{"kms:CreateGrant", "kms:DescribeKey"}, Resource: "*", Condition: map[string]map[string]any{"StringLike": {"kms:ViaService": "eks.*"}}},
 		{Sid: "TagWhatIsMade", Action: []string{"ec2:CreateTags"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"ec2:CreateAction": makers}}},
 		{Sid: "ProfilesOfMachines", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/fairlead-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": "ec2.amazonaws.com*"}}},
-		{Sid: "FirstLoadBalancer", Action: []string{"iam:CreateServiceLinkedRole"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"iam:AWSServiceName": []string{"elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}},
+		{Sid: "FirstLoadBalancer", Action: []string{"iam:CreateServiceLinkedRole"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"iam:AWSServiceName": []string{"eks-nodegroup.amazonaws.com", "eks.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}},
 		roles,
 	}
 	for i := range statements {

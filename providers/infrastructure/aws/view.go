@@ -24,6 +24,8 @@ type view struct {
 	s     *cloud.Snapshot
 	zones []string // of the region
 
+	service string // the name by which controllers of Kubernetes know the cluster
+
 	// What carries the tags of the cluster.
 	vpcs      []cloud.VPC
 	subnets   []cloud.Subnet
@@ -56,7 +58,7 @@ func values[T any](all []*T) []T {
 
 // look observes c, with all changes of o.
 func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*view, error) {
-	spec, err := api.ReadCluster(c.Infrastructure)
+	spec, err := api.ReadShared(c)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: place, s: s}
+	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: place, s: s, service: c.Key.Name}
 	v.sort()
 	if v.zones, err = place.KnownZones(ctx); err != nil {
 		return nil, err

@@ -66,7 +66,13 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 		if err != nil {
 			return nil, err
 		}
-		return s.Clusters(), nil
+		found := s.Clusters()
+		err = managedIn(ctx, at, func(k *cloud.ManagedCluster) {
+			if o, ok := driver.OwnerOf(k.Tags); ok && !slices.Contains(found, o) {
+				found = append(found, o)
+			}
+		})
+		return found, err
 	}, nil)
 	return out, cloud.WrapLook("list clusters", fleet.JoinErrors(failed...))
 }

@@ -35,7 +35,7 @@ func newProvider(client *awstest.Client) *aws.Provider {
 func slowly() *awstest.Cloud {
 	return awstest.New(awstest.Options{
 		Limits: map[awstest.Kind]int{awstest.VPCs: 20, awstest.Addresses: 60}, Page: 3,
-		Delays: awstest.Delays{Lag: 3 * time.Second, Start: 8 * time.Second, Terminate: 4 * time.Second, NAT: 20 * time.Second, Balancer: 10 * time.Second},
+		Delays: awstest.Delays{Lag: 3 * time.Second, Start: 8 * time.Second, Terminate: 4 * time.Second, NAT: 20 * time.Second, Balancer: 10 * time.Second, Cluster: time.Minute, Nodegroup: 40 * time.Second, Update: 30 * time.Second},
 	})
 }
 

@@ -21,6 +21,12 @@ const (
 	machineKind  = "AWSMachine"
 	templateKind = "AWSMachineTemplate"
 
+	// ManagedControlPlane is the kind of control planes that EKS keeps.
+	ManagedControlPlane = "AWSManagedControlPlane"
+	// ManagedCluster is the kind of the infrastructure beside one.
+	ManagedCluster  = "AWSManagedCluster"
+	managedPoolKind = "AWSManagedMachinePool"
+
 	RoleIdentity       = "AWSClusterRoleIdentity"
 	StaticIdentity     = "AWSClusterStaticIdentity"
 	ControllerIdentity = "AWSClusterControllerIdentity"
@@ -64,7 +70,25 @@ func Kinds() []fleet.Kind {
 	for _, k := range []*fleet.Kind{&role, &static, &own} {
 		k.ClusterScoped = true
 	}
-	return []fleet.Kind{cluster, clusters, machine, machines, role, static, own}
+	managed := kind(fleet.InfrastructureCluster, ManagedCluster, kinds.Objects(kinds.Checked((*validator).managedCluster), newest))
+	managed.Refused = map[string]string{"spec.controlPlaneEndpoint": "EKS gives the endpoint: leave it out"}
+	managed.Serving = servingManaged
+	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, newest), kinds.Objects(oldPool, older))
+	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool(), limitedOfManagedPool(), unusedOfManagedPool()
+	pool.NonNegative = true
+	return []fleet.Kind{cluster, clusters, machine, machines, managed, pool, role, static, own}
+}
+
+// Distribution is the name of the distribution of machines that join a control plane of EKS.
+const Distribution = "eks"
+
+// ControlPlaneKinds returns the kinds of control planes that EKS keeps.
+func ControlPlaneKinds() []fleet.Kind {
+	k := kinds.Of(fleet.Kind{Distribution: Distribution, Role: fleet.HostedControlPlaneKind, Group: "controlplane.cluster.x-k8s.io", Kind: ManagedControlPlane},
+		kinds.Objects(managedControlPlane, "v1beta2"), kinds.Objects(oldControlPlane, "v1beta1"))
+	k.Refused, k.Limited, k.Unused = refusedOfManagedControlPlane(), limitedOfManagedControlPlane(), unusedOfManagedControlPlane()
+	k.Refused["spec.disableVPCCNI"] = addonsByGit
+	return []fleet.Kind{k}
 }
 
 // secrets implements fleet.Kind.

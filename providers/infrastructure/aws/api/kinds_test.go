@@ -24,31 +24,36 @@ import (
 // types, and no others.
 func TestFieldsOfCRDs(t *testing.T) {
 	kindstest.Definitions{Project: "capa", Group: "infrastructure.cluster.x-k8s.io", Missing: []string{
-		"AWSFargateProfile", "AWSMachinePool", "AWSManagedCluster", "AWSManagedClusterTemplate", "AWSManagedMachinePool",
+		"AWSFargateProfile", "AWSMachinePool", "AWSManagedClusterTemplate",
 		"ROSACluster", "ROSAMachinePool", "ROSANetwork", "ROSARoleConfig",
 	}}.Compare(t, api.Kinds())
+	kindstest.Definitions{Project: "capa", Group: "controlplane.cluster.x-k8s.io", Missing: []string{
+		"AWSManagedControlPlaneTemplate", "ROSAControlPlane",
+	}}.Compare(t, api.ControlPlaneKinds())
 }
 
-// TestKindsOfOthers: what EKS and OpenShift make, and auto scaling groups, are refused with the way out.
+// kinds are those of clusters of both sorts.
+func kinds() []fleet.Kind { return slices.Concat(api.Kinds(), api.ControlPlaneKinds()) }
+
+// TestKindsOfOthers: what is not made of EKS, what OpenShift makes, and auto scaling groups, are refused with the way out.
 func TestKindsOfOthers(t *testing.T) {
 	const infrastructure, controlPlane, bootstrap = "infrastructure.cluster.x-k8s.io/v1beta2", "controlplane.cluster.x-k8s.io/v1beta2", "bootstrap.cluster.x-k8s.io/v1beta2"
-	kindstest.Refused(t, api.Kinds(),
-		[3]string{infrastructure, "AWSManagedCluster", "ExternalControlPlane"},
-		[3]string{infrastructure, "AWSManagedMachinePool", "ExternalControlPlane"},
-		[3]string{infrastructure, "AWSFargateProfile", "ExternalControlPlane"},
+	kindstest.Refused(t, kinds(),
+		[3]string{infrastructure, "AWSManagedClusterTemplate", "AWSManagedControlPlane"},
+		[3]string{infrastructure, "AWSFargateProfile", "AWSManagedMachinePool"},
 		[3]string{infrastructure, "AWSMachinePool", "use a MachineDeployment"},
 		[3]string{infrastructure, "ROSACluster", "rosa command line"},
-		[3]string{controlPlane, "AWSManagedControlPlane", "ExternalControlPlane"},
+		[3]string{controlPlane, "AWSManagedControlPlaneTemplate", "AWSManagedControlPlane"},
 		[3]string{controlPlane, "ROSAControlPlane", "rosa command line"},
-		[3]string{bootstrap, "NodeadmConfigTemplate", "ExternalControlPlane"},
-		[3]string{bootstrap, "EKSConfig", "ExternalControlPlane"},
+		[3]string{bootstrap, "NodeadmConfigTemplate", "AWSManagedMachinePool"},
+		[3]string{bootstrap, "EKSConfig", "AWSManagedMachinePool"},
 	)
 }
 
 // TestCoverage: each field is honoured, refused or without effect, and the last two are few.
 func TestCoverage(t *testing.T) {
 	count := map[string]int{}
-	for _, f := range kindstest.Coverage(t, api.Kinds()) {
+	for _, f := range kindstest.Coverage(t, kinds()) {
 		if !strings.HasPrefix(f.Kind, "AWS") {
 			continue
 		}
@@ -88,14 +93,14 @@ func TestCorpus(t *testing.T) {
 		"cluster-template-flatcar":                       {"s3Bucket"},
 		"cluster-template-flatcar-machinepool":           {"s3Bucket", "AWSMachinePool is not supported"},
 		"cluster-template-machinepool":                   {"AWSMachinePool is not supported"},
-		"cluster-template-eks":                           {"AWSManagedControlPlane is not supported"},
+		"cluster-template-eks":                           {"NodeadmConfigTemplate is not supported"},
 		"cluster-template-eks-clusterclass":              {"AWSManagedControlPlaneTemplate is not supported"},
 		"cluster-template-eks-fargate":                   {"AWSFargateProfile is not supported"},
-		"cluster-template-eks-ipv6":                      {"AWSManagedControlPlane is not supported"},
+		"cluster-template-eks-ipv6":                      {"vpc.ipv6", "NodeadmConfigTemplate is not supported"},
 		"cluster-template-eks-machinepool":               {"AWSMachinePool is not supported"},
-		"cluster-template-eks-managedmachinepool":        {"AWSManagedMachinePool is not supported"},
-		"cluster-template-eks-managedmachinepool-gpu":    {"AWSManagedMachinePool is not supported"},
-		"cluster-template-eks-managedmachinepool-vpccni": {"AWSManagedMachinePool is not supported"},
+		"cluster-template-eks-managedmachinepool":        {"NodeadmConfig is not supported"},
+		"cluster-template-eks-managedmachinepool-gpu":    {"spec.addons", "NodeadmConfig is not supported"},
+		"cluster-template-eks-managedmachinepool-vpccni": {"spec.addons", "NodeadmConfig is not supported"},
 		// The class replaces a field that its template does not have; upstream's API server adds it.
 		"cluster-template-multitenancy-clusterclass": {"cannot replace /spec/template/spec/bastion/enabled"},
 		"cluster-template-rosa":                      {"ROSAControlPlane is not supported"},
@@ -111,7 +116,7 @@ func TestCorpus(t *testing.T) {
 				t.Fatal(err)
 			}
 			text = bytes.ReplaceAll(text, []byte("${CLUSTER_NAME:0:54}"), []byte("${CLUSTER_NAME}")) // an expression of clusterctl alone
-			clusters, problems := decode.New("f", api.Kinds()).Decode(name, kindstest.Render(t, fstest.MapFS{"capa.yaml": {Data: text}}, values(), "capa.yaml"))
+			clusters, problems := decode.New("f", kinds()).Decode(name, kindstest.Render(t, fstest.MapFS{"capa.yaml": {Data: text}}, values(), "capa.yaml"))
 			var said strings.Builder
 			for _, p := range problems {
 				fmt.Fprintln(&said, p, p.Hint)

@@ -12,6 +12,42 @@ func ReadCluster(o fleet.Object) (*AWSClusterSpec, error) {
 	return objects.Read[AWSClusterSpec](o, clusterKind)
 }
 
+// ReadControlPlane returns the spec of the AWSManagedControlPlane of c, which has an AWSManagedCluster beside it.
+func ReadControlPlane(c *fleet.Cluster) (*AWSManagedControlPlaneSpec, error) {
+	hosted := c.Hosted != nil && c.Hosted.Object.GVK.Kind == ManagedControlPlane
+	if hosted && c.Infrastructure.GVK.Kind == ManagedCluster {
+		return objects.Read[AWSManagedControlPlaneSpec](c.Hosted.Object, ManagedControlPlane)
+	}
+	op := "read the control plane of " + c.Key.String()
+	if hosted {
+		return nil, fleet.Errorf(fleet.Invalid, op, "%s %s needs an %s as infrastructureRef of the Cluster, and not %s", ManagedControlPlane, c.Hosted.Object.Name, ManagedCluster, c.Infrastructure.GVK.Kind)
+	}
+	return nil, fleet.Errorf(fleet.Invalid, op, "%s %s needs an %s as controlPlaneRef of the Cluster", ManagedCluster, c.Infrastructure.Name, ManagedControlPlane)
+}
+
+// IsManaged reports whether EKS keeps the control plane of c, or ought to.
+func IsManaged(c *fleet.Cluster) bool { return c.Infrastructure.GVK.Kind == ManagedCluster }
+
+// ReadShared returns what clusters of both kinds have: the account, the region and the network.
+func ReadShared(c *fleet.Cluster) (*AWSClusterSpec, error) {
+	if !IsManaged(c) {
+		return ReadCluster(c.Infrastructure)
+	}
+	s, err := ReadControlPlane(c)
+	if err != nil {
+		return nil, err
+	}
+	return &AWSClusterSpec{
+		AdditionalTags: s.AdditionalTags, IdentityRef: s.IdentityRef, Network: s.Network, Region: s.Region,
+		ControlPlaneLoadBalancer: &LoadBalancer{LoadBalancerType: Disabled},
+	}, nil
+}
+
+// ReadPool returns the spec of an AWSManagedMachinePool that was normalised.
+func ReadPool(o fleet.Object) (*AWSManagedMachinePoolSpec, error) {
+	return objects.Read[AWSManagedMachinePoolSpec](o, managedPoolKind)
+}
+
 // ReadMachine returns the spec of an AWSMachine, or of the machines of an AWSMachineTemplate, that
 // was normalised.
 func ReadMachine(o fleet.Object) (*AWSMachineSpec, error) {

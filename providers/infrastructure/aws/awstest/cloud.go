@@ -33,6 +33,10 @@ const (
 	ClassicOnes   Kind = "classic"
 	StoredSecrets Kind = "secret"
 	Parameters    Kind = "parameter"
+
+	ManagedClusters Kind = "ekscluster"
+	Nodegroups      Kind = "nodegroup"
+	AccessEntries   Kind = "accessentry"
 )
 
 // Options of a Cloud. Zero values mean the defaults.
@@ -45,6 +49,8 @@ type Options struct {
 	Limits map[Kind]int
 	// Page is how many results a page has at most.
 	Page int
+	// LeaveGroups has the security groups of clusters of EKS stay when these go.
+	LeaveGroups bool
 }
 
 // Delays are how long things take.
@@ -54,6 +60,9 @@ type Delays struct {
 	Terminate time.Duration // of an instance, until it is terminated
 	NAT       time.Duration // until a gateway is available, and until it is deleted
 	Balancer  time.Duration // until a load balancer is active, and until its interfaces are gone
+	Cluster   time.Duration // until a cluster of EKS is active, and until it is deleted
+	Nodegroup time.Duration // the same of a node group
+	Update    time.Duration // of a cluster or a node group of EKS
 }
 
 // shownFor is how long what was terminated is listed.
@@ -88,18 +97,19 @@ type token struct{ instance, request string }
 
 // Cloud is one account in one region. It is an http.Handler, and safe for concurrent use.
 type Cloud struct {
-	mu      sync.Mutex
-	o       Options
-	n       int
-	things  map[string]*Thing // by id
-	tokens  map[string]token  // by zone and token
-	full    map[string]bool   // "zone type", or "zone", without capacity
-	failing string            // why instances end as soon as they begin
-	denied  map[string]bool   // actions that no account may do
-	keys    map[string]string // by access key, who has it
-	buckets map[string]*bucket
-	faults  []*fault
-	calls   []Call
+	mu            sync.Mutex
+	o             Options
+	n             int
+	things        map[string]*Thing // by id
+	tokens        map[string]token  // by zone and token
+	full          map[string]bool   // "zone type", or "zone", without capacity
+	failing       string            // why instances end as soon as they begin
+	failingGroups string            // why node groups cannot be made
+	denied        map[string]bool   // actions that no account may do
+	keys          map[string]string // by access key, who has it
+	buckets       map[string]*bucket
+	faults        []*fault
+	calls         []Call
 }
 
 // The credentials that the cloud knows from its beginning.
@@ -213,6 +223,8 @@ func (c *Cloud) pass() {
 			case t.Attr["state"] == "pending" && now.Sub(t.Made) >= c.o.Delays.NAT:
 				t.Attr["state"] = "available"
 			}
+		case ManagedClusters, Nodegroups:
+			c.passManaged(t, now)
 		case Balancers:
 			if t.Attr["state"] == "provisioning" && now.Sub(t.Made) >= c.o.Delays.Balancer {
 				t.Attr["state"] = "active"
@@ -368,6 +380,8 @@ func (c *Cloud) limit(k Kind) int {
 	switch k {
 	case VPCs, Addresses:
 		return 5
+	case ManagedClusters:
+		return 100
 	case Groups:
 		return 2500
 	}

@@ -1,5 +1,5 @@
 // Package awstest is a double of AWS: one account in one region, with EC2, both kinds of load balancers,
-// STS, SSM and Secrets Manager as far as the provider calls them.
+// EKS, STS, SSM and Secrets Manager as far as the provider calls them.
 //
 // It misbehaves as AWS does. It hides what is new for a while, lists what was terminated, remembers
 // client tokens by zone, has buckets, quotas and zones without capacity, refuses to delete what

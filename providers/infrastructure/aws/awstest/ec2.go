@@ -16,6 +16,7 @@ func (c *Cloud) actions() map[string]action {
 		"sts":                  c.security(),
 		"secretsmanager":       c.secrets(),
 		"ssm":                  c.parameters(),
+		"eks":                  c.eks(),
 	} {
 		for name, do := range some {
 			out[service+" "+name] = do

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -81,24 +82,30 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	w.Header().Set("Content-Type", header)
+	maps.Copy(w.Header(), header)
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // who does not listen any more is not answered
 }
 
 // serve answers a request. An error says that it broke off.
-func (c *Cloud) serve(r *http.Request) (status int, kind string, answer []byte, err error) {
+func (c *Cloud) serve(r *http.Request) (status int, header http.Header, answer []byte, err error) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
-		return 0, "", nil, err
+		return 0, nil, nil, err
 	}
 	key, region, service := scope(r)
 	req := request{Values: url.Values{}}
-	if target := r.Header.Get("X-Amz-Target"); target != "" {
+	switch target := r.Header.Get("X-Amz-Target"); {
+	case service == "eks":
+		action, in := restAction(r.Method, r.URL.EscapedPath())
+		req.call, req.Values = Call{Service: service, Action: action}, in
+		maps.Copy(req.Values, r.URL.Query())
+		_ = json.Unmarshal(data, &req.body)
+	case target != "":
 		_, action, _ := strings.Cut(target, ".")
 		req.call = Call{Service: service, Action: action}
 		_ = json.Unmarshal(data, &req.body) // what is no JSON has no fields
-	} else {
+	default:
 		req.Values, _ = url.ParseQuery(string(data))
 		req.call = Call{Service: service, Action: req.Get("Action"), Form: req.Values}
 	}
@@ -113,14 +120,18 @@ func (c *Cloud) serve(r *http.Request) (status int, kind string, answer []byte, 
 		}
 	}
 	if slices.ContainsFunc(faults, func(f *fault) bool { return f.Cut == Before }) {
-		return 0, "", nil, errCut
+		return 0, nil, nil, errCut
 	}
 	out, failed := c.answer(req, key, region, faults)
 	if slices.ContainsFunc(faults, func(f *fault) bool { return f.Cut == After }) {
-		return 0, "", nil, errCut
+		return 0, nil, nil, errCut
 	}
-	status, kind, answer = encode(req.call, out, failed)
-	return status, kind, answer, nil
+	status, kind, answer := encode(req.call, out, failed)
+	header = http.Header{"Content-Type": {kind}}
+	if f, ok := errors.AsType[failure](failed); ok && service == "eks" {
+		header.Set("X-Amzn-ErrorType", f.code+":http://internal.amazon.com/coral/com.amazon.eks/")
+	}
+	return status, header, answer, nil
 }
 
 // answer does what a request asks for.
@@ -250,14 +261,19 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+	var data []byte
+	if r.Body != nil {
+		var err error
+		if data, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		_ = r.Body.Close()
 	}
-	_ = r.Body.Close()
 	form, _ := url.ParseQuery(string(data))
 	_, action, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	if action == "" {
+	if _, _, service := scope(r); service == "eks" {
+		action, _ = restAction(r.Method, r.URL.EscapedPath())
+	} else if action == "" {
 		action = form.Get("Action")
 	}
 	dies := Whole
@@ -274,12 +290,12 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	again := r.Clone(r.Context())
 	again.Body = io.NopCloser(bytes.NewReader(data))
-	status, kind, body, err := c.cloud.serve(again)
+	status, header, body, err := c.cloud.serve(again)
 	if err != nil || dies == After {
 		return nil, errCut
 	}
 	w := httptest.NewRecorder()
-	w.Header().Set("Content-Type", kind)
+	maps.Copy(w.Header(), header)
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 	resp := w.Result()

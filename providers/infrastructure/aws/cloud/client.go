@@ -27,6 +27,7 @@ type service struct {
 	name    string // in signatures and host names
 	version string // of a query API; empty: JSON
 	target  string // before the names of actions of a JSON API
+	paths   bool   // methods and paths say what is asked for, and bodies are JSON
 }
 
 //nolint:gochecknoglobals // constants that Go cannot write as some
@@ -36,6 +37,7 @@ var (
 	classic        = service{name: "elasticloadbalancing", version: "2012-06-01"}
 	sts            = service{name: "sts", version: "2011-06-15"}
 	ssm            = service{name: "ssm", target: "AmazonSSM."}
+	eks            = service{name: "eks", paths: true}
 	secretsManager = service{name: "secretsmanager", target: "secretsmanager."}
 )
 
@@ -167,25 +169,49 @@ func (c *Client) call(ctx context.Context, s service, action string, in, out any
 	return nil
 }
 
-// send sends one request and returns the body of its answer.
+// rest asks an API of paths, and reads its answer into out; nil: nothing of it is read. A nil in is no body.
+func (c *Client) rest(ctx context.Context, s service, action, method, path string, in, out any) error {
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return err
+		}
+	}
+	data, err := c.exchange(ctx, s, action, method, path, map[string]string{"Content-Type": "application/json"}, body)
+	if err != nil || out == nil {
+		return err
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return &Error{Service: s.name, Action: action, Status: http.StatusOK, Message: "its answer cannot be read: " + err.Error()}
+	}
+	return nil
+}
+
+// send posts one request and returns the body of its answer.
 func (c *Client) send(ctx context.Context, s service, action, target, kind string, body []byte) ([]byte, error) {
+	header := map[string]string{"Content-Type": kind}
+	if target != "" {
+		header["X-Amz-Target"] = target
+	}
+	return c.exchange(ctx, s, action, http.MethodPost, "", header, body)
+}
+
+// exchange sends one request and returns the body of its answer. The path has no slash at its beginning.
+func (c *Client) exchange(ctx context.Context, s service, action, method, path string, header map[string]string, body []byte) ([]byte, error) {
 	if err := c.await(ctx, action); err != nil {
 		return nil, &Error{Service: s.name, Action: action, Err: err}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(s), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, c.url(s)+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Content-Type", kind)
-	if target != "" {
-		req.Header.Set("X-Amz-Target", target)
+	for k, v := range header {
+		req.Header.Set(k, v)
 	}
-	credentials, err := c.credentials.Retrieve(ctx)
+	credentials, err := c.retrieve(ctx)
 	if err != nil {
-		if fleet.KindOf(err) != fleet.Unknown {
-			return nil, err
-		}
-		return nil, fleet.Errorf(fleet.Unauthorized, "find credentials of AWS", "%w (give the agent a role or a key, or the cluster an identityRef)", err)
+		return nil, err
 	}
 	sum := sha256.Sum256(body)
 	if err := c.signer.SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), s.name, c.region, time.Now()); err != nil {
@@ -204,4 +230,13 @@ func (c *Client) send(ctx context.Context, s service, action, target, kind strin
 		return nil, readError(s, action, resp, data)
 	}
 	return data, nil
+}
+
+// retrieve returns the credentials.
+func (c *Client) retrieve(ctx context.Context) (aws.Credentials, error) {
+	out, err := c.credentials.Retrieve(ctx)
+	if err != nil && fleet.KindOf(err) == fleet.Unknown {
+		err = fleet.Errorf(fleet.Unauthorized, "find credentials of AWS", "%w (give the agent a role or a key, or the cluster an identityRef)", err)
+	}
+	return out, err
 }

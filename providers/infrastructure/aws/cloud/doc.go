@@ -1,4 +1,4 @@
-// Package cloud asks AWS: EC2, load balancers of both kinds, STS, SSM and Secrets Manager.
+// Package cloud asks AWS: EC2, load balancers of both kinds, EKS, STS, SSM and Secrets Manager.
 //
 // Client makes single requests with the credentials and the signatures of the SDK, and repeats none.
 // A Place is an account in a region: all clusters there share its listing. Accounts finds the

@@ -47,7 +47,13 @@ var lacking = regexp.MustCompile(`is not authorized to perform: ([a-z0-9-]+:[A-Z
 // readError reads the answer to a request that failed.
 func readError(s service, action string, resp *http.Response, body []byte) error {
 	out := &Error{Service: s.name, Action: action, Status: resp.StatusCode}
-	if s.target != "" {
+	switch {
+	case s.paths:
+		var e struct{ Message string }
+		_ = json.Unmarshal(body, &e) // what is no JSON has no message
+		out.Code, _, _ = strings.Cut(resp.Header.Get("X-Amzn-ErrorType"), ":")
+		out.Message = e.Message
+	case s.target != "":
 		var e struct {
 			Type    string `json:"__type"`
 			Message string
@@ -55,7 +61,7 @@ func readError(s service, action string, resp *http.Response, body []byte) error
 		_ = json.Unmarshal(body, &e) // what is no JSON has no code
 		_, out.Code, _ = cutLast(e.Type, "#")
 		out.Message = e.Message
-	} else {
+	default:
 		type one struct{ Code, Message string }
 		var e struct {
 			EC2   []one `xml:"Errors>Error"`
@@ -118,8 +124,8 @@ func classes() []class {
 		return class{kind, regexp.MustCompile("^(" + codes + ")$")}
 	}
 	return []class{
-		of(fleet.Unavailable, `RequestLimitExceeded|Throttling.*|ThrottlingException|TooManyRequestsException|PendingVerification|IncorrectState|IncorrectInstanceState|InvalidTarget|.*\.IncorrectState|ServiceUnavailable|RequestExpired`),
-		of(fleet.Exhausted, `Insufficient.*Capacity.*|InsufficientFreeAddressesInSubnet|InsufficientAddressCapacity|.*LimitExceeded|LimitExceededException|MaxSpotInstanceCountExceeded|SpotMaxPriceTooLow|UnfulfillableCapacity|ReservationCapacityExceeded|TooMany.*`),
+		of(fleet.Unavailable, `RequestLimitExceeded|Throttling.*|ThrottlingException|TooManyRequestsException|PendingVerification|IncorrectState|IncorrectInstanceState|InvalidTarget|.*\.IncorrectState|ServiceUnavailable(Exception)?|ResourcePropagationDelayException|RequestExpired`),
+		of(fleet.Exhausted, `Insufficient.*Capacity.*|InsufficientFreeAddressesInSubnet|InsufficientAddressCapacity|.*LimitExceeded|.*LimitExceededException|MaxSpotInstanceCountExceeded|SpotMaxPriceTooLow|UnfulfillableCapacity|ReservationCapacityExceeded|TooMany.*`),
 		of(fleet.Conflict, `DependencyViolation|IdempotentParameterMismatch|.*Duplicate|Duplicate.*|.*Conflict|.*\.InUse|VolumeInUse|ResourceInUse.*|Resource\.AlreadyAssociated|RouteAlreadyExists|ResourceExistsException`),
 		of(fleet.NotFound, `.*NotFound.*|NoSuchEntity|Gateway\.NotAttached`),
 		of(fleet.Unauthorized, `UnauthorizedOperation|AccessDenied.*|AuthFailure|ExpiredToken.*|InvalidClientTokenId|UnrecognizedClientException|OptInRequired|Blocked|SignatureDoesNotMatch|InvalidSignatureException|MissingAuthenticationToken`),
@@ -187,7 +193,7 @@ func advice(e *Error) error {
 			right = m[1]
 		}
 		return fmt.Errorf("%w (allow %s in the policy of the cluster's identity)", e, right)
-	case strings.HasSuffix(e.Code, "LimitExceeded") && e.Code != "RequestLimitExceeded":
+	case (strings.HasSuffix(e.Code, "LimitExceeded") || strings.HasSuffix(e.Code, "LimitExceededException")) && e.Code != "RequestLimitExceeded":
 		return fmt.Errorf("%w (have the quota raised in Service Quotas, or remove what is not needed)", e)
 	case e.Code == "InsufficientFreeAddressesInSubnet":
 		return fmt.Errorf("%w (give the cluster larger subnets, or remove what is not needed)", e)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,19 +40,42 @@ func (p *Place) Close() { p.http.CloseIdleConnections() }
 
 // ID returns the account and the region.
 func (p *Place) ID(ctx context.Context) (string, error) {
+	known, err := p.known(ctx)
+	if err != nil {
+		return "", err
+	}
+	return "account " + known.Account + " in " + p.region, nil
+}
+
+// known returns whose the credentials are, which does not change.
+func (p *Place) known(ctx context.Context) (*Identity, error) {
 	p.mu.Lock()
 	known := p.identity
 	p.mu.Unlock()
-	if known == nil {
-		got, err := p.Identity(ctx)
-		if err != nil {
-			return "", err
-		}
-		p.mu.Lock()
-		p.identity, known = &got, &got
-		p.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
-	return "account " + known.Account + " in " + p.region, nil
+	got, err := p.Identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.identity = &got
+	return &got, nil
+}
+
+// RoleARN returns the ARN of a role of the account. The path begins and ends with a slash.
+func (p *Place) RoleARN(ctx context.Context, path, name string) (string, error) {
+	known, err := p.known(ctx)
+	if err != nil {
+		return "", err
+	}
+	partition := "aws"
+	if parts := strings.SplitN(known.ARN, ":", 3); len(parts) == 3 {
+		partition = parts[1]
+	}
+	return "arn:" + partition + ":iam::" + known.Account + ":role" + path + name, nil
 }
 
 // KnownZones returns the zones of the region, sorted.

@@ -1,0 +1,158 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/aws/api"
+	"fairlead.dev/render"
+	"fairlead.dev/render/decode"
+	"fairlead.dev/test/run/kindstest"
+)
+
+// managed returns what the decoder makes of a spec of EKS, called prod/eu.1, and what is wrong with it.
+func managed(t *testing.T, k fleet.Kind, version, spec string) (any, string) {
+	t.Helper()
+	o := kindstest.Object(t, k, version, `{"metadata":{"name":"eu.1","namespace":"prod"},"spec":`+spec+`}`)
+	if _, ok := o.(metav1.Object); !ok {
+		t.Fatalf("%T has no metadata", o)
+	}
+	out, errs := k.Normalise(o)
+	return out, kindstest.Text(errs)
+}
+
+// TestManagedControlPlane: what is filled in, and what is refused.
+func TestManagedControlPlane(t *testing.T) {
+	k := api.ControlPlaneKinds()[0]
+	for name, tc := range map[string]struct{ version, spec, want string }{
+		"version without patch": {"v1beta2", `{"region":"eu-central-1","version":"1.34"}`, ""},
+		"no version":            {"v1beta2", `{"region":"eu-central-1"}`, "spec.version"},
+		"no region":             {"v1beta2", `{"version":"v1.34.1"}`, "spec.region"},
+		"older":                 {"v1beta1", `{"region":"eu-central-1","version":"v1.34.1"}`, ""},
+		"no way in":             {"v1beta2", `{"region":"eu-central-1","version":"v1.34","endpointAccess":{"public":false}}`, "has to be reached"},
+		"entries by ConfigMap":  {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessEntries":[{"principalARN":"arn:aws:iam::1:role/a"}]}`, "api_and_config_map"},
+		"nobody":                {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessConfig":{"bootstrapClusterCreatorAdminPermissions":false}}`, "let the agent in"},
+		"machines with groups":  {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessConfig":{"authenticationMode":"api"},"accessEntries":[{"principalARN":"arn:a","type":"ec2_linux","kubernetesGroups":["a"]}]}`, "has the groups of EKS"},
+		"other encryption":      {"v1beta2", `{"region":"eu-central-1","version":"v1.34","encryptionConfig":{"provider":"arn:k","resources":["all"]}}`, "must be [secrets]"},
+		"one zone":              {"v1beta2", `{"region":"eu-central-1","version":"v1.34","network":{"vpc":{"availabilityZoneUsageLimit":1}}}`, "two zones"},
+		"a name":                {"v1beta2", `{"region":"eu-central-1","version":"v1.34","eksClusterName":"_a"}`, "must begin with a letter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errs := managed(t, k, tc.version, tc.spec)
+			if (tc.want == "") != (errs == "") || !strings.Contains(errs, tc.want) {
+				t.Fatalf("%q, want %q", errs, tc.want)
+			}
+			if tc.want != "" {
+				return
+			}
+			m := out.(*fleet.HostedManifest)
+			spec := m.Spec.(*api.AWSManagedControlPlaneSpec)
+			got := []string{m.Version, spec.Version, spec.EKSClusterName, spec.RoleName, spec.RolePath, spec.AccessConfig.AuthenticationMode, strings.Join(spec.EndpointAccess.PublicCIDRs, ","), spec.TokenMethod, spec.IdentityRef.Name}
+			want := []string{"v1.34.0", "1.34", "prod_eu-1", "eks-controlplane.cluster-api-provider-aws.sigs.k8s.io", "/", "config_map", "0.0.0.0/0", "aws-cli", "default"}
+			if d := gocmp.Diff(want, got); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+// TestManagedPool: what is filled in, and what is refused.
+func TestManagedPool(t *testing.T) {
+	k := kindstest.Kind(t, api.Kinds(), "AWSManagedMachinePool")
+	for name, tc := range map[string]struct{ version, spec, want string }{
+		"empty":          {"v1beta2", `{}`, ""},
+		"older":          {"v1beta1", `{"updateConfig":{"maxUnavailablePrecentage":30}}`, ""},
+		"own image":      {"v1beta2", `{"amiType":"CUSTOM"}`, "none is made"},
+		"both":           {"v1beta2", `{"updateConfig":{"maxUnavailable":1,"maxUnavailablePercentage":1}}`, "must have one of"},
+		"bounds":         {"v1beta2", `{"scaling":{"minSize":3,"maxSize":2}}`, "minSize ≤ maxSize"},
+		"two ways":       {"v1beta2", `{"subnetIDs":["subnet-1"],"availabilityZones":["a"]}`, "leave one of both out"},
+		"open by itself": {"v1beta2", `{"remoteAccess":{"sshKeyName":"ops"}}`, "public: true says"},
+		"no key":         {"v1beta2", `{"remoteAccess":{"public":true}}`, "key pair"},
+		"path":           {"v1beta2", `{"rolePath":"a"}`, "begin and end with /"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errs := managed(t, k, tc.version, tc.spec)
+			if (tc.want == "") != (errs == "") || !strings.Contains(errs, tc.want) {
+				t.Fatalf("%q, want %q", errs, tc.want)
+			}
+			if tc.want != "" {
+				return
+			}
+			spec := out.(*api.AWSManagedMachinePoolSpec)
+			if spec.EKSNodegroupName != "prod_eu-1" || spec.CapacityType != "onDemand" || spec.AvailabilityZoneSubnetType != "private" || spec.RoleName != "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io" {
+				t.Errorf("it is %+v", spec)
+			}
+			if tc.version == "v1beta1" && *spec.UpdateConfig.MaxUnavailablePercentage != 30 {
+				t.Errorf("updateConfig is %+v", spec.UpdateConfig)
+			}
+		})
+	}
+}
+
+// TestManagedClusterInGit: upstream's template with a node group is a cluster of EKS without its bootstrap configuration,
+// and its infrastructure is refused beside machines that serve.
+func TestManagedClusterInGit(t *testing.T) {
+	const cluster = `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: eu-1, namespace: prod}
+spec:
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedCluster, name: eu-1}
+  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: AWSManagedControlPlane, name: eu-1-control-plane}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSManagedCluster
+metadata: {name: eu-1, namespace: prod}
+spec: {}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: AWSManagedControlPlane
+metadata: {name: eu-1-control-plane, namespace: prod}
+spec: {region: eu-central-1, sshKeyName: ops, version: v1.34.1}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachinePool
+metadata: {name: eu-1-pool-0, namespace: prod}
+spec:
+  clusterName: eu-1
+  replicas: 2
+  template:
+    spec:
+      clusterName: eu-1
+      bootstrap: {dataSecretName: ""}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedMachinePool, name: eu-1-pool-0}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSManagedMachinePool
+metadata: {name: eu-1-pool-0, namespace: prod}
+spec: {amiType: AL2023_x86_64_STANDARD}
+`
+	decoded := func(text string) ([]fleet.Cluster, []fleet.Problem) {
+		var objects []render.Object
+		for part := range strings.SplitSeq(text, "\n---\n") {
+			objects = append(objects, render.Object{File: "f.yaml", YAML: []byte(part)})
+		}
+		return decode.New("f", kinds()).Decode("overlay", objects)
+	}
+	clusters, problems := decoded(cluster)
+	if len(problems) > 0 || len(clusters) != 1 {
+		t.Fatalf("%d clusters, problems %v", len(clusters), problems)
+	}
+	c := clusters[0]
+	spec, err := api.ReadControlPlane(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Provider != "aws" || c.Hosted.Version != "v1.34.0" || spec.EKSClusterName != "prod_eu-1-control-plane" || len(c.KeptPools) != 1 || c.KeptPools[0].Version != "v1.34.0" || c.KeptPools[0].Count != 2 {
+		t.Errorf("the cluster is %+v, pools %+v", c.Hosted, c.KeptPools)
+	}
+	served := strings.Replace(cluster, "controlplane.cluster.x-k8s.io, kind: AWSManagedControlPlane", "controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane", 1)
+	if _, problems := decoded(served); !strings.Contains(fmt.Sprint(problems), "is for a control plane that EKS keeps") {
+		t.Errorf("beside machines that serve: %v", problems)
+	}
+}

@@ -1,0 +1,91 @@
+package api
+
+// What is refused of EKS, and what to do about it.
+const (
+	noRoles        = "roles of IAM are not made: make it, with its policies, and name it in roleName"
+	groupsOfEKS    = "EKS makes the security group of the cluster, and lets its machines talk to each other: leave it out, and change that group in AWS"
+	noAddons       = "addons of EKS are not kept yet: leave it out for those that EKS installs by itself, or set bootstrapSelfManagedAddons: false and apply others with a ClusterResourceSet or a HelmChartProxy"
+	noTemplates    = "launch templates are not made yet: use amiType, instanceType, diskSize, capacityType and remoteAccess of this object"
+	noPlaneBastion = "no bastion is made: make one in the VPC, outside of the cluster"
+	addonsByGit    = "set bootstrapSelfManagedAddons: false, and apply what the cluster is to have with a ClusterResourceSet or a HelmChartProxy"
+)
+
+// refusedOfManagedControlPlane are the refused fields of an AWSManagedControlPlane.
+func refusedOfManagedControlPlane() map[string]string {
+	const at = "spec."
+	out := map[string]string{
+		at + "addons":                     noAddons,
+		at + "associateOIDCProvider":      "no identity provider is made in IAM yet: make it of the issuer of the cluster, or use EKS Pod Identity, which needs none",
+		at + "bastion":                    noPlaneBastion,
+		at + "controlPlaneEndpoint":       "EKS gives the endpoint: leave it out",
+		at + "iamAuthenticatorConfig":     "the ConfigMap aws-auth is not changed: set accessConfig.authenticationMode: " + AccessByBoth + ", and use accessEntries",
+		at + "kubeProxy.disable":          addonsByGit,
+		at + "oidcIdentityProviderConfig": "identity providers of people are not associated yet: do it in AWS, or use accessEntries",
+		at + "roleAdditionalPolicies":     noRoles,
+		at + "rolePermissionsBoundary":    noRoles,
+		at + "secondaryCidrBlock":         "a VPC that is made has one range yet: leave it out, or give a VPC of your own by its id",
+		at + "vpcCni.disable":             addonsByGit,
+		at + "vpcCni.env":                 "the DaemonSet aws-node is not changed: apply it with a ClusterResourceSet or a HelmChartProxy",
+
+		at + "network.cni": groupsOfEKS,
+		at + "network.additionalControlPlaneIngressRules": groupsOfEKS,
+		at + "network.additionalNodeIngressRules":         groupsOfEKS,
+		at + "network.nodePortIngressRuleCidrBlocks":      groupsOfEKS,
+		at + "network.securityGroupOverrides":             groupsOfEKS,
+	}
+	for path, why := range refusedOfCluster(at) {
+		if len(path) > len(at+"network.") && path[:len(at+"network.")] == at+"network." {
+			out[path] = why
+		}
+	}
+	return out
+}
+
+// limitedOfManagedControlPlane are those that are honoured in part.
+func limitedOfManagedControlPlane() map[string]string {
+	return map[string]string{
+		"spec.version":                  "the minor version; AWS decides about patches",
+		"spec.tokenMethod":              "what the kubeconfig for people runs: aws-cli, the default, or iam-authenticator; the agent makes its tokens itself",
+		"spec.roleName":                 "a role that exists; by default that of clusterawsadm, " + ServiceRole,
+		"spec.network.subnets.zoneType": limitedOfCluster("spec.")["spec.network.subnets.zoneType"],
+	}
+}
+
+// unusedOfManagedControlPlane are those that may be there and do nothing.
+func unusedOfManagedControlPlane() map[string]string {
+	const own = "for machines that Fairlead would create: node groups have what their AWSManagedMachinePool says"
+	out := map[string]string{
+		"spec.imageLookupBaseOS": own, "spec.imageLookupFormat": own, "spec.imageLookupOrg": own, "spec.sshKeyName": own,
+		"spec.partition": "the region says which partition it is",
+	}
+	for _, name := range []string{"subnets.resourceID", "subnets.natGatewayId", "subnets.routeTableId", "vpc.internetGatewayId"} {
+		out["spec.network."+name] = writtenBack
+	}
+	return out
+}
+
+// refusedOfManagedPool are the refused fields of an AWSManagedMachinePool.
+func refusedOfManagedPool() map[string]string {
+	return map[string]string{
+		"spec.awsLaunchTemplate":       noTemplates,
+		"spec.lifecycleHooks":          "no hooks are put into the auto scaling group that EKS makes: leave them out",
+		"spec.roleAdditionalPolicies":  noRoles,
+		"spec.rolePermissionsBoundary": noRoles,
+	}
+}
+
+// limitedOfManagedPool are those that are honoured in part.
+func limitedOfManagedPool() map[string]string {
+	const fixed = "of a new node group: EKS changes it of none that is there"
+	return map[string]string{
+		"spec.amiType": fixed + "; CUSTOM is refused; empty: what EKS chooses", "spec.availabilityZones": fixed, "spec.availabilityZoneSubnetType": fixed, "spec.capacityType": fixed,
+		"spec.diskSize": fixed, "spec.eksNodegroupName": fixed, "spec.instanceType": fixed, "spec.remoteAccess": fixed, "spec.subnetIDs": fixed,
+		"spec.roleName": "a role that exists; by default that of clusterawsadm, " + NodeServiceRole, "spec.rolePath": fixed,
+		"spec.scaling": "bounds for people and for programs in the cluster; an autoscaler decides the number with the annotations of the MachinePool alone",
+	}
+}
+
+// unusedOfManagedPool are those that may be there and do nothing.
+func unusedOfManagedPool() map[string]string {
+	return map[string]string{"spec.providerIDList": writtenBack}
+}

@@ -1,0 +1,232 @@
+package aws
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/infrastructure/aws/api"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
+)
+
+// A managed is what was seen of a cluster of EKS.
+type managed struct {
+	*view
+	want *api.AWSManagedControlPlaneSpec
+	is   *cloud.ManagedCluster // nil: it is not there
+	// foreign says that a cluster of that name is there, and is not of the cluster.
+	foreign bool
+}
+
+// lookManaged looks at c, whose control plane EKS keeps.
+func (p *Provider) lookManaged(ctx context.Context, c *fleet.Cluster) (*managed, error) {
+	spec, err := api.ReadControlPlane(c)
+	if err != nil {
+		return nil, err
+	}
+	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	if err != nil {
+		return nil, err
+	}
+	v.service = spec.EKSClusterName
+	m := &managed{view: v, want: spec}
+	is, err := v.place.ManagedCluster(ctx, spec.EKSClusterName)
+	switch {
+	case err == nil && c.Owns(is.Tags):
+		m.is = is
+		return m, nil
+	case err == nil:
+		m.foreign = true
+	case !cloud.IsNotFound(err):
+		return nil, err
+	}
+	m.is, err = m.renamed(ctx)
+	return m, err
+}
+
+// renamed returns the cluster that carries the tags of c under another name than Git has; nil: there is none. A name
+// that changed in Git makes no second cluster.
+func (m *managed) renamed(ctx context.Context) (*cloud.ManagedCluster, error) {
+	names, err := m.place.ManagedClusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if name == m.want.EKSClusterName {
+			continue
+		}
+		is, err := m.place.ManagedCluster(ctx, name)
+		switch {
+		case cloud.IsNotFound(err): // it went meanwhile
+		case err != nil:
+			return nil, err
+		case m.c.Owns(is.Tags):
+			m.service = is.Name
+			return is, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // there is none, and nothing is wrong
+}
+
+// serves reports whether machines may join.
+func (m *managed) serves() bool {
+	return m.is != nil && (m.is.Status == cloud.Active || m.is.Status == cloud.Updating) && m.is.Endpoint != "" && m.is.CA.Data != ""
+}
+
+// message says why it does not serve; empty: it does.
+func (m *managed) message() string {
+	switch {
+	case m.serves():
+		return ""
+	case m.is == nil && m.foreign:
+		return m.notOurs()
+	case m.is == nil:
+		return "EKS has no cluster " + m.want.EKSClusterName
+	case m.is.Status == cloud.Creating:
+		return "EKS is creating cluster " + m.is.Name
+	case m.is.Status == cloud.Deleting:
+		return "EKS is deleting cluster " + m.is.Name
+	case m.is.Status == cloud.Failed:
+		return fmt.Sprintf("EKS could not create cluster %s: %s (fix that, and delete the cluster in AWS: then it is created again)", m.is.Name, cmp.Or(m.is.Health.String(), "it gives no reason"))
+	}
+	return "cluster " + m.is.Name + " of EKS is " + m.is.Status
+}
+
+func (m *managed) notOurs() string {
+	return fmt.Sprintf("EKS has a cluster %s without the tags of this cluster (set another eksClusterName)", m.want.EKSClusterName)
+}
+
+// net decides about the network. A cluster that is there stays in its VPC: no other one is made for it.
+func (m *managed) net(d *decision) network {
+	is, want := "", m.want.Network.VPC.ID
+	if m.is != nil {
+		is = m.is.VPC.VPC
+	}
+	switch {
+	case is == "" || is == want || want == "" && m.ours(is):
+		return m.network(d)
+	case want == "":
+		d.cannotFollow("network.vpc.id", "the cluster is in %s, which Git named before, and cannot leave it (name it again, or make another cluster)", is)
+	default:
+		d.cannotFollow("network.vpc.id", "the cluster is in %s and cannot move to %s (make another cluster)", is, want)
+	}
+	return m.sorted(is, nil)
+}
+
+// networkOnly decides about the network alone: machines are in groups of EKS, and it keeps the endpoint.
+func (m *managed) networkOnly() *decision {
+	d := new(decision)
+	m.net(d)
+	return d
+}
+
+// controlPlaneSubnets returns the ids of the subnets of the control plane, sorted.
+func (m *managed) controlPlaneSubnets() []string {
+	n := m.net(new(decision))
+	all := n.private
+	if !m.want.RestrictPrivateSubnets {
+		all = slices.Concat(n.private, n.public)
+	}
+	return idsOf(all)
+}
+
+func idsOf(subnets []cloud.Subnet) []string {
+	var out []string
+	for _, s := range subnets {
+		out = append(out, s.ID)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// token is equal where the same thing is asked for by the same operation.
+func token(op fleet.OperationID, what ...string) string {
+	sum := sha256.Sum256([]byte(string(op) + "\x00" + strings.Join(what, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// busyNow makes an error that says that EKS takes no change now one that ends by itself.
+func busyNow(err error) error {
+	if !cloud.IsBusy(err) {
+		return err
+	}
+	return &fleet.Error{Kind: fleet.Unavailable, Err: fmt.Errorf("EKS takes no change now: %w", err)}
+}
+
+// observeManaged observes the node groups of c: they are all that it has beside its control plane.
+func (p *Provider) observeManaged(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	m, err := p.lookManaged(ctx, c)
+	if err != nil {
+		return fleet.Infrastructure{}, err
+	}
+	id, err := m.place.ID(ctx)
+	if err != nil {
+		return fleet.Infrastructure{}, err
+	}
+	groups, err := m.nodegroups(ctx)
+	if err != nil {
+		return fleet.Infrastructure{}, err
+	}
+	out := fleet.Infrastructure{
+		Exists: len(groups) > 0, Ready: m.serves(), Message: m.message(), Endpoint: c.Endpoint,
+		Places: []fleet.PlaceSeen{{Place: fleet.Place{ID: id}, Used: m.is != nil || m.exists(), Named: true}},
+	}
+	if len(groups) > 0 {
+		out.Pools, err = m.pools(ctx, groups)
+	}
+	return out, err
+}
+
+// nothingKept refuses to go on while there are node groups. There is nothing else to delete.
+func (p *Provider) nothingKept(ctx context.Context, what string, c *fleet.Cluster) error {
+	m, err := p.lookManaged(ctx, c)
+	if err != nil {
+		return err
+	}
+	groups, err := m.nodegroups(ctx)
+	if err == nil && len(groups) > 0 {
+		return fleet.Errorf(fleet.Conflict, what, "there are still node groups, %s is the first", groups[0].Name)
+	}
+	return err
+}
+
+// checkManaged looks up what a cluster of EKS needs.
+func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driver.Note) error {
+	m, err := p.lookManaged(ctx, c)
+	if err != nil {
+		return cloud.WrapLook("look at EKS", err)
+	}
+	if m.foreign {
+		err = fleet.Errorf(fleet.Conflict, "find the name of the cluster", "%s", m.notOurs())
+	}
+	note("cluster of EKS", m.want.EKSClusterName, err)
+	n, zones := m.net(new(decision)), make(map[string]bool)
+	for _, s := range slices.Concat(n.private, n.public) {
+		zones[s.Zone] = true
+	}
+	if n.vpc != "" && len(zones) < 2 {
+		note("zones", "", fleet.Errorf(fleet.Invalid, "find subnets for EKS", "those of %s are in %d zones, and EKS needs two (add subnets)", n.vpc, len(zones)))
+	}
+	for _, p := range c.KeptPools {
+		w, err := m.wanted(ctx, p)
+		if err != nil {
+			note("pool "+string(p.Name), "", err)
+			continue
+		}
+		if kind := w.spec.InstanceType; kind != "" {
+			found, err := m.place.ZonesOf(ctx, kind)
+			if err == nil && len(found) == 0 {
+				err = fleet.Errorf(fleet.Invalid, "find instance type "+kind, "%s has no such type (name another)", m.spec.Region)
+			}
+			note("instance type", kind, cloud.WrapLook("find instance type "+kind, err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,297 @@
+package aws
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/aws/api"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
+)
+
+// A ControlPlane is the providers.HostedControlPlane of EKS. The network of a cluster is a part of it: EKS needs the
+// subnets first, and they go last.
+type ControlPlane struct {
+	provider func() (*Provider, error)
+}
+
+var (
+	_ providers.HostedControlPlane = (*ControlPlane)(nil)
+	_ providers.TokenSource        = (*ControlPlane)(nil)
+)
+
+// NewControlPlane returns a ControlPlane.
+func NewControlPlane(o Options) *ControlPlane {
+	p := New(o)
+	return &ControlPlane{func() (*Provider, error) { return p, nil }}
+}
+
+// OpenControlPlane returns a ControlPlane with the settings of the provider. What is wrong with them is an error of each call.
+func OpenControlPlane(o providers.Options) *ControlPlane {
+	if o.Provider != nil {
+		o = o.Provider(Name)
+	}
+	return &ControlPlane{sync.OnceValues(func() (*Provider, error) { return fromOptions(o) })}
+}
+
+// Settle implements providers.HostedControlPlane.
+func (k *ControlPlane) Settle() time.Duration {
+	p, err := k.provider()
+	if err != nil {
+		return DefaultSettle
+	}
+	return p.Settle()
+}
+
+// Observe implements providers.HostedControlPlane.
+func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ providers.SecretReader) (providers.HostedObservation, error) {
+	op := "look at the control plane of " + c.Key.String()
+	var out providers.HostedObservation
+	p, err := k.provider()
+	if err != nil {
+		return out, err
+	}
+	m, err := p.lookManaged(ctx, c)
+	if err != nil {
+		return out, cloud.WrapLook(op, err)
+	}
+	s := &out.State
+	s.Exists, s.Message = m.is != nil || m.exists(), m.message()
+	network := m.networkOnly()
+	switch {
+	case c.Delete:
+		if m.is == nil {
+			s.Message = p.deletion(m.view)
+		}
+		return out, nil
+	case m.is == nil && !m.foreign && len(network.steps)+len(network.waits)+len(network.faults) > 0:
+		s.Message = "its network is not complete: " + network.message()
+	}
+	if m.is == nil {
+		return out, nil
+	}
+	s.Version = "v" + m.is.Version + ".0"
+	if !m.serves() {
+		return out, nil
+	}
+	changes, err := m.changes(ctx)
+	if err != nil {
+		return out, cloud.WrapLook(op, err)
+	}
+	for _, err := range slices.Concat(network.faults, changes.faults) {
+		s.Drift = append(s.Drift, err.Error())
+	}
+	for _, step := range network.steps {
+		s.Drift = append(s.Drift, step.what)
+	}
+	for _, step := range changes.steps {
+		s.Drift = append(s.Drift, step.what)
+	}
+	slices.Sort(s.Drift)
+	if s.Endpoint, out.Secrets, err = m.access(); err != nil {
+		s.Message = err.Error()
+		return out, nil
+	}
+	s.Ready = true
+	return out, nil
+}
+
+// access returns where the API server answers, the kubeconfig for people and the certificate of its CA.
+func (m *managed) access() (fleet.Endpoint, map[fleet.SecretName]fleet.SecretData, error) {
+	op := "read what EKS says of cluster " + m.is.Name
+	u, err := url.Parse(m.is.Endpoint)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" {
+		return fleet.Endpoint{}, nil, fleet.Errorf(fleet.Unknown, op, "its endpoint %q is no URL", m.is.Endpoint)
+	}
+	ca, err := base64.StdEncoding.DecodeString(m.is.CA.Data)
+	if err != nil {
+		return fleet.Endpoint{}, nil, fleet.Errorf(fleet.Unknown, op, "the certificate of its CA cannot be read: %w", err)
+	}
+	e := fleet.Endpoint{Host: u.Hostname(), Port: 443}
+	if port := u.Port(); port != "" {
+		if err := json.Unmarshal([]byte(port), &e.Port); err != nil {
+			return fleet.Endpoint{}, nil, fleet.Errorf(fleet.Unknown, op, "its endpoint %q has no port", m.is.Endpoint)
+		}
+	}
+	config, err := json.Marshal(m.kubeconfig(ca))
+	return e, map[fleet.SecretName]fleet.SecretData{
+		fleet.Kubeconfig: {fleet.KubeconfigKey: fleet.NewSecret(config)},
+		fleet.ClusterCA:  {fleet.TLSCertKey: fleet.NewSecret(bytes.TrimSpace(ca))},
+	}, err
+}
+
+// kubeconfig returns one for people. It has no token: a program of theirs makes one with their own credentials.
+// Source: EKS user guide, "Connect kubectl to an EKS cluster by creating a kubeconfig file".
+func (m *managed) kubeconfig(ca []byte) any {
+	run := map[string]any{
+		"apiVersion": "client.authentication.k8s.io/v1beta1", "interactiveMode": "IfAvailable", "command": "aws",
+		"args": []string{"--region", m.want.Region, "eks", "get-token", "--cluster-name", m.is.Name, "--output", "json"},
+	}
+	if m.want.TokenMethod == api.TokenByAuthenticator {
+		run["command"], run["args"] = "aws-iam-authenticator", []string{"token", "-i", m.is.Name}
+		run["env"] = []any{map[string]string{"name": "AWS_REGION", "value": m.want.Region}}
+	}
+	name := m.c.Key.Name
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": name,
+		"clusters": []any{map[string]any{"name": name, "cluster": map[string]any{"server": m.is.Endpoint, "certificate-authority-data": ca}}},
+		"users":    []any{map[string]any{"name": name, "user": map[string]any{"exec": run}}},
+		"contexts": []any{map[string]any{"name": name, "context": map[string]string{"cluster": name, "user": name}}},
+	}
+}
+
+// Token implements providers.TokenSource. It makes no request, but perhaps one for the credentials of a role.
+func (k *ControlPlane) Token(ctx context.Context, c *fleet.Cluster, refused fleet.Secret) (providers.Token, error) {
+	op := "make a token for the API server of " + c.Key.String()
+	p, err := k.provider()
+	if err != nil {
+		return providers.Token{}, err
+	}
+	spec, err := api.ReadControlPlane(c)
+	if err != nil {
+		return providers.Token{}, err
+	}
+	shared, err := api.ReadShared(c)
+	if err != nil {
+		return providers.Token{}, err
+	}
+	place, err := p.accounts.Place(ctx, c, shared)
+	if err != nil {
+		return providers.Token{}, cloud.WrapLook(op, err)
+	}
+	const tries = 2
+	now := time.Now()
+	for range tries { // two of the same second are equal
+		text, ends, err := place.Token(ctx, spec.EKSClusterName, now)
+		if err != nil {
+			return providers.Token{}, cloud.WrapLook(op, err)
+		}
+		if text != string(refused.Reveal()) {
+			return providers.Token{Value: fleet.NewSecret([]byte(text)), NotAfter: ends}, nil
+		}
+		now = now.Add(-time.Second)
+	}
+	return providers.Token{}, fleet.Errorf(fleet.Unauthorized, op, "the API server refuses it")
+}
+
+// Ensure implements providers.HostedControlPlane: first the network, then the cluster, then one change of it at a time.
+func (k *ControlPlane) Ensure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
+	what := "create or change the control plane of " + c.Key.String()
+	p, err := k.provider()
+	if err != nil {
+		return err
+	}
+	m, err := p.lookManaged(ctx, c)
+	if err != nil {
+		return cloud.WrapLook(what, err)
+	}
+	if m.is == nil && m.foreign {
+		return fleet.Errorf(fleet.Conflict, what, "%s", m.notOurs())
+	}
+	errs := m.perform(ctx, m.networkOnly)
+	d := m.networkOnly()
+	errs = append(errs, d.faults...)
+	if m.is == nil {
+		if len(errs) == 0 && len(d.steps)+len(d.waits) == 0 {
+			errs = append(errs, m.create(ctx, op))
+		}
+		return cloud.Wrap(what, fleet.JoinErrors(errs...))
+	}
+	if !m.serves() {
+		if m.is.Status == cloud.Failed {
+			errs = append(errs, fleet.Errorf(fleet.Invalid, what, "%s", m.message()))
+		}
+		return cloud.Wrap(what, fleet.JoinErrors(errs...))
+	}
+	changes, err := m.changes(ctx)
+	if err != nil {
+		return cloud.WrapLook(what, err)
+	}
+	errs = append(errs, changes.faults...)
+	errs = append(errs, changes.perform(ctx, op, m.is.Status == cloud.Active)...)
+	return cloud.Wrap(what, fleet.JoinErrors(errs...))
+}
+
+// create asks for the cluster.
+func (m *managed) create(ctx context.Context, op fleet.OperationID) error {
+	role, err := m.place.RoleARN(ctx, m.want.RolePath, m.want.RoleName)
+	if err != nil {
+		return err
+	}
+	e := m.want.EndpointAccess
+	in := cloud.NewCluster{
+		Name: m.want.EKSClusterName, Role: role, Version: m.want.Version, Tags: m.tags(), Token: token(op, "cluster", m.want.EKSClusterName),
+		VPC:    cloud.VPCConfig{Subnets: m.controlPlaneSubnets(), Public: e.Public, Private: e.Private, PublicCIDRs: e.PublicCIDRs},
+		Access: cloud.AccessConfig{Mode: strings.ToUpper(m.want.AccessConfig.AuthenticationMode), CreatorAdmin: m.want.AccessConfig.BootstrapClusterCreatorAdminPermissions},
+		Addons: m.want.BootstrapSelfManagedAddons,
+	}
+	if logs := m.logs(); len(logs) > 0 {
+		in.Logging = &cloud.Logging{Setups: []cloud.LogSetup{{Types: logs, Enabled: true}}}
+	}
+	in.Encryption = m.encryption()
+	if m.want.UpgradePolicy != "" {
+		in.Upgrades = &cloud.UpgradePolicy{Support: strings.ToUpper(m.want.UpgradePolicy)}
+	}
+	m.p.o.Log.InfoContext(ctx, "requesting a cluster of EKS", "cluster", m.c.Key.String(), "name", in.Name, "version", in.Version)
+	defer m.changed()
+	err = m.place.CreateManagedCluster(ctx, in)
+	if !cloud.Is(err, "ResourceInUseException") {
+		return cloud.Named(err)
+	}
+	if is, found := m.place.ManagedCluster(ctx, in.Name); found == nil && m.c.Owns(is.Tags) { // another request made it
+		return nil
+	}
+	return err
+}
+
+// tags returns those of the cluster.
+func (m *managed) tags() cloud.Tags { return m.shared("control-plane", "control-plane", nil) }
+
+// encryption returns what is encrypted; nil: nothing with a key of people.
+func (m *managed) encryption() []cloud.Encryption {
+	e := m.want.EncryptionConfig
+	if e == nil {
+		return nil
+	}
+	one := cloud.Encryption{Resources: e.Resources}
+	one.Provider.Key = e.Provider
+	return []cloud.Encryption{one}
+}
+
+// Delete implements providers.HostedControlPlane: the cluster goes, which has no node groups any more, and then its network.
+func (k *ControlPlane) Delete(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
+	what := "delete the control plane of " + c.Key.String()
+	p, err := k.provider()
+	if err != nil {
+		return err
+	}
+	m, err := p.lookManaged(ctx, c)
+	if err != nil {
+		return cloud.WrapLook(what, err)
+	}
+	switch {
+	case m.is == nil:
+		return cloud.Wrap(what, p.removeShared(ctx, what, c, m.view))
+	case m.is.Status == cloud.Deleting:
+		return nil
+	}
+	names, err := m.place.Nodegroups(ctx, m.is.Name)
+	if err != nil && !cloud.IsNotFound(err) {
+		return cloud.WrapLook(what, err)
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		return fleet.Errorf(fleet.Conflict, what, "cluster %s of EKS still has the node groups %s (those that are not in Git, delete in AWS)", m.is.Name, strings.Join(names, ", "))
+	}
+	p.o.Log.InfoContext(ctx, "deleting a cluster of EKS", "cluster", c.Key.String(), "name", m.is.Name)
+	defer m.changed()
+	return cloud.Wrap(what, busyNow(m.place.DeleteManagedCluster(ctx, m.is.Name)))
+}

@@ -1,0 +1,316 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/aws/api"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
+)
+
+// A change is one of a cluster of EKS.
+type change struct {
+	what   string
+	update bool // EKS takes one of these at a time, and none while it is updating
+	do     func(ctx context.Context, op fleet.OperationID) error
+}
+
+// changes are what is to be changed of a cluster, in upstream's order.
+type changes struct {
+	steps  []change
+	faults []error // what cannot be changed
+}
+
+func (s *changes) add(what string, update bool, do func(ctx context.Context, op fleet.OperationID) error) {
+	s.steps = append(s.steps, change{what, update, do})
+}
+
+func (s *changes) never(field, format string, args ...any) {
+	s.faults = append(s.faults, fleet.Errorf(fleet.Invalid, "change "+field, format, args...))
+}
+
+// perform makes the changes that EKS takes now: of its updates the first one, while it is idle.
+func (s *changes) perform(ctx context.Context, op fleet.OperationID, idle bool) []error {
+	var errs []error
+	for _, c := range s.steps {
+		if c.update && !idle {
+			continue
+		}
+		err := c.do(ctx, op)
+		if c.update {
+			idle = false
+			if cloud.IsThere(err) {
+				err = nil
+			}
+			err = busyNow(err)
+		}
+		if err != nil {
+			errs = append(errs, cloud.Wrap(c.what, err))
+		}
+	}
+	return errs
+}
+
+// changes compares the cluster with Git.
+func (m *managed) changes(ctx context.Context) (*changes, error) {
+	s := new(changes)
+	if m.is.Name != m.want.EKSClusterName {
+		s.never("eksClusterName", "the cluster is %s, and EKS renames none (set eksClusterName: %s, or make another cluster)", m.is.Name, m.is.Name)
+	}
+	role, err := m.place.RoleARN(ctx, m.want.RolePath, m.want.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	if m.is.Role != role {
+		s.never("roleName", "the cluster has %s and not %s, and EKS changes it of none (bring the role back, or make another cluster)", m.is.Role, role)
+	}
+	m.changeVersion(s)
+	m.changeNetwork(s)
+	m.changeMode(s)
+	if err := m.changeEntries(ctx, s); err != nil {
+		return nil, err
+	}
+	m.changeLogging(s)
+	m.changeEncryption(s)
+	if want := strings.ToUpper(m.want.UpgradePolicy); want != "" && want != m.is.Upgrades.Support {
+		m.config(s, fmt.Sprintf("upgradePolicy %s → %s", strings.ToLower(m.is.Upgrades.Support), m.want.UpgradePolicy), cloud.ConfigUpdate{Upgrades: &cloud.UpgradePolicy{Support: want}})
+	}
+	if lack := lacking(m.is.Tags, m.tags()); len(lack) > 0 {
+		s.add("tags of the cluster differ: "+strings.Join(slices.Sorted(maps.Keys(lack)), ", "), false, func(ctx context.Context, _ fleet.OperationID) error {
+			return m.place.TagManaged(ctx, m.is.ARN, lack)
+		})
+	}
+	return s, nil
+}
+
+// lacking returns the tags of want that are not there, or are others.
+func lacking(is, want cloud.Tags) cloud.Tags {
+	out := make(cloud.Tags)
+	for k, v := range want {
+		if has, ok := is[k]; (!ok || has != v) && k != fleet.TagOperation {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// config adds an update of the configuration.
+func (m *managed) config(s *changes, what string, u cloud.ConfigUpdate) {
+	s.add(what, true, func(ctx context.Context, op fleet.OperationID) error {
+		u.Token = token(op, what)
+		return m.place.UpdateConfig(ctx, m.is.Name, u)
+	})
+}
+
+// minor returns the minor version of 1.34.
+func minor(version string) int {
+	_, after, _ := strings.Cut(version, ".")
+	n, _ := strconv.Atoi(after)
+	return n
+}
+
+// changeVersion goes up by one minor version. What AWS upgraded by itself stays.
+func (m *managed) changeVersion(s *changes) {
+	switch step := minor(m.want.Version) - minor(m.is.Version); {
+	case step == 0:
+	case step < 0:
+		s.never("version", "the cluster has %s, and EKS does not go back to %s (set version: v%s)", m.is.Version, m.want.Version, m.is.Version)
+	case step > 1:
+		s.never("version", "the cluster has %s, and EKS goes up by one minor version at a time (set version: v1.%d first)", m.is.Version, minor(m.is.Version)+1)
+	default:
+		what := fmt.Sprintf("version %s → %s", m.is.Version, m.want.Version)
+		s.add(what, true, func(ctx context.Context, op fleet.OperationID) error {
+			return m.place.UpdateVersion(ctx, m.is.Name, m.want.Version, token(op, what))
+		})
+	}
+}
+
+// changeNetwork changes from where the API server is reached, and the subnets that Git names.
+func (m *managed) changeNetwork(s *changes) {
+	is, want := m.is.VPC, m.want.EndpointAccess
+	if ptr.Deref(is.Public, false) != *want.Public || ptr.Deref(is.Private, false) != *want.Private || *want.Public && !sameSet(is.PublicCIDRs, want.PublicCIDRs) {
+		m.config(s, "endpointAccess of the cluster differs", cloud.ConfigUpdate{VPC: &cloud.VPCConfig{Public: want.Public, Private: want.Private, PublicCIDRs: want.PublicCIDRs}})
+	}
+	subnets := m.controlPlaneSubnets()
+	if m.want.Network.VPC.ID == is.VPC && len(m.want.Network.Subnets) > 0 && len(subnets) > 0 && !sameSet(is.Subnets, subnets) {
+		m.config(s, "subnets of the cluster differ", cloud.ConfigUpdate{VPC: &cloud.VPCConfig{Subnets: subnets}})
+	}
+}
+
+// sameSet reports whether two lists have the same members.
+func sameSet(a, b []string) bool {
+	set := func(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
+	return slices.Equal(set(a), set(b))
+}
+
+// changeMode goes to the next way into the cluster.
+func (m *managed) changeMode(s *changes) {
+	is, want := slices.Index(api.AccessModes(), strings.ToLower(m.is.Access.Mode)), slices.Index(api.AccessModes(), m.want.AccessConfig.AuthenticationMode)
+	switch {
+	case is == want || is < 0:
+	case is > want:
+		s.never("accessConfig.authenticationMode", "the cluster has %s, and EKS does not go back to %s (set authenticationMode: %s)", api.AccessModes()[is], api.AccessModes()[want], api.AccessModes()[is])
+	default: // one at a time: from config_map to api by way of both
+		next := api.AccessModes()[is+1]
+		m.config(s, fmt.Sprintf("authenticationMode %s → %s", api.AccessModes()[is], next), cloud.ConfigUpdate{Access: &cloud.AccessConfig{Mode: strings.ToUpper(next)}})
+	}
+}
+
+// logs returns the types of logs that Git asks for, sorted.
+func (m *managed) logs() []string {
+	l := m.want.Logging
+	var out []string
+	for kind, on := range map[string]bool{"api": l.APIServer, "audit": l.Audit, "authenticator": l.Authenticator, "controllerManager": l.ControllerManager, "scheduler": l.Scheduler} {
+		if on {
+			out = append(out, kind)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (m *managed) changeLogging(s *changes) {
+	is, want := m.is.Logging.Enabled(), m.logs()
+	if slices.Equal(is, want) {
+		return
+	}
+	l := new(cloud.Logging)
+	if len(want) > 0 {
+		l.Setups = append(l.Setups, cloud.LogSetup{Types: want, Enabled: true})
+	}
+	if off := without(is, want); len(off) > 0 {
+		l.Setups = append(l.Setups, cloud.LogSetup{Types: off})
+	}
+	m.config(s, fmt.Sprintf("logging [%s] → [%s]", strings.Join(is, ", "), strings.Join(want, ", ")), cloud.ConfigUpdate{Logging: l})
+}
+
+// without returns the members of a that b does not have.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(x string) bool { return slices.Contains(b, x) })
+}
+
+// changeEncryption begins to encrypt. That has no end, and the key stays.
+func (m *managed) changeEncryption(s *changes) {
+	want := m.encryption()
+	has := ""
+	for _, e := range m.is.Encryption {
+		has = e.Provider.Key
+	}
+	switch {
+	case has == "" && want != nil:
+		const what = "begin to encrypt Secrets in etcd"
+		s.add(what, true, func(ctx context.Context, op fleet.OperationID) error {
+			return m.place.Encrypt(ctx, m.is.Name, want, token(op, what))
+		})
+	case has != "" && (want == nil || want[0].Provider.Key != has):
+		s.never("encryptionConfig", "Secrets in etcd are encrypted with %s, which EKS does not change (set encryptionConfig.provider to it, or make another cluster)", has)
+	}
+}
+
+// changeEntries compares the entries that Git names, and those that were made for it, with those that are there. Others
+// are those of EKS and of people.
+func (m *managed) changeEntries(ctx context.Context, s *changes) error {
+	if m.is.Access.Mode == strings.ToUpper(api.AccessByConfigMap) {
+		return nil
+	}
+	there, err := m.place.AccessEntries(ctx, m.is.Name)
+	if err != nil {
+		return err
+	}
+	slices.Sort(there)
+	for i := range m.want.AccessEntries {
+		want := &m.want.AccessEntries[i]
+		if slices.Contains(there, want.PrincipalARN) {
+			if err := m.changeEntry(ctx, s, want); err != nil {
+				return err
+			}
+			continue
+		}
+		s.add("let in "+want.PrincipalARN, false, func(ctx context.Context, _ fleet.OperationID) error {
+			in := cloud.AccessEntry{Principal: want.PrincipalARN, Groups: want.KubernetesGroups, Username: want.Username, Type: strings.ToUpper(want.Type), Tags: m.c.Tags()}
+			if err := cloud.Named(m.place.CreateAccessEntry(ctx, m.is.Name, in)); err != nil && !cloud.Is(err, "ResourceInUseException") {
+				return err
+			}
+			for _, p := range policiesOf(want) {
+				if err := m.place.SetAccessPolicy(ctx, m.is.Name, want.PrincipalARN, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for _, principal := range there {
+		if slices.ContainsFunc(m.want.AccessEntries, func(e api.AccessEntry) bool { return e.PrincipalARN == principal }) {
+			continue
+		}
+		is, err := m.place.AccessEntry(ctx, m.is.Name, principal)
+		switch {
+		case cloud.IsNotFound(err): // it went meanwhile
+		case err != nil:
+			return err
+		case m.c.Owns(is.Tags):
+			s.add("no longer let in "+principal, false, func(ctx context.Context, _ fleet.OperationID) error {
+				return m.place.DeleteAccessEntry(ctx, m.is.Name, principal)
+			})
+		}
+	}
+	return nil
+}
+
+// policiesOf returns the policies of an entry as EKS has them.
+func policiesOf(e *api.AccessEntry) []cloud.AccessPolicy {
+	var out []cloud.AccessPolicy
+	for _, p := range e.AccessPolicies {
+		one := cloud.AccessPolicy{ARN: p.PolicyARN}
+		one.Scope.Type, one.Scope.Namespaces = p.AccessScope.Type, p.AccessScope.Namespaces
+		out = append(out, one)
+	}
+	return out
+}
+
+// changeEntry compares an entry that is there with Git.
+func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessEntry) error {
+	principal := want.PrincipalARN
+	is, err := m.place.AccessEntry(ctx, m.is.Name, principal)
+	if err != nil {
+		return err
+	}
+	if kind := strings.ToUpper(want.Type); is.Type != kind {
+		s.never("accessEntries", "the entry of %s is of type %s and not %s, and EKS changes it of none (delete it in AWS: then it is made)", principal, strings.ToLower(is.Type), want.Type)
+		return nil
+	}
+	if want.Type == api.StandardEntry && (!sameSet(is.Groups, want.KubernetesGroups) || want.Username != "" && is.Username != want.Username) {
+		s.add("groups or name of "+principal+" differ", false, func(ctx context.Context, _ fleet.OperationID) error {
+			return m.place.UpdateAccessEntry(ctx, m.is.Name, cloud.AccessEntry{Principal: principal, Groups: want.KubernetesGroups, Username: want.Username})
+		})
+	}
+	have, err := m.place.AccessPolicies(ctx, m.is.Name, principal)
+	if err != nil {
+		return err
+	}
+	for _, p := range policiesOf(want) {
+		same := func(o cloud.AccessPolicy) bool {
+			return o.ARN == p.ARN && o.Scope.Type == p.Scope.Type && sameSet(o.Scope.Namespaces, p.Scope.Namespaces)
+		}
+		if !slices.ContainsFunc(have, same) {
+			s.add("policy "+p.ARN+" of "+principal+" differs", false, func(ctx context.Context, _ fleet.OperationID) error {
+				return m.place.SetAccessPolicy(ctx, m.is.Name, principal, p)
+			})
+		}
+	}
+	for _, p := range have {
+		if !slices.ContainsFunc(want.AccessPolicies, func(o api.AccessPolicy) bool { return o.PolicyARN == p.ARN }) {
+			s.add("policy "+p.ARN+" of "+principal+" is not in Git", false, func(ctx context.Context, _ fleet.OperationID) error {
+				return m.place.DropAccessPolicy(ctx, m.is.Name, principal, p.ARN)
+			})
+		}
+	}
+	return nil
+}
