@@ -709,3 +709,29 @@ func TestManagedOrphans(t *testing.T) {
 		}
 	})
 }
+
+// TestRightsForMachinesAlone: an account that may not list clusters of EKS has its other clusters and orphans listed. Where
+// a cluster of EKS is in Git, the permission that lacks is told, beside them.
+func TestRightsForMachinesAlone(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.cloud.Deny("ListClusters", true)
+		time.Sleep(2 * tick)
+		if all, err := w.provider.Clusters(w.Context(), "fleet-a"); err != nil || len(all) != 1 {
+			t.Errorf("clusters %v, %v", all, err)
+		}
+		other := w.cluster
+		other.Key.Name = "another"
+		lost, err := w.provider.Orphans(w.Context(), "fleet-a", []*fleet.Cluster{&other})
+		if err != nil || len(lost) == 0 {
+			t.Errorf("orphans %v, %v", lost, err)
+		}
+		managed := newManaged(t, planeSpec, groupSpec)
+		managed.Key.Name = "managed"
+		lost, err = w.provider.Orphans(w.Context(), "fleet-a", []*fleet.Cluster{&other, &managed})
+		wantKind(t, "Orphans beside a cluster of EKS", err, fleet.Unauthorized, "eks:ListClusters")
+		if len(lost) == 0 {
+			t.Error("other orphans are not listed")
+		}
+	})
+}

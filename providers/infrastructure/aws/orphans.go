@@ -85,11 +85,10 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 			Thing:  lost{at, o.Part(fleet.MachineName(tags[fleet.TagMachine])), remove},
 		})
 	}
-	if err := managedIn(ctx, at, func(k *cloud.ManagedCluster) {
+	some := slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Hosted != nil && c.ControlPlaneKind() == ManagedControlPlane })
+	unseen := managedIn(ctx, at, some, func(k *cloud.ManagedCluster) {
 		add("cluster of EKS", k.ARN, k.Name, k.Tags, func(ctx context.Context) error { return dropManaged(ctx, at, k.Name) })
-	}); err != nil {
-		return nil, err
-	}
+	})
 	for _, i := range s.Instances.All {
 		if i.Ended() {
 			continue
@@ -143,12 +142,16 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 	for _, n := range s.VPCs.All {
 		add("VPC", n.ID, n.Tags[nameTag], n.Tags, func(ctx context.Context) error { return at.DeleteVPC(ctx, n.ID) })
 	}
-	return out, nil
+	return out, unseen
 }
 
-// managedIn calls each with the clusters of EKS in a place that carry tags of a fleet.
-func managedIn(ctx context.Context, at *cloud.Place, each func(k *cloud.ManagedCluster)) error {
+// managedIn calls each with the clusters of EKS in a place that carry tags of a fleet. Unless there have to be some,
+// credentials that may list none are taken for those of EC2 alone, which make none.
+func managedIn(ctx context.Context, at *cloud.Place, some bool, each func(k *cloud.ManagedCluster)) error {
 	names, err := at.ManagedClusters(ctx)
+	if !some && fleet.KindOf(cloud.WrapLook("list clusters of EKS", err)) == fleet.Unauthorized {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 			return nil, err
 		}
 		found := s.Clusters()
-		err = managedIn(ctx, at, func(k *cloud.ManagedCluster) {
+		err = managedIn(ctx, at, false, func(k *cloud.ManagedCluster) {
 			if o, ok := driver.OwnerOf(k.Tags); ok && !slices.Contains(found, o) {
 				found = append(found, o)
 			}
