@@ -46,10 +46,6 @@ func (p *Provider) AnswerSecrets(ctx context.Context, c *fleet.Cluster, pool fle
 	if err != nil {
 		return nil, err
 	}
-	m, err := api.ReadMachine(pool.Infrastructure)
-	if err != nil {
-		return nil, err
-	}
 	at, err := p.placeOf(ctx, c, spec)
 	if err != nil {
 		return nil, arm.WrapLook(op, err)
@@ -68,13 +64,32 @@ func (p *Provider) AnswerSecrets(ctx context.Context, c *fleet.Cluster, pool fle
 			break
 		}
 	}
-	if m.Identity == api.UserAssigned {
-		out.UseManagedIdentity = true
-		if out.UserAssignedIdentity, err = at.clientOf(ctx, m.UserAssignedIdentities[0].ProviderID); err != nil {
+	answers := make(map[string]fleet.SecretData)
+	for _, other := range append(c.Pools(), pool) { // manifests of a pool may refer to the Secret of another's template
+		name := api.JSONSecret(other.Infrastructure.Name)
+		data, err := at.answer(ctx, out, other, pool.Role)
+		if err == nil {
+			answers[name] = data
+		} else if other.Infrastructure.Name == pool.Infrastructure.Name {
 			return nil, arm.WrapLook(op, err)
 		}
+	}
+	return answers, nil
+}
+
+// answer returns azure.json as it is for machines of a pool, for a machine of a role.
+func (s *site) answer(ctx context.Context, out cloudConfig, pool fleet.Pool, role fleet.Role) (fleet.SecretData, error) {
+	m, err := api.ReadMachine(pool.Infrastructure)
+	if err != nil {
+		return nil, err
+	}
+	if m.Identity == api.UserAssigned {
+		out.UseManagedIdentity = true
+		if out.UserAssignedIdentity, err = s.clientOf(ctx, m.UserAssignedIdentities[0].ProviderID); err != nil {
+			return nil, err
+		}
 	} else {
-		out.ClientID, out.ClientSecret = at.Principal()
+		out.ClientID, out.ClientSecret = s.Principal()
 	}
 	server, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
@@ -85,9 +100,10 @@ func (p *Provider) AnswerSecrets(ctx context.Context, c *fleet.Cluster, pool fle
 	if err != nil {
 		return nil, err
 	}
-	return map[string]fleet.SecretData{api.JSONSecret(pool.Infrastructure.Name): {
-		api.ControlPlaneJSON: fleet.NewSecret(server), api.WorkerJSON: fleet.NewSecret(worker),
-	}}, nil
+	if role != fleet.RoleControlPlane { // whatever key its manifest names
+		server = worker
+	}
+	return fleet.SecretData{api.ControlPlaneJSON: fleet.NewSecret(server), api.WorkerJSON: fleet.NewSecret(worker)}, nil
 }
 
 // clientOf returns the client id of a managed identity.

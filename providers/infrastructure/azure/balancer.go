@@ -3,7 +3,6 @@ package azure
 import (
 	"context"
 	"slices"
-
 	"strings"
 	"time"
 
@@ -29,8 +28,23 @@ const (
 func (v *view) balancer() *arm.Resource[arm.Balancer] { return partOf(v.lbs, balancerPart) }
 
 // isInternal reports whether a load balancer has a private address.
-func isInternal(lb *arm.Resource[arm.Balancer]) bool {
-	return len(lb.Properties.Frontends) > 0 && lb.Properties.Frontends[0].Properties.PublicIP == nil
+func (v *view) isInternal(lb *arm.Resource[arm.Balancer]) bool {
+	f := named(lb.Properties.Frontends, v.frontendName())
+	return f != nil && f.Properties.PublicIP == nil
+}
+
+// named returns the part of a load balancer with a name, or the first: controllers and people add others. Nil: there
+// are none.
+func named[P any](parts []arm.Resource[P], name string) *arm.Resource[P] {
+	for i := range parts {
+		if strings.EqualFold(parts[i].Name, name) {
+			return &parts[i]
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return &parts[0]
 }
 
 // makeEndpoint decides about the load balancer of the API server, its name, and what it leads to.
@@ -44,7 +58,7 @@ func (v *view) makeEndpoint(d *decision, n network) {
 		d.cannotFollow("the port of the API server", "machines know it at %d, Git says %d (put it back, or make another cluster)", v.apiPort(), asked)
 	}
 	is := v.balancer()
-	if is != nil && is.ETag != "" && isInternal(is) != (lb.Type == api.Internal) {
+	if is != nil && is.ETag != "" && v.isInternal(is) != (lb.Type == api.Internal) {
 		d.cannotFollow("networkSpec.apiServerLB.type", "load balancer %s cannot become %s (put it back, or make another cluster)", is.Name, lb.Type)
 		v.keepEndpoint(d)
 		return
@@ -88,7 +102,7 @@ func (v *view) hostOf() string {
 		return recordName + "." + z.Name
 	}
 	if is := v.balancer(); is != nil && len(is.Properties.Frontends) > 0 {
-		return is.Properties.Frontends[0].Properties.Address
+		return named(is.Properties.Frontends, v.frontendName()).Properties.Address
 	}
 	return ""
 }
@@ -121,7 +135,7 @@ func (v *view) internal(d *decision, n network) {
 	}
 	address := lb.FrontendIPs[0].PrivateIP
 	if is := v.balancer(); is != nil && len(is.Properties.Frontends) > 0 {
-		if has := is.Properties.Frontends[0].Properties.Address; has != address && has != "" {
+		if has := named(is.Properties.Frontends, v.frontendName()).Properties.Address; has != address && has != "" {
 			d.cannotFollow("networkSpec.apiServerLB.frontendIPs", "load balancer %s is at %s and not at %s (put it back, or make another cluster)", is.Name, has, address)
 			address = has
 		}
@@ -199,7 +213,14 @@ func (v *view) ofBalancer(d *decision, frontend map[string]any, zones []string, 
 	}
 	want := v.ports()
 	idle := *v.spec.NetworkSpec.APIServerLB.IdleTimeoutInMinutes
-	same := len(want) == len(is.Properties.Rules)
+	front, pool := named(is.Properties.Frontends, v.frontendName()).Name, v.pool()
+	isWanted := func(name string) bool { return slices.ContainsFunc(want, func(w port) bool { return w.name == name }) }
+	ours := func(of, probe string) bool {
+		return arm.Same(of, pool) && strings.HasSuffix(strings.ToLower(probe), "/probes/"+strings.ToLower(probeName))
+	}
+	same := !slices.ContainsFunc(is.Properties.Rules, func(r arm.Resource[arm.BalancerRule]) bool {
+		return !isWanted(r.Name) && r.Properties.Pool != nil && r.Properties.Probe != nil && ours(r.Properties.Pool.ID, r.Properties.Probe.ID)
+	})
 	for _, w := range want {
 		same = same && slices.ContainsFunc(is.Properties.Rules, func(r arm.Resource[arm.BalancerRule]) bool {
 			return r.Name == w.name && r.Properties.FrontendPort == w.from && r.Properties.BackendPort == w.to && r.Properties.Idle == idle
@@ -210,8 +231,8 @@ func (v *view) ofBalancer(d *decision, frontend map[string]any, zones []string, 
 	}
 	d.add(step{what: "set the ports of load balancer " + is.Name, do: func(ctx context.Context) error {
 		err := v.edit(ctx, is.ID, func(p map[string]any) error {
-			for k, x := range v.balancerRules(is.ID, is.Properties.Frontends[0].Name, is.Properties.Pools[0].Name, outbound) {
-				p[k] = x
+			for k, x := range v.balancerRules(is.ID, front, pool[strings.LastIndexByte(pool, '/')+1:], outbound) {
+				p[k] = withOthers(x, p[k], k == "loadBalancingRules", ours)
 			}
 			return nil
 		})
@@ -248,13 +269,36 @@ func (v *view) balancerRules(id, frontend, pool string, outbound bool) map[strin
 	return out
 }
 
+// withOthers returns next with the parts of has that others added. Rules that are ours and have no place in next go.
+func withOthers(next, has any, rules bool, ours func(pool, probe string) bool) []any {
+	out, _ := next.([]any)
+	parts, _ := has.([]any)
+	for _, x := range parts {
+		part, _ := x.(map[string]any)
+		properties, _ := part["properties"].(map[string]any)
+		idOf := func(name string) string {
+			ref, _ := properties[name].(map[string]any)
+			id, _ := ref["id"].(string)
+			return id
+		}
+		isSame := func(x any) bool {
+			o, _ := x.(map[string]any)
+			return o["name"] == part["name"]
+		}
+		if !slices.ContainsFunc(out, isSame) && !(rules && ours(idOf("backendAddressPool"), idOf("probe"))) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
 // pool returns the id of the pool of the load balancer; empty: there is none.
 func (v *view) pool() string {
 	is := v.balancer()
 	if is == nil || len(is.Properties.Pools) == 0 {
 		return ""
 	}
-	return is.ID + "/backendAddressPools/" + is.Properties.Pools[0].Name
+	return is.ID + "/backendAddressPools/" + named(is.Properties.Pools, v.poolName()).Name
 }
 
 // isBehind reports whether the load balancer leads to an interface.
@@ -359,10 +403,22 @@ func (v *view) leave(ctx context.Context, m *vm) error {
 	if m.machine.Role != fleet.RoleControlPlane || v.c.Delete || v.c.ServedElsewhere() || pool == "" || len(m.nics) == 0 {
 		return nil
 	}
-	var stay []*vm
+	var stay, back []*vm
 	for _, o := range v.vms {
-		if !strings.EqualFold(o.ID, m.ID) && o.machine.Role == fleet.RoleControlPlane && o.machine.State == fleet.MachineRunning && o.machine.Damaged == "" && !v.p.left(o.Properties.ID) && len(o.nics) > 0 {
+		switch {
+		case strings.EqualFold(o.ID, m.ID) || o.machine.Role != fleet.RoleControlPlane || o.machine.State != fleet.MachineRunning || o.machine.Damaged != "":
+		case len(o.nics) == 0:
+			return fleet.Errorf(fleet.Unavailable, "change the endpoint", "the interface of %s is not listed (the machine stays until it is)", o.Name)
+		case v.p.left(o.Properties.ID):
+			back = append(back, o)
+		default:
 			stay = append(stay, o)
+		}
+	}
+	if len(stay) == 0 { // what was to go stays after all
+		stay = back
+		for _, o := range back {
+			v.p.leaving.Forget(o.Properties.ID)
 		}
 	}
 	if len(stay) == 0 {

@@ -13,6 +13,10 @@ import (
 // decide follows what is to be done for what the machines of v's cluster share.
 func (v *view) decide() *decision {
 	d := new(decision)
+	if other := v.twin(); other != "" && !v.started() && v.balancer() == nil {
+		d.fault(fleet.Errorf(fleet.Conflict, "use resource group "+v.place.group, "%s is in it, and their cloud controller managers would take each other's addresses (name another resourceGroup)", other))
+		return d
+	}
 	n := v.network(d)
 	if v.group != nil {
 		v.makeEndpoint(d, n)

@@ -60,6 +60,9 @@ func (v *view) deleteGroup(ctx context.Context) error {
 		}
 		return fleet.Errorf(fleet.Conflict, "delete resource group "+v.place.group, "things are in it that are not of the cluster: %s (remove them, and it is deleted)", strings.Join(names, ", "))
 	}
+	if err := v.place.empty(ctx); err != nil {
+		return err
+	}
 	var now arm.Resource[arm.Group]
 	switch err := v.place.Get(ctx, id, &now); {
 	case arm.IsMissing(err):
@@ -104,6 +107,7 @@ func (v *view) decideDeletion() *decision {
 	for _, x := range v.leftovers() {
 		d.add(step{what: "delete " + x.kind + " " + x.name, do: func(ctx context.Context) error { return v.deleteLeftover(ctx, x) }})
 	}
+	d.waits = append(d.waits, v.copies()...)
 	goes(v, d, &v.lbs, func(p *arm.Balancer) string { return p.Provisioning }, arm.Balancers, func(*arm.Resource[arm.Balancer]) bool { return false })
 	for _, z := range v.dns {
 		for _, link := range sortedKeys(v.links) {
@@ -121,6 +125,23 @@ func (v *view) decideDeletion() *decision {
 		d.wait("resource group " + v.place.group + " is being deleted")
 	}
 	return d
+}
+
+// copies names the disks and interfaces that carry the tags of the cluster, and are left of no machine.
+func (v *view) copies() []string {
+	var out []string
+	note := func(kind, name string, tags arm.Tags, infix string, withVM bool) {
+		if m := fleet.MachineName(tagsFrom(tags)[fleet.TagMachine]); m == "" || !withVM || !isPart(name, m, infix) {
+			out = append(out, kind+" "+name+" carries the tags of the cluster, and is no part of a machine (delete it, or remove its tags)")
+		}
+	}
+	for _, n := range v.nics {
+		note("interface", n.Name, n.Tags, "-nic", true)
+	}
+	for _, x := range v.disks {
+		note("disk", x.Name, x.Tags, "_", madeWithVM(&x.Properties))
+	}
+	return out
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -24,6 +24,9 @@ const fullFor = 10 * time.Minute
 func (v *view) machineOf(m *vm, view *arm.InstanceView) fleet.Machine {
 	out := fleet.MachineFromTags(tagsFrom(m.Tags))
 	out.ProviderID, out.Created = providerID(m.ID), m.Properties.Created
+	if out.Name != "" && !strings.EqualFold(m.Name, string(out.Name)) { // a VM has the name of its machine
+		out.Damaged = strings.TrimPrefix(out.Damaged+"; VM "+m.Name+" carries the tags of machine "+string(out.Name)+", as one that was copied or restored does", "; ")
+	}
 	if len(m.Zones) > 0 {
 		out.FailureDomain = m.Zones[0]
 	}
@@ -123,6 +126,16 @@ type leftover struct {
 	kind, name, id string
 }
 
+// isPart reports whether a thing has the name of a part of a machine: one that people copied has another name.
+func isPart(name string, machine fleet.MachineName, infix string) bool {
+	return strings.HasPrefix(strings.ToLower(name), strings.ToLower(string(machine)+infix))
+}
+
+// madeWithVM reports whether a disk is no copy or restored one.
+func madeWithVM(d *arm.Disk) bool {
+	return d.Creation.Option == "" || d.Creation.Option == "FromImage" || d.Creation.Option == "Empty"
+}
+
 // leftovers returns those of the cluster. Of a VM that was just asked for, the parts may be listed before it is.
 func (v *view) leftovers() []leftover {
 	var out []leftover
@@ -131,12 +144,12 @@ func (v *view) leftovers() []leftover {
 		return name, name != "" && !slices.ContainsFunc(v.l.vms.All, func(m arm.Resource[arm.VM]) bool { return strings.EqualFold(m.Name, string(name)) })
 	}
 	for _, n := range v.nics {
-		if name, ok := gone(n.Tags); ok && n.Properties.VM == nil && n.Properties.Provisioning != "Deleting" {
+		if name, ok := gone(n.Tags); ok && isPart(n.Name, name, "-nic") && n.Properties.VM == nil && n.Properties.Provisioning != "Deleting" {
 			out = append(out, leftover{name, "interface", n.Name, n.ID})
 		}
 	}
 	for _, d := range v.disks {
-		if name, ok := gone(d.Tags); ok && strings.EqualFold(d.Properties.DiskState, "Unattached") && d.Properties.Provisioning != "Deleting" {
+		if name, ok := gone(d.Tags); ok && isPart(d.Name, name, "_") && madeWithVM(&d.Properties) && strings.EqualFold(d.Properties.DiskState, "Unattached") && d.Properties.Provisioning != "Deleting" {
 			out = append(out, leftover{name, "disk", d.Name, d.ID})
 		}
 	}

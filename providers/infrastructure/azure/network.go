@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/infrastructure/azure/api"
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
@@ -55,9 +56,37 @@ func (v *view) network(d *decision) network {
 	return v.ownNetwork(d)
 }
 
+// twin names another cluster of the resource group that has the name of this one; empty: there is none.
+func (v *view) twin() string {
+	var out string
+	note := func(tags arm.Tags) {
+		if o, ok := driver.OwnerOf(tagsFrom(tags)); ok && o != v.owner && o.Cluster.Name == v.c.Key.Name {
+			out = "cluster " + o.Cluster.String() + " of fleet " + string(o.Fleet)
+		}
+	}
+	for _, r := range v.l.lbs.All {
+		note(r.Tags)
+	}
+	for _, r := range v.l.vnets.All {
+		note(r.Tags)
+	}
+	for _, r := range v.l.vms.All {
+		note(r.Tags)
+	}
+	return out
+}
+
 func (v *view) createGroup(d *decision) {
 	d.add(step{what: "create resource group " + v.place.group, essential: true, do: func(ctx context.Context) error {
 		g := arm.Resource[arm.Group]{Location: v.spec.Location, Tags: v.shared("group", nil)}
+		var now arm.Resource[arm.Group] // Azure documents no condition for the PUT of a group, which would take its tags
+		switch err := v.place.Get(ctx, arm.GroupID(v.place.Subscription(), v.place.group), &now); {
+		case err == nil:
+			v.group = &now
+			return nil
+		case !arm.IsMissing(err):
+			return err
+		}
 		err := v.place.Put(ctx, arm.GroupID(v.place.Subscription(), v.place.group), map[string]any{"location": g.Location, "tags": g.Tags}, arm.Absent())
 		if err == nil {
 			v.group = &g

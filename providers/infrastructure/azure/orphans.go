@@ -120,6 +120,9 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 		case len(left) > 0:
 			return fleet.Errorf(fleet.Conflict, op, "%d things are in it, %s is the first (remove them before)", len(left), left[0].Name)
 		}
+		if err := s.place(is.Thing.id[strings.LastIndexByte(is.Thing.id, '/')+1:]).empty(ctx); err != nil {
+			return arm.WrapLook(op, err)
+		}
 	}
 	return arm.Wrap(op, s.Delete(ctx, is.Thing.id, arm.Condition{}))
 }

@@ -180,6 +180,20 @@ func (at *place) list(ctx context.Context) (*listing, error) {
 	return l, nil
 }
 
+// empty returns an error if the services themselves have something in the group: the listing of all types is a copy
+// that may be late.
+func (at *place) empty(ctx context.Context) error {
+	l, err := at.list(ctx)
+	if err != nil {
+		return err
+	}
+	n := len(l.vms.All) + len(l.nics.All) + len(l.disks.All) + len(l.vnets.All) + len(l.nsgs.All) + len(l.ips.All) + len(l.nats.All) + len(l.lbs.All) + len(l.zones.All)
+	if n > 0 {
+		return fleet.Errorf(fleet.Conflict, "delete resource group "+at.group, "%d things are in it (remove them, and it is deleted)", n)
+	}
+	return nil
+}
+
 // vm looks at a VM by its id; nil: it is not there.
 func (at *place) vm(ctx context.Context, id string) (*arm.Resource[arm.VM], error) {
 	var now arm.Resource[arm.VM]

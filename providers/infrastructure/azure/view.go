@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/endpoint"
@@ -309,6 +308,3 @@ func (v *view) settled(d *decision, what, state string) bool {
 	d.wait(what + " is " + strings.ToLower(cmp.Or(state, "being created")))
 	return false
 }
-
-// since is the time since a listing was made.
-func (v *view) since(t time.Time) time.Duration { return v.l.observed.Sub(t) }

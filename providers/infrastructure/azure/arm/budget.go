@@ -21,7 +21,7 @@ const (
 	shortestQuiet         = 30 * time.Second // a shorter wait is that of package transport
 )
 
-var errQuiet = errors.New("Azure Resource Manager asks to wait")
+var errQuiet = errors.New("the API of Azure asks to wait")
 
 // A budget slows requests down when ARM says that few are left, and sends none while ARM asks to wait for long.
 type budget struct {

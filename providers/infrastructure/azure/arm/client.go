@@ -118,13 +118,17 @@ func List[T any](ctx context.Context, c *Client, id string, query ...string) ([]
 	at := c.address(id, query)
 	for range mostPages {
 		var page struct {
-			Value    []T    `json:"value"`
-			NextLink string `json:"nextLink"`
+			Value    json.RawMessage `json:"value"`
+			NextLink string          `json:"nextLink"`
 		}
 		if err := c.do(ctx, http.MethodGet, at, nil, Condition{}, &page); err != nil {
 			return nil, err
 		}
-		out = append(out, page.Value...)
+		var some []T
+		if page.Value == nil || json.Unmarshal(page.Value, &some) != nil {
+			return nil, fleet.Errorf(fleet.Unavailable, "list "+id, "the answer is no list")
+		}
+		out = append(out, some...)
 		if page.NextLink == "" {
 			return out, nil
 		}

@@ -112,7 +112,7 @@ func Kind(err error) fleet.ErrorKind { return fleet.KindOf(Wrap("", err)) }
 // IsMissing reports whether err says that the thing, or the resource group that it would be in, is not there.
 func IsMissing(err error) bool {
 	e, ok := errors.AsType[*refusalError](err)
-	return ok && e.Status == http.StatusNotFound && e.Code != "SubscriptionNotFound"
+	return ok && e.Status == http.StatusNotFound && e.Code != "" && e.Code != "SubscriptionNotFound" // ARM says a code, a proxy none
 }
 
 // IsTaken reports whether err says that a thing of that name is there already.

@@ -112,6 +112,8 @@ type BalancerRule struct {
 	FrontendPort int32 `json:"frontendPort"`
 	BackendPort  int32 `json:"backendPort"`
 	Idle         int32 `json:"idleTimeoutInMinutes"`
+	Pool         *Ref  `json:"backendAddressPool"`
+	Probe        *Ref  `json:"probe"`
 }
 
 // Zone is a private zone of DNS.
@@ -139,6 +141,9 @@ type IPConfiguration struct {
 type Disk struct {
 	State
 	DiskState string `json:"diskState"`
+	Creation  struct {
+		Option string `json:"createOption"` // FromImage and Empty with a VM; Copy, Restore and others by people
+	} `json:"creationData"`
 }
 
 // ManagedIdentity is one that VMs may have.
