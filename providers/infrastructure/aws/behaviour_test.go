@@ -674,3 +674,33 @@ func TestZonesStay(t *testing.T) {
 		})
 	}
 }
+
+// TestLeaveBoth: a server that was to go stays after all, while the other one goes: the endpoint leads to it again before.
+func TestLeaveBoth(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+		w.mustCreate("cp-1", w.cluster.ControlPlane, "")
+		w.settle()
+		id := func(name fleet.MachineName) fleet.ProviderID {
+			got := w.observe()
+			i := slices.IndexFunc(got.Machines, func(m fleet.Machine) bool { return m.Name == name })
+			if i < 0 {
+				w.Fatalf("machine %s is not there: %+v", name, got.Machines)
+			}
+			return got.Machines[i].ProviderID
+		}
+		first, second := id("cp-0"), id("cp-1")
+		if err := w.provider.LeaveEndpoint(w.Context(), &w.cluster, "cp-0", first); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(settle)
+		if err := w.provider.LeaveEndpoint(w.Context(), &w.cluster, "cp-1", second); err != nil {
+			w.Fatal(err)
+		}
+		behind := fmt.Sprint(w.cloud.Things(awstest.TargetGroups))
+		if instance := string(first[strings.LastIndexByte(string(first), '/')+1:]); !strings.Contains(behind, instance) {
+			w.Errorf("both left, and the load balancer leads to %s", behind)
+		}
+	})
+}

@@ -196,10 +196,21 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, v *view, m fleet
 		return nil
 	}
 	leaves := instanceID(m.ProviderID)
-	var stay []string
+	var stay, back []string
 	for _, o := range v.machines() {
-		if id := instanceID(o.ProviderID); id != leaves && o.Role == fleet.RoleControlPlane && o.State == fleet.MachineRunning && o.Damaged == "" && !p.left(id) {
+		id := instanceID(o.ProviderID)
+		switch {
+		case id == leaves || o.Role != fleet.RoleControlPlane || o.State != fleet.MachineRunning || o.Damaged != "":
+		case p.left(id):
+			back = append(back, id)
+		default:
 			stay = append(stay, id)
+		}
+	}
+	if len(stay) == 0 { // what was to go stays after all
+		stay = back
+		for _, id := range back {
+			p.leaving.Forget(id)
 		}
 	}
 	if len(stay) == 0 {
