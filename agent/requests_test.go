@@ -142,14 +142,14 @@ func TestReplaceRequest(t *testing.T) {
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		w.desk.ask(r)
 		expect(t, "it is accepted", w.desk.said(r), "Accepted")
-		want := map[fleet.ProviderID]string{"sim://m1": "asked for by Ada <ada@example.com>"}
+		want := map[fleet.MachineID]string{{Name: "m1", ProviderID: "sim://m1"}: "asked for by Ada <ada@example.com>"}
 		expect(t, "the pool learns of it", w.had().Workers[0].Replace, want)
 		time.Sleep(30 * time.Minute)
 		expect(t, "as long as it is there it stands", w.desk.said(r), "Accepted")
 		w.set(machine("m2", fleet.RoleWorker), fleet.MachineReport{Machine: fleet.Machine{Name: "m1", ProviderID: "sim://another"}})
 		time.Sleep(15 * time.Minute)
 		expect(t, "it ends with the machine, not with its name", w.desk.said(r), "Done: the machine is gone")
-		expect(t, "and the pool forgets it", w.had().Workers[0].Replace, map[fleet.ProviderID]string(nil))
+		expect(t, "and the pool forgets it", w.had().Workers[0].Replace, map[fleet.MachineID]string(nil))
 		w.desk.ask(r)
 		expect(t, "a machine that is gone cannot be replaced", w.desk.said(r),
 			"Refused: the cluster has no machine m1 with the provider id sim://m1: fairlead tree shows them")
@@ -213,6 +213,6 @@ func TestNothingIsDoneUnanswered(t *testing.T) {
 	bubble(t, w, Options{}, func(t *testing.T, _ *Agent) {
 		w.desk.ask(fleet.Request{Kind: fleet.RequestReplace, Cluster: keyA, Machine: "m1", ProviderID: "sim://m1"})
 		time.Sleep(15 * time.Minute)
-		expect(t, "the pool does not learn of it", w.had().Workers[0].Replace, map[fleet.ProviderID]string(nil))
+		expect(t, "the pool does not learn of it", w.had().Workers[0].Replace, map[fleet.MachineID]string(nil))
 	})
 }

@@ -21,6 +21,7 @@ func TestNewFieldsLeaveNoTrace(t *testing.T) {
 	told := map[reflect.Type]bool{
 		reflect.TypeFor[fleet.Residence](): true, reflect.TypeFor[fleet.Milestones](): true,
 		reflect.TypeFor[fleet.ObservedCondition](): true, reflect.TypeFor[fleet.Clock](): true, reflect.TypeFor[fleet.Remediation](): true,
+		reflect.TypeFor[fleet.MachineID](): true, // a key of maps, which is a text
 		reflect.TypeFor[fleet.Bootstrap](): true, // it writes its JSON itself: TestBootstrapInJSON
 	}
 	got := traces(reflect.TypeFor[fleet.Cluster](), told)

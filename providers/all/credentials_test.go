@@ -26,7 +26,7 @@ func TestCompanionsThatDoNotWait(t *testing.T) {
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{
-		"AWSClusterControllerIdentity", "AWSClusterRoleIdentity", "AWSClusterStaticIdentity", "OpenStackClusterIdentity", "VSphereClusterIdentity",
+		"AWSClusterControllerIdentity", "AWSClusterRoleIdentity", "AWSClusterStaticIdentity", "AzureClusterIdentity", "OpenStackClusterIdentity", "VSphereClusterIdentity",
 	}, slices.Compact(got)); diff != "" {
 		t.Errorf("kinds that do not wait (-want +got):\n%s", diff)
 	}
