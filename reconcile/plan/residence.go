@@ -90,6 +90,12 @@ func (f *facts) nothingThere() bool {
 	return !i.Exists && len(i.Pools) == 0 && len(f.machinesOn(f.sites[0])) == 0
 }
 
+// planeThere reports whether a hosted control plane is there that is deleted with the cluster.
+func (f *facts) planeThere() bool {
+	p := f.Observed.ControlPlane
+	return f.Desired.Hosted != nil && p != nil && !p.External && p.Exists
+}
+
 // vanished says that nothing is where something was; empty where nothing ever was,
 // or what was there is to go.
 func (f *facts) vanished() string {
@@ -97,7 +103,7 @@ func (f *facts) vanished() string {
 	const advice = ": check that the credentials still lead there and show all of it, or abandon the cluster; if it is gone permanently, "
 	switch {
 	case f.Desired.Hosted != nil:
-		if n := f.aliveElsewhere(); n != "" {
+		if n := f.aliveElsewhere(); n != "" && (f.deleting() || !f.planeThere()) { // with its control plane there is something
 			return fmt.Sprintf("node %s is ready, and nothing of the cluster is in %s: check that the credentials still lead there and show all of it, or abandon the cluster", n, f.where())
 		}
 	case f.answersWithNodes():
@@ -179,7 +185,7 @@ func (f *facts) learn() {
 	case r.ControlPlane == "" && len(f.machines) == 0 && !asked && !f.Observed.Secrets.Kubeconfig.Exists:
 		r.ControlPlane = fleet.NeverInitialized
 	}
-	if f.nothingThere() && !asked {
+	if f.nothingThere() && !asked && !f.planeThere() {
 		return
 	}
 	r.Provider = f.Desired.Provider

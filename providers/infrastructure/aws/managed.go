@@ -23,6 +23,8 @@ type managed struct {
 	is   *cloud.ManagedCluster // nil: it is not there
 	// foreign says that a cluster of that name is there, and is not of the cluster.
 	foreign bool
+	// lost says that the foreign one was the cluster, or is in its network: it lost its tags.
+	lost bool
 }
 
 // lookManaged looks at c, whose control plane EKS keeps.
@@ -41,9 +43,11 @@ func (p *Provider) lookManaged(ctx context.Context, c *fleet.Cluster) (*managed,
 	switch {
 	case err == nil && c.Owns(is.Tags):
 		m.is = is
+		p.names.Forget(v.owner)
 		return m, nil
 	case err == nil:
-		m.foreign = true
+		was := c.Residence.Endpoint.Host
+		m.foreign, m.lost = true, v.ours(is.VPC.VPC) || was != "" && is.Endpoint == "https://"+was
 	case !cloud.IsNotFound(err):
 		return nil, err
 	}
@@ -69,6 +73,7 @@ func (m *managed) renamed(ctx context.Context) (*cloud.ManagedCluster, error) {
 			return nil, err
 		case m.c.Owns(is.Tags):
 			m.service = is.Name
+			m.p.names.Note(m.owner, is.Name)
 			return is, nil
 		}
 	}
@@ -100,6 +105,9 @@ func (m *managed) message() string {
 }
 
 func (m *managed) notOurs() string {
+	if m.lost {
+		return fmt.Sprintf("EKS has a cluster %s that was this cluster, or is in its network, without the tags of this cluster (bring the tags back, or abandon the cluster)", m.want.EKSClusterName)
+	}
 	return fmt.Sprintf("EKS has a cluster %s without the tags of this cluster (set another eksClusterName)", m.want.EKSClusterName)
 }
 

@@ -85,10 +85,6 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 			Thing:  lost{at, o.Part(fleet.MachineName(tags[fleet.TagMachine])), remove},
 		})
 	}
-	some := slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Hosted != nil && c.ControlPlaneKind() == ManagedControlPlane })
-	unseen := managedIn(ctx, at, some, func(k *cloud.ManagedCluster) {
-		add("cluster of EKS", k.ARN, k.Name, k.Tags, func(ctx context.Context) error { return dropManaged(ctx, at, k.Name) })
-	})
 	for _, i := range s.Instances.All {
 		if i.Ended() {
 			continue
@@ -142,11 +138,16 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 	for _, n := range s.VPCs.All {
 		add("VPC", n.ID, n.Tags[nameTag], n.Tags, func(ctx context.Context) error { return at.DeleteVPC(ctx, n.ID) })
 	}
-	return out, unseen
+	some := slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Hosted != nil && c.ControlPlaneKind() == ManagedControlPlane })
+	err = managedIn(ctx, at, some, func(k *cloud.ManagedCluster) {
+		add("cluster of EKS", k.ARN, k.Name, k.Tags, func(ctx context.Context) error { return dropManaged(ctx, at, k) })
+	})
+	return out, err
 }
 
 // managedIn calls each with the clusters of EKS in a place that carry tags of a fleet. Unless there have to be some,
-// credentials that may list none are taken for those of EC2 alone, which make none.
+// credentials that may list none are taken for those of EC2 alone, which make none. One that cannot be seen hides none of
+// the others.
 func managedIn(ctx context.Context, at *cloud.Place, some bool, each func(k *cloud.ManagedCluster)) error {
 	names, err := at.ManagedClusters(ctx)
 	if !some && fleet.KindOf(cloud.WrapLook("list clusters of EKS", err)) == fleet.Unauthorized {
@@ -155,21 +156,24 @@ func managedIn(ctx context.Context, at *cloud.Place, some bool, each func(k *clo
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, name := range names {
 		k, err := at.ManagedCluster(ctx, name)
 		switch {
 		case cloud.IsNotFound(err): // it went meanwhile
 		case err != nil:
-			return err
+			errs = append(errs, err)
 		case k.Tags[fleet.TagFleet] != "" && k.Status != cloud.Deleting:
 			each(k)
 		}
 	}
-	return nil
+	return fleet.JoinErrors(errs...)
 }
 
-// dropManaged deletes the node groups of a cluster, and once they are gone the cluster.
-func dropManaged(ctx context.Context, at *cloud.Place, name string) error {
+// dropManaged deletes the node groups of a cluster, and once they are gone the cluster. One without its tags is of
+// others.
+func dropManaged(ctx context.Context, at *cloud.Place, k *cloud.ManagedCluster) error {
+	name := k.Name
 	groups, err := at.Nodegroups(ctx, name)
 	if cloud.IsNotFound(err) {
 		return nil
@@ -182,6 +186,15 @@ func dropManaged(ctx context.Context, at *cloud.Place, name string) error {
 	}
 	var errs []error
 	for _, g := range groups {
+		is, err := at.Nodegroup(ctx, name, g)
+		switch {
+		case cloud.IsNotFound(err):
+			continue
+		case err != nil:
+			return err
+		case is.Tags[fleet.TagFleet] != k.Tags[fleet.TagFleet] || is.Tags[fleet.TagCluster] != k.Tags[fleet.TagCluster]:
+			return fleet.Errorf(fleet.Conflict, "delete cluster "+name, "node group %s has not its tags (delete it in AWS)", g)
+		}
 		errs = append(errs, busyNow(at.DeleteNodegroup(ctx, name, g)))
 	}
 	errs = append(errs, fleet.Errorf(fleet.Unavailable, "delete cluster "+name, "its node groups are being deleted first"))

@@ -13,6 +13,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
@@ -64,11 +65,11 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 		return out, cloud.WrapLook(op, err)
 	}
 	s := &out.State
-	s.Exists, s.Message = m.is != nil || m.exists(), m.message()
+	s.Exists, s.Message = m.is != nil || m.lost || m.exists(), m.message()
 	network := m.networkOnly()
 	switch {
-	case c.Delete:
-		if m.is == nil {
+	case c.Delete && m.is == nil:
+		if !m.lost {
 			s.Message = p.deletion(m.view)
 		}
 		return out, nil
@@ -82,25 +83,36 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 	if !m.serves() {
 		return out, nil
 	}
-	changes, err := m.changes(ctx)
-	if err != nil {
-		return out, cloud.WrapLook(op, err)
+	if !c.Delete { // what is to go is reached until the last, but changed no more
+		if s.Drift, err = m.drift(ctx, network); err != nil {
+			return out, cloud.WrapLook(op, err)
+		}
 	}
-	for _, err := range slices.Concat(network.faults, changes.faults) {
-		s.Drift = append(s.Drift, err.Error())
-	}
-	for _, step := range network.steps {
-		s.Drift = append(s.Drift, step.what)
-	}
-	for _, step := range changes.steps {
-		s.Drift = append(s.Drift, step.what)
-	}
-	slices.Sort(s.Drift)
 	if s.Endpoint, out.Secrets, err = m.access(); err != nil {
 		s.Message = err.Error()
 		return out, nil
 	}
 	s.Ready = true
+	return out, nil
+}
+
+// drift says what Ensure would change.
+func (m *managed) drift(ctx context.Context, network *decision) ([]string, error) {
+	changes, err := m.changes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, err := range slices.Concat(network.faults, changes.faults) {
+		out = append(out, err.Error())
+	}
+	for _, step := range network.steps {
+		out = append(out, step.what)
+	}
+	for _, step := range changes.steps {
+		out = append(out, step.what)
+	}
+	slices.Sort(out)
 	return out, nil
 }
 
@@ -167,10 +179,14 @@ func (k *ControlPlane) Token(ctx context.Context, c *fleet.Cluster, refused flee
 	if err != nil {
 		return providers.Token{}, cloud.WrapLook(op, err)
 	}
+	name := spec.EKSClusterName
+	if was, ok := p.names.Of(snapshot.OwnerOf(c)); ok { // EKS renames none
+		name = was
+	}
 	const tries = 2
 	now := time.Now()
 	for range tries { // two of the same second are equal
-		text, ends, err := place.Token(ctx, spec.EKSClusterName, now)
+		text, ends, err := place.Token(ctx, name, now)
 		if err != nil {
 			return providers.Token{}, cloud.WrapLook(op, err)
 		}
@@ -278,6 +294,8 @@ func (k *ControlPlane) Delete(ctx context.Context, _ fleet.OperationID, c *fleet
 		return cloud.WrapLook(what, err)
 	}
 	switch {
+	case m.is == nil && m.lost:
+		return fleet.Errorf(fleet.Conflict, what, "%s", m.notOurs())
 	case m.is == nil:
 		return cloud.Wrap(what, p.removeShared(ctx, what, c, m.view))
 	case m.is.Status == cloud.Deleting:

@@ -45,11 +45,11 @@ func (s *changes) perform(ctx context.Context, op fleet.OperationID, idle bool) 
 		}
 		err := c.do(ctx, op)
 		if c.update {
-			idle = false
 			if cloud.IsThere(err) {
 				err = nil
 			}
 			err = busyNow(err)
+			idle = cloud.Kind(err) == fleet.Invalid // EKS refused it for good, and takes another
 		}
 		if err != nil {
 			errs = append(errs, cloud.Wrap(c.what, err))
@@ -306,6 +306,9 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 		}
 	}
 	for _, p := range have {
+		if !m.c.Owns(is.Tags) { // EKS, or people, gave it: perhaps the agent's own way in
+			break
+		}
 		if !slices.ContainsFunc(want.AccessPolicies, func(o api.AccessPolicy) bool { return o.PolicyARN == p.ARN }) {
 			s.add("policy "+p.ARN+" of "+principal+" is not in Git", false, func(ctx context.Context, _ fleet.OperationID) error {
 				return m.place.DropAccessPolicy(ctx, m.is.Name, principal, p.ARN)

@@ -115,7 +115,8 @@ func (w *wantedGroup) fixed(is *cloud.Nodegroup) []string {
 	if w.DiskSize > 0 {
 		differ("diskSize", strconv.Itoa(int(is.DiskSize)), strconv.Itoa(int(w.DiskSize)))
 	}
-	if !sameSet(is.Subnets, w.Subnets) {
+	chosen := len(w.spec.SubnetIDs)+len(w.spec.AvailabilityZones)+len(w.pool.FailureDomains) == 0 // a subnet that came later is no change in Git
+	if !sameSet(is.Subnets, w.Subnets) && !(chosen && len(without(is.Subnets, w.Subnets)) == 0) {
 		differ("subnets", strings.Join(is.Subnets, ", "), strings.Join(w.Subnets, ", "))
 	}
 	if r := w.Remote; r != nil && (is.Remote == nil || is.Remote.Key != r.Key || !sameSet(is.Remote.Groups, r.Groups)) {

@@ -74,8 +74,11 @@ func (m *managed) pools(ctx context.Context, groups []*cloud.Nodegroup) ([]fleet
 		}
 		slices.Sort(s.Machines)
 		if want, ok := m.c.KeptPool(s.Name); ok {
-			if want.Range != nil && ptr.Deref(g.Scaling.Min, 0) != ptr.Deref(g.Scaling.Max, 0) {
-				s.Range = &fleet.PoolRange{Min: *g.Scaling.Min, Max: *g.Scaling.Max}
+			if want.Range != nil {
+				s.Range = &fleet.PoolRange{Min: ptr.Deref(g.Scaling.Min, 0), Max: ptr.Deref(g.Scaling.Max, 0)}
+				if s.Range.Max == max(want.Range.Max, 1) { // EKS takes no maximum of 0
+					s.Range.Max = want.Range.Max
+				}
 			}
 			if sameMinor(s.Version, want.Version) { // AWS decides about patches
 				s.Version = want.Version
@@ -292,6 +295,13 @@ func (m *managed) changePool(ctx context.Context, op fleet.OperationID, is *clou
 	switch is.Status {
 	case cloud.Active, cloud.Degraded:
 	case cloud.CreateFailed: // which keeps its name: another definition is another try
+		nodes, err := m.place.NodesOf(ctx, m.is.Name)
+		if err != nil {
+			return err
+		}
+		if n := len(nodes[is.Name]); n > 0 {
+			return fleet.Errorf(fleet.Conflict, "create node group "+is.Name+" again", "its creation failed, and it has %d machines (delete it in AWS, or set another eksNodegroupName)", n)
+		}
 		return busyNow(m.place.DeleteNodegroup(ctx, m.is.Name, is.Name))
 	default:
 		return fleet.Errorf(fleet.Conflict, "change node group "+is.Name, "EKS takes no change of it now: it is %s", is.Status)

@@ -61,6 +61,7 @@ func encoded[T any](all []*T) []string {
 
 // Clusters implements providers.Lister. It looks at the accounts and regions that this process uses.
 func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, error) {
+	var unseen []error
 	out, failed := driver.Clusters(id, p.watch.Places(), func(at *cloud.Place) ([]snapshot.Owner, error) {
 		s, err := at.Snapshot(ctx, snapshot.Owner{})
 		if err != nil {
@@ -72,7 +73,10 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 				found = append(found, o)
 			}
 		})
-		return found, err
+		if err != nil { // which hides nothing else of the place
+			unseen = append(unseen, err)
+		}
+		return found, nil
 	}, nil)
-	return out, cloud.WrapLook("list clusters", fleet.JoinErrors(failed...))
+	return out, cloud.WrapLook("list clusters", fleet.JoinErrors(append(failed, unseen...)...))
 }
