@@ -96,7 +96,11 @@ func look(in Input) *facts {
 	f.holdUnlisted()
 	for _, m := range f.machines {
 		m.leaving = m.State == fleet.MachineDeleting || leaving[removal{m.Name, ""}] ||
-			leaving[removal{m.Name, m.ProviderID}] || (m.node != nil && m.node.Draining)
+			leaving[removal{m.Name, m.ProviderID}]
+		if m.node != nil && m.node.Draining && !m.leaving {
+			m.back = f.ofBefore(m.node, m) // it registered as the Node of the machine before, whose removal is over
+			m.leaving = !m.back
+		}
 	}
 	f.matchMembers()
 	f.matchServers()

@@ -30,6 +30,9 @@ func (f *facts) matchNodes() {
 			m = byID[withoutRegion(n.ProviderID)]
 		}
 		switch {
+		case m != nil && len(n.Conditions) > 0 && n.Unreachable() && f.ofBefore(n, m):
+			f.orphanNodes = append(f.orphanNodes, n)
+		case m != nil && m.State == fleet.MachinePending && f.ofBefore(n, m): // it is being installed, and the kubelet before is not missed yet
 		case m == nil && f.keptOf(n) != nil: // the cloud's
 		case m == nil:
 			rest = append(rest, n)
@@ -58,6 +61,13 @@ func (f *facts) matchNodes() {
 			f.orphanNodes = append(f.orphanNodes, n)
 		}
 	}
+}
+
+// ofBefore reports whether n says that it is of another machine of the cluster, which is not there any more: it was on the host
+// of m, and m has its provider id.
+func (f *facts) ofBefore(n *fleet.Node, m *machine) bool {
+	of := n.Machine()
+	return m.Name != "" && of != "" && of != m.Name && n.IsOf(f.Desired.Key) && len(f.named[of]) == 0
 }
 
 // index finds the machines by name. One that is being deleted steps back behind

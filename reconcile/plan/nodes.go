@@ -128,15 +128,15 @@ func (f *facts) deleted(n *fleet.Node) bool {
 	})
 }
 
-// joinsSince reports whether a machine that was asked for after a has no Node yet: it may be the next one of the host, with
-// the provider id of the machine of a.
+// joinsSince reports whether a machine that was asked for after a, of which no provider id is known, has no Node yet: it may
+// be the next one of the host, with the provider id of the machine of a.
 func (f *facts) joinsSince(a fleet.Attempt) bool {
 	return slices.ContainsFunc(f.Attempts, func(b fleet.Attempt) bool {
-		if b.Action.Kind != fleet.CreateMachine || !b.At.After(a.At) {
+		if b.Action.Kind != fleet.CreateMachine || b.Action.Provider != a.Action.Provider || !b.At.After(a.At) {
 			return false
 		}
 		listed := f.named[b.Action.Machine]
-		return len(listed) == 0 && f.recent(b, f.settleOf(b.Action.Provider)) || slices.ContainsFunc(listed, func(m *machine) bool { return m.node == nil })
+		return len(listed) == 0 && f.recent(b, f.settleOf(b.Action.Provider)) || slices.ContainsFunc(listed, func(m *machine) bool { return m.node == nil && m.ProviderID == "" })
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -210,6 +211,10 @@ func (s *script) read(f []string) error {
 				p = fleet.Pool{Name: fleet.PoolName(pool), Role: fleet.RoleWorker}
 			}
 			n.Annotations = fleet.NodeAnnotations(s.in.Desired.Key, p, s.name(cmp.Or(w["machine"], f[1])))
+			if w.is("unreachable") {
+				n.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+			}
+			s.removal(&n, w)
 		}
 		o.Workload.Nodes = append(o.Workload.Nodes, n)
 	case "distribution":

@@ -103,7 +103,7 @@ func providerIDs(v string) string {
 	for id := range strings.SplitSeq(v, ",") {
 		scheme, rest, ok := strings.Cut(strings.TrimSpace(id), "://")
 		if !ok || scheme == "" || rest == "" {
-			return `provider ids of machines with commas between them, such as "openstack:///8a2…": fairlead tree shows them`
+			return `provider ids of machines with commas between them, such as "openstack:///8a2…", or "NAME maas:///rack-1/4y3h7n" for one machine of a host: fairlead tree shows them`
 		}
 	}
 	return ""
@@ -128,7 +128,11 @@ func requestedMachines(notes map[string]string, key string) map[fleet.MachineID]
 	}
 	out := make(map[fleet.MachineID]string)
 	for id := range strings.SplitSeq(v, ",") {
-		out[fleet.MachineID{ProviderID: fleet.ProviderID(strings.TrimSpace(id))}] = "asked for in Git with " + key
+		name, rest, named := strings.Cut(strings.TrimSpace(id), " ") // as a MachineID is written
+		if !named {
+			name, rest = "", name
+		}
+		out[fleet.MachineID{Name: fleet.MachineName(name), ProviderID: fleet.ProviderID(strings.TrimSpace(rest))}] = "asked for in Git with " + key
 	}
 	return out
 }

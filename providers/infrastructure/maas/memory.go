@@ -83,7 +83,7 @@ func (o *observation) memory() []fleet.PlaceSeen {
 	running := make(driver.Remembered)
 	maps.Copy(running, o.untagged)
 	for _, h := range o.hosts {
-		if h.lost || h.Machine.State == region.Deployed || h.machine.Silent {
+		if h.lost || h.Machine.State == region.Deployed || h.machine.Silent && h.machine.State != fleet.MachineDeleting {
 			running[h.SystemID] = h.tags
 		}
 	}
