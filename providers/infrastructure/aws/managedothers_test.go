@@ -214,7 +214,10 @@ func TestSubnetThatIsAdded(t *testing.T) {
 			t.Logf("%s %v %v", s.ID, s.Attr, s.Tags)
 		}
 		g := w.cloud.Things(awstest.Nodegroups)[0]
-		w.cloud.Edit(g.ID, func(g *awstest.Thing) { t.Log(g.Attr["subnets"]); g.Attr["subnets"] = g.Attr["subnets"][:strings.Index(g.Attr["subnets"], ",")] + "]" })
+		w.cloud.Edit(g.ID, func(g *awstest.Thing) {
+			t.Log(g.Attr["subnets"])
+			g.Attr["subnets"] = g.Attr["subnets"][:strings.Index(g.Attr["subnets"], ",")] + "]"
+		})
 		_, i := w.look()
 		t.Logf("%+v", i.Pools[0])
 		if len(i.Pools[0].Fixed) > 0 {
