@@ -75,7 +75,6 @@ func TestRangeOfOneNumber(t *testing.T) {
 		p.Range = &fleet.PoolRange{Min: 2, Max: 2}
 		w.rest()
 		_, i := w.look()
-		t.Logf("%+v", i.Pools[0])
 		if !i.Pools[0].Range.Is(p.Range) {
 			t.Errorf("range %v, want %v: the planner changes the pool for ever", i.Pools[0].Range, p.Range)
 		}
@@ -209,17 +208,11 @@ func TestFailedGroupWithMachines(t *testing.T) {
 func TestSubnetThatIsAdded(t *testing.T) {
 	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
 		w.rest()
-		subnets := w.cloud.Things(awstest.Subnets)
-		for _, s := range subnets {
-			t.Logf("%s %v %v", s.ID, s.Attr, s.Tags)
-		}
 		g := w.cloud.Things(awstest.Nodegroups)[0]
 		w.cloud.Edit(g.ID, func(g *awstest.Thing) {
-			t.Log(g.Attr["subnets"])
 			g.Attr["subnets"] = g.Attr["subnets"][:strings.Index(g.Attr["subnets"], ",")] + "]"
 		})
 		_, i := w.look()
-		t.Logf("%+v", i.Pools[0])
 		if len(i.Pools[0].Fixed) > 0 {
 			t.Error("a subnet more in the VPC: the pool is never done again")
 		}
