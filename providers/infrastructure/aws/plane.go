@@ -83,7 +83,7 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 	if !m.serves() {
 		return out, nil
 	}
-	if !c.Delete { // what is to go is reached until the last, but changed no more
+	if !c.Delete { // what is to go is reached until its end, and not changed
 		if s.Drift, err = m.drift(ctx, network); err != nil {
 			return out, cloud.WrapLook(op, err)
 		}

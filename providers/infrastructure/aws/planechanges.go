@@ -49,7 +49,7 @@ func (s *changes) perform(ctx context.Context, op fleet.OperationID, idle bool) 
 				err = nil
 			}
 			err = busyNow(err)
-			idle = cloud.Kind(err) == fleet.Invalid // EKS refused it for good, and takes another
+			idle = cloud.Kind(err) == fleet.Invalid // EKS refused it permanently, and takes another
 		}
 		if err != nil {
 			errs = append(errs, cloud.Wrap(c.what, err))
