@@ -63,8 +63,8 @@ func (f *facts) matchNodes() {
 	}
 }
 
-// ofBefore reports whether n says that it is of another machine of the cluster, which is not there any more: it was on the host
-// of m, and m has its provider id.
+// ofBefore reports whether n says that it is of another machine of the cluster, which is not there any more: it was on the
+// host of m, and m has its provider id.
 func (f *facts) ofBefore(n *fleet.Node, m *machine) bool {
 	of := n.Machine()
 	return m.Name != "" && of != "" && of != m.Name && n.IsOf(f.Desired.Key) && len(f.named[of]) == 0
