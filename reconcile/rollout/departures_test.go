@@ -466,3 +466,21 @@ func TestSkippedDeparture(t *testing.T) {
 		t.Errorf("departed: %+v", got)
 	}
 }
+
+// TestLostDefinition: what a canary took is lost to history while its change is on its way, and the canary is in a
+// later stage by now. Nothing but what waits can end its change, so it does not wait for that.
+func TestLostDefinition(t *testing.T) {
+	w := onItsWay()
+	f := wavyFleet("3", "v2", 3, wavesOf())
+	other(f, "prod")
+	w.reborn([]*fleet.Fleet{wavyFleet("1", "v1", 3, wavesOf()), f})
+	if got, _ := w.s.Target(keyOf("c0")); got.Definition != nil {
+		t.Fatalf("it has %s before anything says that the older definition is lost", got.Definition.ControlPlane.Version)
+	}
+	for rev := range w.s.MissingDefinitions() {
+		w.decide(Input{Older: []Revision{{Revision: rev, Refused: "history was rewritten"}}})
+	}
+	if got, _ := w.s.Target(keyOf("c0")); got.Definition == nil || got.Definition.ControlPlane.Version != "v3" {
+		t.Errorf("it does not take what waits: %+v", w.s.Rollout())
+	}
+}

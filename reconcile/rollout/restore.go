@@ -27,6 +27,9 @@ func (s State) MissingDefinitions() map[fleet.Revision][]fleet.Key {
 // lacksDefinition reports whether the last good definition is to be found.
 func (c cluster) lacksDefinition() bool { return c.definition == nil && c.recorded != nil && !c.orphan }
 
+// lost reports whether the last good definition is not there any more, and another one waits.
+func (c cluster) lost() bool { return c.definition == nil && c.recorded == nil && c.next != nil }
+
 // restore takes in what came of an older revision: the last good definitions of
 // clusters, or that these are not there yet, or never.
 func (d *Decision) restore(r Revision) {

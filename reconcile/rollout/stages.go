@@ -384,7 +384,7 @@ func (s State) groups(g gates) []group {
 		i := o.ofChange(c)
 		f := s.candidate(k, c, g)
 		switch began, over := o.began(c.wave, g.now); {
-		case over, began == i, f.excluded && !f.absent: // a release skips it
+		case over, began == i, f.excluded && !f.absent, c.lost(): // a release skips it, or nothing can end its change but what waits
 		case c.next == nil: // labels that changed meanwhile do not end a change
 			i = began
 		default: // what waits has its own stage, and what the cluster has still counts in that of before

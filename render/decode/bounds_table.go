@@ -1367,6 +1367,34 @@ func boundsTable() map[string]section {
 			"placementGroupPartition": {low: new(int64(1)), high: new(int64(7))},
 			"tenancy":                 {values: []string{"default", "dedicated", "host"}},
 		},
+		"infrastructure/aws/api.AWSManagedControlPlaneSpec": {
+			"roleName":      {least: 2},
+			"tokenMethod":   {values: []string{"iam-authenticator", "aws-cli"}},
+			"upgradePolicy": {values: []string{"extended", "standard"}},
+			"version":       {least: 2, pattern: "eksVersion"},
+		},
+		"infrastructure/aws/api.AWSManagedMachinePoolSpec": {
+			"amiType":                    {values: []string{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "CUSTOM", "BOTTLEROCKET_ARM_64", "BOTTLEROCKET_x86_64", "BOTTLEROCKET_ARM_64_FIPS", "BOTTLEROCKET_x86_64_FIPS", "BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA", "WINDOWS_CORE_2019_x86_64", "WINDOWS_FULL_2019_x86_64", "WINDOWS_CORE_2022_x86_64", "WINDOWS_FULL_2022_x86_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "AL2023_x86_64_NEURON", "AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA"}},
+			"amiVersion":                 {least: 2},
+			"availabilityZoneSubnetType": {values: []string{"public", "private", "all"}},
+			"capacityType":               {values: []string{"onDemand", "spot"}},
+		},
+		"infrastructure/aws/api.AccessConfig": {
+			"authenticationMode": {values: []string{"config_map", "api", "api_and_config_map"}},
+		},
+		"infrastructure/aws/api.AccessEntry": {
+			"accessPolicies": {most: 20},
+			"principalARN":   {required: true},
+			"type":           {values: []string{"standard", "ec2_linux", "ec2_windows", "fargate_linux", "ec2", "hybrid_linux", "hyperpod_linux"}},
+		},
+		"infrastructure/aws/api.AccessPolicy": {
+			"accessScope": {required: true},
+			"policyARN":   {required: true},
+		},
+		"infrastructure/aws/api.AccessScope": {
+			"namespaces": {least: 1},
+			"type":       {values: []string{"cluster", "namespace"}},
+		},
 		"infrastructure/aws/api.CNIIngressRule": {
 			"description": {required: true},
 			"fromPort":    {required: true},
@@ -1431,12 +1459,21 @@ func boundsTable() map[string]section {
 		"infrastructure/aws/api.Network": {
 			"subnets": {keys: []string{"id"}},
 		},
+		"infrastructure/aws/api.NodeTaint": {
+			"effect": {required: true, values: []string{"no-schedule", "no-execute", "prefer-no-schedule"}},
+			"key":    {required: true},
+			"value":  {required: true},
+		},
 		"infrastructure/aws/api.PrivateDNSName": {
 			"hostnameType": {values: []string{"ip-name", "resource-name"}},
 		},
 		"infrastructure/aws/api.Subnet": {
 			"id":       {required: true},
 			"zoneType": {values: []string{"availability-zone", "local-zone", "wavelength-zone"}},
+		},
+		"infrastructure/aws/api.UpdateConfig": {
+			"maxUnavailable":           {low: new(int64(1)), high: new(int64(100))},
+			"maxUnavailablePercentage": {low: new(int64(1)), high: new(int64(100))},
 		},
 		"infrastructure/aws/api.VPC": {
 			"availabilityZoneSelection":  {values: []string{"Ordered", "Random"}},
@@ -1446,6 +1483,11 @@ func boundsTable() map[string]section {
 		"infrastructure/aws/api.Volume": {
 			"size": {required: true, low: new(int64(8))},
 		},
+		"infrastructure/aws/api.v1beta1ControlPlaneSpec": {
+			"roleName":    {least: 2},
+			"tokenMethod": {values: []string{"iam-authenticator", "aws-cli"}},
+			"version":     {least: 2, pattern: "eksVersion"},
+		},
 		"infrastructure/aws/api.v1beta1LoadBalancer": {
 			"name":   {most: 32, pattern: "balancerName"},
 			"scheme": {values: []string{"internet-facing", "internal"}},
@@ -1453,6 +1495,15 @@ func boundsTable() map[string]section {
 		"infrastructure/aws/api.v1beta1MachineSpec": {
 			"instanceType": {required: true, least: 2},
 			"tenancy":      {values: []string{"default", "dedicated", "host"}},
+		},
+		"infrastructure/aws/api.v1beta1PoolSpec": {
+			"amiType":      {values: []string{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "CUSTOM"}},
+			"amiVersion":   {least: 2},
+			"capacityType": {values: []string{"onDemand", "spot"}},
+		},
+		"infrastructure/aws/api.v1beta1UpdateConfig": {
+			"maxUnavailable":           {low: new(int64(1)), high: new(int64(100))},
+			"maxUnavailablePrecentage": {low: new(int64(1)), high: new(int64(100))},
 		},
 		"infrastructure/aws/api.v1beta1VPC": {
 			"availabilityZoneSelection":  {values: []string{"Ordered", "Random"}},
@@ -2381,8 +2432,13 @@ func boundsTable() map[string]section {
 		"kinds.Object[infrastructure/aws/api.AWSClusterSpec]":                   {},
 		"kinds.Object[infrastructure/aws/api.AWSClusterStaticIdentitySpec]":     {},
 		"kinds.Object[infrastructure/aws/api.AWSMachineSpec]":                   {},
+		"kinds.Object[infrastructure/aws/api.AWSManagedClusterSpec]":            {},
+		"kinds.Object[infrastructure/aws/api.AWSManagedControlPlaneSpec]":       {},
+		"kinds.Object[infrastructure/aws/api.AWSManagedMachinePoolSpec]":        {},
 		"kinds.Object[infrastructure/aws/api.v1beta1ClusterSpec]":               {},
+		"kinds.Object[infrastructure/aws/api.v1beta1ControlPlaneSpec]":          {},
 		"kinds.Object[infrastructure/aws/api.v1beta1MachineSpec]":               {},
+		"kinds.Object[infrastructure/aws/api.v1beta1PoolSpec]":                  {},
 		"kinds.Object[infrastructure/azure/api.AzureClusterIdentitySpec]":       {},
 		"kinds.Object[infrastructure/azure/api.AzureClusterSpec]": {
 			"spec.location": {required: true},

@@ -12,10 +12,11 @@ type pattern struct {
 // upstream's may have one name where they mean the same.
 func patternsTable() map[string]pattern {
 	const (
-		label = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
-		name  = `([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]`
-		octet = `([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])`
-		hex   = `[0-9A-Fa-f]`
+		label  = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
+		name   = `([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]`
+		number = `(0|[1-9][0-9]*)`
+		octet  = `([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])`
+		hex    = `[0-9A-Fa-f]`
 	)
 	const (
 		subdomain = label + `(\.` + label + `)*`
@@ -42,6 +43,7 @@ func patternsTable() map[string]pattern {
 		"bucket":        {`[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]`, "the name of a bucket: 3 to 63 lower case letters, digits, . and -, which begin and end with a letter or digit"},
 		"dedicatedHost": {`h-[0-9a-f]{17}`, "the id of a dedicated host, such as h-0123456789abcdef0"},
 		"zone":          {`[1-3]`, "an availability zone: 1, 2 or 3"},
+		"eksVersion":    {`v?` + number + `\.` + number + `\.?(\.0|[1-9][0-9]*)?`, "a version of Kubernetes that EKS has, such as 1.33"},
 		"https":         {`https://.*`, "a URL that begins with https://"},
 		"ipv4":          {ipv4, "an IPv4 address"},
 		"ipv6":          {ipv6, "an IPv6 address"},
