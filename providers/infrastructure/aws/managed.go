@@ -3,11 +3,8 @@ package aws
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver"
@@ -152,12 +149,6 @@ func idsOf(subnets []cloud.Subnet) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// token is equal where the same thing is asked for by the same operation.
-func token(op fleet.OperationID, what ...string) string {
-	sum := sha256.Sum256([]byte(string(op) + "\x00" + strings.Join(what, "\x00")))
-	return hex.EncodeToString(sum[:])
 }
 
 // busyNow makes an error that says that EKS takes no change now one that ends by itself.

@@ -199,7 +199,7 @@ func (k *ControlPlane) Token(ctx context.Context, c *fleet.Cluster, refused flee
 }
 
 // Ensure implements providers.HostedControlPlane: first the network, then the cluster, then one change of it at a time.
-func (k *ControlPlane) Ensure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
+func (k *ControlPlane) Ensure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
 	what := "create or change the control plane of " + c.Key.String()
 	p, err := k.provider()
 	if err != nil {
@@ -217,7 +217,7 @@ func (k *ControlPlane) Ensure(ctx context.Context, op fleet.OperationID, c *flee
 	errs = append(errs, d.faults...)
 	if m.is == nil {
 		if len(errs) == 0 && len(d.steps)+len(d.waits) == 0 {
-			errs = append(errs, m.create(ctx, op))
+			errs = append(errs, m.create(ctx))
 		}
 		return cloud.Wrap(what, fleet.JoinErrors(errs...))
 	}
@@ -232,19 +232,19 @@ func (k *ControlPlane) Ensure(ctx context.Context, op fleet.OperationID, c *flee
 		return cloud.WrapLook(what, err)
 	}
 	errs = append(errs, changes.faults...)
-	errs = append(errs, changes.perform(ctx, op, m.is.Status == cloud.Active)...)
+	errs = append(errs, changes.perform(ctx, m.is.Status == cloud.Active)...)
 	return cloud.Wrap(what, fleet.JoinErrors(errs...))
 }
 
 // create asks for the cluster.
-func (m *managed) create(ctx context.Context, op fleet.OperationID) error {
+func (m *managed) create(ctx context.Context) error {
 	role, err := m.place.RoleARN(ctx, m.want.RolePath, m.want.RoleName)
 	if err != nil {
 		return err
 	}
 	e := m.want.EndpointAccess
 	in := cloud.NewCluster{
-		Name: m.want.EKSClusterName, Role: role, Version: m.want.Version, Tags: m.tags(), Token: token(op, "cluster", m.want.EKSClusterName),
+		Name: m.want.EKSClusterName, Role: role, Version: m.want.Version, Tags: m.tags(),
 		VPC:    cloud.VPCConfig{Subnets: m.controlPlaneSubnets(), Public: e.Public, Private: e.Private, PublicCIDRs: e.PublicCIDRs},
 		Access: cloud.AccessConfig{Mode: strings.ToUpper(m.want.AccessConfig.AuthenticationMode), CreatorAdmin: m.want.AccessConfig.BootstrapClusterCreatorAdminPermissions},
 		Addons: m.want.BootstrapSelfManagedAddons,

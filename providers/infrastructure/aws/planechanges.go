@@ -19,7 +19,7 @@ import (
 type change struct {
 	what   string
 	update bool // EKS takes one of these at a time, and none while it is updating
-	do     func(ctx context.Context, op fleet.OperationID) error
+	do     func(ctx context.Context) error
 }
 
 // changes are what is to be changed of a cluster, in upstream's order.
@@ -28,7 +28,7 @@ type changes struct {
 	faults []error // what cannot be changed
 }
 
-func (s *changes) add(what string, update bool, do func(ctx context.Context, op fleet.OperationID) error) {
+func (s *changes) add(what string, update bool, do func(ctx context.Context) error) {
 	s.steps = append(s.steps, change{what, update, do})
 }
 
@@ -37,13 +37,13 @@ func (s *changes) never(field, format string, args ...any) {
 }
 
 // perform makes the changes that EKS takes now: of its updates the first one, while it is idle.
-func (s *changes) perform(ctx context.Context, op fleet.OperationID, idle bool) []error {
+func (s *changes) perform(ctx context.Context, idle bool) []error {
 	var errs []error
 	for _, c := range s.steps {
 		if c.update && !idle {
 			continue
 		}
-		err := c.do(ctx, op)
+		err := c.do(ctx)
 		if c.update {
 			if cloud.IsThere(err) {
 				err = nil
@@ -83,7 +83,7 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 		m.config(s, fmt.Sprintf("upgradePolicy %s → %s", strings.ToLower(m.is.Upgrades.Support), m.want.UpgradePolicy), cloud.ConfigUpdate{Upgrades: &cloud.UpgradePolicy{Support: want}})
 	}
 	if lack := lacking(m.is.Tags, m.tags()); len(lack) > 0 {
-		s.add("tags of the cluster differ: "+strings.Join(slices.Sorted(maps.Keys(lack)), ", "), false, func(ctx context.Context, _ fleet.OperationID) error {
+		s.add("tags of the cluster differ: "+strings.Join(slices.Sorted(maps.Keys(lack)), ", "), false, func(ctx context.Context) error {
 			return m.place.TagManaged(ctx, m.is.ARN, lack)
 		})
 	}
@@ -103,8 +103,7 @@ func lacking(is, want cloud.Tags) cloud.Tags {
 
 // config adds an update of the configuration.
 func (m *managed) config(s *changes, what string, u cloud.ConfigUpdate) {
-	s.add(what, true, func(ctx context.Context, op fleet.OperationID) error {
-		u.Token = token(op, what)
+	s.add(what, true, func(ctx context.Context) error {
 		return m.place.UpdateConfig(ctx, m.is.Name, u)
 	})
 }
@@ -126,8 +125,8 @@ func (m *managed) changeVersion(s *changes) {
 		s.never("version", "the cluster has %s, and EKS goes up by one minor version at a time (set version: v1.%d first)", m.is.Version, minor(m.is.Version)+1)
 	default:
 		what := fmt.Sprintf("version %s → %s", m.is.Version, m.want.Version)
-		s.add(what, true, func(ctx context.Context, op fleet.OperationID) error {
-			return m.place.UpdateVersion(ctx, m.is.Name, m.want.Version, token(op, what))
+		s.add(what, true, func(ctx context.Context) error {
+			return m.place.UpdateVersion(ctx, m.is.Name, m.want.Version)
 		})
 	}
 }
@@ -205,9 +204,8 @@ func (m *managed) changeEncryption(s *changes) {
 	}
 	switch {
 	case has == "" && want != nil:
-		const what = "begin to encrypt Secrets in etcd"
-		s.add(what, true, func(ctx context.Context, op fleet.OperationID) error {
-			return m.place.Encrypt(ctx, m.is.Name, want, token(op, what))
+		s.add("begin to encrypt Secrets in etcd", true, func(ctx context.Context) error {
+			return m.place.Encrypt(ctx, m.is.Name, want)
 		})
 	case has != "" && (want == nil || want[0].Provider.Key != has):
 		s.never("encryptionConfig", "Secrets in etcd are encrypted with %s, which EKS does not change (set encryptionConfig.provider to it, or make another cluster)", has)
@@ -233,7 +231,7 @@ func (m *managed) changeEntries(ctx context.Context, s *changes) error {
 			}
 			continue
 		}
-		s.add("let in "+want.PrincipalARN, false, func(ctx context.Context, _ fleet.OperationID) error {
+		s.add("let in "+want.PrincipalARN, false, func(ctx context.Context) error {
 			in := cloud.AccessEntry{Principal: want.PrincipalARN, Groups: want.KubernetesGroups, Username: want.Username, Type: strings.ToUpper(want.Type), Tags: m.c.Tags()}
 			if err := cloud.Named(m.place.CreateAccessEntry(ctx, m.is.Name, in)); err != nil && !cloud.Is(err, "ResourceInUseException") {
 				return err
@@ -256,7 +254,7 @@ func (m *managed) changeEntries(ctx context.Context, s *changes) error {
 		case err != nil:
 			return err
 		case m.c.Owns(is.Tags):
-			s.add("no longer let in "+principal, false, func(ctx context.Context, _ fleet.OperationID) error {
+			s.add("no longer let in "+principal, false, func(ctx context.Context) error {
 				return m.place.DeleteAccessEntry(ctx, m.is.Name, principal)
 			})
 		}
@@ -287,7 +285,7 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 		return nil
 	}
 	if want.Type == api.StandardEntry && (!sameSet(is.Groups, want.KubernetesGroups) || want.Username != "" && is.Username != want.Username) {
-		s.add("groups or name of "+principal+" differ", false, func(ctx context.Context, _ fleet.OperationID) error {
+		s.add("groups or name of "+principal+" differ", false, func(ctx context.Context) error {
 			return m.place.UpdateAccessEntry(ctx, m.is.Name, cloud.AccessEntry{Principal: principal, Groups: want.KubernetesGroups, Username: want.Username})
 		})
 	}
@@ -300,7 +298,7 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 			return o.ARN == p.ARN && o.Scope.Type == p.Scope.Type && sameSet(o.Scope.Namespaces, p.Scope.Namespaces)
 		}
 		if !slices.ContainsFunc(have, same) {
-			s.add("policy "+p.ARN+" of "+principal+" differs", false, func(ctx context.Context, _ fleet.OperationID) error {
+			s.add("policy "+p.ARN+" of "+principal+" differs", false, func(ctx context.Context) error {
 				return m.place.SetAccessPolicy(ctx, m.is.Name, principal, p)
 			})
 		}
@@ -310,7 +308,7 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 			break
 		}
 		if !slices.ContainsFunc(want.AccessPolicies, func(o api.AccessPolicy) bool { return o.PolicyARN == p.ARN }) {
-			s.add("policy "+p.ARN+" of "+principal+" is not in Git", false, func(ctx context.Context, _ fleet.OperationID) error {
+			s.add("policy "+p.ARN+" of "+principal+" is not in Git", false, func(ctx context.Context) error {
 				return m.place.DropAccessPolicy(ctx, m.is.Name, principal, p.ARN)
 			})
 		}

@@ -263,7 +263,7 @@ func (p *Provider) EnsurePool(ctx context.Context, op fleet.OperationID, c *flee
 	if is == nil {
 		return cloud.Wrap(what, m.createPool(ctx, op, groups, want))
 	}
-	return cloud.Wrap(what, m.changePool(ctx, op, is, want))
+	return cloud.Wrap(what, m.changePool(ctx, is, want))
 }
 
 // createPool asks for a node group.
@@ -272,17 +272,21 @@ func (m *managed) createPool(ctx context.Context, op fleet.OperationID, groups [
 		return fleet.Errorf(fleet.Conflict, "find the name of the node group", "cluster %s of EKS has a node group %s without the tags of the pool (set another eksNodegroupName)", m.is.Name, want.Name)
 	}
 	in := want.Nodegroup
-	in.Tags, in.Token = maps.Clone(want.spec.AdditionalTags), token(op, "nodegroup", want.Name)
+	in.Tags = maps.Clone(want.spec.AdditionalTags)
 	if in.Tags == nil {
 		in.Tags = make(cloud.Tags)
 	}
 	maps.Copy(in.Tags, m.c.PoolTags(want.pool.Name, op))
 	m.p.o.Log.InfoContext(ctx, "requesting a node group", "cluster", m.c.Key.String(), "pool", string(want.pool.Name), "name", in.Name, "machines", want.pool.Count)
-	return cloud.Named(m.place.CreateNodegroup(ctx, m.is.Name, in))
+	err := m.place.CreateNodegroup(ctx, m.is.Name, in)
+	if cloud.IsBusy(err) {
+		return fleet.Errorf(fleet.Conflict, "create node group "+in.Name, "EKS takes no change of the cluster now: %w", err)
+	}
+	return cloud.Named(err)
 }
 
 // changePool makes the next change of a node group. EKS takes one at a time.
-func (m *managed) changePool(ctx context.Context, op fleet.OperationID, is *cloud.Nodegroup, want *wantedGroup) error {
+func (m *managed) changePool(ctx context.Context, is *cloud.Nodegroup, want *wantedGroup) error {
 	d := want.compare(is)
 	if len(d.tags) > 0 {
 		if err := m.place.TagManaged(ctx, is.ARN, d.tags); err != nil {
@@ -308,11 +312,10 @@ func (m *managed) changePool(ctx context.Context, op fleet.OperationID, is *clou
 	}
 	var err error
 	if d.update != nil {
-		d.update.Token = token(op, "config", is.Name)
 		err = m.place.UpdateNodegroup(ctx, m.is.Name, is.Name, *d.update)
 	} else {
 		m.p.o.Log.InfoContext(ctx, "upgrading a node group", "cluster", m.c.Key.String(), "name", is.Name, "from", is.Version, "to", want.Version)
-		err = m.place.UpgradeNodegroup(ctx, m.is.Name, is.Name, want.Version, want.Release, token(op, "version", is.Name, want.Version, want.Release))
+		err = m.place.UpgradeNodegroup(ctx, m.is.Name, is.Name, want.Version, want.Release)
 	}
 	if cloud.IsThere(err) {
 		return nil

@@ -245,13 +245,30 @@ var (
 	groupName   = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$`)
 )
 
-// createCluster makes a cluster. The same with the same token is made once.
-func (c *Cloud) createCluster(r request) (any, error) {
-	name, version, body := field(r, "name"), field(r, "version"), fmt.Sprint(r.body)
-	if t := c.find(ManagedClusters, "name", name); t != nil {
-		if t.Attr["token"] == field(r, "clientRequestToken") && t.Attr["body"] == body {
-			return map[string]any{"cluster": c.shownCluster(t)}, nil
+// once answers a request whose token it got before as it did then, and does nothing more.
+func (c *Cloud) once(r request, do action) (any, error) {
+	token := field(r, "clientRequestToken")
+	if token == "" {
+		return do(r)
+	}
+	key := r.call.Action + " " + token
+	body := string(encoded(r.body))
+	if was, ok := c.answered[key]; ok {
+		if was.body != body {
+			return nil, bad("InvalidParameterException", "The request has the clientRequestToken of another one")
 		}
+		return was.out, nil
+	}
+	out, err := do(r)
+	if err == nil {
+		c.answered[key] = answered{body, out}
+	}
+	return out, err
+}
+
+func (c *Cloud) createCluster(r request) (any, error) {
+	name, version := field(r, "name"), field(r, "version")
+	if c.find(ManagedClusters, "name", name) != nil {
 		return nil, conflict("Cluster already exists with name: %s", name)
 	}
 	where := mapping(r.body, "resourcesVpcConfig")
@@ -278,7 +295,7 @@ func (c *Cloud) createCluster(r request) (any, error) {
 		return nil, bad("ResourceLimitExceededException", "Account quota exceeded for clusters")
 	}
 	t := c.addNamed(ManagedClusters, fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", c.o.Region, c.o.Account, name), map[string]string{
-		"name": name, "version": version, "roleArn": field(r, "roleArn"), "token": field(r, "clientRequestToken"), "body": body, "vpcId": vpc, "creator": r.who,
+		"name": name, "version": version, "roleArn": field(r, "roleArn"), "vpcId": vpc, "creator": r.who,
 	}, tagsOf(r.body, "tags"))
 	access := mapping(r.body, "accessConfig")
 	mode, _ := access["authenticationMode"].(string)

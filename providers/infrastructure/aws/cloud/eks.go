@@ -182,10 +182,10 @@ type NewCluster struct {
 	Upgrades   *UpgradePolicy `json:"upgradePolicy,omitempty"`
 	Addons     *bool          `json:"bootstrapSelfManagedAddons,omitempty"`
 	Tags       Tags           `json:"tags"`
-	Token      string         `json:"clientRequestToken"`
 }
 
-// CreateManagedCluster asks for a cluster. The same with the same token is made once.
+// CreateManagedCluster asks for a cluster. Its name is alone in the account and region. No request to EKS has a token:
+// one that was used before would have what is asked for again answered, and not done.
 func (c *Client) CreateManagedCluster(ctx context.Context, in NewCluster) error {
 	return c.rest(ctx, eks, "CreateCluster", http.MethodPost, "clusters", in, nil)
 }
@@ -196,8 +196,8 @@ func (c *Client) DeleteManagedCluster(ctx context.Context, name string) error {
 }
 
 // UpdateVersion upgrades a cluster by one minor version.
-func (c *Client) UpdateVersion(ctx context.Context, name, version, token string) error {
-	return c.rest(ctx, eks, "UpdateClusterVersion", http.MethodPost, clusterPath(name, "updates"), map[string]string{"version": version, "clientRequestToken": token}, nil)
+func (c *Client) UpdateVersion(ctx context.Context, name, version string) error {
+	return c.rest(ctx, eks, "UpdateClusterVersion", http.MethodPost, clusterPath(name, "updates"), map[string]string{"version": version}, nil)
 }
 
 // A ConfigUpdate is one change of a cluster; EKS takes one at a time.
@@ -206,7 +206,6 @@ type ConfigUpdate struct {
 	Logging  *Logging       `json:"logging,omitempty"`
 	Access   *AccessConfig  `json:"accessConfig,omitempty"`
 	Upgrades *UpgradePolicy `json:"upgradePolicy,omitempty"`
-	Token    string         `json:"clientRequestToken"`
 }
 
 // UpdateConfig changes a cluster.
@@ -215,9 +214,8 @@ func (c *Client) UpdateConfig(ctx context.Context, name string, u ConfigUpdate) 
 }
 
 // Encrypt begins to encrypt what is in etcd. That has no end.
-func (c *Client) Encrypt(ctx context.Context, name string, all []Encryption, token string) error {
-	in := map[string]any{"encryptionConfig": all, "clientRequestToken": token}
-	return c.rest(ctx, eks, "AssociateEncryptionConfig", http.MethodPost, clusterPath(name, "encryption-config", "associate"), in, nil)
+func (c *Client) Encrypt(ctx context.Context, name string, all []Encryption) error {
+	return c.rest(ctx, eks, "AssociateEncryptionConfig", http.MethodPost, clusterPath(name, "encryption-config", "associate"), map[string]any{"encryptionConfig": all}, nil)
 }
 
 // TagManaged gives something of EKS tags.
@@ -227,7 +225,8 @@ func (c *Client) TagManaged(ctx context.Context, arn string, tags Tags) error {
 
 // IsBusy reports whether EKS takes no change at this moment, and may in minutes.
 func IsBusy(err error) bool {
-	return Is(err, "ResourceInUseException", "ServiceUnavailableException", "ResourcePropagationDelayException") || saysOf(err, "InvalidRequestException", "update in progress")
+	return Is(err, "ResourceInUseException", "ServiceUnavailableException", "ResourcePropagationDelayException") ||
+		saysOf(err, "InvalidRequestException", "update in progress") || saysOf(err, "InvalidRequestException", "not in ACTIVE status")
 }
 
 // IsThere reports whether EKS refuses a change because it is as asked for already.

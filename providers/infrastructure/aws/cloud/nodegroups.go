@@ -60,7 +60,6 @@ type Nodegroup struct {
 	Repair   *NodeRepair    `json:"nodeRepairConfig,omitempty"`
 	DiskSize int32          `json:"diskSize,omitempty"`
 	Tags     Tags           `json:"tags,omitempty"`
-	Token    string         `json:"clientRequestToken,omitempty"`
 }
 
 // Created returns when the node group was made.
@@ -102,7 +101,6 @@ type NodegroupUpdate struct {
 	Scaling *Scaling    `json:"scalingConfig,omitempty"`
 	Update  *NodeUpdate `json:"updateConfig,omitempty"`
 	Repair  *NodeRepair `json:"nodeRepairConfig,omitempty"`
-	Token   string      `json:"clientRequestToken"`
 }
 
 // UpdateNodegroup changes a node group.
@@ -111,8 +109,8 @@ func (c *Client) UpdateNodegroup(ctx context.Context, cluster, name string, u No
 }
 
 // UpgradeNodegroup has the machines of a node group replaced by those of another version, or of another image of it.
-func (c *Client) UpgradeNodegroup(ctx context.Context, cluster, name, version, release, token string) error {
-	in := map[string]string{"version": version, "clientRequestToken": token}
+func (c *Client) UpgradeNodegroup(ctx context.Context, cluster, name, version, release string) error {
+	in := map[string]string{"version": version}
 	if release != "" {
 		in["releaseVersion"] = release
 	}

@@ -1,0 +1,60 @@
+package aws_test
+
+import (
+	"testing"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers/infrastructure/aws/awstest"
+)
+
+// TestChangeThatComesBack: a planner gives all changes of a control plane one operation, and those of a pool one for each
+// definition. What is asked for a second time is done a second time.
+func TestChangeThatComesBack(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.stable = true
+		w.rest()
+		for _, next := range []string{"{endpointAccess: {private: true}, ", "{", "{endpointAccess: {private: true}, "} {
+			w.change("{", next)
+			w.rest()
+		}
+		if is := w.attr(awstest.ManagedClusters, "endpointPrivateAccess"); is != "true" {
+			t.Errorf("the endpoint is private: %s", is)
+		}
+		for _, n := range []int{3, 2, 3} {
+			w.cluster.KeptPools[0].Count = n
+			w.rest()
+		}
+	})
+}
+
+// TestUpgradeThatFailed: a node group whose Pods could not be evicted stays at its version, and is upgraded once they can.
+func TestUpgradeThatFailed(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.stable = true
+		w.rest()
+		w.change("v1.33.5", "v1.34")
+		w.cluster.KeptPools[0].Version = "v1.34.0"
+		for range 60 {
+			if w.step(); w.attr(awstest.Nodegroups, "status") == "UPDATING" {
+				break
+			}
+		}
+		w.cloud.Edit(w.cloud.Things(awstest.Nodegroups)[0].ID, func(g *awstest.Thing) { g.Attr["then"] = "{}" })
+		w.rest()
+	})
+}
+
+// TestPoolWhileTheClusterChanges: EKS makes no node group while it changes the cluster, which is no mistake in Git.
+func TestPoolWhileTheClusterChanges(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.rest()
+		w.change("{", "{upgradePolicy: standard, ")
+		w.look()
+		if err := w.plane.Ensure(w.Context(), w.op(), &w.cluster); err != nil {
+			t.Fatal(err)
+		}
+		second := w.cluster.KeptPools[0]
+		second.Name, second.Infrastructure = "second", object(t, "AWSManagedMachinePool", "second", `{eksNodegroupName: second}`)
+		wantKind(t, "a pool", w.provider.EnsurePool(w.Context(), w.op(), &w.cluster, second), fleet.Conflict, "EKS takes no change")
+	})
+}
