@@ -159,7 +159,8 @@ func busyNow(err error) error {
 	return &fleet.Error{Kind: fleet.Unavailable, Err: fmt.Errorf("EKS takes no change now: %w", err)}
 }
 
-// observeManaged observes the node groups of c: they are all that it has beside its control plane.
+// observeManaged observes the node groups of c: they are all that it has beside its control plane, but for machines of a
+// time when Git had machines in the place of that.
 func (p *Provider) observeManaged(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 	m, err := p.lookManaged(ctx, c)
 	if err != nil {
@@ -174,9 +175,10 @@ func (p *Provider) observeManaged(ctx context.Context, c *fleet.Cluster) (fleet.
 		return fleet.Infrastructure{}, err
 	}
 	out := fleet.Infrastructure{
-		Exists: len(groups) > 0, Ready: m.serves(), Message: m.message(), Endpoint: c.Endpoint,
+		Exists: len(groups)+len(m.instances) > 0, Ready: m.serves(), Message: m.message(), Endpoint: c.Endpoint, Machines: m.machines(),
 		Places: []fleet.PlaceSeen{{Place: fleet.Place{ID: id}, Used: m.is != nil || m.exists(), Named: true}},
 	}
+	driver.SortMachines(out.Machines)
 	if len(groups) > 0 {
 		out.Pools, err = m.pools(ctx, groups)
 	}

@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"testing"
+	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/infrastructure/aws/awstest"
@@ -41,6 +42,22 @@ func TestUpgradeThatFailed(t *testing.T) {
 		}
 		w.cloud.Edit(w.cloud.Things(awstest.Nodegroups)[0].ID, func(g *awstest.Thing) { g.Attr["then"] = "{}" })
 		w.rest()
+	})
+}
+
+// no second cluster beside them.
+func TestMachinesOfBefore(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		if err := w.create("cp-0", w.cluster.ControlPlane, ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(settle)
+		managed := newManaged(t, planeSpec, groupSpec)
+		seen, err := w.provider.Observe(w.Context(), &managed)
+		if err != nil || !seen.Exists || len(seen.Machines) != 1 || seen.Machines[0].Name != "cp-0" {
+			t.Errorf("seen %+v, %v", seen, err)
+		}
 	})
 }
 
