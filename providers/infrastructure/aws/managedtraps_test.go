@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,26 @@ func TestMachinesOfBefore(t *testing.T) {
 		if err != nil || !seen.Exists || len(seen.Machines) != 1 || seen.Machines[0].Name != "cp-0" {
 			t.Errorf("seen %+v, %v", seen, err)
 		}
+	})
+}
+
+// TestServiceRange: Services have addresses of the range that Git names, which no cluster of EKS changes.
+func TestServiceRange(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.cluster.Network.Services.CIDRBlocks = []string{"172.30.0.0/16"}
+		w.rest()
+		if is := w.attr(awstest.ManagedClusters, "services"); is != "172.30.0.0/16" {
+			t.Errorf("Services are in %s", is)
+		}
+		w.cluster.Network.Services.CIDRBlocks = []string{"172.31.0.0/16"}
+		if s, _ := w.look(); len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "Services of the cluster are in 172.30.0.0/16, and EKS moves them to no other range") {
+			t.Errorf("drift %q", s.Drift)
+		}
+	})
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.cluster.Network.Services.CIDRBlocks = []string{"172.30.0.0/16", "fd00::/108"}
+		w.look()
+		wantKind(t, "two ranges", w.plane.Ensure(w.Context(), "op", &w.cluster), fleet.Invalid, "one range of IPv4")
 	})
 }
 

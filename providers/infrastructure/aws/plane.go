@@ -252,6 +252,13 @@ func (m *managed) create(ctx context.Context) error {
 	if logs := m.logs(); len(logs) > 0 {
 		in.Logging = &cloud.Logging{Setups: []cloud.LogSetup{{Types: logs, Enabled: true}}}
 	}
+	services, err := m.services()
+	if err != nil {
+		return err
+	}
+	if services != "" {
+		in.Services = &cloud.ServiceNetwork{Range: services}
+	}
 	in.Encryption = m.encryption()
 	if m.want.UpgradePolicy != "" {
 		in.Upgrades = &cloud.UpgradePolicy{Support: strings.ToUpper(m.want.UpgradePolicy)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +72,11 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 	if m.is.Role != role {
 		s.never("roleName", "the cluster has %s and not %s, and EKS changes it of none (bring the role back, or make another cluster)", m.is.Role, role)
 	}
+	if services, err := m.services(); err != nil {
+		s.faults = append(s.faults, err)
+	} else if is := m.is.Services.Range; services != "" && is != "" && is != services {
+		s.never("clusterNetwork.services", "Services of the cluster are in %s, and EKS moves them to no other range (name that one, or make another cluster)", is)
+	}
 	m.changeVersion(s)
 	m.changeNetwork(s)
 	m.changeMode(s)
@@ -88,6 +94,19 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 		})
 	}
 	return s, nil
+}
+
+// services returns the range of Services; empty: EKS chooses one.
+func (m *managed) services() (string, error) {
+	all := m.c.Network.Services.CIDRBlocks
+	if len(all) == 0 {
+		return "", nil
+	}
+	p, err := netip.ParsePrefix(all[0])
+	if err != nil || len(all) > 1 || !p.Addr().Is4() {
+		return "", fleet.Errorf(fleet.Invalid, "read clusterNetwork.services of the Cluster", "EKS takes one range of IPv4, and not %s", strings.Join(all, ", "))
+	}
+	return p.Masked().String(), nil
 }
 
 // lacking returns the tags of want that are not there, or are others.

@@ -304,6 +304,8 @@ func (c *Cloud) createCluster(r request) (any, error) {
 	t.put("creatorAdmin", creator || !given)
 	t.put("logging", cmp.Or[any](r.body["logging"], map[string]any{}))
 	t.put("encryption", r.body["encryptionConfig"])
+	services, _ := mapping(r.body, "kubernetesNetworkConfig")["serviceIpv4Cidr"].(string)
+	t.Attr["services"] = cmp.Or(services, "10.100.0.0/16")
 	support, _ := mapping(r.body, "upgradePolicy")["supportType"].(string)
 	t.Attr["support"] = cmp.Or(support, "EXTENDED")
 	c.setVPC(t.Attr, where)
@@ -350,7 +352,7 @@ func (c *Cloud) shownCluster(t *Thing) map[string]any {
 			"endpointPublicAccess": t.raw("endpointPublicAccess"), "endpointPrivateAccess": t.raw("endpointPrivateAccess"), "publicAccessCidrs": t.raw("publicAccessCidrs"),
 		},
 		"health":                  map[string]any{"issues": json.RawMessage(cmp.Or(t.Attr["issues"], "[]"))},
-		"kubernetesNetworkConfig": map[string]any{"serviceIpv4Cidr": "10.100.0.0/16", "ipFamily": "ipv4"},
+		"kubernetesNetworkConfig": map[string]any{"serviceIpv4Cidr": t.Attr["services"], "ipFamily": "ipv4"},
 	}
 	if s := t.Attr["status"]; s != creating && s != "FAILED" {
 		id := fmt.Sprintf("%032X", len(t.Attr["name"]))

@@ -97,21 +97,27 @@ type UpgradePolicy struct {
 	Support string `json:"supportType,omitempty"`
 }
 
+// A ServiceNetwork says which addresses Services have.
+type ServiceNetwork struct {
+	Range string `json:"serviceIpv4Cidr,omitempty"`
+}
+
 // A ManagedCluster is one of EKS.
 type ManagedCluster struct {
-	Name       string        `json:"name"`
-	ARN        string        `json:"arn"`
-	Version    string        `json:"version"` // 1.34
-	Endpoint   string        `json:"endpoint"`
-	Role       string        `json:"roleArn"`
-	Status     string        `json:"status"`
-	Tags       Tags          `json:"tags"`
-	VPC        VPCConfig     `json:"resourcesVpcConfig"`
-	Logging    Logging       `json:"logging"`
-	Health     ManagedHealth `json:"health"`
-	Encryption []Encryption  `json:"encryptionConfig"`
-	Access     AccessConfig  `json:"accessConfig"`
-	Upgrades   UpgradePolicy `json:"upgradePolicy"`
+	Name       string         `json:"name"`
+	ARN        string         `json:"arn"`
+	Version    string         `json:"version"` // 1.34
+	Endpoint   string         `json:"endpoint"`
+	Role       string         `json:"roleArn"`
+	Status     string         `json:"status"`
+	Tags       Tags           `json:"tags"`
+	VPC        VPCConfig      `json:"resourcesVpcConfig"`
+	Logging    Logging        `json:"logging"`
+	Health     ManagedHealth  `json:"health"`
+	Encryption []Encryption   `json:"encryptionConfig"`
+	Access     AccessConfig   `json:"accessConfig"`
+	Upgrades   UpgradePolicy  `json:"upgradePolicy"`
+	Services   ServiceNetwork `json:"kubernetesNetworkConfig"`
 	CA         struct {
 		Data string `json:"data"` // base64 of PEM
 	} `json:"certificateAuthority"`
@@ -172,16 +178,17 @@ func (c *Client) ManagedClusters(ctx context.Context) ([]string, error) {
 
 // A NewCluster is what a cluster is made with.
 type NewCluster struct {
-	Name       string         `json:"name"`
-	Role       string         `json:"roleArn"`
-	Version    string         `json:"version"`
-	VPC        VPCConfig      `json:"resourcesVpcConfig"`
-	Logging    *Logging       `json:"logging,omitempty"`
-	Encryption []Encryption   `json:"encryptionConfig,omitempty"`
-	Access     AccessConfig   `json:"accessConfig"`
-	Upgrades   *UpgradePolicy `json:"upgradePolicy,omitempty"`
-	Addons     *bool          `json:"bootstrapSelfManagedAddons,omitempty"`
-	Tags       Tags           `json:"tags"`
+	Name       string          `json:"name"`
+	Role       string          `json:"roleArn"`
+	Version    string          `json:"version"`
+	VPC        VPCConfig       `json:"resourcesVpcConfig"`
+	Logging    *Logging        `json:"logging,omitempty"`
+	Encryption []Encryption    `json:"encryptionConfig,omitempty"`
+	Access     AccessConfig    `json:"accessConfig"`
+	Upgrades   *UpgradePolicy  `json:"upgradePolicy,omitempty"`
+	Services   *ServiceNetwork `json:"kubernetesNetworkConfig,omitempty"`
+	Addons     *bool           `json:"bootstrapSelfManagedAddons,omitempty"`
+	Tags       Tags            `json:"tags"`
 }
 
 // CreateManagedCluster asks for a cluster. Its name is alone in the account and region. No request to EKS has a token:
