@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,39 @@ func TestServiceRange(t *testing.T) {
 		w.cluster.Network.Services.CIDRBlocks = []string{"172.30.0.0/16", "fd00::/108"}
 		w.look()
 		wantKind(t, "two ranges", w.plane.Ensure(w.Context(), "op", &w.cluster), fleet.Invalid, "one range of IPv4")
+	})
+}
+
+// TestRefusedLabelHoldsNothingElse: EKS refuses a label for ever, and the pool gets its number and its version.
+func TestRefusedLabelHoldsNothingElse(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.rest()
+		pool := &w.cluster.KeptPools[0]
+		pool.Infrastructure = object(t, "AWSManagedMachinePool", "pool", strings.Replace(groupSpec, "tier: web", "kubernetes.io/tier: web", 1))
+		pool.Count, pool.Version = 3, "v1.34.0"
+		w.change("v1.33.5", "v1.34")
+		for range 60 {
+			w.step()
+		}
+		if is := w.attr(awstest.Nodegroups, "desiredSize") + " " + w.attr(awstest.Nodegroups, "version"); is != "3 1.34" {
+			t.Errorf("the pool has %s", is)
+		}
+		wantKind(t, "the label", w.provider.EnsurePool(w.Context(), w.op(), &w.cluster, *pool), fleet.Invalid, "reserved prefixes")
+	})
+}
+
+// next change.
+func TestWhatIsThereHoldsNothingElse(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.rest()
+		w.change("v1.33.5", "v1.34, upgradePolicy: standard")
+		w.cloud.Inject(awstest.Fault{Action: "UpdateClusterVersion", Status: http.StatusBadRequest, Code: "InvalidParameterException", Message: "Cluster is already at the desired configuration"})
+		for range 10 {
+			w.step()
+		}
+		if is := w.attr(awstest.ManagedClusters, "support"); is != "STANDARD" {
+			t.Errorf("the policy is %s", is)
+		}
 	})
 }
 

@@ -46,11 +46,12 @@ func (s *changes) perform(ctx context.Context, idle bool) []error {
 		}
 		err := c.do(ctx)
 		if c.update {
-			if cloud.IsThere(err) {
+			there := cloud.IsThere(err)
+			if there {
 				err = nil
 			}
 			err = busyNow(err)
-			idle = cloud.Kind(err) == fleet.Invalid // EKS refused it permanently, and takes another
+			idle = there || cloud.Kind(err) == fleet.Invalid // EKS changes nothing then, and takes another
 		}
 		if err != nil {
 			errs = append(errs, cloud.Wrap(c.what, err))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -310,20 +311,42 @@ func (m *managed) changePool(ctx context.Context, is *cloud.Nodegroup, want *wan
 	default:
 		return fleet.Errorf(fleet.Conflict, "change node group "+is.Name, "EKS takes no change of it now: it is %s", is.Status)
 	}
-	var err error
+	var refused []error
+	for _, do := range m.tries(ctx, d, is, want) {
+		err := do()
+		switch {
+		case err == nil:
+		case cloud.IsThere(err):
+			continue
+		case cloud.IsBusy(err):
+			err = fleet.Errorf(fleet.Conflict, "change node group "+is.Name, "EKS takes no change of it now: %w", err)
+		case cloud.Kind(err) == fleet.Invalid: // which stays so, and holds up nothing else
+			refused = append(refused, err)
+			continue
+		}
+		return fleet.JoinErrors(append(refused, err)...)
+	}
+	return fleet.JoinErrors(refused...)
+}
+
+// tries returns the changes of a node group of which EKS gets the first one that it does not refuse.
+func (m *managed) tries(ctx context.Context, d groupDiff, is *cloud.Nodegroup, want *wantedGroup) (out []func() error) {
+	update := func(u cloud.NodegroupUpdate) {
+		out = append(out, func() error { return m.place.UpdateNodegroup(ctx, m.is.Name, is.Name, u) })
+	}
 	if d.update != nil {
-		err = m.place.UpdateNodegroup(ctx, m.is.Name, is.Name, *d.update)
-	} else {
-		m.p.o.Log.InfoContext(ctx, "upgrading a node group", "cluster", m.c.Key.String(), "name", is.Name, "from", is.Version, "to", want.Version)
-		err = m.place.UpgradeNodegroup(ctx, m.is.Name, is.Name, want.Version, want.Release)
+		update(*d.update)
+		if number := (cloud.NodegroupUpdate{Scaling: d.update.Scaling}); number.Scaling != nil && !reflect.DeepEqual(number, *d.update) {
+			update(number)
+		}
 	}
-	if cloud.IsThere(err) {
-		return nil
+	if d.upgrade {
+		out = append(out, func() error {
+			m.p.o.Log.InfoContext(ctx, "upgrading a node group", "cluster", m.c.Key.String(), "name", is.Name, "from", is.Version, "to", want.Version)
+			return m.place.UpgradeNodegroup(ctx, m.is.Name, is.Name, want.Version, want.Release)
+		})
 	}
-	if cloud.IsBusy(err) {
-		return fleet.Errorf(fleet.Conflict, "change node group "+is.Name, "EKS takes no change of it now: %w", err)
-	}
-	return err
+	return out
 }
 
 // DeletePool implements providers.PoolKeeper.
