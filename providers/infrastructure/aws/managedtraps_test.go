@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -112,6 +113,48 @@ func TestWhatIsThereHoldsNothingElse(t *testing.T) {
 		}
 		if is := w.attr(awstest.ManagedClusters, "support"); is != "STANDARD" {
 			t.Errorf("the policy is %s", is)
+		}
+	})
+}
+
+// TestOwnEntry: the agent takes nothing from the entry that lets it in.
+func TestOwnEntry(t *testing.T) {
+	const admin = "accessPolicies: [{policyARN: 'arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy'}]"
+	for name, tc := range map[string]struct{ identity, principal, without string }{
+		"a user without its entry":  {"", "user/fairlead", ""},
+		"a role without its entry":  {"identityRef: {kind: AWSClusterRoleIdentity, name: a}, ", "role/path/a", ""},
+		"a user without its policy": {"", "user/fairlead", "accessEntries: [{principalARN: 'arn:aws:iam::123456789012:user/fairlead'}], "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			open := "{" + tc.identity + "accessConfig: {authenticationMode: api, bootstrapClusterCreatorAdminPermissions: false}, "
+			inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+				w.cluster.Companions = []fleet.Object{object(t, "AWSClusterRoleIdentity", "a", `{allowedNamespaces: {}, roleARN: "arn:aws:iam::123456789012:role/path/a", sourceIdentityRef: {kind: AWSClusterControllerIdentity, name: default}}`)}
+				w.change("{", open+fmt.Sprintf("accessEntries: [{principalARN: 'arn:aws:iam::123456789012:%s', %s}], ", tc.principal, admin))
+				w.rest()
+				w.change("{", open+tc.without)
+				s, _ := w.look()
+				if len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "lets the agent in") {
+					t.Errorf("drift %q", s.Drift)
+				}
+				wantKind(t, "the agent's own entry", w.plane.Ensure(w.Context(), w.op(), &w.cluster), fleet.Invalid, "lets the agent in")
+				if n := w.made("DeleteAccessEntry") + w.made("DisassociateAccessPolicy"); n > 0 {
+					t.Error("the agent locked itself out")
+				}
+			})
+		})
+	}
+}
+
+// TestEntriesWithoutWayBack: Git goes back to aws-auth, which EKS does not: people keep the entries that let them in.
+func TestEntriesWithoutWayBack(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.change("{", "{accessConfig: {authenticationMode: api}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops'}], ")
+		w.rest()
+		w.change("{", "{")
+		w.look()
+		wantKind(t, "the way back", w.plane.Ensure(w.Context(), "op", &w.cluster), fleet.Invalid, "does not go back")
+		if w.made("DeleteAccessEntry") > 0 {
+			t.Error("people are locked out")
 		}
 	})
 }

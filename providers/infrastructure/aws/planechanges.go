@@ -233,9 +233,9 @@ func (m *managed) changeEncryption(s *changes) {
 }
 
 // changeEntries compares the entries that Git names, and those that were made for it, with those that are there. Others
-// are those of EKS and of people.
+// are those of EKS and of people. Where Git goes back to aws-auth, which EKS does not, people still need theirs.
 func (m *managed) changeEntries(ctx context.Context, s *changes) error {
-	if m.is.Access.Mode == strings.ToUpper(api.AccessByConfigMap) {
+	if m.is.Access.Mode == strings.ToUpper(api.AccessByConfigMap) || m.want.AccessConfig.AuthenticationMode == api.AccessByConfigMap {
 		return nil
 	}
 	there, err := m.place.AccessEntries(ctx, m.is.Name)
@@ -269,10 +269,18 @@ func (m *managed) changeEntries(ctx context.Context, s *changes) error {
 			continue
 		}
 		is, err := m.place.AccessEntry(ctx, m.is.Name, principal)
+		if cloud.IsNotFound(err) { // it went meanwhile
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		own, err := m.place.IsOwn(ctx, principal)
 		switch {
-		case cloud.IsNotFound(err): // it went meanwhile
 		case err != nil:
 			return err
+		case m.c.Owns(is.Tags) && own:
+			s.never("accessEntries", "the entry of %s lets the agent in, and stays (name it, or delete it in AWS)", principal)
 		case m.c.Owns(is.Tags):
 			s.add("no longer let in "+principal, false, func(ctx context.Context) error {
 				return m.place.DeleteAccessEntry(ctx, m.is.Name, principal)
@@ -323,11 +331,19 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 			})
 		}
 	}
+	if !m.c.Owns(is.Tags) { // EKS, or people, gave what else it has: perhaps the agent's own way in
+		return nil
+	}
+	own, err := m.place.IsOwn(ctx, principal)
+	if err != nil {
+		return err
+	}
 	for _, p := range have {
-		if !m.c.Owns(is.Tags) { // EKS, or people, gave it: perhaps the agent's own way in
-			break
-		}
-		if !slices.ContainsFunc(want.AccessPolicies, func(o api.AccessPolicy) bool { return o.PolicyARN == p.ARN }) {
+		switch {
+		case slices.ContainsFunc(want.AccessPolicies, func(o api.AccessPolicy) bool { return o.PolicyARN == p.ARN }):
+		case own:
+			s.never("accessEntries", "policy %s of %s lets the agent in, and stays (name it, or take it away in AWS)", p.ARN, principal)
+		default:
 			s.add("policy "+p.ARN+" of "+principal+" is not in Git", false, func(ctx context.Context) error {
 				return m.place.DropAccessPolicy(ctx, m.is.Name, principal, p.ARN)
 			})
