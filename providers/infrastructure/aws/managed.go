@@ -39,7 +39,7 @@ func (p *Provider) lookManaged(ctx context.Context, c *fleet.Cluster) (*managed,
 	is, err := v.place.ManagedCluster(ctx, spec.EKSClusterName)
 	switch {
 	case err == nil && c.Owns(is.Tags):
-		m.is = is
+		m.is, v.kept = is, true
 		p.names.Forget(v.owner)
 		return m, nil
 	case err == nil:
@@ -49,6 +49,7 @@ func (p *Provider) lookManaged(ctx context.Context, c *fleet.Cluster) (*managed,
 		return nil, err
 	}
 	m.is, err = m.renamed(ctx)
+	v.kept = m.is != nil || m.lost
 	return m, err
 }
 

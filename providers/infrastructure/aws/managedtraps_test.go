@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fairlead.dev/fleet"
@@ -113,6 +114,34 @@ func TestWhatIsThereHoldsNothingElse(t *testing.T) {
 		}
 		if is := w.attr(awstest.ManagedClusters, "support"); is != "STANDARD" {
 			t.Errorf("the policy is %s", is)
+		}
+	})
+}
+
+// inOwnNetwork runs f with a cluster of EKS in a VPC that is made for it.
+func inOwnNetwork(t *testing.T, plane string, f func(w *managedWorld)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := awstest.New(awstest.Options{LeaveGroups: true, Delays: awstest.Delays{Lag: 3 * time.Second, NAT: 20 * time.Second, Cluster: time.Minute, Nodegroup: time.Minute}})
+		w := &managedWorld{T: t, cloud: c, cluster: newManaged(t, plane, groupSpec)}
+		w.start(c.Client())
+		f(w)
+	})
+}
+
+// TestZonesOfACluster: a cluster of EKS keeps its zones, whatever limit Git has of them later.
+func TestZonesOfACluster(t *testing.T) {
+	const spec = `{network: {vpc: {availabilityZoneUsageLimit: 2}}, region: eu-central-1, version: v1.33.5, eksClusterName: prod_eu-1}`
+	inOwnNetwork(t, spec, func(w *managedWorld) {
+		w.rest()
+		setPlane(t, &w.cluster, strings.Replace(spec, "2", "3", 1))
+		s, i := w.look()
+		if len(s.Drift) > 0 || len(i.Pools[0].Fixed) > 0 {
+			t.Errorf("drift %q, fixed %q", s.Drift, i.Pools[0].Fixed)
+		}
+		w.rest()
+		if n := len(w.cloud.Things(awstest.Subnets)); n != 4 {
+			t.Errorf("%d subnets", n)
 		}
 	})
 }

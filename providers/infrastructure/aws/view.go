@@ -25,6 +25,7 @@ type view struct {
 	zones []string // of the region
 
 	service string // the name by which controllers of Kubernetes know the cluster
+	kept    bool   // EKS has its control plane
 
 	// What carries the tags of the cluster.
 	vpcs      []cloud.VPC
@@ -209,8 +210,8 @@ func (v *view) exists() bool {
 	return len(v.vpcs)+len(v.subnets)+len(v.gateways)+len(v.addresses)+len(v.nats)+len(v.tables)+len(v.groups)+len(v.balancers)+len(v.targets) > 0
 }
 
-// started reports whether machines are there.
-func (v *view) started() bool { return len(v.instances) > 0 }
+// started reports whether machines are there, or a control plane of EKS.
+func (v *view) started() bool { return v.kept || len(v.instances) > 0 }
 
 // changed records that something was changed that machines share.
 func (v *view) changed() { v.place.Changed(v.owner) }
