@@ -116,11 +116,16 @@ func (v *view) forgetBalancer(id string) {
 func (v *view) leftBalancers() []cloud.Balancer {
 	var out []cloud.Balancer
 	for _, b := range v.s.Balancers.All {
-		if v.ours(b.VPC) && b.Tags[fleet.TagFleet] == "" && cloud.IsOfKubernetes(b.Tags, v.service) {
+		if v.ours(b.VPC) && b.Tags[fleet.TagFleet] == "" && v.isOfKubernetes(b.Tags) {
 			out = append(out, b)
 		}
 	}
 	return out
+}
+
+// isOfKubernetes reports whether tags are those of something that controllers of Kubernetes made in the cluster.
+func (v *view) isOfKubernetes(tags cloud.Tags) bool {
+	return cloud.IsOfKubernetes(tags, v.service) || slices.ContainsFunc(v.before, func(name string) bool { return cloud.IsOfKubernetes(tags, name) })
 }
 
 // ours reports whether a VPC was made for the cluster.
@@ -264,7 +269,7 @@ func (v *view) deleteNetwork(d *decision) {
 func (v *view) leftGroups(vpc string) map[string]string {
 	out := make(map[string]string)
 	for _, g := range v.strays {
-		if g.VPC == vpc && cloud.IsOfKubernetes(g.Tags, v.service) {
+		if g.VPC == vpc && v.isOfKubernetes(g.Tags) {
 			out[g.Name] = g.ID
 		}
 	}

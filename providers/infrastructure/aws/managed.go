@@ -83,11 +83,11 @@ func (m *managed) serves() bool {
 	return m.is != nil && (m.is.Status == cloud.Active || m.is.Status == cloud.Updating) && m.is.Endpoint != "" && m.is.CA.Data != ""
 }
 
-// message says why it does not serve; empty: it does.
+// message says why it does not serve, or what EKS finds wrong with it; empty: nothing.
 func (m *managed) message() string {
 	switch {
 	case m.serves():
-		return ""
+		return m.is.Health.String()
 	case m.is == nil && m.foreign:
 		return m.notOurs()
 	case m.is == nil:

@@ -49,6 +49,7 @@ func TestUpgradeThatFailed(t *testing.T) {
 	})
 }
 
+// TestMachinesOfBefore: machines of a cluster whose control plane is to be one of EKS from now on are seen: a planner makes
 // no second cluster beside them.
 func TestMachinesOfBefore(t *testing.T) {
 	inBubble(t, clusterSpec, machineSpec, func(w *world) {
@@ -103,6 +104,7 @@ func TestRefusedLabelHoldsNothingElse(t *testing.T) {
 	})
 }
 
+// TestWhatIsThereHoldsNothingElse: EKS says that the cluster is as asked for, though it shows otherwise, and takes the
 // next change.
 func TestWhatIsThereHoldsNothingElse(t *testing.T) {
 	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
@@ -142,6 +144,26 @@ func TestZonesOfACluster(t *testing.T) {
 		w.rest()
 		if n := len(w.cloud.Things(awstest.Subnets)); n != 4 {
 			t.Errorf("%d subnets", n)
+		}
+	})
+}
+
+// TestDeletionAfterAnotherName: Git gives the cluster another name, and deletes it. What EKS and controllers left by its
+// old name goes with the network, and another agent knows that.
+func TestDeletionAfterAnotherName(t *testing.T) {
+	inOwnNetwork(t, planeSpec, func(w *managedWorld) {
+		w.rest()
+		w.change("prod_eu-1", "another")
+		w.cluster.Delete = true
+		for range 60 {
+			if w.step(); len(w.cloud.Things(awstest.ManagedClusters)) == 0 {
+				break
+			}
+		}
+		w.start(w.cloud.Client())
+		w.rest()
+		if left := w.cloud.Contents(); len(left) > 0 {
+			t.Errorf("left: %q", left)
 		}
 	})
 }
@@ -188,6 +210,21 @@ func TestEntriesWithoutWayBack(t *testing.T) {
 	})
 }
 
+// TestOlderImage: people gave a node group a newer image than Git names. It does not go back, and Git is told.
+func TestOlderImage(t *testing.T) {
+	inCluster(t, planeSpec, strings.Replace(groupSpec, "{", "{amiVersion: 1.33.2-20261001, ", 1), func(w *managedWorld) {
+		w.rest()
+		w.cloud.Edit(w.cloud.Things(awstest.Nodegroups)[0].ID, func(g *awstest.Thing) { g.Attr["release"] = "1.33.2-20261101" })
+		_, i := w.look()
+		if p := i.Pools[0]; len(p.Drift) > 0 || len(p.Fixed) != 1 || !strings.Contains(p.Fixed[0], "amiVersion 1.33.2-20261101 → 1.33.2-20261001; EKS does not go back") {
+			t.Errorf("%+v", p)
+		}
+		if err := w.provider.EnsurePool(w.Context(), w.op(), &w.cluster, w.cluster.KeptPools[0]); err != nil || w.made("UpdateNodegroupVersion") > 0 {
+			t.Errorf("it is asked for, %v", err)
+		}
+	})
+}
+
 // TestPoolWhileTheClusterChanges: EKS makes no node group while it changes the cluster, which is no mistake in Git.
 func TestPoolWhileTheClusterChanges(t *testing.T) {
 	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
@@ -200,5 +237,58 @@ func TestPoolWhileTheClusterChanges(t *testing.T) {
 		second := w.cluster.KeptPools[0]
 		second.Name, second.Infrastructure = "second", object(t, "AWSManagedMachinePool", "second", `{eksNodegroupName: second}`)
 		wantKind(t, "a pool", w.provider.EnsurePool(w.Context(), w.op(), &w.cluster, second), fleet.Conflict, "EKS takes no change")
+	})
+}
+
+// TestIssuesOfACluster: what EKS finds wrong of a cluster that serves is told.
+func TestIssuesOfACluster(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.rest()
+		w.cloud.Edit(w.cloud.Things(awstest.ManagedClusters)[0].ID, func(k *awstest.Thing) {
+			k.Attr["issues"] = `[{"code":"KmsKeyDisabled","message":"The key is disabled","resourceIds":["k"]}]`
+		})
+		if s, _ := w.look(); !s.Ready || !strings.Contains(s.Message, "KmsKeyDisabled: The key is disabled (k)") {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestAliasOfAKey: EKS shows the key of an alias, and that is no difference.
+func TestAliasOfAKey(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.change("{", "{encryptionConfig: {provider: 'arn:aws:kms:eu-central-1:123456789012:alias/a'}, ")
+		w.rest()
+		w.cloud.Edit(w.cloud.Things(awstest.ManagedClusters)[0].ID, func(k *awstest.Thing) {
+			k.Attr["encryption"] = strings.Replace(k.Attr["encryption"], "alias/a", "key/0123", 1)
+		})
+		if s, _ := w.look(); len(s.Drift) > 0 {
+			t.Errorf("drift %q", s.Drift)
+		}
+	})
+}
+
+// TestOrphanWithGroupsOfTwo: an orphan has a node group of its own and one of somebody else: none goes.
+func TestOrphanWithGroupsOfTwo(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		second := w.cluster.KeptPools[0]
+		second.Name, second.Infrastructure = "zzz", object(t, "AWSManagedMachinePool", "zzz", `{eksNodegroupName: zzz}`)
+		w.cluster.KeptPools = append(w.cluster.KeptPools, second)
+		w.rest()
+		for _, g := range w.cloud.Things(awstest.Nodegroups) {
+			if g.Attr["name"] == "zzz" {
+				w.cloud.Edit(g.ID, func(g *awstest.Thing) { g.Tags = nil })
+			}
+		}
+		other := w.cluster
+		other.Key.Name = "another"
+		git := []*fleet.Cluster{&other}
+		lost, err := w.provider.Orphans(w.Context(), "fleet-a", git)
+		if err != nil || len(lost) != 1 {
+			t.Fatal(lost, err)
+		}
+		wantKind(t, "an orphan", w.provider.RemoveOrphan(w.Context(), "fleet-a", git, lost[0]), fleet.Conflict, "zzz")
+		if w.made("DeleteNodegroup") > 0 {
+			t.Error("it is half deleted")
+		}
 	})
 }

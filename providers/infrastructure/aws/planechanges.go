@@ -227,6 +227,7 @@ func (m *managed) changeEncryption(s *changes) {
 		s.add("begin to encrypt Secrets in etcd", true, func(ctx context.Context) error {
 			return m.place.Encrypt(ctx, m.is.Name, want)
 		})
+	case has != "" && want != nil && strings.Contains(want[0].Provider.Key, ":alias/"): // EKS shows the key that it led to
 	case has != "" && (want == nil || want[0].Provider.Key != has):
 		s.never("encryptionConfig", "Secrets in etcd are encrypted with %s, which EKS does not change (set encryptionConfig.provider to it, or make another cluster)", has)
 	}

@@ -24,8 +24,9 @@ type view struct {
 	s     *cloud.Snapshot
 	zones []string // of the region
 
-	service string // the name by which controllers of Kubernetes know the cluster
-	kept    bool   // EKS has its control plane
+	service string   // the name by which controllers of Kubernetes know the cluster
+	before  []string // others by which they knew it, as subnets that were made for it say
+	kept    bool     // EKS has its control plane
 
 	// What carries the tags of the cluster.
 	vpcs      []cloud.VPC
@@ -133,6 +134,13 @@ func (v *view) sort() {
 	})
 	slices.SortFunc(v.subnets, func(a, b cloud.Subnet) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(v.nats, func(a, b cloud.NAT) int { return cmp.Compare(a.ID, b.ID) })
+	for _, s := range v.subnets {
+		for k := range s.Tags {
+			if name, ok := strings.CutPrefix(k, serviceTag("")); ok {
+				v.before = append(v.before, name)
+			}
+		}
+	}
 }
 
 // boolFirst orders what is so before what is not.
