@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/infrastructure/aws"
 	"fairlead.dev/providers/infrastructure/aws/awstest"
+	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
 
 // TestChangeThatComesBack: a planner gives all changes of a control plane one operation, and those of a pool one for each
@@ -289,6 +292,22 @@ func TestOrphanWithGroupsOfTwo(t *testing.T) {
 		wantKind(t, "an orphan", w.provider.RemoveOrphan(w.Context(), "fleet-a", git, lost[0]), fleet.Conflict, "zzz")
 		if w.made("DeleteNodegroup") > 0 {
 			t.Error("it is half deleted")
+		}
+	})
+}
+
+// TestOneProvider: a control plane shares the budgets, the listings and the memory of the provider that is open.
+func TestOneProvider(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		o := aws.Options{Cloud: cloud.Options{Tick: tick, Base: w.cloud.Client(), Own: own()}, Settle: settle}
+		w.provider = aws.New(o)
+		w.plane = aws.OpenControlPlane(providers.Options{Opened: func(string) (providers.Infrastructure, error) { return w.provider, nil }})
+		w.rest()
+		time.Sleep(2 * tick)
+		w.cloud.Forget()
+		w.look()
+		if n := w.made("DescribeVpcs"); n != 1 {
+			t.Errorf("%d listings", n)
 		}
 	})
 }

@@ -35,12 +35,23 @@ func NewControlPlane(o Options) *ControlPlane {
 	return &ControlPlane{func() (*Provider, error) { return p, nil }}
 }
 
-// OpenControlPlane returns a ControlPlane with the settings of the provider. What is wrong with them is an error of each call.
+// OpenControlPlane returns the ControlPlane of the provider that is open, or of one with the options o. What is wrong with
+// them is an error of each call.
 func OpenControlPlane(o providers.Options) *ControlPlane {
-	if o.Provider != nil {
-		o = o.Provider(Name)
-	}
-	return &ControlPlane{sync.OnceValues(func() (*Provider, error) { return fromOptions(o) })}
+	return &ControlPlane{sync.OnceValues(func() (*Provider, error) {
+		if o.Opened == nil {
+			return fromOptions(o)
+		}
+		p, err := o.Opened(Name)
+		if err != nil {
+			return nil, err
+		}
+		own, ok := p.(*Provider)
+		if !ok {
+			return nil, fleet.Errorf(fleet.Invalid, "open the control planes of EKS", "provider %s is a %T", Name, p)
+		}
+		return own, nil
+	})}
 }
 
 // Settle implements providers.HostedControlPlane.
