@@ -219,6 +219,9 @@ func (w *Runtime) controlPlanes() providers.HostedControlPlanes {
 	defer w.mu.Unlock()
 	if w.planes == nil && w.built.ControlPlanes != nil {
 		w.planes = w.built.ControlPlanes(providers.Options{Log: w.log, Secret: w.Secrets.GetSecret, Opened: w.opened})
+		if w.mode != ReadWrite {
+			w.planes = dryrun.ControlPlanes(w.planes)
+		}
 	}
 	return w.planes
 }
