@@ -84,7 +84,8 @@ func (v *view) decideDeletion() *decision {
 			d.wait("NAT gateway " + n.ID + " is being deleted")
 			continue
 		}
-		d.add(step{what: "delete NAT gateway " + n.ID, do: func(ctx context.Context) error {
+		others := v.usedBy(func(i cloud.Interface) bool { return i.VPC == n.VPC && i.Instance != "" }) // those of the cluster are gone
+		d.add(step{what: "delete NAT gateway " + n.ID, blocked: len(others) > 0, do: func(ctx context.Context) error {
 			err := v.place.DeleteNAT(ctx, n.ID)
 			if i := slices.IndexFunc(v.nats, func(o cloud.NAT) bool { return o.ID == n.ID }); err == nil && i >= 0 {
 				v.nats[i].State = "deleting"
