@@ -48,7 +48,14 @@ func TestUpgradeThatFailed(t *testing.T) {
 			}
 		}
 		w.cloud.Edit(w.cloud.Things(awstest.Nodegroups)[0].ID, func(g *awstest.Thing) { g.Attr["then"] = "{}" })
+		time.Sleep(time.Minute)
+		if _, i := w.look(); !strings.Contains(i.Pools[0].Message, "EKS began to upgrade it to 1.34 and gave up") {
+			t.Errorf("the pool says %q", i.Pools[0].Message)
+		}
 		w.rest()
+		if _, i := w.look(); i.Pools[0].Message != "" {
+			t.Errorf("once it is upgraded, the pool says %q", i.Pools[0].Message)
+		}
 	})
 }
 

@@ -70,6 +70,9 @@ func (m *managed) pools(ctx context.Context, groups []*cloud.Nodegroup) ([]fleet
 			s.Name = cmp.Or(m.poolCalled(g.Name), fleet.PoolName(g.Name))
 			s.Damaged = "the tags of node group " + g.Name + " do not say that it is a pool of " + m.c.Key.String()
 		}
+		if begun, ok := m.p.begun.Of(m.owner.Part(fleet.MachineName(s.Name))); ok && s.State == fleet.KeptActive && minor(g.Version) < minor(begun) {
+			s.Message = strings.TrimPrefix(fmt.Sprintf("%s; EKS began to upgrade it to %s and gave up, often since Pods could not be evicted: the updates of node group %s in AWS say why", s.Message, begun, g.Name), "; ")
+		}
 		for _, i := range nodes[g.Name] {
 			s.Machines = append(s.Machines, providerID(i))
 		}
@@ -343,7 +346,11 @@ func (m *managed) tries(ctx context.Context, d groupDiff, is *cloud.Nodegroup, w
 	if d.upgrade {
 		out = append(out, func() error {
 			m.p.o.Log.InfoContext(ctx, "upgrading a node group", "cluster", m.c.Key.String(), "name", is.Name, "from", is.Version, "to", want.Version)
-			return m.place.UpgradeNodegroup(ctx, m.is.Name, is.Name, want.Version, want.Release)
+			err := m.place.UpgradeNodegroup(ctx, m.is.Name, is.Name, want.Version, want.Release)
+			if err == nil {
+				m.p.begun.Note(m.owner.Part(fleet.MachineName(want.pool.Name)), want.Version)
+			}
+			return err
 		})
 	}
 	return out

@@ -36,6 +36,7 @@ type Provider struct {
 	tried   driver.Memory[snapshot.Owner, string] // the subnets in which machines were asked for without an answer
 	leaving driver.Memory[string, time.Time]      // when instances, by id, left the endpoint
 	names   driver.Memory[snapshot.Owner, string] // of clusters of EKS, where Git has others
+	begun   driver.Memory[snapshot.Owner, string] // versions that node groups were last asked to be upgraded to
 	refused driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused
 }
 
