@@ -199,6 +199,16 @@ func (p *Provider) nothingKept(ctx context.Context, what string, c *fleet.Cluste
 	return err
 }
 
+// letsInTheAgent finds the entry in Git that lets in the agent.
+func (m *managed) letsInTheAgent(ctx context.Context) error {
+	for i := range m.want.AccessEntries {
+		if own, err := m.place.IsOwn(ctx, m.want.AccessEntries[i].PrincipalARN); own || err != nil {
+			return cloud.WrapLook("find whose the credentials are", err)
+		}
+	}
+	return fleet.Errorf(fleet.Invalid, "find an access entry for the agent", "accessEntries have none, and bootstrapClusterCreatorAdminPermissions is false: nothing lets the agent in (add one with the policy AmazonEKSClusterAdminPolicy)")
+}
+
 // checkManaged looks up what a cluster of EKS needs.
 func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driver.Note) error {
 	m, err := p.lookManaged(ctx, c)
@@ -209,6 +219,9 @@ func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driv
 		err = fleet.Errorf(fleet.Conflict, "find the name of the cluster", "%s", m.notOurs())
 	}
 	note("cluster of EKS", m.want.EKSClusterName, err)
+	if m.is == nil && !*m.want.AccessConfig.BootstrapClusterCreatorAdminPermissions {
+		note("access entry of the agent", "", m.letsInTheAgent(ctx))
+	}
 	n, zones := m.net(new(decision)), make(map[string]bool)
 	for _, s := range slices.Concat(n.private, n.public) {
 		zones[s.Zone] = true

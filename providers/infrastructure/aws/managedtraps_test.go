@@ -3,6 +3,7 @@ package aws_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -317,4 +318,32 @@ func TestOneProvider(t *testing.T) {
 			t.Errorf("%d listings", n)
 		}
 	})
+}
+
+// TestCheckOfTheWayIn: a check tells that nothing would let in the agent.
+func TestCheckOfTheWayIn(t *testing.T) {
+	const closed = "{accessConfig: {authenticationMode: api, bootstrapClusterCreatorAdminPermissions: false}, "
+	for entries, lacks := range map[string]bool{
+		"":              true,
+		"role/ops":      true,
+		"user/fairlead": false,
+	} {
+		inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+			spec := closed
+			if entries != "" {
+				spec += "accessEntries: [{principalARN: 'arn:aws:iam::123456789012:" + entries + "'}], "
+			}
+			w.change("{", spec)
+			found, err := w.provider.Check(w.Context(), []*fleet.Cluster{&w.cluster})
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := slices.ContainsFunc(found, func(f providers.Finding) bool {
+				return f.Err != nil && strings.Contains(f.Err.Error(), "nothing lets the agent in")
+			})
+			if told != lacks {
+				t.Errorf("with the entry %q: %v", entries, found)
+			}
+		})
+	}
 }
