@@ -40,7 +40,7 @@ func (p *Provider) lookManaged(ctx context.Context, c *fleet.Cluster) (*managed,
 	switch {
 	case err == nil && c.Owns(is.Tags):
 		m.is, v.kept = is, true
-		p.names.Forget(v.owner)
+		p.names.Note(v.owner, is.Name)
 		return m, nil
 	case err == nil:
 		was := c.Residence.Endpoint.Host
@@ -59,6 +59,9 @@ func (m *managed) renamed(ctx context.Context) (*cloud.ManagedCluster, error) {
 	names, err := m.place.ManagedClusters(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if was, ok := m.p.names.Of(m.owner); ok && !slices.Contains(names, was) { // which may not be listed yet
+		names = append(names, was)
 	}
 	for _, name := range names {
 		if name == m.want.EKSClusterName {

@@ -347,3 +347,21 @@ func TestCheckOfTheWayIn(t *testing.T) {
 		})
 	}
 }
+
+// TestAnotherNameAtOnce: Git gives the cluster another name before EKS lists it.
+func TestAnotherNameAtOnce(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.look()
+		if err := w.plane.Ensure(w.Context(), w.op(), &w.cluster); err != nil {
+			t.Fatal(err)
+		}
+		w.change("prod_eu-1", "another")
+		for range 5 {
+			w.say(w.plane.Ensure(w.Context(), w.op(), &w.cluster))
+			time.Sleep(time.Second)
+		}
+		if n := w.made("CreateCluster"); n != 1 {
+			t.Errorf("%d clusters were asked for, errors %v", n, w.errs)
+		}
+	})
+}

@@ -276,6 +276,7 @@ func (m *managed) create(ctx context.Context) error {
 	}
 	m.p.o.Log.InfoContext(ctx, "requesting a cluster of EKS", "cluster", m.c.Key.String(), "name", in.Name, "version", in.Version)
 	defer m.changed()
+	m.p.names.Note(m.owner, in.Name)
 	err = m.place.CreateManagedCluster(ctx, in)
 	if !cloud.Is(err, "ResourceInUseException") {
 		return cloud.Named(err)

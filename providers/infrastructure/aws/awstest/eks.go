@@ -235,7 +235,9 @@ func (c *Cloud) namesIn(r request, field string, names []string) (any, error) {
 func (c *Cloud) listClusters(r request) (any, error) {
 	var names []string
 	for _, t := range c.all(ManagedClusters) {
-		names = append(names, t.Attr["name"])
+		if time.Since(t.Made) >= c.o.Delays.Lag {
+			names = append(names, t.Attr["name"])
+		}
 	}
 	return c.namesIn(r, "clusters", names)
 }

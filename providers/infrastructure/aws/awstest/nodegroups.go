@@ -39,7 +39,7 @@ func (c *Cloud) listNodegroups(r request) (any, error) {
 	}
 	var names []string
 	for _, t := range c.all(Nodegroups) {
-		if t.Attr["cluster"] == r.Get("cluster") {
+		if t.Attr["cluster"] == r.Get("cluster") && time.Since(t.Made) >= c.o.Delays.Lag {
 			names = append(names, t.Attr["name"])
 		}
 	}
