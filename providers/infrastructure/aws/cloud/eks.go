@@ -140,6 +140,9 @@ func clusterPath(name string, more ...string) string {
 func (c *Client) ManagedCluster(ctx context.Context, name string) (*ManagedCluster, error) {
 	var got struct{ Cluster ManagedCluster }
 	err := c.rest(ctx, eks, "DescribeCluster", http.MethodGet, clusterPath(name), nil, &got)
+	if err == nil && got.Cluster.Name == "" {
+		err = unread(eks, "DescribeCluster", "it has no cluster")
+	}
 	return &got.Cluster, err
 }
 
@@ -160,7 +163,7 @@ func (c *Client) pages(ctx context.Context, action, path string, names func() []
 			return nil, err
 		}
 		if err := errors.Join(json.Unmarshal(data, into), json.Unmarshal(data, &page)); err != nil {
-			return nil, &Error{Service: eks.name, Action: action, Status: http.StatusOK, Message: "its answer cannot be read: " + err.Error()}
+			return nil, unread(eks, action, err.Error())
 		}
 		out = append(out, names()...)
 		if page.Next == nil || *page.Next == "" {

@@ -80,10 +80,13 @@ func (c *Client) Nodegroups(ctx context.Context, cluster string) ([]string, erro
 func (c *Client) Nodegroup(ctx context.Context, cluster, name string) (*Nodegroup, error) {
 	var got struct{ Nodegroup Nodegroup }
 	err := c.rest(ctx, eks, "DescribeNodegroup", http.MethodGet, clusterPath(cluster, "node-groups", name), nil, &got)
+	if err == nil && got.Nodegroup.Name == "" {
+		err = unread(eks, "DescribeNodegroup", "it has no node group")
+	}
 	return &got.Nodegroup, err
 }
 
-// CreateNodegroup asks for a node group. The same with the same token is made once.
+// CreateNodegroup asks for a node group. Its name is alone in the cluster.
 func (c *Client) CreateNodegroup(ctx context.Context, cluster string, n Nodegroup) error {
 	return c.rest(ctx, eks, "CreateNodegroup", http.MethodPost, clusterPath(cluster, "node-groups"), n, nil)
 }
