@@ -89,7 +89,7 @@ func (v *view) run(ctx context.Context, spec *api.AzureMachineSpec, r providers.
 			return arm.Named(err)
 		}
 		refused = err
-		v.p.full.Note(v.room(spec.VMSize, z), time.Now())
+		v.p.full.Note(v.room(spec.VMSize, z, spec.SpotVMOptions != nil), time.Now())
 	}
 	return fleet.Errorf(fleet.Exhausted, "", "%w (tried zones %s)", refused, strings.Join(zones, ", "))
 }
@@ -140,7 +140,7 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 		zones = []string{""}
 	}
 	v.p.full.ForgetIf(func(_ room, at time.Time) bool { return time.Since(at) > fullFor })
-	free := slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return v.p.full.Has(v.room(spec.VMSize, z)) })
+	free := slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return v.p.full.Has(v.room(spec.VMSize, z, spec.SpotVMOptions != nil)) })
 	if len(free) == 0 {
 		return nil, fleet.Errorf(fleet.Exhausted, op, "%s has no capacity for it in zones %s now (wait, or ask for another vmSize, or for more zones)", v.spec.Location, strings.Join(zones, ", "))
 	}
@@ -206,6 +206,9 @@ func (v *view) virtualMachine(spec *api.AzureMachineSpec, r providers.MachineReq
 	return body, nil
 }
 
+// spotPriority is that of VMs that Azure may take back.
+const spotPriority = "Spot"
+
 // extras sets what few VMs have.
 func (v *view) extras(spec *api.AzureMachineSpec, p map[string]any) {
 	if o := spec.SpotVMOptions; o != nil {
@@ -213,7 +216,7 @@ func (v *view) extras(spec *api.AzureMachineSpec, p map[string]any) {
 		if o.MaxPrice != nil {
 			price = o.MaxPrice.AsApproximateFloat64()
 		}
-		p["priority"], p["evictionPolicy"], p["billingProfile"] = "Spot", o.EvictionPolicy, map[string]any{"maxPrice": price}
+		p["priority"], p["evictionPolicy"], p["billingProfile"] = spotPriority, o.EvictionPolicy, map[string]any{"maxPrice": price}
 	}
 	if s := spec.SecurityProfile; s != nil {
 		out := make(map[string]any)

@@ -63,7 +63,12 @@ func (v *view) deleteGroup(ctx context.Context) error {
 	if err := v.place.empty(ctx); err != nil {
 		return err
 	}
-	var now arm.Resource[arm.Group]
+	return v.deleteOwn(ctx, id)
+}
+
+// deleteOwn deletes a resource, unless somebody else has it by now.
+func (v *view) deleteOwn(ctx context.Context, id string) error {
+	var now arm.Resource[arm.State]
 	switch err := v.place.Get(ctx, id, &now); {
 	case arm.IsMissing(err):
 		return nil
@@ -72,31 +77,19 @@ func (v *view) deleteGroup(ctx context.Context) error {
 	case !v.c.Owns(tagsFrom(now.Tags)):
 		return nil
 	}
-	return v.place.Delete(ctx, id, arm.Condition{})
+	return v.place.Delete(ctx, id)
 }
 
-// goes decides about the deletion of each of a kind. Busy says what it is still needed by.
-func goes[P any](v *view, d *decision, all *[]arm.Resource[P], state func(*P) string, kind string, busy func(r *arm.Resource[P]) bool) {
-	for i := range *all {
-		r := &(*all)[i]
+// goes decides about the deletion of each of a kind, unless they are still needed.
+func goes[P stated](v *view, d *decision, all []arm.Resource[P], kind string, busy bool) {
+	for i := range all {
+		r := &all[i]
 		what := kindName(kind) + " " + r.Name
-		if state(&r.Properties) == "Deleting" {
+		if r.Properties.ProvisioningState() == "Deleting" {
 			d.wait(what + " is being deleted")
 			continue
 		}
-		d.add(step{what: "delete " + what, blocked: busy(r), do: func(ctx context.Context) error {
-			id := r.ID
-			var now arm.Resource[P]
-			switch err := v.place.Get(ctx, id, &now); {
-			case arm.IsMissing(err):
-			case err != nil:
-				return err
-			case !v.c.Owns(tagsFrom(now.Tags)): // somebody else has it by now
-			default:
-				return v.place.Delete(ctx, id, arm.Condition{})
-			}
-			return nil
-		}})
+		d.add(step{what: "delete " + what, blocked: busy, do: func(ctx context.Context) error { return v.deleteOwn(ctx, r.ID) }})
 	}
 }
 
@@ -108,19 +101,19 @@ func (v *view) decideDeletion() *decision {
 		d.add(step{what: "delete " + x.kind + " " + x.name, do: func(ctx context.Context) error { return v.deleteLeftover(ctx, x) }})
 	}
 	d.waits = append(d.waits, v.copies()...)
-	goes(v, d, &v.lbs, func(p *arm.Balancer) string { return p.Provisioning }, arm.Balancers, func(*arm.Resource[arm.Balancer]) bool { return false })
+	goes(v, d, v.lbs, arm.Balancers, false)
 	for _, z := range v.dns {
 		for _, link := range sortedKeys(v.links) {
-			if strings.HasPrefix(strings.ToLower(link), strings.ToLower(z.ID)+"/") {
-				d.add(step{what: "delete the link of zone " + z.Name, do: func(ctx context.Context) error { return v.place.Delete(ctx, link, arm.Condition{}) }})
+			if strings.HasPrefix(link, strings.ToLower(z.ID)+"/") {
+				d.add(step{what: "delete the link of zone " + z.Name, do: func(ctx context.Context) error { return v.place.Delete(ctx, link) }})
 			}
 		}
 	}
-	goes(v, d, &v.dns, func(p *arm.Zone) string { return p.Provisioning }, arm.Zones, func(*arm.Resource[arm.Zone]) bool { return len(v.links) > 0 })
-	goes(v, d, &v.vnets, func(p *arm.VNet) string { return p.Provisioning }, arm.VNets, func(*arm.Resource[arm.VNet]) bool { return len(v.lbs)+len(v.nics) > 0 })
-	goes(v, d, &v.nats, func(p *arm.NAT) string { return p.Provisioning }, arm.NATs, func(*arm.Resource[arm.NAT]) bool { return len(v.vnets) > 0 })
-	goes(v, d, &v.nsgs, func(p *arm.NSG) string { return p.Provisioning }, arm.NSGs, func(*arm.Resource[arm.NSG]) bool { return len(v.vnets) > 0 })
-	goes(v, d, &v.ips, func(p *arm.PublicIP) string { return p.Provisioning }, arm.PublicIPs, func(*arm.Resource[arm.PublicIP]) bool { return len(v.nats)+len(v.lbs) > 0 })
+	goes(v, d, v.dns, arm.Zones, len(v.links) > 0)
+	goes(v, d, v.vnets, arm.VNets, len(v.lbs)+len(v.nics) > 0)
+	goes(v, d, v.nats, arm.NATs, len(v.vnets) > 0)
+	goes(v, d, v.nsgs, arm.NSGs, len(v.vnets) > 0)
+	goes(v, d, v.ips, arm.PublicIPs, len(v.nats)+len(v.lbs) > 0)
 	if v.ownGroup() && v.group.Properties.Provisioning == "Deleting" {
 		d.wait("resource group " + v.place.group + " is being deleted")
 	}

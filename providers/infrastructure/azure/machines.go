@@ -15,7 +15,10 @@ import (
 )
 
 // room is where a size may have no capacity.
-type room struct{ subscription, location, size, zone string }
+type room struct {
+	subscription, location, size, zone string
+	spot                               bool
+}
 
 // fullFor is how long a size is not asked for in a zone that had no capacity for it.
 const fullFor = 10 * time.Minute
@@ -39,13 +42,13 @@ func (v *view) machineOf(m *vm, view *arm.InstanceView) fleet.Machine {
 	}
 	out.State, out.Message = stateOf(m.Properties.Provisioning, view)
 	if code, _ := view.Failure(); out.State == fleet.MachineFailed && arm.IsCapacityCode(code) {
-		v.p.full.NoteFirst(v.room(m.Properties.Hardware.Size, out.FailureDomain), v.l.observed)
+		v.p.full.NoteFirst(v.room(m.Properties.Hardware.Size, out.FailureDomain, m.Properties.Priority == spotPriority), m.Properties.Created)
 	}
 	return out
 }
 
-func (v *view) room(size, zone string) room {
-	return room{v.place.Subscription(), v.spec.Location, strings.ToLower(size), zone}
+func (v *view) room(size, zone string, spot bool) room {
+	return room{v.place.Subscription(), v.spec.Location, strings.ToLower(size), zone, spot}
 }
 
 // osTimeout is the code of a VM whose guest did not report in time: it may run.
@@ -117,7 +120,7 @@ func (p machines) Remove(ctx context.Context, what string, _ *fleet.Cluster, v *
 		return nil
 	}
 	p.o.Log.InfoContext(ctx, "deleting a VM", "machine", string(s.Name), "vm", m.ID)
-	return v.place.Delete(ctx, m.ID, arm.Condition{})
+	return v.place.Delete(ctx, m.ID)
 }
 
 // A leftover is an interface or a disk of a machine whose VM is gone.
@@ -173,7 +176,7 @@ func (v *view) deleteLeftover(ctx context.Context, x leftover) error {
 		return err
 	}
 	defer v.place.lists.Changed(v.owner.Part(x.machine))
-	return v.place.Delete(ctx, x.id, arm.Condition{})
+	return v.deleteOwn(ctx, x.id)
 }
 
 // Untagged implements providers.UntaggedFinder.

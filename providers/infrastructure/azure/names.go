@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"slices"
 	"strings"
 
 	"fairlead.dev/fleet"
@@ -37,10 +38,13 @@ func tagsFrom(tags arm.Tags) map[string]string {
 	return out
 }
 
-// tagsFor returns tags as Azure accepts them, with those of people.
+// tagsFor returns tags as Azure accepts them, with those of people: of names that differ in case only, the last.
 func tagsFor(own map[string]string, others ...map[string]string) arm.Tags {
 	out := make(arm.Tags)
 	for _, o := range others {
+		maps.DeleteFunc(out, func(k, _ string) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Keys(o)), func(n string) bool { return strings.EqualFold(k, n) })
+		})
 		maps.Copy(out, o)
 	}
 	for k, v := range own {
@@ -123,7 +127,10 @@ func (v *view) poolName() string {
 }
 
 func (v *view) balancerIPName() string {
-	return cmp.Or(v.spec.NetworkSpec.APIServerLB.FrontendIPs[0].PublicIP.Name, "pip-"+v.named("-apiserver"))
+	if ip := v.spec.NetworkSpec.APIServerLB.FrontendIPs[0].PublicIP; ip != nil && ip.Name != "" {
+		return ip.Name
+	}
+	return "pip-" + v.named("-apiserver")
 }
 
 // longestLabel is how long a label of DNS may be.

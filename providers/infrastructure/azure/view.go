@@ -38,7 +38,8 @@ type view struct {
 	disks []arm.Resource[arm.Disk]
 	vms   []*vm
 
-	links, records map[string]bool // private zones, by name, that the VNet knows, and that have the name of the API server
+	links   map[string]string // of private zones, by id in lower case, and how far they are
+	records map[string]bool   // of private zones, by name
 }
 
 // A vm is one that is a machine of the cluster.
@@ -72,7 +73,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if l.group == nil && known && c.Residence.ControlPlane == fleet.InitializedOnce && !c.Delete {
 		return nil, fleet.Errorf(fleet.Unavailable, "find the resource group of "+c.Key.String(), "Azure has no resource group %s, in which the cluster was (restore access to it; if it was deleted, delete the cluster, or recreate it with the annotation %s)", at.group, fleet.RecreateAnnotation)
 	}
-	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: at, l: l, group: l.group, links: map[string]bool{}, records: map[string]bool{}}
+	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: at, l: l, group: l.group, links: map[string]string{}, records: map[string]bool{}}
 	v.sort()
 	if err := v.lookAtVNet(ctx); err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if err := v.lookAtNames(ctx); err != nil {
 		return nil, err
 	}
-	if !c.ServedElsewhere() {
+	if !c.ServedElsewhere() && !c.Delete {
 		if v.zones, err = v.zonesOf(ctx, c.ControlPlane); err != nil {
 			return nil, err
 		}
@@ -106,9 +107,11 @@ func (v *view) sort() {
 	for _, r := range values(l.vms.Of(o)) {
 		m := &vm{Resource: r}
 		for _, ref := range r.Properties.Network.Interfaces {
-			if nic := l.nics.Get(strings.ToLower(ref.ID)); nic != nil {
-				m.nics = append(m.nics, nic)
+			nic := l.nics.Get(strings.ToLower(ref.ID))
+			if nic == nil {
+				break // the first one is that of the endpoint
 			}
+			m.nics = append(m.nics, nic)
 		}
 		m.machine = v.machineOf(m, l.views[strings.ToLower(r.ID)])
 		v.vms = append(v.vms, m)
@@ -161,7 +164,7 @@ func (v *view) lookAtNames(ctx context.Context) error {
 			return err
 		}
 		for _, l := range links {
-			v.links[l.ID] = l.Properties.Provisioning == "Succeeded"
+			v.links[strings.ToLower(l.ID)] = cmp.Or(l.Properties.Provisioning, made)
 		}
 		records, err := arm.List[arm.Resource[struct{}]](ctx, v.place.Client, z.ID+"/A")
 		if err != nil && !arm.IsMissing(err) {
@@ -294,6 +297,9 @@ func (v *view) perform(ctx context.Context, decide func() *decision) []error {
 
 // made is how a resource is entered into a view whose PUT was taken.
 const made = "Creating"
+
+// stated are the properties of resources that say how far they are.
+type stated interface{ ProvisioningState() string }
 
 // settled reports whether a thing that is there can be used: one that is being changed can, if machines use it.
 func (v *view) settled(d *decision, what, state string) bool {

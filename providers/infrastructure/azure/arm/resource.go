@@ -30,6 +30,9 @@ type State struct {
 	Provisioning string `json:"provisioningState,omitempty"`
 }
 
+// ProvisioningState returns how far a resource is.
+func (s State) ProvisioningState() string { return s.Provisioning }
+
 // Group is a resource group.
 type Group struct{ State }
 
@@ -112,8 +115,9 @@ type BalancerRule struct {
 	FrontendPort int32 `json:"frontendPort"`
 	BackendPort  int32 `json:"backendPort"`
 	Idle         int32 `json:"idleTimeoutInMinutes"`
-	Pool         *Ref  `json:"backendAddressPool"`
-	Probe        *Ref  `json:"probe"`
+	Frontend     Ref   `json:"frontendIPConfiguration"`
+	Pool         Ref   `json:"backendAddressPool"`
+	Probe        Ref   `json:"probe"`
 }
 
 // Zone is a private zone of DNS.
@@ -156,6 +160,7 @@ type VM struct {
 	State
 	ID       string    `json:"vmId"`
 	Created  time.Time `json:"timeCreated"`
+	Priority string    `json:"priority"`
 	Hardware struct {
 		Size string `json:"vmSize"`
 	} `json:"hardwareProfile"`
