@@ -173,6 +173,18 @@ func TestBudget(t *testing.T) {
 		if err := c.Get(t.Context(), vm, new(map[string]any)); err != nil || time.Since(began) != time.Second {
 			t.Errorf("a read waits for writes: %v", err)
 		}
+		header = "X-Ms-Ratelimit-Remaining-Subscription-Writes=5"
+		for i := range 9 {
+			header += fmt.Sprintf(";X-Ms-Ratelimit-Remaining-Subscription-Other-%d=5000", i)
+		}
+		for range 3 {
+			if err := put(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 1300*time.Millisecond {
+			t.Errorf("fourteen writes took %s with one of several budgets used up", took)
+		}
 		status, header = 429, "Retry-After=120"
 		if got := arm.Kind(put()); got != fleet.Unavailable {
 			t.Errorf("a throttled write is %s", got)
