@@ -194,7 +194,7 @@ func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole netip.Prefix) 
 	if nodes+roles[ClusterSubnet] == 0 {
 		v.Invalid(at, nodes, "a subnet has the role node, or cluster")
 	}
-	objects.Unique(v, at, n.Subnets, "name", func(s Subnet) string { return s.Name })
+	objects.Unique(v, at, n.Subnets, "name", func(s Subnet) string { return strings.ToLower(cmp.Or(s.Name, "the default of role "+s.Role)) })
 }
 
 func (v *validator) subnet(at *field.Path, s *Subnet) {
@@ -222,7 +222,7 @@ func (v *validator) subnet(at *field.Path, s *Subnet) {
 	for i := range g.SecurityRules {
 		v.rule(at.Child("securityGroup", "securityRules").Index(i), &g.SecurityRules[i])
 	}
-	objects.Unique(v, at.Child("securityGroup", "securityRules"), g.SecurityRules, "name", func(r SecurityRule) string { return r.Name })
+	objects.Unique(v, at.Child("securityGroup", "securityRules"), g.SecurityRules, "name", func(r SecurityRule) string { return strings.ToLower(r.Name) })
 }
 
 // The range of priorities that rules may have.
