@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -147,6 +148,9 @@ func (v *view) public(d *decision) {
 		d.fault(fleet.Errorf(fleet.Conflict, "find the name of the API server", "public address %s has lost its name in DNS (set the label %s in Azure)", ip.Name, v.label()))
 		return
 	}
+	if has := ip.Properties.DNS.Label; !strings.EqualFold(has, v.label()) {
+		d.cannotFollow("networkSpec.apiServerLB.frontendIPs.publicIP.dnsName", "machines know the API server by %s and not by %s (put it back, or make another cluster)", has, v.label())
+	}
 	d.endpoint = v.endpointAt(ip.Properties.DNS.FQDN)
 	v.ofBalancer(d, map[string]any{"publicIPAddress": arm.Ref{ID: ip.ID}}, nil, true)
 }
@@ -213,6 +217,11 @@ func (v *view) ports() []port {
 	out := []port{{apiRuleName, v.apiPort(), v.targetPort()}}
 	for _, p := range v.spec.NetworkSpec.AdditionalAPIServerLBPorts {
 		out = append(out, port{p.Name, p.Port, p.Port})
+	}
+	for _, p := range v.c.ControlPlane.Ports {
+		if !slices.ContainsFunc(out, func(o port) bool { return o.from == p }) {
+			out = append(out, port{fmt.Sprint("port-", p), p, p})
+		}
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -164,7 +165,14 @@ func (v *view) virtualMachine(spec *api.AzureMachineSpec, r providers.MachineReq
 	if err != nil {
 		return nil, err
 	}
-	tags := tagsFor(r.Tags(op), v.spec.AdditionalTags, spec.AdditionalTags)
+	own := r.Tags(op)
+	if r.Pool.Role == fleet.RoleControlPlane && r.APIPort != 0 {
+		if port := v.targetPort(); r.APIPort != port && !v.c.ServedElsewhere() {
+			return nil, fleet.Errorf(fleet.Invalid, "lead to the API server", "the load balancer leads to port %d of all servers, and this one listens at %d (set bindPort to %d for servers that join)", port, r.APIPort, port)
+		}
+		own[portTag] = strconv.Itoa(int(r.APIPort))
+	}
+	tags := tagsFor(own, v.spec.AdditionalTags, spec.AdditionalTags)
 	if len(tags) > mostTags {
 		return nil, fleet.Errorf(fleet.Invalid, "tag the VM", "with additionalTags of the cluster and of the machine it has %d tags, and Azure takes %d (leave some out)", len(tags), mostTags)
 	}

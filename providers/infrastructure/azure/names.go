@@ -24,6 +24,9 @@ const idHere = "/id-of-this-vm"
 // partTag says which part of a cluster a thing is that its machines share.
 const partTag = "fairlead.dev/part"
 
+// portTag says where the API server of a machine listens.
+const portTag = "fairlead.dev/api-port"
+
 // tagName returns the name of a tag as Azure accepts it, which takes no slashes.
 func tagName(name string) string { return strings.ReplaceAll(name, "/", "_") }
 

@@ -373,7 +373,10 @@ func sameRange(a, b string) bool {
 func refers(r *arm.Ref, id string) bool { return r != nil && arm.Same(r.ID, id) }
 
 // ourRule begins the descriptions of rules that Git has: others are those of people and of controllers.
-const ourRule = "fairlead:"
+const (
+	ourRule            = "fairlead:"
+	longestDescription = 140
+)
 
 // securityGroup decides about the network security group of a subnet and its rules, and returns it once it is ready.
 func (v *view) securityGroup(d *decision, s *api.Subnet) *arm.Resource[arm.NSG] {
@@ -459,8 +462,9 @@ func (v *view) rules(of *api.Subnet) []arm.Resource[arm.Rule] {
 			continue
 		}
 		for _, r := range s.SecurityGroup.SecurityRules {
+			text := strings.TrimSpace(ourRule + " " + r.Description)
 			p := arm.Rule{
-				Description: strings.TrimSpace(ourRule + " " + r.Description), Access: r.Action, Direction: r.Direction, Protocol: r.Protocol, Priority: r.Priority,
+				Description: strings.ToValidUTF8(text[:min(len(text), longestDescription)], ""), Access: r.Action, Direction: r.Direction, Protocol: r.Protocol, Priority: r.Priority,
 				Source: r.Source, Sources: r.Sources, Destination: r.Destination,
 			}
 			p.SourcePort, p.SourcePorts = portsOf(r.SourcePorts)
@@ -472,10 +476,16 @@ func (v *view) rules(of *api.Subnet) []arm.Resource[arm.Rule] {
 		return r.Name == apiServerRule || r.Properties.Priority == apiServerPriority && r.Properties.Direction == "Inbound"
 	})
 	if own {
-		out = append(out, arm.Resource[arm.Rule]{Name: apiServerRule, Properties: arm.Rule{
+		p := arm.Rule{
 			Description: ourRule + " the API server", Access: "Allow", Direction: "Inbound", Protocol: "Tcp", Priority: apiServerPriority,
-			Source: "*", SourcePort: "*", Destination: "*", DestinationPort: fmt.Sprint(v.targetPort()),
-		}})
+			Source: "*", SourcePort: "*", Destination: "*",
+		}
+		ports := fmt.Sprint(v.targetPort())
+		for _, more := range v.c.ControlPlane.Ports {
+			ports += fmt.Sprint(",", more)
+		}
+		p.DestinationPort, p.DestinationPorts = portsOf(ports)
+		out = append(out, arm.Resource[arm.Rule]{Name: apiServerRule, Properties: p})
 	}
 	return out
 }

@@ -644,7 +644,7 @@ func TestRuleWithoutWords(t *testing.T) {
 			return newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-1", 1), "identityRef",
 				"networkSpec: {subnets: [{role: control-plane}, {role: node, securityGroup: {securityRules: ["+rules+"]}}]}, identityRef", 1), machineSpec)
 		}
-		c := with("{name: web, priority: 300, protocol: Tcp, sources: [10.1.0.0/16, 10.2.0.0/16]}")
+		c := with("{name: web, priority: 300, protocol: Tcp, sources: [10.1.0.0/16, 10.2.0.0/16]}, {name: long, priority: 301, protocol: Tcp, description: " + strings.Repeat("a", 140) + "}")
 		w.create(&c, "m-0")
 		for _, g := range w.Resources("networksecuritygroups") {
 			w.Edit(g.ID, func(body map[string]any) {
@@ -791,6 +791,62 @@ func TestAnotherLocation(t *testing.T) {
 		c = newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-9", 1), "westeurope", "northeurope", 1), machineSpec)
 		if got := w.observe(&c); got.Ready || !strings.Contains(got.Message, "is in westeurope") {
 			t.Errorf("ready %t: %s", got.Ready, got.Message)
+		}
+	})
+}
+
+// TestPorts: the load balancer and the network let in the ports of the control plane beside that of the API server.
+func TestPorts(t *testing.T) {
+	in(t, func(w *world) {
+		w.c.ControlPlane.Ports = []int32{9345}
+		w.create(&w.c, "cp-0")
+		rules := fmt.Sprint(w.Resources("loadbalancers")[0].Body["properties"].(map[string]any)["loadBalancingRules"])
+		if !strings.Contains(rules, "frontendPort:9345") || !strings.Contains(rules, "backendPort:9345") {
+			t.Errorf("the load balancer leads to %s", rules)
+		}
+		if text := fmt.Sprint(w.Resources("networksecuritygroups")); !strings.Contains(text, "destinationPortRanges:[6443 9345]") {
+			t.Errorf("the network lets in %s", text)
+		}
+		if got := w.observe(&w.c); len(got.Drift) > 0 {
+			t.Errorf("drift %v", got.Drift)
+		}
+	})
+}
+
+// TestPortOfServers: the load balancer leads to where servers that are there listen, whatever Git says of the first one.
+// One that would listen elsewhere is refused.
+func TestPortOfServers(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		r := request(&w.c, "cp-0")
+		r.APIPort = 6443
+		if err := w.p.CreateMachine(w.Context(), "op", r); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(settle)
+		c := w.c
+		c.ControlPlane.APIPort = 7443
+		if got := w.observe(&c); len(got.Drift) > 0 {
+			t.Errorf("drift %v", got.Drift)
+		}
+		r = request(&c, "cp-1")
+		r.APIPort = 7443
+		err := w.p.CreateMachine(w.Context(), "op", r)
+		wantKind(t, "CreateMachine", err, fleet.Invalid)
+		if err != nil && !strings.Contains(err.Error(), "set bindPort to 6443") {
+			t.Errorf("CreateMachine = %v", err)
+		}
+	})
+}
+
+// TestAnotherLabel: a public name that Git has in the place of the one that machines know is reported.
+func TestAnotherLabel(t *testing.T) {
+	in(t, func(w *world) {
+		w.create(&w.c, "cp-0")
+		c := newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-1", 1), "identityRef",
+			"networkSpec: {apiServerLB: {frontendIPs: [{publicIP: {dnsName: other.westeurope.cloudapp.azure.com}}]}}, identityRef", 1), machineSpec)
+		if got := w.observe(&c); !strings.Contains(fmt.Sprint(got.Drift), "and not by other") {
+			t.Errorf("drift %v", got.Drift)
 		}
 	})
 }

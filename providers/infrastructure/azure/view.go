@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fairlead.dev/fleet"
@@ -220,7 +221,16 @@ func (v *view) askedPort() int32 {
 	return cmp.Or(v.c.NamedEndpoint().Port, v.c.Network.APIServerPort, api.DefaultPort)
 }
 
-func (v *view) targetPort() int32 { return cmp.Or(v.c.ControlPlane.APIPort, api.DefaultPort) }
+// targetPort is where the API servers listen: where those that are there do, since the load balancer leads to one port
+// of all.
+func (v *view) targetPort() int32 {
+	for _, m := range v.vms {
+		if p, err := strconv.ParseInt(tagsFrom(m.Tags)[portTag], 10, 32); err == nil && m.machine.Role == fleet.RoleControlPlane {
+			return int32(p)
+		}
+	}
+	return v.c.ControlPlane.ListensAt(fleet.JoinInit)
+}
 
 // endpointAt is the endpoint of a cluster whose load balancer has a name or an address.
 func (v *view) endpointAt(host string) fleet.Endpoint {
