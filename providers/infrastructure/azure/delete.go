@@ -2,7 +2,7 @@ package azure
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,8 +13,10 @@ import (
 // RemoveShared implements driver.Driver: it takes the steps of the deletion that are possible now.
 func (p machines) RemoveShared(ctx context.Context, what string, _ *fleet.Cluster, v *view) error {
 	err := fleet.JoinErrors(v.perform(ctx, v.decideDeletion)...)
-	if err == nil && v.emptied() {
-		err = v.deleteGroup(ctx)
+	if err == nil && v.emptied() { // a group takes all with it that is in there
+		if err = v.place.empty(ctx); err == nil {
+			err = v.deleteOwn(ctx, arm.GroupID(v.place.Subscription(), v.place.group))
+		}
 	}
 	if kind := fleet.KindOf(err); err == nil || kind == fleet.Unavailable || kind == fleet.Unanswered {
 		p.refused.Forget(v.owner)
@@ -35,35 +37,7 @@ func (p *Provider) deletion(v *view) string {
 
 // emptied reports whether nothing of the cluster is left but its resource group.
 func (v *view) emptied() bool {
-	return v.ownGroup() && v.group.Properties.Provisioning != "Deleting" && len(v.vms)+len(v.vnets)+len(v.nsgs)+len(v.ips)+len(v.nats)+len(v.lbs)+len(v.dns)+len(v.nics)+len(v.disks) == 0
-}
-
-// deleteGroup deletes the resource group that was made for the cluster, which takes all with it that is in there: only
-// if a listing of all types shows nothing.
-func (v *view) deleteGroup(ctx context.Context) error {
-	id := arm.GroupID(v.place.Subscription(), v.place.group)
-	left, err := arm.List[arm.Resource[struct{}]](ctx, v.place.Client, id+"/resources")
-	switch {
-	case arm.IsMissing(err):
-		return nil
-	case err != nil:
-		return err
-	case len(left) > 0:
-		var names []string
-		for _, r := range left {
-			names = append(names, r.Type+" "+r.Name)
-		}
-		slices.Sort(names)
-		const most = 8
-		if len(names) > most {
-			names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))
-		}
-		return fleet.Errorf(fleet.Conflict, "delete resource group "+v.place.group, "things are in it that are not of the cluster: %s (remove them, and it is deleted)", strings.Join(names, ", "))
-	}
-	if err := v.place.empty(ctx); err != nil {
-		return err
-	}
-	return v.deleteOwn(ctx, id)
+	return v.ownGroup() && v.group.Properties.Provisioning != "Deleting" && len(v.vms)+v.parts() == 0
 }
 
 // deleteOwn deletes a resource, unless somebody else has it by now.
@@ -103,7 +77,7 @@ func (v *view) decideDeletion() *decision {
 	d.waits = append(d.waits, v.copies()...)
 	goes(v, d, v.lbs, arm.Balancers, false)
 	for _, z := range v.dns {
-		for _, link := range sortedKeys(v.links) {
+		for _, link := range slices.Sorted(maps.Keys(v.links)) {
 			if strings.HasPrefix(link, strings.ToLower(z.ID)+"/") {
 				d.add(step{what: "delete the link of zone " + z.Name, do: func(ctx context.Context) error { return v.place.Delete(ctx, link) }})
 			}
@@ -134,14 +108,5 @@ func (v *view) copies() []string {
 	for _, x := range v.disks {
 		note("disk", x.Name, x.Tags, "_", madeWithVM(&x.Properties))
 	}
-	return out
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
 	return out
 }

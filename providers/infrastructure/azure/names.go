@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
-	"slices"
 	"strings"
 
 	"fairlead.dev/fleet"
@@ -45,10 +44,10 @@ func tagsFrom(tags arm.Tags) map[string]string {
 func tagsFor(own map[string]string, others ...map[string]string) arm.Tags {
 	out := make(arm.Tags)
 	for _, o := range others {
-		maps.DeleteFunc(out, func(k, _ string) bool {
-			return slices.ContainsFunc(slices.Collect(maps.Keys(o)), func(n string) bool { return strings.EqualFold(k, n) })
-		})
-		maps.Copy(out, o)
+		for k, v := range o {
+			maps.DeleteFunc(out, func(has, _ string) bool { return strings.EqualFold(has, k) })
+			out[k] = v
+		}
 	}
 	for k, v := range own {
 		out[tagName(k)] = v

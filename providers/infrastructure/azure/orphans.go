@@ -111,15 +111,6 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 		}
 	}
 	if strings.EqualFold(o.Kind, "resourceGroups") {
-		left, err := arm.List[arm.Resource[struct{}]](ctx, s.Client, is.Thing.id+"/resources")
-		switch {
-		case arm.IsMissing(err):
-			return nil
-		case err != nil:
-			return arm.WrapLook(op, err)
-		case len(left) > 0:
-			return fleet.Errorf(fleet.Conflict, op, "%d things are in it, %s is the first (remove them before)", len(left), left[0].Name)
-		}
 		if err := s.place(is.Thing.id[strings.LastIndexByte(is.Thing.id, '/')+1:]).empty(ctx); err != nil {
 			return arm.WrapLook(op, err)
 		}

@@ -104,13 +104,23 @@ func TestRestoredVM(t *testing.T) {
 	in(t, func(w *world) {
 		m := w.create(&w.c, "cp-0")
 		vm, _ := w.Resource(vmID(m.ProviderID))
-		id := w.AddVM("rg-1", "restored")
+		id := w.AddVM("rg-1", "a-restored")
 		w.Retag(id, func(tags map[string]string) {
 			for k, v := range vm.Tags {
 				tags[k] = v
 			}
 		})
+		nic := groupID("rg-1") + "/providers/Microsoft.Network/networkInterfaces/a-restored"
+		subnet := groupID("net") + "/providers/Microsoft.Network/virtualNetworks/corp/subnets/nodes"
+		w.given()
+		w.Put(nic, map[string]any{"location": azuretest.Location, "properties": map[string]any{"ipConfigurations": []any{map[string]any{"name": "a", "properties": map[string]any{"subnet": map[string]any{"id": subnet}}}}}})
+		w.Edit(id, func(body map[string]any) {
+			body["properties"].(map[string]any)["networkProfile"] = map[string]any{"networkInterfaces": []any{map[string]any{"id": nic}}}
+		})
 		time.Sleep(2 * tick)
+		if got := w.observe(&w.c); !got.Ready {
+			t.Errorf("the cluster is not ready beside a VM that was restored elsewhere: %s", got.Message)
+		}
 		for _, x := range w.observe(&w.c).Machines {
 			t.Logf("%s %s damaged=%q", x.Name, x.ProviderID, x.Damaged)
 			if x.ProviderID != m.ProviderID {

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -184,19 +185,30 @@ func (at *place) list(ctx context.Context) (*listing, error) {
 	return l, nil
 }
 
-// empty returns an error if the services themselves have something in the group: the listing of all types is a copy
-// that may be late.
+// empty returns an error if something is in the group, or if the services themselves have something there: the listing
+// of all types is a copy that may be late.
 func (at *place) empty(ctx context.Context) error {
+	left, err := arm.List[arm.Resource[struct{}]](ctx, at.Client, arm.GroupID(at.Subscription(), at.group)+"/resources")
+	if err != nil && !arm.IsMissing(err) {
+		return err
+	}
 	l, err := at.list(ctx)
 	if err != nil {
 		return err
 	}
 	n := len(l.vms.All) + len(l.nics.All) + len(l.disks.All) + len(l.vnets.All) + len(l.nsgs.All) + len(l.ips.All) + len(l.nats.All) + len(l.lbs.All) + len(l.zones.All)
-	if n > 0 {
-		return fleet.Errorf(fleet.Conflict, "delete resource group "+at.group, "%d things are in it (remove them, and it is deleted)", n)
+	if n = max(n, len(left)); n == 0 {
+		return nil
 	}
-	return nil
+	var names []string
+	for _, r := range left[:min(len(left), mostNames)] {
+		names = append(names, r.Type+" "+r.Name)
+	}
+	return fleet.Errorf(fleet.Conflict, "delete resource group "+at.group, "%d things are in it that are not of the cluster: %s (remove them, and it is deleted)", n, cmp.Or(strings.Join(names, ", "), "some are not listed by Azure yet"))
 }
+
+// mostNames is how many things an error names.
+const mostNames = 8
 
 // vm looks at a VM by its id; nil: it is not there.
 func (at *place) vm(ctx context.Context, id string) (*arm.Resource[arm.VM], error) {

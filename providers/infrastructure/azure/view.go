@@ -196,7 +196,12 @@ func (v *view) zonesOf(ctx context.Context, pool fleet.Pool) ([]string, error) {
 
 // exists reports whether something is there that machines share.
 func (v *view) exists() bool {
-	return v.ownGroup() || len(v.vnets)+len(v.nsgs)+len(v.ips)+len(v.nats)+len(v.lbs)+len(v.dns)+len(v.nics)+len(v.disks) > 0
+	return v.ownGroup() || v.parts() > 0
+}
+
+// parts returns the number of things of the cluster that are no VMs.
+func (v *view) parts() int {
+	return len(v.vnets) + len(v.nsgs) + len(v.ips) + len(v.nats) + len(v.lbs) + len(v.dns) + len(v.nics) + len(v.disks)
 }
 
 // ownGroup reports whether the resource group was made for the cluster.
@@ -321,6 +326,6 @@ func (v *view) settled(d *decision, what, state string) bool {
 			return true
 		}
 	}
-	d.wait(what + " is " + strings.ToLower(cmp.Or(state, "being created")))
+	d.wait(what + " is " + strings.ToLower(state))
 	return false
 }
