@@ -48,12 +48,15 @@ func (v *view) network(d *decision) network {
 		d.wait("resource group " + v.place.group + " is being deleted")
 		return network{}
 	}
-	is := v.given
+	is, id := v.given, v.vnetID()
 	if len(v.vnets) > 0 {
 		is = partOf(v.vnets, vnetPart, v.vnetName())
 	}
-	if was := v.vnetOfMachines(); was != "" && (is == nil || !arm.Same(is.ID, was)) {
-		d.fault(fleet.Errorf(fleet.Conflict, "find networkSpec.vnet", "the machines are in VNet %s, and Git names %s (put it back, or make another cluster)", was, v.vnetID()))
+	if is != nil {
+		id = is.ID
+	}
+	if was := v.vnetOfMachines(); was != "" && !arm.Same(id, was) {
+		d.fault(fleet.Errorf(fleet.Conflict, "find networkSpec.vnet", "the machines are in VNet %s, and Git names %s (put it back, or make another cluster)", was, id))
 		return network{}
 	}
 	if is != nil && !strings.EqualFold(cmp.Or(is.Location, v.spec.Location), v.spec.Location) {
