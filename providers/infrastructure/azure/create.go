@@ -49,7 +49,8 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 	if err != nil {
 		return err
 	}
-	for _, x := range v.leftovers() { // Azure refuses a VM whose parts are there
+	left, _ := v.leftovers()
+	for _, x := range left { // Azure refuses a VM whose parts are there
 		if x.machine != r.Name {
 			continue
 		}

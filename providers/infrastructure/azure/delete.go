@@ -71,10 +71,11 @@ func goes[P stated](v *view, d *decision, all []arm.Resource[P], kind string, bu
 // shows in the next listing, so that what depends on it waits for that.
 func (v *view) decideDeletion() *decision {
 	d := new(decision)
-	for _, x := range v.leftovers() {
+	left, kept := v.leftovers()
+	for _, x := range left {
 		d.add(step{what: "delete " + x.kind + " " + x.name, do: func(ctx context.Context) error { return v.deleteLeftover(ctx, x) }})
 	}
-	d.waits = append(d.waits, v.copies()...)
+	d.waits = append(d.waits, kept...)
 	goes(v, d, v.lbs, arm.Balancers, false)
 	for _, z := range v.dns {
 		for _, link := range slices.Sorted(maps.Keys(v.links)) {
@@ -92,21 +93,4 @@ func (v *view) decideDeletion() *decision {
 		d.wait("resource group " + v.place.group + " is being deleted")
 	}
 	return d
-}
-
-// copies names the disks and interfaces that carry the tags of the cluster, and are left of no machine.
-func (v *view) copies() []string {
-	var out []string
-	note := func(kind, name string, tags arm.Tags, infix string, withVM bool) {
-		if m := fleet.MachineName(tagsFrom(tags)[fleet.TagMachine]); m == "" || !withVM || !isPart(name, m, infix) {
-			out = append(out, kind+" "+name+" carries the tags of the cluster, and is no part of a machine (delete it, or remove its tags)")
-		}
-	}
-	for _, n := range v.nics {
-		note("interface", n.Name, n.Tags, "-nic", true)
-	}
-	for _, x := range v.disks {
-		note("disk", x.Name, x.Tags, "_", madeWithVM(&x.Properties))
-	}
-	return out
 }

@@ -139,30 +139,49 @@ func madeWithVM(d *arm.Disk) bool {
 	return d.Creation.Option == "" || d.Creation.Option == "FromImage" || d.Creation.Option == "Empty"
 }
 
-// leftovers returns those of the cluster. Of a VM that was just asked for, the parts may be listed before it is.
-func (v *view) leftovers() []leftover {
-	var out []leftover
-	gone := func(tags arm.Tags) (fleet.MachineName, bool) {
-		name := fleet.MachineName(tagsFrom(tags)[fleet.TagMachine])
-		return name, name != "" && !slices.ContainsFunc(v.l.vms.All, func(m arm.Resource[arm.VM]) bool { return strings.EqualFold(m.Name, string(name)) })
+// leftovers returns those of the cluster, and says what becomes of other parts without a VM. Of a VM that was just asked
+// for, the parts may be listed before it is.
+func (v *view) leftovers() (out []leftover, kept []string) {
+	note := func(x leftover, tags arm.Tags, infix string, withVM bool, state string) {
+		x.machine = fleet.MachineName(tagsFrom(tags)[fleet.TagMachine])
+		switch {
+		case x.machine == "" || !withVM || !isPart(x.name, x.machine, infix):
+			kept = append(kept, x.kind+" "+x.name+" carries the tags of the cluster, and is no part of a machine (delete it, or remove its tags)")
+		case slices.ContainsFunc(v.l.vms.All, func(m arm.Resource[arm.VM]) bool { return strings.EqualFold(m.Name, string(x.machine)) }):
+		case state != "":
+			kept = append(kept, x.kind+" "+x.name+" is left of machine "+string(x.machine)+", and is "+state)
+		default:
+			out = append(out, x)
+		}
 	}
 	for _, n := range v.nics {
-		if name, ok := gone(n.Tags); ok && isPart(n.Name, name, "-nic") && n.Properties.VM == nil && n.Properties.Provisioning != "Deleting" {
-			out = append(out, leftover{name, "interface", n.Name, n.ID})
+		state := ""
+		if n.Properties.VM != nil {
+			state = "attached"
 		}
+		if n.Properties.Provisioning == "Deleting" {
+			state = "being deleted"
+		}
+		note(leftover{kind: "interface", name: n.Name, id: n.ID}, n.Tags, "-nic", true, state)
 	}
 	for _, d := range v.disks {
-		if name, ok := gone(d.Tags); ok && isPart(d.Name, name, "_") && madeWithVM(&d.Properties) && strings.EqualFold(d.Properties.DiskState, "Unattached") && d.Properties.Provisioning != "Deleting" {
-			out = append(out, leftover{name, "disk", d.Name, d.ID})
+		state := cmp.Or(strings.ToLower(d.Properties.DiskState), "in an unknown state")
+		switch {
+		case d.Properties.Provisioning == "Deleting":
+			state = "being deleted"
+		case state == "unattached":
+			state = ""
 		}
+		note(leftover{kind: "disk", name: d.Name, id: d.ID}, d.Tags, "_", madeWithVM(&d.Properties), state)
 	}
-	return out
+	return out, kept
 }
 
 // cleaning are the steps that remove leftovers of machines.
 func (v *view) cleaning() []step {
 	var out []step
-	for _, x := range v.leftovers() {
+	left, _ := v.leftovers()
+	for _, x := range left {
 		out = append(out, step{what: fmt.Sprintf("delete %s %s, which is left of machine %s", x.kind, x.name, x.machine), upkeep: true, do: func(ctx context.Context) error {
 			return v.p.Try(v.owner.Part(x.machine), func() error { return v.deleteLeftover(ctx, x) })
 		}})

@@ -850,3 +850,27 @@ func TestAnotherLabel(t *testing.T) {
 		}
 	})
 }
+
+// TestPartInUse: a deletion that waits for a part of a machine says for which, and why.
+func TestPartInUse(t *testing.T) {
+	in(t, func(w *world) {
+		m := w.create(&w.c, "cp-0")
+		w.setFree(m)
+		disk := groupID("rg-1") + "/providers/Microsoft.Compute/disks/cp-0_etcd"
+		w.Edit(disk, func(body map[string]any) { body["properties"].(map[string]any)["diskState"] = "ActiveSAS" })
+		time.Sleep(settle)
+		gone := w.c
+		gone.Delete = true
+		for range 5 {
+			if err := w.p.DeleteInfrastructure(w.Context(), "op", &gone); err != nil {
+				t.Log(err)
+			}
+			time.Sleep(settle)
+		}
+		if got := w.observe(&gone); !strings.Contains(got.Message, "disk cp-0_etcd is left of machine cp-0, and is activesas") {
+			t.Errorf("the message is %q", got.Message)
+		}
+		w.Edit(disk, func(body map[string]any) { body["properties"].(map[string]any)["diskState"] = "Unattached" })
+		w.dismantle(&w.c)
+	})
+}
