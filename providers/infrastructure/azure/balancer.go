@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -109,11 +110,7 @@ func (v *view) makeEndpoint(d *decision, n network) {
 
 // keepEndpoint keeps the endpoint that is there, where Git asks for one that cannot be.
 func (v *view) keepEndpoint(d *decision) {
-	host := v.hostOf()
-	if known := endpoint.Known(v.c).Host; known != "" {
-		host = known
-	}
-	if host != "" {
+	if host := cmp.Or(endpoint.Known(v.c).Host, v.hostOf()); host != "" {
 		d.endpoint = v.endpointAt(host)
 	}
 	v.lead(d)
@@ -362,8 +359,7 @@ func (v *view) lead(d *decision) {
 
 // setBehind leads the load balancer to the first interface of a VM, or away from it.
 func (v *view) setBehind(ctx context.Context, m *vm, pool string, on bool) error {
-	nic := m.nics[0]
-	err := v.edit(ctx, nic.ID, func(p map[string]any) error {
+	return v.edit(ctx, m.nics[0].ID, func(p map[string]any) error {
 		list, _ := p["ipConfigurations"].([]any)
 		for i, x := range list {
 			c, _ := x.(map[string]any)
@@ -384,17 +380,6 @@ func (v *view) setBehind(ctx context.Context, m *vm, pool string, on bool) error
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for i := range nic.Properties.Configurations {
-		c := &nic.Properties.Configurations[i].Properties
-		c.Pools = slices.DeleteFunc(slices.Clone(c.Pools), func(r arm.Ref) bool { return arm.Same(r.ID, pool) })
-		if on && (c.Primary || len(nic.Properties.Configurations) == 1) {
-			c.Pools = append(c.Pools, arm.Ref{ID: pool})
-		}
-	}
-	return nil
 }
 
 // leavingFor is how long the endpoint does not lead to a VM that left it. The planner deletes the machine within that

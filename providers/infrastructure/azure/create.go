@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/azure/api"
@@ -191,7 +193,7 @@ func (v *view) virtualMachine(spec *api.AzureMachineSpec, r providers.MachineReq
 		"storageProfile":  map[string]any{"imageReference": image, "osDisk": osDisk(spec, r.Name), "dataDisks": dataDisks(spec, r.Name)},
 		"osProfile": map[string]any{
 			"computerName": string(r.Name), "adminUsername": adminUser, "customData": base64.StdEncoding.EncodeToString(data),
-			"allowExtensionOperations": !isTrue(spec.DisableExtensionOperations),
+			"allowExtensionOperations": !ptr.Deref(spec.DisableExtensionOperations, false),
 			"linuxConfiguration": map[string]any{
 				"disablePasswordAuthentication": true,
 				"ssh":                           map[string]any{"publicKeys": []any{map[string]any{"path": "/home/" + adminUser + "/.ssh/authorized_keys", "keyData": key}}},
@@ -227,28 +229,16 @@ func (v *view) extras(spec *api.AzureMachineSpec, p map[string]any) {
 		}
 		p["priority"], p["evictionPolicy"], p["billingProfile"] = spotPriority, o.EvictionPolicy, map[string]any{"maxPrice": price}
 	}
-	if s := spec.SecurityProfile; s != nil {
-		out := make(map[string]any)
-		if s.EncryptionAtHost != nil {
-			out["encryptionAtHost"] = *s.EncryptionAtHost
-		}
-		if s.SecurityType != "" {
-			out["securityType"] = s.SecurityType
-		}
-		if u := s.UEFISettings; u != nil {
-			out["uefiSettings"] = map[string]any{"secureBootEnabled": isTrue(u.SecureBootEnabled), "vTpmEnabled": isTrue(u.VTPMEnabled)}
-		}
-		p["securityProfile"] = out
+	if s := spec.SecurityProfile; s != nil { // Azure names its fields as CAPZ does
+		p["securityProfile"] = s
 	}
-	if c := spec.AdditionalCapabilities; c != nil && c.UltraSSDEnabled != nil {
-		p["additionalCapabilities"] = map[string]any{"ultraSSDEnabled": *c.UltraSSDEnabled}
+	if c := spec.AdditionalCapabilities; c != nil {
+		p["additionalCapabilities"] = c
 	}
 	if spec.CapacityReservationGroupID != "" {
 		p["capacityReservation"] = map[string]any{"capacityReservationGroup": arm.Ref{ID: spec.CapacityReservationGroupID}}
 	}
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }
 
 // interfaces returns the network interfaces, which are made and deleted with the VM. The first one of a server is behind
 // the load balancer from its beginning.
@@ -280,7 +270,7 @@ func (v *view) interfaces(spec *api.AzureMachineSpec, r providers.MachineRequest
 			address["loadBalancerBackendAddressPools"] = []any{arm.Ref{ID: pool}}
 		}
 		p := map[string]any{
-			"primary": i == 0, "deleteOption": "Delete", "enableIPForwarding": isTrue(spec.EnableIPForwarding),
+			"primary": i == 0, "deleteOption": "Delete", "enableIPForwarding": ptr.Deref(spec.EnableIPForwarding, false),
 			"ipConfigurations": []any{map[string]any{"name": "pipConfig", "properties": address}},
 		}
 		if want.AcceleratedNetworking != nil {
@@ -297,14 +287,12 @@ func osDisk(spec *api.AzureMachineSpec, name fleet.MachineName) map[string]any {
 	if d.DiskSizeGB != nil {
 		out["diskSizeGB"] = *d.DiskSizeGB
 	}
-	if e := d.DiffDiskSettings; e != nil {
-		local := map[string]any{"option": e.Option}
-		if e.Placement != "" {
-			local["placement"] = e.Placement
-		}
-		out["diffDiskSettings"] = local
+	if d.DiffDiskSettings != nil { // Azure names the fields of these as CAPZ does
+		out["diffDiskSettings"] = d.DiffDiskSettings
 	}
-	managed(out, d.ManagedDisk)
+	if d.ManagedDisk != nil {
+		out["managedDisk"] = d.ManagedDisk
+	}
 	return out
 }
 
@@ -314,35 +302,12 @@ func dataDisks(spec *api.AzureMachineSpec, name fleet.MachineName) []any {
 		disk := map[string]any{
 			"name": string(name) + "_" + d.NameSuffix, "lun": *d.LUN, "diskSizeGB": d.DiskSizeGB, "createOption": "Empty", "deleteOption": "Delete", "caching": d.CachingType,
 		}
-		managed(disk, d.ManagedDisk)
+		if d.ManagedDisk != nil {
+			disk["managedDisk"] = d.ManagedDisk
+		}
 		out = append(out, disk)
 	}
 	return out
-}
-
-// managed says what a disk is kept on.
-func managed(disk map[string]any, m *api.ManagedDisk) {
-	if m == nil {
-		return
-	}
-	out := make(map[string]any)
-	if m.StorageAccountType != "" {
-		out["storageAccountType"] = m.StorageAccountType
-	}
-	if m.DiskEncryptionSet != nil {
-		out["diskEncryptionSet"] = arm.Ref{ID: m.DiskEncryptionSet.ID}
-	}
-	if s := m.SecurityProfile; s != nil {
-		of := make(map[string]any)
-		if s.SecurityEncryptionType != "" {
-			of["securityEncryptionType"] = s.SecurityEncryptionType
-		}
-		if s.DiskEncryptionSet != nil {
-			of["diskEncryptionSet"] = arm.Ref{ID: s.DiskEncryptionSet.ID}
-		}
-		out["securityProfile"] = of
-	}
-	disk["managedDisk"] = out
 }
 
 func diagnostics(spec *api.AzureMachineSpec) map[string]any {
@@ -381,7 +346,7 @@ func imageOf(i *api.Image, version, subscription string) (image, plan map[string
 		return map[string]any{"id": i.ID}, nil
 	case i.Marketplace != nil:
 		m := i.Marketplace
-		if isTrue(m.ThirdPartyImage) {
+		if ptr.Deref(m.ThirdPartyImage, false) {
 			plan = bought(m.Publisher, m.Offer, m.SKU)
 		}
 		return map[string]any{"publisher": m.Publisher, "offer": m.Offer, "sku": m.SKU, "version": m.Version}, plan

@@ -89,19 +89,10 @@ func (v *view) vnetOfMachines() string {
 // twin names another cluster of the resource group that has the name of this one; empty: there is none.
 func (v *view) twin() string {
 	var out string
-	note := func(tags arm.Tags) {
-		if o, ok := driver.OwnerOf(tagsFrom(tags)); ok && o != v.owner && o.Cluster.Name == v.c.Key.Name {
-			out = "cluster " + o.Cluster.String() + " of fleet " + string(o.Fleet)
+	for _, o := range slices.Concat(v.l.lbs.Owners(), v.l.vnets.Owners(), v.l.vms.Owners()) {
+		if o != v.owner && o.Cluster.Name == v.c.Key.Name {
+			out = max(out, "cluster "+o.Cluster.String()+" of fleet "+string(o.Fleet))
 		}
-	}
-	for _, r := range v.l.lbs.All {
-		note(r.Tags)
-	}
-	for _, r := range v.l.vnets.All {
-		note(r.Tags)
-	}
-	for _, r := range v.l.vms.All {
-		note(r.Tags)
 	}
 	return out
 }

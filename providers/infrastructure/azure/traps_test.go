@@ -874,3 +874,71 @@ func TestPartInUse(t *testing.T) {
 		w.dismantle(&w.c)
 	})
 }
+
+// TestFieldsOfAVM: what Azure calls as CAPZ does is written as Git has it.
+func TestFieldsOfAVM(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(clusterSpec, `{vmSize: Standard_D4s_v5, osDisk: {managedDisk: {storageAccountType: Premium_LRS, diskEncryptionSet: {id: /subscriptions/a}, securityProfile: {securityEncryptionType: VMGuestStateOnly}}},
+			dataDisks: [{nameSuffix: etcd, diskSizeGB: 128, lun: 0, managedDisk: {storageAccountType: UltraSSD_LRS}}], additionalCapabilities: {ultraSSDEnabled: true},
+			securityProfile: {encryptionAtHost: true, securityType: TrustedLaunch, uefiSettings: {secureBootEnabled: true, vTpmEnabled: false}}}`)
+		w.ready(&c)
+		_ = w.p.CreateMachine(w.Context(), "op", request(&c, "m-0")) // the double has no encryption set
+		local := w.cluster(clusterSpec, `{vmSize: Standard_D4s_v5, osDisk: {cachingType: ReadOnly, diffDiskSettings: {option: Local, placement: CacheDisk}}}`)
+		w.ready(&local)
+		_ = w.p.CreateMachine(w.Context(), "op", request(&local, "m-0"))
+		var text string
+		for _, call := range w.Calls() {
+			if call.Method == "PUT virtualmachines" {
+				text += jsonOf(t, call.Body)
+			}
+		}
+		for _, want := range []string{
+			`"managedDisk":{"diskEncryptionSet":{"id":"/subscriptions/a"},"securityProfile":{"securityEncryptionType":"VMGuestStateOnly"},"storageAccountType":"Premium_LRS"}`,
+			`"managedDisk":{"storageAccountType":"UltraSSD_LRS"}`, `"additionalCapabilities":{"ultraSSDEnabled":true}`,
+			`"securityProfile":{"encryptionAtHost":true,"securityType":"TrustedLaunch","uefiSettings":{"secureBootEnabled":true,"vTpmEnabled":false}}`,
+			`"diffDiskSettings":{"option":"Local","placement":"CacheDisk"}`,
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("there is no %s in %s", want, text)
+			}
+		}
+	})
+}
+
+// TestSharedListing: a listing that others have too stays as it was listed while its things are changed.
+func TestSharedListing(t *testing.T) {
+	in(t, func(w *world) {
+		with := func(rule string) fleet.Cluster {
+			group := "securityGroup: {securityRules: [{name: " + rule + ", priority: 300, protocol: Tcp}]}"
+			return newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-1", 1), "identityRef",
+				"networkSpec: {subnets: [{role: control-plane, "+group+"}, {role: node, "+group+"}]}, identityRef", 1), machineSpec)
+		}
+		c := with("a")
+		w.create(&c, "cp-0")
+		w.create(&c, "cp-1")
+		for _, nic := range w.Resources("networkinterfaces") {
+			w.Edit(nic.ID, func(body map[string]any) {
+				conf := body["properties"].(map[string]any)["ipConfigurations"].([]any)[0].(map[string]any)["properties"].(map[string]any)
+				delete(conf, "loadBalancerBackendAddressPools")
+			})
+		}
+		time.Sleep(2 * tick)
+		before := fmt.Sprint(w.observe(&c).Drift)
+		seen := 0
+		w.Watch(func(call azuretest.Call) {
+			if strings.HasPrefix(call.Method, "PUT network") {
+				seen++
+				if got := fmt.Sprint(w.observe(&c).Drift); got != before {
+					t.Errorf("at change %d: drift %s, want %s", seen, got, before)
+				}
+			}
+		})
+		other := with("b")
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &other); err != nil {
+			t.Error(err)
+		}
+		if seen < 4 {
+			t.Errorf("%d changes, want two groups and two interfaces", seen)
+		}
+	})
+}

@@ -90,7 +90,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	return v, nil
 }
 
-// values returns copies of things, by name.
+// values returns copies of things, by name: the listing is that of others, too.
 func values[P any](all []*arm.Resource[P]) []arm.Resource[P] {
 	out := make([]arm.Resource[P], 0, len(all))
 	for _, t := range all {
@@ -104,6 +104,12 @@ func values[P any](all []*arm.Resource[P]) []arm.Resource[P] {
 func (v *view) sort() {
 	l, o := v.l, v.owner
 	v.vnets, v.nsgs, v.ips, v.nats = values(l.vnets.SharedBy(o)), values(l.nsgs.SharedBy(o)), values(l.ips.SharedBy(o)), values(l.nats.SharedBy(o))
+	for i := range v.vnets { // what steps enter is not seen by others
+		v.vnets[i].Properties.Subnets = slices.Clone(v.vnets[i].Properties.Subnets)
+	}
+	for i := range v.nsgs {
+		v.nsgs[i].Properties.Rules = slices.Clone(v.nsgs[i].Properties.Rules)
+	}
 	v.lbs, v.dns, v.nics, v.disks = values(l.lbs.SharedBy(o)), values(l.zones.SharedBy(o)), values(l.nics.Of(o)), values(l.disks.Of(o))
 	for _, r := range values(l.vms.Of(o)) {
 		m := &vm{Resource: r}
@@ -121,27 +127,21 @@ func (v *view) sort() {
 
 // lookAtVNet finds the VNet that Git names, where none carries the tags of the cluster.
 func (v *view) lookAtVNet(ctx context.Context) error {
-	if len(v.vnets) > 0 {
+	switch {
+	case len(v.vnets) > 0:
 		return nil
-	}
-	for i := range v.l.vnets.All {
-		if n := &v.l.vnets.All[i]; v.vnetInGroup() && strings.EqualFold(n.Name, v.vnetName()) {
-			v.given = n
-			return nil
-		}
-	}
-	if v.vnetInGroup() {
+	case v.vnetInGroup():
+		v.given = v.l.vnets.Get(strings.ToLower(v.vnetID()))
 		return nil
 	}
 	var n arm.Resource[arm.VNet]
-	err := v.place.Get(ctx, v.vnetID(), &n)
-	switch {
+	switch err := v.place.Get(ctx, v.vnetID(), &n); {
 	case arm.IsMissing(err):
-		return nil
 	case err != nil:
 		return err
+	default:
+		v.given = &n
 	}
-	v.given = &n
 	return nil
 }
 
