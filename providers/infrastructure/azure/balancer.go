@@ -91,8 +91,8 @@ func (v *view) makeEndpoint(d *decision, n network) {
 		return
 	}
 	known := endpoint.Known(v.c).Host
-	if is == nil && (known != "" || v.started() && slices.ContainsFunc(v.vms, func(m *vm) bool { return m.machine.Role == fleet.RoleControlPlane })) && v.hostOf() == "" {
-		d.fault(fleet.Errorf(fleet.Conflict, "find load balancer "+v.balancerName(), "it is gone with its name, and machines know the API server at %s (make another cluster, and restore etcd there)", known))
+	if is == nil && known != "" && v.hostOf() != known {
+		d.fault(fleet.Errorf(fleet.Conflict, "find load balancer "+v.balancerName(), "it is gone with its name, and machines know the API server at %s (put its name back, or make another cluster and restore etcd there)", known))
 		return
 	}
 	if lb.Type == api.Internal {
@@ -110,24 +110,27 @@ func (v *view) makeEndpoint(d *decision, n network) {
 
 // keepEndpoint keeps the endpoint that is there, where Git asks for one that cannot be.
 func (v *view) keepEndpoint(d *decision) {
-	if host := cmp.Or(endpoint.Known(v.c).Host, v.hostOf()); host != "" {
-		d.endpoint = v.endpointAt(host)
-	}
+	d.endpoint = v.endpointAt(cmp.Or(endpoint.Known(v.c).Host, v.hostOf()))
 	v.lead(d)
 }
 
-// hostOf returns the name or the address of the load balancer that is there; empty: there is none.
+// hostOf returns the name or the address of the load balancer that is there, or of one that is made.
 func (v *view) hostOf() string {
-	if ip := partOf(v.ips, balancerIPPart, v.balancerIPName()); ip != nil {
+	lb := v.spec.NetworkSpec.APIServerLB
+	ip, zone, f := partOf(v.ips, balancerIPPart, v.balancerIPName()), partOf(v.dns, zonePart, v.zoneName()), v.frontend()
+	switch {
+	case ip != nil && ip.Properties.DNS.FQDN != "":
 		return ip.Properties.DNS.FQDN
-	}
-	if z := partOf(v.dns, zonePart, v.zoneName()); z != nil {
-		return recordName + "." + z.Name
-	}
-	if f := v.frontend(); f != nil {
+	case zone != nil:
+		return recordName + "." + zone.Name
+	case f != nil && f.Properties.Address != "":
 		return f.Properties.Address
+	case lb.Type == api.Public:
+		return v.label() + "." + v.spec.Location + "." + v.place.domain
+	case v.spec.NetworkSpec.PrivateDNSZone == "None":
+		return lb.FrontendIPs[0].PrivateIP
 	}
-	return ""
+	return recordName + "." + v.zoneName()
 }
 
 // public decides about a load balancer with a public address and name.

@@ -942,3 +942,37 @@ func TestSharedListing(t *testing.T) {
 		}
 	})
 }
+
+// TestBalancerIsGone: a load balancer that people deleted with its address gets the same name, and leads to the servers.
+// If it would get another one than machines know, none is made.
+func TestBalancerIsGone(t *testing.T) {
+	in(t, func(w *world) {
+		for _, network := range []string{"{}", "{apiServerLB: {type: Internal}}", "{privateDNSZone: None, apiServerLB: {type: Internal}}"} {
+			c := w.cluster(strings.Replace(clusterSpec, "identityRef", "networkSpec: "+network+", identityRef", 1), machineSpec)
+			w.create(&c, "cp-0")
+			at := w.observe(&c)
+			known := fleet.Residence{Provider: "azure", Places: []fleet.Place{at.Places[0].Place}, Endpoint: at.Endpoint, ControlPlane: fleet.InitializedOnce}
+			for _, kind := range []string{"loadbalancers", "publicipaddresses", "virtualnetworklinks", "a", "privatednszones"} {
+				for _, r := range w.Resources(kind) {
+					if strings.Contains(r.ID, fmt.Sprint("/rg-", w.n, "/")) && !strings.Contains(r.Name, "natgw") {
+						w.Drop(r.ID)
+					}
+				}
+			}
+			time.Sleep(settle)
+			other := known
+			other.Endpoint.Host = "another.example.com"
+			if got := w.observe(c.WithResidence(other)); got.Ready || !strings.Contains(got.Message, "another.example.com") {
+				t.Errorf("%s: ready %t: %s", network, got.Ready, got.Message)
+			}
+			got := w.ready(c.WithResidence(known))
+			if got.Endpoint != at.Endpoint {
+				t.Errorf("%s: the endpoint is %v, and was %v", network, got.Endpoint, at.Endpoint)
+			}
+			w.until(c.WithResidence(known), "at rest", func(i fleet.Infrastructure) bool { return len(i.Drift) == 0 })
+			if got := w.served(&c, fmt.Sprint("rg-", w.n)); !slices.Equal(got, []fleet.MachineName{"cp-0"}) {
+				t.Errorf("%s: the load balancer leads to %v", network, got)
+			}
+		}
+	})
+}

@@ -79,21 +79,14 @@ type Rule struct {
 // PublicIP is a public address.
 type PublicIP struct {
 	State
-	Address string `json:"ipAddress"`
-	DNS     struct {
+	DNS struct {
 		Label string `json:"domainNameLabel"`
 		FQDN  string `json:"fqdn"`
 	} `json:"dnsSettings"`
-	Configuration *Ref `json:"ipConfiguration"`
-	NAT           *Ref `json:"natGateway"`
 }
 
 // NAT is a NAT gateway.
-type NAT struct {
-	State
-	IPs     []Ref `json:"publicIpAddresses"`
-	Subnets []Ref `json:"subnets"`
-}
+type NAT struct{ State }
 
 // Balancer is a load balancer.
 type Balancer struct {
@@ -107,7 +100,6 @@ type Balancer struct {
 type Frontend struct {
 	Address  string `json:"privateIPAddress"`
 	PublicIP *Ref   `json:"publicIPAddress"`
-	Subnet   *Ref   `json:"subnet"`
 }
 
 // BalancerRule leads from a port to a port.
@@ -136,7 +128,6 @@ type Interface struct {
 // IPConfiguration is an address of one.
 type IPConfiguration struct {
 	Address string `json:"privateIPAddress"`
-	Primary bool   `json:"primary"`
 	Pools   []Ref  `json:"loadBalancerBackendAddressPools"`
 	Subnet  *Ref   `json:"subnet"`
 }
