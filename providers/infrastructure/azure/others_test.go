@@ -488,8 +488,13 @@ func TestNetworkOfPeople(t *testing.T) {
 		if err := w.p.EnsureInfrastructure(w.Context(), "op", &w.c); err != nil {
 			t.Error(err)
 		}
-		if text := fmt.Sprint(w.Resources("subnets")[0].Body); !strings.Contains(text, "natGateways/theirs") {
-			t.Errorf("the NAT gateway of people is gone: %s", text)
+		w.Edit(w.Resources("subnets")[0].ID, func(body map[string]any) { delete(body["properties"].(map[string]any), "networkSecurityGroup") })
+		time.Sleep(settle)
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &w.c); err != nil {
+			t.Error(err)
+		}
+		if text := fmt.Sprint(w.Resources("subnets")[0].Body); !strings.Contains(text, "natGateways/theirs") || !strings.Contains(text, "networkSecurityGroups/eu-1-controlplane-nsg") {
+			t.Errorf("the NAT gateway of people is gone, or the network security group: %s", text)
 		}
 	})
 }
