@@ -41,10 +41,10 @@ type skuList struct {
 	sizes map[string]size
 }
 
-// has reports whether the subscription may use a size.
-func (l *skuList) has(name string) bool {
+// lacks reports whether the subscription may not use a size.
+func (l *skuList) lacks(name string) bool {
 	s, ok := l.sizes[strings.ToLower(name)]
-	return ok && !s.blocked
+	return !ok || s.blocked
 }
 
 // A size is what a location has of it.
@@ -239,7 +239,7 @@ func (s *site) sizeOf(ctx context.Context, location, name string) (size, bool, e
 	s.mu.Lock()
 	known := s.sizes[location]
 	s.mu.Unlock()
-	if known == nil || time.Since(known.at) > skusKept || time.Since(known.at) > skusMiss && !known.has(name) {
+	if known == nil || time.Since(known.at) > skusKept || time.Since(known.at) > skusMiss && known.lacks(name) {
 		list, err := arm.List[arm.SKU](ctx, s.Client, "/subscriptions/"+s.Subscription()+"/providers/Microsoft.Compute/skus", "$filter", "location eq '"+location+"'")
 		if err != nil {
 			return size{}, false, arm.WrapLook("list sizes of "+location, err)

@@ -25,10 +25,7 @@ func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 			if !ok {
 				return
 			}
-			data, err := json.Marshal(r)
-			if err != nil {
-				return
-			}
+			data, _ := json.Marshal(r) // it came as JSON
 			sum := sha256.Sum256(data)
 			out.Prints[o] += string(sum[:])
 			out.Busy = out.Busy || state != "Succeeded" && state != "Failed"
