@@ -13,7 +13,7 @@ import (
 // RemoveShared implements driver.Driver: it takes the steps of the deletion that are possible now.
 func (p machines) RemoveShared(ctx context.Context, what string, _ *fleet.Cluster, v *view) error {
 	err := fleet.JoinErrors(v.perform(ctx, v.decideDeletion)...)
-	if err == nil && v.emptied() { // a group takes all with it that is in there
+	if err == nil && v.ownGroup() && v.group.Properties.Provisioning != "Deleting" && v.parts() == 0 { // it takes all with it that is in there
 		if err = v.place.empty(ctx); err == nil {
 			err = v.deleteOwn(ctx, arm.GroupID(v.place.Subscription(), v.place.group))
 		}
@@ -33,11 +33,6 @@ func (p *Provider) deletion(v *view) string {
 		out = append(out, refused)
 	}
 	return strings.Join(out, "; ")
-}
-
-// emptied reports whether nothing of the cluster is left but its resource group.
-func (v *view) emptied() bool {
-	return v.ownGroup() && v.group.Properties.Provisioning != "Deleting" && len(v.vms)+v.parts() == 0
 }
 
 // deleteOwn deletes a resource, unless somebody else has it by now.

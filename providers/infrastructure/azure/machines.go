@@ -129,23 +129,13 @@ type leftover struct {
 	kind, name, id string
 }
 
-// isPart reports whether a thing has the name of a part of a machine: one that people copied has another name.
-func isPart(name string, machine fleet.MachineName, infix string) bool {
-	return strings.HasPrefix(strings.ToLower(name), strings.ToLower(string(machine)+infix))
-}
-
-// madeWithVM reports whether a disk is no copy or restored one.
-func madeWithVM(d *arm.Disk) bool {
-	return d.Creation.Option == "" || d.Creation.Option == "FromImage" || d.Creation.Option == "Empty"
-}
-
 // leftovers returns those of the cluster, and says what becomes of other parts without a VM. Of a VM that was just asked
 // for, the parts may be listed before it is.
 func (v *view) leftovers() (out []leftover, kept []string) {
-	note := func(x leftover, tags arm.Tags, infix string, withVM bool, state string) {
+	note := func(x leftover, tags arm.Tags, infix string, withVM bool, state string) { // what people copied has another name
 		x.machine = fleet.MachineName(tagsFrom(tags)[fleet.TagMachine])
 		switch {
-		case x.machine == "" || !withVM || !isPart(x.name, x.machine, infix):
+		case x.machine == "" || !withVM || !strings.HasPrefix(strings.ToLower(x.name), strings.ToLower(string(x.machine)+infix)):
 			kept = append(kept, x.kind+" "+x.name+" carries the tags of the cluster, and is no part of a machine (delete it, or remove its tags)")
 		case slices.ContainsFunc(v.l.vms.All, func(m arm.Resource[arm.VM]) bool { return strings.EqualFold(m.Name, string(x.machine)) }):
 		case state != "":
@@ -172,7 +162,7 @@ func (v *view) leftovers() (out []leftover, kept []string) {
 		case state == "unattached":
 			state = ""
 		}
-		note(leftover{kind: "disk", name: d.Name, id: d.ID}, d.Tags, "_", madeWithVM(&d.Properties), state)
+		note(leftover{kind: "disk", name: d.Name, id: d.ID}, d.Tags, "_", slices.Contains([]string{"", "FromImage", "Empty"}, d.Properties.Creation.Option), state) // others are copied or restored
 	}
 	return out, kept
 }
