@@ -153,7 +153,11 @@ func (s *session) declaredHome() (fleet.ID, fleet.Home, []fleet.Key) {
 // wantedEscrow returns what is to be kept in escrow.
 func (s *session) wantedEscrow() escrow.Wanted {
 	now := s.decisions.Now()
-	return escrow.Wanted{Fleet: now.ID(), Escrow: now.Config().Escrow, Clusters: now.Keys(), Secrets: now.StoredSecrets()}
+	out := escrow.Wanted{Fleet: now.ID(), Escrow: now.Config().Escrow}
+	if len(out.Escrow.Recipients) > 0 { // the lists go through the whole fleet
+		out.Clusters, out.Secrets = now.Keys(), now.StoredSecrets()
+	}
+	return out
 }
 
 // recorded returns what the status branch says of cluster k; zero: nothing.

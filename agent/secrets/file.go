@@ -159,7 +159,7 @@ func (f *File) put(ctx context.Context, c fleet.Key, name fleet.SecretName, d fl
 	if stored, ok := old[name]; ok && !replace {
 		return clone(stored), nil
 	}
-	updated := contents{name: d}
+	updated := contents{name: clone(d)}
 	for n, stored := range old {
 		if n != name {
 			updated[n] = stored
@@ -195,9 +195,7 @@ func (f *File) read(c fleet.Key) (contents, error) {
 	if err != nil {
 		return nil, f.unreadable(c, err)
 	}
-	f.mu.Lock()
-	f.cache[c] = cached{info: info, contents: all}
-	f.mu.Unlock()
+	f.remember(c, info, all)
 	return all, nil
 }
 
@@ -230,6 +228,7 @@ func (f *File) unreadable(c fleet.Key, err error) error {
 	return fleet.Errorf(fleet.Unknown, op, "%s is damaged (%w): restore it from a backup; Fairlead does not change it", name, err)
 }
 
+// write stores all as the secrets of c, whose lock is held.
 func (f *File) write(c fleet.Key, all contents) error {
 	plain, err := all.encode()
 	if err != nil {
@@ -250,7 +249,20 @@ func (f *File) write(c fleet.Key, all contents) error {
 		return err
 	}
 	f.forget(c)
-	return files.Replace(f.disk, fileName(c), b.Bytes(), 0o600)
+	if err := files.Replace(f.disk, fileName(c), b.Bytes(), 0o600); err != nil {
+		return err
+	}
+	if info, err := f.root.Stat(fileName(c)); err == nil { // else it is read again
+		f.remember(c, info, all)
+	}
+	return nil
+}
+
+// remember keeps what the file of c has, which info describes. The contents do not change from then on.
+func (f *File) remember(c fleet.Key, info os.FileInfo, all contents) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cache[c] = cached{info: info, contents: all}
 }
 
 func (f *File) forget(c fleet.Key) {

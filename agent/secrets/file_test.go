@@ -17,6 +17,21 @@ import (
 	"fairlead.dev/test/run/waits"
 )
 
+// What a process wrote it does not decrypt to read it, and the caller's own copy is not what it keeps.
+func TestWrittenIsKnown(t *testing.T) {
+	f := openFile(t, t.TempDir())
+	given := data("value")
+	if err := f.Replace(t.Context(), eu1, fleet.Kubeconfig, given); err != nil {
+		t.Fatal(err)
+	}
+	given[fleet.TLSKeyKey] = fleet.NewSecret([]byte("another"))
+	f.identities.all = nil
+	got, err := f.Get(t.Context(), eu1, fleet.Kubeconfig)
+	if err != nil || string(got[fleet.TLSKeyKey].Reveal()) != "value" {
+		t.Errorf("got %q, %v", got[fleet.TLSKeyKey].Reveal(), err)
+	}
+}
+
 // A reader sees what another process wrote, in spite of its cache.
 func TestCacheFollowsTheFile(t *testing.T) {
 	dir := t.TempDir()

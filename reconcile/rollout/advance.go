@@ -105,10 +105,14 @@ func (d *Decision) advance(f fleet.Fleet, authors []string, at time.Time) {
 			continue
 		}
 		problems := problemsOf(f.Problems, k, old.overlay())
-		if old.orphan && old.damaged == "" { // a folder that is broken does not show that it is back
+		switch {
+		case old.orphan && old.damaged == "": // a folder that is broken does not show that it is back
 			problems = slices.DeleteFunc(problems, func(p fleet.Problem) bool { return p.Cluster != k })
+		case old.pruned: // a problem of the whole fleet does not show it either
+			problems = slices.DeleteFunc(problems, func(p fleet.Problem) bool { return p.Cluster != k && p.Overlay == "" })
 		}
 		if len(problems) > 0 {
+			old = old.unpruned()
 			people := old.peopleWhile(authors)
 			if !f.Config.Waves.AsksAuthors() {
 				people = nil

@@ -57,6 +57,16 @@ func (c cluster) prune() cluster {
 	return c
 }
 
+// unpruned returns c as one that Git has again: it is not deleted because it vanished.
+func (c cluster) unpruned() cluster {
+	if c.pruned && c.definition != nil {
+		d := *c.definition
+		d.Delete, c.definition = false, &d
+	}
+	c.pruned = false
+	return c
+}
+
 // deleted returns c with the request to delete it.
 func deleted(c *fleet.Cluster) *fleet.Cluster {
 	out := *c

@@ -93,6 +93,7 @@ func (c cluster) restored(definition *fleet.Cluster) cluster {
 	case c.pruned && definition.Protect:
 		c.pruned, c.orphan = false, true
 	default:
+		c.pruned = c.pruned || !definition.Delete // which the record does not say
 		definition = deleted(definition)
 	}
 	c.definition, c.recorded = definition, nil

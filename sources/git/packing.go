@@ -5,7 +5,6 @@ import (
 	"compress/zlib"
 	"crypto/sha1" //nolint:gosec // Git's own checksum of a pack
 	"encoding/binary"
-	"io"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
@@ -19,6 +18,7 @@ func encodePack(e *editor, thin bool) ([]byte, error) {
 	var pack bytes.Buffer
 	pack.WriteString("PACK")
 	_ = binary.Write(&pack, binary.BigEndian, [2]uint32{2, uint32(len(e.made))}) //nolint:gosec // few objects, and writing to memory cannot fail
+	z := zlib.NewWriter(nil) // one for all: each has a window of its own
 	for _, h := range e.made {
 		o, _ := e.store.get(h)
 		kind, base, data := o.kind, plumbing.ZeroHash, o.data
@@ -31,7 +31,11 @@ func encodePack(e *editor, thin bool) ([]byte, error) {
 		if kind == plumbing.REFDeltaObject {
 			pack.Write(base[:])
 		}
-		if err := deflate(&pack, data); err != nil {
+		z.Reset(&pack)
+		if _, err := z.Write(data); err != nil {
+			return nil, err
+		}
+		if err := z.Close(); err != nil {
 			return nil, err
 		}
 	}
@@ -66,12 +70,4 @@ func objectHeader(kind plumbing.ObjectType, size int) []byte {
 		return []byte{first}
 	}
 	return binary.AppendUvarint([]byte{first | 0x80}, uint64(size)) //nolint:gosec // not negative
-}
-
-func deflate(w io.Writer, data []byte) error {
-	z := zlib.NewWriter(w)
-	if _, err := z.Write(data); err != nil {
-		return err
-	}
-	return z.Close()
 }

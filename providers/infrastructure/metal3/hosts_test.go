@@ -219,11 +219,12 @@ func TestSilentRamdisk(t *testing.T) {
 	if err := w.p.CreateMachine(t.Context(), "op-1", request(c, worker)); err != nil {
 		t.Fatal(err)
 	}
-	got := w.until(c, "waited for", func(i fleet.Infrastructure) bool { return hostOf(i, "m1").Waits != "" })
-	if h := hostOf(got, "m1"); !strings.HasPrefix(h.Waits, "deploying") && h.Waits != "wait call-back: the ramdisk to call" {
-		t.Errorf("the host waits for %q", h.Waits)
-	}
-	got = w.until(c, "failed", func(i fleet.Infrastructure) bool { return machineOf(i, worker).State == fleet.MachineFailed })
+	got := w.until(c, "failed", func(i fleet.Infrastructure) bool {
+		if h := hostOf(i, "m1"); h.Waits != "" && !strings.HasPrefix(h.Waits, "deploying") && h.Waits != "wait call-back: the ramdisk to call" {
+			t.Errorf("the host waits for %q", h.Waits)
+		}
+		return machineOf(i, worker).State == fleet.MachineFailed
+	})
 	if m := machineOf(got, worker); !strings.Contains(m.Message, "Timeout reached while waiting for callback") {
 		t.Errorf("the machine failed: %s", m.Message)
 	}

@@ -6,6 +6,7 @@
 //	go run ./test/bench/benchfleet -fairlead bin/fairlead -run 'create-10$'
 //	go run ./test/bench/benchfleet -fairlead bin/fairlead -run 'waves-40$'
 //	go run ./test/bench/benchfleet -fairlead bin/fairlead -base bin/fairlead-base -pairs 5
+//	go run ./test/bench/benchfleet -fairlead bin/fairlead -run 'create-3000$' -profile /tmp/profiles
 package main
 
 import (
@@ -32,6 +33,7 @@ type settings struct {
 	pairs        int
 	which        string
 	keep         bool
+	profile      string // folder; empty: none
 }
 
 func main() {
@@ -41,6 +43,7 @@ func main() {
 	flag.IntVar(&s.pairs, "pairs", 3, "how often to measure each program, with -base")
 	flag.StringVar(&s.which, "run", "", "regular expression of the measurements to make; empty: all")
 	flag.BoolVar(&s.keep, "keep", false, "keep the folders with logs")
+	flag.StringVar(&s.profile, "profile", "", "folder for profiles of the agent: its CPU each half minute, and its heap at the end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -70,7 +73,7 @@ func run(ctx context.Context, s settings) error {
 		for i := range s.pairs {
 			for j := range programs {
 				j = (i + j) % len(programs) // which is first changes from pair to pair
-				figures, err := measure(ctx, programs[j], m, s.keep)
+				figures, err := measure(ctx, programs[j], m, s)
 				if err != nil {
 					return fmt.Errorf("%s with %s: %w", m.name, programs[j], err)
 				}
@@ -122,7 +125,7 @@ func median(runs [][]figure, i int) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-func measure(ctx context.Context, binary string, m measurement, keep bool) (result []figure, err error) {
+func measure(ctx context.Context, binary string, m measurement, s settings) (result []figure, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "fairlead-bench-")
@@ -130,7 +133,7 @@ func measure(ctx context.Context, binary string, m measurement, keep bool) (resu
 		return nil, err
 	}
 	defer func() {
-		if keep || err != nil {
+		if s.keep || err != nil {
 			fmt.Fprintln(os.Stderr, m.name+": logs are in "+dir)
 			return
 		}
@@ -155,16 +158,23 @@ func measure(ctx context.Context, binary string, m measurement, keep bool) (resu
 	if err := b.repo.commit("base", shape{}, 0, 0, true); err != nil {
 		return nil, err
 	}
-	if err := b.start(ctx, binary, "http://"+l.Addr().String()+"/fleet.git", dir); err != nil {
+	if err := b.start(ctx, binary, "http://"+l.Addr().String()+"/fleet.git", dir, s.profile != ""); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.agent.stop(), b.cloud.stop()) }()
-	return m.do(ctx, b)
+	if s.profile == "" {
+		return m.do(ctx, b)
+	}
+	profiling, done := context.WithCancel(ctx)
+	go b.agent.profileCPU(profiling, s.profile)
+	result, err = m.do(ctx, b)
+	done()
+	return result, errors.Join(err, b.agent.profile(ctx, filepath.Join(s.profile, "heap.pprof"), "heap"))
 }
 
 // start runs the cloud and the agent of the program at binary on the repository at
 // source, with all that they write in dir.
-func (b *bench) start(ctx context.Context, binary, source, dir string) error {
+func (b *bench) start(ctx context.Context, binary, source, dir string, profiling bool) error {
 	var addresses [2]string
 	for i := range addresses {
 		var err error
@@ -180,7 +190,7 @@ func (b *bench) start(ctx context.Context, binary, source, dir string) error {
 		return errors.Join(err, cloud.stop())
 	}
 	p, err := start(dir, "agent", binary, "agent", "--source", source, "--listen", addresses[1],
-		"--interval", "500ms", "--secrets", filepath.Join(dir, "secrets"), "--inmemory-url", "http://"+addresses[0])
+		"--interval", "500ms", "--secrets", filepath.Join(dir, "secrets"), "--inmemory-url", "http://"+addresses[0], fmt.Sprintf("--pprof=%t", profiling))
 	if err != nil {
 		return errors.Join(err, cloud.stop())
 	}

@@ -27,7 +27,7 @@ func TestWaves(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	got, err := measure(ctx, self, measurement{name: "waves", do: func(ctx context.Context, b *bench) ([]figure, error) { return b.waves(ctx, n) }}, false)
+	got, err := measure(ctx, self, measurement{name: "waves", do: func(ctx context.Context, b *bench) ([]figure, error) { return b.waves(ctx, n) }}, settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
