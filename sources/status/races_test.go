@@ -16,6 +16,37 @@ import (
 	"fairlead.dev/sources/status"
 )
 
+// A status of the fleet whose push was done and not answered stays: the next report does not bring back the one
+// before.
+func TestUnansweredFleetStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := owned(t)
+		w := writer(b, status.Options{})
+		problems := func(some ...string) sources.FleetStatus {
+			s := sources.FleetStatus{Fleet: "f"}
+			for _, text := range some {
+				s.Problems = append(s.Problems, fleet.Problem{Message: text})
+			}
+			return s
+		}
+		w.PutFleet(problems("one"))
+		flush(t, w)
+		b.after = func() error {
+			b.after = nil
+			return fleet.Errorf(fleet.Unanswered, "commit", "no answer")
+		}
+		w.PutFleet(problems("one", "two"))
+		flush(t, w)
+		w.Put(report(fleet.PhaseWorkers))
+		flush(t, w)
+		_, files := b.head()
+		s, err := status.Read(tree{files})
+		if err != nil || len(s.Fleet.Problems) != 2 {
+			t.Errorf("%v, problems %v", err, s.Fleet.Problems)
+		}
+	})
+}
+
 // After a lost race the meaning is applied to the new head: what others wrote
 // stays, and the actions are told once.
 func TestRace(t *testing.T) {

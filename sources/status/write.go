@@ -84,8 +84,12 @@ func (w *Writer) attempt(ctx context.Context, b batch) (fleet.Revision, int, err
 		b.fleet = w.told // the branch may have been reset
 	}
 	d, err := w.known.draft(b, w.options.Now())
-	if err != nil || len(d.edits) == 0 {
+	if err != nil {
 		return w.known.head, 0, err
+	}
+	if len(d.edits) == 0 { // a push without an answer may have brought all of it
+		w.told = &d.fleet
+		return w.known.head, 0, nil
 	}
 	text := d.message()
 	head, err := w.branch.Commit(ctx, w.known.head, sources.Commit{

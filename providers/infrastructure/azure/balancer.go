@@ -1,7 +1,9 @@
 package azure
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,26 +27,51 @@ const (
 )
 
 // balancer returns the load balancer of the API server; nil: there is none.
-func (v *view) balancer() *arm.Resource[arm.Balancer] { return partOf(v.lbs, balancerPart) }
-
-// isInternal reports whether a load balancer has a private address.
-func (v *view) isInternal(lb *arm.Resource[arm.Balancer]) bool {
-	f := named(lb.Properties.Frontends, v.frontendName())
-	return f != nil && f.Properties.PublicIP == nil
+func (v *view) balancer() *arm.Resource[arm.Balancer] {
+	return partOf(v.lbs, balancerPart, v.balancerName())
 }
 
-// named returns the part of a load balancer with a name, or the first: controllers and people add others. Nil: there
-// are none.
-func named[P any](parts []arm.Resource[P], name string) *arm.Resource[P] {
-	for i := range parts {
-		if strings.EqualFold(parts[i].Name, name) {
-			return &parts[i]
+// isInternal reports whether the load balancer has a private address, or is to have one.
+func (v *view) isInternal() bool {
+	if f := v.frontend(); f != nil {
+		return f.Properties.PublicIP == nil
+	}
+	return v.spec.NetworkSpec.APIServerLB.Type == api.Internal
+}
+
+// apiRule returns the rule of the API server.
+func apiRule(lb *arm.Resource[arm.Balancer]) arm.BalancerRule {
+	for _, r := range lb.Properties.Rules {
+		if strings.EqualFold(r.Name, apiRuleName) {
+			return r.Properties
+		}
+	}
+	return arm.BalancerRule{}
+}
+
+// partAt returns the part of a load balancer that the rule of the API server refers to; without a rule that with
+// a name, or the first: controllers and people add others. Nil: there are none.
+func partAt[P any](parts []arm.Resource[P], of arm.Ref, name string) *arm.Resource[P] {
+	for _, want := range []string{of.ID[strings.LastIndexByte(of.ID, '/')+1:], name} {
+		for i := range parts {
+			if strings.EqualFold(parts[i].Name, want) {
+				return &parts[i]
+			}
 		}
 	}
 	if len(parts) == 0 {
 		return nil
 	}
 	return &parts[0]
+}
+
+// frontend returns the address of the API server; nil: there is none.
+func (v *view) frontend() *arm.Resource[arm.Frontend] {
+	is := v.balancer()
+	if is == nil {
+		return nil
+	}
+	return partAt(is.Properties.Frontends, apiRule(is).Frontend, v.frontendName())
 }
 
 // makeEndpoint decides about the load balancer of the API server, its name, and what it leads to.
@@ -58,14 +85,14 @@ func (v *view) makeEndpoint(d *decision, n network) {
 		d.cannotFollow("the port of the API server", "machines know it at %d, Git says %d (put it back, or make another cluster)", v.apiPort(), asked)
 	}
 	is := v.balancer()
-	if is != nil && is.ETag != "" && v.isInternal(is) != (lb.Type == api.Internal) {
+	if is != nil && v.isInternal() != (lb.Type == api.Internal) {
 		d.cannotFollow("networkSpec.apiServerLB.type", "load balancer %s cannot become %s (put it back, or make another cluster)", is.Name, lb.Type)
 		v.keepEndpoint(d)
 		return
 	}
 	known := endpoint.Known(v.c).Host
-	if is == nil && (known != "" || v.started() && slices.ContainsFunc(v.vms, func(m *vm) bool { return m.machine.Role == fleet.RoleControlPlane })) && v.hostOf() == "" {
-		d.fault(fleet.Errorf(fleet.Conflict, "find load balancer "+v.balancerName(), "it is gone with its name, and machines know the API server at %s (make another cluster, and restore etcd there)", known))
+	if is == nil && known != "" && v.hostOf() != known {
+		d.fault(fleet.Errorf(fleet.Conflict, "find load balancer "+v.balancerName(), "it is gone with its name, and machines know the API server at %s (put its name back, or make another cluster and restore etcd there)", known))
 		return
 	}
 	if lb.Type == api.Internal {
@@ -83,34 +110,33 @@ func (v *view) makeEndpoint(d *decision, n network) {
 
 // keepEndpoint keeps the endpoint that is there, where Git asks for one that cannot be.
 func (v *view) keepEndpoint(d *decision) {
-	host := v.hostOf()
-	if known := endpoint.Known(v.c).Host; known != "" {
-		host = known
-	}
-	if host != "" {
-		d.endpoint = v.endpointAt(host)
-	}
+	d.endpoint = v.endpointAt(cmp.Or(endpoint.Known(v.c).Host, v.hostOf()))
 	v.lead(d)
 }
 
-// hostOf returns the name or the address of the load balancer that is there; empty: there is none.
+// hostOf returns the name or the address of the load balancer that is there, or of one that is made.
 func (v *view) hostOf() string {
-	if ip := partOf(v.ips, balancerIPPart); ip != nil {
+	lb := v.spec.NetworkSpec.APIServerLB
+	ip, zone, f := partOf(v.ips, balancerIPPart, v.balancerIPName()), partOf(v.dns, zonePart, v.zoneName()), v.frontend()
+	switch {
+	case ip != nil && ip.Properties.DNS.FQDN != "":
 		return ip.Properties.DNS.FQDN
+	case zone != nil:
+		return recordName + "." + zone.Name
+	case f != nil && f.Properties.Address != "":
+		return f.Properties.Address
+	case lb.Type == api.Public:
+		return v.label() + "." + v.spec.Location + "." + v.place.domain
+	case v.spec.NetworkSpec.PrivateDNSZone == "None":
+		return lb.FrontendIPs[0].PrivateIP
 	}
-	if z := partOf(v.dns, zonePart); z != nil {
-		return recordName + "." + z.Name
-	}
-	if is := v.balancer(); is != nil && len(is.Properties.Frontends) > 0 {
-		return named(is.Properties.Frontends, v.frontendName()).Properties.Address
-	}
-	return ""
+	return recordName + "." + v.zoneName()
 }
 
 // public decides about a load balancer with a public address and name.
 func (v *view) public(d *decision) {
 	lb := v.spec.NetworkSpec.APIServerLB
-	ip := there(v, d, &v.ips, func(p *arm.PublicIP) string { return p.Provisioning }, arm.PublicIPs, balancerIPPart, v.balancerIPName(), nil, func() map[string]any {
+	ip := there(v, d, &v.ips, arm.PublicIPs, balancerIPPart, v.balancerIPName(), nil, func() map[string]any {
 		return withZones(map[string]any{"sku": map[string]any{"name": "Standard"}, "properties": map[string]any{
 			"publicIPAllocationMethod": "Static", "dnsSettings": map[string]any{"domainNameLabel": v.label()},
 		}}, lb.AvailabilityZones)
@@ -121,6 +147,9 @@ func (v *view) public(d *decision) {
 	if ip.Properties.DNS.FQDN == "" {
 		d.fault(fleet.Errorf(fleet.Conflict, "find the name of the API server", "public address %s has lost its name in DNS (set the label %s in Azure)", ip.Name, v.label()))
 		return
+	}
+	if has := ip.Properties.DNS.Label; !strings.EqualFold(has, v.label()) {
+		d.cannotFollow("networkSpec.apiServerLB.frontendIPs.publicIP.dnsName", "machines know the API server by %s and not by %s (put it back, or make another cluster)", has, v.label())
 	}
 	d.endpoint = v.endpointAt(ip.Properties.DNS.FQDN)
 	v.ofBalancer(d, map[string]any{"publicIPAddress": arm.Ref{ID: ip.ID}}, nil, true)
@@ -134,43 +163,36 @@ func (v *view) internal(d *decision, n network) {
 		return
 	}
 	address := lb.FrontendIPs[0].PrivateIP
-	if is := v.balancer(); is != nil && len(is.Properties.Frontends) > 0 {
-		if has := named(is.Properties.Frontends, v.frontendName()).Properties.Address; has != address && has != "" {
-			d.cannotFollow("networkSpec.apiServerLB.frontendIPs", "load balancer %s is at %s and not at %s (put it back, or make another cluster)", is.Name, has, address)
-			address = has
-		}
+	if f := v.frontend(); f != nil && f.Properties.Address != address && f.Properties.Address != "" {
+		d.cannotFollow("networkSpec.apiServerLB.frontendIPs", "load balancer %s is at %s and not at %s (put it back, or make another cluster)", v.balancer().Name, f.Properties.Address, address)
+		address = f.Properties.Address
 	}
 	v.ofBalancer(d, map[string]any{"privateIPAddress": address, "privateIPAllocationMethod": "Static", "subnet": arm.Ref{ID: s.id}}, lb.AvailabilityZones, false)
 	if v.spec.NetworkSpec.PrivateDNSZone == "None" {
 		d.endpoint = v.endpointAt(address)
 		return
 	}
-	zone := there(v, d, &v.dns, func(p *arm.Zone) string { return p.Provisioning }, arm.Zones, zonePart, v.zoneName(), nil, func() map[string]any {
+	zone := there(v, d, &v.dns, arm.Zones, zonePart, v.zoneName(), nil, func() map[string]any {
 		return map[string]any{"properties": map[string]any{}}
 	})
 	if zone == nil {
 		return
 	}
 	d.endpoint = v.endpointAt(recordName + "." + zone.Name)
-	link, record := zone.ID+"/virtualNetworkLinks/"+v.vnetName()+"-link", zone.ID+"/A/"+recordName
-	linked, ok := false, false
-	for id, done := range v.links {
-		if arm.Same(id, link) {
-			linked, ok = done, true
-		}
-	}
-	switch {
-	case !ok:
+	link, record := strings.ToLower(zone.ID+"/virtualNetworkLinks/"+v.vnetName()+"-link"), zone.ID+"/A/"+recordName
+	switch v.links[link] {
+	case "Succeeded":
+	case "", "Failed":
 		d.add(step{what: "make zone " + zone.Name + " known in the VNet", essential: true, do: func(ctx context.Context) error {
 			err := v.place.Put(ctx, link, map[string]any{"location": "global", "tags": v.shared("apiserver-link", nil), "properties": map[string]any{
 				"virtualNetwork": arm.Ref{ID: n.vnet}, "registrationEnabled": false,
-			}}, arm.Absent())
+			}}, arm.Condition{})
 			if err == nil {
-				v.links[link] = false
+				v.links[link] = made
 			}
 			return err
 		}})
-	case !linked:
+	default:
 		d.wait("the link of zone " + zone.Name + " is being created")
 	}
 	if !v.records[recordName] {
@@ -196,13 +218,18 @@ func (v *view) ports() []port {
 	for _, p := range v.spec.NetworkSpec.AdditionalAPIServerLBPorts {
 		out = append(out, port{p.Name, p.Port, p.Port})
 	}
+	for _, p := range v.c.ControlPlane.Ports {
+		if !slices.ContainsFunc(out, func(o port) bool { return o.from == p }) {
+			out = append(out, port{fmt.Sprint("port-", p), p, p})
+		}
+	}
 	return out
 }
 
 // ofBalancer decides about the load balancer and its ports.
 func (v *view) ofBalancer(d *decision, frontend map[string]any, zones []string, outbound bool) {
 	id := v.place.resource(arm.Balancers, v.balancerName())
-	is := there(v, d, &v.lbs, func(p *arm.Balancer) string { return p.Provisioning }, arm.Balancers, balancerPart, v.balancerName(), nil, func() map[string]any {
+	is := there(v, d, &v.lbs, arm.Balancers, balancerPart, v.balancerName(), nil, func() map[string]any {
 		p := v.balancerRules(id, v.frontendName(), v.poolName(), outbound)
 		p["frontendIPConfigurations"] = []any{withZones(map[string]any{"name": v.frontendName(), "properties": frontend}, zones)}
 		p["backendAddressPools"] = []any{map[string]any{"name": v.poolName()}}
@@ -213,13 +240,13 @@ func (v *view) ofBalancer(d *decision, frontend map[string]any, zones []string, 
 	}
 	want := v.ports()
 	idle := *v.spec.NetworkSpec.APIServerLB.IdleTimeoutInMinutes
-	front, pool := named(is.Properties.Frontends, v.frontendName()).Name, v.pool()
+	front, pool := v.frontend(), v.pool()
 	isWanted := func(name string) bool { return slices.ContainsFunc(want, func(w port) bool { return w.name == name }) }
 	ours := func(of, probe string) bool {
 		return arm.Same(of, pool) && strings.HasSuffix(strings.ToLower(probe), "/probes/"+strings.ToLower(probeName))
 	}
 	same := !slices.ContainsFunc(is.Properties.Rules, func(r arm.Resource[arm.BalancerRule]) bool {
-		return !isWanted(r.Name) && r.Properties.Pool != nil && r.Properties.Probe != nil && ours(r.Properties.Pool.ID, r.Properties.Probe.ID)
+		return !isWanted(r.Name) && ours(r.Properties.Pool.ID, r.Properties.Probe.ID)
 	})
 	for _, w := range want {
 		same = same && slices.ContainsFunc(is.Properties.Rules, func(r arm.Resource[arm.BalancerRule]) bool {
@@ -231,7 +258,7 @@ func (v *view) ofBalancer(d *decision, frontend map[string]any, zones []string, 
 	}
 	d.add(step{what: "set the ports of load balancer " + is.Name, do: func(ctx context.Context) error {
 		err := v.edit(ctx, is.ID, func(p map[string]any) error {
-			for k, x := range v.balancerRules(is.ID, front, pool[strings.LastIndexByte(pool, '/')+1:], outbound) {
+			for k, x := range v.balancerRules(is.ID, front.Name, pool[strings.LastIndexByte(pool, '/')+1:], outbound) {
 				p[k] = withOthers(x, p[k], k == "loadBalancingRules", ours)
 			}
 			return nil
@@ -239,7 +266,9 @@ func (v *view) ofBalancer(d *decision, frontend map[string]any, zones []string, 
 		if err == nil {
 			is.Properties.Rules = nil
 			for _, w := range want {
-				is.Properties.Rules = append(is.Properties.Rules, arm.Resource[arm.BalancerRule]{Name: w.name, Properties: arm.BalancerRule{FrontendPort: w.from, BackendPort: w.to, Idle: idle}})
+				is.Properties.Rules = append(is.Properties.Rules, arm.Resource[arm.BalancerRule]{Name: w.name, Properties: arm.BalancerRule{
+					FrontendPort: w.from, BackendPort: w.to, Idle: idle, Frontend: arm.Ref{ID: front.ID}, Pool: arm.Ref{ID: pool},
+				}})
 			}
 		}
 		return err
@@ -298,7 +327,7 @@ func (v *view) pool() string {
 	if is == nil || len(is.Properties.Pools) == 0 {
 		return ""
 	}
-	return is.ID + "/backendAddressPools/" + named(is.Properties.Pools, v.poolName()).Name
+	return is.ID + "/backendAddressPools/" + partAt(is.Properties.Pools, apiRule(is).Pool, v.poolName()).Name
 }
 
 // isBehind reports whether the load balancer leads to an interface.
@@ -333,8 +362,7 @@ func (v *view) lead(d *decision) {
 
 // setBehind leads the load balancer to the first interface of a VM, or away from it.
 func (v *view) setBehind(ctx context.Context, m *vm, pool string, on bool) error {
-	nic := m.nics[0]
-	err := v.edit(ctx, nic.ID, func(p map[string]any) error {
+	return v.edit(ctx, m.nics[0].ID, func(p map[string]any) error {
 		list, _ := p["ipConfigurations"].([]any)
 		for i, x := range list {
 			c, _ := x.(map[string]any)
@@ -355,17 +383,6 @@ func (v *view) setBehind(ctx context.Context, m *vm, pool string, on bool) error
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for i := range nic.Properties.Configurations {
-		c := &nic.Properties.Configurations[i].Properties
-		c.Pools = slices.DeleteFunc(slices.Clone(c.Pools), func(r arm.Ref) bool { return arm.Same(r.ID, pool) })
-		if on && (c.Primary || len(nic.Properties.Configurations) == 1) {
-			c.Pools = append(c.Pools, arm.Ref{ID: pool})
-		}
-	}
-	return nil
 }
 
 // leavingFor is how long the endpoint does not lead to a VM that left it. The planner deletes the machine within that

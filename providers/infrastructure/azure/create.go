@@ -10,8 +10,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -48,7 +51,8 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 	if err != nil {
 		return err
 	}
-	for _, x := range v.leftovers() { // Azure refuses a VM whose parts are there
+	left, _ := v.leftovers()
+	for _, x := range left { // Azure refuses a VM whose parts are there
 		if x.machine != r.Name {
 			continue
 		}
@@ -89,7 +93,7 @@ func (v *view) run(ctx context.Context, spec *api.AzureMachineSpec, r providers.
 			return arm.Named(err)
 		}
 		refused = err
-		v.p.full.Note(v.room(spec.VMSize, z), time.Now())
+		v.p.full.Note(v.room(spec.VMSize, z, spec.SpotVMOptions != nil), time.Now())
 	}
 	return fleet.Errorf(fleet.Exhausted, "", "%w (tried zones %s)", refused, strings.Join(zones, ", "))
 }
@@ -140,7 +144,7 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 		zones = []string{""}
 	}
 	v.p.full.ForgetIf(func(_ room, at time.Time) bool { return time.Since(at) > fullFor })
-	free := slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return v.p.full.Has(v.room(spec.VMSize, z)) })
+	free := slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return v.p.full.Has(v.room(spec.VMSize, z, spec.SpotVMOptions != nil)) })
 	if len(free) == 0 {
 		return nil, fleet.Errorf(fleet.Exhausted, op, "%s has no capacity for it in zones %s now (wait, or ask for another vmSize, or for more zones)", v.spec.Location, strings.Join(zones, ", "))
 	}
@@ -164,7 +168,14 @@ func (v *view) virtualMachine(spec *api.AzureMachineSpec, r providers.MachineReq
 	if err != nil {
 		return nil, err
 	}
-	tags := tagsFor(r.Tags(op), v.spec.AdditionalTags, spec.AdditionalTags)
+	own := r.Tags(op)
+	if r.Pool.Role == fleet.RoleControlPlane && r.APIPort != 0 {
+		if port := v.targetPort(); r.APIPort != port && !v.c.ServedElsewhere() {
+			return nil, fleet.Errorf(fleet.Invalid, "lead to the API server", "the load balancer leads to port %d of all servers, and this one listens at %d (set bindPort to %d for servers that join)", port, r.APIPort, port)
+		}
+		own[portTag] = strconv.Itoa(int(r.APIPort))
+	}
+	tags := tagsFor(own, v.spec.AdditionalTags, spec.AdditionalTags)
 	if len(tags) > mostTags {
 		return nil, fleet.Errorf(fleet.Invalid, "tag the VM", "with additionalTags of the cluster and of the machine it has %d tags, and Azure takes %d (leave some out)", len(tags), mostTags)
 	}
@@ -182,7 +193,7 @@ func (v *view) virtualMachine(spec *api.AzureMachineSpec, r providers.MachineReq
 		"storageProfile":  map[string]any{"imageReference": image, "osDisk": osDisk(spec, r.Name), "dataDisks": dataDisks(spec, r.Name)},
 		"osProfile": map[string]any{
 			"computerName": string(r.Name), "adminUsername": adminUser, "customData": base64.StdEncoding.EncodeToString(data),
-			"allowExtensionOperations": !isTrue(spec.DisableExtensionOperations),
+			"allowExtensionOperations": !ptr.Deref(spec.DisableExtensionOperations, false),
 			"linuxConfiguration": map[string]any{
 				"disablePasswordAuthentication": true,
 				"ssh":                           map[string]any{"publicKeys": []any{map[string]any{"path": "/home/" + adminUser + "/.ssh/authorized_keys", "keyData": key}}},
@@ -206,6 +217,9 @@ func (v *view) virtualMachine(spec *api.AzureMachineSpec, r providers.MachineReq
 	return body, nil
 }
 
+// spotPriority is that of VMs that Azure may take back.
+const spotPriority = "Spot"
+
 // extras sets what few VMs have.
 func (v *view) extras(spec *api.AzureMachineSpec, p map[string]any) {
 	if o := spec.SpotVMOptions; o != nil {
@@ -213,30 +227,18 @@ func (v *view) extras(spec *api.AzureMachineSpec, p map[string]any) {
 		if o.MaxPrice != nil {
 			price = o.MaxPrice.AsApproximateFloat64()
 		}
-		p["priority"], p["evictionPolicy"], p["billingProfile"] = "Spot", o.EvictionPolicy, map[string]any{"maxPrice": price}
+		p["priority"], p["evictionPolicy"], p["billingProfile"] = spotPriority, o.EvictionPolicy, map[string]any{"maxPrice": price}
 	}
-	if s := spec.SecurityProfile; s != nil {
-		out := make(map[string]any)
-		if s.EncryptionAtHost != nil {
-			out["encryptionAtHost"] = *s.EncryptionAtHost
-		}
-		if s.SecurityType != "" {
-			out["securityType"] = s.SecurityType
-		}
-		if u := s.UEFISettings; u != nil {
-			out["uefiSettings"] = map[string]any{"secureBootEnabled": isTrue(u.SecureBootEnabled), "vTpmEnabled": isTrue(u.VTPMEnabled)}
-		}
-		p["securityProfile"] = out
+	if s := spec.SecurityProfile; s != nil { // Azure names its fields as CAPZ does
+		p["securityProfile"] = s
 	}
-	if c := spec.AdditionalCapabilities; c != nil && c.UltraSSDEnabled != nil {
-		p["additionalCapabilities"] = map[string]any{"ultraSSDEnabled": *c.UltraSSDEnabled}
+	if c := spec.AdditionalCapabilities; c != nil {
+		p["additionalCapabilities"] = c
 	}
 	if spec.CapacityReservationGroupID != "" {
 		p["capacityReservation"] = map[string]any{"capacityReservationGroup": arm.Ref{ID: spec.CapacityReservationGroupID}}
 	}
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }
 
 // interfaces returns the network interfaces, which are made and deleted with the VM. The first one of a server is behind
 // the load balancer from its beginning.
@@ -268,7 +270,7 @@ func (v *view) interfaces(spec *api.AzureMachineSpec, r providers.MachineRequest
 			address["loadBalancerBackendAddressPools"] = []any{arm.Ref{ID: pool}}
 		}
 		p := map[string]any{
-			"primary": i == 0, "deleteOption": "Delete", "enableIPForwarding": isTrue(spec.EnableIPForwarding),
+			"primary": i == 0, "deleteOption": "Delete", "enableIPForwarding": ptr.Deref(spec.EnableIPForwarding, false),
 			"ipConfigurations": []any{map[string]any{"name": "pipConfig", "properties": address}},
 		}
 		if want.AcceleratedNetworking != nil {
@@ -285,14 +287,12 @@ func osDisk(spec *api.AzureMachineSpec, name fleet.MachineName) map[string]any {
 	if d.DiskSizeGB != nil {
 		out["diskSizeGB"] = *d.DiskSizeGB
 	}
-	if e := d.DiffDiskSettings; e != nil {
-		local := map[string]any{"option": e.Option}
-		if e.Placement != "" {
-			local["placement"] = e.Placement
-		}
-		out["diffDiskSettings"] = local
+	if d.DiffDiskSettings != nil { // Azure names the fields of these as CAPZ does
+		out["diffDiskSettings"] = d.DiffDiskSettings
 	}
-	managed(out, d.ManagedDisk)
+	if d.ManagedDisk != nil {
+		out["managedDisk"] = d.ManagedDisk
+	}
 	return out
 }
 
@@ -302,35 +302,12 @@ func dataDisks(spec *api.AzureMachineSpec, name fleet.MachineName) []any {
 		disk := map[string]any{
 			"name": string(name) + "_" + d.NameSuffix, "lun": *d.LUN, "diskSizeGB": d.DiskSizeGB, "createOption": "Empty", "deleteOption": "Delete", "caching": d.CachingType,
 		}
-		managed(disk, d.ManagedDisk)
+		if d.ManagedDisk != nil {
+			disk["managedDisk"] = d.ManagedDisk
+		}
 		out = append(out, disk)
 	}
 	return out
-}
-
-// managed says what a disk is kept on.
-func managed(disk map[string]any, m *api.ManagedDisk) {
-	if m == nil {
-		return
-	}
-	out := make(map[string]any)
-	if m.StorageAccountType != "" {
-		out["storageAccountType"] = m.StorageAccountType
-	}
-	if m.DiskEncryptionSet != nil {
-		out["diskEncryptionSet"] = arm.Ref{ID: m.DiskEncryptionSet.ID}
-	}
-	if s := m.SecurityProfile; s != nil {
-		of := make(map[string]any)
-		if s.SecurityEncryptionType != "" {
-			of["securityEncryptionType"] = s.SecurityEncryptionType
-		}
-		if s.DiskEncryptionSet != nil {
-			of["diskEncryptionSet"] = arm.Ref{ID: s.DiskEncryptionSet.ID}
-		}
-		out["securityProfile"] = of
-	}
-	disk["managedDisk"] = out
 }
 
 func diagnostics(spec *api.AzureMachineSpec) map[string]any {
@@ -369,7 +346,7 @@ func imageOf(i *api.Image, version, subscription string) (image, plan map[string
 		return map[string]any{"id": i.ID}, nil
 	case i.Marketplace != nil:
 		m := i.Marketplace
-		if isTrue(m.ThirdPartyImage) {
+		if ptr.Deref(m.ThirdPartyImage, false) {
 			plan = bought(m.Publisher, m.Offer, m.SKU)
 		}
 		return map[string]any{"publisher": m.Publisher, "offer": m.Offer, "sku": m.SKU, "version": m.Version}, plan

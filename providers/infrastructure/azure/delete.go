@@ -2,7 +2,7 @@ package azure
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,8 +13,10 @@ import (
 // RemoveShared implements driver.Driver: it takes the steps of the deletion that are possible now.
 func (p machines) RemoveShared(ctx context.Context, what string, _ *fleet.Cluster, v *view) error {
 	err := fleet.JoinErrors(v.perform(ctx, v.decideDeletion)...)
-	if err == nil && v.emptied() {
-		err = v.deleteGroup(ctx)
+	if err == nil && v.ownGroup() && v.group.Properties.Provisioning != "Deleting" && v.parts() == 0 { // it takes all with it that is in there
+		if err = v.place.empty(ctx); err == nil {
+			err = v.deleteOwn(ctx, arm.GroupID(v.place.Subscription(), v.place.group))
+		}
 	}
 	if kind := fleet.KindOf(err); err == nil || kind == fleet.Unavailable || kind == fleet.Unanswered {
 		p.refused.Forget(v.owner)
@@ -33,37 +35,9 @@ func (p *Provider) deletion(v *view) string {
 	return strings.Join(out, "; ")
 }
 
-// emptied reports whether nothing of the cluster is left but its resource group.
-func (v *view) emptied() bool {
-	return v.ownGroup() && v.group.Properties.Provisioning != "Deleting" && len(v.vms)+len(v.vnets)+len(v.nsgs)+len(v.ips)+len(v.nats)+len(v.lbs)+len(v.dns)+len(v.nics)+len(v.disks) == 0
-}
-
-// deleteGroup deletes the resource group that was made for the cluster, which takes all with it that is in there: only
-// if a listing of all types shows nothing.
-func (v *view) deleteGroup(ctx context.Context) error {
-	id := arm.GroupID(v.place.Subscription(), v.place.group)
-	left, err := arm.List[arm.Resource[struct{}]](ctx, v.place.Client, id+"/resources")
-	switch {
-	case arm.IsMissing(err):
-		return nil
-	case err != nil:
-		return err
-	case len(left) > 0:
-		var names []string
-		for _, r := range left {
-			names = append(names, r.Type+" "+r.Name)
-		}
-		slices.Sort(names)
-		const most = 8
-		if len(names) > most {
-			names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))
-		}
-		return fleet.Errorf(fleet.Conflict, "delete resource group "+v.place.group, "things are in it that are not of the cluster: %s (remove them, and it is deleted)", strings.Join(names, ", "))
-	}
-	if err := v.place.empty(ctx); err != nil {
-		return err
-	}
-	var now arm.Resource[arm.Group]
+// deleteOwn deletes a resource, unless somebody else has it by now.
+func (v *view) deleteOwn(ctx context.Context, id string) error {
+	var now arm.Resource[arm.State]
 	switch err := v.place.Get(ctx, id, &now); {
 	case arm.IsMissing(err):
 		return nil
@@ -72,31 +46,19 @@ func (v *view) deleteGroup(ctx context.Context) error {
 	case !v.c.Owns(tagsFrom(now.Tags)):
 		return nil
 	}
-	return v.place.Delete(ctx, id, arm.Condition{})
+	return v.place.Delete(ctx, id)
 }
 
-// goes decides about the deletion of each of a kind. Busy says what it is still needed by.
-func goes[P any](v *view, d *decision, all *[]arm.Resource[P], state func(*P) string, kind string, busy func(r *arm.Resource[P]) bool) {
-	for i := range *all {
-		r := &(*all)[i]
+// goes decides about the deletion of each of a kind, unless they are still needed.
+func goes[P stated](v *view, d *decision, all []arm.Resource[P], kind string, busy bool) {
+	for i := range all {
+		r := &all[i]
 		what := kindName(kind) + " " + r.Name
-		if state(&r.Properties) == "Deleting" {
+		if r.Properties.ProvisioningState() == "Deleting" {
 			d.wait(what + " is being deleted")
 			continue
 		}
-		d.add(step{what: "delete " + what, blocked: busy(r), do: func(ctx context.Context) error {
-			id := r.ID
-			var now arm.Resource[P]
-			switch err := v.place.Get(ctx, id, &now); {
-			case arm.IsMissing(err):
-			case err != nil:
-				return err
-			case !v.c.Owns(tagsFrom(now.Tags)): // somebody else has it by now
-			default:
-				return v.place.Delete(ctx, id, arm.Condition{})
-			}
-			return nil
-		}})
+		d.add(step{what: "delete " + what, blocked: busy, do: func(ctx context.Context) error { return v.deleteOwn(ctx, r.ID) }})
 	}
 }
 
@@ -104,51 +66,26 @@ func goes[P any](v *view, d *decision, all *[]arm.Resource[P], state func(*P) st
 // shows in the next listing, so that what depends on it waits for that.
 func (v *view) decideDeletion() *decision {
 	d := new(decision)
-	for _, x := range v.leftovers() {
+	left, kept := v.leftovers()
+	for _, x := range left {
 		d.add(step{what: "delete " + x.kind + " " + x.name, do: func(ctx context.Context) error { return v.deleteLeftover(ctx, x) }})
 	}
-	d.waits = append(d.waits, v.copies()...)
-	goes(v, d, &v.lbs, func(p *arm.Balancer) string { return p.Provisioning }, arm.Balancers, func(*arm.Resource[arm.Balancer]) bool { return false })
+	d.waits = append(d.waits, kept...)
+	goes(v, d, v.lbs, arm.Balancers, false)
 	for _, z := range v.dns {
-		for _, link := range sortedKeys(v.links) {
-			if strings.HasPrefix(strings.ToLower(link), strings.ToLower(z.ID)+"/") {
-				d.add(step{what: "delete the link of zone " + z.Name, do: func(ctx context.Context) error { return v.place.Delete(ctx, link, arm.Condition{}) }})
+		for _, link := range slices.Sorted(maps.Keys(v.links)) {
+			if strings.HasPrefix(link, strings.ToLower(z.ID)+"/") {
+				d.add(step{what: "delete the link of zone " + z.Name, do: func(ctx context.Context) error { return v.place.Delete(ctx, link) }})
 			}
 		}
 	}
-	goes(v, d, &v.dns, func(p *arm.Zone) string { return p.Provisioning }, arm.Zones, func(*arm.Resource[arm.Zone]) bool { return len(v.links) > 0 })
-	goes(v, d, &v.vnets, func(p *arm.VNet) string { return p.Provisioning }, arm.VNets, func(*arm.Resource[arm.VNet]) bool { return len(v.lbs)+len(v.nics) > 0 })
-	goes(v, d, &v.nats, func(p *arm.NAT) string { return p.Provisioning }, arm.NATs, func(*arm.Resource[arm.NAT]) bool { return len(v.vnets) > 0 })
-	goes(v, d, &v.nsgs, func(p *arm.NSG) string { return p.Provisioning }, arm.NSGs, func(*arm.Resource[arm.NSG]) bool { return len(v.vnets) > 0 })
-	goes(v, d, &v.ips, func(p *arm.PublicIP) string { return p.Provisioning }, arm.PublicIPs, func(*arm.Resource[arm.PublicIP]) bool { return len(v.nats)+len(v.lbs) > 0 })
+	goes(v, d, v.dns, arm.Zones, len(v.links) > 0)
+	goes(v, d, v.vnets, arm.VNets, len(v.lbs)+len(v.nics) > 0)
+	goes(v, d, v.nats, arm.NATs, len(v.vnets) > 0)
+	goes(v, d, v.nsgs, arm.NSGs, len(v.vnets) > 0)
+	goes(v, d, v.ips, arm.PublicIPs, len(v.nats)+len(v.lbs) > 0)
 	if v.ownGroup() && v.group.Properties.Provisioning == "Deleting" {
 		d.wait("resource group " + v.place.group + " is being deleted")
 	}
 	return d
-}
-
-// copies names the disks and interfaces that carry the tags of the cluster, and are left of no machine.
-func (v *view) copies() []string {
-	var out []string
-	note := func(kind, name string, tags arm.Tags, infix string, withVM bool) {
-		if m := fleet.MachineName(tagsFrom(tags)[fleet.TagMachine]); m == "" || !withVM || !isPart(name, m, infix) {
-			out = append(out, kind+" "+name+" carries the tags of the cluster, and is no part of a machine (delete it, or remove its tags)")
-		}
-	}
-	for _, n := range v.nics {
-		note("interface", n.Name, n.Tags, "-nic", true)
-	}
-	for _, x := range v.disks {
-		note("disk", x.Name, x.Tags, "_", madeWithVM(&x.Properties))
-	}
-	return out
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -15,7 +15,10 @@ import (
 )
 
 // room is where a size may have no capacity.
-type room struct{ subscription, location, size, zone string }
+type room struct {
+	subscription, location, size, zone string
+	spot                               bool
+}
 
 // fullFor is how long a size is not asked for in a zone that had no capacity for it.
 const fullFor = 10 * time.Minute
@@ -39,13 +42,13 @@ func (v *view) machineOf(m *vm, view *arm.InstanceView) fleet.Machine {
 	}
 	out.State, out.Message = stateOf(m.Properties.Provisioning, view)
 	if code, _ := view.Failure(); out.State == fleet.MachineFailed && arm.IsCapacityCode(code) {
-		v.p.full.NoteFirst(v.room(m.Properties.Hardware.Size, out.FailureDomain), v.l.observed)
+		v.p.full.NoteFirst(v.room(m.Properties.Hardware.Size, out.FailureDomain, m.Properties.Priority == spotPriority), m.Properties.Created)
 	}
 	return out
 }
 
-func (v *view) room(size, zone string) room {
-	return room{v.place.Subscription(), v.spec.Location, strings.ToLower(size), zone}
+func (v *view) room(size, zone string, spot bool) room {
+	return room{v.place.Subscription(), v.spec.Location, strings.ToLower(size), zone, spot}
 }
 
 // osTimeout is the code of a VM whose guest did not report in time: it may run.
@@ -117,7 +120,7 @@ func (p machines) Remove(ctx context.Context, what string, _ *fleet.Cluster, v *
 		return nil
 	}
 	p.o.Log.InfoContext(ctx, "deleting a VM", "machine", string(s.Name), "vm", m.ID)
-	return v.place.Delete(ctx, m.ID, arm.Condition{})
+	return v.place.Delete(ctx, m.ID)
 }
 
 // A leftover is an interface or a disk of a machine whose VM is gone.
@@ -126,40 +129,49 @@ type leftover struct {
 	kind, name, id string
 }
 
-// isPart reports whether a thing has the name of a part of a machine: one that people copied has another name.
-func isPart(name string, machine fleet.MachineName, infix string) bool {
-	return strings.HasPrefix(strings.ToLower(name), strings.ToLower(string(machine)+infix))
-}
-
-// madeWithVM reports whether a disk is no copy or restored one.
-func madeWithVM(d *arm.Disk) bool {
-	return d.Creation.Option == "" || d.Creation.Option == "FromImage" || d.Creation.Option == "Empty"
-}
-
-// leftovers returns those of the cluster. Of a VM that was just asked for, the parts may be listed before it is.
-func (v *view) leftovers() []leftover {
-	var out []leftover
-	gone := func(tags arm.Tags) (fleet.MachineName, bool) {
-		name := fleet.MachineName(tagsFrom(tags)[fleet.TagMachine])
-		return name, name != "" && !slices.ContainsFunc(v.l.vms.All, func(m arm.Resource[arm.VM]) bool { return strings.EqualFold(m.Name, string(name)) })
+// leftovers returns those of the cluster, and says what becomes of other parts without a VM. Of a VM that was just asked
+// for, the parts may be listed before it is.
+func (v *view) leftovers() (out []leftover, kept []string) {
+	note := func(x leftover, tags arm.Tags, infix string, withVM bool, state string) { // what people copied has another name
+		x.machine = fleet.MachineName(tagsFrom(tags)[fleet.TagMachine])
+		switch {
+		case x.machine == "" || !withVM || !strings.HasPrefix(strings.ToLower(x.name), strings.ToLower(string(x.machine)+infix)):
+			kept = append(kept, x.kind+" "+x.name+" carries the tags of the cluster, and is no part of a machine (delete it, or remove its tags)")
+		case slices.ContainsFunc(v.l.vms.All, func(m arm.Resource[arm.VM]) bool { return strings.EqualFold(m.Name, string(x.machine)) }):
+		case state != "":
+			kept = append(kept, x.kind+" "+x.name+" is left of machine "+string(x.machine)+", and is "+state)
+		default:
+			out = append(out, x)
+		}
 	}
 	for _, n := range v.nics {
-		if name, ok := gone(n.Tags); ok && isPart(n.Name, name, "-nic") && n.Properties.VM == nil && n.Properties.Provisioning != "Deleting" {
-			out = append(out, leftover{name, "interface", n.Name, n.ID})
+		state := ""
+		if n.Properties.VM != nil {
+			state = "attached"
 		}
+		if n.Properties.Provisioning == "Deleting" {
+			state = "being deleted"
+		}
+		note(leftover{kind: "interface", name: n.Name, id: n.ID}, n.Tags, "-nic", true, state)
 	}
 	for _, d := range v.disks {
-		if name, ok := gone(d.Tags); ok && isPart(d.Name, name, "_") && madeWithVM(&d.Properties) && strings.EqualFold(d.Properties.DiskState, "Unattached") && d.Properties.Provisioning != "Deleting" {
-			out = append(out, leftover{name, "disk", d.Name, d.ID})
+		state := cmp.Or(strings.ToLower(d.Properties.DiskState), "in an unknown state")
+		switch {
+		case d.Properties.Provisioning == "Deleting":
+			state = "being deleted"
+		case state == "unattached":
+			state = ""
 		}
+		note(leftover{kind: "disk", name: d.Name, id: d.ID}, d.Tags, "_", slices.Contains([]string{"", "FromImage", "Empty"}, d.Properties.Creation.Option), state) // others are copied or restored
 	}
-	return out
+	return out, kept
 }
 
 // cleaning are the steps that remove leftovers of machines.
 func (v *view) cleaning() []step {
 	var out []step
-	for _, x := range v.leftovers() {
+	left, _ := v.leftovers()
+	for _, x := range left {
 		out = append(out, step{what: fmt.Sprintf("delete %s %s, which is left of machine %s", x.kind, x.name, x.machine), upkeep: true, do: func(ctx context.Context) error {
 			return v.p.Try(v.owner.Part(x.machine), func() error { return v.deleteLeftover(ctx, x) })
 		}})
@@ -173,7 +185,7 @@ func (v *view) deleteLeftover(ctx context.Context, x leftover) error {
 		return err
 	}
 	defer v.place.lists.Changed(v.owner.Part(x.machine))
-	return v.place.Delete(ctx, x.id, arm.Condition{})
+	return v.deleteOwn(ctx, x.id)
 }
 
 // Untagged implements providers.UntaggedFinder.

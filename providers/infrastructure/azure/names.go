@@ -23,6 +23,9 @@ const idHere = "/id-of-this-vm"
 // partTag says which part of a cluster a thing is that its machines share.
 const partTag = "fairlead.dev/part"
 
+// portTag says where the API server of a machine listens.
+const portTag = "fairlead.dev/api-port"
+
 // tagName returns the name of a tag as Azure accepts it, which takes no slashes.
 func tagName(name string) string { return strings.ReplaceAll(name, "/", "_") }
 
@@ -37,11 +40,14 @@ func tagsFrom(tags arm.Tags) map[string]string {
 	return out
 }
 
-// tagsFor returns tags as Azure accepts them, with those of people.
+// tagsFor returns tags as Azure accepts them, with those of people: of names that differ in case only, the last.
 func tagsFor(own map[string]string, others ...map[string]string) arm.Tags {
 	out := make(arm.Tags)
 	for _, o := range others {
-		maps.Copy(out, o)
+		for k, v := range o {
+			maps.DeleteFunc(out, func(has, _ string) bool { return strings.EqualFold(has, k) })
+			out[k] = v
+		}
 	}
 	for k, v := range own {
 		out[tagName(k)] = v
@@ -123,7 +129,10 @@ func (v *view) poolName() string {
 }
 
 func (v *view) balancerIPName() string {
-	return cmp.Or(v.spec.NetworkSpec.APIServerLB.FrontendIPs[0].PublicIP.Name, "pip-"+v.named("-apiserver"))
+	if ip := v.spec.NetworkSpec.APIServerLB.FrontendIPs[0].PublicIP; ip != nil && ip.Name != "" {
+		return ip.Name
+	}
+	return "pip-" + v.named("-apiserver")
 }
 
 // longestLabel is how long a label of DNS may be.

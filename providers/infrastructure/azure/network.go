@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -43,11 +44,23 @@ func (v *view) network(d *decision) network {
 		v.createGroup(d)
 		return network{}
 	}
-	if l := v.group.Location; v.ownGroup() && !strings.EqualFold(l, v.spec.Location) {
-		d.fault(fleet.Errorf(fleet.Invalid, "change location", "resource group %s is in %s and not in %s (put it back, or make another cluster)", v.place.group, l, v.spec.Location))
-	}
 	if v.group.Properties.Provisioning == "Deleting" {
 		d.wait("resource group " + v.place.group + " is being deleted")
+		return network{}
+	}
+	is, id := v.given, v.vnetID()
+	if len(v.vnets) > 0 {
+		is = partOf(v.vnets, vnetPart, v.vnetName())
+	}
+	if is != nil {
+		id = is.ID
+	}
+	if was := v.vnetOfMachines(); was != "" && !arm.Same(id, was) {
+		d.fault(fleet.Errorf(fleet.Conflict, "find networkSpec.vnet", "the machines are in VNet %s, and Git names %s (put it back, or make another cluster)", was, id))
+		return network{}
+	}
+	if is != nil && !strings.EqualFold(cmp.Or(is.Location, v.spec.Location), v.spec.Location) {
+		d.fault(fleet.Errorf(fleet.Invalid, "find networkSpec.vnet", "VNet %s is in %s and the cluster in %s (put the location back, or name a VNet there)", is.Name, is.Location, v.spec.Location))
 		return network{}
 	}
 	if v.given != nil {
@@ -56,38 +69,43 @@ func (v *view) network(d *decision) network {
 	return v.ownNetwork(d)
 }
 
+// vnetPart is the VNet of the cluster.
+const vnetPart = "vnet"
+
+// vnetOfMachines returns the id of the VNet that machines are in: a VM keeps its VNet. Empty: there is no machine.
+func (v *view) vnetOfMachines() string {
+	for _, m := range v.vms {
+		for _, nic := range m.nics {
+			for _, c := range nic.Properties.Configurations {
+				if s := c.Properties.Subnet; s != nil && m.machine.Damaged == "" { // a VM that was restored may be elsewhere
+					return s.ID[:max(0, strings.LastIndex(strings.ToLower(s.ID), "/subnets/"))]
+				}
+			}
+		}
+	}
+	return ""
+}
+
 // twin names another cluster of the resource group that has the name of this one; empty: there is none.
 func (v *view) twin() string {
 	var out string
-	note := func(tags arm.Tags) {
-		if o, ok := driver.OwnerOf(tagsFrom(tags)); ok && o != v.owner && o.Cluster.Name == v.c.Key.Name {
-			out = "cluster " + o.Cluster.String() + " of fleet " + string(o.Fleet)
+	for _, o := range slices.Concat(v.l.lbs.Owners(), v.l.vnets.Owners(), v.l.vms.Owners()) {
+		if o != v.owner && o.Cluster.Name == v.c.Key.Name {
+			out = max(out, "cluster "+o.Cluster.String()+" of fleet "+string(o.Fleet))
 		}
-	}
-	for _, r := range v.l.lbs.All {
-		note(r.Tags)
-	}
-	for _, r := range v.l.vnets.All {
-		note(r.Tags)
-	}
-	for _, r := range v.l.vms.All {
-		note(r.Tags)
 	}
 	return out
 }
 
 func (v *view) createGroup(d *decision) {
 	d.add(step{what: "create resource group " + v.place.group, essential: true, do: func(ctx context.Context) error {
-		g := arm.Resource[arm.Group]{Location: v.spec.Location, Tags: v.shared("group", nil)}
-		var now arm.Resource[arm.Group] // Azure documents no condition for the PUT of a group, which would take its tags
-		switch err := v.place.Get(ctx, arm.GroupID(v.place.Subscription(), v.place.group), &now); {
-		case err == nil:
-			v.group = &now
-			return nil
-		case !arm.IsMissing(err):
-			return err
+		id := arm.GroupID(v.place.Subscription(), v.place.group)
+		g := arm.Resource[arm.Group]{}
+		err := v.place.Get(ctx, id, &g) // Azure documents no condition for the PUT of a group, which would take its tags
+		if arm.IsMissing(err) {
+			g.Location, g.Tags = v.spec.Location, v.shared("group", nil)
+			err = v.place.Put(ctx, id, map[string]any{"location": g.Location, "tags": g.Tags}, arm.Absent())
 		}
-		err := v.place.Put(ctx, arm.GroupID(v.place.Subscription(), v.place.group), map[string]any{"location": g.Location, "tags": g.Tags}, arm.Absent())
 		if err == nil {
 			v.group = &g
 		}
@@ -98,10 +116,6 @@ func (v *view) createGroup(d *decision) {
 // givenNetwork is a VNet that people gave the cluster. Nothing of it is changed.
 func (v *view) givenNetwork(d *decision) network {
 	n := network{vnet: v.given.ID}
-	if l := v.given.Location; l != "" && !strings.EqualFold(l, v.spec.Location) {
-		d.fault(fleet.Errorf(fleet.Invalid, "find networkSpec.vnet", "VNet %s is in %s and the cluster in %s (name one there)", v.given.Name, l, v.spec.Location))
-		return n
-	}
 	for i := range v.spec.NetworkSpec.Subnets {
 		want := &v.spec.NetworkSpec.Subnets[i]
 		name := v.subnetName(want)
@@ -115,17 +129,20 @@ func (v *view) givenNetwork(d *decision) network {
 	return n
 }
 
-// partOf returns the thing that is a part of the cluster; nil: it is not there.
-func partOf[P any](all []arm.Resource[P], part string) *arm.Resource[P] {
+// partOf returns the thing that is a part of the cluster: of those that people copied, the one with its name. Nil: it
+// is not there.
+func partOf[P any](all []arm.Resource[P], part, name string) *arm.Resource[P] {
+	var out *arm.Resource[P]
 	for i := range all {
-		if tagsFrom(all[i].Tags)[partTag] == part {
-			return &all[i]
+		if r := &all[i]; tagsFrom(r.Tags)[partTag] == part && (out == nil || strings.EqualFold(r.Name, name)) {
+			out = r
 		}
 	}
-	return nil
+	return out
 }
 
-// claim returns the step that makes a part of the cluster. Body is what it is, without tags and location.
+// claim returns the step that makes a part of the cluster. Body is what it is, without tags and location. Azure
+// documents no condition for the PUT of most things of a network, which would replace one of others: it looks before.
 func claim[P any](v *view, into *[]arm.Resource[P], kind, part, name string, tags map[string]string, body map[string]any) step {
 	what := "create " + kindName(kind) + " " + name
 	return step{what: what, essential: true, do: func(ctx context.Context) error {
@@ -134,30 +151,21 @@ func claim[P any](v *view, into *[]arm.Resource[P], kind, part, name string, tag
 		if kind == arm.Zones {
 			body["location"] = "global"
 		}
-		err := v.place.Put(ctx, r.ID, body, arm.Absent())
-		if arm.IsTaken(err) {
-			return v.whose(ctx, r.ID, part, err)
+		var is arm.Resource[arm.State]
+		err := v.place.Get(ctx, r.ID, &is)
+		switch tags := tagsFrom(is.Tags); {
+		case arm.IsMissing(err):
+		case err != nil || v.c.Owns(tags) && tags[partTag] == part: // it is in the next listing
+			return err
+		default:
+			return fleet.Errorf(fleet.Conflict, "", "there is one of that name that is not of the cluster (name another in Git, or remove it; if it was made for the cluster, restore its tags, %s: %s)", tagName(partTag), part)
 		}
+		err = v.place.Put(ctx, r.ID, body, arm.Absent())
 		if err == nil {
 			*into = append(*into, r)
 		}
 		return err
 	}}
-}
-
-// whose says why a name is taken: by this cluster, which shows in the next listing, or by others.
-func (v *view) whose(ctx context.Context, id, part string, taken error) error {
-	var is arm.Resource[arm.State]
-	switch err := v.place.Get(ctx, id, &is); {
-	case arm.IsMissing(err):
-		return fleet.Errorf(fleet.Unavailable, "", "%w", taken)
-	case err != nil:
-		return err
-	}
-	if tags := tagsFrom(is.Tags); v.c.Owns(tags) && tags[partTag] == part {
-		return nil
-	}
-	return fleet.Errorf(fleet.Conflict, "", "there is one of that name that is not of the cluster (name another in Git, or remove it)")
 }
 
 // kindName names a kind for people.
@@ -169,16 +177,16 @@ func kindName(kind string) string {
 }
 
 // there decides about a part: whether it is there, and can be used. One whose making failed is made again.
-func there[P any](v *view, d *decision, all *[]arm.Resource[P], state func(*P) string, kind, part, name string, tags map[string]string, body func() map[string]any) *arm.Resource[P] {
-	r := partOf(*all, part)
+func there[P stated](v *view, d *decision, all *[]arm.Resource[P], kind, part, name string, tags map[string]string, body func() map[string]any) *arm.Resource[P] {
+	r := partOf(*all, part, name)
 	if r == nil {
 		d.add(claim(v, all, kind, part, name, tags, body()))
 		return nil
 	}
-	if r.Name != name {
+	if !strings.EqualFold(r.Name, name) {
 		d.cannotFollow("the name of "+kindName(kind)+" "+r.Name, "it cannot get the name %s (put it back, or make another cluster)", name)
 	}
-	s := state(&r.Properties)
+	s := r.Properties.ProvisioningState()
 	if r.ETag == "" && s == "" {
 		s = made // by this process, a moment ago
 	}
@@ -208,6 +216,14 @@ func (v *view) edit(ctx context.Context, id string, change func(properties map[s
 		return fleet.Errorf(fleet.Unavailable, "read "+id, "it has no properties")
 	}
 	etag, _ := now["etag"].(string)
+	has, _ := now["tags"].(map[string]any)
+	tags := make(arm.Tags)
+	for k, x := range has {
+		tags[k], _ = x.(string)
+	}
+	if o, ok := driver.OwnerOf(tagsFrom(tags)); ok && o != v.owner {
+		return fleet.Errorf(fleet.Conflict, "", "it is of cluster %s by now", o.Cluster)
+	}
 	if err := change(p); err != nil {
 		return err
 	}
@@ -221,10 +237,10 @@ func (v *view) ownNetwork(d *decision) network {
 		return network{}
 	}
 	cidr := v.spec.NetworkSpec.VNet.CIDRBlocks
-	vnet := there(v, d, &v.vnets, func(p *arm.VNet) string { return p.Provisioning }, arm.VNets, "vnet", v.vnetName(), v.spec.NetworkSpec.VNet.Tags, func() map[string]any {
+	vnet := there(v, d, &v.vnets, arm.VNets, vnetPart, v.vnetName(), v.spec.NetworkSpec.VNet.Tags, func() map[string]any {
 		return map[string]any{"properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": cidr}}}
 	})
-	if vnet != nil && !slices.Equal(vnet.Properties.AddressSpace.Prefixes, cidr) {
+	if vnet != nil && !slices.Contains(vnet.Properties.AddressSpace.Prefixes, cidr[0]) {
 		d.cannotFollow("networkSpec.vnet.cidrBlocks", "VNet %s has %s and not %s (make another cluster)", vnet.Name, strings.Join(vnet.Properties.AddressSpace.Prefixes, ", "), strings.Join(cidr, ", "))
 	}
 	n := network{}
@@ -258,7 +274,7 @@ func (v *view) ownNetwork(d *decision) network {
 // hasNAT reports whether machines of a subnet reach the internet through a NAT gateway: those of a control plane with
 // a public load balancer do so through that.
 func (v *view) hasNAT(s *api.Subnet) bool {
-	return s.Role != api.ControlPlaneSubnet || s.NATGateway != nil || v.c.ServedElsewhere() || v.spec.NetworkSpec.APIServerLB.Type == api.Internal
+	return s.Role != api.ControlPlaneSubnet || s.NATGateway != nil || v.c.ServedElsewhere() || v.isInternal()
 }
 
 // natGateway decides about a NAT gateway and its address, and returns it once it is ready.
@@ -269,13 +285,13 @@ func (v *view) natGateway(d *decision, s *api.Subnet) *arm.Resource[arm.NAT] {
 		zones = s.NATGateway.Zones
 	}
 	standard := map[string]any{"name": "Standard"}
-	ip := there(v, d, &v.ips, func(p *arm.PublicIP) string { return p.Provisioning }, arm.PublicIPs, "ip-"+name, v.natIPName(s), nil, func() map[string]any {
+	ip := there(v, d, &v.ips, arm.PublicIPs, "ip-"+name, v.natIPName(s), nil, func() map[string]any {
 		return withZones(map[string]any{"sku": standard, "properties": map[string]any{"publicIPAllocationMethod": "Static"}}, zones)
 	})
 	if ip == nil {
 		return nil
 	}
-	return there(v, d, &v.nats, func(p *arm.NAT) string { return p.Provisioning }, arm.NATs, "nat-"+name, name, nil, func() map[string]any {
+	return there(v, d, &v.nats, arm.NATs, "nat-"+name, name, nil, func() map[string]any {
 		return withZones(map[string]any{"sku": standard, "properties": map[string]any{"publicIpAddresses": []arm.Ref{{ID: ip.ID}}, "idleTimeoutInMinutes": api.DefaultIdle}}, zones)
 	})
 }
@@ -292,7 +308,7 @@ func (v *view) subnet(d *decision, vnet *arm.Resource[arm.VNet], want *api.Subne
 	name, cidr := v.subnetName(want), want.CIDRBlocks[0]
 	properties := func(p map[string]any) {
 		p["networkSecurityGroup"] = arm.Ref{ID: nsg}
-		if delete(p, "natGateway"); nat != "" {
+		if nat != "" { // one that it does not need is of people
 			p["natGateway"] = arm.Ref{ID: nat}
 		}
 	}
@@ -320,23 +336,24 @@ func (v *view) subnet(d *decision, vnet *arm.Resource[arm.VNet], want *api.Subne
 		return ""
 	}
 	s := &vnet.Properties.Subnets[i]
-	if has := cmp.Or(s.Properties.Prefix, strings.Join(s.Properties.Prefixes, ", ")); !sameRange(has, cidr) {
-		d.cannotFollow("networkSpec.subnets", "subnet %s has %s and not %s (make another cluster)", name, has, cidr)
+	if has := append(slices.Clone(s.Properties.Prefixes), s.Properties.Prefix); !slices.ContainsFunc(has, func(r string) bool { return sameRange(r, cidr) }) {
+		d.cannotFollow("networkSpec.subnets", "subnet %s has %s and not %s (make another cluster)", name, strings.Trim(strings.Join(has, ", "), ", "), cidr)
 	}
-	if !v.settled(d, "subnet "+name, s.Properties.Provisioning) {
+	failed := s.Properties.Provisioning == "Failed"
+	if !failed && !v.settled(d, "subnet "+name, s.Properties.Provisioning) {
 		return ""
 	}
-	if !refers(s.Properties.NSG, nsg) || !refers(s.Properties.NAT, nat) {
-		d.add(step{what: "give subnet " + name + " its network security group and its NAT gateway", blocked: *busy, do: func(ctx context.Context) error {
+	if failed || !refers(s.Properties.NSG, nsg) || nat != "" && !refers(s.Properties.NAT, nat) {
+		d.add(step{what: "give subnet " + name + " its network security group and its NAT gateway", essential: failed && !v.started(), blocked: *busy, do: func(ctx context.Context) error {
 			err := v.edit(ctx, s.ID, func(p map[string]any) error { properties(p); return nil })
 			if err == nil {
-				s.Properties.NSG, s.Properties.NAT, s.Properties.Provisioning = &arm.Ref{ID: nsg}, nil, "Updating"
-				if nat != "" {
-					s.Properties.NAT = &arm.Ref{ID: nat}
-				}
+				s.Properties.NSG, s.Properties.NAT, s.Properties.Provisioning = &arm.Ref{ID: nsg}, &arm.Ref{ID: nat}, "Updating"
 			}
 			return err
 		}})
+	}
+	if failed && !v.started() {
+		return ""
 	}
 	return s.ID
 }
@@ -347,15 +364,13 @@ func sameRange(a, b string) bool {
 	return a == b || err == nil && other == nil && x == y
 }
 
-func refers(r *arm.Ref, id string) bool {
-	if r == nil {
-		return id == ""
-	}
-	return arm.Same(r.ID, id)
-}
+func refers(r *arm.Ref, id string) bool { return r != nil && arm.Same(r.ID, id) }
 
 // ourRule begins the descriptions of rules that Git has: others are those of people and of controllers.
-const ourRule = "fairlead: "
+const (
+	ourRule            = "fairlead:"
+	longestDescription = 140
+)
 
 // securityGroup decides about the network security group of a subnet and its rules, and returns it once it is ready.
 func (v *view) securityGroup(d *decision, s *api.Subnet) *arm.Resource[arm.NSG] {
@@ -365,7 +380,7 @@ func (v *view) securityGroup(d *decision, s *api.Subnet) *arm.Resource[arm.NSG] 
 	if s.SecurityGroup != nil {
 		tags = s.SecurityGroup.Tags
 	}
-	g := there(v, d, &v.nsgs, func(p *arm.NSG) string { return p.Provisioning }, arm.NSGs, "nsg-"+s.Role+"-"+name, name, tags, func() map[string]any {
+	g := there(v, d, &v.nsgs, arm.NSGs, "nsg-"+s.Role+"-"+name, name, tags, func() map[string]any {
 		return map[string]any{"properties": map[string]any{"securityRules": want}}
 	})
 	if g == nil {
@@ -415,9 +430,13 @@ func (v *view) securityGroup(d *decision, s *api.Subnet) *arm.Resource[arm.NSG] 
 }
 
 func sameRule(a, b arm.Rule) bool {
-	return a.Access == b.Access && a.Direction == b.Direction && strings.EqualFold(a.Protocol, b.Protocol) && a.Priority == b.Priority && a.Source == b.Source &&
-		slices.Equal(a.Sources, b.Sources) && a.SourcePort == b.SourcePort && slices.Equal(a.SourcePorts, b.SourcePorts) && a.Destination == b.Destination &&
-		a.DestinationPort == b.DestinationPort && slices.Equal(a.DestinationPorts, b.DestinationPorts) && a.Description == b.Description
+	for _, r := range []*arm.Rule{&a, &b} {
+		r.Protocol = strings.ToLower(r.Protocol)
+		for _, list := range []*[]string{&r.Sources, &r.SourcePorts, &r.DestinationPorts} {
+			*list = slices.Sorted(slices.Values(*list))
+		}
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // The rule that lets clients reach the API servers.
@@ -437,8 +456,9 @@ func (v *view) rules(of *api.Subnet) []arm.Resource[arm.Rule] {
 			continue
 		}
 		for _, r := range s.SecurityGroup.SecurityRules {
+			text := strings.TrimSpace(ourRule + " " + r.Description)
 			p := arm.Rule{
-				Description: ourRule + r.Description, Access: r.Action, Direction: r.Direction, Protocol: r.Protocol, Priority: r.Priority,
+				Description: strings.ToValidUTF8(text[:min(len(text), longestDescription)], ""), Access: r.Action, Direction: r.Direction, Protocol: r.Protocol, Priority: r.Priority,
 				Source: r.Source, Sources: r.Sources, Destination: r.Destination,
 			}
 			p.SourcePort, p.SourcePorts = portsOf(r.SourcePorts)
@@ -450,10 +470,16 @@ func (v *view) rules(of *api.Subnet) []arm.Resource[arm.Rule] {
 		return r.Name == apiServerRule || r.Properties.Priority == apiServerPriority && r.Properties.Direction == "Inbound"
 	})
 	if own {
-		out = append(out, arm.Resource[arm.Rule]{Name: apiServerRule, Properties: arm.Rule{
-			Description: ourRule + "the API server", Access: "Allow", Direction: "Inbound", Protocol: "Tcp", Priority: apiServerPriority,
-			Source: "*", SourcePort: "*", Destination: "*", DestinationPort: fmt.Sprint(v.targetPort()),
-		}})
+		p := arm.Rule{
+			Description: ourRule + " the API server", Access: "Allow", Direction: "Inbound", Protocol: "Tcp", Priority: apiServerPriority,
+			Source: "*", SourcePort: "*", Destination: "*",
+		}
+		ports := fmt.Sprint(v.targetPort())
+		for _, more := range v.c.ControlPlane.Ports {
+			ports += fmt.Sprint(",", more)
+		}
+		p.DestinationPort, p.DestinationPorts = portsOf(ports)
+		out = append(out, arm.Resource[arm.Rule]{Name: apiServerRule, Properties: p})
 	}
 	return out
 }

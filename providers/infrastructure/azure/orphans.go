@@ -18,16 +18,16 @@ type lost struct {
 	id   string
 }
 
-// tagged lists all that carries the tags of a fleet in a subscription: a copy that Azure keeps, and that may be late.
-// Nothing is concluded from what is not in there.
-func (s *site) tagged(ctx context.Context, id fleet.ID) ([]arm.Resource[arm.State], error) {
-	filter := []string{"$filter", "tagName eq '" + tagName(fleet.TagFleet) + "' and tagValue eq '" + strings.ReplaceAll(string(id), "'", "''") + "'"}
+// everything lists what is in a subscription: a copy that Azure keeps, and that may be late. Nothing is concluded from
+// what is not in there. Azure can filter by tags, and leaves the tags out then.
+// Source: Azure REST API, Resources, List.
+func (s *site) everything(ctx context.Context) ([]arm.Resource[arm.State], error) {
 	at := "/subscriptions/" + s.Subscription()
-	out, err := arm.List[arm.Resource[arm.State]](ctx, s.Client, at+"/resources", filter...)
+	out, err := arm.List[arm.Resource[arm.State]](ctx, s.Client, at+"/resources")
 	if err != nil {
 		return nil, err
 	}
-	groups, err := arm.List[arm.Resource[arm.State]](ctx, s.Client, at+"/resourcegroups", filter...)
+	groups, err := arm.List[arm.Resource[arm.State]](ctx, s.Client, at+"/resourcegroups")
 	for i := range groups {
 		groups[i].Type = resourceGroups
 	}
@@ -36,8 +36,8 @@ func (s *site) tagged(ctx context.Context, id fleet.ID) ([]arm.Resource[arm.Stat
 
 const resourceGroups = "Microsoft.Resources/resourceGroups"
 
-// kindOrder is the order in which orphans go: what others use comes last.
-func kindOrder() []string {
+// orphanKinds are the kinds of orphans.
+func orphanKinds() []string {
 	return []string{arm.VMs, arm.NICs, arm.Disks, arm.Balancers, arm.Zones, arm.VNets, arm.NATs, arm.NSGs, arm.PublicIPs, resourceGroups}
 }
 
@@ -65,10 +65,10 @@ func (p *Provider) lost(ctx context.Context, id fleet.ID, clusters []*fleet.Clus
 		},
 		Same: func(a, b *site) (bool, error) { return a == b, nil },
 		List: func(s *site) (out []driver.Lost[lost], err error) {
-			list, err := s.tagged(ctx, id)
+			list, err := s.everything(ctx)
 			for _, r := range list {
 				tags := tagsFrom(r.Tags)
-				if !driver.IsLost(tags, id, clusters) || !slices.ContainsFunc(kindOrder(), func(k string) bool { return strings.EqualFold(k, r.Type) }) {
+				if !driver.IsLost(tags, id, clusters) || !slices.ContainsFunc(orphanKinds(), func(k string) bool { return strings.EqualFold(k, r.Type) }) {
 					continue
 				}
 				k, _ := fleet.ParseKey(tags[fleet.TagCluster])
@@ -111,20 +111,11 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 		}
 	}
 	if strings.EqualFold(o.Kind, "resourceGroups") {
-		left, err := arm.List[arm.Resource[struct{}]](ctx, s.Client, is.Thing.id+"/resources")
-		switch {
-		case arm.IsMissing(err):
-			return nil
-		case err != nil:
-			return arm.WrapLook(op, err)
-		case len(left) > 0:
-			return fleet.Errorf(fleet.Conflict, op, "%d things are in it, %s is the first (remove them before)", len(left), left[0].Name)
-		}
 		if err := s.place(is.Thing.id[strings.LastIndexByte(is.Thing.id, '/')+1:]).empty(ctx); err != nil {
 			return arm.WrapLook(op, err)
 		}
 	}
-	return arm.Wrap(op, s.Delete(ctx, is.Thing.id, arm.Condition{}))
+	return arm.Wrap(op, s.Delete(ctx, is.Thing.id))
 }
 
 // unlink deletes the links of a private zone, and reports whether there are none any more.
@@ -134,7 +125,7 @@ func (s *site) unlink(ctx context.Context, zone string) (bool, error) {
 		return false, arm.WrapLook("list links of the zone", err)
 	}
 	for _, l := range links {
-		if err := s.Delete(ctx, l.ID, arm.Condition{}); err != nil {
+		if err := s.Delete(ctx, l.ID); err != nil {
 			return false, err
 		}
 	}

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -40,14 +41,23 @@ type skuList struct {
 	sizes map[string]size
 }
 
+// lacks reports whether the subscription may not use a size.
+func (l *skuList) lacks(name string) bool {
+	s, ok := l.sizes[strings.ToLower(name)]
+	return !ok || s.blocked
+}
+
 // A size is what a location has of it.
 type size struct {
 	zones   []string // without those in which the subscription may not use it
 	blocked bool     // in the whole location
 }
 
-// skusKept is how long the sizes of a location are kept.
-const skusKept = 24 * time.Hour
+// How long the sizes of a location are kept, and how long one that it lacks.
+const (
+	skusKept = 24 * time.Hour
+	skusMiss = 10 * time.Minute
+)
 
 // placeOf returns the resource group of c. It makes no request.
 func (p *Provider) placeOf(ctx context.Context, c *fleet.Cluster, spec *api.AzureClusterSpec) (*place, error) {
@@ -118,23 +128,22 @@ func (at *place) resource(kind, name string) string {
 
 // A listing is all that a resource group has of what is made for clusters.
 type listing struct {
-	group    *arm.Resource[arm.Group] // nil: there is none
-	nics     snapshot.Set[arm.Resource[arm.Interface]]
-	disks    snapshot.Set[arm.Resource[arm.Disk]]
-	vnets    snapshot.Set[arm.Resource[arm.VNet]]
-	nsgs     snapshot.Set[arm.Resource[arm.NSG]]
-	ips      snapshot.Set[arm.Resource[arm.PublicIP]]
-	nats     snapshot.Set[arm.Resource[arm.NAT]]
-	lbs      snapshot.Set[arm.Resource[arm.Balancer]]
-	zones    snapshot.Set[arm.Resource[arm.Zone]]
-	vms      snapshot.Set[arm.Resource[arm.VM]]
-	views    map[string]*arm.InstanceView // of VMs that failed, by id in lower case
-	observed time.Time
+	group *arm.Resource[arm.Group] // nil: there is none
+	nics  snapshot.Set[arm.Resource[arm.Interface]]
+	disks snapshot.Set[arm.Resource[arm.Disk]]
+	vnets snapshot.Set[arm.Resource[arm.VNet]]
+	nsgs  snapshot.Set[arm.Resource[arm.NSG]]
+	ips   snapshot.Set[arm.Resource[arm.PublicIP]]
+	nats  snapshot.Set[arm.Resource[arm.NAT]]
+	lbs   snapshot.Set[arm.Resource[arm.Balancer]]
+	zones snapshot.Set[arm.Resource[arm.Zone]]
+	vms   snapshot.Set[arm.Resource[arm.VM]]
+	views map[string]*arm.InstanceView // of VMs that failed, by id in lower case
 }
 
 // list lists the resource group. The VMs come last: an interface or a disk whose VM is not there has none.
 func (at *place) list(ctx context.Context) (*listing, error) {
-	l := &listing{views: make(map[string]*arm.InstanceView), observed: time.Now()}
+	l := &listing{views: make(map[string]*arm.InstanceView)}
 	var g arm.Resource[arm.Group]
 	switch err := at.Get(ctx, arm.GroupID(at.Subscription(), at.group), &g); {
 	case arm.IsMissing(err):
@@ -143,8 +152,8 @@ func (at *place) list(ctx context.Context) (*listing, error) {
 		return nil, err
 	}
 	l.group = &g
-	err := all(ctx, at, arm.NICs, &l.nics)
 	for _, list := range []func() error{
+		func() error { return all(ctx, at, arm.NICs, &l.nics) },
 		func() error { return all(ctx, at, arm.Disks, &l.disks) },
 		func() error { return all(ctx, at, arm.VNets, &l.vnets) },
 		func() error { return all(ctx, at, arm.NSGs, &l.nsgs) },
@@ -154,19 +163,15 @@ func (at *place) list(ctx context.Context) (*listing, error) {
 		func() error { return all(ctx, at, arm.Zones, &l.zones) },
 		func() error { return all(ctx, at, arm.VMs, &l.vms) },
 	} {
-		if err != nil {
-			break
+		switch err := list(); {
+		case arm.IsMissing(err): // the group went meanwhile: the next listing says so
+			return nil, fleet.Errorf(fleet.Unavailable, "list resource group "+at.group, "%w", err)
+		case err != nil:
+			return nil, err
 		}
-		err = list()
-	}
-	if arm.IsMissing(err) { // the group went meanwhile: the next listing says so
-		return nil, fleet.Errorf(fleet.Unavailable, "list resource group "+at.group, "%w", err)
-	}
-	if err != nil {
-		return nil, err
 	}
 	for _, m := range l.vms.All {
-		if m.Properties.Provisioning != "Failed" || m.Tags[tagName(fleet.TagFleet)] == "" {
+		if m.Properties.Provisioning != "Failed" || tagsFrom(m.Tags)[fleet.TagFleet] == "" {
 			continue
 		}
 		now, err := at.vm(ctx, m.ID)
@@ -180,19 +185,30 @@ func (at *place) list(ctx context.Context) (*listing, error) {
 	return l, nil
 }
 
-// empty returns an error if the services themselves have something in the group: the listing of all types is a copy
-// that may be late.
+// empty returns an error if something is in the group, or if the services themselves have something there: the listing
+// of all types is a copy that may be late.
 func (at *place) empty(ctx context.Context) error {
+	left, err := arm.List[arm.Resource[struct{}]](ctx, at.Client, arm.GroupID(at.Subscription(), at.group)+"/resources")
+	if err != nil && !arm.IsMissing(err) {
+		return err
+	}
 	l, err := at.list(ctx)
 	if err != nil {
 		return err
 	}
 	n := len(l.vms.All) + len(l.nics.All) + len(l.disks.All) + len(l.vnets.All) + len(l.nsgs.All) + len(l.ips.All) + len(l.nats.All) + len(l.lbs.All) + len(l.zones.All)
-	if n > 0 {
-		return fleet.Errorf(fleet.Conflict, "delete resource group "+at.group, "%d things are in it (remove them, and it is deleted)", n)
+	if n = max(n, len(left)); n == 0 {
+		return nil
 	}
-	return nil
+	var names []string
+	for _, r := range left[:min(len(left), mostNames)] {
+		names = append(names, r.Type+" "+r.Name)
+	}
+	return fleet.Errorf(fleet.Conflict, "delete resource group "+at.group, "%d things are in it that are not of the cluster: %s (remove them, and it is deleted)", n, cmp.Or(strings.Join(names, ", "), "some are not listed by Azure yet"))
 }
+
+// mostNames is how many things an error names.
+const mostNames = 8
 
 // vm looks at a VM by its id; nil: it is not there.
 func (at *place) vm(ctx context.Context, id string) (*arm.Resource[arm.VM], error) {
@@ -223,7 +239,7 @@ func (s *site) sizeOf(ctx context.Context, location, name string) (size, bool, e
 	s.mu.Lock()
 	known := s.sizes[location]
 	s.mu.Unlock()
-	if known == nil || time.Since(known.at) > skusKept {
+	if known == nil || time.Since(known.at) > skusKept || time.Since(known.at) > skusMiss && known.lacks(name) {
 		list, err := arm.List[arm.SKU](ctx, s.Client, "/subscriptions/"+s.Subscription()+"/providers/Microsoft.Compute/skus", "$filter", "location eq '"+location+"'")
 		if err != nil {
 			return size{}, false, arm.WrapLook("list sizes of "+location, err)

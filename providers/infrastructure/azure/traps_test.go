@@ -2,6 +2,7 @@ package azure_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -208,17 +209,7 @@ func TestTagsOfPolicies(t *testing.T) {
 func TestPartsAreLeft(t *testing.T) {
 	in(t, func(w *world) {
 		m := w.create(&w.c, "cp-0")
-		w.Drop(vmID(m.ProviderID))
-		for _, k := range []string{"networkinterfaces", "disks"} {
-			for _, r := range w.Resources(k) {
-				w.Edit(r.ID, func(body map[string]any) {
-					p, _ := body["properties"].(map[string]any)
-					delete(p, "virtualMachine")
-					delete(p, "owner")
-					p["diskState"] = "Unattached"
-				})
-			}
-		}
+		w.setFree(m)
 		time.Sleep(settle)
 		wantKind(t, "CreateMachine", w.p.CreateMachine(w.Context(), "op", request(&w.c, "cp-0")), fleet.Unavailable)
 		w.until(&w.c, "clean", func(i fleet.Infrastructure) bool { return len(i.Upkeep) == 0 && i.Ready })
@@ -558,6 +549,430 @@ func TestAzureJSON(t *testing.T) {
 		c := w.cluster(clusterSpec, strings.Replace(machineSpec, "{", "{identity: UserAssigned, userAssignedIdentities: [{providerID: 'azure://"+id+"'}], ", 1))
 		if got := answer(&c, c.ControlPlane, "control-plane-azure.json"); strings.Contains(got, azuretest.Password) || !strings.Contains(got, `"userAssignedIdentityID": "client-of-n"`) {
 			t.Errorf("azure.json of a server with an identity is %s", got)
+		}
+	})
+}
+
+// setFree removes the VM of a machine, whose interfaces and disks stay.
+func (w *world) setFree(m fleet.Machine) {
+	w.Drop(vmID(m.ProviderID))
+	for _, k := range []string{"networkinterfaces", "disks"} {
+		for _, r := range w.Resources(k) {
+			w.Edit(r.ID, func(body map[string]any) {
+				p, _ := body["properties"].(map[string]any)
+				delete(p, "virtualMachine")
+				delete(p, "owner")
+				p["diskState"] = "Unattached"
+			})
+		}
+	}
+}
+
+// TestRoomForSpot: a zone without room for spot VMs of a size may have room for others.
+func TestRoomForSpot(t *testing.T) {
+	in(t, func(w *world) {
+		spot := w.cluster(strings.Replace(clusterSpec, "GROUP", "rg-1", 1), strings.Replace(machineSpec, "{", "{spotVMOptions: {}, ", 1))
+		w.ready(&w.c)
+		for _, z := range []string{"1", "2", "3"} {
+			w.Fill(size, z, "SkuNotAvailable", false)
+		}
+		w.fail(&spot, "m-0", fleet.Exhausted, "tried zones 1, 2, 3")
+		for _, z := range []string{"1", "2", "3"} {
+			w.Fill(size, z, "", false)
+		}
+		w.create(&w.c, "cp-0")
+	})
+}
+
+// TestFailedVMThatStays: a VM that had no capacity and cannot be deleted keeps its zone out for ten minutes, and no longer.
+func TestFailedVMThatStays(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		r := request(&w.c, "m-0")
+		r.FailureDomain = "1"
+		w.Fill(size, "1", "AllocationFailed", true)
+		if err := w.p.CreateMachine(w.Context(), "op", r); err != nil {
+			t.Fatal(err)
+		}
+		w.until(&w.c, "failed", func(i fleet.Infrastructure) bool { return machineOf(i, "m-0").State == fleet.MachineFailed })
+		w.Fill(size, "1", "", false)
+		r.Name = "m-1"
+		wantKind(t, "CreateMachine", w.p.CreateMachine(w.Context(), "op", r), fleet.Exhausted)
+		for range 12 {
+			time.Sleep(time.Minute)
+			_ = w.observe(&w.c)
+		}
+		for _, r.Name = range []fleet.MachineName{"m-1", "m-2"} {
+			if err := w.p.CreateMachine(w.Context(), "op", r); err != nil {
+				t.Errorf("twelve minutes later: %v", err)
+			}
+			time.Sleep(settle)
+		}
+	})
+}
+
+// TestNamesOfTags: Azure does not tell upper and lower case of names of tags apart.
+func TestNamesOfTags(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(strings.Replace(clusterSpec, "identityRef", "additionalTags: {Owner: a}, identityRef", 1), strings.Replace(machineSpec, "{", "{additionalTags: {owner: b}, ", 1))
+		m := w.create(&c, "m-0")
+		vm, _ := w.Resource(vmID(m.ProviderID))
+		if vm.Tags["owner"] != "b" {
+			t.Errorf("the tags are %v", vm.Tags)
+		}
+		w.Retag(vm.ID, func(tags map[string]string) {
+			for k, v := range vm.Tags {
+				delete(tags, k)
+				tags[strings.ToUpper(k)] = v
+			}
+		})
+		w.Edit(vm.ID, func(body map[string]any) {
+			p, _ := body["properties"].(map[string]any)
+			p["provisioningState"], p["instanceView"] = "Failed", map[string]any{"statuses": []any{map[string]any{"code": "ProvisioningState/failed/AllocationFailed"}}}
+		})
+		time.Sleep(2 * tick)
+		if got := machineOf(w.observe(&c), "m-0"); got.State != fleet.MachineFailed {
+			t.Errorf("with tags in capitals the VM is %s: %s", got.State, got.Message)
+		}
+	})
+}
+
+// TestRuleWithoutWords: a rule without a description is known again, also if Azure trims what describes it.
+func TestRuleWithoutWords(t *testing.T) {
+	in(t, func(w *world) {
+		with := func(rules string) fleet.Cluster {
+			return newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-1", 1), "identityRef",
+				"networkSpec: {subnets: [{role: control-plane}, {role: node, securityGroup: {securityRules: ["+rules+"]}}]}, identityRef", 1), machineSpec)
+		}
+		c := with("{name: web, priority: 300, protocol: Tcp, sources: [10.1.0.0/16, 10.2.0.0/16]}, {name: long, priority: 301, protocol: Tcp, description: " + strings.Repeat("a", 140) + "}")
+		w.create(&c, "m-0")
+		for _, g := range w.Resources("networksecuritygroups") {
+			w.Edit(g.ID, func(body map[string]any) {
+				for _, r := range body["properties"].(map[string]any)["securityRules"].([]any) {
+					p := r.(map[string]any)["properties"].(map[string]any)
+					p["description"] = strings.TrimSpace(fmt.Sprint(p["description"]))
+					if s, ok := p["sourceAddressPrefixes"].([]any); ok {
+						slices.Reverse(s)
+					}
+				}
+			})
+		}
+		time.Sleep(2 * tick)
+		if got := w.observe(&c); len(got.Drift) > 0 {
+			t.Errorf("drift %v", got.Drift)
+		}
+		c = with("")
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &c); err != nil {
+			t.Error(err)
+		}
+		if text := fmt.Sprint(w.Resources("networksecuritygroups")); strings.Contains(text, "name:web") {
+			t.Errorf("a rule that left Git is there: %s", text)
+		}
+	})
+}
+
+// TestRepairBelow: a subnet and the link of a zone that Azure could not make are made again.
+func TestRepairBelow(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(strings.Replace(clusterSpec, "identityRef", "networkSpec: {apiServerLB: {type: Internal}}, identityRef", 1), machineSpec)
+		w.ready(&c)
+		for _, kind := range []string{"subnets", "virtualnetworklinks"} {
+			for _, r := range w.Resources(kind) {
+				w.Edit(r.ID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Failed" })
+			}
+			time.Sleep(2 * tick)
+			if got := w.observe(&c); got.Ready {
+				t.Errorf("it is ready with %s that failed", kind)
+			}
+			w.ready(&c)
+		}
+	})
+}
+
+// TestDeletionWithoutSizes: a deletion needs no right to the list of sizes.
+func TestDeletionWithoutSizes(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		w.Deny("skus", true)
+		w.p = w.provider()
+		w.dismantle(&w.c)
+	})
+}
+
+// TestNewSize: a size that the subscription gets is there soon.
+func TestNewSize(t *testing.T) {
+	in(t, func(w *world) {
+		end := w.Inject(azuretest.Fault{Method: "LIST skus", Status: http.StatusOK, Body: `{"value": []}`})
+		w.ready(&w.c)
+		w.fail(&w.c, "m-0", fleet.Invalid, "has no such size")
+		w.fail(&w.c, "m-0", fleet.Invalid, "has no such size")
+		if n := end(); n > 2 {
+			t.Errorf("the sizes were listed %d times", n)
+		}
+		time.Sleep(11 * time.Minute)
+		w.create(&w.c, "m-0")
+	})
+}
+
+// TestNameInAnotherCase: a name that Git writes in another case is the same one to Azure.
+func TestNameInAnotherCase(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		c := newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "RG-1", 1), "identityRef", "networkSpec: {vnet: {name: EU-1-vnet}, apiServerLB: {name: EU-1-Public-LB}}, identityRef", 1), machineSpec)
+		if got := w.observe(&c); len(got.Drift) > 0 || !got.Ready {
+			t.Errorf("ready %t, %s, drift %v", got.Ready, got.Message, got.Drift)
+		}
+	})
+}
+
+// TestAnotherType: a load balancer cannot become public, and servers behind it keep their way out.
+func TestAnotherType(t *testing.T) {
+	in(t, func(w *world) {
+		of := func(kind string) fleet.Cluster {
+			return newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-1", 1), "identityRef", "networkSpec: {apiServerLB: {type: "+kind+"}}, identityRef", 1), machineSpec)
+		}
+		for _, kind := range []string{"Internal", "Public"} {
+			c := of(kind)
+			w.create(&c, "cp-0")
+			before := fmt.Sprint(w.Resources("subnets"), w.Resources("natgateways"))
+			c = of(map[string]string{"Internal": "Public", "Public": "Internal"}[kind])
+			time.Sleep(2 * tick)
+			for range 3 {
+				wantKind(t, "EnsureInfrastructure", w.p.EnsureInfrastructure(w.Context(), "op", &c), fleet.Invalid)
+				time.Sleep(settle)
+			}
+			if after := fmt.Sprint(w.Resources("subnets"), w.Resources("natgateways")); after != before {
+				t.Errorf("%s: the way out was\n%s\nand is\n%s", kind, before, after)
+			}
+			for _, r := range w.Resources("") {
+				w.Drop(r.ID)
+			}
+			time.Sleep(settle)
+		}
+	})
+}
+
+// TestAnotherVNet: machines keep their VNet, also a given one: none is made or used in its place.
+func TestAnotherVNet(t *testing.T) {
+	in(t, func(w *world) {
+		w.given()
+		other := groupID("net") + "/providers/Microsoft.Network/virtualNetworks/other"
+		w.Put(other, map[string]any{"location": azuretest.Location, "properties": map[string]any{}})
+		for _, name := range []string{"servers", "nodes"} {
+			w.Put(other+"/subnets/"+name, map[string]any{"properties": map[string]any{"addressPrefix": "10.9.0.0/16"}})
+		}
+		with := func(vnet string) fleet.Cluster {
+			return newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "net", 1), "identityRef", "networkSpec: {vnet: {name: "+vnet+"}, subnets: [{role: control-plane, name: servers}, {role: node, name: nodes}]}, identityRef", 1), machineSpec)
+		}
+		c := with("corp")
+		w.create(&c, "m-0")
+		for _, vnet := range []string{"other", "third"} {
+			c = with(vnet)
+			if err := w.p.EnsureInfrastructure(w.Context(), "op", &c); err == nil || !strings.Contains(err.Error(), "virtualNetworks/corp") {
+				t.Errorf("EnsureInfrastructure = %v, want the VNet of the machines", err)
+			}
+			time.Sleep(settle)
+			if got := w.observe(&c); got.Ready {
+				t.Errorf("it is ready in VNet %s", vnet)
+			}
+		}
+		if n := len(w.Resources("virtualnetworks")); n != 2 {
+			t.Errorf("%d VNets", n)
+		}
+	})
+}
+
+// TestAnotherLocation: machines keep their location, in a resource group of people, too.
+func TestAnotherLocation(t *testing.T) {
+	in(t, func(w *world) {
+		w.Put(groupID("rg-9"), map[string]any{"location": azuretest.Location})
+		c := newCluster(t, strings.Replace(clusterSpec, "GROUP", "rg-9", 1), machineSpec)
+		w.create(&c, "m-0")
+		c = newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-9", 1), "westeurope", "northeurope", 1), machineSpec)
+		if got := w.observe(&c); got.Ready || !strings.Contains(got.Message, "is in westeurope") {
+			t.Errorf("ready %t: %s", got.Ready, got.Message)
+		}
+	})
+}
+
+// TestPorts: the load balancer and the network let in the ports of the control plane beside that of the API server.
+func TestPorts(t *testing.T) {
+	in(t, func(w *world) {
+		w.c.ControlPlane.Ports = []int32{9345}
+		w.create(&w.c, "cp-0")
+		rules := fmt.Sprint(w.Resources("loadbalancers")[0].Body["properties"].(map[string]any)["loadBalancingRules"])
+		if !strings.Contains(rules, "frontendPort:9345") || !strings.Contains(rules, "backendPort:9345") {
+			t.Errorf("the load balancer leads to %s", rules)
+		}
+		if text := fmt.Sprint(w.Resources("networksecuritygroups")); !strings.Contains(text, "destinationPortRanges:[6443 9345]") {
+			t.Errorf("the network lets in %s", text)
+		}
+		if got := w.observe(&w.c); len(got.Drift) > 0 {
+			t.Errorf("drift %v", got.Drift)
+		}
+	})
+}
+
+// TestPortOfServers: the load balancer leads to where servers that are there listen, whatever Git says of the first one.
+// One that would listen elsewhere is refused.
+func TestPortOfServers(t *testing.T) {
+	in(t, func(w *world) {
+		w.ready(&w.c)
+		r := request(&w.c, "cp-0")
+		r.APIPort = 6443
+		if err := w.p.CreateMachine(w.Context(), "op", r); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(settle)
+		c := w.c
+		c.ControlPlane.APIPort = 7443
+		if got := w.observe(&c); len(got.Drift) > 0 {
+			t.Errorf("drift %v", got.Drift)
+		}
+		r = request(&c, "cp-1")
+		r.APIPort = 7443
+		err := w.p.CreateMachine(w.Context(), "op", r)
+		wantKind(t, "CreateMachine", err, fleet.Invalid)
+		if err != nil && !strings.Contains(err.Error(), "set bindPort to 6443") {
+			t.Errorf("CreateMachine = %v", err)
+		}
+	})
+}
+
+// TestAnotherLabel: a public name that Git has in the place of the one that machines know is reported.
+func TestAnotherLabel(t *testing.T) {
+	in(t, func(w *world) {
+		w.create(&w.c, "cp-0")
+		c := newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-1", 1), "identityRef",
+			"networkSpec: {apiServerLB: {frontendIPs: [{publicIP: {dnsName: other.westeurope.cloudapp.azure.com}}]}}, identityRef", 1), machineSpec)
+		if got := w.observe(&c); !strings.Contains(fmt.Sprint(got.Drift), "and not by other") {
+			t.Errorf("drift %v", got.Drift)
+		}
+	})
+}
+
+// TestPartInUse: a deletion that waits for a part of a machine says for which, and why.
+func TestPartInUse(t *testing.T) {
+	in(t, func(w *world) {
+		m := w.create(&w.c, "cp-0")
+		w.setFree(m)
+		disk := groupID("rg-1") + "/providers/Microsoft.Compute/disks/cp-0_etcd"
+		w.Edit(disk, func(body map[string]any) { body["properties"].(map[string]any)["diskState"] = "ActiveSAS" })
+		time.Sleep(settle)
+		gone := w.c
+		gone.Delete = true
+		for range 5 {
+			if err := w.p.DeleteInfrastructure(w.Context(), "op", &gone); err != nil {
+				t.Log(err)
+			}
+			time.Sleep(settle)
+		}
+		if got := w.observe(&gone); !strings.Contains(got.Message, "disk cp-0_etcd is left of machine cp-0, and is activesas") {
+			t.Errorf("the message is %q", got.Message)
+		}
+		w.Edit(disk, func(body map[string]any) { body["properties"].(map[string]any)["diskState"] = "Unattached" })
+		w.dismantle(&w.c)
+	})
+}
+
+// TestFieldsOfAVM: what Azure calls as CAPZ does is written as Git has it.
+func TestFieldsOfAVM(t *testing.T) {
+	in(t, func(w *world) {
+		c := w.cluster(clusterSpec, `{vmSize: Standard_D4s_v5, osDisk: {managedDisk: {storageAccountType: Premium_LRS, diskEncryptionSet: {id: /subscriptions/a}, securityProfile: {securityEncryptionType: VMGuestStateOnly}}},
+			dataDisks: [{nameSuffix: etcd, diskSizeGB: 128, lun: 0, managedDisk: {storageAccountType: UltraSSD_LRS}}], additionalCapabilities: {ultraSSDEnabled: true},
+			securityProfile: {encryptionAtHost: true, securityType: TrustedLaunch, uefiSettings: {secureBootEnabled: true, vTpmEnabled: false}}}`)
+		w.ready(&c)
+		_ = w.p.CreateMachine(w.Context(), "op", request(&c, "m-0")) // the double has no encryption set
+		local := w.cluster(clusterSpec, `{vmSize: Standard_D4s_v5, osDisk: {cachingType: ReadOnly, diffDiskSettings: {option: Local, placement: CacheDisk}}}`)
+		w.ready(&local)
+		_ = w.p.CreateMachine(w.Context(), "op", request(&local, "m-0"))
+		var text string
+		for _, call := range w.Calls() {
+			if call.Method == "PUT virtualmachines" {
+				text += jsonOf(t, call.Body)
+			}
+		}
+		for _, want := range []string{
+			`"managedDisk":{"diskEncryptionSet":{"id":"/subscriptions/a"},"securityProfile":{"securityEncryptionType":"VMGuestStateOnly"},"storageAccountType":"Premium_LRS"}`,
+			`"managedDisk":{"storageAccountType":"UltraSSD_LRS"}`, `"additionalCapabilities":{"ultraSSDEnabled":true}`,
+			`"securityProfile":{"encryptionAtHost":true,"securityType":"TrustedLaunch","uefiSettings":{"secureBootEnabled":true,"vTpmEnabled":false}}`,
+			`"diffDiskSettings":{"option":"Local","placement":"CacheDisk"}`,
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("there is no %s in %s", want, text)
+			}
+		}
+	})
+}
+
+// TestSharedListing: a listing that others have too stays as it was listed while its things are changed.
+func TestSharedListing(t *testing.T) {
+	in(t, func(w *world) {
+		with := func(rule string) fleet.Cluster {
+			group := "securityGroup: {securityRules: [{name: " + rule + ", priority: 300, protocol: Tcp}]}"
+			return newCluster(t, strings.Replace(strings.Replace(clusterSpec, "GROUP", "rg-1", 1), "identityRef",
+				"networkSpec: {subnets: [{role: control-plane, "+group+"}, {role: node, "+group+"}]}, identityRef", 1), machineSpec)
+		}
+		c := with("a")
+		w.create(&c, "cp-0")
+		w.create(&c, "cp-1")
+		for _, nic := range w.Resources("networkinterfaces") {
+			w.Edit(nic.ID, func(body map[string]any) {
+				conf := body["properties"].(map[string]any)["ipConfigurations"].([]any)[0].(map[string]any)["properties"].(map[string]any)
+				delete(conf, "loadBalancerBackendAddressPools")
+			})
+		}
+		time.Sleep(2 * tick)
+		before := fmt.Sprint(w.observe(&c).Drift)
+		seen := 0
+		w.Watch(func(call azuretest.Call) {
+			if strings.HasPrefix(call.Method, "PUT network") {
+				seen++
+				if got := fmt.Sprint(w.observe(&c).Drift); got != before {
+					t.Errorf("at change %d: drift %s, want %s", seen, got, before)
+				}
+			}
+		})
+		other := with("b")
+		if err := w.p.EnsureInfrastructure(w.Context(), "op", &other); err != nil {
+			t.Error(err)
+		}
+		if seen < 4 {
+			t.Errorf("%d changes, want two groups and two interfaces", seen)
+		}
+	})
+}
+
+// TestBalancerIsGone: a load balancer that people deleted with its address gets the same name, and leads to the servers.
+// If it would get another one than machines know, none is made.
+func TestBalancerIsGone(t *testing.T) {
+	in(t, func(w *world) {
+		for _, network := range []string{"{}", "{apiServerLB: {type: Internal}}", "{privateDNSZone: None, apiServerLB: {type: Internal}}"} {
+			c := w.cluster(strings.Replace(clusterSpec, "identityRef", "networkSpec: "+network+", identityRef", 1), machineSpec)
+			w.create(&c, "cp-0")
+			at := w.observe(&c)
+			known := fleet.Residence{Provider: "azure", Places: []fleet.Place{at.Places[0].Place}, Endpoint: at.Endpoint, ControlPlane: fleet.InitializedOnce}
+			for _, kind := range []string{"loadbalancers", "publicipaddresses", "virtualnetworklinks", "a", "privatednszones"} {
+				for _, r := range w.Resources(kind) {
+					if strings.Contains(r.ID, fmt.Sprint("/rg-", w.n, "/")) && !strings.Contains(r.Name, "natgw") {
+						w.Drop(r.ID)
+					}
+				}
+			}
+			time.Sleep(settle)
+			other := known
+			other.Endpoint.Host = "another.example.com"
+			if got := w.observe(c.WithResidence(other)); got.Ready || !strings.Contains(got.Message, "another.example.com") {
+				t.Errorf("%s: ready %t: %s", network, got.Ready, got.Message)
+			}
+			got := w.ready(c.WithResidence(known))
+			if got.Endpoint != at.Endpoint {
+				t.Errorf("%s: the endpoint is %v, and was %v", network, got.Endpoint, at.Endpoint)
+			}
+			w.until(c.WithResidence(known), "at rest", func(i fleet.Infrastructure) bool { return len(i.Drift) == 0 })
+			if got := w.served(&c, fmt.Sprint("rg-", w.n)); !slices.Equal(got, []fleet.MachineName{"cp-0"}) {
+				t.Errorf("%s: the load balancer leads to %v", network, got)
+			}
 		}
 	})
 }

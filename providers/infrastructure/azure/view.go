@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fairlead.dev/fleet"
@@ -38,7 +39,8 @@ type view struct {
 	disks []arm.Resource[arm.Disk]
 	vms   []*vm
 
-	links, records map[string]bool // private zones, by name, that the VNet knows, and that have the name of the API server
+	links   map[string]string // of private zones, by id in lower case, and how far they are
+	records map[string]bool   // of private zones, by name
 }
 
 // A vm is one that is a machine of the cluster.
@@ -72,7 +74,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if l.group == nil && known && c.Residence.ControlPlane == fleet.InitializedOnce && !c.Delete {
 		return nil, fleet.Errorf(fleet.Unavailable, "find the resource group of "+c.Key.String(), "Azure has no resource group %s, in which the cluster was (restore access to it; if it was deleted, delete the cluster, or recreate it with the annotation %s)", at.group, fleet.RecreateAnnotation)
 	}
-	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: at, l: l, group: l.group, links: map[string]bool{}, records: map[string]bool{}}
+	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: at, l: l, group: l.group, links: map[string]string{}, records: map[string]bool{}}
 	v.sort()
 	if err := v.lookAtVNet(ctx); err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if err := v.lookAtNames(ctx); err != nil {
 		return nil, err
 	}
-	if !c.ServedElsewhere() {
+	if !c.ServedElsewhere() && !c.Delete {
 		if v.zones, err = v.zonesOf(ctx, c.ControlPlane); err != nil {
 			return nil, err
 		}
@@ -88,7 +90,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	return v, nil
 }
 
-// values returns copies of things, by name.
+// values returns copies of things, by name: the listing is that of others, too.
 func values[P any](all []*arm.Resource[P]) []arm.Resource[P] {
 	out := make([]arm.Resource[P], 0, len(all))
 	for _, t := range all {
@@ -102,13 +104,21 @@ func values[P any](all []*arm.Resource[P]) []arm.Resource[P] {
 func (v *view) sort() {
 	l, o := v.l, v.owner
 	v.vnets, v.nsgs, v.ips, v.nats = values(l.vnets.SharedBy(o)), values(l.nsgs.SharedBy(o)), values(l.ips.SharedBy(o)), values(l.nats.SharedBy(o))
+	for i := range v.vnets { // what steps enter is not seen by others
+		v.vnets[i].Properties.Subnets = slices.Clone(v.vnets[i].Properties.Subnets)
+	}
+	for i := range v.nsgs {
+		v.nsgs[i].Properties.Rules = slices.Clone(v.nsgs[i].Properties.Rules)
+	}
 	v.lbs, v.dns, v.nics, v.disks = values(l.lbs.SharedBy(o)), values(l.zones.SharedBy(o)), values(l.nics.Of(o)), values(l.disks.Of(o))
 	for _, r := range values(l.vms.Of(o)) {
 		m := &vm{Resource: r}
 		for _, ref := range r.Properties.Network.Interfaces {
-			if nic := l.nics.Get(strings.ToLower(ref.ID)); nic != nil {
-				m.nics = append(m.nics, nic)
+			nic := l.nics.Get(strings.ToLower(ref.ID))
+			if nic == nil {
+				break // the first one is that of the endpoint
 			}
+			m.nics = append(m.nics, nic)
 		}
 		m.machine = v.machineOf(m, l.views[strings.ToLower(r.ID)])
 		v.vms = append(v.vms, m)
@@ -117,27 +127,21 @@ func (v *view) sort() {
 
 // lookAtVNet finds the VNet that Git names, where none carries the tags of the cluster.
 func (v *view) lookAtVNet(ctx context.Context) error {
-	if len(v.vnets) > 0 {
+	switch {
+	case len(v.vnets) > 0:
 		return nil
-	}
-	for i := range v.l.vnets.All {
-		if n := &v.l.vnets.All[i]; v.vnetInGroup() && strings.EqualFold(n.Name, v.vnetName()) {
-			v.given = n
-			return nil
-		}
-	}
-	if v.vnetInGroup() {
+	case v.vnetInGroup():
+		v.given = v.l.vnets.Get(strings.ToLower(v.vnetID()))
 		return nil
 	}
 	var n arm.Resource[arm.VNet]
-	err := v.place.Get(ctx, v.vnetID(), &n)
-	switch {
+	switch err := v.place.Get(ctx, v.vnetID(), &n); {
 	case arm.IsMissing(err):
-		return nil
 	case err != nil:
 		return err
+	default:
+		v.given = &n
 	}
-	v.given = &n
 	return nil
 }
 
@@ -161,7 +165,7 @@ func (v *view) lookAtNames(ctx context.Context) error {
 			return err
 		}
 		for _, l := range links {
-			v.links[l.ID] = l.Properties.Provisioning == "Succeeded"
+			v.links[strings.ToLower(l.ID)] = cmp.Or(l.Properties.Provisioning, made)
 		}
 		records, err := arm.List[arm.Resource[struct{}]](ctx, v.place.Client, z.ID+"/A")
 		if err != nil && !arm.IsMissing(err) {
@@ -192,7 +196,12 @@ func (v *view) zonesOf(ctx context.Context, pool fleet.Pool) ([]string, error) {
 
 // exists reports whether something is there that machines share.
 func (v *view) exists() bool {
-	return v.ownGroup() || len(v.vnets)+len(v.nsgs)+len(v.ips)+len(v.nats)+len(v.lbs)+len(v.dns)+len(v.nics)+len(v.disks) > 0
+	return v.ownGroup() || v.parts() > 0
+}
+
+// parts returns the number of things of the cluster that are no VMs.
+func (v *view) parts() int {
+	return len(v.vnets) + len(v.nsgs) + len(v.ips) + len(v.nats) + len(v.lbs) + len(v.dns) + len(v.nics) + len(v.disks)
 }
 
 // ownGroup reports whether the resource group was made for the cluster.
@@ -217,7 +226,16 @@ func (v *view) askedPort() int32 {
 	return cmp.Or(v.c.NamedEndpoint().Port, v.c.Network.APIServerPort, api.DefaultPort)
 }
 
-func (v *view) targetPort() int32 { return cmp.Or(v.c.ControlPlane.APIPort, api.DefaultPort) }
+// targetPort is where the API servers listen: where those that are there do, since the load balancer leads to one port
+// of all.
+func (v *view) targetPort() int32 {
+	for _, m := range v.vms {
+		if p, err := strconv.ParseInt(tagsFrom(m.Tags)[portTag], 10, 32); err == nil && m.machine.Role == fleet.RoleControlPlane {
+			return int32(p)
+		}
+	}
+	return v.c.ControlPlane.ListensAt(fleet.JoinInit)
+}
 
 // endpointAt is the endpoint of a cluster whose load balancer has a name or an address.
 func (v *view) endpointAt(host string) fleet.Endpoint {
@@ -295,6 +313,9 @@ func (v *view) perform(ctx context.Context, decide func() *decision) []error {
 // made is how a resource is entered into a view whose PUT was taken.
 const made = "Creating"
 
+// stated are the properties of resources that say how far they are.
+type stated interface{ ProvisioningState() string }
+
 // settled reports whether a thing that is there can be used: one that is being changed can, if machines use it.
 func (v *view) settled(d *decision, what, state string) bool {
 	switch state {
@@ -305,6 +326,6 @@ func (v *view) settled(d *decision, what, state string) bool {
 			return true
 		}
 	}
-	d.wait(what + " is " + strings.ToLower(cmp.Or(state, "being created")))
+	d.wait(what + " is " + strings.ToLower(state))
 	return false
 }

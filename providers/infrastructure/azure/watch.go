@@ -25,10 +25,7 @@ func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 			if !ok {
 				return
 			}
-			data, err := json.Marshal(r)
-			if err != nil {
-				return
-			}
+			data, _ := json.Marshal(r) // it came as JSON
 			sum := sha256.Sum256(data)
 			out.Prints[o] += string(sum[:])
 			out.Busy = out.Busy || state != "Succeeded" && state != "Failed"
@@ -36,20 +33,20 @@ func (p *Provider) Watch(ctx context.Context, changed func(fleet.Key)) error {
 		if l.group != nil {
 			add(l.group.Tags, l.group.Properties.Provisioning, l.group)
 		}
-		prints(l.nics.All, func(r arm.Resource[arm.Interface]) { add(r.Tags, r.Properties.Provisioning, r) })
-		prints(l.vnets.All, func(r arm.Resource[arm.VNet]) { add(r.Tags, r.Properties.Provisioning, r) })
-		prints(l.nsgs.All, func(r arm.Resource[arm.NSG]) { add(r.Tags, r.Properties.Provisioning, r) })
-		prints(l.ips.All, func(r arm.Resource[arm.PublicIP]) { add(r.Tags, r.Properties.Provisioning, r) })
-		prints(l.nats.All, func(r arm.Resource[arm.NAT]) { add(r.Tags, r.Properties.Provisioning, r) })
-		prints(l.lbs.All, func(r arm.Resource[arm.Balancer]) { add(r.Tags, r.Properties.Provisioning, r) })
-		prints(l.vms.All, func(r arm.Resource[arm.VM]) { add(r.Tags, r.Properties.Provisioning, r) })
+		prints(l.nics.All, add)
+		prints(l.vnets.All, add)
+		prints(l.nsgs.All, add)
+		prints(l.ips.All, add)
+		prints(l.nats.All, add)
+		prints(l.lbs.All, add)
+		prints(l.vms.All, add)
 		return out, nil
 	}, changed)
 }
 
-func prints[P any](list []arm.Resource[P], add func(arm.Resource[P])) {
+func prints[P stated](list []arm.Resource[P], add func(tags arm.Tags, state string, r any)) {
 	for _, r := range list {
-		add(r)
+		add(r.Tags, r.Properties.ProvisioningState(), r)
 	}
 }
 
@@ -62,7 +59,7 @@ func (p *Provider) Clusters(ctx context.Context, id fleet.ID) ([]fleet.Key, erro
 		}
 	}
 	out, failed := driver.Clusters(id, sites, func(s *site) ([]snapshot.Owner, error) {
-		list, err := s.tagged(ctx, id)
+		list, err := s.everything(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -75,7 +76,7 @@ func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 	v.Forbidden(at.Child("controlPlaneEnabled"), s.ControlPlaneEnabled != nil && !*s.ControlPlaneEnabled, "leave it out: a control plane that is elsewhere has an object that says so")
 	s.ControlPlaneEnabled = nil
 	v.tags(at.Child("additionalTags"), s.AdditionalTags)
-	for _, zone := range sortedKeys(s.FailureDomains) {
+	for _, zone := range slices.Sorted(maps.Keys(s.FailureDomains)) {
 		if !zones[zone] {
 			v.Invalid(at.Child("failureDomains").Key(zone), zone, "must be an availability zone: 1, 2 or 3")
 		}
@@ -194,7 +195,7 @@ func (v *validator) subnets(at *field.Path, n *NetworkSpec, whole netip.Prefix) 
 	if nodes+roles[ClusterSubnet] == 0 {
 		v.Invalid(at, nodes, "a subnet has the role node, or cluster")
 	}
-	objects.Unique(v, at, n.Subnets, "name", func(s Subnet) string { return s.Name })
+	objects.Unique(v, at, n.Subnets, "name", func(s Subnet) string { return strings.ToLower(cmp.Or(s.Name, "the default of role "+s.Role)) })
 }
 
 func (v *validator) subnet(at *field.Path, s *Subnet) {
@@ -222,7 +223,7 @@ func (v *validator) subnet(at *field.Path, s *Subnet) {
 	for i := range g.SecurityRules {
 		v.rule(at.Child("securityGroup", "securityRules").Index(i), &g.SecurityRules[i])
 	}
-	objects.Unique(v, at.Child("securityGroup", "securityRules"), g.SecurityRules, "name", func(r SecurityRule) string { return r.Name })
+	objects.Unique(v, at.Child("securityGroup", "securityRules"), g.SecurityRules, "name", func(r SecurityRule) string { return strings.ToLower(r.Name) })
 }
 
 // The range of priorities that rules may have.
@@ -332,7 +333,7 @@ func (v *validator) tags(at *field.Path, tags map[string]string) {
 		v.Add(field.TooMany(at, len(tags), maxTags))
 	}
 	seen := map[string]bool{}
-	for _, k := range sortedKeys(tags) {
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		below := at.Key(k)
 		v.Text(below, k, maxTagKey)
 		v.Text(below, tags[k], maxTagValue)
@@ -349,15 +350,6 @@ func (v *validator) tags(at *field.Path, tags map[string]string) {
 		}
 		seen[lower] = true
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
 
 func (v *validator) identity(at *field.Path, s *AzureClusterIdentitySpec) {

@@ -69,7 +69,7 @@ func TestKinds(t *testing.T) {
 		"an interface kept back":    {"DELETE", 400, of("NicReservedForAnotherVm", "for 180 seconds"), fleet.Unavailable},
 		"a claim that was lost":     {"PUT", 412, of("PreconditionFailed", "no"), fleet.Conflict},
 		"a property that stays":     {"PUT", 409, of("PropertyChangeNotAllowed", "no"), fleet.Conflict},
-		"in use":                    {"DELETE", 409, of("InUseSubnetCannotBeDeleted", "no"), fleet.Conflict},
+		"in use":                    {"DELETE", 400, of("InUseSubnetCannotBeDeleted", "Subnet a is in use by b and cannot be deleted."), fleet.Conflict},
 		"a lock of people":          {"DELETE", 409, of("ScopeLocked", "no"), fleet.Conflict},
 		"no right":                  {"GET", 403, of("AuthorizationFailed", "no"), fleet.Unauthorized},
 		"no subscription":           {"GET", 404, of("SubscriptionNotFound", "no"), fleet.Unauthorized},
@@ -89,7 +89,7 @@ func TestKinds(t *testing.T) {
 		case "PUT":
 			err = c.Put(t.Context(), vm, map[string]any{}, arm.Absent())
 		case "DELETE":
-			err = c.Delete(t.Context(), vm, arm.Condition{})
+			err = c.Delete(t.Context(), vm)
 		default:
 			err = c.Get(t.Context(), vm, new(map[string]any))
 		}
@@ -107,7 +107,7 @@ func TestPages(t *testing.T) {
 	s := &server{}
 	s.answer = func(q *http.Request) (int, string, string) {
 		if q.URL.Query().Get("p") == "" {
-			return 200, "", `{"value": [{"name": "a"}], "nextLink": "https://manager/next?p=2"}`
+			return 200, "", `{"value": [{"name": "a"}], "nextLink": "https://manager:443/next?p=2"}`
 		}
 		return 200, "", `{"value": [{"name": "b"}]}`
 	}
@@ -115,12 +115,15 @@ func TestPages(t *testing.T) {
 	if err != nil || len(got) != 2 {
 		t.Errorf("%v, %v, want two", got, err)
 	}
-	s.answer = func(*http.Request) (int, string, string) {
-		return 200, "", `{"value": [], "nextLink": "https://elsewhere/next"}`
-	}
-	s.asked = nil
-	if _, err := arm.List[arm.Resource[arm.State]](t.Context(), client(s), "/subscriptions/s/resources"); err == nil || len(s.asked) != 1 {
-		t.Errorf("%v after %q, want an error and one request", err, s.asked)
+	for _, body := range []string{
+		`{"value": [], "nextLink": "https://elsewhere/next"}`, `{"value": [], "nextLink": "https://manager:8443/next"}`, `{"value": [], "nextLink": "http://manager/next"}`,
+		`{"value": null}`, `{}`,
+	} {
+		s.answer = func(*http.Request) (int, string, string) { return 200, "", body }
+		s.asked = nil
+		if _, err := arm.List[arm.Resource[arm.State]](t.Context(), client(s), "/subscriptions/s/resources"); err == nil || len(s.asked) != 1 {
+			t.Errorf("%s: %v after %q, want an error and one request", body, err, s.asked)
+		}
 	}
 }
 
@@ -170,6 +173,18 @@ func TestBudget(t *testing.T) {
 		if err := c.Get(t.Context(), vm, new(map[string]any)); err != nil || time.Since(began) != time.Second {
 			t.Errorf("a read waits for writes: %v", err)
 		}
+		header = "X-Ms-Ratelimit-Remaining-Subscription-Writes=5"
+		for i := range 9 {
+			header += fmt.Sprintf(";X-Ms-Ratelimit-Remaining-Subscription-Other-%d=5000", i)
+		}
+		for range 3 {
+			if err := put(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 1300*time.Millisecond {
+			t.Errorf("fourteen writes took %s with one of several budgets used up", took)
+		}
 		status, header = 429, "Retry-After=120"
 		if got := arm.Kind(put()); got != fleet.Unavailable {
 			t.Errorf("a throttled write is %s", got)
@@ -204,5 +219,18 @@ func TestAddress(t *testing.T) {
 	}
 	if err := c.Put(t.Context(), vm, map[string]any{}, arm.Absent()); err != nil || none != "*" || last.Query().Get("api-version") != "2024-07-01" {
 		t.Errorf("%v, If-None-Match %q, %s", err, none, last)
+	}
+}
+
+// TestMissing: an answer of 404 says that a thing is not there only if it says that of a thing.
+func TestMissing(t *testing.T) {
+	for code, want := range map[string]bool{
+		"ResourceNotFound": true, "ResourceGroupNotFound": true, "ParentResourceNotFound": true, "NotFound": true,
+		"SubscriptionNotFound": false, "InvalidResourceType": false, "InvalidResourceNamespace": false, "": false,
+	} {
+		s := &server{answer: func(*http.Request) (int, string, string) { return 404, "", `{"error": {"code": "` + code + `"}}` }}
+		if got := arm.IsMissing(client(s).Get(t.Context(), vm, new(map[string]any))); got != want {
+			t.Errorf("%q: missing %t, want %t", code, got, want)
+		}
 	}
 }

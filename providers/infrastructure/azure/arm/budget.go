@@ -89,12 +89,14 @@ func (b *budget) turn(of *bucket, pause time.Duration) (wait, quiet time.Duratio
 func (b *budget) learn(of *bucket, res *http.Response, low int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for name, values := range res.Header {
-		if strings.HasPrefix(name, remaining) && len(values) > 0 {
-			if n, err := strconv.Atoi(values[0]); err == nil {
-				of.low = n < low
-			}
+	least := -1 // ARM may name several budgets
+	for name := range res.Header {
+		if n, err := strconv.Atoi(res.Header.Get(name)); err == nil && strings.HasPrefix(name, remaining) && (least < 0 || n < least) {
+			least = n
 		}
+	}
+	if least >= 0 {
+		of.low = least < low
 	}
 	if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && res.StatusCode == http.StatusTooManyRequests {
 		of.low = true

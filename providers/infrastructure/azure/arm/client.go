@@ -101,8 +101,8 @@ func (c *Client) Put(ctx context.Context, id string, body any, if_ Condition) er
 }
 
 // Delete deletes a resource. It succeeds if that is not there.
-func (c *Client) Delete(ctx context.Context, id string, if_ Condition) error {
-	err := c.do(ctx, http.MethodDelete, c.address(id, nil), nil, if_, nil)
+func (c *Client) Delete(ctx context.Context, id string) error {
+	err := c.do(ctx, http.MethodDelete, c.address(id, nil), nil, Condition{}, nil)
 	if IsMissing(err) {
 		return nil
 	}
@@ -118,22 +118,21 @@ func List[T any](ctx context.Context, c *Client, id string, query ...string) ([]
 	at := c.address(id, query)
 	for range mostPages {
 		var page struct {
-			Value    json.RawMessage `json:"value"`
-			NextLink string          `json:"nextLink"`
+			Value    *[]T   `json:"value"`
+			NextLink string `json:"nextLink"`
 		}
 		if err := c.do(ctx, http.MethodGet, at, nil, Condition{}, &page); err != nil {
 			return nil, err
 		}
-		var some []T
-		if page.Value == nil || json.Unmarshal(page.Value, &some) != nil {
+		if page.Value == nil {
 			return nil, fleet.Errorf(fleet.Unavailable, "list "+id, "the answer is no list")
 		}
-		out = append(out, some...)
+		out = append(out, *page.Value...)
 		if page.NextLink == "" {
 			return out, nil
 		}
-		next, err := url.Parse(page.NextLink)
-		if err != nil || next.Scheme != "https" || !strings.EqualFold(next.Host, c.credential.Manager) { // it gets the token
+		next, err := url.Parse(page.NextLink) // it gets the token; Compute writes the port
+		if err != nil || next.Scheme != "https" || !strings.EqualFold(strings.TrimSuffix(next.Host, ":443"), c.credential.Manager) {
 			return nil, fleet.Errorf(fleet.Unavailable, "list "+id, "the next page is not at %s", c.credential.Manager)
 		}
 		at = page.NextLink

@@ -55,6 +55,7 @@ type ofService struct {
 var (
 	quota      = regexp.MustCompile(`(?i)quota`)
 	inProgress = regexp.MustCompile(`(?i)in progress|is being (created|deleted|updated)|another operation`)
+	inUse      = regexp.MustCompile(`(?i)in use|used by|can ?not be deleted`)
 	tenant     = regexp.MustCompile(`AADSTS\d+`)
 )
 
@@ -78,6 +79,7 @@ var rules = []transport.Rule{
 	{Codes: []string{"RetryableError", "AnotherOperationInProgress", "ReferencedResourceNotProvisioned", "NicReservedForAnotherVm", "ResourceGroupBeingDeleted", "CanceledAndSupersededDueToAnotherOperation"}, Kind: fleet.Unavailable},
 	{Statuses: []int{http.StatusConflict, http.StatusBadRequest}, Words: inProgress, Kind: fleet.Unavailable},
 	{Statuses: []int{http.StatusPreconditionFailed}, Kind: fleet.Conflict},
+	{Statuses: []int{http.StatusBadRequest}, Words: inUse, Kind: fleet.Conflict},
 	{Codes: []string{"ScopeLocked"}, Kind: fleet.Conflict, Next: "remove the lock in Azure"},
 	{Codes: []string{"PropertyChangeNotAllowed"}, Kind: fleet.Conflict},
 	{Codes: []string{"AuthorizationFailed", "LinkedAuthorizationFailed"}, Kind: fleet.Unauthorized, Next: "give the service principal a role that allows it"},
@@ -112,7 +114,7 @@ func Kind(err error) fleet.ErrorKind { return fleet.KindOf(Wrap("", err)) }
 // IsMissing reports whether err says that the thing, or the resource group that it would be in, is not there.
 func IsMissing(err error) bool {
 	e, ok := errors.AsType[*refusalError](err)
-	return ok && e.Status == http.StatusNotFound && e.Code != "" && e.Code != "SubscriptionNotFound" // ARM says a code, a proxy none
+	return ok && e.Status == http.StatusNotFound && slices.Contains([]string{"ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound", "NotFound"}, e.Code)
 }
 
 // IsTaken reports whether err says that a thing of that name is there already.

@@ -30,6 +30,9 @@ type State struct {
 	Provisioning string `json:"provisioningState,omitempty"`
 }
 
+// ProvisioningState returns how far a resource is.
+func (s State) ProvisioningState() string { return s.Provisioning }
+
 // Group is a resource group.
 type Group struct{ State }
 
@@ -76,21 +79,14 @@ type Rule struct {
 // PublicIP is a public address.
 type PublicIP struct {
 	State
-	Address string `json:"ipAddress"`
-	DNS     struct {
+	DNS struct {
 		Label string `json:"domainNameLabel"`
 		FQDN  string `json:"fqdn"`
 	} `json:"dnsSettings"`
-	Configuration *Ref `json:"ipConfiguration"`
-	NAT           *Ref `json:"natGateway"`
 }
 
 // NAT is a NAT gateway.
-type NAT struct {
-	State
-	IPs     []Ref `json:"publicIpAddresses"`
-	Subnets []Ref `json:"subnets"`
-}
+type NAT struct{ State }
 
 // Balancer is a load balancer.
 type Balancer struct {
@@ -104,7 +100,6 @@ type Balancer struct {
 type Frontend struct {
 	Address  string `json:"privateIPAddress"`
 	PublicIP *Ref   `json:"publicIPAddress"`
-	Subnet   *Ref   `json:"subnet"`
 }
 
 // BalancerRule leads from a port to a port.
@@ -112,8 +107,9 @@ type BalancerRule struct {
 	FrontendPort int32 `json:"frontendPort"`
 	BackendPort  int32 `json:"backendPort"`
 	Idle         int32 `json:"idleTimeoutInMinutes"`
-	Pool         *Ref  `json:"backendAddressPool"`
-	Probe        *Ref  `json:"probe"`
+	Frontend     Ref   `json:"frontendIPConfiguration"`
+	Pool         Ref   `json:"backendAddressPool"`
+	Probe        Ref   `json:"probe"`
 }
 
 // Zone is a private zone of DNS.
@@ -132,7 +128,6 @@ type Interface struct {
 // IPConfiguration is an address of one.
 type IPConfiguration struct {
 	Address string `json:"privateIPAddress"`
-	Primary bool   `json:"primary"`
 	Pools   []Ref  `json:"loadBalancerBackendAddressPools"`
 	Subnet  *Ref   `json:"subnet"`
 }
@@ -156,6 +151,7 @@ type VM struct {
 	State
 	ID       string    `json:"vmId"`
 	Created  time.Time `json:"timeCreated"`
+	Priority string    `json:"priority"`
 	Hardware struct {
 		Size string `json:"vmSize"`
 	} `json:"hardwareProfile"`

@@ -34,8 +34,9 @@ type Fault struct {
 	Code    string
 	Message string
 	Header  http.Header
-	Lose    bool // the request is carried out, and the connection ends without an answer
-	Cut     bool // it is not, and the connection ends
+	Body    string // in the place of an error
+	Lose    bool   // the request is carried out, and the connection ends without an answer
+	Cut     bool   // it is not, and the connection ends
 	Do      func(Call)
 }
 

@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// longestDescription is that of a security rule.
+const longestDescription = 140
+
 // putNetwork makes a resource that is no VM, or replaces it.
 func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, r *resource) {
 	if c.jammed && r != nil && (kind == "networkinterfaces" || kind == "loadbalancers") {
@@ -36,6 +39,13 @@ func (c *Cloud) putNetwork(w http.ResponseWriter, id, kind string, body object, 
 		}
 		refuse(w, status, code, why)
 		return
+	}
+	rules, _ := properties(body)["securityRules"].([]any)
+	for _, x := range rules {
+		if text, _ := properties(x.(object))["description"].(string); len(text) > longestDescription {
+			refuse(w, http.StatusBadRequest, "SecurityRuleInvalidDescription", "The description of a rule is too long.")
+			return
+		}
 	}
 	if kind == "virtualnetworks" && r != nil {
 		if !c.dropSubnets(w, id, body) {

@@ -77,6 +77,9 @@ func (c *Cloud) serve(w http.ResponseWriter, q *http.Request) bool {
 	}
 	answer := httptest.NewRecorder()
 	switch {
+	case f.Body != "":
+		answer.WriteHeader(f.Status)
+		answer.Body.WriteString(f.Body)
 	case f.Status != 0:
 		maps.Copy(answer.Header(), f.Header)
 		refuse(answer, f.Status, f.Code, f.Message)
@@ -378,6 +381,9 @@ func (c *Cloud) list(w http.ResponseWriter, q *http.Request) {
 		body := c.shown(r, query)
 		if kind == "resources" {
 			body = object{"id": body["id"], "name": body["name"], "type": strings.Split(r.id, "/")[6] + "/" + strings.Split(r.id, "/")[7], "location": body["location"], "tags": body["tags"]}
+			if name != "" { // Azure leaves them out where it filters by them
+				delete(body, "tags")
+			}
 		}
 		if kindIsCompute(kind) { // Compute writes the group in capitals in listings
 			seg := strings.Split(fmt.Sprint(body["id"]), "/")
@@ -395,6 +401,9 @@ func (c *Cloud) list(w http.ResponseWriter, q *http.Request) {
 		next := url.URL{Scheme: "https", Host: q.URL.Host, Path: q.URL.Path, RawQuery: query.Encode()}
 		if next.Host == "" {
 			next.Host = q.Host
+		}
+		if kindIsCompute(kind) && next.Port() == "" { // Compute writes the port
+			next.Host += ":443"
 		}
 		out["nextLink"] = next.String()
 	}
