@@ -18,7 +18,7 @@ func encodePack(e *editor, thin bool) ([]byte, error) {
 	var pack bytes.Buffer
 	pack.WriteString("PACK")
 	_ = binary.Write(&pack, binary.BigEndian, [2]uint32{2, uint32(len(e.made))}) //nolint:gosec // few objects, and writing to memory cannot fail
-	z := zlib.NewWriter(nil) // one for all: each has a window of its own
+	z := zlib.NewWriter(nil)                                                     // one for all: each has a window of its own
 	for _, h := range e.made {
 		o, _ := e.store.get(h)
 		kind, base, data := o.kind, plumbing.ZeroHash, o.data

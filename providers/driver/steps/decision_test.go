@@ -63,7 +63,9 @@ func TestEnsure(t *testing.T) {
 		return steps.Step{What: what, Do: func(context.Context) error { done = append(done, what); return err }}
 	}
 	bad, fault := errors.New("bad"), errors.New("fault")
-	errs := steps.Ensure(t.Context(), func() *steps.Decision { return &steps.Decision{Steps: []steps.Step{do("make", bad)}, Faults: []error{fault}} },
+	errs := steps.Ensure(t.Context(), func() *steps.Decision {
+		return &steps.Decision{Steps: []steps.Step{do("make", bad)}, Faults: []error{fault}}
+	},
 		func() []steps.Step { return []steps.Step{do("clean", nil), do("sweep", bad)} }, func(_ string, err error) error { return err })
 	if diff := cmp.Diff([]string{"make", "clean", "sweep"}, done); diff != "" || len(errs) != 3 || !errors.Is(errors.Join(errs...), fault) {
 		t.Errorf("%v, %s", errs, diff)
