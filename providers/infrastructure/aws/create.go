@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,6 +137,12 @@ func (v *view) formerOf(name fleet.MachineName) []string {
 	return out
 }
 
+// tokenOfOurs matches what clientToken returns.
+var tokenOfOurs = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// isCopied reports whether people, or a backup, made an instance: only the tags are those of a machine.
+func isCopied(i cloud.Instance) bool { return i.Token != "" && !tokenOfOurs.MatchString(i.Token) }
+
 // clientToken is equal where the same machine is asked for in the same subnet: EC2 remembers tokens by zone.
 func clientToken(op fleet.OperationID, origin fleet.Origin, subnet string, former []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{string(op), origin.Made.UTC().Format(time.RFC3339), subnet}, former...), "\x00")))
@@ -157,7 +164,14 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 	if err != nil {
 		return nil, err
 	}
-	tags := ofMachine(v, r.Tags(op), r.Name, spec.AdditionalTags)
+	own := r.Tags(op)
+	if r.Pool.Role == fleet.RoleControlPlane && r.APIPort != 0 {
+		if port := v.targetPort(); r.APIPort != port && v.makesBalancer() {
+			return nil, fleet.Errorf(fleet.Invalid, "lead to the API server", "the load balancer leads to port %d of all servers, and this one would listen at %d (set bindPort to %d)", port, r.APIPort, port)
+		}
+		own[portTag] = strconv.Itoa(int(r.APIPort))
+	}
+	tags := ofMachine(v, own, r.Name, spec.AdditionalTags)
 	if len(tags) > mostTags {
 		return nil, fleet.Errorf(fleet.Invalid, "tag the instance", "with additionalTags of the cluster and of the machine it has %d tags, and AWS takes %d (leave some out)", len(tags), mostTags)
 	}

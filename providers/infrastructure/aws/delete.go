@@ -246,10 +246,19 @@ func (v *view) deleteNetwork(d *decision) {
 	empty := len(v.subnets)+len(v.tables)+len(v.groups)+len(v.nats) == 0 && !slices.ContainsFunc(v.gateways, func(g cloud.Gateway) bool { return g.VPC != "" })
 	for _, n := range v.vpcs {
 		left := v.leftGroups(n.ID)
+		var theirs []string
+		for _, g := range v.strays {
+			if _, ok := left[g.Name]; !ok && g.VPC == n.ID {
+				theirs = append(theirs, g.Name+" ("+g.ID+")")
+			}
+		}
+		if empty && len(theirs) > 0 {
+			d.wait("security groups of others are in " + n.ID + ": " + strings.Join(theirs, ", ") + " (delete them)")
+		}
 		if empty && len(left) > 0 {
 			d.wait("controllers of Kubernetes left security groups in " + n.ID + ": " + strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 		}
-		d.add(step{what: "delete VPC " + n.ID, blocked: !empty, do: func(ctx context.Context) error {
+		d.add(step{what: "delete VPC " + n.ID, blocked: !empty || len(theirs) > 0, do: func(ctx context.Context) error {
 			for _, id := range left {
 				if err := v.place.DeleteGroup(ctx, id); err != nil {
 					return err
