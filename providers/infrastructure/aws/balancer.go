@@ -119,7 +119,12 @@ func (v *view) createBalancer(d *decision, n network, groups map[string]string) 
 	}
 	known := endpoint.Known(v.c).Host
 	servers := slices.ContainsFunc(v.machines(), func(m fleet.Machine) bool { return m.Role == fleet.RoleControlPlane })
+	i := slices.IndexFunc(v.s.Balancers.All, func(o cloud.Balancer) bool { return o.Name == name && o.Classic == v.classic() || o.DNS == known && known != "" })
 	switch {
+	case i >= 0 && !v.awaits("apiserver"):
+		d.fault(fleet.Errorf(fleet.Conflict, "create load balancer "+name,
+			"there is %s without the tags of the cluster (put its tags right if it is the cluster's; otherwise name another in controlPlaneLoadBalancer.name, or remove it)", v.s.Balancers.All[i].Name))
+		return
 	case known != "" || servers && !v.awaits("apiserver") && v.c.NamedEndpoint().Host == "":
 		d.fault(fleet.Errorf(fleet.Conflict, "find load balancer "+name,
 			"it is gone, and machines know the API server by its name %s, which no other can have (make another cluster, and restore etcd there)", known))
@@ -127,13 +132,6 @@ func (v *view) createBalancer(d *decision, n network, groups map[string]string) 
 	case v.awaits("apiserver"):
 		d.wait("load balancer " + name + " was asked for, and does not show yet")
 		return
-	}
-	for i := range v.s.Balancers.All {
-		o := &v.s.Balancers.All[i]
-		if o.Name == name && o.Classic == v.classic() {
-			d.fault(fleet.Errorf(fleet.Conflict, "create load balancer "+name, "somebody else has one of that name (name another in controlPlaneLoadBalancer.name, or remove theirs)"))
-			return
-		}
 	}
 	subnets := lb.Subnets
 	if len(subnets) == 0 {

@@ -413,6 +413,9 @@ func filtersOf(ref api.ResourceReference) []string {
 	return out
 }
 
+// fullFor is how long a zone in which an instance ended for lack of room is asked after the others.
+const fullFor = 10 * time.Minute
+
 // subnetsFor returns the subnets in which the machine of r may be, the best first: those of its failure domain,
 // or of any zone that has the type, the one with the fewest machines of its pool first.
 func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest) ([]cloud.Subnet, error) {
@@ -447,6 +450,11 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 	for _, i := range v.instances {
 		if i.Tags[fleet.TagPool] == string(r.Pool.Name) {
 			count[i.Zone]++
+		}
+	}
+	for _, i := range v.ended { // a zone that had no room just now is the last one
+		if i.ReasonCode == "Server.InsufficientInstanceCapacity" && i.Type == spec.InstanceType && time.Since(i.Launched) < fullFor {
+			count[i.Zone] += len(v.instances) + 1
 		}
 	}
 	slices.SortStableFunc(fit, func(a, b cloud.Subnet) int {

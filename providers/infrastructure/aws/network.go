@@ -31,7 +31,7 @@ func (v *view) network(d *decision) network {
 	case id != "":
 		return v.givenNetwork(d, id)
 	case len(v.vpcs) == 0 && v.elsewhere() != "":
-		d.cannotFollow("network.vpc.id", "the cluster is in %s, which Git named before, and cannot leave it (name it again, or make another cluster)", v.elsewhere())
+		d.cannotFollow("network.vpc.id", "the cluster is in %s, which Git named before or which lost its tags, and cannot leave it (name it again, put its tags right, or make another cluster)", v.elsewhere())
 		return v.seenNetwork()
 	}
 	return v.ownNetwork(d)

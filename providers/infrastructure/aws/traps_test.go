@@ -352,3 +352,34 @@ func TestTerminationProtection(t *testing.T) {
 		wantKind(t, "DeleteMachine", w.provider.DeleteMachine(w.Context(), "op", &w.cluster, "m-0", ""), fleet.Conflict, "disableApiTermination")
 	})
 }
+
+// TestTagsOfBalancer: a load balancer that lost its tags is told, and is not taken for gone.
+func TestTagsOfBalancer(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		at := w.settle().Endpoint
+		w.mustCreate("cp-0", w.cluster.ControlPlane, "")
+		w.cluster.Residence = fleet.Residence{Provider: "aws", ControlPlane: fleet.InitializedOnce, Endpoint: at}
+		w.cloud.Edit(w.cloud.Things(awstest.Balancers)[0].ID, func(b *awstest.Thing) { clear(b.Tags) })
+		time.Sleep(2 * settle)
+		wantKind(t, "EnsureInfrastructure", w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster), fleet.Conflict, "put its tags right")
+	})
+}
+
+// TestFullLater: a zone in which an instance ended for lack of room is asked after the others, and later as before.
+func TestFullLater(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		w.cloud.FailInstances("Server.InsufficientInstanceCapacity: There was insufficient capacity")
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		w.cloud.FailInstances("")
+		w.mustCreate("m-1", w.cluster.Workers[0], "")
+		if zone := w.instances()["m-1"].Attr["zone"]; zone == "eu-central-1a" {
+			t.Errorf("m-1 is in %s, which had no room for m-0", zone)
+		}
+		time.Sleep(10 * time.Minute)
+		w.mustCreate("m-2", w.cluster.Workers[0], "")
+		if zone := w.instances()["m-2"].Attr["zone"]; zone != "eu-central-1a" {
+			t.Errorf("m-2 is in %s", zone)
+		}
+	})
+}
