@@ -20,7 +20,7 @@ type HostedState struct {
 	Ready    bool     // it serves, and its kubeconfig is known
 	Version  string   // of Kubernetes that it serves; empty: not known
 	Endpoint Endpoint // for machines; zero: not known yet
-	Message  string   // why it is not ready, for people
+	Message  string   // why it is not ready, or what is wrong with it though it is, for people
 	Drift    []string // what is to be changed of what serves, for people, sorted
 	// Stale says that what the secret store has of it, its kubeconfig and its authority, is
 	// not what it gives now.

@@ -38,9 +38,9 @@ type Options struct {
 	// Requested is called for each request to the provider's cloud, from any goroutine; nil:
 	// it is not called.
 	Requested func(r Request)
-	// Provider returns the options of the provider with that name, for a hosted control plane on its cloud; nil: these
-	// are for it, too.
-	Provider func(name string) Options
+	// Opened returns the provider with that name as its factory opened it, for a hosted control plane on its cloud: both
+	// share its connections, budgets and memory. Nil: the control plane opens one of its own with these options.
+	Opened func(name string) (Infrastructure, error)
 }
 
 // A Request is one request that a provider sent to its cloud.

@@ -63,8 +63,9 @@ type Runtime struct {
 
 	mu     sync.Mutex
 	open   map[string]*limit.Provider
-	memory *inmemory.Cloud  // of this process; nil: it is not open
-	charts []helm.Installer // one for each reconciler
+	bare   map[string]providers.Infrastructure // those, as their factories opened them
+	memory *inmemory.Cloud                     // of this process; nil: it is not open
+	charts []helm.Installer                    // one for each reconciler
 	planes providers.HostedControlPlanes
 }
 
@@ -83,7 +84,7 @@ func OpenRuntime(ctx context.Context, s Settings, mode Mode, m *metrics.Metrics)
 	w := &Runtime{
 		Secrets: store, Workload: workload.New(workload.Options{Log: s.Log}),
 		registry: registry, built: s.Built, helm: s.Built.Charts(), settings: s.Providers, mode: mode, metrics: m, watchdog: s.Watchdog, tracer: s.Tracer, log: s.Log,
-		open: make(map[string]*limit.Provider),
+		open: make(map[string]*limit.Provider), bare: make(map[string]providers.Infrastructure),
 	}
 	w.freezable = &secrets.FreezableStore{SecretStore: store}
 	if c, ok := store.(io.Closer); ok {
@@ -118,6 +119,7 @@ func (w *Runtime) bounded(name string) (*limit.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.bare[name] = p
 	if in, ok := p.(*inmemory.Provider); ok {
 		w.memory, _ = in.API().(*inmemory.Cloud)
 	}
@@ -139,6 +141,16 @@ func (w *Runtime) bounded(name string) (*limit.Provider, error) {
 	bounded := limit.New(retry.New(p, retry.Options{}), limit.Options{InFlight: maxInFlight, Passes: w.doubtful})
 	w.open[name] = bounded
 	return bounded, nil
+}
+
+// opened implements providers.Options.
+func (w *Runtime) opened(name string) (providers.Infrastructure, error) {
+	if _, err := w.bounded(name); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.bare[name], nil
 }
 
 // InUse returns the names of the providers that are open, sorted, and for each how many calls
@@ -206,7 +218,10 @@ func (w *Runtime) controlPlanes() providers.HostedControlPlanes {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.planes == nil && w.built.ControlPlanes != nil {
-		w.planes = w.built.ControlPlanes(providers.Options{Log: w.log, Secret: w.Secrets.GetSecret, Provider: w.options})
+		w.planes = w.built.ControlPlanes(providers.Options{Log: w.log, Secret: w.Secrets.GetSecret, Opened: w.opened})
+		if w.mode != ReadWrite {
+			w.planes = dryrun.ControlPlanes(w.planes)
+		}
 	}
 	return w.planes
 }

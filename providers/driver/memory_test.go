@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -63,4 +65,22 @@ func TestMemoryNotesOneFirst(t *testing.T) {
 	if others.Load() != 49 {
 		t.Errorf("%d of 50 were not first", others.Load())
 	}
+}
+
+func TestLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l driver.Leaving
+		l.Note("a")
+		time.Sleep(10 * time.Minute)
+		l.Note("b")
+		l.Note("c")
+		l.Forget("c")
+		if got := l.All(); len(got) != 2 || !l.Has("a") || !l.Has("b") || l.Has("c") {
+			t.Errorf("left the endpoint: %v", got)
+		}
+		time.Sleep(6 * time.Minute) // the planner deleted a, or decided otherwise
+		if got := l.All(); len(got) != 1 || l.Has("a") || !l.Has("b") {
+			t.Errorf("a quarter of an hour later: %v", got)
+		}
+	})
 }

@@ -31,6 +31,9 @@ func (d *draft) planHosted() {
 	if !p.Ready {
 		return
 	}
+	if p.Message != "" {
+		d.note("the control plane has a problem%s", because(p.Message))
+	}
 	d.keepGiven()
 	if d.unreachable && d.Observed.Secrets.Kubeconfig.Exists {
 		d.wait("the API server does not answer%s", because(d.Observed.Workload.Message))

@@ -9,9 +9,11 @@ import (
 
 // A Step is one change.
 type Step struct {
-	What    string                          // for people, and what tells steps apart: "make network prod-eu-1"
-	Blocked bool                            // it is not possible at this moment
-	Do      func(ctx context.Context) error // makes the change and enters its outcome into what was seen
+	What      string                          // for people, and what tells steps apart: "make network prod-eu-1"
+	Essential bool                            // no machine can be made or work without it
+	Upkeep    bool                            // machines cause or need it, and not people
+	Blocked   bool                            // it is not possible at this moment
+	Do        func(ctx context.Context) error // makes the change and enters its outcome into what was seen
 }
 
 // Perform takes the steps of decide that are possible, and returns the errors of those that

@@ -327,6 +327,35 @@ func TestLeftByServices(t *testing.T) {
 	})
 }
 
+// TestInstancesOfOthers: instances of somebody else in the VPC of a cluster that is deleted keep their way to the internet.
+func TestInstancesOfOthers(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		theirs := w.cloud.AddInterface(w.cloud.Things(awstest.VPCs)[0].ID, "of a bastion")
+		w.cloud.Edit(theirs, func(i *awstest.Thing) { i.Attr["instanceId"] = "i-theirs" })
+		w.cluster.Delete = true
+		for range 10 {
+			time.Sleep(settle)
+			if err := w.provider.DeleteInfrastructure(w.Context(), "op", &w.cluster); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, n := range w.cloud.Things(awstest.NATs) {
+			if n.Attr["state"] != "available" {
+				t.Errorf("NAT gateway %s is %s", n.ID, n.Attr["state"])
+			}
+		}
+		if got := w.observe(); !strings.Contains(got.Message, theirs+" (of instance i-theirs)") {
+			t.Errorf("told %q", got.Message)
+		}
+		w.cloud.Remove(theirs)
+		w.dismantle()
+		if left := w.cloud.Contents(); len(left) > 0 {
+			t.Errorf("left over: %q", left)
+		}
+	})
+}
+
 // TestSpot: a spot instance that AWS reclaims is gone, and no failure.
 func TestSpot(t *testing.T) {
 	inBubble(t, clusterSpec, strings.Replace(machineSpec, "{", "{spotMarketOptions: {}, ", 1), func(w *world) {

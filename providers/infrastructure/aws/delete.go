@@ -84,7 +84,8 @@ func (v *view) decideDeletion() *decision {
 			d.wait("NAT gateway " + n.ID + " is being deleted")
 			continue
 		}
-		d.add(step{what: "delete NAT gateway " + n.ID, do: func(ctx context.Context) error {
+		others := v.usedBy(func(i cloud.Interface) bool { return i.VPC == n.VPC && i.Instance != "" }) // those of the cluster are gone
+		d.add(step{what: "delete NAT gateway " + n.ID, blocked: len(others) > 0, do: func(ctx context.Context) error {
 			err := v.place.DeleteNAT(ctx, n.ID)
 			if i := slices.IndexFunc(v.nats, func(o cloud.NAT) bool { return o.ID == n.ID }); err == nil && i >= 0 {
 				v.nats[i].State = "deleting"
@@ -116,11 +117,16 @@ func (v *view) forgetBalancer(id string) {
 func (v *view) leftBalancers() []cloud.Balancer {
 	var out []cloud.Balancer
 	for _, b := range v.s.Balancers.All {
-		if v.ours(b.VPC) && b.Tags[fleet.TagFleet] == "" && cloud.IsOfKubernetes(b.Tags, v.service) {
+		if v.ours(b.VPC) && b.Tags[fleet.TagFleet] == "" && v.isOfKubernetes(b.Tags) {
 			out = append(out, b)
 		}
 	}
 	return out
+}
+
+// isOfKubernetes reports whether tags are those of something that controllers of Kubernetes made in the cluster.
+func (v *view) isOfKubernetes(tags cloud.Tags) bool {
+	return cloud.IsOfKubernetes(tags, v.service) || slices.ContainsFunc(v.before, func(name string) bool { return cloud.IsOfKubernetes(tags, name) })
 }
 
 // ours reports whether a VPC was made for the cluster.
@@ -273,7 +279,7 @@ func (v *view) deleteNetwork(d *decision) {
 func (v *view) leftGroups(vpc string) map[string]string {
 	out := make(map[string]string)
 	for _, g := range v.strays {
-		if g.VPC == vpc && cloud.IsOfKubernetes(g.Tags, v.service) {
+		if g.VPC == vpc && v.isOfKubernetes(g.Tags) {
 			out[g.Name] = g.ID
 		}
 	}

@@ -3,11 +3,8 @@ package aws
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver"
@@ -42,8 +39,8 @@ func (p *Provider) lookManaged(ctx context.Context, c *fleet.Cluster) (*managed,
 	is, err := v.place.ManagedCluster(ctx, spec.EKSClusterName)
 	switch {
 	case err == nil && c.Owns(is.Tags):
-		m.is = is
-		p.names.Forget(v.owner)
+		m.is, v.kept = is, true
+		p.names.Note(v.owner, is.Name)
 		return m, nil
 	case err == nil:
 		was := c.Residence.Endpoint.Host
@@ -52,6 +49,7 @@ func (p *Provider) lookManaged(ctx context.Context, c *fleet.Cluster) (*managed,
 		return nil, err
 	}
 	m.is, err = m.renamed(ctx)
+	v.kept = m.is != nil || m.lost
 	return m, err
 }
 
@@ -61,6 +59,9 @@ func (m *managed) renamed(ctx context.Context) (*cloud.ManagedCluster, error) {
 	names, err := m.place.ManagedClusters(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if was, ok := m.p.names.Of(m.owner); ok && !slices.Contains(names, was) { // which may not be listed yet
+		names = append(names, was)
 	}
 	for _, name := range names {
 		if name == m.want.EKSClusterName {
@@ -85,11 +86,11 @@ func (m *managed) serves() bool {
 	return m.is != nil && (m.is.Status == cloud.Active || m.is.Status == cloud.Updating) && m.is.Endpoint != "" && m.is.CA.Data != ""
 }
 
-// message says why it does not serve; empty: it does.
+// message says why it does not serve, or what EKS finds wrong with it; empty: nothing.
 func (m *managed) message() string {
 	switch {
 	case m.serves():
-		return ""
+		return m.is.Health.String()
 	case m.is == nil && m.foreign:
 		return m.notOurs()
 	case m.is == nil:
@@ -154,12 +155,6 @@ func idsOf(subnets []cloud.Subnet) []string {
 	return slices.Compact(out)
 }
 
-// token is equal where the same thing is asked for by the same operation.
-func token(op fleet.OperationID, what ...string) string {
-	sum := sha256.Sum256([]byte(string(op) + "\x00" + strings.Join(what, "\x00")))
-	return hex.EncodeToString(sum[:])
-}
-
 // busyNow makes an error that says that EKS takes no change now one that ends by itself.
 func busyNow(err error) error {
 	if !cloud.IsBusy(err) {
@@ -168,7 +163,8 @@ func busyNow(err error) error {
 	return &fleet.Error{Kind: fleet.Unavailable, Err: fmt.Errorf("EKS takes no change now: %w", err)}
 }
 
-// observeManaged observes the node groups of c: they are all that it has beside its control plane.
+// observeManaged observes the node groups of c: they are all that it has beside its control plane, but for machines of a
+// time when Git had machines in the place of that.
 func (p *Provider) observeManaged(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 	m, err := p.lookManaged(ctx, c)
 	if err != nil {
@@ -183,9 +179,10 @@ func (p *Provider) observeManaged(ctx context.Context, c *fleet.Cluster) (fleet.
 		return fleet.Infrastructure{}, err
 	}
 	out := fleet.Infrastructure{
-		Exists: len(groups) > 0, Ready: m.serves(), Message: m.message(), Endpoint: c.Endpoint,
+		Exists: len(groups)+len(m.instances) > 0, Ready: m.serves(), Message: m.message(), Endpoint: c.Endpoint, Machines: m.machines(),
 		Places: []fleet.PlaceSeen{{Place: fleet.Place{ID: id}, Used: m.is != nil || m.exists(), Named: true}},
 	}
+	driver.SortMachines(out.Machines)
 	if len(groups) > 0 {
 		out.Pools, err = m.pools(ctx, groups)
 	}
@@ -205,6 +202,16 @@ func (p *Provider) nothingKept(ctx context.Context, what string, c *fleet.Cluste
 	return err
 }
 
+// letsInTheAgent finds the entry in Git that lets in the agent.
+func (m *managed) letsInTheAgent(ctx context.Context) error {
+	for i := range m.want.AccessEntries {
+		if own, err := m.place.IsOwn(ctx, m.want.AccessEntries[i].PrincipalARN); own || err != nil {
+			return cloud.WrapLook("find whose the credentials are", err)
+		}
+	}
+	return fleet.Errorf(fleet.Invalid, "find an access entry for the agent", "accessEntries have none, and bootstrapClusterCreatorAdminPermissions is false: nothing lets the agent in (add one with the policy AmazonEKSClusterAdminPolicy)")
+}
+
 // checkManaged looks up what a cluster of EKS needs.
 func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driver.Note) error {
 	m, err := p.lookManaged(ctx, c)
@@ -215,6 +222,9 @@ func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driv
 		err = fleet.Errorf(fleet.Conflict, "find the name of the cluster", "%s", m.notOurs())
 	}
 	note("cluster of EKS", m.want.EKSClusterName, err)
+	if m.is == nil && !*m.want.AccessConfig.BootstrapClusterCreatorAdminPermissions {
+		note("access entry of the agent", "", m.letsInTheAgent(ctx))
+	}
 	n, zones := m.net(new(decision)), make(map[string]bool)
 	for _, s := range slices.Concat(n.private, n.public) {
 		zones[s.Zone] = true

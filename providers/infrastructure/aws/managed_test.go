@@ -66,6 +66,7 @@ type managedWorld struct {
 	plane    *aws.ControlPlane
 	cluster  fleet.Cluster
 	ops      int
+	stable   bool // one operation for all, as for a definition of a planner
 	errs     []error
 }
 
@@ -104,6 +105,9 @@ func (w *managedWorld) change(old, with string) {
 }
 
 func (w *managedWorld) op() fleet.OperationID {
+	if w.stable {
+		return "op"
+	}
 	w.ops++
 	return fleet.OperationID(fmt.Sprint("op-", w.ops))
 }

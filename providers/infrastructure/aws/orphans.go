@@ -184,17 +184,18 @@ func dropManaged(ctx context.Context, at *cloud.Place, k *cloud.ManagedCluster) 
 	if len(groups) == 0 {
 		return busyNow(at.DeleteManagedCluster(ctx, name))
 	}
-	var errs []error
 	for _, g := range groups {
 		is, err := at.Nodegroup(ctx, name, g)
 		switch {
 		case cloud.IsNotFound(err):
-			continue
 		case err != nil:
 			return err
 		case is.Tags[fleet.TagFleet] != k.Tags[fleet.TagFleet] || is.Tags[fleet.TagCluster] != k.Tags[fleet.TagCluster]:
 			return fleet.Errorf(fleet.Conflict, "delete cluster "+name, "node group %s has not its tags (delete it in AWS)", g)
 		}
+	}
+	var errs []error
+	for _, g := range groups {
 		errs = append(errs, busyNow(at.DeleteNodegroup(ctx, name, g)))
 	}
 	errs = append(errs, fleet.Errorf(fleet.Unavailable, "delete cluster "+name, "its node groups are being deleted first"))

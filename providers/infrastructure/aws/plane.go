@@ -35,12 +35,23 @@ func NewControlPlane(o Options) *ControlPlane {
 	return &ControlPlane{func() (*Provider, error) { return p, nil }}
 }
 
-// OpenControlPlane returns a ControlPlane with the settings of the provider. What is wrong with them is an error of each call.
+// OpenControlPlane returns the ControlPlane of the provider that is open, or of one with the options o. What is wrong with
+// them is an error of each call.
 func OpenControlPlane(o providers.Options) *ControlPlane {
-	if o.Provider != nil {
-		o = o.Provider(Name)
-	}
-	return &ControlPlane{sync.OnceValues(func() (*Provider, error) { return fromOptions(o) })}
+	return &ControlPlane{sync.OnceValues(func() (*Provider, error) {
+		if o.Opened == nil {
+			return fromOptions(o)
+		}
+		p, err := o.Opened(Name)
+		if err != nil {
+			return nil, err
+		}
+		own, ok := p.(*Provider)
+		if !ok {
+			return nil, fleet.Errorf(fleet.Invalid, "open the control planes of EKS", "provider %s is a %T", Name, p)
+		}
+		return own, nil
+	})}
 }
 
 // Settle implements providers.HostedControlPlane.
@@ -199,7 +210,7 @@ func (k *ControlPlane) Token(ctx context.Context, c *fleet.Cluster, refused flee
 }
 
 // Ensure implements providers.HostedControlPlane: first the network, then the cluster, then one change of it at a time.
-func (k *ControlPlane) Ensure(ctx context.Context, op fleet.OperationID, c *fleet.Cluster) error {
+func (k *ControlPlane) Ensure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
 	what := "create or change the control plane of " + c.Key.String()
 	p, err := k.provider()
 	if err != nil {
@@ -217,7 +228,7 @@ func (k *ControlPlane) Ensure(ctx context.Context, op fleet.OperationID, c *flee
 	errs = append(errs, d.faults...)
 	if m.is == nil {
 		if len(errs) == 0 && len(d.steps)+len(d.waits) == 0 {
-			errs = append(errs, m.create(ctx, op))
+			errs = append(errs, m.create(ctx))
 		}
 		return cloud.Wrap(what, fleet.JoinErrors(errs...))
 	}
@@ -232,19 +243,19 @@ func (k *ControlPlane) Ensure(ctx context.Context, op fleet.OperationID, c *flee
 		return cloud.WrapLook(what, err)
 	}
 	errs = append(errs, changes.faults...)
-	errs = append(errs, changes.perform(ctx, op, m.is.Status == cloud.Active)...)
+	errs = append(errs, changes.perform(ctx, m.is.Status == cloud.Active)...)
 	return cloud.Wrap(what, fleet.JoinErrors(errs...))
 }
 
 // create asks for the cluster.
-func (m *managed) create(ctx context.Context, op fleet.OperationID) error {
+func (m *managed) create(ctx context.Context) error {
 	role, err := m.place.RoleARN(ctx, m.want.RolePath, m.want.RoleName)
 	if err != nil {
 		return err
 	}
 	e := m.want.EndpointAccess
 	in := cloud.NewCluster{
-		Name: m.want.EKSClusterName, Role: role, Version: m.want.Version, Tags: m.tags(), Token: token(op, "cluster", m.want.EKSClusterName),
+		Name: m.want.EKSClusterName, Role: role, Version: m.want.Version, Tags: m.tags(),
 		VPC:    cloud.VPCConfig{Subnets: m.controlPlaneSubnets(), Public: e.Public, Private: e.Private, PublicCIDRs: e.PublicCIDRs},
 		Access: cloud.AccessConfig{Mode: strings.ToUpper(m.want.AccessConfig.AuthenticationMode), CreatorAdmin: m.want.AccessConfig.BootstrapClusterCreatorAdminPermissions},
 		Addons: m.want.BootstrapSelfManagedAddons,
@@ -252,12 +263,20 @@ func (m *managed) create(ctx context.Context, op fleet.OperationID) error {
 	if logs := m.logs(); len(logs) > 0 {
 		in.Logging = &cloud.Logging{Setups: []cloud.LogSetup{{Types: logs, Enabled: true}}}
 	}
+	services, err := m.services()
+	if err != nil {
+		return err
+	}
+	if services != "" {
+		in.Services = &cloud.ServiceNetwork{Range: services}
+	}
 	in.Encryption = m.encryption()
 	if m.want.UpgradePolicy != "" {
 		in.Upgrades = &cloud.UpgradePolicy{Support: strings.ToUpper(m.want.UpgradePolicy)}
 	}
 	m.p.o.Log.InfoContext(ctx, "requesting a cluster of EKS", "cluster", m.c.Key.String(), "name", in.Name, "version", in.Version)
 	defer m.changed()
+	m.p.names.Note(m.owner, in.Name)
 	err = m.place.CreateManagedCluster(ctx, in)
 	if !cloud.Is(err, "ResourceInUseException") {
 		return cloud.Named(err)

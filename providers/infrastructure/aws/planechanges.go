@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ import (
 type change struct {
 	what   string
 	update bool // EKS takes one of these at a time, and none while it is updating
-	do     func(ctx context.Context, op fleet.OperationID) error
+	do     func(ctx context.Context) error
 }
 
 // changes are what is to be changed of a cluster, in upstream's order.
@@ -28,7 +29,7 @@ type changes struct {
 	faults []error // what cannot be changed
 }
 
-func (s *changes) add(what string, update bool, do func(ctx context.Context, op fleet.OperationID) error) {
+func (s *changes) add(what string, update bool, do func(ctx context.Context) error) {
 	s.steps = append(s.steps, change{what, update, do})
 }
 
@@ -37,19 +38,20 @@ func (s *changes) never(field, format string, args ...any) {
 }
 
 // perform makes the changes that EKS takes now: of its updates the first one, while it is idle.
-func (s *changes) perform(ctx context.Context, op fleet.OperationID, idle bool) []error {
+func (s *changes) perform(ctx context.Context, idle bool) []error {
 	var errs []error
 	for _, c := range s.steps {
 		if c.update && !idle {
 			continue
 		}
-		err := c.do(ctx, op)
+		err := c.do(ctx)
 		if c.update {
-			if cloud.IsThere(err) {
+			there := cloud.IsThere(err)
+			if there {
 				err = nil
 			}
 			err = busyNow(err)
-			idle = cloud.Kind(err) == fleet.Invalid // EKS refused it permanently, and takes another
+			idle = there || cloud.Kind(err) == fleet.Invalid // EKS changes nothing then, and takes another
 		}
 		if err != nil {
 			errs = append(errs, cloud.Wrap(c.what, err))
@@ -71,6 +73,11 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 	if m.is.Role != role {
 		s.never("roleName", "the cluster has %s and not %s, and EKS changes it of none (bring the role back, or make another cluster)", m.is.Role, role)
 	}
+	if services, err := m.services(); err != nil {
+		s.faults = append(s.faults, err)
+	} else if is := m.is.Services.Range; services != "" && is != "" && is != services {
+		s.never("clusterNetwork.services", "Services of the cluster are in %s, and EKS moves them to no other range (name that one, or make another cluster)", is)
+	}
 	m.changeVersion(s)
 	m.changeNetwork(s)
 	m.changeMode(s)
@@ -83,11 +90,24 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 		m.config(s, fmt.Sprintf("upgradePolicy %s → %s", strings.ToLower(m.is.Upgrades.Support), m.want.UpgradePolicy), cloud.ConfigUpdate{Upgrades: &cloud.UpgradePolicy{Support: want}})
 	}
 	if lack := lacking(m.is.Tags, m.tags()); len(lack) > 0 {
-		s.add("tags of the cluster differ: "+strings.Join(slices.Sorted(maps.Keys(lack)), ", "), false, func(ctx context.Context, _ fleet.OperationID) error {
+		s.add("tags of the cluster differ: "+strings.Join(slices.Sorted(maps.Keys(lack)), ", "), false, func(ctx context.Context) error {
 			return m.place.TagManaged(ctx, m.is.ARN, lack)
 		})
 	}
 	return s, nil
+}
+
+// services returns the range of Services; empty: EKS chooses one.
+func (m *managed) services() (string, error) {
+	all := m.c.Network.Services.CIDRBlocks
+	if len(all) == 0 {
+		return "", nil
+	}
+	p, err := netip.ParsePrefix(all[0])
+	if err != nil || len(all) > 1 || !p.Addr().Is4() {
+		return "", fleet.Errorf(fleet.Invalid, "read clusterNetwork.services of the Cluster", "EKS takes one range of IPv4, and not %s", strings.Join(all, ", "))
+	}
+	return p.Masked().String(), nil
 }
 
 // lacking returns the tags of want that are not there, or are others.
@@ -103,8 +123,7 @@ func lacking(is, want cloud.Tags) cloud.Tags {
 
 // config adds an update of the configuration.
 func (m *managed) config(s *changes, what string, u cloud.ConfigUpdate) {
-	s.add(what, true, func(ctx context.Context, op fleet.OperationID) error {
-		u.Token = token(op, what)
+	s.add(what, true, func(ctx context.Context) error {
 		return m.place.UpdateConfig(ctx, m.is.Name, u)
 	})
 }
@@ -126,8 +145,8 @@ func (m *managed) changeVersion(s *changes) {
 		s.never("version", "the cluster has %s, and EKS goes up by one minor version at a time (set version: v1.%d first)", m.is.Version, minor(m.is.Version)+1)
 	default:
 		what := fmt.Sprintf("version %s → %s", m.is.Version, m.want.Version)
-		s.add(what, true, func(ctx context.Context, op fleet.OperationID) error {
-			return m.place.UpdateVersion(ctx, m.is.Name, m.want.Version, token(op, what))
+		s.add(what, true, func(ctx context.Context) error {
+			return m.place.UpdateVersion(ctx, m.is.Name, m.want.Version)
 		})
 	}
 }
@@ -205,19 +224,19 @@ func (m *managed) changeEncryption(s *changes) {
 	}
 	switch {
 	case has == "" && want != nil:
-		const what = "begin to encrypt Secrets in etcd"
-		s.add(what, true, func(ctx context.Context, op fleet.OperationID) error {
-			return m.place.Encrypt(ctx, m.is.Name, want, token(op, what))
+		s.add("begin to encrypt Secrets in etcd", true, func(ctx context.Context) error {
+			return m.place.Encrypt(ctx, m.is.Name, want)
 		})
+	case has != "" && want != nil && strings.Contains(want[0].Provider.Key, ":alias/"): // EKS shows the key that it led to
 	case has != "" && (want == nil || want[0].Provider.Key != has):
 		s.never("encryptionConfig", "Secrets in etcd are encrypted with %s, which EKS does not change (set encryptionConfig.provider to it, or make another cluster)", has)
 	}
 }
 
 // changeEntries compares the entries that Git names, and those that were made for it, with those that are there. Others
-// are those of EKS and of people.
+// are those of EKS and of people. Where Git goes back to aws-auth, which EKS does not, people still need theirs.
 func (m *managed) changeEntries(ctx context.Context, s *changes) error {
-	if m.is.Access.Mode == strings.ToUpper(api.AccessByConfigMap) {
+	if m.is.Access.Mode == strings.ToUpper(api.AccessByConfigMap) || m.want.AccessConfig.AuthenticationMode == api.AccessByConfigMap {
 		return nil
 	}
 	there, err := m.place.AccessEntries(ctx, m.is.Name)
@@ -233,7 +252,7 @@ func (m *managed) changeEntries(ctx context.Context, s *changes) error {
 			}
 			continue
 		}
-		s.add("let in "+want.PrincipalARN, false, func(ctx context.Context, _ fleet.OperationID) error {
+		s.add("let in "+want.PrincipalARN, false, func(ctx context.Context) error {
 			in := cloud.AccessEntry{Principal: want.PrincipalARN, Groups: want.KubernetesGroups, Username: want.Username, Type: strings.ToUpper(want.Type), Tags: m.c.Tags()}
 			if err := cloud.Named(m.place.CreateAccessEntry(ctx, m.is.Name, in)); err != nil && !cloud.Is(err, "ResourceInUseException") {
 				return err
@@ -251,12 +270,20 @@ func (m *managed) changeEntries(ctx context.Context, s *changes) error {
 			continue
 		}
 		is, err := m.place.AccessEntry(ctx, m.is.Name, principal)
+		if cloud.IsNotFound(err) { // it went meanwhile
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		own, err := m.place.IsOwn(ctx, principal)
 		switch {
-		case cloud.IsNotFound(err): // it went meanwhile
 		case err != nil:
 			return err
+		case m.c.Owns(is.Tags) && own:
+			s.never("accessEntries", "the entry of %s lets the agent in, and stays (name it, or delete it in AWS)", principal)
 		case m.c.Owns(is.Tags):
-			s.add("no longer let in "+principal, false, func(ctx context.Context, _ fleet.OperationID) error {
+			s.add("no longer let in "+principal, false, func(ctx context.Context) error {
 				return m.place.DeleteAccessEntry(ctx, m.is.Name, principal)
 			})
 		}
@@ -287,7 +314,7 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 		return nil
 	}
 	if want.Type == api.StandardEntry && (!sameSet(is.Groups, want.KubernetesGroups) || want.Username != "" && is.Username != want.Username) {
-		s.add("groups or name of "+principal+" differ", false, func(ctx context.Context, _ fleet.OperationID) error {
+		s.add("groups or name of "+principal+" differ", false, func(ctx context.Context) error {
 			return m.place.UpdateAccessEntry(ctx, m.is.Name, cloud.AccessEntry{Principal: principal, Groups: want.KubernetesGroups, Username: want.Username})
 		})
 	}
@@ -300,17 +327,25 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 			return o.ARN == p.ARN && o.Scope.Type == p.Scope.Type && sameSet(o.Scope.Namespaces, p.Scope.Namespaces)
 		}
 		if !slices.ContainsFunc(have, same) {
-			s.add("policy "+p.ARN+" of "+principal+" differs", false, func(ctx context.Context, _ fleet.OperationID) error {
+			s.add("policy "+p.ARN+" of "+principal+" differs", false, func(ctx context.Context) error {
 				return m.place.SetAccessPolicy(ctx, m.is.Name, principal, p)
 			})
 		}
 	}
+	if !m.c.Owns(is.Tags) { // EKS, or people, gave what else it has: perhaps the agent's own way in
+		return nil
+	}
+	own, err := m.place.IsOwn(ctx, principal)
+	if err != nil {
+		return err
+	}
 	for _, p := range have {
-		if !m.c.Owns(is.Tags) { // EKS, or people, gave it: perhaps the agent's own way in
-			break
-		}
-		if !slices.ContainsFunc(want.AccessPolicies, func(o api.AccessPolicy) bool { return o.PolicyARN == p.ARN }) {
-			s.add("policy "+p.ARN+" of "+principal+" is not in Git", false, func(ctx context.Context, _ fleet.OperationID) error {
+		switch {
+		case slices.ContainsFunc(want.AccessPolicies, func(o api.AccessPolicy) bool { return o.PolicyARN == p.ARN }):
+		case own:
+			s.never("accessEntries", "policy %s of %s lets the agent in, and stays (name it, or take it away in AWS)", p.ARN, principal)
+		default:
+			s.add("policy "+p.ARN+" of "+principal+" is not in Git", false, func(ctx context.Context) error {
 				return m.place.DropAccessPolicy(ctx, m.is.Name, principal, p.ARN)
 			})
 		}

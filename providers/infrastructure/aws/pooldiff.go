@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,13 +62,25 @@ func (w *wantedGroup) compare(is *cloud.Nodegroup) groupDiff {
 		d.drift = append(d.drift, "tags differ: "+strings.Join(slices.Sorted(maps.Keys(d.tags)), ", "))
 	}
 	newer := minor(w.Version) > minor(is.Version)
-	image := w.Release != "" && w.Release != is.Release && w.Version == is.Version
+	image := w.Release != "" && w.Release != is.Release && w.Version == is.Version && !w.hasNewerImage(is)
 	if d.upgrade = newer || image; image {
 		d.drift = append(d.drift, "amiVersion "+is.Release+" → "+w.Release)
 	}
 	d.fixed = w.fixed(is)
 	slices.Sort(d.drift)
 	return d
+}
+
+// release is the version of an image of EKS: a patch version of Kubernetes and a day.
+var release = regexp.MustCompile(`^1\.\d+\.(\d+)-(\d{8})$`)
+
+// hasNewerImage reports whether a node group has a newer image than Git names of the same version. EKS does not go back.
+func (w *wantedGroup) hasNewerImage(is *cloud.Nodegroup) bool {
+	want, has := release.FindStringSubmatch(w.Release), release.FindStringSubmatch(is.Release)
+	if want == nil || has == nil || w.Version != is.Version {
+		return false
+	}
+	return cmp.Or(cmp.Compare(len(want[1]), len(has[1])), cmp.Compare(want[1]+want[2], has[1]+has[2])) < 0
 }
 
 // compareScaling compares the number of machines and its bounds. What others decide is written only if it is out of
@@ -118,6 +131,9 @@ func (w *wantedGroup) fixed(is *cloud.Nodegroup) []string {
 	chosen := len(w.spec.SubnetIDs)+len(w.spec.AvailabilityZones)+len(w.pool.FailureDomains) == 0 // a subnet that came later is no change in Git
 	if !sameSet(is.Subnets, w.Subnets) && !(chosen && len(without(is.Subnets, w.Subnets)) == 0) {
 		differ("subnets", strings.Join(is.Subnets, ", "), strings.Join(w.Subnets, ", "))
+	}
+	if w.hasNewerImage(is) {
+		out = append(out, fmt.Sprintf("amiVersion %s → %s; EKS does not go back: name the newer one, or none", is.Release, w.Release))
 	}
 	if r := w.Remote; r != nil && (is.Remote == nil || is.Remote.Key != r.Key || !sameSet(is.Remote.Groups, r.Groups)) {
 		out = append(out, "remoteAccess differs"+other)

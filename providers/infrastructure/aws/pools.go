@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -68,6 +69,9 @@ func (m *managed) pools(ctx context.Context, groups []*cloud.Nodegroup) ([]fleet
 		if !m.c.Owns(g.Tags) || s.Name == "" {
 			s.Name = cmp.Or(m.poolCalled(g.Name), fleet.PoolName(g.Name))
 			s.Damaged = "the tags of node group " + g.Name + " do not say that it is a pool of " + m.c.Key.String()
+		}
+		if begun, ok := m.p.begun.Of(m.owner.Part(fleet.MachineName(s.Name))); ok && s.State == fleet.KeptActive && minor(g.Version) < minor(begun) {
+			s.Message = strings.TrimPrefix(fmt.Sprintf("%s; EKS began to upgrade it to %s and gave up, often since Pods could not be evicted: the updates of node group %s in AWS say why", s.Message, begun, g.Name), "; ")
 		}
 		for _, i := range nodes[g.Name] {
 			s.Machines = append(s.Machines, providerID(i))
@@ -263,7 +267,7 @@ func (p *Provider) EnsurePool(ctx context.Context, op fleet.OperationID, c *flee
 	if is == nil {
 		return cloud.Wrap(what, m.createPool(ctx, op, groups, want))
 	}
-	return cloud.Wrap(what, m.changePool(ctx, op, is, want))
+	return cloud.Wrap(what, m.changePool(ctx, is, want))
 }
 
 // createPool asks for a node group.
@@ -272,17 +276,21 @@ func (m *managed) createPool(ctx context.Context, op fleet.OperationID, groups [
 		return fleet.Errorf(fleet.Conflict, "find the name of the node group", "cluster %s of EKS has a node group %s without the tags of the pool (set another eksNodegroupName)", m.is.Name, want.Name)
 	}
 	in := want.Nodegroup
-	in.Tags, in.Token = maps.Clone(want.spec.AdditionalTags), token(op, "nodegroup", want.Name)
+	in.Tags = maps.Clone(want.spec.AdditionalTags)
 	if in.Tags == nil {
 		in.Tags = make(cloud.Tags)
 	}
 	maps.Copy(in.Tags, m.c.PoolTags(want.pool.Name, op))
 	m.p.o.Log.InfoContext(ctx, "requesting a node group", "cluster", m.c.Key.String(), "pool", string(want.pool.Name), "name", in.Name, "machines", want.pool.Count)
-	return cloud.Named(m.place.CreateNodegroup(ctx, m.is.Name, in))
+	err := m.place.CreateNodegroup(ctx, m.is.Name, in)
+	if cloud.IsBusy(err) {
+		return fleet.Errorf(fleet.Conflict, "create node group "+in.Name, "EKS takes no change of the cluster now: %w", err)
+	}
+	return cloud.Named(err)
 }
 
 // changePool makes the next change of a node group. EKS takes one at a time.
-func (m *managed) changePool(ctx context.Context, op fleet.OperationID, is *cloud.Nodegroup, want *wantedGroup) error {
+func (m *managed) changePool(ctx context.Context, is *cloud.Nodegroup, want *wantedGroup) error {
 	d := want.compare(is)
 	if len(d.tags) > 0 {
 		if err := m.place.TagManaged(ctx, is.ARN, d.tags); err != nil {
@@ -306,21 +314,46 @@ func (m *managed) changePool(ctx context.Context, op fleet.OperationID, is *clou
 	default:
 		return fleet.Errorf(fleet.Conflict, "change node group "+is.Name, "EKS takes no change of it now: it is %s", is.Status)
 	}
-	var err error
+	var refused []error
+	for _, do := range m.tries(ctx, d, is, want) {
+		err := do()
+		switch {
+		case err == nil:
+		case cloud.IsThere(err):
+			continue
+		case cloud.IsBusy(err):
+			err = fleet.Errorf(fleet.Conflict, "change node group "+is.Name, "EKS takes no change of it now: %w", err)
+		case cloud.Kind(err) == fleet.Invalid: // which stays so, and holds up nothing else
+			refused = append(refused, err)
+			continue
+		}
+		return fleet.JoinErrors(append(refused, err)...)
+	}
+	return fleet.JoinErrors(refused...)
+}
+
+// tries returns the changes of a node group of which EKS gets the first one that it does not refuse.
+func (m *managed) tries(ctx context.Context, d groupDiff, is *cloud.Nodegroup, want *wantedGroup) (out []func() error) {
+	update := func(u cloud.NodegroupUpdate) {
+		out = append(out, func() error { return m.place.UpdateNodegroup(ctx, m.is.Name, is.Name, u) })
+	}
 	if d.update != nil {
-		d.update.Token = token(op, "config", is.Name)
-		err = m.place.UpdateNodegroup(ctx, m.is.Name, is.Name, *d.update)
-	} else {
-		m.p.o.Log.InfoContext(ctx, "upgrading a node group", "cluster", m.c.Key.String(), "name", is.Name, "from", is.Version, "to", want.Version)
-		err = m.place.UpgradeNodegroup(ctx, m.is.Name, is.Name, want.Version, want.Release, token(op, "version", is.Name, want.Version, want.Release))
+		update(*d.update)
+		if number := (cloud.NodegroupUpdate{Scaling: d.update.Scaling}); number.Scaling != nil && !reflect.DeepEqual(number, *d.update) {
+			update(number)
+		}
 	}
-	if cloud.IsThere(err) {
-		return nil
+	if d.upgrade {
+		out = append(out, func() error {
+			m.p.o.Log.InfoContext(ctx, "upgrading a node group", "cluster", m.c.Key.String(), "name", is.Name, "from", is.Version, "to", want.Version)
+			err := m.place.UpgradeNodegroup(ctx, m.is.Name, is.Name, want.Version, want.Release)
+			if err == nil {
+				m.p.begun.Note(m.owner.Part(fleet.MachineName(want.pool.Name)), want.Version)
+			}
+			return err
+		})
 	}
-	if cloud.IsBusy(err) {
-		return fleet.Errorf(fleet.Conflict, "change node group "+is.Name, "EKS takes no change of it now: %w", err)
-	}
-	return err
+	return out
 }
 
 // DeletePool implements providers.PoolKeeper.

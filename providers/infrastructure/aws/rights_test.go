@@ -276,17 +276,23 @@ type statement struct {
 	Sid       string
 	Effect    string
 	Action    []string
-	Resource  string
+	Resource  any                       // a string, or some
 	Condition map[string]map[string]any `json:",omitempty"`
 }
 
-// policy returns what allows rights, and no more than AWS can tell apart: what Fairlead deletes is to have its tag,
-// secrets have its prefix, and only things that are just made are tagged.
+// policy returns what allows rights, and no more than AWS can tell apart: what Fairlead deletes is to have its tag, and
+// what it changes of EKS, secrets have its prefix, and only things that are just made are tagged. Of EKS, AWS cannot tell
+// what is just made from what is there: what is tagged is to get a tag of Fairlead.
+// Source: Service Authorization Reference, "Actions, resources, and condition keys for Amazon Elastic Kubernetes Service".
 func policy(rights []string) string {
 	looks := statement{Sid: "Look", Resource: "*"}
 	change := statement{Sid: "Change", Resource: "*"}
-	remove := statement{Sid: "RemoveWhatFairleadMade", Resource: "*", Condition: map[string]map[string]any{"Null": {"aws:ResourceTag/fairlead.dev/fleet": "false"}}}
-	clusters := statement{Sid: "ClustersOfEKS", Resource: "*"}
+	made, asked := map[string]map[string]any{"Null": {"aws:ResourceTag/fairlead.dev/fleet": "false"}}, map[string]map[string]any{"Null": {"aws:RequestTag/fairlead.dev/fleet": "false"}}
+	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*"}
+	remove := statement{Sid: "RemoveWhatFairleadMade", Resource: "*", Condition: made}
+	clusters := statement{Sid: "NewClustersOfEKS", Resource: "*", Condition: asked}
+	mark := statement{Sid: "MarkWhatIsMadeOfEKS", Resource: ofEKS, Condition: asked}
+	changes := statement{Sid: "ChangeWhatIsMarkedOfEKS", Resource: ofEKS, Condition: made}
 	secrets := statement{Sid: "UserData", Resource: "arn:*:secretsmanager:*:*:secret:fairlead/*"}
 	roles := statement{Sid: "AssumeRolesOfIdentities", Resource: "arn:*:iam::*:role/fairlead-*"}
 	var makers []string
@@ -302,8 +308,12 @@ func policy(rights []string) string {
 			in = &looks
 		case service == "secretsmanager":
 			in = &secrets
-		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry":
+		case r == "eks:CreateCluster": // which is of no resource yet
 			in = &clusters
+		case r == "eks:CreateAccessEntry": // CreateCluster asks for it, too, and then there is nothing that has a tag
+			in = &mark
+		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry":
+			in = &changes
 		case slices.Contains([]string{"DeleteCluster", "DeleteNodegroup", "TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
 			in = &remove
 		}
@@ -312,11 +322,12 @@ func policy(rights []string) string {
 			makers = append(makers, action)
 		}
 	}
+	mark.Action = append(mark.Action, "eks:TagResource")
 	secrets.Action = append(secrets.Action, "secretsmanager:TagResource")
 	looks.Action = append(looks.Action, "ssm:GetParameters", "iam:GetRole", "iam:ListAttachedRolePolicies")
 	change.Action = append(change.Action, "elasticloadbalancing:AddTags")
 	statements := []statement{
-		looks, change, clusters, remove, secrets,
+		looks, change, clusters, mark, changes, remove, secrets,
 		{Sid: "RolesOfEKS", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/eks-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": []string{"ec2.amazonaws.com*", "eks.amazonaws.com"}}}},
 		{Sid: "KeysOfEKS", Action: []string{"kms:CreateGrant", "kms:DescribeKey"}, Resource: "*", Condition: map[string]map[string]any{"StringLike": {"kms:ViaService": "eks.*"}}},
 		{Sid: "TagWhatIsMade", Action: []string{"ec2:CreateTags"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"ec2:CreateAction": makers}}},
@@ -351,6 +362,34 @@ func TestPolicy(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("%s is out of date (write it with -update): %s", file, diff)
+	}
+}
+
+// TestPolicyOfEKS: nothing of EKS is changed that has no tag of Fairlead, and gets none.
+func TestPolicyOfEKS(t *testing.T) {
+	data, err := os.ReadFile("policy.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct{ Statement []statement }
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, s := range all.Statement {
+		for _, action := range s.Action {
+			of, is := strings.CutPrefix(action, "eks:")
+			if !is || strings.HasPrefix(of, "Describe") || strings.HasPrefix(of, "List") {
+				continue
+			}
+			n++
+			if is := s.Condition["Null"]; is["aws:ResourceTag/fairlead.dev/fleet"] != "false" && is["aws:RequestTag/fairlead.dev/fleet"] != "false" {
+				t.Errorf("%s is allowed of everything in the account", action)
+			}
+		}
+	}
+	if n < 15 {
+		t.Errorf("the policy has %d permissions of EKS", n)
 	}
 }
 

@@ -24,7 +24,9 @@ type view struct {
 	s     *cloud.Snapshot
 	zones []string // of the region
 
-	service string // the name by which controllers of Kubernetes know the cluster
+	service string   // the name by which controllers of Kubernetes know the cluster
+	before  []string // others by which they knew it, as subnets that were made for it say
+	kept    bool     // EKS has its control plane
 
 	// What carries the tags of the cluster.
 	vpcs      []cloud.VPC
@@ -132,6 +134,13 @@ func (v *view) sort() {
 	})
 	slices.SortFunc(v.subnets, func(a, b cloud.Subnet) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(v.nats, func(a, b cloud.NAT) int { return cmp.Compare(a.ID, b.ID) })
+	for _, s := range v.subnets {
+		for k := range s.Tags {
+			if name, ok := strings.CutPrefix(k, serviceTag("")); ok {
+				v.before = append(v.before, name)
+			}
+		}
+	}
 }
 
 // boolFirst orders what is so before what is not.
@@ -209,8 +218,8 @@ func (v *view) exists() bool {
 	return len(v.vpcs)+len(v.subnets)+len(v.gateways)+len(v.addresses)+len(v.nats)+len(v.tables)+len(v.groups)+len(v.balancers)+len(v.targets) > 0
 }
 
-// started reports whether machines are there.
-func (v *view) started() bool { return len(v.instances) > 0 }
+// started reports whether machines are there, or a control plane of EKS.
+func (v *view) started() bool { return v.kept || len(v.instances) > 0 }
 
 // changed records that something was changed that machines share.
 func (v *view) changed() { v.place.Changed(v.owner) }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/endpoint"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/azure/api"
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
@@ -75,24 +75,24 @@ func (v *view) frontend() *arm.Resource[arm.Frontend] {
 }
 
 // makeEndpoint decides about the load balancer of the API server, its name, and what it leads to.
-func (v *view) makeEndpoint(d *decision, n network) {
+func (v *view) makeEndpoint(d *steps.Decision, n network) {
 	if v.c.ServedElsewhere() {
-		d.endpoint = v.c.Endpoint
+		d.Endpoint = v.c.Endpoint
 		return
 	}
 	lb := v.spec.NetworkSpec.APIServerLB
 	if asked := v.askedPort(); asked != v.apiPort() {
-		d.cannotFollow("the port of the API server", "machines know it at %d, Git says %d (put it back, or make another cluster)", v.apiPort(), asked)
+		d.CannotFollow("the port of the API server", "machines know it at %d, Git says %d (put it back, or make another cluster)", v.apiPort(), asked)
 	}
 	is := v.balancer()
 	if is != nil && v.isInternal() != (lb.Type == api.Internal) {
-		d.cannotFollow("networkSpec.apiServerLB.type", "load balancer %s cannot become %s (put it back, or make another cluster)", is.Name, lb.Type)
+		d.CannotFollow("networkSpec.apiServerLB.type", "load balancer %s cannot become %s (put it back, or make another cluster)", is.Name, lb.Type)
 		v.keepEndpoint(d)
 		return
 	}
 	known := endpoint.Known(v.c).Host
 	if is == nil && known != "" && v.hostOf() != known {
-		d.fault(fleet.Errorf(fleet.Conflict, "find load balancer "+v.balancerName(), "it is gone with its name, and machines know the API server at %s (put its name back, or make another cluster and restore etcd there)", known))
+		d.Fault(fleet.Errorf(fleet.Conflict, "find load balancer "+v.balancerName(), "it is gone with its name, and machines know the API server at %s (put its name back, or make another cluster and restore etcd there)", known))
 		return
 	}
 	if lb.Type == api.Internal {
@@ -100,17 +100,17 @@ func (v *view) makeEndpoint(d *decision, n network) {
 	} else {
 		v.public(d)
 	}
-	if d.endpoint.Host != "" && known != "" && known != d.endpoint.Host && v.c.NamedEndpoint().Host == "" {
-		host := d.endpoint.Host
-		d.endpoint.Host = known
-		d.fault(fleet.Errorf(fleet.Conflict, "keep the endpoint", "machines know the API server at %s, and the load balancer is at %s (put its name back, or make another cluster)", known, host))
+	if d.Endpoint.Host != "" && known != "" && known != d.Endpoint.Host && v.c.NamedEndpoint().Host == "" {
+		host := d.Endpoint.Host
+		d.Endpoint.Host = known
+		d.Fault(fleet.Errorf(fleet.Conflict, "keep the endpoint", "machines know the API server at %s, and the load balancer is at %s (put its name back, or make another cluster)", known, host))
 	}
 	v.lead(d)
 }
 
 // keepEndpoint keeps the endpoint that is there, where Git asks for one that cannot be.
-func (v *view) keepEndpoint(d *decision) {
-	d.endpoint = v.endpointAt(cmp.Or(endpoint.Known(v.c).Host, v.hostOf()))
+func (v *view) keepEndpoint(d *steps.Decision) {
+	d.Endpoint = v.endpointAt(cmp.Or(endpoint.Known(v.c).Host, v.hostOf()))
 	v.lead(d)
 }
 
@@ -134,7 +134,7 @@ func (v *view) hostOf() string {
 }
 
 // public decides about a load balancer with a public address and name.
-func (v *view) public(d *decision) {
+func (v *view) public(d *steps.Decision) {
 	lb := v.spec.NetworkSpec.APIServerLB
 	ip := there(v, d, &v.ips, arm.PublicIPs, balancerIPPart, v.balancerIPName(), nil, func() map[string]any {
 		return withZones(map[string]any{"sku": map[string]any{"name": "Standard"}, "properties": map[string]any{
@@ -145,18 +145,18 @@ func (v *view) public(d *decision) {
 		return
 	}
 	if ip.Properties.DNS.FQDN == "" {
-		d.fault(fleet.Errorf(fleet.Conflict, "find the name of the API server", "public address %s has lost its name in DNS (set the label %s in Azure)", ip.Name, v.label()))
+		d.Fault(fleet.Errorf(fleet.Conflict, "find the name of the API server", "public address %s has lost its name in DNS (set the label %s in Azure)", ip.Name, v.label()))
 		return
 	}
 	if has := ip.Properties.DNS.Label; !strings.EqualFold(has, v.label()) {
-		d.cannotFollow("networkSpec.apiServerLB.frontendIPs.publicIP.dnsName", "machines know the API server by %s and not by %s (put it back, or make another cluster)", has, v.label())
+		d.CannotFollow("networkSpec.apiServerLB.frontendIPs.publicIP.dnsName", "machines know the API server by %s and not by %s (put it back, or make another cluster)", has, v.label())
 	}
-	d.endpoint = v.endpointAt(ip.Properties.DNS.FQDN)
+	d.Endpoint = v.endpointAt(ip.Properties.DNS.FQDN)
 	v.ofBalancer(d, map[string]any{"publicIPAddress": arm.Ref{ID: ip.ID}}, nil, true)
 }
 
 // internal decides about a load balancer with a private address, and the private zone that has its name.
-func (v *view) internal(d *decision, n network) {
+func (v *view) internal(d *steps.Decision, n network) {
 	lb := v.spec.NetworkSpec.APIServerLB
 	s := n.subnet(fleet.RoleControlPlane, "")
 	if s == nil {
@@ -164,12 +164,12 @@ func (v *view) internal(d *decision, n network) {
 	}
 	address := lb.FrontendIPs[0].PrivateIP
 	if f := v.frontend(); f != nil && f.Properties.Address != address && f.Properties.Address != "" {
-		d.cannotFollow("networkSpec.apiServerLB.frontendIPs", "load balancer %s is at %s and not at %s (put it back, or make another cluster)", v.balancer().Name, f.Properties.Address, address)
+		d.CannotFollow("networkSpec.apiServerLB.frontendIPs", "load balancer %s is at %s and not at %s (put it back, or make another cluster)", v.balancer().Name, f.Properties.Address, address)
 		address = f.Properties.Address
 	}
 	v.ofBalancer(d, map[string]any{"privateIPAddress": address, "privateIPAllocationMethod": "Static", "subnet": arm.Ref{ID: s.id}}, lb.AvailabilityZones, false)
 	if v.spec.NetworkSpec.PrivateDNSZone == "None" {
-		d.endpoint = v.endpointAt(address)
+		d.Endpoint = v.endpointAt(address)
 		return
 	}
 	zone := there(v, d, &v.dns, arm.Zones, zonePart, v.zoneName(), nil, func() map[string]any {
@@ -178,12 +178,12 @@ func (v *view) internal(d *decision, n network) {
 	if zone == nil {
 		return
 	}
-	d.endpoint = v.endpointAt(recordName + "." + zone.Name)
+	d.Endpoint = v.endpointAt(recordName + "." + zone.Name)
 	link, record := strings.ToLower(zone.ID+"/virtualNetworkLinks/"+v.vnetName()+"-link"), zone.ID+"/A/"+recordName
 	switch v.links[link] {
 	case "Succeeded":
 	case "", "Failed":
-		d.add(step{what: "make zone " + zone.Name + " known in the VNet", essential: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "make zone " + zone.Name + " known in the VNet", Essential: true, Do: func(ctx context.Context) error {
 			err := v.place.Put(ctx, link, map[string]any{"location": "global", "tags": v.shared("apiserver-link", nil), "properties": map[string]any{
 				"virtualNetwork": arm.Ref{ID: n.vnet}, "registrationEnabled": false,
 			}}, arm.Condition{})
@@ -193,10 +193,10 @@ func (v *view) internal(d *decision, n network) {
 			return err
 		}})
 	default:
-		d.wait("the link of zone " + zone.Name + " is being created")
+		d.Wait("the link of zone " + zone.Name + " is being created")
 	}
 	if !v.records[recordName] {
-		d.add(step{what: "create record " + recordName + "." + zone.Name, essential: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "create record " + recordName + "." + zone.Name, Essential: true, Do: func(ctx context.Context) error {
 			err := v.place.Put(ctx, record, map[string]any{"properties": map[string]any{"ttl": 300, "aRecords": []any{map[string]any{"ipv4Address": address}}}}, arm.Absent())
 			if err == nil {
 				v.records[recordName] = true
@@ -227,7 +227,7 @@ func (v *view) ports() []port {
 }
 
 // ofBalancer decides about the load balancer and its ports.
-func (v *view) ofBalancer(d *decision, frontend map[string]any, zones []string, outbound bool) {
+func (v *view) ofBalancer(d *steps.Decision, frontend map[string]any, zones []string, outbound bool) {
 	id := v.place.resource(arm.Balancers, v.balancerName())
 	is := there(v, d, &v.lbs, arm.Balancers, balancerPart, v.balancerName(), nil, func() map[string]any {
 		p := v.balancerRules(id, v.frontendName(), v.poolName(), outbound)
@@ -256,7 +256,7 @@ func (v *view) ofBalancer(d *decision, frontend map[string]any, zones []string, 
 	if same {
 		return
 	}
-	d.add(step{what: "set the ports of load balancer " + is.Name, do: func(ctx context.Context) error {
+	d.Add(steps.Step{What: "set the ports of load balancer " + is.Name, Do: func(ctx context.Context) error {
 		err := v.edit(ctx, is.ID, func(p map[string]any) error {
 			for k, x := range v.balancerRules(is.ID, front.Name, pool[strings.LastIndexByte(pool, '/')+1:], outbound) {
 				p[k] = withOthers(x, p[k], k == "loadBalancingRules", ours)
@@ -339,7 +339,7 @@ func isBehind(nic *arm.Resource[arm.Interface], pool string) bool {
 
 // lead decides which servers the load balancer leads to. A VM is made behind it, and leaves it before it is deleted.
 // One of which it is not certain what it is stays where it is.
-func (v *view) lead(d *decision) {
+func (v *view) lead(d *steps.Decision) {
 	pool := v.pool()
 	if pool == "" {
 		return
@@ -348,7 +348,7 @@ func (v *view) lead(d *decision) {
 		if len(m.nics) == 0 || m.machine.Damaged != "" || m.machine.State == fleet.MachineDeleting || m.machine.State == fleet.MachineFailed {
 			continue
 		}
-		want, is := endpoint.Leads(&m.machine) && !v.p.left(m.Properties.ID), isBehind(m.nics[0], pool)
+		want, is := endpoint.Leads(&m.machine) && !v.p.leaving.Has(m.Properties.ID), isBehind(m.nics[0], pool)
 		if want == is {
 			continue
 		}
@@ -356,7 +356,7 @@ func (v *view) lead(d *decision) {
 		if is {
 			what = "lead the endpoint away from " + m.Name
 		}
-		d.add(step{what: what, upkeep: true, do: func(ctx context.Context) error { return v.setBehind(ctx, m, pool, want) }})
+		d.Add(steps.Step{What: what, Upkeep: true, Do: func(ctx context.Context) error { return v.setBehind(ctx, m, pool, want) }})
 	}
 }
 
@@ -383,17 +383,6 @@ func (v *view) setBehind(ctx context.Context, m *vm, pool string, on bool) error
 		}
 		return nil
 	})
-}
-
-// leavingFor is how long the endpoint does not lead to a VM that left it. The planner deletes the machine within that
-// time, or it decided otherwise.
-const leavingFor = 15 * time.Minute
-
-// left reports whether a VM, by its vmId, left the endpoint recently. An agent that starts knows of none: it leads the
-// endpoint to them until it removes them.
-func (p *Provider) left(id string) bool {
-	p.leaving.ForgetIf(func(_ string, since time.Time) bool { return time.Since(since) > leavingFor })
-	return p.leaving.Has(id)
 }
 
 // LeaveEndpoint implements providers.EndpointKeeper.
@@ -426,7 +415,7 @@ func (v *view) leave(ctx context.Context, m *vm) error {
 		case strings.EqualFold(o.ID, m.ID) || o.machine.Role != fleet.RoleControlPlane || o.machine.State != fleet.MachineRunning || o.machine.Damaged != "":
 		case len(o.nics) == 0:
 			return fleet.Errorf(fleet.Unavailable, "change the endpoint", "the interface of %s is not listed (the machine stays until it is)", o.Name)
-		case v.p.left(o.Properties.ID):
+		case v.p.leaving.Has(o.Properties.ID):
 			back = append(back, o)
 		default:
 			stay = append(stay, o)
@@ -463,6 +452,6 @@ func (v *view) leave(ctx context.Context, m *vm) error {
 			return refuse(err)
 		}
 	}
-	v.p.leaving.Note(m.Properties.ID, time.Now())
+	v.p.leaving.Note(m.Properties.ID)
 	return nil
 }

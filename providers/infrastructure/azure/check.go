@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/azure/api"
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
@@ -26,12 +27,12 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note
 		return arm.WrapLook("look at Azure", err)
 	}
 	note("subscription", v.place.id(), nil)
-	d := new(decision)
+	d := new(steps.Decision)
 	n := v.network(d)
-	for _, err := range d.faults {
+	for _, err := range d.Faults {
 		note("network", "", err)
 	}
-	if n.vnet != "" && len(d.faults) == 0 {
+	if n.vnet != "" && len(d.Faults) == 0 {
 		note("network", fmt.Sprintf("VNet %s with %d subnets for machines", v.vnetName(), len(n.subnets)), nil)
 	}
 	for _, pool := range c.Pools() {

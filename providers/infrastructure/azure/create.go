@@ -18,6 +18,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/azure/api"
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
@@ -243,7 +244,7 @@ func (v *view) extras(spec *api.AzureMachineSpec, p map[string]any) {
 // interfaces returns the network interfaces, which are made and deleted with the VM. The first one of a server is behind
 // the load balancer from its beginning.
 func (v *view) interfaces(spec *api.AzureMachineSpec, r providers.MachineRequest, tags arm.Tags) ([]any, error) {
-	n := v.network(new(decision))
+	n := v.network(new(steps.Decision))
 	list := spec.NetworkInterfaces
 	if len(list) == 0 {
 		list = []api.NetworkInterface{{SubnetName: spec.SubnetName, AcceleratedNetworking: spec.AcceleratedNetworking}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
 
@@ -28,7 +29,7 @@ func (p machines) RemoveShared(ctx context.Context, what string, _ *fleet.Cluste
 
 // deletion says what the deletion of the cluster waits for.
 func (p *Provider) deletion(v *view) string {
-	out := v.decideDeletion().waits
+	out := v.decideDeletion().Waits
 	if refused, ok := p.refused.Of(v.owner); ok {
 		out = append(out, refused)
 	}
@@ -50,32 +51,32 @@ func (v *view) deleteOwn(ctx context.Context, id string) error {
 }
 
 // goes decides about the deletion of each of a kind, unless they are still needed.
-func goes[P stated](v *view, d *decision, all []arm.Resource[P], kind string, busy bool) {
+func goes[P stated](v *view, d *steps.Decision, all []arm.Resource[P], kind string, busy bool) {
 	for i := range all {
 		r := &all[i]
 		what := kindName(kind) + " " + r.Name
 		if r.Properties.ProvisioningState() == "Deleting" {
-			d.wait(what + " is being deleted")
+			d.Wait(what + " is being deleted")
 			continue
 		}
-		d.add(step{what: "delete " + what, blocked: busy, do: func(ctx context.Context) error { return v.deleteOwn(ctx, r.ID) }})
+		d.Add(steps.Step{What: "delete " + what, Blocked: busy, Do: func(ctx context.Context) error { return v.deleteOwn(ctx, r.ID) }})
 	}
 }
 
 // decideDeletion decides what of the shared things can be deleted now: what nothing depends on any more. An operation
 // shows in the next listing, so that what depends on it waits for that.
-func (v *view) decideDeletion() *decision {
-	d := new(decision)
+func (v *view) decideDeletion() *steps.Decision {
+	d := new(steps.Decision)
 	left, kept := v.leftovers()
 	for _, x := range left {
-		d.add(step{what: "delete " + x.kind + " " + x.name, do: func(ctx context.Context) error { return v.deleteLeftover(ctx, x) }})
+		d.Add(steps.Step{What: "delete " + x.kind + " " + x.name, Do: func(ctx context.Context) error { return v.deleteLeftover(ctx, x) }})
 	}
-	d.waits = append(d.waits, kept...)
+	d.Waits = append(d.Waits, kept...)
 	goes(v, d, v.lbs, arm.Balancers, false)
 	for _, z := range v.dns {
 		for _, link := range slices.Sorted(maps.Keys(v.links)) {
 			if strings.HasPrefix(link, strings.ToLower(z.ID)+"/") {
-				d.add(step{what: "delete the link of zone " + z.Name, do: func(ctx context.Context) error { return v.place.Delete(ctx, link) }})
+				d.Add(steps.Step{What: "delete the link of zone " + z.Name, Do: func(ctx context.Context) error { return v.place.Delete(ctx, link) }})
 			}
 		}
 	}
@@ -85,7 +86,7 @@ func (v *view) decideDeletion() *decision {
 	goes(v, d, v.nsgs, arm.NSGs, len(v.vnets) > 0)
 	goes(v, d, v.ips, arm.PublicIPs, len(v.nats)+len(v.lbs) > 0)
 	if v.ownGroup() && v.group.Properties.Provisioning == "Deleting" {
-		d.wait("resource group " + v.place.group + " is being deleted")
+		d.Wait("resource group " + v.place.group + " is being deleted")
 	}
 	return d
 }

@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
 
@@ -168,11 +169,11 @@ func (v *view) leftovers() (out []leftover, kept []string) {
 }
 
 // cleaning are the steps that remove leftovers of machines.
-func (v *view) cleaning() []step {
-	var out []step
+func (v *view) cleaning() []steps.Step {
+	var out []steps.Step
 	left, _ := v.leftovers()
 	for _, x := range left {
-		out = append(out, step{what: fmt.Sprintf("delete %s %s, which is left of machine %s", x.kind, x.name, x.machine), upkeep: true, do: func(ctx context.Context) error {
+		out = append(out, steps.Step{What: fmt.Sprintf("delete %s %s, which is left of machine %s", x.kind, x.name, x.machine), Upkeep: true, Do: func(ctx context.Context) error {
 			return v.p.Try(v.owner.Part(x.machine), func() error { return v.deleteLeftover(ctx, x) })
 		}})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/azure/api"
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
@@ -39,13 +40,13 @@ func (n network) subnet(role fleet.Role, name string) *subnet {
 }
 
 // network decides about the resource group, the VNet, and what its subnets have.
-func (v *view) network(d *decision) network {
+func (v *view) network(d *steps.Decision) network {
 	if v.group == nil {
 		v.createGroup(d)
 		return network{}
 	}
 	if v.group.Properties.Provisioning == "Deleting" {
-		d.wait("resource group " + v.place.group + " is being deleted")
+		d.Wait("resource group " + v.place.group + " is being deleted")
 		return network{}
 	}
 	is, id := v.given, v.vnetID()
@@ -56,11 +57,11 @@ func (v *view) network(d *decision) network {
 		id = is.ID
 	}
 	if was := v.vnetOfMachines(); was != "" && !arm.Same(id, was) {
-		d.fault(fleet.Errorf(fleet.Conflict, "find networkSpec.vnet", "the machines are in VNet %s, and Git names %s (put it back, or make another cluster)", was, id))
+		d.Fault(fleet.Errorf(fleet.Conflict, "find networkSpec.vnet", "the machines are in VNet %s, and Git names %s (put it back, or make another cluster)", was, id))
 		return network{}
 	}
 	if is != nil && !strings.EqualFold(cmp.Or(is.Location, v.spec.Location), v.spec.Location) {
-		d.fault(fleet.Errorf(fleet.Invalid, "find networkSpec.vnet", "VNet %s is in %s and the cluster in %s (put the location back, or name a VNet there)", is.Name, is.Location, v.spec.Location))
+		d.Fault(fleet.Errorf(fleet.Invalid, "find networkSpec.vnet", "VNet %s is in %s and the cluster in %s (put the location back, or name a VNet there)", is.Name, is.Location, v.spec.Location))
 		return network{}
 	}
 	if v.given != nil {
@@ -97,8 +98,8 @@ func (v *view) twin() string {
 	return out
 }
 
-func (v *view) createGroup(d *decision) {
-	d.add(step{what: "create resource group " + v.place.group, essential: true, do: func(ctx context.Context) error {
+func (v *view) createGroup(d *steps.Decision) {
+	d.Add(steps.Step{What: "create resource group " + v.place.group, Essential: true, Do: func(ctx context.Context) error {
 		id := arm.GroupID(v.place.Subscription(), v.place.group)
 		g := arm.Resource[arm.Group]{}
 		err := v.place.Get(ctx, id, &g) // Azure documents no condition for the PUT of a group, which would take its tags
@@ -114,14 +115,14 @@ func (v *view) createGroup(d *decision) {
 }
 
 // givenNetwork is a VNet that people gave the cluster. Nothing of it is changed.
-func (v *view) givenNetwork(d *decision) network {
+func (v *view) givenNetwork(d *steps.Decision) network {
 	n := network{vnet: v.given.ID}
 	for i := range v.spec.NetworkSpec.Subnets {
 		want := &v.spec.NetworkSpec.Subnets[i]
 		name := v.subnetName(want)
 		j := slices.IndexFunc(v.given.Properties.Subnets, func(s arm.Resource[arm.Subnet]) bool { return strings.EqualFold(s.Name, name) })
 		if j < 0 {
-			d.fault(fleet.Errorf(fleet.Invalid, "find networkSpec.subnets", "VNet %s, which is not of the cluster, has no subnet %s (name one that exists, or name another VNet in networkSpec.vnet.name)", v.given.Name, name))
+			d.Fault(fleet.Errorf(fleet.Invalid, "find networkSpec.subnets", "VNet %s, which is not of the cluster, has no subnet %s (name one that exists, or name another VNet in networkSpec.vnet.name)", v.given.Name, name))
 			continue
 		}
 		n.subnets = append(n.subnets, subnet{want.Role, name, v.given.Properties.Subnets[j].ID})
@@ -143,9 +144,9 @@ func partOf[P any](all []arm.Resource[P], part, name string) *arm.Resource[P] {
 
 // claim returns the step that makes a part of the cluster. Body is what it is, without tags and location. Azure
 // documents no condition for the PUT of most things of a network, which would replace one of others: it looks before.
-func claim[P any](v *view, into *[]arm.Resource[P], kind, part, name string, tags map[string]string, body map[string]any) step {
+func claim[P any](v *view, into *[]arm.Resource[P], kind, part, name string, tags map[string]string, body map[string]any) steps.Step {
 	what := "create " + kindName(kind) + " " + name
-	return step{what: what, essential: true, do: func(ctx context.Context) error {
+	return steps.Step{What: what, Essential: true, Do: func(ctx context.Context) error {
 		r := arm.Resource[P]{ID: v.place.resource(kind, name), Name: name, Location: v.spec.Location, Tags: v.shared(part, tags)}
 		body["tags"], body["location"] = r.Tags, r.Location
 		if kind == arm.Zones {
@@ -177,14 +178,14 @@ func kindName(kind string) string {
 }
 
 // there decides about a part: whether it is there, and can be used. One whose making failed is made again.
-func there[P stated](v *view, d *decision, all *[]arm.Resource[P], kind, part, name string, tags map[string]string, body func() map[string]any) *arm.Resource[P] {
+func there[P stated](v *view, d *steps.Decision, all *[]arm.Resource[P], kind, part, name string, tags map[string]string, body func() map[string]any) *arm.Resource[P] {
 	r := partOf(*all, part, name)
 	if r == nil {
-		d.add(claim(v, all, kind, part, name, tags, body()))
+		d.Add(claim(v, all, kind, part, name, tags, body()))
 		return nil
 	}
 	if !strings.EqualFold(r.Name, name) {
-		d.cannotFollow("the name of "+kindName(kind)+" "+r.Name, "it cannot get the name %s (put it back, or make another cluster)", name)
+		d.CannotFollow("the name of "+kindName(kind)+" "+r.Name, "it cannot get the name %s (put it back, or make another cluster)", name)
 	}
 	s := r.Properties.ProvisioningState()
 	if r.ETag == "" && s == "" {
@@ -196,7 +197,7 @@ func there[P stated](v *view, d *decision, all *[]arm.Resource[P], kind, part, n
 		}
 		return r
 	}
-	d.add(step{what: "repair " + kindName(kind) + " " + r.Name, essential: !v.started(), do: func(ctx context.Context) error {
+	d.Add(steps.Step{What: "repair " + kindName(kind) + " " + r.Name, Essential: !v.started(), Do: func(ctx context.Context) error {
 		return v.edit(ctx, r.ID, func(map[string]any) error { return nil })
 	}})
 	if !v.started() {
@@ -231,9 +232,9 @@ func (v *view) edit(ctx context.Context, id string, change func(properties map[s
 }
 
 // ownNetwork is a VNet that is made for the cluster, with its subnets, network security groups and NAT gateways.
-func (v *view) ownNetwork(d *decision) network {
+func (v *view) ownNetwork(d *steps.Decision) network {
 	if len(v.vnets) == 0 && !v.vnetInGroup() {
-		d.fault(fleet.Errorf(fleet.Invalid, "find networkSpec.vnet", "resource group %s has no VNet %s (name one that exists, or leave vnet.resourceGroup out)", v.spec.NetworkSpec.VNet.ResourceGroup, v.vnetName()))
+		d.Fault(fleet.Errorf(fleet.Invalid, "find networkSpec.vnet", "resource group %s has no VNet %s (name one that exists, or leave vnet.resourceGroup out)", v.spec.NetworkSpec.VNet.ResourceGroup, v.vnetName()))
 		return network{}
 	}
 	cidr := v.spec.NetworkSpec.VNet.CIDRBlocks
@@ -241,7 +242,7 @@ func (v *view) ownNetwork(d *decision) network {
 		return map[string]any{"properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": cidr}}}
 	})
 	if vnet != nil && !slices.Contains(vnet.Properties.AddressSpace.Prefixes, cidr[0]) {
-		d.cannotFollow("networkSpec.vnet.cidrBlocks", "VNet %s has %s and not %s (make another cluster)", vnet.Name, strings.Join(vnet.Properties.AddressSpace.Prefixes, ", "), strings.Join(cidr, ", "))
+		d.CannotFollow("networkSpec.vnet.cidrBlocks", "VNet %s has %s and not %s (make another cluster)", vnet.Name, strings.Join(vnet.Properties.AddressSpace.Prefixes, ", "), strings.Join(cidr, ", "))
 	}
 	n := network{}
 	busy := vnet == nil || vnet.Properties.Provisioning == "Updating"
@@ -278,7 +279,7 @@ func (v *view) hasNAT(s *api.Subnet) bool {
 }
 
 // natGateway decides about a NAT gateway and its address, and returns it once it is ready.
-func (v *view) natGateway(d *decision, s *api.Subnet) *arm.Resource[arm.NAT] {
+func (v *view) natGateway(d *steps.Decision, s *api.Subnet) *arm.Resource[arm.NAT] {
 	name := v.natName(s)
 	var zones []string
 	if s.NATGateway != nil {
@@ -304,7 +305,7 @@ func withZones(body map[string]any, zones []string) map[string]any {
 }
 
 // subnet decides about a subnet of the VNet, and returns its id once it is ready. Azure changes one at a time.
-func (v *view) subnet(d *decision, vnet *arm.Resource[arm.VNet], want *api.Subnet, nsg, nat string, busy *bool) string {
+func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api.Subnet, nsg, nat string, busy *bool) string {
 	name, cidr := v.subnetName(want), want.CIDRBlocks[0]
 	properties := func(p map[string]any) {
 		p["networkSecurityGroup"] = arm.Ref{ID: nsg}
@@ -314,7 +315,7 @@ func (v *view) subnet(d *decision, vnet *arm.Resource[arm.VNet], want *api.Subne
 	}
 	i := slices.IndexFunc(vnet.Properties.Subnets, func(s arm.Resource[arm.Subnet]) bool { return strings.EqualFold(s.Name, name) })
 	if i < 0 {
-		d.add(step{what: "create subnet " + name + " " + cidr, essential: true, blocked: *busy, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "create subnet " + name + " " + cidr, Essential: true, Blocked: *busy, Do: func(ctx context.Context) error {
 			p := map[string]any{"addressPrefix": cidr}
 			properties(p)
 			var services []map[string]any
@@ -337,14 +338,14 @@ func (v *view) subnet(d *decision, vnet *arm.Resource[arm.VNet], want *api.Subne
 	}
 	s := &vnet.Properties.Subnets[i]
 	if has := append(slices.Clone(s.Properties.Prefixes), s.Properties.Prefix); !slices.ContainsFunc(has, func(r string) bool { return sameRange(r, cidr) }) {
-		d.cannotFollow("networkSpec.subnets", "subnet %s has %s and not %s (make another cluster)", name, strings.Trim(strings.Join(has, ", "), ", "), cidr)
+		d.CannotFollow("networkSpec.subnets", "subnet %s has %s and not %s (make another cluster)", name, strings.Trim(strings.Join(has, ", "), ", "), cidr)
 	}
 	failed := s.Properties.Provisioning == "Failed"
 	if !failed && !v.settled(d, "subnet "+name, s.Properties.Provisioning) {
 		return ""
 	}
 	if failed || !refers(s.Properties.NSG, nsg) || nat != "" && !refers(s.Properties.NAT, nat) {
-		d.add(step{what: "give subnet " + name + " its network security group and its NAT gateway", essential: failed && !v.started(), blocked: *busy, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "give subnet " + name + " its network security group and its NAT gateway", Essential: failed && !v.started(), Blocked: *busy, Do: func(ctx context.Context) error {
 			err := v.edit(ctx, s.ID, func(p map[string]any) error { properties(p); return nil })
 			if err == nil {
 				s.Properties.NSG, s.Properties.NAT, s.Properties.Provisioning = &arm.Ref{ID: nsg}, &arm.Ref{ID: nat}, "Updating"
@@ -373,7 +374,7 @@ const (
 )
 
 // securityGroup decides about the network security group of a subnet and its rules, and returns it once it is ready.
-func (v *view) securityGroup(d *decision, s *api.Subnet) *arm.Resource[arm.NSG] {
+func (v *view) securityGroup(d *steps.Decision, s *api.Subnet) *arm.Resource[arm.NSG] {
 	name := v.groupName(s)
 	want := v.rules(s)
 	var tags map[string]string
@@ -401,7 +402,7 @@ func (v *view) securityGroup(d *decision, s *api.Subnet) *arm.Resource[arm.NSG] 
 	if len(lacks)+len(extra) == 0 {
 		return g
 	}
-	d.add(step{what: fmt.Sprintf("set rules of network security group %s: %s", name, strings.Join(slices.Concat(lacks, extra), ", ")), essential: !v.started(), do: func(ctx context.Context) error {
+	d.Add(steps.Step{What: fmt.Sprintf("set rules of network security group %s: %s", name, strings.Join(slices.Concat(lacks, extra), ", ")), Essential: !v.started(), Do: func(ctx context.Context) error {
 		err := v.edit(ctx, g.ID, func(p map[string]any) error {
 			var rules []any
 			has, _ := p["securityRules"].([]any)

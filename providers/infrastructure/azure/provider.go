@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/objects"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/driver/transport/logins"
 	"fairlead.dev/providers/infrastructure/azure/api"
 	"fairlead.dev/providers/infrastructure/azure/arm"
@@ -26,7 +27,7 @@ type Provider struct {
 	watch   *snapshot.Watch[*place]
 
 	full    driver.Memory[room, time.Time]        // where there was no capacity, and when that was seen
-	leaving driver.Memory[string, time.Time]      // when VMs, by their vmId, left the endpoint
+	leaving driver.Leaving                        // VMs, by their vmId, that left the endpoint
 	refused driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused
 }
 
@@ -83,7 +84,7 @@ func (p machines) Seen(_ *fleet.Cluster, v *view) []driver.Seen[*vm] {
 
 // Exists implements driver.Driver: machines have a subnet.
 func (p machines) Exists(_ *fleet.Cluster, v *view) bool {
-	n := v.network(new(decision))
+	n := v.network(new(steps.Decision))
 	return n.subnet(fleet.RoleWorker, "") != nil && n.subnet(fleet.RoleControlPlane, "") != nil
 }
 

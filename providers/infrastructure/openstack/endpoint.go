@@ -2,9 +2,6 @@ package openstack
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/openstackauth"
@@ -34,7 +31,7 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, got *observation
 		if err := network.Leave(ctx, got.home, got.homeSnapshot(), c, got.spec, name); err != nil {
 			return err
 		}
-		p.leaving.Note(serverOf(leaving.ProviderID), time.Now())
+		p.leaving.Note(serverOf(leaving.ProviderID))
 	}
 	return nil
 }
@@ -53,15 +50,4 @@ func (at projectState) mayLeave(name fleet.MachineName, id fleet.ProviderID) (ou
 		}
 	}
 	return out, ok && named == 1
-}
-
-// leavingFor is how long the endpoint leads to no machine that left it. The planner
-// deletes the machine within that time, or it decided otherwise.
-const leavingFor = 15 * time.Minute
-
-// left returns the ids of the servers that left the endpoint recently. An agent that starts knows none:
-// it leads the endpoint to them until it removes them.
-func (p *Provider) left(now time.Time) []string {
-	p.leaving.ForgetIf(func(_ string, since time.Time) bool { return now.Sub(since) >= leavingFor })
-	return slices.Collect(maps.Keys(p.leaving.All()))
 }

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/snapshot"
@@ -73,7 +72,7 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	}
 	p.watch.Looked(snapshot.OwnerOf(c), projects)
 	p.keeper.Forget(snapshot.OwnerOf(c), projects)
-	out.net = network.Observe(out.homeSnapshot(), c, spec, p.left(time.Now())...)
+	out.net = network.Observe(out.homeSnapshot(), c, spec, p.leaving.All()...)
 	return out, nil
 }
 

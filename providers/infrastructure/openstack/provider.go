@@ -28,7 +28,7 @@ type Provider struct {
 	images   *image.Keeper
 	watch    *snapshot.Watch[*cloud.Project]
 	secrets  objects.Secrets                       // with clouds.yaml
-	leaving  driver.Memory[string, time.Time]      // when servers, by id, left the endpoint that are not deleted yet: nothing leads it to them again
+	leaving  driver.Leaving                        // servers, by id, that left the endpoint and are not deleted yet
 	refused  driver.Memory[snapshot.Owner, string] // why the last removal of what a cluster has was refused
 }
 
@@ -160,7 +160,7 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err != nil {
 		return openstackauth.WrapLook(op, err)
 	}
-	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec, p.left(time.Now())...)}
+	errs := []error{network.Ensure(ctx, got.home, got.homeSnapshot(), c, got.spec, p.leaving.All()...)}
 	for _, at := range got.projects {
 		if at.images != nil {
 			errs = append(errs, at.images.Ensure(ctx))

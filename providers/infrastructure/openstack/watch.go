@@ -2,9 +2,6 @@ package openstack
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
-	"slices"
 	"strings"
 
 	"fairlead.dev/fleet"
@@ -48,29 +45,12 @@ func busy(s *cloud.Snapshot) bool {
 func fingerprints(s *cloud.Snapshot) map[snapshot.Owner]string {
 	out := make(map[snapshot.Owner]string)
 	for _, o := range s.Clusters() {
-		h := sha256.New()
-		e := json.NewEncoder(h)
-		for _, all := range []any{
-			byID(s.Servers.Of(o)), byID(s.Ports.Of(o)), byID(s.Networks.Of(o)), byID(s.Subnets.Of(o)), byID(s.Routers.Of(o)),
-			byID(s.SecurityGroups.Of(o)), byID(s.FloatingIPs.Of(o)), byID(s.Trunks.Of(o)), byID(s.LoadBalancers.Of(o)),
-			byID(s.Listeners.Of(o)), byID(s.Pools.Of(o)), byID(s.Volumes.Of(o)),
-		} {
-			_ = e.Encode(all) // what cannot be written is no reason to look
-		}
-		out[o] = string(h.Sum(nil))
+		out[o] = snapshot.PrintOf(
+			snapshot.Encoded(s.Servers.Of(o)), snapshot.Encoded(s.Ports.Of(o)), snapshot.Encoded(s.Networks.Of(o)), snapshot.Encoded(s.Subnets.Of(o)),
+			snapshot.Encoded(s.Routers.Of(o)), snapshot.Encoded(s.SecurityGroups.Of(o)), snapshot.Encoded(s.FloatingIPs.Of(o)), snapshot.Encoded(s.Trunks.Of(o)),
+			snapshot.Encoded(s.LoadBalancers.Of(o)), snapshot.Encoded(s.Listeners.Of(o)), snapshot.Encoded(s.Pools.Of(o)), snapshot.Encoded(s.Volumes.Of(o)),
+		)
 	}
-	return out
-}
-
-// byID encodes each of all and sorts that: listings come in no order.
-func byID[T any](all []*T) []string {
-	var out []string
-	for _, t := range all {
-		if b, err := json.Marshal(t); err == nil {
-			out = append(out, string(b))
-		}
-	}
-	slices.Sort(out)
 	return out
 }
 

@@ -5,15 +5,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AWSManagedControlPlaneSpec is a control plane that EKS keeps, and the network that it is in.
-type AWSManagedControlPlaneSpec struct {
-	AccessConfig               *AccessConfig         `json:"accessConfig,omitempty"`
-	AccessEntries              []AccessEntry         `json:"accessEntries,omitempty"`
+// controlPlaneSpec is what both versions of AWSManagedControlPlaneSpec have.
+type controlPlaneSpec struct {
 	AdditionalTags             map[string]string     `json:"additionalTags,omitempty"`
 	Addons                     []Addon               `json:"addons,omitempty"`
 	AssociateOIDCProvider      bool                  `json:"associateOIDCProvider,omitempty"`
 	Bastion                    *Bastion              `json:"bastion,omitempty"`
-	BootstrapSelfManagedAddons *bool                 `json:"bootstrapSelfManagedAddons,omitempty"`
 	ControlPlaneEndpoint       *APIEndpoint          `json:"controlPlaneEndpoint,omitempty"`
 	EKSClusterName             string                `json:"eksClusterName,omitempty"`
 	EncryptionConfig           *EncryptionConfig     `json:"encryptionConfig,omitempty"`
@@ -27,19 +24,28 @@ type AWSManagedControlPlaneSpec struct {
 	Logging                    *Logging              `json:"logging,omitempty"`
 	Network                    *Network              `json:"network,omitempty"`
 	OIDCIdentityProviderConfig *OIDCIdentityProvider `json:"oidcIdentityProviderConfig,omitempty"`
-	Partition                  string                `json:"partition,omitempty"`
 	Region                     string                `json:"region,omitempty"`
-	RestrictPrivateSubnets     bool                  `json:"restrictPrivateSubnets,omitempty"`
 	RoleAdditionalPolicies     []string              `json:"roleAdditionalPolicies,omitempty"`
 	RoleName                   string                `json:"roleName,omitempty"`
-	RolePath                   string                `json:"rolePath,omitempty"`
-	RolePermissionsBoundary    string                `json:"rolePermissionsBoundary,omitempty"`
 	SecondaryCIDRBlock         string                `json:"secondaryCidrBlock,omitempty"`
 	SSHKeyName                 *string               `json:"sshKeyName,omitempty"`
 	TokenMethod                string                `json:"tokenMethod,omitempty"`
-	UpgradePolicy              string                `json:"upgradePolicy,omitempty"`
 	Version                    string                `json:"version,omitempty"`
-	VPCCNI                     *VPCCNI               `json:"vpcCni,omitempty"`
+}
+
+// AWSManagedControlPlaneSpec is a control plane that EKS keeps, and the network that it is in.
+type AWSManagedControlPlaneSpec struct {
+	controlPlaneSpec
+
+	AccessConfig               *AccessConfig `json:"accessConfig,omitempty"`
+	AccessEntries              []AccessEntry `json:"accessEntries,omitempty"`
+	BootstrapSelfManagedAddons *bool         `json:"bootstrapSelfManagedAddons,omitempty"`
+	Partition                  string        `json:"partition,omitempty"`
+	RestrictPrivateSubnets     bool          `json:"restrictPrivateSubnets,omitempty"`
+	RolePath                   string        `json:"rolePath,omitempty"`
+	RolePermissionsBoundary    string        `json:"rolePermissionsBoundary,omitempty"`
+	UpgradePolicy              string        `json:"upgradePolicy,omitempty"`
+	VPCCNI                     *VPCCNI       `json:"vpcCni,omitempty"`
 }
 
 // AccessConfig says what lets people and machines into the cluster.
@@ -150,31 +156,37 @@ type AWSManagedClusterSpec struct {
 	ControlPlaneEndpoint *APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
 }
 
+// poolSpec is what both versions of AWSManagedMachinePoolSpec have.
+type poolSpec struct {
+	AdditionalTags         map[string]string `json:"additionalTags,omitempty"`
+	AMIType                string            `json:"amiType,omitempty"`
+	AMIVersion             string            `json:"amiVersion,omitempty"`
+	AvailabilityZones      []string          `json:"availabilityZones,omitempty"`
+	CapacityType           string            `json:"capacityType,omitempty"`
+	DiskSize               int32             `json:"diskSize,omitempty"`
+	EKSNodegroupName       string            `json:"eksNodegroupName,omitempty"`
+	InstanceType           string            `json:"instanceType,omitempty"`
+	Labels                 map[string]string `json:"labels,omitempty"`
+	ProviderIDList         []string          `json:"providerIDList,omitempty"`
+	RemoteAccess           *RemoteAccess     `json:"remoteAccess,omitempty"`
+	RoleAdditionalPolicies []string          `json:"roleAdditionalPolicies,omitempty"`
+	RoleName               string            `json:"roleName,omitempty"`
+	Scaling                *Scaling          `json:"scaling,omitempty"`
+	SubnetIDs              []string          `json:"subnetIDs,omitempty"`
+	Taints                 []NodeTaint       `json:"taints,omitempty"`
+}
+
 // AWSManagedMachinePoolSpec is a managed node group of EKS.
 type AWSManagedMachinePoolSpec struct {
-	AdditionalTags             map[string]string `json:"additionalTags,omitempty"`
-	AMIType                    string            `json:"amiType,omitempty"`
-	AMIVersion                 string            `json:"amiVersion,omitempty"`
-	AvailabilityZoneSubnetType string            `json:"availabilityZoneSubnetType,omitempty"`
-	AvailabilityZones          []string          `json:"availabilityZones,omitempty"`
-	AWSLaunchTemplate          *LaunchTemplate   `json:"awsLaunchTemplate,omitempty"`
-	CapacityType               string            `json:"capacityType,omitempty"`
-	DiskSize                   int32             `json:"diskSize,omitempty"`
-	EKSNodegroupName           string            `json:"eksNodegroupName,omitempty"`
-	InstanceType               string            `json:"instanceType,omitempty"`
-	Labels                     map[string]string `json:"labels,omitempty"`
-	LifecycleHooks             []LifecycleHook   `json:"lifecycleHooks,omitempty"`
-	NodeRepairConfig           *NodeRepair       `json:"nodeRepairConfig,omitempty"`
-	ProviderIDList             []string          `json:"providerIDList,omitempty"`
-	RemoteAccess               *RemoteAccess     `json:"remoteAccess,omitempty"`
-	RoleAdditionalPolicies     []string          `json:"roleAdditionalPolicies,omitempty"`
-	RoleName                   string            `json:"roleName,omitempty"`
-	RolePath                   string            `json:"rolePath,omitempty"`
-	RolePermissionsBoundary    string            `json:"rolePermissionsBoundary,omitempty"`
-	Scaling                    *Scaling          `json:"scaling,omitempty"`
-	SubnetIDs                  []string          `json:"subnetIDs,omitempty"`
-	Taints                     []NodeTaint       `json:"taints,omitempty"`
-	UpdateConfig               *UpdateConfig     `json:"updateConfig,omitempty"`
+	poolSpec
+
+	AvailabilityZoneSubnetType string          `json:"availabilityZoneSubnetType,omitempty"`
+	AWSLaunchTemplate          *LaunchTemplate `json:"awsLaunchTemplate,omitempty"`
+	LifecycleHooks             []LifecycleHook `json:"lifecycleHooks,omitempty"`
+	NodeRepairConfig           *NodeRepair     `json:"nodeRepairConfig,omitempty"`
+	RolePath                   string          `json:"rolePath,omitempty"`
+	RolePermissionsBoundary    string          `json:"rolePermissionsBoundary,omitempty"`
+	UpdateConfig               *UpdateConfig   `json:"updateConfig,omitempty"`
 }
 
 // Scaling bounds the number of machines.

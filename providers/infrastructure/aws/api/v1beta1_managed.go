@@ -8,32 +8,10 @@ import (
 
 // v1beta1ControlPlaneSpec is AWSManagedControlPlaneSpec as v1beta1 has it.
 type v1beta1ControlPlaneSpec struct {
-	AdditionalTags             map[string]string     `json:"additionalTags,omitempty"`
-	Addons                     []Addon               `json:"addons,omitempty"`
-	AssociateOIDCProvider      bool                  `json:"associateOIDCProvider,omitempty"`
-	Bastion                    *Bastion              `json:"bastion,omitempty"`
-	ControlPlaneEndpoint       *APIEndpoint          `json:"controlPlaneEndpoint,omitempty"`
-	DisableVPCCNI              bool                  `json:"disableVPCCNI,omitempty"`
-	EKSClusterName             string                `json:"eksClusterName,omitempty"`
-	EncryptionConfig           *EncryptionConfig     `json:"encryptionConfig,omitempty"`
-	EndpointAccess             *EndpointAccess       `json:"endpointAccess,omitempty"`
-	IAMAuthenticatorConfig     *IAMAuthenticator     `json:"iamAuthenticatorConfig,omitempty"`
-	IdentityRef                *IdentityReference    `json:"identityRef,omitempty"`
-	ImageLookupBaseOS          string                `json:"imageLookupBaseOS,omitempty"`
-	ImageLookupFormat          string                `json:"imageLookupFormat,omitempty"`
-	ImageLookupOrg             string                `json:"imageLookupOrg,omitempty"`
-	KubeProxy                  *Disable              `json:"kubeProxy,omitempty"`
-	Logging                    *Logging              `json:"logging,omitempty"`
-	Network                    *Network              `json:"network,omitempty"`
-	OIDCIdentityProviderConfig *OIDCIdentityProvider `json:"oidcIdentityProviderConfig,omitempty"`
-	Region                     string                `json:"region,omitempty"`
-	RoleAdditionalPolicies     []string              `json:"roleAdditionalPolicies,omitempty"`
-	RoleName                   string                `json:"roleName,omitempty"`
-	SecondaryCIDRBlock         string                `json:"secondaryCidrBlock,omitempty"`
-	SSHKeyName                 *string               `json:"sshKeyName,omitempty"`
-	TokenMethod                string                `json:"tokenMethod,omitempty"`
-	Version                    string                `json:"version,omitempty"`
-	VPCCNI                     *v1beta1VPCCNI        `json:"vpcCni,omitempty"`
+	controlPlaneSpec
+
+	DisableVPCCNI bool           `json:"disableVPCCNI,omitempty"`
+	VPCCNI        *v1beta1VPCCNI `json:"vpcCni,omitempty"`
 }
 
 // v1beta1VPCCNI is VPCCNI as v1beta1 has it.
@@ -43,24 +21,10 @@ type v1beta1VPCCNI struct {
 
 // v1beta1PoolSpec is AWSManagedMachinePoolSpec as v1beta1 has it.
 type v1beta1PoolSpec struct {
-	AdditionalTags         map[string]string      `json:"additionalTags,omitempty"`
-	AMIType                string                 `json:"amiType,omitempty"`
-	AMIVersion             string                 `json:"amiVersion,omitempty"`
-	AvailabilityZones      []string               `json:"availabilityZones,omitempty"`
-	AWSLaunchTemplate      *v1beta1LaunchTemplate `json:"awsLaunchTemplate,omitempty"`
-	CapacityType           string                 `json:"capacityType,omitempty"`
-	DiskSize               int32                  `json:"diskSize,omitempty"`
-	EKSNodegroupName       string                 `json:"eksNodegroupName,omitempty"`
-	InstanceType           string                 `json:"instanceType,omitempty"`
-	Labels                 map[string]string      `json:"labels,omitempty"`
-	ProviderIDList         []string               `json:"providerIDList,omitempty"`
-	RemoteAccess           *RemoteAccess          `json:"remoteAccess,omitempty"`
-	RoleAdditionalPolicies []string               `json:"roleAdditionalPolicies,omitempty"`
-	RoleName               string                 `json:"roleName,omitempty"`
-	Scaling                *Scaling               `json:"scaling,omitempty"`
-	SubnetIDs              []string               `json:"subnetIDs,omitempty"`
-	Taints                 []NodeTaint            `json:"taints,omitempty"`
-	UpdateConfig           *v1beta1UpdateConfig   `json:"updateConfig,omitempty"`
+	poolSpec
+
+	AWSLaunchTemplate *v1beta1LaunchTemplate `json:"awsLaunchTemplate,omitempty"`
+	UpdateConfig      *v1beta1UpdateConfig   `json:"updateConfig,omitempty"`
 }
 
 // v1beta1UpdateConfig is UpdateConfig as v1beta1 has it.

@@ -95,18 +95,25 @@ func (t *Thing) clone() Thing {
 // A token is what a client token made, and a digest of the request.
 type token struct{ instance, request string }
 
+// An answered is a request to EKS with a token, and its answer.
+type answered struct {
+	body string
+	out  any
+}
+
 // Cloud is one account in one region. It is an http.Handler, and safe for concurrent use.
 type Cloud struct {
 	mu            sync.Mutex
 	o             Options
 	n             int
-	things        map[string]*Thing // by id
-	tokens        map[string]token  // by zone and token
-	full          map[string]bool   // "zone type", or "zone", without capacity
-	failing       string            // why instances end as soon as they begin
-	failingGroups string            // why node groups cannot be made
-	denied        map[string]bool   // actions that no account may do
-	keys          map[string]string // by access key, who has it
+	things        map[string]*Thing   // by id
+	tokens        map[string]token    // by zone and token
+	answered      map[string]answered // of EKS, by action and token
+	full          map[string]bool     // "zone type", or "zone", without capacity
+	failing       string              // why instances end as soon as they begin
+	failingGroups string              // why node groups cannot be made
+	denied        map[string]bool     // actions that no account may do
+	keys          map[string]string   // by access key, who has it
 	buckets       map[string]*bucket
 	faults        []*fault
 	calls         []Call
@@ -125,7 +132,7 @@ func New(o Options) *Cloud {
 		o.Zones = []string{o.Region + "a", o.Region + "b", o.Region + "c"}
 	}
 	c := &Cloud{
-		o: o, things: make(map[string]*Thing), tokens: make(map[string]token), full: make(map[string]bool), denied: make(map[string]bool),
+		o: o, things: make(map[string]*Thing), tokens: make(map[string]token), answered: make(map[string]answered), full: make(map[string]bool), denied: make(map[string]bool),
 		keys: map[string]string{AccessKey: "arn:aws:iam::" + o.Account + ":user/fairlead"}, buckets: make(map[string]*bucket),
 	}
 	for i, name := range []string{"capa-ami-ubuntu-24.04-1.34.1-1750000000", "capa-ami-ubuntu-24.04-v1.34.1-1760000000", "capa-ami-flatcar-stable-1.34.1-1750000000"} {

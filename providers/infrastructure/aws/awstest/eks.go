@@ -235,7 +235,9 @@ func (c *Cloud) namesIn(r request, field string, names []string) (any, error) {
 func (c *Cloud) listClusters(r request) (any, error) {
 	var names []string
 	for _, t := range c.all(ManagedClusters) {
-		names = append(names, t.Attr["name"])
+		if time.Since(t.Made) >= c.o.Delays.Lag {
+			names = append(names, t.Attr["name"])
+		}
 	}
 	return c.namesIn(r, "clusters", names)
 }
@@ -245,13 +247,30 @@ var (
 	groupName   = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$`)
 )
 
-// createCluster makes a cluster. The same with the same token is made once.
-func (c *Cloud) createCluster(r request) (any, error) {
-	name, version, body := field(r, "name"), field(r, "version"), fmt.Sprint(r.body)
-	if t := c.find(ManagedClusters, "name", name); t != nil {
-		if t.Attr["token"] == field(r, "clientRequestToken") && t.Attr["body"] == body {
-			return map[string]any{"cluster": c.shownCluster(t)}, nil
+// once answers a request whose token it got before as it did then, and does nothing more.
+func (c *Cloud) once(r request, do action) (any, error) {
+	token := field(r, "clientRequestToken")
+	if token == "" {
+		return do(r)
+	}
+	key := r.call.Action + " " + token
+	body := string(encoded(r.body))
+	if was, ok := c.answered[key]; ok {
+		if was.body != body {
+			return nil, bad("InvalidParameterException", "The request has the clientRequestToken of another one")
 		}
+		return was.out, nil
+	}
+	out, err := do(r)
+	if err == nil {
+		c.answered[key] = answered{body, out}
+	}
+	return out, err
+}
+
+func (c *Cloud) createCluster(r request) (any, error) {
+	name, version := field(r, "name"), field(r, "version")
+	if c.find(ManagedClusters, "name", name) != nil {
 		return nil, conflict("Cluster already exists with name: %s", name)
 	}
 	where := mapping(r.body, "resourcesVpcConfig")
@@ -278,7 +297,7 @@ func (c *Cloud) createCluster(r request) (any, error) {
 		return nil, bad("ResourceLimitExceededException", "Account quota exceeded for clusters")
 	}
 	t := c.addNamed(ManagedClusters, fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", c.o.Region, c.o.Account, name), map[string]string{
-		"name": name, "version": version, "roleArn": field(r, "roleArn"), "token": field(r, "clientRequestToken"), "body": body, "vpcId": vpc, "creator": r.who,
+		"name": name, "version": version, "roleArn": field(r, "roleArn"), "vpcId": vpc, "creator": r.who,
 	}, tagsOf(r.body, "tags"))
 	access := mapping(r.body, "accessConfig")
 	mode, _ := access["authenticationMode"].(string)
@@ -287,6 +306,8 @@ func (c *Cloud) createCluster(r request) (any, error) {
 	t.put("creatorAdmin", creator || !given)
 	t.put("logging", cmp.Or[any](r.body["logging"], map[string]any{}))
 	t.put("encryption", r.body["encryptionConfig"])
+	services, _ := mapping(r.body, "kubernetesNetworkConfig")["serviceIpv4Cidr"].(string)
+	t.Attr["services"] = cmp.Or(services, "10.100.0.0/16")
 	support, _ := mapping(r.body, "upgradePolicy")["supportType"].(string)
 	t.Attr["support"] = cmp.Or(support, "EXTENDED")
 	c.setVPC(t.Attr, where)
@@ -333,7 +354,7 @@ func (c *Cloud) shownCluster(t *Thing) map[string]any {
 			"endpointPublicAccess": t.raw("endpointPublicAccess"), "endpointPrivateAccess": t.raw("endpointPrivateAccess"), "publicAccessCidrs": t.raw("publicAccessCidrs"),
 		},
 		"health":                  map[string]any{"issues": json.RawMessage(cmp.Or(t.Attr["issues"], "[]"))},
-		"kubernetesNetworkConfig": map[string]any{"serviceIpv4Cidr": "10.100.0.0/16", "ipFamily": "ipv4"},
+		"kubernetesNetworkConfig": map[string]any{"serviceIpv4Cidr": t.Attr["services"], "ipFamily": "ipv4"},
 	}
 	if s := t.Attr["status"]; s != creating && s != "FAILED" {
 		id := fmt.Sprintf("%032X", len(t.Attr["name"]))
@@ -367,109 +388,4 @@ func (c *Cloud) deleteCluster(r request) (any, error) {
 	}
 	t.begin(deleting, c.o.Delays.Cluster, nil)
 	return map[string]any{"cluster": c.shownCluster(t)}, nil
-}
-
-// minorOf returns the minor version of 1.34.
-func minorOf(version string) int {
-	_, minor, _ := strings.Cut(version, ".")
-	n, _ := strconv.Atoi(minor)
-	return n
-}
-
-func (c *Cloud) updateVersion(r request) (any, error) {
-	t, err := c.idle(r)
-	if err != nil {
-		return nil, err
-	}
-	want := field(r, "version")
-	switch step := minorOf(want) - minorOf(t.Attr["version"]); {
-	case step == 0:
-		return nil, bad("InvalidParameterException", "Cluster is already at the desired configuration with version: %s", want)
-	case step != 1 || !slices.Contains(eksVersions(), want):
-		return nil, bad("InvalidParameterException", "Unsupported Kubernetes minor version update from %s to %s", t.Attr["version"], want)
-	}
-	t.begin(updating, c.o.Delays.Update, map[string]string{"version": want})
-	return updateOf("VersionUpdate"), nil
-}
-
-func updateOf(kind string) any {
-	return map[string]any{"update": map[string]any{"id": "u", "status": "InProgress", "type": kind}}
-}
-
-// updateConfig takes one change at a time.
-func (c *Cloud) updateConfig(r request) (any, error) {
-	t, err := c.idle(r)
-	if err != nil {
-		return nil, err
-	}
-	const parts = "resourcesVpcConfig logging accessConfig upgradePolicy"
-	var asked []string
-	for p := range strings.FieldsSeq(parts) {
-		if r.body[p] != nil {
-			asked = append(asked, p)
-		}
-	}
-	if len(asked) != 1 {
-		return nil, bad("InvalidParameterException", "Exactly one type of update can be allowed, and there are %d", len(asked))
-	}
-	next := map[string]string{}
-	for _, f := range []string{"subnetIds", "endpointPublicAccess", "endpointPrivateAccess", "publicAccessCidrs"} {
-		next[f] = t.Attr[f]
-	}
-	switch in := mapping(r.body, asked[0]); asked[0] {
-	case "resourcesVpcConfig":
-		c.setVPC(next, in)
-	case "logging":
-		all, _ := in["clusterLogging"].([]any)
-		var now struct{ ClusterLogging []any }
-		_ = json.Unmarshal(t.raw("logging"), &now)
-		next["logging"] = string(encoded(map[string]any{"clusterLogging": all}))
-		if fmt.Sprint(now.ClusterLogging) == fmt.Sprint(all) {
-			next["logging"] = t.Attr["logging"]
-		}
-	case "accessConfig":
-		modes := []string{"CONFIG_MAP", "API_AND_CONFIG_MAP", "API"}
-		want, _ := in["authenticationMode"].(string)
-		if slices.Index(modes, want) < slices.Index(modes, t.Attr["mode"]) {
-			return nil, bad("InvalidParameterException", "Unsupported authentication mode update from %s to %s", t.Attr["mode"], want)
-		}
-		next["mode"] = want
-	case "upgradePolicy":
-		next["support"], _ = in["supportType"].(string)
-	}
-	same := true
-	for k, v := range next {
-		same = same && t.Attr[k] == v
-	}
-	if same {
-		return nil, bad("InvalidParameterException", "Cluster is already at the desired configuration with %s", asked[0])
-	}
-	t.begin(updating, c.o.Delays.Update, next)
-	return updateOf("ConfigUpdate"), nil
-}
-
-func encoded(v any) []byte {
-	data, _ := json.Marshal(v)
-	return data
-}
-
-func (c *Cloud) encrypt(r request) (any, error) {
-	t, err := c.idle(r)
-	if err != nil {
-		return nil, err
-	}
-	if string(t.raw("encryption")) != "null" {
-		return nil, bad("InvalidParameterException", "Cluster is already at the desired configuration with encryptionConfig")
-	}
-	t.begin(updating, c.o.Delays.Update, map[string]string{"encryption": string(encoded(r.body["encryptionConfig"]))})
-	return updateOf("AssociateEncryptionConfig"), nil
-}
-
-func (c *Cloud) tagResource(r request) (any, error) {
-	t := c.things[r.Get("arn")]
-	if t == nil {
-		return nil, failure{http.StatusNotFound, "NotFoundException", "The specified resource could not be found."}
-	}
-	maps.Copy(t.Tags, tagsOf(r.body, "tags"))
-	return map[string]any{}, nil
 }

@@ -39,7 +39,7 @@ func (c *Cloud) listNodegroups(r request) (any, error) {
 	}
 	var names []string
 	for _, t := range c.all(Nodegroups) {
-		if t.Attr["cluster"] == r.Get("cluster") {
+		if t.Attr["cluster"] == r.Get("cluster") && time.Since(t.Made) >= c.o.Delays.Lag {
 			names = append(names, t.Attr["name"])
 		}
 	}
@@ -82,12 +82,9 @@ func (c *Cloud) createNodegroup(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, body := field(r, "nodegroupName"), fmt.Sprint(r.body)
+	name := field(r, "nodegroupName")
 	r.Set("name", name)
-	if t, err := c.nodegroup(r); err == nil {
-		if t.Attr["token"] == field(r, "clientRequestToken") && t.Attr["body"] == body {
-			return map[string]any{"nodegroup": c.shownGroup(t)}, nil
-		}
+	if _, err := c.nodegroup(r); err == nil {
 		return nil, conflict("NodeGroup already exists with name %s and cluster name %s", name, k.Attr["name"])
 	}
 	version, labels := cmp.Or(field(r, "version"), k.Attr["version"]), tagsOf(r.body, "labels")
@@ -97,13 +94,13 @@ func (c *Cloud) createNodegroup(r request) (any, error) {
 	attr := map[string]string{
 		"cluster": k.Attr["name"], "name": name, "version": version, "release": cmp.Or(field(r, "releaseVersion"), releaseOf(version)),
 		"role": field(r, "nodeRole"), "image": cmp.Or(field(r, "amiType"), "AL2023_x86_64_STANDARD"), "market": cmp.Or(field(r, "capacityType"), "ON_DEMAND"),
-		"token": field(r, "clientRequestToken"), "body": body, "diskSize": "20",
+		"diskSize": "20",
 	}
 	if n, ok := r.body["diskSize"].(float64); ok {
 		attr["diskSize"] = strconv.Itoa(int(n))
 	}
 	switch {
-	case k.Attr["status"] != active && k.Attr["status"] != updating:
+	case k.Attr["status"] != active:
 		return nil, bad("InvalidRequestException", "Cluster '%s' is not in ACTIVE status", k.Attr["name"])
 	case !groupName.MatchString(name):
 		return nil, bad("InvalidParameterException", "The name of the nodegroup is not valid: %s", name)

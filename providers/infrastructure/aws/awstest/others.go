@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,8 @@ func (c *Cloud) assumeRole(r request) (any, error) {
 		return nil, failure{http.StatusForbidden, "AccessDenied", "User: " + r.who + " is not authorized to perform: sts:AssumeRole on resource: " + role}
 	}
 	key := fmt.Sprintf("ASIA%016d", len(c.keys))
-	c.keys[key] = strings.Replace(strings.Replace(role, ":iam:", ":sts:", 1), ":role/", ":assumed-role/", 1) + "/" + r.Get("RoleSessionName")
+	account, name, _ := strings.Cut(role, ":role/")
+	c.keys[key] = strings.Replace(account, ":iam:", ":sts:", 1) + ":assumed-role/" + path.Base(name) + "/" + r.Get("RoleSessionName")
 	return []node{el("Credentials", texts("AccessKeyId", key, "SecretAccessKey", "assumed", "SessionToken", "token",
 		"Expiration", time.Now().Add(time.Hour).UTC().Format(time.RFC3339))...)}, nil
 }

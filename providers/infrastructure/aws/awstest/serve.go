@@ -165,7 +165,7 @@ func (c *Cloud) answer(req request, key, region string, faults []*fault) (any, e
 	if !ok {
 		return nil, bad("InvalidAction", "The action %s is not valid for this web service.", req.call.Action)
 	}
-	return do(req)
+	return c.once(req, do)
 }
 
 // action returns the action of a request; those of classic load balancers have a version of their own.

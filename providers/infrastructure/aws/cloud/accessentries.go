@@ -33,6 +33,9 @@ func (c *Client) AccessEntries(ctx context.Context, name string) ([]string, erro
 func (c *Client) AccessEntry(ctx context.Context, name, principal string) (AccessEntry, error) {
 	var got struct{ AccessEntry AccessEntry }
 	err := c.rest(ctx, eks, "DescribeAccessEntry", http.MethodGet, clusterPath(name, "access-entries", principal), nil, &got)
+	if err == nil && got.AccessEntry.Principal == "" {
+		err = unread(eks, "DescribeAccessEntry", "it has no entry")
+	}
 	return got.AccessEntry, err
 }
 

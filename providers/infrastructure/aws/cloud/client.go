@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -140,17 +141,41 @@ func (c *Client) query(ctx context.Context, s service, action string, in url.Val
 		form[k] = v
 	}
 	data, err := c.send(ctx, s, action, "", "application/x-www-form-urlencoded; charset=utf-8", []byte(form.Encode()))
-	if err != nil || out == nil {
+	if err != nil {
 		return err
+	}
+	if is := root(data); is != action+"Response" { // a page of what is in the way would be a listing of nothing
+		return unread(s, action, fmt.Sprintf("it begins with %q", is))
 	}
 	if raw, ok := out.(*[]byte); ok {
 		*raw = data
 		return nil
 	}
+	if out == nil {
+		return nil
+	}
 	if err := xml.Unmarshal(data, out); err != nil {
-		return &Error{Service: s.name, Action: action, Status: http.StatusOK, Message: "its answer cannot be read: " + err.Error()}
+		return unread(s, action, err.Error())
 	}
 	return nil
+}
+
+// root returns the name of the first element of XML; empty: there is none.
+func root(data []byte) string {
+	for d := xml.NewDecoder(bytes.NewReader(data)); ; {
+		t, err := d.Token()
+		if err != nil {
+			return ""
+		}
+		if e, ok := t.(xml.StartElement); ok {
+			return e.Name.Local
+		}
+	}
+}
+
+// unread says that the answer to an action is none of AWS.
+func unread(s service, action, why string) error {
+	return &Error{Service: s.name, Action: action, Status: http.StatusOK, Message: "its answer cannot be read: " + why}
 }
 
 // call asks a JSON API and reads its answer into out; nil: nothing of it is read.
@@ -164,7 +189,7 @@ func (c *Client) call(ctx context.Context, s service, action string, in, out any
 		return err
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return &Error{Service: s.name, Action: action, Status: http.StatusOK, Message: "its answer cannot be read: " + err.Error()}
+		return unread(s, action, err.Error())
 	}
 	return nil
 }
@@ -179,11 +204,17 @@ func (c *Client) rest(ctx context.Context, s service, action, method, path strin
 		}
 	}
 	data, err := c.exchange(ctx, s, action, method, path, map[string]string{"Content-Type": "application/json"}, body)
-	if err != nil || out == nil {
+	if err != nil {
 		return err
 	}
+	if out == nil {
+		if len(data) > 0 && !json.Valid(data) {
+			return unread(s, action, "it is no JSON")
+		}
+		return nil
+	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return &Error{Service: s.name, Action: action, Status: http.StatusOK, Message: "its answer cannot be read: " + err.Error()}
+		return unread(s, action, err.Error())
 	}
 	return nil
 }

@@ -97,21 +97,27 @@ type UpgradePolicy struct {
 	Support string `json:"supportType,omitempty"`
 }
 
+// A ServiceNetwork says which addresses Services have.
+type ServiceNetwork struct {
+	Range string `json:"serviceIpv4Cidr,omitempty"`
+}
+
 // A ManagedCluster is one of EKS.
 type ManagedCluster struct {
-	Name       string        `json:"name"`
-	ARN        string        `json:"arn"`
-	Version    string        `json:"version"` // 1.34
-	Endpoint   string        `json:"endpoint"`
-	Role       string        `json:"roleArn"`
-	Status     string        `json:"status"`
-	Tags       Tags          `json:"tags"`
-	VPC        VPCConfig     `json:"resourcesVpcConfig"`
-	Logging    Logging       `json:"logging"`
-	Health     ManagedHealth `json:"health"`
-	Encryption []Encryption  `json:"encryptionConfig"`
-	Access     AccessConfig  `json:"accessConfig"`
-	Upgrades   UpgradePolicy `json:"upgradePolicy"`
+	Name       string         `json:"name"`
+	ARN        string         `json:"arn"`
+	Version    string         `json:"version"` // 1.34
+	Endpoint   string         `json:"endpoint"`
+	Role       string         `json:"roleArn"`
+	Status     string         `json:"status"`
+	Tags       Tags           `json:"tags"`
+	VPC        VPCConfig      `json:"resourcesVpcConfig"`
+	Logging    Logging        `json:"logging"`
+	Health     ManagedHealth  `json:"health"`
+	Encryption []Encryption   `json:"encryptionConfig"`
+	Access     AccessConfig   `json:"accessConfig"`
+	Upgrades   UpgradePolicy  `json:"upgradePolicy"`
+	Services   ServiceNetwork `json:"kubernetesNetworkConfig"`
 	CA         struct {
 		Data string `json:"data"` // base64 of PEM
 	} `json:"certificateAuthority"`
@@ -134,6 +140,9 @@ func clusterPath(name string, more ...string) string {
 func (c *Client) ManagedCluster(ctx context.Context, name string) (*ManagedCluster, error) {
 	var got struct{ Cluster ManagedCluster }
 	err := c.rest(ctx, eks, "DescribeCluster", http.MethodGet, clusterPath(name), nil, &got)
+	if err == nil && got.Cluster.Name == "" {
+		err = unread(eks, "DescribeCluster", "it has no cluster")
+	}
 	return &got.Cluster, err
 }
 
@@ -154,7 +163,7 @@ func (c *Client) pages(ctx context.Context, action, path string, names func() []
 			return nil, err
 		}
 		if err := errors.Join(json.Unmarshal(data, into), json.Unmarshal(data, &page)); err != nil {
-			return nil, &Error{Service: eks.name, Action: action, Status: http.StatusOK, Message: "its answer cannot be read: " + err.Error()}
+			return nil, unread(eks, action, err.Error())
 		}
 		out = append(out, names()...)
 		if page.Next == nil || *page.Next == "" {
@@ -172,20 +181,21 @@ func (c *Client) ManagedClusters(ctx context.Context) ([]string, error) {
 
 // A NewCluster is what a cluster is made with.
 type NewCluster struct {
-	Name       string         `json:"name"`
-	Role       string         `json:"roleArn"`
-	Version    string         `json:"version"`
-	VPC        VPCConfig      `json:"resourcesVpcConfig"`
-	Logging    *Logging       `json:"logging,omitempty"`
-	Encryption []Encryption   `json:"encryptionConfig,omitempty"`
-	Access     AccessConfig   `json:"accessConfig"`
-	Upgrades   *UpgradePolicy `json:"upgradePolicy,omitempty"`
-	Addons     *bool          `json:"bootstrapSelfManagedAddons,omitempty"`
-	Tags       Tags           `json:"tags"`
-	Token      string         `json:"clientRequestToken"`
+	Name       string          `json:"name"`
+	Role       string          `json:"roleArn"`
+	Version    string          `json:"version"`
+	VPC        VPCConfig       `json:"resourcesVpcConfig"`
+	Logging    *Logging        `json:"logging,omitempty"`
+	Encryption []Encryption    `json:"encryptionConfig,omitempty"`
+	Access     AccessConfig    `json:"accessConfig"`
+	Upgrades   *UpgradePolicy  `json:"upgradePolicy,omitempty"`
+	Services   *ServiceNetwork `json:"kubernetesNetworkConfig,omitempty"`
+	Addons     *bool           `json:"bootstrapSelfManagedAddons,omitempty"`
+	Tags       Tags            `json:"tags"`
 }
 
-// CreateManagedCluster asks for a cluster. The same with the same token is made once.
+// CreateManagedCluster asks for a cluster. Its name is alone in the account and region. No request to EKS has a token:
+// one that was used before would have what is asked for again answered, and not done.
 func (c *Client) CreateManagedCluster(ctx context.Context, in NewCluster) error {
 	return c.rest(ctx, eks, "CreateCluster", http.MethodPost, "clusters", in, nil)
 }
@@ -196,8 +206,8 @@ func (c *Client) DeleteManagedCluster(ctx context.Context, name string) error {
 }
 
 // UpdateVersion upgrades a cluster by one minor version.
-func (c *Client) UpdateVersion(ctx context.Context, name, version, token string) error {
-	return c.rest(ctx, eks, "UpdateClusterVersion", http.MethodPost, clusterPath(name, "updates"), map[string]string{"version": version, "clientRequestToken": token}, nil)
+func (c *Client) UpdateVersion(ctx context.Context, name, version string) error {
+	return c.rest(ctx, eks, "UpdateClusterVersion", http.MethodPost, clusterPath(name, "updates"), map[string]string{"version": version}, nil)
 }
 
 // A ConfigUpdate is one change of a cluster; EKS takes one at a time.
@@ -206,7 +216,6 @@ type ConfigUpdate struct {
 	Logging  *Logging       `json:"logging,omitempty"`
 	Access   *AccessConfig  `json:"accessConfig,omitempty"`
 	Upgrades *UpgradePolicy `json:"upgradePolicy,omitempty"`
-	Token    string         `json:"clientRequestToken"`
 }
 
 // UpdateConfig changes a cluster.
@@ -215,9 +224,8 @@ func (c *Client) UpdateConfig(ctx context.Context, name string, u ConfigUpdate) 
 }
 
 // Encrypt begins to encrypt what is in etcd. That has no end.
-func (c *Client) Encrypt(ctx context.Context, name string, all []Encryption, token string) error {
-	in := map[string]any{"encryptionConfig": all, "clientRequestToken": token}
-	return c.rest(ctx, eks, "AssociateEncryptionConfig", http.MethodPost, clusterPath(name, "encryption-config", "associate"), in, nil)
+func (c *Client) Encrypt(ctx context.Context, name string, all []Encryption) error {
+	return c.rest(ctx, eks, "AssociateEncryptionConfig", http.MethodPost, clusterPath(name, "encryption-config", "associate"), map[string]any{"encryptionConfig": all}, nil)
 }
 
 // TagManaged gives something of EKS tags.
@@ -227,7 +235,8 @@ func (c *Client) TagManaged(ctx context.Context, arn string, tags Tags) error {
 
 // IsBusy reports whether EKS takes no change at this moment, and may in minutes.
 func IsBusy(err error) bool {
-	return Is(err, "ResourceInUseException", "ServiceUnavailableException", "ResourcePropagationDelayException") || saysOf(err, "InvalidRequestException", "update in progress")
+	return Is(err, "ResourceInUseException", "ServiceUnavailableException", "ResourcePropagationDelayException") ||
+		saysOf(err, "InvalidRequestException", "update in progress") || saysOf(err, "InvalidRequestException", "not in ACTIVE status")
 }
 
 // IsThere reports whether EKS refuses a change because it is as asked for already.

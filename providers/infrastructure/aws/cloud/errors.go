@@ -157,7 +157,7 @@ func kindOf(e *Error) fleet.ErrorKind {
 		}
 	}
 	switch {
-	case e.Status >= http.StatusInternalServerError && changed:
+	case (e.Status >= http.StatusInternalServerError || e.Status < http.StatusBadRequest) && changed:
 		return fleet.Unanswered
 	case e.Status >= http.StatusInternalServerError:
 		return fleet.Unavailable

@@ -60,7 +60,6 @@ type Nodegroup struct {
 	Repair   *NodeRepair    `json:"nodeRepairConfig,omitempty"`
 	DiskSize int32          `json:"diskSize,omitempty"`
 	Tags     Tags           `json:"tags,omitempty"`
-	Token    string         `json:"clientRequestToken,omitempty"`
 }
 
 // Created returns when the node group was made.
@@ -81,10 +80,13 @@ func (c *Client) Nodegroups(ctx context.Context, cluster string) ([]string, erro
 func (c *Client) Nodegroup(ctx context.Context, cluster, name string) (*Nodegroup, error) {
 	var got struct{ Nodegroup Nodegroup }
 	err := c.rest(ctx, eks, "DescribeNodegroup", http.MethodGet, clusterPath(cluster, "node-groups", name), nil, &got)
+	if err == nil && got.Nodegroup.Name == "" {
+		err = unread(eks, "DescribeNodegroup", "it has no node group")
+	}
 	return &got.Nodegroup, err
 }
 
-// CreateNodegroup asks for a node group. The same with the same token is made once.
+// CreateNodegroup asks for a node group. Its name is alone in the cluster.
 func (c *Client) CreateNodegroup(ctx context.Context, cluster string, n Nodegroup) error {
 	return c.rest(ctx, eks, "CreateNodegroup", http.MethodPost, clusterPath(cluster, "node-groups"), n, nil)
 }
@@ -102,7 +104,6 @@ type NodegroupUpdate struct {
 	Scaling *Scaling    `json:"scalingConfig,omitempty"`
 	Update  *NodeUpdate `json:"updateConfig,omitempty"`
 	Repair  *NodeRepair `json:"nodeRepairConfig,omitempty"`
-	Token   string      `json:"clientRequestToken"`
 }
 
 // UpdateNodegroup changes a node group.
@@ -111,8 +112,8 @@ func (c *Client) UpdateNodegroup(ctx context.Context, cluster, name string, u No
 }
 
 // UpgradeNodegroup has the machines of a node group replaced by those of another version, or of another image of it.
-func (c *Client) UpgradeNodegroup(ctx context.Context, cluster, name, version, release, token string) error {
-	in := map[string]string{"version": version, "clientRequestToken": token}
+func (c *Client) UpgradeNodegroup(ctx context.Context, cluster, name, version, release string) error {
+	in := map[string]string{"version": version}
 	if release != "" {
 		in["releaseVersion"] = release
 	}

@@ -78,6 +78,21 @@ func (p *Place) RoleARN(ctx context.Context, path, name string) (string, error) 
 	return "arn:" + partition + ":iam::" + known.Account + ":role" + path + name, nil
 }
 
+// IsOwn reports whether principal, as an access entry names it, is the user or the role whose credentials these are. Of a
+// role the credentials show no path.
+func (p *Place) IsOwn(ctx context.Context, principal string) (bool, error) {
+	known, err := p.known(ctx)
+	if err != nil {
+		return false, err
+	}
+	before, session, assumed := strings.Cut(known.ARN, ":assumed-role/")
+	role, _, _ := strings.Cut(session, "/")
+	if !assumed {
+		return principal == known.ARN, nil
+	}
+	return strings.HasPrefix(principal, strings.Replace(before, ":sts:", ":iam:", 1)+":role/") && strings.HasSuffix(principal, "/"+role), nil
+}
+
 // KnownZones returns the zones of the region, sorted.
 func (p *Place) KnownZones(ctx context.Context) ([]string, error) {
 	p.mu.Lock()

@@ -57,7 +57,7 @@ func TestRequestsToEKS(t *testing.T) {
 		t.Fatal(err)
 	}
 	const role, policy = "arn:aws:iam::1:role/a/b", "arn:aws:eks::aws:cluster-access-policy/A"
-	k, g, tok := aws.String("prod_eu-1"), aws.String("pool"), aws.String("t")
+	k, g := aws.String("prod_eu-1"), aws.String("pool")
 	tags := map[string]string{"a": "1"}
 	encryption := cloud.Encryption{Resources: []string{"secrets"}}
 	encryption.Provider.Key = "arn:k"
@@ -66,7 +66,7 @@ func TestRequestsToEKS(t *testing.T) {
 	theirVPC := &types.VpcConfigRequest{SubnetIds: vpc.Subnets, EndpointPublicAccess: vpc.Public, EndpointPrivateAccess: vpc.Private, PublicAccessCidrs: vpc.PublicCIDRs}
 	ourPolicy := cloud.AccessPolicy{ARN: policy}
 	ourPolicy.Scope.Type, ourPolicy.Scope.Namespaces = "namespace", []string{"a"}
-	update := cloud.NodegroupUpdate{Token: "t", Scaling: &cloud.Scaling{Min: aws.Int(1), Max: aws.Int(3), Desired: aws.Int(2)}, Update: &cloud.NodeUpdate{Percentage: aws.Int(30)}, Repair: &cloud.NodeRepair{Enabled: true}}
+	update := cloud.NodegroupUpdate{Scaling: &cloud.Scaling{Min: aws.Int(1), Max: aws.Int(3), Desired: aws.Int(2)}, Update: &cloud.NodeUpdate{Percentage: aws.Int(30)}, Repair: &cloud.NodeRepair{Enabled: true}}
 	update.Labels.Set, update.Labels.Remove = tags, []string{"b"}
 	update.Taints.Set, update.Taints.Remove = []cloud.NodeTaint{{Key: "a", Value: "v", Effect: "NO_SCHEDULE"}}, []cloud.NodeTaint{{Key: "b", Effect: "NO_EXECUTE"}}
 	for name, tc := range map[string]struct {
@@ -87,17 +87,17 @@ func TestRequestsToEKS(t *testing.T) {
 		"CreateCluster": {
 			func(ctx context.Context) error {
 				return errOf(x.CreateCluster(ctx, &eks.CreateClusterInput{
-					Name: k, RoleArn: aws.String(role), Version: aws.String("1.34"), ResourcesVpcConfig: theirVPC, ClientRequestToken: tok, Tags: tags, EncryptionConfig: theirEncryption, BootstrapSelfManagedAddons: aws.Bool(false),
+					Name: k, RoleArn: aws.String(role), Version: aws.String("1.34"), ResourcesVpcConfig: theirVPC, Tags: tags, EncryptionConfig: theirEncryption, BootstrapSelfManagedAddons: aws.Bool(false),
 					Logging:       &types.Logging{ClusterLogging: []types.LogSetup{{Types: []types.LogType{"api", "audit"}, Enabled: aws.Bool(true)}}},
 					AccessConfig:  &types.CreateAccessConfigRequest{AuthenticationMode: "API", BootstrapClusterCreatorAdminPermissions: aws.Bool(true)},
-					UpgradePolicy: &types.UpgradePolicyRequest{SupportType: "STANDARD"},
+					UpgradePolicy: &types.UpgradePolicyRequest{SupportType: "STANDARD"}, KubernetesNetworkConfig: &types.KubernetesNetworkConfigRequest{ServiceIpv4Cidr: aws.String("172.30.0.0/16")},
 				}))
 			},
 			func(ctx context.Context) error {
 				return place.CreateManagedCluster(ctx, cloud.NewCluster{
-					Name: *k, Role: role, Version: "1.34", VPC: vpc, Token: "t", Tags: tags, Encryption: []cloud.Encryption{encryption}, Addons: aws.Bool(false),
+					Name: *k, Role: role, Version: "1.34", VPC: vpc, Tags: tags, Encryption: []cloud.Encryption{encryption}, Addons: aws.Bool(false),
 					Logging: &cloud.Logging{Setups: []cloud.LogSetup{{Types: []string{"api", "audit"}, Enabled: true}}}, Access: cloud.AccessConfig{Mode: "API", CreatorAdmin: aws.Bool(true)},
-					Upgrades: &cloud.UpgradePolicy{Support: "STANDARD"},
+					Upgrades: &cloud.UpgradePolicy{Support: "STANDARD"}, Services: &cloud.ServiceNetwork{Range: "172.30.0.0/16"},
 				})
 			},
 		},
@@ -107,36 +107,36 @@ func TestRequestsToEKS(t *testing.T) {
 		},
 		"UpdateClusterVersion": {
 			func(ctx context.Context) error {
-				return errOf(x.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{Name: k, Version: aws.String("1.35"), ClientRequestToken: tok}))
+				return errOf(x.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{Name: k, Version: aws.String("1.35")}))
 			},
-			func(ctx context.Context) error { return place.UpdateVersion(ctx, *k, "1.35", "t") },
+			func(ctx context.Context) error { return place.UpdateVersion(ctx, *k, "1.35") },
 		},
 		"UpdateClusterConfig of the endpoint": {
 			func(ctx context.Context) error {
-				return errOf(x.UpdateClusterConfig(ctx, &eks.UpdateClusterConfigInput{Name: k, ResourcesVpcConfig: theirVPC, ClientRequestToken: tok}))
+				return errOf(x.UpdateClusterConfig(ctx, &eks.UpdateClusterConfigInput{Name: k, ResourcesVpcConfig: theirVPC}))
 			},
 			func(ctx context.Context) error {
-				return place.UpdateConfig(ctx, *k, cloud.ConfigUpdate{VPC: &vpc, Token: "t"})
+				return place.UpdateConfig(ctx, *k, cloud.ConfigUpdate{VPC: &vpc})
 			},
 		},
 		"UpdateClusterConfig of the rest": {
 			func(ctx context.Context) error {
 				return errOf(x.UpdateClusterConfig(ctx, &eks.UpdateClusterConfigInput{
-					Name: k, ClientRequestToken: tok, Logging: &types.Logging{ClusterLogging: []types.LogSetup{{Types: []types.LogType{"api"}, Enabled: aws.Bool(false)}}},
+					Name: k, Logging: &types.Logging{ClusterLogging: []types.LogSetup{{Types: []types.LogType{"api"}, Enabled: aws.Bool(false)}}},
 					AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: "API"}, UpgradePolicy: &types.UpgradePolicyRequest{SupportType: "STANDARD"},
 				}))
 			},
 			func(ctx context.Context) error {
 				return place.UpdateConfig(ctx, *k, cloud.ConfigUpdate{
-					Token: "t", Logging: &cloud.Logging{Setups: []cloud.LogSetup{{Types: []string{"api"}}}}, Access: &cloud.AccessConfig{Mode: "API"}, Upgrades: &cloud.UpgradePolicy{Support: "STANDARD"},
+					Logging: &cloud.Logging{Setups: []cloud.LogSetup{{Types: []string{"api"}}}}, Access: &cloud.AccessConfig{Mode: "API"}, Upgrades: &cloud.UpgradePolicy{Support: "STANDARD"},
 				})
 			},
 		},
 		"AssociateEncryptionConfig": {
 			func(ctx context.Context) error {
-				return errOf(x.AssociateEncryptionConfig(ctx, &eks.AssociateEncryptionConfigInput{ClusterName: k, EncryptionConfig: theirEncryption, ClientRequestToken: tok}))
+				return errOf(x.AssociateEncryptionConfig(ctx, &eks.AssociateEncryptionConfigInput{ClusterName: k, EncryptionConfig: theirEncryption}))
 			},
-			func(ctx context.Context) error { return place.Encrypt(ctx, *k, []cloud.Encryption{encryption}, "t") },
+			func(ctx context.Context) error { return place.Encrypt(ctx, *k, []cloud.Encryption{encryption}) },
 		},
 		"TagResource": {
 			func(ctx context.Context) error {
@@ -211,7 +211,7 @@ func TestRequestsToEKS(t *testing.T) {
 		"CreateNodegroup": {
 			func(ctx context.Context) error {
 				return errOf(x.CreateNodegroup(ctx, &eks.CreateNodegroupInput{
-					ClusterName: k, NodegroupName: g, NodeRole: aws.String(role), Subnets: []string{"subnet-1"}, AmiType: "AL2023_x86_64_STANDARD", CapacityType: "SPOT", ClientRequestToken: tok, DiskSize: aws.Int32(50),
+					ClusterName: k, NodegroupName: g, NodeRole: aws.String(role), Subnets: []string{"subnet-1"}, AmiType: "AL2023_x86_64_STANDARD", CapacityType: "SPOT", DiskSize: aws.Int32(50),
 					InstanceTypes: []string{"m6i.large"}, Labels: tags, Tags: tags, Version: aws.String("1.34"), ReleaseVersion: aws.String("1.34.1-1"),
 					RemoteAccess: &types.RemoteAccessConfig{Ec2SshKey: aws.String("ops"), SourceSecurityGroups: []string{"sg-1"}}, ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(0), MaxSize: aws.Int32(3), DesiredSize: aws.Int32(0)},
 					Taints: []types.Taint{{Key: aws.String("a"), Value: aws.String("v"), Effect: "NO_SCHEDULE"}}, UpdateConfig: &types.NodegroupUpdateConfig{MaxUnavailable: aws.Int32(2)}, NodeRepairConfig: &types.NodeRepairConfig{Enabled: aws.Bool(true)},
@@ -219,7 +219,7 @@ func TestRequestsToEKS(t *testing.T) {
 			},
 			func(ctx context.Context) error {
 				return place.CreateNodegroup(ctx, *k, cloud.Nodegroup{
-					Name: *g, Role: role, Subnets: []string{"subnet-1"}, Image: "AL2023_x86_64_STANDARD", Market: "SPOT", Token: "t", DiskSize: 50, Types: []string{"m6i.large"}, Labels: tags, Tags: tags, Version: "1.34",
+					Name: *g, Role: role, Subnets: []string{"subnet-1"}, Image: "AL2023_x86_64_STANDARD", Market: "SPOT", DiskSize: 50, Types: []string{"m6i.large"}, Labels: tags, Tags: tags, Version: "1.34",
 					Release: "1.34.1-1", Remote: &cloud.RemoteAccess{Key: "ops", Groups: []string{"sg-1"}}, Scaling: cloud.Scaling{Min: aws.Int(0), Max: aws.Int(3), Desired: aws.Int(0)},
 					Taints: []cloud.NodeTaint{{Key: "a", Value: "v", Effect: "NO_SCHEDULE"}}, Update: &cloud.NodeUpdate{Unavailable: aws.Int(2)}, Repair: &cloud.NodeRepair{Enabled: true},
 				})
@@ -228,7 +228,7 @@ func TestRequestsToEKS(t *testing.T) {
 		"UpdateNodegroupConfig": {
 			func(ctx context.Context) error {
 				return errOf(x.UpdateNodegroupConfig(ctx, &eks.UpdateNodegroupConfigInput{
-					ClusterName: k, NodegroupName: g, ClientRequestToken: tok, Labels: &types.UpdateLabelsPayload{AddOrUpdateLabels: tags, RemoveLabels: []string{"b"}},
+					ClusterName: k, NodegroupName: g, Labels: &types.UpdateLabelsPayload{AddOrUpdateLabels: tags, RemoveLabels: []string{"b"}},
 					Taints: &types.UpdateTaintsPayload{
 						AddOrUpdateTaints: []types.Taint{{Key: aws.String("a"), Value: aws.String("v"), Effect: "NO_SCHEDULE"}}, RemoveTaints: []types.Taint{{Key: aws.String("b"), Effect: "NO_EXECUTE"}},
 					},
@@ -240,9 +240,9 @@ func TestRequestsToEKS(t *testing.T) {
 		},
 		"UpdateNodegroupVersion": {
 			func(ctx context.Context) error {
-				return errOf(x.UpdateNodegroupVersion(ctx, &eks.UpdateNodegroupVersionInput{ClusterName: k, NodegroupName: g, Version: aws.String("1.34"), ReleaseVersion: aws.String("r"), ClientRequestToken: tok}))
+				return errOf(x.UpdateNodegroupVersion(ctx, &eks.UpdateNodegroupVersionInput{ClusterName: k, NodegroupName: g, Version: aws.String("1.34"), ReleaseVersion: aws.String("r")}))
 			},
-			func(ctx context.Context) error { return place.UpgradeNodegroup(ctx, *k, *g, "1.34", "r", "t") },
+			func(ctx context.Context) error { return place.UpgradeNodegroup(ctx, *k, *g, "1.34", "r") },
 		},
 		"DeleteNodegroup": {
 			func(ctx context.Context) error {

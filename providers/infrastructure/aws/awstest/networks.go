@@ -1,0 +1,177 @@
+package awstest
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+)
+
+func (c *Cloud) newVPC(cidr string, tags map[string]string) *Thing {
+	v := c.add(VPCs, map[string]string{"cidrBlock": cidr, "state": "available"}, tags)
+	g := c.add(Groups, map[string]string{"vpcId": v.ID, "groupName": "default", "default": "true"}, nil)
+	m := c.add(RouteTables, map[string]string{"vpcId": v.ID, "main": "true"}, nil)
+	g.seeded, m.seeded = true, true // AWS makes them, and takes them away with the VPC
+	return v
+}
+
+func shownVPC(t *Thing) []node {
+	return append(texts("vpcId", t.ID, "cidrBlock", t.Attr["cidrBlock"], "state", t.Attr["state"]), tagSet(t.Tags))
+}
+
+func (c *Cloud) createVPC(r request) (any, error) {
+	if c.over(VPCs) {
+		return nil, bad("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
+	}
+	return []node{el("vpc", shownVPC(c.newVPC(r.Get("CidrBlock"), r.tags("vpc")))...)}, nil
+}
+
+// modify returns an action that sets attributes of things.
+func (c *Cloud) modify(k Kind, id, absent string, attrs ...string) action {
+	return func(r request) (any, error) {
+		t := c.get(k, r.Get(id))
+		if t == nil {
+			return nil, bad(absent, "The ID '%s' does not exist", r.Get(id))
+		}
+		n := 0
+		for _, a := range attrs {
+			if r.Has(a + ".Value") {
+				t.Attr[a] = r.Get(a + ".Value")
+				n++
+			}
+		}
+		if n != 1 {
+			return nil, bad("InvalidParameterCombination", "Fields for multiple attribute types specified")
+		}
+		return done, nil
+	}
+}
+
+func (c *Cloud) deleteVPC(r request) (any, error) {
+	v := c.get(VPCs, r.Get("VpcId"))
+	if v == nil {
+		return nil, bad("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist", r.Get("VpcId"))
+	}
+	for _, t := range c.things {
+		if t.Attr["vpcId"] == v.ID && t.Attr["default"] == "" && t.Attr["main"] == "" && !t.terminated() {
+			return nil, bad("DependencyViolation", "The vpc '%s' has dependencies and cannot be deleted.", v.ID)
+		}
+	}
+	maps.DeleteFunc(c.things, func(_ string, t *Thing) bool { return t == v || t.Attr["vpcId"] == v.ID && !t.terminated() })
+	return done, nil
+}
+
+func (c *Cloud) shownSubnet(t *Thing) []node {
+	used := 0
+	for _, i := range c.things {
+		if i.Kind == Interfaces && i.Attr["subnetId"] == t.ID {
+			used++
+		}
+	}
+	free := t.Attr["free"]
+	if free == "" {
+		free = fmt.Sprint(251 - used)
+	}
+	return append(texts("subnetId", t.ID, "vpcId", t.Attr["vpcId"], "cidrBlock", t.Attr["cidrBlock"], "availabilityZone", t.Attr["zone"], "state", "available",
+		"availableIpAddressCount", free, "mapPublicIpOnLaunch", t.Attr["MapPublicIpOnLaunch"]), tagSet(t.Tags))
+}
+
+func (c *Cloud) createSubnet(r request) (any, error) {
+	v := c.get(VPCs, r.Get("VpcId"))
+	if v == nil {
+		return nil, bad("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist", r.Get("VpcId"))
+	}
+	for _, s := range c.all(Subnets) {
+		if s.Attr["vpcId"] == v.ID && s.Attr["cidrBlock"] == r.Get("CidrBlock") {
+			return nil, bad("InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", r.Get("CidrBlock"))
+		}
+	}
+	s := c.add(Subnets, map[string]string{"vpcId": v.ID, "cidrBlock": r.Get("CidrBlock"), "zone": r.Get("AvailabilityZone")}, r.tags("subnet"))
+	return []node{el("subnet", c.shownSubnet(s)...)}, nil
+}
+
+func (c *Cloud) deleteSubnet(r request) (any, error) {
+	s := c.get(Subnets, r.Get("SubnetId"))
+	if s == nil {
+		return nil, bad("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", r.Get("SubnetId"))
+	}
+	for _, i := range c.all(Interfaces) {
+		if i.Attr["subnetId"] == s.ID {
+			return nil, bad("DependencyViolation", "The subnet '%s' has dependencies and cannot be deleted.", s.ID)
+		}
+	}
+	for _, t := range c.all(RouteTables) {
+		t.Sets["associations"] = without(t.Sets["associations"], " "+s.ID)
+	}
+	delete(c.things, s.ID)
+	return done, nil
+}
+
+func without(list []string, suffix string) []string {
+	var out []string
+	for _, s := range list {
+		if !strings.HasSuffix(s, suffix) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func shownGateway(t *Thing) []node {
+	out := texts("internetGatewayId", t.ID)
+	if v := t.Attr["vpcId"]; v != "" {
+		out = append(out, items("attachmentSet", "item", texts("vpcId", v, "state", "available")))
+	}
+	return append(out, tagSet(t.Tags))
+}
+
+func (c *Cloud) createGateway(r request) (any, error) {
+	return []node{el("internetGateway", shownGateway(c.add(Gateways, nil, r.tags("internet-gateway")))...)}, nil
+}
+
+func (c *Cloud) attachGateway(r request) (any, error) {
+	g, v := c.get(Gateways, r.Get("InternetGatewayId")), c.get(VPCs, r.Get("VpcId"))
+	switch {
+	case g == nil:
+		return nil, bad("InvalidInternetGatewayID.NotFound", "The internetGateway ID '%s' does not exist", r.Get("InternetGatewayId"))
+	case v == nil:
+		return nil, bad("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist", r.Get("VpcId"))
+	case g.Attr["vpcId"] != "":
+		return nil, bad("Resource.AlreadyAssociated", "resource %s is already attached to network %s", g.ID, g.Attr["vpcId"])
+	}
+	for _, o := range c.all(Gateways) {
+		if o.Attr["vpcId"] == v.ID {
+			return nil, bad("InvalidParameterValue", "Network %s already has an internet gateway attached", v.ID)
+		}
+	}
+	g.Attr["vpcId"] = v.ID
+	return done, nil
+}
+
+func (c *Cloud) detachGateway(r request) (any, error) {
+	g := c.get(Gateways, r.Get("InternetGatewayId"))
+	switch {
+	case g == nil:
+		return nil, bad("InvalidInternetGatewayID.NotFound", "The internetGateway ID '%s' does not exist", r.Get("InternetGatewayId"))
+	case g.Attr["vpcId"] == "" || g.Attr["vpcId"] != r.Get("VpcId"):
+		return nil, bad("Gateway.NotAttached", "resource %s is not attached to network %s", g.ID, r.Get("VpcId"))
+	}
+	for _, i := range c.all(Interfaces) {
+		if i.Attr["vpcId"] == g.Attr["vpcId"] && i.Attr["public"] != "" {
+			return nil, bad("DependencyViolation", "Network %s has some mapped public address(es). Please unmap those public address(es) before detaching the gateway.", g.Attr["vpcId"])
+		}
+	}
+	g.Attr["vpcId"] = ""
+	return done, nil
+}
+
+func (c *Cloud) deleteGateway(r request) (any, error) {
+	g := c.get(Gateways, r.Get("InternetGatewayId"))
+	switch {
+	case g == nil:
+		return nil, bad("InvalidInternetGatewayID.NotFound", "The internetGateway ID '%s' does not exist", r.Get("InternetGatewayId"))
+	case g.Attr["vpcId"] != "":
+		return nil, bad("DependencyViolation", "The internetGateway '%s' has dependencies and cannot be deleted.", g.ID)
+	}
+	delete(c.things, g.ID)
+	return done, nil
+}

@@ -1,0 +1,48 @@
+package cloud
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"fairlead.dev/fleet"
+)
+
+// A page answers each request with a text.
+type page200 string
+
+func (p page200) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(p))), Request: r}, nil
+}
+
+// TestAnswersOfOthers: what is in the way to AWS answers in its place. That nothing is there is no conclusion from it, and
+// a change may have been made.
+func TestAnswersOfOthers(t *testing.T) {
+	for _, text := range []page200{`<html><body>Please log in</body></html>`, `<?xml version="1.0"?><DescribeVolumesResponse/>`, `{}`, ``} {
+		c := newClient(text, credentials.NewStaticCredentialsProvider("a", "b", ""), "eu-central-1", "")
+		for name, look := range map[string]func() error{
+			"networks":        func() error { _, err := list[VPC, vpcs](t.Context(), c, "DescribeVpcs", nil); return err },
+			"instances":       func() error { _, err := c.instances(t.Context(), filter("tag-key", "a")); return err },
+			"identity":        func() error { _, err := c.Identity(t.Context()); return err },
+			"cluster of EKS":  func() error { _, err := c.ManagedCluster(t.Context(), "a"); return err },
+			"node group":      func() error { _, err := c.Nodegroup(t.Context(), "a", "b"); return err },
+			"an access entry": func() error { _, err := c.AccessEntry(t.Context(), "a", "b"); return err },
+		} {
+			if err := look(); err == nil || IsNotFound(err) {
+				t.Errorf("%s of %q: %v", name, text, err)
+			}
+		}
+		for name, change := range map[string]func() error{
+			"a network":            func() error { _, err := c.CreateVPC(t.Context(), "10.0.0.0/16", nil); return err },
+			"an instance to go":    func() error { return c.Terminate(t.Context(), "i-1") },
+			"a load balancer gone": func() error { return c.DeleteTargetGroup(t.Context(), "a") },
+		} {
+			if err := change(); Kind(err) != fleet.Unanswered {
+				t.Errorf("%s of %q: %v of kind %s", name, text, err, Kind(err))
+			}
+		}
+	}
+}
