@@ -119,7 +119,9 @@ func (v *view) createBalancer(d *decision, n network, groups map[string]string) 
 	}
 	known := endpoint.Known(v.c).Host
 	servers := slices.ContainsFunc(v.machines(), func(m fleet.Machine) bool { return m.Role == fleet.RoleControlPlane })
-	i := slices.IndexFunc(v.s.Balancers.All, func(o cloud.Balancer) bool { return o.Name == name && o.Classic == v.classic() || o.DNS == known && known != "" })
+	i := slices.IndexFunc(v.s.Balancers.All, func(o cloud.Balancer) bool {
+		return o.Name == name && o.Classic == v.classic() || o.DNS == known && known != ""
+	})
 	switch {
 	case i >= 0 && !v.awaits("apiserver"):
 		d.fault(fleet.Errorf(fleet.Conflict, "create load balancer "+name,
