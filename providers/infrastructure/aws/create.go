@@ -129,7 +129,7 @@ func (v *view) runIn(ctx context.Context, spec *api.AWSMachineSpec, r providers.
 func (v *view) formerOf(name fleet.MachineName) []string {
 	var out []string
 	for _, i := range v.ended {
-		if i.Tags[fleet.TagMachine] == string(name) {
+		if i.Tags[fleet.TagMachine] == string(name) && !isCopied(i) {
 			out = append(out, i.ID)
 		}
 	}

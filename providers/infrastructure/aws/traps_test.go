@@ -383,3 +383,43 @@ func TestFullLater(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitingDeletion: a deletion says what of others it waits for.
+func TestWaitingDeletion(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		first := w.cluster
+		w.cluster.Key.Name = "eu-2"
+		w.settle()
+		of := func(k awstest.Kind, key fleet.Key) (out []awstest.Thing) {
+			return slices.DeleteFunc(w.cloud.Things(k), func(x awstest.Thing) bool { return x.Tags["fairlead.dev/cluster"] != key.String() })
+		}
+		theirs := of(awstest.Balancers, w.cluster.Key)[0]
+		w.cluster = first
+		listener := of(awstest.Listeners, first.Key)[0]
+		w.cloud.Edit(listener.ID, func(l *awstest.Thing) { l.Attr["balancer"] = theirs.ID })
+		address := of(awstest.Addresses, first.Key)[0]
+		vpc := of(awstest.VPCs, first.Key)[0].ID
+		busy := w.cloud.AddInterface(vpc, "theirs")
+		w.cloud.Edit(busy, func(i *awstest.Thing) { i.Attr["subnetId"] = "subnet-theirs" })
+		end := w.cloud.Inject(awstest.Fault{Action: "ReleaseAddress", Do: func(awstest.Call) {
+			w.cloud.Edit(address.ID, func(a *awstest.Thing) { a.Attr["natGateway"] = "theirs" })
+		}})
+		w.cluster.Delete = true
+		for range 20 {
+			time.Sleep(settle)
+			_ = w.provider.DeleteInfrastructure(w.Context(), "op", &w.cluster) // the message tells
+		}
+		got := w.observe()
+		for _, want := range []string{"is used by load balancer " + theirs.Attr["name"], "is still in use (disassociate it)", busy + " (theirs)"} {
+			if !strings.Contains(got.Message, want) {
+				t.Errorf("the message does not say %q: %q", want, got.Message)
+			}
+		}
+		end()
+		w.cloud.Edit(address.ID, func(a *awstest.Thing) { delete(a.Attr, "natGateway") })
+		w.cloud.Remove(listener.ID)
+		w.cloud.Remove(busy)
+		w.dismantle()
+	})
+}
