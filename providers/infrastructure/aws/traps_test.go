@@ -274,6 +274,33 @@ func TestCopiedGroup(t *testing.T) {
 	})
 }
 
+// TestGroupOfAnotherVPC: a security group that people copied into another VPC is not used.
+func TestGroupOfAnotherVPC(t *testing.T) {
+	inBubble(t, clusterSpec, machineSpec, func(w *world) {
+		w.settle()
+		vpc, _, _ := w.cloud.AddVPC("10.7.0.0/16")
+		for _, g := range w.cloud.Things(awstest.Groups) {
+			if g.Tags["fairlead.dev/part"] == "group-node" {
+				w.cloud.AddServiceBalancer(vpc, "a", g.Tags)
+				w.cloud.Remove("classic/a")
+				w.cloud.Remove(g.ID)
+				for _, c := range w.cloud.Things(awstest.Groups) {
+					if c.Attr["groupName"] == "k8s-elb-a" {
+						w.cloud.Edit(c.ID, func(c *awstest.Thing) { c.Attr["groupName"] = g.Attr["groupName"] })
+					}
+				}
+			}
+		}
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		for _, id := range w.instances()["m-0"].Sets["groups"] {
+			if g, _ := w.cloud.Thing(id); g.Attr["vpcId"] == vpc {
+				t.Errorf("the machine is in group %s of %s", id, vpc)
+			}
+		}
+	})
+}
+
 // TestTagsOfTargets: a target group that lost its tags is told, and nothing answers in its place.
 func TestTagsOfTargets(t *testing.T) {
 	inBubble(t, clusterSpec, machineSpec, func(w *world) {
