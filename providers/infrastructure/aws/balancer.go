@@ -119,7 +119,14 @@ func (v *view) createBalancer(d *decision, n network, groups map[string]string) 
 	}
 	known := endpoint.Known(v.c).Host
 	servers := slices.ContainsFunc(v.machines(), func(m fleet.Machine) bool { return m.Role == fleet.RoleControlPlane })
+	i := slices.IndexFunc(v.s.Balancers.All, func(o cloud.Balancer) bool {
+		return o.Name == name && o.Classic == v.classic() || o.DNS == known && known != ""
+	})
 	switch {
+	case i >= 0 && !v.awaits("apiserver"):
+		d.fault(fleet.Errorf(fleet.Conflict, "create load balancer "+name,
+			"there is %s without the tags of the cluster (put its tags right if it is the cluster's; otherwise name another in controlPlaneLoadBalancer.name, or remove it)", v.s.Balancers.All[i].Name))
+		return
 	case known != "" || servers && !v.awaits("apiserver") && v.c.NamedEndpoint().Host == "":
 		d.fault(fleet.Errorf(fleet.Conflict, "find load balancer "+name,
 			"it is gone, and machines know the API server by its name %s, which no other can have (make another cluster, and restore etcd there)", known))
@@ -127,13 +134,6 @@ func (v *view) createBalancer(d *decision, n network, groups map[string]string) 
 	case v.awaits("apiserver"):
 		d.wait("load balancer " + name + " was asked for, and does not show yet")
 		return
-	}
-	for i := range v.s.Balancers.All {
-		o := &v.s.Balancers.All[i]
-		if o.Name == name && o.Classic == v.classic() {
-			d.fault(fleet.Errorf(fleet.Conflict, "create load balancer "+name, "somebody else has one of that name (name another in controlPlaneLoadBalancer.name, or remove theirs)"))
-			return
-		}
 	}
 	subnets := lb.Subnets
 	if len(subnets) == 0 {
@@ -161,7 +161,7 @@ func (v *view) createBalancer(d *decision, n network, groups map[string]string) 
 			var made cloud.Balancer
 			var err error
 			if v.classic() {
-				made, err = v.place.CreateClassic(ctx, r, v.targetPort())
+				made, err = v.place.CreateClassic(ctx, r, v.targetPort(), v.c.ControlPlane.Ports)
 			} else {
 				made, err = v.place.CreateBalancer(ctx, r)
 			}
@@ -202,7 +202,8 @@ func onePerZone(subnets []cloud.Subnet) []string {
 // health returns how servers are checked. HTTPS asks whether the API server is ready.
 func (v *view) health() cloud.Health {
 	lb := v.spec.ControlPlaneLoadBalancer
-	h := cloud.Health{Protocol: cmp.Or(lb.HealthCheckProtocol, "TCP"), Port: strconv.Itoa(int(v.targetPort())), Interval: 10, Timeout: 5, Healthy: 5, Unhealthy: 3}
+	h := plainHealth(v.targetPort())
+	h.Protocol = cmp.Or(lb.HealthCheckProtocol, h.Protocol)
 	if h.Protocol == "HTTP" || h.Protocol == "HTTPS" {
 		h.Path = "/readyz"
 	}
@@ -240,7 +241,7 @@ func (l lead) part() string { return fmt.Sprintf("targets-%d", l.port) }
 func (v *view) leads() []lead {
 	out := []lead{{port: int64(v.apiPort()), target: int64(v.targetPort()), health: v.health()}}
 	for _, l := range v.spec.ControlPlaneLoadBalancer.AdditionalListeners {
-		h := cloud.Health{Protocol: "TCP", Port: strconv.Itoa(int(l.Port)), Interval: 10, Timeout: 5, Healthy: 5, Unhealthy: 3}
+		h := plainHealth(int32(l.Port)) //nolint:gosec // a port
 		if c := l.HealthCheck; c != nil {
 			h.Protocol, h.Port, h.Path = cmp.Or(c.Protocol, h.Protocol), cmp.Or(c.Port, h.Port), c.Path
 			h.Interval, h.Timeout = ptr.Deref(c.IntervalSeconds, h.Interval), ptr.Deref(c.TimeoutSeconds, h.Timeout)
@@ -248,7 +249,17 @@ func (v *view) leads() []lead {
 		}
 		out = append(out, lead{port: l.Port, target: l.Port, health: h})
 	}
+	for _, p := range v.c.ControlPlane.Ports {
+		if port := int64(p); !slices.ContainsFunc(out, func(l lead) bool { return l.port == port }) {
+			out = append(out, lead{port: port, target: port, health: plainHealth(p)})
+		}
+	}
 	return out
+}
+
+// plainHealth is how a port is checked of which nothing else is known: it is open.
+func plainHealth(port int32) cloud.Health {
+	return cloud.Health{Protocol: "TCP", Port: strconv.Itoa(int(port)), Interval: 10, Timeout: 5, Healthy: 5, Unhealthy: 3}
 }
 
 // targetsOf returns the target group that is a part of the cluster; nil: there is none.
@@ -266,9 +277,14 @@ func (v *view) targetsOf(part string) *cloud.TargetGroup {
 func (v *view) listeners(d *decision, n network, b *cloud.Balancer) {
 	for _, l := range v.leads() {
 		t := v.targetsOf(l.part())
+		name := nameOf(v.owner, strconv.FormatInt(l.port, 10))
 		if t == nil {
+			if slices.ContainsFunc(v.s.Targets.All, func(o cloud.TargetGroup) bool { return o.Name == name }) { // AWS would answer with it
+				d.fault(fleet.Errorf(fleet.Conflict, "create target group "+name, "there is one of that name without the tags of the cluster (put its tags right, or remove it)"))
+				continue
+			}
 			d.add(step{what: "create target group for port " + strconv.FormatInt(l.port, 10), essential: true, do: func(ctx context.Context) error {
-				made, err := v.place.CreateTargetGroup(ctx, nameOf(v.owner, strconv.FormatInt(l.port, 10)), n.vpc, l.target, l.health, v.shared(l.part(), l.part(), nil))
+				made, err := v.place.CreateTargetGroup(ctx, name, n.vpc, l.target, l.health, v.shared(l.part(), l.part(), nil))
 				if err == nil {
 					v.targets = append(v.targets, made)
 				}
@@ -289,7 +305,7 @@ func (v *view) listeners(d *decision, n network, b *cloud.Balancer) {
 			}
 			err := v.place.CreateListener(ctx, b.ID, t.ID, l.port, v.shared("listener", l.part(), nil))
 			if err == nil {
-				t.Balancers = append(t.Balancers, b.ID)
+				t.Balancers = append(slices.Clip(t.Balancers), b.ID)
 			}
 			return err
 		}})
@@ -357,7 +373,7 @@ func (v *view) setTarget(ctx context.Context, isClassic bool, id, instance strin
 	case err != nil:
 		return err
 	case on:
-		v.members[id] = append(v.members[id], instance)
+		v.members[id] = append(slices.Clip(v.members[id]), instance)
 	default:
 		v.members[id] = slices.DeleteFunc(slices.Clone(v.members[id]), func(o string) bool { return o == instance })
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,13 +129,19 @@ func (v *view) runIn(ctx context.Context, spec *api.AWSMachineSpec, r providers.
 func (v *view) formerOf(name fleet.MachineName) []string {
 	var out []string
 	for _, i := range v.ended {
-		if i.Tags[fleet.TagMachine] == string(name) {
+		if i.Tags[fleet.TagMachine] == string(name) && !isCopied(i) {
 			out = append(out, i.ID)
 		}
 	}
 	slices.Sort(out)
 	return out
 }
+
+// tokenOfOurs matches what clientToken returns.
+var tokenOfOurs = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// isCopied reports whether people, or a backup, made an instance: only the tags are those of a machine.
+func isCopied(i cloud.Instance) bool { return i.Token != "" && !tokenOfOurs.MatchString(i.Token) }
 
 // clientToken is equal where the same machine is asked for in the same subnet: EC2 remembers tokens by zone.
 func clientToken(op fleet.OperationID, origin fleet.Origin, subnet string, former []string) string {
@@ -157,7 +164,14 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 	if err != nil {
 		return nil, err
 	}
-	tags := ofMachine(v, r.Tags(op), r.Name, spec.AdditionalTags)
+	own := r.Tags(op)
+	if r.Pool.Role == fleet.RoleControlPlane && r.APIPort != 0 {
+		if port := v.targetPort(); r.APIPort != port && v.makesBalancer() {
+			return nil, fleet.Errorf(fleet.Invalid, "lead to the API server", "the load balancer leads to port %d of all servers, and this one would listen at %d (set bindPort to %d)", port, r.APIPort, port)
+		}
+		own[portTag] = strconv.Itoa(int(r.APIPort))
+	}
+	tags := ofMachine(v, own, r.Name, spec.AdditionalTags)
 	if len(tags) > mostTags {
 		return nil, fleet.Errorf(fleet.Invalid, "tag the instance", "with additionalTags of the cluster and of the machine it has %d tags, and AWS takes %d (leave some out)", len(tags), mostTags)
 	}
@@ -399,6 +413,9 @@ func filtersOf(ref api.ResourceReference) []string {
 	return out
 }
 
+// fullFor is how long a zone in which an instance ended for lack of room is asked after the others.
+const fullFor = 10 * time.Minute
+
 // subnetsFor returns the subnets in which the machine of r may be, the best first: those of its failure domain,
 // or of any zone that has the type, the one with the fewest machines of its pool first.
 func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest) ([]cloud.Subnet, error) {
@@ -433,6 +450,11 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 	for _, i := range v.instances {
 		if i.Tags[fleet.TagPool] == string(r.Pool.Name) {
 			count[i.Zone]++
+		}
+	}
+	for _, i := range v.ended { // a zone that had no room just now is the last one
+		if i.ReasonCode == "Server.InsufficientInstanceCapacity" && i.Type == spec.InstanceType && time.Since(i.Launched) < fullFor {
+			count[i.Zone] += len(v.instances) + 1
 		}
 	}
 	slices.SortStableFunc(fit, func(a, b cloud.Subnet) int {

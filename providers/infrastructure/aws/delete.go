@@ -70,6 +70,11 @@ func (v *view) decideDeletion() *decision {
 	}
 	for _, t := range v.targets {
 		t.Balancers = slices.DeleteFunc(slices.Clone(t.Balancers), func(id string) bool { return v.s.Balancers.Get(id) == nil })
+		for _, id := range t.Balancers {
+			if !slices.ContainsFunc(v.balancers, func(b cloud.Balancer) bool { return b.ID == id }) {
+				d.wait("target group " + t.Name + " is used by load balancer " + v.s.Balancers.Get(id).Name + " (delete its listener)")
+			}
+		}
 		d.add(step{what: "delete target group " + t.Name, blocked: len(t.Balancers) > 0, do: func(ctx context.Context) error {
 			err := v.place.DeleteTargetGroup(ctx, t.ID)
 			if err == nil {
@@ -94,8 +99,11 @@ func (v *view) decideDeletion() *decision {
 		}})
 	}
 	for _, a := range v.addresses {
-		busy := a.Association != "" || slices.ContainsFunc(v.nats, func(n cloud.NAT) bool { return n.Address == a.ID })
-		d.add(step{what: "release address " + a.IP, blocked: busy, do: func(ctx context.Context) error { return v.releaseAddress(ctx, a.ID) }})
+		ours := slices.ContainsFunc(v.nats, func(n cloud.NAT) bool { return n.Address == a.ID })
+		if a.Association != "" && !ours {
+			d.wait("address " + a.IP + " is still in use (disassociate it)")
+		}
+		d.add(step{what: "release address " + a.IP, blocked: ours || a.Association != "", do: func(ctx context.Context) error { return v.releaseAddress(ctx, a.ID) }})
 	}
 	v.deleteNetwork(d)
 	return d
@@ -232,6 +240,9 @@ func (v *view) deleteNetwork(d *decision) {
 	for _, g := range v.gateways {
 		if g.VPC != "" {
 			public := v.usedBy(func(i cloud.Interface) bool { return i.VPC == g.VPC })
+			v.waitFor(d, v.usedBy(func(i cloud.Interface) bool {
+				return i.VPC == g.VPC && !slices.ContainsFunc(v.subnets, func(s cloud.Subnet) bool { return s.ID == i.Subnet })
+			}))
 			d.add(step{what: "detach internet gateway " + g.ID, blocked: len(public) > 0, do: func(ctx context.Context) error {
 				err := v.place.DetachGateway(ctx, g.ID, g.VPC)
 				if i := slices.IndexFunc(v.gateways, func(o cloud.Gateway) bool { return o.ID == g.ID }); err == nil && i >= 0 {
@@ -252,10 +263,19 @@ func (v *view) deleteNetwork(d *decision) {
 	empty := len(v.subnets)+len(v.tables)+len(v.groups)+len(v.nats) == 0 && !slices.ContainsFunc(v.gateways, func(g cloud.Gateway) bool { return g.VPC != "" })
 	for _, n := range v.vpcs {
 		left := v.leftGroups(n.ID)
+		var theirs []string
+		for _, g := range v.strays {
+			if _, ok := left[g.Name]; !ok && g.VPC == n.ID {
+				theirs = append(theirs, g.Name+" ("+g.ID+")")
+			}
+		}
+		if empty && len(theirs) > 0 {
+			d.wait("security groups of others are in " + n.ID + ": " + strings.Join(theirs, ", ") + " (delete them)")
+		}
 		if empty && len(left) > 0 {
 			d.wait("controllers of Kubernetes left security groups in " + n.ID + ": " + strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 		}
-		d.add(step{what: "delete VPC " + n.ID, blocked: !empty, do: func(ctx context.Context) error {
+		d.add(step{what: "delete VPC " + n.ID, blocked: !empty || len(theirs) > 0, do: func(ctx context.Context) error {
 			for _, id := range left {
 				if err := v.place.DeleteGroup(ctx, id); err != nil {
 					return err

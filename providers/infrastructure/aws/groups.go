@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fairlead.dev/fleet"
@@ -19,6 +20,12 @@ const (
 	kubelet                     = 10250
 	nodePortFirst, nodePortLast = 30000, 32767
 )
+
+// apiRule describes the rules that let in clients of API servers.
+const apiRule = "Kubernetes API"
+
+// otherRule describes those that let them in at the other ports of a control plane.
+const otherRule = "control plane"
 
 // groupRoles are the roles of security groups that are made, in the order in which they are.
 func (v *view) groupRoles() []string {
@@ -39,7 +46,7 @@ func (v *view) decideGroups(d *decision, n network) map[string]string {
 			continue
 		}
 		part := "group-" + role
-		i := slices.IndexFunc(v.groups, func(g cloud.Group) bool { return g.Tags[partTag] == part })
+		i := slices.IndexFunc(v.groups, func(g cloud.Group) bool { return g.Tags[partTag] == part && g.VPC == n.vpc })
 		if i >= 0 {
 			ids[role] = v.groups[i].ID
 			mine = append(mine, i)
@@ -66,7 +73,7 @@ func (v *view) decideGroups(d *decision, n network) map[string]string {
 	for _, i := range mine {
 		role := v.groups[i].Tags[partTag][len("group-"):]
 		if role != api.BalancerRole && !v.disabledTooLate() { // its rules are those of the controllers of Kubernetes
-			v.decideRules(d, i, role, v.rules(role, n, ids))
+			v.decideRules(d, i, role, v.rules(role, n, ids, v.groups[i].Rules))
 		}
 	}
 	return ids
@@ -74,6 +81,11 @@ func (v *view) decideGroups(d *decision, n network) map[string]string {
 
 func (v *view) groupName(role string) string {
 	return v.c.Key.Name + "-" + role + "-" + digest(string(v.owner.Fleet), v.owner.Cluster.String())[:8]
+}
+
+// isCopy reports whether a security group has the tags of a part, and another name: people copied it.
+func (v *view) isCopy(g cloud.Group) bool {
+	return g.Name != v.groupName(strings.TrimPrefix(g.Tags[partTag], "group-"))
 }
 
 // decideRules decides about the rules of the group at i: those that are missing are added, and others are
@@ -86,7 +98,7 @@ func (v *view) decideRules(d *decision, i int, role string, want []cloud.Rule) {
 		d.add(step{what: "add to security group " + role + ": " + describe(missing), essential: !v.started(), do: func(ctx context.Context) error {
 			err := v.place.Authorize(ctx, g.ID, missing...)
 			if err == nil {
-				g.Rules = append(g.Rules, missing...)
+				g.Rules = slices.Concat(g.Rules, missing)
 			}
 			return err
 		}})
@@ -118,8 +130,8 @@ func describe(rules []cloud.Rule) string {
 	return strings.Join(out, ", ")
 }
 
-// rules returns what the group of a role lets in. Groups that are not there yet are left out.
-func (v *view) rules(role string, n network, ids map[string]string) []cloud.Rule {
+// rules returns what the group of a role lets in, which has rules now. Groups that are not there yet are left out.
+func (v *view) rules(role string, n network, ids map[string]string, now []cloud.Rule) []cloud.Rule {
 	var out []cloud.Rule
 	add := func(protocol string, from, to int64, description string, sources ...string) {
 		for _, s := range sources {
@@ -152,20 +164,34 @@ func (v *view) rules(role string, n network, ids map[string]string) []cloud.Rule
 	case api.APIServerRole:
 		port := int64(v.apiPort())
 		if len(lb.IngressRules) == 0 {
-			add("tcp", port, port, "Kubernetes API", everywhere)
+			add("tcp", port, port, apiRule, everywhere)
 		} else {
 			extra(lb.IngressRules)
 			add("tcp", port, port, "Kubernetes API, of the cluster's own machines", append([]string{n.cidr}, ranges(n.egress)...)...)
+		}
+		for _, r := range slices.Clone(out) { // the others are reached from wherever the API server is
+			for _, p := range v.c.ControlPlane.Ports {
+				if r.Protocol == "tcp" && r.From <= port && port <= r.To {
+					add("tcp", int64(p), int64(p), otherRule, r.Source)
+				}
+			}
 		}
 		for _, l := range lb.AdditionalListeners {
 			add("tcp", l.Port, l.Port, "additional listener", everywhere)
 		}
 	case api.ControlPlaneRole:
-		port := int64(v.targetPort())
-		add("tcp", port, port, "Kubernetes API", balancer, control, node)
+		for _, p := range v.ports(now) {
+			add("tcp", int64(p), int64(p), apiRule, balancer, control, node)
+		}
+		for _, p := range v.c.ControlPlane.Ports {
+			add("tcp", int64(p), int64(p), otherRule, balancer, control, node)
+		}
 		if lb.PreserveClientIP && v.makesBalancer() {
-			for _, r := range v.rules(api.APIServerRole, n, ids) {
-				add(r.Protocol, port, port, "Kubernetes API, of clients", r.Source)
+			for _, r := range v.rules(api.APIServerRole, n, ids, nil) {
+				if r.Description != otherRule {
+					r.From, r.To = int64(v.targetPort()), int64(v.targetPort())
+				}
+				add(r.Protocol, r.From, r.To, "Kubernetes API, of clients", r.Source)
 			}
 		}
 		for _, l := range lb.AdditionalListeners {
@@ -213,4 +239,53 @@ func (v *view) askedPort() int32 {
 	return cmp.Or(v.c.NamedEndpoint().Port, v.c.Network.APIServerPort, 6443)
 }
 
-func (v *view) targetPort() int32 { return cmp.Or(v.c.ControlPlane.APIPort, 6443) }
+// targetPort is where the API servers listen: where the load balancer leads, which is one port of all of them and stays,
+// or where those that are there listen.
+func (v *view) targetPort() int32 {
+	if b := v.balancer(); b != nil && b.Target != 0 {
+		return b.Target
+	}
+	if t := v.targetsOf(lead{port: int64(v.apiPort())}.part()); t != nil {
+		return int32(t.Port) //nolint:gosec // a port
+	}
+	for _, i := range v.servers() {
+		if p := listensAt(i); p != 0 {
+			return p
+		}
+	}
+	return v.c.ControlPlane.ListensAt(fleet.JoinInit)
+}
+
+// servers returns the instances of the control plane.
+func (v *view) servers() []cloud.Instance {
+	return slices.DeleteFunc(slices.Clone(v.instances), func(i cloud.Instance) bool {
+		return i.Tags[fleet.TagRole] != string(fleet.RoleControlPlane) || isCopied(i)
+	})
+}
+
+// listensAt returns where the API server of an instance listens; 0: it has no tag that says so.
+func listensAt(i cloud.Instance) int32 {
+	p, _ := strconv.ParseInt(i.Tags[portTag], 10, 32) // what cannot be read is none
+	return int32(p)
+}
+
+// ports returns where the control plane has to be let in at for its API servers, as its security group has it now. Without a
+// load balancer each of them may listen elsewhere.
+func (v *view) ports(now []cloud.Rule) []int32 {
+	if v.makesBalancer() {
+		return []int32{v.targetPort()}
+	}
+	out := []int32{v.c.ControlPlane.ListensAt(fleet.JoinInit), v.c.ControlPlane.ListensAt(fleet.JoinControlPlane)}
+	for _, i := range v.servers() {
+		if p := listensAt(i); p != 0 {
+			out = append(out, p)
+			continue
+		}
+		for _, r := range now { // it was made before the tag, and listens at a port that is let in
+			if r.Description == apiRule {
+				out = append(out, int32(r.From)) //nolint:gosec // a port
+			}
+		}
+	}
+	return out
+}

@@ -61,6 +61,9 @@ func machineOf(i cloud.Instance) fleet.Machine {
 	m := fleet.MachineFromTags(i.Tags)
 	m.ProviderID, m.FailureDomain, m.Created = providerID(i), i.Zone, i.Launched
 	m.State, m.Message = state(i)
+	if isCopied(i) && m.Damaged == "" {
+		m.Damaged = "instance " + i.ID + " has the tags of a machine, and was made by somebody else: a copy of it"
+	}
 	for _, a := range []string{i.Address, i.PublicAddress} {
 		if a != "" {
 			m.Addresses = append(m.Addresses, a)

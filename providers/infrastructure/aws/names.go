@@ -15,11 +15,12 @@ import (
 // Source: Kubernetes cloud provider AWS, pkg/providers/v1/instances.go.
 const idPrefix = "aws:///"
 
-// partTag says which part of a cluster a thing is that its machines share, and nameTag names it for
-// people.
+// partTag says which part of a cluster a thing is that its machines share, nameTag names it for people, and portTag says
+// where the API server of a machine listens.
 const (
 	partTag = "fairlead.dev/part"
 	nameTag = "Name"
+	portTag = "fairlead.dev/api-port"
 )
 
 // serviceTag is the tag by which controllers of Kubernetes know what is of a cluster.

@@ -31,7 +31,7 @@ func (v *view) network(d *decision) network {
 	case id != "":
 		return v.givenNetwork(d, id)
 	case len(v.vpcs) == 0 && v.elsewhere() != "":
-		d.cannotFollow("network.vpc.id", "the cluster is in %s, which Git named before, and cannot leave it (name it again, or make another cluster)", v.elsewhere())
+		d.cannotFollow("network.vpc.id", "the cluster is in %s, which Git named before or which lost its tags, and cannot leave it (name it again, put its tags right, or make another cluster)", v.elsewhere())
 		return v.seenNetwork()
 	}
 	return v.ownNetwork(d)
@@ -40,7 +40,9 @@ func (v *view) network(d *decision) network {
 // elsewhere returns the given VPC that the cluster has something in, where Git names none.
 func (v *view) elsewhere() string {
 	for _, i := range v.instances {
-		return i.VPC
+		if !isCopied(i) {
+			return i.VPC
+		}
 	}
 	for _, g := range v.groups {
 		return g.VPC
@@ -456,11 +458,12 @@ func (v *view) routes(d *decision, vpc, part, through string, subnets []cloud.Su
 	}
 	t := &v.tables[mine[0]]
 	switch is := t.Route(everywhere); {
+	case t.Hop(everywhere).Others(): // as people want it
 	case is != "" && is != through:
 		d.add(step{what: "delete route of " + t.ID + " through " + is, do: func(ctx context.Context) error {
 			err := v.place.DeleteRoute(ctx, t.ID, everywhere)
 			if err == nil {
-				t.Routes = slices.Delete(t.Routes, 0, len(t.Routes))
+				t.Routes = nil // the listing keeps its own
 			}
 			return err
 		}})
@@ -468,11 +471,7 @@ func (v *view) routes(d *decision, vpc, part, through string, subnets []cloud.Su
 		d.add(step{what: "create route of " + t.ID + " through " + through, essential: true, do: func(ctx context.Context) error {
 			err := v.place.CreateRoute(ctx, t.ID, everywhere, through)
 			if err == nil {
-				t.Routes = append(t.Routes, struct {
-					To      string `xml:"destinationCidrBlock"`
-					Gateway string `xml:"gatewayId"`
-					NAT     string `xml:"natGatewayId"`
-				}{To: everywhere, Gateway: through})
+				t.Routes = append(slices.Clip(t.Routes), cloud.Hop{To: everywhere, Gateway: through})
 			}
 			return err
 		}})
@@ -484,7 +483,7 @@ func (v *view) routes(d *decision, vpc, part, through string, subnets []cloud.Su
 		d.add(step{what: "have subnet " + s.ID + " use route table " + t.ID, essential: true, do: func(ctx context.Context) error {
 			made, err := v.place.Associate(ctx, t.ID, s.ID)
 			if err == nil {
-				t.Associations = append(t.Associations, made)
+				t.Associations = append(slices.Clip(t.Associations), made)
 			}
 			return err
 		}})

@@ -111,7 +111,7 @@ func (v *view) sort() {
 	s, o := v.s, v.owner
 	v.vpcs, v.subnets, v.gateways = values(s.VPCs.Of(o)), values(s.Subnets.Of(o)), values(s.Gateways.Of(o))
 	v.addresses, v.nats, v.tables = values(s.Addresses.Of(o)), values(s.NATs.Of(o)), values(s.Tables.Of(o))
-	v.groups, v.balancers, v.targets = values(s.Groups.Of(o)), values(s.Balancers.Of(o)), values(s.Targets.Of(o))
+	v.groups, v.balancers, v.targets = slices.DeleteFunc(values(s.Groups.Of(o)), v.isCopy), values(s.Balancers.Of(o)), values(s.Targets.Of(o))
 	v.secrets = values(s.Secrets.Of(o))
 	for _, i := range values(s.Instances.Of(o)) {
 		if i.Ended() {
@@ -205,7 +205,7 @@ func (v *view) lookAtInterfaces(ctx context.Context) error {
 			return err
 		}
 		for _, g := range all {
-			if g.Tags[fleet.TagFleet] == "" && g.Name != "default" {
+			if g.Name != "default" && !slices.ContainsFunc(v.groups, func(o cloud.Group) bool { return o.ID == g.ID }) {
 				v.strays = append(v.strays, g)
 			}
 		}

@@ -22,6 +22,7 @@ type Balancer struct {
 	Groups  []string
 	Targets []string // of a classic one
 	Health  string   // what a classic one checks
+	Target  int32    // the port that a classic one leads to; 0: it is not known
 	Tags    Tags
 }
 
@@ -117,6 +118,7 @@ func (c *Client) Classics(ctx context.Context) ([]Balancer, error) {
 			Subnets []string `xml:"Subnets>member"`
 			Groups  []string `xml:"SecurityGroups>member"`
 			Health  string   `xml:"HealthCheck>Target"`
+			Ports   []int32  `xml:"ListenerDescriptions>member>Listener>InstancePort"`
 			Targets []struct {
 				ID string `xml:"InstanceId"`
 			} `xml:"Instances>member"`
@@ -133,6 +135,9 @@ func (c *Client) Classics(ctx context.Context) ([]Balancer, error) {
 	for _, p := range pages {
 		for _, b := range p.All {
 			x := Balancer{ID: b.Name, Classic: true, Name: b.Name, DNS: b.DNS, Scheme: b.Scheme, VPC: b.VPC, State: "active", Subnets: b.Subnets, Groups: b.Groups, Health: b.Health}
+			if len(b.Ports) > 0 {
+				x.Target = b.Ports[0]
+			}
 			for _, t := range b.Targets {
 				x.Targets = append(x.Targets, t.ID)
 			}
@@ -236,11 +241,19 @@ func (c *Client) CreateBalancer(ctx context.Context, r BalancerRequest) (Balance
 	return Balancer{ID: got.ARN, Name: r.Name, DNS: got.DNS, Scheme: r.Scheme, VPC: got.VPC, State: got.State, Subnets: r.Subnets, Groups: r.Groups, Tags: r.Tags}, err
 }
 
-// CreateClassic makes a classic load balancer.
-func (c *Client) CreateClassic(ctx context.Context, r BalancerRequest, targetPort int32) (Balancer, error) {
-	form := url.Values{
-		"LoadBalancerName": {r.Name}, "Listeners.member.1.Protocol": {"TCP"}, "Listeners.member.1.InstanceProtocol": {"TCP"},
-		"Listeners.member.1.LoadBalancerPort": {strconv.Itoa(int(r.Port))}, "Listeners.member.1.InstancePort": {strconv.Itoa(int(targetPort))},
+// CreateClassic makes a classic load balancer, which leads from its port to targetPort, and from more to the same ones.
+func (c *Client) CreateClassic(ctx context.Context, r BalancerRequest, targetPort int32, more []int32) (Balancer, error) {
+	form := url.Values{"LoadBalancerName": {r.Name}}
+	listen := func(n int, from, to int32) {
+		at := fmt.Sprintf("Listeners.member.%d.", n)
+		form.Set(at+"Protocol", "TCP")
+		form.Set(at+"InstanceProtocol", "TCP")
+		form.Set(at+"LoadBalancerPort", strconv.Itoa(int(from)))
+		form.Set(at+"InstancePort", strconv.Itoa(int(to)))
+	}
+	listen(1, r.Port, targetPort)
+	for i, p := range slices.DeleteFunc(slices.Clone(more), func(p int32) bool { return p == r.Port }) {
+		listen(i+2, p, p)
 	}
 	if r.Scheme == "internal" {
 		form.Set("Scheme", r.Scheme)

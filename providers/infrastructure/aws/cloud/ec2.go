@@ -20,6 +20,8 @@ type Tags = map[string]string
 type Instance struct {
 	ID, State, ReasonCode, Reason, Type, Zone, Subnet, VPC, Address, PublicAddress, Lifecycle string
 
+	Token string // that it was asked for with; empty: it is not known
+
 	Launched time.Time
 	Tags     Tags
 }
@@ -91,13 +93,9 @@ type NAT struct {
 
 // A Table is a route table.
 type Table struct {
-	ID     string `xml:"routeTableId"`
-	VPC    string `xml:"vpcId"`
-	Routes []struct {
-		To      string `xml:"destinationCidrBlock"`
-		Gateway string `xml:"gatewayId"`
-		NAT     string `xml:"natGatewayId"`
-	} `xml:"routeSet>item"`
+	ID           string        `xml:"routeTableId"`
+	VPC          string        `xml:"vpcId"`
+	Routes       []Hop         `xml:"routeSet>item"`
 	Associations []Association `xml:"associationSet>item"`
 	Set          tagSet        `xml:"tagSet>item"`
 	Tags         Tags          `xml:"-"`
@@ -110,14 +108,36 @@ type Association struct {
 	Main   bool   `xml:"main"`
 }
 
+// A Hop is what a table sends to a range through: a gateway, or a network interface of an appliance.
+type Hop struct {
+	To        string `xml:"destinationCidrBlock"`
+	Gateway   string `xml:"gatewayId"`
+	NAT       string `xml:"natGatewayId"`
+	Transit   string `xml:"transitGatewayId"`
+	Peering   string `xml:"vpcPeeringConnectionId"`
+	Interface string `xml:"networkInterfaceId"`
+	Network   string `xml:"coreNetworkArn"`
+	State     string `xml:"state"` // active, blackhole
+}
+
+// Others reports whether people lead the range elsewhere than through a gateway to the internet, and that is there.
+func (h Hop) Others() bool {
+	return h.State != "blackhole" && h.Transit+h.Peering+h.Interface+h.Network != ""
+}
+
+// Hop returns the route to a range; without a To: there is none.
+func (t *Table) Hop(to string) Hop {
+	i := slices.IndexFunc(t.Routes, func(h Hop) bool { return h.To == to })
+	if i < 0 {
+		return Hop{}
+	}
+	return t.Routes[i]
+}
+
 // Route returns what the table sends to a range through; empty: it has no route there.
 func (t *Table) Route(to string) string {
-	for _, r := range t.Routes {
-		if r.To == to {
-			return r.Gateway + r.NAT
-		}
-	}
-	return ""
+	h := t.Hop(to)
+	return h.Gateway + h.NAT + h.Transit + h.Peering + h.Interface + h.Network
 }
 
 // A Group is a security group.

@@ -126,7 +126,7 @@ func classes() []class {
 	return []class{
 		of(fleet.Unavailable, `RequestLimitExceeded|Throttling.*|ThrottlingException|TooManyRequestsException|PendingVerification|IncorrectState|IncorrectInstanceState|InvalidTarget|.*\.IncorrectState|ServiceUnavailable(Exception)?|ResourcePropagationDelayException|RequestExpired`),
 		of(fleet.Exhausted, `Insufficient.*Capacity.*|InsufficientFreeAddressesInSubnet|InsufficientAddressCapacity|.*LimitExceeded|.*LimitExceededException|MaxSpotInstanceCountExceeded|SpotMaxPriceTooLow|UnfulfillableCapacity|ReservationCapacityExceeded|TooMany.*`),
-		of(fleet.Conflict, `DependencyViolation|IdempotentParameterMismatch|.*Duplicate|Duplicate.*|.*Conflict|.*\.InUse|VolumeInUse|ResourceInUse.*|Resource\.AlreadyAssociated|RouteAlreadyExists|ResourceExistsException`),
+		of(fleet.Conflict, `DependencyViolation|OperationNotPermitted|IdempotentParameterMismatch|.*Duplicate|Duplicate.*|.*Conflict|.*\.InUse|VolumeInUse|ResourceInUse.*|Resource\.AlreadyAssociated|RouteAlreadyExists|ResourceExistsException`),
 		of(fleet.NotFound, `.*NotFound.*|NoSuchEntity|Gateway\.NotAttached`),
 		of(fleet.Unauthorized, `UnauthorizedOperation|AccessDenied.*|AuthFailure|ExpiredToken.*|InvalidClientTokenId|UnrecognizedClientException|OptInRequired|Blocked|SignatureDoesNotMatch|InvalidSignatureException|MissingAuthenticationToken`),
 	}

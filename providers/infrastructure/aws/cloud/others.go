@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -34,6 +35,9 @@ func (c *Client) Secrets(ctx context.Context, key string) ([]Secret, error) {
 		}
 		if err := c.call(ctx, secretsManager, "ListSecrets", in, &got); err != nil {
 			return nil, err
+		}
+		if got.SecretList == nil {
+			return nil, &Error{Service: secretsManager.name, Action: "ListSecrets", Status: http.StatusOK, Message: "its answer has no list"}
 		}
 		for _, s := range got.SecretList {
 			tags := make(Tags, len(s.Tags))

@@ -121,6 +121,8 @@ func (i *Instance) read(name string, text []byte) {
 		i.Address = plain(text)
 	case "ipAddress":
 		i.PublicAddress = plain(text)
+	case "clientToken":
+		i.Token = plain(text)
 	case "instanceLifecycle":
 		i.Lifecycle = plain(text)
 	case "launchTime":
