@@ -11,6 +11,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/endpoint"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
@@ -52,16 +53,16 @@ func (v *view) disabledTooLate() bool {
 func (v *view) classic() bool { return v.spec.ControlPlaneLoadBalancer.LoadBalancerType == api.Classic }
 
 // endpoint decides about the load balancer of the API server and what it leads to.
-func (v *view) endpoint(d *decision, n network, groups map[string]string) {
+func (v *view) endpoint(d *steps.Decision, n network, groups map[string]string) {
 	if !v.makesBalancer() {
 		if v.c.ServedElsewhere() {
-			d.endpoint = v.c.Endpoint
+			d.Endpoint = v.c.Endpoint
 			return
 		}
 		named := v.c.NamedEndpoint()
-		d.endpoint = fleet.Endpoint{Host: named.Host, Port: v.apiPort()}
+		d.Endpoint = fleet.Endpoint{Host: named.Host, Port: v.apiPort()}
 		if named.Host == "" {
-			d.fault(fleet.Errorf(fleet.Invalid, "find the endpoint", "without a load balancer, name controlPlaneEndpoint in Git"))
+			d.Fault(fleet.Errorf(fleet.Invalid, "find the endpoint", "without a load balancer, name controlPlaneEndpoint in Git"))
 		}
 		return
 	}
@@ -70,29 +71,29 @@ func (v *view) endpoint(d *decision, n network, groups map[string]string) {
 		v.createBalancer(d, n, groups)
 		return
 	}
-	d.endpoint = v.endpointAt(b.DNS)
+	d.Endpoint = v.endpointAt(b.DNS)
 	if known := endpoint.Known(v.c).Host; known != "" && known != b.DNS {
-		d.fault(fleet.Errorf(fleet.Conflict, "keep the endpoint", "machines know the API server at %s, and load balancer %s is %s (make another cluster)", known, b.Name, b.DNS))
+		d.Fault(fleet.Errorf(fleet.Conflict, "keep the endpoint", "machines know the API server at %s, and load balancer %s is %s (make another cluster)", known, b.Name, b.DNS))
 		return
 	}
 	lb := v.spec.ControlPlaneLoadBalancer
-	if asked := v.askedPort(); asked != d.endpoint.Port {
-		d.cannotFollow("the port of the API server", "machines know it at %d, Git says %d (put it back, or make another cluster)", d.endpoint.Port, asked)
+	if asked := v.askedPort(); asked != d.Endpoint.Port {
+		d.CannotFollow("the port of the API server", "machines know it at %d, Git says %d (put it back, or make another cluster)", d.Endpoint.Port, asked)
 	}
 	if v.disabledTooLate() {
-		d.endpoint.Host = b.DNS
-		d.cannotFollow("controlPlaneLoadBalancer.loadBalancerType", "machines know the API server at load balancer %s (put it back, or make another cluster)", b.Name)
+		d.Endpoint.Host = b.DNS
+		d.CannotFollow("controlPlaneLoadBalancer.loadBalancerType", "machines know the API server at load balancer %s (put it back, or make another cluster)", b.Name)
 		v.lead(d)
 		return
 	}
 	if lb.Name != "" && lb.Name != b.Name {
-		d.cannotFollow("controlPlaneLoadBalancer.name", "load balancer %s cannot get the name %s (put it back, or make another cluster)", b.Name, lb.Name)
+		d.CannotFollow("controlPlaneLoadBalancer.name", "load balancer %s cannot get the name %s (put it back, or make another cluster)", b.Name, lb.Name)
 	}
 	if b.Classic != v.classic() {
-		d.cannotFollow("controlPlaneLoadBalancer.loadBalancerType", "load balancer %s cannot become another type (make another cluster)", b.Name)
+		d.CannotFollow("controlPlaneLoadBalancer.loadBalancerType", "load balancer %s cannot become another type (make another cluster)", b.Name)
 	}
 	if b.Scheme != lb.Scheme {
-		d.cannotFollow("controlPlaneLoadBalancer.scheme", "load balancer %s is %s (make another cluster)", b.Name, b.Scheme)
+		d.CannotFollow("controlPlaneLoadBalancer.scheme", "load balancer %s is %s (make another cluster)", b.Name, b.Scheme)
 	}
 	if b.Classic {
 		v.configureClassic(d, b)
@@ -102,16 +103,16 @@ func (v *view) endpoint(d *decision, n network, groups map[string]string) {
 	switch b.State {
 	case "active", "active_impaired":
 	case "failed":
-		d.fault(fleet.Errorf(fleet.Exhausted, "create load balancer "+b.Name, "AWS could not set it up: delete it, and it is recreated"))
+		d.Fault(fleet.Errorf(fleet.Exhausted, "create load balancer "+b.Name, "AWS could not set it up: delete it, and it is recreated"))
 	default:
-		d.wait("load balancer " + b.Name + " is " + b.State)
+		d.Wait("load balancer " + b.Name + " is " + b.State)
 	}
 	v.lead(d)
 }
 
 // createBalancer decides about a load balancer that is not there. Once machines know its name, it is not made
 // again in silence: it would get another.
-func (v *view) createBalancer(d *decision, n network, groups map[string]string) {
+func (v *view) createBalancer(d *steps.Decision, n network, groups map[string]string) {
 	lb := v.spec.ControlPlaneLoadBalancer
 	name := lb.Name
 	if name == "" {
@@ -124,15 +125,15 @@ func (v *view) createBalancer(d *decision, n network, groups map[string]string) 
 	})
 	switch {
 	case i >= 0 && !v.awaits("apiserver"):
-		d.fault(fleet.Errorf(fleet.Conflict, "create load balancer "+name,
+		d.Fault(fleet.Errorf(fleet.Conflict, "create load balancer "+name,
 			"there is %s without the tags of the cluster (put its tags right if it is the cluster's; otherwise name another in controlPlaneLoadBalancer.name, or remove it)", v.s.Balancers.All[i].Name))
 		return
 	case known != "" || servers && !v.awaits("apiserver") && v.c.NamedEndpoint().Host == "":
-		d.fault(fleet.Errorf(fleet.Conflict, "find load balancer "+name,
+		d.Fault(fleet.Errorf(fleet.Conflict, "find load balancer "+name,
 			"it is gone, and machines know the API server by its name %s, which no other can have (make another cluster, and restore etcd there)", known))
 		return
 	case v.awaits("apiserver"):
-		d.wait("load balancer " + name + " was asked for, and does not show yet")
+		d.Wait("load balancer " + name + " was asked for, and does not show yet")
 		return
 	}
 	subnets := lb.Subnets
@@ -145,7 +146,7 @@ func (v *view) createBalancer(d *decision, n network, groups map[string]string) 
 	}
 	if len(subnets) == 0 {
 		if v.spec.Network.VPC.ID != "" {
-			d.fault(fleet.Errorf(fleet.Invalid, "create load balancer "+name, "the VPC has no public subnet (set controlPlaneLoadBalancer.scheme: internal, or name subnets)"))
+			d.Fault(fleet.Errorf(fleet.Invalid, "create load balancer "+name, "the VPC has no public subnet (set controlPlaneLoadBalancer.scheme: internal, or name subnets)"))
 		}
 		return
 	}
@@ -156,7 +157,7 @@ func (v *view) createBalancer(d *decision, n network, groups map[string]string) 
 		Name: name, Scheme: lb.Scheme, Subnets: subnets, Groups: append([]string{groups[api.APIServerRole]}, lb.AdditionalSecurityGroups...),
 		Tags: v.shared("apiserver", "apiserver", nil), Port: v.apiPort(),
 	}
-	d.add(step{what: "create load balancer " + name, essential: true, do: func(ctx context.Context) error {
+	d.Add(steps.Step{What: "create load balancer " + name, Essential: true, Do: func(ctx context.Context) error {
 		return v.ask("apiserver", func() error {
 			var made cloud.Balancer
 			var err error
@@ -215,12 +216,12 @@ func (v *view) health() cloud.Health {
 }
 
 // configureClassic decides about the health check of a classic load balancer.
-func (v *view) configureClassic(d *decision, b *cloud.Balancer) {
+func (v *view) configureClassic(d *steps.Decision, b *cloud.Balancer) {
 	h := v.health()
 	if b.Health == h.Target() {
 		return
 	}
-	d.add(step{what: "set the health check of load balancer " + b.Name + " to " + h.Target(), essential: !v.started(), do: func(ctx context.Context) error {
+	d.Add(steps.Step{What: "set the health check of load balancer " + b.Name + " to " + h.Target(), Essential: !v.started(), Do: func(ctx context.Context) error {
 		err := v.place.ConfigureClassic(ctx, b.Name, h, v.spec.ControlPlaneLoadBalancer.CrossZoneLoadBalancing)
 		if err == nil {
 			b.Health = h.Target()
@@ -274,16 +275,16 @@ func (v *view) targetsOf(part string) *cloud.TargetGroup {
 
 // listeners decides about target groups and listeners of a network load balancer. The listener comes last: where
 // it is, the attributes of both were set.
-func (v *view) listeners(d *decision, n network, b *cloud.Balancer) {
+func (v *view) listeners(d *steps.Decision, n network, b *cloud.Balancer) {
 	for _, l := range v.leads() {
 		t := v.targetsOf(l.part())
 		name := nameOf(v.owner, strconv.FormatInt(l.port, 10))
 		if t == nil {
 			if slices.ContainsFunc(v.s.Targets.All, func(o cloud.TargetGroup) bool { return o.Name == name }) { // AWS would answer with it
-				d.fault(fleet.Errorf(fleet.Conflict, "create target group "+name, "there is one of that name without the tags of the cluster (put its tags right, or remove it)"))
+				d.Fault(fleet.Errorf(fleet.Conflict, "create target group "+name, "there is one of that name without the tags of the cluster (put its tags right, or remove it)"))
 				continue
 			}
-			d.add(step{what: "create target group for port " + strconv.FormatInt(l.port, 10), essential: true, do: func(ctx context.Context) error {
+			d.Add(steps.Step{What: "create target group for port " + strconv.FormatInt(l.port, 10), Essential: true, Do: func(ctx context.Context) error {
 				made, err := v.place.CreateTargetGroup(ctx, name, n.vpc, l.target, l.health, v.shared(l.part(), l.part(), nil))
 				if err == nil {
 					v.targets = append(v.targets, made)
@@ -295,7 +296,7 @@ func (v *view) listeners(d *decision, n network, b *cloud.Balancer) {
 		if len(t.Balancers) > 0 {
 			continue
 		}
-		d.add(step{what: "have load balancer " + b.Name + " listen on port " + strconv.FormatInt(l.port, 10), essential: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "have load balancer " + b.Name + " listen on port " + strconv.FormatInt(l.port, 10), Essential: true, Do: func(ctx context.Context) error {
 			lb := v.spec.ControlPlaneLoadBalancer
 			if err := v.place.SetCrossZone(ctx, b.ID, lb.CrossZoneLoadBalancing); err != nil {
 				return err
@@ -326,11 +327,11 @@ func (v *view) leadsTo() (ids []string, isClassic bool) {
 }
 
 // lead decides which servers the load balancer leads to: those that run and are not on their way out.
-func (v *view) lead(d *decision) {
+func (v *view) lead(d *steps.Decision) {
 	var want []string
 	for _, m := range v.machines() {
 		id := instanceID(m.ProviderID)
-		if m.Damaged == "" && endpoint.Leads(&m) && m.State == fleet.MachineRunning && !v.p.left(id) {
+		if m.Damaged == "" && endpoint.Leads(&m) && m.State == fleet.MachineRunning && !v.p.leaving.Has(id) {
 			want = append(want, id)
 		}
 	}
@@ -338,12 +339,12 @@ func (v *view) lead(d *decision) {
 	for _, id := range ids {
 		for _, i := range want {
 			if !slices.Contains(v.members[id], i) {
-				d.add(step{what: "lead the endpoint to " + i + nth(ids, id), upkeep: true, do: func(ctx context.Context) error { return v.setTarget(ctx, isClassic, id, i, true) }})
+				d.Add(steps.Step{What: "lead the endpoint to " + i + nth(ids, id), Upkeep: true, Do: func(ctx context.Context) error { return v.setTarget(ctx, isClassic, id, i, true) }})
 			}
 		}
 		for _, i := range v.members[id] {
 			if !slices.Contains(want, i) && !v.isHeld(i) {
-				d.add(step{what: "lead the endpoint away from " + i + nth(ids, id), upkeep: true, do: func(ctx context.Context) error { return v.setTarget(ctx, isClassic, id, i, false) }})
+				d.Add(steps.Step{What: "lead the endpoint away from " + i + nth(ids, id), Upkeep: true, Do: func(ctx context.Context) error { return v.setTarget(ctx, isClassic, id, i, false) }})
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
@@ -30,12 +31,12 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note
 		return cloud.WrapLook("find the account", err)
 	}
 	note("account", id, nil)
-	d := new(decision)
+	d := new(steps.Decision)
 	n := v.network(d)
-	for _, err := range d.faults {
+	for _, err := range d.Faults {
 		note("network", "", err)
 	}
-	if n.vpc != "" && len(d.faults) == 0 {
+	if n.vpc != "" && len(d.Faults) == 0 {
 		note("network", fmt.Sprintf("%s with %d subnets for machines, %d of them public", n.vpc, len(n.private), len(n.public)), nil)
 	}
 	if api.IsManaged(c) {

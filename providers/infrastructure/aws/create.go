@@ -18,6 +18,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
@@ -367,7 +368,7 @@ func (v *view) disks(ctx context.Context, form url.Values, spec *api.AWSMachineS
 
 // groupsFor returns the security groups of a machine.
 func (v *view) groupsFor(ctx context.Context, spec *api.AWSMachineSpec, role fleet.Role) ([]string, error) {
-	d := new(decision)
+	d := new(steps.Decision)
 	n := v.network(d)
 	ids := v.decideGroups(d, n)
 	for r, id := range spec.SecurityGroupOverrides {
@@ -419,7 +420,7 @@ const fullFor = 10 * time.Minute
 // subnetsFor returns the subnets in which the machine of r may be, the best first: those of its failure domain,
 // or of any zone that has the type, the one with the fewest machines of its pool first.
 func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest) ([]cloud.Subnet, error) {
-	n := v.network(new(decision))
+	n := v.network(new(steps.Decision))
 	from := n.private
 	if spec.PublicIP != nil && *spec.PublicIP && len(n.public) > 0 {
 		from = n.public

@@ -7,13 +7,14 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
 
 // decide follows what is to be done for what the machines of v's cluster share.
-func (v *view) decide() *decision {
-	d := new(decision)
+func (v *view) decide() *steps.Decision {
+	d := new(steps.Decision)
 	n := v.network(d)
 	if n.vpc == "" {
 		v.endpointBefore(d)
@@ -25,9 +26,9 @@ func (v *view) decide() *decision {
 }
 
 // endpointBefore keeps the endpoint of a cluster whose network is in doubt.
-func (v *view) endpointBefore(d *decision) {
+func (v *view) endpointBefore(d *steps.Decision) {
 	if b := v.balancer(); b != nil {
-		d.endpoint = v.endpointAt(b.DNS)
+		d.Endpoint = v.endpointAt(b.DNS)
 	}
 }
 
@@ -49,31 +50,13 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 	d := v.decide()
 	exists := v.exists() || len(v.instances) > 0 || len(v.secrets) > 0
 	out := fleet.Infrastructure{
-		Exists: exists, Endpoint: d.endpoint, Machines: v.machines(), Failures: v.failures(),
+		Exists: exists, Machines: v.machines(), Failures: v.failures(),
 		FailureDomains: v.failureDomains(), Places: []fleet.PlaceSeen{{Place: fleet.Place{ID: id}, Used: exists, Named: true}},
 	}
-	if out.Ready = d.ready(v.started()); !out.Ready {
-		out.Message = d.message()
-	}
+	d.Report(&out, v.started(), v.cleaning())
 	if c.Delete {
 		out.Message = p.deletion(v)
 	}
-	if out.Ready {
-		for _, err := range d.faults {
-			out.Drift = append(out.Drift, err.Error())
-		}
-		for _, s := range append(d.steps, v.cleaning()...) {
-			out.Drift = append(out.Drift, s.what)
-			if s.upkeep {
-				out.Upkeep = append(out.Upkeep, s.what)
-			}
-		}
-	}
-	if !exists && len(d.faults) == 0 {
-		out.Endpoint = fleet.Endpoint{}
-	}
-	slices.Sort(out.Drift)
-	slices.Sort(out.Upkeep)
 	driver.SortMachines(out.Machines)
 	return out, nil
 }
@@ -89,21 +72,15 @@ func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID
 	if err != nil {
 		return cloud.WrapLook(op, err)
 	}
-	errs := v.perform(ctx, v.decide)
-	d := v.decide()
-	errs = append(errs, d.faults...)
-	for _, s := range v.cleaning() {
-		if err := cloud.Wrap(s.what, s.do(ctx)); err != nil {
-			errs = append(errs, err)
-		}
-	}
+	defer v.changed()
+	errs := steps.Ensure(ctx, v.decide, v.cleaning, cloud.Wrap)
 	return cloud.Wrap(op, fleet.JoinErrors(errs...))
 }
 
 // failureDomains are the zones of the cluster's subnets for machines.
 func (v *view) failureDomains() []fleet.FailureDomain {
 	var zones []string
-	n := v.network(new(decision))
+	n := v.network(new(steps.Decision))
 	for _, s := range n.private {
 		zones = append(zones, s.Zone)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
@@ -49,7 +50,7 @@ func (p *Provider) noteRefusal(v *view, err error) {
 // deletion says what the deletion of the cluster waits for.
 func (p *Provider) deletion(v *view) string {
 	d := v.decideDeletion()
-	out := slices.Clone(d.waits)
+	out := slices.Clone(d.Waits)
 	if refused, ok := p.refused.Of(v.owner); ok {
 		out = append(out, refused)
 	}
@@ -57,10 +58,10 @@ func (p *Provider) deletion(v *view) string {
 }
 
 // decideDeletion decides what of the shared things can be deleted now: what nothing depends on any more.
-func (v *view) decideDeletion() *decision {
-	d := new(decision)
+func (v *view) decideDeletion() *steps.Decision {
+	d := new(steps.Decision)
 	for _, b := range slices.Concat(v.balancers, v.leftBalancers()) {
-		d.add(step{what: "delete load balancer " + b.Name, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "delete load balancer " + b.Name, Do: func(ctx context.Context) error {
 			err := v.place.DeleteBalancer(ctx, b)
 			if err == nil {
 				v.forgetBalancer(b.ID)
@@ -72,10 +73,10 @@ func (v *view) decideDeletion() *decision {
 		t.Balancers = slices.DeleteFunc(slices.Clone(t.Balancers), func(id string) bool { return v.s.Balancers.Get(id) == nil })
 		for _, id := range t.Balancers {
 			if !slices.ContainsFunc(v.balancers, func(b cloud.Balancer) bool { return b.ID == id }) {
-				d.wait("target group " + t.Name + " is used by load balancer " + v.s.Balancers.Get(id).Name + " (delete its listener)")
+				d.Wait("target group " + t.Name + " is used by load balancer " + v.s.Balancers.Get(id).Name + " (delete its listener)")
 			}
 		}
-		d.add(step{what: "delete target group " + t.Name, blocked: len(t.Balancers) > 0, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "delete target group " + t.Name, Blocked: len(t.Balancers) > 0, Do: func(ctx context.Context) error {
 			err := v.place.DeleteTargetGroup(ctx, t.ID)
 			if err == nil {
 				v.targets = slices.DeleteFunc(v.targets, func(o cloud.TargetGroup) bool { return o.ID == t.ID })
@@ -86,11 +87,11 @@ func (v *view) decideDeletion() *decision {
 	v.deleteGroups(d)
 	for _, n := range v.nats {
 		if n.State == "deleting" {
-			d.wait("NAT gateway " + n.ID + " is being deleted")
+			d.Wait("NAT gateway " + n.ID + " is being deleted")
 			continue
 		}
 		others := v.usedBy(func(i cloud.Interface) bool { return i.VPC == n.VPC && i.Instance != "" }) // those of the cluster are gone
-		d.add(step{what: "delete NAT gateway " + n.ID, blocked: len(others) > 0, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "delete NAT gateway " + n.ID, Blocked: len(others) > 0, Do: func(ctx context.Context) error {
 			err := v.place.DeleteNAT(ctx, n.ID)
 			if i := slices.IndexFunc(v.nats, func(o cloud.NAT) bool { return o.ID == n.ID }); err == nil && i >= 0 {
 				v.nats[i].State = "deleting"
@@ -101,9 +102,9 @@ func (v *view) decideDeletion() *decision {
 	for _, a := range v.addresses {
 		ours := slices.ContainsFunc(v.nats, func(n cloud.NAT) bool { return n.Address == a.ID })
 		if a.Association != "" && !ours {
-			d.wait("address " + a.IP + " is still in use (disassociate it)")
+			d.Wait("address " + a.IP + " is still in use (disassociate it)")
 		}
-		d.add(step{what: "release address " + a.IP, blocked: ours || a.Association != "", do: func(ctx context.Context) error { return v.releaseAddress(ctx, a.ID) }})
+		d.Add(steps.Step{What: "release address " + a.IP, Blocked: ours || a.Association != "", Do: func(ctx context.Context) error { return v.releaseAddress(ctx, a.ID) }})
 	}
 	v.deleteNetwork(d)
 	return d
@@ -143,7 +144,7 @@ func (v *view) ours(vpc string) bool {
 }
 
 // deleteGroups deletes security groups that no interface has: first the rules that name others of them.
-func (v *view) deleteGroups(d *decision) {
+func (v *view) deleteGroups(d *steps.Decision) {
 	var busy []string
 	for _, g := range v.groups {
 		used := v.usedBy(func(i cloud.Interface) bool {
@@ -163,7 +164,7 @@ func (v *view) deleteGroups(d *decision) {
 		})
 		rules := slices.DeleteFunc(slices.Clone(g.Rules), func(r cloud.Rule) bool { return !strings.HasPrefix(r.Source, "sg-") || r.Source == g.ID })
 		if len(rules) > 0 {
-			d.add(step{what: "revoke rules of security group " + g.Name, do: func(ctx context.Context) error {
+			d.Add(steps.Step{What: "revoke rules of security group " + g.Name, Do: func(ctx context.Context) error {
 				err := v.place.Revoke(ctx, g.ID, rules...)
 				if i := slices.IndexFunc(v.groups, func(o cloud.Group) bool { return o.ID == g.ID }); err == nil && i >= 0 {
 					v.groups[i].Rules = slices.DeleteFunc(slices.Clone(g.Rules), func(r cloud.Rule) bool { return slices.ContainsFunc(rules, r.Same) })
@@ -171,7 +172,7 @@ func (v *view) deleteGroups(d *decision) {
 				return err
 			}})
 		}
-		d.add(step{what: "delete security group " + g.Name, blocked: named || len(rules) > 0, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "delete security group " + g.Name, Blocked: named || len(rules) > 0, Do: func(ctx context.Context) error {
 			err := v.place.DeleteGroup(ctx, g.ID)
 			if err == nil {
 				v.groups = slices.DeleteFunc(v.groups, func(o cloud.Group) bool { return o.ID == g.ID })
@@ -209,20 +210,20 @@ func whose(i cloud.Interface) string {
 }
 
 // waitFor notes what is still plugged in.
-func (v *view) waitFor(d *decision, used []string) {
+func (v *view) waitFor(d *steps.Decision, used []string) {
 	slices.Sort(used)
 	if used = slices.Compact(used); len(used) > 0 {
-		d.wait(fmt.Sprintf("network interfaces are still in use: %s", strings.Join(used, ", ")))
+		d.Wait(fmt.Sprintf("network interfaces are still in use: %s", strings.Join(used, ", ")))
 	}
 }
 
 // deleteNetwork deletes subnets, route tables, the internet gateway and the VPC.
-func (v *view) deleteNetwork(d *decision) {
+func (v *view) deleteNetwork(d *steps.Decision) {
 	var used []string
 	for _, s := range v.subnets {
 		in := v.usedBy(func(i cloud.Interface) bool { return i.Subnet == s.ID })
 		used = append(used, in...)
-		d.add(step{what: "delete subnet " + s.ID, blocked: len(in) > 0, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "delete subnet " + s.ID, Blocked: len(in) > 0, Do: func(ctx context.Context) error {
 			err := v.place.DeleteSubnet(ctx, s.ID)
 			if err == nil {
 				v.subnets = slices.DeleteFunc(v.subnets, func(o cloud.Subnet) bool { return o.ID == s.ID })
@@ -235,7 +236,7 @@ func (v *view) deleteNetwork(d *decision) {
 		busy := slices.ContainsFunc(t.Associations, func(a cloud.Association) bool {
 			return slices.ContainsFunc(v.subnets, func(s cloud.Subnet) bool { return s.ID == a.Subnet })
 		})
-		d.add(step{what: "delete route table " + t.ID, blocked: busy, do: func(ctx context.Context) error { return v.deleteTable(ctx, t.ID) }})
+		d.Add(steps.Step{What: "delete route table " + t.ID, Blocked: busy, Do: func(ctx context.Context) error { return v.deleteTable(ctx, t.ID) }})
 	}
 	for _, g := range v.gateways {
 		if g.VPC != "" {
@@ -243,7 +244,7 @@ func (v *view) deleteNetwork(d *decision) {
 			v.waitFor(d, v.usedBy(func(i cloud.Interface) bool {
 				return i.VPC == g.VPC && !slices.ContainsFunc(v.subnets, func(s cloud.Subnet) bool { return s.ID == i.Subnet })
 			}))
-			d.add(step{what: "detach internet gateway " + g.ID, blocked: len(public) > 0, do: func(ctx context.Context) error {
+			d.Add(steps.Step{What: "detach internet gateway " + g.ID, Blocked: len(public) > 0, Do: func(ctx context.Context) error {
 				err := v.place.DetachGateway(ctx, g.ID, g.VPC)
 				if i := slices.IndexFunc(v.gateways, func(o cloud.Gateway) bool { return o.ID == g.ID }); err == nil && i >= 0 {
 					v.gateways[i].VPC = ""
@@ -252,7 +253,7 @@ func (v *view) deleteNetwork(d *decision) {
 			}})
 			continue
 		}
-		d.add(step{what: "delete internet gateway " + g.ID, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "delete internet gateway " + g.ID, Do: func(ctx context.Context) error {
 			err := v.place.DeleteGateway(ctx, g.ID)
 			if err == nil {
 				v.gateways = slices.DeleteFunc(v.gateways, func(o cloud.Gateway) bool { return o.ID == g.ID })
@@ -270,12 +271,12 @@ func (v *view) deleteNetwork(d *decision) {
 			}
 		}
 		if empty && len(theirs) > 0 {
-			d.wait("security groups of others are in " + n.ID + ": " + strings.Join(theirs, ", ") + " (delete them)")
+			d.Wait("security groups of others are in " + n.ID + ": " + strings.Join(theirs, ", ") + " (delete them)")
 		}
 		if empty && len(left) > 0 {
-			d.wait("controllers of Kubernetes left security groups in " + n.ID + ": " + strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+			d.Wait("controllers of Kubernetes left security groups in " + n.ID + ": " + strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 		}
-		d.add(step{what: "delete VPC " + n.ID, blocked: !empty || len(theirs) > 0, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "delete VPC " + n.ID, Blocked: !empty || len(theirs) > 0, Do: func(ctx context.Context) error {
 			for _, id := range left {
 				if err := v.place.DeleteGroup(ctx, id); err != nil {
 					return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
@@ -37,7 +38,7 @@ func (v *view) groupRoles() []string {
 }
 
 // decideGroups decides about security groups, and returns their ids by role, of those that are there.
-func (v *view) decideGroups(d *decision, n network) map[string]string {
+func (v *view) decideGroups(d *steps.Decision, n network) map[string]string {
 	ids := make(map[string]string)
 	var mine []int
 	for _, role := range v.groupRoles() {
@@ -53,14 +54,14 @@ func (v *view) decideGroups(d *decision, n network) map[string]string {
 			continue
 		}
 		if v.awaits(part) {
-			d.wait("security group " + role + " was asked for, and does not show yet")
+			d.Wait("security group " + role + " was asked for, and does not show yet")
 			continue
 		}
 		tags := cloud.Tags{}
 		if role == api.BalancerRole { // the controllers of Kubernetes take one group of a node for theirs
 			tags[serviceTag(v.service)] = "owned"
 		}
-		d.add(step{what: "create security group " + role, essential: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "create security group " + role, Essential: true, Do: func(ctx context.Context) error {
 			return v.ask(part, func() error {
 				made, err := v.place.CreateGroup(ctx, n.vpc, v.groupName(role), "Fairlead: "+role+" of "+v.c.Key.String(), v.shared(part, role, tags))
 				if err == nil {
@@ -90,12 +91,12 @@ func (v *view) isCopy(g cloud.Group) bool {
 
 // decideRules decides about the rules of the group at i: those that are missing are added, and others are
 // revoked.
-func (v *view) decideRules(d *decision, i int, role string, want []cloud.Rule) {
+func (v *view) decideRules(d *steps.Decision, i int, role string, want []cloud.Rule) {
 	g := &v.groups[i]
 	has := func(list []cloud.Rule, r cloud.Rule) bool { return slices.ContainsFunc(list, r.Same) }
 	missing := slices.DeleteFunc(slices.Clone(want), func(r cloud.Rule) bool { return has(g.Rules, r) })
 	if len(missing) > 0 {
-		d.add(step{what: "add to security group " + role + ": " + describe(missing), essential: !v.started(), do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "add to security group " + role + ": " + describe(missing), Essential: !v.started(), Do: func(ctx context.Context) error {
 			err := v.place.Authorize(ctx, g.ID, missing...)
 			if err == nil {
 				g.Rules = slices.Concat(g.Rules, missing)
@@ -104,7 +105,7 @@ func (v *view) decideRules(d *decision, i int, role string, want []cloud.Rule) {
 		}})
 	}
 	if extra := slices.DeleteFunc(slices.Clone(g.Rules), func(r cloud.Rule) bool { return has(want, r) }); len(extra) > 0 {
-		d.add(step{what: "revoke from security group " + role + ": " + describe(extra), do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "revoke from security group " + role + ": " + describe(extra), Do: func(ctx context.Context) error {
 			err := v.place.Revoke(ctx, g.ID, extra...)
 			if err == nil {
 				g.Rules = slices.DeleteFunc(slices.Clone(g.Rules), func(r cloud.Rule) bool { return has(extra, r) })

@@ -5,11 +5,11 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
 
@@ -34,7 +34,7 @@ func (p machines) Seen(_ *fleet.Cluster, v *view) []driver.Seen[cloud.Instance] 
 
 // Exists implements driver.Driver: machines have a network and security groups.
 func (p machines) Exists(_ *fleet.Cluster, v *view) bool {
-	d := new(decision)
+	d := new(steps.Decision)
 	n := v.network(d)
 	if n.vpc == "" || len(n.private) == 0 {
 		return false
@@ -164,17 +164,6 @@ func (p machines) Remove(ctx context.Context, what string, c *fleet.Cluster, v *
 	return v.dropSecrets(ctx, m.Name)
 }
 
-// leavingFor is how long the endpoint does not lead to an instance that left it. The planner deletes the
-// machine within that time, or it decided otherwise.
-const leavingFor = 15 * time.Minute
-
-// left reports whether an instance left the endpoint recently. An agent that starts knows of none: it leads the endpoint
-// to them until it removes them.
-func (p *Provider) left(id string) bool {
-	p.leaving.ForgetIf(func(_ string, since time.Time) bool { return time.Since(since) > leavingFor })
-	return p.leaving.Has(id)
-}
-
 // LeaveEndpoint implements providers.EndpointKeeper.
 func (p *Provider) LeaveEndpoint(ctx context.Context, c *fleet.Cluster, name fleet.MachineName, id fleet.ProviderID) error {
 	op := "lead the endpoint away from machine " + c.Key.Namespace + "/" + string(name)
@@ -204,7 +193,7 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, v *view, m fleet
 		id := instanceID(o.ProviderID)
 		switch {
 		case id == leaves || o.Role != fleet.RoleControlPlane || o.State != fleet.MachineRunning || o.Damaged != "":
-		case p.left(id):
+		case p.leaving.Has(id):
 			back = append(back, id)
 		default:
 			stay = append(stay, id)
@@ -242,7 +231,7 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, v *view, m fleet
 			return refuse(err)
 		}
 	}
-	p.leaving.Note(leaves, time.Now())
+	p.leaving.Note(leaves)
 	return nil
 }
 

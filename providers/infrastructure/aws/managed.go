@@ -9,6 +9,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
@@ -113,7 +114,7 @@ func (m *managed) notOurs() string {
 }
 
 // net decides about the network. A cluster that is there stays in its VPC: no other one is made for it.
-func (m *managed) net(d *decision) network {
+func (m *managed) net(d *steps.Decision) network {
 	is, want := "", m.want.Network.VPC.ID
 	if m.is != nil {
 		is = m.is.VPC.VPC
@@ -122,23 +123,23 @@ func (m *managed) net(d *decision) network {
 	case is == "" || is == want || want == "" && m.ours(is):
 		return m.network(d)
 	case want == "":
-		d.cannotFollow("network.vpc.id", "the cluster is in %s, which Git named before, and cannot leave it (name it again, or make another cluster)", is)
+		d.CannotFollow("network.vpc.id", "the cluster is in %s, which Git named before, and cannot leave it (name it again, or make another cluster)", is)
 	default:
-		d.cannotFollow("network.vpc.id", "the cluster is in %s and cannot move to %s (make another cluster)", is, want)
+		d.CannotFollow("network.vpc.id", "the cluster is in %s and cannot move to %s (make another cluster)", is, want)
 	}
 	return m.sorted(is, nil)
 }
 
 // networkOnly decides about the network alone: machines are in groups of EKS, and it keeps the endpoint.
-func (m *managed) networkOnly() *decision {
-	d := new(decision)
+func (m *managed) networkOnly() *steps.Decision {
+	d := new(steps.Decision)
 	m.net(d)
 	return d
 }
 
 // controlPlaneSubnets returns the ids of the subnets of the control plane, sorted.
 func (m *managed) controlPlaneSubnets() []string {
-	n := m.net(new(decision))
+	n := m.net(new(steps.Decision))
 	all := n.private
 	if !m.want.RestrictPrivateSubnets {
 		all = slices.Concat(n.private, n.public)
@@ -225,7 +226,7 @@ func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driv
 	if m.is == nil && !*m.want.AccessConfig.BootstrapClusterCreatorAdminPermissions {
 		note("access entry of the agent", "", m.letsInTheAgent(ctx))
 	}
-	n, zones := m.net(new(decision)), make(map[string]bool)
+	n, zones := m.net(new(steps.Decision)), make(map[string]bool)
 	for _, s := range slices.Concat(n.private, n.public) {
 		zones[s.Zone] = true
 	}

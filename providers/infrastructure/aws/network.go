@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
 
@@ -22,16 +23,16 @@ type network struct {
 }
 
 // network decides about the VPC, its subnets and its ways to the internet.
-func (v *view) network(d *decision) network {
+func (v *view) network(d *steps.Decision) network {
 	id := v.spec.Network.VPC.ID
 	switch {
 	case id != "" && len(v.vpcs) > 0:
-		d.cannotFollow("network.vpc.id", "the cluster is in %s, which was made for it, and cannot move to %s (make another cluster)", v.vpcs[0].ID, id)
+		d.CannotFollow("network.vpc.id", "the cluster is in %s, which was made for it, and cannot move to %s (make another cluster)", v.vpcs[0].ID, id)
 		return v.seenNetwork()
 	case id != "":
 		return v.givenNetwork(d, id)
 	case len(v.vpcs) == 0 && v.elsewhere() != "":
-		d.cannotFollow("network.vpc.id", "the cluster is in %s, which Git named before or which lost its tags, and cannot leave it (name it again, put its tags right, or make another cluster)", v.elsewhere())
+		d.CannotFollow("network.vpc.id", "the cluster is in %s, which Git named before or which lost its tags, and cannot leave it (name it again, put its tags right, or make another cluster)", v.elsewhere())
 		return v.seenNetwork()
 	}
 	return v.ownNetwork(d)
@@ -59,20 +60,20 @@ func (v *view) seenNetwork() network {
 }
 
 // givenNetwork is a VPC that people gave the cluster. Nothing of it is changed.
-func (v *view) givenNetwork(d *decision, id string) network {
+func (v *view) givenNetwork(d *steps.Decision, id string) network {
 	vpc := v.s.VPCs.Get(id)
 	if vpc == nil {
-		d.fault(fleet.Errorf(fleet.Invalid, "find network.vpc.id", "there is no VPC %s in %s (name one that exists)", id, v.spec.Region))
+		d.Fault(fleet.Errorf(fleet.Invalid, "find network.vpc.id", "there is no VPC %s in %s (name one that exists)", id, v.spec.Region))
 		return network{}
 	}
 	if was := v.elsewhere(); was != "" && was != id {
-		d.cannotFollow("network.vpc.id", "the cluster is in %s and cannot move to %s (make another cluster)", was, id)
+		d.CannotFollow("network.vpc.id", "the cluster is in %s and cannot move to %s (make another cluster)", was, id)
 		return v.sorted(was, nil)
 	}
 	var only []string
 	for _, s := range v.spec.Network.Subnets {
 		if got := v.s.Subnets.Get(s.ID); got == nil || got.VPC != id {
-			d.fault(fleet.Errorf(fleet.Invalid, "find network.subnets", "there is no subnet %s in %s (name one that exists)", s.ID, id))
+			d.Fault(fleet.Errorf(fleet.Invalid, "find network.subnets", "there is no subnet %s in %s (name one that exists)", s.ID, id))
 			return network{}
 		}
 		only = append(only, s.ID)
@@ -80,7 +81,7 @@ func (v *view) givenNetwork(d *decision, id string) network {
 	n := v.sorted(id, only)
 	n.cidr = vpc.CIDR
 	if len(n.private) == 0 {
-		d.fault(fleet.Errorf(fleet.Invalid, "find network.subnets", "%s has no subnets (make some, or leave network.vpc.id out)", id))
+		d.Fault(fleet.Errorf(fleet.Invalid, "find network.subnets", "%s has no subnets (make some, or leave network.vpc.id out)", id))
 	}
 	return n
 }
@@ -136,7 +137,7 @@ func (v *view) tableOf(s cloud.Subnet) *cloud.Table {
 }
 
 // ownNetwork is a VPC that is made for the cluster, with the subnets, gateways and routes of its layout.
-func (v *view) ownNetwork(d *decision) network {
+func (v *view) ownNetwork(d *steps.Decision) network {
 	if len(v.vpcs) == 0 {
 		v.createVPC(d)
 		return network{}
@@ -145,16 +146,16 @@ func (v *view) ownNetwork(d *decision) network {
 	for _, twin := range v.vpcs[1:] {
 		if !v.used(twin.ID) {
 			attached := slices.ContainsFunc(v.gateways, func(g cloud.Gateway) bool { return g.VPC == twin.ID })
-			d.add(step{what: "delete VPC " + twin.ID + ", which was made twice", upkeep: true, blocked: attached, do: func(ctx context.Context) error { return v.deleteVPC(ctx, twin.ID) }})
+			d.Add(steps.Step{What: "delete VPC " + twin.ID + ", which was made twice", Upkeep: true, Blocked: attached, Do: func(ctx context.Context) error { return v.deleteVPC(ctx, twin.ID) }})
 		}
 	}
 	if want := v.spec.Network.VPC.CIDRBlock; vpc.CIDR != want {
-		d.cannotFollow("network.vpc.cidrBlock", "%s has %s and not %s (make another cluster)", vpc.ID, vpc.CIDR, want)
+		d.CannotFollow("network.vpc.cidrBlock", "%s has %s and not %s (make another cluster)", vpc.ID, vpc.CIDR, want)
 		return v.seenNetwork()
 	}
 	n := network{vpc: vpc.ID, cidr: vpc.CIDR}
 	if !v.used(vpc.ID) && !v.named {
-		d.add(step{what: "have VPC " + vpc.ID + " name its instances", essential: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "have VPC " + vpc.ID + " name its instances", Essential: true, Do: func(ctx context.Context) error {
 			err := v.place.NameHosts(ctx, vpc.ID)
 			v.named = err == nil
 			return err
@@ -234,12 +235,12 @@ func inZone(list []cloud.Subnet, zone string) []cloud.Subnet {
 	return slices.DeleteFunc(slices.Clone(list), func(s cloud.Subnet) bool { return s.Zone != zone })
 }
 
-func (v *view) createVPC(d *decision) {
+func (v *view) createVPC(d *steps.Decision) {
 	if v.awaits("vpc") {
-		d.wait("the VPC was asked for, and does not show yet")
+		d.Wait("the VPC was asked for, and does not show yet")
 		return
 	}
-	d.add(step{what: "create VPC " + v.spec.Network.VPC.CIDRBlock, essential: true, do: func(ctx context.Context) error {
+	d.Add(steps.Step{What: "create VPC " + v.spec.Network.VPC.CIDRBlock, Essential: true, Do: func(ctx context.Context) error {
 		return v.ask("vpc", func() error {
 			made, err := v.place.CreateVPC(ctx, v.spec.Network.VPC.CIDRBlock, v.shared("vpc", "vpc", v.spec.Network.VPC.Tags))
 			if err == nil {
@@ -259,13 +260,13 @@ func (v *view) deleteVPC(ctx context.Context, id string) error {
 }
 
 // gateway decides about the internet gateway, and returns its id once it is attached.
-func (v *view) gateway(d *decision, vpc string) string {
+func (v *view) gateway(d *steps.Decision, vpc string) string {
 	if len(v.gateways) == 0 {
 		if v.awaits("internet") {
-			d.wait("the internet gateway was asked for, and does not show yet")
+			d.Wait("the internet gateway was asked for, and does not show yet")
 			return ""
 		}
-		d.add(step{what: "create internet gateway", essential: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "create internet gateway", Essential: true, Do: func(ctx context.Context) error {
 			return v.ask("internet", func() error {
 				made, err := v.place.CreateGateway(ctx, v.shared("internet", "internet", nil))
 				if err == nil {
@@ -277,7 +278,7 @@ func (v *view) gateway(d *decision, vpc string) string {
 		return ""
 	}
 	for _, twin := range v.gateways[1:] {
-		d.add(step{what: "delete internet gateway " + twin.ID + ", which was made twice", upkeep: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "delete internet gateway " + twin.ID + ", which was made twice", Upkeep: true, Do: func(ctx context.Context) error {
 			if twin.VPC != "" {
 				if err := v.place.DetachGateway(ctx, twin.ID, twin.VPC); err != nil {
 					return err
@@ -294,7 +295,7 @@ func (v *view) gateway(d *decision, vpc string) string {
 	if g.VPC == vpc {
 		return g.ID
 	}
-	d.add(step{what: "attach internet gateway " + g.ID, essential: true, do: func(ctx context.Context) error {
+	d.Add(steps.Step{What: "attach internet gateway " + g.ID, Essential: true, Do: func(ctx context.Context) error {
 		err := v.place.AttachGateway(ctx, g.ID, vpc)
 		if err == nil || cloud.Is(err, "Resource.AlreadyAssociated") {
 			v.gateways[0].VPC, err = vpc, nil
@@ -305,20 +306,20 @@ func (v *view) gateway(d *decision, vpc string) string {
 }
 
 // subnet decides about a subnet, and returns it once it is there. Subnets are alone by their range.
-func (v *view) subnet(d *decision, vpc string, want wantedSubnet) *cloud.Subnet {
+func (v *view) subnet(d *steps.Decision, vpc string, want wantedSubnet) *cloud.Subnet {
 	for i := range v.subnets {
 		if s := &v.subnets[i]; s.VPC == vpc && s.CIDR == want.cidr {
 			if s.Zone != want.zone {
-				d.cannotFollow("network.subnets", "%s with %s is in %s and not in %s (make another cluster)", s.ID, s.CIDR, s.Zone, want.zone)
+				d.CannotFollow("network.subnets", "%s with %s is in %s and not in %s (make another cluster)", s.ID, s.CIDR, s.Zone, want.zone)
 			}
 			if part := s.Tags[partTag]; part == "public" == !want.public {
-				d.cannotFollow("network.subnets", "%s with %s is %s and stays so (make another cluster)", s.ID, s.CIDR, part)
+				d.CannotFollow("network.subnets", "%s with %s is %s and stays so (make another cluster)", s.ID, s.CIDR, part)
 			}
 			return s
 		}
 	}
 	if v.awaits(want.part()) {
-		d.wait("subnet " + want.cidr + " was asked for, and does not show yet")
+		d.Wait("subnet " + want.cidr + " was asked for, and does not show yet")
 		return nil
 	}
 	role, kind := "kubernetes.io/role/internal-elb", "private"
@@ -329,7 +330,7 @@ func (v *view) subnet(d *decision, vpc string, want wantedSubnet) *cloud.Subnet 
 	for k, value := range want.tags {
 		tags[k] = value
 	}
-	d.add(step{what: "create " + kind + " subnet " + want.cidr + " in " + want.zone, essential: true, do: func(ctx context.Context) error {
+	d.Add(steps.Step{What: "create " + kind + " subnet " + want.cidr + " in " + want.zone, Essential: true, Do: func(ctx context.Context) error {
 		return v.ask(want.part(), func() error {
 			made, err := v.place.CreateSubnet(ctx, vpc, want.cidr, want.zone, v.shared(kind, kind+"-"+want.zone, tags))
 			if err == nil {
@@ -342,7 +343,7 @@ func (v *view) subnet(d *decision, vpc string, want wantedSubnet) *cloud.Subnet 
 }
 
 // nat decides about the NAT gateway of a zone and its address, and returns it once it is available.
-func (v *view) nat(d *decision, zone string, public cloud.Subnet) *cloud.NAT {
+func (v *view) nat(d *steps.Decision, zone string, public cloud.Subnet) *cloud.NAT {
 	part := "nat-" + zone
 	of := func(tags cloud.Tags) bool { return tags[partTag] == part }
 	for i := range v.nats {
@@ -353,8 +354,8 @@ func (v *view) nat(d *decision, zone string, public cloud.Subnet) *cloud.NAT {
 			v.spareAddresses(d, part, n.Address)
 			return n
 		case n.State == "failed":
-			d.wait("NAT gateway " + n.ID + " failed: " + n.Failure)
-			d.add(step{what: "delete NAT gateway " + n.ID + ", which failed", essential: true, do: func(ctx context.Context) error {
+			d.Wait("NAT gateway " + n.ID + " failed: " + n.Failure)
+			d.Add(steps.Step{What: "delete NAT gateway " + n.ID + ", which failed", Essential: true, Do: func(ctx context.Context) error {
 				err := v.place.DeleteNAT(ctx, n.ID)
 				if err == nil {
 					n.State = "deleting"
@@ -364,7 +365,7 @@ func (v *view) nat(d *decision, zone string, public cloud.Subnet) *cloud.NAT {
 			return nil
 		default:
 			v.spareAddresses(d, part, n.Address)
-			d.wait("NAT gateway " + n.ID + " is " + n.State)
+			d.Wait("NAT gateway " + n.ID + " is " + n.State)
 			return nil
 		}
 	}
@@ -373,10 +374,10 @@ func (v *view) nat(d *decision, zone string, public cloud.Subnet) *cloud.NAT {
 	case i >= 0:
 		a := v.addresses[i]
 		if v.awaits(part) {
-			d.wait("NAT gateway in " + zone + " was asked for, and does not show yet")
+			d.Wait("NAT gateway in " + zone + " was asked for, and does not show yet")
 			return nil
 		}
-		d.add(step{what: "create NAT gateway in " + zone, essential: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "create NAT gateway in " + zone, Essential: true, Do: func(ctx context.Context) error {
 			return v.ask(part, func() error {
 				made, err := v.place.CreateNAT(ctx, public.ID, a.ID, v.shared(part, part, nil))
 				if err == nil {
@@ -386,11 +387,11 @@ func (v *view) nat(d *decision, zone string, public cloud.Subnet) *cloud.NAT {
 			})
 		}})
 	case slices.ContainsFunc(v.addresses, func(a cloud.Address) bool { return of(a.Tags) }):
-		d.wait("the address of the NAT gateway in " + zone + " is still in use")
+		d.Wait("the address of the NAT gateway in " + zone + " is still in use")
 	case v.awaits("address-" + zone):
-		d.wait("an address was asked for, and does not show yet")
+		d.Wait("an address was asked for, and does not show yet")
 	default:
-		d.add(step{what: "allocate address for " + zone, essential: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "allocate address for " + zone, Essential: true, Do: func(ctx context.Context) error {
 			return v.ask("address-"+zone, func() error {
 				made, err := v.place.AllocateAddress(ctx, v.shared(part, part, nil))
 				if err == nil {
@@ -404,12 +405,12 @@ func (v *view) nat(d *decision, zone string, public cloud.Subnet) *cloud.NAT {
 }
 
 // spareAddresses gives back addresses that were allocated twice.
-func (v *view) spareAddresses(d *decision, part, used string) {
+func (v *view) spareAddresses(d *steps.Decision, part, used string) {
 	for _, a := range v.addresses {
 		if a.Tags[partTag] != part || a.ID == used || a.Association != "" {
 			continue
 		}
-		d.add(step{what: "release address " + a.IP + ", which was allocated twice", upkeep: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "release address " + a.IP + ", which was allocated twice", Upkeep: true, Do: func(ctx context.Context) error {
 			return v.releaseAddress(ctx, a.ID)
 		}})
 	}
@@ -424,7 +425,7 @@ func (v *view) releaseAddress(ctx context.Context, id string) error {
 }
 
 // routes decides about a route table, its way out and the subnets that use it.
-func (v *view) routes(d *decision, vpc, part, through string, subnets []cloud.Subnet) {
+func (v *view) routes(d *steps.Decision, vpc, part, through string, subnets []cloud.Subnet) {
 	var mine []int
 	for i := range v.tables {
 		if v.tables[i].Tags[partTag] == part {
@@ -433,10 +434,10 @@ func (v *view) routes(d *decision, vpc, part, through string, subnets []cloud.Su
 	}
 	if len(mine) == 0 {
 		if v.awaits(part) {
-			d.wait("a route table was asked for, and does not show yet")
+			d.Wait("a route table was asked for, and does not show yet")
 			return
 		}
-		d.add(step{what: "create route table " + part, essential: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "create route table " + part, Essential: true, Do: func(ctx context.Context) error {
 			return v.ask(part, func() error {
 				made, err := v.place.CreateTable(ctx, vpc, v.shared(part, part, nil))
 				if err == nil {
@@ -452,7 +453,7 @@ func (v *view) routes(d *decision, vpc, part, through string, subnets []cloud.Su
 		if len(twin.Associations) > 0 {
 			continue
 		}
-		d.add(step{what: "delete route table " + twin.ID + ", which was made twice", upkeep: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "delete route table " + twin.ID + ", which was made twice", Upkeep: true, Do: func(ctx context.Context) error {
 			return v.deleteTable(ctx, twin.ID)
 		}})
 	}
@@ -460,7 +461,7 @@ func (v *view) routes(d *decision, vpc, part, through string, subnets []cloud.Su
 	switch is := t.Route(everywhere); {
 	case t.Hop(everywhere).Others(): // as people want it
 	case is != "" && is != through:
-		d.add(step{what: "delete route of " + t.ID + " through " + is, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "delete route of " + t.ID + " through " + is, Do: func(ctx context.Context) error {
 			err := v.place.DeleteRoute(ctx, t.ID, everywhere)
 			if err == nil {
 				t.Routes = nil // the listing keeps its own
@@ -468,7 +469,7 @@ func (v *view) routes(d *decision, vpc, part, through string, subnets []cloud.Su
 			return err
 		}})
 	case is == "":
-		d.add(step{what: "create route of " + t.ID + " through " + through, essential: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "create route of " + t.ID + " through " + through, Essential: true, Do: func(ctx context.Context) error {
 			err := v.place.CreateRoute(ctx, t.ID, everywhere, through)
 			if err == nil {
 				t.Routes = append(slices.Clip(t.Routes), cloud.Hop{To: everywhere, Gateway: through})
@@ -480,7 +481,7 @@ func (v *view) routes(d *decision, vpc, part, through string, subnets []cloud.Su
 		if slices.ContainsFunc(t.Associations, func(a cloud.Association) bool { return a.Subnet == s.ID }) {
 			continue
 		}
-		d.add(step{what: "have subnet " + s.ID + " use route table " + t.ID, essential: true, do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "have subnet " + s.ID + " use route table " + t.ID, Essential: true, Do: func(ctx context.Context) error {
 			made, err := v.place.Associate(ctx, t.ID, s.ID)
 			if err == nil {
 				t.Associations = append(slices.Clip(t.Associations), made)

@@ -14,6 +14,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
@@ -84,8 +85,8 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 			s.Message = p.deletion(m.view)
 		}
 		return out, nil
-	case m.is == nil && !m.foreign && len(network.steps)+len(network.waits)+len(network.faults) > 0:
-		s.Message = "its network is not complete: " + network.message()
+	case m.is == nil && !m.foreign && len(network.Steps)+len(network.Waits)+len(network.Faults) > 0:
+		s.Message = "its network is not complete: " + network.Message()
 	}
 	if m.is == nil {
 		return out, nil
@@ -108,17 +109,17 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 }
 
 // drift says what Ensure would change.
-func (m *managed) drift(ctx context.Context, network *decision) ([]string, error) {
+func (m *managed) drift(ctx context.Context, network *steps.Decision) ([]string, error) {
 	changes, err := m.changes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	for _, err := range slices.Concat(network.faults, changes.faults) {
+	for _, err := range slices.Concat(network.Faults, changes.faults) {
 		out = append(out, err.Error())
 	}
-	for _, step := range network.steps {
-		out = append(out, step.what)
+	for _, step := range network.Steps {
+		out = append(out, step.What)
 	}
 	for _, step := range changes.steps {
 		out = append(out, step.what)
@@ -225,9 +226,9 @@ func (k *ControlPlane) Ensure(ctx context.Context, _ fleet.OperationID, c *fleet
 	}
 	errs := m.perform(ctx, m.networkOnly)
 	d := m.networkOnly()
-	errs = append(errs, d.faults...)
+	errs = append(errs, d.Faults...)
 	if m.is == nil {
-		if len(errs) == 0 && len(d.steps)+len(d.waits) == 0 {
+		if len(errs) == 0 && len(d.Steps)+len(d.Waits) == 0 {
 			errs = append(errs, m.create(ctx))
 		}
 		return cloud.Wrap(what, fleet.JoinErrors(errs...))

@@ -13,6 +13,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/snapshot"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
@@ -202,7 +203,7 @@ func (m *managed) poolSubnets(spec *api.AWSManagedMachinePoolSpec, p fleet.KeptP
 	if len(spec.SubnetIDs) > 0 {
 		return spec.SubnetIDs, nil
 	}
-	n := m.net(new(decision))
+	n := m.net(new(steps.Decision))
 	from := n.private
 	switch spec.AvailabilityZoneSubnetType {
 	case api.PublicSubnets:

@@ -34,7 +34,7 @@ type Provider struct {
 
 	asked   driver.Memory[asked, time.Time]       // when things were asked for that AWS may make twice
 	tried   driver.Memory[snapshot.Owner, string] // the subnets in which machines were asked for without an answer
-	leaving driver.Memory[string, time.Time]      // when instances, by id, left the endpoint
+	leaving driver.Leaving                        // instances, by id, that left the endpoint
 	names   driver.Memory[snapshot.Owner, string] // of clusters of EKS, as they were last seen or asked for
 	begun   driver.Memory[snapshot.Owner, string] // versions that node groups were last asked to be upgraded to
 	refused driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused

@@ -12,6 +12,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/driver/steps"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
@@ -146,8 +147,8 @@ func (v *view) dropSecrets(ctx context.Context, name fleet.MachineName) error {
 
 // cleaning returns the steps that delete what is stored and no machine needs any more: of one that is gone, or
 // that has run long enough.
-func (v *view) cleaning() []step {
-	var out []step
+func (v *view) cleaning() []steps.Step {
+	var out []steps.Step
 	uncertain := slices.ContainsFunc(v.machines(), func(m fleet.Machine) bool { return m.Damaged != "" })
 	for _, s := range v.secrets {
 		name := fleet.MachineName(s.Tags[fleet.TagMachine])
@@ -163,7 +164,7 @@ func (v *view) cleaning() []step {
 		if !late {
 			continue
 		}
-		out = append(out, step{what: why, upkeep: true, do: func(ctx context.Context) error {
+		out = append(out, steps.Step{What: why, Upkeep: true, Do: func(ctx context.Context) error {
 			return v.p.Try(v.owner.Part(name), func() error { // one that is being made needs it
 				if runs, err := v.runs(ctx, name); err != nil || runs {
 					return err

@@ -248,69 +248,8 @@ func (v *view) ask(part string, do func() error) error {
 	return err
 }
 
-// A step is one change that brings AWS nearer to what Git says.
-type step struct {
-	what      string
-	essential bool // no machine can be made or work without it
-	upkeep    bool // machines cause or need it, and not people
-	blocked   bool // it is not possible at this moment
-	do        func(ctx context.Context) error
-}
-
-// A decision is what follows from a view.
-type decision struct {
-	steps    []step
-	waits    []string
-	faults   []error // what cannot be done until Git changes, or somebody acts
-	missing  bool    // what the faults are about is essential
-	endpoint fleet.Endpoint
-}
-
-func (d *decision) add(s step) { d.steps = append(d.steps, s) }
-
-func (d *decision) wait(what string) { d.waits = append(d.waits, what) }
-
-// fault notes what is in the way of everything that follows from it.
-func (d *decision) fault(err error) { d.faults, d.missing = append(d.faults, err), true }
-
-// cannotFollow notes that Git asks for a change that is impossible: what is there stays, and machines go on.
-func (d *decision) cannotFollow(field, format string, args ...any) {
-	d.faults = append(d.faults, fleet.Errorf(fleet.Invalid, "change "+field, format, args...))
-}
-
-// ready reports whether machines may be made. Before the first one everything has to be there; later
-// only what they cannot do without.
-func (d *decision) ready(started bool) bool {
-	if d.missing || len(d.waits) > 0 || d.endpoint.IsZero() {
-		return false
-	}
-	return !slices.ContainsFunc(d.steps, func(s step) bool { return s.essential || !started && !s.upkeep })
-}
-
-// message says why it is not ready.
-func (d *decision) message() string {
-	var out []string
-	for _, err := range d.faults {
-		out = append(out, err.Error())
-	}
-	out = append(out, d.waits...)
-	for _, s := range d.steps {
-		if len(out) == 0 {
-			out = append(out, "next: "+s.what)
-		}
-	}
-	return strings.Join(out, "; ")
-}
-
 // perform takes the steps that decide finds, as far as possible, and returns the errors.
-func (v *view) perform(ctx context.Context, decide func() *decision) []error {
+func (v *view) perform(ctx context.Context, decide func() *steps.Decision) []error {
 	defer v.changed()
-	return steps.Perform(ctx, func() []steps.Step {
-		d := decide()
-		out := make([]steps.Step, 0, len(d.steps))
-		for _, s := range d.steps {
-			out = append(out, steps.Step{What: s.what, Blocked: s.blocked, Do: s.do})
-		}
-		return out
-	}, cloud.Wrap)
+	return steps.Perform(ctx, func() []steps.Step { return decide().Steps }, cloud.Wrap)
 }

@@ -2,8 +2,6 @@ package aws
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"slices"
 
 	"fairlead.dev/fleet"
@@ -34,28 +32,12 @@ func busy(s *cloud.Snapshot) bool {
 func fingerprints(s *cloud.Snapshot) map[snapshot.Owner]string {
 	out := make(map[snapshot.Owner]string)
 	for _, o := range s.Clusters() {
-		h := sha256.New()
-		e := json.NewEncoder(h)
-		for _, all := range []any{
-			encoded(s.Instances.Of(o)), encoded(s.VPCs.Of(o)), encoded(s.Subnets.Of(o)), encoded(s.Gateways.Of(o)), encoded(s.Addresses.Of(o)), encoded(s.NATs.Of(o)),
-			encoded(s.Tables.Of(o)), encoded(s.Groups.Of(o)), encoded(s.Balancers.Of(o)), encoded(s.Targets.Of(o)), encoded(s.Secrets.Of(o)),
-		} {
-			_ = e.Encode(all) // what cannot be written is no reason to look
-		}
-		out[o] = string(h.Sum(nil))
+		out[o] = snapshot.PrintOf(
+			snapshot.Encoded(s.Instances.Of(o)), snapshot.Encoded(s.VPCs.Of(o)), snapshot.Encoded(s.Subnets.Of(o)), snapshot.Encoded(s.Gateways.Of(o)),
+			snapshot.Encoded(s.Addresses.Of(o)), snapshot.Encoded(s.NATs.Of(o)), snapshot.Encoded(s.Tables.Of(o)), snapshot.Encoded(s.Groups.Of(o)),
+			snapshot.Encoded(s.Balancers.Of(o)), snapshot.Encoded(s.Targets.Of(o)), snapshot.Encoded(s.Secrets.Of(o)),
+		)
 	}
-	return out
-}
-
-// encoded encodes each of all and sorts that: listings come in no order.
-func encoded[T any](all []*T) []string {
-	var out []string
-	for _, t := range all {
-		if b, err := json.Marshal(t); err == nil {
-			out = append(out, string(b))
-		}
-	}
-	slices.Sort(out)
 	return out
 }
 
