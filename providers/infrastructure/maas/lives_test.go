@@ -345,12 +345,19 @@ func TestHistories(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_HISTORIES")); err == nil {
 		seeds = n
 	}
+	var lives, deployed atomic.Int64
+	t.Cleanup(func() { // when all lives have ended
+		if got, n := deployed.Load(), lives.Load(); got < 4*n && !t.Failed() {
+			t.Errorf("only %d machines were deployed in %d lives", got, n)
+		}
+	})
 	for seed := range seeds {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				l := &lived{history: newHistory(t, 7, 2), r: rand.New(rand.NewPCG(uint64(seed), 1))} //nolint:gosec // the same each time
-				l.live()
+				deployed.Add(int64(l.live()))
+				lives.Add(1)
 			})
 		})
 	}
@@ -364,7 +371,8 @@ type lived struct {
 	faults []func() int
 }
 
-func (l *lived) live() {
+// live returns how many machines were deployed.
+func (l *lived) live() int {
 	l.Helper()
 	l.agents = [2]*maas.Provider{l.provider(), l.provider()}
 	var wait sync.Mutex
@@ -409,9 +417,7 @@ func (l *lived) live() {
 		}
 	}
 	l.Logf("%d requests, %d machines were deployed", len(l.Calls()), deployed)
-	if deployed < 4 {
-		l.Errorf("only %d machines were deployed: too few for a life", deployed)
-	}
+	return deployed
 }
 
 func names() []fleet.MachineName { return []fleet.MachineName{"cp-0", "cp-1", "m-0"} }
