@@ -33,6 +33,10 @@ type bench struct {
 	binary string // the program
 	source string // URL of the repository
 	at     string // URL of the cloud
+	listen string // address of the agent
+	dir    string // for logs and secrets
+
+	profiling bool
 }
 
 func measurements() []measurement {
@@ -55,6 +59,9 @@ func measurements() []measurement {
 	}
 	for _, n := range []int{10, 100, 1000} {
 		out = append(out, measurement{name: fmt.Sprintf("plan-%d", n), apart: true, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.plan(ctx, small, n) }})
+	}
+	for _, n := range []int{100, 1000, 10000} {
+		out = append(out, measurement{name: fmt.Sprintf("whole-%d", n), apart: true, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.whole(ctx, small, n) }})
 	}
 	for _, n := range []int{40, 1000} {
 		out = append(out, measurement{name: fmt.Sprintf("waves-%d", n), apart: true, do: func(ctx context.Context, b *bench) ([]figure, error) { return b.waves(ctx, n) }})

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // A shape is one kind of cluster of a fleet: machines without simulated delay.
@@ -149,4 +151,36 @@ func (r repository) push(branch, message string, files map[string]string, first 
 		return fmt.Errorf("cannot commit %q: %w: %s", message, err, strings.TrimSpace(string(out)))
 	}
 	return nil
+}
+
+// git returns what a command of Git prints about the repository.
+func (r repository) git(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", r.dir}, args...)...).Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// until asks done again until it is so.
+func (r repository) until(ctx context.Context, done func() bool) error {
+	for !done() {
+		if err := wait(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// size returns that of what is stored, in MB.
+func (r repository) size(ctx context.Context) (float64, error) {
+	text, err := r.git(ctx, "count-objects", "-v")
+	if err != nil {
+		return 0, err
+	}
+	var kib float64
+	for line := range strings.Lines(text) {
+		var n float64
+		if _, err := fmt.Sscanf(line, "size-pack: %f", &n); err == nil {
+			kib = n
+		}
+	}
+	return kib * 1024 / 1e6, nil
 }

@@ -5,6 +5,7 @@
 //	go run ./test/bench/benchfleet -fairlead bin/fairlead
 //	go run ./test/bench/benchfleet -fairlead bin/fairlead -run 'create-10$'
 //	go run ./test/bench/benchfleet -fairlead bin/fairlead -run 'waves-40$'
+//	go run ./test/bench/benchfleet -fairlead bin/fairlead -run 'whole-1000$'
 //	go run ./test/bench/benchfleet -fairlead bin/fairlead -base bin/fairlead-base -pairs 5
 //	go run ./test/bench/benchfleet -fairlead bin/fairlead -run 'create-3000$' -profile /tmp/profiles
 package main
@@ -126,7 +127,7 @@ func median(runs [][]figure, i int) float64 {
 }
 
 func measure(ctx context.Context, binary string, m measurement, s settings) (result []figure, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 60*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "fairlead-bench-")
 	if err != nil {
@@ -189,15 +190,27 @@ func (b *bench) start(ctx context.Context, binary, source, dir string, profiling
 	if err := cloud.serves(ctx, "http://"+addresses[0]); err != nil {
 		return errors.Join(err, cloud.stop())
 	}
-	p, err := start(dir, "agent", binary, "agent", "--source", source, "--listen", addresses[1],
-		"--interval", "500ms", "--secrets", filepath.Join(dir, "secrets"), "--inmemory-url", "http://"+addresses[0], fmt.Sprintf("--pprof=%t", profiling))
-	if err != nil {
+	b.cloud, b.listen = cloud, addresses[1]
+	b.binary, b.source, b.at, b.dir, b.profiling = binary, source, "http://"+addresses[0], dir, profiling
+	if err := b.startAgent(ctx, "agent"); err != nil {
 		return errors.Join(err, cloud.stop())
-	}
-	b.cloud, b.agent = cloud, &agent{process: p, listen: addresses[1]}
-	b.binary, b.source, b.at = binary, source, "http://"+addresses[0]
-	if err := p.serves(ctx, "http://"+addresses[1]+"/metrics"); err != nil {
-		return errors.Join(err, p.stop(), cloud.stop())
 	}
 	return nil
 }
+
+// startAgent starts the agent, which logs as called.
+func (b *bench) startAgent(ctx context.Context, called string) error {
+	p, err := start(b.dir, called, b.binary, "agent", "--source", b.source, "--listen", b.listen,
+		"--interval", "500ms", "--secrets", filepath.Join(b.dir, "secrets"), "--inmemory-url", b.at, fmt.Sprintf("--pprof=%t", b.profiling))
+	if err != nil {
+		return err
+	}
+	b.agent = &agent{process: p, listen: b.listen}
+	if err := p.serves(ctx, "http://"+b.listen+"/metrics"); err != nil {
+		return errors.Join(err, p.stop())
+	}
+	return nil
+}
+
+// say tells what a long measurement has so far.
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
