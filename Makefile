@@ -277,6 +277,11 @@ e2e-maas: build ## clusters on hosts of a double of MAAS that boot as machines o
 	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_MAAS=1 \
 		go test ./test/e2e -count=1 -timeout 60m -v -run '^$(or $(MAAS),TestMAAS.*)$$'
 
+.PHONY: e2e-aws
+e2e-aws: build ## clusters on instances of a double of AWS that boot as machines of the lab, and their life; AWS=TestAWSOne for one of the tests (root; needs `make lab-images`)
+	FAIRLEAD_TEST_E2E=$(abspath bin/fairlead) FAIRLEAD_TEST_AWS=1 \
+		go test ./test/e2e -count=1 -timeout 60m -v -run '^$(or $(AWS),TestAWS.*)$$'
+
 # Where test-upgrade has agents take the place of each other.
 ON ?= memory hosts openstack
 

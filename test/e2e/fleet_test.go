@@ -31,6 +31,8 @@ var (
 	vsphereYAML string
 	//go:embed testdata/maas.yaml
 	maasYAML string
+	//go:embed testdata/aws.yaml
+	awsYAML string
 	//go:embed testdata/metal3.yaml
 	metal3YAML string
 	//go:embed testdata/metalhosts.yaml
@@ -69,6 +71,7 @@ type cluster struct {
 	Metal                  *metal
 	Docker                 *docker
 	MAAS                   *maasRegion
+	AWS                    *awsAccount
 }
 
 // A cloud is what Git says of a project of OpenStack that a cluster has machines in.
@@ -96,6 +99,15 @@ type maasRegion struct {
 
 // Pools are the pools of the cluster, for the template.
 func (maasRegion) Pools() []string { return []string{"cp", "md-0"} }
+
+// An awsAccount is what Git says of the account and region that a cluster is in.
+type awsAccount struct {
+	Region string
+	Spot   bool // workers are of the spot market
+}
+
+// Pools are the pools of the cluster, for the template.
+func (awsAccount) Pools() []string { return []string{"cp", "md-0"} }
 
 // A metal is what Git says of an Ironic and of the hosts that a cluster is on.
 type metal struct {

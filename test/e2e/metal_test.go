@@ -250,8 +250,11 @@ func hostOf(m fleet.Machine) string {
 }
 
 // node is what the Node of a machine is called. Workers on hosts of an Ironic, and all on hosts of MAAS, are called as
-// their hosts are.
+// their hosts are, and those on EC2 by their addresses.
 func (c cluster) node(m fleet.MachineReport) string {
+	if c.AWS != nil {
+		return "ip-" + strings.ReplaceAll(m.Machine.Addresses[0], ".", "-")
+	}
 	if c.MAAS != nil {
 		return c.MAAS.hosts[path.Base(string(m.Machine.ProviderID))]
 	}

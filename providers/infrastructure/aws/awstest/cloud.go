@@ -49,6 +49,8 @@ type Options struct {
 	Limits map[Kind]int
 	// Page is how many results a page has at most.
 	Page int
+	// Place returns the private address of a new instance, and whether there is room for one. nil has room for all.
+	Place func() (address string, ok bool)
 	// LeaveGroups has the security groups of clusters of EKS stay when these go.
 	LeaveGroups bool
 }
@@ -136,10 +138,7 @@ func New(o Options) *Cloud {
 		keys: map[string]string{AccessKey: "arn:aws:iam::" + o.Account + ":user/fairlead"}, buckets: make(map[string]*bucket),
 	}
 	for i, name := range []string{"capa-ami-ubuntu-24.04-1.34.1-1750000000", "capa-ami-ubuntu-24.04-v1.34.1-1760000000", "capa-ami-flatcar-stable-1.34.1-1750000000"} {
-		c.seed(Images, map[string]string{
-			"name": name, "ownerId": "819546954734", "architecture": "x86_64", "rootDeviceName": "/dev/sda1", "imageState": "available",
-			"creationDate": time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC).Format("2006-01-02T15:04:05.000Z"),
-		})
+		c.addImage(name, i)
 	}
 	for _, name := range []string{"default", "ops"} {
 		c.seed(KeyPairs, map[string]string{"keyName": name})
@@ -149,6 +148,20 @@ func New(o Options) *Cloud {
 
 // Region returns the region of the cloud.
 func (c *Cloud) Region() string { return c.o.Region }
+
+// AddImage adds an image of CAPA's own account, which is older than others that a lookup by name finds.
+func (c *Cloud) AddImage(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.addImage(name, 0)
+}
+
+func (c *Cloud) addImage(name string, day int) {
+	c.seed(Images, map[string]string{
+		"name": name, "ownerId": "819546954734", "architecture": "x86_64", "rootDeviceName": "/dev/sda1", "imageState": "available",
+		"creationDate": time.Date(2026, 1, 1+day, 0, 0, 0, 0, time.UTC).Format("2006-01-02T15:04:05.000Z"),
+	})
+}
 
 func (c *Cloud) seed(k Kind, attr map[string]string) *Thing {
 	t := c.add(k, attr, nil)

@@ -163,11 +163,18 @@ func (c *Cloud) runInstances(r request) (any, error) {
 	case r.Get("DryRun") == "true":
 		return nil, failure{http.StatusPreconditionFailed, "DryRunOperation", "Request would have succeeded, but DryRun flag is set."}
 	case c.full[zone] || c.full[zone+" "+kind]:
-		return nil, failure{http.StatusInternalServerError, "InsufficientInstanceCapacity", "We currently do not have sufficient " + kind + " capacity in the Availability Zone you requested (" + zone + ")."}
+		return nil, noCapacity(kind, zone)
+	}
+	address, room := fmt.Sprintf("10.0.%d.%d", c.n/250%250, c.n%250+1), true
+	if c.o.Place != nil {
+		address, room = c.o.Place()
+	}
+	if !room {
+		return nil, noCapacity(kind, zone)
 	}
 	t := c.add(Instances, map[string]string{
 		"state": "pending", "imageId": r.Get("ImageId"), "instanceType": kind, "subnetId": subnet.ID, "vpcId": subnet.Attr["vpcId"], "zone": zone, "fails": c.failing,
-		"privateIpAddress": fmt.Sprintf("10.0.%d.%d", c.n/250%250, c.n%250+1), "userData": r.Get("UserData"), "keyName": r.Get("KeyName"),
+		"privateIpAddress": address, "userData": r.Get("UserData"), "keyName": r.Get("KeyName"),
 		"profile": r.Get("IamInstanceProfile.Name"), "httpTokens": r.Get("MetadataOptions.HttpTokens"), "hopLimit": r.Get("MetadataOptions.HttpPutResponseHopLimit"),
 		"rootSize": r.Get("BlockDeviceMapping.1.Ebs.VolumeSize"),
 	}, r.tags("instance"))
@@ -183,6 +190,10 @@ func (c *Cloud) runInstances(r request) (any, error) {
 	c.add(Volumes, map[string]string{"state": "in-use", "instanceId": t.ID, "zone": zone}, r.tags("volume"))
 	c.tokens[key] = token{t.ID, digest}
 	return []node{text("reservationId", "r-"+t.ID), items("instancesSet", "item", c.shownInstance(t))}, nil
+}
+
+func noCapacity(kind, zone string) error {
+	return failure{http.StatusInternalServerError, "InsufficientInstanceCapacity", "We currently do not have sufficient " + kind + " capacity in the Availability Zone you requested (" + zone + ")."}
 }
 
 func (c *Cloud) terminateInstances(r request) (any, error) {
