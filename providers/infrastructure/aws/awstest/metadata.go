@@ -13,7 +13,7 @@ import (
 // metadataToken is what the metadata service gives out: it is the same for all.
 const metadataToken = "token-of-the-double"
 
-// ServeMetadata serves the metadata of an instance to that instance, which is told by the address that it asks from.
+// ServeMetadata serves the metadata of an instance to that instance, which has the address that the request comes from.
 // Version 1 of the protocol is answered only where the instance does not require tokens.
 // Source: EC2 user guide, "Instance metadata"; cloud-init, DataSourceEc2.py.
 func (c *Cloud) ServeMetadata(w http.ResponseWriter, r *http.Request) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net"
 
-	"fairlead.dev/test/lab/nameserver"
+	"fairlead.dev/test/lab/doubles/nameserver"
 )
 
 // nameTTL is the TTL of answers of ServeNames, in seconds: CAPMAAS asks MAAS for the same.

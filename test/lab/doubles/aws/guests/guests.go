@@ -26,8 +26,8 @@ import (
 	"time"
 
 	"fairlead.dev/providers/infrastructure/aws/awstest"
+	"fairlead.dev/test/lab/doubles/nameserver"
 	"fairlead.dev/test/lab/kubernetes/lab"
-	"fairlead.dev/test/lab/nameserver"
 )
 
 const (
@@ -88,7 +88,7 @@ func (g *Guests) Place() (string, bool) {
 	return "", false
 }
 
-// Serve follows c until ctx ends. Machines stay as they are then.
+// Serve follows c until ctx ends, and leaves machines unchanged then.
 func (g *Guests) Serve(ctx context.Context, c *awstest.Cloud) error {
 	if err := g.lab.AddAddress(ctx, metadataAddress); err != nil {
 		return err
