@@ -114,8 +114,8 @@ func newAWS(t *testing.T, machines int) *awsWorld {
 	if err := os.WriteFile(a.resolver, []byte("nameserver "+lab.Gateway+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a.flags = append(a.flags, "--aws-tick=2s", "--aws-settle=5s", "--aws-endpoint=http://"+api.Addr().String())
-	a.env = append(a.env, "AWS_ACCESS_KEY_ID="+awstest.AccessKey, "AWS_SECRET_ACCESS_KEY="+awstest.SecretKey)
+	a.flags = append(a.flags, "--aws-tick=2s", "--aws-settle=5s")
+	a.env = append(a.env, "FAIRLEAD_AWS_ENDPOINT=http://"+api.Addr().String(), "AWS_ACCESS_KEY_ID="+awstest.AccessKey, "AWS_SECRET_ACCESS_KEY="+awstest.SecretKey)
 	return a
 }
 

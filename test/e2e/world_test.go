@@ -275,6 +275,8 @@ func (w *world) key() string {
 // plan runs `fairlead plan` and returns what it prints, and an error unless there
 // is nothing to do.
 func (w *world) plan() (string, error) {
-	out, err := w.resolving(exec.CommandContext(w.ctx, w.binary, "plan", w.source, "--secrets", w.secrets)).CombinedOutput()
+	c := w.resolving(exec.CommandContext(w.ctx, w.binary, "plan", w.source, "--secrets", w.secrets))
+	c.Env = append(os.Environ(), w.env...)
+	out, err := c.CombinedOutput()
 	return string(out), err
 }

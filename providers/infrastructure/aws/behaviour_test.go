@@ -100,7 +100,7 @@ func wantKind(t testing.TB, what string, err error, kind fleet.ErrorKind, words 
 }
 
 // TestNextZone: where a zone has no capacity, the machine is in the next one; where none has, the error names those
-// that were tried; and where the machine has a failure domain, it stays there.
+// that were tried; and where a worker has a failure domain, it stays there. That of a server is Fairlead's choice.
 func TestNextZone(t *testing.T) {
 	inBubble(t, clusterSpec, machineSpec, func(w *world) {
 		w.settle()
@@ -110,11 +110,19 @@ func TestNextZone(t *testing.T) {
 			t.Errorf("m-0 is in %q", zone)
 		}
 		wantKind(t, "a failure domain without capacity", w.create("m-1", w.cluster.Workers[0], "eu-central-1a"), fleet.Exhausted, "tried eu-central-1a;")
+		for name, zone := range map[fleet.MachineName]string{"cp-0": "eu-central-1c", "cp-1": "eu-central-1a"} {
+			w.mustCreate(name, w.cluster.ControlPlane, zone)
+		}
+		for name, want := range map[string]string{"cp-0": "eu-central-1c", "cp-1": "eu-central-1b"} {
+			if zone := w.instances()[name].Attr["zone"]; zone != want {
+				t.Errorf("%s is in %q, want %q", name, zone, want)
+			}
+		}
 		w.cloud.Fill("eu-central-1b", "")
 		w.cloud.Fill("eu-central-1c", "")
 		wantKind(t, "no capacity", w.create("m-1", w.cluster.Workers[0], ""), fleet.Exhausted, "eu-central-1a, eu-central-1c, eu-central-1b")
-		if n := len(w.cloud.Things(awstest.StoredSecrets)); n != 1 {
-			t.Errorf("%d secrets, want that of m-0 alone", n)
+		if n := len(w.cloud.Things(awstest.StoredSecrets)); n != 3 {
+			t.Errorf("%d secrets, want those of the three machines alone", n)
 		}
 	})
 }

@@ -418,7 +418,8 @@ func filtersOf(ref api.ResourceReference) []string {
 const fullFor = 10 * time.Minute
 
 // subnetsFor returns the subnets in which the machine of r may be, the best first: those of its failure domain,
-// or of any zone that has the type, the one with the fewest machines of its pool first.
+// or of any zone that has the type, the one with the fewest machines of its pool first. The failure domain of a server is not
+// Git's choice: other zones come after it.
 func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest) ([]cloud.Subnet, error) {
 	n := v.network(new(steps.Decision))
 	from := n.private
@@ -432,8 +433,12 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 		}
 	}
 	if r.FailureDomain != "" {
-		if from = inZone(from, r.FailureDomain); len(from) == 0 {
+		in := inZone(from, r.FailureDomain)
+		if len(in) == 0 {
 			return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "the cluster has none for machines in failure domain %s", r.FailureDomain)
+		}
+		if r.Pool.Role != fleet.RoleControlPlane {
+			from = in
 		}
 	}
 	zones, err := v.place.ZonesOf(ctx, spec.InstanceType)
@@ -447,13 +452,13 @@ func (v *view) subnetsFor(ctx context.Context, spec *api.AWSMachineSpec, r provi
 	if len(fit) == 0 {
 		return nil, fleet.Errorf(fleet.Invalid, "find a subnet", "%s is offered in %s, and the machine may be in none of these (name another instanceType, or another failureDomain)", spec.InstanceType, strings.Join(zones, ", "))
 	}
-	count := make(map[string]int)
+	count := map[string]int{r.FailureDomain: -len(v.instances) - 1} // the first one
 	for _, i := range v.instances {
 		if i.Tags[fleet.TagPool] == string(r.Pool.Name) {
 			count[i.Zone]++
 		}
 	}
-	for _, i := range v.ended { // a zone that had no room just now is the last one
+	for _, i := range v.ended { // a zone that had no room just now is behind others
 		if i.ReasonCode == "Server.InsufficientInstanceCapacity" && i.Type == spec.InstanceType && time.Since(i.Launched) < fullFor {
 			count[i.Zone] += len(v.instances) + 1
 		}

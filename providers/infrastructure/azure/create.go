@@ -116,8 +116,9 @@ func (v *view) isRequested(ctx context.Context, id string, r providers.MachineRe
 }
 
 // zonesFor returns the zones in which the machine of r may be, the best first: that of its failure domain, or any that
-// its size has, the one with the fewest machines of its pool first. One without room for the size is left out for
-// some minutes. A size without zones has one, without a name.
+// its size has, the one with the fewest machines of its pool first. The failure domain of a server is not Git's choice: other
+// zones come after it. One without room for the size is left out for some minutes. A size without zones has one, without a
+// name.
 func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r providers.MachineRequest) ([]string, error) {
 	op := "find a zone for " + spec.VMSize
 	s, ok, err := v.place.sizeOf(ctx, v.spec.Location, spec.VMSize)
@@ -130,7 +131,8 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 		return nil, fleet.Errorf(fleet.Exhausted, op, "the subscription may not use it in %s (request access to it in Azure, or name another in vmSize)", v.spec.Location)
 	}
 	zones := s.zones
-	if want := cmp.Or(r.FailureDomain, spec.FailureDomain); want != "" {
+	chosen := r.Pool.Role == fleet.RoleControlPlane && spec.FailureDomain == "" // by Fairlead
+	if want := cmp.Or(r.FailureDomain, spec.FailureDomain); want != "" && !chosen {
 		if !slices.Contains(zones, want) {
 			return nil, fleet.Errorf(fleet.Invalid, op, "%s has it in zones %s, and the machine is to be in zone %s (name another in vmSize or failureDomain)", v.spec.Location, cmp.Or(strings.Join(zones, ", "), "none"), want)
 		}
@@ -149,7 +151,7 @@ func (v *view) zonesFor(ctx context.Context, spec *api.AzureMachineSpec, r provi
 	if len(free) == 0 {
 		return nil, fleet.Errorf(fleet.Exhausted, op, "%s has no capacity for it in zones %s now (wait, or ask for another vmSize, or for more zones)", v.spec.Location, strings.Join(zones, ", "))
 	}
-	count := make(map[string]int)
+	count := map[string]int{r.FailureDomain: -len(v.vms) - 1} // the first one
 	for _, m := range v.vms {
 		if m.machine.Pool == r.Pool.Name {
 			count[m.machine.FailureDomain]++

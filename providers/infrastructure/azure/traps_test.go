@@ -46,7 +46,8 @@ func TestZonesAreSpread(t *testing.T) {
 }
 
 // TestNoCapacity: a zone that has no room is left for the next one, whether Azure says so at once or later. The VM that
-// failed is deleted. Once no zone is left, that is the error.
+// failed is deleted. Once no zone is left, that is the error. The failure domain of a server is the first of its zones, that
+// of a worker the only one.
 func TestNoCapacity(t *testing.T) {
 	in(t, func(w *world) {
 		w.Fill(size, "1", "SkuNotAvailable", false)
@@ -76,6 +77,27 @@ func TestNoCapacity(t *testing.T) {
 		w.Fill(size, "1", "", false)
 		if m := w.create(&w.c, "m-3"); m.FailureDomain != "1" {
 			t.Errorf("once a zone has room again the machine is in zone %s, want 1", m.FailureDomain)
+		}
+		w.Fill(size, "2", "SkuNotAvailable", false)
+		w.Fill(size, "3", "", false)
+		for _, tc := range []struct {
+			name        fleet.MachineName
+			asked, want string
+		}{{"cp-0", "3", "3"}, {"cp-1", "2", "1"}} {
+			r := request(&w.c, tc.name)
+			r.FailureDomain = tc.asked
+			if err := w.p.CreateMachine(w.Context(), "op-"+fleet.OperationID(tc.name), r); err != nil {
+				t.Fatal(err)
+			}
+			m := machineOf(w.until(&w.c, "running", func(i fleet.Infrastructure) bool { return machineOf(i, tc.name).State == fleet.MachineRunning }), tc.name)
+			if m.FailureDomain != tc.want {
+				t.Errorf("%s is in zone %s, want %s", tc.name, m.FailureDomain, tc.want)
+			}
+		}
+		r := request(&w.c, "m-4")
+		r.FailureDomain = "2"
+		if err := w.p.CreateMachine(w.Context(), "op-4", r); fleet.KindOf(err) != fleet.Exhausted {
+			t.Errorf("a worker of a zone without room: %v", err)
 		}
 	})
 }
