@@ -17,6 +17,7 @@ type Kind string
 const (
 	Instances     Kind = "i"
 	VPCs          Kind = "vpc"
+	Pools         Kind = "ipam-pool"
 	Subnets       Kind = "subnet"
 	Gateways      Kind = "igw"
 	NATs          Kind = "nat"
@@ -33,6 +34,8 @@ const (
 	ClassicOnes   Kind = "classic"
 	StoredSecrets Kind = "secret"
 	Parameters    Kind = "parameter"
+	Buckets       Kind = "bucket"
+	Objects       Kind = "object"
 
 	ManagedClusters Kind = "ekscluster"
 	Nodegroups      Kind = "nodegroup"
@@ -125,7 +128,7 @@ const (
 	SecretKey = "secret-of-the-double"
 )
 
-// New returns a cloud with images, a key pair called default and one called ops, and nothing else.
+// New returns a cloud with images of machines and of Ubuntu, a key pair called default and one called ops, and nothing else.
 func New(o Options) *Cloud {
 	o.Account, o.Region, o.Page = cmp.Or(o.Account, "123456789012"), cmp.Or(o.Region, "eu-central-1"), cmp.Or(o.Page, 1000)
 	if o.Zones == nil {
@@ -141,6 +144,10 @@ func New(o Options) *Cloud {
 			"creationDate": time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC).Format("2006-01-02T15:04:05.000Z"),
 		})
 	}
+	c.seed(Images, map[string]string{
+		"name": "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20260101", "ownerId": "099720109477", "architecture": "x86_64", "rootDeviceName": "/dev/sda1", "imageState": "available",
+		"creationDate": "2026-01-01T00:00:00.000Z",
+	})
 	for _, name := range []string{"default", "ops"} {
 		c.seed(KeyPairs, map[string]string{"keyName": name})
 	}

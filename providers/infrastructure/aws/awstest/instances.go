@@ -169,7 +169,7 @@ func (c *Cloud) runInstances(r request) (any, error) {
 		"state": "pending", "imageId": r.Get("ImageId"), "instanceType": kind, "subnetId": subnet.ID, "vpcId": subnet.Attr["vpcId"], "zone": zone, "fails": c.failing,
 		"privateIpAddress": fmt.Sprintf("10.0.%d.%d", c.n/250%250, c.n%250+1), "userData": r.Get("UserData"), "keyName": r.Get("KeyName"),
 		"profile": r.Get("IamInstanceProfile.Name"), "httpTokens": r.Get("MetadataOptions.HttpTokens"), "hopLimit": r.Get("MetadataOptions.HttpPutResponseHopLimit"),
-		"rootSize": r.Get("BlockDeviceMapping.1.Ebs.VolumeSize"),
+		"rootSize": r.Get("BlockDeviceMapping.1.Ebs.VolumeSize"), "hostnameType": r.Get("PrivateDnsNameOptions.HostnameType"), "nested": r.Get("CpuOptions.NestedVirtualization"),
 	}, r.tags("instance"))
 	if r.Get("InstanceMarketOptions.MarketType") == "spot" {
 		t.Attr["instanceLifecycle"] = "spot"
