@@ -44,8 +44,8 @@ type view struct {
 	ended     []cloud.Instance // that are
 
 	members    map[string][]string          // ids of instances behind target groups and classic load balancers, by their ids
-	attributes map[string]map[string]string // of load balancers and target groups, by id, as far as they are known
-	unread     map[string]error             // why they are not
+	attributes map[string]map[string]string // of load balancers and target groups, by id; what is missing is not known
+	unread     map[string]error             // why attributes are not known
 	marked     map[string]bool              // ids of what got its tags just now
 	named      bool                         // this process had the VPC give its instances names
 

@@ -31,7 +31,7 @@ func limitedOfCluster(at string) map[string]string {
 		at + "secondaryControlPlaneLoadBalancer.scheme":                                "internal, the default here",
 		at + "controlPlaneLoadBalancer.loadBalancerType":                               "nlb, classic and disabled: elb and alb take no TCP",
 		at + "network.subnets.zoneType":                                                "availability-zone: local and wavelength zones are not supported",
-		at + "network.vpc.privateDnsHostnameTypeOnLaunch":                              "what machines get whose template has no privateDnsName.hostnameType; subnets are left as they are",
+		at + "network.vpc.privateDnsHostnameTypeOnLaunch":                              "what machines get whose template has no privateDnsName.hostnameType; subnets are not changed",
 	}
 }
 

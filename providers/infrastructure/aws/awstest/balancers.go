@@ -194,7 +194,7 @@ func attributesOf(k Kind) []string {
 	return []string{"preserve_client_ip.enabled", "target_health_state.unhealthy.connection_termination.enabled"}
 }
 
-// shownAttributes returns an action that lists them. Those that nobody set have AWS's defaults.
+// shownAttributes returns an action that lists them. Those that were not set have AWS's defaults.
 func (c *Cloud) shownAttributes(k Kind, id, absent string) action {
 	return func(r request) (any, error) {
 		t := c.get(k, r.Get(id))
