@@ -1354,10 +1354,18 @@ func boundsTable() map[string]section {
 			"durationSeconds": {low: new(int64(900)), high: new(int64(43200))},
 			"roleARN":         {required: true},
 		},
+		"infrastructure/aws/api.AWSClusterSpec": {
+			"network.subnets":                            {keys: []string{"id"}},
+			"network.vpc.availabilityZoneSelection":      {values: []string{"Ordered", "Random"}},
+			"network.vpc.availabilityZoneUsageLimit":     {low: new(int64(1))},
+			"network.vpc.privateDnsHostnameTypeOnLaunch": {values: []string{"ip-name", "resource-name"}},
+			"network.vpc.subnetSchema":                   {values: []string{"PreferPrivate", "PreferPublic"}},
+		},
 		"infrastructure/aws/api.AWSClusterStaticIdentitySpec": {
 			"secretRef": {required: true},
 		},
 		"infrastructure/aws/api.AWSMachineSpec": {
+			"assignPrimaryIPv6":       {values: []string{"enabled", "disabled"}},
 			"cpuOptions":              {least: 1},
 			"hostAffinity":            {values: []string{"default", "host"}},
 			"hostID":                  {most: 19, pattern: "dedicatedHost"},
@@ -1368,10 +1376,14 @@ func boundsTable() map[string]section {
 			"tenancy":                 {values: []string{"default", "dedicated", "host"}},
 		},
 		"infrastructure/aws/api.AWSManagedControlPlaneSpec": {
-			"roleName":      {least: 2},
-			"tokenMethod":   {values: []string{"iam-authenticator", "aws-cli"}},
-			"upgradePolicy": {values: []string{"extended", "standard"}},
-			"version":       {least: 2, pattern: "eksVersion"},
+			"network.subnets":                        {keys: []string{"id"}},
+			"network.vpc.availabilityZoneSelection":  {values: []string{"Ordered", "Random"}},
+			"network.vpc.availabilityZoneUsageLimit": {low: new(int64(1))},
+			"network.vpc.subnetSchema":               {values: []string{"PreferPrivate", "PreferPublic"}},
+			"roleName":                               {least: 2},
+			"tokenMethod":                            {values: []string{"iam-authenticator", "aws-cli"}},
+			"upgradePolicy":                          {values: []string{"extended", "standard"}},
+			"version":                                {least: 2, pattern: "eksVersion"},
 		},
 		"infrastructure/aws/api.AWSManagedMachinePoolSpec": {
 			"amiType":                    {values: []string{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "CUSTOM", "BOTTLEROCKET_ARM_64", "BOTTLEROCKET_x86_64", "BOTTLEROCKET_ARM_64_FIPS", "BOTTLEROCKET_x86_64_FIPS", "BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA", "WINDOWS_CORE_2019_x86_64", "WINDOWS_FULL_2019_x86_64", "WINDOWS_CORE_2022_x86_64", "WINDOWS_FULL_2022_x86_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "AL2023_x86_64_NEURON", "AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA"}},
@@ -1402,10 +1414,15 @@ func boundsTable() map[string]section {
 			"toPort":      {required: true},
 		},
 		"infrastructure/aws/api.CPUOptions": {
-			"confidentialCompute": {values: []string{"Disabled", "AMDEncryptedVirtualizationNestedPaging"}},
+			"confidentialCompute":  {values: []string{"Disabled", "AMDEncryptedVirtualizationNestedPaging"}},
+			"nestedVirtualization": {values: []string{"enabled", "disabled"}},
 		},
 		"infrastructure/aws/api.CloudInit": {
 			"secureSecretsBackend": {values: []string{"secrets-manager", "ssm-parameter-store"}},
+		},
+		"infrastructure/aws/api.ElasticIPPool": {
+			"publicIpv4Pool":              {most: 30},
+			"publicIpv4PoolFallbackOrder": {values: []string{"amazon-pool", "none"}},
 		},
 		"infrastructure/aws/api.Filter": {
 			"name":   {required: true},
@@ -1424,6 +1441,14 @@ func boundsTable() map[string]section {
 		"infrastructure/aws/api.Ignition": {
 			"storageType": {values: []string{"ClusterObjectStore", "UnencryptedUserData"}},
 		},
+		"infrastructure/aws/api.IgnitionProxy": {
+			"noProxy":   {most: 64},
+			"noProxy[]": {most: 2048},
+		},
+		"infrastructure/aws/api.IgnitionTLS": {
+			"certificateAuthorities":   {most: 64},
+			"certificateAuthorities[]": {most: 65536},
+		},
 		"infrastructure/aws/api.IngressRule": {
 			"description":                {required: true},
 			"fromPort":                   {required: true},
@@ -1439,8 +1464,9 @@ func boundsTable() map[string]section {
 			"instanceMetadataTags":    {values: []string{"enabled", "disabled"}},
 		},
 		"infrastructure/aws/api.Listener": {
-			"port":     {required: true, low: new(int64(1)), high: new(int64(65535))},
-			"protocol": {values: []string{"TCP"}},
+			"port":              {required: true, low: new(int64(1)), high: new(int64(65535))},
+			"protocol":          {values: []string{"TCP"}},
+			"targetGroupIPType": {values: []string{"ipv4", "ipv6"}},
 		},
 		"infrastructure/aws/api.ListenerHealthCheck": {
 			"intervalSeconds":         {low: new(int64(5)), high: new(int64(300))},
@@ -1455,9 +1481,7 @@ func boundsTable() map[string]section {
 			"loadBalancerType":    {values: []string{"classic", "elb", "alb", "nlb", "disabled"}},
 			"name":                {most: 32, pattern: "balancerName"},
 			"scheme":              {values: []string{"internet-facing", "internal"}},
-		},
-		"infrastructure/aws/api.Network": {
-			"subnets": {keys: []string{"id"}},
+			"targetGroupIPType":   {values: []string{"ipv4", "ipv6"}},
 		},
 		"infrastructure/aws/api.NodeTaint": {
 			"effect": {required: true, values: []string{"no-schedule", "no-execute", "prefer-no-schedule"}},
@@ -1467,6 +1491,9 @@ func boundsTable() map[string]section {
 		"infrastructure/aws/api.PrivateDNSName": {
 			"hostnameType": {values: []string{"ip-name", "resource-name"}},
 		},
+		"infrastructure/aws/api.S3Bucket": {
+			"name": {required: true, least: 3, most: 63, pattern: "bucket"},
+		},
 		"infrastructure/aws/api.Subnet": {
 			"id":       {required: true},
 			"zoneType": {values: []string{"availability-zone", "local-zone", "wavelength-zone"}},
@@ -1475,18 +1502,20 @@ func boundsTable() map[string]section {
 			"maxUnavailable":           {low: new(int64(1)), high: new(int64(100))},
 			"maxUnavailablePercentage": {low: new(int64(1)), high: new(int64(100))},
 		},
-		"infrastructure/aws/api.VPC": {
-			"availabilityZoneSelection":  {values: []string{"Ordered", "Random"}},
-			"availabilityZoneUsageLimit": {low: new(int64(1))},
-			"subnetSchema":               {values: []string{"PreferPrivate", "PreferPublic"}},
+		"infrastructure/aws/api.VPCCIDRBlock": {
+			"ipv4CidrBlock": {required: true, least: 1},
 		},
 		"infrastructure/aws/api.Volume": {
 			"size": {required: true, low: new(int64(8))},
 		},
 		"infrastructure/aws/api.v1beta1ControlPlaneSpec": {
-			"roleName":    {least: 2},
-			"tokenMethod": {values: []string{"iam-authenticator", "aws-cli"}},
-			"version":     {least: 2, pattern: "eksVersion"},
+			"network.subnets":                        {keys: []string{"id"}},
+			"network.vpc.availabilityZoneSelection":  {values: []string{"Ordered", "Random"}},
+			"network.vpc.availabilityZoneUsageLimit": {low: new(int64(1))},
+			"network.vpc.subnetSchema":               {values: []string{"PreferPrivate", "PreferPublic"}},
+			"roleName":                               {least: 2},
+			"tokenMethod":                            {values: []string{"iam-authenticator", "aws-cli"}},
+			"version":                                {least: 2, pattern: "eksVersion"},
 		},
 		"infrastructure/aws/api.v1beta1LoadBalancer": {
 			"name":   {most: 32, pattern: "balancerName"},
@@ -1500,6 +1529,11 @@ func boundsTable() map[string]section {
 			"amiType":      {values: []string{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "CUSTOM"}},
 			"amiVersion":   {least: 2},
 			"capacityType": {values: []string{"onDemand", "spot"}},
+		},
+		"infrastructure/aws/api.v1beta1S3Bucket": {
+			"controlPlaneIAMInstanceProfile": {required: true},
+			"name":                           {required: true, least: 3, most: 63, pattern: "bucket"},
+			"nodesIAMInstanceProfiles":       {required: true},
 		},
 		"infrastructure/aws/api.v1beta1UpdateConfig": {
 			"maxUnavailable":           {low: new(int64(1)), high: new(int64(100))},

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -26,13 +28,40 @@ func (v *view) endpointAt(dns string) fleet.Endpoint {
 }
 
 // balancer returns the load balancer of the API server; nil: there is none.
-func (v *view) balancer() *cloud.Balancer {
+func (v *view) balancer() *cloud.Balancer { return v.balancerOf(v.first()) }
+
+func (v *view) balancerOf(f front) *cloud.Balancer {
 	for i := range v.balancers {
-		if v.balancers[i].Tags[partTag] == "apiserver" {
+		if v.balancers[i].Tags[partTag] == f.part {
 			return &v.balancers[i]
 		}
 	}
 	return nil
+}
+
+// A front is a load balancer as Git has it.
+type front struct {
+	part    string // that it is of the cluster
+	targets string // begins the parts that its target groups are, and short their names
+	short   string
+	lb      *api.LoadBalancer
+}
+
+// first is the front whose name machines know, and second the other one; without an lb: there is none.
+func (v *view) first() front {
+	return front{"apiserver", "targets-", "", v.spec.ControlPlaneLoadBalancer}
+}
+
+func (v *view) second() front {
+	return front{"apiserver-secondary", "secondary-targets-", "s", v.spec.SecondaryControlPlaneLoadBalancer}
+}
+
+// essential reports whether no machine can be made or work without a front.
+func (v *view) essential(f front) bool { return f.part == v.first().part || !v.started() }
+
+// fronts returns those that Git has.
+func (v *view) fronts() []front {
+	return slices.DeleteFunc([]front{v.first(), v.second()}, func(f front) bool { return f.lb == nil })
 }
 
 // knownBalancer returns the load balancer whose name machines know; nil: they know none.
@@ -98,8 +127,14 @@ func (v *view) endpoint(d *steps.Decision, n network, groups map[string]string) 
 	if b.Classic {
 		v.configureClassic(d, b)
 	} else {
-		v.listeners(d, n, b)
+		v.listeners(d, n, b, v.first())
 	}
+	v.awaitBalancer(d, b)
+	v.secondEndpoint(d, n, groups)
+	v.lead(d)
+}
+
+func (v *view) awaitBalancer(d *steps.Decision, b *cloud.Balancer) {
 	switch b.State {
 	case "active", "active_impaired":
 	case "failed":
@@ -107,7 +142,54 @@ func (v *view) endpoint(d *steps.Decision, n network, groups map[string]string) 
 	default:
 		d.Wait("load balancer " + b.Name + " is " + b.State)
 	}
-	v.lead(d)
+}
+
+// secondEndpoint decides about the second load balancer. No machine knows it, so it goes once Git does not have it.
+func (v *view) secondEndpoint(d *steps.Decision, n network, groups map[string]string) {
+	f := v.second()
+	b := v.balancerOf(f)
+	switch {
+	case f.lb == nil:
+		v.dropSecond(d, f, b)
+		return
+	case b == nil && v.awaits(f.part):
+		v.waitBefore(d, "load balancer "+f.lb.Name+" was asked for, and does not show yet")
+		return
+	case b == nil:
+		if i := slices.IndexFunc(v.s.Balancers.All, func(o cloud.Balancer) bool { return o.Name == f.lb.Name && !o.Classic }); i >= 0 {
+			v.faultBefore(d, fleet.Errorf(fleet.Conflict, "create load balancer "+f.lb.Name,
+				"there is one without the tags of the cluster (put its tags right if it is the cluster's; otherwise name another in secondaryControlPlaneLoadBalancer.name, or remove it)"))
+			return
+		}
+		v.requestBalancer(d, n, groups, f, f.lb.Name)
+		return
+	}
+	if f.lb.Name != b.Name {
+		d.CannotFollow("secondaryControlPlaneLoadBalancer.name", "load balancer %s cannot get the name %s (put it back, or leave the load balancer out until it is gone)", b.Name, f.lb.Name)
+	}
+	v.listeners(d, n, b, f)
+	if !v.started() {
+		v.awaitBalancer(d, b)
+	}
+}
+
+// dropSecond deletes a second load balancer that Git does not have any more, and then what it led to.
+func (v *view) dropSecond(d *steps.Decision, f front, b *cloud.Balancer) {
+	if b != nil {
+		gone := *b
+		d.Add(steps.Step{What: "delete load balancer " + b.Name, Do: func(ctx context.Context) error {
+			err := v.place.DeleteBalancer(ctx, gone)
+			if err == nil {
+				v.forgetBalancer(gone.ID)
+			}
+			return err
+		}})
+	}
+	for _, t := range v.targets {
+		if strings.HasPrefix(t.Tags[partTag], f.targets) {
+			d.Add(v.deletionOf(t, len(t.Balancers) > 0))
+		}
+	}
 }
 
 // createBalancer decides about a load balancer that is not there. Once machines know its name, it is not made
@@ -136,6 +218,12 @@ func (v *view) createBalancer(d *steps.Decision, n network, groups map[string]st
 		d.Wait("load balancer " + name + " was asked for, and does not show yet")
 		return
 	}
+	v.requestBalancer(d, n, groups, v.first(), name)
+}
+
+// requestBalancer adds the step that makes a load balancer, once its subnets and its security group are there.
+func (v *view) requestBalancer(d *steps.Decision, n network, groups map[string]string, f front, name string) {
+	lb := f.lb
 	subnets := lb.Subnets
 	if len(subnets) == 0 {
 		from := n.public
@@ -145,23 +233,23 @@ func (v *view) createBalancer(d *steps.Decision, n network, groups map[string]st
 		subnets = onePerZone(from)
 	}
 	if len(subnets) == 0 {
-		if v.spec.Network.VPC.ID != "" {
+		if v.spec.Network.VPC.ID != "" { // one that is internal has those of machines
 			d.Fault(fleet.Errorf(fleet.Invalid, "create load balancer "+name, "the VPC has no public subnet (set controlPlaneLoadBalancer.scheme: internal, or name subnets)"))
 		}
 		return
 	}
-	if wants := len(v.wantedBalancerZones()); len(lb.Subnets) == 0 && len(subnets) < wants || groups[api.APIServerRole] == "" {
+	if wants := len(v.wantedBalancerZones(lb.Scheme)); len(lb.Subnets) == 0 && len(subnets) < wants || groups[api.APIServerRole] == "" {
 		return // the steps before make these
 	}
 	r := cloud.BalancerRequest{
 		Name: name, Scheme: lb.Scheme, Subnets: subnets, Groups: append([]string{groups[api.APIServerRole]}, lb.AdditionalSecurityGroups...),
-		Tags: v.shared("apiserver", "apiserver", nil), Port: v.apiPort(),
+		Tags: v.shared(f.part, f.part, nil), Port: v.apiPort(),
 	}
-	d.Add(steps.Step{What: "create load balancer " + name, Essential: true, Do: func(ctx context.Context) error {
-		return v.ask("apiserver", func() error {
+	d.Add(steps.Step{What: "create load balancer " + name, Essential: v.essential(f), Do: func(ctx context.Context) error {
+		return v.ask(f.part, func() error {
 			var made cloud.Balancer
 			var err error
-			if v.classic() {
+			if lb.LoadBalancerType == api.Classic {
 				made, err = v.place.CreateClassic(ctx, r, v.targetPort(), v.c.ControlPlane.Ports)
 			} else {
 				made, err = v.place.CreateBalancer(ctx, r)
@@ -175,13 +263,13 @@ func (v *view) createBalancer(d *steps.Decision, n network, groups map[string]st
 }
 
 // wantedBalancerZones are the zones that a load balancer is to be in, of a VPC that is made.
-func (v *view) wantedBalancerZones() []string {
+func (v *view) wantedBalancerZones(scheme string) []string {
 	if v.spec.Network.VPC.ID != "" {
 		return nil
 	}
 	var out []wantedSubnet
 	for _, s := range v.layout() {
-		if s.public == (v.spec.ControlPlaneLoadBalancer.Scheme == api.Public) {
+		if s.public == (scheme == api.Public) {
 			out = append(out, s)
 		}
 	}
@@ -201,8 +289,7 @@ func onePerZone(subnets []cloud.Subnet) []string {
 }
 
 // health returns how servers are checked. HTTPS asks whether the API server is ready.
-func (v *view) health() cloud.Health {
-	lb := v.spec.ControlPlaneLoadBalancer
+func (v *view) health(lb *api.LoadBalancer) cloud.Health {
 	h := plainHealth(v.targetPort())
 	h.Protocol = cmp.Or(lb.HealthCheckProtocol, h.Protocol)
 	if h.Protocol == "HTTP" || h.Protocol == "HTTPS" {
@@ -215,19 +302,52 @@ func (v *view) health() cloud.Health {
 	return h
 }
 
-// configureClassic decides about the health check of a classic load balancer.
+// configureClassic decides about the health check of a classic load balancer, and whether it crosses zones.
 func (v *view) configureClassic(d *steps.Decision, b *cloud.Balancer) {
-	h := v.health()
-	if b.Health == h.Target() {
-		return
+	if h := v.health(v.spec.ControlPlaneLoadBalancer); b.Health != h {
+		d.Add(steps.Step{What: "set the health check of load balancer " + b.Name + " to " + h.Target(), Essential: !v.started(), Do: func(ctx context.Context) error {
+			err := v.place.ConfigureClassic(ctx, b.Name, h)
+			if err == nil {
+				b.Health = h
+			}
+			return err
+		}})
 	}
-	d.Add(steps.Step{What: "set the health check of load balancer " + b.Name + " to " + h.Target(), Essential: !v.started(), Do: func(ctx context.Context) error {
-		err := v.place.ConfigureClassic(ctx, b.Name, h, v.spec.ControlPlaneLoadBalancer.CrossZoneLoadBalancing)
+	v.attribute(d, "load balancer "+b.Name, b.ID, crossZone(v.spec.ControlPlaneLoadBalancer))
+}
+
+// crossZone are the attributes of a load balancer, and clientIP those of what it leads to.
+func crossZone(lb *api.LoadBalancer) map[string]string {
+	return map[string]string{cloud.CrossZone: strconv.FormatBool(lb.CrossZoneLoadBalancing)}
+}
+
+func clientIP(lb *api.LoadBalancer) map[string]string {
+	return map[string]string{cloud.ClientIP: strconv.FormatBool(lb.PreserveClientIP), cloud.CutUnhealthy: "false"}
+}
+
+// attribute decides about attributes of a load balancer or a target group, and reports whether it has them.
+func (v *view) attribute(d *steps.Decision, what, id string, want map[string]string) bool {
+	if err := v.unread[id]; err != nil {
+		d.Faults = append(d.Faults, err) // which is in the way of nothing
+		if v.started() {                 // they were set before the first machine
+			return true
+		}
+	}
+	is := v.attributes[id]
+	differing := maps.Clone(want)
+	maps.DeleteFunc(differing, func(k, value string) bool { return is[k] == value })
+	if len(differing) == 0 {
+		return true
+	}
+	keys := strings.Join(slices.Sorted(maps.Keys(differing)), ", ")
+	d.Add(steps.Step{What: "set " + keys + " of " + what, Essential: !v.started(), Do: func(ctx context.Context) error {
+		err := v.place.SetAttributes(ctx, id, want)
 		if err == nil {
-			b.Health = h.Target()
+			v.attributes[id] = want
 		}
 		return err
 	}})
+	return false
 }
 
 // A lead is a port of a network load balancer, and where it leads.
@@ -236,12 +356,12 @@ type lead struct {
 	health       cloud.Health
 }
 
-func (l lead) part() string { return fmt.Sprintf("targets-%d", l.port) }
+func (l lead) part(f front) string { return f.targets + strconv.FormatInt(l.port, 10) }
 
-// leads returns the listeners of the load balancer, the API server's first.
-func (v *view) leads() []lead {
-	out := []lead{{port: int64(v.apiPort()), target: int64(v.targetPort()), health: v.health()}}
-	for _, l := range v.spec.ControlPlaneLoadBalancer.AdditionalListeners {
+// leads returns the listeners of a load balancer, the API server's first.
+func (v *view) leads(f front) []lead {
+	out := []lead{{port: int64(v.apiPort()), target: int64(v.targetPort()), health: v.health(f.lb)}}
+	for _, l := range f.lb.AdditionalListeners {
 		h := plainHealth(int32(l.Port)) //nolint:gosec // a port
 		if c := l.HealthCheck; c != nil {
 			h.Protocol, h.Port, h.Path = cmp.Or(c.Protocol, h.Protocol), cmp.Or(c.Port, h.Port), c.Path
@@ -273,19 +393,21 @@ func (v *view) targetsOf(part string) *cloud.TargetGroup {
 	return nil
 }
 
-// listeners decides about target groups and listeners of a network load balancer. The listener comes last: where
-// it is, the attributes of both were set.
-func (v *view) listeners(d *steps.Decision, n network, b *cloud.Balancer) {
-	for _, l := range v.leads() {
-		t := v.targetsOf(l.part())
-		name := nameOf(v.owner, strconv.FormatInt(l.port, 10))
+// listeners decides about target groups and listeners of a network load balancer. The listener comes last: what it leads to
+// is as Git says by then.
+func (v *view) listeners(d *steps.Decision, n network, b *cloud.Balancer, f front) {
+	crossed := v.attribute(d, "load balancer "+b.Name, b.ID, crossZone(f.lb))
+	for _, l := range v.leads(f) {
+		part := l.part(f)
+		t := v.targetsOf(part)
+		name := nameOf(v.owner, f.short+strconv.FormatInt(l.port, 10))
 		if t == nil {
 			if slices.ContainsFunc(v.s.Targets.All, func(o cloud.TargetGroup) bool { return o.Name == name }) { // AWS would answer with it
 				d.Fault(fleet.Errorf(fleet.Conflict, "create target group "+name, "there is one of that name without the tags of the cluster (put its tags right, or remove it)"))
 				continue
 			}
-			d.Add(steps.Step{What: "create target group for port " + strconv.FormatInt(l.port, 10), Essential: true, Do: func(ctx context.Context) error {
-				made, err := v.place.CreateTargetGroup(ctx, name, n.vpc, l.target, l.health, v.shared(l.part(), l.part(), nil))
+			d.Add(steps.Step{What: "create target group " + name, Essential: v.essential(f), Do: func(ctx context.Context) error {
+				made, err := v.place.CreateTargetGroup(ctx, name, n.vpc, l.target, l.health, v.shared(part, part, nil))
 				if err == nil {
 					v.targets = append(v.targets, made)
 				}
@@ -293,18 +415,21 @@ func (v *view) listeners(d *steps.Decision, n network, b *cloud.Balancer) {
 			}})
 			continue
 		}
+		if h := l.health; t.Health() != h {
+			d.Add(steps.Step{What: "set the health check of target group " + t.Name + " to " + h.Target(), Essential: !v.started(), Do: func(ctx context.Context) error {
+				err := v.place.SetHealth(ctx, t.ID, h)
+				if err == nil {
+					t.Check(h)
+				}
+				return err
+			}})
+		}
+		ready := v.attribute(d, "target group "+t.Name, t.ID, clientIP(f.lb))
 		if len(t.Balancers) > 0 {
 			continue
 		}
-		d.Add(steps.Step{What: "have load balancer " + b.Name + " listen on port " + strconv.FormatInt(l.port, 10), Essential: true, Do: func(ctx context.Context) error {
-			lb := v.spec.ControlPlaneLoadBalancer
-			if err := v.place.SetCrossZone(ctx, b.ID, lb.CrossZoneLoadBalancing); err != nil {
-				return err
-			}
-			if err := v.place.KeepClients(ctx, t.ID, lb.PreserveClientIP); err != nil {
-				return err
-			}
-			err := v.place.CreateListener(ctx, b.ID, t.ID, l.port, v.shared("listener", l.part(), nil))
+		d.Add(steps.Step{What: "have load balancer " + b.Name + " listen on port " + strconv.FormatInt(l.port, 10), Essential: v.essential(f), Blocked: !ready || !crossed, Do: func(ctx context.Context) error {
+			err := v.place.CreateListener(ctx, b.ID, t.ID, l.port, v.shared("listener", part, nil))
 			if err == nil {
 				t.Balancers = append(slices.Clip(t.Balancers), b.ID)
 			}
@@ -313,17 +438,17 @@ func (v *view) listeners(d *steps.Decision, n network, b *cloud.Balancer) {
 	}
 }
 
-// leadsTo returns the ids of what leads to servers: target groups, or a classic load balancer.
-func (v *view) leadsTo() (ids []string, isClassic bool) {
+// leadsTo returns the ids of what leads to servers: target groups, and a classic load balancer.
+func (v *view) leadsTo() (ids []string) {
 	if b := v.balancer(); b != nil && b.Classic {
-		return []string{b.ID}, true
+		ids = append(ids, b.ID)
 	}
 	for _, t := range v.targets {
 		if len(t.Balancers) > 0 {
 			ids = append(ids, t.ID)
 		}
 	}
-	return ids, false
+	return ids
 }
 
 // lead decides which servers the load balancer leads to: those that run and are not on their way out.
@@ -335,16 +460,16 @@ func (v *view) lead(d *steps.Decision) {
 			want = append(want, id)
 		}
 	}
-	ids, isClassic := v.leadsTo()
+	ids := v.leadsTo()
 	for _, id := range ids {
 		for _, i := range want {
 			if !slices.Contains(v.members[id], i) {
-				d.Add(steps.Step{What: "lead the endpoint to " + i + nth(ids, id), Upkeep: true, Do: func(ctx context.Context) error { return v.setTarget(ctx, isClassic, id, i, true) }})
+				d.Add(steps.Step{What: "lead the endpoint to " + i + nth(ids, id), Upkeep: true, Do: func(ctx context.Context) error { return v.setTarget(ctx, id, i, true) }})
 			}
 		}
 		for _, i := range v.members[id] {
 			if !slices.Contains(want, i) && !v.isHeld(i) {
-				d.Add(steps.Step{What: "lead the endpoint away from " + i + nth(ids, id), Upkeep: true, Do: func(ctx context.Context) error { return v.setTarget(ctx, isClassic, id, i, false) }})
+				d.Add(steps.Step{What: "lead the endpoint away from " + i + nth(ids, id), Upkeep: true, Do: func(ctx context.Context) error { return v.setTarget(ctx, id, i, false) }})
 			}
 		}
 	}
@@ -368,8 +493,8 @@ func (v *view) isHeld(id string) bool {
 	return slices.ContainsFunc(v.s.Instances.All, func(i cloud.Instance) bool { return i.ID == id && !i.Ended() && i.Tags[fleet.TagCluster] == "" })
 }
 
-func (v *view) setTarget(ctx context.Context, isClassic bool, id, instance string, on bool) error {
-	err := v.place.SetTarget(ctx, isClassic, id, instance, on)
+func (v *view) setTarget(ctx context.Context, id, instance string, on bool) error {
+	err := v.place.SetTarget(ctx, id, instance, on)
 	switch {
 	case err != nil:
 		return err

@@ -741,3 +741,95 @@ func TestLeaveBoth(t *testing.T) {
 		}
 	})
 }
+
+// TestRanges: a VPC gets its further ranges before its subnets, which may be in them, and later ones, too.
+func TestRanges(t *testing.T) {
+	const spec = `{region: eu-central-1, controlPlaneLoadBalancer: {loadBalancerType: nlb}, network: {vpc: {privateDnsHostnameTypeOnLaunch: resource-name, secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]}, subnets: [` +
+		`{id: public, cidrBlock: 10.0.0.0/24, availabilityZone: eu-central-1a, isPublic: true}, {id: private, cidrBlock: 100.64.1.0/24, availabilityZone: eu-central-1a}]}}`
+	inBubble(t, spec, strings.Replace(machineSpec, "{", "{cpuOptions: {nestedVirtualization: enabled}, ", 1), func(w *world) {
+		w.settle()
+		w.mustCreate("m-0", w.cluster.Workers[0], "")
+		i := w.instances()["m-0"]
+		subnet, _ := w.cloud.Thing(i.Attr["subnetId"])
+		if subnet.Attr["cidrBlock"] != "100.64.1.0/24" || i.Attr["hostnameType"] != "resource-name" || i.Attr["nested"] != "enabled" {
+			w.Errorf("the instance is %+v in %+v", i.Attr, subnet.Attr)
+		}
+		w.cluster.Infrastructure = object(w, "AWSCluster", "eu-1", strings.Replace(spec, "100.64.0.0/16}", "100.64.0.0/16}, {ipv4CidrBlock: 100.65.0.0/16}", 1))
+		if got := w.observe(); !got.Ready || !strings.Contains(strings.Join(got.Drift, "\n"), "add range 100.65.0.0/16 to vpc-") {
+			w.Errorf("ready %t, drift %q", got.Ready, got.Drift)
+		}
+		w.settle()
+		if v := w.cloud.Things(awstest.VPCs)[0]; !slices.Equal(v.Sets["ranges"], []string{"100.64.0.0/16", "100.65.0.0/16"}) {
+			w.Errorf("ranges are %q", v.Sets["ranges"])
+		}
+		w.dismantle("m-0")
+		if left := w.cloud.Contents(); len(left) > 0 {
+			w.Errorf("left over: %q", left)
+		}
+	})
+}
+
+// TestPools: addresses of NAT gateways are of the pool that Git names, and of Amazon if that has none and Git says so.
+func TestPools(t *testing.T) {
+	for name, tc := range map[string]struct{ pool, told, used string }{
+		"pool":     {"publicIpv4Pool: ipv4pool-ec2-1", "", "ipv4pool-ec2-1"},
+		"fallback": {"publicIpv4Pool: ipv4pool-ec2-empty, publicIpv4PoolFallbackOrder: amazon-pool", "", ""},
+		"empty":    {"publicIpv4Pool: ipv4pool-ec2-empty", "InsufficientAddressCapacity", ""},
+		"missing":  {"publicIpv4Pool: ipv4pool-ec2-missing, publicIpv4PoolFallbackOrder: amazon-pool", "name one that exists, in Git", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, strings.Replace(clusterSpec, "{region", "{network: {vpc: {availabilityZoneUsageLimit: 1, elasticIpPool: {"+tc.pool+"}}}, region", 1), machineSpec, func(w *world) {
+				var err error
+				for range 20 {
+					if err = w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster); err != nil {
+						break
+					}
+					time.Sleep(settle)
+				}
+				all := w.cloud.Things(awstest.Addresses)
+				if tc.told != "" {
+					if err == nil || !strings.Contains(err.Error(), tc.told) || len(all) > 0 {
+						w.Errorf("%v with %d addresses, want %q", err, len(all), tc.told)
+					}
+					return
+				}
+				if err != nil || len(all) != 1 || all[0].Attr["pool"] != tc.used {
+					w.Errorf("%v, addresses %+v", err, all)
+				}
+			})
+		})
+	}
+}
+
+// TestIPAM: a VPC has the range that a pool gives it, and its subnets are in there.
+func TestIPAM(t *testing.T) {
+	for name, tc := range map[string]struct{ pool, told string }{
+		"by name": {"name: machines, netmaskLength: 20", ""},
+		"by id":   {"id: ipam-pool-00000000000000007, netmaskLength: 20", ""},
+		"two":     {"name: twice", "2 pools in eu-central-1 have that tag Name"},
+		"missing": {"id: ipam-pool-0", "name one that exists, in Git"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, strings.Replace(clusterSpec, "{region", "{network: {vpc: {ipamPool: {"+tc.pool+"}}}, region", 1), machineSpec, func(w *world) {
+				if id := w.cloud.AddPool("machines", "10.20.0.0"); id != "ipam-pool-00000000000000007" {
+					w.Fatalf("the pool is %s", id)
+				}
+				w.cloud.AddPool("twice", "10.30.0.0")
+				w.cloud.AddPool("twice", "10.40.0.0")
+				if tc.told != "" {
+					wantKind(w, "EnsureInfrastructure", w.provider.EnsureInfrastructure(w.Context(), "op", &w.cluster), fleet.Invalid, tc.told)
+					return
+				}
+				w.settle()
+				w.mustCreate("m-0", w.cluster.Workers[0], "")
+				if v := w.cloud.Things(awstest.VPCs)[0]; v.Attr["cidrBlock"] != "10.20.0.0/20" {
+					w.Errorf("the VPC has %s", v.Attr["cidrBlock"])
+				}
+				if got := w.observe(); !got.Ready || len(got.Drift) > 0 || len(got.FailureDomains) != 3 {
+					w.Errorf("ready %t, drift %q, failure domains %v", got.Ready, got.Drift, got.FailureDomains)
+				}
+				w.dismantle("m-0")
+			})
+		})
+	}
+}

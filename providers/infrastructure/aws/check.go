@@ -54,6 +54,9 @@ func (p *Provider) checkPool(ctx context.Context, v *view, pool fleet.Pool, n ne
 		note("pool", "", err)
 		return
 	}
+	if _, err := storeOf(v.spec, spec, spec.Ignition != nil); err != nil {
+		note("user data", "", err)
+	}
 	zones, err := v.place.ZonesOf(ctx, spec.InstanceType)
 	switch {
 	case err != nil:

@@ -19,15 +19,15 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for name, spec := range map[string]string{
-		"network load balancer": clusterSpec,
-		"classic load balancer": `{region: eu-central-1}`,
+	for name, specs := range map[string][2]string{
+		"network load balancer":                    {clusterSpec, machineSpec},
+		"classic load balancer, SSM for user data": {`{region: eu-central-1}`, parameterSpec},
 	} {
-		t.Run(name, func(t *testing.T) { conform(t, spec) })
+		t.Run(name, func(t *testing.T) { conform(t, specs[0], specs[1]) })
 	}
 }
 
-func conform(t *testing.T, spec string) {
+func conform(t *testing.T, spec, machine string) {
 	clouds := make(map[providers.Infrastructure]*awstest.Cloud)
 	var last *awstest.Cloud
 	conformance.Run(t, conformance.Options{
@@ -39,7 +39,7 @@ func conform(t *testing.T, spec string) {
 			t.Cleanup(p.Close)
 			return p
 		},
-		Cluster: func() fleet.Cluster { return newCluster(t, spec, machineSpec) },
+		Cluster: func() fleet.Cluster { return newCluster(t, spec, machine) },
 		Foreign: func(_ testing.TB, p providers.Infrastructure, name string) func() bool {
 			id := clouds[p].AddInstance(name)
 			return func() bool { i, ok := clouds[p].Thing(id); return ok && i.Attr["state"] == "running" }

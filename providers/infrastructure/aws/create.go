@@ -33,7 +33,7 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 	if err != nil {
 		return err
 	}
-	boot, err := bootstrapOf(v, spec, r, op)
+	boot, err := v.bootstrap(ctx, spec, r, op)
 	if err != nil {
 		return err
 	}
@@ -57,13 +57,17 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 		for k, value := range v.c.Tags() {
 			tags[k] = value
 		}
-		if err := v.place.StoreSecret(ctx, boot.secret, digest(boot.secret, string(boot.stored))+digest(string(boot.stored)), boot.stored, tags); err != nil {
+		token := digest(boot.secret, string(boot.stored)) + digest(string(boot.stored))
+		if err := v.place.Keep(ctx, boot.store, boot.secret, token, boot.stored, tags); err != nil {
 			return err
 		}
 	}
 	err = p.run(ctx, o, v, spec, r, op, form, subnets)
+	if cloud.Is(err, "IdempotentParameterMismatch") {
+		return fleet.Errorf(fleet.Unavailable, "request the instance", "an earlier request with other content may have made it, and it does not show yet: %w", err)
+	}
 	if err != nil && fleet.Refused(cloud.Wrap("", err)) && len(boot.stored) > 0 {
-		if left := v.place.DeleteSecret(ctx, boot.secret); left != nil {
+		if left := v.dropStored(ctx, boot); left != nil {
 			err = fleet.JoinErrors(cloud.Wrap("", err), cloud.Wrap("delete secret "+boot.secret, left))
 		}
 	}
@@ -172,6 +176,9 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 		}
 		own[portTag] = strconv.Itoa(int(r.APIPort))
 	}
+	if boot.store != "" && boot.store != cloud.SecretsManager {
+		own[storeTag] = string(boot.store)
+	}
 	tags := ofMachine(v, own, r.Name, spec.AdditionalTags)
 	if len(tags) > mostTags {
 		return nil, fleet.Errorf(fleet.Invalid, "tag the instance", "with additionalTags of the cluster and of the machine it has %d tags, and AWS takes %d (leave some out)", len(tags), mostTags)
@@ -204,6 +211,12 @@ func (v *view) instance(ctx context.Context, spec *api.AWSMachineSpec, r provide
 		set("PrivateDnsNameOptions.HostnameType", n.HostnameType)
 		set("PrivateDnsNameOptions.EnableResourceNameDnsARecord", strconv.FormatBool(n.EnableResourceNameDNSARecord))
 		set("PrivateDnsNameOptions.EnableResourceNameDnsAAAARecord", strconv.FormatBool(n.EnableResourceNameDNSAAAARecord))
+	}
+	if !form.Has("PrivateDnsNameOptions.HostnameType") {
+		set("PrivateDnsNameOptions.HostnameType", v.spec.Network.VPC.PrivateDNSHostnameTypeOnLaunch)
+	}
+	if c := spec.CPUOptions; c != nil {
+		set("CpuOptions.NestedVirtualization", c.NestedVirtualization)
 	}
 	if c := spec.CPUOptions; c != nil && c.ConfidentialCompute == "AMDEncryptedVirtualizationNestedPaging" {
 		set("CpuOptions.AmdSevSnp", "enabled")
@@ -289,12 +302,18 @@ func (v *view) image(ctx context.Context, spec *api.AWSMachineSpec, version stri
 	if err != nil {
 		return "", err
 	}
-	all, err := v.place.Images(ctx, "owner-id", owner, "name", name, "architecture", architecture(spec.InstanceType), "state", "available", "virtualization-type", "hvm")
+	return v.newestImage(ctx, owner, name, architecture(spec.InstanceType), "name one by ami.id, or by imageLookupOrg, imageLookupBaseOS and imageLookupFormat")
+}
+
+// newestImage returns the id of the newest image of an account whose name is like name. todo says what people can do if there is
+// none.
+func (v *view) newestImage(ctx context.Context, owner, name, arch, todo string) (string, error) {
+	all, err := v.place.Images(ctx, "owner-id", owner, "name", name, "architecture", arch, "state", "available", "virtualization-type", "hvm")
 	if err != nil {
 		return "", cloud.WrapLook("find image "+name, err)
 	}
 	if len(all) == 0 {
-		return "", fleet.Errorf(fleet.Invalid, "find image "+name, "account %s has none of that name for %s in %s (name one by ami.id, or by imageLookupOrg, imageLookupBaseOS and imageLookupFormat)", owner, architecture(spec.InstanceType), v.spec.Region)
+		return "", fleet.Errorf(fleet.Invalid, "find image "+name, "account %s has none of that name for %s in %s (%s)", owner, arch, v.spec.Region, todo)
 	}
 	return slices.MaxFunc(all, func(a, b cloud.Image) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) }).ID, nil
 }

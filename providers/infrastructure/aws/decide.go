@@ -21,8 +21,27 @@ func (v *view) decide() *steps.Decision {
 		return d
 	}
 	groups := v.decideGroups(d, n)
+	v.decideBastion(d, n, groups)
 	v.endpoint(d, n, groups)
+	v.decideBucket(d)
+	v.decideTags(d)
 	return d
+}
+
+// waitBefore notes what has to be finished before the first machine, and what no other one waits for.
+func (v *view) waitBefore(d *steps.Decision, what string) {
+	if !v.started() {
+		d.Wait(what)
+	}
+}
+
+// faultBefore notes what is in the way of the first machine, and of no other one.
+func (v *view) faultBefore(d *steps.Decision, err error) {
+	if !v.started() {
+		d.Fault(err)
+		return
+	}
+	d.Faults = append(d.Faults, err)
 }
 
 // endpointBefore keeps the endpoint of a cluster whose network is in doubt.
@@ -48,7 +67,7 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 		return fleet.Infrastructure{}, cloud.WrapLook(op, err)
 	}
 	d := v.decide()
-	exists := v.exists() || len(v.instances) > 0 || len(v.secrets) > 0
+	exists := v.exists() || len(v.instances) > 0 || slices.ContainsFunc(v.secrets, v.hasToGo)
 	out := fleet.Infrastructure{
 		Exists: exists, Machines: v.machines(), Failures: v.failures(),
 		FailureDomains: v.failureDomains(), Places: []fleet.PlaceSeen{{Place: fleet.Place{ID: id}, Used: exists, Named: true}},

@@ -31,7 +31,7 @@ func (p *Provider) removeShared(ctx context.Context, what string, c *fleet.Clust
 	}
 	errs := v.perform(ctx, v.decideDeletion)
 	for _, s := range v.secrets {
-		errs = append(errs, cloud.Wrap("delete secret "+s.Name, v.place.DeleteSecret(ctx, s.ID)))
+		errs = append(errs, cloud.Wrap("delete secret "+s.Name, v.drop(ctx, s)))
 	}
 	err := fleet.JoinErrors(errs...)
 	p.noteRefusal(v, err)
@@ -60,6 +60,10 @@ func (p *Provider) deletion(v *view) string {
 // decideDeletion decides what of the shared things can be deleted now: what nothing depends on any more.
 func (v *view) decideDeletion() *steps.Decision {
 	d := new(steps.Decision)
+	v.endBastions(d, slices.DeleteFunc(slices.Clone(v.bastions), func(i cloud.Instance) bool { return i.State == "shutting-down" }), "with the cluster")
+	if len(v.bastions) > 0 {
+		d.Wait("bastion " + v.bastions[0].ID + " is being terminated")
+	}
 	for _, b := range slices.Concat(v.balancers, v.leftBalancers()) {
 		d.Add(steps.Step{What: "delete load balancer " + b.Name, Do: func(ctx context.Context) error {
 			err := v.place.DeleteBalancer(ctx, b)
@@ -76,13 +80,7 @@ func (v *view) decideDeletion() *steps.Decision {
 				d.Wait("target group " + t.Name + " is used by load balancer " + v.s.Balancers.Get(id).Name + " (delete its listener)")
 			}
 		}
-		d.Add(steps.Step{What: "delete target group " + t.Name, Blocked: len(t.Balancers) > 0, Do: func(ctx context.Context) error {
-			err := v.place.DeleteTargetGroup(ctx, t.ID)
-			if err == nil {
-				v.targets = slices.DeleteFunc(v.targets, func(o cloud.TargetGroup) bool { return o.ID == t.ID })
-			}
-			return err
-		}})
+		d.Add(v.deletionOf(t, len(t.Balancers) > 0))
 	}
 	v.deleteGroups(d)
 	for _, n := range v.nats {
@@ -107,7 +105,19 @@ func (v *view) decideDeletion() *steps.Decision {
 		d.Add(steps.Step{What: "release address " + a.IP, Blocked: ours || a.Association != "", Do: func(ctx context.Context) error { return v.releaseAddress(ctx, a.ID) }})
 	}
 	v.deleteNetwork(d)
+	v.deleteBucket(d)
 	return d
+}
+
+// deletionOf is the step that deletes a target group.
+func (v *view) deletionOf(t cloud.TargetGroup, blocked bool) steps.Step {
+	return steps.Step{What: "delete target group " + t.Name, Blocked: blocked, Do: func(ctx context.Context) error {
+		err := v.place.DeleteTargetGroup(ctx, t.ID)
+		if err == nil {
+			v.targets = slices.DeleteFunc(v.targets, func(o cloud.TargetGroup) bool { return o.ID == t.ID })
+		}
+		return err
+	}}
 }
 
 // forgetBalancer forgets one that was deleted. Its interfaces go in time.

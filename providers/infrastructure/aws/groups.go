@@ -34,6 +34,9 @@ func (v *view) groupRoles() []string {
 	if v.makesBalancer() {
 		out = append(out, api.APIServerRole)
 	}
+	if v.wantsBastion() {
+		out = append(out, api.BastionRole)
+	}
 	return out
 }
 
@@ -180,6 +183,13 @@ func (v *view) rules(role string, n network, ids map[string]string, now []cloud.
 		for _, l := range lb.AdditionalListeners {
 			add("tcp", l.Port, l.Port, "additional listener", everywhere)
 		}
+		if second := v.second().lb; second != nil { // of which clients are in the VPC, or as its rules say
+			extra(second.IngressRules)
+			add("tcp", port, port, apiRule, n.cidr)
+			for _, l := range second.AdditionalListeners {
+				add("tcp", l.Port, l.Port, "additional listener", n.cidr)
+			}
+		}
 	case api.ControlPlaneRole:
 		for _, p := range v.ports(now) {
 			add("tcp", int64(p), int64(p), apiRule, balancer, control, node)
@@ -187,7 +197,7 @@ func (v *view) rules(role string, n network, ids map[string]string, now []cloud.
 		for _, p := range v.c.ControlPlane.Ports {
 			add("tcp", int64(p), int64(p), otherRule, balancer, control, node)
 		}
-		if lb.PreserveClientIP && v.makesBalancer() {
+		if v.makesBalancer() && slices.ContainsFunc(v.fronts(), func(f front) bool { return f.lb.PreserveClientIP }) {
 			for _, r := range v.rules(api.APIServerRole, n, ids, nil) {
 				if r.Description != otherRule {
 					r.From, r.To = int64(v.targetPort()), int64(v.targetPort())
@@ -195,18 +205,28 @@ func (v *view) rules(role string, n network, ids map[string]string, now []cloud.
 				add(r.Protocol, r.From, r.To, "Kubernetes API, of clients", r.Source)
 			}
 		}
-		for _, l := range lb.AdditionalListeners {
-			add("tcp", l.Port, l.Port, "additional listener", balancer)
+		for _, f := range v.fronts() {
+			for _, l := range f.lb.AdditionalListeners {
+				add("tcp", l.Port, l.Port, "additional listener", balancer)
+			}
 		}
+		add("tcp", ssh, ssh, "SSH", ids[api.BastionRole])
 		add("tcp", etcdFirst, etcdLast, "etcd", control)
 		add("tcp", kubelet, kubelet, "kubelet", control, node)
 		extra(v.spec.Network.AdditionalControlPlaneIngressRules)
+	case api.BastionRole:
+		from := v.spec.Bastion.AllowedCIDRBlocks
+		if len(from) == 0 && !v.spec.Bastion.DisableIngressRules {
+			from = []string{everywhere}
+		}
+		add("tcp", ssh, ssh, "SSH", from...)
 	case api.NodeRole:
 		from := v.spec.Network.NodePortIngressRuleCIDRBlocks
 		if len(from) == 0 {
 			from = []string{everywhere}
 		}
 		add("tcp", nodePortFirst, nodePortLast, "services of type NodePort", from...)
+		add("tcp", ssh, ssh, "SSH", ids[api.BastionRole])
 		add("tcp", kubelet, kubelet, "kubelet", control, node)
 		extra(v.spec.Network.AdditionalNodeIngressRules)
 	}
@@ -246,7 +266,7 @@ func (v *view) targetPort() int32 {
 	if b := v.balancer(); b != nil && b.Target != 0 {
 		return b.Target
 	}
-	if t := v.targetsOf(lead{port: int64(v.apiPort())}.part()); t != nil {
+	if t := v.targetsOf(lead{port: int64(v.apiPort())}.part(v.first())); t != nil {
 		return int32(t.Port) //nolint:gosec // a port
 	}
 	for _, i := range v.servers() {

@@ -37,9 +37,13 @@ func (v *view) layout() []wantedSubnet {
 		return out
 	}
 	vpc := v.spec.Network.VPC
-	prefix, err := netip.ParsePrefix(vpc.CIDRBlock)
+	cidr := vpc.CIDRBlock
+	if cidr == "" && len(v.vpcs) > 0 { // as a pool gave it
+		cidr = v.vpcs[0].CIDR
+	}
+	prefix, err := netip.ParsePrefix(cidr)
 	if err != nil {
-		return nil // Git was checked
+		return nil // Git was checked, and a pool was not asked yet
 	}
 	zones := v.chosenZones()
 	return divide(prefix, zones, vpc.SubnetSchema == api.PreferPublic)

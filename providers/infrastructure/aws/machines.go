@@ -208,7 +208,7 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, v *view, m fleet
 	if len(stay) == 0 {
 		return nil
 	}
-	ids, isClassic := v.leadsTo()
+	ids := v.leadsTo()
 	refuse := func(err error) error {
 		return fleet.Errorf(fleet.Conflict, "change the endpoint", "%w (the machine stays until the load balancer takes the change)", cloud.Wrap("lead it elsewhere", err))
 	}
@@ -217,14 +217,14 @@ func (p *Provider) leave(ctx context.Context, c *fleet.Cluster, v *view, m fleet
 			if slices.Contains(v.members[id], i) {
 				continue
 			}
-			if err := v.setTarget(ctx, isClassic, id, i, true); err != nil {
+			if err := v.setTarget(ctx, id, i, true); err != nil {
 				return refuse(err)
 			}
 		}
 		if !slices.Contains(v.members[id], leaves) {
 			continue
 		}
-		if err := v.setTarget(ctx, isClassic, id, leaves, false); err != nil {
+		if err := v.setTarget(ctx, id, leaves, false); err != nil {
 			if cloud.Kind(err) == fleet.Unanswered {
 				return err
 			}

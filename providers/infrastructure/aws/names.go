@@ -15,12 +15,13 @@ import (
 // Source: Kubernetes cloud provider AWS, pkg/providers/v1/instances.go.
 const idPrefix = "aws:///"
 
-// partTag says which part of a cluster a thing is that its machines share, nameTag names it for people, and portTag says
-// where the API server of a machine listens.
+// partTag says which part of a cluster a thing is that its machines share, nameTag names it for people, portTag says where
+// the API server of a machine listens, and storeTag where its user data is, if that is not Secrets Manager.
 const (
-	partTag = "fairlead.dev/part"
-	nameTag = "Name"
-	portTag = "fairlead.dev/api-port"
+	partTag  = "fairlead.dev/part"
+	nameTag  = "Name"
+	portTag  = "fairlead.dev/api-port"
+	storeTag = "fairlead.dev/user-data"
 )
 
 // serviceTag is the tag by which controllers of Kubernetes know what is of a cluster.

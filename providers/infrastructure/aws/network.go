@@ -7,6 +7,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/steps"
+	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
 
@@ -149,7 +150,7 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 			d.Add(steps.Step{What: "delete VPC " + twin.ID + ", which was made twice", Upkeep: true, Blocked: attached, Do: func(ctx context.Context) error { return v.deleteVPC(ctx, twin.ID) }})
 		}
 	}
-	if want := v.spec.Network.VPC.CIDRBlock; vpc.CIDR != want {
+	if want := v.spec.Network.VPC.CIDRBlock; vpc.CIDR != want && want != "" {
 		d.CannotFollow("network.vpc.cidrBlock", "%s has %s and not %s (make another cluster)", vpc.ID, vpc.CIDR, want)
 		return v.seenNetwork()
 	}
@@ -161,6 +162,9 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 			return err
 		}})
 		return network{}
+	}
+	if !v.ranges(d, vpc) {
+		return n
 	}
 	gateway := v.gateway(d, vpc.ID)
 	layout := v.layout()
@@ -212,6 +216,28 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 	return n
 }
 
+// ranges decides about further ranges of the VPC, and reports whether it has them.
+func (v *view) ranges(d *steps.Decision, vpc cloud.VPC) bool {
+	all := true
+	for _, b := range v.spec.Network.VPC.SecondaryCIDRBlocks {
+		cidr := b.IPv4CIDRBlock
+		switch state := vpc.Range(cidr); {
+		case state == "associated" || v.marked[vpc.ID+cidr]:
+		case state == "" || state == "disassociated":
+			all = false
+			d.Add(steps.Step{What: "add range " + cidr + " to " + vpc.ID, Essential: !v.started(), Do: func(ctx context.Context) error {
+				err := v.place.AddRange(ctx, vpc.ID, cidr)
+				v.marked[vpc.ID+cidr] = err == nil
+				return err
+			}})
+		default:
+			all = false
+			v.waitBefore(d, "range "+cidr+" of "+vpc.ID+" is "+state)
+		}
+	}
+	return all || v.started()
+}
+
 func anyOf(nats map[string]string) string {
 	best := ""
 	for _, id := range nats {
@@ -240,15 +266,39 @@ func (v *view) createVPC(d *steps.Decision) {
 		d.Wait("the VPC was asked for, and does not show yet")
 		return
 	}
-	d.Add(steps.Step{What: "create VPC " + v.spec.Network.VPC.CIDRBlock, Essential: true, Do: func(ctx context.Context) error {
+	what := v.spec.Network.VPC
+	d.Add(steps.Step{What: "create VPC" + strings.TrimRight(" "+what.CIDRBlock, " "), Essential: true, Do: func(ctx context.Context) error {
+		r := cloud.VPCRequest{CIDR: what.CIDRBlock, Tags: v.shared("vpc", "vpc", what.Tags)}
+		if what.IPAMPool != nil {
+			var err error
+			if r.Pool, err = v.pool(ctx, what.IPAMPool); err != nil {
+				return err
+			}
+			r.Length = what.IPAMPool.NetmaskLength
+		}
 		return v.ask("vpc", func() error {
-			made, err := v.place.CreateVPC(ctx, v.spec.Network.VPC.CIDRBlock, v.shared("vpc", "vpc", v.spec.Network.VPC.Tags))
+			made, err := v.place.CreateVPC(ctx, r)
 			if err == nil {
 				v.vpcs = append(v.vpcs, made)
 			}
-			return err
+			return cloud.Named(err)
 		})
 	}})
+}
+
+// pool returns the id of a pool of IPAM.
+func (v *view) pool(ctx context.Context, p *api.IPAMPool) (string, error) {
+	if p.ID != "" {
+		return p.ID, nil
+	}
+	found, err := v.place.Pools(ctx, p.Name)
+	if err != nil {
+		return "", cloud.WrapLook("find IPAM pool "+p.Name, err)
+	}
+	if len(found) != 1 {
+		return "", fleet.Errorf(fleet.Invalid, "find IPAM pool "+p.Name, "%d pools in %s have that tag Name (name one in network.vpc.ipamPool.id)", len(found), v.spec.Region)
+	}
+	return found[0], nil
 }
 
 func (v *view) deleteVPC(ctx context.Context, id string) error {
@@ -393,7 +443,7 @@ func (v *view) nat(d *steps.Decision, zone string, public cloud.Subnet) *cloud.N
 	default:
 		d.Add(steps.Step{What: "allocate address for " + zone, Essential: true, Do: func(ctx context.Context) error {
 			return v.ask("address-"+zone, func() error {
-				made, err := v.place.AllocateAddress(ctx, v.shared(part, part, nil))
+				made, err := v.allocate(ctx, v.shared(part, part, nil))
 				if err == nil {
 					v.addresses = append(v.addresses, made)
 				}
@@ -402,6 +452,19 @@ func (v *view) nat(d *steps.Decision, zone string, public cloud.Subnet) *cloud.N
 		}})
 	}
 	return nil
+}
+
+// allocate allocates an address: of the pool that Git names, or of Amazon.
+func (v *view) allocate(ctx context.Context, tags cloud.Tags) (cloud.Address, error) {
+	p := v.spec.Network.VPC.ElasticIPPool
+	if p == nil {
+		return v.place.AllocateAddress(ctx, "", tags)
+	}
+	made, err := v.place.AllocateAddress(ctx, p.PublicIPv4Pool, tags)
+	if p.PublicIPv4PoolFallbackOrder == api.AmazonPool && cloud.Kind(err) == fleet.Exhausted {
+		return v.place.AllocateAddress(ctx, "", tags)
+	}
+	return made, cloud.Named(err)
 }
 
 // spareAddresses gives back addresses that were allocated twice.

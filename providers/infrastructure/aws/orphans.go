@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver"
@@ -97,7 +98,14 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 		})
 	}
 	for _, x := range s.Secrets.All {
-		add("secret", x.ID, x.Name, x.Tags, func(ctx context.Context) error { return at.DeleteSecret(ctx, x.ID) })
+		add("secret", x.ID, x.Name, x.Tags, func(ctx context.Context) error { return at.Drop(ctx, x) })
+	}
+	parameters, err := parametersOf(ctx, at, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range parameters {
+		add("parameter", x.Name, x.Name, x.Tags, func(ctx context.Context) error { return at.Drop(ctx, x) })
 	}
 	for _, b := range s.Balancers.All {
 		add("load balancer", b.ID, b.Name, b.Tags, func(ctx context.Context) error { return at.DeleteBalancer(ctx, b) })
@@ -143,6 +151,22 @@ func lostIn(ctx context.Context, at *cloud.Place, id fleet.ID, clusters []*fleet
 		add("cluster of EKS", k.ARN, k.Name, k.Tags, func(ctx context.Context) error { return dropManaged(ctx, at, k) })
 	})
 	return out, err
+}
+
+// parametersOf returns the user data of machines of a fleet that is in parameters of SSM, with tags that follow from the names.
+// Credentials that may list none keep none.
+func parametersOf(ctx context.Context, at *cloud.Place, id fleet.ID) ([]cloud.Secret, error) {
+	path := pathOf(id)
+	all, err := at.Stored(ctx, cloud.ParameterStore, path)
+	if fleet.KindOf(cloud.WrapLook("list parameters", err)) == fleet.Unauthorized {
+		return nil, nil
+	}
+	for i := range all {
+		if parts := strings.Split(strings.TrimPrefix(all[i].Name, path), "/"); len(parts) > 3 {
+			all[i].Tags = cloud.Tags{fleet.TagFleet: string(id), fleet.TagCluster: parts[0] + "/" + parts[1], fleet.TagMachine: parts[2]}
+		}
+	}
+	return all, err
 }
 
 // managedIn calls each with the clusters of EKS in a place that carry tags of a fleet. Unless there have to be some,

@@ -64,18 +64,26 @@ func rightsLife(t *testing.T, c *awstest.Cloud, spec, machine, enough string) (t
 	if check(); over() {
 		return nil, strings.Join(said, "\n")
 	}
+	format, empty, more := "cloud-config", "#cloud-config\n", "#cloud-config\n{}\n"
+	if strings.Contains(machine, "ignition") {
+		format, empty, more = "ignition", `{"ignition":{"version":"3.4.0"}}`, `{"ignition":{"version":"3.4.0"}, "storage":{}}`
+	}
 	create := func(name fleet.MachineName, pool fleet.Pool, data string) {
 		say(w.provider.CreateMachine(t.Context(), fleet.OperationID("op-"+name), providers.MachineRequest{
-			Cluster: &w.cluster, Pool: pool, Name: name, UserData: providers.UserData{Format: "cloud-config", Content: fleet.NewSecret([]byte(data))},
+			Cluster: &w.cluster, Pool: pool, Name: name, UserData: providers.UserData{Format: format, Content: fleet.NewSecret([]byte(data))},
 		}))
 	}
-	create("cp-0", w.cluster.ControlPlane, "#cloud-config\n")
-	create("cp-1", w.cluster.ControlPlane, "#cloud-config\n")
+	create("cp-0", w.cluster.ControlPlane, empty)
+	second := w.cluster.ControlPlane
+	if format == "cloud-config" {
+		second.Infrastructure = object(t, "AWSMachineTemplate", "nodes", parameterSpec)
+	}
+	create("cp-1", second, empty)
 	end := c.Inject(awstest.Fault{Action: "RunInstances", Times: 1, Status: http.StatusServiceUnavailable, Code: "RequestLimitExceeded"})
-	create("m-0", w.cluster.Workers[0], "#cloud-config\n") // what is stored stays, and has other content next time
+	create("m-0", w.cluster.Workers[0], empty) // what is stored stays, and has other content next time
 	end()
-	create("m-0", w.cluster.Workers[0], "#cloud-config\n{}\n")
-	time.Sleep(settle)
+	create("m-0", w.cluster.Workers[0], more)
+	time.Sleep(11 * time.Minute) // attributes of load balancers are read again
 	keep()
 	for _, g := range c.Things(awstest.Groups) {
 		c.Edit(g.ID, func(g *awstest.Thing) { g.Sets["rules"] = append(g.Sets["rules"], "tcp\x0022\x0022\x000.0.0.0/0\x00") })
@@ -86,6 +94,11 @@ func rightsLife(t *testing.T, c *awstest.Cloud, spec, machine, enough string) (t
 				x.Sets["routes"][i] = strings.Replace(r, "nat-", "nat-0", 1)
 			}
 		})
+	}
+	keep()
+	w.cluster.Infrastructure = object(t, "AWSCluster", "eu-1", strings.Replace(spec, "{", "{additionalTags: {team: a}, ", 1))
+	for _, x := range c.Things(awstest.TargetGroups) {
+		c.Edit(x.ID, func(x *awstest.Thing) { x.Attr["HealthCheckIntervalSeconds"] = "99" })
 	}
 	keep()
 	say(w.provider.DeleteMachine(t.Context(), "op", &w.cluster, "cp-1", ""))
@@ -184,12 +197,15 @@ func rightsLives(t *testing.T, denied string) (taken map[string]bool, told strin
 		return taken, told
 	}
 	synctest.Test(t, func(t *testing.T) {
-		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, region"
-		run(t, strings.Replace(clusterSpec, "{region", role, 1), machineSpec, slowly())
+		const role = "{identityRef: {kind: AWSClusterRoleIdentity, name: a}, network: {vpc: {ipamPool: {name: machines}, secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]}}, region"
 		c := slowly()
+		c.AddPool("machines", "10.20.0.0")
+		run(t, strings.Replace(clusterSpec, "{region", role, 1), machineSpec, c)
+		c = slowly()
 		c.AddParameter("/images/ubuntu", "ami-00000000000000002")
 		vpc, _, _ := c.AddVPC("10.7.0.0/16")
-		run(t, "{network: {vpc: {id: "+vpc+"}}, region: eu-central-1}", strings.Replace(machineSpec, "{", "{ami: {id: 'resolve:ssm:/images/ubuntu'}, ", 1), c)
+		const bucket = "s3Bucket: {name: user-data, controlPlaneIAMInstanceProfile: cps, nodesIAMInstanceProfiles: [nodes]}"
+		run(t, "{"+bucket+", network: {vpc: {id: "+vpc+"}}, region: eu-central-1}", strings.Replace(machineSpec, "{", "{ignition: {}, ami: {id: 'resolve:ssm:/images/ubuntu'}, ", 1), c)
 	})
 	return taken, told
 }
@@ -254,7 +270,7 @@ func actionsInSource(t *testing.T) map[string]bool {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no source: %v", err)
 	}
-	action := regexp.MustCompile(`"((?:Describe|Create|Delete|Get|List|Put|Run|Terminate|Attach|Detach|Allocate|Release|Associate|Disassociate|Authorize|Revoke|Modify|Register|Deregister|Configure|Assume|Update|Tag)[A-Z]\w+)"`)
+	action := regexp.MustCompile(`[^:]"((?:Describe|Create|Delete|Get|List|Put|Run|Terminate|Attach|Detach|Allocate|Release|Associate|Disassociate|Authorize|Revoke|Modify|Register|Deregister|Configure|Assume|Update|Add|Tag)[A-Z]\w+)"`)
 	out := make(map[string]bool)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -289,10 +305,14 @@ func policy(rights []string) string {
 	change := statement{Sid: "Change", Resource: "*"}
 	made, asked := map[string]map[string]any{"Null": {"aws:ResourceTag/fairlead.dev/fleet": "false"}}, map[string]map[string]any{"Null": {"aws:RequestTag/fairlead.dev/fleet": "false"}}
 	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*"}
+	tag := statement{Sid: "TagWhatFairleadMade", Resource: "*", Condition: made}
 	remove := statement{Sid: "RemoveWhatFairleadMade", Resource: "*", Condition: made}
 	clusters := statement{Sid: "NewClustersOfEKS", Resource: "*", Condition: asked}
 	mark := statement{Sid: "MarkWhatIsMadeOfEKS", Resource: ofEKS, Condition: asked}
 	changes := statement{Sid: "ChangeWhatIsMarkedOfEKS", Resource: ofEKS, Condition: made}
+	parameters := statement{Sid: "UserDataInParameters", Resource: "arn:*:ssm:*:*:parameter/fairlead/*", Action: []string{"ssm:AddTagsToResource"}}
+	buckets := statement{Sid: "Buckets", Resource: "arn:*:s3:::fairlead-*", Action: []string{"s3:TagResource"}}
+	objects := statement{Sid: "UserDataInBuckets", Resource: "arn:*:s3:::fairlead-*/fairlead/*", Action: []string{"s3:GetObject"}} // which presigned URLs do
 	secrets := statement{Sid: "UserData", Resource: "arn:*:secretsmanager:*:*:secret:fairlead/*"}
 	roles := statement{Sid: "AssumeRolesOfIdentities", Resource: "arn:*:iam::*:role/fairlead-*"}
 	var makers []string
@@ -304,10 +324,18 @@ func policy(rights []string) string {
 			continue
 		case service == "sts":
 			in = &roles
+		case r == "ec2:CreateTags":
+			in = &tag
+		case service == "s3" && strings.HasSuffix(action, "Object"):
+			in = &objects
+		case service == "s3":
+			in = &buckets
 		case strings.HasPrefix(action, "Describe"), strings.HasPrefix(action, "List"), strings.HasPrefix(action, "Get"):
 			in = &looks
 		case service == "secretsmanager":
 			in = &secrets
+		case service == "ssm":
+			in = &parameters
 		case r == "eks:CreateCluster": // which is of no resource yet
 			in = &clusters
 		case r == "eks:CreateAccessEntry": // CreateCluster asks for it, too, and then there is nothing that has a tag
@@ -318,16 +346,15 @@ func policy(rights []string) string {
 			in = &remove
 		}
 		in.Action = append(in.Action, r)
-		if service == "ec2" && (strings.HasPrefix(action, "Create") && action != "CreateRoute" || action == "AllocateAddress" || action == "RunInstances") {
+		if service == "ec2" && (strings.HasPrefix(action, "Create") && action != "CreateRoute" && action != "CreateTags" || action == "AllocateAddress" || action == "RunInstances") {
 			makers = append(makers, action)
 		}
 	}
 	mark.Action = append(mark.Action, "eks:TagResource")
 	secrets.Action = append(secrets.Action, "secretsmanager:TagResource")
 	looks.Action = append(looks.Action, "ssm:GetParameters", "iam:GetRole", "iam:ListAttachedRolePolicies")
-	change.Action = append(change.Action, "elasticloadbalancing:AddTags")
 	statements := []statement{
-		looks, change, clusters, mark, changes, remove, secrets,
+		looks, change, clusters, mark, changes, tag, remove, secrets, parameters, buckets, objects,
 		{Sid: "RolesOfEKS", Action: []string{"iam:PassRole"}, Resource: "arn:*:iam::*:role/eks-*", Condition: map[string]map[string]any{"StringLike": {"iam:PassedToService": []string{"ec2.amazonaws.com*", "eks.amazonaws.com"}}}},
 		{Sid: "KeysOfEKS", Action: []string{"kms:CreateGrant", "kms:DescribeKey"}, Resource: "*", Condition: map[string]map[string]any{"StringLike": {"kms:ViaService": "eks.*"}}},
 		{Sid: "TagWhatIsMade", Action: []string{"ec2:CreateTags"}, Resource: "*", Condition: map[string]map[string]any{"StringEquals": {"ec2:CreateAction": makers}}},

@@ -30,33 +30,52 @@ const userDataKept = 30 * time.Minute
 
 // LimitUserData refuses user data with which no instance can boot.
 func LimitUserData(u providers.UserData) error {
-	_, err := u.Fit(limitOf(u))
-	return err
-}
-
-func limitOf(u providers.UserData) int {
-	if u.Format == "ignition" {
-		return largestUserData
+	if u.Format == "ignition" { // a bucket holds more than anybody writes
+		return nil
 	}
-	return largestSecret
+	_, err := u.Fit(largestSecret)
+	return err
 }
 
 // A bootstrap is what an instance boots with: its user data, and what is stored for it.
 type bootstrap struct {
 	userData string // base64
 	stored   []byte // empty: nothing is
+	store    cloud.Store
 	secret   string // the name of what is stored
 }
 
-// bootstrapOf returns what the machine of r boots with. Any pod may read the user data of an instance, so
-// what has keys is stored in Secrets Manager, and the user data fetches it.
-func bootstrapOf(v *view, spec *api.AWSMachineSpec, r providers.MachineRequest, op fleet.OperationID) (bootstrap, error) {
-	if spec.CloudInit.InsecureSkipSecretsManager || r.UserData.Format == "ignition" {
+// storeOf returns where the user data of machines of a template is kept; empty: it is that of their instances.
+func storeOf(cluster *api.AWSClusterSpec, spec *api.AWSMachineSpec, ignition bool) (cloud.Store, error) {
+	switch {
+	case ignition && spec.Ignition != nil && spec.Ignition.StorageType == api.ClusterObjectStore:
+		if cluster.S3Bucket == nil {
+			return "", fleet.Errorf(fleet.Invalid, "store the user data", "the AWSCluster has no s3Bucket (add it, or set ignition.storageType: %s)", api.UnencryptedUserData)
+		}
+		return cloud.BucketStore(cluster.S3Bucket.Name), nil
+	case ignition, spec.CloudInit.InsecureSkipSecretsManager:
+		return "", nil
+	case spec.CloudInit.SecureSecretsBackend == string(cloud.ParameterStore):
+		return cloud.ParameterStore, nil
+	}
+	return cloud.SecretsManager, nil
+}
+
+// bootstrap returns what the machine of r boots with. Any pod may read the user data of an instance, so
+// what has keys is stored, and the user data fetches it.
+func (v *view) bootstrap(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest, op fleet.OperationID) (bootstrap, error) {
+	store, err := storeOf(v.spec, spec, r.UserData.Format == "ignition")
+	switch {
+	case err != nil:
+		return bootstrap{}, err
+	case store == "":
 		data, err := r.UserData.Fit(largestUserData)
 		if err == nil && spec.UncompressedUserData && !bytes.Equal(data, r.UserData.Content.Reveal()) {
 			err = fleet.Errorf(fleet.Invalid, "hand over the user data", "it has %d bytes and %d is the limit without compression (leave uncompressedUserData out)", len(r.UserData.Content.Reveal()), largestUserData)
 		}
 		return bootstrap{userData: base64.StdEncoding.EncodeToString(data)}, err
+	case r.UserData.Format == "ignition":
+		return v.ignite(ctx, spec, r, op, store)
 	}
 	if _, err := r.UserData.Fit(largestSecret); err != nil {
 		return bootstrap{}, err
@@ -68,17 +87,22 @@ func bootstrapOf(v *view, spec *api.AWSMachineSpec, r providers.MachineRequest, 
 	if len(stored) > largestSecret {
 		stored = r.UserData.Content.Reveal()
 	}
-	name := secretName(v, r, op)
-	return bootstrap{userData: base64.StdEncoding.EncodeToString([]byte(fetch(name, v.spec.Region))), stored: stored, secret: name}, nil
+	name := v.pathOfUserData() + strings.Join([]string{string(r.Name), v.suffixOf(r, op)}, "/")
+	return bootstrap{userData: base64.StdEncoding.EncodeToString([]byte(fetch(store, name, v.spec.Region))), stored: stored, store: store, secret: name}, nil
 }
 
-// secretName is that of the secret of a machine. A later machine of that name has another: a name is not free at
+// pathOfUserData begins the names of what is stored for machines of the cluster.
+func (v *view) pathOfUserData() string {
+	return pathOf(v.owner.Fleet) + v.owner.Cluster.Namespace + "/" + v.owner.Cluster.Name + "/"
+}
+
+// pathOf begins the names of what is stored for machines of a fleet.
+func pathOf(id fleet.ID) string { return "fairlead/" + string(id) + "/" }
+
+// suffixOf ends the name of what is stored for a machine. A later machine of that name has another: a name is not free at
 // once.
-func secretName(v *view, r providers.MachineRequest, op fleet.OperationID) string {
-	return strings.Join([]string{
-		"fairlead", string(v.owner.Fleet), v.owner.Cluster.Namespace, v.owner.Cluster.Name, string(r.Name),
-		digest(string(op), r.Origin.Made.UTC().Format(time.RFC3339), strings.Join(v.formerOf(r.Name), " "))[:8],
-	}, "/")
+func (v *view) suffixOf(r providers.MachineRequest, op fleet.OperationID) string {
+	return digest(string(op), r.Origin.Made.UTC().Format(time.RFC3339), strings.Join(v.formerOf(r.Name), " "))[:8]
 }
 
 func compressed(data []byte) ([]byte, error) {
@@ -99,24 +123,40 @@ func compressed(data []byte) ([]byte, error) {
 // fetch is user data that fetches the real one with the AWS CLI, by the rights of the instance, and has
 // cloud-init read it.
 // Source: CAPA, pkg/cloud/services/secretsmanager/secret_fetch_script.go.
-func fetch(secret, region string) string {
+func fetch(store cloud.Store, name, region string) string {
 	const boundary = "fairlead-user-data"
+	right, get := "secretsmanager:GetSecretValue", fmt.Sprintf(`aws secretsmanager get-secret-value --region %q --secret-id %q --query SecretBinary --output text`, region, name)
+	read := "read_all() { " + get + "; }"
+	if store == cloud.ParameterStore { // the first parameter says how many there are
+		right, get = "ssm:GetParameter", fmt.Sprintf(`aws ssm get-parameter --region %q --name "/%s/$1" --with-decryption --query Parameter.Value --output text`, region, name)
+		read = "read_one() { " + get + `; }
+read_all() {
+  first=$(read_one 0) || return 1
+  printf %s "${first#* }"
+  for n in $(seq 1 $((${first%% *} - 1))); do
+    more=$(read_one "$n") || return 1
+    printf %s "$more"
+  done
+}`
+	}
 	script := fmt.Sprintf(`#cloud-boothook
 #!/bin/bash
 umask 077
+set -o pipefail
 data=/etc/fairlead-user-data
+%s
 [ -s "$data" ] && exit 0
 for i in $(seq 1 60); do
-  if aws secretsmanager get-secret-value --region %q --secret-id %q --query SecretBinary --output text | base64 -d >"$data.part" && [ -s "$data.part" ]; then
+  if read_all | base64 -d >"$data.part" && [ -s "$data.part" ]; then
     if gzip -t "$data.part" 2>/dev/null; then gzip -dc "$data.part" >"$data"; else cp "$data.part" "$data"; fi
     rm -f "$data.part"
     exit 0
   fi
   sleep 5
 done
-echo "fairlead: the user data in %s cannot be read: allow secretsmanager:GetSecretValue to the instance profile, and have the AWS CLI in the image" >/dev/console
+echo "fairlead: the user data in %s cannot be read: allow %s to the instance profile, and have the AWS CLI in the image" >/dev/console
 exit 1
-`, region, secret, secret)
+`, read, name, right)
 	part := func(kind, text string) string {
 		return "--" + boundary + "\nContent-Type: text/" + kind + "; charset=\"us-ascii\"\nMIME-Version: 1.0\nContent-Transfer-Encoding: 7bit\n\n" + text + "\n"
 	}
@@ -138,8 +178,75 @@ func (v *view) secretsOf(name fleet.MachineName) []cloud.Secret {
 // dropSecrets deletes what is stored for a machine.
 func (v *view) dropSecrets(ctx context.Context, name fleet.MachineName) error {
 	for _, s := range v.secretsOf(name) {
-		if err := v.place.DeleteSecret(ctx, s.ID); err != nil {
+		if err := v.drop(ctx, s); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// dropStored deletes what was just stored for a machine that is not made.
+func (v *view) dropStored(ctx context.Context, boot bootstrap) error {
+	if boot.store != cloud.ParameterStore {
+		return v.drop(ctx, cloud.Secret{Store: boot.store, ID: boot.secret, Name: boot.secret})
+	}
+	parts, err := v.place.Stored(ctx, boot.store, boot.secret)
+	for _, s := range parts {
+		err = fleet.JoinErrors(err, cloud.Wrap("delete parameter "+s.Name, v.drop(ctx, s)))
+	}
+	return err
+}
+
+// hasToGo reports whether what is stored may not stay: with bestEffortDeleteObjects, an object may.
+func (v *view) hasToGo(s cloud.Secret) bool {
+	b := v.spec.S3Bucket
+	return b == nil || !b.BestEffortDeleteObjects || s.Store != cloud.BucketStore(b.Name)
+}
+
+// drop deletes what is stored. What may stay does, if the agent has no right to delete it.
+func (v *view) drop(ctx context.Context, s cloud.Secret) error {
+	err := v.place.Drop(ctx, s)
+	if !v.hasToGo(s) && cloud.Kind(err) == fleet.Unauthorized {
+		return nil
+	}
+	return err
+}
+
+// lookAtStores finds what is stored for machines elsewhere than in Secrets Manager: where templates say, and where instances
+// that are there have it.
+func (v *view) lookAtStores(ctx context.Context) error {
+	var stores []cloud.Store
+	if v.spec.S3Bucket != nil {
+		stores = append(stores, cloud.BucketStore(v.spec.S3Bucket.Name))
+	}
+	for _, p := range v.c.Pools() {
+		if spec, err := api.ReadMachine(p.Infrastructure); err == nil && spec.CloudInit.SecureSecretsBackend == string(cloud.ParameterStore) {
+			stores = append(stores, cloud.ParameterStore)
+		}
+	}
+	for _, i := range slices.Concat(v.instances, v.ended) {
+		if s := i.Tags[storeTag]; s != "" {
+			stores = append(stores, cloud.Store(s))
+		}
+	}
+	slices.Sort(stores)
+	path := v.pathOfUserData()
+	for _, s := range slices.Compact(stores) {
+		if s == v.bucketOfOthers() {
+			continue
+		}
+		found, err := v.place.Stored(ctx, s, path)
+		if err != nil {
+			return err
+		}
+		for _, one := range found {
+			machine := strings.TrimPrefix(one.Name, path)
+			if s != cloud.ParameterStore {
+				_, machine, _ = strings.Cut(machine, "/") // after its role
+			}
+			machine, _, _ = strings.Cut(machine, "/")
+			one.Tags = cloud.Tags{fleet.TagMachine: machine}
+			v.secrets = append(v.secrets, one)
 		}
 	}
 	return nil
@@ -170,7 +277,7 @@ func (v *view) cleaning() []steps.Step {
 					return err
 				}
 				defer v.changed()
-				return v.place.DeleteSecret(ctx, s.ID)
+				return v.drop(ctx, s)
 			})
 		}})
 	}

@@ -38,12 +38,20 @@ type view struct {
 	groups    []cloud.Group
 	balancers []cloud.Balancer
 	targets   []cloud.TargetGroup
-	secrets   []cloud.Secret
+	secrets   []cloud.Secret   // of all stores
 	instances []cloud.Instance // that are not terminated
+	bastions  []cloud.Instance // that are not, too
 	ended     []cloud.Instance // that are
 
-	members map[string][]string // ids of instances behind target groups and classic load balancers, by their ids
-	named   bool                // this process had the VPC give its instances names
+	members    map[string][]string          // ids of instances behind target groups and classic load balancers, by their ids
+	attributes map[string]map[string]string // of load balancers and target groups, by id; what is missing is not known
+	unread     map[string]error             // why attributes are not known
+	marked     map[string]bool              // ids of what got its tags just now
+	named      bool                         // this process had the VPC give its instances names
+
+	bucket   *cloud.Bucket // for machines of Ignition; nil: it is not there
+	noBucket error         // why it cannot be read
+	roles    string        // how ARNs of roles of the account begin
 
 	interfaces []cloud.Interface // of a VPC that is to go
 	strays     []cloud.Group     // security groups in it that are not of the cluster
@@ -76,12 +84,18 @@ func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: place, s: s, service: c.Key.Name}
+	v := &view{p: p, c: c, spec: spec, owner: snapshot.OwnerOf(c), place: place, s: s, service: c.Key.Name, marked: make(map[string]bool)}
 	v.sort()
 	if v.zones, err = place.KnownZones(ctx); err != nil {
 		return nil, err
 	}
 	if err := v.lookAtMembers(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.lookAtBucket(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.lookAtStores(ctx); err != nil {
 		return nil, err
 	}
 	if c.Delete {
@@ -114,9 +128,12 @@ func (v *view) sort() {
 	v.groups, v.balancers, v.targets = slices.DeleteFunc(values(s.Groups.Of(o)), v.isCopy), values(s.Balancers.Of(o)), values(s.Targets.Of(o))
 	v.secrets = values(s.Secrets.Of(o))
 	for _, i := range values(s.Instances.Of(o)) {
-		if i.Ended() {
+		switch {
+		case i.Ended():
 			v.ended = append(v.ended, i)
-		} else {
+		case i.Tags[partTag] == bastionPart:
+			v.bastions = append(v.bastions, i)
+		default:
 			v.instances = append(v.instances, i)
 		}
 	}
@@ -132,6 +149,7 @@ func (v *view) sort() {
 	slices.SortFunc(v.tables, func(a, b cloud.Table) int {
 		return cmp.Or(boolFirst(len(a.Associations) > 0, len(b.Associations) > 0), cmp.Compare(a.ID, b.ID))
 	})
+	slices.SortFunc(v.bastions, func(a, b cloud.Instance) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(v.subnets, func(a, b cloud.Subnet) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(v.nats, func(a, b cloud.NAT) int { return cmp.Compare(a.ID, b.ID) })
 	for _, s := range v.subnets {
@@ -159,12 +177,16 @@ func (v *view) used(vpc string) bool {
 	return slices.ContainsFunc(v.subnets, func(s cloud.Subnet) bool { return s.VPC == vpc })
 }
 
-// lookAtMembers finds the instances behind the endpoint. What does not exist any more has none.
+// lookAtMembers finds the instances behind the endpoint, and the attributes of what leads there. What does not exist any
+// more has none.
 func (v *view) lookAtMembers(ctx context.Context) error {
-	v.members = make(map[string][]string)
+	v.members, v.attributes, v.unread = make(map[string][]string), make(map[string]map[string]string), make(map[string]error)
 	for _, b := range v.balancers {
 		if b.Classic {
 			v.members[b.ID] = b.Targets
+		}
+		if err := v.lookAtAttributes(ctx, b.ID); err != nil {
+			return err
 		}
 	}
 	for _, g := range v.targets {
@@ -176,8 +198,27 @@ func (v *view) lookAtMembers(ctx context.Context) error {
 			return err
 		}
 		v.members[g.ID] = ids
+		if err := v.lookAtAttributes(ctx, g.ID); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+func (v *view) lookAtAttributes(ctx context.Context, id string) error {
+	if v.c.Delete {
+		return nil
+	}
+	got, err := v.place.Attributes(ctx, id)
+	switch {
+	case cloud.IsNotFound(err):
+		return nil
+	case cloud.Kind(err) == fleet.Unauthorized:
+		v.unread[id] = cloud.WrapLook("read the attributes of "+id, err)
+		return nil
+	}
+	v.attributes[id] = got
+	return err
 }
 
 // lookAtInterfaces finds what is plugged into networks of the cluster: whatever it is keeps them from
@@ -215,7 +256,7 @@ func (v *view) lookAtInterfaces(ctx context.Context) error {
 
 // exists reports whether something is there that machines share.
 func (v *view) exists() bool {
-	return len(v.vpcs)+len(v.subnets)+len(v.gateways)+len(v.addresses)+len(v.nats)+len(v.tables)+len(v.groups)+len(v.balancers)+len(v.targets) > 0
+	return len(v.vpcs)+len(v.subnets)+len(v.gateways)+len(v.addresses)+len(v.nats)+len(v.tables)+len(v.groups)+len(v.balancers)+len(v.targets)+len(v.bastions) > 0 || v.makesBucket()
 }
 
 // started reports whether machines are there, or a control plane of EKS.

@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // AWSClusterSpec is what the machines of a cluster share.
 type AWSClusterSpec struct {
 	AdditionalTags                    map[string]string  `json:"additionalTags,omitempty"`
@@ -46,4 +48,10 @@ type S3Bucket struct {
 	Name                           string   `json:"name"`
 	NodesIAMInstanceProfiles       []string `json:"nodesIAMInstanceProfiles,omitempty"`
 	PresignedURLDuration           string   `json:"presignedURLDuration,omitempty"`
+}
+
+// PresignedFor is how long URLs of objects are valid; 0: instances read objects by their own rights.
+func (b *S3Bucket) PresignedFor() time.Duration {
+	d, _ := time.ParseDuration(b.PresignedURLDuration) // Git was checked
+	return d
 }

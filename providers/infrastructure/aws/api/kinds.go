@@ -88,6 +88,7 @@ func ControlPlaneKinds() []fleet.Kind {
 		kinds.Objects(managedControlPlane, "v1beta2"), kinds.Objects(oldControlPlane, "v1beta1"))
 	k.Refused, k.Limited, k.Unused = refusedOfManagedControlPlane(), limitedOfManagedControlPlane(), unusedOfManagedControlPlane()
 	k.Refused["spec.disableVPCCNI"] = addonsByGit
+	k.Refused["spec.network.vpc.privateDnsHostnameTypeOnLaunch"] = "subnets are not told what instances are called: leave it out"
 	return []fleet.Kind{k}
 }
 
@@ -106,7 +107,11 @@ func networks(spec any) []string {
 	if !ok || s.Network.VPC.CIDRBlock == "" {
 		return nil
 	}
-	return []string{s.Network.VPC.CIDRBlock}
+	out := []string{s.Network.VPC.CIDRBlock}
+	for _, b := range s.Network.VPC.SecondaryCIDRBlocks {
+		out = append(out, b.IPv4CIDRBlock)
+	}
+	return out
 }
 
 // elsewhere implements fleet.Kind: where another makes the control plane, no load balancer is made.
@@ -116,7 +121,7 @@ func elsewhere(spec any) field.ErrorList {
 		return nil
 	}
 	at := field.NewPath("spec", "controlPlaneLoadBalancer")
-	if lb := s.ControlPlaneLoadBalancer; lb.Name != "" || len(lb.AdditionalListeners) > 0 || len(lb.IngressRules) > 0 {
+	if lb := s.ControlPlaneLoadBalancer; s.SecondaryControlPlaneLoadBalancer != nil || lb.Name != "" || len(lb.AdditionalListeners) > 0 || len(lb.IngressRules) > 0 {
 		return field.ErrorList{field.Forbidden(at, "no load balancer is made here, since the control plane is elsewhere: leave it out, or set loadBalancerType: disabled")}
 	}
 	return nil

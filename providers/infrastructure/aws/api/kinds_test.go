@@ -87,11 +87,10 @@ func TestCorpus(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	refused := map[string][]string{
-		"cluster-template-dualstack-ipv4-primary":        {"vpc.ipv6", "targetGroupIPType"},
+		"cluster-template-dualstack-ipv4-primary":        {"vpc.ipv6"},
 		"cluster-template-dualstack-ipv6-primary":        {"vpc.ipv6"},
-		"cluster-template-ipv6":                          {"vpc.ipv6", "targetGroupIPType"},
-		"cluster-template-flatcar":                       {"s3Bucket"},
-		"cluster-template-flatcar-machinepool":           {"s3Bucket", "AWSMachinePool is not supported"},
+		"cluster-template-ipv6":                          {"vpc.ipv6"},
+		"cluster-template-flatcar-machinepool":           {"AWSMachinePool is not supported"},
 		"cluster-template-machinepool":                   {"AWSMachinePool is not supported"},
 		"cluster-template-eks":                           {"NodeadmConfigTemplate is not supported"},
 		"cluster-template-eks-clusterclass":              {"AWSManagedControlPlaneTemplate is not supported"},
@@ -165,7 +164,10 @@ func TestNormalise(t *testing.T) {
 		"older":            {"the same fields", "AWSCluster", "v1beta1", `{region: eu-central-1, network: {vpc: {cidrBlock: 10.1.2.3/16}}}`, ""},
 		"spot reserved":    {"there is no such", "AWSMachine", "v1beta2", `{instanceType: m6i.large, spotMarketOptions: {}, capacityReservationId: cr-1}`, "spec.capacityReservationId: Forbidden: a spot instance has no reservation"},
 		"provisioned":      {"as upstream", "AWSMachine", "v1beta2", `{instanceType: m6i.large, rootVolume: {size: 8, type: io1}}`, "spec.rootVolume.iops: Required value: a volume of type io1 says how many it has"},
-		"bucket":           {"S3 comes later", "AWSMachine", "v1beta2", `{instanceType: m6i.large, ignition: {version: "3.4"}}`, `spec.ignition.storageType: Invalid value: "": must be UnencryptedUserData: user data is not put into buckets yet`},
+		"fetches nothing":  {"its configuration is its user data", "AWSMachine", "v1beta2", `{instanceType: m6i.large, ignition: {storageType: UnencryptedUserData, proxy: {httpProxy: "http://p"}, tls: {certificateAuthorities: ["data:,ca"]}}}`, "spec.ignition.proxy: Forbidden: only with storageType: ClusterObjectStore: an instance that has its configuration as user data fetches nothing; spec.ignition.tls: Forbidden: only with storageType: ClusterObjectStore: an instance that has its configuration as user data fetches nothing"},
+		"bucket":           {"somebody has to read", "AWSCluster", "v1beta1", `{region: eu-central-1, s3Bucket: {name: User_data, controlPlaneIAMInstanceProfile: "", nodesIAMInstanceProfiles: [""]}}`, `spec.s3Bucket.controlPlaneIAMInstanceProfile: Required value: the instance profile whose role reads what is stored (or set presignedURLDuration); spec.s3Bucket.name: Invalid value: "User_data": must have 3 to 63 lower-case letters, digits, hyphens and dots, begin and end with a letter or a digit, and be no address; spec.s3Bucket.nodesIAMInstanceProfiles[0]: Required value: the instance profile whose role reads what is stored (or set presignedURLDuration)`},
+		"long URL":         {"the limit of AWS", "AWSCluster", "v1beta2", `{region: eu-central-1, s3Bucket: {name: user-data, presignedURLDuration: 169h}}`, `spec.s3Bucket.presignedURLDuration: Invalid value: "169h": must be between 1s and 168h, such as 1h`},
+		"presigned":        {"nobody else has to read", "AWSCluster", "v1beta2", `{region: eu-central-1, s3Bucket: {name: user-data, presignedURLDuration: 1h}}`, ""},
 		"host":             {"as upstream", "AWSMachine", "v1beta2", `{instanceType: m6i.large, hostAffinity: host}`, "spec.hostAffinity: Forbidden: only with tenancy: host; spec.hostID: Required value: with hostAffinity: host an instance is on one dedicated host"},
 		"chain":            {"AWS limits it", "AWSClusterRoleIdentity", "v1beta2", `{roleARN: "arn:aws:iam::1:role/a", durationSeconds: 7200, sourceIdentityRef: {kind: AWSClusterRoleIdentity, name: b}}`, "spec.durationSeconds: Invalid value: 7200: credentials of a role that another role assumes are valid for an hour at most"},
 		"no source":        {"as upstream", "AWSClusterRoleIdentity", "v1beta1", `{roleARN: "arn:aws:iam::1:role/a"}`, "spec.sourceIdentityRef: Required value: the identity that assumes the role"},

@@ -3,30 +3,16 @@ package api
 // What is refused, and what to do about it, begins with these.
 const (
 	writtenBack = "written by the controller of Cluster API, not a setting"
-	noPools     = "addresses are not taken from pools yet: leave it out, and write ranges into cidrBlock"
 	noIPv6      = "VPCs of IPv6 are not supported yet: leave it out, and the cluster has IPv4"
-	noBuckets   = "user data is not put into buckets yet: leave it out, and give machines of Ignition ignition.storageType: UnencryptedUserData"
-	noBastion   = "no bastion is made yet: make one outside of the cluster, and let it in with additionalControlPlaneIngressRules and additionalNodeIngressRules"
-	noSecondary = "a control plane has one load balancer here yet: leave it out, or give the one scheme: internal"
+	onlyIPv4    = "ipv4, the default: VPCs of IPv6 are not supported yet"
 )
 
 // refusedOfCluster are the refused fields of a cluster whose spec is at a path.
 func refusedOfCluster(at string) map[string]string {
 	out := map[string]string{
-		at + "bastion":                           noBastion,
-		at + "s3Bucket":                          noBuckets,
-		at + "secondaryControlPlaneLoadBalancer": noSecondary,
-
-		at + "controlPlaneLoadBalancer.targetGroupIPType":                     noIPv6,
-		at + "controlPlaneLoadBalancer.additionalListeners.targetGroupIPType": noIPv6,
-
 		at + "network.vpc.ipv6":                               noIPv6,
-		at + "network.vpc.ipamPool":                           noPools,
-		at + "network.vpc.elasticIpPool":                      noPools,
 		at + "network.vpc.carrierGatewayId":                   "wavelength zones are not supported: leave it out",
-		at + "network.vpc.secondaryCidrBlocks":                "a VPC that is made has one range yet: leave it out, or give a VPC of your own by its id",
 		at + "network.vpc.emptyRoutesDefaultVPCSecurityGroup": "the default security group is left as AWS makes it, and no machine has it: leave it out",
-		at + "network.vpc.privateDnsHostnameTypeOnLaunch":     "subnets are not told what instances are called: set privateDnsName.hostnameType in the machine templates",
 		at + "network.subnets.ipv6CidrBlock":                  noIPv6,
 		at + "network.subnets.isIpv6":                         noIPv6,
 		at + "network.subnets.parentZoneName":                 "local and wavelength zones are not supported: leave it out",
@@ -37,56 +23,58 @@ func refusedOfCluster(at string) map[string]string {
 // limitedOfCluster are those that are honoured in part.
 func limitedOfCluster(at string) map[string]string {
 	return map[string]string{
-		at + "controlPlaneLoadBalancer.loadBalancerType": "nlb, classic and disabled: elb and alb take no TCP",
-		at + "network.subnets.zoneType":                  "availability-zone: local and wavelength zones are not supported",
+		at + "controlPlaneLoadBalancer.targetGroupIPType":                              onlyIPv4,
+		at + "controlPlaneLoadBalancer.additionalListeners.targetGroupIPType":          onlyIPv4,
+		at + "secondaryControlPlaneLoadBalancer.targetGroupIPType":                     onlyIPv4,
+		at + "secondaryControlPlaneLoadBalancer.additionalListeners.targetGroupIPType": onlyIPv4,
+		at + "secondaryControlPlaneLoadBalancer.loadBalancerType":                      "nlb, the default here",
+		at + "secondaryControlPlaneLoadBalancer.scheme":                                "internal, the default here",
+		at + "controlPlaneLoadBalancer.loadBalancerType":                               "nlb, classic and disabled: elb and alb take no TCP",
+		at + "network.subnets.zoneType":                                                "availability-zone: local and wavelength zones are not supported",
+		at + "network.vpc.privateDnsHostnameTypeOnLaunch":                              "what machines get whose template has no privateDnsName.hostnameType; subnets are not changed",
 	}
 }
 
 // unusedOfCluster are those that may be there and do nothing.
 func unusedOfCluster(at string) map[string]string {
 	return map[string]string{
-		at + "controlPlaneLoadBalancer.disableHostsRewrite": "no code of Cluster API reads it either: machines have no entry of the endpoint in /etc/hosts",
-		at + "controlPlaneLoadBalancer.dnsResolutionCheck":  "the name of a load balancer is not looked up here",
-		at + "network.subnets.resourceID":                   writtenBack,
-		at + "network.subnets.natGatewayId":                 writtenBack,
-		at + "network.subnets.routeTableId":                 writtenBack,
-		at + "network.vpc.internetGatewayId":                writtenBack,
+		at + "controlPlaneLoadBalancer.disableHostsRewrite":          "no code of Cluster API reads it either: machines have no entry of the endpoint in /etc/hosts",
+		at + "controlPlaneLoadBalancer.dnsResolutionCheck":           "the name of a load balancer is not looked up here",
+		at + "secondaryControlPlaneLoadBalancer.disableHostsRewrite": "as in controlPlaneLoadBalancer",
+		at + "secondaryControlPlaneLoadBalancer.dnsResolutionCheck":  "as in controlPlaneLoadBalancer",
+		at + "network.subnets.resourceID":                            writtenBack,
+		at + "network.subnets.natGatewayId":                          writtenBack,
+		at + "network.subnets.routeTableId":                          writtenBack,
+		at + "network.vpc.internetGatewayId":                         writtenBack,
 	}
 }
 
 // refusedOfMachine are the refused fields of a machine whose spec is at a path.
 func refusedOfMachine(at string) map[string]string {
 	return map[string]string{
-		at + "providerID":                      "AWS gives each instance its own id: leave the field out",
-		at + "instanceID":                      "AWS gives each instance its own id: leave the field out",
-		at + "failureDomain":                   "write failureDomain into the MachineDeployment or the Machine",
-		at + "ami.eksLookupType":               "images of EKS are found by SSM: write ami.id resolve:ssm: with the name of the parameter",
-		at + "assignPrimaryIPv6":               noIPv6,
-		at + "additionalSecurityGroups.arn":    "name the security group by its id or by filters",
-		at + "subnet.arn":                      "name the subnet by its id or by filters",
-		at + "cloudInit.secretCount":           "one secret holds the user data of a machine: leave it out",
-		at + "cloudInit.secretPrefix":          "the secret is named by fleet, cluster and machine: leave it out",
-		at + "cpuOptions.nestedVirtualization": "it is not supported yet: leave it out",
-		at + "dynamicHostAllocation":           "dedicated hosts are not allocated here: allocate one, and name it in hostID",
-		at + "elasticIpPool":                   "addresses are not taken from pools yet: with publicIP the machine has an address of Amazon",
-		at + "networkInterfaces":               "each machine of a template would have the same interface: leave it out, and name subnet and additionalSecurityGroups",
-		at + "ignition.proxy":                  "an instance has its configuration as user data, and fetches nothing: put the proxy into the Ignition configuration",
-		at + "ignition.tls":                    "an instance has its configuration as user data, and fetches nothing: put the CA certificates into the Ignition configuration",
-		at + "rootVolume.deviceName":           "the image says which device is the root: leave it out",
+		at + "providerID":                   "AWS gives each instance its own id: leave the field out",
+		at + "instanceID":                   "AWS gives each instance its own id: leave the field out",
+		at + "failureDomain":                "write failureDomain into the MachineDeployment or the Machine",
+		at + "ami.eksLookupType":            "images of EKS are found by SSM: write ami.id resolve:ssm: with the name of the parameter",
+		at + "additionalSecurityGroups.arn": "name the security group by its id or by filters",
+		at + "subnet.arn":                   "name the subnet by its id or by filters",
+		at + "cloudInit.secretPrefix":       "the secret is named by fleet, cluster and machine: leave it out",
+		at + "dynamicHostAllocation":        "dedicated hosts are not allocated here: allocate one, and name it in hostID",
+		at + "elasticIpPool":                "addresses are not taken from pools yet: with publicIP the machine has an address of Amazon",
+		at + "networkInterfaces":            "each machine of a template would have the same interface: leave it out, and name subnet and additionalSecurityGroups",
 	}
 }
 
 // limitedOfMachine are those that are honoured in part.
 func limitedOfMachine(at string) map[string]string {
-	return map[string]string{
-		at + "cloudInit.secureSecretsBackend": "secrets-manager, the default",
-		at + "ignition.storageType":           "UnencryptedUserData: user data is not put into buckets yet",
-	}
+	return map[string]string{at + "assignPrimaryIPv6": "disabled, the default: VPCs of IPv6 are not supported yet"}
 }
 
 // unusedOfMachine are those that may be there and do nothing.
 func unusedOfMachine(at string) map[string]string {
 	return map[string]string{
-		at + "ignition.version": "the distribution writes the version that its configuration has",
+		at + "rootVolume.deviceName": "the image says which device is the root, and the controller of Cluster API writes it here",
+		at + "cloudInit.secretCount": writtenBack,
+		at + "ignition.version":      "the distribution writes the version that its configuration has",
 	}
 }

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -68,11 +71,55 @@ func (v *validator) clusterOrTemplate(at *field.Path, s *AWSClusterSpec) {
 		s.ControlPlaneLoadBalancer = &LoadBalancer{}
 	}
 	v.loadBalancer(at.Child("controlPlaneLoadBalancer"), s.ControlPlaneLoadBalancer)
+	if s.SecondaryControlPlaneLoadBalancer != nil {
+		v.secondLoadBalancer(at.Child("secondaryControlPlaneLoadBalancer"), s.SecondaryControlPlaneLoadBalancer, s.ControlPlaneLoadBalancer)
+	}
 	if s.Network == nil {
 		s.Network = &Network{}
 	}
 	v.network(at.Child("network"), s.Network)
 	v.image(at, s.ImageLookupFormat)
+	if b := s.Bastion; b != nil {
+		below := at.Child("bastion")
+		v.Forbidden(below.Child("allowedCIDRBlocks"), b.DisableIngressRules && len(b.AllowedCIDRBlocks) > 0, "nothing is let in with disableIngressRules: leave one of both out")
+		for i, c := range b.AllowedCIDRBlocks {
+			b.AllowedCIDRBlocks[i] = v.cidr(below.Child("allowedCIDRBlocks").Index(i), c, false)
+		}
+		if b.AMI != "" {
+			v.id(below.Child("ami"), b.AMI, "ami-")
+		}
+	}
+	if s.S3Bucket != nil {
+		v.bucket(at.Child("s3Bucket"), s.S3Bucket)
+	}
+}
+
+// bucketName matches names of buckets.
+// Source: Amazon S3 user guide, "General purpose bucket naming rules".
+var bucketName = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]{1,61})[a-z0-9]$`)
+
+// longestURL is how long a presigned URL is valid at most.
+const longestURL = 7 * 24 * time.Hour
+
+func (v *validator) bucket(at *field.Path, b *S3Bucket) {
+	if _, err := netip.ParseAddr(b.Name); err == nil || !bucketName.MatchString(b.Name) || strings.Contains(b.Name, "..") {
+		v.Invalid(at.Child("name"), b.Name, "must have 3 to 63 lower-case letters, digits, hyphens and dots, begin and end with a letter or a digit, and be no address")
+	}
+	if d := b.PresignedURLDuration; d != "" {
+		valid, err := time.ParseDuration(d)
+		if err != nil || valid < time.Second || valid > longestURL {
+			v.Invalid(at.Child("presignedURLDuration"), d, "must be between 1s and 168h, such as 1h")
+		}
+		return
+	}
+	const reads = "the instance profile whose role reads what is stored (or set presignedURLDuration)"
+	v.Required(at.Child("controlPlaneIAMInstanceProfile"), b.ControlPlaneIAMInstanceProfile, reads)
+	if len(b.NodesIAMInstanceProfiles) == 0 {
+		v.Add(field.Required(at.Child("nodesIAMInstanceProfiles"), reads))
+	}
+	for i, name := range b.NodesIAMInstanceProfiles {
+		v.Required(at.Child("nodesIAMInstanceProfiles").Index(i), name, reads)
+	}
 }
 
 func (v *validator) network(at *field.Path, n *Network) {
@@ -117,8 +164,11 @@ func (v *validator) vpc(at *field.Path, n *VPC) {
 	switch {
 	case n.CIDRBlock != "":
 		n.CIDRBlock = v.cidr(at.Child("cidrBlock"), n.CIDRBlock, true)
-	case n.ID == "":
+	case n.ID == "" && n.IPAMPool == nil:
 		n.CIDRBlock = DefaultCIDR
+	}
+	if n.IPAMPool != nil {
+		v.ipam(at.Child("ipamPool"), n)
 	}
 	if n.AvailabilityZoneUsageLimit == nil {
 		n.AvailabilityZoneUsageLimit = ptr.To[int64](3)
@@ -134,7 +184,50 @@ func (v *validator) vpc(at *field.Path, n *VPC) {
 		n.SubnetSchema = PreferPrivate
 	}
 	objects.Enum(v, at.Child("subnetSchema"), n.SubnetSchema, PreferPrivate, PreferPublic)
+	if n.PrivateDNSHostnameTypeOnLaunch != "" {
+		objects.Enum(v, at.Child("privateDnsHostnameTypeOnLaunch"), n.PrivateDNSHostnameTypeOnLaunch, "ip-name", "resource-name")
+	}
+	const made = "is for a VPC that is made: leave it out"
+	for i := range n.SecondaryCIDRBlocks {
+		below := at.Child("secondaryCidrBlocks").Index(i).Child("ipv4CidrBlock")
+		n.SecondaryCIDRBlocks[i].IPv4CIDRBlock = v.cidr(below, n.SecondaryCIDRBlocks[i].IPv4CIDRBlock, true)
+		if n.SecondaryCIDRBlocks[i].IPv4CIDRBlock == n.CIDRBlock {
+			v.Add(field.Duplicate(below, n.CIDRBlock))
+		}
+	}
+	objects.Unique(v, at.Child("secondaryCidrBlocks"), n.SecondaryCIDRBlocks, "ipv4CidrBlock", func(b VPCCIDRBlock) string { return b.IPv4CIDRBlock })
+	v.Forbidden(at.Child("secondaryCidrBlocks"), n.ID != "" && len(n.SecondaryCIDRBlocks) > 0, made)
+	v.Forbidden(at.Child("elasticIpPool"), n.ID != "" && n.ElasticIPPool != nil, made)
+	if p := n.ElasticIPPool; p != nil && n.ID == "" {
+		v.id(at.Child("elasticIpPool", "publicIpv4Pool"), p.PublicIPv4Pool, "ipv4pool-ec2-")
+		v.Text(at.Child("elasticIpPool", "publicIpv4Pool"), p.PublicIPv4Pool, 30)
+		if p.PublicIPv4PoolFallbackOrder != "" {
+			objects.Enum(v, at.Child("elasticIpPool", "publicIpv4PoolFallbackOrder"), p.PublicIPv4PoolFallbackOrder, AmazonPool, "none")
+		}
+	}
 }
+
+// ipam checks the pool that gives a VPC its range, and fills in how large that is.
+func (v *validator) ipam(at *field.Path, n *VPC) {
+	p := n.IPAMPool
+	v.Forbidden(at, n.ID != "", "is for a VPC that is made: leave it out")
+	v.Forbidden(at, n.CIDRBlock != "", "cidrBlock is the range: leave one of both out")
+	if (p.ID == "") == (p.Name == "") {
+		v.Invalid(at, "", "needs the id of a pool or the tag Name of one, and not both")
+	}
+	if p.ID != "" {
+		v.id(at.Child("id"), p.ID, "ipam-pool-")
+	}
+	if p.NetmaskLength == 0 {
+		p.NetmaskLength = 16
+	}
+	if p.NetmaskLength < 16 || p.NetmaskLength > 28 { // what AWS lets a VPC have
+		v.Invalid(at.Child("netmaskLength"), p.NetmaskLength, "must be between 16 and 28")
+	}
+}
+
+// AmazonPool has addresses be those of Amazon, once a pool has none.
+const AmazonPool = "amazon-pool"
 
 // subnets checks those of a given VPC, which have ids of AWS, and those that are made, which have not.
 func (v *validator) subnets(at *field.Path, n *Network) {

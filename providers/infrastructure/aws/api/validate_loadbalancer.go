@@ -57,8 +57,32 @@ func (v *validator) loadBalancer(at *field.Path, lb *LoadBalancer) {
 		v.id(at.Child("subnets").Index(i), id, "subnet-")
 	}
 	v.rules(at.Child("ingressRules"), lb.IngressRules)
+	v.ipv4(at.Child("targetGroupIPType"), lb.TargetGroupIPType)
 	v.Forbidden(at.Child("preserveClientIP"), lb.PreserveClientIP && lb.LoadBalancerType == Classic, "a classic load balancer hides the addresses of clients: use loadBalancerType: nlb")
 	v.listeners(at.Child("additionalListeners"), lb)
+}
+
+// secondLoadBalancer checks one beside the first, whose name machines know.
+// Source: CAPA, webhooks/awscluster_webhook.go.
+func (v *validator) secondLoadBalancer(at *field.Path, lb, first *LoadBalancer) {
+	if first.LoadBalancerType == Disabled {
+		v.Add(field.Forbidden(at, "controlPlaneLoadBalancer is disabled, so no load balancer is made: leave it out"))
+		return
+	}
+	if lb.LoadBalancerType == "" {
+		lb.LoadBalancerType = NLB
+	}
+	if lb.Scheme == "" {
+		lb.Scheme = Internal
+	}
+	objects.Enum(v, at.Child("loadBalancerType"), lb.LoadBalancerType, NLB)
+	objects.Enum(v, at.Child("scheme"), lb.Scheme, Internal)
+	if v.Required(at.Child("name"), lb.Name, "the name of the load balancer") && lb.Name == first.Name {
+		v.Add(field.Duplicate(at.Child("name"), lb.Name))
+	}
+	if lb.LoadBalancerType == NLB {
+		v.loadBalancer(at, lb)
+	}
 }
 
 func (v *validator) listeners(at *field.Path, lb *LoadBalancer) {
@@ -77,6 +101,7 @@ func (v *validator) listeners(at *field.Path, lb *LoadBalancer) {
 			v.Add(field.Duplicate(below.Child("port"), l.Port))
 		}
 		seen[l.Port] = true
+		v.ipv4(below.Child("targetGroupIPType"), l.TargetGroupIPType)
 		h := l.HealthCheck
 		if h == nil {
 			continue
@@ -85,6 +110,15 @@ func (v *validator) listeners(at *field.Path, lb *LoadBalancer) {
 			objects.Enum(v, below.Child("healthCheck", "protocol"), h.Protocol, "TCP", "HTTP", "HTTPS")
 		}
 		v.health(below.Child("healthCheck"), HealthCheck{h.IntervalSeconds, h.ThresholdCount, h.TimeoutSeconds, h.UnhealthyThresholdCount})
+	}
+}
+
+// ipv4 checks the family of addresses of targets.
+func (v *validator) ipv4(at *field.Path, family string) {
+	if family == "ipv6" {
+		v.Invalid(at, family, noIPv6)
+	} else if family != "" {
+		objects.Enum(v, at, family, "ipv4")
 	}
 }
 
@@ -107,7 +141,7 @@ func (v *validator) disabled(at *field.Path, lb *LoadBalancer) {
 		"name": lb.Name != "", "crossZoneLoadBalancing": lb.CrossZoneLoadBalancing, "subnets": len(lb.Subnets) > 0,
 		"healthCheckProtocol": lb.HealthCheckProtocol != "", "healthCheck": lb.HealthCheck != nil,
 		"additionalSecurityGroups": len(lb.AdditionalSecurityGroups) > 0, "additionalListeners": len(lb.AdditionalListeners) > 0,
-		"ingressRules": len(lb.IngressRules) > 0, "preserveClientIP": lb.PreserveClientIP,
+		"ingressRules": len(lb.IngressRules) > 0, "preserveClientIP": lb.PreserveClientIP, "targetGroupIPType": lb.TargetGroupIPType != "",
 	} {
 		v.Forbidden(at.Child(name), set, "no load balancer is made: leave it out")
 	}

@@ -19,8 +19,11 @@ const (
 	CapacityBlock = "CapacityBlock"
 )
 
-// UnencryptedUserData is where the configuration of Ignition is: in the user data of an instance.
-const UnencryptedUserData = "UnencryptedUserData"
+// Where the configuration of Ignition is: in the bucket of the cluster, or in the user data of an instance.
+const (
+	ClusterObjectStore  = "ClusterObjectStore"
+	UnencryptedUserData = "UnencryptedUserData"
+)
 
 // ResolveSSM begins the id of an image that EC2 finds by a parameter of SSM.
 const ResolveSSM = "resolve:ssm:"
@@ -41,6 +44,11 @@ func (v *validator) machine(at *field.Path, s *AWSMachineSpec) {
 	}
 	v.image(at, s.ImageLookupFormat)
 	v.bootstrap(at, s)
+	if s.AssignPrimaryIPv6 == "enabled" {
+		v.Invalid(at.Child("assignPrimaryIPv6"), s.AssignPrimaryIPv6, noIPv6)
+	} else if s.AssignPrimaryIPv6 != "" {
+		objects.Enum(v, at.Child("assignPrimaryIPv6"), s.AssignPrimaryIPv6, "disabled")
+	}
 	v.volumes(at, s)
 	v.metadata(at.Child("instanceMetadataOptions"), s)
 	for i := range s.AdditionalSecurityGroups {
@@ -70,24 +78,32 @@ func (v *validator) bootstrap(at *field.Path, s *AWSMachineSpec) {
 	if s.CloudInit == nil {
 		s.CloudInit = &CloudInit{}
 	}
-	switch backend := at.Child("cloudInit", "secureSecretsBackend"); {
-	case s.CloudInit.SecureSecretsBackend == "ssm-parameter-store":
-		v.Invalid(backend, s.CloudInit.SecureSecretsBackend, "user data is kept in Secrets Manager alone yet: leave it out")
-	case s.CloudInit.SecureSecretsBackend != "":
-		objects.Enum(v, backend, s.CloudInit.SecureSecretsBackend, "secrets-manager")
+	if backend := at.Child("cloudInit", "secureSecretsBackend"); s.CloudInit.SecureSecretsBackend != "" {
+		objects.Enum(v, backend, s.CloudInit.SecureSecretsBackend, "secrets-manager", "ssm-parameter-store")
 		v.Forbidden(backend, s.CloudInit.InsecureSkipSecretsManager, "nothing is kept with insecureSkipSecretsManager: leave one of both out")
 	}
 	if s.Ignition == nil {
 		return
 	}
 	v.Forbidden(at.Child("cloudInit"), *s.CloudInit != (CloudInit{}), "a machine has Ignition or cloud-init: leave one of both out")
-	if s.Ignition.StorageType != UnencryptedUserData {
-		v.Invalid(at.Child("ignition", "storageType"), s.Ignition.StorageType, "must be "+UnencryptedUserData+": user data is not put into buckets yet")
+	if s.Ignition.StorageType == "" {
+		s.Ignition.StorageType = ClusterObjectStore
 	}
+	objects.Enum(v, at.Child("ignition", "storageType"), s.Ignition.StorageType, ClusterObjectStore, UnencryptedUserData)
+	const fetches = "only with storageType: " + ClusterObjectStore + ": an instance that has its configuration as user data fetches nothing"
+	v.Forbidden(at.Child("ignition", "proxy"), s.Ignition.Proxy != nil && s.Ignition.StorageType != ClusterObjectStore, fetches)
+	v.Forbidden(at.Child("ignition", "tls"), s.Ignition.TLS != nil && s.Ignition.StorageType != ClusterObjectStore, fetches)
 	if p := s.Ignition.Proxy; p != nil {
 		for _, text := range []string{p.HTTPProxy, p.HTTPSProxy} {
 			if _, err := url.Parse(text); err != nil {
 				v.Invalid(at.Child("ignition", "proxy"), text, "is no URL")
+			}
+		}
+	}
+	if t := s.Ignition.TLS; t != nil {
+		for i, ca := range t.CertificateAuthorities {
+			if u, err := url.Parse(ca); err != nil || u.Scheme == "" {
+				v.Invalid(at.Child("ignition", "tls", "certificateAuthorities").Index(i), ca, "must be the URL of certificates, such as https://… or data:…")
 			}
 		}
 	}
@@ -231,6 +247,9 @@ func (v *validator) placement(at *field.Path, s *AWSMachineSpec) {
 	}
 	if o := s.CPUOptions; o != nil && o.ConfidentialCompute != "" {
 		objects.Enum(v, at.Child("cpuOptions", "confidentialCompute"), o.ConfidentialCompute, "Disabled", "AMDEncryptedVirtualizationNestedPaging")
+	}
+	if o := s.CPUOptions; o != nil && o.NestedVirtualization != "" {
+		objects.Enum(v, at.Child("cpuOptions", "nestedVirtualization"), o.NestedVirtualization, "enabled", "disabled")
 	}
 	if o := s.PrivateDNSName; o != nil && o.HostnameType != "" {
 		objects.Enum(v, at.Child("privateDnsName", "hostnameType"), o.HostnameType, "ip-name", "resource-name")

@@ -9,27 +9,32 @@ import (
 
 func (c *Cloud) balancing() map[string]action {
 	return map[string]action{
-		"CreateLoadBalancer":            c.createBalancer,
-		"DescribeLoadBalancers":         c.describeBalancers,
-		"ModifyLoadBalancerAttributes":  c.attributes(Balancers, "LoadBalancerArn", "LoadBalancerNotFound"),
-		"DeleteLoadBalancer":            c.deleteBalancer,
-		"CreateTargetGroup":             c.createTargetGroup,
-		"DescribeTargetGroups":          c.describeTargetGroups,
-		"ModifyTargetGroupAttributes":   c.attributes(TargetGroups, "TargetGroupArn", "TargetGroupNotFound"),
-		"DeleteTargetGroup":             c.deleteTargetGroup,
-		"CreateListener":                c.createListener,
-		"DescribeListeners":             c.describeListeners,
-		"RegisterTargets":               c.registerTargets,
-		"DeregisterTargets":             c.deregisterTargets,
-		"DescribeTargetHealth":          c.describeHealth,
-		"DescribeTags":                  c.describeTags,
-		"AddTags":                       c.addTags,
-		"SetSecurityGroups":             c.setGroups,
-		"classic CreateLoadBalancer":    c.createClassic,
-		"classic DescribeLoadBalancers": c.describeClassic,
-		"classic DeleteLoadBalancer":    c.deleteClassic,
-		"classic ConfigureHealthCheck":  c.configureClassic,
-		"classic DescribeTags":          c.describeClassicTags,
+		"CreateLoadBalancer":                     c.createBalancer,
+		"DescribeLoadBalancers":                  c.describeBalancers,
+		"ModifyLoadBalancerAttributes":           c.attributes(Balancers, "LoadBalancerArn", "LoadBalancerNotFound"),
+		"DeleteLoadBalancer":                     c.deleteBalancer,
+		"CreateTargetGroup":                      c.createTargetGroup,
+		"DescribeTargetGroups":                   c.describeTargetGroups,
+		"ModifyTargetGroupAttributes":            c.attributes(TargetGroups, "TargetGroupArn", "TargetGroupNotFound"),
+		"DescribeLoadBalancerAttributes":         c.shownAttributes(Balancers, "LoadBalancerArn", "LoadBalancerNotFound"),
+		"DescribeTargetGroupAttributes":          c.shownAttributes(TargetGroups, "TargetGroupArn", "TargetGroupNotFound"),
+		"ModifyTargetGroup":                      c.modifyTargetGroup,
+		"DeleteTargetGroup":                      c.deleteTargetGroup,
+		"CreateListener":                         c.createListener,
+		"DescribeListeners":                      c.describeListeners,
+		"RegisterTargets":                        c.registerTargets,
+		"DeregisterTargets":                      c.deregisterTargets,
+		"DescribeTargetHealth":                   c.describeHealth,
+		"DescribeTags":                           c.describeTags,
+		"AddTags":                                c.addTags,
+		"SetSecurityGroups":                      c.setGroups,
+		"classic CreateLoadBalancer":             c.createClassic,
+		"classic DescribeLoadBalancers":          c.describeClassic,
+		"classic DeleteLoadBalancer":             c.deleteClassic,
+		"classic ConfigureHealthCheck":           c.configureClassic,
+		"classic DescribeTags":                   c.describeClassicTags,
+		"classic AddTags":                        c.addClassicTags,
+		"classic DescribeLoadBalancerAttributes": c.shownClassicAttributes,
 
 		"classic ModifyLoadBalancerAttributes":        c.configureClassic,
 		"classic RegisterInstancesWithLoadBalancer":   c.registerClassic,
@@ -173,9 +178,38 @@ func (c *Cloud) attributes(k Kind, id, absent string) action {
 			return nil, bad(absent, "'%s' not found", r.Get(id))
 		}
 		for key, v := range r.pairs("Attributes.member") {
+			if !slices.Contains(attributesOf(k), key) {
+				return nil, bad("InvalidConfigurationRequest", "The attribute %s is not valid", key)
+			}
 			t.Attr[key] = v
 		}
 		return []node{}, nil
+	}
+}
+
+func attributesOf(k Kind) []string {
+	if k == Balancers {
+		return []string{"load_balancing.cross_zone.enabled", "deletion_protection.enabled"}
+	}
+	return []string{"preserve_client_ip.enabled", "target_health_state.unhealthy.connection_termination.enabled"}
+}
+
+// shownAttributes returns an action that lists them. Those that were not set have AWS's defaults.
+func (c *Cloud) shownAttributes(k Kind, id, absent string) action {
+	return func(r request) (any, error) {
+		t := c.get(k, r.Get(id))
+		if t == nil || c.hidden(t) {
+			return nil, bad(absent, "'%s' not found", r.Get(id))
+		}
+		var out [][]node
+		for _, key := range attributesOf(k) {
+			value := t.Attr[key]
+			if value == "" {
+				value = fmt.Sprint(k == TargetGroups)
+			}
+			out = append(out, texts("Key", key, "Value", value))
+		}
+		return []node{items("Attributes", "member", out...)}, nil
 	}
 }
 
@@ -205,9 +239,35 @@ func (c *Cloud) deleteBalancer(r request) (any, error) {
 	return []node{}, nil
 }
 
+// health are the settings of a health check.
+func health() []string {
+	return []string{
+		"HealthCheckProtocol", "HealthCheckPort", "HealthCheckPath", "HealthCheckIntervalSeconds", "HealthCheckTimeoutSeconds", "HealthyThresholdCount", "UnhealthyThresholdCount",
+	}
+}
+
+// modifyTargetGroup changes the settings that a request has.
+func (c *Cloud) modifyTargetGroup(r request) (any, error) {
+	t := c.get(TargetGroups, r.Get("TargetGroupArn"))
+	if t == nil {
+		return nil, bad("TargetGroupNotFound", "One or more target groups not found")
+	}
+	for _, key := range health() {
+		if r.Has(key) {
+			t.Attr[key] = r.Get(key)
+		}
+	}
+	if strings.HasPrefix(t.Attr["HealthCheckProtocol"], "TCP") {
+		delete(t.Attr, "HealthCheckPath")
+	}
+	return []node{items("TargetGroups", "member", shownTargetGroup(t))}, nil
+}
+
 func shownTargetGroup(t *Thing) []node {
-	out := texts("TargetGroupArn", t.ID, "TargetGroupName", t.Attr["name"], "Protocol", t.Attr["protocol"], "Port", t.Attr["port"], "VpcId", t.Attr["vpcid"], "TargetType", "instance",
-		"HealthCheckProtocol", t.Attr["healthProtocol"])
+	out := texts("TargetGroupArn", t.ID, "TargetGroupName", t.Attr["name"], "Protocol", t.Attr["protocol"], "Port", t.Attr["port"], "VpcId", t.Attr["vpcid"], "TargetType", "instance")
+	for _, key := range health() {
+		out = append(out, texts(key, t.Attr[key])...)
+	}
 	var lbs []node
 	for _, b := range t.Sets["balancers"] {
 		lbs = append(lbs, text("member", b))
@@ -228,8 +288,11 @@ func (c *Cloud) createTargetGroup(r request) (any, error) {
 		return []node{items("TargetGroups", "member", shownTargetGroup(t))}, nil
 	}
 	t := c.addNamed(TargetGroups, c.arn(fmt.Sprintf("targetgroup/%s/%016x", name, c.n+1)), map[string]string{
-		"name": name, "settings": settings, "protocol": r.Get("Protocol"), "port": r.Get("Port"), "vpcid": r.Get("VpcId"), "healthProtocol": r.Get("HealthCheckProtocol"),
+		"name": name, "settings": settings, "protocol": r.Get("Protocol"), "port": r.Get("Port"), "vpcid": r.Get("VpcId"),
 	}, r.pairs("Tags.member"))
+	for _, key := range health() {
+		t.Attr[key] = r.Get(key)
+	}
 	return []node{items("TargetGroups", "member", shownTargetGroup(t))}, nil
 }
 

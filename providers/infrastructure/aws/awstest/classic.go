@@ -2,6 +2,7 @@ package awstest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ func shownClassic(t *Thing) []node {
 	}
 	return append(texts("LoadBalancerName", t.Attr["name"], "DNSName", t.Attr["dns"], "Scheme", t.Attr["scheme"], "VPCId", t.Attr["vpcId"], "CreatedTime", t.Made.UTC().Format(time.RFC3339)),
 		members("Subnets", t.Sets["subnets"], ""), members("SecurityGroups", t.Sets["groups"], ""), members("Instances", t.Sets["targets"], "InstanceId"),
-		el("HealthCheck", texts("Target", t.Attr["health"])...))
+		el("HealthCheck", texts("Target", t.Attr["health"], "Interval", t.Attr["Interval"], "Timeout", t.Attr["Timeout"], "HealthyThreshold", t.Attr["HealthyThreshold"], "UnhealthyThreshold", t.Attr["UnhealthyThreshold"])...))
 }
 
 func (c *Cloud) createClassic(r request) (any, error) {
@@ -81,10 +82,30 @@ func (c *Cloud) configureClassic(r request) (any, error) {
 	}
 	if target := r.Get("HealthCheck.Target"); target != "" {
 		b.Attr["health"] = target
+		for _, key := range []string{"Interval", "Timeout", "HealthyThreshold", "UnhealthyThreshold"} {
+			b.Attr[key] = r.Get("HealthCheck." + key)
+		}
 	}
 	if cross := r.Get("LoadBalancerAttributes.CrossZoneLoadBalancing.Enabled"); cross != "" {
 		b.Attr["crossZone"] = cross
 	}
+	return []node{}, nil
+}
+
+func (c *Cloud) shownClassicAttributes(r request) (any, error) {
+	b, err := c.classic(r)
+	if err != nil {
+		return nil, err
+	}
+	return []node{el("LoadBalancerAttributes", el("CrossZoneLoadBalancing", text("Enabled", fmt.Sprint(b.Attr["crossZone"] == "true"))))}, nil
+}
+
+func (c *Cloud) addClassicTags(r request) (any, error) {
+	b := c.find(ClassicOnes, "name", r.Get("LoadBalancerNames.member.1"))
+	if b == nil {
+		return nil, bad("LoadBalancerNotFound", "There is no ACTIVE Load Balancer named '%s'", r.Get("LoadBalancerNames.member.1"))
+	}
+	maps.Copy(b.Tags, r.pairs("Tags.member"))
 	return []node{}, nil
 }
 

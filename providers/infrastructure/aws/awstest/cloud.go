@@ -17,6 +17,7 @@ type Kind string
 const (
 	Instances     Kind = "i"
 	VPCs          Kind = "vpc"
+	Pools         Kind = "ipam-pool"
 	Subnets       Kind = "subnet"
 	Gateways      Kind = "igw"
 	NATs          Kind = "nat"
@@ -33,6 +34,8 @@ const (
 	ClassicOnes   Kind = "classic"
 	StoredSecrets Kind = "secret"
 	Parameters    Kind = "parameter"
+	Buckets       Kind = "bucket"
+	Objects       Kind = "object"
 
 	ManagedClusters Kind = "ekscluster"
 	Nodegroups      Kind = "nodegroup"
@@ -127,7 +130,7 @@ const (
 	SecretKey = "secret-of-the-double"
 )
 
-// New returns a cloud with images, a key pair called default and one called ops, and nothing else.
+// New returns a cloud with images of machines and of Ubuntu, a key pair called default and one called ops, and nothing else.
 func New(o Options) *Cloud {
 	o.Account, o.Region, o.Page = cmp.Or(o.Account, "123456789012"), cmp.Or(o.Region, "eu-central-1"), cmp.Or(o.Page, 1000)
 	if o.Zones == nil {
@@ -140,6 +143,10 @@ func New(o Options) *Cloud {
 	for i, name := range []string{"capa-ami-ubuntu-24.04-1.34.1-1750000000", "capa-ami-ubuntu-24.04-v1.34.1-1760000000", "capa-ami-flatcar-stable-1.34.1-1750000000"} {
 		c.addImage(name, i)
 	}
+	c.seed(Images, map[string]string{
+		"name": "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20260101", "ownerId": "099720109477", "architecture": "x86_64", "rootDeviceName": "/dev/sda1", "imageState": "available",
+		"creationDate": "2026-01-01T00:00:00.000Z",
+	})
 	for _, name := range []string{"default", "ops"} {
 		c.seed(KeyPairs, map[string]string{"keyName": name})
 	}

@@ -12,6 +12,7 @@ func (c *Cloud) actions() map[string]action {
 		"secretsmanager":       c.secrets(),
 		"ssm":                  c.parameters(),
 		"eks":                  c.eks(),
+		"s3":                   c.s3(),
 	} {
 		for name, do := range some {
 			out[service+" "+name] = do
@@ -27,7 +28,9 @@ func (c *Cloud) ec2() map[string]action {
 		"TerminateInstances":       c.terminateInstances,
 		"DescribeVpcs":             c.describe(listing{VPCs, "VpcId", "InvalidVpcID.NotFound", "vpcSet", shownVPC}),
 		"CreateVpc":                c.createVPC,
+		"DescribeIpamPools":        c.describe(listing{Pools, "IpamPoolId", "InvalidIpamPoolId.NotFound", "ipamPoolSet", shownPool}),
 		"ModifyVpcAttribute":       c.modify(VPCs, "VpcId", "InvalidVpcID.NotFound", "EnableDnsHostnames", "EnableDnsSupport"),
+		"AssociateVpcCidrBlock":    c.addRange,
 		"DeleteVpc":                c.deleteVPC,
 		"DescribeSubnets":          c.describe(listing{Subnets, "SubnetId", "InvalidSubnetID.NotFound", "subnetSet", c.shownSubnet}),
 		"CreateSubnet":             c.createSubnet,

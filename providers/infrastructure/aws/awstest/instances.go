@@ -176,7 +176,7 @@ func (c *Cloud) runInstances(r request) (any, error) {
 		"state": "pending", "imageId": r.Get("ImageId"), "instanceType": kind, "subnetId": subnet.ID, "vpcId": subnet.Attr["vpcId"], "zone": zone, "fails": c.failing,
 		"privateIpAddress": address, "userData": r.Get("UserData"), "keyName": r.Get("KeyName"),
 		"profile": r.Get("IamInstanceProfile.Name"), "httpTokens": r.Get("MetadataOptions.HttpTokens"), "hopLimit": r.Get("MetadataOptions.HttpPutResponseHopLimit"),
-		"rootSize": r.Get("BlockDeviceMapping.1.Ebs.VolumeSize"),
+		"rootSize": r.Get("BlockDeviceMapping.1.Ebs.VolumeSize"), "hostnameType": r.Get("PrivateDnsNameOptions.HostnameType"), "nested": r.Get("CpuOptions.NestedVirtualization"),
 	}, r.tags("instance"))
 	if r.Get("InstanceMarketOptions.MarketType") == "spot" {
 		t.Attr["instanceLifecycle"] = "spot"

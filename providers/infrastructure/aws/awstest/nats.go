@@ -2,6 +2,7 @@ package awstest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -17,7 +18,15 @@ func (c *Cloud) allocateAddress(r request) (any, error) {
 	if c.over(Addresses) {
 		return nil, bad("AddressLimitExceeded", "The maximum number of addresses has been reached.")
 	}
-	a := c.add(Addresses, nil, r.tags("elastic-ip"))
+	if pool := r.Get("PublicIpv4Pool"); pool != "" {
+		if strings.Contains(pool, "missing") {
+			return nil, bad("InvalidPublicIpv4PoolID.NotFound", "The pool ID '%s' does not exist.", pool)
+		}
+		if strings.Contains(pool, "empty") {
+			return nil, bad("InsufficientAddressCapacity", "Not enough free addresses in the pool %s.", pool)
+		}
+	}
+	a := c.add(Addresses, map[string]string{"pool": r.Get("PublicIpv4Pool")}, r.tags("elastic-ip"))
 	a.Attr["publicIp"] = fmt.Sprintf("198.51.100.%d", c.n%250+1)
 	return shownAddress(a), nil
 }

@@ -3,6 +3,7 @@ package awstest
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"strings"
 )
 
@@ -15,15 +16,65 @@ func (c *Cloud) newVPC(cidr string, tags map[string]string) *Thing {
 }
 
 func shownVPC(t *Thing) []node {
-	return append(texts("vpcId", t.ID, "cidrBlock", t.Attr["cidrBlock"], "state", t.Attr["state"]), tagSet(t.Tags))
+	var ranges [][]node
+	for _, cidr := range append([]string{t.Attr["cidrBlock"]}, t.Sets["ranges"]...) {
+		ranges = append(ranges, append(texts("cidrBlock", cidr), el("cidrBlockState", text("state", "associated"))))
+	}
+	return append(texts("vpcId", t.ID, "cidrBlock", t.Attr["cidrBlock"], "state", t.Attr["state"]), items("cidrBlockAssociationSet", "item", ranges...), tagSet(t.Tags))
+}
+
+// addRange refuses a range that overlaps with one that the VPC has.
+func (c *Cloud) addRange(r request) (any, error) {
+	v := c.get(VPCs, r.Get("VpcId"))
+	if v == nil {
+		return nil, bad("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist", r.Get("VpcId"))
+	}
+	want, err := netip.ParsePrefix(r.Get("CidrBlock"))
+	if err != nil {
+		return nil, bad("InvalidParameterValue", "Value (%s) for parameter cidrBlock is invalid.", r.Get("CidrBlock"))
+	}
+	if !c.within(v, want, false) {
+		return nil, bad("InvalidVpc.Range", "The CIDR '%s' overlaps with one of the VPC.", want)
+	}
+	v.Sets["ranges"] = append(v.Sets["ranges"], want.String())
+	return texts("vpcId", v.ID), nil
+}
+
+// within reports whether a range is inside of one of a VPC, or with inside false outside of all.
+func (c *Cloud) within(v *Thing, p netip.Prefix, inside bool) bool {
+	for _, cidr := range append([]string{v.Attr["cidrBlock"]}, v.Sets["ranges"]...) {
+		if has, err := netip.ParsePrefix(cidr); err == nil && has.Overlaps(p) {
+			return inside && has.Contains(p.Addr()) && has.Bits() <= p.Bits()
+		}
+	}
+	return !inside
 }
 
 func (c *Cloud) createVPC(r request) (any, error) {
 	if c.over(VPCs) {
 		return nil, bad("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
 	}
-	return []node{el("vpc", shownVPC(c.newVPC(r.Get("CidrBlock"), r.tags("vpc")))...)}, nil
+	cidr := r.Get("CidrBlock")
+	if id := r.Get("Ipv4IpamPoolId"); id != "" {
+		p := c.get(Pools, id)
+		if p == nil {
+			return nil, bad("InvalidIpamPoolId.NotFound", "The ipam-pool ID '%s' does not exist", id)
+		}
+		cidr = p.Attr["next"] + "/" + r.Get("Ipv4NetmaskLength")
+	}
+	return []node{el("vpc", shownVPC(c.newVPC(cidr, r.tags("vpc")))...)}, nil
 }
+
+// AddPool adds a pool of IPAM whose next range begins with an address.
+func (c *Cloud) AddPool(name, next string) (id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.seed(Pools, map[string]string{"next": next})
+	p.Tags["Name"] = name
+	return p.ID
+}
+
+func shownPool(t *Thing) []node { return append(texts("ipamPoolId", t.ID), tagSet(t.Tags)) }
 
 // modify returns an action that sets attributes of things.
 func (c *Cloud) modify(k Kind, id, absent string, attrs ...string) action {
@@ -84,6 +135,9 @@ func (c *Cloud) createSubnet(r request) (any, error) {
 		if s.Attr["vpcId"] == v.ID && s.Attr["cidrBlock"] == r.Get("CidrBlock") {
 			return nil, bad("InvalidSubnet.Conflict", "The CIDR '%s' conflicts with another subnet", r.Get("CidrBlock"))
 		}
+	}
+	if p, err := netip.ParsePrefix(r.Get("CidrBlock")); err != nil || !c.within(v, p, true) {
+		return nil, bad("InvalidSubnet.Range", "The CIDR '%s' is invalid.", r.Get("CidrBlock"))
 	}
 	s := c.add(Subnets, map[string]string{"vpcId": v.ID, "cidrBlock": r.Get("CidrBlock"), "zone": r.Get("AvailabilityZone")}, r.tags("subnet"))
 	return []node{el("subnet", c.shownSubnet(s)...)}, nil

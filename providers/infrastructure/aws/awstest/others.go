@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,21 +38,87 @@ func (c *Cloud) assumeRole(r request) (any, error) {
 }
 
 func (c *Cloud) parameters() map[string]action {
-	return map[string]action{"GetParameter": func(r request) (any, error) {
-		name, _ := r.body["Name"].(string)
-		p := c.find(Parameters, "name", name)
-		if p == nil {
-			return nil, bad("ParameterNotFound", "The parameter couldn't be found")
+	return map[string]action{
+		"GetParameter": func(r request) (any, error) {
+			p := c.find(Parameters, "name", field(r, "Name"))
+			if p == nil {
+				return nil, bad("ParameterNotFound", "The parameter couldn't be found")
+			}
+			value := p.Attr["value"]
+			if decrypted, _ := r.body["WithDecryption"].(bool); p.Attr["type"] == "SecureString" && !decrypted {
+				value = "AQICAH…"
+			}
+			return map[string]any{"Parameter": map[string]any{"Name": p.Attr["name"], "Type": p.Attr["type"], "Value": value}}, nil
+		},
+		"PutParameter": c.putParameter, "DeleteParameter": c.deleteParameter, "DescribeParameters": c.describeParameters,
+	}
+}
+
+// maxParameter is how many characters a parameter of the standard tier has at most.
+// Source: AWS Systems Manager endpoints and quotas.
+const maxParameter = 4096
+
+var parameterName = regexp.MustCompile(`^(/[a-zA-Z0-9_.-]+){1,15}$`)
+
+func (c *Cloud) putParameter(r request) (any, error) {
+	name, value := field(r, "Name"), field(r, "Value")
+	overwrite, _ := r.body["Overwrite"].(bool)
+	tags := jsonTags(r)
+	p := c.find(Parameters, "name", name)
+	switch {
+	case !parameterName.MatchString(name):
+		return nil, bad("ValidationException", "Parameter name must be a fully qualified name of at most 15 levels")
+	case len(value) > maxParameter || value == "":
+		return nil, bad("ValidationException", "Standard tier parameters support a maximum parameter value of 4096 characters.")
+	case overwrite && len(tags) > 0:
+		return nil, bad("ValidationException", "Invalid request: tags and overwrite can't be used together.")
+	case p != nil && !overwrite:
+		return nil, bad("ParameterAlreadyExists", "The parameter already exists. To overwrite this value, set the overwrite option in the request to true.")
+	case p == nil:
+		p = c.add(Parameters, map[string]string{"name": name}, tags)
+	}
+	p.Attr["value"], p.Attr["type"] = value, field(r, "Type")
+	return map[string]any{"Version": 1, "Tier": "Standard"}, nil
+}
+
+func (c *Cloud) deleteParameter(r request) (any, error) {
+	p := c.find(Parameters, "name", field(r, "Name"))
+	if p == nil {
+		return nil, bad("ParameterNotFound", "")
+	}
+	delete(c.things, p.ID)
+	return map[string]any{}, nil
+}
+
+// describeParameters knows one filter, that of a path with all that is below.
+func (c *Cloud) describeParameters(r request) (any, error) {
+	var path string
+	some, _ := r.body["ParameterFilters"].([]any)
+	for _, one := range some {
+		f, _ := one.(map[string]any)
+		all, _ := f["Values"].([]any)
+		if f["Key"] != "Path" || f["Option"] != "Recursive" || len(all) != 1 {
+			return nil, bad("InvalidFilterKey", "The filter %v is not known here.", f)
 		}
-		return map[string]any{"Parameter": map[string]any{"Name": name, "Type": "String", "Value": p.Attr["value"]}}, nil
-	}}
+		path, _ = all[0].(string)
+	}
+	found := slices.DeleteFunc(c.all(Parameters), func(p *Thing) bool { return c.hidden(p) || !strings.HasPrefix(p.Attr["name"], path+"/") })
+	page, write, err := c.jsonPage(r, found)
+	if err != nil {
+		return nil, err
+	}
+	list := []any{}
+	for _, p := range page {
+		list = append(list, map[string]any{"Name": p.Attr["name"], "Type": p.Attr["type"], "LastModifiedDate": float64(p.Made.UnixMilli()) / 1000})
+	}
+	return write("Parameters", list), nil
 }
 
 // AddParameter adds a parameter of SSM.
 func (c *Cloud) AddParameter(name, value string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seed(Parameters, map[string]string{"name": name, "value": value})
+	c.seed(Parameters, map[string]string{"name": name, "value": value, "type": "String"})
 }
 
 func (c *Cloud) secrets() map[string]action {
@@ -64,6 +131,36 @@ func (c *Cloud) secrets() map[string]action {
 func field(r request, name string) string {
 	s, _ := r.body[name].(string)
 	return s
+}
+
+// jsonTags returns the tags of a request.
+func jsonTags(r request) map[string]string {
+	tags := make(map[string]string)
+	all, _ := r.body["Tags"].([]any)
+	for _, one := range all {
+		t, _ := one.(map[string]any)
+		k, _ := t["Key"].(string)
+		tags[k], _ = t["Value"].(string)
+	}
+	return tags
+}
+
+// jsonPage returns a page of found, and what writes it as an answer.
+func (c *Cloud) jsonPage(r request, found []*Thing) (page []*Thing, write func(name string, list []any) map[string]any, err error) {
+	paged := r
+	most, _ := r.body["MaxResults"].(float64)
+	paged.Values = map[string][]string{"MaxResults": {fmt.Sprint(int(most))}, "NextToken": {field(r, "NextToken")}}
+	if most == 0 {
+		delete(paged.Values, "MaxResults")
+	}
+	page, next, err := c.page(paged, found)
+	return page, func(name string, list []any) map[string]any {
+		out := map[string]any{name: list}
+		if next != "" {
+			out["NextToken"] = next
+		}
+		return out
+	}, err
 }
 
 func (c *Cloud) createSecret(r request) (any, error) {
@@ -81,15 +178,8 @@ func (c *Cloud) createSecret(r request) (any, error) {
 	if err != nil || len(data) > maxSecret || len(data) == 0 {
 		return nil, bad("InvalidParameterException", "The secret value has to be of 1 to 65536 bytes.")
 	}
-	tags := make(map[string]string)
-	all, _ := r.body["Tags"].([]any)
-	for _, one := range all {
-		t, _ := one.(map[string]any)
-		k, _ := t["Key"].(string)
-		tags[k], _ = t["Value"].(string)
-	}
 	s := c.addNamed(StoredSecrets, fmt.Sprintf("arn:aws:secretsmanager:%s:%s:secret:%s-%06x", c.o.Region, c.o.Account, name, c.n+1),
-		map[string]string{"name": name, "value": value, "token": id}, tags)
+		map[string]string{"name": name, "value": value, "token": id}, jsonTags(r))
 	return map[string]any{"ARN": s.ID, "Name": name}, nil
 }
 
@@ -174,13 +264,7 @@ func (c *Cloud) listSecrets(r request) (any, error) {
 		}
 		return keys != nil && !slices.ContainsFunc(keys, func(k string) bool { _, has := s.Tags[k]; return has })
 	})
-	paged := r
-	most, _ := r.body["MaxResults"].(float64)
-	paged.Values = map[string][]string{"MaxResults": {fmt.Sprint(int(most))}, "NextToken": {field(r, "NextToken")}}
-	if most == 0 {
-		delete(paged.Values, "MaxResults")
-	}
-	page, next, err := c.page(paged, found)
+	page, write, err := c.jsonPage(r, found)
 	if err != nil {
 		return nil, err
 	}
@@ -188,9 +272,5 @@ func (c *Cloud) listSecrets(r request) (any, error) {
 	for _, s := range page {
 		list = append(list, shownSecret(s))
 	}
-	out := map[string]any{"SecretList": list}
-	if next != "" {
-		out["NextToken"] = next
-	}
-	return out, nil
+	return write("SecretList", list), nil
 }

@@ -31,9 +31,11 @@ func bad(code, format string, args ...any) error {
 // A request is one that the cloud understood.
 type request struct {
 	url.Values
-	body map[string]any // of JSON
-	who  string
-	call Call
+	body     map[string]any // of JSON
+	raw      []byte         // of S3, with its checksum
+	checksum string
+	who      string
+	call     Call
 }
 
 // list returns prefix.1, prefix.2, and so on.
@@ -67,10 +69,38 @@ func (r request) tags(resource string) map[string]string {
 // scope returns the access key, the region and the service of a signature.
 func scope(r *http.Request) (key, region, service string) {
 	_, after, ok := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	if q := r.URL.Query(); q.Has("X-Amz-Credential") {
+		after, ok = q.Get("X-Amz-Credential"), true
+	}
 	if p := strings.Split(after, "/"); ok && len(p) > 3 {
 		return p[0], p[2], p[3]
 	}
 	return "", "", ""
+}
+
+// understand returns what a request asks for.
+func understand(r *http.Request, data []byte) request {
+	_, _, service := scope(r)
+	req := request{Values: url.Values{}}
+	switch target := r.Header.Get("X-Amz-Target"); {
+	case service == "eks":
+		action, in := restAction(r.Method, r.URL.EscapedPath())
+		req.call, req.Values = Call{Service: service, Action: action}, in
+		maps.Copy(req.Values, r.URL.Query())
+		_ = json.Unmarshal(data, &req.body)
+	case service == "s3":
+		action, in := bucketAction(r)
+		req.call, req.Values = Call{Service: service, Action: action, Form: in}, in
+		req.raw, req.checksum = data, r.Header.Get("X-Amz-Checksum-Sha256")
+	case target != "":
+		_, action, _ := strings.Cut(target, ".")
+		req.call = Call{Service: service, Action: action}
+		_ = json.Unmarshal(data, &req.body) // what is no JSON has no fields
+	default:
+		req.Values, _ = url.ParseQuery(string(data))
+		req.call = Call{Service: service, Action: req.Get("Action"), Form: req.Values}
+	}
+	return req
 }
 
 // errCut says that a call broke off.
@@ -93,22 +123,8 @@ func (c *Cloud) serve(r *http.Request) (status int, header http.Header, answer [
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	key, region, service := scope(r)
-	req := request{Values: url.Values{}}
-	switch target := r.Header.Get("X-Amz-Target"); {
-	case service == "eks":
-		action, in := restAction(r.Method, r.URL.EscapedPath())
-		req.call, req.Values = Call{Service: service, Action: action}, in
-		maps.Copy(req.Values, r.URL.Query())
-		_ = json.Unmarshal(data, &req.body)
-	case target != "":
-		_, action, _ := strings.Cut(target, ".")
-		req.call = Call{Service: service, Action: action}
-		_ = json.Unmarshal(data, &req.body) // what is no JSON has no fields
-	default:
-		req.Values, _ = url.ParseQuery(string(data))
-		req.call = Call{Service: service, Action: req.Get("Action"), Form: req.Values}
-	}
+	key, region, _ := scope(r)
+	req := understand(r, data)
 	c.mu.Lock()
 	req.call.N = len(c.calls) + 1
 	c.calls = append(c.calls, req.call)
@@ -128,7 +144,7 @@ func (c *Cloud) serve(r *http.Request) (status int, header http.Header, answer [
 	}
 	status, kind, answer := encode(req.call, out, failed)
 	header = http.Header{"Content-Type": {kind}}
-	if f, ok := errors.AsType[failure](failed); ok && service == "eks" {
+	if f, ok := errors.AsType[failure](failed); ok && req.call.Service == "eks" {
 		header.Set("X-Amzn-ErrorType", f.code+":http://internal.amazon.com/coral/com.amazon.eks/")
 	}
 	return status, header, answer, nil
@@ -203,12 +219,22 @@ func encode(call Call, out any, err error) (status int, kind string, body []byte
 	case call.Form == nil:
 		body, _ = json.Marshal(out)
 		return http.StatusOK, "application/x-amz-json-1.1", body
+	case err != nil && call.Service == "s3":
+		el("Error", text("Code", failed.code), text("Message", failed.message)).write(&b)
+		return failed.status, "application/xml", b.Bytes()
 	case err != nil && call.Service == "ec2":
 		el("Response", el("Errors", el("Error", text("Code", failed.code), text("Message", failed.message))), text("RequestID", "r")).write(&b)
 		return failed.status, "text/xml", b.Bytes()
 	case err != nil:
 		el("ErrorResponse", el("Error", text("Type", "Sender"), text("Code", failed.code), text("Message", failed.message)), text("RequestId", "r")).write(&b)
 		return failed.status, "text/xml", b.Bytes()
+	}
+	switch out := out.(type) {
+	case []byte:
+		return http.StatusOK, "application/octet-stream", out
+	case node:
+		out.write(&b)
+		return http.StatusOK, "application/xml", b.Bytes()
 	}
 	kids, _ := out.([]node)
 	if call.Service == "ec2" {
@@ -269,16 +295,9 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		_ = r.Body.Close()
 	}
-	form, _ := url.ParseQuery(string(data))
-	_, action, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	if _, _, service := scope(r); service == "eks" {
-		action, _ = restAction(r.Method, r.URL.EscapedPath())
-	} else if action == "" {
-		action = form.Get("Action")
-	}
 	dies := Whole
 	c.mu.Lock()
-	if (Call{Action: action, Form: form}).Changes() {
+	if understand(r, data).call.Changes() {
 		if c.calls++; c.calls == c.dieAt {
 			c.dead, dies = true, c.cut
 		}

@@ -36,7 +36,7 @@ func TestAnswersOfOthers(t *testing.T) {
 			}
 		}
 		for name, change := range map[string]func() error{
-			"a network":            func() error { _, err := c.CreateVPC(t.Context(), "10.0.0.0/16", nil); return err },
+			"a network":            func() error { _, err := c.CreateVPC(t.Context(), VPCRequest{CIDR: "10.0.0.0/16"}); return err },
 			"an instance to go":    func() error { return c.Terminate(t.Context(), "i-1") },
 			"a load balancer gone": func() error { return c.DeleteTargetGroup(t.Context(), "a") },
 		} {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // A Balancer is a network load balancer, or a classic one.
@@ -21,7 +22,7 @@ type Balancer struct {
 	Subnets []string
 	Groups  []string
 	Targets []string // of a classic one
-	Health  string   // what a classic one checks
+	Health  Health   // of a classic one
 	Target  int32    // the port that a classic one leads to; 0: it is not known
 	Tags    Tags
 }
@@ -34,6 +35,24 @@ type TargetGroup struct {
 	VPC       string   `xml:"VpcId"`
 	Balancers []string `xml:"LoadBalancerArns>member"`
 	Tags      Tags     `xml:"-"`
+
+	Protocol  string `xml:"HealthCheckProtocol"`
+	Checked   string `xml:"HealthCheckPort"`
+	Path      string `xml:"HealthCheckPath"`
+	Interval  int64  `xml:"HealthCheckIntervalSeconds"`
+	Timeout   int64  `xml:"HealthCheckTimeoutSeconds"`
+	Healthy   int64  `xml:"HealthyThresholdCount"`
+	Unhealthy int64  `xml:"UnhealthyThresholdCount"`
+}
+
+// Health returns how its targets are checked.
+func (t *TargetGroup) Health() Health {
+	return Health{t.Protocol, t.Checked, t.Path, t.Interval, t.Timeout, t.Healthy, t.Unhealthy}
+}
+
+// Check has its targets be checked so.
+func (t *TargetGroup) Check(h Health) {
+	t.Protocol, t.Checked, t.Path, t.Interval, t.Timeout, t.Healthy, t.Unhealthy = h.Protocol, h.Port, h.Path, h.Interval, h.Timeout, h.Healthy, h.Unhealthy
 }
 
 type elbTags []struct {
@@ -117,8 +136,13 @@ func (c *Client) Classics(ctx context.Context) ([]Balancer, error) {
 			VPC     string   `xml:"VPCId"`
 			Subnets []string `xml:"Subnets>member"`
 			Groups  []string `xml:"SecurityGroups>member"`
-			Health  string   `xml:"HealthCheck>Target"`
-			Ports   []int32  `xml:"ListenerDescriptions>member>Listener>InstancePort"`
+			Health  struct {
+				Target             string
+				Interval, Timeout  int64
+				HealthyThreshold   int64
+				UnhealthyThreshold int64
+			} `xml:"HealthCheck"`
+			Ports   []int32 `xml:"ListenerDescriptions>member>Listener>InstancePort"`
 			Targets []struct {
 				ID string `xml:"InstanceId"`
 			} `xml:"Instances>member"`
@@ -134,7 +158,14 @@ func (c *Client) Classics(ctx context.Context) ([]Balancer, error) {
 	var out []Balancer
 	for _, p := range pages {
 		for _, b := range p.All {
-			x := Balancer{ID: b.Name, Classic: true, Name: b.Name, DNS: b.DNS, Scheme: b.Scheme, VPC: b.VPC, State: "active", Subnets: b.Subnets, Groups: b.Groups, Health: b.Health}
+			x := Balancer{ID: b.Name, Classic: true, Name: b.Name, DNS: b.DNS, Scheme: b.Scheme, VPC: b.VPC, State: "active", Subnets: b.Subnets, Groups: b.Groups}
+			x.Health = Health{Interval: b.Health.Interval, Timeout: b.Health.Timeout, Healthy: b.Health.HealthyThreshold, Unhealthy: b.Health.UnhealthyThreshold}
+			var path string
+			var has bool
+			x.Health.Protocol, x.Health.Port, _ = strings.Cut(b.Health.Target, ":")
+			if x.Health.Port, path, has = strings.Cut(x.Health.Port, "/"); has {
+				x.Health.Path = "/" + path
+			}
 			if len(b.Ports) > 0 {
 				x.Target = b.Ports[0]
 			}
@@ -273,12 +304,25 @@ type Health struct {
 	Interval, Timeout, Healthy, Unhealthy int64
 }
 
-// ConfigureClassic sets the health check and cross-zone balancing of a classic load balancer.
-func (c *Client) ConfigureClassic(ctx context.Context, name string, h Health, crossZone bool) error {
-	form := url.Values{"LoadBalancerName": {name}, "LoadBalancerAttributes.CrossZoneLoadBalancing.Enabled": {strconv.FormatBool(crossZone)}}
-	if err := c.query(ctx, classic, "ModifyLoadBalancerAttributes", form, nil); err != nil {
-		return err
+// form returns the parameters of a health check of a target group.
+func (h Health) form() url.Values {
+	out := url.Values{
+		"HealthCheckProtocol": {h.Protocol}, "HealthCheckPort": {h.Port}, "HealthCheckIntervalSeconds": {fmt.Sprint(h.Interval)}, "HealthCheckTimeoutSeconds": {fmt.Sprint(h.Timeout)},
+		"HealthyThresholdCount": {fmt.Sprint(h.Healthy)}, "UnhealthyThresholdCount": {fmt.Sprint(h.Unhealthy)},
 	}
+	if h.Path != "" {
+		out.Set("HealthCheckPath", h.Path)
+	}
+	return out
+}
+
+// SetHealth sets how the targets of a target group are checked.
+func (c *Client) SetHealth(ctx context.Context, group string, h Health) error {
+	return c.query(ctx, balancing, "ModifyTargetGroup", Join(h.form(), url.Values{"TargetGroupArn": {group}}), nil)
+}
+
+// ConfigureClassic sets the health check of a classic load balancer.
+func (c *Client) ConfigureClassic(ctx context.Context, name string, h Health) error {
 	return c.query(ctx, classic, "ConfigureHealthCheck", url.Values{
 		"LoadBalancerName": {name}, "HealthCheck.Target": {h.Target()}, "HealthCheck.Interval": {fmt.Sprint(h.Interval)}, "HealthCheck.Timeout": {fmt.Sprint(h.Timeout)},
 		"HealthCheck.HealthyThreshold": {fmt.Sprint(h.Healthy)}, "HealthCheck.UnhealthyThreshold": {fmt.Sprint(h.Unhealthy)},
@@ -288,23 +332,9 @@ func (c *Client) ConfigureClassic(ctx context.Context, name string, h Health, cr
 // Target is what a classic load balancer checks.
 func (h Health) Target() string { return h.Protocol + ":" + h.Port + h.Path }
 
-// SetCrossZone sets cross-zone balancing of a network load balancer.
-func (c *Client) SetCrossZone(ctx context.Context, id string, on bool) error {
-	return c.query(ctx, balancing, "ModifyLoadBalancerAttributes", url.Values{
-		"LoadBalancerArn": {id}, "Attributes.member.1.Key": {"load_balancing.cross_zone.enabled"}, "Attributes.member.1.Value": {strconv.FormatBool(on)},
-	}, nil)
-}
-
 // CreateTargetGroup makes a target group for instances. One of that name with the same settings answers.
 func (c *Client) CreateTargetGroup(ctx context.Context, name, vpc string, port int64, h Health, tags Tags) (TargetGroup, error) {
-	form := url.Values{
-		"Name": {name}, "Protocol": {"TCP"}, "Port": {fmt.Sprint(port)}, "VpcId": {vpc}, "TargetType": {"instance"},
-		"HealthCheckProtocol": {h.Protocol}, "HealthCheckPort": {h.Port}, "HealthCheckIntervalSeconds": {fmt.Sprint(h.Interval)}, "HealthCheckTimeoutSeconds": {fmt.Sprint(h.Timeout)},
-		"HealthyThresholdCount": {fmt.Sprint(h.Healthy)}, "UnhealthyThresholdCount": {fmt.Sprint(h.Unhealthy)},
-	}
-	if h.Path != "" {
-		form.Set("HealthCheckPath", h.Path)
-	}
+	form := Join(h.form(), url.Values{"Name": {name}, "Protocol": {"TCP"}, "Port": {fmt.Sprint(port)}, "VpcId": {vpc}, "TargetType": {"instance"}})
 	var got struct {
 		All []TargetGroup `xml:"CreateTargetGroupResult>TargetGroups>member"`
 	}
@@ -316,14 +346,6 @@ func (c *Client) CreateTargetGroup(ctx context.Context, name, vpc string, port i
 	}
 	got.All[0].Tags = tags
 	return got.All[0], nil
-}
-
-// KeepClients has targets of a group see the addresses of clients, or not.
-func (c *Client) KeepClients(ctx context.Context, group string, on bool) error {
-	return c.query(ctx, balancing, "ModifyTargetGroupAttributes", url.Values{
-		"TargetGroupArn": {group}, "Attributes.member.1.Key": {"preserve_client_ip.enabled"}, "Attributes.member.1.Value": {strconv.FormatBool(on)},
-		"Attributes.member.2.Key": {"target_health_state.unhealthy.connection_termination.enabled"}, "Attributes.member.2.Value": {"false"},
-	}, nil)
 }
 
 // CreateListener has a network load balancer lead to a target group. A listener that does is no error.
@@ -354,12 +376,15 @@ func (c *Client) Targets(ctx context.Context, group string) ([]string, error) {
 	return out, nil
 }
 
+// isClassic reports whether an id is that of a classic load balancer, and no ARN.
+func isClassic(id string) bool { return !strings.HasPrefix(id, "arn:") }
+
 // SetTarget adds an instance to a target group, or to a classic load balancer, or removes it.
-func (c *Client) SetTarget(ctx context.Context, isClassic bool, id, instance string, on bool) error {
+func (c *Client) SetTarget(ctx context.Context, id, instance string, on bool) error {
 	switch {
-	case isClassic && on:
+	case isClassic(id) && on:
 		return c.query(ctx, classic, "RegisterInstancesWithLoadBalancer", url.Values{"LoadBalancerName": {id}, "Instances.member.1.InstanceId": {instance}}, nil)
-	case isClassic:
+	case isClassic(id):
 		return c.query(ctx, classic, "DeregisterInstancesFromLoadBalancer", url.Values{"LoadBalancerName": {id}, "Instances.member.1.InstanceId": {instance}}, nil)
 	case on:
 		return c.query(ctx, balancing, "RegisterTargets", url.Values{"TargetGroupArn": {id}, "Targets.member.1.Id": {instance}}, nil)

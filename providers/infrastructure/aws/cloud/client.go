@@ -29,6 +29,7 @@ type service struct {
 	version string // of a query API; empty: JSON
 	target  string // before the names of actions of a JSON API
 	paths   bool   // methods and paths say what is asked for, and bodies are JSON
+	bucket  string // of S3
 }
 
 //nolint:gochecknoglobals // constants that Go cannot write as some
@@ -87,6 +88,9 @@ func suffix(region string) string {
 }
 
 func (c *Client) url(s service) string {
+	if s.bucket != "" {
+		return c.urlOfBucket(s)
+	}
 	if c.endpoint != "" {
 		return strings.TrimSuffix(c.endpoint, "/") + "/"
 	}
@@ -245,7 +249,12 @@ func (c *Client) exchange(ctx context.Context, s service, action, method, path s
 		return nil, err
 	}
 	sum := sha256.Sum256(body)
-	if err := c.signer.SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), s.name, c.region, time.Now()); err != nil {
+	var options []func(*v4.SignerOptions)
+	if s.bucket != "" {
+		req.Header.Set("X-Amz-Content-Sha256", hex.EncodeToString(sum[:]))
+		options = append(options, unescaped)
+	}
+	if err := c.signer.SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), s.name, c.region, time.Now(), options...); err != nil {
 		return nil, err
 	}
 	resp, err := c.http.Do(req)

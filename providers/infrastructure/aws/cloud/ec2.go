@@ -4,50 +4,31 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
-
-	"fairlead.dev/fleet"
 )
-
-// Tags are those of a thing.
-type Tags = map[string]string
-
-// An Instance is one of EC2.
-type Instance struct {
-	ID, State, ReasonCode, Reason, Type, Zone, Subnet, VPC, Address, PublicAddress, Lifecycle string
-
-	Token string // that it was asked for with; empty: it is not known
-
-	Launched time.Time
-	Tags     Tags
-}
-
-// Ended reports whether nothing but a listing is left of the instance.
-func (i *Instance) Ended() bool { return i.State == "terminated" }
-
-type tagSet []struct {
-	Key   string `xml:"key"`
-	Value string `xml:"value"`
-}
-
-func (t tagSet) tags() Tags {
-	out := make(Tags, len(t))
-	for _, one := range t {
-		out[one.Key] = one.Value
-	}
-	return out
-}
 
 // A VPC is a network.
 type VPC struct {
-	ID   string `xml:"vpcId"`
-	CIDR string `xml:"cidrBlock"`
+	ID     string `xml:"vpcId"`
+	CIDR   string `xml:"cidrBlock"`
+	Ranges []struct {
+		CIDR  string `xml:"cidrBlock"`
+		State string `xml:"cidrBlockState>state"` // associating, associated, failing, failed
+	} `xml:"cidrBlockAssociationSet>item"` // the first one, too
 	Set  tagSet `xml:"tagSet>item"`
 	Tags Tags   `xml:"-"`
+}
+
+// Range returns the state of a range; empty: the VPC does not have it.
+func (v *VPC) Range(cidr string) string {
+	for _, r := range v.Ranges {
+		if r.CIDR == cidr {
+			return r.State
+		}
+	}
+	return ""
 }
 
 // A Subnet is one of a VPC.
@@ -140,29 +121,6 @@ func (t *Table) Route(to string) string {
 	return h.Gateway + h.NAT + h.Transit + h.Peering + h.Interface + h.Network
 }
 
-// A Group is a security group.
-type Group struct {
-	ID    string
-	Name  string
-	VPC   string
-	Rules []Rule
-	Tags  Tags
-}
-
-// A Rule lets in what comes from a source: a range of addresses, or a security group.
-type Rule struct {
-	Protocol    string
-	From, To    int64
-	Source      string
-	Description string
-}
-
-// Same reports whether two rules let in the same.
-func (r Rule) Same(o Rule) bool {
-	r.Description, o.Description = "", ""
-	return r == o
-}
-
 // An Interface is a network interface.
 type Interface struct {
 	ID          string `xml:"networkInterfaceId"`
@@ -190,21 +148,6 @@ func filter(pairs ...string) url.Values {
 		out.Set(fmt.Sprintf("Filter.%d.Value.%d", at[name], values[name]), pairs[i+1])
 	}
 	return out
-}
-
-// tagged returns the parameters of tags that a thing of a type is made with. They are sorted: the same
-// request has the same bytes.
-func tagged(form url.Values, resource string, tags Tags) url.Values {
-	i := 1
-	for form.Has(fmt.Sprintf("TagSpecification.%d.ResourceType", i)) {
-		i++
-	}
-	form.Set(fmt.Sprintf("TagSpecification.%d.ResourceType", i), resource)
-	for j, k := range slices.Sorted(maps.Keys(tags)) {
-		form.Set(fmt.Sprintf("TagSpecification.%d.Tag.%d.Key", i, j+1), k)
-		form.Set(fmt.Sprintf("TagSpecification.%d.Tag.%d.Value", i, j+1), tags[k])
-	}
-	return form
 }
 
 // page is how many results a page has.
@@ -328,78 +271,6 @@ type interfaces struct {
 
 func (l *interfaces) items() []Interface { return l.All }
 
-// A permission is rules as EC2 lists them: of one protocol and range of ports, from several sources.
-type permission struct {
-	Protocol string `xml:"ipProtocol"`
-	From     *int64 `xml:"fromPort"`
-	To       *int64 `xml:"toPort"`
-	Ranges   []struct {
-		CIDR        string `xml:"cidrIp"`
-		Description string `xml:"description"`
-	} `xml:"ipRanges>item"`
-	Ranges6 []struct {
-		CIDR        string `xml:"cidrIpv6"`
-		Description string `xml:"description"`
-	} `xml:"ipv6Ranges>item"`
-	Groups []struct {
-		ID          string `xml:"groupId"`
-		Description string `xml:"description"`
-	} `xml:"groups>item"`
-}
-
-func (p permission) rules() []Rule {
-	var out []Rule
-	r := Rule{Protocol: p.Protocol, From: -1, To: -1}
-	if p.From != nil {
-		r.From = *p.From
-	}
-	if p.To != nil {
-		r.To = *p.To
-	}
-	add := func(source, description string) {
-		r.Source, r.Description = source, description
-		out = append(out, r)
-	}
-	for _, s := range p.Ranges {
-		add(s.CIDR, s.Description)
-	}
-	for _, s := range p.Ranges6 {
-		add(s.CIDR, s.Description)
-	}
-	for _, s := range p.Groups {
-		add(s.ID, s.Description)
-	}
-	return out
-}
-
-type groups struct {
-	more
-	All []struct {
-		ID    string       `xml:"groupId"`
-		Name  string       `xml:"groupName"`
-		VPC   string       `xml:"vpcId"`
-		Rules []permission `xml:"ipPermissions>item"`
-		Set   tagSet       `xml:"tagSet>item"`
-	} `xml:"securityGroupInfo>item"`
-}
-
-func (l *groups) items() []Group {
-	var out []Group
-	for _, g := range l.All {
-		x := Group{ID: g.ID, Name: g.Name, VPC: g.VPC, Tags: g.Set.tags()}
-		for _, p := range g.Rules {
-			x.Rules = append(x.Rules, p.rules()...)
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
-// Groups returns the security groups that pass filters, pairs of a name and a value.
-func (c *Client) Groups(ctx context.Context, filters ...string) ([]Group, error) {
-	return list[Group, groups](ctx, c, "DescribeSecurityGroups", filter(filters...))
-}
-
 // Subnets returns the subnets that pass filters.
 func (c *Client) Subnets(ctx context.Context, filters ...string) ([]Subnet, error) {
 	return list[Subnet, subnets](ctx, c, "DescribeSubnets", filter(filters...))
@@ -410,160 +281,10 @@ func (c *Client) Interfaces(ctx context.Context, filters ...string) ([]Interface
 	return list[Interface, interfaces](ctx, c, "DescribeNetworkInterfaces", filter(filters...))
 }
 
-// InstancesOf returns those of instances that there are, by their ids.
-func (c *Client) InstancesOf(ctx context.Context, ids []string) ([]Instance, error) {
-	const most = 200 // values of a filter
-	var out []Instance
-	for some := range slices.Chunk(ids, most) {
-		form := url.Values{"Filter.1.Name": {"instance-id"}}
-		for i, id := range some {
-			form.Set(fmt.Sprintf("Filter.1.Value.%d", i+1), id)
-		}
-		got, err := c.instances(ctx, form)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, got...)
-	}
-	return out, nil
-}
-
-func (c *Client) instances(ctx context.Context, form url.Values) ([]Instance, error) {
-	form.Set("MaxResults", strconv.Itoa(page))
-	var out []Instance
-	for {
-		var data []byte
-		if err := c.query(ctx, ec2, "DescribeInstances", form, &data); err != nil {
-			return nil, err
-		}
-		some, next, whole := readInstances(data)
-		if !whole {
-			return nil, &Error{Service: ec2.name, Action: "DescribeInstances", Status: http.StatusOK, Message: "its answer broke off"}
-		}
-		out = append(out, some...)
-		if next == "" {
-			return out, nil
-		}
-		form.Set("NextToken", next)
-	}
-}
-
-// Run asks for an instance, with the parameters of RunInstances.
-func (c *Client) Run(ctx context.Context, form url.Values) (Instance, error) {
-	var data []byte
-	form.Set("MinCount", "1")
-	form.Set("MaxCount", "1")
-	if err := c.query(ctx, ec2, "RunInstances", form, &data); err != nil {
-		return Instance{}, err
-	}
-	all, _, whole := readInstances(data)
-	if !whole || len(all) != 1 {
-		return Instance{}, &Error{Service: ec2.name, Action: "RunInstances", Err: fmt.Errorf("its answer has %d instances", len(all))}
-	}
-	return all[0], nil
-}
-
-// MayRun reports whether an instance with these parameters might be made, by a dry run.
-func (c *Client) MayRun(ctx context.Context, form url.Values) error {
-	form = maps.Clone(form)
-	form.Set("DryRun", "true")
-	form.Del("ClientToken")
-	_, err := c.Run(ctx, form)
-	if Is(err, "DryRunOperation") {
-		return nil
-	}
-	return err
-}
-
-// Terminate asks an instance to end. One that is not there is no error.
-func (c *Client) Terminate(ctx context.Context, id string) error {
-	return gone(c.query(ctx, ec2, "TerminateInstances", url.Values{"InstanceId.1": {id}}, nil))
-}
-
 // gone returns err, unless it says that the thing is not there.
 func gone(err error) error {
 	if IsNotFound(err) {
 		return nil
 	}
 	return err
-}
-
-// An Image is an AMI.
-type Image struct {
-	ID      string    `xml:"imageId"`
-	Name    string    `xml:"name"`
-	Root    string    `xml:"rootDeviceName"`
-	Created time.Time `xml:"creationDate"`
-}
-
-// Images returns the images that pass filters.
-func (c *Client) Images(ctx context.Context, filters ...string) ([]Image, error) {
-	var got struct {
-		All []Image `xml:"imagesSet>item"`
-	}
-	err := c.query(ctx, ec2, "DescribeImages", filter(filters...), &got)
-	return got.All, err
-}
-
-// Image returns the image with an id. An error says that it is not there, too.
-func (c *Client) Image(ctx context.Context, id string) (Image, error) {
-	var got struct {
-		All []Image `xml:"imagesSet>item"`
-	}
-	if err := c.query(ctx, ec2, "DescribeImages", url.Values{"ImageId.1": {id}}, &got); err != nil {
-		return Image{}, err
-	}
-	if len(got.All) != 1 {
-		return Image{}, &Error{Service: ec2.name, Action: "DescribeImages", Status: http.StatusBadRequest, Code: "InvalidAMIID.NotFound", Message: "The image id '[" + id + "]' does not exist"}
-	}
-	return got.All[0], nil
-}
-
-// Zones returns the availability zones of the region, sorted.
-func (c *Client) Zones(ctx context.Context) ([]string, error) {
-	var got struct {
-		All []struct {
-			Name string `xml:"zoneName"`
-			Type string `xml:"zoneType"`
-		} `xml:"availabilityZoneInfo>item"`
-	}
-	if err := c.query(ctx, ec2, "DescribeAvailabilityZones", nil, &got); err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, z := range got.All {
-		if z.Type == "availability-zone" || z.Type == "" {
-			out = append(out, z.Name)
-		}
-	}
-	slices.Sort(out)
-	if len(out) == 0 {
-		return nil, fleet.Errorf(fleet.Unavailable, "list availability zones", "the region has none that is available")
-	}
-	return out, nil
-}
-
-// Offered returns the zones that have a type of instances.
-func (c *Client) Offered(ctx context.Context, kind string) ([]string, error) {
-	var got struct {
-		All []struct {
-			Zone string `xml:"location"`
-		} `xml:"instanceTypeOfferingSet>item"`
-	}
-	form := filter("instance-type", kind)
-	form.Set("LocationType", "availability-zone")
-	if err := c.query(ctx, ec2, "DescribeInstanceTypeOfferings", form, &got); err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, z := range got.All {
-		out = append(out, z.Zone)
-	}
-	slices.Sort(out)
-	return out, nil
-}
-
-// KeyPair returns an error if there is no key pair of that name.
-func (c *Client) KeyPair(ctx context.Context, name string) error {
-	return c.query(ctx, ec2, "DescribeKeyPairs", url.Values{"KeyName.1": {name}}, nil)
 }

@@ -66,10 +66,12 @@ func readError(s service, action string, resp *http.Response, body []byte) error
 		var e struct {
 			EC2   []one `xml:"Errors>Error"`
 			Other one   `xml:"Error"`
+			one         // of S3
 		}
 		_ = xml.Unmarshal(body, &e) // the same
-		e.EC2 = append(e.EC2, e.Other)
-		out.Code, out.Message = e.EC2[0].Code, e.EC2[0].Message
+		e.EC2 = append(e.EC2, e.Other, e.one)
+		some := e.EC2[max(0, slices.IndexFunc(e.EC2, func(o one) bool { return o != one{} }))]
+		out.Code, out.Message = some.Code, some.Message
 	}
 	if out.Code == "" && out.Message == "" {
 		out.Message = transport.Text(body, func(map[string]json.RawMessage) string { return "" })
@@ -100,7 +102,7 @@ func IsNotFound(err error) bool {
 }
 
 func isNotFound(code string) bool {
-	return strings.Contains(code, "NotFound") || code == "Gateway.NotAttached" || code == "InvalidAssociationID.NotFound"
+	return strings.Contains(code, "NotFound") || strings.HasPrefix(code, "NoSuch") || code == "Gateway.NotAttached"
 }
 
 // IsOfZone reports whether err says that a zone cannot have an instance that another one may have.
@@ -124,10 +126,11 @@ func classes() []class {
 		return class{kind, regexp.MustCompile("^(" + codes + ")$")}
 	}
 	return []class{
-		of(fleet.Unavailable, `RequestLimitExceeded|Throttling.*|ThrottlingException|TooManyRequestsException|PendingVerification|IncorrectState|IncorrectInstanceState|InvalidTarget|.*\.IncorrectState|ServiceUnavailable(Exception)?|ResourcePropagationDelayException|RequestExpired`),
+		of(fleet.Unavailable, `RequestLimitExceeded|Throttling.*|ThrottlingException|TooManyRequestsException|PendingVerification|IncorrectState|IncorrectInstanceState|InvalidTarget|.*\.IncorrectState|ServiceUnavailable(Exception)?|SlowDown|OperationAborted|TooManyUpdates|ResourcePropagationDelayException|RequestExpired`),
 		of(fleet.Exhausted, `Insufficient.*Capacity.*|InsufficientFreeAddressesInSubnet|InsufficientAddressCapacity|.*LimitExceeded|.*LimitExceededException|MaxSpotInstanceCountExceeded|SpotMaxPriceTooLow|UnfulfillableCapacity|ReservationCapacityExceeded|TooMany.*`),
-		of(fleet.Conflict, `DependencyViolation|OperationNotPermitted|IdempotentParameterMismatch|.*Duplicate|Duplicate.*|.*Conflict|.*\.InUse|VolumeInUse|ResourceInUse.*|Resource\.AlreadyAssociated|RouteAlreadyExists|ResourceExistsException`),
-		of(fleet.NotFound, `.*NotFound.*|NoSuchEntity|Gateway\.NotAttached`),
+		of(fleet.Conflict, `DependencyViolation|OperationNotPermitted|IdempotentParameterMismatch|.*Duplicate|Duplicate.*|.*Conflict|.*\.InUse|VolumeInUse|ResourceInUse.*|Resource\.AlreadyAssociated|RouteAlreadyExists|ResourceExistsException|BucketAlready.*|BucketNotEmpty`),
+		of(fleet.NotFound, `.*NotFound.*|NoSuch.*|Gateway\.NotAttached`),
+		of(fleet.Invalid, `PermanentRedirect`), // a bucket of another region
 		of(fleet.Unauthorized, `UnauthorizedOperation|AccessDenied.*|AuthFailure|ExpiredToken.*|InvalidClientTokenId|UnrecognizedClientException|OptInRequired|Blocked|SignatureDoesNotMatch|InvalidSignatureException|MissingAuthenticationToken`),
 	}
 }

@@ -2,24 +2,50 @@ package cloud
 
 import (
 	"context"
-	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
+// A VPCRequest is for a VPC: of a range, or of one with a length that a pool of IPAM gives.
+type VPCRequest struct {
+	CIDR   string
+	Pool   string
+	Length int64
+	Tags   Tags
+}
+
 // CreateVPC makes a VPC.
-func (c *Client) CreateVPC(ctx context.Context, cidr string, tags Tags) (VPC, error) {
+func (c *Client) CreateVPC(ctx context.Context, r VPCRequest) (VPC, error) {
+	form := url.Values{"CidrBlock": {r.CIDR}}
+	if r.Pool != "" {
+		form = url.Values{"Ipv4IpamPoolId": {r.Pool}, "Ipv4NetmaskLength": {strconv.FormatInt(r.Length, 10)}}
+	}
 	var got struct {
 		VPC VPC `xml:"vpc"`
 	}
-	err := c.query(ctx, ec2, "CreateVpc", tagged(url.Values{"CidrBlock": {cidr}}, "vpc", tags), &got)
+	err := c.query(ctx, ec2, "CreateVpc", tagged(form, "vpc", r.Tags), &got)
 	got.VPC.Tags = got.VPC.Set.tags()
 	return got.VPC, err
+}
+
+// Pools returns the ids of the pools of IPAM with a tag Name.
+func (c *Client) Pools(ctx context.Context, name string) ([]string, error) {
+	var got struct {
+		All []string `xml:"ipamPoolSet>item>ipamPoolId"`
+	}
+	err := c.query(ctx, ec2, "DescribeIpamPools", filter("tag:Name", name), &got)
+	return got.All, err
 }
 
 // NameHosts has a VPC give its instances names.
 func (c *Client) NameHosts(ctx context.Context, vpc string) error {
 	return c.query(ctx, ec2, "ModifyVpcAttribute", url.Values{"VpcId": {vpc}, "EnableDnsHostnames.Value": {"true"}}, nil)
+}
+
+// AddRange gives a VPC a further range.
+func (c *Client) AddRange(ctx context.Context, vpc, cidr string) error {
+	return c.query(ctx, ec2, "AssociateVpcCidrBlock", url.Values{"VpcId": {vpc}, "CidrBlock": {cidr}}, nil)
 }
 
 // DeleteVPC deletes a VPC. One that is not there is no error; so it is with the others below.
@@ -67,10 +93,14 @@ func (c *Client) DeleteGateway(ctx context.Context, id string) error {
 	return gone(c.query(ctx, ec2, "DeleteInternetGateway", url.Values{"InternetGatewayId": {id}}, nil))
 }
 
-// AllocateAddress makes an elastic address.
-func (c *Client) AllocateAddress(ctx context.Context, tags Tags) (Address, error) {
+// AllocateAddress makes an elastic address, of a pool of the account or, if that is empty, of Amazon.
+func (c *Client) AllocateAddress(ctx context.Context, pool string, tags Tags) (Address, error) {
+	form := url.Values{"Domain": {"vpc"}}
+	if pool != "" {
+		form.Set("PublicIpv4Pool", pool)
+	}
 	var got Address
-	err := c.query(ctx, ec2, "AllocateAddress", tagged(url.Values{"Domain": {"vpc"}}, "elastic-ip", tags), &got)
+	err := c.query(ctx, ec2, "AllocateAddress", tagged(form, "elastic-ip", tags), &got)
 	got.Tags = tags
 	return got, err
 }
@@ -133,79 +163,4 @@ func (c *Client) Associate(ctx context.Context, table, subnet string) (Associati
 // DeleteTable deletes a route table.
 func (c *Client) DeleteTable(ctx context.Context, id string) error {
 	return gone(c.query(ctx, ec2, "DeleteRouteTable", url.Values{"RouteTableId": {id}}, nil))
-}
-
-// CreateGroup makes a security group, which lets nothing in.
-func (c *Client) CreateGroup(ctx context.Context, vpc, name, description string, tags Tags) (Group, error) {
-	var got struct {
-		ID string `xml:"groupId"`
-	}
-	err := c.query(ctx, ec2, "CreateSecurityGroup", tagged(url.Values{"VpcId": {vpc}, "GroupName": {name}, "GroupDescription": {description}}, "security-group", tags), &got)
-	return Group{ID: got.ID, Name: name, VPC: vpc, Tags: tags}, err
-}
-
-// DeleteGroup deletes a security group.
-func (c *Client) DeleteGroup(ctx context.Context, id string) error {
-	return gone(c.query(ctx, ec2, "DeleteSecurityGroup", url.Values{"GroupId": {id}}, nil))
-}
-
-// permissions returns rules as parameters.
-func permissions(group string, rules []Rule) url.Values {
-	out := url.Values{"GroupId": {group}}
-	for i, r := range rules {
-		at := fmt.Sprintf("IpPermissions.%d.", i+1)
-		out.Set(at+"IpProtocol", r.Protocol)
-		if r.Protocol != "-1" {
-			out.Set(at+"FromPort", fmt.Sprint(r.From))
-			out.Set(at+"ToPort", fmt.Sprint(r.To))
-		}
-		list, field := "IpRanges", "CidrIp"
-		switch {
-		case strings.HasPrefix(r.Source, "sg-"):
-			list, field = "Groups", "GroupId"
-		case strings.Contains(r.Source, ":"):
-			list, field = "Ipv6Ranges", "CidrIpv6"
-		}
-		out.Set(at+list+".1."+field, r.Source)
-		if r.Description != "" {
-			out.Set(at+list+".1.Description", r.Description)
-		}
-	}
-	return out
-}
-
-// Authorize adds rules to a security group. Rules that are there are no error.
-func (c *Client) Authorize(ctx context.Context, group string, rules ...Rule) error {
-	err := c.query(ctx, ec2, "AuthorizeSecurityGroupIngress", permissions(group, rules), nil)
-	if !Is(err, "InvalidPermission.Duplicate") || len(rules) == 1 {
-		return unless(err, "InvalidPermission.Duplicate")
-	}
-	for _, r := range rules { // one that is there fails all
-		if err := c.Authorize(ctx, group, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unless returns err, unless it has a code.
-func unless(err error, code string) error {
-	if Is(err, code) {
-		return nil
-	}
-	return err
-}
-
-// Revoke takes rules off a security group. Rules that are not there are no error.
-func (c *Client) Revoke(ctx context.Context, group string, rules ...Rule) error {
-	err := c.query(ctx, ec2, "RevokeSecurityGroupIngress", permissions(group, rules), nil)
-	if !Is(err, "InvalidPermission.NotFound") || len(rules) == 1 {
-		return gone(err)
-	}
-	for _, r := range rules { // one that is missing fails all
-		if err := c.Revoke(ctx, group, r); err != nil {
-			return err
-		}
-	}
-	return nil
 }

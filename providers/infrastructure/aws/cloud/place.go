@@ -24,6 +24,8 @@ type Place struct {
 	zones    []string
 	asOf     time.Time                       // when zones were listed
 	offered  driver.Memory[string, []string] // zones of a type of instances
+
+	attributes driver.Memory[string, attributesAt] // of load balancers and target groups, by id
 }
 
 // zonesFor is how long the zones of a region are remembered.

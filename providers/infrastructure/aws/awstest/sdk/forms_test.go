@@ -65,7 +65,7 @@ func TestForms(t *testing.T) {
 				return errOf(x.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), TagSpecifications: two}))
 			},
 			func(ctx context.Context) error {
-				return errOf(place.CreateVPC(ctx, "10.0.0.0/16", cloud.Tags{"a": "1", "b": "2"}))
+				return errOf(place.CreateVPC(ctx, cloud.VPCRequest{CIDR: "10.0.0.0/16", Tags: cloud.Tags{"a": "1", "b": "2"}}))
 			},
 		},
 		"ModifyVpcAttribute": {
@@ -127,7 +127,7 @@ func TestForms(t *testing.T) {
 			func(ctx context.Context) error {
 				return errOf(y.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: aws.String("arn:1"), Targets: []elbv2types.TargetDescription{{Id: aws.String("i-1")}}}))
 			},
-			func(ctx context.Context) error { return place.SetTarget(ctx, false, "arn:1", "i-1", true) },
+			func(ctx context.Context) error { return place.SetTarget(ctx, "arn:1", "i-1", true) },
 		},
 		"RunInstances": {
 			func(ctx context.Context) error {

@@ -55,11 +55,12 @@ func object(t testing.TB, kind, name, spec string) fleet.Object {
 // newCluster returns a cluster of one machine in each pool.
 func newCluster(t testing.TB, spec string) fleet.Cluster {
 	template := object(t, "AWSMachineTemplate", "nodes", `{instanceType: m6i.large, iamInstanceProfile: nodes, rootVolume: {size: 30}}`)
+	parameters := object(t, "AWSMachineTemplate", "nodes", `{instanceType: m6i.large, cloudInit: {secureSecretsBackend: ssm-parameter-store}}`)
 	return fleet.Cluster{
 		Fleet: "fleet-a", Key: fleet.Key{Namespace: "prod", Name: "eu-1"}, Provider: api.ProviderName,
 		Infrastructure: object(t, "AWSCluster", "eu-1", spec),
 		ControlPlane:   fleet.Pool{Name: "eu-1-cp", Role: fleet.RoleControlPlane, Replicas: 1, Template: "1-cp", Version: "v1.34.1", Infrastructure: template},
-		Workers:        []fleet.Pool{{Name: "eu-1-md-0", Role: fleet.RoleWorker, Replicas: 1, Template: "1-md", Version: "v1.34.1", Infrastructure: template}},
+		Workers:        []fleet.Pool{{Name: "eu-1-md-0", Role: fleet.RoleWorker, Replicas: 1, Template: "1-md", Version: "v1.34.1", Infrastructure: parameters}},
 	}
 }
 

@@ -39,7 +39,7 @@ func live(p *clusterLife) map[string]string {
 		count := make(map[string]int)
 		for _, line := range p.cloud.Contents() {
 			kind, _, _ := strings.Cut(line, " ")
-			if kind != string(awstest.StoredSecrets) || i == len(stages)-1 {
+			if kind != string(awstest.StoredSecrets) && kind != string(awstest.Parameters) || i == len(stages)-1 {
 				count[kind]++
 			}
 		}
@@ -63,7 +63,7 @@ func inBubble(t *testing.T, f func(p *clusterLife)) {
 		c.AddVPC("10.9.0.0/16")
 		c.AddInstance("theirs")
 		before := c.Contents()
-		f(newLife(t, c, newCluster(t, `{region: eu-central-1, controlPlaneLoadBalancer: {loadBalancerType: nlb}, network: {vpc: {availabilityZoneUsageLimit: 2}}}`)))
+		f(newLife(t, c, newCluster(t, `{region: eu-central-1, s3Bucket: {name: user-data, presignedURLDuration: 1h}, controlPlaneLoadBalancer: {loadBalancerType: nlb}, network: {vpc: {availabilityZoneUsageLimit: 2}}}`)))
 		if after := c.Contents(); !slices.Equal(after, before) {
 			t.Errorf("contents are %q, want what others have, %q", after, before)
 		}
