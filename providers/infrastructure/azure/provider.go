@@ -17,6 +17,12 @@ import (
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
 
+// ManagedControlPlane is the kind of control planes that AKS keeps.
+const ManagedControlPlane = api.ManagedControlPlane
+
+// ControlPlaneKinds returns the kinds of these.
+func ControlPlaneKinds() []fleet.Kind { return api.ControlPlaneKinds() }
+
 // A Provider is the infrastructure provider of Azure.
 type Provider struct {
 	*driver.Machines[*view, *vm]
