@@ -63,7 +63,7 @@ func Distributions(c *workload.Client) providers.Distributions {
 
 // ControlPlanes returns what sees to hosted control planes.
 func ControlPlanes(o providers.Options) providers.HostedControlPlanes {
-	return providers.HostedControlPlanes{external.Kind: external.New(o.Secret), aws.ManagedControlPlane: aws.OpenControlPlane(o)}
+	return providers.HostedControlPlanes{external.Kind: external.New(o.Secret), aws.ManagedControlPlane: aws.OpenControlPlane(o), azure.ManagedControlPlane: azure.OpenControlPlane(o)}
 }
 
 // Kinds returns the kinds of the distributions, but for kubeadm's, which are Cluster API's

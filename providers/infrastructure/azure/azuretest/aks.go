@@ -506,6 +506,9 @@ func (c *Cloud) credential(w http.ResponseWriter, q *http.Request) {
 	case q.Method != http.MethodPost:
 		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "")
 		return
+	case properties(r.body)["disableLocalAccounts"] == true:
+		refuse(w, http.StatusBadRequest, "BadRequest", "Getting static credential is not allowed because this cluster is set to disable local accounts.")
+		return
 	case properties(r.body)["currentKubernetesVersion"] == nil:
 		refuse(w, http.StatusBadRequest, "BadRequest", "Control plane is not ready to provide cluster credentials.")
 		return
