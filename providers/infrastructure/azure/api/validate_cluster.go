@@ -80,7 +80,7 @@ func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 	v.network(at.Child("networkSpec"), &s.NetworkSpec)
 }
 
-// site checks where a cluster is, by whom it is made, and its tags.
+// site checks where a cluster is, its identity and its tags.
 func (v *validator) site(at *field.Path, s *AzureClusterSpec, group string) {
 	s.AzureEnvironment = cmp.Or(s.AzureEnvironment, PublicCloud)
 	if _, ok := Environments()[s.AzureEnvironment]; !ok {

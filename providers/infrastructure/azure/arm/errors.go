@@ -123,7 +123,7 @@ func IsTaken(err error) bool {
 	return ok && e.Status == http.StatusPreconditionFailed
 }
 
-// IsPermanent reports whether err says that a change is refused as often as it is requested.
+// IsPermanent reports whether err says that a change will be refused again, however often it is requested.
 func IsPermanent(err error) bool {
 	e, ok := errors.AsType[*refusalError](err)
 	return Kind(err) == fleet.Invalid || ok && e.Code == "PropertyChangeNotAllowed"
