@@ -376,21 +376,44 @@ func TestManagedChanges(t *testing.T) {
 			}
 		})
 	})
-	t.Run("another name in Git makes no second cluster", func(t *testing.T) {
+	for name, forget := range map[string]bool{"another name in Git at once": false, "another name in Git, and another agent": true} {
+		t.Run(name, func(t *testing.T) {
+			inAKS(t, planeSpec, func(w *managedWorld) {
+				for w.is("", "dnsPrefix") == nil {
+					w.step()
+				}
+				setPlane(t, &w.c, "another", strings.Replace(planeSpec, "{", "{virtualNetwork: {name: aks-1, cidrBlock: 10.0.0.0/8, subnet: {name: aks-1, cidrBlock: 10.240.0.0/16}}, dnsPrefix: aks-1, ", 1))
+				if forget { // Azure lists the cluster by then
+					time.Sleep(settle)
+					w.start()
+				}
+				for range 3 {
+					w.say(w.plane.Ensure(w.Context(), "op", &w.c))
+				}
+				for range 20 {
+					w.step()
+				}
+				s, i := w.look()
+				if !s.Ready || len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "the cluster of AKS is aks-1") || len(i.Pools) == 0 {
+					t.Errorf("%+v, %+v", s, i.Pools)
+				}
+				if n := len(w.puts("PUT managedclusters")); n != 1 {
+					t.Errorf("%d requests for a cluster", n)
+				}
+			})
+		})
+	}
+	t.Run("somebody makes one of that name meanwhile", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
-			for w.is("", "dnsPrefix") == nil {
-				w.step()
-			}
-			setPlane(t, &w.c, "another", strings.Replace(planeSpec, "{", "{virtualNetwork: {name: aks-1, cidrBlock: 10.0.0.0/8, subnet: {name: aks-1, cidrBlock: 10.240.0.0/16}}, dnsPrefix: aks-1, ", 1))
+			id := groupID("rg") + "/providers/Microsoft.ContainerService/managedClusters/aks-1"
+			w.Inject(azuretest.Fault{Method: "PUT managedclusters", Times: 1, Do: func(azuretest.Call) {
+				w.Put(id, map[string]any{"location": azuretest.Location, "properties": map[string]any{"kubernetesVersion": "1.33.5", "theirs": true}})
+			}})
 			for range 20 {
 				w.step()
 			}
-			s, i := w.look()
-			if !s.Ready || len(s.Drift) != 1 || !strings.Contains(s.Drift[0], "the cluster of AKS is aks-1") || len(i.Pools) == 0 {
-				t.Errorf("%+v, %+v", s, i.Pools)
-			}
-			if n := len(w.puts("PUT managedclusters")); n != 1 {
-				t.Errorf("%d requests for a cluster", n)
+			if w.is("", "theirs") != true {
+				t.Error("the cluster of somebody else was changed")
 			}
 		})
 	})
@@ -448,8 +471,10 @@ func TestManagedChanges(t *testing.T) {
 			})
 			w.ResetCalls()
 			w.change("v1.33.5", "v1.34.1, sku: {tier: Standard}, addonProfiles: [{name: azureKeyvaultSecretsProvider, enabled: true}]")
-			w.Inject(azuretest.Fault{Method: "PUT managedclusters", Skip: 0, Times: 1, Status: 500, Code: "InternalServerError", Do: func(azuretest.Call) {
-				w.Edit(w.Resources("agentpools")[1].ID, func(body map[string]any) { body["properties"].(map[string]any)["count"] = 4 }) // its autoscaler
+			user := w.Resources("agentpools")[1].ID
+			w.Edit(user, func(body map[string]any) { delete(body["properties"].(map[string]any), "orchestratorVersion") })
+			w.Inject(azuretest.Fault{Method: "PUT managedclusters", Times: 1, Do: func(azuretest.Call) {
+				w.Edit(user, func(body map[string]any) { body["properties"].(map[string]any)["count"] = 4 }) // its autoscaler
 			}})
 			w.rest()
 			text := says(w.is("", "addonProfiles"), w.is("", "ofTomorrow"), w.Resources("managedclusters")[0].Body["tags"])
@@ -458,7 +483,7 @@ func TestManagedChanges(t *testing.T) {
 					t.Errorf("%s is gone: %s", want, text)
 				}
 			}
-			if is := says(w.is("", "currentKubernetesVersion"), w.is("user", "orchestratorVersion"), w.is("user", "count")); is != "1.34.1 1.33.5 4" {
+			if is := says(w.is("", "currentKubernetesVersion"), w.is("user", "currentOrchestratorVersion"), w.is("user", "count")); is != "1.34.1 1.33.5 4" {
 				t.Errorf("the cluster, its pool and its number are %s: a pool went along, or a number was set", is)
 			}
 			for _, call := range w.puts("PUT managedclusters") {
@@ -786,6 +811,14 @@ func TestAgentPools(t *testing.T) {
 			if n := says(w.is("user", "count")); n != "3" {
 				t.Errorf("the number is %s", n)
 			}
+			for _, r := range w.Resources("agentpools") {
+				w.Edit(r.ID, func(body map[string]any) { body["properties"].(map[string]any)["provisioningState"] = "Failed" })
+			}
+			w.rest()
+			time.Sleep(5 * time.Minute)
+			if is := says(w.is("user", "provisioningState"), w.is("system", "provisioningState")); is != "Succeeded Succeeded" {
+				t.Errorf("the pools are %s", is)
+			}
 		})
 	})
 	t.Run("the last System pool", func(t *testing.T) { // CAPZ 1355, 4341
@@ -831,6 +864,20 @@ func TestAgentPools(t *testing.T) {
 				t.Errorf("the pool has %s", is)
 			}
 			wantError(t, "the label", w.p.EnsurePool(w.Context(), "op", &w.c, *w.pool("user")), fleet.Invalid, "is reserved")
+		})
+	})
+	t.Run("somebody makes one of that name meanwhile", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.Inject(azuretest.Fault{Method: "PUT agentpools", Times: 1, Do: func(c azuretest.Call) {
+				w.Put(c.ID, map[string]any{"properties": map[string]any{"mode": "User", "count": 1, "vmSize": "Standard_D2s_v5", "theirs": true}})
+			}})
+			for range 20 {
+				w.step()
+			}
+			if w.is("user", "theirs") != true {
+				t.Error("the pool of somebody else was changed")
+			}
+			wantError(t, "a pool of others", w.p.EnsurePool(w.Context(), "op", &w.c, *w.pool("user")), fleet.Conflict, "without the tags")
 		})
 	})
 	t.Run("a subnet of its own", func(t *testing.T) {
