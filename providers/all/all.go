@@ -7,9 +7,9 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/eks"
 	"fairlead.dev/providers/distribution/k3s"
 	"fairlead.dev/providers/distribution/kubeadm"
+	"fairlead.dev/providers/distribution/managed"
 	"fairlead.dev/providers/distribution/rke2"
 	"fairlead.dev/providers/hosted/external"
 	"fairlead.dev/providers/infrastructure/aws"
@@ -55,19 +55,21 @@ func Registry() (*providers.Registry, error) {
 func Distributions(c *workload.Client) providers.Distributions {
 	return providers.Distributions{
 		"KubeadmControlPlane": kubeadm.New(c), k3s.ControlPlane: k3s.New(c), rke2.ControlPlane: rke2.New(c),
-		external.Kind: kubeadm.NewHosted(c), aws.ManagedControlPlane: eks.New(c),
+		external.Kind: kubeadm.NewHosted(c),
+		aws.ManagedControlPlane:   managed.New(c, "EKS", "AWSManagedMachinePool"),
+		azure.ManagedControlPlane: managed.New(c, "AKS", "AzureManagedMachinePool"),
 	}
 }
 
 // ControlPlanes returns what sees to hosted control planes.
 func ControlPlanes(o providers.Options) providers.HostedControlPlanes {
-	return providers.HostedControlPlanes{external.Kind: external.New(o.Secret), aws.ManagedControlPlane: aws.OpenControlPlane(o)}
+	return providers.HostedControlPlanes{external.Kind: external.New(o.Secret), aws.ManagedControlPlane: aws.OpenControlPlane(o), azure.ManagedControlPlane: azure.OpenControlPlane(o)}
 }
 
 // Kinds returns the kinds of the distributions, but for kubeadm's, which are Cluster API's
 // own.
 func Kinds() []fleet.Kind {
-	return slices.Concat(k3s.Kinds(), rke2.Kinds(), external.Kinds(), aws.ControlPlaneKinds())
+	return slices.Concat(k3s.Kinds(), rke2.Kinds(), external.Kinds(), aws.ControlPlaneKinds(), azure.ControlPlaneKinds())
 }
 
 // Helm returns what installs charts.

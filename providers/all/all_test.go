@@ -24,7 +24,8 @@ func TestRegistry(t *testing.T) {
 		"aws AWSCluster", "aws AWSClusterTemplate", "aws AWSMachine", "aws AWSMachineTemplate",
 		"aws AWSManagedCluster", "aws AWSManagedMachinePool",
 		"aws AWSClusterRoleIdentity", "aws AWSClusterStaticIdentity", "aws AWSClusterControllerIdentity",
-		"azure AzureCluster", "azure AzureClusterTemplate", "azure AzureMachine", "azure AzureMachineTemplate", "azure AzureClusterIdentity",
+		"azure AzureCluster", "azure AzureClusterTemplate", "azure AzureMachine", "azure AzureMachineTemplate",
+		"azure AzureManagedCluster", "azure AzureManagedMachinePool", "azure AzureClusterIdentity",
 		"docker DockerCluster", "docker DockerClusterTemplate", "docker DevCluster", "docker DevClusterTemplate", "docker DockerMachine", "docker DockerMachineTemplate", "docker DevMachine", "docker DevMachineTemplate",
 		"docker DockerMachinePool", "docker DockerMachinePoolTemplate", "docker DevMachinePool", "docker DevMachinePoolTemplate",
 		"hosts HostCluster", "hosts HostClusterTemplate", "hosts HostMachine", "hosts HostMachineTemplate", "hosts HostPool", "hosts Host",
@@ -39,7 +40,7 @@ func TestRegistry(t *testing.T) {
 		"vsphere InClusterIPPool", "vsphere GlobalInClusterIPPool",
 		"k3s KThreesControlPlane", "k3s KThreesControlPlaneTemplate", "k3s KThreesConfig", "k3s KThreesConfigTemplate",
 		"rke2 RKE2ControlPlane", "rke2 RKE2ControlPlaneTemplate", "rke2 RKE2Config", "rke2 RKE2ConfigTemplate",
-		"kubeadm ExternalControlPlane", "eks AWSManagedControlPlane",
+		"kubeadm ExternalControlPlane", "eks AWSManagedControlPlane", "aks AzureManagedControlPlane",
 	}, kinds); d != "" {
 		t.Errorf("kinds: %s", d)
 	}

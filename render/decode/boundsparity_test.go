@@ -244,7 +244,7 @@ func (f *filler) text(s *crdSchema, t reflect.Type, path string, put func(any)) 
 	}
 	samples := map[string]string{
 		"": "x", "noComma": "x", "noSpace": "x", "dnsLabel": "x", "dnsName": "x", "qualifiedName": "x", "labelValue": "x", "kind": "x", "word": "x",
-		"apiVersion": "x.io/v1", "balancerName": "x", "bucket": "xxx", "dedicatedHost": "h-0123456789abcdef0", "range": "[1-3]", "zone": "1", "eksVersion": "1.33", "https": "https://x", "ipv4": "10.0.0.1", "ipv6": "::1", "ip": "::1", "uri": "https://x", "uuid": "0e8fa4d1-3a0c-4b5e-9f2a-6c1d2e3f4a5b",
+		"apiVersion": "x.io/v1", "balancerName": "x", "bucket": "xxx", "dedicatedHost": "h-0123456789abcdef0", "range": "[1-3]", "zone": "1", "digits": "1", "minutes": "1m", "seconds": "1s", "eksVersion": "1.33", "https": "https://x", "ipv4": "10.0.0.1", "ipv6": "::1", "ip": "::1", "uri": "https://x", "uuid": "0e8fa4d1-3a0c-4b5e-9f2a-6c1d2e3f4a5b",
 	}
 	name := s.Format
 	if samples[name] == "" || name == "" {

@@ -335,18 +335,15 @@ func unsupported() map[string]string {
 		"ROSAControlPlane.controlplane.cluster.x-k8s.io":                      rosa,
 		"AzureMachinePool.infrastructure.cluster.x-k8s.io":                    azurePool,
 		"AzureMachinePoolMachine.infrastructure.cluster.x-k8s.io":             azurePool,
-		"AzureManagedCluster.infrastructure.cluster.x-k8s.io":                 aks,
-		"AzureManagedClusterTemplate.infrastructure.cluster.x-k8s.io":         aks,
-		"AzureManagedControlPlane.infrastructure.cluster.x-k8s.io":            aks,
-		"AzureManagedControlPlaneTemplate.infrastructure.cluster.x-k8s.io":    aks,
-		"AzureManagedMachinePool.infrastructure.cluster.x-k8s.io":             aks,
-		"AzureManagedMachinePoolTemplate.infrastructure.cluster.x-k8s.io":     aks,
-		"AzureASOManagedCluster.infrastructure.cluster.x-k8s.io":              aks,
-		"AzureASOManagedClusterTemplate.infrastructure.cluster.x-k8s.io":      aks,
-		"AzureASOManagedControlPlane.infrastructure.cluster.x-k8s.io":         aks,
-		"AzureASOManagedControlPlaneTemplate.infrastructure.cluster.x-k8s.io": aks,
-		"AzureASOManagedMachinePool.infrastructure.cluster.x-k8s.io":          aks,
-		"AzureASOManagedMachinePoolTemplate.infrastructure.cluster.x-k8s.io":  aks,
+		"AzureManagedClusterTemplate.infrastructure.cluster.x-k8s.io":         aksClass,
+		"AzureManagedControlPlaneTemplate.infrastructure.cluster.x-k8s.io":    aksClass,
+		"AzureManagedMachinePoolTemplate.infrastructure.cluster.x-k8s.io":     aksClass,
+		"AzureASOManagedCluster.infrastructure.cluster.x-k8s.io":              aso,
+		"AzureASOManagedClusterTemplate.infrastructure.cluster.x-k8s.io":      aso,
+		"AzureASOManagedControlPlane.infrastructure.cluster.x-k8s.io":         aso,
+		"AzureASOManagedControlPlaneTemplate.infrastructure.cluster.x-k8s.io": aso,
+		"AzureASOManagedMachinePool.infrastructure.cluster.x-k8s.io":          aso,
+		"AzureASOManagedMachinePoolTemplate.infrastructure.cluster.x-k8s.io":  aso,
 		"KamajiControlPlane.controlplane.cluster.x-k8s.io":                    kamaji,
 		"KamajiControlPlaneTemplate.controlplane.cluster.x-k8s.io":            kamaji,
 		"K0smotronControlPlane.controlplane.cluster.x-k8s.io":                 "machines that k0s sets up are not built in: have workers of kubeadm join a control plane that they can, with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)",
@@ -365,9 +362,10 @@ const kamaji = "have Kamaji make the control plane with a TenantControlPlane, an
 // eks is the way out for machines that join EKS by themselves.
 const eks = "Fairlead creates no machines that join a control plane of EKS yet: use a MachinePool with an AWSManagedMachinePool, and leave bootstrap.configRef out"
 
-// aks is the way out for what AKS keeps, and azurePool for scale sets of Azure.
+// The ways out for what is not made of AKS, and for scale sets of Azure.
 const (
-	aks       = "Fairlead makes no clusters of AKS: have workers join a control plane that AKS keeps with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
+	aksClass  = "a ClusterClass makes no control plane that is hosted: write an AzureManagedControlPlane, an AzureManagedCluster and AzureManagedMachinePools for each cluster"
+	aso       = "no objects of Azure Service Operator are made: use an AzureManagedControlPlane, an AzureManagedCluster and AzureManagedMachinePools"
 	azurePool = "scale sets are not made: use a MachineDeployment, with failureDomain one for each zone"
 )
 

@@ -10,6 +10,7 @@ func reviewedAnswers() map[string]string {
 	out := metal3Answers()
 	maps.Copy(out, otherAnswers())
 	maps.Copy(out, eksAnswers())
+	maps.Copy(out, aksAnswers())
 	return out
 }
 
@@ -52,6 +53,48 @@ func eksAnswers() map[string]string {
 		"AWSManagedMachinePool spec.scaling":          own,
 		"AWSManagedMachinePool spec.taints":           nodes,
 		"AWSManagedMachinePool spec.updateConfig":     own,
+	}
+}
+
+// aksAnswers are those of AKS. TestManagedPlane, TestManagedChanges and TestAgentPools of package azure hold them.
+func aksAnswers() map[string]string {
+	const (
+		own   = "in place"
+		adds  = "in place; what Git no longer names stays"
+		stays = "refused: the cluster keeps it, and reports it"
+		keeps = "refused: the agent pool keeps it, and the cluster reports it; use a pool with another name"
+	)
+	return map[string]string{
+		"AzureManagedControlPlane metadata":                                         "nothing: no annotation of this kind does anything",
+		"AzureManagedControlPlane spec":                                             adds,
+		"AzureManagedControlPlane spec.additionalTags":                              "in place: tags are added and changed; others stay",
+		"AzureManagedControlPlane spec.apiServerAccessProfile.enablePrivateCluster": stays,
+		"AzureManagedControlPlane spec.apiServerAccessProfile.privateDNSZone":       stays,
+		"AzureManagedControlPlane spec.azureEnvironment":                            stays,
+		"AzureManagedControlPlane spec.disableLocalAccounts":                        "nothing: only false is possible",
+		"AzureManagedControlPlane spec.dnsPrefix":                                   stays,
+		"AzureManagedControlPlane spec.dnsServiceIP":                                stays,
+		"AzureManagedControlPlane spec.enablePreviewFeatures":                       "nothing: only false is possible",
+		"AzureManagedControlPlane spec.identityRef":                                 "in place: with the next look; it has to be for the same subscription",
+		"AzureManagedControlPlane spec.kubeletUserAssignedIdentity":                 stays,
+		"AzureManagedControlPlane spec.loadBalancerSKU":                             "nothing: only Standard is possible",
+		"AzureManagedControlPlane spec.location":                                    stays,
+		"AzureManagedControlPlane spec.networkPlugin":                               stays,
+		"AzureManagedControlPlane spec.networkPolicy":                               stays,
+		"AzureManagedControlPlane spec.nodeResourceGroupName":                       stays,
+		"AzureManagedControlPlane spec.oidcIssuerProfile.enabled":                   "in place from false to true; refused on the way back",
+		"AzureManagedControlPlane spec.resourceGroupName":                           stays,
+		"AzureManagedControlPlane spec.sshPublicKey":                                stays,
+		"AzureManagedControlPlane spec.subscriptionID":                              stays,
+		"AzureManagedControlPlane spec.version":                                     "in place, by one minor version at a time; refused on the way back",
+		"AzureManagedControlPlane spec.virtualNetwork":                              stays,
+		"AzureManagedControlPlane spec.virtualNetwork.subnet.serviceEndpoints":      "next cluster: a subnet keeps what it was made with",
+		"AzureManagedMachinePool spec":                                              keeps,
+		"AzureManagedMachinePool spec.additionalTags":                               "in place: tags are added and changed; others stay",
+		"AzureManagedMachinePool spec.mode":                                         own,
+		"AzureManagedMachinePool spec.nodeLabels":                                   "in place: AKS gives them to the Nodes",
+		"AzureManagedMachinePool spec.scaleDownMode":                                own,
+		"AzureManagedMachinePool spec.taints":                                       "in place: AKS gives them to the Nodes",
 	}
 }
 

@@ -49,6 +49,9 @@ func patternsTable() map[string]pattern {
 		"ipv6":          {ipv6, "an IPv6 address"},
 		"ip":            {ipv4 + `|` + ipv6, "an IP address"},
 		"uuid":          {hex + `{8}-?` + hex + `{4}-?` + hex + `{4}-?` + hex + `{4}-?` + hex + `{12}`, "a UUID"},
+		"digits":        {`\d+`, "a whole number"},
+		"minutes":       {`\d+m`, "a number of minutes, such as 10m"},
+		"seconds":       {`\d+s`, "a number of seconds, such as 10s"},
 		"partitionType": {`Linux|LinuxSwap|LinuxRAID|LVM|Fat32|NTFS|LinuxExtended|` + uuid, "Linux, LinuxSwap, LinuxRAID, LVM, Fat32, NTFS, LinuxExtended or a UUID"},
 	} {
 		out[id] = pattern{regexp.MustCompile(`^(` + p.is + `)$`), p.must}

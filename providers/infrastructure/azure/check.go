@@ -35,6 +35,9 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note
 	if n.vnet != "" && len(d.Faults) == 0 {
 		note("network", fmt.Sprintf("VNet %s with %d subnets for machines", v.vnetName(), len(n.subnets)), nil)
 	}
+	if api.IsManaged(c) {
+		return p.checkManaged(ctx, c, note)
+	}
 	for _, pool := range c.Pools() {
 		spec, err := api.ReadMachine(pool.Infrastructure)
 		if err != nil {

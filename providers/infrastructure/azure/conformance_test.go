@@ -11,6 +11,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/conformance"
+	"fairlead.dev/providers/infrastructure/azure"
 	"fairlead.dev/providers/infrastructure/azure/api"
 	"fairlead.dev/providers/infrastructure/azure/azuretest"
 )
@@ -157,9 +158,40 @@ func hooks(worlds map[providers.Infrastructure]*world, spec string) conformance.
 			}
 			return out
 		},
+		KeptPool: func(t testing.TB, p providers.Infrastructure, c *fleet.Cluster) (*fleet.Cluster, string) {
+			return worlds[p].keeping(t, p, c, group(c))
+		},
 		FailureDomain: "2",
 		UserDataLimit: 65536,
 	}
+}
+
+// keeping returns c as a cluster of AKS with a User pool, whose System pool is of somebody else, and a version that the pool
+// may be upgraded to.
+func (w *world) keeping(t testing.TB, p providers.Infrastructure, c *fleet.Cluster, group string) (*fleet.Cluster, string) {
+	with := newManaged(t, strings.Replace(strings.Replace(planeSpec, "v1.33.5", "v1.34.1", 1), "resourceGroupName: rg", "resourceGroupName: "+group, 1))
+	with.Fleet, with.Key = c.Fleet, c.Key
+	plane := azure.NewControlPlane(p.(*azure.Provider))
+	for range 40 {
+		if err := plane.Ensure(t.Context(), "op-plane", &with); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(settle)
+		seen, err := plane.Observe(t.Context(), &with, nil)
+		if err != nil || !seen.State.Ready {
+			continue
+		}
+		for _, r := range w.Resources("agentpools") {
+			if strings.Contains(strings.ToLower(r.ID), "/resourcegroups/"+strings.ToLower(group)+"/") {
+				w.Edit(r.ID, func(body map[string]any) { delete(body["properties"].(map[string]any), "tags") })
+			}
+		}
+		with.KeptPools = with.KeptPools[1:]
+		with.KeptPools[0].Version = "v1.33.5"
+		return with.ServedAt(seen.State.Endpoint), "v1.34.1"
+	}
+	t.Fatal("AKS makes no control plane")
+	return nil, ""
 }
 
 // served returns the machines that the load balancer of c leads to at the port that its machines know.

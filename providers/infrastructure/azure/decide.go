@@ -7,6 +7,7 @@ import (
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/driver/steps"
+	"fairlead.dev/providers/infrastructure/azure/api"
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
 
@@ -29,6 +30,10 @@ func (v *view) decide() *steps.Decision {
 
 // Observe implements providers.Infrastructure.
 func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
+	if api.IsManaged(c) {
+		out, err := p.observeManaged(ctx, c)
+		return out, arm.WrapLook("observe "+c.Key.String(), err)
+	}
 	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return fleet.Infrastructure{}, arm.WrapLook("observe "+c.Key.String(), err)
@@ -50,6 +55,10 @@ func (p *Provider) Observe(ctx context.Context, c *fleet.Cluster) (fleet.Infrast
 // EnsureInfrastructure implements providers.Infrastructure.
 func (p *Provider) EnsureInfrastructure(ctx context.Context, _ fleet.OperationID, c *fleet.Cluster) error {
 	op := "create infrastructure of " + c.Key.String()
+	if api.IsManaged(c) { // all of it is of the control plane
+		_, _, err := api.ReadControlPlane(c)
+		return arm.Wrap(op, err)
+	}
 	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
 	if err != nil {
 		return arm.WrapLook(op, err)

@@ -8,11 +8,20 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers/driver/steps"
+	"fairlead.dev/providers/infrastructure/azure/api"
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
 
 // RemoveShared implements driver.Driver: it takes the steps of the deletion that are possible now.
-func (p machines) RemoveShared(ctx context.Context, what string, _ *fleet.Cluster, v *view) error {
+func (p machines) RemoveShared(ctx context.Context, what string, c *fleet.Cluster, v *view) error {
+	if api.IsManaged(c) {
+		return p.nothingKept(ctx, what, c)
+	}
+	return p.removeShared(ctx, what, v)
+}
+
+// removeShared takes the steps of the deletion of what machines shared that are possible now.
+func (p *Provider) removeShared(ctx context.Context, what string, v *view) error {
 	err := fleet.JoinErrors(v.perform(ctx, v.decideDeletion)...)
 	if err == nil && v.ownGroup() && v.group.Properties.Provisioning != "Deleting" && v.parts() == 0 { // it takes all with it that is in there
 		if err = v.place.empty(ctx); err == nil {

@@ -17,6 +17,15 @@ func Factory() providers.Factory {
 }
 
 func open(_ context.Context, o providers.Options) (providers.Infrastructure, error) {
+	p, err := fromOptions(o)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// fromOptions returns a provider with the settings of people.
+func fromOptions(o providers.Options) (*Provider, error) {
 	own := Options{Secret: o.Secret, Log: o.Log}
 	if o.Requested != nil {
 		own.ARM.Sent = func(c transport.Call) {

@@ -75,11 +75,16 @@ const vnetPart = "vnet"
 
 // vnetOfMachines returns the id of the VNet that machines are in: a VM keeps its VNet. Empty: there is no machine.
 func (v *view) vnetOfMachines() string {
+	for _, id := range v.poolSubnets {
+		if id != "" {
+			return vnetOf(id)
+		}
+	}
 	for _, m := range v.vms {
 		for _, nic := range m.nics {
 			for _, c := range nic.Properties.Configurations {
 				if s := c.Properties.Subnet; s != nil && m.machine.Damaged == "" { // a VM that was restored may be elsewhere
-					return s.ID[:max(0, strings.LastIndex(strings.ToLower(s.ID), "/subnets/"))]
+					return vnetOf(s.ID)
 				}
 			}
 		}
@@ -254,6 +259,14 @@ func (v *view) ownNetwork(d *steps.Decision) network {
 	}
 	for i := range v.spec.NetworkSpec.Subnets {
 		want := &v.spec.NetworkSpec.Subnets[i]
+		if api.IsManaged(v.c) { // AKS makes what the subnet needs beside it
+			if vnet != nil {
+				if id := v.subnet(d, vnet, want, "", "", &busy); id != "" {
+					n.subnets = append(n.subnets, subnet{want.Role, v.subnetName(want), id})
+				}
+			}
+			continue
+		}
 		nsg := v.securityGroup(d, want)
 		nat, out := "", true
 		if v.hasNAT(want) {
@@ -308,7 +321,9 @@ func withZones(body map[string]any, zones []string) map[string]any {
 func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api.Subnet, nsg, nat string, busy *bool) string {
 	name, cidr := v.subnetName(want), want.CIDRBlocks[0]
 	properties := func(p map[string]any) {
-		p["networkSecurityGroup"] = arm.Ref{ID: nsg}
+		if nsg != "" {
+			p["networkSecurityGroup"] = arm.Ref{ID: nsg}
+		}
 		if nat != "" { // one that it does not need is of people
 			p["natGateway"] = arm.Ref{ID: nat}
 		}
@@ -344,7 +359,7 @@ func (v *view) subnet(d *steps.Decision, vnet *arm.Resource[arm.VNet], want *api
 	if !failed && !v.settled(d, "subnet "+name, s.Properties.Provisioning) {
 		return ""
 	}
-	if failed || !refers(s.Properties.NSG, nsg) || nat != "" && !refers(s.Properties.NAT, nat) {
+	if failed || nsg != "" && !refers(s.Properties.NSG, nsg) || nat != "" && !refers(s.Properties.NAT, nat) {
 		d.Add(steps.Step{What: "give subnet " + name + " its network security group and its NAT gateway", Essential: failed && !v.started(), Blocked: *busy, Do: func(ctx context.Context) error {
 			err := v.edit(ctx, s.ID, func(p map[string]any) error { properties(p); return nil })
 			if err == nil {

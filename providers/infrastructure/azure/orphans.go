@@ -31,14 +31,21 @@ func (s *site) everything(ctx context.Context) ([]arm.Resource[arm.State], error
 	for i := range groups {
 		groups[i].Type = resourceGroups
 	}
-	return append(out, groups...), err
+	made := make(map[string]bool) // groups of services such as AKS, which give what is in them the tags of the cluster
+	for _, g := range groups {
+		made[strings.ToLower(g.ID)] = g.ManagedBy != ""
+	}
+	return slices.DeleteFunc(append(out, groups...), func(r arm.Resource[arm.State]) bool {
+		seg := strings.Split(strings.ToLower(r.ID), "/")
+		return made[strings.Join(seg[:min(5, len(seg))], "/")]
+	}), err
 }
 
 const resourceGroups = "Microsoft.Resources/resourceGroups"
 
 // orphanKinds are the kinds of orphans.
 func orphanKinds() []string {
-	return []string{arm.VMs, arm.NICs, arm.Disks, arm.Balancers, arm.Zones, arm.VNets, arm.NATs, arm.NSGs, arm.PublicIPs, resourceGroups}
+	return []string{arm.ManagedClusters, arm.VMs, arm.NICs, arm.Disks, arm.Balancers, arm.Zones, arm.VNets, arm.NATs, arm.NSGs, arm.PublicIPs, resourceGroups}
 }
 
 // Orphans implements providers.OrphanRemover.
@@ -53,7 +60,7 @@ func (p *Provider) lost(ctx context.Context, id fleet.ID, clusters []*fleet.Clus
 			if c.Provider != api.ProviderName {
 				return nil, nil
 			}
-			spec, err := api.ReadCluster(c.Infrastructure)
+			spec, err := api.ReadShared(c)
 			if err != nil {
 				return nil, err
 			}
@@ -110,12 +117,31 @@ func (p *Provider) RemoveOrphan(ctx context.Context, id fleet.ID, clusters []*fl
 			return arm.Wrap(op, err)
 		}
 	}
+	if strings.EqualFold(o.Kind, "managedClusters") {
+		if err := s.onlyOf(ctx, is.Thing.id, o); err != nil {
+			return arm.WrapLook(op, err)
+		}
+	}
 	if strings.EqualFold(o.Kind, "resourceGroups") {
 		if err := s.place(is.Thing.id[strings.LastIndexByte(is.Thing.id, '/')+1:]).empty(ctx); err != nil {
 			return arm.WrapLook(op, err)
 		}
 	}
 	return arm.Wrap(op, s.Delete(ctx, is.Thing.id))
+}
+
+// onlyOf returns an error if a cluster of AKS has agent pools that are not of the orphan o: they would go with it.
+func (s *site) onlyOf(ctx context.Context, id string, o fleet.Orphan) error {
+	pools, err := arm.List[arm.Resource[arm.AgentPool]](ctx, s.Client, id+"/agentPools")
+	if err != nil && !arm.IsMissing(err) {
+		return err
+	}
+	for _, p := range pools {
+		if tagsFrom(p.Properties.Tags)[fleet.TagCluster] != o.Cluster.String() {
+			return fleet.Errorf(fleet.Conflict, "", "agent pool %s of it is not of the fleet, and would go with it (delete it in Azure)", p.Name)
+		}
+	}
+	return nil
 }
 
 // unlink deletes the links of a private zone, and reports whether there are none any more.

@@ -17,6 +17,12 @@ import (
 	"fairlead.dev/providers/infrastructure/azure/arm"
 )
 
+// ManagedControlPlane is the kind of control planes that AKS keeps.
+const ManagedControlPlane = api.ManagedControlPlane
+
+// ControlPlaneKinds returns the kinds of these.
+func ControlPlaneKinds() []fleet.Kind { return api.ControlPlaneKinds() }
+
 // A Provider is the infrastructure provider of Azure.
 type Provider struct {
 	*driver.Machines[*view, *vm]
@@ -29,9 +35,14 @@ type Provider struct {
 	full    driver.Memory[room, time.Time]        // where there was no capacity, and when that was seen
 	leaving driver.Leaving                        // VMs, by their vmId, that left the endpoint
 	refused driver.Memory[snapshot.Owner, string] // why the last deletion of what machines share was refused
+	names   driver.Memory[snapshot.Owner, string] // of clusters of AKS, as they were last seen or asked for
+	admins  driver.Memory[snapshot.Owner, admin]  // their credentials
 }
 
-var _ providers.Infrastructure = (*Provider)(nil)
+var (
+	_ providers.Infrastructure = (*Provider)(nil)
+	_ providers.PoolKeeper     = (*Provider)(nil)
+)
 
 // Options are what a provider is made with. Zero values mean the defaults.
 type Options struct {
@@ -94,7 +105,7 @@ func (p machines) Wrap(what string, err error) error { return arm.Wrap(what, err
 // Abilities returns what the provider can do beyond the contract.
 func (p *Provider) Abilities() providers.Abilities {
 	return providers.Abilities{
-		Watcher: p, Lister: p, OrphanRemover: p, UntaggedFinder: p, NodeIdentifier: p, Checker: p, EndpointKeeper: p, SecretAnswerer: p, Placer: p, Closer: p,
+		Watcher: p, Lister: p, OrphanRemover: p, UntaggedFinder: p, NodeIdentifier: p, Checker: p, EndpointKeeper: p, SecretAnswerer: p, PoolKeeper: p, Placer: p, Closer: p,
 	}
 }
 
@@ -110,7 +121,7 @@ func (p *Provider) NodeID() string { return idPrefix + idHere }
 
 // PlaceOf implements providers.Placer: Azure Resource Manager is silent for a subscription.
 func (p *Provider) PlaceOf(_ context.Context, c *fleet.Cluster) (string, error) {
-	spec, err := api.ReadCluster(c.Infrastructure)
+	spec, err := api.ReadShared(c)
 	if err != nil {
 		return "", err
 	}

@@ -123,7 +123,12 @@ func (at *place) id() string {
 
 // ID returns the id of a resource in the group.
 func (at *place) resource(kind, name string) string {
-	return arm.GroupID(at.Subscription(), at.group) + "/providers/" + kind + "/" + name
+	return at.kind(kind) + "/" + name
+}
+
+// kind returns the id of the resources of a kind in the group.
+func (at *place) kind(kind string) string {
+	return arm.GroupID(at.Subscription(), at.group) + "/providers/" + kind
 }
 
 // A listing is all that a resource group has of what is made for clusters.
@@ -196,7 +201,11 @@ func (at *place) empty(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n := len(l.vms.All) + len(l.nics.All) + len(l.disks.All) + len(l.vnets.All) + len(l.nsgs.All) + len(l.ips.All) + len(l.nats.All) + len(l.lbs.All) + len(l.zones.All)
+	clusters, err := arm.List[arm.Resource[arm.State]](ctx, at.Client, at.kind(arm.ManagedClusters))
+	if err != nil && !arm.IsMissing(err) {
+		return err
+	}
+	n := len(clusters) + len(l.vms.All) + len(l.nics.All) + len(l.disks.All) + len(l.vnets.All) + len(l.nsgs.All) + len(l.ips.All) + len(l.nats.All) + len(l.lbs.All) + len(l.zones.All)
 	if n = max(n, len(left)); n == 0 {
 		return nil
 	}
@@ -222,7 +231,7 @@ func (at *place) vm(ctx context.Context, id string) (*arm.Resource[arm.VM], erro
 
 // all lists the resources of a kind in the group.
 func all[P any](ctx context.Context, at *place, kind string, out *snapshot.Set[arm.Resource[P]]) error {
-	list, err := arm.List[arm.Resource[P]](ctx, at.Client, arm.GroupID(at.Subscription(), at.group)+"/providers/"+kind)
+	list, err := arm.List[arm.Resource[P]](ctx, at.Client, at.kind(kind))
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,9 @@ type view struct {
 
 	links   map[string]string // of private zones, by id in lower case, and how far they are
 	records map[string]bool   // of private zones, by name
+
+	kept        bool     // AKS has its control plane
+	poolSubnets []string // ids of the subnets of its agent pools
 }
 
 // A vm is one that is a machine of the cluster.
@@ -54,7 +57,7 @@ func (m *vm) String() string { return "VM " + m.Name }
 
 // look observes c, with all changes of o.
 func (p *Provider) look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*view, error) {
-	spec, err := api.ReadCluster(c.Infrastructure)
+	spec, err := api.ReadShared(c)
 	if err != nil {
 		return nil, err
 	}
@@ -207,8 +210,8 @@ func (v *view) parts() int {
 // ownGroup reports whether the resource group was made for the cluster.
 func (v *view) ownGroup() bool { return v.group != nil && v.c.Owns(tagsFrom(v.group.Tags)) }
 
-// started reports whether machines are there.
-func (v *view) started() bool { return len(v.vms) > 0 }
+// started reports whether machines are there, or a control plane of AKS.
+func (v *view) started() bool { return v.kept || len(v.vms) > 0 }
 
 // changed records that something was changed that machines share.
 func (v *view) changed() { v.place.lists.Changed(v.owner) }

@@ -36,7 +36,7 @@ func TestCorpus(t *testing.T) {
 	want := map[string]string{
 		"cluster-template":                      "default/capz: 3 servers, 1 pools",
 		"cluster-template-aad":                  "default/capz: 3 servers, 1 pools",
-		"cluster-template-aks":                  "AzureManagedCluster is not supported\nAzureManagedControlPlane is not supported\nAzureManagedMachinePool is not supported",
+		"cluster-template-aks":                  "default/capz: AKS v1.34.1, 2 pools",
 		"cluster-template-aks-aso":              "AzureASOManagedCluster is not supported\nAzureASOManagedControlPlane is not supported\nAzureASOManagedMachinePool is not supported",
 		"cluster-template-aks-aso-clusterclass": "AzureASOManagedClusterTemplate is not supported\nAzureASOManagedControlPlaneTemplate is not supported\nAzureASOManagedMachinePoolTemplate is not supported",
 		"cluster-template-aks-aso-maintenance":  "AzureASOManagedCluster is not supported\nAzureASOManagedControlPlane is not supported\nAzureASOManagedMachinePool is not supported",
@@ -79,9 +79,13 @@ func TestCorpus(t *testing.T) {
 		}
 		text := strings.ReplaceAll(string(data), "type: ${CLUSTER_IDENTITY_TYPE:=WorkloadIdentity}", "type: ServicePrincipal\n  clientSecret: {name: principal}")
 		objects := kindstest.Render(t, fstest.MapFS{"f.yaml": {Data: []byte(text)}}, values(), "f.yaml")
-		clusters, problems := decode.New("f", api.Kinds()).Decode("o", objects)
+		clusters, problems := decode.New("f", slices.Concat(api.Kinds(), api.ControlPlaneKinds())).Decode("o", objects)
 		var out []string
 		for _, c := range clusters {
+			if c.Hosted != nil {
+				out = append(out, fmt.Sprintf("%s: AKS %s, %d pools", c.Key, c.Hosted.Version, len(c.KeptPools)))
+				continue
+			}
 			out = append(out, fmt.Sprintf("%s: %d servers, %d pools", c.Key, c.ControlPlane.Replicas, len(c.Workers)))
 		}
 		for _, p := range problems {

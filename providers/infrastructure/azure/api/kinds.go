@@ -21,6 +21,11 @@ const (
 	templateKind = "AzureMachineTemplate"
 
 	IdentityKind = "AzureClusterIdentity"
+
+	// ManagedControlPlane is the kind of control planes that AKS keeps.
+	ManagedControlPlane = "AzureManagedControlPlane"
+	managedClusterKind  = "AzureManagedCluster"
+	managedPoolKind     = "AzureManagedMachinePool"
 )
 
 // Kinds returns the kinds of this provider.
@@ -47,7 +52,24 @@ func Kinds() []fleet.Kind {
 	identity := kind(fleet.InfrastructureCompanion, IdentityKind, kinds.Objects(identityOf, version))
 	identity.Refused, identity.Limited, identity.Unused = refusedOfIdentity(), limitedOfIdentity(), map[string]string{}
 	identity.Secrets = secrets
-	return []fleet.Kind{cluster, clusters, machine, machines, identity}
+
+	managed := kind(fleet.InfrastructureCluster, managedClusterKind, kinds.Objects(kinds.Checked((*validator).managedCluster), version))
+	managed.Refused = map[string]string{"spec.controlPlaneEndpoint": endpointOfAKS}
+	managed.Serving = servingManaged
+	pool := kind(fleet.InfrastructureMachinePool, managedPoolKind, kinds.Objects(managedPool, version))
+	pool.Refused, pool.Limited, pool.Unused = refusedOfManagedPool(), limitedOfManagedPool(), unusedOfManagedPool()
+	return []fleet.Kind{cluster, clusters, machine, machines, managed, pool, identity}
+}
+
+// Distribution is the name of the distribution of machines that join a control plane of AKS.
+const Distribution = "aks"
+
+// ControlPlaneKinds returns the kinds of control planes that AKS keeps.
+func ControlPlaneKinds() []fleet.Kind {
+	k := kinds.Of(fleet.Kind{Distribution: Distribution, Role: fleet.HostedControlPlaneKind, Group: group, Kind: ManagedControlPlane}, kinds.Objects(managedControlPlane, "v1beta1"))
+	k.Refused, k.Limited, k.Unused = refusedOfManagedControlPlane(), limitedOfManagedControlPlane(), unusedOfManagedControlPlane()
+	k.NonNegative = true
+	return []fleet.Kind{k}
 }
 
 func identityOf(o metav1.Object, at *field.Path, s *AzureClusterIdentitySpec) (any, field.ErrorList) {

@@ -11,22 +11,22 @@ import (
 // TestFieldsOfCRDs: the Go types have the fields of CAPZ's resource definitions. That of AzureClusterTemplate lacks
 // some of those that AzureCluster has, and both are one type here.
 func TestFieldsOfCRDs(t *testing.T) {
-	all := slices.DeleteFunc(Kinds(), func(k fleet.Kind) bool { return k.Kind == "AzureClusterTemplate" })
+	all := slices.DeleteFunc(slices.Concat(Kinds(), ControlPlaneKinds()), func(k fleet.Kind) bool { return k.Kind == "AzureClusterTemplate" })
 	kindstest.Definitions{Project: "capz", Group: group, Missing: []string{
 		"AzureASOManagedCluster", "AzureASOManagedClusterTemplate", "AzureASOManagedControlPlane", "AzureASOManagedControlPlaneTemplate",
 		"AzureASOManagedMachinePool", "AzureASOManagedMachinePoolTemplate", "AzureClusterTemplate", "AzureMachinePool", "AzureMachinePoolMachine",
-		"AzureManagedCluster", "AzureManagedClusterTemplate", "AzureManagedControlPlane", "AzureManagedControlPlaneTemplate",
-		"AzureManagedMachinePool", "AzureManagedMachinePoolTemplate",
+		"AzureManagedClusterTemplate", "AzureManagedControlPlaneTemplate", "AzureManagedMachinePoolTemplate",
 	}}.Compare(t, all)
 }
 
-// TestKindsOfOthers: what AKS keeps, and scale sets, are refused with the way out.
+// TestKindsOfOthers: what is not made of AKS, and scale sets, are refused with the way out.
 func TestKindsOfOthers(t *testing.T) {
 	const version = "infrastructure.cluster.x-k8s.io/v1beta1"
 	kindstest.Refused(t, Kinds(),
-		[3]string{version, "AzureManagedControlPlane", "ExternalControlPlane"},
-		[3]string{version, "AzureManagedClusterTemplate", "ExternalControlPlane"},
-		[3]string{"infrastructure.cluster.x-k8s.io/v1alpha1", "AzureASOManagedCluster", "ExternalControlPlane"},
+		[3]string{version, "AzureManagedControlPlaneTemplate", "for each cluster"},
+		[3]string{version, "AzureManagedClusterTemplate", "for each cluster"},
+		[3]string{version, "AzureManagedMachinePoolTemplate", "for each cluster"},
+		[3]string{"infrastructure.cluster.x-k8s.io/v1alpha1", "AzureASOManagedCluster", "use an AzureManagedControlPlane"},
 		[3]string{version, "AzureMachinePool", "use a MachineDeployment"},
 	)
 }

@@ -59,6 +59,29 @@ func (v *validator) cluster(at *field.Path, s *AzureClusterSpec) {
 
 // clusterTemplate checks the fields of a cluster that are set: patches of a class may add others.
 func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
+	v.site(at, s, "resourceGroup")
+	v.Forbidden(at.Child("controlPlaneEnabled"), s.ControlPlaneEnabled != nil && !*s.ControlPlaneEnabled, "leave it out: a control plane that is elsewhere has an object that says so")
+	s.ControlPlaneEnabled = nil
+	for _, zone := range slices.Sorted(maps.Keys(s.FailureDomains)) {
+		if !zones[zone] {
+			v.Invalid(at.Child("failureDomains").Key(zone), zone, "must be an availability zone: 1, 2 or 3")
+		}
+		v.Forbidden(at.Child("failureDomains").Key(zone).Child("attributes"), len(s.FailureDomains[zone].Attributes) > 0, "no machine is chosen by it: leave it out")
+	}
+	if e := s.ControlPlaneEndpoint; e != nil {
+		if e.Host != "" {
+			v.Address(at.Child("controlPlaneEndpoint", "host"), e.Host, "")
+		}
+		v.Port(at.Child("controlPlaneEndpoint", "port"), e.Port)
+		if *e == (APIEndpoint{}) { // as controllers write one that is not there
+			s.ControlPlaneEndpoint = nil
+		}
+	}
+	v.network(at.Child("networkSpec"), &s.NetworkSpec)
+}
+
+// site checks where a cluster is, its identity and its tags.
+func (v *validator) site(at *field.Path, s *AzureClusterSpec, group string) {
 	s.AzureEnvironment = cmp.Or(s.AzureEnvironment, PublicCloud)
 	if _, ok := Environments()[s.AzureEnvironment]; !ok {
 		v.Add(field.NotSupported(at.Child("azureEnvironment"), s.AzureEnvironment, []string{"AzureChinaCloud", PublicCloud, "AzureUSGovernmentCloud"}))
@@ -71,33 +94,15 @@ func (v *validator) clusterTemplate(at *field.Path, s *AzureClusterSpec) {
 		v.UUID(at.Child("subscriptionID"), s.SubscriptionID)
 	}
 	if s.ResourceGroup != "" && !groupName.MatchString(s.ResourceGroup) {
-		v.Invalid(at.Child("resourceGroup"), s.ResourceGroup, "must be the name of a resource group: letters, digits, '_', '-', '.', '(' and ')'")
+		v.Invalid(at.Child(group), s.ResourceGroup, "must be the name of a resource group: letters, digits, '_', '-', '.', '(' and ')'")
 	}
-	v.Forbidden(at.Child("controlPlaneEnabled"), s.ControlPlaneEnabled != nil && !*s.ControlPlaneEnabled, "leave it out: a control plane that is elsewhere has an object that says so")
-	s.ControlPlaneEnabled = nil
 	v.tags(at.Child("additionalTags"), s.AdditionalTags)
-	for _, zone := range slices.Sorted(maps.Keys(s.FailureDomains)) {
-		if !zones[zone] {
-			v.Invalid(at.Child("failureDomains").Key(zone), zone, "must be an availability zone: 1, 2 or 3")
-		}
-		v.Forbidden(at.Child("failureDomains").Key(zone).Child("attributes"), len(s.FailureDomains[zone].Attributes) > 0, "no machine is chosen by it: leave it out")
-	}
 	if r := s.IdentityRef; r != nil {
 		ref := at.Child("identityRef")
 		r.Kind, r.APIVersion = cmp.Or(r.Kind, IdentityKind), ""
 		objects.Enum(v, ref.Child("kind"), r.Kind, IdentityKind)
 		v.Required(ref.Child("name"), r.Name, "the name of the AzureClusterIdentity")
 	}
-	if e := s.ControlPlaneEndpoint; e != nil {
-		if e.Host != "" {
-			v.Address(at.Child("controlPlaneEndpoint", "host"), e.Host, "")
-		}
-		v.Port(at.Child("controlPlaneEndpoint", "port"), e.Port)
-		if *e == (APIEndpoint{}) { // as controllers write one that is not there
-			s.ControlPlaneEndpoint = nil
-		}
-	}
-	v.network(at.Child("networkSpec"), &s.NetworkSpec)
 }
 
 func (v *validator) network(at *field.Path, n *NetworkSpec) {

@@ -100,6 +100,11 @@ func (c *Client) Put(ctx context.Context, id string, body any, if_ Condition) er
 	return c.do(ctx, http.MethodPut, c.address(id, nil), body, if_, nil)
 }
 
+// Post asks a resource for something, and changes nothing.
+func (c *Client) Post(ctx context.Context, id, action string, out any) error {
+	return c.do(ctx, http.MethodPost, c.address(id+"/"+action, nil), nil, Condition{}, out)
+}
+
 // Delete deletes a resource. It succeeds if that is not there.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	err := c.do(ctx, http.MethodDelete, c.address(id, nil), nil, Condition{}, nil)

@@ -74,7 +74,7 @@ func capacity() []string {
 var rules = []transport.Rule{
 	{Codes: capacity(), Kind: fleet.Exhausted, Next: "ask for another vmSize, or for more zones"},
 	{Codes: []string{"OperationNotAllowed"}, Words: quota, Kind: fleet.Exhausted, Next: "have the quota raised in the portal, or remove what is not needed"},
-	{Codes: []string{"QuotaExceeded", "PublicIPCountLimitReached", "ResourceQuotaExceeded"}, Kind: fleet.Exhausted, Next: "have the quota raised in the portal, or remove what is not needed"},
+	{Codes: []string{"InsufficientVCPUQuota", "ErrCode_InsufficientVCPUQuota", "QuotaExceeded", "PublicIPCountLimitReached", "ResourceQuotaExceeded"}, Kind: fleet.Exhausted, Next: "have the quota raised in the portal, or remove what is not needed"},
 	{Codes: []string{"SubnetIsFull"}, Kind: fleet.Exhausted, Next: "give the machines a larger subnet"},
 	{Codes: []string{"RetryableError", "AnotherOperationInProgress", "ReferencedResourceNotProvisioned", "NicReservedForAnotherVm", "ResourceGroupBeingDeleted", "CanceledAndSupersededDueToAnotherOperation"}, Kind: fleet.Unavailable},
 	{Statuses: []int{http.StatusConflict, http.StatusBadRequest}, Words: inProgress, Kind: fleet.Unavailable},
@@ -121,6 +121,12 @@ func IsMissing(err error) bool {
 func IsTaken(err error) bool {
 	e, ok := errors.AsType[*refusalError](err)
 	return ok && e.Status == http.StatusPreconditionFailed
+}
+
+// IsPermanent reports whether err says that a change will be refused again, however often it is requested.
+func IsPermanent(err error) bool {
+	e, ok := errors.AsType[*refusalError](err)
+	return Kind(err) == fleet.Invalid || ok && e.Code == "PropertyChangeNotAllowed"
 }
 
 // IsCapacity reports whether err says that a zone has no room for a VM that another one may have.

@@ -15,6 +15,7 @@ type Resource[P any] struct {
 	Type       string   `json:"type,omitempty"`
 	Location   string   `json:"location,omitempty"`
 	ETag       string   `json:"etag,omitempty"`
+	ManagedBy  string   `json:"managedBy,omitempty"` // of a resource group that a service made
 	Tags       Tags     `json:"tags,omitempty"`
 	Zones      []string `json:"zones,omitempty"`
 	Properties P        `json:"properties"`
@@ -199,6 +200,56 @@ func (v *InstanceView) statuses() []Status {
 	return v.Statuses
 }
 
+// ManagedCluster is a cluster of AKS. What is changed of it is changed in what a GET gave.
+type ManagedCluster struct {
+	State
+	Version     string         `json:"currentKubernetesVersion"` // empty before its creation ends
+	FQDN        string         `json:"fqdn"`
+	PrivateFQDN string         `json:"privateFQDN"`
+	NodeGroup   string         `json:"nodeResourceGroup"`
+	Power       PowerState     `json:"powerState"`
+	Pools       []AgentProfile `json:"agentPoolProfiles"`
+}
+
+// PowerState says whether a cluster or a pool of AKS runs.
+type PowerState struct {
+	Code string `json:"code"` // Running, Stopped
+}
+
+// AgentProfile is an agent pool, as its cluster has it.
+type AgentProfile struct {
+	State
+	Name   string `json:"name"`
+	Subnet string `json:"vnetSubnetID"`
+}
+
+// AgentPool is a pool of machines that AKS keeps.
+type AgentPool struct {
+	State
+	Mode         string     `json:"mode"`
+	Count        int        `json:"count"`
+	AutoScaling  bool       `json:"enableAutoScaling"`
+	MinCount     int        `json:"minCount"`
+	MaxCount     int        `json:"maxCount"`
+	Orchestrator string     `json:"orchestratorVersion"`        // that it is to have
+	Version      string     `json:"currentOrchestratorVersion"` // that it has
+	Power        PowerState `json:"powerState"`
+	Tags         Tags       `json:"tags"`
+}
+
+// ScaleSet is a group of VMs that AKS makes for an agent pool.
+type ScaleSet struct {
+	State
+	Created time.Time `json:"timeCreated"`
+}
+
+// Kubeconfigs are credentials of a cluster of AKS.
+type Kubeconfigs struct {
+	All []struct {
+		Value []byte `json:"value"`
+	} `json:"kubeconfigs"`
+}
+
 // A SKU is what Azure says of a size in a location.
 type SKU struct {
 	Type      string `json:"resourceType"`
@@ -223,6 +274,7 @@ const (
 	networkVersion  = "2024-05-01"
 	dnsVersion      = "2024-06-01"
 	identityVersion = "2023-01-31"
+	managedVersion  = "2024-09-01"
 )
 
 // versionOf returns the version of the API for an id.
@@ -235,6 +287,8 @@ func versionOf(id string) string {
 		return skuVersion
 	case strings.Contains(lower, "/microsoft.compute/"):
 		return computeVersion
+	case strings.Contains(lower, "/microsoft.containerservice/"):
+		return managedVersion
 	case strings.Contains(lower, "/microsoft.managedidentity/"):
 		return identityVersion
 	case strings.Contains(lower, "/microsoft.network/privatednszones"):
@@ -261,6 +315,9 @@ const (
 	NATs      = "Microsoft.Network/natGateways"
 	Balancers = "Microsoft.Network/loadBalancers"
 	Zones     = "Microsoft.Network/privateDnsZones"
+
+	ManagedClusters = "Microsoft.ContainerService/managedClusters"
+	ScaleSets       = "Microsoft.Compute/virtualMachineScaleSets"
 )
 
 // Same reports whether two ids are of one resource: Azure writes them in any case.

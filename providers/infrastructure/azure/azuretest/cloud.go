@@ -19,6 +19,8 @@ type Options struct {
 	Make   time.Duration // of a resource of the network
 	Start  time.Duration // of a VM
 	Delete time.Duration // of anything
+	// Managed is how long an operation of AKS takes.
+	Managed time.Duration
 	// Fast gives budgets of requests that are never used up.
 	Fast bool
 }
@@ -43,6 +45,8 @@ type resource struct {
 	until time.Time // when its operation ends
 	then  func()    // at its end, once
 	runs  string    // custom data of a VM
+
+	instances []string // of a scale set
 }
 
 // Cloud is one subscription. It is safe for concurrent use.
@@ -62,8 +66,12 @@ type Cloud struct {
 	secret  string
 	buckets map[string]*bucket
 	faults  []*injected
-	calls   []Call
-	watch   func(Call)
+
+	failingAKS   int // operations of AKS that end in the state Failed
+	certificates int // that admins of clusters of AKS had before
+
+	calls []Call
+	watch func(Call)
 }
 
 // New returns an empty cloud.
@@ -239,7 +247,19 @@ func (c *Cloud) store(id string, body object) *resource {
 // stamp gives r another ETag.
 func (c *Cloud) stamp(r *resource) {
 	c.n++
-	r.body["etag"] = fmt.Sprintf("W/\"%d\"", c.n)
+	in, name := r.etagIn()
+	in[name] = fmt.Sprintf("W/\"%d\"", c.n)
+}
+
+// etagIn returns where r has its ETag: AKS has it elsewhere.
+func (r *resource) etagIn() (in object, name string) {
+	switch r.kind {
+	case managedKind:
+		return r.body, "eTag"
+	case poolKind:
+		return properties(r.body), "eTag"
+	}
+	return r.body, "etag"
 }
 
 func (r *resource) state() string { return fmt.Sprint(properties(r.body)["provisioningState"]) }
@@ -320,7 +340,7 @@ func refs(v any, each func(id string)) {
 	switch v := v.(type) {
 	case object:
 		for k, x := range v {
-			if id, ok := x.(string); ok && k == "id" && strings.HasPrefix(strings.ToLower(id), "/subscriptions/") {
+			if id, ok := x.(string); ok && (k == "id" || k == "vnetSubnetID") && strings.HasPrefix(strings.ToLower(id), "/subscriptions/") {
 				each(id)
 			}
 			refs(x, each)

@@ -6,5 +6,9 @@
 // are in use, subnets of a VNet one at a time, the rules of tags, ids in another case, pages, listings that lag, zones
 // and their capacity, quotas, budgets of requests, locks, and answers that are lost.
 //
+// Of AKS it has clusters with their agent pools and the resource group that is made for these: one operation at a time,
+// which may fail, versions one minor at a time, add-ons that a PUT drops if it lacks them, pools that go along with an
+// upgrade if a PUT does not name their version, what is fixed in a pool, the last System pool, and the credential of admins.
+//
 // It is made from Azure's documentation, and was never compared with a subscription.
 package azuretest

@@ -25,10 +25,11 @@ func (c Call) Changes() bool {
 
 // A Fault is what goes wrong with requests.
 type Fault struct {
-	Method  string // pattern for Call.Method: "PUT *"; empty: all
-	Changes bool   // only calls that may change something
-	Skip    int    // so many matching calls go well first
-	Times   int    // so many go wrong then; 0: all
+	Method  string          // pattern for Call.Method: "PUT *"; empty: all
+	Changes bool            // only calls that may change something
+	When    func(Call) bool // only calls of which it is true
+	Skip    int             // so many matching calls go well first
+	Times   int             // so many go wrong then; 0: all
 
 	Status  int // this is the answer, with Code, Message and Header
 	Code    string
@@ -63,7 +64,7 @@ func (c *Cloud) Inject(f Fault) (end func() (met int)) {
 // faultOf returns the first fault that is met by a call. The lock is held.
 func (c *Cloud) faultOf(call Call) Fault {
 	for _, in := range c.faults {
-		if in.ended || in.Changes && !call.Changes() {
+		if in.ended || in.Changes && !call.Changes() || in.When != nil && !in.When(call) {
 			continue
 		}
 		if ok, err := path.Match(in.Method, call.Method); in.Method != "" && (err != nil || !ok) {

@@ -205,7 +205,12 @@ func (c *Cloud) one(w http.ResponseWriter, q *http.Request, call Call) {
 
 // holds checks the conditions of a change.
 func holds(w http.ResponseWriter, q *http.Request, r *resource) bool {
-	if m := q.Header.Get("If-Match"); m != "" && m != "*" && (r == nil || r.body["etag"] != m) {
+	etag := any(nil)
+	if r != nil {
+		in, name := r.etagIn()
+		etag = in[name]
+	}
+	if m := q.Header.Get("If-Match"); m != "" && m != "*" && etag != m {
 		refuse(w, http.StatusPreconditionFailed, "PreconditionFailed", "Precondition failed.")
 		return false
 	}
@@ -268,8 +273,15 @@ func (c *Cloud) put(w http.ResponseWriter, q *http.Request, id string, body obje
 		reply(w, status, made.body)
 		return
 	}
-	if kind == "virtualmachines" {
+	switch kind {
+	case "virtualmachines":
 		c.putVM(w, id, body, r)
+		return
+	case managedKind:
+		c.putManaged(w, id, body, r)
+		return
+	case poolKind:
+		c.putPool(w, id, body, r)
 		return
 	}
 	c.putNetwork(w, id, kind, body, r)
@@ -303,6 +315,10 @@ func (c *Cloud) remove(w http.ResponseWriter, q *http.Request, r *resource) {
 		c.accept(w, http.StatusAccepted, r)
 		return
 	}
+	if r.kind == managedKind || r.kind == poolKind {
+		c.removeManaged(w, r)
+		return
+	}
 	if why, code := c.inUse(r); why != "" {
 		refuse(w, http.StatusBadRequest, code, "Resource "+r.id+" is in use by "+why+".")
 		return
@@ -320,8 +336,11 @@ func kindIsCompute(kind string) bool { return kind == "virtualmachines" || kind 
 func (c *Cloud) gone(r *resource) {
 	at := strings.ToLower(r.id)
 	maps.DeleteFunc(c.res, func(k string, _ *resource) bool { return k == at || strings.HasPrefix(k, at+"/") })
-	if r.kind == "virtualmachines" {
+	switch r.kind {
+	case "virtualmachines":
 		c.goneVM(r)
+	case managedKind, poolKind:
+		c.goneManaged(r)
 	}
 }
 
@@ -337,6 +356,8 @@ func (c *Cloud) shown(r *resource, q url.Values) object {
 			}
 		}
 		properties(out)["subnets"] = subnets
+	case managedKind:
+		c.shownManaged(r, out)
 	case "virtualmachines":
 		if q.Get("$expand") != "instanceView" {
 			delete(properties(out), "instanceView")
@@ -349,6 +370,14 @@ func (c *Cloud) shown(r *resource, q url.Values) object {
 func (c *Cloud) list(w http.ResponseWriter, q *http.Request) {
 	at, query := strings.ToLower(strings.Trim(q.URL.Path, "/")), q.URL.Query()
 	kind := at[strings.LastIndexByte(at, '/')+1:]
+	if kind == "listclusteradmincredential" {
+		c.credential(w, q)
+		return
+	}
+	if set := c.res["/"+strings.TrimSuffix(at, "/"+kind)]; set != nil && set.kind == scaleSetKind {
+		c.listInstances(w, set)
+		return
+	}
 	if kind == "skus" {
 		reply(w, http.StatusOK, object{"value": c.skus()})
 		return
