@@ -55,7 +55,7 @@ func Registry() (*providers.Registry, error) {
 func Distributions(c *workload.Client) providers.Distributions {
 	return providers.Distributions{
 		"KubeadmControlPlane": kubeadm.New(c), k3s.ControlPlane: k3s.New(c), rke2.ControlPlane: rke2.New(c),
-		external.Kind: kubeadm.NewHosted(c),
+		external.Kind:             kubeadm.NewHosted(c),
 		aws.ManagedControlPlane:   managed.New(c, "EKS", "AWSManagedMachinePool"),
 		azure.ManagedControlPlane: managed.New(c, "AKS", "AzureManagedMachinePool"),
 	}

@@ -123,8 +123,13 @@ func withID(s string) string {
 func fieldIn(path string) string {
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "properties."), "networkProfile.")
 	for _, names := range [][2]string{
-		{"nodeResourceGroup", "nodeResourceGroupName"}, {"serviceCidr", "clusterNetwork.services"}, {"podCidr", "clusterNetwork.pods"}, {"loadBalancerSku", "loadBalancerSKU"},
-		{"linuxProfile", "sshPublicKey"}, {"identityProfile", "kubeletUserAssignedIdentity"}, {"autoScalerProfile", "autoscalerProfile"},
+		{"nodeResourceGroup", "nodeResourceGroupName"},
+		{"serviceCidr", "clusterNetwork.services"},
+		{"podCidr", "clusterNetwork.pods"},
+		{"loadBalancerSku", "loadBalancerSKU"},
+		{"linuxProfile", "sshPublicKey"},
+		{"identityProfile", "kubeletUserAssignedIdentity"},
+		{"autoScalerProfile", "autoscalerProfile"},
 	} {
 		if path == names[0] || strings.HasPrefix(path, names[0]+".") {
 			return names[1] + strings.TrimPrefix(path, names[0])

@@ -3,6 +3,7 @@ package azure_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -237,6 +238,14 @@ func (w *managedWorld) edit(kind string, change func(body, properties map[string
 // says returns values with spaces between them.
 func says(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }
 
+// theirs returns what a request would make as that of somebody else.
+func theirs(c azuretest.Call) map[string]any {
+	p := maps.Clone(c.Body["properties"].(map[string]any))
+	delete(p, "tags")
+	p["theirs"] = true
+	return map[string]any{"location": azuretest.Location, "properties": p}
+}
+
 // wantError fails if err has another kind, or lacks words.
 func wantError(t testing.TB, what string, err error, kind fleet.ErrorKind, words ...string) {
 	t.Helper()
@@ -405,10 +414,7 @@ func TestManagedChanges(t *testing.T) {
 	}
 	t.Run("somebody makes one of that name meanwhile", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
-			id := groupID("rg") + "/providers/Microsoft.ContainerService/managedClusters/aks-1"
-			w.Inject(azuretest.Fault{Method: "PUT managedclusters", Times: 1, Do: func(azuretest.Call) {
-				w.Put(id, map[string]any{"location": azuretest.Location, "properties": map[string]any{"kubernetesVersion": "1.33.5", "theirs": true}})
-			}})
+			w.Inject(azuretest.Fault{Method: "PUT managedclusters", Times: 1, Do: func(c azuretest.Call) { w.Put(c.ID, theirs(c)) }})
 			for range 20 {
 				w.step()
 			}
@@ -516,8 +522,10 @@ func TestManagedChanges(t *testing.T) {
 				apiServerAccessProfile: {authorizedIPRanges: [192.0.2.0/24]}, autoscalerProfile: {scanInterval: 30s}, loadBalancerProfile: {managedOutboundIPs: 2}, dnsPrefix: other, networkPlugin: kubenet`)
 			s, _ := w.look()
 			text := strings.Join(s.Drift, "\n")
-			for _, want := range []string{"apiServerAccessProfile.authorizedIPRanges differs", "autoscalerProfile.scan-interval differs", "change dnsPrefix: the cluster has aks-1 and not other", "change networkPlugin: the cluster has azure and not kubenet",
-				"loadBalancerProfile.managedOutboundIPs.count differs", "oidcIssuerProfile.enabled differs", "securityProfile.workloadIdentity.enabled differs", "sku.tier differs", "tags of the cluster differ: team"} {
+			for _, want := range []string{
+				"apiServerAccessProfile.authorizedIPRanges differs", "autoscalerProfile.scan-interval differs", "change dnsPrefix: the cluster has aks-1 and not other", "change networkPlugin: the cluster has azure and not kubenet",
+				"loadBalancerProfile.managedOutboundIPs.count differs", "oidcIssuerProfile.enabled differs", "securityProfile.workloadIdentity.enabled differs", "sku.tier differs", "tags of the cluster differ: team",
+			} {
 				if !strings.Contains(text, want) {
 					t.Errorf("drift lacks %q:\n%s", want, text)
 				}
@@ -868,9 +876,7 @@ func TestAgentPools(t *testing.T) {
 	})
 	t.Run("somebody makes one of that name meanwhile", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
-			w.Inject(azuretest.Fault{Method: "PUT agentpools", Times: 1, Do: func(c azuretest.Call) {
-				w.Put(c.ID, map[string]any{"properties": map[string]any{"mode": "User", "count": 1, "vmSize": "Standard_D2s_v5", "theirs": true}})
-			}})
+			w.Inject(azuretest.Fault{Method: "PUT agentpools", Times: 1, Do: func(c azuretest.Call) { w.Put(c.ID, theirs(c)) }})
 			for range 20 {
 				w.step()
 			}
