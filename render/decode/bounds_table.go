@@ -1395,6 +1395,16 @@ func boundsTable() map[string]section {
 			"namespaces": {least: 1},
 			"type":       {values: []string{"cluster", "namespace"}},
 		},
+		"infrastructure/aws/api.Addon@v1beta1": {
+			"conflictResolution": {values: []string{"overwrite", "none"}},
+			"name":               {required: true, least: 2},
+			"version":            {required: true},
+		},
+		"infrastructure/aws/api.Addon@v1beta2": {
+			"conflictResolution": {values: []string{"overwrite", "none", "preserve"}},
+			"name":               {required: true, least: 2},
+			"version":            {required: true},
+		},
 		"infrastructure/aws/api.CNIIngressRule": {
 			"description": {required: true},
 			"fromPort":    {required: true},

@@ -23,6 +23,8 @@ type managed struct {
 	foreign bool
 	// lost says that the foreign one was the cluster, or is in its network: it lost its tags.
 	lost bool
+	// addons are those that are there, once changes looked at them.
+	addons []*cloud.Addon
 }
 
 // lookManaged looks at c, whose control plane EKS keeps.
@@ -232,6 +234,10 @@ func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driv
 	}
 	if n.vpc != "" && len(zones) < 2 {
 		note("zones", "", fleet.Errorf(fleet.Invalid, "find subnets for EKS", "those of %s are in %d zones, and EKS needs two (add subnets)", n.vpc, len(zones)))
+	}
+	for i := range m.want.Addons {
+		a := &m.want.Addons[i]
+		note("addon", a.Name+" "+a.Version, m.addonVersion(ctx, a, m.want.Version))
 	}
 	for _, p := range c.KeptPools {
 		w, err := m.wanted(ctx, p)

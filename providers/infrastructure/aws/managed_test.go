@@ -281,7 +281,7 @@ func TestManagedSweep(t *testing.T) {
 					w.start(client)
 				}
 				done := w.step()
-				if len(w.cloud.Things(awstest.ManagedClusters)) > 1 || len(w.cloud.Things(awstest.Nodegroups)) > 1 {
+				if len(w.cloud.Things(awstest.Addons)) > 1 || len(w.cloud.Things(awstest.ManagedClusters)) > 1 || len(w.cloud.Things(awstest.Nodegroups)) > 1 {
 					w.Fatal("there are two")
 				}
 				if done && !client.Dead() {
@@ -291,16 +291,27 @@ func TestManagedSweep(t *testing.T) {
 			w.Fatalf("not at rest: %v", w.errs)
 		}
 		rest()
-		w.change("v1.33.5", "v1.34, accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops'}]")
+		w.change("v1.33.5", "v1.34, accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops'}], addons: [{name: vpc-cni, version: v1.34.0-eksbuild.1, preserveOnDelete: true}]")
 		w.cluster.KeptPools[0].Version = "v1.34.0"
 		w.cluster.KeptPools[0].Count = 3
 		rest()
-		if is := w.attr(awstest.ManagedClusters, "version") + w.attr(awstest.ManagedClusters, "mode") + w.attr(awstest.Nodegroups, "version") + w.attr(awstest.Nodegroups, "desiredSize"); is != "1.34API_AND_CONFIG_MAP1.343" {
+		if is := w.attr(awstest.ManagedClusters, "version") + w.attr(awstest.ManagedClusters, "mode") + w.attr(awstest.Nodegroups, "version") + w.attr(awstest.Nodegroups, "desiredSize") + w.attr(awstest.Addons, "version"); is != "1.34API_AND_CONFIG_MAP1.343v1.34.0-eksbuild.1" {
 			w.Errorf("the end is %s", is)
+		}
+		w.change("v1.33.5", "v1.34, accessConfig: {authenticationMode: api_and_config_map}, addons: [{name: vpc-cni, version: v1.34.0-eksbuild.2, preserveOnDelete: true}]")
+		rest()
+		if is := w.attr(awstest.Addons, "version"); is != "v1.34.0-eksbuild.2" {
+			w.Errorf("the addon has %s", is)
+		}
+		w.change("v1.33.5", "v1.34, accessConfig: {authenticationMode: api_and_config_map}")
+		rest()
+		time.Sleep(time.Minute)
+		if preserved := w.cloud.Things(awstest.ManagedClusters)[0].Sets["preserved"]; len(w.cloud.Things(awstest.Addons)) > 0 || !slices.Equal(preserved, []string{"vpc-cni"}) {
+			w.Errorf("addons %v, preserved %q", w.cloud.Things(awstest.Addons), preserved)
 		}
 		w.cluster.Delete = true
 		rest()
-		for _, k := range []awstest.Kind{awstest.ManagedClusters, awstest.Nodegroups} {
+		for _, k := range []awstest.Kind{awstest.ManagedClusters, awstest.Nodegroups, awstest.Addons} {
 			if left := w.cloud.Things(k); len(left) > 0 {
 				w.Errorf("left: %v", left)
 			}

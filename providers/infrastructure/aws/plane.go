@@ -99,6 +99,7 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 		if s.Drift, err = m.drift(ctx, network); err != nil {
 			return out, cloud.WrapLook(op, err)
 		}
+		s.Message = strings.Trim(s.Message+"; "+m.addonProblems(), "; ")
 	}
 	if s.Endpoint, out.Secrets, err = m.access(); err != nil {
 		s.Message = err.Error()

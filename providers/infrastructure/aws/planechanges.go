@@ -20,6 +20,7 @@ import (
 type change struct {
 	what   string
 	update bool // EKS takes one of these at a time, and none while it is updating
+	idle   bool // EKS takes several of these, and none while it is updating
 	do     func(ctx context.Context) error
 }
 
@@ -30,7 +31,12 @@ type changes struct {
 }
 
 func (s *changes) add(what string, update bool, do func(ctx context.Context) error) {
-	s.steps = append(s.steps, change{what, update, do})
+	s.steps = append(s.steps, change{what: what, update: update, do: do})
+}
+
+// addIdle adds a change that EKS makes beside others of its kind, in a cluster that is not updating.
+func (s *changes) addIdle(what string, do func(ctx context.Context) error) {
+	s.steps = append(s.steps, change{what: what, idle: true, do: do})
 }
 
 func (s *changes) never(field, format string, args ...any) {
@@ -41,11 +47,14 @@ func (s *changes) never(field, format string, args ...any) {
 func (s *changes) perform(ctx context.Context, idle bool) []error {
 	var errs []error
 	for _, c := range s.steps {
-		if c.update && !idle {
+		if (c.update || c.idle) && !idle {
 			continue
 		}
 		err := c.do(ctx)
-		if c.update {
+		switch {
+		case c.idle:
+			err = busyNow(err)
+		case c.update:
 			there := cloud.IsThere(err)
 			if there {
 				err = nil
@@ -93,6 +102,9 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 		s.add("tags of the cluster differ: "+strings.Join(slices.Sorted(maps.Keys(lack)), ", "), false, func(ctx context.Context) error {
 			return m.place.TagManaged(ctx, m.is.ARN, lack)
 		})
+	}
+	if err := m.changeAddons(ctx, s); err != nil { // last: those of a newer version of Kubernetes need it
+		return nil, err
 	}
 	return s, nil
 }

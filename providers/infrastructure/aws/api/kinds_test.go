@@ -99,8 +99,8 @@ func TestCorpus(t *testing.T) {
 		"cluster-template-eks-ipv6":                      {"vpc.ipv6", "NodeadmConfigTemplate is not supported"},
 		"cluster-template-eks-machinepool":               {"AWSMachinePool is not supported"},
 		"cluster-template-eks-managedmachinepool":        {"NodeadmConfig is not supported"},
-		"cluster-template-eks-managedmachinepool-gpu":    {"spec.addons", "NodeadmConfig is not supported"},
-		"cluster-template-eks-managedmachinepool-vpccni": {"spec.addons", "NodeadmConfig is not supported"},
+		"cluster-template-eks-managedmachinepool-gpu":    {"NodeadmConfig is not supported"},
+		"cluster-template-eks-managedmachinepool-vpccni": {"NodeadmConfig is not supported"},
 		// The class replaces a field that its template does not have; upstream's API server adds it.
 		"cluster-template-multitenancy-clusterclass": {"cannot replace /spec/template/spec/bastion/enabled"},
 		"cluster-template-rosa":                      {"ROSAControlPlane is not supported"},

@@ -30,17 +30,23 @@ func managed(t *testing.T, k fleet.Kind, version, spec string) (any, string) {
 func TestManagedControlPlane(t *testing.T) {
 	k := api.ControlPlaneKinds()[0]
 	for name, tc := range map[string]struct{ version, spec, want string }{
-		"version without patch": {"v1beta2", `{"region":"eu-central-1","version":"1.34"}`, ""},
-		"no version":            {"v1beta2", `{"region":"eu-central-1"}`, "spec.version"},
-		"no region":             {"v1beta2", `{"version":"v1.34.1"}`, "spec.region"},
-		"older":                 {"v1beta1", `{"region":"eu-central-1","version":"v1.34.1"}`, ""},
-		"no way in":             {"v1beta2", `{"region":"eu-central-1","version":"v1.34","endpointAccess":{"public":false}}`, "has to be reached"},
-		"entries by ConfigMap":  {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessEntries":[{"principalARN":"arn:aws:iam::1:role/a"}]}`, "api_and_config_map"},
-		"nobody":                {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessConfig":{"bootstrapClusterCreatorAdminPermissions":false}}`, "let the agent in"},
-		"machines with groups":  {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessConfig":{"authenticationMode":"api"},"accessEntries":[{"principalARN":"arn:a","type":"ec2_linux","kubernetesGroups":["a"]}]}`, "has the groups of EKS"},
-		"other encryption":      {"v1beta2", `{"region":"eu-central-1","version":"v1.34","encryptionConfig":{"provider":"arn:k","resources":["all"]}}`, "must be [secrets]"},
-		"one zone":              {"v1beta2", `{"region":"eu-central-1","version":"v1.34","network":{"vpc":{"availabilityZoneUsageLimit":1}}}`, "two zones"},
-		"a name":                {"v1beta2", `{"region":"eu-central-1","version":"v1.34","eksClusterName":"_a"}`, "must begin with a letter"},
+		"version without patch":    {"v1beta2", `{"region":"eu-central-1","version":"1.34"}`, ""},
+		"no version":               {"v1beta2", `{"region":"eu-central-1"}`, "spec.version"},
+		"no region":                {"v1beta2", `{"version":"v1.34.1"}`, "spec.region"},
+		"older":                    {"v1beta1", `{"region":"eu-central-1","version":"v1.34.1"}`, ""},
+		"no way in":                {"v1beta2", `{"region":"eu-central-1","version":"v1.34","endpointAccess":{"public":false}}`, "has to be reached"},
+		"entries by ConfigMap":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessEntries":[{"principalARN":"arn:aws:iam::1:role/a"}]}`, "api_and_config_map"},
+		"nobody":                   {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessConfig":{"bootstrapClusterCreatorAdminPermissions":false}}`, "let the agent in"},
+		"machines with groups":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessConfig":{"authenticationMode":"api"},"accessEntries":[{"principalARN":"arn:a","type":"ec2_linux","kubernetesGroups":["a"]}]}`, "has the groups of EKS"},
+		"other encryption":         {"v1beta2", `{"region":"eu-central-1","version":"v1.34","encryptionConfig":{"provider":"arn:k","resources":["all"]}}`, "must be [secrets]"},
+		"one zone":                 {"v1beta2", `{"region":"eu-central-1","version":"v1.34","network":{"vpc":{"availabilityZoneUsageLimit":1}}}`, "two zones"},
+		"an addon without version": {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns"}]}`, "spec.addons[0].version"},
+		"two addons of a name":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns","version":"v1"},{"name":"coredns","version":"v2"}]}`, "spec.addons[1].name: Duplicate value"},
+		"an addon's values":        {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns","version":"v1","configuration":"[1]"}]}`, "must be an object of JSON or YAML"},
+		"an addon's conflicts":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns","version":"v1","conflictResolution":"never"}]}`, "conflictResolution"},
+		"an addon's name":          {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"a","version":"v1"}]}`, "must be the name of an addon"},
+		"an addon's role":          {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns","version":"v1","serviceAccountRoleARN":"dns"}]}`, "must be the ARN of a role"},
+		"a name":                   {"v1beta2", `{"region":"eu-central-1","version":"v1.34","eksClusterName":"_a"}`, "must begin with a letter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errs := managed(t, k, tc.version, tc.spec)
@@ -58,6 +64,19 @@ func TestManagedControlPlane(t *testing.T) {
 				t.Errorf("-want +got:\n%s", d)
 			}
 		})
+	}
+}
+
+// TestConflictsOfAddons: what becomes of fields that something else set, by default, differs between the versions.
+func TestConflictsOfAddons(t *testing.T) {
+	for version, want := range map[string]string{"v1beta2": "overwrite", "v1beta1": "none"} {
+		out, errs := managed(t, api.ControlPlaneKinds()[0], version, `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns","version":"v1"}]}`)
+		if errs != "" {
+			t.Fatal(errs)
+		}
+		if got := out.(*fleet.HostedManifest).Spec.(*api.AWSManagedControlPlaneSpec).Addons[0].ConflictResolution; got != want {
+			t.Errorf("of %s: %s, want %s", version, got, want)
+		}
 	}
 }
 

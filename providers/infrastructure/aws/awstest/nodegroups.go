@@ -258,6 +258,11 @@ func (c *Cloud) staff(t *Thing, upgraded bool) {
 		c.end(have[len(have)-1], "")
 		have = have[:len(have)-1]
 	}
+	for _, a := range c.things {
+		if a.Kind == Addons && a.Attr["cluster"] == t.Attr["cluster"] && a.Attr["status"] == "DEGRADED" && want > 0 {
+			a.Attr["status"], a.Attr["issues"] = active, "[]"
+		}
+	}
 	var subnets []string
 	_ = json.Unmarshal(t.raw("subnets"), &subnets)
 	for n := len(have); n < want; n++ {
