@@ -67,7 +67,7 @@ func ControlPlanes(o providers.Options) providers.HostedControlPlanes {
 // Kinds returns the kinds of the distributions, but for kubeadm's, which are Cluster API's
 // own.
 func Kinds() []fleet.Kind {
-	return slices.Concat(k3s.Kinds(), rke2.Kinds(), external.Kinds(), aws.ControlPlaneKinds())
+	return slices.Concat(k3s.Kinds(), rke2.Kinds(), external.Kinds(), aws.ControlPlaneKinds(), eks.Kinds())
 }
 
 // Helm returns what installs charts.

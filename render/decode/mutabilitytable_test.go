@@ -13,7 +13,7 @@ func reviewedAnswers() map[string]string {
 	return out
 }
 
-// eksAnswers are those of EKS. TestManagedTraps, TestAccessEntries and TestNodegroups of package aws hold them.
+// eksAnswers are those of EKS. TestManagedTraps, TestAccessEntries, TestAddons, TestImagesOfWorkers and TestNodegroups of package aws hold them.
 func eksAnswers() map[string]string {
 	const (
 		own   = "in place"
@@ -22,7 +22,9 @@ func eksAnswers() map[string]string {
 		nodes = "in place: EKS gives it to the Nodes"
 	)
 	return map[string]string{
-		"AWSManagedControlPlane metadata":                                                  "nothing: no annotation of this kind does anything",
+		"NodeadmConfig":                   answerTo("TemplateMachine", ""),
+		"NodeadmConfigTemplate":           replaces,
+		"AWSManagedControlPlane metadata": "nothing: no annotation of this kind does anything",
 		"AWSManagedControlPlane spec.accessConfig.authenticationMode":                      "in place from config_map by way of api_and_config_map to api; refused on the way back",
 		"AWSManagedControlPlane spec.accessConfig.bootstrapClusterCreatorAdminPermissions": "next cluster",
 		"AWSManagedControlPlane spec.accessEntries":                                        own,
@@ -36,6 +38,10 @@ func eksAnswers() map[string]string {
 		"AWSManagedControlPlane spec.encryptionConfig":                                     "in place for a cluster without; else refused: the cluster keeps its key, and reports it",
 		"AWSManagedControlPlane spec.endpointAccess":                                       own,
 		"AWSManagedControlPlane spec.identityRef":                                          "in place: with the next look; refused if it leads to another account",
+		"AWSManagedControlPlane spec.imageLookupBaseOS":                                    "next machine",
+		"AWSManagedControlPlane spec.imageLookupFormat":                                    "next machine",
+		"AWSManagedControlPlane spec.imageLookupOrg":                                       "next machine",
+		"AWSManagedControlPlane spec.sshKeyName":                                           "next machine",
 		"AWSManagedControlPlane spec.logging":                                              own,
 		"AWSManagedControlPlane spec.network":                                              "as that of an AWSCluster",
 		"AWSManagedControlPlane spec.network.subnets":                                      "in place: EKS gets other subnets of the VPC",

@@ -1,11 +1,13 @@
-// Package eks is the distribution of clusters whose control plane EKS keeps. All of their machines are of node
-// groups: EKS sets them up and lets them in. Fairlead creates no machine that joins such a control plane.
+// Package eks is the distribution of clusters whose control plane EKS keeps. Machines of node groups EKS sets up by
+// itself. Those of Fairlead have nodeadm in their image: their user data tells it where the control plane is, and the role
+// of their instance lets them in. So nothing in it is secret, and no machine has a token.
 package eks
 
 import (
 	"context"
-	"errors"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
@@ -26,9 +28,9 @@ var _ providers.Distribution = Distribution{}
 // New returns a Distribution that reaches clusters through c.
 func New(c *workload.Client) Distribution { return Distribution{clusters: c} }
 
-// Needs implements providers.Distribution.
+// Needs implements providers.Distribution. The secret of the CA has the name of the cluster and the addresses of Services, too.
 func (Distribution) Needs(*fleet.Cluster) []fleet.SecretNeed {
-	return []fleet.SecretNeed{{Name: fleet.ClusterCA, Hosted: true}}
+	return []fleet.SecretNeed{{Name: fleet.ClusterCA, Workers: true, Hosted: true}}
 }
 
 // NewSecrets implements providers.Distribution: EKS gives all.
@@ -36,17 +38,23 @@ func (Distribution) NewSecrets(*fleet.Cluster, time.Time) (map[fleet.SecretName]
 	return map[fleet.SecretName]fleet.SecretData{}, nil
 }
 
-// errGroups says what has machines instead.
-var errGroups = errors.New("no machine joins EKS by itself yet: use a MachinePool with an AWSManagedMachinePool")
-
-// UserData implements providers.Distribution.
+// UserData implements providers.Distribution. Its errors name the pool and the field.
 func (Distribution) UserData(in providers.BootstrapInput) (providers.UserData, error) {
-	return providers.UserData{}, fleet.Errorf(fleet.Invalid, "write the user data of machine "+string(in.Machine), "%w", errGroups)
+	return userData(in)
 }
 
-// Admit implements providers.Distribution.
-func (Distribution) Admit(_ context.Context, _ providers.Access, in providers.BootstrapInput, _ time.Duration) error {
-	return fleet.Errorf(fleet.Invalid, "let in machine "+string(in.Machine), "%w", errGroups)
+// Registered implements providers.Distribution.
+func (Distribution) Registered(p fleet.Pool) (map[string]string, []corev1.Taint) {
+	s, err := specOf(p)
+	if err != nil {
+		return nil, nil
+	}
+	return registered(s)
+}
+
+// Admit implements providers.Distribution: the role of its instance lets in a machine.
+func (Distribution) Admit(context.Context, providers.Access, providers.BootstrapInput, time.Duration) error {
+	return nil
 }
 
 // Observe implements providers.Distribution.

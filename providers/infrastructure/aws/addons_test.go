@@ -48,7 +48,7 @@ func TestAddons(t *testing.T) {
 	})
 }
 
-// TestDegradedAddon: CoreDNS is degraded until there are Nodes, which are made all the same.
+// TestDegradedAddon: CoreDNS is degraded until there are Nodes, which are made anyway.
 func TestDegradedAddon(t *testing.T) {
 	inCluster(t, addonsSpec(""), groupSpec, func(w *managedWorld) {
 		pools := w.cluster.KeptPools
@@ -84,7 +84,7 @@ func TestAddonOfOthers(t *testing.T) {
 	})
 }
 
-// TestAddonVersions: a version that EKS does not have is told with those that it has, and holds up nothing else. One of a
+// TestAddonVersions: a version that EKS does not have shows with those that it has, and holds up nothing else. One of a
 // newer Kubernetes waits for it.
 func TestAddonVersions(t *testing.T) {
 	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
@@ -111,7 +111,7 @@ func TestAddonVersions(t *testing.T) {
 	})
 }
 
-// TestAddonThatFails: what EKS says is told. Another definition is another try, which loses nothing that runs.
+// TestAddonThatFails: what EKS says shows. Another definition is another try, which loses nothing that runs.
 func TestAddonThatFails(t *testing.T) {
 	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
 		w.rest()

@@ -54,6 +54,10 @@ func (p *Provider) checkPool(ctx context.Context, v *view, pool fleet.Pool, n ne
 		note("pool", "", err)
 		return
 	}
+	if err := v.checkWorker(spec); err != nil {
+		note("pool "+string(pool.Name), "", err)
+		return
+	}
 	zones, err := v.place.ZonesOf(ctx, spec.InstanceType)
 	switch {
 	case err != nil:

@@ -138,19 +138,22 @@ func (w *managedWorld) step() (done bool) {
 	s, i := w.look()
 	c := &w.cluster
 	if c.Delete {
+		for _, m := range i.Machines {
+			w.say(w.provider.DeleteMachine(w.Context(), w.op(), c, m.Name, m.ProviderID))
+		}
 		for _, p := range i.Pools {
 			w.say(w.provider.DeletePool(w.Context(), w.op(), c, p.Name))
 		}
-		if len(i.Pools) == 0 && s.Exists {
+		if len(i.Pools)+len(i.Machines) == 0 && s.Exists {
 			w.say(w.plane.Delete(w.Context(), w.op(), c))
 		}
-		return len(i.Pools) == 0 && !s.Exists && !strings.Contains(s.Message, "cut")
+		return len(i.Pools)+len(i.Machines) == 0 && !s.Exists && !strings.Contains(s.Message, "cut")
 	}
 	if !s.Ready || len(s.Drift) > 0 {
 		w.say(w.plane.Ensure(w.Context(), w.op(), c))
 		return false
 	}
-	done = true
+	done = w.work(i)
 	for _, want := range c.KeptPools {
 		at := slices.IndexFunc(i.Pools, func(p fleet.KeptPoolSeen) bool { return p.Name == want.Name })
 		if at >= 0 {
@@ -271,6 +274,8 @@ func TestManagedInItsOwnNetwork(t *testing.T) {
 // TestManagedSweep: an agent that dies at any call, before or after AWS carries it out, makes no second cluster and no second
 // node group, and the next one brings all to the same end.
 func TestManagedSweep(t *testing.T) {
+	// Machines join by access entries.
+	sweptSpec := strings.Replace(planeSpec, "{", "{accessConfig: {authenticationMode: api_and_config_map}, ", 1)
 	changes := 0
 	live := func(w *managedWorld, client *awstest.Client) {
 		rest := func() {
@@ -281,7 +286,7 @@ func TestManagedSweep(t *testing.T) {
 					w.start(client)
 				}
 				done := w.step()
-				if len(w.cloud.Things(awstest.Addons)) > 1 || len(w.cloud.Things(awstest.ManagedClusters)) > 1 || len(w.cloud.Things(awstest.Nodegroups)) > 1 {
+				if w.employed() > 1 || len(w.cloud.Things(awstest.Addons)) > 1 || len(w.cloud.Things(awstest.ManagedClusters)) > 1 || len(w.cloud.Things(awstest.Nodegroups)) > 1 {
 					w.Fatal("there are two")
 				}
 				if done && !client.Dead() {
@@ -317,7 +322,8 @@ func TestManagedSweep(t *testing.T) {
 			}
 		}
 	}
-	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+	inCluster(t, sweptSpec, groupSpec, func(w *managedWorld) {
+		w.employ(workerSpec, 1)
 		client := w.cloud.Client()
 		w.start(client)
 		live(w, client)
@@ -329,7 +335,8 @@ func TestManagedSweep(t *testing.T) {
 	for n := 1; n <= changes; n++ {
 		for name, cut := range map[string]awstest.Cut{"before": awstest.Before, "after": awstest.After} {
 			t.Run(fmt.Sprintf("%s call %d", name, n), func(t *testing.T) {
-				inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+				inCluster(t, sweptSpec, groupSpec, func(w *managedWorld) {
+					w.employ(workerSpec, 1)
 					client := w.cloud.Client()
 					client.DieAtChange(n, cut)
 					w.start(client)

@@ -149,7 +149,11 @@ func (m *managed) access() (fleet.Endpoint, map[fleet.SecretName]fleet.SecretDat
 	config, err := json.Marshal(m.kubeconfig(ca))
 	return e, map[fleet.SecretName]fleet.SecretData{
 		fleet.Kubeconfig: {fleet.KubeconfigKey: fleet.NewSecret(config)},
-		fleet.ClusterCA:  {fleet.TLSCertKey: fleet.NewSecret(bytes.TrimSpace(ca))},
+		fleet.ClusterCA: {
+			fleet.TLSCertKey: fleet.NewSecret(bytes.TrimSpace(ca)),
+			// What else machines have to know.
+			clusterNameKey: fleet.NewSecret([]byte(m.is.Name)), serviceRangeKey: fleet.NewSecret([]byte(m.is.Services.Range)),
+		},
 	}, err
 }
 

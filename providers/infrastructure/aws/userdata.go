@@ -30,6 +30,10 @@ const userDataKept = 30 * time.Minute
 
 // LimitUserData refuses user data with which no instance can boot.
 func LimitUserData(u providers.UserData) error {
+	if u.Format == nodeadm {
+		_, err := nodeadmData(u)
+		return err
+	}
 	_, err := u.Fit(limitOf(u))
 	return err
 }
@@ -51,6 +55,10 @@ type bootstrap struct {
 // bootstrapOf returns what the machine of r boots with. Any pod may read the user data of an instance, so
 // what has keys is stored in Secrets Manager, and the user data fetches it.
 func bootstrapOf(v *view, spec *api.AWSMachineSpec, r providers.MachineRequest, op fleet.OperationID) (bootstrap, error) {
+	if r.UserData.Format == nodeadm {
+		data, err := nodeadmData(r.UserData)
+		return bootstrap{userData: base64.StdEncoding.EncodeToString(data)}, err
+	}
 	if spec.CloudInit.InsecureSkipSecretsManager || r.UserData.Format == "ignition" {
 		data, err := r.UserData.Fit(largestUserData)
 		if err == nil && spec.UncompressedUserData && !bytes.Equal(data, r.UserData.Content.Reveal()) {

@@ -92,6 +92,7 @@ func TestManagedPool(t *testing.T) {
 		"two ways":       {"v1beta2", `{"subnetIDs":["subnet-1"],"availabilityZones":["a"]}`, "leave one of both out"},
 		"open by itself": {"v1beta2", `{"remoteAccess":{"sshKeyName":"ops"}}`, "public: true says"},
 		"no key":         {"v1beta2", `{"remoteAccess":{"public":true}}`, "key pair"},
+		"taints":         {"v1beta2", `{"taints":[{"key":"a","value":"b","effect":"no-schedule"},{"key":"a","value":"c","effect":"no-schedule"}]}`, "Duplicate"},
 		"path":           {"v1beta2", `{"rolePath":"a"}`, "begin and end with /"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,6 +170,39 @@ spec: {amiType: AL2023_x86_64_STANDARD}
 	}
 	if c.Provider != "aws" || c.Hosted.Version != "v1.34.0" || spec.EKSClusterName != "prod_eu-1-control-plane" || len(c.KeptPools) != 1 || c.KeptPools[0].Version != "v1.34.0" || c.KeptPools[0].Count != 2 {
 		t.Errorf("the cluster is %+v, pools %+v", c.Hosted, c.KeptPools)
+	}
+	const machines = `
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: eu-1-md-0, namespace: prod}
+spec:
+  clusterName: eu-1
+  replicas: 1
+  selector: {matchLabels: {}}
+  template:
+    spec:
+      clusterName: eu-1
+      version: v1.34.1
+      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: NodeadmConfigTemplate, name: eu-1-md-0}}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSMachineTemplate, name: eu-1-md-0}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSMachineTemplate
+metadata: {name: eu-1-md-0, namespace: prod}
+spec: {template: {spec: {instanceType: m6i.large, iamInstanceProfile: nodes}}}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: NodeadmConfigTemplate
+metadata: {name: eu-1-md-0, namespace: prod}
+spec: {template: {spec: {kubelet: {config: {maxPods: 58}}}}}
+`
+	clusters, problems = decoded(cluster + strings.TrimPrefix(machines, "\n"))
+	if len(problems) > 0 || len(clusters) != 1 || len(clusters[0].Workers) != 1 || clusters[0].Workers[0].Bootstrap.Kind != "NodeadmConfig" || clusters[0].Workers[0].Version != "v1.34.1" {
+		t.Errorf("with machines of Fairlead: %+v, problems %v", clusters, problems)
+	}
+	if _, problems := decoded(cluster + strings.Replace(machines[1:], "v1.34.1", "v1.35.0", 1)); !strings.Contains(fmt.Sprint(problems), "must not be newer than the control plane") {
+		t.Errorf("newer machines: %v", problems)
 	}
 	served := strings.Replace(cluster, "controlplane.cluster.x-k8s.io, kind: AWSManagedControlPlane", "controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane", 1)
 	if _, problems := decoded(served); !strings.Contains(fmt.Sprint(problems), "is for a control plane that EKS keeps") {

@@ -60,7 +60,6 @@ func refusedOfMachine(at string) map[string]string {
 		at + "providerID":                      "AWS gives each instance its own id: leave the field out",
 		at + "instanceID":                      "AWS gives each instance its own id: leave the field out",
 		at + "failureDomain":                   "write failureDomain into the MachineDeployment or the Machine",
-		at + "ami.eksLookupType":               "images of EKS are found by SSM: write ami.id resolve:ssm: with the name of the parameter",
 		at + "assignPrimaryIPv6":               noIPv6,
 		at + "additionalSecurityGroups.arn":    "name the security group by its id or by filters",
 		at + "subnet.arn":                      "name the subnet by its id or by filters",
@@ -79,6 +78,7 @@ func refusedOfMachine(at string) map[string]string {
 // limitedOfMachine are those that are honoured in part.
 func limitedOfMachine(at string) map[string]string {
 	return map[string]string{
+		at + "ami.eksLookupType":              "AmazonLinux2023 and AmazonLinux2023GPU, of machines that join a control plane of EKS: the newest image for the minor version when a machine is made; Amazon Linux 2 has no nodeadm",
 		at + "cloudInit.secureSecretsBackend": "secrets-manager, the default",
 		at + "ignition.storageType":           "UnencryptedUserData: user data is not put into buckets yet",
 	}

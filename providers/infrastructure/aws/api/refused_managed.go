@@ -41,7 +41,9 @@ func refusedOfManagedControlPlane() map[string]string {
 
 // limitedOfManagedControlPlane are those that are honoured in part.
 func limitedOfManagedControlPlane() map[string]string {
+	const own = "of machines of MachineDeployments: node groups have what their AWSManagedMachinePool says"
 	return map[string]string{
+		"spec.imageLookupBaseOS": own, "spec.imageLookupFormat": own, "spec.imageLookupOrg": own, "spec.sshKeyName": own,
 		"spec.addons.version":           "one that EKS has for the minor version of Kubernetes",
 		"spec.version":                  "the minor version; AWS decides about patches",
 		"spec.tokenMethod":              "what the kubeconfig for people runs: aws-cli, the default, or iam-authenticator; the agent makes its tokens itself",
@@ -52,9 +54,7 @@ func limitedOfManagedControlPlane() map[string]string {
 
 // unusedOfManagedControlPlane are those that may be there and do nothing.
 func unusedOfManagedControlPlane() map[string]string {
-	const own = "for machines that Fairlead would create: node groups have what their AWSManagedMachinePool says"
 	out := map[string]string{
-		"spec.imageLookupBaseOS": own, "spec.imageLookupFormat": own, "spec.imageLookupOrg": own, "spec.sshKeyName": own,
 		"spec.partition": "the region says which partition it is",
 	}
 	for _, name := range []string{"subnets.resourceID", "subnets.natGatewayId", "subnets.routeTableId", "vpc.internetGatewayId"} {

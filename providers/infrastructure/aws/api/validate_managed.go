@@ -35,6 +35,7 @@ const (
 	WholeCluster    = "cluster"
 	SomeNamespaces  = "namespace"
 	StandardEntry   = "standard"
+	MachineEntry    = "ec2_linux"
 	SecretsInEtcd   = "secrets"
 	OnDemandNodes   = "onDemand"
 	SpotNodes       = "spot"
@@ -105,6 +106,8 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AWSManagedControlPl
 	v.access(at, s)
 	v.endpointAccess(at.Child("endpointAccess"), s)
 	v.addons(at.Child("addons"), s)
+	v.image(at, s.ImageLookupFormat)
+	v.sshKeyName(at.Child("sshKeyName"), s.SSHKeyName)
 	if s.Logging == nil {
 		s.Logging = &Logging{}
 	}
@@ -210,7 +213,7 @@ func (v *validator) accessEntry(at *field.Path, e *AccessEntry) {
 	if e.Type == "" {
 		e.Type = StandardEntry
 	}
-	objects.Enum(v, at.Child("type"), e.Type, StandardEntry, "ec2_linux", "ec2_windows", "fargate_linux", "ec2", "hybrid_linux", "hyperpod_linux")
+	objects.Enum(v, at.Child("type"), e.Type, StandardEntry, MachineEntry, "ec2_windows", "fargate_linux", "ec2", "hybrid_linux", "hyperpod_linux")
 	if e.Type != StandardEntry && e.Type != "ec2" {
 		v.Forbidden(at.Child("accessPolicies"), len(e.AccessPolicies) > 0, "an entry for machines has no policies: leave them out")
 	}
@@ -298,6 +301,7 @@ func managedPool(o metav1.Object, at *field.Path, s *AWSManagedMachinePoolSpec) 
 		v.id(at.Child("subnetIDs").Index(i), id, "subnet-")
 	}
 	v.scaling(at, s)
+	objects.Unique(v, at.Child("taints"), s.Taints, "key", func(t NodeTaint) string { return t.Key + " " + t.Effect })
 	for i, t := range s.Taints {
 		objects.Enum(v, at.Child("taints").Index(i).Child("effect"), t.Effect, "no-schedule", "no-execute", "prefer-no-schedule")
 		v.Required(at.Child("taints").Index(i).Child("key"), t.Key, "the key of the taint")
