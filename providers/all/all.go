@@ -7,6 +7,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/eks"
 	"fairlead.dev/providers/distribution/k3s"
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/distribution/managed"
@@ -56,7 +57,7 @@ func Distributions(c *workload.Client) providers.Distributions {
 	return providers.Distributions{
 		"KubeadmControlPlane": kubeadm.New(c), k3s.ControlPlane: k3s.New(c), rke2.ControlPlane: rke2.New(c),
 		external.Kind:             kubeadm.NewHosted(c),
-		aws.ManagedControlPlane:   managed.New(c, "EKS", "AWSManagedMachinePool"),
+		aws.ManagedControlPlane:   eks.New(c),
 		azure.ManagedControlPlane: managed.New(c, "AKS", "AzureManagedMachinePool"),
 	}
 }
@@ -69,7 +70,7 @@ func ControlPlanes(o providers.Options) providers.HostedControlPlanes {
 // Kinds returns the kinds of the distributions, but for kubeadm's, which are Cluster API's
 // own.
 func Kinds() []fleet.Kind {
-	return slices.Concat(k3s.Kinds(), rke2.Kinds(), external.Kinds(), aws.ControlPlaneKinds(), azure.ControlPlaneKinds())
+	return slices.Concat(k3s.Kinds(), rke2.Kinds(), external.Kinds(), aws.ControlPlaneKinds(), eks.Kinds(), azure.ControlPlaneKinds())
 }
 
 // Helm returns what installs charts.

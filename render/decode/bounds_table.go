@@ -1338,6 +1338,21 @@ func boundsTable() map[string]section {
 			"machineDeployments": {least: 1, most: 2000, keys: []string{"name"}},
 			"machinePools":       {least: 1, most: 2000, keys: []string{"name"}},
 		},
+		"distribution/eks.file": {
+			"encoding": {values: []string{"base64", "gzip", "gzip+base64"}},
+			"path":     {required: true},
+		},
+		"distribution/eks.filesystem": {
+			"device":     {required: true},
+			"filesystem": {required: true},
+			"label":      {required: true},
+		},
+		"distribution/eks.partition": {
+			"device": {required: true},
+		},
+		"distribution/eks.user": {
+			"name": {required: true},
+		},
 		"driver/addresses.Ref@v1beta1": {
 			"kind": {required: true},
 			"name": {required: true},
@@ -1346,6 +1361,9 @@ func boundsTable() map[string]section {
 			"apiGroup": {required: true, least: 1, most: 253, pattern: "dnsName"},
 			"kind":     {required: true, least: 1, most: 63, pattern: "kind"},
 			"name":     {required: true, least: 1, most: 253, pattern: "dnsName"},
+		},
+		"infrastructure/aws/api.AMIReference": {
+			"eksLookupType": {values: []string{"AmazonLinux", "AmazonLinuxGPU", "AmazonLinux2023", "AmazonLinux2023GPU"}},
 		},
 		"infrastructure/aws/api.APIEndpoint": {
 			"host": {most: 512},
@@ -1406,6 +1424,16 @@ func boundsTable() map[string]section {
 		"infrastructure/aws/api.AccessScope": {
 			"namespaces": {least: 1},
 			"type":       {values: []string{"cluster", "namespace"}},
+		},
+		"infrastructure/aws/api.Addon@v1beta1": {
+			"conflictResolution": {values: []string{"overwrite", "none"}},
+			"name":               {required: true, least: 2},
+			"version":            {required: true},
+		},
+		"infrastructure/aws/api.Addon@v1beta2": {
+			"conflictResolution": {values: []string{"overwrite", "none", "preserve"}},
+			"name":               {required: true, least: 2},
+			"version":            {required: true},
 		},
 		"infrastructure/aws/api.CNIIngressRule": {
 			"description": {required: true},
@@ -1507,6 +1535,9 @@ func boundsTable() map[string]section {
 		},
 		"infrastructure/aws/api.Volume": {
 			"size": {required: true, low: new(int64(8))},
+		},
+		"infrastructure/aws/api.v1beta1AMIReference": {
+			"eksLookupType": {values: []string{"AmazonLinux", "AmazonLinuxGPU"}},
 		},
 		"infrastructure/aws/api.v1beta1ControlPlaneSpec": {
 			"network.subnets":                        {keys: []string{"id"}},
@@ -2544,6 +2575,9 @@ func boundsTable() map[string]section {
 			"kind": {required: true},
 			"name": {required: true},
 		},
+		"kinds.BareTemplate[distribution/eks.spec]": {
+			"template": {required: true},
+		},
 		"kinds.BareTemplate[infrastructure/maas/api.MaasMachineSpec]": {
 			"template":      {required: true},
 			"template.spec": {required: true},
@@ -2576,6 +2610,7 @@ func boundsTable() map[string]section {
 			"template":      {required: true},
 			"template.spec": {required: true},
 		},
+		"kinds.Object[distribution/eks.spec]":                                   {},
 		"kinds.Object[infrastructure/aws/api.AWSClusterControllerIdentitySpec]": {},
 		"kinds.Object[infrastructure/aws/api.AWSClusterRoleIdentitySpec]":       {},
 		"kinds.Object[infrastructure/aws/api.AWSClusterSpec]":                   {},
@@ -2693,6 +2728,7 @@ func boundsTable() map[string]section {
 		},
 		"kinds.Object[infrastructure/vsphere/api.v1beta1FailureDomainSpec]":                   {},
 		"kinds.Object[infrastructure/vsphere/api.v1beta1MachineSpec]":                         {},
+		"kinds.Object[kinds.BareTemplate[distribution/eks.spec]]":                             {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/maas/api.MaasMachineSpec]]":           {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.Metal3RemediationSpec]]":   {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1ClusterSpec]]":      {},

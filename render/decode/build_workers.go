@@ -65,7 +65,7 @@ func workerPool(name fleet.PoolName, o *object, machine *clusterv1.MachineSpec, 
 
 // addMachineTemplate adds bootstrap configuration and infrastructure template, at path of o, to p.
 func (b *builder) addMachineTemplate(o *object, p *fleet.Pool, machine *clusterv1.MachineSpec, path, controlPlane string) {
-	if why := validateSkew(machine.Version, controlPlane); why != "" {
+	if why := b.skew(machine.Version, controlPlane); why != "" {
 		b.addf(o, path+"version", "", "%s %s", machine.Version, why)
 	}
 	role := fleet.InfrastructureMachineTemplate

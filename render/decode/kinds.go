@@ -325,8 +325,6 @@ func unsupported() map[string]string {
 		"AWSManagedControlPlaneTemplate.controlplane.cluster.x-k8s.io":        "a ClusterClass makes no control plane that is hosted: write an AWSManagedControlPlane and an AWSManagedCluster for each cluster",
 		"EKSConfig.bootstrap.cluster.x-k8s.io":                                eks,
 		"EKSConfigTemplate.bootstrap.cluster.x-k8s.io":                        eks,
-		"NodeadmConfig.bootstrap.cluster.x-k8s.io":                            eks,
-		"NodeadmConfigTemplate.bootstrap.cluster.x-k8s.io":                    eks,
 		"AWSMachinePool.infrastructure.cluster.x-k8s.io":                      "an auto scaling group decides by itself, and its instances outlive their join token: use a MachineDeployment, with failureDomain one for each zone",
 		"ROSACluster.infrastructure.cluster.x-k8s.io":                         rosa,
 		"ROSAMachinePool.infrastructure.cluster.x-k8s.io":                     rosa,
@@ -360,7 +358,7 @@ const metal3 = "remove it from the overlay, a controller of Metal3 writes it, an
 const kamaji = "have Kamaji make the control plane with a TenantControlPlane, and refer to that with an ExternalControlPlane of fairlead.dev/v1alpha1 (docs/guides/clusters/hosted-control-planes.md)"
 
 // eks is the way out for machines that join EKS by themselves.
-const eks = "Fairlead creates no machines that join a control plane of EKS yet: use a MachinePool with an AWSManagedMachinePool, and leave bootstrap.configRef out"
+const eks = "it sets up Amazon Linux 2, of which EKS has no images from Kubernetes 1.33 on: use a NodeadmConfigTemplate in a MachineDeployment, or a MachinePool with an AWSManagedMachinePool"
 
 // The ways out for what is not made of AKS, and for scale sets of Azure.
 const (

@@ -300,7 +300,7 @@ func upstream(name string, role fleet.KindRole) string {
 		return "the names of the templates count and their content does not, so that a renamed one replaces machines."
 	case "MachinePool":
 		return "the infrastructure provider decides what replaces machines."
-	case "Machine", "KubeadmConfig", "KThreesConfig", "RKE2Config":
+	case "Machine", "KubeadmConfig", "KThreesConfig", "RKE2Config", "NodeadmConfig":
 		return "a change of what a Machine was made from is not reported."
 	case "Cluster":
 		return "a change of clusterNetwork is taken, and next machines have it. Webhooks refuse that a Cluster of a class skips a minor version."

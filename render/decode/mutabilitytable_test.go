@@ -14,7 +14,7 @@ func reviewedAnswers() map[string]string {
 	return out
 }
 
-// eksAnswers are those of EKS. TestManagedTraps, TestAccessEntries and TestNodegroups of package aws hold them.
+// eksAnswers are those of EKS. TestManagedTraps, TestAccessEntries, TestAddons, TestImagesOfWorkers and TestNodegroups of package aws hold them.
 func eksAnswers() map[string]string {
 	const (
 		own   = "in place"
@@ -23,17 +23,26 @@ func eksAnswers() map[string]string {
 		nodes = "in place: EKS gives it to the Nodes"
 	)
 	return map[string]string{
-		"AWSManagedControlPlane metadata":                                                  "nothing: no annotation of this kind does anything",
+		"NodeadmConfig":                   answerTo("TemplateMachine", ""),
+		"NodeadmConfigTemplate":           replaces,
+		"AWSManagedControlPlane metadata": "nothing: no annotation of this kind does anything",
 		"AWSManagedControlPlane spec.accessConfig.authenticationMode":                      "in place from config_map by way of api_and_config_map to api; refused on the way back",
 		"AWSManagedControlPlane spec.accessConfig.bootstrapClusterCreatorAdminPermissions": "next cluster",
 		"AWSManagedControlPlane spec.accessEntries":                                        own,
 		"AWSManagedControlPlane spec.accessEntries.type":                                   "refused: EKS changes it of no entry, and the cluster reports it",
 		"AWSManagedControlPlane spec.additionalTags":                                       "in place: tags are added and changed; others stay",
+		"AWSManagedControlPlane spec.addons":                                               own,
+		"AWSManagedControlPlane spec.addons.conflictResolution":                            "in place: with the next change of the addon",
+		"AWSManagedControlPlane spec.addons.name":                                          "in place: the addon of the old name is deleted, and one of the new name installed",
 		"AWSManagedControlPlane spec.bootstrapSelfManagedAddons":                           "next cluster",
 		"AWSManagedControlPlane spec.eksClusterName":                                       stays,
 		"AWSManagedControlPlane spec.encryptionConfig":                                     "in place for a cluster without; else refused: the cluster keeps its key, and reports it",
 		"AWSManagedControlPlane spec.endpointAccess":                                       own,
 		"AWSManagedControlPlane spec.identityRef":                                          "in place: with the next look; refused if it leads to another account",
+		"AWSManagedControlPlane spec.imageLookupBaseOS":                                    "next machine",
+		"AWSManagedControlPlane spec.imageLookupFormat":                                    "next machine",
+		"AWSManagedControlPlane spec.imageLookupOrg":                                       "next machine",
+		"AWSManagedControlPlane spec.sshKeyName":                                           "next machine",
 		"AWSManagedControlPlane spec.logging":                                              own,
 		"AWSManagedControlPlane spec.network":                                              "as that of an AWSCluster",
 		"AWSManagedControlPlane spec.network.subnets":                                      "in place: EKS gets other subnets of the VPC",

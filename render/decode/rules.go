@@ -59,6 +59,18 @@ func validateSkew(worker, controlPlane string) string {
 	return ""
 }
 
+// skew is validateSkew for machines that Fairlead creates. Of a hosted control plane the minor version counts: its keeper
+// decides about patches.
+func (b *builder) skew(worker, controlPlane string) string {
+	w, errWorker := version.ParseSemantic(worker)
+	c, errServer := version.ParseSemantic(controlPlane)
+	hosted := b.controlPlaneKind != nil && b.controlPlaneKind.role == fleet.HostedControlPlaneKind
+	if hosted && errWorker == nil && errServer == nil && w.Major() == c.Major() && w.Minor() == c.Minor() {
+		return ""
+	}
+	return validateSkew(worker, controlPlane)
+}
+
 // validateTaints keeps Cluster API's rules for taints of machines: keys that
 // Kubernetes or Cluster API manage themselves are refused.
 func validateTaints(taints []clusterv1.MachineTaint, path *field.Path) field.ErrorList {

@@ -13,8 +13,8 @@ import (
 	"fairlead.dev/providers/distribution/cloudinit"
 )
 
-// userFiles returns the files that people ask for, with the values of Secrets filled in.
-func userFiles(in providers.BootstrapInput, files []File) ([]cloudinit.File, error) {
+// UserFiles returns the files that people ask for, with the values of Secrets filled in.
+func UserFiles(in providers.BootstrapInput, files []File) ([]cloudinit.File, error) {
 	var out []cloudinit.File
 	for i, f := range files {
 		content := []byte(f.Content)
@@ -27,7 +27,7 @@ func userFiles(in providers.BootstrapInput, files []File) ([]cloudinit.File, err
 		}
 		file := cloudinit.File{
 			Path: cloudinit.Text(f.Path), Owner: cloudinit.Text(f.Owner), Permissions: cloudinit.Text(f.Permissions),
-			Encoding: cloudinit.Text(f.Encoding), Content: cloudinit.Text(content),
+			Encoding: cloudinit.Text(f.Encoding), Content: cloudinit.Text(content), Append: f.Append,
 		}
 		if err := cloudinit.CheckEncoding(f.Encoding, content); err != nil {
 			return nil, at(i, f, err)
@@ -53,8 +53,8 @@ func at(i int, f File, err error) error {
 	return &fleet.FieldError{Field: fmt.Sprintf("files[%d]", i), Item: f.Path, Err: err}
 }
 
-// parseLabels reads "key=value".
-func parseLabels(list []string) map[string]string {
+// ParseLabels reads "key=value".
+func ParseLabels(list []string) map[string]string {
 	out := make(map[string]string)
 	for _, text := range list {
 		if key, value, ok := strings.Cut(text, "="); ok {
@@ -64,8 +64,8 @@ func parseLabels(list []string) map[string]string {
 	return out
 }
 
-// parseTaints reads "key=value:effect" and "key:effect".
-func parseTaints(list []string) []corev1.Taint {
+// ParseTaints reads "key=value:effect" and "key:effect".
+func ParseTaints(list []string) []corev1.Taint {
 	var out []corev1.Taint
 	for _, text := range list {
 		i := strings.LastIndex(text, ":")

@@ -44,6 +44,7 @@ type Machine struct {
 type File struct {
 	Path, Owner, Permissions, Encoding, Content string
 	Secret, Key                                 string // of Secret the value of Key is the content, where not empty
+	Append                                      bool
 }
 
 // Places on a machine.
@@ -102,7 +103,7 @@ func (d Distribution) userData(in providers.BootstrapInput) ([]byte, error) {
 		}
 		out.WriteFiles = append(out.WriteFiles, announcer...)
 	}
-	files, err := userFiles(in, m.Files)
+	files, err := UserFiles(in, m.Files)
 	if err != nil {
 		return nil, err
 	}

@@ -196,7 +196,7 @@ func ValidateLabels(list []string, path *field.Path) field.ErrorList {
 func ValidateTaints(list []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, text := range list {
-		t := parseTaints([]string{text})
+		t := ParseTaints([]string{text})
 		bad := len(t) == 0
 		if !bad {
 			switch t[0].Effect {

@@ -115,5 +115,5 @@ func (Distribution) InspectKubeconfig(s fleet.SecretData) (fleet.KubeconfigState
 // Registered implements providers.Distribution.
 func (d Distribution) Registered(p fleet.Pool) (map[string]string, []corev1.Taint) {
 	m, _ := d.program.Machine(providers.BootstrapInput{Cluster: &fleet.Cluster{}, Pool: p, Join: fleet.JoinWorker}) // of what cannot be read there is nothing
-	return parseLabels(m.Labels), parseTaints(m.Taints)
+	return ParseLabels(m.Labels), ParseTaints(m.Taints)
 }

@@ -57,6 +57,10 @@ func (p *Provider) checkPool(ctx context.Context, v *view, pool fleet.Pool, n ne
 	if _, err := storeOf(v.spec, spec, spec.Ignition != nil); err != nil {
 		note("user data", "", err)
 	}
+	if err := v.checkWorker(spec); err != nil {
+		note("pool "+string(pool.Name), "", err)
+		return
+	}
 	zones, err := v.place.ZonesOf(ctx, spec.InstanceType)
 	switch {
 	case err != nil:

@@ -33,6 +33,9 @@ func (p *Provider) create(ctx context.Context, op fleet.OperationID, r providers
 	if err != nil {
 		return err
 	}
+	if err := v.checkWorker(spec); err != nil {
+		return err
+	}
 	boot, err := v.bootstrap(ctx, spec, r, op)
 	if err != nil {
 		return err
@@ -297,6 +300,11 @@ func (v *view) image(ctx context.Context, spec *api.AWSMachineSpec, version stri
 	if spec.AMI != nil && spec.AMI.ID != "" {
 		return spec.AMI.ID, nil
 	}
+	if api.IsManaged(v.c) {
+		if image := v.eksImage(spec, version); image != "" {
+			return image, nil
+		}
+	}
 	owner := cmp.Or(spec.ImageLookupOrg, v.spec.ImageLookupOrg, defaultImageOwner)
 	name, err := imageName(cmp.Or(spec.ImageLookupFormat, v.spec.ImageLookupFormat, defaultImageFormat), cmp.Or(spec.ImageLookupBaseOS, v.spec.ImageLookupBaseOS, defaultImageOS), version)
 	if err != nil {
@@ -389,7 +397,12 @@ func (v *view) disks(ctx context.Context, form url.Values, spec *api.AWSMachineS
 func (v *view) groupsFor(ctx context.Context, spec *api.AWSMachineSpec, role fleet.Role) ([]string, error) {
 	d := new(steps.Decision)
 	n := v.network(d)
-	ids := v.decideGroups(d, n)
+	var ids map[string]string
+	if v.cluster != nil {
+		ids = map[string]string{api.NodeRole: v.cluster.VPC.Group}
+	} else {
+		ids = v.decideGroups(d, n)
+	}
 	for r, id := range spec.SecurityGroupOverrides {
 		ids[r] = id
 	}

@@ -10,6 +10,7 @@ import (
 	"fairlead.dev/providers/driver"
 	"fairlead.dev/providers/driver/snapshot"
 	"fairlead.dev/providers/driver/steps"
+	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/providers/infrastructure/aws/cloud"
 )
 
@@ -20,6 +21,13 @@ var _ driver.Driver[*view, cloud.Instance] = machines{}
 
 // Look implements driver.Driver.
 func (p machines) Look(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*view, error) {
+	if api.IsManaged(c) {
+		m, err := p.lookManagedFor(ctx, c, o)
+		if err != nil {
+			return nil, err
+		}
+		return m.view, nil
+	}
 	return p.look(ctx, c, o)
 }
 
@@ -33,7 +41,10 @@ func (p machines) Seen(_ *fleet.Cluster, v *view) []driver.Seen[cloud.Instance] 
 }
 
 // Exists implements driver.Driver: machines have a network and security groups.
-func (p machines) Exists(_ *fleet.Cluster, v *view) bool {
+func (p machines) Exists(c *fleet.Cluster, v *view) bool {
+	if api.IsManaged(c) {
+		return v.joins()
+	}
 	d := new(steps.Decision)
 	n := v.network(d)
 	if n.vpc == "" || len(n.private) == 0 {

@@ -23,15 +23,22 @@ type managed struct {
 	foreign bool
 	// lost says that the foreign one was the cluster, or is in its network: it lost its tags.
 	lost bool
+	// addons are those that are there, once changes looked at them.
+	addons []*cloud.Addon
 }
 
 // lookManaged looks at c, whose control plane EKS keeps.
 func (p *Provider) lookManaged(ctx context.Context, c *fleet.Cluster) (*managed, error) {
+	return p.lookManagedFor(ctx, c, snapshot.OwnerOf(c))
+}
+
+// lookManagedFor is lookManaged with all changes of o.
+func (p *Provider) lookManagedFor(ctx context.Context, c *fleet.Cluster, o snapshot.Owner) (*managed, error) {
 	spec, err := api.ReadControlPlane(c)
 	if err != nil {
 		return nil, err
 	}
-	v, err := p.look(ctx, c, snapshot.OwnerOf(c))
+	v, err := p.look(ctx, c, o)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +47,7 @@ func (p *Provider) lookManaged(ctx context.Context, c *fleet.Cluster) (*managed,
 	is, err := v.place.ManagedCluster(ctx, spec.EKSClusterName)
 	switch {
 	case err == nil && c.Owns(is.Tags):
-		m.is, v.kept = is, true
+		m.is, v.cluster, v.kept = is, is, true
 		p.names.Note(v.owner, is.Name)
 		return m, nil
 	case err == nil:
@@ -50,7 +57,7 @@ func (p *Provider) lookManaged(ctx context.Context, c *fleet.Cluster) (*managed,
 		return nil, err
 	}
 	m.is, err = m.renamed(ctx)
-	v.kept = m.is != nil || m.lost
+	v.cluster, v.kept = m.is, m.is != nil || m.lost
 	return m, err
 }
 
@@ -164,8 +171,7 @@ func busyNow(err error) error {
 	return &fleet.Error{Kind: fleet.Unavailable, Err: fmt.Errorf("EKS takes no change now: %w", err)}
 }
 
-// observeManaged observes the node groups of c: they are all that it has beside its control plane, but for machines of a
-// time when Git had machines in the place of that.
+// observeManaged observes the node groups of c and its machines: they are all that it has beside its control plane.
 func (p *Provider) observeManaged(ctx context.Context, c *fleet.Cluster) (fleet.Infrastructure, error) {
 	m, err := p.lookManaged(ctx, c)
 	if err != nil {
@@ -180,7 +186,7 @@ func (p *Provider) observeManaged(ctx context.Context, c *fleet.Cluster) (fleet.
 		return fleet.Infrastructure{}, err
 	}
 	out := fleet.Infrastructure{
-		Exists: len(groups)+len(m.instances) > 0, Ready: m.serves(), Message: m.message(), Endpoint: c.Endpoint, Machines: m.machines(),
+		Exists: len(groups)+len(m.instances) > 0, Ready: m.serves(), Message: m.message(), Endpoint: c.Endpoint, Machines: m.machines(), Failures: m.failures(), FailureDomains: m.failureDomains(),
 		Places: []fleet.PlaceSeen{{Place: fleet.Place{ID: id}, Used: m.is != nil || m.exists(), Named: true}},
 	}
 	driver.SortMachines(out.Machines)
@@ -232,6 +238,13 @@ func (p *Provider) checkManaged(ctx context.Context, c *fleet.Cluster, note driv
 	}
 	if n.vpc != "" && len(zones) < 2 {
 		note("zones", "", fleet.Errorf(fleet.Invalid, "find subnets for EKS", "those of %s are in %d zones, and EKS needs two (add subnets)", n.vpc, len(zones)))
+	}
+	for i := range m.want.Addons {
+		a := &m.want.Addons[i]
+		note("addon", a.Name+" "+a.Version, m.addonVersion(ctx, a, m.want.Version))
+	}
+	for _, pool := range c.Workers {
+		p.checkPool(ctx, m.view, pool, n, note)
 	}
 	for _, p := range c.KeptPools {
 		w, err := m.wanted(ctx, p)

@@ -138,19 +138,22 @@ func (w *managedWorld) step() (done bool) {
 	s, i := w.look()
 	c := &w.cluster
 	if c.Delete {
+		for _, m := range i.Machines {
+			w.say(w.provider.DeleteMachine(w.Context(), w.op(), c, m.Name, m.ProviderID))
+		}
 		for _, p := range i.Pools {
 			w.say(w.provider.DeletePool(w.Context(), w.op(), c, p.Name))
 		}
-		if len(i.Pools) == 0 && s.Exists {
+		if len(i.Pools)+len(i.Machines) == 0 && s.Exists {
 			w.say(w.plane.Delete(w.Context(), w.op(), c))
 		}
-		return len(i.Pools) == 0 && !s.Exists && !strings.Contains(s.Message, "cut")
+		return len(i.Pools)+len(i.Machines) == 0 && !s.Exists && !strings.Contains(s.Message, "cut")
 	}
 	if !s.Ready || len(s.Drift) > 0 {
 		w.say(w.plane.Ensure(w.Context(), w.op(), c))
 		return false
 	}
-	done = true
+	done = w.work(i)
 	for _, want := range c.KeptPools {
 		at := slices.IndexFunc(i.Pools, func(p fleet.KeptPoolSeen) bool { return p.Name == want.Name })
 		if at >= 0 {
@@ -271,6 +274,8 @@ func TestManagedInItsOwnNetwork(t *testing.T) {
 // TestManagedSweep: an agent that dies at any call, before or after AWS carries it out, makes no second cluster and no second
 // node group, and the next one brings all to the same end.
 func TestManagedSweep(t *testing.T) {
+	// Machines join by access entries.
+	sweptSpec := strings.Replace(planeSpec, "{", "{accessConfig: {authenticationMode: api_and_config_map}, ", 1)
 	changes := 0
 	live := func(w *managedWorld, client *awstest.Client) {
 		rest := func() {
@@ -281,7 +286,7 @@ func TestManagedSweep(t *testing.T) {
 					w.start(client)
 				}
 				done := w.step()
-				if len(w.cloud.Things(awstest.ManagedClusters)) > 1 || len(w.cloud.Things(awstest.Nodegroups)) > 1 {
+				if w.employed() > 1 || len(w.cloud.Things(awstest.Addons)) > 1 || len(w.cloud.Things(awstest.ManagedClusters)) > 1 || len(w.cloud.Things(awstest.Nodegroups)) > 1 {
 					w.Fatal("there are two")
 				}
 				if done && !client.Dead() {
@@ -291,22 +296,34 @@ func TestManagedSweep(t *testing.T) {
 			w.Fatalf("not at rest: %v", w.errs)
 		}
 		rest()
-		w.change("v1.33.5", "v1.34, accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops'}]")
+		w.change("v1.33.5", "v1.34, accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops'}], addons: [{name: vpc-cni, version: v1.34.0-eksbuild.1, preserveOnDelete: true}]")
 		w.cluster.KeptPools[0].Version = "v1.34.0"
 		w.cluster.KeptPools[0].Count = 3
 		rest()
-		if is := w.attr(awstest.ManagedClusters, "version") + w.attr(awstest.ManagedClusters, "mode") + w.attr(awstest.Nodegroups, "version") + w.attr(awstest.Nodegroups, "desiredSize"); is != "1.34API_AND_CONFIG_MAP1.343" {
+		if is := w.attr(awstest.ManagedClusters, "version") + w.attr(awstest.ManagedClusters, "mode") + w.attr(awstest.Nodegroups, "version") + w.attr(awstest.Nodegroups, "desiredSize") + w.attr(awstest.Addons, "version"); is != "1.34API_AND_CONFIG_MAP1.343v1.34.0-eksbuild.1" {
 			w.Errorf("the end is %s", is)
+		}
+		w.change("v1.33.5", "v1.34, accessConfig: {authenticationMode: api_and_config_map}, addons: [{name: vpc-cni, version: v1.34.0-eksbuild.2, preserveOnDelete: true}]")
+		rest()
+		if is := w.attr(awstest.Addons, "version"); is != "v1.34.0-eksbuild.2" {
+			w.Errorf("the addon has %s", is)
+		}
+		w.change("v1.33.5", "v1.34, accessConfig: {authenticationMode: api_and_config_map}")
+		rest()
+		time.Sleep(time.Minute)
+		if preserved := w.cloud.Things(awstest.ManagedClusters)[0].Sets["preserved"]; len(w.cloud.Things(awstest.Addons)) > 0 || !slices.Equal(preserved, []string{"vpc-cni"}) {
+			w.Errorf("addons %v, preserved %q", w.cloud.Things(awstest.Addons), preserved)
 		}
 		w.cluster.Delete = true
 		rest()
-		for _, k := range []awstest.Kind{awstest.ManagedClusters, awstest.Nodegroups} {
+		for _, k := range []awstest.Kind{awstest.ManagedClusters, awstest.Nodegroups, awstest.Addons} {
 			if left := w.cloud.Things(k); len(left) > 0 {
 				w.Errorf("left: %v", left)
 			}
 		}
 	}
-	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+	inCluster(t, sweptSpec, groupSpec, func(w *managedWorld) {
+		w.employ(workerSpec, 1)
 		client := w.cloud.Client()
 		w.start(client)
 		live(w, client)
@@ -318,7 +335,8 @@ func TestManagedSweep(t *testing.T) {
 	for n := 1; n <= changes; n++ {
 		for name, cut := range map[string]awstest.Cut{"before": awstest.Before, "after": awstest.After} {
 			t.Run(fmt.Sprintf("%s call %d", name, n), func(t *testing.T) {
-				inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+				inCluster(t, sweptSpec, groupSpec, func(w *managedWorld) {
+					w.employ(workerSpec, 1)
 					client := w.cloud.Client()
 					client.DieAtChange(n, cut)
 					w.start(client)

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
 	"fairlead.dev/providers/infrastructure/aws/awstest"
@@ -215,6 +217,40 @@ func TestSubnetThatIsAdded(t *testing.T) {
 		_, i := w.look()
 		if len(i.Pools[0].Fixed) > 0 {
 			t.Error("a subnet more in the VPC: the pool is never done again")
+		}
+	})
+}
+
+// TestUsernameThatLeftGit: the name of an entry that Git no longer has becomes that of EKS again.
+func TestUsernameThatLeftGit(t *testing.T) {
+	const entries = "{accessConfig: {authenticationMode: api}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/path/ops', username: ops}, {principalARN: 'arn:aws:iam::123456789012:user/ann'}], "
+	inCluster(t, strings.Replace(planeSpec, "{", entries, 1), groupSpec, func(w *managedWorld) {
+		names := func() string {
+			out := make(map[string]string)
+			for _, e := range w.cloud.Things(awstest.AccessEntries) {
+				out[e.Attr["principal"]] = e.Attr["username"]
+			}
+			return out["arn:aws:iam::123456789012:role/path/ops"] + " " + out["arn:aws:iam::123456789012:user/ann"]
+		}
+		w.rest()
+		if got := names(); got != "ops arn:aws:iam::123456789012:user/ann" {
+			t.Errorf("names %s", got)
+		}
+		w.change("{", strings.Replace(entries, ", username: ops", "", 1))
+		w.rest()
+		if got := names(); got != "arn:aws:sts::123456789012:assumed-role/ops/{{SessionName}} arn:aws:iam::123456789012:user/ann" || w.made("UpdateAccessEntry") != 1 {
+			t.Errorf("names %s, %d changes", got, w.made("UpdateAccessEntry"))
+		}
+	})
+}
+
+// TestTaintsOfOneKey: EKS takes one taint of a key and an effect: that of the MachinePool.
+func TestTaintsOfOneKey(t *testing.T) {
+	inCluster(t, planeSpec, strings.Replace(groupSpec, "{", "{taints: [{key: gpu, value: a, effect: no-schedule}, {key: gpu, value: a, effect: no-execute}], ", 1), func(w *managedWorld) {
+		w.cluster.KeptPools[0].Taints = []clusterv1.MachineTaint{{Key: "gpu", Value: "b", Effect: "NoSchedule"}}
+		w.rest()
+		if is := w.attr(awstest.Nodegroups, "taints"); is != `[{"effect":"NO_EXECUTE","key":"gpu","value":"a"},{"effect":"NO_SCHEDULE","key":"gpu","value":"b"}]` || w.made("UpdateNodegroupConfig") > 0 {
+			t.Errorf("taints %s", is)
 		}
 	})
 }

@@ -99,6 +99,7 @@ func (k *ControlPlane) Observe(ctx context.Context, c *fleet.Cluster, _ provider
 		if s.Drift, err = m.drift(ctx, network); err != nil {
 			return out, cloud.WrapLook(op, err)
 		}
+		s.Message = strings.Trim(s.Message+"; "+m.addonProblems(), "; ")
 	}
 	if s.Endpoint, out.Secrets, err = m.access(); err != nil {
 		s.Message = err.Error()
@@ -148,7 +149,11 @@ func (m *managed) access() (fleet.Endpoint, map[fleet.SecretName]fleet.SecretDat
 	config, err := json.Marshal(m.kubeconfig(ca))
 	return e, map[fleet.SecretName]fleet.SecretData{
 		fleet.Kubeconfig: {fleet.KubeconfigKey: fleet.NewSecret(config)},
-		fleet.ClusterCA:  {fleet.TLSCertKey: fleet.NewSecret(bytes.TrimSpace(ca))},
+		fleet.ClusterCA: {
+			fleet.TLSCertKey: fleet.NewSecret(bytes.TrimSpace(ca)),
+			// What else machines have to know.
+			clusterNameKey: fleet.NewSecret([]byte(m.is.Name)), serviceRangeKey: fleet.NewSecret([]byte(m.is.Services.Range)),
+		},
 	}, err
 }
 

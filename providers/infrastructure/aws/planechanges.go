@@ -20,6 +20,7 @@ import (
 type change struct {
 	what   string
 	update bool // EKS takes one of these at a time, and none while it is updating
+	idle   bool // EKS takes several of these, and none while it is updating
 	do     func(ctx context.Context) error
 }
 
@@ -30,7 +31,12 @@ type changes struct {
 }
 
 func (s *changes) add(what string, update bool, do func(ctx context.Context) error) {
-	s.steps = append(s.steps, change{what, update, do})
+	s.steps = append(s.steps, change{what: what, update: update, do: do})
+}
+
+// addIdle adds a change that EKS makes beside others of its kind, in a cluster that is not updating.
+func (s *changes) addIdle(what string, do func(ctx context.Context) error) {
+	s.steps = append(s.steps, change{what: what, idle: true, do: do})
 }
 
 func (s *changes) never(field, format string, args ...any) {
@@ -41,11 +47,14 @@ func (s *changes) never(field, format string, args ...any) {
 func (s *changes) perform(ctx context.Context, idle bool) []error {
 	var errs []error
 	for _, c := range s.steps {
-		if c.update && !idle {
+		if (c.update || c.idle) && !idle {
 			continue
 		}
 		err := c.do(ctx)
-		if c.update {
+		switch {
+		case c.idle:
+			err = busyNow(err)
+		case c.update:
 			there := cloud.IsThere(err)
 			if there {
 				err = nil
@@ -93,6 +102,9 @@ func (m *managed) changes(ctx context.Context) (*changes, error) {
 		s.add("tags of the cluster differ: "+strings.Join(slices.Sorted(maps.Keys(lack)), ", "), false, func(ctx context.Context) error {
 			return m.place.TagManaged(ctx, m.is.ARN, lack)
 		})
+	}
+	if err := m.changeAddons(ctx, s); err != nil { // last: those of a newer version of Kubernetes need it
+		return nil, err
 	}
 	return s, nil
 }
@@ -233,9 +245,14 @@ func (m *managed) changeEncryption(s *changes) {
 	}
 }
 
-// changeEntries compares the entries that Git names, and those that were made for it, with those that are there. Others
-// are those of EKS and of people. Where Git goes back to aws-auth, which EKS does not, people still need theirs.
+// changeEntries compares the entries that Git names, those of the roles of machines, and those that were made for them, with
+// those that are there. Others are those of EKS and of people. Where Git goes back to aws-auth, which EKS does not, people
+// still need theirs.
 func (m *managed) changeEntries(ctx context.Context, s *changes) error {
+	entries, err := m.workerEntries(ctx, s)
+	if err != nil {
+		return err
+	}
 	if m.is.Access.Mode == strings.ToUpper(api.AccessByConfigMap) || m.want.AccessConfig.AuthenticationMode == api.AccessByConfigMap {
 		return nil
 	}
@@ -244,8 +261,8 @@ func (m *managed) changeEntries(ctx context.Context, s *changes) error {
 		return err
 	}
 	slices.Sort(there)
-	for i := range m.want.AccessEntries {
-		want := &m.want.AccessEntries[i]
+	for i := range entries {
+		want := &entries[i]
 		if slices.Contains(there, want.PrincipalARN) {
 			if err := m.changeEntry(ctx, s, want); err != nil {
 				return err
@@ -266,7 +283,7 @@ func (m *managed) changeEntries(ctx context.Context, s *changes) error {
 		})
 	}
 	for _, principal := range there {
-		if slices.ContainsFunc(m.want.AccessEntries, func(e api.AccessEntry) bool { return e.PrincipalARN == principal }) {
+		if slices.ContainsFunc(entries, func(e api.AccessEntry) bool { return e.PrincipalARN == principal }) {
 			continue
 		}
 		is, err := m.place.AccessEntry(ctx, m.is.Name, principal)
@@ -283,6 +300,15 @@ func (m *managed) changeEntries(ctx context.Context, s *changes) error {
 		case m.c.Owns(is.Tags) && own:
 			s.never("accessEntries", "the entry of %s lets the agent in, and stays (name it, or delete it in AWS)", principal)
 		case m.c.Owns(is.Tags):
+			if is.Type == strings.ToUpper(api.MachineEntry) {
+				used, err := m.stillUsed(ctx, principal)
+				if err != nil {
+					return err
+				}
+				if used {
+					continue
+				}
+			}
 			s.add("no longer let in "+principal, false, func(ctx context.Context) error {
 				return m.place.DeleteAccessEntry(ctx, m.is.Name, principal)
 			})
@@ -302,6 +328,16 @@ func policiesOf(e *api.AccessEntry) []cloud.AccessPolicy {
 	return out
 }
 
+// usernameOf returns the name that EKS gives a principal in the cluster unless another is set.
+// Source: EKS user guide, "Create access entries".
+func usernameOf(principal string) string {
+	before, role, ok := strings.Cut(principal, ":role/")
+	if !ok {
+		return principal
+	}
+	return strings.Replace(before, ":iam:", ":sts:", 1) + ":assumed-role/" + role[strings.LastIndexByte(role, '/')+1:] + "/{{SessionName}}"
+}
+
 // changeEntry compares an entry that is there with Git.
 func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessEntry) error {
 	principal := want.PrincipalARN
@@ -313,9 +349,13 @@ func (m *managed) changeEntry(ctx context.Context, s *changes, want *api.AccessE
 		s.never("accessEntries", "the entry of %s is of type %s and not %s, and EKS changes it of none (delete it in AWS: then it is made)", principal, strings.ToLower(is.Type), want.Type)
 		return nil
 	}
-	if want.Type == api.StandardEntry && (!sameSet(is.Groups, want.KubernetesGroups) || want.Username != "" && is.Username != want.Username) {
+	name := want.Username
+	if name == "" && m.c.Owns(is.Tags) {
+		name = usernameOf(principal)
+	}
+	if want.Type == api.StandardEntry && (!sameSet(is.Groups, want.KubernetesGroups) || name != "" && is.Username != name) {
 		s.add("groups or name of "+principal+" differ", false, func(ctx context.Context) error {
-			return m.place.UpdateAccessEntry(ctx, m.is.Name, cloud.AccessEntry{Principal: principal, Groups: want.KubernetesGroups, Username: want.Username})
+			return m.place.UpdateAccessEntry(ctx, m.is.Name, cloud.AccessEntry{Principal: principal, Groups: want.KubernetesGroups, Username: name})
 		})
 	}
 	have, err := m.place.AccessPolicies(ctx, m.is.Name, principal)

@@ -171,6 +171,7 @@ func (m *managed) wanted(ctx context.Context, p fleet.KeptPool) (*wantedGroup, e
 	}
 	for _, t := range p.Taints {
 		effect := map[string]string{"NoSchedule": "NO_SCHEDULE", "NoExecute": "NO_EXECUTE", "PreferNoSchedule": "PREFER_NO_SCHEDULE"}[string(t.Effect)]
+		w.Taints = slices.DeleteFunc(w.Taints, func(o cloud.NodeTaint) bool { return o.Key == t.Key && o.Effect == effect }) // EKS takes one of a key and an effect
 		w.Taints = append(w.Taints, cloud.NodeTaint{Key: t.Key, Value: t.Value, Effect: effect})
 	}
 	if r := spec.RemoteAccess; r != nil {

@@ -125,8 +125,8 @@ func rightsLife(t *testing.T, c *awstest.Cloud, spec, machine, enough string) (t
 // managedRightsLife is the life of a cluster of EKS that makes each kind of request, without one permission; empty: with all.
 func managedRightsLife(t *testing.T, denied string) (taken map[string]bool, told string) {
 	const (
-		access = "accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', accessPolicies: [{policyARN: 'arn:a', accessScope: {type: cluster}}]}], "
-		other  = "accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, additionalTags: {a: b}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', kubernetesGroups: [g]}], "
+		access = "accessConfig: {authenticationMode: api_and_config_map}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', accessPolicies: [{policyARN: 'arn:a', accessScope: {type: cluster}}]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.1}], "
+		other  = "accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, additionalTags: {a: b}, accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', kubernetesGroups: [g]}], addons: [{name: vpc-cni, version: v1.33.0-eksbuild.2}], "
 		none   = "accessConfig: {authenticationMode: api}, encryptionConfig: {provider: 'arn:aws:kms:k'}, "
 	)
 	inCluster(t, strings.Replace(planeSpec, "{", "{"+access, 1), groupSpec, func(w *managedWorld) {
@@ -146,7 +146,13 @@ func managedRightsLife(t *testing.T, denied string) (taken map[string]bool, told
 			}
 		}
 		for _, next := range []func(){
-			func() {},
+			func() {
+				found, err := w.provider.Check(w.Context(), []*fleet.Cluster{&w.cluster})
+				w.say(err)
+				for _, f := range found {
+					w.say(f.Err)
+				}
+			},
 			func() {
 				w.change("{", "{"+other)
 				w.cluster.KeptPools[0].Infrastructure = object(w, "AWSManagedMachinePool", "pool", strings.Replace(groupSpec, "web", "db", 1))
@@ -304,7 +310,7 @@ func policy(rights []string) string {
 	looks := statement{Sid: "Look", Resource: "*"}
 	change := statement{Sid: "Change", Resource: "*"}
 	made, asked := map[string]map[string]any{"Null": {"aws:ResourceTag/fairlead.dev/fleet": "false"}}, map[string]map[string]any{"Null": {"aws:RequestTag/fairlead.dev/fleet": "false"}}
-	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*"}
+	ofEKS := []string{"arn:*:eks:*:*:cluster/*", "arn:*:eks:*:*:nodegroup/*", "arn:*:eks:*:*:access-entry/*", "arn:*:eks:*:*:addon/*"}
 	tag := statement{Sid: "TagWhatFairleadMade", Resource: "*", Condition: made}
 	remove := statement{Sid: "RemoveWhatFairleadMade", Resource: "*", Condition: made}
 	clusters := statement{Sid: "NewClustersOfEKS", Resource: "*", Condition: asked}
@@ -340,7 +346,7 @@ func policy(rights []string) string {
 			in = &clusters
 		case r == "eks:CreateAccessEntry": // CreateCluster asks for it, too, and then there is nothing that has a tag
 			in = &mark
-		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry":
+		case service == "eks" && !strings.HasPrefix(action, "Delete"), action == "DeleteAccessEntry", action == "DeleteAddon":
 			in = &changes
 		case slices.Contains([]string{"DeleteCluster", "DeleteNodegroup", "TerminateInstances", "DeleteVpc", "DeleteSubnet", "DeleteRouteTable", "DeleteInternetGateway", "DeleteNatGateway", "ReleaseAddress"}, action):
 			in = &remove

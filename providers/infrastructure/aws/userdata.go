@@ -30,6 +30,10 @@ const userDataKept = 30 * time.Minute
 
 // LimitUserData refuses user data with which no instance can boot.
 func LimitUserData(u providers.UserData) error {
+	if u.Format == nodeadm {
+		_, err := nodeadmData(u)
+		return err
+	}
 	if u.Format == "ignition" { // a bucket holds more than anybody writes
 		return nil
 	}
@@ -64,6 +68,10 @@ func storeOf(cluster *api.AWSClusterSpec, spec *api.AWSMachineSpec, ignition boo
 // bootstrap returns what the machine of r boots with. Any pod may read the user data of an instance, so
 // what has keys is stored, and the user data fetches it.
 func (v *view) bootstrap(ctx context.Context, spec *api.AWSMachineSpec, r providers.MachineRequest, op fleet.OperationID) (bootstrap, error) {
+	if r.UserData.Format == nodeadm {
+		data, err := nodeadmData(r.UserData)
+		return bootstrap{userData: base64.StdEncoding.EncodeToString(data)}, err
+	}
 	store, err := storeOf(v.spec, spec, r.UserData.Format == "ignition")
 	switch {
 	case err != nil:

@@ -27,6 +27,8 @@ type view struct {
 	service string   // the name by which controllers of Kubernetes know the cluster
 	before  []string // others by which they knew it, as subnets that were made for it say
 	kept    bool     // EKS has its control plane
+	// cluster is that control plane; nil: none was looked for, or it is not there.
+	cluster *cloud.ManagedCluster
 
 	// What carries the tags of the cluster.
 	vpcs      []cloud.VPC

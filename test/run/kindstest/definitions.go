@@ -154,7 +154,9 @@ func fieldsOfType(t reflect.Type, path string, out map[string]string) {
 		}
 	case reflect.Map:
 		out[path] = "object"
-		fieldsOfType(t.Elem(), path+"{}", out)
+		if t.Name() == "" || t.Elem() != reflect.TypeFor[any]() { // a type of its own says that what is in it has no schema
+			fieldsOfType(t.Elem(), path+"{}", out)
+		}
 	case reflect.Slice:
 		out[path] = "array"
 		fieldsOfType(t.Elem(), path+"[]", out)

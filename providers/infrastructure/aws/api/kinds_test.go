@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/providers/distribution/eks"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/render/decode"
 	"fairlead.dev/test/run/kindstest"
@@ -33,7 +34,7 @@ func TestFieldsOfCRDs(t *testing.T) {
 }
 
 // kinds are those of clusters of both sorts.
-func kinds() []fleet.Kind { return slices.Concat(api.Kinds(), api.ControlPlaneKinds()) }
+func kinds() []fleet.Kind { return slices.Concat(api.Kinds(), api.ControlPlaneKinds(), eks.Kinds()) }
 
 // TestKindsOfOthers: what is not made of EKS, what OpenShift makes, and auto scaling groups, are refused with the way out.
 func TestKindsOfOthers(t *testing.T) {
@@ -45,8 +46,7 @@ func TestKindsOfOthers(t *testing.T) {
 		[3]string{infrastructure, "ROSACluster", "rosa command line"},
 		[3]string{controlPlane, "AWSManagedControlPlaneTemplate", "AWSManagedControlPlane"},
 		[3]string{controlPlane, "ROSAControlPlane", "rosa command line"},
-		[3]string{bootstrap, "NodeadmConfigTemplate", "AWSManagedMachinePool"},
-		[3]string{bootstrap, "EKSConfig", "AWSManagedMachinePool"},
+		[3]string{bootstrap, "EKSConfig", "NodeadmConfigTemplate"},
 	)
 }
 
@@ -92,14 +92,13 @@ func TestCorpus(t *testing.T) {
 		"cluster-template-ipv6":                          {"vpc.ipv6"},
 		"cluster-template-flatcar-machinepool":           {"AWSMachinePool is not supported"},
 		"cluster-template-machinepool":                   {"AWSMachinePool is not supported"},
-		"cluster-template-eks":                           {"NodeadmConfigTemplate is not supported"},
 		"cluster-template-eks-clusterclass":              {"AWSManagedControlPlaneTemplate is not supported"},
 		"cluster-template-eks-fargate":                   {"AWSFargateProfile is not supported"},
-		"cluster-template-eks-ipv6":                      {"vpc.ipv6", "NodeadmConfigTemplate is not supported"},
+		"cluster-template-eks-ipv6":                      {"vpc.ipv6"},
 		"cluster-template-eks-machinepool":               {"AWSMachinePool is not supported"},
-		"cluster-template-eks-managedmachinepool":        {"NodeadmConfig is not supported"},
-		"cluster-template-eks-managedmachinepool-gpu":    {"spec.addons", "NodeadmConfig is not supported"},
-		"cluster-template-eks-managedmachinepool-vpccni": {"spec.addons", "NodeadmConfig is not supported"},
+		"cluster-template-eks-managedmachinepool":        {"the cloud sets up the machines by itself"},
+		"cluster-template-eks-managedmachinepool-gpu":    {"the cloud sets up the machines by itself"},
+		"cluster-template-eks-managedmachinepool-vpccni": {"the cloud sets up the machines by itself"},
 		// The class replaces a field that its template does not have; upstream's API server adds it.
 		"cluster-template-multitenancy-clusterclass": {"cannot replace /spec/template/spec/bastion/enabled"},
 		"cluster-template-rosa":                      {"ROSAControlPlane is not supported"},
@@ -130,6 +129,17 @@ func TestCorpus(t *testing.T) {
 			}
 			if len(problems) > 0 || len(clusters) != 1 {
 				t.Fatalf("%d clusters, want one; problems:\n%s", len(clusters), &said)
+			}
+			if c := &clusters[0]; api.IsManaged(c) {
+				plane, err := api.ReadControlPlane(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				worker, err := api.ReadMachine(c.Workers[0].Infrastructure)
+				if err != nil || plane.Version != "1.34" || worker.AMI.EKSLookupType != "AmazonLinux2023" || c.Workers[0].Bootstrap.Kind != "NodeadmConfig" {
+					t.Errorf("the cluster is %+v with machines %+v, %v", plane, worker, err)
+				}
+				return
 			}
 			spec, err := api.ReadCluster(clusters[0].Infrastructure)
 			if err != nil {
@@ -168,6 +178,8 @@ func TestNormalise(t *testing.T) {
 		"bucket":           {"somebody has to read", "AWSCluster", "v1beta1", `{region: eu-central-1, s3Bucket: {name: User_data, controlPlaneIAMInstanceProfile: "", nodesIAMInstanceProfiles: [""]}}`, `spec.s3Bucket.controlPlaneIAMInstanceProfile: Required value: the instance profile whose role reads what is stored (or set presignedURLDuration); spec.s3Bucket.name: Invalid value: "User_data": must have 3 to 63 lower-case letters, digits, hyphens and dots, begin and end with a letter or a digit, and be no address; spec.s3Bucket.nodesIAMInstanceProfiles[0]: Required value: the instance profile whose role reads what is stored (or set presignedURLDuration)`},
 		"long URL":         {"the limit of AWS", "AWSCluster", "v1beta2", `{region: eu-central-1, s3Bucket: {name: user-data, presignedURLDuration: 169h}}`, `spec.s3Bucket.presignedURLDuration: Invalid value: "169h": must be between 1s and 168h, such as 1h`},
 		"presigned":        {"nobody else has to read", "AWSCluster", "v1beta2", `{region: eu-central-1, s3Bucket: {name: user-data, presignedURLDuration: 1h}}`, ""},
+		"Amazon Linux 2":   {"it has no nodeadm", "AWSMachine", "v1beta2", `{instanceType: m6i.large, ami: {eksLookupType: AmazonLinux}}`, `spec.ami.eksLookupType: Invalid value: "AmazonLinux": Amazon Linux 2 has no nodeadm, and EKS has no images of it from Kubernetes 1.33 on: use AmazonLinux2023`},
+		"two images":       {"one is enough", "AWSMachine", "v1beta2", `{instanceType: m6i.large, ami: {id: ami-1, eksLookupType: AmazonLinux2023}}`, `spec.ami.eksLookupType: Forbidden: id names the image: leave one of both out`},
 		"host":             {"as upstream", "AWSMachine", "v1beta2", `{instanceType: m6i.large, hostAffinity: host}`, "spec.hostAffinity: Forbidden: only with tenancy: host; spec.hostID: Required value: with hostAffinity: host an instance is on one dedicated host"},
 		"chain":            {"AWS limits it", "AWSClusterRoleIdentity", "v1beta2", `{roleARN: "arn:aws:iam::1:role/a", durationSeconds: 7200, sourceIdentityRef: {kind: AWSClusterRoleIdentity, name: b}}`, "spec.durationSeconds: Invalid value: 7200: credentials of a role that another role assumes are valid for an hour at most"},
 		"no source":        {"as upstream", "AWSClusterRoleIdentity", "v1beta1", `{roleARN: "arn:aws:iam::1:role/a"}`, "spec.sourceIdentityRef: Required value: the identity that assumes the role"},

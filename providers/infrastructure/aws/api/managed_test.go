@@ -30,17 +30,23 @@ func managed(t *testing.T, k fleet.Kind, version, spec string) (any, string) {
 func TestManagedControlPlane(t *testing.T) {
 	k := api.ControlPlaneKinds()[0]
 	for name, tc := range map[string]struct{ version, spec, want string }{
-		"version without patch": {"v1beta2", `{"region":"eu-central-1","version":"1.34"}`, ""},
-		"no version":            {"v1beta2", `{"region":"eu-central-1"}`, "spec.version"},
-		"no region":             {"v1beta2", `{"version":"v1.34.1"}`, "spec.region"},
-		"older":                 {"v1beta1", `{"region":"eu-central-1","version":"v1.34.1"}`, ""},
-		"no way in":             {"v1beta2", `{"region":"eu-central-1","version":"v1.34","endpointAccess":{"public":false}}`, "has to be reached"},
-		"entries by ConfigMap":  {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessEntries":[{"principalARN":"arn:aws:iam::1:role/a"}]}`, "api_and_config_map"},
-		"nobody":                {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessConfig":{"bootstrapClusterCreatorAdminPermissions":false}}`, "let the agent in"},
-		"machines with groups":  {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessConfig":{"authenticationMode":"api"},"accessEntries":[{"principalARN":"arn:a","type":"ec2_linux","kubernetesGroups":["a"]}]}`, "has the groups of EKS"},
-		"other encryption":      {"v1beta2", `{"region":"eu-central-1","version":"v1.34","encryptionConfig":{"provider":"arn:k","resources":["all"]}}`, "must be [secrets]"},
-		"one zone":              {"v1beta2", `{"region":"eu-central-1","version":"v1.34","network":{"vpc":{"availabilityZoneUsageLimit":1}}}`, "two zones"},
-		"a name":                {"v1beta2", `{"region":"eu-central-1","version":"v1.34","eksClusterName":"_a"}`, "must begin with a letter"},
+		"version without patch":    {"v1beta2", `{"region":"eu-central-1","version":"1.34"}`, ""},
+		"no version":               {"v1beta2", `{"region":"eu-central-1"}`, "spec.version"},
+		"no region":                {"v1beta2", `{"version":"v1.34.1"}`, "spec.region"},
+		"older":                    {"v1beta1", `{"region":"eu-central-1","version":"v1.34.1"}`, ""},
+		"no way in":                {"v1beta2", `{"region":"eu-central-1","version":"v1.34","endpointAccess":{"public":false}}`, "has to be reached"},
+		"entries by ConfigMap":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessEntries":[{"principalARN":"arn:aws:iam::1:role/a"}]}`, "api_and_config_map"},
+		"nobody":                   {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessConfig":{"bootstrapClusterCreatorAdminPermissions":false}}`, "let the agent in"},
+		"machines with groups":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","accessConfig":{"authenticationMode":"api"},"accessEntries":[{"principalARN":"arn:a","type":"ec2_linux","kubernetesGroups":["a"]}]}`, "has the groups of EKS"},
+		"other encryption":         {"v1beta2", `{"region":"eu-central-1","version":"v1.34","encryptionConfig":{"provider":"arn:k","resources":["all"]}}`, "must be [secrets]"},
+		"one zone":                 {"v1beta2", `{"region":"eu-central-1","version":"v1.34","network":{"vpc":{"availabilityZoneUsageLimit":1}}}`, "two zones"},
+		"an addon without version": {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns"}]}`, "spec.addons[0].version"},
+		"two addons of a name":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns","version":"v1"},{"name":"coredns","version":"v2"}]}`, "spec.addons[1].name: Duplicate value"},
+		"an addon's values":        {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns","version":"v1","configuration":"[1]"}]}`, "must be an object of JSON or YAML"},
+		"an addon's conflicts":     {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns","version":"v1","conflictResolution":"never"}]}`, "conflictResolution"},
+		"an addon's name":          {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"a","version":"v1"}]}`, "must be the name of an addon"},
+		"an addon's role":          {"v1beta2", `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns","version":"v1","serviceAccountRoleARN":"dns"}]}`, "must be the ARN of a role"},
+		"a name":                   {"v1beta2", `{"region":"eu-central-1","version":"v1.34","eksClusterName":"_a"}`, "must begin with a letter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errs := managed(t, k, tc.version, tc.spec)
@@ -61,6 +67,19 @@ func TestManagedControlPlane(t *testing.T) {
 	}
 }
 
+// TestConflictsOfAddons: what becomes of fields that something else set, by default, differs between the versions.
+func TestConflictsOfAddons(t *testing.T) {
+	for version, want := range map[string]string{"v1beta2": "overwrite", "v1beta1": "none"} {
+		out, errs := managed(t, api.ControlPlaneKinds()[0], version, `{"region":"eu-central-1","version":"v1.34","addons":[{"name":"coredns","version":"v1"}]}`)
+		if errs != "" {
+			t.Fatal(errs)
+		}
+		if got := out.(*fleet.HostedManifest).Spec.(*api.AWSManagedControlPlaneSpec).Addons[0].ConflictResolution; got != want {
+			t.Errorf("of %s: %s, want %s", version, got, want)
+		}
+	}
+}
+
 // TestManagedPool: what is filled in, and what is refused.
 func TestManagedPool(t *testing.T) {
 	k := kindstest.Kind(t, api.Kinds(), "AWSManagedMachinePool")
@@ -73,6 +92,7 @@ func TestManagedPool(t *testing.T) {
 		"two ways":       {"v1beta2", `{"subnetIDs":["subnet-1"],"availabilityZones":["a"]}`, "leave one of both out"},
 		"open by itself": {"v1beta2", `{"remoteAccess":{"sshKeyName":"ops"}}`, "public: true says"},
 		"no key":         {"v1beta2", `{"remoteAccess":{"public":true}}`, "key pair"},
+		"taints":         {"v1beta2", `{"taints":[{"key":"a","value":"b","effect":"no-schedule"},{"key":"a","value":"c","effect":"no-schedule"}]}`, "Duplicate"},
 		"path":           {"v1beta2", `{"rolePath":"a"}`, "begin and end with /"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,6 +170,39 @@ spec: {amiType: AL2023_x86_64_STANDARD}
 	}
 	if c.Provider != "aws" || c.Hosted.Version != "v1.34.0" || spec.EKSClusterName != "prod_eu-1-control-plane" || len(c.KeptPools) != 1 || c.KeptPools[0].Version != "v1.34.0" || c.KeptPools[0].Count != 2 {
 		t.Errorf("the cluster is %+v, pools %+v", c.Hosted, c.KeptPools)
+	}
+	const machines = `
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: eu-1-md-0, namespace: prod}
+spec:
+  clusterName: eu-1
+  replicas: 1
+  selector: {matchLabels: {}}
+  template:
+    spec:
+      clusterName: eu-1
+      version: v1.34.1
+      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: NodeadmConfigTemplate, name: eu-1-md-0}}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSMachineTemplate, name: eu-1-md-0}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSMachineTemplate
+metadata: {name: eu-1-md-0, namespace: prod}
+spec: {template: {spec: {instanceType: m6i.large, iamInstanceProfile: nodes}}}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: NodeadmConfigTemplate
+metadata: {name: eu-1-md-0, namespace: prod}
+spec: {template: {spec: {kubelet: {config: {maxPods: 58}}}}}
+`
+	clusters, problems = decoded(cluster + strings.TrimPrefix(machines, "\n"))
+	if len(problems) > 0 || len(clusters) != 1 || len(clusters[0].Workers) != 1 || clusters[0].Workers[0].Bootstrap.Kind != "NodeadmConfig" || clusters[0].Workers[0].Version != "v1.34.1" {
+		t.Errorf("with machines of Fairlead: %+v, problems %v", clusters, problems)
+	}
+	if _, problems := decoded(cluster + strings.Replace(machines[1:], "v1.34.1", "v1.35.0", 1)); !strings.Contains(fmt.Sprint(problems), "must not be newer than the control plane") {
+		t.Errorf("newer machines: %v", problems)
 	}
 	served := strings.Replace(cluster, "controlplane.cluster.x-k8s.io, kind: AWSManagedControlPlane", "controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane", 1)
 	if _, problems := decoded(served); !strings.Contains(fmt.Sprint(problems), "is for a control plane that EKS keeps") {

@@ -38,7 +38,8 @@ func ReadShared(c *fleet.Cluster) (*AWSClusterSpec, error) {
 		return nil, err
 	}
 	return &AWSClusterSpec{
-		AdditionalTags: s.AdditionalTags, IdentityRef: s.IdentityRef, Network: s.Network, Region: s.Region,
+		AdditionalTags: s.AdditionalTags, IdentityRef: s.IdentityRef, Network: s.Network, Region: s.Region, SSHKeyName: s.SSHKeyName,
+		ImageLookupBaseOS: s.ImageLookupBaseOS, ImageLookupFormat: s.ImageLookupFormat, ImageLookupOrg: s.ImageLookupOrg,
 		ControlPlaneLoadBalancer: &LoadBalancer{LoadBalancerType: Disabled},
 	}, nil
 }

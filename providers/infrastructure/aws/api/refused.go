@@ -55,7 +55,6 @@ func refusedOfMachine(at string) map[string]string {
 		at + "providerID":                   "AWS gives each instance its own id: leave the field out",
 		at + "instanceID":                   "AWS gives each instance its own id: leave the field out",
 		at + "failureDomain":                "write failureDomain into the MachineDeployment or the Machine",
-		at + "ami.eksLookupType":            "images of EKS are found by SSM: write ami.id resolve:ssm: with the name of the parameter",
 		at + "additionalSecurityGroups.arn": "name the security group by its id or by filters",
 		at + "subnet.arn":                   "name the subnet by its id or by filters",
 		at + "cloudInit.secretPrefix":       "the secret is named by fleet, cluster and machine: leave it out",
@@ -67,7 +66,10 @@ func refusedOfMachine(at string) map[string]string {
 
 // limitedOfMachine are those that are honoured in part.
 func limitedOfMachine(at string) map[string]string {
-	return map[string]string{at + "assignPrimaryIPv6": "disabled, the default: VPCs of IPv6 are not supported yet"}
+	return map[string]string{
+		at + "ami.eksLookupType": "AmazonLinux2023 and AmazonLinux2023GPU, of machines that join a control plane of EKS: the newest image for the minor version when a machine is made; Amazon Linux 2 has no nodeadm",
+		at + "assignPrimaryIPv6": "disabled, the default: VPCs of IPv6 are not supported yet",
+	}
 }
 
 // unusedOfMachine are those that may be there and do nothing.

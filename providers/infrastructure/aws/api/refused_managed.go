@@ -4,7 +4,6 @@ package api
 const (
 	noRoles        = "roles of IAM are not made: make it, with its policies, and name it in roleName"
 	groupsOfEKS    = "EKS makes the security group of the cluster, and lets its machines talk to each other: leave it out, and change that group in AWS"
-	noAddons       = "addons of EKS are not kept yet: leave it out for those that EKS installs by itself, or set bootstrapSelfManagedAddons: false and apply others with a ClusterResourceSet or a HelmChartProxy"
 	noTemplates    = "launch templates are not made yet: use amiType, instanceType, diskSize, capacityType and remoteAccess of this object"
 	noPlaneBastion = "no bastion is made: make one in the VPC, outside of the cluster"
 	addonsByGit    = "set bootstrapSelfManagedAddons: false, and apply what the cluster is to have with a ClusterResourceSet or a HelmChartProxy"
@@ -14,7 +13,6 @@ const (
 func refusedOfManagedControlPlane() map[string]string {
 	const at = "spec."
 	out := map[string]string{
-		at + "addons":                     noAddons,
 		at + "associateOIDCProvider":      "no identity provider is made in IAM yet: make it of the issuer of the cluster, or use EKS Pod Identity, which needs none",
 		at + "bastion":                    noPlaneBastion,
 		at + "controlPlaneEndpoint":       "EKS gives the endpoint: leave it out",
@@ -43,7 +41,10 @@ func refusedOfManagedControlPlane() map[string]string {
 
 // limitedOfManagedControlPlane are those that are honoured in part.
 func limitedOfManagedControlPlane() map[string]string {
+	const own = "of machines of MachineDeployments: node groups have what their AWSManagedMachinePool says"
 	return map[string]string{
+		"spec.imageLookupBaseOS": own, "spec.imageLookupFormat": own, "spec.imageLookupOrg": own, "spec.sshKeyName": own,
+		"spec.addons.version":           "one that EKS has for the minor version of Kubernetes",
 		"spec.version":                  "the minor version; AWS decides about patches",
 		"spec.tokenMethod":              "what the kubeconfig for people runs: aws-cli, the default, or iam-authenticator; the agent makes its tokens itself",
 		"spec.roleName":                 "a role that exists; by default that of clusterawsadm, " + ServiceRole,
@@ -53,9 +54,7 @@ func limitedOfManagedControlPlane() map[string]string {
 
 // unusedOfManagedControlPlane are those that may be there and do nothing.
 func unusedOfManagedControlPlane() map[string]string {
-	const own = "for machines that Fairlead would create: node groups have what their AWSManagedMachinePool says"
 	out := map[string]string{
-		"spec.imageLookupBaseOS": own, "spec.imageLookupFormat": own, "spec.imageLookupOrg": own, "spec.sshKeyName": own,
 		"spec.partition": "the region says which partition it is",
 	}
 	for _, name := range []string{"subnets.resourceID", "subnets.natGatewayId", "subnets.routeTableId", "vpc.internetGatewayId"} {

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -55,6 +57,9 @@ func oldControlPlane(o metav1.Object, at *field.Path, old *v1beta1ControlPlaneSp
 	spec := renewed[AWSManagedControlPlaneSpec](v, at, old)
 	if len(v.Errs) > 0 {
 		return nil, v.Errors()
+	}
+	for i := range spec.Addons { // v1beta1 has another default
+		spec.Addons[i].ConflictResolution = cmp.Or(spec.Addons[i].ConflictResolution, RefuseConflicts)
 	}
 	return managedControlPlane(o, at, spec)
 }

@@ -42,6 +42,10 @@ func (v *validator) machine(at *field.Path, s *AWSMachineSpec) {
 	if s.AMI != nil && s.AMI.ID != "" && !strings.HasPrefix(s.AMI.ID, "ami-") && !strings.HasPrefix(s.AMI.ID, ResolveSSM) {
 		v.Invalid(at.Child("ami", "id"), s.AMI.ID, "must be the id of an image, or "+ResolveSSM+" and the name of a parameter")
 	}
+	if s.AMI != nil {
+		v.eksImage(at.Child("ami", "eksLookupType"), s.AMI.EKSLookupType)
+		v.Forbidden(at.Child("ami", "eksLookupType"), s.AMI.EKSLookupType != "" && s.AMI.ID != "", "id names the image: leave one of both out")
+	}
 	v.image(at, s.ImageLookupFormat)
 	v.bootstrap(at, s)
 	if s.AssignPrimaryIPv6 == "enabled" {
@@ -64,6 +68,20 @@ func (v *validator) machine(at *field.Path, s *AWSMachineSpec) {
 	}
 	v.market(at, s)
 	v.placement(at, s)
+}
+
+// AmazonLinux2023GPU is Amazon Linux 2023 with drivers of NVIDIA.
+const AmazonLinux2023GPU = "AmazonLinux2023GPU"
+
+// eksImage checks which image of EKS a machine has.
+func (v *validator) eksImage(at *field.Path, lookup string) {
+	switch lookup {
+	case "":
+	case "AmazonLinux", "AmazonLinuxGPU":
+		v.Invalid(at, lookup, "Amazon Linux 2 has no nodeadm, and EKS has no images of it from Kubernetes 1.33 on: use AmazonLinux2023")
+	default:
+		objects.Enum(v, at, lookup, "AmazonLinux2023", AmazonLinux2023GPU)
+	}
 }
 
 // image checks how the name of an image is made.

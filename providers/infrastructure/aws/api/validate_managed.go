@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers/driver/objects"
 )
 
@@ -34,6 +35,7 @@ const (
 	WholeCluster    = "cluster"
 	SomeNamespaces  = "namespace"
 	StandardEntry   = "standard"
+	MachineEntry    = "ec2_linux"
 	SecretsInEtcd   = "secrets"
 	OnDemandNodes   = "onDemand"
 	SpotNodes       = "spot"
@@ -50,6 +52,15 @@ const (
 	longestCluster   = 100
 	longestNodegroup = 63
 )
+
+// What becomes of fields that something else than the addon set, by default.
+const (
+	OverwriteConflicts = "overwrite"
+	RefuseConflicts    = "none"
+)
+
+// shortestAddon is how short the name of an addon may be.
+const shortestAddon = 2
 
 // leastZones is in how many zones the subnets of a control plane are, at least.
 const leastZones = 2
@@ -94,6 +105,9 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AWSManagedControlPl
 	s.RolePath = v.rolePath(at.Child("rolePath"), s.RolePath)
 	v.access(at, s)
 	v.endpointAccess(at.Child("endpointAccess"), s)
+	v.addons(at.Child("addons"), s)
+	v.image(at, s.ImageLookupFormat)
+	v.sshKeyName(at.Child("sshKeyName"), s.SSHKeyName)
 	if s.Logging == nil {
 		s.Logging = &Logging{}
 	}
@@ -117,6 +131,29 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AWSManagedControlPl
 		s.BootstrapSelfManagedAddons = ptr.To(true)
 	}
 	return out, v.Errors()
+}
+
+// addons checks those that EKS is to keep.
+func (v *validator) addons(at *field.Path, s *AWSManagedControlPlaneSpec) {
+	objects.Unique(v, at, s.Addons, "name", func(a Addon) string { return a.Name })
+	for i := range s.Addons {
+		a, below := &s.Addons[i], at.Index(i)
+		if v.Required(below.Child("name"), a.Name, "the name of the addon, such as vpc-cni") && (!managedName.MatchString(a.Name) || len(a.Name) < shortestAddon) {
+			v.Invalid(below.Child("name"), a.Name, "must be the name of an addon of EKS, such as vpc-cni")
+		}
+		v.Required(below.Child("version"), a.Version, "the version of the addon, such as v1.20.4-eksbuild.1")
+		if a.ConflictResolution == "" {
+			a.ConflictResolution = OverwriteConflicts
+		}
+		objects.Enum(v, below.Child("conflictResolution"), a.ConflictResolution, OverwriteConflicts, RefuseConflicts, "preserve")
+		if arn := a.ServiceAccountRoleARN; arn != "" && !strings.HasPrefix(arn, "arn:") {
+			v.Invalid(below.Child("serviceAccountRoleARN"), arn, "must be the ARN of a role of IAM")
+		}
+		var values map[string]any
+		if err := documents.UnmarshalStrict([]byte(a.Configuration), &values, documents.AddonLimits()); err != nil {
+			v.Invalid(below.Child("configuration"), a.Configuration, "must be an object of JSON or YAML: "+documents.OneLine(err))
+		}
+	}
 }
 
 // managedName checks the name of something of EKS, and returns upstream's where Git has none.
@@ -176,7 +213,7 @@ func (v *validator) accessEntry(at *field.Path, e *AccessEntry) {
 	if e.Type == "" {
 		e.Type = StandardEntry
 	}
-	objects.Enum(v, at.Child("type"), e.Type, StandardEntry, "ec2_linux", "ec2_windows", "fargate_linux", "ec2", "hybrid_linux", "hyperpod_linux")
+	objects.Enum(v, at.Child("type"), e.Type, StandardEntry, MachineEntry, "ec2_windows", "fargate_linux", "ec2", "hybrid_linux", "hyperpod_linux")
 	if e.Type != StandardEntry && e.Type != "ec2" {
 		v.Forbidden(at.Child("accessPolicies"), len(e.AccessPolicies) > 0, "an entry for machines has no policies: leave them out")
 	}
@@ -264,6 +301,7 @@ func managedPool(o metav1.Object, at *field.Path, s *AWSManagedMachinePoolSpec) 
 		v.id(at.Child("subnetIDs").Index(i), id, "subnet-")
 	}
 	v.scaling(at, s)
+	objects.Unique(v, at.Child("taints"), s.Taints, "key", func(t NodeTaint) string { return t.Key + " " + t.Effect })
 	for i, t := range s.Taints {
 		objects.Enum(v, at.Child("taints").Index(i).Child("effect"), t.Effect, "no-schedule", "no-execute", "prefer-no-schedule")
 		v.Required(at.Child("taints").Index(i).Child("key"), t.Key, "the key of the taint")

@@ -61,10 +61,20 @@ func (c *Cloud) createEntry(r request) (any, error) {
 		return nil, bad("InvalidParameterException", "The specified principalArn is invalid: invalid principal")
 	}
 	e := c.add(AccessEntries, map[string]string{
-		"cluster": r.Get("cluster"), "principal": principal, "type": cmp.Or(field(r, "type"), "STANDARD"), "username": cmp.Or(field(r, "username"), principal),
+		"cluster": r.Get("cluster"), "principal": principal, "type": cmp.Or(field(r, "type"), "STANDARD"), "username": cmp.Or(field(r, "username"), usernameOf(principal)),
 	}, tagsOf(r.body, "tags"))
 	e.Sets["groups"] = words(r.body, "kubernetesGroups")
 	return map[string]any{"accessEntry": shownEntry(e)}, nil
+}
+
+// usernameOf returns the name of a principal in a cluster: a session of a role has that of the session.
+func usernameOf(principal string) string {
+	account, role, ok := strings.Cut(strings.TrimPrefix(principal, "arn:aws:iam::"), ":role/")
+	if !ok {
+		return principal
+	}
+	parts := strings.Split(role, "/")
+	return "arn:aws:sts::" + account + ":assumed-role/" + parts[len(parts)-1] + "/{{SessionName}}"
 }
 
 func shownEntry(e *Thing) map[string]any {
@@ -86,6 +96,9 @@ func (c *Cloud) updateEntry(r request) (any, error) {
 	e, err := c.entry(r)
 	if err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(field(r, "username"), "system:") {
+		return nil, bad("InvalidParameterException", "The username can't start with system:")
 	}
 	e.Sets["groups"], e.Attr["username"] = words(r.body, "kubernetesGroups"), cmp.Or(field(r, "username"), e.Attr["username"])
 	return map[string]any{"accessEntry": shownEntry(e)}, nil

@@ -40,6 +40,7 @@ const (
 	ManagedClusters Kind = "ekscluster"
 	Nodegroups      Kind = "nodegroup"
 	AccessEntries   Kind = "accessentry"
+	Addons          Kind = "addon"
 )
 
 // Options of a Cloud. Zero values mean the defaults.
@@ -117,6 +118,7 @@ type Cloud struct {
 	full          map[string]bool     // "zone type", or "zone", without capacity
 	failing       string              // why instances end as soon as they begin
 	failingGroups string              // why node groups cannot be made
+	failingAddons string              // why addons cannot be made or changed
 	denied        map[string]bool     // actions that no account may do
 	keys          map[string]string   // by access key, who has it
 	buckets       map[string]*bucket
@@ -250,7 +252,7 @@ func (c *Cloud) pass() {
 			case t.Attr["state"] == "pending" && now.Sub(t.Made) >= c.o.Delays.NAT:
 				t.Attr["state"] = "available"
 			}
-		case ManagedClusters, Nodegroups:
+		case ManagedClusters, Nodegroups, Addons:
 			c.passManaged(t, now)
 		case Balancers:
 			if t.Attr["state"] == "provisioning" && now.Sub(t.Made) >= c.o.Delays.Balancer {

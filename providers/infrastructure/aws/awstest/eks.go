@@ -43,7 +43,7 @@ func restAction(method, path string) (action string, in url.Values) {
 		case i == 1 && parts[0] == "tags":
 			in.Set("arn", p)
 			p = "*"
-		case i == 3 && (parts[2] == "node-groups" || parts[2] == "access-entries"):
+		case i == 3 && (parts[2] == "node-groups" || parts[2] == "access-entries" || parts[2] == "addons"):
 			in.Set("name", p)
 			p = "*"
 		case i == 5:
@@ -75,6 +75,12 @@ func restAction(method, path string) (action string, in url.Values) {
 		"DELETE clusters * node-groups *":                      "DeleteNodegroup",
 		"POST clusters * node-groups * update-config":          "UpdateNodegroupConfig",
 		"POST clusters * node-groups * update-version":         "UpdateNodegroupVersion",
+		"GET clusters * addons":                                "ListAddons",
+		"POST clusters * addons":                               "CreateAddon",
+		"GET clusters * addons *":                              "DescribeAddon",
+		"POST clusters * addons * update":                      "UpdateAddon",
+		"DELETE clusters * addons *":                           "DeleteAddon",
+		"GET addons supported-versions":                        "DescribeAddonVersions",
 	}[strings.Join(shape, " ")], in
 }
 
@@ -102,6 +108,12 @@ func (c *Cloud) eks() map[string]action {
 		"DeleteNodegroup":              c.deleteNodegroup,
 		"UpdateNodegroupConfig":        c.updateNodegroup,
 		"UpdateNodegroupVersion":       c.upgradeNodegroup,
+		"ListAddons":                   c.listAddons,
+		"CreateAddon":                  c.createAddon,
+		"DescribeAddon":                c.describeAddon,
+		"UpdateAddon":                  c.updateAddon,
+		"DeleteAddon":                  c.deleteAddon,
+		"DescribeAddonVersions":        c.addonVersions,
 	}
 }
 
@@ -183,6 +195,9 @@ func (c *Cloud) passManaged(t *Thing, now time.Time) {
 // plugged into it.
 func (c *Cloud) goManaged(t *Thing) {
 	delete(c.things, t.ID)
+	if t.Kind == Addons {
+		return
+	}
 	if t.Kind == Nodegroups {
 		for _, i := range c.things {
 			if i.Kind == Instances && i.Tags["eks:cluster-name"] == t.Attr["cluster"] && i.Tags["eks:nodegroup-name"] == t.Attr["name"] && i.Attr["state"] != "terminated" {
@@ -192,7 +207,7 @@ func (c *Cloud) goManaged(t *Thing) {
 		return
 	}
 	for id, o := range c.things {
-		if o.Kind == AccessEntries && o.Attr["cluster"] == t.Attr["name"] || o.Kind == Interfaces && o.Attr["eks"] == t.ID {
+		if (o.Kind == AccessEntries || o.Kind == Addons) && o.Attr["cluster"] == t.Attr["name"] || o.Kind == Interfaces && o.Attr["eks"] == t.ID {
 			delete(c.things, id)
 		}
 	}

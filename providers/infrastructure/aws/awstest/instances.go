@@ -58,6 +58,9 @@ func (c *Cloud) shownInstance(t *Thing) []node {
 		"privateIpAddress", t.Attr["privateIpAddress"], "ipAddress", t.Attr["ipAddress"], "launchTime", t.Made.UTC().Format("2006-01-02T15:04:05.000Z"),
 		"instanceLifecycle", t.Attr["instanceLifecycle"]),
 		el("instanceState", texts("name", t.Attr["state"])...), el("placement", texts("availabilityZone", t.Attr["zone"])...), tagSet(t.Tags))
+	if name := t.Attr["profile"]; name != "" {
+		out = append(out, el("iamInstanceProfile", texts("arn", "arn:aws:iam::"+c.o.Account+":instance-profile/"+name)...))
+	}
 	if reason := t.Attr["stateReason"]; reason != "" {
 		code, _, _ := strings.Cut(reason, ":")
 		out = append(out, el("stateReason", texts("code", code, "message", reason)...))

@@ -117,6 +117,14 @@ func (c *Cloud) createNodegroup(r request) (any, error) {
 	if err := scaling(attr, mapping(r.body, "scalingConfig")); err != nil {
 		return nil, err
 	}
+	taints, _ := r.body["taints"].([]any)
+	seen := make(map[string]bool)
+	for _, x := range taints {
+		if seen[taintID(x)] {
+			return nil, bad("InvalidParameterException", "There are two taints with key and effect %s", taintID(x))
+		}
+		seen[taintID(x)] = true
+	}
 	t := c.addNamed(Nodegroups, fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/%x", c.o.Region, c.o.Account, k.Attr["name"], name, c.n+1), attr, tagsOf(r.body, "tags"))
 	t.put("labels", labels)
 	t.put("taints", r.body["taints"])
@@ -134,6 +142,12 @@ func (c *Cloud) createNodegroup(r request) (any, error) {
 		c.letIn(k.Attr["name"], attr["role"])
 	}
 	return map[string]any{"nodegroup": c.shownGroup(t)}, nil
+}
+
+// taintID is what taints of a node group differ in.
+func taintID(v any) string {
+	m, _ := v.(map[string]any)
+	return fmt.Sprint(m["key"], " ", m["effect"])
 }
 
 // letIn makes the entry of the role of a node group.
@@ -206,11 +220,10 @@ func (c *Cloud) updateNodegroup(r request) (any, error) {
 	if in := mapping(r.body, "taints"); in != nil {
 		var taints []any
 		_ = json.Unmarshal(t.raw("taints"), &taints)
-		id := func(v any) string { m, _ := v.(map[string]any); return fmt.Sprint(m["key"], " ", m["effect"]) }
 		add, _ := in["addOrUpdateTaints"].([]any)
 		drop, _ := in["removeTaints"].([]any)
 		for _, x := range append(slices.Clone(add), drop...) {
-			taints = slices.DeleteFunc(taints, func(o any) bool { return id(o) == id(x) })
+			taints = slices.DeleteFunc(taints, func(o any) bool { return taintID(o) == taintID(x) })
 		}
 		then["taints"] = string(encoded(append(taints, add...)))
 	}
@@ -257,6 +270,11 @@ func (c *Cloud) staff(t *Thing, upgraded bool) {
 	for len(have) > 0 && (upgraded || len(have) > want) {
 		c.end(have[len(have)-1], "")
 		have = have[:len(have)-1]
+	}
+	for _, a := range c.things {
+		if a.Kind == Addons && a.Attr["cluster"] == t.Attr["cluster"] && a.Attr["status"] == "DEGRADED" && want > 0 {
+			a.Attr["status"], a.Attr["issues"] = active, "[]"
+		}
 	}
 	var subnets []string
 	_ = json.Unmarshal(t.raw("subnets"), &subnets)

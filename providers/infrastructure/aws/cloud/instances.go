@@ -17,7 +17,8 @@ import (
 type Instance struct {
 	ID, State, ReasonCode, Reason, Type, Zone, Subnet, VPC, Address, PublicAddress, Lifecycle string
 
-	Token string // that it was asked for with; empty: it is not known
+	Token   string // that it was asked for with; empty: it is not known
+	Profile string // the ARN of its instance profile; empty: it has none
 
 	Launched time.Time
 	Tags     Tags

@@ -93,6 +93,8 @@ func readInstances(data []byte) (out []Instance, next string, whole bool) {
 			i.ReasonCode = plain(text)
 		case rest[0] == "stateReason" && rest[1] == "message":
 			i.Reason = plain(text)
+		case rest[0] == "iamInstanceProfile" && rest[1] == "arn":
+			i.Profile = plain(text)
 		case rest[0] == "placement" && rest[1] == "availabilityZone":
 			i.Zone = plain(text)
 		case rest[0] == "tagSet" && len(rest) == 3 && rest[2] == "key":

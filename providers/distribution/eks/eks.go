@@ -1,0 +1,50 @@
+// Package eks is the distribution of clusters whose control plane EKS keeps. Machines of node groups EKS sets up by
+// itself. Those of Fairlead have nodeadm in their image: their user data tells it where the control plane is, and the role
+// of their instance lets them in. So nothing in it is secret, and no machine has a token.
+package eks
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"fairlead.dev/fleet"
+	"fairlead.dev/providers"
+	"fairlead.dev/providers/distribution/managed"
+	"fairlead.dev/providers/workload"
+)
+
+// A Distribution is the providers.Distribution of EKS. The zero value is good for what is pure.
+type Distribution struct{ managed.Distribution }
+
+var _ providers.Distribution = Distribution{}
+
+// New returns a Distribution that reaches clusters through c.
+func New(c *workload.Client) Distribution {
+	return Distribution{managed.New(c, "EKS", "AWSManagedMachinePool")}
+}
+
+// Needs implements providers.Distribution. The secret of the CA has the name of the cluster and the addresses of Services, too.
+func (Distribution) Needs(*fleet.Cluster) []fleet.SecretNeed {
+	return []fleet.SecretNeed{{Name: fleet.ClusterCA, Workers: true, Hosted: true}}
+}
+
+// UserData implements providers.Distribution. Its errors name the pool and the field.
+func (Distribution) UserData(in providers.BootstrapInput) (providers.UserData, error) {
+	return userData(in)
+}
+
+// Registered implements providers.Distribution.
+func (Distribution) Registered(p fleet.Pool) (map[string]string, []corev1.Taint) {
+	s, err := specOf(p)
+	if err != nil {
+		return nil, nil
+	}
+	return registered(s)
+}
+
+// Admit implements providers.Distribution: the role of its instance lets in a machine.
+func (Distribution) Admit(context.Context, providers.Access, providers.BootstrapInput, time.Duration) error {
+	return nil
+}
