@@ -364,7 +364,10 @@ func (v *view) leads(f front) []lead {
 	for _, l := range f.lb.AdditionalListeners {
 		h := plainHealth(int32(l.Port)) //nolint:gosec // a port
 		if c := l.HealthCheck; c != nil {
-			h.Protocol, h.Port, h.Path = cmp.Or(c.Protocol, h.Protocol), cmp.Or(c.Port, h.Port), c.Path
+			h.Protocol, h.Port = cmp.Or(c.Protocol, h.Protocol), cmp.Or(c.Port, h.Port)
+			if h.Protocol != "TCP" {
+				h.Path = cmp.Or(c.Path, "/") // as AWS fills it in
+			}
 			h.Interval, h.Timeout = ptr.Deref(c.IntervalSeconds, h.Interval), ptr.Deref(c.TimeoutSeconds, h.Timeout)
 			h.Healthy, h.Unhealthy = ptr.Deref(c.ThresholdCount, h.Healthy), ptr.Deref(c.UnhealthyThresholdCount, h.Unhealthy)
 		}

@@ -24,7 +24,7 @@ func TestLoadBalancerFollows(t *testing.T) {
 		"network": {
 			"loadBalancerType: nlb, healthCheckProtocol: HTTPS", "loadBalancerType: nlb, preserveClientIP: true, " + after, awstest.TargetGroups,
 			map[string]string{
-				"HealthCheckProtocol": "TCP", "HealthCheckPath": "", "HealthCheckIntervalSeconds": "20", "HealthCheckTimeoutSeconds": "7", "HealthyThresholdCount": "2", "UnhealthyThresholdCount": "4",
+				"HealthCheckProtocol": "TCP", "HealthCheckIntervalSeconds": "20", "HealthCheckTimeoutSeconds": "7", "HealthyThresholdCount": "2", "UnhealthyThresholdCount": "4",
 				"preserve_client_ip.enabled": "true", "target_health_state.unhealthy.connection_termination.enabled": "false",
 			},
 			map[string]string{"HealthCheckIntervalSeconds": "5", "preserve_client_ip.enabled": "false"},
@@ -269,6 +269,15 @@ func TestUnreadAttributes(t *testing.T) {
 		}
 		if strings.Contains(strings.Join(got.Drift, "\n"), "set preserve_client_ip") {
 			w.Errorf("what cannot be read is said to differ: %q", got.Drift)
+		}
+	})
+}
+
+// TestFilledInPath: a path that AWS fills in is no difference from Git.
+func TestFilledInPath(t *testing.T) {
+	inBubble(t, `{region: eu-central-1, controlPlaneLoadBalancer: {loadBalancerType: nlb, additionalListeners: [{port: 8443, healthCheck: {protocol: HTTP}}]}}`, machineSpec, func(w *world) {
+		if got := w.settle(); len(got.Drift) > 0 {
+			w.Errorf("drift is %q", got.Drift)
 		}
 	})
 }

@@ -246,6 +246,13 @@ func health() []string {
 	}
 }
 
+// fillPath has a check by HTTP have a path.
+func (t *Thing) fillPath() {
+	if strings.HasPrefix(t.Attr["HealthCheckProtocol"], "HTTP") && t.Attr["HealthCheckPath"] == "" {
+		t.Attr["HealthCheckPath"] = "/"
+	}
+}
+
 // modifyTargetGroup changes the settings that a request has.
 func (c *Cloud) modifyTargetGroup(r request) (any, error) {
 	t := c.get(TargetGroups, r.Get("TargetGroupArn"))
@@ -257,9 +264,7 @@ func (c *Cloud) modifyTargetGroup(r request) (any, error) {
 			t.Attr[key] = r.Get(key)
 		}
 	}
-	if strings.HasPrefix(t.Attr["HealthCheckProtocol"], "TCP") {
-		delete(t.Attr, "HealthCheckPath")
-	}
+	t.fillPath()
 	return []node{items("TargetGroups", "member", shownTargetGroup(t))}, nil
 }
 
@@ -293,6 +298,7 @@ func (c *Cloud) createTargetGroup(r request) (any, error) {
 	for _, key := range health() {
 		t.Attr[key] = r.Get(key)
 	}
+	t.fillPath()
 	return []node{items("TargetGroups", "member", shownTargetGroup(t))}, nil
 }
 

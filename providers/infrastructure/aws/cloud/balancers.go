@@ -47,7 +47,11 @@ type TargetGroup struct {
 
 // Health returns how its targets are checked.
 func (t *TargetGroup) Health() Health {
-	return Health{t.Protocol, t.Checked, t.Path, t.Interval, t.Timeout, t.Healthy, t.Unhealthy}
+	h := Health{t.Protocol, t.Checked, t.Path, t.Interval, t.Timeout, t.Healthy, t.Unhealthy}
+	if h.Protocol == "TCP" { // which may have that of a former check
+		h.Path = ""
+	}
+	return h
 }
 
 // Check has its targets be checked so.
