@@ -7,10 +7,10 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/eks"
 	"fairlead.dev/providers/distribution/k3s"
 	"fairlead.dev/providers/distribution/kubeadm"
 	"fairlead.dev/providers/distribution/managed"
+	"fairlead.dev/providers/distribution/managed/eks"
 	"fairlead.dev/providers/distribution/rke2"
 	"fairlead.dev/providers/hosted/external"
 	"fairlead.dev/providers/infrastructure/aws"

@@ -1338,19 +1338,19 @@ func boundsTable() map[string]section {
 			"machineDeployments": {least: 1, most: 2000, keys: []string{"name"}},
 			"machinePools":       {least: 1, most: 2000, keys: []string{"name"}},
 		},
-		"distribution/eks.file": {
+		"distribution/managed/eks.file": {
 			"encoding": {values: []string{"base64", "gzip", "gzip+base64"}},
 			"path":     {required: true},
 		},
-		"distribution/eks.filesystem": {
+		"distribution/managed/eks.filesystem": {
 			"device":     {required: true},
 			"filesystem": {required: true},
 			"label":      {required: true},
 		},
-		"distribution/eks.partition": {
+		"distribution/managed/eks.partition": {
 			"device": {required: true},
 		},
-		"distribution/eks.user": {
+		"distribution/managed/eks.user": {
 			"name": {required: true},
 		},
 		"driver/addresses.Ref@v1beta1": {
@@ -2575,7 +2575,7 @@ func boundsTable() map[string]section {
 			"kind": {required: true},
 			"name": {required: true},
 		},
-		"kinds.BareTemplate[distribution/eks.spec]": {
+		"kinds.BareTemplate[distribution/managed/eks.spec]": {
 			"template": {required: true},
 		},
 		"kinds.BareTemplate[infrastructure/maas/api.MaasMachineSpec]": {
@@ -2610,7 +2610,7 @@ func boundsTable() map[string]section {
 			"template":      {required: true},
 			"template.spec": {required: true},
 		},
-		"kinds.Object[distribution/eks.spec]":                                   {},
+		"kinds.Object[distribution/managed/eks.spec]":                           {},
 		"kinds.Object[infrastructure/aws/api.AWSClusterControllerIdentitySpec]": {},
 		"kinds.Object[infrastructure/aws/api.AWSClusterRoleIdentitySpec]":       {},
 		"kinds.Object[infrastructure/aws/api.AWSClusterSpec]":                   {},
@@ -2728,7 +2728,7 @@ func boundsTable() map[string]section {
 		},
 		"kinds.Object[infrastructure/vsphere/api.v1beta1FailureDomainSpec]":                   {},
 		"kinds.Object[infrastructure/vsphere/api.v1beta1MachineSpec]":                         {},
-		"kinds.Object[kinds.BareTemplate[distribution/eks.spec]]":                             {},
+		"kinds.Object[kinds.BareTemplate[distribution/managed/eks.spec]]":                     {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/maas/api.MaasMachineSpec]]":           {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.Metal3RemediationSpec]]":   {},
 		"kinds.Object[kinds.BareTemplate[infrastructure/metal3/api.v1beta1ClusterSpec]]":      {},

@@ -9,7 +9,7 @@ import (
 
 	"fairlead.dev/fleet"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/eks"
+	"fairlead.dev/providers/distribution/managed/eks"
 	"fairlead.dev/providers/infrastructure/aws"
 	"fairlead.dev/providers/infrastructure/aws/awstest"
 )

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"fairlead.dev/fleet"
-	"fairlead.dev/providers/distribution/eks"
+	"fairlead.dev/providers/distribution/managed/eks"
 	"fairlead.dev/providers/infrastructure/aws/api"
 	"fairlead.dev/render/decode"
 	"fairlead.dev/test/run/kindstest"

@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/fleet"
 	"fairlead.dev/fleet/documents"
 	"fairlead.dev/providers"
-	"fairlead.dev/providers/distribution/eks"
+	"fairlead.dev/providers/distribution/managed/eks"
 	"fairlead.dev/test/run/kindstest"
 )
 
