@@ -199,7 +199,10 @@ func (b *bench) restart(ctx context.Context, s shape, n int) ([]figure, error) {
 	used, err := b.agent.usage()
 	after, cloudErr := b.cloud.usage()
 	return []figure{
-		{"to the first change", "s", repaired.Seconds()}, {"to all clusters Provisioned", "s", all.Seconds()},
-		{"agent CPU", "s", used.cpu}, {"agent memory peak", "MiB", float64(used.peak)}, {"cloud CPU", "s", after.cpu - cloud.cpu},
+		{"to the first change", "s", repaired.Seconds()},
+		{"to all clusters Provisioned", "s", all.Seconds()},
+		{"agent CPU", "s", used.cpu},
+		{"agent memory peak", "MiB", float64(used.peak)},
+		{"cloud CPU", "s", after.cpu - cloud.cpu},
 	}, errors.Join(err, cloudErr)
 }

@@ -2,6 +2,7 @@ package eks_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"mime/multipart"
 	"net/mail"
@@ -84,7 +85,7 @@ func parts(t *testing.T, in providers.BootstrapInput) map[string]string {
 	out := make(map[string]string)
 	for r := multipart.NewReader(message.Body, "fairlead-user-data"); ; {
 		p, err := r.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out
 		}
 		if err != nil {

@@ -65,7 +65,7 @@ func (c *Cloud) Joined(id string) error {
 	case !sameCA(has.CertificateAuthority, shown["certificateAuthority"]):
 		return fmt.Errorf("the certificate is not that of the cluster")
 	case has.CIDR != k.Attr["services"]:
-		return fmt.Errorf("Services are not in %q", has.CIDR)
+		return fmt.Errorf("the addresses of Services are not in %q", has.CIDR)
 	case !slices.Contains(i.Sets["groups"], k.Attr["group"]):
 		return fmt.Errorf("it is not in the security group of the cluster, but in %q", i.Sets["groups"])
 	case i.Attr["vpcId"] != k.Attr["vpcId"]:
