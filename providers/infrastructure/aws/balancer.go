@@ -59,6 +59,15 @@ func (v *view) second() front {
 // essential reports whether no machine can be made or work without a front.
 func (v *view) essential(f front) bool { return f.part == v.first().part || !v.started() }
 
+// faultOf notes what is in the way of a front, and of machines only if they need it.
+func (v *view) faultOf(d *steps.Decision, f front, err error) {
+	if v.essential(f) {
+		d.Fault(err)
+		return
+	}
+	d.Faults = append(d.Faults, err)
+}
+
 // fronts returns those that Git has.
 func (v *view) fronts() []front {
 	return slices.DeleteFunc([]front{v.first(), v.second()}, func(f front) bool { return f.lb == nil })
@@ -234,7 +243,7 @@ func (v *view) requestBalancer(d *steps.Decision, n network, groups map[string]s
 	}
 	if len(subnets) == 0 {
 		if v.spec.Network.VPC.ID != "" { // one that is internal has those of machines
-			d.Fault(fleet.Errorf(fleet.Invalid, "create load balancer "+name, "the VPC has no public subnet (set controlPlaneLoadBalancer.scheme: internal, or name subnets)"))
+			v.faultOf(d, f, fleet.Errorf(fleet.Invalid, "create load balancer "+name, "the VPC has no public subnet (set controlPlaneLoadBalancer.scheme: internal, or name subnets)"))
 		}
 		return
 	}
@@ -328,10 +337,10 @@ func clientIP(lb *api.LoadBalancer) map[string]string {
 // attribute decides about attributes of a load balancer or a target group, and reports whether it has them.
 func (v *view) attribute(d *steps.Decision, what, id string, want map[string]string) bool {
 	if err := v.unread[id]; err != nil {
-		d.Faults = append(d.Faults, err) // which is in the way of nothing
-		if v.started() {                 // they were set before the first machine
+		if v.started() { // they were set before the first machine
 			return true
 		}
+		d.Faults = append(d.Faults, err) // which is in the way of nothing
 	}
 	is := v.attributes[id]
 	differing := maps.Clone(want)
@@ -406,7 +415,7 @@ func (v *view) listeners(d *steps.Decision, n network, b *cloud.Balancer, f fron
 		name := nameOf(v.owner, f.short+strconv.FormatInt(l.port, 10))
 		if t == nil {
 			if slices.ContainsFunc(v.s.Targets.All, func(o cloud.TargetGroup) bool { return o.Name == name }) { // AWS would answer with it
-				d.Fault(fleet.Errorf(fleet.Conflict, "create target group "+name, "there is one of that name without the tags of the cluster (put its tags right, or remove it)"))
+				v.faultOf(d, f, fleet.Errorf(fleet.Conflict, "create target group "+name, "there is one of that name without the tags of the cluster (put its tags right, or remove it)"))
 				continue
 			}
 			d.Add(steps.Step{What: "create target group " + name, Essential: v.essential(f), Do: func(ctx context.Context) error {

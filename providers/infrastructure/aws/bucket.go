@@ -21,15 +21,16 @@ func (v *view) lookAtBucket(ctx context.Context) error {
 	if b == nil {
 		return nil
 	}
+	var err error
+	if v.roles, err = v.place.RoleARN(ctx, "/", ""); err != nil { // S3 is asked for buckets of that account alone
+		return err
+	}
 	got, err := v.place.Bucket(ctx, b.Name)
 	if kind := cloud.Kind(err); kind == fleet.Unauthorized || kind == fleet.Invalid {
 		v.noBucket = fleet.Errorf(kind, "read s3Bucket "+b.Name, "%w (if it is in another account or region, name another bucket)", cloud.WrapLook("", err))
 		return nil
 	}
 	if err != nil {
-		return err
-	}
-	if v.roles, err = v.place.RoleARN(ctx, "/", ""); err != nil {
 		return err
 	}
 	if v.bucket = got; v.makesBucket() {
@@ -51,6 +52,7 @@ func (v *view) bucketOfOthers() cloud.Store {
 
 // decideBucket decides about the bucket for the user data of machines of Ignition.
 func (v *view) decideBucket(d *steps.Decision) {
+	d.Faults = append(d.Faults, v.unlisted...) // which are in the way of nothing
 	b := v.spec.S3Bucket
 	switch {
 	case b == nil:

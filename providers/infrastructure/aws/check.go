@@ -3,6 +3,8 @@ package aws
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"fairlead.dev/fleet"
@@ -41,6 +43,12 @@ func (p *Provider) check(ctx context.Context, c *fleet.Cluster, note driver.Note
 	}
 	if api.IsManaged(c) {
 		return p.checkManaged(ctx, c, note)
+	}
+	for _, id := range slices.Sorted(maps.Keys(v.unread)) {
+		note("load balancer", "", v.unread[id])
+	}
+	for _, err := range v.unlisted {
+		note("user data", "", err)
 	}
 	for _, pool := range c.Pools() {
 		p.checkPool(ctx, v, pool, n, note)

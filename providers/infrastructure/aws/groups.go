@@ -57,14 +57,18 @@ func (v *view) decideGroups(d *steps.Decision, n network) map[string]string {
 			continue
 		}
 		if v.awaits(part) {
-			d.Wait("security group " + role + " was asked for, and does not show yet")
+			if why := "security group " + role + " was asked for, and does not show yet"; role == api.BastionRole {
+				v.waitBefore(d, why)
+			} else {
+				d.Wait(why)
+			}
 			continue
 		}
 		tags := cloud.Tags{}
 		if role == api.BalancerRole { // the controllers of Kubernetes take one group of a node for theirs
 			tags[serviceTag(v.service)] = "owned"
 		}
-		d.Add(steps.Step{What: "create security group " + role, Essential: true, Do: func(ctx context.Context) error {
+		d.Add(steps.Step{What: "create security group " + role, Essential: role != api.BastionRole || !v.started(), Do: func(ctx context.Context) error {
 			return v.ask(part, func() error {
 				made, err := v.place.CreateGroup(ctx, n.vpc, v.groupName(role), "Fairlead: "+role+" of "+v.c.Key.String(), v.shared(part, role, tags))
 				if err == nil {

@@ -85,6 +85,7 @@ func rightsLife(t *testing.T, c *awstest.Cloud, spec, machine, enough string) (t
 	create("m-0", w.cluster.Workers[0], more)
 	time.Sleep(11 * time.Minute) // attributes of load balancers are read again
 	keep()
+	check()
 	for _, g := range c.Things(awstest.Groups) {
 		c.Edit(g.ID, func(g *awstest.Thing) { g.Sets["rules"] = append(g.Sets["rules"], "tcp\x0022\x0022\x000.0.0.0/0\x00") })
 	}

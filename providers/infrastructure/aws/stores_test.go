@@ -143,6 +143,7 @@ func TestGivenBucket(t *testing.T) {
 func TestBucketOfOthers(t *testing.T) {
 	inBubble(t, bucketSpec, ignitionSpec, func(w *world) {
 		w.cloud.AddBucket("user-data", true)
+		w.cloud.OpenBucket("user-data")
 		var got fleet.Infrastructure
 		for range 20 {
 			got = w.observe()

@@ -29,6 +29,12 @@ func lacks(wanted, have cloud.Tags) cloud.Tags {
 	return out
 }
 
+// unlessOwn returns tags but for those that own has, which come before them.
+func unlessOwn(tags, own cloud.Tags) cloud.Tags {
+	maps.DeleteFunc(tags, func(k, _ string) bool { _, ok := own[k]; return ok })
+	return tags
+}
+
 // decideTags decides about additionalTags that Git has and things lack. Tags that Git does not have stay: people, or a
 // former commit, gave them.
 func (v *view) decideTags(d *steps.Decision) {
@@ -37,10 +43,14 @@ func (v *view) decideTags(d *steps.Decision) {
 		all = append(all, marked{id, lacks(v.spec.AdditionalTags, tags)})
 	}
 	for _, t := range v.vpcs {
-		add(t.ID, t.Tags)
+		all = append(all, marked{t.ID, unlessOwn(lacks(v.spec.AdditionalTags, t.Tags), v.spec.Network.VPC.Tags)})
 	}
 	for _, t := range v.subnets {
-		add(t.ID, t.Tags)
+		lack := lacks(v.spec.AdditionalTags, t.Tags)
+		for _, s := range v.spec.Network.Subnets {
+			lack = unlessOwn(lack, s.Tags)
+		}
+		all = append(all, marked{t.ID, lack})
 	}
 	for _, t := range v.gateways {
 		add(t.ID, t.Tags)

@@ -76,6 +76,8 @@ func (v *view) bootstrap(ctx context.Context, spec *api.AWSMachineSpec, r provid
 	switch {
 	case err != nil:
 		return bootstrap{}, err
+	case store != "" && store == v.bucketOfOthers():
+		return bootstrap{}, v.noBucket
 	case store == "":
 		data, err := r.UserData.Fit(largestUserData)
 		if err == nil && spec.UncompressedUserData && !bytes.Equal(data, r.UserData.Content.Reveal()) {
@@ -244,6 +246,10 @@ func (v *view) lookAtStores(ctx context.Context) error {
 			continue
 		}
 		found, err := v.place.Stored(ctx, s, path)
+		if kind := cloud.Kind(err); !v.c.Delete && (kind == fleet.Unauthorized || kind == fleet.Invalid) {
+			v.unlisted = append(v.unlisted, cloud.WrapLook("list the user data in "+string(s), err))
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -47,6 +47,7 @@ type view struct {
 
 	members    map[string][]string          // ids of instances behind target groups and classic load balancers, by their ids
 	attributes map[string]map[string]string // of load balancers and target groups, by id; what is missing is not known
+	unlisted   []error                      // why what is stored in a store is not known
 	unread     map[string]error             // why attributes are not known
 	marked     map[string]bool              // ids of what got its tags just now
 	named      bool                         // this process had the VPC give its instances names
@@ -258,7 +259,12 @@ func (v *view) lookAtInterfaces(ctx context.Context) error {
 
 // exists reports whether something is there that machines share.
 func (v *view) exists() bool {
-	return len(v.vpcs)+len(v.subnets)+len(v.gateways)+len(v.addresses)+len(v.nats)+len(v.tables)+len(v.groups)+len(v.balancers)+len(v.targets)+len(v.bastions) > 0 || v.makesBucket()
+	return len(v.vpcs)+len(v.subnets)+len(v.gateways)+len(v.addresses)+len(v.nats)+len(v.tables)+len(v.groups)+len(v.balancers)+len(v.targets)+len(v.bastions) > 0 || v.makesBucket() && !v.leavesBucket()
+}
+
+// leavesBucket reports whether the bucket of a cluster that goes stays, since objects in it could not be deleted and may stay.
+func (v *view) leavesBucket() bool {
+	return v.c.Delete && slices.ContainsFunc(v.secrets, func(s cloud.Secret) bool { return s.Store == cloud.BucketStore(v.bucket.Name) && !v.hasToGo(s) })
 }
 
 // started reports whether machines are there, or a control plane of EKS.

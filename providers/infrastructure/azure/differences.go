@@ -54,7 +54,7 @@ func same(a, b any) bool {
 		t, _ := a.(string)
 		return strings.EqualFold(s, t)
 	}
-	return reflect.DeepEqual(a, b) || a == nil && (b == false || b == "")
+	return reflect.DeepEqual(a, b) || a == nil && (b == false || b == "" || b == "none")
 }
 
 // set writes the value of d into a resource.

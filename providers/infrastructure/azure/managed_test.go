@@ -560,6 +560,37 @@ func TestManagedChanges(t *testing.T) {
 			wantError(t, "what is refused", w.plane.Ensure(w.Context(), "op", &w.c), fleet.Invalid, "outboundType is not allowed")
 		})
 	})
+	t.Run("two refused fields hold up no version", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			w.change("version: v1.33.5", "version: v1.34.1, outboundType: userDefinedRouting, sku: {tier: Standard}")
+			w.Inject(azuretest.Fault{Method: "PUT managedclusters", Status: 400, Code: "InvalidParameter", Message: "outboundType and the tier are not allowed.", When: func(c azuretest.Call) bool {
+				body := fmt.Sprint(c.Body)
+				return strings.Contains(body, "userDefinedRouting") || strings.Contains(body, "tier:Standard")
+			}})
+			for range 30 {
+				w.step()
+			}
+			if is := says(w.is("", "currentKubernetesVersion")); is != "1.34.1" {
+				t.Errorf("the cluster has %s", is)
+			}
+		})
+	})
+	t.Run("what Git does not name stays", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			w.change("version: v1.33.5", "version: v1.33.5, sku: {tier: Standard}")
+			w.rest()
+			w.change("version: v1.33.5", "version: v1.33.5")
+			if s, _ := w.look(); len(s.Drift) > 0 {
+				t.Errorf("it differs: %q", s.Drift)
+			}
+			w.rest()
+			if is := says(w.Resources("managedclusters")[0].Body["sku"]); !strings.Contains(is, "Standard") {
+				t.Errorf("the tier is %s", is)
+			}
+		})
+	})
 	t.Run("a failed change heals", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.FailManaged(1)

@@ -164,7 +164,9 @@ func (m *managed) apply(ctx context.Context, s *changes) []error {
 		for _, d := range s.fields {
 			tries = append(tries, []difference{d})
 		}
-		tries = append(tries, nil)
+		if len(s.tags) > 0 || s.failed && s.version == "" {
+			tries = append(tries, nil)
+		}
 	}
 	var refused []error
 	put := func(what string, fields []difference, version string) (done bool) {
@@ -209,6 +211,8 @@ func (m *managed) put(ctx context.Context, fields []difference, tags arm.Tags, v
 		d.set(body)
 	}
 	p := propertiesIn(body)
+	m.oneWayOut(p)
+	current(p, "kubernetesVersion", "currentKubernetesVersion")
 	if version != "" {
 		p["kubernetesVersion"] = version
 	}
@@ -229,17 +233,43 @@ func (m *managed) put(ctx context.Context, fields []difference, tags arm.Tags, v
 	return m.place.Put(ctx, m.is.ID, body, arm.Unchanged(m.is.ETag))
 }
 
+// oneWayOut takes the addresses by which machines reached the internet out of a body in which Git names others: AKS takes one
+// of the three.
+func (m *managed) oneWayOut(p map[string]any) {
+	network, _ := p["networkProfile"].(map[string]any)
+	balancer, _ := network["loadBalancerProfile"].(map[string]any)
+	if m.want.LoadBalancerProfile == nil || balancer == nil {
+		return
+	}
+	ways := []string{"managedOutboundIPs", "outboundIPPrefixes", "outboundIPs"}
+	want := balancerProfile(m.want.LoadBalancerProfile)
+	for _, way := range ways {
+		if _, named := want[way]; named {
+			readOnly(balancer, slices.DeleteFunc(ways, func(w string) bool { return w == way })...)
+			return
+		}
+	}
+}
+
 func readOnly(in map[string]any, names ...string) {
 	for _, n := range names {
 		delete(in, n)
 	}
 }
 
+// current has a body ask for the version that is there where that is newer: AKS upgraded it by itself.
+// Source: azure-cli, issue 31018.
+func current(body map[string]any, asked, has string) {
+	is, _ := body[has].(string)
+	want, _ := body[asked].(string)
+	if order, ok := fleet.CompareKubernetes("v"+want, "v"+is); is != "" && (want == "" || ok && order < 0) {
+		body[asked] = is
+	}
+}
+
 // keepOwn has a pool in a PUT keep its version and, if its autoscaler decides it, its number.
 func keepOwn(pool map[string]any) {
-	if v, _ := pool["orchestratorVersion"].(string); v == "" {
-		pool["orchestratorVersion"] = pool["currentOrchestratorVersion"]
-	}
+	current(pool, "orchestratorVersion", "currentOrchestratorVersion")
 	if pool["enableAutoScaling"] == true {
 		delete(pool, "count")
 	}

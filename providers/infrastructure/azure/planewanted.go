@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/netip"
 	"strings"
@@ -97,11 +98,22 @@ func (m *managed) wanted() (map[string]any, error) {
 		}
 		p["linuxProfile"] = map[string]any{"adminUsername": "azureuser", "ssh": map[string]any{"publicKeys": []any{map[string]any{"keyData": strings.TrimSpace(string(key))}}}}
 	}
-	identity := map[string]any{"type": w.Identity.Type}
-	if id := w.Identity.UserAssignedIdentityResourceID; id != "" {
-		identity["userAssignedIdentities"] = map[string]any{id: map[string]any{}}
+	out := map[string]any{"properties": p}
+	identity, sku := w.Identity, w.SKU
+	if m.raw == nil { // a new cluster
+		identity, sku = cmp.Or(identity, &api.Identity{Type: api.SystemIdentity}), cmp.Or(sku, &api.ManagedSKU{Tier: api.FreeTier})
 	}
-	return plain(map[string]any{"identity": identity, "sku": map[string]any{"name": "Base", "tier": w.SKU.Tier}, "properties": p}), nil
+	if identity != nil {
+		one := map[string]any{"type": identity.Type}
+		if id := identity.UserAssignedIdentityResourceID; id != "" {
+			one["userAssignedIdentities"] = map[string]any{id: map[string]any{}}
+		}
+		out["identity"] = one
+	}
+	if sku != nil {
+		out["sku"] = map[string]any{"name": "Base", "tier": sku.Tier}
+	}
+	return plain(out), nil
 }
 
 func cmpMap(m map[string]any) map[string]any {

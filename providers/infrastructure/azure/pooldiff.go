@@ -93,7 +93,7 @@ func (w *wantedPool) labels(is map[string]any) map[string]any {
 
 // taints returns those of Nodes that Git has, and those that AKS sets, sorted.
 func (w *wantedPool) taints(is []string) []string {
-	out := slices.DeleteFunc(slices.Clone(is), func(t string) bool { return !strings.HasPrefix(t, api.AKSLabels) })
+	out := slices.DeleteFunc(append([]string{}, is...), func(t string) bool { return !strings.HasPrefix(t, api.AKSLabels) }) // null is no list
 	for _, t := range w.spec.Taints {
 		out = append(out, t.Key+"="+t.Value+":"+t.Effect)
 	}

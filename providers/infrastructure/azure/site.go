@@ -202,7 +202,7 @@ func (at *place) empty(ctx context.Context) error {
 		return err
 	}
 	clusters, err := arm.List[arm.Resource[arm.State]](ctx, at.Client, at.kind(arm.ManagedClusters))
-	if err != nil && !arm.IsMissing(err) {
+	if err != nil && !arm.IsMissing(err) && !arm.IsUnused(err) { // the rights of clusters of VMs do not list AKS
 		return err
 	}
 	n := len(clusters) + len(l.vms.All) + len(l.nics.All) + len(l.disks.All) + len(l.vnets.All) + len(l.nsgs.All) + len(l.ips.All) + len(l.nats.All) + len(l.lbs.All) + len(l.zones.All)

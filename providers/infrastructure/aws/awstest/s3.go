@@ -60,6 +60,11 @@ func (c *Cloud) AddBucket(name string, ofAnother bool) {
 	}
 }
 
+// OpenBucket has a bucket of another account let everybody in.
+func (c *Cloud) OpenBucket(name string) {
+	c.Edit(bucketARN+name, func(t *Thing) { t.Attr["open"] = "yes" })
+}
+
 // AddObject adds an object of somebody else.
 func (c *Cloud) AddObject(bucket, key string) {
 	c.mu.Lock()
@@ -73,7 +78,7 @@ func (c *Cloud) ownBucket(r request) (*Thing, error) {
 	switch {
 	case b == nil:
 		return nil, failure{http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist"}
-	case b.Attr["owner"] != "":
+	case b.Attr["owner"] != "" && (b.Attr["open"] == "" || r.owner != ""):
 		return nil, failure{http.StatusForbidden, "AccessDenied", "Access Denied"}
 	}
 	return b, nil

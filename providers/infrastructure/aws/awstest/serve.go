@@ -34,6 +34,7 @@ type request struct {
 	body     map[string]any // of JSON
 	raw      []byte         // of S3, with its checksum
 	checksum string
+	owner    string // that a bucket is expected to have
 	who      string
 	call     Call
 }
@@ -91,7 +92,7 @@ func understand(r *http.Request, data []byte) request {
 	case service == "s3":
 		action, in := bucketAction(r)
 		req.call, req.Values = Call{Service: service, Action: action, Form: in}, in
-		req.raw, req.checksum = data, r.Header.Get("X-Amz-Checksum-Sha256")
+		req.raw, req.checksum, req.owner = data, r.Header.Get("X-Amz-Checksum-Sha256"), r.Header.Get("X-Amz-Expected-Bucket-Owner")
 	case target != "":
 		_, action, _ := strings.Cut(target, ".")
 		req.call = Call{Service: service, Action: action}

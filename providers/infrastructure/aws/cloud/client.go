@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -56,6 +57,8 @@ type Client struct {
 	region      string
 	endpoint    string // of all services; empty: those of the region
 	signer      *v4.Signer
+
+	account atomic.Value // a string: whose the credentials are, once that is known
 
 	mu      sync.Mutex
 	budgets map[string]*rate.Limiter // by action

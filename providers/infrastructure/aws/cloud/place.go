@@ -64,6 +64,7 @@ func (p *Place) known(ctx context.Context) (*Identity, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.identity = &got
+	p.account.Store(got.Account)
 	return &got, nil
 }
 

@@ -32,6 +32,9 @@ func (c *Client) object(ctx context.Context, action, method, bucket, key string,
 		sum := sha256.Sum256(body)
 		header["X-Amz-Checksum-Sha256"] = base64.StdEncoding.EncodeToString(sum[:])
 	}
+	if account, ok := c.account.Load().(string); ok && action != "CreateBucket" { // names are those of all accounts
+		header["X-Amz-Expected-Bucket-Owner"] = account
+	}
 	path := key
 	if len(query) > 0 {
 		path += "?" + query.Encode()

@@ -72,8 +72,6 @@ func TestManagedControlPlane(t *testing.T) {
 			}
 			m := out.(*fleet.HostedManifest)
 			const want = `dnsPrefix: eu-1
-identity:
-  type: SystemAssigned
 identityRef:
   kind: AzureClusterIdentity
   name: fleet
@@ -82,8 +80,6 @@ loadBalancerSKU: Standard
 location: westeurope
 networkPlugin: azure
 resourceGroupName: rg
-sku:
-  tier: Free
 subscriptionID: 0f5a6c1e-8f0b-4c0e-9d64-0d8b6f0a2f11
 version: 1.34.1
 virtualNetwork:

@@ -84,10 +84,10 @@ func managedControlPlane(o metav1.Object, at *field.Path, s *AzureManagedControl
 
 // managedIdentity checks the identities of the cluster, its tier and its key.
 func (v *validator) managedIdentity(at *field.Path, s *AzureManagedControlPlaneSpec) {
-	if s.Identity == nil {
-		s.Identity = &Identity{}
+	i, below := &Identity{Type: SystemIdentity}, at.Child("identity") // of a new cluster
+	if s.Identity != nil {
+		i = s.Identity
 	}
-	i, below := s.Identity, at.Child("identity")
 	i.Type = cmp.Or(i.Type, SystemIdentity)
 	objects.Enum(v, below.Child("type"), i.Type, SystemIdentity, UserAssigned)
 	v.identityID(below.Child("userAssignedIdentityResourceID"), &i.UserAssignedIdentityResourceID)
@@ -97,12 +97,11 @@ func (v *validator) managedIdentity(at *field.Path, s *AzureManagedControlPlaneS
 	}
 	v.identityID(at.Child("kubeletUserAssignedIdentity"), &s.KubeletUserAssignedIdentity)
 	v.Forbidden(at.Child("kubeletUserAssignedIdentity"), s.KubeletUserAssignedIdentity != "" && i.Type != UserAssigned, "AKS takes one only beside identity.type: UserAssigned")
-	if s.SKU == nil {
-		s.SKU = &ManagedSKU{Tier: FreeTier}
-	}
-	objects.Enum(v, at.Child("sku", "tier"), s.SKU.Tier, FreeTier, "Paid", StandardTier)
-	if s.SKU.Tier == "Paid" { // the former name
-		s.SKU.Tier = StandardTier
+	if s.SKU != nil {
+		objects.Enum(v, at.Child("sku", "tier"), s.SKU.Tier, FreeTier, "Paid", StandardTier)
+		if s.SKU.Tier == "Paid" { // the former name
+			s.SKU.Tier = StandardTier
+		}
 	}
 	if s.SSHPublicKey != nil && *s.SSHPublicKey == "" {
 		s.SSHPublicKey = nil // CAPZ makes a key then, which nothing keeps
@@ -220,7 +219,7 @@ func (v *validator) managedExtras(at *field.Path, s *AzureManagedControlPlaneSpe
 			m.KeyVaultNetworkAccess = cmp.Or(m.KeyVaultNetworkAccess, "Public")
 			objects.Enum(v, below.Child("azureKeyVaultKms", "keyVaultNetworkAccess"), m.KeyVaultNetworkAccess, "Public", "Private")
 			v.Required(below.Child("azureKeyVaultKms", "keyID"), m.KeyID, "the key")
-			v.Forbidden(below.Child("azureKeyVaultKms"), s.Identity.Type != UserAssigned && m.Enabled, "AKS reads the key with identity.type: UserAssigned alone")
+			v.Forbidden(below.Child("azureKeyVaultKms"), (s.Identity == nil || s.Identity.Type != UserAssigned) && m.Enabled, "AKS reads the key with identity.type: UserAssigned alone")
 		}
 		if d := k.Defender; d != nil {
 			v.Required(below.Child("defender", "logAnalyticsWorkspaceResourceID"), d.LogAnalyticsWorkspaceResourceID, "the workspace")

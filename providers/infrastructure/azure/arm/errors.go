@@ -117,6 +117,12 @@ func IsMissing(err error) bool {
 	return ok && e.Status == http.StatusNotFound && slices.Contains([]string{"ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound", "NotFound"}, e.Code)
 }
 
+// IsUnused reports whether err says that the principal may not see things of a service, or that the subscription does not use it.
+func IsUnused(err error) bool {
+	e, ok := errors.AsType[*refusalError](err)
+	return ok && slices.Contains([]string{"AuthorizationFailed", "MissingSubscriptionRegistration"}, e.Code)
+}
+
 // IsTaken reports whether err says that a thing of that name is there already.
 func IsTaken(err error) bool {
 	e, ok := errors.AsType[*refusalError](err)
@@ -126,7 +132,13 @@ func IsTaken(err error) bool {
 // IsPermanent reports whether err says that a change will be refused again, however often it is requested.
 func IsPermanent(err error) bool {
 	e, ok := errors.AsType[*refusalError](err)
-	return Kind(err) == fleet.Invalid || ok && e.Code == "PropertyChangeNotAllowed"
+	switch Kind(err) {
+	case fleet.Invalid, fleet.Unauthorized:
+		return true
+	case fleet.Conflict:
+		return ok && slices.Contains([]string{"PropertyChangeNotAllowed", "OperationNotAllowed"}, e.Code)
+	}
+	return false
 }
 
 // IsCapacity reports whether err says that a zone has no room for a VM that another one may have.
