@@ -281,3 +281,20 @@ func TestFilledInPath(t *testing.T) {
 		}
 	})
 }
+
+// TestTagsOfOneThing: a tag that Git gives to the VPC alone comes before that of the cluster.
+func TestTagsOfOneThing(t *testing.T) {
+	spec := "{additionalTags: {owner: team}, network: {vpc: {tags: {owner: net}}}, region: eu-central-1}"
+	inBubble(t, spec, machineSpec, func(w *world) {
+		w.settle()
+		time.Sleep(settle)
+		if got := w.observe(); len(got.Drift) > 0 {
+			w.Errorf("drift: %q", got.Drift)
+		}
+		for _, v := range w.cloud.Things(awstest.VPCs) {
+			if v.Tags["owner"] != "net" {
+				w.Errorf("the VPC is of %q", v.Tags["owner"])
+			}
+		}
+	})
+}
