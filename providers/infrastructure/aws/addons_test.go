@@ -143,3 +143,19 @@ func TestAddonThatFails(t *testing.T) {
 		w.rest()
 	})
 }
+
+// TestUnlistedAddons: an agent that may not list addons looks after a cluster without them as ever. Where Git has some, people
+// are told.
+func TestUnlistedAddons(t *testing.T) {
+	inCluster(t, planeSpec, groupSpec, func(w *managedWorld) {
+		w.rest()
+		w.cloud.Deny("ListAddons", true)
+		w.errs = nil
+		w.rest()
+		if s, _ := w.look(); len(w.errs) > 0 || !s.Ready || len(s.Drift) > 0 {
+			t.Errorf("ready %t, drift %q, errors %v", s.Ready, s.Drift, w.errs)
+		}
+		w.change("{", "{addons: [{name: coredns, version: v1.33.0-eksbuild.1}], ")
+		wantKind(t, "addons in Git", w.plane.Ensure(w.Context(), w.op(), &w.cluster), fleet.Unauthorized, "allow eks:ListAddons in the policy")
+	})
+}

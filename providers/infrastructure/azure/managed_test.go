@@ -591,6 +591,18 @@ func TestManagedChanges(t *testing.T) {
 			}
 		})
 	})
+	t.Run("one way out takes the place of another", func(t *testing.T) {
+		inAKS(t, planeSpec, func(w *managedWorld) {
+			w.rest()
+			w.change("version: v1.33.5", "version: v1.33.5, loadBalancerProfile: {managedOutboundIPs: 2}")
+			w.rest()
+			w.change("version: v1.33.5", "version: v1.33.5, loadBalancerProfile: {outboundIPs: [/subscriptions/a/resourceGroups/b/providers/Microsoft.Network/publicIPAddresses/c]}")
+			w.rest()
+			if is := says(w.is("", "networkProfile")); strings.Contains(is, "managedOutboundIPs") || !strings.Contains(is, "publicIPs") {
+				t.Errorf("machines go out by %s", is)
+			}
+		})
+	})
 	t.Run("a failed change heals", func(t *testing.T) {
 		inAKS(t, planeSpec, func(w *managedWorld) {
 			w.FailManaged(1)

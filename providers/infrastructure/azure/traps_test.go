@@ -998,3 +998,16 @@ func TestBalancerIsGone(t *testing.T) {
 		}
 	})
 }
+
+// TestRightsForMachinesAlone: a principal that may not see AKS deletes the resource group of a cluster of VMs.
+func TestRightsForMachinesAlone(t *testing.T) {
+	in(t, func(w *world) {
+		w.create(&w.c, "m-0")
+		if err := w.p.DeleteMachine(w.Context(), "op", &w.c, "m-0", ""); err != nil {
+			t.Fatal(err)
+		}
+		w.until(&w.c, "deleted", func(i fleet.Infrastructure) bool { return len(i.Machines) == 0 })
+		w.Inject(azuretest.Fault{Method: "LIST managedclusters", Status: 403, Code: "AuthorizationFailed", Message: "The client does not have authorization."})
+		w.dismantle(&w.c)
+	})
+}

@@ -21,7 +21,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -203,18 +202,6 @@ func (g *Guests) apply(ctx context.Context, at *guest, t awstest.Thing, work *sy
 	})
 }
 
-// Machine is the one of an instance; nil: it has none.
-func (g *Guests) Machine(instance string) *lab.Machine {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, at := range g.guests {
-		if at.instance == instance {
-			return at.machine
-		}
-	}
-	return nil
-}
-
 // serve has a load balancer listen at an address of its own, as its listeners say.
 func (g *Guests) serve(ctx context.Context, c *awstest.Cloud, t awstest.Thing, listeners []awstest.Thing, work *sync.WaitGroup) error {
 	g.mu.Lock()
@@ -293,18 +280,4 @@ func forward(ctx context.Context, client net.Conn, targets []netip.AddrPort) {
 		both.Wait()
 		return
 	}
-}
-
-// Placed returns the instances that have a machine, sorted.
-func (g *Guests) Placed() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var out []string
-	for _, at := range g.guests {
-		if at.instance != "" {
-			out = append(out, at.instance)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
