@@ -34,6 +34,9 @@ func OneLine(err error) string {
 
 // plain returns text without control characters but those in keep, cut to limit runes.
 func plain(text string, limit int, keep string) string {
+	if len(text) <= limit && isPrintableASCII(text) {
+		return text
+	}
 	n := utf8.RuneCountInString(text)
 	cut := n > limit && (n > limit+1 || !strings.HasSuffix(text, "…")) // or it was cut before
 	odd := func(r rune) bool { return !unicode.IsPrint(r) && !strings.ContainsRune(keep, r) }
@@ -57,4 +60,14 @@ func plain(text string, limit int, keep string) string {
 		n++
 	}
 	return b.String()
+}
+
+// isPrintableASCII is for most texts, which are checked many times.
+func isPrintableASCII(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
 }

@@ -18,6 +18,9 @@ func Unmarshal(data []byte, into any, l Limits) error {
 	if err != nil {
 		return err
 	}
+	if unmarshalBlock(plain, into, false) {
+		return nil
+	}
 	return flat(k8syaml.Unmarshal(plain, into))
 }
 
@@ -27,6 +30,9 @@ func UnmarshalStrict(data []byte, into any, l Limits) error {
 	plain, err := bounded(data, l)
 	if err != nil {
 		return err
+	}
+	if unmarshalBlock(plain, into, true) {
+		return nil
 	}
 	return flat(k8syaml.UnmarshalStrict(plain, into))
 }
@@ -38,6 +44,9 @@ func ToJSON(data []byte, l Limits) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if out, ok := blockJSON(plain); ok {
+		return out, nil
+	}
 	out, err := k8syaml.YAMLToJSON(plain)
 	return out, flat(err)
 }
@@ -47,6 +56,9 @@ func ToJSONStrict(data []byte, l Limits) ([]byte, error) {
 	plain, err := bounded(data, l)
 	if err != nil {
 		return nil, err
+	}
+	if out, ok := blockJSON(plain); ok {
+		return out, nil
 	}
 	out, err := k8syaml.YAMLToJSONStrict(plain)
 	return out, flat(err)

@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v2"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"fairlead.dev/fleet"
+	"fairlead.dev/fleet/documents"
 	"fairlead.dev/sources"
 )
 
@@ -180,7 +179,7 @@ func encodeYAML(d any) ([]byte, error) {
 	if err := utiljson.Unmarshal(b, &fields); err != nil { // it tells integers from other numbers
 		return nil, err
 	}
-	return yaml.Marshal(plain(fields))
+	return documents.Write(plain(fields))
 }
 
 // plain returns JSON with texts that are safe to show. Texts of others may be anywhere in a
@@ -194,10 +193,15 @@ func plain(v any) any {
 			v[i] = plain(v[i])
 		}
 	case map[string]any:
-		for _, key := range slices.Collect(maps.Keys(v)) {
-			e := plain(v[key])
+		var odd []string
+		for key, e := range v {
+			if v[key] = plain(e); fleet.PlainText(key) != key {
+				odd = append(odd, key)
+			}
+		}
+		for _, key := range odd {
+			v[fleet.PlainText(key)] = v[key]
 			delete(v, key)
-			v[fleet.PlainText(key)] = e
 		}
 	}
 	return v

@@ -133,8 +133,15 @@ func sortedLabels(names []string) (sorted []string, order []int) {
 
 // appendEscaped appends the value of a label.
 func appendEscaped(to []byte, s string) []byte {
-	if !strings.ContainsAny(s, "\\\n\"") {
-		return append(to, s...)
+	for i := range len(s) {
+		switch c := s[i]; c {
+		case '\\', '"':
+			to = append(to, '\\', c)
+		case '\n':
+			to = append(to, `\n`...)
+		default:
+			to = append(to, c)
+		}
 	}
-	return append(to, strings.NewReplacer("\\", `\\`, "\n", `\n`, "\"", `\"`).Replace(s)...)
+	return to
 }
